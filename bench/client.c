@@ -30,7 +30,7 @@ enum {
     MAX_DEPTH = 256,
     MAX_HEAD = 65536,
     RECV_BYTES = 262144,
-    EVENTS = 64,
+    EVENTS = 32,
     SUB_BITS = 6, /* 64 buckets for each power of two: 1.6 % wide */
     BUCKETS = 64 << SUB_BITS,
 };
@@ -501,13 +501,12 @@ static void conn_turn(rd_client *client, rd_conn *conn, uint32_t events)
     }
     client->bytes_in += (uint64_t)got;
     conn->answered_now = 0;
-    if (!bytes_read(client, conn, receive_buf, (size_t)got + held, now)) {
+    if (!bytes_read(client, conn, receive_buf, (size_t)got + held, now))
         conn_ended(client, conn, true, now);
-    } else if (client->close_each && conn->answered_now) {
+    else if (client->close_each && conn->answered_now)
         conn->close_due_ns = now + 250000000u;
-    } else if (conn->answered_now && !conn->head.closes) {
-        conn_ask(client, conn, conn->answered_now);
-    }
+    if (client->close_each || conn->head.closes)
+        conn->answered_now = 0; /* there is nothing more to ask here */
 }
 
 /* A server that ignores "Connection: close" must not stall the run: after 250 ms we close. A
@@ -562,6 +561,13 @@ static void run(rd_client *client)
         int ready = epoll_wait(client->poller, events, EVENTS, 50);
         for (int i = 0; i < ready; i++)
             conn_turn(client, events[i].data.ptr, events[i].events);
+        /* Staged like the floor: receive from all, then send to all is kinder to the caches. */
+        for (int i = 0; i < ready; i++) {
+            rd_conn *conn = events[i].data.ptr;
+            if (conn->answered_now)
+                conn_ask(client, conn, conn->answered_now);
+            conn->answered_now = 0;
+        }
         uint64_t now = now_ns();
         if (now - swept > 50000000u)
             sweep(client, swept = now);

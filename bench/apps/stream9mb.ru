@@ -1,0 +1,14 @@
+# frozen_string_literal: true
+
+# A body of 9 MB (9 x 1024 x 1024 bytes) in parts of 16 KiB, without a length: what leaves while
+# it is made, and what it costs to frame it. The parts are one frozen string: the bytes are the
+# server's work here, not the application's.
+PART = ("0123456789abcdef" * 1024).freeze
+PARTS = 576
+
+body = Object.new
+def body.each
+  PARTS.times { yield PART }
+end
+
+run ->(_env) { [200, { "content-type" => "application/octet-stream" }, body] }

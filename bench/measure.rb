@@ -1,0 +1,251 @@
+# frozen_string_literal: true
+
+# Measures one scenario: starts its servers, warms them up, then goes round all of them several
+# times with the client (client.c) and keeps what the client and the kernel said, round by round,
+# so that ratios can be taken between neighbours in time. Used by run.rb.
+# SPDX-License-Identifier: MIT
+
+require "fileutils"
+require "json"
+require_relative "requests"
+require_relative "scenario"
+require_relative "servers"
+
+module Bench
+  # The C programs of this folder.
+  module Programs
+    FLAGS = %w[-std=c11 -D_GNU_SOURCE -Wall -Wextra -Wconversion -Werror -O2].freeze
+
+    module_function
+
+    # Compiles client and floor into bench/.build when they are older than their source.
+    def build
+      FileUtils.mkdir_p(BUILD)
+      %w[client floor].each do |name|
+        source = File.join(__dir__, "#{name}.c")
+        next if FileUtils.uptodate?(path(name), [source])
+
+        system(ENV.fetch("CC", "cc"), *FLAGS, source, "-o", path(name), exception: true)
+      end
+    end
+
+    # @return [String] where it is
+    def path(name)
+      File.join(BUILD, name)
+    end
+
+    # @return [String] a file with that request of {Requests}
+    def request_file(name)
+      path("#{name}.request").tap { |file| File.binwrite(file, Requests::ALL.fetch(name)) }
+    end
+  end
+
+  # The client, started once for each measurement.
+  class Client
+    # The client said nothing: the server took no connection, or nothing was answered.
+    class Silent < StandardError; end
+
+    # @param scenario [Scenario] whose requests and options it takes
+    def initialize(scenario)
+      @scenario = scenario
+    end
+
+    # @return [Hash{String => Numeric}] what it counted
+    # @raise [Silent] when it could not work at all
+    def run(port, seconds)
+      files = @scenario.requests.flat_map do |name|
+        ["--request", Programs.request_file(name)]
+      end
+      said = IO.popen([*base, "-c", @scenario.connections.to_s, "-d", seconds.to_s, *files,
+                       *@scenario.client_options, "127.0.0.1:#{port}"], &:read)
+      raise Silent, "the client got no answer" if said.empty?
+
+      JSON.parse(said).tap { |counted| raise Silent, "no answers" if counted["requests"].zero? }
+    end
+
+    # Holds so many idle connections while the block runs.
+    #
+    # @yieldparam held [Integer] how many there really are
+    def idle(port, count)
+      IO.popen([*base, "--idle", count.to_s, "127.0.0.1:#{port}"], "r+") do |io|
+        yield JSON.parse(io.gets || '{"idle": 0}')["idle"]
+      end
+    end
+
+    private
+
+    def base
+      [Programs.path("client"), "--json", "--pin", CLIENT_CPU.to_s]
+    end
+  end
+
+  # One server in one scenario, running: measures itself once each round.
+  class Contestant
+    WARM_UP_SECONDS = 0.5
+
+    attr_reader :server, :rounds, :notes
+
+    # @param server [Server]
+    # @param scenario [Scenario]
+    def initialize(server, scenario)
+      @server = server
+      @scenario = scenario
+      @client = Client.new(scenario)
+      @rounds = []
+      @notes = []
+    end
+
+    # Starts and warms up; what goes wrong becomes a note and the end of its part.
+    def start
+      @running = Running.new(server, @scenario.app)
+      @beside = Running.new(server, @scenario.beside) if @scenario.beside
+      @client.run(@running.port, WARM_UP_SECONDS)
+      Client.new(Bench.scenarios.fetch("hello")).run(@beside.port, WARM_UP_SECONDS) if @beside
+      @running.pause if @scenario.restless
+    rescue Running::BootError, Client::Silent => e
+      give_up(e.message)
+    end
+
+    # @return [Boolean] whether it still takes part
+    def fit?
+      !@running.nil?
+    end
+
+    # Measures for so many seconds and appends the figures (nil when there are none) to {#rounds}.
+    def measure(seconds)
+      @rounds << (fit? ? figures(seconds) : nil)
+    rescue Client::Silent, JSON::ParserError => e
+      @rounds << nil
+      give_up(died_note || e.message)
+    end
+
+    # Ends its processes.
+    def stop
+      [@running, @beside].compact.each(&:stop)
+      @running = @beside = nil
+    end
+
+    private
+
+    def give_up(reason)
+      @notes << reason
+      stop
+    end
+
+    def died_note
+      return if !@running || @running.alive?
+
+      "died in round #{@rounds.size}: #{@running.last_words[0, 300]}"
+    end
+
+    def figures(seconds)
+      @running.resume if @scenario.restless
+      found = send(:"#{@scenario.kind}_figures", seconds)
+      note = died_note
+      found[:kept] = found[:rps] / beside_rps(seconds) if @beside && !note
+      @running.pause if @scenario.restless
+      note ? give_up(note) : complain(found)
+      found
+    end
+
+    def load_figures(seconds)
+      cpu = @running.cpu_us
+      spins = spins_so_far
+      counted = @client.run(@running.port, seconds)
+      spun = spins_so_far - spins
+      used = @running.alive? ? @running.cpu_us - cpu : Float::NAN
+      derive(counted, used).merge(spins_per_s: spun / counted["seconds"])
+    end
+
+    def derive(counted, used)
+      requests = counted["requests"].to_f
+      megabytes = counted["bytes_in"] / 1e6
+      counted.transform_keys(&:to_sym).merge(
+        cpu_us: used / requests, busy: used / counted["seconds"] / 1e6,
+        longest_over_median: counted["longest_us"] / counted["p50_us"],
+        max_over_min: counted["conn_max"].to_f / [counted["conn_min"], 1].max,
+        body_bytes: counted["body_max"], cpu_us_per_mb: used / megabytes,
+        mb_per_s: megabytes / counted["seconds"]
+      )
+    end
+
+    def spins_so_far
+      @scenario.restless ? ask("/progress").to_i : 0
+    end
+
+    def beside_rps(seconds)
+      hello = Client.new(Bench.scenarios.fetch("hello"))
+      @running.pause if @scenario.restless
+      hello.run(@beside.port, seconds)["rps"]
+    end
+
+    # The client of the round before may have left garbage; what is held is what comes on top.
+    def idle_figures(_seconds)
+      @hello ||= Client.new(Bench.scenarios.fetch("hello"))
+      @hello.run(@running.port, WARM_UP_SECONDS)
+      before = @running.anonymous_bytes
+      @client.idle(@running.port, @scenario.connections) do |held|
+        grown = @running.anonymous_bytes - before
+        { bytes_per_connection: grown.to_f / [held, 1].max, held: held,
+          errors: @scenario.connections - held }
+      end
+    end
+
+    def allocations_figures(_seconds)
+      made = Array.new(200) { ask("/").to_i }.drop(50).sort
+      { objects: made[made.size / 2].to_f, objects_least: made.first.to_f }
+    end
+
+    # One answer on a connection that is kept as long as the server keeps it.
+    def ask(path)
+      @socket ||= Socket.tcp("127.0.0.1", @running.port)
+      @socket.write("GET #{path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+      head = +""
+      head << @socket.readpartial(4096) until head.include?("\r\n\r\n")
+      head, _, body = head.partition("\r\n\r\n")
+      length = head[/^content-length:\s*(\d+)/i, 1].to_i
+      body << @socket.readpartial(length - body.bytesize) while body.bytesize < length
+      body
+    rescue SystemCallError, EOFError
+      raise Client::Silent, "a plain request got no answer"
+    end
+
+    COMPLAINTS = { errors: "errors", non_2xx: "answers other than 2xx",
+                   connect_errors: "refused connections",
+                   unclosed: "connections left open in spite of Connection: close" }.freeze
+
+    def complain(found)
+      COMPLAINTS.each do |key, text|
+        count = found[key].to_i
+        @notes << "#{count} #{text} in round #{@rounds.size + 1}" if count.positive?
+      end
+    end
+  end
+
+  # All servers of one scenario, round by round.
+  class Measurement
+    attr_reader :scenario, :contestants
+
+    # @param scenario [Scenario]
+    # @param servers [Array<Server>] those that cannot serve its application are left out
+    def initialize(scenario, servers)
+      @scenario = scenario
+      @contestants = servers.select { |server| server.serves?(scenario.app) }
+                            .map { |server| Contestant.new(server, scenario) }
+    end
+
+    # @param rounds [Integer]
+    # @param seconds [Float] of each measurement
+    # @return [self]
+    def run(rounds:, seconds:)
+      contestants.each(&:start)
+      rounds.times do |round|
+        # Another one goes first each time, so that none always follows the same neighbour.
+        contestants.rotate(round).each { |contestant| contestant.measure(seconds) }
+      end
+      self
+    ensure
+      contestants.each(&:stop)
+    end
+  end
+end

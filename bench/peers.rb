@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+# The servers Rondo is measured beside, from their released gems, in a gem home of the benchmarks'
+# own (bench/.peers, not in git), so that the machine's gems stay as they are. Used by servers.rb;
+# `ruby bench/peers.rb` installs them all. Needs a compiler; a gem that does not build is named and
+# left out.
+# SPDX-License-Identifier: MIT
+
+module Bench
+  # Installs the peers and knows their versions.
+  module Peers
+    HOME = File.join(__dir__, ".peers")
+
+    # What to install: gem, version requirement, further options of `gem install`. Falcon 0.51 is
+    # the newest for Ruby 3.1. opal-up declares Opal and more, which its server never loads.
+    GEMS = [
+      ["rack", "~> 3.2.0"],
+      ["rackup", "~> 2.0"],
+      ["puma", "~> 8.0.0"],
+      ["iodine", "0.7.60"],
+      ["falcon", RUBY_VERSION < "3.2" ? "0.51.1" : ">= 0.51.1"],
+      ["itsi", "0.2.27"],
+      ["opal-up", "0.0.13", "--ignore-dependencies", "--force"]
+    ].freeze
+
+    module_function
+
+    # @return [Hash{String => String}] the environment that makes Ruby see these gems and no others
+    def environment
+      { "GEM_HOME" => HOME, "GEM_PATH" => HOME, "RACK_ENV" => "production", "RUBYOPT" => nil,
+        "BUNDLE_GEMFILE" => nil, "RUBYLIB" => nil }
+    end
+
+    # @param name [String] of a gem
+    # @return [String, nil] the newest installed version
+    def version(name)
+      found = Dir.glob(File.join(HOME, "gems", "#{name}-[0-9]*")).map do |path|
+        File.basename(path).delete_prefix("#{name}-")[/\A[0-9.]+[0-9]/]
+      end
+      found.max_by { |version| Gem::Version.new(version) }
+    end
+
+    # Installs what is missing.
+    #
+    # @return [Array<String>] names of the gems that could not be installed
+    def install
+      missing = GEMS.reject { |name,| version(name) }
+      missing.reject { |entry| install_gem(*entry) }.map(&:first)
+    end
+
+    def install_gem(name, requirement, *options)
+      warn "bench: installing #{name} #{requirement}"
+      system(environment, Gem.ruby, "-S", "gem", "install", "--no-document", "--quiet",
+             name, "-v", requirement, *options, out: :err)
+    end
+    private_class_method :install_gem
+  end
+end
+
+if $PROGRAM_NAME == __FILE__
+  failed = Bench::Peers.install
+  warn "bench: not installed: #{failed.join(', ')}" unless failed.empty?
+end

@@ -1,0 +1,166 @@
+# frozen_string_literal: true
+
+# Turns measurements into Markdown: a table per scenario with medians and the ratios to each peer,
+# and the table of goals. Ratios are taken within a round and only then the median of them, because
+# a shared machine's speed drifts more between rounds than most servers differ. Used by run.rb.
+# SPDX-License-Identifier: MIT
+
+require "etc"
+require_relative "scenario"
+require_relative "servers"
+
+module Bench
+  # Medians and ratios of rounds.
+  module Statistics
+    module_function
+
+    # @return [Float, nil]
+    def median(values)
+      sorted = values.compact.reject { |value| value.respond_to?(:nan?) && value.nan? }.sort
+      return if sorted.empty?
+
+      middle = sorted.size / 2
+      sorted.size.odd? ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2.0
+    end
+
+    # @return [Float, nil] median of one metric over the rounds of a contestant
+    def figure(contestant, metric)
+      median(contestant.rounds.compact.map { |round| round[metric] })
+    end
+
+    # @return [Array<Float>] one ratio for each round both have
+    def ratios(contestant, over, metric)
+      pairs = contestant.rounds.zip(over.rounds).select(&:all?)
+      pairs.map { |mine, theirs| mine[metric] / theirs[metric].to_f }.select(&:finite?)
+    end
+  end
+
+  # The Markdown of a run.
+  class Report
+    HEADINGS = {
+      cpu_us: ["server CPU µs/request", 2], rps: ["requests/s", 0], p50_us: ["median wait µs", 0],
+      p99_us: ["p99 µs", 0], longest_us: ["longest wait µs", 0], body_bytes: ["answer bytes", 0],
+      unclosed: ["not closed", 0], kept: ["share of hello", 3], cpu_us_per_mb: ["CPU µs/MB", 1],
+      mb_per_s: ["MB/s", 0], longest_over_median: ["longest/median", 2],
+      bytes_per_connection: ["bytes/connection", 0], max_over_min: ["max/min", 4],
+      spins_per_s: ["the thread's rounds/s", 0], objects: ["objects/request", 1]
+    }.freeze
+
+    def initialize(measurements, rounds:, seconds:)
+      @measurements = measurements
+      @rounds = rounds
+      @seconds = seconds
+    end
+
+    # @return [String]
+    def markdown
+      [heading, goals, *@measurements.map { |measurement| scenario(measurement) }].join("\n")
+    end
+
+    private
+
+    def heading
+      <<~MARKDOWN
+        # Results of #{Time.now.utc.strftime('%Y-%m-%d %H:%M')} UTC
+
+        #{machine}. Server on CPU #{SERVER_CPU}, client on CPU #{CLIENT_CPU}; #{@rounds} alternating rounds of #{@seconds} s after a warm-up; medians; ratios within rounds.
+
+        Versions: #{versions}.
+      MARKDOWN
+    end
+
+    def machine
+      model = File.read("/proc/cpuinfo")[/^model name\s*:\s*(.*)$/, 1]
+      "#{model}, #{Etc.nprocessors} CPUs; Linux #{Etc.uname[:release]}; " \
+        "#{RUBY_DESCRIPTION[/\Aruby \S+/]}"
+    end
+
+    def versions
+      servers = @measurements.flat_map { |m| m.contestants.map(&:server) }.uniq
+      servers.map { |server| "#{server.title} #{server.version.call}" }.join(", ")
+    end
+
+    def goals
+      rows = @measurements.flat_map do |measurement|
+        measurement.scenario.goals.map { |goal| goal_row(measurement, goal) }
+      end
+      return "" if rows.empty?
+
+      <<~MARKDOWN
+        ## What Rondo must reach
+
+        | measure | must | stretch | Rondo | rounds, least to most | verdict |
+        |---|---|---|---|---|---|
+        #{rows.join("\n")}
+      MARKDOWN
+    end
+
+    def goal_row(measurement, goal)
+      values = goal_values(measurement, goal)
+      figure = Statistics.median(values)
+      cells = [goal.text, "#{goal.sign} #{goal.must}", "#{goal.sign} #{goal.stretch}"]
+      cells += if figure
+                 [number(figure, 3), values.minmax.map { |v| number(v, 3) }.join(" to "),
+                  goal.verdict(figure)]
+               else
+                 ["-", "-", "not measured"]
+               end
+      row(cells)
+    end
+
+    def goal_values(measurement, goal)
+      rondo = find(measurement, "rondo")
+      over = goal.over && find(measurement, goal.over)
+      return [] if !rondo || (goal.over && !over)
+      return Statistics.ratios(rondo, over, goal.metric) if over
+
+      rondo.rounds.compact.filter_map { |round| round[goal.metric] }
+    end
+
+    def find(measurement, name)
+      measurement.contestants.find { |contestant| contestant.server.name == name }
+    end
+
+    # Ratios are of the first metric shown: the one the scenario is about.
+    def scenario(measurement)
+      shown = measurement.scenario.columns
+      base = %w[rondo floor].filter_map { |name| find(measurement, name) }
+                            .select { |contestant| contestant.rounds.any? }
+      titles = shown.map { |metric| HEADINGS.fetch(metric).first }
+      titles += base.map { |contestant| "#{titles.first} over #{contestant.server.title}" }
+      rows = measurement.contestants.map { |contestant| server_row(contestant, shown, base) }
+      "## #{measurement.scenario.title}\n\n#{row(['server', *titles])}\n" \
+        "|#{'---|' * (titles.size + 1)}\n#{rows.join("\n")}\n#{notes(measurement)}"
+    end
+
+    def server_row(contestant, shown, base)
+      cells = shown.map do |metric|
+        number(Statistics.figure(contestant, metric), HEADINGS.fetch(metric).last)
+      end
+      cells += base.map do |other|
+        next "1" if other.equal?(contestant)
+
+        number(Statistics.median(Statistics.ratios(contestant, other, shown.first)), 2)
+      end
+      row([contestant.server.title, *cells])
+    end
+
+    def notes(measurement)
+      lines = measurement.contestants.flat_map do |contestant|
+        contestant.notes.map { |note| "- #{contestant.server.title}: #{note.gsub(/\s+/, ' ')}" }
+      end
+      lines.empty? ? "" : "\n#{lines.join("\n")}\n"
+    end
+
+    def number(value, digits)
+      return "-" if value.nil? || (value.is_a?(Float) && !value.finite?)
+      return format("%.#{digits}f", value) if digits.positive?
+
+      value.round.to_s.reverse.scan(/\d{1,3}-?/).join(",").reverse
+    end
+
+    def row(cells)
+      "| #{cells.join(' | ')} |"
+    end
+  end
+end

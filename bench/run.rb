@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+# The benchmarks' command: `ruby bench/run.rb [options] [SCENARIO...]`. Chooses scenarios (files of
+# bench/scenarios) and servers (servers.rb), has them measured (measure.rb) and prints or writes
+# the report (report.rb).
+# SPDX-License-Identifier: MIT
+
+require "optparse"
+require_relative "measure"
+require_relative "report"
+
+Dir.glob(File.join(__dir__, "scenarios", "*.rb")).sort.each { |file| require file }
+
+module Bench
+  # The command line.
+  class Run
+    def initialize(arguments)
+      @rounds = 5
+      @seconds = 1.0
+      @names = nil
+      @scenarios = parser.parse(arguments)
+      @scenarios = Bench.scenarios.keys if @scenarios.empty?
+    end
+
+    # @return [Integer] exit status
+    def call
+      Programs.build
+      warn "bench: not installed: #{Peers.install.join(', ')}" if @install
+      measurements = @scenarios.map { |name| measure(Bench.scenarios.fetch(name)) }
+      text = Report.new(measurements, rounds: @rounds, seconds: @seconds).markdown
+      @out ? File.write(@out, text) : puts(text)
+      File.write(@json, JSON.pretty_generate(raw(measurements))) if @json
+      0
+    rescue KeyError => e
+      warn "bench: no such scenario: #{e.key}; there are #{Bench.scenarios.keys.join(', ')}"
+      2
+    end
+
+    private
+
+    def parser
+      OptionParser.new do |options|
+        options.banner = "usage: ruby bench/run.rb [options] [#{Bench.scenarios.keys.join('|')}]..."
+        options.on("--rounds N", Integer, "alternating rounds (5)") { |n| @rounds = n }
+        options.on("--seconds S", Float, "length of one measurement (1)") { |s| @seconds = s }
+        options.on("--servers A,B", Array, "only these: #{Servers.all.keys.join(' ')}") do |names|
+          @names = names
+        end
+        options.on("--install", "install the peers first") { @install = true }
+        options.on("--out FILE", "write the Markdown there") { |file| @out = file }
+        options.on("--json FILE", "write every round there") { |file| @json = file }
+      end
+    end
+
+    def servers
+      @servers ||= (@names || Servers.all.keys).map do |name|
+        Servers.all.fetch(name) { abort "bench: no such server: #{name}" }
+      end
+    end
+
+    # A peer that is not installed is named, never silently dropped.
+    def measure(scenario)
+      ready, missing = servers.partition(&:installed?)
+      warn "bench: #{scenario.name}: not there: #{missing.map(&:name).join(', ')}" if missing.any?
+      warn "bench: #{scenario.name}: #{ready.map(&:name).join(' ')}"
+      Measurement.new(scenario, ready).run(rounds: @rounds, seconds: @seconds)
+    end
+
+    def raw(measurements)
+      measurements.to_h do |measurement|
+        [measurement.scenario.name, measurement.contestants.to_h do |contestant|
+          [contestant.server.name, { version: contestant.server.version.call,
+                                     notes: contestant.notes, rounds: contestant.rounds }]
+        end]
+      end
+    end
+  end
+end
+
+exit Bench::Run.new(ARGV).call if $PROGRAM_NAME == __FILE__

@@ -1,0 +1,119 @@
+# frozen_string_literal: true
+
+# What a scenario is: an application, the requests, how many connections, and which ratio of it
+# must reach what. The scenarios themselves are the files of bench/scenarios, a few lines each;
+# measure.rb carries them out, report.rb prints them.
+# SPDX-License-Identifier: MIT
+
+module Bench
+  # One line of the table of goals. The figure is `metric` of Rondo, divided by that of the server
+  # `over` in the same round when there is one.
+  Goal = Struct.new(:text, :metric, :over, :must, :stretch, :at_least, keyword_init: true) do
+    # @param figure [Float]
+    # @return [String] "stretch", "must" or "missed"
+    def verdict(figure)
+      return "stretch" if within?(figure, stretch)
+
+      within?(figure, must) ? "must" : "missed"
+    end
+
+    # @return [String] "≤" or "≥"
+    def sign
+      at_least ? "≥" : "≤"
+    end
+
+    private
+
+    def within?(figure, limit)
+      at_least ? figure >= limit : figure <= limit
+    end
+  end
+
+  # Built by the files of bench/scenarios through {Bench.scenario}.
+  class Scenario
+    # How `run.rb` measures it: :load (the client for a while), :idle or :allocations.
+    KINDS = %i[load idle allocations].freeze
+
+    attr_reader :name, :title, :goals, :columns, :client_options, :requests, :connections
+
+    def initialize(name)
+      @name = name
+      @app = "hello"
+      @kind = :load
+      @connections = 64
+      @requests = [:plain]
+      @client_options = []
+      @goals = []
+      @columns = %i[cpu_us rps p50_us p99_us longest_us]
+    end
+
+    # @overload app(name) sets the application of bench/apps, "hello" if never called
+    # @overload app() returns it
+    def app(name = @app)
+      @app = name
+    end
+
+    # One of {KINDS}.
+    def kind(kind = @kind)
+      @kind = kind
+    end
+
+    # The application that is measured in the same round with plain requests, so that the metric
+    # `kept` is the share of its requests per second.
+    def beside(app = @beside)
+      @beside = app
+    end
+
+    # Servers whose applications compute by themselves are stopped while others are measured.
+    def restless(restless = @restless)
+      @restless = restless
+    end
+
+    # Sets the headline of its table.
+    def describe(title)
+      @title = title
+    end
+
+    # Sets the number of connections.
+    def over_connections(count)
+      @connections = count
+    end
+
+    # Sets the requests by name (see requests.rb), sent in turn.
+    def send_requests(*names)
+      @requests = names
+    end
+
+    # Sets further options for the client, as on its command line.
+    def client(*options)
+      @client_options = options
+    end
+
+    # Sets the metrics its table shows.
+    def show(*metrics)
+      @columns = metrics
+    end
+
+    # The metric must not be above `must` (measured over that of the server `over` if given).
+    def at_most(must, stretch, metric, text, over: nil)
+      @goals << Goal.new(text: text, metric: metric, over: over, must: must, stretch: stretch,
+                         at_least: false)
+    end
+
+    # The metric must not be below `must`.
+    def at_least(must, stretch, metric, text, over: nil)
+      @goals << Goal.new(text: text, metric: metric, over: over, must: must, stretch: stretch,
+                         at_least: true)
+    end
+  end
+
+  # @return [Hash{String => Scenario}]
+  def self.scenarios
+    @scenarios ||= {}
+  end
+
+  # Defines a scenario; the block runs inside it.
+  def self.scenario(name, &block)
+    scenarios[name] = Scenario.new(name).tap { |scenario| scenario.instance_eval(&block) }
+  end
+end

@@ -1,0 +1,7 @@
+# frozen_string_literal: true
+
+Bench.scenario "browser" do
+  describe "browser: 64 connections, requests with the 13 headers of a browser"
+  send_requests :browser
+  at_most 1.00, 0.85, :cpu_us, "13 browser headers over up_ruby", over: "up"
+end

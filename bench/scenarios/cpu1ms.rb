@@ -1,0 +1,8 @@
+# frozen_string_literal: true
+
+Bench.scenario "cpu1ms" do
+  describe "cpu1ms: 64 connections, every request computes for 1 ms"
+  app "cpu1ms"
+  show :rps, :p50_us, :p99_us, :longest_us, :longest_over_median
+  at_most 1.20, 1.08, :longest_over_median, "app of 1 ms CPU: longest wait over the median"
+end

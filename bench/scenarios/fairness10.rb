@@ -1,0 +1,8 @@
+# frozen_string_literal: true
+
+Bench.scenario "fairness10" do
+  describe "fairness10: 10 keep-alive connections, the busiest over the least served"
+  over_connections 10
+  show :max_over_min, :rps, :p99_us, :longest_us
+  at_most 1.02, 1.005, :max_over_min, "10 keep-alive connections: completed requests max/min"
+end

@@ -1,0 +1,278 @@
+# frozen_string_literal: true
+
+# Every server the benchmarks know: how it starts with one worker, and a running one as an object.
+# Rondo first, then its peers (installed by peers.rb). Used by run.rb, measure.rb, instructions.rb.
+# SPDX-License-Identifier: MIT
+
+require "fileutils"
+require "open3"
+require "socket"
+require "tmpdir"
+require_relative "peers"
+require_relative "processes"
+
+module Bench
+  ROOT = File.expand_path("..", __dir__)
+  BUILD = File.join(__dir__, ".build")
+  SERVER_CPU = 0
+  CLIENT_CPU = 1
+
+  # How one server starts.
+  #
+  # @!attribute name [String] as on the command line of run.rb
+  # @!attribute title [String] as in the tables
+  # @!attribute version [Proc] answers the version, or nil when it is not installed
+  # @!attribute command [Proc] called with port, application file and an empty folder
+  # @!attribute ruby [Boolean] whether it runs Rack applications at all
+  Server = Struct.new(:name, :title, :version, :command, :ruby, :environment, keyword_init: true) do
+    # @return [Boolean]
+    def installed?
+      !version.call.nil?
+    end
+
+    # @param app [String] name of an application of bench/apps
+    # @return [Boolean] whether it can serve it
+    def serves?(app)
+      ruby || app == "hello"
+    end
+  end
+
+  # The list of servers.
+  module Servers
+    NGINX = <<~CONF
+      worker_processes 1;
+      daemon off;
+      pid %<folder>s/nginx.pid;
+      error_log %<folder>s/error.log;
+      events { worker_connections 16384; }
+      http {
+        access_log off;
+        keepalive_requests 1000000000;
+        keepalive_timeout 600;
+        server_tokens off;
+        client_body_temp_path %<folder>s; proxy_temp_path %<folder>s; fastcgi_temp_path %<folder>s;
+        uwsgi_temp_path %<folder>s; scgi_temp_path %<folder>s;
+        server {
+          listen 127.0.0.1:%<port>d backlog=1024;
+          default_type text/plain;
+          location / { return 200 "Hello, World!"; }
+        }
+      }
+    CONF
+
+    module_function
+
+    # @return [Hash{String => Server}] all, in the order of the tables
+    def all
+      @all ||= [rondo, *floors, *peers].to_h { |server| [server.name, server] }
+    end
+
+    def rondo
+      command = ->(port, app, _) { rondo_command("-t", "1", "-b", address(port), "-q", app) }
+      Server.new(name: "rondo", title: "Rondo", version: -> { rondo_version }, command: command,
+                 ruby: true, environment: { "RACK_ENV" => "production" })
+    end
+
+    def rondo_command(*arguments)
+      [File.join(ROOT, "bin", "rondo"), *arguments]
+    end
+
+    def rondo_version
+      return unless File.executable?(File.join(ROOT, "bin", "rondo"))
+
+      number = Dir.glob(File.join(ROOT, "lib/rondo/version.rb")).map { |path| File.read(path) }
+      revision, = Open3.capture2("git", "-C", ROOT, "rev-parse", "--short", "HEAD", err: File::NULL)
+      [number.join[/VERSION\s*=\s*"([^"]+)"/, 1], revision.strip].compact.join(" at ")
+    end
+
+    def floors
+      floor = ->(port, *) { [File.join(BUILD, "floor"), port.to_s] }
+      [
+        Server.new(name: "floor", title: "C floor", version: -> { "-" }, command: floor,
+                   ruby: false, environment: {}),
+        Server.new(name: "nginx", title: "nginx `return 200`", version: -> { nginx_version },
+                   command: method(:nginx_command).to_proc, ruby: false, environment: {})
+      ]
+    end
+
+    def peers
+      [
+        peer("up", "up_ruby (opal-up)", "opal-up") { |port, app, folder| up(port, app, folder) },
+        peer("iodine", "iodine", "iodine") do |port, app|
+          gem_command("iodine", "-b", "127.0.0.1", "-p", port.to_s, "-t", "1", "-w", "1", app)
+        end,
+        peer("itsi", "Itsi", "itsi") { |port, app, folder| itsi(port, app, folder) },
+        peer("falcon", "Falcon", "falcon") do |port, app|
+          gem_command("falcon", "serve", "-n", "1", "-b", "http://127.0.0.1:#{port}", "-c", app)
+        end,
+        peer("puma", "Puma -t 5:5", "puma") { |port, app| puma("5:5", port, app) },
+        peer("puma1", "Puma -t 1:1", "puma") { |port, app| puma("1:1", port, app) }
+      ]
+    end
+
+    def peer(name, title, gem_name, &command)
+      Server.new(name: name, title: title, version: -> { Peers.version(gem_name) },
+                 command: command, ruby: true, environment: Peers.environment)
+    end
+
+    def puma(threads, port, app)
+      gem_command("puma", "--no-config", "-w", "0", "-t", threads, "-b", address(port), "-q",
+                  "-s", app)
+    end
+
+    # With its usual queue of 30 requests it answers 503 to more connections than that.
+    def itsi(port, app, folder)
+      config = File.join(folder, "Itsi.rb")
+      File.write(config, "workers 1\nthreads 1\nruby_thread_request_backlog_size 10_000\n" \
+                         "bind 'http://127.0.0.1:#{port}'\nrackup_file '#{app}'\n")
+      gem_command("itsi", "serve", "-C", config)
+    end
+
+    # It takes no name of an application: the folder's config.ru is the one. Without the gems it
+    # declares RubyGems refuses to start it, so its executable is run by hand.
+    def up(port, app, folder)
+      FileUtils.cp(app, File.join(folder, "config.ru"))
+      home = Dir.glob(File.join(Peers::HOME, "gems", "opal-up-*")).max
+      [Gem.ruby, "-I", File.join(home, "lib"), File.join(home, "bin", "up_ruby"),
+       "-b", "127.0.0.1", "-p", port.to_s, "-w", "1"]
+    end
+
+    def gem_command(executable, *arguments)
+      [Gem.ruby, File.join(Peers::HOME, "bin", executable), *arguments]
+    end
+
+    def address(port)
+      "tcp://127.0.0.1:#{port}"
+    end
+
+    def nginx_command(port, _app, folder)
+      File.write(File.join(folder, "nginx.conf"), format(NGINX, folder: folder, port: port))
+      ["nginx", "-p", folder, "-c", File.join(folder, "nginx.conf")]
+    end
+
+    def nginx_version
+      Open3.capture2e("nginx", "-v").first[%r{nginx/([0-9.]+)}, 1]
+    rescue Errno::ENOENT
+      nil
+    end
+    private_class_method :rondo_command, :floors, :peers, :peer, :puma, :itsi, :up, :gem_command, :address,
+                         :nginx_command, :nginx_version, :rondo_version
+  end
+
+  # A server that is running, with everything below it, pinned to its CPU.
+  class Running
+    # A server that did not come up, with what it said.
+    class BootError < StandardError; end
+
+    BOOT_SECONDS = 60
+
+    attr_reader :server, :port, :pid, :log
+
+    # @param server [Server]
+    # @param app [String] name of an application of bench/apps
+    # @param wrapper [Array<String>] a command to run it under, valgrind for one
+    # @raise [BootError] when it does not answer within a minute
+    def initialize(server, app, wrapper: ["taskset", "-c", SERVER_CPU.to_s])
+      @server = server
+      @folder = Dir.mktmpdir("bench")
+      File.chmod(0o755, @folder) # nginx' worker is somebody else
+      @log = File.join(@folder, "log")
+      @port = free_port
+      command = server.command.call(@port, File.join(__dir__, "apps", "#{app}.ru"), @folder)
+      @pid = spawn(server.environment, *wrapper, *command, chdir: @folder, pgroup: true,
+                                                           in: File::NULL, %i[out err] => @log)
+      wait_until_it_answers
+    end
+
+    # @return [Boolean]
+    def alive?
+      return false unless @pid
+
+      Process.wait(@pid, Process::WNOHANG).nil? || (@pid = nil)
+    rescue Errno::ECHILD
+      @pid = nil
+    end
+
+    # @return [Float] CPU microseconds used so far
+    def cpu_us
+      Processes.cpu_us(@pid)
+    end
+
+    # @return [Integer] bytes of anonymous memory
+    def anonymous_bytes
+      Processes.anonymous_bytes(@pid)
+    end
+
+    # Takes it off the CPU until {#resume}: its background threads must not disturb its neighbours.
+    def pause
+      signal(:STOP)
+    end
+
+    # Lets it go on.
+    def resume
+      signal(:CONT)
+    end
+
+    # Ends it and all it started.
+    def stop
+      resume
+      signal(:TERM)
+      deadline = now + 3
+      sleep 0.02 while alive? && now < deadline
+    ensure
+      signal(:KILL)
+      alive? && Process.wait(@pid)
+      FileUtils.remove_entry(@folder, true)
+    end
+
+    # @return [String] the last lines it printed
+    def last_words
+      File.exist?(@log) ? File.readlines(@log).last(5).join.strip : ""
+    end
+
+    private
+
+    def now
+      Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+
+    # The group outlives its first process when that one died alone, so both are tried.
+    def signal(name)
+      @group ||= @pid
+      Process.kill(name, -@group) if @group
+    rescue Errno::ESRCH
+      nil
+    end
+
+    # Two in a row: up_ruby takes the next one for its own purposes.
+    def free_port
+      (20_000..29_998).step(2).to_a.shuffle.find do |port|
+        [port, port + 1].each { |each| TCPServer.new("127.0.0.1", each).close }
+      rescue Errno::EADDRINUSE
+        false
+      end
+    end
+
+    def wait_until_it_answers
+      @group = @pid
+      deadline = now + BOOT_SECONDS
+      until answers?
+        ended = !alive?
+        next sleep(0.05) unless ended || now > deadline
+
+        words = last_words
+        stop
+        raise BootError, "#{server.name} did not start#{' (it ended)' if ended}: #{words}"
+      end
+    end
+
+    def answers?
+      Socket.tcp("127.0.0.1", @port, connect_timeout: 1) do |socket|
+        socket.write("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+        socket.wait_readable(5) && socket.readpartial(64).start_with?("HTTP/1.1 200")
+      end
+    rescue SystemCallError, EOFError
+      false
+    end
+  end
+end
