@@ -1,0 +1,96 @@
+# The core without Ruby: a static library, its unit tests and its fuzz targets.
+#
+#   make -f ext/rondo/core.mk lib|test|replay|fuzz [CC=gcc|clang] [SANITIZE=address,undefined|thread]
+#
+# Run from the root. Everything built goes to build/core/<compiler>[-<sanitizers>]/, so variants
+# stand side by side. Warnings are errors here; the extension cannot afford that (ruby.h warns).
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+SANITIZE ?=
+OPTIMIZE ?= $(if $(SANITIZE),-O1,-O2)
+ROOT ?= $(patsubst %/ext/rondo/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
+
+comma := ,
+variant := $(notdir $(firstword $(CC)))$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
+OUT ?= $(ROOT)/build/core/$(variant)
+
+folders := base loop transport pubsub http protocol server
+core := $(ROOT)/ext/rondo
+sources := $(sort $(foreach folder,$(folders),$(wildcard $(core)/$(folder)/*.c)))
+objects := $(patsubst $(core)/%.c,$(OUT)/%.o,$(sources))
+library := $(OUT)/librondo.a
+fuzz_objects := $(patsubst $(core)/%.c,$(OUT)/counted/%.o,$(sources))
+
+test_sources := $(sort $(wildcard $(ROOT)/test/core/test_*.c))
+test_programs := $(patsubst $(ROOT)/test/core/%.c,$(OUT)/test/%,$(test_sources))
+
+fuzz_sources := $(shell grep -l LLVMFuzzerTestOneInput $(ROOT)/test/fuzz/*.c 2>/dev/null | sort)
+fuzz_targets := $(basename $(notdir $(fuzz_sources)))
+fuzz_programs := $(addprefix $(OUT)/fuzz/,$(fuzz_targets))
+replay_programs := $(addprefix $(OUT)/replay/,$(fuzz_targets))
+# Shared by all targets, so no target itself (the replay's main among them).
+fuzz_shared := $(filter-out $(fuzz_sources),$(wildcard $(ROOT)/test/fuzz/*.c))
+
+CPPFLAGS += -D_GNU_SOURCE -I$(core) -I$(ROOT)/test/core -I$(ROOT)/test/fuzz
+CFLAGS += -std=c11 $(OPTIMIZE) -g -fno-omit-frame-pointer -Wall -Wextra -Wconversion -Werror
+LDLIBS += -lpthread
+ifneq ($(SANITIZE),)
+CFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all
+LDFLAGS += -fsanitize=$(SANITIZE)
+endif
+
+.PHONY: lib tests test replays replay fuzz clean list-fuzz
+.DELETE_ON_ERROR:
+
+lib: $(library)
+
+$(library): $(objects)
+	@rm -f $@
+	@$(AR) rcs $@ $(objects)
+
+$(OUT)/%.o: $(core)/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
+tests: $(test_programs)
+
+$(OUT)/test/%: $(ROOT)/test/core/%.c $(library)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -MF $@.d $< $(library) $(LDFLAGS) $(LDLIBS) -o $@
+
+# Runs all of them even if one fails, then says how many tests passed in all.
+test: tests
+	@$(ROOT)/tools/run_core_tests $(test_programs)
+
+fuzz: $(fuzz_programs)
+
+# The core once more, with the coverage counters the fuzzer steers by.
+$(OUT)/counted/%.o: $(core)/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c $< -o $@
+
+$(OUT)/fuzz/%: $(ROOT)/test/fuzz/%.c $(fuzz_objects)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer -MMD -MP -MF $@.d $< $(fuzz_objects) \
+	    $(LDFLAGS) $(LDLIBS) -o $@
+
+replays: $(replay_programs)
+
+$(OUT)/replay/%: $(ROOT)/test/fuzz/%.c $(fuzz_shared) $(library)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -DRD_FUZZ_REPLAY -MMD -MP -MF $@.d $< $(fuzz_shared) $(library) \
+	    $(LDFLAGS) $(LDLIBS) -o $@
+
+# Every input of the corpora once, without the fuzzer (any compiler can do that).
+replay: replays
+	@$(ROOT)/tools/run_fuzz_corpora $(replay_programs)
+
+list-fuzz:
+	@echo $(fuzz_targets)
+
+clean:
+	rm -rf $(OUT)
+
+-include $(objects:.o=.d) $(fuzz_objects:.o=.d) $(addsuffix .d,$(test_programs) $(fuzz_programs) $(replay_programs))

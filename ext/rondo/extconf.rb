@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+# Makes the Makefile of the extension: the core's folders and the binding in one shared object.
+# The core alone, without Ruby, is built by core.mk. `RONDO_SANITIZE=address,undefined` builds with
+# sanitizers, `RONDO_DEBUG=1` without optimisation and with assertions.
+# SPDX-License-Identifier: MIT
+
+require "mkmf"
+
+FOLDERS = %w[base loop transport pubsub http protocol server ruby].freeze
+
+sources = FOLDERS.flat_map { |folder| Dir[File.join(__dir__, folder, "*.c")] }.sort
+twice = sources.group_by { |path| File.basename(path) }.select { |_, paths| paths.size > 1 }
+abort "object files lie flat, so names must differ: #{twice.keys.join(", ")}" unless twice.empty?
+
+# Objects land in one folder; make finds the sources by VPATH.
+$srcs = sources.map { |path| File.basename(path) } # rubocop:disable Style/GlobalVars
+$VPATH.concat(FOLDERS.map { |folder| "$(srcdir)/#{folder}" }) # rubocop:disable Style/GlobalVars
+
+sanitizers = ENV.fetch("RONDO_SANITIZE", "")
+debug = ENV["RONDO_DEBUG"] || !sanitizers.empty?
+
+flags = ["-std=c11", "-D_GNU_SOURCE", "-fvisibility=hidden"]
+flags += debug ? ["-O1", "-g", "-fno-omit-frame-pointer"] : ["-O3", "-DNDEBUG"]
+flags << "-fsanitize=#{sanitizers}" << "-fno-sanitize-recover=all" unless sanitizers.empty?
+
+append_cppflags("-I$(srcdir)")
+# After Ruby's own flags, so that these win.
+$CFLAGS = [$CFLAGS, *flags].join(" ") # rubocop:disable Style/GlobalVars
+$CFLAGS << " -Wno-declaration-after-statement" # rubocop:disable Style/GlobalVars
+$LDFLAGS << " -fsanitize=#{sanitizers}" unless sanitizers.empty? # rubocop:disable Style/GlobalVars
+have_library("pthread")
+
+create_makefile("rondo/rondo")
+
+# mkmf follows no includes: a changed header rebuilds the objects.
+headers = Dir[File.join(__dir__, "**", "*.{h,def}")].map { |path| path.delete_prefix("#{__dir__}/") }
+File.open("Makefile", "a") do |makefile|
+  makefile.puts "\n$(OBJS): #{headers.sort.map { |path| "$(srcdir)/#{path}" }.join(" ")}"
+end
