@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Growing bytes with a consumed front: what a connection keeps of an incomplete message, what a
+ * body keeps in memory. The caller checks limits before it appends. One owner, no lock.
+ */
+#ifndef RD_BASE_BUFFER_H
+#define RD_BASE_BUFFER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct rd_buffer {
+    char *bytes;
+    uint32_t start; /* bytes before this one are consumed */
+    uint32_t end;
+    uint32_t capacity;
+} rd_buffer;
+
+static inline char *rd_buffer_ptr(const rd_buffer *buf) {
+    return buf->bytes + buf->start;
+}
+
+static inline size_t rd_buffer_len(const rd_buffer *buf) {
+    return buf->end - buf->start;
+}
+
+void rd_buffer_append(rd_buffer *buf, const char *bytes, size_t len);
+
+/* Drops `len` bytes from the front; an emptied buffer gives its memory back. */
+void rd_buffer_consume(rd_buffer *buf, size_t len);
+
+void rd_buffer_clear(rd_buffer *buf);
+
+#endif

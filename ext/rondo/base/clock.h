@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The two clocks: monotonic for deadlines and measuring, wall time for people. Any thread.
+ */
+#ifndef RD_BASE_CLOCK_H
+#define RD_BASE_CLOCK_H
+
+#include <stdint.h>
+
+/* Monotonic time in nanoseconds. */
+uint64_t rd_clock_ns(void);
+
+/* Monotonic time in milliseconds. */
+uint64_t rd_clock_ms(void);
+
+/* Seconds since the epoch. */
+int64_t rd_clock_wall_seconds(void);
+
+#endif

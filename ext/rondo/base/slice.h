@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A slice is a piece of somebody else's bytes: pointer and length, nothing owned, no terminator.
+ * Used by every layer; any thread.
+ */
+#ifndef RD_BASE_SLICE_H
+#define RD_BASE_SLICE_H
+
+#include <stddef.h>
+#include <string.h>
+
+typedef struct rd_slice {
+    const char *ptr;
+    size_t len;
+} rd_slice;
+
+#define RD_SLICE(literal) ((rd_slice){(literal), sizeof(literal) - 1})
+
+static inline rd_slice rd_slice_of(const char *ptr, size_t len) {
+    return (rd_slice){ptr, len};
+}
+
+static inline int rd_slice_equal(rd_slice a, rd_slice b) {
+    return a.len == b.len && memcmp(a.ptr, b.ptr, a.len) == 0;
+}
+
+/* The struct of which `pointer` is the member `member`. */
+#define RD_CONTAINER(pointer, type, member) ((type *)((char *)(pointer) - offsetof(type, member)))
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The loop's phases and its lock; see loop.h.
+ */
+#include "loop/loop.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/eventfd.h>
+#endif
+
+#include "base/clock.h"
+
+static void on_wakeup(rd_source *source, unsigned ready) {
+    (void)ready;
+    uint64_t count[8];
+    while (read(source->fd, count, sizeof(count)) == (ssize_t)sizeof(count)) {
+    }
+}
+
+static const rd_poller_ops *choose_poller(bool poll_only) {
+#ifdef __linux__
+    if (!poll_only) return &rd_poller_epoll;
+#else
+    (void)poll_only;
+#endif
+    return &rd_poller_poll;
+}
+
+int rd_loop_init(rd_loop *loop, bool poll_only) {
+    loop->ops = choose_poller(poll_only);
+    loop->poller = loop->ops->open();
+    if (loop->poller == NULL) return -1;
+    loop->now_ms = rd_clock_ms();
+    rd_timer_wheel_init(&loop->timers, loop->now_ms);
+    rd_list_init(&loop->closing);
+    pthread_mutex_init(&loop->lock, NULL);
+    loop->lock_held = false;
+    atomic_init(&loop->sleeping, false);
+    loop->ready_count = 0;
+    loop->wakeup = (rd_source){.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .on_ready = on_wakeup};
+    if (loop->wakeup.fd < 0) return -1;
+    return rd_loop_add(loop, &loop->wakeup, RD_READABLE);
+}
+
+static void free_closed(rd_loop *loop) {
+    for (rd_list *node; (node = rd_list_shift(&loop->closing)) != NULL;) {
+        rd_closing *closing = RD_CONTAINER(node, rd_closing, node);
+        closing->free(closing);
+    }
+}
+
+void rd_loop_clear(rd_loop *loop) {
+    free_closed(loop);
+    rd_loop_remove(loop, &loop->wakeup);
+    close(loop->wakeup.fd);
+    loop->ops->close(loop->poller);
+    pthread_mutex_destroy(&loop->lock);
+}
+
+void rd_loop_lock(rd_loop *loop) {
+    pthread_mutex_lock(&loop->lock);
+    loop->lock_owner = pthread_self();
+    loop->lock_held = true;
+}
+
+void rd_loop_unlock(rd_loop *loop) {
+    loop->lock_held = false;
+    pthread_mutex_unlock(&loop->lock);
+}
+
+void rd_loop_assert_locked(const rd_loop *loop) {
+    assert(loop->lock_held && pthread_equal(loop->lock_owner, pthread_self()));
+    (void)loop;
+}
+
+void rd_loop_wakeup(rd_loop *loop) {
+    if (!atomic_exchange(&loop->sleeping, false)) return;
+    uint64_t one = 1;
+    ssize_t written = write(loop->wakeup.fd, &one, sizeof(one));
+    (void)written; /* a full counter wakes the sleeper all the same */
+}
+
+int rd_loop_timeout(const rd_loop *loop, int limit_ms) {
+    uint64_t next = rd_timer_next(&loop->timers);
+    if (next == UINT64_MAX) return limit_ms;
+    uint64_t now = rd_clock_ms();
+    uint64_t left = next > now ? next - now : 0;
+    int timeout = left > INT_MAX ? INT_MAX : (int)left;
+    return limit_ms >= 0 && limit_ms < timeout ? limit_ms : timeout;
+}
+
+int rd_loop_wait(rd_loop *loop, int timeout_ms) {
+    loop->ready_count =
+        loop->ops->wait(loop->poller, loop->ready, RD_LOOP_READY_MAX, timeout_ms);
+    return loop->ready_count;
+}
+
+void rd_loop_process(rd_loop *loop) {
+    rd_loop_assert_locked(loop);
+    loop->now_ms = rd_clock_ms();
+    int count = loop->ready_count;
+    loop->ready_count = 0;
+    for (int i = 0; i < count; i++) {
+        rd_source *source = loop->ready[i].source;
+        if (source->registered) source->on_ready(source, loop->ready[i].ready);
+    }
+    rd_timer_advance(&loop->timers, loop->now_ms);
+    free_closed(loop);
+}
+
+int rd_loop_add(rd_loop *loop, rd_source *source, unsigned interest) {
+    source->interest = (uint8_t)interest;
+    if (loop->ops->add(loop->poller, source) != 0) return -1;
+    source->registered = 1;
+    return 0;
+}
+
+int rd_loop_set_interest(rd_loop *loop, rd_source *source, unsigned interest) {
+    if (!source->registered || source->interest == interest) return 0;
+    source->interest = (uint8_t)interest;
+    return loop->ops->modify(loop->poller, source);
+}
+
+void rd_loop_remove(rd_loop *loop, rd_source *source) {
+    if (!source->registered) return;
+    source->registered = 0;
+    loop->ops->remove(loop->poller, source);
+}
+
+void rd_loop_free_later(rd_loop *loop, rd_closing *closing) {
+    rd_list_append(&loop->closing, &closing->node);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The loop: poller, timer wheel, closing list, the shared receive buffer, the wake-up and the
+ * loop lock. Everything of a server that changes belongs to whoever holds the loop lock.
+ *
+ * Two rules keep the lock free of deadlocks, and debug builds assert what they can of them:
+ * never call into the application while holding it; never wait for the application's own lock
+ * (the GVL) while holding it. rd_loop_wakeup() alone may be called without the lock.
+ */
+#ifndef RD_LOOP_LOOP_H
+#define RD_LOOP_LOOP_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "loop/poller.h"
+#include "loop/timer.h"
+
+#define RD_LOOP_READY_MAX 256
+#define RD_LOOP_RECEIVE_BYTES 65536
+
+/* Something that is freed at the end of the turn in which it was closed. */
+typedef struct rd_closing {
+    rd_list node;
+    void (*free)(struct rd_closing *closing);
+} rd_closing;
+
+typedef struct rd_loop {
+    const rd_poller_ops *ops;
+    rd_poller *poller;
+    rd_timer_wheel timers;
+    uint64_t now_ms;  /* monotonic, taken once a turn */
+    rd_list closing;
+    pthread_mutex_t lock;
+    pthread_t lock_owner; /* meaningful while lock_held */
+    bool lock_held;
+    atomic_bool sleeping; /* somebody sleeps in wait() and must be woken */
+    rd_source wakeup;
+    int ready_count;
+    rd_ready ready[RD_LOOP_READY_MAX];
+    char receive[RD_LOOP_RECEIVE_BYTES];
+} rd_loop;
+
+/* 0, or -1 with errno set. */
+int rd_loop_init(rd_loop *loop, bool poll_only);
+void rd_loop_clear(rd_loop *loop);
+
+void rd_loop_lock(rd_loop *loop);
+void rd_loop_unlock(rd_loop *loop);
+void rd_loop_assert_locked(const rd_loop *loop);
+
+/* Makes a sleeping rd_loop_wait() return; cheap when nobody sleeps. Any thread, lock or not. */
+void rd_loop_wakeup(rd_loop *loop);
+
+/* How long a wait may sleep: until the next timer, at most `limit_ms` (-1: no limit). */
+int rd_loop_timeout(const rd_loop *loop, int limit_ms);
+
+/* Looks for readiness without the lock; keeps it in the loop for rd_loop_process(). */
+int rd_loop_wait(rd_loop *loop, int timeout_ms);
+
+/* Frees what was closed, then calls on_ready of what wait() found, then the timers. Locked. */
+void rd_loop_process(rd_loop *loop);
+
+/* Registers, re-registers with a new interest, removes a source. 0, or -1 with errno set. */
+int rd_loop_add(rd_loop *loop, rd_source *source, unsigned interest);
+int rd_loop_set_interest(rd_loop *loop, rd_source *source, unsigned interest);
+void rd_loop_remove(rd_loop *loop, rd_source *source);
+
+/* Frees `closing` by its own function at the start of the next turn. */
+void rd_loop_free_later(rd_loop *loop, rd_closing *closing);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The seam to the operating system's readiness call: six functions, level-triggered. epoll is the
+ * normal one, poll(2) serves where epoll does not exist and proves the seam. A poller belongs to
+ * one loop; wait() runs without the loop lock, the others under it.
+ */
+#ifndef RD_LOOP_POLLER_H
+#define RD_LOOP_POLLER_H
+
+#include <stdint.h>
+
+enum { RD_READABLE = 1, RD_WRITABLE = 2, RD_HANGUP = 4 };
+
+/* Something with a descriptor. Lives in its owner (connection, listener, wake-up). */
+typedef struct rd_source {
+    int fd;
+    uint8_t interest; /* RD_READABLE | RD_WRITABLE as registered */
+    uint8_t registered;
+    void (*on_ready)(struct rd_source *source, unsigned ready);
+    uint32_t index; /* for the poller's own use */
+} rd_source;
+
+typedef struct rd_ready {
+    rd_source *source;
+    unsigned ready;
+} rd_ready;
+
+typedef struct rd_poller rd_poller;
+
+typedef struct rd_poller_ops {
+    const char *name;
+    /* A new poller, or NULL with errno set. */
+    rd_poller *(*open)(void);
+    void (*close)(rd_poller *poller);
+    /* These three answer 0, or -1 with errno set. */
+    int (*add)(rd_poller *poller, rd_source *source);
+    int (*modify)(rd_poller *poller, rd_source *source);
+    int (*remove)(rd_poller *poller, rd_source *source);
+    /* Fills up to `capacity` entries; timeout in ms, -1 for ever. Number of entries; 0 after a
+     * signal, too. A descriptor that is only hung up or broken is reported readable and writable. */
+    int (*wait)(rd_poller *poller, rd_ready *ready, int capacity, int timeout_ms);
+} rd_poller_ops;
+
+extern const rd_poller_ops rd_poller_poll;
+#ifdef __linux__
+extern const rd_poller_ops rd_poller_epoll;
+#endif
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The poller by epoll(7), level-triggered: one recv a readiness, never a second one just to be
+ * told that there is nothing (0.6-1.0 us a request). See poller.h.
+ */
+#include "loop/poller.h"
+
+#ifdef __linux__
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+#define EVENTS_MAX 256
+
+struct rd_poller {
+    int fd;
+    struct epoll_event events[EVENTS_MAX];
+};
+
+static rd_poller *epoll_open(void) {
+    int fd = epoll_create1(EPOLL_CLOEXEC);
+    if (fd < 0) return NULL;
+    rd_poller *poller = rd_alloc(sizeof(*poller));
+    poller->fd = fd;
+    return poller;
+}
+
+static void epoll_close(rd_poller *poller) {
+    close(poller->fd);
+    rd_free(poller);
+}
+
+static int control(rd_poller *poller, int operation, rd_source *source) {
+    struct epoll_event event = {.events = 0, .data.ptr = source};
+    if (source->interest & RD_READABLE) event.events |= EPOLLIN;
+    if (source->interest & RD_WRITABLE) event.events |= EPOLLOUT;
+    return epoll_ctl(poller->fd, operation, source->fd, &event);
+}
+
+static int epoll_add(rd_poller *poller, rd_source *source) {
+    return control(poller, EPOLL_CTL_ADD, source);
+}
+
+static int epoll_modify(rd_poller *poller, rd_source *source) {
+    return control(poller, EPOLL_CTL_MOD, source);
+}
+
+static int epoll_remove(rd_poller *poller, rd_source *source) {
+    return control(poller, EPOLL_CTL_DEL, source);
+}
+
+static unsigned readiness(uint32_t events) {
+    unsigned ready = 0;
+    if (events & EPOLLIN) ready |= RD_READABLE;
+    if (events & EPOLLOUT) ready |= RD_WRITABLE;
+    if (events & (EPOLLERR | EPOLLHUP)) ready |= RD_READABLE | RD_WRITABLE | RD_HANGUP;
+    return ready;
+}
+
+static int epoll_wait_ready(rd_poller *poller, rd_ready *ready, int capacity, int timeout_ms) {
+    if (capacity > EVENTS_MAX) capacity = EVENTS_MAX;
+    int count = epoll_wait(poller->fd, poller->events, capacity, timeout_ms);
+    if (count < 0) return 0;
+    for (int i = 0; i < count; i++) {
+        ready[i].source = poller->events[i].data.ptr;
+        ready[i].ready = readiness(poller->events[i].events);
+    }
+    return count;
+}
+
+const rd_poller_ops rd_poller_epoll = {
+    "epoll", epoll_open, epoll_close, epoll_add, epoll_modify, epoll_remove, epoll_wait_ready,
+};
+
+#endif

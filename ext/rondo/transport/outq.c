@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The output queue and its pool of blocks; see outq.h.
+ */
+#include "transport/outq.h"
+
+#include <assert.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+#define POOL_MAX 64
+
+static char *chunk_bytes(rd_chunk *chunk) {
+    return (char *)(chunk + 1);
+}
+
+static rd_chunk *copied_chunk(rd_chunk_pool *pool, size_t capacity) {
+    rd_chunk *chunk;
+    if (capacity <= RD_CHUNK_BLOCK_BYTES && pool->free != NULL) {
+        chunk = pool->free;
+        pool->free = chunk->next;
+        pool->count--;
+    } else {
+        if (capacity < RD_CHUNK_BLOCK_BYTES) capacity = RD_CHUNK_BLOCK_BYTES;
+        chunk = rd_alloc(sizeof(*chunk) + capacity);
+        chunk->capacity = (uint32_t)capacity;
+        chunk->kind = RD_CHUNK_COPIED;
+        chunk->fd = -1;
+    }
+    chunk->next = NULL;
+    chunk->at = 0;
+    chunk->len = 0;
+    return chunk;
+}
+
+static void free_chunk(rd_chunk *chunk, rd_chunk_pool *pool) {
+    if (chunk->kind == RD_CHUNK_COPIED && chunk->capacity == RD_CHUNK_BLOCK_BYTES &&
+        pool->count < POOL_MAX) {
+        chunk->next = pool->free;
+        pool->free = chunk;
+        pool->count++;
+        return;
+    }
+    if (chunk->kind == RD_CHUNK_BORROWED) chunk->release->run(chunk->release);
+    if (chunk->kind == RD_CHUNK_FILE) close(chunk->fd);
+    rd_free(chunk);
+}
+
+void rd_chunk_pool_clear(rd_chunk_pool *pool) {
+    while (pool->free != NULL) {
+        rd_chunk *next = pool->free->next;
+        rd_free(pool->free);
+        pool->free = next;
+    }
+    pool->count = 0;
+}
+
+static void append(rd_outq *queue, rd_chunk *chunk) {
+    if (queue->last != NULL) {
+        queue->last->next = chunk;
+    } else {
+        queue->first = chunk;
+    }
+    queue->last = chunk;
+    queue->bytes += chunk->len;
+}
+
+static size_t room_in(const rd_chunk *chunk) {
+    if (chunk == NULL || chunk->kind != RD_CHUNK_COPIED) return 0;
+    return chunk->capacity - chunk->at - chunk->len;
+}
+
+char *rd_outq_reserve(rd_outq *queue, rd_chunk_pool *pool, size_t len) {
+    assert(len <= RD_CHUNK_COPY_MAX);
+    if (room_in(queue->last) < len) append(queue, copied_chunk(pool, len));
+    rd_chunk *chunk = queue->last;
+    /* An empty reserve is possible only on an existing chunk of another kind. */
+    if (chunk == NULL || chunk->kind != RD_CHUNK_COPIED) {
+        append(queue, copied_chunk(pool, 0));
+        chunk = queue->last;
+    }
+    return chunk_bytes(chunk) + chunk->at + chunk->len;
+}
+
+void rd_outq_commit(rd_outq *queue, size_t len) {
+    assert(len <= room_in(queue->last));
+    queue->last->len += len;
+    queue->bytes += len;
+}
+
+void rd_outq_copy(rd_outq *queue, rd_chunk_pool *pool, const char *bytes, size_t len) {
+    while (len > 0) {
+        size_t room = room_in(queue->last);
+        if (room == 0) {
+            size_t capacity = len < RD_CHUNK_COPY_MAX ? len : RD_CHUNK_COPY_MAX;
+            append(queue, copied_chunk(pool, capacity));
+            room = room_in(queue->last);
+        }
+        size_t part = len < room ? len : room;
+        rd_chunk *chunk = queue->last;
+        memcpy(chunk_bytes(chunk) + chunk->at + chunk->len, bytes, part);
+        rd_outq_commit(queue, part);
+        bytes += part;
+        len -= part;
+    }
+}
+
+void rd_outq_borrow(rd_outq *queue, const char *bytes, size_t len, rd_release *release) {
+    rd_chunk *chunk = rd_alloc(sizeof(*chunk));
+    *chunk = (rd_chunk){.kind = RD_CHUNK_BORROWED, .fd = -1, .len = len};
+    chunk->ptr = bytes;
+    chunk->release = release;
+    append(queue, chunk);
+}
+
+void rd_outq_file(rd_outq *queue, int fd, off_t offset, size_t len) {
+    rd_chunk *chunk = rd_alloc(sizeof(*chunk));
+    *chunk = (rd_chunk){.kind = RD_CHUNK_FILE, .fd = fd, .len = len};
+    chunk->offset = offset;
+    append(queue, chunk);
+}
+
+int rd_outq_gather(const rd_outq *queue, struct iovec *iov, int count, size_t limit) {
+    int found = 0;
+    for (rd_chunk *chunk = queue->first; chunk && found < count && limit > 0; chunk = chunk->next) {
+        if (chunk->kind == RD_CHUNK_FILE) break;
+        if (chunk->len == 0) continue;
+        char *from = chunk->kind == RD_CHUNK_COPIED ? chunk_bytes(chunk) + chunk->at
+                                                    : (char *)(uintptr_t)chunk->ptr;
+        size_t len = chunk->len < limit ? chunk->len : limit;
+        iov[found++] = (struct iovec){.iov_base = from, .iov_len = len};
+        limit -= len;
+    }
+    return found;
+}
+
+static void shift(rd_outq *queue, rd_chunk_pool *pool) {
+    rd_chunk *chunk = queue->first;
+    queue->first = chunk->next;
+    if (queue->first == NULL) queue->last = NULL;
+    free_chunk(chunk, pool);
+}
+
+static void consume(rd_chunk *chunk, size_t len) {
+    chunk->len -= len;
+    if (chunk->kind == RD_CHUNK_COPIED) chunk->at += (uint32_t)len;
+    if (chunk->kind == RD_CHUNK_BORROWED) chunk->ptr += len;
+    if (chunk->kind == RD_CHUNK_FILE) chunk->offset += (off_t)len;
+}
+
+void rd_outq_advance(rd_outq *queue, rd_chunk_pool *pool, size_t len) {
+    assert(len <= queue->bytes);
+    queue->bytes -= len;
+    while (queue->first != NULL) {
+        rd_chunk *chunk = queue->first;
+        if (len < chunk->len) {
+            consume(chunk, len);
+            return;
+        }
+        len -= chunk->len;
+        shift(queue, pool);
+    }
+}
+
+void rd_outq_clear(rd_outq *queue, rd_chunk_pool *pool) {
+    while (queue->first != NULL) shift(queue, pool);
+    queue->bytes = 0;
+}

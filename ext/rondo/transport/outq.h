@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The output queue of a connection: what is to be sent, in order, as three kinds of chunks:
+ *
+ *   copied    bytes in a pooled block of 4 KiB (or one made to measure, up to 16 KiB)
+ *   borrowed  somebody else's bytes, with a release that runs once they are not needed any more
+ *   file      a range of a descriptor that the queue owns and closes
+ *
+ * Releases run under the loop lock and therefore never call into the application: a release puts
+ * itself on a list of its owner. Knows no socket; conn.c does the sending.
+ */
+#ifndef RD_TRANSPORT_OUTQ_H
+#define RD_TRANSPORT_OUTQ_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#define RD_CHUNK_BLOCK_BYTES 4096
+#define RD_CHUNK_COPY_MAX 16384
+
+typedef struct rd_release {
+    void (*run)(struct rd_release *release);
+} rd_release;
+
+typedef enum rd_chunk_kind { RD_CHUNK_COPIED, RD_CHUNK_BORROWED, RD_CHUNK_FILE } rd_chunk_kind;
+
+typedef struct rd_chunk {
+    struct rd_chunk *next;
+    rd_chunk_kind kind;
+    int fd;            /* file */
+    size_t len;        /* bytes not yet sent */
+    union {
+        struct {       /* copied: bytes follow the struct */
+            uint32_t at, capacity;
+        };
+        struct {       /* borrowed */
+            const char *ptr;
+            rd_release *release;
+        };
+        off_t offset;  /* file */
+    };
+} rd_chunk;
+
+/* Blocks ready for use, one pool per server. */
+typedef struct rd_chunk_pool {
+    rd_chunk *free;
+    uint32_t count;
+} rd_chunk_pool;
+
+typedef struct rd_outq {
+    rd_chunk *first, *last;
+    size_t bytes; /* everything queued */
+} rd_outq;
+
+void rd_chunk_pool_clear(rd_chunk_pool *pool);
+
+/* Room for `len` (<= RD_CHUNK_COPY_MAX) more bytes in one piece at the end; what was written there
+ * counts only after rd_outq_commit(). */
+char *rd_outq_reserve(rd_outq *queue, rd_chunk_pool *pool, size_t len);
+void rd_outq_commit(rd_outq *queue, size_t len);
+
+void rd_outq_copy(rd_outq *queue, rd_chunk_pool *pool, const char *bytes, size_t len);
+void rd_outq_borrow(rd_outq *queue, const char *bytes, size_t len, rd_release *release);
+void rd_outq_file(rd_outq *queue, int fd, off_t offset, size_t len);
+
+/* Fills iov with the leading copied and borrowed chunks, at most `count` and `limit` bytes; number
+ * of entries, 0 when the first chunk is a file or there is none. */
+int rd_outq_gather(const rd_outq *queue, struct iovec *iov, int count, size_t limit);
+
+/* Drops `len` sent bytes from the front, releasing what is finished. */
+void rd_outq_advance(rd_outq *queue, rd_chunk_pool *pool, size_t len);
+
+void rd_outq_clear(rd_outq *queue, rd_chunk_pool *pool);
+
+#endif
