@@ -69,6 +69,11 @@ module Bench
       @restless = restless
     end
 
+    # How many times the usual seconds one measurement takes.
+    def lasting(times = @lasting || 1)
+      @lasting = times
+    end
+
     # Sets the headline of its table.
     def describe(title)
       @title = title
