@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading, flushing, deadlines and the end of a connection; see conn.h.
+ */
+#include "transport/conn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+#define IOV_MAX_USED 64
+#define NO_SLOT UINT32_MAX
+#define SLICE_BYTES 262144
+
+static void set_state(rd_conn *conn, rd_conn_state state) {
+    assert(state > conn->state); /* only ever forward, see the picture in conn.h */
+    conn->state = (uint8_t)state;
+}
+
+/* ---- slots ---- */
+
+static void grow_slots(rd_conn_set *set) {
+    uint32_t capacity = set->slot_capacity ? set->slot_capacity * 2 : 64;
+    set->slots = rd_realloc(set->slots, capacity * sizeof(rd_conn *));
+    set->slot_next = rd_realloc(set->slot_next, capacity * sizeof(uint32_t));
+    for (uint32_t i = capacity; i-- > set->slot_capacity;) {
+        set->slots[i] = NULL;
+        set->slot_next[i] = set->free_slot;
+        set->free_slot = i;
+    }
+    set->slot_capacity = capacity;
+}
+
+static uint32_t take_slot(rd_conn_set *set, rd_conn *conn) {
+    if (set->free_slot == NO_SLOT) grow_slots(set);
+    uint32_t slot = set->free_slot;
+    set->free_slot = set->slot_next[slot];
+    set->slots[slot] = conn;
+    return slot;
+}
+
+static void give_slot(rd_conn_set *set, uint32_t slot) {
+    set->slots[slot] = NULL;
+    set->slot_next[slot] = set->free_slot;
+    set->free_slot = slot;
+}
+
+void rd_conn_set_init(rd_conn_set *set, rd_loop *loop, const rd_settings *settings) {
+    *set = (rd_conn_set){.loop = loop, .settings = settings, .free_slot = NO_SLOT};
+    rd_list_init(&set->conns);
+    rd_list_init(&set->dirty);
+}
+
+void rd_conn_set_clear(rd_conn_set *set) {
+    rd_chunk_pool_clear(&set->chunks);
+    rd_free(set->slots);
+    rd_free(set->slot_next);
+}
+
+/* ---- deadlines ---- */
+
+static uint64_t earliest(const rd_conn *conn) {
+    return conn->write_deadline < conn->deadline ? conn->write_deadline : conn->deadline;
+}
+
+/* The wheel is touched only when a deadline moves forward in time order; one that moves away is
+ * found too early once and set again then. So a request costs no timer operation. */
+static void arm(rd_conn *conn) {
+    uint64_t due = earliest(conn);
+    if (due == UINT64_MAX) return;
+    if (rd_timer_is_armed(&conn->timer) && conn->timer.due <= due) return;
+    rd_timer_set(&conn->set->loop->timers, &conn->timer, due);
+}
+
+static void on_timer(rd_timer *timer) {
+    rd_conn *conn = RD_CONTAINER(timer, rd_conn, timer);
+    uint64_t now = conn->set->loop->now_ms;
+    if (conn->write_deadline <= now) {
+        conn->set->write_timeouts++;
+        rd_conn_close(conn);
+        return;
+    }
+    if (conn->deadline <= now) {
+        conn->deadline = UINT64_MAX;
+        if (conn->state == RD_CONN_LINGERING) {
+            rd_conn_close(conn);
+        } else if (conn->state == RD_CONN_OPEN) {
+            conn->protocol->on_timeout(conn);
+        }
+    }
+    if (conn->state != RD_CONN_CLOSED) arm(conn);
+}
+
+void rd_conn_set_deadline(rd_conn *conn, uint64_t at_ms) {
+    conn->deadline = at_ms;
+    arm(conn);
+}
+
+/* ---- opening ---- */
+
+static void on_ready(rd_source *source, unsigned ready);
+
+static void free_conn(rd_closing *closing) {
+    rd_free(RD_CONTAINER(closing, rd_conn, closing));
+}
+
+rd_conn *rd_conn_open(rd_conn_set *set, int fd, const rd_transport *transport,
+                      const rd_protocol *protocol, const struct rd_listener *listener,
+                      const rd_address *peer) {
+    rd_conn *conn = rd_alloc_zero(sizeof(*conn) + protocol->state_size);
+    conn->source = (rd_source){.fd = fd, .interest = RD_READABLE, .on_ready = on_ready};
+    conn->set = set;
+    conn->transport = transport;
+    conn->protocol = protocol;
+    conn->listener = listener;
+    conn->deadline = conn->write_deadline = UINT64_MAX;
+    conn->refs = 1;
+    conn->peer = *peer;
+    conn->closing.free = free_conn;
+    rd_list_init(&conn->closing.node);
+    rd_list_init(&conn->in_dirty);
+    rd_list_init(&conn->in_set);
+    rd_timer_init(&conn->timer, on_timer);
+    rd_list_append(&set->conns, &conn->in_set);
+    conn->slot = take_slot(set, conn);
+    set->count++;
+    protocol->on_open(conn);
+    return conn;
+}
+
+void rd_conn_ref(rd_conn *conn) {
+    conn->refs++;
+}
+
+void rd_conn_unref(rd_conn *conn) {
+    assert(conn->refs > 0);
+    if (--conn->refs > 0) return;
+    assert(conn->state == RD_CONN_CLOSED);
+    rd_loop_free_later(conn->set->loop, &conn->closing);
+}
+
+/* ---- interest ---- */
+
+static unsigned wanted_interest(const rd_conn *conn) {
+    unsigned interest = 0;
+    if (!conn->read_eof && !conn->read_paused) interest |= RD_READABLE;
+    if (conn->out.bytes > 0) interest |= RD_WRITABLE;
+    return interest;
+}
+
+static void update_interest(rd_conn *conn) {
+    if (conn->state == RD_CONN_CLOSED) return;
+    if (rd_loop_set_interest(conn->set->loop, &conn->source, wanted_interest(conn)) != 0) {
+        rd_conn_close(conn);
+    }
+}
+
+/* A fresh connection goes to the poller only after its first read, because many are over then. */
+static void ensure_registered(rd_conn *conn) {
+    if (conn->state == RD_CONN_CLOSED || conn->source.registered) return;
+    if (rd_loop_add(conn->set->loop, &conn->source, wanted_interest(conn)) != 0) {
+        rd_conn_close(conn);
+    }
+}
+
+void rd_conn_pause_reading(rd_conn *conn) {
+    conn->read_paused = true;
+    if (conn->source.registered) update_interest(conn);
+}
+
+void rd_conn_resume_reading(rd_conn *conn) {
+    conn->read_paused = false;
+    if (conn->source.registered) update_interest(conn);
+}
+
+/* ---- reading ---- */
+
+static void linger_data(rd_conn *conn, size_t len) {
+    if (len >= conn->linger_left) {
+        rd_conn_close(conn);
+        return;
+    }
+    conn->linger_left -= (uint32_t)len;
+}
+
+static void read_end(rd_conn *conn) {
+    conn->read_eof = true;
+    if (conn->state == RD_CONN_LINGERING) {
+        rd_conn_close(conn);
+        return;
+    }
+    if (conn->state == RD_CONN_OPEN) conn->protocol->on_eof(conn);
+    update_interest(conn);
+}
+
+static void read_some(rd_conn *conn) {
+    rd_loop *loop = conn->set->loop;
+    ssize_t got = conn->transport->read(conn, loop->receive, sizeof(loop->receive));
+    if (got > 0) {
+        conn->set->bytes_in += (uint64_t)got;
+        if (conn->state == RD_CONN_OPEN) {
+            conn->protocol->on_data(conn, loop->receive, (size_t)got);
+        } else if (conn->state == RD_CONN_LINGERING) {
+            linger_data(conn, (size_t)got);
+        } /* FINISHING: nobody waits for it any more */
+    } else if (got == 0) {
+        read_end(conn);
+    } else if (errno != EAGAIN && errno != EWOULDBLOCK) {
+        rd_conn_close(conn);
+    }
+}
+
+void rd_conn_read_now(rd_conn *conn) {
+    rd_conn_ref(conn);
+    read_some(conn);
+    if (!conn->settled) ensure_registered(conn); /* else by the flush of its answer */
+    rd_conn_unref(conn);
+}
+
+static void on_ready(rd_source *source, unsigned ready) {
+    rd_conn *conn = RD_CONTAINER(source, rd_conn, source);
+    rd_conn_ref(conn);
+    bool reading = !conn->read_eof && !conn->read_paused;
+    if ((ready & RD_READABLE) && reading) {
+        read_some(conn);
+    } else if (ready & RD_HANGUP) {
+        rd_conn_close(conn); /* both directions are dead and nothing is left to read */
+    }
+    if ((ready & RD_WRITABLE) && conn->state != RD_CONN_CLOSED && conn->out.bytes > 0) {
+        rd_conn_flush(conn);
+    }
+    rd_conn_unref(conn);
+}
+
+/* ---- writing ---- */
+
+void rd_conn_mark_dirty(rd_conn *conn) {
+    if (conn->state == RD_CONN_CLOSED || rd_list_is_linked(&conn->in_dirty)) return;
+    rd_list_append(&conn->set->dirty, &conn->in_dirty);
+}
+
+/* Offers at most `limit` bytes of one kind to the transport; how many were offered, and sent. */
+static ssize_t send_slice(rd_conn *conn, size_t limit, size_t *offered) {
+    struct iovec iov[IOV_MAX_USED];
+    rd_chunk *first = conn->out.first;
+    *offered = 0;
+    if (first->kind != RD_CHUNK_FILE) {
+        int count = rd_outq_gather(&conn->out, iov, IOV_MAX_USED, limit);
+        for (int i = 0; i < count; i++) *offered += iov[i].iov_len;
+        return conn->transport->write(conn, iov, count);
+    }
+    *offered = first->len < limit ? first->len : limit;
+    ssize_t sent = conn->transport->send_file(conn, first->fd, first->offset, *offered);
+    if (sent == 0) {
+        errno = EIO; /* the file shrank: the promised length cannot be kept */
+        return -1;
+    }
+    return sent;
+}
+
+static void after_progress(rd_conn *conn, size_t sent) {
+    uint64_t timeout = (uint64_t)conn->set->settings->write_timeout_ms;
+    conn->set->bytes_out += sent;
+    conn->write_deadline = conn->out.bytes > 0 ? conn->set->loop->now_ms + timeout : UINT64_MAX;
+}
+
+static void end_after_flush(rd_conn *conn) {
+    if (!conn->linger || conn->read_eof || conn->set->settings->linger_timeout_ms == 0) {
+        rd_conn_close(conn);
+        return;
+    }
+    set_state(conn, RD_CONN_LINGERING);
+    conn->transport->shutdown_write(conn);
+    conn->linger_left = (uint32_t)conn->set->settings->linger_bytes;
+    conn->read_paused = false;
+    rd_buffer_clear(&conn->input);
+    uint64_t timeout = (uint64_t)conn->set->settings->linger_timeout_ms;
+    rd_conn_set_deadline(conn, conn->set->loop->now_ms + timeout);
+    ensure_registered(conn);
+    update_interest(conn);
+}
+
+static void after_flush(rd_conn *conn) {
+    if (conn->above_high && conn->out.bytes <= (size_t)conn->set->settings->output_low_bytes) {
+        conn->above_high = false;
+        if (conn->state == RD_CONN_OPEN) conn->protocol->on_drained(conn);
+    }
+    if (conn->state == RD_CONN_FINISHING && conn->out.bytes == 0) {
+        end_after_flush(conn);
+        return;
+    }
+    if (conn->state == RD_CONN_CLOSED) return;
+    if (conn->out.bytes > 0) {
+        if (conn->write_deadline == UINT64_MAX) after_progress(conn, 0);
+        arm(conn);
+    }
+    if (conn->source.registered) {
+        update_interest(conn);
+    } else {
+        ensure_registered(conn);
+    }
+}
+
+void rd_conn_flush(rd_conn *conn) {
+    if (conn->state == RD_CONN_CLOSED) return;
+    if (rd_list_is_linked(&conn->in_dirty)) rd_list_unlink(&conn->in_dirty);
+    size_t limit = SLICE_BYTES;
+    while (conn->out.bytes > 0 && limit > 0) {
+        size_t offered;
+        ssize_t sent = send_slice(conn, limit, &offered);
+        if (sent < 0) {
+            if (errno == EAGAIN || errno == EWOULDBLOCK) break;
+            rd_conn_close(conn);
+            return;
+        }
+        rd_outq_advance(&conn->out, &conn->set->chunks, (size_t)sent);
+        after_progress(conn, (size_t)sent);
+        limit -= (size_t)sent;
+        if ((size_t)sent < offered) break;
+    }
+    after_flush(conn);
+}
+
+void rd_conn_set_flush(rd_conn_set *set) {
+    for (rd_list *node; (node = rd_list_shift(&set->dirty)) != NULL;) {
+        rd_conn_flush(RD_CONTAINER(node, rd_conn, in_dirty));
+    }
+}
+
+/* ---- the end ---- */
+
+void rd_conn_finish(rd_conn *conn, bool linger) {
+    if (conn->state != RD_CONN_OPEN) return;
+    set_state(conn, RD_CONN_FINISHING);
+    conn->linger = linger;
+    conn->deadline = UINT64_MAX;
+    rd_buffer_clear(&conn->input);
+    conn->read_paused = true;
+    rd_conn_mark_dirty(conn);
+}
+
+static void leave(rd_conn *conn) {
+    rd_conn_set *set = conn->set;
+    set_state(conn, RD_CONN_CLOSED);
+    rd_loop_remove(set->loop, &conn->source);
+    if (rd_timer_is_armed(&conn->timer)) rd_timer_cancel(&conn->timer);
+    if (rd_list_is_linked(&conn->in_dirty)) rd_list_unlink(&conn->in_dirty);
+    rd_list_unlink(&conn->in_set);
+    give_slot(set, conn->slot);
+    set->count--;
+}
+
+static void forget(rd_conn *conn) {
+    rd_outq_clear(&conn->out, &conn->set->chunks);
+    rd_buffer_clear(&conn->input);
+    conn->protocol->on_close(conn);
+    rd_conn_unref(conn);
+}
+
+void rd_conn_close(rd_conn *conn) {
+    if (conn->state == RD_CONN_CLOSED) return;
+    leave(conn);
+    conn->transport->close(conn);
+    forget(conn);
+}
+
+int rd_conn_detach(rd_conn *conn) {
+    assert(conn->state == RD_CONN_OPEN);
+    int fd = conn->source.fd;
+    leave(conn);
+    forget(conn);
+    return fd;
+}

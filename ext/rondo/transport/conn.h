@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A connection: descriptor, transport, protocol, what is read ahead, what is to be sent, one
+ * deadline for the protocol and one for write progress. conn.c is the only file that closes one.
+ * Everything under the loop lock.
+ *
+ *   OPEN ──▶ FINISHING ──▶ LINGERING ──▶ CLOSED
+ *     │  (send what is   (half closed,     ▲
+ *     │   queued, then)   drop input)      │
+ *     └────────────────────────────────────┘
+ *
+ * Closing takes the connection out of everything at once, but its memory goes only when the turn
+ * is over and nobody holds a reference, so nobody ever meets a freed connection.
+ */
+#ifndef RD_TRANSPORT_CONN_H
+#define RD_TRANSPORT_CONN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/list.h"
+#include "base/settings.h"
+#include "loop/loop.h"
+#include "transport/address.h"
+#include "transport/outq.h"
+#include "transport/protocol.h"
+#include "transport/transport.h"
+
+typedef enum rd_conn_state {
+    RD_CONN_OPEN,
+    RD_CONN_FINISHING,
+    RD_CONN_LINGERING,
+    RD_CONN_CLOSED,
+} rd_conn_state;
+
+/* What all connections of a server share. */
+typedef struct rd_conn_set {
+    rd_loop *loop;
+    const rd_settings *settings;
+    rd_chunk_pool chunks;
+    rd_list conns;  /* every connection that is not CLOSED */
+    rd_list dirty;  /* those with something queued since the last flush */
+    rd_conn **slots;
+    uint32_t slot_capacity;
+    uint32_t free_slot; /* head of the list of free slots, kept in slot_next */
+    uint32_t *slot_next;
+    uint32_t count;
+    uint64_t bytes_in, bytes_out, write_timeouts;
+    bool stopping;
+} rd_conn_set;
+
+struct rd_listener;
+
+struct rd_conn {
+    rd_source source;
+    rd_list in_set;
+    rd_list in_dirty;
+    rd_timer timer;
+    rd_closing closing;
+    rd_conn_set *set;
+    const rd_transport *transport;
+    const rd_protocol *protocol;
+    const struct rd_listener *listener;
+    uint64_t deadline;       /* the protocol's, ms; UINT64_MAX: none */
+    uint64_t write_deadline; /* UINT64_MAX while nothing waits for the peer */
+    rd_buffer input;         /* left-over of an incomplete message or requests read ahead */
+    rd_outq out;
+    uint32_t refs;
+    uint32_t slot;  /* small number, unique among the open connections of the server */
+    uint32_t linger_left;
+    rd_address peer;
+    uint8_t state;
+    bool read_eof : 1;
+    bool read_paused : 1;
+    bool above_high : 1;  /* the queue passed the high watermark and has not drained yet */
+    bool linger : 1;      /* half-close and read on before closing */
+    bool settled : 1;     /* set by the protocol while it needs no readiness before its answer */
+};
+
+void rd_conn_set_init(rd_conn_set *set, rd_loop *loop, const rd_settings *settings);
+void rd_conn_set_clear(rd_conn_set *set);
+
+/* Takes over `fd` (non-blocking). NULL when the poller refuses it; `fd` is closed then. */
+rd_conn *rd_conn_open(rd_conn_set *set, int fd, const rd_transport *transport,
+                      const rd_protocol *protocol, const struct rd_listener *listener,
+                      const rd_address *peer);
+
+/* The protocol's state, behind the connection. */
+static inline void *rd_conn_state_of(rd_conn *conn) {
+    return conn + 1;
+}
+
+static inline bool rd_conn_is_open(const rd_conn *conn) {
+    return conn->state == RD_CONN_OPEN;
+}
+
+/* Tries to read at once, before the poller says so: fresh connections mostly bring a request. */
+void rd_conn_read_now(rd_conn *conn);
+
+void rd_conn_ref(rd_conn *conn);
+void rd_conn_unref(rd_conn *conn);
+
+void rd_conn_set_deadline(rd_conn *conn, uint64_t at_ms);
+
+void rd_conn_pause_reading(rd_conn *conn);
+void rd_conn_resume_reading(rd_conn *conn);
+
+/* Something was queued: it leaves with the next flush. */
+void rd_conn_mark_dirty(rd_conn *conn);
+
+/* Sends what the socket takes now, at most one slice of 256 KiB, so that a download is nobody's wait. */
+void rd_conn_flush(rd_conn *conn);
+
+/* Flushes every dirty connection of the set, one write each. */
+void rd_conn_set_flush(rd_conn_set *set);
+
+/* Closes once everything queued is sent. With `linger`, half-closes and reads on for a while, so
+ * that unread input does not turn into a reset that destroys the answer on its way. */
+void rd_conn_finish(rd_conn *conn, bool linger);
+
+/* Closes now and drops what is queued. Safe in any state. */
+void rd_conn_close(rd_conn *conn);
+
+/* Gives the descriptor away without closing it: the connection ends as if closed. */
+int rd_conn_detach(rd_conn *conn);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Accepting connections and surviving without descriptors; see listener.h. The sockets themselves
+ * are opened in listen.c.
+ */
+#include "transport/listener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+#define BACKOFF_MS 100
+
+static void on_ready(rd_source *source, unsigned ready) {
+    (void)ready;
+    rd_listener *listener = RD_CONTAINER(source, rd_listener, source);
+    rd_listener_accept(listener, listener->accepts_per_turn);
+}
+
+static void on_backoff_over(rd_timer *timer) {
+    rd_listener *listener = RD_CONTAINER(timer, rd_listener, backoff);
+    rd_loop_set_interest(listener->loop, &listener->source, RD_READABLE);
+}
+
+int rd_listener_start(rd_listener *listener, rd_loop *loop) {
+    listener->loop = loop;
+    listener->source.on_ready = on_ready;
+    rd_timer_init(&listener->backoff, on_backoff_over);
+    return rd_loop_add(loop, &listener->source, RD_READABLE);
+}
+
+static void back_off(rd_listener *listener) {
+    rd_loop_set_interest(listener->loop, &listener->source, 0);
+    rd_timer_set(&listener->loop->timers, &listener->backoff, listener->loop->now_ms + BACKOFF_MS);
+}
+
+/* Out of descriptors: the first in the queue is told so by a close instead of being left waiting.
+ * One descriptor for that is made free by closing a spare; where that fails, too, only time helps. */
+static void refuse_one(rd_listener *listener) {
+    static const char busy[] = "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\n"
+                               "retry-after: 1\r\ncontent-length: 0\r\n\r\n";
+    if (listener->spare_fd >= 0) {
+        close(listener->spare_fd);
+        int fd = accept4(listener->source.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0) {
+            ssize_t sent = send(fd, busy, sizeof(busy) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+            (void)sent;
+            shutdown(fd, SHUT_WR);
+            close(fd);
+            listener->refused++;
+        }
+        listener->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    } else {
+        listener->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    }
+    back_off(listener);
+}
+
+/* Errors of accept(2) that belong to the connection that went away, not to the listener. */
+static bool is_transient(int error) {
+    switch (error) {
+    case EINTR:
+    case ECONNABORTED:
+    case ENETDOWN:
+    case EPROTO:
+    case ENOPROTOOPT:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case EOPNOTSUPP:
+    case ENETUNREACH:
+    case EPERM:
+        return true;
+    default:
+        return false;
+    }
+}
+
+int rd_listener_accept(rd_listener *listener, int most) {
+    int count = 0;
+    while (count < most) {
+        struct sockaddr_storage from;
+        socklen_t len = sizeof(from);
+        from.ss_family = AF_UNSPEC;
+        int fd = accept4(listener->source.fd, (struct sockaddr *)&from, &len,
+                         SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0) {
+            if (is_transient(errno)) {
+                count++;
+                continue;
+            }
+            if (errno != EAGAIN && errno != EWOULDBLOCK) refuse_one(listener);
+            break;
+        }
+        rd_address peer;
+        rd_address_from_sockaddr(&peer, (const struct sockaddr *)&from);
+        if (peer.kind == RD_ADDRESS_NONE) peer.kind = RD_ADDRESS_UNIX;
+        listener->accepted++;
+        count++;
+        listener->on_accept(listener, fd, &peer);
+    }
+    return count;
+}
+
+static void unlink_own_file(rd_listener *listener) {
+    struct stat now;
+    if (listener->unlink_path == NULL) return;
+    if (stat(listener->unlink_path, &now) == 0 && now.st_ino == listener->unlink_inode) {
+        unlink(listener->unlink_path);
+    }
+    rd_free(listener->unlink_path);
+    listener->unlink_path = NULL;
+}
+
+void rd_listener_close(rd_listener *listener) {
+    if (listener->loop != NULL) {
+        rd_loop_remove(listener->loop, &listener->source);
+        if (rd_timer_is_armed(&listener->backoff)) rd_timer_cancel(&listener->backoff);
+    }
+    if (listener->source.fd >= 0) close(listener->source.fd);
+    if (listener->spare_fd >= 0) close(listener->spare_fd);
+    listener->source.fd = listener->spare_fd = -1;
+    unlink_own_file(listener);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Listening sockets: opened from an address or adopted from a parent, accepting a bounded number
+ * of connections a turn. Out of descriptors, it answers nobody's connection by closing one with
+ * the help of a spare descriptor and then backs off, so that it neither spins nor starves.
+ * Under the loop lock, but for the opening functions, which come before the loop runs.
+ */
+#ifndef RD_TRANSPORT_LISTENER_H
+#define RD_TRANSPORT_LISTENER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "loop/loop.h"
+#include "transport/address.h"
+#include "transport/transport.h"
+
+#define RD_LISTENER_URL_MAX 160
+#define RD_LISTENER_ERROR_MAX 256
+
+typedef struct rd_listener rd_listener;
+
+typedef struct rd_listen_options {
+    int backlog;
+    bool reuse_port;
+    bool nodelay;
+    int mode; /* of a Unix socket's file; -1: as the umask says */
+} rd_listen_options;
+
+struct rd_listener {
+    rd_source source;
+    rd_list in_server;
+    rd_timer backoff;
+    rd_loop *loop;
+    const rd_transport *transport;
+    /* Takes over the descriptor. */
+    void (*on_accept)(rd_listener *listener, int fd, const rd_address *peer);
+    void *owner;
+    int accepts_per_turn;
+    int spare_fd; /* closed to refuse one connection when there is no other */
+    uint16_t port;       /* 0 for Unix sockets */
+    char *unlink_path;   /* the Unix socket's file, when it is ours */
+    ino_t unlink_inode;
+    uint64_t accepted, refused;
+    char host[64];
+    char url[RD_LISTENER_URL_MAX];
+};
+
+/* These open one listening socket. 0, or a negative errno with one line in `error`. */
+int rd_listen_tcp(rd_listener *listener, const char *host, uint16_t port,
+                  const rd_listen_options *options, char error[RD_LISTENER_ERROR_MAX]);
+int rd_listen_unix(rd_listener *listener, const char *path, const rd_listen_options *options,
+                   char error[RD_LISTENER_ERROR_MAX]);
+int rd_listen_inherited(rd_listener *listener, int fd, char error[RD_LISTENER_ERROR_MAX]);
+
+/* Registers with the loop. 0 or -1 with errno. */
+int rd_listener_start(rd_listener *listener, rd_loop *loop);
+
+/* Accepts what waits in the kernel's queue, at most `most`; how many there were. */
+int rd_listener_accept(rd_listener *listener, int most);
+
+/* Closes the socket and removes the file of a Unix socket that it made itself. */
+void rd_listener_close(rd_listener *listener);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a protocol (HTTP/1.1, later HTTP/2, WebSocket, raw) is to a connection: a table of
+ * reactions and the size of its state, which lives inline behind the connection. All run on the
+ * owner of the loop, under the loop lock; any of them may close the connection.
+ */
+#ifndef RD_TRANSPORT_PROTOCOL_H
+#define RD_TRANSPORT_PROTOCOL_H
+
+#include <stddef.h>
+
+typedef struct rd_conn rd_conn;
+
+typedef struct rd_protocol {
+    const char *name;
+    size_t state_size;
+    void (*on_open)(rd_conn *conn);
+    /* Bytes in the shared receive buffer: valid only during the call. */
+    void (*on_data)(rd_conn *conn, const char *bytes, size_t len);
+    /* The peer will send no more; answers can still reach it. */
+    void (*on_eof)(rd_conn *conn);
+    /* The output queue fell from above the high to below the low watermark. */
+    void (*on_drained)(rd_conn *conn);
+    /* The deadline set by rd_conn_set_deadline() passed. */
+    void (*on_timeout)(rd_conn *conn);
+    /* The connection is closed; its state may be cleared, its memory goes later. Exactly once. */
+    void (*on_close)(rd_conn *conn);
+    /* The server stops: nothing new shall begin on this connection. */
+    void (*on_shutdown)(rd_conn *conn);
+} rd_protocol;
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The transport of plain stream sockets, TCP and Unix; see transport.h.
+ */
+#include <errno.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "transport/conn.h"
+#include "transport/transport.h"
+
+static int tcp_handshake(rd_conn *conn, unsigned *interest) {
+    (void)conn;
+    (void)interest;
+    return 1;
+}
+
+static ssize_t tcp_read(rd_conn *conn, char *bytes, size_t len) {
+    ssize_t got;
+    do {
+        got = recv(conn->source.fd, bytes, len, 0);
+    } while (got < 0 && errno == EINTR);
+    return got;
+}
+
+static ssize_t tcp_write(rd_conn *conn, const struct iovec *iov, int count) {
+    ssize_t sent;
+    do {
+        if (count == 1) {
+            sent = send(conn->source.fd, iov->iov_base, iov->iov_len, MSG_NOSIGNAL);
+        } else {
+            struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)iov,
+                                     .msg_iovlen = (size_t)count};
+            sent = sendmsg(conn->source.fd, &message, MSG_NOSIGNAL);
+        }
+    } while (sent < 0 && errno == EINTR);
+    return sent;
+}
+
+static ssize_t tcp_send_file(rd_conn *conn, int fd, off_t offset, size_t len) {
+    ssize_t sent;
+    do {
+        sent = sendfile(conn->source.fd, fd, &offset, len);
+    } while (sent < 0 && errno == EINTR);
+    return sent;
+}
+
+static void tcp_shutdown_write(rd_conn *conn) {
+    shutdown(conn->source.fd, SHUT_WR);
+}
+
+static void tcp_close(rd_conn *conn) {
+    close(conn->source.fd);
+}
+
+const rd_transport rd_transport_tcp = {
+    "tcp",     "http",        tcp_handshake,      tcp_read,
+    tcp_write, tcp_send_file, tcp_shutdown_write, tcp_close,
+};
