@@ -96,15 +96,13 @@ typedef struct rd_client {
 
 static char receive_buf[RECV_BYTES];
 
-static uint64_t now_ns(void)
-{
+static uint64_t now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void fail(const char *what)
-{
+static void fail(const char *what) {
     if (errno)
         fprintf(stderr, "client: %s: %s\n", what, strerror(errno));
     else
@@ -114,58 +112,47 @@ static void fail(const char *what)
 
 /* ---- latency buckets ---- */
 
-static unsigned bucket_of(uint64_t nanoseconds)
-{
-    if (nanoseconds < (1u << SUB_BITS))
-        return (unsigned)nanoseconds;
+static unsigned bucket_of(uint64_t nanoseconds) {
+    if (nanoseconds < (1u << SUB_BITS)) return (unsigned)nanoseconds;
     unsigned power = 63u - (unsigned)__builtin_clzll(nanoseconds);
     unsigned shift = power - SUB_BITS;
     return ((shift + 1) << SUB_BITS) + (unsigned)((nanoseconds >> shift) - (1u << SUB_BITS));
 }
 
-static uint64_t bucket_middle(unsigned bucket)
-{
-    if (bucket < (1u << SUB_BITS))
-        return bucket;
+static uint64_t bucket_middle(unsigned bucket) {
+    if (bucket < (1u << SUB_BITS)) return bucket;
     unsigned shift = (bucket >> SUB_BITS) - 1;
     uint64_t low = ((uint64_t)(bucket & ((1u << SUB_BITS) - 1)) + (1u << SUB_BITS)) << shift;
     return low + ((1ull << shift) >> 1);
 }
 
-static double percentile_us(const rd_client *client, double share)
-{
+static double percentile_us(const rd_client *client, double share) {
     uint64_t total = 0;
-    for (unsigned i = 0; i < BUCKETS; i++)
-        total += client->buckets[i];
+    for (unsigned i = 0; i < BUCKETS; i++) total += client->buckets[i];
     uint64_t rank = (uint64_t)((double)total * share);
     uint64_t seen = 0;
     for (unsigned i = 0; i < BUCKETS; i++) {
         seen += client->buckets[i];
-        if (seen > rank)
-            return (double)bucket_middle(i) / 1000.0;
+        if (seen > rank) return (double)bucket_middle(i) / 1000.0;
     }
     return (double)client->longest_ns / 1000.0;
 }
 
 /* ---- reading answers ---- */
 
-static bool header_is(const char *line, size_t len, const char *name)
-{
+static bool header_is(const char *line, size_t len, const char *name) {
     size_t name_len = strlen(name);
     return len > name_len && line[name_len] == ':' && strncasecmp(line, name, name_len) == 0;
 }
 
-static bool value_has(const char *line, size_t len, const char *word)
-{
+static bool value_has(const char *line, size_t len, const char *word) {
     size_t word_len = strlen(word);
     for (size_t i = 0; i + word_len <= len; i++)
-        if (strncasecmp(line + i, word, word_len) == 0)
-            return true;
+        if (strncasecmp(line + i, word, word_len) == 0) return true;
     return false;
 }
 
-static void head_line_read(rd_head *head, const char *line, size_t len, bool *has_length)
-{
+static void head_line_read(rd_head *head, const char *line, size_t len, bool *has_length) {
     if (header_is(line, len, "content-length")) {
         head->length = strtoull(line + 15, NULL, 10);
         *has_length = true;
@@ -177,13 +164,10 @@ static void head_line_read(rd_head *head, const char *line, size_t len, bool *ha
 }
 
 /* Returns 1 with *head filled, 0 when the head is not whole yet, -1 when it is no HTTP/1 answer. */
-static int head_read(rd_head *head, const char *at, size_t len)
-{
+static int head_read(rd_head *head, const char *at, size_t len) {
     const char *end = memmem(at, len, "\r\n\r\n", 4);
-    if (!end)
-        return len > MAX_HEAD ? -1 : 0;
-    if (end - at < 12 || memcmp(at, "HTTP/1.", 7) != 0)
-        return -1;
+    if (!end) return len > MAX_HEAD ? -1 : 0;
+    if (end - at < 12 || memcmp(at, "HTTP/1.", 7) != 0) return -1;
     bool has_length = false;
     *head = (rd_head){.bytes = (size_t)(end - at) + 4, .framing = RD_BY_LENGTH};
     head->status = (at[9] - '0') * 100 + (at[10] - '0') * 10 + (at[11] - '0');
@@ -191,8 +175,7 @@ static int head_read(rd_head *head, const char *at, size_t len)
     while (line && line + 1 < end) {
         const char *start = line + 1;
         line = memchr(start, '\n', (size_t)(end + 2 - start));
-        if (line)
-            head_line_read(head, start, (size_t)(line - start), &has_length);
+        if (line) head_line_read(head, start, (size_t)(line - start), &has_length);
     }
     if (head->status < 200 || head->status == 204 || head->status == 304)
         head->framing = RD_BY_LENGTH, head->length = 0;
@@ -201,8 +184,7 @@ static int head_read(rd_head *head, const char *at, size_t len)
     return 1;
 }
 
-static int head_recall(rd_client *client, rd_head *head, const char *at, size_t len)
-{
+static int head_recall(rd_client *client, rd_head *head, const char *at, size_t len) {
     rd_head *known = &client->known;
     if (known->bytes && len >= known->bytes && memcmp(at, client->known_head, known->bytes) == 0) {
         *head = *known;
@@ -216,33 +198,25 @@ static int head_recall(rd_client *client, rd_head *head, const char *at, size_t 
     return found;
 }
 
-static void answer_done(rd_client *client, rd_conn *conn, uint64_t now)
-{
+static void answer_done(rd_client *client, rd_conn *conn, uint64_t now) {
     conn->stage = RD_HEAD;
-    if (conn->head.status < 200)
-        return; /* an interim answer: the real one follows */
+    if (conn->head.status < 200) return; /* an interim answer: the real one follows */
     uint64_t wait = now - conn->sent_ns[conn->oldest];
     conn->oldest = (conn->oldest + 1) % client->depth;
     conn->owed--;
     conn->answered_now++;
     client->buckets[bucket_of(wait)]++;
     client->latency_sum_ns += wait;
-    if (wait > client->longest_ns)
-        client->longest_ns = wait;
-    if (conn->head.status < 200 || conn->head.status > 299)
-        client->non_2xx++;
-    if (conn->body_bytes < client->body_min)
-        client->body_min = conn->body_bytes;
-    if (conn->body_bytes > client->body_max)
-        client->body_max = conn->body_bytes;
+    if (wait > client->longest_ns) client->longest_ns = wait;
+    if (conn->head.status < 200 || conn->head.status > 299) client->non_2xx++;
+    if (conn->body_bytes < client->body_min) client->body_min = conn->body_bytes;
+    if (conn->body_bytes > client->body_max) client->body_max = conn->body_bytes;
     conn->body_bytes = 0;
     client->completed++;
-    if (!client->stopping)
-        conn->completed++;
+    if (!client->stopping) conn->completed++;
 }
 
-static size_t body_take(rd_conn *conn, size_t len)
-{
+static size_t body_take(rd_conn *conn, size_t len) {
     size_t taken = conn->left < len ? (size_t)conn->left : len;
     conn->left -= taken;
     conn->body_bytes += taken;
@@ -250,8 +224,7 @@ static size_t body_take(rd_conn *conn, size_t len)
 }
 
 /* Reads one line of the chunked framing, which may come in pieces. Returns the bytes used. */
-static size_t chunk_line_take(rd_conn *conn, const char *at, size_t len, bool *whole)
-{
+static size_t chunk_line_take(rd_conn *conn, const char *at, size_t len, bool *whole) {
     size_t used = 0;
     *whole = false;
     while (used < len && !*whole) {
@@ -260,8 +233,7 @@ static size_t chunk_line_take(rd_conn *conn, const char *at, size_t len, bool *w
             *whole = true;
         else if (c != '\r')
             conn->line_bytes++;
-        if (conn->stage != RD_CHUNK_LINE || conn->in_extension)
-            continue;
+        if (conn->stage != RD_CHUNK_LINE || conn->in_extension) continue;
         unsigned digit = 99;
         if (c >= '0' && c <= '9')
             digit = (unsigned)(c - '0');
@@ -269,14 +241,12 @@ static size_t chunk_line_take(rd_conn *conn, const char *at, size_t len, bool *w
             digit = (unsigned)((c | 32) - 'a') + 10;
         else if (c == ';')
             conn->in_extension = true;
-        if (digit < 16)
-            conn->left = conn->left * 16 + digit;
+        if (digit < 16) conn->left = conn->left * 16 + digit;
     }
     return used;
 }
 
-static void chunk_line_begin(rd_conn *conn)
-{
+static void chunk_line_begin(rd_conn *conn) {
     conn->stage = RD_CHUNK_LINE;
     conn->left = 0;
     conn->line_bytes = 0;
@@ -284,21 +254,18 @@ static void chunk_line_begin(rd_conn *conn)
 }
 
 static size_t chunked_take(rd_client *client, rd_conn *conn, const char *at, size_t len,
-                           uint64_t now)
-{
+                           uint64_t now) {
     bool whole;
     if (conn->stage == RD_CHUNK_BODY) {
         size_t taken = conn->left ? body_take(conn, len) : 0;
         if (conn->left == 0 && taken < len) {
             taken += chunk_line_take(conn, at + taken, len - taken, &whole); /* its CR LF */
-            if (whole)
-                chunk_line_begin(conn);
+            if (whole) chunk_line_begin(conn);
         }
         return taken;
     }
     size_t taken = chunk_line_take(conn, at, len, &whole);
-    if (!whole)
-        return taken;
+    if (!whole) return taken;
     unsigned line_bytes = conn->line_bytes;
     conn->line_bytes = 0;
     if (conn->stage == RD_TRAILER && line_bytes == 0)
@@ -308,8 +275,7 @@ static size_t chunked_take(rd_client *client, rd_conn *conn, const char *at, siz
     return taken;
 }
 
-static void body_begin(rd_client *client, rd_conn *conn, uint64_t now)
-{
+static void body_begin(rd_client *client, rd_conn *conn, uint64_t now) {
     if (conn->head.framing == RD_CHUNKED) {
         chunk_line_begin(conn);
     } else if (conn->head.framing == RD_UNTIL_CLOSE) {
@@ -324,20 +290,16 @@ static void body_begin(rd_client *client, rd_conn *conn, uint64_t now)
 }
 
 /* Returns false when the bytes are no answer that was asked for. */
-static bool bytes_read(rd_client *client, rd_conn *conn, const char *at, size_t len, uint64_t now)
-{
+static bool bytes_read(rd_client *client, rd_conn *conn, const char *at, size_t len, uint64_t now) {
     while (len > 0) {
         size_t taken;
         if (conn->stage == RD_HEAD) {
-            if (conn->owed == 0)
-                return false;
+            if (conn->owed == 0) return false;
             int found = head_recall(client, &conn->head, at, len);
-            if (found < 0)
-                return false;
+            if (found < 0) return false;
             if (found == 0) {
                 conn->held = malloc(len);
-                if (!conn->held)
-                    fail("out of memory");
+                if (!conn->held) fail("out of memory");
                 memcpy(conn->held, at, len);
                 conn->held_len = len;
                 return true;
@@ -346,8 +308,7 @@ static bool bytes_read(rd_client *client, rd_conn *conn, const char *at, size_t 
             body_begin(client, conn, now);
         } else if (conn->stage == RD_BODY) {
             taken = body_take(conn, len);
-            if (conn->left == 0)
-                answer_done(client, conn, now);
+            if (conn->left == 0) answer_done(client, conn, now);
         } else {
             taken = chunked_take(client, conn, at, len, now);
         }
@@ -359,23 +320,18 @@ static bool bytes_read(rd_client *client, rd_conn *conn, const char *at, size_t 
 
 /* ---- connections ---- */
 
-static void conn_watch(rd_client *client, rd_conn *conn, int operation, bool write)
-{
+static void conn_watch(rd_client *client, rd_conn *conn, int operation, bool write) {
     struct epoll_event event = {.events = EPOLLIN | (write ? EPOLLOUT : 0), .data.ptr = conn};
     conn->wants_write = write;
-    if (epoll_ctl(client->poller, operation, conn->fd, &event) < 0)
-        fail("epoll_ctl");
+    if (epoll_ctl(client->poller, operation, conn->fd, &event) < 0) fail("epoll_ctl");
 }
 
-static int socket_open(rd_client *client, bool blocking)
-{
+static int socket_open(rd_client *client, bool blocking) {
     int family = client->address.ss_family;
     int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | (blocking ? 0 : SOCK_NONBLOCK), 0);
-    if (fd < 0)
-        fail("socket");
+    if (fd < 0) fail("socket");
     int on = 1;
-    if (family != AF_UNIX)
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (family != AF_UNIX) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     struct sockaddr *address = (struct sockaddr *)&client->address;
     if (connect(fd, address, client->address_len) < 0 && errno != EINPROGRESS) {
         int error = errno;
@@ -386,11 +342,10 @@ static int socket_open(rd_client *client, bool blocking)
     return fd;
 }
 
-static void conn_flush(rd_client *client, rd_conn *conn)
-{
+static void conn_flush(rd_client *client, rd_conn *conn) {
     while (conn->out_at < conn->out_end) {
-        ssize_t sent = send(conn->fd, client->requests + conn->out_at,
-                            conn->out_end - conn->out_at, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t sent = send(conn->fd, client->requests + conn->out_at, conn->out_end - conn->out_at,
+                            MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0) {
             /* Anything but a full socket is left to the next recv, which says what happened. */
             if ((errno == EAGAIN || errno == ENOTCONN) && !conn->wants_write)
@@ -399,16 +354,13 @@ static void conn_flush(rd_client *client, rd_conn *conn)
         }
         conn->out_at += (size_t)sent;
     }
-    if (conn->wants_write)
-        conn_watch(client, conn, EPOLL_CTL_MOD, false);
+    if (conn->wants_write) conn_watch(client, conn, EPOLL_CTL_MOD, false);
 }
 
-static void conn_ask(rd_client *client, rd_conn *conn, unsigned count)
-{
+static void conn_ask(rd_client *client, rd_conn *conn, unsigned count) {
     if (client->limit && client->issued + count > client->limit)
         count = (unsigned)(client->limit - client->issued);
-    if (client->stopping || count == 0)
-        return;
+    if (client->stopping || count == 0) return;
     uint64_t now = now_ns();
     for (unsigned i = 0; i < count; i++)
         conn->sent_ns[(conn->oldest + conn->owed + i) % client->depth] = now;
@@ -427,12 +379,10 @@ static void conn_ask(rd_client *client, rd_conn *conn, unsigned count)
     }
     conn->next += count;
     conn->out_end = client->offsets[conn->next];
-    if (!busy)
-        conn_flush(client, conn);
+    if (!busy) conn_flush(client, conn);
 }
 
-static void conn_open(rd_client *client, rd_conn *conn)
-{
+static void conn_open(rd_client *client, rd_conn *conn) {
     uint64_t begun = now_ns();
     conn->fd = socket_open(client, false);
     if (conn->fd < 0) {
@@ -446,12 +396,10 @@ static void conn_open(rd_client *client, rd_conn *conn)
     conn->close_due_ns = 0;
     conn_watch(client, conn, EPOLL_CTL_ADD, false);
     conn_ask(client, conn, client->depth);
-    if (client->close_each)
-        conn->sent_ns[0] = begun; /* there the wait includes the handshake */
+    if (client->close_each) conn->sent_ns[0] = begun; /* there the wait includes the handshake */
 }
 
-static void conn_close(rd_client *client, rd_conn *conn)
-{
+static void conn_close(rd_client *client, rd_conn *conn) {
     /* What was asked and never answered is no longer on its way. */
     client->issued -= conn->owed;
     conn->owed = 0;
@@ -461,29 +409,21 @@ static void conn_close(rd_client *client, rd_conn *conn)
     conn->fd = -1;
 }
 
-static void conn_ended(rd_client *client, rd_conn *conn, bool broken, uint64_t now)
-{
+static void conn_ended(rd_client *client, rd_conn *conn, bool broken, uint64_t now) {
     if (!broken && conn->stage == RD_BODY && conn->head.framing == RD_UNTIL_CLOSE)
         answer_done(client, conn, now);
     bool lost = broken || conn->owed > 0 || conn->stage != RD_HEAD;
-    if (lost && !client->stopping)
-        client->errors++;
+    if (lost && !client->stopping) client->errors++;
     conn_close(client, conn);
-    if (client->stopping || (client->limit && client->issued >= client->limit))
-        return;
-    if (!client->close_each)
-        client->reconnects++;
+    if (client->stopping || (client->limit && client->issued >= client->limit)) return;
+    if (!client->close_each) client->reconnects++;
     /* A server that is gone would otherwise be asked again without end. */
-    if (client->errors + client->connect_errors < 100000)
-        conn_open(client, conn);
+    if (client->errors + client->connect_errors < 100000) conn_open(client, conn);
 }
 
-static void conn_turn(rd_client *client, rd_conn *conn, uint32_t events)
-{
-    if (events & EPOLLOUT)
-        conn_flush(client, conn);
-    if (!(events & (EPOLLIN | EPOLLERR | EPOLLHUP)))
-        return;
+static void conn_turn(rd_client *client, rd_conn *conn, uint32_t events) {
+    if (events & EPOLLOUT) conn_flush(client, conn);
+    if (!(events & (EPOLLIN | EPOLLERR | EPOLLHUP))) return;
     size_t held = conn->held_len;
     if (conn->held) {
         memcpy(receive_buf, conn->held, held);
@@ -493,8 +433,7 @@ static void conn_turn(rd_client *client, rd_conn *conn, uint32_t events)
     }
     ssize_t got = recv(conn->fd, receive_buf + held, sizeof receive_buf - held, MSG_DONTWAIT);
     uint64_t now = now_ns();
-    if (got < 0 && errno == EAGAIN && held == 0)
-        return;
+    if (got < 0 && errno == EAGAIN && held == 0) return;
     if (got <= 0) {
         conn_ended(client, conn, got < 0, now);
         return;
@@ -511,14 +450,11 @@ static void conn_turn(rd_client *client, rd_conn *conn, uint32_t events)
 
 /* A server that ignores "Connection: close" must not stall the run: after 250 ms we close. A
  * connection that could not be opened is tried again. */
-static void sweep(rd_client *client, uint64_t now)
-{
+static void sweep(rd_client *client, uint64_t now) {
     for (unsigned i = 0; i < client->connections; i++) {
         rd_conn *conn = &client->conns[i];
-        if (conn->fd < 0 && !client->stopping)
-            conn_open(client, conn);
-        if (conn->fd < 0 || conn->close_due_ns == 0 || conn->close_due_ns > now)
-            continue;
+        if (conn->fd < 0 && !client->stopping) conn_open(client, conn);
+        if (conn->fd < 0 || conn->close_due_ns == 0 || conn->close_due_ns > now) continue;
         struct linger abort_it = {.l_onoff = 1};
         setsockopt(conn->fd, SOL_SOCKET, SO_LINGER, &abort_it, sizeof abort_it);
         client->unclosed++;
@@ -526,29 +462,24 @@ static void sweep(rd_client *client, uint64_t now)
     }
 }
 
-static bool all_answered(const rd_client *client)
-{
+static bool all_answered(const rd_client *client) {
     for (unsigned i = 0; i < client->connections; i++)
-        if (client->conns[i].fd >= 0 && client->conns[i].owed)
-            return false;
+        if (client->conns[i].fd >= 0 && client->conns[i].owed) return false;
     return true;
 }
 
 /* A connection that is still waiting when the time is up has waited at least so long. */
-static void open_waits_count(rd_client *client)
-{
+static void open_waits_count(rd_client *client) {
     for (unsigned i = 0; i < client->connections; i++) {
         rd_conn *conn = &client->conns[i];
-        if (conn->fd < 0 || conn->owed == 0)
-            continue;
+        if (conn->fd < 0 || conn->owed == 0) continue;
         uint64_t wait = now_ns() - conn->sent_ns[conn->oldest];
         client->longest_ns = wait > client->longest_ns ? wait : client->longest_ns;
         client->errors++;
     }
 }
 
-static void run(rd_client *client)
-{
+static void run(rd_client *client) {
     struct epoll_event events[EVENTS];
     client->started_ns = now_ns();
     uint64_t due = client->started_ns + (uint64_t)(client->seconds * 1e9);
@@ -559,18 +490,15 @@ static void run(rd_client *client)
     }
     for (;;) {
         int ready = epoll_wait(client->poller, events, EVENTS, 50);
-        for (int i = 0; i < ready; i++)
-            conn_turn(client, events[i].data.ptr, events[i].events);
+        for (int i = 0; i < ready; i++) conn_turn(client, events[i].data.ptr, events[i].events);
         /* Staged like the floor: receive from all, then send to all is kinder to the caches. */
         for (int i = 0; i < ready; i++) {
             rd_conn *conn = events[i].data.ptr;
-            if (conn->answered_now)
-                conn_ask(client, conn, conn->answered_now);
+            if (conn->answered_now) conn_ask(client, conn, conn->answered_now);
             conn->answered_now = 0;
         }
         uint64_t now = now_ns();
-        if (now - swept > 50000000u)
-            sweep(client, swept = now);
+        if (now - swept > 50000000u) sweep(client, swept = now);
         bool spent = client->limit && client->completed >= client->limit;
         if (!client->stopping && (now >= due || spent)) {
             client->stopping = true;
@@ -578,38 +506,30 @@ static void run(rd_client *client)
             due = now + 5000000000u; /* what was asked is still waited for, but not for ever */
         }
         bool hopeless = client->errors + client->connect_errors >= 100000;
-        if (client->stopping && (now >= due || all_answered(client)))
-            break;
-        if (hopeless && !client->stopping)
-            due = now;
+        if (client->stopping && (now >= due || all_answered(client))) break;
+        if (hopeless && !client->stopping) due = now;
     }
     open_waits_count(client);
 }
 
 /* ---- idle connections ---- */
 
-static bool idle_ask(rd_client *client, rd_conn *conn)
-{
+static bool idle_ask(rd_client *client, rd_conn *conn) {
     struct timeval patience = {.tv_sec = 5};
     conn->fd = socket_open(client, true);
-    if (conn->fd < 0)
-        return false;
+    if (conn->fd < 0) return false;
     setsockopt(conn->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     size_t len = client->offsets[1];
-    if (send(conn->fd, client->requests, len, MSG_NOSIGNAL) != (ssize_t)len)
-        return false;
+    if (send(conn->fd, client->requests, len, MSG_NOSIGNAL) != (ssize_t)len) return false;
     conn->owed = 1;
     conn->sent_ns[0] = now_ns();
     size_t held = 0;
     while (conn->owed) {
         ssize_t got = recv(conn->fd, receive_buf + held, sizeof receive_buf - held, 0);
-        if (got <= 0)
-            return false;
-        if (!bytes_read(client, conn, receive_buf, held + (size_t)got, now_ns()))
-            return false;
+        if (got <= 0) return false;
+        if (!bytes_read(client, conn, receive_buf, held + (size_t)got, now_ns())) return false;
         held = conn->held_len;
-        if (conn->held)
-            memcpy(receive_buf, conn->held, held);
+        if (conn->held) memcpy(receive_buf, conn->held, held);
         free(conn->held);
         conn->held = NULL;
         conn->held_len = 0;
@@ -618,8 +538,7 @@ static bool idle_ask(rd_client *client, rd_conn *conn)
 }
 
 /* Opens them, asks one thing on each, says so in a line and holds them until stdin ends. */
-static void idle_hold(rd_client *client)
-{
+static void idle_hold(rd_client *client) {
     unsigned held = 0;
     for (unsigned i = 0; i < client->idle && client->errors < 5; i++) {
         if (idle_ask(client, &client->conns[i]))
@@ -636,16 +555,14 @@ static void idle_hold(rd_client *client)
 
 /* ---- what it says at the end ---- */
 
-static double cpu_us(void)
-{
+static double cpu_us(void) {
     struct rusage used;
     getrusage(RUSAGE_SELF, &used);
     return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1e6 +
            (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
-static void report(const rd_client *client)
-{
+static void report(const rd_client *client) {
     uint64_t low = UINT64_MAX, high = 0, done = 0;
     for (unsigned i = 0; i < client->connections; i++) {
         uint64_t completed = client->conns[i].completed;
@@ -676,8 +593,8 @@ static void report(const rd_client *client)
            (ull)client->body_max, (ull)client->non_2xx, (ull)client->errors,
            (ull)client->connect_errors, (ull)client->reconnects, (ull)client->unclosed, (ull)low,
            (ull)high, (double)client->latency_sum_ns / per / 1000.0, percentile_us(client, 0.50),
-           percentile_us(client, 0.90), percentile_us(client, 0.99),
-           percentile_us(client, 0.999), (double)client->longest_ns / 1000.0, cpu_us() / per);
+           percentile_us(client, 0.90), percentile_us(client, 0.99), percentile_us(client, 0.999),
+           (double)client->longest_ns / 1000.0, cpu_us() / per);
 }
 
 /* ---- the command line ---- */
@@ -697,48 +614,38 @@ typedef struct rd_text {
     size_t len;
 } rd_text;
 
-static void text_add(rd_text *text, const char *bytes, size_t len)
-{
-    if (text->len + len > sizeof text->bytes)
-        fail("requests too long");
+static void text_add(rd_text *text, const char *bytes, size_t len) {
+    if (text->len + len > sizeof text->bytes) fail("requests too long");
     memcpy(text->bytes + text->len, bytes, len);
     text->len += len;
 }
 
-static void text_say(rd_text *text, const char *string)
-{
+static void text_say(rd_text *text, const char *string) {
     text_add(text, string, strlen(string));
 }
 
-static void request_load(rd_text *text, const char *path)
-{
+static void request_load(rd_text *text, const char *path) {
     FILE *file = fopen(path, "rb");
     char piece[4096];
     size_t got;
-    if (!file)
-        fail(path);
-    while ((got = fread(piece, 1, sizeof piece, file)) > 0)
-        text_add(text, piece, got);
+    if (!file) fail(path);
+    while ((got = fread(piece, 1, sizeof piece, file)) > 0) text_add(text, piece, got);
     fclose(file);
 }
 
-static void cpu_pin(const char *cpu)
-{
+static void cpu_pin(const char *cpu) {
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET((size_t)strtoul(cpu, NULL, 10), &set);
-    if (sched_setaffinity(0, sizeof set, &set) < 0)
-        fail("--pin");
+    if (sched_setaffinity(0, sizeof set, &set) < 0) fail("--pin");
 }
 
-static const char *address_read(rd_client *client, char *target)
-{
+static const char *address_read(rd_client *client, char *target) {
     static char path[4096];
     snprintf(path, sizeof path, "/");
     if (strncmp(target, "unix:", 5) == 0) {
         struct sockaddr_un *address = (struct sockaddr_un *)&client->address;
-        if (strlen(target + 5) >= sizeof address->sun_path)
-            fail("socket path too long");
+        if (strlen(target + 5) >= sizeof address->sun_path) fail("socket path too long");
         address->sun_family = AF_UNIX;
         memcpy(address->sun_path, target + 5, strlen(target + 5) + 1);
         client->address_len = sizeof *address;
@@ -752,8 +659,7 @@ static const char *address_read(rd_client *client, char *target)
         *slash = 0;
     }
     struct sockaddr_in *address = (struct sockaddr_in *)&client->address;
-    if (!colon)
-        fail("PORT is missing");
+    if (!colon) fail("PORT is missing");
     *colon = 0;
     address->sin_family = AF_INET;
     address->sin_port = htons((uint16_t)strtoul(colon + 1, NULL, 10));
@@ -765,15 +671,13 @@ static const char *address_read(rd_client *client, char *target)
 }
 
 /* Lays the requests one behind the other, then again until any `depth` of them are in a row. */
-static void requests_lay(rd_client *client, const rd_text *text, const size_t *ends)
-{
+static void requests_lay(rd_client *client, const rd_text *text, const size_t *ends) {
     /* Twice the depth: a run may still grow while its beginning waits in the socket. */
     unsigned total = client->request_count + 2 * client->depth;
     unsigned rounds = total / client->request_count + 1;
     client->requests = malloc(text->len * rounds);
     client->offsets = calloc((size_t)client->request_count * rounds + 1, sizeof(size_t));
-    if (!client->requests || !client->offsets)
-        fail("out of memory");
+    if (!client->requests || !client->offsets) fail("out of memory");
     for (unsigned i = 0; i < rounds; i++) {
         memcpy(client->requests + text->len * i, text->bytes, text->len);
         for (unsigned j = 0; j < client->request_count; j++)
@@ -781,20 +685,17 @@ static void requests_lay(rd_client *client, const rd_text *text, const size_t *e
     }
 }
 
-static void conns_make(rd_client *client)
-{
+static void conns_make(rd_client *client) {
     unsigned count = client->idle > client->connections ? client->idle : client->connections;
     client->conns = calloc(count, sizeof *client->conns);
     uint64_t *times = calloc((size_t)count * client->depth, sizeof *times);
-    if (!client->conns || !times)
-        fail("out of memory");
+    if (!client->conns || !times) fail("out of memory");
     for (unsigned i = 0; i < count; i++) {
         client->conns[i].fd = -1;
         client->conns[i].sent_ns = times + (size_t)i * client->depth;
     }
     client->poller = epoll_create1(EPOLL_CLOEXEC);
-    if (client->poller < 0)
-        fail("epoll_create1");
+    if (client->poller < 0) fail("epoll_create1");
 }
 
 typedef struct rd_request_parts {
@@ -803,16 +704,14 @@ typedef struct rd_request_parts {
 } rd_request_parts;
 
 static void request_compose(rd_text *text, const rd_request_parts *parts, const char *path,
-                            bool close_each)
-{
+                            bool close_each) {
     char length[64];
     text_say(text, parts->method);
     text_say(text, " ");
     text_say(text, path);
     text_say(text, " HTTP/1.1\r\nHost: 127.0.0.1\r\n");
     text_add(text, parts->headers.bytes, parts->headers.len);
-    if (close_each)
-        text_say(text, "Connection: close\r\n");
+    if (close_each) text_say(text, "Connection: close\r\n");
     if (parts->body) {
         snprintf(length, sizeof length, "Content-Length: %zu\r\n", strlen(parts->body));
         text_say(text, length);
@@ -825,22 +724,18 @@ static rd_text text;
 static size_t ends[MAX_REQUESTS];
 static rd_request_parts parts = {.method = "GET"};
 
-static void request_file_add(rd_client *client, const char *path)
-{
-    if (client->request_count == MAX_REQUESTS)
-        fail("too many requests");
+static void request_file_add(rd_client *client, const char *path) {
+    if (client->request_count == MAX_REQUESTS) fail("too many requests");
     request_load(&text, path);
     ends[client->request_count++] = text.len;
 }
 
-static void header_add(const char *line)
-{
+static void header_add(const char *line) {
     text_say(&parts.headers, line);
     text_say(&parts.headers, "\r\n");
 }
 
-static bool flag_read(rd_client *client, const char *name)
-{
+static bool flag_read(rd_client *client, const char *name) {
     if (strcmp(name, "--close") == 0)
         client->close_each = true;
     else if (strcmp(name, "--json") == 0)
@@ -850,8 +745,7 @@ static bool flag_read(rd_client *client, const char *name)
     return true;
 }
 
-static void option_read(rd_client *client, const char *name, const char *value)
-{
+static void option_read(rd_client *client, const char *name, const char *value) {
     if (strcmp(name, "-c") == 0)
         client->connections = (unsigned)strtoul(value, NULL, 10);
     else if (strcmp(name, "-p") == 0)
@@ -876,10 +770,8 @@ static void option_read(rd_client *client, const char *name, const char *value)
         fail(USAGE);
 }
 
-int main(int argc, char **argv)
-{
-    static rd_client client = {
-        .connections = 64, .depth = 1, .seconds = 1, .body_min = UINT64_MAX};
+int main(int argc, char **argv) {
+    static rd_client client = {.connections = 64, .depth = 1, .seconds = 1, .body_min = UINT64_MAX};
     char *target = NULL;
     for (int i = 1; i < argc; i++) {
         if (argv[i][0] != '-')
@@ -890,10 +782,8 @@ int main(int argc, char **argv)
             fail(USAGE);
     }
     errno = 0;
-    if (!target || !client.connections || !client.depth || client.depth > MAX_DEPTH)
-        fail(USAGE);
-    if (client.close_each)
-        client.depth = 1;
+    if (!target || !client.connections || !client.depth || client.depth > MAX_DEPTH) fail(USAGE);
+    if (client.close_each) client.depth = 1;
     signal(SIGPIPE, SIG_IGN);
     const char *path = address_read(&client, target);
     if (!client.request_count) {

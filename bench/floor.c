@@ -37,30 +37,26 @@ static unsigned char matched[MAX_FD];
 /* Whether to close: asked once, of a connection's first bytes, so that keep-alive does not pay. */
 static enum { FIRST, KEEP } mood[MAX_FD];
 
-static void fail(const char *what)
-{
+static void fail(const char *what) {
     perror(what);
     exit(1);
 }
 
-static int listener_open(unsigned port)
-{
+static int listener_open(unsigned port) {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), on = 1;
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((unsigned short)port)};
     socklen_t len = sizeof address;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* inherited by what it accepts */
-    if (bind(fd, (struct sockaddr *)&address, sizeof address) < 0)
-        fail("bind");
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) < 0) fail("bind");
     if (listen(fd, 1024) < 0 || getsockname(fd, (struct sockaddr *)&address, &len) < 0)
         fail("listen");
     fprintf(stderr, "Listening on http://127.0.0.1:%u\n", ntohs(address.sin_port));
     return fd;
 }
 
-static void accept_all(int poller, int listener)
-{
+static void accept_all(int poller, int listener) {
     int fd;
     while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK)) >= 0) {
         struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
@@ -71,49 +67,41 @@ static void accept_all(int poller, int listener)
     }
 }
 
-static unsigned empty_lines(int fd, const char *at, size_t len)
-{
+static unsigned empty_lines(int fd, const char *at, size_t len) {
     static const char LINE[] = "\r\n\r\n";
     unsigned found = 0, state = matched[fd];
     const char *end = at + len;
     while (at < end) {
         if (state == 0) {
             at = memchr(at, '\r', (size_t)(end - at));
-            if (!at)
-                break;
+            if (!at) break;
         }
         if (*at == LINE[state])
             state++, at++;
         else if (state)
             state = *at == '\r' && (state == 1 || state == 3) ? 1 : 0, at += state;
-        if (state == 4)
-            state = 0, found++;
+        if (state == 4) state = 0, found++;
     }
     matched[fd] = (unsigned char)state;
     return found;
 }
 
-static bool asks_close(int fd, const char *at, size_t len)
-{
-    if (mood[fd] == KEEP)
-        return false;
+static bool asks_close(int fd, const char *at, size_t len) {
+    if (mood[fd] == KEEP) return false;
     mood[fd] = KEEP;
     return memmem(at, len, "Connection: close", 17) || memmem(at, len, "connection: close", 17);
 }
 
-static void replies_send(const rd_reply *replies, unsigned count)
-{
+static void replies_send(const rd_reply *replies, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
         size_t len = (size_t)ANSWER_BYTES * replies[i].count;
         /* An answer is so much smaller than a socket's buffer that a short write ends it. */
         bool sent = send(replies[i].fd, answers, len, MSG_NOSIGNAL) == (ssize_t)len;
-        if (!sent || replies[i].closes)
-            close(replies[i].fd);
+        if (!sent || replies[i].closes) close(replies[i].fd);
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static struct epoll_event events[EVENTS];
     static rd_reply replies[EVENTS];
     signal(SIGPIPE, SIG_IGN);
@@ -133,15 +121,14 @@ int main(int argc, char **argv)
             }
             ssize_t got = recv(fd, receive_buf, sizeof receive_buf, 0);
             if (got <= 0) {
-                if (got == 0 || errno != EAGAIN)
-                    close(fd);
+                if (got == 0 || errno != EAGAIN) close(fd);
                 continue;
             }
             unsigned found = empty_lines(fd, receive_buf, (size_t)got);
             bool closes = asks_close(fd, receive_buf, (size_t)got);
             if (found)
-                replies[count++] = (rd_reply){
-                    fd, found < MAX_ANSWERS ? found : MAX_ANSWERS, closes};
+                replies[count++] =
+                    (rd_reply){fd, found < MAX_ANSWERS ? found : MAX_ANSWERS, closes};
         }
         replies_send(replies, count);
     }

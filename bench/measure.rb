@@ -18,6 +18,11 @@ module Bench
 
     module_function
 
+    # Compiles Rondo's extension, so that what is measured is what the sources say.
+    def compile_rondo
+      system(File.join(ROOT, "tools", "compile")) || abort("bench: Rondo does not compile")
+    end
+
     # Compiles client and floor into bench/.build when they are older than their source.
     def build
       FileUtils.mkdir_p(BUILD)
@@ -82,6 +87,9 @@ module Bench
   # One server in one scenario, running: measures itself once each round.
   class Contestant
     WARM_UP_SECONDS = 0.5
+    COMPLAINTS = { errors: "errors", non_2xx: "answers other than 2xx",
+                   connect_errors: "refused connections",
+                   unclosed: "connections left open in spite of Connection: close" }.freeze
 
     attr_reader :server, :rounds, :notes
 
@@ -212,10 +220,6 @@ module Bench
       @socket = nil
       raise Client::Silent, "a plain request got no answer"
     end
-
-    COMPLAINTS = { errors: "errors", non_2xx: "answers other than 2xx",
-                   connect_errors: "refused connections",
-                   unclosed: "connections left open in spite of Connection: close" }.freeze
 
     def complain(found)
       COMPLAINTS.each do |key, text|

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The servers Rondo is measured beside, from their released gems, in a gem home of the benchmarks'
-# own (bench/.peers, not in git), so that the machine's gems stay as they are. Used by servers.rb;
+# own (bench/.build/peers, not in git), so that the machine's gems stay as they are. Used by servers.rb;
 # `ruby bench/peers.rb` installs them all. Needs a compiler; a gem that does not build is named and
 # left out.
 # SPDX-License-Identifier: MIT
@@ -9,7 +9,7 @@
 module Bench
   # Installs the peers and knows their versions.
   module Peers
-    HOME = File.join(__dir__, ".peers")
+    HOME = File.join(__dir__, ".build", "peers")
 
     # What to install: gem, version requirement, further options of `gem install`. Falcon 0.51 is
     # the newest for Ruby 3.1. opal-up declares Opal and more, which its server never loads.
@@ -59,5 +59,5 @@ end
 
 if $PROGRAM_NAME == __FILE__
   failed = Bench::Peers.install
-  warn "bench: not installed: #{failed.join(', ')}" unless failed.empty?
+  warn "bench: not installed: #{failed.join(", ")}" unless failed.empty?
 end

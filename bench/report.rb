@@ -61,7 +61,7 @@ module Bench
 
     def heading
       <<~MARKDOWN
-        # Results of #{Time.now.utc.strftime('%Y-%m-%d %H:%M')} UTC
+        # Results of #{Time.now.utc.strftime("%Y-%m-%d %H:%M")} UTC
 
         #{machine}. Server on CPU #{SERVER_CPU}, client on CPU #{CLIENT_CPU}; #{@rounds} alternating rounds of #{@seconds} s after a warm-up; medians; ratios within rounds.
 
@@ -129,8 +129,8 @@ module Bench
       titles = shown.map { |metric| HEADINGS.fetch(metric).first }
       titles += base.map { |contestant| "#{titles.first} over #{contestant.server.title}" }
       rows = measurement.contestants.map { |contestant| server_row(contestant, shown, base) }
-      "## #{measurement.scenario.title}\n\n#{row(['server', *titles])}\n" \
-        "|#{'---|' * (titles.size + 1)}\n#{rows.join("\n")}\n#{notes(measurement)}"
+      "## #{measurement.scenario.title}\n\n#{row(["server", *titles])}\n" \
+        "|#{"---|" * (titles.size + 1)}\n#{rows.join("\n")}\n#{notes(measurement)}"
     end
 
     def server_row(contestant, shown, base)
@@ -147,7 +147,7 @@ module Bench
 
     def notes(measurement)
       lines = measurement.contestants.flat_map do |contestant|
-        contestant.notes.map { |note| "- #{contestant.server.title}: #{note.gsub(/\s+/, ' ')}" }
+        contestant.notes.map { |note| "- #{contestant.server.title}: #{note.gsub(/\s+/, " ")}" }
       end
       lines.empty? ? "" : "\n#{lines.join("\n")}\n"
     end
@@ -160,7 +160,7 @@ module Bench
     end
 
     def row(cells)
-      "| #{cells.join(' | ')} |"
+      "| #{cells.join(" | ")} |"
     end
   end
 end

@@ -27,11 +27,11 @@ module Bench
     ].freeze
 
     ALL = {
-      plain: "#{format(HEAD, 'GET')}\r\n",
-      close: "#{format(HEAD, 'GET')}Connection: close\r\n\r\n",
-      browser: "#{format(HEAD, 'GET')}#{BROWSER.join("\r\n")}\r\n\r\n",
-      post: "#{format(HEAD, 'POST')}Content-Type: text/plain\r\nContent-Length: 2\r\n\r\nab",
-      chunked: "#{format(HEAD, 'POST')}Content-Type: text/plain\r\n" \
+      plain: "#{format(HEAD, "GET")}\r\n",
+      close: "#{format(HEAD, "GET")}Connection: close\r\n\r\n",
+      browser: "#{format(HEAD, "GET")}#{BROWSER.join("\r\n")}\r\n\r\n",
+      post: "#{format(HEAD, "POST")}Content-Type: text/plain\r\nContent-Length: 2\r\n\r\nab",
+      chunked: "#{format(HEAD, "POST")}Content-Type: text/plain\r\n" \
                "Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"
     }.freeze
   end

@@ -9,7 +9,7 @@ require "optparse"
 require_relative "measure"
 require_relative "report"
 
-Dir.glob(File.join(__dir__, "scenarios", "*.rb")).sort.each { |file| require file }
+Dir.glob(File.join(__dir__, "scenarios", "*.rb")).each { |file| require file }
 
 module Bench
   # The command line.
@@ -25,14 +25,15 @@ module Bench
     # @return [Integer] exit status
     def call
       Programs.build
-      warn "bench: not installed: #{Peers.install.join(', ')}" if @install
+      Programs.compile_rondo if servers.any? { |server| server.name == "rondo" && server.installed? }
+      warn "bench: not installed: #{Peers.install.join(", ")}" if @install
       measurements = @scenarios.map { |name| measure(Bench.scenarios.fetch(name)) }
       text = Report.new(measurements, rounds: @rounds, seconds: @seconds).markdown
       @out ? File.write(@out, text) : puts(text)
       File.write(@json, JSON.pretty_generate(raw(measurements))) if @json
       0
     rescue KeyError => e
-      warn "bench: no such scenario: #{e.key}; there are #{Bench.scenarios.keys.join(', ')}"
+      warn "bench: no such scenario: #{e.key}; there are #{Bench.scenarios.keys.join(", ")}"
       2
     end
 
@@ -40,10 +41,10 @@ module Bench
 
     def parser
       OptionParser.new do |options|
-        options.banner = "usage: ruby bench/run.rb [options] [#{Bench.scenarios.keys.join('|')}]..."
+        options.banner = "usage: ruby bench/run.rb [options] [#{Bench.scenarios.keys.join("|")}]..."
         options.on("--rounds N", Integer, "alternating rounds (5)") { |n| @rounds = n }
         options.on("--seconds S", Float, "length of one measurement (1)") { |s| @seconds = s }
-        options.on("--servers A,B", Array, "only these: #{Servers.all.keys.join(' ')}") do |names|
+        options.on("--servers A,B", Array, "only these: #{Servers.all.keys.join(" ")}") do |names|
           @names = names
         end
         options.on("--install", "install the peers first") { @install = true }
@@ -61,8 +62,8 @@ module Bench
     # A peer that is not installed is named, never silently dropped.
     def measure(scenario)
       ready, missing = servers.partition(&:installed?)
-      warn "bench: #{scenario.name}: not there: #{missing.map(&:name).join(', ')}" if missing.any?
-      warn "bench: #{scenario.name}: #{ready.map(&:name).join(' ')}"
+      warn "bench: #{scenario.name}: not there: #{missing.map(&:name).join(", ")}" if missing.any?
+      warn "bench: #{scenario.name}: #{ready.map(&:name).join(" ")}"
       Measurement.new(scenario, ready).run(rounds: @rounds, seconds: @seconds)
     end
 

@@ -73,16 +73,17 @@ module Bench
                  ruby: true, environment: { "RACK_ENV" => "production" })
     end
 
+    # Not through bin/rondo: setting up and compiling are over before anything is measured.
     def rondo_command(*arguments)
-      [File.join(ROOT, "bin", "rondo"), *arguments]
+      [Gem.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe", "rondo"), *arguments]
     end
 
     def rondo_version
-      return unless File.executable?(File.join(ROOT, "bin", "rondo"))
+      return unless File.exist?(File.join(ROOT, "exe", "rondo"))
 
-      number = Dir.glob(File.join(ROOT, "lib/rondo/version.rb")).map { |path| File.read(path) }
+      number = File.read(File.join(ROOT, "lib", "rondo", "version.rb"))[/VERSION\s*=\s*"([^"]+)"/, 1]
       revision, = Open3.capture2("git", "-C", ROOT, "rev-parse", "--short", "HEAD", err: File::NULL)
-      [number.join[/VERSION\s*=\s*"([^"]+)"/, 1], revision.strip].compact.join(" at ")
+      [number, *revision.split].join(" at ")
     end
 
     def floors
@@ -262,7 +263,7 @@ module Bench
 
         words = last_words
         stop
-        raise BootError, "#{server.name} did not start#{' (it ended)' if ended}: #{words}"
+        raise BootError, "#{server.name} did not start#{" (it ended)" if ended}: #{words}"
       end
     end
 

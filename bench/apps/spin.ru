@@ -4,11 +4,11 @@
 # /progress says how far the thread has come, because keeping everything by never letting the
 # thread run is no virtue. The thread starts with the first request, so that it lives in the
 # process that serves.
-$spins = 0
+spins = 0
 spinner = nil
 
 run lambda { |env|
-  spinner ||= Thread.new { loop { $spins += 1 } }
-  text = env["PATH_INFO"] == "/progress" ? $spins.to_s : "Hello, World!"
+  spinner ||= Thread.new { loop { spins += 1 } }
+  text = env["PATH_INFO"] == "/progress" ? spins.to_s : "Hello, World!"
   [200, { "content-type" => "text/plain", "content-length" => text.bytesize.to_s }, [text]]
 }

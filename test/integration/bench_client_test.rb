@@ -1,0 +1,155 @@
+# frozen_string_literal: true
+
+# The benchmarks' load client counts what a server really got: a small server of the test answers
+# in every framing, in pieces, and the client's numbers are compared with its own.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "socket"
+require_relative "../../bench/measure"
+
+class BenchClientTest < Minitest::Test
+  # Answers every empty line with the next of the answers given, each as the pieces it is made of.
+  class Responder
+    attr_reader :port, :connections, :requests, :bodies
+
+    def initialize(answers, close: false)
+      @answers = answers
+      @close = close
+      @connections = @requests = 0
+      @bodies = []
+      @listener = TCPServer.new("127.0.0.1", 0)
+      @port = @listener.addr[1]
+      @thread = Thread.new { loop { serve(@listener.accept) } }
+    end
+
+    def stop
+      @thread.kill.join
+      @listener.close
+    end
+
+    private
+
+    def serve(socket)
+      @connections += 1
+      Thread.new do
+        while (head = socket.gets("\r\n\r\n"))
+          @bodies << socket.read(head[/Content-Length: (\d+)/, 1].to_i)
+          answer(socket, @answers[@requests % @answers.size])
+          break if @close
+        end
+      rescue SystemCallError
+        nil # the client has what it came for
+      ensure
+        socket.close
+      end
+    end
+
+    def answer(socket, pieces)
+      @requests += 1
+      socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
+      pieces.each { |piece| socket.write(piece) }
+    end
+  end
+
+  LENGTH = ["HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello"].freeze
+  PIECES = ["HTTP/1.1 200 OK\r\nContent-", "Length: 5\r\n\r", "\n", "he", "llo"].freeze
+  CHUNKED = ["HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", "2;x=f\r\nhe\r", "\n3\r\nllo\r\n",
+             "0\r\nx-trailer: 1\r\n\r\n"].freeze
+  NO_CONTENT = ["HTTP/1.1 204 No Content\r\n\r\n"].freeze
+  INTERIM = ["HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n", *LENGTH].freeze
+  FAILURE = ["HTTP/1.1 500 Oops\r\ncontent-length: 5\r\n\r\nsorry"].freeze
+  CLOSE = ["HTTP/1.0 200 OK\r\nConnection: close\r\n\r\n", "hello"].freeze
+
+  def setup
+    Bench::Programs.build
+  end
+
+  def run_client(answers, *options, close: false)
+    @responder = Responder.new(answers, close: close)
+    command = [Bench::Programs.path("client"), "--json", "-d", "20", *options, "127.0.0.1:#{@responder.port}/x"]
+    JSON.parse(IO.popen(command, &:read))
+  ensure
+    @responder.stop
+  end
+
+  def test_every_framing_is_counted_once
+    [LENGTH, PIECES, CHUNKED, INTERIM].each do |answer|
+      said = run_client([answer], "-c", "3", "-n", "300")
+
+      assert_equal [300, 0, 0, 5, 5], said.values_at("requests", "errors", "non_2xx", "body_min", "body_max")
+      assert_equal 300, @responder.requests
+      assert_equal 3, @responder.connections
+      assert_equal 300 * answer.sum(&:bytesize), said["bytes_in"]
+    end
+  end
+
+  def test_answers_of_all_kinds_on_one_connection
+    said = run_client([LENGTH, CHUNKED, NO_CONTENT, FAILURE, PIECES], "-c", "1", "-n", "500")
+
+    assert_equal [500, 100, 0], said.values_at("requests", "non_2xx", "errors")
+    assert_equal [0, 5, 500, 500], said.values_at("body_min", "body_max", "conn_min", "conn_max")
+  end
+
+  def test_pipelining_keeps_the_order_and_the_count
+    said = run_client([LENGTH, PIECES], "-c", "4", "-p", "16", "-n", "1000")
+
+    assert_equal [1000, 0, 0], said.values_at("requests", "errors", "reconnects")
+    assert_equal 1000, @responder.requests
+  end
+
+  def test_a_new_connection_for_each_request
+    said = run_client([LENGTH], "-c", "4", "-n", "200", "--close", close: true)
+
+    assert_equal [200, 0, 0, 0], said.values_at("requests", "errors", "unclosed", "reconnects")
+    assert_equal 200, @responder.connections
+  end
+
+  def test_a_body_that_ends_with_the_connection
+    said = run_client([CLOSE], "-c", "2", "-n", "50", close: true)
+
+    assert_equal [50, 0, 5], said.values_at("requests", "errors", "body_min")
+  end
+
+  def test_a_connection_that_ends_too_early_is_an_error
+    said = run_client([["HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhell"], LENGTH], "-c", "1", "-n", "5",
+                      close: true)
+
+    assert_equal 5, said["requests"]
+    assert_operator said["errors"], :>=, 5
+  end
+
+  def test_several_requests_are_sent_in_turn
+    names = %i[plain post]
+    files = names.flat_map { |name| ["--request", Bench::Programs.request_file(name)] }
+    said = run_client([LENGTH], "-c", "1", "-n", "100", "-p", "3", *files)
+
+    assert_equal 100, said["requests"]
+    assert_equal ["", "ab"] * 50, @responder.bodies
+  end
+
+  def test_percentiles_are_in_order
+    said = run_client([LENGTH], "-c", "2", "-n", "200")
+    percentiles = said.values_at("p50_us", "p90_us", "p99_us", "p999_us", "longest_us")
+
+    assert_operator percentiles.first, :>, 0
+    assert_equal percentiles.sort.first, percentiles.first
+  end
+
+  def test_idle_connections_are_held_until_stdin_ends
+    @responder = Responder.new([LENGTH])
+    command = [Bench::Programs.path("client"), "--idle", "20", "127.0.0.1:#{@responder.port}"]
+    IO.popen(command, "r+") do |io|
+      assert_equal({ "idle" => 20, "errors" => 0 }, JSON.parse(io.gets))
+      assert_equal 20, @responder.connections
+    end
+  ensure
+    @responder.stop
+  end
+
+  def test_other_machines_are_refused
+    said = IO.popen([Bench::Programs.path("client"), "192.0.2.1:80", { err: %i[child out] }], &:read)
+
+    assert_includes said, "only 127.x.x.x and unix: are allowed"
+  end
+end
