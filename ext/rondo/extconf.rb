@@ -14,8 +14,8 @@ twice = sources.group_by { |path| File.basename(path) }.select { |_, paths| path
 abort "object files lie flat, so names must differ: #{twice.keys.join(", ")}" unless twice.empty?
 
 # Objects land in one folder; make finds the sources by VPATH.
-$srcs = sources.map { |path| File.basename(path) } # rubocop:disable Style/GlobalVars
-$VPATH.concat(FOLDERS.map { |folder| "$(srcdir)/#{folder}" }) # rubocop:disable Style/GlobalVars
+$srcs = sources.map { |path| File.basename(path) }
+$VPATH.concat(FOLDERS.map { |folder| "$(srcdir)/#{folder}" })
 
 sanitizers = ENV.fetch("RONDO_SANITIZE", "")
 debug = ENV["RONDO_DEBUG"] || !sanitizers.empty?
@@ -26,9 +26,9 @@ flags << "-fsanitize=#{sanitizers}" << "-fno-sanitize-recover=all" unless saniti
 
 append_cppflags("-I$(srcdir)")
 # After Ruby's own flags, so that these win.
-$CFLAGS = [$CFLAGS, *flags].join(" ") # rubocop:disable Style/GlobalVars
-$CFLAGS << " -Wno-declaration-after-statement" # rubocop:disable Style/GlobalVars
-$LDFLAGS << " -fsanitize=#{sanitizers}" unless sanitizers.empty? # rubocop:disable Style/GlobalVars
+$CFLAGS = [$CFLAGS, *flags].join(" ")
+$CFLAGS << " -Wno-declaration-after-statement"
+$LDFLAGS << " -fsanitize=#{sanitizers}" unless sanitizers.empty?
 have_library("pthread")
 
 create_makefile("rondo/rondo")
