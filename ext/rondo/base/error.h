@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The numbers of error.def. Functions of the core return >= 0 when they succeed and one of these
+ * when they do not; what to do about it follows from the class alone. Used by every layer; any
+ * thread.
+ */
+#ifndef RD_BASE_ERROR_H
+#define RD_BASE_ERROR_H
+
+enum rd_error_index {
+#define RD_ERROR(name, class, status, text) RD_ERROR_INDEX_##name,
+#include "base/error.def"
+#undef RD_ERROR
+    RD_ERROR_COUNT
+};
+
+enum rd_error {
+#define RD_ERROR(name, class, status, text) RD_ERR_##name = -1 - (int)RD_ERROR_INDEX_##name,
+#include "base/error.def"
+#undef RD_ERROR
+};
+
+typedef enum rd_error_class_of {
+    RD_ERROR_AGAIN, /* nothing is wrong: try again when more has come */
+    RD_ERROR_PEER,  /* answer rd_error_status(), stop reading, close with linger */
+    RD_ERROR_CONN   /* close at once */
+} rd_error_class_of;
+
+/* The HTTP status to answer; 0 when there is none. Unknown codes are 0, CONN, "unknown error". */
+int rd_error_status(int code);
+
+rd_error_class_of rd_error_class(int code);
+
+/* One line without a full stop; static, never NULL, never quotes what the peer sent. */
+const char *rd_error_text(int code);
+
+/* "BARE_LF" for RD_ERR_BARE_LF: for tests and counters. */
+const char *rd_error_name(int code);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The head of one request, as the parsers leave it and everything above reads it: spans into the
+ * bytes of the head, never copies. Filled by protocol/http1_parser.c (HTTP/2 will fill the same),
+ * turned into the Rack env by ruby/. The bytes may move between two calls, so everything is an
+ * offset from the first byte of the message. One owner, no lock.
+ */
+#ifndef RD_HTTP_HEAD_H
+#define RD_HTTP_HEAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+#include "http/header_names.h"
+
+/* What a head and the framing of a body may be at most. Sizes in bytes. */
+typedef struct rd_http1_limits {
+    uint32_t head_bytes;            /* whole head, skipped empty lines included; else 431 */
+    uint32_t target_bytes;          /* else 414 */
+    uint32_t header_name_bytes;     /* else 431; more than 65535 is taken as 65535 */
+    uint32_t header_value_bytes;    /* from colon to CR, blanks around the value included */
+    uint32_t header_count;          /* fields, dropped ones included; same for trailers */
+    uint32_t trailer_bytes;         /* whole trailer section of a chunked body */
+    uint32_t chunk_line_bytes;      /* one chunk size line without its CRLF */
+    uint32_t chunk_extension_bytes; /* all chunk extensions of one body */
+    bool lenient_line_feeds;        /* a bare LF ends a line of a head */
+    bool lenient_target_bytes;      /* bytes >= 0x80 and <>"\^`{|} in a target */
+    bool lenient_duplicate_length;  /* several equal Content-Lengths */
+    bool allow_underscore;          /* field names with '_' are kept */
+    bool allow_connect;             /* CONNECT with an authority as target */
+} rd_http1_limits;
+
+#define RD_HTTP1_LIMITS_DEFAULT                                                                    \
+    {                                                                                              \
+        .head_bytes = 114688, .target_bytes = 12288, .header_name_bytes = 256,                     \
+        .header_value_bytes = 81920, .header_count = 128, .trailer_bytes = 16384,                  \
+        .chunk_line_bytes = 4096, .chunk_extension_bytes = 16384                                   \
+    }
+
+extern const rd_http1_limits rd_http1_limits_default;
+
+/* Methods are case-sensitive; any other token is RD_METHOD_OTHER and the app decides. */
+#define RD_METHODS(X)                                                                              \
+    X(GET) X(HEAD) X(POST) X(PUT) X(PATCH) X(DELETE) X(OPTIONS) X(TRACE) X(CONNECT)
+
+enum {
+    RD_METHOD_OTHER,
+#define RD_METHOD_ROW(name) RD_METHOD_##name,
+    RD_METHODS(RD_METHOD_ROW)
+#undef RD_METHOD_ROW
+    RD_METHOD_COUNT
+};
+
+/* RFC 9112, section 3.2. */
+enum { RD_TARGET_ORIGIN, RD_TARGET_ABSOLUTE, RD_TARGET_ASTERISK, RD_TARGET_AUTHORITY };
+
+enum { RD_FRAMING_NONE, RD_FRAMING_LENGTH, RD_FRAMING_CHUNKED };
+
+typedef struct rd_span {
+    uint32_t at;
+    uint32_t len;
+} rd_span;
+
+/* One field line. The value has no blanks around it and may be empty. */
+typedef struct rd_header {
+    uint32_t name_at;
+    uint32_t value_at;
+    uint32_t value_len;
+    uint16_t name_len;
+    uint16_t id; /* RD_HEADER_*; RD_HEADER_OTHER (0) when the name is none we know */
+} rd_header;
+
+enum { RD_HEAD_INLINE_HEADERS = 24 };
+
+/*
+ * Not in `headers`: fields whose name has an underscore (unless allowed), and Proxy, which would
+ * become HTTP_PROXY. With allow_underscore a name with '_' is still dropped when it would fall on
+ * the env key of a field with dashes that is present or that frames the message.
+ *
+ * `headers` may point to `first`: a head must not be moved once initialised.
+ */
+typedef struct rd_head {
+    rd_span method;
+    rd_span target;    /* as sent */
+    rd_span path;      /* as sent, never decoded; empty (absolute-form only) stands for "/" */
+    rd_span query;     /* without the '?' */
+    rd_span authority; /* host[:port] that counts: the absolute-form's, else Host's; may be empty */
+    rd_span host;      /* authority without the port; IPv6 keeps its brackets */
+    uint64_t content_length; /* with RD_FRAMING_LENGTH */
+    uint64_t seen[2];        /* bit id % 64 of word id / 64: a header with that id is present */
+    uint32_t start;          /* first byte of the method: empty lines before it are skipped */
+    uint32_t length;         /* all bytes of the head from offset 0, its empty line included */
+    uint16_t port;           /* 0: none was given */
+    uint8_t method_id;       /* RD_METHOD_* */
+    uint8_t minor;           /* HTTP/1.minor: 0 or 1 (1.2 and above count as 1.1) */
+    uint8_t form;            /* RD_TARGET_* */
+    uint8_t framing;         /* RD_FRAMING_* */
+    bool keep_alive;         /* as the request wants it; the settings come on top */
+    bool expect_continue;    /* 1.1, Expect: 100-continue and a body that is not empty */
+    bool upgrade;            /* GET, 1.1, no body, Connection: upgrade, an Upgrade field */
+    bool https_target;       /* the absolute-form said https */
+    bool repeated;           /* some name we know came twice: values have to be joined */
+    uint16_t header_count;
+    uint16_t header_capacity;
+    rd_header *headers;
+    rd_header first[RD_HEAD_INLINE_HEADERS];
+} rd_head;
+
+void rd_head_init(rd_head *head);
+
+/* Makes it ready for the next request; keeps the memory of a grown header array. */
+void rd_head_reset(rd_head *head);
+
+void rd_head_clear(rd_head *head);
+
+/* The next free header, after growing if need be. Valid until the next call. */
+rd_header *rd_head_next_header(rd_head *head);
+
+/* The first header with that id, or NULL. Use rd_head_has() when that is the question. */
+const rd_header *rd_head_find(const rd_head *head, unsigned id);
+
+static inline bool rd_head_has(const rd_head *head, unsigned id) {
+    return (head->seen[id / 64] >> (id % 64)) & 1;
+}
+
+static inline rd_slice rd_span_slice(rd_span span, const char *buf) {
+    return (rd_slice){buf + span.at, span.len};
+}
+
+static inline rd_slice rd_header_name(const rd_header *header, const char *buf) {
+    return (rd_slice){buf + header->name_at, header->name_len};
+}
+
+static inline rd_slice rd_header_value(const rd_header *header, const char *buf) {
+    return (rd_slice){buf + header->value_at, header->value_len};
+}
+
+/* RD_METHOD_* of a method, RD_METHOD_OTHER for one we have no name for. */
+uint8_t rd_method_id(const char *name, size_t len);
+
+#endif
