@@ -48,6 +48,7 @@ typedef struct rd_conn_set {
     uint32_t count;
     uint64_t bytes_in, bytes_out, write_timeouts;
     bool stopping;
+    void *shared; /* what the protocols of this set share */
 } rd_conn_set;
 
 struct rd_listener;

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a protocol tells the server, and what all HTTP connections of a server share. Under the
+ * loop lock. None of these may call the application: they queue.
+ */
+#ifndef RD_HTTP_HANDLER_H
+#define RD_HTTP_HANDLER_H
+
+#include "http/date.h"
+#include "http/head.h"
+#include "http/request.h"
+
+typedef struct rd_handler rd_handler;
+
+struct rd_handler {
+    /* A request the application can answer; the handler takes its own reference. */
+    void (*on_request)(rd_handler *handler, rd_request *request);
+    /* Something changed for a request whose `waiting` is set. */
+    void (*on_wakeup)(rd_handler *handler, rd_request *request);
+    /* A request was refused with RD_ERR_* before the application saw it. */
+    void (*on_refused)(rd_handler *handler, const rd_conn *conn, int code);
+};
+
+/* Hangs at rd_conn_set.shared of the set that serves HTTP. */
+typedef struct rd_http_shared {
+    rd_handler *handler;
+    rd_http1_limits limits;
+    rd_date date;
+    rd_request_pool requests;
+    const rd_network *proxies; /* peers that must open with the PROXY protocol */
+    size_t proxy_count;
+} rd_http_shared;
+
+static inline rd_http_shared *rd_http_shared_of(const rd_conn *conn) {
+    return conn->set->shared;
+}
+
+#endif

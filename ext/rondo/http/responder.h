@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How an answer leaves, whatever the HTTP version: the table that a protocol gives each request.
+ * The caller checked names and values (no CR, LF, NUL) before it comes here. All of it under the
+ * loop lock; every function answers 0 or RD_ERR_CLOSED when the client has gone meanwhile.
+ */
+#ifndef RD_HTTP_RESPONDER_H
+#define RD_HTTP_RESPONDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buffer.h"
+#include "base/slice.h"
+#include "transport/outq.h"
+
+typedef struct rd_request rd_request;
+
+typedef struct rd_field {
+    rd_slice name, value;
+} rd_field;
+
+typedef struct rd_response_head {
+    int status;
+    const rd_field *fields; /* content-length, connection, transfer-encoding left out */
+    size_t count;
+    int64_t length;   /* of the body; -1: not known */
+    bool has_date;    /* `fields` brings its own */
+    bool close;       /* the application asks for the end of the connection */
+    bool raw;         /* what follows is not HTTP (partial hijack): no framing */
+} rd_response_head;
+
+typedef struct rd_responder {
+    /* An informational response (103), before start. */
+    int (*inform)(rd_request *request, const rd_response_head *head);
+    int (*start)(rd_request *request, const rd_response_head *head);
+    /* Body bytes; dropped silently where the response has no body (HEAD, 204, 304). */
+    int (*write)(rd_request *request, const char *bytes, size_t len);
+    int (*borrow)(rd_request *request, const char *bytes, size_t len, rd_release *release);
+    /* Takes over the descriptor in every case. */
+    int (*send_file)(rd_request *request, int fd, off_t offset, size_t len);
+    int (*flush)(rd_request *request);
+    int (*finish)(rd_request *request);
+    /* Ends the connection so that the client can see that the answer is not whole. */
+    void (*abort)(rd_request *request);
+    /* Asks a client that waits with its body (Expect: 100-continue) for it. */
+    int (*want_body)(rd_request *request);
+    /* Takes the connection out of the server: its descriptor, and in `rest` what was read ahead. */
+    int (*detach)(rd_request *request, rd_buffer *rest);
+    /* Queued bytes that the client has not taken. */
+    size_t (*pending)(const rd_request *request);
+} rd_responder;
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Status codes: their reason phrases and ready-made status lines. Any thread.
+ */
+#ifndef RD_HTTP_STATUS_H
+#define RD_HTTP_STATUS_H
+
+#include <stdbool.h>
+
+#include "base/slice.h"
+
+/* "OK" for 200, "" for codes without a registered phrase. */
+const char *rd_status_reason(int status);
+
+/* "HTTP/1.1 200 OK\r\n", ready for the wire; `room` serves codes without a ready-made line. */
+rd_slice rd_status_line(int status, char room[64]);
+
+/* Whether a response of that status can carry a body (RFC 9110 section 6.4.1). */
+bool rd_status_has_body(int status);
+
+#endif

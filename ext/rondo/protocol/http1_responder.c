@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The answering side of HTTP/1.1: head, framing of the body, the end of a response. What it
+ * queues leaves with the next flush of the connection. See http/responder.h and http1.h.
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "http/status.h"
+#include "protocol/http1.h"
+
+#define HEAD_RESERVE 192 /* status line, date, connection, content-length, empty line */
+
+typedef struct rd_writer {
+    char *at;
+} rd_writer;
+
+static void put(rd_writer *writer, const char *bytes, size_t len) {
+    memcpy(writer->at, bytes, len);
+    writer->at += len;
+}
+
+#define PUT(writer, literal) put((writer), (literal), sizeof(literal) - 1)
+
+static void put_number(rd_writer *writer, uint64_t number) {
+    char digits[20];
+    size_t at = sizeof(digits);
+    do {
+        digits[--at] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    put(writer, digits + at, sizeof(digits) - at);
+}
+
+static void put_fields(rd_writer *writer, const rd_response_head *head) {
+    for (size_t i = 0; i < head->count; i++) {
+        put(writer, head->fields[i].name.ptr, head->fields[i].name.len);
+        PUT(writer, ": ");
+        put(writer, head->fields[i].value.ptr, head->fields[i].value.len);
+        PUT(writer, "\r\n");
+    }
+}
+
+static size_t fields_size(const rd_response_head *head) {
+    size_t size = 0;
+    for (size_t i = 0; i < head->count; i++) {
+        size += head->fields[i].name.len + head->fields[i].value.len + 4;
+    }
+    return size;
+}
+
+/* Decides how the body is framed and whether the connection goes on. RFC 9112 section 6.3. */
+static void decide(rd_conn *conn, rd_request *request, const rd_response_head *head) {
+    rd_http1 *http = rd_http1_of(conn);
+    const rd_settings *settings = conn->set->settings;
+    uint64_t most = (uint64_t)settings->max_keep_alive;
+    if (!request->head.keep_alive || !settings->keep_alive || conn->set->stopping || head->close ||
+        http->input != RD_HTTP1_DONE || (most > 0 && http->served + 1 >= most)) {
+        http->close_after = true;
+    }
+    request->drop_body = request->head.method_id == RD_METHOD_HEAD ||
+                         (!rd_status_has_body(head->status) && !head->raw);
+    http->raw_out = head->raw;
+    http->length_out = head->length >= 0 && !head->raw;
+    http->output_left = http->length_out ? (uint64_t)head->length : 0;
+    http->chunked_out = !http->length_out && !request->drop_body && !head->raw;
+    if (http->chunked_out && request->head.minor == 0) {
+        http->chunked_out = false;
+        http->close_after = true;
+    }
+    if (head->raw) http->close_after = true;
+}
+
+static void put_framing(rd_writer *writer, const rd_conn *conn, const rd_http1 *http,
+                        const rd_request *request, const rd_response_head *head) {
+    if (head->raw) return;
+    if (http->chunked_out) {
+        PUT(writer, "transfer-encoding: chunked\r\n");
+    } else if (http->length_out && rd_status_has_body(head->status)) {
+        PUT(writer, "content-length: ");
+        put_number(writer, (uint64_t)head->length);
+        PUT(writer, "\r\n");
+    }
+    if (http->close_after) {
+        PUT(writer, "connection: close\r\n");
+    } else if (request->head.minor == 0) {
+        PUT(writer, "connection: keep-alive\r\n");
+    }
+    (void)conn;
+}
+
+static void put_head(rd_writer *writer, rd_conn *conn, const rd_request *request,
+                     const rd_response_head *head) {
+    rd_http1 *http = rd_http1_of(conn);
+    char room[64];
+    rd_slice line = rd_status_line(head->status, room);
+    put(writer, line.ptr, line.len);
+    put_fields(writer, head);
+    if (head->status >= 200) {
+        put_framing(writer, conn, http, request, head);
+        if (!head->has_date) {
+            put(writer, rd_date_line(&rd_http_shared_of(conn)->date), RD_DATE_LINE_BYTES);
+        }
+    }
+    PUT(writer, "\r\n");
+}
+
+/* Straight into the queue's block where it fits, which it nearly always does. */
+static void queue_head(rd_conn *conn, const rd_request *request, const rd_response_head *head) {
+    size_t most = fields_size(head) + HEAD_RESERVE;
+    rd_writer writer;
+    if (most <= RD_CHUNK_COPY_MAX) {
+        char *begin = rd_outq_reserve(&conn->out, &conn->set->chunks, most);
+        writer.at = begin;
+        put_head(&writer, conn, request, head);
+        rd_outq_commit(&conn->out, (size_t)(writer.at - begin));
+    } else {
+        char *room = rd_alloc(most);
+        writer.at = room;
+        put_head(&writer, conn, request, head);
+        rd_outq_copy(&conn->out, &conn->set->chunks, room, (size_t)(writer.at - room));
+        rd_free(room);
+    }
+    rd_conn_mark_dirty(conn);
+}
+
+/* NULL when there is nobody to answer any more. */
+static rd_conn *conn_of(const rd_request *request) {
+    rd_conn *conn = request->conn;
+    return conn != NULL && rd_conn_is_open(conn) ? conn : NULL;
+}
+
+static int http1_inform(rd_request *request, const rd_response_head *head) {
+    rd_conn *conn = conn_of(request);
+    if (conn == NULL) return RD_ERR_CLOSED;
+    if (request->head.minor == 0) return 0; /* RFC 9110 section 15.2: not to 1.0 */
+    assert(head->status < 200 && !rd_http1_of(conn)->started);
+    queue_head(conn, request, head);
+    return 0;
+}
+
+static int http1_start(rd_request *request, const rd_response_head *head) {
+    rd_conn *conn = conn_of(request);
+    if (conn == NULL) return RD_ERR_CLOSED;
+    rd_http1 *http = rd_http1_of(conn);
+    assert(!http->started);
+    request->status = head->status;
+    decide(conn, request, head);
+    http->started = true;
+    queue_head(conn, request, head);
+    return 0;
+}
+
+/* ---- body ---- */
+
+/* How much of `len` bytes may be sent: more than promised is cut, and the connection ends. */
+static size_t allowed(rd_http1 *http, size_t len) {
+    if (!http->length_out) return len;
+    if (len > http->output_left) {
+        http->close_after = true;
+        len = (size_t)http->output_left;
+    }
+    http->output_left -= len;
+    return len;
+}
+
+static void before_part(rd_conn *conn, size_t len) {
+    char line[20];
+    if (!rd_http1_of(conn)->chunked_out) return;
+    int size = snprintf(line, sizeof(line), "%zx\r\n", len);
+    rd_outq_copy(&conn->out, &conn->set->chunks, line, (size_t)size);
+}
+
+static void after_part(rd_conn *conn, rd_request *request, size_t len) {
+    if (rd_http1_of(conn)->chunked_out) rd_outq_copy(&conn->out, &conn->set->chunks, "\r\n", 2);
+    request->bytes_out += len;
+    if (conn->out.bytes > (size_t)conn->set->settings->output_high_bytes) conn->above_high = true;
+    rd_conn_mark_dirty(conn);
+}
+
+static int http1_write(rd_request *request, const char *bytes, size_t len) {
+    rd_conn *conn = conn_of(request);
+    if (conn == NULL) return RD_ERR_CLOSED;
+    if (request->drop_body) return 0;
+    len = allowed(rd_http1_of(conn), len);
+    if (len == 0) return 0;
+    before_part(conn, len);
+    rd_outq_copy(&conn->out, &conn->set->chunks, bytes, len);
+    after_part(conn, request, len);
+    return 0;
+}
+
+static int http1_borrow(rd_request *request, const char *bytes, size_t len, rd_release *release) {
+    rd_conn *conn = conn_of(request);
+    size_t part = 0;
+    if (conn != NULL && !request->drop_body) part = allowed(rd_http1_of(conn), len);
+    if (part == 0) {
+        release->run(release);
+        return conn == NULL ? RD_ERR_CLOSED : 0;
+    }
+    before_part(conn, part);
+    rd_outq_borrow(&conn->out, bytes, part, release);
+    after_part(conn, request, part);
+    return 0;
+}
+
+static int http1_send_file(rd_request *request, int fd, off_t offset, size_t len) {
+    rd_conn *conn = conn_of(request);
+    size_t part = 0;
+    if (conn != NULL && !request->drop_body) part = allowed(rd_http1_of(conn), len);
+    if (part == 0) {
+        close(fd);
+        return conn == NULL ? RD_ERR_CLOSED : 0;
+    }
+    before_part(conn, part);
+    rd_outq_file(&conn->out, fd, offset, part);
+    after_part(conn, request, part);
+    return 0;
+}
+
+static int http1_flush(rd_request *request) {
+    rd_conn *conn = conn_of(request);
+    if (conn == NULL) return RD_ERR_CLOSED;
+    rd_conn_ref(conn);
+    rd_conn_flush(conn);
+    rd_conn_unref(conn);
+    return request->conn != NULL ? 0 : RD_ERR_CLOSED;
+}
+
+/* ---- the end ---- */
+
+static void http1_abort(rd_request *request) {
+    rd_conn *conn = conn_of(request);
+    if (conn == NULL) return;
+    rd_http1 *http = rd_http1_of(conn);
+    http->close_after = true;
+    http->input = RD_HTTP1_OVER;
+    rd_http1_request_done(conn);
+}
+
+static int http1_finish(rd_request *request) {
+    rd_conn *conn = conn_of(request);
+    if (conn == NULL) return RD_ERR_CLOSED;
+    rd_http1 *http = rd_http1_of(conn);
+    assert(http->started);
+    if (http->length_out && http->output_left > 0 && !request->drop_body) {
+        http1_abort(request); /* fewer bytes than promised: the client must see it */
+        return 0;
+    }
+    if (http->chunked_out) rd_outq_copy(&conn->out, &conn->set->chunks, "0\r\n\r\n", 5);
+    rd_conn_mark_dirty(conn);
+    rd_http1_request_done(conn);
+    return 0;
+}
+
+/* ---- around the body ---- */
+
+static int http1_want_body(rd_request *request) {
+    rd_conn *conn = conn_of(request);
+    if (conn == NULL) return RD_ERR_CLOSED;
+    rd_http1 *http = rd_http1_of(conn);
+    if (!http->wants_continue) return 0;
+    http->wants_continue = false;
+    http->body_since_ms = conn->set->loop->now_ms;
+    uint64_t timeout = (uint64_t)conn->set->settings->body_timeout_ms;
+    rd_conn_set_deadline(conn, conn->set->loop->now_ms + timeout);
+    rd_outq_copy(&conn->out, &conn->set->chunks, "HTTP/1.1 100 Continue\r\n\r\n", 25);
+    rd_conn_mark_dirty(conn);
+    return http1_flush(request);
+}
+
+static int http1_detach(rd_request *request, rd_buffer *rest) {
+    rd_conn *conn = conn_of(request);
+    if (conn == NULL) return RD_ERR_CLOSED;
+    *rest = conn->input;
+    conn->input = (rd_buffer){0};
+    request->detached = true;
+    return rd_conn_detach(conn);
+}
+
+static size_t http1_pending(const rd_request *request) {
+    return request->conn != NULL ? request->conn->out.bytes : 0;
+}
+
+const rd_responder rd_http1_responder = {
+    http1_inform, http1_start,  http1_write, http1_borrow,    http1_send_file, http1_flush,
+    http1_finish, http1_abort,  http1_want_body, http1_detach, http1_pending,
+};

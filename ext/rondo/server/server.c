@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The turn, the queues and the way to a stop; see server.h.
+ */
+#include "server/server.h"
+
+#include <sys/resource.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "protocol/http1.h"
+
+#define DESCRIPTORS_KEPT 64 /* for the application, logs and files */
+
+/* ---- what protocols tell ---- */
+
+static rd_server *server_of(rd_handler *handler) {
+    return RD_CONTAINER(handler, rd_server, handler);
+}
+
+/* Every connection gets one request a round, or a quantum of application time if that is longer:
+ * cheap pipelined requests leave together, an expensive one sends its connection to the end. */
+static void on_request(rd_handler *handler, rd_request *request) {
+    rd_server *server = server_of(handler);
+    rd_request_ref(request);
+    server->requests++;
+    if (request->conn == server->current && rd_clock_ns() < server->quantum_end_ns) {
+        rd_list_insert_before(server->queue.next, &request->in_queue);
+    } else {
+        rd_list_append(&server->queue, &request->in_queue);
+    }
+}
+
+static void on_wakeup(rd_handler *handler, rd_request *request) {
+    rd_server *server = server_of(handler);
+    if (!rd_list_is_linked(&request->in_wakeups)) {
+        rd_list_append(&server->wakeups, &request->in_wakeups);
+    }
+}
+
+static void on_refused(rd_handler *handler, const rd_conn *conn, int code) {
+    rd_server *server = server_of(handler);
+    server->refused++;
+    if (server->refusal_count < RD_REFUSALS_KEPT) {
+        server->refusals[server->refusal_count++] = (rd_refusal){conn->peer, code};
+    }
+}
+
+/* ---- making one ---- */
+
+static void take_limits(rd_http1_limits *limits, const rd_settings *settings) {
+    *limits = (rd_http1_limits){
+        .head_bytes = (uint32_t)settings->max_head_bytes,
+        .target_bytes = (uint32_t)settings->max_target_bytes,
+        .header_name_bytes = (uint32_t)settings->max_header_name_bytes,
+        .header_value_bytes = (uint32_t)settings->max_header_value_bytes,
+        .header_count = (uint32_t)settings->max_header_count,
+        .trailer_bytes = (uint32_t)settings->max_trailer_bytes,
+        .chunk_line_bytes = (uint32_t)settings->max_chunk_line_bytes,
+        .chunk_extension_bytes = (uint32_t)settings->max_chunk_extension_bytes,
+        .lenient_line_feeds = settings->lenient_line_feeds != 0,
+        .lenient_target_bytes = settings->lenient_target_bytes != 0,
+        .lenient_duplicate_length = settings->lenient_duplicate_length != 0,
+        .allow_underscore = settings->allow_underscore_headers != 0,
+        .allow_connect = settings->allow_connect != 0,
+    };
+}
+
+static uint32_t connection_limit(const rd_settings *settings) {
+    if (settings->max_connections > 0) return (uint32_t)settings->max_connections;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > UINT32_MAX) return UINT32_MAX;
+    uint32_t descriptors = (uint32_t)limit.rlim_cur;
+    return descriptors > 2 * DESCRIPTORS_KEPT ? descriptors - DESCRIPTORS_KEPT : descriptors / 2;
+}
+
+static void on_drain_over(rd_timer *timer) {
+    rd_server *server = RD_CONTAINER(timer, rd_server, drain_timer);
+    rd_server_stop(server, RD_STOP_NOW);
+}
+
+rd_server *rd_server_new(const rd_settings *settings) {
+    rd_server *server = rd_alloc_zero(sizeof(*server));
+    server->settings = *settings;
+    if (rd_loop_init(&server->loop, settings->poll_only != 0) != 0) {
+        rd_free(server);
+        return NULL;
+    }
+    rd_conn_set_init(&server->conns, &server->loop, &server->settings);
+    server->handler = (rd_handler){on_request, on_wakeup, on_refused};
+    server->http.handler = &server->handler;
+    take_limits(&server->http.limits, settings);
+    server->conns.shared = &server->http;
+    server->connection_limit = connection_limit(settings);
+    rd_list_init(&server->listeners);
+    rd_list_init(&server->queue);
+    rd_list_init(&server->wakeups);
+    rd_timer_init(&server->drain_timer, on_drain_over);
+    atomic_init(&server->stop_wanted, RD_STOP_NOT);
+    return server;
+}
+
+void rd_server_set_proxies(rd_server *server, rd_network *networks, size_t count) {
+    rd_free(server->proxies);
+    server->proxies = networks;
+    server->http.proxies = networks;
+    server->http.proxy_count = count;
+}
+
+/* ---- listeners ---- */
+
+static void on_accept(rd_listener *listener, int fd, const rd_address *peer) {
+    rd_server *server = listener->owner;
+    server->accepted++;
+    rd_conn *conn = rd_conn_open(&server->conns, fd, listener->transport, &rd_protocol_http1,
+                                 listener, peer);
+    rd_conn_read_now(conn);
+}
+
+int rd_server_add_listener(rd_server *server, rd_listener *listener) {
+    listener->owner = server;
+    listener->on_accept = on_accept;
+    listener->accepts_per_turn = (int)server->settings.accepts_per_turn;
+    if (rd_listener_start(listener, &server->loop) != 0) return -1;
+    rd_list_append(&server->listeners, &listener->in_server);
+    return 0;
+}
+
+#define EACH_LISTENER(server, listener, node)                                                      \
+    for (rd_list *node = (server)->listeners.next; node != &(server)->listeners;                   \
+         node = node->next)                                                                        \
+        for (rd_listener *listener = RD_CONTAINER(node, rd_listener, in_server); listener != NULL; \
+             listener = NULL)
+
+/* At the limit new connections wait in the kernel's queue instead of being turned away. */
+static void limit_accepting(rd_server *server) {
+    bool full = server->conns.count >= server->connection_limit;
+    if (full == server->accept_paused) return;
+    server->accept_paused = full;
+    EACH_LISTENER(server, listener, node) {
+        if (!full && rd_timer_is_armed(&listener->backoff)) continue;
+        rd_loop_set_interest(&server->loop, &listener->source, full ? 0 : RD_READABLE);
+    }
+}
+
+static void close_listeners(rd_server *server, bool accept_queued) {
+    for (rd_list *node; (node = rd_list_shift(&server->listeners)) != NULL;) {
+        rd_listener *listener = RD_CONTAINER(node, rd_listener, in_server);
+        if (accept_queued) rd_listener_accept(listener, (int)server->settings.backlog);
+        rd_listener_close(listener);
+        rd_free(listener);
+    }
+}
+
+/* ---- stopping ---- */
+
+/* Calls `visit` for every connection, any of which may close meanwhile. */
+static void each_conn(rd_server *server, void (*visit)(rd_conn *conn)) {
+    rd_list all;
+    rd_list_take(&all, &server->conns.conns);
+    for (rd_list *node; (node = rd_list_shift(&all)) != NULL;) {
+        rd_list_append(&server->conns.conns, node);
+        visit(RD_CONTAINER(node, rd_conn, in_set));
+    }
+}
+
+static void tell_shutdown(rd_conn *conn) {
+    if (rd_conn_is_open(conn)) conn->protocol->on_shutdown(conn);
+}
+
+static void carry_out_stop(rd_server *server) {
+    int wanted = atomic_load(&server->stop_wanted);
+    if (server->stopping >= wanted) return;
+    bool first = server->stopping == RD_STOP_NOT;
+    server->stopping = wanted;
+    if (first) {
+        close_listeners(server, wanted == RD_STOP_DRAIN);
+        server->conns.stopping = true;
+    }
+    if (wanted == RD_STOP_NOW) {
+        each_conn(server, rd_conn_close);
+    } else if (first) {
+        each_conn(server, tell_shutdown);
+        uint64_t due = server->loop.now_ms + (uint64_t)server->settings.drain_timeout_ms;
+        rd_timer_set(&server->loop.timers, &server->drain_timer, due);
+    }
+}
+
+void rd_server_stop(rd_server *server, int how) {
+    int before = atomic_load(&server->stop_wanted);
+    while (before < how && !atomic_compare_exchange_weak(&server->stop_wanted, &before, how)) {
+    }
+    rd_loop_wakeup(&server->loop);
+}
+
+static bool is_in_use(const rd_conn *conn) {
+    return conn->state == RD_CONN_OPEN || conn->state == RD_CONN_FINISHING;
+}
+
+bool rd_server_is_done(const rd_server *server) {
+    if (server->stopping == RD_STOP_NOT || server->http.requests.live > 0) return false;
+    for (rd_list *node = server->conns.conns.next; node != &server->conns.conns;
+         node = node->next) {
+        if (is_in_use(RD_CONTAINER(node, rd_conn, in_set))) return false;
+    }
+    return true;
+}
+
+/* ---- the turn ---- */
+
+static bool must_not_sleep(const rd_server *server, bool inner) {
+    if (!rd_list_is_empty(&server->wakeups)) return true;
+    if (atomic_load(&server->stop_wanted) > server->stopping) return true;
+    if (inner) return false;
+    return !rd_list_is_empty(&server->queue) || rd_server_is_done(server);
+}
+
+static void turn(rd_server *server, rd_server_wait wait, bool inner) {
+    rd_loop *loop = &server->loop;
+    rd_conn_set_flush(&server->conns);
+    server->batch_count = 0;
+    server->current = NULL;
+    if (rd_loop_wait(loop, 0) == 0 && !must_not_sleep(server, inner)) {
+        atomic_store(&loop->sleeping, true);
+        /* Whoever asked for a stop before this saw nobody sleeping: look again. */
+        int timeout = must_not_sleep(server, inner) ? 0 : rd_loop_timeout(loop, -1);
+        rd_loop_unlock(loop);
+        wait(server, timeout);
+        rd_loop_lock(loop);
+        atomic_store(&loop->sleeping, false);
+    }
+    rd_loop_process(loop);
+    carry_out_stop(server);
+    limit_accepting(server);
+}
+
+void rd_server_turn(rd_server *server, rd_server_wait wait) {
+    turn(server, wait, false);
+}
+
+void rd_server_turn_inner(rd_server *server, rd_server_wait wait) {
+    turn(server, wait, true);
+}
+
+static bool batch_is_over(rd_server *server, uint64_t now) {
+    if (server->batch_count == 0) {
+        server->batch_since_ns = now;
+        return false;
+    }
+    if (server->batch_count >= (uint32_t)server->settings.batch_requests) return true;
+    return now - server->batch_since_ns > (uint64_t)server->settings.batch_us * 1000;
+}
+
+rd_request *rd_server_next_request(rd_server *server) {
+    if (rd_list_is_empty(&server->queue)) return NULL;
+    uint64_t now = rd_clock_ns();
+    if (batch_is_over(server, now)) return NULL;
+    rd_request *request = RD_CONTAINER(rd_list_shift(&server->queue), rd_request, in_queue);
+    server->batch_count++;
+    if (server->current != request->conn || now >= server->quantum_end_ns) {
+        server->current = request->conn;
+        server->quantum_end_ns = now + (uint64_t)server->settings.quantum_us * 1000;
+    }
+    return request;
+}
+
+rd_request *rd_server_next_wakeup(rd_server *server) {
+    rd_list *node = rd_list_shift(&server->wakeups);
+    if (node == NULL) return NULL;
+    rd_request *request = RD_CONTAINER(node, rd_request, in_wakeups);
+    request->waiting = false;
+    return request;
+}
+
+void rd_server_free(rd_server *server) {
+    rd_loop_lock(&server->loop);
+    close_listeners(server, false);
+    each_conn(server, rd_conn_close);
+    for (rd_list *node; (node = rd_list_shift(&server->queue)) != NULL;) {
+        rd_request_unref(RD_CONTAINER(node, rd_request, in_queue));
+    }
+    if (rd_timer_is_armed(&server->drain_timer)) rd_timer_cancel(&server->drain_timer);
+    rd_loop_unlock(&server->loop);
+    rd_loop_clear(&server->loop);
+    rd_conn_set_clear(&server->conns);
+    rd_request_pool_clear(&server->http.requests);
+    rd_free(server->proxies);
+    rd_free(server);
+}
