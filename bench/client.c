@@ -2,22 +2,24 @@
  *
  * The load client of the benchmarks: a closed loop over N connections on one thread, cheap enough
  * (a small part of what the servers cost) that fast servers do not all look the same under it.
- * Started by run.rb, which hands it whole requests as files; by hand: client --help.
+ * Started by measure.rb, which hands it whole requests as files; by hand: client --help. Its parts:
+ * client_requests.c (what is sent), client_answer.c (what is read), client_latency.c (the waits).
  * Loopback and Unix sockets only: it is no tool to point at anybody else's machine. */
+#include "client_answer.h"
+#include "client_latency.h"
+#include "client_requests.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -25,38 +27,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum {
-    MAX_REQUESTS = 64,
-    MAX_DEPTH = 256,
-    MAX_HEAD = 65536,
-    RECV_BYTES = 262144,
-    EVENTS = 32,
-    SUB_BITS = 6, /* 64 buckets for each power of two: 1.6 % wide */
-    BUCKETS = 64 << SUB_BITS,
-};
-
-/* How the body of the answer being read ends. */
-typedef enum rd_framing { RD_BY_LENGTH, RD_CHUNKED, RD_UNTIL_CLOSE } rd_framing;
-
-/* HEAD -> BODY (-> CHUNK_LINE <-> CHUNK_BODY -> TRAILER) -> HEAD; a close may end any of them. */
-typedef enum rd_stage { RD_HEAD, RD_BODY, RD_CHUNK_LINE, RD_CHUNK_BODY, RD_TRAILER } rd_stage;
-
-typedef struct rd_head {
-    size_t bytes;
-    int status;
-    rd_framing framing;
-    uint64_t length;
-    bool closes;
-} rd_head;
+enum { MAX_DEPTH = 256, RECV_BYTES = 262144, EVENTS = 32, MAX_ERRORS = 100000 };
 
 typedef struct rd_conn {
     int fd;
-    rd_stage stage;
-    rd_head head;
-    uint64_t left;       /* bytes of the body or chunk still to come */
-    unsigned line_bytes; /* of the chunk or trailer line being read */
-    bool in_extension;   /* the digits of the chunk line are over */
-    char *held;          /* the beginning of a head that came in pieces; NULL when none */
+    rd_answer answer;
+    char *held; /* the beginning of a head that came in pieces; NULL when none */
     size_t held_len;
     unsigned next;   /* index of the next request to send, at most one round past the first */
     unsigned owed;   /* answers to come */
@@ -64,7 +40,6 @@ typedef struct rd_conn {
     unsigned answered_now;
     size_t out_at, out_end; /* part of the request bytes not yet taken by the kernel */
     uint64_t completed;
-    uint64_t body_bytes;
     uint64_t close_due_ns; /* 0, or when a server that should have closed is no longer waited for */
     bool wants_write;
     uint64_t *sent_ns;
@@ -78,20 +53,14 @@ typedef struct rd_client {
     bool close_each, json;
     double seconds;
     uint64_t limit;
-    /* All requests one behind the other, repeated: any `depth` in a row are contiguous. */
-    char *requests;
-    size_t *offsets;
-    unsigned request_count;
+    rd_requests requests;
     rd_conn *conns;
     bool stopping;
     uint64_t started_ns, stopped_ns;
     uint64_t issued, completed, non_2xx, errors, connect_errors, reconnects, unclosed;
     uint64_t bytes_in, body_min, body_max;
-    uint64_t longest_ns, latency_sum_ns;
-    uint64_t buckets[BUCKETS];
-    /* Answers repeat: the last head and what it said spare reading the same bytes again. */
-    char known_head[1024];
-    rd_head known;
+    rd_latency latency;
+    rd_known_head known;
 } rd_client;
 
 static char receive_buf[RECV_BYTES];
@@ -102,218 +71,60 @@ static uint64_t now_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void fail(const char *what) {
-    if (errno)
-        fprintf(stderr, "client: %s: %s\n", what, strerror(errno));
-    else
-        fprintf(stderr, "client: %s\n", what);
-    exit(2);
-}
-
-/* ---- latency buckets ---- */
-
-static unsigned bucket_of(uint64_t nanoseconds) {
-    if (nanoseconds < (1u << SUB_BITS)) return (unsigned)nanoseconds;
-    unsigned power = 63u - (unsigned)__builtin_clzll(nanoseconds);
-    unsigned shift = power - SUB_BITS;
-    return ((shift + 1) << SUB_BITS) + (unsigned)((nanoseconds >> shift) - (1u << SUB_BITS));
-}
-
-static uint64_t bucket_middle(unsigned bucket) {
-    if (bucket < (1u << SUB_BITS)) return bucket;
-    unsigned shift = (bucket >> SUB_BITS) - 1;
-    uint64_t low = ((uint64_t)(bucket & ((1u << SUB_BITS) - 1)) + (1u << SUB_BITS)) << shift;
-    return low + ((1ull << shift) >> 1);
-}
-
-static double percentile_us(const rd_client *client, double share) {
-    uint64_t total = 0;
-    for (unsigned i = 0; i < BUCKETS; i++) total += client->buckets[i];
-    uint64_t rank = (uint64_t)((double)total * share);
-    uint64_t seen = 0;
-    for (unsigned i = 0; i < BUCKETS; i++) {
-        seen += client->buckets[i];
-        if (seen > rank) return (double)bucket_middle(i) / 1000.0;
-    }
-    return (double)client->longest_ns / 1000.0;
-}
-
-/* ---- reading answers ---- */
-
-static bool header_is(const char *line, size_t len, const char *name) {
-    size_t name_len = strlen(name);
-    return len > name_len && line[name_len] == ':' && strncasecmp(line, name, name_len) == 0;
-}
-
-static bool value_has(const char *line, size_t len, const char *word) {
-    size_t word_len = strlen(word);
-    for (size_t i = 0; i + word_len <= len; i++)
-        if (strncasecmp(line + i, word, word_len) == 0) return true;
-    return false;
-}
-
-static void head_line_read(rd_head *head, const char *line, size_t len, bool *has_length) {
-    if (header_is(line, len, "content-length")) {
-        head->length = strtoull(line + 15, NULL, 10);
-        *has_length = true;
-    } else if (header_is(line, len, "transfer-encoding") && value_has(line, len, "chunked")) {
-        head->framing = RD_CHUNKED;
-    } else if (header_is(line, len, "connection") && value_has(line, len, "close")) {
-        head->closes = true;
-    }
-}
-
-/* Returns 1 with *head filled, 0 when the head is not whole yet, -1 when it is no HTTP/1 answer. */
-static int head_read(rd_head *head, const char *at, size_t len) {
-    const char *end = memmem(at, len, "\r\n\r\n", 4);
-    if (!end) return len > MAX_HEAD ? -1 : 0;
-    if (end - at < 12 || memcmp(at, "HTTP/1.", 7) != 0) return -1;
-    bool has_length = false;
-    *head = (rd_head){.bytes = (size_t)(end - at) + 4, .framing = RD_BY_LENGTH};
-    head->status = (at[9] - '0') * 100 + (at[10] - '0') * 10 + (at[11] - '0');
-    const char *line = memchr(at, '\n', len);
-    while (line && line + 1 < end) {
-        const char *start = line + 1;
-        line = memchr(start, '\n', (size_t)(end + 2 - start));
-        if (line) head_line_read(head, start, (size_t)(line - start), &has_length);
-    }
-    if (head->status < 200 || head->status == 204 || head->status == 304)
-        head->framing = RD_BY_LENGTH, head->length = 0;
-    else if (head->framing != RD_CHUNKED && !has_length)
-        head->framing = RD_UNTIL_CLOSE;
-    return 1;
-}
-
-static int head_recall(rd_client *client, rd_head *head, const char *at, size_t len) {
-    rd_head *known = &client->known;
-    if (known->bytes && len >= known->bytes && memcmp(at, client->known_head, known->bytes) == 0) {
-        *head = *known;
-        return 1;
-    }
-    int found = head_read(head, at, len);
-    if (found == 1 && head->bytes <= sizeof client->known_head) {
-        memcpy(client->known_head, at, head->bytes);
-        *known = *head;
-    }
-    return found;
-}
+/* ---- answers ---- */
 
 static void answer_done(rd_client *client, rd_conn *conn, uint64_t now) {
-    conn->stage = RD_HEAD;
-    if (conn->head.status < 200) return; /* an interim answer: the real one follows */
-    uint64_t wait = now - conn->sent_ns[conn->oldest];
+    const rd_answer *answer = &conn->answer;
+    if (answer->head.status < 200) return; /* an interim answer: the real one follows */
+    rd_latency_add(&client->latency, now - conn->sent_ns[conn->oldest]);
     conn->oldest = (conn->oldest + 1) % client->depth;
     conn->owed--;
     conn->answered_now++;
-    client->buckets[bucket_of(wait)]++;
-    client->latency_sum_ns += wait;
-    if (wait > client->longest_ns) client->longest_ns = wait;
-    if (conn->head.status < 200 || conn->head.status > 299) client->non_2xx++;
-    if (conn->body_bytes < client->body_min) client->body_min = conn->body_bytes;
-    if (conn->body_bytes > client->body_max) client->body_max = conn->body_bytes;
-    conn->body_bytes = 0;
+    if (answer->head.status > 299) client->non_2xx++;
+    if (answer->body_bytes < client->body_min) client->body_min = answer->body_bytes;
+    if (answer->body_bytes > client->body_max) client->body_max = answer->body_bytes;
     client->completed++;
     if (!client->stopping) conn->completed++;
 }
 
-static size_t body_take(rd_conn *conn, size_t len) {
-    size_t taken = conn->left < len ? (size_t)conn->left : len;
-    conn->left -= taken;
-    conn->body_bytes += taken;
-    return taken;
+static void held_keep(rd_conn *conn, const char *at, size_t len) {
+    conn->held = malloc(len);
+    if (!conn->held) rd_client_fail("out of memory");
+    memcpy(conn->held, at, len);
+    conn->held_len = len;
 }
 
-/* Reads one line of the chunked framing, which may come in pieces. Returns the bytes used. */
-static size_t chunk_line_take(rd_conn *conn, const char *at, size_t len, bool *whole) {
-    size_t used = 0;
-    *whole = false;
-    while (used < len && !*whole) {
-        char c = at[used++];
-        if (c == '\n')
-            *whole = true;
-        else if (c != '\r')
-            conn->line_bytes++;
-        if (conn->stage != RD_CHUNK_LINE || conn->in_extension) continue;
-        unsigned digit = 99;
-        if (c >= '0' && c <= '9')
-            digit = (unsigned)(c - '0');
-        else if ((c | 32) >= 'a' && (c | 32) <= 'f')
-            digit = (unsigned)((c | 32) - 'a') + 10;
-        else if (c == ';')
-            conn->in_extension = true;
-        if (digit < 16) conn->left = conn->left * 16 + digit;
-    }
-    return used;
+static void held_drop(rd_conn *conn) {
+    free(conn->held);
+    conn->held = NULL;
+    conn->held_len = 0;
 }
 
-static void chunk_line_begin(rd_conn *conn) {
-    conn->stage = RD_CHUNK_LINE;
-    conn->left = 0;
-    conn->line_bytes = 0;
-    conn->in_extension = false;
-}
-
-static size_t chunked_take(rd_client *client, rd_conn *conn, const char *at, size_t len,
-                           uint64_t now) {
-    bool whole;
-    if (conn->stage == RD_CHUNK_BODY) {
-        size_t taken = conn->left ? body_take(conn, len) : 0;
-        if (conn->left == 0 && taken < len) {
-            taken += chunk_line_take(conn, at + taken, len - taken, &whole); /* its CR LF */
-            if (whole) chunk_line_begin(conn);
-        }
-        return taken;
-    }
-    size_t taken = chunk_line_take(conn, at, len, &whole);
-    if (!whole) return taken;
-    unsigned line_bytes = conn->line_bytes;
-    conn->line_bytes = 0;
-    if (conn->stage == RD_TRAILER && line_bytes == 0)
-        answer_done(client, conn, now);
-    else if (conn->stage == RD_CHUNK_LINE)
-        conn->stage = conn->left ? RD_CHUNK_BODY : RD_TRAILER;
-    return taken;
-}
-
-static void body_begin(rd_client *client, rd_conn *conn, uint64_t now) {
-    if (conn->head.framing == RD_CHUNKED) {
-        chunk_line_begin(conn);
-    } else if (conn->head.framing == RD_UNTIL_CLOSE) {
-        conn->stage = RD_BODY;
-        conn->left = UINT64_MAX;
-    } else if (conn->head.length == 0) {
-        answer_done(client, conn, now);
-    } else {
-        conn->stage = RD_BODY;
-        conn->left = conn->head.length;
-    }
+/* Receives once; what was held stands before it. Returns what recv says. */
+static ssize_t conn_receive(rd_conn *conn, size_t *len, int flags) {
+    size_t held = conn->held_len;
+    ssize_t got = recv(conn->fd, receive_buf + held, sizeof receive_buf - held, flags);
+    if (got <= 0) return got;
+    if (held) memcpy(receive_buf, conn->held, held);
+    held_drop(conn);
+    *len = held + (size_t)got;
+    return got;
 }
 
 /* Returns false when the bytes are no answer that was asked for. */
-static bool bytes_read(rd_client *client, rd_conn *conn, const char *at, size_t len, uint64_t now) {
+static bool bytes_read(rd_client *client, rd_conn *conn, size_t len, uint64_t now) {
+    const char *at = receive_buf;
     while (len > 0) {
-        size_t taken;
-        if (conn->stage == RD_HEAD) {
-            if (conn->owed == 0) return false;
-            int found = head_recall(client, &conn->head, at, len);
-            if (found < 0) return false;
-            if (found == 0) {
-                conn->held = malloc(len);
-                if (!conn->held) fail("out of memory");
-                memcpy(conn->held, at, len);
-                conn->held_len = len;
-                return true;
-            }
-            taken = conn->head.bytes;
-            body_begin(client, conn, now);
-        } else if (conn->stage == RD_BODY) {
-            taken = body_take(conn, len);
-            if (conn->left == 0) answer_done(client, conn, now);
-        } else {
-            taken = chunked_take(client, conn, at, len, now);
-        }
-        at += taken;
-        len -= taken;
+        size_t used;
+        if (conn->owed == 0) return false;
+        rd_progress progress = rd_answer_take(&conn->answer, &client->known, at, len, &used);
+        at += used;
+        len -= used;
+        if (progress == RD_NO_ANSWER) return false;
+        if (progress == RD_DONE) answer_done(client, conn, now);
+        if (progress != RD_HEAD_CUT) continue;
+        held_keep(conn, at, len);
+        return true;
     }
     return true;
 }
@@ -323,13 +134,13 @@ static bool bytes_read(rd_client *client, rd_conn *conn, const char *at, size_t 
 static void conn_watch(rd_client *client, rd_conn *conn, int operation, bool write) {
     struct epoll_event event = {.events = EPOLLIN | (write ? EPOLLOUT : 0), .data.ptr = conn};
     conn->wants_write = write;
-    if (epoll_ctl(client->poller, operation, conn->fd, &event) < 0) fail("epoll_ctl");
+    if (epoll_ctl(client->poller, operation, conn->fd, &event) < 0) rd_client_fail("epoll_ctl");
 }
 
 static int socket_open(rd_client *client, bool blocking) {
     int family = client->address.ss_family;
     int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | (blocking ? 0 : SOCK_NONBLOCK), 0);
-    if (fd < 0) fail("socket");
+    if (fd < 0) rd_client_fail("socket");
     int on = 1;
     if (family != AF_UNIX) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     struct sockaddr *address = (struct sockaddr *)&client->address;
@@ -344,8 +155,8 @@ static int socket_open(rd_client *client, bool blocking) {
 
 static void conn_flush(rd_client *client, rd_conn *conn) {
     while (conn->out_at < conn->out_end) {
-        ssize_t sent = send(conn->fd, client->requests + conn->out_at, conn->out_end - conn->out_at,
-                            MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t sent = send(conn->fd, client->requests.bytes + conn->out_at,
+                            conn->out_end - conn->out_at, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0) {
             /* Anything but a full socket is left to the next recv, which says what happened. */
             if ((errno == EAGAIN || errno == ENOTCONN) && !conn->wants_write)
@@ -367,18 +178,18 @@ static void conn_ask(rd_client *client, rd_conn *conn, unsigned count) {
     conn->owed += count;
     client->issued += count;
     bool busy = conn->out_at < conn->out_end;
-    size_t round = client->offsets[client->request_count];
+    size_t round = client->requests.offsets[client->requests.count];
     if (!busy) {
-        conn->next %= client->request_count;
-        conn->out_at = client->offsets[conn->next];
+        conn->next %= client->requests.count;
+        conn->out_at = client->requests.offsets[conn->next];
     } else if (conn->out_at >= round) {
         /* The same bytes one round earlier, so that the run never grows out of the ring. */
         size_t rounds = conn->out_at / round;
         conn->out_at -= rounds * round;
-        conn->next -= (unsigned)rounds * client->request_count;
+        conn->next -= (unsigned)rounds * client->requests.count;
     }
     conn->next += count;
-    conn->out_end = client->offsets[conn->next];
+    conn->out_end = client->requests.offsets[conn->next];
     if (!busy) conn_flush(client, conn);
 }
 
@@ -389,10 +200,9 @@ static void conn_open(rd_client *client, rd_conn *conn) {
         client->connect_errors++;
         return;
     }
-    conn->stage = RD_HEAD;
+    conn->answer.stage = RD_HEAD;
     conn->owed = conn->oldest = conn->answered_now = 0;
     conn->out_at = conn->out_end = 0;
-    conn->body_bytes = 0;
     conn->close_due_ns = 0;
     conn_watch(client, conn, EPOLL_CTL_ADD, false);
     conn_ask(client, conn, client->depth);
@@ -402,49 +212,42 @@ static void conn_open(rd_client *client, rd_conn *conn) {
 static void conn_close(rd_client *client, rd_conn *conn) {
     /* What was asked and never answered is no longer on its way. */
     client->issued -= conn->owed;
-    conn->owed = 0;
-    free(conn->held);
-    conn->held = NULL;
+    conn->owed = conn->answered_now = 0;
+    held_drop(conn);
     close(conn->fd);
     conn->fd = -1;
 }
 
 static void conn_ended(rd_client *client, rd_conn *conn, bool broken, uint64_t now) {
-    if (!broken && conn->stage == RD_BODY && conn->head.framing == RD_UNTIL_CLOSE)
+    if (!broken && conn->owed && rd_answer_ends_with_close(&conn->answer))
         answer_done(client, conn, now);
-    bool lost = broken || conn->owed > 0 || conn->stage != RD_HEAD;
+    bool lost = broken || conn->owed > 0;
     if (lost && !client->stopping) client->errors++;
     conn_close(client, conn);
     if (client->stopping || (client->limit && client->issued >= client->limit)) return;
     if (!client->close_each) client->reconnects++;
     /* A server that is gone would otherwise be asked again without end. */
-    if (client->errors + client->connect_errors < 100000) conn_open(client, conn);
+    if (client->errors + client->connect_errors < MAX_ERRORS) conn_open(client, conn);
 }
 
 static void conn_turn(rd_client *client, rd_conn *conn, uint32_t events) {
     if (events & EPOLLOUT) conn_flush(client, conn);
     if (!(events & (EPOLLIN | EPOLLERR | EPOLLHUP))) return;
-    size_t held = conn->held_len;
-    if (conn->held) {
-        memcpy(receive_buf, conn->held, held);
-        free(conn->held);
-        conn->held = NULL;
-        conn->held_len = 0;
-    }
-    ssize_t got = recv(conn->fd, receive_buf + held, sizeof receive_buf - held, MSG_DONTWAIT);
+    size_t len = 0;
+    ssize_t got = conn_receive(conn, &len, MSG_DONTWAIT);
     uint64_t now = now_ns();
-    if (got < 0 && errno == EAGAIN && held == 0) return;
+    if (got < 0 && errno == EAGAIN) return;
     if (got <= 0) {
         conn_ended(client, conn, got < 0, now);
         return;
     }
     client->bytes_in += (uint64_t)got;
     conn->answered_now = 0;
-    if (!bytes_read(client, conn, receive_buf, (size_t)got + held, now))
+    if (!bytes_read(client, conn, len, now))
         conn_ended(client, conn, true, now);
     else if (client->close_each && conn->answered_now)
         conn->close_due_ns = now + 250000000u;
-    if (client->close_each || conn->head.closes)
+    if (client->close_each || conn->answer.head.closes)
         conn->answered_now = 0; /* there is nothing more to ask here */
 }
 
@@ -474,7 +277,7 @@ static void open_waits_count(rd_client *client) {
         rd_conn *conn = &client->conns[i];
         if (conn->fd < 0 || conn->owed == 0) continue;
         uint64_t wait = now_ns() - conn->sent_ns[conn->oldest];
-        client->longest_ns = wait > client->longest_ns ? wait : client->longest_ns;
+        if (wait > client->latency.longest_ns) client->latency.longest_ns = wait;
         client->errors++;
     }
 }
@@ -485,7 +288,7 @@ static void run(rd_client *client) {
     uint64_t due = client->started_ns + (uint64_t)(client->seconds * 1e9);
     uint64_t swept = client->started_ns;
     for (unsigned i = 0; i < client->connections; i++) {
-        client->conns[i].next = i % client->request_count;
+        client->conns[i].next = i % client->requests.count;
         conn_open(client, &client->conns[i]);
     }
     for (;;) {
@@ -505,7 +308,7 @@ static void run(rd_client *client) {
             client->stopped_ns = now;
             due = now + 5000000000u; /* what was asked is still waited for, but not for ever */
         }
-        bool hopeless = client->errors + client->connect_errors >= 100000;
+        bool hopeless = client->errors + client->connect_errors >= MAX_ERRORS;
         if (client->stopping && (now >= due || all_answered(client))) break;
         if (hopeless && !client->stopping) due = now;
     }
@@ -519,22 +322,16 @@ static bool idle_ask(rd_client *client, rd_conn *conn) {
     conn->fd = socket_open(client, true);
     if (conn->fd < 0) return false;
     setsockopt(conn->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    size_t len = client->offsets[1];
-    if (send(conn->fd, client->requests, len, MSG_NOSIGNAL) != (ssize_t)len) return false;
+    size_t len = client->requests.offsets[1];
+    if (send(conn->fd, client->requests.bytes, len, MSG_NOSIGNAL) != (ssize_t)len) return false;
     conn->owed = 1;
     conn->sent_ns[0] = now_ns();
-    size_t held = 0;
     while (conn->owed) {
-        ssize_t got = recv(conn->fd, receive_buf + held, sizeof receive_buf - held, 0);
-        if (got <= 0) return false;
-        if (!bytes_read(client, conn, receive_buf, held + (size_t)got, now_ns())) return false;
-        held = conn->held_len;
-        if (conn->held) memcpy(receive_buf, conn->held, held);
-        free(conn->held);
-        conn->held = NULL;
-        conn->held_len = 0;
+        size_t got_len;
+        if (conn_receive(conn, &got_len, 0) <= 0) return false;
+        if (!bytes_read(client, conn, got_len, now_ns())) return false;
     }
-    return !conn->head.closes;
+    return !conn->answer.head.closes;
 }
 
 /* Opens them, asks one thing on each, says so in a line and holds them until stdin ends. */
@@ -592,9 +389,12 @@ static void report(const rd_client *client) {
            (ull)client->bytes_in, (ull)(client->completed ? client->body_min : 0),
            (ull)client->body_max, (ull)client->non_2xx, (ull)client->errors,
            (ull)client->connect_errors, (ull)client->reconnects, (ull)client->unclosed, (ull)low,
-           (ull)high, (double)client->latency_sum_ns / per / 1000.0, percentile_us(client, 0.50),
-           percentile_us(client, 0.90), percentile_us(client, 0.99), percentile_us(client, 0.999),
-           (double)client->longest_ns / 1000.0, cpu_us() / per);
+           (ull)high, (double)client->latency.sum_ns / per / 1000.0,
+           rd_latency_percentile_us(&client->latency, 0.50),
+           rd_latency_percentile_us(&client->latency, 0.90),
+           rd_latency_percentile_us(&client->latency, 0.99),
+           rd_latency_percentile_us(&client->latency, 0.999),
+           (double)client->latency.longest_ns / 1000.0, cpu_us() / per);
 }
 
 /* ---- the command line ---- */
@@ -609,35 +409,11 @@ static const char *const USAGE =
     "  --idle N        open N connections, ask once on each, hold them until stdin ends\n"
     "  --pin CPU       stay on this CPU          --json       one line of JSON\n";
 
-typedef struct rd_text {
-    char bytes[131072];
-    size_t len;
-} rd_text;
-
-static void text_add(rd_text *text, const char *bytes, size_t len) {
-    if (text->len + len > sizeof text->bytes) fail("requests too long");
-    memcpy(text->bytes + text->len, bytes, len);
-    text->len += len;
-}
-
-static void text_say(rd_text *text, const char *string) {
-    text_add(text, string, strlen(string));
-}
-
-static void request_load(rd_text *text, const char *path) {
-    FILE *file = fopen(path, "rb");
-    char piece[4096];
-    size_t got;
-    if (!file) fail(path);
-    while ((got = fread(piece, 1, sizeof piece, file)) > 0) text_add(text, piece, got);
-    fclose(file);
-}
-
 static void cpu_pin(const char *cpu) {
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET((size_t)strtoul(cpu, NULL, 10), &set);
-    if (sched_setaffinity(0, sizeof set, &set) < 0) fail("--pin");
+    if (sched_setaffinity(0, sizeof set, &set) < 0) rd_client_fail("--pin");
 }
 
 static const char *address_read(rd_client *client, char *target) {
@@ -645,7 +421,7 @@ static const char *address_read(rd_client *client, char *target) {
     snprintf(path, sizeof path, "/");
     if (strncmp(target, "unix:", 5) == 0) {
         struct sockaddr_un *address = (struct sockaddr_un *)&client->address;
-        if (strlen(target + 5) >= sizeof address->sun_path) fail("socket path too long");
+        if (strlen(target + 5) >= sizeof address->sun_path) rd_client_fail("socket path too long");
         address->sun_family = AF_UNIX;
         memcpy(address->sun_path, target + 5, strlen(target + 5) + 1);
         client->address_len = sizeof *address;
@@ -659,80 +435,28 @@ static const char *address_read(rd_client *client, char *target) {
         *slash = 0;
     }
     struct sockaddr_in *address = (struct sockaddr_in *)&client->address;
-    if (!colon) fail("PORT is missing");
+    if (!colon) rd_client_fail("PORT is missing");
     *colon = 0;
     address->sin_family = AF_INET;
     address->sin_port = htons((uint16_t)strtoul(colon + 1, NULL, 10));
     if (inet_pton(AF_INET, host, &address->sin_addr) != 1 ||
         ntohl(address->sin_addr.s_addr) >> 24 != 127)
-        fail("only 127.x.x.x and unix: are allowed");
+        rd_client_fail("only 127.x.x.x and unix: are allowed");
     client->address_len = sizeof *address;
     return path;
-}
-
-/* Lays the requests one behind the other, then again until any `depth` of them are in a row. */
-static void requests_lay(rd_client *client, const rd_text *text, const size_t *ends) {
-    /* Twice the depth: a run may still grow while its beginning waits in the socket. */
-    unsigned total = client->request_count + 2 * client->depth;
-    unsigned rounds = total / client->request_count + 1;
-    client->requests = malloc(text->len * rounds);
-    client->offsets = calloc((size_t)client->request_count * rounds + 1, sizeof(size_t));
-    if (!client->requests || !client->offsets) fail("out of memory");
-    for (unsigned i = 0; i < rounds; i++) {
-        memcpy(client->requests + text->len * i, text->bytes, text->len);
-        for (unsigned j = 0; j < client->request_count; j++)
-            client->offsets[i * client->request_count + j + 1] = text->len * i + ends[j];
-    }
 }
 
 static void conns_make(rd_client *client) {
     unsigned count = client->idle > client->connections ? client->idle : client->connections;
     client->conns = calloc(count, sizeof *client->conns);
     uint64_t *times = calloc((size_t)count * client->depth, sizeof *times);
-    if (!client->conns || !times) fail("out of memory");
+    if (!client->conns || !times) rd_client_fail("out of memory");
     for (unsigned i = 0; i < count; i++) {
         client->conns[i].fd = -1;
         client->conns[i].sent_ns = times + (size_t)i * client->depth;
     }
     client->poller = epoll_create1(EPOLL_CLOEXEC);
-    if (client->poller < 0) fail("epoll_create1");
-}
-
-typedef struct rd_request_parts {
-    const char *method, *body;
-    rd_text headers;
-} rd_request_parts;
-
-static void request_compose(rd_text *text, const rd_request_parts *parts, const char *path,
-                            bool close_each) {
-    char length[64];
-    text_say(text, parts->method);
-    text_say(text, " ");
-    text_say(text, path);
-    text_say(text, " HTTP/1.1\r\nHost: 127.0.0.1\r\n");
-    text_add(text, parts->headers.bytes, parts->headers.len);
-    if (close_each) text_say(text, "Connection: close\r\n");
-    if (parts->body) {
-        snprintf(length, sizeof length, "Content-Length: %zu\r\n", strlen(parts->body));
-        text_say(text, length);
-    }
-    text_say(text, "\r\n");
-    text_say(text, parts->body ? parts->body : "");
-}
-
-static rd_text text;
-static size_t ends[MAX_REQUESTS];
-static rd_request_parts parts = {.method = "GET"};
-
-static void request_file_add(rd_client *client, const char *path) {
-    if (client->request_count == MAX_REQUESTS) fail("too many requests");
-    request_load(&text, path);
-    ends[client->request_count++] = text.len;
-}
-
-static void header_add(const char *line) {
-    text_say(&parts.headers, line);
-    text_say(&parts.headers, "\r\n");
+    if (client->poller < 0) rd_client_fail("epoll_create1");
 }
 
 static bool flag_read(rd_client *client, const char *name) {
@@ -755,19 +479,19 @@ static void option_read(rd_client *client, const char *name, const char *value) 
     else if (strcmp(name, "-n") == 0)
         client->limit = strtoull(value, NULL, 10);
     else if (strcmp(name, "-X") == 0)
-        parts.method = value;
+        rd_requests_set_method(value);
     else if (strcmp(name, "-H") == 0)
-        header_add(value);
+        rd_requests_add_header(value);
     else if (strcmp(name, "--body") == 0)
-        parts.body = value;
+        rd_requests_set_body(value);
     else if (strcmp(name, "--request") == 0)
-        request_file_add(client, value);
+        rd_requests_add_file(&client->requests, value);
     else if (strcmp(name, "--idle") == 0)
         client->idle = (unsigned)strtoul(value, NULL, 10);
     else if (strcmp(name, "--pin") == 0)
         cpu_pin(value);
     else
-        fail(USAGE);
+        rd_client_fail(USAGE);
 }
 
 int main(int argc, char **argv) {
@@ -779,18 +503,15 @@ int main(int argc, char **argv) {
         else if (!flag_read(&client, argv[i]) && i + 1 < argc)
             option_read(&client, argv[i], argv[i + 1]), i++;
         else if (!flag_read(&client, argv[i]))
-            fail(USAGE);
+            rd_client_fail(USAGE);
     }
     errno = 0;
-    if (!target || !client.connections || !client.depth || client.depth > MAX_DEPTH) fail(USAGE);
+    if (!target || !client.connections || !client.depth || client.depth > MAX_DEPTH)
+        rd_client_fail(USAGE);
     if (client.close_each) client.depth = 1;
     signal(SIGPIPE, SIG_IGN);
     const char *path = address_read(&client, target);
-    if (!client.request_count) {
-        request_compose(&text, &parts, path, client.close_each);
-        ends[client.request_count++] = text.len;
-    }
-    requests_lay(&client, &text, ends);
+    rd_requests_lay(&client.requests, path, client.close_each, client.depth);
     conns_make(&client);
     if (client.idle) {
         idle_hold(&client);

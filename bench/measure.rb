@@ -26,11 +26,12 @@ module Bench
     # Compiles client and floor into bench/.build when they are older than their source.
     def build
       FileUtils.mkdir_p(BUILD)
-      %w[client floor].each do |name|
-        source = File.join(__dir__, "#{name}.c")
-        next if FileUtils.uptodate?(path(name), [source])
+      { "client" => "client*", "floor" => "floor*" }.each do |name, pattern|
+        sources = Dir.glob(File.join(__dir__, "#{pattern}.[ch]"))
+        next if FileUtils.uptodate?(path(name), sources)
 
-        system(ENV.fetch("CC", "cc"), *FLAGS, source, "-o", path(name), exception: true)
+        units = sources.select { |source| source.end_with?(".c") }
+        system(ENV.fetch("CC", "cc"), *FLAGS, *units, "-o", path(name), exception: true)
       end
     end
 

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads answers from bytes that come in any pieces: Content-Length, chunked, until the close, and
+ * interim ones. Does no input itself and keeps no bytes. Belongs to client.c. */
+#ifndef BENCH_CLIENT_ANSWER_H
+#define BENCH_CLIENT_ANSWER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How the body of the answer being read ends. */
+typedef enum rd_framing { RD_BY_LENGTH, RD_CHUNKED, RD_UNTIL_CLOSE } rd_framing;
+
+/* HEAD -> BODY (-> CHUNK_LINE <-> CHUNK_BODY -> TRAILER) -> HEAD; a close may end any of them. */
+typedef enum rd_stage { RD_HEAD, RD_BODY, RD_CHUNK_LINE, RD_CHUNK_BODY, RD_TRAILER } rd_stage;
+
+typedef struct rd_head {
+    size_t bytes;
+    int status;
+    rd_framing framing;
+    uint64_t length;
+    bool closes;
+} rd_head;
+
+typedef struct rd_answer {
+    rd_stage stage;
+    rd_head head;
+    uint64_t left;       /* bytes of the body or chunk still to come */
+    uint64_t body_bytes; /* of the answer so far */
+    unsigned line_bytes; /* of the chunk or trailer line being read */
+    bool in_extension;   /* the digits of the chunk line are over */
+} rd_answer;
+
+/* Answers repeat: the last head and what it said spare reading the same bytes again. */
+typedef struct rd_known_head {
+    char bytes[1024];
+    rd_head head;
+} rd_known_head;
+
+typedef enum rd_progress {
+    RD_MORE,      /* all bytes used, the answer goes on */
+    RD_DONE,      /* an answer ended with the bytes used */
+    RD_HEAD_CUT,  /* nothing used: the head is not whole, hand in its beginning again with more */
+    RD_NO_ANSWER, /* not HTTP/1 */
+} rd_progress;
+
+/* Takes bytes up to the end of one answer at most; *used says how many. After RD_DONE
+ * answer->head and ->body_bytes describe it until the next call. */
+rd_progress rd_answer_take(rd_answer *answer, rd_known_head *known, const char *at, size_t len,
+                           size_t *used);
+
+/* Whether a close at this point ends an answer rightly. */
+bool rd_answer_ends_with_close(const rd_answer *answer);
+
+#endif

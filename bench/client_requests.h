@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The requests the client sends, laid one behind the other so that several leave with one send.
+ * Belongs to client.c. */
+#ifndef BENCH_CLIENT_REQUESTS_H
+#define BENCH_CLIENT_REQUESTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { RD_MAX_REQUESTS = 64 };
+
+typedef struct rd_requests {
+    unsigned count;
+    /* All requests one behind the other, repeated: any `depth` in a row are contiguous. */
+    char *bytes;
+    size_t *offsets; /* where each begins, over all repetitions; offsets[count] is one round */
+} rd_requests;
+
+/* Ends the program with what went wrong (and errno when it is set). */
+_Noreturn void rd_client_fail(const char *what);
+
+/* Adds a whole request from a file. */
+void rd_requests_add_file(rd_requests *requests, const char *path);
+
+/* What the one request is made of when there is no file. */
+void rd_requests_set_method(const char *method);
+void rd_requests_set_body(const char *body);
+void rd_requests_add_header(const char *line);
+
+/* Composes a request if none was added, and lays them out for `depth` on the way at once. */
+void rd_requests_lay(rd_requests *requests, const char *path, bool close_each, unsigned depth);
+
+#endif
