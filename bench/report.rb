@@ -43,7 +43,7 @@ module Bench
       unclosed: ["not closed", 0], kept: ["share of hello", 3], cpu_us_per_mb: ["CPU µs/MB", 1],
       mb_per_s: ["MB/s", 0], longest_over_median: ["longest/median", 2],
       bytes_per_connection: ["bytes/connection", 0], max_over_min: ["max/min", 4],
-      spins_per_s: ["the thread's rounds/s", 0], objects: ["objects/request", 1]
+      spins_per_s: ["the thread's rounds/s", 0], objects: ["objects/request", 1], busy: ["server busy", 2]
     }.freeze
 
     def initialize(measurements, rounds:, seconds:)

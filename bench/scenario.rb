@@ -44,7 +44,7 @@ module Bench
       @requests = [:plain]
       @client_options = []
       @goals = []
-      @columns = %i[cpu_us rps p50_us p99_us longest_us]
+      @columns = %i[cpu_us rps busy p50_us p99_us longest_us]
     end
 
     # @overload app(name) sets the application of bench/apps, "hello" if never called
