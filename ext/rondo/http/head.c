@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The life of a request head and lookups in it; see head.h. One owner, no lock.
+ */
+#include "http/head.h"
+
+#include <assert.h>
+
+#include "base/alloc.h"
+
+const rd_http1_limits rd_http1_limits_default = RD_HTTP1_LIMITS_DEFAULT;
+
+void rd_head_init(rd_head *head) {
+    head->headers = head->first;
+    head->header_capacity = RD_HEAD_INLINE_HEADERS;
+    rd_head_reset(head);
+}
+
+/* The headers themselves stay as they are: they are most of the struct, and written before read. */
+void rd_head_reset(rd_head *head) {
+    memset(head, 0, offsetof(rd_head, header_count));
+    head->header_count = 0;
+}
+
+void rd_head_clear(rd_head *head) {
+    if (head->headers != head->first) rd_free(head->headers);
+    rd_head_init(head);
+}
+
+static void grow(rd_head *head) {
+    size_t capacity = (size_t)head->header_capacity * 2;
+    size_t used = head->header_count * sizeof(rd_header);
+
+    assert(capacity <= UINT16_MAX);
+    if (head->headers == head->first) {
+        head->headers = rd_alloc(capacity * sizeof(rd_header));
+        memcpy(head->headers, head->first, used);
+    } else {
+        head->headers = rd_realloc(head->headers, capacity * sizeof(rd_header));
+    }
+    head->header_capacity = (uint16_t)capacity;
+}
+
+rd_header *rd_head_next_header(rd_head *head) {
+    if (head->header_count == head->header_capacity) grow(head);
+    return &head->headers[head->header_count];
+}
+
+const rd_header *rd_head_find(const rd_head *head, unsigned id) {
+    if (id >= RD_HEADER_COUNT || !rd_head_has(head, id)) return NULL;
+    for (unsigned i = 0; i < head->header_count; i++)
+        if (head->headers[i].id == id) return &head->headers[i];
+    return NULL;
+}
+
+uint8_t rd_method_id(const char *name, size_t len) {
+    switch (len) {
+    case 3:
+        if (memcmp(name, "GET", 3) == 0) return RD_METHOD_GET;
+        if (memcmp(name, "PUT", 3) == 0) return RD_METHOD_PUT;
+        break;
+    case 4:
+        if (memcmp(name, "POST", 4) == 0) return RD_METHOD_POST;
+        if (memcmp(name, "HEAD", 4) == 0) return RD_METHOD_HEAD;
+        break;
+    case 5:
+        if (memcmp(name, "PATCH", 5) == 0) return RD_METHOD_PATCH;
+        if (memcmp(name, "TRACE", 5) == 0) return RD_METHOD_TRACE;
+        break;
+    case 6:
+        if (memcmp(name, "DELETE", 6) == 0) return RD_METHOD_DELETE;
+        break;
+    case 7:
+        if (memcmp(name, "OPTIONS", 7) == 0) return RD_METHOD_OPTIONS;
+        if (memcmp(name, "CONNECT", 7) == 0) return RD_METHOD_CONNECT;
+        break;
+    default:
+        break;
+    }
+    return RD_METHOD_OTHER;
+}

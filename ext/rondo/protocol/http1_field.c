@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The bytes of a field line; see http1_field.h. Any thread.
+ */
+#include "protocol/http1_field.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include "base/error.h"
+
+const uint8_t rd_http1_name_bytes[256] = {
+    ['!'] = 1, ['#'] = 1, ['$'] = 1, ['%'] = 1, ['&'] = 1, ['\''] = 1, ['*'] = 1, ['+'] = 1,
+    ['-'] = 1, ['.'] = 1, ['0'] = 1, ['1'] = 1, ['2'] = 1, ['3'] = 1,  ['4'] = 1, ['5'] = 1,
+    ['6'] = 1, ['7'] = 1, ['8'] = 1, ['9'] = 1, ['A'] = 1, ['B'] = 1,  ['C'] = 1, ['D'] = 1,
+    ['E'] = 1, ['F'] = 1, ['G'] = 1, ['H'] = 1, ['I'] = 1, ['J'] = 1,  ['K'] = 1, ['L'] = 1,
+    ['M'] = 1, ['N'] = 1, ['O'] = 1, ['P'] = 1, ['Q'] = 1, ['R'] = 1,  ['S'] = 1, ['T'] = 1,
+    ['U'] = 1, ['V'] = 1, ['W'] = 1, ['X'] = 1, ['Y'] = 1, ['Z'] = 1,  ['^'] = 1, ['`'] = 1,
+    ['a'] = 1, ['b'] = 1, ['c'] = 1, ['d'] = 1, ['e'] = 1, ['f'] = 1,  ['g'] = 1, ['h'] = 1,
+    ['i'] = 1, ['j'] = 1, ['k'] = 1, ['l'] = 1, ['m'] = 1, ['n'] = 1,  ['o'] = 1, ['p'] = 1,
+    ['q'] = 1, ['r'] = 1, ['s'] = 1, ['t'] = 1, ['u'] = 1, ['v'] = 1,  ['w'] = 1, ['x'] = 1,
+    ['y'] = 1, ['z'] = 1, ['|'] = 1, ['~'] = 1, ['_'] = RD_NAME_BYTE | RD_NAME_UNDERSCORE,
+};
+
+int rd_http1_name_error(unsigned char byte) {
+    if (rd_http1_is_blank(byte)) return RD_ERR_FIELD_NAME_BLANK;
+    return byte == '\r' || byte == '\n' ? RD_ERR_FIELD_NO_COLON : RD_ERR_FIELD_NAME_BYTE;
+}
+
+static inline bool is_value_byte(unsigned char byte) {
+    return byte >= 0x20 ? byte != 0x7f : byte == '\t';
+}
+
+size_t rd_http1_value_scan(const char *buf, size_t at, size_t end) {
+#if defined(__SSE2__)
+    const __m128i last_control = _mm_set1_epi8(0x1f);
+    const __m128i tab = _mm_set1_epi8('\t');
+    const __m128i del = _mm_set1_epi8(0x7f);
+
+    for (; end - at >= 16; at += 16) {
+        const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(buf + at));
+        const __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(bytes, last_control), bytes);
+        const __m128i bad = _mm_or_si128(_mm_andnot_si128(_mm_cmpeq_epi8(bytes, tab), control),
+                                         _mm_cmpeq_epi8(bytes, del));
+        const int mask = _mm_movemask_epi8(bad);
+
+        if (mask) return at + (size_t)__builtin_ctz((unsigned)mask);
+    }
+#endif
+    while (at < end && is_value_byte((unsigned char)buf[at])) at++;
+    return at;
+}
+
+static bool has_underscore(rd_slice name) {
+    return memchr(name.ptr, '_', name.len) != NULL;
+}
+
+/* Equal once folded the way env keys are: no case, '_' as '-'. */
+static bool is_twin(rd_slice a, rd_slice b) {
+    if (a.len != b.len) return false;
+    for (size_t i = 0; i < a.len; i++) {
+        const int x = a.ptr[i] == '_' ? '-' : a.ptr[i] | 0x20;
+        const int y = b.ptr[i] == '_' ? '-' : b.ptr[i] | 0x20;
+
+        if (x != y) return false;
+    }
+    return true;
+}
+
+static bool is_reserved(rd_slice name) {
+    static const uint8_t reserved[] = {RD_HEADER_CONTENT_LENGTH, RD_HEADER_TRANSFER_ENCODING,
+                                       RD_HEADER_CONTENT_TYPE, RD_HEADER_PROXY};
+
+    for (size_t i = 0; i < sizeof reserved; i++)
+        if (is_twin(name, rd_header_id_name(reserved[i]))) return true;
+    return false;
+}
+
+static bool has_dashed_twin(const rd_head *head, const char *buf, rd_slice name) {
+    for (unsigned i = 0; i < head->header_count; i++) {
+        const rd_slice other = rd_header_name(&head->headers[i], buf);
+
+        if (!has_underscore(other) && is_twin(name, other)) return true;
+    }
+    return false;
+}
+
+void rd_http1_drop_twins(rd_head *head, const char *buf) {
+    uint16_t kept = 0;
+
+    for (unsigned i = 0; i < head->header_count; i++) {
+        const rd_header header = head->headers[i];
+        const rd_slice name = rd_header_name(&header, buf);
+
+        if (has_underscore(name) && (is_reserved(name) || has_dashed_twin(head, buf, name))) continue;
+        head->headers[kept++] = header;
+    }
+    head->header_count = kept;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The bytes of a field line, for heads (http1_parser.c) and trailers (http1_chunked.c) alike
+ * (RFC 9112, section 5). Any thread.
+ */
+#ifndef RD_PROTOCOL_HTTP1_FIELD_H
+#define RD_PROTOCOL_HTTP1_FIELD_H
+
+#include "http/head.h"
+
+enum { RD_NAME_BYTE = 1, RD_NAME_UNDERSCORE = 2 };
+
+/* RD_NAME_* bits of the bytes of a token (RFC 9110, section 5.6.2), 0 for all others. */
+extern const uint8_t rd_http1_name_bytes[256];
+
+/* Which error a byte behind a field name is that is no colon. */
+int rd_http1_name_error(unsigned char byte);
+
+/*
+ * Position of the first byte of buf[at..end) that cannot stand in a value (NUL, CTL but HTAB, DEL),
+ * a line end among them; `end` if there is none.
+ */
+size_t rd_http1_value_scan(const char *buf, size_t at, size_t end);
+
+/*
+ * Takes the fields with an underscore out of a complete head that would fall on the same env key as
+ * a field with dashes that is there, or on one the server itself derives from a field.
+ */
+void rd_http1_drop_twins(rd_head *head, const char *buf);
+
+static inline bool rd_http1_is_blank(unsigned char byte) {
+    return byte == ' ' || byte == '\t';
+}
+
+/* A header keeps the length of its name in 16 bits. */
+static inline uint32_t rd_http1_name_limit(const rd_http1_limits *limits) {
+    return limits->header_name_bytes < UINT16_MAX ? limits->header_name_bytes : UINT16_MAX;
+}
+
+#endif

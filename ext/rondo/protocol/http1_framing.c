@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the fields of a head mean; see http1_framing.h. Fields are judged in the order they came,
+ * combinations of them afterwards, so one request always gets one and the same answer. Holder of
+ * the loop lock.
+ */
+#include "protocol/http1_framing.h"
+
+#include "base/error.h"
+#include "http/target.h"
+#include "protocol/http1_field.h"
+
+/* What has been found so far; the rest goes straight into the head. */
+typedef struct found {
+    const rd_http1_limits *limits;
+    bool length;
+    bool coding;
+    bool close;
+    bool keep_alive;
+    bool upgrade_option;
+    bool upgrade_field;
+    bool expectation;
+} found;
+
+/* `word` is in lower case and has no byte but letters, digits and '-'. */
+static bool is_word(rd_slice text, rd_slice word) {
+    if (text.len != word.len) return false;
+    for (size_t i = 0; i < word.len; i++)
+        if ((text.ptr[i] | 0x20) != word.ptr[i]) return false;
+    return true;
+}
+
+/* Takes the first element off a comma-separated list, without the blanks around it. */
+static bool next_element(rd_slice *list, rd_slice *element) {
+    const char *ptr = list->ptr, *end = ptr + list->len, *comma;
+
+    if (!ptr) return false;
+    comma = memchr(ptr, ',', list->len);
+    *list = comma ? (rd_slice){comma + 1, (size_t)(end - comma) - 1} : (rd_slice){NULL, 0};
+    if (comma) end = comma;
+    while (ptr < end && rd_http1_is_blank((unsigned char)*ptr)) ptr++;
+    while (ptr < end && rd_http1_is_blank((unsigned char)end[-1])) end--;
+    *element = (rd_slice){ptr, (size_t)(end - ptr)};
+    return true;
+}
+
+/* 1*DIGIT (RFC 9110, section 8.6), as a decimal number whatever it begins with. */
+static int length_parse(rd_slice text, uint64_t *length) {
+    uint64_t value = 0;
+
+    if (text.len == 0) return RD_ERR_LENGTH_INVALID;
+    for (size_t i = 0; i < text.len; i++)
+        if (text.ptr[i] < '0' || text.ptr[i] > '9') return RD_ERR_LENGTH_INVALID;
+    for (size_t i = 0; i < text.len; i++) {
+        const uint64_t digit = (uint64_t)(text.ptr[i] - '0');
+
+        if (value > ((uint64_t)INT64_MAX - digit) / 10) return RD_ERR_LENGTH_TOO_LARGE;
+        value = value * 10 + digit;
+    }
+    *length = value;
+    return 0;
+}
+
+static int length_add(rd_head *head, found *found, rd_slice text) {
+    uint64_t length;
+    int rc = length_parse(text, &length);
+
+    if (rc < 0) return rc;
+    if (found->length && !found->limits->lenient_duplicate_length) return RD_ERR_LENGTH_REPEATED;
+    if (found->length && length != head->content_length) return RD_ERR_LENGTH_REPEATED;
+    found->length = true;
+    head->content_length = length;
+    return 0;
+}
+
+/* A list is several lengths in one line; whoever may repeat the field may send it like that. */
+static int read_length(rd_head *head, found *found, rd_slice value) {
+    rd_slice element;
+    int rc = 0;
+
+    if (!found->limits->lenient_duplicate_length) return length_add(head, found, value);
+    while (rc == 0 && next_element(&value, &element)) rc = length_add(head, found, element);
+    return rc;
+}
+
+static bool is_token(rd_slice text) {
+    for (size_t i = 0; i < text.len; i++)
+        if (!rd_http1_name_bytes[(unsigned char)text.ptr[i]]) return false;
+    return text.len > 0;
+}
+
+static bool is_known_coding(rd_slice name) {
+    return is_word(name, RD_SLICE("gzip")) || is_word(name, RD_SLICE("deflate")) ||
+           is_word(name, RD_SLICE("compress")) || is_word(name, RD_SLICE("x-gzip")) ||
+           is_word(name, RD_SLICE("x-compress"));
+}
+
+/* Anything but exactly "chunked" is refused; this only finds the right words for it. */
+static int coding_error(rd_slice value) {
+    rd_slice element;
+    unsigned chunked = 0;
+    bool last_is_chunked = false, unknown = false;
+
+    while (next_element(&value, &element)) {
+        if (!is_token(element)) return RD_ERR_CODING_INVALID;
+        last_is_chunked = is_word(element, RD_SLICE("chunked"));
+        chunked += last_is_chunked;
+        unknown |= !last_is_chunked && !is_known_coding(element);
+    }
+    if (chunked > 1) return RD_ERR_CODING_INVALID;
+    if (unknown || last_is_chunked) return RD_ERR_CODING_UNSUPPORTED;
+    return RD_ERR_CODING_NOT_CHUNKED;
+}
+
+static int read_coding(rd_head *head, found *found, rd_slice value) {
+    if (head->minor == 0) return RD_ERR_CODING_IN_1_0;
+    if (found->coding) return RD_ERR_CODING_REPEATED;
+    if (!is_word(value, RD_SLICE("chunked"))) return coding_error(value);
+    found->coding = true;
+    return 0;
+}
+
+static int read_host(rd_head *head, const char *buf, const rd_header *header, bool first) {
+    uint32_t host_len;
+    uint16_t port;
+    int rc;
+
+    if (!first) return RD_ERR_HOST_REPEATED;
+    rc = rd_authority_parse(buf + header->value_at, header->value_len, &host_len, &port);
+    if (rc < 0) return rc;
+    if (head->form == RD_TARGET_ABSOLUTE || head->form == RD_TARGET_AUTHORITY) return 0;
+    head->authority = (rd_span){header->value_at, header->value_len};
+    head->host = (rd_span){header->value_at, host_len};
+    head->port = port;
+    return 0;
+}
+
+static void read_connection(found *found, rd_slice value) {
+    rd_slice option;
+
+    while (next_element(&value, &option)) {
+        found->close |= is_word(option, RD_SLICE("close"));
+        found->keep_alive |= is_word(option, RD_SLICE("keep-alive"));
+        found->upgrade_option |= is_word(option, RD_SLICE("upgrade"));
+    }
+}
+
+static int read_expect(found *found, rd_slice value) {
+    rd_slice expectation;
+
+    while (next_element(&value, &expectation)) {
+        if (expectation.len == 0) continue;
+        if (!is_word(expectation, RD_SLICE("100-continue"))) return RD_ERR_EXPECTATION;
+        found->expectation = true;
+    }
+    return 0;
+}
+
+static int read_field(rd_head *head, found *found, const char *buf, const rd_header *header) {
+    const rd_slice value = rd_header_value(header, buf);
+
+    switch (header->id) {
+    case RD_HEADER_HOST:
+        return read_host(head, buf, header, rd_head_find(head, RD_HEADER_HOST) == header);
+    case RD_HEADER_CONTENT_LENGTH:
+        return read_length(head, found, value);
+    case RD_HEADER_TRANSFER_ENCODING:
+        return read_coding(head, found, value);
+    case RD_HEADER_CONNECTION:
+        read_connection(found, value);
+        return 0;
+    case RD_HEADER_EXPECT:
+        return read_expect(found, value);
+    case RD_HEADER_UPGRADE:
+        found->upgrade_field |= value.len > 0;
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+int rd_http1_framing_decide(rd_head *head, const rd_http1_limits *limits, const char *buf) {
+    found found = {.limits = limits};
+    bool has_body;
+    int rc;
+
+    for (unsigned i = 0; i < head->header_count; i++) {
+        if (head->headers[i].id - 1u >= RD_HEADER_LAST_FRAMING) continue;
+        rc = read_field(head, &found, buf, &head->headers[i]);
+        if (rc < 0) return rc;
+    }
+    if (head->minor > 0 && !rd_head_has(head, RD_HEADER_HOST)) return RD_ERR_HOST_MISSING;
+    if (found.length && found.coding) return RD_ERR_LENGTH_AND_CODING;
+
+    if (found.length) head->framing = RD_FRAMING_LENGTH;
+    if (found.coding) head->framing = RD_FRAMING_CHUNKED;
+    has_body = found.coding || head->content_length > 0;
+    head->keep_alive = !found.close && (head->minor > 0 || found.keep_alive);
+    head->expect_continue = found.expectation && head->minor > 0 && has_body;
+    head->upgrade = found.upgrade_option && found.upgrade_field && head->minor > 0 && !has_body &&
+                    head->method_id == RD_METHOD_GET;
+    return 0;
+}
