@@ -1,0 +1,132 @@
+# frozen_string_literal: true
+
+# Every command of the README's code blocks is run by some test: here, or in the suite named in the
+# table. A command nobody knows fails, so the README cannot promise what was never tried.
+# Every file of examples/ answers.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "fileutils"
+require "net/http"
+require "open3"
+require "support/server_process"
+require "tmpdir"
+
+class ReadmeTest < Minitest::Test
+  ROOT = File.expand_path("../..", __dir__)
+
+  # Command => the test that runs it; a Symbol is a method of this class.
+  COMMANDS = {
+    "bin/rondo examples/hello.ru" => :test_the_ten_line_start,
+    "curl http://localhost:9292/" => :test_the_ten_line_start,
+    "gem install rondo" => "test/project/gem_test.rb",
+    "rondo" => :test_rondo_in_the_folder_of_an_application,
+    "rondo -b tcp://127.0.0.1:3000 -e production" => :test_rondo_in_the_folder_of_an_application,
+    "rackup -s rondo" => :test_rackup,
+    "bin/rails server -u rondo" => "test/apps"
+  }.freeze
+
+  def test_every_command_of_the_readme_is_run_somewhere
+    assert_equal COMMANDS.keys.sort, commands.sort
+    COMMANDS.each_value do |place|
+      place.is_a?(Symbol) ? assert_respond_to(self, place) : assert_path_exists(File.join(ROOT, place))
+    end
+  end
+
+  def test_the_ten_line_start
+    ServerProcess.run(File.join(ROOT, "examples/hello.ru")) do |server|
+      output, status = Open3.capture2("curl", "-sS", "http://localhost:#{server.port}/")
+      assert status.success?
+      assert_equal "Hello, World!\n", output
+    end
+  end
+
+  def test_rondo_in_the_folder_of_an_application
+    in_folder_of_an_application do |folder|
+      port = free_port
+      environment = { "PORT" => port.to_s, "RUBYLIB" => File.join(ROOT, "lib") }
+      serve(environment, Gem.ruby, File.join(ROOT, "exe/rondo"), folder: folder) do
+        assert_equal "Hello, World!\n", get(port)
+      end
+      other = free_port
+      serve(environment, Gem.ruby, File.join(ROOT, "exe/rondo"), "-b", "tcp://127.0.0.1:#{other}",
+            "-e", "production", folder: folder) { assert_equal "Hello, World!\n", get(other) }
+    end
+  end
+
+  def test_rackup
+    in_folder_of_an_application do |folder|
+      port = free_port
+      rackup = Gem.bin_path("rackup", "rackup")
+      environment = { "RUBYLIB" => File.join(ROOT, "lib") }
+      serve(environment, Gem.ruby, rackup, "-s", "rondo", "-o", "127.0.0.1", "-p", port.to_s,
+            folder: folder) { assert_equal "Hello, World!\n", get(port) }
+    end
+  end
+
+  def test_every_example_answers
+    Dir[File.join(ROOT, "examples/*.ru")].each do |example|
+      ServerProcess.run(example) do |server|
+        paths = File.read(example).scan(%r{localhost:9292(/\w*)}).flatten
+        paths = ["/"] if paths.empty?
+        paths.each do |path|
+          assert_equal "200", Net::HTTP.get_response(URI(server.url + path)).code, "#{example} #{path}"
+        end
+      end
+    end
+  end
+
+  def test_the_streaming_example_sends_every_part
+    ServerProcess.run(File.join(ROOT, "examples/streaming.ru")) do |server|
+      assert_equal "5\n4\n3\n2\n1\nlift-off\n", Net::HTTP.get(URI("#{server.url}/each"))
+      assert_equal 5, Net::HTTP.get(URI("#{server.url}/stream")).lines.size
+    end
+  end
+
+  private
+
+  def commands
+    File.read(File.join(ROOT, "README.md")).scan(/^```sh\n(.*?)^```/m).flatten.flat_map(&:lines)
+        .map { |line| line.sub(/\s+#.*/, "").strip }.reject(&:empty?)
+  end
+
+  def in_folder_of_an_application
+    Dir.mktmpdir("rondo-readme") do |folder|
+      FileUtils.cp(File.join(ROOT, "examples/hello.ru"), File.join(folder, "config.ru"))
+      yield folder
+    end
+  end
+
+  def free_port
+    TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+  end
+
+  def get(port)
+    Net::HTTP.get(URI("http://127.0.0.1:#{port}/"))
+  end
+
+  # Runs a server that prints where it listens, yields once it does, and ends it.
+  def serve(environment, *command, folder:)
+    output, input = IO.pipe
+    pid = Process.spawn(environment, *command, chdir: folder, in: File::NULL, out: input, err: input)
+    input.close
+    wait_until_listening(output)
+    yield
+  ensure
+    Process.kill("INT", pid)
+    Process.wait(pid)
+    output.close
+  end
+
+  def wait_until_listening(output, seconds: 30)
+    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+    said = +""
+    until said.include?("Listening on")
+      left = limit - Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      flunk "does not listen: #{said}" unless left.positive? && output.wait_readable(left)
+      said << output.read_nonblock(4096)
+    end
+  rescue EOFError
+    flunk "ended before it listened: #{said}"
+  end
+end

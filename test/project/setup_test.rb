@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+# bin/setup, tools/compile and bin/test as far as they go without installing anything.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "open3"
+require "tmpdir"
+
+class SetupTest < Minitest::Test
+  ROOT = File.expand_path("../..", __dir__)
+
+  def test_setup_has_nothing_to_do_a_second_time
+    run_program("bin/setup")
+    output, status = run_program("bin/setup")
+    assert status.success?
+    assert_equal "setup: nothing is missing\n", output
+  end
+
+  def test_setup_names_an_unknown_option
+    output, status = run_program("bin/setup", "--fast")
+    assert_equal 2, status.exitstatus
+    assert_includes output, "unknown option --fast"
+  end
+
+  def test_a_second_compile_touches_nothing
+    run_program("tools/compile")
+    before = File.mtime(extension)
+    output, status = run_program("tools/compile")
+    assert status.success?
+    assert_empty output
+    assert_equal before, File.mtime(extension)
+  end
+
+  def test_the_core_has_no_ruby_in_it
+    output, status = Open3.capture2e("make", "-s", "-f", "ext/rondo/core.mk", "lib", chdir: ROOT)
+    assert status.success?, output
+    symbols, = Open3.capture2("nm", "--undefined-only", File.join(ROOT, "build/core/gcc/librondo.a"))
+    assert_empty symbols.scan(/ U (rb_\w+|ruby_\w+)/).flatten.uniq
+  end
+
+  def test_the_extension_shows_only_its_entry
+    symbols, = Open3.capture2("nm", "--dynamic", "--defined-only", "--extern-only", extension)
+    assert_equal ["Init_rondo"], symbols.scan(/ T (\w+)/).flatten
+  end
+
+  def test_the_stages_of_the_whole_run_have_names
+    output, status = run_program("bin/test", "--list")
+    assert status.success?
+    assert_includes output.lines(chomp: true), "unit"
+  end
+
+  private
+
+  def extension
+    Dir[File.join(ROOT, "lib/rondo/rondo.{so,bundle}")].fetch(0)
+  end
+
+  def run_program(path, *arguments)
+    Open3.capture2e(File.join(ROOT, path), *arguments)
+  end
+end
