@@ -10,7 +10,7 @@ CC := gcc
 endif
 SANITIZE ?=
 OPTIMIZE ?= $(if $(SANITIZE),-O1,-O2)
-ROOT ?= $(patsubst %/ext/rondo/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
+ROOT := $(patsubst %/ext/rondo/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
 
 comma := ,
 variant := $(notdir $(firstword $(CC)))$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
