@@ -1,7 +1,10 @@
 # frozen_string_literal: true
 
-# Loaded before every test: the gems of the Gemfile, minitest, and (when RONDO_TEST_GC=stress) a
-# garbage collection at every chance while a test runs, so that an unmarked VALUE shows at once.
+# Loaded before every test: the gems of the Gemfile, minitest, and the stress of the collector when
+# RONDO_TEST_GC asks for it, so that an unmarked VALUE shows at once:
+#
+#   full    a full mark at every allocation, moving what may be moved (tens of ms each)
+#   minor   a minor collection at every allocation, a full one with compaction after every test
 # SPDX-License-Identifier: MIT
 
 require "bundler/setup"
@@ -12,12 +15,15 @@ root = File.expand_path("..", __dir__)
   $LOAD_PATH.unshift(folder) unless $LOAD_PATH.include?(folder)
 end
 
-# Collects at every allocation while a test runs, and moves what may be moved at every full mark.
+# Collects while a test runs.
 module StressedCollection
+  MINOR_ONLY = 1 # a bit of GC.stress=: no major collections
+  STRESS = { "full" => true, "minor" => MINOR_ONLY }.freeze
+
   def before_setup
     super
     GC.auto_compact = true if GC.respond_to?(:auto_compact=)
-    GC.stress = true
+    GC.stress = STRESS.fetch(ENV.fetch("RONDO_TEST_GC"))
   end
 
   def after_teardown
@@ -27,4 +33,4 @@ module StressedCollection
   end
 end
 
-Minitest::Test.prepend(StressedCollection) if ENV["RONDO_TEST_GC"] == "stress"
+Minitest::Test.prepend(StressedCollection) if ENV["RONDO_TEST_GC"]

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Whole requests through a server of this process while everything that can be collected or moved
-# is: run by `rake test:gc` with RONDO_TEST_GC=stress, and as ordinary tests without it.
+# is: run by `rake test:gc` with RONDO_TEST_GC=full, and as ordinary tests without it.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
