@@ -25,7 +25,7 @@ __attribute__((format(printf, 5, 6), unused)) static bool check_note(bool ok, co
         return true;
     }
     check_failed++;
-    if (check_failed > 50) return false; /* one mistake in a loop should not fill the screen */
+    if (check_failed > 20) return false; /* one mistake in a loop should not fill the screen */
     printf("%s:%d: %s: ", file, line, what);
     va_start(arguments, format);
     vprintf(format, arguments);
