@@ -139,12 +139,13 @@ module Bench
     def give_up(reason)
       @notes << reason
       stop
+      nil
     end
 
     def died_note
       return if !@running || @running.alive?
 
-      "died in round #{@rounds.size}: #{@running.last_words[0, 300]}"
+      "died in round #{@rounds.size + 1}: #{@running.last_words[0, 300]}"
     end
 
     def figures(seconds)
@@ -153,7 +154,9 @@ module Bench
       note = died_note
       found[:kept] = found[:rps] / beside_rps(seconds) if @beside && !note
       @running.pause if @scenario.restless
-      note ? give_up(note) : complain(found)
+      return give_up(note) if note # half a round's figures are none
+
+      complain(found)
       found
     end
 
