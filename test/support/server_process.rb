@@ -1,0 +1,191 @@
+# frozen_string_literal: true
+
+# SPDX-License-Identifier: MIT
+#
+# Starts the server as a subprocess on a free port with a generated configuration file, waits for
+# its "Listening" lines, and stops it by its pid. Used by all integration tests.
+#
+# RONDO_TEST_SERVER names another command (say "puma") to try the tests themselves against; the
+# settings of the core are left out of its configuration then.
+
+require "fileutils"
+require "tmpdir"
+
+class ServerProcess
+  # It did not start, or did not stop, before the deadline.
+  class Failure < StandardError; end
+
+  ROOT = File.expand_path("../..", __dir__)
+  DEADLINE = 30
+  LISTENING = %r{\* Listening on ((?:http|https|unix)://\S+)}
+
+  attr_reader :pid, :urls, :directory
+
+  @running = []
+  class << self
+    attr_reader :running
+
+    # Starts a server, yields it, stops it.
+    def run(app, **options)
+      server = new(app, **options)
+      yield server
+    ensure
+      server&.stop
+    end
+
+    def foreign?
+      ENV.key?("RONDO_TEST_SERVER")
+    end
+  end
+  at_exit { running.dup.each(&:kill) }
+
+  # @param app [String] path of the rackup file
+  # @param settings [Hash{Symbol => Object}] written as `name value` into the configuration file
+  # @param config [String] further lines of the configuration file
+  # @param unix [Boolean] listen on a Unix socket as well
+  # @param args [Array<String>] further command line arguments
+  # @param env [Hash{String => String}] environment of the server
+  # @param spawn [Hash] options of Process.spawn, such as `rlimit_nofile:`
+  def initialize(app, settings: {}, config: "", unix: false, args: [], env: {}, spawn: {},
+                 binds: ["tcp://127.0.0.1:0"], deadline: DEADLINE)
+    @directory = Dir.mktmpdir("rondo-test")
+    @log = +""
+    @mutex = Mutex.new
+    @changed = ConditionVariable.new
+    binds += ["unix://#{File.join(@directory, "server.sock")}"] if unix
+    command = command_line(app, settings, config, binds, args)
+    start(command, env, spawn)
+    wait_until_listening(binds.size, deadline)
+  rescue StandardError
+    kill
+    raise
+  end
+
+  # @return [String] the first TCP address, "http://127.0.0.1:PORT"
+  def url
+    urls.find { |url| url.start_with?("http") }
+  end
+
+  # @return [String, nil] "unix:///path"
+  def unix_url
+    urls.find { |url| url.start_with?("unix:") }
+  end
+
+  # @return [Integer]
+  def port
+    url[/\d+\z/].to_i
+  end
+
+  # @return [String] everything the server wrote to stdout and stderr so far
+  def log
+    @mutex.synchronize { @log.dup }
+  end
+
+  # Waits until the log holds a match.
+  # @return [MatchData]
+  def wait_for_log(pattern, deadline: DEADLINE)
+    wait(deadline, "no #{pattern.inspect} in the log") { pattern.match(@log) }
+  end
+
+  # @return [Boolean]
+  def alive?
+    @waiter.alive?
+  end
+
+  # @return [Float] CPU seconds used so far
+  def cpu_seconds
+    fields = File.read("/proc/#{@pid}/stat").rpartition(") ")[2].split
+    (fields[11].to_i + fields[12].to_i) / 100.0
+  end
+
+  # @return [Integer] resident memory in KiB
+  def resident_kib
+    File.read("/proc/#{@pid}/status")[/^VmRSS:\s+(\d+)/, 1].to_i
+  end
+
+  # @return [Integer] open descriptors
+  def descriptors
+    Dir.children("/proc/#{@pid}/fd").size
+  end
+
+  def signal(name)
+    Process.kill(name, @pid)
+  end
+
+  # Stops gracefully; after the deadline by force, which is a failure.
+  # @return [Process::Status]
+  def stop(signal: "INT", deadline: DEADLINE)
+    return @status if @status
+    Process.kill(signal, @pid)
+    finished = @waiter.join(deadline)
+    unless finished
+      kill
+      raise Failure, "the server did not stop within #{deadline} s of #{signal}:\n#{log}"
+    end
+    finish
+  end
+
+  def kill
+    Process.kill("KILL", @pid) if @pid && @waiter&.alive?
+    finish if @pid
+    FileUtils.rm_rf(@directory)
+  rescue Errno::ESRCH
+    nil
+  end
+
+  private
+
+  def finish
+    @status = @waiter.value
+    @reader&.join
+    self.class.running.delete(self)
+    FileUtils.rm_rf(@directory)
+    @status
+  end
+
+  def command_line(app, settings, config, binds, args)
+    path = File.join(@directory, "config.rb")
+    lines = self.class.foreign? ? [] : settings.map { |name, value| "#{name} #{value.inspect}\n" }
+    File.write(path, "#{lines.join}#{config}")
+    server = ENV.fetch("RONDO_TEST_SERVER", File.join(ROOT, "bin/rondo")).split
+    [*server, *binds.flat_map { |bind| ["-b", bind] }, "-C", path, *args, app]
+  end
+
+  def start(command, env, spawn)
+    output, input = IO.pipe
+    @pid = Process.spawn({ "RACK_ENV" => "production" }.merge(env), *command,
+                         in: File::NULL, out: input, err: input, pgroup: true, **spawn)
+    input.close
+    self.class.running << self
+    @waiter = Process.detach(@pid)
+    @reader = Thread.new { collect(output) }
+  end
+
+  def collect(output)
+    loop do
+      chunk = output.readpartial(65_536)
+      @mutex.synchronize { @log << chunk.force_encoding("BINARY") and @changed.broadcast }
+    end
+  rescue EOFError
+    output.close
+    @mutex.synchronize { @ended = true and @changed.broadcast }
+  end
+
+  def wait_until_listening(count, deadline)
+    wait(deadline, "the server does not listen") { @log.scan(LISTENING).size >= count }
+    @urls = log.scan(LISTENING).flatten
+  end
+
+  def wait(seconds, complaint)
+    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+    @mutex.synchronize do
+      loop do
+        found = yield
+        return found if found
+        left = limit - Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        raise Failure, "#{complaint}; its log:\n#{@log}" if left <= 0 || @ended
+        @changed.wait(@mutex, left)
+      end
+    end
+  end
+end
