@@ -22,6 +22,7 @@ enum {
     EXTENSION_QUOTED,
     EXTENSION_ESCAPE, /* behind a backslash in quotes */
     EXTENSION_END,    /* behind the closing quote */
+    EXTENSION_GAP,    /* blanks behind a value: only ';' may follow */
     SIZE_LF,
     DATA,
     DATA_CR,
@@ -73,9 +74,10 @@ static bool is_quotable(unsigned char byte) {
     return byte >= 0x20 ? byte != 0x7f : byte == '\t';
 }
 
-/* What may stand behind a complete extension. */
+/* What may stand behind the value of an extension. */
 static int end_extension(rd_http1_chunked *chunked, unsigned char byte) {
     if (byte == '\r') return go(chunked, SIZE_LF);
+    if (rd_http1_is_blank(byte)) return go(chunked, EXTENSION_GAP);
     return byte == ';' ? go(chunked, EXTENSION) : RD_ERR_CHUNK_EXTENSION;
 }
 
@@ -97,6 +99,9 @@ static int read_extension(rd_http1_chunked *chunked, unsigned char byte) {
         if (rd_http1_is_blank(byte)) return 0;
         if (byte == '"') return go(chunked, EXTENSION_QUOTED);
         return is_name_byte(byte) ? go(chunked, EXTENSION_TOKEN) : RD_ERR_CHUNK_EXTENSION;
+    case EXTENSION_GAP:
+        if (rd_http1_is_blank(byte)) return 0;
+        return byte == ';' ? go(chunked, EXTENSION) : RD_ERR_CHUNK_EXTENSION;
     case EXTENSION_TOKEN:
         return is_name_byte(byte) ? 0 : end_extension(chunked, byte);
     case EXTENSION_QUOTED:

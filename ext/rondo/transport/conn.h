@@ -77,6 +77,7 @@ struct rd_conn {
     bool above_high : 1;  /* the queue passed the high watermark and has not drained yet */
     bool linger : 1;      /* half-close and read on before closing */
     bool settled : 1;     /* set by the protocol while it needs no readiness before its answer */
+    bool known : 1;       /* the side of the application keeps objects for it */
 };
 
 void rd_conn_set_init(rd_conn_set *set, rd_loop *loop, const rd_settings *settings);

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading Forwarded and X-Forwarded-*; see forwarded.h.
+ */
+#include "http/forwarded.h"
+
+#include <strings.h>
+
+typedef struct rd_trust {
+    const rd_network *networks;
+    size_t count;
+} rd_trust;
+
+static bool is_trusted(const rd_trust *trust, const rd_address *address) {
+    for (size_t i = 0; i < trust->count; i++) {
+        if (rd_network_contains(&trust->networks[i], address)) return true;
+    }
+    return false;
+}
+
+static rd_slice trim(rd_slice text) {
+    while (text.len > 0 && (text.ptr[0] == ' ' || text.ptr[0] == '\t')) {
+        text.ptr++;
+        text.len--;
+    }
+    while (text.len > 0 && (text.ptr[text.len - 1] == ' ' || text.ptr[text.len - 1] == '\t')) {
+        text.len--;
+    }
+    return text;
+}
+
+static bool equals_ignoring_case(rd_slice text, const char *literal) {
+    return text.len == strlen(literal) && strncasecmp(text.ptr, literal, text.len) == 0;
+}
+
+/* Takes the last element of a comma-separated list off its end. */
+static bool take_last(rd_slice *list, rd_slice *element) {
+    if (list->len == 0) return false;
+    size_t from = list->len;
+    while (from > 0 && list->ptr[from - 1] != ',') from--;
+    *element = trim(rd_slice_of(list->ptr + from, list->len - from));
+    list->len = from > 0 ? from - 1 : 0;
+    return true;
+}
+
+/* "192.0.2.1", "192.0.2.1:80", "[::1]:80", "::1", any of them in quotes. */
+static bool parse_node(rd_address *address, rd_slice node) {
+    if (node.len >= 2 && node.ptr[0] == '"' && node.ptr[node.len - 1] == '"') {
+        node.ptr++;
+        node.len -= 2;
+    }
+    if (rd_address_parse(address, node.ptr, node.len)) return true;
+    size_t colon = node.len;
+    while (colon > 0 && node.ptr[colon - 1] != ':') colon--;
+    return colon > 1 && rd_address_parse(address, node.ptr, colon - 1);
+}
+
+static uint8_t parse_scheme(rd_slice text) {
+    if (equals_ignoring_case(text, "https") || equals_ignoring_case(text, "wss")) {
+        return RD_FORWARDED_HTTPS;
+    }
+    if (equals_ignoring_case(text, "http") || equals_ignoring_case(text, "ws")) {
+        return RD_FORWARDED_HTTP;
+    }
+    return RD_FORWARDED_NO_SCHEME;
+}
+
+static uint16_t parse_port(rd_slice text) {
+    unsigned port = 0;
+    if (text.len == 0 || text.len > 5) return 0;
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] < '0' || text.ptr[i] > '9') return 0;
+        port = port * 10 + (unsigned)(text.ptr[i] - '0');
+    }
+    return port <= 65535 ? (uint16_t)port : 0;
+}
+
+/* One step outwards; false when the walk is over (an untrusted client, or nonsense). */
+static bool step(rd_forwarded *said, const rd_trust *trust, rd_slice node) {
+    rd_address address;
+    if (!parse_node(&address, node)) return false;
+    said->client = address;
+    said->has_client = true;
+    return is_trusted(trust, &address);
+}
+
+/* The value of "key=value" within one Forwarded element. */
+static bool parameter(rd_slice element, const char *key, rd_slice *value) {
+    while (element.len > 0) {
+        const char *end = memchr(element.ptr, ';', element.len);
+        size_t len = end ? (size_t)(end - element.ptr) : element.len;
+        rd_slice pair = trim(rd_slice_of(element.ptr, len));
+        const char *equals = memchr(pair.ptr, '=', pair.len);
+        if (equals != NULL &&
+            equals_ignoring_case(trim(rd_slice_of(pair.ptr, (size_t)(equals - pair.ptr))), key)) {
+            size_t at = (size_t)(equals - pair.ptr) + 1;
+            *value = trim(rd_slice_of(pair.ptr + at, pair.len - at));
+            return true;
+        }
+        size_t skip = end ? len + 1 : len;
+        element = rd_slice_of(element.ptr + skip, element.len - skip);
+    }
+    return false;
+}
+
+/* Fields of the same name are one list (RFC 9110 section 5.3): the last field is the nearest. */
+static int last_field(const rd_request *request, unsigned id, int before) {
+    for (int i = before - 1; i >= 0; i--) {
+        if (request->head.headers[i].id == id) return i;
+    }
+    return -1;
+}
+
+static rd_slice field_value(const rd_request *request, int index) {
+    return rd_request_header_value(request, &request->head.headers[index]);
+}
+
+static void read_forwarded(rd_forwarded *said, const rd_request *request, const rd_trust *trust) {
+    bool nearest = true;
+    int field = request->head.header_count;
+    while ((field = last_field(request, RD_HEADER_FORWARDED, field)) >= 0) {
+        rd_slice list = field_value(request, field), element, value;
+        while (take_last(&list, &element)) {
+            if (nearest && parameter(element, "proto", &value)) said->scheme = parse_scheme(value);
+            nearest = false;
+            if (!parameter(element, "for", &value) || !step(said, trust, value)) return;
+        }
+    }
+}
+
+static void read_client(rd_forwarded *said, const rd_request *request, const rd_trust *trust) {
+    int field = request->head.header_count;
+    while ((field = last_field(request, RD_HEADER_X_FORWARDED_FOR, field)) >= 0) {
+        rd_slice list = field_value(request, field), element;
+        while (take_last(&list, &element)) {
+            if (!step(said, trust, element)) return;
+        }
+    }
+}
+
+static bool nearest_value(const rd_request *request, unsigned id, rd_slice *value) {
+    int field = last_field(request, id, request->head.header_count);
+    if (field < 0) return false;
+    rd_slice list = field_value(request, field);
+    return take_last(&list, value);
+}
+
+void rd_forwarded_read(rd_forwarded *said, const rd_request *request, const rd_network *trusted,
+                       size_t trusted_count) {
+    rd_trust trust = {trusted, trusted_count};
+    rd_slice value;
+    *said = (rd_forwarded){0};
+    if (rd_head_has(&request->head, RD_HEADER_FORWARDED)) {
+        read_forwarded(said, request, &trust);
+        return;
+    }
+    read_client(said, request, &trust);
+    if (nearest_value(request, RD_HEADER_X_FORWARDED_PROTO, &value)) {
+        said->scheme = parse_scheme(value);
+    }
+    if (nearest_value(request, RD_HEADER_X_FORWARDED_PORT, &value)) {
+        said->port = parse_port(value);
+    }
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The binding of one server to Ruby: the core's server, the application, and the Ruby objects that
+ * C keeps. Those live in Arrays indexed by slot, because a mark function that walked all
+ * connections would be run by every minor GC. Everything here is under the GVL; the core's own
+ * state is under the loop lock, and the order is always GVL first, then the lock.
+ */
+#ifndef RD_RUBY_BINDING_H
+#define RD_RUBY_BINDING_H
+
+#include <pthread.h>
+#include <ruby.h>
+
+#include "server/server.h"
+
+/* The Ruby objects a binding holds, marked and moved together. */
+#define RD_BINDING_VALUES(X)                                                                       \
+    X(app)             /* answers call(env) */                                                     \
+    X(reporter)        /* answers handle_error, report_error, report_refusal */                    \
+    X(request_log)     /* answers write(lines), or nil */                                          \
+    X(env_template)    /* Hash that every env starts from */                                       \
+    X(empty_input)     /* rack.input of requests without a body */                                 \
+    X(connections)     /* slot → Rondo::Connection */                                              \
+    X(finished_arrays) /* slot → untouched rack.response_finished Array */                         \
+    X(borrowed)        /* slot → String whose bytes are queued */                                  \
+    X(values)          /* cache of header values */                                                \
+    X(names)           /* cache of HTTP_* keys of names without an id */                           \
+    X(idle_fibers)     /* fibers that wait to run the loop */                                      \
+    X(parked_fibers)   /* slot → fiber inside an application call that waits for its client */     \
+    X(root_fiber)                                                                                  \
+    X(runner)          /* Thread that runs the loop, or nil */                                     \
+    X(jump_error)      /* what ends run() from inside another fiber */                             \
+    X(scheme)          /* rack.url_scheme forced by a setting, or nil */                           \
+    X(default_host)    /* SERVER_NAME and port of requests without Host, or nil */                 \
+    X(default_port)
+
+#define RD_VALUE_CACHE_SIZE 4096
+#define RD_NAME_CACHE_SIZE 512
+
+typedef struct rd_cache_entry {
+    uint32_t hash;
+    uint32_t len;
+} rd_cache_entry;
+
+typedef struct rd_borrow rd_borrow;
+typedef struct rd_request_line_log rd_request_line_log;
+
+typedef struct rd_binding {
+    rd_server *server;
+    VALUE self; /* the Rondo::Server::Core; not marked, it owns this */
+    uint32_t refs;
+#define RD_BINDING_VALUE(name) VALUE name;
+    RD_BINDING_VALUES(RD_BINDING_VALUE)
+#undef RD_BINDING_VALUE
+    rd_cache_entry *value_entries;
+    rd_cache_entry *name_entries;
+    rd_network *trusted; /* peers that may name the client, scheme and port */
+    size_t trusted_count;
+    rd_borrow *released;     /* under the loop lock: Strings whose bytes are not needed any more */
+    uint32_t borrowed_free;  /* head of the free list of `borrowed` */
+    uint32_t *borrowed_next;
+    uint32_t borrowed_capacity;
+    uint32_t parked_count;
+    int jump_state;
+    bool running;
+    bool early_hints, frozen_headers, split_newlines, log_json;
+    char *log_bytes; /* request lines of this turn */
+    size_t log_len, log_capacity;
+    uint64_t log_lost; /* writes of the request log that failed */
+    int64_t log_second;
+    char log_time[40];
+    pthread_mutex_t change_lock; /* other threads that wait for a request's change */
+    pthread_cond_t changed;
+    uint64_t change_count;
+} rd_binding;
+
+rd_binding *rd_binding_of(VALUE core);
+void rd_binding_ref(rd_binding *binding);
+void rd_binding_unref(rd_binding *binding);
+
+static inline void rd_lock(rd_binding *binding) {
+    rd_loop_lock(&binding->server->loop);
+}
+
+static inline void rd_unlock(rd_binding *binding) {
+    rd_loop_unlock(&binding->server->loop);
+}
+
+/* Keeps `object` in the field of the binding that `field` points to. */
+#define RD_BINDING_SET(binding, field, object)                                                     \
+    RB_OBJ_WRITE((binding)->self, &(binding)->field, (object))
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One application call: what the dispatch, the env, the response and the streams share while a
+ * request is being answered. Lives on the stack of the fiber that answers it, or, for a stream
+ * that outlives the call, inside the stream.
+ */
+#ifndef RD_RUBY_CALL_H
+#define RD_RUBY_CALL_H
+
+#include "ruby/rb_binding.h"
+
+typedef struct rd_call {
+    rd_binding *binding;
+    rd_request *request;
+    VALUE env;
+    VALUE input;      /* Rondo::Input, or 0 */
+    VALUE connection; /* Rondo::Connection */
+    VALUE finished;   /* the rack.response_finished Array */
+    VALUE stream;     /* Rondo::Stream of a call body, or 0 */
+    VALUE status, headers, body;
+    VALUE error;      /* what the application raised, or nil */
+    uint64_t began_ns;
+    uint32_t slot;
+    rd_address peer;
+    bool known;      /* the connection has its Ruby objects */
+    bool started;    /* the head of the response is out */
+    bool done;       /* finished, aborted or detached */
+    bool hijacked;
+    bool body_closed;
+    bool left_open;  /* the stream goes on after the call */
+} rd_call;
+
+/* rb_env.c */
+void rd_env_init(rd_binding *binding);
+VALUE rd_env_build(rd_call *call);
+/* The template's key for early hints. */
+VALUE rd_early_hints_new(VALUE connection);
+
+/* rb_cache.c */
+void rd_cache_init(rd_binding *binding);
+void rd_cache_clear(rd_binding *binding);
+VALUE rd_cached_value(rd_binding *binding, rd_slice bytes); /* frozen, shared */
+VALUE rd_cached_name(rd_binding *binding, rd_slice name);   /* "HTTP_X_FOO" for "x-foo" */
+
+/* rb_input.c */
+void rd_init_input(VALUE rondo);
+VALUE rd_input_new(rd_binding *binding, rd_request *request);
+VALUE rd_input_empty(void);
+void rd_input_detach(VALUE input); /* the request ends: reading raises from now on */
+
+/* rb_connection.c */
+void rd_init_connection(VALUE rondo);
+VALUE rd_connection_new(rd_binding *binding);
+void rd_connection_begin(VALUE connection, rd_call *call);
+void rd_connection_end(VALUE connection);
+/* Waits until everything queued is sent, then takes the descriptor; a Ruby IO. */
+VALUE rd_connection_detach(rd_call *call);
+
+/* rb_stream.c */
+void rd_init_stream(VALUE rondo);
+VALUE rd_stream_new(rd_call *call);
+/* The body's call returned or raised: the stream is closed, or left to whoever holds it. */
+void rd_stream_after_call(rd_call *call);
+
+/* rb_wait.c: waiting inside an application call until `satisfied` says so (asked under the lock). */
+typedef bool (*rd_satisfied)(const rd_request *request);
+void rd_wait_until(rd_binding *binding, rd_request *request, rd_satisfied satisfied);
+bool rd_has_drained(const rd_request *request);
+bool rd_has_body(const rd_request *request);
+bool rd_has_sent_all(const rd_request *request);
+/* Hands the thread to the fiber that waits for `request`; returns when this one runs again. */
+void rd_resume_waiting(rd_binding *binding, rd_request *request);
+void rd_wait_forget(rd_binding *binding);
+
+/* rb_dispatch.c */
+void rd_run(rd_binding *binding);
+VALUE rd_run_in_fiber(rd_binding *binding); /* what a new fiber of the loop does */
+void rd_call_complete(rd_call *call);       /* log, response_finished, references */
+
+/* rb_response.c */
+void rd_respond(rd_call *call);
+void rd_close_body(rd_call *call);
+void rd_early_hints_send(rd_call *call, VALUE headers);
+/* Copies or borrows one part of a body. Under the lock. */
+int rd_write_part(rd_call *call, VALUE part);
+/* What the GC must not take while its bytes are queued. */
+void rd_borrow_release_all(rd_binding *binding);
+void rd_borrow_clear(rd_binding *binding);
+
+/* rb_log.c */
+void rd_log_request(rd_call *call);
+void rd_log_flush(rd_binding *binding);
+void rd_log_refusals(rd_binding *binding);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Exception classes and raising; see rb_error.h.
+ */
+#include "ruby/rb_error.h"
+
+#include "base/error.h"
+
+VALUE rd_eError, rd_eAddressError, rd_eSettingError, rd_eResponseError, rd_eClosed, rd_eBodyError;
+
+void rd_init_errors(void) {
+    VALUE rondo = rb_define_module("Rondo");
+    rd_eError = rb_define_class_under(rondo, "Error", rb_eStandardError);
+    rd_eAddressError = rb_define_class_under(rondo, "AddressError", rd_eError);
+    rd_eSettingError = rb_define_class_under(rondo, "SettingError", rd_eError);
+    rd_eResponseError = rb_define_class_under(rondo, "ResponseError", rd_eError);
+    rd_eClosed = rb_define_class_under(rondo, "ClientGone", rb_eIOError);
+    rd_eBodyError = rb_define_class_under(rondo, "BodyError", rb_eEOFError);
+    rb_define_attr(rd_eBodyError, "status", 1, 0);
+}
+
+void rd_raise_body_error(int code) {
+    VALUE error = rb_exc_new_cstr(rd_eBodyError, rd_error_text(code));
+    int status = rd_error_status(code);
+    rb_ivar_set(error, rb_intern("@status"), INT2FIX(status > 0 ? status : 400));
+    rb_exc_raise(error);
+}
+
+void rd_raise_closed(void) {
+    rb_raise(rd_eClosed, "the client has closed the connection");
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The exception classes of the server, and the only place that raises for the core's error codes.
+ */
+#ifndef RD_RUBY_ERROR_H
+#define RD_RUBY_ERROR_H
+
+#include <ruby.h>
+
+extern VALUE rd_eError, rd_eAddressError, rd_eSettingError;
+extern VALUE rd_eResponseError; /* the application's response breaks HTTP */
+extern VALUE rd_eClosed;        /* the client has gone (an IOError) */
+extern VALUE rd_eBodyError;     /* the request body cannot be completed (an EOFError) */
+
+void rd_init_errors(void);
+
+/* Raises what the negative code of the core means; `status` becomes BodyError#status. */
+NORETURN(void rd_raise_body_error(int code));
+NORETURN(void rd_raise_closed(void));
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Request lines, gathered for a turn and written with one call, in the common log format with the
+ * duration at the end, or as JSON. Whatever comes from a client is escaped, so that no request can
+ * forge a line or drive a terminal. Also the lines for refused requests.
+ */
+#include <stdio.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "ruby/rb_call.h"
+#include "ruby/rb_names.h"
+
+static void put(rd_binding *binding, const char *bytes, size_t len) {
+    if (binding->log_len + len > binding->log_capacity) {
+        size_t capacity = binding->log_capacity ? binding->log_capacity * 2 : 4096;
+        while (capacity < binding->log_len + len) capacity *= 2;
+        binding->log_bytes = rd_realloc(binding->log_bytes, capacity);
+        binding->log_capacity = capacity;
+    }
+    memcpy(binding->log_bytes + binding->log_len, bytes, len);
+    binding->log_len += len;
+}
+
+#define PUT(binding, literal) put((binding), (literal), sizeof(literal) - 1)
+
+/* CTL, DEL, quotes, backslashes and bytes above 0x7f as \xHH, in JSON as \u00HH. */
+static void put_escaped(rd_binding *binding, rd_slice text) {
+    const char *format = binding->log_json ? "\\u%04x" : "\\x%02X";
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.ptr[i];
+        if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {
+            put(binding, text.ptr + i, 1);
+        } else {
+            char escaped[8];
+            put(binding, escaped, (size_t)snprintf(escaped, sizeof(escaped), format, c));
+        }
+    }
+}
+
+static void put_number(rd_binding *binding, const char *format, uint64_t number) {
+    char text[32];
+    put(binding, text, (size_t)snprintf(text, sizeof(text), format, (unsigned long long)number));
+}
+
+/* Formatted once a second. */
+static const char *log_time(rd_binding *binding) {
+    time_t now = (time_t)rd_clock_wall_seconds();
+    if (binding->log_second != now) {
+        struct tm at;
+        binding->log_second = now;
+        localtime_r(&now, &at);
+        strftime(binding->log_time, sizeof(binding->log_time),
+                 binding->log_json ? "%Y-%m-%dT%H:%M:%S%z" : "%d/%b/%Y:%H:%M:%S %z", &at);
+    }
+    return binding->log_time;
+}
+
+static rd_slice client_of(const rd_call *call) {
+    VALUE address = NIL_P(call->env) ? Qnil : rb_hash_lookup(call->env, rd_key.remote_addr);
+    if (!RB_TYPE_P(address, T_STRING)) return RD_SLICE("-");
+    return rd_slice_of(RSTRING_PTR(address), (size_t)RSTRING_LEN(address));
+}
+
+static void put_common(const rd_call *call, rd_slice client, uint64_t took_us) {
+    rd_binding *binding = call->binding;
+    const rd_request *request = call->request;
+    put_escaped(binding, client);
+    PUT(binding, " - - [");
+    put(binding, log_time(binding), strlen(log_time(binding)));
+    PUT(binding, "] \"");
+    put_escaped(binding, rd_request_slice(request, request->head.method));
+    PUT(binding, " ");
+    put_escaped(binding, rd_request_slice(request, request->head.target));
+    put_number(binding, " HTTP/1.%llu\" ", request->head.minor);
+    put_number(binding, "%llu ", (uint64_t)request->status);
+    put_number(binding, "%llu ", request->bytes_out);
+    put_number(binding, "%llu.", took_us / 1000000);
+    put_number(binding, "%06llu\n", took_us % 1000000);
+}
+
+static void put_json(const rd_call *call, rd_slice client, uint64_t took_us) {
+    rd_binding *binding = call->binding;
+    const rd_request *request = call->request;
+    PUT(binding, "{\"time\":\"");
+    put(binding, log_time(binding), strlen(log_time(binding)));
+    PUT(binding, "\",\"client\":\"");
+    put_escaped(binding, client);
+    PUT(binding, "\",\"method\":\"");
+    put_escaped(binding, rd_request_slice(request, request->head.method));
+    PUT(binding, "\",\"target\":\"");
+    put_escaped(binding, rd_request_slice(request, request->head.target));
+    put_number(binding, "\",\"protocol\":\"HTTP/1.%llu\"", request->head.minor);
+    put_number(binding, ",\"status\":%llu", (uint64_t)request->status);
+    put_number(binding, ",\"bytes\":%llu", request->bytes_out);
+    put_number(binding, ",\"duration_us\":%llu}\n", took_us);
+}
+
+void rd_log_request(rd_call *call) {
+    uint64_t took_us = (rd_clock_ns() - call->began_ns) / 1000;
+    rd_slice client = client_of(call);
+    if (call->binding->log_json) {
+        put_json(call, client, took_us);
+    } else {
+        put_common(call, client, took_us);
+    }
+}
+
+static VALUE write_lines(VALUE argument) {
+    rd_binding *binding = (rd_binding *)argument;
+    VALUE lines = rb_str_new(binding->log_bytes, (long)binding->log_len);
+    binding->log_len = 0;
+    return rb_funcall(binding->request_log, rd_id.write, 1, lines);
+}
+
+void rd_log_flush(rd_binding *binding) {
+    int state = 0;
+    rb_protect(write_lines, (VALUE)binding, &state);
+    if (state == 0) return;
+    /* A log that cannot be written is no reason to stop serving; the lines are counted as lost. */
+    rb_set_errinfo(Qnil);
+    binding->log_lost++;
+}
+
+typedef struct rd_refusal_report {
+    rd_binding *binding;
+    rd_refusal refusal;
+} rd_refusal_report;
+
+static VALUE report_refusal(VALUE argument) {
+    rd_refusal_report *report = (rd_refusal_report *)argument;
+    char text[RD_ADDRESS_TEXT_MAX];
+    size_t len = rd_address_text(&report->refusal.peer, text);
+    return rb_funcall(report->binding->reporter, rd_id.report_refusal, 3,
+                      rb_str_new(text, (long)len), INT2FIX(rd_error_status(report->refusal.code)),
+                      rb_str_new_cstr(rd_error_text(report->refusal.code)));
+}
+
+void rd_log_refusals(rd_binding *binding) {
+    rd_refusal refusals[RD_REFUSALS_KEPT];
+    rd_lock(binding);
+    uint32_t count = binding->server->refusal_count;
+    memcpy(refusals, binding->server->refusals, count * sizeof(rd_refusal));
+    binding->server->refusal_count = 0;
+    rd_unlock(binding);
+    for (uint32_t i = 0; i < count; i++) {
+        int state = 0;
+        rd_refusal_report report = {binding, refusals[i]};
+        rb_protect(report_refusal, (VALUE)&report, &state);
+        if (state != 0) rb_set_errinfo(Qnil);
+    }
+}

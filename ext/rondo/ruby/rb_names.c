@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Filling the tables of names; see rb_names.h.
+ */
+#include "ruby/rb_names.h"
+
+#include <ctype.h>
+#include <string.h>
+
+rd_ids rd_id;
+rd_keys rd_key;
+VALUE rd_method_names[RD_METHOD_COUNT];
+VALUE rd_header_keys[RD_HEADER_COUNT];
+
+VALUE rd_intern(const char *text, size_t len) {
+    VALUE string = rb_interned_str(text, (long)len);
+    rb_gc_register_mark_object(string);
+    return string;
+}
+
+static void init_methods(void) {
+#define ROW(name) rd_method_names[RD_METHOD_##name] = rd_intern(#name, strlen(#name));
+    RD_METHODS(ROW)
+#undef ROW
+}
+
+/* "accept-encoding" becomes "HTTP_ACCEPT_ENCODING", RFC 3875 section 4.1.18. */
+static VALUE header_key(rd_slice name) {
+    char key[80] = "HTTP_";
+    size_t len = 5;
+    for (size_t i = 0; i < name.len && len < sizeof(key); i++, len++) {
+        key[len] = name.ptr[i] == '-' ? '_' : (char)toupper((unsigned char)name.ptr[i]);
+    }
+    return rd_intern(key, len);
+}
+
+void rd_init_names(void) {
+#define RD_ID(name, text) rd_id.name = rb_intern(text);
+#define RD_KEY(name, text) rd_key.name = rd_intern(text, sizeof(text) - 1);
+#include "ruby/rb_names.def"
+#undef RD_ID
+#undef RD_KEY
+    init_methods();
+    for (unsigned id = 1; id < RD_HEADER_COUNT; id++) {
+        rd_header_keys[id] = header_key(rd_header_id_name(id));
+    }
+    rd_header_keys[RD_HEADER_CONTENT_LENGTH] = rd_key.content_length;
+    rd_header_keys[RD_HEADER_CONTENT_TYPE] = rd_key.content_type;
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rondo::Server::Core: one server as a Ruby object. lib/rondo/server.rb wraps it and documents
+ * what people use; this class only carries the calls into C.
+ */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "ruby/rb_call.h"
+#include "ruby/rb_error.h"
+#include "ruby/rb_names.h"
+
+static VALUE cCore;
+
+/* ---- life ---- */
+
+static void core_mark(void *pointer) {
+    rd_binding *binding = pointer;
+    if (binding == NULL) return;
+#define MARK(name) rb_gc_mark_movable(binding->name);
+    RD_BINDING_VALUES(MARK)
+#undef MARK
+}
+
+static void core_compact(void *pointer) {
+    rd_binding *binding = pointer;
+    if (binding == NULL) return;
+#define MOVE(name) binding->name = rb_gc_location(binding->name);
+    RD_BINDING_VALUES(MOVE)
+#undef MOVE
+}
+
+static void core_free(void *pointer) {
+    if (pointer != NULL) rd_binding_unref(pointer);
+}
+
+static size_t core_size(const void *pointer) {
+    return pointer == NULL ? 0 : sizeof(rd_binding) + sizeof(rd_server);
+}
+
+static const rb_data_type_t core_type = {
+    .wrap_struct_name = "Rondo::Server::Core",
+    .function = {.dmark = core_mark,
+                 .dfree = core_free,
+                 .dsize = core_size,
+                 .dcompact = core_compact},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+void rd_binding_ref(rd_binding *binding) {
+    binding->refs++;
+}
+
+void rd_binding_unref(rd_binding *binding) {
+    if (--binding->refs > 0) return;
+    if (binding->server != NULL) rd_server_free(binding->server);
+    rd_borrow_clear(binding);
+    rd_cache_clear(binding);
+    rd_free(binding->trusted);
+    rd_free(binding->log_bytes);
+    pthread_mutex_destroy(&binding->change_lock);
+    pthread_cond_destroy(&binding->changed);
+    rd_free(binding);
+}
+
+rd_binding *rd_binding_of(VALUE self) {
+    rd_binding *binding = rb_check_typeddata(self, &core_type);
+    if (binding == NULL || binding->server == NULL) rb_raise(rd_eError, "server is not initialised");
+    return binding;
+}
+
+static VALUE core_allocate(VALUE klass) {
+    VALUE self = TypedData_Wrap_Struct(klass, &core_type, NULL);
+    rd_binding *binding = rd_alloc_zero(sizeof(*binding));
+    binding->self = self;
+    binding->refs = 1;
+#define CLEAR(name) binding->name = Qnil;
+    RD_BINDING_VALUES(CLEAR)
+#undef CLEAR
+    pthread_mutex_init(&binding->change_lock, NULL);
+    pthread_cond_init(&binding->changed, NULL);
+    DATA_PTR(self) = binding;
+    return self;
+}
+
+/* ---- settings ---- */
+
+static int take_setting(VALUE key, VALUE value, VALUE argument) {
+    rd_settings *settings = (rd_settings *)argument;
+    VALUE name = rb_sym2str(key);
+    const rd_setting_info *row =
+        rd_setting_find(RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+    if (row == NULL) rb_raise(rd_eSettingError, "unknown setting %s", RSTRING_PTR(name));
+    int64_t number = value == Qtrue ? 1 : value == Qfalse ? 0 : NUM2LL(value);
+    if (rd_settings_set(settings, row, number) != 0) {
+        rb_raise(rd_eSettingError, "%s %lld is not between %lld and %lld", row->name,
+                 (long long)number, (long long)row->min, (long long)row->max);
+    }
+    return ST_CONTINUE;
+}
+
+static VALUE option(VALUE options, const char *name) {
+    return rb_hash_lookup(options, ID2SYM(rb_intern(name)));
+}
+
+static rd_network *networks_of(VALUE list, const char *what, size_t *count) {
+    *count = 0;
+    if (NIL_P(list)) return NULL;
+    Check_Type(list, T_ARRAY);
+    size_t len = (size_t)RARRAY_LEN(list);
+    VALUE room = rb_str_buf_new((long)(len * sizeof(rd_network)));
+    rd_network *parsed = (rd_network *)(void *)RSTRING_PTR(room);
+    for (size_t i = 0; i < len; i++) {
+        VALUE text = rb_obj_as_string(RARRAY_AREF(list, (long)i));
+        if (!rd_network_parse(&parsed[i], RSTRING_PTR(text), (size_t)RSTRING_LEN(text))) {
+            rb_raise(rd_eSettingError, "%s: %s is no address or network", what,
+                     StringValueCStr(text));
+        }
+    }
+    rd_network *networks = rd_alloc(len * sizeof(rd_network) + 1);
+    memcpy(networks, parsed, len * sizeof(rd_network));
+    *count = len;
+    RB_GC_GUARD(room);
+    return networks;
+}
+
+static VALUE shared_value(VALUE text) {
+    if (NIL_P(text)) return Qnil;
+    if (strcmp(StringValueCStr(text), "https") == 0) return rd_key.https;
+    if (strcmp(StringValueCStr(text), "http") == 0) return rd_key.http;
+    return rb_str_to_interned_str(rb_str_dup(text));
+}
+
+static void take_default_host(rd_binding *binding, VALUE text) {
+    if (NIL_P(text)) return;
+    VALUE parts = rb_str_split(text, ":");
+    RD_BINDING_SET(binding, default_host, rb_str_to_interned_str(rb_ary_entry(parts, 0)));
+    if (RARRAY_LEN(parts) > 1) {
+        RD_BINDING_SET(binding, default_port, rb_str_to_interned_str(rb_ary_entry(parts, 1)));
+    }
+}
+
+static void take_options(rd_binding *binding, VALUE options) {
+    size_t count;
+    RD_BINDING_SET(binding, reporter, option(options, "reporter"));
+    RD_BINDING_SET(binding, request_log, option(options, "request_log"));
+    RD_BINDING_SET(binding, scheme, shared_value(option(options, "url_scheme")));
+    binding->log_json = option(options, "request_log_format") == ID2SYM(rb_intern("json"));
+    binding->split_newlines = RTEST(option(options, "split_newlines"));
+    take_default_host(binding, option(options, "default_host"));
+    binding->trusted = networks_of(option(options, "trusted_proxies"), "trusted_proxies", &count);
+    binding->trusted_count = count;
+    rd_network *proxies =
+        networks_of(option(options, "proxy_protocol_from"), "proxy_protocol_from", &count);
+    rd_server_set_proxies(binding->server, proxies, count);
+}
+
+/* Core.new(app, {setting: Integer}, {option: Object}) */
+static VALUE core_initialize(VALUE self, VALUE app, VALUE numbers, VALUE options) {
+    rd_binding *binding = rb_check_typeddata(self, &core_type);
+    rd_settings settings;
+    if (binding->server != NULL) rb_raise(rd_eError, "initialised twice");
+    rd_settings_init(&settings);
+    rb_hash_foreach(numbers, take_setting, (VALUE)&settings);
+    binding->server = rd_server_new(&settings);
+    if (binding->server == NULL) rb_sys_fail("cannot make a poller");
+    binding->early_hints = settings.early_hints != 0;
+    binding->frozen_headers = settings.frozen_headers != 0;
+    RD_BINDING_SET(binding, app, app);
+    RD_BINDING_SET(binding, connections, rb_ary_new());
+    RD_BINDING_SET(binding, finished_arrays, rb_ary_new());
+    RD_BINDING_SET(binding, borrowed, rb_ary_new());
+    RD_BINDING_SET(binding, idle_fibers, rb_ary_new());
+    RD_BINDING_SET(binding, parked_fibers, rb_ary_new());
+    RD_BINDING_SET(binding, empty_input, rd_input_empty());
+    take_options(binding, options);
+    rd_cache_init(binding);
+    rd_env_init(binding);
+    return self;
+}
+
+/* ---- listening ---- */
+
+static int int_option(VALUE address, const char *name, int fallback) {
+    VALUE value = option(address, name);
+    return NIL_P(value) ? fallback : NUM2INT(value);
+}
+
+static int open_listener(rd_listener *listener, const rd_settings *settings, VALUE address,
+                         char error[RD_LISTENER_ERROR_MAX]) {
+    VALUE kind = option(address, "kind"), reuse = option(address, "reuse_port");
+    rd_listen_options options = {
+        .backlog = int_option(address, "backlog", (int)settings->backlog),
+        .reuse_port = NIL_P(reuse) ? settings->reuse_port != 0 : RTEST(reuse),
+        .nodelay = settings->tcp_nodelay != 0,
+        .mode = int_option(address, "mode", -1),
+    };
+    if (kind == ID2SYM(rb_intern("fd"))) {
+        return rd_listen_inherited(listener, NUM2INT(option(address, "fd")), error);
+    }
+    if (kind == ID2SYM(rb_intern("unix"))) {
+        VALUE path = option(address, "path");
+        return rd_listen_unix(listener, StringValueCStr(path), &options, error);
+    }
+    VALUE host = option(address, "host");
+    int port = NUM2INT(option(address, "port"));
+    if (port < 0 || port > 65535) rb_raise(rd_eAddressError, "port %d is out of range", port);
+    return rd_listen_tcp(listener, StringValueCStr(host), (uint16_t)port, &options, error);
+}
+
+/* Binds and listens at once; {url:, host:, port:}. */
+static VALUE core_listen(VALUE self, VALUE address) {
+    rd_binding *binding = rd_binding_of(self);
+    char error[RD_LISTENER_ERROR_MAX];
+    rd_listener *opened = ALLOC(rd_listener);
+    memset(opened, 0, sizeof(*opened));
+    int state = open_listener(opened, &binding->server->settings, address, error);
+    if (state < 0) {
+        xfree(opened);
+        rb_raise(rd_eAddressError, "%s", error);
+    }
+    rd_listener *listener = rd_alloc(sizeof(*listener));
+    memcpy(listener, opened, sizeof(*listener));
+    rd_list_init(&listener->in_server);
+    xfree(opened);
+    rd_lock(binding);
+    int added = rd_server_add_listener(binding->server, listener);
+    rd_unlock(binding);
+    if (added != 0) rb_sys_fail("cannot watch the listening socket");
+    VALUE result = rb_hash_new();
+    rb_hash_aset(result, ID2SYM(rb_intern("url")), rb_str_new_cstr(listener->url));
+    rb_hash_aset(result, ID2SYM(rb_intern("host")), rb_str_new_cstr(listener->host));
+    rb_hash_aset(result, ID2SYM(rb_intern("port")), UINT2NUM(listener->port));
+    rb_hash_aset(result, ID2SYM(rb_intern("fd")), INT2NUM(listener->source.fd));
+    return result;
+}
+
+static VALUE core_addresses(VALUE self) {
+    rd_binding *binding = rd_binding_of(self);
+    VALUE urls = rb_ary_new();
+    rd_list *all = &binding->server->listeners;
+    for (rd_list *node = all->next; node != all; node = node->next) {
+        rb_ary_push(urls, rb_str_new_cstr(RD_CONTAINER(node, rd_listener, in_server)->url));
+    }
+    return urls;
+}
+
+/* ---- running ---- */
+
+static VALUE core_run(VALUE self) {
+    rd_run(rd_binding_of(self));
+    return Qnil;
+}
+
+static VALUE core_stop(VALUE self, VALUE force) {
+    rd_server_stop(rd_binding_of(self)->server, RTEST(force) ? RD_STOP_NOW : RD_STOP_DRAIN);
+    return Qnil;
+}
+
+static VALUE core_stats(VALUE self) {
+    rd_binding *binding = rd_binding_of(self);
+    rd_server *server = binding->server;
+    VALUE stats = rb_hash_new();
+    rd_lock(binding);
+    const struct {
+        const char *name;
+        uint64_t value;
+    } rows[] = {
+        {"connections", server->conns.count},
+        {"requests", server->requests},
+        {"active", server->http.requests.live},
+        {"accepted", server->accepted},
+        {"refused", server->refused},
+        {"bytes_in", server->conns.bytes_in},
+        {"bytes_out", server->conns.bytes_out},
+        {"write_timeouts", server->conns.write_timeouts},
+        {"parked", binding->parked_count},
+        {"request_log_lost", binding->log_lost},
+    };
+    rd_unlock(binding);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        rb_hash_aset(stats, ID2SYM(rb_intern(rows[i].name)), ULL2NUM(rows[i].value));
+    }
+    return stats;
+}
+
+static VALUE core_poller(VALUE self) {
+    return rb_str_new_cstr(rd_binding_of(self)->server->loop.ops->name);
+}
+
+/* ---- Rondo::Settings::CORE ---- */
+
+static VALUE settings_table(void) {
+    VALUE table = rb_hash_new();
+    for (size_t i = 0; i < rd_setting_count; i++) {
+        const rd_setting_info *row = &rd_setting_table[i];
+        VALUE entry = rb_hash_new();
+        rb_hash_aset(entry, ID2SYM(rb_intern("default")), LL2NUM(row->fallback));
+        rb_hash_aset(entry, ID2SYM(rb_intern("min")), LL2NUM(row->min));
+        rb_hash_aset(entry, ID2SYM(rb_intern("max")), LL2NUM(row->max));
+        rb_hash_aset(entry, ID2SYM(rb_intern("unit")), rb_obj_freeze(rb_str_new_cstr(row->unit)));
+        rb_hash_aset(entry, ID2SYM(rb_intern("doc")), rb_obj_freeze(rb_str_new_cstr(row->doc)));
+        rb_hash_aset(table, ID2SYM(rb_intern(row->name)), rb_obj_freeze(entry));
+    }
+    return rb_obj_freeze(table);
+}
+
+void rd_init_server(VALUE rondo) {
+    VALUE server = rb_define_class_under(rondo, "Server", rb_cObject);
+    VALUE settings = rb_define_module_under(rondo, "Settings");
+    rb_define_const(settings, "CORE", settings_table());
+    cCore = rb_define_class_under(server, "Core", rb_cObject);
+    rb_define_alloc_func(cCore, core_allocate);
+    rb_define_method(cCore, "initialize", core_initialize, 3);
+    rb_define_method(cCore, "listen", core_listen, 1);
+    rb_define_method(cCore, "addresses", core_addresses, 0);
+    rb_define_method(cCore, "run", core_run, 0);
+    rb_define_method(cCore, "stop", core_stop, 1);
+    rb_define_method(cCore, "stats", core_stats, 0);
+    rb_define_method(cCore, "poller", core_poller, 0);
+}

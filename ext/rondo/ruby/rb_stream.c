@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rondo::Stream, what a streaming body's call(stream) gets (Rack SPEC, "Streaming Body"): writes
+ * leave at once, a full queue makes the writer wait, reads come from the request body. It may
+ * outlive the call and be finished by any thread; one that is forgotten ends when the GC finds it.
+ */
+#include "ruby/rb_call.h"
+#include "ruby/rb_error.h"
+#include "ruby/rb_names.h"
+
+typedef struct rd_stream {
+    rd_call *call; /* the dispatch's while that runs, then `own`; NULL when the response is over */
+    rd_call own;
+    rd_binding *binding;
+    VALUE input;
+    bool read_closed;
+} rd_stream;
+
+static VALUE cStream;
+
+static void stream_mark(void *pointer) {
+    rd_stream *stream = pointer;
+    rb_gc_mark(stream->input);
+    if (stream->call != &stream->own) return;
+    const rd_call *call = stream->call;
+    const VALUE held[] = {call->env,    call->input,   call->connection, call->finished,
+                          call->status, call->headers, call->body,       call->error};
+    for (size_t i = 0; i < sizeof(held) / sizeof(held[0]); i++) rb_gc_mark(held[i]);
+}
+
+static void stream_free(void *pointer) {
+    rd_stream *stream = pointer;
+    if (stream->call == &stream->own) {
+        rd_binding *binding = stream->binding;
+        rd_lock(binding);
+        rd_request *request = stream->own.request;
+        if (request->conn != NULL) request->responder->abort(request);
+        rd_request_unref(request);
+        rd_unlock(binding);
+    }
+    rd_binding_unref(stream->binding);
+    xfree(stream);
+}
+
+static const rb_data_type_t stream_type = {
+    .wrap_struct_name = "Rondo::Stream",
+    .function = {.dmark = stream_mark, .dfree = stream_free},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static rd_stream *get(VALUE self) {
+    return rb_check_typeddata(self, &stream_type);
+}
+
+VALUE rd_stream_new(rd_call *call) {
+    rd_stream *stream;
+    rd_binding_ref(call->binding);
+    VALUE self = TypedData_Make_Struct(cStream, rd_stream, &stream_type, stream);
+    stream->binding = call->binding;
+    stream->call = call;
+    stream->input = call->input ? call->input : rd_input_empty();
+    return self;
+}
+
+static bool has_ended(const rd_stream *stream) {
+    return stream->call == NULL || stream->call->done;
+}
+
+static rd_call *writable(rd_stream *stream) {
+    if (has_ended(stream)) rb_raise(rb_eIOError, "closed stream");
+    return stream->call;
+}
+
+/* Ends the response; when the application's call is over, everything else of it, too. */
+static void end_response(rd_stream *stream) {
+    if (has_ended(stream)) return;
+    rd_call *call = stream->call;
+    call->done = true;
+    rd_lock(call->binding);
+    call->request->responder->finish(call->request);
+    rd_unlock(call->binding);
+    rd_loop_wakeup(&call->binding->server->loop);
+    if (call != &stream->own) return;
+    stream->call = NULL;
+    rd_call_complete(call);
+}
+
+void rd_stream_after_call(rd_call *call) {
+    rd_stream *stream = get(call->stream);
+    if (has_ended(stream) || call->request->conn == NULL) {
+        stream->call = NULL;
+        if (!call->done) call->done = true;
+        return;
+    }
+    stream->own = *call;
+    stream->call = &stream->own;
+    call->left_open = true;
+}
+
+/* @param data [String] sent at once; waits while the client does not take it
+ * @return [Integer] bytes
+ * @raise [IOError] the stream is closed, or the client has gone (Rondo::ClientGone) */
+static VALUE stream_write(VALUE self, VALUE data) {
+    rd_stream *stream = get(self);
+    rd_call *call = writable(stream);
+    data = rb_obj_as_string(data);
+    if (RSTRING_LEN(data) == 0) return INT2FIX(0);
+    int code = rd_write_part(call, data);
+    rd_lock(call->binding);
+    rd_request *request = call->request;
+    if (code >= 0) code = request->responder->flush(request);
+    bool drained = rd_has_drained(request);
+    rd_request_ref(request);
+    rd_unlock(call->binding);
+    if (code >= 0 && !drained) rd_wait_until(stream->binding, request, rd_has_drained);
+    rd_lock(stream->binding);
+    bool gone = request->gone;
+    rd_request_unref(request);
+    rd_unlock(stream->binding);
+    if (code < 0 || gone) rd_raise_closed();
+    return LONG2NUM(RSTRING_LEN(data));
+}
+
+static VALUE stream_append(VALUE self, VALUE data) {
+    stream_write(self, data);
+    return self;
+}
+
+/* @return [self] nothing to do: what is written leaves at once */
+static VALUE stream_flush(VALUE self) {
+    writable(get(self));
+    return self;
+}
+
+/* @see Rondo::Input#read */
+static VALUE stream_read(int argc, VALUE *argv, VALUE self) {
+    rd_stream *stream = get(self);
+    if (stream->read_closed) rb_raise(rb_eIOError, "not opened for reading");
+    return rb_funcallv(stream->input, rb_intern("read"), argc, argv);
+}
+
+static VALUE stream_gets(VALUE self) {
+    rd_stream *stream = get(self);
+    if (stream->read_closed) rb_raise(rb_eIOError, "not opened for reading");
+    return rb_funcallv(stream->input, rb_intern("gets"), 0, NULL);
+}
+
+static VALUE stream_close_read(VALUE self) {
+    get(self)->read_closed = true;
+    return Qnil;
+}
+
+static VALUE stream_close_write(VALUE self) {
+    end_response(get(self));
+    return Qnil;
+}
+
+/* @return [nil] the response is complete; a second close does nothing */
+static VALUE stream_close(VALUE self) {
+    rd_stream *stream = get(self);
+    stream->read_closed = true;
+    end_response(stream);
+    return Qnil;
+}
+
+/* @return [Boolean] closed, or the client has gone */
+static VALUE stream_is_closed(VALUE self) {
+    rd_stream *stream = get(self);
+    return has_ended(stream) || stream->call->request->conn == NULL ? Qtrue : Qfalse;
+}
+
+static VALUE stream_inspect(VALUE self) {
+    (void)self;
+    return rb_usascii_str_new_cstr("#<Rondo::Stream>");
+}
+
+void rd_init_stream(VALUE rondo) {
+    cStream = rb_define_class_under(rondo, "Stream", rb_cObject);
+    rb_undef_alloc_func(cStream);
+    rb_define_method(cStream, "write", stream_write, 1);
+    rb_define_method(cStream, "<<", stream_append, 1);
+    rb_define_method(cStream, "flush", stream_flush, 0);
+    rb_define_method(cStream, "read", stream_read, -1);
+    rb_define_method(cStream, "gets", stream_gets, 0);
+    rb_define_method(cStream, "close", stream_close, 0);
+    rb_define_method(cStream, "close_read", stream_close_read, 0);
+    rb_define_method(cStream, "close_write", stream_close_write, 0);
+    rb_define_method(cStream, "closed?", stream_is_closed, 0);
+    rb_define_method(cStream, "inspect", stream_inspect, 0);
+}

@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+# What every env starts with besides the server's own values: rack.errors, and the keys that only
+# Rack 2 wants. The extension reads both constants when a server is made.
+# SPDX-License-Identifier: MIT
+
+module Rondo
+  # rack.errors: writes to $stderr, whatever that is at the time. Its inspect is a constant, because
+  # applications print their env.
+  class Errors
+    # @param objects [Array<Object>]
+    # @return [nil]
+    def puts(*objects)
+      $stderr.puts(*objects)
+    end
+
+    # @param string [String]
+    # @return [Integer] bytes
+    def write(string)
+      $stderr.write(string)
+    end
+
+    # @return [self]
+    def flush
+      $stderr.flush
+      self
+    end
+
+    # @return [String]
+    def inspect
+      "#<Rondo::Errors>"
+    end
+  end
+
+  ERRORS = Errors.new
+
+  # @return [Boolean] whether Rack 2 is loaded, whose applications join header values by "\n" and
+  #   look at rack.version and its friends
+  def self.rack2?
+    defined?(::Rack.release) && ::Rack.release.start_with?("2.") ? true : false
+  end
+
+  ENV_EXTRAS =
+    if rack2?
+      {
+        "rack.version" => [1, 3].freeze,
+        "rack.multithread" => false,
+        "rack.multiprocess" => false,
+        "rack.run_once" => false
+      }.freeze
+    else
+      {}.freeze
+    end
+end
