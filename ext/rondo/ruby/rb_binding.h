@@ -24,6 +24,7 @@
     X(finished_arrays) /* slot → untouched rack.response_finished Array */                         \
     X(borrowed)        /* slot → String whose bytes are queued */                                  \
     X(values)          /* cache of header values */                                                \
+    X(templates)       /* cache of env templates by authority and peer */                           \
     X(names)           /* cache of HTTP_* keys of names without an id */                           \
     X(idle_fibers)     /* fibers that wait to run the loop */                                      \
     X(parked_fibers)   /* slot → fiber inside an application call that waits for its client */     \
@@ -36,11 +37,20 @@
 
 #define RD_VALUE_CACHE_SIZE 4096
 #define RD_NAME_CACHE_SIZE 512
+#define RD_TEMPLATE_CACHE_SIZE 256
 
 typedef struct rd_cache_entry {
     uint32_t hash;
     uint32_t len;
 } rd_cache_entry;
+
+/* Compared as bytes: every member is set, unused room is zero. */
+typedef struct rd_template_key {
+    uint32_t hash;
+    rd_address peer;
+    uint8_t authority_len;
+    char authority[64];
+} rd_template_key;
 
 typedef struct rd_borrow rd_borrow;
 typedef struct rd_request_line_log rd_request_line_log;
@@ -54,6 +64,7 @@ typedef struct rd_binding {
 #undef RD_BINDING_VALUE
     rd_cache_entry *value_entries;
     rd_cache_entry *name_entries;
+    rd_template_key *template_keys;
     rd_network *trusted; /* peers that may name the client, scheme and port */
     size_t trusted_count;
     rd_borrow *released;     /* under the loop lock: Strings whose bytes are not needed any more */

@@ -39,6 +39,8 @@ VALUE rd_early_hints_new(VALUE connection);
 /* rb_cache.c */
 void rd_cache_init(rd_binding *binding);
 void rd_cache_clear(rd_binding *binding);
+uint32_t rd_cache_hash(rd_slice bytes);
+uint32_t rd_address_hash(const rd_address *address);
 VALUE rd_cached_value(rd_binding *binding, rd_slice bytes); /* frozen, shared */
 VALUE rd_cached_name(rd_binding *binding, rd_slice name);   /* "HTTP_X_FOO" for "x-foo" */
 

@@ -1,0 +1,68 @@
+# frozen_string_literal: true
+
+# What becomes of an exception that reaches the server, and of a refused request: the log, and the
+# response that the client gets. The extension calls it; its neighbours are error_page.rb, which
+# makes the page for development, and logger.rb.
+# SPDX-License-Identifier: MIT
+
+module Rondo
+  # Turns exceptions into log lines and responses.
+  class Reporter
+    PLAIN = { "content-type" => "text/plain; charset=utf-8" }.freeze
+
+    # @param log [#info, #error]
+    # @param handler [Proc, nil] lowlevel_error_handler, called with as many of (error, env, status)
+    #   as it takes; answers [status, headers, body]
+    # @param development [Boolean] whether the response shows the backtrace
+    def initialize(log:, handler: nil, development: false)
+      @log = log
+      @handler = handler
+      @development = development
+    end
+
+    # @param error [Exception] raised by the application before its response began
+    # @param env [Hash]
+    # @return [Array(Integer, Hash, #each)] a Rack response
+    def handle_error(error, env)
+      return refused_body(error) if error.is_a?(BodyError)
+
+      report_error(error, env)
+      return call_handler(error, env) if @handler
+      return ErrorPage.call(error, env) if @development
+
+      [500, PLAIN.dup, ["Internal Server Error\n"]]
+    end
+
+    # @param error [Exception] raised when there is no response to give any more
+    # @param env [Hash]
+    # @return [void]
+    def report_error(error, env)
+      request = [env["REQUEST_METHOD"], env["PATH_INFO"]].compact.join(" ")
+      @log.error("#{request}: #{describe(error)}")
+    end
+
+    # @param address [String] of the client
+    # @param status [Integer] what it was answered, 0 when it was not
+    # @param reason [String]
+    # @return [void]
+    def report_refusal(address, status, reason)
+      @log.info("Refused a request of #{address}: #{reason}#{" (#{status})" if status.positive?}")
+    end
+
+    private
+
+    def refused_body(error)
+      [error.status, PLAIN.dup, ["#{error.message}\n"]]
+    end
+
+    def describe(error)
+      ["#{error.class}: #{error.message}", *error.backtrace].join("\n    ")
+    end
+
+    def call_handler(error, env)
+      arguments = [error, env, 500]
+      count = @handler.respond_to?(:arity) && @handler.arity >= 0 ? @handler.arity : 3
+      @handler.call(*arguments.first(count))
+    end
+  end
+end
