@@ -27,7 +27,7 @@ void rd_head_clear(rd_head *head) {
     rd_head_init(head);
 }
 
-static void grow(rd_head *head) {
+void rd_head_grow(rd_head *head) {
     size_t capacity = (size_t)head->header_capacity * 2;
     size_t used = head->header_count * sizeof(rd_header);
 
@@ -39,11 +39,6 @@ static void grow(rd_head *head) {
         head->headers = rd_realloc(head->headers, capacity * sizeof(rd_header));
     }
     head->header_capacity = (uint16_t)capacity;
-}
-
-rd_header *rd_head_next_header(rd_head *head) {
-    if (head->header_count == head->header_capacity) grow(head);
-    return &head->headers[head->header_count];
 }
 
 const rd_header *rd_head_find(const rd_head *head, unsigned id) {

@@ -115,8 +115,13 @@ void rd_head_reset(rd_head *head);
 
 void rd_head_clear(rd_head *head);
 
+void rd_head_grow(rd_head *head);
+
 /* The next free header, after growing if need be. Valid until the next call. */
-rd_header *rd_head_next_header(rd_head *head);
+static inline rd_header *rd_head_next_header(rd_head *head) {
+    if (head->header_count == head->header_capacity) rd_head_grow(head);
+    return &head->headers[head->header_count];
+}
 
 /* The first header with that id, or NULL. Use rd_head_has() when that is the question. */
 const rd_header *rd_head_find(const rd_head *head, unsigned id);

@@ -219,17 +219,31 @@ static uint32_t slot_of(const unsigned char *name, size_t len) {
  * No byte of a token other than X and its capital becomes X by setting bit 5, for X a letter, a
  * digit or '-' (those that would are control characters), so this compares exactly.
  */
-static int same_name(const char *name, const char *lower, size_t len) {
-    const uint64_t bits = 0x2020202020202020u;
-    uint64_t a, b;
-    size_t i;
+static inline int same_half(const char *name, const char *lower) {
+    uint32_t a, b;
 
-    for (i = 0; i + 8 <= len; i += 8) {
-        memcpy(&a, name + i, 8);
-        memcpy(&b, lower + i, 8);
-        if ((a | bits) != b) return 0;
+    memcpy(&a, name, 4);
+    memcpy(&b, lower, 4);
+    return (a | 0x20202020u) == b;
+}
+
+static inline int same_word(const char *name, const char *lower) {
+    uint64_t a, b;
+
+    memcpy(&a, name, 8);
+    memcpy(&b, lower, 8);
+    return (a | 0x2020202020202020u) == b;
+}
+
+/* Eight bytes at a time, the last ones overlapping those before them. */
+static int same_name(const char *name, const char *lower, size_t len) {
+    if (len >= 8) {
+        for (size_t i = 0; i + 8 < len; i += 8)
+            if (!same_word(name + i, lower + i)) return 0;
+        return same_word(name + len - 8, lower + len - 8);
     }
-    for (; i < len; i++)
+    if (len >= 4) return same_half(name, lower) && same_half(name + len - 4, lower + len - 4);
+    for (size_t i = 0; i < len; i++)
         if ((name[i] | 0x20) != lower[i]) return 0;
     return 1;
 }

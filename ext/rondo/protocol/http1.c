@@ -388,7 +388,10 @@ static bool is_last(const rd_conn *conn, const rd_http1 *http) {
 void rd_http1_request_done(rd_conn *conn) {
     rd_http1 *http = rd_http1_of(conn);
     bool last = is_last(conn, http);
-    bool unread = http->input != RD_HTTP1_DONE || conn->input.end > 0;
+    /* A client that did not ask for the end may be sending the next request already: without a
+     * linger that would reset the connection and could destroy the answer on its way. */
+    bool unread = http->input != RD_HTTP1_DONE || conn->input.end > 0 ||
+                  http->request->head.keep_alive;
     drop_request(http);
     http->served++;
     http->delivered = http->started = false;

@@ -4,10 +4,6 @@
  */
 #include "protocol/http1_field.h"
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 #include "base/error.h"
 
 const uint8_t rd_http1_name_bytes[256] = {
@@ -26,30 +22,6 @@ const uint8_t rd_http1_name_bytes[256] = {
 int rd_http1_name_error(unsigned char byte) {
     if (rd_http1_is_blank(byte)) return RD_ERR_FIELD_NAME_BLANK;
     return byte == '\r' || byte == '\n' ? RD_ERR_FIELD_NO_COLON : RD_ERR_FIELD_NAME_BYTE;
-}
-
-static inline bool is_value_byte(unsigned char byte) {
-    return byte >= 0x20 ? byte != 0x7f : byte == '\t';
-}
-
-size_t rd_http1_value_scan(const char *buf, size_t at, size_t end) {
-#if defined(__SSE2__)
-    const __m128i last_control = _mm_set1_epi8(0x1f);
-    const __m128i tab = _mm_set1_epi8('\t');
-    const __m128i del = _mm_set1_epi8(0x7f);
-
-    for (; end - at >= 16; at += 16) {
-        const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(buf + at));
-        const __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(bytes, last_control), bytes);
-        const __m128i bad = _mm_or_si128(_mm_andnot_si128(_mm_cmpeq_epi8(bytes, tab), control),
-                                         _mm_cmpeq_epi8(bytes, del));
-        const int mask = _mm_movemask_epi8(bad);
-
-        if (mask) return at + (size_t)__builtin_ctz((unsigned)mask);
-    }
-#endif
-    while (at < end && is_value_byte((unsigned char)buf[at])) at++;
-    return at;
 }
 
 static bool has_underscore(rd_slice name) {

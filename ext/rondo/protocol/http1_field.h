@@ -17,12 +17,6 @@ extern const uint8_t rd_http1_name_bytes[256];
 int rd_http1_name_error(unsigned char byte);
 
 /*
- * Position of the first byte of buf[at..end) that cannot stand in a value (NUL, CTL but HTAB, DEL),
- * a line end among them; `end` if there is none.
- */
-size_t rd_http1_value_scan(const char *buf, size_t at, size_t end);
-
-/*
  * Takes the fields with an underscore out of a complete head that would fall on the same env key as
  * a field with dashes that is there, or on one the server itself derives from a field.
  */

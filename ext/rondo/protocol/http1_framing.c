@@ -13,6 +13,7 @@
 /* What has been found so far; the rest goes straight into the head. */
 typedef struct found {
     const rd_http1_limits *limits;
+    bool host;
     bool length;
     bool coding;
     bool close;
@@ -32,9 +33,10 @@ static bool is_word(rd_slice text, rd_slice word) {
 
 /* Takes the first element off a comma-separated list, without the blanks around it. */
 static bool next_element(rd_slice *list, rd_slice *element) {
-    const char *ptr = list->ptr, *end = ptr + list->len, *comma;
+    const char *ptr = list->ptr, *end, *comma;
 
     if (!ptr) return false;
+    end = ptr + list->len;
     comma = memchr(ptr, ',', list->len);
     *list = comma ? (rd_slice){comma + 1, (size_t)(end - comma) - 1} : (rd_slice){NULL, 0};
     if (comma) end = comma;
@@ -120,12 +122,13 @@ static int read_coding(rd_head *head, found *found, rd_slice value) {
     return 0;
 }
 
-static int read_host(rd_head *head, const char *buf, const rd_header *header, bool first) {
+static int read_host(rd_head *head, found *found, const char *buf, const rd_header *header) {
     uint32_t host_len;
     uint16_t port;
     int rc;
 
-    if (!first) return RD_ERR_HOST_REPEATED;
+    if (found->host) return RD_ERR_HOST_REPEATED;
+    found->host = true;
     rc = rd_authority_parse(buf + header->value_at, header->value_len, &host_len, &port);
     if (rc < 0) return rc;
     if (head->form == RD_TARGET_ABSOLUTE || head->form == RD_TARGET_AUTHORITY) return 0;
@@ -161,7 +164,7 @@ static int read_field(rd_head *head, found *found, const char *buf, const rd_hea
 
     switch (header->id) {
     case RD_HEADER_HOST:
-        return read_host(head, buf, header, rd_head_find(head, RD_HEADER_HOST) == header);
+        return read_host(head, found, buf, header);
     case RD_HEADER_CONTENT_LENGTH:
         return read_length(head, found, value);
     case RD_HEADER_TRANSFER_ENCODING:
@@ -189,7 +192,7 @@ int rd_http1_framing_decide(rd_head *head, const rd_http1_limits *limits, const 
         rc = read_field(head, &found, buf, &head->headers[i]);
         if (rc < 0) return rc;
     }
-    if (head->minor > 0 && !rd_head_has(head, RD_HEADER_HOST)) return RD_ERR_HOST_MISSING;
+    if (head->minor > 0 && !found.host) return RD_ERR_HOST_MISSING;
     if (found.length && found.coding) return RD_ERR_LENGTH_AND_CODING;
 
     if (found.length) head->framing = RD_FRAMING_LENGTH;

@@ -16,6 +16,7 @@
 #include "http/target.h"
 #include "protocol/http1_field.h"
 #include "protocol/http1_framing.h"
+#include "protocol/http1_scan.h"
 
 enum { START, METHOD, TARGET, VERSION, LINE, NAME, VALUE };
 
@@ -115,7 +116,7 @@ static inline bool is_target_byte(const run *run, unsigned char byte) {
 }
 
 static inline int read_target(run *run) {
-    uint32_t at = run->parser.at;
+    uint32_t at = rd_scan_plain_target(run->buf, run->parser.at, run->end);
     const uint32_t token = run->parser.token;
 
     while (at < run->end && is_target_byte(run, byte_at(run, at))) at++;
@@ -192,17 +193,13 @@ static inline int read_line(run *run) {
 }
 
 static inline int read_name(run *run) {
-    uint32_t at = run->parser.at;
+    unsigned kinds = 0;
+    const uint32_t at = rd_scan_name(run->buf, run->parser.at, run->end, &kinds);
     const uint32_t token = run->parser.token;
-    unsigned all = 0, kind;
     rd_header *header;
 
-    while (at < run->end && (kind = rd_http1_name_bytes[byte_at(run, at)]) != 0) {
-        all |= kind;
-        at++;
-    }
     run->parser.at = at;
-    run->parser.underscore |= (all & RD_NAME_UNDERSCORE) != 0;
+    run->parser.underscore |= (kinds & RD_NAME_UNDERSCORE) != 0;
     if (at - token > rd_http1_name_limit(run->limits)) return RD_ERR_FIELD_NAME_TOO_LONG;
     if (at == run->end) return MORE;
     if (byte_at(run, at) != ':') return rd_http1_name_error(byte_at(run, at));
@@ -240,7 +237,7 @@ static inline void keep_header(run *run, uint32_t end) {
 }
 
 static inline int read_value(run *run) {
-    const uint32_t at = (uint32_t)rd_http1_value_scan(run->buf, run->parser.at, run->end);
+    const uint32_t at = rd_scan_value(run->buf, run->parser.at, run->end);
     int rc;
 
     run->parser.at = at;
@@ -255,34 +252,47 @@ static inline int read_value(run *run) {
     return NEXT;
 }
 
-static int run_states(run *run) {
-    for (;;) {
-        int rc = MORE;
+/* Field lines until the empty one; `state` says where in a line the last call stopped. */
+static inline int read_fields(run *run) {
+    int rc;
 
-        switch (run->parser.state) {
-        case START:
-            rc = read_start(run);
-            break;
-        case METHOD:
-            rc = read_method(run);
-            break;
-        case TARGET:
-            rc = read_target(run);
-            break;
-        case VERSION:
-            rc = read_version(run);
-            break;
-        case LINE:
+    for (;;) {
+        if (run->parser.state == LINE) {
             rc = read_line(run);
-            break;
-        case NAME:
-            rc = read_name(run);
-            break;
-        case VALUE:
-            rc = read_value(run);
-            break;
+            if (rc != NEXT) return rc;
         }
+        if (run->parser.state == NAME) {
+            rc = read_name(run);
+            if (rc != NEXT) return rc;
+        }
+        rc = read_value(run);
         if (rc != NEXT) return rc;
+    }
+}
+
+/* Each state leads to the next, so resuming is to jump in and fall through. */
+static inline int run_states(run *run) {
+    int rc;
+
+    switch (run->parser.state) {
+    case START:
+        rc = read_start(run);
+        if (rc != NEXT) return rc;
+        /* fall through */
+    case METHOD:
+        rc = read_method(run);
+        if (rc != NEXT) return rc;
+        /* fall through */
+    case TARGET:
+        rc = read_target(run);
+        if (rc != NEXT) return rc;
+        /* fall through */
+    case VERSION:
+        rc = read_version(run);
+        if (rc != NEXT) return rc;
+        /* fall through */
+    default:
+        return read_fields(run);
     }
 }
 

@@ -87,6 +87,11 @@ static void add_headers(rd_call *call) {
         if (header->id == RD_HEADER_TRANSFER_ENCODING && call->request->body_complete) continue;
         add_header(call, header);
     }
+    /* An absolute-form's authority replaces Host, RFC 9112 section 3.2.2. */
+    if (head->form == RD_TARGET_ABSOLUTE) {
+        rb_hash_aset(call->env, rd_key.http_host,
+                     new_string(rd_request_slice(call->request, head->authority)));
+    }
 }
 
 /* ---- who and where ---- */
