@@ -14,7 +14,7 @@ class TestHttpRules < Minitest::Test
       failures = ConformanceRunner.failures(test)
       message = "#{test.bytes[0, 300].inspect} #{test.settings unless test.settings.empty?}\n" \
                 "#{failures.size} deliveries failed:\n  #{failures.first(5).join("\n  ")}"
-      assert_empty(failures, message)
+      assert(failures.empty?, message) # rubocop:disable Minitest/AssertEmpty -- the list would be printed twice
     end
   end
 

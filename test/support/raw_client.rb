@@ -103,7 +103,7 @@ class RawClient
   # Reads what is there now or comes before the timeout.
   # @return [String, nil] bytes, nil at the end of the stream
   def read_some(timeout: DEADLINE)
-    fill(timeout) if @buffer.empty? && !@eof
+    fill(timeout) while @buffer.empty? && !@eof
     return nil if @buffer.empty?
     @buffer.slice!(0, @buffer.bytesize)
   end
