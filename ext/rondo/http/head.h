@@ -50,7 +50,7 @@ enum {
 #define RD_METHOD_ROW(name) RD_METHOD_##name,
     RD_METHODS(RD_METHOD_ROW)
 #undef RD_METHOD_ROW
-    RD_METHOD_COUNT
+        RD_METHOD_COUNT
 };
 
 /* RFC 9112, section 3.2. */

@@ -14,6 +14,7 @@ typedef struct row {
     uint8_t repeat;
 } row;
 
+/* clang-format off */
 static const row rows[RD_HEADER_COUNT] = {
     {"", "", 0, RD_REPEAT_COMMA},
     {"Host", "host", 4, RD_REPEAT_REFUSE},
@@ -207,6 +208,7 @@ static const uint8_t slots[1024] = {
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 94, 0, 0,
     0, 0, 0, 0, 0, 48, 0, 25, 11, 0, 0, 0, 36, 0, 0, 0,
 };
+/* clang-format on */
 
 /* Setting bit 5 makes letters lower case and leaves digits and '-' alone. */
 static uint32_t slot_of(const unsigned char *name, size_t len) {

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-/* RFC 3986: unreserved and sub-delims without the comma, which would let two hosts look like one. */
+/* RFC 3986: unreserved and sub-delims without the comma, which would let two hosts pass as one. */
 static const uint8_t host_bytes[256] = {
     ['!'] = 1, ['$'] = 1, ['&'] = 1, ['\''] = 1, ['('] = 1, [')'] = 1, ['*'] = 1, ['+'] = 1,
     ['-'] = 1, ['.'] = 1, [';'] = 1, ['='] = 1,  ['_'] = 1, ['~'] = 1, ['0'] = 1, ['1'] = 1,
@@ -87,7 +87,8 @@ static void split_query(rd_head *head, const char *buf, rd_span rest) {
     uint32_t path_len = mark ? (uint32_t)(mark - (buf + rest.at)) : rest.len;
 
     head->path = (rd_span){rest.at, path_len};
-    head->query = (rd_span){rest.at + path_len + (mark != NULL), rest.len - path_len - (mark != NULL)};
+    head->query =
+        (rd_span){rest.at + path_len + (mark != NULL), rest.len - path_len - (mark != NULL)};
 }
 
 static int set_authority(rd_head *head, const char *buf, rd_span authority) {

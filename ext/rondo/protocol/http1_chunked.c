@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The chunked transfer coding; see http1_chunked.h. One step per byte but for the data itself, which
- * is handed out in one piece. Sizes are added up digit by digit, nothing is looked at twice.
+ * The chunked transfer coding; see http1_chunked.h. One step per byte but for the data itself,
+ * which is handed out in one piece. Sizes are added up digit by digit, nothing is looked at twice.
  *
  *   SIZE ─▶ (EXTENSION ...) ─▶ SIZE_LF ─▶ DATA ─▶ DATA_CR ─▶ DATA_LF ─▶ SIZE
  *                                 │ size 0
@@ -205,8 +205,8 @@ static int read_byte(rd_http1_chunked *chunked, const rd_http1_limits *limits, u
     }
 }
 
-int rd_http1_chunked_next(rd_http1_chunked *chunked, const rd_http1_limits *limits,
-                          const char *buf, size_t len, size_t *used, rd_slice *data) {
+int rd_http1_chunked_next(rd_http1_chunked *chunked, const rd_http1_limits *limits, const char *buf,
+                          size_t len, size_t *used, rd_slice *data) {
     size_t at = 0;
     int rc;
 
@@ -229,4 +229,8 @@ int rd_http1_chunked_next(rd_http1_chunked *chunked, const rd_http1_limits *limi
     }
     *used = at;
     return RD_CHUNKED_MORE;
+}
+
+uint64_t rd_http1_chunked_announced(const rd_http1_chunked *chunked) {
+    return chunked->total + (chunked->state == DATA ? chunked->left : 0);
 }

@@ -12,7 +12,7 @@
 #include "http/head.h"
 
 typedef struct rd_http1_chunked {
-    uint64_t left;     /* bytes the current chunk still has */
+    uint64_t left;     /* bytes the current chunk still has; its size as far as read */
     uint64_t total;    /* data bytes handed out */
     uint64_t overhead; /* bytes of chunk lines and line ends */
     uint32_t line;     /* bytes of the current chunk line or trailer part */
@@ -33,10 +33,15 @@ void rd_http1_chunked_init(rd_http1_chunked *chunked);
 
 /*
  * Returns one of the above or a negative error, and how many bytes of `buf` it took (the piece of
- * data included). total + left after RD_CHUNKED_DATA is what the body has announced so far, so a
- * limit can refuse a chunk as soon as its size is known. After DONE or an error: not again.
+ * data included). After DONE or an error: not again.
  */
-int rd_http1_chunked_next(rd_http1_chunked *chunked, const rd_http1_limits *limits,
-                          const char *buf, size_t len, size_t *used, rd_slice *data);
+int rd_http1_chunked_next(rd_http1_chunked *chunked, const rd_http1_limits *limits, const char *buf,
+                          size_t len, size_t *used, rd_slice *data);
+
+/*
+ * What the body has announced so far, handed out or not: a limit can refuse a chunk as soon as its
+ * size line is complete. (`left` alone is only half a number while that line is being read.)
+ */
+uint64_t rd_http1_chunked_announced(const rd_http1_chunked *chunked);
 
 #endif

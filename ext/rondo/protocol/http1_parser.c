@@ -25,21 +25,21 @@ enum { MORE = 0, NEXT = 1, COMPLETE = 2 };
 
 enum { METHOD_MAX = 24, EMPTY_LINES_MAX = 4, VERSION_LEN = 8 };
 
-/* Bytes of a target: 1 always, 2 only when lenient. Brackets are common in queries, so they pass. */
+/* Bytes of a target: 1 always, 2 only when lenient. Brackets are common in queries, so they pass.
+ */
 static const uint8_t target_bytes[256] = {
     ['!'] = 1, ['$'] = 1, ['%'] = 1, ['&'] = 1, ['\''] = 1, ['('] = 1, [')'] = 1, ['*'] = 1,
-    ['+'] = 1, [','] = 1, ['-'] = 1, ['.'] = 1, ['/'] = 1, ['0'] = 1, ['1'] = 1, ['2'] = 1,
-    ['3'] = 1, ['4'] = 1, ['5'] = 1, ['6'] = 1, ['7'] = 1, ['8'] = 1, ['9'] = 1, [':'] = 1,
-    [';'] = 1, ['='] = 1, ['?'] = 1, ['@'] = 1, ['A'] = 1, ['B'] = 1, ['C'] = 1, ['D'] = 1,
-    ['E'] = 1, ['F'] = 1, ['G'] = 1, ['H'] = 1, ['I'] = 1, ['J'] = 1, ['K'] = 1, ['L'] = 1,
-    ['M'] = 1, ['N'] = 1, ['O'] = 1, ['P'] = 1, ['Q'] = 1, ['R'] = 1, ['S'] = 1, ['T'] = 1,
-    ['U'] = 1, ['V'] = 1, ['W'] = 1, ['X'] = 1, ['Y'] = 1, ['Z'] = 1, ['['] = 1, [']'] = 1,
-    ['_'] = 1, ['a'] = 1, ['b'] = 1, ['c'] = 1, ['d'] = 1, ['e'] = 1, ['f'] = 1, ['g'] = 1,
-    ['h'] = 1, ['i'] = 1, ['j'] = 1, ['k'] = 1, ['l'] = 1, ['m'] = 1, ['n'] = 1, ['o'] = 1,
-    ['p'] = 1, ['q'] = 1, ['r'] = 1, ['s'] = 1, ['t'] = 1, ['u'] = 1, ['v'] = 1, ['w'] = 1,
-    ['x'] = 1, ['y'] = 1, ['z'] = 1, ['~'] = 1,
-    ['"'] = 2, ['<'] = 2, ['>'] = 2, ['\\'] = 2, ['^'] = 2, ['`'] = 2, ['{'] = 2, ['|'] = 2,
-    ['}'] = 2,
+    ['+'] = 1, [','] = 1, ['-'] = 1, ['.'] = 1, ['/'] = 1,  ['0'] = 1, ['1'] = 1, ['2'] = 1,
+    ['3'] = 1, ['4'] = 1, ['5'] = 1, ['6'] = 1, ['7'] = 1,  ['8'] = 1, ['9'] = 1, [':'] = 1,
+    [';'] = 1, ['='] = 1, ['?'] = 1, ['@'] = 1, ['A'] = 1,  ['B'] = 1, ['C'] = 1, ['D'] = 1,
+    ['E'] = 1, ['F'] = 1, ['G'] = 1, ['H'] = 1, ['I'] = 1,  ['J'] = 1, ['K'] = 1, ['L'] = 1,
+    ['M'] = 1, ['N'] = 1, ['O'] = 1, ['P'] = 1, ['Q'] = 1,  ['R'] = 1, ['S'] = 1, ['T'] = 1,
+    ['U'] = 1, ['V'] = 1, ['W'] = 1, ['X'] = 1, ['Y'] = 1,  ['Z'] = 1, ['['] = 1, [']'] = 1,
+    ['_'] = 1, ['a'] = 1, ['b'] = 1, ['c'] = 1, ['d'] = 1,  ['e'] = 1, ['f'] = 1, ['g'] = 1,
+    ['h'] = 1, ['i'] = 1, ['j'] = 1, ['k'] = 1, ['l'] = 1,  ['m'] = 1, ['n'] = 1, ['o'] = 1,
+    ['p'] = 1, ['q'] = 1, ['r'] = 1, ['s'] = 1, ['t'] = 1,  ['u'] = 1, ['v'] = 1, ['w'] = 1,
+    ['x'] = 1, ['y'] = 1, ['z'] = 1, ['~'] = 1, ['"'] = 2,  ['<'] = 2, ['>'] = 2, ['\\'] = 2,
+    ['^'] = 2, ['`'] = 2, ['{'] = 2, ['|'] = 2, ['}'] = 2,
 };
 
 /* One call's view: the parser by value, so that the compiler may keep it in registers. */
@@ -144,7 +144,8 @@ static int read_version_bytes(run *run) {
         const uint32_t i = run->parser.at - run->parser.token;
         const unsigned char byte = byte_at(run, run->parser.at);
 
-        if (i == VERSION_LEN) return is_line_end(byte) ? take_line_end(run) : RD_ERR_VERSION_INVALID;
+        if (i == VERSION_LEN)
+            return is_line_end(byte) ? take_line_end(run) : RD_ERR_VERSION_INVALID;
         if (pattern[i] == '0' ? !is_digit(byte) : byte != (unsigned char)pattern[i])
             return i == 0 && is_line_end(byte) ? RD_ERR_VERSION_MISSING : RD_ERR_VERSION_INVALID;
         run->parser.at++;

@@ -44,8 +44,8 @@ static inline uint32_t rd_scan_plain_name(const char *buf, uint32_t at, uint32_t
         const __m128i bytes = rd_scan_load(buf + at);
         const __m128i digits = rd_scan_range(bytes, '0', '9');
         const __m128i dash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('-'));
-        const uint32_t hits = rd_scan_first_miss(
-            _mm_or_si128(rd_scan_letters(bytes), _mm_or_si128(digits, dash)));
+        const uint32_t hits =
+            rd_scan_first_miss(_mm_or_si128(rd_scan_letters(bytes), _mm_or_si128(digits, dash)));
 
         at += hits;
         if (hits < 16) break;

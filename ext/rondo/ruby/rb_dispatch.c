@@ -181,7 +181,7 @@ static VALUE log_request(VALUE argument) {
     return Qnil;
 }
 
-void rd_call_complete(rd_call *call) {
+static void complete(rd_call *call) {
     rd_binding *binding = call->binding;
     if (call->connection != 0) {
         if (RARRAY_LEN(call->finished) > 0) run_finished(call);
@@ -189,12 +189,21 @@ void rd_call_complete(rd_call *call) {
     }
     if (!NIL_P(binding->request_log) && !call->hijacked) try_step(log_request, call);
     if (call->input != 0) rd_input_detach(call->input);
+}
+
+static void let_go(rd_binding *binding, rd_request *request) {
     rd_lock(binding);
-    rd_request_unref(call->request);
+    rd_request_unref(request);
     rd_unlock(binding);
 }
 
-static void dispatch(rd_call *call) {
+void rd_call_complete(rd_call *call) {
+    complete(call);
+    let_go(call->binding, call->request);
+}
+
+/* The request to let go of, or NULL when a stream goes on with it. */
+static rd_request *dispatch(rd_call *call) {
     int state = 0;
     if (!NIL_P(call->binding->request_log)) call->began_ns = rd_clock_ns();
     rb_protect(call_application, (VALUE)call, &state);
@@ -202,16 +211,20 @@ static void dispatch(rd_call *call) {
     if (call->stream != 0 && !call->left_open) rd_stream_after_call(call);
     if (call->left_open) {
         rd_connection_end(call->connection);
-    } else {
-        rd_call_complete(call);
+        return NULL;
     }
+    complete(call);
+    return call->request;
 }
 
 /* ---- the loop ---- */
 
-static bool next_call(rd_binding *binding, rd_call *call) {
+/* Takes the next request and lets go of the one before, in one visit to the lock. */
+static bool next_call(rd_binding *binding, rd_call *call, rd_request *before) {
     for (;;) {
         rd_lock(binding);
+        if (before != NULL) rd_request_unref(before);
+        before = NULL;
         rd_request *request = rd_server_next_request(binding->server);
         if (request == NULL) {
             rd_unlock(binding);
@@ -263,7 +276,11 @@ static bool turn(rd_binding *binding) {
 static void run_loop(rd_binding *binding) {
     rd_call call;
     while (!turn(binding)) {
-        while (binding->jump_state == 0 && next_call(binding, &call)) dispatch(&call);
+        rd_request *before = NULL;
+        while (binding->jump_state == 0 && next_call(binding, &call, before)) {
+            before = dispatch(&call);
+        }
+        if (before != NULL && binding->jump_state != 0) let_go(binding, before);
         if (binding->log_len > 0) rd_log_flush(binding);
     }
 }

@@ -225,7 +225,10 @@ static int collect_header(VALUE key, VALUE value, VALUE argument) {
     rd_collect *collect = (rd_collect *)argument;
     VALUE shown = kept_string(collect, key);
     rd_slice name = slice_of(shown);
-    if (name.len > 5 && memcmp(name.ptr, "rack.", 5) == 0) return ST_CONTINUE;
+    if (name.len > 5 && memcmp(name.ptr, "rack.", 5) == 0) {
+        if (rd_slice_equal(name, RD_SLICE("rack.hijack"))) collect->hijack = value;
+        return ST_CONTINUE; /* between server and application only */
+    }
     if (!is_token(name)) refuse_response("invalid header name", shown);
     if (RB_TYPE_P(value, T_ARRAY)) {
         for (long i = 0; i < RARRAY_LEN(value); i++) {
@@ -249,6 +252,7 @@ static VALUE collect_pair(RB_BLOCK_CALL_FUNC_ARGLIST(pair, collect)) {
 
 static void collect_headers(rd_collect *collect, VALUE headers) {
     collect->fields = collect->first;
+    collect->count = 0;
     collect->capacity = FIELDS_INLINE;
     collect->kept = collect->room = Qnil;
     if (RB_TYPE_P(headers, T_HASH)) {
@@ -268,26 +272,21 @@ static int status_of(VALUE object) {
     return status;
 }
 
-static VALUE hash_value(VALUE headers, const char *key) {
-    if (!RB_TYPE_P(headers, T_HASH)) return Qnil;
-    return rb_hash_lookup(headers, rb_interned_str_cstr(key));
-}
-
 static void begin_collect(rd_collect *collect, rd_call *call) {
     memset(collect, 0, offsetof(rd_collect, first));
     collect->call = call;
     collect->head.length = -1;
     collect->hijack = Qnil;
     collect->head.status = status_of(call->status);
-    if (RB_TYPE_P(call->headers, T_HASH) && RHASH_SIZE(call->headers) > 0) {
-        collect->hijack = hash_value(call->headers, "rack.hijack");
+    collect->head.raw = collect->head.status == 101 && rb_respond_to(call->body, rd_id.call);
+    collect_headers(collect, call->headers);
+    if (!NIL_P(collect->hijack) && !collect->head.raw) {
+        collect->head.raw = true; /* found on the way: once more, leaving every field as it is */
+        collect_headers(collect, call->headers);
     }
-    collect->head.raw = !NIL_P(collect->hijack) ||
-                        (collect->head.status == 101 && rb_respond_to(call->body, rd_id.call));
     if (collect->head.status < 200 && !collect->head.raw) {
         refuse_response("an informational status is no response", call->status);
     }
-    collect_headers(collect, call->headers);
     if (collect->head.raw && !collect->has_connection) {
         add_field(collect, RD_SLICE("connection"), RD_SLICE("close"));
         collect->head.fields = collect->fields;

@@ -19,13 +19,14 @@ static rd_server *server_of(rd_handler *handler) {
 }
 
 /* Every connection gets one request a round, or a quantum of application time if that is longer:
- * cheap pipelined requests leave together, an expensive one sends its connection to the end. */
+ * cheap pipelined requests leave together, an expensive one sends its connection to the end. The
+ * next request of the connection whose turn it is stands aside until the clock is read anyway. */
 static void on_request(rd_handler *handler, rd_request *request) {
     rd_server *server = server_of(handler);
     rd_request_ref(request);
     server->requests++;
-    if (request->conn == server->current && rd_clock_ns() < server->quantum_end_ns) {
-        rd_list_insert_before(server->queue.next, &request->in_queue);
+    if (request->conn == server->current && rd_list_is_empty(&server->next)) {
+        rd_list_append(&server->next, &request->in_queue);
     } else {
         rd_list_append(&server->queue, &request->in_queue);
     }
@@ -94,6 +95,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
     server->connection_limit = connection_limit(settings);
     rd_list_init(&server->listeners);
     rd_list_init(&server->queue);
+    rd_list_init(&server->next);
     rd_list_init(&server->wakeups);
     rd_timer_init(&server->drain_timer, on_drain_over);
     atomic_init(&server->stop_wanted, RD_STOP_NOT);
@@ -215,10 +217,16 @@ static bool must_not_sleep(const rd_server *server, bool inner) {
     return !rd_list_is_empty(&server->queue) || rd_server_is_done(server);
 }
 
+static void end_quantum(rd_server *server) {
+    rd_list *node = rd_list_shift(&server->next);
+    if (node != NULL) rd_list_append(&server->queue, node);
+}
+
 static void turn(rd_server *server, rd_server_wait wait, bool inner) {
     rd_loop *loop = &server->loop;
     rd_conn_set_flush(&server->conns);
     server->batch_count = 0;
+    end_quantum(server);
     server->current = NULL;
     if (rd_loop_wait(loop, 0) == 0 && !must_not_sleep(server, inner)) {
         atomic_store(&loop->sleeping, true);
@@ -252,12 +260,18 @@ static bool batch_is_over(rd_server *server, uint64_t now) {
 }
 
 rd_request *rd_server_next_request(rd_server *server) {
-    if (rd_list_is_empty(&server->queue)) return NULL;
+    bool goes_on = !rd_list_is_empty(&server->next);
+    if (!goes_on && rd_list_is_empty(&server->queue)) return NULL;
     uint64_t now = rd_clock_ns();
+    if (goes_on && now >= server->quantum_end_ns) {
+        end_quantum(server);
+        goes_on = false;
+    }
     if (batch_is_over(server, now)) return NULL;
-    rd_request *request = RD_CONTAINER(rd_list_shift(&server->queue), rd_request, in_queue);
+    rd_list *node = rd_list_shift(goes_on ? &server->next : &server->queue);
+    rd_request *request = RD_CONTAINER(node, rd_request, in_queue);
     server->batch_count++;
-    if (server->current != request->conn || now >= server->quantum_end_ns) {
+    if (!goes_on) {
         server->current = request->conn;
         server->quantum_end_ns = now + (uint64_t)server->settings.quantum_us * 1000;
     }
@@ -276,6 +290,7 @@ void rd_server_free(rd_server *server) {
     rd_loop_lock(&server->loop);
     close_listeners(server, false);
     each_conn(server, rd_conn_close);
+    end_quantum(server);
     for (rd_list *node; (node = rd_list_shift(&server->queue)) != NULL;) {
         rd_request_unref(RD_CONTAINER(node, rd_request, in_queue));
     }

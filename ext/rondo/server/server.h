@@ -37,6 +37,7 @@ typedef struct rd_server {
     rd_handler handler;
     rd_list listeners;
     rd_list queue;   /* requests for the application, in the order in which they get their turn */
+    rd_list next;    /* at most one: the next request of the connection whose quantum runs */
     rd_list wakeups; /* requests whose waiting owner has to look again */
     rd_timer drain_timer;
     rd_network *proxies; /* owned; see http.proxies */
