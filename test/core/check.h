@@ -15,9 +15,8 @@
 
 static unsigned check_passed, check_failed;
 
-__attribute__((format(printf, 5, 6), unused)) static bool check_note(bool ok, const char *file,
-                                                                     int line, const char *what,
-                                                                     const char *format, ...) {
+__attribute__((format(printf, 5, 6), unused)) static bool
+check_note(bool ok, const char *file, int line, const char *what, const char *format, ...) {
     va_list arguments;
 
     if (ok) {

@@ -50,8 +50,8 @@ static void test_near_misses(void) {
 }
 
 static void test_other_names(void) {
-    static const char *const names[] = {"", "a", "X", "X-Unknown", "Content_Length", "Hosts",
-                                        "TransferEncoding"};
+    static const char *const names[] = {
+        "", "a", "X", "X-Unknown", "Content_Length", "Hosts", "TransferEncoding"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         CHECK_INT(rd_header_id(names[i], strlen(names[i])), RD_HEADER_OTHER);

@@ -41,7 +41,8 @@ static const row rows[] = {
     {"HEAD", "1.1", "Content-Length: 5\r\n", RD_FRAMING_LENGTH, 5, KEEP},
     {"DELETE", "1.1", "Transfer-Encoding: chunked\r\n", RD_FRAMING_CHUNKED, 0, KEEP},
     {"POST", "1.1", "", RD_FRAMING_NONE, 0, KEEP},
-    {"POST", "1.1", "Content_Length: 5\r\nTransfer_Encoding: chunked\r\n", RD_FRAMING_NONE, 0, KEEP},
+    {"POST", "1.1", "Content_Length: 5\r\nTransfer_Encoding: chunked\r\n", RD_FRAMING_NONE, 0,
+     KEEP},
     /* expectations (RFC 9110, section 10.1.1) */
     {"PUT", "1.1", "Expect: 100-continue\r\nContent-Length: 5\r\n", RD_FRAMING_LENGTH, 5,
      KEEP | CONTINUE},

@@ -15,11 +15,12 @@ typedef struct row {
     int rc; /* 0: accepted, all of it; else the error */
 } row;
 
-#define ROW(text, rc) {(text), sizeof(text) - 1, (rc)}
-#define OK(text) ROW(text, 0)
+#define ROW(text, rc)                                                                              \
+    { (text), sizeof(text) - 1, (rc) }
+#define OK(text)         ROW(text, 0)
 #define BAD(text, error) ROW(text, RD_ERR_##error)
 /* One field line put into an otherwise good request. */
-#define FIELD(line) "GET / HTTP/1.1\r\nHost: a\r\n" line "\r\n\r\n"
+#define FIELD(line)    "GET / HTTP/1.1\r\nHost: a\r\n" line "\r\n\r\n"
 #define TARGET(target) "GET " target " HTTP/1.1\r\nHost: a\r\n\r\n"
 
 static const row line_rows[] = {
@@ -207,7 +208,9 @@ static const row framing_rows[] = {
     BAD(FIELD("Content-Length: 5, 6"), LENGTH_INVALID),
     BAD(FIELD("Content-Length: 5.0"), LENGTH_INVALID),
     BAD(FIELD("Content-Length: \"5\""), LENGTH_INVALID),
-    BAD(FIELD("Content-Length: \xa0""5"), LENGTH_INVALID),
+    BAD(FIELD("Content-Length: \xa0"
+              "5"),
+        LENGTH_INVALID),
     BAD(FIELD("Content-Length: \xd9\xa5"), LENGTH_INVALID),
     BAD(FIELD("Content-Length: 99999999999999999999999999x"), LENGTH_INVALID),
     BAD(FIELD("Content-Length: 5\r\nContent-Length: 5"), LENGTH_REPEATED),
@@ -239,7 +242,9 @@ static const row framing_rows[] = {
     BAD(FIELD("Transfer-Encoding: chunked\0"), FIELD_VALUE_BYTE),
     BAD(FIELD("Transfer-Encoding: \vchunked"), FIELD_VALUE_BYTE),
     BAD(FIELD("Transfer-Encoding: chunked\f"), FIELD_VALUE_BYTE),
-    BAD(FIELD("Transfer-Encoding: \xa0""chunked"), CODING_INVALID),
+    BAD(FIELD("Transfer-Encoding: \xa0"
+              "chunked"),
+        CODING_INVALID),
     BAD(FIELD("Transfer-Encoding: chunked\x85"), CODING_INVALID),
     BAD(FIELD("Transfer-Encoding: chun ked"), CODING_INVALID),
     BAD(FIELD("Transfer-Encoding : chunked"), FIELD_NAME_BLANK),
@@ -408,8 +413,10 @@ static void test_lenient(void) {
 }
 
 static void test_limits(void) {
-    static const rd_http1_limits limits = {.head_bytes = 60, .target_bytes = 5,
-                                           .header_name_bytes = 6, .header_value_bytes = 8,
+    static const rd_http1_limits limits = {.head_bytes = 60,
+                                           .target_bytes = 5,
+                                           .header_name_bytes = 6,
+                                           .header_value_bytes = 8,
                                            .header_count = 3};
     static const row rows[] = {
         OK("GET /1234 HTTP/1.1\r\nHost: a\r\n\r\n"),
@@ -426,7 +433,8 @@ static void test_limits(void) {
         BAD("GET / HTTP/1.1\r\nHost: a\r\nA:\r\nB:\r\nC", FIELD_COUNT),
         BAD("GET / HTTP/1.1\r\nHost: a\r\nA_:\r\nB_:\r\nC", FIELD_COUNT),
         OK("GET / HTTP/1.1\r\nHost: a\r\nX12345:0123456\r\nY12345: 0123456\r\n\r\n"),
-        BAD("GET / HTTP/1.1\r\nHost: a\r\nX12345:01234567\r\nY12345: 0123456\r\n\r\n", HEAD_TOO_LARGE),
+        BAD("GET / HTTP/1.1\r\nHost: a\r\nX12345:01234567\r\nY12345: 0123456\r\n\r\n",
+            HEAD_TOO_LARGE),
     };
 
     CHECK_ROWS(rows, &limits);

@@ -17,8 +17,10 @@ typedef struct row {
     const char *pair; /* "source port destination port", NULL for no addresses */
 } row;
 
-#define OK(text, pair) {(text), sizeof(text) - 1, 0, (pair)}
-#define BAD(text, error) {(text), sizeof(text) - 1, RD_ERR_##error, NULL}
+#define OK(text, pair)                                                                             \
+    { (text), sizeof(text) - 1, 0, (pair) }
+#define BAD(text, error)                                                                           \
+    { (text), sizeof(text) - 1, RD_ERR_##error, NULL }
 #define V2 "\r\n\r\n\0\r\nQUIT\n"
 
 static const row rows[] = {
@@ -28,11 +30,14 @@ static const row rows[] = {
     OK("PROXY UNKNOWN\r\n", NULL),
     OK("PROXY UNKNOWN ::1 whatever it says\r\n", NULL),
     OK("PROXY UNKNOWN ffff:f...f:ffff ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff 65535 65535 "
-       "......................x\r\n", NULL),
+       "......................x\r\n",
+       NULL),
     BAD("PROXY UNKNOWN ffff:f...f:ffff ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff 65535 65535 "
-        "......................xy\r\n", PROXY_TOO_LONG),
+        "......................xy\r\n",
+        PROXY_TOO_LONG),
     BAD("PROXY UNKNOWN ffff:f...f:ffff ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff 65535 65535 "
-        "............................", PROXY_TOO_LONG),
+        "............................",
+        PROXY_TOO_LONG),
     BAD("GET / HTTP/1.1\r\n", PROXY_INVALID),
     BAD("PROXX", PROXY_INVALID),
     BAD("PROXY\r\n", PROXY_INVALID),
@@ -53,17 +58,30 @@ static const row rows[] = {
     BAD("PROXY TCP4 ::1 ::2 1000 80\r\n", PROXY_INVALID),
     BAD("PROXY TCP6 1.2.3.4 5.6.7.8 1000 80\r\n", PROXY_INVALID),
     BAD("PROXY TCP4 1.2.3.4\0 5.6.7.8 1000 80\r\n", PROXY_INVALID),
-    OK(V2 "\x21\x11\x00\x0c" "\1\2\3\4\5\6\7\10\x03\xe8\x00\x50", "1.2.3.4 1000 5.6.7.8 80"),
-    OK(V2 "\x21\x11\x00\x10" "\1\2\3\4\5\6\7\10\x03\xe8\x00\x50" "\x04\x00\x01x",
+    OK(V2 "\x21\x11\x00\x0c"
+          "\1\2\3\4\5\6\7\10\x03\xe8\x00\x50",
        "1.2.3.4 1000 5.6.7.8 80"),
-    OK(V2 "\x21\x21\x00\x24" "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1" "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\2"
-       "\x03\xe8\x00\x50", "::1 1000 ::2 80"),
+    OK(V2 "\x21\x11\x00\x10"
+          "\1\2\3\4\5\6\7\10\x03\xe8\x00\x50"
+          "\x04\x00\x01x",
+       "1.2.3.4 1000 5.6.7.8 80"),
+    OK(V2 "\x21\x21\x00\x24"
+          "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1"
+          "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\2"
+          "\x03\xe8\x00\x50",
+       "::1 1000 ::2 80"),
     OK(V2 "\x20\x00\x00\x00", NULL),
-    OK(V2 "\x20\x11\x00\x0c" "\1\2\3\4\5\6\7\10\x03\xe8\x00\x50", NULL),
+    OK(V2 "\x20\x11\x00\x0c"
+          "\1\2\3\4\5\6\7\10\x03\xe8\x00\x50",
+       NULL),
     OK(V2 "\x21\x00\x00\x00", NULL),
     OK(V2 "\x21\x31\x00\x02xx", NULL),
-    BAD(V2 "\x21\x11\x00\x0b" "\1\2\3\4\5\6\7\10\x03\xe8\x00", PROXY_INVALID),
-    BAD(V2 "\x21\x21\x00\x0c" "\1\2\3\4\5\6\7\10\x03\xe8\x00\x50", PROXY_INVALID),
+    BAD(V2 "\x21\x11\x00\x0b"
+           "\1\2\3\4\5\6\7\10\x03\xe8\x00",
+        PROXY_INVALID),
+    BAD(V2 "\x21\x21\x00\x0c"
+           "\1\2\3\4\5\6\7\10\x03\xe8\x00\x50",
+        PROXY_INVALID),
     BAD(V2 "\x11\x11\x00\x00", PROXY_VERSION),
     BAD(V2 "\x22\x11\x00\x00", PROXY_VERSION),
     BAD(V2 "\x21\x11\x10\x01", PROXY_TOO_LONG),

@@ -59,7 +59,8 @@ static void decode(outcome *out, const rd_http1_limits *limits, const char *buf,
     while (out->taken < len) {
         const size_t left = len - out->taken;
 
-        if (!decode_piece(out, &chunked, limits, buf + out->taken, left < step ? left : step)) break;
+        if (!decode_piece(out, &chunked, limits, buf + out->taken, left < step ? left : step))
+            break;
     }
     FUZZ_CHECK(chunked.total == out->body_len);
 }

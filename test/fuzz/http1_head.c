@@ -53,8 +53,8 @@ static void check_same(const outcome *a, const outcome *b) {
     if (a->rc <= 0) return;
     FUZZ_CHECK(memcmp(&a->head, &b->head, offsetof(rd_head, header_count)) == 0);
     FUZZ_CHECK(a->head.header_count == b->head.header_count);
-    FUZZ_CHECK(memcmp(a->head.headers, b->head.headers,
-                      a->head.header_count * sizeof(rd_header)) == 0);
+    FUZZ_CHECK(memcmp(a->head.headers, b->head.headers, a->head.header_count * sizeof(rd_header)) ==
+               0);
 }
 
 static void check_span(rd_span span, const rd_head *head) {
@@ -126,7 +126,8 @@ static void check_meaning(const char *a, const rd_head *x, const char *b, const 
     FUZZ_CHECK(x->header_count == y->header_count);
     for (unsigned i = 0; i < x->header_count; i++) {
         FUZZ_CHECK(x->headers[i].id == y->headers[i].id);
-        FUZZ_CHECK(rd_slice_equal(rd_header_name(&x->headers[i], a), rd_header_name(&y->headers[i], b)));
+        FUZZ_CHECK(
+            rd_slice_equal(rd_header_name(&x->headers[i], a), rd_header_name(&y->headers[i], b)));
         FUZZ_CHECK(
             rd_slice_equal(rd_header_value(&x->headers[i], a), rd_header_value(&y->headers[i], b)));
     }

@@ -15,7 +15,8 @@ static void check_host(const char *ptr, size_t len) {
     if (rd_authority_parse(ptr, len, &host_len, &port) < 0) return;
     FUZZ_CHECK(host_len > 0 && host_len <= len);
     FUZZ_CHECK(host_len == len ? port == 0 : ptr[host_len] == ':');
-    for (size_t i = 0; i < len; i++) FUZZ_CHECK(ptr[i] > ' ' && !strchr("/@,?#\\\"<>^`{|}", ptr[i]));
+    for (size_t i = 0; i < len; i++)
+        FUZZ_CHECK(ptr[i] > ' ' && !strchr("/@,?#\\\"<>^`{|}", ptr[i]));
     FUZZ_CHECK(rd_authority_parse(ptr, host_len, &again_len, &again_port) == 0);
     FUZZ_CHECK(again_len == host_len && again_port == 0);
 }

@@ -25,8 +25,7 @@ enum { MORE = 0, NEXT = 1, COMPLETE = 2 };
 
 enum { METHOD_MAX = 24, EMPTY_LINES_MAX = 4, VERSION_LEN = 8 };
 
-/* Bytes of a target: 1 always, 2 only when lenient. Brackets are common in queries, so they pass.
- */
+/* Bytes of a target: 1 always, 2 only when lenient. Brackets are common in queries: they pass. */
 static const uint8_t target_bytes[256] = {
     ['!'] = 1, ['$'] = 1, ['%'] = 1, ['&'] = 1, ['\''] = 1, ['('] = 1, [')'] = 1, ['*'] = 1,
     ['+'] = 1, [','] = 1, ['-'] = 1, ['.'] = 1, ['/'] = 1,  ['0'] = 1, ['1'] = 1, ['2'] = 1,
