@@ -63,7 +63,7 @@ class TestResources < Minitest::Test
   end
 
   def test_40_a_body_below_the_minimum_rate_is_answered_408
-    open(body_timeout_ms: 20_000, body_min_rate: 100_000, body_min_rate_after_ms: 300) do |client|
+    open({ body_timeout_ms: 20_000, body_min_rate: 100_000, body_min_rate_after_ms: 300 }) do |client|
       client.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n")
       trickle(client) { "b" }
       assert_equal 408, client.response.status

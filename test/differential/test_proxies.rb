@@ -56,7 +56,7 @@ class ProxyProcess
         underscores_in_headers on; ignore_invalid_headers off;
         upstream app { server 127.0.0.1:#{port}; keepalive 4; }
         server {
-          listen 127.0.0.1:#{own}; client_header_timeout 1s;
+          listen 127.0.0.1:#{own}; lingering_timeout 1s; client_header_timeout 1s; keepalive_timeout 1s;
           location / {
             proxy_pass http://app; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host a;
             proxy_request_buffering off; proxy_next_upstream off; proxy_read_timeout 1s; client_body_timeout 1s; 
