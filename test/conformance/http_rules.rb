@@ -9,7 +9,7 @@
 
 module HttpRules
   # status: Integer or Array of allowed ones (:none = closing without an answer is fine too);
-  # saw: what the application must have seen; fields: response fields; head: answers a HEAD.
+  # saw: what the application must have seen (an Array: one of these); fields: response fields; head: answers a HEAD.
   Answer = Struct.new(:statuses, :saw, :fields, :head)
 
   # ends: :open (a follow-up request is answered), :closed (by the server), :any.

@@ -23,14 +23,16 @@ class Exchange
   # @param statuses [Array<Array>] for each expected final response: the statuses that let it go on
   # @param follow_up [Boolean] once all expected responses have come, ask for another one
   # @param half_close [Boolean] shut down the sending side after the last piece
+  # @param until_answered [Boolean] leave once all expected responses have come
   def initialize(url, pieces, heads:, statuses: [], follow_up: false, half_close: false,
-                 key: nil)
+                 until_answered: false, key: nil)
     @url = url
     @pieces = pieces.reject(&:empty?)
     @heads = heads
     @statuses = statuses
     @follow_up = follow_up
     @half_close = half_close
+    @until_answered = until_answered
     @key = key
     @responses = []
     @buffer = String.new(encoding: Encoding::BINARY)
@@ -114,6 +116,7 @@ class Exchange
       @responses << response
       wanted = @statuses[@responses.size - 1]
       return finish(:wrong) if wanted && !wanted.include?(response.status)
+      return finish(:answered) if @until_answered && @responses.size == @heads.size
       ask_again if @follow_up && @responses.size == @heads.size
     end
     raise ResponseParser::Malformed, "bytes after the last response" if @eof && !@buffer.empty?
@@ -126,7 +129,7 @@ class Exchange
   end
 
   def finish(ending)
-    @ending = ending
+    @ending ||= ending
     @socket.close
   end
 end

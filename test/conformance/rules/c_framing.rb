@@ -45,6 +45,7 @@ HttpRules.define do
            post("Content-Length: 5, 6\r\n", "hello"), post("Content-Length: 5\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n", "hello")
   end
 
+  # A decoded body may be given its length, as in the algorithm of RFC 9112 section 7.1.3.
   row 25, "Transfer-Encoding"
   last = "0\r\n\r\n"
   refuse 400,
@@ -69,13 +70,13 @@ HttpRules.define do
          post("Transfer-Encoding:\r\nTransfer-Encoding: chunked\r\n", last), post("Transfer-Encoding: \r\nContent-Length: 5\r\n", "hello"),
          "POST / HTTP/1.0\r\nTransfer-Encoding: identity\r\nContent-Length: 5\r\n\r\nhello"
   ["chunked", "CHUNKED", "Chunked", "cHuNkEd", "\tchunked", "chunked \t", "  chunked"].each do |coding|
-    accept post("Transfer-Encoding:#{coding}\r\n", "5\r\nhello\r\n0\r\n\r\n"), body: "hello", "CONTENT_LENGTH" => nil
+    accept post("Transfer-Encoding:#{coding}\r\n", "5\r\nhello\r\n0\r\n\r\n"), body: "hello", "CONTENT_LENGTH" => [nil, "5"]
   end
   accept post("tRANSFER-eNCODING: chunked\r\n", "5\r\nhello\r\n0\r\n\r\n"), body: "hello"
   accept post("TE: trailers, gzip\r\nContent-Length: 5\r\n", "hello"), body: "hello"
 
   row 26, "chunk size"
-  ["0x5", "+5", "-5", "5_0", " 5", "5 ", "\t5", "5\t", "g", "", "00000000000000005", "0" * 100, "x5", "5h", "5.", "5,", "0x", "-0", "+0", "0b1", "\x805",
+  ["0x5", "+5", "-5", "5_0", " 5", "5 ", "\t5", "5\t", "g", "", "00000000000000005", "0" * 100, "x5", "5h", "5.", "5,", "0x", "-0", "+0", "\x805",
    "5\0", "5\x0B", "\u0665", "\"5\"", "5 5", "#", "-1", "0X5", "1_"].each do |size|
     refuse 400, chunked("#{size}\r\nhello\r\n0\r\n\r\n")
   end
@@ -100,7 +101,7 @@ HttpRules.define do
                 "5\r\nhelloXX0\r\n\r\n", "5\r\nhello\rX0\r\n\r\n", "5\r\nhello0\r\n\r\n", "4\r\nhello\r\n0\r\n\r\n", "6\r\nhello\r\n0\r\n\r\n", "5\r\nhello\r\n0\n\r\n",
                 "5\r\nhello\r\n0\r\n\n", "5\r\nhello\r\n0\r\r\n", "5\r\nhello\r\n0\rX\r\n\r\n", "5\r\nhello\r\n0\r\n\rX", "5\r\nhello\r\n0\n\n", "5\n\nhello\n0\n\n",
                 "5\r\n\r\nhello\r\n0\r\n\r\n", "5\r\nhello\n\r0\r\n\r\n", "5\r\nhello\r\n\n0\r\n\r\n", "5\r\r\nhello\r\n0\r\n\r\n", "5;a\nhello\r\n0\r\n\r\n",
-                "0\r\nXX\r\n\r\n", "0\r\nXX", "0\r\n\0"].first(25).map { |body| chunked(body) }
+                "0\r\nXX\r\n\r\n", "0\r\n\0"].map { |body| chunked(body) }
   accept chunked("0\r\nXX: y\r\n\r\n"), body: "", "HTTP_XX" => nil
   answers chunked("5\r\nhello\r\n0\r\n\r\nXX"), { body: "hello" }, ends: :any, half_close: true
 
@@ -123,7 +124,7 @@ HttpRules.define do
   end_of = ->(trailers) { chunked("5\r\nhello\r\n0\r\n#{trailers}\r\n") }
   accept end_of.call("X: y\r\n"), body: "hello", "HTTP_X" => nil
   accept end_of.call("X: y\r\nZ: w\r\n"), body: "hello", "HTTP_X" => nil, "HTTP_Z" => nil
-  accept end_of.call("Content-Length: 7\r\n"), body: "hello", "CONTENT_LENGTH" => nil, "HTTP_CONTENT_LENGTH" => nil
+  accept end_of.call("Content-Length: 7\r\n"), body: "hello", "CONTENT_LENGTH" => [nil, "5"], "HTTP_CONTENT_LENGTH" => nil
   accept end_of.call("Transfer-Encoding: gzip\r\n"), body: "hello"
   accept end_of.call("Host: b\r\n"), body: "hello", "HTTP_HOST" => "a", server: "a"
   accept end_of.call("Authorization: Basic eA==\r\n"), body: "hello", "HTTP_AUTHORIZATION" => nil
