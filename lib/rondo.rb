@@ -1,0 +1,21 @@
+# frozen_string_literal: true
+
+# What `require "rondo"` gives: Rondo::Server and its errors. It parses no command line, sets no
+# trap and starts nothing.
+# SPDX-License-Identifier: MIT
+
+require "rondo/version"
+require "rondo/env"
+require "rondo/rondo"
+require "rondo/address"
+require "rondo/logger"
+require "rondo/error_page"
+require "rondo/reporter"
+require "rondo/server"
+require "rondo/capybara" if defined?(Capybara)
+
+# An application server for Rack.
+module Rondo
+  # A configuration that cannot be used: a message of one line, naming file and line.
+  class ConfigurationError < Error; end
+end

@@ -1,0 +1,234 @@
+# frozen_string_literal: true
+
+# The command line of the executable; `require "rondo"` never comes here. Puma's options, iodine's
+# where Puma has none, and the subcommands init and check.
+# SPDX-License-Identifier: MIT
+
+require "optparse"
+require "rondo/settings"
+require "rondo/configuration"
+
+module Rondo
+  # Parses ARGV and does what it says.
+  class CLI
+    # A command line that cannot be understood: exit code 2.
+    class UsageError < StandardError; end
+
+    # iodine's spellings, which a POSIX parser would take apart.
+    LONG_SHORT = { "-maxbd" => "--max-body", "-maxhd" => "--max-head", "-www" => "--public",
+                   "-maxms" => "--max-message", "-ping" => "--ping", "-cert" => "--cert",
+                   "-key" => "--key", "-tls" => "--tls" }.freeze
+    NOT_YET = %w[--public --max-message --ping --cert --key --tls --redis].freeze
+    SUBCOMMANDS = %w[init check].freeze
+
+    # @param arguments [Array<String>]
+    # @param out [IO]
+    # @param err [IO]
+    def initialize(arguments, out: $stdout, err: $stderr)
+      @arguments = arguments.map { |word| LONG_SHORT.fetch(word, word) }
+      @out = out
+      @err = err
+      @values = {}
+      @debug = @arguments.include?("--debug")
+    end
+
+    # @return [Integer] exit code: 0, 1 for what cannot be served, 2 for a wrong command line
+    def run
+      command = SUBCOMMANDS.include?(@arguments.first) ? @arguments.shift : "serve"
+      parse
+      return @done if @done
+
+      public_send(command)
+    rescue UsageError, OptionParser::ParseError => e
+      complain(usage_line(e), 2)
+    rescue Error => e
+      complain(e.message, 1, e)
+    end
+
+    # @return [Integer]
+    def serve
+      require "rondo/launcher"
+      Launcher.new(settings, configuration, debug: @debug).run
+    end
+
+    # @return [Integer]
+    def init
+      require "rondo/init_file"
+      InitFile.write(@file || "config/rondo.rb", force: @force, out: @out)
+    end
+
+    # @return [Integer]
+    def check
+      require "rondo/check"
+      Check.new(settings, configuration, out: @out).run
+    end
+
+    private
+
+    def configuration
+      @configuration ||= Configuration.new(configuration_path)
+    end
+
+    def settings
+      @settings ||= Settings::Resolved.new(@values, configuration.values, Settings.from_environment)
+    end
+
+    def configuration_path
+      Dir.chdir(@values[:directory].first) if @values[:directory]
+      return nil if @config == "-"
+      return @config if @config
+
+      Configuration.find((@values[:environment] || Settings.from_environment[:environment])&.first ||
+                         Settings::SHELL[:environment].default)
+    rescue SystemCallError
+      raise ConfigurationError, "cannot go to the directory #{@values[:directory].first}"
+    end
+
+    def parse
+      rest = parser.parse(@arguments)
+      raise UsageError, "too many arguments: #{rest.join(" ")}" if rest.size > 1
+
+      @file = rest.first
+      set(:rackup, @file) if @file
+    end
+
+    def set(name, value)
+      @values[name] = [value, "command line"]
+    end
+
+    def core(name, value)
+      row = Settings::CORE.fetch(name)
+      number = Settings.bytes(value)
+      unless number.between?(row[:min], row[:max])
+        raise UsageError, "#{name} #{value} is not between #{row[:min]} and #{row[:max]} #{row[:unit]}"
+      end
+
+      set(name, number)
+    rescue ArgumentError
+      raise UsageError, "#{value.inspect} is no size; use a number with k, m or g"
+    end
+
+    def parser
+      OptionParser.new do |options|
+        options.banner = "Usage: rondo [options] [file]     rondo init | check [options]"
+        options.require_exact = true
+        addresses(options)
+        processes(options)
+        limits(options)
+        logs(options)
+        others(options)
+      end
+    end
+
+    def addresses(options)
+      options.separator "\nWhere:"
+      options.on("-b", "--bind URI", "tcp://HOST:PORT, unix:///PATH; may be repeated") do |uri|
+        set(:bind, [*@values[:bind]&.first, uri])
+      end
+      options.on("-p", "--port PORT", "port on all interfaces (9292)") do |port|
+        unless port.match?(/\A\d{1,5}\z/) && port.to_i <= 65_535
+          raise UsageError, "port must be a number up to 65535, not #{port.inspect}"
+        end
+
+        set(:port, port.to_i)
+      end
+      options.on("-C", "--config FILE", "configuration file; - for none") { |path| @config = path }
+      options.on("--no-config", "no configuration file") { @config = "-" }
+      options.on("-e", "--environment NAME", "development") { |name| set(:environment, name) }
+      options.on("--dir DIR", "go there first") { |path| set(:directory, path) }
+      options.on("-I", "--include PATHS", "add to the load path") do |paths|
+        $LOAD_PATH.unshift(*paths.split(":"))
+      end
+    end
+
+    def processes(options)
+      options.separator "\nProcesses (this version: one process, one application thread):"
+      options.on("-t", "--threads MIN:MAX", "application threads") { |text| threads(text) }
+      options.on("-w", "--workers N", "worker processes") do |count|
+        raise UsageError, "workers must be a number or auto, not #{count.inspect}" unless
+          count.match?(/\A(\d+|auto)\z/)
+
+        set(:workers, count == "auto" ? count : count.to_i)
+      end
+      options.on("--preload", "load the application before forking") { set(:preload, true) }
+      options.on("--pidfile FILE", "write the process id there") { |path| set(:pidfile, path) }
+      options.on("-S", "--state FILE", "write pid and addresses there") { |path| set(:state_path, path) }
+      options.on("--tag NAME", "name in the process list") { |name| set(:tag, name) }
+      options.on("--control-url URI", "not in this version") { |uri| set(:control_url, uri) }
+      options.on("--control-token TOKEN", "not in this version") { |token| set(:control_token, token) }
+    end
+
+    def limits(options)
+      options.separator "\nLimits:"
+      options.on("-maxbd", "--max-body SIZE", "request body (1g)") { |size| core(:max_body_bytes, size) }
+      options.on("-maxhd", "--max-head SIZE", "request head (112k)") { |size| core(:max_head_bytes, size) }
+      options.on("-k", "--keep-alive SECONDS", "idle connections (65)") do |seconds|
+        core(:keep_alive_timeout_ms, (Float(seconds) * 1000).round)
+      end
+      NOT_YET.each do |flag|
+        options.on("#{flag} [VALUE]", "not in this version") do
+          raise UsageError, "#{flag} is not in this version"
+        end
+      end
+      options.on("--early-hints", "offer rack.early_hints") { set(:early_hints, 1) }
+    end
+
+    def logs(options)
+      options.separator "\nLogs:"
+      options.on("-v", "--log-requests", "a line a request on standard output") { set(:log_requests, true) }
+      options.on("-q", "--quiet", "no boot lines") { set(:quiet, true) }
+      options.on("-s", "--silent", "nothing but errors") { set(:silent, true) }
+      options.on("--redirect-stdout FILE") { |path| set(:redirect_stdout, path) }
+      options.on("--redirect-stderr FILE") { |path| set(:redirect_stderr, path) }
+      options.on("--[no-]redirect-append") { |value| set(:redirect_append, value) }
+      options.on("--debug", "backtraces of errors at boot") { @debug = true }
+    end
+
+    def others(options)
+      options.separator "\nOthers:"
+      options.on("--force", "with init: overwrite the file") { @force = true }
+      options.on("-V", "--version", "version and what it was built with") { done(version) }
+      options.on("-h", "--help", "this text") { done(options.help) }
+    end
+
+    def threads(text)
+      match = /\A(?:(\d+):)?(\d+)\z/.match(text) or
+        raise UsageError, "threads must be N or MIN:MAX, not #{text.inspect}"
+      high = match[2].to_i
+      raise UsageError, "threads #{text}: the minimum is above the maximum" if match[1].to_i > high
+      raise UsageError, "threads must be at least 1" if high.zero?
+
+      set(:threads, high)
+    end
+
+    def done(text)
+      @out.puts text
+      @done = 0
+    end
+
+    def version
+      core = Server.new(->(_env) {})
+      "rondo #{VERSION} (#{RUBY_DESCRIPTION}; #{core.poller}; without TLS and HTTP/2)"
+    end
+
+    def usage_line(error)
+      return error.message unless error.is_a?(OptionParser::ParseError)
+
+      word = error.args.first.to_s
+      return error.message unless error.is_a?(OptionParser::InvalidOption)
+
+      "invalid option #{word}#{Server.nearest(word[/\A[^=]*/], flags)}"
+    end
+
+    def flags
+      parser.top.list.grep(OptionParser::Switch).flat_map { |switch| switch.short.map { |flag| "-#{flag}".squeeze("-") } + switch.long } +
+        LONG_SHORT.keys
+    end
+
+    def complain(line, code, error = nil)
+      @err.puts "rondo: #{line.to_s.lines.map(&:chomp).join(" ")}"
+      @err.puts error.full_message(highlight: false) if @debug && error
+      code
+    end
+  end
+end

@@ -1,0 +1,277 @@
+# frozen_string_literal: true
+
+# The configuration file: Puma's verbs, iodine's where Puma has none, and every setting of the core
+# by its own name. A verb of something this version does not have is accepted with a line at boot;
+# a verb nobody knows is an error that names file, line and the nearest verb.
+# SPDX-License-Identifier: MIT
+
+require "rondo/settings"
+
+module Rondo
+  # What a configuration file said.
+  class Configuration
+    # @return [Hash{Symbol => Array(Object, String)}] values with their source
+    attr_reader :values
+    # @return [Array<String>] lines for the boot block
+    attr_reader :notes
+    # @return [Hash{Symbol => Array<Proc>}] hooks by name
+    attr_reader :hooks
+    # @return [String, nil]
+    attr_reader :path
+
+    # @param environment [String]
+    # @return [String, nil] the file that applies when none is named
+    def self.find(environment)
+      ["config/rondo/#{environment}.rb", "config/rondo.rb",
+       "config/puma/#{environment}.rb", "config/puma.rb"].find { |path| File.file?(path) }
+    end
+
+    # @param path [String, nil] nil for no file
+    # @raise [ConfigurationError] one line
+    def initialize(path = nil)
+      @path = path
+      @values = {}
+      @notes = []
+      @hooks = Hash.new { |hash, name| hash[name] = [] }
+      load_file(path) if path
+    end
+
+    # @return [void]
+    def set(name, value)
+      @values[name] = [value, @path ? File.basename(@path) : "configuration"]
+    end
+
+    private
+
+    def load_file(path)
+      text = File.read(path)
+      Verbs.new(self).instance_eval(text, path, 1)
+    rescue SystemCallError => e
+      raise ConfigurationError, "cannot read #{path}: #{SystemCallError.new(nil, e.errno).message}"
+    rescue SyntaxError => e
+      raise ConfigurationError, first_line(e)
+    rescue ConfigurationError
+      raise
+    rescue StandardError, NotImplementedError, LoadError => e
+      raise ConfigurationError, "#{where(e, path)}: #{e.message.lines.first.to_s.chomp} (#{e.class})"
+    end
+
+    def first_line(error)
+      error.message.lines.first.to_s.chomp
+    end
+
+    def where(error, path)
+      at = Array(error.backtrace).find { |line| line.start_with?("#{path}:") }
+      at ? at[/\A.*?:\d+/] : path
+    end
+
+    # The verbs themselves; a file is evaluated with one of these as self.
+    class Verbs
+      # Seconds in the file, milliseconds in the core.
+      SECONDS = { first_data_timeout: :head_timeout_ms, persistent_timeout: :keep_alive_timeout_ms,
+                  body_timeout: :body_timeout_ms, write_timeout: :write_timeout_ms,
+                  drain_timeout: :drain_timeout_ms }.freeze
+      RENAMED = { http_content_length_limit: :max_body_bytes, enable_keep_alives: :keep_alive,
+                  set_default_host: :default_host, rack_url_scheme: :url_scheme }.freeze
+      PLAIN = %i[environment directory pidfile state_path tag log_format custom_logger
+                 trusted_proxies proxy_protocol_from rackup].freeze
+      SWITCHES = { quiet: true, silent: true, log_requests: true,
+                   raise_exception_on_sigterm: true }.freeze
+      # What one process cannot do; said at boot, so that nobody counts on it.
+      ONE_PROCESS = %i[workers preload_app! worker_timeout worker_boot_timeout worker_shutdown_timeout
+                       worker_check_interval worker_culling_strategy fork_worker
+                       wait_for_less_busy_worker nakayoshi_fork cluster].freeze
+      WORKER_HOOKS = %i[before_fork before_worker_boot on_worker_boot before_worker_shutdown
+                        on_worker_shutdown before_worker_fork on_worker_fork after_worker_fork
+                        after_worker_boot after_worker_shutdown before_refork after_refork on_refork
+                        before_thread_start on_thread_start before_thread_exit on_thread_exit].freeze
+      NOT_YET = %i[activate_control_app idle_timeout supported_http_methods set_remote_address].freeze
+      WITHOUT_MEANING = %i[queue_requests io_selector_backend max_io_threads max_fast_inline
+                           fiber_per_request prune_bundler extra_runtime_dependencies
+                           drain_on_shutdown shutdown_debug clean_thread_locals
+                           reaping_time mutate_stdout_and_stderr_to_sync_on_write].freeze
+      HOOKS = { after_booted: :after_booted, on_booted: :after_booted,
+                after_stopped: :after_stopped, on_stopped: :after_stopped,
+                before_restart: :before_restart, on_restart: :before_restart,
+                out_of_band: :out_of_band }.freeze
+
+      # @param configuration [Configuration]
+      def initialize(configuration)
+        @configuration = configuration
+      end
+
+      Settings::CORE.each do |name, row|
+        if row[:unit] == "bool"
+          define_method(name) { |value = true| set(name, value ? 1 : 0) }
+        else
+          define_method(name) { |value| set(name, core_number(name, value)) }
+        end
+      end
+
+      SECONDS.each do |verb, name|
+        define_method(verb) { |seconds| set(name, core_number(name, (Float(seconds) * 1000).round)) }
+      end
+
+      RENAMED.each do |verb, name|
+        define_method(verb) do |value|
+          value = value ? 1 : 0 if name == :keep_alive
+          value = core_number(name, value || 0) if name == :max_body_bytes
+          set(name, value)
+        end
+      end
+
+      PLAIN.each { |name| define_method(name) { |value| set(name, value) } }
+      SWITCHES.each { |name, fallback| define_method(name) { |value = fallback| set(name, value) } }
+
+      ONE_PROCESS.each do |verb|
+        define_method(verb) do |*values, **|
+          next if verb == :workers && values == [0]
+
+          note "#{[verb, *values].join(" ")}: this version serves with one process"
+        end
+      end
+
+      WORKER_HOOKS.each do |verb|
+        define_method(verb) do |*, &block|
+          need_block(verb, block)
+          note "#{verb}: this version has no workers and one thread; the block is not called"
+        end
+      end
+
+      NOT_YET.each { |verb| define_method(verb) { |*, **| note "#{verb}: not in this version" } }
+      WITHOUT_MEANING.each do |verb|
+        define_method(verb) { |*, **, &_block| note "#{verb}: without a meaning for Rondo" }
+      end
+
+      HOOKS.each do |verb, name|
+        define_method(verb) do |*, &block|
+          need_block(verb, block)
+          @configuration.hooks[name] << block
+        end
+      end
+
+      # @param uri [String] one more address to listen on
+      def bind(uri)
+        set(:bind, [*current(:bind), uri.to_s])
+      end
+
+      # @param port [Integer, String]
+      # @param host [String, nil]
+      def port(port, host = nil)
+        bind Address.tcp_uri(host || Address.any_host, Integer(port.to_s, 10))
+      end
+
+      # @param uri [String] replaces what was bound so far
+      def bind_to_activated_sockets(*)
+        note "bind_to_activated_sockets: sockets handed over by systemd are always taken"
+      end
+
+      # @param low [Integer, String]
+      # @param high [Integer, String]
+      def threads(low, high = low)
+        low, high = [low, high].map { |value| Integer(value.to_s, 10) }
+        fail_here "threads: the minimum #{low} is above the maximum #{high}" if low > high
+        set(:threads, high)
+      end
+
+      # @param seconds [Integer, Float, Symbol] :forever and :immediately as in Puma
+      def force_shutdown_after(seconds = :forever)
+        seconds = { forever: 86_400, immediately: 0 }.fetch(seconds, seconds)
+        set(:drain_timeout_ms, (Float(seconds) * 1000).round)
+      end
+
+      # @param stdout [String, nil]
+      # @param stderr [String, nil]
+      # @param append [Boolean]
+      def stdout_redirect(stdout = nil, stderr = nil, append = false) # rubocop:disable Style/OptionalBooleanParameter
+        set(:redirect_stdout, stdout) if stdout
+        set(:redirect_stderr, stderr) if stderr
+        set(:redirect_append, append)
+      end
+
+      # @yieldparam line [String]
+      def log_formatter(&block)
+        need_block(:log_formatter, block)
+        set(:log_formatter, block)
+      end
+
+      # @param handler [Proc, nil] or a block
+      def lowlevel_error_handler(handler = nil, &block)
+        set(:lowlevel_error_handler, handler || need_block(:lowlevel_error_handler, block))
+      end
+
+      # @param name [Symbol, String]
+      def plugin(name)
+        return set(:tmp_restart, true) if name.to_sym == :tmp_restart
+
+        note "plugin #{name}: Puma's plugins are not loaded; start it beside the server"
+      end
+
+      # @param block for an application without a file
+      def app(object = nil, &block)
+        set(:app, object || need_block(:app, block))
+      end
+
+      # Options of the single mode: all of them, here.
+      def single(&block)
+        instance_eval(&need_block(:single, block))
+      end
+
+      # @raise [ConfigurationError]
+      def ssl_bind(host, port, *)
+        fail_here "ssl_bind #{host}:#{port}: this version has no TLS"
+      end
+
+      # @return [Object] what was set so far
+      def get(name, default = nil)
+        @configuration.values.key?(name) ? current(name) : default
+      end
+
+      private
+
+      def current(name)
+        @configuration.values[name]&.first
+      end
+
+      def set(name, value)
+        @configuration.set(name, value)
+      end
+
+      def note(line)
+        @configuration.notes << line
+      end
+
+      def need_block(verb, block)
+        block or fail_here "#{verb} needs a block"
+      end
+
+      def core_number(name, value)
+        row = Settings::CORE.fetch(name)
+        number = row[:unit] == "bytes" ? Settings.bytes(value) : Integer(value)
+        return number if number.between?(row[:min], row[:max])
+
+        fail_here "#{name} #{value} is not between #{row[:min]} and #{row[:max]} #{row[:unit]}"
+      rescue ArgumentError, TypeError
+        fail_here "#{name} must be a number (#{row[:unit]}), not #{value.inspect}"
+      end
+
+      def line_here
+        at = caller_locations.find { |place| place.path == @configuration.path }
+        at ? "#{at.path}:#{at.lineno}" : @configuration.path.to_s
+      end
+
+      def fail_here(message)
+        raise ConfigurationError, "#{line_here}: #{message}"
+      end
+
+      def respond_to_missing?(*)
+        false
+      end
+
+      def method_missing(name, *)
+        verbs = Verbs.public_instance_methods(false)
+        fail_here "unknown setting #{name}#{Server.nearest(name, verbs)}"
+      end
+    end
+  end
+end

@@ -1,0 +1,128 @@
+# frozen_string_literal: true
+
+# One server as an object: for the launcher, for Rackup handlers, for tests that want several in one
+# process. The work is done by Server::Core in the extension (ext/rondo/ruby/rb_server.c).
+# SPDX-License-Identifier: MIT
+
+module Rondo
+  # Serves one Rack application.
+  #
+  # @example
+  #   server = Rondo::Server.new(app, keep_alive_timeout_ms: 5_000)
+  #   server.listen("tcp://127.0.0.1:0") # => "http://127.0.0.1:41234"
+  #   thread = Thread.new { server.run }
+  #   server.stop
+  class Server
+    OPTIONS = %i[environment log request_log request_log_format lowlevel_error_handler
+                 trusted_proxies proxy_protocol_from url_scheme default_host].freeze
+    CORE_OPTIONS = %i[request_log request_log_format trusted_proxies proxy_protocol_from url_scheme
+                      default_host].freeze
+
+    # @param app [#call] a Rack application
+    # @param settings [Hash{Symbol => Object}] settings of the core by name (docs/CONFIGURATION.md),
+    #   and of {OPTIONS}: environment [String] shows backtraces when "development"; log [#info,
+    #   #error]; request_log [#write] gets whole lines; request_log_format [:common, :json];
+    #   lowlevel_error_handler [Proc]; trusted_proxies, proxy_protocol_from [Array<String>]
+    #   addresses and networks; url_scheme, default_host [String]
+    # @raise [SettingError] one line
+    def initialize(app, **settings)
+      raise SettingError, "the application does not answer call" unless app.respond_to?(:call)
+
+      options, numbers = settings.partition { |name, _| OPTIONS.include?(name) }.map(&:to_h)
+      @log = options[:log] || Logger.errors_only
+      reporter = Reporter.new(log: @log, handler: options[:lowlevel_error_handler],
+                              development: options[:environment] == "development")
+      core_options = options.slice(*CORE_OPTIONS)
+      core_options[:reporter] = reporter
+      core_options[:split_newlines] = Rondo.rack2?
+      @core = Core.new(app, check(numbers), core_options)
+      @descriptors = {}
+    end
+
+    # Binds and listens at once; connections wait in the kernel until {#run}.
+    # @param uri [String] tcp://HOST:PORT, unix:///PATH, unix://@NAME; options as a query: backlog,
+    #   reuse_port, mode
+    # @return [String] the address as a URL, with the real port where 0 was asked for
+    # @raise [AddressError] one line
+    def listen(uri)
+      addresses = Address.resolve(Address.parse(uri))
+      port = nil
+      urls = addresses.map do |address|
+        address = address.merge(port: port) if port
+        opened = open_address(address)
+        port = opened[:port] if address[:port] == 0 # rubocop:disable Style/NumericPredicate
+        opened[:url]
+      end
+      urls.first
+    end
+
+    # Adopts a listening descriptor that another process opened (systemd, the process before exec).
+    # @param descriptor [Integer]
+    # @return [String] its address as a URL
+    # @raise [AddressError] one line
+    def listen_fd(descriptor, _uri = nil)
+      open_address({ kind: :fd, fd: descriptor })[:url]
+    end
+
+    # @return [Array<String>] URLs of all listeners
+    def addresses
+      @core.addresses
+    end
+
+    # @return [Hash{String => Integer}] listening descriptors by URL, for handing them on
+    attr_reader :descriptors
+
+    # Serves on this thread until stopped, then returns.
+    # @raise [AddressError] when there is nothing to listen on
+    # @return [void]
+    def run
+      raise AddressError, "the server has no address to listen on" if addresses.empty?
+
+      @core.run
+    end
+
+    # Any thread, also a trap handler.
+    # @param force [Boolean] drops what is in flight instead of finishing it
+    # @return [void]
+    def stop(force: false)
+      @core.stop(force)
+    end
+
+    # @return [Hash{Symbol => Integer}] counters since the start
+    def stats
+      @core.stats
+    end
+
+    # @return [String] "epoll" or "poll"
+    def poller
+      @core.poller
+    end
+
+    private
+
+    def open_address(address)
+      opened = @core.listen(address)
+      @descriptors[opened[:url]] = opened[:fd]
+      opened
+    end
+
+    def check(numbers)
+      numbers.each do |name, value|
+        known = Settings::CORE[name] or
+          raise SettingError, "unknown setting #{name}#{Server.nearest(name)}"
+        next if value == true || value == false || value.is_a?(Integer)
+
+        raise SettingError, "#{name} must be an Integer (#{known[:unit]}), not #{value.inspect}"
+      end
+    end
+
+    # @return [String] "; did you mean …?" or ""
+    def self.nearest(name, names = Settings::CORE.keys + OPTIONS)
+      require "did_you_mean"
+      guess = DidYouMean::SpellChecker.new(dictionary: names).correct(name).first
+      guess ? "; did you mean #{guess}?" : ""
+    rescue LoadError
+      ""
+    end
+  end
+end

@@ -1,0 +1,129 @@
+# frozen_string_literal: true
+
+# Every setting there is: those of the core (from the extension) and those of the Ruby side, and
+# how a value is chosen: command line, then configuration file, then environment, then default.
+# docs/CONFIGURATION.md is generated from these tables.
+# SPDX-License-Identifier: MIT
+
+require "rondo"
+
+module Rondo
+  # The tables, and resolved values that know where they came from.
+  module Settings
+    # @!attribute default [Object]
+    # @!attribute unit [String]
+    # @!attribute doc [String]
+    # @!attribute flag [String, nil] on the command line
+    # @!attribute env [Array<String>] environment variables, first one set wins
+    Row = Struct.new(:default, :unit, :doc, :flag, :env, keyword_init: true)
+
+    # @return [Row]
+    def self.row(default, unit, doc, flag: nil, env: [])
+      Row.new(default: default, unit: unit, doc: doc, flag: flag, env: env).freeze
+    end
+    private_class_method :row
+
+    SHELL = {
+      environment: row("development", "name", "decides which backtraces clients see and which " \
+                                              "configuration file is read",
+                       flag: "-e, --environment NAME", env: %w[APP_ENV RACK_ENV RAILS_ENV]),
+      rackup: row("config.ru", "path", "the application's file; also the last argument"),
+      bind: row(nil, "URIs", "addresses: tcp://HOST:PORT, unix:///PATH; without any, port on all " \
+                             "interfaces",
+                flag: "-b, --bind URI"),
+      port: row(9292, "port", "port of the address served when nothing is bound",
+                flag: "-p, --port PORT", env: %w[PORT]),
+      host: row(nil, "host", "host of the address served when nothing is bound; all interfaces " \
+                             "without one", env: %w[HOST BINDING]),
+      threads: row(5, "count", "application threads; this version runs one",
+                   flag: "-t, --threads MIN:MAX", env: %w[RAILS_MAX_THREADS MAX_THREADS PUMA_MAX_THREADS]),
+      workers: row(0, "count", "worker processes; this version serves with one process",
+                   flag: "-w, --workers N", env: %w[WEB_CONCURRENCY]),
+      directory: row(nil, "path", "where to go before anything else", flag: "--dir DIR"),
+      pidfile: row(nil, "path", "written at boot, removed at the end", flag: "--pidfile FILE",
+                                                                       env: %w[PIDFILE]),
+      state_path: row(nil, "path", "pid and addresses as YAML, for tools", flag: "-S, --state FILE"),
+      tag: row(nil, "text", "name of this server in the process list", flag: "--tag NAME"),
+      quiet: row(false, "bool", "no boot lines", flag: "-q, --quiet"),
+      silent: row(false, "bool", "nothing but errors", flag: "-s, --silent"),
+      log_requests: row(false, "bool", "a line for each request on standard output",
+                        flag: "-v, --log-requests"),
+      log_format: row(:common, "name", "of request lines and log lines: common or json"),
+      log_formatter: row(nil, "block", "called with each log line, answers what is written"),
+      custom_logger: row(nil, "object", "answers info, warn and error, or write; gets the log lines"),
+      redirect_stdout: row(nil, "path", "file for standard output", flag: "--redirect-stdout FILE"),
+      redirect_stderr: row(nil, "path", "file for standard error", flag: "--redirect-stderr FILE"),
+      redirect_append: row(false, "bool", "append to the redirect files instead of emptying them",
+                           flag: "--redirect-append"),
+      trusted_proxies: row([].freeze, "networks", "peers that may say who the client is, by " \
+                                                  "Forwarded or X-Forwarded-For, -Proto, -Port"),
+      proxy_protocol_from: row([].freeze, "networks", "peers whose connections begin with a PROXY " \
+                                                      "protocol header, version 1 or 2"),
+      url_scheme: row(nil, "name", "rack.url_scheme whatever the connection says"),
+      default_host: row(nil, "host:port", "SERVER_NAME and SERVER_PORT of requests without Host"),
+      lowlevel_error_handler: row(nil, "block", "called with error, env and status when the " \
+                                                "application raises; answers a response"),
+      raise_exception_on_sigterm: row(true, "bool", "end with SIGTERM's own status after TERM"),
+      tmp_restart: row(false, "bool", "restart when tmp/restart.txt is touched")
+    }.freeze
+
+    # @return [Hash{Symbol => Object}] what the environment variables say
+    # @raise [ConfigurationError]
+    def self.from_environment(env = ENV)
+      SHELL.each_with_object({}) do |(name, row), found|
+        variable = row.env.find { |key| !env[key].to_s.strip.empty? } or next
+        value = env[variable].strip
+        found[name] = [row.default.is_a?(Integer) ? number(variable, value) : value, variable]
+      end
+    end
+
+    # @param text [String, Integer] "64", "64k", "10m", "1g"
+    # @return [Integer] bytes
+    # @raise [ArgumentError]
+    def self.bytes(text)
+      return text if text.is_a?(Integer)
+
+      match = /\A(\d+)([kmg]?)b?\z/i.match(text.to_s.strip) or raise ArgumentError, "no size: #{text}"
+      match[1].to_i << { "" => 0, "k" => 10, "m" => 20, "g" => 30 }.fetch(match[2].downcase)
+    end
+
+    def self.number(variable, value)
+      return value if variable == "WEB_CONCURRENCY" && value == "auto"
+
+      Integer(value, 10)
+    rescue ArgumentError
+      raise ConfigurationError, "#{variable} must be a number, not #{value.inspect}"
+    end
+    private_class_method :number
+
+    # Values by name, each with its source.
+    class Resolved
+      # @param layers [Array<Hash{Symbol => Array(Object, String)}>] strongest first
+      def initialize(*layers)
+        @values = layers.reverse.reduce({}) { |all, layer| all.merge(layer) }
+      end
+
+      # @return [Object] the value, or the default
+      def [](name)
+        return @values[name].first if @values.key?(name)
+
+        SHELL.key?(name) ? SHELL[name].default : CORE.fetch(name)[:default]
+      end
+
+      # @return [Boolean] whether anything but the default was said
+      def given?(name)
+        @values.key?(name)
+      end
+
+      # @return [String] where the value came from
+      def source(name)
+        @values.key?(name) ? @values[name].last : "default"
+      end
+
+      # @return [Hash{Symbol => Object}] the settings of the core that were given
+      def core
+        @values.slice(*CORE.keys).transform_values(&:first)
+      end
+    end
+  end
+end
