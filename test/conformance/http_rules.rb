@@ -22,7 +22,11 @@ module HttpRules
   FRONT = "GET /in-front?1 HTTP/1.1\r\nHost: front\r\n\r\n"
   FRONT_ANSWER = Answer.new([200], { path: "/in-front", query: "1", "HTTP_HOST" => "front" }, {}, false)
 
-  CASES = []
+  @cases = []
+  class << self
+    # @return [Array<Case>]
+    attr_reader :cases
+  end
 
   # Collects the cases of the blocks in rules/*.rb.
   class Table
@@ -89,8 +93,8 @@ module HttpRules
 
     def add(bytes, answers, ends, options, id = nil)
       id ||= next_id
-      CASES << Case.new(id, @title, bytes.b, answers, ends, @settings, options[:half_close],
-                        options[:tcp_only])
+      HttpRules.cases << Case.new(id, @title, bytes.b, answers, ends, @settings, options[:half_close],
+                                  options[:tcp_only])
       id
     end
 
@@ -102,7 +106,7 @@ module HttpRules
 
     def answer(description)
       description = { status: description } unless description.is_a?(Hash)
-      seen = description.reject { |key, _| %i[status fields head].include?(key) }
+      seen = description.except(:status, :fields, :head)
       Answer.new([*description.fetch(:status, 200)], seen, description.fetch(:fields, {}),
                  description.fetch(:head, false))
     end

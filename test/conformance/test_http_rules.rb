@@ -14,7 +14,8 @@ class TestHttpRules < Minitest::Test
       failures = ConformanceRunner.failures(test)
       message = "#{test.bytes[0, 300].inspect} #{test.settings unless test.settings.empty?}\n" \
                 "#{failures.size} deliveries failed:\n  #{failures.first(5).join("\n  ")}"
-      assert(failures.empty?, message) # rubocop:disable Minitest/AssertEmpty -- the list would be printed twice
+      flunk message if failures.any?
+      pass
     end
   end
 

@@ -46,7 +46,8 @@ class TestResponses < Minitest::Test
   def test_36_an_array_becomes_repeated_fields
     response = get("/array")
     assert_equal 200, response.status
-    assert_equal(%w[a=1 b=2], response.fields.select { |name, _| name == "set-cookie" }.map(&:last))
+    cookies = response.fields.filter_map { |name, value| value if name == "set-cookie" }
+    assert_equal %w[a=1 b=2], cookies
   end
 
   def test_36_a_name_with_capitals_is_sent_or_refused_but_never_twice
@@ -69,7 +70,7 @@ class TestResponses < Minitest::Test
 
   def test_36_early_hints_are_checked_too
     hinting = self.class.server(early_hints: true)
-    open(hinting) do |client|
+    with_client(hinting) do |client|
       client.write("GET /hints HTTP/1.1\r\nHost: a\r\n\r\n")
       assert_equal 103, client.response(interim: true).status
       assert_equal 200, client.response(interim: true).status
@@ -82,8 +83,8 @@ class TestResponses < Minitest::Test
     end
   end
 
-  def test_35_early_hints_do_not_go_to_http_1_0
-    open(self.class.server(early_hints: true)) do |client|
+  def test_35_early_hints_do_not_go_to_old_clients
+    with_client(self.class.server(early_hints: true)) do |client|
       client.write("GET /hints HTTP/1.0\r\n\r\n")
       assert_equal 200, client.response(interim: true).status
     end
@@ -91,7 +92,7 @@ class TestResponses < Minitest::Test
 
   # Row 37.
   def test_37_more_than_the_content_length_is_cut_and_closes
-    open do |client|
+    with_client do |client|
       client.write("GET /short-length HTTP/1.1\r\nHost: a\r\n\r\nGET /x HTTP/1.1\r\nHost: a\r\n\r\n")
       assert_equal "four", client.response.body
       assert_predicate client, :closed?
@@ -99,7 +100,7 @@ class TestResponses < Minitest::Test
   end
 
   def test_37_less_than_the_content_length_closes
-    open do |client|
+    with_client do |client|
       client.write("GET /long-length HTTP/1.1\r\nHost: a\r\n\r\n")
       bytes = client.read_all
       assert bytes.end_with?("four") || bytes.start_with?("HTTP/1.1 500"), bytes
@@ -114,7 +115,7 @@ class TestResponses < Minitest::Test
 
   # Row 35.
   def test_35_no_body_and_no_length_where_there_must_be_none
-    open do |client|
+    with_client do |client|
       [204, 304].each do |status|
         response = client.request("GET /#{status} HTTP/1.1\r\nHost: a\r\n\r\n")
         assert_equal status, response.status
@@ -128,13 +129,13 @@ class TestResponses < Minitest::Test
   end
 
   def test_35_an_old_client_gets_no_chunks
-    open do |client|
+    with_client do |client|
       client.write("GET /parts HTTP/1.0\r\n\r\n")
       response = client.response
       refute_equal :chunked, response.framing
       assert_equal "onetwothree", response.body
     end
-    open do |client|
+    with_client do |client|
       client.write("GET /parts HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
       response = client.response
       refute_equal :chunked, response.framing
@@ -156,11 +157,12 @@ class TestResponses < Minitest::Test
 
   def test_35_one_date_only
     response = get("/own-date")
-    assert_equal 1, response.fields.count { |name, _| name.downcase == "date" }
+    dates = response.fields.count { |name, _| name.downcase == "date" }
+    assert_equal 1, dates
   end
 
   def test_35_the_application_may_close
-    open do |client|
+    with_client do |client|
       response = client.request("GET /connection-close HTTP/1.1\r\nHost: a\r\n\r\n")
       assert_predicate response, :close?
       assert_predicate client, :closed?
@@ -169,7 +171,7 @@ class TestResponses < Minitest::Test
 
   # Row 33.
   def test_33_continue_comes_when_the_application_reads
-    open do |client|
+    with_client do |client|
       client.write("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
       assert_equal 100, client.response(interim: true).status
       client.write("hello")
@@ -179,21 +181,21 @@ class TestResponses < Minitest::Test
   end
 
   def test_33_no_continue_when_the_body_is_there
-    open do |client|
+    with_client do |client|
       client.write("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\nhello")
       assert_equal 200, client.response(interim: true).status
     end
   end
 
-  def test_33_no_continue_to_http_1_0
-    open do |client|
+  def test_33_no_continue_to_old_clients
+    with_client do |client|
       client.write("POST / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\nhello")
       assert_equal 200, client.response(interim: true).status
     end
   end
 
   def test_33_an_early_final_answer_without_continue_closes
-    open do |client|
+    with_client do |client|
       client.write("POST /unread HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
       response = client.response(interim: true)
       # A server that reads bodies ahead of the application asks for this one too.
@@ -208,7 +210,7 @@ class TestResponses < Minitest::Test
   end
 
   def test_33_too_large_is_said_before_the_body_comes
-    open do |client|
+    with_client do |client|
       client.write("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2000000000\r\n\r\n")
       assert_equal 413, client.response(interim: true).status
       assert_predicate client, :closed?
@@ -224,12 +226,12 @@ class TestResponses < Minitest::Test
   end
 
   def test_38_close_runs_once_for_head
-    assert_closed_once { open { |client| client.request("HEAD /count/parts HTTP/1.1\r\nHost: a\r\n\r\n", head: true) } }
+    assert_closed_once { with_client { |client| client.request("HEAD /count/parts HTTP/1.1\r\nHost: a\r\n\r\n", head: true) } }
   end
 
   def test_38_a_body_that_raises_never_looks_complete
     assert_closed_once do
-      open do |client|
+      with_client do |client|
         client.write("GET /count/body-raises HTTP/1.1\r\nHost: a\r\n\r\n")
         bytes = client.read_all
         refute bytes.end_with?("\r\n0\r\n\r\n"), bytes
@@ -240,7 +242,7 @@ class TestResponses < Minitest::Test
 
   def test_38_a_body_that_raises_at_once_is_an_error
     assert_closed_once do
-      open do |client|
+      with_client do |client|
         client.write("GET /count/body-raises-early HTTP/1.1\r\nHost: a\r\n\r\n")
         bytes = client.read_all
         refute bytes.end_with?("\r\n0\r\n\r\n"), bytes
@@ -250,7 +252,7 @@ class TestResponses < Minitest::Test
 
   def test_38_a_body_that_raises_before_its_length_closes
     assert_closed_once do
-      open do |client|
+      with_client do |client|
         client.write("GET /count/body-raises-length HTTP/1.1\r\nHost: a\r\n\r\n")
         bytes = client.read_all
         assert bytes.end_with?("first") || bytes.start_with?("HTTP/1.1 500"), bytes
@@ -260,7 +262,7 @@ class TestResponses < Minitest::Test
 
   def test_38_a_client_that_leaves_ends_the_body
     assert_closed_once do
-      open do |client|
+      with_client do |client|
         client.write("GET /count/endless HTTP/1.1\r\nHost: a\r\n\r\n")
         client.read_some
         client.reset
@@ -269,7 +271,7 @@ class TestResponses < Minitest::Test
   end
 
   def test_38_an_exception_is_a_500_and_the_server_goes_on
-    open do |client|
+    with_client do |client|
       assert_equal 500, client.request("GET /raise HTTP/1.1\r\nHost: a\r\n\r\n").status
     end
     assert_equal 200, get("/").status
@@ -280,7 +282,7 @@ class TestResponses < Minitest::Test
   def test_30_input_cut_short_is_never_read_as_whole
     before = counters
     ["Content-Length: 10\r\n\r\nhello", "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"].each do |rest|
-      open do |client|
+      with_client do |client|
         client.write("POST /rescue-input HTTP/1.1\r\nHost: a\r\n#{rest}").half_close
         client.read_all
       end
@@ -291,9 +293,9 @@ class TestResponses < Minitest::Test
   # Row 39.
   def test_39_the_log_shows_no_control_bytes
     ServerProcess.run(APP, args: ["-v"]) do |logging|
-      open(logging) { |client| client.request("GET /%1b[31m?%0d HTTP/1.1\r\nHost: a\r\nUser-Agent: \xE2\x80\xAE\r\n\r\n") }
-      open(logging) { |client| client.request("GET /\e[31m\x07 HTTP/1.1\r\nHost: a\r\n\r\n") }
-      open(logging) { |client| client.request("GET /last HTTP/1.1\r\nHost: a\r\n\r\n") }
+      with_client(logging) { |client| client.request("GET /%1b[31m?%0d HTTP/1.1\r\nHost: a\r\nUser-Agent: \xE2\x80\xAE\r\n\r\n") }
+      with_client(logging) { |client| client.request("GET /\e[31m\x07 HTTP/1.1\r\nHost: a\r\n\r\n") }
+      with_client(logging) { |client| client.request("GET /last HTTP/1.1\r\nHost: a\r\n\r\n") }
       logging.wait_for_log(%r{/last})
       refute_match(/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/n, logging.log.b)
     end
@@ -305,16 +307,16 @@ class TestResponses < Minitest::Test
     self.class.server
   end
 
-  def open(target = server, &block)
+  def with_client(target = server, &block)
     RawClient.open(target.url, &block)
   end
 
   def get(path)
-    open { |client| return client.request("GET #{path} HTTP/1.1\r\nHost: a\r\n\r\n") }
+    with_client { |client| return client.request("GET #{path} HTTP/1.1\r\nHost: a\r\n\r\n") }
   end
 
   def exchange(bytes)
-    open { |client| return client.write(bytes).read_all }
+    with_client { |client| return client.write(bytes).read_all }
   end
 
   def counters

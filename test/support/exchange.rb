@@ -4,8 +4,8 @@
 #
 # One connection of the conformance runner as a small state machine, and the loop that drives many
 # of them on one thread: send pieces, collect the final responses, see how the connection ends.
-# A piece is sent only when the server's side has taken the one before (SIOCOUTQ is zero: read by
-# the server on a Unix socket, acknowledged by its kernel on TCP), so cuts are real without sleeps.
+# A piece may wait until the server's side has taken the one before (SIOCOUTQ is zero: read by the
+# server on a Unix socket, acknowledged by its kernel on TCP), so that cuts are real without sleeps.
 
 require_relative "raw_client"
 
@@ -23,15 +23,17 @@ class Exchange
   # @param statuses [Array<Array>] for each expected final response: the statuses that let it go on
   # @param follow_up [Boolean] once all expected responses have come, ask for another one
   # @param half_close [Boolean] shut down the sending side after the last piece
+  # @param patient [Boolean] send a piece only when the one before has been taken
   # @param until_answered [Boolean] leave once all expected responses have come
   def initialize(url, pieces, heads:, statuses: [], follow_up: false, half_close: false,
-                 until_answered: false, key: nil)
+                 patient: true, until_answered: false, key: nil)
     @url = url
     @pieces = pieces.reject(&:empty?)
     @heads = heads
     @statuses = statuses
     @follow_up = follow_up
     @half_close = half_close
+    @patient = patient
     @until_answered = until_answered
     @key = key
     @responses = []
@@ -64,6 +66,7 @@ class Exchange
     sent = @socket.write_nonblock(piece, exception: false)
     return if sent == :wait_writable
     @waiting_since = nil
+    @deadline = now + DEADLINE
     sent == piece.bytesize ? @pieces.shift : @pieces[0] = piece.byteslice(sent..)
   rescue Errno::EPIPE, Errno::ECONNRESET
     # What the server said before it closed is still to be read.
@@ -84,7 +87,7 @@ class Exchange
     finish(:malformed)
   end
 
-  # Gives up after the deadline.
+  # Gives up when nothing has moved for too long.
   def expire
     finish(:timeout) if !done? && now > @deadline
   end
@@ -96,6 +99,7 @@ class Exchange
   end
 
   def taken?
+    return true unless @patient
     queued = [0].pack("i")
     @socket.ioctl(TIOCOUTQ, queued)
     return true if queued.unpack1("i").zero?

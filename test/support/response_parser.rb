@@ -33,7 +33,9 @@ class ResponseParser
   STATUS_LINE = %r{\A(HTTP/1\.[01]) ([1-9][0-9][0-9]) ([\t\x20-\x7e\x80-\xff]*)\z}n
   FIELD_LINE = /\A([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*(.*?)[ \t]*\z/mn
   BAD_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/n
-  IMF_DATE = /\A(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} \d\d:\d\d:\d\d GMT\z/
+  DAYS = /Mon|Tue|Wed|Thu|Fri|Sat|Sun/
+  MONTHS = /Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec/
+  IMF_DATE = /\A(#{DAYS}), \d\d (#{MONTHS}) \d{4} \d\d:\d\d:\d\d GMT\z/
   MAX_HEAD = 1 << 17
 
   # @param buffer [String] binary; a complete response is removed from its front

@@ -8,11 +8,10 @@
 
 HttpRules.define do
   row 23, "Content-Length"
-  refuse 400, *["+5", "-1", "-0", "0x5", "0o5", "0b1", "1_0", "1 0", "1Z", "5,", ",5", "", " ", "5.0", "5e0", "five", "\"5\"",
-                "5;", "0\0", "5\t5", "\x35\x80", "--5", "5-", "0x", "NaN", "5,6", "5, 6", "1" * 200, "9223372036854775808",
-                "18446744073709551616", "18446744073709551621", "99999999999999999999"].map { |value|
-    post("Content-Length: #{value}\r\n", "hello")
-  }
+  lengths = ["+5", "-1", "-0", "0x5", "0o5", "0b1", "1_0", "1 0", "1Z", "5,", ",5", "", " ", "5.0", "5e0", "five", "\"5\"",
+             "5;", "0\0", "5\t5", "\x35\x80", "--5", "5-", "0x", "NaN", "5,6", "5, 6", "1" * 200, "9223372036854775808",
+             "18446744073709551616", "18446744073709551621", "99999999999999999999"]
+  refuse 400, *lengths.map { |value| post("Content-Length: #{value}\r\n", "hello") }
   refuse 413, post("Content-Length: 1073741825\r\n"), post("Content-Length: 9223372036854775807\r\n"),
          post("Content-Length: 1073741825\r\n", "hello")
   accept post("Content-Length: 5\r\n", "hello"), body: "hello", "CONTENT_LENGTH" => "5"
@@ -57,12 +56,11 @@ HttpRules.define do
          post("X: y\r\n Transfer-Encoding: chunked\r\n", last), post("Transfer-Encoding\xA0: chunked\r\n", last),
          post("X: y\nTransfer-Encoding: chunked\r\n", last), post("X: y\rTransfer-Encoding: chunked\r\n", last),
          post("\0Transfer-Encoding: chunked\r\n", last), post("Transfer-Encoding:\0chunked\r\n", last)
-  refuse [400, 501], *["xchunked", "identity", "chunked, identity", "identity, chunked", "gzip", "chunked, gzip", "chunked, chunked", "chunked,chunked",
-                       ",chunked", "chunked,", ", chunked", "chunked ,", "chunked;q=1", "chunked; q=1", "\"chunked\"", "'chunked'", "chunked\v", "chunked\f",
-                       "\vchunked", "chunked\xA0", "\xA0chunked", "chunked\x85", "chunked\0", "chunked chunked", "chunk", "chunkedd", "c hunked", "",
-                       "chunked\tchunked", "[chunked]", "x", "cow", "compress", "deflate", "trailers", "\x00", "chunked\x7F", "\xEF\xBB\xBFchunked"].map { |coding|
-    post("Transfer-Encoding: #{coding}\r\n", last)
-  }
+  codings = ["xchunked", "identity", "chunked, identity", "identity, chunked", "gzip", "chunked, gzip", "chunked, chunked", "chunked,chunked",
+             ",chunked", "chunked,", ", chunked", "chunked ,", "chunked;q=1", "chunked; q=1", "\"chunked\"", "'chunked'", "chunked\v", "chunked\f",
+             "\vchunked", "chunked\xA0", "\xA0chunked", "chunked\x85", "chunked\0", "chunked chunked", "chunk", "chunkedd", "c hunked", "",
+             "chunked\tchunked", "[chunked]", "x", "cow", "compress", "deflate", "trailers", "\x00", "chunked\x7F", "\xEF\xBB\xBFchunked"]
+  refuse [400, 501], *codings.map { |coding| post("Transfer-Encoding: #{coding}\r\n", last) }
   refuse 501, post("Transfer-Encoding: gzip, chunked\r\n", last), post("Transfer-Encoding: deflate, chunked\r\n", last)
   refuse [400, 501], post("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", last), post("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n", last),
          post("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n", last), post("Transfer-Encoding: x\r\nTransfer-Encoding: chunked\r\n", last),
@@ -80,9 +78,8 @@ HttpRules.define do
    "5\0", "5\x0B", "\u0665", "\"5\"", "5 5", "#", "-1", "0X5", "1_"].each do |size|
     refuse 400, chunked("#{size}\r\nhello\r\n0\r\n\r\n")
   end
-  refuse [400, 413], *["FFFFFFFFFFFFFFFF", "10000000000000005", "8000000000000000", "7FFFFFFFFFFFFFFF", "FFFFFFFFFFFFFFFB", "100000000000000000000005", "fffffffffffffffff"].map { |size|
-    chunked("#{size}\r\nhello\r\n0\r\n\r\n")
-  }
+  sizes = ["FFFFFFFFFFFFFFFF", "10000000000000005", "8000000000000000", "7FFFFFFFFFFFFFFF", "FFFFFFFFFFFFFFFB", "100000000000000000000005", "fffffffffffffffff"]
+  refuse [400, 413], *sizes.map { |size| chunked("#{size}\r\nhello\r\n0\r\n\r\n") }
   refuse 400, chunked("5\r\nhello\r\n \r\n\r\n"), chunked("5\r\nhello\r\n\r\n\r\n"), chunked("5\r\nhello\r\n0 \r\n\r\n"), chunked("5\r\nhello\r\n-0\r\n\r\n"),
          chunked("5\r\nhello\r\n0x0\r\n\r\n"), chunked("\r\n5\r\nhello\r\n0\r\n\r\n"), chunked("zz\r\n")
   accept chunked("5\r\nhello\r\n0\r\n\r\n"), body: "hello"
@@ -115,6 +112,7 @@ HttpRules.define do
   accept chunked("5;a=b;c=d;e\r\nhello\r\n0\r\n\r\n"), body: "hello"
   refuse [400, 413, 431], chunked("5;a=#{"b" * 5000}\r\nhello\r\n0\r\n\r\n"), chunked("5;a=#{"b" * 200_000}"), chunked("1;a=#{"b" * 3000}\r\nx\r\n" * 8 + "0\r\n\r\n"),
          chunked("5#{";a=b" * 1100}\r\nhello\r\n0\r\n\r\n")
+  refuse [400, 413], chunked("1\r\nx\r\n" * 150_000), front: false
   with max_chunk_line_bytes: 64, max_chunk_extension_bytes: 100 do
     accept chunked("5;a=#{"b" * 40}\r\nhello\r\n0\r\n\r\n"), body: "hello"
     refuse [400, 413, 431], chunked("5;a=#{"b" * 80}\r\nhello\r\n0\r\n\r\n"), chunked("5;a=#{"b" * 80}"), chunked("1;a=#{"b" * 40}\r\nx\r\n" * 4 + "0\r\n\r\n"), chunked("0" * 80)
@@ -195,6 +193,7 @@ HttpRules.define do
   answers post("Expect: 100-continue, x\r\nContent-Length: 0\r\n"), 417, ends: :any
   refuse 413, post("Expect: 100-continue\r\nContent-Length: 1073741825\r\n")
 
+  # WebSocket handshakes (426, bad key) belong to the table of that protocol.
   row 34, "Upgrade"
   accept get("Connection: Upgrade\r\nUpgrade: foo/2\r\n"), path: "/"
   accept get("Upgrade: websocket\r\n"), path: "/"
