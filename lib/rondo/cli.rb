@@ -85,6 +85,9 @@ module Rondo
     end
 
     def parse
+      missing = @arguments.find { |word| NOT_YET.include?(word[/\A[^=]*/]) }
+      raise UsageError, "#{missing} is not in this version" if missing
+
       rest = parser.parse(@arguments)
       raise UsageError, "too many arguments: #{rest.join(" ")}" if rest.size > 1
 
@@ -160,15 +163,10 @@ module Rondo
 
     def limits(options)
       options.separator "\nLimits:"
-      options.on("-maxbd", "--max-body SIZE", "request body (1g)") { |size| core(:max_body_bytes, size) }
-      options.on("-maxhd", "--max-head SIZE", "request head (112k)") { |size| core(:max_head_bytes, size) }
+      options.on("--max-body SIZE", "request body, also -maxbd (1g)") { |size| core(:max_body_bytes, size) }
+      options.on("--max-head SIZE", "request head, also -maxhd (112k)") { |size| core(:max_head_bytes, size) }
       options.on("-k", "--keep-alive SECONDS", "idle connections (65)") do |seconds|
         core(:keep_alive_timeout_ms, (Float(seconds) * 1000).round)
-      end
-      NOT_YET.each do |flag|
-        options.on("#{flag} [VALUE]", "not in this version") do
-          raise UsageError, "#{flag} is not in this version"
-        end
       end
       options.on("--early-hints", "offer rack.early_hints") { set(:early_hints, 1) }
     end
@@ -221,8 +219,7 @@ module Rondo
     end
 
     def flags
-      parser.top.list.grep(OptionParser::Switch).flat_map { |switch| switch.short.map { |flag| "-#{flag}".squeeze("-") } + switch.long } +
-        LONG_SHORT.keys
+      parser.top.list.grep(OptionParser::Switch).flat_map(&:long) + LONG_SHORT.keys
     end
 
     def complain(line, code, error = nil)

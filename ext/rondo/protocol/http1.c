@@ -217,7 +217,7 @@ static size_t read_chunked_body(rd_conn *conn, const char *bytes, size_t len) {
         fail_body(conn, result);
         return 0;
     }
-    if (is_too_large(conn, http->chunked.total + http->chunked.left)) {
+    if (is_too_large(conn, rd_http1_chunked_announced(&http->chunked))) {
         fail_body(conn, RD_ERR_BODY_TOO_LARGE);
         return 0;
     }

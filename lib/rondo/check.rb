@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+# `rondo check`: whether configuration, application, addresses and descriptor limit are fit to
+# start. One line each, exit code 0 or 1, for continuous integration and deploys.
+# SPDX-License-Identifier: MIT
+
+require "rondo/launcher"
+
+module Rondo
+  # Goes through everything a start needs without serving.
+  class Check
+    # @param settings [Settings::Resolved]
+    # @param configuration [Configuration]
+    # @param out [IO]
+    def initialize(settings, configuration, out: $stdout)
+      @settings = settings
+      @configuration = configuration
+      @out = out
+      @failed = false
+    end
+
+    # @return [Integer] exit code
+    def run
+      report("configuration") { [@configuration.path || "none", *@configuration.notes].join("; ") }
+      launcher = Launcher.new(@settings, @configuration)
+      server = nil
+      report("application") do
+        server = launcher.prepare_only
+        @settings.given?(:app) ? "given in the configuration" : @settings[:rackup]
+      end
+      report("addresses") { launcher.listen_only.join(", ") } if server
+      report("descriptors") { descriptors }
+      @failed ? 1 : 0
+    end
+
+    private
+
+    def report(name)
+      @out.puts "ok      #{name}: #{yield}"
+    rescue Error => e
+      @failed = true
+      @out.puts "failed  #{name}: #{e.message}"
+    end
+
+    def descriptors
+      limit, = Process.getrlimit(:NOFILE)
+      wanted = @settings[:max_connections]
+      if wanted.positive? && wanted + 64 > limit
+        raise ConfigurationError, "max_connections #{wanted} needs #{wanted + 64}, the limit is #{limit}"
+      end
+
+      "limit #{limit}, connections at most #{wanted.positive? ? wanted : limit - 64}"
+    end
+  end
+end

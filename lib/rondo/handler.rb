@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+# What the handlers for Rackup and Rack 2 share: options as those programs give them, the
+# application's own configuration file, one server on this thread.
+# SPDX-License-Identifier: MIT
+
+require "rondo"
+require "rondo/settings"
+require "rondo/configuration"
+require "rondo/inherited"
+
+module Rondo
+  # Extended by the modules that are registered.
+  module Handler
+    # @param app [#call]
+    # @param options [Hash] :Host, :Port, :config, :environment, :quiet, :early_hints, and
+    #   :user_supplied_options, the names of those that somebody typed
+    # @yieldparam server [Server]
+    # @return [void]
+    def run(app, **options)
+      configuration = Configuration.new(configuration_path(options))
+      settings = Settings::Resolved.new(typed(options), configuration.values,
+                                        Settings.from_environment, offered(options))
+      log = Logger.new(custom: settings[:custom_logger], quiet: options[:quiet] || settings[:quiet])
+      @server = Server.new(app, **server_settings(settings, log))
+      listen(@server, settings, log)
+      yield @server if block_given?
+      configuration.hooks[:after_booted].each(&:call)
+      @server.run
+      configuration.hooks[:after_stopped].each(&:call)
+    end
+
+    # Rackup calls this on INT; without it the process would just exit.
+    # @return [void]
+    def shutdown
+      @server&.stop
+    end
+
+    # @return [Hash{String => String}]
+    def valid_options
+      { "Host=HOST" => "Hostname to listen on (default: all interfaces)",
+        "Port=PORT" => "Port to listen on (default: 9292)",
+        "config=FILE" => "Configuration file (default: config/rondo.rb or config/puma.rb)" }
+    end
+
+    private
+
+    def configuration_path(options)
+      path = options[:config]
+      return path if path && !%w[- config.ru].include?(path) && !path.end_with?(".ru")
+      return nil if path == "-"
+
+      Configuration.find(options[:environment] || ENV["RACK_ENV"] || "development")
+    end
+
+    # What somebody typed wins over the file; what the program made up does not.
+    def typed(options)
+      names = options[:user_supplied_options]
+      names ? values(options.slice(*names)) : values(options)
+    end
+
+    def offered(options)
+      values(options)
+    end
+
+    def values(options)
+      host, port = options.values_at(:Host, :Port)
+      found = {}
+      found[:early_hints] = [1, "options"] if options[:early_hints]
+      found[:environment] = [options[:environment], "options"] if options[:environment]
+      found[:host] = [host, "options"] if host
+      found[:port] = [Integer(port.to_s, 10), "options"] if port
+      found
+    end
+
+    def server_settings(settings, log)
+      names = %i[lowlevel_error_handler trusted_proxies proxy_protocol_from url_scheme default_host]
+      settings.core.merge(names.to_h { |name| [name, settings[name]] },
+                          environment: settings[:environment].to_s, log: log,
+                          request_log: settings[:log_requests] ? $stdout : nil,
+                          request_log_format: settings[:log_format].to_sym)
+    end
+
+    def listen(server, settings, log)
+      typed = %i[host port].any? { |name| settings.source(name) == "options" }
+      uris = typed ? [] : [*settings[:bind]]
+      uris = [Address.tcp_uri(settings[:host] || Address.any_host, settings[:port])] if uris.empty?
+      uris.each { |uri| server.listen(uri) }
+      server.addresses.each { |url| log.say "* Listening on #{url}" }
+    end
+  end
+end

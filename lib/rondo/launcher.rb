@@ -1,0 +1,293 @@
+# frozen_string_literal: true
+
+# From settings to a running server and to its end: loads the application, listens, says what it
+# found and why, handles signals, restarts. Signals are in signals.rb, systemd and inherited
+# sockets in inherited.rb, pid and state files in process_files.rb.
+# SPDX-License-Identifier: MIT
+
+require "rondo"
+require "rondo/inherited"
+require "rondo/process_files"
+require "rondo/signals"
+
+module Rondo
+  # Runs one server in this process until it is told to stop.
+  class Launcher
+    # @return [Server]
+    attr_reader :server
+    # @return [Logger]
+    attr_reader :log
+
+    # @param settings [Settings::Resolved]
+    # @param configuration [Configuration]
+    # @param debug [Boolean] shows backtraces of errors at boot
+    def initialize(settings, configuration, debug: false)
+      @settings = settings
+      @configuration = configuration
+      @debug = debug
+      @restart = false
+    end
+
+    # @return [Integer] exit code
+    # @raise [Error] what cannot be served, in one line
+    def run
+      prepare
+      app = load_app
+      @server = Server.new(app, **server_settings)
+      listen
+      @files.write(@server.addresses)
+      signals = Signals.new(self, raise_on_term: @settings[:raise_exception_on_sigterm])
+      serve(signals)
+      finish(signals)
+    ensure
+      @files&.remove
+    end
+
+    # Everything before listening, for `rondo check`.
+    # @return [Server]
+    def prepare_only
+      @log = Logger.new(silent: true)
+      go_to_directory
+      export_environment
+      @server = Server.new(load_app, **server_settings)
+    end
+
+    # Binds and closes again, for `rondo check`.
+    # @return [Array<String>] URLs
+    def listen_only
+      listen
+      urls = @server.addresses
+      @server.stop(force: true)
+      @server.run
+      urls
+    end
+
+    # Graceful the first time, at once the second time.
+    # @return [void]
+    def stop
+      force = @stopping
+      @stopping = true
+      @server.stop(force: force)
+    end
+
+    # The whole process again, by exec, with the same listening sockets.
+    # @return [void]
+    def restart
+      return if @stopping
+
+      @restart = true
+      # Held open across the stop, so that clients wait in the kernel's queue meanwhile.
+      @handed_on = Inherited.hand_on(@server.descriptors)
+      stop
+    end
+
+    # @return [Boolean] whether standard output or error goes to a file that can be opened again
+    def reopen_logs
+      redirect.any?
+    end
+
+    # @return [String] for the log: where every Ruby thread is
+    def thread_backtraces
+      Thread.list.map do |thread|
+        ["Thread #{thread.inspect}", *thread.backtrace].join("\n    ")
+      end.join("\n")
+    end
+
+    private
+
+    def prepare
+      go_to_directory
+      redirect
+      @log = Logger.new(custom: @settings[:custom_logger], formatter: @settings[:log_formatter],
+                        quiet: @settings[:quiet], silent: @settings[:silent],
+                        json: @settings[:log_format].to_sym == :json)
+      export_environment
+      @files = ProcessFiles.new(@settings[:pidfile], @settings[:state_path], @log)
+      @files.claim
+      say_what_was_found
+    end
+
+    def go_to_directory
+      directory = @settings[:directory] or return
+      Dir.chdir(directory)
+    rescue SystemCallError
+      raise ConfigurationError, "cannot go to the directory #{directory}"
+    end
+
+    def redirect
+      mode = @settings[:redirect_append] ? "a" : "w"
+      { redirect_stdout: $stdout, redirect_stderr: $stderr }.filter_map do |name, io|
+        path = @settings[name] or next
+        io.reopen(path, mode)
+        io.sync = true
+      end
+    rescue SystemCallError => e
+      raise ConfigurationError, "cannot write #{path}: #{SystemCallError.new(nil, e.errno).message}"
+    end
+
+    def export_environment
+      name = @settings[:environment].to_s
+      ENV["RACK_ENV"] = name
+      ENV["RAILS_ENV"] ||= name
+      $PROGRAM_NAME = ["rondo #{VERSION}", @settings[:tag] && "[#{@settings[:tag]}]"].compact.join(" ")
+    end
+
+    def say_what_was_found
+      @log.say "Rondo starting in single mode..."
+      @log.say "* Rondo version: #{VERSION}"
+      @log.say "*  Ruby version: #{RUBY_DESCRIPTION}"
+      @log.say "*  Min threads: 1"
+      @log.say "*  Max threads: 1 (#{@settings[:threads]} asked for by #{@settings.source(:threads)}; " \
+               "this version runs one)"
+      @log.say "*      Workers: 0 (#{@settings[:workers]} by #{@settings.source(:workers)})"
+      @log.say "*  Environment: #{@settings[:environment]} (#{@settings.source(:environment)})"
+      @log.say "*          PID: #{Process.pid}"
+      @log.say "*       Config: #{@configuration.path || "none found"}"
+      @configuration.notes.each { |line| @log.say "! #{line}" }
+      note_unused
+    end
+
+    def note_unused
+      { control_url: "the control server", control_token: "the control server",
+        preload: "workers" }.each do |name, what|
+        @log.say "! #{name}: this version does not have #{what}" if @settings.given?(name)
+      end
+    end
+
+    # ---- the application ----
+
+    def load_app
+      return @settings[:app] if @settings.given?(:app)
+
+      path = app_file
+      @log.say "*          App: #{path} (#{@settings.source(:rackup)})"
+      require "rack"
+      require "rack/builder"
+      app = Rack::Builder.parse_file(path)
+      app.is_a?(Array) ? app.first : app
+    rescue Error
+      raise
+    rescue SyntaxError => e
+      fail_to_load(e, e.message.lines.first.to_s.chomp)
+    rescue StandardError, LoadError, NotImplementedError => e
+      fail_to_load(e, "#{place_of(e, path)}: #{e.message.lines.first.to_s.chomp} (#{e.class})")
+    end
+
+    def app_file
+      wanted = @settings[:rackup]
+      [wanted, "#{wanted}.ru"].find { |path| File.file?(path) } or
+        raise ConfigurationError, "no application: #{wanted} does not exist in #{Dir.pwd}"
+    end
+
+    def place_of(error, path)
+      at = Array(error.backtrace).find { |line| line.include?(File.basename(path.to_s)) }
+      (at || error.backtrace&.first).to_s[/\A.*?:\d+/] || path
+    end
+
+    def fail_to_load(error, line)
+      @log.error error.full_message(highlight: false) if @debug
+      raise ConfigurationError, "the application cannot be loaded: #{line}"
+    end
+
+    # ---- listening ----
+
+    def server_settings
+      options = @settings.core
+      options[:environment] = @settings[:environment].to_s
+      options[:log] = @log
+      options[:request_log] = request_log
+      options[:request_log_format] = @settings[:log_format].to_sym
+      %i[lowlevel_error_handler trusted_proxies proxy_protocol_from url_scheme
+         default_host].each { |name| options[name] = @settings[name] }
+      options
+    end
+
+    def request_log
+      return nil unless @settings[:log_requests]
+
+      $stdout.sync = true
+      $stdout
+    end
+
+    def listen
+      inherited = Inherited.take
+      uris = wanted_uris
+      uris = inherited.uris if uris.empty? && inherited.any?
+      uris = [default_uri] if uris.empty?
+      uris.each do |uri|
+        descriptor = inherited.descriptor_for(uri)
+        descriptor ? @server.listen_fd(descriptor) : @server.listen(uri)
+      end
+      inherited.close_rest
+      @server.addresses.each { |url| @log.say "* Listening on #{url}" }
+    end
+
+    def wanted_uris
+      return [*@settings[:bind]] if @settings.source(:bind) == "command line"
+      return [Address.tcp_uri(@settings[:host] || Address.any_host, @settings[:port])] if
+        @settings.source(:port) == "command line"
+
+      [*@settings[:bind]]
+    end
+
+    def default_uri
+      Address.tcp_uri(@settings[:host] || Address.any_host, @settings[:port])
+    end
+
+    # ---- running ----
+
+    def serve(signals)
+      signals.install
+      watch_restart_file if @settings[:tmp_restart]
+      call_hooks(:after_booted)
+      Inherited.notify("READY=1")
+      @log.say "Use Ctrl-C to stop"
+      @server.run
+    ensure
+      signals.restore
+    end
+
+    def finish(signals)
+      call_hooks(:after_stopped) unless @restart
+      return exec_again if @restart
+
+      @log.say "- Goodbye!"
+      signals.raise_term if signals.term?
+      0
+    end
+
+    def exec_again
+      call_hooks(:before_restart)
+      @log.say "- Restarting..."
+      @files.remove
+      Inherited.exec_again(@handed_on)
+    end
+
+    def call_hooks(name)
+      @configuration.hooks[name].each(&:call)
+    rescue StandardError => e
+      @log.error "#{name}: #{e.full_message(highlight: false)}"
+    end
+
+    # Rails' `bin/rails restart` touches the file.
+    def watch_restart_file
+      path = File.expand_path("tmp/restart.txt")
+      before = modified(path)
+      Thread.new do
+        loop do
+          sleep 2
+          next if modified(path) == before
+
+          restart
+          break
+        end
+      end
+    end
+
+    def modified(path)
+      File.mtime(path)
+    rescue SystemCallError
+      nil
+    end
+  end
+end

@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+# The signals of the launcher, as Puma has them. A trap handler only queues; a thread of this class
+# does the work, because logging and file work are not allowed inside a handler.
+# SPDX-License-Identifier: MIT
+
+module Rondo
+  # Installs and answers signals.
+  class Signals
+    NAMES = %w[INT TERM QUIT HUP USR1 USR2 TTIN TTOU INFO PWR].freeze
+
+    # @param launcher [Launcher]
+    # @param raise_on_term [Boolean] end with SIGTERM's own status after TERM
+    def initialize(launcher, raise_on_term: true)
+      @launcher = launcher
+      @raise_on_term = raise_on_term
+      @queue = Thread::Queue.new
+      @before = {}
+      @term = false
+    end
+
+    # @return [void]
+    def install
+      @thread = Thread.new { work }
+      (NAMES & Signal.list.keys).each do |name|
+        next if name == "USR2" && ENV["PUMA_SKIP_SIGUSR2"]
+
+        @before[name] = trap(name) { @queue << name }
+      rescue ArgumentError
+        next # this Ruby keeps it for itself
+      end
+    end
+
+    # @return [void]
+    def restore
+      @before.each { |name, handler| trap(name, handler || "DEFAULT") }
+      @before.clear
+      @queue << nil
+    end
+
+    # @return [Boolean] whether TERM ended the server
+    def term?
+      @term && @raise_on_term
+    end
+
+    # Ends the process the way TERM would have.
+    # @return [void]
+    def raise_term
+      raise SignalException, "SIGTERM"
+    end
+
+    private
+
+    def work
+      while (name = @queue.pop)
+        begin
+          handle(name)
+        rescue StandardError => e
+          @launcher.log.error "#{name}: #{e.message}"
+        end
+      end
+    end
+
+    def handle(name)
+      case name
+      when "INT", "QUIT" then stop
+      when "TERM"
+        @term = true
+        stop
+      when "HUP" then @launcher.reopen_logs || stop
+      when "USR2" then @launcher.restart
+      when "USR1" then say "USR1: a phased restart needs workers; USR2 restarts this process"
+      when "TTIN", "TTOU" then say "#{name}: this version has no workers"
+      else @launcher.log.error @launcher.thread_backtraces
+      end
+    end
+
+    def stop
+      say @asked ? "- Stopping at once" : "- Gracefully stopping, waiting for requests to finish"
+      Inherited.notify("STOPPING=1")
+      @asked = true
+      @launcher.stop
+    end
+
+    def say(line)
+      @launcher.log.say line
+    end
+  end
+end
