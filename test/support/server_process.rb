@@ -116,7 +116,7 @@ class ServerProcess
   # @return [Process::Status]
   def stop(signal: "INT", deadline: DEADLINE)
     return @status if @status
-    Process.kill(signal, @pid)
+    Process.kill(signal, @pid) if alive?
     finished = @waiter.join(deadline)
     unless finished
       kill
