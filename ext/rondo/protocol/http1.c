@@ -63,7 +63,9 @@ static void refuse(rd_conn *conn, int code) {
     rd_handler *handler = rd_http_shared_of(conn)->handler;
     handler->on_refused(handler, conn, code);
     if (rd_error_class(code) != RD_ERROR_PEER) {
-        rd_conn_close(conn);
+        set_input(http, RD_HTTP1_OVER);
+        drop_request(http);
+        rd_conn_finish(conn, false); /* answers of earlier requests may still be queued */
         return;
     }
     bool is_head = http->input == RD_HTTP1_BODY && http->request->head.method_id == RD_METHOD_HEAD;
@@ -335,7 +337,7 @@ static bool is_between_requests(const rd_http1 *http) {
 static void http1_on_eof(rd_conn *conn) {
     rd_http1 *http = rd_http1_of(conn);
     if (is_between_requests(http) || http->input == RD_HTTP1_PROXY) {
-        rd_conn_close(conn);
+        rd_conn_finish(conn, false);
     } else if (http->input == RD_HTTP1_HEAD) {
         refuse(conn, RD_ERR_HEAD_CUT);
     } else if (http->input == RD_HTTP1_BODY) {
@@ -346,7 +348,7 @@ static void http1_on_eof(rd_conn *conn) {
 static void http1_on_timeout(rd_conn *conn) {
     rd_http1 *http = rd_http1_of(conn);
     if (is_between_requests(http) || http->input == RD_HTTP1_PROXY) {
-        rd_conn_close(conn);
+        rd_conn_finish(conn, false);
     } else if (http->input == RD_HTTP1_HEAD) {
         refuse(conn, RD_ERR_HEAD_TIMEOUT);
     } else if (http->input == RD_HTTP1_BODY) {
