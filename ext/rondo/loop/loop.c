@@ -7,7 +7,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/eventfd.h>
@@ -85,18 +84,16 @@ void rd_loop_wakeup(rd_loop *loop) {
     (void)written; /* a full counter wakes the sleeper all the same */
 }
 
-int rd_loop_timeout(const rd_loop *loop, int limit_ms) {
+int64_t rd_loop_timeout(const rd_loop *loop) {
     uint64_t next = rd_timer_next(&loop->timers);
-    if (next == UINT64_MAX) return limit_ms;
+    if (next == UINT64_MAX) return -1;
     uint64_t now = rd_clock_ms();
-    uint64_t left = next > now ? next - now : 0;
-    int timeout = left > INT_MAX ? INT_MAX : (int)left;
-    return limit_ms >= 0 && limit_ms < timeout ? limit_ms : timeout;
+    return next > now ? (int64_t)(next - now) * 1000 : 0;
 }
 
-int rd_loop_wait(rd_loop *loop, int timeout_ms) {
+int rd_loop_wait(rd_loop *loop, int64_t timeout_us) {
     loop->ready_count =
-        loop->ops->wait(loop->poller, loop->ready, RD_LOOP_READY_MAX, timeout_ms);
+        loop->ops->wait(loop->poller, loop->ready, RD_LOOP_READY_MAX, timeout_us);
     return loop->ready_count;
 }
 

@@ -55,11 +55,11 @@ void rd_loop_assert_locked(const rd_loop *loop);
 /* Makes a sleeping rd_loop_wait() return; cheap when nobody sleeps. Any thread, lock or not. */
 void rd_loop_wakeup(rd_loop *loop);
 
-/* How long a wait may sleep: until the next timer, at most `limit_ms` (-1: no limit). */
-int rd_loop_timeout(const rd_loop *loop, int limit_ms);
+/* How long a wait may sleep, in microseconds: until the next timer; -1 without one. */
+int64_t rd_loop_timeout(const rd_loop *loop);
 
 /* Looks for readiness without the lock; keeps it in the loop for rd_loop_process(). */
-int rd_loop_wait(rd_loop *loop, int timeout_ms);
+int rd_loop_wait(rd_loop *loop, int64_t timeout_us);
 
 /* Frees what was closed, then calls on_ready of what wait() found, then the timers. Locked. */
 void rd_loop_process(rd_loop *loop);

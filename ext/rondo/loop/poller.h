@@ -36,9 +36,10 @@ typedef struct rd_poller_ops {
     int (*add)(rd_poller *poller, rd_source *source);
     int (*modify)(rd_poller *poller, rd_source *source);
     int (*remove)(rd_poller *poller, rd_source *source);
-    /* Fills up to `capacity` entries; timeout in ms, -1 for ever. Number of entries; 0 after a
-     * signal, too. A descriptor that is only hung up or broken is reported readable and writable. */
-    int (*wait)(rd_poller *poller, rd_ready *ready, int capacity, int timeout_ms);
+    /* Fills up to `capacity` entries; timeout in microseconds, -1 for ever. Number of entries; 0
+     * after a signal, too. A descriptor that is only hung up or broken is reported readable and
+     * writable. Where the system counts in milliseconds, shorter waits do not wait at all. */
+    int (*wait)(rd_poller *poller, rd_ready *ready, int capacity, int64_t timeout_us);
 } rd_poller_ops;
 
 extern const rd_poller_ops rd_poller_poll;

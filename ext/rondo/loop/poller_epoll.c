@@ -8,7 +8,9 @@
 #ifdef __linux__
 
 #include <errno.h>
+#include <limits.h>
 #include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -60,9 +62,23 @@ static unsigned readiness(uint32_t events) {
     return ready;
 }
 
-static int epoll_wait_ready(rd_poller *poller, rd_ready *ready, int capacity, int timeout_ms) {
+/* Waits below a millisecond need epoll_pwait2 (Linux 5.11, glibc 2.35). */
+static int wait_for(rd_poller *poller, int capacity, int64_t timeout_us) {
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
+    if (timeout_us > 0 && timeout_us < 1000) {
+        struct timespec timeout = {.tv_nsec = (long)timeout_us * 1000};
+        int count = epoll_pwait2(poller->fd, poller->events, capacity, &timeout, NULL);
+        if (count >= 0 || errno != ENOSYS) return count;
+    }
+#endif
+    int64_t timeout_ms = timeout_us < 0 ? -1 : timeout_us / 1000;
+    if (timeout_ms > INT_MAX) timeout_ms = INT_MAX;
+    return epoll_wait(poller->fd, poller->events, capacity, (int)timeout_ms);
+}
+
+static int epoll_wait_ready(rd_poller *poller, rd_ready *ready, int capacity, int64_t timeout_us) {
     if (capacity > EVENTS_MAX) capacity = EVENTS_MAX;
-    int count = epoll_wait(poller->fd, poller->events, capacity, timeout_ms);
+    int count = wait_for(poller, capacity, timeout_us);
     if (count < 0) return 0;
     for (int i = 0; i < count; i++) {
         ready[i].source = poller->events[i].data.ptr;

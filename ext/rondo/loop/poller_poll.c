@@ -6,7 +6,7 @@
  */
 #include "loop/poller.h"
 
-#include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
@@ -110,10 +110,11 @@ static uint32_t copy_live(rd_poller *poller) {
     return count;
 }
 
-static int poll_wait_ready(rd_poller *poller, rd_ready *ready, int capacity, int timeout_ms) {
+static int poll_wait_ready(rd_poller *poller, rd_ready *ready, int capacity, int64_t timeout_us) {
     rd_poll_set *copy = &poller->waiting;
     uint32_t count = copy_live(poller);
-    int left = poll(copy->fds, count, timeout_ms);
+    int64_t timeout_ms = timeout_us < 0 ? -1 : timeout_us / 1000;
+    int left = poll(copy->fds, count, timeout_ms > INT_MAX ? INT_MAX : (int)timeout_ms);
     int found = 0;
     uint32_t at = count > 0 ? poller->first % count : 0;
     for (uint32_t seen = 0; seen < count && left > 0 && found < capacity; seen++) {

@@ -10,18 +10,18 @@
 
 typedef struct rd_poll_wait {
     rd_server *server;
-    int timeout_ms;
+    int64_t timeout_us;
 } rd_poll_wait;
 
 static void *wait_nogvl(void *argument) {
     rd_poll_wait *wait = argument;
-    rd_loop_wait(&wait->server->loop, wait->timeout_ms);
+    rd_loop_wait(&wait->server->loop, wait->timeout_us);
     return NULL;
 }
 
-void rd_gvl_wait(rd_server *server, int timeout_ms) {
-    rd_poll_wait wait = {server, timeout_ms};
-    if (timeout_ms == 0) {
+void rd_gvl_wait(rd_server *server, int64_t timeout_us) {
+    rd_poll_wait wait = {server, timeout_us};
+    if (timeout_us == 0) {
         wait_nogvl(&wait);
     } else {
         rb_thread_call_without_gvl2(wait_nogvl, &wait, RUBY_UBF_IO, NULL);

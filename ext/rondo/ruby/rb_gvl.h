@@ -10,7 +10,7 @@
 
 /* Sleeps in the poller without the GVL; a rd_server_wait. Never raises: interrupts are looked at
  * by rd_gvl_check_interrupts() once no C frame of the core is on the stack. */
-void rd_gvl_wait(rd_server *server, int timeout_ms);
+void rd_gvl_wait(rd_server *server, int64_t timeout_us);
 
 /* Lets other threads have their share and runs trap handlers; may raise. Not under the lock. */
 void rd_gvl_check_interrupts(void);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "protocol/http1.h"
 
+#define BUSY_NS 2000000 /* since the last request was taken on */
 #define DESCRIPTORS_KEPT 64 /* for the application, logs and files */
 
 /* ---- what protocols tell ---- */
@@ -222,21 +223,43 @@ static void end_quantum(rd_server *server) {
     if (node != NULL) rd_list_append(&server->queue, node);
 }
 
+/* Requests come in bursts, and the next one is mostly microseconds away. For that long the loop
+ * waits without giving way: letting other threads of the process run (the GVL) can cost a hundred
+ * milliseconds until it comes back. They get their share at the end of each time slice anyway. */
+static bool find_ready(rd_server *server) {
+    rd_loop *loop = &server->loop;
+    if (server->settings.brief_wait_us == 0 || rd_clock_ns() >= server->busy_until_ns) {
+        return rd_loop_wait(loop, 0) > 0;
+    }
+    rd_loop_unlock(loop);
+    int count = rd_loop_wait(loop, server->settings.brief_wait_us);
+    rd_loop_lock(loop);
+    return count > 0;
+}
+
+static void wait_for_work(rd_server *server, rd_server_wait wait, bool inner) {
+    rd_loop *loop = &server->loop;
+    if (must_not_sleep(server, inner)) {
+        rd_loop_wait(loop, 0);
+        return;
+    }
+    if (find_ready(server)) return;
+    atomic_store(&loop->sleeping, true);
+    /* Whoever asked for something before this saw nobody sleeping: look again. */
+    int64_t timeout = must_not_sleep(server, inner) ? 0 : rd_loop_timeout(loop);
+    rd_loop_unlock(loop);
+    wait(server, timeout);
+    rd_loop_lock(loop);
+    atomic_store(&loop->sleeping, false);
+}
+
 static void turn(rd_server *server, rd_server_wait wait, bool inner) {
     rd_loop *loop = &server->loop;
     rd_conn_set_flush(&server->conns);
     server->batch_count = 0;
     end_quantum(server);
     server->current = NULL;
-    if (rd_loop_wait(loop, 0) == 0 && !must_not_sleep(server, inner)) {
-        atomic_store(&loop->sleeping, true);
-        /* Whoever asked for a stop before this saw nobody sleeping: look again. */
-        int timeout = must_not_sleep(server, inner) ? 0 : rd_loop_timeout(loop, -1);
-        rd_loop_unlock(loop);
-        wait(server, timeout);
-        rd_loop_lock(loop);
-        atomic_store(&loop->sleeping, false);
-    }
+    wait_for_work(server, wait, inner);
     rd_loop_process(loop);
     carry_out_stop(server);
     limit_accepting(server);
@@ -273,6 +296,7 @@ rd_request *rd_server_next_request(rd_server *server) {
     server->batch_count++;
     if (!goes_on) {
         server->current = request->conn;
+        server->busy_until_ns = now + BUSY_NS;
         server->quantum_end_ns = now + (uint64_t)server->settings.quantum_us * 1000;
     }
     return request;

@@ -45,6 +45,7 @@ typedef struct rd_server {
     uint64_t quantum_end_ns;
     uint64_t batch_since_ns;
     uint32_t batch_count;
+    uint64_t busy_until_ns; /* a pause before this one is expected to be short */
     uint32_t connection_limit;
     uint32_t refusal_count; /* kept in `refusals`; the rest is only counted */
     rd_refusal refusals[RD_REFUSALS_KEPT];
@@ -54,9 +55,9 @@ typedef struct rd_server {
     bool accept_paused;
 } rd_server;
 
-/* Sleeps in rd_loop_wait() for up to timeout_ms, in whatever way suits the thread (the binding
+/* Sleeps in rd_loop_wait() for up to timeout_us, in whatever way suits the thread (the binding
  * lets go of the GVL). Called without the loop lock. */
-typedef void (*rd_server_wait)(rd_server *server, int timeout_ms);
+typedef void (*rd_server_wait)(rd_server *server, int64_t timeout_us);
 
 /* NULL with errno set when the system refuses a poller. */
 rd_server *rd_server_new(const rd_settings *settings);
