@@ -82,9 +82,10 @@ class ServerProcess
   end
 
   # Waits until the log holds a match.
+  # @param from [Integer] look only behind so many bytes
   # @return [MatchData]
-  def wait_for_log(pattern, deadline: DEADLINE)
-    wait(deadline, "no #{pattern.inspect} in the log") { pattern.match(@log) }
+  def wait_for_log(pattern, from: 0, deadline: DEADLINE)
+    wait(deadline, "no #{pattern.inspect} in the log") { pattern.match(@log.byteslice(from..)) }
   end
 
   # @return [Boolean]
