@@ -283,8 +283,12 @@ static void end_after_flush(rd_conn *conn) {
 }
 
 static void after_flush(rd_conn *conn) {
-    if (conn->above_high && conn->out.bytes <= (size_t)conn->set->settings->output_low_bytes) {
+    bool drained =
+        conn->above_high && conn->out.bytes <= (size_t)conn->set->settings->output_low_bytes;
+    bool emptied = conn->tell_empty && conn->out.bytes == 0;
+    if (drained || emptied) {
         conn->above_high = false;
+        if (emptied) conn->tell_empty = false;
         if (conn->state == RD_CONN_OPEN) conn->protocol->on_drained(conn);
     }
     if (conn->state == RD_CONN_FINISHING && conn->out.bytes == 0) {

@@ -75,6 +75,7 @@ struct rd_conn {
     bool read_eof : 1;
     bool read_paused : 1;
     bool above_high : 1;  /* the queue passed the high watermark and has not drained yet */
+    bool tell_empty : 1;  /* tell the protocol once when everything queued is sent */
     bool linger : 1;      /* half-close and read on before closing */
     bool settled : 1;     /* set by the protocol while it needs no readiness before its answer */
     bool known : 1;       /* the side of the application keeps objects for it */

@@ -19,7 +19,8 @@ typedef struct rd_protocol {
     void (*on_data)(rd_conn *conn, const char *bytes, size_t len);
     /* The peer will send no more; answers can still reach it. */
     void (*on_eof)(rd_conn *conn);
-    /* The output queue fell from above the high to below the low watermark. */
+    /* The output queue fell from above the high to below the low watermark, or became empty while
+     * tell_empty was set. */
     void (*on_drained)(rd_conn *conn);
     /* The deadline set by rd_conn_set_deadline() passed. */
     void (*on_timeout)(rd_conn *conn);
