@@ -94,7 +94,7 @@ class RackErrorsTest < RackCase
       case env["PATH_INFO"]
       when "/throw" then throw :nobody_catches
       when "/exit" then exit
-      when "/abort" then abort("the message of abort")
+      when "/abort" then abort
       when "/fine" then [200, {}, []]
       end
     end
