@@ -20,8 +20,9 @@ module Rondo
       address, query = uri.to_s.split("?", 2)
       case address
       when %r{\Atcp://(?:\[([^\]]+)\]|([^:\[\]]*)):(\d{1,5})/?\z}
-        tcp($1 || $2, $3, uri).merge(options(query, uri))
-      when %r{\Aunix://(.+)\z} then unix($1).merge(options(query, uri))
+        host, name, port = Regexp.last_match.captures
+        tcp(host || name, port, uri).merge(options(query, uri))
+      when %r{\Aunix://(.+)\z} then unix(Regexp.last_match(1)).merge(options(query, uri))
       when %r{\Assl://} then raise AddressError, "cannot listen on #{uri}: this version has no TLS"
       else raise AddressError, "cannot listen on #{uri}: expected tcp://HOST:PORT or unix://PATH"
       end

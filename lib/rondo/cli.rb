@@ -17,7 +17,8 @@ module Rondo
     # iodine's spellings, which a POSIX parser would take apart.
     LONG_SHORT = { "-maxbd" => "--max-body", "-maxhd" => "--max-head", "-www" => "--public",
                    "-maxms" => "--max-message", "-ping" => "--ping", "-cert" => "--cert",
-                   "-key" => "--key", "-tls" => "--tls" }.freeze
+                   "-key" => "--key", "-tls" => "--tls",
+                   "-r" => "--redis" }.freeze
     NOT_YET = %w[--public --max-message --ping --cert --key --tls --redis].freeze
     SUBCOMMANDS = %w[init check].freeze
 
@@ -43,6 +44,8 @@ module Rondo
       complain(usage_line(e), 2)
     rescue Error => e
       complain(e.message, 1, e)
+    rescue Interrupt
+      130 # before the server took the signals over
     end
 
     # @return [Integer]
@@ -138,7 +141,7 @@ module Rondo
       options.on("-C", "--config FILE", "configuration file; - for none") { |path| @config = path }
       options.on("--no-config", "no configuration file") { @config = "-" }
       options.on("-e", "--environment NAME", "development") { |name| set(:environment, name) }
-      options.on("--dir DIR", "go there first") { |path| set(:directory, path) }
+      options.on("--dir DIR", "go there first") { |path| set(:directory, File.expand_path(path)) }
       options.on("-I", "--include PATHS", "add to the load path") do |paths|
         $LOAD_PATH.unshift(*paths.split(":"))
       end
@@ -166,7 +169,9 @@ module Rondo
       options.on("--max-body SIZE", "request body, also -maxbd (1g)") { |size| core(:max_body_bytes, size) }
       options.on("--max-head SIZE", "request head, also -maxhd (112k)") { |size| core(:max_head_bytes, size) }
       options.on("-k", "--keep-alive SECONDS", "idle connections (65)") do |seconds|
-        core(:keep_alive_timeout_ms, (Float(seconds) * 1000).round)
+        raise UsageError, "#{seconds.inspect} are no seconds" unless seconds.match?(/\A\d+(\.\d+)?\z/)
+
+        core(:keep_alive_timeout_ms, (seconds.to_f * 1000).round)
       end
       options.on("--early-hints", "offer rack.early_hints") { set(:early_hints, 1) }
     end

@@ -4,6 +4,7 @@
 # Rack 2 wants. The extension reads both constants when a server is made.
 # SPDX-License-Identifier: MIT
 
+# The namespace; see lib/rondo.rb.
 module Rondo
   # rack.errors: writes to $stderr, whatever that is at the time. Its inspect is a constant, because
   # applications print their env.
@@ -11,7 +12,7 @@ module Rondo
     # @param objects [Array<Object>]
     # @return [nil]
     def puts(*objects)
-      $stderr.puts(*objects)
+      $stderr.puts(*objects) # rubocop:disable Style/StderrPuts -- says it under -W0 as well
     end
 
     # @param string [String]
@@ -37,7 +38,7 @@ module Rondo
   # @return [Boolean] whether Rack 2 is loaded, whose applications join header values by "\n" and
   #   look at rack.version and its friends
   def self.rack2?
-    defined?(::Rack.release) && ::Rack.release.start_with?("2.") ? true : false
+    defined?(::Rack.release) ? ::Rack.release.start_with?("2.") : false
   end
 
   ENV_EXTRAS =

@@ -12,6 +12,9 @@ require "rondo/inherited"
 module Rondo
   # Extended by the modules that are registered.
   module Handler
+    # Where a value came from that somebody typed.
+    TYPED = "options"
+
     # @param app [#call]
     # @param options [Hash] :Host, :Port, :config, :environment, :quiet, :early_hints, and
     #   :user_supplied_options, the names of those that somebody typed
@@ -21,8 +24,8 @@ module Rondo
       configuration = Configuration.new(configuration_path(options))
       settings = Settings::Resolved.new(typed(options), configuration.values,
                                         Settings.from_environment, offered(options))
-      log = Logger.new(custom: settings[:custom_logger], quiet: options[:quiet] || settings[:quiet])
-      @server = Server.new(app, **server_settings(settings, log))
+      log = settings.logger(quiet: options[:quiet])
+      @server = Server.new(app, **settings.server_options(log))
       listen(@server, settings, log)
       yield @server if block_given?
       configuration.hooks[:after_booted].each(&:call)
@@ -60,29 +63,21 @@ module Rondo
     end
 
     def offered(options)
-      values(options)
+      values(options, "default of the program")
     end
 
-    def values(options)
+    def values(options, source = TYPED)
       host, port = options.values_at(:Host, :Port)
       found = {}
-      found[:early_hints] = [1, "options"] if options[:early_hints]
-      found[:environment] = [options[:environment], "options"] if options[:environment]
-      found[:host] = [host, "options"] if host
-      found[:port] = [Integer(port.to_s, 10), "options"] if port
+      found[:early_hints] = [1, source] if options[:early_hints]
+      found[:environment] = [options[:environment], source] if options[:environment]
+      found[:host] = [host, source] if host
+      found[:port] = [Integer(port.to_s, 10), source] if port
       found
     end
 
-    def server_settings(settings, log)
-      names = %i[lowlevel_error_handler trusted_proxies proxy_protocol_from url_scheme default_host]
-      settings.core.merge(names.to_h { |name| [name, settings[name]] },
-                          environment: settings[:environment].to_s, log: log,
-                          request_log: settings[:log_requests] ? $stdout : nil,
-                          request_log_format: settings[:log_format].to_sym)
-    end
-
     def listen(server, settings, log)
-      typed = %i[host port].any? { |name| settings.source(name) == "options" }
+      typed = %i[host port].any? { |name| settings.source(name) == TYPED }
       uris = typed ? [] : [*settings[:bind]]
       uris = [Address.tcp_uri(settings[:host] || Address.any_host, settings[:port])] if uris.empty?
       uris.each { |uri| server.listen(uri) }

@@ -28,12 +28,29 @@ module Rondo
       end
     end
 
+    # What started this process: the words from the system, because Ruby's own options are not in
+    # ARGV, and the folder as the shell named it, because a symbolic link may lead elsewhere by then.
+    # To be asked before anything sets the title of the process, which overwrites the words.
+    # @return [Hash{Symbol => Object}] words and folder
+    def self.command
+      words = File.read("/proc/self/cmdline").split("\0", -1)[0...-1]
+      folder = ENV["PWD"].to_s
+      { words: words, folder: File.identical?(folder, ".") ? folder : Dir.pwd }
+    rescue SystemCallError
+      { words: [RbConfig.ruby, $PROGRAM_NAME, *ARGV], folder: Dir.pwd }
+    end
+
     # Replaces this process by a new one with the same command line.
+    # @param command [Hash] of {command}
     # @param ios [Hash{String => IO}]
-    def self.exec_again(ios)
+    # @raise [Error] one line
+    def self.exec_again(command, ios)
       list = ios.map { |url, io| "#{io.fileno}=#{url}" }.join(",")
       keep = ios.values.to_h { |io| [io.fileno, io.fileno] }
-      exec({ VARIABLE => list }, *command_line, keep)
+      Dir.chdir(command[:folder])
+      exec({ VARIABLE => list }, *command[:words], keep)
+    rescue SystemCallError => e
+      raise Error, "cannot restart: #{e.message}"
     end
 
     # @param state [String] READY=1, STOPPING=1, …
@@ -67,9 +84,7 @@ module Rondo
     private_class_method :from_systemd
 
     def self.uri_of(descriptor)
-      address = IO.for_fd(descriptor, autoclose: false).then do |io|
-        BasicSocket.for_fd(io.fileno).tap { |socket| socket.autoclose = false }.local_address
-      end
+      address = BasicSocket.for_fd(descriptor).tap { |socket| socket.autoclose = false }.local_address
       return "unix://#{address.unix_path.sub(/\A\0/, "@")}" if address.unix?
 
       Address.tcp_uri(address.ip_address, address.ip_port)
@@ -77,17 +92,6 @@ module Rondo
       raise AddressError, "descriptor #{descriptor} of LISTEN_FDS is not a listening socket"
     end
     private_class_method :uri_of
-
-    # The same words that started this process, from the system: ARGV may have been changed.
-    def self.command_line
-      words = File.read("/proc/self/cmdline").split("\0")
-      return [words.first, *words.drop(1)] if words.size > 1
-
-      [RbConfig.ruby, $PROGRAM_NAME, *ARGV]
-    rescue SystemCallError
-      [RbConfig.ruby, $PROGRAM_NAME, *ARGV]
-    end
-    private_class_method :command_line
 
     # @param descriptors [Hash{String => Integer}] by URI
     def initialize(descriptors)
@@ -106,12 +110,14 @@ module Rondo
     end
 
     # @param uri [String]
-    # @return [Integer, nil]
-    def descriptor_for(uri)
-      plain = uri.split("?").first
-      found = @descriptors[plain] || @descriptors.find { |known, _| same_place?(known, plain) }&.last
-      @used << found if found
-      found
+    # @return [Array<Integer>] one for each address the URI stands for, or none at all
+    def descriptors_for(uri)
+      found = Address.resolve(Address.parse(uri)).map do |address|
+        @descriptors.find { |known, number| !@used.include?(number) && same_place?(known, address) }
+      end
+      return [] unless found.all?
+
+      found.map(&:last).each { |number| @used << number }
     end
 
     # Closes what nothing asked for, so that no queue fills up unseen.
@@ -122,10 +128,11 @@ module Rondo
 
     private
 
-    # Port 0 was asked for, and the predecessor has got a real one for it.
+    # Where port 0 was asked for, the predecessor has got a real one for it.
     def same_place?(known, wanted)
-      wanted.end_with?(":0") && known.start_with?(wanted.delete_suffix("0")) &&
-        !@used.include?(@descriptors[known])
+      known = Address.parse(known)
+      known[:port] = 0 if wanted[:port] == 0 # rubocop:disable Style/NumericPredicate
+      %i[kind host port path].all? { |part| known[part] == wanted[part] }
     end
   end
 end

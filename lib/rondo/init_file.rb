@@ -45,7 +45,7 @@ module Rondo
     def text
       lines = Settings::CORE.map do |name, row|
         value = row[:unit] == "bool" ? !row[:default].zero? : row[:default]
-        "\n# #{row[:doc].capitalize} (#{row[:unit]}).\n# #{name} #{value}\n"
+        "\n# #{row[:doc].sub(/\A\w/, &:upcase)} (#{row[:unit]}).\n# #{name} #{value}\n"
       end
       HEAD + lines.join
     end

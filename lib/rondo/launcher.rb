@@ -31,9 +31,11 @@ module Rondo
     # @return [Integer] exit code
     # @raise [Error] what cannot be served, in one line
     def run
+      @again = Inherited.command
+      $stdout.sync = true
       prepare
       app = load_app
-      @server = Server.new(app, **server_settings)
+      @server = Server.new(app, **@settings.server_options(@log))
       listen
       @files.write(@server.addresses)
       signals = Signals.new(self, raise_on_term: @settings[:raise_exception_on_sigterm])
@@ -49,7 +51,7 @@ module Rondo
       @log = Logger.new(silent: true)
       go_to_directory
       export_environment
-      @server = Server.new(load_app, **server_settings)
+      @server = Server.new(load_app, **@settings.server_options(@log))
     end
 
     # Binds and closes again, for `rondo check`.
@@ -65,9 +67,9 @@ module Rondo
     # Graceful the first time, at once the second time.
     # @return [void]
     def stop
-      force = @stopping
-      @stopping = true
-      @server.stop(force: force)
+      return @restart = false if @restart # the stop under way goes on, the restart does not
+
+      stop_server
     end
 
     # The whole process again, by exec, with the same listening sockets.
@@ -75,10 +77,11 @@ module Rondo
     def restart
       return if @stopping
 
-      @restart = true
+      Inherited.notify("RELOADING=1")
       # Held open across the stop, so that clients wait in the kernel's queue meanwhile.
       @handed_on = Inherited.hand_on(@server.descriptors)
-      stop
+      @restart = true
+      stop_server
     end
 
     # @return [Boolean] whether standard output or error goes to a file that can be opened again
@@ -95,12 +98,16 @@ module Rondo
 
     private
 
+    def stop_server
+      force = @stopping
+      @stopping = true
+      @server.stop(force: force)
+    end
+
     def prepare
       go_to_directory
       redirect
-      @log = Logger.new(custom: @settings[:custom_logger], formatter: @settings[:log_formatter],
-                        quiet: @settings[:quiet], silent: @settings[:silent],
-                        json: @settings[:log_format].to_sym == :json)
+      @log = @settings.logger
       export_environment
       @files = ProcessFiles.new(@settings[:pidfile], @settings[:state_path], @log)
       @files.claim
@@ -191,43 +198,26 @@ module Rondo
 
     # ---- listening ----
 
-    def server_settings
-      options = @settings.core
-      options[:environment] = @settings[:environment].to_s
-      options[:log] = @log
-      options[:request_log] = request_log
-      options[:request_log_format] = @settings[:log_format].to_sym
-      %i[lowlevel_error_handler trusted_proxies proxy_protocol_from url_scheme
-         default_host].each { |name| options[name] = @settings[name] }
-      options
-    end
-
-    def request_log
-      return nil unless @settings[:log_requests]
-
-      $stdout.sync = true
-      $stdout
-    end
-
     def listen
       inherited = Inherited.take
       uris = wanted_uris
       uris = inherited.uris if uris.empty? && inherited.any?
       uris = [default_uri] if uris.empty?
       uris.each do |uri|
-        descriptor = inherited.descriptor_for(uri)
-        descriptor ? @server.listen_fd(descriptor) : @server.listen(uri)
+        descriptors = inherited.descriptors_for(uri)
+        descriptors.each { |descriptor| @server.listen_fd(descriptor) }
+        @server.listen(uri) if descriptors.empty?
       end
       inherited.close_rest
       @server.addresses.each { |url| @log.say "* Listening on #{url}" }
     end
 
+    # What was typed replaces what the file binds.
     def wanted_uris
-      return [*@settings[:bind]] if @settings.source(:bind) == "command line"
-      return [Address.tcp_uri(@settings[:host] || Address.any_host, @settings[:port])] if
-        @settings.source(:port) == "command line"
+      typed = %i[bind port].select { |name| @settings.source(name) == "command line" }
+      return [*@settings[:bind]] if typed.empty?
 
-      [*@settings[:bind]]
+      [*(@settings[:bind] if typed.include?(:bind)), *(default_uri if typed.include?(:port))]
     end
 
     def default_uri
@@ -260,7 +250,7 @@ module Rondo
       call_hooks(:before_restart)
       @log.say "- Restarting..."
       @files.remove
-      Inherited.exec_again(@handed_on)
+      Inherited.exec_again(@again, @handed_on)
     end
 
     def call_hooks(name)

@@ -98,12 +98,24 @@ module Rondo
       @core.poller
     end
 
+    # @return [String] "; did you mean …?" or ""
+    def self.nearest(name, names = Settings::CORE.keys + OPTIONS)
+      require "did_you_mean"
+      guess = DidYouMean::SpellChecker.new(dictionary: names).correct(name).first
+      guess ? "; did you mean #{guess}?" : ""
+    rescue LoadError
+      ""
+    end
+
     private
 
     def open_address(address)
       opened = @core.listen(address)
       @descriptors[opened[:url]] = opened[:fd]
       opened
+    rescue AddressError => e
+      holder = PortHolder.find(address[:port]) if e.message.end_with?("in use") && address[:port]
+      raise holder ? AddressError.new("#{e.message} by #{holder}") : e
     end
 
     def check(numbers)
@@ -114,15 +126,6 @@ module Rondo
 
         raise SettingError, "#{name} must be an Integer (#{known[:unit]}), not #{value.inspect}"
       end
-    end
-
-    # @return [String] "; did you mean …?" or ""
-    def self.nearest(name, names = Settings::CORE.keys + OPTIONS)
-      require "did_you_mean"
-      guess = DidYouMean::SpellChecker.new(dictionary: names).correct(name).first
-      guess ? "; did you mean #{guess}?" : ""
-    rescue LoadError
-      ""
     end
   end
 end

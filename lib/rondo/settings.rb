@@ -124,6 +124,32 @@ module Rondo
       def core
         @values.slice(*CORE.keys).transform_values(&:first)
       end
+
+      # @return [Logger]
+      # @param quiet [Boolean] whatever the settings say
+      def logger(quiet: false)
+        Logger.new(custom: self[:custom_logger], formatter: self[:log_formatter],
+                   quiet: quiet || self[:quiet], silent: self[:silent], json: json?)
+      end
+
+      # @param log [Logger]
+      # @return [Hash{Symbol => Object}] what {Server#initialize} takes
+      def server_options(log)
+        options = %i[lowlevel_error_handler trusted_proxies proxy_protocol_from url_scheme
+                     default_host].to_h { |name| [name, self[name]] }
+        core.merge(options, environment: self[:environment].to_s, log: log,
+                            request_log: self[:log_requests] ? $stdout : nil,
+                            request_log_format: json? ? :json : :common)
+      end
+
+      # @return [Boolean]
+      # @raise [ConfigurationError] the format is neither common nor json
+      def json?
+        format = self[:log_format].to_s
+        return format == "json" if %w[common json].include?(format)
+
+        raise ConfigurationError, "log_format must be common or json, not #{format.inspect}"
+      end
     end
   end
 end

@@ -8,6 +8,7 @@ require "rack/handler"
 require "rondo/handler"
 
 module Rack
+  # The registry.
   module Handler
     # Rack 2's side of Rondo.
     module Rondo

@@ -7,6 +7,7 @@ require "rackup/handler"
 require "rondo/handler"
 
 module Rackup
+  # The registry.
   module Handler
     # Rackup's side of Rondo.
     module Rondo

@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+# Who holds a port that we wanted: Linux lists listening sockets with their inodes in /proc/net/tcp
+# and tcp6, and the descriptors of each process with the inodes they lead to. Called by server.rb
+# when an address is in use; finds nothing where the process belongs to somebody else.
+# SPDX-License-Identifier: MIT
+
+module Rondo
+  # Looks for the process behind a listening TCP port.
+  module PortHolder
+    LISTEN = "0A" # the state, as the kernel writes it
+
+    module_function
+
+    # @param port [Integer]
+    # @return [String, nil] "process 4711 (ruby)", nil when it cannot be seen
+    def find(port, proc_folder: "/proc")
+      inodes = inodes_of(port, proc_folder)
+      pid = inodes.any? && pid_with(inodes, proc_folder) or return nil
+      "process #{pid} (#{File.read("#{proc_folder}/#{pid}/comm").chomp})"
+    rescue SystemCallError
+      nil
+    end
+
+    def inodes_of(port, folder)
+      suffix = format(":%04X", port)
+      %w[tcp tcp6].flat_map do |table|
+        File.readlines("#{folder}/net/#{table}").drop(1).map(&:split)
+            .select { |fields| fields[1].end_with?(suffix) && fields[3] == LISTEN }
+            .map { |fields| fields[9] }
+      rescue SystemCallError
+        []
+      end
+    end
+    private_class_method :inodes_of
+
+    def pid_with(inodes, folder)
+      links = inodes.map { |inode| "socket:[#{inode}]" }
+      pids = Dir.children(folder).grep(/\A\d+\z/)
+      pids.find { |pid| links_of("#{folder}/#{pid}/fd").any? { |link| links.include?(link) } }
+    end
+    private_class_method :pid_with
+
+    def links_of(folder)
+      Dir.children(folder).filter_map { |name| File.readlink("#{folder}/#{name}") rescue nil }
+    rescue SystemCallError
+      [] # not ours to look at, or gone meanwhile
+    end
+    private_class_method :links_of
+  end
+end
