@@ -234,7 +234,7 @@ class RackServersTest < RackCase
     running = start { [200, {}, ["text"]] }
     worker = Thread.new { nil until ended }
     client = connect(running)
-    50.times { assert_equal "text", get(client).body }
+    8.times { assert_equal "text", get(client).body }
   ensure
     ended = true
     worker&.join
