@@ -25,6 +25,7 @@
     X(borrowed)        /* slot → String whose bytes are queued */                                  \
     X(values)          /* cache of header values */                                                \
     X(templates)       /* cache of env templates by authority and peer */                           \
+    X(blocks)          /* cache of env templates by header block */                                \
     X(names)           /* cache of HTTP_* keys of names without an id */                           \
     X(idle_fibers)     /* fibers that wait to run the loop */                                      \
     X(parked_fibers)   /* slot → fiber inside an application call that waits for its client */     \
@@ -38,6 +39,8 @@
 #define RD_VALUE_CACHE_SIZE 4096
 #define RD_NAME_CACHE_SIZE 512
 #define RD_TEMPLATE_CACHE_SIZE 256
+#define RD_BLOCK_CACHE_SIZE 256
+#define RD_BLOCK_SEEN_SIZE 1024
 
 typedef struct rd_cache_entry {
     uint32_t hash;
@@ -52,6 +55,19 @@ typedef struct rd_template_key {
     char authority[64];
 } rd_template_key;
 
+typedef struct rd_block_entry {
+    char *bytes; /* owned; NULL: empty */
+    uint32_t len, hash;
+    rd_address peer;
+} rd_block_entry;
+
+/* See rb_env_cache.c. */
+typedef struct rd_env_cache {
+    rd_template_key templates[RD_TEMPLATE_CACHE_SIZE];
+    rd_block_entry blocks[RD_BLOCK_CACHE_SIZE];
+    uint32_t seen[RD_BLOCK_SEEN_SIZE]; /* hashes of blocks that came once */
+} rd_env_cache;
+
 typedef struct rd_borrow rd_borrow;
 typedef struct rd_request_line_log rd_request_line_log;
 
@@ -64,7 +80,8 @@ typedef struct rd_binding {
 #undef RD_BINDING_VALUE
     rd_cache_entry *value_entries;
     rd_cache_entry *name_entries;
-    rd_template_key *template_keys;
+    rd_env_cache *env_cache;
+    unsigned env_base; /* keys of the base template; header fields come behind them */
     rd_network *trusted; /* peers that may name the client, scheme and port */
     size_t trusted_count;
     rd_borrow *released;     /* under the loop lock: Strings whose bytes are not needed any more */

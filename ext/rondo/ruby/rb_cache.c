@@ -39,9 +39,6 @@ void rd_cache_init(rd_binding *binding) {
     binding->name_entries = rd_alloc_zero(RD_NAME_CACHE_SIZE * sizeof(rd_cache_entry));
     RD_BINDING_SET(binding, values, rb_ary_new_capa(RD_VALUE_CACHE_SIZE));
     RD_BINDING_SET(binding, names, rb_ary_new_capa(RD_NAME_CACHE_SIZE));
-    binding->template_keys = rd_alloc_zero(RD_TEMPLATE_CACHE_SIZE * sizeof(rd_template_key));
-    RD_BINDING_SET(binding, templates, rb_ary_new_capa(RD_TEMPLATE_CACHE_SIZE));
-    rb_ary_store(binding->templates, RD_TEMPLATE_CACHE_SIZE - 1, Qnil);
     rb_ary_store(binding->values, RD_VALUE_CACHE_SIZE - 1, Qnil);
     rb_ary_store(binding->names, RD_NAME_CACHE_SIZE - 1, Qnil);
 }
@@ -49,7 +46,6 @@ void rd_cache_init(rd_binding *binding) {
 void rd_cache_clear(rd_binding *binding) {
     rd_free(binding->value_entries);
     rd_free(binding->name_entries);
-    rd_free(binding->template_keys);
 }
 
 VALUE rd_cached_value(rd_binding *binding, rd_slice bytes) {

@@ -36,6 +36,49 @@ VALUE rd_env_build(rd_call *call);
 /* The template's key for early hints. */
 VALUE rd_early_hints_new(VALUE connection);
 
+/* Places in the template of what a request sets itself, in its order. */
+enum {
+    RD_ENV_METHOD,
+    RD_ENV_SCRIPT_NAME,
+    RD_ENV_PATH,
+    RD_ENV_QUERY,
+    RD_ENV_SERVER_NAME,
+    RD_ENV_SERVER_PORT,
+    RD_ENV_PROTOCOL,
+    RD_ENV_REMOTE_ADDR,
+    RD_ENV_SCHEME,
+    RD_ENV_ERRORS,
+    RD_ENV_INPUT,
+    RD_ENV_IS_HIJACK,
+    RD_ENV_HIJACK,
+    RD_ENV_FINISHED,
+    RD_ENV_OWN_COUNT
+};
+
+#define RD_ENV_OWN_KEYS                                                                            \
+    rd_key.request_method, rd_key.script_name, rd_key.path_info, rd_key.query_string,              \
+        rd_key.server_name, rd_key.server_port, rd_key.server_protocol, rd_key.remote_addr,        \
+        rd_key.rack_url_scheme, rd_key.rack_errors, rd_key.rack_input, rd_key.rack_is_hijack,      \
+        rd_key.rack_hijack, rd_key.rack_response_finished
+
+#define RD_EMBEDDED_MAX 23 /* longer Strings of the same bytes share them (copy-on-write) */
+
+typedef struct rd_block {
+    rd_slice bytes; /* the header fields with their line ends */
+    uint32_t hash;
+} rd_block;
+
+/* rb_env_cache.c */
+void rd_env_cache_init(rd_binding *binding);
+void rd_env_cache_clear(rd_binding *binding);
+void rd_env_set_place(rd_call *call, VALUE env); /* rb_env.c: SERVER_*, REMOTE_ADDR */
+VALUE rd_env_template(rd_call *call);            /* shared: to be dup'ed */
+bool rd_block_of(rd_block *block, const rd_call *call);
+VALUE rd_block_find(const rd_call *call, const rd_block *block);
+bool rd_block_is_new(const rd_call *call, const rd_block *block);
+void rd_block_keep(const rd_call *call, const rd_block *block, VALUE template);
+void rd_env_fill(rd_call *call, const VALUE own[RD_ENV_OWN_COUNT], bool copy_headers);
+
 /* rb_cache.c */
 void rd_cache_init(rd_binding *binding);
 void rd_cache_clear(rd_binding *binding);

@@ -55,6 +55,7 @@ void rd_binding_unref(rd_binding *binding) {
     if (binding->server != NULL) rd_server_free(binding->server);
     rd_borrow_clear(binding);
     rd_cache_clear(binding);
+    rd_env_cache_clear(binding);
     rd_free(binding->trusted);
     rd_free(binding->log_bytes);
     pthread_mutex_destroy(&binding->change_lock);
@@ -195,7 +196,8 @@ static int open_listener(rd_listener *listener, const rd_settings *settings, VAL
         .mode = int_option(address, "mode", -1),
     };
     if (kind == ID2SYM(rb_intern("fd"))) {
-        return rd_listen_inherited(listener, NUM2INT(option(address, "fd")), error);
+        return rd_listen_inherited(listener, NUM2INT(option(address, "fd")),
+                                   RTEST(option(address, "owns_file")), error);
     }
     if (kind == ID2SYM(rb_intern("unix"))) {
         VALUE path = option(address, "path");
@@ -232,6 +234,18 @@ static VALUE core_listen(VALUE self, VALUE address) {
     rb_hash_aset(result, ID2SYM(rb_intern("port")), UINT2NUM(listener->port));
     rb_hash_aset(result, ID2SYM(rb_intern("fd")), INT2NUM(listener->source.fd));
     return result;
+}
+
+/* Before another process takes over: the files of Unix sockets stay. */
+static VALUE core_keep_files(VALUE self) {
+    rd_binding *binding = rd_binding_of(self);
+    rd_list *all = &binding->server->listeners;
+    rd_lock(binding);
+    for (rd_list *node = all->next; node != all; node = node->next) {
+        rd_listener_keep_file(RD_CONTAINER(node, rd_listener, in_server));
+    }
+    rd_unlock(binding);
+    return Qnil;
 }
 
 static VALUE core_addresses(VALUE self) {
@@ -312,6 +326,7 @@ void rd_init_server(VALUE rondo) {
     rb_define_alloc_func(cCore, core_allocate);
     rb_define_method(cCore, "initialize", core_initialize, 3);
     rb_define_method(cCore, "listen", core_listen, 1);
+    rb_define_method(cCore, "keep_files", core_keep_files, 0);
     rb_define_method(cCore, "addresses", core_addresses, 0);
     rb_define_method(cCore, "run", core_run, 0);
     rb_define_method(cCore, "stop", core_stop, 1);

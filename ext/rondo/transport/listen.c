@@ -170,7 +170,8 @@ static void describe_unix(rd_listener *listener, const struct sockaddr_un *bound
              (int)(abstract ? path_len - 1 : path_len), path);
 }
 
-int rd_listen_inherited(rd_listener *listener, int fd, char error[RD_LISTENER_ERROR_MAX]) {
+int rd_listen_inherited(rd_listener *listener, int fd, bool owns_file,
+                        char error[RD_LISTENER_ERROR_MAX]) {
     struct sockaddr_storage bound;
     socklen_t len = sizeof(bound);
     int listening = 0;
@@ -188,6 +189,7 @@ int rd_listen_inherited(rd_listener *listener, int fd, char error[RD_LISTENER_ER
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
     if (bound.ss_family == AF_UNIX) {
         describe_unix(listener, (const struct sockaddr_un *)(const void *)&bound, len);
+        if (owns_file) remember_file(listener, listener->url + sizeof("unix://") - 1);
     } else {
         describe_tcp(listener);
     }

@@ -115,6 +115,11 @@ static void unlink_own_file(rd_listener *listener) {
     listener->unlink_path = NULL;
 }
 
+void rd_listener_keep_file(rd_listener *listener) {
+    rd_free(listener->unlink_path);
+    listener->unlink_path = NULL;
+}
+
 void rd_listener_close(rd_listener *listener) {
     if (listener->loop != NULL) {
         rd_loop_remove(listener->loop, &listener->source);

@@ -52,13 +52,18 @@ int rd_listen_tcp(rd_listener *listener, const char *host, uint16_t port,
                   const rd_listen_options *options, char error[RD_LISTENER_ERROR_MAX]);
 int rd_listen_unix(rd_listener *listener, const char *path, const rd_listen_options *options,
                    char error[RD_LISTENER_ERROR_MAX]);
-int rd_listen_inherited(rd_listener *listener, int fd, char error[RD_LISTENER_ERROR_MAX]);
+/* With `owns_file` the file of a Unix socket is removed at the end, as if opened here. */
+int rd_listen_inherited(rd_listener *listener, int fd, bool owns_file,
+                        char error[RD_LISTENER_ERROR_MAX]);
 
 /* Registers with the loop. 0 or -1 with errno. */
 int rd_listener_start(rd_listener *listener, rd_loop *loop);
 
 /* Accepts what waits in the kernel's queue, at most `most`; how many there were. */
 int rd_listener_accept(rd_listener *listener, int most);
+
+/* Another process goes on with the socket: its file stays when this one closes. */
+void rd_listener_keep_file(rd_listener *listener);
 
 /* Closes the socket and removes the file of a Unix socket that it made itself. */
 void rd_listener_close(rd_listener *listener);
