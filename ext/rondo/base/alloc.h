@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Memory that never fails: out of memory ends the process with one line, so that no caller needs
- * a branch for it. Sizes that come from a peer are checked against their limit before they get here.
- * Any thread.
+ * a branch for it. Sizes that come from a peer are checked against their limit before they get
+ * here. Any thread.
  */
 #ifndef RD_BASE_ALLOC_H
 #define RD_BASE_ALLOC_H

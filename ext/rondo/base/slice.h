@@ -25,6 +25,6 @@ static inline int rd_slice_equal(rd_slice a, rd_slice b) {
 }
 
 /* The struct of which `pointer` is the member `member`. */
-#define RD_CONTAINER(pointer, type, member) ((type *)((char *)(pointer) - offsetof(type, member)))
+#define RD_CONTAINER(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 
 #endif

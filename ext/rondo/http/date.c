@@ -15,10 +15,9 @@ static void format(rd_date *date) {
     struct tm at;
     gmtime_r(&seconds, &at);
     char text[64];
-    snprintf(text, sizeof(text), "date: %s, %02u %s %04u %02u:%02u:%02u GMT\r\n",
-             days[at.tm_wday], (unsigned)at.tm_mday % 100, months[at.tm_mon],
-             ((unsigned)at.tm_year + 1900) % 10000, (unsigned)at.tm_hour % 100,
-             (unsigned)at.tm_min % 100, (unsigned)at.tm_sec % 100);
+    snprintf(text, sizeof(text), "date: %s, %02u %s %04u %02u:%02u:%02u GMT\r\n", days[at.tm_wday],
+             (unsigned)at.tm_mday % 100, months[at.tm_mon], ((unsigned)at.tm_year + 1900) % 10000,
+             (unsigned)at.tm_hour % 100, (unsigned)at.tm_min % 100, (unsigned)at.tm_sec % 100);
     snprintf(date->line, sizeof(date->line), "%.37s", text);
 }
 

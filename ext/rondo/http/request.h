@@ -30,10 +30,10 @@ struct rd_request {
     rd_list in_wakeups; /* whoever waits for it has to look again */
     rd_request_pool *pool;
     rd_request *next_free;
-    rd_conn *conn;      /* NULL once the client has gone or the answer is finished */
+    rd_conn *conn; /* NULL once the client has gone or the answer is finished */
     const rd_responder *responder;
     rd_head head;
-    char *bytes;        /* the head's bytes: inline_bytes or allocated */
+    char *bytes; /* the head's bytes: inline_bytes or allocated */
     rd_body body;
     uint64_t bytes_out; /* body bytes of the answer */
     uint32_t refs;

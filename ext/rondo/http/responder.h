@@ -25,10 +25,10 @@ typedef struct rd_response_head {
     int status;
     const rd_field *fields; /* content-length, connection, transfer-encoding left out */
     size_t count;
-    int64_t length;   /* of the body; -1: not known */
-    bool has_date;    /* `fields` brings its own */
-    bool close;       /* the application asks for the end of the connection */
-    bool raw;         /* what follows is not HTTP (partial hijack): no framing */
+    int64_t length; /* of the body; -1: not known */
+    bool has_date;  /* `fields` brings its own */
+    bool close;     /* the application asks for the end of the connection */
+    bool raw;       /* what follows is not HTTP (partial hijack): no framing */
 } rd_response_head;
 
 typedef struct rd_responder {

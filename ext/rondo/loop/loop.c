@@ -92,8 +92,7 @@ int64_t rd_loop_timeout(const rd_loop *loop) {
 }
 
 int rd_loop_wait(rd_loop *loop, int64_t timeout_us) {
-    loop->ready_count =
-        loop->ops->wait(loop->poller, loop->ready, RD_LOOP_READY_MAX, timeout_us);
+    loop->ready_count = loop->ops->wait(loop->poller, loop->ready, RD_LOOP_READY_MAX, timeout_us);
     return loop->ready_count;
 }
 

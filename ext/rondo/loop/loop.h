@@ -19,7 +19,7 @@
 #include "loop/poller.h"
 #include "loop/timer.h"
 
-#define RD_LOOP_READY_MAX 256
+#define RD_LOOP_READY_MAX     256
 #define RD_LOOP_RECEIVE_BYTES 65536
 
 /* Something that is freed at the end of the turn in which it was closed. */
@@ -32,7 +32,7 @@ typedef struct rd_loop {
     const rd_poller_ops *ops;
     rd_poller *poller;
     rd_timer_wheel timers;
-    uint64_t now_ms;  /* monotonic, taken once a turn */
+    uint64_t now_ms; /* monotonic, taken once a turn */
     rd_list closing;
     pthread_mutex_t lock;
     pthread_t lock_owner; /* meaningful while lock_held */

@@ -5,7 +5,7 @@
 #include "loop/timer.h"
 
 #define LEVEL_BITS 6
-#define SLOT_MASK 63u
+#define SLOT_MASK  63u
 #define SPAN_LIMIT ((UINT64_C(1) << (LEVEL_BITS * RD_TIMER_LEVELS)) - 1)
 
 typedef struct rd_slot_ref {
@@ -67,8 +67,7 @@ static rd_slot_ref next_slot(const rd_timer_wheel *wheel) {
     if (wheel->occupied[RD_TIMER_LEVELS - 1] != 0) {
         unsigned slot = (unsigned)__builtin_ctzll(wheel->occupied[RD_TIMER_LEVELS - 1]);
         uint64_t above = (wheel->now >> shift >> LEVEL_BITS) + 1;
-        return (rd_slot_ref){RD_TIMER_LEVELS - 1, slot,
-                             (above << LEVEL_BITS | slot) << shift};
+        return (rd_slot_ref){RD_TIMER_LEVELS - 1, slot, (above << LEVEL_BITS | slot) << shift};
     }
     return (rd_slot_ref){0, 0, UINT64_MAX};
 }

@@ -17,7 +17,7 @@
 #include "base/list.h"
 
 #define RD_TIMER_LEVELS 5
-#define RD_TIMER_SLOTS 64
+#define RD_TIMER_SLOTS  64
 
 typedef struct rd_timer {
     rd_list node;

@@ -213,8 +213,8 @@ static size_t read_chunked_body(rd_conn *conn, const char *bytes, size_t len) {
     rd_http1 *http = rd_http1_of(conn);
     size_t used = 0;
     rd_slice data;
-    int result = rd_http1_chunked_next(&http->chunked, &rd_http_shared_of(conn)->limits, bytes,
-                                       len, &used, &data);
+    int result = rd_http1_chunked_next(&http->chunked, &rd_http_shared_of(conn)->limits, bytes, len,
+                                       &used, &data);
     if (result < 0) {
         fail_body(conn, result);
         return 0;
@@ -392,8 +392,8 @@ void rd_http1_request_done(rd_conn *conn) {
     bool last = is_last(conn, http);
     /* A client that did not ask for the end may be sending the next request already: without a
      * linger that would reset the connection and could destroy the answer on its way. */
-    bool unread = http->input != RD_HTTP1_DONE || conn->input.end > 0 ||
-                  http->request->head.keep_alive;
+    bool unread =
+        http->input != RD_HTTP1_DONE || conn->input.end > 0 || http->request->head.keep_alive;
     drop_request(http);
     http->served++;
     http->delivered = http->started = false;
@@ -416,6 +416,6 @@ void rd_http1_request_done(rd_conn *conn) {
 }
 
 const rd_protocol rd_protocol_http1 = {
-    "http/1.1",       sizeof(rd_http1),  http1_on_open,  http1_on_data,     http1_on_eof,
+    "http/1.1",       sizeof(rd_http1), http1_on_open,  http1_on_data,     http1_on_eof,
     http1_on_drained, http1_on_timeout, http1_on_close, http1_on_shutdown,
 };

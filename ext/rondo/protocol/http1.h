@@ -37,14 +37,14 @@ typedef struct rd_http1 {
     uint64_t body_since_ms; /* when the client was free to send its body */
     uint64_t output_left;   /* bytes the promised content-length still wants */
     uint32_t served;
-    uint8_t input; /* rd_http1_input */
+    uint8_t input;           /* rd_http1_input */
     bool delivered : 1;      /* the application has the request */
     bool head_deadline : 1;  /* runs for the head being read */
     bool wants_continue : 1; /* the client waits for 100 */
     bool started : 1;        /* the head of the answer is queued */
     bool close_after : 1;
     bool chunked_out : 1;
-    bool length_out : 1;     /* output_left counts */
+    bool length_out : 1; /* output_left counts */
     bool raw_out : 1;
 } rd_http1;
 

@@ -20,27 +20,27 @@
     X(request_log)     /* answers write(lines), or nil */                                          \
     X(env_template)    /* Hash that every env starts from */                                       \
     X(empty_input)     /* rack.input of requests without a body */                                 \
-    X(connections)     /* slot → Rondo::Connection */                                              \
-    X(finished_arrays) /* slot → untouched rack.response_finished Array */                         \
-    X(borrowed)        /* slot → String whose bytes are queued */                                  \
+    X(connections)     /* slot → Rondo::Connection */                                            \
+    X(finished_arrays) /* slot → untouched rack.response_finished Array */                       \
+    X(borrowed)        /* slot → String whose bytes are queued */                                \
     X(values)          /* cache of header values */                                                \
-    X(templates)       /* cache of env templates by authority and peer */                           \
+    X(templates)       /* cache of env templates by authority and peer */                          \
     X(blocks)          /* cache of env templates by header block */                                \
     X(names)           /* cache of HTTP_* keys of names without an id */                           \
     X(idle_fibers)     /* fibers that wait to run the loop */                                      \
-    X(parked_fibers)   /* slot → fiber inside an application call that waits for its client */     \
+    X(parked_fibers)   /* slot → fiber inside an application call that waits for its client */   \
     X(root_fiber)                                                                                  \
-    X(runner)          /* Thread that runs the loop, or nil */                                     \
-    X(jump_error)      /* what ends run() from inside another fiber */                             \
-    X(scheme)          /* rack.url_scheme forced by a setting, or nil */                           \
-    X(default_host)    /* SERVER_NAME and port of requests without Host, or nil */                 \
+    X(runner)       /* Thread that runs the loop, or nil */                                        \
+    X(jump_error)   /* what ends run() from inside another fiber */                                \
+    X(scheme)       /* rack.url_scheme forced by a setting, or nil */                              \
+    X(default_host) /* SERVER_NAME and port of requests without Host, or nil */                    \
     X(default_port)
 
-#define RD_VALUE_CACHE_SIZE 4096
-#define RD_NAME_CACHE_SIZE 512
+#define RD_VALUE_CACHE_SIZE    4096
+#define RD_NAME_CACHE_SIZE     512
 #define RD_TEMPLATE_CACHE_SIZE 256
-#define RD_BLOCK_CACHE_SIZE 256
-#define RD_BLOCK_SEEN_SIZE 1024
+#define RD_BLOCK_CACHE_SIZE    256
+#define RD_BLOCK_SEEN_SIZE     1024
 
 typedef struct rd_cache_entry {
     uint32_t hash;
@@ -81,11 +81,11 @@ typedef struct rd_binding {
     rd_cache_entry *value_entries;
     rd_cache_entry *name_entries;
     rd_env_cache *env_cache;
-    unsigned env_base; /* keys of the base template; header fields come behind them */
+    unsigned env_base;   /* keys of the base template; header fields come behind them */
     rd_network *trusted; /* peers that may name the client, scheme and port */
     size_t trusted_count;
-    rd_borrow *released;     /* under the loop lock: Strings whose bytes are not needed any more */
-    uint32_t borrowed_free;  /* head of the free list of `borrowed` */
+    rd_borrow *released;    /* under the loop lock: Strings whose bytes are not needed any more */
+    uint32_t borrowed_free; /* head of the free list of `borrowed` */
     uint32_t *borrowed_next;
     uint32_t borrowed_capacity;
     uint32_t parked_count;

@@ -80,8 +80,7 @@ VALUE rd_cached_name(rd_binding *binding, rd_slice name) {
     /* Entries are [name as sent, key] pairs, so that the comparison is a memcmp. */
     if (entry->hash == hash && entry->len == name.len) {
         VALUE pair = RARRAY_AREF(binding->names, at);
-        if (!NIL_P(pair) &&
-            memcmp(RSTRING_PTR(RARRAY_AREF(pair, 0)), name.ptr, name.len) == 0) {
+        if (!NIL_P(pair) && memcmp(RSTRING_PTR(RARRAY_AREF(pair, 0)), name.ptr, name.len) == 0) {
             return RARRAY_AREF(pair, 1);
         }
     }

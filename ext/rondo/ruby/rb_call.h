@@ -18,16 +18,16 @@ typedef struct rd_call {
     VALUE finished;   /* the rack.response_finished Array */
     VALUE stream;     /* Rondo::Stream of a call body, or 0 */
     VALUE status, headers, body;
-    VALUE error;      /* what the application raised, or nil */
+    VALUE error; /* what the application raised, or nil */
     uint64_t began_ns;
     uint32_t slot;
     rd_address peer;
-    bool known;      /* the connection has its Ruby objects */
-    bool started;    /* the head of the response is out */
-    bool done;       /* finished, aborted or detached */
+    bool known;   /* the connection has its Ruby objects */
+    bool started; /* the head of the response is out */
+    bool done;    /* finished, aborted or detached */
     bool hijacked;
     bool body_closed;
-    bool left_open;  /* the stream goes on after the call */
+    bool left_open; /* the stream goes on after the call */
 } rd_call;
 
 /* rb_env.c */
@@ -107,7 +107,8 @@ VALUE rd_stream_new(rd_call *call);
 /* The body's call returned or raised: the stream is closed, or left to whoever holds it. */
 void rd_stream_after_call(rd_call *call);
 
-/* rb_wait.c: waiting inside an application call until `satisfied` says so (asked under the lock). */
+/* rb_wait.c: waiting inside an application call until `satisfied` says so (asked under the lock).
+ */
 typedef bool (*rd_satisfied)(const rd_request *request);
 void rd_wait_until(rd_binding *binding, rd_request *request, rd_satisfied satisfied);
 bool rd_has_drained(const rd_request *request);

@@ -236,9 +236,16 @@ static bool next_call(rd_binding *binding, rd_call *call, rd_request *before) {
             rd_unlock(binding);
             continue;
         }
-        *call = (rd_call){.binding = binding, .request = request, .env = Qnil, .error = Qnil,
-                          .status = Qnil, .headers = Qnil, .body = Qnil,
-                          .slot = conn->slot, .peer = conn->peer, .known = conn->known};
+        *call = (rd_call){.binding = binding,
+                          .request = request,
+                          .env = Qnil,
+                          .error = Qnil,
+                          .status = Qnil,
+                          .headers = Qnil,
+                          .body = Qnil,
+                          .slot = conn->slot,
+                          .peer = conn->peer,
+                          .known = conn->known};
         conn->known = true;
         rd_unlock(binding);
         return true;

@@ -35,7 +35,7 @@ static VALUE header_key(rd_slice name) {
 }
 
 void rd_init_names(void) {
-#define RD_ID(name, text) rd_id.name = rb_intern(text);
+#define RD_ID(name, text)  rd_id.name = rb_intern(text);
 #define RD_KEY(name, text) rd_key.name = rd_intern(text, sizeof(text) - 1);
 #include "ruby/rb_names.def"
 #undef RD_ID

@@ -28,8 +28,8 @@ typedef struct rd_keys {
 
 extern rd_ids rd_id;
 extern rd_keys rd_key;
-extern VALUE rd_method_names[RD_METHOD_COUNT];      /* "GET" …; 0 for OTHER */
-extern VALUE rd_header_keys[RD_HEADER_COUNT];       /* "HTTP_ACCEPT" …; 0 for OTHER */
+extern VALUE rd_method_names[RD_METHOD_COUNT]; /* "GET" …; 0 for OTHER */
+extern VALUE rd_header_keys[RD_HEADER_COUNT];  /* "HTTP_ACCEPT" …; 0 for OTHER */
 
 void rd_init_names(void);
 

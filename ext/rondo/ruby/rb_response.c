@@ -16,16 +16,16 @@
 #include "ruby/rb_names.h"
 
 #define FIELDS_INLINE 40
-#define FIELDS_MAX 4096
-#define BORROW_MIN 16384
+#define FIELDS_MAX    4096
+#define BORROW_MIN    16384
 
 typedef struct rd_collect {
     rd_call *call;
     rd_field *fields;
     size_t count, capacity;
-    VALUE room;       /* a String that holds the fields once there are many */
-    VALUE kept;       /* Array of Strings made from other objects, or nil */
-    VALUE hijack;     /* rack.hijack of the response (partial hijack), or nil */
+    VALUE room;   /* a String that holds the fields once there are many */
+    VALUE kept;   /* Array of Strings made from other objects, or nil */
+    VALUE hijack; /* rack.hijack of the response (partial hijack), or nil */
     rd_response_head head;
     bool has_connection;
     rd_field first[FIELDS_INLINE];
@@ -158,7 +158,8 @@ static int64_t parse_length(VALUE value) {
     int64_t length = 0;
     if (text.len == 0 || text.len > 18) refuse_response("invalid content-length", value);
     for (size_t i = 0; i < text.len; i++) {
-        if (text.ptr[i] < '0' || text.ptr[i] > '9') refuse_response("invalid content-length", value);
+        if (text.ptr[i] < '0' || text.ptr[i] > '9')
+            refuse_response("invalid content-length", value);
         length = length * 10 + (text.ptr[i] - '0');
     }
     return length;

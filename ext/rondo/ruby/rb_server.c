@@ -65,7 +65,8 @@ void rd_binding_unref(rd_binding *binding) {
 
 rd_binding *rd_binding_of(VALUE self) {
     rd_binding *binding = rb_check_typeddata(self, &core_type);
-    if (binding == NULL || binding->server == NULL) rb_raise(rd_eError, "server is not initialised");
+    if (binding == NULL || binding->server == NULL)
+        rb_raise(rd_eError, "server is not initialised");
     return binding;
 }
 
@@ -88,8 +89,7 @@ static VALUE core_allocate(VALUE klass) {
 static int take_setting(VALUE key, VALUE value, VALUE argument) {
     rd_settings *settings = (rd_settings *)argument;
     VALUE name = rb_sym2str(key);
-    const rd_setting_info *row =
-        rd_setting_find(RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+    const rd_setting_info *row = rd_setting_find(RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
     if (row == NULL) rb_raise(rd_eSettingError, "unknown setting %s", RSTRING_PTR(name));
     int64_t number = value == Qtrue ? 1 : value == Qfalse ? 0 : NUM2LL(value);
     if (rd_settings_set(settings, row, number) != 0) {
@@ -279,16 +279,11 @@ static VALUE core_stats(VALUE self) {
         const char *name;
         uint64_t value;
     } rows[] = {
-        {"connections", server->conns.count},
-        {"requests", server->requests},
-        {"active", server->http.requests.live},
-        {"accepted", server->accepted},
-        {"refused", server->refused},
-        {"bytes_in", server->conns.bytes_in},
-        {"bytes_out", server->conns.bytes_out},
-        {"write_timeouts", server->conns.write_timeouts},
-        {"parked", binding->parked_count},
-        {"request_log_lost", binding->log_lost},
+        {"connections", server->conns.count},   {"requests", server->requests},
+        {"active", server->http.requests.live}, {"accepted", server->accepted},
+        {"refused", server->refused},           {"bytes_in", server->conns.bytes_in},
+        {"bytes_out", server->conns.bytes_out}, {"write_timeouts", server->conns.write_timeouts},
+        {"parked", binding->parked_count},      {"request_log_lost", binding->log_lost},
     };
     rd_unlock(binding);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

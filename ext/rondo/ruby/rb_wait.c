@@ -18,8 +18,7 @@
 enum { WAIT_NOBODY, WAIT_THREAD, WAIT_FIBER }; /* wait_slot: WAIT_FIBER + index */
 
 bool rd_has_drained(const rd_request *request) {
-    return request->conn == NULL || !request->conn->above_high ||
-           !rd_conn_is_open(request->conn);
+    return request->conn == NULL || !request->conn->above_high || !rd_conn_is_open(request->conn);
 }
 
 bool rd_has_body(const rd_request *request) {

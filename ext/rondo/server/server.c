@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "protocol/http1.h"
 
-#define BUSY_NS 2000000 /* since the last request was taken on */
-#define DESCRIPTORS_KEPT 64 /* for the application, logs and files */
+#define BUSY_NS          2000000 /* since the last request was taken on */
+#define DESCRIPTORS_KEPT 64      /* for the application, logs and files */
 
 /* ---- what protocols tell ---- */
 
@@ -115,8 +115,8 @@ void rd_server_set_proxies(rd_server *server, rd_network *networks, size_t count
 static void on_accept(rd_listener *listener, int fd, const rd_address *peer) {
     rd_server *server = listener->owner;
     server->accepted++;
-    rd_conn *conn = rd_conn_open(&server->conns, fd, listener->transport, &rd_protocol_http1,
-                                 listener, peer);
+    rd_conn *conn =
+        rd_conn_open(&server->conns, fd, listener->transport, &rd_protocol_http1, listener, peer);
     rd_conn_read_now(conn);
 }
 

@@ -76,7 +76,8 @@ void rd_server_turn(rd_server *server, rd_server_wait wait);
  * even if requests are queued. */
 void rd_server_turn_inner(rd_server *server, rd_server_wait wait);
 
-/* The next request of this batch with a reference for the caller, or NULL when the batch is over. */
+/* The next request of this batch with a reference for the caller, or NULL when the batch is over.
+ */
 rd_request *rd_server_next_request(rd_server *server);
 
 /* The next request whose owner waits and has to look again; its `waiting` is cleared. */

@@ -11,8 +11,8 @@
 #include "base/alloc.h"
 
 #define IOV_MAX_USED 64
-#define NO_SLOT UINT32_MAX
-#define SLICE_BYTES 262144
+#define NO_SLOT      UINT32_MAX
+#define SLICE_BYTES  262144
 
 static void set_state(rd_conn *conn, rd_conn_state state) {
     assert(state > conn->state); /* only ever forward, see the picture in conn.h */

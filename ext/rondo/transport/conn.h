@@ -39,8 +39,8 @@ typedef struct rd_conn_set {
     rd_loop *loop;
     const rd_settings *settings;
     rd_chunk_pool chunks;
-    rd_list conns;  /* every connection that is not CLOSED */
-    rd_list dirty;  /* those with something queued since the last flush */
+    rd_list conns; /* every connection that is not CLOSED */
+    rd_list dirty; /* those with something queued since the last flush */
     rd_conn **slots;
     uint32_t slot_capacity;
     uint32_t free_slot; /* head of the list of free slots, kept in slot_next */
@@ -68,17 +68,17 @@ struct rd_conn {
     rd_buffer input;         /* left-over of an incomplete message or requests read ahead */
     rd_outq out;
     uint32_t refs;
-    uint32_t slot;  /* small number, unique among the open connections of the server */
+    uint32_t slot; /* small number, unique among the open connections of the server */
     uint32_t linger_left;
     rd_address peer;
     uint8_t state;
     bool read_eof : 1;
     bool read_paused : 1;
-    bool above_high : 1;  /* the queue passed the high watermark and has not drained yet */
-    bool tell_empty : 1;  /* tell the protocol once when everything queued is sent */
-    bool linger : 1;      /* half-close and read on before closing */
-    bool settled : 1;     /* set by the protocol while it needs no readiness before its answer */
-    bool known : 1;       /* the side of the application keeps objects for it */
+    bool above_high : 1; /* the queue passed the high watermark and has not drained yet */
+    bool tell_empty : 1; /* tell the protocol once when everything queued is sent */
+    bool linger : 1;     /* half-close and read on before closing */
+    bool settled : 1;    /* set by the protocol while it needs no readiness before its answer */
+    bool known : 1;      /* the side of the application keeps objects for it */
 };
 
 void rd_conn_set_init(rd_conn_set *set, rd_loop *loop, const rd_settings *settings);
@@ -112,7 +112,8 @@ void rd_conn_resume_reading(rd_conn *conn);
 /* Something was queued: it leaves with the next flush. */
 void rd_conn_mark_dirty(rd_conn *conn);
 
-/* Sends what the socket takes now, at most one slice of 256 KiB, so that a download is nobody's wait. */
+/* Sends what the socket takes now, at most one slice of 256 KiB, so that a download is nobody's
+ * wait. */
 void rd_conn_flush(rd_conn *conn);
 
 /* Flushes every dirty connection of the set, one write each. */

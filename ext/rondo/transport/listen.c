@@ -119,8 +119,7 @@ static int bind_unix(int fd, const struct sockaddr_un *address, socklen_t len,
         if (unlink(address->sun_path) != 0) return errno;
         if (bind(fd, (const struct sockaddr *)address, len) != 0) return errno;
     }
-    if (!abstract && options->mode >= 0 &&
-        chmod(address->sun_path, (mode_t)options->mode) != 0) {
+    if (!abstract && options->mode >= 0 && chmod(address->sun_path, (mode_t)options->mode) != 0) {
         return errno;
     }
     if (listen(fd, options->backlog) != 0) return errno;
@@ -148,8 +147,8 @@ int rd_listen_unix(rd_listener *listener, const char *path, const rd_listen_opti
     }
     memcpy(address.sun_path, path, path_len);
     if (path[0] == '@') address.sun_path[0] = '\0';
-    socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + path_len +
-                                (path[0] == '@' ? 0 : 1));
+    socklen_t len =
+        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + path_len + (path[0] == '@' ? 0 : 1));
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     listener->source.fd = fd;
     int code = fd < 0 ? errno : bind_unix(fd, &address, len, options);

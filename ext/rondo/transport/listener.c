@@ -39,7 +39,8 @@ static void back_off(rd_listener *listener) {
 }
 
 /* Out of descriptors: the first in the queue is told so by a close instead of being left waiting.
- * One descriptor for that is made free by closing a spare; where that fails, too, only time helps. */
+ * One descriptor for that is made free by closing a spare; where that fails, too, only time helps.
+ */
 static void refuse_one(rd_listener *listener) {
     static const char busy[] = "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\n"
                                "retry-after: 1\r\ncontent-length: 0\r\n\r\n";

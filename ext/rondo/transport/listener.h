@@ -16,7 +16,7 @@
 #include "transport/address.h"
 #include "transport/transport.h"
 
-#define RD_LISTENER_URL_MAX 160
+#define RD_LISTENER_URL_MAX   160
 #define RD_LISTENER_ERROR_MAX 256
 
 typedef struct rd_listener rd_listener;
@@ -38,9 +38,9 @@ struct rd_listener {
     void (*on_accept)(rd_listener *listener, int fd, const rd_address *peer);
     void *owner;
     int accepts_per_turn;
-    int spare_fd; /* closed to refuse one connection when there is no other */
-    uint16_t port;       /* 0 for Unix sockets */
-    char *unlink_path;   /* the Unix socket's file, when it is ours */
+    int spare_fd;      /* closed to refuse one connection when there is no other */
+    uint16_t port;     /* 0 for Unix sockets */
+    char *unlink_path; /* the Unix socket's file, when it is ours */
     ino_t unlink_inode;
     uint64_t accepted, refused;
     char host[64];

@@ -18,7 +18,7 @@
 #include <sys/uio.h>
 
 #define RD_CHUNK_BLOCK_BYTES 4096
-#define RD_CHUNK_COPY_MAX 16384
+#define RD_CHUNK_COPY_MAX    16384
 
 typedef struct rd_release {
     void (*run)(struct rd_release *release);
@@ -29,17 +29,17 @@ typedef enum rd_chunk_kind { RD_CHUNK_COPIED, RD_CHUNK_BORROWED, RD_CHUNK_FILE }
 typedef struct rd_chunk {
     struct rd_chunk *next;
     rd_chunk_kind kind;
-    int fd;            /* file */
-    size_t len;        /* bytes not yet sent */
+    int fd;     /* file */
+    size_t len; /* bytes not yet sent */
     union {
-        struct {       /* copied: bytes follow the struct */
+        struct { /* copied: bytes follow the struct */
             uint32_t at, capacity;
         };
-        struct {       /* borrowed */
+        struct { /* borrowed */
             const char *ptr;
             rd_release *release;
         };
-        off_t offset;  /* file */
+        off_t offset; /* file */
     };
 } rd_chunk;
 

@@ -55,6 +55,5 @@ static void tcp_close(rd_conn *conn) {
 }
 
 const rd_transport rd_transport_tcp = {
-    "tcp",     "http",        tcp_handshake,      tcp_read,
-    tcp_write, tcp_send_file, tcp_shutdown_write, tcp_close,
+    "tcp", "http", tcp_handshake, tcp_read, tcp_write, tcp_send_file, tcp_shutdown_write, tcp_close,
 };
