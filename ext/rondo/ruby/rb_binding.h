@@ -75,6 +75,7 @@ typedef struct rd_binding {
     rd_server *server;
     VALUE self; /* the Rondo::Server::Core; not marked, it owns this */
     uint32_t refs;
+    unsigned forks; /* of this process when it was made */
 #define RD_BINDING_VALUE(name) VALUE name;
     RD_BINDING_VALUES(RD_BINDING_VALUE)
 #undef RD_BINDING_VALUE
@@ -101,6 +102,10 @@ typedef struct rd_binding {
     pthread_cond_t changed;
     uint64_t change_count;
 } rd_binding;
+
+/* Whether this process is a child that the application forked: it has copies of everything, but
+ * poller and sockets are still the parent's, so it must neither serve nor tidy up. */
+bool rd_is_forked(const rd_binding *binding);
 
 rd_binding *rd_binding_of(VALUE core);
 void rd_binding_ref(rd_binding *binding);

@@ -57,7 +57,7 @@ static VALUE call_application(VALUE argument) {
     meet_connection(call);
     VALUE env = rd_env_build(call);
     VALUE response = rb_funcallv(call->binding->app, rd_id.call, 1, &env);
-    if (call->hijacked) return Qnil;
+    if (call->hijacked || rd_is_forked(call->binding)) return Qnil;
     take_response(call, response);
     rd_respond(call);
     rd_close_body(call);
@@ -207,6 +207,7 @@ static rd_request *dispatch(rd_call *call) {
     int state = 0;
     if (!NIL_P(call->binding->request_log)) call->began_ns = rd_clock_ns();
     rb_protect(call_application, (VALUE)call, &state);
+    if (rd_is_forked(call->binding)) return NULL; /* the parent answers */
     if (state != 0) handle_failure(call, state);
     if (call->stream != 0 && !call->left_open) rd_stream_after_call(call);
     if (call->left_open) {
@@ -282,9 +283,10 @@ static bool turn(rd_binding *binding) {
 
 static void run_loop(rd_binding *binding) {
     rd_call call;
-    while (!turn(binding)) {
+    while (!rd_is_forked(binding) && !turn(binding)) {
         rd_request *before = NULL;
-        while (binding->jump_state == 0 && next_call(binding, &call, before)) {
+        while (binding->jump_state == 0 && !rd_is_forked(binding) &&
+               next_call(binding, &call, before)) {
             before = dispatch(&call);
         }
         if (before != NULL && binding->jump_state != 0) let_go(binding, before);

@@ -11,6 +11,18 @@
 
 static VALUE cCore;
 
+/* ---- forks ---- */
+
+static unsigned fork_count;
+
+static void count_fork(void) {
+    fork_count++;
+}
+
+bool rd_is_forked(const rd_binding *binding) {
+    return binding->forks != fork_count;
+}
+
 /* ---- life ---- */
 
 static void core_mark(void *pointer) {
@@ -52,6 +64,7 @@ void rd_binding_ref(rd_binding *binding) {
 
 void rd_binding_unref(rd_binding *binding) {
     if (--binding->refs > 0) return;
+    if (rd_is_forked(binding)) return; /* the parent's: removing a socket here removes it there */
     if (binding->server != NULL) rd_server_free(binding->server);
     rd_borrow_clear(binding);
     rd_cache_clear(binding);
@@ -75,6 +88,7 @@ static VALUE core_allocate(VALUE klass) {
     rd_binding *binding = rd_alloc_zero(sizeof(*binding));
     binding->self = self;
     binding->refs = 1;
+    binding->forks = fork_count;
 #define CLEAR(name) binding->name = Qnil;
     RD_BINDING_VALUES(CLEAR)
 #undef CLEAR
@@ -261,7 +275,9 @@ static VALUE core_addresses(VALUE self) {
 /* ---- running ---- */
 
 static VALUE core_run(VALUE self) {
-    rd_run(rd_binding_of(self));
+    rd_binding *binding = rd_binding_of(self);
+    if (rd_is_forked(binding)) rb_raise(rd_eError, "this server belongs to the parent process");
+    rd_run(binding);
     return Qnil;
 }
 
@@ -315,6 +331,7 @@ static VALUE settings_table(void) {
 
 void rd_init_server(VALUE rondo) {
     VALUE server = rb_define_class_under(rondo, "Server", rb_cObject);
+    pthread_atfork(NULL, NULL, count_fork);
     VALUE settings = rb_define_module_under(rondo, "Settings");
     rb_define_const(settings, "CORE", settings_table());
     cCore = rb_define_class_under(server, "Core", rb_cObject);

@@ -30,7 +30,7 @@ static void stream_mark(void *pointer) {
 
 static void stream_free(void *pointer) {
     rd_stream *stream = pointer;
-    if (stream->call == &stream->own) {
+    if (stream->call == &stream->own && !rd_is_forked(stream->binding)) {
         rd_binding *binding = stream->binding;
         rd_lock(binding);
         rd_request *request = stream->own.request;
