@@ -262,6 +262,7 @@ static void jump(rd_binding *binding) {
     int state = binding->jump_state;
     binding->jump_state = 0;
     RD_BINDING_SET(binding, jump_error, Qnil);
+    if (!rb_obj_is_kind_of(error, rb_eException)) rb_thread_kill(rb_thread_current());
     rb_set_errinfo(error);
     rb_jump_tag(state);
 }

@@ -298,6 +298,8 @@ static void begin_collect(rd_collect *collect, rd_call *call) {
 static int start_locked(rd_collect *collect) {
     rd_call *call = collect->call;
     call->started = true;
+    /* A stop asked for meanwhile: the client shall not send the next request here. */
+    if (rd_server_is_stopping(call->binding->server)) collect->head.close = true;
     return call->request->responder->start(call->request, &collect->head);
 }
 

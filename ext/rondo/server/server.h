@@ -86,6 +86,11 @@ rd_request *rd_server_next_wakeup(rd_server *server);
 /* Graceful with RD_STOP_DRAIN, at once with RD_STOP_NOW. Any thread, also a signal handler. */
 void rd_server_stop(rd_server *server, int how);
 
+/* Whether a stop was asked for. Any thread. */
+static inline bool rd_server_is_stopping(const rd_server *server) {
+    return atomic_load_explicit(&server->stop_wanted, memory_order_relaxed) != RD_STOP_NOT;
+}
+
 /* Whether a stop is complete: nothing is in flight and no connection waits for its answer. */
 bool rd_server_is_done(const rd_server *server);
 
