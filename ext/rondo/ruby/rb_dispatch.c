@@ -113,10 +113,9 @@ static void abort_response(rd_call *call) {
     rd_unlock(call->binding);
 }
 
-/* Signals and the end of the thread are not the application's to lose: they end the server. */
+/* Signals are not the application's to lose: they end the server. */
 static bool ends_the_server(VALUE error) {
-    return !rb_obj_is_kind_of(error, rb_eException) || rb_obj_is_kind_of(error, rb_eSignal) ||
-           rb_obj_is_kind_of(error, rb_eInterrupt);
+    return rb_obj_is_kind_of(error, rb_eSignal) || rb_obj_is_kind_of(error, rb_eInterrupt);
 }
 
 static void remember_jump(rd_binding *binding, int state, VALUE error) {
@@ -126,8 +125,24 @@ static void remember_jump(rd_binding *binding, int state, VALUE error) {
     rd_server_stop(binding->server, RD_STOP_NOW);
 }
 
+NORETURN(static void end_at_once(rd_binding *binding, int state));
+
+/* The thread is being killed: Ruby lets nothing go on, and what it keeps as the reason must stay
+ * untouched. Connections are closed now. */
+static void end_at_once(rd_binding *binding, int state) {
+    rd_server_stop(binding->server, RD_STOP_NOW);
+    rd_lock(binding);
+    rd_server_turn_inner(binding->server, rd_gvl_wait);
+    rd_unlock(binding);
+    rb_jump_tag(state);
+}
+
 static void handle_failure(rd_call *call, int state) {
     VALUE error = rb_errinfo();
+    if (!rb_obj_is_kind_of(error, rb_eException)) {
+        abort_response(call);
+        end_at_once(call->binding, state);
+    }
     rb_set_errinfo(Qnil);
     if (ends_the_server(error)) {
         remember_jump(call->binding, state, error);
@@ -262,7 +277,6 @@ static void jump(rd_binding *binding) {
     int state = binding->jump_state;
     binding->jump_state = 0;
     RD_BINDING_SET(binding, jump_error, Qnil);
-    if (!rb_obj_is_kind_of(error, rb_eException)) rb_thread_kill(rb_thread_current());
     rb_set_errinfo(error);
     rb_jump_tag(state);
 }
@@ -308,6 +322,7 @@ static void run_until_done(rd_binding *binding) {
         rb_protect(run_protected, (VALUE)binding, &state);
         if (state == 0) return;
         VALUE error = rb_errinfo();
+        if (!rb_obj_is_kind_of(error, rb_eException)) end_at_once(binding, state);
         rb_set_errinfo(Qnil);
         remember_jump(binding, state, error);
     }
