@@ -11,6 +11,7 @@
 #include "protocol/http1.h"
 
 #define BUSY_NS          2000000 /* since the last request was taken on */
+#define SHED_PER_TURN 32
 #define DESCRIPTORS_KEPT 64      /* for the application, logs and files */
 
 /* ---- what protocols tell ---- */
@@ -135,17 +136,6 @@ int rd_server_add_listener(rd_server *server, rd_listener *listener) {
         for (rd_listener *listener = RD_CONTAINER(node, rd_listener, in_server); listener != NULL; \
              listener = NULL)
 
-/* At the limit new connections wait in the kernel's queue instead of being turned away. */
-static void limit_accepting(rd_server *server) {
-    bool full = server->conns.count >= server->connection_limit;
-    if (full == server->accept_paused) return;
-    server->accept_paused = full;
-    EACH_LISTENER(server, listener, node) {
-        if (!full && rd_timer_is_armed(&listener->backoff)) continue;
-        rd_loop_set_interest(&server->loop, &listener->source, full ? 0 : RD_READABLE);
-    }
-}
-
 static void close_listeners(rd_server *server, bool accept_queued) {
     for (rd_list *node; (node = rd_list_shift(&server->listeners)) != NULL;) {
         rd_listener *listener = RD_CONTAINER(node, rd_listener, in_server);
@@ -169,6 +159,28 @@ static void each_conn(rd_server *server, void (*visit)(rd_conn *conn)) {
 
 static void tell_shutdown(rd_conn *conn) {
     if (rd_conn_is_open(conn)) conn->protocol->on_shutdown(conn);
+}
+
+/* Idle connections must not keep new clients out (CVE-2021-29509 was that): at the limit the
+ * oldest ones that wait for nothing are closed, a few a turn. */
+static void shed_idle(rd_server *server) {
+    for (unsigned i = 0; i < SHED_PER_TURN && !rd_list_is_empty(&server->conns.conns); i++) {
+        rd_list *node = rd_list_shift(&server->conns.conns);
+        rd_list_append(&server->conns.conns, node);
+        tell_shutdown(RD_CONTAINER(node, rd_conn, in_set));
+    }
+}
+
+/* At the limit new connections wait in the kernel's queue instead of being turned away. */
+static void limit_accepting(rd_server *server) {
+    bool full = server->conns.count >= server->connection_limit;
+    if (full) shed_idle(server);
+    if (full == server->accept_paused) return;
+    server->accept_paused = full;
+    EACH_LISTENER(server, listener, node) {
+        if (!full && rd_timer_is_armed(&listener->backoff)) continue;
+        rd_loop_set_interest(&server->loop, &listener->source, full ? 0 : RD_READABLE);
+    }
 }
 
 static void carry_out_stop(rd_server *server) {
