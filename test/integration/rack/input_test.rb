@@ -4,6 +4,7 @@
 # have not come yet and bodies that never come.
 # SPDX-License-Identifier: MIT
 
+require "logger"
 require_relative "rack_case"
 
 class RackInputTest < RackCase
@@ -371,6 +372,22 @@ class RackInputTest < RackCase
     end
     assert_equal 200, get(client).status
     assert_equal "a line\nsome", written.string
+  ensure
+    $stderr = before
+  end
+
+  # What Rack's and Sinatra's middleware does.
+  def test_errors_serve_a_logger
+    before = $stderr
+    $stderr = written = StringIO.new
+    client = serve(lint: false) do |env|
+      logger = Logger.new(env["rack.errors"])
+      logger.warn("by a logger")
+      logger.close
+      [200, {}, []]
+    end
+    2.times { assert_equal 200, get(client).status, log }
+    assert_equal 2, written.string.scan("by a logger").size
   ensure
     $stderr = before
   end
