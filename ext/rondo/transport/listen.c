@@ -171,7 +171,7 @@ static void describe_unix(rd_listener *listener, const struct sockaddr_un *bound
 
 int rd_listen_inherited(rd_listener *listener, int fd, bool owns_file,
                         char error[RD_LISTENER_ERROR_MAX]) {
-    struct sockaddr_storage bound;
+    struct sockaddr_storage bound = {.ss_family = AF_UNSPEC};
     socklen_t len = sizeof(bound);
     int listening = 0;
     socklen_t listening_len = sizeof(listening);
