@@ -27,6 +27,31 @@ module Rondo
       self
     end
 
+    # Does nothing: the stream is everybody's. Logger takes for a device only what can be closed.
+    # @return [nil]
+    def close; end
+
+    # @param object [Object]
+    # @return [self]
+    def <<(object)
+      write(object.to_s)
+      self
+    end
+
+    # @return [true] every line leaves at once
+    def sync
+      true
+    end
+
+    # @param value [Boolean] has no effect
+    def sync=(value); end
+
+    # @return [Boolean]
+    def tty?
+      $stderr.tty?
+    end
+    alias isatty tty?
+
     # @return [String]
     def inspect
       "#<Rondo::Errors>"
