@@ -88,7 +88,8 @@ module Rondo
       NOT_YET = %i[activate_control_app idle_timeout supported_http_methods set_remote_address].freeze
       WITHOUT_MEANING = %i[queue_requests io_selector_backend max_io_threads max_fast_inline
                            fiber_per_request prune_bundler extra_runtime_dependencies
-                           drain_on_shutdown shutdown_debug clean_thread_locals
+                           drain_on_shutdown shutdown_debug clean_thread_locals restart_command
+                           silence_single_worker_warning silence_fork_callback_warning
                            reaping_time mutate_stdout_and_stderr_to_sync_on_write].freeze
       HOOKS = { after_booted: :after_booted, on_booted: :after_booted,
                 after_stopped: :after_stopped, on_stopped: :after_stopped,
@@ -109,7 +110,7 @@ module Rondo
       end
 
       SECONDS.each do |verb, name|
-        define_method(verb) { |seconds| set(name, core_number(name, (Float(seconds) * 1000).round)) }
+        define_method(verb) { |seconds| set(name, core_number(name, milliseconds(verb, seconds))) }
       end
 
       RENAMED.each do |verb, name|
@@ -161,7 +162,11 @@ module Rondo
         bind Address.tcp_uri(host || Address.any_host, Integer(port.to_s, 10))
       end
 
-      # @param uri [String] replaces what was bound so far
+      # Forgets what was bound so far.
+      def clear_binds!
+        set(:bind, [])
+      end
+
       def bind_to_activated_sockets(*)
         note "bind_to_activated_sockets: sockets handed over by systemd are always taken"
       end
@@ -177,7 +182,7 @@ module Rondo
       # @param seconds [Integer, Float, Symbol] :forever and :immediately as in Puma
       def force_shutdown_after(seconds = :forever)
         seconds = { forever: 86_400, immediately: 0 }.fetch(seconds, seconds)
-        set(:drain_timeout_ms, (Float(seconds) * 1000).round)
+        set(:drain_timeout_ms, milliseconds(:force_shutdown_after, seconds))
       end
 
       # @param stdout [String, nil]
@@ -205,6 +210,13 @@ module Rondo
         return set(:tmp_restart, true) if name.to_sym == :tmp_restart
 
         note "plugin #{name}: Puma's plugins are not loaded; start it beside the server"
+      end
+
+      # @param path [String] another file of verbs
+      def load(path)
+        instance_eval(File.read(path), path, 1)
+      rescue SystemCallError => e
+        fail_here "cannot load #{path}: #{SystemCallError.new(nil, e.errno).message}"
       end
 
       # @param block for an application without a file
@@ -245,6 +257,12 @@ module Rondo
         block or fail_here "#{verb} needs a block"
       end
 
+      def milliseconds(verb, seconds)
+        (Float(seconds) * 1000).round
+      rescue ArgumentError, TypeError
+        fail_here "#{verb} must be a number of seconds, not #{seconds.inspect}"
+      end
+
       def core_number(name, value)
         row = Settings::CORE.fetch(name)
         number = row[:unit] == "bytes" ? Settings.bytes(value) : Integer(value)
@@ -256,7 +274,7 @@ module Rondo
       end
 
       def line_here
-        at = caller_locations.find { |place| place.path == @configuration.path }
+        at = caller_locations.find { |place| place.path != __FILE__ }
         at ? "#{at.path}:#{at.lineno}" : @configuration.path.to_s
       end
 

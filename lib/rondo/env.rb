@@ -12,7 +12,7 @@ module Rondo
     # @param objects [Array<Object>]
     # @return [nil]
     def puts(*objects)
-      $stderr.puts(*objects) # rubocop:disable Style/StderrPuts -- says it under -W0 as well
+      $stderr.puts(*objects)
     end
 
     # @param string [String]

@@ -14,13 +14,13 @@ module Rondo
     # @param env [Hash]
     # @return [Array(Integer, Hash, Array<String>)]
     def call(error, env)
-      page = html("#{error.class}: #{error.message}", "#{env["REQUEST_METHOD"]} #{env["PATH_INFO"]}",
-                  (error.backtrace || []).join("\n"))
+      page = html("#{error.class}: #{escape(error.message)}",
+                  "#{env["REQUEST_METHOD"]} #{escape(env["PATH_INFO"])}",
+                  (error.backtrace || []).map { |line| escape(line) }.join("\n"))
       [500, { "content-type" => "text/html; charset=utf-8" }, [page]]
     end
 
     def html(title, request, backtrace)
-      title, request, backtrace = [title, request, backtrace].map { |text| escape(text) }
       <<~HTML
         <!DOCTYPE html>
         <html lang="en"><head><meta charset="utf-8"><title>#{title}</title>
@@ -33,7 +33,7 @@ module Rondo
     private_class_method :html
 
     def escape(text)
-      text.dup.force_encoding(Encoding::UTF_8).scrub.gsub(/[&<>"]/, ESCAPES)
+      text.to_s.dup.force_encoding(Encoding::UTF_8).scrub.gsub(/[&<>"]/, ESCAPES)
     end
     private_class_method :escape
   end

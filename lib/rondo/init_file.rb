@@ -9,20 +9,32 @@ require "rondo/settings"
 module Rondo
   # Writes the file.
   module InitFile
-    HEAD = <<~RUBY
+    HEAD = <<~'RUBY'
       # frozen_string_literal: true
 
-      # Configuration of Rondo. Every line shows a default; uncomment to change it. Sizes may be
-      # written as "64k", "10m", "1g". Puma's verbs work here as well.
+      # Configuration of Rondo; uncomment a line to change it. Sizes may be written as "64k", "10m",
+      # "1g". Puma's verbs work here as well. First examples of what has no default, then every
+      # setting with its default.
 
       # bind "tcp://0.0.0.0:9292"
       # bind "unix:///run/app.sock?mode=0660"
-      # port 9292
-      # environment "development"
+      # directory "/srv/app"
       # pidfile "tmp/pids/server.pid"
+      # state_path "tmp/pids/server.state"
+      # tag "app"
+      # stdout_redirect "log/requests.log", "log/server.log", true
+      # log_formatter { |line| "#{Time.now.utc} #{line}" }
       # trusted_proxies ["10.0.0.0/8"]
+      # proxy_protocol_from ["10.0.0.1"]
+      # rack_url_scheme "https"
+      # set_default_host "localhost:9292"
+      # lowlevel_error_handler { |error, _env, status| [status, {}, [error.class.name]] }
+      # after_booted { warn "ready" }
       # plugin :tmp_restart
     RUBY
+    # Settings of the shell whose default is a value that can be written down.
+    SHELL = %i[environment rackup port threads quiet silent log_requests log_format
+               raise_exception_on_sigterm].freeze
 
     module_function
 
@@ -43,11 +55,19 @@ module Rondo
 
     # @return [String]
     def text
-      lines = Settings::CORE.map do |name, row|
-        value = row[:unit] == "bool" ? !row[:default].zero? : row[:default]
-        "\n# #{row[:doc].sub(/\A\w/, &:upcase)} (#{row[:unit]}).\n# #{name} #{value}\n"
+      shell = Settings::SHELL.slice(*SHELL).map do |name, row|
+        entry(name, row.doc, row.unit, row.default.inspect)
       end
-      HEAD + lines.join
+      core = Settings::CORE.map do |name, row|
+        value = row[:unit] == "bool" ? !row[:default].zero? : row[:default]
+        entry(name, row[:doc], row[:unit], value)
+      end
+      [HEAD, *shell, *core].join
     end
+
+    def entry(name, doc, unit, value)
+      "\n# #{doc.sub(/\A[a-z](?=[a-z ])/, &:upcase)} (#{unit}).\n# #{name} #{value}\n"
+    end
+    private_class_method :entry
   end
 end

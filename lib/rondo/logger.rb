@@ -82,7 +82,7 @@ module Rondo
     end
 
     def json(level, line)
-      JSON.generate(time: Time.now.strftime("%FT%T.%L%z"), level: level, message: line.scrub)
+      JSON.generate(time: Time.now.strftime("%FT%T.%L%z"), level: level, message: line.dup.force_encoding(Encoding::UTF_8).scrub)
     end
   end
 end

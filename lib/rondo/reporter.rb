@@ -37,7 +37,7 @@ module Rondo
     # @param env [Hash]
     # @return [void]
     def report_error(error, env)
-      request = [env["REQUEST_METHOD"], env["PATH_INFO"]].compact.join(" ")
+      request = env.values_at("REQUEST_METHOD", "PATH_INFO").compact.map { |text| utf8(text) }.join(" ")
       @log.error("#{request}: #{describe(error)}")
     end
 
@@ -55,8 +55,14 @@ module Rondo
       [error.status, PLAIN.dup, ["#{error.message}\n"]]
     end
 
+    # Messages come in any encoding, and lines of several cannot be joined.
     def describe(error)
-      ["#{error.class}: #{error.message}", *error.backtrace].join("\n    ")
+      [error.class.name, ": ", error.message, *error.backtrace&.flat_map { |line| ["\n    ", line] }]
+        .map { |text| utf8(text) }.join
+    end
+
+    def utf8(text)
+      text.to_s.dup.force_encoding(Encoding::UTF_8).scrub
     end
 
     def call_handler(error, env)

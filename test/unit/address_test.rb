@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+# Addresses as people write them.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "rondo"
+
+class AddressTest < Minitest::Test
+  Address = Rondo::Address
+
+  {
+    "tcp://127.0.0.1:80" => { kind: :tcp, host: "127.0.0.1", port: 80 },
+    "tcp://127.0.0.1:0/" => { kind: :tcp, host: "127.0.0.1", port: 0 },
+    "tcp://[::1]:65535" => { kind: :tcp, host: "::1", port: 65_535 },
+    "tcp://name.example:1" => { kind: :tcp, host: "name.example", port: 1 },
+    "tcp://127.0.0.1:1?backlog=64&reuse_port=true" =>
+      { kind: :tcp, host: "127.0.0.1", port: 1, backlog: 64, reuse_port: true },
+    "tcp://127.0.0.1:1?reuse_port=0" => { kind: :tcp, host: "127.0.0.1", port: 1, reuse_port: false },
+    "unix:///run/a.sock" => { kind: :unix, path: "/run/a.sock" },
+    "unix:///run/a%20b.sock?mode=0660" => { kind: :unix, path: "/run/a%20b.sock", mode: 0o660 },
+    "unix://@name" => { kind: :unix, path: "@name" }
+  }.each do |uri, address|
+    define_method("test_#{uri}") { assert_equal address, Address.parse(uri) }
+  end
+
+  def test_a_relative_path_is_that_of_the_current_folder
+    assert_equal File.expand_path("tmp/a.sock"), Address.parse("unix://tmp/a.sock")[:path]
+  end
+
+  def test_no_host_is_every_interface
+    assert_equal Address.any_host, Address.parse("tcp://:80")[:host]
+  end
+
+  {
+    "" => /expected tcp/, "127.0.0.1:80" => /expected tcp/, "http://127.0.0.1:80" => /expected tcp/,
+    "tcp://127.0.0.1" => /expected tcp/, "tcp://::1:80" => /expected tcp/,
+    "tcp://127.0.0.1:http" => /expected tcp/, "tcp://127.0.0.1:80/x" => /expected tcp/,
+    "tcp://127.0.0.1:99999" => /port 99999 is above 65535/, "unix://" => /expected tcp/,
+    "ssl://127.0.0.1:443?key=k" => /no TLS/,
+    "tcp://127.0.0.1:80?backlogs=1" => /unknown option backlogs/,
+    "tcp://127.0.0.1:80?backlog=many" => /backlog cannot be "many"/,
+    "unix:///x?mode=999" => /mode cannot be "999"/,
+    "tcp://127.0.0.1:80?reuse_port=perhaps" => /reuse_port cannot be "perhaps"/
+  }.each do |uri, complaint|
+    define_method("test_refuses_#{uri.inspect}") do
+      error = assert_raises(Rondo::AddressError) { Address.parse(uri) }
+      assert_match complaint, error.message
+      assert_match(/\Acannot listen on #{Regexp.escape(uri)}: /, error.message)
+    end
+  end
+
+  def test_uris_of_hosts
+    assert_equal "tcp://[::1]:1", Address.tcp_uri("::1", 1)
+    assert_equal "tcp://[::1]:1", Address.tcp_uri("[::1]", 1)
+    assert_equal "tcp://127.0.0.1:1", Address.tcp_uri("127.0.0.1", 1)
+  end
+
+  def test_localhost_is_each_of_its_addresses
+    hosts = Address.resolve(Address.parse("tcp://localhost:1?backlog=5"))
+    assert_includes hosts.map { |address| address[:host] }, "127.0.0.1"
+    assert(hosts.all? { |address| address[:backlog] == 5 && address[:port] == 1 })
+  end
+
+  def test_other_addresses_are_themselves
+    address = Address.parse("unix://@name")
+    assert_equal [address], Address.resolve(address)
+  end
+end

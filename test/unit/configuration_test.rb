@@ -1,0 +1,239 @@
+# frozen_string_literal: true
+
+# The verbs of the configuration file, and its errors.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "tmpdir"
+require "rondo/configuration"
+
+class ConfigurationTest < Minitest::Test
+  Configuration = Rondo::Configuration
+  Verbs = Configuration::Verbs
+  Settings = Rondo::Settings
+
+  def setup
+    @folder = Dir.mktmpdir
+    @path = File.join(@folder, "rondo.rb")
+  end
+
+  def teardown
+    FileUtils.rm_rf(@folder)
+  end
+
+  def load(text)
+    File.write(@path, text)
+    Configuration.new(@path)
+  end
+
+  def values(text)
+    load(text).values.transform_values(&:first)
+  end
+
+  def complaint(text)
+    error = assert_raises(Rondo::ConfigurationError) { load(text) }
+    assert_equal 1, error.message.lines.size, error.message
+    error.message
+  end
+
+  def test_values_name_their_file
+    assert_equal({ tag: ["x", "rondo.rb"] }, load('tag "x"').values)
+  end
+
+  Settings::CORE.each do |name, row|
+    if row[:unit] == "bool"
+      define_method("test_switch_#{name}") do
+        assert_equal [1, 1, 0], [values(name.to_s), values("#{name} true"), values("#{name} false")].map { |v| v[name] }
+      end
+    else
+      define_method("test_number_#{name}") do
+        assert_equal row[:default], values("#{name} #{row[:default]}")[name]
+        assert_match(/\A#{@path}:1: #{name} \d+ is not between /, complaint("#{name} #{row[:max] + 1}"))
+        assert_match(/\A#{@path}:2: #{name} must be a number/, complaint("\n#{name} 'many'"))
+        assert_match(/:1: #{name} must be a number/, complaint("#{name} nil"))
+      end
+    end
+  end
+
+  Verbs::SECONDS.each do |verb, name|
+    define_method("test_seconds_#{verb}") { assert_equal 1500, values("#{verb} 1.5")[name] }
+  end
+
+  Verbs::PLAIN.each do |verb|
+    define_method("test_plain_#{verb}") { assert_equal "x", values("#{verb} 'x'")[verb] }
+  end
+
+  Verbs::SWITCHES.each do |verb, fallback|
+    define_method("test_switch_#{verb}") do
+      assert_equal [fallback, false], [values(verb.to_s)[verb], values("#{verb} false")[verb]]
+    end
+  end
+
+  Verbs::HOOKS.each do |verb, name|
+    define_method("test_hook_#{verb}") do
+      hooks = load("#{verb} { 1 }\n#{verb} { 2 }").hooks
+      assert_equal [1, 2], hooks[name].map(&:call)
+      assert_match(/:1: #{verb} needs a block/, complaint(verb.to_s))
+    end
+  end
+
+  Verbs::WORKER_HOOKS.each do |verb|
+    define_method("test_hook_of_workers_#{verb}") do
+      assert_match(/\A#{verb}: /, load("#{verb} { raise }").notes.fetch(0))
+      assert_match(/:1: #{verb} needs a block/, complaint(verb.to_s))
+    end
+  end
+
+  (Verbs::ONE_PROCESS + Verbs::NOT_YET + Verbs::WITHOUT_MEANING).each do |verb|
+    define_method("test_accepted_with_a_line_#{verb}") do
+      assert_equal 1, load("#{verb} 3").notes.size
+      assert_match(/\A#{verb}/, load("#{verb} 3").notes.first)
+      load("#{verb} {}") if Verbs::WITHOUT_MEANING.include?(verb)
+    end
+  end
+
+  PUMA = %i[
+    port bind workers threads environment preload_app! rackup app directory pidfile state_path tag quiet
+    log_requests stdout_redirect log_formatter custom_logger plugin activate_control_app early_hints
+    rack_url_scheme set_remote_address set_default_host worker_timeout worker_boot_timeout
+    worker_shutdown_timeout worker_check_interval worker_culling_strategy force_shutdown_after
+    drain_on_shutdown shutdown_debug idle_timeout first_data_timeout persistent_timeout max_keep_alive
+    enable_keep_alives queue_requests wait_for_less_busy_worker fork_worker out_of_band
+    lowlevel_error_handler http_content_length_limit supported_http_methods allow_underscore_headers
+    io_selector_backend max_io_threads fiber_per_request prune_bundler raise_exception_on_sigterm
+    single cluster before_fork before_worker_boot on_worker_boot before_worker_shutdown
+    on_worker_shutdown before_worker_fork on_worker_fork after_worker_fork after_worker_shutdown
+    after_booted on_booted after_stopped on_stopped before_restart on_restart before_refork
+    after_refork on_refork before_thread_start on_thread_start before_thread_exit on_thread_exit
+    ssl_bind load clear_binds! restart_command silence_single_worker_warning
+    silence_fork_callback_warning
+  ].freeze
+
+  def test_every_verb_of_puma_is_known
+    assert_empty PUMA - Verbs.public_instance_methods(false)
+  end
+
+  def test_settings_of_the_shell_have_verbs
+    others = %i[host redirect_stdout redirect_stderr redirect_append tmp_restart url_scheme default_host]
+    assert_empty Settings::SHELL.keys - others - Verbs.public_instance_methods(false)
+  end
+
+  def test_the_file_rails_generates
+    configuration = load(<<~RUBY)
+      threads_count = ENV.fetch("NO_SUCH_VARIABLE", 3)
+      threads threads_count, threads_count
+      port ENV.fetch("NO_SUCH_VARIABLE", 3000)
+      plugin :tmp_restart
+      plugin :solid_queue if ENV["NO_SUCH_VARIABLE"]
+      pidfile ENV["NO_SUCH_VARIABLE"] if ENV["NO_SUCH_VARIABLE"]
+    RUBY
+    assert_empty configuration.notes
+    assert_equal 3, configuration.values[:threads].first
+    assert configuration.values[:tmp_restart].first
+    assert_match(/\Atcp:.*:3000\z/, configuration.values[:bind].first.fetch(0))
+  end
+
+  def test_binds_add_up
+    assert_equal ["tcp://127.0.0.1:1", "unix:///x", "tcp://[::1]:2"],
+                 values("bind 'tcp://127.0.0.1:1'\nbind 'unix:///x'\nport '2', '::1'")[:bind]
+    assert_empty values("bind 'tcp://127.0.0.1:1'\nclear_binds!")[:bind]
+  end
+
+  def test_threads
+    assert_equal 7, values("threads 2, 7")[:threads]
+    assert_equal 4, values("threads 4")[:threads]
+    assert_match(/:1: threads: the minimum 5 is above the maximum 2/, complaint("threads 5, 2"))
+  end
+
+  def test_workers
+    assert_empty load("workers 0").notes
+    assert_equal ["workers 2: this version serves with one process"], load("workers 2").notes
+  end
+
+  def test_other_spellings
+    assert_equal({ max_body_bytes: 20 << 20, keep_alive: 0, default_host: "a:1", url_scheme: "https" },
+                 values("http_content_length_limit '20m'\nenable_keep_alives false\n" \
+                        "set_default_host 'a:1'\nrack_url_scheme 'https'"))
+    assert_equal 0, values("http_content_length_limit nil")[:max_body_bytes]
+  end
+
+  def test_shutdown
+    assert_equal [5000, 86_400_000, 0],
+                 ["5", ":forever", ":immediately"].map { |at| values("force_shutdown_after #{at}")[:drain_timeout_ms] }
+    assert_match(/:1: force_shutdown_after/, complaint("force_shutdown_after :soon"))
+  end
+
+  def test_redirects
+    assert_equal({ redirect_stdout: "a", redirect_stderr: "b", redirect_append: true },
+                 values("stdout_redirect 'a', 'b', true"))
+  end
+
+  def test_blocks
+    found = values("log_formatter { |line| line.upcase }\nlowlevel_error_handler { |e| e }\napp { |env| env }")
+    assert_equal "A", found[:log_formatter].call("a")
+    assert_equal :e, found[:lowlevel_error_handler].call(:e)
+    assert_equal :env, found[:app].call(:env)
+    assert_match(/:1: log_formatter needs a block/, complaint("log_formatter"))
+  end
+
+  def test_single_takes_verbs_and_cluster_does_not
+    configuration = load("single { tag 'x' }\ncluster { tag 'y' }")
+    assert_equal "x", configuration.values[:tag].first
+    assert_equal 1, configuration.notes.size
+  end
+
+  def test_plugins
+    assert_match(/\Aplugin yabeda: /, load("plugin :yabeda").notes.fetch(0))
+  end
+
+  def test_load_reads_another_file
+    File.write(File.join(@folder, "other.rb"), "tag 'other'\nnonsense 1")
+    text = "load #{File.join(@folder, "other.rb").inspect}"
+    assert_match(/other\.rb:2: unknown setting nonsense/, complaint(text))
+    File.write(File.join(@folder, "other.rb"), "tag 'other'")
+    assert_equal "other", values(text)[:tag]
+  end
+
+  def test_get
+    assert_equal "x!", values("tag 'x'\npidfile get(:tag) + '!'")[:pidfile]
+    assert_equal "none", values("pidfile get(:tag, 'none')")[:pidfile]
+  end
+
+  def test_tls_is_refused
+    assert_match(/:1: ssl_bind .* no TLS/, complaint("ssl_bind '::', 1, key: 'k', cert: 'c'"))
+  end
+
+  def test_an_unknown_verb_names_line_and_nearest
+    assert_equal "#{@path}:3: unknown setting max_body_byte; did you mean max_body_bytes?",
+                 complaint("\n\nmax_body_byte 3")
+    assert_equal "#{@path}:1: unknown setting qwertzuiop", complaint("qwertzuiop")
+  end
+
+  def test_a_syntax_error_names_file_and_line
+    assert_match(/\A#{@path}:2: /, complaint("tag 'x'\ntag ]"))
+  end
+
+  def test_an_exception_names_file_and_line
+    assert_equal "#{@path}:2: no luck (RuntimeError)", complaint("tag 'x'\nraise 'no luck'")
+    assert_match(/\A#{@path}:1: cannot load such file -- nowhere \(LoadError\)/, complaint("require 'nowhere'"))
+  end
+
+  def test_a_file_that_cannot_be_read
+    error = assert_raises(Rondo::ConfigurationError) { Configuration.new(@path) }
+    assert_equal "cannot read #{@path}: No such file or directory", error.message
+    error = assert_raises(Rondo::ConfigurationError) { Configuration.new(@folder) }
+    assert_equal "cannot read #{@folder}: Is a directory", error.message
+  end
+
+  def test_the_file_that_applies
+    Dir.chdir(@folder) do
+      assert_nil Configuration.find("test")
+      ["config/puma.rb", "config/puma/test.rb", "config/rondo.rb", "config/rondo/test.rb"].each do |path|
+        FileUtils.mkdir_p(File.dirname(path))
+        File.write(path, "")
+        assert_equal path, Configuration.find("test")
+      end
+      assert_equal "config/rondo.rb", Configuration.find("other")
+    end
+  end
+end

@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+# What becomes of an exception: the log and the response.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "rondo"
+
+class ReporterTest < Minitest::Test
+  ENV_OF_REQUEST = { "REQUEST_METHOD" => "GET", "PATH_INFO" => "/a" }.freeze
+
+  # Keeps lines by level.
+  class Lines
+    attr_reader :infos, :errors
+
+    def initialize
+      @infos, @errors = [], []
+    end
+
+    def info(line)
+      @infos << line
+    end
+
+    def error(line)
+      @errors << line
+    end
+  end
+
+  def setup
+    @log = Lines.new
+  end
+
+  def reporter(**options)
+    Rondo::Reporter.new(log: @log, **options)
+  end
+
+  def error(message = "no luck")
+    raise message
+  rescue StandardError => e
+    e
+  end
+
+  def test_production_says_nothing_to_the_client
+    status, headers, body = reporter.handle_error(error, ENV_OF_REQUEST)
+    assert_equal [500, ["Internal Server Error\n"]], [status, body]
+    assert_equal "text/plain; charset=utf-8", headers["content-type"]
+    refute_predicate headers, :frozen?
+  end
+
+  def test_the_log_gets_request_class_message_and_backtrace
+    reporter.handle_error(error, ENV_OF_REQUEST)
+    assert_match(%r{\AGET /a: RuntimeError: no luck\n    \S*reporter_test\.rb:\d+}, @log.errors.fetch(0))
+  end
+
+  def test_an_exception_without_backtrace
+    reporter.report_error(RuntimeError.new("x"), {})
+    assert_equal [": RuntimeError: x"], @log.errors
+  end
+
+  def test_messages_of_any_encoding
+    env = { "REQUEST_METHOD" => "GET", "PATH_INFO" => "/\xC3\xBC\xff".b }
+    [error("ü\xff"), error("\xff\xC3\xBC".b), error("ü".encode("UTF-16LE"))].each do |raised|
+      reporter(development: true).handle_error(raised, env)
+      assert_predicate @log.errors.last, :valid_encoding?
+    end
+  end
+
+  def test_development_shows_the_backtrace
+    status, headers, body = reporter(development: true).handle_error(error("<b>"), ENV_OF_REQUEST)
+    assert_equal [500, "text/html; charset=utf-8"], [status, headers["content-type"]]
+    assert_includes body.join, "RuntimeError: &lt;b&gt;"
+    assert_includes body.join, "reporter_test.rb"
+  end
+
+  def test_handlers_get_as_much_as_they_take
+    { ->(e) { [e.message] } => ["no luck"],
+      ->(e, env) { [e.message, env] } => ["no luck", ENV_OF_REQUEST],
+      ->(e, env, status) { [e.message, env, status] } => ["no luck", ENV_OF_REQUEST, 500],
+      proc { |*all| all.drop(1) } => [ENV_OF_REQUEST, 500] }.each do |handler, answer|
+      assert_equal answer, reporter(handler: handler, development: true).handle_error(error, ENV_OF_REQUEST)
+    end
+    assert_equal 4, @log.errors.size
+  end
+
+  def test_a_handler_that_is_no_proc
+    handler = Object.new
+    def handler.call(_error, _env, status)
+      status
+    end
+    assert_equal 500, reporter(handler: handler).handle_error(error, ENV_OF_REQUEST)
+  end
+
+  def test_refusals
+    reporter.report_refusal("127.0.0.1", 400, "two lengths")
+    reporter.report_refusal("127.0.0.1", 0, "gone")
+    assert_equal ["Refused a request of 127.0.0.1: two lengths (400)",
+                  "Refused a request of 127.0.0.1: gone"], @log.infos
+  end
+end
