@@ -41,6 +41,7 @@ int rd_loop_init(rd_loop *loop, bool poll_only) {
     loop->lock_held = false;
     atomic_init(&loop->sleeping, false);
     loop->ready_count = 0;
+    loop->turns = 0;
     loop->wakeup = (rd_source){.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .on_ready = on_wakeup};
     if (loop->wakeup.fd < 0) return -1;
     return rd_loop_add(loop, &loop->wakeup, RD_READABLE);
@@ -101,9 +102,13 @@ void rd_loop_process(rd_loop *loop) {
     loop->now_ms = rd_clock_ms();
     int count = loop->ready_count;
     loop->ready_count = 0;
-    for (int i = 0; i < count; i++) {
-        rd_source *source = loop->ready[i].source;
-        if (source->registered) source->on_ready(source, loop->ready[i].ready);
+    /* Begins elsewhere each turn: the poller's order tends to repeat, and whoever is always first
+     * is answered first, asks again first, and ends up with more than its share. */
+    int at = count > 0 ? (int)(loop->turns++ % (uint32_t)count) : 0;
+    for (int left = count; left > 0; left--) {
+        rd_ready *ready = &loop->ready[at];
+        if (ready->source->registered) ready->source->on_ready(ready->source, ready->ready);
+        if (++at == count) at = 0;
     }
     rd_timer_advance(&loop->timers, loop->now_ms);
     free_closed(loop);

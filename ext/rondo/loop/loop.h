@@ -39,6 +39,7 @@ typedef struct rd_loop {
     bool lock_held;
     atomic_bool sleeping; /* somebody sleeps in wait() and must be woken */
     rd_source wakeup;
+    uint32_t turns;
     int ready_count;
     rd_ready ready[RD_LOOP_READY_MAX];
     char receive[RD_LOOP_RECEIVE_BYTES];
