@@ -65,7 +65,7 @@ static void refuse(rd_conn *conn, int code) {
     if (rd_error_class(code) != RD_ERROR_PEER) {
         set_input(http, RD_HTTP1_OVER);
         drop_request(http);
-        rd_conn_finish(conn, false); /* answers of earlier requests may still be queued */
+        rd_conn_finish(conn, true); /* answers of earlier requests may still be queued */
         return;
     }
     bool is_head = http->input == RD_HTTP1_BODY && http->request->head.method_id == RD_METHOD_HEAD;
