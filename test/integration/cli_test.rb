@@ -1,0 +1,293 @@
+# frozen_string_literal: true
+
+# The command line as people meet it: what it prints, where, and how it ends.
+# SPDX-License-Identifier: MIT
+
+require_relative "shell_case"
+require "yaml"
+
+class CliTest < ShellCase
+  # ---- words that are wrong ----
+
+  def test_unknown_options_name_the_nearest_one
+    assert_complaint 2, /invalid option --prot; did you mean --port\?/, rondo("--prot", "1")
+    assert_complaint 2, /--thread.*did you mean --threads\?/, rondo("--thread=3")
+    assert_complaint 2, /-Z/, rondo("-Z")
+  end
+
+  def test_missing_and_wrong_arguments
+    assert_complaint 2, /-p|--port/, rondo("-p")
+    assert_complaint 2, /port must be a number.*"http"/, rondo("-p", "http")
+    assert_complaint 2, /threads/, rondo("-t", "5:1")
+    assert_complaint 2, /threads/, rondo("-t", "many")
+    assert_complaint 2, /workers/, rondo("-w", "few")
+    assert_complaint 2, /size/, rondo("-maxbd", "huge")
+    assert_complaint 2, /seconds/, rondo("-k", "soon")
+  end
+
+  def test_options_of_a_later_version
+    assert_complaint 2, /not in this version/, rondo("-www", "public")
+    assert_complaint 2, /not in this version/, rondo("--redis", "redis://127.0.0.1")
+  end
+
+  def test_two_files
+    assert_complaint 2, /too many arguments: a\.ru b\.ru/, rondo("a.ru", "b.ru")
+  end
+
+  # ---- words that only tell something ----
+
+  def test_version
+    %w[-V --version].each do |word|
+      result = rondo(word)
+      assert_match(/\Arondo \d+\.\d+\.\d+ \(ruby #{RUBY_VERSION}/, result.out)
+      assert_match(/epoll|poll|kqueue/, result.out)
+      assert_equal [0, ""], [result.code, result.err]
+    end
+  end
+
+  def test_help_has_groups_and_defaults_and_fits_a_screen
+    result = rondo("--help")
+    assert_equal [0, ""], [result.code, result.err]
+    assert_match(/^Where:$/, result.out)
+    assert_includes result.out, "9292"
+    assert_operator result.out.lines.map(&:chomp).map(&:size).max, :<=, 100
+    assert_operator result.out.lines.size, :<, 60
+  end
+
+  def test_requiring_the_library_reads_no_command_line
+    script = "ARGV.replace(%w[--nonsense -p x]); require 'rondo'; p ARGV, Signal.trap('INT', 'DEFAULT')"
+    result = run_command(RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", "-e", script)
+    assert_equal ["[\"--nonsense\", \"-p\", \"x\"]\n\"DEFAULT\"\n", 0], [result.out, result.code]
+  end
+
+  # ---- the application ----
+
+  def test_no_application
+    assert_complaint 1, /no application: config\.ru does not exist/, rondo("-q")
+    assert_complaint 1, /no application: shop does not exist/, rondo("-q", "shop")
+  end
+
+  def test_the_application_is_config_ru_or_named_with_or_without_its_ending
+    write "config.ru", HELLO
+    write "shop.ru", HELLO.sub("hello", "shop")
+    { [] => "hello", ["shop"] => "shop", ["shop.ru"] => "shop" }.each do |words, body|
+      server = start(*words)
+      assert_equal body, get(server).body
+      assert server.stop.success?
+    end
+  end
+
+  def test_an_application_that_raises_at_boot
+    write "config.ru", "\nraise 'no database'\n"
+    assert_complaint 1, /config\.ru:2: no database/, rondo("-q")
+    result = rondo("-q", "--debug")
+    assert_equal 1, result.code
+    assert_match(/from .*builder\.rb/, result.err)
+  end
+
+  def test_an_application_with_a_syntax_error
+    write "config.ru", "\n\nrun ->(env) { [200, {}, []\n"
+    assert_complaint 1, /config\.ru:\d/, rondo("-q")
+  end
+
+  def test_an_application_that_misses_a_library
+    write "config.ru", "require 'no/such/library'\n"
+    assert_complaint 1, %r{config\.ru:1:.*no/such/library}, rondo("-q")
+  end
+
+  # ---- addresses ----
+
+  def test_a_port_in_use_names_its_holder
+    write "config.ru", HELLO
+    TCPServer.open("127.0.0.1", 0) do |taken|
+      result = rondo("-q", "-b", "tcp://127.0.0.1:#{taken.addr[1]}")
+      assert_complaint 1, /:#{taken.addr[1]}: address already in use by process #{Process.pid} \(/, result
+    end
+  end
+
+  def test_addresses_that_are_none
+    write "config.ru", HELLO
+    assert_complaint 1, /nonsense/, rondo("-q", "-b", "nonsense")
+    assert_complaint 1, /no TLS/, rondo("-q", "-b", "ssl://127.0.0.1:0")
+    assert_complaint 1, %r{/no/such/folder/s\.sock}, rondo("-q", "-b", "unix:///no/such/folder/s.sock")
+    assert_complaint 1, /unknown option colour/, rondo("-q", "-b", "tcp://127.0.0.1:0?colour=red")
+  end
+
+  def test_a_port_for_which_there_is_no_permission
+    skip "root may listen anywhere" if Process.uid.zero?
+    write "config.ru", HELLO
+    assert_complaint 1, /permission denied/i, rondo("-q", "-b", "tcp://127.0.0.1:1")
+  end
+
+  def test_several_addresses
+    write "config.ru", HELLO
+    path = File.join(@folder, "s.sock")
+    server = start(binds: ["tcp://127.0.0.1:0", "unix://#{path}?mode=0600", "tcp://127.0.0.1:0"])
+    assert_equal 3, server.urls.uniq.size
+    assert_equal 0o600, File.stat(path).mode & 0o777
+    assert server.stop.success?
+    refute File.exist?(path), "the socket file is left over"
+  end
+
+  # ---- what the boot block says ----
+
+  def test_the_boot_block_says_what_was_found_and_why
+    write "shop.ru", HELLO
+    write "config/rondo.rb", "tag 'x'\n"
+    server = start("-e", "staging", "shop", env: { "RAILS_MAX_THREADS" => "7" })
+    server.wait_for_log(/Use Ctrl-C to stop/)
+    [/^Rondo starting in single mode\.\.\.$/, /^\* Rondo version: \d/, /^\*  Ruby version: ruby/, /^\*  Min threads: /,
+     /^\*  Max threads: .*7.*RAILS_MAX_THREADS/, /^\*  Environment: staging \(command line\)$/,
+     /^\* +PID: #{server.pid}$/, %r{^\* +Config: config/rondo\.rb$}, /^\* +App: shop/,
+     /^\* Listening on #{server.url}$/].each { |line| assert_match line, server.log }
+  end
+
+  def test_what_one_process_cannot_do_is_said
+    write "config.ru", HELLO
+    server = start("-w", "3", "--preload", "--control-url", "tcp://127.0.0.1:0")
+    server.wait_for_log(/Use Ctrl-C to stop/)
+    assert_match(/^\* +Workers: 0 \(3 by command line/, server.log)
+    assert_match(/^! preload: /, server.log)
+    assert_match(/^! control_url: /, server.log)
+  end
+
+  def test_the_environment_of_the_application
+    write "config.ru", "run ->(env) { [200, {}, [ENV.values_at('RACK_ENV', 'RAILS_ENV').inspect]] }\n"
+    assert_equal '["staging", "staging"]', get(start("-e", "staging")).body
+    assert_equal '["test", "test"]', get(start(env: { "APP_ENV" => "test", "RACK_ENV" => "development" })).body
+    assert_equal '["development", "development"]', get(start).body
+  end
+
+  # ---- where lines go ----
+
+  def test_quiet_and_silent
+    write "config.ru", HELLO
+    port = TCPServer.open("127.0.0.1", 0) { |socket| socket.addr[1] }
+    %w[-q -s].each do |word|
+      server = start(word, "-b", "tcp://127.0.0.1:#{port}", binds: [])
+      eventually("the server") { TCPSocket.new("127.0.0.1", port).close || true rescue false }
+      assert server.stop.success?
+      assert_empty server.log
+    end
+  end
+
+  def test_boot_lines_go_to_standard_error_and_request_lines_to_standard_output
+    write "config.ru", HELLO
+    out = File.join(@folder, "out")
+    server = start("-v", spawn: { chdir: @folder, out: out })
+    assert_equal "200", get(server, "/x%1B[31m?q=1").code
+    assert_equal "400", get(server, "/refused", "User-Agent" => "a\e[31mb").code
+    server.stop
+    assert_match(%r{"GET /x%1B\[31m\?q=1 HTTP/1\.1" 200}, read("out"))
+    refute_includes read("out"), "\e"
+    refute_match(/GET|\e/, server.log)
+    assert_match(/^Refused a request of 127\.0\.0\.1: /, server.log)
+    assert_match(/Goodbye/, server.log)
+  end
+
+  def test_output_to_files
+    write "config.ru", "warn 'loaded'\n#{HELLO}"
+    write "log/err", "before\n"
+    server = start("--redirect-stdout", "log/out", "--redirect-stderr", "log/err", "--redirect-append", "-v",
+                   "-b", "tcp://127.0.0.1:0", binds: [])
+    line = eventually("the server") { /Listening on \S+:(\d+)/.match(read("log/err")) }
+    assert_equal "hello", Net::HTTP.get(URI("http://127.0.0.1:#{line[1]}/in-file"))
+    server.stop
+    assert_includes read("log/out"), "GET /in-file"
+    assert_match(/\Abefore\n.*loaded.*Goodbye/m, read("log/err"))
+    assert_empty server.log
+  end
+
+  # ---- files about the process ----
+
+  def test_pid_and_state_file_live_as_long_as_the_server
+    write "config.ru", HELLO
+    server = start("--pidfile", "tmp/pids/server.pid", "-S", "tmp/state")
+    assert_equal "#{server.pid}\n", read("tmp/pids/server.pid")
+    state = YAML.safe_load(read("tmp/state"))
+    assert_equal [server.pid, server.urls], state.values_at("pid", "addresses")
+    server.stop
+    assert_empty Dir[File.join(@folder, "tmp/**/*")].select { |path| File.file?(path) }
+  end
+
+  def test_a_pid_file_of_a_process_that_lives
+    write "config.ru", HELLO
+    write "server.pid", "#{Process.pid}\n"
+    assert_complaint 1, /running already.*#{Process.pid}/, rondo("-q", "-b", "tcp://127.0.0.1:0", "--pidfile", "server.pid")
+    assert_equal "#{Process.pid}\n", read("server.pid")
+  end
+
+  def test_a_pid_file_of_a_process_that_died
+    write "config.ru", HELLO
+    pid = Process.spawn("true").tap { |child| Process.wait(child) }
+    write "server.pid", "#{pid}\n"
+    server = start("--pidfile", "server.pid")
+    assert_match(/^! .*server\.pid.*#{pid}/, server.log)
+    assert_equal "#{server.pid}\n", read("server.pid")
+  end
+
+  def test_another_folder
+    write "deep/config.ru", HELLO
+    assert_equal "hello", get(start("--dir", "deep")).body
+    assert_complaint 1, /directory .*nowhere/, rondo("--dir", "nowhere")
+  end
+
+  def test_the_load_path
+    write "own/greeting.rb", "GREETING = 'from the load path'\n"
+    write "config.ru", "require 'greeting'\nrun ->(env) { [200, {}, [GREETING]] }\n"
+    assert_equal "from the load path", get(start("-I", File.join(@folder, "own"))).body
+  end
+
+  # ---- init ----
+
+  def test_init_writes_once
+    result = rondo("init")
+    assert_equal [0, "wrote config/rondo.rb\n"], [result.code, result.out]
+    write "config/rondo.rb", "# mine\n"
+    assert_complaint 1, /config.rondo\.rb exists.*--force/, rondo("init")
+    assert_equal "# mine\n", read("config/rondo.rb")
+    assert_equal 0, rondo("init", "--force").code
+    refute_equal "# mine\n", read("config/rondo.rb")
+  end
+
+  def test_what_init_writes_holds_when_uncommented
+    rondo("init")
+    text = read("config/rondo.rb")
+    settings = text.scan(/^# (\w+ [\w.]+)$/).flatten.grep(/\A[a-z]\w+_\w+ (?:\d+|true|false)\z/)
+    assert_operator settings.size, :>, 30
+    write "config/rondo.rb", "#{settings.join("\n")}\nbind 'tcp://127.0.0.1:0'\n"
+    write "config.ru", HELLO
+    result = rondo("check")
+    assert_equal 0, result.code, result.out
+  end
+
+  # ---- check ----
+
+  def test_check_says_a_line_for_each_thing
+    write "config.ru", HELLO
+    result = rondo("check", "-b", "tcp://127.0.0.1:0")
+    assert_equal [0, ""], [result.code, result.err]
+    assert_equal %w[ok ok ok ok], result.out.lines.map { |line| line[/\A\w+/] }
+    %w[configuration application addresses descriptors].each { |name| assert_includes result.out, name }
+  end
+
+  def test_check_fails_for_continuous_integration
+    result = rondo("check", "-b", "tcp://127.0.0.1:0")
+    assert_equal 1, result.code
+    assert_match(/^failed +application: .*config\.ru/, result.out)
+
+    write "config.ru", HELLO
+    TCPServer.open("127.0.0.1", 0) do |taken|
+      result = rondo("check", "-b", "tcp://127.0.0.1:#{taken.addr[1]}")
+      assert_equal 1, result.code
+      assert_match(/^failed +addresses: .*in use/, result.out)
+    end
+
+    write "config/rondo.rb", "max_connections 1_000_000\n"
+    result = rondo("check", "-b", "tcp://127.0.0.1:0")
+    assert_match(/^(?:failed +descriptors: .*1000000|ok +descriptors: limit \d{7,})/, result.out)
+
+    write "config/rondo.rb", "no_such_verb 1\n"
+    assert_equal 1, rondo("check").code
+  end
+end

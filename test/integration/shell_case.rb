@@ -1,0 +1,121 @@
+# frozen_string_literal: true
+
+# What the tests of the command line share: a folder of their own to stand in, commands that end by
+# themselves (their output and exit code), and servers that are stopped again. The executable is
+# started directly, so that what is tested is what the gem installs.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "fileutils"
+require "net/http"
+require "open3"
+require "socket"
+require "support/server_process"
+require "timeout"
+require "tmpdir"
+
+class ShellCase < Minitest::Test
+  PATIENCE = 30
+  ROOT = ServerProcess::ROOT
+  RONDO = [RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", File.join(ROOT, "exe/rondo")].freeze
+  # What the one who runs the tests may have set.
+  BLANK = %w[RACK_ENV APP_ENV RAILS_ENV PORT HOST BINDING PIDFILE WEB_CONCURRENCY RAILS_MAX_THREADS MAX_THREADS
+             MIN_THREADS PUMA_MAX_THREADS PUMA_MIN_THREADS NOTIFY_SOCKET].to_h { |name| [name, nil] }.freeze
+  HELLO = "run ->(env) { [200, { 'content-type' => 'text/plain' }, ['hello']] }\n"
+
+  # What a command left behind.
+  Result = Struct.new(:out, :err, :code, keyword_init: true)
+
+  # A server of the test's own folder and words.
+  class Server < ServerProcess
+    def self.running
+      superclass.running # those that are killed at the end
+    end
+
+    private
+
+    def command_line(app, _settings, _config, binds, args)
+      [*RONDO, *binds.flat_map { |bind| ["-b", bind] }, *args, *app]
+    end
+  end
+
+  def setup
+    @folder = File.realpath(Dir.mktmpdir("rondo-shell"))
+    @servers = []
+  end
+
+  def teardown
+    @servers.each(&:kill)
+    FileUtils.rm_rf(@folder)
+  end
+
+  # @return [String] path of the file in the test's folder
+  def write(name, text)
+    path = File.join(@folder, name)
+    FileUtils.mkdir_p(File.dirname(path))
+    File.write(path, text)
+    path
+  end
+
+  def read(name)
+    File.read(File.join(@folder, name))
+  end
+
+  # Runs the command to its end.
+  # @return [Result]
+  def rondo(*words, env: {})
+    run_command(*RONDO, *words, env: env)
+  end
+
+  def run_command(*words, env: {})
+    Open3.popen3(BLANK.merge(env), *words, chdir: @folder) do |input, out, err, waiter|
+      input.close
+      texts = [out, err].map { |io| Thread.new { io.read } }
+      unless waiter.join(PATIENCE)
+        Process.kill("KILL", waiter.pid)
+        flunk "#{words.drop(3).join(" ")} did not end: #{texts.map(&:value)}"
+      end
+      Result.new(out: texts[0].value, err: texts[1].value, code: waiter.value.exitstatus)
+    end
+  end
+
+  # @param words [Array<String>] options; the application's file last, if any
+  # @return [Server] that listens
+  def start(*words, binds: ["tcp://127.0.0.1:0"], env: {}, spawn: {}, **options)
+    server = Server.new(nil, binds: binds, args: words, env: BLANK.merge(env),
+                             spawn: { chdir: @folder }.merge(spawn), **options)
+    @servers << server
+    server
+  end
+
+  def get(server, path = "/", headers = {})
+    http = Net::HTTP.new("127.0.0.1", server.port)
+    http.read_timeout = PATIENCE
+    http.get(path, headers)
+  end
+
+  # Waits until the block answers something.
+  def eventually(what)
+    Timeout.timeout(PATIENCE) do
+      loop do
+        found = yield
+        return found if found
+
+        Thread.pass
+        IO.select(nil, nil, nil, 0.01)
+      end
+    end
+  rescue Timeout::Error
+    flunk "this never came: #{what}"
+  end
+
+  # One line that says what is wrong, and the exit code; no backtrace.
+  def assert_complaint(code, pattern, result)
+    complaints = result.err.lines.grep(/\Arondo: /)
+    assert_equal 1, complaints.size, result.err
+    assert_match pattern, complaints.first
+    assert_equal code, result.code, result.err
+    refute_match(/^\s+from |:in `/, result.err)
+    assert_empty result.out
+  end
+end
