@@ -4,6 +4,7 @@
 # happens.
 # SPDX-License-Identifier: MIT
 
+require "pathname"
 require "tempfile"
 require_relative "rack_case"
 
@@ -95,6 +96,17 @@ class RackBodiesTest < RackCase
     response = get(answer(body))
     assert_equal ["ab", :length], [response.body, response.framing]
     assert_operator body.closes, :>=, 1
+  end
+
+  # Rails hands out an Enumerator there when the body is one.
+  def test_to_ary_that_is_no_array
+    [nil, %w[a b].each].each do |returned|
+      body = Body.new("a", "b")
+      body.define_singleton_method(:to_ary) { returned }
+      response = get(answer(body, lint: false))
+      assert_equal [200, "ab"], [response.status, response.body]
+      assert_equal 1, body.closes
+    end
   end
 
   # Enumerated bodies
@@ -359,6 +371,13 @@ class RackBodiesTest < RackCase
     assert_equal "each was called", get(answer(FileBody.new("/nonexistent/file"), lint: false)).body
     assert_equal "each was called", get(answer(FileBody.new("/"), lint: false)).body
     assert_equal "each was called", get(answer(FileBody.new(nil))).body
+  end
+
+  # Rails hands out what send_file was given.
+  def test_to_path_that_is_a_pathname
+    with_file("12345") do |path|
+      assert_equal "12345", get(answer(FileBody.new(Pathname(path)), lint: false)).body
+    end
   end
 
   def test_a_file_for_a_slow_reader_beside_others

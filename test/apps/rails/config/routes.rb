@@ -1,0 +1,20 @@
+# frozen_string_literal: true
+
+# SPDX-License-Identifier: MIT
+
+Rails.application.routes.draw do
+  root "notes#index"
+  resources :notes, only: %i[index new create show update destroy]
+  post "upload", to: "uploads#create"
+  get "download", to: "uploads#show"
+  get "inline", to: "uploads#inline"
+  get "live", to: "streams#live"
+  get "lazy", to: "pages#lazy"
+  get "events", to: "streams#events"
+  get "remember", to: "pages#remember"
+  get "remembered", to: "pages#remembered"
+  get "fails", to: "pages#fails"
+  get "where", to: "pages#where"
+  get "cached", to: "pages#cached"
+  get "up", to: "rails/health#show"
+end

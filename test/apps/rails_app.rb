@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+# SPDX-License-Identifier: MIT
+#
+# A Rails application as `rails new` makes it, with what test/apps/rails/ holds laid over it. Made
+# once per run of the tests in a folder that is gone afterwards; its gems are those of our Gemfile.
+
+require "fileutils"
+require "open3"
+require "support/server_process"
+require "tmpdir"
+
+class RailsApp
+  OVERLAY = File.join(__dir__, "rails")
+  LARGE_BYTES = 3_000_017
+  OPTIONS = %w[--minimal --skip-bundle --skip-git --skip-asset-pipeline --quiet].freeze
+  # Bundler.require in config/application.rb shall not load the tools of this project.
+  ENVIRONMENT = {
+    "BUNDLE_GEMFILE" => File.join(ServerProcess::ROOT, "Gemfile"),
+    "BUNDLE_WITHOUT" => "development:apps",
+    "RUBYOPT" => nil
+  }.freeze
+
+  class << self
+    # @return [RailsApp] the same one for all tests
+    def instance
+      @instance ||= new.tap { |app| Minitest.after_run { app.remove } }
+    end
+  end
+
+  attr_reader :path
+
+  def initialize
+    @folder = Dir.mktmpdir("rondo-rails")
+    @path = File.join(@folder, "notes")
+    run("bundle", "exec", "rails", "new", @path, *OPTIONS, @folder)
+    FileUtils.cp_r(File.join(OVERLAY, "."), @path)
+    File.binwrite(large_file, Random.bytes(LARGE_BYTES))
+    run(rails, "db:migrate", @path)
+  end
+
+  def rails
+    File.join(@path, "bin/rails")
+  end
+
+  def large_file
+    File.join(@path, "storage/large.bin")
+  end
+
+  def remove
+    FileUtils.rm_rf(@folder)
+  end
+
+  private
+
+  def run(*command, folder)
+    output, status = Open3.capture2e(ENVIRONMENT, *command, chdir: folder)
+    raise "#{command.join(" ")} failed:\n#{output}" unless status.success?
+  end
+end
+
+# The application run by `rails server -u rondo` instead of by our own command.
+class RailsServerProcess < ServerProcess
+  # The list of those to end with the tests is one for all kinds of servers.
+  def self.running
+    ServerProcess.running
+  end
+
+  private
+
+  def command_line(app, _settings, _config, _binds, args)
+    [app, "server", "-u", "rondo", "-b", "127.0.0.1", "-p", "0", *args]
+  end
+end
