@@ -51,7 +51,8 @@ module Rondo
     # @return [Integer]
     def serve
       require "rondo/launcher"
-      Launcher.new(settings, configuration, debug: @debug).run
+      again = Inherited.command # before --dir is obeyed
+      Launcher.new(settings, configuration, debug: @debug, again: again).run
     end
 
     # @return [Integer]
@@ -181,9 +182,10 @@ module Rondo
       options.on("-v", "--log-requests", "a line a request on standard output") { set(:log_requests, true) }
       options.on("-q", "--quiet", "no boot lines") { set(:quiet, true) }
       options.on("-s", "--silent", "nothing but errors") { set(:silent, true) }
-      options.on("--redirect-stdout FILE") { |path| set(:redirect_stdout, path) }
-      options.on("--redirect-stderr FILE") { |path| set(:redirect_stderr, path) }
-      options.on("--[no-]redirect-append") { |value| set(:redirect_append, value) }
+      options.on("--redirect-stdout FILE", "standard output to a file") { |path| set(:redirect_stdout, path) }
+      options.on("--redirect-stderr FILE", "standard error to a file") { |path| set(:redirect_stderr, path) }
+      options.on("--redirect-append", "add to those files") { set(:redirect_append, true) }
+      options.on("--no-redirect-append", "empty those files first") { set(:redirect_append, false) }
       options.on("--debug", "backtraces of errors at boot") { @debug = true }
     end
 

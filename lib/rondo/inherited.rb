@@ -15,7 +15,8 @@ module Rondo
     # What the environment offers; the variables are removed, so that children do not take it too.
     # @return [Inherited]
     def self.take(env = ENV)
-      new(from_predecessor(env).merge(from_systemd(env)))
+      own, foreign = from_predecessor(env)
+      new(own, foreign.merge(from_systemd(env)))
     end
 
     # @param descriptors [Hash{String => Integer}] by URL
@@ -43,9 +44,10 @@ module Rondo
     # Replaces this process by a new one with the same command line.
     # @param command [Hash] of {command}
     # @param ios [Hash{String => IO}]
+    # @param foreign [Array<String>] URLs of those that systemd opened
     # @raise [Error] one line
-    def self.exec_again(command, ios)
-      list = ios.map { |url, io| "#{io.fileno}=#{url}" }.join(",")
+    def self.exec_again(command, ios, foreign: [])
+      list = ios.map { |url, io| "#{io.fileno}#{foreign.include?(url) ? "~" : "="}#{url}" }.join(",")
       keep = ios.values.to_h { |io| [io.fileno, io.fileno] }
       Dir.chdir(command[:folder])
       exec({ VARIABLE => list }, *command[:words], keep)
@@ -68,10 +70,11 @@ module Rondo
       socket&.close
     end
 
+    # @return [Array(Hash, Hash)] those the predecessor opened, and those systemd gave it
     def self.from_predecessor(env)
-      env.delete(VARIABLE).to_s.split(",").to_h do |entry|
-        number, url = entry.split("=", 2)
-        [url.sub(/\Ahttps?:/, "tcp:"), Integer(number, 10)]
+      entries = env.delete(VARIABLE).to_s.split(",").map { |entry| entry.match(/\A(\d+)([=~])(.*)\z/).captures }
+      entries.partition { |_, kind, _| kind == "=" }.map do |some|
+        some.to_h { |number, _, url| [url.sub(/\Ahttps?:/, "tcp:"), number.to_i] }
       end
     end
     private_class_method :from_predecessor
@@ -93,10 +96,18 @@ module Rondo
     end
     private_class_method :uri_of
 
-    # @param descriptors [Hash{String => Integer}] by URI
-    def initialize(descriptors)
-      @descriptors = descriptors
+    # @param own [Hash{String => Integer}] descriptors by URI
+    # @param foreign [Hash{String => Integer}] those whose files are not ours to remove
+    def initialize(own, foreign = {})
+      @own = own
+      @descriptors = own.merge(foreign)
       @used = []
+    end
+
+    # @param descriptor [Integer]
+    # @return [Boolean] whether we, in an earlier life, opened it
+    def own?(descriptor)
+      @own.value?(descriptor)
     end
 
     # @return [Boolean]
@@ -131,8 +142,15 @@ module Rondo
     # Where port 0 was asked for, the predecessor has got a real one for it.
     def same_place?(known, wanted)
       known = Address.parse(known)
+      return false if nameless?(known)
+
       known[:port] = 0 if wanted[:port] == 0 # rubocop:disable Style/NumericPredicate
       %i[kind host port path].all? { |part| known[part] == wanted[part] }
+    end
+
+    # A socket whose file the predecessor has removed: nobody could find it, so it is bound anew.
+    def nameless?(address)
+      address[:kind] == :unix && !address[:path].start_with?("@") && !File.socket?(address[:path])
     end
   end
 end

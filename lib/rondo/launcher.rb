@@ -21,17 +21,18 @@ module Rondo
     # @param settings [Settings::Resolved]
     # @param configuration [Configuration]
     # @param debug [Boolean] shows backtraces of errors at boot
-    def initialize(settings, configuration, debug: false)
+    # @param again [Hash] the {Inherited.command} that a restart repeats
+    def initialize(settings, configuration, debug: false, again: Inherited.command)
       @settings = settings
       @configuration = configuration
       @debug = debug
+      @again = again
       @restart = false
     end
 
     # @return [Integer] exit code
     # @raise [Error] what cannot be served, in one line
     def run
-      @again = Inherited.command
       $stdout.sync = true
       prepare
       app = load_app
@@ -80,6 +81,7 @@ module Rondo
       Inherited.notify("RELOADING=1")
       # Held open across the stop, so that clients wait in the kernel's queue meanwhile.
       @handed_on = Inherited.hand_on(@server.descriptors)
+      @server.keep_files
       @restart = true
       stop_server
     end
@@ -199,17 +201,20 @@ module Rondo
     # ---- listening ----
 
     def listen
+      @foreign = []
       inherited = Inherited.take
       uris = wanted_uris
       uris = inherited.uris if uris.empty? && inherited.any?
       uris = [default_uri] if uris.empty?
       uris.each do |uri|
         descriptors = inherited.descriptors_for(uri)
-        descriptors.each { |descriptor| @server.listen_fd(descriptor) }
+        descriptors.each do |number|
+          url = @server.listen_fd(number, owns_file: inherited.own?(number))
+          @foreign << url unless inherited.own?(number)
+        end
         @server.listen(uri) if descriptors.empty?
       end
       inherited.close_rest
-      @server.addresses.each { |url| @log.say "* Listening on #{url}" }
     end
 
     # What was typed replaces what the file binds.
@@ -226,8 +231,10 @@ module Rondo
 
     # ---- running ----
 
+    # Whoever reads that the server listens may send it a signal: the traps come first.
     def serve(signals)
       signals.install
+      @server.addresses.each { |url| @log.say "* Listening on #{url}" }
       watch_restart_file if @settings[:tmp_restart]
       call_hooks(:after_booted)
       Inherited.notify("READY=1")
@@ -250,7 +257,7 @@ module Rondo
       call_hooks(:before_restart)
       @log.say "- Restarting..."
       @files.remove
-      Inherited.exec_again(@again, @handed_on)
+      Inherited.exec_again(@again, @handed_on, foreign: @foreign)
     end
 
     def call_hooks(name)

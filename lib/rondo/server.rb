@@ -58,10 +58,17 @@ module Rondo
 
     # Adopts a listening descriptor that another process opened (systemd, the process before exec).
     # @param descriptor [Integer]
+    # @param owns_file [Boolean] whether the file of a Unix socket is removed at the end
     # @return [String] its address as a URL
     # @raise [AddressError] one line
-    def listen_fd(descriptor, _uri = nil)
-      open_address({ kind: :fd, fd: descriptor })[:url]
+    def listen_fd(descriptor, _uri = nil, owns_file: false)
+      open_address({ kind: :fd, fd: descriptor, owns_file: owns_file })[:url]
+    end
+
+    # Before another process goes on with {#descriptors}: the files of Unix sockets stay.
+    # @return [void]
+    def keep_files
+      @core.keep_files
     end
 
     # @return [Array<String>] URLs of all listeners

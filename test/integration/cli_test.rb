@@ -113,10 +113,24 @@ class CliTest < ShellCase
     assert_complaint 1, /unknown option colour/, rondo("-q", "-b", "tcp://127.0.0.1:0?colour=red")
   end
 
-  def test_a_port_for_which_there_is_no_permission
-    skip "root may listen anywhere" if Process.uid.zero?
+  def test_what_there_is_no_permission_for
     write "config.ru", HELLO
-    assert_complaint 1, /permission denied/i, rondo("-q", "-b", "tcp://127.0.0.1:1")
+    FileUtils.mkdir(File.join(@folder, "closed"), mode: 0o500)
+    closed = write("closed.rb", "")
+    File.chmod(0o000, closed)
+    File.chmod(0o755, @folder)
+    assert_complaint 1, /permission denied/i, powerless("-q", "-b", "unix://#{@folder}/closed/s.sock")
+    assert_complaint 1, /cannot read .*closed\.rb: Permission denied/, powerless("-q", "-C", closed)
+    assert_complaint 1, /cannot write .*server\.pid: Permission denied/,
+                     powerless("-q", "-b", "tcp://127.0.0.1:0", "--pidfile", "closed/server.pid")
+  end
+
+  # As somebody who may do nothing, where the tests are run by root.
+  def powerless(*words)
+    return rondo(*words) unless Process.uid.zero?
+
+    run_command(RbConfig.ruby, "-e", "Process::Sys.setgid(65534); Process::Sys.setuid(65534); exec(*ARGV)",
+                "--", *RONDO, *words)
   end
 
   def test_several_addresses
