@@ -11,8 +11,8 @@
 #include "protocol/http1.h"
 
 #define BUSY_NS          2000000 /* since the last request was taken on */
-#define SHED_PER_TURN 32
-#define DESCRIPTORS_KEPT 64      /* for the application, logs and files */
+#define SHED_PER_TURN    32
+#define DESCRIPTORS_KEPT 64 /* for the application, logs and files */
 
 /* ---- what protocols tell ---- */
 
