@@ -399,6 +399,7 @@ static bool respond_file(rd_collect *collect, VALUE body) {
     VALUE path = rb_funcall(body, rd_id.to_path, 0);
     if (NIL_P(path)) return false;
     struct stat info;
+    FilePathValue(path); /* a Pathname will do */
     int fd = open(StringValueCStr(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return false;
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
@@ -462,6 +463,15 @@ static void respond_stream(rd_collect *collect) {
     rd_stream_after_call(call);
 }
 
+/* Rails answers to to_ary for every body, with something that is no Array where it has none. */
+static bool respond_to_ary(rd_collect *collect, VALUE body) {
+    if (!rb_respond_to(body, rd_id.to_ary)) return false;
+    VALUE array = rb_funcall(body, rd_id.to_ary, 0);
+    if (!RB_TYPE_P(array, T_ARRAY)) return false;
+    respond_array(collect, array);
+    return true;
+}
+
 static void respond_body(rd_collect *collect) {
     VALUE body = collect->call->body;
     if (RB_TYPE_P(body, T_ARRAY)) {
@@ -470,8 +480,8 @@ static void respond_body(rd_collect *collect) {
         respond_nothing(collect);
     } else if (respond_file(collect, body)) {
         return;
-    } else if (rb_respond_to(body, rd_id.to_ary)) {
-        respond_array(collect, rb_convert_type(body, T_ARRAY, "Array", "to_ary"));
+    } else if (respond_to_ary(collect, body)) {
+        return;
     } else if (rb_respond_to(body, rd_id.each)) {
         respond_each(collect, body);
     } else if (rb_respond_to(body, rd_id.call)) {
