@@ -1,0 +1,253 @@
+# frozen_string_literal: true
+
+# Signals, restarts with the same sockets, and what systemd hands over and is told.
+# SPDX-License-Identifier: MIT
+
+require_relative "shell_case"
+
+class SignalsTest < ShellCase
+  # Answers the process id; at /slow it says so and waits until a byte comes through the pipe.
+  WAITING = <<~RUBY
+    run lambda { |env|
+      if env["PATH_INFO"] == "/slow"
+        # For writing too, so that opening waits for nobody.
+        File.open("gate", "r+") { |gate| warn("slow began") || gate.read(1) }
+      end
+      [200, { "content-type" => "text/plain" }, [Process.pid.to_s]]
+    }
+  RUBY
+
+  def setup
+    super
+    write "config.ru", WAITING
+    File.mkfifo(File.join(@folder, "gate"))
+  end
+
+  # ---- stopping ----
+
+  def test_int_and_quit_end_well
+    %w[INT QUIT].each do |signal|
+      server = start
+      status = server.stop(signal: signal)
+      assert_equal 0, status.exitstatus
+      assert_match(/^- Gracefully stopping, waiting for requests to finish\n(?:.*\n)*- Goodbye!\n\z/, server.log)
+    end
+  end
+
+  def test_term_ends_with_its_own_status
+    server = start
+    status = server.stop(signal: "TERM")
+    assert_equal Signal.list["TERM"], status.termsig
+    assert_match(/Goodbye!\n\z/, server.log)
+  end
+
+  def test_term_ends_well_where_that_is_asked_for
+    write "config/rondo.rb", "raise_exception_on_sigterm false\n"
+    assert_equal 0, start.stop(signal: "TERM").exitstatus
+  end
+
+  def test_requests_in_flight_finish
+    server = start
+    answer = in_flight(server)
+    server.signal("INT")
+    server.wait_for_log(/Gracefully stopping/)
+    open_gate
+    assert_equal server.pid.to_s, answer.value.body
+    assert server.stop.success?
+  end
+
+  def test_the_second_signal_forces_the_stop
+    server = start
+    client = TCPSocket.new("127.0.0.1", server.port)
+    # A request whose body never comes: nothing but force ends it before its deadline.
+    client.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12")
+    eventually("the connection") { File.read("/proc/net/tcp").include?(format(":%04X", client.local_address.ip_port)) }
+    get(server)
+    server.signal("INT")
+    server.wait_for_log(/Gracefully stopping/)
+    assert server.stop(signal: "INT").success?
+    assert_match(/^- Stopping at once$/, server.log)
+  ensure
+    client&.close
+  end
+
+  # ---- signals that tell ----
+
+  def test_signals_of_workers_are_answered_with_a_line
+    server = start
+    { "USR1" => /^USR1: .*needs workers/, "TTIN" => /^TTIN: /, "TTOU" => /^TTOU: / }.each do |name, line|
+      server.signal(name)
+      server.wait_for_log(line)
+    end
+    assert_equal server.pid.to_s, get(server).body
+  end
+
+  def test_backtraces_of_threads
+    server = start
+    server.signal(Signal.list.key?("INFO") ? "INFO" : "PWR")
+    server.wait_for_log(/^Thread #<Thread:.*\n +\S+:\d+:in /)
+    assert_equal server.pid.to_s, get(server).body
+  end
+
+  # ---- logs ----
+
+  def test_hup_opens_redirected_logs_again
+    server = start("--redirect-stdout", "out.log", "--redirect-append", "-v")
+    get(server, "/first")
+    eventually("the first line") { read("out.log").include?("/first") }
+    File.rename(File.join(@folder, "out.log"), File.join(@folder, "old.log"))
+    server.signal("HUP")
+    eventually("a new file") { File.exist?(File.join(@folder, "out.log")) }
+    get(server, "/second")
+    eventually("the second line") { read("out.log").include?("/second") }
+    refute_includes read("old.log"), "/second"
+  end
+
+  def test_hup_stops_where_nothing_is_redirected
+    server = start
+    assert server.stop(signal: "HUP").success?
+    assert_match(/Goodbye/, server.log)
+  end
+
+  # ---- restart ----
+
+  def restart(server)
+    booted = server.log.bytesize
+    server.signal("USR2")
+    server.wait_for_log(/Restarting.*Use Ctrl-C to stop/m, from: booted)
+  end
+
+  def test_a_restart_keeps_process_and_port
+    server = start
+    restart(server)
+    assert_equal server.pid.to_s, get(server).body
+    assert_equal [server.url] * 2, server.log.scan(ServerProcess::LISTENING).flatten
+    restart(server)
+    assert_equal server.pid.to_s, get(server).body
+    assert server.stop.success?
+  end
+
+  def test_a_restart_reads_the_application_anew
+    server = start
+    write "config.ru", HELLO
+    restart(server)
+    assert_equal "hello", get(server).body
+  end
+
+  def test_a_restart_keeps_unix_sockets
+    path = File.join(@folder, "s.sock")
+    server = start(binds: ["tcp://127.0.0.1:0", "unix://#{path}"])
+    restart(server)
+    UNIXSocket.open(path) do |client|
+      client.write("GET / HTTP/1.0\r\n\r\n")
+      assert_match(/\AHTTP.*\r\n\r\n#{server.pid}\z/m, client.read)
+    end
+    server.stop
+    refute File.exist?(path), "the socket file is left over"
+  end
+
+  def test_nobody_is_refused_during_a_restart
+    server = start
+    done = Thread::Queue.new
+    answers = Thread.new do
+      bodies = []
+      bodies << get(server).body while done.empty?
+      bodies
+    end
+    restart(server)
+    done << true
+    assert_equal [server.pid.to_s], answers.value.uniq
+  end
+
+  def test_a_restart_waits_for_requests_in_flight
+    server = start
+    answer = in_flight(server)
+    booted = server.log.bytesize
+    server.signal("USR2")
+    open_gate
+    assert_equal server.pid.to_s, answer.value.body
+    server.wait_for_log(/Restarting.*Use Ctrl-C/m, from: booted)
+  end
+
+  def test_restart_hooks_and_pid_file
+    write "config/rondo.rb", "on_restart { warn 'before the restart' }\nafter_stopped { warn 'stopped' }\npidfile 'pid'\n"
+    server = start
+    restart(server)
+    assert_match(/^before the restart$/, server.log)
+    refute_match(/^stopped$/, server.log)
+    assert_equal "#{server.pid}\n", read("pid")
+    server.stop
+    assert_match(/^stopped$/, server.log)
+  end
+
+  def test_touching_tmp_restart_txt_restarts
+    write "config/rondo.rb", "plugin :tmp_restart\n"
+    server = start
+    server.wait_for_log(/Use Ctrl-C/)
+    booted = server.log.bytesize
+    write "tmp/restart.txt", ""
+    server.wait_for_log(/Restarting.*Use Ctrl-C/m, from: booted)
+    assert_equal server.pid.to_s, get(server).body
+  end
+
+  # ---- systemd ----
+
+  def test_readiness_is_notified
+    path = File.join(@folder, "notify")
+    socket = Socket.new(:UNIX, :DGRAM)
+    socket.bind(Addrinfo.unix(path))
+    server = start(env: { "NOTIFY_SOCKET" => path })
+    assert_match(/READY=1/, received(socket))
+    server.stop
+    assert_match(/STOPPING=1/, received(socket))
+  ensure
+    socket&.close
+  end
+
+  # The shell becomes the server, so that LISTEN_PID is its process.
+  ACTIVATED = 'LISTEN_FDS=1 LISTEN_PID=$$ exec "$@" 3<&"$SOCKET" '
+
+  def test_sockets_of_systemd_are_served
+    TCPServer.open("127.0.0.1", 0) do |listening|
+      server = activated(listening)
+      assert_equal "http://127.0.0.1:#{listening.addr[1]}", server.url
+      assert_equal server.pid.to_s, get(server).body
+      restart(server)
+      assert_equal server.pid.to_s, get(server).body
+    end
+  end
+
+  # A server behind a shell that hands it a socket.
+  class Activated < Server
+    private
+
+    def command_line(*)
+      ["sh", "-c", ACTIVATED, "sh", *super]
+    end
+  end
+
+  private
+
+  def activated(listening)
+    env = BLANK.merge("SOCKET" => listening.fileno.to_s)
+    server = Activated.new(nil, binds: ["tcp://127.0.0.1:#{listening.addr[1]}"], args: [], env: env,
+                                spawn: { chdir: @folder, listening.fileno => listening.fileno })
+    @servers << server
+    server
+  end
+
+  def in_flight(server)
+    answer = Thread.new { get(server, "/slow") }
+    server.wait_for_log(/slow began/)
+    answer
+  end
+
+  def open_gate
+    File.open(File.join(@folder, "gate"), "r+") { |gate| gate.write(".") }
+  end
+
+  def received(socket)
+    assert socket.wait_readable(PATIENCE), "nothing was notified"
+    socket.recv(1000)
+  end
+end
