@@ -151,7 +151,7 @@ class RailsProductionTest < AppCase
   def self.start_server
     app = RailsApp.instance
     ServerProcess.new(File.join(app.path, "config.ru"), spawn: { chdir: app.path }, deadline: 60,
-                      env: RailsApp::ENVIRONMENT.merge("RAILS_ENV" => "production", "GATE" => gate))
+                                                        env: RailsApp::ENVIRONMENT.merge("RAILS_ENV" => "production", "GATE" => gate))
   end
 
   def test_errors
@@ -169,8 +169,8 @@ class RailsDevelopmentTest < AppCase
   def self.start_server
     app = RailsApp.instance
     RailsServerProcess.new(app.rails, spawn: { chdir: app.path }, deadline: 60,
-                           env: RailsApp::ENVIRONMENT.merge("RACK_ENV" => nil, "RAILS_ENV" => "development",
-                                                            "GATE" => gate))
+                                      env: RailsApp::ENVIRONMENT.merge("RACK_ENV" => nil, "RAILS_ENV" => "development",
+                                                                       "GATE" => gate))
   end
 
   def test_it_boots_rondo
