@@ -17,7 +17,7 @@ typedef struct rd_buffer {
 } rd_buffer;
 
 static inline char *rd_buffer_ptr(const rd_buffer *buf) {
-    return buf->bytes + buf->start;
+    return buf->bytes == NULL ? NULL : buf->bytes + buf->start;
 }
 
 static inline size_t rd_buffer_len(const rd_buffer *buf) {

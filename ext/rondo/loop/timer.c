@@ -6,7 +6,9 @@
 
 #define LEVEL_BITS 6
 #define SLOT_MASK  63u
-#define SPAN_LIMIT ((UINT64_C(1) << (LEVEL_BITS * RD_TIMER_LEVELS)) - 1)
+/* Less than the top level's 64 slots, so that a timer that crosses into its next round stands
+ * behind now's slot and cannot be taken for one of this round. */
+#define SPAN_LIMIT (UINT64_C(62) << (LEVEL_BITS * (RD_TIMER_LEVELS - 1)))
 
 typedef struct rd_slot_ref {
     unsigned level, slot;
@@ -41,9 +43,7 @@ static void place(rd_timer_wheel *wheel, rd_timer *timer) {
 void rd_timer_set(rd_timer_wheel *wheel, rd_timer *timer, uint64_t due) {
     if (rd_timer_is_armed(timer)) rd_list_unlink(&timer->node);
     if (due <= wheel->now) due = wheel->now + 1;
-    /* Timers never cross the top level's end, so that "ahead of now's slot" stays true for all. */
-    uint64_t last = wheel->now | SPAN_LIMIT;
-    if (due > last) due = last > wheel->now ? last : wheel->now + 1;
+    if (due > wheel->now + SPAN_LIMIT) due = wheel->now + SPAN_LIMIT;
     timer->due = due;
     place(wheel, timer);
 }

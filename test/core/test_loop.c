@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Both pollers through the same tests: readiness, interest, removal, hang-up, a wake-up from
+ * another thread; and what the loop adds: things closed in a turn are freed after it.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "loop/loop.h"
+
+typedef struct probe {
+    rd_source source;
+    unsigned calls, ready;
+} probe;
+
+static void on_ready(rd_source *source, unsigned ready) {
+    probe *one = RD_CONTAINER(source, probe, source);
+    one->calls++;
+    one->ready = ready;
+}
+
+static void turn(rd_loop *loop, int64_t timeout_us) {
+    rd_loop_wait(loop, timeout_us);
+    rd_loop_lock(loop);
+    rd_loop_process(loop);
+    rd_loop_unlock(loop);
+}
+
+static void test_readiness(rd_loop *loop) {
+    int pair[2];
+    probe one = {.source.on_ready = on_ready};
+    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+    one.source.fd = pair[0];
+    CHECK_INT(rd_loop_add(loop, &one.source, RD_READABLE), 0);
+    turn(loop, 0);
+    CHECK_INT(one.calls, 0);
+    CHECK_INT(write(pair[1], "x", 1), 1);
+    turn(loop, 1000000);
+    CHECK_INT(one.calls, 1);
+    CHECK_INT(one.ready, RD_READABLE);
+    turn(loop, 0); /* level-triggered: still there */
+    CHECK_INT(one.calls, 2);
+    rd_loop_set_interest(loop, &one.source, RD_WRITABLE);
+    turn(loop, 0);
+    CHECK_INT(one.ready, RD_WRITABLE);
+    rd_loop_set_interest(loop, &one.source, 0);
+    turn(loop, 0);
+    CHECK_INT(one.calls, 3);
+    close(pair[1]);
+    turn(loop, 0);
+    CHECK(one.ready & RD_HANGUP);
+    rd_loop_remove(loop, &one.source);
+    turn(loop, 0);
+    CHECK_INT(one.calls, 4);
+    close(pair[0]);
+}
+
+static void *wake(void *argument) {
+    rd_loop *loop = argument;
+    while (!atomic_load(&loop->sleeping)) {
+    }
+    rd_loop_wakeup(loop);
+    return NULL;
+}
+
+static void test_wakeup(rd_loop *loop) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, wake, loop);
+    atomic_store(&loop->sleeping, true);
+    CHECK_INT(rd_loop_wait(loop, 30000000), 1);
+    pthread_join(thread, NULL);
+    rd_loop_lock(loop);
+    rd_loop_process(loop);
+    rd_loop_unlock(loop);
+    CHECK_INT(rd_loop_wait(loop, 0), 0); /* the wake-up was taken */
+    loop->ready_count = 0;
+}
+
+static unsigned freed;
+
+static void count_free(rd_closing *closing) {
+    (void)closing;
+    freed++;
+}
+
+static void test_closing(rd_loop *loop) {
+    rd_closing closing = {.free = count_free};
+    freed = 0;
+    rd_loop_free_later(loop, &closing);
+    CHECK_INT(freed, 0);
+    turn(loop, 0);
+    CHECK_INT(freed, 1);
+}
+
+int main(void) {
+    static rd_loop loop;
+    for (int poll_only = 0; poll_only < 2; poll_only++) {
+        CHECK_INT(rd_loop_init(&loop, poll_only != 0), 0);
+        CHECK_STR(loop.ops->name, poll_only ? "poll" : "epoll");
+        test_readiness(&loop);
+        test_wakeup(&loop);
+        test_closing(&loop);
+        rd_loop_clear(&loop);
+    }
+    return check_summary();
+}

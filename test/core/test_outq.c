@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Output queues: what was put in comes out in order whatever the sizes sent, releases run once,
+ * files end a gathering, blocks go back to their pool.
+ */
+#include <signal.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "transport/outq.h"
+
+static unsigned released;
+
+static void count_release(rd_release *release) {
+    (void)release;
+    released++;
+}
+
+static size_t drain(rd_outq *queue, rd_chunk_pool *pool, char *to, size_t step, size_t limit) {
+    struct iovec iov[8];
+    size_t total = 0;
+    int count;
+    while ((count = rd_outq_gather(queue, iov, 8, limit)) > 0) {
+        size_t left = step;
+        for (int i = 0; i < count && left > 0; i++) {
+            size_t part = iov[i].iov_len < left ? iov[i].iov_len : left;
+            memcpy(to + total, iov[i].iov_base, part);
+            total += part;
+            left -= part;
+        }
+        rd_outq_advance(queue, pool, step - left);
+    }
+    return total;
+}
+
+static void test_every_step_size(void) {
+    static char big[20000], out[40000];
+    memset(big, 'b', sizeof(big));
+    for (size_t step = 1; step < 9000; step = step * 3 + 1) {
+        rd_chunk_pool pool = {0};
+        rd_outq queue = {0};
+        rd_release release = {count_release};
+        released = 0;
+        rd_outq_copy(&queue, &pool, "head", 4);
+        rd_outq_borrow(&queue, "borrowed", 8, &release);
+        rd_outq_copy(&queue, &pool, big, sizeof(big));
+        memcpy(rd_outq_reserve(&queue, &pool, 4), "tail", 4);
+        rd_outq_commit(&queue, 4);
+        CHECK_INT(queue.bytes, 16 + sizeof(big));
+        size_t total = drain(&queue, &pool, out, step, 5000);
+        CHECK_INT(total, 16 + sizeof(big));
+        CHECK(memcmp(out, "headborrowed", 12) == 0);
+        CHECK(memcmp(out + 12, big, sizeof(big)) == 0);
+        CHECK(memcmp(out + 12 + sizeof(big), "tail", 4) == 0);
+        CHECK_INT(released, 1);
+        CHECK(queue.first == NULL && queue.last == NULL && queue.bytes == 0);
+        rd_chunk_pool_clear(&pool);
+    }
+}
+
+static void test_files_end_a_gathering(void) {
+    rd_chunk_pool pool = {0};
+    rd_outq queue = {0};
+    struct iovec iov[4];
+    int fds[2];
+    CHECK_INT(pipe(fds), 0);
+    rd_outq_copy(&queue, &pool, "a", 1);
+    rd_outq_file(&queue, fds[0], 0, 10);
+    rd_outq_copy(&queue, &pool, "b", 1);
+    CHECK_INT(rd_outq_gather(&queue, iov, 4, 100), 1);
+    rd_outq_advance(&queue, &pool, 1);
+    CHECK_INT(rd_outq_gather(&queue, iov, 4, 100), 0);
+    rd_outq_advance(&queue, &pool, 4);
+    CHECK_INT(queue.first->len, 6);
+    CHECK_INT(queue.first->offset, 4);
+    rd_outq_advance(&queue, &pool, 6);
+    CHECK(write(fds[1], "x", 1) < 0 || close(fds[0]) != 0); /* the queue closed it */
+    CHECK_INT(rd_outq_gather(&queue, iov, 4, 100), 1);
+    rd_outq_clear(&queue, &pool);
+    rd_chunk_pool_clear(&pool);
+    close(fds[1]);
+}
+
+static void test_clear_releases(void) {
+    rd_chunk_pool pool = {0};
+    rd_outq queue = {0};
+    rd_release releases[3] = {{count_release}, {count_release}, {count_release}};
+    released = 0;
+    for (int i = 0; i < 3; i++) rd_outq_borrow(&queue, "x", 1, &releases[i]);
+    rd_outq_clear(&queue, &pool);
+    CHECK_INT(released, 3);
+    rd_outq_copy(&queue, &pool, "y", 1);
+    rd_chunk *block = queue.first;
+    rd_outq_clear(&queue, &pool);
+    CHECK_INT(pool.count, 1);
+    rd_outq_copy(&queue, &pool, "z", 1);
+    CHECK(queue.first == block);
+    rd_outq_clear(&queue, &pool);
+    rd_chunk_pool_clear(&pool);
+}
+
+int main(void) {
+    (void)signal(SIGPIPE, SIG_IGN);
+    test_every_step_size();
+    test_files_end_a_gathering();
+    test_clear_releases();
+    return check_summary();
+}
