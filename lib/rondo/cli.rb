@@ -26,7 +26,7 @@ module Rondo
     # @param out [IO]
     # @param err [IO]
     def initialize(arguments, out: $stdout, err: $stderr)
-      @arguments = arguments.map { |word| LONG_SHORT.fetch(word, word) }
+      @arguments = words_of(arguments)
       @out = out
       @err = err
       @values = {}
@@ -68,6 +68,11 @@ module Rondo
     end
 
     private
+
+    # "--name=value" becomes two words: with `require_exact` older optparse knows only that form.
+    def words_of(arguments)
+      arguments.flat_map { |word| word.match(/\A(--[a-z-]+)=(.*)\z/m)&.captures || [LONG_SHORT.fetch(word, word)] }
+    end
 
     def configuration
       @configuration ||= Configuration.new(configuration_path)

@@ -148,7 +148,7 @@ module Rondo
       %i[kind host port path].all? { |part| known[part] == wanted[part] }
     end
 
-    # A socket whose file the predecessor has removed: nobody could find it, so it is bound anew.
+    # A socket whose file somebody has removed: nobody could find it, so it is bound anew.
     def nameless?(address)
       address[:kind] == :unix && !address[:path].start_with?("@") && !File.socket?(address[:path])
     end

@@ -1,0 +1,132 @@
+# frozen_string_literal: true
+
+# What the words of a command line become; test/integration/cli_test.rb runs the executable.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "stringio"
+require "tmpdir"
+require "rondo/cli"
+require "rondo/inherited"
+
+class CliUnitTest < Minitest::Test
+  # Keeps what would have been served.
+  class Recorder < Rondo::CLI
+    attr_reader :seen
+
+    def serve
+      @seen = settings
+      0
+    end
+  end
+
+  def setup
+    @before = Dir.pwd
+    @folder = File.realpath(Dir.mktmpdir)
+    Dir.chdir(@folder)
+    @out, @err = StringIO.new, StringIO.new
+  end
+
+  def teardown
+    Dir.chdir(@before)
+    FileUtils.rm_rf(@folder)
+  end
+
+  def run_words(*words)
+    cli = Recorder.new(words, out: @out, err: @err)
+    [cli.run, cli.seen]
+  end
+
+  def settings(*words)
+    code, seen = run_words(*words)
+    assert_equal 0, code, @err.string
+    seen
+  end
+
+  def complaint(*words)
+    @err.truncate(0)
+    @err.rewind
+    code, = run_words(*words)
+    assert_equal 2, code
+    assert_match(/\Arondo: .*\n\z/, @err.string)
+    @err.string
+  end
+
+  {
+    %w[-b tcp://a:1 --bind unix:///x] => [:bind, ["tcp://a:1", "unix:///x"]],
+    %w[-p 3000] => [:port, 3000], %w[-p3000] => [:port, 3000], %w[--port=3000] => [:port, 3000],
+    %w[-e test] => [:environment, "test"], %w[--environment test] => [:environment, "test"],
+    %w[-t 2:7] => [:threads, 7], %w[-t 3] => [:threads, 3], %w[--threads 0:5] => [:threads, 5],
+    %w[-w 2] => [:workers, 2], %w[-w auto] => [:workers, "auto"],
+    %w[--pidfile p] => [:pidfile, "p"], %w[-S s] => [:state_path, "s"], %w[--tag t] => [:tag, "t"],
+    %w[-v] => [:log_requests, true], %w[-qv] => [:quiet, true], %w[-s] => [:silent, true],
+    %w[--early-hints] => [:early_hints, 1], %w[-k 1.5] => [:keep_alive_timeout_ms, 1500],
+    %w[-maxbd 10m] => [:max_body_bytes, 10 << 20], %w[--max-body 1g] => [:max_body_bytes, 1 << 30],
+    %w[-maxhd 64k] => [:max_head_bytes, 65_536], %w[-maxbd 0] => [:max_body_bytes, 0],
+    %w[--redirect-stdout o] => [:redirect_stdout, "o"], %w[--redirect-append] => [:redirect_append, true],
+    %w[--no-redirect-append] => [:redirect_append, false], %w[app.ru] => [:rackup, "app.ru"],
+    %w[-q app -v] => [:rackup, "app"]
+  }.each do |words, (name, value)|
+    define_method("test_#{words.join(" ")}") do
+      found = settings(*words)
+      assert_equal value, found[name]
+      assert_equal "command line", found.source(name)
+    end
+  end
+
+  {
+    %w[--prot 1] => /--prot; did you mean --port\?/, %w[--qiet] => /did you mean --quiet\?/,
+    %w[-p] => /missing argument: -p/, %w[-p 70000] => /port must be a number up to 65535/,
+    %w[-t 0] => /threads must be at least 1/, %w[-t 4:2] => /minimum is above/, %w[-t 1:] => /threads must be N/,
+    %w[-w -1] => /workers|missing/, %w[-maxbd 1x] => /"1x" is no size/, %w[-maxhd 1] => /max_head_bytes 1 is not between/,
+    %w[-k x] => /"x" are no seconds/, %w[-ping 3] => /not in this version/, %w[--cert=x] => /not in this version/,
+    %w[a b] => /too many arguments: a b/
+  }.each do |words, pattern|
+    define_method("test_refuses_#{words.join(" ")}") { assert_match pattern, complaint(*words) }
+  end
+
+  def test_the_command_line_wins_over_file_and_environment
+    FileUtils.mkdir_p("config")
+    File.write("config/rondo.rb", "tag 'file'\npidfile 'file'\n")
+    found = settings("--tag", "line")
+    assert_equal ["line", "command line"], [found[:tag], found.source(:tag)]
+    assert_equal ["file", "rondo.rb"], [found[:pidfile], found.source(:pidfile)]
+  end
+
+  def test_no_file
+    FileUtils.mkdir_p("config")
+    File.write("config/rondo.rb", "tag 'file'\n")
+    [%w[--no-config], %w[-C -]].each { |words| assert_nil settings(*words)[:tag] }
+  end
+
+  def test_another_file_and_another_folder
+    FileUtils.mkdir_p("deep")
+    File.write("deep/own.rb", "tag 'own'\n")
+    found = settings("--dir", "deep", "-C", "own.rb")
+    assert_equal ["own", File.join(@folder, "deep")], [found[:tag], found[:directory]]
+    assert_equal File.join(@folder, "deep"), Dir.pwd
+  end
+
+  def test_help_and_version_serve_nothing
+    %w[-h --help -V --version].each do |word|
+      code, seen = run_words(word)
+      assert_equal [0, nil], [code, seen]
+    end
+    assert_includes @out.string, "Usage: rondo"
+    assert_includes @out.string, "rondo #{Rondo::VERSION} ("
+  end
+
+  def test_backtraces_only_for_debug
+    code, = run_words("-C", "nowhere.rb")
+    assert_equal [1, "rondo: cannot read nowhere.rb: No such file or directory\n"], [code, @err.string]
+    run_words("-C", "nowhere.rb", "--debug")
+    assert_match(/configuration\.rb:\d+:in/, @err.string)
+  end
+
+  def test_init_and_check_are_commands
+    assert_equal 0, run_words("init").first
+    assert_path_exists "config/rondo.rb"
+    assert_equal 1, run_words("check", "-b", "tcp://127.0.0.1:0").first
+    assert_match(/^failed  application: /, @out.string)
+  end
+end

@@ -1,0 +1,122 @@
+# frozen_string_literal: true
+
+# Descriptors that the environment offers, matched to addresses; and systemd's notifications.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "tmpdir"
+require "rondo/inherited"
+require "rondo"
+
+class InheritedTest < Minitest::Test
+  Inherited = Rondo::Inherited
+
+  def take(text)
+    env = { Inherited::VARIABLE => text }
+    Inherited.take(env).tap { assert_empty env }
+  end
+
+  def test_nothing
+    inherited = Inherited.take({})
+    refute_predicate inherited, :any?
+    assert_empty inherited.descriptors_for("tcp://127.0.0.1:1")
+  end
+
+  def test_those_of_the_predecessor
+    inherited = take("7=http://127.0.0.1:1,8=unix://@x,9~https://[::1]:2")
+    assert_predicate inherited, :any?
+    assert_equal ["tcp://127.0.0.1:1", "unix://@x", "tcp://[::1]:2"], inherited.uris
+    assert_equal [7], inherited.descriptors_for("tcp://127.0.0.1:1?backlog=4")
+    assert_equal [8], inherited.descriptors_for("unix://@x?backlog=3")
+    assert_equal [9], inherited.descriptors_for("tcp://[::1]:2")
+    assert_equal [true, true, false], [7, 8, 9].map { |number| inherited.own?(number) }
+  end
+
+  def test_each_is_given_out_once
+    inherited = take("7=http://127.0.0.1:1")
+    assert_equal [[7], []], Array.new(2) { inherited.descriptors_for("tcp://127.0.0.1:1") }
+  end
+
+  def test_port_0_takes_whatever_port_the_predecessor_got
+    inherited = take("7=http://127.0.0.1:4711,8=http://127.0.0.1:4712")
+    assert_equal [[7], [8], []], Array.new(3) { inherited.descriptors_for("tcp://127.0.0.1:0") }
+    assert_empty take("7=http://127.0.0.1:4711").descriptors_for("tcp://[::1]:0")
+  end
+
+  def test_other_addresses_get_nothing
+    inherited = take("7=http://127.0.0.1:1,8=unix://@x")
+    ["tcp://127.0.0.1:2", "tcp://127.0.0.2:1", "unix:///x", "unix://@y"].each do |uri|
+      assert_empty inherited.descriptors_for(uri), uri
+    end
+  end
+
+  def test_a_unix_socket_is_taken_while_its_file_is_there
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "s")
+      UNIXServer.open(path) { assert_equal [7], take("7=unix://#{path}").descriptors_for("unix://#{path}?mode=0600") }
+      File.unlink(path)
+      assert_empty take("7=unix://#{path}").descriptors_for("unix://#{path}")
+    end
+  end
+
+  def test_a_name_with_several_addresses_takes_all_of_them_or_none
+    count = Rondo::Address.resolve(Rondo::Address.parse("tcp://localhost:1")).size
+    list = Rondo::Address.resolve(Rondo::Address.parse("tcp://localhost:1")).each_with_index.map do |address, index|
+      "#{7 + index}=#{Rondo::Address.tcp_uri(address[:host], 1)}"
+    end
+    assert_equal (7...(7 + count)).to_a, take(list.join(",")).descriptors_for("tcp://localhost:1")
+    assert_empty take("9=tcp://127.0.0.9:1").descriptors_for("tcp://localhost:1")
+  end
+
+  def test_what_nobody_asked_for_is_closed
+    reader, writer = IO.pipe
+    writer.autoclose = false
+    take("#{writer.fileno}=http://127.0.0.1:1").close_rest
+    assert_nil reader.read(1)
+  ensure
+    reader&.close
+  end
+
+  def test_systemd_speaks_to_another_process
+    env = { "LISTEN_PID" => "1", "LISTEN_FDS" => "1" }
+    refute_predicate Inherited.take(env), :any?
+    assert_equal %w[LISTEN_PID LISTEN_FDS], env.keys
+  end
+
+  def test_copies_survive_exec
+    TCPServer.open("127.0.0.1", 0) do |server|
+      copies = Inherited.hand_on("http://x" => server.fileno)
+      refute_predicate copies["http://x"], :close_on_exec?
+      refute_equal server.fileno, copies["http://x"].fileno
+    ensure
+      copies&.each_value(&:close)
+    end
+  end
+
+  def test_what_started_this_process
+    command = Inherited.command
+    assert_operator command[:words].size, :>=, 2
+    assert File.identical?(command[:folder], ".")
+  end
+
+  def test_notifications
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "notify")
+      [path, "@rondo-test-#{Process.pid}"].each do |name|
+        socket = Socket.new(:UNIX, :DGRAM)
+        socket.bind(Addrinfo.unix(name.sub(/\A@/, "\0")))
+        Inherited.notify("READY=1", { "NOTIFY_SOCKET" => name })
+        assert_equal "READY=1", socket.recv_nonblock(100)
+        Inherited.notify("READY=1", { "NOTIFY_SOCKET" => name, "PUMA_SKIP_SYSTEMD" => "1" })
+        assert_equal :wait_readable, socket.recv_nonblock(100, exception: false)
+      ensure
+        socket&.close
+      end
+    end
+  end
+
+  def test_nobody_to_notify
+    assert_nil Inherited.notify("READY=1", {})
+    assert_nil Inherited.notify("READY=1", { "NOTIFY_SOCKET" => "/nowhere/at/all" })
+  end
+end

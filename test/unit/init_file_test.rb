@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+# The written configuration file shows the defaults, and says nothing until something is uncommented.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "stringio"
+require "tmpdir"
+require "rondo/configuration"
+require "rondo/init_file"
+
+class InitFileTest < Minitest::Test
+  Settings = Rondo::Settings
+
+  def setup
+    @folder = Dir.mktmpdir
+    @path = File.join(@folder, "config/rondo.rb")
+    @out = StringIO.new
+  end
+
+  def teardown
+    FileUtils.rm_rf(@folder)
+  end
+
+  def write(**options)
+    Rondo::InitFile.write(@path, out: @out, **options)
+  end
+
+  def test_it_says_where
+    assert_equal 0, write
+    assert_equal "wrote #{@path}\n", @out.string
+  end
+
+  def test_it_changes_nothing
+    write
+    configuration = Rondo::Configuration.new(@path)
+    assert_empty configuration.values
+    assert_empty configuration.notes
+  end
+
+  def test_every_line_holds_when_uncommented
+    write
+    File.write(@path, File.read(@path).gsub(/^# ([a-z_]+ .*)$/) { verb?($1) ? $1 : $& })
+    values = Rondo::Configuration.new(@path).values.transform_values(&:first)
+    defaults = Settings::CORE.transform_values { |row| row[:default] }
+    assert_equal defaults, values.slice(*defaults.keys)
+    Rondo::InitFile::SHELL.each do |name|
+      next if name == :port
+
+      assert_equal Settings::SHELL[name].default, values[name], name
+    end
+    assert_match(/:9292\z/, values[:bind].last)
+  end
+
+  def test_it_overwrites_only_by_force
+    write
+    File.write(@path, "mine")
+    error = assert_raises(Rondo::ConfigurationError) { write }
+    assert_equal "#{@path} exists; --force overwrites it", error.message
+    assert_equal "mine", File.read(@path)
+    write(force: true)
+    refute_equal "mine", File.read(@path)
+  end
+
+  def test_where_nothing_can_be_written
+    File.write(File.join(@folder, "config"), "")
+    error = assert_raises(Rondo::ConfigurationError) { write }
+    assert_match(/\Acannot write /, error.message)
+  end
+
+  private
+
+  # A line of the file that is a verb and its value, not a sentence.
+  def verb?(line)
+    Rondo::Configuration::Verbs.method_defined?(line[/\A\w+/], false)
+  end
+end
