@@ -16,7 +16,8 @@ module Rondo
     TYPED = "options"
 
     # @param app [#call]
-    # @param options [Hash] :Host, :Port, :config, :environment, :quiet, :early_hints, and
+    # @param options [Hash] :Host, :Port, :Config (for Rackup, where :config is the application),
+    #   :config (for Rails), :Verbose, :Silent, :environment, :quiet, :early_hints, and
     #   :user_supplied_options, the names of those that somebody typed
     # @yieldparam server [Server]
     # @return [void]
@@ -24,7 +25,9 @@ module Rondo
       configuration = Configuration.new(configuration_path(options))
       settings = Settings::Resolved.new(typed(options), configuration.values,
                                         Settings.from_environment, offered(options))
-      log = settings.logger(quiet: options[:quiet])
+      log = settings.logger(quiet: options[:quiet] || options[:Silent])
+      log.say "Rondo #{VERSION} starting in single mode..."
+      configuration.notes.each { |line| log.say "! #{line}" }
       @server = Server.new(app, **settings.server_options(log))
       listen(@server, settings, log)
       yield @server if block_given?
@@ -43,13 +46,15 @@ module Rondo
     def valid_options
       { "Host=HOST" => "Hostname to listen on (default: all interfaces)",
         "Port=PORT" => "Port to listen on (default: 9292)",
-        "config=FILE" => "Configuration file (default: config/rondo.rb or config/puma.rb)" }
+        "Config=FILE" => "Configuration file (default: config/rondo.rb or config/puma.rb)",
+        "Verbose" => "A line for each request on standard output",
+        "Silent" => "No boot lines" }
     end
 
     private
 
     def configuration_path(options)
-      path = options[:config]
+      path = options[:Config] || options[:config]
       return path if path && !%w[- config.ru].include?(path) && !path.end_with?(".ru")
       return nil if path == "-"
 
@@ -70,6 +75,7 @@ module Rondo
       host, port = options.values_at(:Host, :Port)
       found = {}
       found[:early_hints] = [1, source] if options[:early_hints]
+      found[:log_requests] = [true, source] if options[:Verbose]
       found[:environment] = [options[:environment], source] if options[:environment]
       found[:host] = [host, source] if host
       found[:port] = [Integer(port.to_s, 10), source] if port

@@ -1,0 +1,142 @@
+# frozen_string_literal: true
+
+# Rondo as others start it: rackup, Rackup's handler as an object, Capybara.
+# SPDX-License-Identifier: MIT
+
+require_relative "shell_case"
+require "capybara"
+require "rackup"
+require "rondo/capybara"
+require "rackup/handler/rondo"
+
+class RackupTest < ShellCase
+  LIB = File.join(ROOT, "lib")
+
+  # Rackup as a command; it has neither -C nor many addresses.
+  class Rackup < ServerProcess
+    def self.running
+      superclass.running
+    end
+
+    private
+
+    def command_line(_app, _settings, _config, _binds, args)
+      [RbConfig.ruby, "-I#{LIB}", Gem.bin_path("rackup", "rackup"), "-s", "rondo", *args]
+    end
+  end
+
+  def setup
+    super
+    write "config.ru", HELLO
+  end
+
+  def rackup(*words, env: {})
+    server = Rackup.new(nil, args: words, env: BLANK.merge(env), spawn: { chdir: @folder })
+    @servers << server
+    server
+  end
+
+  # ---- the command ----
+
+  def test_rackup_serves_and_stops
+    %w[INT TERM].each do |signal|
+      server = rackup("-o", "127.0.0.1", "-p", "0")
+      assert_equal "hello", get(server).body
+      server.stop(signal: signal)
+      refute_match(/[Ee]rror|\.rb:\d+:in /, server.log)
+    end
+  end
+
+  def test_the_configuration_file_of_the_application_holds
+    write "config/rondo.rb", "max_body_bytes 10\nbind 'tcp://127.0.0.1:0'\nafter_booted { warn 'hook' }\n"
+    server = rackup
+    post = ->(body) { Net::HTTP.new("127.0.0.1", server.port).post("/", body).code }
+    assert_equal %w[200 413], [post.call("x" * 10), post.call("x" * 11)]
+    assert_match(/^hook$/, server.log)
+  end
+
+  def test_verbs_without_a_meaning_are_said
+    write "config/puma.rb", "workers 2\nbind 'tcp://127.0.0.1:0'\n"
+    log = rackup.log
+    assert_match(/^Rondo \d+\.\d+\.\d+ starting/, log)
+    assert_match(/^! workers 2: this version serves with one process$/, log)
+  end
+
+  def test_what_was_typed_wins_over_the_file
+    write "config/rondo.rb", "bind 'unix://#{@folder}/file.sock'\n"
+    server = rackup("-o", "127.0.0.1", "-p", "0")
+    assert_equal [server.url], server.urls
+    refute File.exist?(File.join(@folder, "file.sock"))
+  end
+
+  def test_options_of_the_handler
+    other = write("other.rb", "early_hints\n")
+    write "config.ru", "run ->(env) { [200, {}, [env.key?('rack.early_hints').to_s]] }\n"
+    server = rackup("-o", "127.0.0.1", "-p", "0", "-O", "Config=#{other}", "-O", "Verbose")
+    assert_equal "true", get(server, "/said").body
+    server.wait_for_log(%r{"GET /said HTTP/1\.1" 200})
+    help = run_command(RbConfig.ruby, "-I#{LIB}", Gem.bin_path("rackup", "rackup"), "-s", "rondo", "--help")
+    assert_includes help.out, "Server-specific options for Rackup::Handler::Rondo"
+    assert_includes help.out, "-O Config=FILE"
+  end
+
+  # ---- the handler as an object ----
+
+  def test_the_registry_knows_it
+    assert_same ::Rackup::Handler::Rondo, ::Rackup::Handler.get(:rondo)
+    assert_same ::Rackup::Handler::Rondo, ::Rackup::Handler.get("rondo")
+  end
+
+  def test_run_yields_a_server_that_can_be_stopped
+    Dir.chdir(@folder) do
+      servers = Thread::Queue.new
+      thread = Thread.new do
+        ::Rackup::Handler::Rondo.run(->(_env) { [200, {}, ["handled"]] },
+                                     Host: "127.0.0.1", Port: 0, quiet: true) { |server| servers << server }
+      end
+      server = eventually("the server") { servers.pop(true) unless servers.empty? }
+      assert_equal "handled", Net::HTTP.get(URI(server.addresses.first))
+      server.stop
+      assert thread.join(PATIENCE), "the handler did not return"
+    end
+  end
+
+  def test_no_trap_is_set
+    before = %w[INT TERM HUP USR1 USR2].to_h { |name| [name, trap_of(name)] }
+    server = Rondo::Server.new(->(_env) { [200, {}, []] })
+    server.listen("tcp://127.0.0.1:0")
+    thread = Thread.new { server.run }
+    Net::HTTP.get(URI(server.addresses.first))
+    assert_equal before, before.keys.to_h { |name| [name, trap_of(name)] }
+    server.stop
+    assert thread.join(PATIENCE)
+  end
+
+  # ---- Capybara ----
+
+  def test_capybara_starts_several_servers
+    Capybara.server = :rondo
+    servers = %w[one two].map do |text|
+      Capybara::Server.new(->(_env) { [200, { "content-type" => "text/plain" }, [text]] }, port: nil).boot
+    end
+    bodies = servers.map { |server| Net::HTTP.get(URI(server.base_url)) }
+    assert_equal %w[one two], bodies
+  ensure
+    Capybara.server = :default
+  end
+
+  def test_capybara_first_registers_by_itself
+    script = "require 'capybara'; require 'rondo'; print Capybara.servers[:rondo].nil?"
+    assert_equal "false", run_command(RbConfig.ruby, "-I#{LIB}", "-e", script).out
+    script = "require 'rondo'; print defined?(Capybara).inspect"
+    assert_equal "nil", run_command(RbConfig.ruby, "-I#{LIB}", "-e", script).out
+  end
+
+  private
+
+  def trap_of(name)
+    handler = trap(name, "DEFAULT")
+    trap(name, handler)
+    handler
+  end
+end
