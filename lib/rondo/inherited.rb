@@ -140,11 +140,11 @@ module Rondo
     private
 
     # Where port 0 was asked for, the predecessor has got a real one for it.
-    def same_place?(known, wanted)
-      known = Address.parse(known)
+    def same_place?(uri, wanted)
+      known = Address.parse(uri)
       return false if nameless?(known)
 
-      known[:port] = 0 if wanted[:port] == 0 # rubocop:disable Style/NumericPredicate
+      known[:port] = 0 if wanted[:port]&.zero? && @own.key?(uri)
       %i[kind host port path].all? { |part| known[part] == wanted[part] }
     end
 

@@ -41,6 +41,7 @@ class InheritedTest < Minitest::Test
     inherited = take("7=http://127.0.0.1:4711,8=http://127.0.0.1:4712")
     assert_equal [[7], [8], []], Array.new(3) { inherited.descriptors_for("tcp://127.0.0.1:0") }
     assert_empty take("7=http://127.0.0.1:4711").descriptors_for("tcp://[::1]:0")
+    assert_empty take("7~http://127.0.0.1:4711").descriptors_for("tcp://127.0.0.1:0")
   end
 
   def test_other_addresses_get_nothing
