@@ -133,6 +133,7 @@ static void remember_file(rd_listener *listener, const char *path) {
     listener->unlink_path = rd_alloc(len);
     memcpy(listener->unlink_path, path, len);
     listener->unlink_inode = info.st_ino;
+    listener->unlink_made = info.st_mtim;
 }
 
 int rd_listen_unix(rd_listener *listener, const char *path, const rd_listen_options *options,

@@ -109,7 +109,9 @@ int rd_listener_accept(rd_listener *listener, int most) {
 static void unlink_own_file(rd_listener *listener) {
     struct stat now;
     if (listener->unlink_path == NULL) return;
-    if (stat(listener->unlink_path, &now) == 0 && now.st_ino == listener->unlink_inode) {
+    if (stat(listener->unlink_path, &now) == 0 && now.st_ino == listener->unlink_inode &&
+        now.st_mtim.tv_sec == listener->unlink_made.tv_sec &&
+        now.st_mtim.tv_nsec == listener->unlink_made.tv_nsec) {
         unlink(listener->unlink_path);
     }
     rd_free(listener->unlink_path);

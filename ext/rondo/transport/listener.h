@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "loop/loop.h"
 #include "transport/address.h"
@@ -38,10 +39,11 @@ struct rd_listener {
     void (*on_accept)(rd_listener *listener, int fd, const rd_address *peer);
     void *owner;
     int accepts_per_turn;
-    int spare_fd;      /* closed to refuse one connection when there is no other */
-    uint16_t port;     /* 0 for Unix sockets */
-    char *unlink_path; /* the Unix socket's file, when it is ours */
-    ino_t unlink_inode;
+    int spare_fd;       /* closed to refuse one connection when there is no other */
+    uint16_t port;      /* 0 for Unix sockets */
+    char *unlink_path;  /* the Unix socket's file, when it is ours */
+    ino_t unlink_inode; /* inodes are used again at once, so the time of making counts, too */
+    struct timespec unlink_made;
     uint64_t accepted, refused;
     char host[64];
     char url[RD_LISTENER_URL_MAX];

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What proxies say of a client, as a table: only what listed proxies added counts, from the nearest
+ * outwards; nonsense ends the walk.
+ */
+#include "check.h"
+#include "http/forwarded.h"
+#include "protocol/http1_parser.h"
+
+typedef struct row {
+    const char *fields;
+    const char *client; /* NULL: nothing said */
+    unsigned scheme, port;
+} row;
+
+static const row rows[] = {
+    {"", NULL, RD_FORWARDED_NO_SCHEME, 0},
+    {"X-Forwarded-For: 203.0.113.9\r\n", "203.0.113.9", RD_FORWARDED_NO_SCHEME, 0},
+    {"X-Forwarded-For: 6.6.6.6, 203.0.113.9, 10.0.0.2\r\n", "203.0.113.9", 0, 0},
+    {"X-Forwarded-For: 6.6.6.6\r\nX-Forwarded-For: 203.0.113.9\r\n", "203.0.113.9", 0, 0},
+    {"X-Forwarded-For: 203.0.113.9:5555\r\n", "203.0.113.9", 0, 0},
+    {"X-Forwarded-For: [2001:db8::1]:443\r\n", "2001:db8::1", 0, 0},
+    {"X-Forwarded-For: unknown\r\n", NULL, 0, 0},
+    {"X-Forwarded-For: 6.6.6.6, nonsense, 10.0.0.3\r\n", "10.0.0.3", 0, 0},
+    {"X-Forwarded-Proto: https\r\n", NULL, RD_FORWARDED_HTTPS, 0},
+    {"X-Forwarded-Proto: http, HTTPS\r\nX-Forwarded-Port: 8443\r\n", NULL, RD_FORWARDED_HTTPS,
+     8443},
+    {"X-Forwarded-Proto: gopher\r\nX-Forwarded-Port: 99999\r\n", NULL, 0, 0},
+    {"Forwarded: for=203.0.113.9;proto=https\r\nX-Forwarded-For: 6.6.6.6\r\n", "203.0.113.9",
+     RD_FORWARDED_HTTPS, 0},
+    {"Forwarded: for=6.6.6.6;proto=http, for=\"[2001:db8::2]:80\"; proto=https\r\n", "2001:db8::2",
+     RD_FORWARDED_HTTPS, 0},
+    {"Forwarded: For=10.0.0.9, for=10.0.0.8\r\n", "10.0.0.9", 0, 0},
+    {"Forwarded: by=1.2.3.4\r\n", NULL, 0, 0},
+};
+
+int main(void) {
+    rd_network trusted;
+    CHECK(rd_network_parse(&trusted, "10.0.0.0/8", 10));
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        static rd_request request;
+        char bytes[1024], text[RD_ADDRESS_TEXT_MAX];
+        rd_http1_parser parser;
+        rd_forwarded said;
+        int len =
+            snprintf(bytes, sizeof(bytes), "GET / HTTP/1.1\r\nHost: a\r\n%s\r\n", rows[i].fields);
+        rd_head_init(&request.head);
+        rd_http1_parser_init(&parser);
+        CHECK_INT(
+            rd_http1_parse(&parser, &request.head, &rd_http1_limits_default, bytes, (size_t)len),
+            len);
+        request.bytes = bytes;
+        rd_forwarded_read(&said, &request, &trusted, 1);
+        CHECK_SAYS(said.has_client == (rows[i].client != NULL), "%s", rows[i].fields);
+        if (said.has_client && rows[i].client != NULL) {
+            size_t text_len = rd_address_text(&said.client, text);
+            CHECK_BYTES(text, text_len, rows[i].client);
+        }
+        CHECK_INT(said.scheme, rows[i].scheme);
+        CHECK_INT(said.port, rows[i].port);
+        rd_head_clear(&request.head);
+    }
+    return check_summary();
+}
