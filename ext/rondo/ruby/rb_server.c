@@ -200,53 +200,80 @@ static int int_option(VALUE address, const char *name, int fallback) {
     return NIL_P(value) ? fallback : NUM2INT(value);
 }
 
-static int open_listener(rd_listener *listener, const rd_settings *settings, VALUE address,
-                         char error[RD_LISTENER_ERROR_MAX]) {
+/* What to open, with everything that may raise behind it. */
+typedef struct rd_listen_request {
+    rd_listen_options options;
+    int fd; /* >= 0: adopt it */
+    bool owns_file;
+    const char *path; /* else a Unix socket, where not NULL */
+    const char *host; /* else TCP */
+    uint16_t port;
+} rd_listen_request;
+
+static rd_listen_request read_address(const rd_settings *settings, VALUE address) {
     VALUE kind = option(address, "kind"), reuse = option(address, "reuse_port");
-    rd_listen_options options = {
+    rd_listen_request wanted = {.fd = -1};
+    wanted.options = (rd_listen_options){
         .backlog = int_option(address, "backlog", (int)settings->backlog),
         .reuse_port = NIL_P(reuse) ? settings->reuse_port != 0 : RTEST(reuse),
         .nodelay = settings->tcp_nodelay != 0,
         .mode = int_option(address, "mode", -1),
     };
     if (kind == ID2SYM(rb_intern("fd"))) {
-        return rd_listen_inherited(listener, NUM2INT(option(address, "fd")),
-                                   RTEST(option(address, "owns_file")), error);
-    }
-    if (kind == ID2SYM(rb_intern("unix"))) {
+        wanted.fd = NUM2INT(option(address, "fd"));
+        wanted.owns_file = RTEST(option(address, "owns_file"));
+    } else if (kind == ID2SYM(rb_intern("unix"))) {
         VALUE path = option(address, "path");
-        return rd_listen_unix(listener, StringValueCStr(path), &options, error);
+        wanted.path = StringValueCStr(path);
+    } else {
+        VALUE host = option(address, "host");
+        int port = NUM2INT(option(address, "port"));
+        if (port < 0 || port > 65535) rb_raise(rd_eAddressError, "port %d is out of range", port);
+        wanted.host = StringValueCStr(host);
+        wanted.port = (uint16_t)port;
     }
-    VALUE host = option(address, "host");
-    int port = NUM2INT(option(address, "port"));
-    if (port < 0 || port > 65535) rb_raise(rd_eAddressError, "port %d is out of range", port);
-    return rd_listen_tcp(listener, StringValueCStr(host), (uint16_t)port, &options, error);
+    return wanted;
 }
 
-/* Binds and listens at once; {url:, host:, port:}. */
+static int open_listener(rd_listener *listener, const rd_listen_request *wanted,
+                         char error[RD_LISTENER_ERROR_MAX]) {
+    if (wanted->fd >= 0) {
+        return rd_listen_inherited(listener, wanted->fd, wanted->owns_file, error);
+    }
+    if (wanted->path != NULL) {
+        return rd_listen_unix(listener, wanted->path, &wanted->options, error);
+    }
+    return rd_listen_tcp(listener, wanted->host, wanted->port, &wanted->options, error);
+}
+
+static void drop_listener(rd_listener *listener) {
+    rd_listener_close(listener);
+    rd_free(listener);
+}
+
+/* Binds and listens at once; {url:, host:, port:, fd:}. */
 static VALUE core_listen(VALUE self, VALUE address) {
     rd_binding *binding = rd_binding_of(self);
     char error[RD_LISTENER_ERROR_MAX];
-    rd_listener *opened = ALLOC(rd_listener);
-    memset(opened, 0, sizeof(*opened));
-    int state = open_listener(opened, &binding->server->settings, address, error);
-    if (state < 0) {
-        xfree(opened);
+    rd_listen_request wanted = read_address(&binding->server->settings, address);
+    rd_listener *listener = rd_alloc_zero(sizeof(*listener));
+    if (open_listener(listener, &wanted, error) < 0) {
+        rd_free(listener);
         rb_raise(rd_eAddressError, "%s", error);
     }
-    rd_listener *listener = rd_alloc(sizeof(*listener));
-    memcpy(listener, opened, sizeof(*listener));
-    rd_list_init(&listener->in_server);
-    xfree(opened);
     rd_lock(binding);
     int added = rd_server_add_listener(binding->server, listener);
     rd_unlock(binding);
-    if (added != 0) rb_sys_fail("cannot watch the listening socket");
+    if (added != 0) {
+        drop_listener(listener);
+        rb_raise(rd_eAddressError, "the poller does not take the listening socket");
+    }
     VALUE result = rb_hash_new();
     rb_hash_aset(result, ID2SYM(rb_intern("url")), rb_str_new_cstr(listener->url));
     rb_hash_aset(result, ID2SYM(rb_intern("host")), rb_str_new_cstr(listener->host));
     rb_hash_aset(result, ID2SYM(rb_intern("port")), UINT2NUM(listener->port));
     rb_hash_aset(result, ID2SYM(rb_intern("fd")), INT2NUM(listener->source.fd));
+    RB_GC_GUARD(address);
     return result;
 }
 
