@@ -66,15 +66,17 @@ module Rondo
     defined?(::Rack.release) ? ::Rack.release.start_with?("2.") : false
   end
 
-  ENV_EXTRAS =
-    if rack2?
-      {
-        "rack.version" => [1, 3].freeze,
-        "rack.multithread" => false,
-        "rack.multiprocess" => false,
-        "rack.run_once" => false
-      }.freeze
-    else
-      {}.freeze
-    end
+  RACK2_EXTRAS = {
+    "rack.version" => [1, 3].freeze,
+    "rack.multithread" => false,
+    "rack.multiprocess" => false,
+    "rack.run_once" => false
+  }.freeze
+  ENV_EXTRAS = {} # rubocop:disable Style/MutableConstant -- filled below
+
+  # Asked anew for every server: the command line loads Rack after Rondo.
+  # @return [void]
+  def self.choose_env_extras
+    rack2? ? ENV_EXTRAS.update(RACK2_EXTRAS) : ENV_EXTRAS.clear
+  end
 end

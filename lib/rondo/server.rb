@@ -35,6 +35,7 @@ module Rondo
       core_options = options.slice(*CORE_OPTIONS)
       core_options[:reporter] = reporter
       core_options[:split_newlines] = Rondo.rack2?
+      Rondo.choose_env_extras
       @core = Core.new(app, check(numbers), core_options)
       @descriptors = {}
     end
