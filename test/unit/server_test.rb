@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+# The server object: what it refuses, where it listens, how it ends.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "socket"
+require "rondo"
+
+class ServerTest < Minitest::Test
+  HELLO = ->(_env) { [200, {}, ["hello"]] }
+
+  def complaint(app = HELLO, **settings)
+    assert_raises(Rondo::SettingError) { Rondo::Server.new(app, **settings) }.message
+  end
+
+  def test_settings_that_are_wrong
+    assert_equal "unknown setting max_body_byte; did you mean max_body_bytes?", complaint(max_body_byte: 1)
+    assert_equal "unknown setting qwertz", complaint(qwertz: 1)
+    assert_equal 'backlog must be an Integer (count), not "5"', complaint(backlog: "5")
+    assert_match(/\Abacklog 0 is not between 1 and /, complaint(backlog: 0))
+    assert_match(/call/, complaint(Object.new))
+    assert_match(/nonsense is no address or network/, complaint(trusted_proxies: ["nonsense"]))
+  end
+
+  def test_nothing_to_listen_on
+    error = assert_raises(Rondo::AddressError) { Rondo::Server.new(HELLO).run }
+    assert_equal "the server has no address to listen on", error.message
+  end
+
+  def test_addresses_and_descriptors
+    server = Rondo::Server.new(HELLO)
+    urls = [server.listen("tcp://127.0.0.1:0"), server.listen("unix://@rondo-unit-#{Process.pid}")]
+    assert_equal urls, server.addresses
+    assert_equal urls, server.descriptors.keys
+    assert(server.descriptors.values.all?(Integer))
+  ensure
+    server.stop(force: true)
+    server.run
+  end
+
+  def test_all_addresses_of_localhost_get_one_port
+    server = Rondo::Server.new(HELLO)
+    server.listen("tcp://localhost:0")
+    assert_equal 1, server.addresses.map { |url| url[/\d+\z/] }.uniq.size
+  ensure
+    server.stop(force: true)
+    server.run
+  end
+
+  def test_an_adopted_descriptor
+    TCPServer.open("127.0.0.1", 0) do |socket|
+      given = socket.dup
+      given.autoclose = false # the server closes it
+      server = Rondo::Server.new(HELLO)
+      assert_equal "http://127.0.0.1:#{socket.addr[1]}", server.listen_fd(given.fileno)
+      assert_equal "hello", answer(server)
+    end
+  end
+
+  def test_several_in_one_process
+    servers = Array.new(3) { |n| Rondo::Server.new(->(_env) { [200, {}, [n.to_s]] }) }
+    servers.each { |server| server.listen("tcp://127.0.0.1:0") }
+    assert_equal(%w[0 1 2], servers.map { |server| answer(server) })
+  end
+
+  def test_counters
+    server = Rondo::Server.new(HELLO)
+    server.listen("tcp://127.0.0.1:0")
+    answer(server)
+    assert_equal [1, 1, 0], server.stats.values_at(:requests, :accepted, :refused)
+    assert_includes %w[epoll poll], server.poller
+  end
+
+  private
+
+  # Runs the server for one request.
+  # @return [String] the body
+  def answer(server)
+    thread = Thread.new { server.run }
+    TCPSocket.open("127.0.0.1", server.addresses.first[/\d+\z/].to_i) do |socket|
+      socket.write("GET / HTTP/1.0\r\n\r\n")
+      socket.read[/\r\n\r\n(.*)\z/m, 1]
+    end
+  ensure
+    server.stop
+    assert thread.join(30), "the server did not stop"
+  end
+end
