@@ -30,6 +30,7 @@ module Rondo
       @out = out
       @err = err
       @values = {}
+      @notes = []
       @debug = @arguments.include?("--debug")
     end
 
@@ -75,7 +76,7 @@ module Rondo
     end
 
     def configuration
-      @configuration ||= Configuration.new(configuration_path)
+      @configuration ||= Configuration.new(configuration_path).tap { |file| file.notes.concat(@notes) }
     end
 
     def settings
@@ -128,6 +129,7 @@ module Rondo
         processes(options)
         limits(options)
         logs(options)
+        puma_only(options)
         others(options)
       end
     end
@@ -166,8 +168,24 @@ module Rondo
       options.on("--pidfile FILE", "write the process id there") { |path| set(:pidfile, path) }
       options.on("-S", "--state FILE", "write pid and addresses there") { |path| set(:state_path, path) }
       options.on("--tag NAME", "name in the process list") { |name| set(:tag, name) }
+      options.on("--plugin NAME", "tmp_restart; others are not loaded") { |name| plugin(name) }
       options.on("--control-url URI", "not in this version") { |uri| set(:control_url, uri) }
       options.on("--control-token TOKEN", "not in this version") { |token| set(:control_token, token) }
+    end
+
+    # Options of Puma that start scripts have, which change nothing here.
+    PUMA_ONLY = { ["-f", "--fork-worker [N]"] => "this version serves with one process",
+                  ["--idle-timeout SECONDS"] => "not in this version",
+                  ["--bind-to-activated-sockets [only]"] => "sockets handed over by systemd are always taken",
+                  ["-R", "--restart-cmd COMMAND"] => "a restart runs the words that started this process",
+                  ["--prune-bundler"] => "Rondo never needs that",
+                  ["--extra-runtime-dependencies NAMES"] => "Rondo never needs that" }.freeze
+
+    def puma_only(options)
+      options.separator "\nAccepted because Puma has them, with a line at boot:"
+      PUMA_ONLY.each do |words, why|
+        options.on(*words) { @notes << "#{words.last[/\A\S+/]}: #{why}" }
+      end
     end
 
     def limits(options)
@@ -199,6 +217,12 @@ module Rondo
       options.on("--force", "with init: overwrite the file") { @force = true }
       options.on("-V", "--version", "version and what it was built with") { done(version) }
       options.on("-h", "--help", "this text") { done(options.help) }
+    end
+
+    def plugin(name)
+      return set(:tmp_restart, true) if name == "tmp_restart"
+
+      @notes << "--plugin #{name}: Puma's plugins are not loaded; start it beside the server"
     end
 
     def threads(text)

@@ -165,6 +165,18 @@ class CliTest < ShellCase
     assert_match(/^! control_url: /, server.log)
   end
 
+  def test_options_that_only_puma_needs_are_said
+    write "config.ru", HELLO
+    server = start("--fork-worker", "--idle-timeout", "5", "--bind-to-activated-sockets", "-R", "rondo",
+                   "--prune-bundler", "--extra-runtime-dependencies", "a,b", "--plugin", "solid_queue",
+                   "--plugin", "tmp_restart", "config.ru")
+    server.wait_for_log(/Use Ctrl-C to stop/)
+    %w[fork-worker idle-timeout bind-to-activated-sockets restart-cmd prune-bundler
+       extra-runtime-dependencies].each { |name| assert_match(/^! --#{name}: /, server.log) }
+    assert_match(/^! --plugin solid_queue: /, server.log)
+    refute_match(/tmp_restart/, server.log)
+  end
+
   def test_the_environment_of_the_application
     write "config.ru", "run ->(env) { [200, {}, [ENV.values_at('RACK_ENV', 'RAILS_ENV').inspect]] }\n"
     assert_equal '["staging", "staging"]', get(start("-e", "staging")).body
