@@ -72,7 +72,8 @@ module Rondo
 
     # "--name=value" becomes two words: with `require_exact` older optparse knows only that form.
     def words_of(arguments)
-      arguments.flat_map { |word| word.match(/\A(--[a-z-]+)=(.*)\z/m)&.captures || [LONG_SHORT.fetch(word, word)] }
+      words = arguments.map { |word| word.valid_encoding? ? word : word.b } # a path may be anything
+      words.flat_map { |word| word.match(/\A(--[a-z-]+)=(.*)\z/m)&.captures || [LONG_SHORT.fetch(word, word)] }
     end
 
     def configuration
@@ -248,7 +249,7 @@ module Rondo
     def usage_line(error)
       return error.message unless error.is_a?(OptionParser::ParseError)
 
-      word = error.args.first.to_s
+      word = error.args.first.to_s.dup.force_encoding(Encoding::UTF_8).scrub("?")
       return error.message unless error.is_a?(OptionParser::InvalidOption)
 
       "invalid option #{word}#{Server.nearest(word[/\A[^=]*/], flags)}"
@@ -259,7 +260,8 @@ module Rondo
     end
 
     def complain(line, code, error = nil)
-      @err.puts "rondo: #{line.to_s.lines.map(&:chomp).join(" ")}"
+      line = line.to_s.dup.force_encoding(Encoding::UTF_8).scrub("?")
+      @err.puts "rondo: #{Logger.escape(line.lines.map(&:chomp).join(" "))}"
       @err.puts error.full_message(highlight: false) if @debug && error
       code
     end

@@ -127,11 +127,12 @@ module Rondo
       mode = @settings[:redirect_append] ? "a" : "w"
       { redirect_stdout: $stdout, redirect_stderr: $stderr }.filter_map do |name, io|
         path = @settings[name] or next
-        io.reopen(path, mode)
+        # Opened before it replaces the old one, which a failure has to be told on.
+        File.open(path, mode) { |file| io.reopen(file) }
         io.sync = true
+      rescue SystemCallError => e
+        raise ConfigurationError, "cannot write #{path}: #{SystemCallError.new(nil, e.errno).message}"
       end
-    rescue SystemCallError => e
-      raise ConfigurationError, "cannot write #{path}: #{SystemCallError.new(nil, e.errno).message}"
     end
 
     def export_environment

@@ -15,6 +15,13 @@ class CliTest < ShellCase
     assert_complaint 2, /-Z/, rondo("-Z")
   end
 
+  def test_bytes_that_are_no_text_and_terminal_sequences
+    assert_complaint 2, /invalid option/, rondo("--\xFF")
+    result = rondo("--a\e[31mb")
+    assert_complaint 2, /invalid option/, result
+    refute_includes result.err, "\e"
+  end
+
   def test_missing_and_wrong_arguments
     assert_complaint 2, /-p|--port/, rondo("-p")
     assert_complaint 2, /port must be a number.*"http"/, rondo("-p", "http")
@@ -222,6 +229,13 @@ class CliTest < ShellCase
     assert_includes read("log/out"), "GET /in-file"
     assert_match(/\Abefore\n.*loaded.*Goodbye/m, read("log/err"))
     assert_empty server.log
+  end
+
+  def test_output_to_a_file_that_cannot_be_written
+    write "config.ru", HELLO
+    %w[stdout stderr].each do |name|
+      assert_complaint 1, %r{cannot write /no/such/file: No such file}, rondo("--redirect-#{name}", "/no/such/file")
+    end
   end
 
   # ---- files about the process ----
