@@ -92,3 +92,29 @@ class SinatraTest < AppCase
     assert_equal "200", browser.get("/").code
   end
 end
+
+class SinatraClassicTest < AppCase
+  APP = File.join(__dir__, "sinatra/classic.ru")
+
+  def self.start_server
+    ServerProcess.new(APP)
+  end
+
+  def test_routes
+    assert_equal ["Hello, you!", "yes"], [browser.get("/hello/you").body, browser.response["x-before"]]
+    assert_equal "8", browser.http.put("/numbers/7", "").body
+    assert_equal "204", browser.http.delete("/numbers/7").code
+    assert_equal "a=b+c", browser.post("/echo", "a" => "b c").body
+    assert_equal "404", browser.get("/none").code
+  end
+
+  def test_redirect
+    assert_equal "307", browser.get("/around").code
+    assert_equal "Hello, around!", browser.follow.body
+  end
+
+  def test_its_logger_writes_to_the_errors_of_rack
+    browser.get("/hello/logger")
+    server.wait_for_log(%r{GET /hello/logger})
+  end
+end

@@ -130,6 +130,7 @@ class RackServersTest < RackCase
     ahead << 1
     response = client.response
     assert_equal "done", response.body
+    assert_predicate response, :close?
     assert_predicate client, :closed?
     assert_predicate idle, :closed?
     assert running.thread.join(PATIENCE)
