@@ -11,7 +11,7 @@ enable :logging
 before { headers "x-before" => "yes" }
 
 get("/hello/:name") { "Hello, #{params["name"]}!" }
-post("/echo") { request.body.read }
+post("/echo") { request.body.tap(&:rewind).read } # the form has been read already
 put("/numbers/:number") { |number| (number.to_i + 1).to_s }
 delete("/numbers/:number") { halt 204 }
 get("/around") { redirect "/hello/around", 307 }
