@@ -13,6 +13,9 @@ require "rondo/signals"
 module Rondo
   # Runs one server in this process until it is told to stop.
   class Launcher
+    # Seconds the application has after the core has given it up.
+    GRACE = 1
+
     # @return [Server]
     attr_reader :server
     # @return [Logger]
@@ -104,6 +107,19 @@ module Rondo
       force = @stopping
       @stopping = true
       @server.stop(force: force)
+      end_application_after(force ? 0 : @settings[:drain_timeout_ms] / 1000.0)
+    end
+
+    # The core cannot end what the application itself does not finish: that thread is ended, which
+    # runs its `ensure`, a moment after the core has dropped the rest.
+    def end_application_after(seconds)
+      Thread.new do
+        sleep(seconds + GRACE)
+        if (thread = @serving)
+          @log.say "- Ended while the application was still at a request"
+          thread.kill
+        end
+      end
     end
 
     def prepare
@@ -240,8 +256,10 @@ module Rondo
       call_hooks(:after_booted)
       Inherited.notify("READY=1")
       @log.say "Use Ctrl-C to stop"
+      @serving = Thread.current
       @server.run
     ensure
+      @serving = nil
       signals.restore
     end
 

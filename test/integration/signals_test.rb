@@ -71,6 +71,23 @@ class SignalsTest < ShellCase
     client&.close
   end
 
+  def test_an_application_that_never_comes_back_is_ended
+    server = start("--pidfile", "pid")
+    in_flight(server)
+    2.times { |n| server.signal("INT") && server.wait_for_log([/Gracefully stopping/, /Stopping at once/][n]) }
+    server.stop
+    assert_match(/^- Ended while the application was still at a request$/, server.log)
+    refute File.exist?(File.join(@folder, "pid")), "the pid file is left over"
+  end
+
+  def test_an_application_has_until_the_deadline_of_the_drain
+    write "config/rondo.rb", "force_shutdown_after :immediately\n"
+    server = start
+    in_flight(server)
+    assert server.stop.success?
+    assert_match(/^- Ended while/, server.log)
+  end
+
   # ---- signals that tell ----
 
   def test_signals_of_workers_are_answered_with_a_line
@@ -238,6 +255,7 @@ class SignalsTest < ShellCase
 
   def in_flight(server)
     answer = Thread.new { get(server, "/slow") }
+    answer.report_on_exception = false # where the server ends it, whoever asks is told
     server.wait_for_log(/slow began/)
     answer
   end
