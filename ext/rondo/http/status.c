@@ -31,18 +31,6 @@
     X(511, "Network Authentication Required")
 /* clang-format on */
 
-const char *rd_status_reason(int status) {
-    switch (status) {
-#define ROW(code, reason)                                                                          \
-    case code:                                                                                     \
-        return reason;
-        STATUSES(ROW)
-#undef ROW
-    default:
-        return "";
-    }
-}
-
 rd_slice rd_status_line(int status, char room[64]) {
     switch (status) {
 #define ROW(code, reason)                                                                          \

@@ -9,9 +9,6 @@
 
 #include "base/slice.h"
 
-/* "OK" for 200, "" for codes without a registered phrase. */
-const char *rd_status_reason(int status);
-
 /* "HTTP/1.1 200 OK\r\n", ready for the wire; `room` serves codes without a ready-made line. */
 rd_slice rd_status_line(int status, char room[64]);
 

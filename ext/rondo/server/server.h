@@ -49,7 +49,7 @@ typedef struct rd_server {
     uint32_t connection_limit;
     uint32_t refusal_count; /* kept in `refusals`; the rest is only counted */
     rd_refusal refusals[RD_REFUSALS_KEPT];
-    uint64_t requests, refused, accepted, listen_overflows;
+    uint64_t requests, refused, accepted;
     atomic_int stop_wanted;
     int stopping; /* RD_STOP_* as carried out so far */
     bool accept_paused;
