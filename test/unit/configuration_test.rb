@@ -12,6 +12,12 @@ class ConfigurationTest < Minitest::Test
   Verbs = Configuration::Verbs
   Settings = Rondo::Settings
 
+  # Nothing but Ruby here: a collection at every allocation would take minutes and prove nothing.
+  def before_setup
+    super
+    GC.stress = false
+  end
+
   def setup
     @folder = Dir.mktmpdir
     @path = File.join(@folder, "rondo.rb")
