@@ -239,7 +239,7 @@ class SignalsTest < ShellCase
     private
 
     def command_line(*)
-      ["sh", "-c", ACTIVATED, "sh", *super]
+      ["bash", "-c", ACTIVATED, "bash", *super] # sh knows descriptors of one digit only
     end
   end
 
