@@ -97,7 +97,7 @@ void rd_input_detach(VALUE input); /* the request ends: reading raises from now 
 void rd_init_connection(VALUE rondo);
 VALUE rd_connection_new(rd_binding *binding);
 void rd_connection_begin(VALUE connection, rd_call *call);
-void rd_connection_end(VALUE connection);
+void rd_connection_end(VALUE connection, const rd_call *call);
 /* Waits until everything queued is sent, then takes the descriptor; a Ruby IO. */
 VALUE rd_connection_detach(rd_call *call);
 

@@ -51,8 +51,9 @@ void rd_connection_begin(VALUE self, rd_call *call) {
     get(self)->call = call;
 }
 
-void rd_connection_end(VALUE self) {
-    get(self)->call = NULL;
+void rd_connection_end(VALUE self, const rd_call *call) {
+    rd_connection *connection = get(self);
+    if (connection->call == call) connection->call = NULL; /* else another request's by now */
 }
 
 /* ---- hijack ---- */
@@ -108,7 +109,9 @@ static VALUE connection_call(VALUE self) {
     rd_connection *connection = get(self);
     rd_call *call = connection->call;
     if (call != NULL && call->hijacked) return connection->io;
-    if (call == NULL) rb_raise(rb_eIOError, "hijack is only possible during the request");
+    if (call == NULL || call->binding->runner != rb_thread_current()) {
+        rb_raise(rb_eIOError, "hijack is only possible during the request, on its thread");
+    }
     if (call->started) rb_raise(rb_eIOError, "the response has begun already");
     VALUE io = rd_connection_detach(call);
     call->hijacked = true;

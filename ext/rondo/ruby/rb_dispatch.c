@@ -31,13 +31,23 @@ static void meet_connection(rd_call *call) {
     rd_connection_begin(call->connection, call);
 }
 
-static void part_connection(rd_call *call) {
+static void forget_finished(rd_call *call) {
     rd_binding *binding = call->binding;
-    rd_connection_end(call->connection);
-    if (RARRAY_LEN(call->finished) > 0 &&
-        RARRAY_AREF(binding->finished_arrays, call->slot) == call->finished) {
+    if (RARRAY_AREF(binding->finished_arrays, call->slot) == call->finished) {
         rb_ary_store(binding->finished_arrays, call->slot, Qnil);
     }
+}
+
+static void part_connection(rd_call *call) {
+    rd_connection_end(call->connection, call);
+    if (RARRAY_LEN(call->finished) > 0) forget_finished(call);
+}
+
+/* A stream goes on: the next request of the connection may begin before it is completed, and gets
+ * an Array of its own. */
+static void leave_connection(rd_call *call) {
+    rd_connection_end(call->connection, call);
+    forget_finished(call);
 }
 
 /* ---- the application ---- */
@@ -226,10 +236,10 @@ static rd_request *dispatch(rd_call *call) {
     if (state != 0) handle_failure(call, state);
     if (call->stream != 0 && !call->left_open) rd_stream_after_call(call);
     if (call->left_open) {
-        rd_connection_end(call->connection);
-        return NULL;
+        leave_connection(call); /* the stream completes the request; it has its own reference */
+    } else {
+        complete(call);
     }
-    complete(call);
     return call->request;
 }
 
@@ -314,6 +324,25 @@ static VALUE run_protected(VALUE argument) {
     return Qnil;
 }
 
+/* A Timeout around a wait for the client is raised into the thread, but its call is parked: the one
+ * that has its place longest gets it instead of the loop. Anything else from outside ends run(). */
+static bool pass_to_parked(rd_binding *binding, VALUE error) {
+    if (strncmp(rb_obj_classname(error), "Timeout::", 9) != 0 &&
+        strncmp(rb_obj_classname(error), "Rack::Timeout::", 15) != 0) {
+        return false;
+    }
+    for (long i = 0; i < RARRAY_LEN(binding->parked_fibers); i++) {
+        VALUE fiber = RARRAY_AREF(binding->parked_fibers, i);
+        if (NIL_P(fiber)) continue;
+        rb_ary_store(binding->parked_fibers, i, Qnil);
+        binding->parked_count--;
+        rb_ary_push(binding->idle_fibers, rb_fiber_current());
+        rb_funcall(fiber, rb_intern("raise"), 1, error);
+        return true;
+    }
+    return false;
+}
+
 /* An exception that reaches the loop from outside (Thread#raise, a signal) ends the server. It is
  * kept until the fiber that called run() can raise it, and the loop goes on to wind things up. */
 static void run_until_done(rd_binding *binding) {
@@ -324,7 +353,7 @@ static void run_until_done(rd_binding *binding) {
         VALUE error = rb_errinfo();
         if (!rb_obj_is_kind_of(error, rb_eException)) end_at_once(binding, state);
         rb_set_errinfo(Qnil);
-        remember_jump(binding, state, error);
+        if (!pass_to_parked(binding, error)) remember_jump(binding, state, error);
     }
 }
 

@@ -25,9 +25,11 @@ typedef struct rd_collect {
     size_t count, capacity;
     VALUE room;   /* a String that holds the fields once there are many */
     VALUE kept;   /* Array of Strings made from other objects, or nil */
+    VALUE pinned; /* a String with the bytes of all fields, or nil */
     VALUE hijack; /* rack.hijack of the response (partial hijack), or nil */
     rd_response_head head;
     bool has_connection;
+    bool keep_all; /* nobody else holds the Strings that `each` gives */
     rd_field first[FIELDS_INLINE];
 } rd_collect;
 
@@ -209,8 +211,9 @@ static void add_lines(rd_collect *collect, VALUE shown, rd_slice name, rd_slice 
 }
 
 static VALUE kept_string(rd_collect *collect, VALUE object) {
-    if (RB_TYPE_P(object, T_STRING)) return object;
-    VALUE string = rb_obj_as_string(object);
+    bool is_string = RB_TYPE_P(object, T_STRING);
+    if (is_string && !collect->keep_all) return object;
+    VALUE string = rb_str_new_frozen(is_string ? object : rb_obj_as_string(object));
     if (NIL_P(collect->kept)) collect->kept = rb_ary_new();
     rb_ary_push(collect->kept, string);
     return string;
@@ -255,14 +258,35 @@ static void collect_headers(rd_collect *collect, VALUE headers) {
     collect->fields = collect->first;
     collect->count = 0;
     collect->capacity = FIELDS_INLINE;
-    collect->kept = collect->room = Qnil;
+    collect->kept = collect->room = collect->pinned = Qnil;
     if (RB_TYPE_P(headers, T_HASH)) {
         rb_hash_foreach(headers, collect_header, (VALUE)collect);
     } else if (!NIL_P(headers)) {
+        collect->keep_all = true;
         rb_block_call(headers, rd_id.each, 0, NULL, collect_pair, (VALUE)collect);
     }
     collect->head.fields = collect->fields;
     collect->head.count = collect->count;
+}
+
+/* Copies what the fields point to: code of the application that runs before the head is written
+ * (to_path, to_ary) could change or drop the checked Strings. */
+static void pin_fields(rd_collect *collect) {
+    size_t size = 0;
+    for (size_t i = 0; i < collect->count; i++) {
+        size += collect->fields[i].name.len + collect->fields[i].value.len;
+    }
+    VALUE copy = rb_str_buf_new((long)size + 1);
+    char *to = RSTRING_PTR(copy);
+    for (size_t i = 0; i < collect->count; i++) {
+        rd_slice *parts[] = {&collect->fields[i].name, &collect->fields[i].value};
+        for (int part = 0; part < 2; part++) {
+            memcpy(to, parts[part]->ptr, parts[part]->len);
+            parts[part]->ptr = to;
+            to += parts[part]->len;
+        }
+    }
+    collect->pinned = copy;
 }
 
 /* ---- the head ---- */
@@ -310,6 +334,7 @@ static void start(rd_collect *collect) {
     rd_unlock(binding);
     RB_GC_GUARD(collect->kept);
     RB_GC_GUARD(collect->room);
+    RB_GC_GUARD(collect->pinned);
     if (code < 0) rd_raise_closed();
 }
 
@@ -381,6 +406,7 @@ static void respond_array(rd_collect *collect, VALUE array) {
     call->done = true;
     RB_GC_GUARD(collect->kept);
     RB_GC_GUARD(collect->room);
+    RB_GC_GUARD(collect->pinned);
 }
 
 static bool has_no_body(const rd_collect *collect) {
@@ -420,6 +446,7 @@ static bool respond_file(rd_collect *collect, VALUE body) {
     call->done = true;
     RB_GC_GUARD(collect->kept);
     RB_GC_GUARD(collect->room);
+    RB_GC_GUARD(collect->pinned);
     return true;
 }
 
@@ -494,6 +521,7 @@ static void respond_body(rd_collect *collect) {
 void rd_respond(rd_call *call) {
     rd_collect collect;
     begin_collect(&collect, call);
+    if (!RB_TYPE_P(call->body, T_ARRAY)) pin_fields(&collect);
     if (collect.head.raw) {
         respond_raw(&collect);
     } else {

@@ -58,6 +58,9 @@ VALUE rd_stream_new(rd_call *call) {
     VALUE self = TypedData_Make_Struct(cStream, rd_stream, &stream_type, stream);
     stream->binding = call->binding;
     stream->call = call;
+    rd_lock(call->binding);
+    rd_request_ref(call->request); /* until the response is over, whoever ends it */
+    rd_unlock(call->binding);
     stream->input = call->input ? call->input : rd_input_empty();
     return self;
 }
@@ -87,9 +90,13 @@ static void end_response(rd_stream *stream) {
 
 void rd_stream_after_call(rd_call *call) {
     rd_stream *stream = get(call->stream);
+    if (stream->call == NULL) return;
     if (has_ended(stream) || call->request->conn == NULL) {
         stream->call = NULL;
-        if (!call->done) call->done = true;
+        call->done = true;
+        rd_lock(call->binding);
+        rd_request_unref(call->request);
+        rd_unlock(call->binding);
         return;
     }
     stream->own = *call;
@@ -101,9 +108,9 @@ void rd_stream_after_call(rd_call *call) {
  * @return [Integer] bytes
  * @raise [IOError] the stream is closed, or the client has gone (Rondo::ClientGone) */
 static VALUE stream_write(VALUE self, VALUE data) {
+    data = rb_obj_as_string(data); /* may run code that closes the stream: before looking at it */
     rd_stream *stream = get(self);
     rd_call *call = writable(stream);
-    data = rb_obj_as_string(data);
     if (RSTRING_LEN(data) == 0) return INT2FIX(0);
     int code = rd_write_part(call, data);
     rd_lock(call->binding);

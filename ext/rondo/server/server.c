@@ -161,20 +161,9 @@ static void tell_shutdown(rd_conn *conn) {
     if (rd_conn_is_open(conn)) conn->protocol->on_shutdown(conn);
 }
 
-/* Idle connections must not keep new clients out (CVE-2021-29509 was that): at the limit the
- * oldest ones that wait for nothing are closed, a few a turn. */
-static void shed_idle(rd_server *server) {
-    for (unsigned i = 0; i < SHED_PER_TURN && !rd_list_is_empty(&server->conns.conns); i++) {
-        rd_list *node = rd_list_shift(&server->conns.conns);
-        rd_list_append(&server->conns.conns, node);
-        tell_shutdown(RD_CONTAINER(node, rd_conn, in_set));
-    }
-}
-
 /* At the limit new connections wait in the kernel's queue instead of being turned away. */
 static void limit_accepting(rd_server *server) {
     bool full = server->conns.count >= server->connection_limit;
-    if (full) shed_idle(server);
     if (full == server->accept_paused) return;
     server->accept_paused = full;
     EACH_LISTENER(server, listener, node) {
@@ -268,6 +257,7 @@ static void wait_for_work(rd_server *server, rd_server_wait wait, bool inner) {
 static void turn(rd_server *server, rd_server_wait wait, bool inner) {
     rd_loop *loop = &server->loop;
     rd_conn_set_flush(&server->conns);
+    limit_accepting(server); /* connections that just ended make room before the wait */
     server->batch_count = 0;
     end_quantum(server);
     server->current = NULL;

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: MIT
 #
 # What an application may have around a call that waits for its client (a body after 100 Continue,
-# a part that a slow reader does not take): fibers of its own, enumerators, a Timeout, a Mutex.
+# a part that a slow reader does not take): fibers of its own, enumerators, a Timeout.
 # The waiting itself is in ext/rondo/ruby/rb_wait.c; see also input_test.rb and bodies_test.rb.
 
 require_relative "rack_case"
@@ -146,24 +146,6 @@ class WaitingTest < RackCase
     assert_equal 100, client.request(expecting(5), interim: true).status
     assert_equal "hello", client.request("hello").body
     assert_equal 200, get(client).status
-  end
-
-  # Ruby tells fibers of one thread apart when it comes to a Mutex; that must not hold up the loop.
-  def test_a_mutex_held_by_a_body_that_waits_holds_nobody_else_up
-    mutex = Mutex.new
-    running = start(lint: false) do |env|
-      next [200, {}, ["quick"]] if env["PATH_INFO"] == "/quick"
-      next [200, {}, [mutex.synchronize { "locked" }]] if env["PATH_INFO"] == "/lock"
-      [200, {}, Body.new { |out| mutex.synchronize { PARTS.times { count(out, PART) } } }]
-    end
-    client = slow_client(running)
-    assert_equal "quick", get(connect(running), "/quick").body
-    assert_predicate mutex, :locked?, "the body waits"
-    connect(running).write(bytes("GET", "/lock"))
-    assert_equal "quick", connect(running).request(bytes("GET", "/quick"), timeout: 5).body
-    assert_complete(client)
-  ensure
-    running.thread.kill
   end
 
   def test_more_bodies_wait_than_may_be_parked
