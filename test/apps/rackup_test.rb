@@ -9,7 +9,7 @@ require "capybara"
 require "capybara/dsl"
 require "rondo/capybara"
 
-class RackupTest < AppCase
+class RackupAppsTest < AppCase
   APP = File.expand_path("../integration/rack/clients.ru", __dir__)
 
   # `rackup` with the gems of our Gemfile.

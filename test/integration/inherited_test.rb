@@ -6,7 +6,7 @@
 
 require_relative "shell_case"
 
-class InheritedTest < ShellCase
+class InheritedSocketsTest < ShellCase
   # Says that it has begun, and answers when the file "go" is there.
   SLOW = <<~RUBY
     run lambda { |env|
