@@ -167,9 +167,16 @@ static int64_t parse_length(VALUE value) {
     return length;
 }
 
+static bool is_separator(char c) {
+    return c == ',' || c == ' ' || c == '\t';
+}
+
+/* Whether a comma-separated list names the token, RFC 9110 section 5.6.1. */
 static bool has_token(rd_slice list, const char *token, size_t len) {
     for (size_t i = 0; i + len <= list.len; i++) {
-        if (strncasecmp(list.ptr + i, token, len) == 0) return true;
+        bool begins = i == 0 || is_separator(list.ptr[i - 1]);
+        bool ends = i + len == list.len || is_separator(list.ptr[i + len]);
+        if (begins && ends && strncasecmp(list.ptr + i, token, len) == 0) return true;
     }
     return false;
 }
