@@ -11,13 +11,6 @@ typedef struct rd_trust {
     size_t count;
 } rd_trust;
 
-static bool is_trusted(const rd_trust *trust, const rd_address *address) {
-    for (size_t i = 0; i < trust->count; i++) {
-        if (rd_network_contains(&trust->networks[i], address)) return true;
-    }
-    return false;
-}
-
 static rd_slice trim(rd_slice text) {
     while (text.len > 0 && (text.ptr[0] == ' ' || text.ptr[0] == '\t')) {
         text.ptr++;
@@ -81,7 +74,7 @@ static bool step(rd_forwarded *said, const rd_trust *trust, rd_slice node) {
     if (!parse_node(&address, node)) return false;
     said->client = address;
     said->has_client = true;
-    return is_trusted(trust, &address);
+    return rd_networks_contain(trust->networks, trust->count, &address);
 }
 
 /* The value of "key=value" within one Forwarded element. */

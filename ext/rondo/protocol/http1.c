@@ -267,10 +267,7 @@ static size_t read_proxy_header(rd_conn *conn, const char *bytes, size_t len) {
 
 static bool must_send_proxy_header(const rd_conn *conn) {
     const rd_http_shared *shared = rd_http_shared_of(conn);
-    for (size_t i = 0; i < shared->proxy_count; i++) {
-        if (rd_network_contains(&shared->proxies[i], &conn->peer)) return true;
-    }
-    return false;
+    return rd_networks_contain(shared->proxies, shared->proxy_count, &conn->peer);
 }
 
 /* ---- from bytes to the states ---- */

@@ -129,7 +129,9 @@ void rd_close_body(rd_call *call);
 void rd_early_hints_send(rd_call *call, VALUE headers);
 /* Copies or borrows one part of a body. Under the lock. */
 int rd_write_part(rd_call *call, VALUE part);
-/* What the GC must not take while its bytes are queued. */
+
+/* rb_borrow.c: what the GC must not take while its bytes are queued. */
+rd_release *rd_borrow_string(rd_binding *binding, VALUE frozen);
 void rd_borrow_release_all(rd_binding *binding);
 void rd_borrow_clear(rd_binding *binding);
 

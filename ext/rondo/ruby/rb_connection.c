@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Rondo::Connection: one small object per connection, made at its first request. It is the
- * rack.hijack of all requests of that connection (Rack SPEC, "Hijacking"), holds the client's
- * address as a String and, with early_hints, gives the callable for 103 responses.
+ * rack.hijack of all requests of that connection (Rack SPEC, "Hijacking") and, with early_hints,
+ * gives the callable for 103 responses.
  */
 #include <unistd.h>
 

@@ -149,13 +149,6 @@ void rd_env_set_place(rd_call *call, VALUE env) {
     set_address(call->binding, env, &call->peer);
 }
 
-static bool is_trusted(const rd_binding *binding, const rd_address *peer) {
-    for (size_t i = 0; i < binding->trusted_count; i++) {
-        if (rd_network_contains(&binding->trusted[i], peer)) return true;
-    }
-    return false;
-}
-
 /* What a listed proxy says of the client; nobody else is believed. */
 static void set_forwarded(rd_call *call) {
     rd_binding *binding = call->binding;
@@ -273,7 +266,9 @@ VALUE rd_env_build(rd_call *call) {
     } else {
         build_afresh(call);
     }
-    if (binding->trusted_count > 0 && is_trusted(binding, &call->peer)) set_forwarded(call);
+    if (rd_networks_contain(binding->trusted, binding->trusted_count, &call->peer)) {
+        set_forwarded(call);
+    }
     if (binding->early_hints && call->request->head.minor == 1) {
         rb_hash_aset(call->env, rd_key.rack_early_hints, rd_early_hints_new(call->connection));
     }

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/error.h"
 #include "http/status.h"
 #include "ruby/rb_call.h"
@@ -32,74 +31,6 @@ typedef struct rd_collect {
     bool keep_all; /* nobody else holds the Strings that `each` gives */
     rd_field first[FIELDS_INLINE];
 } rd_collect;
-
-/* ---- borrowed strings ---- */
-
-struct rd_borrow {
-    rd_release release;
-    rd_binding *binding;
-    rd_borrow *next;
-    uint32_t slot;
-};
-
-/* Runs under the loop lock, without a right to touch Ruby objects: only takes note. */
-static void note_release(rd_release *release) {
-    rd_borrow *borrow = RD_CONTAINER(release, rd_borrow, release);
-    borrow->next = borrow->binding->released;
-    borrow->binding->released = borrow;
-}
-
-static uint32_t borrow_slot(rd_binding *binding) {
-    if (binding->borrowed_free == binding->borrowed_capacity) {
-        uint32_t capacity = binding->borrowed_capacity ? binding->borrowed_capacity * 2 : 32;
-        binding->borrowed_next = rd_realloc(binding->borrowed_next, capacity * sizeof(uint32_t));
-        for (uint32_t i = binding->borrowed_capacity; i < capacity; i++) {
-            binding->borrowed_next[i] = i + 1;
-        }
-        binding->borrowed_capacity = capacity;
-    }
-    uint32_t slot = binding->borrowed_free;
-    binding->borrowed_free = binding->borrowed_next[slot];
-    return slot;
-}
-
-static rd_borrow *borrow(rd_binding *binding, VALUE frozen) {
-    rd_borrow *made = rd_alloc(sizeof(*made));
-    made->release.run = note_release;
-    made->binding = binding;
-    made->slot = borrow_slot(binding);
-    rb_ary_store(binding->borrowed, made->slot, frozen);
-    return made;
-}
-
-static rd_borrow *take_released(rd_binding *binding) {
-    if (binding->released == NULL) return NULL;
-    rd_lock(binding);
-    rd_borrow *list = binding->released;
-    binding->released = NULL;
-    rd_unlock(binding);
-    return list;
-}
-
-void rd_borrow_release_all(rd_binding *binding) {
-    for (rd_borrow *list = take_released(binding); list != NULL;) {
-        rd_borrow *next = list->next;
-        rb_ary_store(binding->borrowed, list->slot, Qnil);
-        binding->borrowed_next[list->slot] = binding->borrowed_free;
-        binding->borrowed_free = list->slot;
-        rd_free(list);
-        list = next;
-    }
-}
-
-void rd_borrow_clear(rd_binding *binding) {
-    while (binding->released != NULL) {
-        rd_borrow *next = binding->released->next;
-        rd_free(binding->released);
-        binding->released = next;
-    }
-    rd_free(binding->borrowed_next);
-}
 
 /* ---- fields ---- */
 
@@ -371,10 +302,10 @@ int rd_write_part(rd_call *call, VALUE part) {
         return code;
     }
     VALUE frozen = rb_str_new_frozen(part);
-    rd_borrow *held = borrow(binding, frozen);
+    rd_release *held = rd_borrow_string(binding, frozen);
     rd_lock(binding);
     code = call->request->responder->borrow(call->request, RSTRING_PTR(frozen),
-                                            (size_t)RSTRING_LEN(frozen), &held->release);
+                                            (size_t)RSTRING_LEN(frozen), held);
     rd_unlock(binding);
     return code;
 }

@@ -99,3 +99,10 @@ bool rd_network_contains(const rd_network *network, const rd_address *address) {
     unsigned mask = (0xffu << (8 - rest)) & 0xffu;
     return ((network->address.bytes[whole] ^ address->bytes[whole]) & mask) == 0;
 }
+
+bool rd_networks_contain(const rd_network *networks, size_t count, const rd_address *address) {
+    for (size_t i = 0; i < count; i++) {
+        if (rd_network_contains(&networks[i], address)) return true;
+    }
+    return false;
+}

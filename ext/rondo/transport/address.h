@@ -40,4 +40,7 @@ bool rd_network_parse(rd_network *network, const char *text, size_t len);
 
 bool rd_network_contains(const rd_network *network, const rd_address *address);
 
+/* Whether any of them does. */
+bool rd_networks_contain(const rd_network *networks, size_t count, const rd_address *address);
+
 #endif

@@ -153,6 +153,27 @@ class RackResponseHeadTest < RackCase
     assert_equal "4", get(responding(200, { "content-length" => 4 })).header("content-length")
   end
 
+  # Headers that nobody but `each` knows of, collected while code of the application runs behind them.
+  def test_headers_made_on_the_way_stay_alive
+    headers = Object.new
+    def headers.each
+      20.times { |n| yield "x-made-#{n}".dup, "value #{n} ".dup * 10 }
+    end
+    body = Body.new("ok")
+    def body.to_path
+      GC.start
+      Array.new(2000) { |n| "other bytes #{n} " * 10 }
+      nil
+    end
+    answer = get(serve(lint: false) { [200, headers, body] })
+    20.times { |n| assert_equal ("value #{n} " * 10).strip, answer.header("x-made-#{n}").strip }
+  end
+
+  def test_a_connection_token_counts_whole
+    client = responding(200, { "connection" => "x-closed" })
+    2.times { assert_equal 200, get(client).status }
+  end
+
   def test_more_than_the_length_is_cut_and_the_connection_closed
     [["123456789"], Body.new("1234", "56789")].each do |body|
       client = responding(200, { "content-length" => "4" }, body)
