@@ -157,7 +157,7 @@ class RackResponseHeadTest < RackCase
   def test_headers_made_on_the_way_stay_alive
     headers = Object.new
     def headers.each
-      20.times { |n| yield "x-made-#{n}".dup, "value #{n} ".dup * 10 }
+      20.times { |n| yield "x-made-#{n}", "value #{n} " * 10 }
     end
     body = Body.new("ok")
     def body.to_path
