@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <ruby.h>
 
+#include "server/scoreboard.h"
 #include "server/server.h"
 
 /* The Ruby objects a binding holds, marked and moved together. */

@@ -93,6 +93,9 @@ VALUE rd_input_new(rd_binding *binding, rd_request *request);
 VALUE rd_input_empty(void);
 void rd_input_detach(VALUE input); /* the request ends: reading raises from now on */
 
+/* rb_scoreboard.c */
+rd_scoreboard *rd_scoreboard_of(VALUE self);
+
 /* rb_connection.c */
 void rd_init_connection(VALUE rondo);
 VALUE rd_connection_new(rd_binding *binding);

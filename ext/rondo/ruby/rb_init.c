@@ -7,6 +7,7 @@
 #include "ruby/rb_names.h"
 
 void rd_init_server(VALUE rondo);
+void rd_init_scoreboard(VALUE rondo);
 RUBY_FUNC_EXPORTED void Init_rondo(void);
 
 void Init_rondo(void) {
@@ -16,5 +17,6 @@ void Init_rondo(void) {
     rd_init_input(rondo);
     rd_init_connection(rondo);
     rd_init_stream(rondo);
+    rd_init_scoreboard(rondo);
     rd_init_server(rondo);
 }

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rondo::Scoreboard: the shared memory of a server's processes as a Ruby object. Numbers go by the
+ * names of server/scoreboard.def.
+ */
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "ruby/rb_call.h"
+#include "ruby/rb_error.h"
+
+static void board_free(void *pointer) {
+    rd_scoreboard *board = pointer;
+    if (board->slots != NULL) rd_scoreboard_close(board);
+    rd_free(board);
+}
+
+static const rb_data_type_t board_type = {
+    .wrap_struct_name = "Rondo::Scoreboard",
+    .function = {.dfree = board_free},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+static VALUE board_allocate(VALUE klass) {
+    rd_scoreboard *board = rd_alloc_zero(sizeof(*board));
+    board->fd = -1;
+    return TypedData_Wrap_Struct(klass, &board_type, board);
+}
+
+rd_scoreboard *rd_scoreboard_of(VALUE self) {
+    rd_scoreboard *board = rb_check_typeddata(self, &board_type);
+    if (board->slots == NULL) rb_raise(rd_eError, "scoreboard is not initialised");
+    return board;
+}
+
+/* Scoreboard.new(slots) or Scoreboard.new(slots, descriptor) of one that another process made */
+static VALUE board_initialize(int argc, VALUE *argv, VALUE self) {
+    rd_scoreboard *board = rb_check_typeddata(self, &board_type);
+    VALUE slots, descriptor;
+    rb_scan_args(argc, argv, "11", &slots, &descriptor);
+    if (board->slots != NULL) rb_raise(rd_eError, "initialised twice");
+    int made = NIL_P(descriptor) ? rd_scoreboard_create(board, NUM2UINT(slots))
+                                 : rd_scoreboard_open(board, NUM2INT(descriptor));
+    if (made != 0) rb_sys_fail("scoreboard");
+    return self;
+}
+
+static rd_score_slot *slot_of(VALUE self, VALUE index) {
+    rd_scoreboard *board = rd_scoreboard_of(self);
+    long number = NUM2LONG(index);
+    if (number < 0 || number >= (long)board->slot_count) {
+        rb_raise(rb_eIndexError, "slot %ld of %u", number, board->slot_count);
+    }
+    return &board->slots[number];
+}
+
+static const rd_score_info *row_of(VALUE name) {
+    VALUE text = rb_sym2str(name);
+    const rd_score_info *row = rd_score_find(RSTRING_PTR(text), (size_t)RSTRING_LEN(text));
+    if (row == NULL) rb_raise(rb_eKeyError, "the scoreboard has no %s", RSTRING_PTR(text));
+    return row;
+}
+
+static VALUE board_get(VALUE self, VALUE index, VALUE name) {
+    return ULL2NUM(rd_score_get(slot_of(self, index), row_of(name)));
+}
+
+static VALUE board_set(VALUE self, VALUE index, VALUE name, VALUE value) {
+    rd_score_set(slot_of(self, index), row_of(name), NUM2ULL(value));
+    return value;
+}
+
+static VALUE board_clear(VALUE self, VALUE index) {
+    rd_score_clear(slot_of(self, index));
+    return Qnil;
+}
+
+static VALUE board_slot(VALUE self, VALUE index) {
+    const rd_score_slot *slot = slot_of(self, index);
+    VALUE result = rb_hash_new();
+    for (size_t i = 0; i < rd_score_count; i++) {
+        const rd_score_info *row = &rd_score_table[i];
+        rb_hash_aset(result, ID2SYM(rb_intern(row->name)), ULL2NUM(rd_score_get(slot, row)));
+    }
+    return result;
+}
+
+static VALUE counts(const rd_histogram *histogram) {
+    VALUE result = rb_ary_new();
+    for (unsigned i = 0; i < RD_HISTOGRAM_BUCKETS; i++) {
+        rb_ary_push(result, ULL2NUM(atomic_load(&histogram->buckets[i])));
+    }
+    return result;
+}
+
+/* Counts by bucket, of :wait or :duration. */
+static VALUE board_histogram(VALUE self, VALUE index, VALUE name) {
+    const rd_score_slot *slot = slot_of(self, index);
+    if (name == ID2SYM(rb_intern("wait"))) return counts(&slot->wait);
+    if (name == ID2SYM(rb_intern("duration"))) return counts(&slot->duration);
+    rb_raise(rb_eKeyError, "the scoreboard has no such histogram");
+}
+
+static VALUE board_fd(VALUE self) {
+    return INT2NUM(rd_scoreboard_of(self)->fd);
+}
+
+static VALUE board_size(VALUE self) {
+    return UINT2NUM(rd_scoreboard_of(self)->slot_count);
+}
+
+static void define_constants(VALUE board) {
+    VALUE states = rb_ary_new(), bounds = rb_ary_new();
+    for (unsigned i = 0; i < RD_SCORE_STATE_COUNT; i++) {
+        rb_ary_push(states, ID2SYM(rb_intern(rd_score_state_name(i))));
+    }
+    for (unsigned i = 0; i + 1 < RD_HISTOGRAM_BUCKETS; i++) {
+        rb_ary_push(bounds, ULL2NUM(rd_histogram_bound_us(i)));
+    }
+    rb_define_const(board, "STATES", rb_obj_freeze(states));
+    rb_define_const(board, "BOUNDS_US", rb_obj_freeze(bounds));
+}
+
+void rd_init_scoreboard(VALUE rondo) {
+    VALUE board = rb_define_class_under(rondo, "Scoreboard", rb_cObject);
+    rb_define_alloc_func(board, board_allocate);
+    rb_define_method(board, "initialize", board_initialize, -1);
+    rb_define_method(board, "get", board_get, 2);
+    rb_define_method(board, "set", board_set, 3);
+    rb_define_method(board, "clear", board_clear, 1);
+    rb_define_method(board, "slot", board_slot, 1);
+    rb_define_method(board, "histogram", board_histogram, 2);
+    rb_define_method(board, "fd", board_fd, 0);
+    rb_define_method(board, "size", board_size, 0);
+    define_constants(board);
+}

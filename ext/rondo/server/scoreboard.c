@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shared memory behind a descriptor, and access by name; see scoreboard.h.
+ */
+#include "server/scoreboard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAGIC        0x524f4e444f000001ull
+#define FIRST_BOUND  16 /* us; each bucket reaches twice as far */
+#define HEADER_BYTES 64
+
+typedef struct rd_scoreboard_header {
+    uint64_t magic;
+    uint64_t slot_bytes;
+    uint64_t slot_count;
+} rd_scoreboard_header;
+
+const rd_score_info rd_score_table[] = {
+#define fact                            RD_SCORE_FACT
+#define gauge                           RD_SCORE_GAUGE
+#define counter                         RD_SCORE_COUNTER
+#define RD_SCORE(name, kind, unit, doc) {#name, kind, unit, doc, offsetof(rd_score_slot, name)},
+#include "server/scoreboard.def"
+#undef RD_SCORE
+#undef fact
+#undef gauge
+#undef counter
+};
+
+const size_t rd_score_count = sizeof(rd_score_table) / sizeof(rd_score_table[0]);
+
+const char *rd_score_state_name(uint64_t state) {
+    static const char *const names[RD_SCORE_STATE_COUNT] = {"empty", "booting", "ready",
+                                                            "draining"};
+    return state < RD_SCORE_STATE_COUNT ? names[state] : "unknown";
+}
+
+/* ---- the memory ---- */
+
+static int nameless_file(void) {
+#ifdef __linux__
+    return memfd_create("rondo scoreboard", MFD_CLOEXEC);
+#else
+    char path[] = "/tmp/rondo-scoreboard-XXXXXX";
+    int fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0) unlink(path);
+    return fd;
+#endif
+}
+
+static int map(rd_scoreboard *board, int fd, size_t bytes) {
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED) return -1;
+    board->bytes = bytes;
+    board->fd = fd;
+    board->slots = (rd_score_slot *)(void *)((char *)memory + HEADER_BYTES);
+    return 0;
+}
+
+static rd_scoreboard_header *header_of(const rd_scoreboard *board) {
+    return (rd_scoreboard_header *)(void *)((char *)board->slots - HEADER_BYTES);
+}
+
+static void close_keeping_errno(int fd) {
+    int error = errno;
+    close(fd);
+    errno = error;
+}
+
+int rd_scoreboard_create(rd_scoreboard *board, uint32_t slots) {
+    if (slots == 0 || slots > RD_SCOREBOARD_SLOTS_MAX) {
+        errno = EINVAL;
+        return -1;
+    }
+    int fd = nameless_file();
+    if (fd < 0) return -1;
+    size_t bytes = HEADER_BYTES + slots * sizeof(rd_score_slot);
+    if (ftruncate(fd, (off_t)bytes) != 0 || map(board, fd, bytes) != 0) {
+        close_keeping_errno(fd);
+        return -1;
+    }
+    board->slot_count = slots;
+    *header_of(board) = (rd_scoreboard_header){MAGIC, sizeof(rd_score_slot), slots};
+    return 0;
+}
+
+int rd_scoreboard_open(rd_scoreboard *board, int fd) {
+    struct stat file;
+    if (fstat(fd, &file) != 0) return -1;
+    if (file.st_size < HEADER_BYTES) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (map(board, fd, (size_t)file.st_size) != 0) return -1;
+    rd_scoreboard_header header = *header_of(board);
+    bool fits = header.magic == MAGIC && header.slot_bytes == sizeof(rd_score_slot) &&
+                header.slot_count <= RD_SCOREBOARD_SLOTS_MAX &&
+                HEADER_BYTES + header.slot_count * sizeof(rd_score_slot) == board->bytes;
+    if (!fits) {
+        munmap(header_of(board), board->bytes);
+        errno = EINVAL;
+        return -1;
+    }
+    board->slot_count = (uint32_t)header.slot_count;
+    return 0;
+}
+
+void rd_scoreboard_close(rd_scoreboard *board) {
+    munmap(header_of(board), board->bytes);
+    close(board->fd);
+    board->slots = NULL;
+    board->slot_count = 0;
+    board->fd = -1;
+}
+
+/* ---- numbers ---- */
+
+static _Atomic uint64_t *number(const rd_score_slot *slot, const rd_score_info *row) {
+    return (_Atomic uint64_t *)(void *)((char *)(uintptr_t)slot + row->offset);
+}
+
+uint64_t rd_score_get(const rd_score_slot *slot, const rd_score_info *row) {
+    return atomic_load_explicit(number(slot, row), memory_order_relaxed);
+}
+
+void rd_score_set(rd_score_slot *slot, const rd_score_info *row, uint64_t value) {
+    atomic_store_explicit(number(slot, row), value, memory_order_relaxed);
+}
+
+const rd_score_info *rd_score_find(const char *name, size_t len) {
+    for (size_t i = 0; i < rd_score_count; i++) {
+        const rd_score_info *row = &rd_score_table[i];
+        if (strlen(row->name) == len && memcmp(row->name, name, len) == 0) return row;
+    }
+    return NULL;
+}
+
+static void clear_histogram(rd_histogram *histogram) {
+    for (unsigned i = 0; i < RD_HISTOGRAM_BUCKETS; i++) atomic_store(&histogram->buckets[i], 0);
+    atomic_store(&histogram->sum_us, 0);
+}
+
+void rd_score_clear(rd_score_slot *slot) {
+    for (size_t i = 0; i < rd_score_count; i++) rd_score_set(slot, &rd_score_table[i], 0);
+    clear_histogram(&slot->wait);
+    clear_histogram(&slot->duration);
+}
+
+/* ---- histograms ---- */
+
+uint64_t rd_histogram_bound_us(unsigned bucket) {
+    return bucket + 1 >= RD_HISTOGRAM_BUCKETS ? UINT64_MAX : (uint64_t)FIRST_BOUND << bucket;
+}
+
+static unsigned bucket_of(uint64_t us) {
+    if (us <= FIRST_BOUND) return 0;
+    unsigned bucket = 64 - (unsigned)__builtin_clzll((us - 1) / FIRST_BOUND);
+    return bucket < RD_HISTOGRAM_BUCKETS ? bucket : RD_HISTOGRAM_BUCKETS - 1;
+}
+
+/* A plain load and store: nobody else writes here, and a locked add costs ten times as much. */
+static void add(_Atomic uint64_t *number, uint64_t value) {
+    uint64_t before = atomic_load_explicit(number, memory_order_relaxed);
+    atomic_store_explicit(number, before + value, memory_order_relaxed);
+}
+
+void rd_histogram_add(rd_histogram *histogram, uint64_t us) {
+    add(&histogram->buckets[bucket_of(us)], 1);
+    add(&histogram->sum_us, us);
+}

@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+# The scoreboard from Ruby: by name, across processes, wrong slots and names.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "rondo"
+
+class ScoreboardTest < Minitest::Test
+  def test_numbers_by_name
+    board = Rondo::Scoreboard.new(2)
+    board.set(1, :requests, 2**40)
+    assert_equal 2**40, board.get(1, :requests)
+    assert_equal 0, board.get(0, :requests)
+    assert_equal 2**40, board.slot(1)[:requests]
+    board.clear(1)
+    assert_equal [0], board.slot(1).values.uniq
+    assert_equal [0], board.histogram(1, :wait).uniq
+    assert_equal Rondo::Scoreboard::BOUNDS_US.size + 1, board.histogram(1, :duration).size
+    assert_equal :ready, Rondo::Scoreboard::STATES[2]
+  end
+
+  def test_another_process_writes
+    board = Rondo::Scoreboard.new(1)
+    script = "Rondo::Scoreboard.new(1, Integer(ARGV[0])).set(0, :queue, 7)"
+    ruby = [RbConfig.ruby, *$LOAD_PATH.map { |path| "-I#{path}" }, "-rrondo", "-e", script]
+    assert system(*ruby, board.fd.to_s, board.fd => board.fd)
+    assert_equal 7, board.get(0, :queue)
+  end
+
+  def test_wrong_slots_and_names
+    board = Rondo::Scoreboard.new(1)
+    assert_raises(IndexError) { board.get(1, :queue) }
+    assert_raises(IndexError) { board.get(-1, :queue) }
+    assert_raises(KeyError) { board.get(0, :cue) }
+    assert_raises(KeyError) { board.histogram(0, :queue) }
+    assert_raises(Errno::EINVAL) { Rondo::Scoreboard.new(0) }
+    File.open(__FILE__) { |file| assert_raises(SystemCallError) { Rondo::Scoreboard.new(1, file.fileno) } }
+  end
+end
