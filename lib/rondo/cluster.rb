@@ -197,7 +197,7 @@ module Rondo
     def make_parts
       room = (@count.number * GROWTH).clamp(LEAST_ROOM, WorkerCount::MOST)
       @loop = ProcessLoop.new(@log)
-      @slots = Slots.new(@settings, @log, room: room)
+      @slots = Slots.new(@settings, room: room)
       @board = Scoreboard.new(room * 2)
       @systemd = Systemd.new
       @generations = Generations.new(self, @again)

@@ -88,6 +88,9 @@ module Rondo
     end
     private_class_method :from_systemd
 
+    # @param descriptor [Integer] a listening socket
+    # @return [String]
+    # @raise [AddressError] it is none
     def self.uri_of(descriptor)
       address = BasicSocket.for_fd(descriptor).tap { |socket| socket.autoclose = false }.local_address
       return "unix://#{address.unix_path.sub(/\A\0/, "@")}" if address.unix?
@@ -96,7 +99,6 @@ module Rondo
     rescue SystemCallError
       raise AddressError, "descriptor #{descriptor} of LISTEN_FDS is not a listening socket"
     end
-    private_class_method :uri_of
 
     # @param own [Enumerable<Array(String, Integer)>] URIs and descriptors; a URI may be there more
     #   than once, with the sockets of several workers

@@ -6,6 +6,8 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo"
+require "rondo/inherited"
+require "rondo/listener_opener"
 require "socket"
 
 module Rondo
@@ -18,14 +20,10 @@ module Rondo
     # @!attribute ios [Array<IO>] by slot; only the first where it is shared
     Address = Struct.new(:url, :uri, :shared, :foreign, :ios, keyword_init: true)
 
-    NOBODY = ->(_env) { [503, {}, []] }
-
     # @param settings [Settings::Resolved]
-    # @param log [Logger]
     # @param room [Integer] slots there may ever be
-    def initialize(settings, log, room:)
-      @options = settings.core
-      @log = log
+    def initialize(settings, room:)
+      @opener = ListenerOpener.new(settings.core)
       @room = room
       @addresses = []
       @inboxes = Array.new(room) { UNIXSocket.pair(:SEQPACKET) }
@@ -105,7 +103,8 @@ module Rondo
     # @return [void]
     def close_all
       @addresses.each do |address|
-        address.shared && !address.foreign ? remove(address) : address.ios.compact.each(&:close)
+        @opener.remove_file(address.ios.first) if address.shared && !address.foreign
+        address.ios.compact.each(&:close)
       end
       @addresses.clear
     end
@@ -118,76 +117,46 @@ module Rondo
         own = inherited.own?(number)
         ios = [number, *inherited.siblings_of(number)].map { |each| IO.for_fd(each) }
         ios.each { |io| io.close_on_exec = true }
-        url = url_of(number)
+        ios.each { |io| allow_siblings(io) } if own
+        url = Inherited.uri_of(number).sub(/\Atcp:/, "http:")
         Address.new(url: url, uri: uri, shared: !own || url.start_with?("unix:"), foreign: !own, ios: ios)
       end
     end
 
-    def url_of(number)
-      copy = IO.for_fd(number, autoclose: false).dup
-      copy.autoclose = false
-      server = opener
-      server.listen_fd(copy.fileno)
-    ensure
-      end_server(server)
-    end
-
     # The first one is bound without SO_REUSEPORT: it would share a port with a stranger's servers.
     def open_new(uri)
-      probe = opener
-      probe.listen(uri)
-      return [keep(probe, uri, shared: true)] if uri.start_with?("unix:")
-
-      open_to_siblings(probe)
-      probe.descriptors.keys.map do |url|
-        address = Address.new(url: url, uri: uri, shared: false, foreign: false, ios: [])
-        address.ios << open_another(address)
-        address
+      port = nil
+      Rondo::Address.resolve(Rondo::Address.parse(uri)).map do |wanted|
+        wanted = wanted.merge(port: port) if port&.positive?
+        opened = @opener.open(wanted)
+        port = opened.port if wanted[:port]&.zero?
+        made = Address.new(url: opened.url, uri: uri, shared: wanted[:kind] == :unix, foreign: false, ios: [opened.io])
+        made.shared ? made : exchange(made)
       end
-    ensure
-      end_server(probe) if probe
     end
 
-    def open_to_siblings(server)
-      server.descriptors.each_value do |number|
-        socket = Socket.for_fd(number)
-        socket.autoclose = false
-        socket.setsockopt(:SOCKET, :REUSEPORT, true)
-      end
+    # While the one without SO_REUSEPORT holds the port, one with it takes its place.
+    def exchange(address)
+      first = address.ios.first
+      allow_siblings(first)
+      address.ios[0] = open_another(address)
+      first.close
+      address
+    end
+
+    # Also to one that a process without workers opened.
+    def allow_siblings(io)
+      socket = Socket.for_fd(io.fileno)
+      socket.autoclose = false
+      socket.setsockopt(:SOCKET, :REUSEPORT, true)
+    rescue SystemCallError
+      nil # a Unix socket
     end
 
     def open_another(address)
-      server = opener
-      options = address.uri[/\?(.*)/, 1].to_s.split("&").reject { |pair| pair.start_with?("reuse_port") }
-      server.listen("#{address.url.sub(/\Ahttps?:/, "tcp:")}?#{[*options, "reuse_port=true"].join("&")}")
-      keep(server, address.uri, shared: false).ios.first
-    ensure
-      end_server(server) if server
-    end
-
-    def opener
-      Server.new(NOBODY, **@options, log: @log)
-    end
-
-    def keep(server, uri, shared:)
-      url, number = server.descriptors.first
-      io = IO.for_fd(number, autoclose: false).dup
-      server.keep_files
-      Address.new(url: url, uri: uri, shared: shared, foreign: false, ios: [io])
-    end
-
-    # Closes the server's own descriptors; a socket of which there is a copy goes on.
-    def end_server(server)
-      server.stop(force: true)
-      server.run unless server.addresses.empty?
-    end
-
-    # The file of a Unix socket, too.
-    def remove(address)
-      server = opener
-      server.listen_fd(address.ios.first.fileno, owns_file: true)
-      address.ios.first.autoclose = false
-      end_server(server)
+      options = Rondo::Address.parse(address.uri)
+      place = Rondo::Address.parse(address.url.sub(/\Ahttps?:/, "tcp:"))
+      @opener.open(options.merge(place, reuse_port: true)).io
     end
   end
 end

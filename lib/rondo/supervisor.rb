@@ -85,8 +85,9 @@ module Rondo
     def shrink
       return false if @active.size < 2
 
-      @active.delete(choose_to_end)
+      index = @active.delete(choose_to_end)
       settle
+      close_slot(index)
       true
     end
 
@@ -277,8 +278,12 @@ module Rondo
       score(worker, :draining)
     end
 
+    # The master lets go of the socket first: what is queued by then the worker takes, and what comes
+    # after the worker has closed it goes to the others.
     def retire_inactive
-      @workers.each { |worker| stop_worker(worker) unless worker.stopping? || @active.include?(worker.index) }
+      leaving = @workers.reject { |worker| worker.stopping? || @active.include?(worker.index) }
+      leaving.map(&:index).uniq.each { |index| @slots.close(index) }
+      leaving.each { |worker| stop_worker(worker) }
     end
 
     def choose_to_end
