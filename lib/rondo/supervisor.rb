@@ -266,7 +266,7 @@ module Rondo
 
         reason = @lifetimes.reached(worker) or next
         worker.worn_out = reason
-        @log.say "- #{worker.to_s.capitalize} is replaced: #{reason}"
+        @log.say "- #{worker} is replaced: #{reason}"
       end
       settle
     end
@@ -299,7 +299,7 @@ module Rondo
         next unless limit.positive? && ProcessLoop.now - worker.checked_in > limit
         next unless worker.kill
 
-        @log.error "! #{worker.to_s.capitalize} is killed: #{overdue_in_words(worker, limit)}"
+        @log.error "! #{worker} is killed: #{overdue_in_words(worker, limit)}"
         worker.failure ||= "it was not ready after #{limit} s" if worker.booting?
       end
     end
@@ -343,7 +343,7 @@ module Rondo
       place = @places[worker.index]
       place.crashes = 0 if worker.age > STABLE
       place.crashes += 1
-      @log.error "! #{worker.to_s.capitalize} #{worker.end_in_words}#{wait_before_next(place)}"
+      @log.error "! #{worker} #{worker.end_in_words}#{wait_before_next(place)}"
     end
 
     def wait_before_next(place)
@@ -359,7 +359,7 @@ module Rondo
       reason = worker.failure || "#{worker} #{worker.end_in_words} before it was ready"
       wait = wait_before_next(place)
       refused = (worker.failure || worker.mold.lost >= LOST) && @generations.worker_failed(worker.mold, reason)
-      @log.error "! #{worker.to_s.capitalize} cannot boot: #{reason}#{wait}" unless refused
+      @log.error "! #{worker} cannot boot: #{reason}#{wait}" unless refused
     end
   end
 end

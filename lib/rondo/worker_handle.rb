@@ -106,7 +106,7 @@ module Rondo
 
     # @return [String] for lines of the log
     def to_s
-      "worker #{@index} (PID: #{@pid || "unknown"})"
+      "Worker #{@index} (PID: #{@pid || "unknown"})"
     end
 
     # @return [String] "status 1", "SIGKILL"
