@@ -329,7 +329,7 @@ static void wait_for_work(rd_server *server, rd_server_wait wait, bool takes_req
     atomic_store(&loop->sleeping, false);
 }
 
-static void publish(rd_server *server) {
+void rd_server_publish(rd_server *server) {
     rd_score_slot *score = server->score;
 #define PUT(name, value) atomic_store_explicit(&score->name, (value), memory_order_relaxed)
     PUT(last_turn_ms, server->loop.now_ms);
@@ -361,7 +361,7 @@ static void process(rd_server *server, rd_ready_set *found) {
     carry_out_stop(server);
     limit_accepting(server);
     turn_excess_away(server);
-    publish(server);
+    rd_server_publish(server);
 }
 
 void rd_server_turn(rd_server *server, rd_server_wait wait, bool takes_requests) {
