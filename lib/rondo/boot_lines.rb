@@ -46,9 +46,8 @@ module Rondo
     def versions
       @log.say "* Rondo version: #{VERSION}"
       @log.say "*  Ruby version: #{RUBY_DESCRIPTION}"
-      @log.say "*  Min threads: 1"
-      @log.say "*  Max threads: 1 (#{@settings[:threads]} asked for by #{@settings.source(:threads)}; " \
-               "this version runs one)"
+      @log.say "*  Min threads: #{@settings[:min_threads]} (#{@settings.source(:min_threads)})"
+      @log.say "*  Max threads: #{@settings[:max_threads]} (#{@settings.source(:max_threads)})"
     end
 
     def surroundings

@@ -180,7 +180,7 @@ module Rondo
     end
 
     def processes(options)
-      options.separator "\nProcesses (this version: one application thread in each):"
+      options.separator "\nProcesses:"
       options.on("-t", "--threads MIN:MAX", "application threads") { |text| threads(text) }
       options.on("-w", "--workers N", "worker processes; auto: one a CPU (0)") do |count|
         raise UsageError, "workers must be a number or auto, not #{count.inspect}" unless
@@ -256,7 +256,8 @@ module Rondo
       raise UsageError, "threads #{text}: the minimum is above the maximum" if match[1].to_i > high
       raise UsageError, "threads must be at least 1" if high.zero?
 
-      set(:threads, high)
+      set(:min_threads, (match[1] || high).to_i.clamp(1, high))
+      set(:max_threads, high)
     end
 
     def done(text)

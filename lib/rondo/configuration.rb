@@ -54,6 +54,13 @@ module Rondo
       self
     end
 
+    # @return [Hash{Symbol => Proc}] what {Server#initialize} calls in each application thread
+    def thread_hooks
+      { thread_start: :before_thread_start, thread_exit: :before_thread_exit }.filter_map do |option, name|
+        [option, -> { hooks[name].each(&:call) }] if hooks.key?(name)
+      end.to_h
+    end
+
     # @return [void]
     def set(name, value)
       @values[name] = [value, @path ? File.basename(@path) : "configuration"]
@@ -120,7 +127,6 @@ module Rondo
                        after_worker_shutdown: :after_worker_shutdown }.freeze
       # No worker of Rondo is forked from another one.
       REFORK_HOOKS = %i[before_refork after_refork on_refork].freeze
-      THREAD_HOOKS = %i[before_thread_start on_thread_start before_thread_exit on_thread_exit].freeze
       NOT_YET = %i[activate_control_app idle_timeout supported_http_methods set_remote_address].freeze
       WITHOUT_MEANING = %i[queue_requests io_selector_backend max_io_threads max_fast_inline
                            fiber_per_request prune_bundler extra_runtime_dependencies
@@ -130,6 +136,8 @@ module Rondo
       HOOKS = { after_booted: :after_booted, on_booted: :after_booted,
                 after_stopped: :after_stopped, on_stopped: :after_stopped,
                 before_restart: :before_restart, on_restart: :before_restart,
+                before_thread_start: :before_thread_start, on_thread_start: :before_thread_start,
+                before_thread_exit: :before_thread_exit, on_thread_exit: :before_thread_exit,
                 out_of_band: :out_of_band }.freeze
 
       # @param configuration [Configuration]
@@ -170,13 +178,6 @@ module Rondo
         end
       end
 
-      THREAD_HOOKS.each do |verb|
-        define_method(verb) do |*, &block|
-          need_block(verb, block)
-          note "#{verb}: this version has one thread; the block is not called"
-        end
-      end
-
       NOT_YET.each { |verb| define_method(verb) { |*, **| note "#{verb}: not in this version" } }
       WITHOUT_MEANING.each do |verb|
         define_method(verb) { |*, **, &_block| note "#{verb}: without a meaning for Rondo" }
@@ -213,7 +214,9 @@ module Rondo
       def threads(low, high = low)
         low, high = [low, high].map { |value| Integer(value.to_s, 10) }
         fail_here "threads: the minimum #{low} is above the maximum #{high}" if low > high
-        set(:threads, high)
+        fail_here "threads: at least one is needed" if high < 1
+        set(:min_threads, core_number(:min_threads, [low, 1].max))
+        set(:max_threads, core_number(:max_threads, high))
       end
 
       # @param count [Integer, String, Symbol, nil] :auto for as many as there are CPUs; nil or "" as

@@ -15,6 +15,8 @@ require "rondo/process_setup"
 require "rondo/restart_file"
 require "rondo/serving"
 require "rondo/signals"
+require "rondo/succession"
+require "rondo/systemd"
 require "rondo/worker_count"
 
 module Rondo
@@ -35,6 +37,7 @@ module Rondo
       @debug = debug
       @again = again
       @restart = false
+      @systemd = Systemd.new
     end
 
     # @return [Integer] exit code
@@ -42,7 +45,7 @@ module Rondo
     def run
       $stdout.sync = true
       prepare
-      @server = Server.new(load_app, **@settings.server_options(@log))
+      @server = Server.new(load_app, **@settings.server_options(@log), **@configuration.thread_hooks)
       @serving = Serving.new(@server, @log, drain_ms: @settings[:drain_timeout_ms])
       listen
       @files.write(@server.addresses.uniq)
@@ -86,7 +89,7 @@ module Rondo
     def restart
       return if @serving.stopping?
 
-      Inherited.notify("RELOADING=1")
+      @systemd.reloading
       # Held open across the stop, so that clients wait in the kernel's queue meanwhile.
       @handed_on = Inherited.hand_on(@server.descriptors)
       @server.keep_files
@@ -149,11 +152,24 @@ module Rondo
       @server.addresses.uniq.each { |url| @log.say "* Listening on #{url}" }
       watch_restart_file if @settings[:tmp_restart]
       call_hooks(:after_booted)
-      Inherited.notify("READY=1")
+      Succession.take&.dismiss
+      @systemd.notify("READY=1")
+      show_signs_of_life
       @log.say "Use Ctrl-C to stop"
       @serving.run
     ensure
       signals.restore
+    end
+
+    # From a Ruby thread: while the application keeps Ruby to itself there are none.
+    def show_signs_of_life
+      period = @systemd.watchdog_period or return
+      Thread.new do
+        loop do
+          @systemd.sign_of_life
+          sleep period
+        end
+      end
     end
 
     def finish(signals)

@@ -33,6 +33,7 @@ module Rondo
       @app = app
       @settings = settings
       @hooks = Hooks.new(configuration, log)
+      @thread_hooks = configuration.thread_hooks
       @setup = setup
       @log = log
       @debug = debug
@@ -92,19 +93,17 @@ module Rondo
     def boot
       @hooks.call(:before_worker_boot, @index)
       @app ||= Application.load(@settings, @log, debug: @debug)
-      options = @settings.server_options(@log).merge(shared_options, drain_timeout_ms: drain_ms)
+      options = @settings.server_options(@log).merge(@thread_hooks, shared_options, drain_timeout_ms: drain_ms)
       server = Server.new(@app, **options)
       @listeners.each { |io| server.listen_fd(io.fileno) }
       @serving = Serving.new(server, @log, drain_ms: drain_ms)
     end
 
-    # What the processes of a cluster share, for servers that take it.
+    # What the processes of a cluster share, as far as the server takes it.
     def shared_options
-      return {} unless Server::OPTIONS.include?(:scoreboard)
-
       seats = @request.number(:seats)
       { scoreboard: Scoreboard.new(seats, @board.fileno), slot: @request.number(:seat), inbox: @inbox.fileno,
-        inboxes: (@outboxes.map(&:fileno) * 2).first(seats) }
+        inboxes: (@outboxes.map(&:fileno) * 2).first(seats) }.slice(*Server::OPTIONS)
     end
 
     # Before the master loses its patience.
@@ -133,11 +132,18 @@ module Rondo
         case message.kind
         when :stop then stop
         when :halt then stop(force: true)
+        when :cover then cover(message.ios)
         when :reopen then reopen_logs
         when :backtraces then @log.error backtraces
         end
       end
       stop
+    end
+
+    # The sockets of a slot that has no worker for a while.
+    def cover(ios)
+      ios.each { |io| io.autoclose = false }
+      @serving.stopping? ? ios.each(&:close) : ios.each { |io| @serving.server.listen_fd(io.fileno) }
     end
 
     def stop(force: false)

@@ -8,7 +8,7 @@ require_relative "../shell_case"
 
 class ClusterCase < ShellCase
   # Answers the process id; at /slow it waits for the file "go", at /KEY with the file of that name.
-  APP = <<~'RUBY'
+  APP = <<~RUBY
     VERSION_OF_CODE = "one"
     run lambda { |env|
       if env["PATH_INFO"] == "/slow"

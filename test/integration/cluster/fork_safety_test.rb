@@ -6,7 +6,7 @@
 require_relative "cluster_case"
 
 class ClusterForkSafetyTest < ClusterCase
-  ACTIVE_RECORD = <<~'RUBY'
+  ACTIVE_RECORD = <<~RUBY
     require "active_record"
     ActiveRecord::Base.establish_connection(adapter: "sqlite3", database: "test.db", timeout: 5000)
     ActiveRecord::Schema.verbose = false
@@ -20,7 +20,7 @@ class ClusterForkSafetyTest < ClusterCase
       [200, {}, [body]]
     }
   RUBY
-  SEQUEL = <<~'RUBY'
+  SEQUEL = <<~RUBY
     require "sequel"
     DB = Sequel.sqlite("test.db", timeout: 5000)
     DB.create_table?(:visits) { Integer :pid }
