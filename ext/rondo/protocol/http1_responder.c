@@ -266,6 +266,7 @@ static int http1_want_body(rd_request *request) {
     http->body_since_ms = conn->set->loop->now_ms;
     uint64_t timeout = (uint64_t)conn->set->settings->body_timeout_ms;
     rd_conn_set_deadline(conn, conn->set->loop->now_ms + timeout);
+    if (http->started) return 0; /* a 100 inside an answer would be part of its body */
     rd_outq_copy(&conn->out, &conn->set->chunks, "HTTP/1.1 100 Continue\r\n\r\n", 25);
     rd_conn_mark_dirty(conn);
     return http1_flush(request);
