@@ -3,6 +3,8 @@
  * The answering side of HTTP/1.1: framing, bodies that are dropped, cut or aborted, asking for the
  * request's body, back-pressure, clients that stop reading, and taking the connection away.
  */
+#include <errno.h>
+
 #include "serving.h"
 
 static int client;
@@ -220,6 +222,26 @@ static void test_aborts(void) {
     }
 }
 
+/* Where only the end of the connection ends the body, a regular end would say that it is whole. */
+static void test_an_abort_of_a_body_that_ends_with_the_connection(void) {
+    start_listening(hold);
+    int fd = dial();
+    say(fd, "GET / HTTP/1.0\r\n\r\n");
+    turns(5);
+    start_answer(held, 200, -1);
+    held->responder->write(held, "part", 4);
+    held->responder->flush(held);
+    held->responder->abort(held);
+    CHECK(held->conn == NULL && !held->gone);
+    let_go();
+    turns(2);
+    ssize_t part = 1;
+    while (part > 0) part = recv(fd, got, sizeof(got), 0);
+    CHECK_SAYS(part < 0 && errno == ECONNRESET, "%zd", part);
+    close(fd);
+    end();
+}
+
 /* ---- the request's body ---- */
 
 #define EXPECTING "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
@@ -393,6 +415,7 @@ int main(void) {
     test_bodies_that_are_not_sent();
     test_everything_after_the_client_left();
     test_aborts();
+    test_an_abort_of_a_body_that_ends_with_the_connection();
     test_asking_for_the_body();
     test_a_client_that_does_not_wait_is_not_asked();
     test_an_answer_without_the_body_is_the_last();

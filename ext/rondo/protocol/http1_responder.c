@@ -231,13 +231,21 @@ static int http1_flush(rd_request *request) {
 
 /* ---- the end ---- */
 
+/* Whether nothing but the end of the connection ends the body (RFC 9112 section 6.3, rule 8). */
+static bool ends_with_connection(const rd_http1 *http, const rd_request *request) {
+    if (!http->started || http->raw_out || request->drop_body) return false;
+    return !http->length_out && !http->chunked_out;
+}
+
 static void http1_abort(rd_request *request) {
     rd_conn *conn = conn_of(request);
     if (conn == NULL) return;
     rd_http1 *http = rd_http1_of(conn);
+    bool looks_whole = ends_with_connection(http, request);
     http->close_after = true;
     http->input = RD_HTTP1_OVER;
     rd_http1_request_done(conn);
+    if (looks_whole) rd_conn_reset(conn);
 }
 
 static int http1_finish(rd_request *request) {
