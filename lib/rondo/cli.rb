@@ -170,8 +170,8 @@ module Rondo
       options.on("-S", "--state FILE", "write pid and addresses there") { |path| set(:state_path, path) }
       options.on("--tag NAME", "name in the process list") { |name| set(:tag, name) }
       options.on("--plugin NAME", "tmp_restart; others are not loaded") { |name| plugin(name) }
-      options.on("--control-url URI", "not in this version") { |uri| set(:control_url, uri) }
-      options.on("--control-token TOKEN", "not in this version") { |token| set(:control_token, token) }
+      options.on("--control-url URI", "control server: tcp://, unix://, auto") { |uri| set(:control_url, uri) }
+      options.on("--control-token TOKEN", "its token; none for none") { |token| set(:control_token, token) }
     end
 
     # Options of Puma that start scripts have, which change nothing here.

@@ -112,12 +112,12 @@ module Rondo
 
     # @return [Boolean]
     def any?
-      @descriptors.any?
+      uris.any?
     end
 
-    # @return [Array<String>]
+    # @return [Array<String>] of what nothing has asked for yet
     def uris
-      @descriptors.keys
+      @descriptors.reject { |_, number| @used.include?(number) }.keys
     end
 
     # @param uri [String]
