@@ -21,6 +21,8 @@ module Rondo
     OWN = %w[gc gc-stats thread-backtraces].freeze
     READ_ONLY = %w[gc-stats].freeze
     TOKEN = /\A[!#-&(-\[\]-~]{1,512}\z/
+    # Where the process before left its listening socket: "7=unix:///PATH".
+    VARIABLE = "RONDO_CONTROL_SOCKET"
     # How long a verb that answers may take, in milliseconds.
     ANSWER_TIMEOUT_MS = 5000
 
@@ -34,17 +36,15 @@ module Rondo
     # @param scoreboard [Scoreboard] what is shown
     # @param process [Object] answers the methods of {METHODS} that it can do
     # @param log [Logger]
-    # @param inherited [Inherited, nil] sockets of the process before
     # @param cluster [Boolean] whether the slots of the scoreboard are workers
     # @return [Control, nil]
     # @raise [AddressError, ConfigurationError] one line
-    def self.open(settings, scoreboard, process, log:, inherited: nil, cluster: false)
+    def self.open(settings, scoreboard, process, log:, cluster: false)
       uri = settings[:control_url] or return
 
       control = new(scoreboard, process, log: log, token: token_of(settings[:control_token]), cluster: cluster,
                                          data_only: settings[:control_data_only])
-      control.listen(uri == "auto" ? auto_uri : uri, inherited: inherited,
-                                                     chosen: settings.given?(:control_token))
+      control.listen(uri, chosen: settings.given?(:control_token))
       control.start
       control
     rescue StandardError
@@ -81,34 +81,26 @@ module Rondo
       @process = process
       @token = token
       @log = log
-      @descriptors = {}
       @core = Core.new(scoreboard, { token: token, cluster: cluster, verbs: verbs(data_only),
                                      versions: JSON.generate(Control.versions), about: Control.labels,
                                      answer_timeout_ms: answer_timeout_ms })
       @lines = UNIXSocket.for_fd(@core.process_fd)
     end
 
-    # @param uri [String] tcp://HOST:PORT or unix:///PATH, whose file is for its owner alone unless
-    #   it says ?mode=
-    # @param inherited [Inherited, nil]
+    # @param uri [String] tcp://HOST:PORT, "auto", or unix:///PATH, whose file is for its owner alone
+    #   unless it says ?mode=
     # @param chosen [Boolean] whether somebody chose the token, and so knows it
     # @raise [AddressError] cannot be listened on, or open to other machines without a token
     # @return [String] the URL
-    def listen(uri, inherited: nil, chosen: false)
-      address = Address.parse(uri)
-      address = { mode: 0o600 }.merge(address) if address[:kind] == :unix
-      number = inherited&.descriptors_for(uri)&.first
-      address = { kind: :fd, fd: number, owns_file: inherited.own?(number) } if number
-      opened = @core.listen(address)
+    def listen(uri, chosen: false)
+      opened = @core.listen(socket_left(uri) || address_of(uri))
       refuse(uri) if opened[:public] && !(chosen && @token)
-      @descriptors[opened[:url]] = opened[:fd]
+      @asked = uri
+      @descriptor = opened[:fd]
       @url = opened[:url].sub(/\Ahttp:/, "tcp:")
     rescue AddressError => e
       raise AddressError, "control server: #{e.message}"
     end
-
-    # @return [Hash{String => Integer}] listening descriptors by URL, for handing them on
-    attr_reader :descriptors
 
     # Shows how many connections wait in the kernel for these sockets.
     # @param descriptors [Hash{String => Integer}] listening sockets by URL
@@ -131,9 +123,14 @@ module Rondo
       @core.start
     end
 
-    # Before another process goes on with {#descriptors}: the files of Unix sockets stay.
+    # Leaves the listening socket to the program that this process becomes by exec: clients wait in
+    # its queue meanwhile. To be called right before that.
     # @return [void]
-    def keep_files
+    def hand_on
+      copy = IO.for_fd(@descriptor, autoclose: false).dup
+      copy.close_on_exec = false
+      copy.autoclose = false
+      ENV[VARIABLE] = "#{copy.fileno}=#{@asked}"
       @core.keep_files
     end
 
@@ -163,6 +160,23 @@ module Rondo
       return READ_ONLY if data_only
 
       OWN + METHODS.select { |_, name| @process.respond_to?(name) }.keys
+    end
+
+    def address_of(uri)
+      address = Address.parse(uri == "auto" ? Control.auto_uri : uri)
+      address[:kind] == :unix ? { mode: 0o600 }.merge(address) : address
+    end
+
+    # What {#hand_on} left for this address, if it still is the one that is asked for.
+    def socket_left(uri)
+      number, asked = ENV.delete(VARIABLE)&.split("=", 2)
+      return unless number
+      return { kind: :fd, fd: number.to_i, owns_file: true } if asked == uri
+
+      IO.for_fd(number.to_i).close
+      nil
+    rescue SystemCallError
+      nil
     end
 
     def refuse(uri)

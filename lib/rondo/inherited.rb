@@ -112,12 +112,12 @@ module Rondo
 
     # @return [Boolean]
     def any?
-      uris.any?
+      @descriptors.any?
     end
 
-    # @return [Array<String>] of what nothing has asked for yet
+    # @return [Array<String>]
     def uris
-      @descriptors.reject { |_, number| @used.include?(number) }.keys
+      @descriptors.keys
     end
 
     # @param uri [String]

@@ -97,9 +97,8 @@ module Rondo
 
       Inherited.notify("RELOADING=1")
       # Held open across the stop, so that clients wait in the kernel's queue meanwhile.
-      @handed_on = Inherited.hand_on(@server.descriptors.merge(@control ? @control.descriptors : {}))
+      @handed_on = Inherited.hand_on(@server.descriptors)
       @server.keep_files
-      @control&.keep_files
       @restart = true
       stop_server
     end
@@ -200,12 +199,11 @@ module Rondo
 
     # Before the application is loaded, which may take its time: probes are answered meanwhile.
     def open_control
-      @inherited = Inherited.take
       @scoreboard = Scoreboard.new(1)
       { pid: Process.pid, started_ms: now_ms, state: Scoreboard::STATES.index(:booting) }.each do |name, value|
         @scoreboard.set(0, name, value)
       end
-      @control = Control.open(@settings, @scoreboard, self, log: @log, inherited: @inherited) or return
+      @control = Control.open(@settings, @scoreboard, self, log: @log) or return
       @log.say "* Control server on #{@control.url}#{" without a token" unless @control.token}"
     end
 
@@ -257,7 +255,7 @@ module Rondo
 
     def listen
       @foreign = []
-      inherited = @inherited || Inherited.take
+      inherited = Inherited.take
       uris = wanted_uris
       uris = inherited.uris if uris.empty? && inherited.any?
       uris = [default_uri] if uris.empty?
@@ -315,7 +313,8 @@ module Rondo
       call_hooks(:before_restart)
       @log.say "- Restarting..."
       @files.remove
-      @control&.close # answers on their way leave; the socket itself stays open in what is handed on
+      @control&.hand_on
+      @control&.close
       Inherited.exec_again(@again, @handed_on, foreign: @foreign)
     end
 
