@@ -110,6 +110,27 @@ static void test_probes(void) {
     finish();
 }
 
+static void test_a_process_whose_application_hangs(void) {
+    start();
+    rd_score_slot *slots = board.slots;
+    for (int i = 0; i < 2; i++) {
+        atomic_store(&slots[i].state, RD_SCORE_READY);
+        atomic_store(&slots[i].busy, 1);
+        atomic_store(&slots[i].ruby_turn_ms, rd_clock_ms() - 5000);
+    }
+    CHECK_INT(status_of(fetch("GET", "/live", "")), 200);
+    CHECK_INT(status_of(fetch("GET", "/live?a=b&within=3", "")), 503);
+    CHECK_INT(status_of(fetch("GET", "/live?within=60", "")), 200);
+    CHECK_INT(status_of(fetch("GET", "/live?within=", "")), 200);
+    CHECK_INT(status_of(fetch("GET", "/live?notwithin=3", "")), 200);
+    CHECK_INT(status_of(fetch("GET", "/live?within=99999999999999999999999", "")), 200);
+    atomic_store(&slots[1].busy, 0); /* idle workers need no turns */
+    CHECK_INT(status_of(fetch("GET", "/live?within=3", "")), 200);
+    atomic_store(&slots[1].queue, 1);
+    CHECK_INT(status_of(fetch("GET", "/live?within=3", "")), 503);
+    finish();
+}
+
 typedef struct entrance {
     const char *method, *target, *fields;
     int status;
@@ -396,6 +417,7 @@ static void test_public_addresses(void) {
 
 int main(void) {
     test_probes();
+    test_a_process_whose_application_hangs();
     test_entrances();
     test_pages_of_browsers_without_a_token();
     test_stats_and_metrics();

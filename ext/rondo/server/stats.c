@@ -27,6 +27,24 @@ unsigned rd_report_count(const rd_report *report, rd_score_state state) {
     return count;
 }
 
+static bool is_stuck(const rd_score_slot *slot, uint64_t now, uint64_t within_ms) {
+    uint64_t seen = get(&slot->ruby_turn_ms);
+    bool has_work = get(&slot->busy) > 0 || get(&slot->queue) > 0;
+    return has_work && seen > 0 && now > seen + within_ms;
+}
+
+bool rd_report_is_stuck(const rd_report *report, uint64_t within_ms) {
+    uint64_t now = rd_clock_ms();
+    unsigned ready = 0, stuck = 0;
+    for (uint32_t i = 0; i < report->board->slot_count; i++) {
+        const rd_score_slot *slot = &report->board->slots[i];
+        if (get(&slot->state) != RD_SCORE_READY) continue;
+        ready++;
+        if (is_stuck(slot, now, within_ms)) stuck++;
+    }
+    return ready > 0 && stuck == ready;
+}
+
 /* ---- histograms ---- */
 
 static uint64_t copy_counts(const rd_histogram *histogram, uint64_t counts[RD_HISTOGRAM_BUCKETS]) {

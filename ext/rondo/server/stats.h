@@ -27,6 +27,10 @@ typedef struct rd_report {
 /* Slots in that state; RD_SCORE_STATE_COUNT for every slot with a process. */
 unsigned rd_report_count(const rd_report *report, rd_score_state state);
 
+/* Whether every ready worker has something to do and none of them was seen in Ruby for that long:
+ * the application hangs, and only a new process helps. */
+bool rd_report_is_stuck(const rd_report *report, uint64_t within_ms);
+
 /* Appends the JSON object of /stats. */
 void rd_report_stats(const rd_report *report, rd_buffer *text);
 
