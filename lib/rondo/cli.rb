@@ -242,7 +242,8 @@ module Rondo
       raise UsageError, "threads #{text}: the minimum is above the maximum" if match[1].to_i > high
       raise UsageError, "threads must be at least 1" if high.zero?
 
-      set(:threads, high)
+      set(:min_threads, (match[1] || high).to_i.clamp(1, high))
+      set(:max_threads, high)
     end
 
     def done(text)

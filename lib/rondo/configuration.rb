@@ -36,6 +36,13 @@ module Rondo
       load_file(path) if path
     end
 
+    # @return [Hash{Symbol => Proc}] what {Server#initialize} calls in each application thread
+    def thread_hooks
+      { thread_start: :before_thread_start, thread_exit: :before_thread_exit }.filter_map do |option, name|
+        [option, -> { hooks[name].each(&:call) }] if hooks.key?(name)
+      end.to_h
+    end
+
     # @return [void]
     def set(name, value)
       @values[name] = [value, @path ? File.basename(@path) : "configuration"]
@@ -83,8 +90,8 @@ module Rondo
                        wait_for_less_busy_worker nakayoshi_fork cluster].freeze
       WORKER_HOOKS = %i[before_fork before_worker_boot on_worker_boot before_worker_shutdown
                         on_worker_shutdown before_worker_fork on_worker_fork after_worker_fork
-                        after_worker_boot after_worker_shutdown before_refork after_refork on_refork
-                        before_thread_start on_thread_start before_thread_exit on_thread_exit].freeze
+                        after_worker_boot after_worker_shutdown before_refork after_refork
+                        on_refork].freeze
       NOT_YET = %i[idle_timeout supported_http_methods set_remote_address].freeze
       WITHOUT_MEANING = %i[queue_requests io_selector_backend max_io_threads max_fast_inline
                            fiber_per_request prune_bundler extra_runtime_dependencies
@@ -94,6 +101,8 @@ module Rondo
       HOOKS = { after_booted: :after_booted, on_booted: :after_booted,
                 after_stopped: :after_stopped, on_stopped: :after_stopped,
                 before_restart: :before_restart, on_restart: :before_restart,
+                before_thread_start: :before_thread_start, on_thread_start: :before_thread_start,
+                before_thread_exit: :before_thread_exit, on_thread_exit: :before_thread_exit,
                 out_of_band: :out_of_band }.freeze
 
       # @param configuration [Configuration]
@@ -135,7 +144,7 @@ module Rondo
       WORKER_HOOKS.each do |verb|
         define_method(verb) do |*, &block|
           need_block(verb, block)
-          note "#{verb}: this version has no workers and one thread; the block is not called"
+          note "#{verb}: this version has no workers; the block is not called"
         end
       end
 
@@ -176,7 +185,9 @@ module Rondo
       def threads(low, high = low)
         low, high = [low, high].map { |value| Integer(value.to_s, 10) }
         fail_here "threads: the minimum #{low} is above the maximum #{high}" if low > high
-        set(:threads, high)
+        fail_here "threads: at least one is needed" if high < 1
+        set(:min_threads, core_number(:min_threads, [low, 1].max))
+        set(:max_threads, core_number(:max_threads, high))
       end
 
       # @param seconds [Integer, Float, Symbol] :forever and :immediately as in Puma

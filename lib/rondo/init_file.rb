@@ -33,7 +33,7 @@ module Rondo
       # plugin :tmp_restart
     RUBY
     # Settings of the shell whose default is a value that can be written down.
-    SHELL = %i[environment rackup port threads quiet silent log_requests log_format
+    SHELL = %i[environment rackup port quiet silent log_requests log_format
                raise_exception_on_sigterm].freeze
 
     module_function

@@ -43,7 +43,8 @@ module Rondo
       prepare
       open_control
       app = load_app
-      @server = Server.new(app, **@settings.server_options(@log))
+      @server = Server.new(app, **@settings.server_options(@log), **@configuration.thread_hooks,
+                                scoreboard: @scoreboard, slot: 0)
       listen
       @control&.watch(@server.descriptors)
       @files.write(@server.addresses, @control)
@@ -178,9 +179,8 @@ module Rondo
       @log.say "Rondo starting in single mode..."
       @log.say "* Rondo version: #{VERSION}"
       @log.say "*  Ruby version: #{RUBY_DESCRIPTION}"
-      @log.say "*  Min threads: 1"
-      @log.say "*  Max threads: 1 (#{@settings[:threads]} asked for by #{@settings.source(:threads)}; " \
-               "this version runs one)"
+      @log.say "*  Min threads: #{@settings[:min_threads]} (#{@settings.source(:min_threads)})"
+      @log.say "*  Max threads: #{@settings[:max_threads]} (#{@settings.source(:max_threads)})"
       @log.say "*      Workers: 0 (#{@settings[:workers]} by #{@settings.source(:workers)})"
       @log.say "*  Environment: #{@settings[:environment]} (#{@settings.source(:environment)})"
       @log.say "*          PID: #{Process.pid}"

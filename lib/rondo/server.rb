@@ -14,16 +14,18 @@ module Rondo
   #   server.stop
   class Server
     OPTIONS = %i[environment log request_log request_log_format lowlevel_error_handler
-                 trusted_proxies proxy_protocol_from url_scheme default_host].freeze
+                 trusted_proxies proxy_protocol_from url_scheme default_host
+                 scoreboard slot thread_start thread_exit].freeze
     CORE_OPTIONS = %i[request_log request_log_format trusted_proxies proxy_protocol_from url_scheme
-                      default_host].freeze
+                      default_host scoreboard slot thread_start thread_exit].freeze
 
     # @param app [#call] a Rack application
     # @param settings [Hash{Symbol => Object}] settings of the core by name (docs/CONFIGURATION.md),
     #   and of {OPTIONS}: environment [String] shows backtraces when "development"; log [#info,
     #   #error]; request_log [#write] gets whole lines; request_log_format [:common, :json];
     #   lowlevel_error_handler [Proc]; trusted_proxies, proxy_protocol_from [Array<String>]
-    #   addresses and networks; url_scheme, default_host [String]
+    #   addresses and networks; url_scheme, default_host [String]; scoreboard [Scoreboard], slot
+    #   [Integer] the row it writes; thread_start, thread_exit [#call] run in every application thread
     # @raise [SettingError] one line
     def initialize(app, **settings)
       raise SettingError, "the application does not answer call" unless app.respond_to?(:call)

@@ -35,8 +35,6 @@ module Rondo
                 flag: "-p, --port PORT", env: %w[PORT]),
       host: row(nil, "host", "host of the address served when nothing is bound; all interfaces " \
                              "without one", env: %w[HOST BINDING]),
-      threads: row(5, "count", "application threads; this version runs one",
-                   flag: "-t, --threads MIN:MAX", env: %w[RAILS_MAX_THREADS MAX_THREADS PUMA_MAX_THREADS]),
       workers: row(0, "count", "worker processes; this version serves with one process",
                    flag: "-w, --workers N", env: %w[WEB_CONCURRENCY]),
       directory: row(nil, "path", "where to go before anything else", flag: "--dir DIR"),
@@ -74,15 +72,46 @@ module Rondo
       tmp_restart: row(false, "bool", "restart when tmp/restart.txt is touched")
     }.freeze
 
+    # Environment variables of core settings; what is given in seconds ends in _ms here.
+    CORE_VARIABLES = {
+      max_threads: %w[RAILS_MAX_THREADS MAX_THREADS PUMA_MAX_THREADS],
+      min_threads: %w[MIN_THREADS PUMA_MIN_THREADS],
+      keep_alive_timeout_ms: %w[PUMA_PERSISTENT_TIMEOUT]
+    }.freeze
+
     # @return [Hash{Symbol => Object}] what the environment variables say
     # @raise [ConfigurationError]
     def self.from_environment(env = ENV)
-      SHELL.each_with_object({}) do |(name, row), found|
-        variable = row.env.find { |key| !env[key].to_s.strip.empty? } or next
-        value = env[variable].strip
+      shell = SHELL.each_with_object({}) do |(name, row), found|
+        variable, value = first_set(row.env, env)
+        next unless variable
+
         found[name] = [row.default.is_a?(Integer) ? number(variable, value) : value, variable]
       end
+      CORE_VARIABLES.each_with_object(shell) do |(name, variables), found|
+        variable, value = first_set(variables, env)
+        next unless variable
+
+        found[name] = [core_number(name, variable, value), variable]
+      end
     end
+
+    def self.first_set(variables, env)
+      variable = variables.find { |key| !env[key].to_s.strip.empty? }
+      [variable, env[variable].strip] if variable
+    end
+    private_class_method :first_set
+
+    def self.core_number(name, variable, value)
+      number = number(variable, value)
+      number *= 1000 if name.end_with?("_ms")
+      row = CORE.fetch(name)
+      return number.clamp(1, row[:max]) if name == :min_threads && number.zero?
+      return number if number.between?(row[:min], row[:max])
+
+      raise ConfigurationError, "#{variable} must be between #{row[:min]} and #{row[:max]}, not #{value}"
+    end
+    private_class_method :core_number
 
     # @param text [String, Integer] "64", "64k", "10m", "1g"
     # @return [Integer] bytes
@@ -127,9 +156,12 @@ module Rondo
         @values.key?(name) ? @values[name].last : "default"
       end
 
-      # @return [Hash{Symbol => Object}] the settings of the core that were given
+      # @return [Hash{Symbol => Object}] the settings of the core that were given, with no more
+      #   threads at least than at most
       def core
-        @values.slice(*CORE.keys).transform_values(&:first)
+        given = @values.slice(*CORE.keys).transform_values(&:first)
+        given[:min_threads] = self[:max_threads] if self[:min_threads] > self[:max_threads]
+        given
       end
 
       # @return [Logger]

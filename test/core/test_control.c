@@ -187,7 +187,7 @@ static void test_stats_and_metrics(void) {
     start_with((rd_control_options){.cluster = true, .versions = "{\"rondo\":\"1\"}"});
     rd_score_slot *slot = &board.slots[1];
     atomic_store(&slot->state, RD_SCORE_READY);
-    atomic_store(&slot->pid, 4711);
+    atomic_store(&slot->pid, (uint64_t)getpid());
     atomic_store(&slot->busy, 2);
     atomic_store(&slot->max_threads, 5);
     atomic_store(&slot->requests, 99);
@@ -195,7 +195,11 @@ static void test_stats_and_metrics(void) {
     rd_histogram_add(&slot->wait, 1500);
     fetch("GET", "/stats", "");
     CHECK(strstr(got, "\"workers\":1,\"phase\":0,\"booted_workers\":1,\"old_workers\":0") != NULL);
-    CHECK(strstr(got, "\"pid\":4711,\"index\":1,\"phase\":0,\"booted\":true") != NULL);
+    char expected[64];
+    snprintf(expected, sizeof(expected), "\"pid\":%d,\"index\":1,\"phase\":0,\"booted\":true",
+             (int)getpid());
+    CHECK_SAYS(strstr(got, expected) != NULL, "%s", got);
+    CHECK(atomic_load(&slot->rss_bytes) > 100000);
     CHECK(strstr(got, "\"pool_capacity\":3,\"busy_threads\":2,\"max_threads\":5") != NULL);
     CHECK(strstr(got, "\"versions\":{\"rondo\":\"1\"}}") != NULL);
     fetch("GET", "/metrics", "");

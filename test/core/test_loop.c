@@ -22,10 +22,12 @@ static void on_ready(rd_source *source, unsigned ready) {
     one->ready = ready;
 }
 
+static rd_ready_set found;
+
 static void turn(rd_loop *loop, int64_t timeout_us) {
-    rd_loop_wait(loop, timeout_us);
+    rd_loop_wait(loop, &found, timeout_us);
     rd_loop_lock(loop);
-    rd_loop_process(loop);
+    rd_loop_process(loop, &found);
     rd_loop_unlock(loop);
 }
 
@@ -70,13 +72,13 @@ static void test_wakeup(rd_loop *loop) {
     pthread_t thread;
     pthread_create(&thread, NULL, wake, loop);
     atomic_store(&loop->sleeping, true);
-    CHECK_INT(rd_loop_wait(loop, 30000000), 1);
+    CHECK_INT(rd_loop_wait(loop, &found, 30000000), 1);
     pthread_join(thread, NULL);
     rd_loop_lock(loop);
-    rd_loop_process(loop);
+    rd_loop_process(loop, &found);
     rd_loop_unlock(loop);
-    CHECK_INT(rd_loop_wait(loop, 0), 0); /* the wake-up was taken */
-    loop->ready_count = 0;
+    CHECK_INT(rd_loop_wait(loop, &found, 0), 0); /* the wake-up was taken */
+    found.count = 0;
 }
 
 static unsigned freed;

@@ -62,7 +62,7 @@ class CliUnitTest < Minitest::Test
     %w[-b tcp://a:1 --bind unix:///x] => [:bind, ["tcp://a:1", "unix:///x"]],
     %w[-p 3000] => [:port, 3000], %w[-p3000] => [:port, 3000], %w[--port=3000] => [:port, 3000],
     %w[-e test] => [:environment, "test"], %w[--environment test] => [:environment, "test"],
-    %w[-t 2:7] => [:threads, 7], %w[-t 3] => [:threads, 3], %w[--threads 0:5] => [:threads, 5],
+    %w[-t 2:7] => [:min_threads, 2], %w[-t 3] => [:min_threads, 3], %w[--threads 0:5] => [:max_threads, 5],
     %w[-w 2] => [:workers, 2], %w[-w auto] => [:workers, "auto"],
     %w[--pidfile p] => [:pidfile, "p"], %w[-S s] => [:state_path, "s"], %w[--tag t] => [:tag, "t"],
     %w[-v] => [:log_requests, true], %w[-qv] => [:quiet, true], %w[-s] => [:silent, true],

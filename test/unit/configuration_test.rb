@@ -135,7 +135,7 @@ class ConfigurationTest < Minitest::Test
       pidfile ENV["NO_SUCH_VARIABLE"] if ENV["NO_SUCH_VARIABLE"]
     RUBY
     assert_empty configuration.notes
-    assert_equal 3, configuration.values[:threads].first
+    assert_equal 3, configuration.values[:max_threads].first
     assert configuration.values[:tmp_restart].first
     assert_match(/\Atcp:.*:3000\z/, configuration.values[:bind].first.fetch(0))
   end
@@ -147,8 +147,10 @@ class ConfigurationTest < Minitest::Test
   end
 
   def test_threads
-    assert_equal 7, values("threads 2, 7")[:threads]
-    assert_equal 4, values("threads 4")[:threads]
+    assert_equal [2, 7], values("threads 2, 7").values_at(:min_threads, :max_threads)
+    assert_equal [4, 4], values("threads 4").values_at(:min_threads, :max_threads)
+    assert_equal [1, 5], values("threads 0, 5").values_at(:min_threads, :max_threads)
+    assert_match(/:1: threads: at least one is needed/, complaint("threads 0"))
     assert_match(/:1: threads: the minimum 5 is above the maximum 2/, complaint("threads 5, 2"))
   end
 

@@ -76,7 +76,19 @@ class SettingsTest < Minitest::Test
     assert_equal ["a", "APP_ENV"], environment(RAILS_ENV: "c", RACK_ENV: "b", APP_ENV: "a")[:environment]
     assert_equal ["b", "RACK_ENV"], environment(RAILS_ENV: "c", RACK_ENV: "b", APP_ENV: " ")[:environment]
     assert_equal ["c", "RAILS_ENV"], environment(RAILS_ENV: "c")[:environment]
-    assert_equal [3, "RAILS_MAX_THREADS"], environment(PUMA_MAX_THREADS: "9", RAILS_MAX_THREADS: "3")[:threads]
+    assert_equal [3, "RAILS_MAX_THREADS"], environment(PUMA_MAX_THREADS: "9", RAILS_MAX_THREADS: "3")[:max_threads]
+  end
+
+  def test_variables_of_the_core
+    assert_equal({ min_threads: [1, "MIN_THREADS"], keep_alive_timeout_ms: [20_000, "PUMA_PERSISTENT_TIMEOUT"] },
+                 environment(MIN_THREADS: "0", PUMA_PERSISTENT_TIMEOUT: "20"))
+    error = assert_raises(Rondo::ConfigurationError) { environment(MAX_THREADS: "0") }
+    assert_equal "MAX_THREADS must be between 1 and 1024, not 0", error.message
+  end
+
+  def test_no_more_threads_at_least_than_at_most
+    settings = Settings::Resolved.new({ min_threads: [8, "test"] }, { max_threads: [3, "test"] })
+    assert_equal({ min_threads: 3, max_threads: 3 }, settings.core)
   end
 
   def test_web_concurrency

@@ -14,6 +14,8 @@ typedef struct rd_slice {
     size_t len;
 } rd_slice;
 
+#define RD_SLICE_INIT(literal)                                                                     \
+    { (literal), sizeof(literal) - 1 }
 #define RD_SLICE(literal) ((rd_slice){(literal), sizeof(literal) - 1})
 
 static inline rd_slice rd_slice_of(const char *ptr, size_t len) {

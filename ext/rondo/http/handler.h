@@ -15,8 +15,6 @@ typedef struct rd_handler rd_handler;
 struct rd_handler {
     /* A request the application can answer; the handler takes its own reference. */
     void (*on_request)(rd_handler *handler, rd_request *request);
-    /* Something changed for a request whose `waiting` is set. */
-    void (*on_wakeup)(rd_handler *handler, rd_request *request);
     /* A request was refused with RD_ERR_* before the application saw it. */
     void (*on_refused)(rd_handler *handler, const rd_conn *conn, int code);
 };

@@ -21,7 +21,7 @@ rd_request *rd_request_new(rd_request_pool *pool) {
         request = rd_alloc(sizeof(*request));
         rd_head_init(&request->head);
         rd_list_init(&request->in_queue);
-        rd_list_init(&request->in_wakeups);
+        rd_list_init(&request->waiters);
         request->bytes = request->inline_bytes;
         rd_body_init(&request->body);
         request->pool = pool;
@@ -31,9 +31,9 @@ rd_request *rd_request_new(rd_request_pool *pool) {
     request->responder = NULL;
     request->bytes_out = 0;
     request->refs = 1;
-    request->wait_slot = 0;
+    request->ready_ns = request->taken_ns = 0;
     request->body_error = request->status = 0;
-    request->body_complete = request->gone = request->waiting = request->drop_body = false;
+    request->body_complete = request->gone = request->drop_body = false;
     request->detached = false;
     return request;
 }
@@ -52,7 +52,6 @@ void rd_request_unref(rd_request *request) {
     if (--request->refs > 0) return;
     rd_request_pool *pool = request->pool;
     if (rd_list_is_linked(&request->in_queue)) rd_list_unlink(&request->in_queue);
-    if (rd_list_is_linked(&request->in_wakeups)) rd_list_unlink(&request->in_wakeups);
     if (request->bytes != request->inline_bytes) rd_free(request->bytes);
     request->bytes = request->inline_bytes;
     if (request->body.size > 0) rd_body_clear(&request->body);
@@ -65,6 +64,13 @@ void rd_request_unref(rd_request *request) {
     request->next_free = pool->free;
     pool->free = request;
     pool->count++;
+}
+
+void rd_request_wake(rd_request *request) {
+    for (rd_list *node; (node = rd_list_shift(&request->waiters)) != NULL;) {
+        rd_waiter *waiter = RD_CONTAINER(node, rd_waiter, node);
+        waiter->wake(waiter);
+    }
 }
 
 void rd_request_pool_clear(rd_request_pool *pool) {

@@ -25,9 +25,16 @@ typedef struct rd_request_pool {
     uint32_t live;
 } rd_request_pool;
 
+/* Somebody who waits for a request: for its body, for room in the queue to its client, for the end
+ * of the connection. Told once of the next change, under the loop lock. */
+typedef struct rd_waiter {
+    rd_list node;
+    void (*wake)(struct rd_waiter *waiter);
+} rd_waiter;
+
 struct rd_request {
-    rd_list in_queue;   /* waiting for the application */
-    rd_list in_wakeups; /* whoever waits for it has to look again */
+    rd_list in_queue; /* waiting for the application */
+    rd_list waiters;  /* rd_waiter: told of the next change, and taken out */
     rd_request_pool *pool;
     rd_request *next_free;
     rd_conn *conn; /* NULL once the client has gone or the answer is finished */
@@ -37,12 +44,12 @@ struct rd_request {
     rd_body body;
     uint64_t bytes_out; /* body bytes of the answer */
     uint32_t refs;
-    uint32_t wait_slot; /* for whoever waits: where it is found again */
-    int body_error;     /* RD_ERR_* once the body cannot be completed */
-    int status;         /* of the answer, 0 before */
+    uint64_t ready_ns; /* when it could have been given to the application */
+    uint64_t taken_ns; /* when it was */
+    int body_error;    /* RD_ERR_* once the body cannot be completed */
+    int status;        /* of the answer, 0 before */
     bool body_complete : 1;
     bool gone : 1;      /* the client left before the answer was finished */
-    bool waiting : 1;   /* somebody waits for DRAINED, for the body or for the end */
     bool drop_body : 1; /* HEAD, 204, 304 */
     bool detached : 1;
     char inline_bytes[RD_REQUEST_INLINE_BYTES];
@@ -52,6 +59,9 @@ struct rd_request {
 rd_request *rd_request_new(rd_request_pool *pool);
 void rd_request_ref(rd_request *request);
 void rd_request_unref(rd_request *request);
+
+/* Tells everybody who waits for it. */
+void rd_request_wake(rd_request *request);
 void rd_request_pool_clear(rd_request_pool *pool);
 
 /* Keeps the head's bytes: what the spans point into from now on. */

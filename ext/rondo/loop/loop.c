@@ -30,17 +30,21 @@ static const rd_poller_ops *choose_poller(bool poll_only) {
     return &rd_poller_poll;
 }
 
+void rd_loop_refresh(rd_loop *loop) {
+    loop->now_ns = rd_clock_ns();
+    loop->now_ms = loop->now_ns / 1000000;
+}
+
 int rd_loop_init(rd_loop *loop, bool poll_only) {
     loop->ops = choose_poller(poll_only);
     loop->poller = loop->ops->open();
     if (loop->poller == NULL) return -1;
-    loop->now_ms = rd_clock_ms();
+    rd_loop_refresh(loop);
     rd_timer_wheel_init(&loop->timers, loop->now_ms);
     rd_list_init(&loop->closing);
     pthread_mutex_init(&loop->lock, NULL);
     loop->lock_held = false;
     atomic_init(&loop->sleeping, false);
-    loop->ready_count = 0;
     loop->turns = 0;
     loop->wakeup = (rd_source){.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .on_ready = on_wakeup};
     if (loop->wakeup.fd < 0) return -1;
@@ -79,34 +83,39 @@ void rd_loop_assert_locked(const rd_loop *loop) {
 }
 
 void rd_loop_wakeup(rd_loop *loop) {
-    if (!atomic_exchange(&loop->sleeping, false)) return;
+    if (!atomic_load(&loop->sleeping)) return;
+    if (atomic_exchange(&loop->sleeping, false)) rd_loop_interrupt(loop);
+}
+
+void rd_loop_interrupt(rd_loop *loop) {
     uint64_t one = 1;
     ssize_t written = write(loop->wakeup.fd, &one, sizeof(one));
     (void)written; /* a full counter wakes the sleeper all the same */
 }
 
-int64_t rd_loop_timeout(const rd_loop *loop) {
+int64_t rd_loop_timeout(rd_loop *loop) {
     uint64_t next = rd_timer_next(&loop->timers);
+    loop->sleep_until_ms = next;
     if (next == UINT64_MAX) return -1;
     uint64_t now = rd_clock_ms();
     return next > now ? (int64_t)(next - now) * 1000 : 0;
 }
 
-int rd_loop_wait(rd_loop *loop, int64_t timeout_us) {
-    loop->ready_count = loop->ops->wait(loop->poller, loop->ready, RD_LOOP_READY_MAX, timeout_us);
-    return loop->ready_count;
+int rd_loop_wait(rd_loop *loop, rd_ready_set *found, int64_t timeout_us) {
+    found->count = loop->ops->wait(loop->poller, found->ready, RD_LOOP_READY_MAX, timeout_us);
+    return found->count;
 }
 
-void rd_loop_process(rd_loop *loop) {
+void rd_loop_process(rd_loop *loop, rd_ready_set *found) {
     rd_loop_assert_locked(loop);
-    loop->now_ms = rd_clock_ms();
-    int count = loop->ready_count;
-    loop->ready_count = 0;
+    rd_loop_refresh(loop);
+    int count = found->count;
+    found->count = 0;
     /* Begins elsewhere each turn: the poller's order tends to repeat, and whoever is always first
      * is answered first, asks again first, and ends up with more than its share. */
     int at = count > 0 ? (int)(loop->turns++ % (uint32_t)count) : 0;
     for (int left = count; left > 0; left--) {
-        rd_ready *ready = &loop->ready[at];
+        rd_ready *ready = &found->ready[at];
         if (ready->source->registered) ready->source->on_ready(ready->source, ready->ready);
         if (++at == count) at = 0;
     }

@@ -28,11 +28,18 @@ typedef struct rd_closing {
     void (*free)(struct rd_closing *closing);
 } rd_closing;
 
+/* What one wait found. Its sources are valid as long as nobody else has processed a set since. */
+typedef struct rd_ready_set {
+    int count;
+    rd_ready ready[RD_LOOP_READY_MAX];
+} rd_ready_set;
+
 typedef struct rd_loop {
     const rd_poller_ops *ops;
     rd_poller *poller;
     rd_timer_wheel timers;
-    uint64_t now_ms; /* monotonic, taken once a turn */
+    uint64_t now_ns, now_ms; /* monotonic, taken once a turn */
+    uint64_t sleep_until_ms; /* of whoever sleeps in wait() */
     rd_list closing;
     pthread_mutex_t lock;
     pthread_t lock_owner; /* meaningful while lock_held */
@@ -40,8 +47,6 @@ typedef struct rd_loop {
     atomic_bool sleeping; /* somebody sleeps in wait() and must be woken */
     rd_source wakeup;
     uint32_t turns;
-    int ready_count;
-    rd_ready ready[RD_LOOP_READY_MAX];
     char receive[RD_LOOP_RECEIVE_BYTES];
 } rd_loop;
 
@@ -56,21 +61,28 @@ void rd_loop_assert_locked(const rd_loop *loop);
 /* Makes a sleeping rd_loop_wait() return; cheap when nobody sleeps. Any thread, lock or not. */
 void rd_loop_wakeup(rd_loop *loop);
 
+/* Makes the next wait return, whoever waits. Any thread. */
+void rd_loop_interrupt(rd_loop *loop);
+
 /* How long a wait may sleep, in microseconds: until the next timer; -1 without one. */
-int64_t rd_loop_timeout(const rd_loop *loop);
+int64_t rd_loop_timeout(rd_loop *loop);
 
-/* Looks for readiness without the lock; keeps it in the loop for rd_loop_process(). */
-int rd_loop_wait(rd_loop *loop, int64_t timeout_us);
+/* Looks for readiness without the lock; how much it found. */
+int rd_loop_wait(rd_loop *loop, rd_ready_set *found, int64_t timeout_us);
 
-/* Frees what was closed, then calls on_ready of what wait() found, then the timers. Locked. */
-void rd_loop_process(rd_loop *loop);
+/* Calls on_ready of what wait() found, then the timers, then frees what was closed. Locked, and by
+ * one owner of the loop at a time: nobody else may hold a set that is still to be processed. */
+void rd_loop_process(rd_loop *loop, rd_ready_set *found);
+
+/* Takes the time again, for somebody who comes by while the loop sleeps. Locked. */
+void rd_loop_refresh(rd_loop *loop);
 
 /* Registers, re-registers with a new interest, removes a source. 0, or -1 with errno set. */
 int rd_loop_add(rd_loop *loop, rd_source *source, unsigned interest);
 int rd_loop_set_interest(rd_loop *loop, rd_source *source, unsigned interest);
 void rd_loop_remove(rd_loop *loop, rd_source *source);
 
-/* Frees `closing` by its own function at the start of the next turn. */
+/* Frees `closing` by its own function at the end of the turn. */
 void rd_loop_free_later(rd_loop *loop, rd_closing *closing);
 
 #endif

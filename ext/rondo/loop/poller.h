@@ -7,6 +7,7 @@
 #ifndef RD_LOOP_POLLER_H
 #define RD_LOOP_POLLER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { RD_READABLE = 1, RD_WRITABLE = 2, RD_HANGUP = 4 };
@@ -29,6 +30,7 @@ typedef struct rd_poller rd_poller;
 
 typedef struct rd_poller_ops {
     const char *name;
+    bool is_live; /* whether a wait that sleeps sees what is added and changed meanwhile */
     /* A new poller, or NULL with errno set. */
     rd_poller *(*open)(void);
     void (*close)(rd_poller *poller);
@@ -38,7 +40,8 @@ typedef struct rd_poller_ops {
     int (*remove)(rd_poller *poller, rd_source *source);
     /* Fills up to `capacity` entries; timeout in microseconds, -1 for ever. Number of entries; 0
      * after a signal, too. A descriptor that is only hung up or broken is reported readable and
-     * writable. Where the system counts in milliseconds, shorter waits do not wait at all. */
+     * writable. Where the system counts in milliseconds, shorter waits do not wait at all. Several
+     * threads may wait at once. */
     int (*wait)(rd_poller *poller, rd_ready *ready, int capacity, int64_t timeout_us);
 } rd_poller_ops;
 

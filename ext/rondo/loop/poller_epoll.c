@@ -19,7 +19,6 @@
 
 struct rd_poller {
     int fd;
-    struct epoll_event events[EVENTS_MAX];
 };
 
 static rd_poller *epoll_open(void) {
@@ -63,32 +62,34 @@ static unsigned readiness(uint32_t events) {
 }
 
 /* Waits below a millisecond need epoll_pwait2 (Linux 5.11, glibc 2.35). */
-static int wait_for(rd_poller *poller, int capacity, int64_t timeout_us) {
+static int wait_for(rd_poller *poller, struct epoll_event *events, int capacity,
+                    int64_t timeout_us) {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
     if (timeout_us > 0 && timeout_us < 1000) {
         struct timespec timeout = {.tv_nsec = (long)timeout_us * 1000};
-        int count = epoll_pwait2(poller->fd, poller->events, capacity, &timeout, NULL);
+        int count = epoll_pwait2(poller->fd, events, capacity, &timeout, NULL);
         if (count >= 0 || errno != ENOSYS) return count;
     }
 #endif
     int64_t timeout_ms = timeout_us < 0 ? -1 : timeout_us / 1000;
     if (timeout_ms > INT_MAX) timeout_ms = INT_MAX;
-    return epoll_wait(poller->fd, poller->events, capacity, (int)timeout_ms);
+    return epoll_wait(poller->fd, events, capacity, (int)timeout_ms);
 }
 
 static int epoll_wait_ready(rd_poller *poller, rd_ready *ready, int capacity, int64_t timeout_us) {
     if (capacity > EVENTS_MAX) capacity = EVENTS_MAX;
-    int count = wait_for(poller, capacity, timeout_us);
+    struct epoll_event events[EVENTS_MAX];
+    int count = wait_for(poller, events, capacity, timeout_us);
     if (count < 0) return 0;
     for (int i = 0; i < count; i++) {
-        ready[i].source = poller->events[i].data.ptr;
-        ready[i].ready = readiness(poller->events[i].events);
+        ready[i].source = events[i].data.ptr;
+        ready[i].ready = readiness(events[i].events);
     }
     return count;
 }
 
 const rd_poller_ops rd_poller_epoll = {
-    "epoll", epoll_open, epoll_close, epoll_add, epoll_modify, epoll_remove, epoll_wait_ready,
+    "epoll", true, epoll_open, epoll_close, epoll_add, epoll_modify, epoll_remove, epoll_wait_ready,
 };
 
 #endif

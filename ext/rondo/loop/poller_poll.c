@@ -22,8 +22,7 @@ typedef struct rd_poll_set {
 struct rd_poller {
     pthread_mutex_t lock;
     rd_poll_set live;
-    rd_poll_set waiting; /* the copy that wait() sleeps on */
-    uint32_t first;      /* where the next wait() starts to look, so that nobody is always last */
+    uint32_t first; /* where the next wait() starts to look, so that nobody is always last */
 };
 
 static rd_poller *poll_open(void) {
@@ -39,7 +38,6 @@ static void set_clear(rd_poll_set *set) {
 
 static void poll_close(rd_poller *poller) {
     set_clear(&poller->live);
-    set_clear(&poller->waiting);
     pthread_mutex_destroy(&poller->lock);
     rd_free(poller);
 }
@@ -97,38 +95,45 @@ static unsigned readiness(short events) {
     return ready;
 }
 
-static uint32_t copy_live(rd_poller *poller) {
-    rd_poll_set *copy = &poller->waiting;
+/* What one wait() sleeps on, and where it starts to look. */
+static uint32_t copy_live(rd_poller *poller, rd_poll_set *copy) {
     pthread_mutex_lock(&poller->lock);
-    uint32_t count = poller->live.count;
+    uint32_t count = poller->live.count, first = poller->first;
     set_reserve(copy, count);
+    copy->count = count;
     if (count > 0) {
         memcpy(copy->fds, poller->live.fds, count * sizeof(*copy->fds));
         memcpy(copy->sources, poller->live.sources, count * sizeof(rd_source *));
     }
     pthread_mutex_unlock(&poller->lock);
-    return count;
+    return count > 0 ? first % count : 0;
+}
+
+static void begin_next_at(rd_poller *poller, uint32_t first) {
+    pthread_mutex_lock(&poller->lock);
+    poller->first = first;
+    pthread_mutex_unlock(&poller->lock);
 }
 
 static int poll_wait_ready(rd_poller *poller, rd_ready *ready, int capacity, int64_t timeout_us) {
-    rd_poll_set *copy = &poller->waiting;
-    uint32_t count = copy_live(poller);
+    rd_poll_set copy = {0};
+    uint32_t at = copy_live(poller, &copy);
     int64_t timeout_ms = timeout_us < 0 ? -1 : timeout_us / 1000;
-    int left = poll(copy->fds, count, timeout_ms > INT_MAX ? INT_MAX : (int)timeout_ms);
+    int left = poll(copy.fds, copy.count, timeout_ms > INT_MAX ? INT_MAX : (int)timeout_ms);
     int found = 0;
-    uint32_t at = count > 0 ? poller->first % count : 0;
-    for (uint32_t seen = 0; seen < count && left > 0 && found < capacity; seen++) {
-        if (copy->fds[at].revents != 0) {
+    for (uint32_t seen = 0; seen < copy.count && left > 0 && found < capacity; seen++) {
+        if (copy.fds[at].revents != 0) {
             left--;
-            unsigned what = readiness(copy->fds[at].revents);
-            if (what != 0) ready[found++] = (rd_ready){copy->sources[at], what};
+            unsigned what = readiness(copy.fds[at].revents);
+            if (what != 0) ready[found++] = (rd_ready){copy.sources[at], what};
         }
-        if (++at == count) at = 0;
+        if (++at == copy.count) at = 0;
     }
-    poller->first = at;
+    set_clear(&copy);
+    begin_next_at(poller, at);
     return found;
 }
 
 const rd_poller_ops rd_poller_poll = {
-    "poll", poll_open, poll_close, poll_add, poll_modify, poll_remove, poll_wait_ready,
+    "poll", false, poll_open, poll_close, poll_add, poll_modify, poll_remove, poll_wait_ready,
 };

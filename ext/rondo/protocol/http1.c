@@ -25,11 +25,6 @@ static void set_timeout(rd_conn *conn, int64_t timeout_ms) {
     rd_conn_set_deadline(conn, conn->set->loop->now_ms + (uint64_t)timeout_ms);
 }
 
-static void wake_waiting(rd_conn *conn, rd_request *request) {
-    rd_handler *handler = rd_http_shared_of(conn)->handler;
-    if (request->waiting) handler->on_wakeup(handler, request);
-}
-
 /* ---- refusing ---- */
 
 static void queue_refusal(rd_conn *conn, int code, bool with_body) {
@@ -89,7 +84,7 @@ static void fail_body(rd_conn *conn, int code) {
     http->request->body_error = code;
     rd_conn_set_deadline(conn, UINT64_MAX);
     rd_conn_pause_reading(conn);
-    wake_waiting(conn, http->request);
+    rd_request_wake(http->request);
 }
 
 /* ---- delivering ---- */
@@ -110,7 +105,7 @@ static void body_complete(rd_conn *conn) {
     conn->settled = true;
     if (http->delivered) {
         rd_conn_set_deadline(conn, UINT64_MAX);
-        wake_waiting(conn, http->request);
+        rd_request_wake(http->request);
     } else {
         deliver(conn);
     }
@@ -355,7 +350,7 @@ static void http1_on_timeout(rd_conn *conn) {
 
 static void http1_on_drained(rd_conn *conn) {
     rd_http1 *http = rd_http1_of(conn);
-    if (http->request != NULL) wake_waiting(conn, http->request);
+    if (http->request != NULL) rd_request_wake(http->request);
 }
 
 static void http1_on_close(rd_conn *conn) {
@@ -366,7 +361,7 @@ static void http1_on_close(rd_conn *conn) {
     request->conn = NULL;
     request->gone = !request->detached;
     if (!request->body_complete && request->body_error == 0) request->body_error = RD_ERR_BODY_CUT;
-    wake_waiting(conn, request);
+    rd_request_wake(request);
     rd_request_unref(request);
 }
 

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <ruby.h>
 
+#include "ruby/rb_pool.h"
 #include "server/scoreboard.h"
 #include "server/server.h"
 
@@ -28,13 +29,13 @@
     X(templates)       /* cache of env templates by authority and peer */                          \
     X(blocks)          /* cache of env templates by header block */                                \
     X(names)           /* cache of HTTP_* keys of names without an id */                           \
-    X(idle_fibers)     /* fibers that wait to run the loop */                                      \
-    X(parked_fibers)   /* slot → fiber inside an application call that waits for its client */   \
-    X(root_fiber)                                                                                  \
-    X(runner)       /* Thread that runs the loop, or nil */                                        \
-    X(jump_error)   /* what ends run() from inside another fiber */                                \
-    X(scheme)       /* rack.url_scheme forced by a setting, or nil */                              \
-    X(default_host) /* SERVER_NAME and port of requests without Host, or nil */                    \
+    X(threads)         /* the application threads */                                               \
+    X(supervisor)      /* Thread that called run(), or nil */                                      \
+    X(thread_start)    /* called in each application thread before its first request, or nil */    \
+    X(thread_exit)     /* and after its last */                                                    \
+    X(scoreboard)      /* Rondo::Scoreboard that score lies in, or nil */                          \
+    X(scheme)          /* rack.url_scheme forced by a setting, or nil */                           \
+    X(default_host)    /* SERVER_NAME and port of requests without Host, or nil */                 \
     X(default_port)
 
 #define RD_VALUE_CACHE_SIZE    4096
@@ -72,7 +73,7 @@ typedef struct rd_env_cache {
 typedef struct rd_borrow rd_borrow;
 typedef struct rd_request_line_log rd_request_line_log;
 
-typedef struct rd_binding {
+struct rd_binding {
     rd_server *server;
     VALUE self; /* the Rondo::Server::Core; not marked, it owns this */
     uint32_t refs;
@@ -90,8 +91,7 @@ typedef struct rd_binding {
     uint32_t borrowed_free; /* head of the free list of `borrowed` */
     uint32_t *borrowed_next;
     uint32_t borrowed_capacity;
-    uint32_t parked_count;
-    int jump_state;
+    rd_pool pool;
     bool running;
     bool early_hints, frozen_headers, split_newlines, log_json;
     char *log_bytes; /* request lines of this turn */
@@ -99,10 +99,7 @@ typedef struct rd_binding {
     uint64_t log_lost; /* writes of the request log that failed */
     int64_t log_second;
     char log_time[40];
-    pthread_mutex_t change_lock; /* other threads that wait for a request's change */
-    pthread_cond_t changed;
-    uint64_t change_count;
-} rd_binding;
+};
 
 /* Whether this process is a child that the application forked: it has copies of everything, but
  * poller and sockets are still the parent's, so it must neither serve nor tidy up. */
@@ -113,11 +110,11 @@ void rd_binding_ref(rd_binding *binding);
 void rd_binding_unref(rd_binding *binding);
 
 static inline void rd_lock(rd_binding *binding) {
-    rd_loop_lock(&binding->server->loop);
+    rd_server_lock(binding->server);
 }
 
 static inline void rd_unlock(rd_binding *binding) {
-    rd_loop_unlock(&binding->server->loop);
+    rd_server_unlock(binding->server);
 }
 
 /* Opens the listening socket of {kind:, host:, port:, path:, fd:, mode:, …}; allocated by rd_alloc.

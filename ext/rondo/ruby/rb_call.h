@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * One application call: what the dispatch, the env, the response and the streams share while a
- * request is being answered. Lives on the stack of the fiber that answers it, or, for a stream
+ * request is being answered. Lives on the stack of the thread that answers it, or, for a stream
  * that outlives the call, inside the stream.
  */
 #ifndef RD_RUBY_CALL_H
@@ -18,8 +18,9 @@ typedef struct rd_call {
     VALUE finished;   /* the rack.response_finished Array */
     VALUE stream;     /* Rondo::Stream of a call body, or 0 */
     VALUE status, headers, body;
-    VALUE error; /* what the application raised, or nil */
-    uint64_t began_ns;
+    VALUE error;       /* what the application raised, or nil */
+    rd_runner *runner; /* whose thread this is; NULL once a stream outlives the call */
+    int killed;        /* state of a Thread#kill that ended the call */
     uint32_t slot;
     rd_address peer;
     bool known;   /* the connection has its Ruby objects */
@@ -117,14 +118,16 @@ void rd_wait_until(rd_binding *binding, rd_request *request, rd_satisfied satisf
 bool rd_has_drained(const rd_request *request);
 bool rd_has_body(const rd_request *request);
 bool rd_has_sent_all(const rd_request *request);
-/* Hands the thread to the fiber that waits for `request`; returns when this one runs again. */
-void rd_resume_waiting(rd_binding *binding, rd_request *request);
-void rd_wait_forget(rd_binding *binding);
 
 /* rb_dispatch.c */
-void rd_run(rd_binding *binding);
-VALUE rd_run_in_fiber(rd_binding *binding); /* what a new fiber of the loop does */
-void rd_call_complete(rd_call *call);       /* log, response_finished, references */
+/* Takes the next request of the batch and lets go of the one `before`; false: the batch is over. */
+bool rd_call_begin(rd_call *call, rd_runner *runner, rd_request *before);
+/* Calls the application and answers. The request to let go of, or NULL when a stream goes on. */
+rd_request *rd_call_run(rd_call *call);
+VALUE rd_call_hook(VALUE hook);
+/* An error that belongs to no request. */
+void rd_report_error(rd_binding *binding, VALUE error);
+void rd_call_complete(rd_call *call); /* log, response_finished, references */
 
 /* rb_response.c */
 void rd_respond(rd_call *call);

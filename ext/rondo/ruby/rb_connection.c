@@ -109,7 +109,7 @@ static VALUE connection_call(VALUE self) {
     rd_connection *connection = get(self);
     rd_call *call = connection->call;
     if (call != NULL && call->hijacked) return connection->io;
-    if (call == NULL || call->binding->runner != rb_thread_current()) {
+    if (call == NULL || call->runner == NULL || call->runner->thread != rb_thread_current()) {
         rb_raise(rb_eIOError, "hijack is only possible during the request, on its thread");
     }
     if (call->started) rb_raise(rb_eIOError, "the response has begun already");

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loop as Ruby sees it: a turn of the core, then the application for a batch of requests, each
- * behind one rb_protect, whatever it raises. Runs on the thread that called Rondo::Server#run, on
- * one fiber of it at a time (rb_wait.c says when it changes).
+ * One application call, from the request to its answer, behind one rb_protect, whatever it raises.
+ * Runs on an application thread; rb_pool.c says which one.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -128,39 +127,35 @@ static bool ends_the_server(VALUE error) {
     return rb_obj_is_kind_of(error, rb_eSignal) || rb_obj_is_kind_of(error, rb_eInterrupt);
 }
 
-static void remember_jump(rd_binding *binding, int state, VALUE error) {
-    if (binding->jump_state != 0) return;
-    binding->jump_state = state;
-    RD_BINDING_SET(binding, jump_error, error);
-    rd_server_stop(binding->server, RD_STOP_NOW);
+/* The thread is being killed; what still runs on it is what an `ensure` would do. */
+static void give_up(rd_call *call, int state) {
+    call->killed = state;
+    abort_response(call);
+    try_step(close_body, call);
 }
 
-NORETURN(static void end_at_once(rd_binding *binding, int state));
-
-/* The thread is being killed: Ruby lets nothing go on, and what it keeps as the reason must stay
- * untouched. Connections are closed now. */
-static void end_at_once(rd_binding *binding, int state) {
-    rd_server_stop(binding->server, RD_STOP_NOW);
-    rd_lock(binding);
-    rd_server_turn_inner(binding->server, rd_gvl_wait);
-    rd_unlock(binding);
-    rb_jump_tag(state);
+/* Whoever called run() ends it, as if the signal had come there. */
+static VALUE pass_to_supervisor(VALUE argument) {
+    rd_call *call = (rd_call *)argument;
+    VALUE supervisor = call->binding->supervisor;
+    if (NIL_P(supervisor)) return Qnil;
+    return rb_funcall(supervisor, rb_intern("raise"), 1, call->error);
 }
 
 static void handle_failure(rd_call *call, int state) {
     VALUE error = rb_errinfo();
     if (!rb_obj_is_kind_of(error, rb_eException)) {
-        abort_response(call);
-        end_at_once(call->binding, state);
-    }
-    rb_set_errinfo(Qnil);
-    if (ends_the_server(error)) {
-        remember_jump(call->binding, state, error);
-        abort_response(call);
-        try_step(close_body, call);
+        give_up(call, state);
         return;
     }
+    rb_set_errinfo(Qnil);
     call->error = error;
+    if (ends_the_server(error)) {
+        abort_response(call);
+        try_step(close_body, call);
+        try_step(pass_to_supervisor, call);
+        return;
+    }
     try_step(close_body, call);
     if (rb_obj_is_kind_of(error, rd_eClosed) && call->request->gone) {
         abort_response(call); /* the client left: nobody's fault */
@@ -216,21 +211,15 @@ static void complete(rd_call *call) {
     if (call->input != 0) rd_input_detach(call->input);
 }
 
-static void let_go(rd_binding *binding, rd_request *request) {
-    rd_lock(binding);
-    rd_request_unref(request);
-    rd_unlock(binding);
-}
-
 void rd_call_complete(rd_call *call) {
     complete(call);
-    let_go(call->binding, call->request);
+    rd_lock(call->binding);
+    rd_server_let_go(call->binding->server, call->request);
+    rd_unlock(call->binding);
 }
 
-/* The request to let go of, or NULL when a stream goes on with it. */
-static rd_request *dispatch(rd_call *call) {
+rd_request *rd_call_run(rd_call *call) {
     int state = 0;
-    if (!NIL_P(call->binding->request_log)) call->began_ns = rd_clock_ns();
     rb_protect(call_application, (VALUE)call, &state);
     if (rd_is_forked(call->binding)) return NULL; /* the parent answers */
     if (state != 0) handle_failure(call, state);
@@ -243,147 +232,42 @@ static rd_request *dispatch(rd_call *call) {
     return call->request;
 }
 
-/* ---- the loop ---- */
-
-/* Takes the next request and lets go of the one before, in one visit to the lock. */
-static bool next_call(rd_binding *binding, rd_call *call, rd_request *before) {
-    for (;;) {
-        rd_lock(binding);
-        if (before != NULL) rd_request_unref(before);
-        before = NULL;
-        rd_request *request = rd_server_next_request(binding->server);
-        if (request == NULL) {
-            rd_unlock(binding);
-            return false;
-        }
-        rd_conn *conn = request->conn;
-        if (conn == NULL) { /* its client left before its turn came */
-            rd_request_unref(request);
-            rd_unlock(binding);
-            continue;
-        }
-        *call = (rd_call){.binding = binding,
-                          .request = request,
-                          .env = Qnil,
-                          .error = Qnil,
-                          .status = Qnil,
-                          .headers = Qnil,
-                          .body = Qnil,
-                          .slot = conn->slot,
-                          .peer = conn->peer,
-                          .known = conn->known};
-        conn->known = true;
-        rd_unlock(binding);
-        return true;
-    }
+static void init_call(rd_call *call, rd_runner *runner, rd_request *request) {
+    rd_conn *conn = request->conn;
+    *call = (rd_call){.binding = runner->binding,
+                      .runner = runner,
+                      .request = request,
+                      .env = Qnil,
+                      .error = Qnil,
+                      .status = Qnil,
+                      .headers = Qnil,
+                      .body = Qnil,
+                      .slot = conn->slot,
+                      .peer = conn->peer,
+                      .known = conn->known};
+    conn->known = true;
 }
 
-static bool is_root(const rd_binding *binding) {
-    return rb_fiber_current() == binding->root_fiber;
-}
-
-static void jump(rd_binding *binding) {
-    VALUE error = binding->jump_error;
-    int state = binding->jump_state;
-    binding->jump_state = 0;
-    RD_BINDING_SET(binding, jump_error, Qnil);
-    rb_set_errinfo(error);
-    rb_jump_tag(state);
-}
-
-/* One turn of the core; true when the server is done. */
-static bool turn(rd_binding *binding) {
-    rd_server *server = binding->server;
+/* One visit to the lock for both. */
+bool rd_call_begin(rd_call *call, rd_runner *runner, rd_request *before) {
+    rd_binding *binding = runner->binding;
+    rd_request *request = before;
     rd_lock(binding);
-    rd_server_turn(server, rd_gvl_wait);
-    rd_request *waiting = rd_server_next_wakeup(server);
-    bool done = rd_server_is_done(server);
+    do { /* a request whose client left before its turn came is let go of at once */
+        request = rd_server_next_request(binding->server, request);
+    } while (request != NULL && request->conn == NULL);
+    if (request != NULL) init_call(call, runner, request);
     rd_unlock(binding);
-    if (waiting != NULL) rd_resume_waiting(binding, waiting);
-    if (binding->jump_state == 0) rd_gvl_check_interrupts();
-    rd_borrow_release_all(binding);
-    if (server->refusal_count > 0) rd_log_refusals(binding);
-    return done && waiting == NULL;
+    return request != NULL;
 }
 
-static void run_loop(rd_binding *binding) {
-    rd_call call;
-    while (!rd_is_forked(binding) && !turn(binding)) {
-        rd_request *before = NULL;
-        while (binding->jump_state == 0 && !rd_is_forked(binding) &&
-               next_call(binding, &call, before)) {
-            before = dispatch(&call);
-        }
-        if (before != NULL && binding->jump_state != 0) let_go(binding, before);
-        if (binding->log_len > 0) rd_log_flush(binding);
-    }
+/* ---- without a request ---- */
+
+VALUE rd_call_hook(VALUE hook) {
+    return rb_funcallv(hook, rd_id.call, 0, NULL);
 }
 
-static VALUE run_protected(VALUE argument) {
-    run_loop((rd_binding *)argument);
-    return Qnil;
-}
-
-/* A Timeout around a wait for the client is raised into the thread, but its call is parked: the one
- * that has its place longest gets it instead of the loop. Anything else from outside ends run(). */
-static bool pass_to_parked(rd_binding *binding, VALUE error) {
-    if (strncmp(rb_obj_classname(error), "Timeout::", 9) != 0 &&
-        strncmp(rb_obj_classname(error), "Rack::Timeout::", 15) != 0) {
-        return false;
-    }
-    for (long i = 0; i < RARRAY_LEN(binding->parked_fibers); i++) {
-        VALUE fiber = RARRAY_AREF(binding->parked_fibers, i);
-        if (NIL_P(fiber)) continue;
-        rb_ary_store(binding->parked_fibers, i, Qnil);
-        binding->parked_count--;
-        rb_ary_push(binding->idle_fibers, rb_fiber_current());
-        rb_funcall(fiber, rb_intern("raise"), 1, error);
-        return true;
-    }
-    return false;
-}
-
-/* An exception that reaches the loop from outside (Thread#raise, a signal) ends the server. It is
- * kept until the fiber that called run() can raise it, and the loop goes on to wind things up. */
-static void run_until_done(rd_binding *binding) {
-    for (;;) {
-        int state = 0;
-        rb_protect(run_protected, (VALUE)binding, &state);
-        if (state == 0) return;
-        VALUE error = rb_errinfo();
-        if (!rb_obj_is_kind_of(error, rb_eException)) end_at_once(binding, state);
-        rb_set_errinfo(Qnil);
-        if (!pass_to_parked(binding, error)) remember_jump(binding, state, error);
-    }
-}
-
-VALUE rd_run_in_fiber(rd_binding *binding) {
-    run_until_done(binding);
-    rb_ary_delete(binding->idle_fibers, binding->root_fiber);
-    return rb_fiber_transfer(binding->root_fiber, 0, NULL);
-}
-
-static VALUE run_here(VALUE argument) {
-    rd_binding *binding = (rd_binding *)argument;
-    run_until_done(binding);
-    if (binding->jump_state != 0 && is_root(binding)) jump(binding);
-    return Qnil;
-}
-
-static VALUE end_run(VALUE argument) {
-    rd_binding *binding = (rd_binding *)argument;
-    RD_BINDING_SET(binding, runner, Qnil);
-    RD_BINDING_SET(binding, root_fiber, Qnil);
-    rd_wait_forget(binding);
-    if (binding->log_len > 0) rd_log_flush(binding);
-    binding->running = false;
-    return Qnil;
-}
-
-void rd_run(rd_binding *binding) {
-    if (binding->running) rb_raise(rd_eError, "the server is running already");
-    binding->running = true;
-    RD_BINDING_SET(binding, runner, rb_thread_current());
-    RD_BINDING_SET(binding, root_fiber, rb_fiber_current());
-    rb_ensure(run_here, (VALUE)binding, end_run, (VALUE)binding);
+void rd_report_error(rd_binding *binding, VALUE error) {
+    rd_call call = {.binding = binding, .env = Qnil, .error = error};
+    try_step(report_error, &call);
 }

@@ -15,7 +15,10 @@ typedef struct rd_poll_wait {
 
 static void *wait_nogvl(void *argument) {
     rd_poll_wait *wait = argument;
-    rd_loop_wait(&wait->server->loop, wait->timeout_us);
+    rd_server *server = wait->server;
+    rd_loop_wait(&server->loop, &server->found, wait->timeout_us);
+    atomic_store(&server->phase, RD_PHASE_AWAKE);
+    rd_watch_begin(&server->watch);
     return NULL;
 }
 
@@ -32,44 +35,32 @@ void rd_gvl_check_interrupts(void) {
     rb_thread_check_ints();
 }
 
-typedef struct rd_change_wait {
-    rd_binding *binding;
-    uint64_t seen;
-} rd_change_wait;
+typedef struct rd_semaphore_wait {
+    sem_t *semaphore;
+    int64_t timeout_ms;
+    bool posted;
+} rd_semaphore_wait;
 
-static void *change_nogvl(void *argument) {
-    rd_change_wait *wait = argument;
-    rd_binding *binding = wait->binding;
+static void *semaphore_nogvl(void *argument) {
+    rd_semaphore_wait *wait = argument;
+    if (wait->timeout_ms < 0) {
+        wait->posted = sem_wait(wait->semaphore) == 0;
+        return NULL;
+    }
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 1; /* a signal does not wake a condition: look at interrupts now and then */
-    pthread_mutex_lock(&binding->change_lock);
-    if (binding->change_count == wait->seen) {
-        pthread_cond_timedwait(&binding->changed, &binding->change_lock, &until);
+    until.tv_sec += wait->timeout_ms / 1000;
+    until.tv_nsec += wait->timeout_ms % 1000 * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
     }
-    pthread_mutex_unlock(&binding->change_lock);
+    wait->posted = sem_timedwait(wait->semaphore, &until) == 0;
     return NULL;
 }
 
-static void wake_changed(void *argument) {
-    rd_gvl_announce_change(argument);
-}
-
-uint64_t rd_gvl_change_count(rd_binding *binding) {
-    pthread_mutex_lock(&binding->change_lock);
-    uint64_t count = binding->change_count;
-    pthread_mutex_unlock(&binding->change_lock);
-    return count;
-}
-
-void rd_gvl_await_change(rd_binding *binding, uint64_t seen) {
-    rd_change_wait wait = {binding, seen};
-    rb_thread_call_without_gvl(change_nogvl, &wait, wake_changed, binding);
-}
-
-void rd_gvl_announce_change(rd_binding *binding) {
-    pthread_mutex_lock(&binding->change_lock);
-    binding->change_count++;
-    pthread_cond_broadcast(&binding->changed);
-    pthread_mutex_unlock(&binding->change_lock);
+bool rd_gvl_wait_semaphore(sem_t *semaphore, int64_t timeout_ms) {
+    rd_semaphore_wait wait = {semaphore, timeout_ms, false};
+    rb_thread_call_without_gvl2(semaphore_nogvl, &wait, RUBY_UBF_IO, NULL);
+    return wait.posted;
 }

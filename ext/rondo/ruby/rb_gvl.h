@@ -15,10 +15,8 @@ void rd_gvl_wait(rd_server *server, int64_t timeout_us);
 /* Lets other threads have their share and runs trap handlers; may raise. Not under the lock. */
 void rd_gvl_check_interrupts(void);
 
-/* For threads that do not run the loop: sleeps until rd_gvl_announce_change() has been called
- * after `seen` was read from binding->change_count. May raise. */
-uint64_t rd_gvl_change_count(rd_binding *binding);
-void rd_gvl_await_change(rd_binding *binding, uint64_t seen);
-void rd_gvl_announce_change(rd_binding *binding);
+/* Waits for a post, at most so long (-1: for ever). Whether one came; false also when an interrupt
+ * is to be looked at. Never raises. */
+bool rd_gvl_wait_semaphore(sem_t *semaphore, int64_t timeout_ms);
 
 #endif

@@ -99,7 +99,7 @@ static void put_json(const rd_call *call, rd_slice client, uint64_t took_us) {
 }
 
 void rd_log_request(rd_call *call) {
-    uint64_t took_us = (rd_clock_ns() - call->began_ns) / 1000;
+    uint64_t took_us = (rd_clock_ns() - call->request->taken_ns) / 1000;
     rd_slice client = client_of(call);
     if (call->binding->log_json) {
         put_json(call, client, took_us);
@@ -111,7 +111,7 @@ void rd_log_request(rd_call *call) {
 static VALUE write_lines(VALUE argument) {
     rd_binding *binding = (rd_binding *)argument;
     VALUE lines = rb_str_new(binding->log_bytes, (long)binding->log_len);
-    binding->log_len = 0;
+    binding->log_len = 0; /* before the write, which lets other threads add theirs */
     return rb_funcall(binding->request_log, rd_id.write, 1, lines);
 }
 

@@ -65,14 +65,15 @@ void rd_binding_ref(rd_binding *binding) {
 void rd_binding_unref(rd_binding *binding) {
     if (--binding->refs > 0) return;
     if (rd_is_forked(binding)) return; /* the parent's: removing a socket here removes it there */
-    if (binding->server != NULL) rd_server_free(binding->server);
+    if (binding->server != NULL) {
+        rd_server_free(binding->server);
+        rd_pool_clear(binding);
+    }
     rd_borrow_clear(binding);
     rd_cache_clear(binding);
     rd_env_cache_clear(binding);
     rd_free(binding->trusted);
     rd_free(binding->log_bytes);
-    pthread_mutex_destroy(&binding->change_lock);
-    pthread_cond_destroy(&binding->changed);
     rd_free(binding);
 }
 
@@ -92,8 +93,6 @@ static VALUE core_allocate(VALUE klass) {
 #define CLEAR(name) binding->name = Qnil;
     RD_BINDING_VALUES(CLEAR)
 #undef CLEAR
-    pthread_mutex_init(&binding->change_lock, NULL);
-    pthread_cond_init(&binding->changed, NULL);
     DATA_PTR(self) = binding;
     return self;
 }
@@ -154,6 +153,16 @@ static void take_default_host(rd_binding *binding, VALUE text) {
     }
 }
 
+/* The row of the scoreboard that this server writes. */
+static void take_slot(rd_binding *binding, VALUE board, VALUE slot) {
+    if (NIL_P(board)) return;
+    const rd_scoreboard *scoreboard = rd_scoreboard_of(board);
+    unsigned number = NUM2UINT(slot);
+    if (number >= scoreboard->slot_count) rb_raise(rb_eIndexError, "slot %u", number);
+    RD_BINDING_SET(binding, scoreboard, board);
+    binding->server->score = &scoreboard->slots[number];
+}
+
 static void take_options(rd_binding *binding, VALUE options) {
     size_t count;
     RD_BINDING_SET(binding, reporter, option(options, "reporter"));
@@ -162,6 +171,9 @@ static void take_options(rd_binding *binding, VALUE options) {
     binding->log_json = option(options, "request_log_format") == ID2SYM(rb_intern("json"));
     binding->split_newlines = RTEST(option(options, "split_newlines"));
     take_default_host(binding, option(options, "default_host"));
+    take_slot(binding, option(options, "scoreboard"), option(options, "slot"));
+    RD_BINDING_SET(binding, thread_start, option(options, "thread_start"));
+    RD_BINDING_SET(binding, thread_exit, option(options, "thread_exit"));
     binding->trusted = networks_of(option(options, "trusted_proxies"), "trusted_proxies", &count);
     binding->trusted_count = count;
     rd_network *proxies =
@@ -184,10 +196,10 @@ static VALUE core_initialize(VALUE self, VALUE app, VALUE numbers, VALUE options
     RD_BINDING_SET(binding, connections, rb_ary_new());
     RD_BINDING_SET(binding, finished_arrays, rb_ary_new());
     RD_BINDING_SET(binding, borrowed, rb_ary_new());
-    RD_BINDING_SET(binding, idle_fibers, rb_ary_new());
-    RD_BINDING_SET(binding, parked_fibers, rb_ary_new());
+    RD_BINDING_SET(binding, threads, rb_ary_new());
     RD_BINDING_SET(binding, empty_input, rd_input_empty());
     take_options(binding, options);
+    rd_pool_init(binding);
     rd_cache_init(binding);
     rd_env_init(binding);
     return self;
@@ -309,7 +321,8 @@ static VALUE core_addresses(VALUE self) {
 static VALUE core_run(VALUE self) {
     rd_binding *binding = rd_binding_of(self);
     if (rd_is_forked(binding)) rb_raise(rd_eError, "this server belongs to the parent process");
-    rd_run(binding);
+    if (binding->running) rb_raise(rd_eError, "the server is running already");
+    rd_pool_run(binding);
     return Qnil;
 }
 
@@ -331,7 +344,7 @@ static VALUE core_stats(VALUE self) {
         {"active", server->http.requests.live}, {"accepted", server->accepted},
         {"refused", server->refused},           {"bytes_in", server->conns.bytes_in},
         {"bytes_out", server->conns.bytes_out}, {"write_timeouts", server->conns.write_timeouts},
-        {"parked", binding->parked_count},      {"request_log_lost", binding->log_lost},
+        {"waiting", binding->pool.waiting},     {"request_log_lost", binding->log_lost},
     };
     rd_unlock(binding);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

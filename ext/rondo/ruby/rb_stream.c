@@ -82,7 +82,6 @@ static void end_response(rd_stream *stream) {
     rd_lock(call->binding);
     call->request->responder->finish(call->request);
     rd_unlock(call->binding);
-    rd_loop_wakeup(&call->binding->server->loop);
     if (call != &stream->own) return;
     stream->call = NULL;
     rd_call_complete(call);
@@ -100,6 +99,7 @@ void rd_stream_after_call(rd_call *call) {
         return;
     }
     stream->own = *call;
+    stream->own.runner = NULL;
     stream->call = &stream->own;
     call->left_open = true;
 }

@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "server/accept_queue.h"
 #include "server/errands.h"
+#include "server/memory.h"
 #include "server/metrics.h"
 #include "server/reply.h"
 #include "server/server.h"
@@ -73,7 +74,13 @@ static void show_ready(rd_control *control, rd_request *request) {
     rd_buffer_clear(&text);
 }
 
-static void measure_queues(rd_control *control) {
+/* What nobody has to keep up to date, because the kernel knows it whenever somebody looks. */
+static void measure(rd_control *control) {
+    for (uint32_t i = 0; i < control->report.board->slot_count; i++) {
+        rd_score_slot *slot = &control->report.board->slots[i];
+        uint64_t pid = atomic_load(&slot->pid), bytes = pid > 0 ? rd_memory_of(pid) : 0;
+        if (bytes > 0) atomic_store(&slot->rss_bytes, bytes);
+    }
     for (size_t i = 0; i < control->report.queue_count; i++) {
         rd_accept_queue_measure(&control->queues[i]);
     }
@@ -81,7 +88,7 @@ static void measure_queues(rd_control *control) {
 
 static void show_stats(rd_control *control, rd_request *request) {
     rd_buffer text = {0};
-    measure_queues(control);
+    measure(control);
     rd_report_stats(&control->report, &text);
     rd_reply(request, 200, RD_REPLY_JSON, &text);
     rd_buffer_clear(&text);
@@ -89,7 +96,7 @@ static void show_stats(rd_control *control, rd_request *request) {
 
 static void show_metrics(rd_control *control, rd_request *request) {
     rd_buffer text = {0};
-    measure_queues(control);
+    measure(control);
     rd_report_metrics(&control->report, &text);
     rd_reply(request, 200, RD_METRICS_TYPE, &text);
     rd_buffer_clear(&text);
@@ -178,7 +185,7 @@ static void handle(rd_control *control, rd_request *request) {
 /* ---- the thread ---- */
 
 static void wait_in_poll(rd_server *server, int64_t timeout_us) {
-    rd_loop_wait(&server->loop, timeout_us);
+    rd_loop_wait(&server->loop, &server->found, timeout_us);
 }
 
 static void *run(void *argument) {
@@ -186,10 +193,10 @@ static void *run(void *argument) {
     rd_server *server = control->server;
     rd_loop_lock(&server->loop);
     while (!rd_server_is_done(server)) {
-        rd_server_turn(server, wait_in_poll);
-        for (rd_request *request; (request = rd_server_next_request(server)) != NULL;) {
+        rd_server_turn(server, wait_in_poll, true);
+        rd_request *request = NULL;
+        while ((request = rd_server_next_request(server, request)) != NULL) {
             if (request->conn != NULL) handle(control, request);
-            rd_request_unref(request);
         }
         if (rd_server_is_stopping(server)) rd_errands_give_up(&control->errands);
     }

@@ -25,19 +25,18 @@ static rd_server *server_of(rd_handler *handler) {
  * next request of the connection whose turn it is stands aside until the clock is read anyway. */
 static void on_request(rd_handler *handler, rd_request *request) {
     rd_server *server = server_of(handler);
+    int64_t most = server->settings.max_queue;
     rd_request_ref(request);
-    server->requests++;
+    request->ready_ns = server->loop.now_ns;
+    if (most > 0 && server->queue_len >= most) {
+        rd_list_append(&server->excess, &request->in_queue);
+        return;
+    }
+    server->queue_len++;
     if (request->conn == server->current && rd_list_is_empty(&server->next)) {
         rd_list_append(&server->next, &request->in_queue);
     } else {
         rd_list_append(&server->queue, &request->in_queue);
-    }
-}
-
-static void on_wakeup(rd_handler *handler, rd_request *request) {
-    rd_server *server = server_of(handler);
-    if (!rd_list_is_linked(&request->in_wakeups)) {
-        rd_list_append(&server->wakeups, &request->in_wakeups);
     }
 }
 
@@ -90,7 +89,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
         return NULL;
     }
     rd_conn_set_init(&server->conns, &server->loop, &server->settings);
-    server->handler = (rd_handler){on_request, on_wakeup, on_refused};
+    server->handler = (rd_handler){on_request, on_refused};
     server->http.handler = &server->handler;
     take_limits(&server->http.limits, settings);
     server->conns.shared = &server->http;
@@ -98,7 +97,11 @@ rd_server *rd_server_new(const rd_settings *settings) {
     rd_list_init(&server->listeners);
     rd_list_init(&server->queue);
     rd_list_init(&server->next);
-    rd_list_init(&server->wakeups);
+    rd_list_init(&server->excess);
+    atomic_init(&server->phase, RD_PHASE_TURN);
+    atomic_init(&server->turns, 0);
+    server->may_hold = true;
+    server->score = &server->own_score;
     rd_timer_init(&server->drain_timer, on_drain_over);
     atomic_init(&server->stop_wanted, RD_STOP_NOT);
     return server;
@@ -210,18 +213,78 @@ bool rd_server_is_done(const rd_server *server) {
     return true;
 }
 
+/* ---- requests that wait too long ---- */
+
+/* 503 with Retry-After; the connection lives on. */
+static void turn_away(rd_server *server, rd_request *request) {
+    static const rd_field fields[] = {
+        {RD_SLICE_INIT("content-type"), RD_SLICE_INIT("text/plain; charset=utf-8")},
+        {RD_SLICE_INIT("retry-after"), RD_SLICE_INIT("1")},
+    };
+    static const char text[] = "too many requests are waiting\n";
+    const rd_response_head head = {
+        .status = 503, .fields = fields, .count = 2, .length = sizeof(text) - 1};
+    server->dropped++;
+    if (request->conn != NULL) {
+        request->responder->start(request, &head);
+        request->responder->write(request, text, sizeof(text) - 1);
+        request->responder->finish(request);
+    }
+    rd_request_unref(request);
+}
+
+static bool waits_too_long(const rd_server *server, const rd_request *request) {
+    int64_t most = server->settings.queue_timeout_ms;
+    if (most == 0) return false;
+    return server->loop.now_ns > request->ready_ns + (uint64_t)most * 1000000;
+}
+
+static void turn_excess_away(rd_server *server) {
+    for (rd_list *node; (node = rd_list_shift(&server->excess)) != NULL;) {
+        turn_away(server, RD_CONTAINER(node, rd_request, in_queue));
+    }
+    while (!rd_list_is_empty(&server->queue)) {
+        rd_request *first = RD_CONTAINER(server->queue.next, rd_request, in_queue);
+        if (!waits_too_long(server, first)) return;
+        rd_list_unlink(&first->in_queue);
+        server->queue_len--;
+        turn_away(server, first);
+    }
+}
+
+/* When the first of the queue has to be turned away, in microseconds from now; -1 for never. */
+static int64_t next_turning_away(const rd_server *server) {
+    if (server->settings.queue_timeout_ms == 0 || rd_list_is_empty(&server->queue)) return -1;
+    const rd_request *first = RD_CONTAINER(server->queue.next, rd_request, in_queue);
+    uint64_t due = first->ready_ns + (uint64_t)server->settings.queue_timeout_ms * 1000000;
+    uint64_t now = rd_clock_ns();
+    return due > now ? (int64_t)((due - now) / 1000) + 1 : 0;
+}
+
 /* ---- the turn ---- */
 
-static bool must_not_sleep(const rd_server *server, bool inner) {
-    if (!rd_list_is_empty(&server->wakeups)) return true;
+static bool must_not_sleep(const rd_server *server, bool takes_requests) {
     if (atomic_load(&server->stop_wanted) > server->stopping) return true;
-    if (inner) return false;
-    return !rd_list_is_empty(&server->queue) || rd_server_is_done(server);
+    if (rd_server_is_done(server)) return true;
+    return takes_requests && !rd_list_is_empty(&server->queue);
 }
 
 static void end_quantum(rd_server *server) {
     rd_list *node = rd_list_shift(&server->next);
     if (node != NULL) rd_list_append(&server->queue, node);
+    server->current = NULL;
+}
+
+static void enter_phase(rd_server *server, rd_phase phase) {
+    atomic_store_explicit(&server->phase, (int)phase, memory_order_relaxed);
+}
+
+/* The lock again after a wait without it. Meanwhile the watch thread may have run turns: what the
+ * wait found is out of date then, and will be reported again. */
+static void come_back(rd_server *server) {
+    rd_loop_lock(&server->loop);
+    if (server->watch_owns) server->found.count = 0;
+    server->watch_owns = false;
 }
 
 /* Requests come in bursts, and the next one is mostly microseconds away. For that long the loop
@@ -229,51 +292,105 @@ static void end_quantum(rd_server *server) {
  * milliseconds until it comes back. They get their share at the end of each time slice anyway. */
 static bool find_ready(rd_server *server) {
     rd_loop *loop = &server->loop;
-    if (server->settings.brief_wait_us == 0 || rd_clock_ns() >= server->busy_until_ns) {
-        return rd_loop_wait(loop, 0) > 0;
+    if (server->settings.brief_wait_us == 0 || !server->may_hold ||
+        rd_clock_ns() >= server->busy_until_ns) {
+        return rd_loop_wait(loop, &server->found, 0) > 0;
     }
     rd_loop_unlock(loop);
-    int count = rd_loop_wait(loop, server->settings.brief_wait_us);
-    rd_loop_lock(loop);
-    return count > 0;
+    rd_loop_wait(loop, &server->found, server->settings.brief_wait_us);
+    come_back(server);
+    return server->found.count > 0;
 }
 
-static void wait_for_work(rd_server *server, rd_server_wait wait, bool inner) {
+static int64_t timeout_of(rd_server *server) {
+    int64_t timers = rd_loop_timeout(&server->loop), queue = next_turning_away(server);
+    if (queue < 0) return timers;
+    server->loop.sleep_until_ms = 0; /* whoever comes by wakes the sleeper: simply correct */
+    return timers < 0 || queue < timers ? queue : timers;
+}
+
+static void wait_for_work(rd_server *server, rd_server_wait wait, bool takes_requests) {
     rd_loop *loop = &server->loop;
-    if (must_not_sleep(server, inner)) {
-        rd_loop_wait(loop, 0);
+    server->slept = false;
+    if (must_not_sleep(server, takes_requests)) {
+        rd_loop_wait(loop, &server->found, 0);
         return;
     }
     if (find_ready(server)) return;
     atomic_store(&loop->sleeping, true);
     /* Whoever asked for something before this saw nobody sleeping: look again. */
-    int64_t timeout = must_not_sleep(server, inner) ? 0 : rd_loop_timeout(loop);
+    int64_t timeout = must_not_sleep(server, takes_requests) ? 0 : timeout_of(server);
+    server->slept = true;
+    enter_phase(server, RD_PHASE_SLEEP);
     rd_loop_unlock(loop);
     wait(server, timeout);
-    rd_loop_lock(loop);
+    come_back(server);
+    enter_phase(server, RD_PHASE_TURN);
     atomic_store(&loop->sleeping, false);
 }
 
-static void turn(rd_server *server, rd_server_wait wait, bool inner) {
-    rd_loop *loop = &server->loop;
+static void publish(rd_server *server) {
+    rd_score_slot *score = server->score;
+#define PUT(name, value) atomic_store_explicit(&score->name, (value), memory_order_relaxed)
+    PUT(last_turn_ms, server->loop.now_ms);
+    PUT(connections, server->conns.count);
+    PUT(queue, server->queue_len);
+    PUT(requests, server->requests);
+    PUT(accepted, server->accepted);
+    PUT(refused, server->refused);
+    PUT(dropped, server->dropped);
+    PUT(bytes_in, server->conns.bytes_in);
+    PUT(bytes_out, server->conns.bytes_out);
+    PUT(write_timeouts, server->conns.write_timeouts);
+    PUT(listening, !server->accept_paused && server->stopping == RD_STOP_NOT);
+    if (server->queue_len > atomic_load_explicit(&score->max_queue_seen, memory_order_relaxed)) {
+        PUT(max_queue_seen, server->queue_len);
+    }
+#undef PUT
+}
+
+/* What every turn begins with: answers leave, and connections that just ended make room. */
+static void begin_turn(rd_server *server) {
     rd_conn_set_flush(&server->conns);
-    limit_accepting(server); /* connections that just ended make room before the wait */
-    server->batch_count = 0;
+    limit_accepting(server);
     end_quantum(server);
-    server->current = NULL;
-    wait_for_work(server, wait, inner);
-    rd_loop_process(loop);
+}
+
+static void process(rd_server *server, rd_ready_set *found) {
+    rd_loop_process(&server->loop, found);
     carry_out_stop(server);
     limit_accepting(server);
+    turn_excess_away(server);
+    publish(server);
 }
 
-void rd_server_turn(rd_server *server, rd_server_wait wait) {
-    turn(server, wait, false);
+void rd_server_turn(rd_server *server, rd_server_wait wait, bool takes_requests) {
+    server->watch_owns = false;
+    enter_phase(server, RD_PHASE_TURN);
+    atomic_fetch_add_explicit(&server->turns, 1, memory_order_relaxed);
+    begin_turn(server);
+    server->batch_count = 0;
+    wait_for_work(server, wait, takes_requests);
+    process(server, &server->found);
+    enter_phase(server, RD_PHASE_APPLICATION);
 }
 
-void rd_server_turn_inner(rd_server *server, rd_server_wait wait) {
-    turn(server, wait, true);
+bool rd_server_turn_apart(rd_server *server, rd_ready_set *found) {
+    if (!server->watch_owns) return false;
+    begin_turn(server);
+    int64_t timeout = timeout_of(server);
+    if (atomic_load(&server->stop_wanted) > server->stopping) timeout = 0;
+    if (timeout < 0 || timeout > RD_WATCH_WAIT_US) timeout = RD_WATCH_WAIT_US;
+    rd_loop_unlock(&server->loop);
+    rd_loop_wait(&server->loop, found, timeout);
+    rd_loop_lock(&server->loop);
+    if (!server->watch_owns) return false;
+    process(server, found);
+    rd_conn_set_flush(&server->conns);
+    return true;
 }
+
+/* ---- requests for the application ---- */
 
 static bool batch_is_over(rd_server *server, uint64_t now) {
     if (server->batch_count == 0) {
@@ -284,18 +401,40 @@ static bool batch_is_over(rd_server *server, uint64_t now) {
     return now - server->batch_since_ns > (uint64_t)server->settings.batch_us * 1000;
 }
 
-rd_request *rd_server_next_request(rd_server *server) {
+static void let_go(rd_server *server, rd_request *request, uint64_t now) {
+    rd_histogram_add(&server->score->duration, (now - request->taken_ns) / 1000);
+    rd_request_unref(request);
+}
+
+void rd_server_let_go(rd_server *server, rd_request *request) {
+    let_go(server, request, rd_clock_ns());
+}
+
+static rd_request *take(rd_server *server, bool goes_on, uint64_t now) {
+    rd_list *node = rd_list_shift(goes_on ? &server->next : &server->queue);
+    rd_request *request = RD_CONTAINER(node, rd_request, in_queue);
+    uint64_t waited = now > request->ready_ns ? now - request->ready_ns : 0;
+    request->taken_ns = now;
+    rd_histogram_add(&server->score->wait, waited / 1000);
+    server->queue_len--;
+    server->requests++;
+    server->batch_count++;
+    return request;
+}
+
+rd_request *rd_server_next_request(rd_server *server, rd_request *before) {
     bool goes_on = !rd_list_is_empty(&server->next);
-    if (!goes_on && rd_list_is_empty(&server->queue)) return NULL;
+    bool none = !goes_on && rd_list_is_empty(&server->queue);
+    if (none && before == NULL) return NULL;
     uint64_t now = rd_clock_ns();
+    if (before != NULL) let_go(server, before, now);
+    if (none) return NULL;
     if (goes_on && now >= server->quantum_end_ns) {
         end_quantum(server);
         goes_on = false;
     }
     if (batch_is_over(server, now)) return NULL;
-    rd_list *node = rd_list_shift(goes_on ? &server->next : &server->queue);
-    rd_request *request = RD_CONTAINER(node, rd_request, in_queue);
-    server->batch_count++;
+    rd_request *request = take(server, goes_on, now);
     if (!goes_on) {
         server->current = request->conn;
         server->busy_until_ns = now + BUSY_NS;
@@ -304,12 +443,34 @@ rd_request *rd_server_next_request(rd_server *server) {
     return request;
 }
 
-rd_request *rd_server_next_wakeup(rd_server *server) {
-    rd_list *node = rd_list_shift(&server->wakeups);
-    if (node == NULL) return NULL;
-    rd_request *request = RD_CONTAINER(node, rd_request, in_wakeups);
-    request->waiting = false;
-    return request;
+/* ---- those who come by ---- */
+
+void rd_server_lock(rd_server *server) {
+    rd_loop_lock(&server->loop);
+    if (atomic_load_explicit(&server->loop.sleeping, memory_order_relaxed)) {
+        rd_loop_refresh(&server->loop);
+    }
+}
+
+static void leave_tidy(rd_server *server) {
+    rd_loop *loop = &server->loop;
+    rd_conn_set_flush(&server->conns);
+    if (!rd_list_is_empty(&server->queue) || !rd_list_is_empty(&server->next) ||
+        rd_timer_next(&loop->timers) < loop->sleep_until_ms || !loop->ops->is_live ||
+        rd_server_is_stopping(server)) {
+        rd_loop_wakeup(loop);
+    }
+}
+
+void rd_server_unlock(rd_server *server) {
+    if (atomic_load_explicit(&server->loop.sleeping, memory_order_relaxed)) leave_tidy(server);
+    rd_loop_unlock(&server->loop);
+}
+
+static void unref_all(rd_list *requests) {
+    for (rd_list *node; (node = rd_list_shift(requests)) != NULL;) {
+        rd_request_unref(RD_CONTAINER(node, rd_request, in_queue));
+    }
 }
 
 void rd_server_free(rd_server *server) {
@@ -317,9 +478,8 @@ void rd_server_free(rd_server *server) {
     close_listeners(server, false);
     each_conn(server, rd_conn_close);
     end_quantum(server);
-    for (rd_list *node; (node = rd_list_shift(&server->queue)) != NULL;) {
-        rd_request_unref(RD_CONTAINER(node, rd_request, in_queue));
-    }
+    unref_all(&server->queue);
+    unref_all(&server->excess);
     if (rd_timer_is_armed(&server->drain_timer)) rd_timer_cancel(&server->drain_timer);
     rd_loop_unlock(&server->loop);
     rd_loop_clear(&server->loop);

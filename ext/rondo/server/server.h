@@ -7,6 +7,10 @@
  *   turn: flush what is answered ▶ poll ▶ read and parse every ready connection ▶ timers ▶ free
  *   then: next_request … answer … next_request … until the batch is over ▶ next turn
  *
+ * One thread at a time runs turns: the leader, which also calls the application, or the watch
+ * thread while the leader is away for long. Whoever begins a turn owns the loop from then on, and
+ * the other one finds out when it comes back for the lock.
+ *
  * Everything under the loop lock, but for rd_server_stop() and what is called before it runs.
  */
 #ifndef RD_SERVER_SERVER_H
@@ -16,10 +20,14 @@
 
 #include "http/handler.h"
 #include "loop/loop.h"
+#include "server/scoreboard.h"
+#include "server/watch.h"
 #include "transport/conn.h"
 #include "transport/listener.h"
 
 #define RD_REFUSALS_KEPT 32
+
+typedef struct rd_server rd_server;
 
 /* A refused request, for the log. */
 typedef struct rd_refusal {
@@ -27,19 +35,39 @@ typedef struct rd_refusal {
     int code;
 } rd_refusal;
 
+/* Where the leader is, as far as others have to know. */
+typedef enum rd_phase {
+    RD_PHASE_TURN,        /* in the core */
+    RD_PHASE_SLEEP,       /* in the poll, waiting */
+    RD_PHASE_AWAKE,       /* out of it, and not in the core yet: it waits for the GVL */
+    RD_PHASE_APPLICATION, /* wherever the application leads */
+} rd_phase;
+
 enum { RD_STOP_NOT, RD_STOP_DRAIN, RD_STOP_NOW };
 
-typedef struct rd_server {
+struct rd_server {
     rd_settings settings;
     rd_loop loop;
     rd_conn_set conns;
     rd_http_shared http;
     rd_handler handler;
     rd_list listeners;
-    rd_list queue;   /* requests for the application, in the order in which they get their turn */
-    rd_list next;    /* at most one: the next request of the connection whose quantum runs */
-    rd_list wakeups; /* requests whose waiting owner has to look again */
+    rd_list queue;  /* requests for the application, in the order in which they get their turn */
+    rd_list next;   /* at most one: the next request of the connection whose quantum runs */
+    rd_list excess; /* requests beyond max_queue, to be answered 503 */
+    uint32_t queue_len;
     rd_timer drain_timer;
+    rd_ready_set found; /* by the leader's poll */
+    rd_watch watch;
+    bool watch_owns;   /* the watch thread runs the turns for now */
+    bool slept;        /* in its last turn */
+    bool may_hold;     /* nobody else needs the GVL: a brief wait may keep it */
+    atomic_int phase;  /* rd_phase */
+    atomic_uint turns; /* of the leader's */
+    void (*need_thread)(rd_server *server); /* requests wait and no leader takes them; any thread */
+    void *owner;                            /* whoever set need_thread */
+    rd_score_slot *score; /* own_score, or a slot of the scoreboard that all workers share */
+    rd_score_slot own_score;
     rd_network *proxies; /* owned; see http.proxies */
     rd_conn *current;    /* whose request is being answered, for its quantum; never followed */
     uint64_t quantum_end_ns;
@@ -49,11 +77,11 @@ typedef struct rd_server {
     uint32_t connection_limit;
     uint32_t refusal_count; /* kept in `refusals`; the rest is only counted */
     rd_refusal refusals[RD_REFUSALS_KEPT];
-    uint64_t requests, refused, accepted;
+    uint64_t requests, refused, accepted, dropped;
     atomic_int stop_wanted;
     int stopping; /* RD_STOP_* as carried out so far */
     bool accept_paused;
-} rd_server;
+};
 
 /* Sleeps in rd_loop_wait() for up to timeout_us, in whatever way suits the thread (the binding
  * lets go of the GVL). Called without the loop lock. */
@@ -69,19 +97,26 @@ void rd_server_set_proxies(rd_server *server, rd_network *networks, size_t count
 /* Takes over an opened listener (allocated by rd_alloc). 0 or -1 with errno. */
 int rd_server_add_listener(rd_server *server, rd_listener *listener);
 
-/* One turn; sleeps through `wait` when there is nothing to do at all. */
-void rd_server_turn(rd_server *server, rd_server_wait wait);
+/* One turn of the leader; sleeps through `wait` when there is nothing to do at all.
+ * `takes_requests`: somebody is free for queued requests; else it sleeps in spite of them. */
+void rd_server_turn(rd_server *server, rd_server_wait wait, bool takes_requests);
 
-/* A turn for somebody who waits inside an application call: never takes on new requests, sleeps
- * even if requests are queued. */
-void rd_server_turn_inner(rd_server *server, rd_server_wait wait);
+/* One turn of the watch thread. False, and nothing done, when the leader has taken over. */
+bool rd_server_turn_apart(rd_server *server, rd_ready_set *found);
 
 /* The next request of this batch with a reference for the caller, or NULL when the batch is over.
- */
-rd_request *rd_server_next_request(rd_server *server);
+ * `before`: the one answered just now, or NULL; its reference is given back. */
+rd_request *rd_server_next_request(rd_server *server, rd_request *before);
 
-/* The next request whose owner waits and has to look again; its `waiting` is cleared. */
-rd_request *rd_server_next_wakeup(rd_server *server);
+/* Counts the time since it was taken, and gives back its reference. */
+void rd_server_let_go(rd_server *server, rd_request *request);
+
+/* Gives the lock back. Whoever came by while the loop sleeps leaves nothing behind that nobody
+ * sees: what was queued is sent, and the sleeper is woken where it has to know. */
+void rd_server_unlock(rd_server *server);
+
+/* The lock, and the right time even if the loop sleeps. */
+void rd_server_lock(rd_server *server);
 
 /* Graceful with RD_STOP_DRAIN, at once with RD_STOP_NOW. Any thread, also a signal handler. */
 void rd_server_stop(rd_server *server, int how);

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The application threads of a server. One of them is the leader: it runs the loop and calls the
+ * application itself, so that a request that does not block changes hands never. When the leader's
+ * call lets go of the GVL, a standby that queues for it goes on with the loop:
+ *
+ *   standby ──(takes the loop)──▶ leader ──(calls)──▶ in the application ──(returns)──▶ leader
+ *      ▲                                                   │     │                     │
+ *      │                        (another one took the loop)│     │(waits for its client)
+ *      └───────────────────────────────────────────────────┘     ▼
+ *                                                 stepped out ──(a place is free)──▶ …
+ *
+ * A thread that waits for its client inside the application steps out: it gives its place to
+ * another one and comes back in as soon as one is free. Everything here is under the GVL, but for
+ * the atomics, which the watch thread touches.
+ */
+#ifndef RD_RUBY_POOL_H
+#define RD_RUBY_POOL_H
+
+#include <ruby.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+
+#include "base/list.h"
+
+typedef struct rd_binding rd_binding;
+
+/* One application thread; on its own stack. */
+typedef struct rd_runner {
+    rd_list node; /* in rd_pool.runners */
+    rd_binding *binding;
+    VALUE thread;
+    bool away; /* not inside the core: another one may take the loop */
+    bool in_application;
+    uint64_t entered_ns;
+} rd_runner;
+
+typedef struct rd_pool {
+    rd_list runners;
+    rd_runner *leader; /* NULL: whoever comes first */
+    uint32_t threads;  /* runners there are */
+    uint32_t active;   /* places taken: at most max_threads, but for exceptions on their way out */
+    uint32_t waiting;  /* stepped out */
+    uint32_t blocking; /* how often calls lose the loop lately: 0..65535, fast up, slow down */
+    uint32_t busy_turns; /* turns in a row that did not sleep */
+    uint64_t next_yield_ns;
+    rd_list resuming; /* who wants back in, in order */
+    sem_t standby, supervisor;
+    atomic_uint standbys; /* waiting for `standby` */
+    atomic_bool armed;    /* one of them is on its way */
+    atomic_bool thread_wanted;
+    bool over;
+} rd_pool;
+
+void rd_pool_init(rd_binding *binding);
+void rd_pool_clear(rd_binding *binding);
+
+/* Serves until the server is done; raises what is raised into this thread meanwhile, after the
+ * server was stopped. */
+void rd_pool_run(rd_binding *binding);
+
+/* The runner whose thread this is, or NULL. */
+rd_runner *rd_pool_current(rd_binding *binding);
+
+/* Around a wait for the client. False: there are too many already, and the place is kept. */
+bool rd_pool_step_out(rd_runner *runner);
+/* 0, or the state of an exception that came meanwhile; the place is taken either way. */
+int rd_pool_step_in(rd_runner *runner);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * When the watch thread sleeps, ticks and turns; see watch.h. What a turn of it does stands in
+ * server.c.
+ */
+#include "server/watch.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <time.h>
+
+#include "server/server.h"
+
+#define TICK_NS     1000000
+#define QUIET_TICKS 20 /* so many without work, then it sleeps until it is needed */
+
+static void tick(rd_watch *watch) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += TICK_NS;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    sem_timedwait(&watch->wake, &until); /* only the end posts while it ticks */
+}
+
+static void sleep_until_needed(rd_server *server) {
+    rd_watch *watch = &server->watch;
+    atomic_store(&watch->asleep, true);
+    /* Whoever woke before this saw it ticking: look again. */
+    bool needed = atomic_load(&server->phase) != RD_PHASE_SLEEP || atomic_load(&watch->over);
+    if (needed && atomic_exchange(&watch->asleep, false)) return;
+    while (sem_wait(&watch->wake) != 0 && errno == EINTR) {
+    }
+}
+
+static void call_for_thread(rd_server *server) {
+    if (server->need_thread != NULL) server->need_thread(server);
+}
+
+/* Turns until the leader is back. */
+static void turn_for_leader(rd_server *server) {
+    rd_watch *watch = &server->watch;
+    rd_loop_lock(&server->loop);
+    server->watch_owns = true;
+    bool goes_on = true;
+    while (goes_on && !atomic_load(&watch->over)) {
+        if (server->queue_len > 0 || rd_server_is_stopping(server)) call_for_thread(server);
+        rd_score_slot *score = server->score;
+        uint64_t turns = atomic_load_explicit(&score->watch_turns, memory_order_relaxed);
+        atomic_store_explicit(&score->watch_turns, turns + 1, memory_order_relaxed);
+        goes_on = rd_server_turn_apart(server, &watch->found);
+    }
+    rd_loop_unlock(&server->loop);
+}
+
+static void watch_over(rd_server *server) {
+    unsigned turns = atomic_load(&server->turns);
+    for (unsigned quiet = 0; quiet < QUIET_TICKS;) {
+        tick(&server->watch);
+        if (atomic_load(&server->watch.over)) return;
+        unsigned now = atomic_load_explicit(&server->turns, memory_order_relaxed);
+        bool sleeps = atomic_load(&server->phase) == RD_PHASE_SLEEP;
+        if (now == turns && !sleeps) {
+            call_for_thread(server);
+            turn_for_leader(server);
+        }
+        quiet = now == turns && sleeps ? quiet + 1 : 0;
+        turns = now;
+    }
+}
+
+static void *run_watch(void *argument) {
+    rd_server *server = argument;
+    while (!atomic_load(&server->watch.over)) {
+        watch_over(server);
+        if (!atomic_load(&server->watch.over)) sleep_until_needed(server);
+    }
+    return NULL;
+}
+
+int rd_watch_start(rd_server *server) {
+    rd_watch *watch = &server->watch;
+    sigset_t all, before;
+    sem_init(&watch->wake, 0, 0);
+    atomic_store(&watch->over, false);
+    atomic_store(&watch->asleep, false);
+    sigfillset(&all); /* signals are for Ruby's threads */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = pthread_create(&watch->thread, NULL, run_watch, server);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    watch->is_running = code == 0;
+    return code;
+}
+
+void rd_watch_stop(rd_server *server) {
+    rd_watch *watch = &server->watch;
+    if (!watch->is_running) return;
+    atomic_store(&watch->over, true);
+    atomic_store(&watch->asleep, false);
+    sem_post(&watch->wake);
+    rd_loop_interrupt(&server->loop);
+    pthread_join(watch->thread, NULL);
+    sem_destroy(&watch->wake);
+    watch->is_running = false;
+}

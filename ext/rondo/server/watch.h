@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The watch thread: one native thread that does the work of the core (accept, read, parse, refuse,
+ * send, deadlines) while the leader is away for long: in the application, or waiting for the GVL.
+ *
+ *   asleep ──(the leader wakes from its poll)──▶ ticking ──(a turn is overdue)──▶ turning
+ *      ▲                                           │  ▲                             │
+ *      └──────(the leader sleeps in its poll)──────┘  └─────(the leader is back)────┘
+ *
+ * The leader pays one relaxed load for it when it wakes, and nothing else.
+ */
+#ifndef RD_SERVER_WATCH_H
+#define RD_SERVER_WATCH_H
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "loop/loop.h"
+
+#define RD_WATCH_WAIT_US 50000 /* longest wait of one of its turns */
+
+struct rd_server;
+
+typedef struct rd_watch {
+    pthread_t thread;
+    sem_t wake;
+    atomic_bool asleep, over;
+    bool is_running;
+    rd_ready_set found; /* by its own poll */
+} rd_watch;
+
+/* 0, or an errno. Not twice without a stop between. */
+int rd_watch_start(struct rd_server *server);
+
+/* Ends the thread and waits for it. Nothing when there is none. */
+void rd_watch_stop(struct rd_server *server);
+
+/* The leader has something to do: the watch thread looks after it from now on. Any thread. */
+static inline void rd_watch_begin(rd_watch *watch) {
+    if (atomic_load(&watch->asleep) && atomic_exchange(&watch->asleep, false)) {
+        sem_post(&watch->wake);
+    }
+}
+
+#endif
