@@ -92,7 +92,7 @@ module Rondo
                         on_worker_shutdown before_worker_fork on_worker_fork after_worker_fork
                         after_worker_boot after_worker_shutdown before_refork after_refork
                         on_refork].freeze
-      NOT_YET = %i[activate_control_app idle_timeout supported_http_methods set_remote_address].freeze
+      NOT_YET = %i[idle_timeout supported_http_methods set_remote_address].freeze
       WITHOUT_MEANING = %i[queue_requests io_selector_backend max_io_threads max_fast_inline
                            fiber_per_request prune_bundler extra_runtime_dependencies
                            drain_on_shutdown shutdown_debug clean_thread_locals restart_command
@@ -214,6 +214,17 @@ module Rondo
       # @param handler [Proc, nil] or a block
       def lowlevel_error_handler(handler = nil, &block)
         set(:lowlevel_error_handler, handler || need_block(:lowlevel_error_handler, block))
+      end
+
+      # @param url [String] tcp://HOST:PORT, unix:///PATH or "auto"
+      # @param options [Hash] auth_token [String], no_token [Boolean], data_only [Boolean]
+      def activate_control_app(url = "auto", options = {})
+        unknown = options.keys - %i[auth_token no_token data_only umask]
+        fail_here "activate_control_app: unknown option #{unknown.first}" if unknown.any?
+        set(:control_url, url.to_s)
+        set(:control_data_only, true) if options[:data_only]
+        token = options[:no_token] ? "none" : options[:auth_token]
+        set(:control_token, token.to_s) if token
       end
 
       # @param name [Symbol, String]

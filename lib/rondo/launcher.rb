@@ -6,6 +6,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo"
+require "rondo/control"
 require "rondo/inherited"
 require "rondo/process_files"
 require "rondo/signals"
@@ -20,6 +21,8 @@ module Rondo
     attr_reader :server
     # @return [Logger]
     attr_reader :log
+    # @return [Scoreboard] one slot: this process
+    attr_reader :scoreboard
 
     # @param settings [Settings::Resolved]
     # @param configuration [Configuration]
@@ -38,14 +41,18 @@ module Rondo
     def run
       $stdout.sync = true
       prepare
+      open_control
       app = load_app
-      @server = Server.new(app, **@settings.server_options(@log), **@configuration.thread_hooks)
+      @server = Server.new(app, **@settings.server_options(@log), **@configuration.thread_hooks,
+                                scoreboard: @scoreboard, slot: 0)
       listen
-      @files.write(@server.addresses)
+      @control&.watch(@server.descriptors)
+      @files.write(@server.addresses, @control)
       signals = Signals.new(self, raise_on_term: @settings[:raise_exception_on_sigterm])
       serve(signals)
       finish(signals)
     ensure
+      @control&.close
       @files&.remove
     end
 
@@ -73,6 +80,14 @@ module Rondo
     def stop
       return @restart = false if @restart # the stop under way goes on, the restart does not
 
+      stop_server
+    end
+
+    # At once, dropping what is in flight.
+    # @return [void]
+    def halt
+      @restart = false
+      @stopping = true
       stop_server
     end
 
@@ -106,6 +121,8 @@ module Rondo
     def stop_server
       force = @stopping
       @stopping = true
+      @scoreboard.set(0, :state, Scoreboard::STATES.index(:draining))
+      @control&.unwatch
       @server.stop(force: force)
       end_application_after(force ? 0 : @settings[:drain_timeout_ms] / 1000.0)
     end
@@ -173,10 +190,30 @@ module Rondo
     end
 
     def note_unused
-      { control_url: "the control server", control_token: "the control server",
-        preload: "workers" }.each do |name, what|
+      { preload: "workers" }.each do |name, what|
         @log.say "! #{name}: this version does not have #{what}" if @settings.given?(name)
       end
+    end
+
+    # ---- the control server ----
+
+    # Before the application is loaded, which may take its time: probes are answered meanwhile.
+    def open_control
+      @scoreboard = Scoreboard.new(1)
+      { pid: Process.pid, started_ms: now_ms, state: Scoreboard::STATES.index(:booting) }.each do |name, value|
+        @scoreboard.set(0, name, value)
+      end
+      @control = Control.open(@settings, @scoreboard, self, log: @log) or return
+      @log.say "* Control server on #{@control.url}#{" without a token" unless @control.token}"
+    end
+
+    def tell_ready
+      @scoreboard.set(0, :ready_ms, now_ms)
+      @scoreboard.set(0, :state, Scoreboard::STATES.index(:ready))
+    end
+
+    def now_ms
+      Process.clock_gettime(Process::CLOCK_MONOTONIC, :millisecond)
     end
 
     # ---- the application ----
@@ -250,6 +287,7 @@ module Rondo
     # Whoever reads that the server listens may send it a signal: the traps come first.
     def serve(signals)
       signals.install
+      tell_ready
       @server.addresses.each { |url| @log.say "* Listening on #{url}" }
       watch_restart_file if @settings[:tmp_restart]
       call_hooks(:after_booted)
@@ -275,6 +313,8 @@ module Rondo
       call_hooks(:before_restart)
       @log.say "- Restarting..."
       @files.remove
+      @control&.hand_on
+      @control&.close
       Inherited.exec_again(@again, @handed_on, foreign: @foreign)
     end
 

@@ -165,11 +165,10 @@ class CliTest < ShellCase
 
   def test_what_one_process_cannot_do_is_said
     write "config.ru", HELLO
-    server = start("-w", "3", "--preload", "--control-url", "tcp://127.0.0.1:0")
+    server = start("-w", "3", "--preload")
     server.wait_for_log(/Use Ctrl-C to stop/)
     assert_match(/^\* +Workers: 0 \(3 by command line/, server.log)
     assert_match(/^! preload: /, server.log)
-    assert_match(/^! control_url: /, server.log)
   end
 
   def test_options_that_only_puma_needs_are_said

@@ -119,7 +119,7 @@ class ConfigurationIntegrationTest < ShellCase
     assert_match(/Max threads: .*3 .*puma\.rb/, server.log)
     notes = server.log.lines.grep(/\A! /).join
     assert_match(/^! workers 2: this version serves with one process$/, notes)
-    %w[preload_app! worker_timeout on_worker_boot before_fork activate_control_app].each do |verb|
+    %w[preload_app! worker_timeout on_worker_boot before_fork].each do |verb|
       assert_match(/^! #{Regexp.escape(verb)}\b?.*: /, notes)
     end
     assert_match(/^! plugin solid_queue: /, notes)

@@ -120,7 +120,8 @@ class ConfigurationTest < Minitest::Test
   end
 
   def test_settings_of_the_shell_have_verbs
-    others = %i[host redirect_stdout redirect_stderr redirect_append tmp_restart url_scheme default_host]
+    others = %i[host redirect_stdout redirect_stderr redirect_append tmp_restart url_scheme default_host
+                control_url control_token control_data_only]
     assert_empty Settings::SHELL.keys - others - Verbs.public_instance_methods(false)
   end
 
