@@ -306,6 +306,17 @@ static VALUE core_keep_files(VALUE self) {
     return Qnil;
 }
 
+/* For whoever only opens sockets: without a turn, which would accept from them. */
+static VALUE core_close_listeners(VALUE self) {
+    rd_binding *binding = rd_binding_of(self);
+    rd_lock(binding);
+    for (rd_list *node; (node = rd_list_shift(&binding->server->listeners)) != NULL;) {
+        drop_listener(RD_CONTAINER(node, rd_listener, in_server));
+    }
+    rd_unlock(binding);
+    return Qnil;
+}
+
 static VALUE core_addresses(VALUE self) {
     rd_binding *binding = rd_binding_of(self);
     VALUE urls = rb_ary_new();
@@ -386,6 +397,7 @@ void rd_init_server(VALUE rondo) {
     rb_define_method(cCore, "initialize", core_initialize, 3);
     rb_define_method(cCore, "listen", core_listen, 1);
     rb_define_method(cCore, "keep_files", core_keep_files, 0);
+    rb_define_method(cCore, "close_listeners", core_close_listeners, 0);
     rb_define_method(cCore, "addresses", core_addresses, 0);
     rb_define_method(cCore, "run", core_run, 0);
     rb_define_method(cCore, "stop", core_stop, 1);
