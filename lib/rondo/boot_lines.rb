@@ -57,9 +57,6 @@ module Rondo
     def notes
       @log.say "*       Config: #{@configuration.path || "none found"}"
       @configuration.notes.each { |line| @log.say "! #{line}" }
-      %i[control_url control_token].each do |name|
-        @log.say "! #{name}: this version does not have the control server" if @settings.given?(name)
-      end
     end
   end
 end

@@ -22,6 +22,8 @@ module Rondo
                    "-r" => "--redis" }.freeze
     NOT_YET = %w[--public --max-message --ping --cert --key --tls --redis].freeze
     SUBCOMMANDS = %w[init check].freeze
+    # Those with words of their own.
+    TOOLS = { "ctl" => :Ctl, "top" => :Top }.freeze
 
     # @param arguments [Array<String>]
     # @param out [IO]
@@ -38,6 +40,8 @@ module Rondo
     # @return [Integer] exit code: 0, 1 for what cannot be served, 2 for a wrong command line
     def run
       take_mold
+      return tool(@arguments.shift) if TOOLS.key?(@arguments.first)
+
       command = SUBCOMMANDS.include?(@arguments.first) ? @arguments.shift : "serve"
       parse
       return @done if @done
@@ -77,6 +81,11 @@ module Rondo
     end
 
     private
+
+    def tool(word)
+      require "rondo/#{word}"
+      Rondo.const_get(TOOLS[word]).new(@arguments, out: @out, err: @err).run
+    end
 
     # Whether a master started this process to fork workers from it.
     def take_mold
@@ -147,7 +156,7 @@ module Rondo
 
     def parser
       OptionParser.new do |options|
-        options.banner = "Usage: rondo [options] [file]     rondo init | check [options]"
+        options.banner = "Usage: rondo [options] [file]     rondo init | check | ctl | top [options]"
         options.require_exact = true
         addresses(options)
         processes(options)
@@ -193,8 +202,8 @@ module Rondo
       options.on("-S", "--state FILE", "write pid and addresses there") { |path| set(:state_path, path) }
       options.on("--tag NAME", "name in the process list") { |name| set(:tag, name) }
       options.on("--plugin NAME", "tmp_restart; others are not loaded") { |name| plugin(name) }
-      options.on("--control-url URI", "not in this version") { |uri| set(:control_url, uri) }
-      options.on("--control-token TOKEN", "not in this version") { |token| set(:control_token, token) }
+      options.on("--control-url URI", "control server: tcp://, unix://, auto") { |uri| set(:control_url, uri) }
+      options.on("--control-token TOKEN", "its token; none for none") { |token| set(:control_token, token) }
     end
 
     # Options of Puma that start scripts have, which change nothing here.

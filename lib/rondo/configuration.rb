@@ -42,6 +42,13 @@ module Rondo
       load_file(path) if path
     end
 
+    # @return [Hash{Symbol => Proc}] what {Server#initialize} calls in each application thread
+    def thread_hooks
+      { thread_start: :before_thread_start, thread_exit: :before_thread_exit }.filter_map do |option, name|
+        [option, -> { hooks[name].each(&:call) }] if hooks.key?(name)
+      end.to_h
+    end
+
     # Evaluates the blocks `cluster` or `single`.
     # @param cluster [Boolean] whether there are workers
     # @return [self]
@@ -52,13 +59,6 @@ module Rondo
         @later.each { |wanted, block| verbs.instance_eval(&block) if wanted == cluster }
       end
       self
-    end
-
-    # @return [Hash{Symbol => Proc}] what {Server#initialize} calls in each application thread
-    def thread_hooks
-      { thread_start: :before_thread_start, thread_exit: :before_thread_exit }.filter_map do |option, name|
-        [option, -> { hooks[name].each(&:call) }] if hooks.key?(name)
-      end.to_h
     end
 
     # @return [void]
@@ -127,7 +127,7 @@ module Rondo
                        after_worker_shutdown: :after_worker_shutdown }.freeze
       # No worker of Rondo is forked from another one.
       REFORK_HOOKS = %i[before_refork after_refork on_refork].freeze
-      NOT_YET = %i[activate_control_app idle_timeout supported_http_methods set_remote_address].freeze
+      NOT_YET = %i[idle_timeout supported_http_methods set_remote_address].freeze
       WITHOUT_MEANING = %i[queue_requests io_selector_backend max_io_threads max_fast_inline
                            fiber_per_request prune_bundler extra_runtime_dependencies
                            drain_on_shutdown shutdown_debug clean_thread_locals restart_command
@@ -291,6 +291,17 @@ module Rondo
       # @param handler [Proc, nil] or a block
       def lowlevel_error_handler(handler = nil, &block)
         set(:lowlevel_error_handler, handler || need_block(:lowlevel_error_handler, block))
+      end
+
+      # @param url [String] tcp://HOST:PORT, unix:///PATH or "auto"
+      # @param options [Hash] auth_token [String], no_token [Boolean], data_only [Boolean]
+      def activate_control_app(url = "auto", options = {})
+        unknown = options.keys - %i[auth_token no_token data_only umask]
+        fail_here "activate_control_app: unknown option #{unknown.first}" if unknown.any?
+        set(:control_url, url.to_s)
+        set(:control_data_only, true) if options[:data_only]
+        token = options[:no_token] ? "none" : options[:auth_token]
+        set(:control_token, token.to_s) if token
       end
 
       # @param name [Symbol, String]

@@ -9,6 +9,7 @@ require "rondo"
 require "rondo/application"
 require "rondo/binds"
 require "rondo/boot_lines"
+require "rondo/control"
 require "rondo/inherited"
 require "rondo/process_files"
 require "rondo/process_setup"
@@ -26,6 +27,8 @@ module Rondo
     attr_reader :server
     # @return [Logger]
     attr_reader :log
+    # @return [Scoreboard] one slot: this process
+    attr_reader :scoreboard
 
     # @param settings [Settings::Resolved]
     # @param configuration [Configuration]
@@ -45,14 +48,18 @@ module Rondo
     def run
       $stdout.sync = true
       prepare
-      @server = Server.new(load_app, **@settings.server_options(@log), **@configuration.thread_hooks)
+      open_control
+      @server = Server.new(load_app, **@settings.server_options(@log), **@configuration.thread_hooks,
+                                     scoreboard: @scoreboard, slot: 0)
       @serving = Serving.new(@server, @log, drain_ms: @settings[:drain_timeout_ms])
       listen
-      @files.write(@server.addresses.uniq)
+      @control&.watch(@server.descriptors)
+      @files.write(@server.addresses.uniq, @control)
       signals = Signals.new(self, raise_on_term: @settings[:raise_exception_on_sigterm])
       serve(signals)
       finish(signals)
     ensure
+      @control&.close
       @files&.remove
     end
 
@@ -81,7 +88,14 @@ module Rondo
     def stop
       return @restart = false if @restart # the stop under way goes on, the restart does not
 
-      @serving.stop
+      stop_serving
+    end
+
+    # At once, dropping what is in flight.
+    # @return [void]
+    def halt
+      @restart = false
+      stop_serving(force: true)
     end
 
     # The whole process again, by exec, with the same listening sockets.
@@ -94,7 +108,7 @@ module Rondo
       @handed_on = Inherited.hand_on(@server.descriptors)
       @server.keep_files
       @restart = true
-      @serving.stop
+      stop_serving
     end
 
     # @return [Boolean] whether standard output or error goes to a file that can be opened again
@@ -109,6 +123,12 @@ module Rondo
 
     private
 
+    def stop_serving(force: @serving.stopping?)
+      @scoreboard.set(0, :state, Scoreboard::STATES.index(:draining))
+      @control&.unwatch
+      @serving.stop(force: force)
+    end
+
     def prepare
       @setup = ProcessSetup.new(@settings)
       @setup.go_to_directory
@@ -120,6 +140,29 @@ module Rondo
       @files.claim
       BootLines.new(@settings, @configuration, @log).single(WorkerCount.new(@settings))
     end
+
+    # ---- the control server ----
+
+    # Before the application is loaded, which may take its time: probes are answered meanwhile.
+    def open_control
+      @scoreboard = Scoreboard.new(1)
+      { pid: Process.pid, started_ms: now_ms, state: Scoreboard::STATES.index(:booting) }.each do |name, value|
+        @scoreboard.set(0, name, value)
+      end
+      @control = Control.open(@settings, @scoreboard, self, log: @log) or return
+      @log.say "* Control server on #{@control.url}#{" without a token" unless @control.token}"
+    end
+
+    def tell_ready
+      @scoreboard.set(0, :ready_ms, now_ms)
+      @scoreboard.set(0, :state, Scoreboard::STATES.index(:ready))
+    end
+
+    def now_ms
+      Process.clock_gettime(Process::CLOCK_MONOTONIC, :millisecond)
+    end
+
+    # ---- the application ----
 
     def load_app
       Application.load(@settings, @log, debug: @debug)
@@ -149,6 +192,7 @@ module Rondo
     # Whoever reads that the server listens may send it a signal: the traps come first.
     def serve(signals)
       signals.install
+      tell_ready
       @server.addresses.uniq.each { |url| @log.say "* Listening on #{url}" }
       watch_restart_file if @settings[:tmp_restart]
       call_hooks(:after_booted)
@@ -185,6 +229,8 @@ module Rondo
       call_hooks(:before_restart)
       @log.say "- Restarting..."
       @files.remove
+      @control&.hand_on
+      @control&.close
       Inherited.exec_again(@again, @handed_on, foreign: @foreign)
     end
 

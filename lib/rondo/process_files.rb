@@ -33,10 +33,11 @@ module Rondo
     end
 
     # @param addresses [Array<String>]
+    # @param control [Control, nil] whose address and token go into the state file, as Puma has them
     # @return [void]
-    def write(addresses)
+    def write(addresses, control = nil)
       put(@pidfile, "#{@pid}\n") if @pidfile
-      put(@state_path, state(addresses)) if @state_path
+      put(@state_path, state(addresses, control), mode: control&.token && 0o600) if @state_path
     end
 
     # @return [void]
@@ -60,14 +61,33 @@ module Rondo
       true
     end
 
-    def state(addresses)
+    def state(addresses, control)
       list = addresses.map { |url| "  - #{url}\n" }.join
-      "---\npid: #{@pid}\nversion: #{VERSION}\nrunning_from: #{Dir.pwd}\naddresses:\n#{list}"
+      "---\npid: #{@pid}\nversion: #{VERSION}\n#{control_lines(control)}" \
+        "running_from: #{Dir.pwd}\naddresses:\n#{list}"
     end
 
-    def put(path, text)
+    def control_lines(control)
+      return "" unless control
+
+      token = control.token && "control_auth_token: #{quoted(control.token)}\n"
+      "control_url: #{control.url}\n#{token}"
+    end
+
+    # As YAML and Puma's own reader of the file both understand it.
+    def quoted(text)
+      text.match?(/\A[A-Za-z][A-Za-z0-9_-]*\z/) ? text : "\"#{text}\""
+    end
+
+    # A file with a secret is nobody else's from its first byte on.
+    def put(path, text, mode: nil)
       FileUtils.mkdir_p(File.dirname(path))
-      File.write(path, text)
+      return File.write(path, text) unless mode
+
+      File.open(path, File::WRONLY | File::CREAT | File::TRUNC, mode) do |file|
+        file.chmod(mode)
+        file.write(text)
+      end
     rescue SystemCallError => e
       raise ConfigurationError, "cannot write #{path}: #{SystemCallError.new(nil, e.errno).message}"
     end

@@ -57,6 +57,13 @@ module Rondo
       pidfile: row(nil, "path", "written at boot, removed at the end", flag: "--pidfile FILE",
                                                                        env: %w[PIDFILE]),
       state_path: row(nil, "path", "pid and addresses as YAML, for tools", flag: "-S, --state FILE"),
+      control_url: row(nil, "URI", "where the control server listens: tcp://HOST:PORT, unix:///PATH, or " \
+                                   "auto for a socket of its own",
+                       flag: "--control-url URI"),
+      control_token: row(nil, "text", "what its clients have to show; a random one is written to the " \
+                                      "state file where none is given, none for nobody needs one",
+                         flag: "--control-token TOKEN"),
+      control_data_only: row(false, "bool", "the control server only shows, it does nothing"),
       tag: row(nil, "text", "name of this server in the process list", flag: "--tag NAME"),
       quiet: row(false, "bool", "no boot lines", flag: "-q, --quiet"),
       silent: row(false, "bool", "nothing but errors", flag: "-s, --silent"),

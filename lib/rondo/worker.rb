@@ -32,8 +32,8 @@ module Rondo
       @index = request.number(:index)
       @app = app
       @settings = settings
+      @configuration = configuration
       @hooks = Hooks.new(configuration, log)
-      @thread_hooks = configuration.thread_hooks
       @setup = setup
       @log = log
       @debug = debug
@@ -93,7 +93,8 @@ module Rondo
     def boot
       @hooks.call(:before_worker_boot, @index)
       @app ||= Application.load(@settings, @log, debug: @debug)
-      options = @settings.server_options(@log).merge(@thread_hooks, shared_options, drain_timeout_ms: drain_ms)
+      options = @settings.server_options(@log).merge(shared_options, @configuration.thread_hooks,
+                                                     drain_timeout_ms: drain_ms)
       server = Server.new(@app, **options)
       @listeners.each { |io| server.listen_fd(io.fileno) }
       @serving = Serving.new(server, @log, drain_ms: drain_ms)

@@ -165,10 +165,9 @@ class CliTest < ShellCase
 
   def test_what_is_missing_is_said
     write "config.ru", HELLO
-    server = start("--control-url", "tcp://127.0.0.1:0")
+    server = start
     server.wait_for_log(/Use Ctrl-C to stop/)
     assert_match(/^\* +Workers: 0 \(default\)$/, server.log)
-    assert_match(/^! control_url: /, server.log)
   end
 
   def test_options_that_only_puma_needs_are_said

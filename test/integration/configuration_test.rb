@@ -119,7 +119,6 @@ class ConfigurationIntegrationTest < ShellCase
     assert_match(/Max threads: .*3 .*puma\.rb/, server.log)
     notes = server.log.lines.grep(/\A! /).join
     assert_match(/^\* +Workers: 2 \(puma\.rb\)$/, server.log)
-    assert_match(/^! activate_control_app: /, notes)
     assert_match(/^! plugin solid_queue: /, notes)
     refute_match(/tmp_restart/, notes)
   end

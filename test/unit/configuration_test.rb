@@ -135,7 +135,7 @@ class ConfigurationTest < Minitest::Test
 
   def test_settings_of_the_shell_have_verbs
     others = %i[host redirect_stdout redirect_stderr redirect_append tmp_restart url_scheme default_host
-                preload]
+                control_url control_token control_data_only preload]
     assert_empty Settings::SHELL.keys - others - Verbs.public_instance_methods(false)
   end
 

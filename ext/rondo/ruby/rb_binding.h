@@ -117,6 +117,10 @@ static inline void rd_unlock(rd_binding *binding) {
     rd_server_unlock(binding->server);
 }
 
+/* Opens the listening socket of {kind:, host:, port:, path:, fd:, mode:, …}; allocated by rd_alloc.
+ * Raises AddressError. */
+rd_listener *rd_listener_from(const rd_settings *settings, VALUE address);
+
 /* Keeps `object` in the field of the binding that `field` points to. */
 #define RD_BINDING_SET(binding, field, object)                                                     \
     RB_OBJ_WRITE((binding)->self, &(binding)->field, (object))

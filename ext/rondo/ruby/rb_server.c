@@ -258,6 +258,17 @@ static int open_listener(rd_listener *listener, const rd_listen_request *wanted,
     return rd_listen_tcp(listener, wanted->host, wanted->port, &wanted->options, error);
 }
 
+rd_listener *rd_listener_from(const rd_settings *settings, VALUE address) {
+    char error[RD_LISTENER_ERROR_MAX];
+    rd_listen_request wanted = read_address(settings, address);
+    rd_listener *listener = rd_alloc_zero(sizeof(*listener));
+    if (open_listener(listener, &wanted, error) < 0) {
+        rd_free(listener);
+        rb_raise(rd_eAddressError, "%s", error);
+    }
+    return listener;
+}
+
 static void drop_listener(rd_listener *listener) {
     rd_listener_close(listener);
     rd_free(listener);
@@ -266,13 +277,7 @@ static void drop_listener(rd_listener *listener) {
 /* Binds and listens at once; {url:, host:, port:, fd:}. */
 static VALUE core_listen(VALUE self, VALUE address) {
     rd_binding *binding = rd_binding_of(self);
-    char error[RD_LISTENER_ERROR_MAX];
-    rd_listen_request wanted = read_address(&binding->server->settings, address);
-    rd_listener *listener = rd_alloc_zero(sizeof(*listener));
-    if (open_listener(listener, &wanted, error) < 0) {
-        rd_free(listener);
-        rb_raise(rd_eAddressError, "%s", error);
-    }
+    rd_listener *listener = rd_listener_from(&binding->server->settings, address);
     rd_lock(binding);
     int added = rd_server_add_listener(binding->server, listener);
     rd_unlock(binding);

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The thread, its pages and who may see them; see control.h. Everything but start and
+ * stop happens under the lock of its own loop.
+ */
+#include "server/control.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "server/accept_queue.h"
+#include "server/errands.h"
+#include "server/memory.h"
+#include "server/metrics.h"
+#include "server/reply.h"
+#include "server/server.h"
+#include "server/token.h"
+#include "server/verbs.h"
+
+struct rd_control {
+    rd_server *server;
+    rd_report report;
+    char *token, *versions, *about;
+    uint32_t verbs;
+    bool is_public; /* some listener is reachable from elsewhere */
+    bool running;
+    pthread_t thread;
+    rd_errands errands;
+    rd_accept_queue *queues;
+};
+
+/* ---- pages ---- */
+
+/* `within=SECONDS` of the query; 0 without it. */
+static uint64_t within_ms(const rd_request *request) {
+    rd_slice query = rd_request_slice(request, request->head.query);
+    static const rd_slice name = {"within=", 7};
+    for (size_t at = 0; at + name.len < query.len; at++) {
+        if (at > 0 && query.ptr[at - 1] != '&') continue;
+        if (memcmp(query.ptr + at, name.ptr, name.len) != 0) continue;
+        uint64_t seconds = 0;
+        for (at += name.len; at < query.len && seconds < 1000000; at++) {
+            if (query.ptr[at] < '0' || query.ptr[at] > '9') break;
+            seconds = seconds * 10 + (uint64_t)(query.ptr[at] - '0');
+        }
+        return seconds * 1000;
+    }
+    return 0;
+}
+
+static void show_live(rd_control *control, rd_request *request) {
+    rd_buffer text = {0};
+    uint64_t within = within_ms(request);
+    bool stuck = within > 0 && rd_report_is_stuck(&control->report, within);
+    rd_text_add(&text, stuck ? "stuck: no worker came back from the application\n" : "live\n");
+    rd_reply(request, stuck ? 503 : 200, RD_REPLY_TEXT, &text);
+    rd_buffer_clear(&text);
+}
+
+static void show_ready(rd_control *control, rd_request *request) {
+    rd_buffer text = {0};
+    unsigned ready = rd_report_count(&control->report, RD_SCORE_READY);
+    unsigned all = rd_report_count(&control->report, RD_SCORE_STATE_COUNT);
+    rd_text_add(&text, "%s: %u of %u\n", ready > 0 ? "ready" : "not ready", ready, all);
+    rd_reply(request, ready > 0 ? 200 : 503, RD_REPLY_TEXT, &text);
+    rd_buffer_clear(&text);
+}
+
+/* What nobody has to keep up to date, because the kernel knows it whenever somebody looks. */
+static void measure(rd_control *control) {
+    for (uint32_t i = 0; i < control->report.board->slot_count; i++) {
+        rd_score_slot *slot = &control->report.board->slots[i];
+        uint64_t pid = atomic_load(&slot->pid), bytes = pid > 0 ? rd_memory_of(pid) : 0;
+        if (bytes > 0) atomic_store(&slot->rss_bytes, bytes);
+    }
+    for (size_t i = 0; i < control->report.queue_count; i++) {
+        rd_accept_queue_measure(&control->queues[i]);
+    }
+}
+
+static void show_stats(rd_control *control, rd_request *request) {
+    rd_buffer text = {0};
+    measure(control);
+    rd_report_stats(&control->report, &text);
+    rd_reply(request, 200, RD_REPLY_JSON, &text);
+    rd_buffer_clear(&text);
+}
+
+static void show_metrics(rd_control *control, rd_request *request) {
+    rd_buffer text = {0};
+    measure(control);
+    rd_report_metrics(&control->report, &text);
+    rd_reply(request, 200, RD_METRICS_TYPE, &text);
+    rd_buffer_clear(&text);
+}
+
+static void show_status(rd_control *control, rd_request *request) {
+    (void)control;
+    rd_reply_ok(request);
+}
+
+typedef struct rd_page {
+    const char *path;
+    void (*show)(rd_control *control, rd_request *request);
+    bool is_probe;
+} rd_page;
+
+static const rd_page pages[] = {
+    {"live", show_live, true},        {"ready", show_ready, true},    {"stats", show_stats, false},
+    {"metrics", show_metrics, false}, {"status", show_status, false},
+};
+
+static const rd_page *find_page(rd_slice path) {
+    for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+        rd_slice known = rd_slice_of(pages[i].path, strlen(pages[i].path));
+        if (rd_slice_equal(known, path)) return &pages[i];
+    }
+    return NULL;
+}
+
+static void carry_out(rd_control *control, rd_request *request, int verb) {
+    const rd_verb_info *row = &rd_verb_table[verb];
+    if (!(control->verbs & 1u << verb)) {
+        char why[80];
+        snprintf(why, sizeof(why), "%s not available", row->path);
+        rd_reply_error(request, 404, why);
+    } else if (row->answers) {
+        rd_errands_ask(&control->errands, request, row->path);
+    } else if (rd_errands_tell(&control->errands, row->path)) {
+        rd_reply_ok(request);
+    } else {
+        rd_reply_error(request, 503, "the process takes no more orders");
+    }
+}
+
+/* ---- who may ---- */
+
+/* A page of some site in a browser on this machine can send requests to it, too. */
+static bool is_from_a_page(const rd_request *request) {
+    const rd_head *head = &request->head;
+    if (rd_head_has(head, RD_HEADER_ORIGIN) || rd_head_has(head, RD_HEADER_REFERER)) return true;
+    const rd_header *site = rd_head_find(head, RD_HEADER_SEC_FETCH_SITE);
+    return site != NULL &&
+           !rd_slice_equal(rd_request_header_value(request, site), RD_SLICE("none"));
+}
+
+static bool is_allowed(const rd_control *control, const rd_request *request, bool probe) {
+    if (probe && !control->is_public) return true;
+    if (control->token == NULL) return !is_from_a_page(request);
+    return rd_token_matches(control->token, request);
+}
+
+static bool is_method_known(const rd_request *request) {
+    uint8_t method = request->head.method_id;
+    return method == RD_METHOD_GET || method == RD_METHOD_HEAD || method == RD_METHOD_POST;
+}
+
+static void handle(rd_control *control, rd_request *request) {
+    rd_slice path = rd_request_slice(request, request->head.path);
+    if (path.len > 0 && path.ptr[0] == '/') path = rd_slice_of(path.ptr + 1, path.len - 1);
+    const rd_page *page = find_page(path);
+    int verb = page == NULL ? rd_verb_find(path.ptr, path.len) : -1;
+    if (!is_allowed(control, request, page != NULL && page->is_probe)) {
+        rd_reply_error(request, 403, "wrong or missing token");
+    } else if (page == NULL && verb < 0) {
+        rd_reply_error(request, 404, "Unsupported action");
+    } else if (!is_method_known(request) ||
+               (page == NULL && request->head.method_id == RD_METHOD_HEAD)) {
+        rd_reply_error(request, 405, "use GET or POST");
+    } else if (page != NULL) {
+        page->show(control, request);
+    } else {
+        carry_out(control, request, verb);
+    }
+}
+
+/* ---- the thread ---- */
+
+static void wait_in_poll(rd_server *server, int64_t timeout_us) {
+    rd_loop_wait(&server->loop, &server->found, timeout_us);
+}
+
+static void *run(void *argument) {
+    rd_control *control = argument;
+    rd_server *server = control->server;
+    rd_loop_lock(&server->loop);
+    while (!rd_server_is_done(server)) {
+        rd_server_turn(server, wait_in_poll, true);
+        rd_request *request = NULL;
+        while ((request = rd_server_next_request(server, request)) != NULL) {
+            if (request->conn != NULL) handle(control, request);
+        }
+        if (rd_server_is_stopping(server)) rd_errands_give_up(&control->errands);
+    }
+    rd_loop_unlock(&server->loop);
+    return NULL;
+}
+
+int rd_control_start(rd_control *control) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = pthread_create(&control->thread, NULL, run, control);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    control->running = code == 0;
+    return -code;
+}
+
+void rd_control_stop(rd_control *control) {
+    if (!control->running) return;
+    rd_server_stop(control->server, RD_STOP_DRAIN);
+    pthread_join(control->thread, NULL);
+    control->running = false;
+}
+
+/* ---- making one ---- */
+
+/* Few clients, small requests: tighter than what the public meets, by the same rules. */
+static void take_settings(rd_settings *settings) {
+    rd_settings_init(settings);
+    settings->max_head_bytes = 16384;
+    settings->max_body_bytes = 4096;
+    settings->max_connections = 256;
+    settings->head_timeout_ms = 5000;
+    settings->body_timeout_ms = 5000;
+    settings->keep_alive_timeout_ms = 20000;
+    settings->write_timeout_ms = 10000;
+    settings->drain_timeout_ms = 1000;
+    settings->fresh_grace_ms = 0;
+    settings->linger_timeout_ms = 200;
+    settings->brief_wait_us = 0;
+    settings->backlog = 64;
+}
+
+static char *copy(const char *text) {
+    if (text == NULL) return NULL;
+    size_t len = strlen(text) + 1;
+    char *own = rd_alloc(len);
+    memcpy(own, text, len);
+    return own;
+}
+
+static int open_errands(rd_control *control, int64_t timeout_ms, int *process_fd) {
+    rd_loop *loop = &control->server->loop;
+    rd_loop_lock(loop);
+    int opened = rd_errands_open(&control->errands, loop, timeout_ms, process_fd);
+    rd_loop_unlock(loop);
+    return opened;
+}
+
+static void free_parts(rd_control *control) {
+    rd_free(control->token);
+    rd_free(control->versions);
+    rd_free(control->about);
+    rd_free(control->queues);
+    rd_free(control);
+}
+
+rd_control *rd_control_new(const rd_control_options *options, int *process_fd) {
+    rd_settings settings;
+    take_settings(&settings);
+    rd_control *control = rd_alloc_zero(sizeof(*control));
+    control->token = copy(options->token);
+    control->versions = copy(options->versions);
+    control->about = copy(options->about);
+    control->verbs = options->verbs;
+    control->report = (rd_report){.board = options->board,
+                                  .versions = control->versions,
+                                  .about = control->about,
+                                  .cluster = options->cluster,
+                                  .started_s = rd_clock_wall_seconds()};
+    control->server = rd_server_new(&settings);
+    if (control->server == NULL ||
+        open_errands(control, options->answer_timeout_ms, process_fd) != 0) {
+        int error = errno;
+        if (control->server != NULL) rd_server_free(control->server);
+        free_parts(control);
+        errno = error;
+        return NULL;
+    }
+    return control;
+}
+
+bool rd_control_is_public(const rd_listener *listener) {
+    rd_address address;
+    if (listener->port == 0) return false; /* a Unix socket */
+    if (!rd_address_parse(&address, listener->host, strlen(listener->host))) return true;
+    if (address.kind == RD_ADDRESS_V4) return address.bytes[0] != 127;
+    static const uint8_t loopback[16] = {[15] = 1};
+    return memcmp(address.bytes, loopback, sizeof(loopback)) != 0;
+}
+
+int rd_control_add_listener(rd_control *control, rd_listener *listener) {
+    rd_loop *loop = &control->server->loop;
+    control->is_public |= rd_control_is_public(listener);
+    rd_loop_lock(loop);
+    int added = rd_server_add_listener(control->server, listener);
+    rd_loop_unlock(loop);
+    return added;
+}
+
+void rd_control_watch(rd_control *control, const char *url, int fd, int slot) {
+    rd_loop *loop = &control->server->loop;
+    rd_loop_lock(loop);
+    size_t count = control->report.queue_count + 1;
+    control->queues = rd_realloc(control->queues, count * sizeof(rd_accept_queue));
+    rd_accept_queue_init(&control->queues[count - 1], url, fd, slot);
+    control->report.queues = control->queues;
+    control->report.queue_count = count;
+    rd_loop_unlock(loop);
+}
+
+void rd_control_unwatch(rd_control *control) {
+    rd_loop *loop = &control->server->loop;
+    rd_loop_lock(loop);
+    control->report.queue_count = 0;
+    rd_loop_unlock(loop);
+}
+
+void rd_control_keep_files(rd_control *control) {
+    rd_loop *loop = &control->server->loop;
+    rd_list *all = &control->server->listeners;
+    rd_loop_lock(loop);
+    for (rd_list *node = all->next; node != all; node = node->next) {
+        rd_listener_keep_file(RD_CONTAINER(node, rd_listener, in_server));
+    }
+    rd_loop_unlock(loop);
+}
+
+/* ---- the end ---- */
+
+void rd_control_free(rd_control *control) {
+    rd_control_stop(control);
+    rd_loop *loop = &control->server->loop;
+    rd_loop_lock(loop);
+    rd_errands_close(&control->errands);
+    rd_loop_unlock(loop);
+    rd_server_free(control->server);
+    free_parts(control);
+}
+
+/* ---- forks ---- */
+
+void rd_control_hold(rd_control *control) {
+    rd_loop_lock(&control->server->loop);
+}
+
+void rd_control_release(rd_control *control) {
+    rd_loop_unlock(&control->server->loop);
+}
+
+/* Closes only: the poller is the parent's as well, and taking something out of it here would take
+ * it out there. */
+void rd_control_abandon(rd_control *control) {
+    rd_list *listeners = &control->server->listeners, *conns = &control->server->conns.conns;
+    for (rd_list *node = listeners->next; node != listeners; node = node->next) {
+        close(RD_CONTAINER(node, rd_listener, in_server)->source.fd);
+    }
+    for (rd_list *node = conns->next; node != conns; node = node->next) {
+        close(RD_CONTAINER(node, rd_conn, in_set)->source.fd);
+    }
+    if (control->errands.process.fd >= 0) close(control->errands.process.fd);
+    control->running = false;
+    rd_control_release(control);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The control server: tells how the other server of this process (or those of its workers) does,
+ * and passes on what it is asked to do. It runs on a native thread of its own, with a server, a
+ * loop and the HTTP codec of the core, and reads nothing but the scoreboard: so it answers while
+ * the application, or all of Ruby, is stuck.
+ *
+ * What only the process can do goes through a socket to it, one line "ID VERB\n" each; ID 0 wants
+ * no answer. An answer comes back as "ID STATUS LENGTH\n" and LENGTH bytes of JSON.
+ */
+#ifndef RD_SERVER_CONTROL_H
+#define RD_SERVER_CONTROL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server/scoreboard.h"
+#include "transport/listener.h"
+
+typedef struct rd_control rd_control;
+
+typedef struct rd_control_options {
+    const rd_scoreboard *board; /* outlives the control server */
+    const char *token;          /* NULL: nobody needs one */
+    const char *versions;       /* a JSON object, for /stats */
+    const char *about;          /* labels of rondo_build_info, for /metrics */
+    bool cluster;               /* whether the slots are worker processes */
+    uint32_t verbs;             /* bit RD_VERB_*: what the process can do */
+    int64_t answer_timeout_ms;
+} rd_control_options;
+
+/* NULL with errno set. The process reads its lines from *process_fd and owns it. */
+rd_control *rd_control_new(const rd_control_options *options, int *process_fd);
+
+/* Takes over an opened listener (allocated by rd_alloc); before start. 0 or -1 with errno. */
+int rd_control_add_listener(rd_control *control, rd_listener *listener);
+
+/* Whether others than this machine can reach the listener. */
+bool rd_control_is_public(const rd_listener *listener);
+
+/* Shows how many connections wait for the listening socket `fd`; `slot` is its worker's, or -1.
+ * Any thread, also before start. */
+void rd_control_watch(rd_control *control, const char *url, int fd, int slot);
+
+/* Forgets all of them. */
+void rd_control_unwatch(rd_control *control);
+
+/* Starts the thread, which takes no signals. 0 or a negative errno. */
+int rd_control_start(rd_control *control);
+
+/* Ends the thread, if it runs, and waits for it: answers on their way leave first, for at most a
+ * second. */
+void rd_control_stop(rd_control *control);
+
+/* Stops and frees. */
+void rd_control_free(rd_control *control);
+
+/* Another process goes on with the listeners: files of Unix sockets stay. Before stop. */
+void rd_control_keep_files(rd_control *control);
+
+/* Around a fork, by the thread that forks: hold before it, then release in the parent and abandon
+ * in the child, which closes the descriptors it got (a client would wait for its end otherwise). */
+void rd_control_hold(rd_control *control);
+void rd_control_release(rd_control *control);
+void rd_control_abandon(rd_control *control);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Prometheus' text format: a family at a time, HELP and TYPE before its samples; see metrics.h.
+ */
+#include "server/metrics.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+
+static uint64_t get(const _Atomic uint64_t *number) {
+    return atomic_load_explicit(number, memory_order_relaxed);
+}
+
+#define EACH_WORKER(report, slot, index)                                                           \
+    for (uint32_t index = 0; index < (report)->board->slot_count; index++)                         \
+        for (const rd_score_slot *slot = &(report)->board->slots[index];                           \
+             slot != NULL && get(&slot->state) != RD_SCORE_EMPTY; slot = NULL)
+
+static void begin(rd_buffer *text, const char *name, const char *type, const char *help) {
+    rd_text_add(text, "# HELP rondo_%s %s\n# TYPE rondo_%s %s\n", name, help, name, type);
+}
+
+/* ---- numbers of the scoreboard ---- */
+
+static void add_row(const rd_report *report, rd_buffer *text, const rd_score_info *row) {
+    bool counter = row->kind == RD_SCORE_COUNTER;
+    char name[64];
+    snprintf(name, sizeof(name), counter ? "%s_total" : "%s", row->name);
+    begin(text, name, counter ? "counter" : "gauge", row->doc);
+    EACH_WORKER(report, slot, index) {
+        rd_text_add(text, "rondo_%s{worker=\"%u\"} %" PRIu64 "\n", name, index,
+                    rd_score_get(slot, row));
+    }
+}
+
+/* ---- histograms ---- */
+
+static void add_buckets(rd_buffer *text, const char *name, uint32_t index,
+                        const rd_histogram *histogram) {
+    uint64_t count = 0;
+    for (unsigned i = 0; i < RD_HISTOGRAM_BUCKETS; i++) {
+        count += get(&histogram->buckets[i]);
+        rd_text_add(text, "rondo_%s_bucket{worker=\"%u\",le=\"", name, index);
+        if (i + 1 < RD_HISTOGRAM_BUCKETS) {
+            rd_text_add_seconds(text, rd_histogram_bound_us(i));
+        } else {
+            rd_text_add(text, "+Inf");
+        }
+        rd_text_add(text, "\"} %" PRIu64 "\n", count);
+    }
+    rd_text_add(text, "rondo_%s_sum{worker=\"%u\"} ", name, index);
+    rd_text_add_seconds(text, get(&histogram->sum_us));
+    rd_text_add(text, "\nrondo_%s_count{worker=\"%u\"} %" PRIu64 "\n", name, index, count);
+}
+
+static void add_queue_times(const rd_report *report, rd_buffer *text) {
+    begin(text, "queue_time_seconds", "histogram", "from readable to the application");
+    EACH_WORKER(report, slot, index) {
+        add_buckets(text, "queue_time_seconds", index, &slot->wait);
+    }
+}
+
+static void add_durations(const rd_report *report, rd_buffer *text) {
+    begin(text, "request_duration_seconds", "histogram", "in the application");
+    EACH_WORKER(report, slot, index) {
+        add_buckets(text, "request_duration_seconds", index, &slot->duration);
+    }
+}
+
+/* ---- what facts say ---- */
+
+static void add_states(const rd_report *report, rd_buffer *text) {
+    begin(text, "workers", "gauge", "worker processes by what they do");
+    for (unsigned state = RD_SCORE_BOOTING; state < RD_SCORE_STATE_COUNT; state++) {
+        rd_text_add(text, "rondo_workers{state=\"%s\"} %u\n", rd_score_state_name(state),
+                    rd_report_count(report, (rd_score_state)state));
+    }
+}
+
+static void add_generations(const rd_report *report, rd_buffer *text) {
+    begin(text, "generation", "gauge", "of the application's code: one more each phased restart");
+    EACH_WORKER(report, slot, index) {
+        rd_text_add(text, "rondo_generation{worker=\"%u\"} %" PRIu64 "\n", index,
+                    get(&slot->generation));
+    }
+}
+
+static void add_age(const rd_report *report, rd_buffer *text, const char *name, const char *help,
+                    size_t offset) {
+    uint64_t now = rd_clock_ms();
+    begin(text, name, "gauge", help);
+    EACH_WORKER(report, slot, index) {
+        const char *at = (const char *)slot + offset;
+        uint64_t since = get((const _Atomic uint64_t *)(const void *)at);
+        if (since == 0) continue; /* not yet */
+        rd_text_add(text, "rondo_%s{worker=\"%u\"} ", name, index);
+        rd_text_add_seconds(text, now > since ? (now - since) * 1000 : 0);
+        rd_text_add(text, "\n");
+    }
+}
+
+/* ---- the server as a whole ---- */
+
+static void add_queue(const rd_report *report, rd_buffer *text, const char *name, const char *help,
+                      size_t offset) {
+    begin(text, name, "gauge", help);
+    for (size_t i = 0; i < report->queue_count; i++) {
+        const rd_accept_queue *queue = &report->queues[i];
+        int64_t number = *(const int64_t *)(const void *)((const char *)queue + offset);
+        if (number < 0) continue;
+        rd_text_add(text, "rondo_%s{listener=", name);
+        rd_text_add_json(text, queue->url);
+        if (queue->slot >= 0) rd_text_add(text, ",worker=\"%d\"", queue->slot);
+        rd_text_add(text, "} %" PRId64 "\n", number);
+    }
+}
+
+static void add_server(const rd_report *report, rd_buffer *text) {
+    begin(text, "build_info", "gauge", "always 1; the labels tell the versions");
+    rd_text_add(text, "rondo_build_info{%s} 1\n", report->about == NULL ? "" : report->about);
+    begin(text, "start_time_seconds", "gauge", "when the server was started, since the epoch");
+    rd_text_add(text, "rondo_start_time_seconds %" PRId64 "\n", report->started_s);
+    add_queue(report, text, "accept_queue_depth", "connections that wait in the kernel",
+              offsetof(rd_accept_queue, depth));
+    add_queue(report, text, "accept_queue_limit", "connections that the kernel keeps waiting",
+              offsetof(rd_accept_queue, limit));
+}
+
+void rd_report_metrics(const rd_report *report, rd_buffer *text) {
+    add_server(report, text);
+    add_states(report, text);
+    add_generations(report, text);
+    add_age(report, text, "worker_age_seconds", "since the process was started",
+            offsetof(rd_score_slot, started_ms));
+    add_age(report, text, "last_turn_age_seconds", "since the last sign of life",
+            offsetof(rd_score_slot, last_turn_ms));
+    add_age(report, text, "ruby_turn_age_seconds",
+            "since a Ruby thread ran the loop or came back from the application",
+            offsetof(rd_score_slot, ruby_turn_ms));
+    for (size_t i = 0; i < rd_score_count; i++) {
+        if (rd_score_table[i].kind != RD_SCORE_FACT) add_row(report, text, &rd_score_table[i]);
+    }
+    add_queue_times(report, text);
+    add_durations(report, text);
+}

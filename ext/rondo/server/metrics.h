@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The same numbers for Prometheus, in its text format 0.0.4. Names come from scoreboard.def and
+ * stay; docs/MONITORING.md lists them. Any thread.
+ */
+#ifndef RD_SERVER_METRICS_H
+#define RD_SERVER_METRICS_H
+
+#include "server/stats.h"
+
+#define RD_METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
+
+void rd_report_metrics(const rd_report *report, rd_buffer *text);
+
+#endif

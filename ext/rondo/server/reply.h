@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Whole answers of the control server: a status and a text. Under the lock of its loop. Nothing
+ * happens where the client has gone.
+ */
+#ifndef RD_SERVER_REPLY_H
+#define RD_SERVER_REPLY_H
+
+#include "base/buffer.h"
+#include "http/request.h"
+
+#define RD_REPLY_TEXT "text/plain; charset=utf-8"
+#define RD_REPLY_JSON "application/json"
+
+void rd_reply(rd_request *request, int status, const char *type, const rd_buffer *text);
+
+/* { "error": why } */
+void rd_reply_error(rd_request *request, int status, const char *why);
+
+/* { "status": "ok" }, as Puma says it. */
+void rd_reply_ok(rd_request *request);
+
+#endif

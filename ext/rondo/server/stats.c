@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The JSON of /stats; see stats.h.
+ */
+#include "server/stats.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+
+static uint64_t get(const _Atomic uint64_t *number) {
+    return atomic_load_explicit(number, memory_order_relaxed);
+}
+
+static bool is_used(const rd_score_slot *slot) {
+    return get(&slot->state) != RD_SCORE_EMPTY;
+}
+
+unsigned rd_report_count(const rd_report *report, rd_score_state state) {
+    unsigned count = 0;
+    for (uint32_t i = 0; i < report->board->slot_count; i++) {
+        const rd_score_slot *slot = &report->board->slots[i];
+        if (state == RD_SCORE_STATE_COUNT ? is_used(slot) : get(&slot->state) == state) count++;
+    }
+    return count;
+}
+
+static bool is_stuck(const rd_score_slot *slot, uint64_t now, uint64_t within_ms) {
+    uint64_t seen = get(&slot->ruby_turn_ms);
+    bool has_work = get(&slot->busy) > 0 || get(&slot->queue) > 0;
+    return has_work && seen > 0 && now > seen + within_ms;
+}
+
+bool rd_report_is_stuck(const rd_report *report, uint64_t within_ms) {
+    uint64_t now = rd_clock_ms();
+    unsigned ready = 0, stuck = 0;
+    for (uint32_t i = 0; i < report->board->slot_count; i++) {
+        const rd_score_slot *slot = &report->board->slots[i];
+        if (get(&slot->state) != RD_SCORE_READY) continue;
+        ready++;
+        if (is_stuck(slot, now, within_ms)) stuck++;
+    }
+    return ready > 0 && stuck == ready;
+}
+
+/* ---- histograms ---- */
+
+static uint64_t copy_counts(const rd_histogram *histogram, uint64_t counts[RD_HISTOGRAM_BUCKETS]) {
+    uint64_t all = 0;
+    for (unsigned i = 0; i < RD_HISTOGRAM_BUCKETS; i++)
+        all += counts[i] = get(&histogram->buckets[i]);
+    return all;
+}
+
+static uint64_t within_bucket(unsigned bucket, uint64_t rank, uint64_t count) {
+    uint64_t low = bucket == 0 ? 0 : rd_histogram_bound_us(bucket - 1);
+    uint64_t high = rd_histogram_bound_us(bucket);
+    if (high == UINT64_MAX) return low; /* nothing is known of the last one but where it begins */
+    return low + (uint64_t)((double)(high - low) * ((double)rank / (double)count));
+}
+
+uint64_t rd_histogram_percentile(const uint64_t counts[RD_HISTOGRAM_BUCKETS], unsigned permille) {
+    uint64_t all = 0, below = 0;
+    for (unsigned i = 0; i < RD_HISTOGRAM_BUCKETS; i++) all += counts[i];
+    if (all == 0) return 0;
+    uint64_t rank = (all * permille + 999) / 1000;
+    if (rank == 0) rank = 1;
+    for (unsigned i = 0; i < RD_HISTOGRAM_BUCKETS; i++) {
+        if (below + counts[i] >= rank) return within_bucket(i, rank - below, counts[i]);
+        below += counts[i];
+    }
+    return 0;
+}
+
+static void add_histogram(rd_buffer *text, const char *name, const rd_histogram *histogram) {
+    uint64_t counts[RD_HISTOGRAM_BUCKETS];
+    uint64_t all = copy_counts(histogram, counts);
+    rd_text_add(text,
+                ",\"%s\":{\"count\":%" PRIu64 ",\"sum\":%" PRIu64 ",\"p50\":%" PRIu64
+                ",\"p99\":%" PRIu64 ",\"buckets\":[",
+                name, all, get(&histogram->sum_us), rd_histogram_percentile(counts, 500),
+                rd_histogram_percentile(counts, 990));
+    for (unsigned i = 0; i < RD_HISTOGRAM_BUCKETS; i++) {
+        rd_text_add(text, i == 0 ? "%" PRIu64 : ",%" PRIu64, counts[i]);
+    }
+    rd_text_add(text, "]}");
+}
+
+/* ---- one worker ---- */
+
+/* Wall time of a moment of CLOCK_MONOTONIC, which is what the scoreboard has. */
+static void add_time(rd_buffer *text, uint64_t at_ms) {
+    char time[RD_TEXT_TIME_MAX];
+    int64_t ago_ms = (int64_t)(rd_clock_ms() - at_ms);
+    rd_text_time(rd_clock_wall_seconds() - ago_ms / 1000, time);
+    if (at_ms == 0) {
+        rd_text_add(text, "null");
+    } else {
+        rd_text_add(text, "\"%s\"", time);
+    }
+}
+
+/* Puma's numbers under Puma's names. */
+static void add_status(rd_buffer *text, const rd_score_slot *slot) {
+    uint64_t busy = get(&slot->busy), most = get(&slot->max_threads);
+    rd_text_add(text, "\"backlog\":%" PRIu64 ",\"running\":%" PRIu64, get(&slot->queue),
+                get(&slot->threads));
+    rd_text_add(text, ",\"pool_capacity\":%" PRIu64 ",\"busy_threads\":%" PRIu64,
+                most > busy ? most - busy : 0, busy);
+    rd_text_add(text, ",\"max_threads\":%" PRIu64 ",\"requests_count\":%" PRIu64, most,
+                get(&slot->requests));
+    rd_text_add(text, ",\"backlog_max\":%" PRIu64 ",\"reactor_max\":%" PRIu64 ",\"io_threads\":0",
+                get(&slot->max_queue_seen), get(&slot->connections));
+}
+
+static void add_own(rd_buffer *text, const rd_score_slot *slot) {
+    rd_text_add(text, "{\"state\":\"%s\"", rd_score_state_name(get(&slot->state)));
+    for (size_t i = 0; i < rd_score_count; i++) {
+        const rd_score_info *row = &rd_score_table[i];
+        if (strcmp(row->name, "state") == 0) continue;
+        rd_text_add(text, ",\"%s\":%" PRIu64, row->name, rd_score_get(slot, row));
+    }
+    add_histogram(text, "queue_time_us", &slot->wait);
+    add_histogram(text, "duration_us", &slot->duration);
+    rd_text_add(text, "}");
+}
+
+static void add_worker(rd_buffer *text, const rd_score_slot *slot, uint32_t index) {
+    uint64_t state = get(&slot->state);
+    bool booted = state == RD_SCORE_READY || state == RD_SCORE_DRAINING;
+    rd_text_add(text, "{\"started_at\":");
+    add_time(text, get(&slot->started_ms));
+    rd_text_add(text,
+                ",\"pid\":%" PRIu64 ",\"index\":%u,\"phase\":%" PRIu64 ",\"booted\":%s"
+                ",\"last_checkin\":",
+                get(&slot->pid), index, get(&slot->generation), booted ? "true" : "false");
+    add_time(text, get(&slot->last_turn_ms));
+    rd_text_add(text, ",\"last_status\":{");
+    add_status(text, slot);
+    rd_text_add(text, "},\"rondo\":");
+    add_own(text, slot);
+    rd_text_add(text, "}");
+}
+
+/* ---- all of them ---- */
+
+static uint64_t newest_generation(const rd_report *report) {
+    uint64_t newest = 0;
+    for (uint32_t i = 0; i < report->board->slot_count; i++) {
+        const rd_score_slot *slot = &report->board->slots[i];
+        uint64_t generation = get(&slot->generation);
+        if (is_used(slot) && generation > newest) newest = generation;
+    }
+    return newest;
+}
+
+static unsigned count_old(const rd_report *report, uint64_t newest) {
+    unsigned count = 0;
+    for (uint32_t i = 0; i < report->board->slot_count; i++) {
+        const rd_score_slot *slot = &report->board->slots[i];
+        if (is_used(slot) && get(&slot->generation) < newest) count++;
+    }
+    return count;
+}
+
+static void add_cluster(const rd_report *report, rd_buffer *text) {
+    uint64_t phase = newest_generation(report);
+    unsigned ready = rd_report_count(report, RD_SCORE_READY);
+    unsigned draining = rd_report_count(report, RD_SCORE_DRAINING);
+    rd_text_add(text, ",\"workers\":%u,\"phase\":%" PRIu64 ",\"booted_workers\":%u",
+                rd_report_count(report, RD_SCORE_STATE_COUNT), phase, ready + draining);
+    rd_text_add(text, ",\"old_workers\":%u,\"worker_status\":[", count_old(report, phase));
+    bool first = true;
+    for (uint32_t i = 0; i < report->board->slot_count; i++) {
+        if (!is_used(&report->board->slots[i])) continue;
+        if (!first) rd_text_add(text, ",");
+        add_worker(text, &report->board->slots[i], i);
+        first = false;
+    }
+    rd_text_add(text, "]");
+}
+
+static void add_single(const rd_report *report, rd_buffer *text) {
+    rd_text_add(text, ",");
+    add_status(text, &report->board->slots[0]);
+    rd_text_add(text, ",\"rondo\":");
+    add_own(text, &report->board->slots[0]);
+}
+
+static void add_number(rd_buffer *text, const char *name, int64_t number) {
+    if (number < 0) {
+        rd_text_add(text, ",\"%s\":null", name);
+    } else {
+        rd_text_add(text, ",\"%s\":%" PRId64, name, number);
+    }
+}
+
+static void add_queues(const rd_report *report, rd_buffer *text) {
+    rd_text_add(text, ",\"accept_queues\":[");
+    for (size_t i = 0; i < report->queue_count; i++) {
+        const rd_accept_queue *queue = &report->queues[i];
+        rd_text_add(text, i == 0 ? "{\"url\":" : ",{\"url\":");
+        rd_text_add_json(text, queue->url);
+        add_number(text, "worker", queue->slot);
+        add_number(text, "depth", queue->depth);
+        add_number(text, "limit", queue->limit);
+        rd_text_add(text, "}");
+    }
+    rd_text_add(text, "]");
+}
+
+static void add_bounds(rd_buffer *text) {
+    rd_text_add(text, ",\"bounds_us\":[");
+    for (unsigned i = 0; i + 1 < RD_HISTOGRAM_BUCKETS; i++) {
+        rd_text_add(text, i == 0 ? "%" PRIu64 : ",%" PRIu64, rd_histogram_bound_us(i));
+    }
+    rd_text_add(text, "]");
+}
+
+void rd_report_stats(const rd_report *report, rd_buffer *text) {
+    char started[RD_TEXT_TIME_MAX];
+    rd_text_time(report->started_s, started);
+    rd_text_add(text, "{\"started_at\":\"%s\"", started);
+    if (report->cluster) {
+        add_cluster(report, text);
+    } else {
+        add_single(report, text);
+    }
+    add_queues(report, text);
+    add_bounds(text);
+    rd_text_add(text, ",\"time_ms\":%" PRIu64 ",\"versions\":%s}\n", rd_clock_ms(),
+                report->versions == NULL ? "{}" : report->versions);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Finding and comparing tokens; see token.h.
+ */
+#include "server/token.h"
+
+#include <strings.h>
+
+#define TOKEN_MAX 512
+
+/* Every byte of the token is looked at, whatever was given and wherever they differ. */
+static bool is_equal(const char *token, rd_slice given) {
+    size_t len = strlen(token);
+    size_t differ = len ^ given.len;
+    for (size_t i = 0; i < len; i++) {
+        unsigned char byte = given.len > 0 ? (unsigned char)given.ptr[i % given.len] : 0;
+        differ |= (size_t)((unsigned char)token[i] ^ byte);
+    }
+    return differ == 0;
+}
+
+static int hex_digit(char byte) {
+    if (byte >= '0' && byte <= '9') return byte - '0';
+    byte = (char)(byte | 0x20);
+    return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
+}
+
+static bool is_equal_decoded(const char *token, rd_slice given) {
+    char decoded[TOKEN_MAX];
+    size_t len = 0;
+    if (given.len > sizeof(decoded)) return false;
+    for (size_t i = 0; i < given.len; i++) {
+        char byte = given.ptr[i];
+        if (byte == '%' && i + 2 < given.len && hex_digit(given.ptr[i + 1]) >= 0 &&
+            hex_digit(given.ptr[i + 2]) >= 0) {
+            byte = (char)(hex_digit(given.ptr[i + 1]) * 16 + hex_digit(given.ptr[i + 2]));
+            i += 2;
+        }
+        decoded[len++] = byte;
+    }
+    return is_equal(token, rd_slice_of(decoded, len));
+}
+
+static bool is_in_query(const char *token, rd_slice query) {
+    static const rd_slice name = {"token=", 6};
+    bool found = false;
+    for (size_t at = 0, end; at < query.len; at = end + 1) {
+        for (end = at; end < query.len && query.ptr[end] != '&' && query.ptr[end] != ';';) end++;
+        rd_slice part = rd_slice_of(query.ptr + at, end - at);
+        if (part.len < name.len || memcmp(part.ptr, name.ptr, name.len) != 0) continue;
+        part = rd_slice_of(part.ptr + name.len, part.len - name.len);
+        /* pumactl sends it as it is, others encode it. */
+        found |= is_equal(token, part);
+        found |= is_equal_decoded(token, part);
+    }
+    return found;
+}
+
+static bool is_bearer(const char *token, const rd_request *request) {
+    const rd_header *header = rd_head_find(&request->head, RD_HEADER_AUTHORIZATION);
+    if (header == NULL) return false;
+    rd_slice value = rd_request_header_value(request, header);
+    if (value.len < 7 || strncasecmp(value.ptr, "bearer ", 7) != 0) return false;
+    return is_equal(token, rd_slice_of(value.ptr + 7, value.len - 7));
+}
+
+bool rd_token_matches(const char *token, const rd_request *request) {
+    bool bearer = is_bearer(token, request);
+    bool query = is_in_query(token, rd_request_slice(request, request->head.query));
+    return bearer || query;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Whether a request of the control server brings its token: as `token=` in the query, which is
+ * Puma's way, or as `Authorization: Bearer` (RFC 6750). Any thread.
+ */
+#ifndef RD_SERVER_TOKEN_H
+#define RD_SERVER_TOKEN_H
+
+#include "http/request.h"
+
+/* Takes as long for a wrong token as for the right one. */
+bool rd_token_matches(const char *token, const rd_request *request);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The verbs of the control server as a table; see verbs.def. Any thread.
+ */
+#ifndef RD_SERVER_VERBS_H
+#define RD_SERVER_VERBS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef enum rd_verb {
+#define RD_VERB(name, path, answers, doc) RD_VERB_##name,
+#include "server/verbs.def"
+#undef RD_VERB
+    RD_VERB_COUNT
+} rd_verb;
+
+typedef struct rd_verb_info {
+    const char *path;
+    bool answers;
+    const char *doc;
+} rd_verb_info;
+
+extern const rd_verb_info rd_verb_table[RD_VERB_COUNT];
+
+/* The verb of that path, without its slash; -1 when there is none. */
+int rd_verb_find(const char *path, size_t len);
+
+#endif

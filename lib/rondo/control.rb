@@ -1,0 +1,226 @@
+# frozen_string_literal: true
+
+# The control server of a process: what it says comes from the scoreboard and is served by a native
+# thread (ext/rondo/server/control.c); what it is asked to do arrives here, on a Ruby thread, and is
+# done by the launcher or the master. docs/MONITORING.md is its manual.
+# SPDX-License-Identifier: MIT
+
+require "json"
+require "securerandom"
+require "rondo"
+
+module Rondo
+  # Opens, starts and ends the control server, and carries out its verbs.
+  class Control
+    # A method of the process for each verb; a verb whose method is missing is answered 404.
+    METHODS = { "stop" => :stop, "halt" => :halt, "restart" => :restart, "phased-restart" => :phased_restart,
+                "refork" => :refork, "reload-worker-directory" => :reload_worker_directory,
+                "worker-count-up" => :worker_count_up, "worker-count-down" => :worker_count_down,
+                "reopen-log" => :reopen_logs, "info" => :thread_backtraces }.freeze
+    # Answered here.
+    OWN = %w[gc gc-stats thread-backtraces].freeze
+    READ_ONLY = %w[gc-stats].freeze
+    TOKEN = /\A[!#-&(-\[\]-~]{1,512}\z/
+    # Where the process before left its listening socket: "7=unix:///PATH".
+    VARIABLE = "RONDO_CONTROL_SOCKET"
+    # How long a verb that answers may take, in milliseconds.
+    ANSWER_TIMEOUT_MS = 5000
+
+    # @return [String, nil] the address as people wrote it, with the real port
+    attr_reader :url
+    # @return [String, nil] nil where nobody needs one
+    attr_reader :token
+
+    # What the settings ask for, listening and started, or nil.
+    # @param settings [Settings::Resolved] control_url, control_token, control_data_only
+    # @param scoreboard [Scoreboard] what is shown
+    # @param process [Object] answers the methods of {METHODS} that it can do
+    # @param log [Logger]
+    # @param cluster [Boolean] whether the slots of the scoreboard are workers
+    # @return [Control, nil]
+    # @raise [AddressError, ConfigurationError] one line
+    def self.open(settings, scoreboard, process, log:, cluster: false)
+      uri = settings[:control_url] or return
+
+      control = new(scoreboard, process, log: log, token: token_of(settings[:control_token]), cluster: cluster,
+                                         data_only: settings[:control_data_only])
+      control.listen(uri, chosen: settings.given?(:control_token))
+      control.start
+      control
+    rescue StandardError
+      control&.close
+      raise
+    end
+
+    # @param given [String, nil] nil: a random one; "none" or "": nobody needs one
+    # @return [String, nil]
+    # @raise [ConfigurationError] it cannot be sent, or not be written to the state file
+    def self.token_of(given)
+      return SecureRandom.hex(16) if given.nil?
+      return nil if given.empty? || given == "none"
+      return given if given.match?(TOKEN)
+
+      raise ConfigurationError, "control_token: visible ASCII characters without quotes and backslashes, at most 512"
+    end
+
+    # @return [String] a Unix socket of its own in the folder for temporary files
+    def self.auto_uri
+      require "tmpdir"
+      "unix://#{File.join(Dir.tmpdir, "rondo-control-#{Process.pid}-#{SecureRandom.hex(4)}.sock")}"
+    end
+
+    # @param scoreboard [Scoreboard]
+    # @param process [Object] see {METHODS}
+    # @param token [String, nil]
+    # @param cluster [Boolean]
+    # @param data_only [Boolean] nothing can be asked for but numbers
+    # @param log [Logger]
+    # @param answer_timeout_ms [Integer] for verbs that answer
+    def initialize(scoreboard, process, token: nil, cluster: false, data_only: false, log: Logger.errors_only,
+                   answer_timeout_ms: ANSWER_TIMEOUT_MS)
+      @process = process
+      @token = token
+      @log = log
+      @core = Core.new(scoreboard, { token: token, cluster: cluster, verbs: verbs(data_only),
+                                     versions: JSON.generate(Control.versions), about: Control.labels,
+                                     answer_timeout_ms: answer_timeout_ms })
+      @lines = UNIXSocket.for_fd(@core.process_fd)
+    end
+
+    # @param uri [String] tcp://HOST:PORT, "auto", or unix:///PATH, whose file is for its owner alone
+    #   unless it says ?mode=
+    # @param chosen [Boolean] whether somebody chose the token, and so knows it
+    # @raise [AddressError] cannot be listened on, or open to other machines without a token
+    # @return [String] the URL
+    def listen(uri, chosen: false)
+      opened = @core.listen(socket_left(uri) || address_of(uri))
+      refuse(uri) if opened[:public] && !(chosen && @token)
+      @asked = uri
+      @descriptor = opened[:fd]
+      @url = opened[:url].sub(/\Ahttp:/, "tcp:")
+    rescue AddressError => e
+      raise AddressError, "control server: #{e.message}"
+    end
+
+    # Shows how many connections wait in the kernel for these sockets.
+    # @param descriptors [Hash{String => Integer}] listening sockets by URL
+    # @param worker [Integer, nil] the slot whose worker accepts from them; nil: every worker
+    # @return [void]
+    def watch(descriptors, worker: nil)
+      descriptors.each { |url, descriptor| @core.watch(url, descriptor, worker) }
+    end
+
+    # Forgets the sockets of {#watch}: to be called before they are closed.
+    # @return [void]
+    def unwatch
+      @core.unwatch
+    end
+
+    # @return [void]
+    def start
+      @thread = Thread.new { work }
+      @thread.name = "rondo control"
+      @core.start
+    end
+
+    # Leaves the listening socket to the program that this process becomes by exec: clients wait in
+    # its queue meanwhile. To be called right before that.
+    # @return [void]
+    def hand_on
+      copy = IO.for_fd(@descriptor, autoclose: false).dup
+      copy.close_on_exec = false
+      copy.autoclose = false
+      ENV[VARIABLE] = "#{copy.fileno}=#{@asked}"
+      @core.keep_files
+    end
+
+    # Ends its threads, after the answers that are on their way. In a forked child it only lets go.
+    # @return [void]
+    def close
+      @core.close
+      @thread&.join(1) unless @thread == Thread.current
+      @lines.close
+    rescue IOError
+      nil
+    end
+
+    # @return [Hash] for /stats
+    def self.versions
+      { rondo: VERSION, ruby: { engine: RUBY_ENGINE, version: RUBY_VERSION, patchlevel: RUBY_PATCHLEVEL } }
+    end
+
+    # @return [String] labels for /metrics
+    def self.labels
+      %(version="#{VERSION}",ruby="#{RUBY_ENGINE} #{RUBY_VERSION}")
+    end
+
+    private
+
+    def verbs(data_only)
+      return READ_ONLY if data_only
+
+      OWN + METHODS.select { |_, name| @process.respond_to?(name) }.keys
+    end
+
+    def address_of(uri)
+      address = Address.parse(uri == "auto" ? Control.auto_uri : uri)
+      address[:kind] == :unix ? { mode: 0o600 }.merge(address) : address
+    end
+
+    # What {#hand_on} left for this address, if it still is the one that is asked for.
+    def socket_left(uri)
+      number, asked = ENV.delete(VARIABLE)&.split("=", 2)
+      return unless number
+      return { kind: :fd, fd: number.to_i, owns_file: true } if asked == uri
+
+      IO.for_fd(number.to_i).close
+      nil
+    rescue SystemCallError
+      nil
+    end
+
+    def refuse(uri)
+      raise AddressError, "#{uri} is open to other machines: it needs a token of your own (control_token), " \
+                          "or an address of this machine alone"
+    end
+
+    # One line for each verb; the native thread closes its end when it ends.
+    def work
+      while (line = @lines.gets)
+        id, verb = line.split
+        status, text = answer(verb)
+        @lines.write("#{id} #{status} #{text.bytesize}\n", text) unless id == "0"
+      end
+    rescue IOError, SystemCallError
+      nil # closed from this side
+    end
+
+    def answer(verb)
+      [200, carry_out(verb)]
+    rescue StandardError, NotImplementedError => e
+      @log.error "control server: #{verb}: #{e.message} (#{e.class})"
+      [500, "#{JSON.generate(error: "#{verb}: #{e.message}")}\n"]
+    end
+
+    def carry_out(verb)
+      case verb
+      when "gc" then collect_garbage
+      when "gc-stats" then JSON.generate(GC.stat)
+      when "thread-backtraces" then JSON.generate(backtraces)
+      when "info" then @log.error(@process.thread_backtraces)
+      else
+        @log.say "- Control server: #{verb}"
+        @process.public_send(METHODS.fetch(verb))
+      end
+    end
+
+    def collect_garbage
+      GC.start
+      '{ "status": "ok" }'
+    end
+
+    def backtraces
+      Thread.list.map { |thread| { name: thread.inspect, backtrace: thread.backtrace || [] } }
+    end
+  end
+end

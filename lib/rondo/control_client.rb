@@ -1,0 +1,107 @@
+# frozen_string_literal: true
+
+# One request to a control server, over TCP or a Unix socket; used by `rondo ctl` and `rondo top`.
+# SPDX-License-Identifier: MIT
+
+require "json"
+require "socket"
+require "rondo"
+
+module Rondo
+  # Speaks to the control server of another process.
+  class ControlClient
+    # Nobody is there, or it is no control server: a message of one line.
+    class Unreachable < Error; end
+
+    # @!attribute status [Integer]
+    # @!attribute body [String]
+    Response = Struct.new(:status, :body) do
+      # @return [Boolean]
+      def ok?
+        status == 200
+      end
+
+      # @return [String] what is wrong, in a few words
+      def reason
+        JSON.parse(body).fetch("error")
+      rescue JSON::ParserError, KeyError, TypeError
+        body.strip.empty? ? "status #{status}" : body.strip
+      end
+    end
+
+    # Seconds for connecting, and for the whole answer: more than the server gives Ruby.
+    CONNECT = 5
+    ANSWER = 15
+    ANSWER_BYTES = 64 << 20
+
+    # @return [String]
+    attr_reader :url
+
+    # @param url [String] tcp://HOST:PORT or unix:///PATH
+    # @param token [String, nil]
+    # @raise [AddressError]
+    def initialize(url, token = nil)
+      @url = url
+      @address = Address.parse(url)
+      @token = token
+    end
+
+    # @param path [String] "/stats"
+    # @return [Response]
+    # @raise [Unreachable]
+    def get(path)
+      socket = connect
+      socket.write(head(path))
+      parse(read_all(socket))
+    rescue SystemCallError, SocketError, IOError => e
+      raise Unreachable, "no control server at #{@url}: #{reason(e)}"
+    ensure
+      socket&.close
+    end
+
+    private
+
+    def connect
+      return UNIXSocket.new(@address[:path].sub(/\A@/, "\0")) if @address[:kind] == :unix
+
+      Socket.tcp(reachable_host, @address[:port], connect_timeout: CONNECT)
+    end
+
+    # What listens on every address is asked on this machine's own.
+    def reachable_host
+      { "0.0.0.0" => "127.0.0.1", "::" => "::1" }.fetch(@address[:host], @address[:host])
+    end
+
+    def head(path)
+      token = "Authorization: Bearer #{@token}\r\n" if @token
+      "GET #{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n#{token}\r\n"
+    end
+
+    def read_all(socket)
+      text = +"".b
+      limit = now + ANSWER
+      loop do
+        raise Unreachable, "no answer of #{@url} within #{ANSWER} s" unless socket.wait_readable([limit - now, 0].max)
+
+        text << socket.readpartial(65_536)
+        raise Unreachable, "the answer of #{@url} has no end" if text.bytesize > ANSWER_BYTES
+      end
+    rescue EOFError
+      text
+    end
+
+    def parse(text)
+      match = %r{\AHTTP/1\.[01] (\d{3}).*?\r\n\r\n}m.match(text) or
+        raise Unreachable, "what answers at #{@url} is no control server"
+      Response.new(match[1].to_i, match.post_match.force_encoding(Encoding::UTF_8))
+    end
+
+    def reason(error)
+      error.is_a?(SystemCallError) ? SystemCallError.new(nil, error.errno).message : error.message
+    end
+
+    def now
+      Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

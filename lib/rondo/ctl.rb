@@ -1,0 +1,128 @@
+# frozen_string_literal: true
+
+# `rondo ctl VERB`: pumactl's verbs for a running server, by its control server where it has one, by
+# signals otherwise. Exit code 0, or 1 with one line on standard error.
+# SPDX-License-Identifier: MIT
+
+require "rondo/control"
+require "rondo/running_server"
+
+module Rondo
+  # Parses the words behind `ctl` and does what they say.
+  class Ctl
+    # Those that the control server answers with something to print.
+    SHOWN = %w[stats gc-stats thread-backtraces metrics live ready].freeze
+    # What a process understands without a control server; two signals for what needs force.
+    SIGNALS = { "stop" => %w[TERM], "halt" => %w[INT QUIT], "restart" => %w[USR2], "phased-restart" => %w[USR1],
+                "refork" => %w[URG], "reopen-log" => %w[HUP], "worker-count-up" => %w[TTIN],
+                "worker-count-down" => %w[TTOU], "info" => [Signal.list.key?("INFO") ? "INFO" : "PWR"] }.freeze
+    VERBS = (%w[start status live ready stats metrics] + Control::VERBS.keys).freeze
+
+    # @param arguments [Array<String>]
+    # @param out [IO]
+    # @param err [IO]
+    def initialize(arguments, out: $stdout, err: $stderr)
+      @arguments = arguments
+      @out = out
+      @err = err
+      @server = RunningServer.new
+    end
+
+    # @return [Integer] 0 or 1
+    def run
+      verb, *rest = parser.parse(@arguments)
+      return @done if @done
+
+      raise Error, "which verb? #{VERBS.join(", ")}" unless verb
+      raise Error, "unknown verb #{verb}#{Server.nearest(verb, VERBS)}" unless VERBS.include?(verb)
+      raise Error, "too many arguments: #{rest.join(" ")}" if rest.any?
+
+      perform(verb)
+    rescue OptionParser::ParseError, Error => e
+      @err.puts "rondo: #{Logger.escape(e.message)}"
+      1
+    end
+
+    private
+
+    def parser
+      OptionParser.new do |options|
+        options.banner = "Usage: rondo ctl VERB [options]\n\nVerbs: #{VERBS.each_slice(6).map { |some| some.join(" ") }
+                                                                          .join("\n       ")}\n\n"
+        options.require_exact = true
+        @server.define(options)
+        options.on("-Q", "--quiet", "print only what was asked for") { @quiet = true }
+        options.on("-h", "--help", "this text") do
+          @out.puts options.help
+          @done = 0
+        end
+      end
+    end
+
+    def perform(verb)
+      return start if verb == "start"
+
+      @server.locate
+      if verb == "status"
+        status
+      elsif @server.url
+        by_url(verb)
+      else
+        by_signal(verb)
+      end
+      0
+    end
+
+    def status
+      @server.url ? check(@server.client.get("/status")) : signal([0])
+      say "Rondo is started"
+    rescue ControlClient::Unreachable, Errno::ESRCH => e
+      raise Error, "Rondo is not running: #{e.message}"
+    end
+
+    def by_url(verb)
+      response = @server.client.get("/#{verb}")
+      if %w[live ready].include?(verb) && response.status == 503
+        @out.puts response.body
+        raise Error, "the server is not #{verb}"
+      end
+      check(response)
+      say "Command #{verb} sent success" unless %w[live ready].include?(verb)
+      @out.puts response.body if SHOWN.include?(verb)
+    end
+
+    def check(response)
+      return if response.ok?
+      raise Error, "wrong or missing token (#{@server.url})" if response.status == 403
+
+      raise Error, "the server says: #{response.reason}"
+    end
+
+    def by_signal(verb)
+      names = SIGNALS[verb] or
+        raise Error, "#{verb} needs the control server; process #{@server.pid} is known by its pid alone"
+      signal(names)
+      say "Command #{verb} sent success"
+    rescue Errno::ESRCH
+      raise Error, "no process #{@server.pid}"
+    end
+
+    def signal(names)
+      names.each { |name| Process.kill(name, @server.pid) }
+    rescue Errno::EPERM
+      raise Error, "process #{@server.pid} belongs to somebody else"
+    end
+
+    # A server with what was typed here.
+    def start
+      require "rondo/cli"
+      options = { state: "--state", pidfile: "--pidfile", url: "--control-url", token: "--control-token",
+                  config: "--config", environment: "--environment" }
+      CLI.new(options.flat_map { |name, flag| (value = @server.given[name]) ? [flag, value] : [] }).run
+    end
+
+    def say(line)
+      @out.puts line unless @quiet
+    end
+  end
+end

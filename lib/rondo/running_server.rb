@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+# Where a running server is found: by its state file, its pid (file), the address of its control
+# server, or a configuration file that names one of these. For `rondo ctl` and `rondo top`.
+# SPDX-License-Identifier: MIT
+
+require "optparse"
+require "rondo/configuration"
+require "rondo/control_client"
+
+module Rondo
+  # A server of another process.
+  class RunningServer
+    # Nothing says where the server is: a message of one line.
+    class NotFound < Error; end
+
+    # @return [Integer, nil]
+    attr_reader :pid
+    # @return [String, nil] of its control server
+    attr_reader :url
+    # @return [String, nil]
+    attr_reader :token
+    # @return [Hash{Symbol => String, Integer}] what was typed
+    attr_reader :given
+
+    def initialize
+      @given = {}
+    end
+
+    # Adds the options that say where the server is.
+    # @param options [OptionParser]
+    # @return [void]
+    def define(options)
+      { state: ["-S", "--state FILE", "state file of the server"],
+        pidfile: ["-P", "--pidfile FILE", "file with its process id"],
+        pid: ["-p", "--pid PID", Integer, "its process id"],
+        url: ["--control-url URI", "address of its control server"],
+        token: ["-T", "--control-token TOKEN", "token of that"],
+        config: ["-C", "--config FILE", "configuration file that names one of these; - for none"],
+        environment: ["-e", "--environment NAME", "for finding the configuration file"] }.each do |name, words|
+        options.on(*words) { |value| @given[name] = value }
+      end
+      options.on("-F", "--config-file FILE") { |value| @given[:config] = value }
+    end
+
+    # Looks at files; to be called again where the server may have been started anew.
+    # @return [self]
+    # @raise [NotFound, ConfigurationError]
+    def locate
+      @named = configured.merge(@given)
+      @pid, @url, @token = @named.values_at(:pid, :url, :token)
+      read_state if @named[:state] && !@given[:url] && !@given[:pid]
+      @pid ||= read_pidfile if @named[:pidfile]
+      return self if @pid || @url
+
+      raise NotFound, "which server? Name it by -S STATE, -P PIDFILE, -p PID, --control-url URI or a " \
+                      "configuration file that has one of these"
+    end
+
+    # @return [ControlClient]
+    # @raise [NotFound, AddressError]
+    def client
+      url or raise NotFound, "process #{pid} has no control server that is known of: name it by its state " \
+                             "file or by --control-url"
+      ControlClient.new(url, token)
+    end
+
+    private
+
+    NAMES = { state: :state_path, pidfile: :pidfile, url: :control_url, token: :control_token }.freeze
+    private_constant :NAMES
+
+    def configured
+      return {} if @given[:config] == "-" || (!@given[:config] && given_place?)
+
+      path = @given[:config] || Configuration.find(environment)
+      values = path ? Configuration.new(path).values.transform_values(&:first) : {}
+      folder = values[:directory] || "."
+      found = NAMES.transform_values { |name| values[name] }.compact
+      %i[state pidfile].each { |name| found[name] &&= File.expand_path(found[name], folder) }
+      found.delete(:url) if found[:url] == "auto" # only the state file knows
+      found.delete(:token) if ["", "none"].include?(found[:token])
+      found.compact
+    end
+
+    def given_place?
+      %i[state pidfile pid url].any? { |name| @given[name] }
+    end
+
+    def environment
+      (@given[:environment] || Settings.from_environment[:environment]&.first ||
+        Settings::SHELL[:environment].default)
+    end
+
+    def read_state
+      lines = File.read(@named[:state]).lines.filter_map { |line| line.match(/\A(\w+): "?(.*?)"?\n?\z/)&.captures }.to_h
+      @pid = lines["pid"]&.to_i
+      @url = lines["control_url"]
+      @token = @given[:token] || lines["control_auth_token"]
+    rescue SystemCallError => e
+      return if @url && e.is_a?(Errno::ENOENT) # the configuration knows the address, too
+
+      raise NotFound, "cannot read the state file #{@named[:state]}: #{SystemCallError.new(nil, e.errno).message}"
+    end
+
+    def read_pidfile
+      text = File.read(@named[:pidfile])
+      text.to_i.positive? or raise NotFound, "#{@named[:pidfile]} holds no process id"
+      text.to_i
+    rescue SystemCallError => e
+      return if @url
+
+      raise NotFound, "cannot read #{@named[:pidfile]}: #{SystemCallError.new(nil, e.errno).message}"
+    end
+  end
+end

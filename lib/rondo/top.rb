@@ -1,0 +1,132 @@
+# frozen_string_literal: true
+
+# `rondo top`: a live view of a running server, by its control server. In a terminal a screen that is
+# drawn anew each second, elsewhere a line each second. What is shown is worked out in
+# top/figures.rb and drawn by top/screen.rb.
+# SPDX-License-Identifier: MIT
+
+require "rondo/running_server"
+require "rondo/top/figures"
+require "rondo/top/screen"
+require "rondo/top/terminal"
+
+module Rondo
+  # Parses the words behind `top` and shows.
+  class Top
+    # @param arguments [Array<String>]
+    # @param out [IO]
+    # @param err [IO]
+    # @param input [IO]
+    def initialize(arguments, out: $stdout, err: $stderr, input: $stdin)
+      @arguments = arguments
+      @out = out
+      @err = err
+      @input = input
+      @interval = 1.0
+      @server = RunningServer.new
+    end
+
+    # @return [Integer] 0, or 1 with one line on standard error
+    def run
+      rest = parser.parse(@arguments)
+      return @done if @done
+      raise Error, "too many arguments: #{rest.join(" ")}" if rest.any?
+
+      @screen = Screen.new(ascii: Encoding.default_external != Encoding::UTF_8)
+      show(sample)
+      0
+    rescue OptionParser::ParseError, Error => e
+      @err.puts "rondo: #{Logger.escape(e.message)}"
+      1
+    rescue Interrupt, Errno::EPIPE
+      0
+    end
+
+    private
+
+    def parser
+      OptionParser.new do |options|
+        options.banner = "Usage: rondo top [options]\n\n"
+        options.require_exact = true
+        @server.define(options)
+        options.on("--interval SECONDS", Float, "between two looks (1)") { |seconds| @interval = at_least(seconds) }
+        options.on("--once", "print one line and end") { @once = true }
+        options.on("-h", "--help", "this text") do
+          @out.puts options.help
+          @done = 0
+        end
+      end
+    end
+
+    def at_least(seconds)
+      return seconds if seconds.between?(0.05, 3600)
+
+      raise Error, "the interval must be between 0.05 and 3600 seconds"
+    end
+
+    def show(first)
+      if @once then print_line(first)
+      elsif @out.tty? && @input.tty? then live(first)
+      else loop { first = print_line(first) }
+      end
+    end
+
+    # Where the server was started anew, its address and token may have changed.
+    # @return [Sample]
+    def sample
+      response = @server.locate.client.get("/stats")
+      raise Error, "wrong or missing token (#{@server.url})" if response.status == 403
+      raise Error, "#{@server.url} has no statistics: #{response.reason}" unless response.ok?
+
+      Sample.new(response.body)
+    end
+
+    def print_line(before)
+      sleep @interval
+      after = sample
+      @out.puts @screen.line(Figures.new(before, after))
+      @out.flush
+      after
+    end
+
+    def live(first)
+      figures = Figures.new(nil, first)
+      Terminal.new(@input, @out).open do |terminal|
+        loop do
+          draw(terminal, figures)
+          break if pause(terminal, figures) == :quit
+
+          figures = look(figures)
+        end
+      end
+    end
+
+    def look(figures)
+      @note = nil
+      Figures.new(figures.sample, sample).tap { |found| @screen.add(found) }
+    rescue Error => e
+      @note = "! #{Logger.escape(e.message)} (q quits)"
+      figures
+    end
+
+    def draw(terminal, figures)
+      width, height = terminal.size
+      terminal.draw(@screen.lines(figures, width: width, height: height, note: @note))
+    end
+
+    # Until the next look is due; a change of size is drawn at once.
+    def pause(terminal, figures)
+      due = now + @interval
+      while (left = due - now).positive?
+        case terminal.wait(left)
+        when :quit then return :quit
+        when :resize then draw(terminal, figures)
+        end
+      end
+    end
+
+    def now
+      Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

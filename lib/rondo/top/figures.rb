@@ -1,0 +1,160 @@
+# frozen_string_literal: true
+
+# What `rondo top` shows, without drawing it: samples of /stats, and what happened between two of
+# them. Neighbours: screen.rb draws it, ../top.rb takes the samples.
+# SPDX-License-Identifier: MIT
+
+require "json"
+require "time"
+
+module Rondo
+  class Top
+    # One worker as it was at one moment.
+    Worker = Struct.new(:index, :numbers, :wait, :duration) do
+      # @return [Integer] a number of the scoreboard, 0 where an older server has none
+      def [](name)
+        name.is_a?(Symbol) ? super : numbers.fetch(name, 0)
+      end
+    end
+
+    # All of /stats at one moment.
+    class Sample
+      # @return [Array<Worker>]
+      attr_reader :workers
+      # @return [Integer] milliseconds of the server's clock
+      attr_reader :time_ms
+      # @return [Array<Integer>] upper ends of the buckets in microseconds
+      attr_reader :bounds_us
+      # @return [String]
+      attr_reader :version
+      # @return [Time]
+      attr_reader :started_at
+
+      # @param text [String] of /stats
+      # @raise [Error] it is something else
+      def initialize(text)
+        stats = JSON.parse(text)
+        @cluster = stats.key?("worker_status")
+        @workers = (@cluster ? stats["worker_status"] : [stats]).map { |row| worker(row) }
+        @queues = stats.fetch("accept_queues")
+        @bounds_us = stats.fetch("bounds_us")
+        @time_ms = stats.fetch("time_ms")
+        @started_at = Time.iso8601(stats.fetch("started_at"))
+        @version = stats.dig("versions", "rondo").to_s
+      rescue JSON::ParserError, KeyError, TypeError, NoMethodError, ArgumentError
+        raise Error, "these are no statistics of a Rondo server"
+      end
+
+      # @return [Boolean] whether the server has worker processes
+      def cluster?
+        @cluster
+      end
+
+      # @return [Integer, nil] connections that wait in the kernel
+      def accept_queue
+        depths = @queues.filter_map { |queue| queue["depth"] }
+        depths.sum unless depths.empty?
+      end
+
+      private
+
+      def worker(row)
+        numbers = row.fetch("rondo")
+        Worker.new(row.fetch("index", 0), numbers, numbers.fetch("queue_time_us").fetch("buckets"),
+                   numbers.fetch("duration_us").fetch("buckets"))
+      end
+    end
+
+    # What happened between two samples. Times are microseconds; nil where nothing can be known.
+    class Figures
+      Row = Struct.new(:index, :pid, :generation, :state, :busy, :threads, :max_threads, :queue, :connections,
+                       :rss_bytes, :rate, :wait_p50, :wait_p99, :time_p50, :time_p99, keyword_init: true)
+      GAUGES = %i[pid generation busy threads max_threads queue connections rss_bytes].freeze
+      SUMS = %i[busy threads max_threads queue connections rss_bytes].freeze
+
+      # @return [Sample]
+      attr_reader :sample
+      # @return [Array<Row>] one for each worker
+      attr_reader :rows
+      # @return [Row] all workers together
+      attr_reader :total
+
+      # @param before [Sample, nil]
+      # @param sample [Sample]
+      def initialize(before, sample)
+        @sample = sample
+        @seconds = before && [(sample.time_ms - before.time_ms) / 1000.0, 0.001].max
+        @deltas = sample.workers.map { |worker| delta(worker, before) }
+        @rows = sample.workers.zip(@deltas).map { |worker, delta| row(worker, delta) }
+        @total = Row.new(**SUMS.to_h { |name| [name, @rows.sum(&name)] }, **times(add(@deltas)))
+      end
+
+      # @return [Integer] workers that serve
+      def ready
+        @rows.count { |row| row.state == "ready" }
+      end
+
+      # The time below which that part of the measurements lies, as the server counts it itself.
+      # @param counts [Array<Integer>] by bucket
+      # @param bounds [Array<Integer>] upper ends of all buckets but the last
+      # @param part [Float] 0.99
+      # @return [Integer, nil]
+      def self.percentile(counts, bounds, part)
+        rank = [(counts.sum * part).ceil, 1].max
+        below = 0
+        counts.each_with_index do |count, bucket|
+          return within(bounds, bucket, rank - below, count) if below + count >= rank
+
+          below += count
+        end
+        nil
+      end
+
+      def self.within(bounds, bucket, rank, count)
+        low = bucket.zero? ? 0 : bounds[bucket - 1]
+        high = bounds[bucket] or return low # of the last bucket only its lower end is known
+        low + ((high - low) * rank / count)
+      end
+      private_class_method :within
+
+      private
+
+      # A new process counts from zero.
+      def delta(worker, before)
+        return unless before
+
+        old = before.workers.find { |other| other.index == worker.index && other["pid"] == worker["pid"] }
+        { requests: worker["requests"] - (old ? old["requests"] : 0), wait: subtract(worker.wait, old&.wait),
+          time: subtract(worker.duration, old&.duration) }
+      end
+
+      def subtract(counts, old)
+        old ? counts.zip(old).map { |now, then_| [now - then_, 0].max } : counts
+      end
+
+      def add(deltas)
+        return if deltas.empty? || deltas.include?(nil)
+
+        { requests: deltas.sum { |delta| delta[:requests] },
+          wait: deltas.map { |delta| delta[:wait] }.transpose.map(&:sum),
+          time: deltas.map { |delta| delta[:time] }.transpose.map(&:sum) }
+      end
+
+      def row(worker, delta)
+        gauges = GAUGES.to_h { |name| [name, worker[name.to_s]] }
+        Row.new(index: worker.index, state: worker.numbers["state"], **gauges, **times(delta))
+      end
+
+      def times(delta)
+        return {} unless delta
+
+        { rate: [delta[:requests], 0].max / @seconds, wait_p50: part(delta[:wait], 0.5),
+          wait_p99: part(delta[:wait], 0.99), time_p50: part(delta[:time], 0.5), time_p99: part(delta[:time], 0.99) }
+      end
+
+      def part(counts, part)
+        Figures.percentile(counts, @sample.bounds_us, part)
+      end
+    end
+  end
+end

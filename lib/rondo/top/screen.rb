@@ -1,0 +1,169 @@
+# frozen_string_literal: true
+
+# Draws what figures.rb found out: a screenful of lines for a terminal, or one plain line. Knows
+# neither the server nor the terminal.
+# SPDX-License-Identifier: MIT
+
+require "rondo/top/figures"
+
+module Rondo
+  class Top
+    # Lines of text from figures.
+    class Screen
+      # Samples that the bars over time remember.
+      HISTORY = 240
+      LEVELS = "▁▂▃▄▅▆▇█"
+      PLAIN = ["▁▂▃▄▅▆▇█░µ·", "__.-=+**-u-"].freeze
+      COLUMNS = { worker: 6, pid: 8, gen: 4, state: 9, busy: 16, queue: 6, "req/s": 9, "wait p50": 9, "wait p99": 9,
+                  "time p50": 9, "time p99": 9, conns: 7, memory: 8 }.freeze
+      LEFT = %i[worker state busy].freeze
+
+      # @param ascii [Boolean] for terminals without UTF-8
+      def initialize(ascii: false)
+        @ascii = ascii
+        @rates = []
+        @waits = []
+        @busy = []
+      end
+
+      # Remembers figures for the bars over time.
+      # @param figures [Figures]
+      # @return [void]
+      def add(figures)
+        total = figures.total
+        remember(@rates, total.rate)
+        remember(@waits, total.wait_p99)
+        remember(@busy, total.busy)
+      end
+
+      # @param figures [Figures]
+      # @param width [Integer]
+      # @param height [Integer]
+      # @param note [String, nil] in place of the line with the keys
+      # @return [Array<String>] at most `height` lines of at most `width` characters
+      def lines(figures, width:, height:, note: nil)
+        all = [*header(figures, width), "", titles, *figures.rows.map { |row| worker(row) }]
+        all = [*all.first([height - 1, 0].max), note || "q quits"]
+        all.last(height).map { |line| plain(line)[0, width] }
+      end
+
+      # One line for a log.
+      # @param figures [Figures]
+      # @param now [Time]
+      # @return [String]
+      def line(figures, now: Time.now)
+        total = figures.total
+        plain("#{now.strftime("%H:%M:%S")} workers=#{figures.ready}/#{figures.rows.size} " \
+              "busy=#{total.busy}/#{total.max_threads} queue=#{total.queue} " \
+              "accept_queue=#{figures.sample.accept_queue || "-"} rps=#{rate(total.rate).delete(",")} " \
+              "wait_p50=#{tight(total.wait_p50)} wait_p99=#{tight(total.wait_p99)} " \
+              "time_p50=#{tight(total.time_p50)} time_p99=#{tight(total.time_p99)} " \
+              "connections=#{total.connections} memory=#{bytes(total.rss_bytes)}")
+      end
+
+      # @param us [Integer, nil]
+      # @return [String] "850 µs", "1.2 ms", "12 ms", "1.5 s"
+      def self.duration(us)
+        return "-" unless us
+        return "#{us} µs" if us < 1000
+
+        number, unit = us < 1_000_000 ? [us / 1000.0, "ms"] : [us / 1_000_000.0, "s"]
+        "#{number < 10 ? number.round(1) : number.round} #{unit}"
+      end
+
+      # @param values [Array<Numeric>]
+      # @param width [Integer]
+      # @return [String] the last of them as a bar each, the greatest one full
+      def self.bars(values, width)
+        shown = values.last(width)
+        most = shown.max.to_f
+        shown.map { |value| value.zero? ? " " : LEVELS[[(value * LEVELS.size / most).ceil, 1].max - 1] }.join
+      end
+
+      # @return [String] how much of `most` is used
+      def self.gauge(count, most, width)
+        full = most.zero? ? 0 : [(count * width / most.to_f).ceil, width].min
+        "#{"█" * full}#{"░" * (width - full)}"
+      end
+
+      private
+
+      def remember(values, value)
+        values << (value || 0)
+        values.shift if values.size > HISTORY
+      end
+
+      def header(figures, width)
+        total = figures.total
+        bars = [width - 46, 0].max
+        [headline(figures),
+         over_time("requests/s", rate(total.rate), @rates, bars),
+         over_time("busy threads", "#{total.busy} of #{total.max_threads}", @busy, bars),
+         over_time("wait p99", Screen.duration(total.wait_p99), @waits, bars),
+         "queue #{total.queue} (kernel #{figures.sample.accept_queue || "-"}) · " \
+         "wait p50 #{Screen.duration(total.wait_p50)} · " \
+         "time p50 #{Screen.duration(total.time_p50)} p99 #{Screen.duration(total.time_p99)} · " \
+         "connections #{total.connections} · memory #{bytes(total.rss_bytes)}"]
+      end
+
+      def headline(figures)
+        sample = figures.sample
+        mode = sample.cluster? ? "#{figures.ready} of #{figures.rows.size} workers ready" : figures.rows.first&.state
+        "Rondo #{sample.version} · #{mode} · up #{age(Time.now - sample.started_at)}"
+      end
+
+      def over_time(name, value, values, width)
+        format("%-14<name>s %12<value>s  %<bars>s", name: name, value: value, bars: Screen.bars(values, width))
+      end
+
+      def titles
+        cells(COLUMNS.keys)
+      end
+
+      def worker(row)
+        busy = "#{Screen.gauge(row.busy, row.max_threads, 8)} #{row.busy}/#{row.max_threads}"
+        cells([row.index, row.pid, row.generation, row.state, busy, row.queue, rate(row.rate),
+               *[row.wait_p50, row.wait_p99, row.time_p50, row.time_p99].map { |us| Screen.duration(us) },
+               row.connections, bytes(row.rss_bytes)])
+      end
+
+      def cells(values)
+        COLUMNS.keys.zip(values).map do |name, value|
+          text = value.to_s
+          LEFT.include?(name) ? text.ljust(COLUMNS[name]) : text.rjust(COLUMNS[name])
+        end.join(" ").rstrip
+      end
+
+      def rate(number)
+        return "-" unless number
+
+        whole = number >= 10 ? number.round : number.round(1)
+        whole.to_s.gsub(/(\d)(?=(\d{3})+\z)/, "\\1,")
+      end
+
+      def tight(us)
+        Screen.duration(us).delete(" ")
+      end
+
+      def bytes(number)
+        return "-" if number.zero?
+
+        number < 1 << 30 ? "#{(number / 1_048_576.0).round}M" : "#{(number / 1_073_741_824.0).round(1)}G"
+      end
+
+      def age(seconds)
+        seconds = [seconds.to_i, 0].max
+        return "#{seconds} s" if seconds < 60
+        return "#{seconds / 60} min" if seconds < 3600
+
+        return "#{seconds / 3600} h #{seconds / 60 % 60} min" if seconds < 86_400
+
+        "#{seconds / 86_400} d #{seconds / 3600 % 24} h"
+      end
+
+      def plain(line)
+        @ascii ? line.tr(*PLAIN) : line
+      end
+    end
+  end
+end

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A control server as it runs: on its own thread, on the loopback, over a scoreboard; this thread
+ * is its client and its process. Tokens, bad input, stalled clients, questions and their answers.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "check.h"
+#include "server/control.h"
+#include "server/verbs.h"
+
+#define PATIENCE_MS 10000
+
+static rd_scoreboard board;
+static rd_control *control;
+static uint16_t port;
+static int process_fd;
+static char got[262144];
+
+static void start_with(rd_control_options options) {
+    char error[RD_LISTENER_ERROR_MAX];
+    rd_listen_options listen = {.backlog = 64, .mode = -1};
+    options.board = &board;
+    if (options.answer_timeout_ms == 0) options.answer_timeout_ms = PATIENCE_MS;
+    CHECK_INT(rd_scoreboard_create(&board, 2), 0);
+    control = rd_control_new(&options, &process_fd);
+    if (!CHECK(control != NULL)) return;
+    rd_listener *listener = rd_alloc_zero(sizeof(*listener));
+    CHECK_INT(rd_listen_tcp(listener, "127.0.0.1", 0, &listen, error), 0);
+    CHECK(!rd_control_is_public(listener));
+    port = listener->port;
+    CHECK_INT(rd_control_add_listener(control, listener), 0);
+    CHECK_INT(rd_control_start(control), 0);
+}
+
+static void start(void) {
+    start_with((rd_control_options){.token = "s3cret", .verbs = ~0u});
+}
+
+static void finish(void) {
+    rd_control_free(control);
+    if (process_fd >= 0) close(process_fd);
+    rd_scoreboard_close(&board);
+}
+
+/* ---- a client ---- */
+
+static int dial(void) {
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
+    inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK_INT(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    return fd;
+}
+
+static void say(int fd, const char *bytes) {
+    CHECK_INT(send(fd, bytes, strlen(bytes), MSG_NOSIGNAL), strlen(bytes));
+}
+
+/* Reads until the other side closes, or until `enough` has come. */
+static const char *hear(int fd, const char *enough) {
+    size_t len = 0;
+    got[0] = '\0';
+    while (len < sizeof(got) - 1) {
+        struct pollfd ready = {.fd = fd, .events = POLLIN};
+        if (!CHECK_INT(poll(&ready, 1, PATIENCE_MS), 1)) break;
+        ssize_t part = recv(fd, got + len, sizeof(got) - 1 - len, 0);
+        if (part <= 0) break;
+        len += (size_t)part;
+        got[len] = '\0';
+        if (enough != NULL && strstr(got, enough) != NULL) break;
+    }
+    return got;
+}
+
+static const char *fetch(const char *method, const char *target, const char *fields) {
+    char head[1024];
+    int fd = dial();
+    snprintf(head, sizeof(head), "%s %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n%s\r\n", method,
+             target, fields);
+    say(fd, head);
+    hear(fd, NULL);
+    close(fd);
+    return got;
+}
+
+static int status_of(const char *answer) {
+    return strncmp(answer, "HTTP/1.1 ", 9) == 0 ? atoi(answer + 9) : 0;
+}
+
+/* ---- pages ---- */
+
+static void test_probes(void) {
+    start();
+    CHECK_INT(status_of(fetch("GET", "/live", "")), 200);
+    CHECK_INT(status_of(fetch("GET", "/ready", "")), 503);
+    atomic_store(&board.slots[1].state, RD_SCORE_READY);
+    CHECK_INT(status_of(fetch("GET", "/ready", "")), 200);
+    CHECK(strstr(got, "\r\n\r\nready: 1 of 1\n") != NULL);
+    atomic_store(&board.slots[1].state, RD_SCORE_DRAINING);
+    CHECK_INT(status_of(fetch("HEAD", "/ready", "")), 503);
+    finish();
+}
+
+static void test_a_process_whose_application_hangs(void) {
+    start();
+    rd_score_slot *slots = board.slots;
+    for (int i = 0; i < 2; i++) {
+        atomic_store(&slots[i].state, RD_SCORE_READY);
+        atomic_store(&slots[i].busy, 1);
+        atomic_store(&slots[i].ruby_turn_ms, rd_clock_ms() - 5000);
+    }
+    CHECK_INT(status_of(fetch("GET", "/live", "")), 200);
+    CHECK_INT(status_of(fetch("GET", "/live?a=b&within=3", "")), 503);
+    CHECK_INT(status_of(fetch("GET", "/live?within=60", "")), 200);
+    CHECK_INT(status_of(fetch("GET", "/live?within=", "")), 200);
+    CHECK_INT(status_of(fetch("GET", "/live?notwithin=3", "")), 200);
+    CHECK_INT(status_of(fetch("GET", "/live?within=99999999999999999999999", "")), 200);
+    atomic_store(&slots[1].busy, 0); /* idle workers need no turns */
+    CHECK_INT(status_of(fetch("GET", "/live?within=3", "")), 200);
+    atomic_store(&slots[1].queue, 1);
+    CHECK_INT(status_of(fetch("GET", "/live?within=3", "")), 503);
+    finish();
+}
+
+typedef struct entrance {
+    const char *method, *target, *fields;
+    int status;
+} entrance;
+
+static const entrance entrances[] = {
+    {"GET", "/stats", "", 403},
+    {"GET", "/stats?token=", "", 403},
+    {"GET", "/stats?token=s3cre", "", 403},
+    {"GET", "/stats?token=s3crets", "", 403},
+    {"GET", "/stats?token=s3cret", "", 200},
+    {"GET", "/stats?a=b&token=s3cret;c", "", 200},
+    {"GET", "/stats?token=%733cret", "", 200},
+    {"GET", "/stats?token=%", "", 403},
+    {"GET", "/stats?nottoken=s3cret", "", 403},
+    {"GET", "/metrics", "Authorization: Bearer s3cret\r\n", 200},
+    {"GET", "/metrics", "Authorization: bearer s3cret\r\n", 200},
+    {"GET", "/metrics", "Authorization: Bearer s3creT\r\n", 403},
+    {"GET", "/metrics", "Authorization: Basic s3cret\r\n", 403},
+    {"GET", "/stop", "", 403},
+    {"GET", "/nothing", "", 403}, /* nobody learns what there is */
+    {"GET", "/nothing?token=s3cret", "", 404},
+    {"GET", "/?token=s3cret", "", 404},
+    {"GET", "//stats?token=s3cret", "", 404},
+    {"DELETE", "/stats?token=s3cret", "", 405},
+    {"HEAD", "/stop?token=s3cret", "", 405},
+    {"POST", "/live", "Content-Length: 0\r\n", 200},
+    {"POST", "/live", "Content-Length: 100000\r\n", 413},
+    {"GET", "/status?token=s3cret", "", 200},
+};
+
+static void test_entrances(void) {
+    start();
+    for (size_t i = 0; i < sizeof(entrances) / sizeof(entrances[0]); i++) {
+        const entrance *row = &entrances[i];
+        CHECK_SAYS(status_of(fetch(row->method, row->target, row->fields)) == row->status,
+                   "%s %s %s answered by %s", row->method, row->target, row->fields, got);
+    }
+    finish();
+}
+
+/* Pages of other sites cannot use a browser here to give orders. */
+static void test_pages_of_browsers_without_a_token(void) {
+    start_with((rd_control_options){.verbs = ~0u});
+    CHECK_INT(status_of(fetch("GET", "/stats", "")), 200);
+    CHECK_INT(status_of(fetch("GET", "/stats", "Sec-Fetch-Site: none\r\n")), 200);
+    CHECK_INT(status_of(fetch("GET", "/stop", "Sec-Fetch-Site: cross-site\r\n")), 403);
+    CHECK_INT(status_of(fetch("POST", "/stop", "Origin: http://a\r\n")), 403);
+    CHECK_INT(status_of(fetch("GET", "/stop", "Referer: http://a/\r\n")), 403);
+    finish();
+}
+
+static void test_stats_and_metrics(void) {
+    start_with((rd_control_options){.cluster = true, .versions = "{\"rondo\":\"1\"}"});
+    rd_score_slot *slot = &board.slots[1];
+    atomic_store(&slot->state, RD_SCORE_READY);
+    atomic_store(&slot->pid, (uint64_t)getpid());
+    atomic_store(&slot->busy, 2);
+    atomic_store(&slot->max_threads, 5);
+    atomic_store(&slot->requests, 99);
+    atomic_store(&slot->started_ms, rd_clock_ms());
+    rd_histogram_add(&slot->wait, 1500);
+    fetch("GET", "/stats", "");
+    CHECK(strstr(got, "\"workers\":1,\"phase\":0,\"booted_workers\":1,\"old_workers\":0") != NULL);
+    char expected[64];
+    snprintf(expected, sizeof(expected), "\"pid\":%d,\"index\":1,\"phase\":0,\"booted\":true",
+             (int)getpid());
+    CHECK_SAYS(strstr(got, expected) != NULL, "%s", got);
+    CHECK(atomic_load(&slot->rss_bytes) > 100000);
+    CHECK(strstr(got, "\"pool_capacity\":3,\"busy_threads\":2,\"max_threads\":5") != NULL);
+    CHECK(strstr(got, "\"versions\":{\"rondo\":\"1\"}}") != NULL);
+    fetch("GET", "/metrics", "");
+    CHECK(strstr(got, "\nrondo_requests_total{worker=\"1\"} 99\n") != NULL);
+    CHECK(strstr(got, "\nrondo_queue_time_seconds_bucket{worker=\"1\",le=\"0.001024\"} 0\n") !=
+          NULL);
+    CHECK(strstr(got, "\nrondo_queue_time_seconds_bucket{worker=\"1\",le=\"0.002048\"} 1\n") !=
+          NULL);
+    CHECK(strstr(got, "\nrondo_queue_time_seconds_bucket{worker=\"1\",le=\"+Inf\"} 1\n") != NULL);
+    CHECK(strstr(got, "\nrondo_queue_time_seconds_sum{worker=\"1\"} 0.0015\n") != NULL);
+    CHECK(strstr(got, "worker=\"0\"") == NULL);
+    finish();
+}
+
+/* The clients are in the kernel's queue once connect() is back: nobody accepts here. */
+static void watch_and_fill(rd_listener *listener, int family, const struct sockaddr *to,
+                           socklen_t len) {
+    int clients[2];
+    start_with((rd_control_options){0});
+    rd_control_watch(control, listener->url, listener->source.fd, 3);
+    for (int i = 0; i < 2; i++) {
+        clients[i] = socket(family, SOCK_STREAM, 0);
+        CHECK_INT(connect(clients[i], to, len), 0);
+    }
+    fetch("GET", "/stats", "");
+    bool known = strstr(got, "\"worker\":3,\"depth\":2,\"limit\":7") != NULL;
+    CHECK_SAYS(known || strstr(got, "\"depth\":null") != NULL, "%s", got);
+    rd_control_unwatch(control);
+    CHECK(strstr(fetch("GET", "/stats", ""), "\"accept_queues\":[]") != NULL);
+    for (int i = 0; i < 2; i++) close(clients[i]);
+    finish();
+}
+
+static void test_accept_queues(void) {
+    char error[RD_LISTENER_ERROR_MAX];
+    rd_listener listener;
+    rd_listen_options options = {.backlog = 7, .mode = -1};
+    struct sockaddr_storage to;
+    socklen_t len = sizeof(to);
+    CHECK_INT(rd_listen_tcp(&listener, "127.0.0.1", 0, &options, error), 0);
+    getsockname(listener.source.fd, (struct sockaddr *)&to, &len);
+    watch_and_fill(&listener, AF_INET, (struct sockaddr *)&to, len);
+    close(listener.source.fd);
+    close(listener.spare_fd);
+    char name[64];
+    snprintf(name, sizeof(name), "@rondo-test-control-%d", (int)getpid());
+    CHECK_INT(rd_listen_unix(&listener, name, &options, error), 0);
+    len = sizeof(to);
+    getsockname(listener.source.fd, (struct sockaddr *)&to, &len);
+    watch_and_fill(&listener, AF_UNIX, (struct sockaddr *)&to, len);
+    close(listener.source.fd);
+    close(listener.spare_fd);
+}
+
+/* ---- bad clients ---- */
+
+static void test_garbage(void) {
+    static const char *const rubbish[] = {
+        "\x16\x03\x01\x02",
+        "GET\r\n\r\n",
+        "GET /live HTTP/9.9\r\n\r\n",
+        "GET /live HTTP/1.1\r\n\r\n",
+        "\r\n\r\n\r\n!!!\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"};
+    start();
+    for (size_t i = 0; i < sizeof(rubbish) / sizeof(rubbish[0]); i++) {
+        int fd = dial();
+        say(fd, rubbish[i]);
+        shutdown(fd, SHUT_WR);
+        hear(fd, NULL);
+        CHECK_SAYS(got[0] == '\0' || status_of(got) >= 400, "%s answered by %s", rubbish[i], got);
+        close(fd);
+    }
+    CHECK_INT(status_of(fetch("GET", "/live", "")), 200);
+    finish();
+}
+
+static void test_stalled_and_many_clients(void) {
+    int clients[120];
+    start();
+    for (int i = 0; i < 120; i++) {
+        clients[i] = dial();
+        say(clients[i], i % 2 == 0 ? "GET /live HT" : "");
+    }
+    CHECK_INT(status_of(fetch("GET", "/live", "")), 200);
+    for (int i = 0; i < 120; i += 2) {
+        say(clients[i], "TP/1.1\r\nHost: a\r\n\r\n");
+        CHECK_INT(status_of(hear(clients[i], "live\n")), 200);
+    }
+    finish(); /* with all of them connected */
+    for (int i = 0; i < 120; i++) close(clients[i]);
+}
+
+/* ---- the process ---- */
+
+static void read_line(char *line, size_t room) {
+    size_t len = 0;
+    while (len < room - 1 && (len == 0 || line[len - 1] != '\n')) {
+        if (recv(process_fd, line + len, 1, 0) != 1) break;
+        len++;
+    }
+    line[len] = '\0';
+}
+
+static int ask(const char *target) {
+    char head[128];
+    int fd = dial();
+    snprintf(head, sizeof(head),
+             "GET %s?token=s3cret HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", target);
+    say(fd, head);
+    return fd;
+}
+
+static void test_verbs_reach_the_process(void) {
+    char line[64], expected[64];
+    start();
+    for (int i = 0; i < RD_VERB_COUNT; i++) {
+        if (rd_verb_table[i].answers) continue;
+        snprintf(line, sizeof(line), "/%s", rd_verb_table[i].path);
+        snprintf(expected, sizeof(expected), "0 %s\n", rd_verb_table[i].path);
+        int fd = ask(line);
+        CHECK_INT(status_of(hear(fd, NULL)), 200);
+        close(fd);
+        read_line(line, sizeof(line));
+        CHECK_STR(line, expected);
+    }
+    finish();
+}
+
+static void test_answers_of_the_process(void) {
+    char line[64], answer[128];
+    int numbers[2], fds[2];
+    start();
+    fds[0] = ask("/gc-stats");
+    read_line(line, sizeof(line));
+    CHECK_INT(sscanf(line, "%d gc-stats", &numbers[0]), 1);
+    fds[1] = ask("/gc");
+    read_line(line, sizeof(line));
+    CHECK_INT(sscanf(line, "%d gc", &numbers[1]), 1);
+    /* In the other order, in pieces, with one that nobody waits for. */
+    int len = snprintf(answer, sizeof(answer), "%d 500 3\nbad77 200 2\nxx%d 200 4\ngood",
+                       numbers[1], numbers[0]);
+    for (int i = 0; i < len; i++) CHECK_INT(send(process_fd, answer + i, 1, 0), 1);
+    CHECK_INT(status_of(hear(fds[1], NULL)), 500);
+    CHECK(strstr(got, "\r\n\r\nbad") != NULL);
+    CHECK_INT(status_of(hear(fds[0], NULL)), 200);
+    CHECK(strstr(got, "\r\n\r\ngood") != NULL);
+    close(fds[0]);
+    close(fds[1]);
+    finish();
+}
+
+static void test_a_process_that_does_not_answer(void) {
+    start_with((rd_control_options){.token = "s3cret", .verbs = ~0u, .answer_timeout_ms = 20});
+    int fd = ask("/gc");
+    CHECK_INT(status_of(hear(fd, NULL)), 504);
+    close(fd);
+    fd = ask("/gc"); /* a client that does not wait */
+    close(fd);
+    CHECK_INT(status_of(fetch("GET", "/live", "")), 200);
+    finish();
+}
+
+static void test_a_process_that_takes_nothing(void) {
+    bool refused = false;
+    start();
+    for (int i = 0; i < 20000 && !refused; i++) {
+        refused = status_of(fetch("GET", "/info?token=s3cret", "")) == 503;
+    }
+    CHECK(refused);
+    CHECK_INT(status_of(fetch("GET", "/live", "")), 200);
+    finish();
+}
+
+static void test_a_process_that_is_gone_or_talks_nonsense(void) {
+    start();
+    int fd = ask("/gc");
+    char line[64];
+    read_line(line, sizeof(line));
+    CHECK_INT(send(process_fd, "nonsense\n", 9, 0), 9);
+    CHECK_INT(status_of(hear(fd, NULL)), 503);
+    close(fd);
+    CHECK_INT(status_of(fetch("GET", "/gc?token=s3cret", "")), 503);
+    CHECK_INT(status_of(fetch("GET", "/stop?token=s3cret", "")), 503);
+    CHECK_INT(status_of(fetch("GET", "/live", "")), 200);
+    finish();
+}
+
+static void test_questions_end_with_the_server(void) {
+    start();
+    int fd = ask("/thread-backtraces");
+    char line[64];
+    read_line(line, sizeof(line)); /* it has come */
+    finish();
+    CHECK_INT(status_of(hear(fd, NULL)), 503);
+    close(fd);
+}
+
+static void test_verbs_the_process_cannot_do(void) {
+    start_with((rd_control_options){.token = "s3cret", .verbs = 1u << RD_VERB_GC_STATS});
+    CHECK_INT(status_of(fetch("GET", "/stop?token=s3cret", "")), 404);
+    CHECK(strstr(got, "{ \"error\": \"stop not available\" }") != NULL);
+    finish();
+}
+
+static void test_public_addresses(void) {
+    static const struct {
+        const char *host;
+        bool is_public;
+    } rows[] = {{"127.0.0.1", false}, {"[::1]", false},    {"127.9.9.9", false},
+                {"0.0.0.0", true},    {"[::]", true},      {"10.1.2.3", true},
+                {"[fe80::1]", true},  {"localhost.", true}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        rd_listener listener = {.port = 1};
+        snprintf(listener.host, sizeof(listener.host), "%s", rows[i].host);
+        CHECK_SAYS(rd_control_is_public(&listener) == rows[i].is_public, "%s", rows[i].host);
+    }
+}
+
+int main(void) {
+    test_probes();
+    test_a_process_whose_application_hangs();
+    test_entrances();
+    test_pages_of_browsers_without_a_token();
+    test_stats_and_metrics();
+    test_accept_queues();
+    test_garbage();
+    test_stalled_and_many_clients();
+    test_verbs_reach_the_process();
+    test_answers_of_the_process();
+    test_a_process_that_does_not_answer();
+    test_a_process_that_takes_nothing();
+    test_a_process_that_is_gone_or_talks_nonsense();
+    test_questions_end_with_the_server();
+    test_verbs_the_process_cannot_do();
+    test_public_addresses();
+    return check_summary();
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What reports count, and percentiles of histograms. How the pages look is in test_control.c.
+ */
+#include "server/stats.h"
+
+#include "check.h"
+
+static void test_percentiles(void) {
+    uint64_t counts[RD_HISTOGRAM_BUCKETS] = {0};
+    CHECK_INT(rd_histogram_percentile(counts, 500), 0);
+    counts[0] = 2;
+    CHECK_INT(rd_histogram_percentile(counts, 500), 8); /* half way to the end of the first */
+    CHECK_INT(rd_histogram_percentile(counts, 990), 16);
+    counts[3] = 98; /* 64 to 128 us */
+    CHECK_INT(rd_histogram_percentile(counts, 10), 8);
+    CHECK_INT(rd_histogram_percentile(counts, 20), 16);
+    CHECK_INT(rd_histogram_percentile(counts, 1000), 128);
+    CHECK_INT(rd_histogram_percentile(counts, 0), 8);
+    memset(counts, 0, sizeof(counts));
+    counts[RD_HISTOGRAM_BUCKETS - 1] = 1; /* only its lower end is known */
+    CHECK_INT(rd_histogram_percentile(counts, 500),
+              rd_histogram_bound_us(RD_HISTOGRAM_BUCKETS - 2));
+}
+
+static void test_counting_states(void) {
+    rd_scoreboard board;
+    CHECK_INT(rd_scoreboard_create(&board, 4), 0);
+    rd_report report = {.board = &board};
+    CHECK_INT(rd_report_count(&report, RD_SCORE_STATE_COUNT), 0);
+    CHECK(!rd_report_is_stuck(&report, 1));
+    atomic_store(&board.slots[0].state, RD_SCORE_READY);
+    atomic_store(&board.slots[2].state, RD_SCORE_READY);
+    atomic_store(&board.slots[3].state, RD_SCORE_BOOTING);
+    CHECK_INT(rd_report_count(&report, RD_SCORE_READY), 2);
+    CHECK_INT(rd_report_count(&report, RD_SCORE_DRAINING), 0);
+    CHECK_INT(rd_report_count(&report, RD_SCORE_STATE_COUNT), 3);
+    rd_scoreboard_close(&board);
+}
+
+int main(void) {
+    test_percentiles();
+    test_counting_states();
+    return check_summary();
+}

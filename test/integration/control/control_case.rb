@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+# What the tests of the control server share: a server that has one, its token, and requests to it.
+# SPDX-License-Identifier: MIT
+
+require_relative "../shell_case"
+require "json"
+
+class ControlCase < ShellCase
+  TOKEN = "a-token-of-the-tests"
+  # /stuck holds the GVL inside C until a byte comes through the pipe; /spin is Ruby that spins.
+  STUCK = <<~RUBY
+    require "fiddle"
+    READ = Fiddle::Function.new(Fiddle.dlopen(nil)["read"], [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T],
+                                Fiddle::TYPE_SIZE_T, need_gvl: true)
+    GATE = File.open("gate", "r+")
+    run lambda { |env|
+      if env["PATH_INFO"] == "/stuck"
+        warn "stuck began"
+        READ.call(GATE.fileno, Fiddle::Pointer.malloc(1), 1)
+      end
+      [200, { "content-type" => "text/plain" }, [Process.pid.to_s]]
+    }
+  RUBY
+
+  def setup
+    super
+    write "config.ru", HELLO
+  end
+
+  # @param uri [String] of the control server
+  def controlled(*words, uri: "tcp://127.0.0.1:0", token: TOKEN, **options)
+    token_words = token ? ["--control-token", token] : []
+    server = start("--control-url", uri, *token_words, *words, **options)
+    server.wait_for_log(/Use Ctrl-C to stop/)
+    server
+  end
+
+  # @return [String] where the control server of the log listens
+  def control_url(server)
+    server.log[/^\* Control server on (\S+)/, 1] or flunk server.log
+  end
+
+  # @return [Net::HTTPResponse]
+  def control(server, path, headers = {}, token: TOKEN)
+    http = Net::HTTP.new("127.0.0.1", control_url(server)[/\d+\z/].to_i)
+    http.read_timeout = PATIENCE
+    headers = headers.merge("authorization" => "Bearer #{token}") if token
+    http.get(path, headers)
+  end
+
+  # @return [Result] of `rondo ctl`
+  def ctl(*words)
+    rondo("ctl", *words)
+  end
+end

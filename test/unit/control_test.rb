@@ -1,0 +1,123 @@
+# frozen_string_literal: true
+
+# The Ruby side of the control server: tokens, which verbs a process can do, what it shows.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "rondo/control"
+require "rondo/control_client"
+
+class ControlTest < Minitest::Test
+  Control = Rondo::Control
+
+  # A process that can do two things.
+  class Process
+    attr_reader :stopped
+
+    def stop
+      @stopped = true
+    end
+
+    def phased_restart
+      raise "not today"
+    end
+  end
+
+  def setup
+    @board = Rondo::Scoreboard.new(2)
+    @process = Process.new
+  end
+
+  def opened(token: "t", **options)
+    control = Control.new(@board, @process, token: token, log: Rondo::Logger.new(io: @log = StringIO.new), **options)
+    control.listen("tcp://127.0.0.1:0")
+    control.start
+    client = Rondo::ControlClient.new(control.url, token)
+    yield client, control
+  ensure
+    control&.close
+  end
+
+  def test_every_verb_has_a_method_or_an_answer
+    assert_equal Control::VERBS.keys.sort, (Control::METHODS.keys + Control::OWN).sort
+    assert_equal Control::OWN, Control::VERBS.select { |_, row| row[:answers] }.keys
+  end
+
+  def test_tokens
+    assert_match(/\A\h{32}\z/, Control.token_of(nil))
+    refute_equal Control.token_of(nil), Control.token_of(nil)
+    ["", "none"].each { |text| assert_nil Control.token_of(text) }
+    assert_equal "a+b/c=", Control.token_of("a+b/c=")
+    ["a b", "a\nb", "a\"b", "a\\b", "é", "a" * 513].each do |text|
+      assert_raises(Rondo::ConfigurationError, text) { Control.token_of(text) }
+    end
+  end
+
+  def test_verbs_of_the_process
+    opened do |client|
+      assert client.get("/stop").ok?
+      assert client.get("/gc").ok? # answered behind the one before
+      assert @process.stopped
+      assert_equal [404, "restart not available"], client.get("/restart").then { |answer| [answer.status, answer.reason] }
+      assert client.get("/phased-restart").ok?
+      assert client.get("/gc").ok?
+      assert_match(/control server: phased-restart: not today/, @log.string)
+    end
+  end
+
+  def test_numbers_alone
+    opened(data_only: true) do |client|
+      assert client.get("/gc-stats").ok?
+      assert_equal([404, 404], %w[/stop /gc].map { |path| client.get(path).status })
+      assert client.get("/stats").ok?
+    end
+  end
+
+  def test_workers
+    { pid: 7, state: 2, generation: 1, max_threads: 5, busy: 2 }.each { |name, value| @board.set(1, name, value) }
+    { pid: 6, state: 3 }.each { |name, value| @board.set(0, name, value) }
+    opened(cluster: true) do |client|
+      stats = JSON.parse(client.get("/stats").body)
+      assert_equal [2, 1, 2, 1], stats.values_at("workers", "phase", "booted_workers", "old_workers")
+      worker = stats["worker_status"].last
+      assert_equal [7, 1, 1, true], worker.values_at("pid", "index", "phase", "booted")
+      assert_equal [3, 2, 5], worker["last_status"].values_at("pool_capacity", "busy_threads", "max_threads")
+    end
+  end
+
+  def test_accept_queues
+    TCPServer.open("127.0.0.1", 0) do |server|
+      opened do |client, control|
+        control.watch({ "http://a" => server.fileno }, worker: 1)
+        assert_equal(["http://a", 1], JSON.parse(client.get("/stats").body)["accept_queues"][0].values_at("url", "worker"))
+        control.unwatch
+        assert_empty JSON.parse(client.get("/stats").body)["accept_queues"]
+      end
+    end
+  end
+
+  def test_closing
+    opened do |client, control|
+      control.close
+      control.close
+      assert_raises(Rondo::ControlClient::Unreachable) { client.get("/live") }
+      assert_raises(Rondo::Error) { control.unwatch }
+    end
+  end
+
+  def test_many_at_once
+    opened { |first| opened { |second| assert_equal([true, true], [first, second].map { |client| client.get("/live").ok? }) } }
+  end
+
+  # A child that forks and ends normally runs finalizers of what it got.
+  def test_a_forked_child_does_no_harm
+    opened do |client, control|
+      pid = fork do
+        control.close
+        exit!(GC.start ? 1 : 0)
+      end
+      assert ::Process.wait2(pid)[1].success?
+      assert client.get("/live").ok?
+    end
+  end
+end

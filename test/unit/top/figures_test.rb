@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+# What rondo top works out of two samples.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "rondo/running_server"
+require "rondo/top/figures"
+
+class TopFiguresTest < Minitest::Test
+  Top = Rondo::Top
+  BOUNDS = [16, 32, 64].freeze
+
+  def self.worker(index: 0, pid: 100, state: "ready", requests: 0, wait: [0] * 4, duration: [0] * 4, **numbers)
+    { "index" => index, "rondo" => { "pid" => pid, "state" => state, "requests" => requests,
+                                     "queue_time_us" => { "buckets" => wait },
+                                     "duration_us" => { "buckets" => duration } }.merge(numbers.transform_keys(&:to_s)) }
+  end
+
+  def self.sample(*workers, time_ms: 0, queues: [], **rest)
+    Top::Sample.new(JSON.generate({ "started_at" => "2026-01-01T00:00:00Z", "worker_status" => workers, "bounds_us" => BOUNDS,
+                                    "time_ms" => time_ms, "accept_queues" => queues, "versions" => { "rondo" => "1.2" } }
+                                  .merge(rest.transform_keys(&:to_s))))
+  end
+
+  def worker(**numbers)
+    self.class.worker(**numbers)
+  end
+
+  def sample(*workers, **rest)
+    self.class.sample(*workers, **rest)
+  end
+
+  def test_a_sample
+    found = sample(worker(busy: 3), queues: [{ "depth" => 2 }, { "depth" => nil }, { "depth" => 5 }])
+    assert_equal [3, 0, "1.2", 7, true], [found.workers[0]["busy"], found.workers[0]["unheard of"], found.version, found.accept_queue, found.cluster?]
+    assert_nil sample(worker, queues: [{ "depth" => nil }]).accept_queue
+  end
+
+  def test_a_single_process
+    single = JSON.generate(worker(pid: 7).except("index").merge("started_at" => "2026-01-01T00:00:00Z", "bounds_us" => BOUNDS,
+                                                                "time_ms" => 1, "accept_queues" => []))
+    found = Top::Sample.new(single)
+    refute found.cluster?
+    assert_equal([7], found.workers.map { |row| row["pid"] })
+  end
+
+  def test_what_is_no_sample
+    ["", "hello", "[]", "{}", '{"worker_status":3}'].each do |text|
+      assert_raises(Rondo::Error, text) { Top::Sample.new(text) }
+    end
+  end
+
+  def test_the_first_look_knows_no_rates
+    figures = Top::Figures.new(nil, sample(worker(busy: 1, requests: 50)))
+    assert_equal [1, nil, nil], [figures.total.busy, figures.total.rate, figures.total.wait_p99]
+    assert_nil figures.rows.first.rate
+  end
+
+  def test_rates_and_percentiles_are_of_the_time_between
+    before = sample(worker(requests: 100, wait: [90, 0, 0, 10]), time_ms: 1000)
+    after = sample(worker(requests: 300, wait: [90, 100, 0, 10], duration: [0, 0, 4, 0]), time_ms: 3000)
+    row = Top::Figures.new(before, after).rows.first
+    assert_in_delta 100.0, row.rate
+    assert_equal [24, 31], [row.wait_p50, row.wait_p99]
+    assert_equal [48, 64], [row.time_p50, row.time_p99]
+  end
+
+  def test_a_new_process_counts_from_zero
+    before = sample(worker(pid: 1, requests: 1000, wait: [9, 9, 9, 9]), time_ms: 0)
+    after = sample(worker(pid: 2, requests: 10, wait: [0, 0, 0, 1]), time_ms: 1000)
+    figures = Top::Figures.new(before, after)
+    assert_in_delta 10.0, figures.total.rate
+    assert_equal 64, figures.total.wait_p50 # of the last bucket only its lower end is known
+  end
+
+  def test_all_workers_together
+    before = sample(worker, worker(index: 1, pid: 101))
+    after = sample(worker(requests: 10, busy: 1, wait: [1, 0, 0, 0]), time_ms: 1000) # one of them has gone
+    assert_in_delta 10.0, Top::Figures.new(before, after).total.rate
+    both = sample(worker(requests: 10, busy: 1, wait: [1, 0, 0, 0]),
+                  worker(index: 1, pid: 101, state: "draining", requests: 5, busy: 2, wait: [0, 1, 0, 0]), time_ms: 1000)
+    figures = Top::Figures.new(before, both)
+    assert_equal [3, 16, 32, 1], [figures.total.busy, figures.total.wait_p50, figures.total.wait_p99, figures.ready]
+    assert_in_delta 15.0, figures.total.rate
+  end
+
+  def test_no_workers_at_all
+    figures = Top::Figures.new(sample, sample)
+    assert_equal [0, nil, 0], [figures.total.busy, figures.total.rate, figures.ready]
+  end
+
+  # The same measure as /stats has.
+  def test_percentiles_are_those_of_the_server
+    assert_nil Top::Figures.percentile([0, 0, 0, 0], BOUNDS, 0.5)
+    assert_equal 16, Top::Figures.percentile([1, 0, 0, 0], BOUNDS, 0.5)
+    assert_equal 8, Top::Figures.percentile([2, 0, 0, 0], BOUNDS, 0.5)
+    assert_equal 64, Top::Figures.percentile([0, 0, 0, 5], BOUNDS, 0.99)
+  end
+end

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+# How rondo top draws.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "rondo/running_server"
+require "rondo/top/screen"
+require_relative "figures_test"
+
+class TopScreenTest < Minitest::Test
+  Screen = Rondo::Top::Screen
+
+  def figures(count = 2)
+    make = TopFiguresTest.method(:worker)
+    before = TopFiguresTest.sample(*Array.new(count) { |index| make.call(index: index) })
+    workers = Array.new(count) do |index|
+      make.call(index: index, requests: 1500, busy: 3, max_threads: 5, queue: 2, connections: 64, rss_bytes: 150 << 20,
+                wait: [0, 0, 10, 0], duration: [0, 0, 0, 9])
+    end
+    Rondo::Top::Figures.new(before, TopFiguresTest.sample(*workers, time_ms: 1000, queues: [{ "depth" => 4 }]))
+  end
+
+  def test_a_screen
+    screen = Screen.new
+    screen.add(figures)
+    lines = screen.lines(figures, width: 140, height: 30)
+    assert_match(/\ARondo 1\.2 · 2 of 2 workers ready · up \d+ d \d+ h\z/, lines[0])
+    assert_match(/\Arequests\/s +3,000  █\z/, lines[1])
+    assert_match(/\Abusy threads +6 of 10  █\z/, lines[2])
+    assert_match(/queue 4 \(kernel 4\) · wait p50 48 µs .*connections 128 · memory 300M/, lines[4])
+    assert_match(/\Aworker +pid +gen state/, lines[6])
+    assert_match(%r{\A0 +100 +0 ready +█████░░░ 3/5 +2 +1,500 +48 µs +64 µs +64 µs +64 µs +64 +150M\z}, lines[7])
+    assert_equal 10, lines.size
+    assert_equal "q quits", lines.last
+  end
+
+  def test_it_fits
+    [[20, 5], [1, 1], [80, 24], [200, 3]].each do |width, height|
+      lines = Screen.new.lines(figures(40), width: width, height: height, note: "! gone")
+      assert_operator lines.size, :<=, height
+      assert lines.all? { |line| line.size <= width }
+      assert_equal "! gone"[0, width], lines.last
+    end
+  end
+
+  def test_a_line
+    now = Time.at(0).utc
+    assert_equal "00:00:00 workers=1/1 busy=3/5 queue=2 accept_queue=4 rps=1500 wait_p50=48µs wait_p99=64µs " \
+                 "time_p50=64µs time_p99=64µs connections=64 memory=150M", Screen.new.line(figures(1), now: now)
+    assert_includes Screen.new.line(Rondo::Top::Figures.new(nil, TopFiguresTest.sample), now: now), "accept_queue=- rps=- wait_p50=-"
+  end
+
+  def test_without_utf8
+    screen = Screen.new(ascii: true)
+    screen.add(figures)
+    [*screen.lines(figures, width: 200, height: 50), screen.line(figures)].each { |line| assert line.ascii_only?, line }
+  end
+
+  def test_durations
+    { nil => "-", 0 => "0 µs", 999 => "999 µs", 1000 => "1.0 ms", 12_345 => "12 ms", 1_500_000 => "1.5 s" }
+      .each { |us, text| assert_equal text, Screen.duration(us) }
+  end
+
+  def test_bars
+    assert_equal " ▁▄█", Screen.bars([0, 1, 40, 80], 10)
+    assert_equal "▄█", Screen.bars([80, 40, 80], 2)
+    assert_equal "", Screen.bars([], 5)
+    assert_equal "  ", Screen.bars([0, 0], 5)
+    assert_equal ["█░░░", "░░░░", "████"], [Screen.gauge(1, 100, 4), Screen.gauge(0, 0, 4), Screen.gauge(9, 5, 4)]
+  end
+
+  def test_it_forgets
+    screen = Screen.new
+    300.times { screen.add(figures(1)) }
+    assert_operator screen.lines(figures(1), width: 1000, height: 5)[1].count("█"), :<=, Screen::HISTORY
+  end
+end
