@@ -27,6 +27,8 @@ module Rondo
     MORE = "more"
     SLICE = 200
     LONGEST = 65_536
+    # Room for the descriptors of a message; Ruby would look for it in ever larger steps.
+    CONTROL = (SLICE * 4) + 256
 
     # @return [Array(Channel, Channel)] both ends, closed by exec
     def self.pair
@@ -68,7 +70,7 @@ module Rondo
     # @return [Message, nil] nil when the other end has gone
     def receive
       loop do
-        text, _, _, *extras = @socket.recvmsg(LONGEST, 0, scm_rights: true)
+        text, _, _, *extras = @socket.recvmsg(LONGEST, 0, CONTROL, scm_rights: true)
         @ios.concat(extras.flat_map { |extra| extra.cmsg_is?(:SOCKET, :RIGHTS) ? extra.unix_rights : [] })
         return if text.nil? || text.empty?
         next if text == MORE

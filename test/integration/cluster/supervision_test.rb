@@ -31,18 +31,15 @@ class ClusterSupervisionTest < ClusterCase
 
   def test_what_waits_for_a_killed_worker_is_served_by_the_next_one
     server = cluster(workers: 1)
-    slow = Thread.new { get(server, "/slow") }
-    slow.report_on_exception = false
-    server.wait_for_log(/slow began/)
+    killed = workers(server).fetch(0)
+    Process.kill("STOP", killed)
     waiting = Array.new(3) { TCPSocket.new("127.0.0.1", server.port).tap { |s| s.write("GET / HTTP/1.0\r\n\r\n") } }
-    write "go", ""
-    Process.kill("KILL", workers(server).fetch(0))
+    Process.kill("KILL", killed)
     wait_for_workers(server, 2)
     bodies = waiting.map { |socket| socket.read[/\d+\z/] }
     assert_equal [workers(server).fetch(0).to_s], bodies.uniq
   ensure
     waiting&.each(&:close)
-    slow&.kill
   end
 
   def test_a_killed_mold_is_replaced_when_it_is_needed

@@ -1,0 +1,68 @@
+# frozen_string_literal: true
+
+# Messages between processes: whole, with many descriptors, and what happens when nobody is there.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "rondo/channel"
+
+class ChannelTest < Minitest::Test
+  def setup
+    @one, @other = Rondo::Channel.pair
+  end
+
+  def teardown
+    [@one, @other].each { |channel| channel.close unless channel.closed? }
+  end
+
+  def test_kinds_and_fields
+    assert @one.tell(:fork, index: 3, text: "a\nb ü", empty: "")
+    message = @other.receive
+    assert_equal [:fork, 3, "a\nb ü", ""], [message.kind, message.number(:index), message[:text], message[:empty]]
+    assert_nil message[:missing]
+    assert_equal 0, message.number(:missing)
+    assert_equal Encoding::UTF_8, message[:text].encoding
+  end
+
+  def test_zero_bytes_do_not_tear_a_message_apart
+    @one.tell(:failed, message: "a\0b")
+    assert_equal "a b", @other.receive[:message]
+  end
+
+  def test_messages_stay_apart
+    3.times { |n| @one.tell(:alive, requests: n) }
+    assert_equal [0, 1, 2], Array.new(3) { @other.receive.number(:requests) }
+    assert_equal false, @other.receive_now
+  end
+
+  def test_many_descriptors
+    reader, writer = IO.pipe
+    @one.tell(:fork, ios: [writer] * 450, index: 1)
+    message = @other.receive
+    assert_equal [450, 1], [message.ios.size, message.number(:index)]
+    assert_predicate message.ios.last, :close_on_exec?
+    message.ios.last.syswrite("x")
+    assert_equal "x", reader.read(1)
+  ensure
+    [reader, writer, *message&.ios].each(&:close)
+  end
+
+  def test_the_other_end_has_gone
+    @one.tell(:last)
+    @one.close
+    assert_equal :last, @other.receive_now.kind
+    assert_nil @other.receive_now
+    assert_nil @other.receive
+    refute @other.tell(:anybody)
+  end
+
+  def test_an_end_from_another_process
+    copy = @other.socket.dup
+    copy.autoclose = false
+    adopted = Rondo::Channel.adopt(copy.fileno)
+    @one.tell(:hello)
+    assert_equal :hello, adopted.receive.kind
+  ensure
+    adopted&.close
+  end
+end
