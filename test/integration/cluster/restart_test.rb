@@ -39,7 +39,7 @@ class ClusterRestartTest < ClusterCase
     end
     load.more(20)
     assert_empty load.stop
-    eventually("one mold") { children(server.pid).count { |pid| title(pid).include?("mold") } == 1 }
+    eventually("one mold") { children(server.pid).one? { |pid| title(pid).include?("mold") } }
   end
 
   def test_whole_restarts_under_load
