@@ -84,5 +84,6 @@ void rd_request_pool_clear(rd_request_pool *pool) {
 
 void rd_request_keep_head(rd_request *request, const char *bytes, size_t len) {
     if (len > RD_REQUEST_INLINE_BYTES) request->bytes = rd_alloc(len);
+    request->head_len = (uint32_t)len;
     memcpy(request->bytes, bytes, len);
 }

@@ -220,6 +220,21 @@ void rd_conn_read_now(rd_conn *conn) {
     rd_conn_unref(conn);
 }
 
+void rd_conn_take_data(rd_conn *conn, const char *bytes, size_t len) {
+    rd_conn_ref(conn);
+    conn->protocol->on_data(conn, bytes, len);
+    ensure_registered(conn);
+    rd_conn_unref(conn);
+}
+
+void rd_conn_leave_loop(rd_conn *conn) {
+    rd_loop_remove(conn->set->loop, &conn->source);
+}
+
+void rd_conn_rejoin_loop(rd_conn *conn) {
+    ensure_registered(conn);
+}
+
 static void on_ready(rd_source *source, unsigned ready) {
     rd_conn *conn = RD_CONTAINER(source, rd_conn, source);
     rd_conn_ref(conn);
