@@ -189,6 +189,32 @@ static void test_with_everything_behind_them(void) {
     end();
 }
 
+/* The connection that B took over goes back when A is there again and has fewer. */
+static void test_guests_go_back(void) {
+    start();
+    board.slots[B].connections = 100;
+    int fd = dial();
+    say(fd, GET("/1"));
+    board.slots[A].busy = 1;
+    for (int i = 0; i < 3; i++) stand_in(servers[A]);
+    serve(servers[B]);
+    serve(servers[B]);
+    CHECK_STR(hear(fd), "B /1 0");
+    board.slots[A].busy = 0;
+    serve(servers[A]); /* it is there again, without any connection */
+    servers[B]->conns.count += 2;
+    say(fd, GET("/2") GET("/3"));
+    for (int i = 0; i < 3; i++) {
+        serve(servers[B]);
+        serve(servers[A]);
+    }
+    servers[B]->conns.count -= 2;
+    hear(fd);
+    CHECK(strstr(got, "A /2 0") && strstr(got, "A /3 0"));
+    CHECK_INT(servers[A]->conns.count, 1);
+    end();
+}
+
 /* What cannot move, or had better not. */
 static void stay(const char *text, void (*change)(void)) {
     start();
@@ -253,6 +279,7 @@ int main(void) {
     test_new_connections_are_balanced();
     test_requests_that_wait_move();
     test_with_everything_behind_them();
+    test_guests_go_back();
     test_what_stays();
     test_nonsense_in_the_inbox();
     return check_summary();

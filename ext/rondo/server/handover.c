@@ -17,6 +17,7 @@
 #define MAGIC            0x52444831u
 #define QUEUED_PER_TURN  16
 #define RECEIVE_PER_TURN 64
+#define HOPS_MAX         4
 
 /* In front of the bytes. Both ends are the same program, so it is a plain struct. */
 typedef struct rd_handover_header {
@@ -24,6 +25,7 @@ typedef struct rd_handover_header {
     uint32_t len;       /* of the bytes; 0: a connection that has said nothing yet */
     uint32_t served;    /* requests so far */
     uint32_t waited_us; /* the request, until now */
+    uint32_t hops;      /* a new connection may be passed on, but not for ever */
     uint32_t to;        /* slot it was meant for; the inbox may be another process's by now */
     rd_address peer;
 } rd_handover_header;
@@ -121,16 +123,21 @@ static bool send_message(rd_server *server, int64_t to, int fd, rd_handover_head
     return false;
 }
 
-bool rd_handover_accepted(rd_server *server, int fd, const rd_address *peer) {
+/* Two workers may have chosen the same third one at the same time: it passes the connection on. */
+static bool pass_on(rd_server *server, int fd, const rd_address *peer, uint32_t hops) {
     const rd_siblings *siblings = &server->siblings;
-    if (siblings->board == NULL) return false;
+    if (siblings->board == NULL || hops >= HOPS_MAX) return false;
     uint64_t here = server->conns.count + score(&server->score->arriving);
     int64_t to = lightest(siblings, load_of, here);
     if (to < 0) return false;
-    rd_handover_header header = {.magic = MAGIC, .peer = *peer};
+    rd_handover_header header = {.magic = MAGIC, .peer = *peer, .hops = hops + 1};
     if (!send_message(server, to, fd, &header, NULL)) return false;
     close(fd);
     return true;
+}
+
+bool rd_handover_accepted(rd_server *server, int fd, const rd_address *peer) {
+    return pass_on(server, fd, peer, 0);
 }
 
 /* ---- requests that wait ---- */
@@ -218,6 +225,30 @@ void rd_handover_queued(rd_server *server) {
     }
 }
 
+/* Connections of a worker that is there for them. */
+static uint64_t load_where_free(const rd_score_slot *slot) {
+    return score(&slot->standing_in) ? UINT64_MAX : load_of(slot);
+}
+
+static bool move_guest(rd_server *server, rd_request *request) {
+    uint64_t here = server->conns.count + score(&server->score->arriving);
+    if (here < 2 || !can_move(request)) return false;
+    int64_t to = lightest(&server->siblings, load_where_free, here - 1);
+    return to >= 0 && move_request(server, request, to);
+}
+
+void rd_handover_guests(rd_server *server) {
+    for (rd_list *node; (node = rd_list_shift(&server->guests)) != NULL;) {
+        rd_request *request = RD_CONTAINER(node, rd_request, in_queue);
+        if (move_guest(server, request)) {
+            server->queue_len--;
+            rd_request_unref(request);
+        } else {
+            rd_list_append(&server->queue, &request->in_queue);
+        }
+    }
+}
+
 /* ---- receiving ---- */
 
 static int descriptor_of(struct msghdr *message) {
@@ -231,14 +262,17 @@ static int descriptor_of(struct msghdr *message) {
 }
 
 static void adopt(rd_server *server, int fd, const rd_handover_header *header, const char *bytes) {
+    if (header->len == 0 && pass_on(server, fd, &header->peer, header->hops)) return;
     rd_conn *conn = rd_conn_open(&server->conns, fd, &rd_transport_tcp, &rd_protocol_http1, NULL,
                                  &header->peer);
     server->handed_in++;
+    atomic_store_explicit(&server->score->connections, server->conns.count, memory_order_relaxed);
     if (header->len == 0) {
         rd_conn_read_now(conn);
         return;
     }
-    server->handed_wait_ns = (uint64_t)header->waited_us * 1000;
+    server->handed_wait_ns = (uint64_t)header->waited_us * 1000 + 1;
+    conn->guest = true;
     rd_http1_resume(conn, header->served);
     rd_conn_take_data(conn, bytes, header->len);
     server->handed_wait_ns = 0;

@@ -45,6 +45,10 @@ bool rd_handover_accepted(struct rd_server *server, int fd, const rd_address *pe
 /* Gives connections whose requests wait to workers that have less to do. */
 void rd_handover_queued(struct rd_server *server);
 
+/* Connections that came because their worker was busy make the count uneven. With their next
+ * request they go on to a worker with fewer, or into the queue of this one. */
+void rd_handover_guests(struct rd_server *server);
+
 /* Takes what is in the inbox. */
 void rd_handover_receive(struct rd_server *server);
 

@@ -33,7 +33,9 @@ static void on_request(rd_handler *handler, rd_request *request) {
         return;
     }
     server->queue_len++;
-    if (request->conn == server->current && rd_list_is_empty(&server->next)) {
+    if (request->conn->guest && server->handed_wait_ns == 0) {
+        rd_list_append(&server->guests, &request->in_queue);
+    } else if (request->conn == server->current && rd_list_is_empty(&server->next)) {
         rd_list_append(&server->next, &request->in_queue);
     } else {
         rd_list_append(&server->queue, &request->in_queue);
@@ -98,6 +100,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
     rd_list_init(&server->queue);
     rd_list_init(&server->next);
     rd_list_init(&server->excess);
+    rd_list_init(&server->guests);
     atomic_init(&server->phase, RD_PHASE_TURN);
     atomic_init(&server->turns, 0);
     server->may_hold = true;
@@ -355,15 +358,21 @@ static void wait_for_work(rd_server *server, rd_server_wait wait, bool takes_req
     atomic_store(&loop->sleeping, false);
 }
 
+static void sort_guests(rd_server *server) {
+    if (!rd_list_is_empty(&server->guests)) rd_handover_guests(server);
+}
+
 /* What every turn begins with: answers leave, and connections that just ended make room. */
 static void begin_turn(rd_server *server) {
     rd_conn_set_flush(&server->conns);
     limit_accepting(server);
     end_quantum(server);
+    sort_guests(server);
 }
 
 static void process(rd_server *server, rd_ready_set *found) {
     rd_loop_process(&server->loop, found);
+    sort_guests(server);
     carry_out_stop(server);
     limit_accepting(server);
     turn_excess_away(server);
@@ -491,6 +500,7 @@ void rd_server_free(rd_server *server) {
     end_quantum(server);
     unref_all(&server->queue);
     unref_all(&server->excess);
+    unref_all(&server->guests);
     if (rd_timer_is_armed(&server->drain_timer)) rd_timer_cancel(&server->drain_timer);
     rd_loop_unlock(&server->loop);
     rd_loop_clear(&server->loop);

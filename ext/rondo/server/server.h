@@ -55,6 +55,7 @@ struct rd_server {
     rd_list listeners;
     rd_list queue;  /* requests for the application, in the order in which they get their turn */
     rd_list next;   /* at most one: the next request of the connection whose quantum runs */
+    rd_list guests; /* requests of connections that may go on to another worker; see handover.h */
     rd_list excess; /* requests beyond max_queue, to be answered 503 */
     uint32_t queue_len;
     rd_timer drain_timer;

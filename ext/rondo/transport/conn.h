@@ -78,6 +78,7 @@ struct rd_conn {
     bool tell_empty : 1; /* tell the protocol once when everything queued is sent */
     bool linger : 1;     /* half-close and read on before closing */
     bool settled : 1;    /* set by the protocol while it needs no readiness before its answer */
+    bool guest : 1;      /* came from another worker in the middle of its requests */
     bool known : 1;      /* the side of the application keeps objects for it */
 };
 
