@@ -7,6 +7,7 @@
 require "optparse"
 require "rondo/settings"
 require "rondo/configuration"
+require "rondo/worker_count"
 
 module Rondo
   # Parses ARGV and does what it says.
@@ -38,6 +39,7 @@ module Rondo
 
     # @return [Integer] exit code: 0, 1 for what cannot be served, 2 for a wrong command line
     def run
+      take_mold
       return tool(@arguments.shift) if TOOLS.key?(@arguments.first)
 
       command = SUBCOMMANDS.include?(@arguments.first) ? @arguments.shift : "serve"
@@ -57,7 +59,13 @@ module Rondo
     def serve
       require "rondo/launcher"
       again = Inherited.command # before --dir is obeyed
-      Launcher.new(settings, configuration, debug: @debug, again: again).run
+      return Mold.new(@mold, settings, configuration, debug: @debug).run if @mold
+
+      count = WorkerCount.new(settings)
+      return Launcher.new(settings, configuration, debug: @debug, again: again).run unless count.cluster?
+
+      require "rondo/cluster"
+      Cluster.new(settings, configuration, count, again: again).run
     end
 
     # @return [Integer]
@@ -79,6 +87,14 @@ module Rondo
       Rondo.const_get(TOOLS[word]).new(@arguments, out: @out, err: @err).run
     end
 
+    # Whether a master started this process to fork workers from it.
+    def take_mold
+      return unless ENV.key?("RONDO_MOLD")
+
+      require "rondo/mold"
+      @mold = Mold.take
+    end
+
     # "--name=value" becomes two words: with `require_exact` older optparse knows only that form.
     def words_of(arguments)
       words = arguments.map { |word| word.valid_encoding? ? word : word.b } # a path may be anything
@@ -90,7 +106,14 @@ module Rondo
     end
 
     def settings
-      @settings ||= Settings::Resolved.new(@values, configuration.values, Settings.from_environment)
+      @settings ||= begin
+        configuration.choose(WorkerCount.new(resolve).cluster?)
+        resolve
+      end
+    end
+
+    def resolve
+      Settings::Resolved.new(@values, configuration.values, Settings.from_environment)
     end
 
     def configuration_path
@@ -166,15 +189,15 @@ module Rondo
     end
 
     def processes(options)
-      options.separator "\nProcesses (this version: one process, one application thread):"
+      options.separator "\nProcesses (this version: one application thread in each):"
       options.on("-t", "--threads MIN:MAX", "application threads") { |text| threads(text) }
-      options.on("-w", "--workers N", "worker processes") do |count|
+      options.on("-w", "--workers N", "worker processes; auto: one a CPU (0)") do |count|
         raise UsageError, "workers must be a number or auto, not #{count.inspect}" unless
-          count.match?(/\A(\d+|auto)\z/)
+          count.match?(/\A(\d{1,4}|auto)\z/)
 
         set(:workers, count == "auto" ? count : count.to_i)
       end
-      options.on("--preload", "load the application before forking") { set(:preload, true) }
+      options.on("--preload", "load the application before forking (the default)") { set(:preload, true) }
       options.on("--pidfile FILE", "write the process id there") { |path| set(:pidfile, path) }
       options.on("-S", "--state FILE", "write pid and addresses there") { |path| set(:state_path, path) }
       options.on("--tag NAME", "name in the process list") { |name| set(:tag, name) }
@@ -184,7 +207,7 @@ module Rondo
     end
 
     # Options of Puma that start scripts have, which change nothing here.
-    PUMA_ONLY = { ["-f", "--fork-worker [N]"] => "this version serves with one process",
+    PUMA_ONLY = { ["-f", "--fork-worker [N]"] => Configuration::Verbs::BUILT_IN[:fork_worker],
                   ["--idle-timeout SECONDS"] => "not in this version",
                   ["--bind-to-activated-sockets [only]"] => "sockets handed over by systemd are always taken",
                   ["-R", "--restart-cmd COMMAND"] => "a restart runs the words that started this process",
@@ -271,6 +294,8 @@ module Rondo
 
     def complain(line, code, error = nil)
       line = line.to_s.dup.force_encoding(Encoding::UTF_8).scrub("?")
+      return @mold.channel.tell(:failed, message: line) ? code : 1 if @mold
+
       @err.puts "rondo: #{Logger.escape(line.lines.map(&:chomp).join(" "))}"
       @err.puts error.full_message(highlight: false) if @debug && error
       code

@@ -18,6 +18,10 @@ module Rondo
     attr_reader :hooks
     # @return [String, nil]
     attr_reader :path
+    # @return [Array<Array(Boolean, Proc)>] blocks for the cluster (true) or for one process (false)
+    attr_reader :later
+    # @return [Hash{Object => Hash}] what hooks with a key keep for each other
+    attr_reader :kept
 
     # @param environment [String]
     # @return [String, nil] the file that applies when none is named
@@ -33,6 +37,8 @@ module Rondo
       @values = {}
       @notes = []
       @hooks = Hash.new { |hash, name| hash[name] = [] }
+      @later = []
+      @kept = Hash.new { |hash, key| hash[key] = {} }
       load_file(path) if path
     end
 
@@ -43,6 +49,18 @@ module Rondo
       end.to_h
     end
 
+    # Evaluates the blocks `cluster` or `single`.
+    # @param cluster [Boolean] whether there are workers
+    # @return [self]
+    # @raise [ConfigurationError] one line
+    def choose(cluster)
+      verbs = Verbs.new(self)
+      guard(@path.to_s) do
+        @later.each { |wanted, block| verbs.instance_eval(&block) if wanted == cluster }
+      end
+      self
+    end
+
     # @return [void]
     def set(name, value)
       @values[name] = [value, @path ? File.basename(@path) : "configuration"]
@@ -51,10 +69,18 @@ module Rondo
     private
 
     def load_file(path)
-      text = File.read(path)
-      EVALUATE.call(Verbs.new(self), text, path)
+      text = read(path)
+      guard(path) { EVALUATE.call(Verbs.new(self), text, path) }
+    end
+
+    def read(path)
+      File.read(path)
     rescue SystemCallError => e
       raise ConfigurationError, "cannot read #{path}: #{SystemCallError.new(nil, e.errno).message}"
+    end
+
+    def guard(path)
+      yield
     rescue SyntaxError => e
       raise ConfigurationError, first_line(e)
     rescue ConfigurationError
@@ -84,14 +110,23 @@ module Rondo
                  trusted_proxies proxy_protocol_from rackup].freeze
       SWITCHES = { quiet: true, silent: true, log_requests: true,
                    raise_exception_on_sigterm: true }.freeze
-      # What one process cannot do; said at boot, so that nobody counts on it.
-      ONE_PROCESS = %i[workers preload_app! worker_timeout worker_boot_timeout worker_shutdown_timeout
-                       worker_check_interval worker_culling_strategy fork_worker
-                       wait_for_less_busy_worker nakayoshi_fork cluster].freeze
-      WORKER_HOOKS = %i[before_fork before_worker_boot on_worker_boot before_worker_shutdown
-                        on_worker_shutdown before_worker_fork on_worker_fork after_worker_fork
-                        after_worker_boot after_worker_shutdown before_refork after_refork
-                        on_refork].freeze
+      # Seconds on the Ruby side; a fraction is fine.
+      DURATIONS = %i[worker_timeout worker_boot_timeout worker_shutdown_timeout worker_check_interval
+                     mold_boot_timeout max_age].freeze
+      # Puma's ways to share memory and to balance, which every worker of Rondo has anyway.
+      BUILT_IN = { fork_worker: "every worker is forked from a process that is kept for that",
+                   nakayoshi_fork: "memory is put in order before workers are forked",
+                   wait_for_less_busy_worker: "connections are balanced between workers" }.freeze
+      # Hooks around workers, under Puma's names of today and of before.
+      WORKER_HOOKS = { before_fork: :before_fork,
+                       before_worker_fork: :before_worker_fork, on_worker_fork: :before_worker_fork,
+                       after_worker_fork: :after_worker_fork, after_worker_boot: :after_worker_fork,
+                       before_worker_boot: :before_worker_boot, on_worker_boot: :before_worker_boot,
+                       before_worker_shutdown: :before_worker_shutdown,
+                       on_worker_shutdown: :before_worker_shutdown,
+                       after_worker_shutdown: :after_worker_shutdown }.freeze
+      # No worker of Rondo is forked from another one.
+      REFORK_HOOKS = %i[before_refork after_refork on_refork].freeze
       NOT_YET = %i[idle_timeout supported_http_methods set_remote_address].freeze
       WITHOUT_MEANING = %i[queue_requests io_selector_backend max_io_threads max_fast_inline
                            fiber_per_request prune_bundler extra_runtime_dependencies
@@ -133,18 +168,13 @@ module Rondo
       PLAIN.each { |name| define_method(name) { |value| set(name, value) } }
       SWITCHES.each { |name, fallback| define_method(name) { |value = fallback| set(name, value) } }
 
-      ONE_PROCESS.each do |verb|
-        define_method(verb) do |*values, **|
-          next if verb == :workers && values == [0]
+      DURATIONS.each { |verb| define_method(verb) { |seconds| set(verb, duration(verb, seconds)) } }
+      BUILT_IN.each { |verb, why| define_method(verb) { |*, **| note "#{verb}: #{why}" } }
 
-          note "#{[verb, *values].join(" ")}: this version serves with one process"
-        end
-      end
-
-      WORKER_HOOKS.each do |verb|
+      REFORK_HOOKS.each do |verb|
         define_method(verb) do |*, &block|
           need_block(verb, block)
-          note "#{verb}: this version has no workers; the block is not called"
+          note "#{verb}: workers are not forked from workers; before_fork runs before all of them"
         end
       end
 
@@ -153,10 +183,9 @@ module Rondo
         define_method(verb) { |*, **, &_block| note "#{verb}: without a meaning for Rondo" }
       end
 
-      HOOKS.each do |verb, name|
-        define_method(verb) do |*, &block|
-          need_block(verb, block)
-          @configuration.hooks[name] << block
+      HOOKS.merge(WORKER_HOOKS).each do |verb, name|
+        define_method(verb) do |key = nil, &block|
+          add_hook(name, need_block(verb, block), key)
         end
       end
 
@@ -188,6 +217,54 @@ module Rondo
         fail_here "threads: at least one is needed" if high < 1
         set(:min_threads, core_number(:min_threads, [low, 1].max))
         set(:max_threads, core_number(:max_threads, high))
+      end
+
+      # @param count [Integer, String, Symbol, nil] :auto for as many as there are CPUs; nil or "" as
+      #   if it was not said
+      def workers(count)
+        text = count.to_s.strip
+        return if text.empty?
+        return set(:workers, "auto") if text == "auto"
+
+        set(:workers, Integer(text, 10))
+      rescue ArgumentError
+        fail_here "workers must be a number or :auto, not #{count.inspect}"
+      end
+
+      # @param answer [Boolean] whether the application is loaded before workers are forked
+      def preload_app!(answer = true) # rubocop:disable Style/OptionalBooleanParameter
+        set(:preload, answer)
+      end
+
+      # @param strategy [Symbol] :youngest or :oldest
+      def worker_culling_strategy(strategy)
+        set(:worker_culling_strategy, one_of(:worker_culling_strategy, strategy, %i[youngest oldest]))
+      end
+
+      # @param count [Integer] of requests, after which a worker is replaced; 0 for never
+      def max_requests(count)
+        set(:max_requests, natural(:max_requests, count))
+      end
+
+      # @param size [Integer, String] memory of a worker after which it is replaced, as "512m"
+      # @param measure [Symbol] :rss, or :pss, where shared pages count in parts
+      def max_memory(size, measure: nil)
+        memory_measure(measure) if measure
+        set(:max_memory, Settings.bytes(size))
+      rescue ArgumentError
+        fail_here "max_memory must be a size, not #{size.inspect}"
+      end
+
+      # @param measure [Symbol] :rss or :pss
+      def memory_measure(measure)
+        set(:memory_measure, one_of(:memory_measure, measure, %i[rss pss]))
+      end
+
+      # @param percent [Integer] by which the limits of a worker are lower at most
+      def recycle_jitter(percent)
+        number = natural(:recycle_jitter, percent)
+        fail_here "recycle_jitter #{percent} is above 100 percent" if number > 100
+        set(:recycle_jitter, number)
       end
 
       # @param seconds [Integer, Float, Symbol] :forever and :immediately as in Puma
@@ -246,9 +323,14 @@ module Rondo
         set(:app, object || need_block(:app, block))
       end
 
-      # Options of the single mode: all of them, here.
+      # Verbs that count only without workers.
       def single(&block)
-        instance_eval(&need_block(:single, block))
+        @configuration.later << [false, need_block(:single, block)]
+      end
+
+      # Verbs that count only with workers.
+      def cluster(&block)
+        @configuration.later << [true, need_block(:cluster, block)]
       end
 
       # @raise [ConfigurationError]
@@ -273,6 +355,32 @@ module Rondo
 
       def note(line)
         @configuration.notes << line
+      end
+
+      # Hooks with the same key share a Hash, which each gets as its last argument.
+      def add_hook(name, block, key)
+        kept = key && @configuration.kept[key]
+        @configuration.hooks[name] << (kept ? ->(*given) { block.call(*given, kept) } : block)
+      end
+
+      def duration(verb, seconds)
+        number = Float(seconds)
+        fail_here "#{verb} must not be negative" if number.negative?
+        number == number.to_i ? number.to_i : number
+      rescue ArgumentError, TypeError
+        fail_here "#{verb} must be a number of seconds, not #{seconds.inspect}"
+      end
+
+      def natural(verb, count)
+        number = Integer(count.to_s, 10)
+        number.negative? ? fail_here("#{verb} must not be negative") : number
+      rescue ArgumentError
+        fail_here "#{verb} must be a number, not #{count.inspect}"
+      end
+
+      def one_of(verb, value, known)
+        known.find { |name| name == value.to_s.to_sym } or
+          fail_here "#{verb} must be #{known.join(" or ")}, not #{value.inspect}"
       end
 
       def need_block(verb, block)

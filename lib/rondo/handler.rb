@@ -8,6 +8,7 @@ require "rondo"
 require "rondo/settings"
 require "rondo/configuration"
 require "rondo/inherited"
+require "rondo/worker_count"
 
 module Rondo
   # Extended by the modules that are registered.
@@ -22,12 +23,13 @@ module Rondo
     # @yieldparam server [Server]
     # @return [void]
     def run(app, **options)
-      configuration = Configuration.new(configuration_path(options))
+      configuration = Configuration.new(configuration_path(options)).choose(false)
       settings = Settings::Resolved.new(typed(options), configuration.values,
                                         Settings.from_environment, offered(options))
       log = settings.logger(quiet: options[:quiet] || options[:Silent])
       log.say "Rondo #{VERSION} starting in single mode..."
       configuration.notes.each { |line| log.say "! #{line}" }
+      say_without_workers(settings, log)
       @server = Server.new(app, **settings.server_options(log))
       listen(@server, settings, log)
       yield @server if block_given?
@@ -52,6 +54,11 @@ module Rondo
     end
 
     private
+
+    def say_without_workers(settings, log)
+      count = WorkerCount.new(settings)
+      log.say "! workers: #{count}: only the command rondo starts workers; this is one process" if count.cluster?
+    end
 
     def configuration_path(options)
       path = options[:Config] || options[:config]

@@ -16,16 +16,16 @@ module Rondo
     # @return [Inherited]
     def self.take(env = ENV)
       own, foreign = from_predecessor(env)
-      new(own, foreign.merge(from_systemd(env)))
+      new(own, foreign + from_systemd(env))
     end
 
-    # @param descriptors [Hash{String => Integer}] by URL
-    # @return [Hash{String => IO}] duplicates that stay open across exec
+    # @param descriptors [Enumerable<Array(String, Integer)>] with their URLs
+    # @return [Array<Array(String, IO)>] duplicates that stay open across exec
     def self.hand_on(descriptors)
-      descriptors.transform_values do |descriptor|
+      descriptors.map do |url, descriptor|
         copy = IO.for_fd(descriptor, autoclose: false).dup
         copy.close_on_exec = false
-        copy
+        [url, copy]
       end
     end
 
@@ -43,14 +43,16 @@ module Rondo
 
     # Replaces this process by a new one with the same command line.
     # @param command [Hash] of {command}
-    # @param ios [Hash{String => IO}]
+    # @param ios [Array<Array(String, IO)>]
     # @param foreign [Array<String>] URLs of those that systemd opened
+    # @param more [Hash{String => String}] further variables
+    # @param keep [Array<IO>] further descriptors that stay open
     # @raise [Error] one line
-    def self.exec_again(command, ios, foreign: [])
+    def self.exec_again(command, ios, foreign: [], more: {}, keep: [])
       list = ios.map { |url, io| "#{io.fileno}#{foreign.include?(url) ? "~" : "="}#{url}" }.join(",")
-      keep = ios.values.to_h { |io| [io.fileno, io.fileno] }
+      kept = [*ios.map(&:last), *keep].to_h { |io| [io.fileno, io.fileno] }
       Dir.chdir(command[:folder])
-      exec({ VARIABLE => list }, *command[:words], keep)
+      exec({ VARIABLE => list, **more }, *command[:words], kept)
     rescue SystemCallError => e
       raise Error, "cannot restart: #{e.message}"
     end
@@ -70,11 +72,11 @@ module Rondo
       socket&.close
     end
 
-    # @return [Array(Hash, Hash)] those the predecessor opened, and those systemd gave it
+    # @return [Array(Array, Array)] those the predecessor opened, and those systemd gave it
     def self.from_predecessor(env)
       entries = env.delete(VARIABLE).to_s.split(",").map { |entry| entry.match(/\A(\d+)([=~])(.*)\z/).captures }
       entries.partition { |_, kind, _| kind == "=" }.map do |some|
-        some.to_h { |number, _, url| [url.sub(/\Ahttps?:/, "tcp:"), number.to_i] }
+        some.map { |number, _, url| [url.sub(/\Ahttps?:/, "tcp:"), number.to_i] }
       end
     end
     private_class_method :from_predecessor
@@ -82,10 +84,13 @@ module Rondo
     def self.from_systemd(env)
       count = env["LISTEN_PID"].to_i == Process.pid ? env["LISTEN_FDS"].to_i : 0
       %w[LISTEN_PID LISTEN_FDS LISTEN_FDNAMES].each { |name| env.delete(name) } if count.positive?
-      Array.new(count) { |index| FIRST_SYSTEMD_FD + index }.to_h { |number| [uri_of(number), number] }
+      Array.new(count) { |index| FIRST_SYSTEMD_FD + index }.map { |number| [uri_of(number), number] }
     end
     private_class_method :from_systemd
 
+    # @param descriptor [Integer] a listening socket
+    # @return [String]
+    # @raise [AddressError] it is none
     def self.uri_of(descriptor)
       address = BasicSocket.for_fd(descriptor).tap { |socket| socket.autoclose = false }.local_address
       return "unix://#{address.unix_path.sub(/\A\0/, "@")}" if address.unix?
@@ -94,20 +99,20 @@ module Rondo
     rescue SystemCallError
       raise AddressError, "descriptor #{descriptor} of LISTEN_FDS is not a listening socket"
     end
-    private_class_method :uri_of
 
-    # @param own [Hash{String => Integer}] descriptors by URI
-    # @param foreign [Hash{String => Integer}] those whose files are not ours to remove
-    def initialize(own, foreign = {})
-      @own = own
-      @descriptors = own.merge(foreign)
+    # @param own [Enumerable<Array(String, Integer)>] URIs and descriptors; a URI may be there more
+    #   than once, with the sockets of several workers
+    # @param foreign [Enumerable<Array(String, Integer)>] those whose files are not ours to remove
+    def initialize(own, foreign = [])
+      @own = own.map(&:last)
+      @descriptors = [*own, *foreign]
       @used = []
     end
 
     # @param descriptor [Integer]
     # @return [Boolean] whether we, in an earlier life, opened it
     def own?(descriptor)
-      @own.value?(descriptor)
+      @own.include?(descriptor)
     end
 
     # @return [Boolean]
@@ -117,34 +122,42 @@ module Rondo
 
     # @return [Array<String>]
     def uris
-      @descriptors.keys
+      @descriptors.map(&:first).uniq
     end
 
     # @param uri [String]
     # @return [Array<Integer>] one for each address the URI stands for, or none at all
     def descriptors_for(uri)
       found = Address.resolve(Address.parse(uri)).map do |address|
-        @descriptors.find { |known, number| !@used.include?(number) && same_place?(known, address) }
+        @descriptors.find { |known, number| !@used.include?(number) && same_place?(known, number, address) }
       end
       return [] unless found.all?
 
       found.map(&:last).each { |number| @used << number }
     end
 
+    # @param descriptor [Integer] one of {#descriptors_for}
+    # @return [Array<Integer>] the rest at the very same address
+    def siblings_of(descriptor)
+      uri, = @descriptors.find { |_, number| number == descriptor }
+      rest = @descriptors.select { |known, number| known == uri && !@used.include?(number) }
+      rest.map(&:last).each { |number| @used << number }
+    end
+
     # Closes what nothing asked for, so that no queue fills up unseen.
     # @return [void]
     def close_rest
-      (@descriptors.values - @used).each { |number| IO.for_fd(number).close }
+      (@descriptors.map(&:last) - @used).each { |number| IO.for_fd(number).close }
     end
 
     private
 
     # Where port 0 was asked for, the predecessor has got a real one for it.
-    def same_place?(uri, wanted)
+    def same_place?(uri, number, wanted)
       known = Address.parse(uri)
       return false if nameless?(known)
 
-      known[:port] = 0 if wanted[:port]&.zero? && @own.key?(uri)
+      known[:port] = 0 if wanted[:port]&.zero? && own?(number)
       %i[kind host port path].all? { |part| known[part] == wanted[part] }
     end
 

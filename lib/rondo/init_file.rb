@@ -30,10 +30,16 @@ module Rondo
       # set_default_host "localhost:9292"
       # lowlevel_error_handler { |error, _env, status| [status, {}, [error.class.name]] }
       # after_booted { warn "ready" }
+      # preload_app! false
+      # before_fork { }
+      # before_worker_boot { |index| }
+      # before_worker_shutdown { |index| }
       # plugin :tmp_restart
     RUBY
     # Settings of the shell whose default is a value that can be written down.
-    SHELL = %i[environment rackup port quiet silent log_requests log_format
+    SHELL = %i[environment rackup port workers worker_timeout worker_boot_timeout
+               worker_shutdown_timeout worker_check_interval mold_boot_timeout worker_culling_strategy
+               max_requests max_memory memory_measure max_age recycle_jitter quiet silent log_requests log_format
                raise_exception_on_sigterm].freeze
 
     module_function

@@ -15,9 +15,9 @@ module Rondo
   class Server
     OPTIONS = %i[environment log request_log request_log_format lowlevel_error_handler
                  trusted_proxies proxy_protocol_from url_scheme default_host
-                 scoreboard slot thread_start thread_exit].freeze
+                 scoreboard slot inbox inboxes thread_start thread_exit].freeze
     CORE_OPTIONS = %i[request_log request_log_format trusted_proxies proxy_protocol_from url_scheme
-                      default_host scoreboard slot thread_start thread_exit].freeze
+                      default_host scoreboard slot inbox inboxes thread_start thread_exit].freeze
 
     # @param app [#call] a Rack application
     # @param settings [Hash{Symbol => Object}] settings of the core by name (docs/CONFIGURATION.md),

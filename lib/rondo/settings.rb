@@ -35,8 +35,24 @@ module Rondo
                 flag: "-p, --port PORT", env: %w[PORT]),
       host: row(nil, "host", "host of the address served when nothing is bound; all interfaces " \
                              "without one", env: %w[HOST BINDING]),
-      workers: row(0, "count", "worker processes; this version serves with one process",
+      workers: row(0, "count", "worker processes; 0 serves with one process and no master; auto: as many as " \
+                               "there are CPUs for this process",
                    flag: "-w, --workers N", env: %w[WEB_CONCURRENCY]),
+      preload: row(true, "bool", "load the application once, before workers are forked, instead of in each of them",
+                   flag: "--preload"),
+      worker_timeout: row(60, "s", "without a sign of life, after which a worker is killed and replaced; 0 for never"),
+      worker_boot_timeout: row(60, "s", "from the fork of a worker until it is ready; 0 for no limit"),
+      worker_shutdown_timeout: row(30, "s", "for a worker that is told to stop; then it is killed"),
+      worker_check_interval: row(5, "s", "between two signs of life of a worker, and two looks at its lifetime"),
+      mold_boot_timeout: row(300, "s", "for loading the application before workers are forked; 0 for no limit"),
+      worker_culling_strategy: row(:youngest, "name", "which worker ends when there is to be one less: youngest or " \
+                                                      "oldest"),
+      max_requests: row(0, "count", "a worker is replaced after so many requests; 0 for never"),
+      max_memory: row(0, "bytes", "a worker is replaced when it has so much memory; 0 for never"),
+      memory_measure: row(:rss, "name", "of max_memory: rss, or pss, where shared pages count in parts"),
+      max_age: row(0, "s", "a worker is replaced when it is so old; 0 for never"),
+      recycle_jitter: row(10, "percent", "by which a worker's own limits are lower at most, so that they do " \
+                                         "not all end together"),
       directory: row(nil, "path", "where to go before anything else", flag: "--dir DIR"),
       pidfile: row(nil, "path", "written at boot, removed at the end", flag: "--pidfile FILE",
                                                                        env: %w[PIDFILE]),

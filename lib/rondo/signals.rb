@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The signals of the launcher, as Puma has them. A trap handler only queues; a thread of this class
+# The signals of a single process, as Puma has them. A trap handler only queues; a thread of this class
 # does the work, because logging and file work are not allowed inside a handler.
 # SPDX-License-Identifier: MIT
 
@@ -70,7 +70,7 @@ module Rondo
       when "HUP" then @launcher.reopen_logs || stop
       when "USR2" then @launcher.restart
       when "USR1" then say "USR1: a phased restart needs workers; USR2 restarts this process"
-      when "TTIN", "TTOU" then say "#{name}: this version has no workers"
+      when "TTIN", "TTOU" then say "#{name}: there are no workers; start the server with -w"
       else @launcher.log.error @launcher.thread_backtraces
       end
     end

@@ -1,26 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * A whole server without Ruby: real sockets, turns by hand, and a small application that answers
- * through the responder as the binding does. HTTP/1.1 connections, queues, deadlines, stopping.
+ * A whole server with clients over TCP: exchanges cut at every place, on both pollers; who gets the
+ * next turn; the limit of connections; and all the ways to a stop.
  */
-#include <arpa/inet.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include <errno.h>
+#include <sys/resource.h>
 
-#include "base/alloc.h"
-#include "check.h"
-#include "server/server.h"
+#include "serving.h"
 
-static rd_server *server;
-static uint16_t port;
 static unsigned answered;
-
-static void wait_in_poll(rd_server *waiting, int64_t timeout_us) {
-    (void)timeout_us;
-    rd_loop_wait(&waiting->loop, &waiting->found,
-                 1000); /* never for long: the test drives both sides */
-}
 
 static void answer(rd_request *request) {
     rd_slice path = rd_request_slice(request, request->head.path);
@@ -39,77 +27,33 @@ static void answer(rd_request *request) {
         request->responder->start(request, &head);
         request->responder->write(request, "long", 4);
     } else {
-        head.length = (int64_t)path.len;
-        request->responder->start(request, &head);
-        request->responder->write(request, path.ptr, path.len);
+        answer_path(request);
+        return;
     }
     request->responder->finish(request);
 }
 
-static void turn(void) {
-    rd_loop_lock(&server->loop);
-    rd_server_turn(server, wait_in_poll, true);
-    rd_request *request = NULL;
-    while ((request = rd_server_next_request(server, request)) != NULL) {
-        if (request->conn != NULL) answer(request);
-    }
-    rd_loop_unlock(&server->loop);
-}
-
-static void start(int64_t head_timeout_ms) {
-    rd_settings settings;
-    char error[RD_LISTENER_ERROR_MAX];
-    rd_settings_init(&settings);
-    settings.head_timeout_ms = head_timeout_ms;
-    settings.linger_timeout_ms = 50;
-    settings.fresh_grace_ms = 0;
-    server = rd_server_new(&settings);
-    rd_listener *listener = rd_alloc_zero(sizeof(*listener));
-    rd_listen_options options = {.backlog = 16, .mode = -1};
-    CHECK_INT(rd_listen_tcp(listener, "127.0.0.1", 0, &options, error), 0);
-    port = listener->port;
-    rd_loop_lock(&server->loop);
-    CHECK_INT(rd_server_add_listener(server, listener), 0);
-    rd_loop_unlock(&server->loop);
-}
-
-static int dial(void) {
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
-    inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    CHECK_INT(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
-    return fd;
-}
-
-/* Turns until the server closes, or until `enough` stands in what came. */
-static size_t talk(int fd, char *got, size_t room, const char *enough) {
-    size_t len = 0;
-    got[0] = '\0';
+/* Turns until the server closes, or until `enough` stands in what came. Whether it closed. */
+static bool talk(int fd, const char *enough) {
+    got[got_len = 0] = '\0';
     for (int i = 0; i < 3000; i++) {
         turn();
-        struct pollfd ready = {.fd = fd, .events = POLLIN};
-        if (poll(&ready, 1, 0) <= 0) continue;
-        ssize_t part = recv(fd, got + len, room - len - 1, 0);
-        if (part <= 0) break;
-        len += (size_t)part;
-        got[len] = '\0';
+        ssize_t part = recv(fd, got + got_len, sizeof(got) - 1 - got_len, 0);
+        if (part == 0) return true;
+        if (part < 0 && errno != EAGAIN) return true;
+        if (part < 0) continue;
+        got[got_len += (size_t)part] = '\0';
         if (enough != NULL && strstr(got, enough) != NULL) break;
     }
-    return len;
+    return false;
 }
+
+/* ---- exchanges ---- */
 
 typedef struct exchange {
     const char *sent, *first, *last; /* what the answer begins and ends with */
     bool half_close;
 } exchange;
-
-static bool ends_with(const char *text, const char *end) {
-    size_t len = strlen(text), end_len = strlen(end);
-    return len >= end_len && strcmp(text + len - end_len, end) == 0;
-}
-
-#define GET(path)  "GET " path " HTTP/1.1\r\nHost: a\r\n\r\n"
-#define LAST(path) "GET " path " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 
 static const exchange exchanges[] = {
     {LAST("/a"), "HTTP/1.1 200 OK\r\n", "\r\n\r\n/a", false},
@@ -134,22 +78,22 @@ static const exchange exchanges[] = {
 };
 
 static void run_exchange(const exchange *row, size_t cut) {
-    char got[8192];
     int fd = dial();
     size_t len = strlen(row->sent);
     CHECK_INT(send(fd, row->sent, cut, MSG_NOSIGNAL), cut);
-    turn();
-    turn();
+    turns(2);
     if (cut < len) CHECK_INT(send(fd, row->sent + cut, len - cut, MSG_NOSIGNAL), len - cut);
     if (row->half_close) shutdown(fd, SHUT_WR);
-    talk(fd, got, sizeof(got), NULL);
-    CHECK_SAYS(strncmp(got, row->first, strlen(row->first)) == 0 && ends_with(got, row->last),
-               "cut at %zu: %s answered by %s", cut, row->sent, got);
+    CHECK(talk(fd, NULL));
+    CHECK_SAYS(begins(got, row->first) && ends(got, row->last), "cut at %zu: %s answered by %s",
+               cut, row->sent, got);
     close(fd);
 }
 
-static void test_exchanges(void) {
-    start(30000);
+static void test_exchanges(bool poll_only) {
+    settings.poll_only = poll_only;
+    start_listening(answer);
+    CHECK_STR(server->loop.ops->name, poll_only ? "poll" : "epoll");
     for (size_t i = 0; i < sizeof(exchanges) / sizeof(exchanges[0]); i++) {
         size_t len = strlen(exchanges[i].sent);
         run_exchange(&exchanges[i], len);
@@ -158,54 +102,245 @@ static void test_exchanges(void) {
     for (int i = 0; i < 200 && server->conns.count > 0; i++) turn();
     CHECK_INT(server->conns.count, 0);
     CHECK_INT(server->http.requests.live, 0);
-    rd_server_free(server);
-}
-
-static void test_a_slow_head_is_refused(void) {
-    char got[1024];
-    start(30);
-    int fd = dial();
-    CHECK_INT(send(fd, "GET / HT", 8, MSG_NOSIGNAL), 8);
-    talk(fd, got, sizeof(got), NULL);
-    CHECK_SAYS(strncmp(got, "HTTP/1.1 408 ", 13) == 0, "%s", got);
-    close(fd);
-    rd_server_free(server);
-}
-
-static void test_stopping(void) {
-    char got[1024];
-    start(30000);
-    int idle = dial(), fresh = dial();
-    CHECK_INT(send(idle, GET("/i"), strlen(GET("/i")), MSG_NOSIGNAL), strlen(GET("/i")));
-    talk(idle, got, sizeof(got), "/i");
-    CHECK(!rd_server_is_done(server));
-    rd_server_stop(server, RD_STOP_DRAIN);
-    for (int i = 0; i < 2000 && !rd_server_is_done(server); i++) turn();
-    CHECK(rd_server_is_done(server));
-    CHECK_INT(talk(idle, got, sizeof(got), NULL), 0); /* an idle client sees a clean end */
-    close(idle);
-    close(fresh);
-    rd_server_free(server);
+    end();
 }
 
 static void test_requests_of_clients_that_left(void) {
-    start(30000);
+    start_listening(answer);
     int fd = dial();
     struct linger reset = {1, 0};
     answered = 0;
-    CHECK_INT(send(fd, GET("/a"), strlen(GET("/a")), MSG_NOSIGNAL), strlen(GET("/a")));
+    say(fd, GET("/a"));
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
     close(fd);
-    for (int i = 0; i < 20; i++) turn();
+    turns(20);
     CHECK(answered <= 1);
     CHECK_INT(server->http.requests.live, 0);
-    rd_server_free(server);
+    end();
+}
+
+/* ---- turns ---- */
+
+static char order[64];
+static uint64_t cost_ns; /* application time of a request */
+
+static void note_order(rd_request *request) {
+    rd_slice path = rd_request_slice(request, request->head.path);
+    strncat(order, path.ptr + 1, path.len - 1);
+    hand_clock_ns += cost_ns;
+    answer_path(request);
+}
+
+static const struct {
+    uint64_t cost_ns;
+    const char *order, *other; /* the poller begins with whom it likes */
+} rounds[] = {
+    {0, "abcxyz", "xyzabc"},     /* cheap ones of a connection are answered together */
+    {60000, "axbycz", "xaybzc"}, /* longer than a quantum: one each */
+    {30000, "abxycz", "xyabzc"}, /* as many as begin within the quantum */
+};
+
+static void test_who_gets_the_next_turn(void) {
+    for (size_t i = 0; i < sizeof(rounds) / sizeof(rounds[0]); i++) {
+        start(note_order);
+        int one = join(), two = join();
+        order[0] = '\0';
+        cost_ns = rounds[i].cost_ns;
+        say(one, GET("/a") GET("/b") GET("/c"));
+        say(two, GET("/x") GET("/y") GET("/z"));
+        turns(8);
+        CHECK_SAYS(strcmp(order, rounds[i].order) == 0 || strcmp(order, rounds[i].other) == 0, "%s",
+                   order);
+        close(one);
+        close(two);
+        end();
+    }
+}
+
+/* ---- the limit of connections ---- */
+
+static void test_the_limit_of_connections(void) {
+    enum { CLIENTS = 5, LIMIT = 2 };
+    int fds[CLIENTS];
+    settings.max_connections = LIMIT;
+    start_listening(answer);
+    for (int i = 0; i < CLIENTS; i++) say(fds[i] = dial(), LAST("/a"));
+    for (int i = 0; i < CLIENTS; i++) {
+        CHECK(talk(fds[i], NULL)); /* in the order of their coming, each when there is room */
+        CHECK(ends(got, "/a"));
+        CHECK(server->conns.count <= LIMIT);
+        close(fds[i]);
+    }
+    CHECK_INT(server->accepted, CLIENTS);
+    end();
+}
+
+static void test_idle_connections_at_the_limit(void) {
+    int fds[4];
+    settings.max_connections = 2;
+    start_listening(answer);
+    for (int i = 0; i < 4; i++) fds[i] = dial();
+    turns(5);
+    CHECK_INT(server->conns.count, 2);
+    say(fds[3], GET("/d"));
+    turns(5);
+    CHECK(!hear(fds[3]) && got_len == 0); /* waits in the kernel's queue */
+    close(fds[0]);
+    close(fds[1]);
+    CHECK(!talk(fds[3], "/d"));
+    CHECK_INT(server->conns.count, 2);
+    close(fds[2]);
+    close(fds[3]);
+    end();
+}
+
+static rd_listener *only_listener(void) {
+    return RD_CONTAINER(server->listeners.next, rd_listener, in_server);
+}
+
+/* Nobody is left waiting: the first is told, the next ones have a chance after a pause. */
+static void test_out_of_descriptors(void) {
+    struct rlimit before, none;
+    start_listening(answer);
+    int first = dial(), second = dial();
+    getrlimit(RLIMIT_NOFILE, &before);
+    none = (struct rlimit){(rlim_t)second + 1, before.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+    CHECK(talk(first, NULL));
+    CHECK_SAYS(begins(got, "HTTP/1.1 503 "), "%s", got);
+    CHECK_INT(only_listener()->refused, 1);
+    setrlimit(RLIMIT_NOFILE, &before);
+    say(second, LAST("/b"));
+    turns(3);
+    CHECK(!hear(second) && got_len == 0);
+    rd_listener_pause(only_listener(), true);
+    later(100); /* the end of one pause is not that of the other */
+    CHECK(!hear(second) && got_len == 0);
+    rd_listener_pause(only_listener(), false);
+    CHECK(talk(second, NULL));
+    CHECK(ends(got, "/b"));
+    close(first);
+    close(second);
+    end();
+}
+
+/* ---- stopping ---- */
+
+static void test_stopping(void) {
+    start_listening(answer);
+    int idle = dial(), fresh = dial();
+    say(idle, GET("/i"));
+    talk(idle, "/i");
+    CHECK(!rd_server_is_done(server));
+    rd_server_stop(server, RD_STOP_DRAIN);
+    turns(10);
+    CHECK(hear(idle) && got_len == 0); /* an idle client sees a clean end */
+    CHECK(!rd_server_is_done(server)); /* the fresh one has its grace */
+    later((uint64_t)server->settings.fresh_grace_ms);
+    CHECK(hear(fresh) && got_len == 0);
+    CHECK(rd_server_is_done(server));
+    close(idle);
+    close(fresh);
+    end();
+}
+
+static void test_a_fresh_request_in_its_grace(void) {
+    start_listening(answer);
+    int fresh = dial();
+    turns(2);
+    rd_server_stop(server, RD_STOP_DRAIN);
+    turns(2);
+    say(fresh, GET("/f"));
+    CHECK(talk(fresh, NULL));
+    CHECK(strstr(got, "connection: close\r\n") != NULL && ends(got, "/f"));
+    close(fresh);
+    end();
+}
+
+static void test_what_waits_to_be_accepted_is_served(void) {
+    start_listening(answer);
+    int fd = dial();
+    say(fd, GET("/q"));
+    rd_server_stop(server, RD_STOP_DRAIN);
+    CHECK(talk(fd, NULL));
+    CHECK(ends(got, "/q"));
+    close(fd);
+    end();
+}
+
+static void test_a_drain_waits_for_its_requests(void) {
+    start_listening(hold);
+    int fd = dial();
+    say(fd, GET("/h"));
+    turns(3);
+    rd_server_stop(server, RD_STOP_DRAIN);
+    turn();
+    later((uint64_t)settings.drain_timeout_ms - 1);
+    CHECK(!rd_server_is_done(server) && held->conn != NULL);
+    answer_path(held);
+    let_go();
+    CHECK(talk(fd, NULL));
+    CHECK(strstr(got, "connection: close\r\n") != NULL && ends(got, "/h"));
+    close(fd);
+    turns(3);
+    CHECK(rd_server_is_done(server));
+    end();
+}
+
+static void stop_at_the_deadline(void) {
+    rd_server_stop(server, RD_STOP_DRAIN);
+    turn();
+    later((uint64_t)settings.drain_timeout_ms);
+}
+
+static void stop_at_once(void) {
+    rd_server_stop(server, RD_STOP_NOW);
+    turn();
+}
+
+static void stop_at_once_after_all(void) {
+    rd_server_stop(server, RD_STOP_DRAIN);
+    turns(2);
+    rd_server_stop(server, RD_STOP_NOW);
+    rd_server_stop(server, RD_STOP_DRAIN); /* comes too late */
+    turn();
+}
+
+static void test_stops_that_do_not_wait(void) {
+    static void (*const stops[])(void) = {stop_at_the_deadline, stop_at_once,
+                                          stop_at_once_after_all};
+    for (size_t i = 0; i < sizeof(stops) / sizeof(stops[0]); i++) {
+        start_listening(hold);
+        int fd = dial();
+        say(fd, GET("/h"));
+        turns(3);
+        await(held);
+        stops[i]();
+        CHECK(held->conn == NULL && held->gone);
+        CHECK(!rd_server_is_done(server)); /* somebody still has the request */
+        CHECK(woken() == held);
+        CHECK_INT(held->responder->finish(held), RD_ERR_CLOSED);
+        let_go();
+        CHECK(rd_server_is_done(server));
+        CHECK(talk(fd, NULL) && got_len == 0);
+        close(fd);
+        end();
+    }
 }
 
 int main(void) {
-    test_exchanges();
-    test_a_slow_head_is_refused();
-    test_stopping();
+    rd_settings_init(&settings);
+    test_exchanges(false);
+    test_exchanges(true);
     test_requests_of_clients_that_left();
+    test_who_gets_the_next_turn();
+    test_the_limit_of_connections();
+    test_idle_connections_at_the_limit();
+    test_out_of_descriptors();
+    test_stopping();
+    test_a_fresh_request_in_its_grace();
+    test_what_waits_to_be_accepted_is_served();
+    test_a_drain_waits_for_its_requests();
+    test_stops_that_do_not_wait();
     return check_summary();
 }

@@ -59,7 +59,7 @@ class RackupTest < ShellCase
     write "config/puma.rb", "workers 2\nbind 'tcp://127.0.0.1:0'\n"
     log = rackup.log
     assert_match(/^Rondo \d+\.\d+\.\d+ starting/, log)
-    assert_match(/^! workers 2: this version serves with one process$/, log)
+    assert_match(/^! workers: 2 \(puma\.rb\): only the command rondo starts workers; this is one process$/, log)
   end
 
   def test_what_was_typed_wins_over_the_file

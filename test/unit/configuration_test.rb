@@ -75,7 +75,7 @@ class ConfigurationTest < Minitest::Test
     end
   end
 
-  Verbs::HOOKS.each do |verb, name|
+  Verbs::HOOKS.merge(Verbs::WORKER_HOOKS).each do |verb, name|
     define_method("test_hook_#{verb}") do
       hooks = load("#{verb} { 1 }\n#{verb} { 2 }").hooks
       assert_equal [1, 2], hooks[name].map(&:call)
@@ -83,18 +83,32 @@ class ConfigurationTest < Minitest::Test
     end
   end
 
-  Verbs::WORKER_HOOKS.each do |verb|
-    define_method("test_hook_of_workers_#{verb}") do
+  def test_hooks_with_a_key_keep_something_for_each_other
+    hooks = load("before_worker_boot(:pool) { |i, kept| kept[:i] = i }\nbefore_worker_shutdown(:pool) { |i, kept| [i, kept] }").hooks
+    hooks[:before_worker_boot].each { |hook| hook.call(3) }
+    assert_equal [4, { i: 3 }], hooks[:before_worker_shutdown].first.call(4)
+  end
+
+  Verbs::REFORK_HOOKS.each do |verb|
+    define_method("test_hook_without_a_meaning_#{verb}") do
       assert_match(/\A#{verb}: /, load("#{verb} { raise }").notes.fetch(0))
       assert_match(/:1: #{verb} needs a block/, complaint(verb.to_s))
     end
   end
 
-  (Verbs::ONE_PROCESS + Verbs::NOT_YET + Verbs::WITHOUT_MEANING).each do |verb|
+  (Verbs::BUILT_IN.keys + Verbs::NOT_YET + Verbs::WITHOUT_MEANING).each do |verb|
     define_method("test_accepted_with_a_line_#{verb}") do
       assert_equal 1, load("#{verb} 3").notes.size
       assert_match(/\A#{verb}/, load("#{verb} 3").notes.first)
       load("#{verb} {}") if Verbs::WITHOUT_MEANING.include?(verb)
+    end
+  end
+
+  Verbs::DURATIONS.each do |verb|
+    define_method("test_duration_#{verb}") do
+      assert_equal [3, 0.5, 0], ["3", "0.5", "0"].map { |text| values("#{verb} #{text}")[verb] }
+      assert_match(/:1: #{verb} must be a number of seconds/, complaint("#{verb} :soon"))
+      assert_match(/:1: #{verb} must not be negative/, complaint("#{verb} -1"))
     end
   end
 
@@ -121,7 +135,7 @@ class ConfigurationTest < Minitest::Test
 
   def test_settings_of_the_shell_have_verbs
     others = %i[host redirect_stdout redirect_stderr redirect_append tmp_restart url_scheme default_host
-                control_url control_token control_data_only]
+                control_url control_token control_data_only preload]
     assert_empty Settings::SHELL.keys - others - Verbs.public_instance_methods(false)
   end
 
@@ -155,8 +169,24 @@ class ConfigurationTest < Minitest::Test
   end
 
   def test_workers
-    assert_empty load("workers 0").notes
-    assert_equal ["workers 2: this version serves with one process"], load("workers 2").notes
+    assert_equal [2, 3, "auto", "auto", 0],
+                 ["2", "'3'", "'auto'", ":auto", "0"].map { |text| values("workers #{text}")[:workers] }
+    ["nil", "''"].each { |text| refute_includes values("workers #{text}"), :workers }
+    assert_match(/:1: workers must be a number or :auto, not "few"/, complaint("workers 'few'"))
+  end
+
+  def test_preloading
+    assert_equal [true, false], ["preload_app!", "preload_app! false"].map { |text| values(text)[:preload] }
+  end
+
+  def test_lifetimes
+    assert_equal({ max_requests: 1000, memory_measure: :pss, max_memory: 512 << 20, recycle_jitter: 20 },
+                 values("max_requests 1000\nmax_memory '512m', measure: :pss\nrecycle_jitter 20"))
+    assert_match(/:1: max_requests must be a number/, complaint("max_requests 'many'"))
+    assert_match(/:1: max_memory must be a size/, complaint("max_memory 'much'"))
+    assert_match(/:1: memory_measure must be rss or pss, not :vsz/, complaint("memory_measure :vsz"))
+    assert_match(/:1: recycle_jitter 101 is above/, complaint("recycle_jitter 101"))
+    assert_match(/:1: worker_culling_strategy must be/, complaint("worker_culling_strategy :best"))
   end
 
   def test_other_spellings
@@ -185,10 +215,14 @@ class ConfigurationTest < Minitest::Test
     assert_match(/:1: log_formatter needs a block/, complaint("log_formatter"))
   end
 
-  def test_single_takes_verbs_and_cluster_does_not
-    configuration = load("single { tag 'x' }\ncluster { tag 'y' }")
-    assert_equal "x", configuration.values[:tag].first
-    assert_equal 1, configuration.notes.size
+  def test_blocks_for_one_process_or_for_workers
+    { true => "y", false => "x" }.each do |cluster, tag|
+      configuration = load("tag 'z'\nsingle { tag 'x' }\ncluster { tag 'y' }")
+      assert_equal "z", configuration.values[:tag].first
+      assert_equal tag, configuration.choose(cluster).values[:tag].first
+    end
+    error = assert_raises(Rondo::ConfigurationError) { load("\nsingle { tags 'x' }").choose(false) }
+    assert_match(/\A#{@path}:2: unknown setting tags/, error.message)
   end
 
   def test_plugins

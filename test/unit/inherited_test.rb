@@ -86,7 +86,7 @@ class InheritedTest < Minitest::Test
 
   def test_copies_survive_exec
     TCPServer.open("127.0.0.1", 0) do |server|
-      copies = Inherited.hand_on("http://x" => server.fileno)
+      copies = Inherited.hand_on("http://x" => server.fileno).to_h
       refute_predicate copies["http://x"], :close_on_exec?
       refute_equal server.fileno, copies["http://x"].fileno
     ensure

@@ -44,9 +44,11 @@ typedef struct rd_responder {
     int (*finish)(rd_request *request);
     /* Ends the connection so that the client can see that the answer is not whole. */
     void (*abort)(rd_request *request);
-    /* Asks a client that waits with its body (Expect: 100-continue) for it. */
+    /* Asks a client that waits with its body (Expect: 100-continue) for it. Once the answer has
+     * begun it is too late to ask, and only the deadline of the body begins to run. */
     int (*want_body)(rd_request *request);
-    /* Takes the connection out of the server: its descriptor, and in `rest` what was read ahead. */
+    /* Takes the connection out of the server: its descriptor, and in `rest` what was read ahead.
+     * What is still queued is dropped: see pending(). */
     int (*detach)(rd_request *request, rd_buffer *rest);
     /* Queued bytes that the client has not taken. */
     size_t (*pending)(const rd_request *request);

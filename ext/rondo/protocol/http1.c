@@ -234,7 +234,10 @@ static size_t read_body(rd_conn *conn, const char *bytes, size_t len) {
         }
     }
     if (http->input != RD_HTTP1_BODY || !rd_conn_is_open(conn)) return used;
-    http->wants_continue = false;
+    if (http->wants_continue) { /* it did not wait to be asked: its time begins here */
+        http->wants_continue = false;
+        http->body_since_ms = conn->set->loop->now_ms;
+    }
     if (is_too_slow(conn, http)) {
         fail_body(conn, RD_ERR_BODY_TOO_SLOW);
     } else {

@@ -231,13 +231,21 @@ static int http1_flush(rd_request *request) {
 
 /* ---- the end ---- */
 
+/* Whether nothing but the end of the connection ends the body (RFC 9112 section 6.3, rule 8). */
+static bool ends_with_connection(const rd_http1 *http, const rd_request *request) {
+    if (!http->started || http->raw_out || request->drop_body) return false;
+    return !http->length_out && !http->chunked_out;
+}
+
 static void http1_abort(rd_request *request) {
     rd_conn *conn = conn_of(request);
     if (conn == NULL) return;
     rd_http1 *http = rd_http1_of(conn);
+    bool looks_whole = ends_with_connection(http, request);
     http->close_after = true;
     http->input = RD_HTTP1_OVER;
     rd_http1_request_done(conn);
+    if (looks_whole) rd_conn_reset(conn);
 }
 
 static int http1_finish(rd_request *request) {
@@ -266,6 +274,7 @@ static int http1_want_body(rd_request *request) {
     http->body_since_ms = conn->set->loop->now_ms;
     uint64_t timeout = (uint64_t)conn->set->settings->body_timeout_ms;
     rd_conn_set_deadline(conn, conn->set->loop->now_ms + timeout);
+    if (http->started) return 0; /* a 100 inside an answer would be part of its body */
     rd_outq_copy(&conn->out, &conn->set->chunks, "HTTP/1.1 100 Continue\r\n\r\n", 25);
     rd_conn_mark_dirty(conn);
     return http1_flush(request);

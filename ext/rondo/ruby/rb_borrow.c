@@ -45,7 +45,6 @@ rd_release *rd_borrow_string(rd_binding *binding, VALUE frozen) {
 }
 
 static rd_borrow *take_released(rd_binding *binding) {
-    if (binding->released == NULL) return NULL;
     rd_lock(binding);
     rd_borrow *list = binding->released;
     binding->released = NULL;

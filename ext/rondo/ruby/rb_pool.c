@@ -193,19 +193,26 @@ static void end_all(rd_binding *binding) {
     sem_post(&pool->supervisor);
 }
 
-/* One turn of the core; true when the server is done. */
-static bool turn(rd_runner *runner) {
+/* What a turn leaves to be done, as seen under the lock. */
+typedef struct rd_left_over {
+    bool done;     /* the server is */
+    bool released; /* borrowed Strings are not needed any more */
+    bool refused;  /* lines for the log */
+} rd_left_over;
+
+static rd_left_over turn(rd_runner *runner) {
     rd_binding *binding = runner->binding;
     rd_server *server = binding->server;
     rd_pool *pool = &binding->pool;
     rd_lock(binding);
     server->may_hold = pool->active == 0;
     rd_server_turn(server, rd_gvl_wait, has_place(binding));
-    bool done = rd_server_is_done(server);
+    rd_left_over left = {rd_server_is_done(server), binding->released != NULL,
+                         server->refusal_count > 0};
     bool slept = server->slept;
     rd_unlock(binding);
     pool->busy_turns = slept ? 0 : pool->busy_turns + 1;
-    return done;
+    return left;
 }
 
 /* Threads that come back from a wait, or that lost the loop in the middle of a short call, need
@@ -221,12 +228,12 @@ static void yield_to_others(rd_pool *pool) {
 }
 
 /* Logs may block: meanwhile another thread may take the loop. */
-static void tidy_up(rd_runner *runner) {
+static void tidy_up(rd_runner *runner, rd_left_over left) {
     rd_binding *binding = runner->binding;
-    rd_borrow_release_all(binding);
-    if (binding->server->refusal_count == 0 && binding->log_len == 0) return;
+    if (left.released) rd_borrow_release_all(binding);
+    if (!left.refused && binding->log_len == 0) return;
     runner->away = true;
-    if (binding->server->refusal_count > 0) rd_log_refusals(binding);
+    if (left.refused) rd_log_refusals(binding);
     if (binding->log_len > 0) rd_log_flush(binding);
     runner->away = false;
 }
@@ -266,10 +273,10 @@ static VALUE lead(VALUE argument) {
     rd_binding *binding = runner->binding;
     rd_pool *pool = &binding->pool;
     while (pool->leader == runner && !pool->over) {
-        bool done = turn(runner);
+        rd_left_over left = turn(runner);
         rd_gvl_check_interrupts();
-        tidy_up(runner);
-        if (done) {
+        tidy_up(runner, left);
+        if (left.done) {
             end_all(binding);
             return Qtrue;
         }
@@ -335,29 +342,36 @@ static void call_hook(rd_binding *binding, VALUE hook) {
     rd_report_error(binding, error);
 }
 
+/* False when the thread is not needed any more. */
+static VALUE take_part(VALUE argument) {
+    rd_runner *runner = (rd_runner *)argument;
+    return become_leader(runner) ? lead(argument) : Qfalse;
+}
+
 /* What is raised into a thread outside of the application (a Timeout that comes too late) must not
- * take the loop down. */
-static void lead_protected(rd_runner *runner) {
+ * take the thread down. */
+static bool take_part_protected(rd_runner *runner) {
     rd_binding *binding = runner->binding;
     int state = 0;
-    rb_protect(lead, (VALUE)runner, &state);
+    VALUE goes_on = rb_protect(take_part, (VALUE)runner, &state);
     runner->in_application = false;
     runner->away = true;
-    if (state == 0 || rd_is_forked(binding)) return;
+    if (rd_is_forked(binding)) return false;
+    if (state == 0) return RTEST(goes_on);
     VALUE error = rb_errinfo();
     if (!rb_obj_is_kind_of(error, rb_eException)) rb_jump_tag(state);
     rb_set_errinfo(Qnil);
     rd_report_error(binding, error);
+    return true;
 }
 
 static VALUE live(VALUE argument) {
     rd_runner *runner = (rd_runner *)argument;
     rd_binding *binding = runner->binding;
     call_hook(binding, binding->thread_start);
-    while (become_leader(runner)) {
-        lead_protected(runner);
-        if (rd_is_forked(binding)) return Qnil;
+    while (take_part_protected(runner)) {
     }
+    if (rd_is_forked(binding)) return Qnil;
     call_hook(binding, binding->thread_exit);
     return Qnil;
 }

@@ -306,6 +306,17 @@ static VALUE core_keep_files(VALUE self) {
     return Qnil;
 }
 
+/* For whoever only opens sockets: without a turn, which would accept from them. */
+static VALUE core_close_listeners(VALUE self) {
+    rd_binding *binding = rd_binding_of(self);
+    rd_lock(binding);
+    for (rd_list *node; (node = rd_list_shift(&binding->server->listeners)) != NULL;) {
+        drop_listener(RD_CONTAINER(node, rd_listener, in_server));
+    }
+    rd_unlock(binding);
+    return Qnil;
+}
+
 static VALUE core_addresses(VALUE self) {
     rd_binding *binding = rd_binding_of(self);
     VALUE urls = rb_ary_new();
@@ -331,25 +342,27 @@ static VALUE core_stop(VALUE self, VALUE force) {
     return Qnil;
 }
 
+static void put_stat(VALUE stats, const char *name, uint64_t value) {
+    rb_hash_aset(stats, ID2SYM(rb_intern(name)), ULL2NUM(value));
+}
+
+/* The numbers of the scoreboard, and what only this process knows. */
 static VALUE core_stats(VALUE self) {
     rd_binding *binding = rd_binding_of(self);
     rd_server *server = binding->server;
     VALUE stats = rb_hash_new();
     rd_lock(binding);
-    const struct {
-        const char *name;
-        uint64_t value;
-    } rows[] = {
-        {"connections", server->conns.count},   {"requests", server->requests},
-        {"active", server->http.requests.live}, {"accepted", server->accepted},
-        {"refused", server->refused},           {"bytes_in", server->conns.bytes_in},
-        {"bytes_out", server->conns.bytes_out}, {"write_timeouts", server->conns.write_timeouts},
-        {"waiting", binding->pool.waiting},     {"request_log_lost", binding->log_lost},
-    };
+    rd_server_publish(server);
+    uint32_t active = server->http.requests.live;
     rd_unlock(binding);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        rb_hash_aset(stats, ID2SYM(rb_intern(rows[i].name)), ULL2NUM(rows[i].value));
+    for (size_t i = 0; i < rd_score_count; i++) {
+        const rd_score_info *row = &rd_score_table[i];
+        if (row->kind != RD_SCORE_FACT)
+            put_stat(stats, row->name, rd_score_get(server->score, row));
     }
+    put_stat(stats, "active", active);
+    put_stat(stats, "waiting", binding->pool.waiting);
+    put_stat(stats, "request_log_lost", binding->log_lost);
     return stats;
 }
 
@@ -384,6 +397,7 @@ void rd_init_server(VALUE rondo) {
     rb_define_method(cCore, "initialize", core_initialize, 3);
     rb_define_method(cCore, "listen", core_listen, 1);
     rb_define_method(cCore, "keep_files", core_keep_files, 0);
+    rb_define_method(cCore, "close_listeners", core_close_listeners, 0);
     rb_define_method(cCore, "addresses", core_addresses, 0);
     rb_define_method(cCore, "run", core_run, 0);
     rb_define_method(cCore, "stop", core_stop, 1);

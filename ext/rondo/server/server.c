@@ -116,12 +116,27 @@ void rd_server_set_proxies(rd_server *server, rd_network *networks, size_t count
 
 /* ---- listeners ---- */
 
+#define EACH_LISTENER(server, listener, node)                                                      \
+    for (rd_list *node = (server)->listeners.next; node != &(server)->listeners;                   \
+         node = node->next)                                                                        \
+        for (rd_listener *listener = RD_CONTAINER(node, rd_listener, in_server); listener != NULL; \
+             listener = NULL)
+
+/* At the limit new connections wait in the kernel's queue instead of being turned away. */
+static void limit_accepting(rd_server *server) {
+    bool full = server->conns.count >= server->connection_limit;
+    if (full == server->accept_paused) return;
+    server->accept_paused = full;
+    EACH_LISTENER(server, listener, node) rd_listener_pause(listener, full);
+}
+
 static void on_accept(rd_listener *listener, int fd, const rd_address *peer) {
     rd_server *server = listener->owner;
     server->accepted++;
     rd_conn *conn =
         rd_conn_open(&server->conns, fd, listener->transport, &rd_protocol_http1, listener, peer);
     rd_conn_read_now(conn);
+    limit_accepting(server);
 }
 
 int rd_server_add_listener(rd_server *server, rd_listener *listener) {
@@ -133,15 +148,10 @@ int rd_server_add_listener(rd_server *server, rd_listener *listener) {
     return 0;
 }
 
-#define EACH_LISTENER(server, listener, node)                                                      \
-    for (rd_list *node = (server)->listeners.next; node != &(server)->listeners;                   \
-         node = node->next)                                                                        \
-        for (rd_listener *listener = RD_CONTAINER(node, rd_listener, in_server); listener != NULL; \
-             listener = NULL)
-
 static void close_listeners(rd_server *server, bool accept_queued) {
     for (rd_list *node; (node = rd_list_shift(&server->listeners)) != NULL;) {
         rd_listener *listener = RD_CONTAINER(node, rd_listener, in_server);
+        rd_listener_pause(listener, false);
         if (accept_queued) rd_listener_accept(listener, (int)server->settings.backlog);
         rd_listener_close(listener);
         rd_free(listener);
@@ -162,17 +172,6 @@ static void each_conn(rd_server *server, void (*visit)(rd_conn *conn)) {
 
 static void tell_shutdown(rd_conn *conn) {
     if (rd_conn_is_open(conn)) conn->protocol->on_shutdown(conn);
-}
-
-/* At the limit new connections wait in the kernel's queue instead of being turned away. */
-static void limit_accepting(rd_server *server) {
-    bool full = server->conns.count >= server->connection_limit;
-    if (full == server->accept_paused) return;
-    server->accept_paused = full;
-    EACH_LISTENER(server, listener, node) {
-        if (!full && rd_timer_is_armed(&listener->backoff)) continue;
-        rd_loop_set_interest(&server->loop, &listener->source, full ? 0 : RD_READABLE);
-    }
 }
 
 static void carry_out_stop(rd_server *server) {
@@ -329,7 +328,7 @@ static void wait_for_work(rd_server *server, rd_server_wait wait, bool takes_req
     atomic_store(&loop->sleeping, false);
 }
 
-static void publish(rd_server *server) {
+void rd_server_publish(rd_server *server) {
     rd_score_slot *score = server->score;
 #define PUT(name, value) atomic_store_explicit(&score->name, (value), memory_order_relaxed)
     PUT(last_turn_ms, server->loop.now_ms);
@@ -361,7 +360,7 @@ static void process(rd_server *server, rd_ready_set *found) {
     carry_out_stop(server);
     limit_accepting(server);
     turn_excess_away(server);
-    publish(server);
+    rd_server_publish(server);
 }
 
 void rd_server_turn(rd_server *server, rd_server_wait wait, bool takes_requests) {

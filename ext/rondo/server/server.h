@@ -118,6 +118,9 @@ void rd_server_unlock(rd_server *server);
 /* The lock, and the right time even if the loop sleeps. */
 void rd_server_lock(rd_server *server);
 
+/* Writes its numbers into its slot of the scoreboard, as every turn does. */
+void rd_server_publish(rd_server *server);
+
 /* Graceful with RD_STOP_DRAIN, at once with RD_STOP_NOW. Any thread, also a signal handler. */
 void rd_server_stop(rd_server *server, int how);
 

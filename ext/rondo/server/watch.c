@@ -43,8 +43,9 @@ static void call_for_thread(rd_server *server) {
 static void turn_for_leader(rd_server *server) {
     rd_watch *watch = &server->watch;
     rd_loop_lock(&server->loop);
-    server->watch_owns = true;
-    bool goes_on = true;
+    /* A long turn may have ended while the lock was waited for, in a poll that sees everything. */
+    bool goes_on = atomic_load(&server->phase) != RD_PHASE_SLEEP;
+    server->watch_owns = goes_on;
     while (goes_on && !atomic_load(&watch->over)) {
         if (server->queue_len > 0 || rd_server_is_stopping(server)) call_for_thread(server);
         rd_score_slot *score = server->score;

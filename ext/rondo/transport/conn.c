@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -368,6 +369,13 @@ void rd_conn_close(rd_conn *conn) {
     leave(conn);
     conn->transport->close(conn);
     forget(conn);
+}
+
+void rd_conn_reset(rd_conn *conn) {
+    if (conn->state == RD_CONN_CLOSED) return;
+    struct linger none = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(conn->source.fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+    rd_conn_close(conn);
 }
 
 int rd_conn_detach(rd_conn *conn) {

@@ -84,7 +84,7 @@ struct rd_conn {
 void rd_conn_set_init(rd_conn_set *set, rd_loop *loop, const rd_settings *settings);
 void rd_conn_set_clear(rd_conn_set *set);
 
-/* Takes over `fd` (non-blocking). NULL when the poller refuses it; `fd` is closed then. */
+/* Takes over `fd` (non-blocking). It comes to the poller with rd_conn_read_now() or a flush. */
 rd_conn *rd_conn_open(rd_conn_set *set, int fd, const rd_transport *transport,
                       const rd_protocol *protocol, const struct rd_listener *listener,
                       const rd_address *peer);
@@ -125,6 +125,9 @@ void rd_conn_finish(rd_conn *conn, bool linger);
 
 /* Closes now and drops what is queued. Safe in any state. */
 void rd_conn_close(rd_conn *conn);
+
+/* Closes now, over TCP with a reset, which no peer takes for the end of an answer. */
+void rd_conn_reset(rd_conn *conn);
 
 /* Gives the descriptor away without closing it: the connection ends as if closed. */
 int rd_conn_detach(rd_conn *conn);

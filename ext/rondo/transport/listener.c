@@ -21,9 +21,18 @@ static void on_ready(rd_source *source, unsigned ready) {
     rd_listener_accept(listener, listener->accepts_per_turn);
 }
 
+static void update_interest(rd_listener *listener) {
+    bool waits = listener->paused || rd_timer_is_armed(&listener->backoff);
+    rd_loop_set_interest(listener->loop, &listener->source, waits ? 0 : RD_READABLE);
+}
+
 static void on_backoff_over(rd_timer *timer) {
-    rd_listener *listener = RD_CONTAINER(timer, rd_listener, backoff);
-    rd_loop_set_interest(listener->loop, &listener->source, RD_READABLE);
+    update_interest(RD_CONTAINER(timer, rd_listener, backoff));
+}
+
+void rd_listener_pause(rd_listener *listener, bool paused) {
+    listener->paused = paused;
+    update_interest(listener);
 }
 
 int rd_listener_start(rd_listener *listener, rd_loop *loop) {
@@ -34,8 +43,8 @@ int rd_listener_start(rd_listener *listener, rd_loop *loop) {
 }
 
 static void back_off(rd_listener *listener) {
-    rd_loop_set_interest(listener->loop, &listener->source, 0);
     rd_timer_set(&listener->loop->timers, &listener->backoff, listener->loop->now_ms + BACKOFF_MS);
+    update_interest(listener);
 }
 
 /* Out of descriptors: the first in the queue is told so by a close instead of being left waiting.
@@ -82,7 +91,7 @@ static bool is_transient(int error) {
 
 int rd_listener_accept(rd_listener *listener, int most) {
     int count = 0;
-    while (count < most) {
+    while (count < most && !listener->paused) {
         struct sockaddr_storage from;
         socklen_t len = sizeof(from);
         from.ss_family = AF_UNSPEC;

@@ -39,6 +39,7 @@ struct rd_listener {
     void (*on_accept)(rd_listener *listener, int fd, const rd_address *peer);
     void *owner;
     int accepts_per_turn;
+    bool paused;        /* see rd_listener_pause() */
     int spare_fd;       /* closed to refuse one connection when there is no other */
     uint16_t port;      /* 0 for Unix sockets */
     char *unlink_path;  /* the Unix socket's file, when it is ours */
@@ -60,6 +61,10 @@ int rd_listen_inherited(rd_listener *listener, int fd, bool owns_file,
 
 /* Registers with the loop. 0 or -1 with errno. */
 int rd_listener_start(rd_listener *listener, rd_loop *loop);
+
+/* A paused listener leaves new connections in the kernel's queue, from the next one on: on_accept
+ * may call it. */
+void rd_listener_pause(rd_listener *listener, bool paused);
 
 /* Accepts what waits in the kernel's queue, at most `most`; how many there were. */
 int rd_listener_accept(rd_listener *listener, int most);

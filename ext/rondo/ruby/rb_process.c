@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rondo::ProcessTree: what a cluster asks of the kernel and Ruby has no words for: who adopts
+ * orphans, and that a child does not outlive its parent. Its neighbours are lib/rondo/cluster.rb
+ * and worker.rb; the guard below runs on a thread of its own, without Ruby.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <ruby.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#include "base/alloc.h"
+#include "ruby/rb_error.h"
+
+void rd_init_process(VALUE rondo);
+
+/* Makes this process the parent of its descendants' orphans; whether the system can do that. */
+static VALUE tree_set_subreaper(VALUE self) {
+    (void)self;
+#ifdef PR_SET_CHILD_SUBREAPER
+    return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0 ? Qtrue : Qfalse;
+#else
+    return Qfalse;
+#endif
+}
+
+/* The signal that the kernel sends when the parent dies, 0 for none; whether it can do that. */
+static VALUE tree_set_parent_death_signal(VALUE self, VALUE signal) {
+    (void)self;
+    int number = NUM2INT(signal);
+#ifdef PR_SET_PDEATHSIG
+    return prctl(PR_SET_PDEATHSIG, number, 0, 0, 0) == 0 ? Qtrue : Qfalse;
+#else
+    (void)number;
+    return Qfalse;
+#endif
+}
+
+/* ---- the guard: ends this process after the other end of a socket has gone ---- */
+
+typedef struct guard {
+    int fd; /* owned: a duplicate */
+    int64_t grace_ms;
+} guard;
+
+static void wait_for_hang_up(int fd) {
+    struct pollfd waited = {.fd = fd, .events = POLLRDHUP};
+    const short gone = POLLHUP | POLLRDHUP | POLLERR | POLLNVAL;
+    while (poll(&waited, 1, -1) < 0 ? errno == EINTR : !(waited.revents & gone)) {
+    }
+}
+
+static void *guard_main(void *argument) {
+    guard guard = *(struct guard *)argument;
+    rd_free(argument);
+    wait_for_hang_up(guard.fd);
+    kill(getpid(), SIGTERM);
+    struct timespec left = {guard.grace_ms / 1000, (guard.grace_ms % 1000) * 1000000};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+    }
+    kill(getpid(), SIGKILL);
+    return NULL;
+}
+
+/* Signals are for the threads that know Ruby. */
+static int start_quietly(void *(*run)(void *), void *argument) {
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = pthread_create(&thread, NULL, run, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (code == 0) pthread_detach(thread);
+    return code;
+}
+
+/* TERM when the other end of the socket `fd` is closed, KILL `grace_ms` later: holds also while
+ * Ruby is stuck. */
+static VALUE tree_end_with(VALUE self, VALUE fd, VALUE grace_ms) {
+    (void)self;
+    int64_t grace = NUM2LL(grace_ms);
+    int copy = fcntl(NUM2INT(fd), F_DUPFD_CLOEXEC, 0);
+    if (copy < 0) rb_sys_fail("guard");
+    guard *started = rd_alloc(sizeof(*started));
+    *started = (guard){.fd = copy, .grace_ms = grace};
+    int code = start_quietly(guard_main, started);
+    if (code != 0) {
+        close(copy);
+        rd_free(started);
+        rb_syserr_fail(code, "guard");
+    }
+    return Qnil;
+}
+
+void rd_init_process(VALUE rondo) {
+    VALUE tree = rb_define_module_under(rondo, "ProcessTree");
+    rb_define_singleton_method(tree, "set_subreaper", tree_set_subreaper, 0);
+    rb_define_singleton_method(tree, "set_parent_death_signal", tree_set_parent_death_signal, 1);
+    rb_define_singleton_method(tree, "end_with", tree_end_with, 2);
+}

@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+# Loads what is served: the application that the configuration file gave, or a rackup file. Called
+# by the launcher, the mold, or the worker where nothing is loaded before the fork.
+# SPDX-License-Identifier: MIT
+
+require "rondo"
+
+module Rondo
+  # Finds and loads the application; every failure is one line.
+  module Application
+    module_function
+
+    # @param settings [Settings::Resolved]
+    # @param log [Logger]
+    # @param debug [Boolean] writes the whole backtrace, too
+    # @return [#call]
+    # @raise [ConfigurationError]
+    def load(settings, log, debug: false)
+      return settings[:app] if settings.given?(:app)
+
+      path = file(settings)
+      log.say "*          App: #{path} (#{settings.source(:rackup)})"
+      parse(path)
+    rescue Error
+      raise
+    rescue SyntaxError => e
+      fail_with(e, e.message.lines.first.to_s.chomp, log, debug)
+    rescue StandardError, LoadError, NotImplementedError => e
+      fail_with(e, "#{place_of(e, path)}: #{e.message.lines.first.to_s.chomp} (#{e.class})", log, debug)
+    end
+
+    # @param settings [Settings::Resolved]
+    # @return [String] the path of the rackup file
+    # @raise [ConfigurationError] there is none
+    def file(settings)
+      wanted = settings[:rackup]
+      [wanted, "#{wanted}.ru"].find { |path| File.file?(path) } or
+        raise ConfigurationError, "no application: #{wanted} does not exist in #{Dir.pwd}"
+    end
+
+    # @param error [Exception]
+    # @param path [String] the file that is blamed where the backtrace does not say
+    # @return [String] file and line
+    def place_of(error, path)
+      at = Array(error.backtrace).find { |line| line.include?(File.basename(path.to_s)) }
+      (at || error.backtrace&.first).to_s[/\A.*?:\d+/] || path
+    end
+
+    def parse(path)
+      require "rack"
+      require "rack/builder"
+      app = Rack::Builder.parse_file(path)
+      app.is_a?(Array) ? app.first : app
+    end
+    private_class_method :parse
+
+    def fail_with(error, line, log, debug)
+      log.error error.full_message(highlight: false) if debug
+      raise ConfigurationError, "the application cannot be loaded: #{line}"
+    end
+    private_class_method :fail_with
+  end
+end

@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+# The block of lines at boot, laid out as Puma's because programs read it: what was found and who
+# said so.
+# SPDX-License-Identifier: MIT
+
+require "rondo"
+
+module Rondo
+  # Writes the block to the log.
+  class BootLines
+    # @param settings [Settings::Resolved]
+    # @param configuration [Configuration]
+    # @param log [Logger]
+    def initialize(settings, configuration, log)
+      @settings = settings
+      @configuration = configuration
+      @log = log
+    end
+
+    # @param workers [WorkerCount]
+    # @return [void]
+    def single(workers)
+      @log.say "Rondo starting in single mode..."
+      versions
+      @log.say "*      Workers: #{workers}"
+      surroundings
+      @log.say "*          PID: #{Process.pid}"
+      notes
+    end
+
+    # @param workers [WorkerCount]
+    # @return [void]
+    def cluster(workers)
+      @log.say "Rondo starting in cluster mode..."
+      versions
+      surroundings
+      @log.say "*   Master PID: #{Process.pid}"
+      @log.say "*      Workers: #{workers}"
+      @log.say "*     Restarts: (✔) hot (✔) phased (✖) refork"
+      notes
+    end
+
+    private
+
+    def versions
+      @log.say "* Rondo version: #{VERSION}"
+      @log.say "*  Ruby version: #{RUBY_DESCRIPTION}"
+      @log.say "*  Min threads: #{@settings[:min_threads]} (#{@settings.source(:min_threads)})"
+      @log.say "*  Max threads: #{@settings[:max_threads]} (#{@settings.source(:max_threads)})"
+    end
+
+    def surroundings
+      @log.say "*  Environment: #{@settings[:environment]} (#{@settings.source(:environment)})"
+    end
+
+    def notes
+      @log.say "*       Config: #{@configuration.path || "none found"}"
+      @configuration.notes.each { |line| @log.say "! #{line}" }
+    end
+  end
+end

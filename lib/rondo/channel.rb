@@ -1,0 +1,120 @@
+# frozen_string_literal: true
+
+# Messages between the processes of a cluster, with descriptors: a kind and named texts over a
+# SOCK_SEQPACKET pair, so that a message arrives whole or not at all. Needs no gem, because the
+# application's own versions are not chosen yet where this is loaded.
+# SPDX-License-Identifier: MIT
+
+require "socket"
+
+module Rondo
+  # One end of a connection between two processes.
+  class Channel
+    # What came: its kind, its fields, the descriptors that came along.
+    Message = Struct.new(:kind, :fields, :ios) do
+      # @return [String, nil]
+      def [](name)
+        fields[name.to_s]
+      end
+
+      # @return [Integer] 0 where the field is missing
+      def number(name)
+        self[name].to_i
+      end
+    end
+
+    # Said before a message whose descriptors do not fit into one (SCM_MAX_FD is 253).
+    MORE = "more"
+    SLICE = 200
+    LONGEST = 65_536
+
+    # @return [Array(Channel, Channel)] both ends, closed by exec
+    def self.pair
+      UNIXSocket.pair(:SEQPACKET).map { |socket| new(socket) }
+    end
+
+    # @param descriptor [Integer] of an end that this process was given
+    # @return [Channel]
+    # @raise [SystemCallError] it is no socket
+    def self.adopt(descriptor)
+      socket = UNIXSocket.for_fd(descriptor)
+      socket.close_on_exec = true
+      new(socket)
+    end
+
+    # @param socket [UNIXSocket]
+    def initialize(socket)
+      @socket = socket
+      @ios = []
+    end
+
+    # @return [UNIXSocket] to wait for
+    attr_reader :socket
+
+    # @param kind [Symbol, String]
+    # @param ios [Array<IO>] descriptors that go along
+    # @param fields [Hash{Symbol => #to_s}]
+    # @return [Boolean] false when the other end has gone, or does not read any more
+    def tell(kind, ios: [], **fields)
+      *first, last = ios.each_slice(SLICE).to_a
+      first.each { |some| send_message([MORE], some) }
+      send_message([kind, *fields.flatten], last || [])
+      true
+    rescue SystemCallError, IOError
+      false
+    end
+
+    # Waits for a message.
+    # @return [Message, nil] nil when the other end has gone
+    def receive
+      loop do
+        text, _, _, *extras = @socket.recvmsg(LONGEST, 0, scm_rights: true)
+        @ios.concat(extras.flat_map { |extra| extra.cmsg_is?(:SOCKET, :RIGHTS) ? extra.unix_rights : [] })
+        return if text.nil? || text.empty?
+        next if text == MORE
+
+        return message(text)
+      end
+    rescue SystemCallError, IOError
+      nil
+    end
+
+    # @return [Message, nil, false] false when there is nothing yet
+    def receive_now
+      return false unless @socket.wait_readable(0)
+
+      receive
+    end
+
+    # @return [Integer]
+    def fileno
+      @socket.fileno
+    end
+
+    # @return [Boolean]
+    def closed?
+      @socket.closed?
+    end
+
+    # @return [void]
+    def close
+      @ios.each(&:close)
+      @socket.close
+    end
+
+    private
+
+    def send_message(words, ios)
+      text = words.map { |word| word.to_s.b.tr("\0", " ") }.join("\0")
+      rights = ios.empty? ? [] : [Socket::AncillaryData.unix_rights(*ios)]
+      @socket.sendmsg(text.byteslice(0, LONGEST), Socket::MSG_NOSIGNAL, nil, *rights)
+    end
+
+    def message(text)
+      kind, *words = text.split("\0", -1)
+      ios, @ios = @ios, []
+      fields = words.each_slice(2).to_h { |name, value| [name, value.to_s.dup.force_encoding(Encoding::UTF_8)] }
+      Message.new(kind.to_sym, fields, ios)
+    end
+  end
+end

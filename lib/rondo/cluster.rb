@@ -1,0 +1,369 @@
+# frozen_string_literal: true
+
+# The master of a cluster: it never loads the application. It keeps the sockets, starts molds
+# (generations.rb) and lets them fork workers (supervisor.rb), answers signals, restarts itself, and
+# reaps whoever ends. One thread and one loop (process_loop.rb); what other threads ask for is posted.
+# SPDX-License-Identifier: MIT
+
+require "rondo"
+require "rondo/binds"
+require "rondo/boot_lines"
+require "rondo/cluster_status"
+require "rondo/generations"
+require "rondo/hooks"
+require "rondo/inherited"
+require "rondo/process_files"
+require "rondo/process_loop"
+require "rondo/process_setup"
+require "rondo/restart_file"
+require "rondo/slots"
+require "rondo/succession"
+require "rondo/supervisor"
+require "rondo/systemd"
+require "rondo/worker"
+require "rondo/worker_count"
+
+module Rondo
+  # Runs workers until it is told to stop.
+  class Cluster
+    SIGNALS = %w[INT TERM QUIT HUP USR1 USR2 TTIN TTOU INFO PWR].freeze
+    # Slots there is room for: so many times the number at boot, but at least this many.
+    GROWTH = 2
+    LEAST_ROOM = 16
+
+    # @return [Settings::Resolved]
+    attr_reader :settings
+    # @return [Logger]
+    attr_reader :log
+    # @return [ProcessLoop]
+    attr_reader :loop
+    # @return [Slots]
+    attr_reader :slots
+    # @return [Scoreboard]
+    attr_reader :board
+    # @return [Supervisor]
+    attr_reader :supervisor
+    # @return [Generations]
+    attr_reader :generations
+
+    # @param settings [Settings::Resolved]
+    # @param configuration [Configuration]
+    # @param count [WorkerCount]
+    # @param again [Hash] the {Inherited.command} that molds and restarts repeat
+    def initialize(settings, configuration, count, again: Inherited.command)
+      @settings = settings
+      @configuration = configuration
+      @count = count
+      @again = again
+      @stopping = false
+    end
+
+    # @return [Integer] exit code
+    # @raise [Error] what cannot be served, in one line
+    def run
+      prepare
+      @loop.on_signals(SIGNALS - (ENV["PUMA_SKIP_SIGUSR2"] ? ["USR2"] : [])) { |name| signal(name) }
+      @loop.on_signals(["CLD"]) { reap }
+      begin_serving
+      @loop.run_until { ended? }
+      finish
+    ensure
+      end_everybody
+      @files&.remove
+    end
+
+    # @return [Boolean] whether orphans of the molds become our children
+    def reaper?
+      @reaper
+    end
+
+    # ---- what may be asked for, from any thread ----
+
+    # Graceful the first time, at once the second time.
+    # @return [void]
+    def stop
+      @loop.post { stop_now }
+    end
+
+    # At once.
+    # @return [void]
+    def halt
+      @loop.post { stop_now(force: true) }
+    end
+
+    # The whole server again, by exec, with the same sockets; the old workers serve until the new ones
+    # are ready.
+    # @return [void]
+    def restart
+      @loop.post { restart_now }
+    end
+
+    # New code, one worker after the other.
+    # @return [void]
+    def phased_restart
+      @loop.post { phased_restart_now }
+    end
+
+    # @return [void]
+    def worker_count_up
+      @loop.post { grow }
+    end
+
+    # @return [void]
+    def worker_count_down
+      @loop.post { shrink }
+    end
+
+    # @return [void]
+    def reopen_logs
+      @loop.post { reopen }
+    end
+
+    # Workers write theirs to the log.
+    # @return [String] those of this process
+    def thread_backtraces
+      @loop.post { @supervisor.tell_all(:backtraces) }
+      "Master (PID: #{Process.pid}):\n#{ProcessSetup.thread_backtraces}"
+    end
+
+    # ---- what generations and supervisor say ----
+
+    # @return [void]
+    def settle
+      listen unless @listening
+      @supervisor.settle unless @stopping
+    end
+
+    # Every slot is served by the newest code. Is said more than once.
+    # @return [void]
+    def settled
+      return if @settled
+
+      @settled = true
+      @generations.settled
+      @generations.tell_all(:booted)
+      @systemd.notify("READY=1")
+      phased_restart_now if @restart_again
+    end
+
+    # The code before it goes on.
+    # @return [void]
+    def generation_failed
+      @systemd.notify("READY=1")
+      phased_restart_now if @restart_again
+    end
+
+    # There is nothing that could serve instead.
+    # @param reason [String]
+    # @return [void]
+    def cannot_start(reason)
+      @failure ||= reason
+      stop_now(force: true) unless @stopping
+    end
+
+    # @param message [Channel::Message]
+    # @return [void]
+    def not_forked(message)
+      @supervisor.not_forked(message)
+    end
+
+    # @param worker [WorkerHandle]
+    # @return [void]
+    def worker_ended(worker)
+      @settled = false unless @stopping
+      @hooks.try(:after_worker_shutdown, worker) if worker.process_status
+    end
+
+    private
+
+    # ---- boot ----
+
+    def prepare
+      $stdout.sync = true
+      @setup = ProcessSetup.new(@settings)
+      @setup.go_to_directory
+      @setup.redirect
+      @log = @settings.logger
+      @hooks = Hooks.new(@configuration, @log)
+      @setup.export_environment
+      @setup.name_process("rondo #{VERSION}")
+      @files = ProcessFiles.new(@settings[:pidfile], @settings[:state_path], @log)
+      @files.claim
+      @reaper = ProcessTree.set_subreaper
+      BootLines.new(@settings, @configuration, @log).cluster(@count)
+      make_parts
+    end
+
+    def make_parts
+      room = (@count.number * GROWTH).clamp(LEAST_ROOM, WorkerCount::MOST)
+      @loop = ProcessLoop.new(@log)
+      @slots = Slots.new(@settings, room: room)
+      @board = Scoreboard.new(room * 2)
+      @systemd = Systemd.new
+      @generations = Generations.new(self, @again)
+      @supervisor = Supervisor.new(self)
+      @supervisor.generations = @generations
+    end
+
+    # Nothing listens before the application is loaded, unless it did in an earlier life.
+    def begin_serving
+      @succession = Succession.take
+      if @succession
+        @generations.adopt(@succession.current, @succession.previous)
+        @succession.workers.each { |worker| @supervisor.adopt(worker) }
+        listen
+      else
+        @log.say "* Preloading application" if @settings[:preload]
+        @generations.advance
+      end
+    end
+
+    def listen
+      inherited = Inherited.take
+      Binds.uris(@settings, inherited).each { |uri| @slots.listen(uri, inherited, @count.number) }
+      inherited.close_rest
+      @listening = true
+      @files.write(@slots.urls)
+      @slots.urls.each { |url| @log.say "* Listening on #{url}" }
+      @log.say "Use Ctrl-C to stop"
+      start_timers
+      @supervisor.start(@count.number)
+    rescue Error => e
+      cannot_start(e.message)
+    end
+
+    def start_timers
+      period = @systemd.watchdog_period
+      @loop.every(period) { @systemd.sign_of_life } if period
+      @loop.every(1) { @systemd.notify("STATUS=#{ClusterStatus.line(self)}") } if @systemd.wanted?
+      return unless @settings[:tmp_restart]
+
+      file = RestartFile.new
+      @loop.every(2) { restart_now if file.touched? }
+    end
+
+    # ---- signals ----
+
+    def signal(name)
+      case name
+      when "INT", "QUIT" then stop_now
+      when "TERM"
+        @term = true
+        stop_now
+      when "HUP" then reopen || stop_now
+      when "USR1" then phased_restart_now
+      when "USR2" then restart_now
+      when "TTIN" then grow
+      when "TTOU" then shrink
+      else @log.error(thread_backtraces)
+      end
+    end
+
+    def reopen
+      return false unless @setup.redirect(again: true)
+
+      @generations.tell_all(:reopen)
+      @supervisor.tell_all(:reopen)
+      true
+    end
+
+    def grow
+      return if @stopping || !@listening
+
+      @settled = false
+      @supervisor.grow or @log.say "! There is room for #{@slots.room} workers"
+    rescue AddressError => e
+      @log.error "! #{e.message}"
+    end
+
+    def shrink
+      return if @stopping || !@listening
+
+      @settled = false
+      @supervisor.shrink or @log.say "! The last worker stays"
+    end
+
+    # ---- restarts ----
+
+    def phased_restart_now
+      return if @stopping || !@listening
+      return @restart_again = true if @generations.previous # one at a time: the newest code comes last
+
+      @restart_again = @settled = false
+      @log.say "- Starting phased restart"
+      @systemd.reloading
+      @generations.advance
+    rescue Error => e
+      @log.error "! #{e.message}"
+    end
+
+    # The code is loaded first: if that fails, nothing has happened.
+    def restart_now
+      return if @stopping || !@listening
+
+      @log.say "- Restarting: loading the application"
+      @settled = @restart_again = false
+      @systemd.reloading
+      @generations.advance { exec_again }
+    rescue Error => e
+      @log.error "! #{e.message}"
+    end
+
+    def exec_again
+      current = @generations.take_next
+      previous = @generations.current&.ready? ? @generations.current : nil
+      @hooks.try(:before_restart)
+      @log.say "- Restarting..."
+      text, keep = Succession.hand_on(current, previous, @supervisor.workers)
+      @loop.restore_signals
+      Inherited.exec_again(@again, Inherited.hand_on(@slots.all.map { |url, io| [url, io.fileno] }),
+                           foreign: @slots.foreign, more: { Succession::VARIABLE => text }, keep: keep)
+    end
+
+    # ---- the end ----
+
+    def stop_now(force: @stopping)
+      unless @stopping
+        @log.say "- Gracefully shutting down workers..." if @listening
+        @systemd.notify("STOPPING=1")
+      end
+      @log.say "- Stopping at once" if force && @stopping
+      @stopping = true
+      # From here on the kernel refuses whom no worker has accepted.
+      @slots.close_all
+      @generations.stop
+      @supervisor.stop(force: force)
+    end
+
+    def ended?
+      @stopping && @supervisor.workers.empty?
+    end
+
+    def finish
+      raise ConfigurationError, @failure if @failure
+
+      @hooks.try(:after_stopped)
+      @log.say "- Goodbye!"
+      @files.remove
+      @loop.restore_signals
+      raise SignalException, "SIGTERM" if @term && @settings[:raise_exception_on_sigterm]
+
+      0
+    end
+
+    # Also when something unforeseen ends the master.
+    def end_everybody
+      @generations&.stop
+      @supervisor&.workers&.each(&:kill)
+    end
+
+    def reap
+      @supervisor.listen_to_all
+      while (pid, status = Process.wait2(-1, Process::WNOHANG))
+        @supervisor.ended(pid, status) || @generations.ended(pid, status)
+      end
+    rescue Errno::ECHILD
+      nil
+    end
+  end
+end

@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+# What must not be shared between a mold and its workers: connections to databases, which both sides
+# would speak on, and threads, which a fork leaves behind. ActiveRecord and Sequel are taken care of;
+# threads are named, so that somebody can start them in before_worker_boot.
+# SPDX-License-Identifier: MIT
+
+module Rondo
+  # Prepares a process that is about to be forked.
+  module ForkSafety
+    # Of Ruby itself: it starts them anew when it needs them.
+    HARMLESS = /\A(?:Timeout stdlib thread|Timeout::Request)/
+
+    module_function
+
+    # Closes connections; each process opens its own when it needs one.
+    # @param log [#error]
+    # @return [void]
+    def disconnect(log)
+      disconnect_active_record
+      disconnect_sequel
+    rescue StandardError => e
+      log.error "! connections of the mold could not be closed before a fork: #{e.message} (#{e.class})"
+    end
+
+    # @return [Array<Thread>] those that a fork ends and nobody said not to mind
+    def threads
+      Thread.list.reject do |thread|
+        thread == Thread.current || thread.name&.match?(HARMLESS) || thread.thread_variable_get(:fork_safe)
+      end
+    end
+
+    # @return [String] threads with the places they are at
+    def describe(threads)
+      threads.map { |thread| [thread.inspect, *thread.backtrace&.first(1)].join(" at ") }.join("; ")
+    end
+
+    # What all workers share should be old and in order by then.
+    # @return [void]
+    def settle_memory
+      Process.respond_to?(:warmup) ? Process.warmup : 3.times { GC.start }
+    end
+
+    # In the child ActiveRecord forgets its pools by itself (ActiveSupport::ForkTracker).
+    def disconnect_active_record
+      return unless defined?(::ActiveRecord::Base) && ::ActiveRecord::Base.respond_to?(:connection_handler)
+
+      handler = ::ActiveRecord::Base.connection_handler
+      arity = handler.method(:clear_all_connections!).arity
+      arity.zero? ? handler.clear_all_connections! : handler.clear_all_connections!(:all)
+    end
+    private_class_method :disconnect_active_record
+
+    def disconnect_sequel
+      return unless defined?(::Sequel::DATABASES)
+
+      ::Sequel::DATABASES.each(&:disconnect)
+    end
+    private_class_method :disconnect_sequel
+  end
+end

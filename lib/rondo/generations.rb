@@ -1,0 +1,222 @@
+# frozen_string_literal: true
+
+# The molds of a cluster: the one whose workers serve, the one that is loading, and the one before,
+# which is kept until nothing of the new one can fail any more. A generation that cannot be used
+# leaves the one before it serving. Everything runs on the master's loop.
+# SPDX-License-Identifier: MIT
+
+require "rondo/mold_handle"
+
+module Rondo
+  # Boots molds and decides which one is used.
+  class Generations
+    # Seconds until a mold that died is started again, after so many times in a row.
+    DELAYS = [0, 1, 5, 30].freeze
+
+    # @return [MoldHandle, nil] whose workers should serve
+    attr_reader :current
+
+    # @param cluster [Cluster]
+    # @param command [Hash] of {Inherited.command}
+    def initialize(cluster, command)
+      @cluster = cluster
+      @log = cluster.log
+      @loop = cluster.loop
+      @settings = cluster.settings
+      @command = command
+      @proven = false
+      @deaths = 0
+      @loop.every(1) { end_overdue }
+    end
+
+    # @return [Boolean] whether new code is being loaded or spread
+    def changing?
+      !(@next.nil? && @previous.nil?)
+    end
+
+    # Loads the code anew; a mold that is still loading is given up.
+    # @yield when it is ready, instead of using it at once
+    # @return [void]
+    def advance(&when_ready)
+      discard(@next)
+      @when_ready = when_ready
+      number = @current ? [@current.generation, @previous&.generation || 0].max + 1 : 0
+      @next = watch(MoldHandle.start(number, @command))
+    end
+
+    # Takes over molds from an earlier master in this very process.
+    # @param current [MoldHandle]
+    # @param previous [MoldHandle, nil]
+    # @return [void]
+    def adopt(current, previous)
+      @current = watch(current)
+      @previous = previous && watch(previous)
+      @proven = true
+    end
+
+    # @return [MoldHandle, nil] nil while there is none; it is on its way then
+    def mold_to_fork
+      return @current if @current&.ready?
+
+      revive if @current && !@current.alive? && ProcessLoop.now >= (@not_before || 0)
+      nil
+    end
+
+    # Every slot is served by the current generation.
+    # @return [void]
+    def settled
+      @proven = true
+      @deaths = 0
+      discard(@previous)
+      @previous = nil
+    end
+
+    # @param mold [MoldHandle] of a worker that could not boot
+    # @param reason [String]
+    # @return [Boolean] whether that was the end of the generation
+    def worker_failed(mold, reason)
+      return false unless mold == @current
+
+      if @previous
+        @log.error "! Generation #{mold.generation} is not used: #{reason}; generation #{@previous.generation} goes on"
+        @current, @previous = @previous, nil
+        discard(mold)
+        @cluster.generation_failed
+        return true
+      end
+      @cluster.cannot_start(reason) unless @proven
+      !@proven
+    end
+
+    # @param pid [Integer] of a child that has ended
+    # @param status [Process::Status]
+    # @return [Boolean] whether it was a mold
+    def ended(pid, status)
+      mold = molds.find { |each| each.pid == pid } or return false
+      listen_to(mold)
+      gone(mold, status) if molds.include?(mold)
+      true
+    end
+
+    # @param message [Symbol]
+    # @return [void]
+    def tell_all(message)
+      molds.each { |mold| mold.channel.tell(message) }
+    end
+
+    # @return [Array<MoldHandle>]
+    def molds
+      [@current, @next, @previous].compact
+    end
+
+    # @return [MoldHandle, nil] whose successor is `current`
+    attr_reader :previous
+
+    # The one that was loaded becomes the current one without anybody being replaced here.
+    # @return [MoldHandle]
+    def take_next
+      @next.tap { @next = nil }
+    end
+
+    # @return [void]
+    def stop
+      molds.each { |mold| discard(mold) }
+      @current = @next = @previous = nil
+    end
+
+    private
+
+    def watch(mold)
+      @loop.watch(mold.channel.socket) { listen_to(mold) }
+      mold
+    end
+
+    def listen_to(mold)
+      until mold.channel.closed? || (message = mold.channel.receive_now) == false
+        return @loop.unwatch(mold.channel.socket) if message.nil?
+
+        heard(mold, message)
+      end
+    end
+
+    def heard(mold, message)
+      case message.kind
+      when :ready then ready(mold, message[:threads])
+      when :failed then failed(mold, message[:message])
+      when :not_forked then @cluster.not_forked(message)
+      end
+    end
+
+    def ready(mold, threads)
+      mold.state = :ready
+      @log.say "! #{threads}" unless threads.to_s.empty?
+      return @cluster.settle unless mold == @next
+
+      return @when_ready.call if @when_ready
+
+      @previous = @current&.ready? ? @current : nil
+      @current = take_next
+      @cluster.settle
+    end
+
+    def failed(mold, reason)
+      mold.state = :failed
+      return not_revived(mold, reason) if mold == @current
+      return unless mold == @next
+
+      @next = nil
+      discard(mold)
+      return @cluster.cannot_start(reason) unless @current
+
+      @log.error "! Generation #{mold.generation} is not used: #{reason}; generation #{@current.generation} goes on"
+      @cluster.generation_failed
+    end
+
+    def gone(mold, status)
+      @loop.unwatch(mold.channel.socket)
+      words = status.signaled? ? "SIG#{Signal.signame(status.termsig)}" : "status #{status.exitstatus}"
+      return failed(mold, "the mold ended with #{words} while it loaded the application") if mold == @next
+
+      @log.error "! The mold (PID: #{mold.pid}) ended with #{words}; another one is started when a worker is needed"
+      mold.stop
+      @previous = nil if mold == @previous
+      wait_before_next
+    end
+
+    def not_revived(mold, reason)
+      @log.error "! The mold cannot be started again: #{reason}"
+      discard(mold)
+      wait_before_next
+    end
+
+    def wait_before_next
+      @not_before = ProcessLoop.now + DELAYS[[@deaths, DELAYS.size - 1].min]
+      @deaths += 1
+    end
+
+    # The same generation again.
+    def revive
+      @current = watch(MoldHandle.start(@current.generation, @command))
+    rescue Error => e
+      wait_before_next
+      @log.error "! #{e.message}"
+    end
+
+    def discard(mold)
+      return unless mold
+
+      @loop.unwatch(mold.channel.socket)
+      mold.kill if mold.loading?
+      mold.stop
+    end
+
+    def end_overdue
+      limit = @settings[:mold_boot_timeout]
+      return unless @next && limit.positive? && ProcessLoop.now - @next.started > limit
+
+      mold = @next
+      failed(mold, "its application was not loaded after #{limit} s")
+      mold.kill
+    end
+  end
+end

@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+# Calls the hooks of the configuration file. A hook that raises is one line that names it and its
+# place; whether that ends anything is up to whoever called.
+# SPDX-License-Identifier: MIT
+
+require "rondo"
+
+module Rondo
+  # The hooks of one process.
+  class Hooks
+    # @param configuration [Configuration]
+    # @param log [Logger]
+    def initialize(configuration, log)
+      @hooks = configuration.hooks
+      @log = log
+    end
+
+    # @param name [Symbol]
+    # @param arguments [Array<Object>] what the blocks get
+    # @return [void]
+    # @raise [ConfigurationError] one line
+    def call(name, *arguments)
+      @hooks[name].each { |block| block.call(*arguments) }
+    rescue StandardError, ScriptError => e
+      at = e.backtrace&.first.to_s[/\A.*?:\d+/]
+      raise ConfigurationError, "#{name} raised at #{at}: #{e.message.lines.first.to_s.chomp} (#{e.class})"
+    end
+
+    # For what goes on all the same.
+    # @return [void]
+    def try(name, *arguments)
+      call(name, *arguments)
+    rescue ConfigurationError => e
+      @log.error "! #{e.message}"
+    end
+  end
+end

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+# Listening sockets for other processes: opened by the core, with its options and its errors, and then
+# kept here as a plain IO. Nothing is ever accepted in this process.
+# SPDX-License-Identifier: MIT
+
+require "rondo"
+
+module Rondo
+  # Opens sockets without serving them.
+  class ListenerOpener
+    # @!attribute io [IO] closed by exec
+    # @!attribute url [String]
+    # @!attribute port [Integer] 0 for Unix sockets
+    Opened = Struct.new(:io, :url, :port)
+    NOBODY = ->(_env) { [503, {}, []] }
+
+    # @param settings [Hash{Symbol => Integer}] of the core
+    def initialize(settings)
+      @settings = settings
+    end
+
+    # @param address [Hash] of {Address.parse}
+    # @return [Opened]
+    # @raise [AddressError] one line
+    def open(address)
+      with_core do |core|
+        opened = core.listen(address)
+        io = IO.for_fd(opened[:fd], autoclose: false).dup
+        core.keep_files
+        Opened.new(io, opened[:url], opened[:port])
+      end
+    rescue AddressError => e
+      holder = PortHolder.find(address[:port]) if e.message.end_with?("in use") && address[:port]
+      raise holder ? AddressError.new("#{e.message} by #{holder}") : e
+    end
+
+    # Removes the file of a Unix socket that was opened here or in an earlier life.
+    # @param io [IO]
+    # @return [void]
+    def remove_file(io)
+      copy = io.dup
+      copy.autoclose = false
+      with_core { |core| core.listen({ kind: :fd, fd: copy.fileno, owns_file: true }) }
+    end
+
+    private
+
+    def with_core
+      core = Server::Core.new(NOBODY, @settings, {})
+      yield core
+    ensure
+      core&.close_listeners
+    end
+  end
+end

@@ -1,0 +1,134 @@
+# frozen_string_literal: true
+
+# The mold: a process that has loaded the application once and is forked for every worker of its
+# generation. It serves nobody and runs no threads of ours. Started by the master (mold_handle.rb) with
+# the server's own command line, so that it reads code, configuration and Gemfile.lock anew.
+# SPDX-License-Identifier: MIT
+
+require "rondo/application"
+require "rondo/channel"
+require "rondo/fork_safety"
+require "rondo/hooks"
+require "rondo/mold_handle"
+require "rondo/process_setup"
+require "rondo/worker"
+
+module Rondo
+  # Loads the application, forks workers when the master asks for one.
+  class Mold
+    # What a mold is given by the master.
+    Link = Struct.new(:channel, :generation, :master, :protocol, keyword_init: true)
+
+    # @param env [Hash] the variable is removed, so that children do not take it too
+    # @return [Link, nil] nil in any process that is no mold
+    def self.take(env = ENV)
+      protocol, descriptor, generation, master = env.delete(MoldHandle::VARIABLE)&.split(":")&.map(&:to_i)
+      descriptor && Link.new(channel: Channel.adopt(descriptor), generation: generation, master: master,
+                             protocol: protocol)
+    end
+
+    # @param link [Link]
+    # @param settings [Settings::Resolved]
+    # @param configuration [Configuration]
+    # @param debug [Boolean]
+    def initialize(link, settings, configuration, debug: false)
+      @link = link
+      @settings = settings
+      @configuration = configuration
+      @debug = debug
+      @channel = link.channel
+    end
+
+    # @return [Integer] exit code
+    # @raise [Error] the application cannot be served, in one line
+    def run
+      $stdout.sync = true
+      check_protocol
+      ProcessTree.set_parent_death_signal(Signal.list["KILL"])
+      leave_signals_to_master
+      prepare
+      load_app
+      @channel.tell(:ready, threads: thread_note)
+      serve_master
+      0
+    end
+
+    private
+
+    def check_protocol
+      return if @link.protocol == MoldHandle::PROTOCOL
+
+      raise Error, "this version cannot be forked for a master of another one; stop the server and start it again"
+    end
+
+    # What is sent to the whole group of processes is the master's to answer.
+    def leave_signals_to_master
+      (%w[INT HUP USR1 USR2 TTIN TTOU PWR INFO] & Signal.list.keys).each do |name|
+        trap(name) {} # rubocop:disable Lint/EmptyBlock -- what it starts shall not ignore the signal
+      rescue ArgumentError
+        next
+      end
+    end
+
+    def prepare
+      @setup = ProcessSetup.new(@settings)
+      @setup.go_to_directory
+      @log = @settings.logger
+      @hooks = Hooks.new(@configuration, @log)
+      @setup.export_environment
+      @setup.name_process("rondo: mold #{@link.generation}: #{@link.master}")
+    end
+
+    def load_app
+      @app = Application.load(@settings, @log, debug: @debug) if @settings[:preload]
+      @hooks.call(:before_fork)
+      ForkSafety.disconnect(@log)
+      ForkSafety.settle_memory
+    end
+
+    def thread_note
+      threads = ForkSafety.threads
+      return "" if threads.empty?
+
+      "#{threads.size} thread#{"s" if threads.size > 1} started while the application was loaded will not be in " \
+        "the workers; start them in before_worker_boot: #{ForkSafety.describe(threads)}"
+    end
+
+    def serve_master
+      while (message = @channel.receive)
+        case message.kind
+        when :fork then fork_worker(message)
+        when :booted then @hooks.try(:after_booted)
+        when :reopen then @setup.redirect(again: true)
+        when :backtraces then @log.error(ProcessSetup.thread_backtraces)
+        end
+      end
+    end
+
+    def fork_worker(message)
+      index = message.number(:index)
+      @hooks.call(:before_worker_fork, index)
+      ForkSafety.disconnect(@log)
+      pid = fork { between(message) }
+      message.ios.each(&:close)
+      Process.wait(pid)
+      @hooks.try(:after_worker_fork, index)
+    rescue ConfigurationError, SystemCallError => e
+      message.ios.each { |io| io.close unless io.closed? }
+      @channel.tell(:not_forked, index: index, seat: message.number(:seat), message: e.message)
+    end
+
+    # A process between mold and worker that ends at once: so the worker becomes an orphan, which
+    # the master adopts.
+    def between(message)
+      fork do
+        @channel.close
+        Worker.new(message, app: @app, settings: @settings, configuration: @configuration, setup: @setup, log: @log,
+                            debug: @debug).run
+      end
+      exit!(0)
+    rescue SystemCallError
+      exit!(1)
+    end
+  end
+end

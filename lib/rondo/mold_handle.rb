@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+# A mold as the master sees it, and how one is started: the command line of the server again, with
+# a socket to the master in an environment variable. The process itself is in mold.rb.
+# SPDX-License-Identifier: MIT
+
+require "rondo/channel"
+require "rondo/process_loop"
+
+module Rondo
+  # One generation of the application's code.
+  class MoldHandle
+    VARIABLE = "RONDO_MOLD"
+    # Of the messages between master, mold and workers.
+    PROTOCOL = 1
+
+    # @return [Integer] counts phased restarts
+    attr_reader :generation
+    # @return [Integer]
+    attr_reader :pid
+    # @return [Channel]
+    attr_reader :channel
+    # @return [Symbol] :loading, :ready, :failed, :ended
+    attr_accessor :state
+    # @return [Float] seconds of the monotonic clock
+    attr_reader :started
+    # @return [Integer] workers of it that ended before they were ready
+    attr_accessor :lost
+
+    # Starts a process.
+    # @param generation [Integer]
+    # @param command [Hash] of {Inherited.command}
+    # @return [MoldHandle]
+    # @raise [Error] one line
+    def self.start(generation, command)
+      own, other = Channel.pair
+      words = { VARIABLE => [PROTOCOL, other.fileno, generation, Process.pid].join(":") }
+      pid = Process.spawn(words, *command[:words], other.fileno => other.fileno, chdir: command[:folder])
+      new(generation: generation, pid: pid, channel: own)
+    rescue SystemCallError => e
+      own&.close
+      raise Error, "cannot start a mold: #{e.message}"
+    ensure
+      other&.close
+    end
+
+    # @param state [Symbol]
+    def initialize(generation:, pid:, channel:, state: :loading)
+      @generation = generation
+      @pid = pid
+      @channel = channel
+      @state = state
+      @started = ProcessLoop.now
+      @lost = 0
+    end
+
+    # @return [Boolean]
+    def ready?
+      @state == :ready
+    end
+
+    # @return [Boolean]
+    def loading?
+      @state == :loading
+    end
+
+    # @return [Boolean] whether there is a process
+    def alive?
+      ready? || loading?
+    end
+
+    # @return [void]
+    def stop
+      @state = :ended
+      @channel.close unless @channel.closed?
+    end
+
+    # @return [void]
+    def kill
+      Process.kill("KILL", @pid)
+    rescue Errno::ESRCH
+      nil
+    end
+  end
+end

@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+# What every process of a server does first: its folder, where its output goes, the variables that
+# applications ask for, its name in the process list. Called by the launcher, the master and the
+# mold.
+# SPDX-License-Identifier: MIT
+
+require "rondo"
+
+module Rondo
+  # Prepares this process as the settings say.
+  class ProcessSetup
+    OUTPUTS = { redirect_stdout: "stdout", redirect_stderr: "stderr" }.freeze
+
+    # @param settings [Settings::Resolved]
+    def initialize(settings)
+      @settings = settings
+    end
+
+    # @return [void]
+    # @raise [ConfigurationError] one line
+    def go_to_directory
+      directory = @settings[:directory] or return
+      Dir.chdir(directory)
+    rescue SystemCallError
+      raise ConfigurationError, "cannot go to the directory #{directory}"
+    end
+
+    # @param again [Boolean] the files were open before: nothing in them is lost
+    # @return [Boolean] whether anything goes to a file
+    # @raise [ConfigurationError] one line
+    def redirect(again: false)
+      OUTPUTS.map { |name, output| redirect_one(name, output, again) }.any?
+    end
+
+    # @return [void]
+    def export_environment
+      name = @settings[:environment].to_s
+      ENV["RACK_ENV"] = name
+      ENV["RAILS_ENV"] ||= name
+    end
+
+    # @param what [String] "rondo 1.2.3" or "rondo: cluster worker 0: 4711"
+    # @return [void]
+    def name_process(what)
+      $PROGRAM_NAME = [what, @settings[:tag] && "[#{@settings[:tag]}]"].compact.join(" ")
+    end
+
+    # For the log: where every Ruby thread is.
+    # @return [String]
+    def self.thread_backtraces
+      Thread.list.map do |thread|
+        ["Thread #{thread.inspect}", *thread.backtrace].join("\n    ")
+      end.join("\n")
+    end
+
+    private
+
+    # Always at the end of the file, because the processes of a cluster write to the same one.
+    def redirect_one(name, output, again)
+      path = @settings[name] or return
+      io = output == "stdout" ? $stdout : $stderr
+      # Opened before it replaces the old one, which a failure has to be told on.
+      File.open(path, "a") do |file|
+        file.truncate(0) unless again || @settings[:redirect_append]
+        io.reopen(file)
+      end
+      io.sync = true
+    rescue SystemCallError => e
+      raise ConfigurationError, "cannot write #{path}: #{SystemCallError.new(nil, e.errno).message}"
+    end
+  end
+end

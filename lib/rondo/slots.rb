@@ -1,0 +1,162 @@
+# frozen_string_literal: true
+
+# What belongs to a place in the cluster and not to the process that is there at the time: its
+# listening sockets, and the box in which connections arrive that siblings hand over. A worker that
+# dies leaves its queues to the next one. Kept by the master; workers get copies when they are forked.
+# SPDX-License-Identifier: MIT
+
+require "rondo"
+require "rondo/inherited"
+require "rondo/listener_opener"
+require "socket"
+
+module Rondo
+  # Sockets of all slots.
+  class Slots
+    # @!attribute url [String]
+    # @!attribute uri [String] what was asked for, with its options
+    # @!attribute shared [Boolean] one socket for all slots
+    # @!attribute foreign [Boolean] somebody else opened it and keeps its file
+    # @!attribute ios [Array<IO>] by slot; only the first where it is shared
+    Address = Struct.new(:url, :uri, :shared, :foreign, :ios, keyword_init: true)
+
+    # @param settings [Settings::Resolved]
+    # @param room [Integer] slots there may ever be
+    def initialize(settings, room:)
+      @opener = ListenerOpener.new(settings.core)
+      @room = room
+      @addresses = []
+      @inboxes = Array.new(room) { UNIXSocket.pair(:SEQPACKET) }
+    end
+
+    # @return [Integer] slots there may ever be
+    attr_reader :room
+
+    # Takes over what was inherited for an address, or opens it.
+    # @param uri [String]
+    # @param inherited [Inherited]
+    # @param count [Integer] of slots
+    # @return [void]
+    # @raise [AddressError] one line
+    def listen(uri, inherited, count)
+      found = inherited_groups(uri, inherited)
+      found = open_new(uri) if found.empty?
+      @addresses.concat(found)
+      grow(count)
+    end
+
+    # Opens what slots up to `count` have not got yet.
+    # @return [void]
+    # @raise [AddressError]
+    def grow(count)
+      @addresses.reject(&:shared).each do |address|
+        (0...count).each { |index| address.ios[index] ||= open_another(address) }
+      end
+    end
+
+    # Closes what belongs to one slot alone.
+    # @return [void]
+    def close(index)
+      @addresses.reject(&:shared).each do |address|
+        address.ios[index]&.close
+        address.ios[index] = nil
+      end
+    end
+
+    # @return [Array<String>] URLs
+    def urls
+      @addresses.map(&:url).uniq
+    end
+
+    # @return [Array<IO>] what a worker of the slot listens on
+    def listeners(index)
+      @addresses.map { |address| address.shared ? address.ios.first : address.ios[index] }.compact
+    end
+
+    # @return [Hash{String => Integer}] descriptors of a slot by URL, nil for the shared ones
+    def descriptors(index)
+      own = @addresses.select { |address| index ? !address.shared : address.shared }
+      own.to_h { |address| [address.url, address.ios[index || 0]&.fileno] }.compact
+    end
+
+    # @return [IO] where a worker of the slot finds connections of its siblings
+    def inbox(index)
+      @inboxes[index].first
+    end
+
+    # @return [Array<IO>] where siblings put them, by slot
+    def outboxes
+      @inboxes.map(&:last)
+    end
+
+    # @return [Array<Array(String, IO)>] everything with its URL, for the process that goes on
+    def all
+      @addresses.flat_map { |address| address.ios.compact.map { |io| [address.url, io] } }
+    end
+
+    # @return [Array<String>] URLs of those that somebody else opened
+    def foreign
+      @addresses.select(&:foreign).map(&:url)
+    end
+
+    # Ends accepting: what is queued is left to the workers, which still have their copies.
+    # @return [void]
+    def close_all
+      @addresses.each do |address|
+        @opener.remove_file(address.ios.first) if address.shared && !address.foreign
+        address.ios.compact.each(&:close)
+      end
+      @addresses.clear
+    end
+
+    private
+
+    # One Address for each that the URI stands for.
+    def inherited_groups(uri, inherited)
+      inherited.descriptors_for(uri).map do |number|
+        own = inherited.own?(number)
+        ios = [number, *inherited.siblings_of(number)].map { |each| IO.for_fd(each) }
+        ios.each { |io| io.close_on_exec = true }
+        ios.each { |io| allow_siblings(io) } if own
+        url = Inherited.uri_of(number).sub(/\Atcp:/, "http:")
+        Address.new(url: url, uri: uri, shared: !own || url.start_with?("unix:"), foreign: !own, ios: ios)
+      end
+    end
+
+    # The first one is bound without SO_REUSEPORT: it would share a port with a stranger's servers.
+    def open_new(uri)
+      port = nil
+      Rondo::Address.resolve(Rondo::Address.parse(uri)).map do |wanted|
+        wanted = wanted.merge(port: port) if port&.positive?
+        opened = @opener.open(wanted)
+        port = opened.port if wanted[:port]&.zero?
+        made = Address.new(url: opened.url, uri: uri, shared: wanted[:kind] == :unix, foreign: false, ios: [opened.io])
+        made.shared ? made : exchange(made)
+      end
+    end
+
+    # While the one without SO_REUSEPORT holds the port, one with it takes its place.
+    def exchange(address)
+      first = address.ios.first
+      allow_siblings(first)
+      address.ios[0] = open_another(address)
+      first.close
+      address
+    end
+
+    # Also to one that a process without workers opened.
+    def allow_siblings(io)
+      socket = Socket.for_fd(io.fileno)
+      socket.autoclose = false
+      socket.setsockopt(:SOCKET, :REUSEPORT, true)
+    rescue SystemCallError
+      nil # a Unix socket
+    end
+
+    def open_another(address)
+      options = Rondo::Address.parse(address.uri)
+      place = Rondo::Address.parse(address.url.sub(/\Ahttps?:/, "tcp:"))
+      @opener.open(options.merge(place, reuse_port: true)).io
+    end
+  end
+end

@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+# What a master hands to the one that replaces it by exec: the same process id, the same children,
+# other code. Listening sockets go the way of every restart (inherited.rb); this is the rest: molds and
+# workers with the sockets to them, so that the old workers serve until the new ones are ready.
+# SPDX-License-Identifier: MIT
+
+require "rondo/mold_handle"
+require "rondo/worker_handle"
+
+module Rondo
+  # Molds and workers in an environment variable.
+  class Succession
+    VARIABLE = "RONDO_SUCCESSION"
+
+    # @return [MoldHandle, nil] the one with the new code
+    attr_reader :current
+    # @return [MoldHandle, nil] the one before
+    attr_reader :previous
+    # @return [Array<WorkerHandle>]
+    attr_reader :workers
+
+    # @param env [Hash] the variable is removed
+    # @return [Succession, nil] nil in a process that replaces none
+    def self.take(env = ENV)
+      text = env.delete(VARIABLE)
+      text && new(*text.split(";").partition { |entry| entry.start_with?("mold") })
+    end
+
+    # @param current [MoldHandle]
+    # @param previous [MoldHandle, nil]
+    # @param workers [Array<WorkerHandle>]
+    # @return [Array(String, Array<IO>)] the variable's value, and what has to stay open
+    def self.hand_on(current, previous, workers)
+      molds = [current, previous].compact.map do |mold|
+        ["mold", mold.pid, mold.channel.fileno, mold.generation, mold.state]
+      end
+      known = workers.select(&:pid)
+      entries = known.map do |worker|
+        ["worker", worker.pid, worker.channel.fileno, worker.mold.generation, worker.state, worker.index]
+      end
+      sockets = [current, previous, *known].compact.map { |handle| handle.channel.socket }
+      sockets.each { |socket| socket.close_on_exec = false }
+      [[*molds, *entries].map { |entry| entry.join(",") }.join(";"), sockets]
+    end
+
+    # @param molds [Array<String>] entries
+    # @param workers [Array<String>] entries
+    def initialize(molds, workers)
+      @current, @previous = molds.map { |entry| mold(entry) }
+      @workers = workers.map { |entry| worker(entry) }
+    end
+
+    private
+
+    def mold(entry)
+      _, pid, descriptor, generation, state = entry.split(",")
+      MoldHandle.new(generation: generation.to_i, pid: pid.to_i, channel: Channel.adopt(descriptor.to_i),
+                     state: state.to_sym)
+    end
+
+    # Its row was on the scoreboard of the master before.
+    def worker(entry)
+      _, pid, descriptor, generation, state, index = entry.split(",")
+      mold = [@previous, @current].compact.find { |each| each.generation == generation.to_i } ||
+             MoldHandle.new(generation: generation.to_i, pid: nil, channel: nil, state: :ended)
+      WorkerHandle.new(index: index.to_i, seat: nil, mold: mold, channel: Channel.adopt(descriptor.to_i), pid: pid.to_i,
+                       state: state.to_sym)
+    end
+  end
+end

@@ -1,0 +1,365 @@
+# frozen_string_literal: true
+
+# Who serves in which slot. Events (a message, a death, a signal) only change what is known; then
+# {#settle} compares that with what should be, and does what is missing: forks, replaces, ends. So an
+# event during another change needs no case of its own. Molds are in generations.rb, sockets in
+# slots.rb; everything runs on the master's loop.
+# SPDX-License-Identifier: MIT
+
+require "rondo/channel"
+require "rondo/lifetimes"
+require "rondo/worker_handle"
+
+module Rondo
+  # Keeps one worker in each slot.
+  class Supervisor
+    # What is known of a slot besides its worker.
+    Place = Struct.new(:crashes, :not_before)
+
+    # Seconds until the next try after so many ends in a row; a worker that lived longer than STABLE starts anew.
+    DELAYS = [0, 0, 1, 2, 4, 8, 16, 30].freeze
+    STABLE = 30
+    # Workers of a generation that end unexplained before they are ready until it counts as failed.
+    LOST = 3
+
+    # @return [Array<WorkerHandle>] all there are, those on their way out included
+    attr_reader :workers
+    # @return [Array<Integer>] slots that should have a worker
+    attr_reader :active
+    # @return [Generations]
+    attr_accessor :generations
+
+    # @param cluster [Cluster] is asked for settings, log, loop, slots, board; is told what happens
+    def initialize(cluster)
+      @cluster = cluster
+      @settings = cluster.settings
+      @log = cluster.log
+      @loop = cluster.loop
+      @slots = cluster.slots
+      @board = cluster.board
+      @lifetimes = Lifetimes.new(@settings)
+      @workers = []
+      @active = []
+      @places = Hash.new { |hash, index| hash[index] = Place.new(0, 0) }
+      @stopping = false
+    end
+
+    # @param count [Integer] of slots
+    # @return [void]
+    def start(count)
+      @active = (0...count).to_a
+      @loop.every(0.5) { settle }
+      @loop.every(@settings[:worker_check_interval]) { check_lifetimes }
+      settle
+    end
+
+    # Brings what is together with what should be.
+    # @return [void]
+    def settle
+      end_overdue
+      return if @stopping
+
+      retire_inactive
+      fill
+      replace_one
+      @cluster.settled if settled?
+    end
+
+    # @return [Boolean] whether every slot has a ready worker of the newest code, and nobody else is there
+    def settled?
+      @active.all? { |index| newest(index)&.ready? } && @workers.size == @active.size && outdated.empty?
+    end
+
+    # One slot more.
+    # @return [Boolean] false where there is no room
+    def grow
+      index = (0...@slots.room).find { |number| !@active.include?(number) } or return false
+      @slots.grow([*@active, index].max + 1)
+      @active = [*@active, index].sort
+      settle
+      true
+    end
+
+    # One slot less; the last one stays.
+    # @return [Boolean]
+    def shrink
+      return false if @active.size < 2
+
+      index = @active.delete(choose_to_end)
+      settle
+      close_slot(index)
+      true
+    end
+
+    # @param force [Boolean] without waiting for requests in flight
+    # @return [void]
+    def stop(force: false)
+      @stopping = true
+      @workers.each { |worker| worker.stop(force: force) }
+      @workers.each { |worker| score(worker, :draining) }
+    end
+
+    # Takes over a worker that an earlier master, in this very process, has forked.
+    # @param worker [WorkerHandle]
+    # @return [void]
+    def adopt(worker)
+      @workers << worker
+      watch(worker)
+    end
+
+    # @param message [Symbol] told to every worker
+    # @return [void]
+    def tell_all(message)
+      @workers.each { |worker| worker.channel.tell(message) }
+    end
+
+    # @param pid [Integer] of a child that has ended
+    # @param status [Process::Status]
+    # @return [Boolean] whether it was a worker
+    def ended(pid, status)
+      worker = @workers.find { |each| each.pid == pid } or return false
+      worker.process_status = status
+      bury(worker)
+      true
+    end
+
+    # Reads what workers have said, so that a death finds them known.
+    # @return [void]
+    def listen_to_all
+      @workers.dup.each { |worker| listen_to(worker) }
+    end
+
+    # @param message [Channel::Message] of a mold that could not fork
+    # @return [void]
+    def not_forked(message)
+      worker = @workers.find { |each| each.seat == message.number(:seat) && each.pid.nil? } or return
+      worker.failure = message[:message]
+      bury(worker)
+    end
+
+    private
+
+    # ---- what workers say ----
+
+    def watch(worker)
+      @loop.watch(worker.channel.socket) { listen_to(worker) }
+    end
+
+    def listen_to(worker)
+      until worker.ended? || (message = worker.channel.receive_now) == false
+        return lost_contact(worker) if message.nil?
+
+        heard(worker, message)
+      end
+    end
+
+    def heard(worker, message)
+      worker.check_in
+      case message.kind
+      when :hello
+        worker.pid = message.number(:pid)
+        @board.set(worker.seat, :pid, worker.pid) if worker.seat
+      when :ready then ready(worker)
+      when :alive then worker.requests = message.number(:requests)
+      when :failed then worker.failure = message[:message]
+      end
+    end
+
+    def ready(worker)
+      return unless worker.booting?
+
+      worker.enter(:ready)
+      score(worker, :ready)
+      @board.set(worker.seat, :ready_ms, (ProcessLoop.now * 1000).to_i) if worker.seat
+      @log.say format("- Worker %<index>d (PID: %<pid>d) booted in %<age>.2fs, phase: %<phase>d",
+                      index: worker.index, pid: worker.pid, age: worker.age, phase: worker.mold.generation)
+      settle
+    end
+
+    # Its end is told by the kernel, too, unless it never had a name.
+    def lost_contact(worker)
+      @loop.unwatch(worker.channel.socket)
+      bury(worker) if worker.pid.nil? || !@cluster.reaper?
+    end
+
+    # ---- beginnings ----
+
+    def fill
+      (@active - @workers.reject(&:stopping?).map(&:index)).each do |index|
+        fork_worker(index) if ProcessLoop.now >= @places[index].not_before
+      end
+    end
+
+    def fork_worker(index)
+      mold = @generations.mold_to_fork or return
+      seat = free_seat(index) or return
+      own, other = Channel.pair
+      worker = WorkerHandle.new(index: index, seat: seat, mold: mold, channel: own)
+      worker.limits = @lifetimes.choose
+      return own.close unless request(worker, other)
+
+      @workers << worker
+      note_start(worker)
+      watch(worker)
+      worker
+    ensure
+      other&.close
+    end
+
+    def request(worker, other)
+      ios = [other.socket, IO.for_fd(@board.fd, autoclose: false), @slots.inbox(worker.index), *@slots.outboxes,
+             *@slots.listeners(worker.index)]
+      worker.mold.channel.tell(:fork, ios: ios, index: worker.index, seat: worker.seat, seats: @board.size,
+                                      outboxes: @slots.room, generation: worker.mold.generation, master: Process.pid)
+    end
+
+    def note_start(worker)
+      @board.clear(worker.seat)
+      @board.set(worker.seat, :generation, worker.mold.generation)
+      @board.set(worker.seat, :started_ms, (ProcessLoop.now * 1000).to_i)
+      score(worker, :booting)
+    end
+
+    # Two rows of the scoreboard for each slot: while one worker takes over from another, both write.
+    def free_seat(index)
+      ([index, index + @slots.room] - @workers.map(&:seat)).first
+    end
+
+    def score(worker, state)
+      @board.set(worker.seat, :state, Scoreboard::STATES.index(state)) if worker.seat
+    end
+
+    # ---- replacements ----
+
+    def newest(index)
+      @workers.reverse.find { |worker| worker.index == index && !worker.stopping? }
+    end
+
+    def outdated
+      serving.reject { |worker| worker.mold.generation == @generations.current&.generation }
+    end
+
+    def serving
+      @workers.select { |worker| worker.ready? && @active.include?(worker.index) }
+    end
+
+    # The new worker of a slot serves before the old one leaves; then the next slot.
+    def replace_one
+      retire_replaced
+      return if @workers.any? { |worker| worker.booting? || worker.stopping? }
+
+      worker = outdated.min_by(&:index) || serving.find(&:worn_out) or return
+      fork_worker(worker.index)
+    end
+
+    def retire_replaced
+      serving.group_by(&:index).each_value do |several|
+        keep = several.last
+        several.each { |worker| stop_worker(worker) unless worker == keep }
+      end
+    end
+
+    def check_lifetimes
+      serving.each do |worker|
+        @board.set(worker.seat, :rss_bytes, Lifetimes.memory(worker.pid)) if worker.seat
+        next if worker.worn_out || @stopping
+
+        reason = @lifetimes.reached(worker) or next
+        worker.worn_out = reason
+        @log.say "- #{worker} is replaced: #{reason}"
+      end
+      settle
+    end
+
+    # ---- ends ----
+
+    def stop_worker(worker)
+      worker.stop
+      score(worker, :draining)
+    end
+
+    # The master lets go of the socket first: what is queued by then the worker takes, and what comes
+    # after the worker has closed it goes to the others.
+    def retire_inactive
+      leaving = @workers.reject { |worker| worker.stopping? || @active.include?(worker.index) }
+      leaving.map(&:index).uniq.each { |index| @slots.close(index) }
+      leaving.each { |worker| stop_worker(worker) }
+    end
+
+    def choose_to_end
+      youngest = @settings[:worker_culling_strategy].to_sym != :oldest
+      order = @active.sort_by { |index| [newest(index) ? -newest(index).age : 0, index] }
+      youngest ? order.last : order.first
+    end
+
+    # A worker that takes too long for what it is at.
+    def end_overdue
+      @workers.dup.each do |worker|
+        limit = limit_of(worker)
+        next unless limit.positive? && ProcessLoop.now - worker.checked_in > limit
+        next unless worker.kill
+
+        @log.error "! #{worker} is killed: #{overdue_in_words(worker, limit)}"
+        worker.failure ||= "it was not ready after #{limit} s" if worker.booting?
+      end
+    end
+
+    def limit_of(worker)
+      return @settings[:worker_shutdown_timeout] + Worker::LAST_GRACE if worker.stopping?
+
+      @settings[worker.booting? ? :worker_boot_timeout : :worker_timeout]
+    end
+
+    def overdue_in_words(worker, limit)
+      return "not ready after #{limit} s" if worker.booting?
+
+      worker.stopping? ? "still there #{limit} s after it was told to stop" : "failed to check in within #{limit} s"
+    end
+
+    def bury(worker)
+      @workers.delete(worker)
+      @loop.unwatch(worker.channel.socket)
+      worker.channel.close
+      @board.clear(worker.seat) if worker.seat
+      close_slot(worker.index)
+      explain(worker)
+      worker.enter(:ended)
+      @cluster.worker_ended(worker)
+      settle
+    end
+
+    # Nobody is to serve there any more, and nobody does.
+    def close_slot(index)
+      @slots.close(index) unless @active.include?(index) || @workers.any? { |worker| worker.index == index }
+    end
+
+    def explain(worker)
+      return if worker.stopping? || @stopping
+
+      worker.booting? ? failed_to_boot(worker) : crashed(worker)
+    end
+
+    def crashed(worker)
+      place = @places[worker.index]
+      place.crashes = 0 if worker.age > STABLE
+      place.crashes += 1
+      @log.error "! #{worker} #{worker.end_in_words}#{wait_before_next(place)}"
+    end
+
+    def wait_before_next(place)
+      delay = DELAYS[[place.crashes, DELAYS.size - 1].min]
+      place.not_before = ProcessLoop.now + delay
+      delay.zero? ? "" : "; the next one starts in #{delay} s"
+    end
+
+    def failed_to_boot(worker)
+      worker.mold.lost += 1
+      place = @places[worker.index]
+      place.crashes += 1
+      reason = worker.failure || "#{worker} #{worker.end_in_words} before it was ready"
+      wait = wait_before_next(place)
+      refused = (worker.failure || worker.mold.lost >= LOST) && @generations.worker_failed(worker.mold, reason)
+      @log.error "! #{worker} cannot boot: #{reason}#{wait}" unless refused
+    end
+  end
+end

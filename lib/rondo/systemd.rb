@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+# What systemd is told (sd_notify(3)): readiness, restarts, the end, a line for `systemctl status`
+# each second, and a sign of life at half the period that it asks for (WatchdogSec=).
+# SPDX-License-Identifier: MIT
+
+require "rondo/inherited"
+
+module Rondo
+  # Notifications of one process.
+  class Systemd
+    # @param env [Hash]
+    def initialize(env = ENV)
+      @env = env
+      @wanted = !env["NOTIFY_SOCKET"].to_s.empty? && !env["PUMA_SKIP_SYSTEMD"]
+    end
+
+    # @return [Boolean] whether anybody listens
+    def wanted?
+      @wanted
+    end
+
+    # @param state [String] READY=1, RELOADING=1, STOPPING=1, STATUS=…
+    # @return [void]
+    def notify(state)
+      Inherited.notify(state, @env) if @wanted
+    end
+
+    # systemd takes RELOADING only with the time (Type=notify-reload).
+    # @return [void]
+    def reloading
+      notify("RELOADING=1\nMONOTONIC_USEC=#{Process.clock_gettime(Process::CLOCK_MONOTONIC, :microsecond)}")
+    end
+
+    # @return [Float, nil] seconds between two signs of life
+    def watchdog_period
+      usec = @env["WATCHDOG_USEC"].to_i
+      pid = @env["WATCHDOG_PID"].to_i
+      usec / 2_000_000.0 if @wanted && usec.positive? && (pid.zero? || pid == Process.pid)
+    end
+
+    # @return [void]
+    def sign_of_life
+      notify("WATCHDOG=1")
+    end
+  end
+end

@@ -1,0 +1,160 @@
+# frozen_string_literal: true
+
+# A worker: one process that serves. Forked by the mold (mold.rb), watched by the master through a
+# socket (worker_handle.rb), which it tells when it is ready and that it is alive, and which tells it
+# when to stop. It ends when the master does.
+# SPDX-License-Identifier: MIT
+
+require "rondo/application"
+require "rondo/channel"
+require "rondo/hooks"
+require "rondo/process_setup"
+require "rondo/serving"
+
+module Rondo
+  # Boots, serves, stops.
+  class Worker
+    # How long the orphan waits for its new parent, in seconds.
+    ADOPTION = 5
+    # For the end of the application after the drain, in seconds, before the kernel ends the worker.
+    LAST_GRACE = 2
+
+    # @param request [Channel::Message] of the master: index, seat, seats, generation, master, and descriptors: the
+    #   worker's channel, the scoreboard, its inbox, those of its siblings, its listeners
+    # @param app [#call, nil] nil: the worker loads it
+    # @param settings [Settings::Resolved]
+    # @param configuration [Configuration]
+    # @param setup [ProcessSetup]
+    # @param log [Logger]
+    # @param debug [Boolean]
+    def initialize(request, app:, settings:, configuration:, setup:, log:, debug: false)
+      @request = request
+      @index = request.number(:index)
+      @app = app
+      @settings = settings
+      @configuration = configuration
+      @hooks = Hooks.new(configuration, log)
+      @setup = setup
+      @log = log
+      @debug = debug
+      take_descriptors(request.ios)
+    end
+
+    # Serves until stopped, then returns.
+    # @return [void]
+    def run
+      settle
+      boot
+      serve
+      @hooks.try(:before_worker_shutdown, @index)
+    rescue Error => e
+      @channel.tell(:failed, message: e.message)
+      exit 1
+    end
+
+    private
+
+    def take_descriptors(ios)
+      channel, @board, @inbox, *rest = ios.each { |io| io.autoclose = false }
+      @channel = Channel.new(channel)
+      @outboxes = rest.shift(@request.number(:outboxes))
+      @listeners = rest
+    end
+
+    # ---- coming into the world ----
+
+    def settle
+      name = "rondo: cluster worker #{@index}: #{@request.number(:master)}"
+      @setup.name_process(name)
+      @channel.tell(:hello, pid: Process.pid)
+      take_signals
+      wait_for_adoption
+      ProcessTree.set_parent_death_signal(Signal.list["TERM"])
+      ProcessTree.end_with(@channel.fileno, drain_ms + ((Serving::GRACE + LAST_GRACE) * 1000))
+      Thread.new { obey }
+      srand
+    end
+
+    def wait_for_adoption
+      limit = ProcessLoop.now + ADOPTION
+      sleep 0.001 until Process.ppid == @request.number(:master) || ProcessLoop.now > limit
+    end
+
+    # Ctrl-C goes to the whole group of processes: the master answers it.
+    def take_signals
+      trap("TERM") { Thread.new { stop } }
+      trap("HUP") { Thread.new { reopen_logs } }
+      (%w[INT USR1 USR2 TTIN TTOU] & Signal.list.keys).each { |name| trap(name) {} } # rubocop:disable Lint/EmptyBlock
+      %w[CLD QUIT].each { |name| trap(name, "DEFAULT") }
+      tell_backtraces = proc { Thread.new { @log.error backtraces } }
+      (%w[INFO PWR] & Signal.list.keys).each { |name| trap(name, &tell_backtraces) }
+    end
+
+    def boot
+      @hooks.call(:before_worker_boot, @index)
+      @app ||= Application.load(@settings, @log, debug: @debug)
+      options = @settings.server_options(@log).merge(shared_options, @configuration.thread_hooks,
+                                                     drain_timeout_ms: drain_ms)
+      server = Server.new(@app, **options)
+      @listeners.each { |io| server.listen_fd(io.fileno) }
+      @serving = Serving.new(server, @log, drain_ms: drain_ms)
+    end
+
+    # What the processes of a cluster share.
+    def shared_options
+      seats = @request.number(:seats)
+      { scoreboard: Scoreboard.new(seats, @board.fileno), slot: @request.number(:seat), inbox: @inbox.fileno,
+        inboxes: (@outboxes.map(&:fileno) * 2).first(seats) }
+    end
+
+    # Before the master loses its patience.
+    def drain_ms
+      [@settings[:drain_timeout_ms], (@settings[:worker_shutdown_timeout] * 1000).round].min
+    end
+
+    # ---- serving ----
+
+    def serve
+      @channel.tell(:ready)
+      Thread.new { check_in }
+      @serving.run
+    end
+
+    def check_in
+      loop do
+        sleep [@settings[:worker_check_interval], 1].max
+        break unless @channel.tell(:alive, requests: @serving.server.stats[:requests])
+      end
+    end
+
+    # What the master says; when it is silent for good, it has gone.
+    def obey
+      while (message = @channel.receive)
+        case message.kind
+        when :stop then stop
+        when :halt then stop(force: true)
+        when :reopen then reopen_logs
+        when :backtraces then @log.error backtraces
+        end
+      end
+      stop
+    end
+
+    def stop(force: false)
+      return exit!(0) unless @serving
+      return if @serving.stopping? && !force
+
+      @serving.stop(force: force)
+    end
+
+    def reopen_logs
+      @setup.redirect(again: true)
+    rescue Error => e
+      @log.error "! #{e.message}"
+    end
+
+    def backtraces
+      "Worker #{@index} (PID: #{Process.pid}):\n#{ProcessSetup.thread_backtraces}"
+    end
+  end
+end

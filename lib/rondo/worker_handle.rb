@@ -1,0 +1,120 @@
+# frozen_string_literal: true
+
+# A worker as the master sees it: its place, what it said last, how long it may take for what it is
+# at. The process itself is in worker.rb.
+# SPDX-License-Identifier: MIT
+
+require "rondo/process_loop"
+
+module Rondo
+  # One worker process, from the request to fork it to its end. Hooks of the configuration get it.
+  class WorkerHandle
+    # @!attribute [r] index
+    #   @return [Integer] of its slot
+    # @!attribute [r] seat
+    #   @return [Integer, nil] its row of the scoreboard; nil when it was forked by an earlier master
+    # @!attribute [r] mold
+    #   @return [MoldHandle] where it was forked
+    # @!attribute [r] channel
+    #   @return [Channel]
+    attr_reader :index, :seat, :mold, :channel
+    # @return [Integer, nil] nil until it has said so
+    attr_accessor :pid
+    # @return [Integer] requests it has answered, as far as is known
+    attr_accessor :requests
+    # @return [String, nil] why it cannot serve
+    attr_accessor :failure
+    # @return [String, nil] why it is to be replaced
+    attr_accessor :worn_out
+    # @return [Process::Status, nil] after its end
+    attr_accessor :process_status
+    # @return [Hash{Symbol => Numeric}] how long it may live; see {Lifetimes}
+    attr_accessor :limits
+    # @return [Symbol] :booting, :ready, :stopping, :ended
+    attr_reader :state
+    # @return [Float] seconds of the monotonic clock, of the last change and of the last sign of life
+    attr_reader :since, :checked_in
+
+    # @param state [Symbol]
+    def initialize(index:, seat:, mold:, channel:, pid: nil, state: :booting)
+      @index = index
+      @seat = seat
+      @mold = mold
+      @channel = channel
+      @pid = pid
+      @state = state
+      @requests = 0
+      @limits = {}
+      @killed = false
+      @started = @since = @checked_in = ProcessLoop.now
+    end
+
+    # @param state [Symbol]
+    # @return [void]
+    def enter(state)
+      @state = state
+      @since = @checked_in = ProcessLoop.now
+    end
+
+    # @return [void]
+    def check_in
+      @checked_in = ProcessLoop.now
+    end
+
+    # @return [Float] seconds since the master asked for it
+    def age
+      ProcessLoop.now - @started
+    end
+
+    # @return [Boolean]
+    def booting?
+      @state == :booting
+    end
+
+    # @return [Boolean]
+    def ready?
+      @state == :ready
+    end
+
+    # @return [Boolean]
+    def stopping?
+      @state == :stopping
+    end
+
+    # @return [Boolean]
+    def ended?
+      @state == :ended
+    end
+
+    # Asks it to finish; again: at once.
+    # @return [void]
+    def stop(force: false)
+      enter(:stopping) unless stopping?
+      @channel.tell(force ? :halt : :stop)
+    end
+
+    # @return [Boolean] whether it was not killed before
+    def kill
+      return false if @killed || @pid.nil?
+
+      @killed = true
+      Process.kill("KILL", @pid)
+      true
+    rescue Errno::ESRCH
+      true
+    end
+
+    # @return [String] for lines of the log
+    def to_s
+      "Worker #{@index} (PID: #{@pid || "unknown"})"
+    end
+
+    # @return [String] "status 1", "SIGKILL"
+    def end_in_words
+      return "ended" unless @process_status
+      return "ended by SIG#{Signal.signame(@process_status.termsig)}" if @process_status.signaled?
+
+      "ended with status #{@process_status.exitstatus}"
+    end
+  end
+end

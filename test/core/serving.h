@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A whole server inside a test program, without Ruby: real sockets, turns by hand, a clock by hand,
+ * and an application that is a function of the test. Settings are those in `settings` at start().
+ */
+#ifndef SERVING_H
+#define SERVING_H
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "check.h"
+#include "hand_clock.h"
+#include "protocol/http1.h"
+#include "server/server.h"
+
+#define GET(path)  "GET " path " HTTP/1.1\r\nHost: a\r\n\r\n"
+#define LAST(path) "GET " path " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+
+static rd_server *server;
+static rd_settings settings;
+static uint16_t port;
+static rd_conn *joined;                  /* the server's end of the last join() */
+static void (*app)(rd_request *request); /* answers, or keeps a reference for later */
+static unsigned writes;                  /* system calls that sent something to a joined client */
+static rd_request *held;                 /* what hold() keeps */
+static char got[65536];                  /* what a client has read, a string */
+static size_t got_len;
+
+/* ---- the application ---- */
+
+__attribute__((unused)) static void answer_with(rd_request *request, const char *body, size_t len) {
+    rd_response_head head = {.status = 200, .length = (int64_t)len};
+    request->responder->start(request, &head);
+    request->responder->write(request, body, len);
+    request->responder->finish(request);
+}
+
+__attribute__((unused)) static void answer_path(rd_request *request) {
+    rd_slice path = rd_request_slice(request, request->head.path);
+    answer_with(request, path.ptr, path.len);
+}
+
+__attribute__((unused)) static void hold(rd_request *request) {
+    CHECK(held == NULL);
+    rd_request_ref(request);
+    held = request;
+}
+
+__attribute__((unused)) static void let_go(void) {
+    if (held != NULL) rd_request_unref(held);
+    held = NULL;
+}
+
+/* ---- waiting for a change of a request ---- */
+
+static struct {
+    rd_waiter waiter;
+    rd_request *request; /* NULL: nobody waits */
+    bool woken;
+} awaited;
+
+static void note_wake(rd_waiter *waiter) {
+    (void)waiter;
+    awaited.woken = true;
+}
+
+__attribute__((unused)) static void await(rd_request *request) {
+    awaited.waiter.wake = note_wake;
+    awaited.request = request;
+    awaited.woken = false;
+    rd_list_append(&request->waiters, &awaited.waiter.node);
+}
+
+/* The request whose waiter was told since, once; or NULL. */
+__attribute__((unused)) static rd_request *woken(void) {
+    rd_request *request = awaited.woken ? awaited.request : NULL;
+    awaited.woken = false;
+    return request;
+}
+
+/* ---- the server ---- */
+
+static void wait_in_poll(rd_server *waiting, int64_t timeout_us) {
+    (void)timeout_us;
+    rd_loop_wait(&waiting->loop, &waiting->found,
+                 1000); /* never for long: the test drives both sides */
+}
+
+static void turn(void) {
+    rd_loop_lock(&server->loop);
+    rd_server_turn(server, wait_in_poll, true);
+    rd_request *request = NULL;
+    while ((request = rd_server_next_request(server, request)) != NULL) {
+        if (request->conn != NULL) app(request);
+    }
+    rd_loop_unlock(&server->loop);
+}
+
+__attribute__((unused)) static void turns(int count) {
+    while (count-- > 0) turn();
+}
+
+__attribute__((unused)) static void later(uint64_t ms) {
+    pass_ms(ms);
+    turns(2); /* what the first one decides, the second one sends */
+}
+
+static void start(void (*application)(rd_request *)) {
+    server = rd_server_new(&settings);
+    app = application;
+}
+
+__attribute__((unused)) static void start_listening(void (*application)(rd_request *)) {
+    char error[RD_LISTENER_ERROR_MAX];
+    start(application);
+    rd_listener *listener = rd_alloc_zero(sizeof(*listener));
+    rd_listen_options options = {.backlog = 16, .mode = -1};
+    CHECK_INT(rd_listen_tcp(listener, "127.0.0.1", 0, &options, error), 0);
+    port = listener->port;
+    rd_loop_lock(&server->loop);
+    CHECK_INT(rd_server_add_listener(server, listener), 0);
+    rd_loop_unlock(&server->loop);
+}
+
+/* Ends the server; every request must have ended before, and every setting is its default again. */
+static void end(void) {
+    let_go();
+    turns(2);
+    rd_server_stop(server, RD_STOP_NOW);
+    turns(2);
+    CHECK(rd_server_is_done(server));
+    CHECK_INT(server->conns.count, 0);
+    rd_server_free(server);
+    rd_settings_init(&settings);
+}
+
+/* ---- clients ---- */
+
+__attribute__((unused)) static int dial(void) {
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
+    inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK_INT(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    return fd;
+}
+
+static ssize_t counted_write(rd_conn *conn, const struct iovec *iov, int count) {
+    writes++;
+    return rd_transport_tcp.write(conn, iov, count);
+}
+
+/* A client by a pair of sockets, where whatever is sent has arrived. */
+__attribute__((unused)) static int join(void) {
+    static rd_transport counted;
+    rd_address nobody = {.kind = RD_ADDRESS_UNIX};
+    int pair[2];
+    counted = rd_transport_tcp;
+    counted.write = counted_write;
+    writes = 0;
+    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+    rd_loop_lock(&server->loop);
+    joined = rd_conn_open(&server->conns, pair[0], &counted, &rd_protocol_http1, NULL, &nobody);
+    rd_conn_read_now(joined);
+    rd_loop_unlock(&server->loop);
+    return pair[1];
+}
+
+static void say(int fd, const char *text) {
+    CHECK_INT(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
+
+/* Reads what there is into `got`; whether the end has come. */
+static bool hear(int fd) {
+    ssize_t part = 1;
+    for (got_len = 0; got_len < sizeof(got) - 1 && part > 0;) {
+        part = recv(fd, got + got_len, sizeof(got) - 1 - got_len, 0);
+        if (part > 0) got_len += (size_t)part;
+    }
+    got[got_len] = '\0';
+    return part == 0;
+}
+
+/* Says something, lets the server work, and hears the answer; whether the end has come. */
+__attribute__((unused)) static bool ask(int fd, const char *text) {
+    say(fd, text);
+    turns(3);
+    return hear(fd);
+}
+
+__attribute__((unused)) static bool begins(const char *text, const char *with) {
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+__attribute__((unused)) static bool ends(const char *text, const char *with) {
+    size_t len = strlen(text), with_len = strlen(with);
+    return len >= with_len && strcmp(text + len - with_len, with) == 0;
+}
+
+#endif

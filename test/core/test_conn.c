@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Connections with a protocol that only takes note: reading, flushing in slices, watermarks,
+ * deadlines, the three ways to an end, and what a connection does that ends inside a reaction.
+ */
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "hand_clock.h"
+#include "transport/conn.h"
+
+static rd_loop loop;
+static rd_ready_set found;
+static rd_conn_set set;
+static rd_settings settings;
+static int peer;
+static const char zeros[3000000]; /* more than a socket takes */
+
+/* What the protocol was told. */
+static struct {
+    unsigned opened, eofs, drained, timeouts, closed;
+    char bytes[64];
+    size_t len;
+    void (*react)(rd_conn *conn); /* inside on_data */
+} told;
+
+static void note_open(rd_conn *conn) {
+    (void)conn;
+    told.opened++;
+}
+
+static void note_data(rd_conn *conn, const char *bytes, size_t len) {
+    for (size_t i = 0; i < len && told.len < sizeof(told.bytes); i++) {
+        told.bytes[told.len++] = bytes[i];
+    }
+    if (told.react != NULL) told.react(conn);
+}
+
+static void note_eof(rd_conn *conn) {
+    (void)conn;
+    told.eofs++;
+}
+
+static void note_drained(rd_conn *conn) {
+    (void)conn;
+    told.drained++;
+}
+
+static void note_timeout(rd_conn *conn) {
+    CHECK(rd_conn_is_open(conn));
+    told.timeouts++;
+}
+
+static void note_close(rd_conn *conn) {
+    CHECK_INT(conn->state, RD_CONN_CLOSED);
+    told.closed++;
+}
+
+static const rd_protocol notes = {
+    "notes", 16, note_open, note_data, note_eof, note_drained, note_timeout, note_close, note_open,
+};
+
+static rd_conn *open_conn(void) {
+    int pair[2];
+    rd_address nobody = {0};
+    memset(&told, 0, sizeof(told));
+    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+    peer = pair[1];
+    return rd_conn_open(&set, pair[0], &rd_transport_tcp, &notes, NULL, &nobody);
+}
+
+static void turn(void) {
+    rd_conn_set_flush(&set);
+    rd_loop_wait(&loop, &found, 0);
+    rd_loop_process(&loop, &found);
+}
+
+static void later(uint64_t ms) {
+    pass_ms(ms);
+    turn();
+}
+
+static rd_conn *open_registered(void) {
+    rd_conn *conn = open_conn();
+    rd_conn_read_now(conn);
+    CHECK(conn->source.registered);
+    return conn;
+}
+
+static void queue(rd_conn *conn, const char *bytes, size_t len) {
+    rd_outq_copy(&conn->out, &set.chunks, bytes, len);
+    rd_conn_mark_dirty(conn);
+}
+
+static void from_peer(const char *text) {
+    CHECK_INT(send(peer, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
+
+/* Takes everything there is; how many bytes, or -1 if the end came and nothing before it. */
+static ssize_t take_all(void) {
+    static char room[65536];
+    ssize_t total = 0, got;
+    while ((got = recv(peer, room, sizeof(room), 0)) > 0) total += got;
+    return got == 0 && total == 0 ? -1 : total;
+}
+
+static void check_gone(unsigned closed) {
+    turn();
+    CHECK_INT(told.closed, closed);
+    CHECK_INT(set.count, 0);
+    CHECK(rd_list_is_empty(&set.conns) && rd_list_is_empty(&set.dirty));
+    later(86400000); /* no timer is left to find it */
+    close(peer);
+}
+
+static void end(rd_conn *conn) {
+    rd_conn_close(conn);
+    check_gone(1);
+}
+
+/* ---- reading ---- */
+
+static void test_reading(void) {
+    rd_conn *conn = open_conn();
+    CHECK_INT(told.opened, 1);
+    CHECK(!conn->source.registered);
+    from_peer("one");
+    rd_conn_read_now(conn);
+    CHECK(conn->source.registered);
+    rd_conn_pause_reading(conn);
+    from_peer("two");
+    turn();
+    CHECK_BYTES(told.bytes, told.len, "one");
+    rd_conn_resume_reading(conn);
+    turn();
+    CHECK_BYTES(told.bytes, told.len, "onetwo");
+    CHECK_INT(set.bytes_in, 6);
+    end(conn);
+}
+
+static void test_a_half_closed_peer_is_answered(void) {
+    rd_conn *conn = open_registered();
+    shutdown(peer, SHUT_WR);
+    for (int i = 0; i < 3; i++) turn();
+    CHECK_INT(told.eofs, 1); /* said once, though the descriptor stays readable */
+    CHECK_INT(conn->source.interest, 0);
+    queue(conn, "answer", 6);
+    turn();
+    CHECK_INT(take_all(), 6);
+    end(conn);
+}
+
+static void test_a_settled_connection_is_registered_by_its_flush(void) {
+    rd_conn *conn = open_conn();
+    conn->settled = true;
+    rd_conn_read_now(conn);
+    CHECK(!conn->source.registered);
+    queue(conn, "a", 1);
+    rd_conn_set_flush(&set);
+    CHECK(conn->source.registered);
+    end(conn);
+}
+
+static void leave_with_unread_bytes(rd_conn *conn) {
+    queue(conn, "unread", 6);
+    turn();
+    close(peer);
+}
+
+static void leave(rd_conn *conn) {
+    (void)conn;
+    close(peer);
+}
+
+static void leave_while_nobody_reads(rd_conn *conn) {
+    rd_conn_pause_reading(conn);
+    close(peer);
+}
+
+static void leave_before_the_answer(rd_conn *conn) {
+    rd_conn_pause_reading(conn);
+    close(peer);
+    queue(conn, "late", 4);
+}
+
+static void leave_a_file_that_shrank(rd_conn *conn) {
+    rd_outq_file(&conn->out, open("/dev/null", O_RDONLY | O_CLOEXEC), 0, 10);
+    rd_conn_mark_dirty(conn);
+}
+
+static const struct {
+    void (*leave)(rd_conn *conn);
+    unsigned eofs, closed;
+} departures[] = {
+    {leave, 1, 0},
+    {leave_with_unread_bytes, 0, 1},
+    {leave_while_nobody_reads, 0, 1},
+    {leave_before_the_answer, 0, 1},
+    {leave_a_file_that_shrank, 0, 1},
+};
+
+static void test_peers_that_leave(void) {
+    for (size_t i = 0; i < sizeof(departures) / sizeof(departures[0]); i++) {
+        rd_conn *conn = open_registered();
+        rd_conn_ref(conn);
+        departures[i].leave(conn);
+        turn();
+        CHECK_INT(told.eofs, departures[i].eofs);
+        CHECK_SAYS(told.closed == departures[i].closed, "row %zu", i);
+        rd_conn_close(conn);
+        rd_conn_unref(conn);
+        peer = -1;
+        check_gone(1);
+    }
+}
+
+static void react_close(rd_conn *conn) {
+    rd_conn_close(conn);
+    rd_conn_close(conn); /* safe in any state */
+}
+
+static void react_finish(rd_conn *conn) {
+    queue(conn, "bye", 3);
+    rd_conn_finish(conn, false);
+    rd_conn_finish(conn, true); /* the first one counts */
+}
+
+static void react_flush_and_close(rd_conn *conn) {
+    queue(conn, "bye", 3);
+    rd_conn_flush(conn);
+    rd_conn_close(conn);
+    rd_conn_flush(conn);
+    rd_conn_mark_dirty(conn);
+}
+
+static void test_ends_inside_a_reaction(void) {
+    static void (*const reactions[])(rd_conn *) = {react_close, react_finish,
+                                                   react_flush_and_close};
+    for (size_t i = 0; i < 2 * sizeof(reactions) / sizeof(reactions[0]); i++) {
+        rd_conn *conn = open_conn();
+        told.react = reactions[i / 2];
+        if (i % 2 == 0) rd_conn_read_now(conn); /* nothing to read yet */
+        from_peer("x");
+        if (i % 2 == 1) rd_conn_read_now(conn);
+        turn();
+        turn();
+        CHECK_INT(take_all(), i / 2 == 0 ? -1 : 3);
+        check_gone(1);
+    }
+}
+
+/* ---- slots and references ---- */
+
+static void test_slots(void) {
+    rd_conn *conns[150];
+    int peers[150];
+    bool seen[256] = {false};
+    for (unsigned i = 0; i < 150; i++) {
+        conns[i] = open_conn();
+        peers[i] = peer;
+        CHECK(conns[i]->slot < 256 && !seen[conns[i]->slot]);
+        seen[conns[i]->slot & 255] = true;
+        CHECK(set.slots[conns[i]->slot] == conns[i]);
+    }
+    uint32_t slot = conns[70]->slot;
+    rd_conn_close(conns[70]);
+    CHECK(set.slots[slot] == NULL);
+    close(peers[70]);
+    conns[70] = open_conn();
+    peers[70] = peer;
+    CHECK_INT(conns[70]->slot, slot);
+    CHECK_INT(set.count, 150);
+    for (unsigned i = 0; i < 150; i++) {
+        rd_conn_close(conns[i]);
+        close(peers[i]);
+    }
+    peer = -1;
+    check_gone(150);
+}
+
+static void test_a_reference_outlives_the_turn(void) {
+    rd_conn *conn = open_registered();
+    rd_conn_ref(conn);
+    rd_conn_close(conn);
+    turn();
+    turn();
+    CHECK_INT(conn->state, RD_CONN_CLOSED); /* the sanitizer looks, too */
+    CHECK_INT(conn->refs, 1);
+    rd_conn_unref(conn);
+    check_gone(1);
+}
+
+static void test_detaching(void) {
+    rd_conn *conn = open_registered();
+    rd_conn_set_deadline(conn, loop.now_ms + 100);
+    int fd = rd_conn_detach(conn);
+    later(1000);
+    CHECK_INT(told.timeouts, 0);
+    CHECK_INT(write(fd, "mine", 4), 4);
+    CHECK_INT(take_all(), 4);
+    close(fd);
+    check_gone(1);
+}
+
+/* ---- writing ---- */
+
+static void test_the_queue_leaves_in_one_write_when_it_fits(void) {
+    rd_conn *conn = open_registered();
+    queue(conn, "one", 3);
+    queue(conn, "two", 3);
+    CHECK_INT(take_all(), 0); /* nothing leaves before the flush */
+    rd_conn_set_flush(&set);
+    CHECK_INT(take_all(), 6);
+    CHECK_INT(conn->write_deadline, UINT64_MAX);
+    end(conn);
+}
+
+/* A queue larger than the socket takes: slices, the rest when the peer has read, nothing lost. */
+static void test_a_large_answer(void) {
+    enum { SIZE = sizeof(zeros), SLICE = 262144 };
+    rd_conn *conn = open_registered();
+    uint64_t before = set.bytes_out;
+    ssize_t total = 0;
+    queue(conn, zeros, sizeof(zeros));
+    for (int i = 0; i < 1000 && total < SIZE; i++) {
+        uint64_t sent = set.bytes_out;
+        turn();
+        CHECK(set.bytes_out - sent <= 2 * SLICE); /* the flush, and one of the poller */
+        if (total == 0) CHECK_INT(conn->source.interest, RD_READABLE | RD_WRITABLE);
+        total += take_all();
+    }
+    CHECK_INT(total, SIZE);
+    CHECK_INT(set.bytes_out - before, SIZE);
+    turn();
+    CHECK_INT(conn->source.interest, RD_READABLE);
+    CHECK_INT(conn->write_deadline, UINT64_MAX);
+    end(conn);
+}
+
+static void test_drained_at_the_low_watermark(void) {
+    rd_conn *conn = open_registered();
+    queue(conn, zeros, sizeof(zeros));
+    conn->above_high = true;
+    for (int i = 0; i < 1000 && conn->out.bytes > 0; i++) {
+        turn();
+        CHECK_INT(told.drained, conn->out.bytes <= (size_t)settings.output_low_bytes);
+        take_all();
+    }
+    CHECK_INT(conn->out.bytes, 0);
+    end(conn);
+}
+
+static void test_tell_empty_tells_once(void) {
+    rd_conn *conn = open_registered();
+    conn->tell_empty = true;
+    queue(conn, "a", 1);
+    turn();
+    CHECK_INT(told.drained, 1);
+    queue(conn, "b", 1);
+    turn();
+    CHECK_INT(told.drained, 1);
+    end(conn);
+}
+
+/* ---- deadlines ---- */
+
+static void test_deadlines(void) {
+    rd_conn *conn = open_registered();
+    rd_conn_set_deadline(conn, loop.now_ms + 100);
+    rd_conn_set_deadline(conn, loop.now_ms + 300); /* moved away: found early, set again */
+    later(299);
+    CHECK_INT(told.timeouts, 0);
+    later(1);
+    CHECK_INT(told.timeouts, 1);
+    later(1000);
+    CHECK_INT(told.timeouts, 1);
+    rd_conn_set_deadline(conn, loop.now_ms + 300);
+    rd_conn_set_deadline(conn, loop.now_ms + 10); /* moved nearer */
+    later(10);
+    CHECK_INT(told.timeouts, 2);
+    rd_conn_set_deadline(conn, loop.now_ms + 10);
+    rd_conn_set_deadline(conn, UINT64_MAX);
+    later(1000);
+    CHECK_INT(told.timeouts, 2);
+    end(conn);
+}
+
+static void test_write_timeout(void) {
+    uint64_t before = set.write_timeouts;
+    rd_conn *conn = open_registered();
+    rd_conn_set_deadline(conn, UINT64_MAX);
+    queue(conn, zeros, sizeof(zeros));
+    turn();
+    for (int i = 0; i < 3; i++) { /* a slow reader lives as long as it reads */
+        later((uint64_t)settings.write_timeout_ms - 1);
+        CHECK_INT(told.closed, 0);
+        CHECK(take_all() > 0);
+        turn();
+    }
+    later((uint64_t)settings.write_timeout_ms);
+    CHECK_INT(set.write_timeouts, before + 1);
+    check_gone(1);
+}
+
+/* ---- ends ---- */
+
+static rd_conn *open_lingering(void) {
+    rd_conn *conn = open_registered();
+    queue(conn, "last", 4);
+    rd_conn_finish(conn, true);
+    CHECK_INT(conn->state, RD_CONN_FINISHING);
+    turn();
+    CHECK_INT(conn->state, RD_CONN_LINGERING);
+    CHECK_INT(take_all(), 4);
+    CHECK_INT(take_all(), -1); /* half closed */
+    from_peer("ignored");
+    turn();
+    CHECK_INT(told.len, 0);
+    return conn;
+}
+
+static void linger_to_the_end(void) {
+    shutdown(peer, SHUT_WR);
+    turn();
+}
+
+static void linger_to_the_deadline(void) {
+    later((uint64_t)settings.linger_timeout_ms - 1);
+    CHECK_INT(told.closed, 0);
+    later(1);
+}
+
+static void linger_until_too_much_came(void) {
+    static char much[65536];
+    for (int i = 0; i < 5 && told.closed == 0; i++) {
+        CHECK(send(peer, much, sizeof(much), MSG_NOSIGNAL) > 0);
+        turn();
+    }
+}
+
+static void test_lingering(void) {
+    static void (*const ends[])(void) = {linger_to_the_end, linger_to_the_deadline,
+                                         linger_until_too_much_came};
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        open_lingering();
+        ends[i]();
+        CHECK_SAYS(told.closed == 1, "row %zu", i);
+        CHECK_INT(told.timeouts, 0);
+        check_gone(1);
+    }
+}
+
+static void finish(bool linger, bool eof_before) {
+    rd_conn *conn = open_registered();
+    if (eof_before) shutdown(peer, SHUT_WR);
+    turn();
+    queue(conn, "last", 4);
+    rd_conn_finish(conn, linger);
+    turn();
+    CHECK_INT(take_all(), 4);
+    check_gone(1);
+}
+
+static void test_finishing_without_a_linger(void) {
+    finish(false, false);
+    finish(false, true);
+    finish(true, true); /* nothing can be unread */
+    settings.linger_timeout_ms = 0;
+    finish(true, false);
+    settings.linger_timeout_ms = 2000;
+}
+
+int main(void) {
+    CHECK_INT(rd_loop_init(&loop, false), 0);
+    rd_settings_init(&settings);
+    rd_conn_set_init(&set, &loop, &settings);
+    rd_loop_lock(&loop);
+    test_reading();
+    test_a_half_closed_peer_is_answered();
+    test_a_settled_connection_is_registered_by_its_flush();
+    test_peers_that_leave();
+    test_ends_inside_a_reaction();
+    test_slots();
+    test_a_reference_outlives_the_turn();
+    test_detaching();
+    test_the_queue_leaves_in_one_write_when_it_fits();
+    test_a_large_answer();
+    test_drained_at_the_low_watermark();
+    test_tell_empty_tells_once();
+    test_deadlines();
+    test_write_timeout();
+    test_lingering();
+    test_finishing_without_a_linger();
+    rd_loop_unlock(&loop);
+    rd_conn_set_clear(&set);
+    rd_loop_clear(&loop);
+    return check_summary();
+}

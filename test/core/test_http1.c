@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The reading side of HTTP/1.1 on one connection: pipelines, what is refused after what was good,
+ * every deadline, and bodies that fail before and after the application has their request.
+ */
+#include "serving.h"
+
+#define POST(fields) "POST /p HTTP/1.1\r\nHost: a\r\n" fields "\r\n"
+#define EXPECTING    "Expect: 100-continue\r\n"
+#define CHUNKED      "Transfer-Encoding: chunked\r\n"
+
+static int client;
+
+static void begin(void (*application)(rd_request *)) {
+    start(application);
+    client = join();
+}
+
+static void finish(void) {
+    close(client);
+    end();
+}
+
+/* ---- pipelines ---- */
+
+/* How many times `what` stands in `got`. */
+static unsigned count_in_got(const char *what) {
+    unsigned count = 0;
+    for (const char *at = got; (at = strstr(at, what)) != NULL; at++) count++;
+    return count;
+}
+
+/* The bodies of the answers in `got`, one after the other: those of answer_path(). */
+static void check_paths(const char *const *paths, unsigned count) {
+    const char *at = got;
+    for (unsigned i = 0; i < count; i++) {
+        char answer[32];
+        int len = snprintf(answer, sizeof(answer), "\r\n\r\n%s%s", paths[i],
+                           i + 1 < count ? "HTTP/1.1 200 OK\r\n" : "");
+        at = strstr(at, answer);
+        if (!CHECK_SAYS(at != NULL, "%s is not in its place in %s", paths[i], got)) return;
+        at += len - (i + 1 < count ? 17 : 0);
+    }
+    CHECK_STR(at, "");
+}
+
+static void test_a_pipeline_leaves_in_one_write(void) {
+    static const char *const paths[] = {"/a", "/bb", "/ccc", "/dd", "/e"};
+    begin(answer_path);
+    CHECK(!ask(client, GET("/a") GET("/bb") GET("/ccc") GET("/dd") GET("/e")));
+    CHECK_INT(count_in_got("HTTP/1.1 200 OK\r\n"), 5);
+    check_paths(paths, 5);
+    CHECK_INT(writes, 1);
+    finish();
+}
+
+static void test_a_pipeline_cut_anywhere(void) {
+    static const char *const paths[] = {"/a", "/b", "/c"};
+    static const char sent[] = GET("/a") GET("/b") GET("/c");
+    begin(answer_path);
+    for (size_t cut = 1; cut < sizeof(sent) - 1; cut++) {
+        CHECK_INT(send(client, sent, cut, MSG_NOSIGNAL), cut);
+        turns(2);
+        CHECK(!ask(client, sent + cut));
+        check_paths(paths, 3);
+    }
+    CHECK_INT(server->http.requests.live, 0);
+    finish();
+}
+
+static void test_an_answer_that_is_late_keeps_the_order(void) {
+    static const char *const paths[] = {"/a", "/b", "/c"};
+    begin(hold);
+    CHECK(!ask(client, GET("/a") GET("/b") GET("/c")));
+    CHECK_INT(got_len, 0);
+    app = answer_path;
+    answer_path(held);
+    let_go();
+    turns(2);
+    CHECK(!hear(client));
+    check_paths(paths, 3);
+    finish();
+}
+
+/* Read-ahead is bounded while a request is being answered, and goes on when it is. */
+static void test_read_ahead_is_bounded(void) {
+    enum { COUNT = 3000, SIZE = sizeof(GET("/a")) - 1 };
+    static char many[COUNT * SIZE + 1];
+    settings.max_pipeline_bytes = 4096;
+    begin(hold);
+    for (int i = 0; i < COUNT; i++) memcpy(many + i * SIZE, GET("/a"), SIZE);
+    say(client, many);
+    turns(4);
+    CHECK(joined->read_paused);
+    CHECK(rd_buffer_len(&joined->input) <= 4096 + RD_LOOP_RECEIVE_BYTES);
+    app = answer_path;
+    answer_path(held);
+    let_go();
+    unsigned answers = 0;
+    for (int i = 0; i < 200 && answers < COUNT; i++) {
+        turn();
+        hear(client);
+        answers += count_in_got("HTTP/1.1 200");
+    }
+    CHECK_INT(answers, COUNT);
+    finish();
+}
+
+/* ---- refusals ---- */
+
+static const struct {
+    const char *sent, *status; /* of the last answer */
+    unsigned answers;          /* with the refusal */
+} refusals[] = {
+    {GET("/a") "nonsense\r\n\r\n", "400 ", 2},
+    {GET("/a") GET("/b") "GET /c HTTP/1.1\r\n\r\n" GET("/d"), "400 ", 3},
+    {GET("/a") "GET / HTTP/3.0\r\nHost: a\r\n\r\n", "505 ", 2},
+    {GET("/a") POST("Content-Length: 99999999999\r\n"), "413 ", 2},
+    {GET("/a") POST(CHUNKED) "zz\r\n", "400 ", 2},
+    {POST(CHUNKED) "2\r\nabcd", "400 ", 1},
+    {POST(CHUNKED) "ffffffff\r\n", "413 ", 1},
+    {"HEAD / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999\r\n\r\n", "413 ", 1},
+};
+
+static void test_refusals_after_what_was_good(void) {
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+        begin(answer_path);
+        CHECK_SAYS(ask(client, refusals[i].sent), "%s", refusals[i].sent);
+        CHECK_INT(count_in_got("date: "), refusals[i].answers);
+        char last[16];
+        snprintf(last, sizeof(last), "HTTP/1.1 %s", refusals[i].status);
+        CHECK_SAYS(strstr(got, last) != NULL, "%s", got);
+        CHECK_SAYS(count_in_got("connection: close\r\n") == 1, "%s", got);
+        CHECK_INT(server->refused, 1);
+        CHECK_INT(server->refusal_count, 1);
+        if (refusals[i].answers > 1) CHECK_INT(writes, 1);
+        CHECK_INT(begins(refusals[i].sent, "HEAD"), ends(got, "\r\n\r\n"));
+        finish();
+    }
+}
+
+/* ---- deadlines ---- */
+
+static const struct {
+    const char *sent;      /* before the deadline runs */
+    const char *more;      /* half-way, or NULL; `renews`: the deadline begins anew with it */
+    const char *answer;    /* begins so; "" for a silent end */
+    size_t timeout_offset; /* the setting */
+    bool renews;
+} deadlines[] = {
+    {"", NULL, "", offsetof(rd_settings, head_timeout_ms), false},
+    {"\r\n", NULL, "", offsetof(rd_settings, head_timeout_ms), false},
+    {"G", "E", "HTTP/1.1 408 ", offsetof(rd_settings, head_timeout_ms), false},
+    {GET("/a"), NULL, "", offsetof(rd_settings, keep_alive_timeout_ms), false},
+    {GET("/a"), "\r\n", "", offsetof(rd_settings, keep_alive_timeout_ms), false},
+    {GET("/a") "GET /", " HT", "HTTP/1.1 408 ", offsetof(rd_settings, head_timeout_ms), false},
+    {POST("Content-Length: 9\r\n"), NULL, "HTTP/1.1 408 ", offsetof(rd_settings, body_timeout_ms),
+     false},
+    {POST("Content-Length: 9\r\n") "a", "b", "HTTP/1.1 408 ",
+     offsetof(rd_settings, body_timeout_ms), true},
+    {POST(CHUNKED) "5\r\nab", "c", "HTTP/1.1 408 ", offsetof(rd_settings, body_timeout_ms), true},
+};
+
+static void test_deadlines(void) {
+    for (size_t i = 0; i < sizeof(deadlines) / sizeof(deadlines[0]); i++) {
+        settings.body_min_rate = 0;
+        begin(answer_path);
+        int64_t timeout;
+        memcpy(&timeout, (const char *)&settings + deadlines[i].timeout_offset, sizeof(timeout));
+        CHECK(!ask(client, deadlines[i].sent));
+        later((uint64_t)timeout / 2);
+        if (deadlines[i].more != NULL) CHECK(!ask(client, deadlines[i].more));
+        if (deadlines[i].renews) later((uint64_t)timeout / 2);
+        later((uint64_t)timeout / 2 - 1);
+        CHECK_SAYS(!hear(client) && got_len == 0, "row %zu: too early", i);
+        later(1);
+        CHECK_SAYS(hear(client), "row %zu: too late", i);
+        CHECK_SAYS(begins(got, deadlines[i].answer), "row %zu: %s", i, got);
+        CHECK_INT(got_len > 0, deadlines[i].answer[0] != '\0');
+        finish();
+    }
+}
+
+static const struct {
+    unsigned bytes_a_second, seconds;
+    bool expecting; /* the client is asked for its body after 20 s */
+    bool refused;
+} rates[] = {
+    {400, 9, false, false}, /* within the grace */
+    {400, 10, false, true}, {600, 20, false, false}, {400, 9, true, false},
+    {600, 20, true, false}, {400, 10, true, true},
+};
+
+static void want_body(rd_request *request) {
+    hold(request);
+    await(held);
+}
+
+static void test_minimum_rate_of_bodies(void) {
+    static char bytes[1024];
+    memset(bytes, 'x', sizeof(bytes));
+    for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+        begin(want_body);
+        CHECK(!ask(client, rates[i].expecting ? POST("Content-Length: 99999\r\n" EXPECTING)
+                                              : POST("Content-Length: 99999\r\n")));
+        CHECK_INT(held != NULL, rates[i].expecting);
+        if (held != NULL) {
+            later(20000);
+            held->responder->want_body(held);
+        }
+        for (unsigned second = 0; second < rates[i].seconds; second++) {
+            later(1000);
+            CHECK(send(client, bytes, rates[i].bytes_a_second, MSG_NOSIGNAL) > 0);
+            turns(2);
+        }
+        CHECK_SAYS(server->refused == rates[i].refused, "row %zu", i);
+        if (rates[i].refused) CHECK_INT(server->refusals[0].code, RD_ERR_BODY_TOO_SLOW);
+        if (held != NULL) answer_path(held);
+        finish();
+    }
+}
+
+/* A client may send its body without having been asked for it; its time begins with that. */
+static void test_minimum_rate_of_a_client_that_did_not_wait(void) {
+    begin(want_body);
+    ask(client, POST("Content-Length: 10\r\n" EXPECTING));
+    later(15000);
+    ask(client, "12345");
+    CHECK_INT(held->body_error, 0);
+    later(1000);
+    ask(client, "67890");
+    CHECK(held->body_complete);
+    CHECK_INT(server->refused, 0);
+    answer_path(held);
+    finish();
+}
+
+/* ---- bodies that fail while the application has the request ---- */
+
+static void cut_short(void) {
+    shutdown(client, SHUT_WR);
+}
+
+static void time_out(void) {
+    later((uint64_t)settings.body_timeout_ms);
+}
+
+static void say_nonsense(void) {
+    say(client, "nonsense\r\n");
+}
+
+static void announce_too_much(void) {
+    say(client, "ffffffffff\r\n");
+}
+
+static const struct {
+    void (*fail)(void);
+    int code;
+} failures[] = {
+    {cut_short, RD_ERR_BODY_CUT},
+    {time_out, RD_ERR_BODY_TIMEOUT},
+    {say_nonsense, RD_ERR_CHUNK_SIZE},
+    {announce_too_much, RD_ERR_BODY_TOO_LARGE},
+};
+
+static void test_failing_bodies(void) {
+    for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
+        begin(want_body);
+        ask(client, POST(CHUNKED EXPECTING));
+        held->responder->want_body(held);
+        CHECK(!hear(client));
+        CHECK_STR(got, "HTTP/1.1 100 Continue\r\n\r\n");
+        ask(client, "3\r\nabc\r\n");
+        CHECK(woken() == NULL);
+        failures[i].fail();
+        turns(2);
+        CHECK(woken() == held);
+        CHECK_INT(held->body_error, failures[i].code);
+        CHECK(!held->body_complete && !held->gone);
+        CHECK_INT(held->body.size, 3); /* what came can be read */
+        CHECK_INT(server->refused, 1);
+        answer_path(held); /* as the application likes */
+        let_go();
+        turns(2);
+        CHECK_SAYS(hear(client), "row %zu", i);
+        CHECK(begins(got, "HTTP/1.1 200 OK\r\n") && strstr(got, "connection: close\r\n") != NULL);
+        finish();
+    }
+}
+
+static void test_a_client_that_leaves_with_its_body(void) {
+    begin(want_body);
+    ask(client, POST("Content-Length: 5\r\n" EXPECTING));
+    held->responder->want_body(held); /* the client never reads it: its end is a reset */
+    close(client);
+    turns(2);
+    CHECK(woken() == held);
+    CHECK(held->gone && held->conn == NULL);
+    CHECK_INT(held->body_error, RD_ERR_BODY_CUT);
+    client = -1;
+    finish();
+}
+
+/* ---- keep-alive ---- */
+
+static void test_max_keep_alive(void) {
+    settings.max_keep_alive = 3;
+    begin(answer_path);
+    CHECK(ask(client, GET("/a") GET("/b") GET("/c") GET("/d")));
+    CHECK_INT(count_in_got("HTTP/1.1 200 OK\r\n"), 3);
+    CHECK_INT(count_in_got("connection: close\r\n"), 1);
+    CHECK(ends(got, "/c"));
+    finish();
+}
+
+static void test_half_closed_clients_get_all_answers(void) {
+    static const char *const paths[] = {"/a", "/b"};
+    begin(hold);
+    say(client, GET("/a") GET("/b"));
+    shutdown(client, SHUT_WR);
+    turns(3);
+    app = answer_path;
+    answer_path(held);
+    let_go();
+    turns(3);
+    CHECK(hear(client));
+    check_paths(paths, 2);
+    finish();
+}
+
+int main(void) {
+    rd_settings_init(&settings);
+    test_a_pipeline_leaves_in_one_write();
+    test_a_pipeline_cut_anywhere();
+    test_an_answer_that_is_late_keeps_the_order();
+    test_read_ahead_is_bounded();
+    test_refusals_after_what_was_good();
+    test_deadlines();
+    test_minimum_rate_of_bodies();
+    test_minimum_rate_of_a_client_that_did_not_wait();
+    test_failing_bodies();
+    test_a_client_that_leaves_with_its_body();
+    test_max_keep_alive();
+    test_half_closed_clients_get_all_answers();
+    return check_summary();
+}

@@ -1,0 +1,168 @@
+# frozen_string_literal: true
+
+# What the tests of clusters share: a server with workers, its processes as the kernel lists them,
+# load that counts what fails, and the certainty that nothing is left running.
+# SPDX-License-Identifier: MIT
+
+require_relative "../shell_case"
+
+class ClusterCase < ShellCase
+  # Answers the process id; at /slow it waits for the file "go", at /KEY with the file of that name.
+  APP = <<~RUBY
+    VERSION_OF_CODE = "one"
+    run lambda { |env|
+      if env["PATH_INFO"] == "/slow"
+        warn "slow began"
+        IO.select(nil, nil, nil, 0.01) until File.exist?("go")
+      end
+      body = env["PATH_INFO"] == "/code" ? VERSION_OF_CODE : Process.pid.to_s
+      [200, { "content-type" => "text/plain" }, [body]]
+    }
+  RUBY
+  BOOTED = /^- Worker (\d+) \(PID: (\d+)\) booted in \d+\.\d+s, phase: (\d+)$/
+
+  # Asks for a page again and again, with as many clients; every second one keeps its connection.
+  class Load
+    Failed = Struct.new(:pid, :error)
+
+    attr_reader :count, :failures
+
+    def initialize(port, clients: 4)
+      @port = port
+      @count = 0
+      @failures = []
+      @mutex = Mutex.new
+      @threads = Array.new(clients) { |index| Thread.new { work(index.odd?) } }
+    end
+
+    # @return [Array<String>] what went wrong
+    def stop
+      @stopping = true
+      @threads.each(&:join)
+      @failures
+    end
+
+    # Waits for so many answers more.
+    def more(answers, patience: 30)
+      goal = @count + answers
+      limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + patience
+      IO.select(nil, nil, nil, 0.005) until @count >= goal || Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+      raise "only #{@count} of #{goal} answers: #{@failures}" if @count < goal
+    end
+
+    private
+
+    def work(keep)
+      socket = nil
+      until @stopping
+        used = !socket.nil?
+        socket ||= TCPSocket.new("127.0.0.1", @port)
+        answer = ask(socket, keep)
+        # A kept connection that was closed meanwhile is no failure: the request is sent again (RFC 9112, 9.3.1).
+        next socket = close(socket) if answer.nil? && used
+        note(answer)
+        socket = close(socket) if answer.nil? || !keep || answer.match?(/^connection: close/i)
+      end
+    rescue SystemCallError => e
+      note(e)
+      socket = close(socket)
+      retry
+    ensure
+      socket&.close
+    end
+
+    def close(socket)
+      socket&.close
+      nil
+    end
+
+    def ask(socket, keep)
+      socket.write("GET / HTTP/1.1\r\nHost: a\r\n#{"Connection: close\r\n" unless keep}\r\n")
+      head = socket.gets("\r\n\r\n") or return
+      body = socket.read(head[/^content-length: (\d+)/i, 1].to_i)
+      head if body && !body.empty?
+    rescue Errno::ECONNRESET, Errno::EPIPE
+      raise unless keep
+    end
+
+    def note(answer)
+      good = answer.is_a?(String) && answer.start_with?("HTTP/1.1 200")
+      @mutex.synchronize { good ? @count += 1 : @failures << (answer || "no answer").inspect }
+    end
+  end
+
+  def setup
+    super
+    write "config.ru", APP
+    @loads = []
+  end
+
+  def teardown
+    @loads.each(&:stop)
+    trees = @servers.map { |server| descendants(server.pid) }
+    super
+    trees.flatten.each { |pid| Process.kill("KILL", pid) if rondo?(pid) }
+  end
+
+  # @return [Server] with two workers that are ready
+  def cluster(*words, workers: 2, **options)
+    server = start("-w", workers.to_s, *words, **options)
+    wait_for_workers(server, workers)
+    server
+  end
+
+  def wait_for_workers(server, count, phase: nil, from: 0)
+    pattern = phase ? /booted in .*phase: #{phase}$/ : /booted in/
+    server.wait_for_log(/(?:^- Worker \d+ .*#{pattern.source}.*){#{count}}/m, from: from)
+  end
+
+  # @return [Hash{Integer => Integer}] process by slot, the newest of each
+  def workers(server)
+    server.log.scan(BOOTED).to_h { |index, pid, _| [index.to_i, pid.to_i] }.select { |_, pid| alive?(pid) }
+  end
+
+  def mold(server)
+    children(server.pid).find { |pid| title(pid).include?("rondo: mold") }
+  end
+
+  def children(pid)
+    File.read("/proc/#{pid}/task/#{pid}/children").split.map(&:to_i)
+  rescue SystemCallError
+    []
+  end
+
+  def descendants(pid)
+    children(pid).flat_map { |child| [child, *descendants(child)] }
+  end
+
+  def title(pid)
+    File.read("/proc/#{pid}/cmdline").delete("\0")
+  rescue SystemCallError
+    ""
+  end
+
+  def rondo?(pid)
+    title(pid).include?("rondo")
+  end
+
+  def alive?(pid)
+    File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] != "Z"
+  rescue SystemCallError
+    false
+  end
+
+  def load_on(server, **options)
+    Load.new(server.port, **options).tap { |load| @loads << load }
+  end
+
+  def wait_for_end_of(*pids)
+    eventually("the end of #{pids}") { pids.none? { |pid| alive?(pid) } }
+  end
+
+  # Waits for a line that is written from now on.
+  def after_signal(server, signal, pattern)
+    from = server.log.bytesize
+    server.signal(signal)
+    server.wait_for_log(pattern, from: from)
+  end
+end

@@ -1,0 +1,225 @@
+# frozen_string_literal: true
+
+# Restarts under load: new code comes, nobody notices, and code that cannot be used changes nothing.
+# RONDO_TEST_RESTARTS says how many restarts the longest tests make.
+# SPDX-License-Identifier: MIT
+
+require_relative "cluster_case"
+
+class ClusterRestartTest < ClusterCase
+  RESTARTS = ENV.fetch("RONDO_TEST_RESTARTS", "5").to_i
+
+  def code(server)
+    get(server, "/code").body
+  end
+
+  def newer_code(name)
+    write "config.ru", APP.sub('"one"', name.inspect)
+  end
+
+  # @return [void] when all workers are of the generation and the others have gone
+  def restart(server, signal, phase, count: 2)
+    old = workers(server).values
+    from = server.log.bytesize
+    server.signal(signal)
+    wait_for_workers(server, count, phase: phase, from: from)
+    wait_for_end_of(*old)
+  end
+
+  # ---- nothing is lost ----
+
+  def test_phased_restarts_under_load
+    server = cluster
+    load = load_on(server)
+    RESTARTS.times do |n|
+      newer_code("code #{n}")
+      load.more(20)
+      restart(server, "USR1", n + 1)
+      assert_equal "code #{n}", code(server)
+    end
+    load.more(20)
+    assert_empty load.stop
+    assert_equal 1, children(server.pid).count { |pid| title(pid).include?("mold") }
+  end
+
+  def test_whole_restarts_under_load
+    server = cluster
+    load = load_on(server)
+    RESTARTS.times do |n|
+      newer_code("code #{n}")
+      load.more(20)
+      restart(server, "USR2", n + 1)
+      assert_equal "code #{n}", code(server)
+    end
+    assert_empty load.stop
+    assert_equal [server.url], server.log.scan(ServerProcess::LISTENING).flatten.uniq
+    assert server.stop.success?
+  end
+
+  def test_requests_in_flight_finish_in_the_old_worker
+    %w[USR1 USR2].each_with_index do |signal, index|
+      FileUtils.rm_f(File.join(@folder, "go"))
+      server = cluster
+      answer = Thread.new { get(server, "/slow") }
+      server.wait_for_log(/slow began/)
+      after_signal(server, signal, /^- Worker \d .*phase: 1$/)
+      write "go", ""
+      assert_match(/\A\d+\z/, answer.value.body, index)
+      wait_for_workers(server, 2, phase: 1)
+      server.stop
+    end
+  end
+
+  def test_a_worker_serves_before_the_one_it_replaces_leaves
+    server = cluster(workers: 1)
+    old = workers(server).fetch(0)
+    answer = Thread.new { get(server, "/slow") }
+    server.wait_for_log(/slow began/)
+    after_signal(server, "USR1", /^- Worker 0 .*phase: 1$/)
+    assert alive?(old), "the old worker has left before its request was answered"
+    assert_equal workers(server).fetch(0).to_s, eventually("the new worker") { get(server).body }
+    write "go", ""
+    assert_equal old.to_s, answer.value.body
+  end
+
+  # ---- what comes with a restart ----
+
+  def test_configuration_is_read_anew
+    write "config/rondo.rb", "workers 1\nrack_url_scheme 'http'\n"
+    write "config.ru", "run ->(env) { [200, {}, [env['rack.url_scheme']]] }\n"
+    server = start
+    server.wait_for_log(/booted/)
+    write "config/rondo.rb", "workers 3\nrack_url_scheme 'https'\n"
+    restart(server, "USR1", 1, count: 1)
+    assert_equal "https", get(server).body
+    restart(server, "USR2", 2, count: 3) # the master reads it anew, too
+    assert_equal 3, workers(server).size
+    write "config/rondo.rb", "workers 1\n"
+    restart(server, "USR2", 3, count: 1)
+    assert_equal [0], workers(server).keys
+  end
+
+  def test_a_restart_keeps_unix_sockets
+    path = File.join(@folder, "s.sock")
+    server = cluster(binds: ["tcp://127.0.0.1:0", "unix://#{path}"])
+    2.times { |n| restart(server, "USR2", n + 1) }
+    UNIXSocket.open(path) do |client|
+      client.write("GET / HTTP/1.0\r\n\r\n")
+      assert_includes workers(server).values.map(&:to_s), client.read[/\d+\z/]
+    end
+    server.stop
+    refute_path_exists path
+  end
+
+  def test_from_one_process_to_workers
+    server = start
+    assert_equal server.pid.to_s, get(server).body
+    write "config/rondo.rb", "workers 2\n"
+    after_signal(server, "USR2", /(booted in.*){2}/m)
+    assert_includes workers(server).values.map(&:to_s), get(server).body
+    write "config/rondo.rb", "workers 0\n"
+    after_signal(server, "USR2", /single mode.*Use Ctrl-C/m)
+    assert_equal server.pid.to_s, get(server).body
+    assert server.stop.success?
+  end
+
+  def test_touching_tmp_restart_txt_restarts
+    write "config/rondo.rb", "plugin :tmp_restart\n"
+    server = cluster
+    write "tmp/restart.txt", ""
+    wait_for_workers(server, 2, phase: 1)
+    assert_match(/^- Restarting\.\.\.$/, server.log)
+  end
+
+  # ---- what cannot be used ----
+
+  def test_an_application_that_raises_leaves_the_old_one_serving
+    server = cluster
+    before = workers(server)
+    write "config.ru", "\nraise 'no luck'\n"
+    %w[USR1 USR2].each do |signal|
+      after_signal(server, signal, /^! Generation 1 is not used: .*config\.ru:2: no luck \(RuntimeError\); generation 0 goes on$/)
+      assert_equal before, workers(server)
+      assert_includes before.values.map(&:to_s), get(server).body
+    end
+    newer_code("mended")
+    restart(server, "USR1", 1)
+    assert_equal "mended", code(server)
+  end
+
+  def test_files_and_hooks_that_raise_leave_the_old_one_serving
+    server = cluster
+    before = workers(server)
+    { "nonsense 1" => /rondo\.rb:1: unknown setting nonsense/,
+      "before_fork { raise 'no fork' }" => /before_fork raised at .*rondo\.rb:1: no fork/,
+      "before_worker_boot { raise 'no boot' }" => /before_worker_boot raised at .*rondo\.rb:1: no boot/,
+      "exit!(3)" => /the mold ended with status 3 while it loaded/ }.each do |text, reason|
+      write "config/rondo.rb", text
+      after_signal(server, "USR1", /^! Generation \d is not used: .*#{reason.source}.*; generation 0 goes on$/)
+      eventually("only the old ones") { children(server.pid).size == 3 }
+      assert_equal before, workers(server)
+    end
+    write "config/rondo.rb", ""
+    restart(server, "USR1", 1)
+  end
+
+  def test_a_worker_of_new_code_that_hangs_at_boot_leaves_the_old_one_serving
+    write "config/rondo.rb", "worker_boot_timeout 1\nbefore_worker_boot { sleep if File.exist?('hang') }\n"
+    server = cluster
+    before = workers(server)
+    write "hang", ""
+    after_signal(server, "USR1", /^! Generation 1 is not used: it was not ready after 1 s; generation 0 goes on$/)
+    assert_equal before, workers(server)
+  end
+
+  def test_an_application_that_never_loads_is_given_up
+    write "config/rondo.rb", "mold_boot_timeout 2\n"
+    server = cluster
+    write "config.ru", "sleep\n"
+    after_signal(server, "USR1", /^! Generation 1 is not used: its application was not loaded after 2 s/)
+    eventually("only the old ones") { children(server.pid).size == 3 }
+  end
+
+  def test_a_worker_that_fails_when_some_are_replaced_brings_the_old_code_back
+    write "config/rondo.rb", "before_worker_boot { |index| raise 'only one' if index == 1 && File.exist?('bad') }\n"
+    server = cluster
+    load = load_on(server)
+    load.more(10)
+    write "bad", ""
+    newer_code("two")
+    after_signal(server, "USR1", /^! Generation 1 is not used: before_worker_boot raised .*only one/)
+    server.wait_for_log(/^- Worker 0 .*phase: 1$.*^- Worker 0 .*phase: 0$/m)
+    eventually("the old code") { children(server.pid).size == 3 }
+    assert_equal "one", code(server)
+    assert_empty load.stop
+  end
+
+  # ---- signals that meet a restart ----
+
+  def test_a_restart_during_a_restart
+    server = cluster
+    6.times { |n| newer_code("code #{n}") && server.signal(%w[USR1 USR2][n % 2]) }
+    eventually("the newest code everywhere") { Array.new(4) { code(server) }.uniq == ["code 5"] && children(server.pid).size == 3 }
+    assert server.stop.success?
+  end
+
+  def test_one_more_and_one_less_during_a_restart
+    server = cluster
+    load = load_on(server)
+    %w[USR1 TTIN USR1 TTOU TTIN USR2 TTOU].each { |signal| server.signal(signal) && load.more(5) }
+    eventually("peace") { children(server.pid).size.between?(3, 4) && get(server) }
+    assert_empty load.stop
+    assert server.stop.success?
+  end
+
+  def test_a_stop_wins_over_a_restart
+    write "config.ru", "warn 'loading'\nsleep 1 if File.exist?('slowly')\n#{APP}"
+    server = cluster
+    write "slowly", ""
+    %w[USR1 USR2].each do |signal|
+      after_signal(server, signal, /^loading$/)
+    end
+    assert server.stop.success?
+    refute_match(/^- Restarting\.\.\.$/, server.log)
+  end
+end

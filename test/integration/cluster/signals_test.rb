@@ -1,0 +1,184 @@
+# frozen_string_literal: true
+
+# The signals of a master, one after the other, and what its workers do with theirs.
+# SPDX-License-Identifier: MIT
+
+require_relative "cluster_case"
+
+class ClusterSignalsTest < ClusterCase
+  # ---- stopping ----
+
+  def test_int_quit_and_term
+    { "INT" => 0, "QUIT" => 0, "TERM" => nil }.each do |signal, code|
+      server = cluster("--pidfile", "pid", "-S", "state")
+      pids = descendants(server.pid)
+      assert_equal server.pid.to_s, read("pid").chomp
+      assert_includes read("state"), server.url
+      status = server.stop(signal: signal)
+      assert_equal [code, (Signal.list["TERM"] unless code)], [status.exitstatus, status.termsig]
+      assert_match(/^- Gracefully shutting down workers\.\.\.\n(?:.*\n)*- Goodbye!\n\z/, server.log)
+      assert_empty(pids.select { |pid| alive?(pid) })
+      assert_empty Dir[File.join(@folder, "{pid,state}")]
+    end
+  end
+
+  def test_term_ends_well_where_that_is_asked_for
+    write "config/rondo.rb", "raise_exception_on_sigterm false\n"
+    assert_equal 0, cluster.stop(signal: "TERM").exitstatus
+  end
+
+  def test_requests_in_flight_finish
+    server = cluster
+    answer = in_flight(server)
+    after_signal(server, "INT", /Gracefully shutting down/)
+    write "go", ""
+    assert_equal "200", answer.value.code
+    assert server.stop(signal: 0).success?
+  end
+
+  def test_a_term_for_the_whole_group_is_graceful
+    server = cluster
+    answer = in_flight(server)
+    [server.pid, *descendants(server.pid)].each { |pid| Process.kill("TERM", pid) }
+    server.wait_for_log(/Gracefully shutting down/)
+    write "go", ""
+    assert_equal "200", answer.value.code
+    assert_equal Signal.list["TERM"], server.stop(signal: 0).termsig
+  end
+
+  def test_the_second_signal_forces_the_stop
+    server = cluster
+    in_flight(server)
+    after_signal(server, "INT", /Gracefully shutting down/)
+    after_signal(server, "INT", /Stopping at once/)
+    assert server.stop(signal: 0).success?
+    assert_match(/^- Ended while the application was still at a request$/, server.log)
+  end
+
+  # ---- one more, one less ----
+
+  def test_one_more_and_one_less
+    server = cluster
+    after_signal(server, "TTIN", /^- Worker 2 \(PID: \d+\) booted/)
+    third = workers(server).fetch(2)
+    server.signal("TTOU")
+    wait_for_end_of(third)
+    server.signal("TTOU")
+    wait_for_end_of(workers(server).fetch(1))
+    after_signal(server, "TTOU", /^! The last worker stays$/)
+    assert_equal workers(server).fetch(0).to_s, get(server).body
+    after_signal(server, "TTIN", /^- Worker 1 \(PID: \d+\) booted/)
+  end
+
+  def test_the_oldest_leaves_where_that_is_asked_for
+    write "config/rondo.rb", "worker_culling_strategy :oldest\n"
+    server = cluster
+    first = workers(server).fetch(0)
+    server.signal("TTOU")
+    wait_for_end_of(first)
+    after_signal(server, "TTIN", /^- Worker 0 \(PID: \d+\) booted/)
+  end
+
+  def test_there_is_room_for_so_many
+    server = cluster
+    14.times { |n| after_signal(server, "TTIN", /^- Worker #{n + 2} .*booted/) }
+    after_signal(server, "TTIN", /^! There is room for 16 workers$/)
+  end
+
+  def test_nothing_is_lost_when_one_leaves
+    server = cluster(workers: 3)
+    load = load_on(server)
+    load.more(100)
+    2.times do |n|
+      leaving = workers(server).fetch(2 - n)
+      server.signal("TTOU")
+      wait_for_end_of(leaving)
+      load.more(100)
+    end
+    assert_empty load.stop
+  end
+
+  # ---- telling ----
+
+  def test_backtraces_of_all_workers
+    server = cluster
+    server.signal(Signal.list.key?("INFO") ? "INFO" : "PWR")
+    2.times { |index| server.wait_for_log(/^Worker #{index} \(PID: \d+\):\n +Thread|^Worker #{index} \(PID: \d+\):\nThread/) }
+    server.wait_for_log(/^Master \(PID: #{server.pid}\):\nThread/)
+    from = server.log.bytesize
+    Process.kill(Signal.list.key?("INFO") ? "INFO" : "PWR", workers(server).fetch(1))
+    server.wait_for_log(/^Worker 1 /, from: from)
+  end
+
+  # ---- logs ----
+
+  def test_hup_opens_logs_again_everywhere
+    server = cluster("--redirect-stdout", "out.log", "-v")
+    get(server, "/first")
+    eventually("the first line") { read("out.log").include?("/first") }
+    File.rename(File.join(@folder, "out.log"), File.join(@folder, "old.log"))
+    server.signal("HUP")
+    inode = eventually("a new file") { File.stat(File.join(@folder, "out.log")).ino rescue nil }
+    eventually("everybody writes to it") do
+      descendants(server.pid).all? { |pid| File.stat("/proc/#{pid}/fd/1").ino == inode }
+    end
+    get(server, "/second")
+    eventually("the second line") { read("out.log").include?("/second") }
+  end
+
+  def test_hup_stops_where_nothing_is_redirected
+    assert cluster.stop(signal: "HUP").success?
+  end
+
+  # ---- signals of workers ----
+
+  def test_a_worker_that_gets_term_is_replaced
+    server = cluster
+    Process.kill("TERM", workers(server).fetch(0))
+    wait_for_workers(server, 3)
+    assert_equal 2, workers(server).size
+  end
+
+  def test_workers_mind_no_signals_of_the_master
+    server = cluster
+    pids = workers(server).values
+    %w[INT USR1 USR2 TTIN TTOU].each { |signal| pids.each { |pid| Process.kill(signal, pid) } }
+    assert_includes pids.map(&:to_s), get(server).body
+    assert_equal pids, workers(server).values
+  end
+
+  # ---- systemd ----
+
+  def test_systemd_is_told
+    path = File.join(@folder, "notify")
+    socket = Socket.new(:UNIX, :DGRAM)
+    socket.bind(Addrinfo.unix(path))
+    server = cluster(env: { "NOTIFY_SOCKET" => path, "WATCHDOG_USEC" => "200000" })
+    assert_told socket, /\AREADY=1\z/
+    assert_told socket, /\AWATCHDOG=1\z/
+    assert_told socket, %r{\ASTATUS=Rondo \S+: cluster: 2/2, worker_status: \[\{ \d+/\d+ threads, }
+    server.signal("USR1")
+    assert_told socket, /\ARELOADING=1\nMONOTONIC_USEC=\d+\z/
+    assert_told socket, /\AREADY=1\z/
+    server.stop
+    assert_told socket, /\ASTOPPING=1\z/
+  ensure
+    socket&.close
+  end
+
+  private
+
+  def in_flight(server)
+    answer = Thread.new { get(server, "/slow") }
+    answer.report_on_exception = false
+    server.wait_for_log(/slow began/)
+    answer
+  end
+
+  def assert_told(socket, pattern)
+    eventually(pattern) do
+      assert socket.wait_readable(PATIENCE), "nothing was notified"
+      socket.recv(1000).match?(pattern)
+    end
+  end
+end

@@ -1,0 +1,174 @@
+# frozen_string_literal: true
+
+# Processes that die, hang or wear out, under load: only what was inside them is lost, and somebody
+# takes their place. RONDO_TEST_KILLS says how many workers the longest test kills.
+# SPDX-License-Identifier: MIT
+
+require_relative "cluster_case"
+
+class ClusterSupervisionTest < ClusterCase
+  KILLS = ENV.fetch("RONDO_TEST_KILLS", "3").to_i
+  CLIENTS = 4
+
+  # ---- death ----
+
+  def test_killed_workers_lose_only_what_is_inside_them
+    server = cluster
+    load = load_on(server, clients: CLIENTS)
+    KILLS.times do |n|
+      load.more(50)
+      victim = workers(server).fetch(n % 2)
+      after_signal(server, 0, /\A/)
+      from = server.log.bytesize
+      Process.kill("KILL", victim)
+      server.wait_for_log(/^- Worker #{n % 2} .*booted/, from: from)
+      assert_match(/^! Worker #{n % 2} \(PID: #{victim}\) ended by SIGKILL/, server.log)
+    end
+    load.more(50)
+    failures = load.stop
+    assert_operator failures.size, :<=, KILLS * CLIENTS, failures
+  end
+
+  def test_what_waits_for_a_killed_worker_is_served_by_the_next_one
+    server = cluster(workers: 1)
+    slow = Thread.new { get(server, "/slow") }
+    slow.report_on_exception = false
+    server.wait_for_log(/slow began/)
+    waiting = Array.new(3) { TCPSocket.new("127.0.0.1", server.port).tap { |s| s.write("GET / HTTP/1.0\r\n\r\n") } }
+    write "go", ""
+    Process.kill("KILL", workers(server).fetch(0))
+    wait_for_workers(server, 2)
+    bodies = waiting.map { |socket| socket.read[/\d+\z/] }
+    assert_equal [workers(server).fetch(0).to_s], bodies.uniq
+  ensure
+    waiting&.each(&:close)
+    slow&.kill
+  end
+
+  def test_a_killed_mold_is_replaced_when_it_is_needed
+    server = cluster
+    load = load_on(server)
+    dead = mold(server)
+    Process.kill("KILL", dead)
+    server.wait_for_log(/^! The mold \(PID: #{dead}\) ended with SIGKILL/)
+    load.more(50)
+    assert_empty load.stop
+    assert_nil mold(server)
+    Process.kill("KILL", workers(server).fetch(1))
+    wait_for_workers(server, 3)
+    refute_nil mold(server)
+    after_signal(server, "USR1", /(phase: 1.*){2}/m)
+  end
+
+  def test_nobody_outlives_a_killed_master
+    server = cluster
+    pids = descendants(server.pid)
+    answer = Thread.new { get(server, "/slow") }
+    server.wait_for_log(/slow began/)
+    Process.kill("KILL", server.pid)
+    write "go", ""
+    assert_match(/\A\d+\z/, answer.value.body) # what is in flight still finishes
+    wait_for_end_of(*pids)
+  end
+
+  def test_workers_whose_ruby_is_stuck_do_not_outlive_the_master_either
+    write "config.ru", <<~RUBY
+      run ->(env) { env["PATH_INFO"] == "/" ? [200, {}, []] : (warn("stuck"); Process.kill("STOP", Process.pid); sleep) }
+    RUBY
+    write "config/rondo.rb", "force_shutdown_after 1\n"
+    server = cluster
+    Thread.new { get(server, "/stuck") }.report_on_exception = false
+    server.wait_for_log(/^stuck$/)
+    pids = descendants(server.pid)
+    Process.kill("KILL", server.pid)
+    pids.each { |pid| Process.kill("CONT", pid) if alive?(pid) }
+    wait_for_end_of(*pids)
+  end
+
+  def test_ends_in_a_row_are_waited_for
+    write "config/rondo.rb", "before_worker_boot { exit!(9) if File.exist?('bad') }\n"
+    server = cluster
+    write "bad", ""
+    Process.kill("KILL", workers(server).fetch(0))
+    server.wait_for_log(/^! Worker 0 .*cannot boot: .*ended with status 9 before it was ready; the next one starts in 1 s$/)
+    assert_equal workers(server).fetch(1).to_s, eventually("an answer") { answer_of(server) }
+    File.delete(File.join(@folder, "bad"))
+    wait_for_workers(server, 3)
+  end
+
+  def test_a_hook_that_raises_later_is_tried_again
+    write "config/rondo.rb", "before_worker_boot { raise 'no database' if File.exist?('bad') }\n"
+    server = cluster
+    write "bad", ""
+    Process.kill("KILL", workers(server).fetch(0))
+    server.wait_for_log(/^! Worker 0 .*cannot boot: before_worker_boot raised at .*: no database \(RuntimeError\)/)
+    File.delete(File.join(@folder, "bad"))
+    wait_for_workers(server, 3)
+  end
+
+  # ---- hanging ----
+
+  def test_a_worker_without_a_sign_of_life_is_replaced
+    write "config/rondo.rb", "worker_timeout 2\nworker_check_interval 1\n"
+    server = cluster
+    hung = workers(server).fetch(0)
+    Process.kill("STOP", hung)
+    server.wait_for_log(/^! Worker 0 \(PID: #{hung}\) is killed: failed to check in within 2 s$/)
+    wait_for_workers(server, 3)
+    wait_for_end_of(hung)
+  end
+
+  def test_a_worker_that_does_not_stop_is_killed
+    write "config/rondo.rb", "worker_shutdown_timeout 1\n"
+    server = cluster
+    hung = workers(server).fetch(0)
+    Process.kill("STOP", hung)
+    server.stop
+    assert_match(/^! Worker 0 \(PID: #{hung}\) is killed: still there 3 s after it was told to stop$/, server.log)
+    assert_match(/Goodbye/, server.log)
+  end
+
+  # ---- lifetimes ----
+
+  def test_workers_are_replaced_after_so_many_requests
+    write "config/rondo.rb", "max_requests 50\nrecycle_jitter 50\nworker_check_interval 1\n"
+    server = cluster
+    first = workers(server)
+    load = load_on(server)
+    2.times { |index| server.wait_for_log(/^- Worker #{index} \(PID: #{first[index]}\) is replaced: \d+ requests$/) }
+    wait_for_end_of(*first.values)
+    load.more(20)
+    assert_empty load.stop
+  end
+
+  def test_workers_are_replaced_when_they_are_old_one_at_a_time
+    write "config/rondo.rb", "max_age 1\nrecycle_jitter 0\nworker_check_interval 1\n"
+    server = cluster
+    load = load_on(server)
+    first = workers(server)
+    2.times { |index| server.wait_for_log(/^- Worker #{index} \(PID: #{first[index]}\) is replaced: \d+ s old$/) }
+    wait_for_end_of(*first.values)
+    load.more(20)
+    assert_empty load.stop
+    assert_equal 2, workers(server).size
+  end
+
+  def test_workers_are_replaced_when_they_are_large
+    write "config.ru", "KEPT = []\nrun ->(env) { KEPT << 'x' * 40_000_000 if env['PATH_INFO'] == '/grow'; [200, {}, [Process.pid.to_s]] }"
+    write "config/rondo.rb", "max_memory '100m', measure: :pss\nworker_check_interval 1\n"
+    server = cluster(workers: 1)
+    large = workers(server).fetch(0)
+    4.times { get(server, "/grow") }
+    server.wait_for_log(/^- Worker 0 \(PID: #{large}\) is replaced: \d+ MiB of memory \(pss\)$/)
+    wait_for_end_of(large)
+    refute_equal large.to_s, get(server).body
+  end
+
+  private
+
+  def answer_of(server)
+    get(server).body
+  rescue SystemCallError, Net::ReadTimeout
+    nil
+  end
+end

@@ -1,0 +1,263 @@
+# frozen_string_literal: true
+
+# SPDX-License-Identifier: MIT
+#
+# Application threads: blocked calls beside others, places, growing and shrinking, hooks, deadlines
+# of the queue, and what goes on while Ruby itself is stuck.
+
+require_relative "rack_case"
+require "fiddle"
+
+class ThreadsTest < RackCase
+  # Sleeps in C without letting go of the GVL.
+  USLEEP = Fiddle::Function.new(Fiddle.dlopen(nil)["usleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT,
+                                need_gvl: true)
+
+  def setup
+    super
+    @entered = Queue.new
+    @gate = Queue.new
+  end
+
+  def teardown
+    @gate.close
+    super
+  end
+
+  # An application whose /wait stays inside until the gate lets it go.
+  def start_gated(**settings)
+    start(lint: false, **settings) do |env|
+      if env["PATH_INFO"] == "/wait"
+        @entered << Thread.current
+        @gate.pop
+      end
+      [200, {}, [env["PATH_INFO"]]]
+    end
+  end
+
+  # @return [Array<RawClient>] clients whose requests are inside the application
+  def enter(count)
+    clients = Array.new(count) { connect.tap { |client| client.write(bytes("GET", "/wait")) } }
+    count.times { take(@entered, "a request enters the application") }
+    clients
+  end
+
+  def release(clients)
+    clients.size.times { @gate << true }
+    clients.each { |client| assert_equal "/wait", client.response.body }
+  end
+
+  def closing(path)
+    bytes("GET", path, { "Connection" => "close" })
+  end
+
+  def assert_whole(client)
+    assert client.read_all(timeout: PATIENCE).end_with?("0\r\n\r\n"), "the response is whole"
+  end
+
+  def stats
+    @running.last.server.stats
+  end
+
+  def test_a_blocked_call_holds_nobody_up
+    start_gated(max_threads: 2)
+    waiting = enter(1)
+    client = connect
+    50.times { |n| assert_equal "/#{n}", get(client, "/#{n}").body }
+    release(waiting)
+  end
+
+  def test_all_places_taken_and_all_but_one
+    start_gated(max_threads: 4)
+    waiting = enter(3)
+    assert_equal "/free", get(connect, "/free").body
+    waiting += enter(1)
+    late = connect
+    late.write(bytes("GET", "/late"))
+    eventually("the request is in the queue") { stats[:queue] == 1 }
+    assert_equal 4, stats[:busy]
+    release(waiting)
+    assert_equal "/late", late.response.body
+  end
+
+  def test_pipelined_requests_behind_a_blocked_one_come_in_order
+    start_gated(max_threads: 4)
+    client = connect
+    client.write(bytes("GET", "/wait") + bytes("GET", "/second") + bytes("GET", "/third"))
+    take(@entered)
+    assert_equal "/other", get(connect, "/other").body
+    release([client])
+    assert_equal %w[/second /third], Array.new(2) { client.response.body }
+  end
+
+  def test_the_pool_grows_and_shrinks
+    start_gated(min_threads: 1, max_threads: 6, reap_after_ms: 10)
+    release(enter(6))
+    assert_operator stats[:max_threads], :>=, 6
+    eventually("the pool shrinks to a leader and its standby") { stats[:threads] == 2 }
+    release(enter(6))
+  end
+
+  def test_min_threads_are_there_from_the_beginning
+    start_gated(min_threads: 4, max_threads: 4, reap_after_ms: 10)
+    eventually("the threads are there") { stats[:threads] == 4 }
+    release(enter(4))
+    assert_equal 4, stats[:threads]
+  end
+
+  def test_never_more_calls_than_places
+    inside = 0
+    most = 0
+    running = start(lint: false, max_threads: 3) do |_env|
+      inside += 1
+      most = [most, inside].max
+      sleep 0.0005
+      inside -= 1
+      [200, {}, ["x" * 300_000]]
+    end
+    threads = Array.new(12) do
+      Thread.new { RawClient.open(running.url) { |client| 30.times { get(client) } } }
+    end
+    threads.each { |thread| value_of(thread) }
+    assert_equal 3, most
+  end
+
+  def test_a_body_that_waits_for_its_client_takes_no_place
+    running = start(lint: false, max_threads: 1) do |env|
+      next [200, {}, ["quick"]] if env["PATH_INFO"] == "/quick"
+      [200, {}, Body.new { |out| 200.times { out.call("x" * 100_000) } }]
+    end
+    slow = Array.new(3) { connect(running, receive_buffer: 16_384).tap { |client| client.write(closing("/slow")) } }
+    eventually("all of them wait") { stats[:waiting] == 3 }
+    5.times { assert_equal "quick", get(connect, "/quick").body }
+    assert_equal 0, stats[:busy]
+    slow.each { |client| assert_whole client }
+  end
+
+  def test_a_mutex_that_is_held_while_a_body_waits
+    mutex = Mutex.new
+    running = start(lint: false, max_threads: 2) do |env|
+      next [200, {}, ["quick"]] if env["PATH_INFO"] == "/quick"
+      next [200, {}, [mutex.synchronize { "locked" }]] if env["PATH_INFO"] == "/lock"
+      [200, {}, Body.new { |out| mutex.synchronize { 100.times { out.call("x" * 100_000) } } }]
+    end
+    slow = connect(running, receive_buffer: 16_384)
+    slow.write(closing("/slow"))
+    eventually("it waits") { stats[:waiting] == 1 }
+    locker = connect
+    locker.write(bytes("GET", "/lock"))
+    eventually("the other one waits for the lock") { stats[:busy] == 1 }
+    assert_equal "quick", get(connect, "/quick").body
+    assert_whole slow
+    assert_equal "locked", locker.response.body
+  end
+
+  def test_hooks_run_in_every_thread
+    seen = Queue.new
+    start_gated(max_threads: 3, reap_after_ms: 10,
+                thread_start: -> { seen << [:start, Thread.current] },
+                thread_exit: -> { seen << [:exit, Thread.current] })
+    release(enter(3))
+    @running.last.stop
+    events = Array.new(seen.size) { seen.pop }
+    started, ended = %i[start exit].map { |kind| events.select { |event, _| event == kind }.map(&:last) }
+    assert_operator started.size, :>=, 3
+    assert_equal started.sort_by(&:object_id), ended.sort_by(&:object_id)
+    assert_equal started, started.uniq
+  end
+
+  def test_a_hook_that_raises_is_logged_and_the_thread_serves
+    start_gated(thread_start: -> { raise "no hook" })
+    assert_equal "/a", get(connect, "/a").body
+    assert_match(/no hook/, log)
+  end
+
+  def test_a_thread_that_is_killed_is_replaced
+    closes = Queue.new
+    running = start(lint: false, max_threads: 2) do |env|
+      next [200, {}, ["fine"]] if env["PATH_INFO"] == "/"
+      [200, {}, Body.new(log: closes) { |out| env["PATH_INFO"] == "/kill" ? Thread.current.kill : out.call("x") }]
+    end
+    5.times do
+      client = connect(running)
+      client.write(bytes("GET", "/kill"))
+      refute client.read_all(timeout: PATIENCE).end_with?("0\r\n\r\n"), "the answer is not whole"
+      assert_equal :close, take(closes, "the body is closed")
+      assert_equal "fine", get(connect).body
+    end
+  end
+
+  def test_exceptions_that_come_too_late_do_not_stop_the_loop
+    running = start_gated(max_threads: 2)
+    thread = nil
+    running.server.then { get(connect, "/a") }
+    release(enter(1).each { thread = Thread.list.find { |one| one.name.to_s.start_with?("rondo") } })
+    thread.raise(ArgumentError, "much too late")
+    eventually("it is logged") { log.include?("much too late") }
+    assert_equal "/b", get(connect, "/b").body
+  end
+
+  # ---- deadlines of the queue ----
+
+  def test_requests_that_wait_too_long_are_turned_away
+    start_gated(max_threads: 1, queue_timeout_ms: 20)
+    waiting = enter(1)
+    client = connect
+    2.times do
+      response = get(client, "/late")
+      assert_equal [503, "1"], [response.status, response.header("retry-after")]
+    end
+    assert_equal 2, stats[:dropped]
+    release(waiting)
+    assert_equal "/now", get(client, "/now").body
+  end
+
+  def test_more_than_max_queue_are_turned_away_at_once
+    start_gated(max_threads: 1, max_queue: 2)
+    waiting = enter(1)
+    queued = Array.new(2) { connect.tap { |client| client.write(bytes("GET", "/queued")) } }
+    eventually("they are in the queue") { stats[:queue] == 2 }
+    client = connect
+    assert_equal 503, get(client, "/more").status
+    assert_equal 503, post(client, "/more", "x" * 100_000).status
+    release(waiting)
+    queued.each { |one| assert_equal "/queued", one.response.body }
+    assert_equal "/now", get(client, "/now").body
+  end
+
+  # ---- while Ruby is stuck ----
+
+  # The clients are another process: this one's Ruby is stuck.
+  def test_refusals_and_connections_while_ruby_is_stuck
+    running = start(lint: false) do |env|
+      USLEEP.call(1_000_000) if env["PATH_INFO"] == "/stuck"
+      [200, {}, [env["PATH_INFO"]]]
+    end
+    script = <<~RUBY
+      require "socket"
+      stuck = TCPSocket.new("127.0.0.1", #{running.port})
+      stuck.write "GET /stuck HTTP/1.1\\r\\nHost: a\\r\\nConnection: close\\r\\n\\r\\n"
+      queued = TCPSocket.new("127.0.0.1", #{running.port})
+      sleep 0.1 # until the application is inside; too short only makes the test weaker
+      queued.write "GET /queued HTTP/1.1\\r\\nHost: a\\r\\nConnection: close\\r\\n\\r\\n"
+      broken = TCPSocket.new("127.0.0.1", #{running.port})
+      broken.write "nonsense\\r\\n\\r\\n"
+      order = []
+      sockets = { stuck => "stuck", queued => "queued", broken => "broken" }
+      until sockets.empty?
+        ready, = IO.select(sockets.keys, nil, nil, 10)
+        abort "nothing comes" unless ready
+        ready.sort_by { |socket| sockets[socket] }.each do |socket|
+          line = socket.read.lines.first.to_s.split[1]
+          order << [sockets.delete(socket), line]
+        end
+      end
+      p order
+    RUBY
+    output = IO.popen([RbConfig.ruby, "-e", script], &:read)
+    assert_equal ['["broken", "400"]'], output.scan(/\["\w+", "\d+"\]/).first(1)
+    assert_includes output, '["stuck", "200"]'
+    assert_includes output, '["queued", "200"]'
+    assert_operator stats[:watch_turns], :>, 0
+  end
+end
