@@ -189,7 +189,7 @@ module Rondo
     end
 
     def processes(options)
-      options.separator "\nProcesses (this version: one application thread in each):"
+      options.separator "\nProcesses:"
       options.on("-t", "--threads MIN:MAX", "application threads") { |text| threads(text) }
       options.on("-w", "--workers N", "worker processes; auto: one a CPU (0)") do |count|
         raise UsageError, "workers must be a number or auto, not #{count.inspect}" unless

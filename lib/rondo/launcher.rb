@@ -16,6 +16,8 @@ require "rondo/process_setup"
 require "rondo/restart_file"
 require "rondo/serving"
 require "rondo/signals"
+require "rondo/succession"
+require "rondo/systemd"
 require "rondo/worker_count"
 
 module Rondo
@@ -38,6 +40,7 @@ module Rondo
       @debug = debug
       @again = again
       @restart = false
+      @systemd = Systemd.new
     end
 
     # @return [Integer] exit code
@@ -100,7 +103,7 @@ module Rondo
     def restart
       return if @serving.stopping?
 
-      Inherited.notify("RELOADING=1")
+      @systemd.reloading
       # Held open across the stop, so that clients wait in the kernel's queue meanwhile.
       @handed_on = Inherited.hand_on(@server.descriptors)
       @server.keep_files
@@ -193,11 +196,24 @@ module Rondo
       @server.addresses.uniq.each { |url| @log.say "* Listening on #{url}" }
       watch_restart_file if @settings[:tmp_restart]
       call_hooks(:after_booted)
-      Inherited.notify("READY=1")
+      Succession.take&.dismiss
+      @systemd.notify("READY=1")
+      show_signs_of_life
       @log.say "Use Ctrl-C to stop"
       @serving.run
     ensure
       signals.restore
+    end
+
+    # From a Ruby thread: while the application keeps Ruby to itself there are none.
+    def show_signs_of_life
+      period = @systemd.watchdog_period or return
+      Thread.new do
+        loop do
+          @systemd.sign_of_life
+          sleep period
+        end
+      end
     end
 
     def finish(signals)

@@ -73,6 +73,11 @@ module Rondo
       @addresses.map { |address| address.shared ? address.ios.first : address.ios[index] }.compact
     end
 
+    # @return [Array<IO>] those that no other slot has
+    def own_listeners(index)
+      @addresses.reject(&:shared).filter_map { |address| address.ios[index] }
+    end
+
     # @return [Hash{String => Integer}] descriptors of a slot by URL, nil for the shared ones
     def descriptors(index)
       own = @addresses.select { |address| index ? !address.shared : address.shared }

@@ -27,6 +27,14 @@ module Rondo
       text && new(*text.split(";").partition { |entry| entry.start_with?("mold") })
     end
 
+    # For a process that goes on without workers: those there are finish their requests and end.
+    # @return [void]
+    def dismiss
+      [@current, @previous].compact.each { |mold| mold.channel.close }
+      @workers.each { |worker| worker.channel.tell(:stop) }
+      [@current, @previous, *@workers].compact.each { |handle| Process.detach(handle.pid) }
+    end
+
     # @param current [MoldHandle]
     # @param previous [MoldHandle, nil]
     # @param workers [Array<WorkerHandle>]

@@ -14,7 +14,7 @@ module Rondo
   # Keeps one worker in each slot.
   class Supervisor
     # What is known of a slot besides its worker.
-    Place = Struct.new(:crashes, :not_before)
+    Place = Struct.new(:crashes, :not_before, :covered)
 
     # Seconds until the next try after so many ends in a row; a worker that lived longer than STABLE starts anew.
     DELAYS = [0, 0, 1, 2, 4, 8, 16, 30].freeze
@@ -186,7 +186,7 @@ module Rondo
 
     def fill
       (@active - @workers.reject(&:stopping?).map(&:index)).each do |index|
-        fork_worker(index) if ProcessLoop.now >= @places[index].not_before
+        ProcessLoop.now >= @places[index].not_before ? fork_worker(index) : cover(index)
       end
     end
 
@@ -350,6 +350,15 @@ module Rondo
       delay = DELAYS[[place.crashes, DELAYS.size - 1].min]
       place.not_before = ProcessLoop.now + delay
       delay.zero? ? "" : "; the next one starts in #{delay} s"
+    end
+
+    # While nobody serves a slot for long, a sibling listens there, too.
+    def cover(index)
+      place = @places[index]
+      return if place.not_before <= ProcessLoop.now || place.covered&.ready?
+
+      place.covered = serving.find { |worker| worker.index != index } or return
+      place.covered.channel.tell(:cover, ios: @slots.own_listeners(index))
     end
 
     def failed_to_boot(worker)

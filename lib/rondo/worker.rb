@@ -100,11 +100,11 @@ module Rondo
       @serving = Serving.new(server, @log, drain_ms: drain_ms)
     end
 
-    # What the processes of a cluster share.
+    # What the processes of a cluster share, as far as the server takes it.
     def shared_options
       seats = @request.number(:seats)
       { scoreboard: Scoreboard.new(seats, @board.fileno), slot: @request.number(:seat), inbox: @inbox.fileno,
-        inboxes: (@outboxes.map(&:fileno) * 2).first(seats) }
+        inboxes: (@outboxes.map(&:fileno) * 2).first(seats) }.slice(*Server::OPTIONS)
     end
 
     # Before the master loses its patience.
@@ -133,11 +133,18 @@ module Rondo
         case message.kind
         when :stop then stop
         when :halt then stop(force: true)
+        when :cover then cover(message.ios)
         when :reopen then reopen_logs
         when :backtraces then @log.error backtraces
         end
       end
       stop
+    end
+
+    # The sockets of a slot that has no worker for a while.
+    def cover(ios)
+      ios.each { |io| io.autoclose = false }
+      @serving.stopping? ? ios.each(&:close) : ios.each { |io| @serving.server.listen_fd(io.fileno) }
     end
 
     def stop(force: false)

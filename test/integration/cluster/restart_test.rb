@@ -78,7 +78,7 @@ class ClusterRestartTest < ClusterCase
     server.wait_for_log(/slow began/)
     after_signal(server, "USR1", /^- Worker 0 .*phase: 1$/)
     assert alive?(old), "the old worker has left before its request was answered"
-    assert_equal workers(server).fetch(0).to_s, eventually("the new worker") { get(server).body }
+    eventually("the new worker") { get(server).body == workers(server).fetch(0).to_s }
     write "go", ""
     assert_equal old.to_s, answer.value.body
   end
@@ -120,6 +120,7 @@ class ClusterRestartTest < ClusterCase
     assert_includes workers(server).values.map(&:to_s), get(server).body
     write "config/rondo.rb", "workers 0\n"
     after_signal(server, "USR2", /single mode.*Use Ctrl-C/m)
+    eventually("nobody else") { children(server.pid).empty? }
     assert_equal server.pid.to_s, get(server).body
     assert server.stop.success?
   end
