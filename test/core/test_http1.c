@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * The reading side of HTTP/1.1 on one connection: pipelines, what is refused after what was good,
- * every deadline, and bodies that fail before and after the application has their request.
+ * every deadline, and bodies that fail, by their client or a full disk, before and after the
+ * application has their request.
  */
+#include "full_disk.h"
 #include "serving.h"
 
 #define POST(fields) "POST /p HTTP/1.1\r\nHost: a\r\n" fields "\r\n"
@@ -301,6 +303,67 @@ static void test_a_client_that_leaves_with_its_body(void) {
     finish();
 }
 
+/* ---- a full disk ---- */
+
+#define BODY "0123456789012345678901234567890123456789"
+#define NEXT "abcdefghijabcdefghijabcdefghijabcdefghij"
+
+static void answer_body(rd_request *request) {
+    char bytes[64];
+    ssize_t len = rd_body_read(&request->body, 0, bytes, sizeof(bytes));
+    CHECK(request->body_complete && len >= 0);
+    answer_with(request, bytes, (size_t)len);
+}
+
+static const struct {
+    const char *sent;
+    int64_t in_memory;
+} stored[] = {
+    {POST("Content-Length: 40\r\n") BODY, 0},
+    {POST("Content-Length: 40\r\n") BODY, 39},
+    {POST(CHUNKED) "28\r\n" BODY "\r\n0\r\n\r\n", 0},
+    {GET("/a") POST("Content-Length: 40\r\n" EXPECTING) BODY GET("/b"), 10},
+};
+
+/* The body's client is told, and nobody else notices; the disk has room again, so has the server.
+ */
+static void test_a_full_disk(void) {
+    for (size_t i = 0; i < sizeof(stored) / sizeof(stored[0]); i++) {
+        settings.body_memory_bytes = stored[i].in_memory;
+        begin(answer_body);
+        fill_disk(20);
+        CHECK(ask(client, stored[i].sent));
+        CHECK_SAYS(strstr(got, "HTTP/1.1 507 Insufficient Storage\r\n") != NULL, "%s", got);
+        CHECK_INT(count_in_got("connection: close\r\n"), 1);
+        CHECK_INT(server->refusals[0].code, RD_ERR_DISK_FULL);
+        close(client);
+        client = join();
+        CHECK(!ask(client, GET("/")));
+        CHECK(begins(got, "HTTP/1.1 200 OK\r\n"));
+        empty_disk();
+        CHECK(!ask(client, POST("Content-Length: 40\r\n") NEXT));
+        CHECK(begins(got, "HTTP/1.1 200 OK\r\n") && ends(got, "\r\n\r\n" NEXT));
+        finish();
+    }
+}
+
+static void test_a_full_disk_while_the_application_has_the_request(void) {
+    settings.body_memory_bytes = 10;
+    begin(want_body);
+    ask(client, POST("Content-Length: 40\r\n" EXPECTING));
+    held->responder->want_body(held);
+    fill_disk(20);
+    ask(client, BODY);
+    empty_disk();
+    CHECK(rd_server_next_wakeup(server) == held);
+    CHECK_INT(held->body_error, RD_ERR_DISK_FULL);
+    answer_path(held);
+    let_go();
+    turns(2);
+    CHECK(hear(client) && strstr(got, "connection: close\r\n") != NULL);
+    finish();
+}
+
 /* ---- keep-alive ---- */
 
 static void test_max_keep_alive(void) {
@@ -340,6 +403,8 @@ int main(void) {
     test_minimum_rate_of_a_client_that_did_not_wait();
     test_failing_bodies();
     test_a_client_that_leaves_with_its_body();
+    test_a_full_disk();
+    test_a_full_disk_while_the_application_has_the_request();
     test_max_keep_alive();
     test_half_closed_clients_get_all_answers();
     return check_summary();
