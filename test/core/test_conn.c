@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Connections with a protocol that only takes note: reading, flushing in slices, watermarks,
- * deadlines, the three ways to an end, and what a connection does that ends inside a reaction.
+ * deadlines, the three ways to an end, and what a connection does that ends inside a reaction; on
+ * both pollers.
  */
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -305,17 +306,6 @@ static void test_detaching(void) {
 
 /* ---- writing ---- */
 
-static void test_the_queue_leaves_in_one_write_when_it_fits(void) {
-    rd_conn *conn = open_registered();
-    queue(conn, "one", 3);
-    queue(conn, "two", 3);
-    CHECK_INT(take_all(), 0); /* nothing leaves before the flush */
-    rd_conn_set_flush(&set);
-    CHECK_INT(take_all(), 6);
-    CHECK_INT(conn->write_deadline, UINT64_MAX);
-    end(conn);
-}
-
 /* A queue larger than the socket takes: slices, the rest when the peer has read, nothing lost. */
 static void test_a_large_answer(void) {
     enum { SIZE = sizeof(zeros), SLICE = 262144 };
@@ -471,9 +461,8 @@ static void test_finishing_without_a_linger(void) {
     settings.linger_timeout_ms = 2000;
 }
 
-int main(void) {
-    CHECK_INT(rd_loop_init(&loop, false), 0);
-    rd_settings_init(&settings);
+static void test_all(bool poll_only) {
+    CHECK_INT(rd_loop_init(&loop, poll_only), 0);
     rd_conn_set_init(&set, &loop, &settings);
     rd_loop_lock(&loop);
     test_reading();
@@ -484,7 +473,6 @@ int main(void) {
     test_slots();
     test_a_reference_outlives_the_turn();
     test_detaching();
-    test_the_queue_leaves_in_one_write_when_it_fits();
     test_a_large_answer();
     test_drained_at_the_low_watermark();
     test_tell_empty_tells_once();
@@ -495,5 +483,11 @@ int main(void) {
     rd_loop_unlock(&loop);
     rd_conn_set_clear(&set);
     rd_loop_clear(&loop);
+}
+
+int main(void) {
+    rd_settings_init(&settings);
+    test_all(false);
+    test_all(true);
     return check_summary();
 }

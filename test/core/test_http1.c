@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The reading side of HTTP/1.1 on one connection: pipelines, what is refused after what was good,
- * every deadline, and bodies that fail, by their client or a full disk, before and after the
- * application has their request.
+ * The reading side of HTTP/1.1 on one connection: pipelines, PROXY headers, what is refused after
+ * what was good, every deadline, and bodies that fail, by their client or a full disk, before and
+ * after the application has their request.
  */
 #include "full_disk.h"
 #include "serving.h"
@@ -106,6 +106,54 @@ static void test_read_ahead_is_bounded(void) {
     }
     CHECK_INT(answers, COUNT);
     finish();
+}
+
+/* ---- PROXY protocol ---- */
+
+static const struct {
+    const char *sent, *peer; /* as the application sees it; NULL: no request came */
+} proxied[] = {
+    {"PROXY TCP4 203.0.113.9 10.0.0.1 5555 80\r\n" GET("/a"), "203.0.113.9"},
+    {"PROXY UNKNOWN\r\n" GET("/a"), "127.0.0.1"},
+    {GET("/a"), NULL},
+    {"PROXY TCP4 nonsense\r\n" GET("/a"), NULL},
+    {"PROXY TCP4 ", NULL},
+};
+
+static char seen_peer[RD_ADDRESS_TEXT_MAX];
+
+static void note_peer(rd_request *request) {
+    rd_address_text(&request->conn->peer, seen_peer);
+    answer_path(request);
+}
+
+static void begin_proxied(void) {
+    rd_network *networks = rd_alloc(sizeof(*networks));
+    CHECK(rd_network_parse(networks, "unix", 4));
+    start(note_peer);
+    rd_server_set_proxies(server, networks, 1);
+    client = join();
+    seen_peer[0] = '\0';
+}
+
+/* There is nobody to answer: the other side is the operator's own balancer. */
+static void test_proxied_connections(void) {
+    for (size_t i = 0; i < sizeof(proxied) / sizeof(proxied[0]); i++) {
+        size_t len = strlen(proxied[i].sent);
+        for (size_t cut = 0; cut < len; cut++) {
+            begin_proxied();
+            CHECK_INT(send(client, proxied[i].sent, cut, MSG_NOSIGNAL), cut);
+            turns(2);
+            ssize_t rest = send(client, proxied[i].sent + cut, len - cut, MSG_NOSIGNAL);
+            CHECK(rest > 0 || proxied[i].peer == NULL);
+            turns(3);
+            later((uint64_t)settings.head_timeout_ms);
+            CHECK_INT(hear(client), proxied[i].peer == NULL);
+            CHECK_STR(seen_peer, proxied[i].peer != NULL ? proxied[i].peer : "");
+            CHECK_INT(got_len > 0, proxied[i].peer != NULL);
+            finish();
+        }
+    }
 }
 
 /* ---- refusals ---- */
@@ -391,12 +439,12 @@ static void test_half_closed_clients_get_all_answers(void) {
     finish();
 }
 
-int main(void) {
-    rd_settings_init(&settings);
+static void test_all(void) {
     test_a_pipeline_leaves_in_one_write();
     test_a_pipeline_cut_anywhere();
     test_an_answer_that_is_late_keeps_the_order();
     test_read_ahead_is_bounded();
+    test_proxied_connections();
     test_refusals_after_what_was_good();
     test_deadlines();
     test_minimum_rate_of_bodies();
@@ -407,5 +455,12 @@ int main(void) {
     test_a_full_disk_while_the_application_has_the_request();
     test_max_keep_alive();
     test_half_closed_clients_get_all_answers();
+}
+
+int main(void) {
+    rd_settings_init(&settings);
+    test_all();
+    settings.poll_only = 1;
+    test_all();
     return check_summary();
 }

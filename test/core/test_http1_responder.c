@@ -407,8 +407,7 @@ static void test_detaching_with_a_body_on_its_way(void) {
     finish();
 }
 
-int main(void) {
-    rd_settings_init(&settings);
+static void test_all(void) {
     test_framing();
     test_heads_of_every_size();
     test_informing();
@@ -425,5 +424,12 @@ int main(void) {
     test_a_client_that_never_takes_its_answer();
     test_detaching();
     test_detaching_with_a_body_on_its_way();
+}
+
+int main(void) {
+    rd_settings_init(&settings);
+    test_all();
+    settings.poll_only = 1;
+    test_all();
     return check_summary();
 }

@@ -90,10 +90,9 @@ static void run_exchange(const exchange *row, size_t cut) {
     close(fd);
 }
 
-static void test_exchanges(bool poll_only) {
-    settings.poll_only = poll_only;
+static void test_exchanges(void) {
     start_listening(answer);
-    CHECK_STR(server->loop.ops->name, poll_only ? "poll" : "epoll");
+    CHECK_STR(server->loop.ops->name, settings.poll_only ? "poll" : "epoll");
     for (size_t i = 0; i < sizeof(exchanges) / sizeof(exchanges[0]); i++) {
         size_t len = strlen(exchanges[i].sent);
         run_exchange(&exchanges[i], len);
@@ -328,10 +327,8 @@ static void test_stops_that_do_not_wait(void) {
     }
 }
 
-int main(void) {
-    rd_settings_init(&settings);
-    test_exchanges(false);
-    test_exchanges(true);
+static void test_all(void) {
+    test_exchanges();
     test_requests_of_clients_that_left();
     test_who_gets_the_next_turn();
     test_the_limit_of_connections();
@@ -342,5 +339,12 @@ int main(void) {
     test_what_waits_to_be_accepted_is_served();
     test_a_drain_waits_for_its_requests();
     test_stops_that_do_not_wait();
+}
+
+int main(void) {
+    rd_settings_init(&settings);
+    test_all();
+    settings.poll_only = 1;
+    test_all();
     return check_summary();
 }
