@@ -231,6 +231,16 @@ static void test_deadlines(void) {
     }
 }
 
+static void test_each_head_has_its_deadline(void) {
+    begin(answer_path);
+    ask(client, "GET /a");
+    CHECK(!ask(client, " HTTP/1.1\r\nHost: a\r\n\r\n"));
+    ask(client, "GET /b");
+    later((uint64_t)settings.head_timeout_ms);
+    CHECK(hear(client) && begins(got, "HTTP/1.1 408 "));
+    finish();
+}
+
 static const struct {
     unsigned bytes_a_second, seconds;
     bool expecting; /* the client is asked for its body after 20 s */
@@ -424,19 +434,30 @@ static void test_max_keep_alive(void) {
     finish();
 }
 
+static const struct {
+    const char *sent, *ending;
+} half_closes[] = {
+    {GET("/a"), "/a"},
+    {GET("/a") GET("/b"), "/b"},
+    {GET("/a") "\r\n", "/a"},
+    {GET("/a") "GET /b HT", "connection ended inside the head\n"},
+    {GET("/a") POST("Content-Length: 9\r\n") "1234", "/a"},
+};
+
 static void test_half_closed_clients_get_all_answers(void) {
-    static const char *const paths[] = {"/a", "/b"};
-    begin(hold);
-    say(client, GET("/a") GET("/b"));
-    shutdown(client, SHUT_WR);
-    turns(3);
-    app = answer_path;
-    answer_path(held);
-    let_go();
-    turns(3);
-    CHECK(hear(client));
-    check_paths(paths, 2);
-    finish();
+    for (size_t i = 0; i < sizeof(half_closes) / sizeof(half_closes[0]); i++) {
+        begin(hold);
+        say(client, half_closes[i].sent);
+        shutdown(client, SHUT_WR);
+        turns(3);
+        app = answer_path;
+        answer_path(held);
+        let_go();
+        turns(3);
+        CHECK_SAYS(hear(client), "row %zu", i);
+        CHECK_SAYS(ends(got, half_closes[i].ending), "row %zu: %s", i, got);
+        finish();
+    }
 }
 
 static void test_all(void) {
@@ -447,6 +468,7 @@ static void test_all(void) {
     test_proxied_connections();
     test_refusals_after_what_was_good();
     test_deadlines();
+    test_each_head_has_its_deadline();
     test_minimum_rate_of_bodies();
     test_minimum_rate_of_a_client_that_did_not_wait();
     test_failing_bodies();
