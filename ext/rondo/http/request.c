@@ -54,7 +54,7 @@ void rd_request_unref(rd_request *request) {
     if (rd_list_is_linked(&request->in_queue)) rd_list_unlink(&request->in_queue);
     if (request->bytes != request->inline_bytes) rd_free(request->bytes);
     request->bytes = request->inline_bytes;
-    if (request->body.size > 0) rd_body_clear(&request->body);
+    if (request->body.size > 0 || request->body.fd >= 0) rd_body_clear(&request->body);
     pool->live--;
     if (pool->count >= POOL_MAX) {
         free_request(request);

@@ -80,7 +80,7 @@ static void on_timer(rd_timer *timer) {
     uint64_t now = conn->set->loop->now_ms;
     if (conn->write_deadline <= now) {
         conn->set->write_timeouts++;
-        rd_conn_close(conn);
+        rd_conn_reset(conn); /* the kernel forgets what it still has, too */
         return;
     }
     if (conn->deadline <= now) {
