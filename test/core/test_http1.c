@@ -413,7 +413,7 @@ static void test_a_full_disk_while_the_application_has_the_request(void) {
     fill_disk(20);
     ask(client, BODY);
     empty_disk();
-    CHECK(rd_server_next_wakeup(server) == held);
+    CHECK(woken() == held);
     CHECK_INT(held->body_error, RD_ERR_DISK_FULL);
     answer_path(held);
     let_go();

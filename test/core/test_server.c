@@ -189,7 +189,7 @@ static unsigned sleeps;
 static void count_sleep(rd_server *waiting, int64_t timeout_us) {
     (void)timeout_us;
     sleeps++;
-    rd_loop_wait(&waiting->loop, 0);
+    rd_loop_wait(&waiting->loop, &waiting->found, 0);
 }
 
 /* Whoever waits inside an application call must sleep, though requests are queued that only others
@@ -200,12 +200,12 @@ static void test_turns_of_somebody_who_waits(void) {
     say(fd, GET("/a"));
     sleeps = 0;
     rd_loop_lock(&server->loop);
-    rd_server_turn(server, count_sleep);
+    rd_server_turn(server, count_sleep, true);
     CHECK(!rd_list_is_empty(&server->queue));
     sleeps = 0;
-    rd_server_turn(server, count_sleep);
+    rd_server_turn(server, count_sleep, true);
     CHECK_INT(sleeps, 0);
-    rd_server_turn_inner(server, count_sleep);
+    rd_server_turn(server, count_sleep, false);
     CHECK_INT(sleeps, 1);
     CHECK(!rd_list_is_empty(&server->queue));
     rd_loop_unlock(&server->loop);
@@ -241,7 +241,7 @@ static void test_the_end_of_a_server_with_requests_queued(void) {
     say(one, GET("/a") GET("/b"));
     say(two, GET("/a") "GET /half");
     rd_loop_lock(&server->loop);
-    rd_server_turn(server, count_sleep);
+    rd_server_turn(server, count_sleep, true);
     CHECK(!rd_list_is_empty(&server->queue));
     rd_loop_unlock(&server->loop);
     rd_server_free(server);
@@ -431,7 +431,7 @@ static void *stop_a_sleeper(void *argument) {
 
 static void sleep_long(rd_server *waiting, int64_t timeout_us) {
     (void)timeout_us;
-    CHECK_INT(rd_loop_wait(&waiting->loop, 60000000), 1);
+    CHECK_INT(rd_loop_wait(&waiting->loop, &waiting->found, 60000000), 1);
 }
 
 static void test_a_stop_wakes_the_loop(void) {
@@ -439,7 +439,7 @@ static void test_a_stop_wakes_the_loop(void) {
     start(answer);
     pthread_create(&thread, NULL, stop_a_sleeper, server);
     rd_loop_lock(&server->loop);
-    rd_server_turn(server, sleep_long);
+    rd_server_turn(server, sleep_long, true);
     rd_loop_unlock(&server->loop);
     pthread_join(thread, NULL);
     CHECK_INT(server->stopping, RD_STOP_DRAIN);
