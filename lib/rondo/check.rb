@@ -29,11 +29,19 @@ module Rondo
         @settings.given?(:app) ? "given in the configuration" : @settings[:rackup]
       end
       report("addresses") { launcher.listen_only.join(", ") } if server
+      report("control server") { control_server } if @settings[:control_url]
       report("descriptors") { descriptors }
       @failed ? 1 : 0
     end
 
     private
+
+    def control_server
+      control = Control.open(@settings, Scoreboard.new(1), self, log: Logger.new(silent: true))
+      control.url
+    ensure
+      control&.close
+    end
 
     def report(name)
       @out.puts "ok      #{name}: #{yield}"

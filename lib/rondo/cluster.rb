@@ -9,6 +9,7 @@ require "rondo"
 require "rondo/binds"
 require "rondo/boot_lines"
 require "rondo/cluster_status"
+require "rondo/control"
 require "rondo/generations"
 require "rondo/hooks"
 require "rondo/inherited"
@@ -69,6 +70,7 @@ module Rondo
       finish
     ensure
       end_everybody
+      @control&.close
       @files&.remove
     end
 
@@ -203,6 +205,21 @@ module Rondo
       @generations = Generations.new(self, @again)
       @supervisor = Supervisor.new(self)
       @supervisor.generations = @generations
+      open_control
+    end
+
+    # Rows i and i + room of the board are of one slot: see Supervisor#free_seat.
+    def open_control
+      @control = Control.open(@settings, @board, self, log: @log, cluster: true, room: @slots.room) or return
+      @log.say "* Control server on #{@control.url}#{" without a token" unless @control.token}"
+    end
+
+    def watch_queues
+      return unless @control
+
+      @control.unwatch
+      @control.watch(@slots.descriptors(nil))
+      (0...@slots.room).each { |index| @control.watch(@slots.descriptors(index), worker: index) }
     end
 
     # Nothing listens before the application is loaded, unless it did in an earlier life.
@@ -223,7 +240,8 @@ module Rondo
       Binds.uris(@settings, inherited).each { |uri| @slots.listen(uri, inherited, @count.number) }
       inherited.close_rest
       @listening = true
-      @files.write(@slots.urls)
+      @files.write(@slots.urls, @control)
+      watch_queues
       @slots.urls.each { |url| @log.say "* Listening on #{url}" }
       @log.say "Use Ctrl-C to stop"
       start_timers
@@ -272,6 +290,7 @@ module Rondo
 
       @settled = false
       @supervisor.grow or @log.say "! There is room for #{@slots.room} workers"
+      watch_queues
     rescue AddressError => e
       @log.error "! #{e.message}"
     end
@@ -281,6 +300,7 @@ module Rondo
 
       @settled = false
       @supervisor.shrink or @log.say "! The last worker stays"
+      watch_queues
     end
 
     # ---- restarts ----
@@ -316,6 +336,8 @@ module Rondo
       @log.say "- Restarting..."
       text, keep = Succession.hand_on(current, previous, @supervisor.workers)
       @loop.restore_signals
+      @control&.hand_on
+      @control&.close
       Inherited.exec_again(@again, Inherited.hand_on(@slots.all.map { |url, io| [url, io.fileno] }),
                            foreign: @slots.foreign, more: { Succession::VARIABLE => text }, keep: keep)
     end
@@ -330,6 +352,7 @@ module Rondo
       @log.say "- Stopping at once" if force && @stopping
       @stopping = true
       # From here on the kernel refuses whom no worker has accepted.
+      @control&.unwatch
       @slots.close_all
       @generations.stop
       @supervisor.stop(force: force)

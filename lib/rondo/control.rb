@@ -37,13 +37,15 @@ module Rondo
     # @param process [Object] answers the methods of {METHODS} that it can do
     # @param log [Logger]
     # @param cluster [Boolean] whether the slots of the scoreboard are workers
+    # @param room [Integer] workers there may be: row i + room is of the worker of row i, too; 0: a
+    #   worker for each row
     # @return [Control, nil]
     # @raise [AddressError, ConfigurationError] one line
-    def self.open(settings, scoreboard, process, log:, cluster: false)
+    def self.open(settings, scoreboard, process, log:, cluster: false, room: 0)
       uri = settings[:control_url] or return
 
       control = new(scoreboard, process, log: log, token: token_of(settings[:control_token]), cluster: cluster,
-                                         data_only: settings[:control_data_only])
+                                         room: room, data_only: settings[:control_data_only])
       control.listen(uri, chosen: settings.given?(:control_token))
       control.start
       control
@@ -73,15 +75,16 @@ module Rondo
     # @param process [Object] see {METHODS}
     # @param token [String, nil]
     # @param cluster [Boolean]
+    # @param room [Integer] see {Control.open}
     # @param data_only [Boolean] nothing can be asked for but numbers
     # @param log [Logger]
     # @param answer_timeout_ms [Integer] for verbs that answer
-    def initialize(scoreboard, process, token: nil, cluster: false, data_only: false, log: Logger.errors_only,
+    def initialize(scoreboard, process, token: nil, cluster: false, room: 0, data_only: false, log: Logger.errors_only,
                    answer_timeout_ms: ANSWER_TIMEOUT_MS)
       @process = process
       @token = token
       @log = log
-      @core = Core.new(scoreboard, { token: token, cluster: cluster, verbs: verbs(data_only),
+      @core = Core.new(scoreboard, { token: token, cluster: cluster, room: room, verbs: verbs(data_only),
                                      versions: JSON.generate(Control.versions), about: Control.labels,
                                      answer_timeout_ms: answer_timeout_ms })
       @lines = UNIXSocket.for_fd(@core.process_fd)

@@ -127,7 +127,8 @@ __attribute__((unused)) static void start_listening(void (*application)(rd_reque
     rd_loop_unlock(&server->loop);
 }
 
-/* Ends the server; every request must have ended before, and every setting is its default again. */
+/* Ends the server; every request must have ended before. Every setting but the poller is its
+ * default again. */
 static void end(void) {
     let_go();
     turns(2);
@@ -136,7 +137,9 @@ static void end(void) {
     CHECK(rd_server_is_done(server));
     CHECK_INT(server->conns.count, 0);
     rd_server_free(server);
+    int64_t poll_only = settings.poll_only;
     rd_settings_init(&settings);
+    settings.poll_only = poll_only;
 }
 
 /* ---- clients ---- */

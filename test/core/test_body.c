@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * Request bodies: memory up to the limit whatever the portions, then a file without a name, the
- * same bytes either way. And the buffer they live in.
+ * same bytes either way; disks that are full. And the buffer they live in.
  */
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "base/buffer.h"
+#include "base/error.h"
 #include "check.h"
+#include "full_disk.h"
 #include "http/body.h"
 
 static void fill(rd_body *body, size_t size, size_t portion, size_t limit) {
@@ -56,6 +59,47 @@ static void test_the_file_has_no_name(void) {
     rd_body_clear(&body);
 }
 
+static const struct {
+    size_t room, portion, memory; /* of the disk; of each append; before there is a file */
+    size_t kept;                  /* bytes that can still be read after the failure */
+} full_disks[] = {
+    {0, 10, 0, 0}, {25, 10, 0, 20}, {25, 10, 15, 20}, {25, 10, 40, 40}, {64, 64, 0, 64},
+};
+
+static void test_a_full_disk(void) {
+    for (size_t i = 0; i < sizeof(full_disks) / sizeof(full_disks[0]); i++) {
+        char bytes[64];
+        rd_body body;
+        memset(bytes, 'x', sizeof(bytes));
+        rd_body_init(&body);
+        fill_disk(full_disks[i].room);
+        int code = 0;
+        while (code == 0 && body.size < 1000) {
+            code = rd_body_append(&body, bytes, full_disks[i].portion, full_disks[i].memory);
+        }
+        empty_disk();
+        CHECK_INT(code, RD_ERR_DISK_FULL);
+        CHECK_INT(body.size, full_disks[i].kept);
+        CHECK_INT(rd_body_read(&body, 0, bytes, sizeof(bytes)), full_disks[i].kept);
+        int fd = body.fd;
+        rd_body_clear(&body);
+        CHECK(fd < 0 || fcntl(fd, F_GETFD) < 0);
+    }
+}
+
+static void test_no_folder_for_the_file(void) {
+    rd_body body;
+    rd_body_init(&body);
+    setenv("TMPDIR", "/nonexistent", 1);
+    CHECK_INT(rd_body_append(&body, "bytes", 5, 4), RD_ERR_DISK_FULL);
+    CHECK(body.fd < 0 && body.size == 0);
+    setenv("TMPDIR", "relative", 1); /* counts for nothing */
+    CHECK_INT(rd_body_append(&body, "bytes", 5, 4), 0);
+    CHECK(body.fd >= 0);
+    unsetenv("TMPDIR");
+    rd_body_clear(&body);
+}
+
 static void test_buffer(void) {
     rd_buffer buf = {0};
     size_t in = 0, out = 0;
@@ -77,6 +121,8 @@ static void test_buffer(void) {
 int main(void) {
     test_the_limit();
     test_the_file_has_no_name();
+    test_a_full_disk();
+    test_no_folder_for_the_file();
     test_buffer();
     return check_summary();
 }

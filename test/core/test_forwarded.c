@@ -32,6 +32,60 @@ static const row rows[] = {
      RD_FORWARDED_HTTPS, 0},
     {"Forwarded: For=10.0.0.9, for=10.0.0.8\r\n", "10.0.0.9", 0, 0},
     {"Forwarded: by=1.2.3.4\r\n", NULL, 0, 0},
+    /* nodes */
+    {"X-Forwarded-For: \"203.0.113.9\"\r\n", "203.0.113.9", 0, 0},
+    {"X-Forwarded-For: [2001:db8::1]\r\n", "2001:db8::1", 0, 0},
+    {"X-Forwarded-For: 2001:db8::1\r\n", "2001:db8::1", 0, 0},
+    {"X-Forwarded-For: 2001:db8::1:99999\r\n", NULL, 0, 0}, /* a port needs brackets */
+    {"X-Forwarded-For: [2001:db8::1\r\n", NULL, 0, 0},
+    {"X-Forwarded-For: :80\r\n", NULL, 0, 0},
+    {"X-Forwarded-For: 203.0.113.9.1\r\n", NULL, 0, 0},
+    {"X-Forwarded-For: \"\r\n", NULL, 0, 0},
+    {"X-Forwarded-For: \"\"\r\n", NULL, 0, 0},
+    {"X-Forwarded-For: 203.0.113.9, ::ffff:10.0.0.2\r\n", "203.0.113.9", 0, 0},
+    {"Forwarded: for=_hidden\r\n", NULL, 0, 0},
+    {"Forwarded: for=203.0.113.9, for=unknown\r\n", NULL, 0, 0},
+    {"Forwarded: for=\"203.0.113.9:_port\"\r\n", "203.0.113.9", 0, 0},
+    /* lists (RFC 9110 section 5.6.1: empty elements are ignored) */
+    {"X-Forwarded-For: 203.0.113.9,\t10.0.0.2 , \r\n", "203.0.113.9", 0, 0},
+    {"X-Forwarded-For: 203.0.113.9,,10.0.0.2\r\n", "203.0.113.9", 0, 0},
+    {"X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-For: ,\r\n", "203.0.113.9", 0, 0},
+    {"X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-For:\r\n", "203.0.113.9", 0, 0},
+    {"X-Forwarded-For: 6.6.6.6, 203.0.113.9\r\nX-Forwarded-For: 10.0.0.2\r\n", "203.0.113.9", 0, 0},
+    {"X-Forwarded-For: 10.0.0.2, 10.0.0.3\r\n", "10.0.0.2", 0, 0},
+    {"X-Forwarded-Proto: https,\r\n", NULL, RD_FORWARDED_HTTPS, 0},
+    {"X-Forwarded-Proto: https, http\r\n", NULL, RD_FORWARDED_HTTP, 0},
+    {"X-Forwarded-Proto: https\r\nX-Forwarded-Proto: ws\r\n", NULL, RD_FORWARDED_HTTP, 0},
+    {"X-Forwarded-Proto: WSS\r\n", NULL, RD_FORWARDED_HTTPS, 0},
+    {"X-Forwarded-Proto: https://\r\n", NULL, 0, 0},
+    /* ports */
+    {"X-Forwarded-Port: 65535\r\n", NULL, 0, 65535},
+    {"X-Forwarded-Port: 65536\r\n", NULL, 0, 0},
+    {"X-Forwarded-Port: 0\r\n", NULL, 0, 0},
+    {"X-Forwarded-Port: -1\r\n", NULL, 0, 0},
+    {"X-Forwarded-Port: 443x\r\n", NULL, 0, 0},
+    {"X-Forwarded-Port: 100000\r\n", NULL, 0, 0},
+    {"X-Forwarded-Port:\r\n", NULL, 0, 0},
+    {"X-Forwarded-Port: 80, 443 \r\n", NULL, 0, 443},
+    /* parameters (RFC 7239 section 4) */
+    {"Forwarded: proto=\"https\"\r\n", NULL, RD_FORWARDED_HTTPS, 0},
+    {"Forwarded: PROTO=HTTPS;FOR=203.0.113.9\r\n", "203.0.113.9", RD_FORWARDED_HTTPS, 0},
+    {"Forwarded: ;; for = 203.0.113.9 ;\r\n", "203.0.113.9", 0, 0},
+    {"Forwarded: for=203.0.113.9;for=6.6.6.6\r\n", "203.0.113.9", 0, 0},
+    {"Forwarded: for;proto\r\n", NULL, 0, 0},
+    {"Forwarded: for=\r\n", NULL, 0, 0},
+    {"Forwarded: xfor=6.6.6.6\r\n", NULL, 0, 0},
+    {"Forwarded: for=203.0.113.9;proto=http, for=10.0.0.2;proto=https\r\n", "203.0.113.9",
+     RD_FORWARDED_HTTPS, 0},
+    {"Forwarded: for=203.0.113.9;proto=https, for=10.0.0.2\r\n", "203.0.113.9", 0, 0},
+    {"Forwarded: for=6.6.6.6;proto=http\r\nForwarded: for=203.0.113.9;proto=https\r\n",
+     "203.0.113.9", RD_FORWARDED_HTTPS, 0},
+    {"Forwarded: for=203.0.113.9;proto=https,\r\n", "203.0.113.9", RD_FORWARDED_HTTPS, 0},
+    {"Forwarded:\r\nX-Forwarded-For: 6.6.6.6\r\nX-Forwarded-Proto: https\r\n", NULL, 0, 0},
+    /* what the client left open cannot swallow what the proxy added */
+    {"Forwarded: for=\"6.6.6.6, for=203.0.113.9;proto=https\r\n", "203.0.113.9", RD_FORWARDED_HTTPS,
+     0},
+    {"Forwarded: for=\"6.6.6.6;x=\", for=203.0.113.9\r\n", "203.0.113.9", 0, 0},
 };
 
 int main(void) {
@@ -52,11 +106,11 @@ int main(void) {
         request.bytes = bytes;
         rd_forwarded_read(&said, &request, &trusted, 1);
         CHECK_SAYS(said.has_client == (rows[i].client != NULL), "%s", rows[i].fields);
+        CHECK_SAYS(said.scheme == rows[i].scheme, "%s", rows[i].fields);
         if (said.has_client && rows[i].client != NULL) {
             size_t text_len = rd_address_text(&said.client, text);
             CHECK_BYTES(text, text_len, rows[i].client);
         }
-        CHECK_INT(said.scheme, rows[i].scheme);
         CHECK_INT(said.port, rows[i].port);
         rd_head_clear(&request.head);
     }

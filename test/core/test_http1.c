@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The reading side of HTTP/1.1 on one connection: pipelines, what is refused after what was good,
- * every deadline, and bodies that fail before and after the application has their request.
+ * The reading side of HTTP/1.1 on one connection: pipelines, PROXY headers, what is refused after
+ * what was good, every deadline, and bodies that fail, by their client or a full disk, before and
+ * after the application has their request.
  */
+#include "full_disk.h"
 #include "serving.h"
 
 #define POST(fields) "POST /p HTTP/1.1\r\nHost: a\r\n" fields "\r\n"
@@ -106,6 +108,54 @@ static void test_read_ahead_is_bounded(void) {
     finish();
 }
 
+/* ---- PROXY protocol ---- */
+
+static const struct {
+    const char *sent, *peer; /* as the application sees it; NULL: no request came */
+} proxied[] = {
+    {"PROXY TCP4 203.0.113.9 10.0.0.1 5555 80\r\n" GET("/a"), "203.0.113.9"},
+    {"PROXY UNKNOWN\r\n" GET("/a"), "127.0.0.1"},
+    {GET("/a"), NULL},
+    {"PROXY TCP4 nonsense\r\n" GET("/a"), NULL},
+    {"PROXY TCP4 ", NULL},
+};
+
+static char seen_peer[RD_ADDRESS_TEXT_MAX];
+
+static void note_peer(rd_request *request) {
+    rd_address_text(&request->conn->peer, seen_peer);
+    answer_path(request);
+}
+
+static void begin_proxied(void) {
+    rd_network *networks = rd_alloc(sizeof(*networks));
+    CHECK(rd_network_parse(networks, "unix", 4));
+    start(note_peer);
+    rd_server_set_proxies(server, networks, 1);
+    client = join();
+    seen_peer[0] = '\0';
+}
+
+/* There is nobody to answer: the other side is the operator's own balancer. */
+static void test_proxied_connections(void) {
+    for (size_t i = 0; i < sizeof(proxied) / sizeof(proxied[0]); i++) {
+        size_t len = strlen(proxied[i].sent);
+        for (size_t cut = 0; cut < len; cut++) {
+            begin_proxied();
+            CHECK_INT(send(client, proxied[i].sent, cut, MSG_NOSIGNAL), cut);
+            turns(2);
+            ssize_t rest = send(client, proxied[i].sent + cut, len - cut, MSG_NOSIGNAL);
+            CHECK(rest > 0 || proxied[i].peer == NULL);
+            turns(3);
+            later((uint64_t)settings.head_timeout_ms);
+            CHECK_INT(hear(client), proxied[i].peer == NULL);
+            CHECK_STR(seen_peer, proxied[i].peer != NULL ? proxied[i].peer : "");
+            CHECK_INT(got_len > 0, proxied[i].peer != NULL);
+            finish();
+        }
+    }
+}
+
 /* ---- refusals ---- */
 
 static const struct {
@@ -179,6 +229,16 @@ static void test_deadlines(void) {
         CHECK_INT(got_len > 0, deadlines[i].answer[0] != '\0');
         finish();
     }
+}
+
+static void test_each_head_has_its_deadline(void) {
+    begin(answer_path);
+    ask(client, "GET /a");
+    CHECK(!ask(client, " HTTP/1.1\r\nHost: a\r\n\r\n"));
+    ask(client, "GET /b");
+    later((uint64_t)settings.head_timeout_ms);
+    CHECK(hear(client) && begins(got, "HTTP/1.1 408 "));
+    finish();
 }
 
 static const struct {
@@ -301,6 +361,67 @@ static void test_a_client_that_leaves_with_its_body(void) {
     finish();
 }
 
+/* ---- a full disk ---- */
+
+#define BODY "0123456789012345678901234567890123456789"
+#define NEXT "abcdefghijabcdefghijabcdefghijabcdefghij"
+
+static void answer_body(rd_request *request) {
+    char bytes[64];
+    ssize_t len = rd_body_read(&request->body, 0, bytes, sizeof(bytes));
+    CHECK(request->body_complete && len >= 0);
+    answer_with(request, bytes, (size_t)len);
+}
+
+static const struct {
+    const char *sent;
+    int64_t in_memory;
+} stored[] = {
+    {POST("Content-Length: 40\r\n") BODY, 0},
+    {POST("Content-Length: 40\r\n") BODY, 39},
+    {POST(CHUNKED) "28\r\n" BODY "\r\n0\r\n\r\n", 0},
+    {GET("/a") POST("Content-Length: 40\r\n" EXPECTING) BODY GET("/b"), 10},
+};
+
+/* The body's client is told, and nobody else notices; the disk has room again, so has the server.
+ */
+static void test_a_full_disk(void) {
+    for (size_t i = 0; i < sizeof(stored) / sizeof(stored[0]); i++) {
+        settings.body_memory_bytes = stored[i].in_memory;
+        begin(answer_body);
+        fill_disk(20);
+        CHECK(ask(client, stored[i].sent));
+        CHECK_SAYS(strstr(got, "HTTP/1.1 507 Insufficient Storage\r\n") != NULL, "%s", got);
+        CHECK_INT(count_in_got("connection: close\r\n"), 1);
+        CHECK_INT(server->refusals[0].code, RD_ERR_DISK_FULL);
+        close(client);
+        client = join();
+        CHECK(!ask(client, GET("/")));
+        CHECK(begins(got, "HTTP/1.1 200 OK\r\n"));
+        empty_disk();
+        CHECK(!ask(client, POST("Content-Length: 40\r\n") NEXT));
+        CHECK(begins(got, "HTTP/1.1 200 OK\r\n") && ends(got, "\r\n\r\n" NEXT));
+        finish();
+    }
+}
+
+static void test_a_full_disk_while_the_application_has_the_request(void) {
+    settings.body_memory_bytes = 10;
+    begin(want_body);
+    ask(client, POST("Content-Length: 40\r\n" EXPECTING));
+    held->responder->want_body(held);
+    fill_disk(20);
+    ask(client, BODY);
+    empty_disk();
+    CHECK(woken() == held);
+    CHECK_INT(held->body_error, RD_ERR_DISK_FULL);
+    answer_path(held);
+    let_go();
+    turns(2);
+    CHECK(hear(client) && strstr(got, "connection: close\r\n") != NULL);
+    finish();
+}
+
 /* ---- keep-alive ---- */
 
 static void test_max_keep_alive(void) {
@@ -313,34 +434,55 @@ static void test_max_keep_alive(void) {
     finish();
 }
 
+static const struct {
+    const char *sent, *ending;
+} half_closes[] = {
+    {GET("/a"), "/a"},
+    {GET("/a") GET("/b"), "/b"},
+    {GET("/a") "\r\n", "/a"},
+    {GET("/a") "GET /b HT", "connection ended inside the head\n"},
+    {GET("/a") POST("Content-Length: 9\r\n") "1234", "/a"},
+};
+
 static void test_half_closed_clients_get_all_answers(void) {
-    static const char *const paths[] = {"/a", "/b"};
-    begin(hold);
-    say(client, GET("/a") GET("/b"));
-    shutdown(client, SHUT_WR);
-    turns(3);
-    app = answer_path;
-    answer_path(held);
-    let_go();
-    turns(3);
-    CHECK(hear(client));
-    check_paths(paths, 2);
-    finish();
+    for (size_t i = 0; i < sizeof(half_closes) / sizeof(half_closes[0]); i++) {
+        begin(hold);
+        say(client, half_closes[i].sent);
+        shutdown(client, SHUT_WR);
+        turns(3);
+        app = answer_path;
+        answer_path(held);
+        let_go();
+        turns(3);
+        CHECK_SAYS(hear(client), "row %zu", i);
+        CHECK_SAYS(ends(got, half_closes[i].ending), "row %zu: %s", i, got);
+        finish();
+    }
 }
 
-int main(void) {
-    rd_settings_init(&settings);
+static void test_all(void) {
     test_a_pipeline_leaves_in_one_write();
     test_a_pipeline_cut_anywhere();
     test_an_answer_that_is_late_keeps_the_order();
     test_read_ahead_is_bounded();
+    test_proxied_connections();
     test_refusals_after_what_was_good();
     test_deadlines();
+    test_each_head_has_its_deadline();
     test_minimum_rate_of_bodies();
     test_minimum_rate_of_a_client_that_did_not_wait();
     test_failing_bodies();
     test_a_client_that_leaves_with_its_body();
+    test_a_full_disk();
+    test_a_full_disk_while_the_application_has_the_request();
     test_max_keep_alive();
     test_half_closed_clients_get_all_answers();
+}
+
+int main(void) {
+    rd_settings_init(&settings);
+    test_all();
+    settings.poll_only = 1;
+    test_all();
     return check_summary();
 }

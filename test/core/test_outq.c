@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Output queues: what was put in comes out in order whatever the sizes sent, releases run once,
- * files end a gathering, blocks go back to their pool.
+ * Output queues: what was put in comes out in order whatever the sizes sent, releases run once
+ * and at their byte, files end a gathering, blocks go back to their pool.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -58,6 +59,77 @@ static void test_every_step_size(void) {
     }
 }
 
+/* One chunk of every kind, a file in the middle, as the bytes 0 to 39. */
+enum { BORROWED_END = 20, FILE_END = 30, MIXED = 40 };
+
+static void fill_mixed(rd_outq *queue, rd_chunk_pool *pool, rd_release *release, int fd) {
+    static const char text[] = "0123456789ABCDEFGHIJ----------abcdefghij";
+    rd_outq_copy(queue, pool, text, 10);
+    rd_outq_borrow(queue, text + 10, 10, release);
+    rd_outq_file(queue, fd, 100, 10);
+    rd_outq_copy(queue, pool, text + FILE_END, 10);
+}
+
+/* Where the queue's first byte stands, by what it is. */
+static int position(const rd_outq *queue) {
+    struct iovec iov[4];
+    if (queue->first == NULL) return MIXED;
+    if (queue->first->kind == RD_CHUNK_FILE) return (int)queue->first->offset - 80;
+    if (!CHECK(rd_outq_gather(queue, iov, 4, 1) == 1 && iov[0].iov_len == 1)) return -1;
+    char byte = *(const char *)iov[0].iov_base;
+    if (byte >= 'a') return FILE_END + byte - 'a';
+    return byte >= 'A' ? 10 + byte - 'A' : byte - '0';
+}
+
+static void check_at(const rd_outq *queue, int fd, int sent) {
+    CHECK_INT(position(queue), sent);
+    CHECK_INT(queue->bytes, MIXED - sent);
+    CHECK_INT(released, sent >= BORROWED_END);
+    CHECK_INT(fcntl(fd, F_GETFD) < 0, sent >= FILE_END);
+}
+
+/* A socket may take any part: every pair of places where it stops. */
+static void test_every_partial_write(void) {
+    rd_chunk_pool pool = {0};
+    for (int first = 0; first <= MIXED; first++) {
+        for (int second = first; second <= MIXED; second++) {
+            rd_outq queue = {0};
+            rd_release release = {count_release};
+            int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+            released = 0;
+            fill_mixed(&queue, &pool, &release, fd);
+            rd_outq_advance(&queue, &pool, (size_t)first);
+            check_at(&queue, fd, first);
+            rd_outq_advance(&queue, &pool, (size_t)(second - first));
+            check_at(&queue, fd, second);
+            rd_outq_clear(&queue, &pool);
+            CHECK_INT(released, 1);
+            CHECK(fcntl(fd, F_GETFD) < 0);
+        }
+    }
+    rd_chunk_pool_clear(&pool);
+}
+
+static void test_limits_of_a_gathering(void) {
+    rd_chunk_pool pool = {0};
+    rd_outq queue = {0};
+    rd_release releases[4] = {{count_release}, {count_release}, {count_release}, {count_release}};
+    struct iovec iov[4];
+    for (int i = 0; i < 4; i++) rd_outq_borrow(&queue, "12345", 5, &releases[i]);
+    for (int count = 0; count <= 4; count++) {
+        for (size_t limit = 0; limit <= 20; limit++) {
+            size_t total = 0;
+            int found = rd_outq_gather(&queue, iov, count, limit);
+            for (int i = 0; i < found; i++) total += iov[i].iov_len;
+            size_t most = 5 * (size_t)count;
+            CHECK_INT(total, limit < most ? limit : most);
+            CHECK_INT(found, (total + 4) / 5);
+        }
+    }
+    rd_outq_clear(&queue, &pool);
+    rd_chunk_pool_clear(&pool);
+}
+
 static void test_files_end_a_gathering(void) {
     rd_chunk_pool pool = {0};
     rd_outq queue = {0};
@@ -102,6 +174,8 @@ static void test_clear_releases(void) {
 int main(void) {
     (void)signal(SIGPIPE, SIG_IGN);
     test_every_step_size();
+    test_every_partial_write();
+    test_limits_of_a_gathering();
     test_files_end_a_gathering();
     test_clear_releases();
     return check_summary();

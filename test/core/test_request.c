@@ -6,7 +6,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "check.h"
+#include "full_disk.h"
 #include "http/request.h"
 
 static rd_request_pool pool;
@@ -84,6 +86,23 @@ static void test_a_body_ends_with_its_request(void) {
     CHECK(fcntl(fd, F_GETFD) < 0);
 }
 
+/* A file that took nothing, or only a part, is not the next request's. */
+static void test_a_body_that_failed_ends_with_its_request(void) {
+    rd_request *request = rd_request_new(&pool);
+    fill_disk(3);
+    CHECK_INT(rd_body_append(&request->body, "secret", 6, 0), RD_ERR_DISK_FULL);
+    empty_disk();
+    int fd = request->body.fd;
+    rd_request_unref(request);
+    CHECK(fcntl(fd, F_GETFD) < 0);
+    CHECK(rd_request_new(&pool) == request);
+    CHECK_INT(rd_body_append(&request->body, "next", 4, 64), 0);
+    char bytes[8];
+    CHECK_INT(rd_body_read(&request->body, 0, bytes, sizeof(bytes)), 4);
+    CHECK_BYTES(bytes, 4, "next");
+    rd_request_unref(request);
+}
+
 /* The pool keeps some, not all that ever were; what it does not keep is freed (the sanitizer
  * looks). */
 static void test_the_pool_is_bounded(void) {
@@ -103,6 +122,7 @@ int main(void) {
     test_nothing_is_remembered();
     test_heads_of_every_size();
     test_a_body_ends_with_its_request();
+    test_a_body_that_failed_ends_with_its_request();
     test_the_pool_is_bounded();
     return check_summary();
 }

@@ -90,10 +90,9 @@ static void run_exchange(const exchange *row, size_t cut) {
     close(fd);
 }
 
-static void test_exchanges(bool poll_only) {
-    settings.poll_only = poll_only;
+static void test_exchanges(void) {
     start_listening(answer);
-    CHECK_STR(server->loop.ops->name, poll_only ? "poll" : "epoll");
+    CHECK_STR(server->loop.ops->name, settings.poll_only ? "poll" : "epoll");
     for (size_t i = 0; i < sizeof(exchanges) / sizeof(exchanges[0]); i++) {
         size_t len = strlen(exchanges[i].sent);
         run_exchange(&exchanges[i], len);
@@ -155,6 +154,100 @@ static void test_who_gets_the_next_turn(void) {
         close(two);
         end();
     }
+}
+
+static const struct {
+    int64_t batch_requests, batch_us;
+    uint64_t cost_ns;
+    unsigned answered; /* of forty, in one turn */
+} batches[] = {
+    {32, 200, 0, 32},   {8, 200, 0, 8},
+    {64, 200, 0, 40},   {32, 200, 100000, 3}, /* the third began when exactly 200 us had passed */
+    {32, 1, 100000, 1},
+};
+
+static void test_batches(void) {
+    for (size_t i = 0; i < sizeof(batches) / sizeof(batches[0]); i++) {
+        settings.batch_requests = batches[i].batch_requests;
+        settings.batch_us = batches[i].batch_us;
+        start(note_order);
+        int fd = join();
+        order[0] = '\0';
+        cost_ns = batches[i].cost_ns;
+        for (int sent = 0; sent < 40; sent++) say(fd, GET("/a"));
+        turn();
+        CHECK_INT(strlen(order), batches[i].answered);
+        turns(40);
+        CHECK_INT(strlen(order), 40);
+        close(fd);
+        end();
+    }
+}
+
+static unsigned sleeps;
+
+static void count_sleep(rd_server *waiting, int64_t timeout_us) {
+    (void)timeout_us;
+    sleeps++;
+    rd_loop_wait(&waiting->loop, &waiting->found, 0);
+}
+
+/* Whoever waits inside an application call must sleep, though requests are queued that only others
+ * will take. */
+static void test_turns_of_somebody_who_waits(void) {
+    start(answer);
+    int fd = join();
+    say(fd, GET("/a"));
+    sleeps = 0;
+    rd_loop_lock(&server->loop);
+    rd_server_turn(server, count_sleep, true);
+    CHECK(!rd_list_is_empty(&server->queue));
+    sleeps = 0;
+    rd_server_turn(server, count_sleep, true);
+    CHECK_INT(sleeps, 0);
+    rd_server_turn(server, count_sleep, false);
+    CHECK_INT(sleeps, 1);
+    CHECK(!rd_list_is_empty(&server->queue));
+    rd_loop_unlock(&server->loop);
+    close(fd);
+    end();
+}
+
+static void test_two_servers(void) {
+    start(answer);
+    rd_server *first = server;
+    int to_first = join();
+    start(answer_path);
+    int to_second = join();
+    say(to_first, GET("/k"));
+    ask(to_second, GET("/k"));
+    CHECK(ends(got, "\r\n\r\n/k"));
+    CHECK(!hear(to_first) && got_len == 0);
+    end();
+    server = first;
+    app = answer;
+    turns(3);
+    hear(to_first);
+    CHECK(ends(got, "\r\n0\r\n\r\n"));
+    close(to_first);
+    close(to_second);
+    end();
+}
+
+/* The sanitizer looks for what is left. */
+static void test_the_end_of_a_server_with_requests_queued(void) {
+    start(answer);
+    int one = join(), two = join();
+    say(one, GET("/a") GET("/b"));
+    say(two, GET("/a") "GET /half");
+    rd_loop_lock(&server->loop);
+    rd_server_turn(server, count_sleep, true);
+    CHECK(!rd_list_is_empty(&server->queue));
+    rd_loop_unlock(&server->loop);
+    rd_server_free(server);
+    CHECK(hear(one) && got_len == 0);
+    close(one);
+    close(two);
 }
 
 /* ---- the limit of connections ---- */
@@ -328,12 +421,40 @@ static void test_stops_that_do_not_wait(void) {
     }
 }
 
-int main(void) {
-    rd_settings_init(&settings);
-    test_exchanges(false);
-    test_exchanges(true);
+static void *stop_a_sleeper(void *argument) {
+    rd_server *sleeper = argument;
+    while (!atomic_load(&sleeper->loop.sleeping)) {
+    }
+    rd_server_stop(sleeper, RD_STOP_DRAIN);
+    return NULL;
+}
+
+static void sleep_long(rd_server *waiting, int64_t timeout_us) {
+    (void)timeout_us;
+    CHECK_INT(rd_loop_wait(&waiting->loop, &waiting->found, 60000000), 1);
+}
+
+static void test_a_stop_wakes_the_loop(void) {
+    pthread_t thread;
+    start(answer);
+    pthread_create(&thread, NULL, stop_a_sleeper, server);
+    rd_loop_lock(&server->loop);
+    rd_server_turn(server, sleep_long, true);
+    rd_loop_unlock(&server->loop);
+    pthread_join(thread, NULL);
+    CHECK_INT(server->stopping, RD_STOP_DRAIN);
+    CHECK(rd_server_is_done(server));
+    end();
+}
+
+static void test_all(void) {
+    test_exchanges();
     test_requests_of_clients_that_left();
     test_who_gets_the_next_turn();
+    test_batches();
+    test_turns_of_somebody_who_waits();
+    test_two_servers();
+    test_the_end_of_a_server_with_requests_queued();
     test_the_limit_of_connections();
     test_idle_connections_at_the_limit();
     test_out_of_descriptors();
@@ -342,5 +463,13 @@ int main(void) {
     test_what_waits_to_be_accepted_is_served();
     test_a_drain_waits_for_its_requests();
     test_stops_that_do_not_wait();
+    test_a_stop_wakes_the_loop();
+}
+
+int main(void) {
+    rd_settings_init(&settings);
+    test_all();
+    settings.poll_only = 1;
+    test_all();
     return check_summary();
 }

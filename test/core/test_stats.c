@@ -5,6 +5,7 @@
 #include "server/stats.h"
 
 #include "check.h"
+#include "server/metrics.h"
 
 static void test_percentiles(void) {
     uint64_t counts[RD_HISTOGRAM_BUCKETS] = {0};
@@ -23,10 +24,30 @@ static void test_percentiles(void) {
               rd_histogram_bound_us(RD_HISTOGRAM_BUCKETS - 2));
 }
 
+static void test_two_processes_of_a_worker(void) {
+    rd_scoreboard board;
+    rd_buffer text = {0};
+    CHECK_INT(rd_scoreboard_create(&board, 4), 0);
+    rd_report report = {.board = &board, .room = 2, .cluster = true};
+    for (int i = 0; i < 4; i++) atomic_store(&board.slots[i].started_ms, (uint64_t)(10 + i));
+    atomic_store(&board.slots[1].state, RD_SCORE_DRAINING);
+    CHECK(!rd_report_is_leaving(&report, 1)); /* there is no other */
+    atomic_store(&board.slots[3].state, RD_SCORE_READY);
+    CHECK(rd_report_is_leaving(&report, 1));
+    CHECK(!rd_report_is_leaving(&report, 3));
+    CHECK_INT(rd_report_worker(&report, 3), 1);
+    rd_report_metrics(&report, &text);
+    rd_buffer_append(&text, "", 1);
+    CHECK(strstr(text.bytes, "\nrondo_busy{worker=\"1\",leaving=\"1\"} 0\n"
+                             "rondo_busy{worker=\"1\"} 0\n") != NULL);
+    rd_buffer_clear(&text);
+    rd_scoreboard_close(&board);
+}
+
 static void test_counting_states(void) {
     rd_scoreboard board;
     CHECK_INT(rd_scoreboard_create(&board, 4), 0);
-    rd_report report = {.board = &board};
+    rd_report report = {.board = &board, .room = 4};
     CHECK_INT(rd_report_count(&report, RD_SCORE_STATE_COUNT), 0);
     CHECK(!rd_report_is_stuck(&report, 1));
     atomic_store(&board.slots[0].state, RD_SCORE_READY);
@@ -41,5 +62,6 @@ static void test_counting_states(void) {
 int main(void) {
     test_percentiles();
     test_counting_states();
+    test_two_processes_of_a_worker();
     return check_summary();
 }

@@ -114,26 +114,51 @@ static void test_files(void) {
 }
 
 static volatile sig_atomic_t signals;
+static bool peer_writes;
 
 static void on_alarm(int number) {
+    char bytes[65536] = {0};
     (void)number;
     if (++signals < 3) return;
-    ssize_t written = write(peer, "x", 1);
-    (void)written;
+    ssize_t done = peer_writes ? write(peer, bytes, 1) : read(peer, bytes, sizeof(bytes));
+    (void)done;
 }
 
-/* Two signals interrupt a read that would block, the third brings what it waits for. */
-static void test_signals(void) {
+static void begin_signals(bool writes) {
     struct sigaction action = {.sa_handler = on_alarm}; /* without SA_RESTART */
-    struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
-    char byte;
-    open_pair();
+    struct itimerval often = {{0, 1000}, {0, 1000}};
     fcntl(conn.source.fd, F_SETFL, 0);
+    peer_writes = writes;
+    signals = 0;
     sigaction(SIGALRM, &action, NULL);
     setitimer(ITIMER_REAL, &often, NULL);
-    CHECK_INT(tcp->read(&conn, &byte, 1), 1);
+}
+
+static void end_signals(void) {
+    struct itimerval never = {{0, 0}, {0, 0}};
     setitimer(ITIMER_REAL, &never, NULL);
     CHECK(signals >= 3);
+}
+
+/* Two signals interrupt a call that would block, the third brings what it waits for. */
+static void test_signals(void) {
+    char byte;
+    open_pair();
+    begin_signals(true);
+    CHECK_INT(tcp->read(&conn, &byte, 1), 1);
+    end_signals();
+    close_pair();
+}
+
+static void test_signals_while_writing(void) {
+    static char big[65536];
+    open_pair();
+    struct iovec parts[] = {{big, sizeof(big)}, {big, 1}};
+    while (tcp->write(&conn, parts, 1) > 0) {
+    }
+    begin_signals(false);
+    CHECK_INT(tcp->write(&conn, parts + 1, 1), 1);
+    end_signals();
     close_pair();
 }
 
@@ -145,5 +170,6 @@ int main(void) {
     test_a_peer_that_left();
     test_files();
     test_signals();
+    test_signals_while_writing();
     return check_summary();
 }

@@ -117,7 +117,7 @@ class ServerProcess
   # @return [Process::Status]
   def stop(signal: "INT", deadline: DEADLINE)
     return @status if @status
-    Process.kill(signal, @pid) if alive?
+    send_signal(signal)
     finished = @waiter.join(deadline)
     unless finished
       kill
@@ -135,6 +135,13 @@ class ServerProcess
   end
 
   private
+
+  # It may end between the look and the signal.
+  def send_signal(name)
+    Process.kill(name, @pid) if alive?
+  rescue Errno::ESRCH
+    nil
+  end
 
   def finish
     @status = @waiter.value

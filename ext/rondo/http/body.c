@@ -50,7 +50,12 @@ static int move_to_file(rd_body *body) {
     body->fd = open_nameless();
     if (body->fd < 0) return RD_ERR_DISK_FULL;
     int code = write_all(body->fd, rd_buffer_ptr(&body->memory), rd_buffer_len(&body->memory));
-    if (code == 0) rd_buffer_clear(&body->memory);
+    if (code == 0) {
+        rd_buffer_clear(&body->memory);
+    } else { /* what came stays readable */
+        close(body->fd);
+        body->fd = -1;
+    }
     return code;
 }
 

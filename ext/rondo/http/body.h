@@ -21,7 +21,8 @@ typedef struct rd_body {
 
 void rd_body_init(rd_body *body);
 
-/* Appends; beyond `memory_limit` everything moves to the file. 0, or RD_ERR_DISK_FULL. */
+/* Appends; beyond `memory_limit` everything moves to the file. 0, or RD_ERR_DISK_FULL: what came
+ * before can still be read, nothing can be appended. */
 int rd_body_append(rd_body *body, const char *bytes, size_t len, size_t memory_limit);
 
 /* Copies up to `len` bytes from `offset`; how many, 0 at the end, -1 with errno. */

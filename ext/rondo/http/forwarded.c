@@ -26,26 +26,33 @@ static bool equals_ignoring_case(rd_slice text, const char *literal) {
     return text.len == strlen(literal) && strncasecmp(text.ptr, literal, text.len) == 0;
 }
 
-/* Takes the last element of a comma-separated list off its end. */
+static rd_slice unquote(rd_slice text) {
+    if (text.len < 2 || text.ptr[0] != '"' || text.ptr[text.len - 1] != '"') return text;
+    return rd_slice_of(text.ptr + 1, text.len - 2);
+}
+
+/* Takes the last element off the end of a comma-separated list; empty ones do not count (RFC 9110
+ * section 5.6.1). */
 static bool take_last(rd_slice *list, rd_slice *element) {
-    if (list->len == 0) return false;
-    size_t from = list->len;
-    while (from > 0 && list->ptr[from - 1] != ',') from--;
-    *element = trim(rd_slice_of(list->ptr + from, list->len - from));
-    list->len = from > 0 ? from - 1 : 0;
-    return true;
+    element->len = 0;
+    while (list->len > 0 && element->len == 0) {
+        size_t from = list->len;
+        while (from > 0 && list->ptr[from - 1] != ',') from--;
+        *element = trim(rd_slice_of(list->ptr + from, list->len - from));
+        list->len = from > 0 ? from - 1 : 0;
+    }
+    return element->len > 0;
 }
 
 /* "192.0.2.1", "192.0.2.1:80", "[::1]:80", "::1", any of them in quotes. */
 static bool parse_node(rd_address *address, rd_slice node) {
-    if (node.len >= 2 && node.ptr[0] == '"' && node.ptr[node.len - 1] == '"') {
-        node.ptr++;
-        node.len -= 2;
-    }
+    node = unquote(node);
     if (rd_address_parse(address, node.ptr, node.len)) return true;
     size_t colon = node.len;
     while (colon > 0 && node.ptr[colon - 1] != ':') colon--;
-    return colon > 1 && rd_address_parse(address, node.ptr, colon - 1);
+    if (colon <= 1) return false;
+    if (memchr(node.ptr, ':', colon - 1) != NULL && node.ptr[colon - 2] != ']') return false;
+    return rd_address_parse(address, node.ptr, colon - 1);
 }
 
 static uint8_t parse_scheme(rd_slice text) {
@@ -87,7 +94,7 @@ static bool parameter(rd_slice element, const char *key, rd_slice *value) {
         if (equals != NULL &&
             equals_ignoring_case(trim(rd_slice_of(pair.ptr, (size_t)(equals - pair.ptr))), key)) {
             size_t at = (size_t)(equals - pair.ptr) + 1;
-            *value = trim(rd_slice_of(pair.ptr + at, pair.len - at));
+            *value = unquote(trim(rd_slice_of(pair.ptr + at, pair.len - at)));
             return true;
         }
         size_t skip = end ? len + 1 : len;

@@ -54,7 +54,7 @@ void rd_request_unref(rd_request *request) {
     if (rd_list_is_linked(&request->in_queue)) rd_list_unlink(&request->in_queue);
     if (request->bytes != request->inline_bytes) rd_free(request->bytes);
     request->bytes = request->inline_bytes;
-    if (request->body.size > 0) rd_body_clear(&request->body);
+    if (request->body.size > 0 || request->body.fd >= 0) rd_body_clear(&request->body);
     pool->live--;
     if (pool->count >= POOL_MAX) {
         free_request(request);
@@ -84,5 +84,6 @@ void rd_request_pool_clear(rd_request_pool *pool) {
 
 void rd_request_keep_head(rd_request *request, const char *bytes, size_t len) {
     if (len > RD_REQUEST_INLINE_BYTES) request->bytes = rd_alloc(len);
+    request->head_len = (uint32_t)len;
     memcpy(request->bytes, bytes, len);
 }

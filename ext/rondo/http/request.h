@@ -40,6 +40,7 @@ struct rd_request {
     rd_conn *conn; /* NULL once the client has gone or the answer is finished */
     const rd_responder *responder;
     rd_head head;
+    uint32_t head_len;
     char *bytes; /* the head's bytes: inline_bytes or allocated */
     rd_body body;
     uint64_t bytes_out; /* body bytes of the answer */

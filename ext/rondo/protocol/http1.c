@@ -324,6 +324,11 @@ static void http1_on_open(rd_conn *conn) {
     set_timeout(conn, settings_of(conn)->head_timeout_ms);
 }
 
+void rd_http1_resume(rd_conn *conn, uint32_t served) {
+    rd_http1_of(conn)->input = RD_HTTP1_HEAD; /* its PROXY header is behind it */
+    rd_http1_of(conn)->served = served;
+}
+
 static bool is_between_requests(const rd_http1 *http) {
     if (http->input != RD_HTTP1_HEAD) return false;
     return http->request == NULL || rd_http1_parser_is_idle(&http->parser);

@@ -55,6 +55,9 @@ static inline rd_http1 *rd_http1_of(rd_conn *conn) {
     return rd_conn_state_of(conn);
 }
 
+/* The connection comes from another worker, where so many requests were served on it. */
+void rd_http1_resume(rd_conn *conn, uint32_t served);
+
 /* The answer is complete: keeps the connection for the next request or ends it. */
 void rd_http1_request_done(rd_conn *conn);
 

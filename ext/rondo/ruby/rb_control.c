@@ -123,7 +123,8 @@ static uint32_t verbs_of(VALUE names) {
     return verbs;
 }
 
-/* Core.new(scoreboard, {token:, versions:, about:, cluster:, verbs:, answer_timeout_ms:}, ->(fd))
+/* Core.new(scoreboard, {token:, versions:, about:, cluster:, room:, verbs:, answer_timeout_ms:},
+ * ->(fd))
  */
 static VALUE control_initialize(VALUE self, VALUE board, VALUE given) {
     rd_control_handle *handle = handle_of(self);
@@ -136,6 +137,7 @@ static VALUE control_initialize(VALUE self, VALUE board, VALUE given) {
                                   .versions = text_option(given, "versions"),
                                   .about = text_option(given, "about"),
                                   .cluster = RTEST(option(given, "cluster")),
+                                  .room = NUM2UINT(option(given, "room")),
                                   .verbs = verbs_of(names),
                                   .answer_timeout_ms = NUM2LL(option(given, "answer_timeout_ms"))};
     rd_control *control = rd_control_new(&options, &process_fd);

@@ -153,14 +153,35 @@ static void take_default_host(rd_binding *binding, VALUE text) {
     }
 }
 
-/* The row of the scoreboard that this server writes. */
-static void take_slot(rd_binding *binding, VALUE board, VALUE slot) {
+/* inbox: a descriptor; inboxes: the siblings' by slot, or nil where there is none. */
+static void join_siblings(rd_binding *binding, const rd_scoreboard *board, unsigned own,
+                          VALUE inbox, VALUE inboxes) {
+    Check_Type(inboxes, T_ARRAY);
+    int number = NUM2INT(inbox);
+    VALUE room = rb_str_buf_new((long)(board->slot_count * sizeof(int)));
+    int *outboxes = (int *)(void *)RSTRING_PTR(room);
+    for (uint32_t i = 0; i < board->slot_count; i++) {
+        VALUE outbox = rb_ary_entry(inboxes, (long)i);
+        outboxes[i] = NIL_P(outbox) ? -1 : NUM2INT(outbox);
+    }
+    rd_lock(binding);
+    int joined = rd_siblings_join(binding->server, board, own, number, outboxes);
+    rd_unlock(binding);
+    if (joined != 0) rb_sys_fail("inbox");
+    RB_GC_GUARD(room);
+}
+
+/* The row of the scoreboard that this server writes, and the way to those of the other rows. */
+static void take_slot(rd_binding *binding, VALUE options) {
+    VALUE board = option(options, "scoreboard"), slot = option(options, "slot");
+    VALUE inbox = option(options, "inbox"), inboxes = option(options, "inboxes");
     if (NIL_P(board)) return;
     const rd_scoreboard *scoreboard = rd_scoreboard_of(board);
     unsigned number = NUM2UINT(slot);
     if (number >= scoreboard->slot_count) rb_raise(rb_eIndexError, "slot %u", number);
     RD_BINDING_SET(binding, scoreboard, board);
     binding->server->score = &scoreboard->slots[number];
+    if (!NIL_P(inbox)) join_siblings(binding, scoreboard, number, inbox, inboxes);
 }
 
 static void take_options(rd_binding *binding, VALUE options) {
@@ -171,7 +192,7 @@ static void take_options(rd_binding *binding, VALUE options) {
     binding->log_json = option(options, "request_log_format") == ID2SYM(rb_intern("json"));
     binding->split_newlines = RTEST(option(options, "split_newlines"));
     take_default_host(binding, option(options, "default_host"));
-    take_slot(binding, option(options, "scoreboard"), option(options, "slot"));
+    take_slot(binding, options);
     RD_BINDING_SET(binding, thread_start, option(options, "thread_start"));
     RD_BINDING_SET(binding, thread_exit, option(options, "thread_exit"));
     binding->trusted = networks_of(option(options, "trusted_proxies"), "trusted_proxies", &count);

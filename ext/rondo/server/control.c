@@ -272,11 +272,13 @@ rd_control *rd_control_new(const rd_control_options *options, int *process_fd) {
     control->versions = copy(options->versions);
     control->about = copy(options->about);
     control->verbs = options->verbs;
-    control->report = (rd_report){.board = options->board,
-                                  .versions = control->versions,
-                                  .about = control->about,
-                                  .cluster = options->cluster,
-                                  .started_s = rd_clock_wall_seconds()};
+    control->report =
+        (rd_report){.board = options->board,
+                    .versions = control->versions,
+                    .about = control->about,
+                    .cluster = options->cluster,
+                    .room = options->room > 0 ? options->room : options->board->slot_count,
+                    .started_s = rd_clock_wall_seconds()};
     control->server = rd_server_new(&settings);
     if (control->server == NULL ||
         open_errands(control, options->answer_timeout_ms, process_fd) != 0) {

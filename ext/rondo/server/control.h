@@ -25,6 +25,7 @@ typedef struct rd_control_options {
     const char *versions;       /* a JSON object, for /stats */
     const char *about;          /* labels of rondo_build_info, for /metrics */
     bool cluster;               /* whether the slots are worker processes */
+    uint32_t room;              /* workers there may be, see rd_report; 0: one for each slot */
     uint32_t verbs;             /* bit RD_VERB_*: what the process can do */
     int64_t answer_timeout_ms;
 } rd_control_options;

@@ -19,6 +19,18 @@ static uint64_t get(const _Atomic uint64_t *number) {
         for (const rd_score_slot *slot = &(report)->board->slots[index];                           \
              slot != NULL && get(&slot->state) != RD_SCORE_EMPTY; slot = NULL)
 
+static void add_worker_label(const rd_report *report, rd_buffer *text, uint32_t row) {
+    rd_text_add(text, "worker=\"%u\"", rd_report_worker(report, row));
+    if (rd_report_is_leaving(report, row)) rd_text_add(text, ",leaving=\"1\"");
+}
+
+/* The name, its label, and a blank. */
+static void begin_sample(const rd_report *report, rd_buffer *text, const char *name, uint32_t row) {
+    rd_text_add(text, "rondo_%s{", name);
+    add_worker_label(report, text, row);
+    rd_text_add(text, "} ");
+}
+
 static void begin(rd_buffer *text, const char *name, const char *type, const char *help) {
     rd_text_add(text, "# HELP rondo_%s %s\n# TYPE rondo_%s %s\n", name, help, name, type);
 }
@@ -31,19 +43,22 @@ static void add_row(const rd_report *report, rd_buffer *text, const rd_score_inf
     snprintf(name, sizeof(name), counter ? "%s_total" : "%s", row->name);
     begin(text, name, counter ? "counter" : "gauge", row->doc);
     EACH_WORKER(report, slot, index) {
-        rd_text_add(text, "rondo_%s{worker=\"%u\"} %" PRIu64 "\n", name, index,
-                    rd_score_get(slot, row));
+        begin_sample(report, text, name, index);
+        rd_text_add(text, "%" PRIu64 "\n", rd_score_get(slot, row));
     }
 }
 
 /* ---- histograms ---- */
 
-static void add_buckets(rd_buffer *text, const char *name, uint32_t index,
-                        const rd_histogram *histogram) {
+static void add_buckets(const rd_report *report, rd_buffer *text, const char *family,
+                        uint32_t index, const rd_histogram *histogram) {
+    char name[64];
     uint64_t count = 0;
     for (unsigned i = 0; i < RD_HISTOGRAM_BUCKETS; i++) {
         count += get(&histogram->buckets[i]);
-        rd_text_add(text, "rondo_%s_bucket{worker=\"%u\",le=\"", name, index);
+        rd_text_add(text, "rondo_%s_bucket{", family);
+        add_worker_label(report, text, index);
+        rd_text_add(text, ",le=\"");
         if (i + 1 < RD_HISTOGRAM_BUCKETS) {
             rd_text_add_seconds(text, rd_histogram_bound_us(i));
         } else {
@@ -51,22 +66,26 @@ static void add_buckets(rd_buffer *text, const char *name, uint32_t index,
         }
         rd_text_add(text, "\"} %" PRIu64 "\n", count);
     }
-    rd_text_add(text, "rondo_%s_sum{worker=\"%u\"} ", name, index);
+    snprintf(name, sizeof(name), "%s_sum", family);
+    begin_sample(report, text, name, index);
     rd_text_add_seconds(text, get(&histogram->sum_us));
-    rd_text_add(text, "\nrondo_%s_count{worker=\"%u\"} %" PRIu64 "\n", name, index, count);
+    rd_text_add(text, "\n");
+    snprintf(name, sizeof(name), "%s_count", family);
+    begin_sample(report, text, name, index);
+    rd_text_add(text, "%" PRIu64 "\n", count);
 }
 
 static void add_queue_times(const rd_report *report, rd_buffer *text) {
     begin(text, "queue_time_seconds", "histogram", "from readable to the application");
     EACH_WORKER(report, slot, index) {
-        add_buckets(text, "queue_time_seconds", index, &slot->wait);
+        add_buckets(report, text, "queue_time_seconds", index, &slot->wait);
     }
 }
 
 static void add_durations(const rd_report *report, rd_buffer *text) {
     begin(text, "request_duration_seconds", "histogram", "in the application");
     EACH_WORKER(report, slot, index) {
-        add_buckets(text, "request_duration_seconds", index, &slot->duration);
+        add_buckets(report, text, "request_duration_seconds", index, &slot->duration);
     }
 }
 
@@ -83,8 +102,8 @@ static void add_states(const rd_report *report, rd_buffer *text) {
 static void add_generations(const rd_report *report, rd_buffer *text) {
     begin(text, "generation", "gauge", "of the application's code: one more each phased restart");
     EACH_WORKER(report, slot, index) {
-        rd_text_add(text, "rondo_generation{worker=\"%u\"} %" PRIu64 "\n", index,
-                    get(&slot->generation));
+        begin_sample(report, text, "generation", index);
+        rd_text_add(text, "%" PRIu64 "\n", get(&slot->generation));
     }
 }
 
@@ -96,7 +115,7 @@ static void add_age(const rd_report *report, rd_buffer *text, const char *name, 
         const char *at = (const char *)slot + offset;
         uint64_t since = get((const _Atomic uint64_t *)(const void *)at);
         if (since == 0) continue; /* not yet */
-        rd_text_add(text, "rondo_%s{worker=\"%u\"} ", name, index);
+        begin_sample(report, text, name, index);
         rd_text_add_seconds(text, now > since ? (now - since) * 1000 : 0);
         rd_text_add(text, "\n");
     }

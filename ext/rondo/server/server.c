@@ -27,13 +27,15 @@ static void on_request(rd_handler *handler, rd_request *request) {
     rd_server *server = server_of(handler);
     int64_t most = server->settings.max_queue;
     rd_request_ref(request);
-    request->ready_ns = server->loop.now_ns;
+    request->ready_ns = server->loop.now_ns - server->handed_wait_ns;
     if (most > 0 && server->queue_len >= most) {
         rd_list_append(&server->excess, &request->in_queue);
         return;
     }
     server->queue_len++;
-    if (request->conn == server->current && rd_list_is_empty(&server->next)) {
+    if (request->conn->guest && server->handed_wait_ns == 0) {
+        rd_list_append(&server->guests, &request->in_queue);
+    } else if (request->conn == server->current && rd_list_is_empty(&server->next)) {
         rd_list_append(&server->next, &request->in_queue);
     } else {
         rd_list_append(&server->queue, &request->in_queue);
@@ -98,10 +100,12 @@ rd_server *rd_server_new(const rd_settings *settings) {
     rd_list_init(&server->queue);
     rd_list_init(&server->next);
     rd_list_init(&server->excess);
+    rd_list_init(&server->guests);
     atomic_init(&server->phase, RD_PHASE_TURN);
     atomic_init(&server->turns, 0);
     server->may_hold = true;
     server->score = &server->own_score;
+    rd_siblings_init(&server->siblings);
     rd_timer_init(&server->drain_timer, on_drain_over);
     atomic_init(&server->stop_wanted, RD_STOP_NOT);
     return server;
@@ -133,8 +137,10 @@ static void limit_accepting(rd_server *server) {
 static void on_accept(rd_listener *listener, int fd, const rd_address *peer) {
     rd_server *server = listener->owner;
     server->accepted++;
+    if (rd_handover_accepted(server, fd, peer)) return;
     rd_conn *conn =
         rd_conn_open(&server->conns, fd, listener->transport, &rd_protocol_http1, listener, peer);
+    atomic_store_explicit(&server->score->connections, server->conns.count, memory_order_relaxed);
     rd_conn_read_now(conn);
     limit_accepting(server);
 }
@@ -308,6 +314,29 @@ static int64_t timeout_of(rd_server *server) {
     return timers < 0 || queue < timers ? queue : timers;
 }
 
+void rd_server_publish(rd_server *server) {
+    rd_score_slot *score = server->score;
+#define PUT(name, value) atomic_store_explicit(&score->name, (value), memory_order_relaxed)
+    PUT(last_turn_ms, server->loop.now_ms);
+    PUT(connections, server->conns.count);
+    PUT(queue, server->queue_len);
+    PUT(requests, server->requests);
+    PUT(accepted, server->accepted);
+    PUT(refused, server->refused);
+    PUT(dropped, server->dropped);
+    PUT(standing_in, server->watch_owns);
+    PUT(handed_in, server->handed_in);
+    PUT(handed_out, server->handed_out);
+    PUT(bytes_in, server->conns.bytes_in);
+    PUT(bytes_out, server->conns.bytes_out);
+    PUT(write_timeouts, server->conns.write_timeouts);
+    PUT(listening, !server->accept_paused && server->stopping == RD_STOP_NOT);
+    if (server->queue_len > atomic_load_explicit(&score->max_queue_seen, memory_order_relaxed)) {
+        PUT(max_queue_seen, server->queue_len);
+    }
+#undef PUT
+}
+
 static void wait_for_work(rd_server *server, rd_server_wait wait, bool takes_requests) {
     rd_loop *loop = &server->loop;
     server->slept = false;
@@ -315,6 +344,7 @@ static void wait_for_work(rd_server *server, rd_server_wait wait, bool takes_req
         rd_loop_wait(loop, &server->found, 0);
         return;
     }
+    rd_server_publish(server); /* what siblings see while it lasts */
     if (find_ready(server)) return;
     atomic_store(&loop->sleeping, true);
     /* Whoever asked for something before this saw nobody sleeping: look again. */
@@ -328,24 +358,8 @@ static void wait_for_work(rd_server *server, rd_server_wait wait, bool takes_req
     atomic_store(&loop->sleeping, false);
 }
 
-void rd_server_publish(rd_server *server) {
-    rd_score_slot *score = server->score;
-#define PUT(name, value) atomic_store_explicit(&score->name, (value), memory_order_relaxed)
-    PUT(last_turn_ms, server->loop.now_ms);
-    PUT(connections, server->conns.count);
-    PUT(queue, server->queue_len);
-    PUT(requests, server->requests);
-    PUT(accepted, server->accepted);
-    PUT(refused, server->refused);
-    PUT(dropped, server->dropped);
-    PUT(bytes_in, server->conns.bytes_in);
-    PUT(bytes_out, server->conns.bytes_out);
-    PUT(write_timeouts, server->conns.write_timeouts);
-    PUT(listening, !server->accept_paused && server->stopping == RD_STOP_NOT);
-    if (server->queue_len > atomic_load_explicit(&score->max_queue_seen, memory_order_relaxed)) {
-        PUT(max_queue_seen, server->queue_len);
-    }
-#undef PUT
+static void sort_guests(rd_server *server) {
+    if (!rd_list_is_empty(&server->guests)) rd_handover_guests(server);
 }
 
 /* What every turn begins with: answers leave, and connections that just ended make room. */
@@ -353,10 +367,12 @@ static void begin_turn(rd_server *server) {
     rd_conn_set_flush(&server->conns);
     limit_accepting(server);
     end_quantum(server);
+    sort_guests(server);
 }
 
 static void process(rd_server *server, rd_ready_set *found) {
     rd_loop_process(&server->loop, found);
+    sort_guests(server);
     carry_out_stop(server);
     limit_accepting(server);
     turn_excess_away(server);
@@ -379,13 +395,17 @@ bool rd_server_turn_apart(rd_server *server, rd_ready_set *found) {
     begin_turn(server);
     int64_t timeout = timeout_of(server);
     if (atomic_load(&server->stop_wanted) > server->stopping) timeout = 0;
-    if (timeout < 0 || timeout > RD_WATCH_WAIT_US) timeout = RD_WATCH_WAIT_US;
+    /* With requests that wait, siblings are asked again and again. */
+    bool asks = server->queue_len > 0 && server->siblings.board != NULL;
+    int64_t most = asks ? RD_WATCH_ASK_US : RD_WATCH_WAIT_US;
+    if (timeout < 0 || timeout > most) timeout = most;
     rd_loop_unlock(&server->loop);
     rd_loop_wait(&server->loop, found, timeout);
     rd_loop_lock(&server->loop);
     if (!server->watch_owns) return false;
     process(server, found);
     rd_conn_set_flush(&server->conns);
+    rd_handover_queued(server);
     return true;
 }
 
@@ -475,10 +495,12 @@ static void unref_all(rd_list *requests) {
 void rd_server_free(rd_server *server) {
     rd_loop_lock(&server->loop);
     close_listeners(server, false);
+    rd_siblings_clear(server);
     each_conn(server, rd_conn_close);
     end_quantum(server);
     unref_all(&server->queue);
     unref_all(&server->excess);
+    unref_all(&server->guests);
     if (rd_timer_is_armed(&server->drain_timer)) rd_timer_cancel(&server->drain_timer);
     rd_loop_unlock(&server->loop);
     rd_loop_clear(&server->loop);

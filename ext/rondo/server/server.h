@@ -20,6 +20,7 @@
 
 #include "http/handler.h"
 #include "loop/loop.h"
+#include "server/handover.h"
 #include "server/scoreboard.h"
 #include "server/watch.h"
 #include "transport/conn.h"
@@ -54,6 +55,7 @@ struct rd_server {
     rd_list listeners;
     rd_list queue;  /* requests for the application, in the order in which they get their turn */
     rd_list next;   /* at most one: the next request of the connection whose quantum runs */
+    rd_list guests; /* requests of connections that may go on to another worker; see handover.h */
     rd_list excess; /* requests beyond max_queue, to be answered 503 */
     uint32_t queue_len;
     rd_timer drain_timer;
@@ -68,8 +70,10 @@ struct rd_server {
     void *owner;                            /* whoever set need_thread */
     rd_score_slot *score; /* own_score, or a slot of the scoreboard that all workers share */
     rd_score_slot own_score;
-    rd_network *proxies; /* owned; see http.proxies */
-    rd_conn *current;    /* whose request is being answered, for its quantum; never followed */
+    rd_siblings siblings;
+    uint64_t handed_wait_ns; /* how long the request being read has waited elsewhere */
+    rd_network *proxies;     /* owned; see http.proxies */
+    rd_conn *current;        /* whose request is being answered, for its quantum; never followed */
     uint64_t quantum_end_ns;
     uint64_t batch_since_ns;
     uint32_t batch_count;
@@ -77,7 +81,7 @@ struct rd_server {
     uint32_t connection_limit;
     uint32_t refusal_count; /* kept in `refusals`; the rest is only counted */
     rd_refusal refusals[RD_REFUSALS_KEPT];
-    uint64_t requests, refused, accepted, dropped;
+    uint64_t requests, refused, accepted, dropped, handed_in, handed_out;
     atomic_int stop_wanted;
     int stopping; /* RD_STOP_* as carried out so far */
     bool accept_paused;

@@ -27,6 +27,16 @@ unsigned rd_report_count(const rd_report *report, rd_score_state state) {
     return count;
 }
 
+bool rd_report_is_leaving(const rd_report *report, uint32_t row) {
+    const rd_score_slot *slots = report->board->slots;
+    for (uint32_t i = row % report->room; i < report->board->slot_count; i += report->room) {
+        if (i == row || !is_used(&slots[i])) continue;
+        uint64_t started = get(&slots[i].started_ms), own = get(&slots[row].started_ms);
+        if (started > own || (started == own && i > row)) return true;
+    }
+    return false;
+}
+
 static bool is_stuck(const rd_score_slot *slot, uint64_t now, uint64_t within_ms) {
     uint64_t seen = get(&slot->ruby_turn_ms);
     bool has_work = get(&slot->busy) > 0 || get(&slot->queue) > 0;
@@ -176,7 +186,7 @@ static void add_cluster(const rd_report *report, rd_buffer *text) {
     for (uint32_t i = 0; i < report->board->slot_count; i++) {
         if (!is_used(&report->board->slots[i])) continue;
         if (!first) rd_text_add(text, ",");
-        add_worker(text, &report->board->slots[i], i);
+        add_worker(text, &report->board->slots[i], rd_report_worker(report, i));
         first = false;
     }
     rd_text_add(text, "]");

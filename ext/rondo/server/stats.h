@@ -22,7 +22,17 @@ typedef struct rd_report {
     const char *about;    /* labels of rondo_build_info, or NULL */
     int64_t started_s;    /* since the epoch */
     bool cluster;
+    uint32_t
+        room; /* for workers: rows i and i + room are of one, while it takes over from itself */
 } rd_report;
+
+/* The number of the worker in a row of the board. */
+static inline uint32_t rd_report_worker(const rd_report *report, uint32_t row) {
+    return row % report->room;
+}
+
+/* Whether another process of the same worker was started after the one in this row. */
+bool rd_report_is_leaving(const rd_report *report, uint32_t row);
 
 /* Slots in that state; RD_SCORE_STATE_COUNT for every slot with a process. */
 unsigned rd_report_count(const rd_report *report, rd_score_state state);

@@ -20,6 +20,7 @@
 #include "loop/loop.h"
 
 #define RD_WATCH_WAIT_US 50000 /* longest wait of one of its turns */
+#define RD_WATCH_ASK_US  1000  /* while requests wait that a sibling could take */
 
 struct rd_server;
 

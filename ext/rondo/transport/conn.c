@@ -80,7 +80,7 @@ static void on_timer(rd_timer *timer) {
     uint64_t now = conn->set->loop->now_ms;
     if (conn->write_deadline <= now) {
         conn->set->write_timeouts++;
-        rd_conn_close(conn);
+        rd_conn_reset(conn); /* the kernel forgets what it still has, too */
         return;
     }
     if (conn->deadline <= now) {
@@ -218,6 +218,21 @@ void rd_conn_read_now(rd_conn *conn) {
     read_some(conn);
     if (!conn->settled) ensure_registered(conn); /* else by the flush of its answer */
     rd_conn_unref(conn);
+}
+
+void rd_conn_take_data(rd_conn *conn, const char *bytes, size_t len) {
+    rd_conn_ref(conn);
+    conn->protocol->on_data(conn, bytes, len);
+    ensure_registered(conn);
+    rd_conn_unref(conn);
+}
+
+void rd_conn_leave_loop(rd_conn *conn) {
+    rd_loop_remove(conn->set->loop, &conn->source);
+}
+
+void rd_conn_rejoin_loop(rd_conn *conn) {
+    ensure_registered(conn);
 }
 
 static void on_ready(rd_source *source, unsigned ready) {

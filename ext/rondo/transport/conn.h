@@ -78,6 +78,7 @@ struct rd_conn {
     bool tell_empty : 1; /* tell the protocol once when everything queued is sent */
     bool linger : 1;     /* half-close and read on before closing */
     bool settled : 1;    /* set by the protocol while it needs no readiness before its answer */
+    bool guest : 1;      /* came from another worker in the middle of its requests */
     bool known : 1;      /* the side of the application keeps objects for it */
 };
 
@@ -100,6 +101,13 @@ static inline bool rd_conn_is_open(const rd_conn *conn) {
 
 /* Tries to read at once, before the poller says so: fresh connections mostly bring a request. */
 void rd_conn_read_now(rd_conn *conn);
+
+/* Bytes that somebody else has read from the connection, as if they came now. */
+void rd_conn_take_data(rd_conn *conn, const char *bytes, size_t len);
+
+/* Around giving the descriptor to another process: the poller forgets it, or takes it again. */
+void rd_conn_leave_loop(rd_conn *conn);
+void rd_conn_rejoin_loop(rd_conn *conn);
 
 void rd_conn_ref(rd_conn *conn);
 void rd_conn_unref(rd_conn *conn);

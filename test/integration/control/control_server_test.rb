@@ -104,6 +104,14 @@ class ControlServerTest < ControlCase
     assert_complaint 1, /control_token/, rondo("-q", "--control-url", "auto", "--control-token", "a\"b")
   end
 
+  def test_it_is_checked
+    result = rondo("check", "-b", "tcp://127.0.0.1:0", "--control-url", "tcp://127.0.0.1:0")
+    assert_match(%r{^ok +control server: tcp://127\.0\.0\.1:\d+$}, result.out)
+    result = rondo("check", "-b", "tcp://127.0.0.1:0", "--control-url", "tcp://0.0.0.0:0")
+    assert_match(/^failed +control server: .*open to other machines/, result.out)
+    assert_equal 1, result.code
+  end
+
   def test_a_unix_socket_is_its_owners_alone
     path = File.join(@folder, "c.sock")
     server = controlled("-S", "state", uri: "unix://#{path}")

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Two servers with one scoreboard: new connections are balanced, requests that wait move with all
+ * their bytes, and what cannot move stays. Nonsense in an inbox harms nobody.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "check.h"
+#include "protocol/http1.h"
+#include "server/server.h"
+
+enum { A, B, SERVERS };
+
+static rd_scoreboard board;
+static rd_server *servers[SERVERS];
+static int inboxes[SERVERS][2];
+static int clients[16];
+static unsigned client_count;
+static char got[65536];
+
+static void wait_in_poll(rd_server *server, int64_t timeout_us) {
+    (void)timeout_us;
+    rd_loop_wait(&server->loop, &server->found, 1000);
+}
+
+static void answer(rd_server *server, rd_request *request) {
+    char text[64];
+    rd_slice path = rd_request_slice(request, request->head.path);
+    int len = snprintf(text, sizeof(text), "%c %.*s %d", server == servers[A] ? 'A' : 'B',
+                       (int)path.len, path.ptr, (int)request->body.size);
+    rd_response_head head = {.status = 200, .length = len};
+    request->responder->start(request, &head);
+    request->responder->write(request, text, (size_t)len);
+    request->responder->finish(request);
+}
+
+/* One turn and everything it brings. */
+static void serve(rd_server *server) {
+    rd_request *request = NULL;
+    rd_loop_lock(&server->loop);
+    rd_server_turn(server, wait_in_poll, true);
+    while ((request = rd_server_next_request(server, request)) != NULL) {
+        if (request->conn != NULL) answer(server, request);
+    }
+    rd_server_turn(server, wait_in_poll, true);
+    rd_loop_unlock(&server->loop);
+}
+
+/* A turn of the watch thread, whose leader is somewhere else. */
+static void stand_in(rd_server *server) {
+    static rd_ready_set found;
+    rd_loop_lock(&server->loop);
+    server->watch_owns = true;
+    rd_server_turn_apart(server, &found);
+    rd_loop_unlock(&server->loop);
+}
+
+static void start(void) {
+    rd_settings settings;
+    rd_settings_init(&settings);
+    CHECK_INT(rd_scoreboard_create(&board, SERVERS), 0);
+    for (int i = 0; i < SERVERS; i++) {
+        CHECK_INT(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, inboxes[i]), 0);
+    }
+    const int outboxes[SERVERS] = {inboxes[A][1], inboxes[B][1]};
+    for (uint32_t i = 0; i < SERVERS; i++) {
+        rd_server *server = servers[i] = rd_server_new(&settings);
+        server->score = &board.slots[i];
+        board.slots[i].state = RD_SCORE_READY;
+        board.slots[i].max_threads = 1;
+        rd_loop_lock(&server->loop);
+        CHECK_INT(rd_siblings_join(server, &board, i, inboxes[i][0], outboxes), 0);
+        rd_server_publish(server);
+        rd_loop_unlock(&server->loop);
+    }
+    client_count = 0;
+}
+
+static void end(void) {
+    for (int i = 0; i < SERVERS; i++) {
+        rd_server_stop(servers[i], RD_STOP_NOW);
+        serve(servers[i]);
+        CHECK_INT(servers[i]->conns.count, 0);
+        CHECK_INT(servers[i]->http.requests.live, 0);
+        CHECK_INT(board.slots[i].arriving, 0);
+        rd_server_free(servers[i]);
+        close(inboxes[i][0]);
+        close(inboxes[i][1]);
+    }
+    while (client_count > 0) close(clients[--client_count]);
+    rd_scoreboard_close(&board);
+}
+
+/* A client of server A, as if A had accepted it; its own end. */
+static int dial(void) {
+    static const rd_address nobody = {.kind = RD_ADDRESS_UNIX};
+    rd_server *server = servers[A];
+    int pair[2];
+    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+    rd_loop_lock(&server->loop);
+    if (!rd_handover_accepted(server, pair[0], &nobody)) {
+        rd_conn_read_now(rd_conn_open(&server->conns, pair[0], &rd_transport_tcp,
+                                      &rd_protocol_http1, NULL, &nobody));
+        rd_server_publish(server);
+    }
+    rd_loop_unlock(&server->loop);
+    clients[client_count++] = pair[1];
+    return pair[1];
+}
+
+static void say(int fd, const char *text) {
+    CHECK_INT(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
+
+static const char *hear(int fd) {
+    ssize_t len = recv(fd, got, sizeof(got) - 1, 0);
+    got[len > 0 ? len : 0] = '\0';
+    const char *body = strstr(got, "\r\n\r\n");
+    return body == NULL ? got : body + 4;
+}
+
+#define GET(path) "GET " path " HTTP/1.1\r\nHost: a\r\n\r\n"
+
+static void test_new_connections_are_balanced(void) {
+    start();
+    for (int i = 0; i < 9; i++) {
+        dial();
+        serve(servers[B]);
+    }
+    CHECK_INT(servers[A]->conns.count, 5);
+    CHECK_INT(servers[B]->conns.count, 4);
+    CHECK_INT(servers[A]->handed_out, 4);
+    CHECK_INT(servers[B]->handed_in, 4);
+    board.slots[B].state = RD_SCORE_DRAINING; /* not to a worker that goes */
+    dial();
+    CHECK_INT(servers[A]->conns.count, 6);
+    for (unsigned i = 0; i < client_count; i++) {
+        say(clients[i], GET("/x"));
+        serve(servers[A]);
+        serve(servers[B]);
+        CHECK_SAYS(strcmp(hear(clients[i]) + 1, " /x 0") == 0, "%s", got);
+    }
+    end();
+}
+
+/* B has nothing to do, A's leader is busy: what waits at A is answered by B. */
+static void move(const char *text, const char *answer_of_b) {
+    start();
+    board.slots[B].connections = 100; /* so that the connection itself stays */
+    int fd = dial();
+    say(fd, GET("/before"));
+    serve(servers[A]);
+    CHECK_STR(hear(fd), "A /before 0");
+    say(fd, text);
+    board.slots[A].busy = 1;
+    for (int i = 0; i < 3; i++) stand_in(servers[A]);
+    CHECK_INT(servers[A]->handed_out, 1);
+    CHECK_INT(servers[A]->conns.count, 0);
+    serve(servers[B]);
+    serve(servers[B]);
+    CHECK_STR(hear(fd), answer_of_b);
+    say(fd, GET("/after")); /* and it stays there */
+    serve(servers[B]);
+    CHECK_STR(hear(fd), "B /after 0");
+    end();
+}
+
+static void test_requests_that_wait_move(void) {
+    move(GET("/waits"), "B /waits 0");
+    move("POST /form HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello", "B /form 5");
+}
+
+static void test_with_everything_behind_them(void) {
+    start();
+    board.slots[B].connections = 100;
+    int fd = dial();
+    say(fd, GET("/1") GET("/2") "GET /3 HTTP/1.1\r\nHo");
+    board.slots[A].busy = 1;
+    for (int i = 0; i < 3; i++) stand_in(servers[A]);
+    for (int i = 0; i < 3; i++) serve(servers[B]);
+    say(fd, "st: a\r\n\r\n");
+    for (int i = 0; i < 3; i++) serve(servers[B]);
+    hear(fd);
+    CHECK(strstr(got, "B /1 0") && strstr(got, "B /2 0") && strstr(got, "B /3 0"));
+    end();
+}
+
+/* The connection that B took over goes back when A is there again and has fewer. */
+static void test_guests_go_back(void) {
+    start();
+    board.slots[B].connections = 100;
+    int fd = dial();
+    say(fd, GET("/1"));
+    board.slots[A].busy = 1;
+    for (int i = 0; i < 3; i++) stand_in(servers[A]);
+    serve(servers[B]);
+    serve(servers[B]);
+    CHECK_STR(hear(fd), "B /1 0");
+    board.slots[A].busy = 0;
+    serve(servers[A]); /* it is there again, without any connection */
+    servers[B]->conns.count += 2;
+    say(fd, GET("/2") GET("/3"));
+    for (int i = 0; i < 3; i++) {
+        serve(servers[B]);
+        serve(servers[A]);
+    }
+    servers[B]->conns.count -= 2;
+    hear(fd);
+    CHECK(strstr(got, "A /2 0") && strstr(got, "A /3 0"));
+    CHECK_INT(servers[A]->conns.count, 1);
+    end();
+}
+
+/* What cannot move, or had better not. */
+static void stay(const char *text, void (*change)(void)) {
+    start();
+    board.slots[B].connections = 100;
+    int fd = dial();
+    say(fd, text);
+    board.slots[A].busy = 1;
+    if (change != NULL) change();
+    for (int i = 0; i < 3; i++) stand_in(servers[A]);
+    CHECK_INT(servers[A]->handed_out, 0);
+    CHECK_INT(servers[A]->queue_len, 1);
+    board.slots[A].busy = 0;
+    serve(servers[A]);
+    CHECK_SAYS(hear(fd)[0] == 'A', "%s", got);
+    end();
+}
+
+static void b_is_busy(void) {
+    board.slots[B].busy = 1;
+}
+
+static void b_is_stuck(void) {
+    board.slots[B].busy = board.slots[B].standing_in = 1;
+    board.slots[A].busy = 10;
+}
+
+static void b_is_not_there(void) {
+    board.slots[B].state = RD_SCORE_EMPTY;
+}
+
+static void the_inbox_is_full(void) {
+    fcntl(inboxes[B][1], F_SETFL, O_NONBLOCK);
+    while (send(inboxes[B][1], "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL) > 0) {
+    }
+}
+
+static void test_what_stays(void) {
+    stay("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
+         NULL);
+    stay(GET("/"), b_is_busy);
+    stay(GET("/"), b_is_stuck);
+    stay(GET("/"), b_is_not_there);
+    stay(GET("/"), the_inbox_is_full);
+}
+
+static void test_nonsense_in_the_inbox(void) {
+    start();
+    CHECK_INT(send(inboxes[B][1], "", 0, 0), 0);
+    CHECK_INT(send(inboxes[B][1], "nonsense", 8, 0), 8);
+    memset(got, 'x', 1000);
+    CHECK_INT(send(inboxes[B][1], got, 1000, 0), 1000);
+    for (int i = 0; i < 4; i++) serve(servers[B]);
+    CHECK_INT(servers[B]->conns.count, 0);
+    int fd = dial();
+    say(fd, GET("/"));
+    serve(servers[A]);
+    CHECK_STR(hear(fd), "A / 0");
+    end();
+}
+
+int main(void) {
+    test_new_connections_are_balanced();
+    test_requests_that_wait_move();
+    test_with_everything_behind_them();
+    test_guests_go_back();
+    test_what_stays();
+    test_nonsense_in_the_inbox();
+    return check_summary();
+}
