@@ -288,7 +288,8 @@ module Rondo
 
     def choose_to_end
       youngest = @settings[:worker_culling_strategy].to_sym != :oldest
-      order = @active.sort_by { |index| [newest(index) ? -newest(index).age : 0, index] }
+      # In the order in which they were forked.
+      order = @active.sort_by { |index| [@workers.index(newest(index)) || @workers.size, index] }
       youngest ? order.last : order.first
     end
 

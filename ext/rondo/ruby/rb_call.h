@@ -21,6 +21,7 @@ typedef struct rd_call {
     VALUE error;       /* what the application raised, or nil */
     rd_runner *runner; /* whose thread this is; NULL once a stream outlives the call */
     int killed;        /* state of a Thread#kill that ended the call */
+    uint64_t queue_us; /* with the setting queue_time */
     uint32_t slot;
     rd_address peer;
     bool known;   /* the connection has its Ruby objects */
