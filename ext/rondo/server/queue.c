@@ -201,6 +201,7 @@ rd_request *rd_server_next_request(rd_server *server, rd_request *before) {
     bool none = !goes_on && rd_list_is_empty(&server->queue);
     if (none && before == NULL) return NULL;
     uint64_t now = rd_clock_ns();
+    server->leader_seen_ns = now;
     if (before != NULL) let_go(server, before, now);
     if (none) return NULL;
     if (goes_on && now >= server->quantum_end_ns) {

@@ -329,6 +329,7 @@ void rd_server_turn(rd_server *server, rd_server_wait wait, bool takes_requests)
     server->batch_count = 0;
     wait_for_work(server, wait, takes_requests);
     process(server, &server->found);
+    server->leader_seen_ns = server->loop.now_ns;
     atomic_store_explicit(&server->score->ruby_turn_ms, server->loop.now_ms, memory_order_relaxed);
     enter_phase(server, RD_PHASE_APPLICATION);
 }

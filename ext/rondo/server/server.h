@@ -64,11 +64,12 @@ struct rd_server {
     rd_timer drain_timer;
     rd_ready_set found; /* by the leader's poll */
     rd_watch watch;
-    bool watch_owns;   /* the watch thread runs the turns for now */
-    bool slept;        /* in its last turn */
-    bool may_hold;     /* nobody else needs the GVL: a brief wait may keep it */
-    atomic_int phase;  /* rd_phase */
-    atomic_uint turns; /* of the leader's */
+    uint64_t leader_seen_ns; /* when the leader last turned or took a request */
+    bool watch_owns;         /* the watch thread runs the turns for now */
+    bool slept;              /* in its last turn */
+    bool may_hold;           /* nobody else needs the GVL: a brief wait may keep it */
+    atomic_int phase;        /* rd_phase */
+    atomic_uint turns;       /* of the leader's */
     void (*need_thread)(rd_server *server); /* requests wait and no leader takes them; any thread */
     void (*need_attention)(rd_server *server); /* a call takes long: see its flags; any thread */
     void *owner;                               /* whoever set need_thread */
