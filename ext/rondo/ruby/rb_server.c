@@ -251,11 +251,12 @@ typedef struct rd_listen_request {
 
 static rd_listen_request read_address(const rd_settings *settings, VALUE address) {
     VALUE kind = option(address, "kind"), reuse = option(address, "reuse_port");
+    VALUE low_latency = option(address, "low_latency");
     rd_listen_request wanted = {.fd = -1};
     wanted.options = (rd_listen_options){
         .backlog = int_option(address, "backlog", (int)settings->backlog),
         .reuse_port = NIL_P(reuse) ? settings->reuse_port != 0 : RTEST(reuse),
-        .nodelay = settings->tcp_nodelay != 0,
+        .nodelay = NIL_P(low_latency) ? settings->tcp_nodelay != 0 : RTEST(low_latency),
         .mode = int_option(address, "mode", -1),
     };
     if (kind == ID2SYM(rb_intern("fd"))) {
