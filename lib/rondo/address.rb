@@ -70,9 +70,16 @@ module Rondo
         name, value = pair.split("=", 2)
         key = OPTIONS[name] or raise AddressError, "cannot listen on #{uri}: unknown option #{name}"
         [key, option_value(key, value.to_s, uri)]
-      end
+      end.then { |found| with_mode(found) }
     end
     private_class_method :options
+
+    # What is masked of a socket's file is what its mode leaves out; a mode of its own wins.
+    def with_mode(options)
+      umask = options.delete(:umask)
+      umask ? { mode: 0o777 & ~umask }.merge(options) : options
+    end
+    private_class_method :with_mode
 
     def option_value(key, text, uri)
       case key

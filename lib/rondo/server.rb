@@ -46,7 +46,7 @@ module Rondo
 
     # Binds and listens at once; connections wait in the kernel until {#run}.
     # @param uri [String] tcp://HOST:PORT, unix:///PATH, unix://@NAME; options as a query: backlog,
-    #   reuse_port, mode
+    #   reuse_port, low_latency, mode, umask
     # @return [String] the address as a URL, with the real port where 0 was asked for
     # @raise [AddressError] one line
     def listen(uri)

@@ -19,6 +19,9 @@ class AddressTest < Minitest::Test
     "tcp://127.0.0.1:1?reuse_port=0" => { kind: :tcp, host: "127.0.0.1", port: 1, reuse_port: false },
     "unix:///run/a.sock" => { kind: :unix, path: "/run/a.sock" },
     "unix:///run/a%20b.sock?mode=0660" => { kind: :unix, path: "/run/a%20b.sock", mode: 0o660 },
+    "unix:///a?umask=0117" => { kind: :unix, path: "/a", mode: 0o660 },
+    "unix:///a?umask=0117&mode=0600" => { kind: :unix, path: "/a", mode: 0o600 },
+    "tcp://127.0.0.1:1?low_latency=false" => { kind: :tcp, host: "127.0.0.1", port: 1, low_latency: false },
     "unix://@name" => { kind: :unix, path: "@name" }
   }.each do |uri, address|
     define_method("test_#{uri}") { assert_equal address, Address.parse(uri) }
@@ -40,7 +43,7 @@ class AddressTest < Minitest::Test
     "ssl://127.0.0.1:443?key=k" => /no TLS/,
     "tcp://127.0.0.1:80?backlogs=1" => /unknown option backlogs/,
     "tcp://127.0.0.1:80?backlog=many" => /backlog cannot be "many"/,
-    "unix:///x?mode=999" => /mode cannot be "999"/,
+    "unix:///x?mode=999" => /mode cannot be "999"/, "unix:///x?umask=8" => /umask cannot be "8"/,
     "tcp://127.0.0.1:80?reuse_port=perhaps" => /reuse_port cannot be "perhaps"/
   }.each do |uri, complaint|
     define_method("test_refuses_#{uri.inspect}") do

@@ -31,7 +31,12 @@
     X(511, "Network Authentication Required")
 /* clang-format on */
 
-rd_slice rd_status_line(int status, char room[64]) {
+#define ROW(code, reason)                                                                          \
+    _Static_assert(sizeof("HTTP/1.1 " #code " " reason "\r\n") <= RD_STATUS_LINE_MAX, reason);
+STATUSES(ROW)
+#undef ROW
+
+rd_slice rd_status_line(int status, char room[RD_STATUS_LINE_MAX]) {
     switch (status) {
 #define ROW(code, reason)                                                                          \
     case code:                                                                                     \
@@ -39,7 +44,8 @@ rd_slice rd_status_line(int status, char room[64]) {
         STATUSES(ROW)
 #undef ROW
     default:
-        return rd_slice_of(room, (size_t)snprintf(room, 64, "HTTP/1.1 %d \r\n", status));
+        return rd_slice_of(room,
+                           (size_t)snprintf(room, RD_STATUS_LINE_MAX, "HTTP/1.1 %d \r\n", status));
     }
 }
 

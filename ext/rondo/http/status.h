@@ -9,8 +9,10 @@
 
 #include "base/slice.h"
 
+#define RD_STATUS_LINE_MAX 64
+
 /* "HTTP/1.1 200 OK\r\n", ready for the wire; `room` serves codes without a ready-made line. */
-rd_slice rd_status_line(int status, char room[64]);
+rd_slice rd_status_line(int status, char room[RD_STATUS_LINE_MAX]);
 
 /* Whether a response of that status can carry a body (RFC 9110 section 6.4.1). */
 bool rd_status_has_body(int status);

@@ -6,10 +6,8 @@
 #include "protocol/http1.h"
 
 #include <assert.h>
-#include <stdio.h>
 
 #include "base/clock.h"
-#include "http/status.h"
 #include "transport/proxy_header.h"
 
 static void set_input(rd_http1 *http, rd_http1_input input) {
@@ -26,22 +24,6 @@ static void set_timeout(rd_conn *conn, int64_t timeout_ms) {
 }
 
 /* ---- refusing ---- */
-
-static void queue_refusal(rd_conn *conn, int code, bool with_body) {
-    char head[320], room[64];
-    rd_slice line = rd_status_line(rd_error_status(code), room);
-    const char *text = rd_error_text(code);
-    int len = snprintf(head, sizeof(head),
-                       "%.*scontent-type: text/plain; charset=utf-8\r\ncontent-length: %zu\r\n"
-                       "connection: close\r\n%s\r\n",
-                       (int)line.len, line.ptr, strlen(text) + 1,
-                       rd_date_line(&rd_http_shared_of(conn)->date));
-    assert(len > 0 && (size_t)len < sizeof(head));
-    rd_outq_copy(&conn->out, &conn->set->chunks, head, (size_t)len);
-    if (!with_body) return;
-    rd_outq_copy(&conn->out, &conn->set->chunks, text, strlen(text));
-    rd_outq_copy(&conn->out, &conn->set->chunks, "\n", 1);
-}
 
 static void drop_request(rd_http1 *http) {
     rd_request *request = http->request;
@@ -66,7 +48,7 @@ static void refuse(rd_conn *conn, int code) {
     bool is_head = http->input == RD_HTTP1_BODY && http->request->head.method_id == RD_METHOD_HEAD;
     set_input(http, RD_HTTP1_OVER);
     drop_request(http);
-    queue_refusal(conn, code, !is_head);
+    rd_http1_queue_refusal(conn, code, !is_head);
     rd_conn_finish(conn, true);
 }
 

@@ -61,4 +61,11 @@ void rd_http1_resume(rd_conn *conn, uint32_t served);
 /* The answer is complete: keeps the connection for the next request or ends it. */
 void rd_http1_request_done(rd_conn *conn);
 
+/* Queues the whole answer to a broken rule, whose code has a status. The connection has to be
+ * finished afterwards. */
+void rd_http1_queue_refusal(rd_conn *conn, int code, bool with_body);
+
+/* What a client gets that cannot even become a connection, ready for the wire. */
+extern const rd_slice rd_http1_busy;
+
 #endif

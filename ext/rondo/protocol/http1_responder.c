@@ -5,19 +5,35 @@
  */
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "http/status.h"
 #include "protocol/http1.h"
 
-#define HEAD_RESERVE 192 /* status line, date, connection, content-length, empty line */
+/* The lines that the server adds to a head; HEAD_RESERVE has room for one of each. */
+#define LENGTH_NAME   "content-length: "
+#define LENGTH_DIGITS 20
+#define CHUNKED_LINE  "transfer-encoding: chunked\r\n"
+#define CLOSE_LINE    "connection: close\r\n"
+#define KEEP_LINE     "connection: keep-alive\r\n"
+#define HEAD_RESERVE                                                                               \
+    (RD_STATUS_LINE_MAX + RD_DATE_LINE_BYTES + LENGTH_DIGITS +                                     \
+     sizeof(LENGTH_NAME CHUNKED_LINE CLOSE_LINE KEEP_LINE "\r\n\r\n"))
 
+/* The one writer of heads. Every byte of it is checked against `end`: whatever was counted wrong
+ * must not become an overflow. */
 typedef struct rd_writer {
     char *at;
+    const char *end;
 } rd_writer;
 
 static void put(rd_writer *writer, const char *bytes, size_t len) {
+    if (len > (size_t)(writer->end - writer->at)) {
+        fprintf(stderr, "rondo: a response head is longer than was counted\n");
+        abort();
+    }
     memcpy(writer->at, bytes, len);
     writer->at += len;
 }
@@ -25,7 +41,7 @@ static void put(rd_writer *writer, const char *bytes, size_t len) {
 #define PUT(writer, literal) put((writer), (literal), sizeof(literal) - 1)
 
 static void put_number(rd_writer *writer, uint64_t number) {
-    char digits[20];
+    char digits[LENGTH_DIGITS];
     size_t at = sizeof(digits);
     do {
         digits[--at] = (char)('0' + number % 10);
@@ -73,33 +89,31 @@ static void decide(rd_conn *conn, rd_request *request, const rd_response_head *h
     if (head->raw) http->close_after = true;
 }
 
-static void put_framing(rd_writer *writer, const rd_conn *conn, const rd_http1 *http,
-                        const rd_request *request, const rd_response_head *head) {
+static void put_framing(rd_writer *writer, const rd_http1 *http, unsigned minor,
+                        const rd_response_head *head) {
     if (head->raw) return;
     if (http->chunked_out) {
-        PUT(writer, "transfer-encoding: chunked\r\n");
+        PUT(writer, CHUNKED_LINE);
     } else if (http->length_out && rd_status_has_body(head->status)) {
-        PUT(writer, "content-length: ");
+        PUT(writer, LENGTH_NAME);
         put_number(writer, (uint64_t)head->length);
         PUT(writer, "\r\n");
     }
     if (http->close_after) {
-        PUT(writer, "connection: close\r\n");
-    } else if (request->head.minor == 0) {
-        PUT(writer, "connection: keep-alive\r\n");
+        PUT(writer, CLOSE_LINE);
+    } else if (minor == 0) {
+        PUT(writer, KEEP_LINE);
     }
-    (void)conn;
 }
 
-static void put_head(rd_writer *writer, rd_conn *conn, const rd_request *request,
+static void put_head(rd_writer *writer, rd_conn *conn, unsigned minor,
                      const rd_response_head *head) {
-    rd_http1 *http = rd_http1_of(conn);
-    char room[64];
+    char room[RD_STATUS_LINE_MAX];
     rd_slice line = rd_status_line(head->status, room);
     put(writer, line.ptr, line.len);
     put_fields(writer, head);
     if (head->status >= 200) {
-        put_framing(writer, conn, http, request, head);
+        put_framing(writer, rd_http1_of(conn), minor, head);
         if (!head->has_date) {
             put(writer, rd_date_line(&rd_http_shared_of(conn)->date), RD_DATE_LINE_BYTES);
         }
@@ -108,18 +122,17 @@ static void put_head(rd_writer *writer, rd_conn *conn, const rd_request *request
 }
 
 /* Straight into the queue's block where it fits, which it nearly always does. */
-static void queue_head(rd_conn *conn, const rd_request *request, const rd_response_head *head) {
+static void queue_head(rd_conn *conn, unsigned minor, const rd_response_head *head) {
     size_t most = fields_size(head) + HEAD_RESERVE;
-    rd_writer writer;
     if (most <= RD_CHUNK_COPY_MAX) {
         char *begin = rd_outq_reserve(&conn->out, &conn->set->chunks, most);
-        writer.at = begin;
-        put_head(&writer, conn, request, head);
+        rd_writer writer = {begin, begin + most};
+        put_head(&writer, conn, minor, head);
         rd_outq_commit(&conn->out, (size_t)(writer.at - begin));
     } else {
         char *room = rd_alloc(most);
-        writer.at = room;
-        put_head(&writer, conn, request, head);
+        rd_writer writer = {room, room + most};
+        put_head(&writer, conn, minor, head);
         rd_outq_copy(&conn->out, &conn->set->chunks, room, (size_t)(writer.at - room));
         rd_free(room);
     }
@@ -137,7 +150,7 @@ static int http1_inform(rd_request *request, const rd_response_head *head) {
     if (conn == NULL) return RD_ERR_CLOSED;
     if (request->head.minor == 0) return 0; /* RFC 9110 section 15.2: not to 1.0 */
     assert(head->status < 200 && !rd_http1_of(conn)->started);
-    queue_head(conn, request, head);
+    queue_head(conn, request->head.minor, head);
     return 0;
 }
 
@@ -149,8 +162,29 @@ static int http1_start(rd_request *request, const rd_response_head *head) {
     request->status = head->status;
     decide(conn, request, head);
     http->started = true;
-    queue_head(conn, request, head);
+    queue_head(conn, request->head.minor, head);
     return 0;
+}
+
+/* ---- refusing ---- */
+
+const rd_slice rd_http1_busy = RD_SLICE_INIT("HTTP/1.1 503 Service Unavailable\r\n" CLOSE_LINE
+                                             "retry-after: 1\r\n" LENGTH_NAME "0\r\n\r\n");
+
+void rd_http1_queue_refusal(rd_conn *conn, int code, bool with_body) {
+    static const rd_field type = {RD_SLICE_INIT("content-type"),
+                                  RD_SLICE_INIT("text/plain; charset=utf-8")};
+    rd_http1 *http = rd_http1_of(conn);
+    const char *text = rd_error_text(code);
+    size_t len = strlen(text);
+    const rd_response_head head = {
+        .status = rd_error_status(code), .fields = &type, .count = 1, .length = (int64_t)len + 1};
+    http->close_after = http->length_out = true;
+    http->chunked_out = false;
+    queue_head(conn, 1, &head);
+    if (!with_body) return;
+    rd_outq_copy(&conn->out, &conn->set->chunks, text, len);
+    rd_outq_copy(&conn->out, &conn->set->chunks, "\n", 1);
 }
 
 /* ---- body ---- */

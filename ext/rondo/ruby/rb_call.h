@@ -134,7 +134,8 @@ void rd_call_complete(rd_call *call); /* log, response_finished, references */
 void rd_respond(rd_call *call);
 void rd_close_body(rd_call *call);
 void rd_early_hints_send(rd_call *call, VALUE headers);
-/* Copies or borrows one part of a body. Under the lock. */
+/* Queues one part of a body, copied or, when it is long, borrowed. Takes the lock itself. 0 or
+ * RD_ERR_CLOSED. */
 int rd_write_part(rd_call *call, VALUE part);
 
 /* rb_borrow.c: what the GC must not take while its bytes are queued. */

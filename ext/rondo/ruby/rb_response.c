@@ -285,13 +285,14 @@ static void finish(rd_call *call) {
 
 /* ---- bodies ---- */
 
-/* Small parts are copied; large ones are kept as they are, frozen so that they stay so. Under the
- * lock only the queueing: making Ruby objects comes before. */
+/* Under the lock. */
 static int queue_copy(rd_call *call, VALUE part) {
     return call->request->responder->write(call->request, RSTRING_PTR(part),
                                            (size_t)RSTRING_LEN(part));
 }
 
+/* Small parts are copied; large ones are kept as they are, frozen so that they stay so. Under the
+ * lock only the queueing: making Ruby objects comes before. */
 int rd_write_part(rd_call *call, VALUE part) {
     rd_binding *binding = call->binding;
     int code;

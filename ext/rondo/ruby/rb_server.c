@@ -5,6 +5,7 @@
  */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "http/target.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_names.h"
@@ -146,11 +147,16 @@ static VALUE shared_value(VALUE text) {
 
 static void take_default_host(rd_binding *binding, VALUE text) {
     if (NIL_P(text)) return;
-    VALUE parts = rb_str_split(text, ":");
-    RD_BINDING_SET(binding, default_host, rb_str_to_interned_str(rb_ary_entry(parts, 0)));
-    if (RARRAY_LEN(parts) > 1) {
-        RD_BINDING_SET(binding, default_port, rb_str_to_interned_str(rb_ary_entry(parts, 1)));
+    uint32_t host_len;
+    uint16_t port;
+    StringValue(text);
+    if (rd_authority_parse(RSTRING_PTR(text), (size_t)RSTRING_LEN(text), &host_len, &port) < 0) {
+        rb_raise(rd_eSettingError, "default_host: %" PRIsVALUE " is no HOST or HOST:PORT", text);
     }
+    RD_BINDING_SET(binding, default_host, rb_str_to_interned_str(rb_str_substr(text, 0, host_len)));
+    if (port == 0) return;
+    VALUE digits = rb_obj_as_string(UINT2NUM(port));
+    RD_BINDING_SET(binding, default_port, rb_str_to_interned_str(digits));
 }
 
 /* inbox: a descriptor; inboxes: the siblings' by slot, or nil where there is none. */
@@ -245,11 +251,12 @@ typedef struct rd_listen_request {
 
 static rd_listen_request read_address(const rd_settings *settings, VALUE address) {
     VALUE kind = option(address, "kind"), reuse = option(address, "reuse_port");
+    VALUE low_latency = option(address, "low_latency");
     rd_listen_request wanted = {.fd = -1};
     wanted.options = (rd_listen_options){
         .backlog = int_option(address, "backlog", (int)settings->backlog),
         .reuse_port = NIL_P(reuse) ? settings->reuse_port != 0 : RTEST(reuse),
-        .nodelay = settings->tcp_nodelay != 0,
+        .nodelay = NIL_P(low_latency) ? settings->tcp_nodelay != 0 : RTEST(low_latency),
         .mode = int_option(address, "mode", -1),
     };
     if (kind == ID2SYM(rb_intern("fd"))) {

@@ -131,6 +131,7 @@ static void on_accept(rd_listener *listener, int fd, const rd_address *peer) {
 int rd_server_add_listener(rd_server *server, rd_listener *listener) {
     listener->owner = server;
     listener->on_accept = on_accept;
+    listener->busy = rd_http1_busy;
     listener->accepts_per_turn = (int)server->settings.accepts_per_turn;
     if (rd_listener_start(listener, &server->loop) != 0) return -1;
     rd_list_append(&server->listeners, &listener->in_server);

@@ -51,13 +51,12 @@ static void back_off(rd_listener *listener) {
  * One descriptor for that is made free by closing a spare; where that fails, too, only time helps.
  */
 static void refuse_one(rd_listener *listener) {
-    static const char busy[] = "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\n"
-                               "retry-after: 1\r\ncontent-length: 0\r\n\r\n";
     if (listener->spare_fd >= 0) {
         close(listener->spare_fd);
         int fd = accept4(listener->source.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
-            ssize_t sent = send(fd, busy, sizeof(busy) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+            ssize_t sent =
+                send(fd, listener->busy.ptr, listener->busy.len, MSG_NOSIGNAL | MSG_DONTWAIT);
             (void)sent;
             shutdown(fd, SHUT_WR);
             close(fd);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Listening sockets: opened from an address or adopted from a parent, accepting a bounded number
- * of connections a turn. Out of descriptors, it answers nobody's connection by closing one with
- * the help of a spare descriptor and then backs off, so that it neither spins nor starves.
+ * of connections a turn. Out of descriptors, it takes one connection with the help of a spare
+ * descriptor, sends it the bytes that its owner set for this case, closes it, and then backs off,
+ * so that it neither spins nor starves.
  * Under the loop lock, but for the opening functions, which come before the loop runs.
  */
 #ifndef RD_TRANSPORT_LISTENER_H
@@ -13,6 +14,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "base/slice.h"
 #include "loop/loop.h"
 #include "transport/address.h"
 #include "transport/transport.h"
@@ -38,6 +40,7 @@ struct rd_listener {
     /* Takes over the descriptor. */
     void (*on_accept)(rd_listener *listener, int fd, const rd_address *peer);
     void *owner;
+    rd_slice busy; /* what a connection is sent for which there is no descriptor */
     int accepts_per_turn;
     bool paused;        /* see rd_listener_pause() */
     int spare_fd;       /* closed to refuse one connection when there is no other */

@@ -3,7 +3,7 @@
 # A Roda application: a tree of routes, typed segments, JSON, streaming in three ways, uploads.
 # SPDX-License-Identifier: MIT
 
-require "digest"
+require "digest/sha2"
 require "roda"
 
 class Tree < Roda

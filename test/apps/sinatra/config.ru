@@ -3,7 +3,7 @@
 # A Sinatra application of the classic kinds: forms, sessions, redirects, streaming, uploads.
 # SPDX-License-Identifier: MIT
 
-require "digest"
+require "digest/sha2"
 require "sinatra/base"
 
 class Guestbook < Sinatra::Base

@@ -4,7 +4,7 @@
 # that come back as their digest.
 # SPDX-License-Identifier: MIT
 
-require "digest"
+require "digest/sha2"
 require "rack/lint"
 
 use Rack::Lint if ENV["RONDO_TEST_LINT"]

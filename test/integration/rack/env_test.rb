@@ -104,6 +104,20 @@ class RackEnvTest < RackCase
     assert_equal %w[main.example 8443], env.values_at("SERVER_NAME", "SERVER_PORT")
   end
 
+  { "main.example" => %w[main.example 80], "[::1]:3000" => %w[[::1] 3000], "[::1]" => %w[[::1] 80] }.each do |text, place|
+    define_method("test_default_host_#{text}") do
+      env = env_of("GET / HTTP/1.0\r\n\r\n", default_host: text)
+      assert_equal place, env.values_at("SERVER_NAME", "SERVER_PORT")
+    end
+  end
+
+  ["", "::1", "main.example:http", "main.example:99999", "http://main.example", "[::1", "a b"].each do |text|
+    define_method("test_default_host_refuses_#{text.inspect}") do
+      error = assert_raises(Rondo::SettingError) { Rondo::Server.new(->(_) {}, default_host: text) }
+      assert_match(/\Adefault_host: /, error.message)
+    end
+  end
+
   def test_remote_addr
     assert_equal "127.0.0.1", env_of(bytes("GET", "/"))["REMOTE_ADDR"]
   end

@@ -28,6 +28,22 @@ class RackServersTest < RackCase
     end
   end
 
+  def test_options_of_one_address
+    server = Rondo::Server.new(->(_env) { [200, {}, []] })
+    urls = [true, false].map { |on| server.listen("tcp://127.0.0.1:0?low_latency=#{on}") }
+    on, off = urls.map do |url|
+      BasicSocket.for_fd(server.descriptors.fetch(url)).tap { |socket| socket.autoclose = false }
+                 .getsockopt(:TCP, :NODELAY).bool
+    end
+    assert on
+    refute off
+    Dir.mktmpdir do |directory|
+      path = File.join(directory, "server.sock")
+      server.listen("unix://#{path}?umask=0117")
+      assert_equal 0o660, File.stat(path).mode & 0o777
+    end
+  end
+
   def test_an_address_in_use
     running = start { [200, {}, []] }
     other = Rondo::Server.new(->(_env) { [200, {}, []] })
