@@ -305,8 +305,8 @@ static bool same_head(const rd_head *a, const rd_head *b) {
            a->length == b->length && a->port == b->port && a->method_id == b->method_id &&
            a->minor == b->minor && a->form == b->form && a->framing == b->framing &&
            a->keep_alive == b->keep_alive && a->expect_continue == b->expect_continue &&
-           a->upgrade == b->upgrade && a->repeated == b->repeated &&
-           memcmp(a->seen, b->seen, sizeof a->seen) == 0 && a->header_count == b->header_count &&
+           a->repeated == b->repeated && memcmp(a->seen, b->seen, sizeof a->seen) == 0 &&
+           a->header_count == b->header_count &&
            memcmp(a->headers, b->headers, a->header_count * sizeof(rd_header)) == 0;
 }
 

@@ -99,8 +99,6 @@ typedef struct rd_head {
     uint8_t framing;         /* RD_FRAMING_* */
     bool keep_alive;         /* as the request wants it; the settings come on top */
     bool expect_continue;    /* 1.1, Expect: 100-continue and a body that is not empty */
-    bool upgrade;            /* GET, 1.1, no body, Connection: upgrade, an Upgrade field */
-    bool https_target;       /* the absolute-form said https */
     bool repeated;           /* some name we know came twice: values have to be joined */
     uint16_t header_count;
     uint16_t header_capacity;

@@ -99,7 +99,7 @@ rd_scoreboard *rd_scoreboard_of(VALUE self);
 
 /* rb_connection.c */
 void rd_init_connection(VALUE rondo);
-VALUE rd_connection_new(rd_binding *binding);
+VALUE rd_connection_new(void);
 void rd_connection_begin(VALUE connection, rd_call *call);
 void rd_connection_end(VALUE connection, const rd_call *call);
 /* Waits until everything queued is sent, then takes the descriptor; a Ruby IO. */

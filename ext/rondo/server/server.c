@@ -138,16 +138,21 @@ static void on_accept(rd_listener *listener, int fd, const rd_address *peer) {
     rd_server *server = listener->owner;
     server->accepted++;
     if (rd_handover_accepted(server, fd, peer)) return;
-    rd_conn *conn =
-        rd_conn_open(&server->conns, fd, listener->transport, &rd_protocol_http1, listener, peer);
+    rd_conn *conn = rd_conn_open(&server->conns, fd, listener->transport, &rd_protocol_http1, peer);
     atomic_store_explicit(&server->score->connections, server->conns.count, memory_order_relaxed);
     rd_conn_read_now(conn);
     limit_accepting(server);
 }
 
+static void on_busy(rd_listener *listener) {
+    rd_server *server = listener->owner;
+    server->dropped++;
+}
+
 int rd_server_add_listener(rd_server *server, rd_listener *listener) {
     listener->owner = server;
     listener->on_accept = on_accept;
+    listener->on_busy = on_busy;
     listener->busy = rd_http1_busy;
     listener->accepts_per_turn = (int)server->settings.accepts_per_turn;
     if (rd_listener_start(listener, &server->loop) != 0) return -1;
