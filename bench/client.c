@@ -359,6 +359,18 @@ static double cpu_us(void) {
            (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
+/* Answers of each connection, and the size of its last one: an application may tell by it who
+ * answered. */
+static void report_connections(const rd_client *client) {
+    printf(", \"conns\": [");
+    for (unsigned i = 0; i < client->connections; i++) {
+        const rd_conn *conn = &client->conns[i];
+        printf("%s[%llu, %llu]", i > 0 ? ", " : "", (unsigned long long)conn->completed,
+               (unsigned long long)conn->answer.body_bytes);
+    }
+    printf("]}\n");
+}
+
 static void report(const rd_client *client) {
     uint64_t low = UINT64_MAX, high = 0, done = 0;
     for (unsigned i = 0; i < client->connections; i++) {
@@ -376,7 +388,7 @@ static void report(const rd_client *client) {
               "\"connect_errors\": %llu, \"reconnects\": %llu, \"unclosed\": %llu, "
               "\"conn_min\": %llu, \"conn_max\": %llu, \"mean_us\": %.2f, \"p50_us\": %.2f, "
               "\"p90_us\": %.2f, \"p99_us\": %.2f, \"p999_us\": %.2f, \"longest_us\": %.2f, "
-              "\"client_cpu_us\": %.3f}\n"
+              "\"client_cpu_us\": %.3f"
             : "requests           %llu\nseconds            %.4f\nrequests/s         %.1f\n"
               "bytes received     %llu\nbody min           %llu\nbody max           %llu\n"
               "not 2xx            %llu\nerrors             %llu\nconnect errors     %llu\n"
@@ -395,6 +407,7 @@ static void report(const rd_client *client) {
            rd_latency_percentile_us(&client->latency, 0.99),
            rd_latency_percentile_us(&client->latency, 0.999),
            (double)client->latency.longest_ns / 1000.0, cpu_us() / per);
+    if (client->json) report_connections(client);
 }
 
 /* ---- the command line ---- */

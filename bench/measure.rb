@@ -106,8 +106,8 @@ module Bench
 
     # Starts and warms up; what goes wrong becomes a note and the end of its part.
     def start
-      @running = Running.new(server, @scenario.app)
-      @beside = Running.new(server, @scenario.beside) if @scenario.beside
+      @running = Running.new(server, @scenario.app, threads: @scenario.threads)
+      @beside = Running.new(server, @scenario.beside, threads: @scenario.threads) if @scenario.beside
       @client.run(@running.port, WARM_UP_SECONDS)
       Client.new(Bench.scenarios.fetch("hello")).run(@beside.port, WARM_UP_SECONDS) if @beside
       @running.pause if @scenario.restless
@@ -176,6 +176,7 @@ module Bench
         cpu_us: used / requests, busy: used / counted["seconds"] / 1e6,
         longest_over_median: counted["longest_us"] / counted["p50_us"],
         max_over_min: counted["conn_max"].to_f / [counted["conn_min"], 1].max,
+        of_ideal: counted["rps"] / (@scenario.ideal || Float::NAN),
         body_bytes: counted["body_max"], cpu_us_per_mb: used / megabytes,
         mb_per_s: megabytes / counted["seconds"]
       )

@@ -64,6 +64,16 @@ module Bench
       @beside = app
     end
 
+    # Application threads of each server that can have more than one.
+    def threads(threads = @threads || 1)
+      @threads = threads
+    end
+
+    # Requests per second that would be perfect; the metric `of_ideal` is the share of them.
+    def ideal(ideal = @ideal)
+      @ideal = ideal
+    end
+
     # Servers whose applications compute by themselves are stopped while others are measured.
     def restless(restless = @restless)
       @restless = restless

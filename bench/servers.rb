@@ -22,7 +22,8 @@ module Bench
   # @!attribute name [String] as on the command line of run.rb
   # @!attribute title [String] as in the tables
   # @!attribute version [Proc] answers the version, or nil when it is not installed
-  # @!attribute command [Proc] called with port, application file and an empty folder
+  # @!attribute command [Proc] called with port, application file, an empty folder and the number of
+  #   application threads
   # @!attribute ruby [Boolean] whether it runs Rack applications at all
   Server = Struct.new(:name, :title, :version, :command, :ruby, :environment, keyword_init: true) do
     # @return [Boolean]
@@ -64,13 +65,19 @@ module Bench
 
     # @return [Hash{String => Server}] all, in the order of the tables
     def all
-      @all ||= [rondo, *floors, *peers].to_h { |server| [server.name, server] }
+      @all ||= [rondo, rondo1, *floors, *peers].to_h { |server| [server.name, server] }
     end
 
     def rondo
-      command = ->(port, app, _) { rondo_command("-t", "1", "-b", address(port), "-q", app) }
+      command = ->(port, app, _, threads) { rondo_command("-t", threads.to_s, "-b", address(port), "-q", app) }
       Server.new(name: "rondo", title: "Rondo", version: -> { rondo_version }, command: command,
                  ruby: true, environment: { "RACK_ENV" => "production" })
+    end
+
+    # One thread whatever the scenario asks for: what more of them cost.
+    def rondo1
+      command = ->(port, app, *) { rondo_command("-t", "1", "-b", address(port), "-q", app) }
+      rondo.dup.tap { |server| server.name, server.title, server.command = "rondo1", "Rondo -t 1", command }
     end
 
     # Not through bin/rondo: setting up and compiling are over before anything is measured.
@@ -99,14 +106,16 @@ module Bench
     def peers
       [
         peer("up", "up_ruby (opal-up)", "opal-up") { |port, app, folder| up(port, app, folder) },
-        peer("iodine", "iodine", "iodine") do |port, app|
-          gem_command("iodine", "-b", "127.0.0.1", "-p", port.to_s, "-t", "1", "-w", "1", app)
+        peer("iodine", "iodine", "iodine") do |port, app, _, threads|
+          gem_command("iodine", "-b", "127.0.0.1", "-p", port.to_s, "-t", threads.to_s, "-w", "1", app)
         end,
-        peer("itsi", "Itsi", "itsi") { |port, app, folder| itsi(port, app, folder) },
+        peer("itsi", "Itsi", "itsi") { |port, app, folder, threads| itsi(port, app, folder, threads) },
         peer("falcon", "Falcon", "falcon") do |port, app|
           gem_command("falcon", "serve", "-n", "1", "-b", "http://127.0.0.1:#{port}", "-c", app)
         end,
-        peer("puma", "Puma -t 5:5", "puma") { |port, app| puma("5:5", port, app) },
+        peer("puma", "Puma", "puma") do |port, app, _, threads|
+          puma(threads > 1 ? "#{threads}:#{threads}" : "5:5", port, app)
+        end,
         peer("puma1", "Puma -t 1:1", "puma") { |port, app| puma("1:1", port, app) }
       ]
     end
@@ -122,9 +131,9 @@ module Bench
     end
 
     # With its usual queue of 30 requests it answers 503 to more connections than that.
-    def itsi(port, app, folder)
+    def itsi(port, app, folder, threads)
       config = File.join(folder, "Itsi.rb")
-      File.write(config, "workers 1\nthreads 1\nruby_thread_request_backlog_size 10_000\n" \
+      File.write(config, "workers 1\nthreads #{threads}\nruby_thread_request_backlog_size 10_000\n" \
                          "bind 'http://127.0.0.1:#{port}'\nrackup_file '#{app}'\n")
       gem_command("itsi", "serve", "-C", config)
     end
@@ -136,6 +145,29 @@ module Bench
       home = Dir.glob(File.join(Peers::HOME, "gems", "opal-up-*")).max
       [Gem.ruby, "-I", File.join(home, "lib"), File.join(home, "bin", "up_ruby"),
        "-b", "127.0.0.1", "-p", port.to_s, "-w", "1"]
+    end
+
+    # The command of a server with other options: how many workers and threads.
+    #
+    # @param command [Array<String>] as with one worker
+    # @param words [Array<String>]
+    # @return [Array<String>]
+    def with_workers(name, command, words, app, port)
+      case name
+      when "rondo" then rondo_command(*words, "-b", address(port), "-q", app)
+      when "puma" then gem_command("puma", "--no-config", *words, "-b", address(port), "-s", app)
+      when "iodine" then gem_command("iodine", "-b", "127.0.0.1", "-p", port.to_s, *words, app)
+      when "falcon" then gem_command("falcon", "serve", *words, "-b", "http://127.0.0.1:#{port}", "-c", app)
+      else command
+      end
+    end
+
+    # @return [Array<String>]
+    def nginx_with_workers(port, folder, workers)
+      command = nginx_command(port, nil, folder)
+      path = File.join(folder, "nginx.conf")
+      File.write(path, File.read(path).sub("worker_processes 1;", "worker_processes #{workers};"))
+      command
     end
 
     def gem_command(executable, *arguments)
@@ -156,7 +188,7 @@ module Bench
     rescue Errno::ENOENT
       nil
     end
-    private_class_method :rondo_command, :floors, :peers, :peer, :puma, :itsi, :up, :gem_command, :address,
+    private_class_method :rondo_command, :rondo1, :floors, :peers, :peer, :puma, :itsi, :up, :gem_command, :address,
                          :nginx_command, :nginx_version, :rondo_version
   end
 
@@ -171,15 +203,16 @@ module Bench
 
     # @param server [Server]
     # @param app [String] name of an application of bench/apps
+    # @param threads [Integer] application threads, where it can have more than one
     # @param wrapper [Array<String>] a command to run it under, valgrind for one
     # @raise [BootError] when it does not answer within a minute
-    def initialize(server, app, wrapper: ["taskset", "-c", SERVER_CPU.to_s])
+    def initialize(server, app, threads: 1, wrapper: ["taskset", "-c", SERVER_CPU.to_s])
       @server = server
       @folder = Dir.mktmpdir("bench")
       File.chmod(0o755, @folder) # nginx' worker is somebody else
       @log = File.join(@folder, "log")
       @port = free_port
-      command = server.command.call(@port, File.join(__dir__, "apps", "#{app}.ru"), @folder)
+      command = server.command.call(@port, File.join(__dir__, "apps", "#{app}.ru"), @folder, threads)
       @pid = spawn(server.environment, *wrapper, *command, chdir: @folder, pgroup: true,
                                                            in: File::NULL, %i[out err] => @log)
       wait_until_it_answers

@@ -112,7 +112,7 @@ module Rondo
                    raise_exception_on_sigterm: true }.freeze
       # Seconds on the Ruby side; a fraction is fine.
       DURATIONS = %i[worker_timeout worker_boot_timeout worker_shutdown_timeout worker_check_interval
-                     mold_boot_timeout max_age].freeze
+                     mold_boot_timeout max_age hard_request_timeout].freeze
       # Puma's ways to share memory and to balance, which every worker of Rondo has anyway.
       BUILT_IN = { fork_worker: "every worker is forked from a process that is kept for that",
                    nakayoshi_fork: "memory is put in order before workers are forked",

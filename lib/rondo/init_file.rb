@@ -39,7 +39,8 @@ module Rondo
     # Settings of the shell whose default is a value that can be written down.
     SHELL = %i[environment rackup port workers worker_timeout worker_boot_timeout
                worker_shutdown_timeout worker_check_interval mold_boot_timeout worker_culling_strategy
-               max_requests max_memory memory_measure max_age recycle_jitter quiet silent log_requests log_format
+               max_requests max_memory memory_measure max_age hard_request_timeout recycle_jitter
+               quiet silent log_requests log_format
                raise_exception_on_sigterm].freeze
 
     module_function

@@ -49,6 +49,16 @@ module Rondo
       @log.info("Refused a request of #{address}: #{reason}#{" (#{status})" if status.positive?}")
     end
 
+    # @param verb [String] of the request line
+    # @param path [String]
+    # @param seconds [Float] since the application got the request
+    # @param thread [Thread] which is at it
+    # @return [void]
+    def report_slow(verb, path, seconds, thread)
+      lines = thread.backtrace&.map { |line| "\n    #{utf8(line)}" }
+      @log.error("#{utf8(verb)} #{utf8(path)}: no answer for #{seconds.round(1)} s, at#{lines&.join}")
+    end
+
     private
 
     def refused_body(error)

@@ -26,7 +26,8 @@ module Rondo
     #   lowlevel_error_handler [Proc]; trusted_proxies, proxy_protocol_from [Array<String>]
     #   addresses and networks; url_scheme, default_host [String]; scoreboard [Scoreboard], slot
     #   [Integer] the row it writes; inbox [Integer], inboxes [Array<Integer, nil>] descriptors by
-    #   which the workers of a cluster give each other connections; thread_start, thread_exit [#call] run in every application thread
+    #   which the workers of a cluster give each other connections; thread_start, thread_exit [#call] run
+    #   in every application thread
     # @raise [SettingError] one line
     def initialize(app, **settings)
       raise SettingError, "the application does not answer call" unless app.respond_to?(:call)

@@ -50,6 +50,7 @@ module Rondo
       max_requests: row(0, "count", "a worker is replaced after so many requests; 0 for never"),
       max_memory: row(0, "bytes", "a worker is replaced when it has so much memory; 0 for never"),
       memory_measure: row(:rss, "name", "of max_memory: rss, or pss, where shared pages count in parts"),
+      hard_request_timeout: row(0, "s", "for one request without an answer; then its worker is replaced; 0 for never"),
       max_age: row(0, "s", "a worker is replaced when it is so old; 0 for never"),
       recycle_jitter: row(10, "percent", "by which a worker's own limits are lower at most, so that they do " \
                                          "not all end together"),

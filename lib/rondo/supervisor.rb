@@ -264,11 +264,21 @@ module Rondo
         @board.set(worker.seat, :rss_bytes, Lifetimes.memory(worker.pid)) if worker.seat
         next if worker.worn_out || @stopping
 
-        reason = @lifetimes.reached(worker) or next
+        reason = hung_request(worker) || @lifetimes.reached(worker) or next
         worker.worn_out = reason
         @log.say "- #{worker} is replaced: #{reason}"
       end
       settle
+    end
+
+    # Whatever a thread hangs in, an exception may not reach it: its process has to go.
+    def hung_request(worker)
+      limit = @settings[:hard_request_timeout]
+      return unless limit.positive? && worker.seat
+
+      began = @board.get(worker.seat, :oldest_call_ms)
+      seconds = ProcessLoop.now - (began / 1000.0)
+      "a request has been inside for #{seconds.round} s" if began.positive? && seconds > limit
     end
 
     # ---- ends ----
@@ -288,7 +298,8 @@ module Rondo
 
     def choose_to_end
       youngest = @settings[:worker_culling_strategy].to_sym != :oldest
-      order = @active.sort_by { |index| [newest(index) ? -newest(index).age : 0, index] }
+      # In the order in which they were forked.
+      order = @active.sort_by { |index| [@workers.index(newest(index)) || @workers.size, index] }
       youngest ? order.last : order.first
     end
 

@@ -55,6 +55,7 @@ static void stand_in(rd_server *server) {
     static rd_ready_set found;
     rd_loop_lock(&server->loop);
     server->watch_owns = true;
+    server->leader_seen_ns = 0; /* long ago */
     rd_server_turn_apart(server, &found);
     rd_loop_unlock(&server->loop);
 }

@@ -21,6 +21,11 @@ uint64_t rd_clock_ms(void) {
     return rd_clock_ns() / 1000000u;
 }
 
+int64_t rd_clock_wall_us(void) {
+    struct timespec now = read_clock(CLOCK_REALTIME);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
 int64_t rd_clock_wall_seconds(void) {
     return read_clock(CLOCK_REALTIME).tv_sec;
 }

@@ -13,6 +13,9 @@ uint64_t rd_clock_ns(void);
 /* Monotonic time in milliseconds. */
 uint64_t rd_clock_ms(void);
 
+/* Microseconds since the epoch. */
+int64_t rd_clock_wall_us(void);
+
 /* Seconds since the epoch. */
 int64_t rd_clock_wall_seconds(void);
 

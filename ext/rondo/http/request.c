@@ -34,7 +34,7 @@ rd_request *rd_request_new(rd_request_pool *pool) {
     request->ready_ns = request->taken_ns = 0;
     request->body_error = request->status = 0;
     request->body_complete = request->gone = request->drop_body = false;
-    request->detached = false;
+    request->detached = request->timed_out = request->reported = false;
     return request;
 }
 

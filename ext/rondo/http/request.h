@@ -51,6 +51,8 @@ struct rd_request {
     int status;        /* of the answer, 0 before */
     bool body_complete : 1;
     bool gone : 1;      /* the client left before the answer was finished */
+    bool timed_out : 1; /* answered 503, because the application took too long */
+    bool reported : 1;  /* it takes long, and whoever keeps the log was told */
     bool drop_body : 1; /* HEAD, 204, 304 */
     bool detached : 1;
     char inline_bytes[RD_REQUEST_INLINE_BYTES];

@@ -43,6 +43,7 @@
 #define RD_TEMPLATE_CACHE_SIZE 256
 #define RD_BLOCK_CACHE_SIZE    256
 #define RD_BLOCK_SEEN_SIZE     1024
+#define RD_LAST_BLOCKS         4096
 
 typedef struct rd_cache_entry {
     uint32_t hash;
@@ -67,7 +68,8 @@ typedef struct rd_block_entry {
 typedef struct rd_env_cache {
     rd_template_key templates[RD_TEMPLATE_CACHE_SIZE];
     rd_block_entry blocks[RD_BLOCK_CACHE_SIZE];
-    uint32_t seen[RD_BLOCK_SEEN_SIZE]; /* hashes of blocks that came once */
+    uint32_t seen[RD_BLOCK_SEEN_SIZE];   /* hashes of blocks that came once */
+    uint8_t last_blocks[RD_LAST_BLOCKS]; /* by the connection's slot: place of its last block */
 } rd_env_cache;
 
 typedef struct rd_borrow rd_borrow;

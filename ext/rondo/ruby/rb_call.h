@@ -21,6 +21,7 @@ typedef struct rd_call {
     VALUE error;       /* what the application raised, or nil */
     rd_runner *runner; /* whose thread this is; NULL once a stream outlives the call */
     int killed;        /* state of a Thread#kill that ended the call */
+    uint64_t queue_us; /* with the setting queue_time */
     uint32_t slot;
     rd_address peer;
     bool known;   /* the connection has its Ruby objects */
@@ -75,7 +76,7 @@ void rd_env_cache_clear(rd_binding *binding);
 void rd_env_set_place(rd_call *call, VALUE env); /* rb_env.c: SERVER_*, REMOTE_ADDR */
 VALUE rd_env_template(rd_call *call);            /* shared: to be dup'ed */
 bool rd_block_of(rd_block *block, const rd_call *call);
-VALUE rd_block_find(const rd_call *call, const rd_block *block);
+VALUE rd_block_find(const rd_call *call, rd_block *block); /* sets its hash when it fails */
 bool rd_block_is_new(const rd_call *call, const rd_block *block);
 void rd_block_keep(const rd_call *call, const rd_block *block, VALUE template);
 void rd_env_fill(rd_call *call, const VALUE own[RD_ENV_OWN_COUNT], bool copy_headers);

@@ -159,7 +159,7 @@ static void handle_failure(rd_call *call, int state) {
     try_step(close_body, call);
     if (rb_obj_is_kind_of(error, rd_eClosed) && call->request->gone) {
         abort_response(call); /* the client left: nobody's fault */
-    } else if (call->started || call->done || call->hijacked) {
+    } else if (call->started || call->done || call->hijacked || call->request->timed_out) {
         try_step(report_error, call);
         abort_response(call);
     } else if (!try_step(respond_error, call) && !call->started) {
@@ -214,7 +214,7 @@ static void complete(rd_call *call) {
 void rd_call_complete(rd_call *call) {
     complete(call);
     rd_lock(call->binding);
-    rd_server_let_go(call->binding->server, call->request);
+    rd_request_unref(call->request);
     rd_unlock(call->binding);
 }
 

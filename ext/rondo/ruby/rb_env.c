@@ -4,9 +4,13 @@
  * (Rack SPEC, RFC 3875 section 4.1). A new Hash every time, because applications keep them. Values
  * of the client are ASCII-8BIT; HTTP_* ones are mutable copies unless frozen_headers is set.
  */
+#include "base/clock.h"
 #include "http/forwarded.h"
+#include "http/request_start.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_names.h"
+
+#define PLAUSIBLE_US 86400000000ll /* a day: more than that is a clock that is wrong */
 
 void rd_env_init(rd_binding *binding) {
     VALUE env = rb_hash_new();
@@ -259,6 +263,18 @@ static void build_afresh(rd_call *call) {
     add_headers(call);
 }
 
+/* From readable to here; from the proxy to here where one that is trusted says when it began. */
+static uint64_t queue_time_us(const rd_call *call, bool is_trusted) {
+    const rd_request *request = call->request;
+    uint64_t waited = (request->taken_ns - request->ready_ns) / 1000;
+    const rd_header *field = rd_head_find(&request->head, RD_HEADER_X_REQUEST_START);
+    if (!is_trusted || field == NULL) return waited;
+    int64_t began = rd_request_start_us(rd_request_header_value(request, field));
+    int64_t now = rd_clock_wall_us();
+    if (began < 0 || began > now || now - began > PLAUSIBLE_US) return waited;
+    return (uint64_t)(now - began) > waited ? (uint64_t)(now - began) : waited;
+}
+
 VALUE rd_env_build(rd_call *call) {
     rd_binding *binding = call->binding;
     if (may_come_again(&call->request->head)) {
@@ -266,8 +282,11 @@ VALUE rd_env_build(rd_call *call) {
     } else {
         build_afresh(call);
     }
-    if (rd_networks_contain(binding->trusted, binding->trusted_count, &call->peer)) {
-        set_forwarded(call);
+    bool is_trusted = rd_networks_contain(binding->trusted, binding->trusted_count, &call->peer);
+    if (is_trusted) set_forwarded(call);
+    if (binding->server->settings.queue_time) {
+        call->queue_us = queue_time_us(call, is_trusted);
+        rb_hash_aset(call->env, rd_key.rondo_queue_time, ULL2NUM(call->queue_us));
     }
     if (binding->early_hints && call->request->head.minor == 1) {
         rb_hash_aset(call->env, rd_key.rack_early_hints, rd_early_hints_new(call->connection));

@@ -78,7 +78,6 @@ bool rd_block_of(rd_block *block, const rd_call *call) {
     size_t start = (size_t)(line_end - request->bytes) + 1;
     block->bytes = rd_slice_of(request->bytes + start, head->length - start);
     if (block->bytes.len > BLOCK_MAX) return false;
-    block->hash = rd_cache_hash(block->bytes) ^ rd_address_hash(&call->peer) ^ call->peer.kind;
     return true;
 }
 
@@ -86,14 +85,21 @@ static bool is_same_peer(const rd_address *a, const rd_address *b) {
     return a->kind == b->kind && memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
 }
 
-VALUE rd_block_find(const rd_call *call, const rd_block *block) {
-    uint32_t at = block->hash % RD_BLOCK_CACHE_SIZE;
+static bool is_at(const rd_call *call, const rd_block *block, uint32_t at) {
     const rd_block_entry *entry = &call->binding->env_cache->blocks[at];
-    if (entry->hash != block->hash || entry->len != block->bytes.len || entry->bytes == NULL ||
-        !is_same_peer(&entry->peer, &call->peer) ||
-        memcmp(entry->bytes, block->bytes.ptr, entry->len) != 0) {
-        return Qnil;
-    }
+    return entry->len == block->bytes.len && entry->bytes != NULL &&
+           is_same_peer(&entry->peer, &call->peer) &&
+           memcmp(entry->bytes, block->bytes.ptr, entry->len) == 0;
+}
+
+/* Looks first where the connection's last one was: comparing costs a tenth of the hash. */
+VALUE rd_block_find(const rd_call *call, rd_block *block) {
+    uint8_t *last = &call->binding->env_cache->last_blocks[call->slot % RD_LAST_BLOCKS];
+    if (is_at(call, block, *last)) return RARRAY_AREF(call->binding->blocks, *last);
+    block->hash = rd_cache_hash(block->bytes) ^ rd_address_hash(&call->peer) ^ call->peer.kind;
+    uint32_t at = block->hash % RD_BLOCK_CACHE_SIZE;
+    if (!is_at(call, block, at)) return Qnil;
+    *last = (uint8_t)at;
     return RARRAY_AREF(call->binding->blocks, at);
 }
 

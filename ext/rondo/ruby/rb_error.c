@@ -6,7 +6,8 @@
 
 #include "base/error.h"
 
-VALUE rd_eError, rd_eAddressError, rd_eSettingError, rd_eResponseError, rd_eClosed, rd_eBodyError;
+VALUE rd_eError, rd_eAddressError, rd_eSettingError, rd_eResponseError, rd_eClosed, rd_eBodyError,
+    rd_eRequestTimeout;
 
 void rd_init_errors(void) {
     VALUE rondo = rb_define_module("Rondo");
@@ -16,6 +17,7 @@ void rd_init_errors(void) {
     rd_eResponseError = rb_define_class_under(rondo, "ResponseError", rd_eError);
     rd_eClosed = rb_define_class_under(rondo, "ClientGone", rb_eIOError);
     rd_eBodyError = rb_define_class_under(rondo, "BodyError", rb_eEOFError);
+    rd_eRequestTimeout = rb_define_class_under(rondo, "RequestTimeout", rd_eError);
     rb_define_attr(rd_eBodyError, "status", 1, 0);
 }
 

@@ -10,7 +10,8 @@
 extern VALUE rd_eError, rd_eAddressError, rd_eSettingError;
 extern VALUE rd_eResponseError; /* the application's response breaks HTTP */
 extern VALUE rd_eClosed;        /* the client has gone (an IOError) */
-extern VALUE rd_eBodyError;     /* the request body cannot be completed (an EOFError) */
+extern VALUE rd_eRequestTimeout;
+extern VALUE rd_eBodyError; /* the request body cannot be completed (an EOFError) */
 
 void rd_init_errors(void);
 

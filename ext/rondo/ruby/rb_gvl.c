@@ -35,6 +35,17 @@ void rd_gvl_check_interrupts(void) {
     rb_thread_check_ints();
 }
 
+static VALUE check_interrupts(VALUE unused) {
+    rb_thread_check_ints();
+    return unused;
+}
+
+int rd_gvl_protected_interrupts(void) {
+    int state = 0;
+    rb_protect(check_interrupts, Qnil, &state);
+    return state;
+}
+
 typedef struct rd_semaphore_wait {
     sem_t *semaphore;
     int64_t timeout_ms;

@@ -15,6 +15,9 @@ void rd_gvl_wait(rd_server *server, int64_t timeout_us);
 /* Lets other threads have their share and runs trap handlers; may raise. Not under the lock. */
 void rd_gvl_check_interrupts(void);
 
+/* The same, without raising: the state for rb_jump_tag(), or 0. */
+int rd_gvl_protected_interrupts(void);
+
 /* Waits for a post, at most so long (-1: for ever). Whether one came; false also when an interrupt
  * is to be looked at. Never raises. */
 bool rd_gvl_wait_semaphore(sem_t *semaphore, int64_t timeout_ms);

@@ -78,7 +78,12 @@ static void put_common(const rd_call *call, rd_slice client, uint64_t took_us) {
     put_number(binding, "%llu ", (uint64_t)request->status);
     put_number(binding, "%llu ", request->bytes_out);
     put_number(binding, "%llu.", took_us / 1000000);
-    put_number(binding, "%06llu\n", took_us % 1000000);
+    put_number(binding, "%06llu", took_us % 1000000);
+    if (binding->server->settings.queue_time) {
+        put_number(binding, " %llu.", call->queue_us / 1000000);
+        put_number(binding, "%06llu", call->queue_us % 1000000);
+    }
+    PUT(binding, "\n");
 }
 
 static void put_json(const rd_call *call, rd_slice client, uint64_t took_us) {
@@ -95,7 +100,11 @@ static void put_json(const rd_call *call, rd_slice client, uint64_t took_us) {
     put_number(binding, "\",\"protocol\":\"HTTP/1.%llu\"", request->head.minor);
     put_number(binding, ",\"status\":%llu", (uint64_t)request->status);
     put_number(binding, ",\"bytes\":%llu", request->bytes_out);
-    put_number(binding, ",\"duration_us\":%llu}\n", took_us);
+    put_number(binding, ",\"duration_us\":%llu", took_us);
+    if (binding->server->settings.queue_time) {
+        put_number(binding, ",\"queue_us\":%llu", call->queue_us);
+    }
+    PUT(binding, "}\n");
 }
 
 void rd_log_request(rd_call *call) {

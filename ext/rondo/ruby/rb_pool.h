@@ -22,6 +22,8 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
+#include "http/request.h"
+#include "server/server.h"
 
 typedef struct rd_binding rd_binding;
 
@@ -32,7 +34,8 @@ typedef struct rd_runner {
     VALUE thread;
     bool away; /* not inside the core: another one may take the loop */
     bool in_application;
-    uint64_t entered_ns;
+    rd_request *request;          /* of the call, while in_application */
+    bool told_slow, told_timeout; /* about this call */
 } rd_runner;
 
 typedef struct rd_pool {
@@ -48,7 +51,7 @@ typedef struct rd_pool {
     sem_t standby, supervisor;
     atomic_uint standbys; /* waiting for `standby` */
     atomic_bool armed;    /* one of them is on its way */
-    atomic_bool thread_wanted;
+    atomic_bool thread_wanted, attention_wanted;
     bool over;
 } rd_pool;
 
@@ -66,5 +69,25 @@ rd_runner *rd_pool_current(rd_binding *binding);
 bool rd_pool_step_out(rd_runner *runner);
 /* 0, or the state of an exception that came meanwhile; the place is taken either way. */
 int rd_pool_step_in(rd_runner *runner);
+
+/* ---- between rb_pool.c, rb_leader.c and rb_supervisor.c ---- */
+
+uint32_t rd_pool_max_threads(const rd_binding *binding);
+bool rd_pool_has_place(const rd_binding *binding);
+bool rd_pool_may_grow(const rd_binding *binding);
+void rd_pool_publish(const rd_binding *binding);
+/* Wakes a standby, which queues for the GVL then; false: there is none. Any thread. */
+bool rd_pool_arm(rd_pool *pool);
+/* Asks the supervisor for one more thread. Any thread. */
+void rd_pool_want_thread(rd_pool *pool);
+/* Around a call of the application. */
+void rd_pool_enter(rd_runner *runner, rd_request *request);
+void rd_pool_leave(rd_runner *runner);
+/* Nothing is left to do: all threads end. */
+void rd_pool_end(rd_binding *binding);
+/* What an application thread does; the argument is the binding, with a reference. */
+VALUE rd_pool_run_thread(void *binding);
+/* A call takes long; rd_server.need_attention. Any thread, without the GVL. */
+void rd_pool_need_attention(rd_server *server);
 
 #endif

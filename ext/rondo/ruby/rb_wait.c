@@ -39,21 +39,13 @@ static bool begin_waiting(rd_binding *binding, rd_request *request, rd_satisfied
     return waits;
 }
 
-static VALUE check_interrupts(VALUE unused) {
-    (void)unused;
-    rd_gvl_check_interrupts();
-    return Qnil;
-}
-
 /* The state of what was raised meanwhile, or 0. */
 static int wait_once(rd_binding *binding, rd_thread_waiter *waiter) {
-    int state = 0;
     rd_gvl_wait_semaphore(&waiter->changed, -1);
     rd_lock(binding);
     if (rd_list_is_linked(&waiter->base.node)) rd_list_unlink(&waiter->base.node);
     rd_unlock(binding);
-    rb_protect(check_interrupts, Qnil, &state);
-    return state;
+    return rd_gvl_protected_interrupts();
 }
 
 void rd_wait_until(rd_binding *binding, rd_request *request, rd_satisfied satisfied) {

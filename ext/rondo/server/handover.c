@@ -18,6 +18,7 @@
 #define QUEUED_PER_TURN  16
 #define RECEIVE_PER_TURN 64
 #define HOPS_MAX         4
+#define AWAY_NS          3000000 /* less, and the leader may only be waiting for a CPU */
 
 /* In front of the bytes. Both ends are the same program, so it is a plain struct. */
 typedef struct rd_handover_header {
@@ -211,6 +212,7 @@ static bool move_request(rd_server *server, rd_request *request, int64_t to) {
 void rd_handover_queued(rd_server *server) {
     const rd_siblings *siblings = &server->siblings;
     if (siblings->board == NULL) return;
+    if (server->loop.now_ns < server->leader_seen_ns + AWAY_NS) return;
     rd_list *node = server->queue.next;
     for (int left = QUEUED_PER_TURN; left > 0 && node != &server->queue; left--) {
         rd_request *request = RD_CONTAINER(node, rd_request, in_queue);

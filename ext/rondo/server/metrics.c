@@ -159,6 +159,9 @@ void rd_report_metrics(const rd_report *report, rd_buffer *text) {
     add_age(report, text, "ruby_turn_age_seconds",
             "since a Ruby thread ran the loop or came back from the application",
             offsetof(rd_score_slot, ruby_turn_ms));
+    add_age(report, text, "oldest_call_age_seconds",
+            "since the oldest request without an answer was given to the application",
+            offsetof(rd_score_slot, oldest_call_ms));
     for (size_t i = 0; i < rd_score_count; i++) {
         if (rd_score_table[i].kind != RD_SCORE_FACT) add_row(report, text, &rd_score_table[i]);
     }

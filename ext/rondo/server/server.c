@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "protocol/http1.h"
 
-#define BUSY_NS          2000000 /* since the last request was taken on */
 #define SHED_PER_TURN    32
 #define DESCRIPTORS_KEPT 64 /* for the application, logs and files */
 
@@ -20,26 +19,8 @@ static rd_server *server_of(rd_handler *handler) {
     return RD_CONTAINER(handler, rd_server, handler);
 }
 
-/* Every connection gets one request a round, or a quantum of application time if that is longer:
- * cheap pipelined requests leave together, an expensive one sends its connection to the end. The
- * next request of the connection whose turn it is stands aside until the clock is read anyway. */
 static void on_request(rd_handler *handler, rd_request *request) {
-    rd_server *server = server_of(handler);
-    int64_t most = server->settings.max_queue;
-    rd_request_ref(request);
-    request->ready_ns = server->loop.now_ns - server->handed_wait_ns;
-    if (most > 0 && server->queue_len >= most) {
-        rd_list_append(&server->excess, &request->in_queue);
-        return;
-    }
-    server->queue_len++;
-    if (request->conn->guest && server->handed_wait_ns == 0) {
-        rd_list_append(&server->guests, &request->in_queue);
-    } else if (request->conn == server->current && rd_list_is_empty(&server->next)) {
-        rd_list_append(&server->next, &request->in_queue);
-    } else {
-        rd_list_append(&server->queue, &request->in_queue);
-    }
+    rd_queue_add(server_of(handler), request);
 }
 
 static void on_refused(rd_handler *handler, const rd_conn *conn, int code) {
@@ -101,10 +82,12 @@ rd_server *rd_server_new(const rd_settings *settings) {
     rd_list_init(&server->next);
     rd_list_init(&server->excess);
     rd_list_init(&server->guests);
+    rd_list_init(&server->calls);
     atomic_init(&server->phase, RD_PHASE_TURN);
     atomic_init(&server->turns, 0);
     server->may_hold = true;
     server->score = &server->own_score;
+    server->next_call_due_ns = UINT64_MAX;
     rd_siblings_init(&server->siblings);
     rd_timer_init(&server->drain_timer, on_drain_over);
     atomic_init(&server->stop_wanted, RD_STOP_NOT);
@@ -186,6 +169,15 @@ static void tell_shutdown(rd_conn *conn) {
     if (rd_conn_is_open(conn)) conn->protocol->on_shutdown(conn);
 }
 
+/* An answer that is cut off must not look whole: where nothing else tells, a reset does. */
+static void end_now(rd_conn *conn) {
+    if (conn->settled || conn->out.bytes > 0) {
+        rd_conn_reset(conn);
+    } else {
+        rd_conn_close(conn);
+    }
+}
+
 static void carry_out_stop(rd_server *server) {
     int wanted = atomic_load(&server->stop_wanted);
     if (server->stopping >= wanted) return;
@@ -196,7 +188,7 @@ static void carry_out_stop(rd_server *server) {
         server->conns.stopping = true;
     }
     if (wanted == RD_STOP_NOW) {
-        each_conn(server, rd_conn_close);
+        each_conn(server, end_now);
     } else if (first) {
         each_conn(server, tell_shutdown);
         uint64_t due = server->loop.now_ms + (uint64_t)server->settings.drain_timeout_ms;
@@ -224,66 +216,12 @@ bool rd_server_is_done(const rd_server *server) {
     return true;
 }
 
-/* ---- requests that wait too long ---- */
-
-/* 503 with Retry-After; the connection lives on. */
-static void turn_away(rd_server *server, rd_request *request) {
-    static const rd_field fields[] = {
-        {RD_SLICE_INIT("content-type"), RD_SLICE_INIT("text/plain; charset=utf-8")},
-        {RD_SLICE_INIT("retry-after"), RD_SLICE_INIT("1")},
-    };
-    static const char text[] = "too many requests are waiting\n";
-    const rd_response_head head = {
-        .status = 503, .fields = fields, .count = 2, .length = sizeof(text) - 1};
-    server->dropped++;
-    if (request->conn != NULL) {
-        request->responder->start(request, &head);
-        request->responder->write(request, text, sizeof(text) - 1);
-        request->responder->finish(request);
-    }
-    rd_request_unref(request);
-}
-
-static bool waits_too_long(const rd_server *server, const rd_request *request) {
-    int64_t most = server->settings.queue_timeout_ms;
-    if (most == 0) return false;
-    return server->loop.now_ns > request->ready_ns + (uint64_t)most * 1000000;
-}
-
-static void turn_excess_away(rd_server *server) {
-    for (rd_list *node; (node = rd_list_shift(&server->excess)) != NULL;) {
-        turn_away(server, RD_CONTAINER(node, rd_request, in_queue));
-    }
-    while (!rd_list_is_empty(&server->queue)) {
-        rd_request *first = RD_CONTAINER(server->queue.next, rd_request, in_queue);
-        if (!waits_too_long(server, first)) return;
-        rd_list_unlink(&first->in_queue);
-        server->queue_len--;
-        turn_away(server, first);
-    }
-}
-
-/* When the first of the queue has to be turned away, in microseconds from now; -1 for never. */
-static int64_t next_turning_away(const rd_server *server) {
-    if (server->settings.queue_timeout_ms == 0 || rd_list_is_empty(&server->queue)) return -1;
-    const rd_request *first = RD_CONTAINER(server->queue.next, rd_request, in_queue);
-    uint64_t due = first->ready_ns + (uint64_t)server->settings.queue_timeout_ms * 1000000;
-    uint64_t now = rd_clock_ns();
-    return due > now ? (int64_t)((due - now) / 1000) + 1 : 0;
-}
-
 /* ---- the turn ---- */
 
 static bool must_not_sleep(const rd_server *server, bool takes_requests) {
     if (atomic_load(&server->stop_wanted) > server->stopping) return true;
     if (rd_server_is_done(server)) return true;
     return takes_requests && !rd_list_is_empty(&server->queue);
-}
-
-static void end_quantum(rd_server *server) {
-    rd_list *node = rd_list_shift(&server->next);
-    if (node != NULL) rd_list_append(&server->queue, node);
-    server->current = NULL;
 }
 
 static void enter_phase(rd_server *server, rd_phase phase) {
@@ -314,7 +252,7 @@ static bool find_ready(rd_server *server) {
 }
 
 static int64_t timeout_of(rd_server *server) {
-    int64_t timers = rd_loop_timeout(&server->loop), queue = next_turning_away(server);
+    int64_t timers = rd_loop_timeout(&server->loop), queue = rd_queue_timeout(server);
     if (queue < 0) return timers;
     server->loop.sleep_until_ms = 0; /* whoever comes by wakes the sleeper: simply correct */
     return timers < 0 || queue < timers ? queue : timers;
@@ -330,6 +268,8 @@ void rd_server_publish(rd_server *server) {
     PUT(accepted, server->accepted);
     PUT(refused, server->refused);
     PUT(dropped, server->dropped);
+    PUT(oldest_call_ms, rd_queue_oldest_call_ms(server));
+    PUT(timed_out, server->timed_out);
     PUT(standing_in, server->watch_owns);
     PUT(handed_in, server->handed_in);
     PUT(handed_out, server->handed_out);
@@ -372,7 +312,7 @@ static void sort_guests(rd_server *server) {
 static void begin_turn(rd_server *server) {
     rd_conn_set_flush(&server->conns);
     limit_accepting(server);
-    end_quantum(server);
+    rd_queue_end_quantum(server);
     sort_guests(server);
 }
 
@@ -381,18 +321,22 @@ static void process(rd_server *server, rd_ready_set *found) {
     sort_guests(server);
     carry_out_stop(server);
     limit_accepting(server);
-    turn_excess_away(server);
+    rd_queue_turn_away(server);
+    rd_queue_check_calls(server);
     rd_server_publish(server);
 }
 
 void rd_server_turn(rd_server *server, rd_server_wait wait, bool takes_requests) {
     server->watch_owns = false;
     enter_phase(server, RD_PHASE_TURN);
+    atomic_store_explicit(&server->score->ruby_turn_ms, server->loop.now_ms, memory_order_relaxed);
     atomic_fetch_add_explicit(&server->turns, 1, memory_order_relaxed);
     begin_turn(server);
     server->batch_count = 0;
     wait_for_work(server, wait, takes_requests);
     process(server, &server->found);
+    server->leader_seen_ns = server->loop.now_ns;
+    atomic_store_explicit(&server->score->ruby_turn_ms, server->loop.now_ms, memory_order_relaxed);
     enter_phase(server, RD_PHASE_APPLICATION);
 }
 
@@ -413,59 +357,6 @@ bool rd_server_turn_apart(rd_server *server, rd_ready_set *found) {
     rd_conn_set_flush(&server->conns);
     rd_handover_queued(server);
     return true;
-}
-
-/* ---- requests for the application ---- */
-
-static bool batch_is_over(rd_server *server, uint64_t now) {
-    if (server->batch_count == 0) {
-        server->batch_since_ns = now;
-        return false;
-    }
-    if (server->batch_count >= (uint32_t)server->settings.batch_requests) return true;
-    return now - server->batch_since_ns > (uint64_t)server->settings.batch_us * 1000;
-}
-
-static void let_go(rd_server *server, rd_request *request, uint64_t now) {
-    rd_histogram_add(&server->score->duration, (now - request->taken_ns) / 1000);
-    rd_request_unref(request);
-}
-
-void rd_server_let_go(rd_server *server, rd_request *request) {
-    let_go(server, request, rd_clock_ns());
-}
-
-static rd_request *take(rd_server *server, bool goes_on, uint64_t now) {
-    rd_list *node = rd_list_shift(goes_on ? &server->next : &server->queue);
-    rd_request *request = RD_CONTAINER(node, rd_request, in_queue);
-    uint64_t waited = now > request->ready_ns ? now - request->ready_ns : 0;
-    request->taken_ns = now;
-    rd_histogram_add(&server->score->wait, waited / 1000);
-    server->queue_len--;
-    server->requests++;
-    server->batch_count++;
-    return request;
-}
-
-rd_request *rd_server_next_request(rd_server *server, rd_request *before) {
-    bool goes_on = !rd_list_is_empty(&server->next);
-    bool none = !goes_on && rd_list_is_empty(&server->queue);
-    if (none && before == NULL) return NULL;
-    uint64_t now = rd_clock_ns();
-    if (before != NULL) let_go(server, before, now);
-    if (none) return NULL;
-    if (goes_on && now >= server->quantum_end_ns) {
-        end_quantum(server);
-        goes_on = false;
-    }
-    if (batch_is_over(server, now)) return NULL;
-    rd_request *request = take(server, goes_on, now);
-    if (!goes_on) {
-        server->current = request->conn;
-        server->busy_until_ns = now + BUSY_NS;
-        server->quantum_end_ns = now + (uint64_t)server->settings.quantum_us * 1000;
-    }
-    return request;
 }
 
 /* ---- those who come by ---- */
@@ -503,7 +394,7 @@ void rd_server_free(rd_server *server) {
     close_listeners(server, false);
     rd_siblings_clear(server);
     each_conn(server, rd_conn_close);
-    end_quantum(server);
+    rd_queue_end_quantum(server);
     unref_all(&server->queue);
     unref_all(&server->excess);
     unref_all(&server->guests);

@@ -21,6 +21,7 @@
 #include "http/handler.h"
 #include "loop/loop.h"
 #include "server/handover.h"
+#include "server/queue.h"
 #include "server/scoreboard.h"
 #include "server/watch.h"
 #include "transport/conn.h"
@@ -57,17 +58,21 @@ struct rd_server {
     rd_list next;   /* at most one: the next request of the connection whose quantum runs */
     rd_list guests; /* requests of connections that may go on to another worker; see handover.h */
     rd_list excess; /* requests beyond max_queue, to be answered 503 */
+    rd_list calls;  /* requests inside the application, the oldest first */
+    uint64_t next_call_due_ns; /* when one of them takes too long */
     uint32_t queue_len;
     rd_timer drain_timer;
     rd_ready_set found; /* by the leader's poll */
     rd_watch watch;
-    bool watch_owns;   /* the watch thread runs the turns for now */
-    bool slept;        /* in its last turn */
-    bool may_hold;     /* nobody else needs the GVL: a brief wait may keep it */
-    atomic_int phase;  /* rd_phase */
-    atomic_uint turns; /* of the leader's */
+    uint64_t leader_seen_ns; /* when the leader last turned or took a request */
+    bool watch_owns;         /* the watch thread runs the turns for now */
+    bool slept;              /* in its last turn */
+    bool may_hold;           /* nobody else needs the GVL: a brief wait may keep it */
+    atomic_int phase;        /* rd_phase */
+    atomic_uint turns;       /* of the leader's */
     void (*need_thread)(rd_server *server); /* requests wait and no leader takes them; any thread */
-    void *owner;                            /* whoever set need_thread */
+    void (*need_attention)(rd_server *server); /* a call takes long: see its flags; any thread */
+    void *owner;                               /* whoever set need_thread */
     rd_score_slot *score; /* own_score, or a slot of the scoreboard that all workers share */
     rd_score_slot own_score;
     rd_siblings siblings;
@@ -81,7 +86,7 @@ struct rd_server {
     uint32_t connection_limit;
     uint32_t refusal_count; /* kept in `refusals`; the rest is only counted */
     rd_refusal refusals[RD_REFUSALS_KEPT];
-    uint64_t requests, refused, accepted, dropped, handed_in, handed_out;
+    uint64_t requests, refused, accepted, dropped, timed_out, handed_in, handed_out;
     atomic_int stop_wanted;
     int stopping; /* RD_STOP_* as carried out so far */
     bool accept_paused;

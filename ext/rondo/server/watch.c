@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "server/server.h"
 
 #define TICK_NS     1000000
@@ -43,8 +44,9 @@ static void call_for_thread(rd_server *server) {
 static void turn_for_leader(rd_server *server) {
     rd_watch *watch = &server->watch;
     rd_loop_lock(&server->loop);
-    /* A long turn may have ended while the lock was waited for, in a poll that sees everything. */
-    bool goes_on = atomic_load(&server->phase) != RD_PHASE_SLEEP;
+    /* The leader may have held the lock and be well, or sleep in a poll that sees everything. */
+    bool goes_on = atomic_load(&server->phase) != RD_PHASE_SLEEP &&
+                   rd_clock_ns() - server->leader_seen_ns >= TICK_NS;
     server->watch_owns = goes_on;
     while (goes_on && !atomic_load(&watch->over)) {
         if (server->queue_len > 0 || rd_server_is_stopping(server)) call_for_thread(server);

@@ -10,6 +10,21 @@ class ClusterSupervisionTest < ClusterCase
   KILLS = ENV.fetch("RONDO_TEST_KILLS", "3").to_i
   CLIENTS = 4
 
+  def test_a_worker_with_a_request_that_hangs_is_replaced
+    write "config/rondo.rb", "hard_request_timeout 0.2\nworker_check_interval 0.1\nworker_shutdown_timeout 1\n"
+    server = cluster("-t", "2")
+    hanging = TCPSocket.new("127.0.0.1", server.port)
+    hanging.write("GET /slow HTTP/1.0\r\n\r\n")
+    server.wait_for_log(/^- (Worker \d \(PID: \d+\)) is replaced: a request has been inside for \d+ s$/)
+    replaced = server.log[/\(PID: (\d+)\) is replaced/, 1].to_i
+    wait_for_workers(server, 3)
+    wait_for_end_of(replaced)
+    assert_equal 2, workers(server).size
+    assert_equal "200", get(server, "/").code
+  ensure
+    hanging&.close
+  end
+
   # ---- death ----
 
   def test_killed_workers_lose_only_what_is_inside_them

@@ -1,0 +1,172 @@
+# frozen_string_literal: true
+
+# Measures what two workers do to their clients: `ruby bench/cluster.rb [--out FILE] [SERVER...]`.
+# Who gets how much (client.c), who waits behind a worker that is stuck, what a restart or a death
+# costs (crowd.rb). Nothing is pinned to a CPU, because two workers are to run beside each other.
+# Figures are of one run, servers one after the other.
+# SPDX-License-Identifier: MIT
+
+require "optparse"
+require_relative "crowd"
+require_relative "measure"
+require_relative "servers"
+
+module Bench
+  # Servers with two workers, and what is done to them.
+  class ClusterRun
+    WORKERS = 2
+    COLUMNS = {
+      even: "10 clients: connections of each worker", within: "max/min within a worker",
+      overall: "max/min over all", quick: "7 quick of 10, max/min", share64: "64 clients: busiest worker's share",
+      sleep: "longest wait beside a sleep of 2 s, ms", loop: "beside a loop of 2 s, ms",
+      lost: "requests lost by a killed worker", phased: "failed in phased restarts", full: "failed in full restarts"
+    }.freeze
+
+    def initialize(arguments)
+      @seconds = 3.0
+      @restarts = 5
+      OptionParser.new do |options|
+        options.on("--seconds S", Float, "of each load (3)") { |seconds| @seconds = seconds }
+        options.on("--restarts N", Integer, "of each kind (5)") { |count| @restarts = count }
+        options.on("--out FILE", "write the Markdown there") { |file| @out = file }
+      end.parse!(arguments)
+      @names = arguments.empty? ? commands.keys : arguments
+    end
+
+    # @return [void]
+    def call
+      Programs.build
+      rows = @names.map { |name| row(name) }
+      text = "# Two workers, #{Time.now.utc.strftime("%Y-%m-%d %H:%M")} UTC\n\n" \
+             "#{@seconds} s of load each, #{@restarts} restarts of each kind; `-`: no such thing.\n\n" \
+             "| server | #{COLUMNS.values.join(" | ")} |\n|#{"---|" * (COLUMNS.size + 1)}\n#{rows.join("\n")}\n"
+      @out ? File.write(@out, text) : puts(text)
+    end
+
+    private
+
+    def commands
+      @commands ||= {
+        "rondo" => [["-w", "2", "-t", "2"], ["-w", "2", "-t", "1"]],
+        "puma" => [["-w", "2", "-t", "2:2"], ["-w", "2", "-t", "1:1"]],
+        "iodine" => [["-w", "2", "-t", "2"], ["-w", "2", "-t", "1"]],
+        "falcon" => [["-n", "2"], ["-n", "2"]],
+        "nginx" => [[], []]
+      }
+    end
+
+    def row(name)
+      warn "bench: #{name}"
+      two, one = commands.fetch(name)
+      found = with(name, two) { |server| shares(server, name) }
+      found.merge!(with(name, one) { |server| stuck(server, name) }) unless name == "nginx"
+      found.merge!(with(name, two) { |server| ends(server, name) }) if %w[rondo puma].include?(name)
+      "| #{name} | #{COLUMNS.keys.map { |key| found.fetch(key, "-") }.join(" | ")} |"
+    rescue Running::BootError => e
+      "| #{name} | #{e.message.lines.first.chomp} |#{" - |" * (COLUMNS.size - 1)}"
+    end
+
+    def with(name, words)
+      running = Running.new(server(name, words), "cluster", wrapper: [])
+      sleep 1 # until both workers are there
+      yield running
+    ensure
+      running&.stop
+    end
+
+    def server(name, words)
+      known = Servers.all.fetch(name == "nginx" ? "nginx" : name)
+      command = lambda do |port, app, folder, _|
+        next Servers.nginx_with_workers(port, folder, WORKERS) if name == "nginx"
+
+        head = known.command.call(port, app, folder, 1)
+        Servers.with_workers(name, head, words, app, port)
+      end
+      known.dup.tap { |copy| copy.command = command }
+    end
+
+    # ---- who gets how much ----
+
+    # Counted by the C client, which does nothing else meanwhile.
+    def shares(server, name)
+      ten = load(server, 10, @seconds)
+      found = { overall: spread(ten) }
+      return found if name == "nginx"
+
+      groups = by_worker(ten)
+      many = by_worker(load(server, 64, 1))
+      found.merge(even: groups.map(&:size).sort.reverse.join(":"), within: groups.map { |conns| spread(conns) }.max,
+                  quick: spread(beside_slow_ones(server)),
+                  share64: format("%.2f", many.map(&:size).max / 64.0))
+    end
+
+    def beside_slow_ones(server)
+      slow = Thread.new { load(server, 3, @seconds + 0.4, "/slow") }
+      sleep 0.2
+      load(server, 7, @seconds).tap { slow.join }
+    end
+
+    # @return [Array<Array(Integer, Integer)>] answers and length of the last one, by connection
+    def load(server, connections, seconds, path = "/")
+      command = [Programs.path("client"), "--json", "-c", connections.to_s, "-d", seconds.to_s,
+                 "127.0.0.1:#{server.port}#{path}"]
+      JSON.parse(IO.popen(command, &:read)).fetch("conns")
+    end
+
+    def by_worker(conns)
+      conns.group_by(&:last).values
+    end
+
+    def spread(conns)
+      counts = conns.map(&:first)
+      format("%.3f", counts.max.to_f / [counts.min, 1].max)
+    end
+
+    # ---- who waits ----
+
+    def stuck(server, _name)
+      %i[sleep loop].to_h do |kind|
+        crowd = Crowd.new(server.port, Array.new(9, "/"), fresh: true)
+        crowd.run(0.3)
+        holder = Crowd.ask_later(server.port, "/#{kind}")
+        sleep 0.05
+        longest = crowd.run(2.2).longest_ms
+        holder.close
+        [kind, format("%.1f", longest)]
+      end
+    end
+
+    # ---- deaths and restarts ----
+
+    def ends(server, name)
+      found = { lost: under_load(server) { kill_a_worker(server) } }
+      found[:phased] = under_load(server) { restarts(server, "USR1") } if %w[rondo puma].include?(name)
+      found[:full] = under_load(server) { restarts(server, "USR2") }
+      found
+    end
+
+    def under_load(server)
+      crowd = Crowd.new(server.port, Array.new(8, "/"), fresh: true)
+      thread = Thread.new { crowd.run_until_told }
+      sleep 0.3
+      yield
+      sleep 1
+      crowd.tell
+      thread.value.failed
+    end
+
+    def kill_a_worker(server)
+      Process.kill("KILL", Crowd.ask(server.port, "/").to_i)
+    end
+
+    # Until somebody else answers, twice, for there are two.
+    def restarts(server, signal)
+      @restarts.times do
+        Process.kill(signal, server.pid)
+        sleep 2.5
+      end
+    end
+  end
+end
+
+Bench::ClusterRun.new(ARGV).call if $PROGRAM_NAME == __FILE__

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * An application thread: waits as a standby, leads, retires; see rb_pool.h.
+ */
+#include "base/clock.h"
+#include "ruby/rb_call.h"
+#include "ruby/rb_error.h"
+#include "ruby/rb_gvl.h"
+#include "ruby/rb_names.h"
+#include "ruby/rb_pool.h"
+
+#define YIELD_NS 1000000
+
+static void count(_Atomic uint64_t *number) {
+    uint64_t before = atomic_load_explicit(number, memory_order_relaxed);
+    atomic_store_explicit(number, before + 1, memory_order_relaxed);
+}
+
+/* ---- the leader ---- */
+
+void rd_pool_end(rd_binding *binding) {
+    rd_pool *pool = &binding->pool;
+    pool->over = true;
+    for (uint32_t i = 0; i < pool->threads; i++) sem_post(&pool->standby);
+    sem_post(&pool->supervisor);
+}
+
+/* What a turn leaves to be done, as seen under the lock. */
+typedef struct rd_left_over {
+    bool done;     /* the server is */
+    bool released; /* borrowed Strings are not needed any more */
+    bool refused;  /* lines for the log */
+} rd_left_over;
+
+static rd_left_over turn(rd_runner *runner) {
+    rd_binding *binding = runner->binding;
+    rd_server *server = binding->server;
+    rd_pool *pool = &binding->pool;
+    rd_lock(binding);
+    server->may_hold = pool->active == 0;
+    rd_server_turn(server, rd_gvl_wait, rd_pool_has_place(binding));
+    rd_left_over left = {rd_server_is_done(server), binding->released != NULL,
+                         server->refusal_count > 0};
+    bool slept = server->slept;
+    rd_unlock(binding);
+    pool->busy_turns = slept ? 0 : pool->busy_turns + 1;
+    return left;
+}
+
+/* Threads that come back from a wait, or that lost the loop in the middle of a short call, need
+ * the GVL now and not at the end of a time slice. One that computes for long takes its whole
+ * slice then, so it is offered again only after as much time of the leader's. */
+static void yield_to_others(rd_pool *pool) {
+    if (pool->active == 0) return;
+    uint64_t before = rd_clock_ns();
+    if (before < pool->next_yield_ns) return;
+    rb_thread_schedule();
+    uint64_t after = rd_clock_ns();
+    pool->next_yield_ns = after + (after - before > YIELD_NS ? after - before : YIELD_NS);
+}
+
+/* Answers that stand ready leave now: another thread has the loop, or nobody. */
+static void hand_over(rd_binding *binding, rd_request *before) {
+    rd_lock(binding);
+    if (before != NULL) rd_server_let_go(binding->server, before);
+    rd_conn_set_flush(&binding->server->conns);
+    rd_unlock(binding);
+}
+
+/* Logs may block: meanwhile another thread may take the loop. */
+static void write_logs(rd_runner *runner, bool refused) {
+    rd_binding *binding = runner->binding;
+    if (!refused && binding->log_len == 0) return;
+    hand_over(binding, NULL); /* answers first */
+    runner->away = true;
+    if (refused) rd_log_refusals(binding);
+    if (binding->log_len > 0) rd_log_flush(binding);
+    runner->away = false;
+}
+
+/* Calls the application for a batch of requests; the state of a Thread#kill, or 0. */
+static int serve_batch(rd_runner *runner) {
+    rd_binding *binding = runner->binding;
+    rd_request *before = NULL;
+    rd_call call;
+    int killed = 0;
+    while (binding->pool.leader == runner && rd_pool_has_place(binding)) {
+        bool more = rd_call_begin(&call, runner, before);
+        before = NULL;
+        if (!more) return 0;
+        rd_pool_enter(runner, call.request);
+        before = rd_call_run(&call);
+        if (rd_is_forked(binding)) return 0;
+        rd_pool_leave(runner);
+        killed = call.killed;
+        if (killed != 0) break;
+    }
+    hand_over(binding, before);
+    return killed;
+}
+
+static VALUE lead(VALUE argument) {
+    rd_runner *runner = (rd_runner *)argument;
+    rd_binding *binding = runner->binding;
+    rd_pool *pool = &binding->pool;
+    while (pool->leader == runner && !pool->over) {
+        rd_left_over left = turn(runner);
+        rd_gvl_check_interrupts();
+        if (left.released) rd_borrow_release_all(binding);
+        if (left.done) {
+            write_logs(runner, left.refused);
+            rd_pool_end(binding);
+            break;
+        }
+        yield_to_others(pool);
+        int killed = serve_batch(runner);
+        if (rd_is_forked(binding)) return Qfalse;
+        write_logs(runner, left.refused);
+        if (killed != 0) rb_jump_tag(killed);
+    }
+    return Qtrue;
+}
+
+/* ---- the life of a thread ---- */
+
+/* Whether the thread could go on if it had the GVL: its time slice ended. */
+static bool is_preempted(const rd_runner *runner) {
+    return !RTEST(rb_funcallv(runner->thread, rd_id.is_stopped, 0, NULL));
+}
+
+static bool takes_loop(rd_runner *runner) {
+    rd_pool *pool = &runner->binding->pool;
+    rd_runner *before = pool->leader;
+    if (before != NULL && !before->away) return false;
+    if (before != NULL) count(&runner->binding->server->score->takeovers);
+    pool->leader = runner;
+    /* Whoever lost it in the middle of a short call goes on at once; the others have to wait for
+     * a while, so that most requests are begun without giving way. */
+    bool gives_way = before != NULL && is_preempted(before);
+    pool->next_yield_ns = gives_way ? 0 : rd_clock_ns() + YIELD_NS;
+    runner->away = false;
+    return true;
+}
+
+static bool may_retire(const rd_binding *binding) {
+    const rd_pool *pool = &binding->pool;
+    uint32_t kept = (uint32_t)binding->server->settings.min_threads;
+    if (kept < 2 && rd_pool_max_threads(binding) > 1) kept = 2; /* a leader and its standby */
+    return pool->threads - pool->waiting > kept && atomic_load(&pool->standbys) > 0;
+}
+
+/* Waits for its turn to run the loop; false: this thread is not needed any more. */
+static bool become_leader(rd_runner *runner) {
+    rd_binding *binding = runner->binding;
+    rd_pool *pool = &binding->pool;
+    while (!pool->over) {
+        if (takes_loop(runner)) return true;
+        atomic_fetch_add(&pool->standbys, 1);
+        bool woken = rd_gvl_wait_semaphore(&pool->standby, binding->server->settings.reap_after_ms);
+        atomic_fetch_sub(&pool->standbys, 1);
+        atomic_store(&pool->armed, false);
+        rd_gvl_check_interrupts();
+        if (!woken && may_retire(binding)) return false;
+    }
+    return false;
+}
+
+static void call_hook(rd_binding *binding, VALUE hook) {
+    int state = 0;
+    if (NIL_P(hook)) return;
+    rb_protect(rd_call_hook, hook, &state);
+    if (state == 0) return;
+    VALUE error = rb_errinfo();
+    rb_set_errinfo(Qnil);
+    rd_report_error(binding, error);
+}
+
+/* False when the thread is not needed any more. */
+static VALUE take_part(VALUE argument) {
+    rd_runner *runner = (rd_runner *)argument;
+    return become_leader(runner) ? lead(argument) : Qfalse;
+}
+
+/* What is raised into a thread outside of the application (a Timeout that comes too late) must not
+ * take the thread down. */
+static bool take_part_protected(rd_runner *runner) {
+    rd_binding *binding = runner->binding;
+    int state = 0;
+    VALUE goes_on = rb_protect(take_part, (VALUE)runner, &state);
+    runner->in_application = false;
+    runner->away = true;
+    if (rd_is_forked(binding)) return false;
+    if (state == 0) return RTEST(goes_on);
+    VALUE error = rb_errinfo();
+    if (!rb_obj_is_kind_of(error, rb_eException)) rb_jump_tag(state);
+    rb_set_errinfo(Qnil);
+    rd_report_error(binding, error);
+    return true;
+}
+
+static VALUE live(VALUE argument) {
+    rd_runner *runner = (rd_runner *)argument;
+    rd_binding *binding = runner->binding;
+    call_hook(binding, binding->thread_start);
+    while (take_part_protected(runner)) {
+    }
+    if (rd_is_forked(binding)) return Qnil;
+    call_hook(binding, binding->thread_exit);
+    return Qnil;
+}
+
+static VALUE end_life(VALUE argument) {
+    rd_runner *runner = (rd_runner *)argument;
+    rd_binding *binding = runner->binding;
+    rd_pool *pool = &binding->pool;
+    if (rd_is_forked(binding)) return Qnil;
+    rd_list_unlink(&runner->node);
+    rb_ary_delete(binding->threads, runner->thread);
+    pool->threads--;
+    rd_pool_publish(binding);
+    if (pool->leader == runner) {
+        pool->leader = NULL;
+        rd_pool_arm(pool);
+    }
+    sem_post(&pool->supervisor);
+    return Qnil;
+}
+
+VALUE rd_pool_run_thread(void *argument) {
+    rd_binding *binding = argument;
+    VALUE self = binding->self; /* the server lives as long as its threads */
+    rd_runner runner = {.binding = binding, .thread = rb_thread_current(), .away = true};
+    rd_list_append(&binding->pool.runners, &runner.node);
+    rb_ensure(live, (VALUE)&runner, end_life, (VALUE)&runner);
+    if (!rd_is_forked(binding)) rd_binding_unref(binding);
+    RB_GC_GUARD(self);
+    return Qnil;
+}

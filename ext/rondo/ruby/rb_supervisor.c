@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The thread that called run(): makes application threads, takes signals and exceptions, speaks of
+ * calls that take long, and never calls the application itself; see rb_pool.h.
+ */
+#include "base/clock.h"
+#include "ruby/rb_call.h"
+#include "ruby/rb_error.h"
+#include "ruby/rb_gvl.h"
+#include "ruby/rb_pool.h"
+
+#define KILL_PATIENCE_MS 1000
+
+/* ---- threads ---- */
+
+static VALUE make_thread(VALUE argument) {
+    rd_binding *binding = (rd_binding *)argument;
+    VALUE thread = rb_thread_create(rd_pool_run_thread, binding);
+    rb_funcall(thread, rb_intern("name="), 1, rb_sprintf("rondo %u", binding->pool.threads));
+    rb_funcall(thread, rb_intern("report_on_exception="), 1, Qfalse);
+    rb_ary_push(binding->threads, thread);
+    return Qnil;
+}
+
+static void add_thread(rd_binding *binding) {
+    int state = 0;
+    rd_binding_ref(binding);
+    binding->pool.threads++;
+    rb_protect(make_thread, (VALUE)binding, &state);
+    if (state == 0) {
+        rd_pool_publish(binding);
+        return;
+    }
+    binding->pool.threads--;
+    rd_binding_unref(binding);
+    if (binding->pool.threads == 0) rb_jump_tag(state);
+    VALUE error = rb_errinfo();
+    rb_set_errinfo(Qnil);
+    rd_report_error(binding, error); /* those there are go on */
+}
+
+static bool lacks_thread(rd_binding *binding) {
+    rd_pool *pool = &binding->pool;
+    bool wanted = atomic_exchange(&pool->thread_wanted, false);
+    if (pool->over) return false;
+    if (pool->threads < (uint32_t)binding->server->settings.min_threads) return true;
+    return wanted && atomic_load(&pool->standbys) == 0 && rd_pool_may_grow(binding);
+}
+
+/* ---- calls that take long ---- */
+
+/* rd_server.need_attention: any thread, without the GVL. */
+void rd_pool_need_attention(rd_server *server) {
+    rd_pool *pool = &((rd_binding *)server->owner)->pool;
+    atomic_store(&pool->attention_wanted, true);
+    sem_post(&pool->supervisor);
+}
+
+static VALUE report_slow(VALUE argument) {
+    rd_runner *runner = (rd_runner *)argument;
+    const rd_request *request = runner->request;
+    rd_slice method = rd_request_slice(request, request->head.method);
+    rd_slice path = rd_request_slice(request, request->head.path);
+    uint64_t ms = (rd_clock_ns() - request->taken_ns) / 1000000;
+    return rb_funcall(runner->binding->reporter, rb_intern("report_slow"), 4,
+                      rb_str_new(method.ptr, (long)method.len),
+                      rb_str_new(path.ptr, (long)path.len), DBL2NUM((double)ms / 1000),
+                      runner->thread);
+}
+
+static VALUE raise_timeout(VALUE argument) {
+    rd_runner *runner = (rd_runner *)argument;
+    double seconds = (double)runner->binding->server->settings.request_timeout_ms / 1000;
+    return rb_funcall(runner->thread, rb_intern("raise"), 2, rd_eRequestTimeout,
+                      rb_sprintf("no answer within %.3g s", seconds));
+}
+
+static void try(VALUE (*step)(VALUE), rd_runner *runner) {
+    int state = 0;
+    rb_protect(step, (VALUE)runner, &state);
+    if (state != 0) rb_set_errinfo(Qnil);
+}
+
+/* Whether something was done, which may have let other threads run and this one end. */
+static bool attend_to(rd_runner *runner) {
+    rd_binding *binding = runner->binding;
+    rd_lock(binding);
+    bool slow = runner->request->reported, timed_out = runner->request->timed_out;
+    rd_unlock(binding);
+    if (timed_out && !runner->told_timeout) {
+        runner->told_timeout = true;
+        try(raise_timeout, runner); /* its log line has the backtrace */
+        return true;
+    }
+    if (!slow || runner->told_slow) return false;
+    runner->told_slow = true;
+    try(report_slow, runner);
+    return true;
+}
+
+static bool attend_to_one(rd_binding *binding) {
+    rd_list *all = &binding->pool.runners;
+    for (rd_list *node = all->next; node != all; node = node->next) {
+        rd_runner *runner = RD_CONTAINER(node, rd_runner, node);
+        if (runner->in_application && attend_to(runner)) return true;
+    }
+    return false;
+}
+
+static void attend(rd_binding *binding) {
+    while (attend_to_one(binding)) {
+    }
+}
+
+static VALUE supervise(VALUE argument) {
+    rd_binding *binding = (rd_binding *)argument;
+    rd_pool *pool = &binding->pool;
+    while (!pool->over || pool->threads > 0) {
+        while (lacks_thread(binding)) add_thread(binding);
+        rd_gvl_wait_semaphore(&pool->supervisor, -1);
+        rd_gvl_check_interrupts();
+        if (rd_is_forked(binding)) return Qnil;
+        if (atomic_exchange(&pool->attention_wanted, false)) attend(binding);
+    }
+    return Qnil;
+}
+
+static VALUE end_thread(VALUE thread) {
+    rb_funcall(thread, rb_intern("kill"), 0);
+    return rb_funcall(thread, rb_intern("join"), 1, DBL2NUM(KILL_PATIENCE_MS / 1000.0));
+}
+
+/* This thread was told to end by an exception: everything ends at once. */
+static void end_threads(rd_binding *binding) {
+    rd_server_stop(binding->server, RD_STOP_NOW);
+    rd_pool_end(binding);
+    VALUE threads = rb_ary_dup(binding->threads);
+    for (long i = 0; i < RARRAY_LEN(threads); i++) {
+        int state = 0;
+        rb_protect(end_thread, RARRAY_AREF(threads, i), &state);
+    }
+}
+
+static VALUE end_run(VALUE argument) {
+    rd_binding *binding = (rd_binding *)argument;
+    if (rd_is_forked(binding)) return Qnil;
+    VALUE error = rb_errinfo();
+    if (binding->pool.threads > 0) end_threads(binding);
+    rd_watch_stop(binding->server);
+    if (rd_server_is_stopping(binding->server)) {
+        rd_lock(binding);
+        rd_server_turn(binding->server, rd_gvl_wait, false); /* closes what is left */
+        rd_unlock(binding);
+    }
+    RD_BINDING_SET(binding, supervisor, Qnil);
+    if (binding->log_len > 0) rd_log_flush(binding);
+    binding->running = false;
+    rb_set_errinfo(error);
+    return Qnil;
+}
+
+void rd_pool_run(rd_binding *binding) {
+    int code = rd_watch_start(binding->server);
+    if (code != 0) rb_syserr_fail(code, "cannot start the watch thread");
+    binding->pool.over = false;
+    binding->running = true;
+    RD_BINDING_SET(binding, supervisor, rb_thread_current());
+    rb_ensure(supervise, (VALUE)binding, end_run, (VALUE)binding);
+}

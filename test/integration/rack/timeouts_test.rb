@@ -1,0 +1,124 @@
+# frozen_string_literal: true
+
+# SPDX-License-Identifier: MIT
+#
+# Calls that take long: the answer at the deadline, the exception in the application, lines in the
+# log; and how long a request waited.
+
+require_relative "rack_case"
+
+class TimeoutsTest < RackCase
+  def setup
+    super
+    @gate = Queue.new
+    @raised = Queue.new
+  end
+
+  def teardown
+    @gate.close
+    super
+  end
+
+  def start_blocking(**settings)
+    start(lint: false, **settings) do |env|
+      if env["PATH_INFO"] == "/wait"
+        begin
+          @gate.pop
+        rescue Exception => e # rubocop:disable Lint/RescueException
+          @raised << e
+          raise
+        end
+      end
+      [200, {}, [env["PATH_INFO"]]]
+    end
+  end
+
+  def test_503_at_the_deadline_and_an_exception_in_the_application
+    running = start_blocking(request_timeout_ms: 30, max_threads: 2)
+    client = connect(running)
+    3.times do
+      response = get(client, "/wait")
+      assert_equal [503, "1", "the application took too long\n"],
+                   [response.status, response.header("retry-after"), response.body]
+      error = take(@raised, "the application hears of it")
+      assert_instance_of Rondo::RequestTimeout, error
+      assert_equal "no answer within 0.03 s", error.message
+      assert_equal "/next", get(client, "/next").body
+    end
+    assert_equal 3, running.server.stats[:timed_out]
+    eventually("it is logged") { log.scan("GET /wait: Rondo::RequestTimeout: no answer within 0.03 s\n").size == 3 }
+  end
+
+  def test_an_application_that_goes_on_all_the_same
+    answers = Queue.new
+    running = start(lint: false, request_timeout_ms: 30, max_threads: 2) do |env|
+      next [200, {}, ["quick"]] unless env["PATH_INFO"] == "/wait"
+      begin
+        @gate.pop
+      rescue Rondo::RequestTimeout
+        answers << :answered
+        [200, {}, ["too late"]]
+      end
+    end
+    client = connect(running)
+    assert_equal 503, get(client, "/wait").status
+    take(answers)
+    assert_equal "quick", get(client, "/").body
+  end
+
+  # The other request's deadline is later, and it has passed.
+  def test_an_answer_that_has_begun_is_not_ended
+    running = start(lint: false, request_timeout_ms: 20, max_threads: 2) do |env|
+      @gate.pop if env["PATH_INFO"] == "/late"
+      [200, {}, Body.new { |out| %w[begun ended].each { |part| out.call(part).then { @gate.pop } } }]
+    end
+    client = connect(running)
+    client.write(bytes("GET", "/"))
+    eventually("it begins") { client.socket.wait_readable(0.01) }
+    assert_equal 503, get(connect(running), "/late").status
+    2.times { @gate << true }
+    assert_equal "begunended", client.response.body
+  end
+
+  def test_slow_requests_are_logged_with_a_backtrace
+    running = start_blocking(slow_request_ms: 20)
+    client = connect(running)
+    client.write(bytes("GET", "/wait"))
+    eventually("the log says so") { log.match?(%r{GET /wait: no answer for 0\.\d s, at\n.*timeouts_test\.rb}m) }
+    @gate << true
+    assert_equal "/wait", client.response.body
+    assert_equal 1, log.scan("no answer for").size
+  end
+
+  # ---- how long a request waited ----
+
+  def queue_time(fields = {}, **settings)
+    running = start(lint: false, queue_time: 1, **settings) { |env| [200, {}, [env["rondo.queue_time"].inspect]] }
+    Integer(get(connect(running), "/", fields).body)
+  end
+
+  def test_queue_time_is_told
+    assert_includes 0..5_000_000, queue_time
+    running = start(lint: false) { |env| [200, {}, [env.key?("rondo.queue_time").to_s]] }
+    assert_equal "false", get(connect(running)).body
+  end
+
+  def test_queue_time_begins_at_the_proxy_that_is_trusted
+    began = { "X-Request-Start" => format("t=%.3f", Time.now.to_f - 60) }
+    assert_includes 59_000_000..90_000_000, queue_time(began, trusted_proxies: ["127.0.0.1"])
+    assert_includes 0..5_000_000, queue_time(began)
+    assert_includes 0..5_000_000, queue_time({ "X-Request-Start" => "yesterday" }, trusted_proxies: ["127.0.0.1"])
+    assert_includes 0..5_000_000, queue_time({ "X-Request-Start" => "t=9999999999" }, trusted_proxies: ["127.0.0.1"])
+  end
+
+  def test_queue_time_in_the_request_log
+    lines = StringIO.new
+    queue_time(request_log: lines)
+    @running.last.stop
+    assert_match(/ 200 \d+ 0\.\d{6} 0\.\d{6}$/, lines.string)
+    lines = StringIO.new
+    queue_time(request_log: lines, request_log_format: :json)
+    @running.last.stop
+    assert_match(/"duration_us":\d+,"queue_us":\d+\}$/, lines.string)
+  end
+end
