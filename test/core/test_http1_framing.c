@@ -4,6 +4,7 @@
  * test_http1_parser.c.
  */
 #include "check.h"
+#include "default_limits.h"
 
 #include "protocol/http1_parser.h"
 
@@ -62,7 +63,7 @@ static void check_row(const row *row) {
 
     rd_http1_parser_init(&parser);
     rd_head_init(&head);
-    CHECK_INT(rd_http1_parse(&parser, &head, &rd_http1_limits_default, text, (size_t)len), len);
+    CHECK_INT(rd_http1_parse(&parser, &head, &default_limits, text, (size_t)len), len);
     CHECK_SAYS(head.framing == row->framing, "%d: %s", head.framing, text);
     CHECK_SAYS(head.content_length == row->length, "%" PRIu64 ": %s", head.content_length, text);
     CHECK_SAYS(head.keep_alive == !!(row->flags & KEEP), "%d: %s", head.keep_alive, text);

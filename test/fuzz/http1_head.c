@@ -5,11 +5,12 @@
  * was understood, is understood the same.
  */
 #include "fuzz.h"
+#include "default_limits.h"
 #include "protocol/http1_parser.h"
 
 /* Three sizes of limits, so that small inputs reach them too. */
 static rd_http1_limits limits_for(uint8_t choice) {
-    rd_http1_limits limits = rd_http1_limits_default;
+    rd_http1_limits limits = default_limits;
 
     limits.lenient_line_feeds = choice & 0x10;
     limits.lenient_target_bytes = choice & 0x20;

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/settings.h"
 #include "base/slice.h"
 #include "http/header_names.h"
 
@@ -32,14 +33,8 @@ typedef struct rd_http1_limits {
     bool allow_connect;             /* CONNECT with an authority as target */
 } rd_http1_limits;
 
-#define RD_HTTP1_LIMITS_DEFAULT                                                                    \
-    {                                                                                              \
-        .head_bytes = 114688, .target_bytes = 12288, .header_name_bytes = 256,                     \
-        .header_value_bytes = 81920, .header_count = 128, .trailer_bytes = 16384,                  \
-        .chunk_line_bytes = 4096, .chunk_extension_bytes = 16384                                   \
-    }
-
-extern const rd_http1_limits rd_http1_limits_default;
+/* The limits that the settings of a server want. */
+void rd_http1_limits_init(rd_http1_limits *limits, const rd_settings *settings);
 
 /* Methods are case-sensitive; any other token is RD_METHOD_OTHER and the app decides. */
 #define RD_METHODS(X)                                                                              \

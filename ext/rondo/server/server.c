@@ -33,24 +33,6 @@ static void on_refused(rd_handler *handler, const rd_conn *conn, int code) {
 
 /* ---- making one ---- */
 
-static void take_limits(rd_http1_limits *limits, const rd_settings *settings) {
-    *limits = (rd_http1_limits){
-        .head_bytes = (uint32_t)settings->max_head_bytes,
-        .target_bytes = (uint32_t)settings->max_target_bytes,
-        .header_name_bytes = (uint32_t)settings->max_header_name_bytes,
-        .header_value_bytes = (uint32_t)settings->max_header_value_bytes,
-        .header_count = (uint32_t)settings->max_header_count,
-        .trailer_bytes = (uint32_t)settings->max_trailer_bytes,
-        .chunk_line_bytes = (uint32_t)settings->max_chunk_line_bytes,
-        .chunk_extension_bytes = (uint32_t)settings->max_chunk_extension_bytes,
-        .lenient_line_feeds = settings->lenient_line_feeds != 0,
-        .lenient_target_bytes = settings->lenient_target_bytes != 0,
-        .lenient_duplicate_length = settings->lenient_duplicate_length != 0,
-        .allow_underscore = settings->allow_underscore_headers != 0,
-        .allow_connect = settings->allow_connect != 0,
-    };
-}
-
 static uint32_t connection_limit(const rd_settings *settings) {
     if (settings->max_connections > 0) return (uint32_t)settings->max_connections;
     struct rlimit limit;
@@ -74,7 +56,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
     rd_conn_set_init(&server->conns, &server->loop, &server->settings);
     server->handler = (rd_handler){on_request, on_refused};
     server->http.handler = &server->handler;
-    take_limits(&server->http.limits, settings);
+    rd_http1_limits_init(&server->http.limits, settings);
     server->conns.shared = &server->http;
     server->connection_limit = connection_limit(settings);
     rd_list_init(&server->listeners);
