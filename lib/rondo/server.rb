@@ -66,7 +66,7 @@ module Rondo
     # @param owns_file [Boolean] whether the file of a Unix socket is removed at the end
     # @return [String] its address as a URL
     # @raise [AddressError] one line
-    def listen_fd(descriptor, _uri = nil, owns_file: false)
+    def listen_fd(descriptor, owns_file: false)
       open_address({ kind: :fd, fd: descriptor, owns_file: owns_file })[:url]
     end
 

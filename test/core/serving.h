@@ -168,7 +168,7 @@ __attribute__((unused)) static int join(void) {
     writes = 0;
     CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
     rd_loop_lock(&server->loop);
-    joined = rd_conn_open(&server->conns, pair[0], &counted, &rd_protocol_http1, NULL, &nobody);
+    joined = rd_conn_open(&server->conns, pair[0], &counted, &rd_protocol_http1, &nobody);
     rd_conn_read_now(joined);
     rd_loop_unlock(&server->loop);
     return pair[1];

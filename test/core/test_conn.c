@@ -68,7 +68,7 @@ static rd_conn *open_conn(void) {
     memset(&told, 0, sizeof(told));
     CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
     peer = pair[1];
-    return rd_conn_open(&set, pair[0], &rd_transport_tcp, &notes, NULL, &nobody);
+    return rd_conn_open(&set, pair[0], &rd_transport_tcp, &notes, &nobody);
 }
 
 static void turn(void) {

@@ -12,7 +12,6 @@ static void test_known_codes(void) {
     CHECK_STR(rd_error_text(RD_ERR_BARE_LF), "line ended by a bare LF");
     CHECK_STR(rd_error_name(RD_ERR_BARE_LF), "BARE_LF");
     CHECK_INT(rd_error_status(RD_ERR_BODY_TOO_LARGE), 413);
-    CHECK_INT(rd_error_class(RD_ERR_AGAIN), RD_ERROR_AGAIN);
     CHECK_INT(rd_error_class(RD_ERR_CLOSED), RD_ERROR_CONN);
 }
 

@@ -4,6 +4,7 @@
  * outwards; nonsense ends the walk.
  */
 #include "check.h"
+#include "default_limits.h"
 #include "http/forwarded.h"
 #include "protocol/http1_parser.h"
 
@@ -100,9 +101,7 @@ int main(void) {
             snprintf(bytes, sizeof(bytes), "GET / HTTP/1.1\r\nHost: a\r\n%s\r\n", rows[i].fields);
         rd_head_init(&request.head);
         rd_http1_parser_init(&parser);
-        CHECK_INT(
-            rd_http1_parse(&parser, &request.head, &rd_http1_limits_default, bytes, (size_t)len),
-            len);
+        CHECK_INT(rd_http1_parse(&parser, &request.head, &default_limits, bytes, (size_t)len), len);
         request.bytes = bytes;
         rd_forwarded_read(&said, &request, &trusted, 1);
         CHECK_SAYS(said.has_client == (rows[i].client != NULL), "%s", rows[i].fields);

@@ -104,8 +104,8 @@ static int dial(void) {
     CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
     rd_loop_lock(&server->loop);
     if (!rd_handover_accepted(server, pair[0], &nobody)) {
-        rd_conn_read_now(rd_conn_open(&server->conns, pair[0], &rd_transport_tcp,
-                                      &rd_protocol_http1, NULL, &nobody));
+        rd_conn_read_now(
+            rd_conn_open(&server->conns, pair[0], &rd_transport_tcp, &rd_protocol_http1, &nobody));
         rd_server_publish(server);
     }
     rd_loop_unlock(&server->loop);

@@ -4,6 +4,7 @@
  * at each offset.
  */
 #include "check.h"
+#include "default_limits.h"
 
 #include <stdlib.h>
 
@@ -182,7 +183,7 @@ static void test_bytes_behind_the_end(void) {
     static const char text[] = "1\r\na\r\n0\r\n\r\nGET / HTTP/1.1\r\n";
     feed feed;
 
-    feed_start(&feed, &rd_http1_limits_default, sizeof text);
+    feed_start(&feed, &default_limits, sizeof text);
     feed_bytes(&feed, text, sizeof text - 1);
     CHECK_INT(feed.rc, RD_CHUNKED_DONE);
     CHECK_INT(feed.taken, 11);
@@ -196,14 +197,14 @@ static void test_size_is_announced(void) {
     rd_slice data;
 
     rd_http1_chunked_init(&chunked);
-    CHECK_INT(rd_http1_chunked_next(&chunked, &rd_http1_limits_default, "7fffffffffffffff\r\nab",
-                                    20, &used, &data),
+    CHECK_INT(rd_http1_chunked_next(&chunked, &default_limits, "7fffffffffffffff\r\nab", 20, &used,
+                                    &data),
               RD_CHUNKED_DATA);
     CHECK_INT(data.len, 2);
     rd_http1_chunked_init(&chunked);
-    rd_http1_chunked_next(&chunked, &rd_http1_limits_default, "7fffffffffffffff", 16, &used, &data);
+    rd_http1_chunked_next(&chunked, &default_limits, "7fffffffffffffff", 16, &used, &data);
     CHECK_INT(rd_http1_chunked_announced(&chunked), 0);
-    rd_http1_chunked_next(&chunked, &rd_http1_limits_default, "\r\n", 2, &used, &data);
+    rd_http1_chunked_next(&chunked, &default_limits, "\r\n", 2, &used, &data);
     CHECK_INT(rd_http1_chunked_announced(&chunked), INT64_MAX);
 }
 
@@ -242,7 +243,7 @@ static int many_chunks(size_t count, size_t size) {
     for (size_t i = 0; i < count; i++)
         len += (size_t)sprintf(text + len, "%zx\r\n%.*s\r\n", size, (int)size, "aaaaaaaa");
     len += (size_t)sprintf(text + len, "0\r\n\r\n");
-    feed_start(&feed, &rd_http1_limits_default, len);
+    feed_start(&feed, &default_limits, len);
     feed_bytes(&feed, text, len);
     feed_end(&feed);
     free(text);
@@ -257,8 +258,7 @@ static void test_overhead(void) {
 }
 
 int main(void) {
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        check_row(&rows[i], &rd_http1_limits_default);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) check_row(&rows[i], &default_limits);
     test_bytes_behind_the_end();
     test_size_is_announced();
     test_limits();

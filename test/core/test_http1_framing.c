@@ -4,10 +4,11 @@
  * test_http1_parser.c.
  */
 #include "check.h"
+#include "default_limits.h"
 
 #include "protocol/http1_parser.h"
 
-enum { KEEP = 1, CONTINUE = 2, UPGRADE = 4 };
+enum { KEEP = 1, CONTINUE = 2 };
 
 typedef struct row {
     const char *method, *version, *fields;
@@ -51,22 +52,6 @@ static const row rows[] = {
     {"PUT", "1.1", "Expect: 100-continue\r\nContent-Length: 0\r\n", RD_FRAMING_LENGTH, 0, KEEP},
     {"PUT", "1.1", "Expect: 100-continue\r\n", RD_FRAMING_NONE, 0, KEEP},
     {"PUT", "1.0", "Expect: 100-continue\r\nContent-Length: 5\r\n", RD_FRAMING_LENGTH, 5, 0},
-    /* upgrades (RFC 9110, section 7.8) */
-    {"GET", "1.1", "Connection: Upgrade\r\nUpgrade: websocket\r\n", RD_FRAMING_NONE, 0,
-     KEEP | UPGRADE},
-    {"GET", "1.1", "Upgrade: x\r\nConnection: keep-alive, upgrade\r\n", RD_FRAMING_NONE, 0,
-     KEEP | UPGRADE},
-    {"GET", "1.1", "Connection: upgrade\r\nUpgrade: x\r\nContent-Length: 0\r\n", RD_FRAMING_LENGTH,
-     0, KEEP | UPGRADE},
-    {"GET", "1.1", "Upgrade: websocket\r\n", RD_FRAMING_NONE, 0, KEEP},
-    {"GET", "1.1", "Connection: upgrade\r\n", RD_FRAMING_NONE, 0, KEEP},
-    {"GET", "1.1", "Connection: upgrade\r\nUpgrade:\r\n", RD_FRAMING_NONE, 0, KEEP},
-    {"POST", "1.1", "Connection: upgrade\r\nUpgrade: x\r\n", RD_FRAMING_NONE, 0, KEEP},
-    {"GET", "1.0", "Connection: upgrade\r\nUpgrade: x\r\n", RD_FRAMING_NONE, 0, 0},
-    {"GET", "1.1", "Connection: upgrade\r\nUpgrade: x\r\nContent-Length: 1\r\n", RD_FRAMING_LENGTH,
-     1, KEEP},
-    {"GET", "1.1", "Connection: upgrade\r\nUpgrade: x\r\nTransfer-Encoding: chunked\r\n",
-     RD_FRAMING_CHUNKED, 0, KEEP},
 };
 
 static void check_row(const row *row) {
@@ -78,13 +63,12 @@ static void check_row(const row *row) {
 
     rd_http1_parser_init(&parser);
     rd_head_init(&head);
-    CHECK_INT(rd_http1_parse(&parser, &head, &rd_http1_limits_default, text, (size_t)len), len);
+    CHECK_INT(rd_http1_parse(&parser, &head, &default_limits, text, (size_t)len), len);
     CHECK_SAYS(head.framing == row->framing, "%d: %s", head.framing, text);
     CHECK_SAYS(head.content_length == row->length, "%" PRIu64 ": %s", head.content_length, text);
     CHECK_SAYS(head.keep_alive == !!(row->flags & KEEP), "%d: %s", head.keep_alive, text);
     CHECK_SAYS(head.expect_continue == !!(row->flags & CONTINUE), "%d: %s", head.expect_continue,
                text);
-    CHECK_SAYS(head.upgrade == !!(row->flags & UPGRADE), "%d: %s", head.upgrade, text);
     rd_head_clear(&head);
 }
 

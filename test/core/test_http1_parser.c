@@ -4,6 +4,7 @@
  * byte, cut in two at each offset, and with other bytes behind it; the answer must be the same.
  */
 #include "check.h"
+#include "default_limits.h"
 
 #include <stdlib.h>
 
@@ -305,8 +306,8 @@ static bool same_head(const rd_head *a, const rd_head *b) {
            a->length == b->length && a->port == b->port && a->method_id == b->method_id &&
            a->minor == b->minor && a->form == b->form && a->framing == b->framing &&
            a->keep_alive == b->keep_alive && a->expect_continue == b->expect_continue &&
-           a->upgrade == b->upgrade && a->repeated == b->repeated &&
-           memcmp(a->seen, b->seen, sizeof a->seen) == 0 && a->header_count == b->header_count &&
+           a->repeated == b->repeated && memcmp(a->seen, b->seen, sizeof a->seen) == 0 &&
+           a->header_count == b->header_count &&
            memcmp(a->headers, b->headers, a->header_count * sizeof(rd_header)) == 0;
 }
 
@@ -364,10 +365,10 @@ static void check_rows(const row *rows, size_t count, const rd_http1_limits *lim
 #define CHECK_ROWS(rows, limits) check_rows((rows), sizeof(rows) / sizeof *(rows), (limits))
 
 static void test_strict(void) {
-    CHECK_ROWS(line_rows, &rd_http1_limits_default);
-    CHECK_ROWS(target_rows, &rd_http1_limits_default);
-    CHECK_ROWS(field_rows, &rd_http1_limits_default);
-    CHECK_ROWS(framing_rows, &rd_http1_limits_default);
+    CHECK_ROWS(line_rows, &default_limits);
+    CHECK_ROWS(target_rows, &default_limits);
+    CHECK_ROWS(field_rows, &default_limits);
+    CHECK_ROWS(framing_rows, &default_limits);
 }
 
 static void test_lenient(void) {
@@ -397,17 +398,17 @@ static void test_lenient(void) {
         BAD("CONNECT a HTTP/1.1\r\nHost: a\r\n\r\n", TARGET_AUTHORITY),
         BAD(TARGET("a:443"), TARGET_FORM),
     };
-    rd_http1_limits limits = rd_http1_limits_default;
+    rd_http1_limits limits = default_limits;
 
     limits.lenient_line_feeds = true;
     CHECK_ROWS(line_feeds, &limits);
-    limits = rd_http1_limits_default;
+    limits = default_limits;
     limits.lenient_target_bytes = true;
     CHECK_ROWS(bytes, &limits);
-    limits = rd_http1_limits_default;
+    limits = default_limits;
     limits.lenient_duplicate_length = true;
     CHECK_ROWS(lengths, &limits);
-    limits = rd_http1_limits_default;
+    limits = default_limits;
     limits.allow_connect = true;
     CHECK_ROWS(connects, &limits);
 }
@@ -454,7 +455,7 @@ static void test_endless(void) {
         text[i + 3] = ':';
         memcpy(text + i + 1198, "\r\n", 2);
     }
-    feed_start(&feed, &rd_http1_limits_default);
+    feed_start(&feed, &default_limits);
     for (size_t i = 1000; i < 200000; i += 1000) feed_up_to(&feed, rows[0].text, i);
     CHECK_INT(feed.rc, rows[0].rc);
     CHECK_INT(feed.given, 115000);
@@ -481,7 +482,7 @@ static void test_fields_of_a_head(void) {
     PARSE(feed,
           "\r\nPOST /a?b HTTP/1.1\r\nHost:  x.y:81 \r\nX-Thing:\t a\tb \t\r\nCookie: c\r\n"
           "Content-Length: 007\r\ncookie: d\r\nExpect: 100-continue\r\nEmpty:\r\n\r\n",
-          &rd_http1_limits_default);
+          &default_limits);
     const rd_slice host = rd_span_slice(feed.head.host, feed.bytes);
     const rd_slice authority = rd_span_slice(feed.head.authority, feed.bytes);
 
@@ -504,7 +505,7 @@ static void test_fields_of_a_head(void) {
 }
 
 static void test_authority_of_an_absolute_target(void) {
-    PARSE(feed, "GET http://b:82/x?y HTTP/1.1\r\nHost: a:81\r\n\r\n", &rd_http1_limits_default);
+    PARSE(feed, "GET http://b:82/x?y HTTP/1.1\r\nHost: a:81\r\n\r\n", &default_limits);
     const rd_slice authority = rd_span_slice(feed.head.authority, feed.bytes);
 
     CHECK_BYTES(authority.ptr, authority.len, "b:82");
@@ -518,7 +519,7 @@ static void test_dropped_names(void) {
     static const char text[] = FIELD("X_Forwarded_For: 1\r\nProxy: p\r\nX-Forwarded-For: 2\r\n"
                                      "A_B: 3\r\nContent_Length: 4\r\ncontent-type: t\r\n"
                                      "CONTENT_type: u\r\npro_xy: v");
-    rd_http1_limits limits = rd_http1_limits_default;
+    rd_http1_limits limits = default_limits;
 
     PARSE(strict, text, &limits);
     CHECK_INT(strict.head.framing, RD_FRAMING_NONE);
@@ -544,10 +545,10 @@ static void test_many_headers(void) {
 
     for (int i = 0; i < 100; i++) len += (size_t)sprintf(text + len, "X-%d: %d\r\n", i, i);
     len += (size_t)sprintf(text + len, "\r\n");
-    check_row(&(row){text, len, 0}, &rd_http1_limits_default);
+    check_row(&(row){text, len, 0}, &default_limits);
     for (int i = 100; i < 130; i++)
         len += (size_t)sprintf(text + len - 2, "X-%d: %d\r\n\r\n", i, i) - 2;
-    check_row(&(row){text, len, RD_ERR_FIELD_COUNT}, &rd_http1_limits_default);
+    check_row(&(row){text, len, RD_ERR_FIELD_COUNT}, &default_limits);
 }
 
 static void test_idle(void) {
@@ -557,9 +558,9 @@ static void test_idle(void) {
     rd_http1_parser_init(&parser);
     rd_head_init(&head);
     CHECK(rd_http1_parser_is_idle(&parser));
-    CHECK_INT(rd_http1_parse(&parser, &head, &rd_http1_limits_default, "\r\n", 2), 0);
+    CHECK_INT(rd_http1_parse(&parser, &head, &default_limits, "\r\n", 2), 0);
     CHECK(rd_http1_parser_is_idle(&parser));
-    CHECK_INT(rd_http1_parse(&parser, &head, &rd_http1_limits_default, "\r\nG", 3), 0);
+    CHECK_INT(rd_http1_parse(&parser, &head, &default_limits, "\r\nG", 3), 0);
     CHECK(!rd_http1_parser_is_idle(&parser));
     CHECK(sizeof parser <= 40);
 }

@@ -324,7 +324,7 @@ static void test_out_of_descriptors(void) {
     CHECK(talk(first, NULL));
     CHECK_STR(got, "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\n"
                    "content-length: 0\r\n\r\n");
-    CHECK_INT(only_listener()->refused, 1);
+    CHECK_INT(server->dropped, 1);
     setrlimit(RLIMIT_NOFILE, &before);
     say(second, LAST("/b"));
     turns(3);

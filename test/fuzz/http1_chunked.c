@@ -4,6 +4,7 @@
  * end at the same byte and the same body; a decoded body, coded again, decodes to the same.
  */
 #include "fuzz.h"
+#include "default_limits.h"
 #include "protocol/http1_chunked.h"
 
 typedef struct outcome {
@@ -14,7 +15,7 @@ typedef struct outcome {
 } outcome;
 
 static rd_http1_limits limits_for(uint8_t choice) {
-    rd_http1_limits limits = rd_http1_limits_default;
+    rd_http1_limits limits = default_limits;
 
     if (choice & 0x80) {
         limits.header_name_bytes = 10;
@@ -80,7 +81,7 @@ static void check_recoded(const outcome *out) {
     }
     memcpy(text + len, "0\r\n\r\n", 5);
     len += 5;
-    decode(&again, &rd_http1_limits_default, text, len, len);
+    decode(&again, &default_limits, text, len, len);
     FUZZ_CHECK(again.rc == RD_CHUNKED_DONE && again.taken == len);
     FUZZ_CHECK(again.body_len == out->body_len);
     FUZZ_CHECK(memcmp(again.body, out->body, out->body_len) == 0);

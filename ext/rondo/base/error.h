@@ -21,9 +21,8 @@ enum rd_error {
 };
 
 typedef enum rd_error_class_of {
-    RD_ERROR_AGAIN, /* nothing is wrong: try again when more has come */
-    RD_ERROR_PEER,  /* answer rd_error_status(), stop reading, close with linger */
-    RD_ERROR_CONN   /* close at once */
+    RD_ERROR_PEER, /* answer rd_error_status(), stop reading, close with linger */
+    RD_ERROR_CONN  /* close at once */
 } rd_error_class_of;
 
 /* The HTTP status to answer; 0 when there is none. Unknown codes are 0, CONN, "unknown error". */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The life of a request head and lookups in it; see head.h. One owner, no lock.
+ * Limits, the life of a request head and lookups in it; see head.h. One owner, no lock.
  */
 #include "http/head.h"
 
@@ -8,7 +8,23 @@
 
 #include "base/alloc.h"
 
-const rd_http1_limits rd_http1_limits_default = RD_HTTP1_LIMITS_DEFAULT;
+void rd_http1_limits_init(rd_http1_limits *limits, const rd_settings *settings) {
+    *limits = (rd_http1_limits){
+        .head_bytes = (uint32_t)settings->max_head_bytes,
+        .target_bytes = (uint32_t)settings->max_target_bytes,
+        .header_name_bytes = (uint32_t)settings->max_header_name_bytes,
+        .header_value_bytes = (uint32_t)settings->max_header_value_bytes,
+        .header_count = (uint32_t)settings->max_header_count,
+        .trailer_bytes = (uint32_t)settings->max_trailer_bytes,
+        .chunk_line_bytes = (uint32_t)settings->max_chunk_line_bytes,
+        .chunk_extension_bytes = (uint32_t)settings->max_chunk_extension_bytes,
+        .lenient_line_feeds = settings->lenient_line_feeds != 0,
+        .lenient_target_bytes = settings->lenient_target_bytes != 0,
+        .lenient_duplicate_length = settings->lenient_duplicate_length != 0,
+        .allow_underscore = settings->allow_underscore_headers != 0,
+        .allow_connect = settings->allow_connect != 0,
+    };
+}
 
 void rd_head_init(rd_head *head) {
     head->headers = head->first;

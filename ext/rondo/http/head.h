@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/settings.h"
 #include "base/slice.h"
 #include "http/header_names.h"
 
@@ -32,14 +33,8 @@ typedef struct rd_http1_limits {
     bool allow_connect;             /* CONNECT with an authority as target */
 } rd_http1_limits;
 
-#define RD_HTTP1_LIMITS_DEFAULT                                                                    \
-    {                                                                                              \
-        .head_bytes = 114688, .target_bytes = 12288, .header_name_bytes = 256,                     \
-        .header_value_bytes = 81920, .header_count = 128, .trailer_bytes = 16384,                  \
-        .chunk_line_bytes = 4096, .chunk_extension_bytes = 16384                                   \
-    }
-
-extern const rd_http1_limits rd_http1_limits_default;
+/* The limits that the settings of a server want. */
+void rd_http1_limits_init(rd_http1_limits *limits, const rd_settings *settings);
 
 /* Methods are case-sensitive; any other token is RD_METHOD_OTHER and the app decides. */
 #define RD_METHODS(X)                                                                              \
@@ -99,8 +94,6 @@ typedef struct rd_head {
     uint8_t framing;         /* RD_FRAMING_* */
     bool keep_alive;         /* as the request wants it; the settings come on top */
     bool expect_continue;    /* 1.1, Expect: 100-continue and a body that is not empty */
-    bool upgrade;            /* GET, 1.1, no body, Connection: upgrade, an Upgrade field */
-    bool https_target;       /* the absolute-form said https */
     bool repeated;           /* some name we know came twice: values have to be joined */
     uint16_t header_count;
     uint16_t header_capacity;

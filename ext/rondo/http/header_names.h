@@ -18,7 +18,6 @@ enum {
     RD_HEADER_TRANSFER_ENCODING,
     RD_HEADER_CONNECTION,
     RD_HEADER_EXPECT,
-    RD_HEADER_UPGRADE,
     RD_HEADER_PROXY,
     RD_HEADER_ACCEPT,
     RD_HEADER_ACCEPT_CHARSET,
@@ -105,6 +104,7 @@ enum {
     RD_HEADER_TRANSLATE,
     RD_HEADER_TRUE_CLIENT_IP,
     RD_HEADER_TURBO_FRAME,
+    RD_HEADER_UPGRADE,
     RD_HEADER_UPGRADE_INSECURE_REQUESTS,
     RD_HEADER_USER_AGENT,
     RD_HEADER_VERSION,
@@ -139,7 +139,7 @@ enum {
 };
 
 /* Ids 1 to this one decide how a message is framed. */
-enum { RD_HEADER_LAST_FRAMING = RD_HEADER_UPGRADE };
+enum { RD_HEADER_LAST_FRAMING = RD_HEADER_EXPECT };
 
 /* What to do with the values of a name that comes more than once. */
 enum {

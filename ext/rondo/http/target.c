@@ -122,7 +122,6 @@ static int absolute_parse(rd_head *head, const char *buf) {
     rc = set_authority(head, buf, (rd_span){head->target.at + scheme, end - scheme});
     if (rc < 0) return rc;
     head->form = RD_TARGET_ABSOLUTE;
-    head->https_target = scheme == 8;
     split_query(head, buf, (rd_span){head->target.at + end, len - end});
     return 0;
 }

@@ -11,7 +11,7 @@
 
 /*
  * Reads head->target of `buf`: sets form, path and query, for an absolute-form or authority-form
- * also authority, host, port and https_target. Needs method_id. Returns 0 or an error.
+ * also authority, host and port. Needs method_id. Returns 0 or an error.
  */
 int rd_target_parse(rd_head *head, const char *buf, bool allow_connect);
 

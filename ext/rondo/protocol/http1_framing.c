@@ -18,8 +18,6 @@ typedef struct found {
     bool coding;
     bool close;
     bool keep_alive;
-    bool upgrade_option;
-    bool upgrade_field;
     bool expectation;
 } found;
 
@@ -144,7 +142,6 @@ static void read_connection(found *found, rd_slice value) {
     while (next_element(&value, &option)) {
         found->close |= is_word(option, RD_SLICE("close"));
         found->keep_alive |= is_word(option, RD_SLICE("keep-alive"));
-        found->upgrade_option |= is_word(option, RD_SLICE("upgrade"));
     }
 }
 
@@ -174,9 +171,6 @@ static int read_field(rd_head *head, found *found, const char *buf, const rd_hea
         return 0;
     case RD_HEADER_EXPECT:
         return read_expect(found, value);
-    case RD_HEADER_UPGRADE:
-        found->upgrade_field |= value.len > 0;
-        return 0;
     default:
         return 0;
     }
@@ -200,7 +194,5 @@ int rd_http1_framing_decide(rd_head *head, const rd_http1_limits *limits, const 
     has_body = found.coding || head->content_length > 0;
     head->keep_alive = !found.close && (head->minor > 0 || found.keep_alive);
     head->expect_continue = found.expectation && head->minor > 0 && has_body;
-    head->upgrade = found.upgrade_option && found.upgrade_field && head->minor > 0 && !has_body &&
-                    head->method_id == RD_METHOD_GET;
     return 0;
 }

@@ -38,30 +38,32 @@ VALUE rd_env_build(rd_call *call);
 /* The template's key for early hints. */
 VALUE rd_early_hints_new(VALUE connection);
 
-/* Places in the template of what a request sets itself, in its order. */
+/* What every env has, in the order of the template: X(PLACE, key of rb_names.def). */
+#define RD_ENV_ROWS(X)                                                                             \
+    X(METHOD, request_method)                                                                      \
+    X(SCRIPT_NAME, script_name)                                                                    \
+    X(PATH, path_info)                                                                             \
+    X(QUERY, query_string)                                                                         \
+    X(SERVER_NAME, server_name)                                                                    \
+    X(SERVER_PORT, server_port)                                                                    \
+    X(PROTOCOL, server_protocol)                                                                   \
+    X(REMOTE_ADDR, remote_addr)                                                                    \
+    X(SCHEME, rack_url_scheme)                                                                     \
+    X(ERRORS, rack_errors)                                                                         \
+    X(INPUT, rack_input)                                                                           \
+    X(IS_HIJACK, rack_is_hijack)                                                                   \
+    X(HIJACK, rack_hijack)                                                                         \
+    X(FINISHED, rack_response_finished)
+
 enum {
-    RD_ENV_METHOD,
-    RD_ENV_SCRIPT_NAME,
-    RD_ENV_PATH,
-    RD_ENV_QUERY,
-    RD_ENV_SERVER_NAME,
-    RD_ENV_SERVER_PORT,
-    RD_ENV_PROTOCOL,
-    RD_ENV_REMOTE_ADDR,
-    RD_ENV_SCHEME,
-    RD_ENV_ERRORS,
-    RD_ENV_INPUT,
-    RD_ENV_IS_HIJACK,
-    RD_ENV_HIJACK,
-    RD_ENV_FINISHED,
-    RD_ENV_OWN_COUNT
+#define RD_ENV_PLACE(place, key) RD_ENV_##place,
+    RD_ENV_ROWS(RD_ENV_PLACE)
+#undef RD_ENV_PLACE
+        RD_ENV_OWN_COUNT
 };
 
-#define RD_ENV_OWN_KEYS                                                                            \
-    rd_key.request_method, rd_key.script_name, rd_key.path_info, rd_key.query_string,              \
-        rd_key.server_name, rd_key.server_port, rd_key.server_protocol, rd_key.remote_addr,        \
-        rd_key.rack_url_scheme, rd_key.rack_errors, rd_key.rack_input, rd_key.rack_is_hijack,      \
-        rd_key.rack_hijack, rd_key.rack_response_finished
+#define RD_ENV_KEY(place, key) rd_key.key,
+#define RD_ENV_OWN_KEYS        RD_ENV_ROWS(RD_ENV_KEY)
 
 #define RD_EMBEDDED_MAX 23 /* longer Strings of the same bytes share them (copy-on-write) */
 
@@ -100,7 +102,7 @@ rd_scoreboard *rd_scoreboard_of(VALUE self);
 
 /* rb_connection.c */
 void rd_init_connection(VALUE rondo);
-VALUE rd_connection_new(rd_binding *binding);
+VALUE rd_connection_new(void);
 void rd_connection_begin(VALUE connection, rd_call *call);
 void rd_connection_end(VALUE connection, const rd_call *call);
 /* Waits until everything queued is sent, then takes the descriptor; a Ruby IO. */

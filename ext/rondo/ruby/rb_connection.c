@@ -39,8 +39,7 @@ static rd_connection *get(VALUE self) {
     return rb_check_typeddata(self, &connection_type);
 }
 
-VALUE rd_connection_new(rd_binding *binding) {
-    (void)binding;
+VALUE rd_connection_new(void) {
     rd_connection *connection;
     VALUE self = TypedData_Make_Struct(cConnection, rd_connection, &connection_type, connection);
     connection->io = Qnil;

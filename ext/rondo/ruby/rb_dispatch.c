@@ -15,7 +15,7 @@
 static void meet_connection(rd_call *call) {
     rd_binding *binding = call->binding;
     if (!call->known) {
-        call->connection = rd_connection_new(binding);
+        call->connection = rd_connection_new();
         rb_ary_store(binding->connections, call->slot, call->connection);
         rb_ary_store(binding->finished_arrays, call->slot, Qnil);
     } else {

@@ -265,8 +265,8 @@ static int descriptor_of(struct msghdr *message) {
 
 static void adopt(rd_server *server, int fd, const rd_handover_header *header, const char *bytes) {
     if (header->len == 0 && pass_on(server, fd, &header->peer, header->hops)) return;
-    rd_conn *conn = rd_conn_open(&server->conns, fd, &rd_transport_tcp, &rd_protocol_http1, NULL,
-                                 &header->peer);
+    rd_conn *conn =
+        rd_conn_open(&server->conns, fd, &rd_transport_tcp, &rd_protocol_http1, &header->peer);
     server->handed_in++;
     atomic_store_explicit(&server->score->connections, server->conns.count, memory_order_relaxed);
     if (header->len == 0) {

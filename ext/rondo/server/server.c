@@ -35,24 +35,6 @@ static void on_refused(rd_handler *handler, const rd_conn *conn, int code) {
 
 /* ---- making one ---- */
 
-static void take_limits(rd_http1_limits *limits, const rd_settings *settings) {
-    *limits = (rd_http1_limits){
-        .head_bytes = (uint32_t)settings->max_head_bytes,
-        .target_bytes = (uint32_t)settings->max_target_bytes,
-        .header_name_bytes = (uint32_t)settings->max_header_name_bytes,
-        .header_value_bytes = (uint32_t)settings->max_header_value_bytes,
-        .header_count = (uint32_t)settings->max_header_count,
-        .trailer_bytes = (uint32_t)settings->max_trailer_bytes,
-        .chunk_line_bytes = (uint32_t)settings->max_chunk_line_bytes,
-        .chunk_extension_bytes = (uint32_t)settings->max_chunk_extension_bytes,
-        .lenient_line_feeds = settings->lenient_line_feeds != 0,
-        .lenient_target_bytes = settings->lenient_target_bytes != 0,
-        .lenient_duplicate_length = settings->lenient_duplicate_length != 0,
-        .allow_underscore = settings->allow_underscore_headers != 0,
-        .allow_connect = settings->allow_connect != 0,
-    };
-}
-
 static uint32_t connection_limit(const rd_settings *settings) {
     if (settings->max_connections > 0) return (uint32_t)settings->max_connections;
     struct rlimit limit;
@@ -78,7 +60,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
     rd_conn_set_init(&server->conns, &server->loop, &server->settings);
     server->handler = (rd_handler){on_request, on_refused};
     server->http.handler = &server->handler;
-    take_limits(&server->http.limits, settings);
+    rd_http1_limits_init(&server->http.limits, settings);
     server->conns.shared = &server->http;
     server->connection_limit = connection_limit(settings);
     rd_list_init(&server->listeners);
@@ -157,16 +139,21 @@ static void on_accept(rd_listener *listener, int fd, const rd_address *peer) {
     rd_server *server = listener->owner;
     server->accepted++;
     if (rd_handover_accepted(server, fd, peer)) return;
-    rd_conn *conn =
-        rd_conn_open(&server->conns, fd, listener->transport, &rd_protocol_http1, listener, peer);
+    rd_conn *conn = rd_conn_open(&server->conns, fd, listener->transport, &rd_protocol_http1, peer);
     atomic_store_explicit(&server->score->connections, server->conns.count, memory_order_relaxed);
     rd_conn_read_now(conn);
     limit_accepting(server);
 }
 
+static void on_busy(rd_listener *listener) {
+    rd_server *server = listener->owner;
+    server->dropped++;
+}
+
 int rd_server_add_listener(rd_server *server, rd_listener *listener) {
     listener->owner = server;
     listener->on_accept = on_accept;
+    listener->on_busy = on_busy;
     listener->busy = rd_http1_busy;
     listener->accepts_per_turn = (int)server->settings.accepts_per_turn;
     if (rd_listener_start(listener, &server->loop) != 0) return -1;

@@ -108,14 +108,12 @@ static void free_conn(rd_closing *closing) {
 }
 
 rd_conn *rd_conn_open(rd_conn_set *set, int fd, const rd_transport *transport,
-                      const rd_protocol *protocol, const struct rd_listener *listener,
-                      const rd_address *peer) {
+                      const rd_protocol *protocol, const rd_address *peer) {
     rd_conn *conn = rd_alloc_zero(sizeof(*conn) + protocol->state_size);
     conn->source = (rd_source){.fd = fd, .interest = RD_READABLE, .on_ready = on_ready};
     conn->set = set;
     conn->transport = transport;
     conn->protocol = protocol;
-    conn->listener = listener;
     conn->deadline = conn->write_deadline = UINT64_MAX;
     conn->refs = 1;
     conn->peer = *peer;

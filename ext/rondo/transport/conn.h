@@ -51,8 +51,6 @@ typedef struct rd_conn_set {
     void *shared; /* what the protocols of this set share */
 } rd_conn_set;
 
-struct rd_listener;
-
 struct rd_conn {
     rd_source source;
     rd_list in_set;
@@ -62,7 +60,6 @@ struct rd_conn {
     rd_conn_set *set;
     const rd_transport *transport;
     const rd_protocol *protocol;
-    const struct rd_listener *listener;
     uint64_t deadline;       /* the protocol's, ms; UINT64_MAX: none */
     uint64_t write_deadline; /* UINT64_MAX while nothing waits for the peer */
     rd_buffer input;         /* left-over of an incomplete message or requests read ahead */
@@ -85,10 +82,10 @@ struct rd_conn {
 void rd_conn_set_init(rd_conn_set *set, rd_loop *loop, const rd_settings *settings);
 void rd_conn_set_clear(rd_conn_set *set);
 
-/* Takes over `fd` (non-blocking). It comes to the poller with rd_conn_read_now() or a flush. */
+/* Takes over `fd` (non-blocking). It comes to the poller with rd_conn_read_now() or a flush. Never
+ * NULL; the one reference is the loop's, and goes when the connection closes. */
 rd_conn *rd_conn_open(rd_conn_set *set, int fd, const rd_transport *transport,
-                      const rd_protocol *protocol, const struct rd_listener *listener,
-                      const rd_address *peer);
+                      const rd_protocol *protocol, const rd_address *peer);
 
 /* The protocol's state, behind the connection. */
 static inline void *rd_conn_state_of(rd_conn *conn) {

@@ -89,10 +89,9 @@ int rd_listen_tcp(rd_listener *listener, const char *host, uint16_t port,
         rd_listener_close(listener);
         return -EADDRNOTAVAIL;
     }
-    int code = EADDRNOTAVAIL;
     int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     listener->source.fd = fd;
-    code = fd < 0 ? errno : bind_tcp(fd, found, options);
+    int code = fd < 0 ? errno : bind_tcp(fd, found, options);
     freeaddrinfo(found);
     if (code != 0) return fail(listener, code, error, what);
     describe_tcp(listener);

@@ -60,12 +60,10 @@ static void refuse_one(rd_listener *listener) {
             (void)sent;
             shutdown(fd, SHUT_WR);
             close(fd);
-            listener->refused++;
+            if (listener->on_busy != NULL) listener->on_busy(listener);
         }
-        listener->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    } else {
-        listener->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     }
+    listener->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     back_off(listener);
 }
 
@@ -107,7 +105,6 @@ int rd_listener_accept(rd_listener *listener, int most) {
         rd_address peer;
         rd_address_from_sockaddr(&peer, (const struct sockaddr *)&from);
         if (peer.kind == RD_ADDRESS_NONE) peer.kind = RD_ADDRESS_UNIX;
-        listener->accepted++;
         count++;
         listener->on_accept(listener, fd, &peer);
     }

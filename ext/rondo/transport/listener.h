@@ -39,8 +39,10 @@ struct rd_listener {
     const rd_transport *transport;
     /* Takes over the descriptor. */
     void (*on_accept)(rd_listener *listener, int fd, const rd_address *peer);
+    /* NULL, or told of each connection that there was no descriptor for. */
+    void (*on_busy)(rd_listener *listener);
     void *owner;
-    rd_slice busy; /* what a connection is sent for which there is no descriptor */
+    rd_slice busy; /* what such a connection is sent */
     int accepts_per_turn;
     bool paused;        /* see rd_listener_pause() */
     int spare_fd;       /* closed to refuse one connection when there is no other */
@@ -48,7 +50,6 @@ struct rd_listener {
     char *unlink_path;  /* the Unix socket's file, when it is ours */
     ino_t unlink_inode; /* inodes are used again at once, so the time of making counts, too */
     struct timespec unlink_made;
-    uint64_t accepted, refused;
     char host[64];
     char url[RD_LISTENER_URL_MAX];
 };
