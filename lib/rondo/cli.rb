@@ -121,8 +121,7 @@ module Rondo
       return nil if @config == "-"
       return @config if @config
 
-      Configuration.find((@values[:environment] || Settings.from_environment[:environment])&.first ||
-                         Settings::SHELL[:environment].default)
+      Configuration.find(Settings.environment(@values))
     rescue SystemCallError
       raise ConfigurationError, "cannot go to the directory #{@values[:directory].first}"
     end

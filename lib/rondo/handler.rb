@@ -65,13 +65,14 @@ module Rondo
       return path if path && !%w[- config.ru].include?(path) && !path.end_with?(".ru")
       return nil if path == "-"
 
-      Configuration.find(options[:environment] || ENV["RACK_ENV"] || "development")
+      Configuration.find(Settings.environment(typed(options), offered(options)))
     end
 
-    # What somebody typed wins over the file; what the program made up does not.
+    # What somebody typed wins over the file; what the program made up does not. Rackup does not say
+    # which is which: its environment, always there, counts as the RACK_ENV that it becomes.
     def typed(options)
       names = options[:user_supplied_options]
-      names ? values(options.slice(*names)) : values(options)
+      names ? values(options.slice(*names)) : values(options.except(:environment))
     end
 
     def offered(options)

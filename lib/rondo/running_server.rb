@@ -73,7 +73,8 @@ module Rondo
     def configured
       return {} if @given[:config] == "-" || (!@given[:config] && given_place?)
 
-      path = @given[:config] || Configuration.find(environment)
+      typed = { environment: [@given[:environment], "command line"] }.reject { |_, (name)| name.nil? }
+      path = @given[:config] || Configuration.find(Settings.environment(typed))
       values = path ? Configuration.new(path).values.transform_values(&:first) : {}
       folder = values[:directory] || "."
       found = NAMES.transform_values { |name| values[name] }.compact
@@ -85,11 +86,6 @@ module Rondo
 
     def given_place?
       %i[state pidfile pid url].any? { |name| @given[name] }
-    end
-
-    def environment
-      (@given[:environment] || Settings.from_environment[:environment]&.first ||
-        Settings::SHELL[:environment].default)
     end
 
     def read_state

@@ -113,6 +113,14 @@ module Rondo
       end
     end
 
+    # Which configuration file is read hangs on the environment, so this asks everybody but the file.
+    # @param typed [Hash{Symbol => Array(Object, String)}] what somebody typed
+    # @param offered [Hash{Symbol => Array(Object, String)}] what stands in for a default
+    # @return [String]
+    def self.environment(typed, offered = {}, env: ENV)
+      Resolved.new(typed, from_environment(env), offered)[:environment].to_s
+    end
+
     def self.first_set(variables, env)
       variable = variables.find { |key| !env[key].to_s.strip.empty? }
       [variable, env[variable].strip] if variable

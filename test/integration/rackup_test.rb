@@ -55,6 +55,12 @@ class RackupTest < ShellCase
     assert_match(/^hook$/, server.log)
   end
 
+  def test_the_environment_chooses_the_configuration_file
+    write "config/rondo/staging.rb", "after_booted { warn 'hook of staging' }\n"
+    rackup("-o", "127.0.0.1", "-p", "0", env: { "APP_ENV" => "staging" }).wait_for_log(/^hook of staging$/)
+    rackup("-o", "127.0.0.1", "-p", "0", "-E", "staging").wait_for_log(/^hook of staging$/)
+  end
+
   def test_verbs_without_a_meaning_are_said
     write "config/puma.rb", "workers 2\nbind 'tcp://127.0.0.1:0'\n"
     log = rackup.log

@@ -23,6 +23,17 @@ class SettingsTest < Minitest::Test
     assert_equal [9292, "default"], [resolved[:port], resolved.source(:port)]
   end
 
+  def test_the_environment_that_finds_a_configuration_file
+    offered = { environment: ["offered", "default of the program"] }
+    typed = { environment: ["typed", "command line"] }
+    assert_equal "typed", Settings.environment(typed, offered, env: { "APP_ENV" => "a" })
+    all = { "APP_ENV" => "a", "RACK_ENV" => "b", "RAILS_ENV" => "c" }
+    assert_equal "a", Settings.environment({}, offered, env: all)
+    assert_equal "c", Settings.environment({}, offered, env: { "APP_ENV" => " ", "RAILS_ENV" => "c" })
+    assert_equal "offered", Settings.environment({}, offered, env: {})
+    assert_equal "development", Settings.environment({}, env: {})
+  end
+
   def test_a_value_of_false_or_nil_wins_too
     settings = resolved({ quiet: [false, "command line"] }, { quiet: [true, "file"] })
     refute settings[:quiet]
