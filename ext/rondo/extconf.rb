@@ -20,7 +20,9 @@ $VPATH.concat(FOLDERS.map { |folder| "$(srcdir)/#{folder}" })
 sanitizers = ENV.fetch("RONDO_SANITIZE", "")
 debug = ENV["RONDO_DEBUG"] || !sanitizers.empty?
 
-flags = ["-std=c11", "-D_GNU_SOURCE", "-fvisibility=hidden"]
+# The sockets' interface reads one struct as another (sockaddr), which the optimiser may otherwise
+# take for two that have nothing to do with each other.
+flags = ["-std=c11", "-D_GNU_SOURCE", "-fvisibility=hidden", "-fno-strict-aliasing"]
 flags += debug ? ["-O1", "-g", "-fno-omit-frame-pointer"] : ["-O3", "-DNDEBUG"]
 flags << "-fsanitize=#{sanitizers}" << "-fno-sanitize-recover=all" unless sanitizers.empty?
 

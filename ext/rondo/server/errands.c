@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -98,7 +99,11 @@ static bool take_next_answer(rd_errands *errands, bool *broken) {
     if (line_len >= sizeof(line)) return false;
     memcpy(line, bytes, line_len);
     line[line_len] = '\0';
-    if (sscanf(line, "%" SCNu64 " %u %u", &id, &status, &len) != 3) return false;
+    char *next;
+    id = strtoull(line, &next, 10);
+    status = (unsigned)strtoul(next, &next, 10);
+    len = (unsigned)strtoul(next, &next, 10);
+    if (*next != '\0') return false;
     if (len > ANSWER_BYTES_MAX || status < 200 || status > 599) return false;
     *broken = false;
     if (come < line_len + 1 + len) return false;

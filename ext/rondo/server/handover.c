@@ -179,7 +179,7 @@ static size_t unanswered_bytes(const rd_request *request, char *bytes) {
     size_t len = 0;
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         if (len + parts[i].len > RD_HANDOVER_BYTES_MAX) return 0;
-        if (parts[i].len > 0) memcpy(bytes + len, parts[i].ptr, parts[i].len);
+        if (parts[i].ptr != NULL) memcpy(bytes + len, parts[i].ptr, parts[i].len);
         len += parts[i].len;
     }
     return len;

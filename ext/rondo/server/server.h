@@ -48,6 +48,8 @@ typedef enum rd_phase {
 enum { RD_STOP_NOT, RD_STOP_DRAIN, RD_STOP_NOW };
 
 struct rd_server {
+    rd_score_slot own_score;
+    rd_score_slot *score; /* own_score, or a slot of the scoreboard that all workers share */
     rd_settings settings;
     rd_loop loop;
     rd_conn_set conns;
@@ -59,37 +61,35 @@ struct rd_server {
     rd_list guests; /* requests of connections that may go on to another worker; see handover.h */
     rd_list excess; /* requests beyond max_queue, to be answered 503 */
     rd_list calls;  /* requests inside the application, the oldest first */
-    uint64_t next_call_due_ns; /* when one of them takes too long */
-    uint32_t queue_len;
     rd_timer drain_timer;
     rd_timer room_timer; /* runs while the connection limit is reached */
     rd_ready_set found;  /* by the leader's poll */
     rd_watch watch;
-    uint64_t leader_seen_ns; /* when the leader last turned or took a request */
-    bool watch_owns;         /* the watch thread runs the turns for now */
-    bool slept;              /* in its last turn */
-    bool may_hold;           /* nobody else needs the GVL: a brief wait may keep it */
-    atomic_int phase;        /* rd_phase */
-    atomic_uint turns;       /* of the leader's */
+    rd_siblings siblings;
     void (*need_thread)(rd_server *server); /* requests wait and no leader takes them; any thread */
     void (*need_attention)(rd_server *server); /* a call takes long: see its flags; any thread */
     void *owner;                               /* whoever set need_thread */
-    rd_score_slot *score; /* own_score, or a slot of the scoreboard that all workers share */
-    rd_score_slot own_score;
-    rd_siblings siblings;
-    uint64_t handed_wait_ns; /* how long the request being read has waited elsewhere */
-    rd_network *proxies;     /* owned; see http.proxies */
-    rd_conn *current;        /* whose request is being answered, for its quantum; never followed */
+    rd_network *proxies;                       /* owned; see http.proxies */
+    rd_conn *current; /* whose request is being answered, for its quantum; never followed */
+    uint64_t next_call_due_ns; /* when one of `calls` takes too long */
+    uint64_t leader_seen_ns;   /* when the leader last turned or took a request */
+    uint64_t handed_wait_ns;   /* how long the request being read has waited elsewhere */
     uint64_t quantum_end_ns;
     uint64_t batch_since_ns;
-    uint32_t batch_count;
     uint64_t busy_until_ns; /* a pause before this one is expected to be short */
-    uint32_t connection_limit;
-    uint32_t refusal_count; /* kept in `refusals`; the rest is only counted */
-    rd_refusal refusals[RD_REFUSALS_KEPT];
     uint64_t requests, refused, accepted, dropped, timed_out, handed_in, handed_out;
+    rd_refusal refusals[RD_REFUSALS_KEPT];
+    uint32_t refusal_count; /* kept in `refusals`; the rest is only counted */
+    uint32_t queue_len;
+    uint32_t batch_count;
+    uint32_t connection_limit;
+    atomic_int phase;  /* rd_phase */
+    atomic_uint turns; /* of the leader's */
     atomic_int stop_wanted;
-    int stopping; /* RD_STOP_* as carried out so far */
+    int stopping;    /* RD_STOP_* as carried out so far */
+    bool watch_owns; /* the watch thread runs the turns for now */
+    bool slept;      /* in its last turn */
+    bool may_hold;   /* nobody else needs the GVL: a brief wait may keep it */
     bool accept_paused;
 };
 
