@@ -40,11 +40,13 @@ static void note_data(rd_conn *conn, const char *bytes, size_t len) {
 }
 
 static void note_eof(rd_conn *conn) {
-    told.eofs += conn != NULL;
+    (void)conn;
+    told.eofs++;
 }
 
 static void note_drained(rd_conn *conn) {
-    told.drained += conn != NULL;
+    (void)conn;
+    told.drained++;
 }
 
 static void note_timeout(rd_conn *conn) {
@@ -58,8 +60,7 @@ static void note_close(rd_conn *conn) {
 }
 
 static const rd_protocol notes = {
-    "notes",      16,           note_open,  note_data, note_eof,
-    note_drained, note_timeout, note_close, NULL,      note_open,
+    "notes", 16, note_open, note_data, note_eof, note_drained, note_timeout, note_close, note_open,
 };
 
 static rd_conn *open_conn(void) {
