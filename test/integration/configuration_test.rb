@@ -190,7 +190,7 @@ class ConfigurationIntegrationTest < ShellCase
     server = boot
     response = get(server, "/here")
     assert_equal ["503", "broken /here 500"], [response.code, response.body]
-    assert_match(/RuntimeError: broken/, server.log)
+    server.wait_for_log(/RuntimeError: broken/)
   end
 
   def test_backtraces_reach_clients_in_development_only
