@@ -176,10 +176,13 @@ module Bench
         cpu_us: used / requests, busy: used / counted["seconds"] / 1e6,
         longest_over_median: counted["longest_us"] / counted["p50_us"],
         max_over_min: counted["conn_max"].to_f / [counted["conn_min"], 1].max,
-        of_ideal: counted["rps"] / (@scenario.ideal || Float::NAN),
         body_bytes: counted["body_max"], cpu_us_per_mb: used / megabytes,
-        mb_per_s: megabytes / counted["seconds"]
-      )
+        mb_per_s: megabytes / counted["seconds"], of_ideal: of_ideal(counted)
+      ).compact
+    end
+
+    def of_ideal(counted)
+      counted["rps"] / @scenario.ideal if @scenario.ideal
     end
 
     def spins_so_far

@@ -178,7 +178,7 @@ module Bench
       "tcp://127.0.0.1:#{port}"
     end
 
-    def nginx_command(port, _app, folder)
+    def nginx_command(port, _app, folder, _threads = 1)
       File.write(File.join(folder, "nginx.conf"), format(NGINX, folder: folder, port: port))
       ["nginx", "-p", folder, "-c", File.join(folder, "nginx.conf")]
     end

@@ -77,6 +77,9 @@ module Rondo
 
         return message(text)
       end
+    rescue Errno::ECONNRESET
+      # The other end has gone without reading all of ours; what it sent before comes after this.
+      retry
     rescue SystemCallError, IOError
       nil
     end

@@ -292,6 +292,28 @@ static rd_listener *only_listener(void) {
 }
 
 /* Nobody is left waiting: the first is told, the next ones have a chance after a pause. */
+/* Connections that are kept for later make room when somebody waits; what is at work does not. */
+static void test_idle_connections_make_room(void) {
+    int fds[3], i = 0;
+    settings.max_connections = 2;
+    start_listening(answer);
+    for (; i < 2; i++) {
+        say(fds[i] = dial(), GET("/a"));
+        CHECK(!talk(fds[i], "/a"));
+    }
+    say(fds[0], "GET /half");
+    later(1000);
+    CHECK_INT(server->conns.count, 2); /* nobody waits: nobody leaves */
+    say(fds[i++] = dial(), GET("/c"));
+    later(1000);
+    CHECK(!talk(fds[2], "/c"));
+    CHECK(hear(fds[1]) && got_len == 0);
+    say(fds[0], " HTTP/1.1\r\nHost: a\r\n\r\n");
+    CHECK(!talk(fds[0], "/half"));
+    while (--i >= 0) close(fds[i]);
+    end();
+}
+
 static void test_out_of_descriptors(void) {
     struct rlimit before, none;
     start_listening(answer);
@@ -458,6 +480,7 @@ static void test_all(void) {
     test_the_end_of_a_server_with_requests_queued();
     test_the_limit_of_connections();
     test_idle_connections_at_the_limit();
+    test_idle_connections_make_room();
     test_out_of_descriptors();
     test_stopping();
     test_a_fresh_request_in_its_grace();

@@ -22,6 +22,7 @@ class ReadmeTest < Minitest::Test
     "gem install rondo" => "test/project/gem_test.rb",
     "rondo" => :test_rondo_in_the_folder_of_an_application,
     "rondo -b tcp://127.0.0.1:3000 -e production" => :test_rondo_in_the_folder_of_an_application,
+    "rondo -w 4 -t 5:16" => :test_rondo_with_workers,
     "rackup -s rondo" => :test_rackup,
     "bin/rails server -u rondo" => "test/apps"
   }.freeze
@@ -51,6 +52,16 @@ class ReadmeTest < Minitest::Test
       other = free_port
       serve(environment, Gem.ruby, File.join(ROOT, "exe/rondo"), "-b", "tcp://127.0.0.1:#{other}",
             "-e", "production", folder: folder) { assert_equal "Hello, World!\n", get(other) }
+    end
+  end
+
+  def test_rondo_with_workers
+    in_folder_of_an_application do |folder|
+      port = free_port
+      environment = { "PORT" => port.to_s, "RUBYLIB" => File.join(ROOT, "lib") }
+      serve(environment, Gem.ruby, File.join(ROOT, "exe/rondo"), "-w", "4", "-t", "5:16", folder: folder) do
+        8.times { assert_equal "Hello, World!\n", get(port) }
+      end
     end
   end
 

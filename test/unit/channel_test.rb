@@ -24,6 +24,14 @@ class ChannelTest < Minitest::Test
     assert_equal Encoding::UTF_8, message[:text].encoding
   end
 
+  def test_last_words_of_an_end_that_did_not_read_ours
+    @one.tell(:never_read)
+    @other.tell(:failed, message: "why")
+    @other.close
+    assert_equal "why", @one.receive_now[:message]
+    assert_nil @one.receive_now
+  end
+
   def test_zero_bytes_do_not_tear_a_message_apart
     @one.tell(:failed, message: "a\0b")
     assert_equal "a b", @other.receive[:message]

@@ -355,6 +355,11 @@ static void http1_on_close(rd_conn *conn) {
     rd_request_unref(request);
 }
 
+static bool http1_is_idle(rd_conn *conn) {
+    const rd_http1 *http = rd_http1_of(conn);
+    return http->served > 0 && is_between_requests(http) && conn->input.end == 0;
+}
+
 static void http1_on_shutdown(rd_conn *conn) {
     rd_http1 *http = rd_http1_of(conn);
     if (!is_between_requests(http)) return; /* its answer will say that it is the last */
@@ -398,6 +403,6 @@ void rd_http1_request_done(rd_conn *conn) {
 }
 
 const rd_protocol rd_protocol_http1 = {
-    "http/1.1",       sizeof(rd_http1), http1_on_open,  http1_on_data,     http1_on_eof,
-    http1_on_drained, http1_on_timeout, http1_on_close, http1_on_shutdown,
+    "http/1.1",       sizeof(rd_http1), http1_on_open,  http1_on_data, http1_on_eof,
+    http1_on_drained, http1_on_timeout, http1_on_close, http1_is_idle, http1_on_shutdown,
 };

@@ -143,7 +143,7 @@ bool rd_pool_step_out(rd_runner *runner) {
     return leaves;
 }
 
-int rd_pool_step_in(rd_runner *runner) {
+int rd_pool_step_in(rd_runner *runner, bool at_once) {
     rd_binding *binding = runner->binding;
     rd_pool *pool = &binding->pool;
     rd_resuming self = {.has_place = false};
@@ -151,11 +151,11 @@ int rd_pool_step_in(rd_runner *runner) {
     sem_init(&self.granted, 0, 0);
     rd_list_append(&pool->resuming, &self.node);
     grant_places(binding);
-    while (!self.has_place && state == 0) {
+    while (!self.has_place && !at_once && state == 0) {
         rd_gvl_wait_semaphore(&self.granted, -1);
         state = rd_gvl_protected_interrupts();
     }
-    if (!self.has_place) { /* an exception does not wait for a place */
+    if (!self.has_place) {
         rd_list_unlink(&self.node);
         pool->active++;
     }

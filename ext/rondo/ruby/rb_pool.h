@@ -67,8 +67,9 @@ rd_runner *rd_pool_current(rd_binding *binding);
 
 /* Around a wait for the client. False: there are too many already, and the place is kept. */
 bool rd_pool_step_out(rd_runner *runner);
-/* 0, or the state of an exception that came meanwhile; the place is taken either way. */
-int rd_pool_step_in(rd_runner *runner);
+/* 0, or the state of an exception that came meanwhile; the place is taken either way. `at_once`: an
+ * exception is on its way out already, and waits for no place. */
+int rd_pool_step_in(rd_runner *runner, bool at_once);
 
 /* ---- between rb_pool.c, rb_leader.c and rb_supervisor.c ---- */
 

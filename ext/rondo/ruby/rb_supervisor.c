@@ -141,21 +141,28 @@ static void end_threads(rd_binding *binding) {
     }
 }
 
+/* Threads that were ended by force may have left it undone. A turn that has this to do does not
+ * sleep; without it one would. */
+static void carry_out_stop(rd_binding *binding) {
+    rd_server *server = binding->server;
+    rd_lock(binding);
+    if (atomic_load(&server->stop_wanted) > server->stopping) {
+        rd_server_turn(server, rd_gvl_wait, false);
+    }
+    rd_unlock(binding);
+}
+
 static VALUE end_run(VALUE argument) {
     rd_binding *binding = (rd_binding *)argument;
     if (rd_is_forked(binding)) return Qnil;
     VALUE error = rb_errinfo();
     if (binding->pool.threads > 0) end_threads(binding);
     rd_watch_stop(binding->server);
-    if (rd_server_is_stopping(binding->server)) {
-        rd_lock(binding);
-        rd_server_turn(binding->server, rd_gvl_wait, false); /* closes what is left */
-        rd_unlock(binding);
-    }
+    carry_out_stop(binding);
     RD_BINDING_SET(binding, supervisor, Qnil);
     if (binding->log_len > 0) rd_log_flush(binding);
     binding->running = false;
-    rb_set_errinfo(error);
+    if (NIL_P(error) || rb_obj_is_kind_of(error, rb_eException)) rb_set_errinfo(error);
     return Qnil;
 }
 

@@ -61,7 +61,7 @@ void rd_wait_until(rd_binding *binding, rd_request *request, rd_satisfied satisf
     }
     sem_destroy(&waiter.changed);
     if (stepped_out) {
-        int raised = rd_pool_step_in(runner);
+        int raised = rd_pool_step_in(runner, state != 0);
         if (state == 0) state = raised;
     }
     if (state != 0) rb_jump_tag(state);

@@ -64,7 +64,8 @@ struct rd_server {
     uint64_t next_call_due_ns; /* when one of them takes too long */
     uint32_t queue_len;
     rd_timer drain_timer;
-    rd_ready_set found; /* by the leader's poll */
+    rd_timer room_timer; /* runs while the connection limit is reached */
+    rd_ready_set found;  /* by the leader's poll */
     rd_watch watch;
     uint64_t leader_seen_ns; /* when the leader last turned or took a request */
     bool watch_owns;         /* the watch thread runs the turns for now */

@@ -7,6 +7,7 @@
 #ifndef RD_TRANSPORT_PROTOCOL_H
 #define RD_TRANSPORT_PROTOCOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct rd_conn rd_conn;
@@ -26,6 +27,8 @@ typedef struct rd_protocol {
     void (*on_timeout)(rd_conn *conn);
     /* The connection is closed; its state may be cleared, its memory goes later. Exactly once. */
     void (*on_close)(rd_conn *conn);
+    /* Whether the connection waits for its peer's next request and owes nothing. */
+    bool (*is_idle)(rd_conn *conn);
     /* The server stops: nothing new shall begin on this connection. */
     void (*on_shutdown)(rd_conn *conn);
 } rd_protocol;

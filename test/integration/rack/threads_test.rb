@@ -38,7 +38,7 @@ class ThreadsTest < RackCase
   # @return [Array<RawClient>] clients whose requests are inside the application
   def enter(count)
     clients = Array.new(count) { connect.tap { |client| client.write(bytes("GET", "/wait")) } }
-    count.times { take(@entered, "a request enters the application") }
+    @threads = Array.new(count) { take(@entered, "a request enters the application") }
     clients
   end
 
@@ -187,12 +187,27 @@ class ThreadsTest < RackCase
     end
   end
 
+  # The application lets no interrupt in; run() waits for a moment and ends all the same.
+  def test_run_ends_though_a_thread_does_not
+    entered = Queue.new
+    running = start(lint: false, max_threads: 2) do |_env|
+      Thread.handle_interrupt(Object => :never) do
+        entered << true
+        sleep 3
+      end
+      [200, {}, []]
+    end
+    connect(running).write(bytes("GET", "/"))
+    take(entered)
+    running.thread.kill
+    assert running.thread.join(PATIENCE), "run() ends"
+  end
+
   def test_exceptions_that_come_too_late_do_not_stop_the_loop
-    running = start_gated(max_threads: 2)
-    thread = nil
-    running.server.then { get(connect, "/a") }
-    release(enter(1).each { thread = Thread.list.find { |one| one.name.to_s.start_with?("rondo") } })
-    thread.raise(ArgumentError, "much too late")
+    start_gated(max_threads: 2)
+    get(connect, "/a")
+    release(enter(1))
+    @threads.first.raise(ArgumentError, "much too late")
     eventually("it is logged") { log.include?("much too late") }
     assert_equal "/b", get(connect, "/b").body
   end
