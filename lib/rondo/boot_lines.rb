@@ -52,6 +52,9 @@ module Rondo
 
     def surroundings
       @log.say "*  Environment: #{@settings[:environment]} (#{@settings.source(:environment)})"
+      @settings.core.except(:min_threads, :max_threads).each do |name, value|
+        @log.say "*      Setting: #{name} #{value} (#{@settings.source(name)})"
+      end
     end
 
     def notes

@@ -30,7 +30,7 @@ module Rondo
       end
       report("addresses") { launcher.listen_only.join(", ") } if server
       report("control server") { control_server } if @settings[:control_url]
-      report("descriptors") { descriptors }
+      report("descriptors") { descriptors(server) } if server
       @failed ? 1 : 0
     end
 
@@ -50,14 +50,15 @@ module Rondo
       @out.puts "failed  #{name}: #{e.message}"
     end
 
-    def descriptors
+    def descriptors(server)
       limit, = Process.getrlimit(:NOFILE)
-      wanted = @settings[:max_connections]
-      if wanted.positive? && wanted + 64 > limit
-        raise ConfigurationError, "max_connections #{wanted} needs #{wanted + 64}, the limit is #{limit}"
+      most = server.connection_limit
+      needed = most + Server::Core::DESCRIPTORS_KEPT
+      if @settings[:max_connections].positive? && needed > limit
+        raise ConfigurationError, "max_connections #{most} needs #{needed}, the limit is #{limit}"
       end
 
-      "limit #{limit}, connections at most #{wanted.positive? ? wanted : limit - 64}"
+      "limit #{limit}, connections at most #{most}"
     end
   end
 end

@@ -81,6 +81,11 @@ module Rondo
       @core.addresses
     end
 
+    # @return [Integer] how many connections there can be at once
+    def connection_limit
+      @core.connection_limit
+    end
+
     # @return [Hash{String => Integer}] listening descriptors by URL, for handing them on
     attr_reader :descriptors
 

@@ -4,7 +4,8 @@
 # SPDX-License-Identifier: MIT
 #
 # The rules of HTTP/1.1 as data: what is sent, what must come back, how the connection ends. The
-# rows are in rules/*.rb, numbered as in docs; this file is the small language they are written in.
+# rows are in rules/*.rb; this file is the small language they are written in. The numbers only name
+# the cases: a new one takes the next that is free.
 # The table knows nothing of sockets: runner.rb delivers it.
 
 module HttpRules

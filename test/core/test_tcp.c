@@ -33,8 +33,6 @@ static void close_pair(void) {
 static void test_reading(void) {
     char bytes[8];
     open_pair();
-    unsigned interest = 0;
-    CHECK_INT(tcp->handshake(&conn, &interest), 1);
     CHECK_INT(tcp->read(&conn, bytes, sizeof(bytes)), -1);
     CHECK(errno == EAGAIN);
     CHECK_INT(write(peer, "0123456789", 10), 10);

@@ -154,11 +154,12 @@ class CliTest < ShellCase
 
   def test_the_boot_block_says_what_was_found_and_why
     write "shop.ru", HELLO
-    write "config/rondo.rb", "tag 'x'\n"
-    server = start("-e", "staging", "shop", env: { "RAILS_MAX_THREADS" => "7" })
+    write "config/rondo.rb", "tag 'x'\nmax_body_bytes 10\n"
+    server = start("-e", "staging", "-k", "9", "shop", env: { "RAILS_MAX_THREADS" => "7" })
     server.wait_for_log(/Use Ctrl-C to stop/)
     [/^Rondo starting in single mode\.\.\.$/, /^\* Rondo version: \d/, /^\*  Ruby version: ruby/, /^\*  Min threads: /,
      /^\*  Max threads: .*7.*RAILS_MAX_THREADS/, /^\*  Environment: staging \(command line\)$/,
+     /^\* +Setting: max_body_bytes 10 \(rondo\.rb\)$/, /^\* +Setting: keep_alive_timeout_ms 9000 \(command line\)$/,
      /^\* +PID: #{server.pid}$/, %r{^\* +Config: config/rondo\.rb$}, /^\* +App: shop/,
      /^\* Listening on #{server.url}$/].each { |line| assert_match line, server.log }
   end

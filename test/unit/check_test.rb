@@ -32,6 +32,7 @@ class CheckTest < Minitest::Test
     assert_match(/\Aok      application: /, lines[1])
     assert_match(%r{\Aok      addresses: http://127\.0\.0\.1:\d+\z}, lines[2])
     assert_match(/\Aok      descriptors: limit \d+, connections at most \d+\z/, lines[3])
+    assert_match(/ at most 5\z/, check(max_connections: 5).last.last)
   end
 
   def test_nothing_stays_open

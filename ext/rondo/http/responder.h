@@ -2,7 +2,8 @@
  *
  * How an answer leaves, whatever the HTTP version: the table that a protocol gives each request.
  * The caller checked names and values (no CR, LF, NUL) before it comes here. All of it under the
- * loop lock; every function answers 0 or RD_ERR_CLOSED when the client has gone meanwhile.
+ * loop lock; unless it says otherwise a function answers 0, or RD_ERR_CLOSED when the client has
+ * gone meanwhile.
  */
 #ifndef RD_HTTP_RESPONDER_H
 #define RD_HTTP_RESPONDER_H
@@ -47,8 +48,9 @@ typedef struct rd_responder {
     /* Asks a client that waits with its body (Expect: 100-continue) for it. Once the answer has
      * begun it is too late to ask, and only the deadline of the body begins to run. */
     int (*want_body)(rd_request *request);
-    /* Takes the connection out of the server: its descriptor, and in `rest` what was read ahead.
-     * What is still queued is dropped: see pending(). */
+    /* Takes the connection out of the server: its descriptor, or RD_ERR_CLOSED, and in `rest` what
+     * was read ahead, which the caller has to clear. What is still queued is dropped: see
+     * pending(). */
     int (*detach)(rd_request *request, rd_buffer *rest);
     /* Queued bytes that the client has not taken. */
     size_t (*pending)(const rd_request *request);

@@ -10,8 +10,16 @@
 #include "base/clock.h"
 #include "transport/proxy_header.h"
 
-static void set_input(rd_http1 *http, rd_http1_input input) {
-    assert(http->input != RD_HTTP1_OVER);
+void rd_http1_set_input(rd_http1 *http, rd_http1_input input) {
+    static const uint8_t ways[] = {
+        [RD_HTTP1_PROXY] = 1 << RD_HTTP1_HEAD | 1 << RD_HTTP1_OVER,
+        [RD_HTTP1_HEAD] = 1 << RD_HTTP1_BODY | 1 << RD_HTTP1_DONE | 1 << RD_HTTP1_OVER,
+        [RD_HTTP1_BODY] = 1 << RD_HTTP1_DONE | 1 << RD_HTTP1_OVER,
+        [RD_HTTP1_DONE] = 1 << RD_HTTP1_HEAD | 1 << RD_HTTP1_OVER,
+        [RD_HTTP1_OVER] = 0,
+    };
+    assert(ways[http->input] & 1 << input);
+    (void)ways;
     http->input = (uint8_t)input;
 }
 
@@ -40,13 +48,13 @@ static void refuse(rd_conn *conn, int code) {
     rd_handler *handler = rd_http_shared_of(conn)->handler;
     handler->on_refused(handler, conn, code);
     if (rd_error_class(code) != RD_ERROR_PEER) {
-        set_input(http, RD_HTTP1_OVER);
+        rd_http1_set_input(http, RD_HTTP1_OVER);
         drop_request(http);
         rd_conn_finish(conn, true); /* answers of earlier requests may still be queued */
         return;
     }
     bool is_head = http->input == RD_HTTP1_BODY && http->request->head.method_id == RD_METHOD_HEAD;
-    set_input(http, RD_HTTP1_OVER);
+    rd_http1_set_input(http, RD_HTTP1_OVER);
     drop_request(http);
     rd_http1_queue_refusal(conn, code, !is_head);
     rd_conn_finish(conn, true);
@@ -61,7 +69,7 @@ static void fail_body(rd_conn *conn, int code) {
     }
     rd_handler *handler = rd_http_shared_of(conn)->handler;
     handler->on_refused(handler, conn, code);
-    set_input(http, RD_HTTP1_OVER);
+    rd_http1_set_input(http, RD_HTTP1_OVER);
     http->close_after = true;
     http->request->body_error = code;
     rd_conn_set_deadline(conn, UINT64_MAX);
@@ -81,7 +89,7 @@ static void deliver(rd_conn *conn) {
 
 static void body_complete(rd_conn *conn) {
     rd_http1 *http = rd_http1_of(conn);
-    set_input(http, RD_HTTP1_DONE);
+    rd_http1_set_input(http, RD_HTTP1_DONE);
     http->request->body_complete = true;
     http->wants_continue = false;
     conn->settled = true;
@@ -103,7 +111,7 @@ static bool is_too_large(const rd_conn *conn, uint64_t size) {
 static void begin_body(rd_conn *conn, bool more_came) {
     rd_http1 *http = rd_http1_of(conn);
     const rd_head *head = &http->request->head;
-    set_input(http, RD_HTTP1_BODY);
+    rd_http1_set_input(http, RD_HTTP1_BODY);
     if (head->framing == RD_FRAMING_CHUNKED) {
         rd_http1_chunked_init(&http->chunked);
     } else {
@@ -241,7 +249,7 @@ static size_t read_proxy_header(rd_conn *conn, const char *bytes, size_t len) {
     if (header.has_addresses) {
         rd_address_from_sockaddr(&conn->peer, (const struct sockaddr *)&header.source);
     }
-    set_input(rd_http1_of(conn), RD_HTTP1_HEAD);
+    rd_http1_set_input(rd_http1_of(conn), RD_HTTP1_HEAD);
     return (size_t)used;
 }
 
@@ -302,13 +310,14 @@ static void http1_on_data(rd_conn *conn, const char *bytes, size_t len) {
 
 static void http1_on_open(rd_conn *conn) {
     rd_http1 *http = rd_http1_of(conn);
-    http->input = must_send_proxy_header(conn) ? RD_HTTP1_PROXY : RD_HTTP1_HEAD;
+    if (!must_send_proxy_header(conn)) rd_http1_set_input(http, RD_HTTP1_HEAD);
     set_timeout(conn, settings_of(conn)->head_timeout_ms);
 }
 
 void rd_http1_resume(rd_conn *conn, uint32_t served) {
-    rd_http1_of(conn)->input = RD_HTTP1_HEAD; /* its PROXY header is behind it */
-    rd_http1_of(conn)->served = served;
+    rd_http1 *http = rd_http1_of(conn);
+    if (http->input == RD_HTTP1_PROXY) rd_http1_set_input(http, RD_HTTP1_HEAD); /* behind it */
+    http->served = served;
 }
 
 static bool is_between_requests(const rd_http1 *http) {
@@ -381,11 +390,11 @@ void rd_http1_request_done(rd_conn *conn) {
     http->delivered = http->started = false;
     conn->settled = false;
     if (last || (conn->read_eof && conn->input.end == 0)) {
-        if (http->input != RD_HTTP1_OVER) set_input(http, RD_HTTP1_OVER);
+        if (http->input != RD_HTTP1_OVER) rd_http1_set_input(http, RD_HTTP1_OVER);
         rd_conn_finish(conn, unread);
         return;
     }
-    set_input(http, RD_HTTP1_HEAD);
+    rd_http1_set_input(http, RD_HTTP1_HEAD);
     http->chunked_out = http->length_out = http->raw_out = false;
     set_timeout(conn, settings_of(conn)->keep_alive_timeout_ms);
     if (conn->input.end == 0) return;

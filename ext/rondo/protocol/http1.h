@@ -58,6 +58,9 @@ static inline rd_http1 *rd_http1_of(rd_conn *conn) {
 /* The connection comes from another worker, where so many requests were served on it. */
 void rd_http1_resume(rd_conn *conn, uint32_t served);
 
+/* The only way to another state; it has to be in the picture. */
+void rd_http1_set_input(rd_http1 *http, rd_http1_input input);
+
 /* The answer is complete: keeps the connection for the next request or ends it. */
 void rd_http1_request_done(rd_conn *conn);
 

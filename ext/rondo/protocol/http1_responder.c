@@ -277,7 +277,7 @@ static void http1_abort(rd_request *request) {
     rd_http1 *http = rd_http1_of(conn);
     bool looks_whole = ends_with_connection(http, request);
     http->close_after = true;
-    http->input = RD_HTTP1_OVER;
+    if (http->input != RD_HTTP1_OVER) rd_http1_set_input(http, RD_HTTP1_OVER);
     rd_http1_request_done(conn);
     if (looks_whole) rd_conn_reset(conn);
 }

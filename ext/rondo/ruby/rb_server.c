@@ -394,6 +394,11 @@ static VALUE core_stats(VALUE self) {
     return stats;
 }
 
+/* How many connections there can be at once. */
+static VALUE core_connection_limit(VALUE self) {
+    return UINT2NUM(rd_binding_of(self)->server->connection_limit);
+}
+
 static VALUE core_poller(VALUE self) {
     return rb_str_new_cstr(rd_binding_of(self)->server->loop.ops->name);
 }
@@ -431,4 +436,6 @@ void rd_init_server(VALUE rondo) {
     rb_define_method(cCore, "stop", core_stop, 1);
     rb_define_method(cCore, "stats", core_stats, 0);
     rb_define_method(cCore, "poller", core_poller, 0);
+    rb_define_method(cCore, "connection_limit", core_connection_limit, 0);
+    rb_define_const(cCore, "DESCRIPTORS_KEPT", INT2FIX(RD_DESCRIPTORS_KEPT));
 }

@@ -10,8 +10,7 @@
 #include "base/clock.h"
 #include "protocol/http1.h"
 
-#define SHED_PER_TURN    32
-#define DESCRIPTORS_KEPT 64 /* for the application, logs and files */
+#define SHED_PER_TURN 32
 
 /* ---- what protocols tell ---- */
 
@@ -38,7 +37,8 @@ static uint32_t connection_limit(const rd_settings *settings) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > UINT32_MAX) return UINT32_MAX;
     uint32_t descriptors = (uint32_t)limit.rlim_cur;
-    return descriptors > 2 * DESCRIPTORS_KEPT ? descriptors - DESCRIPTORS_KEPT : descriptors / 2;
+    return descriptors > 2 * RD_DESCRIPTORS_KEPT ? descriptors - RD_DESCRIPTORS_KEPT
+                                                 : descriptors / 2;
 }
 
 static void on_drain_over(rd_timer *timer) {

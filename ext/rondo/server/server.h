@@ -31,6 +31,8 @@
 
 typedef struct rd_server rd_server;
 
+#define RD_DESCRIPTORS_KEPT 64 /* no connections: for the application, logs and files */
+
 /* A refused request, for the log. */
 typedef struct rd_refusal {
     rd_address peer;

@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <string.h>
 
 static void from_v6(rd_address *address, const struct sockaddr_in6 *from) {
@@ -19,16 +20,23 @@ static void from_v6(rd_address *address, const struct sockaddr_in6 *from) {
     }
 }
 
+/* Copies out of `from`: it was written as another type, and compilers that see both ends of that
+ * may believe that the two have nothing to do with each other. */
 void rd_address_from_sockaddr(rd_address *address, const struct sockaddr *from) {
+    sa_family_t family;
+    memcpy(&family, (const char *)from + offsetof(struct sockaddr, sa_family), sizeof(family));
     *address = (rd_address){0};
-    if (from->sa_family == AF_INET) {
-        const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)from;
+    if (family == AF_INET) {
+        struct sockaddr_in in;
+        memcpy(&in, from, sizeof(in));
         address->kind = RD_ADDRESS_V4;
-        address->port = ntohs(in->sin_port);
-        memcpy(address->bytes, &in->sin_addr, 4);
-    } else if (from->sa_family == AF_INET6) {
-        from_v6(address, (const struct sockaddr_in6 *)(const void *)from);
-    } else if (from->sa_family == AF_UNIX) {
+        address->port = ntohs(in.sin_port);
+        memcpy(address->bytes, &in.sin_addr, 4);
+    } else if (family == AF_INET6) {
+        struct sockaddr_in6 in;
+        memcpy(&in, from, sizeof(in));
+        from_v6(address, &in);
+    } else if (family == AF_UNIX) {
         address->kind = RD_ADDRESS_UNIX;
     }
 }

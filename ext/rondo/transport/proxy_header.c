@@ -17,19 +17,15 @@ static const char signature[12] = "\r\n\r\n\0\r\nQUIT\n";
 enum { V2_FIXED = 16, V2_LOCAL = 0x20, V2_PROXY = 0x21, V2_TCP4 = 0x11, V2_TCP6 = 0x21 };
 
 static void set_address4(struct sockaddr_storage *out, const void *address, uint16_t port) {
-    struct sockaddr_in *in = (struct sockaddr_in *)(void *)out;
-
-    in->sin_family = AF_INET;
-    in->sin_port = htons(port);
-    memcpy(&in->sin_addr, address, 4);
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(port)};
+    memcpy(&in.sin_addr, address, 4);
+    memcpy(out, &in, sizeof(in));
 }
 
 static void set_address6(struct sockaddr_storage *out, const void *address, uint16_t port) {
-    struct sockaddr_in6 *in = (struct sockaddr_in6 *)(void *)out;
-
-    in->sin6_family = AF_INET6;
-    in->sin6_port = htons(port);
-    memcpy(&in->sin6_addr, address, 16);
+    struct sockaddr_in6 in = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    memcpy(&in.sin6_addr, address, 16);
+    memcpy(out, &in, sizeof(in));
 }
 
 /* The part of the line up to the next space, or to its end. */

@@ -10,12 +10,6 @@
 #include "transport/conn.h"
 #include "transport/transport.h"
 
-static int tcp_handshake(rd_conn *conn, unsigned *interest) {
-    (void)conn;
-    (void)interest;
-    return 1;
-}
-
 static ssize_t tcp_read(rd_conn *conn, char *bytes, size_t len) {
     ssize_t got;
     do {
@@ -55,5 +49,5 @@ static void tcp_close(rd_conn *conn) {
 }
 
 const rd_transport rd_transport_tcp = {
-    "tcp", "http", tcp_handshake, tcp_read, tcp_write, tcp_send_file, tcp_shutdown_write, tcp_close,
+    "tcp", "http", tcp_read, tcp_write, tcp_send_file, tcp_shutdown_write, tcp_close,
 };

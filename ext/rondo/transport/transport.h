@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * How bytes get from and to the peer: plain sockets now, TLS later, never an `if` upstream.
- * Every function answers what read(2) and write(2) answer: a count, 0 at the end, -1 with errno
- * (EAGAIN: later). `handshake` answers 1 when done, 0 when it wants `*interest`, -1 to close.
+ * How bytes get from and to the peer: plain sockets, and never an `if` upstream. Every function
+ * answers what read(2) and write(2) answer: a count, 0 at the end, -1 with errno (EAGAIN: later).
+ * TLS needs more than this table: a handshake that can want to read or to write, a word for bytes
+ * that are decrypted already (no readiness will tell of them), room for its state behind the
+ * connection, and `scheme` for the application from the connection instead of the listener's URL.
  */
 #ifndef RD_TRANSPORT_TRANSPORT_H
 #define RD_TRANSPORT_TRANSPORT_H
@@ -14,8 +16,7 @@ typedef struct rd_conn rd_conn;
 
 typedef struct rd_transport {
     const char *name;
-    const char *scheme; /* what the application is told, "http" or "https" */
-    int (*handshake)(rd_conn *conn, unsigned *interest);
+    const char *scheme; /* in the URL of a listener, "http" */
     ssize_t (*read)(rd_conn *conn, char *bytes, size_t len);
     ssize_t (*write)(rd_conn *conn, const struct iovec *iov, int count);
     ssize_t (*send_file)(rd_conn *conn, int fd, off_t offset, size_t len);
