@@ -129,7 +129,6 @@ module Bench
         crowd = Crowd.new(server.port, Array.new(9, "/"), fresh: true)
         crowd.run(0.3)
         holder = Crowd.ask_later(server.port, "/#{kind}")
-        sleep 0.05
         longest = crowd.run(2.2).longest_ms
         holder.close
         [kind, format("%.1f", longest)]

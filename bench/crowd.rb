@@ -45,10 +45,13 @@ module Bench
 
     # @return [self]
     def run(seconds)
+      GC.disable # a pause of the client is none of the server
       over = now + seconds
       @longest_ms = 0.0
       turn until now > over
       self
+    ensure
+      GC.enable
     end
 
     # @return [self]
@@ -91,20 +94,22 @@ module Bench
       return drop(client) if part.nil?
 
       client.text << part
-      match = %r{\AHTTP/1\.1 (\d+).*?^content-length: (\d+)\r\n.*?\r\n\r\n(.*)}mi.match(client.text)
-      finish(client, match) if match && match[3].bytesize >= match[2].to_i
+      head, body = client.text.split("\r\n\r\n", 2)
+      return if body.nil? || body.bytesize < head[/^content-length: (\d+)/i, 1].to_i
+
+      finish(client, head[%r{\AHTTP/1\.1 (\d+)}, 1], body)
     rescue SystemCallError
       drop(client)
     end
 
-    def finish(client, match)
+    def finish(client, status, body)
       @longest_ms = [@longest_ms, (now - client.asked) * 1000].max
-      match[1] == "200" ? client.answers += 1 : @failed += 1
+      status == "200" ? client.answers += 1 : @failed += 1
       client.used = true
       client.asked = nil
       return close(client) if client.pid == :fresh || client.text.match?(/^connection: close/i)
 
-      client.pid = match[3]
+      client.pid = body
     end
 
     # A connection that was closed while it was idle takes its next request with it, and every client

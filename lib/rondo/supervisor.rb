@@ -95,8 +95,8 @@ module Rondo
     # @return [void]
     def stop(force: false)
       @stopping = true
-      @workers.each { |worker| worker.stop(force: force) }
       @workers.each { |worker| score(worker, :draining) }
+      @workers.each { |worker| worker.stop(force: force) }
     end
 
     # Takes over a worker that an earlier master, in this very process, has forked.
@@ -284,8 +284,8 @@ module Rondo
     # ---- ends ----
 
     def stop_worker(worker)
-      worker.stop
       score(worker, :draining)
+      worker.stop
     end
 
     # The master lets go of the socket first: what is queued by then the worker takes, and what comes

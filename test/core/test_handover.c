@@ -190,7 +190,7 @@ static void test_with_everything_behind_them(void) {
     end();
 }
 
-/* The connection that B took over goes back when A is there again and has fewer. */
+/* The connection that B took over goes back when A has been there for a while and has fewer. */
 static void test_guests_go_back(void) {
     start();
     board.slots[B].connections = 100;
@@ -204,6 +204,11 @@ static void test_guests_go_back(void) {
     board.slots[A].busy = 0;
     serve(servers[A]); /* it is there again, without any connection */
     servers[B]->conns.count += 2;
+    say(fd, GET("/stays"));
+    serve(servers[B]);
+    CHECK_STR(hear(fd), "B /stays 0");
+    CHECK(board.slots[A].stuck_ms > 0);
+    board.slots[A].stuck_ms = 1; /* long ago */
     say(fd, GET("/2") GET("/3"));
     for (int i = 0; i < 3; i++) {
         serve(servers[B]);
@@ -233,8 +238,14 @@ static void stay(const char *text, void (*change)(void)) {
     end();
 }
 
-static void b_is_busy(void) {
+static void b_would_be_later(void) {
     board.slots[B].busy = 1;
+    board.slots[B].call_us = UINT64_MAX / 4;
+}
+
+static void a_only_waits_for_a_cpu(void) {
+    servers[A]->leader = rd_thread_self(); /* runs, and has used no time since */
+    servers[A]->leader_cpu_ns = UINT64_MAX / 2;
 }
 
 static void b_is_stuck(void) {
@@ -255,10 +266,43 @@ static void the_inbox_is_full(void) {
 static void test_what_stays(void) {
     stay("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
          NULL);
-    stay(GET("/"), b_is_busy);
+    stay(GET("/"), b_would_be_later);
+    stay(GET("/"), a_only_waits_for_a_cpu);
     stay(GET("/"), b_is_stuck);
     stay(GET("/"), b_is_not_there);
     stay(GET("/"), the_inbox_is_full);
+}
+
+/* What was on its way is still served by the one that stops; nothing more is sent to it. */
+static void test_a_worker_that_stops(void) {
+    start();
+    board.slots[B].call_us = 1;
+    dial();
+    dial(); /* goes to B, which does not know it yet */
+    CHECK_INT(servers[A]->handed_out, 1);
+    CHECK_INT(board.slots[B].arriving, 1);
+    rd_server_stop(servers[B], RD_STOP_DRAIN);
+    CHECK(!rd_server_is_done(servers[B]));
+    say(clients[1], GET("/late"));
+    serve(servers[B]);
+    CHECK_INT(board.slots[B].state, RD_SCORE_DRAINING);
+    serve(servers[B]);
+    CHECK_STR(hear(clients[1]), "B /late 0");
+    for (int i = 0; i < 3; i++) serve(servers[B]);
+    CHECK(rd_server_is_done(servers[B]));
+    dial();
+    dial();
+    CHECK_INT(servers[A]->handed_out, 1);
+    CHECK_INT(servers[A]->conns.count, 3);
+
+    board.slots[B].state = RD_SCORE_READY; /* its successor: the inbox is as it was */
+    board.slots[B].listening = 1;
+    dial();
+    CHECK_INT(servers[A]->handed_out, 2);
+    serve(servers[B]);
+    CHECK_INT(servers[B]->handed_in, 1); /* as before */
+    board.slots[B].arriving = 0;
+    end();
 }
 
 static void test_nonsense_in_the_inbox(void) {
@@ -282,6 +326,7 @@ int main(void) {
     test_with_everything_behind_them();
     test_guests_go_back();
     test_what_stays();
+    test_a_worker_that_stops();
     test_nonsense_in_the_inbox();
     return check_summary();
 }

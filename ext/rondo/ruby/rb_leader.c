@@ -38,6 +38,7 @@ static rd_left_over turn(rd_runner *runner) {
     rd_pool *pool = &binding->pool;
     rd_lock(binding);
     server->may_hold = pool->active == 0;
+    server->leader = runner->self;
     rd_server_turn(server, rd_gvl_wait, rd_pool_has_place(binding));
     rd_left_over left = {rd_server_is_done(server), binding->released != NULL,
                          server->refusal_count > 0};
@@ -229,7 +230,8 @@ static VALUE end_life(VALUE argument) {
 VALUE rd_pool_run_thread(void *argument) {
     rd_binding *binding = argument;
     VALUE self = binding->self; /* the server lives as long as its threads */
-    rd_runner runner = {.binding = binding, .thread = rb_thread_current(), .away = true};
+    rd_runner runner = {
+        .binding = binding, .thread = rb_thread_current(), .away = true, .self = rd_thread_self()};
     rd_list_append(&binding->pool.runners, &runner.node);
     rb_ensure(live, (VALUE)&runner, end_life, (VALUE)&runner);
     if (!rd_is_forked(binding)) rd_binding_unref(binding);

@@ -32,7 +32,8 @@ typedef struct rd_runner {
     rd_list node; /* in rd_pool.runners */
     rd_binding *binding;
     VALUE thread;
-    bool away; /* not inside the core: another one may take the loop */
+    rd_thread self; /* the same, to the kernel */
+    bool away;      /* not inside the core: another one may take the loop */
     bool in_application;
     rd_request *request;          /* of the call, while in_application */
     bool told_slow, told_timeout; /* about this call */

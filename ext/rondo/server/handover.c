@@ -11,14 +11,17 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "protocol/http1.h"
 #include "server/server.h"
 
 #define MAGIC            0x52444831u
-#define QUEUED_PER_TURN  16
+#define QUEUED_PER_TURN  16 /* looked at */
 #define RECEIVE_PER_TURN 64
 #define HOPS_MAX         4
-#define AWAY_NS          3000000 /* less, and the leader may only be waiting for a CPU */
+#define SLEEPS_NS        1000000 /* the last thread asleep for so long */
+#define COMPUTES_NS      2000000 /* CPU time used, while the watch thread has been there */
+#define GUESTS_STAY_MS   200     /* after the last time their own worker was stuck */
 
 /* In front of the bytes. Both ends are the same program, so it is a plain struct. */
 typedef struct rd_handover_header {
@@ -56,16 +59,30 @@ int rd_siblings_join(rd_server *server, const rd_scoreboard *board, uint32_t own
     return 0;
 }
 
+bool rd_siblings_expect(const rd_server *server) {
+    return server->siblings.inbox.fd >= 0;
+}
+
 void rd_siblings_clear(rd_server *server) {
     rd_siblings *siblings = &server->siblings;
     if (siblings->board == NULL) return;
-    rd_loop_remove(&server->loop, &siblings->inbox);
+    if (rd_siblings_expect(server)) rd_loop_remove(&server->loop, &siblings->inbox);
     rd_free(siblings->outboxes);
     rd_siblings_init(siblings);
 }
 
 static uint64_t score(const _Atomic uint64_t *number) {
     return atomic_load_explicit(number, memory_order_relaxed);
+}
+
+/* A sender counts first and looks at the state then, so one of the two sees the other. */
+void rd_siblings_leave(rd_server *server) {
+    rd_siblings *siblings = &server->siblings;
+    if (!rd_siblings_expect(server)) return;
+    atomic_store(&server->score->state, RD_SCORE_DRAINING);
+    if (atomic_load(&server->score->arriving) > 0 && server->stopping != RD_STOP_NOW) return;
+    rd_loop_remove(&server->loop, &siblings->inbox);
+    siblings->inbox.fd = -1;
 }
 
 /* Connections of a worker, those on their way to it included. */
@@ -116,7 +133,8 @@ static bool send_message(rd_server *server, int64_t to, int fd, rd_handover_head
     rd_score_slot *target = &server->siblings.board->slots[to];
     atomic_fetch_add(&target->arriving, 1);
     int outbox = server->siblings.outboxes[to];
-    if (sendmsg(outbox, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
+    if (atomic_load(&target->state) == RD_SCORE_READY &&
+        sendmsg(outbox, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
         server->handed_out++;
         return true;
     }
@@ -143,17 +161,19 @@ bool rd_handover_accepted(rd_server *server, int fd, const rd_address *peer) {
 
 /* ---- requests that wait ---- */
 
-/* Requests that are there already; a worker that is stuck itself has no end of them. */
-static uint64_t pending_of(const rd_score_slot *slot) {
+/* Microseconds until a worker would come to one more request; a worker that is stuck itself may
+ * never. */
+static uint64_t delay_of(const rd_score_slot *slot) {
     uint64_t busy = score(&slot->busy);
     if (score(&slot->standing_in) && busy >= score(&slot->max_threads)) return UINT64_MAX;
-    return score(&slot->queue) + score(&slot->arriving) + busy;
+    return (score(&slot->queue) + score(&slot->arriving) + busy) * score(&slot->call_us);
 }
 
-/* A move must leave the request better off: to nobody before it, or to clearly fewer than here. */
-static uint64_t worth_moving_below(const rd_server *server) {
-    uint64_t here = server->queue_len + score(&server->score->busy);
-    return here > 2 ? here - 1 : 1;
+/* The same for the request at this place of the own queue. What holds the leader has lasted for a
+ * while, and nothing is known but that it may well last as long again. */
+static uint64_t delay_here(const rd_server *server, uint64_t place) {
+    uint64_t away_us = (rd_clock_ns() - server->watch_since_ns) / 1000;
+    return away_us + place * score(&server->score->call_us);
 }
 
 /* Whether the request can begin anew elsewhere: nothing of an answer, all of its body in memory and
@@ -209,17 +229,36 @@ static bool move_request(rd_server *server, rd_request *request, int64_t to) {
     return true;
 }
 
+/* Whether those who wait do so for the application. With more processes than CPUs a leader often
+ * waits some milliseconds for one, and would be no better off elsewhere. One that sleeps while
+ * threads are left is about to be relieved. */
+static bool is_stuck(const rd_server *server) {
+    const rd_score_slot *here = server->score;
+    uint64_t away_ns = rd_clock_ns() - server->watch_since_ns;
+    if (away_ns < SLEEPS_NS) return false;
+    switch (rd_thread_state_of(&server->leader)) {
+    case RD_THREAD_SLEEPING:
+        if (score(&here->busy) >= score(&here->max_threads)) return true;
+        break;
+    case RD_THREAD_RUNNABLE:
+        return rd_thread_cpu_ns(&server->leader) >= server->leader_cpu_ns + COMPUTES_NS;
+    case RD_THREAD_UNKNOWN:
+        break;
+    }
+    return away_ns >= RD_HANDOVER_AWAY_NS;
+}
+
 void rd_handover_queued(rd_server *server) {
     const rd_siblings *siblings = &server->siblings;
-    if (siblings->board == NULL) return;
-    if (server->loop.now_ns < server->leader_seen_ns + AWAY_NS) return;
+    if (siblings->board == NULL || !is_stuck(server)) return;
+    atomic_store_explicit(&server->score->stuck_ms, server->loop.now_ms, memory_order_relaxed);
     rd_list *node = server->queue.next;
-    for (int left = QUEUED_PER_TURN; left > 0 && node != &server->queue; left--) {
+    for (uint64_t place = 0; place < QUEUED_PER_TURN && node != &server->queue; place++) {
         rd_request *request = RD_CONTAINER(node, rd_request, in_queue);
         node = node->next;
         if (!can_move(request)) continue;
-        int64_t to = lightest(siblings, pending_of, worth_moving_below(server));
-        if (to < 0) return;
+        int64_t to = lightest(siblings, delay_of, delay_here(server, place));
+        if (to < 0) continue;
         if (!move_request(server, request, to)) continue;
         rd_list_unlink(&request->in_queue);
         server->queue_len--;
@@ -227,15 +266,25 @@ void rd_handover_queued(rd_server *server) {
     }
 }
 
-/* Connections of a worker that is there for them. */
-static uint64_t load_where_free(const rd_score_slot *slot) {
-    return score(&slot->standing_in) ? UINT64_MAX : load_of(slot);
+/* The worker with clearly fewer connections that has been there for them for a while: going back
+ * for a moment only makes them wait once more. -1 without one. */
+static int64_t host_of_guests(const rd_server *server) {
+    const rd_siblings *siblings = &server->siblings;
+    uint64_t here = server->conns.count + score(&server->score->arriving);
+    int64_t best = here < 2 ? -1 : lightest(siblings, load_of, here - 1);
+    if (best < 0) return -1;
+    const rd_score_slot *slot = &siblings->board->slots[best];
+    uint64_t stuck_ms = score(&slot->stuck_ms);
+    bool was_stuck = stuck_ms > 0 && server->loop.now_ms < stuck_ms + GUESTS_STAY_MS;
+    return was_stuck || score(&slot->standing_in) ? -1 : best;
+}
+
+bool rd_handover_returns(const rd_server *server) {
+    return host_of_guests(server) >= 0;
 }
 
 static bool move_guest(rd_server *server, rd_request *request) {
-    uint64_t here = server->conns.count + score(&server->score->arriving);
-    if (here < 2 || !can_move(request)) return false;
-    int64_t to = lightest(&server->siblings, load_where_free, here - 1);
+    int64_t to = can_move(request) ? host_of_guests(server) : -1;
     return to >= 0 && move_request(server, request, to);
 }
 
@@ -305,8 +354,9 @@ static bool receive_one(rd_server *server) {
                  header.len == (size_t)len - sizeof(header);
     if (whole) count_arrival(&server->siblings, header.to);
     int fd = descriptor_of(&message);
-    if (fd < 0) return true; /* out of descriptors: the kernel closed it */
-    if (whole) {
+    if (fd < 0) { /* out of descriptors, in spite of those kept: the kernel closed it */
+        server->dropped++;
+    } else if (whole) {
         adopt(server, fd, &header, bytes);
     } else {
         close(fd);

@@ -18,6 +18,7 @@
 #include "transport/address.h"
 
 #define RD_HANDOVER_BYTES_MAX 32768
+#define RD_HANDOVER_AWAY_NS   3000000 /* of the leader: stuck, whatever the reason may be */
 
 struct rd_server;
 
@@ -26,7 +27,7 @@ typedef struct rd_siblings {
     const rd_scoreboard *board; /* NULL: there are none */
     uint32_t own;               /* its slot */
     int *outboxes;   /* owned; by slot, -1 where there is none; the descriptors are not */
-    rd_source inbox; /* fd -1: none; not owned */
+    rd_source inbox; /* not owned; fd -1: none, or left */
 } rd_siblings;
 
 void rd_siblings_init(rd_siblings *siblings);
@@ -36,17 +37,26 @@ void rd_siblings_init(rd_siblings *siblings);
 int rd_siblings_join(struct rd_server *server, const rd_scoreboard *board, uint32_t own, int inbox,
                      const int *outboxes);
 
+/* A server that stops: siblings send nothing more, and when nothing is on its way the inbox is left
+ * to whoever comes after. To be called until rd_siblings_expect() says no. */
+void rd_siblings_leave(struct rd_server *server);
+bool rd_siblings_expect(const struct rd_server *server);
+
 void rd_siblings_clear(struct rd_server *server);
 
 /* Gives a connection that was just accepted to the worker with the fewest, if this one would have
  * two more than that. True: the descriptor has gone. */
 bool rd_handover_accepted(struct rd_server *server, int fd, const rd_address *peer);
 
-/* Gives connections whose requests wait to workers that have less to do. */
+/* Notes whether this worker is stuck; if so, connections whose requests wait go to workers that
+ * have less to do. For the watch thread. */
 void rd_handover_queued(struct rd_server *server);
 
-/* Connections that came because their worker was busy make the count uneven. With their next
- * request they go on to a worker with fewer, or into the queue of this one. */
+/* Connections that came because their worker was busy make the count uneven. True when there is a
+ * worker with fewer that has been well for a while. */
+bool rd_handover_returns(const struct rd_server *server);
+
+/* Their next requests go on to that worker, or into the queue of this one. */
 void rd_handover_guests(struct rd_server *server);
 
 /* Takes what is in the inbox. */

@@ -9,8 +9,9 @@
 #include "base/clock.h"
 #include "server/server.h"
 
-#define BUSY_NS   2000000 /* since the last request was taken on */
-#define LOOKED_AT 16      /* calls, each turn; those whose answers have begun may be many */
+#define BUSY_NS       2000000 /* since the last request was taken on */
+#define SMOOTHED_OVER 16      /* calls */
+#define LOOKED_AT     16      /* calls, each turn; those whose answers have begun may be many */
 
 /* ---- in ---- */
 
@@ -26,7 +27,7 @@ void rd_queue_add(rd_server *server, rd_request *request) {
         return;
     }
     server->queue_len++;
-    if (request->conn->guest && server->handed_wait_ns == 0) {
+    if (request->conn->guest && server->handed_wait_ns == 0 && rd_handover_returns(server)) {
         rd_list_append(&server->guests, &request->in_queue);
     } else if (request->conn == server->current && rd_list_is_empty(&server->next)) {
         rd_list_append(&server->next, &request->in_queue);
@@ -173,7 +174,10 @@ static bool batch_is_over(rd_server *server, uint64_t now) {
 }
 
 static void let_go(rd_server *server, rd_request *request, uint64_t now) {
-    rd_histogram_add(&server->score->duration, (now - request->taken_ns) / 1000);
+    uint64_t took_ns = now - request->taken_ns;
+    rd_histogram_add(&server->score->duration, took_ns / 1000);
+    server->call_ns += took_ns / SMOOTHED_OVER;
+    server->call_ns -= server->call_ns / SMOOTHED_OVER;
     rd_list_unlink(&request->in_queue);
     rd_request_unref(request);
 }

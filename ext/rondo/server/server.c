@@ -191,6 +191,7 @@ static bool is_in_use(const rd_conn *conn) {
 
 bool rd_server_is_done(const rd_server *server) {
     if (server->stopping == RD_STOP_NOT || server->http.requests.live > 0) return false;
+    if (rd_siblings_expect(server)) return false;
     for (rd_list *node = server->conns.conns.next; node != &server->conns.conns;
          node = node->next) {
         if (is_in_use(RD_CONTAINER(node, rd_conn, in_set))) return false;
@@ -247,6 +248,7 @@ void rd_server_publish(rd_server *server) {
     PUT(connections, server->conns.count);
     PUT(queue, server->queue_len);
     PUT(requests, server->requests);
+    PUT(call_us, server->call_ns / 1000 + 1);
     PUT(accepted, server->accepted);
     PUT(refused, server->refused);
     PUT(dropped, server->dropped);
@@ -302,6 +304,7 @@ static void process(rd_server *server, rd_ready_set *found) {
     rd_loop_process(&server->loop, found);
     sort_guests(server);
     carry_out_stop(server);
+    if (server->stopping != RD_STOP_NOT) rd_siblings_leave(server);
     limit_accepting(server);
     rd_queue_turn_away(server);
     rd_queue_check_calls(server);
@@ -327,8 +330,9 @@ bool rd_server_turn_apart(rd_server *server, rd_ready_set *found) {
     begin_turn(server);
     int64_t timeout = timeout_of(server);
     if (atomic_load(&server->stop_wanted) > server->stopping) timeout = 0;
-    /* With requests that wait, siblings are asked again and again. */
-    bool asks = server->queue_len > 0 && server->siblings.board != NULL;
+    /* Siblings are told soon, and asked again and again while requests wait. */
+    bool is_new = rd_clock_ns() - server->watch_since_ns < RD_HANDOVER_AWAY_NS;
+    bool asks = server->siblings.board != NULL && (server->queue_len > 0 || is_new);
     int64_t most = asks ? RD_WATCH_ASK_US : RD_WATCH_WAIT_US;
     if (timeout < 0 || timeout > most) timeout = most;
     rd_loop_unlock(&server->loop);

@@ -48,6 +48,10 @@ static void turn_for_leader(rd_server *server) {
     bool goes_on = atomic_load(&server->phase) != RD_PHASE_SLEEP &&
                    rd_clock_ns() - server->leader_seen_ns >= TICK_NS;
     server->watch_owns = goes_on;
+    if (goes_on) {
+        server->watch_since_ns = rd_clock_ns();
+        server->leader_cpu_ns = rd_thread_cpu_ns(&server->leader);
+    }
     while (goes_on && !atomic_load(&watch->over)) {
         if (server->queue_len > 0 || rd_server_is_stopping(server)) call_for_thread(server);
         rd_score_slot *score = server->score;

@@ -8,11 +8,15 @@ require_relative "cluster_case"
 
 class ClusterBalanceTest < ClusterCase
   STUCK = <<~RUBY
+    require "fiddle"
+    READ = Fiddle::Function.new(Fiddle.dlopen(nil)["read"], [-Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, -Fiddle::TYPE_LONG],
+                                Fiddle::TYPE_LONG, need_gvl: true)
     run lambda { |env|
       warn "inside \#{Process.pid}" unless env["PATH_INFO"] == "/"
       case env["PATH_INFO"]
       when "/sleep" then IO.select(nil, nil, nil, 0.01) until File.exist?("go")
       when "/loop" then nil until File.exist?("go")
+      when "/c" then File.open("gate", "r+") { |gate| READ.call(gate.fileno, Fiddle.malloc(1), 1) }
       end
       [200, {}, [Process.pid.to_s]]
     }
@@ -21,6 +25,15 @@ class ClusterBalanceTest < ClusterCase
   def setup
     super
     write "config.ru", STUCK
+    File.mkfifo(File.join(@folder, "gate"))
+    @gate = File.open(File.join(@folder, "gate"), "r+")
+  end
+
+  # What is inside goes on.
+  def open_gate
+    write "go", ""
+    @gate.write("x")
+    @gate.flush
   end
 
   def dial(server)
@@ -28,9 +41,10 @@ class ClusterBalanceTest < ClusterCase
   end
 
   def teardown
-    write "go", ""
+    open_gate
     @sockets&.each(&:close)
     super
+    @gate.close
   end
 
   def say(socket, path = "/")
@@ -63,7 +77,8 @@ class ClusterBalanceTest < ClusterCase
     end
   end
 
-  %w[/sleep /loop].each do |stuck|
+  # The last one is in C and keeps the GVL.
+  %w[/sleep /loop /c].each do |stuck|
     define_method("test_nobody_waits_behind_a_worker_that_is_in_a#{stuck.tr("/", "_")}") do
       server = cluster("-t", "1")
       sockets = Array.new(10) { dial(server) }
@@ -76,7 +91,7 @@ class ClusterBalanceTest < ClusterCase
         refute_includes others.map { |socket| hear(socket) }, pinned
       end
       refute sockets.first.wait_readable(0), "it is still inside"
-      write "go", ""
+      open_gate
       assert_equal pinned, hear(sockets.first)
     end
   end

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The state is the field behind the name, which is in parentheses and may contain some itself.
+ */
+#include "base/thread.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+rd_thread rd_thread_self(void) {
+    rd_thread self = {.id = gettid()};
+    if (pthread_getcpuclockid(pthread_self(), &self.cpu_clock) != 0) self.id = 0;
+    return self;
+}
+
+rd_thread_state rd_thread_state_of(const rd_thread *thread) {
+    char text[256]; /* number, name and state are far shorter */
+    if (thread->id == 0) return RD_THREAD_UNKNOWN;
+    snprintf(text, sizeof(text), "/proc/self/task/%d/stat", (int)thread->id);
+    int fd = open(text, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return RD_THREAD_UNKNOWN;
+    ssize_t len = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    if (len <= 0) return RD_THREAD_UNKNOWN;
+    text[len] = '\0';
+    const char *behind_name = strrchr(text, ')');
+    if (behind_name == NULL || behind_name[1] != ' ') return RD_THREAD_UNKNOWN;
+    return behind_name[2] == 'R' ? RD_THREAD_RUNNABLE : RD_THREAD_SLEEPING;
+}
+
+uint64_t rd_thread_cpu_ns(const rd_thread *thread) {
+    struct timespec used;
+    if (thread->id == 0 || clock_gettime(thread->cpu_clock, &used) != 0) return 0;
+    return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+}

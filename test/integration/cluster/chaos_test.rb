@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+# Processes that stop and go on again, crowds of idle clients, one descriptor too many: clients see
+# late answers at worst, never none.
+# RONDO_TEST_IDLE says how many connections are idle during a restart.
+# SPDX-License-Identifier: MIT
+
+require_relative "cluster_case"
+
+class ClusterChaosTest < ClusterCase
+  IDLE = ENV.fetch("RONDO_TEST_IDLE", "300").to_i
+  GET = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+  def setup
+    super
+    @sockets = []
+    @halted = []
+  end
+
+  def teardown
+    @halted.each { |pid| send_signal("CONT", pid) }
+    @sockets.each(&:close)
+    super
+  end
+
+  def dial(server)
+    TCPSocket.new("127.0.0.1", server.port).tap { |socket| @sockets << socket }
+  end
+
+  def send_signal(name, pid)
+    Process.kill(name, pid)
+  rescue Errno::ESRCH
+    nil
+  end
+
+  # The block runs while the process is stopped.
+  def without(pid)
+    @halted << pid
+    send_signal("STOP", pid)
+    eventually("#{pid} stopped") { File.read("/proc/#{pid}/stat").match?(/\) T/) }
+    yield
+  ensure
+    send_signal("CONT", pid)
+  end
+
+  def answer_on(socket)
+    socket.wait_readable(PATIENCE) or flunk "no answer"
+    text = +""
+    text << socket.readpartial(4096) until text.match?(/\r\n\r\n\d+\z/)
+    text
+  rescue EOFError
+    flunk "closed after #{text.inspect}"
+  end
+
+  def test_a_master_or_mold_that_stops_for_a_while_is_not_missed
+    server = cluster
+    load = load_on(server)
+    [server.pid, mold(server)].each { |pid| without(pid) { load.more(100) } }
+    load.more(20)
+    assert_empty load.stop
+    assert_equal 2, workers(server).size
+  end
+
+  def test_what_a_worker_that_stops_for_a_while_has_is_served_later
+    server = cluster
+    sockets = Array.new(20) { dial(server) }
+    sockets.each { |socket| socket.write(GET) && answer_on(socket) }
+    without(workers(server).fetch(0)) do
+      sockets.concat(Array.new(20) { dial(server) })
+      sockets.each { |socket| socket.write(GET) }
+      eventually("answers of the other one") { sockets.count { |socket| socket.wait_readable(0) } > 10 }
+    end
+    sockets.each { |socket| assert_match(%r{\AHTTP/1.1 200 }, answer_on(socket)) }
+  end
+
+  # Each of them is closed in good order, by both ways of restarting, and nobody else notices.
+  %w[USR1 USR2].each do |signal|
+    define_method("test_idle_connections_end_cleanly_in_a_restart_by_#{signal}") do
+      server = cluster
+      idle = Array.new(IDLE) { dial(server) }
+      idle.each { |socket| socket.write(GET) && answer_on(socket) }
+      load = load_on(server)
+      from = server.log.bytesize
+      server.signal(signal)
+      wait_for_workers(server, 2, phase: 1, from: from)
+      idle.each { |socket| assert_equal "", socket.tap { |s| s.wait_readable(PATIENCE) }.read }
+      load.more(20)
+      assert_empty load.stop
+    end
+  end
+
+  # More clients than a worker has descriptors: they wait in the kernel's queue for those that go.
+  def test_more_clients_than_descriptors
+    server = cluster(spawn: { rlimit_nofile: 200 })
+    sockets = Array.new(400) { dial(server) }
+    sockets.each { |socket| socket.write(GET.sub("Host", "Connection: close\r\nHost")) }
+    sockets.each { |socket| assert_match(%r{\AHTTP/1.1 200 }, answer_on(socket)) }
+    refute_match(/Too many open files/, server.log)
+  end
+end
