@@ -18,15 +18,17 @@ module Bench
     COLUMNS = {
       even: "10 clients: connections of each worker", within: "max/min within a worker",
       overall: "max/min over all", quick: "7 quick of 10, max/min", share64: "64 clients: busiest worker's share",
-      sleep: "longest wait beside a sleep of 2 s, ms", loop: "beside a loop of 2 s, ms",
+      alone: "longest wait of 10 clients, ms", sleep: "beside a sleep of 2 s", loop: "beside a loop of 2 s",
       lost: "requests lost by a killed worker", phased: "failed in phased restarts", full: "failed in full restarts"
     }.freeze
 
     def initialize(arguments)
-      @seconds = 3.0
+      @seconds = 2.0
+      @rounds = 5
       @restarts = 5
       OptionParser.new do |options|
-        options.on("--seconds S", Float, "of each load (3)") { |seconds| @seconds = seconds }
+        options.on("--seconds S", Float, "of each load (2)") { |seconds| @seconds = seconds }
+        options.on("--rounds N", Integer, "of each load (5)") { |count| @rounds = count }
         options.on("--restarts N", Integer, "of each kind (5)") { |count| @restarts = count }
         options.on("--out FILE", "write the Markdown there") { |file| @out = file }
       end.parse!(arguments)
@@ -38,7 +40,8 @@ module Bench
       Programs.build
       rows = @names.map { |name| row(name) }
       text = "# Two workers, #{Time.now.utc.strftime("%Y-%m-%d %H:%M")} UTC\n\n" \
-             "#{@seconds} s of load each, #{@restarts} restarts of each kind; `-`: no such thing.\n\n" \
+             "#{@rounds} loads of #{@seconds} s each, median (worst); #{@restarts} restarts of each kind; " \
+             "`-`: no such thing.\n\n" \
              "| server | #{COLUMNS.values.join(" | ")} |\n|#{"---|" * (COLUMNS.size + 1)}\n#{rows.join("\n")}\n"
       @out ? File.write(@out, text) : puts(text)
     end
@@ -59,7 +62,7 @@ module Bench
       warn "bench: #{name}"
       two, one = commands.fetch(name)
       found = with(name, two) { |server| shares(server, name) }
-      found.merge!(with(name, one) { |server| stuck(server, name) }) unless name == "nginx"
+      found.merge!(with(name, one) { |server| stuck(server) }) unless name == "nginx"
       found.merge!(with(name, two) { |server| ends(server, name) }) if %w[rondo puma].include?(name)
       "| #{name} | #{COLUMNS.keys.map { |key| found.fetch(key, "-") }.join(" | ")} |"
     rescue Running::BootError => e
@@ -87,17 +90,32 @@ module Bench
 
     # ---- who gets how much ----
 
-    # Counted by the C client, which does nothing else meanwhile.
+    # Counted by the C client, which does nothing else meanwhile; median and worst of the rounds.
     def shares(server, name)
-      ten = load(server, 10, @seconds)
-      found = { overall: spread(ten) }
+      rounds = Array.new(@rounds) { one_round(server, name) }
+      found = { overall: middle_and_worst(rounds, :overall) }
       return found if name == "nginx"
 
+      found.merge(even: rounds.last[:even], within: middle_and_worst(rounds, :within),
+                  quick: middle_and_worst(rounds, :quick), share64: format("%.2f", busiest_share(server)))
+    end
+
+    def one_round(server, name)
+      ten = load(server, 10, @seconds)
+      return { overall: spread(ten) } if name == "nginx"
+
       groups = by_worker(ten)
-      many = by_worker(load(server, 64, 1))
-      found.merge(even: groups.map(&:size).sort.reverse.join(":"), within: groups.map { |conns| spread(conns) }.max,
-                  quick: spread(beside_slow_ones(server)),
-                  share64: format("%.2f", many.map(&:size).max / 64.0))
+      { overall: spread(ten), even: groups.map(&:size).sort.reverse.join(":"),
+        within: groups.map { |conns| spread(conns) }.max, quick: spread(beside_slow_ones(server)) }
+    end
+
+    def middle_and_worst(rounds, key)
+      figures = rounds.map { |round| round[key] }.sort
+      "#{format("%.3f", figures[figures.size / 2])} (#{format("%.3f", figures.last)})"
+    end
+
+    def busiest_share(server)
+      by_worker(load(server, 64, 1)).map(&:size).max / 64.0
     end
 
     def beside_slow_ones(server)
@@ -119,20 +137,27 @@ module Bench
 
     def spread(conns)
       counts = conns.map(&:first)
-      format("%.3f", counts.max.to_f / [counts.min, 1].max)
+      counts.max.to_f / [counts.min, 1].max
     end
 
     # ---- who waits ----
 
-    def stuck(server, _name)
-      %i[sleep loop].to_h do |kind|
-        crowd = Crowd.new(server.port, Array.new(9, "/"), fresh: true)
-        crowd.run(0.3)
-        holder = Crowd.ask_later(server.port, "/#{kind}")
-        longest = crowd.run(2.2).longest_ms
-        holder.close
-        [kind, format("%.1f", longest)]
-      end
+    # Without anything stuck for comparison: what the machine and the client do to the waits.
+    # Without anything stuck for comparison: what the machine and the client do to the waits.
+    def stuck(server)
+      GC.disable # a pause of the client is none of the server
+      %i[alone sleep loop].to_h { |kind| [kind, format("%.1f", longest_wait(server, kind))] }
+    ensure
+      GC.enable
+    end
+
+    def longest_wait(server, kind)
+      crowd = Crowd.new(server.port, Array.new(9, "/"), fresh: true)
+      crowd.run(0.3)
+      holder = Crowd.ask_later(server.port, "/#{kind}") unless kind == :alone
+      crowd.run(2.2).longest_ms
+    ensure
+      holder&.close
     end
 
     # ---- deaths and restarts ----

@@ -45,13 +45,10 @@ module Bench
 
     # @return [self]
     def run(seconds)
-      GC.disable # a pause of the client is none of the server
       over = now + seconds
       @longest_ms = 0.0
       turn until now > over
       self
-    ensure
-      GC.enable
     end
 
     # @return [self]
