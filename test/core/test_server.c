@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * A whole server with clients over TCP: exchanges cut at every place, on both pollers; who gets the
- * next turn; the limit of connections; and all the ways to a stop.
+ * next turn; and all the ways to a stop.
  */
 #include <errno.h>
-#include <sys/resource.h>
 
 #include "serving.h"
 
@@ -250,74 +249,6 @@ static void test_the_end_of_a_server_with_requests_queued(void) {
     close(two);
 }
 
-/* ---- the limit of connections ---- */
-
-static void test_the_limit_of_connections(void) {
-    enum { CLIENTS = 5, LIMIT = 2 };
-    int fds[CLIENTS];
-    settings.max_connections = LIMIT;
-    start_listening(answer);
-    for (int i = 0; i < CLIENTS; i++) say(fds[i] = dial(), LAST("/a"));
-    for (int i = 0; i < CLIENTS; i++) {
-        CHECK(talk(fds[i], NULL)); /* in the order of their coming, each when there is room */
-        CHECK(ends(got, "/a"));
-        CHECK(server->conns.count <= LIMIT);
-        close(fds[i]);
-    }
-    CHECK_INT(server->accepted, CLIENTS);
-    end();
-}
-
-static void test_idle_connections_at_the_limit(void) {
-    int fds[4];
-    settings.max_connections = 2;
-    start_listening(answer);
-    for (int i = 0; i < 4; i++) fds[i] = dial();
-    turns(5);
-    CHECK_INT(server->conns.count, 2);
-    say(fds[3], GET("/d"));
-    turns(5);
-    CHECK(!hear(fds[3]) && got_len == 0); /* waits in the kernel's queue */
-    close(fds[0]);
-    close(fds[1]);
-    CHECK(!talk(fds[3], "/d"));
-    CHECK_INT(server->conns.count, 2);
-    close(fds[2]);
-    close(fds[3]);
-    end();
-}
-
-static rd_listener *only_listener(void) {
-    return RD_CONTAINER(server->listeners.next, rd_listener, in_server);
-}
-
-/* Nobody is left waiting: the first is told, the next ones have a chance after a pause. */
-static void test_out_of_descriptors(void) {
-    struct rlimit before, none;
-    start_listening(answer);
-    int first = dial(), second = dial();
-    getrlimit(RLIMIT_NOFILE, &before);
-    none = (struct rlimit){(rlim_t)second + 1, before.rlim_max};
-    setrlimit(RLIMIT_NOFILE, &none);
-    CHECK(talk(first, NULL));
-    CHECK_STR(got, "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\n"
-                   "content-length: 0\r\n\r\n");
-    CHECK_INT(server->dropped, 1);
-    setrlimit(RLIMIT_NOFILE, &before);
-    say(second, LAST("/b"));
-    turns(3);
-    CHECK(!hear(second) && got_len == 0);
-    rd_listener_pause(only_listener(), true);
-    later(100); /* the end of one pause is not that of the other */
-    CHECK(!hear(second) && got_len == 0);
-    rd_listener_pause(only_listener(), false);
-    CHECK(talk(second, NULL));
-    CHECK(ends(got, "/b"));
-    close(first);
-    close(second);
-    end();
-}
-
 /* ---- stopping ---- */
 
 static void test_stopping(void) {
@@ -456,9 +387,6 @@ static void test_all(void) {
     test_turns_of_somebody_who_waits();
     test_two_servers();
     test_the_end_of_a_server_with_requests_queued();
-    test_the_limit_of_connections();
-    test_idle_connections_at_the_limit();
-    test_out_of_descriptors();
     test_stopping();
     test_a_fresh_request_in_its_grace();
     test_what_waits_to_be_accepted_is_served();

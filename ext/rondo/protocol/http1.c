@@ -364,6 +364,15 @@ static void http1_on_close(rd_conn *conn) {
     rd_request_unref(request);
 }
 
+static bool http1_is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
+    const rd_http1 *http = rd_http1_of(conn);
+    const rd_settings *settings = settings_of(conn);
+    if ((http->served > 0) != kept || !is_between_requests(http) || conn->input.end > 0)
+        return false;
+    int64_t timeout_ms = kept ? settings->keep_alive_timeout_ms : settings->head_timeout_ms;
+    return conn->deadline != UINT64_MAX && conn->deadline <= since_ms + (uint64_t)timeout_ms;
+}
+
 static void http1_on_shutdown(rd_conn *conn) {
     rd_http1 *http = rd_http1_of(conn);
     if (!is_between_requests(http)) return; /* its answer will say that it is the last */
@@ -407,6 +416,6 @@ void rd_http1_request_done(rd_conn *conn) {
 }
 
 const rd_protocol rd_protocol_http1 = {
-    "http/1.1",       sizeof(rd_http1), http1_on_open,  http1_on_data,     http1_on_eof,
-    http1_on_drained, http1_on_timeout, http1_on_close, http1_on_shutdown,
+    "http/1.1",       sizeof(rd_http1), http1_on_open,  http1_on_data,  http1_on_eof,
+    http1_on_drained, http1_on_timeout, http1_on_close, http1_is_spare, http1_on_shutdown,
 };

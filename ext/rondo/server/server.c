@@ -4,13 +4,16 @@
  */
 #include "server/server.h"
 
+#include <poll.h>
 #include <sys/resource.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "protocol/http1.h"
 
-#define SHED_PER_TURN 32
+#define ROOM_MADE 8    /* at a time */
+#define ROOM_MS   100  /* between two looks for connections that could make room */
+#define SPARE_MS  1000 /* without a word from them */
 
 /* ---- what protocols tell ---- */
 
@@ -40,6 +43,8 @@ static uint32_t connection_limit(const rd_settings *settings) {
     return descriptors > 2 * RD_DESCRIPTORS_KEPT ? descriptors - RD_DESCRIPTORS_KEPT
                                                  : descriptors / 2;
 }
+
+static void on_room_due(rd_timer *timer);
 
 static void on_drain_over(rd_timer *timer) {
     rd_server *server = RD_CONTAINER(timer, rd_server, drain_timer);
@@ -72,6 +77,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
     server->next_call_due_ns = UINT64_MAX;
     rd_siblings_init(&server->siblings);
     rd_timer_init(&server->drain_timer, on_drain_over);
+    rd_timer_init(&server->room_timer, on_room_due);
     atomic_init(&server->stop_wanted, RD_STOP_NOT);
     return server;
 }
@@ -91,11 +97,51 @@ void rd_server_set_proxies(rd_server *server, rd_network *networks, size_t count
         for (rd_listener *listener = RD_CONTAINER(node, rd_listener, in_server); listener != NULL; \
              listener = NULL)
 
+static void look_again(rd_server *server) {
+    rd_timer_set(&server->loop.timers, &server->room_timer, server->loop.now_ms + ROOM_MS);
+}
+
+static bool somebody_waits(rd_server *server) {
+    EACH_LISTENER(server, listener, node) {
+        struct pollfd queue = {.fd = listener->source.fd, .events = POLLIN};
+        if (poll(&queue, 1, 0) > 0) return true;
+    }
+    return false;
+}
+
+/* Closes some that have said nothing since then; true when there are any of the kind at all. */
+static bool close_spare(rd_server *server, bool kept, uint64_t since_ms) {
+    bool any = false;
+    rd_list *node = server->conns.conns.next;
+    for (unsigned left = ROOM_MADE; left > 0 && node != &server->conns.conns;) {
+        rd_conn *conn = RD_CONTAINER(node, rd_conn, in_set);
+        node = node->next;
+        if (!rd_conn_is_open(conn) || conn->out.bytes > 0) continue;
+        any = any || conn->protocol->is_spare(conn, kept, UINT64_MAX / 2);
+        if (!conn->protocol->is_spare(conn, kept, since_ms)) continue;
+        rd_conn_finish(conn, false);
+        left--;
+    }
+    return any;
+}
+
+/* At the limit connections that nobody uses make room for new ones, a few at a time: those that
+ * never said anything, and only when there are none, those that are kept for later. */
+static void on_room_due(rd_timer *timer) {
+    rd_server *server = RD_CONTAINER(timer, rd_server, room_timer);
+    if (!server->accept_paused || server->stopping != RD_STOP_NOT) return;
+    look_again(server);
+    if (!somebody_waits(server)) return;
+    uint64_t since_ms = server->loop.now_ms - SPARE_MS;
+    if (!close_spare(server, false, since_ms)) close_spare(server, true, since_ms);
+}
+
 /* At the limit new connections wait in the kernel's queue instead of being turned away. */
 static void limit_accepting(rd_server *server) {
     bool full = server->conns.count >= server->connection_limit;
     if (full == server->accept_paused) return;
     server->accept_paused = full;
+    if (full) look_again(server);
     EACH_LISTENER(server, listener, node) rd_listener_pause(listener, full);
 }
 
@@ -385,6 +431,7 @@ void rd_server_free(rd_server *server) {
     unref_all(&server->excess);
     unref_all(&server->guests);
     if (rd_timer_is_armed(&server->drain_timer)) rd_timer_cancel(&server->drain_timer);
+    if (rd_timer_is_armed(&server->room_timer)) rd_timer_cancel(&server->room_timer);
     rd_loop_unlock(&server->loop);
     rd_loop_clear(&server->loop);
     rd_conn_set_clear(&server->conns);

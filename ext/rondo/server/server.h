@@ -65,7 +65,8 @@ struct rd_server {
     rd_list excess; /* requests beyond max_queue, to be answered 503 */
     rd_list calls;  /* requests inside the application, the oldest first */
     rd_timer drain_timer;
-    rd_ready_set found; /* by the leader's poll */
+    rd_timer room_timer; /* runs while the connection limit is reached */
+    rd_ready_set found;  /* by the leader's poll */
     rd_watch watch;
     rd_siblings siblings;
     void (*need_thread)(rd_server *server); /* requests wait and no leader takes them; any thread */

@@ -7,7 +7,9 @@
 #ifndef RD_TRANSPORT_PROTOCOL_H
 #define RD_TRANSPORT_PROTOCOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct rd_conn rd_conn;
 
@@ -26,6 +28,9 @@ typedef struct rd_protocol {
     void (*on_timeout)(rd_conn *conn);
     /* The connection is closed; its state may be cleared, its memory goes later. Exactly once. */
     void (*on_close)(rd_conn *conn);
+    /* Whether the connection owes nothing and has waited for its peer at least since then: for the
+     * first thing it says, or, `kept`, for the next one. */
+    bool (*is_spare)(rd_conn *conn, bool kept, uint64_t since_ms);
     /* The server stops: nothing new shall begin on this connection. */
     void (*on_shutdown)(rd_conn *conn);
 } rd_protocol;

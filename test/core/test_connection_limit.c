@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * More clients than a server may have: who waits, who makes room, and no descriptor left.
+ */
+#include <errno.h>
+#include <sys/resource.h>
+
+#include "serving.h"
+
+/* Turns until the server closes, or until `enough` stands in what came. Whether it closed. */
+static bool talk(int fd, const char *enough) {
+    got[got_len = 0] = '\0';
+    for (int i = 0; i < 3000; i++) {
+        turn();
+        ssize_t part = recv(fd, got + got_len, sizeof(got) - 1 - got_len, 0);
+        if (part == 0) return true;
+        if (part < 0 && errno != EAGAIN) return true;
+        if (part < 0) continue;
+        got[got_len += (size_t)part] = '\0';
+        if (enough != NULL && strstr(got, enough) != NULL) break;
+    }
+    return false;
+}
+
+static void test_the_limit_of_connections(void) {
+    enum { CLIENTS = 5, LIMIT = 2 };
+    int fds[CLIENTS];
+    settings.max_connections = LIMIT;
+    start_listening(answer_path);
+    for (int i = 0; i < CLIENTS; i++) say(fds[i] = dial(), LAST("/a"));
+    for (int i = 0; i < CLIENTS; i++) {
+        CHECK(talk(fds[i], NULL)); /* in the order of their coming, each when there is room */
+        CHECK(ends(got, "/a"));
+        CHECK(server->conns.count <= LIMIT);
+        close(fds[i]);
+    }
+    CHECK_INT(server->accepted, CLIENTS);
+    end();
+}
+
+static void test_idle_connections_at_the_limit(void) {
+    int fds[4];
+    settings.max_connections = 2;
+    start_listening(answer_path);
+    for (int i = 0; i < 4; i++) fds[i] = dial();
+    turns(5);
+    CHECK_INT(server->conns.count, 2);
+    say(fds[3], GET("/d"));
+    turns(5);
+    CHECK(!hear(fds[3]) && got_len == 0); /* waits in the kernel's queue */
+    close(fds[0]);
+    close(fds[1]);
+    CHECK(!talk(fds[3], "/d"));
+    CHECK_INT(server->conns.count, 2);
+    close(fds[2]);
+    close(fds[3]);
+    end();
+}
+
+static rd_listener *only_listener(void) {
+    return RD_CONTAINER(server->listeners.next, rd_listener, in_server);
+}
+
+/* Connections without use make room when somebody waits: those that never said anything first, then
+ * those kept for later; what is at work does not. */
+static void test_spare_connections_make_room(void) {
+    int fds[5], i = 0;
+    settings.max_connections = 3;
+    start_listening(answer_path);
+    for (; i < 3; i++) fds[i] = dial();
+    say(fds[0], GET("/a"));
+    CHECK(!talk(fds[0], "/a"));
+    say(fds[1], "GET /half");
+    later(900);
+    say(fds[0], GET("/b"));
+    CHECK(!talk(fds[0], "/b"));
+    later(200);
+    CHECK_INT(server->conns.count, 3); /* nobody waits: nobody leaves */
+    say(fds[i++] = dial(), GET("/c"));
+    later(200);
+    CHECK(!talk(fds[3], "/c"));
+    CHECK(hear(fds[2]) && got_len == 0);
+    say(fds[i++] = dial(), GET("/d"));
+    later(500);
+    CHECK(!hear(fds[4]) && got_len == 0); /* the others were at work a moment ago */
+    later(600);
+    CHECK(!talk(fds[4], "/d"));
+    CHECK(hear(fds[0]) && got_len == 0);
+    say(fds[1], " HTTP/1.1\r\nHost: a\r\n\r\n");
+    CHECK(!talk(fds[1], "/half"));
+    while (--i >= 0) close(fds[i]);
+    end();
+}
+
+/* Nobody is left waiting: the first is told, the next ones have a chance after a pause. */
+static void test_out_of_descriptors(void) {
+    struct rlimit before, none;
+    start_listening(answer_path);
+    int first = dial(), second = dial();
+    getrlimit(RLIMIT_NOFILE, &before);
+    none = (struct rlimit){(rlim_t)second + 1, before.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+    CHECK(talk(first, NULL));
+    CHECK_STR(got, "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\n"
+                   "content-length: 0\r\n\r\n");
+    CHECK_INT(server->dropped, 1);
+    setrlimit(RLIMIT_NOFILE, &before);
+    say(second, LAST("/b"));
+    turns(3);
+    CHECK(!hear(second) && got_len == 0);
+    rd_listener_pause(only_listener(), true);
+    later(100); /* the end of one pause is not that of the other */
+    CHECK(!hear(second) && got_len == 0);
+    rd_listener_pause(only_listener(), false);
+    CHECK(talk(second, NULL));
+    CHECK(ends(got, "/b"));
+    close(first);
+    close(second);
+    end();
+}
+
+static void test_all(void) {
+    test_the_limit_of_connections();
+    test_idle_connections_at_the_limit();
+    test_spare_connections_make_room();
+    test_out_of_descriptors();
+}
+
+int main(void) {
+    rd_settings_init(&settings);
+    test_all();
+    settings.poll_only = 1;
+    test_all();
+    return check_summary();
+}
