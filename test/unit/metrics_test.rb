@@ -79,7 +79,8 @@ class MetricsTest < Minitest::Test
   end
 
   def test_every_number_of_the_scoreboard_is_there
-    facts = %i[pid generation state started_ms ready_ms last_turn_ms ruby_turn_ms oldest_call_ms]
+    facts = %i[pid generation state started_ms ready_ms last_turn_ms ruby_turn_ms oldest_call_ms
+               stuck_ms call_us]
     names = @board.slot(0).keys - facts
     families = self.families.keys
     assert_empty(names.reject { |name| families.include?("rondo_#{name}") || families.include?("rondo_#{name}_total") })
