@@ -143,7 +143,6 @@ module Bench
     # ---- who waits ----
 
     # Without anything stuck for comparison: what the machine and the client do to the waits.
-    # Without anything stuck for comparison: what the machine and the client do to the waits.
     def stuck(server)
       GC.disable # a pause of the client is none of the server
       %i[alone sleep loop].to_h { |kind| [kind, format("%.1f", longest_wait(server, kind))] }
@@ -183,7 +182,7 @@ module Bench
       Process.kill("KILL", Crowd.ask(server.port, "/").to_i)
     end
 
-    # Until somebody else answers, twice, for there are two.
+    # One after the other; each has its time.
     def restarts(server, signal)
       @restarts.times do
         Process.kill(signal, server.pid)

@@ -17,7 +17,7 @@ module Rondo
                 "refork" => :refork, "reload-worker-directory" => :reload_worker_directory,
                 "worker-count-up" => :worker_count_up, "worker-count-down" => :worker_count_down,
                 "reopen-log" => :reopen_logs, "info" => :thread_backtraces }.freeze
-    # Answered here.
+    # Verbs whose answer is made here.
     OWN = %w[gc gc-stats thread-backtraces].freeze
     READ_ONLY = %w[gc-stats].freeze
     TOKEN = /\A[!#-&(-\[\]-~]{1,512}\z/

@@ -44,7 +44,10 @@ module Rondo
       other&.close
     end
 
-    # @param state [Symbol]
+    # @param generation [Integer]
+    # @param pid [Integer, nil] nil for one that has ended
+    # @param channel [Channel, nil] the same
+    # @param state [Symbol] see {#state}
     def initialize(generation:, pid:, channel:, state: :loading)
       @generation = generation
       @pid = pid
@@ -69,12 +72,14 @@ module Rondo
       ready? || loading?
     end
 
+    # Ends it: it goes when its channel is closed.
     # @return [void]
     def stop
       @state = :ended
       @channel.close unless @channel.closed?
     end
 
+    # Ends it at once, also while it loads.
     # @return [void]
     def kill
       Process.kill("KILL", @pid)

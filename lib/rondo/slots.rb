@@ -46,6 +46,7 @@ module Rondo
     end
 
     # Opens what slots up to `count` have not got yet.
+    # @param count [Integer]
     # @return [void]
     # @raise [AddressError]
     def grow(count)
@@ -55,6 +56,7 @@ module Rondo
     end
 
     # Closes what belongs to one slot alone.
+    # @param index [Integer]
     # @return [void]
     def close(index)
       @addresses.reject(&:shared).each do |address|
@@ -68,22 +70,26 @@ module Rondo
       @addresses.map(&:url).uniq
     end
 
+    # @param index [Integer]
     # @return [Array<IO>] what a worker of the slot listens on
     def listeners(index)
       @addresses.map { |address| address.shared ? address.ios.first : address.ios[index] }.compact
     end
 
+    # @param index [Integer]
     # @return [Array<IO>] those that no other slot has
     def own_listeners(index)
       @addresses.reject(&:shared).filter_map { |address| address.ios[index] }
     end
 
-    # @return [Hash{String => Integer}] descriptors of a slot by URL, nil for the shared ones
+    # @param index [Integer, nil] of a slot; nil: the sockets that all slots share
+    # @return [Hash{String => Integer}] descriptors by URL
     def descriptors(index)
       own = @addresses.select { |address| index ? !address.shared : address.shared }
       own.to_h { |address| [address.url, address.ios[index || 0]&.fileno] }.compact
     end
 
+    # @param index [Integer]
     # @return [IO] where a worker of the slot finds connections of its siblings
     def inbox(index)
       @inboxes[index].first

@@ -19,8 +19,9 @@ module Rondo
     # For the end of the application after the drain, in seconds, before the kernel ends the worker.
     LAST_GRACE = 2
 
-    # @param request [Channel::Message] of the master: index, seat, seats, generation, master, and descriptors: the
-    #   worker's channel, the scoreboard, its inbox, those of its siblings, its listeners
+    # @param request [Channel::Message] of the master: index (of the slot), seat (its row of the scoreboard), seats
+    #   (rows there are), outboxes (number of them), generation, master (pid), and descriptors: the worker's channel,
+    #   the scoreboard, its inbox, those of all slots by number, its listeners
     # @param app [#call, nil] nil: the worker loads it
     # @param settings [Settings::Resolved]
     # @param configuration [Configuration]

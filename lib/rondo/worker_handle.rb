@@ -35,7 +35,8 @@ module Rondo
     # @return [Float] seconds of the monotonic clock, of the last change and of the last sign of life
     attr_reader :since, :checked_in
 
-    # @param state [Symbol]
+    # @param pid [Integer, nil]
+    # @param state [Symbol] see {#state}; the others are what the readers of the same name say
     def initialize(index:, seat:, mold:, channel:, pid: nil, state: :booting)
       @index = index
       @seat = seat
@@ -49,7 +50,7 @@ module Rondo
       @started = @since = @checked_in = ProcessLoop.now
     end
 
-    # @param state [Symbol]
+    # @param state [Symbol] see {#state}
     # @return [void]
     def enter(state)
       @state = state
@@ -86,14 +87,16 @@ module Rondo
       @state == :ended
     end
 
-    # Asks it to finish; again: at once.
-    # @return [void]
+    # Asks it to finish; again: the same.
+    # @param force [Boolean] at once
+    # @return [Boolean] false when it has gone
     def stop(force: false)
       enter(:stopping) unless stopping?
       @channel.tell(force ? :halt : :stop)
     end
 
-    # @return [Boolean] whether it was not killed before
+    # Ends it at once.
+    # @return [Boolean] false when it was told before, or when nobody knows its pid
     def kill
       return false if @killed || @pid.nil?
 

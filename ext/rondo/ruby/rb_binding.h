@@ -18,7 +18,7 @@
 /* The Ruby objects a binding holds, marked and moved together. */
 #define RD_BINDING_VALUES(X)                                                                       \
     X(app)             /* answers call(env) */                                                     \
-    X(reporter)        /* answers handle_error, report_error, report_refusal */                    \
+    X(reporter)        /* answers handle_error and report_error, _refusal, _slow */                \
     X(request_log)     /* answers write(lines), or nil */                                          \
     X(env_template)    /* Hash that every env starts from */                                       \
     X(empty_input)     /* rack.input of requests without a body */                                 \

@@ -181,6 +181,7 @@ static VALUE control_listen(VALUE self, VALUE address) {
     return result;
 }
 
+/* watch(url, descriptor, slot or nil), as Rondo::Control#watch for one socket. */
 static VALUE control_watch(VALUE self, VALUE url, VALUE fd, VALUE slot) {
     rd_control_watch(control_of(self), StringValueCStr(url), NUM2INT(fd),
                      NIL_P(slot) ? -1 : NUM2INT(slot));

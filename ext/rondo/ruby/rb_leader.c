@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * An application thread: waits as a standby, leads, retires; see rb_pool.h.
+ * An application thread: waits as a standby, leads, retires; and when the leader lets others have
+ * the GVL. See rb_pool.h.
  */
 #include "base/clock.h"
 #include "ruby/rb_call.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rondo::Scoreboard: the shared memory of a server's processes as a Ruby object. Numbers go by the
- * names of server/scoreboard.def.
+ * Rondo::Scoreboard: the shared memory of a server's processes as a Ruby object. Numbers are
+ * Integers and go by the names of server/scoreboard.def, which has their units; `slot` is a row of
+ * it, from 0. IndexError: there is no such row; KeyError: no such number.
  */
 #include <unistd.h>
 
@@ -33,7 +34,9 @@ rd_scoreboard *rd_scoreboard_of(VALUE self) {
     return board;
 }
 
-/* Scoreboard.new(slots) or Scoreboard.new(slots, descriptor) of one that another process made */
+/* Scoreboard.new(slots), or Scoreboard.new(slots, descriptor) for one that another process made: it
+ * has as many slots as that says, and the descriptor is taken over. SystemCallError: EINVAL when
+ * another version made it. */
 static VALUE board_initialize(int argc, VALUE *argv, VALUE self) {
     rd_scoreboard *board = rb_check_typeddata(self, &board_type);
     VALUE slots, descriptor;
@@ -61,20 +64,24 @@ static const rd_score_info *row_of(VALUE name) {
     return row;
 }
 
+/* get(slot, :requests) */
 static VALUE board_get(VALUE self, VALUE index, VALUE name) {
     return ULL2NUM(rd_score_get(slot_of(self, index), row_of(name)));
 }
 
+/* set(slot, :state, 2); a state is its place in STATES */
 static VALUE board_set(VALUE self, VALUE index, VALUE name, VALUE value) {
     rd_score_set(slot_of(self, index), row_of(name), NUM2ULL(value));
     return value;
 }
 
+/* clear(slot): everything is 0, histograms too; nil */
 static VALUE board_clear(VALUE self, VALUE index) {
     rd_score_clear(slot_of(self, index));
     return Qnil;
 }
 
+/* slot(slot): all its numbers, { requests: 4, … } */
 static VALUE board_slot(VALUE self, VALUE index) {
     const rd_score_slot *slot = slot_of(self, index);
     VALUE result = rb_hash_new();
@@ -93,7 +100,8 @@ static VALUE counts(const rd_histogram *histogram) {
     return result;
 }
 
-/* Counts by bucket, of :wait or :duration. */
+/* histogram(slot, :wait or :duration): counts by bucket, whose upper ends are BOUNDS_US; the last
+ * one has none. */
 static VALUE board_histogram(VALUE self, VALUE index, VALUE name) {
     const rd_score_slot *slot = slot_of(self, index);
     if (name == ID2SYM(rb_intern("wait"))) return counts(&slot->wait);
@@ -101,10 +109,12 @@ static VALUE board_histogram(VALUE self, VALUE index, VALUE name) {
     rb_raise(rb_eKeyError, "the scoreboard has no such histogram");
 }
 
+/* The descriptor to hand on; the scoreboard owns it. */
 static VALUE board_fd(VALUE self) {
     return INT2NUM(rd_scoreboard_of(self)->fd);
 }
 
+/* How many slots there are. */
 static VALUE board_size(VALUE self) {
     return UINT2NUM(rd_scoreboard_of(self)->slot_count);
 }

@@ -19,11 +19,12 @@
 #define QUEUED_PER_TURN  16 /* looked at */
 #define RECEIVE_PER_TURN 64
 #define HOPS_MAX         4
-#define SLEEPS_NS        1000000 /* the last thread asleep for so long */
+#define SLEEPS_NS        1000000 /* the watch thread there for so long, the last thread asleep */
 #define COMPUTES_NS      2000000 /* CPU time used, while the watch thread has been there */
-#define GUESTS_STAY_MS   200     /* after the last time their own worker was stuck */
+#define GUESTS_STAY_MS   200     /* after the last time that worker was stuck */
 
-/* In front of the bytes. Both ends are the same program, so it is a plain struct. */
+/* In front of the bytes. Both ends are on the same machine, so it is a plain struct; they may be of
+ * different versions during a restart, so MAGIC changes with it. */
 typedef struct rd_handover_header {
     uint32_t magic;
     uint32_t len;       /* of the bytes; 0: a connection that has said nothing yet */
@@ -230,8 +231,8 @@ static bool move_request(rd_server *server, rd_request *request, int64_t to) {
 }
 
 /* Whether those who wait do so for the application. With more processes than CPUs a leader often
- * waits some milliseconds for one, and would be no better off elsewhere. One that sleeps while
- * threads are left is about to be relieved. */
+ * waits some milliseconds for one, and its requests would be no better off elsewhere: it is never
+ * stuck by that alone. One that sleeps while threads are left is about to be relieved. */
 static bool is_stuck(const rd_server *server) {
     const rd_score_slot *here = server->score;
     uint64_t away_ns = rd_clock_ns() - server->watch_since_ns;

@@ -7,8 +7,12 @@
  *
  *   worker 0: accept / queued request ── sendmsg(descriptor, header, bytes) ──▶ inbox of worker 1
  *
+ * A connection that came with a request is a guest: with a later one it goes on to a worker that
+ * has clearly fewer and has been well for a while.
+ *
  * Only plain HTTP/1.1 without an answer on its way moves. The sender forgets the connection only
- * when the message is in the inbox; a worker that dies leaves its inbox to the next one.
+ * when the message is in the inbox; a worker that dies leaves its inbox to the next one. Reasons
+ * are in docs/decisions/0008-connections-change-workers.md.
  */
 #ifndef RD_SERVER_HANDOVER_H
 #define RD_SERVER_HANDOVER_H
@@ -18,7 +22,7 @@
 #include "transport/address.h"
 
 #define RD_HANDOVER_BYTES_MAX 32768
-#define RD_HANDOVER_AWAY_NS   3000000 /* of the leader: stuck, whatever the reason may be */
+#define RD_HANDOVER_AWAY_NS   3000000 /* of the leader: stuck, unless it waits for a CPU */
 
 struct rd_server;
 

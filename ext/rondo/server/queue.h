@@ -4,10 +4,13 @@
  * which calls take too long.
  *
  *   ready ──▶ queue ──(next_request)──▶ calls ──(let_go)──▶
- *               └── 503: queue_timeout, max_queue └── 503: request_timeout; a line for the log:
- * slow
+ *               │                         ├── request_timeout_ms: 503
+ *               │                         └── slow_request_ms: a line for the log
+ *               ├── max_queue, queue_timeout_ms: 503
+ *               └── on to another worker: handover.h
  *
- * A request is in one of these lists at a time, by its in_queue. Under the loop lock.
+ * A request is in one list at a time, by its in_queue: beside these two next, guests and excess,
+ * see rd_server. Under the loop lock.
  */
 #ifndef RD_SERVER_QUEUE_H
 #define RD_SERVER_QUEUE_H

@@ -78,7 +78,7 @@ struct rd_server {
     uint64_t leader_seen_ns;   /* when the leader last turned or took a request */
     rd_thread leader;          /* who ran the last turn that was not the watch thread's */
     uint64_t watch_since_ns;   /* when the watch thread came in for the leader, */
-    uint64_t leader_cpu_ns;    /* and the CPU time that one had used by then */
+    uint64_t leader_cpu_ns;    /* and the CPU time the leader had used by then */
     uint64_t call_ns;          /* how long calls take lately */
     uint64_t handed_wait_ns;   /* how long the request being read has waited elsewhere */
     uint64_t quantum_end_ns;

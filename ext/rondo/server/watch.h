@@ -7,7 +7,7 @@
  *      ▲                                           │  ▲                             │
  *      └──────(the leader sleeps in its poll)──────┘  └─────(the leader is back)────┘
  *
- * The leader pays one relaxed load for it when it wakes, and nothing else.
+ * The leader pays one load for it when it wakes from its poll, and nothing else.
  */
 #ifndef RD_SERVER_WATCH_H
 #define RD_SERVER_WATCH_H
@@ -20,7 +20,7 @@
 #include "loop/loop.h"
 
 #define RD_WATCH_WAIT_US 50000 /* longest wait of one of its turns */
-#define RD_WATCH_ASK_US  1000  /* while requests wait that a sibling could take */
+#define RD_WATCH_ASK_US  1000  /* the same while requests wait that a sibling could take */
 
 struct rd_server;
 
