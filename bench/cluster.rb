@@ -41,12 +41,16 @@ module Bench
       rows = @names.map { |name| row(name) }
       text = "# Two workers, #{Time.now.utc.strftime("%Y-%m-%d %H:%M")} UTC\n\n" \
              "#{@rounds} loads of #{@seconds} s each, median (worst); #{@restarts} restarts of each kind; " \
-             "`-`: no such thing.\n\n" \
+             "`-`: no such thing.\n\nVersions: #{versions}.\n\n" \
              "| server | #{COLUMNS.values.join(" | ")} |\n|#{"---|" * (COLUMNS.size + 1)}\n#{rows.join("\n")}\n"
       @out ? File.write(@out, text) : puts(text)
     end
 
     private
+
+    def versions
+      @names.map { |name| Servers.all.fetch(name) }.map { |server| "#{server.title} #{server.version.call}" }.join(", ")
+    end
 
     def commands
       @commands ||= {
@@ -161,9 +165,9 @@ module Bench
 
     # ---- deaths and restarts ----
 
-    def ends(server, name)
+    def ends(server, _name)
       found = { lost: under_load(server) { kill_a_worker(server) } }
-      found[:phased] = under_load(server) { restarts(server, "USR1") } if %w[rondo puma].include?(name)
+      found[:phased] = under_load(server) { restarts(server, "USR1") }
       found[:full] = under_load(server) { restarts(server, "USR2") }
       found
     end

@@ -243,6 +243,11 @@ static void b_would_be_later(void) {
     board.slots[B].call_us = UINT64_MAX / 4;
 }
 
+static void b_has_a_full_queue(void) {
+    servers[A]->settings.max_queue = 1;
+    board.slots[B].queue = 1;
+}
+
 static void a_only_waits_for_a_cpu(void) {
     servers[A]->leader = rd_thread_self(); /* runs, and has used no time since */
     servers[A]->leader_cpu_ns = UINT64_MAX / 2;
@@ -267,6 +272,7 @@ static void test_what_stays(void) {
     stay("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
          NULL);
     stay(GET("/"), b_would_be_later);
+    stay(GET("/"), b_has_a_full_queue);
     stay(GET("/"), a_only_waits_for_a_cpu);
     stay(GET("/"), b_is_stuck);
     stay(GET("/"), b_is_not_there);

@@ -87,7 +87,8 @@ void rd_siblings_leave(rd_server *server) {
 }
 
 /* Connections of a worker, those on their way to it included. */
-static uint64_t load_of(const rd_score_slot *slot) {
+static uint64_t load_of(const rd_server *server, const rd_score_slot *slot) {
+    (void)server;
     return score(&slot->connections) + score(&slot->arriving);
 }
 
@@ -98,12 +99,14 @@ static bool takes_part(const rd_siblings *siblings, uint32_t number) {
 }
 
 /* The worker that takes part with the least of what `weigh` says; -1 without one. */
-static int64_t lightest(const rd_siblings *siblings, uint64_t (*weigh)(const rd_score_slot *),
-                        uint64_t below) {
+typedef uint64_t (*rd_weigh)(const rd_server *server, const rd_score_slot *slot);
+
+static int64_t lightest(const rd_server *server, rd_weigh weigh, uint64_t below) {
+    const rd_siblings *siblings = &server->siblings;
     int64_t best = -1;
     for (uint32_t i = 0; i < siblings->board->slot_count; i++) {
         if (!takes_part(siblings, i)) continue;
-        uint64_t weight = weigh(&siblings->board->slots[i]);
+        uint64_t weight = weigh(server, &siblings->board->slots[i]);
         if (weight >= below) continue;
         below = weight;
         best = i;
@@ -148,7 +151,7 @@ static bool pass_on(rd_server *server, int fd, const rd_address *peer, uint32_t 
     const rd_siblings *siblings = &server->siblings;
     if (siblings->board == NULL || hops >= HOPS_MAX) return false;
     uint64_t here = server->conns.count + score(&server->score->arriving);
-    int64_t to = lightest(siblings, load_of, here);
+    int64_t to = lightest(server, load_of, here);
     if (to < 0) return false;
     rd_handover_header header = {.magic = MAGIC, .peer = *peer, .hops = hops + 1};
     if (!send_message(server, to, fd, &header, NULL)) return false;
@@ -163,11 +166,13 @@ bool rd_handover_accepted(rd_server *server, int fd, const rd_address *peer) {
 /* ---- requests that wait ---- */
 
 /* Microseconds until a worker would come to one more request; a worker that is stuck itself may
- * never. */
-static uint64_t delay_of(const rd_score_slot *slot) {
-    uint64_t busy = score(&slot->busy);
+ * never, and one with a full queue would answer 503. */
+static uint64_t delay_of(const rd_server *server, const rd_score_slot *slot) {
+    uint64_t busy = score(&slot->busy), waiting = score(&slot->queue) + score(&slot->arriving);
+    uint64_t most = (uint64_t)server->settings.max_queue;
     if (score(&slot->standing_in) && busy >= score(&slot->max_threads)) return UINT64_MAX;
-    return (score(&slot->queue) + score(&slot->arriving) + busy) * score(&slot->call_us);
+    if (most > 0 && waiting >= most) return UINT64_MAX;
+    return (waiting + busy) * score(&slot->call_us);
 }
 
 /* The same for the request at this place of the own queue. What holds the leader has lasted for a
@@ -258,7 +263,7 @@ void rd_handover_queued(rd_server *server) {
         rd_request *request = RD_CONTAINER(node, rd_request, in_queue);
         node = node->next;
         if (!can_move(request)) continue;
-        int64_t to = lightest(siblings, delay_of, delay_here(server, place));
+        int64_t to = lightest(server, delay_of, delay_here(server, place));
         if (to < 0) continue;
         if (!move_request(server, request, to)) continue;
         rd_list_unlink(&request->in_queue);
@@ -267,17 +272,18 @@ void rd_handover_queued(rd_server *server) {
     }
 }
 
-/* The worker with clearly fewer connections that has been there for them for a while: going back
- * for a moment only makes them wait once more. -1 without one. */
-static int64_t host_of_guests(const rd_server *server) {
-    const rd_siblings *siblings = &server->siblings;
-    uint64_t here = server->conns.count + score(&server->score->arriving);
-    int64_t best = here < 2 ? -1 : lightest(siblings, load_of, here - 1);
-    if (best < 0) return -1;
-    const rd_score_slot *slot = &siblings->board->slots[best];
+/* Connections of a worker that has been there for them for a while: going back for a moment only
+ * makes them wait once more. */
+static uint64_t load_where_free(const rd_server *server, const rd_score_slot *slot) {
     uint64_t stuck_ms = score(&slot->stuck_ms);
     bool was_stuck = stuck_ms > 0 && server->loop.now_ms < stuck_ms + GUESTS_STAY_MS;
-    return was_stuck || score(&slot->standing_in) ? -1 : best;
+    return was_stuck || score(&slot->standing_in) ? UINT64_MAX : load_of(server, slot);
+}
+
+/* The worker with clearly fewer of them; -1 without one. */
+static int64_t host_of_guests(const rd_server *server) {
+    uint64_t here = server->conns.count + score(&server->score->arriving);
+    return here < 2 ? -1 : lightest(server, load_where_free, here - 1);
 }
 
 bool rd_handover_returns(const rd_server *server) {

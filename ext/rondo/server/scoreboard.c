@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAGIC        0x524f4e444f000001ull
 #define FIRST_BOUND  16 /* us; each bucket reaches twice as far */
 #define HEADER_BYTES 64
 
@@ -36,6 +35,18 @@ const rd_score_info rd_score_table[] = {
 };
 
 const size_t rd_score_count = sizeof(rd_score_table) / sizeof(rd_score_table[0]);
+
+/* Of the rows by name and order: FNV-1a. Another version's scoreboard has another one. */
+static uint64_t magic(void) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < rd_score_count; i++) {
+        for (const char *c = rd_score_table[i].name; c == rd_score_table[i].name || c[-1] != 0;
+             c++) {
+            hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+        }
+    }
+    return hash;
+}
 
 const char *rd_score_state_name(uint64_t state) {
     static const char *const names[RD_SCORE_STATE_COUNT] = {"empty", "booting", "ready",
@@ -88,7 +99,7 @@ int rd_scoreboard_create(rd_scoreboard *board, uint32_t slots) {
         return -1;
     }
     board->slot_count = slots;
-    *header_of(board) = (rd_scoreboard_header){MAGIC, sizeof(rd_score_slot), slots};
+    *header_of(board) = (rd_scoreboard_header){magic(), sizeof(rd_score_slot), slots};
     return 0;
 }
 
@@ -101,7 +112,7 @@ int rd_scoreboard_open(rd_scoreboard *board, int fd) {
     }
     if (map(board, fd, (size_t)file.st_size) != 0) return -1;
     rd_scoreboard_header header = *header_of(board);
-    bool fits = header.magic == MAGIC && header.slot_bytes == sizeof(rd_score_slot) &&
+    bool fits = header.magic == magic() && header.slot_bytes == sizeof(rd_score_slot) &&
                 header.slot_count <= RD_SCOREBOARD_SLOTS_MAX &&
                 HEADER_BYTES + header.slot_count * sizeof(rd_score_slot) == board->bytes;
     if (!fits) {
