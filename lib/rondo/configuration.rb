@@ -127,7 +127,7 @@ module Rondo
                        after_worker_shutdown: :after_worker_shutdown }.freeze
       # No worker of Rondo is forked from another one.
       REFORK_HOOKS = %i[before_refork after_refork on_refork].freeze
-      NOT_YET = %i[idle_timeout supported_http_methods set_remote_address].freeze
+      NOT_YET = %i[out_of_band idle_timeout supported_http_methods set_remote_address].freeze
       WITHOUT_MEANING = %i[queue_requests io_selector_backend max_io_threads max_fast_inline
                            fiber_per_request prune_bundler extra_runtime_dependencies
                            drain_on_shutdown shutdown_debug clean_thread_locals restart_command
@@ -137,8 +137,7 @@ module Rondo
                 after_stopped: :after_stopped, on_stopped: :after_stopped,
                 before_restart: :before_restart, on_restart: :before_restart,
                 before_thread_start: :before_thread_start, on_thread_start: :before_thread_start,
-                before_thread_exit: :before_thread_exit, on_thread_exit: :before_thread_exit,
-                out_of_band: :out_of_band }.freeze
+                before_thread_exit: :before_thread_exit, on_thread_exit: :before_thread_exit }.freeze
 
       # @param configuration [Configuration]
       def initialize(configuration)

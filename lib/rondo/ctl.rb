@@ -14,7 +14,7 @@ module Rondo
     SHOWN = %w[stats gc-stats thread-backtraces metrics live ready].freeze
     # What a process understands without a control server; two signals for what needs force.
     SIGNALS = { "stop" => %w[TERM], "halt" => %w[INT QUIT], "restart" => %w[USR2], "phased-restart" => %w[USR1],
-                "refork" => %w[URG], "reopen-log" => %w[HUP], "worker-count-up" => %w[TTIN],
+                "reopen-log" => %w[HUP], "worker-count-up" => %w[TTIN],
                 "worker-count-down" => %w[TTOU], "info" => [Signal.list.key?("INFO") ? "INFO" : "PWR"] }.freeze
     VERBS = (%w[start status live ready stats metrics] + Control::VERBS.keys).freeze
 
