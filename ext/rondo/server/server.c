@@ -311,6 +311,12 @@ static void process(rd_server *server, rd_ready_set *found) {
     rd_server_publish(server);
 }
 
+/* The watch thread may still be in a poll that began before this turn, with nothing to wake it: if
+ * one of the next calls blocks, whoever waits behind it would wait for the end of that poll. */
+static void call_watch_back(rd_server *server) {
+    if (server->watch_waits && server->queue_len > 0) rd_loop_interrupt(&server->loop);
+}
+
 void rd_server_turn(rd_server *server, rd_server_wait wait, bool takes_requests) {
     server->watch_owns = false;
     enter_phase(server, RD_PHASE_TURN);
@@ -320,6 +326,7 @@ void rd_server_turn(rd_server *server, rd_server_wait wait, bool takes_requests)
     server->batch_count = 0;
     wait_for_work(server, wait, takes_requests);
     process(server, &server->found);
+    if (takes_requests) call_watch_back(server);
     server->leader_seen_ns = server->loop.now_ns;
     atomic_store_explicit(&server->score->ruby_turn_ms, server->loop.now_ms, memory_order_relaxed);
     enter_phase(server, RD_PHASE_APPLICATION);
@@ -335,9 +342,11 @@ bool rd_server_turn_apart(rd_server *server, rd_ready_set *found) {
     bool asks = server->siblings.board != NULL && (server->queue_len > 0 || is_new);
     int64_t most = asks ? RD_WATCH_ASK_US : RD_WATCH_WAIT_US;
     if (timeout < 0 || timeout > most) timeout = most;
+    server->watch_waits = true;
     rd_loop_unlock(&server->loop);
     rd_loop_wait(&server->loop, found, timeout);
     rd_loop_lock(&server->loop);
+    server->watch_waits = false;
     if (!server->watch_owns) return false;
     process(server, found);
     rd_conn_set_flush(&server->conns);
