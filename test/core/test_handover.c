@@ -221,6 +221,49 @@ static void test_guests_go_back(void) {
     end();
 }
 
+static rd_request *held;
+
+/* Another thread ends its call while the leader sleeps, and the next request of its connection,
+ * which may go on to A, begins. */
+static void answer_meanwhile(rd_server *server, int64_t timeout_us) {
+    (void)timeout_us;
+    rd_server_lock(server);
+    answer(server, held);
+    CHECK(!rd_list_is_empty(&server->guests));
+    rd_server_unlock(server);
+    CHECK(!atomic_load(&server->loop.sleeping));
+    rd_loop_wait(&server->loop, &server->found, 0);
+}
+
+/* Nobody sleeps while the request of a guest waits to be sent back. */
+static void test_guests_wake_the_leader(void) {
+    start();
+    board.slots[B].connections = 100;
+    int fd = dial();
+    say(fd, GET("/1") GET("/2"));
+    board.slots[A].busy = 1;
+    for (int i = 0; i < 3; i++) stand_in(servers[A]);
+    board.slots[A].busy = 0;
+    serve(servers[A]);
+    board.slots[A].stuck_ms = 1; /* long ago */
+    servers[B]->conns.count += 2;
+    rd_loop_lock(&servers[B]->loop);
+    rd_server_turn(servers[B], wait_in_poll, true);
+    held = rd_server_next_request(servers[B], NULL);
+    CHECK(held != NULL);
+    rd_server_turn(servers[B], answer_meanwhile, true);
+    rd_server_let_go(servers[B], held);
+    rd_loop_unlock(&servers[B]->loop);
+    for (int i = 0; i < 2; i++) {
+        serve(servers[B]);
+        serve(servers[A]);
+    }
+    servers[B]->conns.count -= 2;
+    hear(fd);
+    CHECK(strstr(got, "B /1 0") && strstr(got, "A /2 0"));
+    end();
+}
+
 /* What cannot move, or had better not. */
 static void stay(const char *text, void (*change)(void)) {
     start();
@@ -325,6 +368,7 @@ int main(void) {
     test_requests_that_wait_move();
     test_with_everything_behind_them();
     test_guests_go_back();
+    test_guests_wake_the_leader();
     test_what_stays();
     test_a_worker_that_stops();
     test_nonsense_in_the_inbox();

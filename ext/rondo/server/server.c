@@ -367,8 +367,8 @@ static void leave_tidy(rd_server *server) {
     rd_loop *loop = &server->loop;
     rd_conn_set_flush(&server->conns);
     if (!rd_list_is_empty(&server->queue) || !rd_list_is_empty(&server->next) ||
-        rd_timer_next(&loop->timers) < loop->sleep_until_ms || !loop->ops->is_live ||
-        rd_server_is_stopping(server)) {
+        !rd_list_is_empty(&server->guests) || rd_timer_next(&loop->timers) < loop->sleep_until_ms ||
+        !loop->ops->is_live || rd_server_is_stopping(server)) {
         rd_loop_wakeup(loop);
     }
 }
