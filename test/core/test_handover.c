@@ -348,6 +348,33 @@ static void test_a_worker_that_stops(void) {
     end();
 }
 
+static int64_t waited_us;
+
+static void note_wait(rd_server *server, int64_t timeout_us) {
+    waited_us = timeout_us;
+    rd_loop_wait(&server->loop, &server->found, 0);
+}
+
+/* A sender that sees the state takes its count back, and whoever else reads the inbox counts after
+ * it has read: nobody wakes the one that stops for that. */
+static void test_a_worker_that_stops_looks_again(void) {
+    start();
+    dial();
+    board.slots[A].arriving = 1;
+    rd_server_stop(servers[A], RD_STOP_DRAIN);
+    rd_loop_lock(&servers[A]->loop);
+    rd_server_turn(servers[A], note_wait, true);
+    waited_us = -1;
+    rd_server_turn(servers[A], note_wait, true);
+    CHECK(!rd_server_is_done(servers[A]));
+    CHECK(waited_us >= 0 && waited_us <= 10000);
+    board.slots[A].arriving = 0;
+    rd_server_turn(servers[A], note_wait, true);
+    CHECK(!rd_siblings_expect(servers[A]));
+    rd_loop_unlock(&servers[A]->loop);
+    end();
+}
+
 static void test_nonsense_in_the_inbox(void) {
     start();
     CHECK_INT(send(inboxes[B][1], "", 0, 0), 0);
@@ -371,6 +398,7 @@ int main(void) {
     test_guests_wake_the_leader();
     test_what_stays();
     test_a_worker_that_stops();
+    test_a_worker_that_stops_looks_again();
     test_nonsense_in_the_inbox();
     return check_summary();
 }

@@ -11,6 +11,7 @@
 #include "protocol/http1.h"
 
 #define SHED_PER_TURN 32
+#define LEAVE_ASK_US  5000 /* how often a server that stops looks whether its inbox is done */
 
 /* ---- what protocols tell ---- */
 
@@ -234,11 +235,18 @@ static bool find_ready(rd_server *server) {
     return server->found.count > 0;
 }
 
+static int64_t sooner(int64_t a, int64_t b) {
+    return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
 static int64_t timeout_of(rd_server *server) {
-    int64_t timers = rd_loop_timeout(&server->loop), queue = rd_queue_timeout(server);
-    if (queue < 0) return timers;
+    int64_t timeout = rd_loop_timeout(&server->loop), queue = rd_queue_timeout(server);
+    if (server->stopping != RD_STOP_NOT && rd_siblings_expect(server)) {
+        timeout = sooner(timeout, LEAVE_ASK_US);
+    }
+    if (queue < 0) return timeout;
     server->loop.sleep_until_ms = 0; /* whoever comes by wakes the sleeper: simply correct */
-    return timers < 0 || queue < timers ? queue : timers;
+    return sooner(timeout, queue);
 }
 
 void rd_server_publish(rd_server *server) {
