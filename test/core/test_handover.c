@@ -221,6 +221,49 @@ static void test_guests_go_back(void) {
     end();
 }
 
+static rd_request *held;
+
+/* Another thread ends its call while the leader sleeps, and the next request of its connection,
+ * which may go on to A, begins. */
+static void answer_meanwhile(rd_server *server, int64_t timeout_us) {
+    (void)timeout_us;
+    rd_server_lock(server);
+    answer(server, held);
+    CHECK(!rd_list_is_empty(&server->guests));
+    rd_server_unlock(server);
+    CHECK(!atomic_load(&server->loop.sleeping));
+    rd_loop_wait(&server->loop, &server->found, 0);
+}
+
+/* Nobody sleeps while the request of a guest waits to be sent back. */
+static void test_guests_wake_the_leader(void) {
+    start();
+    board.slots[B].connections = 100;
+    int fd = dial();
+    say(fd, GET("/1") GET("/2"));
+    board.slots[A].busy = 1;
+    for (int i = 0; i < 3; i++) stand_in(servers[A]);
+    board.slots[A].busy = 0;
+    serve(servers[A]);
+    board.slots[A].stuck_ms = 1; /* long ago */
+    servers[B]->conns.count += 2;
+    rd_loop_lock(&servers[B]->loop);
+    rd_server_turn(servers[B], wait_in_poll, true);
+    held = rd_server_next_request(servers[B], NULL);
+    CHECK(held != NULL);
+    rd_server_turn(servers[B], answer_meanwhile, true);
+    rd_server_let_go(servers[B], held);
+    rd_loop_unlock(&servers[B]->loop);
+    for (int i = 0; i < 2; i++) {
+        serve(servers[B]);
+        serve(servers[A]);
+    }
+    servers[B]->conns.count -= 2;
+    hear(fd);
+    CHECK(strstr(got, "B /1 0") && strstr(got, "A /2 0"));
+    end();
+}
+
 /* What cannot move, or had better not. */
 static void stay(const char *text, void (*change)(void)) {
     start();
@@ -311,6 +354,33 @@ static void test_a_worker_that_stops(void) {
     end();
 }
 
+static int64_t waited_us;
+
+static void note_wait(rd_server *server, int64_t timeout_us) {
+    waited_us = timeout_us;
+    rd_loop_wait(&server->loop, &server->found, 0);
+}
+
+/* A sender that sees the state takes its count back, and whoever else reads the inbox counts after
+ * it has read: nobody wakes the one that stops for that. */
+static void test_a_worker_that_stops_looks_again(void) {
+    start();
+    dial();
+    board.slots[A].arriving = 1;
+    rd_server_stop(servers[A], RD_STOP_DRAIN);
+    rd_loop_lock(&servers[A]->loop);
+    rd_server_turn(servers[A], note_wait, true);
+    waited_us = -1;
+    rd_server_turn(servers[A], note_wait, true);
+    CHECK(!rd_server_is_done(servers[A]));
+    CHECK(waited_us >= 0 && waited_us <= 10000);
+    board.slots[A].arriving = 0;
+    rd_server_turn(servers[A], note_wait, true);
+    CHECK(!rd_siblings_expect(servers[A]));
+    rd_loop_unlock(&servers[A]->loop);
+    end();
+}
+
 static void test_nonsense_in_the_inbox(void) {
     start();
     CHECK_INT(send(inboxes[B][1], "", 0, 0), 0);
@@ -331,8 +401,10 @@ int main(void) {
     test_requests_that_wait_move();
     test_with_everything_behind_them();
     test_guests_go_back();
+    test_guests_wake_the_leader();
     test_what_stays();
     test_a_worker_that_stops();
+    test_a_worker_that_stops_looks_again();
     test_nonsense_in_the_inbox();
     return check_summary();
 }

@@ -108,6 +108,34 @@ static void test_read_ahead_is_bounded(void) {
     finish();
 }
 
+/* A client that sends and does not read: its answers must not pile up without end. */
+static void test_answers_that_nobody_reads_are_bounded(void) {
+    static const char head[] = "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n";
+    enum { SIZE = sizeof(head) - 1, COUNT = 20000 };
+    static char many[COUNT * SIZE];
+    size_t sent = 0, answers = 0;
+    for (int i = 0; i < COUNT; i++) memcpy(many + i * SIZE, head, SIZE);
+    settings.output_high_bytes = 16384;
+    settings.output_low_bytes = 4096;
+    begin(answer_path);
+    for (int i = 0; i < 3000; i++) {
+        ssize_t part = send(client, many + sent, sizeof(many) - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (part > 0) sent += (size_t)part;
+        turn();
+    }
+    CHECK_SAYS(joined->out.bytes < 65536, "%zu bytes are queued", joined->out.bytes);
+    for (int i = 0; i < 10000 && answers < COUNT; i++) {
+        ssize_t part = send(client, many + sent, sizeof(many) - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (part > 0) sent += (size_t)part;
+        turn();
+        hear(client);
+        answers += count_in_got("HTTP/1.1 200");
+    }
+    CHECK_INT(sent, sizeof(many));
+    CHECK_INT(server->requests, COUNT);
+    finish();
+}
+
 /* ---- PROXY protocol ---- */
 
 static const struct {
@@ -465,6 +493,7 @@ static void test_all(void) {
     test_a_pipeline_cut_anywhere();
     test_an_answer_that_is_late_keeps_the_order();
     test_read_ahead_is_bounded();
+    test_answers_that_nobody_reads_are_bounded();
     test_proxied_connections();
     test_refusals_after_what_was_good();
     test_deadlines();

@@ -353,6 +353,31 @@ static void test_stops_that_do_not_wait(void) {
     }
 }
 
+/* Whether a turn makes the next poll return. */
+static bool calls_watch_back(bool takes_requests) {
+    rd_server_turn(server, count_sleep, takes_requests);
+    struct pollfd called = {.fd = server->loop.wakeup.fd, .events = POLLIN};
+    return poll(&called, 1, 0) == 1;
+}
+
+/* Its poll may have begun long before the calls behind which requests wait. */
+static void test_the_watch_thread_is_called_back(void) {
+    start(answer);
+    int fd = join();
+    rd_loop_lock(&server->loop);
+    server->watch_waits = true;
+    CHECK(!calls_watch_back(true)); /* nothing is to be done */
+    say(fd, GET("/a"));
+    CHECK(calls_watch_back(true));
+    CHECK(calls_watch_back(true)); /* this turn has taken the first call away */
+    CHECK(!calls_watch_back(false));
+    server->watch_waits = false;
+    CHECK(!calls_watch_back(true));
+    rd_loop_unlock(&server->loop);
+    close(fd);
+    end();
+}
+
 static void *stop_a_sleeper(void *argument) {
     rd_server *sleeper = argument;
     while (!atomic_load(&sleeper->loop.sleeping)) {
@@ -385,6 +410,7 @@ static void test_all(void) {
     test_who_gets_the_next_turn();
     test_batches();
     test_turns_of_somebody_who_waits();
+    test_the_watch_thread_is_called_back();
     test_two_servers();
     test_the_end_of_a_server_with_requests_queued();
     test_stopping();

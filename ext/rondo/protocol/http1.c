@@ -347,9 +347,32 @@ static void http1_on_timeout(rd_conn *conn) {
     }
 }
 
+/* The next request, unless the client does not take its answers: they would pile up without end. */
+static void begin_next(rd_conn *conn) {
+    rd_http1 *http = rd_http1_of(conn);
+    if (conn->out.bytes > (size_t)settings_of(conn)->output_high_bytes) {
+        conn->above_high = true;
+        rd_conn_set_deadline(conn, UINT64_MAX); /* that of writing runs */
+        rd_conn_pause_reading(conn);
+        return;
+    }
+    set_timeout(conn, settings_of(conn)->keep_alive_timeout_ms);
+    if (conn->input.end == 0 && !conn->read_paused) return;
+    size_t used = feed(conn, rd_buffer_ptr(&conn->input), rd_buffer_len(&conn->input));
+    if (!rd_conn_is_open(conn)) return;
+    rd_buffer_consume(&conn->input, used);
+    if (conn->read_paused) rd_conn_resume_reading(conn);
+    limit_read_ahead(conn);
+    if (conn->read_eof && http->input != RD_HTTP1_DONE) http1_on_eof(conn);
+}
+
 static void http1_on_drained(rd_conn *conn) {
     rd_http1 *http = rd_http1_of(conn);
-    if (http->request != NULL) rd_request_wake(http->request);
+    if (http->request != NULL) {
+        rd_request_wake(http->request);
+    } else if (http->input == RD_HTTP1_HEAD && conn->read_paused) {
+        begin_next(conn);
+    }
 }
 
 static void http1_on_close(rd_conn *conn) {
@@ -405,14 +428,7 @@ void rd_http1_request_done(rd_conn *conn) {
     }
     rd_http1_set_input(http, RD_HTTP1_HEAD);
     http->chunked_out = http->length_out = http->raw_out = false;
-    set_timeout(conn, settings_of(conn)->keep_alive_timeout_ms);
-    if (conn->input.end == 0) return;
-    size_t used = feed(conn, rd_buffer_ptr(&conn->input), rd_buffer_len(&conn->input));
-    if (!rd_conn_is_open(conn)) return;
-    rd_buffer_consume(&conn->input, used);
-    if (conn->read_paused) rd_conn_resume_reading(conn);
-    limit_read_ahead(conn);
-    if (conn->read_eof && http->input != RD_HTTP1_DONE) http1_on_eof(conn);
+    begin_next(conn);
 }
 
 const rd_protocol rd_protocol_http1 = {

@@ -81,6 +81,8 @@ static void end_response(rd_stream *stream) {
     call->done = true;
     rd_lock(call->binding);
     call->request->responder->finish(call->request);
+    /* No batch follows that would send it, and whoever leads may be in the application for long. */
+    if (call == &stream->own) rd_conn_set_flush(&call->binding->server->conns);
     rd_unlock(call->binding);
     if (call != &stream->own) return;
     stream->call = NULL;

@@ -22,21 +22,23 @@ static VALUE make_thread(VALUE argument) {
     return Qnil;
 }
 
-static void add_thread(rd_binding *binding) {
+/* False when the system gives none: those there are go on, and whoever misses one asks again. */
+static bool add_thread(rd_binding *binding) {
     int state = 0;
     rd_binding_ref(binding);
     binding->pool.threads++;
     rb_protect(make_thread, (VALUE)binding, &state);
     if (state == 0) {
         rd_pool_publish(binding);
-        return;
+        return true;
     }
     binding->pool.threads--;
     rd_binding_unref(binding);
     if (binding->pool.threads == 0) rb_jump_tag(state);
     VALUE error = rb_errinfo();
     rb_set_errinfo(Qnil);
-    rd_report_error(binding, error); /* those there are go on */
+    rd_report_error(binding, error);
+    return false;
 }
 
 static bool lacks_thread(rd_binding *binding) {
@@ -116,7 +118,8 @@ static VALUE supervise(VALUE argument) {
     rd_binding *binding = (rd_binding *)argument;
     rd_pool *pool = &binding->pool;
     while (!pool->over || pool->threads > 0) {
-        while (lacks_thread(binding)) add_thread(binding);
+        while (lacks_thread(binding) && add_thread(binding)) {
+        }
         rd_gvl_wait_semaphore(&pool->supervisor, -1);
         rd_gvl_check_interrupts();
         if (rd_is_forked(binding)) return Qnil;

@@ -116,6 +116,14 @@ static int64_t lightest(const rd_server *server, rd_weigh weigh, uint64_t below)
 
 /* ---- sending ---- */
 
+static void count_arrival(const rd_siblings *siblings, uint32_t slot) {
+    if (slot >= siblings->board->slot_count) return;
+    _Atomic uint64_t *arriving = &siblings->board->slots[slot].arriving;
+    uint64_t count = atomic_load(arriving); /* a cleared slot begins at 0 */
+    while (count > 0 && !atomic_compare_exchange_weak(arriving, &count, count - 1)) {
+    }
+}
+
 /* True when the message is in the inbox of slot `to`; the descriptor is still open here. */
 static bool send_message(rd_server *server, int64_t to, int fd, rd_handover_header *header,
                          const char *bytes) {
@@ -142,7 +150,7 @@ static bool send_message(rd_server *server, int64_t to, int fd, rd_handover_head
         server->handed_out++;
         return true;
     }
-    atomic_fetch_sub(&target->arriving, 1);
+    count_arrival(&server->siblings, (uint32_t)to);
     return false;
 }
 
@@ -334,12 +342,6 @@ static void adopt(rd_server *server, int fd, const rd_handover_header *header, c
     rd_http1_resume(conn, header->served);
     rd_conn_take_data(conn, bytes, header->len);
     server->handed_wait_ns = 0;
-}
-
-static void count_arrival(const rd_siblings *siblings, uint32_t slot) {
-    if (slot >= siblings->board->slot_count) return;
-    _Atomic uint64_t *arriving = &siblings->board->slots[slot].arriving;
-    if (score(arriving) > 0) atomic_fetch_sub(arriving, 1); /* a cleared slot begins at 0 */
 }
 
 /* One message; false when there is none. */

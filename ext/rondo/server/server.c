@@ -11,9 +11,10 @@
 #include "base/clock.h"
 #include "protocol/http1.h"
 
-#define ROOM_MADE 8    /* at a time */
-#define ROOM_MS   100  /* between two looks for connections that could make room */
-#define SPARE_MS  1000 /* without a word from them */
+#define ROOM_MADE    8    /* at a time */
+#define ROOM_MS      100  /* between two looks for connections that could make room */
+#define SPARE_MS     1000 /* without a word from them */
+#define LEAVE_ASK_US 5000 /* how often a server that stops looks whether its inbox is done */
 
 /* ---- what protocols tell ---- */
 
@@ -280,11 +281,18 @@ static bool find_ready(rd_server *server) {
     return server->found.count > 0;
 }
 
+static int64_t sooner(int64_t a, int64_t b) {
+    return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
 static int64_t timeout_of(rd_server *server) {
-    int64_t timers = rd_loop_timeout(&server->loop), queue = rd_queue_timeout(server);
-    if (queue < 0) return timers;
+    int64_t timeout = rd_loop_timeout(&server->loop), queue = rd_queue_timeout(server);
+    if (server->stopping != RD_STOP_NOT && rd_siblings_expect(server)) {
+        timeout = sooner(timeout, LEAVE_ASK_US);
+    }
+    if (queue < 0) return timeout;
     server->loop.sleep_until_ms = 0; /* whoever comes by wakes the sleeper: simply correct */
-    return timers < 0 || queue < timers ? queue : timers;
+    return sooner(timeout, queue);
 }
 
 void rd_server_publish(rd_server *server) {
@@ -357,6 +365,12 @@ static void process(rd_server *server, rd_ready_set *found) {
     rd_server_publish(server);
 }
 
+/* The watch thread may still be in a poll that began before this turn, with nothing to wake it: if
+ * one of the next calls blocks, whoever waits behind it would wait for the end of that poll. */
+static void call_watch_back(rd_server *server) {
+    if (server->watch_waits && server->queue_len > 0) rd_loop_interrupt(&server->loop);
+}
+
 void rd_server_turn(rd_server *server, rd_server_wait wait, bool takes_requests) {
     server->watch_owns = false;
     enter_phase(server, RD_PHASE_TURN);
@@ -366,6 +380,7 @@ void rd_server_turn(rd_server *server, rd_server_wait wait, bool takes_requests)
     server->batch_count = 0;
     wait_for_work(server, wait, takes_requests);
     process(server, &server->found);
+    if (takes_requests) call_watch_back(server);
     server->leader_seen_ns = server->loop.now_ns;
     atomic_store_explicit(&server->score->ruby_turn_ms, server->loop.now_ms, memory_order_relaxed);
     enter_phase(server, RD_PHASE_APPLICATION);
@@ -381,9 +396,11 @@ bool rd_server_turn_apart(rd_server *server, rd_ready_set *found) {
     bool asks = server->siblings.board != NULL && (server->queue_len > 0 || is_new);
     int64_t most = asks ? RD_WATCH_ASK_US : RD_WATCH_WAIT_US;
     if (timeout < 0 || timeout > most) timeout = most;
+    server->watch_waits = true;
     rd_loop_unlock(&server->loop);
     rd_loop_wait(&server->loop, found, timeout);
     rd_loop_lock(&server->loop);
+    server->watch_waits = false;
     if (!server->watch_owns) return false;
     process(server, found);
     rd_conn_set_flush(&server->conns);
@@ -404,8 +421,8 @@ static void leave_tidy(rd_server *server) {
     rd_loop *loop = &server->loop;
     rd_conn_set_flush(&server->conns);
     if (!rd_list_is_empty(&server->queue) || !rd_list_is_empty(&server->next) ||
-        rd_timer_next(&loop->timers) < loop->sleep_until_ms || !loop->ops->is_live ||
-        rd_server_is_stopping(server)) {
+        !rd_list_is_empty(&server->guests) || rd_timer_next(&loop->timers) < loop->sleep_until_ms ||
+        !loop->ops->is_live || rd_server_is_stopping(server)) {
         rd_loop_wakeup(loop);
     }
 }

@@ -174,6 +174,30 @@ class RackStreamTest < RackCase
     assert_equal "here", get(client, "/other").body
   end
 
+  # The median of some: a busy machine may be late now and then.
+  def test_its_end_leaves_at_once_though_the_only_thread_is_in_the_application
+    streams = Queue.new
+    gate = Queue.new
+    running = start(lint: false, max_threads: 1) do |env|
+      gate.pop if env["PATH_INFO"] == "/wait"
+      [200, {}, env["PATH_INFO"] == "/stream" ? ->(stream) { streams << stream } : []]
+    end
+    took = Array.new(7) do |round|
+      client = connect(running)
+      client.write(bytes("GET", "/stream"))
+      stream = take(streams)
+      waiting = connect(running).tap { |other| other.write(bytes("GET", "/wait")) }
+      eventually("the thread is in the application") { running.server.stats[:busy] == 1 }
+      sleep 0.02 + (round * 0.007) # the watch thread is in its poll
+      began = now
+      stream.close
+      assert_equal "", client.response.body
+      gate << true
+      (now - began).tap { assert_equal 200, waiting.response.status }
+    end
+    assert_operator took.sort[3], :<, 0.012
+  end
+
   def test_a_pipelined_request_waits_for_the_open_stream
     streams = Queue.new
     client = serve(lint: false) do |env|

@@ -105,6 +105,30 @@ class ThreadsTest < RackCase
     assert_equal 4, stats[:threads]
   end
 
+  # Each thread takes 64 MiB of addresses, of which there are few.
+  def test_a_system_that_gives_no_more_threads
+    script = <<~'RUBY'
+      require "rondo"
+      require "net/http"
+      errors = 0
+      log = Object.new
+      %i[debug info warn error].each { |level| log.define_singleton_method(level) { |_| errors += 1 if level == :error } }
+      app = ->(_env) { [200, {}, ["served"]] }
+      server = Rondo::Server.new(app, log: log, environment: "production", min_threads: 20, max_threads: 20)
+      port = server.listen("tcp://127.0.0.1:0")[/\d+\z/].to_i
+      pages = File.read("/proc/self/statm").to_i
+      Process.setrlimit(:AS, (pages * 4096) + 400_000_000)
+      thread = Thread.new { server.run }
+      puts Net::HTTP.get("127.0.0.1", "/", port)
+      server.stop
+      thread.join
+      puts "errors: #{errors}, threads: #{server.stats[:threads]}"
+    RUBY
+    environment = { "RUBY_THREAD_MACHINE_STACK_SIZE" => (64 << 20).to_s }
+    output = IO.popen([environment, RbConfig.ruby, *$LOAD_PATH.flat_map { |folder| ["-I", folder] }, "-e", script], &:read)
+    assert_match(/\Aserved\nerrors: [1-9]\d?, threads: 0\Z/, output)
+  end
+
   def test_never_more_calls_than_places
     inside = 0
     most = 0
