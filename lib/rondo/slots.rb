@@ -42,15 +42,16 @@ module Rondo
       found = inherited_groups(uri, inherited)
       found = open_new(uri) if found.empty?
       @addresses.concat(found)
-      grow(count)
+      grow(0...count)
     end
 
-    # Opens what slots up to `count` have not got yet.
+    # Opens what these slots have not got yet, and nothing else: what nobody accepts from swallows connections.
+    # @param indexes [Enumerable<Integer>]
     # @return [void]
     # @raise [AddressError]
-    def grow(count)
+    def grow(indexes)
       @addresses.reject(&:shared).each do |address|
-        (0...count).each { |index| address.ios[index] ||= open_another(address) }
+        indexes.each { |index| address.ios[index] ||= open_another(address) }
       end
     end
 

@@ -48,6 +48,7 @@ module Rondo
     # @return [void]
     def start(count)
       @active = (0...count).to_a
+      (count...@slots.room).each { |index| close_slot(index) } # a master before had more of them
       @loop.every(0.5) { settle }
       @loop.every(@settings[:worker_check_interval]) { check_lifetimes }
       settle
@@ -74,7 +75,7 @@ module Rondo
     # @return [Boolean] false where there is no room
     def grow
       index = (0...@slots.room).find { |number| !@active.include?(number) } or return false
-      @slots.grow([*@active, index].max + 1)
+      @slots.grow([index])
       @active = [*@active, index].sort
       settle
       true
