@@ -66,6 +66,7 @@ module Rondo
       @loop.on_signals(SIGNALS - (ENV["PUMA_SKIP_SIGUSR2"] ? ["USR2"] : [])) { |name| signal(name) }
       @loop.on_signals(["CLD"]) { reap }
       begin_serving
+      @loop.post { reap } # whom a master before us has left
       @loop.run_until { ended? }
       finish
     ensure
@@ -380,9 +381,10 @@ module Rondo
       @supervisor&.workers&.each(&:kill)
     end
 
+    # Whoever has ended may have said who it is while another one was buried.
     def reap
-      @supervisor.listen_to_all
       while (pid, status = Process.wait2(-1, Process::WNOHANG))
+        @supervisor.listen_to_all
         @supervisor.ended(pid, status) || @generations.ended(pid, status)
       end
     rescue Errno::ECHILD
