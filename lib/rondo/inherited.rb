@@ -57,6 +57,7 @@ module Rondo
       raise Error, "cannot restart: #{e.message}"
     end
 
+    # Waits for nobody: who does not read misses it.
     # @param state [String] READY=1, STOPPING=1, …
     # @return [void]
     def self.notify(state, env = ENV)
@@ -65,9 +66,9 @@ module Rondo
 
       socket = Socket.new(:UNIX, :DGRAM)
       socket.connect(Addrinfo.unix(path.sub(/\A@/, "\0")))
-      socket.send(state, 0)
-    rescue SystemCallError
-      nil # nobody listens: nothing to tell
+      socket.sendmsg_nonblock(state, exception: false)
+    rescue SystemCallError, ArgumentError
+      nil # nobody listens, or that is no address: nothing to tell
     ensure
       socket&.close
     end
