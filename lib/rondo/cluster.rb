@@ -63,6 +63,7 @@ module Rondo
     # @raise [Error] what cannot be served, in one line
     def run
       prepare
+      @inherited = Inherited.take # before there are children
       @loop.on_signals(SIGNALS - (ENV["PUMA_SKIP_SIGUSR2"] ? ["USR2"] : [])) { |name| signal(name) }
       @loop.on_signals(["CLD"]) { reap }
       begin_serving
@@ -237,18 +238,26 @@ module Rondo
     end
 
     def listen
-      inherited = Inherited.take
-      Binds.uris(@settings, inherited).each { |uri| @slots.listen(uri, inherited, @count.number) }
-      inherited.close_rest
+      Binds.uris(@settings, @inherited).each { |uri| @slots.listen(uri, @inherited, @count.number) }
+      @inherited.close_rest
       @listening = true
-      @files.write(@slots.urls, @control)
+      write_files
       watch_queues
       @slots.urls.each { |url| @log.say "* Listening on #{url}" }
       @log.say "Use Ctrl-C to stop"
       start_timers
       @supervisor.start(@count.number)
-    rescue Error => e
+    rescue Error, SystemCallError => e
       cannot_start(e.message)
+    end
+
+    # A full disk is no reason to end what serves.
+    def write_files
+      @files.write(@slots.urls, @control)
+    rescue Error => e
+      raise unless @succession
+
+      @log.error "! #{e.message}"
     end
 
     def start_timers
@@ -308,6 +317,7 @@ module Rondo
 
     def phased_restart_now
       return if @stopping || !@listening
+      return restart_now if @generations.restarting? # that is more, and begins anew
       return @restart_again = true if @generations.previous # one at a time: the newest code comes last
 
       @restart_again = @settled = false

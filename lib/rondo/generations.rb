@@ -35,6 +35,11 @@ module Rondo
       !(@next.nil? && @previous.nil?)
     end
 
+    # @return [Boolean] whether code is being loaded that will not be used at once
+    def restarting?
+      !(@next.nil? || @when_ready.nil?)
+    end
+
     # Loads the code anew; a mold that is still loading is given up.
     # @yield when it is ready, instead of using it at once
     # @return [void]

@@ -70,6 +70,15 @@ class InheritedTest < Minitest::Test
     assert_empty take("9=tcp://127.0.0.9:1").descriptors_for("tcp://localhost:1")
   end
 
+  def test_they_are_for_this_process_alone
+    reader, writer = IO.pipe
+    reader.close_on_exec = false
+    take("#{reader.fileno}=tcp://127.0.0.1:1")
+    assert_predicate reader, :close_on_exec?
+  ensure
+    [reader, writer].each { |io| io&.close }
+  end
+
   def test_what_nobody_asked_for_is_closed
     reader, writer = IO.pipe
     writer.autoclose = false

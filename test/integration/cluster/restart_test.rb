@@ -204,6 +204,37 @@ class ClusterRestartTest < ClusterCase
     assert server.stop.success?
   end
 
+  # A program that is just starting would be ended by any of them.
+  def test_signals_while_one_program_replaces_the_other
+    server = cluster
+    after_signal(server, "USR2", /^- Restarting\.\.\.$/)
+    until server.log.scan("Rondo starting").size == 2
+      %w[USR1 USR2 TTIN TTOU].each { |signal| server.signal(signal) }
+      IO.select(nil, nil, nil, 0.01)
+    end
+    assert_predicate server, :alive?
+    assert_equal "200", get(server).code
+  end
+
+  def test_a_phased_restart_does_not_take_the_place_of_a_whole_one
+    write "config.ru", "warn 'loading'\nsleep 0.5 if File.exist?('slowly')\n#{APP}"
+    server = cluster
+    write "slowly", ""
+    after_signal(server, "USR2", /^loading$/)
+    after_signal(server, "USR1", /^- Restarting\.\.\.$/)
+    wait_for_workers(server, 4)
+    assert server.stop.success?
+  end
+
+  def test_files_that_cannot_be_written_any_more_end_nobody
+    server = cluster("--pidfile", "pid/server")
+    FileUtils.rm_rf(File.join(@folder, "pid"))
+    write "pid", ""
+    restart(server, "USR2", 1)
+    assert_match(%r{^! cannot write .*/pid/server: }, server.log)
+    assert_equal "200", get(server).code
+  end
+
   def test_one_more_and_one_less_during_a_restart
     server = cluster
     load = load_on(server)
