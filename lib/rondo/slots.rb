@@ -22,11 +22,14 @@ module Rondo
 
     # @param settings [Settings::Resolved]
     # @param room [Integer] slots there may ever be
+    # @raise [Error] one line
     def initialize(settings, room:)
       @opener = ListenerOpener.new(settings.core)
       @room = room
       @addresses = []
       @inboxes = Array.new(room) { UNIXSocket.pair(:SEQPACKET) }
+    rescue SystemCallError => e
+      raise Error, "there is no room for #{room} workers: #{SystemCallError.new(nil, e.errno).message}"
     end
 
     # @return [Integer] slots there may ever be

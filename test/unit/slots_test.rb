@@ -65,6 +65,15 @@ class SlotsTest < Minitest::Test
     assert_empty @slots.foreign
   end
 
+  def test_more_than_there_are_descriptors_for
+    before = Process.getrlimit(:NOFILE)
+    Process.setrlimit(:NOFILE, 64, before.last)
+    error = assert_raises(Rondo::Error) { Rondo::Slots.new(Rondo::Settings::Resolved.new({}), room: 64) }
+    assert_equal "there is no room for 64 workers: Too many open files", error.message
+  ensure
+    Process.setrlimit(:NOFILE, *before)
+  end
+
   def test_inboxes_are_pairs
     @slots.outboxes[2].send("x", 0)
     assert_equal "x", @slots.inbox(2).recv(1)
