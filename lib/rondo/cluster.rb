@@ -64,8 +64,7 @@ module Rondo
     def run
       prepare
       @inherited = Inherited.take # before there are children
-      @loop.on_signals(SIGNALS - (ENV["PUMA_SKIP_SIGUSR2"] ? ["USR2"] : [])) { |name| signal(name) }
-      @loop.on_signals(["CLD"]) { reap }
+      take_signals
       begin_serving
       @loop.post { reap } # whom a master before us has left
       @loop.run_until { ended? }
@@ -255,7 +254,7 @@ module Rondo
     def write_files
       @files.write(@slots.urls, @control)
     rescue Error => e
-      raise unless @succession
+      raise unless @supervisor.workers.any?
 
       @log.error "! #{e.message}"
     end
@@ -271,6 +270,11 @@ module Rondo
     end
 
     # ---- signals ----
+
+    def take_signals
+      @loop.on_signals(SIGNALS - (ENV["PUMA_SKIP_SIGUSR2"] ? ["USR2"] : [])) { |name| signal(name) }
+      @loop.on_signals(["CLD"]) { reap }
+    end
 
     def signal(name)
       case name
@@ -347,10 +351,29 @@ module Rondo
       @log.say "- Restarting..."
       text, keep = Succession.hand_on(current, previous, @supervisor.workers)
       @loop.restore_signals
+      listeners = Inherited.hand_on(@slots.all.map { |url, io| [url, io.fileno] })
       @control&.hand_on
       @control&.close
-      Inherited.exec_again(@again, Inherited.hand_on(@slots.all.map { |url, io| [url, io.fileno] }),
-                           foreign: @slots.foreign, more: { Succession::VARIABLE => text }, keep: keep)
+      Inherited.exec_again(@again, listeners, foreign: @slots.foreign, keep: keep,
+                                              more: { Succession::VARIABLE => text })
+    rescue Error, SystemCallError => e
+      @log.error "! #{e.message}"
+      listeners&.map(&:last)&.each(&:close)
+      keep&.each { |io| io.close_on_exec = true }
+      stay(current)
+    end
+
+    # There is nothing to replace this program: it goes on.
+    def stay(mold)
+      take_signals
+      @loop.post { reap }
+      @generations.refuse(mold)
+      if @control
+        open_control
+        write_files # it may have another token
+        watch_queues
+      end
+      generation_failed
     end
 
     # ---- the end ----

@@ -136,6 +136,13 @@ module Rondo
       @next.tap { @next = nil }
     end
 
+    # What {#take_next} gave, and nobody could use.
+    # @param mold [MoldHandle]
+    # @return [void]
+    def refuse(mold)
+      discard(mold)
+    end
+
     # @return [void]
     def stop
       molds.each { |mold| discard(mold) }

@@ -235,6 +235,28 @@ class ClusterRestartTest < ClusterCase
     assert_equal "200", get(server).code
   end
 
+  # The folder where it was started is gone, or the program itself.
+  def test_a_program_that_cannot_be_started_again_leaves_this_one_serving
+    FileUtils.mkdir_p(File.join(@folder, "app"))
+    write "app/config.ru", APP
+    write "app/rondo.rb", "before_restart { File.rename('../app', '../moved') if File.exist?('bad') }\n"
+    app = File.join(@folder, "app")
+    server = cluster("-C", "rondo.rb", "--control-url", "auto", "-S", "#{@folder}/state",
+                     spawn: { chdir: app }, env: { "PWD" => app })
+    write "app/bad", ""
+    2.times do |n|
+      after_signal(server, "USR2", /^! cannot (restart|start a mold): .*No such file/)
+      children(server.pid).then { |pids| assert_operator pids.size, :<=, 4 }
+      eventually("two workers and a mold #{n}") { children(server.pid).size == 3 }
+    end
+    killed = workers(server).fetch(0)
+    Process.kill("KILL", killed)
+    wait_for_workers(server, 3)
+    assert_equal 0, rondo("ctl", "stats", "-S", "state").code
+    assert server.stop.success?
+    assert_match(/Goodbye/, server.log)
+  end
+
   def test_one_more_and_one_less_during_a_restart
     server = cluster
     load = load_on(server)
