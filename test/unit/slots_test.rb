@@ -7,6 +7,7 @@ require "test_helper"
 require "rondo"
 require "rondo/settings"
 require "rondo/slots"
+require "tmpdir"
 
 class SlotsTest < Minitest::Test
   def setup
@@ -49,6 +50,18 @@ class SlotsTest < Minitest::Test
       assert_empty with_sockets
       @slots.close_all
       refute_path_exists path
+    end
+  end
+
+  def test_a_file_that_somebody_else_has_put_there_stays
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "s")
+      listen(1, uri: "unix://#{path}")
+      File.delete(path)
+      UNIXServer.open(path) do
+        @slots.close_all
+        assert_path_exists path
+      end
     end
   end
 
