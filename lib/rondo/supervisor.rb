@@ -351,9 +351,13 @@ module Rondo
       settle
     end
 
-    # Nobody is to serve there any more, and nobody does.
+    # Nobody is to serve there any more, and nobody does: what waits there is a sibling's.
     def close_slot(index)
-      @slots.close(index) unless @active.include?(index) || @workers.any? { |worker| worker.index == index }
+      return if @active.include?(index) || @workers.any? { |worker| worker.index == index }
+
+      waiting = @slots.own_listeners(index)
+      serving.last&.channel&.tell(:cover, ios: waiting) if waiting.any?
+      @slots.close(index)
     end
 
     def explain(worker)

@@ -257,6 +257,24 @@ class ClusterRestartTest < ClusterCase
     assert_match(/Goodbye/, server.log)
   end
 
+  # What waits in the queue of a slot that the next master does not have, and that nobody serves.
+  def test_a_slot_too_many_without_a_worker
+    write "config/rondo.rb", "before_worker_boot { |index| exit!(9) if index == 2 && File.exist?('bad') }\n"
+    server = cluster
+    after_signal(server, "TTIN", /^- Worker 2 .*booted/)
+    load = load_on(server)
+    write "bad", ""
+    Process.kill("KILL", workers(server).fetch(2))
+    server.wait_for_log(/^! Worker 2 .*the next one starts in/)
+    load.more(50)
+    refused = load.failures.size # those inside the worker that was killed
+    restart(server, "USR2", 1)
+    load.more(50)
+    assert_equal refused, load.stop.size, load.failures
+    listening = File.readlines("/proc/net/tcp").grep(/ 0100007F:#{format("%04X", server.port)} \S+ 0A /)
+    assert_equal 2, listening.size
+  end
+
   def test_one_more_and_one_less_during_a_restart
     server = cluster
     load = load_on(server)
