@@ -26,6 +26,8 @@ module Rondo
     # Said before a message whose descriptors do not fit into one (SCM_MAX_FD is 253).
     MORE = "more"
     SLICE = 200
+    # The field with the number of descriptors: of a message that could not be sent to its end some may be there.
+    COUNT = "descriptors"
     LONGEST = 65_536
     # Room for the descriptors of a message; Ruby would look for it in ever larger steps.
     CONTROL = (SLICE * 4) + 256
@@ -60,7 +62,7 @@ module Rondo
     def tell(kind, ios: [], **fields)
       *first, last = ios.each_slice(SLICE).to_a
       first.each { |some| send_message([MORE], some) }
-      send_message([kind, *fields.flatten], last || [])
+      send_message([kind, COUNT, ios.size, *fields.flatten], last || [])
       true
     rescue SystemCallError, IOError
       false
@@ -117,9 +119,13 @@ module Rondo
 
     def message(text)
       kind, *words = text.split("\0", -1)
-      ios, @ios = @ios, []
       fields = words.each_slice(2).to_h { |name, value| [name, value.to_s.dup.force_encoding(Encoding::UTF_8)] }
-      Message.new(kind.to_sym, fields, ios)
+      Message.new(kind.to_sym, fields, take_ios(fields.delete(COUNT)))
+    end
+
+    def take_ios(count)
+      ios, @ios = @ios, []
+      count ? ios.pop(count.to_i).tap { ios.each(&:close) } : ios
     end
   end
 end

@@ -63,9 +63,10 @@ module Rondo
     # @raise [Error] what cannot be served, in one line
     def run
       prepare
-      @loop.on_signals(SIGNALS - (ENV["PUMA_SKIP_SIGUSR2"] ? ["USR2"] : [])) { |name| signal(name) }
-      @loop.on_signals(["CLD"]) { reap }
+      @inherited = Inherited.take # before there are children
+      take_signals
       begin_serving
+      @loop.post { reap } # whom a master before us has left
       @loop.run_until { ended? }
       finish
     ensure
@@ -236,18 +237,26 @@ module Rondo
     end
 
     def listen
-      inherited = Inherited.take
-      Binds.uris(@settings, inherited).each { |uri| @slots.listen(uri, inherited, @count.number) }
-      inherited.close_rest
+      Binds.uris(@settings, @inherited).each { |uri| @slots.listen(uri, @inherited, @count.number) }
+      @inherited.close_rest
       @listening = true
-      @files.write(@slots.urls, @control)
+      write_files
       watch_queues
       @slots.urls.each { |url| @log.say "* Listening on #{url}" }
       @log.say "Use Ctrl-C to stop"
       start_timers
       @supervisor.start(@count.number)
-    rescue Error => e
+    rescue Error, SystemCallError => e
       cannot_start(e.message)
+    end
+
+    # A full disk is no reason to end what serves.
+    def write_files
+      @files.write(@slots.urls, @control)
+    rescue Error => e
+      raise unless @supervisor.workers.any?
+
+      @log.error "! #{e.message}"
     end
 
     def start_timers
@@ -261,6 +270,11 @@ module Rondo
     end
 
     # ---- signals ----
+
+    def take_signals
+      @loop.on_signals(SIGNALS - (ENV["PUMA_SKIP_SIGUSR2"] ? ["USR2"] : [])) { |name| signal(name) }
+      @loop.on_signals(["CLD"]) { reap }
+    end
 
     def signal(name)
       case name
@@ -307,6 +321,7 @@ module Rondo
 
     def phased_restart_now
       return if @stopping || !@listening
+      return restart_now if @generations.restarting? # that is more, and begins anew
       return @restart_again = true if @generations.previous # one at a time: the newest code comes last
 
       @restart_again = @settled = false
@@ -336,10 +351,29 @@ module Rondo
       @log.say "- Restarting..."
       text, keep = Succession.hand_on(current, previous, @supervisor.workers)
       @loop.restore_signals
+      listeners = Inherited.hand_on(@slots.all.map { |url, io| [url, io.fileno] })
       @control&.hand_on
       @control&.close
-      Inherited.exec_again(@again, Inherited.hand_on(@slots.all.map { |url, io| [url, io.fileno] }),
-                           foreign: @slots.foreign, more: { Succession::VARIABLE => text }, keep: keep)
+      Inherited.exec_again(@again, listeners, foreign: @slots.foreign, keep: keep,
+                                              more: { Succession::VARIABLE => text })
+    rescue Error, SystemCallError => e
+      @log.error "! #{e.message}"
+      listeners&.map(&:last)&.each(&:close)
+      keep&.each { |io| io.close_on_exec = true }
+      stay(current)
+    end
+
+    # There is nothing to replace this program: it goes on.
+    def stay(mold)
+      take_signals
+      @loop.post { reap }
+      @generations.refuse(mold)
+      if @control
+        open_control
+        write_files # it may have another token
+        watch_queues
+      end
+      generation_failed
     end
 
     # ---- the end ----
@@ -380,9 +414,10 @@ module Rondo
       @supervisor&.workers&.each(&:kill)
     end
 
+    # Whoever has ended may have said who it is while another one was buried.
     def reap
-      @supervisor.listen_to_all
       while (pid, status = Process.wait2(-1, Process::WNOHANG))
+        @supervisor.listen_to_all
         @supervisor.ended(pid, status) || @generations.ended(pid, status)
       end
     rescue Errno::ECHILD

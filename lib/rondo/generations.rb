@@ -26,12 +26,18 @@ module Rondo
       @command = command
       @proven = false
       @deaths = 0
+      @leaving = {}
       @loop.every(1) { end_overdue }
     end
 
     # @return [Boolean] whether new code is being loaded or spread
     def changing?
       !(@next.nil? && @previous.nil?)
+    end
+
+    # @return [Boolean] whether code is being loaded that will not be used at once
+    def restarting?
+      !(@next.nil? || @when_ready.nil?)
     end
 
     # Loads the code anew; a mold that is still loading is given up.
@@ -92,10 +98,22 @@ module Rondo
     # @param status [Process::Status]
     # @return [Boolean] whether it was a mold
     def ended(pid, status)
+      return true if @leaving.delete(pid)
+
       mold = molds.find { |each| each.pid == pid } or return false
       listen_to(mold)
       gone(mold, status) if molds.include?(mold)
       true
+    end
+
+    # It was asked for a worker and there is none.
+    # @param mold [MoldHandle]
+    # @return [void]
+    def hung(mold)
+      return unless molds.include?(mold) && mold.alive?
+
+      @log.error "! The mold (PID: #{mold.pid}) is killed: it does not fork any more"
+      mold.kill
     end
 
     # @param message [Symbol]
@@ -116,6 +134,13 @@ module Rondo
     # @return [MoldHandle]
     def take_next
       @next.tap { @next = nil }
+    end
+
+    # What {#take_next} gave, and nobody could use.
+    # @param mold [MoldHandle]
+    # @return [void]
+    def refuse(mold)
+      discard(mold)
     end
 
     # @return [void]
@@ -154,7 +179,7 @@ module Rondo
 
       return @when_ready.call if @when_ready
 
-      @previous = @current&.ready? ? @current : nil
+      @previous = @current&.ready? ? @current : discard(@current)
       @current = take_next
       @cluster.settle
     end
@@ -173,6 +198,8 @@ module Rondo
     end
 
     def gone(mold, status)
+      return if mold.state == :ended # it was given up
+
       @loop.unwatch(mold.channel.socket)
       words = status.signaled? ? "SIG#{Signal.signame(status.termsig)}" : "status #{status.exitstatus}"
       return failed(mold, "the mold ended with #{words} while it loaded the application") if mold == @next
@@ -202,21 +229,30 @@ module Rondo
       @log.error "! #{e.message}"
     end
 
+    # @return [nil]
     def discard(mold)
-      return unless mold
+      return unless mold&.pid
 
       @loop.unwatch(mold.channel.socket)
       mold.kill if mold.loading?
+      @leaving[mold.pid] = [mold, ProcessLoop.now + @settings[:worker_shutdown_timeout]] if mold.ready?
       mold.stop
+      nil
     end
 
     def end_overdue
+      end_those_that_stay
       limit = @settings[:mold_boot_timeout]
-      return unless @next && limit.positive? && ProcessLoop.now - @next.started > limit
+      mold = [@next, @current].compact.find(&:loading?) or return
+      return unless limit.positive? && ProcessLoop.now - mold.started > limit
 
-      mold = @next
       failed(mold, "its application was not loaded after #{limit} s")
       mold.kill
+    end
+
+    # What the application does at its end may take for ever.
+    def end_those_that_stay
+      @leaving.each_value { |mold, due| mold.kill if due < ProcessLoop.now }
     end
   end
 end

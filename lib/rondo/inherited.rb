@@ -12,7 +12,8 @@ module Rondo
     VARIABLE = "RONDO_INHERITED"
     FIRST_SYSTEMD_FD = 3
 
-    # What the environment offers; the variables are removed, so that children do not take it too.
+    # What the environment offers; the variables are removed, and the descriptors closed by exec, so that
+    # children do not take it too.
     # @return [Inherited]
     def self.take(env = ENV)
       own, foreign = from_predecessor(env)
@@ -41,7 +42,11 @@ module Rondo
       { words: [RbConfig.ruby, $PROGRAM_NAME, *ARGV], folder: Dir.pwd }
     end
 
-    # Replaces this process by a new one with the same command line.
+    # Signals that would end a program that does not expect them yet.
+    EARLY = (%w[HUP USR1 TTIN TTOU] + (ENV["PUMA_SKIP_SIGUSR2"] ? [] : %w[USR2])).intersection(Signal.list.keys).freeze
+
+    # Replaces this process by a new one with the same command line. Until that one is there, the signals
+    # of EARLY do nothing; those that stop a server do.
     # @param command [Hash] of {command}
     # @param ios [Array<Array(String, IO)>]
     # @param foreign [Array<String>] URLs of those that systemd opened
@@ -52,11 +57,13 @@ module Rondo
       list = ios.map { |url, io| "#{io.fileno}#{foreign.include?(url) ? "~" : "="}#{url}" }.join(",")
       kept = [*ios.map(&:last), *keep].to_h { |io| [io.fileno, io.fileno] }
       Dir.chdir(command[:folder])
+      EARLY.each { |name| trap(name, "IGNORE") }
       exec({ VARIABLE => list, **more }, *command[:words], kept)
     rescue SystemCallError => e
       raise Error, "cannot restart: #{e.message}"
     end
 
+    # Waits for nobody: who does not read misses it.
     # @param state [String] READY=1, STOPPING=1, …
     # @return [void]
     def self.notify(state, env = ENV)
@@ -65,9 +72,9 @@ module Rondo
 
       socket = Socket.new(:UNIX, :DGRAM)
       socket.connect(Addrinfo.unix(path.sub(/\A@/, "\0")))
-      socket.send(state, 0)
-    rescue SystemCallError
-      nil # nobody listens: nothing to tell
+      socket.sendmsg_nonblock(state, exception: false)
+    rescue SystemCallError, ArgumentError
+      nil # nobody listens, or that is no address: nothing to tell
     ensure
       socket&.close
     end
@@ -107,6 +114,7 @@ module Rondo
       @own = own.map(&:last)
       @descriptors = [*own, *foreign]
       @used = []
+      @descriptors.map(&:last).each { |number| close_on_exec(number) }
     end
 
     # @param descriptor [Integer]
@@ -151,6 +159,12 @@ module Rondo
     end
 
     private
+
+    def close_on_exec(number)
+      IO.for_fd(number, autoclose: false).close_on_exec = true
+    rescue SystemCallError, ArgumentError
+      nil # whoever listens on it finds out
+    end
 
     # Where port 0 was asked for, the predecessor has got a real one for it.
     def same_place?(uri, number, wanted)

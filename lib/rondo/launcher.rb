@@ -48,6 +48,7 @@ module Rondo
     def run
       $stdout.sync = true
       prepare
+      @inherited = Inherited.take # before the application may start something
       open_control
       @server = Server.new(load_app, **@settings.server_options(@log), **@configuration.thread_hooks,
                                      scoreboard: @scoreboard, slot: 0)
@@ -130,6 +131,8 @@ module Rondo
     end
 
     def prepare
+      # Nor do they while the application is loaded; but what it starts shall not ignore them.
+      Inherited::EARLY.each { |name| trap(name) {} } # rubocop:disable Lint/EmptyBlock
       @setup = ProcessSetup.new(@settings)
       @setup.go_to_directory
       @setup.redirect
@@ -172,7 +175,7 @@ module Rondo
 
     def listen
       @foreign = []
-      inherited = Inherited.take
+      inherited = @inherited || Inherited.take
       Binds.uris(@settings, inherited).each do |uri|
         descriptors = inherited.descriptors_for(uri).flat_map { |number| [number, *inherited.siblings_of(number)] }
         descriptors.each { |number| adopt(number, inherited) }

@@ -111,11 +111,18 @@ module Rondo
       ForkSafety.disconnect(@log)
       pid = fork { between(message) }
       message.ios.each(&:close)
-      Process.wait(pid)
+      wait_for(pid)
       @hooks.try(:after_worker_fork, index)
     rescue ConfigurationError, SystemCallError => e
       message.ios.each { |io| io.close unless io.closed? }
       @channel.tell(:not_forked, index: index, seat: message.number(:seat), message: e.message)
+    end
+
+    # The application may have reaped it.
+    def wait_for(pid)
+      Process.wait(pid)
+    rescue Errno::ECHILD
+      nil
     end
 
     # A process between mold and worker that ends at once: so the worker becomes an orphan, which

@@ -30,6 +30,8 @@ module Rondo
       end
 
       @log.say "! #{@pidfile} was left over from process #{pid}; replaced"
+    rescue SystemCallError => e
+      raise ConfigurationError, "cannot read #{@pidfile}: #{SystemCallError.new(nil, e.errno).message}"
     end
 
     # @param addresses [Array<String>]

@@ -51,6 +51,9 @@ module Rondo
       @pid, @url, @token = @named.values_at(:pid, :url, :token)
       read_state if @named[:state] && !@given[:url] && !@given[:pid]
       @pid ||= read_pidfile if @named[:pidfile]
+      # To kill(2), 0 and less are groups of processes.
+      raise NotFound, "#{@pid} is no process id" unless @pid.nil? || @pid.positive?
+
       return self if @pid || @url
 
       raise NotFound, "which server? Name it by -S STATE, -P PIDFILE, -p PID, --control-url URI or a " \

@@ -18,15 +18,19 @@ module Rondo
     # @!attribute shared [Boolean] one socket for all slots
     # @!attribute foreign [Boolean] somebody else opened it and keeps its file
     # @!attribute ios [Array<IO>] by slot; only the first where it is shared
-    Address = Struct.new(:url, :uri, :shared, :foreign, :ios, keyword_init: true)
+    # @!attribute file [Array, nil] which file a Unix socket had at first
+    Address = Struct.new(:url, :uri, :shared, :foreign, :ios, :file, keyword_init: true)
 
     # @param settings [Settings::Resolved]
     # @param room [Integer] slots there may ever be
+    # @raise [Error] one line
     def initialize(settings, room:)
       @opener = ListenerOpener.new(settings.core)
       @room = room
       @addresses = []
       @inboxes = Array.new(room) { UNIXSocket.pair(:SEQPACKET) }
+    rescue SystemCallError => e
+      raise Error, "there is no room for #{room} workers: #{SystemCallError.new(nil, e.errno).message}"
     end
 
     # @return [Integer] slots there may ever be
@@ -41,17 +45,18 @@ module Rondo
     def listen(uri, inherited, count)
       found = inherited_groups(uri, inherited)
       found = open_new(uri) if found.empty?
+      found.each { |address| address.file = file_of(address) }
       @addresses.concat(found)
-      grow(count)
+      grow(0...count)
     end
 
-    # Opens what slots up to `count` have not got yet.
-    # @param count [Integer]
+    # Opens what these slots have not got yet, and nothing else: what nobody accepts from swallows connections.
+    # @param indexes [Enumerable<Integer>]
     # @return [void]
     # @raise [AddressError]
-    def grow(count)
+    def grow(indexes)
       @addresses.reject(&:shared).each do |address|
-        (0...count).each { |index| address.ios[index] ||= open_another(address) }
+        indexes.each { |index| address.ios[index] ||= open_another(address) }
       end
     end
 
@@ -114,7 +119,9 @@ module Rondo
     # @return [void]
     def close_all
       @addresses.each do |address|
-        @opener.remove_file(address.ios.first) if address.shared && !address.foreign
+        # Somebody else may have put another one in its place.
+        own_file = address.shared && !address.foreign && address.file == file_of(address)
+        @opener.remove_file(address.ios.first) if own_file
         address.ios.compact.each(&:close)
       end
       @addresses.clear
@@ -132,6 +139,15 @@ module Rondo
         url = Inherited.uri_of(number).sub(/\Atcp:/, "http:")
         Address.new(url: url, uri: uri, shared: !own || url.start_with?("unix:"), foreign: !own, ios: ios)
       end
+    end
+
+    # @return [Array, nil] what tells a file from the next one of that name
+    def file_of(address)
+      path = address.url[%r{\Aunix://(/.*)}, 1] or return
+      stat = File.stat(path)
+      [stat.dev, stat.ino, stat.mtime]
+    rescue SystemCallError
+      nil
     end
 
     # The first one is bound without SO_REUSEPORT: it would share a port with a stranger's servers.

@@ -48,6 +48,7 @@ module Rondo
     # @return [void]
     def start(count)
       @active = (0...count).to_a
+      (count...@slots.room).each { |index| close_slot(index) } # a master before had more of them
       @loop.every(0.5) { settle }
       @loop.every(@settings[:worker_check_interval]) { check_lifetimes }
       settle
@@ -74,7 +75,7 @@ module Rondo
     # @return [Boolean] false where there is no room
     def grow
       index = (0...@slots.room).find { |number| !@active.include?(number) } or return false
-      @slots.grow([*@active, index].max + 1)
+      @slots.grow([index])
       @active = [*@active, index].sort
       settle
       true
@@ -97,6 +98,8 @@ module Rondo
       @stopping = true
       @workers.each { |worker| score(worker, :draining) }
       @workers.each { |worker| worker.stop(force: force) }
+      # Should they be forked after all, they find that nobody waits for them.
+      @workers.reject(&:pid).each { |worker| bury(worker) } if force
     end
 
     # Takes over a worker that an earlier master, in this very process, has forked.
@@ -159,6 +162,7 @@ module Rondo
       when :hello
         worker.pid = message.number(:pid)
         @board.set(worker.seat, :pid, worker.pid) if worker.seat
+        @workers.each { |other| other.check_in if other.mold == worker.mold && !other.pid } # they stand behind it
       when :ready then ready(worker)
       when :alive then worker.requests = message.number(:requests)
       when :failed then worker.failure = message[:message]
@@ -186,7 +190,7 @@ module Rondo
 
     def fill
       (@active - @workers.reject(&:stopping?).map(&:index)).each do |index|
-        ProcessLoop.now >= @places[index].not_before ? fork_worker(index) : cover(index)
+        (ProcessLoop.now >= @places[index].not_before && fork_worker(index)) || cover(index)
       end
     end
 
@@ -308,11 +312,19 @@ module Rondo
       @workers.dup.each do |worker|
         limit = limit_of(worker)
         next unless limit.positive? && ProcessLoop.now - worker.checked_in > limit
+        next give_up(worker, limit) unless worker.pid
         next unless worker.kill
 
         @log.error "! #{worker} is killed: #{overdue_in_words(worker, limit)}"
         worker.failure ||= "it was not ready after #{limit} s" if worker.booting?
       end
+    end
+
+    # Nobody has forked it: its mold hangs.
+    def give_up(worker, limit)
+      worker.failure = "it was not forked within #{limit} s"
+      @generations.hung(worker.mold)
+      bury(worker)
     end
 
     def limit_of(worker)
@@ -328,7 +340,7 @@ module Rondo
     end
 
     def bury(worker)
-      @workers.delete(worker)
+      @workers.delete(worker) or return
       @loop.unwatch(worker.channel.socket)
       worker.channel.close
       @board.clear(worker.seat) if worker.seat
@@ -339,9 +351,13 @@ module Rondo
       settle
     end
 
-    # Nobody is to serve there any more, and nobody does.
+    # Nobody is to serve there any more, and nobody does: what waits there is a sibling's.
     def close_slot(index)
-      @slots.close(index) unless @active.include?(index) || @workers.any? { |worker| worker.index == index }
+      return if @active.include?(index) || @workers.any? { |worker| worker.index == index }
+
+      waiting = @slots.own_listeners(index)
+      serving.last&.channel&.tell(:cover, ios: waiting) if waiting.any?
+      @slots.close(index)
     end
 
     def explain(worker)
@@ -366,7 +382,7 @@ module Rondo
     # While nobody serves a slot for long, a sibling listens there, too.
     def cover(index)
       place = @places[index]
-      return if place.not_before <= ProcessLoop.now || place.covered&.ready?
+      return if place.covered&.ready?
 
       place.covered = serving.find { |worker| worker.index != index } or return
       place.covered.channel.tell(:cover, ios: @slots.own_listeners(index))

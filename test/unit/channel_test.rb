@@ -55,6 +55,22 @@ class ChannelTest < Minitest::Test
     [reader, writer, *message&.ios].each(&:close)
   end
 
+  # As when too many descriptors are on their way.
+  def test_descriptors_of_a_message_that_broke_off
+    reader, writer = IO.pipe
+    @one.send(:send_message, [Rondo::Channel::MORE], [reader] * 3)
+    @one.tell(:fork, ios: [writer])
+    message = @other.receive
+    assert_equal 1, message.ios.size
+    message.ios.first.syswrite("x")
+    assert_equal "x", reader.read(1)
+    @one.send(:send_message, [Rondo::Channel::MORE], [reader])
+    @one.tell(:stop)
+    assert_equal [[], {}], @other.receive.to_a.values_at(2, 1)
+  ensure
+    [reader, writer, *message&.ios].each(&:close)
+  end
+
   def test_the_other_end_has_gone
     @one.tell(:last)
     @one.close

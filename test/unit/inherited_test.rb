@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
+require "timeout"
 require "tmpdir"
 require "rondo/inherited"
 require "rondo"
@@ -69,6 +70,15 @@ class InheritedTest < Minitest::Test
     assert_empty take("9=tcp://127.0.0.9:1").descriptors_for("tcp://localhost:1")
   end
 
+  def test_they_are_for_this_process_alone
+    reader, writer = IO.pipe
+    reader.close_on_exec = false
+    take("#{reader.fileno}=tcp://127.0.0.1:1")
+    assert_predicate reader, :close_on_exec?
+  ensure
+    [reader, writer].each { |io| io&.close }
+  end
+
   def test_what_nobody_asked_for_is_closed
     reader, writer = IO.pipe
     writer.autoclose = false
@@ -118,6 +128,19 @@ class InheritedTest < Minitest::Test
 
   def test_nobody_to_notify
     assert_nil Inherited.notify("READY=1", {})
-    assert_nil Inherited.notify("READY=1", { "NOTIFY_SOCKET" => "/nowhere/at/all" })
+    ["/nowhere/at/all", "/#{"a" * 500}", "@", "vsock:2:1234", ".", "a\nb"].each do |name|
+      assert_nil Inherited.notify("READY=1", { "NOTIFY_SOCKET" => name }), name
+    end
+  end
+
+  def test_somebody_who_does_not_read_is_not_waited_for
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "notify")
+      socket = Socket.new(:UNIX, :DGRAM)
+      socket.bind(Addrinfo.unix(path))
+      Timeout.timeout(10) { 2000.times { Inherited.notify("STATUS=x", { "NOTIFY_SOCKET" => path }) } }
+    ensure
+      socket&.close
+    end
   end
 end

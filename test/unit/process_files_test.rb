@@ -84,6 +84,11 @@ class ProcessFilesTest < Minitest::Test
     assert_equal 4, @said.size
   end
 
+  def test_a_folder_is_no_pid_file
+    error = assert_raises(Rondo::ConfigurationError) { files(pidfile: @folder).claim }
+    assert_equal "cannot read #{@folder}: Is a directory", error.message
+  end
+
   def test_our_own_file_is_there_after_a_restart
     File.write(@pidfile, "#{Process.pid}\n")
     files.claim

@@ -49,6 +49,15 @@ class RunningServerTest < Minitest::Test
     end
   end
 
+  # As kill(2) understands them, these are crowds.
+  def test_what_is_no_pid
+    in_folder("state" => "pid: \n", "other" => "pid: -1\n", "pid" => "-1\n") do
+      [%w[-p 0], %w[-p -1], %w[-S state], %w[-S other], %w[-P pid]].each do |words|
+        assert_match(/no process id/, assert_raises(Rondo::RunningServer::NotFound, words) { find(*words) }.message)
+      end
+    end
+  end
+
   def test_a_configuration_file
     in_folder("a.rb" => "directory '/srv'\nstate_path 'state'\n", "state" => STATE,
               "b.rb" => "state_path 'state'\nactivate_control_app 'tcp://127.0.0.1:1', auth_token: 'u'\n",

@@ -204,6 +204,77 @@ class ClusterRestartTest < ClusterCase
     assert server.stop.success?
   end
 
+  # A program that is just starting would be ended by any of them.
+  def test_signals_while_one_program_replaces_the_other
+    server = cluster
+    after_signal(server, "USR2", /^- Restarting\.\.\.$/)
+    until server.log.scan("Rondo starting").size == 2
+      %w[USR1 USR2 TTIN TTOU].each { |signal| server.signal(signal) }
+      IO.select(nil, nil, nil, 0.01)
+    end
+    assert_predicate server, :alive?
+    assert_equal "200", get(server).code
+  end
+
+  def test_a_phased_restart_does_not_take_the_place_of_a_whole_one
+    write "config.ru", "warn 'loading'\nsleep 0.5 if File.exist?('slowly')\n#{APP}"
+    server = cluster
+    write "slowly", ""
+    after_signal(server, "USR2", /^loading$/)
+    after_signal(server, "USR1", /^- Restarting\.\.\.$/)
+    wait_for_workers(server, 4)
+    assert server.stop.success?
+  end
+
+  def test_files_that_cannot_be_written_any_more_end_nobody
+    server = cluster("--pidfile", "pid/server")
+    FileUtils.rm_rf(File.join(@folder, "pid"))
+    write "pid", ""
+    restart(server, "USR2", 1)
+    assert_match(%r{^! cannot write .*/pid/server: }, server.log)
+    assert_equal "200", get(server).code
+  end
+
+  # The folder where it was started is gone, or the program itself.
+  def test_a_program_that_cannot_be_started_again_leaves_this_one_serving
+    FileUtils.mkdir_p(File.join(@folder, "app"))
+    write "app/config.ru", APP
+    write "app/rondo.rb", "before_restart { File.rename('../app', '../moved') if File.exist?('bad') }\n"
+    app = File.join(@folder, "app")
+    server = cluster("-C", "rondo.rb", "--control-url", "auto", "-S", "#{@folder}/state",
+                     spawn: { chdir: app }, env: { "PWD" => app })
+    write "app/bad", ""
+    2.times do |n|
+      after_signal(server, "USR2", /^! cannot (restart|start a mold): .*No such file/)
+      children(server.pid).then { |pids| assert_operator pids.size, :<=, 4 }
+      eventually("two workers and a mold #{n}") { children(server.pid).size == 3 }
+    end
+    killed = workers(server).fetch(0)
+    Process.kill("KILL", killed)
+    wait_for_workers(server, 3)
+    assert_equal 0, rondo("ctl", "stats", "-S", "state").code
+    assert server.stop.success?
+    assert_match(/Goodbye/, server.log)
+  end
+
+  # What waits in the queue of a slot that the next master does not have, and that nobody serves.
+  def test_a_slot_too_many_without_a_worker
+    write "config/rondo.rb", "before_worker_boot { |index| exit!(9) if index == 2 && File.exist?('bad') }\n"
+    server = cluster
+    after_signal(server, "TTIN", /^- Worker 2 .*booted/)
+    load = load_on(server)
+    write "bad", ""
+    Process.kill("KILL", workers(server).fetch(2))
+    server.wait_for_log(/^! Worker 2 .*the next one starts in/)
+    load.more(50)
+    refused = load.failures.size # those inside the worker that was killed
+    restart(server, "USR2", 1)
+    load.more(50)
+    assert_equal refused, load.stop.size, load.failures
+    listening = File.readlines("/proc/net/tcp").grep(/ 0100007F:#{format("%04X", server.port)} \S+ 0A /)
+    assert_equal 2, listening.size
+  end
+
   def test_one_more_and_one_less_during_a_restart
     server = cluster
     load = load_on(server)

@@ -79,6 +79,16 @@ class ClusterSignalsTest < ClusterCase
     after_signal(server, "TTIN", /^- Worker 0 \(PID: \d+\) booted/)
   end
 
+  # The sockets of slots that nobody serves would swallow connections.
+  def test_a_slot_between_two_others_that_is_not_served_has_no_socket
+    write "config/rondo.rb", "worker_culling_strategy :oldest\n"
+    server = cluster(workers: 3)
+    2.times { |n| workers(server).fetch(n).then { |pid| server.signal("TTOU") && wait_for_end_of(pid) } }
+    after_signal(server, "TTIN", /^- Worker 0 \(PID: \d+\) booted/)
+    listening = File.readlines("/proc/net/tcp").grep(/ 0100007F:#{format("%04X", server.port)} \S+ 0A /)
+    assert_equal 2, listening.size
+  end
+
   def test_there_is_room_for_so_many
     server = cluster
     14.times { |n| after_signal(server, "TTIN", /^- Worker #{n + 2} .*booted/) }

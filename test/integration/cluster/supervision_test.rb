@@ -108,6 +108,17 @@ class ClusterSupervisionTest < ClusterCase
     wait_for_workers(server, 3)
   end
 
+  # Nobody has read who they are when they are dead already, because of the hook.
+  def test_workers_that_end_while_others_are_buried
+    write "config/rondo.rb", "before_worker_boot { exit!(9) if File.exist?('bad') }\nafter_worker_shutdown { sleep 0.3 }\n"
+    server = cluster(workers: 3)
+    write "bad", ""
+    workers(server).each_value { |pid| Process.kill("KILL", pid) }
+    3.times { |index| server.wait_for_log(/^! Worker #{index} .*cannot boot: .*ended with status 9/) }
+    File.delete(File.join(@folder, "bad"))
+    wait_for_workers(server, 6)
+  end
+
   def test_a_hook_that_raises_later_is_tried_again
     write "config/rondo.rb", "before_worker_boot { raise 'no database' if File.exist?('bad') }\n"
     server = cluster
@@ -138,6 +149,71 @@ class ClusterSupervisionTest < ClusterCase
     server.stop
     assert_match(/^! Worker 0 \(PID: #{hung}\) is killed: still there 3 s after it was told to stop$/, server.log)
     assert_match(/Goodbye/, server.log)
+  end
+
+  # ---- molds that hang ----
+
+  def test_a_mold_that_does_not_fork_any_more_is_replaced
+    write "config/rondo.rb", "worker_boot_timeout 1\n"
+    server = cluster
+    hung = mold(server)
+    Process.kill("STOP", hung)
+    Process.kill("KILL", workers(server).fetch(0))
+    server.wait_for_log(/^! The mold \(PID: #{hung}\) is killed: it does not fork any more$/)
+    wait_for_workers(server, 3)
+    refute_includes children(server.pid), hung
+  end
+
+  def test_a_stop_does_not_wait_for_a_worker_that_nobody_forks
+    server = cluster
+    killed = workers(server).fetch(0)
+    Process.kill("STOP", mold(server))
+    Process.kill("KILL", killed)
+    server.wait_for_log(/^! Worker 0 .*SIGKILL/)
+    after_signal(server, "INT", /Gracefully shutting down/)
+    server.stop(deadline: 10)
+    assert_match(/Goodbye/, server.log)
+  end
+
+  def test_a_mold_that_does_not_end_is_killed
+    write "config.ru", "at_exit { sleep if $PROGRAM_NAME.include?('mold') }\n#{APP}"
+    write "config/rondo.rb", "worker_shutdown_timeout 1\n"
+    server = cluster
+    before = mold(server)
+    after_signal(server, "USR1", /(phase: 1.*){2}/m)
+    wait_for_end_of(before)
+    refute_includes children(server.pid), before
+  end
+
+  # Nor is it left behind when other code takes over, and siblings listen for the slot meanwhile.
+  def test_a_mold_that_hangs_when_it_is_started_again_is_given_up
+    write "config.ru", "(warn('hangs'); sleep) if File.exist?('hang')\n#{APP}"
+    write "config/rondo.rb", "mold_boot_timeout 1\n" # it takes a part of that
+    server = cluster
+    first = mold(server)
+    write "hang", ""
+    Process.kill("KILL", first)
+    server.wait_for_log(/^! The mold \(PID: #{first}\) ended with SIGKILL/)
+    Process.kill("KILL", workers(server).fetch(0))
+    server.wait_for_log(/^hangs$/)
+    10.times { assert_equal workers(server).fetch(1).to_s, get(server).body }
+    server.wait_for_log(/^! The mold cannot be started again: its application was not loaded after 1 s$/)
+    File.delete(File.join(@folder, "hang"))
+    wait_for_workers(server, 3)
+    assert_equal 3, children(server.pid).size
+  end
+
+  def test_new_code_leaves_no_mold_behind_that_was_being_started_again
+    write "config.ru", "(warn('hangs'); sleep) if File.exist?('hang')\n#{APP}"
+    server = cluster
+    write "hang", ""
+    Process.kill("KILL", mold(server))
+    server.wait_for_log(/^! The mold .* ended with SIGKILL/)
+    Process.kill("KILL", workers(server).fetch(0))
+    server.wait_for_log(/^hangs$/)
+    File.delete(File.join(@folder, "hang"))
+    after_signal(server, "USR1", /(phase: 1.*){2}/m)
+    eventually("nobody but them") { children(server.pid).size == 3 }
   end
 
   # ---- lifetimes ----

@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+# Hooks of the configuration: in order, with their arguments, and what raises is one line.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "rondo/configuration"
+require "rondo/hooks"
+
+class HooksTest < Minitest::Test
+  def setup
+    @configuration = Rondo::Configuration.new
+    @lines = []
+    @hooks = Rondo::Hooks.new(@configuration, self)
+  end
+
+  # As a log.
+  def error(line)
+    @lines << line
+  end
+
+  def test_in_order_with_what_they_get
+    seen = []
+    2.times { |n| @configuration.hooks[:before_worker_boot] << ->(index) { seen << [n, index] } }
+    @hooks.call(:before_worker_boot, 7)
+    @hooks.call(:before_fork)
+    assert_equal [[0, 7], [1, 7]], seen
+  end
+
+  def test_what_raises_is_one_line
+    [-> { raise "no\nway" }, -> { raise NotImplementedError, "no" }, -> { require "nowhere/at/all" }].each do |hook|
+      @configuration.hooks[:before_fork].replace([hook])
+      error = assert_raises(Rondo::ConfigurationError) { @hooks.call(:before_fork) }
+      assert_match(/\Abefore_fork raised at .*:\d+: .* \(\w+\)\z/, error.message)
+    end
+  end
+
+  def test_what_goes_on_all_the_same
+    @configuration.hooks[:after_booted] << -> { raise "no" }
+    @hooks.try(:after_booted)
+    assert_match(/\A! after_booted raised at .*: no \(RuntimeError\)\z/, @lines.fetch(0))
+  end
+end
