@@ -135,17 +135,45 @@ static size_t encode(uint32_t point, char *text) {
     return 4;
 }
 
+static bool is_text(const char *text, size_t len) {
+    rd_utf8 utf8 = {0};
+
+    return rd_utf8_feed(&utf8, text, len) == len && rd_utf8_is_boundary(&utf8);
+}
+
+/* At the end of a text and before more of it, where it is taken in one go. */
 static void test_every_code_point(void) {
     unsigned wrong = 0;
-    char text[4];
+    char text[8];
 
     for (uint32_t point = 0; point < 0x200000; point++) {
         const bool valid = point <= 0x10ffff && (point < 0xd800 || point > 0xdfff);
         const size_t len = encode(point, text);
-        rd_utf8 utf8 = {0};
-        const size_t taken = rd_utf8_feed(&utf8, text, len);
 
-        wrong += (taken == len && rd_utf8_is_boundary(&utf8)) != valid;
+        memset(text + len, 'a', 4);
+        wrong += is_text(text, len) != valid;
+        wrong += is_text(text, len + 4) != valid;
+    }
+    CHECK_INT(wrong, 0);
+}
+
+/* Four bytes at the edges of all ranges: in one go they fail where they do one by one. */
+static void test_all_cuts_agree(void) {
+    static const uint8_t edges[] = {0x00, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0,
+                                    0xc1, 0xc2, 0xdf, 0xe0, 0xe1, 0xec, 0xed, 0xee, 0xef,
+                                    0xf0, 0xf1, 0xf3, 0xf4, 0xf5, 0xf7, 0xf8, 0xfe, 0xff};
+    enum { EDGES = sizeof edges };
+    unsigned wrong = 0;
+    char text[5] = {0};
+
+    for (unsigned i = 0; i < EDGES * EDGES * EDGES * EDGES; i++) {
+        rd_utf8 whole = {0}, single = {0};
+        size_t at = 0;
+
+        for (unsigned j = 0, rest = i; j < 4; j++, rest /= EDGES)
+            text[j] = (char)edges[rest % EDGES];
+        while (at < sizeof text && rd_utf8_feed(&single, text + at, 1) == 1) at++;
+        wrong += rd_utf8_feed(&whole, text, sizeof text) != at;
     }
     CHECK_INT(wrong, 0);
 }
@@ -165,6 +193,7 @@ static void test_every_offset(void) {
 int main(void) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) check_row(&rows[i]);
     test_every_code_point();
+    test_all_cuts_agree();
     test_every_offset();
     return check_summary();
 }

@@ -15,25 +15,25 @@ static size_t length_of(uint8_t byte) {
     return (byte & 0xf8) == 0xf0 ? 4 : 0;
 }
 
-static int is_point(uint32_t point, size_t len) {
+/* Some number from `low` to `high` is a character, and needs `len` bytes. */
+static int has_character(uint32_t low, uint32_t high, size_t len) {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
 
-    return point >= least[len] && point <= 0x10ffff && !(point >= 0xd800 && point <= 0xdfff);
+    if (low < least[len]) low = least[len];
+    if (high > 0x10ffff) high = 0x10ffff;
+    return low <= high && (low < 0xd800 || high > 0xdfff);
 }
 
-/* Some character of `len` bytes begins with these `known` ones: by trying the rest's extremes. */
+/* Some character of `len` bytes begins with these `known` ones. */
 static int can_begin(const uint8_t *bytes, size_t known, size_t len) {
-    uint32_t point = len == 1 ? bytes[0] : bytes[0] & (0x7fu >> len), low, high;
+    const unsigned open = 6 * (unsigned)(len - known);
+    uint32_t point = len == 1 ? bytes[0] : bytes[0] & (0x7fu >> len);
 
     for (size_t i = 1; i < known; i++) {
         if ((bytes[i] & 0xc0) != 0x80) return 0;
         point = point << 6 | (bytes[i] & 0x3f);
     }
-    low = point << 6 * (len - known);
-    high = low | ((1u << 6 * (len - known)) - 1);
-    for (uint32_t step = low; step <= high; step++)
-        if (is_point(step, len)) return 1;
-    return 0;
+    return has_character(point << open, (point << open) | ((1u << open) - 1), len);
 }
 
 /* The offset of the byte that rules the text out, else its length. */
