@@ -13,14 +13,18 @@ static void test_known_codes(void) {
     CHECK_STR(rd_error_name(RD_ERR_BARE_LF), "BARE_LF");
     CHECK_INT(rd_error_status(RD_ERR_BODY_TOO_LARGE), 413);
     CHECK_INT(rd_error_class(RD_ERR_CLOSED), RD_ERROR_CONN);
+    CHECK_INT(rd_error_status(RD_ERR_WS_NOT_UTF8), 1007);
+    CHECK_INT(rd_error_class(RD_ERR_WS_NOT_UTF8), RD_ERROR_FRAME);
 }
 
 static void test_every_row(void) {
     for (int code = -1; code >= -(int)RD_ERROR_COUNT; code--) {
         int status = rd_error_status(code);
         bool answered = rd_error_class(code) == RD_ERROR_PEER;
+        bool framed = rd_error_class(code) == RD_ERROR_FRAME;
 
         CHECK_SAYS(answered == (status >= 400 && status <= 599), "%s", rd_error_name(code));
+        CHECK_SAYS(framed == (status >= 1000), "%s", rd_error_name(code));
         CHECK_SAYS(strlen(rd_error_text(code)) > 0, "%s", rd_error_name(code));
     }
 }

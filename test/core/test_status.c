@@ -47,7 +47,7 @@ static void test_errors_answer_with_registered_codes(void) {
     for (int code = -1; code >= -RD_ERROR_COUNT; code--) {
         int status = rd_error_status(code);
         char room[64];
-        if (status == 0) continue;
+        if (rd_error_class(code) != RD_ERROR_PEER) continue;
         rd_slice line = rd_status_line(status, room);
         CHECK_SAYS(line.ptr != room && line.len > 15, "%s", rd_error_name(code));
         CHECK_SAYS(rd_status_has_body(status), "%s", rd_error_name(code));

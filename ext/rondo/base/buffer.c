@@ -40,6 +40,12 @@ void rd_buffer_consume(rd_buffer *buf, size_t len) {
     if (buf->start == buf->end) rd_buffer_clear(buf);
 }
 
+void rd_buffer_truncate(rd_buffer *buf, size_t len) {
+    assert(len <= rd_buffer_len(buf));
+    buf->end = buf->start + (uint32_t)len;
+    if (len == 0) rd_buffer_clear(buf);
+}
+
 void rd_buffer_clear(rd_buffer *buf) {
     rd_free(buf->bytes);
     *buf = (rd_buffer){0};

@@ -29,6 +29,9 @@ void rd_buffer_append(rd_buffer *buf, const char *bytes, size_t len);
 /* Drops `len` bytes from the front; an emptied buffer gives its memory back. */
 void rd_buffer_consume(rd_buffer *buf, size_t len);
 
+/* Keeps `len` bytes and drops those behind them; an emptied buffer gives its memory back. */
+void rd_buffer_truncate(rd_buffer *buf, size_t len);
+
 void rd_buffer_clear(rd_buffer *buf);
 
 #endif

@@ -21,11 +21,15 @@ enum rd_error {
 };
 
 typedef enum rd_error_class_of {
-    RD_ERROR_PEER, /* answer rd_error_status(), stop reading, close with linger */
-    RD_ERROR_CONN  /* close at once */
+    RD_ERROR_PEER,  /* answer rd_error_status(), stop reading, close with linger */
+    RD_ERROR_FRAME, /* send a Close frame with rd_error_status(), stop reading, close */
+    RD_ERROR_CONN   /* close at once */
 } rd_error_class_of;
 
-/* The HTTP status to answer; 0 when there is none. Unknown codes are 0, CONN, "unknown error". */
+/*
+ * The HTTP status to answer; for FRAME the WebSocket's close code; 0 when there is no answer.
+ * Unknown codes are 0, CONN, "unknown error".
+ */
 int rd_error_status(int code);
 
 rd_error_class_of rd_error_class(int code);

@@ -16,6 +16,15 @@ extern const uint8_t rd_http1_name_bytes[256];
 /* Which error a byte behind a field name is that is no colon. */
 int rd_http1_name_error(unsigned char byte);
 
+/* Compares without case. `word` is in lower case and has no byte but letters, digits and '-'. */
+bool rd_http1_is_word(rd_slice text, rd_slice word);
+
+/*
+ * Takes the first element off a comma-separated list, without the blanks around it; false when the
+ * list has come to its end. Elements may be empty.
+ */
+bool rd_http1_next_element(rd_slice *list, rd_slice *element);
+
 /*
  * Takes the fields with an underscore out of a complete head that would fall on the same env key as
  * a field with dashes that is there, or on one the server itself derives from a field.

@@ -21,29 +21,6 @@ typedef struct found {
     bool expectation;
 } found;
 
-/* `word` is in lower case and has no byte but letters, digits and '-'. */
-static bool is_word(rd_slice text, rd_slice word) {
-    if (text.len != word.len) return false;
-    for (size_t i = 0; i < word.len; i++)
-        if ((text.ptr[i] | 0x20) != word.ptr[i]) return false;
-    return true;
-}
-
-/* Takes the first element off a comma-separated list, without the blanks around it. */
-static bool next_element(rd_slice *list, rd_slice *element) {
-    const char *ptr = list->ptr, *end, *comma;
-
-    if (!ptr) return false;
-    end = ptr + list->len;
-    comma = memchr(ptr, ',', list->len);
-    *list = comma ? (rd_slice){comma + 1, (size_t)(end - comma) - 1} : (rd_slice){NULL, 0};
-    if (comma) end = comma;
-    while (ptr < end && rd_http1_is_blank((unsigned char)*ptr)) ptr++;
-    while (ptr < end && rd_http1_is_blank((unsigned char)end[-1])) end--;
-    *element = (rd_slice){ptr, (size_t)(end - ptr)};
-    return true;
-}
-
 /* 1*DIGIT (RFC 9110, section 8.6), as a decimal number whatever it begins with. */
 static int length_parse(rd_slice text, uint64_t *length) {
     uint64_t value = 0;
@@ -79,7 +56,8 @@ static int read_length(rd_head *head, found *found, rd_slice value) {
     int rc = 0;
 
     if (!found->limits->lenient_duplicate_length) return length_add(head, found, value);
-    while (rc == 0 && next_element(&value, &element)) rc = length_add(head, found, element);
+    while (rc == 0 && rd_http1_next_element(&value, &element))
+        rc = length_add(head, found, element);
     return rc;
 }
 
@@ -90,9 +68,11 @@ static bool is_token(rd_slice text) {
 }
 
 static bool is_known_coding(rd_slice name) {
-    return is_word(name, RD_SLICE("gzip")) || is_word(name, RD_SLICE("deflate")) ||
-           is_word(name, RD_SLICE("compress")) || is_word(name, RD_SLICE("x-gzip")) ||
-           is_word(name, RD_SLICE("x-compress"));
+    return rd_http1_is_word(name, RD_SLICE("gzip")) ||
+           rd_http1_is_word(name, RD_SLICE("deflate")) ||
+           rd_http1_is_word(name, RD_SLICE("compress")) ||
+           rd_http1_is_word(name, RD_SLICE("x-gzip")) ||
+           rd_http1_is_word(name, RD_SLICE("x-compress"));
 }
 
 /* Anything but exactly "chunked" is refused; this only finds the right words for it. */
@@ -101,9 +81,9 @@ static int coding_error(rd_slice value) {
     unsigned chunked = 0;
     bool last_is_chunked = false, unknown = false;
 
-    while (next_element(&value, &element)) {
+    while (rd_http1_next_element(&value, &element)) {
         if (!is_token(element)) return RD_ERR_CODING_INVALID;
-        last_is_chunked = is_word(element, RD_SLICE("chunked"));
+        last_is_chunked = rd_http1_is_word(element, RD_SLICE("chunked"));
         chunked += last_is_chunked;
         unknown |= !last_is_chunked && !is_known_coding(element);
     }
@@ -115,7 +95,7 @@ static int coding_error(rd_slice value) {
 static int read_coding(rd_head *head, found *found, rd_slice value) {
     if (head->minor == 0) return RD_ERR_CODING_IN_1_0;
     if (found->coding) return RD_ERR_CODING_REPEATED;
-    if (!is_word(value, RD_SLICE("chunked"))) return coding_error(value);
+    if (!rd_http1_is_word(value, RD_SLICE("chunked"))) return coding_error(value);
     found->coding = true;
     return 0;
 }
@@ -139,18 +119,18 @@ static int read_host(rd_head *head, found *found, const char *buf, const rd_head
 static void read_connection(found *found, rd_slice value) {
     rd_slice option;
 
-    while (next_element(&value, &option)) {
-        found->close |= is_word(option, RD_SLICE("close"));
-        found->keep_alive |= is_word(option, RD_SLICE("keep-alive"));
+    while (rd_http1_next_element(&value, &option)) {
+        found->close |= rd_http1_is_word(option, RD_SLICE("close"));
+        found->keep_alive |= rd_http1_is_word(option, RD_SLICE("keep-alive"));
     }
 }
 
 static int read_expect(found *found, rd_slice value) {
     rd_slice expectation;
 
-    while (next_element(&value, &expectation)) {
+    while (rd_http1_next_element(&value, &expectation)) {
         if (expectation.len == 0) continue;
-        if (!is_word(expectation, RD_SLICE("100-continue"))) return RD_ERR_EXPECTATION;
+        if (!rd_http1_is_word(expectation, RD_SLICE("100-continue"))) return RD_ERR_EXPECTATION;
         found->expectation = true;
     }
     return 0;

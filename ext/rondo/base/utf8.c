@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Validation of UTF-8; see utf8.h. Which bytes may follow a lead byte is table 3-7 of the Unicode
+ * standard: only the second byte's range ever differs from 80..bf.
+ */
+#include "base/utf8.h"
+
+#include <string.h>
+
+#define HIGH_BITS UINT64_C(0x8080808080808080)
+
+/* How many bytes from `at` on are ASCII, as far as whole words tell. */
+static size_t skip_ascii(const char *bytes, size_t at, size_t len) {
+    uint64_t word;
+
+    while (len - at >= sizeof word) {
+        memcpy(&word, bytes + at, sizeof word);
+        if (word & HIGH_BITS) break;
+        at += sizeof word;
+    }
+    return at;
+}
+
+/*
+ * The length of the character that begins at `bytes`, of which four may be read; 0 when it is not
+ * a valid one of two bytes or more. A byte at a time, such texts take about twice as long.
+ */
+static size_t character_len(const uint8_t *bytes) {
+    const uint32_t first = bytes[0], second = bytes[1] ^ 0x80u, third = bytes[2] ^ 0x80u,
+                   fourth = bytes[3] ^ 0x80u;
+    uint32_t point;
+
+    if (first >= 0xc2 && first < 0xe0) return second < 0x40 ? 2 : 0;
+    if ((first & 0xf0) == 0xe0) {
+        point = (first & 0x0f) << 12 | second << 6 | third;
+        if ((second | third) >= 0x40 || point < 0x800) return 0;
+        return point >= 0xd800 && point < 0xe000 ? 0 : 3;
+    }
+    if ((first & 0xf8) != 0xf0 || (second | third | fourth) >= 0x40) return 0;
+    point = (first & 0x07) << 18 | second << 12 | third << 6 | fourth;
+    return point >= 0x10000 && point < 0x110000 ? 4 : 0;
+}
+
+/* How many bytes from `at` on are whole characters; stops early, and wherever something is odd. */
+static size_t skip_characters(const char *bytes, size_t at, size_t len) {
+    size_t taken;
+
+    do {
+        if ((uint8_t)bytes[at] < 0x80) return skip_ascii(bytes, at, len);
+        taken = len - at < 4 ? 0 : character_len((const uint8_t *)bytes + at);
+        at += taken;
+    } while (taken > 0 && at < len);
+    return at;
+}
+
+/* What must follow `byte`, the first of a character beyond ASCII; false when nothing can. */
+static bool begin(rd_utf8 *utf8, uint8_t byte) {
+    if (byte < 0xc2 || byte > 0xf4) return false;
+    utf8->left = byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
+    utf8->low = byte == 0xe0 ? 0xa0 : byte == 0xf0 ? 0x90 : 0x80;
+    utf8->high = byte == 0xed ? 0x9f : byte == 0xf4 ? 0x8f : 0xbf;
+    return true;
+}
+
+size_t rd_utf8_feed(rd_utf8 *utf8, const char *bytes, size_t len) {
+    rd_utf8 now = *utf8;
+    size_t at = 0;
+
+    while (at < len) {
+        const uint8_t byte = (uint8_t)bytes[at];
+
+        if (now.left > 0) {
+            if (byte < now.low || byte > now.high) return at;
+            now.left--;
+            now.low = 0x80;
+            now.high = 0xbf;
+            at++;
+        } else {
+            const size_t skipped = skip_characters(bytes, at, len);
+
+            if (skipped == at && byte >= 0x80 && !begin(&now, byte)) return at;
+            at = skipped > at ? skipped : at + 1;
+        }
+    }
+    *utf8 = now;
+    return len;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * WebSocket frames (RFC 6455, section 5): the header a client sends, with every rule that can be
+ * judged from one header alone; the mask; the header a server sends. What frames mean to each other
+ * is websocket_message's. One owner, no lock.
+ */
+#ifndef RD_PROTOCOL_WEBSOCKET_FRAME_H
+#define RD_PROTOCOL_WEBSOCKET_FRAME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/slice.h"
+
+enum {
+    RD_WS_CONTINUATION = 0x0,
+    RD_WS_TEXT = 0x1,
+    RD_WS_BINARY = 0x2,
+    RD_WS_CLOSE = 0x8,
+    RD_WS_PING = 0x9,
+    RD_WS_PONG = 0xa
+};
+
+enum {
+    RD_WS_CONTROL_MAX = 125,                  /* payload of a control frame */
+    RD_WS_REASON_MAX = RD_WS_CONTROL_MAX - 2, /* reason of a close */
+    RD_WS_HEADER_MAX = 10,                    /* header that a server sends */
+    RD_WS_CLOSE_MAX = 2 + RD_WS_CONTROL_MAX   /* Close frame that a server sends */
+};
+
+/* Zeroed, it stands before a header. All but `at` is filled as the bytes come. */
+typedef struct rd_ws_frame {
+    uint64_t length; /* bytes of payload */
+    uint8_t mask[4];
+    uint8_t at; /* bytes of the header so far */
+    uint8_t opcode;
+    uint8_t extended; /* bytes of the header the length takes beyond the second */
+    bool fin : 1;
+    bool rsv1 : 1;
+} rd_ws_frame;
+
+/*
+ * Takes the next bytes of a header, stopping behind its last one. `deflate`: RSV1 may stand on the
+ * first frame of a message (RFC 7692, section 6). Returns 1 when the header is complete, 0 when
+ * more is needed, or an error at the first byte that is wrong; `used` is how many bytes it took.
+ * Before the next header, zero the frame.
+ */
+int rd_ws_frame_read(rd_ws_frame *frame, bool deflate, const char *bytes, size_t len, size_t *used);
+
+static inline bool rd_ws_is_control(unsigned opcode) {
+    return (opcode & 0x8) != 0;
+}
+
+/* Takes the mask off bytes that begin at `offset` of the payload, or puts it on. */
+void rd_ws_mask(char *bytes, size_t len, const uint8_t mask[4], uint64_t offset);
+
+/*
+ * Writes the header of an unfragmented frame of a server, without a mask and as short as it can be;
+ * returns its length.
+ */
+size_t rd_ws_header_write(char header[RD_WS_HEADER_MAX], unsigned opcode, bool rsv1,
+                          uint64_t length);
+
+/* A code that may stand in a Close frame (RFC 6455, section 7.4, and the codes registered since).
+ */
+bool rd_ws_is_close_code(unsigned code);
+
+/*
+ * Writes a whole Close frame of a server; returns its length. A reason too long for it is cut
+ * between two characters. Code 0: neither code nor reason.
+ */
+size_t rd_ws_close_write(char frame[RD_WS_CLOSE_MAX], unsigned code, rd_slice reason);
+
+#endif

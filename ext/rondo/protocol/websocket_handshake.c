@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The opening handshake of WebSockets; see websocket_handshake.h.
+ */
+#include "protocol/websocket_handshake.h"
+
+#include <assert.h>
+
+#include "base/sha1.h"
+#include "protocol/http1_field.h"
+
+static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/* RFC 6455, section 1.3 */
+static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+
+enum { KEY_LEN = 24 };
+
+/* Some field with that id has the word as an element of its list. */
+static bool has_element(const rd_head *head, const char *buf, unsigned id, rd_slice word) {
+    rd_slice list, element;
+
+    if (!rd_head_has(head, id)) return false;
+    for (unsigned i = 0; i < head->header_count; i++) {
+        if (head->headers[i].id != id) continue;
+        list = rd_header_value(&head->headers[i], buf);
+        while (rd_http1_next_element(&list, &element))
+            if (rd_http1_is_word(element, word)) return true;
+    }
+    return false;
+}
+
+/* The value of a field that may come only once; NULL when there is none, or more than one. */
+static rd_slice only_value(const rd_head *head, const char *buf, unsigned id) {
+    rd_slice value = {NULL, 0};
+
+    if (!rd_head_has(head, id)) return value;
+    for (unsigned i = 0; i < head->header_count; i++) {
+        if (head->headers[i].id != id) continue;
+        if (value.ptr) return (rd_slice){NULL, 0};
+        value = rd_header_value(&head->headers[i], buf);
+    }
+    return value;
+}
+
+/* 22 letters of base64 and "==" are 16 bytes; the last letter has only two bits of them. */
+static bool is_key(rd_slice text) {
+    if (text.len != KEY_LEN || memcmp(text.ptr + KEY_LEN - 2, "==", 2) != 0) return false;
+    for (size_t i = 0; i < KEY_LEN - 2; i++)
+        if (!memchr(base64, text.ptr[i], sizeof base64 - 1)) return false;
+    return strchr("AQgw", text.ptr[KEY_LEN - 3]) != NULL;
+}
+
+int rd_ws_handshake_check(const rd_head *head, const char *buf, rd_slice *key) {
+    rd_slice version;
+
+    if (!has_element(head, buf, RD_HEADER_UPGRADE, RD_SLICE("websocket"))) return 0;
+    if (head->method_id != RD_METHOD_GET || head->minor == 0) return 0;
+    if (!has_element(head, buf, RD_HEADER_CONNECTION, RD_SLICE("upgrade"))) return 0;
+
+    version = only_value(head, buf, RD_HEADER_SEC_WEBSOCKET_VERSION);
+    if (!version.ptr || !rd_slice_equal(version, RD_SLICE(RD_WS_VERSION))) return RD_ERR_WS_VERSION;
+    *key = only_value(head, buf, RD_HEADER_SEC_WEBSOCKET_KEY);
+    if (!key->ptr || !is_key(*key)) return RD_ERR_WS_KEY;
+    /* What follows the head would be body to one reader and frames to another. */
+    if (head->framing == RD_FRAMING_CHUNKED || head->content_length > 0) return RD_ERR_WS_BODY;
+    return 1;
+}
+
+/* RFC 4648, section 4, for a number of bytes that leaves two behind the last three: one '='. */
+static void encode(const uint8_t *bytes, size_t len, char *text) {
+    size_t at = 0;
+
+    for (; len - at > 2; at += 3) {
+        const unsigned group =
+            (unsigned)bytes[at] << 16 | (unsigned)bytes[at + 1] << 8 | bytes[at + 2];
+
+        *text++ = base64[group >> 18];
+        *text++ = base64[group >> 12 & 0x3f];
+        *text++ = base64[group >> 6 & 0x3f];
+        *text++ = base64[group & 0x3f];
+    }
+    *text++ = base64[bytes[at] >> 2];
+    *text++ = base64[(bytes[at] & 0x3) << 4 | bytes[at + 1] >> 4];
+    *text++ = base64[(bytes[at + 1] & 0xf) << 2];
+    *text = '=';
+}
+
+void rd_ws_handshake_accept(rd_slice key, char accept[RD_WS_ACCEPT_LEN]) {
+    char text[KEY_LEN + sizeof guid - 1];
+    uint8_t digest[RD_SHA1_LEN];
+
+    assert(key.len == KEY_LEN);
+    memcpy(text, key.ptr, KEY_LEN);
+    memcpy(text + KEY_LEN, guid, sizeof guid - 1);
+    rd_sha1(text, sizeof text, digest);
+    encode(digest, sizeof digest, accept);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Does a request open a WebSocket (RFC 6455, section 4.2)? Judged by the head alone; whether
+ * anybody wants it, the origin, subprotocols and extensions are for others to decide. Any thread.
+ */
+#ifndef RD_PROTOCOL_WEBSOCKET_HANDSHAKE_H
+#define RD_PROTOCOL_WEBSOCKET_HANDSHAKE_H
+
+#include "base/error.h"
+#include "http/head.h"
+
+enum { RD_WS_ACCEPT_LEN = 28 };
+
+/* The only version there is; what Sec-WebSocket-Version says in an answer of 426. */
+#define RD_WS_VERSION "13"
+
+/*
+ * Returns 1 when the request may be upgraded and leaves the value of Sec-WebSocket-Key in `key`, a
+ * piece of `buf`; 0 when it asks for no WebSocket, or in a way in which Upgrade has to be ignored
+ * (HTTP/1.0, not named by Connection, a method other than GET): it is a request like any other.
+ * RD_ERR_WS_VERSION (426, Sec-WebSocket-Version has to be in the answer), RD_ERR_WS_KEY and
+ * RD_ERR_WS_BODY (400) when it does ask, but not as the RFC wants it.
+ */
+int rd_ws_handshake_check(const rd_head *head, const char *buf, rd_slice *key);
+
+/* The value of Sec-WebSocket-Accept that answers a key (section 4.2.2, 5.4). */
+void rd_ws_handshake_accept(rd_slice key, char accept[RD_WS_ACCEPT_LEN]);
+
+#endif

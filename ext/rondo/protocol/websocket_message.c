@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Messages out of frames; see websocket_message.h.
+ *
+ *   HEADER ─▶ PAYLOAD ─▶ HEADER        a frame that is complete gives an event, or is a fragment
+ *      │         ├─▶ ENDED             a close
+ *      ╰─────────┴─▶ ENDED             an error
+ *
+ * A payload that is fed in one piece is handed out where it lies. The buffer holds what is not:
+ * first the bytes of the open message, behind them those of a control frame that was cut.
+ */
+#include "protocol/websocket_message.h"
+
+#include <assert.h>
+
+enum { HEADER, PAYLOAD, ENDED };
+
+_Static_assert(sizeof(rd_ws_reader) <= 64, "there are many idle connections");
+
+void rd_ws_reader_init(rd_ws_reader *reader, bool deflate) {
+    *reader = (rd_ws_reader){.deflate = deflate};
+}
+
+void rd_ws_reader_clear(rd_ws_reader *reader) {
+    rd_buffer_clear(&reader->buffer);
+    rd_ws_reader_init(reader, reader->deflate);
+}
+
+static bool is_control(const rd_ws_reader *reader) {
+    return rd_ws_is_control(reader->frame.opcode);
+}
+
+/* The next frame may begin. */
+static void end_frame(rd_ws_reader *reader) {
+    reader->frame = (rd_ws_frame){0};
+    reader->done = 0;
+    reader->state = HEADER;
+}
+
+/* Nothing that follows counts; the buffer goes with the next call, an event may lie in it. */
+static void end(rd_ws_reader *reader) {
+    end_frame(reader);
+    reader->opcode = 0;
+    reader->message = 0;
+    reader->state = ENDED;
+}
+
+/*
+ * How long the open message may become. Deflating makes some messages longer: by an eighth at most,
+ * in the least clever encoder, and what counts is what comes out.
+ */
+static uint32_t message_limit(const rd_ws_reader *reader, const rd_ws_limits *limits) {
+    const uint32_t limit =
+        limits->message_bytes < RD_WS_MESSAGE_MAX ? limits->message_bytes : RD_WS_MESSAGE_MAX;
+
+    return reader->compressed ? limit + limit / 8 + 64 : limit;
+}
+
+static int begin_message(rd_ws_reader *reader) {
+    if (reader->opcode != 0) return RD_ERR_WS_INTERLEAVED;
+    reader->opcode = reader->frame.opcode;
+    reader->compressed = reader->frame.rsv1;
+    reader->fragments = 0;
+    reader->utf8 = (rd_utf8){0};
+    return 0;
+}
+
+/* A data frame's header: a wrong one, or one too many, fails before its payload is there. */
+static int begin_data(rd_ws_reader *reader, const rd_ws_limits *limits) {
+    uint32_t limit;
+    int rc = 0;
+
+    if (reader->frame.opcode != RD_WS_CONTINUATION)
+        rc = begin_message(reader);
+    else if (reader->opcode == 0)
+        rc = RD_ERR_WS_CONTINUATION;
+    if (rc < 0) return rc;
+    if (reader->fragments > 0 && reader->fragments >= limits->fragments) return RD_ERR_WS_FRAGMENTS;
+    reader->fragments++;
+    limit = message_limit(reader, limits);
+    if (reader->message > limit || reader->frame.length > limit - reader->message)
+        return RD_ERR_WS_MESSAGE_TOO_LARGE;
+    return 0;
+}
+
+static int begin_frame(rd_ws_reader *reader, const rd_ws_limits *limits) {
+    reader->state = PAYLOAD;
+    if (!is_control(reader)) return begin_data(reader, limits);
+    if (reader->frame.opcode != RD_WS_CLOSE) return 0;
+    reader->utf8 = (rd_utf8){0}; /* an open text is never finished now */
+    return reader->frame.length == 1 ? RD_ERR_WS_CLOSE_LENGTH : 0;
+}
+
+static unsigned close_code(const char *payload) {
+    return (unsigned)(uint8_t)payload[0] << 8 | (uint8_t)payload[1];
+}
+
+static bool is_text(rd_utf8 *utf8, const char *bytes, size_t len) {
+    return rd_utf8_feed(utf8, bytes, len) == len;
+}
+
+/* The payload of a close as far as it is there; the bytes up to `checked` have been here before. */
+static int check_close(rd_ws_reader *reader, rd_slice payload, size_t checked) {
+    if (payload.len < 2) return 0;
+    if (checked < 2) {
+        if (!rd_ws_is_close_code(close_code(payload.ptr))) return RD_ERR_WS_CLOSE_CODE;
+        checked = 2;
+    }
+    return is_text(&reader->utf8, payload.ptr + checked, payload.len - checked)
+               ? 0
+               : RD_ERR_WS_NOT_UTF8;
+}
+
+static bool must_be_text(const rd_ws_reader *reader) {
+    return reader->opcode == RD_WS_TEXT && !reader->compressed;
+}
+
+/*
+ * The next piece of the frame's payload. Leaves in `payload` all of it that is known: in the bytes
+ * fed if nothing came before, in the buffer otherwise.
+ */
+static int take_piece(rd_ws_reader *reader, char *bytes, size_t len, rd_slice *payload) {
+    const bool control = is_control(reader), whole = reader->done + len == reader->frame.length;
+    const size_t before = reader->done;
+    size_t kept = control ? before : reader->message;
+
+    rd_ws_mask(bytes, len, reader->frame.mask, before);
+    reader->done += (uint32_t)len;
+    if (!control && must_be_text(reader) && !is_text(&reader->utf8, bytes, len))
+        return RD_ERR_WS_NOT_UTF8;
+    if (kept == 0 && whole && reader->frame.fin) {
+        *payload = rd_slice_of(bytes, len);
+    } else {
+        rd_buffer_append(&reader->buffer, bytes, len);
+        if (!control) reader->message += (uint32_t)len;
+        kept += len;
+        *payload = rd_slice_of(rd_buffer_ptr(&reader->buffer), rd_buffer_len(&reader->buffer));
+        if (control) *payload = rd_slice_of(payload->ptr + (payload->len - kept), kept);
+    }
+    return reader->frame.opcode == RD_WS_CLOSE ? check_close(reader, *payload, before) : 0;
+}
+
+static int finish_message(rd_ws_reader *reader, rd_ws_event *event) {
+    if (must_be_text(reader) && !rd_utf8_is_boundary(&reader->utf8)) return RD_ERR_WS_NOT_UTF8;
+    event->opcode = reader->opcode;
+    event->compressed = reader->compressed;
+    reader->opcode = 0;
+    reader->message = 0;
+    return RD_WS_EVENT_MESSAGE;
+}
+
+static int finish_close(rd_ws_reader *reader, rd_ws_event *event) {
+    if (!rd_utf8_is_boundary(&reader->utf8)) return RD_ERR_WS_NOT_UTF8;
+    event->code = RD_WS_NO_CODE;
+    if (event->payload.len >= 2) {
+        event->code = (uint16_t)close_code(event->payload.ptr);
+        event->payload = rd_slice_of(event->payload.ptr + 2, event->payload.len - 2);
+    }
+    end(reader);
+    return RD_WS_EVENT_CLOSE;
+}
+
+/* The payload is complete: which event that makes, if any. */
+static int finish_frame(rd_ws_reader *reader, rd_ws_event *event) {
+    const rd_ws_frame frame = reader->frame;
+
+    if (frame.opcode == RD_WS_CLOSE) return finish_close(reader, event);
+    end_frame(reader);
+    if (frame.opcode == RD_WS_PING) return RD_WS_EVENT_PING;
+    if (frame.opcode == RD_WS_PONG) return RD_WS_EVENT_PONG;
+    return frame.fin ? finish_message(reader, event) : RD_WS_EVENT_NONE;
+}
+
+static int read_payload(rd_ws_reader *reader, char *bytes, size_t len, size_t *used,
+                        rd_ws_event *event) {
+    const uint64_t left = reader->frame.length - reader->done;
+    int rc;
+
+    *used = left < len ? (size_t)left : len;
+    rc = take_piece(reader, bytes, *used, &event->payload);
+    if (rc < 0 || reader->done < reader->frame.length) return rc;
+    return finish_frame(reader, event);
+}
+
+static int read_header(rd_ws_reader *reader, const rd_ws_limits *limits, const char *bytes,
+                       size_t len, size_t *used) {
+    const int rc = rd_ws_frame_read(&reader->frame, reader->deflate, bytes, len, used);
+
+    return rc > 0 ? begin_frame(reader, limits) : rc;
+}
+
+/* A step forward: to the end of a header, or of what is there of a payload. */
+static int read_some(rd_ws_reader *reader, const rd_ws_limits *limits, char *bytes, size_t len,
+                     size_t *used, rd_ws_event *event) {
+    if (reader->state == HEADER) {
+        const int rc = read_header(reader, limits, bytes, len, used);
+
+        if (rc < 0 || reader->state == HEADER || reader->frame.length > 0) return rc;
+        return read_payload(reader, bytes + *used, 0, &(size_t){0}, event);
+    }
+    if (reader->state == PAYLOAD) return read_payload(reader, bytes, len, used, event);
+    *used = len;
+    return RD_WS_EVENT_NONE;
+}
+
+int rd_ws_feed(rd_ws_reader *reader, const rd_ws_limits *limits, char *bytes, size_t len,
+               size_t *used, rd_ws_event *event) {
+    int rc = RD_WS_EVENT_NONE;
+    size_t at = 0, step = 0;
+
+    if (reader->state != PAYLOAD) rd_buffer_truncate(&reader->buffer, reader->message);
+    while (rc == RD_WS_EVENT_NONE && at < len) {
+        *event = (rd_ws_event){.payload = {bytes, 0}};
+        rc = read_some(reader, limits, bytes + at, len - at, &step, event);
+        at += step;
+    }
+    *used = at;
+    if (rc < 0) {
+        end(reader);
+        rd_buffer_clear(&reader->buffer);
+    }
+    return rc;
+}
+
+void rd_ws_reader_take(rd_ws_reader *reader, const rd_ws_event *event, rd_buffer *payload) {
+    assert(reader->message == 0);
+    if (reader->buffer.bytes == NULL || rd_buffer_ptr(&reader->buffer) != event->payload.ptr) {
+        rd_buffer_append(payload, event->payload.ptr, event->payload.len);
+        return;
+    }
+    *payload = reader->buffer;
+    reader->buffer = (rd_buffer){0};
+}

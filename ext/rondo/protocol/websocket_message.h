@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Messages out of WebSocket frames (RFC 6455, sections 5.4 to 8.1): fragments are put together,
+ * control frames among them handed out at once, text checked as it comes, limits kept before
+ * anything is allocated. Knows no connection: bytes in, events out. Whoever drives it
+ * (protocol/websocket.c) answers pings and closes. Holder of the loop lock.
+ */
+#ifndef RD_PROTOCOL_WEBSOCKET_MESSAGE_H
+#define RD_PROTOCOL_WEBSOCKET_MESSAGE_H
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/utf8.h"
+#include "protocol/websocket_frame.h"
+
+/* The same for all connections of a server. */
+typedef struct rd_ws_limits {
+    uint32_t
+        message_bytes;  /* payload of all fragments together; at most RD_WS_MESSAGE_MAX counts */
+    uint32_t fragments; /* frames of a message, empty ones included; one is always allowed */
+} rd_ws_limits;
+
+enum { RD_WS_MESSAGE_MAX = 1 << 30 };
+
+/*
+ * Allocates only while a message or a control frame is incomplete at the end of what was fed, and
+ * never more than about twice what has come of it: an announced length reserves nothing.
+ */
+typedef struct rd_ws_reader {
+    rd_buffer buffer;  /* the open message, then the payload of a control frame that is cut */
+    rd_ws_frame frame; /* the one being read */
+    uint32_t done;     /* bytes of the frame's payload dealt with */
+    uint32_t message;  /* bytes of the open message in the buffer */
+    uint32_t fragments;
+    rd_utf8 utf8;    /* of the open text, or of the reason of the close */
+    uint8_t opcode;  /* of the open message; 0: there is none */
+    bool compressed; /* the open message is */
+    bool deflate;
+    uint8_t state;
+} rd_ws_reader;
+
+/* What rd_ws_feed() answers, besides errors. */
+enum {
+    RD_WS_EVENT_NONE,    /* everything fed is used */
+    RD_WS_EVENT_MESSAGE, /* opcode, compressed, payload */
+    RD_WS_EVENT_PING,    /* payload: send it back in a pong */
+    RD_WS_EVENT_PONG,    /* payload */
+    RD_WS_EVENT_CLOSE    /* code, payload is the reason; all that follows is ignored */
+};
+
+enum { RD_WS_NO_CODE = 1005 }; /* a close that says nothing; never sent */
+
+typedef struct rd_ws_event {
+    rd_slice payload; /* in the bytes fed or in the reader: until the next call, of whatever kind */
+    uint16_t code;    /* RD_WS_NO_CODE: the close had none */
+    uint8_t opcode;   /* RD_WS_TEXT: valid UTF-8, unless compressed; or RD_WS_BINARY */
+    bool compressed;  /* still deflated: inflate under the limit, then check a text's UTF-8 */
+} rd_ws_event;
+
+/* `deflate`: permessage-deflate was negotiated. */
+void rd_ws_reader_init(rd_ws_reader *reader, bool deflate);
+
+void rd_ws_reader_clear(rd_ws_reader *reader);
+
+/*
+ * Takes bytes of a client up to the next event; they are unmasked where they lie. `used` is how
+ * many it took. Call again with the rest, be it empty, until it answers RD_WS_EVENT_NONE: only then
+ * the memory of the last event is given back. A negative error is final: its status is the close
+ * code, and everything fed later is ignored, as it is after a close.
+ *
+ * Which events come, and at which byte, depends on the bytes alone, never on how they were cut.
+ */
+int rd_ws_feed(rd_ws_reader *reader, const rd_ws_limits *limits, char *bytes, size_t len,
+               size_t *used, rd_ws_event *event);
+
+/*
+ * Makes the payload of the MESSAGE that rd_ws_feed() has just answered the caller's own: takes the
+ * reader's buffer over where the payload lies in it, copies otherwise. `payload` is zeroed before.
+ */
+void rd_ws_reader_take(rd_ws_reader *reader, const rd_ws_event *event, rd_buffer *payload);
+
+/* A message has begun and is not complete: closing now would lose it, and a deadline applies. */
+static inline bool rd_ws_reader_is_open(const rd_ws_reader *reader) {
+    return reader->opcode != 0 || reader->frame.at > 0;
+}
+
+#endif
