@@ -8,6 +8,7 @@
 
 #include "http/date.h"
 #include "http/head.h"
+#include "http/push.h"
 #include "http/request.h"
 
 typedef struct rd_handler rd_handler;
@@ -17,6 +18,8 @@ struct rd_handler {
     void (*on_request)(rd_handler *handler, rd_request *request);
     /* A request was refused with RD_ERR_* before the application saw it. */
     void (*on_refused)(rd_handler *handler, const rd_conn *conn, int code);
+    /* An upgraded connection has an event, and none is being told. */
+    void (*on_push)(rd_handler *handler, rd_push *push);
 };
 
 /* Hangs at rd_conn_set.shared of the set that serves HTTP. */

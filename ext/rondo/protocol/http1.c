@@ -406,6 +406,13 @@ static void http1_on_shutdown(rd_conn *conn) {
     }
 }
 
+void rd_http1_leave(rd_conn *conn) {
+    rd_http1 *http = rd_http1_of(conn);
+    assert(http->input == RD_HTTP1_DONE);
+    http->request->detached = true;
+    drop_request(http);
+}
+
 static bool is_last(const rd_conn *conn, const rd_http1 *http) {
     return http->close_after || http->input != RD_HTTP1_DONE || conn->set->stopping;
 }

@@ -61,6 +61,9 @@ void rd_http1_resume(rd_conn *conn, uint32_t served);
 /* The only way to another state; it has to be in the picture. */
 void rd_http1_set_input(rd_http1 *http, rd_http1_input input);
 
+/* The connection goes on with another protocol: lets go of the request. */
+void rd_http1_leave(rd_conn *conn);
+
 /* The answer is complete: keeps the connection for the next request or ends it. */
 void rd_http1_request_done(rd_conn *conn);
 

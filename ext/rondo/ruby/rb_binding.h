@@ -22,6 +22,7 @@
     X(request_log)     /* answers write(lines), or nil */                                          \
     X(env_template)    /* Hash that every env starts from */                                       \
     X(empty_input)     /* rack.input of requests without a body */                                 \
+    X(clients)         /* address of an rd_push → Rondo::Client */                               \
     X(connections)     /* slot → Rondo::Connection */                                            \
     X(finished_arrays) /* slot → untouched rack.response_finished Array */                       \
     X(borrowed)        /* slot → String whose bytes are queued */                                \

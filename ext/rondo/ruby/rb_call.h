@@ -30,6 +30,7 @@ typedef struct rd_call {
     bool hijacked;
     bool body_closed;
     bool left_open; /* the stream goes on after the call */
+    bool can_upgrade;
 } rd_call;
 
 /* rb_env.c */
@@ -53,7 +54,8 @@ VALUE rd_early_hints_new(VALUE connection);
     X(INPUT, rack_input)                                                                           \
     X(IS_HIJACK, rack_is_hijack)                                                                   \
     X(HIJACK, rack_hijack)                                                                         \
-    X(FINISHED, rack_response_finished)
+    X(FINISHED, rack_response_finished)                                                            \
+    X(CAN_UPGRADE, rack_can_upgrade)
 
 enum {
 #define RD_ENV_PLACE(place, key) RD_ENV_##place,
@@ -144,6 +146,13 @@ int rd_write_part(rd_call *call, VALUE part);
 rd_release *rd_borrow_string(rd_binding *binding, VALUE frozen);
 void rd_borrow_release_all(rd_binding *binding);
 void rd_borrow_clear(rd_binding *binding);
+
+/* rb_client.c */
+void rd_init_client(VALUE rondo);
+/* The application set rack.upgrade: makes the connection the handler's. False: answer as usual. */
+bool rd_client_upgrade(rd_call *call);
+/* Calls the handler; the state of a Thread#kill, or 0. */
+int rd_client_tell(rd_binding *binding, const rd_event *event);
 
 /* rb_log.c */
 void rd_log_request(rd_call *call);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "http/forwarded.h"
 #include "http/request_start.h"
+#include "protocol/websocket.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_names.h"
 
@@ -30,6 +31,7 @@ void rd_env_init(rd_binding *binding) {
         [RD_ENV_IS_HIJACK] = Qtrue,
         [RD_ENV_HIJACK] = Qnil,
         [RD_ENV_FINISHED] = Qnil,
+        [RD_ENV_CAN_UPGRADE] = Qnil,
     };
     for (unsigned i = 0; i < RD_ENV_OWN_COUNT; i++) rb_hash_aset(env, keys[i], values[i]);
     rb_hash_update_by(env, rb_const_get(rb_path2class("Rondo"), rb_intern("ENV_EXTRAS")), NULL);
@@ -200,6 +202,10 @@ static void set_own(rd_call *call, bool copy_headers) {
     if (request->head.minor == 0) own[RD_ENV_PROTOCOL] = rd_key.http_1_0;
     own[RD_ENV_HIJACK] = call->connection;
     own[RD_ENV_FINISHED] = call->finished;
+    if (rd_head_has(&request->head, RD_HEADER_UPGRADE) && rd_websocket_is_asked(request)) {
+        call->can_upgrade = true;
+        own[RD_ENV_CAN_UPGRADE] = ID2SYM(rd_id.websocket);
+    }
     rd_env_fill(call, own, copy_headers);
     for (unsigned i = 0; i < RD_ENV_OWN_COUNT; i++) RB_GC_GUARD(own[i]);
 }

@@ -18,6 +18,7 @@ void Init_rondo(void) {
     rd_init_errors();
     rd_init_input(rondo);
     rd_init_connection(rondo);
+    rd_init_client(rondo);
     rd_init_stream(rondo);
     rd_init_scoreboard(rondo);
     rd_init_control(rondo);

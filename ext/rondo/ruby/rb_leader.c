@@ -10,7 +10,8 @@
 #include "ruby/rb_names.h"
 #include "ruby/rb_pool.h"
 
-#define YIELD_NS 1000000
+#define YIELD_NS        1000000
+#define EVENTS_PER_TURN 32
 
 static void count(_Atomic uint64_t *number) {
     uint64_t before = atomic_load_explicit(number, memory_order_relaxed);
@@ -101,6 +102,30 @@ static int serve_batch(rd_runner *runner) {
     return killed;
 }
 
+/* Tells the application of what upgraded connections have; the state of a Thread#kill, or 0. */
+static int serve_events(rd_runner *runner) {
+    rd_binding *binding = runner->binding;
+    rd_event event = {.push = NULL};
+    int killed = 0;
+    for (int left = EVENTS_PER_TURN; killed == 0; left--) {
+        bool goes_on = left > 0 && binding->pool.leader == runner && rd_pool_has_place(binding);
+        rd_lock(binding);
+        bool more = rd_server_tell(binding->server, &event, goes_on);
+        rd_unlock(binding);
+        if (!more) break;
+        rd_pool_enter(runner, NULL);
+        killed = rd_client_tell(binding, &event);
+        if (rd_is_forked(binding)) return 0;
+        rd_pool_leave(runner);
+    }
+    if (event.push != NULL) { /* killed */
+        rd_lock(binding);
+        rd_server_tell(binding->server, &event, false);
+        rd_unlock(binding);
+    }
+    return killed;
+}
+
 static VALUE lead(VALUE argument) {
     rd_runner *runner = (rd_runner *)argument;
     rd_binding *binding = runner->binding;
@@ -116,6 +141,7 @@ static VALUE lead(VALUE argument) {
         }
         yield_to_others(pool);
         int killed = serve_batch(runner);
+        if (killed == 0) killed = serve_events(runner);
         if (rd_is_forked(binding)) return Qfalse;
         write_logs(runner, left.refused);
         if (killed != 0) rb_jump_tag(killed);

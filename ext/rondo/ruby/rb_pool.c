@@ -188,6 +188,7 @@ void rd_pool_init(rd_binding *binding) {
     atomic_init(&pool->thread_wanted, false);
     atomic_init(&pool->attention_wanted, false);
     binding->server->need_attention = rd_pool_need_attention;
+    binding->server->unheard = rd_pool_unheard;
     binding->server->owner = binding;
     binding->server->need_thread = need_thread;
     atomic_store(&binding->server->score->max_threads, rd_pool_max_threads(binding));

@@ -91,5 +91,6 @@ void rd_pool_end(rd_binding *binding);
 VALUE rd_pool_run_thread(void *binding);
 /* A call takes long; rd_server.need_attention. Any thread, without the GVL. */
 void rd_pool_need_attention(rd_server *server);
+void rd_pool_unheard(rd_server *server);
 
 #endif

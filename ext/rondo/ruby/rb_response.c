@@ -10,262 +10,34 @@
 
 #include "base/error.h"
 #include "http/status.h"
-#include "protocol/http1_field.h"
-#include "ruby/rb_call.h"
 #include "ruby/rb_error.h"
+#include "ruby/rb_fields.h"
 #include "ruby/rb_names.h"
 
-#define FIELDS_INLINE 40
-#define FIELDS_MAX    4096
-#define BORROW_MIN    16384
-
-typedef struct rd_collect {
-    rd_call *call;
-    rd_field *fields;
-    size_t count, capacity;
-    VALUE room;   /* a String that holds the fields once there are many */
-    VALUE kept;   /* Array of Strings made from other objects, or nil */
-    VALUE pinned; /* a String with the bytes of all fields, or nil */
-    VALUE hijack; /* rack.hijack of the response (partial hijack), or nil */
-    rd_response_head head;
-    bool has_connection;
-    bool keep_all; /* nobody else holds the Strings that `each` gives */
-    rd_field first[FIELDS_INLINE];
-} rd_collect;
-
-/* ---- fields ---- */
-
-NORETURN(static void refuse_response(const char *what, VALUE object));
-
-static void refuse_response(const char *what, VALUE object) {
-    VALUE shown = rb_inspect(object);
-    rb_raise(rd_eResponseError, "%s: %.200s", what, StringValueCStr(shown));
-}
-
-/* RFC 9110 section 5.6.2. */
-static bool is_token(rd_slice text) {
-    for (size_t i = 0; i < text.len; i++) {
-        if (!rd_http1_name_bytes[(unsigned char)text.ptr[i]]) return false;
-    }
-    return text.len > 0;
-}
-
-/* Whether one of the eight bytes is 0. */
-static uint64_t has_zero(uint64_t bytes) {
-    return (bytes - 0x0101010101010101u) & ~bytes & 0x8080808080808080u;
-}
-
-/* No CR, LF or NUL; eight bytes at a time. */
-static bool is_field_value(rd_slice text) {
-    size_t i = 0;
-    for (; i + 8 <= text.len; i += 8) {
-        uint64_t bytes;
-        memcpy(&bytes, text.ptr + i, 8);
-        if (has_zero(bytes) | has_zero(bytes ^ 0x0d0d0d0d0d0d0d0du) |
-            has_zero(bytes ^ 0x0a0a0a0a0a0a0a0au)) {
-            return false;
-        }
-    }
-    for (; i < text.len; i++) {
-        char c = text.ptr[i];
-        if (c == '\r' || c == '\n' || c == '\0') return false;
-    }
-    return true;
-}
-
-static rd_slice slice_of(VALUE string) {
-    return rd_slice_of(RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
-}
-
-static bool is_named(rd_slice name, const char *literal, size_t len) {
-    return name.len == len && strncasecmp(name.ptr, literal, len) == 0;
-}
-
-#define IS_NAMED(name, literal) is_named((name), (literal), sizeof(literal) - 1)
-
-static void grow_fields(rd_collect *collect) {
-    if (collect->count >= FIELDS_MAX) rb_raise(rd_eResponseError, "too many header fields");
-    size_t capacity = collect->capacity * 2;
-    VALUE room = rb_str_buf_new((long)(capacity * sizeof(rd_field)));
-    memcpy(RSTRING_PTR(room), collect->fields, collect->count * sizeof(rd_field));
-    collect->room = room;
-    collect->fields = (rd_field *)(void *)RSTRING_PTR(room);
-    collect->capacity = capacity;
-}
-
-static void add_field(rd_collect *collect, rd_slice name, rd_slice value) {
-    if (collect->count == collect->capacity) grow_fields(collect);
-    collect->fields[collect->count++] = (rd_field){name, value};
-}
-
-static int64_t parse_length(VALUE value) {
-    rd_slice text = slice_of(value);
-    int64_t length = 0;
-    if (text.len == 0 || text.len > 18) refuse_response("invalid content-length", value);
-    for (size_t i = 0; i < text.len; i++) {
-        if (text.ptr[i] < '0' || text.ptr[i] > '9')
-            refuse_response("invalid content-length", value);
-        length = length * 10 + (text.ptr[i] - '0');
-    }
-    return length;
-}
-
-static bool is_separator(char c) {
-    return c == ',' || c == ' ' || c == '\t';
-}
-
-/* Whether a comma-separated list names the token, RFC 9110 section 5.6.1. */
-static bool has_token(rd_slice list, const char *token, size_t len) {
-    for (size_t i = 0; i + len <= list.len; i++) {
-        bool begins = i == 0 || is_separator(list.ptr[i - 1]);
-        bool ends = i + len == list.len || is_separator(list.ptr[i + len]);
-        if (begins && ends && strncasecmp(list.ptr + i, token, len) == 0) return true;
-    }
-    return false;
-}
-
-/* Fields that the server decides itself; true when this one is dealt with. RFC 9112 section 6. */
-static bool take_special(rd_collect *collect, rd_slice name, VALUE value) {
-    switch (name.len) {
-    case 4:
-        if (IS_NAMED(name, "date")) collect->head.has_date = true;
-        return false;
-    case 10:
-        if (!IS_NAMED(name, "connection")) return false;
-        collect->has_connection = true;
-        if (has_token(slice_of(value), "close", 5)) collect->head.close = true;
-        return !collect->head.raw;
-    case 14:
-        if (!IS_NAMED(name, "content-length")) return false;
-        collect->head.length = parse_length(value);
-        return !collect->head.raw;
-    case 17:
-        return IS_NAMED(name, "transfer-encoding") && !collect->head.raw;
-    default:
-        return false;
-    }
-}
-
-/* A "\n" separates values in Rack 2 only; in Rack 3 it is a mistake, or an attack. */
-static void add_lines(rd_collect *collect, VALUE shown, rd_slice name, rd_slice value) {
-    while (collect->call->binding->split_newlines) {
-        const char *end = memchr(value.ptr, '\n', value.len);
-        if (end == NULL) break;
-        rd_slice line = rd_slice_of(value.ptr, (size_t)(end - value.ptr));
-        if (!is_field_value(line)) refuse_response("header value with a control byte", shown);
-        if (line.len > 0) add_field(collect, name, line);
-        value = rd_slice_of(end + 1, value.len - line.len - 1);
-    }
-    if (!is_field_value(value)) refuse_response("header value with a control byte", shown);
-    add_field(collect, name, value);
-}
-
-static VALUE kept_string(rd_collect *collect, VALUE object) {
-    bool is_string = RB_TYPE_P(object, T_STRING);
-    if (is_string && !collect->keep_all) return object;
-    VALUE string = rb_str_new_frozen(is_string ? object : rb_obj_as_string(object));
-    if (NIL_P(collect->kept)) collect->kept = rb_ary_new();
-    rb_ary_push(collect->kept, string);
-    return string;
-}
-
-static void add_value(rd_collect *collect, rd_slice name, VALUE object) {
-    VALUE value = kept_string(collect, object);
-    if (take_special(collect, name, value)) return;
-    add_lines(collect, value, name, slice_of(value));
-}
-
-static int collect_header(VALUE key, VALUE value, VALUE argument) {
-    rd_collect *collect = (rd_collect *)argument;
-    VALUE shown = kept_string(collect, key);
-    rd_slice name = slice_of(shown);
-    if (name.len > 5 && memcmp(name.ptr, "rack.", 5) == 0) {
-        if (rd_slice_equal(name, RD_SLICE("rack.hijack"))) collect->hijack = value;
-        return ST_CONTINUE; /* between server and application only */
-    }
-    if (!is_token(name)) refuse_response("invalid header name", shown);
-    if (RB_TYPE_P(value, T_ARRAY)) {
-        for (long i = 0; i < RARRAY_LEN(value); i++) {
-            add_value(collect, name, RARRAY_AREF(value, i));
-        }
-    } else {
-        add_value(collect, name, value);
-    }
-    return ST_CONTINUE;
-}
-
-static VALUE collect_pair(RB_BLOCK_CALL_FUNC_ARGLIST(pair, collect)) {
-    (void)pair;
-    if (argc == 1 && RB_TYPE_P(argv[0], T_ARRAY) && RARRAY_LEN(argv[0]) == 2) {
-        collect_header(RARRAY_AREF(argv[0], 0), RARRAY_AREF(argv[0], 1), collect);
-    } else if (argc == 2) {
-        collect_header(argv[0], argv[1], collect);
-    }
-    return Qnil;
-}
-
-static void collect_headers(rd_collect *collect, VALUE headers) {
-    collect->fields = collect->first;
-    collect->count = 0;
-    collect->capacity = FIELDS_INLINE;
-    collect->kept = collect->room = collect->pinned = Qnil;
-    if (RB_TYPE_P(headers, T_HASH)) {
-        rb_hash_foreach(headers, collect_header, (VALUE)collect);
-    } else if (!NIL_P(headers)) {
-        collect->keep_all = true;
-        rb_block_call(headers, rd_id.each, 0, NULL, collect_pair, (VALUE)collect);
-    }
-    collect->head.fields = collect->fields;
-    collect->head.count = collect->count;
-}
-
-/* Copies what the fields point to: code of the application that runs before the head is written
- * (to_path, to_ary) could change or drop the checked Strings. */
-static void pin_fields(rd_collect *collect) {
-    size_t size = 0;
-    for (size_t i = 0; i < collect->count; i++) {
-        size += collect->fields[i].name.len + collect->fields[i].value.len;
-    }
-    VALUE copy = rb_str_buf_new((long)size + 1);
-    char *to = RSTRING_PTR(copy);
-    for (size_t i = 0; i < collect->count; i++) {
-        rd_slice *parts[] = {&collect->fields[i].name, &collect->fields[i].value};
-        for (int part = 0; part < 2; part++) {
-            memcpy(to, parts[part]->ptr, parts[part]->len);
-            parts[part]->ptr = to;
-            to += parts[part]->len;
-        }
-    }
-    collect->pinned = copy;
-}
+#define BORROW_MIN 16384
 
 /* ---- the head ---- */
 
 static int status_of(VALUE object) {
     int status = FIXNUM_P(object) ? FIX2INT(object) : NUM2INT(rb_Integer(object));
-    if (status < 100 || status > 999) refuse_response("invalid status", object);
+    if (status < 100 || status > 999) rd_refuse_response("invalid status", object);
     return status;
 }
 
 static void begin_collect(rd_collect *collect, rd_call *call) {
-    memset(collect, 0, offsetof(rd_collect, first));
-    collect->call = call;
-    collect->head.length = -1;
-    collect->hijack = Qnil;
+    rd_collect_init(collect, call);
     collect->head.status = status_of(call->status);
     collect->head.raw = collect->head.status == 101 && rb_respond_to(call->body, rd_id.call);
-    collect_headers(collect, call->headers);
+    rd_collect_fields(collect, call->headers);
     if (!NIL_P(collect->hijack) && !collect->head.raw) {
         collect->head.raw = true; /* found on the way: once more, leaving every field as it is */
-        collect_headers(collect, call->headers);
+        rd_collect_fields(collect, call->headers);
     }
     if (collect->head.status < 200 && !collect->head.raw) {
-        refuse_response("an informational status is no response", call->status);
+        rd_refuse_response("an informational status is no response", call->status);
     }
     if (collect->head.raw && !collect->has_connection) {
-        add_field(collect, RD_SLICE("connection"), RD_SLICE("close"));
-        collect->head.fields = collect->fields;
-        collect->head.count = collect->count;
+        rd_collect_add(collect, RD_SLICE("connection"), RD_SLICE("close"));
     }
 }
 
@@ -282,9 +54,7 @@ static void start(rd_collect *collect) {
     rd_lock(binding);
     int code = start_locked(collect);
     rd_unlock(binding);
-    RB_GC_GUARD(collect->kept);
-    RB_GC_GUARD(collect->room);
-    RB_GC_GUARD(collect->pinned);
+    RD_COLLECT_GUARD(collect);
     if (code < 0) rd_raise_closed();
 }
 
@@ -328,7 +98,7 @@ static bool all_small_strings(VALUE array, size_t *total) {
     bool small = true;
     for (long i = 0; i < RARRAY_LEN(array); i++) {
         VALUE part = RARRAY_AREF(array, i);
-        if (!RB_TYPE_P(part, T_STRING)) refuse_response("body part is not a String", part);
+        if (!RB_TYPE_P(part, T_STRING)) rd_refuse_response("body part is not a String", part);
         if (RSTRING_LEN(part) >= BORROW_MIN) small = false;
         *total += (size_t)RSTRING_LEN(part);
     }
@@ -355,9 +125,7 @@ static void respond_array(rd_collect *collect, VALUE array) {
     if (code >= 0) call->request->responder->finish(call->request);
     rd_unlock(call->binding);
     call->done = true;
-    RB_GC_GUARD(collect->kept);
-    RB_GC_GUARD(collect->room);
-    RB_GC_GUARD(collect->pinned);
+    RD_COLLECT_GUARD(collect);
 }
 
 static bool has_no_body(const rd_collect *collect) {
@@ -395,16 +163,14 @@ static bool respond_file(rd_collect *collect, VALUE body) {
     }
     rd_unlock(call->binding);
     call->done = true;
-    RB_GC_GUARD(collect->kept);
-    RB_GC_GUARD(collect->room);
-    RB_GC_GUARD(collect->pinned);
+    RD_COLLECT_GUARD(collect);
     return true;
 }
 
 /* One part leaves at once; a full queue holds the body up until the client has read. */
 static VALUE each_part(RB_BLOCK_CALL_FUNC_ARGLIST(part, argument)) {
     rd_call *call = (rd_call *)argument;
-    if (!RB_TYPE_P(part, T_STRING)) refuse_response("body part is not a String", part);
+    if (!RB_TYPE_P(part, T_STRING)) rd_refuse_response("body part is not a String", part);
     if (RSTRING_LEN(part) == 0) return Qnil;
     int code = rd_write_part(call, part);
     rd_lock(call->binding);
@@ -465,14 +231,14 @@ static void respond_body(rd_collect *collect) {
     } else if (rb_respond_to(body, rd_id.call)) {
         respond_stream(collect);
     } else {
-        refuse_response("body answers neither each nor call", body);
+        rd_refuse_response("body answers neither each nor call", body);
     }
 }
 
 void rd_respond(rd_call *call) {
     rd_collect collect;
     begin_collect(&collect, call);
-    if (!RB_TYPE_P(call->body, T_ARRAY)) pin_fields(&collect);
+    if (!RB_TYPE_P(call->body, T_ARRAY)) rd_collect_pin(&collect);
     if (collect.head.raw) {
         respond_raw(&collect);
     } else {
@@ -489,16 +255,13 @@ void rd_close_body(rd_call *call) {
 
 void rd_early_hints_send(rd_call *call, VALUE headers) {
     rd_collect collect;
-    memset(&collect, 0, offsetof(rd_collect, first));
-    collect.call = call;
+    rd_collect_init(&collect, call);
     collect.head.status = 103;
-    collect.hijack = Qnil;
-    collect_headers(&collect, headers);
+    rd_collect_fields(&collect, headers);
     rd_lock(call->binding);
     if (call->request->responder->inform(call->request, &collect.head) >= 0) {
         call->request->responder->flush(call->request);
     }
     rd_unlock(call->binding);
-    RB_GC_GUARD(collect.kept);
-    RB_GC_GUARD(collect.room);
+    RD_COLLECT_GUARD(&collect);
 }

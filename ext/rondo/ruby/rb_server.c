@@ -220,6 +220,7 @@ static VALUE core_initialize(VALUE self, VALUE app, VALUE numbers, VALUE options
     binding->early_hints = settings.early_hints != 0;
     binding->frozen_headers = settings.frozen_headers != 0;
     RD_BINDING_SET(binding, app, app);
+    RD_BINDING_SET(binding, clients, rb_hash_new());
     RD_BINDING_SET(binding, connections, rb_ary_new());
     RD_BINDING_SET(binding, finished_arrays, rb_ary_new());
     RD_BINDING_SET(binding, borrowed, rb_ary_new());

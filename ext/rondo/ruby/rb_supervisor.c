@@ -3,6 +3,10 @@
  * The thread that called run(): makes application threads, takes signals and exceptions, speaks of
  * calls that take long, and never calls the application itself; see rb_pool.h.
  */
+#include <poll.h>
+#include <stdio.h>
+#include <unistd.h>
+
 #include "base/clock.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_error.h"
@@ -58,6 +62,32 @@ void rd_pool_need_attention(rd_server *server) {
     sem_post(&pool->supervisor);
 }
 
+static const rd_request *first_reported(const rd_server *server) {
+    for (rd_list *node = server->calls.next; node != &server->calls; node = node->next) {
+        const rd_request *call = RD_CONTAINER(node, rd_request, in_queue);
+        if (call->reported) return call;
+    }
+    return NULL;
+}
+
+/* rd_server.unheard: C code keeps the GVL, so no Ruby writes this line, and there is no backtrace.
+ * Without waiting: the loop lock is held, and a pipe that nobody reads must not stop the loop. */
+void rd_pool_unheard(rd_server *server) {
+    char line[512];
+    struct pollfd err = {.fd = STDERR_FILENO, .events = POLLOUT};
+    const rd_request *call = first_reported(server);
+    if (call == NULL || poll(&err, 1, 0) != 1) return;
+    rd_slice method = rd_request_slice(call, call->head.method);
+    rd_slice path = rd_request_slice(call, call->head.path);
+    double seconds = (double)(server->loop.now_ns - call->taken_ns) / 1e9;
+    int len = snprintf(line, sizeof(line),
+                       "! %.*s %.*s: %.1f s in the application, which does not let Ruby go on "
+                       "(no backtrace: C code keeps the GVL)\n",
+                       (int)(method.len < 16 ? method.len : 16), method.ptr,
+                       (int)(path.len < 256 ? path.len : 256), path.ptr, seconds);
+    if (write(STDERR_FILENO, line, (size_t)len) < 0) return; /* nobody reads the log either */
+}
+
 static VALUE report_slow(VALUE argument) {
     rd_runner *runner = (rd_runner *)argument;
     const rd_request *request = runner->request;
@@ -86,6 +116,7 @@ static void try(VALUE (*step)(VALUE), rd_runner *runner) {
 /* Whether something was done, which may have let other threads run and this one end. */
 static bool attend_to(rd_runner *runner) {
     rd_binding *binding = runner->binding;
+    if (runner->request == NULL) return false; /* an event */
     rd_lock(binding);
     bool slow = runner->request->reported, timed_out = runner->request->timed_out;
     rd_unlock(binding);
@@ -110,6 +141,9 @@ static bool attend_to_one(rd_binding *binding) {
 }
 
 static void attend(rd_binding *binding) {
+    rd_lock(binding);
+    binding->server->attention_ns = 0;
+    rd_unlock(binding);
     while (attend_to_one(binding)) {
     }
 }

@@ -11,6 +11,7 @@
 
 #define BUSY_NS       2000000 /* since the last request was taken on */
 #define SMOOTHED_OVER 16      /* calls */
+#define UNHEARD_NS    1000000000
 #define LOOKED_AT     16      /* calls, each turn; those whose answers have begun may be many */
 
 /* ---- in ---- */
@@ -115,10 +116,21 @@ static void check_call(rd_server *server, rd_request *request) {
         now >= after_ms(request->taken_ns, settings->request_timeout_ms)) {
         time_out(server, request);
     }
-    if (server->need_attention != NULL) server->need_attention(server);
+    if (server->need_attention == NULL) return;
+    server->need_attention(server);
+    if (server->attention_ns == 0) server->attention_ns = now;
+}
+
+/* Whoever should attend to it has not come: Ruby as a whole is stuck. */
+static void check_attention(rd_server *server) {
+    uint64_t since_ns = server->attention_ns;
+    if (since_ns == 0 || server->loop.now_ns < since_ns + UNHEARD_NS) return;
+    server->attention_ns = 0;
+    if (server->unheard != NULL) server->unheard(server);
 }
 
 void rd_queue_check_calls(rd_server *server) {
+    check_attention(server);
     if (server->loop.now_ns < server->next_call_due_ns) return;
     uint64_t next = UINT64_MAX;
     for (rd_list *node = server->calls.next; node != &server->calls; node = node->next) {

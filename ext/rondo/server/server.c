@@ -26,6 +26,10 @@ static void on_request(rd_handler *handler, rd_request *request) {
     rd_queue_add(server_of(handler), request);
 }
 
+static void on_push(rd_handler *handler, rd_push *push) {
+    rd_events_add(server_of(handler), push);
+}
+
 static void on_refused(rd_handler *handler, const rd_conn *conn, int code) {
     rd_server *server = server_of(handler);
     server->refused++;
@@ -60,7 +64,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
         return NULL;
     }
     rd_conn_set_init(&server->conns, &server->loop, &server->settings);
-    server->handler = (rd_handler){on_request, on_refused};
+    server->handler = (rd_handler){on_request, on_refused, on_push};
     server->http.handler = &server->handler;
     rd_http1_limits_init(&server->http.limits, settings);
     server->conns.shared = &server->http;
@@ -70,6 +74,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
     rd_list_init(&server->next);
     rd_list_init(&server->excess);
     rd_list_init(&server->guests);
+    rd_list_init(&server->events);
     rd_list_init(&server->calls);
     atomic_init(&server->phase, RD_PHASE_TURN);
     atomic_init(&server->turns, 0);
@@ -238,7 +243,7 @@ static bool is_in_use(const rd_conn *conn) {
 
 bool rd_server_is_done(const rd_server *server) {
     if (server->stopping == RD_STOP_NOT || server->http.requests.live > 0) return false;
-    if (rd_siblings_expect(server)) return false;
+    if (rd_siblings_expect(server) || rd_events_live(server)) return false;
     for (rd_list *node = server->conns.conns.next; node != &server->conns.conns;
          node = node->next) {
         if (is_in_use(RD_CONTAINER(node, rd_conn, in_set))) return false;
@@ -251,7 +256,8 @@ bool rd_server_is_done(const rd_server *server) {
 static bool must_not_sleep(const rd_server *server, bool takes_requests) {
     if (atomic_load(&server->stop_wanted) > server->stopping) return true;
     if (rd_server_is_done(server)) return true;
-    return takes_requests && !rd_list_is_empty(&server->queue);
+    return takes_requests &&
+           (!rd_list_is_empty(&server->queue) || !rd_list_is_empty(&server->events));
 }
 
 static void enter_phase(rd_server *server, rd_phase phase) {
@@ -368,7 +374,8 @@ static void process(rd_server *server, rd_ready_set *found) {
 /* The watch thread may still be in a poll that began before this turn, with nothing to wake it: if
  * one of the next calls blocks, whoever waits behind it would wait for the end of that poll. */
 static void call_watch_back(rd_server *server) {
-    if (server->watch_waits && server->queue_len > 0) rd_loop_interrupt(&server->loop);
+    if (server->watch_waits && (server->queue_len > 0 || !rd_list_is_empty(&server->events)))
+        rd_loop_interrupt(&server->loop);
 }
 
 void rd_server_turn(rd_server *server, rd_server_wait wait, bool takes_requests) {
@@ -421,8 +428,9 @@ static void leave_tidy(rd_server *server) {
     rd_loop *loop = &server->loop;
     rd_conn_set_flush(&server->conns);
     if (!rd_list_is_empty(&server->queue) || !rd_list_is_empty(&server->next) ||
-        !rd_list_is_empty(&server->guests) || rd_timer_next(&loop->timers) < loop->sleep_until_ms ||
-        !loop->ops->is_live || rd_server_is_stopping(server)) {
+        !rd_list_is_empty(&server->guests) || !rd_list_is_empty(&server->events) ||
+        rd_timer_next(&loop->timers) < loop->sleep_until_ms || !loop->ops->is_live ||
+        rd_server_is_stopping(server)) {
         rd_loop_wakeup(loop);
     }
 }
@@ -447,6 +455,7 @@ void rd_server_free(rd_server *server) {
     unref_all(&server->queue);
     unref_all(&server->excess);
     unref_all(&server->guests);
+    rd_events_clear(server);
     if (rd_timer_is_armed(&server->drain_timer)) rd_timer_cancel(&server->drain_timer);
     if (rd_timer_is_armed(&server->room_timer)) rd_timer_cancel(&server->room_timer);
     rd_loop_unlock(&server->loop);

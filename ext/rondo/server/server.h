@@ -21,6 +21,7 @@
 #include "base/thread.h"
 #include "http/handler.h"
 #include "loop/loop.h"
+#include "server/events.h"
 #include "server/handover.h"
 #include "server/queue.h"
 #include "server/scoreboard.h"
@@ -63,6 +64,7 @@ struct rd_server {
     rd_list next;   /* at most one: the next request of the connection whose quantum runs */
     rd_list guests; /* requests of connections that may go on to another worker; see handover.h */
     rd_list excess; /* requests beyond max_queue, to be answered 503 */
+    rd_list events; /* upgraded connections that have something to tell; see events.h */
     rd_list calls;  /* requests inside the application, the oldest first */
     rd_timer drain_timer;
     rd_timer room_timer; /* runs while the connection limit is reached */
@@ -71,9 +73,11 @@ struct rd_server {
     rd_siblings siblings;
     void (*need_thread)(rd_server *server); /* requests wait and no leader takes them; any thread */
     void (*need_attention)(rd_server *server); /* a call takes long: see its flags; any thread */
+    void (*unheard)(rd_server *server); /* nobody came for that; under the lock, without the GVL */
     void *owner;                               /* whoever set need_thread */
     rd_network *proxies;                       /* owned; see http.proxies */
     rd_conn *current; /* whose request is being answered, for its quantum; never followed */
+    uint64_t attention_ns;     /* since when attention is needed; 0: it is not */
     uint64_t next_call_due_ns; /* when one of `calls` takes too long */
     uint64_t leader_seen_ns;   /* when the leader last turned or took a request */
     rd_thread leader;          /* who ran the last turn that was not the watch thread's */
@@ -88,6 +92,7 @@ struct rd_server {
     rd_refusal refusals[RD_REFUSALS_KEPT];
     uint32_t refusal_count; /* kept in `refusals`; the rest is only counted */
     uint32_t queue_len;
+    uint32_t pushes; /* upgraded connections whose end was not told yet */
     uint32_t batch_count;
     uint32_t connection_limit;
     atomic_int phase;  /* rd_phase */

@@ -137,6 +137,15 @@ rd_conn *rd_conn_open(rd_conn_set *set, int fd, const rd_transport *transport,
     return conn;
 }
 
+void rd_conn_switch(rd_conn *conn, const rd_protocol *protocol) {
+    assert(rd_conn_is_open(conn) && protocol->state_size <= conn->protocol->state_size);
+    memset(rd_conn_state_of(conn), 0, protocol->state_size);
+    conn->protocol = protocol;
+    conn->deadline = UINT64_MAX;
+    conn->settled = conn->tell_empty = false;
+    rd_conn_resume_reading(conn);
+}
+
 void rd_conn_ref(rd_conn *conn) {
     conn->refs++;
 }

@@ -109,6 +109,10 @@ void rd_conn_rejoin_loop(rd_conn *conn);
 void rd_conn_ref(rd_conn *conn);
 void rd_conn_unref(rd_conn *conn);
 
+/* Another protocol from now on: its state is zeroed and has to fit into that of the first one,
+ * whose on_close is not called. */
+void rd_conn_switch(rd_conn *conn, const rd_protocol *protocol);
+
 void rd_conn_set_deadline(rd_conn *conn, uint64_t at_ms);
 
 void rd_conn_pause_reading(rd_conn *conn);

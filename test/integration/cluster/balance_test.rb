@@ -96,6 +96,17 @@ class ClusterBalanceTest < ClusterCase
     end
   end
 
+  # No Ruby can write this line.
+  def test_an_application_that_keeps_ruby_to_itself_is_told_of
+    write "config/rondo.rb", "slow_request_ms 100\n"
+    server = cluster("-t", "1", workers: 1)
+    say(dial(server), "/c")
+    server.wait_for_log(%r{^! GET /c: \d\.\d s in the application, which does not let Ruby go on})
+    refute_match(%r{GET /c: no answer}, server.log)
+    open_gate
+    assert_equal 1, [hear(@sockets.first)].size
+  end
+
   def test_a_queue_without_idle_siblings_is_bounded
     write "config/rondo.rb", "queue_timeout_ms 50\n"
     server = cluster("-t", "1")

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rondo::Client: what a handler's callbacks get, one object per upgraded connection from its
+ * upgrade until on_close has returned. The binding keeps them, by the address of their rd_push.
+ */
+#include "base/error.h"
+#include "protocol/websocket.h"
+#include "ruby/rb_call.h"
+#include "ruby/rb_error.h"
+#include "ruby/rb_fields.h"
+#include "ruby/rb_names.h"
+
+#include <ruby/encoding.h>
+
+typedef struct rd_client {
+    rd_binding *binding; /* a reference */
+    rd_push *push;       /* a reference; NULL once on_close was told */
+    VALUE handler, env;
+    VALUE close_code, close_reason; /* inside on_close, else nil */
+} rd_client;
+
+static VALUE cClient;
+
+static void client_mark(void *pointer) {
+    rd_client *client = pointer;
+    rb_gc_mark_movable(client->handler);
+    rb_gc_mark_movable(client->env);
+    rb_gc_mark_movable(client->close_code);
+    rb_gc_mark_movable(client->close_reason);
+}
+
+static void client_compact(void *pointer) {
+    rd_client *client = pointer;
+    client->handler = rb_gc_location(client->handler);
+    client->env = rb_gc_location(client->env);
+    client->close_code = rb_gc_location(client->close_code);
+    client->close_reason = rb_gc_location(client->close_reason);
+}
+
+/* One whose server was given up before it could be told of its end. */
+static void client_free(void *pointer) {
+    rd_client *client = pointer;
+    if (client->push != NULL && !rd_is_forked(client->binding)) {
+        rd_lock(client->binding);
+        rd_push_unref(client->push);
+        rd_unlock(client->binding);
+    }
+    if (client->binding != NULL) rd_binding_unref(client->binding);
+    xfree(client);
+}
+
+static const rb_data_type_t client_type = {
+    .wrap_struct_name = "Rondo::Client",
+    .function = {.dmark = client_mark, .dfree = client_free, .dcompact = client_compact},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+static rd_client *get(VALUE self) {
+    return rb_check_typeddata(self, &client_type);
+}
+
+/* ---- from the application ---- */
+
+/* The lock, if the connection can still be sent to. */
+static bool lock_open(rd_client *client) {
+    if (client->push == NULL || rd_is_forked(client->binding)) return false;
+    rd_lock(client->binding);
+    if (client->push->conn != NULL && !client->push->closing) return true;
+    rd_unlock(client->binding);
+    return false;
+}
+
+/* A Hash or an Array goes as JSON. */
+static VALUE text_of(VALUE data) {
+    if (RB_TYPE_P(data, T_STRING)) return data;
+    if (RB_TYPE_P(data, T_HASH) || RB_TYPE_P(data, T_ARRAY)) {
+        rb_require("json");
+        return rb_funcall(rb_path2class("JSON"), rd_id.generate, 1, data);
+    }
+    rb_raise(rb_eTypeError, "a String, Hash or Array can be sent, not %" PRIsVALUE,
+             rb_obj_class(data));
+}
+
+static bool is_text(VALUE string) {
+    int encoding = rb_enc_get_index(string);
+    return encoding == rb_utf8_encindex() || encoding == rb_usascii_encindex();
+}
+
+/* Queues one message; never blocks. Any thread.
+ * @param data [String, Hash, Array] UTF-8 and US-ASCII are sent as text, other encodings as binary,
+ *   a Hash or an Array as JSON
+ * @return [Boolean] false when the connection is closed
+ * @raise [TypeError] for anything else
+ * @raise [ArgumentError] for text that is not valid
+ * @see RFC 6455 section 5.6 */
+static VALUE client_write(VALUE self, VALUE data) {
+    rd_client *client = get(self);
+    VALUE string = text_of(data);
+    bool as_text = is_text(string);
+    if (as_text && rb_enc_str_coderange(string) == ENC_CODERANGE_BROKEN) {
+        rb_raise(rb_eArgError, "text of a message is not valid UTF-8");
+    }
+    if (!lock_open(client)) return Qfalse;
+    rd_push *push = client->push;
+    push->ops->write(push, RSTRING_PTR(string), (size_t)RSTRING_LEN(string), as_text);
+    bool still_open = push->conn != NULL;
+    rd_unlock(client->binding);
+    RB_GC_GUARD(string);
+    return still_open ? Qtrue : Qfalse;
+}
+
+/* Closes after what is queued. Any thread; nothing when it is closed already.
+ * @param code [Integer] 1000, or one that an application may use: 1001 to 1003, 1007 to 1014, 3000
+ *   to 4999
+ * @param reason [String] up to 123 bytes of UTF-8; more is cut
+ * @return [nil]
+ * @raise [ArgumentError] for any other code, or a reason that is not UTF-8
+ * @see RFC 6455 section 7.4 */
+static VALUE client_close(int argc, VALUE *argv, VALUE self) {
+    VALUE code, reason;
+    rb_scan_args(argc, argv, "02", &code, &reason);
+    int number = NIL_P(code) ? 1000 : NUM2INT(code);
+    if (number < 0 || !rd_ws_is_close_code((unsigned)number)) {
+        rb_raise(rb_eArgError, "%d is no code to close with", number);
+    }
+    if (NIL_P(reason)) reason = rb_utf8_str_new_cstr("");
+    StringValue(reason);
+    if (!is_text(reason) || rb_enc_str_coderange(reason) == ENC_CODERANGE_BROKEN) {
+        rb_raise(rb_eArgError, "the reason is not valid UTF-8");
+    }
+    rd_client *client = get(self);
+    if (!lock_open(client)) return Qnil;
+    rd_slice text = rd_slice_of(RSTRING_PTR(reason), (size_t)RSTRING_LEN(reason));
+    client->push->ops->close(client->push, (unsigned)number, text);
+    rd_unlock(client->binding);
+    RB_GC_GUARD(reason);
+    return Qnil;
+}
+
+/* @return [Boolean] whether write can succeed */
+static VALUE client_is_open(VALUE self) {
+    rd_client *client = get(self);
+    if (!lock_open(client)) return Qfalse;
+    rd_unlock(client->binding);
+    return Qtrue;
+}
+
+/* @return [Integer] bytes that are queued; -1 when it is closed */
+static VALUE client_pending(VALUE self) {
+    rd_client *client = get(self);
+    if (!lock_open(client)) return INT2FIX(-1);
+    size_t bytes = client->push->conn->out.bytes;
+    rd_unlock(client->binding);
+    return SIZET2NUM(bytes);
+}
+
+/* @return [Hash] of the request that was upgraded */
+static VALUE client_env(VALUE self) {
+    return get(self)->env;
+}
+
+/* @return [Object] what gets the callbacks */
+static VALUE client_handler(VALUE self) {
+    return get(self)->handler;
+}
+
+/* @return [Symbol] :websocket */
+static VALUE client_protocol(VALUE self) {
+    (void)self;
+    return ID2SYM(rd_id.websocket);
+}
+
+/* @return [Integer, nil] inside on_close: the peer's or our code; 1005 when the peer gave none,
+ * 1006 when the connection ended without a word */
+static VALUE client_close_code(VALUE self) {
+    return get(self)->close_code;
+}
+
+/* @return [String, nil] inside on_close: the reason that came with the code */
+static VALUE client_close_reason(VALUE self) {
+    return get(self)->close_reason;
+}
+
+static VALUE client_inspect(VALUE self) {
+    (void)self;
+    return rb_usascii_str_new_cstr("#<Rondo::Client>");
+}
+
+/* ---- the upgrade ---- */
+
+static VALUE key_of(const rd_push *push) {
+    return ULL2NUM((uint64_t)(uintptr_t)push);
+}
+
+static VALUE new_client(rd_call *call, VALUE handler) {
+    rd_client *client;
+    VALUE self = TypedData_Make_Struct(cClient, rd_client, &client_type, client);
+    client->close_code = client->close_reason = Qnil;
+    RB_OBJ_WRITE(self, &client->handler, handler);
+    RB_OBJ_WRITE(self, &client->env, call->env);
+    rd_binding_ref(call->binding);
+    client->binding = call->binding;
+    return self;
+}
+
+/* Everything that can raise comes before the lock: from the answer on there is no way back. The key
+ * stands for a push that does not exist yet, so the slot is filled afterwards. */
+static void upgrade(rd_call *call, VALUE handler) {
+    rd_binding *binding = call->binding;
+    rd_collect collect;
+    rd_collect_init(&collect, call);
+    collect.head.raw = true;
+    rd_collect_fields(&collect, call->headers);
+    VALUE client = new_client(call, handler);
+    rd_lock(binding);
+    call->started = call->done = true;
+    call->status = INT2FIX(101);
+    rd_push *push = rd_websocket_upgrade(call->request, collect.head.fields, collect.head.count);
+    rd_unlock(binding);
+    RD_COLLECT_GUARD(&collect);
+    if (push == NULL) return; /* the client has gone: it was never open */
+    get(client)->push = push;
+    rb_hash_aset(binding->clients, key_of(push), client);
+}
+
+bool rd_client_upgrade(rd_call *call) {
+    VALUE handler = rb_hash_lookup(call->env, rd_key.rack_upgrade);
+    if (!RTEST(handler) || NUM2INT(rb_Integer(call->status)) >= 300) return false;
+    upgrade(call, handler);
+    return true;
+}
+
+/* ---- to the application ---- */
+
+typedef struct rd_telling {
+    rd_binding *binding;
+    const rd_event *event;
+    VALUE client;
+} rd_telling;
+
+static VALUE data_of(const rd_push_message *message) {
+    const char *bytes = rd_buffer_ptr(&message->payload);
+    long len = (long)rd_buffer_len(&message->payload);
+    return message->is_text ? rb_utf8_str_new(bytes, len) : rb_str_new(bytes, len);
+}
+
+static VALUE tell(VALUE argument) {
+    rd_telling *telling = (rd_telling *)argument;
+    rd_client *client = get(telling->client);
+    VALUE arguments[] = {telling->client, Qnil};
+    const rd_push *push = client->push;
+    switch (telling->event->kind) {
+    case RD_PUSH_OPEN:
+        return rb_check_funcall(client->handler, rd_id.on_open, 1, arguments);
+    case RD_PUSH_MESSAGE:
+        arguments[1] = data_of(telling->event->message);
+        return rb_check_funcall(client->handler, rd_id.on_message, 2, arguments);
+    case RD_PUSH_DRAINED:
+        return rb_check_funcall(client->handler, rd_id.on_drained, 1, arguments);
+    case RD_PUSH_SHUTDOWN:
+        return rb_check_funcall(client->handler, rd_id.on_shutdown, 1, arguments);
+    case RD_PUSH_CLOSE:
+        RB_OBJ_WRITE(telling->client, &client->close_code, INT2FIX(push->close_code));
+        RB_OBJ_WRITE(telling->client, &client->close_reason,
+                     rb_utf8_str_new(push->reason, push->reason_len));
+        return rb_check_funcall(client->handler, rd_id.on_close, 1, arguments);
+    case RD_PUSH_NOTHING:
+        break;
+    }
+    return Qnil;
+}
+
+/* The connection is over: nobody can be told of it any more. */
+static void forget(rd_telling *telling) {
+    rd_client *client = get(telling->client);
+    rd_push *push = client->push;
+    rb_hash_delete(telling->binding->clients, key_of(push));
+    client->push = NULL;
+    client->close_code = client->close_reason = Qnil;
+    rd_lock(telling->binding);
+    rd_push_unref(push);
+    rd_unlock(telling->binding);
+}
+
+/* An exception is the end of this connection and of no other; a Thread#kill is for the thread. */
+static int handle_failure(rd_telling *telling, int state) {
+    VALUE error = rb_errinfo();
+    rd_client *client = get(telling->client);
+    if (lock_open(client)) {
+        client->push->ops->close(client->push, 1011, RD_SLICE(""));
+        rd_unlock(telling->binding);
+    }
+    if (!rb_obj_is_kind_of(error, rb_eException)) return state;
+    rb_set_errinfo(Qnil);
+    rd_report_error(telling->binding, error);
+    return 0;
+}
+
+int rd_client_tell(rd_binding *binding, const rd_event *event) {
+    int state = 0;
+    rd_telling telling = {binding, event, rb_hash_lookup(binding->clients, key_of(event->push))};
+    if (NIL_P(telling.client)) return 0;
+    rb_protect(tell, (VALUE)&telling, &state);
+    if (rd_is_forked(binding)) return 0;
+    if (state != 0) state = handle_failure(&telling, state);
+    if (event->kind == RD_PUSH_CLOSE) forget(&telling);
+    RB_GC_GUARD(telling.client);
+    return state;
+}
+
+void rd_init_client(VALUE rondo) {
+    cClient = rb_define_class_under(rondo, "Client", rb_cObject);
+    rb_undef_alloc_func(cClient);
+    rb_define_method(cClient, "write", client_write, 1);
+    rb_define_method(cClient, "close", client_close, -1);
+    rb_define_method(cClient, "open?", client_is_open, 0);
+    rb_define_method(cClient, "pending", client_pending, 0);
+    rb_define_method(cClient, "env", client_env, 0);
+    rb_define_method(cClient, "handler", client_handler, 0);
+    rb_define_method(cClient, "protocol", client_protocol, 0);
+    rb_define_method(cClient, "close_code", client_close_code, 0);
+    rb_define_method(cClient, "close_reason", client_close_reason, 0);
+    rb_define_method(cClient, "inspect", client_inspect, 0);
+}

@@ -1,0 +1,136 @@
+# frozen_string_literal: true
+
+# RFC 6455 over real sockets: the rows of websocket_rules.rb, each whole, in odd pieces and byte by
+# byte; then the handshake.
+# SPDX-License-Identifier: MIT
+
+require "minitest/autorun"
+require_relative "../support/raw_client"
+require_relative "../support/server_process"
+require_relative "websocket_rules"
+
+class TestWebsocket < Minitest::Test
+  APP = File.expand_path("websocket.ru", __dir__)
+  KEY = "dGhlIHNhbXBsZSBub25jZQ=="
+  HANDSHAKE = { "Host" => "a", "Connection" => "Upgrade", "Upgrade" => "websocket", "Sec-WebSocket-Version" => "13",
+                "Sec-WebSocket-Key" => KEY }.freeze
+  F = WebsocketFrames
+  CHOPS = { "whole" => nil, "in pieces" => 997, "in odd pieces" => 7, "byte by byte" => 1 }.freeze
+
+  def self.server
+    @server ||= ServerProcess.new(APP, settings: { max_message_bytes: 262_144 }).tap do |server|
+      Minitest.after_run { server.stop }
+    end
+  end
+
+  def dial(fields = HANDSHAKE, line: "GET /chat HTTP/1.1")
+    @client&.close
+    @client = RawClient.new(self.class.server.url)
+    @client.write("#{line}\r\n#{fields.map { |name, value| "#{name}: #{value}\r\n" }.join}\r\n")
+  end
+
+  def teardown
+    @client&.close
+  end
+
+  # @return [RawClient] a WebSocket
+  def open_websocket
+    dial
+    head = read_head
+    assert_match(%r{\AHTTP/1.1 101 }, head)
+    @client
+  end
+
+  def read_head
+    text = String.new(encoding: Encoding::BINARY)
+    text << (@client.read_some or flunk "closed after #{text.inspect}") until text.include?("\r\n\r\n")
+    head, rest = text.split("\r\n\r\n", 2)
+    @rest = rest
+    head
+  end
+
+  def send_in(pieces_of, bytes)
+    return @client.write(bytes) unless pieces_of
+
+    (0...bytes.bytesize).step(pieces_of) { |at| @client.write(bytes.byteslice(at, pieces_of)) }
+  rescue Errno::EPIPE, Errno::ECONNRESET
+    nil # it failed fast, and the rest is not wanted
+  end
+
+  # @return [Array<WebsocketFrames::Frame>] everything until the server closes
+  def frames_until_end
+    buffer = @rest.b
+    while (more = @client.read_some)
+      buffer << more
+    end
+    frames = F.take(buffer)
+    assert_empty buffer, "half a frame"
+    frames
+  rescue Errno::ECONNRESET
+    F.take(buffer)
+  end
+
+  def judge(row)
+    frames = frames_until_end
+    last = frames.pop
+    assert_equal row.answers, frames.map { |frame| [frame.opcode, frame.payload] }, row.name
+    assert(frames.all? { |frame| frame.fin && frame.rsv.zero? })
+    assert_equal F::CLOSE, last&.opcode, row.name
+    return assert_equal("", last.payload, row.name) unless row.code
+
+    assert_equal row.code, last.payload.unpack1("n"), "#{row.name}: #{last.payload.inspect}"
+  end
+
+  WebsocketRules::ROWS.group_by(&:group).each do |group, rows|
+    CHOPS.each do |name, size|
+      define_method("test_#{group}_#{name.tr(" ", "_")}") do
+        rows.each do |row|
+          next if size && row.bytes.bytesize / size > 2000
+
+          open_websocket
+          send_in(size, row.bytes)
+          @client.half_close unless row.code == 1000
+          judge(row)
+        end
+      end
+    end
+  end
+
+  # ---- the handshake ----
+
+  def test_the_answer_to_the_key_of_the_rfc
+    dial
+    head = read_head.downcase
+    assert_includes head, "\r\nsec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo="
+    assert_includes head, "\r\nupgrade: websocket"
+    assert_includes head, "\r\nconnection: upgrade"
+    refute_includes head, "content-length"
+    refute_includes head, "sec-websocket-extensions"
+  end
+
+  def test_what_is_no_handshake_is_a_request
+    without = ->(name) { HANDSHAKE.except(name) }
+    with = ->(fields) { HANDSHAKE.merge(fields) }
+    [without["Connection"], without["Upgrade"], without["Sec-WebSocket-Key"], without["Sec-WebSocket-Version"],
+     with["Sec-WebSocket-Key" => "short"], with["Sec-WebSocket-Version" => "8"], with["Connection" => "close"],
+     with["Upgrade" => "h2c"], with["Sec-WebSocket-Key" => "#{"A" * 23}="]].each do |fields|
+      dial(fields)
+      assert_equal 200, @client.response.status, fields.inspect
+    end
+    dial(HANDSHAKE, line: "POST /chat HTTP/1.1")
+    assert_equal 200, @client.response.status
+  end
+
+  def test_lists_and_case
+    dial(HANDSHAKE.merge("Connection" => "keep-alive, UPGRADE", "Upgrade" => "foo, WebSocket"))
+    assert_match(%r{\AHTTP/1.1 101 }, read_head)
+  end
+
+  def test_frames_right_behind_the_handshake
+    @client = RawClient.new(self.class.server.url)
+    fields = HANDSHAKE.map { |name, value| "#{name}: #{value}\r\n" }.join
+    @client.write("GET / HTTP/1.1\r\n#{fields}\r\n#{F.frame(F::TEXT, "early")}#{F.close}")
+    read_head
+    assert_equal [[F::TEXT, "early"], [F::CLOSE, "\x03\xe8".b]], frames_until_end.map { |f| [f.opcode, f.payload] }
+  end
+end

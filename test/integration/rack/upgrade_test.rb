@@ -1,0 +1,281 @@
+# frozen_string_literal: true
+
+# rack.upgrade: a handler and its client. What is called when, what can be sent, how it ends.
+# SPDX-License-Identifier: MIT
+
+require_relative "rack_case"
+require_relative "../../support/websocket_frames"
+
+class UpgradeTest < RackCase
+  F = WebsocketFrames
+  HANDSHAKE = "GET /%s HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" \
+              "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+  # Logs what it is told; does what the message says.
+  APP = <<~RUBY
+    class Handler
+      def note(text) = warn("told: \#{text}")
+      def on_open(client)
+        note "open \#{client.protocol} \#{client.env["PATH_INFO"]} \#{client.handler == self} \#{client.open?}"
+        client.write("welcome")
+      end
+      def on_message(client, data)
+        note "message \#{data.encoding} \#{data}"
+        case data
+        when "binary" then client.write("\\xff\\x00".b)
+        when "json" then client.write({ "a" => [1, nil] })
+        when "types" then client.write(1)
+        when "broken" then client.write("\\xff")
+        when "close" then client.close(3001, "enough")
+        when "code" then client.close(1005)
+        when "raise" then raise "out of a callback"
+        when "thread" then Thread.new { client.write("from a thread") }.join
+        when "pending" then client.write(client.pending.to_s)
+        when "slow" then IO.select(nil, nil, nil, 0.01) until File.exist?("go")
+        else client.write(data)
+        end
+      rescue TypeError, ArgumentError => e
+        client.write("\#{e.class}: \#{e.message}")
+      end
+      def on_drained(client) = nil
+      def on_shutdown(client) = client.write("last words")
+      def on_close(client)
+        note "close \#{client.close_code} \#{client.close_reason.inspect} \#{client.open?} \#{client.write("x")} \#{client.pending}"
+      end
+    end
+    module Silent; end
+    run lambda { |env|
+      case env["PATH_INFO"]
+      when "/silent" then env["rack.upgrade"] = Silent
+      when "/refused" then env["rack.upgrade"] = Handler.new
+                           next [403, {}, ["no"]]
+      else env["rack.upgrade"] = Handler.new
+      end
+      warn "can: \#{env.fetch("rack.upgrade?").inspect}"
+      body = Object.new
+      def body.each; end
+      def body.close = warn("body closed")
+      [0, { "set-cookie" => "a=b", "content-length" => "5", "sec-websocket-protocol" => "chat" }, body]
+    }
+  RUBY
+
+  # A WebSocket client that waits for what it expects.
+  class Peer
+    attr_reader :head
+
+    def initialize(url, path = "")
+      @raw = RawClient.new(url)
+      @raw.write(format(HANDSHAKE, path))
+      @buffer = +"".b
+      @buffer << @raw.read_some until @buffer.include?("\r\n\r\n")
+      @head, @buffer = @buffer.split("\r\n\r\n", 2)
+      @frames = []
+    end
+
+    def say(text)
+      @raw.write(F.frame(F::TEXT, text))
+      self
+    end
+
+    def send_bytes(bytes)
+      @raw.write(bytes)
+      self
+    end
+
+    # @return [String] payload of the next message
+    def hear
+      frame = next_frame or raise "closed"
+      raise "frame #{frame}" if frame.opcode == F::CLOSE
+
+      frame.payload
+    end
+
+    # @return [Array(Integer, String), nil] code and reason of the Close; nil: the connection ended without one
+    def hear_close
+      frame = next_frame or return
+      raise "frame #{frame}" unless frame.opcode == F::CLOSE
+
+      [frame.payload.unpack1("n"), frame.payload.byteslice(2..)]
+    end
+
+    def ask(text)
+      say(text).hear
+    end
+
+    def next_frame
+      while @frames.empty?
+        @frames.concat(F.take(@buffer))
+        break unless @frames.empty?
+
+        more = @raw.read_some or return
+        @buffer << more
+      end
+      @frames.shift
+    end
+
+    def close
+      @raw.close
+    end
+  end
+
+  def setup
+    super
+    @peers = []
+  end
+
+  def teardown
+    @peers.each(&:close)
+    super
+  end
+
+  def peer(server, path = "")
+    Peer.new(server.url, path).tap { |peer| @peers << peer }
+  end
+
+  def with_app(**options)
+    Dir.mktmpdir("rondo-upgrade") do |folder|
+      File.write(File.join(folder, "config.ru"), APP)
+      ServerProcess.run(File.join(folder, "config.ru"), spawn: { chdir: folder }, **options) do |server|
+        yield server, folder
+      end
+    end
+  end
+
+  def told(server)
+    server.log.scan(/^told: (.*)$/).flatten
+  end
+
+  def test_the_life_of_a_client
+    with_app do |server|
+      client = peer(server, "chat")
+      assert_match(%r{\AHTTP/1.1 101 Switching Protocols\r\n}, client.head)
+      assert_match(/^set-cookie: a=b\r$/, client.head)
+      assert_match(/^sec-websocket-protocol: chat\r?$/, client.head)
+      refute_match(/content-length|transfer-encoding/, client.head)
+      assert_equal "welcome", client.hear
+      assert_equal "hällo", client.ask("hällo").force_encoding("UTF-8")
+      assert_equal "\xff\x00".b, client.ask("binary")
+      assert_equal '{"a":[1,null]}', client.ask("json")
+      assert_match(/\ATypeError: a String, Hash or Array can be sent, not Integer/, client.ask("types"))
+      assert_match(/\AArgumentError: .*UTF-8/, client.ask("broken"))
+      assert_match(/\AArgumentError: 1005/, client.ask("code"))
+      assert_equal "from a thread", client.ask("thread")
+      assert_equal "0", client.ask("pending")
+      client.say("close")
+      assert_equal [3001, "enough"], client.hear_close
+      client.send_bytes(F.close(3001))
+      assert_nil client.next_frame
+      server.wait_for_log(/told: close/)
+      assert_equal ["open websocket /chat true true", "message UTF-8 hällo"], told(server).first(2).map { |line| line.dup.force_encoding("UTF-8") }
+      assert_equal 'close 3001 "enough" false false -1', told(server).last
+      assert_match(/^can: :websocket$/, server.log)
+      assert_match(/^body closed$/, server.log)
+    end
+  end
+
+  def test_how_the_peer_ends
+    with_app do |server|
+      [[F.close(4000, "bye"), 'close 4000 "bye"', [4000, "bye"]], [F.frame(F::CLOSE), 'close 1005 ""', [nil, nil]],
+       [F.frame(3), 'close 1002 "reserved opcode"', [1002, "reserved opcode"]]].each do |bytes, line, answer|
+        client = peer(server)
+        client.hear
+        client.send_bytes(bytes)
+        assert_equal answer, client.hear_close
+        client.close
+        server.wait_for_log(/^told: #{Regexp.escape(line)} false/)
+      end
+      peer(server).close
+      server.wait_for_log(/^told: close 1006 "" false/)
+    end
+  end
+
+  def test_an_exception_ends_its_connection_and_no_other
+    with_app do |server|
+      one, other = Array.new(2) { peer(server).tap(&:hear) }
+      one.say("raise")
+      assert_equal [1011, ""], one.hear_close
+      server.wait_for_log(/out of a callback/)
+      assert_equal "still here", other.ask("still here")
+    end
+  end
+
+  def test_messages_come_one_after_the_other_and_before_the_close
+    with_app do |server, folder|
+      client = peer(server)
+      client.hear
+      client.send_bytes([*("a".."e"), "slow", *("f".."j")].map { |text| F.frame(F::TEXT, text) }.join + F.close)
+      server.wait_for_log(/^told: message UTF-8 slow/)
+      other = peer(server)
+      assert_equal "welcome", other.hear, "nobody waits for a callback that does"
+      File.write(File.join(folder, "go"), "")
+      assert_equal [*("a".."j")], Array.new(10) { client.hear }
+      assert_equal [1000, ""], client.hear_close
+      server.wait_for_log(/^told: close 1000/)
+      assert_equal([*("a".."e"), "slow", *("f".."j")], server.log.scan(/^told: message UTF-8 (\S+)$/).flatten)
+    end
+  end
+
+  def test_a_handler_without_callbacks
+    with_app do |server|
+      client = peer(server, "silent")
+      client.say("anybody?").send_bytes(F.frame(F::PING, "p"))
+      assert_equal [F::PONG, "p"], client.next_frame.to_a.first(2)
+      client.send_bytes(F.close)
+      assert_equal [1000, ""], client.hear_close
+    end
+  end
+
+  def test_what_is_not_upgraded
+    with_app do |server|
+      assert_match(%r{\AHTTP/1.1 403 }, peer(server, "refused").head)
+      RawClient.open(server.url) do |raw|
+        raw.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert_equal 500, raw.response.status, "status 0 is one for upgrades only"
+      end
+      assert_match(/^can: nil$/, server.log)
+    end
+  end
+
+  def test_last_words_at_shutdown
+    with_app do |server|
+      client = peer(server)
+      client.hear
+      server.signal("TERM")
+      assert_equal "last words", client.hear
+      assert_equal [1001, "going away"], client.hear_close
+      client.send_bytes(F.close(1001))
+      assert_nil client.next_frame
+      server.wait_for_log(/^told: close 1001/)
+    end
+  end
+
+  def test_silence_is_pinged_and_then_ended
+    with_app(settings: { ping_interval_ms: 50 }) do |server|
+      client = peer(server)
+      client.hear
+      assert_equal F::PING, client.next_frame.opcode
+      assert_nil client.next_frame
+      server.wait_for_log(/^told: close 1006/)
+    end
+  end
+
+  def test_a_client_that_does_not_read_is_closed
+    with_app(settings: { max_pending_bytes: 65_536, max_message_bytes: 1 << 20 }) do |server|
+      client = peer(server)
+      client.hear
+      writer = Thread.new { client.say("x" * 100_000) while true } # rubocop:disable Style/InfiniteLoop
+      writer.report_on_exception = false
+      server.wait_for_log(/^told: close 1013 "too slow"/)
+      assert_raises(SystemCallError, IOError, RawClient::Timeout) { writer.value }
+    end
+  end
+
+  def test_workers
+    with_app(args: ["-w", "2"]) do |server|
+      clients = Array.new(6) { peer(server).tap(&:hear) }
+      clients.each_with_index { |client, index| assert_equal index.to_s, client.ask(index.to_s) }
+      server.signal("USR1")
+      assert_equal(["last words"] * 6, clients.map(&:hear))
+      assert_equal([[1001, "going away"]] * 6, clients.map(&:hear_close))
+    end
+  end
+end

@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+# Frames of a WebSocket client as bytes, and those of a server out of bytes (RFC 6455, section 5);
+# written apart from the server's own codec, so that the two check each other.
+# SPDX-License-Identifier: MIT
+
+module WebsocketFrames
+  CONTINUATION = 0
+  TEXT = 1
+  BINARY = 2
+  CLOSE = 8
+  PING = 9
+  PONG = 10
+  MASK = "\x37\xfa\x21\x3d".b
+
+  # What a server sent.
+  Frame = Struct.new(:opcode, :payload, :fin, :rsv)
+
+  module_function
+
+  # @return [String] a masked frame
+  def frame(opcode, payload = "", fin: true, rsv: 0, mask: MASK)
+    bytes = payload.b
+    head = [((fin ? 0x80 : 0) | (rsv << 4) | opcode), length_byte(bytes.bytesize) | (mask ? 0x80 : 0)].pack("CC")
+    "#{head}#{extended(bytes.bytesize)}#{mask}#{mask ? masked(bytes, mask) : bytes}".b
+  end
+
+  # @return [String] payload of a close
+  def close_payload(code, reason = "")
+    [code].pack("n") + reason.b
+  end
+
+  def close(code = 1000, reason = "")
+    frame(CLOSE, close_payload(code, reason))
+  end
+
+  def masked(bytes, mask)
+    keys = mask.bytes
+    bytes.bytes.each_with_index.map { |byte, index| byte ^ keys[index % 4] }.pack("C*")
+  end
+
+  def length_byte(size)
+    return size if size < 126
+
+    size < 65_536 ? 126 : 127
+  end
+
+  def extended(size)
+    return "" if size < 126
+
+    size < 65_536 ? [size].pack("n") : [size].pack("Q>")
+  end
+
+  # Takes whole frames of a server off the front.
+  # @return [Array<Frame>]
+  def take(buffer)
+    frames = []
+    while (frame = take_one(buffer))
+      frames << frame
+    end
+    frames
+  end
+
+  def take_one(buffer)
+    return if buffer.bytesize < 2
+
+    first, second = buffer.unpack("CC")
+    raise "a masked frame of the server" if second.anybits?(0x80)
+
+    size, at = { 126 => [buffer.byteslice(2, 2).unpack1("n"), 4],
+                 127 => [buffer.byteslice(2, 8).unpack1("Q>"), 10] }.fetch(second, [second, 2])
+    return if size.nil? || buffer.bytesize < at + size
+
+    payload = buffer.slice!(0, at + size).byteslice(at, size)
+    Frame.new(first & 15, payload, first.anybits?(0x80), (first >> 4) & 7)
+  end
+end
