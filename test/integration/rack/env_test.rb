@@ -9,9 +9,9 @@ class RackEnvTest < RackCase
   BASE_KEYS = %w[
     REQUEST_METHOD SCRIPT_NAME PATH_INFO QUERY_STRING SERVER_NAME SERVER_PORT SERVER_PROTOCOL
     REMOTE_ADDR rack.url_scheme rack.errors rack.input rack.hijack? rack.hijack
-    rack.response_finished
+    rack.response_finished rack.upgrade?
   ].freeze
-  CONSTANT_INSPECT = /\A(#<Rondo::\w+>|"[^"]*"|true|false|\[\])\z/
+  CONSTANT_INSPECT = /\A(#<Rondo::\w+>|"[^"]*"|nil|true|false|\[\])\z/
 
   def env_of(request, **options)
     seen = nil
