@@ -174,6 +174,8 @@ int rd_server_add_listener(rd_server *server, rd_listener *listener) {
     listener->accepts_per_turn = (int)server->settings.accepts_per_turn;
     if (rd_listener_start(listener, &server->loop) != 0) return -1;
     rd_list_append(&server->listeners, &listener->in_server);
+    /* Siblings may count on it before its first turn. */
+    atomic_store_explicit(&server->score->listening, 1, memory_order_relaxed);
     return 0;
 }
 
