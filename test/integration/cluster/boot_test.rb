@@ -31,7 +31,7 @@ class ClusterBootTest < ClusterCase
     server = cluster
     pids = workers(server).values
     assert_equal [*pids, mold(server)].sort, children(server.pid).sort
-    assert_equal(["rondo: cluster worker 0: #{server.pid}"], pids.first(1).map { |pid| title(pid) })
+    assert_equal "rondo: cluster worker 0: #{server.pid}", title(workers(server).fetch(0))
     assert_includes pids.map(&:to_s), get(server).body
   end
 
