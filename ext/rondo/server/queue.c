@@ -12,7 +12,7 @@
 #define BUSY_NS       2000000 /* since the last request was taken on */
 #define SMOOTHED_OVER 16      /* calls */
 #define UNHEARD_NS    1000000000
-#define LOOKED_AT     16      /* calls, each turn; those whose answers have begun may be many */
+#define LOOKED_AT     16 /* calls, each turn; those whose answers have begun may be many */
 
 /* ---- in ---- */
 

@@ -74,10 +74,10 @@ struct rd_server {
     void (*need_thread)(rd_server *server); /* requests wait and no leader takes them; any thread */
     void (*need_attention)(rd_server *server); /* a call takes long: see its flags; any thread */
     void (*unheard)(rd_server *server); /* nobody came for that; under the lock, without the GVL */
-    void *owner;                               /* whoever set need_thread */
-    rd_network *proxies;                       /* owned; see http.proxies */
-    rd_conn *current; /* whose request is being answered, for its quantum; never followed */
-    uint64_t attention_ns;     /* since when attention is needed; 0: it is not */
+    void *owner;                        /* whoever set need_thread */
+    rd_network *proxies;                /* owned; see http.proxies */
+    rd_conn *current;      /* whose request is being answered, for its quantum; never followed */
+    uint64_t attention_ns; /* since when attention is needed; 0: it is not */
     uint64_t next_call_due_ns; /* when one of `calls` takes too long */
     uint64_t leader_seen_ns;   /* when the leader last turned or took a request */
     rd_thread leader;          /* who ran the last turn that was not the watch thread's */
