@@ -6,6 +6,7 @@
 #ifndef SERVING_H
 #define SERVING_H
 
+#include <errno.h>
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -187,6 +188,21 @@ static bool hear(int fd) {
     }
     got[got_len] = '\0';
     return part == 0;
+}
+
+/* Turns until the server closes, or until `enough` stands in what came. Whether it closed. */
+__attribute__((unused)) static bool talk(int fd, const char *enough) {
+    got[got_len = 0] = '\0';
+    for (int i = 0; i < 3000; i++) {
+        turn();
+        ssize_t part = recv(fd, got + got_len, sizeof(got) - 1 - got_len, 0);
+        if (part == 0) return true;
+        if (part < 0 && errno != EAGAIN) return true;
+        if (part < 0) continue;
+        got[got_len += (size_t)part] = '\0';
+        if (enough != NULL && strstr(got, enough) != NULL) break;
+    }
+    return false;
 }
 
 /* Says something, lets the server work, and hears the answer; whether the end has come. */

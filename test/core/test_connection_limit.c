@@ -2,25 +2,9 @@
  *
  * More clients than a server may have: who waits, who makes room, and no descriptor left.
  */
-#include <errno.h>
 #include <sys/resource.h>
 
 #include "serving.h"
-
-/* Turns until the server closes, or until `enough` stands in what came. Whether it closed. */
-static bool talk(int fd, const char *enough) {
-    got[got_len = 0] = '\0';
-    for (int i = 0; i < 3000; i++) {
-        turn();
-        ssize_t part = recv(fd, got + got_len, sizeof(got) - 1 - got_len, 0);
-        if (part == 0) return true;
-        if (part < 0 && errno != EAGAIN) return true;
-        if (part < 0) continue;
-        got[got_len += (size_t)part] = '\0';
-        if (enough != NULL && strstr(got, enough) != NULL) break;
-    }
-    return false;
-}
 
 static void test_the_limit_of_connections(void) {
     enum { CLIENTS = 5, LIMIT = 2 };

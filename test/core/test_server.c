@@ -3,7 +3,6 @@
  * A whole server with clients over TCP: exchanges cut at every place, on both pollers; who gets the
  * next turn; and all the ways to a stop.
  */
-#include <errno.h>
 
 #include "serving.h"
 
@@ -30,21 +29,6 @@ static void answer(rd_request *request) {
         return;
     }
     request->responder->finish(request);
-}
-
-/* Turns until the server closes, or until `enough` stands in what came. Whether it closed. */
-static bool talk(int fd, const char *enough) {
-    got[got_len = 0] = '\0';
-    for (int i = 0; i < 3000; i++) {
-        turn();
-        ssize_t part = recv(fd, got + got_len, sizeof(got) - 1 - got_len, 0);
-        if (part == 0) return true;
-        if (part < 0 && errno != EAGAIN) return true;
-        if (part < 0) continue;
-        got[got_len += (size_t)part] = '\0';
-        if (enough != NULL && strstr(got, enough) != NULL) break;
-    }
-    return false;
 }
 
 /* ---- exchanges ---- */

@@ -7,11 +7,11 @@
 
 #include <assert.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/alloc.h"
 #include "http/handler.h"
 #include "protocol/http1.h"
+#include "protocol/http1_field.h"
 #include "protocol/websocket_handshake.h"
 
 #define BACKLOG_BYTES                                                                              \
@@ -266,8 +266,7 @@ static bool is_ours(rd_slice name) {
         RD_SLICE_INIT("sec-websocket-accept"), RD_SLICE_INIT("sec-websocket-extensions"),
     };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (name.len == names[i].len && strncasecmp(name.ptr, names[i].ptr, name.len) == 0)
-            return true;
+        if (rd_http1_is_word(name, names[i])) return true;
     }
     return false;
 }

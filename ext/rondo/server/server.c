@@ -123,7 +123,8 @@ static bool close_spare(rd_server *server, bool kept, uint64_t since_ms) {
         rd_conn *conn = RD_CONTAINER(node, rd_conn, in_set);
         node = node->next;
         if (!rd_conn_is_open(conn) || conn->out.bytes > 0) continue;
-        any = any || conn->protocol->is_spare(conn, kept, UINT64_MAX / 2);
+        if (!conn->protocol->is_spare(conn, kept, UINT64_MAX / 2)) continue;
+        any = true;
         if (!conn->protocol->is_spare(conn, kept, since_ms)) continue;
         rd_conn_finish(conn, false);
         left--;

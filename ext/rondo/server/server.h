@@ -99,7 +99,7 @@ struct rd_server {
     atomic_uint turns; /* of the leader's */
     atomic_int stop_wanted;
     int stopping;     /* RD_STOP_* as carried out so far */
-    bool watch_owns;  /* the watch thread runs the turns for now */
+    bool watch_owns;  /* the watch thread runs the turns, not the leader */
     bool watch_waits; /* it is in its poll, whoever owns the turns by now */
     bool slept;       /* in its last turn */
     bool may_hold;    /* nobody else needs the GVL: a brief wait may keep it */
