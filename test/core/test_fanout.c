@@ -206,7 +206,7 @@ static void test_callbacks_that_change_things(void) {
     all.act = end_everybody;
     publish(&all, "x", "1");
     CHECK(!rd_channels_run(&all.channels));
-    CHECK(all.served == 1 && all.channels.count == 0);
+    CHECK(all.served == 1 && all.channels.names.count == 0);
     crowd_clear(&all);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of channels; see channel.h. Chains in a power of two of buckets, as many as there are
- * channels, under a keyed hash. Patterns stand in it like channels, and in a list besides, for a
+ * The table of channels; see channel.h. Patterns have a table of their own, and a list, for a
  * publish tries all of them.
  */
 #include "pubsub/channel.h"
@@ -13,15 +12,11 @@
 #include "base/error.h"
 #include "pubsub/glob.h"
 
-#define BUCKETS_MIN 16
-
 struct rd_channel {
-    rd_channel *next; /* in its bucket */
-    rd_list in_patterns;
+    rd_map_node in_map;
+    rd_list in_all;
     rd_fanout_line line;
-    uint64_t hash;
     bool is_pattern;
-    uint32_t name_len;
     char name[];
 };
 
@@ -29,85 +24,37 @@ static rd_channel *channel_of(const rd_subscription *subscription) {
     return RD_CONTAINER(subscription->line, rd_channel, line);
 }
 
-static rd_slice name_of(const rd_channel *channel) {
-    return rd_slice_of(channel->name, channel->name_len);
-}
-
 /* --- the table --- */
 
 void rd_channels_init(rd_channels *channels, rd_engine *engine) {
-    *channels = (rd_channels){.bucket_count = BUCKETS_MIN, .engine = engine};
-    channels->buckets = rd_alloc_zero(BUCKETS_MIN * sizeof(rd_channel *));
-    channels->key = rd_hash_key_random();
-    rd_list_init(&channels->patterns);
+    *channels = (rd_channels){.engine = engine};
+    rd_map_init(&channels->names);
+    rd_map_init(&channels->patterns);
+    rd_list_init(&channels->all_names);
+    rd_list_init(&channels->all_patterns);
     rd_fanout_init(&channels->fanout);
 }
 
-static rd_channel **bucket_of(const rd_channels *channels, uint64_t hash) {
-    return &channels->buckets[hash & (channels->bucket_count - 1)];
+static rd_channel *find(const rd_channels *channels, rd_slice name, bool is_pattern) {
+    rd_map_node *node = rd_map_find(is_pattern ? &channels->patterns : &channels->names, name);
+    return node == NULL ? NULL : RD_CONTAINER(node, rd_channel, in_map);
 }
 
-static void resize(rd_channels *channels, uint32_t bucket_count) {
-    rd_channel **old = channels->buckets;
-    const uint32_t old_count = channels->bucket_count;
-    channels->buckets = rd_alloc_zero(bucket_count * sizeof(rd_channel *));
-    channels->bucket_count = bucket_count;
-    for (uint32_t i = 0; i < old_count; i++) {
-        while (old[i] != NULL) {
-            rd_channel *channel = old[i];
-            rd_channel **bucket = bucket_of(channels, channel->hash);
-            old[i] = channel->next;
-            channel->next = *bucket;
-            *bucket = channel;
-        }
-    }
-    rd_free(old);
-}
-
-static uint64_t hash_of(const rd_channels *channels, rd_slice name, bool is_pattern) {
-    return rd_hash(channels->key, name) ^ (is_pattern ? 1 : 0);
-}
-
-static rd_channel *find(const rd_channels *channels, uint64_t hash, rd_slice name,
-                        bool is_pattern) {
-    rd_channel *channel = *bucket_of(channels, hash);
-    while (channel != NULL && (channel->hash != hash || channel->is_pattern != is_pattern ||
-                               !rd_slice_equal(name_of(channel), name))) {
-        channel = channel->next;
-    }
-    return channel;
-}
-
-static rd_channel *find_by_name(const rd_channels *channels, rd_slice name, bool is_pattern) {
-    return find(channels, hash_of(channels, name, is_pattern), name, is_pattern);
-}
-
-static rd_channel *add(rd_channels *channels, uint64_t hash, rd_slice name, bool is_pattern) {
+static rd_channel *add(rd_channels *channels, rd_slice name, bool is_pattern) {
     rd_channel *channel = rd_alloc(sizeof(*channel) + name.len);
-    *channel = (rd_channel){.hash = hash, .is_pattern = is_pattern};
-    channel->name_len = (uint32_t)name.len;
+    *channel = (rd_channel){.is_pattern = is_pattern};
     memcpy(channel->name, name.ptr, name.len);
-    rd_list_init(&channel->in_patterns);
+    channel->in_map.name = rd_slice_of(channel->name, name.len);
     rd_fanout_line_init(&channel->line);
-    if (is_pattern) rd_list_append(&channels->patterns, &channel->in_patterns);
-    if (channels->count == channels->bucket_count) resize(channels, channels->bucket_count * 2);
-    rd_channel **bucket = bucket_of(channels, hash);
-    channel->next = *bucket;
-    *bucket = channel;
-    channels->count++;
+    rd_map_add(is_pattern ? &channels->patterns : &channels->names, &channel->in_map);
+    rd_list_append(is_pattern ? &channels->all_patterns : &channels->all_names, &channel->in_all);
     return channel;
 }
 
 static void detach(rd_channels *channels, rd_channel *channel) {
-    rd_channel **at = bucket_of(channels, channel->hash);
-    while (*at != channel) at = &(*at)->next;
-    *at = channel->next;
-    rd_list_unlink(&channel->in_patterns);
+    rd_map_remove(channel->is_pattern ? &channels->patterns : &channels->names, &channel->in_map);
+    rd_list_unlink(&channel->in_all);
     rd_fanout_line_clear(&channels->fanout, &channel->line);
-    channels->count--;
-    if (channels->bucket_count > BUCKETS_MIN && channels->count < channels->bucket_count / 8) {
-        resize(channels, channels->bucket_count / 2);
-    }
 }
 
 /* --- subscriptions --- */
@@ -153,13 +100,12 @@ static int replace(rd_channels *channels, rd_subscription *subscription,
 int rd_channels_subscribe(rd_channels *channels, rd_subscriber *subscriber, rd_slice name,
                           bool is_pattern, const rd_subscribe_terms *terms) {
     if (name.len == 0 || name.len > RD_CHANNEL_NAME_MAX) return RD_ERR_CHANNEL_NAME;
-    const uint64_t hash = hash_of(channels, name, is_pattern);
-    rd_channel *channel = find(channels, hash, name, is_pattern);
+    rd_channel *channel = find(channels, name, is_pattern);
     rd_subscription *subscription = channel ? find_subscription(channel, subscriber) : NULL;
     if (subscription != NULL) return replace(channels, subscription, terms);
     if (subscriber->count >= subscriber->limit) return RD_ERR_CHANNEL_LIMIT;
     const bool is_first = channel == NULL;
-    if (is_first) channel = add(channels, hash, name, is_pattern);
+    if (is_first) channel = add(channels, name, is_pattern);
     subscription = rd_alloc(sizeof(*subscription));
     *subscription = (rd_subscription){.subscriber = subscriber, .as = terms->as};
     subscription->with = terms->with;
@@ -185,14 +131,14 @@ static void end(rd_channels *channels, rd_subscription *subscription) {
     if (channel->line.count > 0) return;
     detach(channels, channel);
     if (channels->engine != NULL) {
-        channels->engine->unsubscribe(channels->engine, name_of(channel), channel->is_pattern);
+        channels->engine->unsubscribe(channels->engine, channel->in_map.name, channel->is_pattern);
     }
     rd_free(channel);
 }
 
 bool rd_channels_unsubscribe(rd_channels *channels, rd_subscriber *subscriber, rd_slice name,
                              bool is_pattern) {
-    const rd_channel *channel = find_by_name(channels, name, is_pattern);
+    const rd_channel *channel = find(channels, name, is_pattern);
     rd_subscription *subscription = channel ? find_subscription(channel, subscriber) : NULL;
     if (subscription == NULL) return false;
     end(channels, subscription);
@@ -206,20 +152,21 @@ void rd_subscriber_clear(rd_channels *channels, rd_subscriber *subscriber) {
     }
 }
 
+static void end_all(rd_channels *channels, const rd_list *list) {
+    while (!rd_list_is_empty(list)) {
+        const rd_channel *channel = RD_CONTAINER(list->next, rd_channel, in_all);
+        rd_list *node = channel->line.subscriptions.next;
+        end(channels, RD_CONTAINER(node, rd_subscription, in_line));
+    }
+}
+
 void rd_channels_clear(rd_channels *channels) {
     assert(!channels->fanout.is_running);
     channels->engine = NULL;
-    /* The table shrinks meanwhile, so the place to look at wraps. */
-    for (uint32_t i = 0; channels->count > 0; i++) {
-        const rd_channel *channel = *bucket_of(channels, i);
-        if (channel == NULL) continue;
-        const rd_list *list = &channel->line.subscriptions;
-        for (uint32_t left = channel->line.count; left > 0; left--) {
-            end(channels, RD_CONTAINER(list->next, rd_subscription, in_line));
-        }
-    }
-    rd_free(channels->buckets);
-    channels->buckets = NULL;
+    end_all(channels, &channels->all_names);
+    end_all(channels, &channels->all_patterns);
+    rd_map_clear(&channels->names);
+    rd_map_clear(&channels->patterns);
 }
 
 /* --- publishing --- */
@@ -228,15 +175,15 @@ int rd_channels_publish(rd_channels *channels, rd_message *message) {
     const rd_slice name = rd_message_channel(message);
     if (name.len == 0 || name.len > RD_CHANNEL_NAME_MAX) return RD_ERR_CHANNEL_NAME;
     int taken = 0;
-    rd_channel *channel = find_by_name(channels, name, false);
+    rd_channel *channel = find(channels, name, false);
     if (channel != NULL) {
         rd_fanout_add(&channels->fanout, &channel->line, message);
         taken++;
     }
-    const rd_list *patterns = &channels->patterns;
+    const rd_list *patterns = &channels->all_patterns;
     for (rd_list *node = patterns->next; node != patterns; node = node->next) {
-        rd_channel *pattern = RD_CONTAINER(node, rd_channel, in_patterns);
-        if (!rd_glob_matches(name_of(pattern), name)) continue;
+        rd_channel *pattern = RD_CONTAINER(node, rd_channel, in_all);
+        if (!rd_glob_matches(pattern->in_map.name, name)) continue;
         rd_fanout_add(&channels->fanout, &pattern->line, message);
         taken++;
     }
@@ -244,22 +191,24 @@ int rd_channels_publish(rd_channels *channels, rd_message *message) {
 }
 
 uint32_t rd_channels_subscribers(const rd_channels *channels, rd_slice name, bool is_pattern) {
-    const rd_channel *channel = find_by_name(channels, name, is_pattern);
+    const rd_channel *channel = find(channels, name, is_pattern);
     return channel == NULL ? 0 : channel->line.count;
 }
 
-void rd_channels_each(const rd_channels *channels,
-                      void (*run)(void *with, rd_slice name, bool is_pattern), void *with) {
-    for (uint32_t i = 0; i < channels->bucket_count; i++) {
-        const rd_channel *channel = channels->buckets[i];
-        for (; channel != NULL; channel = channel->next) {
-            run(with, name_of(channel), channel->is_pattern);
-        }
+static void name_all(const rd_list *list, rd_channel_visit *run, void *with) {
+    for (rd_list *node = list->next; node != list; node = node->next) {
+        const rd_channel *channel = RD_CONTAINER(node, rd_channel, in_all);
+        run(with, channel->in_map.name, channel->is_pattern);
     }
 }
 
+void rd_channels_each(const rd_channels *channels, rd_channel_visit *run, void *with) {
+    name_all(&channels->all_names, run, with);
+    name_all(&channels->all_patterns, run, with);
+}
+
 rd_slice rd_subscription_name(const rd_subscription *subscription) {
-    return name_of(channel_of(subscription));
+    return channel_of(subscription)->in_map.name;
 }
 
 bool rd_subscription_is_pattern(const rd_subscription *subscription) {

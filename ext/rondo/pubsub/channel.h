@@ -16,8 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/hash.h"
 #include "base/list.h"
+#include "base/map.h"
 #include "base/slice.h"
 #include "pubsub/fanout.h"
 #include "pubsub/message.h"
@@ -34,12 +34,9 @@ typedef struct rd_engine {
 } rd_engine;
 
 typedef struct rd_channels {
-    rd_channel **buckets;
-    uint32_t bucket_count; /* a power of two */
-    uint32_t count;        /* channels and patterns */
+    rd_map names, patterns;
+    rd_list all_names, all_patterns;
     uint32_t subscription_count;
-    rd_hash_key key;
-    rd_list patterns;
     rd_fanout fanout;
     rd_engine *engine; /* NULL: nobody needs to know */
 } rd_channels;
@@ -88,8 +85,8 @@ uint32_t rd_channels_subscribers(const rd_channels *channels, rd_slice name, boo
 
 /* Names every channel and pattern, for an engine that comes later or comes back. `run` changes
  * nothing here. */
-void rd_channels_each(const rd_channels *channels,
-                      void (*run)(void *with, rd_slice name, bool is_pattern), void *with);
+typedef void rd_channel_visit(void *with, rd_slice name, bool is_pattern);
+void rd_channels_each(const rd_channels *channels, rd_channel_visit *run, void *with);
 
 /* The name a subscription was made with. */
 rd_slice rd_subscription_name(const rd_subscription *subscription);
