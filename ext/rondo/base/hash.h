@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * SipHash-1-3 with a random key: for tables whose keys a stranger may choose, who must not be able
+ * to choose many that collide. Any thread.
+ */
+#ifndef RD_BASE_HASH_H
+#define RD_BASE_HASH_H
+
+#include <stdint.h>
+
+#include "base/slice.h"
+
+typedef struct rd_hash_key {
+    uint64_t k0, k1;
+} rd_hash_key;
+
+/* A key nobody can guess; ends the process if the system has no randomness to give. */
+rd_hash_key rd_hash_key_random(void);
+
+uint64_t rd_hash(rd_hash_key key, rd_slice bytes);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A table from names to elements, intrusive as a list is: the node lies inside its element, which
+ * owns the name too. Chains in a power of two of buckets, about one for each element, under a hash
+ * with a random key. One owner, no lock.
+ */
+#ifndef RD_BASE_MAP_H
+#define RD_BASE_MAP_H
+
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "base/slice.h"
+
+typedef struct rd_map_node {
+    struct rd_map_node *next; /* in its bucket */
+    uint64_t hash;
+    rd_slice name;
+} rd_map_node;
+
+typedef struct rd_map {
+    rd_map_node **buckets;
+    uint32_t bucket_count;
+    uint32_t count;
+    rd_hash_key key;
+} rd_map;
+
+void rd_map_init(rd_map *map);
+
+/* The elements must be out of it. */
+void rd_map_clear(rd_map *map);
+
+/* NULL when there is none. */
+rd_map_node *rd_map_find(const rd_map *map, rd_slice name);
+
+/* Puts an element in whose node has its name already, and which no other element has. */
+void rd_map_add(rd_map *map, rd_map_node *node);
+
+void rd_map_remove(rd_map *map, rd_map_node *node);
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of channels; see channel.h. Patterns have a table of their own, and a list, for a
+ * publish tries all of them.
+ */
+#include "pubsub/channel.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "pubsub/glob.h"
+
+struct rd_channel {
+    rd_map_node in_map;
+    rd_list in_all;
+    rd_fanout_line line;
+    bool is_pattern;
+    char name[];
+};
+
+static rd_channel *channel_of(const rd_subscription *subscription) {
+    return RD_CONTAINER(subscription->line, rd_channel, line);
+}
+
+/* --- the table --- */
+
+void rd_channels_init(rd_channels *channels, rd_engine *engine) {
+    *channels = (rd_channels){.engine = engine};
+    rd_map_init(&channels->names);
+    rd_map_init(&channels->patterns);
+    rd_list_init(&channels->all_names);
+    rd_list_init(&channels->all_patterns);
+    rd_fanout_init(&channels->fanout);
+}
+
+static rd_channel *find(const rd_channels *channels, rd_slice name, bool is_pattern) {
+    rd_map_node *node = rd_map_find(is_pattern ? &channels->patterns : &channels->names, name);
+    return node == NULL ? NULL : RD_CONTAINER(node, rd_channel, in_map);
+}
+
+static rd_channel *add(rd_channels *channels, rd_slice name, bool is_pattern) {
+    rd_channel *channel = rd_alloc(sizeof(*channel) + name.len);
+    *channel = (rd_channel){.is_pattern = is_pattern};
+    memcpy(channel->name, name.ptr, name.len);
+    channel->in_map.name = rd_slice_of(channel->name, name.len);
+    rd_fanout_line_init(&channel->line);
+    rd_map_add(is_pattern ? &channels->patterns : &channels->names, &channel->in_map);
+    rd_list_append(is_pattern ? &channels->all_patterns : &channels->all_names, &channel->in_all);
+    return channel;
+}
+
+static void detach(rd_channels *channels, rd_channel *channel) {
+    rd_map_remove(channel->is_pattern ? &channels->patterns : &channels->names, &channel->in_map);
+    rd_list_unlink(&channel->in_all);
+    rd_fanout_line_clear(&channels->fanout, &channel->line);
+}
+
+/* --- subscriptions --- */
+
+void rd_subscriber_init(rd_subscriber *subscriber, const rd_subscriber_ops *ops, uint32_t limit) {
+    *subscriber = (rd_subscriber){.ops = ops, .limit = limit};
+    rd_list_init(&subscriber->subscriptions);
+}
+
+/* Goes along the shorter of the two lists the subscription would stand in. */
+static rd_subscription *find_subscription(const rd_channel *channel,
+                                          const rd_subscriber *subscriber) {
+    if (channel->line.count < subscriber->count) {
+        const rd_list *list = &channel->line.subscriptions;
+        for (rd_list *node = list->next; node != list; node = node->next) {
+            rd_subscription *found = RD_CONTAINER(node, rd_subscription, in_line);
+            if (found->subscriber == subscriber) return found;
+        }
+        return NULL;
+    }
+    const rd_list *list = &subscriber->subscriptions;
+    for (rd_list *node = list->next; node != list; node = node->next) {
+        rd_subscription *found = RD_CONTAINER(node, rd_subscription, in_subscriber);
+        if (found->line == &channel->line) return found;
+    }
+    return NULL;
+}
+
+static void tell_end(rd_subscriber *subscriber, void *with) {
+    if (subscriber->ops->on_end != NULL) subscriber->ops->on_end(subscriber, with);
+}
+
+static int replace(rd_channels *channels, rd_subscription *subscription,
+                   const rd_subscribe_terms *terms) {
+    void *with = subscription->with;
+    subscription->as = terms->as;
+    subscription->with = terms->with;
+    if (terms->is_afresh) rd_fanout_rejoin(&channels->fanout, subscription);
+    tell_end(subscription->subscriber, with);
+    return 0;
+}
+
+int rd_channels_subscribe(rd_channels *channels, rd_subscriber *subscriber, rd_slice name,
+                          bool is_pattern, const rd_subscribe_terms *terms) {
+    if (name.len == 0 || name.len > RD_CHANNEL_NAME_MAX) return RD_ERR_CHANNEL_NAME;
+    rd_channel *channel = find(channels, name, is_pattern);
+    rd_subscription *subscription = channel ? find_subscription(channel, subscriber) : NULL;
+    if (subscription != NULL) return replace(channels, subscription, terms);
+    if (subscriber->count >= subscriber->limit) return RD_ERR_CHANNEL_LIMIT;
+    const bool is_first = channel == NULL;
+    if (is_first) channel = add(channels, name, is_pattern);
+    subscription = rd_alloc(sizeof(*subscription));
+    *subscription = (rd_subscription){.subscriber = subscriber, .as = terms->as};
+    subscription->with = terms->with;
+    rd_fanout_join(&channels->fanout, &channel->line, subscription);
+    rd_list_append(&subscriber->subscriptions, &subscription->in_subscriber);
+    subscriber->count++;
+    channels->subscription_count++;
+    if (is_first && channels->engine != NULL) {
+        channels->engine->subscribe(channels->engine, name, is_pattern);
+    }
+    return 1;
+}
+
+static void end(rd_channels *channels, rd_subscription *subscription) {
+    rd_channel *channel = channel_of(subscription);
+    rd_subscriber *subscriber = subscription->subscriber;
+    rd_fanout_leave(&channels->fanout, subscription);
+    rd_list_unlink(&subscription->in_subscriber);
+    subscriber->count--;
+    channels->subscription_count--;
+    tell_end(subscriber, subscription->with);
+    rd_free(subscription);
+    if (channel->line.count > 0) return;
+    detach(channels, channel);
+    if (channels->engine != NULL) {
+        channels->engine->unsubscribe(channels->engine, channel->in_map.name, channel->is_pattern);
+    }
+    rd_free(channel);
+}
+
+bool rd_channels_unsubscribe(rd_channels *channels, rd_subscriber *subscriber, rd_slice name,
+                             bool is_pattern) {
+    const rd_channel *channel = find(channels, name, is_pattern);
+    rd_subscription *subscription = channel ? find_subscription(channel, subscriber) : NULL;
+    if (subscription == NULL) return false;
+    end(channels, subscription);
+    return true;
+}
+
+void rd_subscriber_clear(rd_channels *channels, rd_subscriber *subscriber) {
+    while (!rd_list_is_empty(&subscriber->subscriptions)) {
+        rd_list *node = subscriber->subscriptions.next;
+        end(channels, RD_CONTAINER(node, rd_subscription, in_subscriber));
+    }
+}
+
+static void end_all(rd_channels *channels, const rd_list *list) {
+    while (!rd_list_is_empty(list)) {
+        const rd_channel *channel = RD_CONTAINER(list->next, rd_channel, in_all);
+        rd_list *node = channel->line.subscriptions.next;
+        end(channels, RD_CONTAINER(node, rd_subscription, in_line));
+    }
+}
+
+void rd_channels_clear(rd_channels *channels) {
+    assert(!channels->fanout.is_running);
+    channels->engine = NULL;
+    end_all(channels, &channels->all_names);
+    end_all(channels, &channels->all_patterns);
+    rd_map_clear(&channels->names);
+    rd_map_clear(&channels->patterns);
+}
+
+/* --- publishing --- */
+
+int rd_channels_publish(rd_channels *channels, rd_message *message) {
+    const rd_slice name = rd_message_channel(message);
+    if (name.len == 0 || name.len > RD_CHANNEL_NAME_MAX) return RD_ERR_CHANNEL_NAME;
+    int taken = 0;
+    rd_channel *channel = find(channels, name, false);
+    if (channel != NULL) {
+        rd_fanout_add(&channels->fanout, &channel->line, message);
+        taken++;
+    }
+    const rd_list *patterns = &channels->all_patterns;
+    for (rd_list *node = patterns->next; node != patterns; node = node->next) {
+        rd_channel *pattern = RD_CONTAINER(node, rd_channel, in_all);
+        if (!rd_glob_matches(pattern->in_map.name, name)) continue;
+        rd_fanout_add(&channels->fanout, &pattern->line, message);
+        taken++;
+    }
+    return taken;
+}
+
+uint32_t rd_channels_subscribers(const rd_channels *channels, rd_slice name, bool is_pattern) {
+    const rd_channel *channel = find(channels, name, is_pattern);
+    return channel == NULL ? 0 : channel->line.count;
+}
+
+static void name_all(const rd_list *list, rd_channel_visit *run, void *with) {
+    for (rd_list *node = list->next; node != list; node = node->next) {
+        const rd_channel *channel = RD_CONTAINER(node, rd_channel, in_all);
+        run(with, channel->in_map.name, channel->is_pattern);
+    }
+}
+
+void rd_channels_each(const rd_channels *channels, rd_channel_visit *run, void *with) {
+    name_all(&channels->all_names, run, with);
+    name_all(&channels->all_patterns, run, with);
+}
+
+rd_slice rd_subscription_name(const rd_subscription *subscription) {
+    return channel_of(subscription)->in_map.name;
+}
+
+bool rd_subscription_is_pattern(const rd_subscription *subscription) {
+    return channel_of(subscription)->is_pattern;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Fanning out; see fanout.h. Nothing that on_message may free is touched after it has returned,
+ * unless `visited` and `served` still say that it is there.
+ */
+#include "pubsub/fanout.h"
+
+#include <assert.h>
+
+#include "base/alloc.h"
+
+struct rd_fanout_entry {
+    rd_fanout_entry *next;
+    rd_message *message;
+    uint64_t number;
+};
+
+void rd_fanout_init(rd_fanout *fanout) {
+    *fanout = (rd_fanout){0};
+    rd_list_init(&fanout->ready);
+}
+
+void rd_fanout_line_init(rd_fanout_line *line) {
+    *line = (rd_fanout_line){0};
+    rd_list_init(&line->subscriptions);
+    rd_list_init(&line->in_ready);
+}
+
+static rd_subscription *subscription_at(rd_list *node) {
+    return RD_CONTAINER(node, rd_subscription, in_line);
+}
+
+static void shift(rd_fanout *fanout, rd_fanout_line *line) {
+    rd_fanout_entry *entry = line->first;
+    line->first = entry->next;
+    if (line->first == NULL) line->last = NULL;
+    fanout->waiting--;
+    fanout->waiting_bytes -= entry->message->payload_len;
+    rd_message_unref(entry->message);
+    rd_free(entry);
+}
+
+static void drop_messages(rd_fanout *fanout, rd_fanout_line *line) {
+    while (line->first != NULL) shift(fanout, line);
+    line->pass_last = NULL;
+    line->cursor = NULL;
+    rd_list_unlink(&line->in_ready);
+    if (fanout->visited == line) fanout->visited = NULL;
+}
+
+void rd_fanout_line_clear(rd_fanout *fanout, rd_fanout_line *line) {
+    assert(line->count == 0);
+    drop_messages(fanout, line);
+}
+
+void rd_fanout_join(rd_fanout *fanout, rd_fanout_line *line, rd_subscription *subscription) {
+    subscription->line = line;
+    subscription->since = fanout->sequence;
+    rd_list_append(&line->subscriptions, &subscription->in_line);
+    line->count++;
+}
+
+void rd_fanout_leave(rd_fanout *fanout, rd_subscription *subscription) {
+    rd_fanout_line *line = subscription->line;
+    if (line->cursor == &subscription->in_line) line->cursor = subscription->in_line.next;
+    if (fanout->served == subscription) fanout->served = NULL;
+    rd_list_unlink(&subscription->in_line);
+    if (--line->count == 0) drop_messages(fanout, line);
+}
+
+void rd_fanout_rejoin(rd_fanout *fanout, rd_subscription *subscription) {
+    rd_fanout_line *line = subscription->line;
+    rd_fanout_leave(fanout, subscription);
+    rd_fanout_join(fanout, line, subscription);
+}
+
+void rd_fanout_add(rd_fanout *fanout, rd_fanout_line *line, rd_message *message) {
+    if (line->count == 0) return;
+    rd_fanout_entry *entry = rd_alloc(sizeof(*entry));
+    *entry = (rd_fanout_entry){.message = rd_message_ref(message), .number = ++fanout->sequence};
+    if (line->last != NULL) {
+        line->last->next = entry;
+    } else {
+        line->first = entry;
+    }
+    line->last = entry;
+    fanout->waiting++;
+    fanout->waiting_bytes += message->payload_len;
+    if (!rd_list_is_linked(&line->in_ready)) rd_list_append(&fanout->ready, &line->in_ready);
+}
+
+static void begin_pass(rd_fanout_line *line) {
+    line->pass_last = line->first;
+    for (int i = 1; i < RD_FANOUT_GATHER_MAX && line->pass_last->next != NULL; i++) {
+        line->pass_last = line->pass_last->next;
+    }
+    line->cursor = line->subscriptions.next;
+}
+
+static void end_pass(rd_fanout *fanout, rd_fanout_line *line) {
+    const rd_fanout_entry *next = line->pass_last->next;
+    while (line->first != next) shift(fanout, line);
+    line->pass_last = NULL;
+    line->cursor = NULL;
+}
+
+/* Whether nobody is left for the pass: those that came after its last message stand at the end. */
+static bool is_pass_over(const rd_fanout_line *line) {
+    return line->cursor == &line->subscriptions ||
+           subscription_at(line->cursor)->since >= line->pass_last->number;
+}
+
+/* All messages of the pass to the subscription at the cursor; false when the line has gone. */
+static bool serve(rd_fanout *fanout, rd_fanout_line *line) {
+    rd_subscription *subscription = subscription_at(line->cursor);
+    const rd_fanout_entry *entry = line->first;
+    const rd_fanout_entry *const last = line->pass_last;
+    line->cursor = line->cursor->next;
+    while (entry->number <= subscription->since) entry = entry->next;
+    fanout->served = subscription;
+    for (;;) {
+        rd_message *message = rd_message_ref(entry->message);
+        subscription->subscriber->ops->on_message(subscription->subscriber, subscription, message);
+        rd_message_unref(message);
+        if (fanout->visited != line) return false;
+        if (fanout->served != subscription || entry == last) break;
+        entry = entry->next;
+    }
+    fanout->served = NULL;
+    return true;
+}
+
+/* Goes on with the line's pass, or begins one. Subscribers served. */
+static uint32_t visit(rd_fanout *fanout, rd_fanout_line *line, uint32_t subscribers) {
+    uint32_t served = 0;
+    fanout->visited = line;
+    if (line->pass_last == NULL) begin_pass(line);
+    while (!is_pass_over(line) && served < subscribers) {
+        served++;
+        if (!serve(fanout, line)) return served;
+    }
+    fanout->visited = NULL;
+    if (is_pass_over(line)) end_pass(fanout, line);
+    rd_list_unlink(&line->in_ready);
+    if (line->first != NULL) rd_list_append(&fanout->ready, &line->in_ready);
+    return served;
+}
+
+bool rd_fanout_run(rd_fanout *fanout, uint32_t subscribers) {
+    if (fanout->is_running) return true;
+    fanout->is_running = true;
+    while (subscribers > 0 && !rd_list_is_empty(&fanout->ready)) {
+        rd_fanout_line *line = RD_CONTAINER(fanout->ready.next, rd_fanout_line, in_ready);
+        const uint32_t served = visit(fanout, line, subscribers);
+        subscribers -= served > 0 ? served : 1;
+    }
+    fanout->is_running = false;
+    return !rd_list_is_empty(&fanout->ready);
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The history of channels; see history.h. A record has the messages of one channel and lives while
+ * it has any; its floor is the id up to which messages of this channel may be missing.
+ */
+#include "pubsub/history.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "pubsub/channel.h"
+#include "pubsub/glob.h"
+
+#define ID_MAX (UINT64_MAX >> 1) /* room for the next one */
+
+typedef struct rule {
+    rd_list in_rules;
+    bool is_pattern;
+    uint32_t size;
+    uint64_t ttl_ms;
+    uint64_t floor; /* what was published up to this id, it has not seen */
+    size_t name_len;
+    char name[];
+} rule;
+
+typedef struct record {
+    rd_map_node in_names;
+    rd_list in_records;
+    rd_list entries;
+    const rule *rule;
+    uint32_t count;
+    uint64_t floor, last_id;
+    char name[];
+} record;
+
+typedef struct entry {
+    rd_list in_record, in_all;
+    record *record;
+    rd_message *message;
+    uint64_t added_ms;
+} entry;
+
+static uint64_t higher(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+static rd_slice rule_name(const rule *rule) {
+    return rd_slice_of(rule->name, rule->name_len);
+}
+
+static record *record_at(const rd_list *node) {
+    return RD_CONTAINER(node, record, in_records);
+}
+
+static size_t bytes_of(const rd_message *message) {
+    return sizeof(entry) + sizeof(*message) + message->channel_len + message->payload_len;
+}
+
+void rd_history_init(rd_history *history, rd_history_limits limits, uint64_t wall_us) {
+    *history = (rd_history){.limits = limits, .last_id = wall_us, .forgotten = wall_us};
+    rd_list_init(&history->rules);
+    rd_list_init(&history->records);
+    rd_list_init(&history->entries);
+    rd_map_init(&history->names);
+}
+
+/* --- records and their entries --- */
+
+static void remove_record(rd_history *history, record *record) {
+    history->forgotten = higher(history->forgotten, record->floor);
+    rd_map_remove(&history->names, &record->in_names);
+    rd_list_unlink(&record->in_records);
+    rd_free(record);
+}
+
+/* The record goes with its last entry. */
+static void drop(rd_history *history, entry *entry) {
+    record *record = entry->record;
+    record->floor = higher(record->floor, entry->message->id);
+    rd_list_unlink(&entry->in_record);
+    rd_list_unlink(&entry->in_all);
+    history->bytes -= bytes_of(entry->message);
+    history->count--;
+    rd_message_unref(entry->message);
+    rd_free(entry);
+    if (--record->count == 0) remove_record(history, record);
+}
+
+static void drop_oldest_of(rd_history *history, const record *record) {
+    drop(history, RD_CONTAINER(record->entries.next, entry, in_record));
+}
+
+/* False when nothing is left and the record with it. */
+static bool expire(rd_history *history, record *record, uint64_t now_ms) {
+    const uint64_t ttl_ms = record->rule->ttl_ms;
+    if (ttl_ms == 0) return true;
+    for (uint32_t left = record->count; left > 0; left--) {
+        const entry *oldest = RD_CONTAINER(record->entries.next, entry, in_record);
+        if (now_ms - oldest->added_ms < ttl_ms) return true;
+        drop_oldest_of(history, record);
+    }
+    return false;
+}
+
+void rd_history_expire(rd_history *history, uint64_t now_ms) {
+    rd_list *node = history->records.next;
+    while (node != &history->records) {
+        rd_list *next = node->next;
+        (void)expire(history, record_at(node), now_ms);
+        node = next;
+    }
+}
+
+void rd_history_clear(rd_history *history) {
+    while (!rd_list_is_empty(&history->entries)) {
+        drop(history, RD_CONTAINER(history->entries.next, entry, in_all));
+    }
+    rd_list *node;
+    while ((node = rd_list_shift(&history->rules)) != NULL) {
+        rd_free(RD_CONTAINER(node, rule, in_rules));
+    }
+    rd_map_clear(&history->names);
+}
+
+/* --- rules --- */
+
+static rule *find_rule(const rd_history *history, rd_slice name, bool is_pattern) {
+    for (rd_list *node = history->rules.next; node != &history->rules; node = node->next) {
+        rule *found = RD_CONTAINER(node, rule, in_rules);
+        if (found->is_pattern == is_pattern && rd_slice_equal(rule_name(found), name)) {
+            return found;
+        }
+    }
+    return NULL;
+}
+
+static const rule *rule_for(const rd_history *history, rd_slice channel) {
+    const rule *own = find_rule(history, channel, false);
+    if (own != NULL) return own;
+    for (rd_list *node = history->rules.next; node != &history->rules; node = node->next) {
+        const rule *found = RD_CONTAINER(node, rule, in_rules);
+        if (found->is_pattern && rd_glob_matches(rule_name(found), channel)) return found;
+    }
+    return NULL;
+}
+
+static void apply_rule(rd_history *history, record *record) {
+    record->rule = rule_for(history, record->in_names.name);
+    const uint32_t size = record->rule == NULL ? 0 : record->rule->size;
+    for (uint32_t count = record->count; count > size; count--) drop_oldest_of(history, record);
+}
+
+static void apply_rules(rd_history *history) {
+    rd_list *node = history->records.next;
+    while (node != &history->records) {
+        rd_list *next = node->next;
+        apply_rule(history, record_at(node));
+        node = next;
+    }
+}
+
+static rule *add_rule(rd_history *history, rd_slice name, bool is_pattern) {
+    rule *added = rd_alloc(sizeof(*added) + name.len);
+    *added = (rule){.is_pattern = is_pattern, .floor = history->last_id, .name_len = name.len};
+    memcpy(added->name, name.ptr, name.len);
+    rd_list_insert_before(history->rules.next, &added->in_rules);
+    return added;
+}
+
+int rd_history_keep(rd_history *history, rd_slice name, bool is_pattern, uint32_t size,
+                    uint64_t ttl_ms) {
+    if (name.len == 0 || name.len > RD_CHANNEL_NAME_MAX) return RD_ERR_CHANNEL_NAME;
+    rule *changed = find_rule(history, name, is_pattern);
+    if (size == 0) {
+        if (changed == NULL) return 0;
+        rd_list_unlink(&changed->in_rules);
+        apply_rules(history);
+        rd_free(changed);
+        return 0;
+    }
+    if (changed == NULL) changed = add_rule(history, name, is_pattern);
+    changed->size = size;
+    changed->ttl_ms = ttl_ms;
+    apply_rules(history);
+    return 0;
+}
+
+/* --- adding --- */
+
+uint64_t rd_history_next_id(rd_history *history, uint64_t wall_us) {
+    history->last_id = higher(history->last_id + 1, wall_us);
+    return history->last_id;
+}
+
+static record *find_record(const rd_history *history, rd_slice channel) {
+    rd_map_node *node = rd_map_find(&history->names, channel);
+    return node == NULL ? NULL : RD_CONTAINER(node, record, in_names);
+}
+
+static record *add_record(rd_history *history, rd_slice channel, const rule *rule, uint64_t floor) {
+    record *added = rd_alloc(sizeof(*added) + channel.len);
+    *added = (record){.rule = rule, .floor = floor};
+    memcpy(added->name, channel.ptr, channel.len);
+    added->in_names.name = rd_slice_of(added->name, channel.len);
+    rd_list_init(&added->entries);
+    rd_map_add(&history->names, &added->in_names);
+    rd_list_append(&history->records, &added->in_records);
+    return added;
+}
+
+static void add_entry(rd_history *history, record *record, rd_message *message, uint64_t now_ms) {
+    entry *added = rd_alloc(sizeof(*added));
+    *added = (entry){.record = record, .added_ms = now_ms};
+    added->message = rd_message_ref(message);
+    rd_list_append(&record->entries, &added->in_record);
+    rd_list_append(&history->entries, &added->in_all);
+    record->last_id = message->id;
+    record->count++;
+    history->count++;
+    history->bytes += bytes_of(message);
+    if (record->count > record->rule->size) drop_oldest_of(history, record);
+    while (history->count > history->limits.messages || history->bytes > history->limits.bytes) {
+        drop(history, RD_CONTAINER(history->entries.next, entry, in_all));
+    }
+}
+
+/* One that alone is more than all may be: it is as good as dropped. */
+static bool pass_over(rd_history *history, record *record, uint64_t id) {
+    if (record == NULL) {
+        history->forgotten = higher(history->forgotten, id);
+    } else {
+        record->floor = record->last_id = id;
+    }
+    return false;
+}
+
+bool rd_history_add(rd_history *history, rd_message *message, uint64_t now_ms) {
+    const rd_slice channel = rd_message_channel(message);
+    if (message->id == 0 || message->id > ID_MAX) return false;
+    if (channel.len == 0 || channel.len > RD_CHANNEL_NAME_MAX) return false;
+    history->last_id = higher(history->last_id, message->id);
+    record *record = find_record(history, channel);
+    if (record != NULL && !expire(history, record, now_ms)) record = NULL;
+    if (record != NULL && message->id <= record->last_id) return false;
+    const rule *rule = record != NULL ? record->rule : rule_for(history, channel);
+    if (rule == NULL) return false;
+    const uint64_t floor = higher(rule->floor, history->forgotten);
+    if (record == NULL && message->id <= floor) return false;
+    if (history->limits.messages == 0 || bytes_of(message) > history->limits.bytes) {
+        return pass_over(history, record, message->id);
+    }
+    if (record == NULL) record = add_record(history, channel, rule, floor);
+    add_entry(history, record, message, now_ms);
+    return true;
+}
+
+/* --- replay --- */
+
+typedef struct replay {
+    rd_message **messages;
+    size_t count, capacity;
+    uint64_t since, floor;
+    bool is_kept;
+} replay;
+
+static void collect(replay *self, const record *record) {
+    self->is_kept = true;
+    self->floor = higher(self->floor, record->floor);
+    /* Newest first: whoever was away for a moment need not go past everything. */
+    const rd_list *list = &record->entries;
+    for (rd_list *node = list->prev; node != list; node = node->prev) {
+        rd_message *message = RD_CONTAINER(node, entry, in_record)->message;
+        if (message->id <= self->since) return;
+        if (self->count == self->capacity) {
+            self->capacity = self->capacity ? self->capacity * 2 : 16;
+            self->messages = rd_realloc(self->messages, self->capacity * sizeof(rd_message *));
+        }
+        self->messages[self->count++] = rd_message_ref(message);
+    }
+}
+
+static void collect_channel(rd_history *history, replay *self, rd_slice name, uint64_t now_ms) {
+    record *record = find_record(history, name);
+    if (record != NULL && expire(history, record, now_ms)) {
+        collect(self, record);
+        return;
+    }
+    const rule *rule = rule_for(history, name);
+    self->is_kept = rule != NULL;
+    self->floor = rule == NULL ? 0 : higher(rule->floor, history->forgotten);
+}
+
+static void collect_pattern(rd_history *history, replay *self, rd_slice pattern, uint64_t now_ms) {
+    rd_history_expire(history, now_ms);
+    const rule *own = find_rule(history, pattern, true);
+    self->is_kept = own != NULL;
+    self->floor = higher(own == NULL ? 0 : own->floor, history->forgotten);
+    for (rd_list *node = history->records.next; node != &history->records; node = node->next) {
+        const record *record = record_at(node);
+        if (rd_glob_matches(pattern, record->in_names.name)) collect(self, record);
+    }
+}
+
+static int by_id(const void *left, const void *right) {
+    const rd_message *a = *(rd_message *const *)left, *b = *(rd_message *const *)right;
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+rd_replay rd_history_replay(rd_history *history, rd_slice name, bool is_pattern, uint64_t since,
+                            uint64_t now_ms, rd_history_visit *run, void *with) {
+    replay self = {.since = since};
+    if (is_pattern) {
+        collect_pattern(history, &self, name, now_ms);
+    } else {
+        collect_channel(history, &self, name, now_ms);
+    }
+    if (!self.is_kept) return RD_REPLAY_NONE;
+    if (since > history->last_id) return RD_REPLAY_UNKNOWN; /* and nothing was collected */
+    if (self.count > 1) qsort(self.messages, self.count, sizeof(rd_message *), by_id);
+    for (size_t i = 0; i < self.count; i++) {
+        run(with, self.messages[i]);
+        rd_message_unref(self.messages[i]);
+    }
+    rd_free(self.messages);
+    return since != 0 && since < self.floor ? RD_REPLAY_GAP : RD_REPLAY_WHOLE;
+}
+
+bool rd_history_parse_id(rd_slice text, uint64_t *id) {
+    uint64_t value = 0;
+    if (text.len == 0 || text.len > 19 || (text.len > 1 && text.ptr[0] == '0')) return false;
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] < '0' || text.ptr[i] > '9') return false;
+        value = value * 10 + (uint64_t)(text.ptr[i] - '0');
+    }
+    *id = value;
+    return true;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Messages and their encodings; see message.h.
+ */
+#include "pubsub/message.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+static void release_encoding(rd_release *release) {
+    rd_message_unref(RD_CONTAINER(release, rd_encoding, release)->message);
+}
+
+rd_message *rd_message_new(rd_slice channel, rd_slice payload, bool is_text, uint64_t id) {
+    rd_message *message = rd_alloc(sizeof(*message) + channel.len + payload.len);
+    *message = (rd_message){.refs = 1, .is_text = is_text, .id = id};
+    message->channel_len = channel.len;
+    message->payload_len = payload.len;
+    if (channel.len > 0) memcpy(message->bytes, channel.ptr, channel.len);
+    if (payload.len > 0) memcpy(message->bytes + channel.len, payload.ptr, payload.len);
+    return message;
+}
+
+rd_message *rd_message_ref(rd_message *message) {
+    assert(message->refs > 0 && message->refs < UINT32_MAX);
+    message->refs++;
+    return message;
+}
+
+void rd_message_unref(rd_message *message) {
+    assert(message->refs > 0);
+    if (--message->refs > 0) return;
+    for (int kind = 0; kind < RD_ENCODING_COUNT; kind++) {
+        if (message->encodings[kind] == NULL) continue;
+        rd_buffer_clear(&message->encodings[kind]->bytes);
+        rd_free(message->encodings[kind]);
+    }
+    rd_free(message);
+}
+
+rd_encoding *rd_message_encoding(rd_message *message, rd_encoding_kind kind, rd_encode *encode,
+                                 void *with) {
+    rd_encoding *encoding = message->encodings[kind];
+    if (encoding == NULL) {
+        encoding = rd_alloc_zero(sizeof(*encoding));
+        encoding->release.run = release_encoding;
+        encoding->message = message;
+        message->encodings[kind] = encoding;
+        encoding->is_none = encode(message, with, &encoding->bytes) < 0;
+        if (encoding->is_none) rd_buffer_clear(&encoding->bytes);
+    }
+    return encoding->is_none ? NULL : encoding;
+}
+
+void rd_encoding_borrow(rd_encoding *encoding, rd_outq *queue) {
+    const rd_slice bytes = rd_encoding_bytes(encoding);
+    assert(!encoding->is_none);
+    if (bytes.len == 0) return;
+    rd_message_ref(encoding->message);
+    rd_outq_borrow(queue, bytes.ptr, bytes.len, &encoding->release);
+}
+
+size_t rd_message_memory(const rd_message *message) {
+    size_t total = sizeof(*message) + message->channel_len + message->payload_len;
+    for (int kind = 0; kind < RD_ENCODING_COUNT; kind++) {
+        const rd_encoding *encoding = message->encodings[kind];
+        if (encoding != NULL) total += sizeof(*encoding) + encoding->bytes.capacity;
+    }
+    return total;
+}

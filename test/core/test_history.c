@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The history: what is kept by number, age and bytes, which rule counts, what every kind of id is
+ * answered, and the seam between replay and delivery under random operations.
+ */
+#include "base/error.h"
+#include "check.h"
+#include "pubsub/channel.h"
+#include "pubsub/history.h"
+
+static const rd_history_limits wide = {1000, 1 << 20};
+
+static rd_slice text(const char *string) {
+    return rd_slice_of(string, strlen(string));
+}
+
+static bool add(rd_history *history, const char *channel, uint64_t id, uint64_t now_ms) {
+    rd_message *message = rd_message_new(text(channel), RD_SLICE("payload"), true, id);
+    const bool is_kept = rd_history_add(history, message, now_ms);
+    rd_message_unref(message);
+    return is_kept;
+}
+
+static void write_id(void *with, rd_message *message) {
+    char *ids = with;
+    (void)sprintf(ids + strlen(ids), "%d ", (int)message->id);
+}
+
+/* "WHOLE 1 2 ": the answer and the ids. */
+static const char *replay_at(rd_history *history, const char *name, bool is_pattern, uint64_t since,
+                             uint64_t now_ms) {
+    static const char *const answers[] = {"WHOLE", "GAP", "UNKNOWN", "NONE"};
+    static char said[256];
+    char ids[200] = "";
+    const rd_replay answer =
+        rd_history_replay(history, text(name), is_pattern, since, now_ms, write_id, ids);
+    (void)snprintf(said, sizeof(said), "%s %s", answers[answer], ids);
+    return said;
+}
+
+static const char *replay(rd_history *history, const char *name, uint64_t since) {
+    return replay_at(history, name, false, since, 0);
+}
+
+static const char *replay_pattern(rd_history *history, const char *name, uint64_t since) {
+    return replay_at(history, name, true, since, 0);
+}
+
+static void test_number(void) {
+    rd_history history;
+    rd_history_init(&history, wide, 0);
+    CHECK_INT(rd_history_keep(&history, text("x"), false, 3, 0), 0);
+    CHECK(!add(&history, "y", 1, 0));
+    CHECK_STR(replay(&history, "x", 0), "WHOLE ");
+    for (uint64_t id = 2; id <= 6; id++) CHECK(add(&history, "x", id, 0));
+    CHECK_INT(history.count, 3);
+    CHECK_STR(replay(&history, "x", 0), "WHOLE 4 5 6 ");
+    CHECK_STR(replay(&history, "x", 1), "GAP 4 5 6 ");
+    CHECK_STR(replay(&history, "x", 2), "GAP 4 5 6 ");
+    CHECK_STR(replay(&history, "x", 3), "WHOLE 4 5 6 ");
+    CHECK_STR(replay(&history, "x", 5), "WHOLE 6 ");
+    CHECK_STR(replay(&history, "x", 6), "WHOLE ");
+    CHECK_STR(replay(&history, "x", 7), "UNKNOWN ");
+    CHECK_STR(replay(&history, "x", UINT64_MAX), "UNKNOWN ");
+    CHECK_STR(replay(&history, "y", 1), "NONE ");
+    rd_history_clear(&history);
+}
+
+static void test_ids_that_are_refused(void) {
+    rd_history history;
+    rd_history_init(&history, wide, 100);
+    rd_history_keep(&history, text("x"), false, 10, 0);
+    CHECK(!add(&history, "x", 0, 0));
+    CHECK(!add(&history, "x", 100, 0)); /* from before this history */
+    CHECK(!add(&history, "x", UINT64_MAX, 0));
+    CHECK(add(&history, "x", 105, 0));
+    CHECK(!add(&history, "x", 105, 0));
+    CHECK(!add(&history, "x", 104, 0));
+    CHECK(!add(&history, "", 106, 0));
+    CHECK_STR(replay(&history, "x", 0), "WHOLE 105 ");
+    CHECK_STR(replay(&history, "x", 99), "GAP 105 ");
+    CHECK_STR(replay(&history, "x", 100), "WHOLE 105 ");
+    CHECK_INT(rd_history_next_id(&history, 50), 106);
+    CHECK_INT(rd_history_next_id(&history, 50), 107);
+    CHECK_INT(rd_history_next_id(&history, 200), 200);
+    CHECK_STR(replay(&history, "x", 150), "WHOLE ");
+    rd_history_clear(&history);
+}
+
+static void test_age(void) {
+    rd_history history;
+    rd_history_init(&history, wide, 0);
+    rd_history_keep(&history, text("x"), false, 10, 1000);
+    rd_history_keep(&history, text("y"), false, 10, 0);
+    for (uint64_t id = 1; id <= 5; id++) CHECK(add(&history, "x", id, id * 100));
+    CHECK(add(&history, "y", 6, 600));
+    CHECK_STR(replay_at(&history, "x", false, 1, 1099), "WHOLE 2 3 4 5 ");
+    CHECK_STR(replay_at(&history, "x", false, 0, 1100), "WHOLE 2 3 4 5 ");
+    CHECK_STR(replay_at(&history, "x", false, 1, 1200), "GAP 3 4 5 ");
+    CHECK_STR(replay_at(&history, "x", false, 2, 1200), "WHOLE 3 4 5 ");
+    rd_history_expire(&history, 1400);
+    CHECK_INT(history.count, 2);
+    rd_history_expire(&history, 1000000);
+    CHECK_INT(history.count, 1);
+    CHECK_INT(history.names.count, 1);
+    CHECK_STR(replay_at(&history, "x", false, 4, 1000000), "GAP ");
+    CHECK_STR(replay_at(&history, "x", false, 5, 1000000), "WHOLE ");
+    CHECK(add(&history, "x", 7, 1000000));
+    CHECK_STR(replay_at(&history, "x", false, 4, 1000000), "GAP 7 ");
+    CHECK_STR(replay_at(&history, "x", false, 5, 1000000), "WHOLE 7 ");
+    CHECK(add(&history, "x", 8, 9000000)); /* what it had has expired */
+    CHECK_STR(replay_at(&history, "x", false, 0, 9000000), "WHOLE 8 ");
+    rd_history_clear(&history);
+}
+
+static void test_which_rule(void) {
+    rd_history history;
+    rd_history_init(&history, wide, 0);
+    CHECK_INT(rd_history_keep(&history, text(""), false, 1, 0), RD_ERR_CHANNEL_NAME);
+    rd_history_keep(&history, text("room:*"), true, 2, 0);
+    rd_history_keep(&history, text("room:*1"), true, 3, 0);
+    rd_history_keep(&history, text("room:1"), false, 1, 0);
+    for (uint64_t id = 1; id <= 12; id += 3) {
+        CHECK(add(&history, "room:1", id, 0));
+        CHECK(add(&history, "room:2", id + 1, 0));
+        CHECK(add(&history, "room:11", id + 2, 0));
+    }
+    CHECK_STR(replay(&history, "room:1", 0), "WHOLE 10 ");
+    CHECK_STR(replay(&history, "room:2", 0), "WHOLE 8 11 ");
+    CHECK_STR(replay(&history, "room:11", 0), "WHOLE 6 9 12 ");
+    CHECK_STR(replay_pattern(&history, "room:?", 0), "WHOLE 8 10 11 ");
+    CHECK_STR(replay_pattern(&history, "*", 9), "WHOLE 10 11 12 ");
+    CHECK_STR(replay_pattern(&history, "*", 4), "GAP 6 8 9 10 11 12 ");
+    CHECK_STR(replay_pattern(&history, "else:*", 0), "NONE ");
+    CHECK_STR(replay_pattern(&history, "*", 13), "UNKNOWN ");
+    rd_history_keep(&history, text("room:*1"), true, 0, 0); /* back to the wider one */
+    CHECK_STR(replay(&history, "room:11", 0), "WHOLE 9 12 ");
+    rd_history_keep(&history, text("room:*"), true, 1, 0);
+    CHECK_STR(replay(&history, "room:2", 5), "GAP 11 ");
+    rd_history_keep(&history, text("room:*"), true, 0, 0);
+    rd_history_keep(&history, text("nobody"), true, 0, 0);
+    CHECK_STR(replay(&history, "room:2", 0), "NONE ");
+    CHECK_INT(history.count, 1);
+    /* What is kept again knows that it has missed something. */
+    rd_history_keep(&history, text("room:2"), false, 9, 0);
+    CHECK(add(&history, "room:2", 14, 0));
+    CHECK_STR(replay(&history, "room:2", 11), "GAP 14 ");
+    CHECK_STR(replay(&history, "room:2", 12), "WHOLE 14 ");
+    rd_history_clear(&history);
+}
+
+/* Whoever chooses names of channels does not choose how much memory they take. */
+static void test_limits_of_all(void) {
+    rd_history history;
+    char name[24];
+    rd_history_init(&history, (rd_history_limits){100, 1 << 20}, 0);
+    rd_history_keep(&history, text("*"), true, 5, 0);
+    for (uint64_t id = 1; id <= 1000; id++) {
+        (void)snprintf(name, sizeof(name), "c%d", (int)id);
+        CHECK(add(&history, name, id, 0));
+    }
+    CHECK(history.count == 100 && history.names.count == 100);
+    CHECK_STR(replay(&history, "c900", 899), "GAP ");
+    CHECK_STR(replay(&history, "c901", 900), "WHOLE 901 ");
+    history.limits.bytes = history.bytes / 2;
+    CHECK(add(&history, "c1", 1001, 0));
+    CHECK(history.bytes <= history.limits.bytes && history.count < 60);
+    /* One that is too large takes nothing else with it. */
+    const uint32_t count = history.count;
+    static char large[100000];
+    rd_message *message = rd_message_new(text("c1"), rd_slice_of(large, 100000), true, 1002);
+    CHECK(!rd_history_add(&history, message, 0));
+    rd_message_unref(message);
+    CHECK_INT(history.count, count);
+    CHECK_STR(replay(&history, "c1", 1000), "GAP 1001 ");
+    CHECK_STR(replay(&history, "c1", 1002), "WHOLE ");
+    rd_history_clear(&history);
+    CHECK(history.count == 0 && history.bytes == 0);
+}
+
+static void test_ids_of_clients(void) {
+    static const char *const garbage[] = {"",    "-1",
+                                          "+1",  " 1",
+                                          "1 ",  "01",
+                                          "0x1", "1.0",
+                                          "a",   "12345678901234567890",
+                                          "1\n", "9999999999999999999999"};
+    uint64_t id = 42;
+    for (size_t i = 0; i < sizeof(garbage) / sizeof(*garbage); i++) {
+        CHECK_SAYS(!rd_history_parse_id(text(garbage[i]), &id), "%s", garbage[i]);
+    }
+    CHECK(!rd_history_parse_id(rd_slice_of("1\0", 2), &id) && id == 42);
+    CHECK(rd_history_parse_id(text("0"), &id) && id == 0);
+    CHECK(rd_history_parse_id(text("1767225600000001"), &id) && id == UINT64_C(1767225600000001));
+    CHECK(rd_history_parse_id(text("9999999999999999999"), &id));
+    CHECK(id == UINT64_C(9999999999999999999));
+}
+
+/* --- the seam --- */
+
+enum { READERS = 8, ROUNDS = 20000 };
+
+/* Goes away and comes back with the id it saw last; its next message must be the next one. */
+typedef struct reader {
+    rd_subscriber subscriber;
+    uint64_t last_id;
+} reader;
+
+static struct seam {
+    rd_channels channels;
+    rd_history history;
+    reader readers[READERS];
+    uint64_t next_of[100000]; /* by id of a message: the id of the next one on "x" */
+    uint64_t last_id;
+    unsigned read;
+    uint32_t random;
+} seam;
+
+static void read_on(reader *self, const rd_message *message) {
+    CHECK_INT(message->id, seam.next_of[self->last_id]);
+    self->last_id = message->id;
+    seam.read++;
+}
+
+static void read_live(rd_subscriber *subscriber, rd_subscription *subscription,
+                      rd_message *message) {
+    (void)subscription;
+    read_on(RD_CONTAINER(subscriber, reader, subscriber), message);
+}
+
+static void read_replayed(void *with, rd_message *message) {
+    read_on(with, message);
+}
+
+static const rd_subscriber_ops reader_ops = {.on_message = read_live};
+
+static unsigned draw(unsigned below) {
+    seam.random = seam.random * 1103515245u + 12345u;
+    return (seam.random >> 16) % below;
+}
+
+static void seam_publish(const char *channel) {
+    const uint64_t id = rd_history_next_id(&seam.history, 0);
+    rd_message *message = rd_message_new(text(channel), RD_SLICE("p"), true, id);
+    if (channel[0] == 'x') {
+        seam.next_of[seam.last_id] = id;
+        seam.last_id = id;
+    }
+    rd_history_add(&seam.history, message, 0);
+    CHECK(rd_channels_publish(&seam.channels, message) >= 0);
+    rd_message_unref(message);
+}
+
+/* Also when it is here already, with messages on their way. */
+static void seam_return(reader *self) {
+    const rd_subscribe_terms terms = {.is_afresh = true};
+    const rd_replay answer =
+        rd_history_replay(&seam.history, text("x"), false, self->last_id, 0, read_replayed, self);
+    CHECK_INT(answer, RD_REPLAY_WHOLE);
+    CHECK(rd_channels_subscribe(&seam.channels, &self->subscriber, text("x"), false, &terms) >= 0);
+}
+
+static void test_seam(void) {
+    rd_channels_init(&seam.channels, NULL);
+    rd_history_init(&seam.history, (rd_history_limits){100000, 1 << 30}, 0);
+    rd_history_keep(&seam.history, text("x"), false, 100000, 0);
+    seam.random = 3;
+    for (int i = 0; i < READERS; i++) {
+        rd_subscriber_init(&seam.readers[i].subscriber, &reader_ops, 1);
+    }
+    for (int i = 0; i < ROUNDS; i++) {
+        reader *one = &seam.readers[draw(READERS)];
+        const unsigned what = draw(10);
+        if (what < 4) seam_publish("x");
+        if (what == 4) seam_publish("y");
+        if (what == 5 || what == 6) seam_return(one);
+        if (what == 7) rd_subscriber_clear(&seam.channels, &one->subscriber);
+        if (what > 7) (void)rd_fanout_run(&seam.channels.fanout, draw(6));
+    }
+    while (rd_channels_run(&seam.channels)) continue;
+    for (int i = 0; i < READERS; i++) {
+        seam_return(&seam.readers[i]);
+        CHECK_INT(seam.readers[i].last_id, seam.last_id);
+    }
+    CHECK(seam.read > ROUNDS);
+    rd_channels_clear(&seam.channels);
+    rd_history_clear(&seam.history);
+}
+
+int main(void) {
+    test_number();
+    test_ids_that_are_refused();
+    test_age();
+    test_which_rule();
+    test_limits_of_all();
+    test_ids_of_clients();
+    test_seam();
+    return check_summary();
+}
