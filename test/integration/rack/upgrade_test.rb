@@ -4,7 +4,8 @@
 # SPDX-License-Identifier: MIT
 
 require_relative "rack_case"
-require_relative "../../support/websocket_frames"
+require "support/server_process"
+require "support/websocket_frames"
 
 class UpgradeTest < RackCase
   F = WebsocketFrames
@@ -122,11 +123,6 @@ class UpgradeTest < RackCase
     @peers = []
   end
 
-  def teardown
-    @peers.each(&:close)
-    super
-  end
-
   def peer(server, path = "")
     Peer.new(server.url, path).tap { |peer| @peers << peer }
   end
@@ -136,6 +132,8 @@ class UpgradeTest < RackCase
       File.write(File.join(folder, "config.ru"), APP)
       ServerProcess.run(File.join(folder, "config.ru"), spawn: { chdir: folder }, **options) do |server|
         yield server, folder
+      ensure
+        @peers.each(&:close) # or the server waits for them at its end
       end
     end
   end
@@ -164,6 +162,7 @@ class UpgradeTest < RackCase
       assert_equal [3001, "enough"], client.hear_close
       client.send_bytes(F.close(3001))
       assert_nil client.next_frame
+      client.close
       server.wait_for_log(/told: close/)
       assert_equal ["open websocket /chat true true", "message UTF-8 hällo"], told(server).first(2).map { |line| line.dup.force_encoding("UTF-8") }
       assert_equal 'close 3001 "enough" false false -1', told(server).last
@@ -209,6 +208,7 @@ class UpgradeTest < RackCase
       File.write(File.join(folder, "go"), "")
       assert_equal [*("a".."j")], Array.new(10) { client.hear }
       assert_equal [1000, ""], client.hear_close
+      client.close
       server.wait_for_log(/^told: close 1000/)
       assert_equal([*("a".."e"), "slow", *("f".."j")], server.log.scan(/^told: message UTF-8 (\S+)$/).flatten)
     end
@@ -231,7 +231,7 @@ class UpgradeTest < RackCase
         raw.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         assert_equal 500, raw.response.status, "status 0 is one for upgrades only"
       end
-      assert_match(/^can: nil$/, server.log)
+      server.wait_for_log(/^can: nil$/)
     end
   end
 
@@ -244,6 +244,7 @@ class UpgradeTest < RackCase
       assert_equal [1001, "going away"], client.hear_close
       client.send_bytes(F.close(1001))
       assert_nil client.next_frame
+      client.close
       server.wait_for_log(/^told: close 1001/)
     end
   end
@@ -262,7 +263,8 @@ class UpgradeTest < RackCase
     with_app(settings: { max_pending_bytes: 65_536, max_message_bytes: 1 << 20 }) do |server|
       client = peer(server)
       client.hear
-      writer = Thread.new { client.say("x" * 100_000) while true } # rubocop:disable Style/InfiniteLoop
+      frame = F.frame(F::TEXT, "x" * 100_000)
+      writer = Thread.new { client.send_bytes(frame) while true } # rubocop:disable Style/InfiniteLoop
       writer.report_on_exception = false
       server.wait_for_log(/^told: close 1013 "too slow"/)
       assert_raises(SystemCallError, IOError, RawClient::Timeout) { writer.value }
@@ -274,8 +276,8 @@ class UpgradeTest < RackCase
       clients = Array.new(6) { peer(server).tap(&:hear) }
       clients.each_with_index { |client, index| assert_equal index.to_s, client.ask(index.to_s) }
       server.signal("USR1")
-      assert_equal(["last words"] * 6, clients.map(&:hear))
-      assert_equal([[1001, "going away"]] * 6, clients.map(&:hear_close))
+      ends = clients.map { |client| Thread.new { [client.hear, client.hear_close].tap { client.close } } }
+      assert_equal([["last words", [1001, "going away"]]] * 6, ends.map(&:value))
     end
   end
 end
