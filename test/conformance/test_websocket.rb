@@ -15,8 +15,7 @@ class TestWebsocket < Minitest::Test
   HANDSHAKE = { "Host" => "a", "Connection" => "Upgrade", "Upgrade" => "websocket", "Sec-WebSocket-Version" => "13",
                 "Sec-WebSocket-Key" => KEY }.freeze
   F = WebsocketFrames
-  LARGE = { max_message_bytes: WebsocketLargeRules::MESSAGE_MAX,
-            max_pending_bytes: 2 * WebsocketLargeRules::MESSAGE_MAX }.freeze
+  LARGE = { max_message_bytes: WebsocketLargeRules::MESSAGE_MAX }.freeze
 
   # One for each combination of settings.
   def self.server(settings = { max_message_bytes: 262_144 })

@@ -19,6 +19,7 @@
            */
 #define FIELDS_MAX            64
 #define MESSAGE_FRAGMENTS_MAX 131072
+#define PONGS_BEHIND_MAX      32 /* behind much output: a client that reads needs fewer */
 
 static rd_websocket *websocket_of(rd_conn *conn) {
     return *(rd_websocket **)rd_conn_state_of(conn);
@@ -100,14 +101,24 @@ static void begin_end(rd_websocket *ws, unsigned code, rd_slice reason) {
     }
 }
 
+/* Whether more is queued than may be, although everything was sent that the socket takes: a burst
+ * for a client that reads is no reason to close it. */
+static bool is_too_slow(rd_conn *conn) {
+    const size_t max = (size_t)conn->set->settings->max_pending_bytes;
+    if (conn->out.bytes > max) rd_conn_flush(conn);
+    return conn->out.bytes > max;
+}
+
 static void push_write(rd_push *push, const char *bytes, size_t len, bool is_text) {
     rd_conn *conn = push->conn;
     if (push->closing) return;
+    if (is_too_slow(conn)) {
+        rd_push_set_close(push, 1013, RD_SLICE("too slow"));
+        rd_conn_close(conn); /* a Close would wait behind what the client does not read */
+    }
+    if (push->conn == NULL) return;
     queue_frame(conn, is_text ? RD_WS_TEXT : RD_WS_BINARY, bytes, len);
     conn->tell_empty = true;
-    if (conn->out.bytes <= (size_t)conn->set->settings->max_pending_bytes) return;
-    rd_push_set_close(push, 1013, RD_SLICE("too slow"));
-    rd_conn_close(conn); /* a Close would wait behind what the client does not read */
 }
 
 static void push_close(rd_push *push, unsigned code, rd_slice reason) {
@@ -121,7 +132,8 @@ static void push_told(rd_push *push) {
     rd_websocket *ws = of_push(push);
     if (ws->phase == RD_WEBSOCKET_ENDING) {
         answer_end(ws);
-    } else if (push->message_bytes < BACKLOG_BYTES / 2 && push->conn->read_paused) {
+    } else if (push->message_bytes < BACKLOG_BYTES / 2 && push->conn->read_paused &&
+               !push->shutdown_due) {
         rd_conn_resume_reading(push->conn);
     }
 }
@@ -143,16 +155,22 @@ static void take_message(rd_websocket *ws, const rd_ws_event *event) {
     if (ws->push.message_bytes >= BACKLOG_BYTES) rd_conn_pause_reading(ws->push.conn);
 }
 
+/* Whoever does not read pongs need not get them all. */
+static void answer_ping(rd_websocket *ws, rd_slice payload) {
+    rd_conn *conn = ws->push.conn;
+    if (conn->out.bytes <= RD_CHUNK_COPY_MAX) ws->pongs_behind = 0;
+    if (ws->pongs_behind == PONGS_BEHIND_MAX) return;
+    ws->pongs_behind++;
+    queue_frame(conn, RD_WS_PONG, payload.ptr, payload.len);
+}
+
 static void take_event(rd_websocket *ws, int kind, const rd_ws_event *event) {
     switch (kind) {
     case RD_WS_EVENT_MESSAGE:
         if (ws->phase == RD_WEBSOCKET_OPEN) take_message(ws, event);
         break;
     case RD_WS_EVENT_PING:
-        if (ws->phase != RD_WEBSOCKET_OPEN) break;
-        /* Whoever does not read pongs need not get them all: RFC 6455 section 5.5.3. */
-        if (ws->push.conn->out.bytes > RD_CHUNK_COPY_MAX) break;
-        queue_frame(ws->push.conn, RD_WS_PONG, event->payload.ptr, event->payload.len);
+        if (ws->phase == RD_WEBSOCKET_OPEN) answer_ping(ws, event->payload);
         break;
     case RD_WS_EVENT_CLOSE:
         begin_end(ws, event->code, event->payload);
@@ -214,12 +232,15 @@ static void on_drained(rd_conn *conn) {
 /* Nothing was heard for an interval: a ping, and after another one the end. */
 static void on_timeout(rd_conn *conn) {
     rd_websocket *ws = websocket_of(conn);
-    if (ws->phase != RD_WEBSOCKET_OPEN || ws->pinged) {
+    const bool listens = !conn->read_paused; /* else the silence is ours */
+    if (ws->phase != RD_WEBSOCKET_OPEN || (ws->pinged && listens)) {
         rd_conn_close(conn);
         return;
     }
-    ws->pinged = true;
-    queue_frame(conn, RD_WS_PING, "", 0);
+    if (listens) {
+        ws->pinged = true;
+        queue_frame(conn, RD_WS_PING, "", 0);
+    }
     set_timeout(conn, conn->set->settings->ping_interval_ms);
 }
 
@@ -237,9 +258,11 @@ static bool is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
     return false;
 }
 
+/* Reads no more until the application has been told, or a busy client would put that off. */
 static void on_shutdown(rd_conn *conn) {
     rd_websocket *ws = websocket_of(conn);
     if (ws->phase != RD_WEBSOCKET_OPEN) return;
+    rd_conn_pause_reading(conn);
     ws->push.shutdown_due = true;
     tell(ws, conn);
 }

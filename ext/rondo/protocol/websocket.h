@@ -26,6 +26,7 @@ typedef struct rd_websocket {
     rd_ws_limits limits;
     uint8_t phase; /* rd_websocket_phase */
     bool pinged;   /* and has said nothing since */
+    uint8_t pongs_behind;
 } rd_websocket;
 
 extern const rd_protocol rd_protocol_websocket;
