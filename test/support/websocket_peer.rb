@@ -69,6 +69,10 @@ class WebsocketPeer
     self
   end
 
+  def reset
+    @raw.reset
+  end
+
   def close
     @raw.close
   end
