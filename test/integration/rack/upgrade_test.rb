@@ -62,6 +62,11 @@ class UpgradeTest < RackCase
     @peers = []
   end
 
+  def teardown
+    @peers.each(&:close)
+    super
+  end
+
   def peer(server, path = "")
     WebsocketPeer.new(server.url, path).tap { |peer| @peers << peer }
   end
@@ -172,6 +177,25 @@ class UpgradeTest < RackCase
       end
       server.wait_for_log(/^can: nil$/)
     end
+  end
+
+  # RFC 6455 section 4.2.2 and RFC 9110 section 15.5.22: the application may say which version is spoken.
+  def test_a_version_that_is_not_spoken
+    app = lambda do |env|
+      env["rack.upgrade"] = Module.new if env["rack.upgrade?"]
+      next [200, {}, []] if env["rack.upgrade?"] || !env["HTTP_SEC_WEBSOCKET_VERSION"]
+
+      [426, { "upgrade" => "websocket", "sec-websocket-version" => "13" }, []]
+    end
+    client = serve(app, lint: false)
+    ["8", "13, 8", "", "013", "14"].each do |version|
+      response = client.request(format(WebsocketPeer::HANDSHAKE, "").sub("Version: 13", "Version: #{version}"))
+      assert_equal [426, "13", "websocket"], [response.status, response.header("sec-websocket-version"), response.header("upgrade")]
+      assert_match(/\bupgrade\b/, response.header("connection"))
+      refute response.close?
+    end
+    assert_equal 200, get(client).status
+    assert_match(%r{\AHTTP/1.1 101 }, peer(@running.last).head)
   end
 
   def test_last_words_at_shutdown
