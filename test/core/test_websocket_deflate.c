@@ -7,7 +7,6 @@
 
 #include <zlib.h>
 
-#include "base/alloc.h"
 #include "protocol/websocket_deflate.h"
 
 static rd_ws_deflate *shared;
@@ -258,32 +257,6 @@ static void test_not_worth_it(void) {
     }
 }
 
-/* The bytes of a published message are a whole frame, made once. */
-static void test_published(void) {
-    char *text = numbers(3000);
-    rd_message *message = rd_message_new(RD_SLICE("room"), rd_slice_of(text, 3000), true, 0);
-    rd_encoding *encoding = rd_message_encoding(message, RD_ENCODING_WS_TEXT_DEFLATED,
-                                                rd_ws_deflate_encode_text, shared);
-
-    if (CHECK(encoding != NULL)) {
-        const rd_slice bytes = rd_encoding_bytes(encoding);
-
-        CHECK_INT((uint8_t)bytes.ptr[0], C | TEXT);
-        CHECK_INT((uint8_t)bytes.ptr[1], 126);
-        CHECK_INT((uint8_t)bytes.ptr[2] << 8 | (uint8_t)bytes.ptr[3], (int)bytes.len - 4);
-        check_unpacked(rd_slice_of(bytes.ptr + 4, bytes.len - 4), 15, rd_slice_of(text, 3000));
-    }
-    encoding = rd_message_encoding(message, RD_ENCODING_WS_BINARY_DEFLATED,
-                                   rd_ws_deflate_encode_binary, shared);
-    if (CHECK(encoding != NULL)) CHECK_INT((uint8_t)rd_encoding_bytes(encoding).ptr[0], C | BINARY);
-    rd_message_unref(message);
-    message = rd_message_new(RD_SLICE("room"), RD_SLICE("short"), true, 0);
-    CHECK(rd_message_encoding(message, RD_ENCODING_WS_TEXT_DEFLATED, rd_ws_deflate_encode_text,
-                              shared) == NULL);
-    rd_message_unref(message);
-    free(text);
-}
-
 int main(void) {
     rd_ws_deflate_free(NULL);
     shared = rd_ws_deflate_new(0);
@@ -293,7 +266,6 @@ int main(void) {
     test_inflaters_come_back();
     test_windows();
     test_not_worth_it();
-    test_published();
     rd_ws_deflate_free(shared);
     return check_summary();
 }

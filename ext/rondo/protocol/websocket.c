@@ -12,6 +12,7 @@
 #include "http/handler.h"
 #include "protocol/http1.h"
 #include "protocol/http1_field.h"
+#include "protocol/websocket_encoding.h"
 #include "protocol/websocket_handshake.h"
 
 #define BACKLOG_BYTES                                                                              \
@@ -26,13 +27,6 @@ static rd_websocket *websocket_of(rd_conn *conn) {
 
 static rd_websocket *of_push(rd_push *push) {
     return RD_CONTAINER(push, rd_websocket, push);
-}
-
-static void tell(rd_websocket *ws, rd_conn *conn) {
-    rd_handler *handler = rd_http_shared_of(conn)->handler;
-    if (!ws->push.is_told && rd_push_next(&ws->push) != RD_PUSH_NOTHING) {
-        handler->on_push(handler, &ws->push);
-    }
 }
 
 static void set_timeout(rd_conn *conn, int64_t ms) {
@@ -110,14 +104,25 @@ static void begin_end(rd_websocket *ws, unsigned code, rd_slice reason) {
     }
 }
 
+static void push_overflow(rd_push *push) {
+    rd_push_set_close(push, 1013, RD_SLICE("too slow"));
+    rd_conn_close(push->conn); /* a Close would wait behind what the client does not read */
+}
+
 static void push_write(rd_push *push, const char *bytes, size_t len, bool is_text) {
     rd_conn *conn = push->conn;
     if (push->closing) return;
     queue_message(of_push(push), is_text ? RD_WS_TEXT : RD_WS_BINARY, rd_slice_of(bytes, len));
-    conn->tell_empty = true;
+    conn->tell_empty = push->wants_drained;
     if (conn->out.bytes <= (size_t)conn->set->settings->max_pending_bytes) return;
-    rd_push_set_close(push, 1013, RD_SLICE("too slow"));
-    rd_conn_close(conn); /* a Close would wait behind what the client does not read */
+    rd_conn_flush(conn); /* it may take some at once */
+    if (push->conn == NULL) return;
+    if (conn->out.bytes > (size_t)conn->set->settings->max_pending_bytes) push_overflow(push);
+}
+
+static void push_publish(rd_push *push, rd_message *message, rd_receive_as as) {
+    const rd_websocket *ws = of_push(push);
+    rd_push_queue(push, rd_ws_encoding(message, as, ws->limits.deflate, ws->window_bits));
 }
 
 static void push_close(rd_push *push, unsigned code, rd_slice reason) {
@@ -140,7 +145,15 @@ static void push_free(rd_push *push) {
     rd_free(of_push(push));
 }
 
-static const rd_push_ops ops = {"websocket", push_write, push_close, push_told, push_free};
+static const rd_push_ops ops = {
+    .name = "websocket",
+    .write = push_write,
+    .publish = push_publish,
+    .overflow = push_overflow,
+    .close = push_close,
+    .told = push_told,
+    .free = push_free,
+};
 
 /* ---- receiving ---- */
 
@@ -195,7 +208,7 @@ static void take_bytes(rd_websocket *ws, char *bytes, size_t len) {
     }
     if (takes_input(ws)) rd_buffer_append(&conn->input, bytes, len);
     answer_end(ws);
-    tell(ws, conn);
+    rd_push_tell(&ws->push);
 }
 
 /* There is room for messages again: those that came before, then the socket's. */
@@ -214,7 +227,7 @@ static void on_data(rd_conn *conn, const char *bytes, size_t len) {
     rd_websocket *ws = websocket_of(conn);
     if (ws->phase == RD_WEBSOCKET_OPEN) {
         ws->pinged = false;
-        set_timeout(conn, conn->set->settings->ping_interval_ms);
+        rd_push_expect(&ws->push);
     }
     take_bytes(ws, (char *)(uintptr_t)bytes, len); /* the receive buffer may be written to */
 }
@@ -222,7 +235,7 @@ static void on_data(rd_conn *conn, const char *bytes, size_t len) {
 /* ---- the life of the connection ---- */
 
 static void on_open(rd_conn *conn) {
-    tell(websocket_of(conn), conn);
+    rd_push_tell(&websocket_of(conn)->push);
 }
 
 static void on_eof(rd_conn *conn) {
@@ -235,30 +248,28 @@ static void on_eof(rd_conn *conn) {
 static void on_drained(rd_conn *conn) {
     rd_websocket *ws = websocket_of(conn);
     if (ws->phase != RD_WEBSOCKET_OPEN || conn->out.bytes > 0) return;
-    ws->push.drained_due = true;
-    tell(ws, conn);
+    ws->push.drained_due = ws->push.wants_drained;
+    rd_push_tell(&ws->push);
 }
 
 /* Nothing was heard for an interval: a ping, and after another one the end. */
 static void on_timeout(rd_conn *conn) {
     rd_websocket *ws = websocket_of(conn);
+    if (ws->phase == RD_WEBSOCKET_ENDING) return; /* waits for the application */
     if (ws->phase != RD_WEBSOCKET_OPEN || ws->pinged) {
         rd_conn_close(conn);
         return;
     }
     ws->pinged = true;
     queue_frame(conn, RD_WS_PING, false, RD_SLICE(""));
-    set_timeout(conn, conn->set->settings->ping_interval_ms);
+    rd_push_expect(&ws->push);
 }
 
 static void on_close(rd_conn *conn) {
     rd_websocket *ws = websocket_of(conn);
-    ws->push.conn = NULL;
-    ws->push.closing = ws->push.close_due = true;
     ws->phase = RD_WEBSOCKET_OVER;
     rd_ws_reader_clear(&ws->reader); /* what it has of the server's goes back while there is one */
-    tell(ws, conn);
-    rd_push_unref(&ws->push);
+    rd_push_closed(&ws->push);
 }
 
 static bool is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
@@ -270,7 +281,7 @@ static void on_shutdown(rd_conn *conn) {
     rd_websocket *ws = websocket_of(conn);
     if (ws->phase != RD_WEBSOCKET_OPEN) return;
     ws->push.shutdown_due = true;
-    tell(ws, conn);
+    rd_push_tell(&ws->push);
 }
 
 const rd_protocol rd_protocol_websocket = {
@@ -317,7 +328,7 @@ static rd_websocket *take_over(rd_request *request, unsigned window_bits) {
     rd_conn *conn = request->conn;
     rd_websocket *ws = rd_alloc_zero(sizeof(*ws));
     const rd_settings *settings = conn->set->settings;
-    rd_push_init(&ws->push, &ops, conn);
+    rd_push_init(&ws->push, &ops, rd_http_shared_of(conn), conn);
     rd_ws_reader_init(&ws->reader);
     ws->window_bits = (uint8_t)window_bits;
     ws->limits = (rd_ws_limits){
@@ -328,7 +339,7 @@ static rd_websocket *take_over(rd_request *request, unsigned window_bits) {
     rd_http1_leave(conn);
     rd_conn_switch(conn, &rd_protocol_websocket);
     *(rd_websocket **)rd_conn_state_of(conn) = ws;
-    set_timeout(conn, settings->ping_interval_ms);
+    rd_push_expect(&ws->push);
     return ws;
 }
 

@@ -9,7 +9,6 @@
 #include <zlib.h>
 
 #include "base/alloc.h"
-#include "protocol/websocket_frame.h"
 
 /*
  * Level 1 because the loop waits for it: 12 us for a KiB of JSON (a third is left), 1.5 ms for 256,
@@ -127,25 +126,6 @@ rd_slice rd_ws_deflate_pack(rd_ws_deflate *shared, unsigned window_bits, rd_slic
     if (packer->avail_out == 0) return not_worth_it;
     const size_t len = room - packer->avail_out - rd_ws_inflate_tail.len;
     return rd_slice_of((const char *)shared->packed, len);
-}
-
-static int encode(const rd_message *message, rd_ws_deflate *shared, unsigned opcode,
-                  rd_buffer *out) {
-    char header[RD_WS_HEADER_MAX];
-    const rd_slice payload = rd_message_payload(message);
-    const rd_slice packed = rd_ws_deflate_pack(shared, RD_WS_WINDOW_MAX, payload);
-    if (packed.ptr == NULL) return -1;
-    rd_buffer_append(out, header, rd_ws_header_write(header, opcode, true, packed.len));
-    rd_buffer_append(out, packed.ptr, packed.len);
-    return 0;
-}
-
-int rd_ws_deflate_encode_text(const rd_message *message, void *with, rd_buffer *out) {
-    return encode(message, with, RD_WS_TEXT, out);
-}
-
-int rd_ws_deflate_encode_binary(const rd_message *message, void *with, rd_buffer *out) {
-    return encode(message, with, RD_WS_BINARY, out);
 }
 
 /* ---- inflating ---- */

@@ -2,14 +2,14 @@
  *
  * Messages deflated and inflated one by one (RFC 7692), without a window that outlives a message:
  * so zlib's states are the server's, not the connections', and a deflated message is the same for
- * everybody. Knows no frames but those it writes for published messages. Under the loop lock.
+ * everybody. Knows no frames. Under the loop lock.
  */
 #ifndef RD_PROTOCOL_WEBSOCKET_DEFLATE_H
 #define RD_PROTOCOL_WEBSOCKET_DEFLATE_H
 
 #include "base/error.h"
+#include "base/slice.h"
 #include "protocol/websocket_extension.h"
-#include "pubsub/message.h"
 
 /* What all connections of a server share. */
 typedef struct rd_ws_deflate rd_ws_deflate;
@@ -29,11 +29,6 @@ void rd_ws_deflate_free(rd_ws_deflate *shared);
  * for, or not made shorter.
  */
 rd_slice rd_ws_deflate_pack(rd_ws_deflate *shared, unsigned window_bits, rd_slice payload);
-
-/* Encoders of a published message, one for each opcode; `with` is an rd_ws_deflate. What they
- * write needs a window of RD_WS_WINDOW_MAX bits, or of as many bytes as the payload has. */
-int rd_ws_deflate_encode_text(const rd_message *message, void *with, rd_buffer *out);
-int rd_ws_deflate_encode_binary(const rd_message *message, void *with, rd_buffer *out);
 
 /* At the beginning of a message. */
 rd_ws_inflater *rd_ws_inflater_take(rd_ws_deflate *shared);
