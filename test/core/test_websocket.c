@@ -23,6 +23,7 @@ static int client;
 static void upgrade(rd_request *request) {
     push = rd_websocket_upgrade(request, NULL, 0);
     CHECK(push != NULL);
+    push->wants_drained = true;
 }
 
 /* Takes the next event, after the one before is given back; its kind. */
