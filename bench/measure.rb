@@ -261,18 +261,27 @@ module Bench
                             .map { |server| Contestant.new(server, scenario) }
     end
 
-    # @param rounds [Integer]
+    # @param rounds [Integer] fewer when the scenario's time is over, but one
     # @param seconds [Float] of each measurement
     # @return [self]
     def run(rounds:, seconds:)
+      over = now + scenario.within
       contestants.each(&:start)
       rounds.times do |round|
+        break if round.positive? && now > over
+
         # Another one goes first each time, so that none always follows the same neighbour.
         contestants.rotate(round).each { |contestant| contestant.measure(seconds) }
       end
       self
     ensure
       contestants.each(&:stop)
+    end
+
+    private
+
+    def now
+      Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -15,9 +15,12 @@ module Bench
   # One run of the WebSocket client.
   class PushClient
     # @param port [Integer] of the server
+    # @param options [Array<String>] for the client
     # @yieldparam client [PushClient] until the block ends; then its connections are reset
-    def self.run(port)
-      IO.popen([Programs.path("push_client"), "--pin", CLIENT_CPU.to_s, port.to_s], "r+") { |io| yield new(io) }
+    def self.run(port, *options)
+      IO.popen([Programs.path("push_client"), "--pin", CLIENT_CPU.to_s, *options, port.to_s], "r+") do |io|
+        yield new(io)
+      end
     end
 
     def initialize(io)
@@ -51,7 +54,7 @@ module Bench
     CHAT_BATCH = 50
     SINGLE_DELIVERIES = 100_000
     BURST = 10
-    BURST_DELIVERIES = 300_000
+    BURST_DELIVERIES = 200_000
     BYSTANDER_PER_SECOND = 500
     STALLED_BYTES = 8192
     STALLED_MESSAGES = 30_000

@@ -20,8 +20,7 @@
 #include <unistd.h>
 
 enum { MOST_SOCKETS = 20000, EVENTS = 32, RECV_BYTES = 262144, MOST_BYTES = 65535, DIGITS = 10 };
-enum { COMMAND_SECONDS = 60, CHAT_SPAN = 10000000, MOST_CHATTERS = 256 };
-static const uint64_t PATIENCE_NS = 1000000000u; /* without any delivery */
+enum { COMMAND_SECONDS = 30, CHAT_SPAN = 10000000, MOST_CHATTERS = 256 };
 
 typedef enum rd_game { RD_PUBLISH, RD_ECHO, RD_CHAT } rd_game;
 
@@ -34,6 +33,7 @@ typedef struct rd_tally {
 
 typedef struct rd_push {
     unsigned port;
+    uint64_t patience_ns; /* without any delivery */
     int poller;
     rd_socket *sockets; /* those that are read */
     unsigned count;
@@ -169,7 +169,7 @@ static uint64_t settled(const rd_push *push) {
     return push->tally.delivered + push->tally.missing;
 }
 
-/* Returns false when nothing has come for a second and something is still expected. */
+/* Returns false when nothing has come for a while and something is still expected. */
 static bool all_came(rd_push *push) {
     uint64_t seen = push->tally.delivered, since = rd_client_now_ns();
     while (settled(push) < push->expected) {
@@ -177,7 +177,7 @@ static bool all_came(rd_push *push) {
         uint64_t now = rd_client_now_ns();
         if (push->tally.delivered != seen)
             seen = push->tally.delivered, since = now;
-        else if (now - since > PATIENCE_NS)
+        else if (now - since > push->patience_ns)
             return false;
     }
     return true;
@@ -333,7 +333,7 @@ static void report(const rd_tally *tally) {
 }
 
 static const char *const USAGE =
-    "usage: push_client [--pin CPU] PORT, then lines on standard input:\n"
+    "usage: push_client [--pin CPU] [--patience MS] PORT, then lines on standard input:\n"
     "  open COUNT PATH        WebSockets that are greeted with a message once they are subscribed\n"
     "  idle COUNT PATH        WebSockets that are not\n"
     "  stall COUNT PATH       like open, but nobody will ever read them\n"
@@ -365,11 +365,13 @@ static void command_run(rd_push *push, const char *line) {
 }
 
 int main(int argc, char **argv) {
-    static rd_push push = {.control = {.fd = -1}};
+    static rd_push push = {.control = {.fd = -1}, .patience_ns = 3000000000u};
     char line[512];
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--pin") == 0 && i + 1 < argc)
             rd_client_pin(argv[++i]);
+        else if (strcmp(argv[i], "--patience") == 0 && i + 1 < argc)
+            push.patience_ns = strtoul(argv[++i], NULL, 10) * UINT64_C(1000000);
         else
             push.port = (unsigned)strtoul(argv[i], NULL, 10);
     }

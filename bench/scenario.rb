@@ -79,6 +79,11 @@ module Bench
       @rounds = rounds
     end
 
+    # Seconds after which no further round begins; without end if never called.
+    def within(seconds = @within || Float::INFINITY)
+      @within = seconds
+    end
+
     # Whether each round has a new process: what the one before left in memory would help this one.
     def fresh(fresh = @fresh)
       @fresh = fresh

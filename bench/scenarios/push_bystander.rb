@@ -5,6 +5,7 @@ Bench.scenario "push_bystander" do
   app "push"
   kind :bystander
   rounds 2
+  within 40
   lasting 3
   over_connections 10_000
   show :p99_us, :p50_us, :longest_us, :last_us, :wrong

@@ -5,6 +5,7 @@ Bench.scenario "push_chat" do
   app "push"
   kind :chat
   rounds 3
+  within 25
   over_connections 32
   show :deliveries, :delivery_us, :busy, :wrong
   at_least 6, 8, :deliveries, "chat of 32, deliveries/s over npm ws", over: "ws"

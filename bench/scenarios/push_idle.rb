@@ -5,6 +5,7 @@ Bench.scenario "push_idle" do
   app "push"
   kind :idle_sockets
   rounds 2
+  within 30
   fresh true
   path "/idle"
   over_connections 10_000

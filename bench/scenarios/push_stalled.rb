@@ -5,6 +5,7 @@ Bench.scenario "push_stalled" do
   app "push"
   kind :stalled
   rounds 1
+  within 30
   fresh true
   over_connections 1
   show :grown_mib, :mb_per_s, :wrong

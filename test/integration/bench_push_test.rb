@@ -77,7 +77,7 @@ class BenchPushTest < Minitest::Test
 
   def published(*frames, count: 5)
     liar = Liar.new(*frames)
-    Bench::PushClient.run(liar.port) do |client|
+    Bench::PushClient.run(liar.port, "--patience", "500") do |client|
       client.open(1, "/subscribe")
       yield client.tell("publish", 10, count, 1, 0, 0), liar
     end
