@@ -38,13 +38,12 @@ module Bench
 
     # @param root [Integer] a process id
     # @yield while the memory of the tree is watched
-    # @return [Integer] bytes its resident memory grew by at most meanwhile
-    def peak_growth(root)
+    # @return [Integer] the most bytes that were resident meanwhile, summed over the tree
+    def peak_bytes(root)
       pids = tree(root)
-      pids.each { |pid| File.write("/proc/#{pid}/clear_refs", "5") } # the mark follows what is there now
-      before = pids.to_h { |pid| [pid, high_water(pid)] }
+      pids.each { |pid| File.write("/proc/#{pid}/clear_refs", "5") } # the mark falls to what is there now
       yield
-      pids.sum { |pid| [high_water(pid) - before[pid], 0].max }
+      pids.sum { |pid| high_water(pid) }
     end
 
     def high_water(pid)

@@ -275,9 +275,9 @@ module Bench
     end
 
     # @yield while its memory is watched
-    # @return [Integer] bytes its resident memory grew by at most meanwhile
-    def peak_growth(&block)
-      Processes.peak_growth(@pid, &block)
+    # @return [Integer] the most bytes that were resident meanwhile
+    def peak_bytes(&block)
+      Processes.peak_bytes(@pid, &block)
     end
 
     # Takes it off the CPU until {#resume}: its background threads must not disturb its neighbours.
