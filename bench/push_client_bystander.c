@@ -28,6 +28,7 @@ void rd_bystander_open(rd_bystander *bystander, unsigned port, unsigned per_seco
     memset(bystander, 0, sizeof *bystander);
     bystander->interval_ns = 1000000000u / per_second;
     bystander->next_ns = rd_client_now_ns();
+    bystander->stop_ns = UINT64_MAX;
     bystander->poller = epoll_create1(EPOLL_CLOEXEC);
     bystander->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     if (bystander->poller < 0 || bystander->timer < 0) rd_client_fail("epoll or timer");
@@ -78,7 +79,7 @@ static rd_bystander_conn *conn_free(rd_bystander *bystander) {
 }
 
 static void send_what_is_due(rd_bystander *bystander, uint64_t now) {
-    while (bystander->next_ns <= now) {
+    while (bystander->next_ns <= now && bystander->next_ns < bystander->stop_ns) {
         rd_bystander_conn *conn = conn_free(bystander);
         if (!conn) return;
         conn->asked = true;
@@ -102,16 +103,27 @@ void rd_bystander_turn(rd_bystander *bystander) {
     send_what_is_due(bystander, rd_client_now_ns());
 }
 
+static unsigned on_their_way(const rd_bystander *bystander) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < RD_BYSTANDERS; i++)
+        count += bystander->conns[i].fd >= 0 && bystander->conns[i].asked;
+    return count;
+}
+
 void rd_bystander_close(rd_bystander *bystander) {
-    uint64_t now = rd_client_now_ns();
-    if (now > bystander->next_ns)
-        bystander->errors += (now - bystander->next_ns) / bystander->interval_ns;
-    for (unsigned i = 0; i < RD_BYSTANDERS; i++) {
-        rd_bystander_conn *conn = &bystander->conns[i];
-        if (conn->fd < 0) continue;
-        if (conn->asked && now - conn->due_ns > 1000000000u) bystander->errors++;
-        close(conn->fd);
+    uint64_t now = rd_client_now_ns(), patience = now + 3000000000u;
+    bystander->stop_ns = now;
+    while (now < patience && (bystander->next_ns < bystander->stop_ns || on_their_way(bystander))) {
+        rd_bystander_turn(bystander);
+        now = rd_client_now_ns();
     }
+    bystander->errors += on_their_way(bystander);
+    while (bystander->next_ns < bystander->stop_ns) {
+        bystander->next_ns += bystander->interval_ns;
+        bystander->errors++;
+    }
+    for (unsigned i = 0; i < RD_BYSTANDERS; i++)
+        if (bystander->conns[i].fd >= 0) close(bystander->conns[i].fd);
     close(bystander->timer);
     close(bystander->poller);
 }

@@ -25,7 +25,7 @@ typedef struct rd_bystander_conn {
 
 typedef struct rd_bystander {
     int poller, timer; /* the poller becomes readable when a turn has something to do */
-    uint64_t next_ns, interval_ns;
+    uint64_t next_ns, interval_ns, stop_ns; /* what is due at stop_ns or later is not sent */
     uint64_t answered, errors;
     rd_latency latency;
     rd_known_head known;
@@ -38,7 +38,8 @@ void rd_bystander_open(rd_bystander *bystander, unsigned port, unsigned per_seco
 /* Sends what is due, reads what is there; never blocks. */
 void rd_bystander_turn(rd_bystander *bystander);
 
-/* No request is due any more. Those on their way, and those that never left, count as errors. */
+/* No request is due any more; those that were are still sent and waited for, but not for ever: what
+ * has no answer then is an error. */
 void rd_bystander_close(rd_bystander *bystander);
 
 #endif
