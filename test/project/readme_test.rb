@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # Every command of the README's code blocks is run by some test: here, or in the suite named in the
-# table. A command nobody knows fails, so the README cannot promise what was never tried.
-# Every file of examples/ answers.
+# table. A command nobody knows fails, so the README cannot promise what was never tried. The same
+# holds for the table of examples/README.md, in which every example has its row.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -27,11 +27,25 @@ class ReadmeTest < Minitest::Test
     "bin/rails server -u rondo" => "test/apps"
   }.freeze
 
+  EXAMPLES = {
+    "hello.ru" => :test_every_plain_example_answers,
+    "streaming.ru" => :test_every_plain_example_answers,
+    "echo.ru" => "test/apps/examples_test.rb",
+    "chat/config.ru" => "test/apps/examples_test.rb",
+    "sinatra/config.ru" => "test/apps/examples_test.rb",
+    "rails_push.ru" => "test/apps/examples_test.rb"
+  }.freeze
+
   def test_every_command_of_the_readme_is_run_somewhere
     assert_equal COMMANDS.keys.sort, commands.sort
-    COMMANDS.each_value do |place|
-      place.is_a?(Symbol) ? assert_respond_to(self, place) : assert_path_exists(File.join(ROOT, place))
-    end
+    assert_places COMMANDS.values
+  end
+
+  def test_every_example_has_its_row_and_its_test
+    rows = File.read(File.join(ROOT, "examples/README.md")).scan(%r{^\| `bin/rondo examples/(\S+)` \|}).flatten
+    assert_equal EXAMPLES.keys, rows
+    assert_equal Dir["**/*.ru", base: File.join(ROOT, "examples")].sort, rows.sort
+    assert_places EXAMPLES.values
   end
 
   def test_the_ten_line_start
@@ -75,8 +89,8 @@ class ReadmeTest < Minitest::Test
     end
   end
 
-  def test_every_example_answers
-    Dir[File.join(ROOT, "examples/*.ru")].each do |example|
+  def test_every_plain_example_answers
+    EXAMPLES.filter_map { |name, test| File.join(ROOT, "examples", name) if test == __method__ }.each do |example|
       ServerProcess.run(example) do |server|
         paths = File.read(example).scan(%r{localhost:9292(/\w*)}).flatten
         paths = ["/"] if paths.empty?
@@ -95,6 +109,12 @@ class ReadmeTest < Minitest::Test
   end
 
   private
+
+  def assert_places(places)
+    places.each do |place|
+      place.is_a?(Symbol) ? assert_respond_to(self, place) : assert_path_exists(File.join(ROOT, place))
+    end
+  end
 
   def commands
     File.read(File.join(ROOT, "README.md")).scan(/^```sh\n(.*?)^```/m).flatten.flat_map(&:lines)
