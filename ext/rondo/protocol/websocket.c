@@ -9,34 +9,20 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "http/handler.h"
-#include "protocol/http1.h"
-#include "protocol/http1_field.h"
+#include "protocol/push_conn.h"
 #include "protocol/websocket_handshake.h"
 
 #define BACKLOG_BYTES                                                                              \
     65536 /* of messages that the application has not taken: then reading stops                    \
            */
-#define FIELDS_MAX            64
 #define MESSAGE_FRAGMENTS_MAX 131072
-
-static rd_websocket *websocket_of(rd_conn *conn) {
-    return *(rd_websocket **)rd_conn_state_of(conn);
-}
 
 static rd_websocket *of_push(rd_push *push) {
     return RD_CONTAINER(push, rd_websocket, push);
 }
 
-static void tell(rd_websocket *ws, rd_conn *conn) {
-    rd_handler *handler = rd_http_shared_of(conn)->handler;
-    if (!ws->push.is_told && rd_push_next(&ws->push) != RD_PUSH_NOTHING) {
-        handler->on_push(handler, &ws->push);
-    }
-}
-
-static void set_timeout(rd_conn *conn, int64_t ms) {
-    rd_conn_set_deadline(conn, ms > 0 ? conn->set->loop->now_ms + (uint64_t)ms : UINT64_MAX);
+static rd_websocket *websocket_of(rd_conn *conn) {
+    return of_push(rd_push_of(conn));
 }
 
 static void set_phase(rd_websocket *ws, rd_websocket_phase phase) {
@@ -69,7 +55,7 @@ static void begin_close(rd_websocket *ws, unsigned code, rd_slice reason) {
     set_phase(ws, RD_WEBSOCKET_CLOSING);
     queue_close(conn, code, reason);
     rd_conn_resume_reading(conn);
-    set_timeout(conn, conn->set->settings->close_timeout_ms);
+    rd_push_set_timeout(conn, conn->set->settings->close_timeout_ms);
 }
 
 /* Nothing more is read or sent; what is queued still leaves. */
@@ -96,18 +82,14 @@ static void begin_end(rd_websocket *ws, unsigned code, rd_slice reason) {
     } else if (ws->phase == RD_WEBSOCKET_OPEN) {
         set_phase(ws, RD_WEBSOCKET_ENDING);
         rd_conn_pause_reading(ws->push.conn);
-        set_timeout(ws->push.conn, 0);
+        rd_push_set_timeout(ws->push.conn, 0);
     }
 }
 
 static void push_write(rd_push *push, const char *bytes, size_t len, bool is_text) {
-    rd_conn *conn = push->conn;
-    if (push->closing) return;
-    queue_frame(conn, is_text ? RD_WS_TEXT : RD_WS_BINARY, bytes, len);
-    conn->tell_empty = true;
-    if (conn->out.bytes <= (size_t)conn->set->settings->max_pending_bytes) return;
-    rd_push_set_close(push, 1013, RD_SLICE("too slow"));
-    rd_conn_close(conn); /* a Close would wait behind what the client does not read */
+    if (push->closing || !rd_push_has_room(push, RD_WS_HEADER_MAX + len)) return;
+    queue_frame(push->conn, is_text ? RD_WS_TEXT : RD_WS_BINARY, bytes, len);
+    rd_push_queued(push);
 }
 
 static void push_close(rd_push *push, unsigned code, rd_slice reason) {
@@ -172,7 +154,7 @@ static void on_data(rd_conn *conn, const char *bytes, size_t len) {
     int kind = RD_WS_EVENT_MESSAGE;
     if (ws->phase == RD_WEBSOCKET_OPEN) {
         ws->pinged = false;
-        set_timeout(conn, conn->set->settings->ping_interval_ms);
+        rd_push_set_timeout(conn, conn->set->settings->ping_interval_ms);
     }
     while (kind > RD_WS_EVENT_NONE && takes_input(ws)) {
         rd_ws_event event;
@@ -188,27 +170,16 @@ static void on_data(rd_conn *conn, const char *bytes, size_t len) {
         }
     }
     answer_end(ws);
-    tell(ws, conn);
+    rd_push_tell(&ws->push, conn);
 }
 
 /* ---- the life of the connection ---- */
-
-static void on_open(rd_conn *conn) {
-    tell(websocket_of(conn), conn);
-}
 
 static void on_eof(rd_conn *conn) {
     rd_websocket *ws = websocket_of(conn);
     if (ws->phase == RD_WEBSOCKET_ENDING) return; /* its answer is to come */
     if (ws->phase != RD_WEBSOCKET_OVER) set_phase(ws, RD_WEBSOCKET_OVER);
     rd_conn_finish(conn, false);
-}
-
-static void on_drained(rd_conn *conn) {
-    rd_websocket *ws = websocket_of(conn);
-    if (ws->phase != RD_WEBSOCKET_OPEN || conn->out.bytes > 0) return;
-    ws->push.drained_due = true;
-    tell(ws, conn);
 }
 
 /* Nothing was heard for an interval: a ping, and after another one the end. */
@@ -220,36 +191,17 @@ static void on_timeout(rd_conn *conn) {
     }
     ws->pinged = true;
     queue_frame(conn, RD_WS_PING, "", 0);
-    set_timeout(conn, conn->set->settings->ping_interval_ms);
+    rd_push_set_timeout(conn, conn->set->settings->ping_interval_ms);
 }
 
 static void on_close(rd_conn *conn) {
-    rd_websocket *ws = websocket_of(conn);
-    ws->push.conn = NULL;
-    ws->push.closing = ws->push.close_due = true;
-    ws->phase = RD_WEBSOCKET_OVER;
-    tell(ws, conn);
-    rd_push_unref(&ws->push);
-}
-
-static bool is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
-    (void)conn, (void)kept, (void)since_ms;
-    return false;
-}
-
-static void on_shutdown(rd_conn *conn) {
-    rd_websocket *ws = websocket_of(conn);
-    if (ws->phase != RD_WEBSOCKET_OPEN) return;
-    ws->push.shutdown_due = true;
-    tell(ws, conn);
+    websocket_of(conn)->phase = RD_WEBSOCKET_OVER;
+    rd_push_on_close(conn);
 }
 
 const rd_protocol rd_protocol_websocket = {
-    "websocket", sizeof(rd_websocket *),
-    on_open,     on_data,
-    on_eof,      on_drained,
-    on_timeout,  on_close,
-    is_spare,    on_shutdown,
+    "websocket",        sizeof(rd_push *), rd_push_on_open, on_data,          on_eof,
+    rd_push_on_drained, on_timeout,        on_close,        rd_push_is_spare, rd_push_on_shutdown,
 };
 
 /* ---- the upgrade ---- */
@@ -259,59 +211,38 @@ bool rd_websocket_is_asked(const rd_request *request) {
     return rd_ws_handshake_check(&request->head, request->bytes, &key) == 1;
 }
 
-static bool is_ours(rd_slice name) {
-    static const rd_slice names[] = {
-        RD_SLICE_INIT("connection"),           RD_SLICE_INIT("upgrade"),
-        RD_SLICE_INIT("content-length"),       RD_SLICE_INIT("transfer-encoding"),
-        RD_SLICE_INIT("sec-websocket-accept"), RD_SLICE_INIT("sec-websocket-extensions"),
-    };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (rd_http1_is_word(name, names[i])) return true;
-    }
-    return false;
-}
+static const rd_slice dropped[] = {
+    RD_SLICE_INIT("connection"),           RD_SLICE_INIT("upgrade"),
+    RD_SLICE_INIT("content-length"),       RD_SLICE_INIT("transfer-encoding"),
+    RD_SLICE_INIT("sec-websocket-accept"), RD_SLICE_INIT("sec-websocket-extensions"),
+};
 
-/* The request is over for HTTP: its connection has another protocol from now on. */
-static rd_websocket *take_over(rd_request *request) {
-    rd_conn *conn = request->conn;
+static rd_websocket *new_websocket(rd_conn *conn) {
     rd_websocket *ws = rd_alloc_zero(sizeof(*ws));
-    const rd_settings *settings = conn->set->settings;
     rd_push_init(&ws->push, &ops, conn);
     rd_ws_reader_init(&ws->reader, false);
-    ws->limits = (rd_ws_limits){(uint32_t)settings->max_message_bytes, MESSAGE_FRAGMENTS_MAX};
-    rd_http1_leave(conn);
-    rd_conn_switch(conn, &rd_protocol_websocket);
-    *(rd_websocket **)rd_conn_state_of(conn) = ws;
-    set_timeout(conn, settings->ping_interval_ms);
+    ws->limits =
+        (rd_ws_limits){(uint32_t)conn->set->settings->max_message_bytes, MESSAGE_FRAGMENTS_MAX};
     return ws;
 }
 
 rd_push *rd_websocket_upgrade(rd_request *request, const rd_field *fields, size_t count) {
     char accept[RD_WS_ACCEPT_LEN];
     rd_slice key;
-    rd_conn *conn = request->conn;
-    if (conn == NULL || !rd_conn_is_open(conn)) return NULL;
     if (rd_ws_handshake_check(&request->head, request->bytes, &key) != 1) return NULL;
-    rd_field all[FIELDS_MAX + 3];
-    size_t len = 0;
-    for (size_t i = 0; i < count && len < FIELDS_MAX; i++) {
-        if (!is_ours(fields[i].name)) all[len++] = fields[i];
-    }
     rd_ws_handshake_accept(key, accept);
-    all[len++] = (rd_field){RD_SLICE("upgrade"), RD_SLICE("websocket")};
-    all[len++] = (rd_field){RD_SLICE("connection"), RD_SLICE("Upgrade")};
-    all[len++] = (rd_field){RD_SLICE("sec-websocket-accept"), rd_slice_of(accept, sizeof(accept))};
-    const rd_response_head head = {
-        .status = 101, .fields = all, .count = len, .length = -1, .raw = true};
-    if (request->responder->start(request, &head) < 0) return NULL;
-    rd_websocket *ws = take_over(request);
-    rd_push_ref(&ws->push);
-    on_open(conn);
-    rd_buffer ahead = conn->input;
-    conn->input = (rd_buffer){0};
-    if (rd_buffer_len(&ahead) > 0 && rd_conn_is_open(conn))
-        on_data(conn, rd_buffer_ptr(&ahead), rd_buffer_len(&ahead));
-    rd_buffer_clear(&ahead);
-    if (conn->set->stopping && rd_conn_is_open(conn)) on_shutdown(conn);
-    return &ws->push;
+    const rd_field own[] = {
+        {RD_SLICE("upgrade"), RD_SLICE("websocket")},
+        {RD_SLICE("connection"), RD_SLICE("Upgrade")},
+        {RD_SLICE("sec-websocket-accept"), rd_slice_of(accept, sizeof(accept))},
+    };
+    const rd_push_answer answer = {
+        .status = 101,
+        .dropped = dropped,
+        .dropped_count = sizeof(dropped) / sizeof(dropped[0]),
+        .own = own,
+        .own_count = sizeof(own) / sizeof(own[0]),
+    };
+    if (rd_push_answer_send(request, &answer, fields, count) < 0) return NULL;
+    return rd_push_begin(request, &new_websocket(request->conn)->push, &rd_protocol_websocket);
 }
