@@ -4,20 +4,15 @@
  * upgrade until on_close has returned. The binding keeps them, by the address of their rd_push.
  */
 #include "base/error.h"
+#include "protocol/sse.h"
 #include "protocol/websocket.h"
 #include "ruby/rb_call.h"
+#include "ruby/rb_client.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_fields.h"
 #include "ruby/rb_names.h"
 
 #include <ruby/encoding.h>
-
-typedef struct rd_client {
-    rd_binding *binding; /* a reference */
-    rd_push *push;       /* a reference; NULL once on_close was told */
-    VALUE handler, env;
-    VALUE close_code, close_reason; /* inside on_close, else nil */
-} rd_client;
 
 static VALUE cClient;
 
@@ -55,14 +50,13 @@ static const rb_data_type_t client_type = {
     .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
 };
 
-static rd_client *get(VALUE self) {
+rd_client *rd_client_of(VALUE self) {
     return rb_check_typeddata(self, &client_type);
 }
 
 /* ---- from the application ---- */
 
-/* The lock, if the connection can still be sent to. */
-static bool lock_open(rd_client *client) {
+bool rd_client_lock(rd_client *client) {
     if (client->push == NULL || rd_is_forked(client->binding)) return false;
     rd_lock(client->binding);
     if (client->push->conn != NULL && !client->push->closing) return true;
@@ -70,8 +64,7 @@ static bool lock_open(rd_client *client) {
     return false;
 }
 
-/* A Hash or an Array goes as JSON. */
-static VALUE text_of(VALUE data) {
+VALUE rd_client_text_of(VALUE data) {
     if (RB_TYPE_P(data, T_STRING)) return data;
     if (RB_TYPE_P(data, T_HASH) || RB_TYPE_P(data, T_ARRAY)) {
         rb_require("json");
@@ -86,21 +79,31 @@ static bool is_text(VALUE string) {
     return encoding == rb_utf8_encindex() || encoding == rb_usascii_encindex();
 }
 
+/* Bytes without an encoding may be UTF-8, other encodings are not. */
+static bool is_utf8(VALUE string) {
+    if (is_text(string)) return rb_enc_str_coderange(string) != ENC_CODERANGE_BROKEN;
+    if (rb_enc_get_index(string) != rb_ascii8bit_encindex()) return false;
+    return rd_sse_is_text(rd_slice_of(RSTRING_PTR(string), (size_t)RSTRING_LEN(string)));
+}
+
+bool rd_client_is_text(const rd_client *client, VALUE string) {
+    if (client->protocol != rd_id.sse && !is_text(string)) return false;
+    if (!is_utf8(string)) rb_raise(rb_eArgError, "text of a message is not valid UTF-8");
+    return true;
+}
+
 /* Queues one message; never blocks. Any thread.
  * @param data [String, Hash, Array] UTF-8 and US-ASCII are sent as text, other encodings as binary,
- *   a Hash or an Array as JSON
+ *   a Hash or an Array as JSON; a stream of events has text only, and takes bytes that are UTF-8
  * @return [Boolean] false when the connection is closed
  * @raise [TypeError] for anything else
- * @raise [ArgumentError] for text that is not valid
+ * @raise [ArgumentError] for text that is not valid, and for what is none in a stream of events
  * @see RFC 6455 section 5.6 */
 static VALUE client_write(VALUE self, VALUE data) {
-    rd_client *client = get(self);
-    VALUE string = text_of(data);
-    bool as_text = is_text(string);
-    if (as_text && rb_enc_str_coderange(string) == ENC_CODERANGE_BROKEN) {
-        rb_raise(rb_eArgError, "text of a message is not valid UTF-8");
-    }
-    if (!lock_open(client)) return Qfalse;
+    rd_client *client = rd_client_of(self);
+    VALUE string = rd_client_text_of(data);
+    bool as_text = rd_client_is_text(client, string);
+    if (!rd_client_lock(client)) return Qfalse;
     rd_push *push = client->push;
     push->ops->write(push, RSTRING_PTR(string), (size_t)RSTRING_LEN(string), as_text);
     bool still_open = push->conn != NULL;
@@ -109,7 +112,8 @@ static VALUE client_write(VALUE self, VALUE data) {
     return still_open ? Qtrue : Qfalse;
 }
 
-/* Closes after what is queued. Any thread; nothing when it is closed already.
+/* Closes after what is queued. Any thread; nothing when it is closed already. A stream of events
+ * just ends: code and reason are for on_close.
  * @param code [Integer] 1000, or one that an application may use: 1001 to 1003, 1007 to 1014, 3000
  *   to 4999
  * @param reason [String] up to 123 bytes of UTF-8; more is cut
@@ -125,11 +129,11 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self) {
     }
     if (NIL_P(reason)) reason = rb_utf8_str_new_cstr("");
     StringValue(reason);
-    if (!is_text(reason) || rb_enc_str_coderange(reason) == ENC_CODERANGE_BROKEN) {
+    if (!is_text(reason) || !is_utf8(reason)) {
         rb_raise(rb_eArgError, "the reason is not valid UTF-8");
     }
-    rd_client *client = get(self);
-    if (!lock_open(client)) return Qnil;
+    rd_client *client = rd_client_of(self);
+    if (!rd_client_lock(client)) return Qnil;
     rd_slice text = rd_slice_of(RSTRING_PTR(reason), (size_t)RSTRING_LEN(reason));
     client->push->ops->close(client->push, (unsigned)number, text);
     rd_unlock(client->binding);
@@ -139,16 +143,16 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self) {
 
 /* @return [Boolean] whether write can succeed */
 static VALUE client_is_open(VALUE self) {
-    rd_client *client = get(self);
-    if (!lock_open(client)) return Qfalse;
+    rd_client *client = rd_client_of(self);
+    if (!rd_client_lock(client)) return Qfalse;
     rd_unlock(client->binding);
     return Qtrue;
 }
 
 /* @return [Integer] bytes that are queued; -1 when it is closed */
 static VALUE client_pending(VALUE self) {
-    rd_client *client = get(self);
-    if (!lock_open(client)) return INT2FIX(-1);
+    rd_client *client = rd_client_of(self);
+    if (!rd_client_lock(client)) return INT2FIX(-1);
     size_t bytes = client->push->conn->out.bytes;
     rd_unlock(client->binding);
     return SIZET2NUM(bytes);
@@ -156,29 +160,28 @@ static VALUE client_pending(VALUE self) {
 
 /* @return [Hash] of the request that was upgraded */
 static VALUE client_env(VALUE self) {
-    return get(self)->env;
+    return rd_client_of(self)->env;
 }
 
 /* @return [Object] what gets the callbacks */
 static VALUE client_handler(VALUE self) {
-    return get(self)->handler;
+    return rd_client_of(self)->handler;
 }
 
-/* @return [Symbol] :websocket */
+/* @return [Symbol] :websocket or :sse */
 static VALUE client_protocol(VALUE self) {
-    (void)self;
-    return ID2SYM(rd_id.websocket);
+    return ID2SYM(rd_client_of(self)->protocol);
 }
 
 /* @return [Integer, nil] inside on_close: the peer's or our code; 1005 when the peer gave none,
  * 1006 when the connection ended without a word */
 static VALUE client_close_code(VALUE self) {
-    return get(self)->close_code;
+    return rd_client_of(self)->close_code;
 }
 
 /* @return [String, nil] inside on_close: the reason that came with the code */
 static VALUE client_close_reason(VALUE self) {
-    return get(self)->close_reason;
+    return rd_client_of(self)->close_reason;
 }
 
 static VALUE client_inspect(VALUE self) {
@@ -200,7 +203,13 @@ static VALUE new_client(rd_call *call, VALUE handler) {
     RB_OBJ_WRITE(self, &client->env, call->env);
     rd_binding_ref(call->binding);
     client->binding = call->binding;
+    client->protocol = call->upgrade;
     return self;
+}
+
+static rd_push *answer(const rd_call *call, const rd_response_head *head) {
+    if (call->upgrade == rd_id.sse) return rd_sse_upgrade(call->request, head->fields, head->count);
+    return rd_websocket_upgrade(call->request, head->fields, head->count);
 }
 
 /* Everything that can raise comes before the lock: from the answer on there is no way back. The key
@@ -214,12 +223,12 @@ static void upgrade(rd_call *call, VALUE handler) {
     VALUE client = new_client(call, handler);
     rd_lock(binding);
     call->started = call->done = true;
-    call->status = INT2FIX(101);
-    rd_push *push = rd_websocket_upgrade(call->request, collect.head.fields, collect.head.count);
+    call->status = INT2FIX(call->upgrade == rd_id.sse ? 200 : 101);
+    rd_push *push = answer(call, &collect.head);
     rd_unlock(binding);
     RD_COLLECT_GUARD(&collect);
     if (push == NULL) return; /* the client has gone: it was never open */
-    get(client)->push = push;
+    rd_client_of(client)->push = push;
     rb_hash_aset(binding->clients, key_of(push), client);
 }
 
@@ -246,7 +255,7 @@ static VALUE data_of(const rd_push_message *message) {
 
 static VALUE tell(VALUE argument) {
     rd_telling *telling = (rd_telling *)argument;
-    rd_client *client = get(telling->client);
+    rd_client *client = rd_client_of(telling->client);
     VALUE arguments[] = {telling->client, Qnil};
     const rd_push *push = client->push;
     switch (telling->event->kind) {
@@ -272,7 +281,7 @@ static VALUE tell(VALUE argument) {
 
 /* The connection is over: nobody can be told of it any more. */
 static void forget(rd_telling *telling) {
-    rd_client *client = get(telling->client);
+    rd_client *client = rd_client_of(telling->client);
     rd_push *push = client->push;
     rb_hash_delete(telling->binding->clients, key_of(push));
     client->push = NULL;
@@ -285,8 +294,8 @@ static void forget(rd_telling *telling) {
 /* An exception is the end of this connection and of no other; a Thread#kill is for the thread. */
 static int handle_failure(rd_telling *telling, int state) {
     VALUE error = rb_errinfo();
-    rd_client *client = get(telling->client);
-    if (lock_open(client)) {
+    rd_client *client = rd_client_of(telling->client);
+    if (rd_client_lock(client)) {
         client->push->ops->close(client->push, 1011, RD_SLICE(""));
         rd_unlock(telling->binding);
     }
@@ -321,4 +330,5 @@ void rd_init_client(VALUE rondo) {
     rb_define_method(cClient, "close_code", client_close_code, 0);
     rb_define_method(cClient, "close_reason", client_close_reason, 0);
     rb_define_method(cClient, "inspect", client_inspect, 0);
+    rd_init_client_event(cClient);
 }
