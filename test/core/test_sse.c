@@ -18,7 +18,7 @@ static char told[64]; /* a letter for each event that the application heard of *
 static void upgrade(rd_request *request) {
     CHECK(rd_sse_is_asked(request));
     push = rd_sse_upgrade(request, fields, field_count);
-    CHECK(push != NULL);
+    if (CHECK(push != NULL)) push->wants_drained = true;
 }
 
 /* What the application would do with its events: nothing, but a last word at shutdown. */
@@ -190,6 +190,44 @@ static void test_events(void) {
     CHECK_STR(told, "oddc");
 }
 
+static void publish(uint64_t id, rd_slice payload, rd_receive_as as) {
+    rd_message *message = rd_message_new(RD_SLICE("news"), payload, false, id);
+    rd_loop_lock(&server->loop);
+    rd_push_publish(push, message, as, 0);
+    rd_message_unref(message);
+    rd_loop_unlock(&server->loop);
+}
+
+static void test_published(void) {
+    settings.ping_interval_ms = 1000;
+    begin_stream();
+    later(999);
+    publish(7, RD_SLICE("a\nb"), RD_AS_SENT);
+    publish(8, RD_SLICE("\xff"), RD_AS_BINARY);
+    publish(0, RD_SLICE(""), RD_AS_TEXT);
+    work();
+    CHECK(!hear(client));
+    CHECK_STR(got, "id: 7\ndata: a\ndata: b\n\ndata: \n\n");
+    CHECK_STR(told, "od");
+    later(999);
+    CHECK(!hear(client) && got_len == 0);
+    finish();
+}
+
+static void test_too_much_published(void) {
+    static char text[60000];
+    settings.max_pending_bytes = 65536;
+    memset(text, 'x', sizeof(text));
+    begin_stream();
+    for (int i = 0; i < 100 && push->conn != NULL; i++) {
+        publish(1, rd_slice_of(text, sizeof(text)), RD_AS_TEXT);
+        work();
+    }
+    CHECK(push->conn == NULL);
+    CHECK_INT(push->close_code, 1013);
+    finish();
+}
+
 static void test_silence(void) {
     settings.ping_interval_ms = 1000;
     begin_stream();
@@ -252,9 +290,9 @@ static void test_stalled_reader_is_not_pinged_for_ever(void) {
     finish();
 }
 
-/* Seven bytes for each: refused before memory is taken for them. */
+/* Seven bytes for each. */
 static void test_empty_lines(void) {
-    static char lines[20000];
+    static char lines[60000];
     settings.max_pending_bytes = 65536;
     memset(lines, '\n', sizeof(lines));
     begin_stream();
@@ -335,6 +373,8 @@ int main(void) {
     test_not_asked();
     test_client_that_left();
     test_events();
+    test_published();
+    test_too_much_published();
     test_silence();
     test_no_silence_is_ended();
     test_slow_reader();

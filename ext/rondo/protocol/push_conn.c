@@ -5,54 +5,41 @@
 #include "protocol/push_conn.h"
 
 #include "base/alloc.h"
-#include "http/handler.h"
 #include "protocol/http1.h"
 #include "protocol/http1_field.h"
 
-void rd_push_tell(rd_push *push, rd_conn *conn) {
-    rd_handler *handler = rd_http_shared_of(conn)->handler;
-    if (!push->is_told && rd_push_next(push) != RD_PUSH_NOTHING) handler->on_push(handler, push);
-}
-
-void rd_push_set_timeout(rd_conn *conn, int64_t ms) {
-    rd_conn_set_deadline(conn, ms > 0 ? conn->set->loop->now_ms + (uint64_t)ms : UINT64_MAX);
-}
-
 /* ---- sending ---- */
 
-bool rd_push_has_room(rd_push *push, size_t len) {
-    rd_conn *conn = push->conn;
-    size_t most = (size_t)conn->set->settings->max_pending_bytes;
-    if (conn->out.bytes <= most && len <= most - conn->out.bytes) return true;
+void rd_push_overflow(rd_push *push) {
     rd_push_set_close(push, 1013, RD_SLICE("too slow"));
-    rd_conn_close(conn); /* a last word would wait behind what the client does not read */
-    return false;
+    rd_conn_close(push->conn); /* a last word would wait behind what the client does not read */
 }
 
 void rd_push_queued(rd_push *push) {
-    push->conn->tell_empty = true;
-    rd_conn_mark_dirty(push->conn);
+    rd_conn *conn = push->conn;
+    const size_t most = (size_t)conn->set->settings->max_pending_bytes;
+    conn->tell_empty = push->wants_drained;
+    rd_conn_mark_dirty(conn);
+    if (conn->out.bytes <= most) return;
+    rd_conn_flush(conn); /* it may take some at once */
+    if (push->conn != NULL && conn->out.bytes > most) rd_push_overflow(push);
 }
 
 /* ---- the life of the connection ---- */
 
 void rd_push_on_open(rd_conn *conn) {
-    rd_push_tell(rd_push_of(conn), conn);
+    rd_push_tell(rd_push_of(conn));
 }
 
 void rd_push_on_drained(rd_conn *conn) {
     rd_push *push = rd_push_of(conn);
     if (push->closing || conn->out.bytes > 0) return;
-    push->drained_due = true;
-    rd_push_tell(push, conn);
+    push->drained_due = push->wants_drained;
+    rd_push_tell(push);
 }
 
 void rd_push_on_close(rd_conn *conn) {
-    rd_push *push = rd_push_of(conn);
-    push->conn = NULL;
-    push->closing = push->close_due = true;
-    rd_push_tell(push, conn);
-    rd_push_unref(push);
+    rd_push_closed(rd_push_of(conn));
 }
 
 bool rd_push_is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
@@ -64,7 +51,7 @@ void rd_push_on_shutdown(rd_conn *conn) {
     rd_push *push = rd_push_of(conn);
     if (push->closing) return;
     push->shutdown_due = true;
-    rd_push_tell(push, conn);
+    rd_push_tell(push);
 }
 
 /* ---- the upgrade ---- */
@@ -117,7 +104,7 @@ rd_push *rd_push_begin(rd_request *request, rd_push *push, const rd_protocol *pr
     rd_http1_leave(conn);
     rd_conn_switch(conn, protocol);
     *(rd_push **)rd_conn_state_of(conn) = push;
-    rd_push_set_timeout(conn, conn->set->settings->ping_interval_ms);
+    rd_push_expect(push);
     rd_push_ref(push);
     protocol->on_open(conn);
     rd_buffer ahead = conn->input;

@@ -32,18 +32,12 @@ static inline rd_push *rd_push_of(rd_conn *conn) {
     return *(rd_push **)rd_conn_state_of(conn);
 }
 
-/* Tells the application what there is, unless it is being told something. */
-void rd_push_tell(rd_push *push, rd_conn *conn);
-
-/* 0: none. */
-void rd_push_set_timeout(rd_conn *conn, int64_t ms);
-
-/* Whether that many more bytes may be queued; else the connection is closed: it reads too slowly.
- */
-bool rd_push_has_room(rd_push *push, size_t len);
-
-/* Something of the application is queued: it leaves with the next flush. */
+/* The application has queued something: it leaves with the next flush, or at once when it is more
+ * than max_pending_bytes. */
 void rd_push_queued(rd_push *push);
+
+/* An overflow of rd_push_ops: too much waits, for the client or for the application. */
+void rd_push_overflow(rd_push *push);
 
 /* Reactions of an rd_protocol. */
 void rd_push_on_open(rd_conn *conn);

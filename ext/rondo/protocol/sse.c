@@ -5,6 +5,7 @@
 #include "protocol/sse.h"
 
 #include "base/alloc.h"
+#include "http/handler.h"
 #include "protocol/push_conn.h"
 #include "protocol/sse_accept.h"
 
@@ -19,27 +20,31 @@ static rd_sse *of_push(rd_push *push) {
 
 /* ---- sending ---- */
 
-/* The next comment is a whole interval away. */
-static void expect_silence(rd_conn *conn) {
-    rd_push_set_timeout(conn, conn->set->settings->ping_interval_ms);
-}
-
 static void put(void *to, const char *bytes, size_t len) {
     rd_conn *conn = to;
     rd_outq_copy(&conn->out, &conn->set->chunks, bytes, len);
 }
 
 void rd_sse_send(rd_push *push, const rd_sse_event *event) {
-    if (push->closing || !rd_push_has_room(push, rd_sse_size(event))) return;
+    if (push->closing) return;
     rd_sse_write(event, put, push->conn);
+    rd_push_expect(push);
     rd_push_queued(push);
-    expect_silence(push->conn);
 }
 
 static void push_write(rd_push *push, const char *bytes, size_t len, bool is_text) {
     const rd_sse_event event = {.data = rd_slice_of(bytes, len), .retry_ms = -1};
     (void)is_text;
     rd_sse_send(push, &event);
+}
+
+/* Text or binary as its subscriber wants it: there is only text. */
+static void push_publish(rd_push *push, rd_message *message, rd_receive_as as) {
+    rd_encoding *encoding = rd_message_encoding(message, RD_ENCODING_SSE, rd_sse_encode, NULL);
+    (void)as;
+    if (encoding == NULL) return;
+    rd_push_expect(push);
+    rd_push_queue(push, encoding);
 }
 
 /* What is queued still leaves. */
@@ -61,7 +66,16 @@ static void push_free(rd_push *push) {
     rd_free(of_push(push));
 }
 
-static const rd_push_ops ops = {"sse", push_write, push_close, push_told, push_free};
+static const rd_push_ops ops = {
+    .name = "sse",
+    .has_ids = true,
+    .write = push_write,
+    .publish = push_publish,
+    .overflow = rd_push_overflow,
+    .close = push_close,
+    .told = push_told,
+    .free = push_free,
+};
 
 /* ---- the life of the connection ---- */
 
@@ -86,7 +100,7 @@ static void on_timeout(rd_conn *conn) {
         put(conn, ":\n\n", 3);
         rd_conn_mark_dirty(conn);
     }
-    expect_silence(conn);
+    rd_push_expect(rd_push_of(conn));
 }
 
 const rd_protocol rd_protocol_sse = {
@@ -135,6 +149,6 @@ rd_push *rd_sse_upgrade(rd_request *request, const rd_field *fields, size_t coun
     };
     if (rd_push_answer_send(request, &answer, fields, count) < 0) return NULL;
     rd_sse *sse = rd_alloc_zero(sizeof(*sse));
-    rd_push_init(&sse->push, &ops, request->conn);
+    rd_push_init(&sse->push, &ops, rd_http_shared_of(request->conn), request->conn);
     return rd_push_begin(request, &sse->push, &rd_protocol_sse);
 }

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/utf8.h"
+#include "http/handler.h"
 #include "protocol/push_conn.h"
 #include "protocol/websocket_handshake.h"
 
@@ -23,6 +25,10 @@ static rd_websocket *of_push(rd_push *push) {
 
 static rd_websocket *websocket_of(rd_conn *conn) {
     return of_push(rd_push_of(conn));
+}
+
+static void set_timeout(rd_conn *conn, int64_t ms) {
+    rd_conn_set_deadline(conn, ms > 0 ? conn->set->loop->now_ms + (uint64_t)ms : UINT64_MAX);
 }
 
 static void set_phase(rd_websocket *ws, rd_websocket_phase phase) {
@@ -55,7 +61,7 @@ static void begin_close(rd_websocket *ws, unsigned code, rd_slice reason) {
     set_phase(ws, RD_WEBSOCKET_CLOSING);
     queue_close(conn, code, reason);
     rd_conn_resume_reading(conn);
-    rd_push_set_timeout(conn, conn->set->settings->close_timeout_ms);
+    set_timeout(conn, conn->set->settings->close_timeout_ms);
 }
 
 /* Nothing more is read or sent; what is queued still leaves. */
@@ -82,14 +88,51 @@ static void begin_end(rd_websocket *ws, unsigned code, rd_slice reason) {
     } else if (ws->phase == RD_WEBSOCKET_OPEN) {
         set_phase(ws, RD_WEBSOCKET_ENDING);
         rd_conn_pause_reading(ws->push.conn);
-        rd_push_set_timeout(ws->push.conn, 0);
+        set_timeout(ws->push.conn, 0);
     }
 }
 
 static void push_write(rd_push *push, const char *bytes, size_t len, bool is_text) {
-    if (push->closing || !rd_push_has_room(push, RD_WS_HEADER_MAX + len)) return;
+    if (push->closing) return;
     queue_frame(push->conn, is_text ? RD_WS_TEXT : RD_WS_BINARY, bytes, len);
     rd_push_queued(push);
+}
+
+static int encode(const rd_message *message, unsigned opcode, rd_buffer *out) {
+    char header[RD_WS_HEADER_MAX];
+    rd_buffer_append(out, header, rd_ws_header_write(header, opcode, false, message->payload_len));
+    const rd_slice payload = rd_message_payload(message);
+    rd_buffer_append(out, payload.ptr, payload.len);
+    return 0;
+}
+
+/* For those who want text whatever it was published as. */
+static bool is_text_possible(const rd_message *message) {
+    rd_utf8 utf8 = {0};
+    const rd_slice payload = rd_message_payload(message);
+    if (message->is_text) return true;
+    return rd_utf8_feed(&utf8, payload.ptr, payload.len) == payload.len &&
+           rd_utf8_is_boundary(&utf8);
+}
+
+static int encode_text(const rd_message *message, void *with, rd_buffer *out) {
+    (void)with;
+    return is_text_possible(message) ? encode(message, RD_WS_TEXT, out) : -1;
+}
+
+static int encode_binary(const rd_message *message, void *with, rd_buffer *out) {
+    (void)with;
+    return encode(message, RD_WS_BINARY, out);
+}
+
+static void push_publish(rd_push *push, rd_message *message, rd_receive_as as) {
+    bool is_text = as == RD_AS_SENT ? message->is_text : as == RD_AS_TEXT;
+    rd_encoding *encoding = NULL;
+    if (is_text) encoding = rd_message_encoding(message, RD_ENCODING_WS_TEXT, encode_text, NULL);
+    if (encoding == NULL) {
+        encoding = rd_message_encoding(message, RD_ENCODING_WS_BINARY, encode_binary, NULL);
+    }
+    rd_push_queue(push, encoding);
 }
 
 static void push_close(rd_push *push, unsigned code, rd_slice reason) {
@@ -114,7 +157,15 @@ static void push_free(rd_push *push) {
     rd_free(ws);
 }
 
-static const rd_push_ops ops = {"websocket", push_write, push_close, push_told, push_free};
+static const rd_push_ops ops = {
+    .name = "websocket",
+    .write = push_write,
+    .publish = push_publish,
+    .overflow = rd_push_overflow,
+    .close = push_close,
+    .told = push_told,
+    .free = push_free,
+};
 
 /* ---- receiving ---- */
 
@@ -154,7 +205,7 @@ static void on_data(rd_conn *conn, const char *bytes, size_t len) {
     int kind = RD_WS_EVENT_MESSAGE;
     if (ws->phase == RD_WEBSOCKET_OPEN) {
         ws->pinged = false;
-        rd_push_set_timeout(conn, conn->set->settings->ping_interval_ms);
+        rd_push_expect(&ws->push);
     }
     while (kind > RD_WS_EVENT_NONE && takes_input(ws)) {
         rd_ws_event event;
@@ -170,7 +221,7 @@ static void on_data(rd_conn *conn, const char *bytes, size_t len) {
         }
     }
     answer_end(ws);
-    rd_push_tell(&ws->push, conn);
+    rd_push_tell(&ws->push);
 }
 
 /* ---- the life of the connection ---- */
@@ -185,13 +236,14 @@ static void on_eof(rd_conn *conn) {
 /* Nothing was heard for an interval: a ping, and after another one the end. */
 static void on_timeout(rd_conn *conn) {
     rd_websocket *ws = websocket_of(conn);
+    if (ws->phase == RD_WEBSOCKET_ENDING) return; /* waits for the application */
     if (ws->phase != RD_WEBSOCKET_OPEN || ws->pinged) {
         rd_conn_close(conn);
         return;
     }
     ws->pinged = true;
     queue_frame(conn, RD_WS_PING, "", 0);
-    rd_push_set_timeout(conn, conn->set->settings->ping_interval_ms);
+    rd_push_expect(&ws->push);
 }
 
 static void on_close(rd_conn *conn) {
@@ -219,7 +271,7 @@ static const rd_slice dropped[] = {
 
 static rd_websocket *new_websocket(rd_conn *conn) {
     rd_websocket *ws = rd_alloc_zero(sizeof(*ws));
-    rd_push_init(&ws->push, &ops, conn);
+    rd_push_init(&ws->push, &ops, rd_http_shared_of(conn), conn);
     rd_ws_reader_init(&ws->reader, false);
     ws->limits =
         (rd_ws_limits){(uint32_t)conn->set->settings->max_message_bytes, MESSAGE_FRAGMENTS_MAX};

@@ -19,7 +19,9 @@ static VALUE cClient;
 static void client_mark(void *pointer) {
     rd_client *client = pointer;
     rb_gc_mark_movable(client->handler);
+    rb_gc_mark_movable(client->next_handler);
     rb_gc_mark_movable(client->env);
+    rb_gc_mark_movable(client->blocks);
     rb_gc_mark_movable(client->close_code);
     rb_gc_mark_movable(client->close_reason);
 }
@@ -27,7 +29,9 @@ static void client_mark(void *pointer) {
 static void client_compact(void *pointer) {
     rd_client *client = pointer;
     client->handler = rb_gc_location(client->handler);
+    client->next_handler = rb_gc_location(client->next_handler);
     client->env = rb_gc_location(client->env);
+    client->blocks = rb_gc_location(client->blocks);
     client->close_code = rb_gc_location(client->close_code);
     client->close_reason = rb_gc_location(client->close_reason);
 }
@@ -79,17 +83,26 @@ static bool is_text(VALUE string) {
     return encoding == rb_utf8_encindex() || encoding == rb_usascii_encindex();
 }
 
-/* Bytes without an encoding may be UTF-8, other encodings are not. */
-static bool is_utf8(VALUE string) {
-    if (is_text(string)) return rb_enc_str_coderange(string) != ENC_CODERANGE_BROKEN;
-    if (rb_enc_get_index(string) != rb_ascii8bit_encindex()) return false;
-    return rd_sse_is_text(rd_slice_of(RSTRING_PTR(string), (size_t)RSTRING_LEN(string)));
+bool rd_client_is_text(VALUE string) {
+    if (!is_text(string)) return false;
+    if (rb_enc_str_coderange(string) == ENC_CODERANGE_BROKEN) {
+        rb_raise(rb_eArgError, "text of a message is not valid UTF-8");
+    }
+    return true;
 }
 
-bool rd_client_is_text(const rd_client *client, VALUE string) {
-    if (client->protocol != rd_id.sse && !is_text(string)) return false;
-    if (!is_utf8(string)) rb_raise(rb_eArgError, "text of a message is not valid UTF-8");
+/* A stream of events is text: bytes without an encoding may be UTF-8, other encodings are not. */
+static bool needs_text(const rd_client *client, VALUE string) {
+    if (client->protocol != rd_id.sse) return false;
+    rd_slice bytes = rd_slice_of(RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
+    if (rb_enc_get_index(string) != rb_ascii8bit_encindex() || !rd_sse_is_text(bytes)) {
+        rb_raise(rb_eArgError, "a stream of events is UTF-8");
+    }
     return true;
+}
+
+bool rd_client_goes_as_text(const rd_client *client, VALUE string) {
+    return rd_client_is_text(string) || needs_text(client, string);
 }
 
 /* Queues one message; never blocks. Any thread.
@@ -102,7 +115,7 @@ bool rd_client_is_text(const rd_client *client, VALUE string) {
 static VALUE client_write(VALUE self, VALUE data) {
     rd_client *client = rd_client_of(self);
     VALUE string = rd_client_text_of(data);
-    bool as_text = rd_client_is_text(client, string);
+    bool as_text = rd_client_goes_as_text(client, string);
     if (!rd_client_lock(client)) return Qfalse;
     rd_push *push = client->push;
     push->ops->write(push, RSTRING_PTR(string), (size_t)RSTRING_LEN(string), as_text);
@@ -129,7 +142,7 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self) {
     }
     if (NIL_P(reason)) reason = rb_utf8_str_new_cstr("");
     StringValue(reason);
-    if (!is_text(reason) || !is_utf8(reason)) {
+    if (!is_text(reason) || rb_enc_str_coderange(reason) == ENC_CODERANGE_BROKEN) {
         rb_raise(rb_eArgError, "the reason is not valid UTF-8");
     }
     rd_client *client = rd_client_of(self);
@@ -165,7 +178,55 @@ static VALUE client_env(VALUE self) {
 
 /* @return [Object] what gets the callbacks */
 static VALUE client_handler(VALUE self) {
-    return rd_client_of(self)->handler;
+    const rd_client *client = rd_client_of(self);
+    return client->next_handler == Qundef ? client->handler : client->next_handler;
+}
+
+void rd_client_watch_drained(rd_client *client) {
+    bool wants = rb_respond_to(client->handler, rd_id.on_drained);
+    rd_lock(client->binding);
+    client->push->wants_drained = wants;
+    rd_unlock(client->binding);
+}
+
+/* Another handler, once the callback that runs has returned: on_close of the old one, then on_open
+ * of the new one. Subscriptions stay. Any thread; nothing when it is closed already.
+ * @param handler [Object, nil] nil closes */
+static VALUE client_set_handler(VALUE self, VALUE handler) {
+    rd_client *client = rd_client_of(self);
+    if (NIL_P(handler)) {
+        client_close(0, NULL, self);
+        return handler;
+    }
+    if (!rd_client_lock(client)) return handler;
+    RB_OBJ_WRITE(self, &client->next_handler, handler);
+    client->push->handler_due = true;
+    rd_push_tell(client->push);
+    rd_unlock(client->binding);
+    return handler;
+}
+
+/* @return [Float] seconds of silence after which the peer is asked whether it is there; 0: never */
+static VALUE client_timeout(VALUE self) {
+    rd_client *client = rd_client_of(self);
+    if (!rd_client_lock(client)) return INT2FIX(0);
+    uint32_t ms = client->push->ping_interval_ms;
+    rd_unlock(client->binding);
+    return DBL2NUM(ms / 1000.0);
+}
+
+/* @param seconds [Numeric] from now on; 0: never
+ * @raise [ArgumentError] for less than 0 or more than a day */
+static VALUE client_set_timeout(VALUE self, VALUE seconds) {
+    rd_client *client = rd_client_of(self);
+    double ms = NUM2DBL(seconds) * 1000;
+    if (!(ms >= 0 && ms <= 86400000))
+        rb_raise(rb_eArgError, "a timeout is from 0 to 86400 seconds");
+    if (!rd_client_lock(client)) return seconds;
+    client->push->ping_interval_ms = (uint32_t)ms;
+    rd_push_expect(client->push);
+    rd_unlock(client->binding);
+    return seconds;
 }
 
 /* @return [Symbol] :websocket or :sse */
@@ -191,14 +252,15 @@ static VALUE client_inspect(VALUE self) {
 
 /* ---- the upgrade ---- */
 
-static VALUE key_of(const rd_push *push) {
+VALUE rd_client_key(const rd_push *push) {
     return ULL2NUM((uint64_t)(uintptr_t)push);
 }
 
 static VALUE new_client(rd_call *call, VALUE handler) {
     rd_client *client;
     VALUE self = TypedData_Make_Struct(cClient, rd_client, &client_type, client);
-    client->close_code = client->close_reason = Qnil;
+    client->close_code = client->close_reason = client->blocks = Qnil;
+    client->next_handler = Qundef;
     RB_OBJ_WRITE(self, &client->handler, handler);
     RB_OBJ_WRITE(self, &client->env, call->env);
     rd_binding_ref(call->binding);
@@ -229,7 +291,8 @@ static void upgrade(rd_call *call, VALUE handler) {
     RD_COLLECT_GUARD(&collect);
     if (push == NULL) return; /* the client has gone: it was never open */
     rd_client_of(client)->push = push;
-    rb_hash_aset(binding->clients, key_of(push), client);
+    rd_client_watch_drained(rd_client_of(client));
+    rb_hash_aset(binding->clients, rd_client_key(push), client);
 }
 
 bool rd_client_upgrade(rd_call *call) {
@@ -253,17 +316,33 @@ static VALUE data_of(const rd_push_message *message) {
     return message->is_text ? rb_utf8_str_new(bytes, len) : rb_str_new(bytes, len);
 }
 
+/* The old one is told of its end, the new one of its beginning. */
+static VALUE change_handler(VALUE self) {
+    rd_client *client = rd_client_of(self);
+    VALUE before = client->handler, after = client->next_handler;
+    client->next_handler = Qundef;
+    RB_OBJ_WRITE(self, &client->handler, after);
+    rd_client_watch_drained(client);
+    rb_check_funcall(before, rd_id.on_close, 1, &self);
+    return rb_check_funcall(after, rd_id.on_open, 1, &self);
+}
+
 static VALUE tell(VALUE argument) {
     rd_telling *telling = (rd_telling *)argument;
     rd_client *client = rd_client_of(telling->client);
     VALUE arguments[] = {telling->client, Qnil};
     const rd_push *push = client->push;
+    const rd_push_message *message = telling->event->message;
     switch (telling->event->kind) {
     case RD_PUSH_OPEN:
         return rb_check_funcall(client->handler, rd_id.on_open, 1, arguments);
     case RD_PUSH_MESSAGE:
-        arguments[1] = data_of(telling->event->message);
+        arguments[1] = data_of(message);
         return rb_check_funcall(client->handler, rd_id.on_message, 2, arguments);
+    case RD_PUSH_PUBLISHED:
+        return rd_channels_tell(rb_hash_lookup(client->blocks, ULL2NUM(message->block)), message);
+    case RD_PUSH_HANDLER:
+        return change_handler(telling->client);
     case RD_PUSH_DRAINED:
         return rb_check_funcall(client->handler, rd_id.on_drained, 1, arguments);
     case RD_PUSH_SHUTDOWN:
@@ -283,7 +362,7 @@ static VALUE tell(VALUE argument) {
 static void forget(rd_telling *telling) {
     rd_client *client = rd_client_of(telling->client);
     rd_push *push = client->push;
-    rb_hash_delete(telling->binding->clients, key_of(push));
+    rb_hash_delete(telling->binding->clients, rd_client_key(push));
     client->push = NULL;
     client->close_code = client->close_reason = Qnil;
     rd_lock(telling->binding);
@@ -294,22 +373,28 @@ static void forget(rd_telling *telling) {
 /* An exception is the end of this connection and of no other; a Thread#kill is for the thread. */
 static int handle_failure(rd_telling *telling, int state) {
     VALUE error = rb_errinfo();
-    rd_client *client = rd_client_of(telling->client);
-    if (rd_client_lock(client)) {
-        client->push->ops->close(client->push, 1011, RD_SLICE(""));
-        rd_unlock(telling->binding);
-    }
+    rd_push *push = telling->event->push;
+    rd_lock(telling->binding);
+    if (push->conn != NULL && !push->closing) push->ops->close(push, 1011, RD_SLICE(""));
+    rd_unlock(telling->binding);
     if (!rb_obj_is_kind_of(error, rb_eException)) return state;
     rb_set_errinfo(Qnil);
     rd_report_error(telling->binding, error);
     return 0;
 }
 
+/* A subscription of the application itself: its block. */
+static VALUE tell_subscriber(VALUE argument) {
+    const rd_telling *telling = (const rd_telling *)argument;
+    return rd_channels_tell(telling->client, telling->event->message);
+}
+
 int rd_client_tell(rd_binding *binding, const rd_event *event) {
     int state = 0;
-    rd_telling telling = {binding, event, rb_hash_lookup(binding->clients, key_of(event->push))};
+    rd_telling telling = {binding, event,
+                          rb_hash_lookup(binding->clients, rd_client_key(event->push))};
     if (NIL_P(telling.client)) return 0;
-    rb_protect(tell, (VALUE)&telling, &state);
+    rb_protect(rd_push_is_own(event->push) ? tell_subscriber : tell, (VALUE)&telling, &state);
     if (rd_is_forked(binding)) return 0;
     if (state != 0) state = handle_failure(&telling, state);
     if (event->kind == RD_PUSH_CLOSE) forget(&telling);
@@ -326,9 +411,13 @@ void rd_init_client(VALUE rondo) {
     rb_define_method(cClient, "pending", client_pending, 0);
     rb_define_method(cClient, "env", client_env, 0);
     rb_define_method(cClient, "handler", client_handler, 0);
+    rb_define_method(cClient, "handler=", client_set_handler, 1);
+    rb_define_method(cClient, "timeout", client_timeout, 0);
+    rb_define_method(cClient, "timeout=", client_set_timeout, 1);
     rb_define_method(cClient, "protocol", client_protocol, 0);
     rb_define_method(cClient, "close_code", client_close_code, 0);
     rb_define_method(cClient, "close_reason", client_close_reason, 0);
     rb_define_method(cClient, "inspect", client_inspect, 0);
     rd_init_client_event(cClient);
+    rd_init_channels(cClient);
 }

@@ -61,7 +61,7 @@ static VALUE client_event(int argc, VALUE *argv, VALUE self) {
         if (values[i] == Qundef) values[i] = Qnil;
     }
     VALUE string = NIL_P(data) ? Qnil : rd_client_text_of(data);
-    bool as_text = !NIL_P(string) && rd_client_is_text(client, string);
+    bool as_text = !NIL_P(string) && rd_client_goes_as_text(client, string);
     VALUE type = line_of(values[0], "name"), id = line_of(values[1], "id");
     const int64_t retry_ms = retry_of(values[2]);
     if (!rd_client_lock(client)) return Qfalse;
