@@ -14,9 +14,12 @@ class WebsocketPeer
 
   attr_reader :head
 
-  def initialize(url, path = "")
+  # @param extensions [String, nil] what it offers
+  def initialize(url, path = "", extensions: nil)
     @raw = RawClient.new(url)
-    @raw.write(format(HANDSHAKE, path))
+    handshake = format(HANDSHAKE, path)
+    handshake.insert(-3, "Sec-WebSocket-Extensions: #{extensions}\r\n") if extensions
+    @raw.write(handshake)
     @buffer = +"".b
     @buffer << @raw.read_some until @buffer.include?("\r\n\r\n")
     @head, @buffer = @buffer.split("\r\n\r\n", 2)

@@ -163,6 +163,34 @@ class SSETest < SSECase
     readers.each { |reader| assert_equal(Array.new(20, &:to_s), Array.new(20) { reader.hear.id }) }
   end
 
+  def test_channels
+    handler = Handler.new { |client| client.subscribe("sse:*", match: :redis) }
+    start(app_of(handler))
+    readers = Array.new(3) { read }
+    client = Array.new(3) { handler.client }.first
+    assert client.publish("sse:a", "one\ntwo")
+    assert client.publish("sse:b", "\xff".b)
+    assert Rondo.publish("sse:c", "three".b)
+    assert client.publish("sse:d", { "four" => 4 })
+    readers.each { |reader| assert_equal ["one\ntwo", "three", '{"four":4}'], Array.new(3) { reader.hear.data } }
+  end
+
+  def test_what_was_missed
+    Rondo::PubSub.history("sse:kept", size: 10)
+    handler = Handler.new { |client| client.subscribe("sse:kept") }
+    first = serve_stream(handler)
+    client = handler.client
+    client.publish("sse:kept", "a")
+    id = first.hear.id
+    first.close
+    %w[b c].each { |text| Rondo.publish("sse:kept", text) }
+    second = read(request: format(ASK, "/").sub("\r\n\r\n", "\r\nLast-Event-ID: #{id}\r\n\r\n"))
+    Rondo.publish("sse:kept", "d")
+    assert_equal %w[b c d], Array.new(3) { second.hear.data }
+  ensure
+    Rondo::PubSub.history("sse:kept", size: 0)
+  end
+
   # ---- how it ends
 
   def test_a_client_that_does_not_read
