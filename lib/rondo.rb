@@ -20,3 +20,5 @@ module Rondo
   # A configuration that cannot be used: a message of one line, naming file and line.
   class ConfigurationError < Error; end
 end
+
+require "rondo/pubsub"

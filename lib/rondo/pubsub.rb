@@ -1,0 +1,5 @@
+# frozen_string_literal: true
+
+# SPDX-License-Identifier: MIT
+
+require "rondo/pubsub/engines"
