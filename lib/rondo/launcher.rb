@@ -13,6 +13,7 @@ require "rondo/control"
 require "rondo/inherited"
 require "rondo/process_files"
 require "rondo/process_setup"
+require "rondo/pubsub/configured"
 require "rondo/restart_file"
 require "rondo/serving"
 require "rondo/signals"
@@ -50,6 +51,7 @@ module Rondo
       prepare
       @inherited = Inherited.take # before the application may start something
       open_control
+      open_engine
       @server = Server.new(load_app, **@settings.server_options(@log), **@configuration.thread_hooks,
                                      scoreboard: @scoreboard, slot: 0)
       @serving = Serving.new(@server, @log, drain_ms: @settings[:drain_timeout_ms])
@@ -165,6 +167,14 @@ module Rondo
       Process.clock_gettime(Process::CLOCK_MONOTONIC, :millisecond)
     end
 
+    # ---- pub/sub ----
+
+    # Before the application is loaded, which may publish already.
+    def open_engine
+      @engine = PubSub::Configured.make(@settings, @log) or return
+      PubSub.default = @engine
+    end
+
     # ---- the application ----
 
     def load_app
@@ -221,6 +231,7 @@ module Rondo
 
     def finish(signals)
       call_hooks(:after_stopped) unless @restart
+      PubSub::Configured.close(@engine, @log)
       return exec_again if @restart
 
       @log.say "- Goodbye!"
