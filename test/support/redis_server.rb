@@ -4,84 +4,44 @@
 # that is removed. It can be stopped, frozen, killed, and started again at the same place.
 # SPDX-License-Identifier: MIT
 
-require "fileutils"
 require "openssl"
-require "socket"
-require "tmpdir"
+require "support/child_server"
 
-class RedisServer
-  DEADLINE = 20
-
-  @running = []
-  class << self
-    attr_reader :running
-  end
-  at_exit { running.dup.each(&:close) }
-
-  attr_reader :port, :pid, :folder
-
+class RedisServer < ChildServer
   # @param unix [Boolean] listens on a Unix socket only
   # @param tls [Boolean] listens with TLS only
   # @param users [Array<String>] lines of the ACL file
   # @param words [Array<String>] further options of redis-server
   def initialize(*words, unix: false, tls: false, users: nil)
-    @folder = Dir.mktmpdir("rondo-redis")
-    @tls = tls
-    @port = unix ? 0 : free_port
-    @words = [*place(unix), *words]
-    @words.push("--aclfile", write("users.acl", users)) if users
-    self.class.running << self
-    start
+    super() do
+      @unix = unix
+      @tls = tls
+      @words = [*place, *words]
+      @words.push("--aclfile", write("users.acl", users)) if users
+    end
   end
 
   # @param credentials [String] "user:password"
   # @param database [Integer]
   def url(credentials = nil, database: nil)
     at = "#{credentials}@" if credentials
-    return "unix://#{at}#{socket_path}#{"?db=#{database}" if database}" if @port.zero?
+    return "unix://#{at}#{socket_path}#{"?db=#{database}" if database}" if @unix
 
-    "#{@tls ? "rediss" : "redis"}://#{at}127.0.0.1:#{@port}#{"/#{database}" if database}"
+    "#{@tls ? "rediss" : "redis"}://#{at}127.0.0.1:#{port}#{"/#{database}" if database}"
   end
 
   def socket_path
-    File.join(@folder, "redis.sock")
+    File.join(folder, "redis.sock")
   end
 
   # @return [String] path of the certificate that signed the server's
   def ca_file
-    File.join(@folder, "ca.pem")
-  end
-
-  def start
-    @pid = Process.spawn("redis-server", "--save", "", "--appendonly", "no", "--dir", @folder, "--loglevel", "warning",
-                         *@words, in: File::NULL, out: File.join(@folder, "redis.log"), err: %i[child out], pgroup: true)
-    @waiter = Process.detach(@pid)
-    wait_until_listening
-  end
-
-  # Ends it as a crash does.
-  def kill
-    signal("KILL")
-    @waiter.join
-  end
-
-  def freeze_process
-    signal("STOP")
-  end
-
-  def thaw
-    signal("CONT")
-  end
-
-  def signal(name)
-    Process.kill(name, @pid)
-  rescue Errno::ESRCH
-    nil
+    File.join(folder, "ca.pem")
   end
 
   # @return [String] what redis-cli says
   def cli(*words)
-    where = @port.zero? ? ["-s", socket_path] : ["-p", @port.to_s]
+    where = @unix ? ["-s", socket_path] : ["-p", port.to_s]
     IO.popen(["redis-cli", *where, *words, { err: %i[child out] }], &:read).chomp
   end
 
@@ -91,29 +51,27 @@ class RedisServer
                          .reject { |client| client["cmd"].start_with?("client") }
   end
 
-  def close
-    kill if @waiter.alive?
-    self.class.running.delete(self)
-    FileUtils.rm_rf(@folder)
-  end
-
   private
 
-  def free_port
-    TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+  def command
+    ["redis-server", "--save", "", "--appendonly", "no", "--dir", folder, "--loglevel", "warning", *@words]
   end
 
-  def place(unix)
-    return ["--port", "0", "--unixsocket", socket_path] if unix
-    return ["--bind", "127.0.0.1", "--port", @port.to_s] unless @tls
+  def connect
+    @unix ? UNIXSocket.new(socket_path) : super
+  end
+
+  def place
+    return ["--port", "0", "--unixsocket", socket_path] if @unix
+    return ["--bind", "127.0.0.1", "--port", port.to_s] unless @tls
 
     make_certificates
-    ["--bind", "127.0.0.1", "--port", "0", "--tls-port", @port.to_s, "--tls-cert-file", File.join(@folder, "server.pem"),
-     "--tls-key-file", File.join(@folder, "server.key"), "--tls-ca-cert-file", ca_file, "--tls-auth-clients", "no"]
+    ["--bind", "127.0.0.1", "--port", "0", "--tls-port", port.to_s, "--tls-cert-file", File.join(folder, "server.pem"),
+     "--tls-key-file", File.join(folder, "server.key"), "--tls-ca-cert-file", ca_file, "--tls-auth-clients", "no"]
   end
 
   def write(name, lines)
-    File.join(@folder, name).tap { |path| File.write(path, Array(lines).map { |line| "#{line}\n" }.join) }
+    File.join(folder, name).tap { |path| File.write(path, Array(lines).map { |line| "#{line}\n" }.join) }
   end
 
   def make_certificates
@@ -139,22 +97,5 @@ class RedisServer
       factory = OpenSSL::X509::ExtensionFactory.new(issuer || made, made)
       extensions.each { |words| made.add_extension(factory.create_extension(*words)) }
     end
-  end
-
-  def wait_until_listening
-    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + DEADLINE
-    until listening?
-      log = File.read(File.join(@folder, "redis.log"))
-      raise "redis-server does not run: #{log}" if !@waiter.alive? || Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
-
-      IO.select(nil, nil, nil, 0.005)
-    end
-  end
-
-  def listening?
-    (@port.zero? ? UNIXSocket.new(socket_path) : TCPSocket.new("127.0.0.1", @port)).close
-    true
-  rescue SystemCallError
-    false
   end
 end

@@ -1,44 +1,24 @@
 # frozen_string_literal: true
 
-# What the tests of the Redis engine share: servers, engines, and what an engine hands on, caught before
-# it reaches a server of ours.
+# What the tests of the Redis engine share: servers and engines.
 # SPDX-License-Identifier: MIT
 
-require "test_helper"
-require "rondo"
+require_relative "outlet_case"
 require "stringio"
 require "support/redis_server"
-require "timeout"
 
-class RedisCase < Minitest::Test
-  PATIENCE = 20
+class RedisCase < OutletCase
   # Short, because tests wait for some of them.
   QUICK = { timeout: 0.3, ping: 0.2 }.freeze
 
-  # Takes what an engine hands on.
-  class Outlet
-    attr_reader :received
-
-    def initialize
-      @received = Thread::Queue.new
-    end
-
-    def publish_here(channel, message)
-      @received << [channel, message]
-      true
-    end
-  end
-
   def setup
-    @outlet = Rondo::PubSub.outlet = Outlet.new
+    super
     @log = StringIO.new
-    @engines = []
     @servers = []
   end
 
   def teardown
-    @engines.each { |engine| engine.close(0) }
-    Rondo::PubSub.outlet = nil
+    super
     @servers.each(&:close)
   end
 
@@ -58,18 +38,5 @@ class RedisCase < Minitest::Test
 
   def connect(url = @redis.url, **options)
     engine(url, **options).tap { |engine| engine.wait_until_connected(PATIENCE) }
-  end
-
-  def take(count)
-    Array.new(count) { |index| Timeout.timeout(PATIENCE) { @outlet.received.pop } rescue flunk("message #{index} never came: #{@log.string}") }
-  end
-
-  def eventually(what)
-    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
-    until (found = yield)
-      flunk "this never came: #{what}; #{@log.string}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
-      IO.select(nil, nil, nil, 0.005)
-    end
-    found
   end
 end
