@@ -12,6 +12,7 @@ require "rondo/port_holder"
 require "rondo/logger"
 require "rondo/error_page"
 require "rondo/reporter"
+require "rondo/pubsub"
 require "rondo/server"
 require "rondo/capybara" if defined?(Capybara)
 
@@ -20,5 +21,3 @@ module Rondo
   # A configuration that cannot be used: a message of one line, naming file and line.
   class ConfigurationError < Error; end
 end
-
-require "rondo/pubsub"

@@ -35,7 +35,7 @@ module Rondo
     end.new
 
     @default = CLUSTER
-    @engines = []
+    @told = {}.compare_by_identity # by engine: the subscriptions it knows of
     @telling = Mutex.new
 
     class << self
@@ -64,17 +64,17 @@ module Rondo
       def attach(engine)
         check(engine)
         @telling.synchronize do
-          return if built_in?(engine) || @engines.include?(engine)
+          return if built_in?(engine) || @told.key?(engine)
 
-          @engines += [engine]
-          interests.each { |channel, is_pattern| tell(engine, :subscribe, channel, is_pattern) }
+          @told[engine] = {}
+          tell_all(engine)
         end
       end
 
       # @param engine [Object] is not told any more
       # @return [void]
       def detach(engine)
-        @telling.synchronize { @engines -= [engine] }
+        @telling.synchronize { @told.delete(engine) }
         @default = CLUSTER if @default.equal?(engine)
       end
 
@@ -82,7 +82,7 @@ module Rondo
       # @param engine [Object]
       # @return [void]
       def reset(engine)
-        @telling.synchronize { interests.each { |channel, is_pattern| tell(engine, :subscribe, channel, is_pattern) } }
+        @telling.synchronize { @told[engine]&.clear && tell_all(engine) }
       end
 
       # @see Rondo.publish
@@ -96,8 +96,7 @@ module Rondo
       # A channel has its first subscriber in this process, or has lost its last one; the extension says so.
       # @private
       def interest(channel, is_pattern, subscribed)
-        verb = subscribed ? :subscribe : :unsubscribe
-        @telling.synchronize { @engines.each { |engine| tell(engine, verb, channel, is_pattern) } }
+        @telling.synchronize { @told.each_key { |engine| tell(engine, channel, is_pattern, subscribed) } }
       end
 
       private
@@ -122,8 +121,17 @@ module Rondo
         end
       end
 
-      # An engine's error is the engine's.
-      def tell(engine, verb, channel, is_pattern)
+      def tell_all(engine)
+        interests.each { |channel, is_pattern| tell(engine, channel, is_pattern, true) }
+      end
+
+      # Once, also when somebody subscribes while the engine is attached. An engine's error is the engine's.
+      def tell(engine, channel, is_pattern, subscribed)
+        known = @told[engine]
+        return if known.key?([channel, is_pattern]) == subscribed
+
+        subscribed ? known.store([channel, is_pattern], true) : known.delete([channel, is_pattern])
+        verb = subscribed ? :subscribe : :unsubscribe
         engine.public_send(verb, channel, is_pattern)
       rescue StandardError => e
         log.error "! #{engine.class}##{verb}: #{e.full_message(highlight: false)}"
