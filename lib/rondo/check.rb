@@ -11,7 +11,7 @@ module Rondo
   # Goes through everything a start needs without serving.
   class Check
     # Seconds.
-    REDIS_PATIENCE = 5
+    REDIS_PATIENCE = 1
 
     # @param settings [Settings::Resolved]
     # @param configuration [Configuration]
