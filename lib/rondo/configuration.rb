@@ -292,7 +292,7 @@ module Rondo
         set(:lowlevel_error_handler, handler || need_block(:lowlevel_error_handler, block))
       end
 
-      # @yieldreturn [PubSub::Engine] the default one; called in the master of a cluster, else in the process
+      # @yieldreturn [PubSub::Engine] the default one of the process that serves
       def pubsub_engine(&block)
         set(:pubsub_engine, need_block(:pubsub_engine, block))
       end

@@ -51,7 +51,7 @@ module Rondo
       prepare
       @inherited = Inherited.take # before the application may start something
       open_control
-      open_engine
+      @engine = PubSub::Configured.open(@settings, @log) # the application may publish while it is loaded
       @server = Server.new(load_app, **@settings.server_options(@log), **@configuration.thread_hooks,
                                      scoreboard: @scoreboard, slot: 0)
       @serving = Serving.new(@server, @log, drain_ms: @settings[:drain_timeout_ms])
@@ -165,14 +165,6 @@ module Rondo
 
     def now_ms
       Process.clock_gettime(Process::CLOCK_MONOTONIC, :millisecond)
-    end
-
-    # ---- pub/sub ----
-
-    # Before the application is loaded, which may publish already.
-    def open_engine
-      @engine = PubSub::Configured.make(@settings, @log) or return
-      PubSub.default = @engine
     end
 
     # ---- the application ----

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The engine that the settings ask for: a block of the configuration file, else Redis at an address.
-# Made in the process that carries messages further: the master of a cluster, else the one that serves.
+# Made in each process that serves.
 # SPDX-License-Identifier: MIT
 
 require "rondo/pubsub/engines"
@@ -16,10 +16,12 @@ module Rondo
 
       module_function
 
-      # @param settings [Settings::Resolved]
-      # @return [Boolean] whether there is to be an engine
-      def wanted?(settings)
-        !settings[:pubsub_engine].nil? || !settings[:redis_url].nil?
+      # Makes it the default, unless the application, which may have been loaded before, has chosen one.
+      # @return [Engine, nil] see {.make}
+      def open(settings, log)
+        return unless PubSub.default.equal?(PubSub::CLUSTER)
+
+        make(settings, log)&.tap { |engine| PubSub.default = engine }
       end
 
       # @param settings [Settings::Resolved]

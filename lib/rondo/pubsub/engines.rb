@@ -47,9 +47,9 @@ module Rondo
       # @return [Logger] for engines
       attr_writer :log
 
-      # @return [Logger]
+      # @return [Logger] errors only, unless a server runs here
       def log
-        @log ||= Logger.new
+        @log ||= Logger.new(quiet: true)
       end
 
       # @param engine [#publish] is attached, too

@@ -12,7 +12,7 @@ require "rondo/pubsub/redis/subscriptions"
 
 module Rondo
   module PubSub
-    # An engine; two connections for each process that uses it. In a cluster it is meant for the master.
+    # An engine; two connections for each process that uses it.
     class Redis < Engine
       # A reply that says why there is none.
       class Error < Rondo::Error; end

@@ -9,7 +9,7 @@ require "support/redis_server"
 require "support/websocket_peer"
 
 class TwoMachinesTest < ShellCase
-  APP = <<~'RUBY'
+  APP = <<~RUBY
     class Subscriber
       def initialize(path) = @path = path
       def on_open(client)

@@ -22,7 +22,6 @@ class ConfiguredEngineTest < Minitest::Test
 
   def test_nobody_asks
     assert_nil make
-    refute Rondo::PubSub::Configured.wanted?(settings)
   end
 
   def test_the_command_line_comes_before_both_variables
@@ -51,6 +50,18 @@ class ConfiguredEngineTest < Minitest::Test
 
   def test_a_block_makes_any_engine
     assert_equal 42, make(file: "redis_url #{NOWHERE.inspect}\npubsub_engine { 42 }")
+  end
+
+  def test_what_the_application_has_chosen_stays
+    chosen = Rondo::PubSub::Engine.new
+    Rondo::PubSub.default = chosen
+    assert_nil Rondo::PubSub::Configured.open(settings(file: "pubsub_engine { Rondo::PubSub::Engine.new }"), nil)
+    assert_same chosen, Rondo::PubSub.default
+    Rondo::PubSub.detach(chosen)
+    @engine = Rondo::PubSub::Configured.open(settings(file: "pubsub_engine { Rondo::PubSub::Engine.new }"), nil)
+    assert_same @engine, Rondo::PubSub.default
+  ensure
+    Rondo::PubSub.detach(Rondo::PubSub.default)
   end
 
   private
