@@ -44,7 +44,7 @@ class NatsEngine < Rondo::PubSub::Engine
 
   def close(seconds = 2)
     @todo.close
-    @thread.join(seconds) || @thread.kill
+    @thread.join(seconds) || @thread.kill.join
   end
 
   private
@@ -55,7 +55,8 @@ class NatsEngine < Rondo::PubSub::Engine
       __send__(verb, *words)
     end
     @nats.flush
-    @nats.close
+  ensure
+    @nats&.close # what is open, nats-pure opens again in every process that is forked
   end
 
   def listen
