@@ -23,8 +23,8 @@ class ChatTest < Minitest::Test
     @pages.each(&:close)
   end
 
-  def chat(*args)
-    ServerProcess.run(CHAT, args: args) { |server| yield server }
+  def chat(*args, &block)
+    ServerProcess.run(CHAT, args: args, &block)
   end
 
   def enter(server, nick, query = "")
