@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: MIT
 #
 # The examples that push, started as examples/README.md says: by their command, in development. What
-# goes over the wire, and what a real browser's page makes of it.
+# goes over the wire, and what a real browser's page makes of it (the chat's: chat_test.rb).
 
 require "json"
 require_relative "app_case"

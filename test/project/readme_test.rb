@@ -28,12 +28,14 @@ class ReadmeTest < Minitest::Test
   }.freeze
 
   EXAMPLES = {
-    "hello.ru" => :test_every_plain_example_answers,
-    "streaming.ru" => :test_every_plain_example_answers,
-    "echo.ru" => "test/apps/examples_test.rb",
-    "chat/config.ru" => "test/apps/examples_test.rb",
-    "sinatra/config.ru" => "test/apps/examples_test.rb",
-    "rails_push.ru" => "test/apps/examples_test.rb"
+    "bin/rondo examples/hello.ru" => :test_every_example_answers,
+    "bin/rondo examples/streaming.ru" => :test_every_example_answers,
+    "bin/rondo examples/counter.ru" => :test_the_counter_example_counts,
+    "bin/rondo examples/echo.ru" => "test/apps/examples_test.rb",
+    "bin/rondo examples/chat/config.ru" => "test/apps/chat_test.rb",
+    "bin/rondo -r redis://localhost:6379 examples/notifications/config.ru" => "test/integration/pubsub/notifications_test.rb",
+    "bin/rondo examples/sinatra/config.ru" => "test/apps/examples_test.rb",
+    "bin/rondo examples/rails_push.ru" => "test/apps/examples_test.rb"
   }.freeze
 
   def test_every_command_of_the_readme_is_run_somewhere
@@ -42,9 +44,9 @@ class ReadmeTest < Minitest::Test
   end
 
   def test_every_example_has_its_row_and_its_test
-    rows = File.read(File.join(ROOT, "examples/README.md")).scan(%r{^\| `bin/rondo examples/(\S+)` \|}).flatten
+    rows = File.read(File.join(ROOT, "examples/README.md")).scan(/^\| `(bin\S+ [^`]+)` \|/).flatten
     assert_equal EXAMPLES.keys, rows
-    assert_equal Dir["**/*.ru", base: File.join(ROOT, "examples")].sort, rows.sort
+    assert_equal Dir["examples/**/*.ru", base: ROOT].sort, rows.map { |row| row.split.last }.sort
     assert_places EXAMPLES.values
   end
 
@@ -89,10 +91,10 @@ class ReadmeTest < Minitest::Test
     end
   end
 
-  def test_every_plain_example_answers
-    EXAMPLES.filter_map { |name, test| File.join(ROOT, "examples", name) if test == __method__ }.each do |example|
+  def test_every_example_answers
+    Dir[File.join(ROOT, "examples/*.ru")].each do |example|
       ServerProcess.run(example) do |server|
-        paths = File.read(example).scan(%r{localhost:9292(/\w*)}).flatten
+        paths = File.read(example).scan(%r{(?:curl -N|open) http://localhost:9292(/\w*)}).flatten
         paths = ["/"] if paths.empty?
         paths.each do |path|
           assert_equal "200", Net::HTTP.get_response(URI(server.url + path)).code, "#{example} #{path}"
@@ -108,12 +110,28 @@ class ReadmeTest < Minitest::Test
     end
   end
 
+  def test_the_counter_example_counts
+    ServerProcess.run(File.join(ROOT, "examples/counter.ru")) do |server|
+      events, presses = File.read(File.join(ROOT, "examples/counter.ru")).scan(/^#   (curl -[NX].*)$/).flatten
+      IO.popen(at(server, events)) do |stream|
+        assert_equal ["id: 0\n", "event: count\n", "data: 0\n", "\n"], Array.new(4) { stream.gets }
+        assert system(at(server, presses), exception: true)
+        assert_equal ["id: 1\n", "event: count\n", "data: 1\n", "\n"], Array.new(4) { stream.gets }
+        Process.kill("TERM", stream.pid)
+      end
+    end
+  end
+
   private
 
   def assert_places(places)
     places.each do |place|
       place.is_a?(Symbol) ? assert_respond_to(self, place) : assert_path_exists(File.join(ROOT, place))
     end
+  end
+
+  def at(server, command)
+    "exec #{command.sub("curl", "curl --silent --max-time 30").sub("http://localhost:9292", server.url)}"
   end
 
   def commands
