@@ -15,6 +15,12 @@ module RailsPush
     peer
   end
 
+  def read_until(client, ending)
+    seen = client.read_some
+    seen << client.read_some until seen.end_with?(ending)
+    seen
+  end
+
   def test_an_action_that_upgrades
     peer = open_websocket("/live_notes")
     assert_match(%r{\AHTTP/1.1 101 }, peer.head)
@@ -41,6 +47,18 @@ module RailsPush
     assert_equal "422", save("").code
     assert_equal "302", save("another").code
     assert_equal "another", JSON.parse(peers.first.hear)["text"]
+  end
+
+  def test_a_stream_of_events
+    RawClient.open(server.url) do |client|
+      client.write("GET /live_notes HTTP/1.1\r\nHost: #{URI(server.url).authority}\r\nAccept: text/event-stream\r\n\r\n")
+      head, rest = read_until(client, "data: visit 1\n\n").split("\r\n\r\n", 2)
+      assert_equal "data: visit 1\n\n", rest
+      ["HTTP/1.1 200 ", "content-type: text/event-stream\r", "set-cookie: secret="].each { |line| assert_match(/^#{line}/, head) }
+      refute_match(/^(content-length|etag|transfer-encoding):/i, head)
+      save("streamed")
+      assert_equal "streamed", JSON.parse(read_until(client, "\n\n").delete_prefix("data: "))["text"]
+    end
   end
 
   def test_records_in_a_callback

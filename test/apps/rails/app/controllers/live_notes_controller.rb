@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# The upgrade to a WebSocket: an action like any other.
+# The upgrade to a WebSocket or a stream of events: an action like any other.
 # SPDX-License-Identifier: MIT
 
 class LiveNotesController < ApplicationController
   def show
-    return head(:upgrade_required) unless request.env["rack.upgrade?"] == :websocket
+    return head(:upgrade_required) unless request.env["rack.upgrade?"]
     return head(:forbidden) unless valid_request_origin?
 
     cookies.encrypted[:secret] = { value: "e", httponly: true }
