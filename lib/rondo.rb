@@ -12,6 +12,7 @@ require "rondo/port_holder"
 require "rondo/logger"
 require "rondo/error_page"
 require "rondo/reporter"
+require "rondo/pubsub"
 require "rondo/server"
 require "rondo/capybara" if defined?(Capybara)
 

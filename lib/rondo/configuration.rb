@@ -394,7 +394,7 @@ module Rondo
 
       def core_number(name, value)
         row = Settings::CORE.fetch(name)
-        number = row[:unit] == "bytes" ? Settings.bytes(value) : Integer(value)
+        number = Settings.core_value(name, value)
         return number if number.between?(row[:min], row[:max])
 
         fail_here "#{name} #{value} is not between #{row[:min]} and #{row[:max]} #{row[:unit]}"

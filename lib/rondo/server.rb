@@ -95,7 +95,7 @@ module Rondo
     def run
       raise AddressError, "the server has no address to listen on" if addresses.empty?
 
-      @core.run
+      PubSub.serve(@core) { @core.run }
     end
 
     # Any thread, also a trap handler.
@@ -139,6 +139,7 @@ module Rondo
       numbers.each do |name, value|
         known = Settings::CORE[name] or
           raise SettingError, "unknown setting #{name}#{Server.nearest(name)}"
+        numbers[name] = value = known[:unit].split("|").index(value.name) || value if value.is_a?(Symbol)
         next if value == true || value == false || value.is_a?(Integer)
 
         raise SettingError, "#{name} must be an Integer (#{known[:unit]}), not #{value.inspect}"

@@ -23,6 +23,20 @@ module Rondo
     end
     private_class_method :row
 
+    # @return [Array<Symbol>, nil] names of a setting's numbers, where they have names
+    def self.choices(row)
+      row[:unit].split("|").map(&:to_sym) if row[:unit].include?("|")
+    end
+
+    # @return [Integer] what a setting of the core is set to
+    # @raise [ArgumentError, TypeError]
+    def self.core_value(name, value)
+      row = CORE.fetch(name)
+      return bytes(value) if row[:unit] == "bytes"
+
+      choices(row)&.index(value.to_s.to_sym) || Integer(value)
+    end
+
     SHELL = {
       environment: row("development", "name", "decides which backtraces clients see and which " \
                                               "configuration file is read",

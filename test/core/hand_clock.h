@@ -22,6 +22,10 @@ int64_t rd_clock_wall_seconds(void) {
     return (int64_t)(hand_clock_ns / 1000000000);
 }
 
+int64_t rd_clock_wall_us(void) {
+    return (int64_t)(hand_clock_ns / 1000);
+}
+
 __attribute__((unused)) static void pass_ms(uint64_t ms) {
     hand_clock_ns += ms * 1000000;
 }

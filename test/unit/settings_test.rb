@@ -53,8 +53,17 @@ class SettingsTest < Minitest::Test
     Settings::CORE.each do |name, row|
       assert_includes row[:min]..row[:max], row[:default], name
       refute_empty row[:doc], name
-      assert_includes %w[bytes count ms us bytes/s bool], row[:unit], name
+      choices = Settings.choices(row)
+      assert_includes %w[bytes count ms us bytes/s bool], row[:unit], name unless choices
+      assert_equal choices.size - 1, row[:max], name if choices
     end
+  end
+
+  def test_numbers_with_names
+    assert_equal 1, Settings.core_value(:slow_client, :drop_oldest)
+    assert_equal 2, Settings.core_value(:slow_client, "drop_newest")
+    assert_equal 0, Settings.core_value(:slow_client, 0)
+    assert_raises(ArgumentError) { Settings.core_value(:slow_client, "wait") }
   end
 
   def test_no_name_twice

@@ -6,6 +6,7 @@
 #ifndef RD_HTTP_HANDLER_H
 #define RD_HTTP_HANDLER_H
 
+#include "base/settings.h"
 #include "http/date.h"
 #include "http/head.h"
 #include "http/push.h"
@@ -22,6 +23,13 @@ struct rd_handler {
     void (*on_push)(rd_handler *handler, rd_push *push);
 };
 
+/* The setting slow_client: what happens to a published message above max_pending_bytes. */
+typedef enum rd_slow_policy {
+    RD_SLOW_CLOSE,
+    RD_SLOW_DROP_OLDEST,
+    RD_SLOW_DROP_NEWEST,
+} rd_slow_policy;
+
 /* Hangs at rd_conn_set.shared of the set that serves HTTP. */
 typedef struct rd_http_shared {
     rd_handler *handler;
@@ -30,6 +38,9 @@ typedef struct rd_http_shared {
     rd_request_pool requests;
     const rd_network *proxies; /* peers that must open with the PROXY protocol */
     size_t proxy_count;
+    const rd_settings *settings;
+    rd_channels *channels;     /* of upgraded connections */
+    uint64_t messages_dropped; /* that a slow client did not get */
 } rd_http_shared;
 
 static inline rd_http_shared *rd_http_shared_of(const rd_conn *conn) {

@@ -8,16 +8,30 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "http/handler.h"
+#include "transport/conn.h"
 
-void rd_push_init(rd_push *push, const rd_push_ops *ops, rd_conn *conn) {
+static void on_message(rd_subscriber *subscriber, rd_subscription *subscription,
+                       rd_message *message) {
+    rd_push *push = RD_CONTAINER(subscriber, rd_push, subscriber);
+    rd_push_publish(push, message, subscription->as, (uintptr_t)subscription->with);
+}
+
+static const rd_subscriber_ops subscriber_ops = {on_message, NULL};
+
+void rd_push_init(rd_push *push, const rd_push_ops *ops, rd_http_shared *shared, rd_conn *conn) {
     memset(push, 0, sizeof(*push));
+    rd_subscriber_init(&push->subscriber, &subscriber_ops,
+                       (uint32_t)shared->settings->max_subscriptions);
+    push->shared = shared;
     rd_list_init(&push->in_queue);
     rd_list_init(&push->messages);
     push->ops = ops;
     push->conn = conn;
+    push->ping_interval_ms = (uint32_t)shared->settings->ping_interval_ms;
     push->refs = 1;
     push->close_code = RD_PUSH_ABNORMAL;
-    push->open_due = true;
+    push->open_due = conn != NULL;
 }
 
 void rd_push_ref(rd_push *push) {
@@ -33,12 +47,86 @@ void rd_push_unref(rd_push *push) {
     push->ops->free(push);
 }
 
+static size_t max_pending(const rd_http_shared *shared) {
+    return (size_t)shared->settings->max_pending_bytes;
+}
+
+static size_t bytes_of(const rd_push_message *message) {
+    size_t payload = message->published != NULL ? message->published->payload_len
+                                                : rd_buffer_len(&message->payload);
+    return payload + sizeof(*message);
+}
+
+static void add(rd_push *push, const rd_push_message *message) {
+    rd_push_message *copy = rd_alloc(sizeof(*copy));
+    *copy = *message;
+    push->message_bytes += bytes_of(copy);
+    rd_list_append(&push->messages, &copy->node);
+}
+
 void rd_push_add_message(rd_push *push, rd_buffer *payload, bool is_text) {
-    rd_push_message *message = rd_alloc(sizeof(*message));
-    *message = (rd_push_message){.payload = *payload, .is_text = is_text};
+    add(push, &(rd_push_message){.payload = *payload, .is_text = is_text});
     *payload = (rd_buffer){0};
-    push->message_bytes += rd_buffer_len(&message->payload) + sizeof(*message);
-    rd_list_append(&push->messages, &message->node);
+}
+
+void rd_push_publish(rd_push *push, rd_message *message, rd_receive_as as, uintptr_t block) {
+    if (push->closing) return;
+    if (block == 0) {
+        push->ops->publish(push, message, as);
+    } else if (push->message_bytes + message->payload_len > max_pending(push->shared)) {
+        push->ops->overflow(push);
+    } else {
+        bool is_text = as == RD_AS_SENT ? message->is_text : as == RD_AS_TEXT;
+        add(push, &(rd_push_message){
+                      .published = rd_message_ref(message), .block = block, .is_text = is_text});
+        rd_push_tell(push);
+    }
+}
+
+/* Whether there is room for so many bytes more; what has to go for it has gone then. */
+static bool make_room(rd_push *push, size_t len) {
+    rd_http_shared *shared = push->shared;
+    rd_outq *queue = &push->conn->out;
+    const size_t most = max_pending(shared);
+    if (queue->bytes + len <= most) return true;
+    if (shared->settings->slow_client == RD_SLOW_CLOSE) {
+        push->ops->overflow(push);
+        return false;
+    }
+    if (shared->settings->slow_client == RD_SLOW_DROP_OLDEST && len <= most) {
+        shared->messages_dropped +=
+            rd_encoding_drop_oldest(queue, &push->conn->set->chunks, most - len);
+        if (queue->bytes + len <= most) return true;
+    }
+    shared->messages_dropped++;
+    return false;
+}
+
+void rd_push_queue(rd_push *push, rd_encoding *encoding) {
+    rd_conn *conn = push->conn;
+    if (!make_room(push, rd_buffer_len(&encoding->bytes))) return;
+    rd_encoding_borrow(encoding, &conn->out);
+    conn->tell_empty = push->wants_drained;
+    rd_conn_mark_dirty(conn);
+}
+
+void rd_push_expect(rd_push *push) {
+    const uint64_t now_ms = push->conn->set->loop->now_ms;
+    const uint32_t ms = push->ping_interval_ms;
+    rd_conn_set_deadline(push->conn, ms > 0 ? now_ms + ms : UINT64_MAX);
+}
+
+void rd_push_tell(rd_push *push) {
+    if (push->is_told || rd_push_next(push) == RD_PUSH_NOTHING) return;
+    push->shared->handler->on_push(push->shared->handler, push);
+}
+
+void rd_push_closed(rd_push *push) {
+    push->conn = NULL;
+    push->closing = push->close_due = true;
+    rd_subscriber_clear(push->shared->channels, &push->subscriber);
+    rd_push_tell(push);
+    rd_push_unref(push);
 }
 
 void rd_push_set_close(rd_push *push, unsigned code, rd_slice reason) {
@@ -50,7 +138,11 @@ void rd_push_set_close(rd_push *push, unsigned code, rd_slice reason) {
 
 rd_push_event rd_push_next(const rd_push *push) {
     if (push->open_due) return RD_PUSH_OPEN;
-    if (!rd_list_is_empty(&push->messages)) return RD_PUSH_MESSAGE;
+    if (push->handler_due) return RD_PUSH_HANDLER;
+    if (!rd_list_is_empty(&push->messages)) {
+        const rd_push_message *first = RD_CONTAINER(push->messages.next, rd_push_message, node);
+        return first->published != NULL ? RD_PUSH_PUBLISHED : RD_PUSH_MESSAGE;
+    }
     if (push->close_due) return RD_PUSH_CLOSE;
     if (push->drained_due) return RD_PUSH_DRAINED;
     return push->shutdown_due ? RD_PUSH_SHUTDOWN : RD_PUSH_NOTHING;
@@ -62,9 +154,13 @@ rd_push_message *rd_push_take(rd_push *push) {
     case RD_PUSH_OPEN:
         push->open_due = false;
         break;
+    case RD_PUSH_HANDLER:
+        push->handler_due = false;
+        break;
     case RD_PUSH_MESSAGE:
+    case RD_PUSH_PUBLISHED:
         message = RD_CONTAINER(rd_list_shift(&push->messages), rd_push_message, node);
-        push->message_bytes -= rd_buffer_len(&message->payload) + sizeof(*message);
+        push->message_bytes -= bytes_of(message);
         break;
     case RD_PUSH_DRAINED:
         push->drained_due = false;
@@ -82,6 +178,7 @@ rd_push_message *rd_push_take(rd_push *push) {
 }
 
 void rd_push_free_message(rd_push_message *message) {
+    if (message->published != NULL) rd_message_unref(message->published);
     rd_buffer_clear(&message->payload);
     rd_free(message);
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * A connection that was upgraded: what it tells the application, event by event, and what the
- * application sends, whatever the protocol below (WebSocket, later Server-Sent Events). Counted:
- * the protocol holds one reference until the connection is closed, the side of the application
- * another until the last event was told. Under the loop lock.
+ * application sends, whatever the protocol below (WebSocket, later Server-Sent Events). It may
+ * subscribe to channels: what is published there goes straight to its client, or, for a
+ * subscription with a block, to the application as an event. Counted: the protocol holds one
+ * reference until the connection is closed, the side of the application another until the last
+ * event was told. Under the loop lock.
  *
- *   OPEN ─▶ MESSAGE, DRAINED, SHUTDOWN in any number ─▶ CLOSE
+ *   OPEN ─▶ MESSAGE, PUBLISHED, DRAINED, SHUTDOWN in any number ─▶ CLOSE
  *
  * One event at a time: whoever takes one gives it back before the next one comes (server/events.h).
+ * Without a connection it is the application's own subscriber, with nothing but PUBLISHED.
  */
 #ifndef RD_HTTP_PUSH_H
 #define RD_HTTP_PUSH_H
@@ -18,16 +21,20 @@
 #include "base/buffer.h"
 #include "base/list.h"
 #include "base/slice.h"
+#include "pubsub/channel.h"
 
 typedef struct rd_conn rd_conn;
 typedef struct rd_push rd_push;
+struct rd_http_shared;
 
 enum { RD_PUSH_REASON_MAX = 123, RD_PUSH_ABNORMAL = 1006 };
 
 typedef enum rd_push_event {
     RD_PUSH_NOTHING,
     RD_PUSH_OPEN,
+    RD_PUSH_HANDLER, /* the application changes its handler */
     RD_PUSH_MESSAGE,
+    RD_PUSH_PUBLISHED,
     RD_PUSH_DRAINED,
     RD_PUSH_SHUTDOWN,
     RD_PUSH_CLOSE,
@@ -36,8 +43,13 @@ typedef enum rd_push_event {
 /* What a protocol does for an open one; never called once it is closed. */
 typedef struct rd_push_ops {
     const char *name;
+    bool has_ids; /* clients get a message's id, and send it back when they return */
     /* Queues one message; it leaves with the next flush. */
     void (*write)(rd_push *push, const char *bytes, size_t len, bool is_text);
+    /* Queues a published message, if its protocol has a form for it. */
+    void (*publish)(rd_push *push, rd_message *message, rd_receive_as as);
+    /* So many bytes of messages wait for the application that this one must not. */
+    void (*overflow)(rd_push *push);
     /* Closes after what is queued. */
     void (*close)(rd_push *push, unsigned code, rd_slice reason);
     /* The application has been told of an event. */
@@ -46,30 +58,45 @@ typedef struct rd_push_ops {
 } rd_push_ops;
 
 struct rd_push {
-    rd_list in_queue; /* of the server, while events wait and none is being told */
-    rd_list messages; /* not told yet */
+    rd_subscriber subscriber;
+    struct rd_http_shared *shared; /* of the server; it outlives the connection */
+    rd_list in_queue;              /* of the server, while events wait and none is being told */
+    rd_list messages;              /* not told yet */
     const rd_push_ops *ops;
     rd_conn *conn;        /* NULL once closed */
     size_t message_bytes; /* memory of `messages` */
     uint32_t refs;
-    uint16_t close_code; /* RD_PUSH_ABNORMAL: the connection ended without one */
+    uint32_t ping_interval_ms; /* 0: never */
+    uint16_t close_code;       /* RD_PUSH_ABNORMAL: the connection ended without one */
     uint8_t reason_len;
     char reason[RD_PUSH_REASON_MAX];
     bool open_due : 1;
+    bool handler_due : 1;
     bool drained_due : 1;
     bool shutdown_due : 1;
     bool close_due : 1;
     bool is_told : 1; /* an event is with the application just now */
     bool closing : 1; /* nothing more can be sent */
+    bool wants_drained : 1;
 };
 
+/* What the application gets: from its client, or from a channel. */
 typedef struct rd_push_message {
     rd_list node;
     rd_buffer payload;
+    rd_message *published; /* a reference; NULL: came from the client, as `payload` */
+    uintptr_t block;       /* of the subscription */
     bool is_text;
 } rd_push_message;
 
-void rd_push_init(rd_push *push, const rd_push_ops *ops, rd_conn *conn);
+/* `conn` NULL: a subscriber of the application itself. */
+void rd_push_init(rd_push *push, const rd_push_ops *ops, struct rd_http_shared *shared,
+                  rd_conn *conn);
+/* Whether it is the application's own subscriber. */
+static inline bool rd_push_is_own(const rd_push *push) {
+    return push->ops->close == NULL;
+}
+
 void rd_push_ref(rd_push *push);
 void rd_push_unref(rd_push *push);
 
@@ -79,10 +106,29 @@ void rd_push_add_message(rd_push *push, rd_buffer *payload, bool is_text);
 /* The connection ends with this code and reason; only the first one counts. */
 void rd_push_set_close(rd_push *push, unsigned code, rd_slice reason);
 
+/* A published message for the client (`block` 0) or for a block of the application; the latter is
+ * refused by ops->overflow() when more than max_pending_bytes wait already. */
+void rd_push_publish(rd_push *push, rd_message *message, rd_receive_as as, uintptr_t block);
+
+/* Queues bytes that many share, unless max_pending_bytes wait already: then it goes by the policy
+ * for slow clients. */
+void rd_push_queue(rd_push *push, rd_encoding *encoding);
+
+/* Something was heard, or the interval changed: the next ping is a whole interval away. */
+void rd_push_expect(rd_push *push);
+
+/* Has the application told, if there is something and nothing is being told. */
+void rd_push_tell(rd_push *push);
+
+/* The connection is closed: nothing can be sent, its subscriptions end, the application is told.
+ * Drops the protocol's reference. */
+void rd_push_closed(rd_push *push);
+
 /* What comes next. */
 rd_push_event rd_push_next(const rd_push *push);
 
-/* Takes it. The message of RD_PUSH_MESSAGE, to be given to rd_push_free_message(), else NULL. */
+/* Takes it. The message of RD_PUSH_MESSAGE and RD_PUSH_PUBLISHED, to be given to
+ * rd_push_free_message(), else NULL. */
 rd_push_message *rd_push_take(rd_push *push);
 void rd_push_free_message(rd_push_message *message);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/utf8.h"
 #include "http/handler.h"
 #include "protocol/http1.h"
 #include "protocol/http1_field.h"
@@ -26,13 +27,6 @@ static rd_websocket *websocket_of(rd_conn *conn) {
 
 static rd_websocket *of_push(rd_push *push) {
     return RD_CONTAINER(push, rd_websocket, push);
-}
-
-static void tell(rd_websocket *ws, rd_conn *conn) {
-    rd_handler *handler = rd_http_shared_of(conn)->handler;
-    if (!ws->push.is_told && rd_push_next(&ws->push) != RD_PUSH_NOTHING) {
-        handler->on_push(handler, &ws->push);
-    }
 }
 
 static void set_timeout(rd_conn *conn, int64_t ms) {
@@ -100,14 +94,57 @@ static void begin_end(rd_websocket *ws, unsigned code, rd_slice reason) {
     }
 }
 
+static void push_overflow(rd_push *push) {
+    rd_push_set_close(push, 1013, RD_SLICE("too slow"));
+    rd_conn_close(push->conn); /* a Close would wait behind what the client does not read */
+}
+
 static void push_write(rd_push *push, const char *bytes, size_t len, bool is_text) {
     rd_conn *conn = push->conn;
     if (push->closing) return;
     queue_frame(conn, is_text ? RD_WS_TEXT : RD_WS_BINARY, bytes, len);
-    conn->tell_empty = true;
+    conn->tell_empty = push->wants_drained;
     if (conn->out.bytes <= (size_t)conn->set->settings->max_pending_bytes) return;
-    rd_push_set_close(push, 1013, RD_SLICE("too slow"));
-    rd_conn_close(conn); /* a Close would wait behind what the client does not read */
+    rd_conn_flush(conn); /* it may take some at once */
+    if (push->conn == NULL) return;
+    if (conn->out.bytes > (size_t)conn->set->settings->max_pending_bytes) push_overflow(push);
+}
+
+static int encode(const rd_message *message, unsigned opcode, rd_buffer *out) {
+    char header[RD_WS_HEADER_MAX];
+    rd_buffer_append(out, header, rd_ws_header_write(header, opcode, false, message->payload_len));
+    const rd_slice payload = rd_message_payload(message);
+    rd_buffer_append(out, payload.ptr, payload.len);
+    return 0;
+}
+
+/* For those who want text whatever it was published as. */
+static bool is_text_possible(const rd_message *message) {
+    rd_utf8 utf8 = {0};
+    const rd_slice payload = rd_message_payload(message);
+    if (message->is_text) return true;
+    return rd_utf8_feed(&utf8, payload.ptr, payload.len) == payload.len &&
+           rd_utf8_is_boundary(&utf8);
+}
+
+static int encode_text(const rd_message *message, void *with, rd_buffer *out) {
+    (void)with;
+    return is_text_possible(message) ? encode(message, RD_WS_TEXT, out) : -1;
+}
+
+static int encode_binary(const rd_message *message, void *with, rd_buffer *out) {
+    (void)with;
+    return encode(message, RD_WS_BINARY, out);
+}
+
+static void push_publish(rd_push *push, rd_message *message, rd_receive_as as) {
+    bool is_text = as == RD_AS_SENT ? message->is_text : as == RD_AS_TEXT;
+    rd_encoding *encoding = NULL;
+    if (is_text) encoding = rd_message_encoding(message, RD_ENCODING_WS_TEXT, encode_text, NULL);
+    if (encoding == NULL) {
+        encoding = rd_message_encoding(message, RD_ENCODING_WS_BINARY, encode_binary, NULL);
+    }
+    rd_push_queue(push, encoding);
 }
 
 static void push_close(rd_push *push, unsigned code, rd_slice reason) {
@@ -132,7 +169,15 @@ static void push_free(rd_push *push) {
     rd_free(ws);
 }
 
-static const rd_push_ops ops = {"websocket", push_write, push_close, push_told, push_free};
+static const rd_push_ops ops = {
+    .name = "websocket",
+    .write = push_write,
+    .publish = push_publish,
+    .overflow = push_overflow,
+    .close = push_close,
+    .told = push_told,
+    .free = push_free,
+};
 
 /* ---- receiving ---- */
 
@@ -172,7 +217,7 @@ static void on_data(rd_conn *conn, const char *bytes, size_t len) {
     int kind = RD_WS_EVENT_MESSAGE;
     if (ws->phase == RD_WEBSOCKET_OPEN) {
         ws->pinged = false;
-        set_timeout(conn, conn->set->settings->ping_interval_ms);
+        rd_push_expect(&ws->push);
     }
     while (kind > RD_WS_EVENT_NONE && takes_input(ws)) {
         rd_ws_event event;
@@ -188,13 +233,13 @@ static void on_data(rd_conn *conn, const char *bytes, size_t len) {
         }
     }
     answer_end(ws);
-    tell(ws, conn);
+    rd_push_tell(&ws->push);
 }
 
 /* ---- the life of the connection ---- */
 
 static void on_open(rd_conn *conn) {
-    tell(websocket_of(conn), conn);
+    rd_push_tell(&websocket_of(conn)->push);
 }
 
 static void on_eof(rd_conn *conn) {
@@ -207,29 +252,27 @@ static void on_eof(rd_conn *conn) {
 static void on_drained(rd_conn *conn) {
     rd_websocket *ws = websocket_of(conn);
     if (ws->phase != RD_WEBSOCKET_OPEN || conn->out.bytes > 0) return;
-    ws->push.drained_due = true;
-    tell(ws, conn);
+    ws->push.drained_due = ws->push.wants_drained;
+    rd_push_tell(&ws->push);
 }
 
 /* Nothing was heard for an interval: a ping, and after another one the end. */
 static void on_timeout(rd_conn *conn) {
     rd_websocket *ws = websocket_of(conn);
+    if (ws->phase == RD_WEBSOCKET_ENDING) return; /* waits for the application */
     if (ws->phase != RD_WEBSOCKET_OPEN || ws->pinged) {
         rd_conn_close(conn);
         return;
     }
     ws->pinged = true;
     queue_frame(conn, RD_WS_PING, "", 0);
-    set_timeout(conn, conn->set->settings->ping_interval_ms);
+    rd_push_expect(&ws->push);
 }
 
 static void on_close(rd_conn *conn) {
     rd_websocket *ws = websocket_of(conn);
-    ws->push.conn = NULL;
-    ws->push.closing = ws->push.close_due = true;
     ws->phase = RD_WEBSOCKET_OVER;
-    tell(ws, conn);
-    rd_push_unref(&ws->push);
+    rd_push_closed(&ws->push);
 }
 
 static bool is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
@@ -241,7 +284,7 @@ static void on_shutdown(rd_conn *conn) {
     rd_websocket *ws = websocket_of(conn);
     if (ws->phase != RD_WEBSOCKET_OPEN) return;
     ws->push.shutdown_due = true;
-    tell(ws, conn);
+    rd_push_tell(&ws->push);
 }
 
 const rd_protocol rd_protocol_websocket = {
@@ -276,13 +319,13 @@ static rd_websocket *take_over(rd_request *request) {
     rd_conn *conn = request->conn;
     rd_websocket *ws = rd_alloc_zero(sizeof(*ws));
     const rd_settings *settings = conn->set->settings;
-    rd_push_init(&ws->push, &ops, conn);
+    rd_push_init(&ws->push, &ops, rd_http_shared_of(conn), conn);
     rd_ws_reader_init(&ws->reader, false);
     ws->limits = (rd_ws_limits){(uint32_t)settings->max_message_bytes, MESSAGE_FRAGMENTS_MAX};
     rd_http1_leave(conn);
     rd_conn_switch(conn, &rd_protocol_websocket);
     *(rd_websocket **)rd_conn_state_of(conn) = ws;
-    set_timeout(conn, settings->ping_interval_ms);
+    rd_push_expect(&ws->push);
     return ws;
 }
 

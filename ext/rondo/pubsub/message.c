@@ -72,6 +72,24 @@ void rd_encoding_borrow(rd_encoding *encoding, rd_outq *queue) {
     rd_outq_borrow(queue, bytes.ptr, bytes.len, &encoding->release);
 }
 
+static bool is_encoding(const rd_chunk *chunk) {
+    return chunk->kind == RD_CHUNK_BORROWED && chunk->release->run == release_encoding;
+}
+
+uint32_t rd_encoding_drop_oldest(rd_outq *queue, rd_chunk_pool *pool, size_t bytes) {
+    uint32_t dropped = 0;
+    rd_chunk *before = queue->first; /* may have begun to leave */
+    while (before != NULL && before->next != NULL && queue->bytes > bytes) {
+        if (is_encoding(before->next)) {
+            rd_outq_drop_after(queue, pool, before);
+            dropped++;
+        } else {
+            before = before->next;
+        }
+    }
+    return dropped;
+}
+
 size_t rd_message_memory(const rd_message *message) {
     size_t total = sizeof(*message) + message->channel_len + message->payload_len;
     for (int kind = 0; kind < RD_ENCODING_COUNT; kind++) {

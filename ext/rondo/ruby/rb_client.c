@@ -6,25 +6,21 @@
 #include "base/error.h"
 #include "protocol/websocket.h"
 #include "ruby/rb_call.h"
+#include "ruby/rb_client.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_fields.h"
 #include "ruby/rb_names.h"
 
 #include <ruby/encoding.h>
 
-typedef struct rd_client {
-    rd_binding *binding; /* a reference */
-    rd_push *push;       /* a reference; NULL once on_close was told */
-    VALUE handler, env;
-    VALUE close_code, close_reason; /* inside on_close, else nil */
-} rd_client;
-
 static VALUE cClient;
 
 static void client_mark(void *pointer) {
     rd_client *client = pointer;
     rb_gc_mark_movable(client->handler);
+    rb_gc_mark_movable(client->next_handler);
     rb_gc_mark_movable(client->env);
+    rb_gc_mark_movable(client->blocks);
     rb_gc_mark_movable(client->close_code);
     rb_gc_mark_movable(client->close_reason);
 }
@@ -32,7 +28,9 @@ static void client_mark(void *pointer) {
 static void client_compact(void *pointer) {
     rd_client *client = pointer;
     client->handler = rb_gc_location(client->handler);
+    client->next_handler = rb_gc_location(client->next_handler);
     client->env = rb_gc_location(client->env);
+    client->blocks = rb_gc_location(client->blocks);
     client->close_code = rb_gc_location(client->close_code);
     client->close_reason = rb_gc_location(client->close_reason);
 }
@@ -55,14 +53,13 @@ static const rb_data_type_t client_type = {
     .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
 };
 
-static rd_client *get(VALUE self) {
+rd_client *rd_client_of(VALUE self) {
     return rb_check_typeddata(self, &client_type);
 }
 
 /* ---- from the application ---- */
 
-/* The lock, if the connection can still be sent to. */
-static bool lock_open(rd_client *client) {
+bool rd_client_lock(rd_client *client) {
     if (client->push == NULL || rd_is_forked(client->binding)) return false;
     rd_lock(client->binding);
     if (client->push->conn != NULL && !client->push->closing) return true;
@@ -70,8 +67,7 @@ static bool lock_open(rd_client *client) {
     return false;
 }
 
-/* A Hash or an Array goes as JSON. */
-static VALUE text_of(VALUE data) {
+VALUE rd_client_text_of(VALUE data) {
     if (RB_TYPE_P(data, T_STRING)) return data;
     if (RB_TYPE_P(data, T_HASH) || RB_TYPE_P(data, T_ARRAY)) {
         rb_require("json");
@@ -86,6 +82,14 @@ static bool is_text(VALUE string) {
     return encoding == rb_utf8_encindex() || encoding == rb_usascii_encindex();
 }
 
+bool rd_client_is_text(VALUE string) {
+    if (!is_text(string)) return false;
+    if (rb_enc_str_coderange(string) == ENC_CODERANGE_BROKEN) {
+        rb_raise(rb_eArgError, "text of a message is not valid UTF-8");
+    }
+    return true;
+}
+
 /* Queues one message; never blocks. Any thread.
  * @param data [String, Hash, Array] UTF-8 and US-ASCII are sent as text, other encodings as binary,
  *   a Hash or an Array as JSON
@@ -94,13 +98,10 @@ static bool is_text(VALUE string) {
  * @raise [ArgumentError] for text that is not valid
  * @see RFC 6455 section 5.6 */
 static VALUE client_write(VALUE self, VALUE data) {
-    rd_client *client = get(self);
-    VALUE string = text_of(data);
-    bool as_text = is_text(string);
-    if (as_text && rb_enc_str_coderange(string) == ENC_CODERANGE_BROKEN) {
-        rb_raise(rb_eArgError, "text of a message is not valid UTF-8");
-    }
-    if (!lock_open(client)) return Qfalse;
+    rd_client *client = rd_client_of(self);
+    VALUE string = rd_client_text_of(data);
+    bool as_text = rd_client_is_text(string);
+    if (!rd_client_lock(client)) return Qfalse;
     rd_push *push = client->push;
     push->ops->write(push, RSTRING_PTR(string), (size_t)RSTRING_LEN(string), as_text);
     bool still_open = push->conn != NULL;
@@ -128,8 +129,8 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self) {
     if (!is_text(reason) || rb_enc_str_coderange(reason) == ENC_CODERANGE_BROKEN) {
         rb_raise(rb_eArgError, "the reason is not valid UTF-8");
     }
-    rd_client *client = get(self);
-    if (!lock_open(client)) return Qnil;
+    rd_client *client = rd_client_of(self);
+    if (!rd_client_lock(client)) return Qnil;
     rd_slice text = rd_slice_of(RSTRING_PTR(reason), (size_t)RSTRING_LEN(reason));
     client->push->ops->close(client->push, (unsigned)number, text);
     rd_unlock(client->binding);
@@ -139,16 +140,16 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self) {
 
 /* @return [Boolean] whether write can succeed */
 static VALUE client_is_open(VALUE self) {
-    rd_client *client = get(self);
-    if (!lock_open(client)) return Qfalse;
+    rd_client *client = rd_client_of(self);
+    if (!rd_client_lock(client)) return Qfalse;
     rd_unlock(client->binding);
     return Qtrue;
 }
 
 /* @return [Integer] bytes that are queued; -1 when it is closed */
 static VALUE client_pending(VALUE self) {
-    rd_client *client = get(self);
-    if (!lock_open(client)) return INT2FIX(-1);
+    rd_client *client = rd_client_of(self);
+    if (!rd_client_lock(client)) return INT2FIX(-1);
     size_t bytes = client->push->conn->out.bytes;
     rd_unlock(client->binding);
     return SIZET2NUM(bytes);
@@ -156,12 +157,60 @@ static VALUE client_pending(VALUE self) {
 
 /* @return [Hash] of the request that was upgraded */
 static VALUE client_env(VALUE self) {
-    return get(self)->env;
+    return rd_client_of(self)->env;
 }
 
 /* @return [Object] what gets the callbacks */
 static VALUE client_handler(VALUE self) {
-    return get(self)->handler;
+    const rd_client *client = rd_client_of(self);
+    return client->next_handler == Qundef ? client->handler : client->next_handler;
+}
+
+void rd_client_watch_drained(rd_client *client) {
+    bool wants = rb_respond_to(client->handler, rd_id.on_drained);
+    rd_lock(client->binding);
+    client->push->wants_drained = wants;
+    rd_unlock(client->binding);
+}
+
+/* Another handler, once the callback that runs has returned: on_close of the old one, then on_open
+ * of the new one. Subscriptions stay. Any thread; nothing when it is closed already.
+ * @param handler [Object, nil] nil closes */
+static VALUE client_set_handler(VALUE self, VALUE handler) {
+    rd_client *client = rd_client_of(self);
+    if (NIL_P(handler)) {
+        client_close(0, NULL, self);
+        return handler;
+    }
+    if (!rd_client_lock(client)) return handler;
+    RB_OBJ_WRITE(self, &client->next_handler, handler);
+    client->push->handler_due = true;
+    rd_push_tell(client->push);
+    rd_unlock(client->binding);
+    return handler;
+}
+
+/* @return [Float] seconds of silence after which the peer is asked whether it is there; 0: never */
+static VALUE client_timeout(VALUE self) {
+    rd_client *client = rd_client_of(self);
+    if (!rd_client_lock(client)) return INT2FIX(0);
+    uint32_t ms = client->push->ping_interval_ms;
+    rd_unlock(client->binding);
+    return DBL2NUM(ms / 1000.0);
+}
+
+/* @param seconds [Numeric] from now on; 0: never
+ * @raise [ArgumentError] for less than 0 or more than a day */
+static VALUE client_set_timeout(VALUE self, VALUE seconds) {
+    rd_client *client = rd_client_of(self);
+    double ms = NUM2DBL(seconds) * 1000;
+    if (!(ms >= 0 && ms <= 86400000))
+        rb_raise(rb_eArgError, "a timeout is from 0 to 86400 seconds");
+    if (!rd_client_lock(client)) return seconds;
+    client->push->ping_interval_ms = (uint32_t)ms;
+    rd_push_expect(client->push);
+    rd_unlock(client->binding);
+    return seconds;
 }
 
 /* @return [Symbol] :websocket */
@@ -173,12 +222,12 @@ static VALUE client_protocol(VALUE self) {
 /* @return [Integer, nil] inside on_close: the peer's or our code; 1005 when the peer gave none,
  * 1006 when the connection ended without a word */
 static VALUE client_close_code(VALUE self) {
-    return get(self)->close_code;
+    return rd_client_of(self)->close_code;
 }
 
 /* @return [String, nil] inside on_close: the reason that came with the code */
 static VALUE client_close_reason(VALUE self) {
-    return get(self)->close_reason;
+    return rd_client_of(self)->close_reason;
 }
 
 static VALUE client_inspect(VALUE self) {
@@ -188,14 +237,15 @@ static VALUE client_inspect(VALUE self) {
 
 /* ---- the upgrade ---- */
 
-static VALUE key_of(const rd_push *push) {
+VALUE rd_client_key(const rd_push *push) {
     return ULL2NUM((uint64_t)(uintptr_t)push);
 }
 
 static VALUE new_client(rd_call *call, VALUE handler) {
     rd_client *client;
     VALUE self = TypedData_Make_Struct(cClient, rd_client, &client_type, client);
-    client->close_code = client->close_reason = Qnil;
+    client->close_code = client->close_reason = client->blocks = Qnil;
+    client->next_handler = Qundef;
     RB_OBJ_WRITE(self, &client->handler, handler);
     RB_OBJ_WRITE(self, &client->env, call->env);
     rd_binding_ref(call->binding);
@@ -219,8 +269,9 @@ static void upgrade(rd_call *call, VALUE handler) {
     rd_unlock(binding);
     RD_COLLECT_GUARD(&collect);
     if (push == NULL) return; /* the client has gone: it was never open */
-    get(client)->push = push;
-    rb_hash_aset(binding->clients, key_of(push), client);
+    rd_client_of(client)->push = push;
+    rd_client_watch_drained(rd_client_of(client));
+    rb_hash_aset(binding->clients, rd_client_key(push), client);
 }
 
 bool rd_client_upgrade(rd_call *call) {
@@ -244,17 +295,33 @@ static VALUE data_of(const rd_push_message *message) {
     return message->is_text ? rb_utf8_str_new(bytes, len) : rb_str_new(bytes, len);
 }
 
+/* The old one is told of its end, the new one of its beginning. */
+static VALUE change_handler(VALUE self) {
+    rd_client *client = rd_client_of(self);
+    VALUE before = client->handler, after = client->next_handler;
+    client->next_handler = Qundef;
+    RB_OBJ_WRITE(self, &client->handler, after);
+    rd_client_watch_drained(client);
+    rb_check_funcall(before, rd_id.on_close, 1, &self);
+    return rb_check_funcall(after, rd_id.on_open, 1, &self);
+}
+
 static VALUE tell(VALUE argument) {
     rd_telling *telling = (rd_telling *)argument;
-    rd_client *client = get(telling->client);
+    rd_client *client = rd_client_of(telling->client);
     VALUE arguments[] = {telling->client, Qnil};
     const rd_push *push = client->push;
+    const rd_push_message *message = telling->event->message;
     switch (telling->event->kind) {
     case RD_PUSH_OPEN:
         return rb_check_funcall(client->handler, rd_id.on_open, 1, arguments);
     case RD_PUSH_MESSAGE:
-        arguments[1] = data_of(telling->event->message);
+        arguments[1] = data_of(message);
         return rb_check_funcall(client->handler, rd_id.on_message, 2, arguments);
+    case RD_PUSH_PUBLISHED:
+        return rd_channels_tell(rb_hash_lookup(client->blocks, ULL2NUM(message->block)), message);
+    case RD_PUSH_HANDLER:
+        return change_handler(telling->client);
     case RD_PUSH_DRAINED:
         return rb_check_funcall(client->handler, rd_id.on_drained, 1, arguments);
     case RD_PUSH_SHUTDOWN:
@@ -272,9 +339,9 @@ static VALUE tell(VALUE argument) {
 
 /* The connection is over: nobody can be told of it any more. */
 static void forget(rd_telling *telling) {
-    rd_client *client = get(telling->client);
+    rd_client *client = rd_client_of(telling->client);
     rd_push *push = client->push;
-    rb_hash_delete(telling->binding->clients, key_of(push));
+    rb_hash_delete(telling->binding->clients, rd_client_key(push));
     client->push = NULL;
     client->close_code = client->close_reason = Qnil;
     rd_lock(telling->binding);
@@ -285,22 +352,28 @@ static void forget(rd_telling *telling) {
 /* An exception is the end of this connection and of no other; a Thread#kill is for the thread. */
 static int handle_failure(rd_telling *telling, int state) {
     VALUE error = rb_errinfo();
-    rd_client *client = get(telling->client);
-    if (lock_open(client)) {
-        client->push->ops->close(client->push, 1011, RD_SLICE(""));
-        rd_unlock(telling->binding);
-    }
+    rd_push *push = telling->event->push;
+    rd_lock(telling->binding);
+    if (push->conn != NULL && !push->closing) push->ops->close(push, 1011, RD_SLICE(""));
+    rd_unlock(telling->binding);
     if (!rb_obj_is_kind_of(error, rb_eException)) return state;
     rb_set_errinfo(Qnil);
     rd_report_error(telling->binding, error);
     return 0;
 }
 
+/* A subscription of the application itself: its block. */
+static VALUE tell_subscriber(VALUE argument) {
+    const rd_telling *telling = (const rd_telling *)argument;
+    return rd_channels_tell(telling->client, telling->event->message);
+}
+
 int rd_client_tell(rd_binding *binding, const rd_event *event) {
     int state = 0;
-    rd_telling telling = {binding, event, rb_hash_lookup(binding->clients, key_of(event->push))};
+    rd_telling telling = {binding, event,
+                          rb_hash_lookup(binding->clients, rd_client_key(event->push))};
     if (NIL_P(telling.client)) return 0;
-    rb_protect(tell, (VALUE)&telling, &state);
+    rb_protect(rd_push_is_own(event->push) ? tell_subscriber : tell, (VALUE)&telling, &state);
     if (rd_is_forked(binding)) return 0;
     if (state != 0) state = handle_failure(&telling, state);
     if (event->kind == RD_PUSH_CLOSE) forget(&telling);
@@ -317,8 +390,12 @@ void rd_init_client(VALUE rondo) {
     rb_define_method(cClient, "pending", client_pending, 0);
     rb_define_method(cClient, "env", client_env, 0);
     rb_define_method(cClient, "handler", client_handler, 0);
+    rb_define_method(cClient, "handler=", client_set_handler, 1);
+    rb_define_method(cClient, "timeout", client_timeout, 0);
+    rb_define_method(cClient, "timeout=", client_set_timeout, 1);
     rb_define_method(cClient, "protocol", client_protocol, 0);
     rb_define_method(cClient, "close_code", client_close_code, 0);
     rb_define_method(cClient, "close_reason", client_close_reason, 0);
     rb_define_method(cClient, "inspect", client_inspect, 0);
+    rd_init_channels(cClient);
 }

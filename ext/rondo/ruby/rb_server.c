@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "http/target.h"
 #include "ruby/rb_call.h"
+#include "ruby/rb_client.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_names.h"
 
@@ -438,5 +439,6 @@ void rd_init_server(VALUE rondo) {
     rb_define_method(cCore, "stats", core_stats, 0);
     rb_define_method(cCore, "poller", core_poller, 0);
     rb_define_method(cCore, "connection_limit", core_connection_limit, 0);
+    rd_init_core_channels(cCore);
     rb_define_const(cCore, "DESCRIPTORS_KEPT", INT2FIX(RD_DESCRIPTORS_KEPT));
 }

@@ -51,7 +51,7 @@ bool rd_server_tell(rd_server *server, rd_event *event, bool goes_on) {
 }
 
 bool rd_events_live(const rd_server *server) {
-    return server->pushes > 0;
+    return server->pushes > 0 || !rd_list_is_empty(&server->events);
 }
 
 void rd_events_clear(rd_server *server) {

@@ -66,7 +66,9 @@ rd_server *rd_server_new(const rd_settings *settings) {
     rd_conn_set_init(&server->conns, &server->loop, &server->settings);
     server->handler = (rd_handler){on_request, on_refused, on_push};
     server->http.handler = &server->handler;
+    server->http.settings = &server->settings;
     rd_http1_limits_init(&server->http.limits, settings);
+    rd_pubsub_init(&server->pubsub, &server->conns, &server->http);
     server->conns.shared = &server->http;
     server->connection_limit = connection_limit(settings);
     rd_list_init(&server->listeners);
@@ -258,7 +260,7 @@ bool rd_server_is_done(const rd_server *server) {
 
 static bool must_not_sleep(const rd_server *server, bool takes_requests) {
     if (atomic_load(&server->stop_wanted) > server->stopping) return true;
-    if (rd_server_is_done(server)) return true;
+    if (rd_server_is_done(server) || rd_pubsub_waits(&server->pubsub)) return true;
     return takes_requests &&
            (!rd_list_is_empty(&server->queue) || !rd_list_is_empty(&server->events));
 }
@@ -323,6 +325,10 @@ void rd_server_publish(rd_server *server) {
     PUT(bytes_in, server->conns.bytes_in);
     PUT(bytes_out, server->conns.bytes_out);
     PUT(write_timeouts, server->conns.write_timeouts);
+    PUT(upgraded, server->pushes);
+    PUT(subscriptions, server->pubsub.channels.subscription_count);
+    PUT(published, server->pubsub.published);
+    PUT(messages_dropped, server->http.messages_dropped);
     PUT(listening, !server->accept_paused && server->stopping == RD_STOP_NOT);
     if (server->queue_len > atomic_load_explicit(&score->max_queue_seen, memory_order_relaxed)) {
         PUT(max_queue_seen, server->queue_len);
@@ -355,8 +361,10 @@ static void sort_guests(rd_server *server) {
     if (!rd_list_is_empty(&server->guests)) rd_handover_guests(server);
 }
 
-/* What every turn begins with: answers leave, and connections that just ended make room. */
+/* What every turn begins with: messages find their subscribers, answers leave, and connections that
+ * just ended make room. */
 static void begin_turn(rd_server *server) {
+    rd_pubsub_run(&server->pubsub);
     rd_conn_set_flush(&server->conns);
     limit_accepting(server);
     rd_queue_end_quantum(server);
@@ -401,6 +409,7 @@ bool rd_server_turn_apart(rd_server *server, rd_ready_set *found) {
     begin_turn(server);
     int64_t timeout = timeout_of(server);
     if (atomic_load(&server->stop_wanted) > server->stopping) timeout = 0;
+    if (rd_pubsub_waits(&server->pubsub)) timeout = 0;
     /* Siblings are told soon, and asked again and again while requests wait. */
     bool is_new = rd_clock_ns() - server->watch_since_ns < RD_HANDOVER_AWAY_NS;
     bool asks = server->siblings.board != NULL && (server->queue_len > 0 || is_new);
@@ -429,11 +438,12 @@ void rd_server_lock(rd_server *server) {
 
 static void leave_tidy(rd_server *server) {
     rd_loop *loop = &server->loop;
+    rd_pubsub_run(&server->pubsub);
     rd_conn_set_flush(&server->conns);
-    if (!rd_list_is_empty(&server->queue) || !rd_list_is_empty(&server->next) ||
-        !rd_list_is_empty(&server->guests) || !rd_list_is_empty(&server->events) ||
-        rd_timer_next(&loop->timers) < loop->sleep_until_ms || !loop->ops->is_live ||
-        rd_server_is_stopping(server)) {
+    if (rd_pubsub_waits(&server->pubsub) || !rd_list_is_empty(&server->queue) ||
+        !rd_list_is_empty(&server->next) || !rd_list_is_empty(&server->guests) ||
+        !rd_list_is_empty(&server->events) || rd_timer_next(&loop->timers) < loop->sleep_until_ms ||
+        !loop->ops->is_live || rd_server_is_stopping(server)) {
         rd_loop_wakeup(loop);
     }
 }
@@ -459,6 +469,7 @@ void rd_server_free(rd_server *server) {
     unref_all(&server->excess);
     unref_all(&server->guests);
     rd_events_clear(server);
+    rd_pubsub_clear(&server->pubsub);
     if (rd_timer_is_armed(&server->drain_timer)) rd_timer_cancel(&server->drain_timer);
     if (rd_timer_is_armed(&server->room_timer)) rd_timer_cancel(&server->room_timer);
     rd_loop_unlock(&server->loop);

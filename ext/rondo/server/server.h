@@ -23,6 +23,7 @@
 #include "loop/loop.h"
 #include "server/events.h"
 #include "server/handover.h"
+#include "server/pubsub.h"
 #include "server/queue.h"
 #include "server/scoreboard.h"
 #include "server/watch.h"
@@ -59,6 +60,7 @@ struct rd_server {
     rd_conn_set conns;
     rd_http_shared http;
     rd_handler handler;
+    rd_pubsub pubsub;
     rd_list listeners;
     rd_list queue;  /* requests for the application, in the order in which they get their turn */
     rd_list next;   /* at most one: the next request of the connection whose quantum runs */

@@ -144,6 +144,14 @@ static void shift(rd_outq *queue, rd_chunk_pool *pool) {
     free_chunk(chunk, pool);
 }
 
+void rd_outq_drop_after(rd_outq *queue, rd_chunk_pool *pool, rd_chunk *before) {
+    rd_chunk *chunk = before->next;
+    before->next = chunk->next;
+    if (queue->last == chunk) queue->last = before;
+    queue->bytes -= chunk->len;
+    free_chunk(chunk, pool);
+}
+
 static void consume(rd_chunk *chunk, size_t len) {
     chunk->len -= len;
     if (chunk->kind == RD_CHUNK_COPIED) chunk->at += (uint32_t)len;

@@ -78,6 +78,9 @@ void rd_outq_each(const rd_outq *queue, rd_outq_visit *run, void *with);
 /* Drops `len` sent bytes from the front, releasing what is finished. */
 void rd_outq_advance(rd_outq *queue, rd_chunk_pool *pool, size_t len);
 
+/* Drops the chunk behind this one, unsent. */
+void rd_outq_drop_after(rd_outq *queue, rd_chunk_pool *pool, rd_chunk *before);
+
 void rd_outq_clear(rd_outq *queue, rd_chunk_pool *pool);
 
 #endif

@@ -4,12 +4,11 @@
 # SPDX-License-Identifier: MIT
 
 require_relative "rack_case"
-require_relative "../../support/websocket_frames"
+require_relative "../../support/websocket_peer"
 
 class UpgradeTest < RackCase
   F = WebsocketFrames
-  HANDSHAKE = "GET /%s HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" \
-              "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+  HANDSHAKE = WebsocketPeer::HANDSHAKE
   # Logs what it is told; does what the message says.
   APP = <<~RUBY
     class Handler
@@ -58,65 +57,6 @@ class UpgradeTest < RackCase
     }
   RUBY
 
-  # A WebSocket client that waits for what it expects.
-  class Peer
-    attr_reader :head
-
-    def initialize(url, path = "")
-      @raw = RawClient.new(url)
-      @raw.write(format(HANDSHAKE, path))
-      @buffer = +"".b
-      @buffer << @raw.read_some until @buffer.include?("\r\n\r\n")
-      @head, @buffer = @buffer.split("\r\n\r\n", 2)
-      @frames = []
-    end
-
-    def say(text)
-      @raw.write(F.frame(F::TEXT, text))
-      self
-    end
-
-    def send_bytes(bytes)
-      @raw.write(bytes)
-      self
-    end
-
-    # @return [String] payload of the next message
-    def hear
-      frame = next_frame or raise "closed"
-      raise "frame #{frame}" if frame.opcode == F::CLOSE
-
-      frame.payload
-    end
-
-    # @return [Array(Integer, String), nil] code and reason of the Close; nil: the connection ended without one
-    def hear_close
-      frame = next_frame or return
-      raise "frame #{frame}" unless frame.opcode == F::CLOSE
-
-      [frame.payload.unpack1("n"), frame.payload.byteslice(2..)]
-    end
-
-    def ask(text)
-      say(text).hear
-    end
-
-    def next_frame
-      while @frames.empty?
-        @frames.concat(F.take(@buffer))
-        break unless @frames.empty?
-
-        more = @raw.read_some or return
-        @buffer << more
-      end
-      @frames.shift
-    end
-
-    def close
-      @raw.close
-    end
-  end
-
   def setup
     super
     @peers = []
@@ -128,7 +68,7 @@ class UpgradeTest < RackCase
   end
 
   def peer(server, path = "")
-    Peer.new(server.url, path).tap { |peer| @peers << peer }
+    WebsocketPeer.new(server.url, path).tap { |peer| @peers << peer }
   end
 
   def with_app(**options)

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Channels for the application: subscribe, unsubscribe and publish of Rondo::Client, and what the
+ * module Rondo::PubSub needs of a server (Rondo::Server::Core, see lib/rondo/pubsub/local.rb).
+ *
+ * C keeps a number for each block. The block itself is found by it in a Hash, and not any more once
+ * its subscription has ended: a message on its way to it then is nobody's.
+ */
+#include "base/error.h"
+#include "pubsub/history.h"
+#include "ruby/rb_call.h"
+#include "ruby/rb_client.h"
+#include "ruby/rb_error.h"
+#include "ruby/rb_names.h"
+
+#include <ruby/encoding.h>
+
+static VALUE mRondo;
+
+/* ---- arguments ---- */
+
+/* @return [String] of a String or Symbol */
+static VALUE name_of(VALUE channel) {
+    VALUE name = SYMBOL_P(channel) ? rb_sym2str(channel) : channel;
+    if (!RB_TYPE_P(name, T_STRING)) {
+        rb_raise(rb_eTypeError, "a channel is a String or Symbol, not %" PRIsVALUE,
+                 rb_obj_class(channel));
+    }
+    if (RSTRING_LEN(name) == 0 || RSTRING_LEN(name) > RD_CHANNEL_NAME_MAX) {
+        rb_raise(rb_eArgError, "the name of a channel has 1 to %d bytes", RD_CHANNEL_NAME_MAX);
+    }
+    return name;
+}
+
+static rd_slice slice_of(VALUE string) {
+    return rd_slice_of(RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
+}
+
+static bool is_pattern(VALUE flag, VALUE match) {
+    if (match == Qundef || NIL_P(match)) return RTEST(flag);
+    if (match != ID2SYM(rd_id.redis)) rb_raise(rb_eArgError, "match is :redis or nil");
+    return true;
+}
+
+static rd_receive_as receive_as(VALUE as) {
+    if (as == Qundef || NIL_P(as)) return RD_AS_SENT;
+    if (as == ID2SYM(rd_id.text)) return RD_AS_TEXT;
+    if (as == ID2SYM(rd_id.binary)) return RD_AS_BINARY;
+    rb_raise(rb_eArgError, "as is :text, :binary or nil");
+}
+
+/* The point in time somebody has seen everything up to; false for one who has seen nothing. */
+static bool read_since(VALUE since, uint64_t *id) {
+    if (since == Qundef || NIL_P(since)) return false;
+    if (RB_TYPE_P(since, T_STRING)) return rd_history_parse_id(slice_of(since), id);
+    if (rb_obj_is_kind_of(since, rb_cTime)) {
+        VALUE us = rb_funcall(rb_funcall(since, rb_intern("to_r"), 0), '*', 1, INT2FIX(1000000));
+        since = rb_funcall(us, rb_intern("to_i"), 0);
+    }
+    if (!RB_INTEGER_TYPE_P(since)) {
+        rb_raise(rb_eTypeError, "since is an Integer, a String or a Time, not %" PRIsVALUE,
+                 rb_obj_class(since));
+    }
+    if (RTEST(rb_funcall(since, '<', 1, INT2FIX(0))))
+        rb_raise(rb_eArgError, "since is not negative");
+    *id = NUM2ULL(since);
+    return true;
+}
+
+/* ---- a client's subscriptions ---- */
+
+typedef struct rd_subscribing {
+    VALUE name, block; /* block: nil for none */
+    bool is_pattern;
+    rd_pubsub_terms terms;
+} rd_subscribing;
+
+/* An event stream goes on where the browser lost it. */
+static VALUE last_event_id(const rd_client *client) {
+    if (!client->push->ops->has_ids) return Qnil;
+    return rb_hash_lookup(client->env, rd_key.http_last_event_id);
+}
+
+static void read_arguments(int argc, VALUE *argv, const rd_client *client, rd_subscribing *to) {
+    VALUE channel, flag, options, values[3];
+    const ID keywords[] = {rd_id.match, rd_id.as, rd_id.since};
+    rb_scan_args(argc, argv, "11:&", &channel, &flag, &options, &to->block);
+    rb_get_kwargs(options, keywords, 0, 3, values);
+    to->name = name_of(channel);
+    to->is_pattern = is_pattern(flag, values[0]);
+    to->terms.as = receive_as(values[1]);
+    VALUE since = values[2];
+    if (since == Qundef && client->push != NULL) since = last_event_id(client);
+    to->terms.replays = read_since(since, &to->terms.since);
+}
+
+static VALUE block_key(VALUE name, bool is_pattern) {
+    VALUE key = rb_str_new_cstr(is_pattern ? "p" : "c");
+    return rb_str_cat(key, RSTRING_PTR(name), RSTRING_LEN(name));
+}
+
+/* Takes the place of the block before. */
+static void keep_block(VALUE self, rd_client *client, const rd_subscribing *subscribing) {
+    if (NIL_P(client->blocks)) RB_OBJ_WRITE(self, &client->blocks, rb_hash_new());
+    VALUE number = ULL2NUM(subscribing->terms.block);
+    rb_hash_aset(client->blocks, number, subscribing->block);
+    rb_hash_aset(client->blocks, block_key(subscribing->name, subscribing->is_pattern), number);
+}
+
+static void drop_block(const rd_client *client, VALUE name, bool is_pattern) {
+    if (NIL_P(client->blocks)) return;
+    VALUE number = rb_hash_delete(client->blocks, block_key(name, is_pattern));
+    if (!NIL_P(number)) rb_hash_delete(client->blocks, number);
+}
+
+/* Messages of a channel go straight to the client, or to the block. Subscribing again replaces. Any
+ * thread.
+ * @overload subscribe(channel, is_pattern = false, match: nil, as: nil, since: nil)
+ * @param channel [String, Symbol] its name, up to 1024 bytes
+ * @param is_pattern [Boolean] a pattern of names: * ? [a-z] [^x] and \ before what is meant as it
+ * is
+ * @param match [Symbol, nil] :redis for the same
+ * @param as [Symbol, nil] :text or :binary, whatever a message was published as
+ * @param since [Integer, String, Time, nil] the last id that was seen, or a time: what came later
+ * and the history has kept is sent first; an event stream's Last-Event-ID where it is not given
+ * @yieldparam channel [String]
+ * @yieldparam message [String]
+ * @yieldparam id [Integer, nil] in the history
+ * @return [true, nil] nil when the client is closed or has max_subscriptions
+ * @raise [ArgumentError, TypeError] for a name or an option that is none */
+static VALUE client_subscribe(int argc, VALUE *argv, VALUE self) {
+    rd_client *client = rd_client_of(self);
+    rd_subscribing to = {.block = Qnil};
+    read_arguments(argc, argv, client, &to);
+    if (!NIL_P(to.block)) to.terms.block = ++client->last_block;
+    if (!rd_client_lock(client)) return Qnil;
+    rd_unlock(client->binding);
+    drop_block(client, to.name, to.is_pattern);
+    if (!NIL_P(to.block)) keep_block(self, client, &to);
+    int result = RD_ERR_CLOSED;
+    if (rd_client_lock(client)) {
+        result = rd_pubsub_subscribe(&client->binding->server->pubsub, client->push,
+                                     slice_of(to.name), to.is_pattern, &to.terms);
+        rd_unlock(client->binding);
+    }
+    RB_GC_GUARD(to.name);
+    if (result >= 0) return Qtrue;
+    drop_block(client, to.name, to.is_pattern);
+    return Qnil;
+}
+
+/* @overload unsubscribe(channel, is_pattern = false, match: nil)
+ * @return [Boolean] whether it was subscribed
+ * @raise [ArgumentError, TypeError] as {#subscribe} */
+static VALUE client_unsubscribe(int argc, VALUE *argv, VALUE self) {
+    rd_client *client = rd_client_of(self);
+    VALUE channel, flag, options, match;
+    rb_scan_args(argc, argv, "11:", &channel, &flag, &options);
+    rb_get_kwargs(options, &rd_id.match, 0, 1, &match);
+    VALUE name = name_of(channel);
+    bool as_pattern = is_pattern(flag, match);
+    drop_block(client, name, as_pattern);
+    if (!rd_client_lock(client)) return Qfalse;
+    bool was = rd_pubsub_unsubscribe(&client->binding->server->pubsub, client->push, slice_of(name),
+                                     as_pattern);
+    rd_unlock(client->binding);
+    RB_GC_GUARD(name);
+    return was ? Qtrue : Qfalse;
+}
+
+/* Publishes to all who are subscribed, this client included. Any thread.
+ * @overload publish(channel, message, engine = nil)
+ * @param channel [String, Symbol]
+ * @param message [String, Hash, Array] as for {#write}
+ * @param engine [Object, false, nil] nil for the default one, false for this process only
+ * @return [Boolean] whether it is on its way
+ * @raise [ArgumentError, TypeError] for a name or a message that is none */
+static VALUE client_publish(int argc, VALUE *argv, VALUE self) {
+    (void)self;
+    return rb_funcallv(mRondo, rd_id.publish, argc, argv);
+}
+
+/* @return [Integer] 0: pub/sub is there, as the drafts for Rack have it */
+static VALUE client_pubsub(VALUE self) {
+    (void)self;
+    return INT2FIX(0);
+}
+
+/* ---- what a server does for Rondo::PubSub ---- */
+
+/* @return [Boolean] false when there is no room for it */
+static VALUE core_publish(VALUE self, VALUE channel, VALUE message, VALUE process_only) {
+    rd_binding *binding = rd_binding_of(self);
+    VALUE name = name_of(channel), string = rd_client_text_of(message);
+    bool is_text = rd_client_is_text(string);
+    if (rd_is_forked(binding)) return Qfalse;
+    rd_lock(binding);
+    int result =
+        rd_pubsub_publish(&binding->server->pubsub, slice_of(name), slice_of(string), is_text,
+                          RTEST(process_only) ? RD_REACH_PROCESS : RD_REACH_CLUSTER);
+    rd_unlock(binding);
+    RB_GC_GUARD(name);
+    RB_GC_GUARD(string);
+    return result > 0 ? Qtrue : Qfalse;
+}
+
+/* A subscriber with a block. @return [Integer] for core_unsubscribe */
+static VALUE new_subscriber(rd_binding *binding, VALUE block, rd_push **push) {
+    if (!RTEST(rb_obj_is_proc(block))) rb_raise(rb_eTypeError, "a block is needed");
+    rd_lock(binding);
+    *push = rd_pubsub_subscriber(&binding->server->pubsub);
+    rd_unlock(binding);
+    VALUE key = rd_client_key(*push);
+    rb_hash_aset(binding->clients, key, block);
+    return key;
+}
+
+/* @return [Integer] for core_unsubscribe */
+static VALUE core_subscribe(VALUE self, VALUE channel, VALUE pattern, VALUE as, VALUE since,
+                            VALUE block) {
+    rd_binding *binding = rd_binding_of(self);
+    rd_subscribing to = {.name = name_of(channel), .is_pattern = RTEST(pattern)};
+    to.terms = (rd_pubsub_terms){.as = receive_as(as), .block = 1};
+    to.terms.replays = read_since(since, &to.terms.since);
+    rd_push *push;
+    VALUE key = new_subscriber(binding, block, &push);
+    rd_lock(binding);
+    rd_pubsub_subscribe(&binding->server->pubsub, push, slice_of(to.name), to.is_pattern,
+                        &to.terms);
+    rd_unlock(binding);
+    RB_GC_GUARD(to.name);
+    return key;
+}
+
+/* Calls the block with a channel and one of RD_PUBSUB_COMMANDS whenever the first subscriber comes
+ * or the last one goes. @return [Integer] for core_unsubscribe */
+static VALUE core_watch(VALUE self, VALUE block) {
+    rd_binding *binding = rd_binding_of(self);
+    rd_push *push;
+    VALUE key = new_subscriber(binding, block, &push);
+    rd_lock(binding);
+    binding->server->pubsub.watcher = push;
+    rd_unlock(binding);
+    return key;
+}
+
+static VALUE core_unsubscribe(VALUE self, VALUE key) {
+    rd_binding *binding = rd_binding_of(self);
+    if (NIL_P(rb_hash_delete(binding->clients, key)) || rd_is_forked(binding)) return Qfalse;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): only who had the reference is in the Hash
+    rd_push *push = (rd_push *)(uintptr_t)NUM2ULL(key);
+    rd_lock(binding);
+    rd_pubsub_release(&binding->server->pubsub, push);
+    rd_unlock(binding);
+    return Qtrue;
+}
+
+/* @return [void]
+ * @raise [ArgumentError] for a name that is none */
+static VALUE core_keep(VALUE self, VALUE channel, VALUE pattern, VALUE size, VALUE ttl_ms) {
+    rd_binding *binding = rd_binding_of(self);
+    VALUE name = name_of(channel);
+    uint32_t messages = NUM2UINT(size);
+    uint64_t ms = NUM2ULL(ttl_ms);
+    rd_lock(binding);
+    rd_pubsub_keep(&binding->server->pubsub, slice_of(name), RTEST(pattern), messages, ms);
+    rd_unlock(binding);
+    RB_GC_GUARD(name);
+    return Qnil;
+}
+
+/* ---- to the application ---- */
+
+VALUE rd_channels_tell(VALUE block, const rd_push_message *message) {
+    const rd_message *published = message->published;
+    if (NIL_P(block)) return Qnil;
+    rd_slice name = rd_message_channel(published), payload = rd_message_payload(published);
+    VALUE arguments[] = {
+        rb_utf8_str_new(name.ptr, (long)name.len),
+        message->is_text ? rb_utf8_str_new(payload.ptr, (long)payload.len)
+                         : rb_str_new(payload.ptr, (long)payload.len),
+        published->id != 0 ? ULL2NUM(published->id) : Qnil,
+    };
+    /* A lambda for two is called with two. */
+    int count = RTEST(rb_proc_lambda_p(block)) && rb_proc_arity(block) == 2 ? 2 : 3;
+    return rb_proc_call_with_block(block, count, arguments, Qnil);
+}
+
+void rd_init_channels(VALUE client) {
+    mRondo = rb_const_get(rb_cObject, rb_intern("Rondo"));
+    rb_gc_register_mark_object(mRondo);
+    rb_define_method(client, "subscribe", client_subscribe, -1);
+    rb_define_method(client, "unsubscribe", client_unsubscribe, -1);
+    rb_define_method(client, "publish", client_publish, -1);
+    rb_define_method(client, "pubsub?", client_pubsub, 0);
+}
+
+void rd_init_core_channels(VALUE core) {
+    rb_define_method(core, "publish", core_publish, 3);
+    rb_define_method(core, "subscribe", core_subscribe, 5);
+    rb_define_method(core, "unsubscribe", core_unsubscribe, 1);
+    rb_define_method(core, "watch", core_watch, 1);
+    rb_define_method(core, "keep", core_keep, 4);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rondo::Client to those who add methods to it: rb_client.c has its life and its handler,
+ * rb_channels.c what it subscribes to.
+ */
+#ifndef RD_RUBY_CLIENT_H
+#define RD_RUBY_CLIENT_H
+
+#include "ruby/rb_binding.h"
+
+typedef struct rd_client {
+    rd_binding *binding; /* a reference */
+    rd_push *push;       /* a reference; NULL once on_close was told */
+    VALUE handler;
+    VALUE next_handler; /* Qundef: none */
+    VALUE env;
+    VALUE blocks; /* nil, or a Hash: number → block, kind and name of its subscription → number */
+    VALUE close_code, close_reason; /* inside on_close, else nil */
+    uint64_t last_block;            /* the highest number in `blocks` so far */
+} rd_client;
+
+rd_client *rd_client_of(VALUE self);
+
+/* The loop lock, if the connection can still be sent to. */
+bool rd_client_lock(rd_client *client);
+
+/* What is sent: a String as it is, a Hash or an Array as JSON. Raises TypeError. */
+VALUE rd_client_text_of(VALUE data);
+
+/* Whether it is sent as text. Raises ArgumentError for text that is not valid. */
+bool rd_client_is_text(VALUE string);
+
+/* Finds the Ruby object of a push in the binding's Hash `clients`. */
+VALUE rd_client_key(const rd_push *push);
+
+/* Whether on_drained is wanted, which costs a callback for every broadcast. */
+void rd_client_watch_drained(rd_client *client);
+
+/* Adds subscribe, unsubscribe and publish. */
+void rd_init_channels(VALUE client);
+
+/* What Rondo::PubSub needs of Rondo::Server::Core. */
+void rd_init_core_channels(VALUE core);
+
+/* Calls the block of a subscription, if it is still there. */
+VALUE rd_channels_tell(VALUE block, const rd_push_message *message);
+
+#endif

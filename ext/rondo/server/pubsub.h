@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The pub/sub of one process: its channels, the history of its messages, and whoever carries them
+ * further. Messages that were published during a turn reach their subscribers before the next one
+ * sleeps, a slice of them at a time. Under the loop lock.
+ */
+#ifndef RD_SERVER_PUBSUB_H
+#define RD_SERVER_PUBSUB_H
+
+#include "http/handler.h"
+#include "transport/conn.h"
+#include "pubsub/channel.h"
+#include "pubsub/history.h"
+
+typedef enum rd_reach { RD_REACH_PROCESS, RD_REACH_CLUSTER } rd_reach;
+
+typedef struct rd_pubsub {
+    rd_channels channels;
+    rd_engine engine; /* hears of the first and the last subscriber of a channel */
+    rd_history history;
+    rd_conn_set *conns;
+    rd_timer expiry; /* runs while the history has something */
+    rd_http_shared *shared;
+    rd_push *watcher; /* the application's, told of that too; NULL: it does not want to know */
+    uint64_t published;
+} rd_pubsub;
+
+/* What the watcher is told as a message's payload; the message's channel is the one it is about. */
+#define RD_PUBSUB_COMMANDS                                                                         \
+    { "unsubscribe", "subscribe", "punsubscribe", "psubscribe" }
+
+void rd_pubsub_init(rd_pubsub *pubsub, rd_conn_set *conns, rd_http_shared *shared);
+void rd_pubsub_clear(rd_pubsub *pubsub);
+
+/* 1: on its way; 0: there is no room for it; RD_ERR_CHANNEL_NAME. */
+int rd_pubsub_publish(rd_pubsub *pubsub, rd_slice channel, rd_slice payload, bool is_text,
+                      rd_reach reach);
+
+/* How to subscribe; see rd_subscribe_terms. */
+typedef struct rd_pubsub_terms {
+    rd_receive_as as;
+    uintptr_t block; /* 0: messages go to the client of the push */
+    bool replays;    /* from the history, what came after `since` */
+    uint64_t since;
+} rd_pubsub_terms;
+
+/* 1: subscribed; 0: had done so before; < 0: see rd_channels_subscribe(). */
+int rd_pubsub_subscribe(rd_pubsub *pubsub, rd_push *push, rd_slice name, bool is_pattern,
+                        const rd_pubsub_terms *terms);
+bool rd_pubsub_unsubscribe(rd_pubsub *pubsub, rd_push *push, rd_slice name, bool is_pattern);
+
+/* See rd_history_keep(). */
+int rd_pubsub_keep(rd_pubsub *pubsub, rd_slice name, bool is_pattern, uint32_t size,
+                   uint64_t ttl_ms);
+
+/* A subscriber of the application itself; the reference is the caller's. It has no connection, and
+ * lasts until rd_pubsub_release(). */
+rd_push *rd_pubsub_subscriber(rd_pubsub *pubsub);
+void rd_pubsub_release(rd_pubsub *pubsub, rd_push *push);
+
+/* Delivers a slice of what was published. */
+static inline void rd_pubsub_run(rd_pubsub *pubsub) {
+    if (!rd_list_is_empty(&pubsub->channels.fanout.ready)) rd_channels_run(&pubsub->channels);
+}
+
+/* Whether there is more. */
+static inline bool rd_pubsub_waits(const rd_pubsub *pubsub) {
+    return !rd_list_is_empty(&pubsub->channels.fanout.ready);
+}
+
+#endif

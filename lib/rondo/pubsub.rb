@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+# Publishing and subscribing without a client, and the engines that carry messages further.
+# SPDX-License-Identifier: MIT
+
+require "rondo/pubsub/local"
+
+# Channels of the server; see docs/PUSH.md.
+module Rondo
+  class << self
+    # Any thread of a process that serves.
+    # @param channel [String, Symbol]
+    # @param message [String, Hash, Array] UTF-8 and US-ASCII are text, other encodings binary, a Hash or an
+    #   Array goes as JSON
+    # @param engine [Object, false, nil] nil for the default one, false for this process only
+    # @return [Boolean] whether it is on its way
+    # @raise [ArgumentError, TypeError] for a name or a message that is none
+    def publish(channel, message, engine = nil)
+      case engine
+      when nil then PubSub.publish_cluster(channel, message)
+      when false then PubSub.publish_here(channel, message)
+      else engine.publish(channel, message)
+      end
+    end
+
+    # Messages of a channel go to the block, one after the other, on an application thread of each process
+    # that serves. Subscribing again replaces.
+    # @param channel [String, Symbol]
+    # @param is_pattern [Boolean]
+    # @param match [Symbol, nil] :redis for a pattern
+    # @param as [Symbol, nil] :text or :binary, whatever a message was published as
+    # @param since [Integer, String, Time, nil] what came later and was kept comes first
+    # @yieldparam channel [String]
+    # @yieldparam message [String]
+    # @yieldparam id [Integer, nil] in the history
+    # @return [true]
+    # @raise [ArgumentError, TypeError]
+    def subscribe(...)
+      PubSub.subscribe(...)
+    end
+
+    # @param channel [String, Symbol]
+    # @param is_pattern [Boolean]
+    # @param match [Symbol, nil]
+    # @return [Boolean] whether there was one
+    def unsubscribe(...)
+      PubSub.unsubscribe(...)
+    end
+  end
+
+  # Channels; see docs/PUSH.md.
+  module PubSub
+    # The first subscriber of a channel in this process has come, or the last one has gone.
+    # @param channel [String]
+    # @param is_pattern [Boolean]
+    # @param subscribed [Boolean]
+    # @return [void]
+    def self.interest(channel, is_pattern, subscribed); end
+  end
+end

@@ -1,0 +1,181 @@
+# frozen_string_literal: true
+
+# The pub/sub of this process: the servers that run in it, and what the application subscribed to and
+# keeps without a client. That is remembered here, because it is asked for while the application
+# loads, before a server is there, and holds for each worker that is forked later.
+# SPDX-License-Identifier: MIT
+
+module Rondo
+  # Channels; see docs/PUSH.md.
+  module PubSub
+    # A block without a client.
+    # @!attribute keys [Hash{Server::Core => Integer}] where it is subscribed
+    Subscription = Struct.new(:channel, :pattern, :as, :since, :block, :keys)
+
+    # How much of a channel is kept.
+    # @!attribute messages [Integer] at most
+    # @!attribute ttl_ms [Integer] 0: for ever
+    Rule = Struct.new(:channel, :pattern, :messages, :ttl_ms)
+
+    @mutex = Mutex.new
+    @cores = []
+    @subscriptions = {}
+    @rules = {}
+    @watches = {}
+    @interests = {}
+
+    class << self
+      # While a server runs in this process, it takes part.
+      # @param core [Server::Core]
+      # @yield serves
+      # @return [void]
+      def serve(core)
+        join(core)
+        yield
+      ensure
+        leave(core)
+      end
+
+      # To the subscribers in this process.
+      # @param channel [String, Symbol]
+      # @param message [String, Hash, Array]
+      # @return [Boolean] whether it is on its way
+      def publish_here(channel, message)
+        publish_to(@cores, channel, message, true)
+      end
+
+      # To the subscribers in all workers.
+      # @param channel [String, Symbol]
+      # @param message [String, Hash, Array]
+      # @return [Boolean] whether it is on its way
+      def publish_cluster(channel, message)
+        publish_to(@cores, channel, message, false)
+      end
+
+      # @return [Array<Array(String, Boolean)>] channels, and patterns (true), with subscribers here
+      def interests
+        @mutex.synchronize { @interests.keys }
+      end
+
+      # Keeps the last messages of a channel, or of each channel that a pattern matches, for those who
+      # subscribe with `since:` and for event streams that come back. Again: replaces; 0 ends it.
+      # @param channel [String, Symbol]
+      # @param is_pattern [Boolean]
+      # @param match [Symbol, nil] :redis for a pattern
+      # @param size [Integer] messages for each channel
+      # @param ttl [Numeric] seconds; 0 for ever
+      # @return [void]
+      # @raise [ArgumentError]
+      def history(channel, is_pattern = false, size:, match: nil, ttl: 0) # rubocop:disable Style/OptionalBooleanParameter
+        name = name_of(channel)
+        raise ArgumentError, "size is from 0 to 4294967295" unless size.between?(0, 0xffff_ffff)
+        raise ArgumentError, "ttl is not negative" if ttl.negative?
+
+        rule = Rule.new(name, pattern?(is_pattern, match), size, (ttl * 1000).ceil)
+        @mutex.synchronize do
+          @rules[[name, rule.pattern]] = rule
+          @cores.each { |core| keep(core, rule) }
+        end
+      end
+
+      # @see Rondo.subscribe
+      def subscribe(channel, is_pattern = false, match: nil, as: nil, since: nil, &block) # rubocop:disable Style/OptionalBooleanParameter
+        raise ArgumentError, "a subscription without a client needs a block" unless block
+
+        added = Subscription.new(name_of(channel), pattern?(is_pattern, match), as, since, block, {})
+        @mutex.synchronize do
+          @cores.each { |core| establish(core, added) }
+          end_subscription(@subscriptions[[added.channel, added.pattern]])
+          @subscriptions[[added.channel, added.pattern]] = added
+        end
+        true
+      end
+
+      # @see Rondo.unsubscribe
+      def unsubscribe(channel, is_pattern = false, match: nil) # rubocop:disable Style/OptionalBooleanParameter
+        key = [name_of(channel), pattern?(is_pattern, match)]
+        @mutex.synchronize { !!end_subscription(@subscriptions.delete(key)) }
+      end
+
+      private
+
+      def join(core)
+        @mutex.synchronize do
+          @cores += [core]
+          @rules.each_value { |rule| keep(core, rule) }
+          @watches[core] = core.watch(->(channel, command, _id) { watched(core, channel, command) })
+          @subscriptions.each_value { |subscription| establish(core, subscription) }
+        end
+      end
+
+      def leave(core)
+        @mutex.synchronize do
+          @cores -= [core]
+          @subscriptions.each_value { |subscription| end_at(core, subscription) }
+          core.unsubscribe(@watches.delete(core))
+        end
+        interests.each { |interest| lose(core, interest) }
+      end
+
+      def publish_to(cores, channel, message, here)
+        done = cores.map { |core| core.publish(channel, message, here) }
+        done.any?
+      end
+
+      def keep(core, rule)
+        core.keep(rule.channel, rule.pattern, rule.messages, rule.ttl_ms)
+      end
+
+      def establish(core, subscription)
+        subscription.keys[core] = core.subscribe(subscription.channel, subscription.pattern, subscription.as,
+                                                 subscription.since, subscription.block)
+      end
+
+      def end_at(core, subscription)
+        key = subscription.keys.delete(core)
+        core.unsubscribe(key) if key
+      end
+
+      def end_subscription(subscription)
+        return unless subscription
+
+        @cores.each { |core| end_at(core, subscription) }
+        subscription
+      end
+
+      # Several servers of one process are one to the world.
+      def watched(core, channel, command)
+        interest = [channel, command.start_with?("p")]
+        command.include?("un") ? lose(core, interest) : gain(core, interest)
+      end
+
+      def gain(core, interest)
+        first = @mutex.synchronize { (@interests[interest] ||= []).push(core).size == 1 }
+        interest(*interest, true) if first
+      end
+
+      def lose(core, interest)
+        last = @mutex.synchronize do
+          cores = @interests[interest]
+          @interests.delete(interest) if cores&.delete(core) && cores.empty?
+        end
+        interest(*interest, false) if last
+      end
+
+      def name_of(channel)
+        raise TypeError, "a channel is a String or Symbol, not #{channel.class}" unless channel.is_a?(String) ||
+                                                                                        channel.is_a?(Symbol)
+        name = channel.to_s
+        raise ArgumentError, "the name of a channel has 1 to 1024 bytes" unless name.bytesize.between?(1, 1024)
+
+        name
+      end
+
+      def pattern?(flag, match)
+        raise ArgumentError, "match is :redis or nil" unless [nil, :redis].include?(match)
+
+        flag || match == :redis
+      end
+    end
+  end
+end
