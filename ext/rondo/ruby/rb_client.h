@@ -36,6 +36,12 @@ VALUE rd_client_key(const rd_push *push);
 /* Whether on_drained is wanted, which costs a callback for every broadcast. */
 void rd_client_watch_drained(rd_client *client);
 
+/* The String of a String or Symbol. Raises TypeError, and ArgumentError for a name that is none. */
+VALUE rd_channels_name_of(VALUE channel);
+
+/* Raises ArgumentError. */
+__attribute__((noreturn)) void rd_channels_too_long(void);
+
 /* Adds subscribe, unsubscribe and publish. */
 void rd_init_channels(VALUE client);
 
