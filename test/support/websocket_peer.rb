@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
 # SPDX-License-Identifier: MIT
+#
+# A WebSocket client that waits for what it expects; how frames look, websocket_frames.rb knows.
 
-require "support/raw_client"
-require "support/server_process"
-require "support/websocket_frames"
+require_relative "raw_client"
+require_relative "websocket_frames"
 
-# A WebSocket client that waits for what it expects.
 class WebsocketPeer
   F = WebsocketFrames
   HANDSHAKE = "GET /%s HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" \
@@ -14,9 +14,12 @@ class WebsocketPeer
 
   attr_reader :head
 
-  def initialize(url, path = "")
+  # @param extensions [String, nil] what it offers
+  def initialize(url, path = "", extensions: nil)
     @raw = RawClient.new(url)
-    @raw.write(format(HANDSHAKE, path))
+    handshake = format(HANDSHAKE, path)
+    handshake.insert(-3, "Sec-WebSocket-Extensions: #{extensions}\r\n") if extensions
+    @raw.write(handshake)
     @buffer = +"".b
     @buffer << @raw.read_some until @buffer.include?("\r\n\r\n")
     @head, @buffer = @buffer.split("\r\n\r\n", 2)
@@ -62,6 +65,15 @@ class WebsocketPeer
       @buffer << more
     end
     @frames.shift
+  end
+
+  def half_close
+    @raw.half_close
+    self
+  end
+
+  def reset
+    @raw.reset
   end
 
   def close

@@ -254,6 +254,14 @@ class PubsubTest < RackCase
     assert_operator heard, :<, 2000
   end
 
+  # More than max_pending_bytes within a turn is not slow if the connection takes it at once.
+  def test_a_burst_for_a_reader_that_reads
+    reader, publisher = peers(2, max_pending_bytes: 200_000)
+    told(reader, "client.subscribe('flood')")
+    publisher.say("60.times { |n| Rondo.publish('flood', n.to_s.ljust(8000)) }; nil")
+    assert_equal (0...60).to_a, Array.new(60) { reader.hear.to_i }
+  end
+
   def test_the_oldest_messages_are_dropped
     heard = heard_of_flood(slow_client: :drop_oldest)
     assert_includes heard, 2999
