@@ -161,6 +161,8 @@ class ClusterPubsubTest < ClusterCase
     staying.tell("sub ends")
     assert_equal youngest, leaving.pid
     server.signal("TTOU")
+    assert_equal 1001, leaving.hear_close.first
+    leaving.close
     assert_equal "of #{youngest}", staying.next_message
   end
 
@@ -215,11 +217,17 @@ class ClusterPubsubTest < ClusterCase
         peer ||= @connect.call
         sent = @count
         answer = peer.tell("pub kept #{sent}") rescue nil
-        next (@doubtful << sent) && (peer = nil) unless answer
+        next peer = give_up(peer, sent) unless answer
         raise answer unless answer == "done true #{sent}"
 
         @count += 1
       end
+    end
+
+    def give_up(peer, sent)
+      peer.close
+      @doubtful << sent
+      nil
     end
   end
 
@@ -251,8 +259,8 @@ class ClusterPubsubTest < ClusterCase
         peer = @connect.call
         peer.say("since kept #{@last}")
         loop { take(peer.hear) }
-      rescue RuntimeError, SystemCallError
-        next # closed
+      rescue RuntimeError, SystemCallError # closed
+        peer&.close
       end
     end
 
@@ -267,7 +275,7 @@ class ClusterPubsubTest < ClusterCase
   def connector(server)
     lambda do
       connect(server)
-    rescue SystemCallError, TypeError # a handshake that was not answered
+    rescue SystemCallError, TypeError, RuntimeError # the worker went before it had answered
       retry
     end
   end
