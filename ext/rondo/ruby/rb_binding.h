@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <ruby.h>
 
+#include "base/slots.h"
 #include "ruby/rb_pool.h"
 #include "server/scoreboard.h"
 #include "server/server.h"
@@ -91,9 +92,7 @@ struct rd_binding {
     rd_network *trusted; /* peers that may name the client, scheme and port */
     size_t trusted_count;
     rd_borrow *released;    /* under the loop lock: Strings whose bytes are not needed any more */
-    uint32_t borrowed_free; /* head of the free list of `borrowed` */
-    uint32_t *borrowed_next;
-    uint32_t borrowed_capacity;
+    rd_slots borrowed_slots;
     rd_pool pool;
     bool running;
     bool early_hints, frozen_headers, split_newlines, log_json;
