@@ -10,13 +10,14 @@ require "support/websocket_frames"
 class WebsocketPeer
   F = WebsocketFrames
   HANDSHAKE = "GET /%s HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" \
-              "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+              "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n%s\r\n"
 
   attr_reader :head
 
-  def initialize(url, path = "")
+  # @param fields [String] more header lines
+  def initialize(url, path = "", fields = "")
     @raw = RawClient.new(url)
-    @raw.write(format(HANDSHAKE, path))
+    @raw.write(format(HANDSHAKE, path, fields))
     @buffer = +"".b
     @buffer << @raw.read_some until @buffer.include?("\r\n\r\n")
     @head, @buffer = @buffer.split("\r\n\r\n", 2)

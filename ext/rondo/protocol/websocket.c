@@ -78,7 +78,7 @@ static void answer_end(rd_websocket *ws) {
     const rd_push *push = &ws->push;
     if (ws->phase != RD_WEBSOCKET_ENDING || push->is_told || push->open_due) return;
     if (!rd_list_is_empty(&push->messages)) return;
-    queue_close(push->conn, push->close_code, rd_slice_of(push->reason, push->reason_len));
+    queue_close(push->conn, push->close_code, rd_push_reason(push));
     finish(ws);
 }
 

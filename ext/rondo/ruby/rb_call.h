@@ -39,6 +39,13 @@ VALUE rd_env_build(rd_call *call);
 /* The template's key for early hints. */
 VALUE rd_early_hints_new(VALUE connection);
 
+/* Whether a key's value is kept nowhere but in the env of its request. */
+bool rd_env_is_secret(VALUE key);
+
+/* rb_env_kept.c: the env of a connection that goes on, small until somebody asks for it. */
+VALUE rd_env_keep(rd_call *call);
+VALUE rd_env_restore(rd_binding *binding, VALUE kept);
+
 /* What every env has, in the order of the template: X(PLACE, key of rb_names.def). */
 #define RD_ENV_ROWS(X)                                                                             \
     X(METHOD, request_method)                                                                      \

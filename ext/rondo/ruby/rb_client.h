@@ -13,10 +13,9 @@ typedef struct rd_client {
     rd_push *push;       /* a reference; NULL once on_close was told */
     VALUE handler;
     VALUE next_handler; /* Qundef: none */
-    VALUE env;
+    VALUE env;          /* as rd_env_keep() made it, then the Hash that was asked for */
     VALUE blocks; /* nil, or a Hash: number → block, kind and name of its subscription → number */
-    VALUE close_code, close_reason; /* inside on_close, else nil */
-    uint64_t last_block;            /* the highest number in `blocks` so far */
+    uint64_t last_block; /* the highest number in `blocks` so far */
 } rd_client;
 
 rd_client *rd_client_of(VALUE self);
@@ -30,8 +29,11 @@ VALUE rd_client_text_of(VALUE data);
 /* Whether it is sent as text. Raises ArgumentError for text that is not valid. */
 bool rd_client_is_text(VALUE string);
 
-/* Finds the Ruby object of a push in the binding's Hash `clients`. */
-VALUE rd_client_key(const rd_push *push);
+/* The Hash of the request that was upgraded. */
+VALUE rd_client_env(VALUE self);
+
+/* Finds the block of a push in the binding's Hash `subscribers`. */
+VALUE rd_subscriber_key(const rd_push *push);
 
 /* Whether on_drained is wanted, which costs a callback for every broadcast. */
 void rd_client_watch_drained(rd_client *client);

@@ -72,6 +72,7 @@ void rd_binding_unref(rd_binding *binding) {
         rd_pool_clear(binding);
     }
     rd_borrow_clear(binding);
+    rd_slots_clear(&binding->client_slots);
     rd_cache_clear(binding);
     rd_env_cache_clear(binding);
     rd_free(binding->trusted);
@@ -221,7 +222,9 @@ static VALUE core_initialize(VALUE self, VALUE app, VALUE numbers, VALUE options
     binding->early_hints = settings.early_hints != 0;
     binding->frozen_headers = settings.frozen_headers != 0;
     RD_BINDING_SET(binding, app, app);
-    RD_BINDING_SET(binding, clients, rb_hash_new());
+    RD_BINDING_SET(binding, clients, rb_ary_new());
+    RD_BINDING_SET(binding, subscribers, rb_hash_new());
+    RD_BINDING_SET(binding, key_lists, rb_ary_new());
     RD_BINDING_SET(binding, connections, rb_ary_new());
     RD_BINDING_SET(binding, finished_arrays, rb_ary_new());
     RD_BINDING_SET(binding, borrowed, rb_ary_new());

@@ -8,7 +8,6 @@ require_relative "../../support/websocket_peer"
 
 class UpgradeTest < RackCase
   F = WebsocketFrames
-  HANDSHAKE = WebsocketPeer::HANDSHAKE
   # Logs what it is told; does what the message says.
   APP = <<~RUBY
     class Handler
@@ -67,13 +66,13 @@ class UpgradeTest < RackCase
     super
   end
 
-  def peer(server, path = "")
-    WebsocketPeer.new(server.url, path).tap { |peer| @peers << peer }
+  def peer(server, path = "", fields = "")
+    WebsocketPeer.new(server.url, path, fields).tap { |peer| @peers << peer }
   end
 
-  def with_app(**options)
+  def with_app(app = APP, **options)
     Dir.mktmpdir("rondo-upgrade") do |folder|
-      File.write(File.join(folder, "config.ru"), APP)
+      File.write(File.join(folder, "config.ru"), app)
       ServerProcess.run(File.join(folder, "config.ru"), spawn: { chdir: folder }, **options) do |server|
         yield server, folder
       end
@@ -161,6 +160,48 @@ class UpgradeTest < RackCase
       assert_equal [F::PONG, "p"], client.next_frame.to_a.first(2)
       client.send_bytes(F.close)
       assert_equal [1000, ""], client.hear_close
+    end
+  end
+
+  # What the application was called with, asked for when the request is long over.
+  ENV_APP = <<~RUBY
+    OVER = %w[rack.hijack rack.response_finished rack.early_hints HTTP_SEC_WEBSOCKET_KEY].freeze
+    class Asked
+      def initialize(env) = @before = env
+      def on_message(client, data)
+        env = client.env
+        client.write(case data
+                     when "equal" then (@before.reject { |key, _| OVER.include?(key) } == env.reject { |key, _| OVER.include?(key) }).to_s
+                     when "order" then (@before.keys - OVER == env.keys - OVER).to_s
+                     when "own" then env["app.object"].equal?(@before["app.object"]).to_s
+                     when "once" then (env.equal?(client.env) && env["rack.upgrade"].equal?(self)).to_s
+                     when "change" then %w[PATH_INFO QUERY_STRING HTTP_HOST HTTP_COOKIE HTTP_X_LONG].each { |key| env[key] << "+" }.map { |key| env[key] }.join(" ")
+                     else env.key?(data).to_s
+                     end)
+      end
+    end
+    run lambda { |env|
+      env.delete("SCRIPT_NAME") if env["PATH_INFO"] == "/deleted"
+      env["app.object"] = Object.new
+      env["app.text"] = "für"
+      env[:symbol] = nil
+      env["rack.upgrade"] = Asked.new(env.dup.tap { |copy| copy.each { |key, value| copy[key] = value.dup if String === value } })
+      env["rack.upgrade"].instance_variable_get(:@before)["rack.upgrade"] = env["rack.upgrade"]
+      [0, {}, []]
+    }
+  RUBY
+
+  def test_the_env_of_the_request
+    with_app(ENV_APP) do |server|
+      fields = "Cookie: a=b\r\nX-Long: #{"long" * 20}\r\n"
+      clients = %w[path?q=1 path?q=1 deleted?q=1].map { |path| peer(server, path, fields) }
+      clients.each do |client|
+        %w[equal order own once].each { |question| assert_equal "true", client.ask(question), question }
+      end
+      assert_equal %w[true true false], clients.map { |client| client.ask("SCRIPT_NAME") }
+      clients.first(2).each do |client|
+        assert_equal "/path+ q=1+ a+ a=b+ #{"long" * 20}+", client.ask("change"), "nobody else's Strings"
+      end
     end
   end
 
