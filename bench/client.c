@@ -6,6 +6,7 @@
  * client_requests.c (what is sent), client_answer.c (what is read), client_latency.c (the waits).
  * Loopback and Unix sockets only: it is no tool to point at anybody else's machine. */
 #include "client_answer.h"
+#include "client_base.h"
 #include "client_latency.h"
 #include "client_requests.h"
 
@@ -13,7 +14,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,7 +24,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MAX_DEPTH = 256, RECV_BYTES = 262144, EVENTS = 32, MAX_ERRORS = 100000 };
@@ -64,12 +63,6 @@ typedef struct rd_client {
 } rd_client;
 
 static char receive_buf[RECV_BYTES];
-
-static uint64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* ---- answers ---- */
 
@@ -172,7 +165,7 @@ static void conn_ask(rd_client *client, rd_conn *conn, unsigned count) {
     if (client->limit && client->issued + count > client->limit)
         count = (unsigned)(client->limit - client->issued);
     if (client->stopping || count == 0) return;
-    uint64_t now = now_ns();
+    uint64_t now = rd_client_now_ns();
     for (unsigned i = 0; i < count; i++)
         conn->sent_ns[(conn->oldest + conn->owed + i) % client->depth] = now;
     conn->owed += count;
@@ -194,7 +187,7 @@ static void conn_ask(rd_client *client, rd_conn *conn, unsigned count) {
 }
 
 static void conn_open(rd_client *client, rd_conn *conn) {
-    uint64_t begun = now_ns();
+    uint64_t begun = rd_client_now_ns();
     conn->fd = socket_open(client, false);
     if (conn->fd < 0) {
         client->connect_errors++;
@@ -235,7 +228,7 @@ static void conn_turn(rd_client *client, rd_conn *conn, uint32_t events) {
     if (!(events & (EPOLLIN | EPOLLERR | EPOLLHUP))) return;
     size_t len = 0;
     ssize_t got = conn_receive(conn, &len, MSG_DONTWAIT);
-    uint64_t now = now_ns();
+    uint64_t now = rd_client_now_ns();
     if (got < 0 && errno == EAGAIN) return;
     if (got <= 0) {
         conn_ended(client, conn, got < 0, now);
@@ -276,7 +269,7 @@ static void open_waits_count(rd_client *client) {
     for (unsigned i = 0; i < client->connections; i++) {
         rd_conn *conn = &client->conns[i];
         if (conn->fd < 0 || conn->owed == 0) continue;
-        uint64_t wait = now_ns() - conn->sent_ns[conn->oldest];
+        uint64_t wait = rd_client_now_ns() - conn->sent_ns[conn->oldest];
         if (wait > client->latency.longest_ns) client->latency.longest_ns = wait;
         client->errors++;
     }
@@ -284,7 +277,7 @@ static void open_waits_count(rd_client *client) {
 
 static void run(rd_client *client) {
     struct epoll_event events[EVENTS];
-    client->started_ns = now_ns();
+    client->started_ns = rd_client_now_ns();
     uint64_t due = client->started_ns + (uint64_t)(client->seconds * 1e9);
     uint64_t swept = client->started_ns;
     for (unsigned i = 0; i < client->connections; i++) {
@@ -300,7 +293,7 @@ static void run(rd_client *client) {
             if (conn->answered_now) conn_ask(client, conn, conn->answered_now);
             conn->answered_now = 0;
         }
-        uint64_t now = now_ns();
+        uint64_t now = rd_client_now_ns();
         if (now - swept > 50000000u) sweep(client, swept = now);
         bool spent = client->limit && client->completed >= client->limit;
         if (!client->stopping && (now >= due || spent)) {
@@ -325,11 +318,11 @@ static bool idle_ask(rd_client *client, rd_conn *conn) {
     size_t len = client->requests.offsets[1];
     if (send(conn->fd, client->requests.bytes, len, MSG_NOSIGNAL) != (ssize_t)len) return false;
     conn->owed = 1;
-    conn->sent_ns[0] = now_ns();
+    conn->sent_ns[0] = rd_client_now_ns();
     while (conn->owed) {
         size_t got_len;
         if (conn_receive(conn, &got_len, 0) <= 0) return false;
-        if (!bytes_read(client, conn, got_len, now_ns())) return false;
+        if (!bytes_read(client, conn, got_len, rd_client_now_ns())) return false;
     }
     return !conn->answer.head.closes;
 }
@@ -422,13 +415,6 @@ static const char *const USAGE =
     "  --idle N        open N connections, ask once on each, hold them until stdin ends\n"
     "  --pin CPU       stay on this CPU          --json       one line of JSON\n";
 
-static void cpu_pin(const char *cpu) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET((size_t)strtoul(cpu, NULL, 10), &set);
-    if (sched_setaffinity(0, sizeof set, &set) < 0) rd_client_fail("--pin");
-}
-
 static const char *address_read(rd_client *client, char *target) {
     static char path[4096];
     snprintf(path, sizeof path, "/");
@@ -502,7 +488,7 @@ static void option_read(rd_client *client, const char *name, const char *value) 
     else if (strcmp(name, "--idle") == 0)
         client->idle = (unsigned)strtoul(value, NULL, 10);
     else if (strcmp(name, "--pin") == 0)
-        cpu_pin(value);
+        rd_client_pin(value);
     else
         rd_client_fail(USAGE);
 }

@@ -3,18 +3,11 @@
  * The requests of the client, see client_requests.h. */
 #include "client_requests.h"
 
-#include <errno.h>
+#include "client_base.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-_Noreturn void rd_client_fail(const char *what) {
-    if (errno)
-        fprintf(stderr, "client: %s: %s\n", what, strerror(errno));
-    else
-        fprintf(stderr, "client: %s\n", what);
-    exit(2);
-}
 
 typedef struct rd_text {
     char bytes[131072];

@@ -17,9 +17,6 @@ typedef struct rd_requests {
     size_t *offsets; /* where each begins, over all repetitions; offsets[count] is one round */
 } rd_requests;
 
-/* Ends the program with what went wrong (and errno when it is set). */
-_Noreturn void rd_client_fail(const char *what);
-
 /* Adds a whole request from a file. */
 void rd_requests_add_file(rd_requests *requests, const char *path);
 

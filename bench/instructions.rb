@@ -55,7 +55,7 @@ module Bench
       client = [Programs.path("client"), "--json", "-n", count.to_s, "-d", "120",
                 "--request", Programs.request_file(name), "127.0.0.1:#{@running.port}"]
       said = JSON.parse(IO.popen(client, &:read))
-      raise Client::Silent, "#{@server.name} answered too little" if said["requests"] < count
+      raise Silent, "#{@server.name} answered too little" if said["requests"] < count
     end
 
     def control(order)
@@ -91,7 +91,7 @@ if $PROGRAM_NAME == __FILE__
       goal = Bench::Instructions::GOALS.fetch(request, %w[- -])
       puts "| #{server.title} | #{request} | #{figure.round} | #{goal.join(" | ")} |"
     end
-  rescue Bench::Running::BootError, Bench::Client::Silent => e
+  rescue Bench::Running::BootError, Bench::Silent => e
     puts "| #{name} | #{e.message.lines.first.chomp} | - | - | - |"
   end
 end

@@ -7,6 +7,7 @@
 
 require "fileutils"
 require "json"
+require_relative "push"
 require_relative "requests"
 require_relative "scenario"
 require_relative "servers"
@@ -16,6 +17,10 @@ module Bench
   module Programs
     FLAGS = %w[-std=c11 -D_GNU_SOURCE -Wall -Wextra -Wconversion -Werror -O2].freeze
 
+    # Each program, and the sources it is made of.
+    SOURCES = { "client" => "client*", "floor" => "floor", "push_floor" => "push_floor",
+                "push_client" => "{push_client*,client_{base,answer,latency}}" }.freeze
+
     module_function
 
     # Compiles Rondo's extension, so that what is measured is what the sources say.
@@ -23,10 +28,10 @@ module Bench
       system(File.join(ROOT, "tools", "compile")) || abort("bench: Rondo does not compile")
     end
 
-    # Compiles client and floor into bench/.build when they are older than their source.
+    # Compiles them into bench/.build when they are older than their sources.
     def build
       FileUtils.mkdir_p(BUILD)
-      { "client" => "client*", "floor" => "floor*" }.each do |name, pattern|
+      SOURCES.each do |name, pattern|
         sources = Dir.glob(File.join(__dir__, "#{pattern}.[ch]"))
         next if FileUtils.uptodate?(path(name), sources)
 
@@ -48,9 +53,6 @@ module Bench
 
   # The client, started once for each measurement.
   class Client
-    # The client said nothing: the server took no connection, or nothing was answered.
-    class Silent < StandardError; end
-
     # @param scenario [Scenario] whose requests and options it takes
     def initialize(scenario)
       @scenario = scenario
@@ -87,6 +89,8 @@ module Bench
 
   # One server in one scenario, running: measures itself once each round.
   class Contestant
+    include PushFigures
+
     WARM_UP_SECONDS = 0.5
     COMPLAINTS = { errors: "errors", non_2xx: "answers other than 2xx",
                    connect_errors: "refused connections",
@@ -108,10 +112,10 @@ module Bench
     def start
       @running = Running.new(server, @scenario.app, threads: @scenario.threads)
       @beside = Running.new(server, @scenario.beside, threads: @scenario.threads) if @scenario.beside
-      @client.run(@running.port, WARM_UP_SECONDS)
-      Client.new(Bench.scenarios.fetch("hello")).run(@beside.port, WARM_UP_SECONDS) if @beside
+      (@scenario.app == "push" ? hello : @client).run(@running.port, WARM_UP_SECONDS)
+      hello.run(@beside.port, WARM_UP_SECONDS) if @beside
       @running.pause if @scenario.restless
-    rescue Running::BootError, Client::Silent => e
+    rescue Running::BootError, Silent => e
       give_up(e.message)
     end
 
@@ -122,8 +126,9 @@ module Bench
 
     # Measures for so many seconds and appends the figures (nil when there are none) to {#rounds}.
     def measure(seconds)
+      restart if @scenario.fresh && fit? && @rounds.any?
       @rounds << (fit? ? figures(seconds * @scenario.lasting) : nil)
-    rescue Client::Silent, JSON::ParserError => e
+    rescue Silent, JSON::ParserError => e
       @rounds << nil
       give_up(died_note || e.message)
     end
@@ -135,6 +140,15 @@ module Bench
     end
 
     private
+
+    def restart
+      stop
+      start
+    end
+
+    def hello
+      @hello ||= Client.new(Bench.scenarios.fetch("hello"))
+    end
 
     def give_up(reason)
       @notes << reason
@@ -190,15 +204,13 @@ module Bench
     end
 
     def beside_rps(seconds)
-      hello = Client.new(Bench.scenarios.fetch("hello"))
       @running.pause if @scenario.restless
       hello.run(@beside.port, seconds)["rps"]
     end
 
     # The client of the round before may have left garbage; what is held is what comes on top.
     def idle_figures(_seconds)
-      @hello ||= Client.new(Bench.scenarios.fetch("hello"))
-      @hello.run(@running.port, WARM_UP_SECONDS)
+      hello.run(@running.port, WARM_UP_SECONDS)
       before = @running.anonymous_bytes
       @client.idle(@running.port, @scenario.connections) do |held|
         grown = @running.anonymous_bytes - before
@@ -226,7 +238,7 @@ module Bench
       @socket.gets("\r\n") && body
     rescue SystemCallError, IOError
       @socket = nil
-      raise Client::Silent, "a plain request got no answer"
+      raise Silent, "a plain request got no answer"
     end
 
     def complain(found)
@@ -249,18 +261,27 @@ module Bench
                             .map { |server| Contestant.new(server, scenario) }
     end
 
-    # @param rounds [Integer]
+    # @param rounds [Integer] fewer when the scenario's time is over, but one
     # @param seconds [Float] of each measurement
     # @return [self]
     def run(rounds:, seconds:)
+      over = now + scenario.within
       contestants.each(&:start)
       rounds.times do |round|
+        break if round.positive? && now > over
+
         # Another one goes first each time, so that none always follows the same neighbour.
         contestants.rotate(round).each { |contestant| contestant.measure(seconds) }
       end
       self
     ensure
       contestants.each(&:stop)
+    end
+
+    private
+
+    def now
+      Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -36,11 +36,25 @@ module Bench
       tree(root).sum { |pid| read("/proc/#{pid}/status")[/^RssAnon:\s*(\d+)/, 1].to_i * 1024 }
     end
 
+    # @param root [Integer] a process id
+    # @yield while the memory of the tree is watched
+    # @return [Integer] the most bytes that were resident meanwhile, summed over the tree
+    def peak_bytes(root)
+      pids = tree(root)
+      pids.each { |pid| File.write("/proc/#{pid}/clear_refs", "5") } # the mark falls to what is there now
+      yield
+      pids.sum { |pid| high_water(pid) }
+    end
+
+    def high_water(pid)
+      read("/proc/#{pid}/status")[/^VmHWM:\s*(\d+)/, 1].to_i * 1024
+    end
+
     def read(path)
       File.read(path)
     rescue SystemCallError
       "" # it ended meanwhile
     end
-    private_class_method :read
+    private_class_method :high_water, :read
   end
 end

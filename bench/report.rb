@@ -23,15 +23,20 @@ module Bench
       sorted.size.odd? ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2.0
     end
 
-    # @return [Float, nil] median of one metric over the rounds of a contestant
+    # @return [Float, nil] of the rounds: the median, or of what must never happen the most
+    def middle(values, metric)
+      metric == :wrong ? values.compact.max : median(values)
+    end
+
+    # @return [Float, nil] one metric over the rounds of a contestant
     def figure(contestant, metric)
-      median(contestant.rounds.compact.map { |round| round[metric] })
+      middle(contestant.rounds.compact.map { |round| round[metric] }, metric)
     end
 
     # @return [Array<Float>] one ratio for each round both have
     def ratios(contestant, over, metric)
-      pairs = contestant.rounds.zip(over.rounds).select(&:all?)
-      pairs.map { |mine, theirs| mine[metric] / theirs[metric].to_f }.select(&:finite?)
+      pairs = contestant.rounds.zip(over.rounds).map { |round| round.map { |figures| figures && figures[metric] } }
+      pairs.select(&:all?).map { |mine, theirs| mine / theirs.to_f }.select(&:finite?)
     end
   end
 
@@ -44,12 +49,17 @@ module Bench
       cpu_us_per_mb: ["CPU µs/MB", 1],
       mb_per_s: ["MB/s", 0], longest_over_median: ["longest/median", 2],
       bytes_per_connection: ["bytes/connection", 0], max_over_min: ["max/min", 4],
-      spins_per_s: ["the thread's rounds/s", 0], objects: ["objects/request", 1], busy: ["server busy", 2]
+      spins_per_s: ["the thread's rounds/s", 0], objects: ["objects/request", 1], busy: ["server busy", 2],
+      message_us: ["server CPU µs/message", 2], messages: ["messages/s", 0],
+      delivery_us: ["server CPU µs/delivery", 2], deliveries: ["deliveries/s", 0],
+      single_us: ["server CPU µs/delivery", 2], burst_us: ["bursts of 10: CPU µs/delivery", 2],
+      first_us: ["first delivery µs", 0], last_us: ["last delivery µs", 0],
+      burst_last_us: ["bursts: last delivery µs", 0], grown_mib: ["growth, MiB", 1],
+      bytes_per_further: ["bytes/connection, second half", 0], wrong: ["missing, doubled, lost", 0]
     }.freeze
 
-    def initialize(measurements, rounds:, seconds:)
+    def initialize(measurements, seconds:)
       @measurements = measurements
-      @rounds = rounds
       @seconds = seconds
     end
 
@@ -64,10 +74,14 @@ module Bench
       <<~MARKDOWN
         # Results of #{Time.now.utc.strftime("%Y-%m-%d %H:%M")} UTC
 
-        #{machine}. Server on CPU #{SERVER_CPU}, client on CPU #{CLIENT_CPU}; #{@rounds} alternating rounds of #{@seconds} s after a warm-up; medians; ratios within rounds.
+        #{machine}. Server on CPU #{SERVER_CPU}, client on CPU #{CLIENT_CPU}; #{rounds} alternating rounds of #{@seconds} s after a warm-up; medians; ratios within rounds.
 
         Versions: #{versions}.
       MARKDOWN
+    end
+
+    def rounds
+      @measurements.flat_map { |m| m.contestants.map { |each| each.rounds.size } }.minmax.uniq.join(" to ")
     end
 
     def machine
@@ -98,7 +112,7 @@ module Bench
 
     def goal_row(measurement, goal)
       values = goal_values(measurement, goal)
-      figure = Statistics.median(values)
+      figure = Statistics.middle(values, goal.metric)
       cells = [goal.text, "#{goal.sign} #{goal.must}", "#{goal.sign} #{goal.stretch}"]
       cells += if figure
                  [number(figure, 3), values.minmax.map { |v| number(v, 3) }.join(" to "),

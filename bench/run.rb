@@ -15,7 +15,6 @@ module Bench
   # The command line.
   class Run
     def initialize(arguments)
-      @rounds = 5
       @seconds = 1.0
       @names = nil
       @scenarios = parser.parse(arguments)
@@ -27,8 +26,9 @@ module Bench
       Programs.build
       Programs.compile_rondo if servers.any? { |server| server.name == "rondo" && server.installed? }
       warn "bench: not installed: #{Peers.install.join(", ")}" if @install
-      measurements = @scenarios.map { |name| measure(Bench.scenarios.fetch(name)) }
-      text = Report.new(measurements, rounds: @rounds, seconds: @seconds).markdown
+      names = @scenarios.flat_map { |name| Bench.scenarios_named(name) }
+      measurements = names.map { |name| measure(Bench.scenarios.fetch(name)) }
+      text = Report.new(measurements, seconds: @seconds).markdown
       @out ? File.write(@out, text) : puts(text)
       File.write(@json, JSON.pretty_generate(raw(measurements))) if @json
       0
@@ -41,8 +41,8 @@ module Bench
 
     def parser
       OptionParser.new do |options|
-        options.banner = "usage: ruby bench/run.rb [options] [#{Bench.scenarios.keys.join("|")}]..."
-        options.on("--rounds N", Integer, "alternating rounds (5)") { |n| @rounds = n }
+        options.banner = "usage: ruby bench/run.rb [options] [#{Bench.scenarios.keys.join("|")}|push]..."
+        options.on("--rounds N", Integer, "alternating rounds (5, or as the scenario says)") { |n| @rounds = n }
         options.on("--seconds S", Float, "length of one measurement (1)") { |s| @seconds = s }
         options.on("--servers A,B", Array, "only these: #{Servers.all.keys.join(" ")}") do |names|
           @names = names
@@ -61,10 +61,10 @@ module Bench
 
     # A peer that is not installed is named, never silently dropped.
     def measure(scenario)
-      ready, missing = servers.partition(&:installed?)
+      ready, missing = servers.select { |server| server.serves?(scenario.app) }.partition(&:installed?)
       warn "bench: #{scenario.name}: not there: #{missing.map(&:name).join(", ")}" if missing.any?
       warn "bench: #{scenario.name}: #{ready.map(&:name).join(" ")}"
-      Measurement.new(scenario, ready).run(rounds: @rounds, seconds: @seconds)
+      Measurement.new(scenario, ready).run(rounds: @rounds || scenario.rounds, seconds: @seconds)
     end
 
     def raw(measurements)

@@ -31,8 +31,8 @@ module Bench
 
   # Built by the files of bench/scenarios through {Bench.scenario}.
   class Scenario
-    # How `run.rb` measures it: :load (the client for a while), :idle or :allocations.
-    KINDS = %i[load idle allocations].freeze
+    # How `run.rb` measures it: :load (the client for a while), :idle, :allocations, or as push.rb says.
+    KINDS = %i[load idle allocations echo chat broadcast bystander idle_sockets stalled].freeze
 
     attr_reader :name, :title, :goals, :columns, :client_options, :requests, :connections
 
@@ -72,6 +72,26 @@ module Bench
     # Requests per second that would be perfect; the metric `of_ideal` is the share of them.
     def ideal(ideal = @ideal)
       @ideal = ideal
+    end
+
+    # Rounds, when nobody asks for another number of them.
+    def rounds(rounds = @rounds || 5)
+      @rounds = rounds
+    end
+
+    # Seconds after which no further round begins; without end if never called.
+    def within(seconds = @within || Float::INFINITY)
+      @within = seconds
+    end
+
+    # Whether each round has a new process: what the one before left in memory would help this one.
+    def fresh(fresh = @fresh)
+      @fresh = fresh
+    end
+
+    # Where idle WebSockets are opened.
+    def path(path = @path)
+      @path = path
     end
 
     # Servers whose applications compute by themselves are stopped while others are measured.
@@ -125,6 +145,16 @@ module Bench
   # @return [Hash{String => Scenario}]
   def self.scenarios
     @scenarios ||= {}
+  end
+
+  # @param name [String] of a scenario, or what the names of a group begin with: "push"
+  # @return [Array<String>]
+  # @raise [KeyError]
+  def self.scenarios_named(name)
+    return [name] if scenarios.key?(name)
+
+    group = scenarios.keys.select { |each| each.start_with?("#{name}_") }
+    group.empty? ? raise(KeyError.new(receiver: scenarios, key: name)) : group
   end
 
   # Defines a scenario; the block runs inside it.

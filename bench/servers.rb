@@ -4,6 +4,7 @@
 # Rondo first, then its peers (installed by peers.rb). Used by run.rb, measure.rb, instructions.rb.
 # SPDX-License-Identifier: MIT
 
+require "etc"
 require "fileutils"
 require "open3"
 require "socket"
@@ -15,7 +16,7 @@ module Bench
   ROOT = File.expand_path("..", __dir__)
   BUILD = File.join(__dir__, ".build")
   SERVER_CPU = 0
-  CLIENT_CPU = 1
+  CLIENT_CPU = Etc.nprocessors > 1 ? 1 : 0
 
   # How one server starts.
   #
@@ -24,8 +25,9 @@ module Bench
   # @!attribute version [Proc] answers the version, or nil when it is not installed
   # @!attribute command [Proc] called with port, application file, an empty folder and the number of
   #   application threads
-  # @!attribute ruby [Boolean] whether it runs Rack applications at all
-  Server = Struct.new(:name, :title, :version, :command, :ruby, :environment, keyword_init: true) do
+  # @!attribute apps [Array<String, Symbol>] the applications of bench/apps it can serve; :rack for all
+  #   but those that need an upgrade to WebSocket
+  Server = Struct.new(:name, :title, :version, :command, :apps, :environment, keyword_init: true) do
     # @return [Boolean]
     def installed?
       !version.call.nil?
@@ -34,12 +36,14 @@ module Bench
     # @param app [String] name of an application of bench/apps
     # @return [Boolean] whether it can serve it
     def serves?(app)
-      ruby || app == "hello"
+      apps.include?(app) || (apps.include?(:rack) && app != "push")
     end
   end
 
   # The list of servers.
   module Servers
+    RACK = [:rack].freeze
+    RACK_AND_PUSH = [:rack, "push"].freeze
     NGINX = <<~CONF
       worker_processes 1;
       daemon off;
@@ -71,13 +75,15 @@ module Bench
     def rondo
       command = ->(port, app, _, threads) { rondo_command("-t", threads.to_s, "-b", address(port), "-q", app) }
       Server.new(name: "rondo", title: "Rondo", version: -> { rondo_version }, command: command,
-                 ruby: true, environment: { "RACK_ENV" => "production" })
+                 apps: RACK_AND_PUSH, environment: { "RACK_ENV" => "production" })
     end
 
     # One thread whatever the scenario asks for: what more of them cost.
     def rondo1
       command = ->(port, app, *) { rondo_command("-t", "1", "-b", address(port), "-q", app) }
-      rondo.dup.tap { |server| server.name, server.title, server.command = "rondo1", "Rondo -t 1", command }
+      rondo.dup.tap do |server|
+        server.name, server.title, server.command, server.apps = "rondo1", "Rondo -t 1", command, RACK
+      end
     end
 
     # Not through bin/rondo: setting up and compiling are over before anything is measured.
@@ -94,21 +100,21 @@ module Bench
     end
 
     def floors
-      floor = ->(port, *) { [File.join(BUILD, "floor"), port.to_s] }
+      floor = lambda do |port, app, *|
+        [File.join(BUILD, app.end_with?("push.ru") ? "push_floor" : "floor"), port.to_s]
+      end
       [
         Server.new(name: "floor", title: "C floor", version: -> { "-" }, command: floor,
-                   ruby: false, environment: {}),
+                   apps: %w[hello push], environment: {}),
         Server.new(name: "nginx", title: "nginx `return 200`", version: -> { nginx_version },
-                   command: method(:nginx_command).to_proc, ruby: false, environment: {})
+                   command: method(:nginx_command).to_proc, apps: %w[hello], environment: {})
       ]
     end
 
     def peers
       [
-        peer("up", "up_ruby (opal-up)", "opal-up") { |port, app, folder| up(port, app, folder) },
-        peer("iodine", "iodine", "iodine") do |port, app, _, threads|
-          gem_command("iodine", "-b", "127.0.0.1", "-p", port.to_s, "-t", threads.to_s, "-w", "1", app)
-        end,
+        peer("up", "up_ruby (opal-up)", "opal-up", RACK_AND_PUSH) { |port, app, folder| up(port, app, folder) },
+        iodine("iodine", "~> 0.7.0"), iodine("iodine8", "~> 0.8.0"), ws,
         peer("itsi", "Itsi", "itsi") { |port, app, folder, threads| itsi(port, app, folder, threads) },
         peer("falcon", "Falcon", "falcon") do |port, app|
           gem_command("falcon", "serve", "-n", "1", "-b", "http://127.0.0.1:#{port}", "-c", app)
@@ -120,9 +126,29 @@ module Bench
       ]
     end
 
-    def peer(name, title, gem_name, &command)
+    def peer(name, title, gem_name, apps = RACK, &command)
       Server.new(name: name, title: title, version: -> { Peers.version(gem_name) },
-                 command: command, ruby: true, environment: Peers.environment)
+                 command: command, apps: apps, environment: Peers.environment)
+    end
+
+    # Two of its versions are installed side by side.
+    def iodine(name, requirement)
+      version = -> { Peers.version("iodine", requirement) }
+      command = lambda do |port, app, _, threads|
+        iodine_command(version.call, port, "-t", threads.to_s, "-w", "1", app)
+      end
+      Server.new(name: name, title: "iodine #{requirement[/[\d.]+(?=\.0)/]}", version: version, command: command,
+                 apps: RACK_AND_PUSH, environment: Peers.environment)
+    end
+
+    def iodine_command(version, port, *words)
+      gem_command("iodine", "_#{version}_", "-b", "127.0.0.1", "-p", port.to_s, *words)
+    end
+
+    def ws
+      command = ->(port, app, *) { ["node", app.sub(/\.ru\z/, ".js"), port.to_s] }
+      Server.new(name: "ws", title: "npm ws", version: -> { Peers.ws_version }, command: command, apps: %w[push],
+                 environment: { "NODE_PATH" => File.join(Peers::NODE_HOME, "node_modules") })
     end
 
     def puma(threads, port, app)
@@ -156,7 +182,7 @@ module Bench
       case name
       when "rondo" then rondo_command(*words, "-b", address(port), "-q", app)
       when "puma" then gem_command("puma", "--no-config", *words, "-b", address(port), "-s", app)
-      when "iodine" then gem_command("iodine", "-b", "127.0.0.1", "-p", port.to_s, *words, app)
+      when "iodine" then iodine_command(Peers.version("iodine", "~> 0.7.0"), port, *words, app)
       when "falcon" then gem_command("falcon", "serve", *words, "-b", "http://127.0.0.1:#{port}", "-c", app)
       else command
       end
@@ -188,8 +214,8 @@ module Bench
     rescue Errno::ENOENT
       nil
     end
-    private_class_method :rondo_command, :rondo1, :floors, :peers, :peer, :puma, :itsi, :up, :gem_command, :address,
-                         :nginx_command, :nginx_version, :rondo_version
+    private_class_method :rondo_command, :rondo1, :floors, :peers, :peer, :puma, :itsi, :up, :iodine,
+                         :iodine_command, :ws, :gem_command, :address, :nginx_command, :nginx_version, :rondo_version
   end
 
   # A server that is running, with everything below it, pinned to its CPU.
@@ -198,6 +224,7 @@ module Bench
     class BootError < StandardError; end
 
     BOOT_SECONDS = 60
+    SETTLE_SECONDS = 2
 
     attr_reader :server, :port, :pid, :log
 
@@ -235,6 +262,22 @@ module Bench
     # @return [Integer] bytes of anonymous memory
     def anonymous_bytes
       Processes.anonymous_bytes(@pid)
+    end
+
+    # Waits until it has done what the last client left it to do: its neighbours have the same CPU.
+    def settle
+      deadline = now + SETTLE_SECONDS
+      loop do
+        before = cpu_us
+        sleep 0.03
+        break if cpu_us - before < 1000 || now > deadline
+      end
+    end
+
+    # @yield while its memory is watched
+    # @return [Integer] the most bytes that were resident meanwhile
+    def peak_bytes(&block)
+      Processes.peak_bytes(@pid, &block)
     end
 
     # Takes it off the CPU until {#resume}: its background threads must not disturb its neighbours.

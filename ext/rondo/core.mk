@@ -35,7 +35,7 @@ fuzz_shared := $(filter-out $(fuzz_sources),$(wildcard $(ROOT)/test/fuzz/*.c))
 
 CPPFLAGS += -D_GNU_SOURCE -I$(core) -I$(ROOT)/test/core -I$(ROOT)/test/fuzz
 CFLAGS += -std=c11 -fno-strict-aliasing $(OPTIMIZE) -g -fno-omit-frame-pointer -Wall -Wextra -Wconversion -Werror
-LDLIBS += -lpthread
+LDLIBS += -lpthread -lz
 ifneq ($(SANITIZE),)
 CFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all
 LDFLAGS += -fsanitize=$(SANITIZE)

@@ -42,6 +42,9 @@ $LDFLAGS = [$LDFLAGS, *linked].join(" ")
 $CFLAGS << " -Wno-declaration-after-statement"
 $LDFLAGS << " -fsanitize=#{sanitizers}" unless sanitizers.empty?
 have_library("pthread")
+unless have_header("zlib.h") && have_library("z", "inflate")
+  abort "zlib is missing: install zlib1g-dev, zlib-devel or how your system calls its headers"
+end
 
 create_makefile("rondo/rondo")
 

@@ -97,6 +97,41 @@ static void test_borrowed(void) {
     rd_chunk_pool_clear(&pool);
 }
 
+/* What may have begun to leave stays, and so does what is nobody's encoding; the oldest go first.
+ */
+static void test_dropping_the_oldest(void) {
+    rd_chunk_pool pool = {0};
+    rd_outq queue = {0};
+    struct iovec iov[8];
+    rd_message *messages[4];
+    for (int i = 0; i < 4; i++) {
+        const char payload[] = {(char)('a' + i)};
+        messages[i] = rd_message_new(RD_SLICE("news"), rd_slice_of(payload, 1), true, 1);
+        rd_encoding_borrow(rd_message_encoding(messages[i], RD_ENCODING_WS_TEXT, bracket, square),
+                           &queue);
+        if (i == 1) rd_outq_copy(&queue, &pool, "own", 3);
+    }
+    CHECK_INT(queue.bytes, 15);
+    CHECK_INT(rd_encoding_drop_oldest(&queue, &pool, 15), 0);
+    CHECK_INT(rd_encoding_drop_oldest(&queue, &pool, 11), 2);
+    CHECK_INT(queue.bytes, 9);
+    CHECK_INT(messages[0]->refs, 2);
+    CHECK_INT(messages[1]->refs, 1);
+    CHECK_INT(messages[2]->refs, 1);
+    CHECK_INT(rd_outq_gather(&queue, iov, 8, 100), 3);
+    CHECK_BYTES((char *)iov[0].iov_base, iov[0].iov_len, "[a]");
+    CHECK_BYTES((char *)iov[1].iov_base, iov[1].iov_len, "own");
+    CHECK_BYTES((char *)iov[2].iov_base, iov[2].iov_len, "[d]");
+    CHECK_INT(rd_encoding_drop_oldest(&queue, &pool, 0), 1);
+    CHECK_INT(rd_encoding_drop_oldest(&queue, &pool, 0), 0);
+    CHECK_INT(queue.bytes, 6);
+    rd_outq_copy(&queue, &pool, "more", 4);
+    rd_outq_clear(&queue, &pool);
+    CHECK_INT(rd_encoding_drop_oldest(&queue, &pool, 0), 0);
+    for (int i = 0; i < 4; i++) rd_message_unref(messages[i]);
+    rd_chunk_pool_clear(&pool);
+}
+
 static void test_empty_encoding(void) {
     rd_outq queue = {0};
     rd_message *message = rd_message_new(RD_SLICE("news"), RD_SLICE("x"), false, 1);
@@ -113,6 +148,7 @@ int main(void) {
     test_encoded_once();
     test_refused_once();
     test_borrowed();
+    test_dropping_the_oldest();
     test_empty_encoding();
     return check_summary();
 }

@@ -4,39 +4,10 @@
  * byte, in odd pieces, cut in two at each offset.
  */
 #include "check.h"
-#include "client_frames.h"
-
-#include <stdlib.h>
-
-#include "base/text.h"
-#include "protocol/websocket_message.h"
-
-enum { FRAMES_MAX = 8, ODD = 3 };
-
-static const rd_ws_limits roomy = {.message_bytes = 1 << 24, .fragments = 1 << 20};
-
-typedef struct frame {
-    unsigned first;
-    const char *payload; /* NULL: no frame */
-    size_t len;
-    uint64_t announced;
-} frame;
-
-#define F(first, payload)                                                                          \
-    { (first), (payload), sizeof(payload) - 1, sizeof(payload) - 1 }
-
-/* A frame that is cut: what is there must be enough to decide. */
-#define CUT(first, announced, payload)                                                             \
-    { (first), (payload), sizeof(payload) - 1, (announced) }
+#include "message_feed.h"
 
 #define X25  "xxxxxxxxxxxxxxxxxxxxxxxxx"
 #define X120 X25 X25 X25 X25 "xxxxxxxxxxxxxxxxxxxx"
-
-/* Events as text: text(..) binary(..) ping(..) pong(..) close(code:..), !ERROR; '*': compressed. */
-typedef struct row {
-    const char *events;
-    frame frames[FRAMES_MAX];
-} row;
 
 static const row rows[] = {
     {"text()", {F(FIN | TEXT, "")}},
@@ -108,126 +79,15 @@ static const row rows[] = {
     {"text(a) !WS_RESERVED_BITS", {F(FIN | TEXT, "a"), F(FIN | RSV1 | TEXT, "b"), F(FIN, "c")}},
 };
 
-/* With permessage-deflate: what is compressed goes through as it is. */
-static const row deflate_rows[] = {
-    {"*text(\xff\xce)", {F(FIN | RSV1 | TEXT, "\xff\xce")}},
-    {"*binary(abcd) text(e)", {F(RSV1 | BINARY, "ab"), F(FIN, "cd"), F(FIN | TEXT, "e")}},
-    {"ping(p) *text(\xff\xff) !WS_NOT_UTF8",
-     {F(RSV1 | TEXT, "\xff"), F(FIN | PING, "p"), F(FIN, "\xff"), F(FIN | TEXT, "\xff")}},
-    {"!WS_RESERVED_BITS", {F(RSV1 | TEXT, "ab"), F(FIN | RSV1, "cd")}},
-    {"!WS_RESERVED_BITS", {F(FIN | RSV1 | PING, "")}},
-    {"!WS_RESERVED_BITS", {F(FIN | RSV1 | CLOSE, "")}},
-    {"!WS_RESERVED_BITS", {F(FIN | 0x20 | TEXT, "")}},
-};
-
-/* A reader fed piece by piece, and the events that came out of it as text. */
-typedef struct feed {
-    rd_ws_reader reader;
-    rd_ws_limits limits;
-    rd_buffer events;
-    int rc;
-    bool sound; /* every answer so far fits its own parts */
-} feed;
-
-static void feed_start(feed *feed, const rd_ws_limits *limits, bool deflate) {
-    memset(feed, 0, sizeof *feed);
-    rd_ws_reader_init(&feed->reader, deflate);
-    feed->limits = *limits;
-    feed->sound = true;
-}
-
-static void feed_end(feed *feed) {
-    rd_ws_reader_clear(&feed->reader);
-    rd_buffer_clear(&feed->events);
-}
-
-static void note_event(feed *feed, const rd_ws_event *event) {
-    rd_buffer *out = &feed->events;
-
-    if (rd_buffer_len(out) > 0) rd_buffer_append(out, " ", 1);
-    if (feed->rc < 0) {
-        rd_text_add(out, "!%s", rd_error_name(feed->rc));
-        return;
-    }
-    if (feed->rc == RD_WS_EVENT_MESSAGE)
-        rd_text_add(out, "%s%s(", event->compressed ? "*" : "",
-                    event->opcode == RD_WS_TEXT ? "text" : "binary");
-    if (feed->rc == RD_WS_EVENT_PING) rd_text_add(out, "ping(");
-    if (feed->rc == RD_WS_EVENT_PONG) rd_text_add(out, "pong(");
-    if (feed->rc == RD_WS_EVENT_CLOSE) rd_text_add(out, "close(%u:", event->code);
-    rd_buffer_append(out, event->payload.ptr, event->payload.len);
-    rd_buffer_append(out, ")", 1);
-}
-
-static void feed_bytes(feed *feed, const char *bytes, size_t len) {
-    char *copy = malloc(len ? len : 1);
-    size_t at = 0, used;
-    rd_ws_event event;
-
-    memcpy(copy, bytes, len);
-    do {
-        feed->rc = rd_ws_feed(&feed->reader, &feed->limits, copy + at, len - at, &used, &event);
-        feed->sound &= used <= len - at && (feed->rc != RD_WS_EVENT_NONE || used == len - at);
-        at += used;
-        if (feed->rc < 0) feed->sound &= feed->reader.buffer.bytes == NULL;
-        if (feed->rc != RD_WS_EVENT_NONE) note_event(feed, &event);
-    } while (feed->rc != RD_WS_EVENT_NONE);
-    if (!rd_ws_reader_is_open(&feed->reader)) feed->sound &= feed->reader.buffer.bytes == NULL;
-    free(copy);
-}
-
-static void feed_pieces(feed *feed, const char *bytes, size_t len, size_t step) {
-    for (size_t at = 0; at < len; at += step)
-        feed_bytes(feed, bytes + at, len - at < step ? len - at : step);
-}
-
-static void check_events(feed *feed, const char *events) {
-    CHECK_BYTES(rd_buffer_ptr(&feed->events), rd_buffer_len(&feed->events), events);
-    CHECK(feed->sound);
-    feed_end(feed);
-}
-
-static void check_stream(const char *bytes, size_t len, const rd_ws_limits *limits, bool deflate,
-                         const char *events) {
-    feed feed;
-
-    for (size_t cut = 0; cut < len; cut++) {
-        feed_start(&feed, limits, deflate);
-        feed_bytes(&feed, bytes, cut);
-        feed_bytes(&feed, bytes + cut, len - cut);
-        check_events(&feed, events);
-    }
-    for (size_t step = 1; step < 8; step++) {
-        feed_start(&feed, limits, deflate);
-        feed_pieces(&feed, bytes, len, step);
-        check_events(&feed, events);
-    }
-}
-
-static size_t write_frames(char *bytes, const frame *frames, size_t count) {
-    size_t len = 0;
-
-    for (size_t i = 0; i < count && frames[i].payload; i++)
-        len += client_frame(bytes + len, frames[i].first, 0x37fa213d * (uint32_t)(i + 1),
-                            frames[i].payload, frames[i].len, frames[i].announced);
-    return len;
-}
-
-static void check_row(const row *row, const rd_ws_limits *limits, bool deflate) {
-    char bytes[1024];
-
-    check_stream(bytes, write_frames(bytes, row->frames, FRAMES_MAX), limits, deflate, row->events);
-}
-
 /* One frame, alone and behind a message that must have been delivered. */
 static void check_refused(unsigned first, const char *payload, size_t len, const char *error) {
     const frame frames[] = {F(FIN | TEXT, "good"), {first, payload, len, len}};
     char bytes[256], events[64];
 
     snprintf(events, sizeof events, "!%s", error);
-    check_stream(bytes, write_frames(bytes, frames + 1, 1), &roomy, false, events);
+    check_stream(bytes, write_frames(bytes, frames + 1, 1), &roomy, events);
     snprintf(events, sizeof events, "text(good) !%s", error);
-    check_stream(bytes, write_frames(bytes, frames, 2), &roomy, false, events);
+    check_stream(bytes, write_frames(bytes, frames, 2), &roomy, events);
 }
 
 static void test_reserved_bits(void) {
@@ -252,7 +112,7 @@ static void check_close_code(unsigned code, bool allowed) {
     const size_t len = client_frame(bytes, FIN | CLOSE, 0x01020304, payload, 3, 3);
 
     snprintf(events, sizeof events, allowed ? "close(%u:r)" : "!WS_CLOSE_CODE", code);
-    check_stream(bytes, len, &roomy, false, events);
+    check_stream(bytes, len, &roomy, events);
 }
 
 static void test_close_codes(void) {
@@ -272,14 +132,14 @@ static void check_text(const char *text, bool valid) {
     size_t at = client_frame(bytes, FIN | TEXT, 0x89abcdef, text, len, len);
 
     snprintf(events, sizeof events, valid ? "text(%s)" : "!WS_NOT_UTF8", text);
-    check_stream(bytes, at, &roomy, false, events);
+    check_stream(bytes, at, &roomy, events);
     at = 0;
     for (size_t i = 0; i < len; i++) {
         at += client_frame(bytes + at, i ? CONTINUATION : TEXT, 0xfedcba98, text + i, 1, 1);
         at += client_frame(bytes + at, CONTINUATION, 0, "", 0, 0);
     }
     at += client_frame(bytes + at, FIN, 0, "", 0, 0);
-    check_stream(bytes, at, &roomy, false, events);
+    check_stream(bytes, at, &roomy, events);
 }
 
 /* The cases of Kuhn's stress list; base/utf8 has all code points. */
@@ -355,7 +215,7 @@ static void check_large(unsigned opcode, size_t len, size_t fragment, size_t ste
         total += client_frame(bytes + total, first, 0xa5c3f00d, payload + sent, piece, piece);
         sent += piece;
     } while (sent < len);
-    feed_start(&feed, &roomy, false);
+    feed_start(&feed, &roomy);
     feed_pieces(&feed, bytes, total, step);
     CHECK(feed.sound && feed.rc == RD_WS_EVENT_NONE);
     {
@@ -413,10 +273,8 @@ static void test_limits(void) {
         {"!WS_FRAGMENTS", {F(TEXT, ""), F(FIN, "")}},
     };
 
-    for (size_t i = 0; i < sizeof limited / sizeof *limited; i++)
-        check_row(&limited[i], &tight, false);
-    for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++)
-        check_row(&nothing[i], &none, false);
+    for (size_t i = 0; i < sizeof limited / sizeof *limited; i++) check_row(&limited[i], &tight);
+    for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++) check_row(&nothing[i], &none);
 }
 
 /* What a limit does not forbid is not reserved either: memory follows what came. */
@@ -426,7 +284,7 @@ static void test_announced_is_not_allocated(void) {
     size_t len = client_frame(bytes, FIN | BINARY, 0, X120, 1, RD_WS_MESSAGE_MAX);
     feed feed;
 
-    feed_start(&feed, &limits, false);
+    feed_start(&feed, &limits);
     feed_bytes(&feed, bytes, len - 1);
     CHECK(feed.reader.buffer.bytes == NULL);
     feed_bytes(&feed, bytes + len - 1, 1);
@@ -434,24 +292,9 @@ static void test_announced_is_not_allocated(void) {
     CHECK(rd_ws_reader_is_open(&feed.reader));
     check_events(&feed, "");
     len = client_frame(bytes, FIN | BINARY, 0, "", 0, (uint64_t)RD_WS_MESSAGE_MAX + 1);
-    feed_start(&feed, &limits, false);
+    feed_start(&feed, &limits);
     feed_bytes(&feed, bytes, len);
     check_events(&feed, "!WS_MESSAGE_TOO_LARGE");
-}
-
-/* A message that is deflated may be a little longer than what comes out of it. */
-static void test_compressed_limit(void) {
-    const rd_ws_limits limits = {.message_bytes = 800, .fragments = 1};
-    char bytes[CLIENT_HEADER_MAX];
-    feed feed;
-
-    for (unsigned over = 0; over < 2; over++) {
-        const size_t len = client_frame(bytes, FIN | RSV1 | TEXT, 0, "", 0, 964 + over);
-
-        feed_start(&feed, &limits, true);
-        feed_bytes(&feed, bytes, len);
-        check_events(&feed, over ? "!WS_MESSAGE_TOO_LARGE" : "");
-    }
 }
 
 /* A payload in one piece is handed out where it lies; one that was cut changes its owner. */
@@ -465,7 +308,7 @@ static void test_take(void) {
     size_t used;
 
     for (size_t cut = 0; cut < len; cut++) {
-        rd_ws_reader_init(&reader, false);
+        rd_ws_reader_init(&reader);
         memcpy(copy, bytes, len);
         rd_ws_feed(&reader, &roomy, copy, cut, &used, &event);
         CHECK_INT(rd_ws_feed(&reader, &roomy, copy + cut, len - cut, &used, &event),
@@ -481,9 +324,7 @@ static void test_take(void) {
 }
 
 int main(void) {
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) check_row(&rows[i], &roomy, false);
-    for (size_t i = 0; i < sizeof deflate_rows / sizeof *deflate_rows; i++)
-        check_row(&deflate_rows[i], &roomy, true);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) check_row(&rows[i], &roomy);
     test_reserved_bits();
     test_reserved_opcodes();
     test_close_codes();
@@ -491,7 +332,6 @@ int main(void) {
     test_sizes();
     test_limits();
     test_announced_is_not_allocated();
-    test_compressed_limit();
     test_take();
     return check_summary();
 }

@@ -31,8 +31,8 @@ static void check_event(int rc, const rd_ws_event *event, const rd_ws_limits *li
     switch (rc) {
     case RD_WS_EVENT_MESSAGE:
         FUZZ_CHECK(event->opcode == RD_WS_TEXT || event->opcode == RD_WS_BINARY);
-        FUZZ_CHECK(event->compressed || len <= limits->message_bytes);
-        if (event->opcode == RD_WS_TEXT && !event->compressed) check_text(event->payload);
+        FUZZ_CHECK(len <= limits->message_bytes);
+        if (event->opcode == RD_WS_TEXT) check_text(event->payload);
         break;
     case RD_WS_EVENT_CLOSE:
         FUZZ_CHECK(event->code == RD_WS_NO_CODE ? len == 0 : rd_ws_is_close_code(event->code));
@@ -53,8 +53,7 @@ static void note(outcome *out, int rc, const rd_ws_event *event) {
         rd_text_add(&out->events, "!%s\n", rd_error_name(rc));
         return;
     }
-    rd_text_add(&out->events, "%d %d %d %d %zu ", rc, rc == RD_WS_EVENT_MESSAGE ? event->opcode : 0,
-                rc == RD_WS_EVENT_MESSAGE && event->compressed,
+    rd_text_add(&out->events, "%d %d %d %zu ", rc, rc == RD_WS_EVENT_MESSAGE ? event->opcode : 0,
                 rc == RD_WS_EVENT_CLOSE ? event->code : 0, event->payload.len);
     rd_buffer_append(&out->events, event->payload.ptr, event->payload.len);
 }
@@ -80,18 +79,19 @@ static void feed_piece(outcome *out, rd_ws_reader *reader, const rd_ws_limits *l
     free(copy);
 }
 
-static void feed_all(outcome *out, const rd_ws_limits *limits, int deflate, const char *bytes,
-                     size_t len, size_t step) {
+static void feed_all(outcome *out, const rd_ws_limits *limits, const char *bytes, size_t len,
+                     size_t step) {
     rd_ws_reader reader;
 
     memset(out, 0, sizeof *out);
-    rd_ws_reader_init(&reader, deflate);
+    rd_ws_reader_init(&reader);
     while (out->fed < len && !out->ended) {
         const size_t left = len - out->fed, piece = left < step ? left : step;
 
         feed_piece(out, &reader, limits, bytes + out->fed, piece);
         out->fed += piece;
-        FUZZ_CHECK(reader.buffer.capacity <= 2 * out->fed + 512);
+        FUZZ_CHECK(reader.buffer.capacity <=
+                   2 * (limits->deflate ? limits->message_bytes : out->fed) + 512);
     }
     rd_ws_reader_clear(&reader);
 }
@@ -105,28 +105,29 @@ static void check_same(const outcome *a, const outcome *b) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len) {
     const uint8_t choice = len ? bytes[0] : 0;
-    const rd_ws_limits *limits = choice & 0x80 ? &tight : &wide;
-    const int deflate = (choice & 0x40) != 0;
+    rd_ws_limits limits = choice & 0x80 ? tight : wide;
     const char *buf = (const char *)bytes + 1;
     outcome whole, pieces, single;
 
     if (len < 2 || len > 8192) return 0;
     len--;
-    feed_all(&whole, limits, deflate, buf, len, len);
-    feed_all(&pieces, limits, deflate, buf, len, (choice & 0x1f) + 2u);
-    feed_all(&single, limits, deflate, buf, len, 1);
+    if (choice & 0x40) limits.deflate = rd_ws_deflate_new(0);
+    feed_all(&whole, &limits, buf, len, len);
+    feed_all(&pieces, &limits, buf, len, (choice & 0x1f) + 2u);
+    feed_all(&single, &limits, buf, len, 1);
     check_same(&whole, &pieces);
     check_same(&whole, &single);
     rd_buffer_clear(&pieces.events);
     if (single.ended) { /* it ends there and not a byte earlier, whole as well */
-        feed_all(&pieces, limits, deflate, buf, single.fed - 1, len);
+        feed_all(&pieces, &limits, buf, single.fed - 1, len);
         FUZZ_CHECK(!pieces.ended);
         rd_buffer_clear(&pieces.events);
-        feed_all(&pieces, limits, deflate, buf, single.fed, len);
+        feed_all(&pieces, &limits, buf, single.fed, len);
         check_same(&whole, &pieces);
         rd_buffer_clear(&pieces.events);
     }
     rd_buffer_clear(&whole.events);
     rd_buffer_clear(&single.events);
+    rd_ws_deflate_free(limits.deflate);
     return 0;
 }

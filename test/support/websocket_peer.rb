@@ -15,8 +15,10 @@ class WebsocketPeer
   attr_reader :head
 
   # @param fields [String] more header lines
-  def initialize(url, path = "", fields = "")
+  # @param extensions [String, nil] what it offers
+  def initialize(url, path = "", fields = "", extensions: nil)
     @raw = RawClient.new(url)
+    fields += "Sec-WebSocket-Extensions: #{extensions}\r\n" if extensions
     @raw.write(format(HANDSHAKE, path, fields))
     @buffer = +"".b
     @buffer << @raw.read_some until @buffer.include?("\r\n\r\n")

@@ -36,7 +36,8 @@ typedef struct rd_http_shared {
     rd_http1_limits limits;
     rd_date date;
     rd_request_pool requests;
-    const rd_network *proxies; /* peers that must open with the PROXY protocol */
+    struct rd_ws_deflate *deflate; /* of protocol/; made for the first client that deflates */
+    const rd_network *proxies;     /* peers that must open with the PROXY protocol */
     size_t proxy_count;
     const rd_settings *settings;
     rd_channels *channels;     /* of upgraded connections */

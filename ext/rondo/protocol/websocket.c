@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/utf8.h"
 #include "http/handler.h"
 #include "protocol/http1.h"
 #include "protocol/http1_field.h"
+#include "protocol/websocket_encoding.h"
 #include "protocol/websocket_handshake.h"
 
 #define BACKLOG_BYTES                                                                              \
@@ -41,12 +41,20 @@ static void set_phase(rd_websocket *ws, rd_websocket_phase phase) {
 
 /* ---- sending ---- */
 
-static void queue_frame(rd_conn *conn, unsigned opcode, const char *bytes, size_t len) {
+static void queue_frame(rd_conn *conn, unsigned opcode, bool deflated, rd_slice payload) {
     char header[RD_WS_HEADER_MAX];
-    size_t header_len = rd_ws_header_write(header, opcode, false, len);
+    size_t header_len = rd_ws_header_write(header, opcode, deflated, payload.len);
     rd_outq_copy(&conn->out, &conn->set->chunks, header, header_len);
-    rd_outq_copy(&conn->out, &conn->set->chunks, bytes, len);
+    rd_outq_copy(&conn->out, &conn->set->chunks, payload.ptr, payload.len);
     rd_conn_mark_dirty(conn);
+}
+
+static void queue_message(rd_websocket *ws, unsigned opcode, rd_slice payload) {
+    rd_slice packed = {NULL, 0};
+    if (ws->window_bits > 0) {
+        packed = rd_ws_deflate_pack(ws->limits.deflate, ws->window_bits, payload);
+    }
+    queue_frame(ws->push.conn, opcode, packed.ptr != NULL, packed.ptr != NULL ? packed : payload);
 }
 
 static void queue_close(rd_conn *conn, unsigned code, rd_slice reason) {
@@ -56,14 +64,16 @@ static void queue_close(rd_conn *conn, unsigned code, rd_slice reason) {
     rd_conn_mark_dirty(conn);
 }
 
+static void go_on(rd_websocket *ws);
+
 /* Our Close goes first; the peer has until the deadline to answer it. */
 static void begin_close(rd_websocket *ws, unsigned code, rd_slice reason) {
     rd_conn *conn = ws->push.conn;
     if (ws->phase != RD_WEBSOCKET_OPEN) return;
     set_phase(ws, RD_WEBSOCKET_CLOSING);
     queue_close(conn, code, reason);
-    rd_conn_resume_reading(conn);
     set_timeout(conn, conn->set->settings->close_timeout_ms);
+    go_on(ws);
 }
 
 /* Nothing more is read or sent; what is queued still leaves. */
@@ -102,7 +112,7 @@ static void push_overflow(rd_push *push) {
 static void push_write(rd_push *push, const char *bytes, size_t len, bool is_text) {
     rd_conn *conn = push->conn;
     if (push->closing) return;
-    queue_frame(conn, is_text ? RD_WS_TEXT : RD_WS_BINARY, bytes, len);
+    queue_message(of_push(push), is_text ? RD_WS_TEXT : RD_WS_BINARY, rd_slice_of(bytes, len));
     conn->tell_empty = push->wants_drained;
     if (conn->out.bytes <= (size_t)conn->set->settings->max_pending_bytes) return;
     rd_conn_flush(conn); /* it may take some at once */
@@ -110,41 +120,9 @@ static void push_write(rd_push *push, const char *bytes, size_t len, bool is_tex
     if (conn->out.bytes > (size_t)conn->set->settings->max_pending_bytes) push_overflow(push);
 }
 
-static int encode(const rd_message *message, unsigned opcode, rd_buffer *out) {
-    char header[RD_WS_HEADER_MAX];
-    rd_buffer_append(out, header, rd_ws_header_write(header, opcode, false, message->payload_len));
-    const rd_slice payload = rd_message_payload(message);
-    rd_buffer_append(out, payload.ptr, payload.len);
-    return 0;
-}
-
-/* For those who want text whatever it was published as. */
-static bool is_text_possible(const rd_message *message) {
-    rd_utf8 utf8 = {0};
-    const rd_slice payload = rd_message_payload(message);
-    if (message->is_text) return true;
-    return rd_utf8_feed(&utf8, payload.ptr, payload.len) == payload.len &&
-           rd_utf8_is_boundary(&utf8);
-}
-
-static int encode_text(const rd_message *message, void *with, rd_buffer *out) {
-    (void)with;
-    return is_text_possible(message) ? encode(message, RD_WS_TEXT, out) : -1;
-}
-
-static int encode_binary(const rd_message *message, void *with, rd_buffer *out) {
-    (void)with;
-    return encode(message, RD_WS_BINARY, out);
-}
-
 static void push_publish(rd_push *push, rd_message *message, rd_receive_as as) {
-    bool is_text = as == RD_AS_SENT ? message->is_text : as == RD_AS_TEXT;
-    rd_encoding *encoding = NULL;
-    if (is_text) encoding = rd_message_encoding(message, RD_ENCODING_WS_TEXT, encode_text, NULL);
-    if (encoding == NULL) {
-        encoding = rd_message_encoding(message, RD_ENCODING_WS_BINARY, encode_binary, NULL);
-    }
-    rd_push_queue(push, encoding);
+    const rd_websocket *ws = of_push(push);
+    rd_push_queue(push, rd_ws_encoding(message, as, ws->limits.deflate, ws->window_bits));
 }
 
 static void push_close(rd_push *push, unsigned code, rd_slice reason) {
@@ -159,14 +137,12 @@ static void push_told(rd_push *push) {
     if (ws->phase == RD_WEBSOCKET_ENDING) {
         answer_end(ws);
     } else if (push->message_bytes < BACKLOG_BYTES / 2 && push->conn->read_paused) {
-        rd_conn_resume_reading(push->conn);
+        go_on(ws);
     }
 }
 
 static void push_free(rd_push *push) {
-    rd_websocket *ws = of_push(push);
-    rd_ws_reader_clear(&ws->reader);
-    rd_free(ws);
+    rd_free(of_push(push));
 }
 
 static const rd_push_ops ops = {
@@ -197,7 +173,7 @@ static void take_event(rd_websocket *ws, int kind, const rd_ws_event *event) {
         if (ws->phase != RD_WEBSOCKET_OPEN) break;
         /* Whoever does not read pongs need not get them all: RFC 6455 section 5.5.3. */
         if (ws->push.conn->out.bytes > RD_CHUNK_COPY_MAX) break;
-        queue_frame(ws->push.conn, RD_WS_PONG, event->payload.ptr, event->payload.len);
+        queue_frame(ws->push.conn, RD_WS_PONG, false, event->payload);
         break;
     case RD_WS_EVENT_CLOSE:
         begin_end(ws, event->code, event->payload);
@@ -211,19 +187,17 @@ static bool takes_input(const rd_websocket *ws) {
     return ws->phase == RD_WEBSOCKET_OPEN || ws->phase == RD_WEBSOCKET_CLOSING;
 }
 
-static void on_data(rd_conn *conn, const char *bytes, size_t len) {
-    rd_websocket *ws = websocket_of(conn);
-    char *rest = (char *)(uintptr_t)bytes; /* the receive buffer: unmasked in place */
+/* The events of these bytes, which are unmasked in place. A read of deflated messages may be some
+ * thousand times as large inflated: those that the application has no room for wait as they came.
+ */
+static void take_bytes(rd_websocket *ws, char *bytes, size_t len) {
+    rd_conn *conn = ws->push.conn;
     int kind = RD_WS_EVENT_MESSAGE;
-    if (ws->phase == RD_WEBSOCKET_OPEN) {
-        ws->pinged = false;
-        rd_push_expect(&ws->push);
-    }
-    while (kind > RD_WS_EVENT_NONE && takes_input(ws)) {
+    while (kind > RD_WS_EVENT_NONE && takes_input(ws) && !conn->read_paused) {
         rd_ws_event event;
         size_t used = 0;
-        kind = rd_ws_feed(&ws->reader, &ws->limits, rest, len, &used, &event);
-        rest += used;
+        kind = rd_ws_feed(&ws->reader, &ws->limits, bytes, len, &used, &event);
+        bytes += used;
         len -= used;
         if (kind < 0) {
             const char *text = rd_error_text(kind);
@@ -232,8 +206,30 @@ static void on_data(rd_conn *conn, const char *bytes, size_t len) {
             take_event(ws, kind, &event);
         }
     }
+    if (takes_input(ws)) rd_buffer_append(&conn->input, bytes, len);
     answer_end(ws);
     rd_push_tell(&ws->push);
+}
+
+/* There is room for messages again: those that came before, then the socket's. */
+static void go_on(rd_websocket *ws) {
+    rd_conn *conn = ws->push.conn;
+    rd_buffer waiting = conn->input;
+    conn->input = (rd_buffer){0};
+    rd_conn_resume_reading(conn);
+    if (rd_buffer_len(&waiting) > 0) {
+        take_bytes(ws, rd_buffer_ptr(&waiting), rd_buffer_len(&waiting));
+    }
+    rd_buffer_clear(&waiting);
+}
+
+static void on_data(rd_conn *conn, const char *bytes, size_t len) {
+    rd_websocket *ws = websocket_of(conn);
+    if (ws->phase == RD_WEBSOCKET_OPEN) {
+        ws->pinged = false;
+        rd_push_expect(&ws->push);
+    }
+    take_bytes(ws, (char *)(uintptr_t)bytes, len); /* the receive buffer may be written to */
 }
 
 /* ---- the life of the connection ---- */
@@ -265,13 +261,14 @@ static void on_timeout(rd_conn *conn) {
         return;
     }
     ws->pinged = true;
-    queue_frame(conn, RD_WS_PING, "", 0);
+    queue_frame(conn, RD_WS_PING, false, RD_SLICE(""));
     rd_push_expect(&ws->push);
 }
 
 static void on_close(rd_conn *conn) {
     rd_websocket *ws = websocket_of(conn);
     ws->phase = RD_WEBSOCKET_OVER;
+    rd_ws_reader_clear(&ws->reader); /* what it has of the server's goes back while there is one */
     rd_push_closed(&ws->push);
 }
 
@@ -314,14 +311,31 @@ static bool is_ours(rd_slice name) {
     return false;
 }
 
+static rd_ws_deflate *deflate_of(const rd_conn *conn) {
+    rd_http_shared *shared = rd_http_shared_of(conn);
+    const int64_t threshold = conn->set->settings->deflate_threshold_bytes;
+    if (shared->deflate == NULL) shared->deflate = rd_ws_deflate_new((size_t)threshold);
+    return shared->deflate;
+}
+
+static rd_ws_extension choose_extension(const rd_request *request) {
+    if (!request->conn->set->settings->deflate) return (rd_ws_extension){0};
+    return rd_ws_extension_choose(&request->head, request->bytes);
+}
+
 /* The request is over for HTTP: its connection has another protocol from now on. */
-static rd_websocket *take_over(rd_request *request) {
+static rd_websocket *take_over(rd_request *request, unsigned window_bits) {
     rd_conn *conn = request->conn;
     rd_websocket *ws = rd_alloc_zero(sizeof(*ws));
     const rd_settings *settings = conn->set->settings;
     rd_push_init(&ws->push, &ops, rd_http_shared_of(conn), conn);
-    rd_ws_reader_init(&ws->reader, false);
-    ws->limits = (rd_ws_limits){(uint32_t)settings->max_message_bytes, MESSAGE_FRAGMENTS_MAX};
+    rd_ws_reader_init(&ws->reader);
+    ws->window_bits = (uint8_t)window_bits;
+    ws->limits = (rd_ws_limits){
+        .message_bytes = (uint32_t)settings->max_message_bytes,
+        .fragments = MESSAGE_FRAGMENTS_MAX,
+        .deflate = window_bits > 0 ? deflate_of(conn) : NULL,
+    };
     rd_http1_leave(conn);
     rd_conn_switch(conn, &rd_protocol_websocket);
     *(rd_websocket **)rd_conn_state_of(conn) = ws;
@@ -330,12 +344,12 @@ static rd_websocket *take_over(rd_request *request) {
 }
 
 rd_push *rd_websocket_upgrade(rd_request *request, const rd_field *fields, size_t count) {
-    char accept[RD_WS_ACCEPT_LEN];
+    char accept[RD_WS_ACCEPT_LEN], extensions[RD_WS_EXTENSION_MAX];
     rd_slice key;
     rd_conn *conn = request->conn;
     if (conn == NULL || !rd_conn_is_open(conn)) return NULL;
     if (rd_ws_handshake_check(&request->head, request->bytes, &key) != 1) return NULL;
-    rd_field all[FIELDS_MAX + 3];
+    rd_field all[FIELDS_MAX + 4];
     size_t len = 0;
     for (size_t i = 0; i < count && len < FIELDS_MAX; i++) {
         if (!is_ours(fields[i].name)) all[len++] = fields[i];
@@ -344,10 +358,16 @@ rd_push *rd_websocket_upgrade(rd_request *request, const rd_field *fields, size_
     all[len++] = (rd_field){RD_SLICE("upgrade"), RD_SLICE("websocket")};
     all[len++] = (rd_field){RD_SLICE("connection"), RD_SLICE("Upgrade")};
     all[len++] = (rd_field){RD_SLICE("sec-websocket-accept"), rd_slice_of(accept, sizeof(accept))};
+    const rd_ws_extension extension = choose_extension(request);
+    const size_t extensions_len = rd_ws_extension_write(&extension, extensions);
+    if (extensions_len > 0) {
+        all[len++] = (rd_field){RD_SLICE("sec-websocket-extensions"),
+                                rd_slice_of(extensions, extensions_len)};
+    }
     const rd_response_head head = {
         .status = 101, .fields = all, .count = len, .length = -1, .raw = true};
     if (request->responder->start(request, &head) < 0) return NULL;
-    rd_websocket *ws = take_over(request);
+    rd_websocket *ws = take_over(request, extension.window_bits);
     rd_push_ref(&ws->push);
     on_open(conn);
     rd_buffer ahead = conn->input;

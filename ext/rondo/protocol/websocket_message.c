@@ -6,8 +6,9 @@
  *      │         ├─▶ ENDED             a close
  *      ╰─────────┴─▶ ENDED             an error
  *
- * A payload that is fed in one piece is handed out where it lies. The buffer holds what is not:
- * first the bytes of the open message, behind them those of a control frame that was cut.
+ * A payload that is fed in one piece is handed out where it lies. The buffer holds what is not, and
+ * what was inflated: first the bytes of the open message, behind them those of a control frame that
+ * was cut.
  */
 #include "protocol/websocket_message.h"
 
@@ -17,13 +18,19 @@ enum { HEADER, PAYLOAD, ENDED };
 
 _Static_assert(sizeof(rd_ws_reader) <= 64, "there are many idle connections");
 
-void rd_ws_reader_init(rd_ws_reader *reader, bool deflate) {
-    *reader = (rd_ws_reader){.deflate = deflate};
+void rd_ws_reader_init(rd_ws_reader *reader) {
+    *reader = (rd_ws_reader){0};
+}
+
+static void end_inflating(rd_ws_reader *reader) {
+    rd_ws_inflater_give(reader->inflater);
+    reader->inflater = NULL;
 }
 
 void rd_ws_reader_clear(rd_ws_reader *reader) {
+    end_inflating(reader);
     rd_buffer_clear(&reader->buffer);
-    rd_ws_reader_init(reader, reader->deflate);
+    rd_ws_reader_init(reader);
 }
 
 static bool is_control(const rd_ws_reader *reader) {
@@ -40,25 +47,33 @@ static void end_frame(rd_ws_reader *reader) {
 /* Nothing that follows counts; the buffer goes with the next call, an event may lie in it. */
 static void end(rd_ws_reader *reader) {
     end_frame(reader);
+    end_inflating(reader);
     reader->opcode = 0;
     reader->message = 0;
     reader->state = ENDED;
 }
 
-/*
- * How long the open message may become. Deflating makes some messages longer: by an eighth at most,
- * in the least clever encoder, and what counts is what comes out.
- */
-static uint32_t message_limit(const rd_ws_reader *reader, const rd_ws_limits *limits) {
-    const uint32_t limit =
-        limits->message_bytes < RD_WS_MESSAGE_MAX ? limits->message_bytes : RD_WS_MESSAGE_MAX;
+static uint32_t message_limit(const rd_ws_limits *limits) {
+    return limits->message_bytes < RD_WS_MESSAGE_MAX ? limits->message_bytes : RD_WS_MESSAGE_MAX;
+}
 
-    return reader->compressed ? limit + limit / 8 + 64 : limit;
+/*
+ * How many bytes more the frames of the open message may have. Deflating makes some messages
+ * longer: by an eighth at most, in the least clever encoder. What is inflated has the limit itself.
+ */
+static uint32_t bytes_left(const rd_ws_reader *reader, const rd_ws_limits *limits) {
+    uint32_t limit = message_limit(limits), taken = reader->message;
+
+    if (reader->compressed) {
+        limit += limit / 8 + 64;
+        taken = rd_ws_inflater_taken(reader->inflater);
+    }
+    return limit > taken ? limit - taken : 0;
 }
 
 static int begin_message(rd_ws_reader *reader) {
     if (reader->opcode != 0) return RD_ERR_WS_INTERLEAVED;
-    reader->opcode = reader->frame.opcode;
+    reader->opcode = reader->frame.opcode & 0xfU;
     reader->compressed = reader->frame.rsv1;
     reader->fragments = 0;
     reader->utf8 = (rd_utf8){0};
@@ -67,7 +82,6 @@ static int begin_message(rd_ws_reader *reader) {
 
 /* A data frame's header: a wrong one, or one too many, fails before its payload is there. */
 static int begin_data(rd_ws_reader *reader, const rd_ws_limits *limits) {
-    uint32_t limit;
     int rc = 0;
 
     if (reader->frame.opcode != RD_WS_CONTINUATION)
@@ -77,10 +91,7 @@ static int begin_data(rd_ws_reader *reader, const rd_ws_limits *limits) {
     if (rc < 0) return rc;
     if (reader->fragments > 0 && reader->fragments >= limits->fragments) return RD_ERR_WS_FRAGMENTS;
     reader->fragments++;
-    limit = message_limit(reader, limits);
-    if (reader->message > limit || reader->frame.length > limit - reader->message)
-        return RD_ERR_WS_MESSAGE_TOO_LARGE;
-    return 0;
+    return reader->frame.length > bytes_left(reader, limits) ? RD_ERR_WS_MESSAGE_TOO_LARGE : 0;
 }
 
 static int begin_frame(rd_ws_reader *reader, const rd_ws_limits *limits) {
@@ -111,23 +122,68 @@ static int check_close(rd_ws_reader *reader, rd_slice payload, size_t checked) {
                : RD_ERR_WS_NOT_UTF8;
 }
 
-static bool must_be_text(const rd_ws_reader *reader) {
-    return reader->opcode == RD_WS_TEXT && !reader->compressed;
+static bool may_be_message(rd_ws_reader *reader, const char *bytes, size_t len) {
+    return reader->opcode != RD_WS_TEXT || is_text(&reader->utf8, bytes, len);
+}
+
+/* What was inflated; the byte that is one too many counts only if those before it are right. */
+static int keep_inflated(rd_ws_reader *reader, rd_slice bytes, uint32_t room) {
+    const size_t len = bytes.len < room ? bytes.len : room;
+
+    if (!may_be_message(reader, bytes.ptr, len)) return RD_ERR_WS_NOT_UTF8;
+    if (bytes.len > room) return RD_ERR_WS_MESSAGE_TOO_LARGE;
+    rd_buffer_append(&reader->buffer, bytes.ptr, len);
+    reader->message += (uint32_t)len;
+    return 0;
+}
+
+static int inflate_bytes(rd_ws_reader *reader, const rd_ws_limits *limits, rd_slice bytes) {
+    rd_slice out;
+    int rc, kept = 0;
+
+    do {
+        const uint32_t room = message_limit(limits) - reader->message;
+
+        rc = rd_ws_inflate(reader->inflater, &bytes, (size_t)room + 1, &out);
+        if (rc > 0) kept = keep_inflated(reader, out, room);
+    } while (rc > 0 && kept == 0);
+    return rc < 0 ? rc : kept;
+}
+
+/* The next piece of a compressed message. */
+static int take_compressed(rd_ws_reader *reader, const rd_ws_limits *limits, rd_slice piece,
+                           bool last, rd_slice *payload) {
+    int rc;
+
+    if (!reader->inflater) reader->inflater = rd_ws_inflater_take(limits->deflate);
+    rc = inflate_bytes(reader, limits, piece);
+    if (rc < 0 || !last) return rc;
+    if (!rd_ws_inflater_is_complete(reader->inflater))
+        rc = inflate_bytes(reader, limits, rd_ws_inflate_tail);
+    if (rc < 0) return rc;
+    if (!rd_ws_inflater_is_complete(reader->inflater)) return RD_ERR_WS_DEFLATE;
+    end_inflating(reader);
+    if (reader->message > 0)
+        *payload = rd_slice_of(rd_buffer_ptr(&reader->buffer), reader->message);
+    return 0;
 }
 
 /*
  * The next piece of the frame's payload. Leaves in `payload` all of it that is known: in the bytes
  * fed if nothing came before, in the buffer otherwise.
  */
-static int take_piece(rd_ws_reader *reader, char *bytes, size_t len, rd_slice *payload) {
+static int take_piece(rd_ws_reader *reader, const rd_ws_limits *limits, char *bytes, size_t len,
+                      rd_slice *payload) {
     const bool control = is_control(reader), whole = reader->done + len == reader->frame.length;
     const size_t before = reader->done;
     size_t kept = control ? before : reader->message;
 
     rd_ws_mask(bytes, len, reader->frame.mask, before);
     reader->done += (uint32_t)len;
-    if (!control && must_be_text(reader) && !is_text(&reader->utf8, bytes, len))
-        return RD_ERR_WS_NOT_UTF8;
+    if (!control && reader->compressed)
+        return take_compressed(reader, limits, rd_slice_of(bytes, len), whole && reader->frame.fin,
+                               payload);
+    if (!control && !may_be_message(reader, bytes, len)) return RD_ERR_WS_NOT_UTF8;
     if (kept == 0 && whole && reader->frame.fin) {
         *payload = rd_slice_of(bytes, len);
     } else {
@@ -141,9 +197,9 @@ static int take_piece(rd_ws_reader *reader, char *bytes, size_t len, rd_slice *p
 }
 
 static int finish_message(rd_ws_reader *reader, rd_ws_event *event) {
-    if (must_be_text(reader) && !rd_utf8_is_boundary(&reader->utf8)) return RD_ERR_WS_NOT_UTF8;
+    if (reader->opcode == RD_WS_TEXT && !rd_utf8_is_boundary(&reader->utf8))
+        return RD_ERR_WS_NOT_UTF8;
     event->opcode = reader->opcode;
-    event->compressed = reader->compressed;
     reader->opcode = 0;
     reader->message = 0;
     return RD_WS_EVENT_MESSAGE;
@@ -171,20 +227,20 @@ static int finish_frame(rd_ws_reader *reader, rd_ws_event *event) {
     return frame.fin ? finish_message(reader, event) : RD_WS_EVENT_NONE;
 }
 
-static int read_payload(rd_ws_reader *reader, char *bytes, size_t len, size_t *used,
-                        rd_ws_event *event) {
+static int read_payload(rd_ws_reader *reader, const rd_ws_limits *limits, char *bytes, size_t len,
+                        size_t *used, rd_ws_event *event) {
     const uint64_t left = reader->frame.length - reader->done;
     int rc;
 
     *used = left < len ? (size_t)left : len;
-    rc = take_piece(reader, bytes, *used, &event->payload);
+    rc = take_piece(reader, limits, bytes, *used, &event->payload);
     if (rc < 0 || reader->done < reader->frame.length) return rc;
     return finish_frame(reader, event);
 }
 
 static int read_header(rd_ws_reader *reader, const rd_ws_limits *limits, const char *bytes,
                        size_t len, size_t *used) {
-    const int rc = rd_ws_frame_read(&reader->frame, reader->deflate, bytes, len, used);
+    const int rc = rd_ws_frame_read(&reader->frame, limits->deflate != NULL, bytes, len, used);
 
     return rc > 0 ? begin_frame(reader, limits) : rc;
 }
@@ -196,9 +252,9 @@ static int read_some(rd_ws_reader *reader, const rd_ws_limits *limits, char *byt
         const int rc = read_header(reader, limits, bytes, len, used);
 
         if (rc < 0 || reader->state == HEADER || reader->frame.length > 0) return rc;
-        return read_payload(reader, bytes + *used, 0, &(size_t){0}, event);
+        return read_payload(reader, limits, bytes + *used, 0, &(size_t){0}, event);
     }
-    if (reader->state == PAYLOAD) return read_payload(reader, bytes, len, used, event);
+    if (reader->state == PAYLOAD) return read_payload(reader, limits, bytes, len, used, event);
     *used = len;
     return RD_WS_EVENT_NONE;
 }

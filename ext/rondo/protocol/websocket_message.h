@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Messages out of WebSocket frames (RFC 6455, sections 5.4 to 8.1): fragments are put together,
- * control frames among them handed out at once, text checked as it comes, limits kept before
- * anything is allocated. Knows no connection: bytes in, events out. Whoever drives it
+ * Messages out of WebSocket frames (RFC 6455, sections 5.4 to 8.1): fragments are put together and
+ * inflated, control frames among them handed out at once, text checked as it comes, limits kept
+ * before anything is allocated. Knows no connection: bytes in, events out. Whoever drives it
  * (protocol/websocket.c) answers pings and closes. Holder of the loop lock.
  */
 #ifndef RD_PROTOCOL_WEBSOCKET_MESSAGE_H
@@ -11,38 +11,40 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/utf8.h"
+#include "protocol/websocket_deflate.h"
 #include "protocol/websocket_frame.h"
 
-/* The same for all connections of a server. */
+/* The same at every call for a reader. */
 typedef struct rd_ws_limits {
     uint32_t
         message_bytes;  /* payload of all fragments together; at most RD_WS_MESSAGE_MAX counts */
     uint32_t fragments; /* frames of a message, empty ones included; one is always allowed */
+    rd_ws_deflate *deflate; /* NULL: permessage-deflate was not negotiated */
 } rd_ws_limits;
 
 enum { RD_WS_MESSAGE_MAX = 1 << 30 };
 
 /*
  * Allocates only while a message or a control frame is incomplete at the end of what was fed, and
- * never more than about twice what has come of it: an announced length reserves nothing.
+ * never more than about twice what has come of it, inflated: an announced length reserves nothing.
  */
 typedef struct rd_ws_reader {
     rd_buffer buffer;  /* the open message, then the payload of a control frame that is cut */
     rd_ws_frame frame; /* the one being read */
-    uint32_t done;     /* bytes of the frame's payload dealt with */
-    uint32_t message;  /* bytes of the open message in the buffer */
+    rd_ws_inflater *inflater; /* of the open message, from its first bytes on */
+    uint32_t done;            /* bytes of the frame's payload dealt with */
+    uint32_t message;         /* bytes of the open message in the buffer */
     uint32_t fragments;
-    rd_utf8 utf8;    /* of the open text, or of the reason of the close */
-    uint8_t opcode;  /* of the open message; 0: there is none */
-    bool compressed; /* the open message is */
-    bool deflate;
-    uint8_t state;
+    rd_utf8 utf8;        /* of the open text, or of the reason of the close */
+    uint8_t opcode : 4;  /* of the open message; 0: there is none */
+    bool compressed : 1; /* the open message is */
+    uint8_t state : 2;
 } rd_ws_reader;
 
 /* What rd_ws_feed() answers, besides errors. */
 enum {
     RD_WS_EVENT_NONE,    /* everything fed is used */
-    RD_WS_EVENT_MESSAGE, /* opcode, compressed, payload */
+    RD_WS_EVENT_MESSAGE, /* opcode, payload */
     RD_WS_EVENT_PING,    /* payload: send it back in a pong */
     RD_WS_EVENT_PONG,    /* payload */
     RD_WS_EVENT_CLOSE    /* code, payload is the reason; all that follows is ignored */
@@ -53,12 +55,10 @@ enum { RD_WS_NO_CODE = 1005 }; /* a close that says nothing; never sent */
 typedef struct rd_ws_event {
     rd_slice payload; /* in the bytes fed or in the reader: until the next call, of whatever kind */
     uint16_t code;    /* RD_WS_NO_CODE: the close had none */
-    uint8_t opcode;   /* RD_WS_TEXT: valid UTF-8, unless compressed; or RD_WS_BINARY */
-    bool compressed;  /* still deflated: inflate under the limit, then check a text's UTF-8 */
+    uint8_t opcode;   /* RD_WS_TEXT: valid UTF-8; or RD_WS_BINARY */
 } rd_ws_event;
 
-/* `deflate`: permessage-deflate was negotiated. */
-void rd_ws_reader_init(rd_ws_reader *reader, bool deflate);
+void rd_ws_reader_init(rd_ws_reader *reader);
 
 void rd_ws_reader_clear(rd_ws_reader *reader);
 

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "protocol/http1.h"
+#include "protocol/websocket_deflate.h"
 
 #define ROOM_MADE    8    /* at a time */
 #define ROOM_MS      100  /* between two looks for connections that could make room */
@@ -476,6 +477,7 @@ void rd_server_free(rd_server *server) {
     rd_loop_clear(&server->loop);
     rd_conn_set_clear(&server->conns);
     rd_request_pool_clear(&server->http.requests);
+    rd_ws_deflate_free(server->http.deflate);
     rd_free(server->proxies);
     rd_free(server);
 }

@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+# WebSockets by the interface that several servers share (`rack.upgrade`): what a connection does is
+# its path. Those that are greeted are told when they are subscribed; the control connection orders
+# messages that carry their numbers. Beside them plain requests, as hello.ru answers them.
+PADDING = Array.new(65_536)
+
+# Sends back what comes.
+module Echo
+  def self.on_open(client)
+    client.write("ready")
+  end
+
+  def self.on_message(client, data)
+    client.write(data)
+  end
+end
+
+# Gets what is published.
+module Subscriber
+  def self.on_open(client)
+    client.subscribe("all")
+    client.write("ready")
+  end
+end
+
+# Publishes "COUNT BYTES FIRST": so many messages of that size, numbered from the first.
+module Control
+  def self.on_open(client)
+    client.write("ready")
+  end
+
+  def self.on_message(client, data)
+    count, bytes, first = data.split.map(&:to_i)
+    padding = PADDING[bytes] ||= "x" * (bytes - 10)
+    count.times { |number| client.publish("all", (first + number).to_s.rjust(10, "0") + padding) }
+  end
+end
+
+# What one says all get.
+module Chat
+  def self.on_open(client)
+    client.subscribe("chat")
+    client.write("ready")
+  end
+
+  def self.on_message(client, data)
+    client.publish("chat", data)
+  end
+end
+
+# Wants to know of nothing.
+module Idle
+end
+
+# One object for each connection, that is told of it.
+class Opened
+  def on_open(client); end
+end
+
+HANDLERS = { "/echo" => Echo, "/subscribe" => Subscriber, "/control" => Control, "/chat" => Chat,
+             "/idle" => Idle }.freeze
+
+run lambda { |env|
+  if env["rack.upgrade?"] == :websocket
+    env["rack.upgrade"] = HANDLERS[env["PATH_INFO"]] || Opened.new
+    [0, {}, []]
+  else
+    [200, { "content-type" => "text/plain", "content-length" => "13" }, [+"Hello, World!"]]
+  end
+}

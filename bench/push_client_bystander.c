@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * HTTP beside the WebSockets, see push_client_bystander.h. */
+#include "push_client_bystander.h"
+
+#include "client_base.h"
+#include "push_client_sockets.h"
+
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+static const char REQUEST[] = "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
+
+static void watch(const rd_bystander *bystander, int fd, void *who) {
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = who};
+    if (epoll_ctl(bystander->poller, EPOLL_CTL_ADD, fd, &event) < 0) rd_client_fail("epoll_ctl");
+}
+
+static struct timespec timespec_of(uint64_t nanoseconds) {
+    return (struct timespec){.tv_sec = (time_t)(nanoseconds / 1000000000u),
+                             .tv_nsec = (long)(nanoseconds % 1000000000u)};
+}
+
+void rd_bystander_open(rd_bystander *bystander, unsigned port, unsigned per_second) {
+    memset(bystander, 0, sizeof *bystander);
+    bystander->interval_ns = 1000000000u / per_second;
+    bystander->next_ns = rd_client_now_ns();
+    bystander->stop_ns = UINT64_MAX;
+    bystander->poller = epoll_create1(EPOLL_CLOEXEC);
+    bystander->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (bystander->poller < 0 || bystander->timer < 0) rd_client_fail("epoll or timer");
+    struct itimerspec ticks = {.it_interval = timespec_of(bystander->interval_ns),
+                               .it_value = timespec_of(bystander->next_ns)};
+    timerfd_settime(bystander->timer, TFD_TIMER_ABSTIME, &ticks, NULL);
+    watch(bystander, bystander->timer, NULL);
+    for (unsigned i = 0; i < RD_BYSTANDERS; i++) {
+        rd_bystander_conn *conn = &bystander->conns[i];
+        conn->fd = rd_socket_connect(port, 0);
+        if (conn->fd < 0) rd_client_fail("connect");
+        watch(bystander, conn->fd, conn);
+    }
+}
+
+static void conn_lost(rd_bystander *bystander, rd_bystander_conn *conn) {
+    bystander->errors++;
+    close(conn->fd);
+    conn->fd = -1;
+}
+
+static void conn_read(rd_bystander *bystander, rd_bystander_conn *conn) {
+    size_t room = sizeof conn->bytes - conn->len, used;
+    ssize_t got = recv(conn->fd, conn->bytes + conn->len, room, MSG_DONTWAIT);
+    if (got <= 0 || !conn->asked) {
+        conn_lost(bystander, conn);
+        return;
+    }
+    conn->len += (size_t)got;
+    rd_progress progress =
+        rd_answer_take(&conn->answer, &bystander->known, conn->bytes, conn->len, &used);
+    if (progress == RD_HEAD_CUT) return;
+    conn->len = 0;
+    if (progress == RD_MORE) return;
+    if (progress == RD_NO_ANSWER || conn->answer.head.status != 200) {
+        conn_lost(bystander, conn);
+        return;
+    }
+    conn->asked = false;
+    bystander->answered++;
+    rd_latency_add(&bystander->latency, rd_client_now_ns() - conn->due_ns);
+}
+
+static rd_bystander_conn *conn_free(rd_bystander *bystander) {
+    for (unsigned i = 0; i < RD_BYSTANDERS; i++)
+        if (bystander->conns[i].fd >= 0 && !bystander->conns[i].asked) return &bystander->conns[i];
+    return NULL;
+}
+
+static void send_what_is_due(rd_bystander *bystander, uint64_t now) {
+    while (bystander->next_ns <= now && bystander->next_ns < bystander->stop_ns) {
+        rd_bystander_conn *conn = conn_free(bystander);
+        if (!conn) return;
+        conn->asked = true;
+        conn->due_ns = bystander->next_ns;
+        bystander->next_ns += bystander->interval_ns;
+        ssize_t sent = send(conn->fd, REQUEST, sizeof REQUEST - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent != (ssize_t)sizeof REQUEST - 1) conn_lost(bystander, conn);
+    }
+}
+
+void rd_bystander_turn(rd_bystander *bystander) {
+    struct epoll_event events[RD_BYSTANDERS];
+    uint64_t ticks;
+    int ready = epoll_wait(bystander->poller, events, RD_BYSTANDERS, 0);
+    for (int i = 0; i < ready; i++) {
+        if (events[i].data.ptr)
+            conn_read(bystander, events[i].data.ptr);
+        else if (read(bystander->timer, &ticks, sizeof ticks) < 0)
+            continue; /* somebody took the tick before; what is due says the clock */
+    }
+    send_what_is_due(bystander, rd_client_now_ns());
+}
+
+static unsigned on_their_way(const rd_bystander *bystander) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < RD_BYSTANDERS; i++)
+        count += bystander->conns[i].fd >= 0 && bystander->conns[i].asked;
+    return count;
+}
+
+void rd_bystander_close(rd_bystander *bystander) {
+    uint64_t now = rd_client_now_ns(), patience = now + 3000000000u;
+    bystander->stop_ns = now;
+    while (now < patience && (bystander->next_ns < bystander->stop_ns || on_their_way(bystander))) {
+        rd_bystander_turn(bystander);
+        now = rd_client_now_ns();
+    }
+    bystander->errors += on_their_way(bystander);
+    while (bystander->next_ns < bystander->stop_ns) {
+        bystander->next_ns += bystander->interval_ns;
+        bystander->errors++;
+    }
+    for (unsigned i = 0; i < RD_BYSTANDERS; i++)
+        if (bystander->conns[i].fd >= 0) close(bystander->conns[i].fd);
+    close(bystander->timer);
+    close(bystander->poller);
+}

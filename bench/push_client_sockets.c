@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Opening WebSockets, see push_client_sockets.h. */
+#include "push_client_sockets.h"
+
+#include "client_base.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { AT_ONCE = 64, MOST_ERRORS = 5 };
+
+/* The key and its answer are the example of RFC 6455, section 1.3. */
+static const char HANDSHAKE[] = "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\n"
+                                "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                                "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+static const char ACCEPT[] = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
+
+int rd_socket_connect(unsigned port, int receive_bytes) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    struct timeval patience = {.tv_sec = 5};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+    if (fd < 0) rd_client_fail("socket");
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    if (receive_bytes) setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof receive_bytes);
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+/* Reads the answer to the handshake. Returns the bytes behind it, -1 when it is no upgrade. */
+static ssize_t handshake_read(rd_socket *socket, char *bytes, size_t room, const char **rest) {
+    size_t len = 0;
+    const char *end = NULL;
+    while (!end && len < room) {
+        ssize_t got = recv(socket->fd, bytes + len, room - len, 0);
+        if (got <= 0) return -1;
+        len += (size_t)got;
+        end = memmem(bytes, len, "\r\n\r\n", 4);
+    }
+    if (!end || memcmp(bytes, "HTTP/1.1 101", 12) != 0) return -1;
+    if (!memmem(bytes, (size_t)(end - bytes), ACCEPT, sizeof ACCEPT - 1)) return -1;
+    *rest = end + 4;
+    return (ssize_t)len - (*rest - bytes);
+}
+
+static bool greeting_read(rd_socket *socket, char *bytes, size_t room, const char *at, size_t len) {
+    for (;;) {
+        while (len > 0) {
+            size_t used;
+            rd_frame frame;
+            rd_frame_progress progress =
+                rd_frame_take(&socket->reader, (const unsigned char *)at, len, &used, &frame);
+            at += used;
+            len -= used;
+            if (progress == RD_FRAME_BAD) return false;
+            if (progress == RD_FRAME_WHOLE) return frame.opcode <= RD_FRAME_BINARY;
+        }
+        ssize_t got = recv(socket->fd, bytes, room, 0);
+        if (got <= 0) return false;
+        at = bytes;
+        len = (size_t)got;
+    }
+}
+
+static bool socket_opened(rd_socket *socket, bool greeted) {
+    char bytes[8192];
+    const char *rest;
+    if (socket->fd < 0) return false;
+    ssize_t behind = handshake_read(socket, bytes, sizeof bytes, &rest);
+    if (behind < 0) return false;
+    if (!greeted) return behind == 0;
+    return greeting_read(socket, bytes, sizeof bytes, rest, (size_t)behind);
+}
+
+unsigned rd_sockets_open(rd_socket *sockets, unsigned count, unsigned port, const char *path,
+                         bool greeted, int receive_bytes) {
+    char request[1024];
+    int len = snprintf(request, sizeof request, HANDSHAKE, path);
+    unsigned begun = 0, done = 0, errors = 0;
+    for (unsigned i = 0; i < count; i++) sockets[i] = (rd_socket){.fd = -1, .index = i};
+    while (done < count && errors < MOST_ERRORS) {
+        for (; begun < count && begun < done + AT_ONCE; begun++) {
+            sockets[begun].fd = rd_socket_connect(port, receive_bytes);
+            if (sockets[begun].fd >= 0) rd_socket_send(&sockets[begun], request, (size_t)len);
+        }
+        for (; done < begun && errors < MOST_ERRORS; done++) {
+            if (socket_opened(&sockets[done], greeted)) continue;
+            if (sockets[done].fd >= 0) rd_socket_abort(&sockets[done]);
+            errors++;
+        }
+    }
+    for (unsigned i = done; i < begun; i++) /* given up */
+        if (sockets[i].fd >= 0) rd_socket_abort(&sockets[i]);
+    return done - errors;
+}
+
+bool rd_socket_send(rd_socket *socket, const void *bytes, size_t len) {
+    return send(socket->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len;
+}
+
+void rd_socket_abort(rd_socket *socket) {
+    struct linger reset = {.l_onoff = 1};
+    setsockopt(socket->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+    close(socket->fd);
+    socket->fd = -1;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * WebSockets: opening many of them, writing to one. Belongs to push_client.c. */
+#ifndef BENCH_PUSH_CLIENT_SOCKETS_H
+#define BENCH_PUSH_CLIENT_SOCKETS_H
+
+#include "push_client_frames.h"
+
+#include <stdbool.h>
+
+typedef struct rd_socket {
+    int fd;         /* -1 once it is lost */
+    unsigned index; /* among its kind */
+    uint32_t next;  /* number of the message it waits for */
+    bool owes;      /* an echo came, the next message has to be sent */
+    uint64_t sent_ns;
+    rd_frame_reader reader;
+} rd_socket;
+
+/* A blocking connection to that port of the loopback; receive_bytes limits its buffer when it is
+ * not 0. Returns -1 with errno when it was refused. */
+int rd_socket_connect(unsigned port, int receive_bytes);
+
+/* Opens `count` WebSockets at the path and, when `greeted`, waits for one message on each, which
+ * says that the server has subscribed it. Returns how many did open; the others have fd -1. */
+unsigned rd_sockets_open(rd_socket *sockets, unsigned count, unsigned port, const char *path,
+                         bool greeted, int receive_bytes);
+
+/* Sends all of it or answers false; never blocks. */
+bool rd_socket_send(rd_socket *socket, const void *bytes, size_t len);
+
+/* Closes with a reset, so that nothing waits in the kernel for the next run. */
+void rd_socket_abort(rd_socket *socket);
+
+#endif

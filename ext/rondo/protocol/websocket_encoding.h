@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A published message as a WebSocket frame, made once for all clients that get it in that form:
+ * text or binary, deflated or not. Under the loop lock.
+ */
+#ifndef RD_PROTOCOL_WEBSOCKET_ENCODING_H
+#define RD_PROTOCOL_WEBSOCKET_ENCODING_H
+
+#include "protocol/websocket_deflate.h"
+#include "pubsub/channel.h"
+
+/*
+ * Never NULL. Binary where text was asked for, but is not UTF-8; plain where the client takes
+ * nothing deflated (`window_bits` 0), its window may be too small, or it is not worth it.
+ */
+rd_encoding *rd_ws_encoding(rd_message *message, rd_receive_as as, rd_ws_deflate *deflate,
+                            unsigned window_bits);
+
+#endif

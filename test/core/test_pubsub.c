@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The pub/sub of a process: what a push is told of what is published, history and its end, the
+ * watcher, and what is bounded. Connections are not needed: a push without one has the same rules
+ * for blocks, and records what would go to a client.
+ */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "check.h"
+#include "hand_clock.h"
+#include "server/pubsub.h"
+
+static rd_settings settings;
+static rd_loop loop;
+static rd_conn_set conns;
+static rd_http_shared shared;
+static rd_pubsub pubsub;
+static unsigned told;
+
+static void on_push(rd_handler *handler, rd_push *push) {
+    (void)handler, (void)push;
+    told++;
+}
+
+static rd_handler handler = {.on_push = on_push};
+
+static void begin(void) {
+    rd_settings_init(&settings);
+    CHECK_INT(rd_loop_init(&loop, false), 0);
+    rd_conn_set_init(&conns, &loop, &settings);
+    shared = (rd_http_shared){.handler = &handler, .settings = &settings};
+    pubsub = (rd_pubsub){0};
+    rd_pubsub_init(&pubsub, &conns, &shared);
+    told = 0;
+}
+
+static void end(void) {
+    rd_pubsub_clear(&pubsub);
+    rd_conn_set_clear(&conns);
+    rd_loop_clear(&loop);
+}
+
+/* ---- a push that writes down what its client would get ---- */
+
+static char sent[4096];
+static unsigned overflows;
+
+static void note_publish(rd_push *push, rd_message *message, rd_receive_as as) {
+    (void)push;
+    const rd_slice payload = rd_message_payload(message);
+    const size_t at = strlen(sent);
+    (void)snprintf(sent + at, sizeof(sent) - at, "%.*s%s ", (int)payload.len, payload.ptr,
+                   as == RD_AS_BINARY ? "!" : "");
+}
+
+static void note_overflow(rd_push *push) {
+    (void)push;
+    overflows++;
+}
+
+static void nothing(rd_push *push) {
+    (void)push;
+}
+
+static void free_push(rd_push *push) {
+    rd_free(push);
+}
+
+static void no_close(rd_push *push, unsigned code, rd_slice reason) {
+    (void)push, (void)code, (void)reason;
+}
+
+static const rd_push_ops ops = {.name = "recording",
+                                .publish = note_publish,
+                                .overflow = note_overflow,
+                                .close = no_close,
+                                .told = nothing,
+                                .free = free_push};
+
+static rd_push *new_push(void) {
+    rd_push *push = rd_alloc_zero(sizeof(*push));
+    rd_push_init(push, &ops, &shared, NULL);
+    sent[0] = '\0';
+    overflows = 0;
+    return push;
+}
+
+static void free_it(rd_push *push) {
+    rd_subscriber_clear(&pubsub.channels, &push->subscriber);
+    rd_push_unref(push);
+}
+
+static rd_slice text(const char *string) {
+    return rd_slice_of(string, strlen(string));
+}
+
+static void publish(const char *name, const char *payload) {
+    CHECK_INT(rd_pubsub_publish(&pubsub, text(name), text(payload), true, RD_REACH_PROCESS), 1);
+}
+
+static void deliver(void) {
+    while (rd_pubsub_waits(&pubsub)) rd_pubsub_run(&pubsub);
+}
+
+static int subscribe(rd_push *push, const char *name, const rd_pubsub_terms *terms) {
+    return rd_pubsub_subscribe(&pubsub, push, text(name), false, terms);
+}
+
+/* The next event and its payload as text. */
+static const char *take(rd_push *push) {
+    static char line[256];
+    static const char *const names[] = {"nothing",   "open",    "handler",  "message",
+                                        "published", "drained", "shutdown", "close"};
+    const rd_push_event event = rd_push_next(push);
+    rd_push_message *message = rd_push_take(push);
+    (void)snprintf(line, sizeof(line), "%s", names[event]);
+    if (message != NULL && message->published != NULL) {
+        const rd_slice payload = rd_message_payload(message->published);
+        (void)snprintf(line, sizeof(line), "%s %u%s %.*s", names[event], (unsigned)message->block,
+                       message->is_text ? "" : "!", (int)payload.len, payload.ptr);
+    }
+    if (message != NULL) rd_push_free_message(message);
+    return line;
+}
+
+/* ---- the tests ---- */
+
+static void test_straight_to_the_client(void) {
+    begin();
+    rd_push *push = new_push();
+    CHECK_INT(subscribe(push, "news", &(rd_pubsub_terms){0}), 1);
+    CHECK_INT(subscribe(push, "data", &(rd_pubsub_terms){.as = RD_AS_BINARY}), 1);
+    publish("news", "a");
+    publish("data", "b");
+    publish("other", "c");
+    CHECK_STR(sent, "");
+    deliver();
+    CHECK_STR(sent, "a b! ");
+    CHECK(rd_pubsub_unsubscribe(&pubsub, push, text("news"), false));
+    CHECK(!rd_pubsub_unsubscribe(&pubsub, push, text("news"), false));
+    publish("news", "d");
+    deliver();
+    CHECK_STR(sent, "a b! ");
+    CHECK_INT(told, 0);
+    CHECK_INT(pubsub.published, 4);
+    free_it(push);
+    end();
+}
+
+static void test_blocks_are_told_in_order(void) {
+    begin();
+    rd_push *push = new_push();
+    subscribe(push, "news", &(rd_pubsub_terms){.block = 7});
+    publish("news", "a");
+    publish("news", "b");
+    deliver();
+    CHECK_INT(told, 2);
+    CHECK_STR(take(push), "published 7 a");
+    subscribe(push, "news", &(rd_pubsub_terms){.block = 8, .as = RD_AS_BINARY});
+    publish("news", "c");
+    deliver();
+    CHECK_STR(take(push), "published 7 b");
+    CHECK_STR(take(push), "published 8! c");
+    CHECK_STR(take(push), "nothing");
+    CHECK_INT(push->message_bytes, 0);
+    push->is_told = true; /* whoever is being told comes back by himself */
+    publish("news", "d");
+    deliver();
+    CHECK_INT(told, 3);
+    CHECK_STR(sent, "");
+    free_it(push);
+    end();
+}
+
+static void test_a_slow_block_is_bounded(void) {
+    static char big[40000];
+    memset(big, 'x', sizeof(big) - 1);
+    begin();
+    settings.max_pending_bytes = 65536;
+    rd_push *push = new_push();
+    subscribe(push, "news", &(rd_pubsub_terms){.block = 1});
+    publish("news", big);
+    publish("news", big);
+    publish("news", "small");
+    deliver();
+    CHECK_INT(overflows, 1);
+    CHECK_INT(strlen(take(push)), 255);
+    CHECK_STR(take(push), "published 1 small");
+    free_it(push);
+    rd_push *own = rd_pubsub_subscriber(&pubsub);
+    CHECK(rd_push_is_own(own));
+    subscribe(own, "news", &(rd_pubsub_terms){.block = 1});
+    publish("news", big);
+    publish("news", big);
+    deliver();
+    CHECK_INT(shared.messages_dropped, 1);
+    rd_pubsub_release(&pubsub, own);
+    end();
+}
+
+static void test_handler_changes_come_before_messages(void) {
+    begin();
+    rd_push *push = new_push();
+    subscribe(push, "news", &(rd_pubsub_terms){.block = 1});
+    publish("news", "a");
+    deliver();
+    push->handler_due = push->drained_due = push->shutdown_due = true;
+    CHECK_STR(take(push), "handler");
+    CHECK_STR(take(push), "published 1 a");
+    CHECK_STR(take(push), "drained");
+    CHECK_STR(take(push), "shutdown");
+    rd_push_ref(push);
+    rd_push_closed(push);
+    publish("news", "nobody");
+    deliver();
+    CHECK_STR(take(push), "close");
+    CHECK_STR(take(push), "nothing");
+    CHECK_INT(pubsub.channels.subscription_count, 0);
+    rd_push_unref(push);
+    end();
+}
+
+static void test_history_is_replayed_once(void) {
+    begin();
+    rd_pubsub_keep(&pubsub, text("kept"), false, 2, 1000);
+    rd_push *push = new_push();
+    publish("kept", "a");
+    publish("kept", "b");
+    publish("kept", "c");
+    subscribe(push, "kept", &(rd_pubsub_terms){.replays = true});
+    CHECK_STR(sent, "b c ");
+    deliver(); /* what was queued when it came is not delivered again */
+    CHECK_STR(sent, "b c ");
+    publish("kept", "d");
+    deliver();
+    CHECK_STR(sent, "b c d ");
+    subscribe(push, "kept", &(rd_pubsub_terms){.replays = true, .since = UINT64_MAX});
+    CHECK_STR(sent, "b c d ");
+    CHECK(rd_timer_is_armed(&pubsub.expiry));
+    pass_ms(20000);
+    loop.now_ms = rd_clock_ms();
+    rd_timer_advance(&loop.timers, loop.now_ms);
+    CHECK_INT(pubsub.history.count, 0);
+    CHECK(!rd_timer_is_armed(&pubsub.expiry));
+    free_it(push);
+    end();
+}
+
+static void test_ids_only_where_somebody_keeps(void) {
+    begin();
+    rd_push *push = new_push();
+    subscribe(push, "news", &(rd_pubsub_terms){.block = 1});
+    publish("news", "a");
+    rd_pubsub_keep(&pubsub, text("kept"), false, 2, 0);
+    publish("news", "b");
+    deliver();
+    rd_push_message *first = rd_push_take(push), *second = rd_push_take(push);
+    CHECK_INT(first->published->id, 0);
+    CHECK(second->published->id > 0);
+    rd_push_free_message(first);
+    rd_push_free_message(second);
+    free_it(push);
+    end();
+}
+
+static void test_the_watcher(void) {
+    begin();
+    rd_push *watcher = rd_pubsub_subscriber(&pubsub), *a = new_push(), *b = new_push();
+    pubsub.watcher = watcher;
+    subscribe(a, "news", &(rd_pubsub_terms){0});
+    subscribe(b, "news", &(rd_pubsub_terms){0});
+    rd_pubsub_subscribe(&pubsub, a, text("n*"), true, &(rd_pubsub_terms){0});
+    CHECK_STR(take(watcher), "published 1 subscribe");
+    CHECK_STR(take(watcher), "published 1 psubscribe");
+    free_it(a);
+    CHECK_STR(take(watcher), "published 1 punsubscribe");
+    CHECK_STR(take(watcher), "nothing");
+    free_it(b);
+    CHECK_STR(take(watcher), "published 1 unsubscribe");
+    rd_pubsub_release(&pubsub, watcher);
+    CHECK(pubsub.watcher == NULL);
+    end();
+}
+
+/* Whoever publishes without a pause does the loop's work, so that little waits. */
+static void test_a_flood_is_bounded(void) {
+    static char big[8193];
+    memset(big, 'x', sizeof(big) - 1);
+    begin();
+    rd_push *push = new_push();
+    subscribe(push, "news", &(rd_pubsub_terms){.block = 1});
+    for (int i = 0; i < 1000; i++) {
+        publish("news", big);
+        CHECK(pubsub.channels.fanout.waiting_bytes <= 1 << 20);
+    }
+    CHECK_INT(rd_pubsub_publish(&pubsub, text(""), text("x"), true, RD_REACH_PROCESS),
+              RD_ERR_CHANNEL_NAME);
+    free_it(push);
+    end();
+}
+
+int main(void) {
+    test_straight_to_the_client();
+    test_blocks_are_told_in_order();
+    test_a_slow_block_is_bounded();
+    test_handler_changes_come_before_messages();
+    test_history_is_replayed_once();
+    test_ids_only_where_somebody_keeps();
+    test_the_watcher();
+    test_a_flood_is_bounded();
+    return check_summary();
+}
