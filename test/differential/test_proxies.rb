@@ -9,97 +9,10 @@
 
 require "json"
 require "minitest/autorun"
-require "socket"
-require "tmpdir"
 require_relative "../conformance/http_rules"
+require_relative "../support/proxy_process"
 require_relative "../support/raw_client"
 require_relative "../support/server_process"
-
-# A proxy as a subprocess, with a configuration of a few lines.
-class ProxyProcess
-  attr_reader :url
-
-  def self.find(name)
-    folders = ENV.fetch("PATH", "").split(":").push("/usr/sbin")
-    folders.map { |folder| File.join(folder, name) }.find { |path| File.executable?(path) }
-  end
-
-  def initialize(name, port)
-    @directory = Dir.mktmpdir("rondo-proxy")
-    own = Addrinfo.tcp("127.0.0.1", 0).bind { |socket| socket.local_address.ip_port }
-    @url = "http://127.0.0.1:#{own}"
-    config = File.join(@directory, "proxy.conf")
-    File.write(config, name == "nginx" ? nginx(own, port) : haproxy(own, port))
-    arguments = name == "nginx" ? ["-p", @directory, "-c", config] : ["-f", config]
-    @pid = Process.spawn(self.class.find(name), *arguments, in: File::NULL, out: log, err: log)
-    wait
-  end
-
-  def stop
-    Process.kill("TERM", @pid)
-    Process.wait(@pid)
-    FileUtils.rm_rf(@directory)
-  end
-
-  private
-
-  def log
-    File.join(@directory, "log")
-  end
-
-  def nginx(own, port)
-    <<~CONFIG
-      daemon off; master_process off; pid #{@directory}/pid; error_log #{@directory}/error.log;
-      events { worker_connections 256; }
-      http {
-        access_log off; client_body_temp_path #{@directory}/body; proxy_temp_path #{@directory}/proxy;
-        fastcgi_temp_path #{@directory}/f; uwsgi_temp_path #{@directory}/u; scgi_temp_path #{@directory}/s;
-        underscores_in_headers on; ignore_invalid_headers off;
-        upstream app { server 127.0.0.1:#{port}; keepalive 4; }
-        server {
-          listen 127.0.0.1:#{own}; lingering_timeout 1s; client_header_timeout 1s; keepalive_timeout 1s;
-          location / {
-            proxy_pass http://app; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host a;
-            proxy_request_buffering off; proxy_next_upstream off; proxy_read_timeout 1s; client_body_timeout 1s;#{" "}
-          }
-        }
-      }
-    CONFIG
-  end
-
-  def haproxy(own, port)
-    <<~CONFIG
-      global
-        maxconn 256
-        nbthread 1
-      defaults
-        mode http
-        retries 0
-        timeout connect 3s
-        timeout client 1s
-        timeout server 1s
-        timeout http-request 1s
-        option http-keep-alive
-        http-reuse always
-      frontend in
-        bind 127.0.0.1:#{own}
-        default_backend app
-      backend app
-        server app 127.0.0.1:#{port}
-    CONFIG
-  end
-
-  def wait
-    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 10
-    begin
-      TCPSocket.new("127.0.0.1", @url[/\d+\z/].to_i).close
-    rescue Errno::ECONNREFUSED
-      raise "the proxy does not start: #{File.read(log)}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
-      IO.select(nil, nil, nil, 0.02)
-      retry
-    end
-  end
-end
 
 class TestProxies < Minitest::Test
   APP = File.expand_path("../conformance/echo.ru", __dir__)

@@ -78,7 +78,7 @@ class ReadmeTest < Minitest::Test
   def test_every_example_answers
     Dir[File.join(ROOT, "examples/*.ru")].each do |example|
       ServerProcess.run(example) do |server|
-        paths = File.read(example).scan(%r{localhost:9292(/\w*)}).flatten
+        paths = File.read(example).scan(%r{(?:curl -N|open) http://localhost:9292(/\w*)}).flatten
         paths = ["/"] if paths.empty?
         paths.each do |path|
           assert_equal "200", Net::HTTP.get_response(URI(server.url + path)).code, "#{example} #{path}"
@@ -94,7 +94,23 @@ class ReadmeTest < Minitest::Test
     end
   end
 
+  def test_the_counter_example_counts
+    ServerProcess.run(File.join(ROOT, "examples/counter.ru")) do |server|
+      events, presses = File.read(File.join(ROOT, "examples/counter.ru")).scan(/^#   (curl -[NX].*)$/).flatten
+      IO.popen(at(server, events)) do |stream|
+        assert_equal ["id: 0\n", "event: count\n", "data: 0\n", "\n"], Array.new(4) { stream.gets }
+        assert system(at(server, presses), exception: true)
+        assert_equal ["id: 1\n", "event: count\n", "data: 1\n", "\n"], Array.new(4) { stream.gets }
+        Process.kill("TERM", stream.pid)
+      end
+    end
+  end
+
   private
+
+  def at(server, command)
+    "exec #{command.sub("curl", "curl --silent --max-time 30").sub("http://localhost:9292", server.url)}"
+  end
 
   def commands
     File.read(File.join(ROOT, "README.md")).scan(/^```sh\n(.*?)^```/m).flatten.flat_map(&:lines)

@@ -96,6 +96,7 @@ struct rd_binding {
     rd_borrow *released; /* under the loop lock: Strings whose bytes are not needed any more */
     rd_slots borrowed_slots;
     rd_slots client_slots;
+    uintptr_t last_block; /* the highest number of a subscription's block so far */
     rd_pool pool;
     bool running;
     bool early_hints, frozen_headers, split_newlines, log_json;

@@ -132,7 +132,7 @@ static VALUE client_subscribe(int argc, VALUE *argv, VALUE self) {
     rd_client *client = rd_client_of(self);
     rd_subscribing to = {.block = Qnil};
     read_arguments(argc, argv, self, &to);
-    if (!NIL_P(to.block)) to.terms.block = ++client->last_block;
+    if (!NIL_P(to.block)) to.terms.block = ++client->binding->last_block;
     if (!rd_client_lock(client)) return Qnil;
     rd_unlock(client->binding);
     drop_block(client, to.name, to.is_pattern);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Rondo::Client to those who add methods to it: rb_client.c has its life and its handler,
- * rb_channels.c what it subscribes to.
+ * rb_client_event.c the events of a stream, rb_channels.c what it subscribes to.
  */
 #ifndef RD_RUBY_CLIENT_H
 #define RD_RUBY_CLIENT_H
@@ -11,11 +11,11 @@
 typedef struct rd_client {
     rd_binding *binding; /* a reference */
     rd_push *push;       /* a reference; NULL once on_close was told */
+    ID protocol;         /* rd_id.websocket or rd_id.sse */
     VALUE handler;
     VALUE next_handler; /* Qundef: none */
     VALUE env;          /* as rd_env_keep() made it, then the Hash that was asked for */
     VALUE blocks; /* nil, or a Hash: number → block, kind and name of its subscription → number */
-    uint64_t last_block; /* the highest number in `blocks` so far */
 } rd_client;
 
 rd_client *rd_client_of(VALUE self);
@@ -29,6 +29,10 @@ VALUE rd_client_text_of(VALUE data);
 /* Whether it is sent as text. Raises ArgumentError for text that is not valid. */
 bool rd_client_is_text(VALUE string);
 
+/* Whether this client gets it as text; a stream of events has nothing else. Raises ArgumentError.
+ */
+bool rd_client_goes_as_text(const rd_client *client, VALUE string);
+
 /* The Hash of the request that was upgraded. */
 VALUE rd_client_env(VALUE self);
 
@@ -37,6 +41,9 @@ VALUE rd_subscriber_key(const rd_push *push);
 
 /* Whether on_drained is wanted, which costs a callback for every broadcast. */
 void rd_client_watch_drained(rd_client *client);
+
+/* Adds event. */
+void rd_init_client_event(VALUE client);
 
 /* Adds subscribe, unsubscribe and publish. */
 void rd_init_channels(VALUE client);
