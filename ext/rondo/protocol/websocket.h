@@ -22,8 +22,6 @@ typedef enum rd_websocket_phase {
 
 typedef struct rd_websocket {
     rd_push push;
-    rd_ws_reader reader;
-    rd_ws_limits limits;
     uint8_t window_bits; /* of what is sent deflated; 0: permessage-deflate was not negotiated */
     uint8_t phase;       /* rd_websocket_phase */
     bool pinged;         /* and has said nothing since */
