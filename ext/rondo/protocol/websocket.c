@@ -286,6 +286,10 @@ bool rd_websocket_is_asked(const rd_request *request) {
     return rd_ws_handshake_check(&request->head, request->bytes, &key) == 1;
 }
 
+size_t rd_websocket_choose(const rd_request *request, rd_field *fields, size_t count) {
+    return rd_ws_handshake_choose(&request->head, request->bytes, fields, count);
+}
+
 static const rd_slice dropped[] = {
     RD_SLICE_INIT("connection"),           RD_SLICE_INIT("upgrade"),
     RD_SLICE_INIT("content-length"),       RD_SLICE_INIT("transfer-encoding"),
