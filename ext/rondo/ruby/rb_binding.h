@@ -20,6 +20,7 @@
 #define RD_BINDING_VALUES(X)                                                                       \
     X(app)             /* answers call(env) */                                                     \
     X(reporter)        /* answers handle_error and report_error, _refusal, _slow */                \
+    X(upgrades)        /* answers refuse, report_impossible and report_protocol */                 \
     X(request_log)     /* answers write(lines), or nil */                                          \
     X(env_template)    /* Hash that every env starts from */                                       \
     X(empty_input)     /* rack.input of requests without a body */                                 \

@@ -5,12 +5,10 @@
  * that nobody will see it keeps the handler, so that this lives as long as its connection.
  */
 #include "base/error.h"
-#include "protocol/sse.h"
 #include "protocol/websocket.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_client.h"
 #include "ruby/rb_error.h"
-#include "ruby/rb_fields.h"
 #include "ruby/rb_names.h"
 
 #include <ruby/encoding.h>
@@ -23,6 +21,8 @@ static void client_mark(void *pointer) {
     rb_gc_mark_movable(client->next_handler);
     rb_gc_mark_movable(client->env);
     rb_gc_mark_movable(client->blocks);
+    /* What the binding holds of Ruby lives as long as the server, and a client may outlive that. */
+    if (client->binding != NULL) rb_gc_mark(client->binding->self);
 }
 
 static void client_compact(void *pointer) {
@@ -185,13 +185,12 @@ static VALUE client_handler(VALUE self) {
     return client->next_handler == Qundef ? client->handler : client->next_handler;
 }
 
-/* As rb_check_funcall() would find out. */
-static bool answers(VALUE handler, ID callback) {
+bool rd_handler_answers(VALUE handler, ID callback) {
     return rb_obj_respond_to(handler, callback, true);
 }
 
 void rd_client_watch_drained(rd_client *client) {
-    bool wants = answers(client->handler, rd_id.on_drained);
+    bool wants = rd_handler_answers(client->handler, rd_id.on_drained);
     rd_lock(client->binding);
     client->push->wants_drained = wants;
     rd_unlock(client->binding);
@@ -263,7 +262,7 @@ static VALUE client_inspect(VALUE self) {
 
 /* ---- the upgrade ---- */
 
-static VALUE new_client(rd_call *call, VALUE handler) {
+VALUE rd_client_new(rd_call *call, VALUE handler) {
     rd_client *client;
     VALUE self = TypedData_Make_Struct(cClient, rd_client, &client_type, client);
     client->env = client->blocks = Qnil;
@@ -272,79 +271,20 @@ static VALUE new_client(rd_call *call, VALUE handler) {
     RB_OBJ_WRITE(self, &client->env, rd_env_keep(call));
     rd_binding_ref(call->binding);
     client->binding = call->binding;
+    RB_OBJ_WRITTEN(self, Qundef, call->binding->self);
     client->protocol = call->upgrade;
     return self;
 }
 
-static bool wants_callbacks(VALUE handler) {
-    const ID callbacks[] = {rd_id.on_open, rd_id.on_message, rd_id.on_drained, rd_id.on_shutdown,
-                            rd_id.on_close};
-    for (size_t i = 0; i < sizeof(callbacks) / sizeof(callbacks[0]); i++) {
-        if (answers(handler, callbacks[i])) return true;
-    }
-    return false;
-}
-
-static uint32_t keep(rd_binding *binding, VALUE object) {
+uint32_t rd_client_keep(rd_binding *binding, VALUE object) {
     uint32_t slot = rd_slots_take(&binding->client_slots);
     rb_ary_store(binding->clients, slot, object);
     return slot;
 }
 
-static void let_go(rd_binding *binding, uint32_t slot) {
+void rd_client_let_go(rd_binding *binding, uint32_t slot) {
     rb_ary_store(binding->clients, slot, Qnil);
     rd_slots_give(&binding->client_slots, slot);
-}
-
-/* The request's own objects are not needed any more. */
-static void forget_request(const rd_call *call) {
-    rb_ary_store(call->binding->connections, call->slot, Qnil);
-    rb_ary_store(call->binding->finished_arrays, call->slot, Qnil);
-}
-
-/* Under the lock: before anybody can be told of the connection. */
-static void meet_push(rd_push *push, rd_client *client, uint32_t slot, bool wants_drained) {
-    push->slot = slot;
-    push->wants_drained = wants_drained;
-    push->is_deaf = client == NULL;
-    if (client != NULL) {
-        client->push = push;
-    } else {
-        rd_push_unref(push); /* there is no client to have it */
-    }
-}
-
-static rd_push *answer(const rd_call *call, const rd_response_head *head) {
-    if (call->upgrade == rd_id.sse) return rd_sse_upgrade(call->request, head->fields, head->count);
-    return rd_websocket_upgrade(call->request, head->fields, head->count);
-}
-
-/* Everything that can raise comes before the lock: from the answer on there is no way back. */
-static void upgrade(rd_call *call, VALUE handler) {
-    rd_binding *binding = call->binding;
-    rd_collect collect;
-    rd_collect_init(&collect, call);
-    collect.head.raw = true;
-    rd_collect_fields(&collect, call->headers);
-    bool wants_drained = answers(handler, rd_id.on_drained);
-    VALUE self = wants_callbacks(handler) ? new_client(call, handler) : Qnil;
-    uint32_t slot = keep(binding, NIL_P(self) ? handler : self);
-    rd_lock(binding);
-    call->started = call->done = true;
-    call->status = INT2FIX(call->upgrade == rd_id.sse ? 200 : 101);
-    rd_push *push = answer(call, &collect.head);
-    if (push != NULL) meet_push(push, NIL_P(self) ? NULL : rd_client_of(self), slot, wants_drained);
-    rd_unlock(binding);
-    RD_COLLECT_GUARD(&collect);
-    if (push == NULL) let_go(binding, slot); /* the client has gone: it was never open */
-    forget_request(call);
-}
-
-bool rd_client_upgrade(rd_call *call) {
-    VALUE handler = rb_hash_lookup(call->env, rd_key.rack_upgrade);
-    if (!RTEST(handler) || NUM2INT(rb_Integer(call->status)) >= 300) return false;
-    upgrade(call, handler);
-    return true;
 }
 
 /* ---- to the application ---- */
@@ -401,7 +341,7 @@ static VALUE tell(VALUE argument) {
 
 /* The connection is over: nobody can be told of it any more. */
 static void forget(rd_binding *binding, rd_push *push, VALUE self) {
-    let_go(binding, push->slot);
+    rd_client_let_go(binding, push->slot);
     if (push->is_deaf) return;
     rd_client_of(self)->push = NULL;
     rd_lock(binding);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * Rondo::Client to those who add methods to it: rb_client.c has its life and its handler,
- * rb_client_event.c the events of a stream, rb_channels.c what it subscribes to.
+ * rb_upgrade.c the way to it, rb_client_event.c the events of a stream, rb_channels.c what it
+ * subscribes to.
  */
 #ifndef RD_RUBY_CLIENT_H
 #define RD_RUBY_CLIENT_H
 
-#include "ruby/rb_binding.h"
+#include "ruby/rb_call.h"
 
 typedef struct rd_client {
     rd_binding *binding; /* a reference */
@@ -19,6 +20,16 @@ typedef struct rd_client {
 } rd_client;
 
 rd_client *rd_client_of(VALUE self);
+
+/* A client without a connection yet. */
+VALUE rd_client_new(rd_call *call, VALUE handler);
+
+/* A place in the binding's Array `clients`, and its end. */
+uint32_t rd_client_keep(rd_binding *binding, VALUE object);
+void rd_client_let_go(rd_binding *binding, uint32_t slot);
+
+/* Whether it has such a callback, as rb_check_funcall() would find out. */
+bool rd_handler_answers(VALUE handler, ID callback);
 
 /* The loop lock, if the connection can still be sent to. */
 bool rd_client_lock(rd_client *client);

@@ -312,5 +312,6 @@ VALUE rd_env_build(rd_call *call) {
     if (binding->early_hints && call->request->head.minor == 1) {
         rb_hash_aset(call->env, rd_key.rack_early_hints, rd_early_hints_new(call->connection));
     }
+    call->env_size = RHASH_SIZE(call->env);
     return call->env;
 }

@@ -39,6 +39,7 @@ static void core_compact(void *pointer) {
     rd_binding *binding = pointer;
     if (binding == NULL) return;
 #define MOVE(name) binding->name = rb_gc_location(binding->name);
+    MOVE(self)
     RD_BINDING_VALUES(MOVE)
 #undef MOVE
 }
@@ -195,6 +196,7 @@ static void take_slot(rd_binding *binding, VALUE options) {
 static void take_options(rd_binding *binding, VALUE options) {
     size_t count;
     RD_BINDING_SET(binding, reporter, option(options, "reporter"));
+    RD_BINDING_SET(binding, upgrades, option(options, "upgrades"));
     RD_BINDING_SET(binding, request_log, option(options, "request_log"));
     RD_BINDING_SET(binding, scheme, shared_value(option(options, "url_scheme")));
     binding->log_json = option(options, "request_log_format") == ID2SYM(rb_intern("json"));

@@ -85,7 +85,7 @@ class UpgradeTest < RackCase
 
   def test_the_life_of_a_client
     with_app do |server|
-      client = peer(server, "chat")
+      client = peer(server, "chat", "Sec-WebSocket-Protocol: chat\r\n")
       assert_match(%r{\AHTTP/1.1 101 Switching Protocols\r\n}, client.head)
       assert_match(/^set-cookie: a=b\r$/, client.head)
       assert_match(/^sec-websocket-protocol: chat\r?$/, client.head)
@@ -210,7 +210,7 @@ class UpgradeTest < RackCase
       assert_match(%r{\AHTTP/1.1 403 }, peer(server, "refused").head)
       RawClient.open(server.url) do |raw|
         raw.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-        assert_equal 500, raw.response.status, "status 0 is one for upgrades only"
+        assert_equal 426, raw.response.status, "status 0 is one for upgrades only"
       end
       server.wait_for_log(/^can: nil$/)
     end
