@@ -30,12 +30,12 @@ class Chat
   end
 
   def say(data)
-    nick, text = JSON.parse(data).values_at("nick", "text").map { |part| part.to_s.strip }
-    return true if text.empty?
+    nick, text = JSON.parse(data).values_at("nick", "text")
+    return false unless nick.is_a?(String) && text.is_a?(String) && text.match?(/\S/)
 
     message = { id: SecureRandom.uuid, nick: nick[0, 20], text: text[0, 1000], at: Time.now.to_i }
     Rondo.publish(@channel, message)
-  rescue JSON::ParserError, NoMethodError, TypeError
+  rescue JSON::ParserError, NoMethodError, TypeError, ArgumentError
     false
   end
 end

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-# RFC 6455 over real sockets: the rows of websocket_rules.rb, each whole, in odd pieces and byte by
-# byte; then the handshake.
+# RFC 6455 over real sockets: the rows of websocket_rules.rb, each whole, frame by frame, in odd pieces
+# and byte by byte, and those of websocket_large_rules.rb; then the handshake.
 # SPDX-License-Identifier: MIT
 
 require "minitest/autorun"
 require_relative "../support/raw_client"
 require_relative "../support/server_process"
-require_relative "websocket_rules"
+require_relative "websocket_large_rules"
 
 class TestWebsocket < Minitest::Test
   APP = File.expand_path("websocket.ru", __dir__)
@@ -15,17 +15,19 @@ class TestWebsocket < Minitest::Test
   HANDSHAKE = { "Host" => "a", "Connection" => "Upgrade", "Upgrade" => "websocket", "Sec-WebSocket-Version" => "13",
                 "Sec-WebSocket-Key" => KEY }.freeze
   F = WebsocketFrames
-  CHOPS = { "whole" => nil, "in pieces" => 997, "in odd pieces" => 7, "byte by byte" => 1 }.freeze
+  LARGE = { max_message_bytes: WebsocketLargeRules::MESSAGE_MAX }.freeze
 
-  def self.server
-    @server ||= ServerProcess.new(APP, settings: { max_message_bytes: 262_144 }).tap do |server|
+  # One for each combination of settings.
+  def self.server(settings = { max_message_bytes: 262_144 })
+    @servers ||= {}
+    @servers[settings] ||= ServerProcess.new(APP, settings: settings).tap do |server|
       Minitest.after_run { server.stop }
     end
   end
 
-  def dial(fields = HANDSHAKE, line: "GET /chat HTTP/1.1")
+  def dial(fields = HANDSHAKE, line: "GET /chat HTTP/1.1", server: self.class.server)
     @client&.close
-    @client = RawClient.new(self.class.server.url)
+    @client = RawClient.new(server.url)
     @client.write("#{line}\r\n#{fields.map { |name, value| "#{name}: #{value}\r\n" }.join}\r\n")
   end
 
@@ -34,8 +36,8 @@ class TestWebsocket < Minitest::Test
   end
 
   # @return [RawClient] a WebSocket
-  def open_websocket
-    dial
+  def open_websocket(server: self.class.server)
+    dial(server: server)
     head = read_head
     assert_match(%r{\AHTTP/1.1 101 }, head)
     @client
@@ -44,15 +46,15 @@ class TestWebsocket < Minitest::Test
   def read_head
     text = String.new(encoding: Encoding::BINARY)
     text << (@client.read_some or flunk "closed after #{text.inspect}") until text.include?("\r\n\r\n")
-    head, rest = text.split("\r\n\r\n", 2)
-    @rest = rest
+    head, @rest = text.split("\r\n\r\n", 2)
     head
   end
 
-  def send_in(pieces_of, bytes)
-    return @client.write(bytes) unless pieces_of
+  def send_in(chop, frames)
+    return frames.each { |frame| @client.write(frame) } if chop == :frames
 
-    (0...bytes.bytesize).step(pieces_of) { |at| @client.write(bytes.byteslice(at, pieces_of)) }
+    bytes = frames.join
+    (0...bytes.bytesize).step(chop || bytes.bytesize) { |at| @client.write(bytes.byteslice(at, chop || bytes.bytesize)) }
   rescue Errno::EPIPE, Errno::ECONNRESET
     nil # it failed fast, and the rest is not wanted
   end
@@ -82,18 +84,48 @@ class TestWebsocket < Minitest::Test
   end
 
   WebsocketRules::ROWS.group_by(&:group).each do |group, rows|
-    CHOPS.each do |name, size|
-      define_method("test_#{group}_#{name.tr(" ", "_")}") do
-        rows.each do |row|
-          next if size && row.bytes.bytesize / size > 2000
-
+    WebsocketRules::CHOPS.each do |name, chop|
+      define_method("test_#{group}_#{name}".tr(" ", "_")) do
+        rows.select { |row| row.sent?(chop) }.each do |row|
           open_websocket
-          send_in(size, row.bytes)
+          send_in(chop, row.frames)
           @client.half_close unless row.code == 1000
           judge(row)
         end
       end
     end
+  end
+
+  WebsocketLargeRules::ROWS.group_by(&:group).each do |group, rows|
+    define_method("test_#{group}") do
+      rows.each do |row|
+        open_websocket(server: self.class.server(LARGE))
+        bytes = row.bytes
+        row.rounds.times do
+          send_in(row.writes, [bytes])
+          message = next_message
+          assert message == [row.opcode, row.payload], "#{row.number}: #{row.name}" # nobody reads a difference of megabytes
+        end
+        @client.write(F.close)
+        assert_equal [[F::CLOSE, F.close_payload(1000)]], frames_until_end.map { |frame| [frame.opcode, frame.payload] }
+      end
+    end
+  end
+
+  # @return [Array(Integer, String)]
+  def next_message
+    until (frame = F.take_one(@rest))
+      @rest << @client.read_some
+    end
+    [frame.opcode, frame.payload]
+  end
+
+  def test_every_row_of_the_table_is_there
+    numbers = WebsocketRules::ROWS.flat_map(&:numbers) + WebsocketLargeRules::ROWS.map(&:number)
+    wanted = WebsocketRules::TABLE.flat_map { |group, count| (1..count).map { |number| "#{group}.#{number}" } }
+    assert_equal 303, wanted.size
+    assert_empty wanted - numbers
+    assert_equal wanted.size, numbers.size, "one row for each"
   end
 
   # ---- the handshake ----

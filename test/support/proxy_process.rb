@@ -2,14 +2,15 @@
 
 # SPDX-License-Identifier: MIT
 #
-# nginx or haproxy as a subprocess in front of a server, with a configuration of a few lines.
+# nginx or haproxy as a subprocess in front of a server, with a configuration of a few lines: as little
+# as possible changed on the way, WebSockets passed on, short deadlines.
 
 require "fileutils"
 require "socket"
 require "tmpdir"
 
 class ProxyProcess
-  KEEP_ALIVE = 'proxy_http_version 1.1; proxy_set_header Connection "";'
+  KEEP_ALIVE = "proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $way;"
 
   attr_reader :url
 
@@ -55,6 +56,7 @@ class ProxyProcess
         access_log off; client_body_temp_path #{@directory}/body; proxy_temp_path #{@directory}/proxy;
         fastcgi_temp_path #{@directory}/f; uwsgi_temp_path #{@directory}/u; scgi_temp_path #{@directory}/s;
         underscores_in_headers on; ignore_invalid_headers off;
+        map $http_upgrade $way { default ""; websocket Upgrade; }
         upstream app { server 127.0.0.1:#{port}; keepalive 4; }
         server {
           listen 127.0.0.1:#{own}; lingering_timeout 1s; client_header_timeout 1s; keepalive_timeout 1s;

@@ -21,8 +21,12 @@ module WebsocketFrames
   # @return [String] a masked frame
   def frame(opcode, payload = "", fin: true, rsv: 0, mask: MASK)
     bytes = payload.b
-    head = [((fin ? 0x80 : 0) | (rsv << 4) | opcode), length_byte(bytes.bytesize) | (mask ? 0x80 : 0)].pack("CC")
-    "#{head}#{extended(bytes.bytesize)}#{mask}#{mask ? masked(bytes, mask) : bytes}".b
+    head(opcode, bytes.bytesize, fin: fin, rsv: rsv, masked: mask) << mask.to_s << (mask ? masked(bytes, mask) : bytes)
+  end
+
+  # @return [String] what stands in front of the mask
+  def head(opcode, size, fin: true, rsv: 0, masked: true)
+    [((fin ? 0x80 : 0) | (rsv << 4) | opcode), length_byte(size) | (masked ? 0x80 : 0)].pack("CC") << extended(size)
   end
 
   # @return [String] payload of a close

@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
 # SPDX-License-Identifier: MIT
+#
+# A WebSocket client that waits for what it expects; how frames look, websocket_frames.rb knows.
 
-require "support/raw_client"
-require "support/server_process"
-require "support/websocket_frames"
+require_relative "raw_client"
+require_relative "websocket_frames"
 
-# A WebSocket client that waits for what it expects.
 class WebsocketPeer
   F = WebsocketFrames
   HANDSHAKE = "GET /%s HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" \
@@ -65,6 +65,15 @@ class WebsocketPeer
       @buffer << more
     end
     @frames.shift
+  end
+
+  def half_close
+    @raw.half_close
+    self
+  end
+
+  def reset
+    @raw.reset
   end
 
   def close

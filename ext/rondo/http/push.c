@@ -94,6 +94,9 @@ static bool make_room(rd_push *push, size_t len) {
     rd_outq *queue = &push->conn->out;
     const size_t most = max_pending(shared);
     if (queue->bytes + len <= most) return true;
+    rd_conn_flush(push->conn); /* it may take some at once */
+    if (push->conn == NULL) return false;
+    if (queue->bytes + len <= most) return true;
     if (shared->settings->slow_client == RD_SLOW_CLOSE) {
         push->ops->overflow(push);
         return false;

@@ -15,14 +15,19 @@ void rd_push_overflow(rd_push *push) {
     rd_conn_close(push->conn); /* a last word would wait behind what the client does not read */
 }
 
-void rd_push_queued(rd_push *push) {
+/* A burst for a client that reads is no reason to close it. */
+bool rd_push_may_write(rd_push *push) {
     rd_conn *conn = push->conn;
     const size_t most = (size_t)conn->set->settings->max_pending_bytes;
-    conn->tell_empty = push->wants_drained;
-    rd_conn_mark_dirty(conn);
-    if (conn->out.bytes <= most) return;
-    rd_conn_flush(conn); /* it may take some at once */
-    if (push->conn != NULL && conn->out.bytes > most) rd_push_overflow(push);
+    if (push->closing) return false;
+    if (conn->out.bytes > most) rd_conn_flush(conn);
+    if (conn->out.bytes > most) rd_push_overflow(push);
+    return push->conn != NULL;
+}
+
+void rd_push_queued(rd_push *push) {
+    push->conn->tell_empty = push->wants_drained;
+    rd_conn_mark_dirty(push->conn);
 }
 
 /* ---- the life of the connection ---- */

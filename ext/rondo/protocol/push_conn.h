@@ -34,8 +34,11 @@ static inline rd_push *rd_push_of(rd_conn *conn) {
     return *(rd_push **)rd_conn_state_of(conn);
 }
 
-/* The application has queued something: it leaves with the next flush, or at once when it is more
- * than max_pending_bytes. */
+/* Whether the application may queue a message. Not when more than max_pending_bytes wait although
+ * everything was sent that the socket takes: that closes the connection. */
+bool rd_push_may_write(rd_push *push);
+
+/* It has queued one, which leaves with the next flush. */
 void rd_push_queued(rd_push *push);
 
 /* An overflow of rd_push_ops: too much waits, for the client or for the application. */

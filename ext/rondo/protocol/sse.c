@@ -26,7 +26,7 @@ static void put(void *to, const char *bytes, size_t len) {
 }
 
 void rd_sse_send(rd_push *push, const rd_sse_event *event) {
-    if (push->closing) return;
+    if (!rd_push_may_write(push)) return;
     rd_sse_write(event, put, push->conn);
     rd_push_expect(push);
     rd_push_queued(push);

@@ -19,6 +19,7 @@
     65536 /* of messages that the application has not taken: then reading stops                    \
            */
 #define MESSAGE_FRAGMENTS_MAX 131072
+#define PONGS_BEHIND_MAX      32 /* behind much output: a client that reads needs fewer */
 
 /* In the place of what HTTP/1.1 knew of the connection. */
 typedef struct rd_websocket_input {
@@ -121,7 +122,7 @@ static void begin_end(rd_websocket *ws, unsigned code, rd_slice reason) {
 }
 
 static void push_write(rd_push *push, const char *bytes, size_t len, bool is_text) {
-    if (push->closing) return;
+    if (!rd_push_may_write(push)) return;
     queue_message(of_push(push), is_text ? RD_WS_TEXT : RD_WS_BINARY, rd_slice_of(bytes, len));
     rd_push_queued(push);
 }
@@ -142,7 +143,8 @@ static void push_told(rd_push *push) {
     rd_websocket *ws = of_push(push);
     if (ws->phase == RD_WEBSOCKET_ENDING) {
         answer_end(ws);
-    } else if (push->message_bytes < BACKLOG_BYTES / 2 && push->conn->read_paused) {
+    } else if (push->message_bytes < BACKLOG_BYTES / 2 && push->conn->read_paused &&
+               !push->shutdown_due) {
         go_on(ws);
     }
 }
@@ -170,16 +172,22 @@ static void take_message(rd_websocket *ws, const rd_ws_event *event) {
     if (ws->push.message_bytes >= BACKLOG_BYTES) rd_conn_pause_reading(ws->push.conn);
 }
 
+/* Whoever does not read pongs need not get them all. */
+static void answer_ping(rd_websocket *ws, rd_slice payload) {
+    rd_conn *conn = ws->push.conn;
+    if (conn->out.bytes <= RD_CHUNK_COPY_MAX) ws->pongs_behind = 0;
+    if (ws->pongs_behind == PONGS_BEHIND_MAX) return;
+    ws->pongs_behind++;
+    queue_frame(conn, RD_WS_PONG, false, payload);
+}
+
 static void take_event(rd_websocket *ws, int kind, const rd_ws_event *event) {
     switch (kind) {
     case RD_WS_EVENT_MESSAGE:
         if (ws->phase == RD_WEBSOCKET_OPEN) take_message(ws, event);
         break;
     case RD_WS_EVENT_PING:
-        if (ws->phase != RD_WEBSOCKET_OPEN) break;
-        /* Whoever does not read pongs need not get them all: RFC 6455 section 5.5.3. */
-        if (ws->push.conn->out.bytes > RD_CHUNK_COPY_MAX) break;
-        queue_frame(ws->push.conn, RD_WS_PONG, false, event->payload);
+        if (ws->phase == RD_WEBSOCKET_OPEN) answer_ping(ws, event->payload);
         break;
     case RD_WS_EVENT_CLOSE:
         begin_end(ws, event->code, event->payload);
@@ -256,12 +264,15 @@ static void on_eof(rd_conn *conn) {
 static void on_timeout(rd_conn *conn) {
     rd_websocket *ws = websocket_of(conn);
     if (ws->phase == RD_WEBSOCKET_ENDING) return; /* waits for the application */
-    if (ws->phase != RD_WEBSOCKET_OPEN || ws->pinged) {
+    const bool listens = !conn->read_paused;      /* else the silence is ours */
+    if (ws->phase != RD_WEBSOCKET_OPEN || (ws->pinged && listens)) {
         rd_conn_close(conn);
         return;
     }
-    ws->pinged = true;
-    queue_frame(conn, RD_WS_PING, false, RD_SLICE(""));
+    if (listens) {
+        ws->pinged = true;
+        queue_frame(conn, RD_WS_PING, false, RD_SLICE(""));
+    }
     rd_push_expect(&ws->push);
 }
 
@@ -273,10 +284,19 @@ static void on_close(rd_conn *conn) {
     rd_push_on_close(conn);
 }
 
+/* Reads no more until the application has been told, or a busy client would put that off. */
+static void on_shutdown(rd_conn *conn) {
+    if (websocket_of(conn)->phase != RD_WEBSOCKET_OPEN) return;
+    rd_conn_pause_reading(conn);
+    rd_push_on_shutdown(conn);
+}
+
 const rd_protocol rd_protocol_websocket = {
-    "websocket",      sizeof(rd_websocket_input), rd_push_on_open, on_data,
-    on_eof,           rd_push_on_drained,         on_timeout,      on_close,
-    rd_push_is_spare, rd_push_on_shutdown,
+    "websocket",      sizeof(rd_websocket_input),
+    rd_push_on_open,  on_data,
+    on_eof,           rd_push_on_drained,
+    on_timeout,       on_close,
+    rd_push_is_spare, on_shutdown,
 };
 
 /* ---- the upgrade ---- */

@@ -25,6 +25,7 @@ typedef struct rd_websocket {
     uint8_t window_bits; /* of what is sent deflated; 0: permessage-deflate was not negotiated */
     uint8_t phase;       /* rd_websocket_phase */
     bool pinged;         /* and has said nothing since */
+    uint8_t pongs_behind;
 } rd_websocket;
 
 extern const rd_protocol rd_protocol_websocket;

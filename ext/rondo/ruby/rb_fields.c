@@ -103,6 +103,10 @@ static bool take_special(rd_collect *collect, rd_slice name, VALUE value) {
     case 4:
         if (IS_NAMED(name, "date")) collect->head.has_date = true;
         return false;
+    case 7: /* never alone: RFC 9110 section 7.8 */
+        if (!IS_NAMED(name, "upgrade") || collect->head.raw) return false;
+        add_field(collect, RD_SLICE("connection"), RD_SLICE("upgrade"));
+        return false;
     case 10:
         if (!IS_NAMED(name, "connection")) return false;
         collect->has_connection = true;

@@ -13,7 +13,6 @@ class SSECase < RackCase
 
   # Puts every callback into `told`, and the client into `clients`.
   class Handler
-    PATIENCE = RackCase::PATIENCE
     attr_reader :told, :clients
 
     def initialize(&on_open)
@@ -41,8 +40,8 @@ class SSECase < RackCase
     end
 
     # @return [String] the next of what it was told
-    def hear = Timeout.timeout(PATIENCE) { @told.pop }
-    def client = Timeout.timeout(PATIENCE) { @clients.pop }
+    def hear = Timeout.timeout(RackCase::PATIENCE) { @told.pop }
+    def client = Timeout.timeout(RackCase::PATIENCE) { @clients.pop }
   end
 
   # Reads a stream of events.

@@ -4,7 +4,8 @@
 # SPDX-License-Identifier: MIT
 
 require_relative "rack_case"
-require_relative "../../support/websocket_peer"
+require "support/server_process"
+require "support/websocket_peer"
 
 class UpgradeTest < RackCase
   F = WebsocketFrames
@@ -75,6 +76,8 @@ class UpgradeTest < RackCase
       File.write(File.join(folder, "config.ru"), app)
       ServerProcess.run(File.join(folder, "config.ru"), spawn: { chdir: folder }, **options) do |server|
         yield server, folder
+      ensure
+        @peers.each(&:close) # or the server waits for them at its end
       end
     end
   end
@@ -103,6 +106,7 @@ class UpgradeTest < RackCase
       assert_equal [3001, "enough"], client.hear_close
       client.send_bytes(F.close(3001))
       assert_nil client.next_frame
+      client.close
       server.wait_for_log(/told: close/)
       assert_equal ["open websocket /chat true true", "message UTF-8 hällo"], told(server).first(2).map { |line| line.dup.force_encoding("UTF-8") }
       assert_equal 'close 3001 "enough" false false -1', told(server).last
@@ -148,6 +152,7 @@ class UpgradeTest < RackCase
       File.write(File.join(folder, "go"), "")
       assert_equal [*("a".."j")], Array.new(10) { client.hear }
       assert_equal [1000, ""], client.hear_close
+      client.close
       server.wait_for_log(/^told: close 1000/)
       assert_equal([*("a".."e"), "slow", *("f".."j")], server.log.scan(/^told: message UTF-8 (\S+)$/).flatten)
     end
@@ -216,6 +221,25 @@ class UpgradeTest < RackCase
     end
   end
 
+  # RFC 6455 section 4.2.2 and RFC 9110 section 15.5.22: the application may say which version is spoken.
+  def test_a_version_that_is_not_spoken
+    app = lambda do |env|
+      env["rack.upgrade"] = Module.new if env["rack.upgrade?"]
+      next [200, {}, []] if env["rack.upgrade?"] || !env["HTTP_SEC_WEBSOCKET_VERSION"]
+
+      [426, { "upgrade" => "websocket", "sec-websocket-version" => "13" }, []]
+    end
+    client = serve(app, lint: false)
+    ["8", "13, 8", "", "013", "14"].each do |version|
+      response = client.request(format(WebsocketPeer::HANDSHAKE, "").sub("Version: 13", "Version: #{version}"))
+      assert_equal [426, "13", "websocket"], [response.status, response.header("sec-websocket-version"), response.header("upgrade")]
+      assert_match(/\bupgrade\b/, response.header("connection"))
+      refute response.close?
+    end
+    assert_equal 200, get(client).status
+    assert_match(%r{\AHTTP/1.1 101 }, peer(@running.last).head)
+  end
+
   def test_last_words_at_shutdown
     with_app do |server|
       client = peer(server)
@@ -225,6 +249,7 @@ class UpgradeTest < RackCase
       assert_equal [1001, "going away"], client.hear_close
       client.send_bytes(F.close(1001))
       assert_nil client.next_frame
+      client.close
       server.wait_for_log(/^told: close 1001/)
     end
   end
@@ -243,7 +268,8 @@ class UpgradeTest < RackCase
     with_app(settings: { max_pending_bytes: 65_536, max_message_bytes: 1 << 20 }) do |server|
       client = peer(server)
       client.hear
-      writer = Thread.new { client.say("x" * 100_000) while true } # rubocop:disable Style/InfiniteLoop
+      frame = F.frame(F::TEXT, "x" * 100_000)
+      writer = Thread.new { client.send_bytes(frame) while true } # rubocop:disable Style/InfiniteLoop
       writer.report_on_exception = false
       server.wait_for_log(/^told: close 1013 "too slow"/)
       assert_raises(SystemCallError, IOError, RawClient::Timeout) { writer.value }
@@ -255,8 +281,8 @@ class UpgradeTest < RackCase
       clients = Array.new(6) { peer(server).tap(&:hear) }
       clients.each_with_index { |client, index| assert_equal index.to_s, client.ask(index.to_s) }
       server.signal("USR1")
-      assert_equal(["last words"] * 6, clients.map(&:hear))
-      assert_equal([[1001, "going away"]] * 6, clients.map(&:hear_close))
+      ends = clients.map { |client| Thread.new { [client.hear, client.hear_close].tap { client.close } } }
+      assert_equal([["last words", [1001, "going away"]]] * 6, ends.map(&:value))
     end
   end
 end
