@@ -18,7 +18,6 @@
 #define CHUNKED_LINE  "transfer-encoding: chunked\r\n"
 #define CLOSE_LINE    "connection: close\r\n"
 #define KEEP_LINE     "connection: keep-alive\r\n"
-#define UPGRADE_LINE  "connection: upgrade\r\n"
 #define HEAD_RESERVE                                                                               \
     (RD_STATUS_LINE_MAX + RD_DATE_LINE_BYTES + LENGTH_DIGITS +                                     \
      sizeof(LENGTH_NAME CHUNKED_LINE CLOSE_LINE KEEP_LINE "\r\n\r\n"))
@@ -102,8 +101,6 @@ static void put_framing(rd_writer *writer, const rd_http1 *http, unsigned minor,
     }
     if (http->close_after) {
         PUT(writer, CLOSE_LINE);
-    } else if (head->status == 426) {
-        PUT(writer, UPGRADE_LINE); /* RFC 9110 section 7.8: beside Upgrade */
     } else if (minor == 0) {
         PUT(writer, KEEP_LINE);
     }

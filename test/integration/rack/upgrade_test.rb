@@ -231,7 +231,7 @@ class UpgradeTest < RackCase
     end
     client = serve(app, lint: false)
     ["8", "13, 8", "", "013", "14"].each do |version|
-      response = client.request(format(WebsocketPeer::HANDSHAKE, "").sub("Version: 13", "Version: #{version}"))
+      response = client.request(format(WebsocketPeer::HANDSHAKE, "", "").sub("Version: 13", "Version: #{version}"))
       assert_equal [426, "13", "websocket"], [response.status, response.header("sec-websocket-version"), response.header("upgrade")]
       assert_match(/\bupgrade\b/, response.header("connection"))
       refute response.close?
