@@ -45,6 +45,7 @@ void rd_push_unref(rd_push *push) {
     for (rd_list *node; (node = rd_list_shift(&push->messages)) != NULL;) {
         rd_push_free_message(RD_CONTAINER(node, rd_push_message, node));
     }
+    rd_free(push->reason);
     push->ops->free(push);
 }
 
@@ -66,6 +67,10 @@ static void add(rd_push *push, const rd_push_message *message) {
 }
 
 void rd_push_add_message(rd_push *push, rd_buffer *payload, bool is_text) {
+    if (push->is_deaf) {
+        rd_buffer_clear(payload);
+        return;
+    }
     add(push, &(rd_push_message){.payload = *payload, .is_text = is_text});
     *payload = (rd_buffer){0};
 }
@@ -137,7 +142,9 @@ void rd_push_set_close(rd_push *push, unsigned code, rd_slice reason) {
     if (push->close_code != RD_PUSH_ABNORMAL) return;
     push->close_code = (uint16_t)code;
     push->reason_len = (uint8_t)(reason.len > RD_PUSH_REASON_MAX ? RD_PUSH_REASON_MAX : reason.len);
-    if (reason.len > 0) memcpy(push->reason, reason.ptr, push->reason_len);
+    if (push->reason_len == 0) return;
+    push->reason = rd_alloc(push->reason_len);
+    memcpy(push->reason, reason.ptr, push->reason_len);
 }
 
 rd_push_event rd_push_next(const rd_push *push) {

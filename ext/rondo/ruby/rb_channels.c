@@ -79,12 +79,12 @@ typedef struct rd_subscribing {
 } rd_subscribing;
 
 /* An event stream goes on where the browser lost it. */
-static VALUE last_event_id(const rd_client *client) {
-    if (!client->push->ops->has_ids) return Qnil;
-    return rb_hash_lookup(client->env, rd_key.http_last_event_id);
+static VALUE last_event_id(VALUE self) {
+    if (!rd_client_of(self)->push->ops->has_ids) return Qnil;
+    return rb_hash_lookup(rd_client_env(self), rd_key.http_last_event_id);
 }
 
-static void read_arguments(int argc, VALUE *argv, const rd_client *client, rd_subscribing *to) {
+static void read_arguments(int argc, VALUE *argv, VALUE self, rd_subscribing *to) {
     VALUE channel, flag, options, values[3];
     const ID keywords[] = {rd_id.match, rd_id.as, rd_id.since};
     rb_scan_args(argc, argv, "11:&", &channel, &flag, &options, &to->block);
@@ -93,7 +93,7 @@ static void read_arguments(int argc, VALUE *argv, const rd_client *client, rd_su
     to->is_pattern = is_pattern(flag, values[0]);
     to->terms.as = receive_as(values[1]);
     VALUE since = values[2];
-    if (since == Qundef && client->push != NULL) since = last_event_id(client);
+    if (since == Qundef && rd_client_of(self)->push != NULL) since = last_event_id(self);
     to->terms.replays = read_since(since, &to->terms.since);
 }
 
@@ -134,8 +134,8 @@ static void drop_block(const rd_client *client, VALUE name, bool is_pattern) {
 static VALUE client_subscribe(int argc, VALUE *argv, VALUE self) {
     rd_client *client = rd_client_of(self);
     rd_subscribing to = {.block = Qnil};
-    read_arguments(argc, argv, client, &to);
-    if (!NIL_P(to.block)) to.terms.block = ++client->last_block;
+    read_arguments(argc, argv, self, &to);
+    if (!NIL_P(to.block)) to.terms.block = ++client->binding->last_block;
     if (!rd_client_lock(client)) return Qnil;
     rd_unlock(client->binding);
     drop_block(client, to.name, to.is_pattern);
@@ -219,8 +219,8 @@ static VALUE new_subscriber(rd_binding *binding, VALUE block, rd_push **push) {
     rd_lock(binding);
     *push = rd_pubsub_subscriber(&binding->server->pubsub);
     rd_unlock(binding);
-    VALUE key = rd_client_key(*push);
-    rb_hash_aset(binding->clients, key, block);
+    VALUE key = rd_subscriber_key(*push);
+    rb_hash_aset(binding->subscribers, key, block);
     return key;
 }
 
@@ -255,7 +255,7 @@ static VALUE core_watch(VALUE self, VALUE block) {
 
 static VALUE core_unsubscribe(VALUE self, VALUE key) {
     rd_binding *binding = rd_binding_of(self);
-    if (NIL_P(rb_hash_delete(binding->clients, key)) || rd_is_forked(binding)) return Qfalse;
+    if (NIL_P(rb_hash_delete(binding->subscribers, key)) || rd_is_forked(binding)) return Qfalse;
     // NOLINTNEXTLINE(performance-no-int-to-ptr): only who had the reference is in the Hash
     rd_push *push = (rd_push *)(uintptr_t)NUM2ULL(key);
     rd_lock(binding);
