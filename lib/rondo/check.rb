@@ -4,11 +4,15 @@
 # start. One line each, exit code 0 or 1, for continuous integration and deploys.
 # SPDX-License-Identifier: MIT
 
+require "stringio"
 require "rondo/launcher"
 
 module Rondo
   # Goes through everything a start needs without serving.
   class Check
+    # Seconds.
+    REDIS_PATIENCE = 1
+
     # @param settings [Settings::Resolved]
     # @param configuration [Configuration]
     # @param out [IO]
@@ -30,6 +34,7 @@ module Rondo
       end
       report("addresses") { launcher.listen_only.join(", ") } if server
       report("control server") { control_server } if @settings[:control_url]
+      report("redis") { redis } if @settings[:redis_url]
       report("descriptors") { descriptors(server) } if server
       @failed ? 1 : 0
     end
@@ -41,6 +46,14 @@ module Rondo
       control.url
     ensure
       control&.close
+    end
+
+    def redis
+      engine = PubSub::Redis.new(@settings[:redis_url], log: Logger.new(io: StringIO.new))
+      engine.wait_until_connected(REDIS_PATIENCE)
+      engine.name
+    ensure
+      engine&.close
     end
 
     def report(name)

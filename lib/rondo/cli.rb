@@ -18,9 +18,8 @@ module Rondo
     # iodine's spellings, which a POSIX parser would take apart.
     LONG_SHORT = { "-maxbd" => "--max-body", "-maxhd" => "--max-head", "-www" => "--public",
                    "-maxms" => "--max-message", "-ping" => "--ping", "-cert" => "--cert",
-                   "-key" => "--key", "-tls" => "--tls",
-                   "-r" => "--redis" }.freeze
-    NOT_YET = %w[--public --max-message --ping --cert --key --tls --redis].freeze
+                   "-key" => "--key", "-tls" => "--tls" }.freeze
+    NOT_YET = %w[--public --max-message --ping --cert --key --tls].freeze
     SUBCOMMANDS = %w[init check].freeze
     # Those with words of their own.
     TOOLS = { "ctl" => :Ctl, "top" => :Top }.freeze
@@ -203,6 +202,7 @@ module Rondo
       options.on("--plugin NAME", "tmp_restart; others are not loaded") { |name| plugin(name) }
       options.on("--control-url URI", "control server: tcp://, unix://, auto") { |uri| set(:control_url, uri) }
       options.on("--control-token TOKEN", "its token; none for none") { |token| set(:control_token, token) }
+      options.on("-r", "--redis URL", "pub/sub between machines") { |url| set(:redis_url, url) }
     end
 
     # Options of Puma that start scripts have, which change nothing here.

@@ -107,8 +107,8 @@ module Rondo
       RENAMED = { http_content_length_limit: :max_body_bytes, enable_keep_alives: :keep_alive,
                   set_default_host: :default_host, rack_url_scheme: :url_scheme }.freeze
       PLAIN = %i[environment directory pidfile state_path tag log_format custom_logger
-                 trusted_proxies proxy_protocol_from rackup].freeze
-      SWITCHES = { quiet: true, silent: true, log_requests: true,
+                 trusted_proxies proxy_protocol_from rackup redis_url].freeze
+      SWITCHES = { quiet: true, silent: true, log_requests: true, redis_required: true,
                    raise_exception_on_sigterm: true }.freeze
       # Seconds on the Ruby side; a fraction is fine.
       DURATIONS = %i[worker_timeout worker_boot_timeout worker_shutdown_timeout worker_check_interval
@@ -290,6 +290,11 @@ module Rondo
       # @param handler [Proc, nil] or a block
       def lowlevel_error_handler(handler = nil, &block)
         set(:lowlevel_error_handler, handler || need_block(:lowlevel_error_handler, block))
+      end
+
+      # @yieldreturn [PubSub::Engine] the default one of the process that serves
+      def pubsub_engine(&block)
+        set(:pubsub_engine, need_block(:pubsub_engine, block))
       end
 
       # @param url [String] tcp://HOST:PORT, unix:///PATH or "auto"

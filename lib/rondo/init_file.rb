@@ -35,13 +35,15 @@ module Rondo
       # before_worker_boot { |index| }
       # before_worker_shutdown { |index| }
       # plugin :tmp_restart
+      # redis_url "redis://localhost:6379"
+      # pubsub_engine { Rondo::PubSub::Redis.new("rediss://redis.example", ssl_params: { ca_file: "ca.pem" }) }
     RUBY
     # Settings of the shell whose default is a value that can be written down.
     SHELL = %i[environment rackup port workers worker_timeout worker_boot_timeout
                worker_shutdown_timeout worker_check_interval mold_boot_timeout worker_culling_strategy
                max_requests max_memory memory_measure max_age hard_request_timeout recycle_jitter
                quiet silent log_requests log_format
-               raise_exception_on_sigterm].freeze
+               raise_exception_on_sigterm redis_required].freeze
 
     module_function
 

@@ -14,6 +14,7 @@ require "rondo/hub"
 require "rondo/inherited"
 require "rondo/process_files"
 require "rondo/process_setup"
+require "rondo/pubsub/configured"
 require "rondo/restart_file"
 require "rondo/serving"
 require "rondo/signals"
@@ -51,6 +52,7 @@ module Rondo
       prepare
       @inherited = Inherited.take # before the application may start something
       open_control
+      @engine = PubSub::Configured.open(@settings, @log) # the application may publish while it is loaded
       @server = Server.new(load_app, **@settings.server_options(@log), **@configuration.thread_hooks,
                                      scoreboard: @scoreboard, slot: 0)
       @serving = Serving.new(@server, @log, drain_ms: @settings[:drain_timeout_ms])
@@ -223,6 +225,7 @@ module Rondo
 
     def finish(signals)
       call_hooks(:after_stopped) unless @restart
+      PubSub::Configured.close(@engine, @log)
       return exec_again if @restart
 
       @log.say "- Goodbye!"

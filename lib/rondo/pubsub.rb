@@ -3,12 +3,13 @@
 # Publishing and subscribing without a client, and the engines that carry messages further.
 # SPDX-License-Identifier: MIT
 
+require "rondo/pubsub/engines"
 require "rondo/pubsub/local"
 
 # Channels of the server; see docs/PUSH.md.
 module Rondo
   class << self
-    # Any thread of a process that serves.
+    # Any thread of a process that serves; with an engine such as Redis, of any process.
     # @param channel [String, Symbol]
     # @param message [String, Hash, Array] UTF-8 and US-ASCII are text, other encodings binary, a Hash or an
     #   Array goes as JSON
@@ -16,11 +17,7 @@ module Rondo
     # @return [Boolean] whether it is on its way
     # @raise [ArgumentError, TypeError] for a name or a message that is none
     def publish(channel, message, engine = nil)
-      case engine
-      when nil then PubSub.publish_cluster(channel, message)
-      when false then PubSub.publish_here(channel, message)
-      else engine.publish(channel, message)
-      end
+      PubSub.publish(channel, message, engine)
     end
 
     # Messages of a channel go to the block, one after the other, on an application thread of each process
@@ -46,15 +43,5 @@ module Rondo
     def unsubscribe(...)
       PubSub.unsubscribe(...)
     end
-  end
-
-  # Channels; see docs/PUSH.md.
-  module PubSub
-    # The first subscriber of a channel in this process has come, or the last one has gone.
-    # @param channel [String]
-    # @param is_pattern [Boolean]
-    # @param subscribed [Boolean]
-    # @return [void]
-    def self.interest(channel, is_pattern, subscribed); end
   end
 end

@@ -100,6 +100,11 @@ module Rondo
       lowlevel_error_handler: row(nil, "block", "called with error, env and status when the " \
                                                 "application raises; answers a response"),
       raise_exception_on_sigterm: row(true, "bool", "end with SIGTERM's own status after TERM"),
+      redis_url: row(nil, "URL", "Redis that carries what is published to other machines: " \
+                                 "redis://USER:PASSWORD@HOST:PORT/DATABASE, rediss:// for TLS, unix:///PATH",
+                     flag: "-r, --redis URL", env: %w[RONDO_REDIS_URL REDIS_URL]),
+      redis_required: row(false, "bool", "do not start without that Redis, instead of trying again and again"),
+      pubsub_engine: row(nil, "block", "makes the default engine of pub/sub, in each process that serves"),
       tmp_restart: row(false, "bool", "restart when tmp/restart.txt is touched")
     }.freeze
 

@@ -9,6 +9,7 @@ require "rondo/application"
 require "rondo/channel"
 require "rondo/hooks"
 require "rondo/process_setup"
+require "rondo/pubsub/configured"
 require "rondo/serving"
 
 module Rondo
@@ -47,6 +48,7 @@ module Rondo
       settle
       boot
       serve
+      PubSub::Configured.close(@engine, @log)
       @hooks.try(:before_worker_shutdown, @index)
       @serving.server.finish_link
     rescue Error => e
@@ -94,6 +96,7 @@ module Rondo
 
     def boot
       @hooks.call(:before_worker_boot, @index)
+      @engine = PubSub::Configured.open(@settings, @log)
       @app ||= Application.load(@settings, @log, debug: @debug)
       options = @settings.server_options(@log).merge(shared_options, @configuration.thread_hooks,
                                                      drain_timeout_ms: drain_ms)

@@ -52,7 +52,14 @@ class AppCase < Minitest::Test
     @browser ||= Browser.new(server.url)
   end
 
+  # @return [WebsocketPeer] that the browser opened; closed at the end of the test
+  def open_websocket(path, **options)
+    (@peers ||= []) << browser.websocket(path, **options)
+    @peers.last
+  end
+
   def teardown
+    @peers&.each(&:close)
     @browser&.close
     return if passed? || skipped?
     warn "the log of the server:\n#{server.log[-4000..] || server.log}"

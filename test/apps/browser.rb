@@ -3,10 +3,12 @@
 # SPDX-License-Identifier: MIT
 #
 # What a browser does and these tests need, over Net::HTTP: one kept-alive connection, a jar of
-# cookies, forms, uploads of any size that are made up as they are sent, redirects on demand.
+# cookies, forms, uploads of any size that are made up as they are sent, redirects on demand, and
+# WebSockets with the same cookies.
 
 require "digest"
 require "net/http"
+require "support/websocket_peer"
 require "uri"
 
 class Browser
@@ -51,6 +53,14 @@ class Browser
     perform(request)
   end
 
+  # @return [WebsocketPeer] opened as by a page of the server: with its origin, and the jar of cookies
+  def websocket(path, origin: @url.to_s)
+    fields = { "Host" => @url.authority, "Origin" => origin, "Cookie" => cookie_line }
+    peer = WebsocketPeer.new(@url.to_s, path.delete_prefix("/"), fields: fields)
+    peer.head.scan(/^set-cookie: ([^\r]*)/i) { |line,| keep(line) }
+    peer
+  end
+
   # Goes where the last response points to.
   def follow
     get(URI.join(@url.to_s, @response["location"]).request_uri)
@@ -63,10 +73,14 @@ class Browser
   private
 
   def perform(request, &block)
-    request["cookie"] = @cookies.map { |name, value| "#{name}=#{value}" }.join("; ") unless @cookies.empty?
+    request["cookie"] = cookie_line if cookie_line
     @response = @http.request(request, &block)
     (@response.get_fields("set-cookie") || []).each { |line| keep(line) }
     @response
+  end
+
+  def cookie_line
+    @cookies.map { |name, value| "#{name}=#{value}" }.join("; ") unless @cookies.empty?
   end
 
   def keep(line)

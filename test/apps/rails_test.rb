@@ -9,6 +9,7 @@ require "cgi"
 require "json"
 require_relative "app_case"
 require_relative "rails_app"
+require_relative "rails_push"
 
 # What holds in both environments.
 module RailsBehaviour
@@ -147,6 +148,7 @@ end
 
 class RailsProductionTest < AppCase
   include RailsBehaviour
+  include RailsPush
 
   def self.start_server
     app = RailsApp.instance
@@ -165,6 +167,8 @@ end
 
 class RailsDevelopmentTest < AppCase
   include RailsBehaviour
+  include RailsPush
+  include RailsReload
 
   def self.start_server
     app = RailsApp.instance
@@ -187,12 +191,9 @@ class RailsDevelopmentTest < AppCase
   end
 
   def test_code_is_loaded_anew
-    file = File.join(RailsApp.instance.path, "app/controllers/pages_controller.rb")
-    before = File.read(file)
     assert_equal "cached", browser.get("/cached").body
-    File.write(file, before.sub('plain: "cached"', 'plain: "changed"'))
-    assert_equal "changed", browser.get("/cached").body
-  ensure
-    File.write(file, before)
+    changing("app/controllers/pages_controller.rb", 'plain: "cached"', 'plain: "changed"') do
+      assert_equal "changed", browser.get("/cached").body
+    end
   end
 end

@@ -34,7 +34,7 @@ class CliTest < ShellCase
 
   def test_options_of_a_later_version
     assert_complaint 2, /not in this version/, rondo("-www", "public")
-    assert_complaint 2, /not in this version/, rondo("--redis", "redis://127.0.0.1")
+    assert_complaint 2, /not in this version/, rondo("--tls")
   end
 
   def test_two_files

@@ -20,7 +20,7 @@ class ShellCase < Minitest::Test
   RONDO = [RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", File.join(ROOT, "exe/rondo")].freeze
   # What the one who runs the tests may have set.
   BLANK = %w[RACK_ENV APP_ENV RAILS_ENV PORT HOST BINDING PIDFILE WEB_CONCURRENCY RAILS_MAX_THREADS MAX_THREADS
-             MIN_THREADS PUMA_MAX_THREADS PUMA_MIN_THREADS NOTIFY_SOCKET].to_h { |name| [name, nil] }.freeze
+             MIN_THREADS PUMA_MAX_THREADS PUMA_MIN_THREADS NOTIFY_SOCKET REDIS_URL RONDO_REDIS_URL].to_h { |name| [name, nil] }.freeze
   HELLO = "run ->(env) { [200, { 'content-type' => 'text/plain' }, ['hello']] }\n"
 
   # What a command left behind.

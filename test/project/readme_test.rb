@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # Every command of the README's code blocks is run by some test: here, or in the suite named in the
-# table. A command nobody knows fails, so the README cannot promise what was never tried.
-# Every file of examples/ answers.
+# table. A command nobody knows fails, so the README cannot promise what was never tried. The same
+# holds for the table of examples/README.md, in which every example has its row.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -27,11 +27,27 @@ class ReadmeTest < Minitest::Test
     "bin/rails server -u rondo" => "test/apps"
   }.freeze
 
+  EXAMPLES = {
+    "bin/rondo examples/hello.ru" => :test_every_example_answers,
+    "bin/rondo examples/streaming.ru" => :test_every_example_answers,
+    "bin/rondo examples/counter.ru" => :test_the_counter_example_counts,
+    "bin/rondo examples/echo.ru" => "test/apps/examples_test.rb",
+    "bin/rondo examples/chat/config.ru" => "test/apps/chat_test.rb",
+    "bin/rondo -r redis://localhost:6379 examples/notifications/config.ru" => "test/integration/pubsub/notifications_test.rb",
+    "bin/rondo examples/sinatra/config.ru" => "test/apps/examples_test.rb",
+    "bin/rondo examples/rails_push.ru" => "test/apps/examples_test.rb"
+  }.freeze
+
   def test_every_command_of_the_readme_is_run_somewhere
     assert_equal COMMANDS.keys.sort, commands.sort
-    COMMANDS.each_value do |place|
-      place.is_a?(Symbol) ? assert_respond_to(self, place) : assert_path_exists(File.join(ROOT, place))
-    end
+    assert_places COMMANDS.values
+  end
+
+  def test_every_example_has_its_row_and_its_test
+    rows = File.read(File.join(ROOT, "examples/README.md")).scan(/^\| `(bin\S+ [^`]+)` \|/).flatten
+    assert_equal EXAMPLES.keys, rows
+    assert_equal Dir["examples/**/*.ru", base: ROOT].sort, rows.map { |row| row.split.last }.sort
+    assert_places EXAMPLES.values
   end
 
   def test_the_ten_line_start
@@ -78,7 +94,7 @@ class ReadmeTest < Minitest::Test
   def test_every_example_answers
     Dir[File.join(ROOT, "examples/*.ru")].each do |example|
       ServerProcess.run(example) do |server|
-        paths = File.read(example).scan(%r{localhost:9292(/\w*)}).flatten
+        paths = File.read(example).scan(%r{(?:curl -N|open) http://localhost:9292(/\w*)}).flatten
         paths = ["/"] if paths.empty?
         paths.each do |path|
           assert_equal "200", Net::HTTP.get_response(URI(server.url + path)).code, "#{example} #{path}"
@@ -94,7 +110,29 @@ class ReadmeTest < Minitest::Test
     end
   end
 
+  def test_the_counter_example_counts
+    ServerProcess.run(File.join(ROOT, "examples/counter.ru")) do |server|
+      events, presses = File.read(File.join(ROOT, "examples/counter.ru")).scan(/^#   (curl -[NX].*)$/).flatten
+      IO.popen(at(server, events)) do |stream|
+        assert_equal ["id: 0\n", "event: count\n", "data: 0\n", "\n"], Array.new(4) { stream.gets }
+        assert system(at(server, presses), exception: true)
+        assert_equal ["id: 1\n", "event: count\n", "data: 1\n", "\n"], Array.new(4) { stream.gets }
+        Process.kill("TERM", stream.pid)
+      end
+    end
+  end
+
   private
+
+  def assert_places(places)
+    places.each do |place|
+      place.is_a?(Symbol) ? assert_respond_to(self, place) : assert_path_exists(File.join(ROOT, place))
+    end
+  end
+
+  def at(server, command)
+    "exec #{command.sub("curl", "curl --silent --max-time 30").sub("http://localhost:9292", server.url)}"
+  end
 
   def commands
     File.read(File.join(ROOT, "README.md")).scan(/^```sh\n(.*?)^```/m).flatten.flat_map(&:lines)

@@ -10,6 +10,8 @@ require "socket"
 require "tmpdir"
 
 class ProxyProcess
+  KEEP_ALIVE = "proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $way;"
+
   attr_reader :url
 
   def self.find(name)
@@ -17,12 +19,18 @@ class ProxyProcess
     folders.map { |folder| File.join(folder, name) }.find { |path| File.executable?(path) }
   end
 
-  def initialize(name, port)
+  # @param name [String] "nginx" or "haproxy"
+  # @param port [Integer] of the server behind it
+  # @param patience [String] how long it waits for either side
+  # @param nginx [String] how nginx talks to the server; by its defaults that is HTTP/1.0
+  def initialize(name, port, patience: "1s", nginx: KEEP_ALIVE)
+    @patience = patience
+    @location = nginx
     @directory = Dir.mktmpdir("rondo-proxy")
     own = Addrinfo.tcp("127.0.0.1", 0).bind { |socket| socket.local_address.ip_port }
     @url = "http://127.0.0.1:#{own}"
     config = File.join(@directory, "proxy.conf")
-    File.write(config, name == "nginx" ? nginx(own, port) : haproxy(own, port))
+    File.write(config, name == "nginx" ? nginx_config(own, port) : haproxy_config(own, port))
     arguments = name == "nginx" ? ["-p", @directory, "-c", config] : ["-f", config]
     @pid = Process.spawn(self.class.find(name), *arguments, in: File::NULL, out: log, err: log)
     wait
@@ -40,7 +48,7 @@ class ProxyProcess
     File.join(@directory, "log")
   end
 
-  def nginx(own, port)
+  def nginx_config(own, port)
     <<~CONFIG
       daemon off; master_process off; pid #{@directory}/pid; error_log #{@directory}/error.log;
       events { worker_connections 256; }
@@ -53,16 +61,15 @@ class ProxyProcess
         server {
           listen 127.0.0.1:#{own}; lingering_timeout 1s; client_header_timeout 1s; keepalive_timeout 1s;
           location / {
-            proxy_pass http://app; proxy_http_version 1.1; proxy_set_header Host a;
-            proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $way;
-            proxy_request_buffering off; proxy_next_upstream off; proxy_read_timeout 1s; client_body_timeout 1s;
+            proxy_pass http://app; #{@location} proxy_set_header Host a;
+            proxy_request_buffering off; proxy_next_upstream off; proxy_read_timeout #{@patience}; client_body_timeout 1s;
           }
         }
       }
     CONFIG
   end
 
-  def haproxy(own, port)
+  def haproxy_config(own, port)
     <<~CONFIG
       global
         maxconn 256
@@ -71,8 +78,8 @@ class ProxyProcess
         mode http
         retries 0
         timeout connect 3s
-        timeout client 1s
-        timeout server 1s
+        timeout client #{@patience}
+        timeout server #{@patience}
         timeout http-request 1s
         option http-keep-alive
         http-reuse always

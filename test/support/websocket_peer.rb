@@ -15,11 +15,10 @@ class WebsocketPeer
   attr_reader :head
 
   # @param extensions [String, nil] what it offers
-  def initialize(url, path = "", extensions: nil)
+  # @param fields [Hash{String => String}] further fields; a Host replaces the usual one
+  def initialize(url, path = "", extensions: nil, fields: {})
     @raw = RawClient.new(url)
-    handshake = format(HANDSHAKE, path)
-    handshake.insert(-3, "Sec-WebSocket-Extensions: #{extensions}\r\n") if extensions
-    @raw.write(handshake)
+    @raw.write(handshake(path, { "Sec-WebSocket-Extensions" => extensions, **fields }.compact))
     @buffer = +"".b
     @buffer << @raw.read_some until @buffer.include?("\r\n\r\n")
     @head, @buffer = @buffer.split("\r\n\r\n", 2)
@@ -78,5 +77,12 @@ class WebsocketPeer
 
   def close
     @raw.close
+  end
+
+  private
+
+  def handshake(path, fields)
+    lines = fields.except("Host").map { |name, value| "#{name}: #{value}\r\n" }
+    format(HANDSHAKE, path).sub("Host: a", "Host: #{fields.fetch("Host", "a")}").insert(-3, lines.join)
   end
 end

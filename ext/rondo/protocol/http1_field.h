@@ -16,7 +16,8 @@ extern const uint8_t rd_http1_name_bytes[256];
 /* Which error a byte behind a field name is that is no colon. */
 int rd_http1_name_error(unsigned char byte);
 
-/* Compares without case. `word` is in lower case and has no byte but letters, digits and '-'. */
+/* Compares without case. `word` is in lower case and has no byte but letters, digits, '-' and '/'.
+ */
 bool rd_http1_is_word(rd_slice text, rd_slice word);
 
 /*

@@ -10,24 +10,22 @@
 
 #include "base/alloc.h"
 #include "http/handler.h"
-#include "protocol/http1.h"
-#include "protocol/http1_field.h"
+#include "protocol/push_conn.h"
 #include "protocol/websocket_encoding.h"
 #include "protocol/websocket_handshake.h"
 
 #define BACKLOG_BYTES                                                                              \
     65536 /* of messages that the application has not taken: then reading stops                    \
            */
-#define FIELDS_MAX            64
 #define MESSAGE_FRAGMENTS_MAX 131072
 #define PONGS_BEHIND_MAX      32 /* behind much output: a client that reads needs fewer */
 
-static rd_websocket *websocket_of(rd_conn *conn) {
-    return *(rd_websocket **)rd_conn_state_of(conn);
-}
-
 static rd_websocket *of_push(rd_push *push) {
     return RD_CONTAINER(push, rd_websocket, push);
+}
+
+static rd_websocket *websocket_of(rd_conn *conn) {
+    return of_push(rd_push_of(conn));
 }
 
 static void set_timeout(rd_conn *conn, int64_t ms) {
@@ -105,26 +103,10 @@ static void begin_end(rd_websocket *ws, unsigned code, rd_slice reason) {
     }
 }
 
-static void push_overflow(rd_push *push) {
-    rd_push_set_close(push, 1013, RD_SLICE("too slow"));
-    rd_conn_close(push->conn); /* a Close would wait behind what the client does not read */
-}
-
-/* Whether more is queued than may be, although everything was sent that the socket takes: a burst
- * for a client that reads is no reason to close it. */
-static bool is_too_slow(rd_conn *conn) {
-    const size_t max = (size_t)conn->set->settings->max_pending_bytes;
-    if (conn->out.bytes > max) rd_conn_flush(conn);
-    return conn->out.bytes > max;
-}
-
 static void push_write(rd_push *push, const char *bytes, size_t len, bool is_text) {
-    rd_conn *conn = push->conn;
-    if (push->closing) return;
-    if (is_too_slow(conn)) push_overflow(push);
-    if (push->conn == NULL) return;
+    if (!rd_push_may_write(push)) return;
     queue_message(of_push(push), is_text ? RD_WS_TEXT : RD_WS_BINARY, rd_slice_of(bytes, len));
-    conn->tell_empty = push->wants_drained;
+    rd_push_queued(push);
 }
 
 static void push_publish(rd_push *push, rd_message *message, rd_receive_as as) {
@@ -157,7 +139,7 @@ static const rd_push_ops ops = {
     .name = "websocket",
     .write = push_write,
     .publish = push_publish,
-    .overflow = push_overflow,
+    .overflow = rd_push_overflow,
     .close = push_close,
     .told = push_told,
     .free = push_free,
@@ -248,22 +230,11 @@ static void on_data(rd_conn *conn, const char *bytes, size_t len) {
 
 /* ---- the life of the connection ---- */
 
-static void on_open(rd_conn *conn) {
-    rd_push_tell(&websocket_of(conn)->push);
-}
-
 static void on_eof(rd_conn *conn) {
     rd_websocket *ws = websocket_of(conn);
     if (ws->phase == RD_WEBSOCKET_ENDING) return; /* its answer is to come */
     if (ws->phase != RD_WEBSOCKET_OVER) set_phase(ws, RD_WEBSOCKET_OVER);
     rd_conn_finish(conn, false);
-}
-
-static void on_drained(rd_conn *conn) {
-    rd_websocket *ws = websocket_of(conn);
-    if (ws->phase != RD_WEBSOCKET_OPEN || conn->out.bytes > 0) return;
-    ws->push.drained_due = ws->push.wants_drained;
-    rd_push_tell(&ws->push);
 }
 
 /* Nothing was heard for an interval: a ping, and after another one the end. */
@@ -286,29 +257,19 @@ static void on_close(rd_conn *conn) {
     rd_websocket *ws = websocket_of(conn);
     ws->phase = RD_WEBSOCKET_OVER;
     rd_ws_reader_clear(&ws->reader); /* what it has of the server's goes back while there is one */
-    rd_push_closed(&ws->push);
-}
-
-static bool is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
-    (void)conn, (void)kept, (void)since_ms;
-    return false;
+    rd_push_on_close(conn);
 }
 
 /* Reads no more until the application has been told, or a busy client would put that off. */
 static void on_shutdown(rd_conn *conn) {
-    rd_websocket *ws = websocket_of(conn);
-    if (ws->phase != RD_WEBSOCKET_OPEN) return;
+    if (websocket_of(conn)->phase != RD_WEBSOCKET_OPEN) return;
     rd_conn_pause_reading(conn);
-    ws->push.shutdown_due = true;
-    rd_push_tell(&ws->push);
+    rd_push_on_shutdown(conn);
 }
 
 const rd_protocol rd_protocol_websocket = {
-    "websocket", sizeof(rd_websocket *),
-    on_open,     on_data,
-    on_eof,      on_drained,
-    on_timeout,  on_close,
-    is_spare,    on_shutdown,
+    "websocket",        sizeof(rd_push *), rd_push_on_open, on_data,          on_eof,
+    rd_push_on_drained, on_timeout,        on_close,        rd_push_is_spare, on_shutdown,
 };
 
 /* ---- the upgrade ---- */
@@ -318,17 +279,11 @@ bool rd_websocket_is_asked(const rd_request *request) {
     return rd_ws_handshake_check(&request->head, request->bytes, &key) == 1;
 }
 
-static bool is_ours(rd_slice name) {
-    static const rd_slice names[] = {
-        RD_SLICE_INIT("connection"),           RD_SLICE_INIT("upgrade"),
-        RD_SLICE_INIT("content-length"),       RD_SLICE_INIT("transfer-encoding"),
-        RD_SLICE_INIT("sec-websocket-accept"), RD_SLICE_INIT("sec-websocket-extensions"),
-    };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (rd_http1_is_word(name, names[i])) return true;
-    }
-    return false;
-}
+static const rd_slice dropped[] = {
+    RD_SLICE_INIT("connection"),           RD_SLICE_INIT("upgrade"),
+    RD_SLICE_INIT("content-length"),       RD_SLICE_INIT("transfer-encoding"),
+    RD_SLICE_INIT("sec-websocket-accept"), RD_SLICE_INIT("sec-websocket-extensions"),
+};
 
 static rd_ws_deflate *deflate_of(const rd_conn *conn) {
     rd_http_shared *shared = rd_http_shared_of(conn);
@@ -342,58 +297,41 @@ static rd_ws_extension choose_extension(const rd_request *request) {
     return rd_ws_extension_choose(&request->head, request->bytes);
 }
 
-/* The request is over for HTTP: its connection has another protocol from now on. */
-static rd_websocket *take_over(rd_request *request, unsigned window_bits) {
-    rd_conn *conn = request->conn;
+static rd_websocket *new_websocket(rd_conn *conn, unsigned window_bits) {
     rd_websocket *ws = rd_alloc_zero(sizeof(*ws));
-    const rd_settings *settings = conn->set->settings;
     rd_push_init(&ws->push, &ops, rd_http_shared_of(conn), conn);
     rd_ws_reader_init(&ws->reader);
     ws->window_bits = (uint8_t)window_bits;
     ws->limits = (rd_ws_limits){
-        .message_bytes = (uint32_t)settings->max_message_bytes,
+        .message_bytes = (uint32_t)conn->set->settings->max_message_bytes,
         .fragments = MESSAGE_FRAGMENTS_MAX,
         .deflate = window_bits > 0 ? deflate_of(conn) : NULL,
     };
-    rd_http1_leave(conn);
-    rd_conn_switch(conn, &rd_protocol_websocket);
-    *(rd_websocket **)rd_conn_state_of(conn) = ws;
-    rd_push_expect(&ws->push);
     return ws;
 }
 
 rd_push *rd_websocket_upgrade(rd_request *request, const rd_field *fields, size_t count) {
     char accept[RD_WS_ACCEPT_LEN], extensions[RD_WS_EXTENSION_MAX];
     rd_slice key;
-    rd_conn *conn = request->conn;
-    if (conn == NULL || !rd_conn_is_open(conn)) return NULL;
+    if (request->conn == NULL) return NULL;
     if (rd_ws_handshake_check(&request->head, request->bytes, &key) != 1) return NULL;
-    rd_field all[FIELDS_MAX + 4];
-    size_t len = 0;
-    for (size_t i = 0; i < count && len < FIELDS_MAX; i++) {
-        if (!is_ours(fields[i].name)) all[len++] = fields[i];
-    }
     rd_ws_handshake_accept(key, accept);
-    all[len++] = (rd_field){RD_SLICE("upgrade"), RD_SLICE("websocket")};
-    all[len++] = (rd_field){RD_SLICE("connection"), RD_SLICE("Upgrade")};
-    all[len++] = (rd_field){RD_SLICE("sec-websocket-accept"), rd_slice_of(accept, sizeof(accept))};
     const rd_ws_extension extension = choose_extension(request);
     const size_t extensions_len = rd_ws_extension_write(&extension, extensions);
-    if (extensions_len > 0) {
-        all[len++] = (rd_field){RD_SLICE("sec-websocket-extensions"),
-                                rd_slice_of(extensions, extensions_len)};
-    }
-    const rd_response_head head = {
-        .status = 101, .fields = all, .count = len, .length = -1, .raw = true};
-    if (request->responder->start(request, &head) < 0) return NULL;
-    rd_websocket *ws = take_over(request, extension.window_bits);
-    rd_push_ref(&ws->push);
-    on_open(conn);
-    rd_buffer ahead = conn->input;
-    conn->input = (rd_buffer){0};
-    if (rd_buffer_len(&ahead) > 0 && rd_conn_is_open(conn))
-        on_data(conn, rd_buffer_ptr(&ahead), rd_buffer_len(&ahead));
-    rd_buffer_clear(&ahead);
-    if (conn->set->stopping && rd_conn_is_open(conn)) on_shutdown(conn);
-    return &ws->push;
+    const rd_field own[] = {
+        {RD_SLICE("upgrade"), RD_SLICE("websocket")},
+        {RD_SLICE("connection"), RD_SLICE("Upgrade")},
+        {RD_SLICE("sec-websocket-accept"), rd_slice_of(accept, sizeof(accept))},
+        {RD_SLICE("sec-websocket-extensions"), rd_slice_of(extensions, extensions_len)},
+    };
+    const rd_push_answer answer = {
+        .status = 101,
+        .dropped = dropped,
+        .dropped_count = sizeof(dropped) / sizeof(dropped[0]),
+        .own = own,
+        .own_count = extensions_len > 0 ? 4 : 3, /* the last one only when there is one */
+    };
+    if (rd_push_answer_send(request, &answer, fields, count) < 0) return NULL;
+    rd_websocket *ws = new_websocket(request->conn, extension.window_bits);
+    return rd_push_begin(request, &ws->push, &rd_protocol_websocket);
 }

@@ -30,7 +30,7 @@ typedef struct rd_call {
     bool hijacked;
     bool body_closed;
     bool left_open; /* the stream goes on after the call */
-    bool can_upgrade;
+    ID upgrade;     /* to which protocol it can be: rd_id.websocket, rd_id.sse or 0 */
 } rd_call;
 
 /* rb_env.c */

@@ -4,6 +4,7 @@
  * upgrade until on_close has returned. The binding keeps them, by the address of their rd_push.
  */
 #include "base/error.h"
+#include "protocol/sse.h"
 #include "protocol/websocket.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_client.h"
@@ -90,17 +91,31 @@ bool rd_client_is_text(VALUE string) {
     return true;
 }
 
+/* A stream of events is text: bytes without an encoding may be UTF-8, other encodings are not. */
+static bool needs_text(const rd_client *client, VALUE string) {
+    if (client->protocol != rd_id.sse) return false;
+    rd_slice bytes = rd_slice_of(RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
+    if (rb_enc_get_index(string) != rb_ascii8bit_encindex() || !rd_sse_is_text(bytes)) {
+        rb_raise(rb_eArgError, "a stream of events is UTF-8");
+    }
+    return true;
+}
+
+bool rd_client_goes_as_text(const rd_client *client, VALUE string) {
+    return rd_client_is_text(string) || needs_text(client, string);
+}
+
 /* Queues one message; never blocks. Any thread.
  * @param data [String, Hash, Array] UTF-8 and US-ASCII are sent as text, other encodings as binary,
- *   a Hash or an Array as JSON
+ *   a Hash or an Array as JSON; a stream of events has text only, and takes bytes that are UTF-8
  * @return [Boolean] false when the connection is closed
  * @raise [TypeError] for anything else
- * @raise [ArgumentError] for text that is not valid
+ * @raise [ArgumentError] for text that is not valid, and for what is none in a stream of events
  * @see RFC 6455 section 5.6 */
 static VALUE client_write(VALUE self, VALUE data) {
     rd_client *client = rd_client_of(self);
     VALUE string = rd_client_text_of(data);
-    bool as_text = rd_client_is_text(string);
+    bool as_text = rd_client_goes_as_text(client, string);
     if (!rd_client_lock(client)) return Qfalse;
     rd_push *push = client->push;
     push->ops->write(push, RSTRING_PTR(string), (size_t)RSTRING_LEN(string), as_text);
@@ -110,7 +125,8 @@ static VALUE client_write(VALUE self, VALUE data) {
     return still_open ? Qtrue : Qfalse;
 }
 
-/* Closes after what is queued. Any thread; nothing when it is closed already.
+/* Closes after what is queued. Any thread; nothing when it is closed already. A stream of events
+ * just ends: code and reason are for on_close.
  * @param code [Integer] 1000, or one that an application may use: 1001 to 1003, 1007 to 1014, 3000
  *   to 4999
  * @param reason [String] up to 123 bytes of UTF-8; more is cut
@@ -213,10 +229,9 @@ static VALUE client_set_timeout(VALUE self, VALUE seconds) {
     return seconds;
 }
 
-/* @return [Symbol] :websocket */
+/* @return [Symbol] :websocket or :sse */
 static VALUE client_protocol(VALUE self) {
-    (void)self;
-    return ID2SYM(rd_id.websocket);
+    return ID2SYM(rd_client_of(self)->protocol);
 }
 
 /* @return [Integer, nil] inside on_close: the peer's or our code; 1005 when the peer gave none,
@@ -250,7 +265,13 @@ static VALUE new_client(rd_call *call, VALUE handler) {
     RB_OBJ_WRITE(self, &client->env, call->env);
     rd_binding_ref(call->binding);
     client->binding = call->binding;
+    client->protocol = call->upgrade;
     return self;
+}
+
+static rd_push *answer(const rd_call *call, const rd_response_head *head) {
+    if (call->upgrade == rd_id.sse) return rd_sse_upgrade(call->request, head->fields, head->count);
+    return rd_websocket_upgrade(call->request, head->fields, head->count);
 }
 
 /* Everything that can raise comes before the lock: from the answer on there is no way back. The key
@@ -264,8 +285,8 @@ static void upgrade(rd_call *call, VALUE handler) {
     VALUE client = new_client(call, handler);
     rd_lock(binding);
     call->started = call->done = true;
-    call->status = INT2FIX(101);
-    rd_push *push = rd_websocket_upgrade(call->request, collect.head.fields, collect.head.count);
+    call->status = INT2FIX(call->upgrade == rd_id.sse ? 200 : 101);
+    rd_push *push = answer(call, &collect.head);
     rd_unlock(binding);
     RD_COLLECT_GUARD(&collect);
     if (push == NULL) return; /* the client has gone: it was never open */
@@ -397,5 +418,6 @@ void rd_init_client(VALUE rondo) {
     rb_define_method(cClient, "close_code", client_close_code, 0);
     rb_define_method(cClient, "close_reason", client_close_reason, 0);
     rb_define_method(cClient, "inspect", client_inspect, 0);
+    rd_init_client_event(cClient);
     rd_init_channels(cClient);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Rondo::Client to those who add methods to it: rb_client.c has its life and its handler,
- * rb_channels.c what it subscribes to.
+ * rb_client_event.c the events of a stream, rb_channels.c what it subscribes to.
  */
 #ifndef RD_RUBY_CLIENT_H
 #define RD_RUBY_CLIENT_H
@@ -11,6 +11,7 @@
 typedef struct rd_client {
     rd_binding *binding; /* a reference */
     rd_push *push;       /* a reference; NULL once on_close was told */
+    ID protocol;         /* rd_id.websocket or rd_id.sse */
     VALUE handler;
     VALUE next_handler; /* Qundef: none */
     VALUE env;
@@ -30,11 +31,18 @@ VALUE rd_client_text_of(VALUE data);
 /* Whether it is sent as text. Raises ArgumentError for text that is not valid. */
 bool rd_client_is_text(VALUE string);
 
+/* Whether this client gets it as text; a stream of events has nothing else. Raises ArgumentError.
+ */
+bool rd_client_goes_as_text(const rd_client *client, VALUE string);
+
 /* Finds the Ruby object of a push in the binding's Hash `clients`. */
 VALUE rd_client_key(const rd_push *push);
 
 /* Whether on_drained is wanted, which costs a callback for every broadcast. */
 void rd_client_watch_drained(rd_client *client);
+
+/* Adds event. */
+void rd_init_client_event(VALUE client);
 
 /* The String of a String or Symbol. Raises TypeError, and ArgumentError for a name that is none. */
 VALUE rd_channels_name_of(VALUE channel);

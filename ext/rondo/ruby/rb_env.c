@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "http/forwarded.h"
 #include "http/request_start.h"
+#include "protocol/sse.h"
 #include "protocol/websocket.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_names.h"
@@ -189,6 +190,14 @@ static VALUE method_of(const rd_request *request) {
     return new_string(rd_request_slice(request, request->head.method));
 }
 
+static ID upgrade_of(const rd_request *request) {
+    const rd_head *head = &request->head;
+    if (rd_head_has(head, RD_HEADER_UPGRADE) && rd_websocket_is_asked(request)) {
+        return rd_id.websocket;
+    }
+    return rd_head_has(head, RD_HEADER_ACCEPT) && rd_sse_is_asked(request) ? rd_id.sse : 0;
+}
+
 /* Everything that is this request's own, in one pass over its fresh env. */
 static void set_own(rd_call *call, bool copy_headers) {
     const rd_request *request = call->request;
@@ -202,10 +211,8 @@ static void set_own(rd_call *call, bool copy_headers) {
     if (request->head.minor == 0) own[RD_ENV_PROTOCOL] = rd_key.http_1_0;
     own[RD_ENV_HIJACK] = call->connection;
     own[RD_ENV_FINISHED] = call->finished;
-    if (rd_head_has(&request->head, RD_HEADER_UPGRADE) && rd_websocket_is_asked(request)) {
-        call->can_upgrade = true;
-        own[RD_ENV_CAN_UPGRADE] = ID2SYM(rd_id.websocket);
-    }
+    call->upgrade = upgrade_of(request);
+    if (call->upgrade) own[RD_ENV_CAN_UPGRADE] = ID2SYM(call->upgrade);
     rd_env_fill(call, own, copy_headers);
     for (unsigned i = 0; i < RD_ENV_OWN_COUNT; i++) RB_GC_GUARD(own[i]);
 }

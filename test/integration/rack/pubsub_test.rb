@@ -242,13 +242,13 @@ class PubsubTest < RackCase
     assert_nil peer.next_frame
   end
 
-  # Published much faster than the loop turns, to somebody who does not read.
   def test_a_reader_that_does_not_read_is_dropped
     stalled, other = peers(2, max_pending_bytes: 200_000)
     [stalled, other].each { |peer| told(peer, "client.subscribe('flood')") }
-    reader = Thread.new { Array.new(2000) { other.hear.size }.tally }
-    2000.times { Rondo.publish("flood", "x" * 8000) && Thread.pass }
-    assert_equal({ 8000 => 2000 }, reader.value)
+    2000.times do
+      Rondo.publish("flood", "x" * 8000)
+      assert_equal 8000, other.hear.size
+    end
     heard = 0
     heard += 1 while stalled.next_frame
     assert_operator heard, :<, 2000

@@ -110,8 +110,8 @@ class UpgradeTest < RackCase
       server.wait_for_log(/told: close/)
       assert_equal ["open websocket /chat true true", "message UTF-8 hällo"], told(server).first(2).map { |line| line.dup.force_encoding("UTF-8") }
       assert_equal 'close 3001 "enough" false false -1', told(server).last
-      assert_match(/^can: :websocket$/, server.log)
-      assert_match(/^body closed$/, server.log)
+      server.wait_for_log(/^can: :websocket$/)
+      server.wait_for_log(/^body closed$/)
     end
   end
 

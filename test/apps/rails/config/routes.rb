@@ -9,6 +9,7 @@ Rails.application.routes.draw do
   get "download", to: "uploads#show"
   get "inline", to: "uploads#inline"
   get "live", to: "streams#live"
+  get "live_notes", to: "live_notes#show"
   get "lazy", to: "pages#lazy"
   get "events", to: "streams#events"
   get "remember", to: "pages#remember"

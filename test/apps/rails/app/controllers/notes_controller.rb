@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Forms with their tokens, flash, redirects, JSON.
+# Forms with their tokens, flash, redirects, JSON; a new note goes to all open feeds.
 # SPDX-License-Identifier: MIT
 
 class NotesController < ApplicationController
@@ -20,8 +20,10 @@ class NotesController < ApplicationController
 
   def create
     @note = Note.new(params.require(:note).permit(:text))
-    return redirect_to(notes_path, notice: "Saved: #{@note.text}") if @note.save
-    render :new, status: :unprocessable_entity
+    return render(:new, status: :unprocessable_entity) unless @note.save
+
+    Rondo.publish("notes", @note.slice(:id, :text))
+    redirect_to notes_path, notice: "Saved: #{@note.text}"
   end
 
   def update

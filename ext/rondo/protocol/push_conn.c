@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From a request to an upgraded connection, and what happens to every such one; see push_conn.h.
+ */
+#include "protocol/push_conn.h"
+
+#include "base/alloc.h"
+#include "protocol/http1.h"
+#include "protocol/http1_field.h"
+
+/* ---- sending ---- */
+
+void rd_push_overflow(rd_push *push) {
+    rd_push_set_close(push, 1013, RD_SLICE("too slow"));
+    rd_conn_close(push->conn); /* a last word would wait behind what the client does not read */
+}
+
+/* A burst for a client that reads is no reason to close it. */
+bool rd_push_may_write(rd_push *push) {
+    rd_conn *conn = push->conn;
+    const size_t most = (size_t)conn->set->settings->max_pending_bytes;
+    if (push->closing) return false;
+    if (conn->out.bytes > most) rd_conn_flush(conn);
+    if (conn->out.bytes > most) rd_push_overflow(push);
+    return push->conn != NULL;
+}
+
+void rd_push_queued(rd_push *push) {
+    push->conn->tell_empty = push->wants_drained;
+    rd_conn_mark_dirty(push->conn);
+}
+
+/* ---- the life of the connection ---- */
+
+void rd_push_on_open(rd_conn *conn) {
+    rd_push_tell(rd_push_of(conn));
+}
+
+void rd_push_on_drained(rd_conn *conn) {
+    rd_push *push = rd_push_of(conn);
+    if (push->closing || conn->out.bytes > 0) return;
+    push->drained_due = push->wants_drained;
+    rd_push_tell(push);
+}
+
+void rd_push_on_close(rd_conn *conn) {
+    rd_push_closed(rd_push_of(conn));
+}
+
+bool rd_push_is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
+    (void)conn, (void)kept, (void)since_ms;
+    return false;
+}
+
+void rd_push_on_shutdown(rd_conn *conn) {
+    rd_push *push = rd_push_of(conn);
+    if (push->closing) return;
+    push->shutdown_due = true;
+    rd_push_tell(push);
+}
+
+/* ---- the upgrade ---- */
+
+static bool is_dropped(const rd_push_answer *answer, rd_slice name) {
+    for (size_t i = 0; i < answer->dropped_count; i++) {
+        if (rd_http1_is_word(name, answer->dropped[i])) return true;
+    }
+    return false;
+}
+
+static bool has_field(const rd_field *fields, size_t count, rd_slice name) {
+    for (size_t i = 0; i < count; i++) {
+        if (rd_http1_is_word(fields[i].name, name)) return true;
+    }
+    return false;
+}
+
+/* Into `all`, which has room for the fields of both. */
+static size_t join_fields(const rd_push_answer *answer, const rd_field *fields, size_t count,
+                          rd_field *all) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_dropped(answer, fields[i].name)) all[kept++] = fields[i];
+    }
+    size_t len = kept;
+    for (size_t i = 0; i < answer->own_count; i++) {
+        if (!has_field(all, kept, answer->own[i].name)) all[len++] = answer->own[i];
+    }
+    return len;
+}
+
+int rd_push_answer_send(rd_request *request, const rd_push_answer *answer, const rd_field *fields,
+                        size_t count) {
+    rd_field *all = rd_alloc((count + answer->own_count) * sizeof(*all));
+    size_t len = join_fields(answer, fields, count, all);
+    const rd_response_head head = {.status = answer->status,
+                                   .fields = all,
+                                   .count = len,
+                                   .length = -1,
+                                   .has_date = has_field(all, len, RD_SLICE("date")),
+                                   .raw = true};
+    int result = request->responder->start(request, &head);
+    rd_free(all);
+    return result;
+}
+
+rd_push *rd_push_begin(rd_request *request, rd_push *push, const rd_protocol *protocol) {
+    rd_conn *conn = request->conn;
+    rd_http1_leave(conn);
+    rd_conn_switch(conn, protocol);
+    *(rd_push **)rd_conn_state_of(conn) = push;
+    rd_push_expect(push);
+    rd_push_ref(push);
+    protocol->on_open(conn);
+    rd_buffer ahead = conn->input;
+    conn->input = (rd_buffer){0};
+    if (rd_buffer_len(&ahead) > 0)
+        protocol->on_data(conn, rd_buffer_ptr(&ahead), rd_buffer_len(&ahead));
+    rd_buffer_clear(&ahead);
+    if (conn->set->stopping && rd_conn_is_open(conn)) protocol->on_shutdown(conn);
+    return push;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What all protocols of upgraded connections share: the answer to the request, the way from
+ * HTTP/1.1 to the new protocol, what every connection tells the application, the limit of what is
+ * queued. The state behind such a connection is a pointer to its rd_push. Under the loop lock.
+ */
+#ifndef RD_PROTOCOL_PUSH_CONN_H
+#define RD_PROTOCOL_PUSH_CONN_H
+
+#include "http/push.h"
+#include "http/request.h"
+#include "transport/protocol.h"
+
+/* The answer to a request that is upgraded. */
+typedef struct rd_push_answer {
+    int status;
+    const rd_slice *dropped; /* names, in lower case, that the application has no say in */
+    size_t dropped_count;
+    const rd_field *own; /* the server's fields, each unless the application gave one of its name */
+    size_t own_count;
+} rd_push_answer;
+
+/* Answers with the application's `fields` and the server's own; 0, or RD_ERR_CLOSED. */
+int rd_push_answer_send(rd_request *request, const rd_push_answer *answer, const rd_field *fields,
+                        size_t count);
+
+/* The request is answered and over for HTTP: its connection has `protocol` from now on, with `push`
+ * as its state, and gets the bytes that were read ahead. A reference for the caller. */
+rd_push *rd_push_begin(rd_request *request, rd_push *push, const rd_protocol *protocol);
+
+static inline rd_push *rd_push_of(rd_conn *conn) {
+    return *(rd_push **)rd_conn_state_of(conn);
+}
+
+/* Whether the application may queue a message. Not when more than max_pending_bytes wait although
+ * everything was sent that the socket takes: that closes the connection. */
+bool rd_push_may_write(rd_push *push);
+
+/* It has queued one, which leaves with the next flush. */
+void rd_push_queued(rd_push *push);
+
+/* An overflow of rd_push_ops: too much waits, for the client or for the application. */
+void rd_push_overflow(rd_push *push);
+
+/* Reactions of an rd_protocol. */
+void rd_push_on_open(rd_conn *conn);
+void rd_push_on_drained(rd_conn *conn);
+void rd_push_on_close(rd_conn *conn);
+bool rd_push_is_spare(rd_conn *conn, bool kept, uint64_t since_ms);
+void rd_push_on_shutdown(rd_conn *conn);
+
+#endif

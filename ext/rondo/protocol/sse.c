@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The two ends of a stream of events and its silence; see sse.h.
+ */
+#include "protocol/sse.h"
+
+#include "base/alloc.h"
+#include "http/handler.h"
+#include "protocol/push_conn.h"
+#include "protocol/sse_accept.h"
+
+typedef struct rd_sse {
+    rd_push push;
+    size_t ignored; /* bytes the client sent behind its request */
+} rd_sse;
+
+static rd_sse *of_push(rd_push *push) {
+    return RD_CONTAINER(push, rd_sse, push);
+}
+
+/* ---- sending ---- */
+
+static void put(void *to, const char *bytes, size_t len) {
+    rd_conn *conn = to;
+    rd_outq_copy(&conn->out, &conn->set->chunks, bytes, len);
+}
+
+void rd_sse_send(rd_push *push, const rd_sse_event *event) {
+    if (!rd_push_may_write(push)) return;
+    rd_sse_write(event, put, push->conn);
+    rd_push_expect(push);
+    rd_push_queued(push);
+}
+
+static void push_write(rd_push *push, const char *bytes, size_t len, bool is_text) {
+    const rd_sse_event event = {.data = rd_slice_of(bytes, len), .retry_ms = -1};
+    (void)is_text;
+    rd_sse_send(push, &event);
+}
+
+/* Text or binary as its subscriber wants it: there is only text. */
+static void push_publish(rd_push *push, rd_message *message, rd_receive_as as) {
+    rd_encoding *encoding = rd_message_encoding(message, RD_ENCODING_SSE, rd_sse_encode, NULL);
+    (void)as;
+    if (encoding == NULL) return;
+    rd_push_expect(push);
+    rd_push_queue(push, encoding);
+}
+
+/* What is queued still leaves. */
+static void finish(rd_push *push, bool linger) {
+    push->closing = true;
+    rd_conn_finish(push->conn, linger);
+}
+
+static void push_close(rd_push *push, unsigned code, rd_slice reason) {
+    rd_push_set_close(push, code, reason);
+    finish(push, true);
+}
+
+static void push_told(rd_push *push) {
+    (void)push; /* nothing waits for it: there are no messages to hold back */
+}
+
+static void push_free(rd_push *push) {
+    rd_free(of_push(push));
+}
+
+static const rd_push_ops ops = {
+    .name = "sse",
+    .has_ids = true,
+    .write = push_write,
+    .publish = push_publish,
+    .overflow = rd_push_overflow,
+    .close = push_close,
+    .told = push_told,
+    .free = push_free,
+};
+
+/* ---- the life of the connection ---- */
+
+/* Another request, or whatever it is: nobody will answer it. */
+static void on_data(rd_conn *conn, const char *bytes, size_t len) {
+    rd_sse *sse = of_push(rd_push_of(conn));
+    (void)bytes;
+    sse->ignored += len;
+    if (sse->ignored <= (size_t)conn->set->settings->max_pipeline_bytes) return;
+    rd_push_set_close(&sse->push, 1002, RD_SLICE("nothing is read here"));
+    rd_conn_close(conn);
+}
+
+static void on_eof(rd_conn *conn) {
+    finish(rd_push_of(conn), false);
+}
+
+/* Nothing was sent for an interval: a comment shows that the stream is alive to those between, and
+ * to the server that its client is not. */
+static void on_timeout(rd_conn *conn) {
+    if (conn->out.bytes == 0) {
+        put(conn, ":\n\n", 3);
+        rd_conn_mark_dirty(conn);
+    }
+    rd_push_expect(rd_push_of(conn));
+}
+
+const rd_protocol rd_protocol_sse = {
+    "sse",
+    sizeof(rd_push *),
+    rd_push_on_open,
+    on_data,
+    on_eof,
+    rd_push_on_drained,
+    on_timeout,
+    rd_push_on_close,
+    rd_push_is_spare,
+    rd_push_on_shutdown,
+};
+
+/* ---- the upgrade ---- */
+
+/* A request with a body may have some of it still on its way. */
+bool rd_sse_is_asked(const rd_request *request) {
+    const rd_head *head = &request->head;
+    if (head->method_id != RD_METHOD_GET || head->framing == RD_FRAMING_CHUNKED) return false;
+    return head->content_length == 0 && rd_sse_is_accepted(head, request->bytes);
+}
+
+static const rd_slice dropped[] = {
+    RD_SLICE_INIT("connection"),     RD_SLICE_INIT("keep-alive"),
+    RD_SLICE_INIT("upgrade"),        RD_SLICE_INIT("trailer"),
+    RD_SLICE_INIT("content-length"), RD_SLICE_INIT("transfer-encoding"),
+    RD_SLICE_INIT("content-type"),   RD_SLICE_INIT("content-encoding"),
+};
+
+static const rd_field own[] = {
+    {RD_SLICE_INIT("content-type"), RD_SLICE_INIT("text/event-stream")},
+    {RD_SLICE_INIT("cache-control"), RD_SLICE_INIT("no-cache")},
+    {RD_SLICE_INIT("x-accel-buffering"), RD_SLICE_INIT("no")},
+    {RD_SLICE_INIT("connection"), RD_SLICE_INIT("close")},
+};
+
+rd_push *rd_sse_upgrade(rd_request *request, const rd_field *fields, size_t count) {
+    const rd_push_answer answer = {
+        .status = 200,
+        .dropped = dropped,
+        .dropped_count = sizeof(dropped) / sizeof(dropped[0]),
+        .own = own,
+        .own_count = sizeof(own) / sizeof(own[0]),
+    };
+    if (rd_push_answer_send(request, &answer, fields, count) < 0) return NULL;
+    rd_sse *sse = rd_alloc_zero(sizeof(*sse));
+    rd_push_init(&sse->push, &ops, rd_http_shared_of(request->conn), request->conn);
+    return rd_push_begin(request, &sse->push, &rd_protocol_sse);
+}

@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+# The engine that the settings ask for: a block of the configuration file, else Redis at an address.
+# Made in each process that serves.
+# SPDX-License-Identifier: MIT
+
+require "rondo/pubsub/engines"
+
+module Rondo
+  module PubSub
+    # From settings to an engine.
+    module Configured
+      PATIENCE = 10
+      # A variable that is often meant for others: what is wrong with it stops nobody.
+      COMMON = "REDIS_URL"
+
+      module_function
+
+      # Makes it the default, unless the application, which may have been loaded before, has chosen one.
+      # @return [Engine, nil] see {.make}
+      def open(settings, log)
+        return unless PubSub.default.equal?(PubSub::CLUSTER)
+
+        make(settings, log)&.tap { |engine| PubSub.default = engine }
+      end
+
+      # @param settings [Settings::Resolved]
+      # @param log [Logger]
+      # @param patience [Numeric] seconds for a Redis without which nothing is to start
+      # @return [Engine, nil]
+      # @raise [Error] one line
+      def make(settings, log, patience: PATIENCE)
+        PubSub.log = log
+        return settings[:pubsub_engine].call if settings[:pubsub_engine]
+        return unless settings[:redis_url]
+
+        redis(settings, log, patience)
+      end
+
+      def redis(settings, log, patience)
+        engine = Redis.new(settings[:redis_url], log: log)
+        settings[:redis_required] ? engine.wait_until_connected(patience) : engine.start
+        engine
+      rescue ConfigurationError => e
+        raise if settings[:redis_required] || settings.source(:redis_url) != COMMON
+
+        log.error "! #{COMMON} is not used: #{e.message}"
+        nil
+      end
+      private_class_method :redis
+
+      # What was published leaves before the process ends or becomes another one.
+      # @param engine [Engine, nil]
+      # @param log [Logger]
+      # @return [void]
+      def close(engine, log)
+        engine.close if engine.respond_to?(:close)
+      rescue StandardError => e
+        log.error "! #{engine.class}#close: #{e.message} (#{e.class})"
+      end
+    end
+  end
+end

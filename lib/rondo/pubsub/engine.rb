@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+# What carries messages between processes, and the two engines that every server has.
+# SPDX-License-Identifier: MIT
+
+module Rondo
+  module PubSub
+    # The interface of an engine; whatever answers these three may be one, this class or not.
+    #
+    # It is told of the first and of the last subscriber of each channel, once per channel, never two
+    # calls at once. What comes from outside it gives to {PROCESS}.publish. None of the three may wait.
+    class Engine
+      # The first subscriber is there.
+      # @param channel [String]
+      # @param is_pattern [Boolean] a glob as of Redis
+      # @return [void]
+      def subscribe(channel, is_pattern); end
+
+      # The last subscriber has gone.
+      # @param channel [String]
+      # @param is_pattern [Boolean]
+      # @return [void]
+      def unsubscribe(channel, is_pattern); end
+
+      # @param channel [String]
+      # @param message [String]
+      # @return [Boolean] whether it will be sent
+      def publish(channel, message)
+        raise NotImplementedError, "#{self.class} does not publish"
+      end
+
+      # What was published leaves, as far as it can.
+      # @param seconds [Numeric] to wait at most
+      # @return [Integer] messages that have not left
+      def flush(seconds) # rubocop:disable Lint/UnusedMethodArgument
+        0
+      end
+
+      # The end of the process, or of the engine.
+      # @param seconds [Numeric] for {#flush}
+      # @return [void]
+      def close(seconds = 0); end
+    end
+  end
+end

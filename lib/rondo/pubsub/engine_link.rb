@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+# Puts an engine behind the hub of a cluster: in the master, on a thread of its own, it tells the engine
+# what the hub says, and gives the hub what the engine has from outside (as PROCESS.publish). Any object
+# with the interface of Engine will do.
+# SPDX-License-Identifier: MIT
+
+require "rondo/pubsub/relay_frames"
+
+module Rondo
+  module PubSub
+    # A thread between a socket and an engine.
+    class EngineLink
+      # Bytes kept for a hub that does not read.
+      QUEUE_MAX = 64 << 20
+      READ_BYTES = 65_536
+
+      # @param engine [#subscribe, #unsubscribe, #publish]
+      # @param socket [IO] its other end is the hub's
+      # @param log [Logger]
+      def initialize(engine, socket, log)
+        @engine = engine
+        @socket = socket
+        @log = log
+        @frames = RelayFrames.new
+        @mutex = Mutex.new
+        @out = String.new(encoding: Encoding::BINARY)
+        @waker, @wake = IO.pipe
+      end
+
+      # Takes what the engine hands on, and begins.
+      # @return [self]
+      def start
+        PubSub.outlet = self
+        @thread = Thread.new { run }
+        @thread.name = "rondo engine"
+        self
+      end
+
+      # From the engine, on any thread: for all workers.
+      # @return [Boolean] false when the hub does not read, has gone, or the message is above its limits
+      def publish_here(channel, message)
+        frame = RelayFrames.publish(channel, message) or return false
+        @mutex.synchronize do
+          return false if @ended || @out.bytesize + frame.bytesize > QUEUE_MAX
+
+          @out << frame
+        end
+        @wake.write_nonblock(".", exception: false)
+        true
+      rescue IOError
+        false # it has ended meanwhile
+      end
+
+      # @return [void]
+      def close
+        @mutex.synchronize { @ended = true }
+        @wake.write_nonblock(".", exception: false)
+        @thread&.join
+      rescue IOError
+        nil # it has ended by itself
+      end
+
+      private
+
+      def run
+        turn until @ended
+      rescue SystemCallError, IOError, RelayFrames::Invalid => e
+        @log.error "! the engine of pub/sub has lost its hub: #{e.message}" unless @ended
+      ensure
+        @mutex.synchronize { @ended = true }
+        PubSub.outlet = nil if PubSub.outlet.equal?(self)
+        [@socket, @waker, @wake].each(&:close)
+      end
+
+      def turn
+        waiting = @mutex.synchronize { !@out.empty? }
+        ready, = IO.select([@socket, @waker], waiting ? [@socket] : nil)
+        @waker.read_nonblock(4096, exception: false) if ready.include?(@waker)
+        send_some
+        read_some if ready.include?(@socket)
+      end
+
+      def send_some
+        @mutex.synchronize do
+          count = @out.empty? ? 0 : @socket.write_nonblock(@out, exception: false)
+          @out = @out.byteslice(count..) if count.is_a?(Integer)
+        end
+      end
+
+      def read_some
+        bytes = @socket.read_nonblock(READ_BYTES, exception: false)
+        raise EOFError, "it has gone" if bytes.nil?
+
+        @frames.feed(bytes) { |frame| tell(frame) } unless bytes.is_a?(Symbol)
+      end
+
+      # An engine's error is the engine's.
+      def tell(frame)
+        return @engine.publish(frame.channel, frame.message) if frame.type == :publish
+
+        @engine.public_send(frame.type, frame.channel, frame.pattern)
+      rescue StandardError => e
+        @log.error "! #{@engine.class}##{frame.type}: #{e.full_message(highlight: false)}"
+      end
+    end
+  end
+end

@@ -1,0 +1,141 @@
+# frozen_string_literal: true
+
+# Which engine carries what is published, and which engines hear of subscriptions. What happens inside
+# this process is local.rb, docs/PUSH.md has the manual.
+# SPDX-License-Identifier: MIT
+
+require "rondo/logger"
+require "rondo/pubsub/engine"
+require "rondo/pubsub/redis"
+
+module Rondo
+  # Engines: the default one, those that are attached, and what they are told.
+  module PubSub
+    # Every subscriber of all workers of this server: the default.
+    CLUSTER = Class.new(Engine) do
+      def publish(channel, message)
+        PubSub.publish_cluster(channel, message)
+      end
+
+      def inspect
+        "Rondo::PubSub::CLUSTER"
+      end
+    end.new
+
+    # The subscribers of this process; what an engine has from outside goes here. In a master that runs an
+    # engine for its workers they are all of these.
+    PROCESS = Class.new(Engine) do
+      def publish(channel, message)
+        (PubSub.outlet || PubSub).publish_here(channel, message)
+      end
+
+      def inspect
+        "Rondo::PubSub::PROCESS"
+      end
+    end.new
+
+    @default = CLUSTER
+    @told = {}.compare_by_identity # by engine: the subscriptions it knows of
+    @telling = Mutex.new
+
+    class << self
+      # @return [Engine] of a publish that names none
+      attr_reader :default
+      # @return [#publish_here, nil] who takes what comes from outside instead of this process
+      # @private
+      attr_accessor :outlet
+      # @return [Logger] for engines
+      attr_writer :log
+
+      # @return [Logger] errors only, unless a server runs here
+      def log
+        @log ||= Logger.new(quiet: true)
+      end
+
+      # @param engine [#publish] is attached, too
+      def default=(engine)
+        attach(engine)
+        @default = engine
+      end
+
+      # From now on the engine is told of subscriptions, those that there are first.
+      # @param engine [#subscribe, #unsubscribe, #publish]
+      # @return [void]
+      def attach(engine)
+        check(engine)
+        @telling.synchronize do
+          return if built_in?(engine) || @told.key?(engine)
+
+          @told[engine] = {}
+          tell_all(engine)
+        end
+      end
+
+      # @param engine [Object] is not told any more
+      # @return [void]
+      def detach(engine)
+        @telling.synchronize { @told.delete(engine) }
+        @default = CLUSTER if @default.equal?(engine)
+      end
+
+      # Tells the engine all current subscriptions again.
+      # @param engine [Object]
+      # @return [void]
+      def reset(engine)
+        @telling.synchronize { @told[engine]&.clear && tell_all(engine) }
+      end
+
+      # @see Rondo.publish
+      def publish(channel, message, engine = nil)
+        engine = engine.nil? ? @default : engine || PROCESS
+        return engine.publish(channel, message) if built_in?(engine)
+
+        engine.publish(name_of(channel), text_of(message)) ? true : false
+      end
+
+      # A channel has its first subscriber in this process, or has lost its last one; the extension says so.
+      # @private
+      def interest(channel, is_pattern, subscribed)
+        @telling.synchronize { @told.each_key { |engine| tell(engine, channel, is_pattern, subscribed) } }
+      end
+
+      private
+
+      def built_in?(engine)
+        engine.equal?(CLUSTER) || engine.equal?(PROCESS)
+      end
+
+      def check(engine)
+        missing = %i[subscribe unsubscribe publish].reject { |name| engine.respond_to?(name) }
+        raise ArgumentError, "an engine answers #{missing.join(", ")}" if missing.any?
+      end
+
+      # As clients and subscribers get it.
+      def text_of(message)
+        case message
+        when String then message
+        when Hash, Array
+          require "json"
+          JSON.generate(message)
+        else raise TypeError, "a message is a String, Hash or Array, not #{message.class}"
+        end
+      end
+
+      def tell_all(engine)
+        interests.each { |channel, is_pattern| tell(engine, channel, is_pattern, true) }
+      end
+
+      # Once, also when somebody subscribes while the engine is attached. An engine's error is the engine's.
+      def tell(engine, channel, is_pattern, subscribed)
+        known = @told[engine]
+        return if known.key?([channel, is_pattern]) == subscribed
+
+        subscribed ? known.store([channel, is_pattern], true) : known.delete([channel, is_pattern])
+        verb = subscribed ? :subscribe : :unsubscribe
+        engine.public_send(verb, channel, is_pattern)
+      rescue StandardError => e
+        log.error "! #{engine.class}##{verb}: #{e.full_message(highlight: false)}"
+      end
+    end
+  end
+end

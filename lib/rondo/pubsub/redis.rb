@@ -1,0 +1,265 @@
+# frozen_string_literal: true
+
+# Pub/sub through Redis, and ordinary commands beside it. What is called here only queues and wakes the
+# engine's thread (redis/pump.rb), which is started in the process that first needs it: a stopped Redis
+# holds up nobody. Needs the gem redis-client for addresses, credentials and TLS.
+# SPDX-License-Identifier: MIT
+
+require "rondo/pubsub/engine"
+require "rondo/pubsub/redis/outage"
+require "rondo/pubsub/redis/outbox"
+require "rondo/pubsub/redis/subscriptions"
+
+module Rondo
+  module PubSub
+    # An engine; two connections for each process that uses it.
+    class Redis < Engine
+      # A reply that says why there is none.
+      class Error < Rondo::Error; end
+
+      # After these a connection would answer other things than it was asked.
+      CHANGES_CONNECTION = %w[SUBSCRIBE UNSUBSCRIBE PSUBSCRIBE PUNSUBSCRIBE SSUBSCRIBE SUNSUBSCRIBE MONITOR HELLO
+                              RESET QUIT SELECT SYNC PSYNC].freeze
+      # Seconds that what is queued has at the end of the process.
+      LAST_CHANCE = 2
+
+      # @return [String] where Redis is, without the password
+      attr_reader :name
+
+      # @param url [String] redis://USER:PASSWORD@HOST:PORT/DATABASE, rediss:// for TLS,
+      #   unix:///PATH?db=DATABASE
+      # @param ping [Numeric] seconds of silence after which a connection is pinged
+      # @param timeout [Numeric] seconds to connect, and for each reply
+      # @param queue [Integer] messages and commands kept while Redis is away
+      # @param queue_bytes [Integer] and their bytes
+      # @param reply_max [Integer] bytes of a reply, or of a message
+      # @param log [Logger]
+      # @param options [Hash] further ones of RedisClient.config, such as `ssl_params: { ca_file: "ca.pem" }`
+      # @raise [ConfigurationError] the gem is missing, or the URL is none
+      def initialize(url, ping: 10, timeout: 5, queue: 10_000, queue_bytes: 64 << 20, reply_max: 16 << 20,
+                     log: PubSub.log, **options)
+        super()
+        @config = Redis.config(url, options)
+        @name = "Redis at #{@config.server_url}"
+        @terms = { ping: ping, timeout: timeout, reply_max: reply_max }
+        @limits = [queue, queue_bytes]
+        @log = log
+        @mutex = Mutex.new
+        @changed = ConditionVariable.new
+        begin_anew
+      end
+
+      # @return [void]
+      def subscribe(channel, is_pattern)
+        queue { @subscriptions.add(channel.to_s.b, is_pattern ? true : false) }
+      end
+
+      # @return [void]
+      def unsubscribe(channel, is_pattern)
+        queue { @subscriptions.remove(channel.to_s.b, is_pattern ? true : false) }
+      end
+
+      # @return [Boolean] false when the queue is full, or the engine closed
+      def publish(channel, message)
+        push(["PUBLISH", channel, message], true)
+      end
+
+      # An ordinary command, in order with what is published. Its reply is a String, Integer, Array or nil as
+      # Redis says it (RESP 2), or an {Error}: Redis refused, or went away after the command had been sent.
+      # @param words [Array<#to_s>] "SET", "key", 1
+      # @yieldparam reply [String, Integer, Array, nil, Error] on a thread of its own
+      # @return [Boolean] as of {#publish}; the block is not called when it is false
+      # @raise [ArgumentError] the command would change the connection
+      def cmd(*words, &block)
+        verb = words.first.to_s.upcase
+        raise ArgumentError, "a command is needed" if verb.empty?
+        raise ArgumentError, "#{verb} would change the connection" if changes_connection?(verb, words[1].to_s)
+
+        push(words, false, block)
+      end
+
+      # Begins to connect, without waiting for it.
+      # @return [void]
+      def start
+        queue { nil }
+      end
+
+      # @param seconds [Numeric]
+      # @return [void]
+      # @raise [Error] why there is no connection, in one line
+      def wait_until_connected(seconds)
+        start
+        wait_for(seconds) { @outage.here? } or
+          raise Error, "#{@name} is away: #{@outage.reason || "no answer within #{seconds} s"}"
+      end
+
+      # @return [Integer] messages and commands that have not been answered within the time
+      def flush(seconds)
+        return 0 unless @pid == Process.pid
+
+        wait_for(seconds) { @outbox.empty? }
+        @mutex.synchronize { @outbox.count }
+      end
+
+      # Nothing can be published any more.
+      # @return [void]
+      def close(seconds = LAST_CHANCE)
+        return unless @pid == Process.pid
+
+        @mutex.synchronize { @closed = true }
+        lost = flush(seconds)
+        @log.error "! #{@name}: #{lost} messages were not sent" if lost.positive?
+        @pump.end
+        @thread.join(@terms[:timeout]) || @thread.kill
+        @replies << nil
+      end
+
+      # @return [Boolean] whether Redis is there, as far as is known
+      def connected?
+        @pid == Process.pid && @outage.here?
+      end
+
+      # @return [Integer] messages and commands that have no answer yet
+      def queued
+        @mutex.synchronize { @outbox.count }
+      end
+
+      # @param url [String]
+      # @param options [Hash]
+      # @return [RedisClient::Config]
+      # @raise [ConfigurationError] of one line, in which there is no password
+      def self.config(url, options = {})
+        require "redis-client"
+        require "rondo/pubsub/redis/pump" # which needs openssl, as the gem does
+        ::RedisClient.config(url: url, protocol: 2, **options)
+      rescue LoadError
+        raise ConfigurationError, "Redis needs the gem redis-client: add it to the Gemfile"
+      rescue ArgumentError, URI::Error
+        raise ConfigurationError, "this is no address of Redis: #{url.to_s.sub(%r{//[^@/]*@}, "//")}"
+      end
+
+      private
+
+      # In a process that was forked the parent's connections, threads and messages are not ours.
+      def begin_anew
+        @pump&.close
+        @pid = nil
+        @closed = false
+        @outbox = Outbox.new(*@limits, on_lost: method(:lost))
+        @subscriptions = Subscriptions.new(on_refusal: method(:refused)) { |*message| deliver(*message) }
+        @outage = Outage.new(@name, @log) { @mutex.synchronize { @changed.broadcast } }
+        @replies = Thread::Queue.new
+        @reader = nil
+      end
+
+      def changes_connection?(verb, word)
+        CHANGES_CONNECTION.include?(verb) || (verb == "CLIENT" && word.casecmp?("reply"))
+      end
+
+      # Runs the block under the mutex and wakes the thread.
+      def queue
+        @mutex.synchronize do
+          return false if @closed && @pid == Process.pid
+
+          start_thread unless @pid == Process.pid
+          yield
+        end.tap { @pump.wake }
+      end
+
+      def start_thread
+        begin_anew if @pid
+        @pid = Process.pid
+        @pump = Pump.new(@config, @outbox, @subscriptions, @mutex, outage: @outage, **@terms) do |entry, reply|
+          answered(entry, reply)
+        end
+        @thread = named_thread("rondo redis") { @pump.run }
+        pid = @pid
+        at_exit { close if pid == Process.pid && !@closed }
+      end
+
+      def named_thread(name, &block)
+        Thread.new(&block).tap do |thread|
+          thread.name = name
+          thread.thread_variable_set(:fork_safe, true)
+        end
+      end
+
+      def push(words, publish, block = nil)
+        bytes = Link.encode(words)
+        queue do
+          start_replies if block
+          next true if @outbox.push(Outbox::Entry.new(bytes, @subscriptions.asked, publish, block))
+
+          @outage.full(@outbox.limits)
+          false
+        end
+      end
+
+      def wait_for(seconds)
+        limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+        @mutex.synchronize do
+          until (found = yield)
+            left = limit - Process.clock_gettime(Process::CLOCK_MONOTONIC)
+            return false unless left.positive?
+
+            @changed.wait(@mutex, left)
+          end
+          found
+        end
+      end
+
+      # ---- on the thread of the pump ----
+
+      def deliver(channel, message)
+        PROCESS.publish(channel, message)
+      rescue StandardError => e
+        @log.error "! #{@name}: a message could not be handed on: #{e.message} (#{e.class})"
+      end
+
+      def answered(entry, reply)
+        if reply.is_a?(Replies::Refusal)
+          @outage.refused(reply.message) if entry.publish
+          reply = Error.new(reply.message)
+        end
+        tell(entry, reply)
+        @mutex.synchronize { drained if @outbox.empty? }
+      end
+
+      def drained
+        @outage.drained
+        @changed.broadcast
+      end
+
+      def lost(entry)
+        tell(entry, Error.new("#{@name} went away before it answered"))
+      end
+
+      def refused(channel, reason)
+        @outage.refused("no subscription of #{channel.inspect}: #{reason}")
+      end
+
+      # ---- replies for the application ----
+
+      def tell(entry, reply)
+        @replies << [entry.block, reply] if entry.block
+      end
+
+      # What the application does with a reply may take its time.
+      def start_replies
+        return if @reader
+
+        @reader = named_thread("rondo redis replies") do
+          while (block, reply = @replies.pop)
+            hand_over(block, reply)
+          end
+        end
+      end
+
+      def hand_over(block, reply)
+        block.call(reply)
+      rescue StandardError => e
+        @log.error "! #{@name}: the block of a command: #{e.full_message(highlight: false)}"
+      end
+    end
+  end
+end

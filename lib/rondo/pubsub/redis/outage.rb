@@ -1,0 +1,127 @@
+# frozen_string_literal: true
+
+# The times when Redis is away: says so once, when it begins and when it is over, and knows how long to
+# pause before the next attempt. Changed by the engine's thread, asked by others.
+# SPDX-License-Identifier: MIT
+
+require "rondo/pubsub/engine"
+
+module Rondo
+  module PubSub
+    class Redis < Engine
+      # One engine's sight of its Redis.
+      class Outage
+        # Seconds between attempts, and how much of that is chance, so that not all processes come at once.
+        SHORTEST = 0.1
+        LONGEST = 5.0
+        JITTER = 0.5
+        # A connection that held for so long was none that breaks at once, again and again.
+        STEADY = 5.0
+
+        # @return [String, nil] why it is away; nil when it is not
+        attr_reader :reason
+
+        # @param name [String] of Redis, without a password
+        # @param log [Logger]
+        # @yield whenever something has changed
+        def initialize(name, log, &on_change)
+          @name = name
+          @log = log
+          @on_change = on_change
+          @attempts = 0
+          @next_attempt = @since = now
+          @is_here = @is_full = false
+          @lost = 0
+        end
+
+        # @return [Boolean]
+        def here?
+          @is_here
+        end
+
+        # @return [Float, nil] seconds until the next attempt; nil when none is due
+        def pause
+          [@next_attempt - now, 0].max unless @next_attempt.nil?
+        end
+
+        # @return [Boolean]
+        def pausing?
+          !pause.nil? && pause.positive?
+        end
+
+        # @param reason [String]
+        # @return [void]
+        def begin(reason)
+          @attempts = 0 if @is_here && now - @since > STEADY
+          @since = now if @is_here
+          @log.error "! #{@name} is away: #{reason}; trying again" if @reason.nil?
+          @reason = reason
+          @is_here = false
+          @next_attempt = now + delay
+          @attempts += 1
+          @on_change.call
+        end
+
+        # @return [void]
+        def over
+          @next_attempt = nil
+          return if @is_here
+
+          say_over
+          @is_here = true
+          @reason = nil
+          @since = now
+          @on_change.call
+        end
+
+        # The queue is full: a line for each time.
+        # @param limits [String]
+        # @return [void]
+        def full(limits)
+          @lost += 1
+          return if @is_full
+
+          @is_full = true
+          @log.error "! #{@name}: the queue is full (#{limits}); what is published now is lost"
+        end
+
+        # The queue is empty.
+        # @return [void]
+        def drained
+          return unless @is_full
+
+          @log.error "! #{@name}: the queue is empty again; #{@lost} messages or commands were lost"
+          @is_full = false
+          @lost = 0
+        end
+
+        # Redis does not take something: a line for each reason.
+        # @param reason [String]
+        # @return [void]
+        def refused(reason)
+          return if @refusal == reason
+
+          @refusal = reason
+          @log.error "! #{@name}: #{reason}"
+        end
+
+        private
+
+        def now
+          Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        end
+
+        def delay
+          longest = [SHORTEST * (2**[@attempts, 10].min), LONGEST].min
+          longest * (1 - (rand * JITTER))
+        end
+
+        def say_over
+          return @log.say "* #{@name}" unless @reason
+
+          @log.say format("* %<name>s is back after %<seconds>.1f s", name: @name, seconds: now - @since)
+        end
+      end
+    end
+  end
+end

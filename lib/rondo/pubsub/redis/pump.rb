@@ -1,0 +1,157 @@
+# frozen_string_literal: true
+
+# The thread of a Redis engine: keeps its two connections, one that is subscribed and one for
+# everything else, and moves what the engine has queued. Nothing else ever waits for Redis.
+#
+#   (nothing) ──▶ link that is not ready ──▶ ready ──▶ broken: a pause, then anew
+#
+# Whenever the subscribed connection is new, all subscriptions go out and are confirmed before
+# anything that was published leaves.
+# SPDX-License-Identifier: MIT
+
+require "rondo/pubsub/engine"
+require "rondo/pubsub/redis/link"
+require "rondo/pubsub/redis/outage"
+
+module Rondo
+  module PubSub
+    class Redis < Engine
+      # Runs until it is told to end.
+      class Pump
+        # Commands and bytes under way at once; the rest waits in the queue.
+        WINDOW = 1000
+        WINDOW_BYTES = 262_144
+
+        # @param config [RedisClient::Config]
+        # @param outbox [Outbox]
+        # @param subscriptions [Subscriptions]
+        # @param mutex [Mutex] of the engine, guards both
+        # @param outage [Outage]
+        # @param terms [Hash] of {Link#initialize}
+        # @yieldparam entry [Outbox::Entry] that was answered
+        # @yieldparam reply [Object]
+        def initialize(config, outbox, subscriptions, mutex, outage:, **terms, &on_reply)
+          @config = config
+          @outbox = outbox
+          @subscriptions = subscriptions
+          @mutex = mutex
+          @outage = outage
+          @terms = terms
+          @on_reply = on_reply
+          @waker, @wake = IO.pipe
+          @ended = false
+        end
+
+        # @return [void]
+        def run
+          turn until @ended
+        ensure
+          close
+        end
+
+        # From any thread: there is something to do.
+        # @return [void]
+        def wake
+          @wake.write_nonblock(".", exception: false)
+        rescue IOError
+          nil # it has ended
+        end
+
+        # @return [void]
+        def end
+          @ended = true
+          wake
+        end
+
+        # Also for a process that was forked meanwhile: closes the descriptors, says nothing.
+        # @return [void]
+        def close
+          [@commands, @listener, @waker, @wake].each { |each| each&.close }
+        end
+
+        private
+
+        def now
+          Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        end
+
+        def turn
+          open_links unless @outage.pausing?
+          feed_links
+          wait
+          [@commands, @listener].compact.each(&:turn)
+          @outage.over if whole?
+        rescue Link::Broken => e
+          give_up_links(e.message)
+        rescue StandardError => e
+          give_up_links("#{e.message} (#{e.class})")
+        end
+
+        # ---- links ----
+
+        def open_links
+          @commands ||= Link.new(@config, **@terms)
+          wanted = @mutex.synchronize { @subscriptions.wanted? }
+          @listener ||= Link.new(@config, **@terms) { |reply| @subscriptions.take(reply) } if wanted
+        end
+
+        # One without the other is of no use.
+        def give_up_links(reason)
+          [@commands, @listener].each { |link| link&.close }
+          @mutex.synchronize do
+            @subscriptions.forget_link
+            @outbox.take_back(@commands.unanswered) if @commands
+          end
+          @commands = @listener = nil
+          @outage.begin(reason)
+        end
+
+        def whole?
+          return false unless @commands&.ready? && (@listener.nil? || @listener.ready?)
+
+          @mutex.synchronize { @listener || !@subscriptions.wanted? }
+        end
+
+        # ---- what goes out ----
+
+        def feed_links
+          @mutex.synchronize do
+            @subscriptions.send_to(@listener) if @listener&.ready?
+            feed_commands if @commands&.ready?
+          end
+        end
+
+        def feed_commands
+          while @commands.pending < WINDOW && @commands.unsent_bytes < WINDOW_BYTES
+            entry = @outbox.shift { |number| @subscriptions.reached?(number) } or break
+            send_entry(entry)
+          end
+        end
+
+        def send_entry(entry)
+          @commands.ask_encoded(entry.bytes, entry) { |reply| answered(entry, reply) }
+        end
+
+        def answered(entry, reply)
+          @mutex.synchronize { @outbox.done(entry) }
+          @on_reply.call(entry, reply)
+        end
+
+        # ---- waiting ----
+
+        def wait
+          links = [@commands, @listener].compact
+          writing = links.select { |link| link.unsent_bytes.positive? }.map(&:io)
+          ready, = IO.select([@waker, *links.map(&:io)], writing, nil, patience(links))
+          @waker.read_nonblock(4096, exception: false) if ready&.include?(@waker)
+        end
+
+        def patience(links)
+          return 0 if links.any?(&:more?)
+
+          [*links.map(&:patience), @outage.pause].compact.min
+        end
+      end
+    end
+  end
+end

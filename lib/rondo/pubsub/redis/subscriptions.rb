@@ -1,0 +1,142 @@
+# frozen_string_literal: true
+
+# What is to be subscribed at Redis, what Redis has confirmed on the connection there is, and which of
+# its messages are handed on. {#add}, {#remove}, {#send_to} and {#reached?} are called under the
+# engine's mutex, the rest on the engine's thread (pump.rb).
+# SPDX-License-Identifier: MIT
+
+require "rondo/pubsub/engine"
+require "rondo/pubsub/redis/replies"
+
+module Rondo
+  module PubSub
+    class Redis < Engine
+      # Subscriptions of one engine. Every change has a number, so that a message published after it can
+      # wait until Redis has confirmed it.
+      class Subscriptions
+        VERBS = { [true, false] => "SUBSCRIBE", [false, false] => "UNSUBSCRIBE",
+                  [true, true] => "PSUBSCRIBE", [false, true] => "PUNSUBSCRIBE" }.freeze
+
+        # @return [Integer] number of the last change that was asked for
+        attr_reader :asked
+
+        # @param on_refusal [#call] is told the channel and why
+        # @yieldparam channel [String]
+        # @yieldparam message [String]
+        def initialize(on_refusal:, &deliver)
+          @on_refusal = on_refusal
+          @deliver = deliver
+          @wanted = {}
+          @changes = []
+          @asked = 0
+          forget_link
+        end
+
+        # @return [Boolean] whether there is anything to listen for
+        def wanted?
+          @wanted.any?
+        end
+
+        # @param channel [String]
+        # @param is_pattern [Boolean]
+        # @return [void]
+        def add(channel, is_pattern)
+          return if @wanted[[channel, is_pattern]]
+
+          @wanted[[channel, is_pattern]] = true
+          @changes << [@asked += 1, true, channel, is_pattern]
+        end
+
+        # @return [void]
+        def remove(channel, is_pattern)
+          @changes << [@asked += 1, false, channel, is_pattern] if @wanted.delete([channel, is_pattern])
+        end
+
+        # @param number [Integer] of a change
+        # @return [Boolean] whether a message published after it would come back
+        def reached?(number)
+          @wanted.empty? || number <= @confirmed
+        end
+
+        # The connection has gone, and with it all that Redis knew.
+        # @return [void]
+        def forget_link
+          @link = nil
+          @confirmed = 0
+          @named = {}
+          @last = nil
+        end
+
+        # What Redis does not know yet.
+        # @param link [Link] that is ready
+        # @return [void]
+        def send_to(link)
+          is_new = !@link.equal?(link)
+          @link = link
+          if is_new
+            last = @asked
+            @wanted.each_key { |channel, is_pattern| ask(0, true, channel, is_pattern) }
+            link.ask(["PING"]) { confirm(last) }
+          else
+            @changes.each { |change| ask(*change) }
+          end
+          @changes.clear
+        end
+
+        # @param reply [Object] what came on the link
+        # @return [Boolean] whether it was a message
+        def take(reply)
+          return false unless reply.is_a?(Array)
+
+          case reply
+          in ["message", String => channel, String => message] then take_message(channel, message)
+          in ["pmessage", String => pattern, String => channel, String => message]
+            take_matched(pattern, channel, message)
+          else return false
+          end
+          true
+        end
+
+        private
+
+        # A refusal counts as an answer: what Redis does not allow shall not hold up the rest.
+        def ask(number, wanted, channel, is_pattern)
+          @link.ask([VERBS[[wanted, is_pattern]], channel]) do |reply|
+            refused = reply.is_a?(Replies::Refusal)
+            @on_refusal.call(channel, reply.message) if refused
+            note(channel, wanted && !refused) unless is_pattern
+            @last = nil
+            confirm(number)
+          end
+        end
+
+        def note(channel, is_subscribed)
+          is_subscribed ? @named[channel] = true : @named.delete(channel)
+        end
+
+        def confirm(number)
+          @confirmed = number if number > @confirmed
+        end
+
+        def take_message(channel, message)
+          @deliver.call(channel, message)
+        end
+
+        # Whoever handles it looks for patterns, too, and Redis sends a message once for the channel's name,
+        # then once for each pattern: only the first of these is handed on. It is another message when the
+        # same pattern comes again.
+        def take_matched(pattern, channel, message)
+          return if @named[channel]
+
+          last_channel, last_message, patterns = @last
+          if channel == last_channel && message == last_message && !patterns.include?(pattern)
+            return patterns << pattern
+          end
+
+          @last = [channel, message, [pattern]]
+          @deliver.call(channel, message)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+# The chat of the examples in a real browser: two people, workers, restarts, history, and the event
+# stream that stands in for a WebSocket. RONDO_SCREENSHOT=FILE takes the picture of the README.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "net/http"
+require "support/browser"
+require "support/server_process"
+
+class ChatTest < Minitest::Test
+  CHAT = File.expand_path("../../examples/chat/config.ru", __dir__)
+  LINES = "[...document.querySelectorAll('#log li')].map(line => line.querySelector('b').textContent + ': ' + " \
+          "line.lastChild.textContent)"
+
+  def setup
+    skip "chromium is not installed" unless Chromium.find
+    @pages = []
+  end
+
+  def teardown
+    @pages.each(&:close)
+  end
+
+  def chat(*args, &block)
+    ServerProcess.run(CHAT, args: args, &block)
+  end
+
+  def enter(server, nick, query = "")
+    page = Chromium.shared.open("#{server.url}/#{query}")
+    @pages << page
+    connected(page, query.include?("sse") ? "event stream" : "WebSocket")
+    page.run("document.getElementById('nick').value = #{nick.to_json}")
+    page
+  end
+
+  def connected(page, how)
+    page.wait_for("document.getElementById('state').textContent == #{how.to_json}")
+  end
+
+  def say(page, text)
+    page.run("document.getElementById('text').value = #{text.to_json}; document.querySelector('form').requestSubmit()")
+  end
+
+  def sees(page, *lines)
+    page.wait_for("#{LINES}.length >= #{lines.size}")
+    assert_equal lines, page.run(LINES)
+  end
+
+  def test_two_people_a_restart_and_a_reload
+    chat("-w", "2") do |server|
+      ada, bob = enter(server, "Ada"), enter(server, "Bob")
+      other = enter(server, "Eve", "?room=elsewhere")
+      say(ada, "Is anybody here?")
+      sees(bob, "Ada: Is anybody here?")
+      say(bob, "Me. <b>Hello</b> & welcome ☕")
+      lines = ["Ada: Is anybody here?", "Bob: Me. <b>Hello</b> & welcome ☕"]
+      [ada, bob].each { |page| sees(page, *lines) }
+      [ada, bob].each { |page| page.run("window.before = send") }
+      server.signal("USR1")
+      [ada, bob].each { |page| page.wait_for("send && send != before") } # back at workers of the new generation
+      say(ada, "Still here?")
+      [ada, bob].each { |page| sees(page, *lines, "Ada: Still here?") }
+      late = enter(server, "Late")
+      sees(late, *lines, "Ada: Still here?")
+      picture(bob)
+      sees(other)
+      assert_equal [[]] * 3, [ada, bob, late].map(&:errors)
+    end
+  end
+
+  def picture(page)
+    file = ENV.fetch("RONDO_SCREENSHOT", nil) or return
+    page.screenshot(file)
+  end
+
+  def test_an_event_stream_stands_in
+    chat do |server|
+      stream, socket = enter(server, "Stream", "?sse"), enter(server, "Socket")
+      say(stream, "posted")
+      sees(socket, "Stream: posted")
+      say(socket, "sent")
+      sees(stream, "Stream: posted", "Socket: sent")
+    end
+  end
+
+  def test_what_is_no_message
+    chat do |server|
+      uri = URI(server.url)
+      ["", "x", "[]", "1", "null", '{"text":', '{"text":{}}', "{}", '{"nick":"a","text":" "}', "\xff"].each do |body|
+        assert_equal "400", Net::HTTP.post(uri, body).code, body
+      end
+      page = enter(server, "Ada")
+      page.run("window.before = send; send('no JSON')")
+      page.wait_for("send && send != before") # closed with 1008, and back again
+      say(page, "still here")
+      sees(page, "Ada: still here")
+    end
+  end
+end

@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+# The example: a job says something, the browsers of a cluster hear it.
+# SPDX-License-Identifier: MIT
+
+require_relative "../shell_case"
+require "support/redis_server"
+require "support/websocket_peer"
+
+class NotificationsTest < ShellCase
+  def test_a_job_reaches_the_browsers
+    redis = RedisServer.new
+    server = start("-r", redis.url, "-w", "2", File.join(ROOT, "examples/notifications/config.ru"))
+    server.wait_for_log(/booted.*booted/m)
+    assert_includes get(server).body, "new WebSocket"
+    peers = Array.new(4) { WebsocketPeer.new(server.url) }
+    eventually("a subscription of each worker") do
+      redis.cli("PUBSUB", "NUMSUB", "notifications").split.last == "2"
+    end
+    job = run_command(RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", File.join(ROOT, "examples/notifications/job.rb"),
+                      "the report is ready", env: { "REDIS_URL" => redis.url })
+    assert_equal 0, job.code, job.err
+    assert_equal(["the report is ready"] * 4, peers.map(&:hear))
+  ensure
+    peers&.each(&:close)
+    redis&.close
+  end
+end

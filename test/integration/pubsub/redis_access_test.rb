@@ -1,0 +1,151 @@
+# frozen_string_literal: true
+
+# How the Redis engine gets in: passwords, users with rights, TLS, Unix sockets; what it says when it
+# does not; and a Redis that does not keep to the protocol.
+# SPDX-License-Identifier: MIT
+
+require_relative "redis_case"
+require "open3"
+
+class RedisAccessTest < RedisCase
+  def test_a_password
+    server = redis("--requirepass", "secret/%")
+    assert_round_trip connect(server.url(":secret%2F%25"))
+  end
+
+  def test_a_user_with_rights
+    server = redis(users: ["user default off", "user app on >pw ~* &app:* +@all"])
+    engine = connect(server.url("app:pw"))
+    assert_round_trip engine, "app:news"
+    engine.subscribe("other", false)
+    engine.publish("other", "x")
+    eventually("a refusal") { @log.string.include?('no subscription of "other": NOPERM') }
+    assert_round_trip engine, "app:more"
+    assert_equal 1, @log.string.scan("can't publish").size + @log.string.scan("! Redis at #{server.url}: NOPERM").size
+  end
+
+  def test_a_wrong_password_is_one_line_without_the_password_and_a_new_try
+    server = redis(users: ["user default on >right ~* &* +@all"])
+    engine = engine(server.url("default:wrong"))
+    error = assert_raises(Rondo::PubSub::Redis::Error) { engine.wait_until_connected(1) }
+    assert_match(/\ARedis at #{server.url} is away: WRONGPASS/, error.message)
+    assert_equal 1, @log.string.lines.size, @log.string
+    refute_match(/wrong[^ ]*@|:wrong/, @log.string)
+    server.cli("-a", "right", "ACL", "SETUSER", "default", ">wrong")
+    engine.wait_until_connected(PATIENCE)
+    assert_round_trip engine
+  end
+
+  def test_nobody_there_at_boot
+    server = redis
+    server.kill
+    engine = engine(server.url)
+    error = assert_raises(Rondo::PubSub::Redis::Error) { engine.wait_until_connected(0.3) }
+    assert_equal "Redis at #{server.url} is away: Connection refused", error.message
+    assert engine.publish("c", "early")
+    engine.subscribe("c", false)
+    server.start
+    engine.wait_until_connected(PATIENCE)
+    assert_round_trip engine
+    assert_equal 1, @log.string.scan("is away").size
+  end
+
+  def test_tls
+    server = redis(tls: true)
+    assert_round_trip connect(server.url, ssl_params: { ca_file: server.ca_file }, timeout: 2)
+  end
+
+  def test_tls_with_a_certificate_nobody_knows
+    server = redis(tls: true)
+    error = assert_raises(Rondo::PubSub::Redis::Error) { engine(server.url).wait_until_connected(0.5) }
+    assert_match(/certificate verify failed/, error.message)
+  end
+
+  def test_a_unix_socket
+    server = redis(unix: true)
+    engine = connect(server.url(nil, database: 2))
+    assert_round_trip engine
+    engine.cmd("SET", "where", "two")
+    engine.flush(PATIENCE)
+    assert_equal "two", server.cli("-n", "2", "GET", "where")
+  end
+
+  def test_addresses_that_are_none
+    ["http://127.0.0.1", "redis://h:port", "redis://user:secret@h/zero", "redis://a b"].each do |url|
+      error = assert_raises(Rondo::ConfigurationError, url) { Rondo::PubSub::Redis.new(url) }
+      assert_match(/\Athis is no address of Redis: /, error.message)
+      refute_includes error.message, "secret"
+    end
+  end
+
+  def test_without_the_gem_there_is_one_line
+    program = <<~RUBY
+      $LOAD_PATH.reject! { |path| path.include?("redis-client") }
+      require "rondo"
+      begin
+        Rondo::PubSub::Redis.new("redis://127.0.0.1")
+      rescue Rondo::ConfigurationError => e
+        puts e.message
+      end
+    RUBY
+    env = { "RUBYOPT" => nil, "RUBYLIB" => nil, "BUNDLE_GEMFILE" => nil, "GEM_HOME" => @empty = Dir.mktmpdir, "GEM_PATH" => @empty }
+    out, = Open3.capture2e(env, RbConfig.ruby, "-Ilib", "-e", program)
+    assert_equal "Redis needs the gem redis-client: add it to the Gemfile\n", out
+  ensure
+    FileUtils.rm_rf(@empty)
+  end
+
+  def test_a_redis_that_talks_nonsense_is_left_alone_for_a_while
+    { "HTTP/1.1 400 Bad Request\r\n\r\n" => /not the Redis protocol/,
+      "+PONG\r\n+OK\r\n" => /a reply nobody asked for/,
+      "$99999999999\r\n" => /a reply of more than/,
+      ("*1\r\n" * 2000) => /inside each other/ }.each do |bytes, reason|
+      with_peer(bytes) do |url|
+        engine = engine(url)
+        engine.subscribe("c", false)
+        assert engine.publish("c", "x")
+        eventually(reason.inspect) { @log.string.match?(reason) }
+        assert_operator engine.queued, :==, 1
+        engine.close(0)
+      end
+      @log.truncate(0)
+    end
+  end
+
+  def test_messages_of_a_strange_shape_are_dropped
+    bytes = "+PONG\r\n*2\r\n$7\r\nmessage\r\n:1\r\n"
+    with_peer(bytes) do |url|
+      engine(url).start
+      eventually("an outage") { @log.string.include?("is away") }
+    end
+    assert_empty @outlet.received
+  end
+
+  private
+
+  def assert_round_trip(engine, channel = "c")
+    engine.subscribe(channel, false)
+    engine.publish(channel, "there and back")
+    got = take(1).first while got != [channel, "there and back"]
+    assert_equal [channel, "there and back"], got
+  end
+
+  # Says the same to everybody, whatever they say.
+  def with_peer(bytes)
+    server = TCPServer.new("127.0.0.1", 0)
+    sockets = []
+    thread = Thread.new do
+      loop do
+        sockets << (socket = server.accept)
+        socket.write(bytes)
+      end
+    rescue IOError
+      nil
+    end
+    yield "redis://127.0.0.1:#{server.addr[1]}"
+  ensure
+    server.close
+    thread.join
+    sockets.each(&:close)
+  end
+end

@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+# A server of somebody else's that a test starts on a free port of its own folder, freezes, kills and
+# starts again at the same place. What it is called with says the class below.
+# SPDX-License-Identifier: MIT
+
+require "fileutils"
+require "socket"
+require "tmpdir"
+
+class ChildServer
+  DEADLINE = 20
+
+  @running = []
+  class << self
+    # @return [Array<ChildServer>] those of all classes below
+    def running
+      ChildServer.instance_variable_get(:@running)
+    end
+  end
+  at_exit { running.dup.each(&:close) }
+
+  attr_reader :port, :pid, :folder
+
+  def initialize
+    @folder = Dir.mktmpdir("rondo-child")
+    @port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+    yield if block_given?
+    ChildServer.running << self
+    start
+  end
+
+  def start
+    @pid = Process.spawn(*command, in: File::NULL, out: log_path, err: %i[child out], pgroup: true)
+    @waiter = Process.detach(@pid)
+    wait_until_listening
+  end
+
+  # Ends it as a crash does.
+  def kill
+    signal("KILL")
+    @waiter.join
+  end
+
+  def freeze_process
+    signal("STOP")
+  end
+
+  def thaw
+    signal("CONT")
+  end
+
+  def signal(name)
+    Process.kill(name, @pid)
+  rescue Errno::ESRCH
+    nil
+  end
+
+  def close
+    kill if @waiter.alive?
+    ChildServer.running.delete(self)
+    FileUtils.rm_rf(@folder)
+  end
+
+  private
+
+  def log_path
+    File.join(@folder, "log")
+  end
+
+  def connect
+    TCPSocket.new("127.0.0.1", @port)
+  end
+
+  def wait_until_listening
+    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + DEADLINE
+    until listening?
+      late = Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+      raise "#{command.first} does not run: #{File.read(log_path)}" if late || !@waiter.alive?
+
+      IO.select(nil, nil, nil, 0.005)
+    end
+  end
+
+  def listening?
+    connect.close
+    true
+  rescue SystemCallError
+    false
+  end
+end

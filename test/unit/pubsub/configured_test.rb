@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+# Which engine the settings ask for, who may ask, and what is wrong with that.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "rondo/configuration"
+require "rondo/pubsub/configured"
+require "stringio"
+
+class ConfiguredEngineTest < Minitest::Test
+  NOWHERE = "redis://127.0.0.1:1"
+
+  def setup
+    @log = StringIO.new
+  end
+
+  def teardown
+    @engine&.close(0) if @engine.respond_to?(:close)
+    Rondo::PubSub.log = nil
+  end
+
+  def test_nobody_asks
+    assert_nil make
+  end
+
+  def test_the_command_line_comes_before_both_variables
+    env = { "RONDO_REDIS_URL" => "redis://b", "REDIS_URL" => "redis://c" }
+    assert_equal "redis://a", settings(typed: { redis_url: ["redis://a", "command line"] }, env: env)[:redis_url]
+    assert_equal "redis://b", settings(env: env)[:redis_url]
+    assert_equal "redis://c", settings(env: { "REDIS_URL" => "redis://c", "RONDO_REDIS_URL" => "" })[:redis_url]
+  end
+
+  def test_an_address_makes_redis_which_goes_on_trying
+    @engine = make(env: { "RONDO_REDIS_URL" => "#{NOWHERE}/2" })
+    assert_equal "Redis at #{NOWHERE}/2", @engine.name
+    assert @engine.publish("c", "kept")
+  end
+
+  def test_a_redis_that_is_required
+    error = assert_raises(Rondo::Error) { make(file: "redis_url #{NOWHERE.inspect}\nredis_required") }
+    assert_equal "Redis at #{NOWHERE} is away: Connection refused", error.message
+  end
+
+  def test_a_bad_address_ends_the_start_unless_it_may_be_meant_for_others
+    assert_raises(Rondo::ConfigurationError) { make(env: { "RONDO_REDIS_URL" => "http://x" }) }
+    assert_nil make(env: { "REDIS_URL" => "http://x" })
+    assert_equal "! REDIS_URL is not used: this is no address of Redis: http://x\n", @log.string
+  end
+
+  def test_a_block_makes_any_engine
+    assert_equal 42, make(file: "redis_url #{NOWHERE.inspect}\npubsub_engine { 42 }")
+  end
+
+  def test_what_the_application_has_chosen_stays
+    chosen = Rondo::PubSub::Engine.new
+    Rondo::PubSub.default = chosen
+    assert_nil Rondo::PubSub::Configured.open(settings(file: "pubsub_engine { Rondo::PubSub::Engine.new }"), nil)
+    assert_same chosen, Rondo::PubSub.default
+    Rondo::PubSub.detach(chosen)
+    @engine = Rondo::PubSub::Configured.open(settings(file: "pubsub_engine { Rondo::PubSub::Engine.new }"), nil)
+    assert_same @engine, Rondo::PubSub.default
+  ensure
+    Rondo::PubSub.detach(Rondo::PubSub.default)
+  end
+
+  private
+
+  def settings(typed: {}, file: "", env: {})
+    configuration = Rondo::Configuration.new
+    Rondo::Configuration::Verbs.new(configuration).instance_eval(file)
+    Rondo::Settings::Resolved.new(typed, configuration.values, Rondo::Settings.from_environment(env))
+  end
+
+  def make(**given)
+    Rondo::PubSub::Configured.make(settings(**given), Rondo::Logger.new(io: @log), patience: 0.2)
+  end
+end

@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+# An engine behind a hub, which here is the test: what it is told, what it hands on, a hub that goes,
+# one that does not read.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "rondo"
+require "rondo/pubsub/engine_link"
+require "socket"
+require "stringio"
+require "timeout"
+
+class EngineLinkTest < Minitest::Test
+  PATIENCE = 10
+  Frames = Rondo::PubSub::RelayFrames
+
+  class Notes < Rondo::PubSub::Engine
+    attr_reader :told
+
+    def initialize
+      super
+      @told = Thread::Queue.new
+    end
+
+    def subscribe(channel, is_pattern)
+      @told << [:subscribe, channel, is_pattern]
+      raise "my own fault" if channel == "bad"
+    end
+
+    def unsubscribe(channel, is_pattern)
+      @told << [:unsubscribe, channel, is_pattern]
+    end
+
+    def publish(channel, message)
+      @told << [:publish, channel, message]
+    end
+  end
+
+  def setup
+    @hub, socket = UNIXSocket.pair
+    @engine = Notes.new
+    @log = StringIO.new
+    @link = Rondo::PubSub::EngineLink.new(@engine, socket, Rondo::Logger.new(io: @log)).start
+  end
+
+  def teardown
+    @link.close
+    @hub.close
+  end
+
+  def test_the_engine_is_told_what_the_hub_says
+    @hub.write(interest(1, "c"), interest(1, "bad"), interest(1, "p*", 2), Frames.publish("c", "m"), interest(2, "p*", 2))
+    assert_equal [[:subscribe, "c", false], [:subscribe, "bad", false], [:subscribe, "p*", true], [:publish, "c", "m"],
+                  [:unsubscribe, "p*", true]], Array.new(5) { pop(@engine.told) }
+    assert_match(/my own fault/, @log.string)
+  end
+
+  def test_the_hub_gets_what_the_engine_hands_on
+    assert Rondo::PubSub::PROCESS.publish("c", "from outside")
+    refute Rondo::PubSub::PROCESS.publish("c" * 2000, "too long a name")
+    expected = Frames.publish("c", "from outside")
+    assert_equal expected, Timeout.timeout(PATIENCE) { @hub.read(expected.bytesize) }
+  end
+
+  def test_a_hub_that_does_not_read_costs_bounded_memory_and_nobodys_time
+    big = "x" * (1 << 20)
+    sent = Array.new(80) { Rondo::PubSub::PROCESS.publish("c", big) }
+    assert sent.first
+    refute sent.last
+    frame = Frames.publish("c", big)
+    sent.count(true).times { assert_equal frame, Timeout.timeout(PATIENCE) { @hub.read(frame.bytesize) } }
+    assert Rondo::PubSub::PROCESS.publish("c", "again")
+  end
+
+  def test_nonsense_of_the_hub_ends_the_link
+    @hub.write("\xff" * 16)
+    assert_nil Timeout.timeout(PATIENCE) { @hub.read(1) }
+    @link.close
+    assert_match(/has lost its hub: a frame of type 255/, @log.string)
+    assert_nil Rondo::PubSub.outlet
+  end
+
+  def test_a_hub_that_goes
+    @hub.shutdown
+    @link.close
+    refute @link.publish_here("c", "x")
+  end
+
+  private
+
+  def interest(type, channel, flags = 0)
+    [type, flags, channel.bytesize, 0, 0].pack("CCnNQ>") + channel
+  end
+
+  def pop(queue)
+    Timeout.timeout(PATIENCE) { queue.pop }
+  end
+end

@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+# Which engine gets a message, and what engines are told of subscriptions.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "rondo"
+require "stringio"
+
+class EnginesTest < Minitest::Test
+  P = Rondo::PubSub
+
+  # Has the interface and no class of ours above it.
+  class Told
+    attr_reader :said
+
+    def initialize
+      @said = []
+    end
+
+    def subscribe(channel, is_pattern)
+      @said << ["+", channel, is_pattern]
+      raise "my own fault" if channel == "bad"
+    end
+
+    def unsubscribe(channel, is_pattern) = @said << ["-", channel, is_pattern]
+
+    def publish(channel, message)
+      @said << [channel, message]
+      nil
+    end
+  end
+
+  def setup
+    @engine = Told.new
+    @interests = []
+    interests = @interests
+    P.singleton_class.alias_method(:interests_of_servers, :interests)
+    P.define_singleton_method(:interests) { interests }
+    P.log = Rondo::Logger.new(io: @log = StringIO.new)
+  end
+
+  def teardown
+    P.detach(@engine)
+    P.singleton_class.alias_method(:interests, :interests_of_servers)
+    P.singleton_class.remove_method(:interests_of_servers)
+    P.log = nil
+  end
+
+  def test_an_engine_hears_of_what_there_is_then_of_what_changes
+    @interests.push(["a", false], ["a", true])
+    P.attach(@engine)
+    P.attach(@engine)
+    P.interest("b", false, true)
+    P.interest("a", true, false)
+    P.detach(@engine)
+    P.interest("c", false, true)
+    assert_equal [["+", "a", false], ["+", "a", true], ["+", "b", false], ["-", "a", true]], @engine.said
+  end
+
+  def test_nothing_is_told_twice
+    @interests.push(["a", false])
+    P.attach(@engine)
+    P.interest("a", false, true)
+    P.interest("other", false, false)
+    assert_equal [["+", "a", false]], @engine.said
+  end
+
+  def test_reset_tells_all_again
+    @interests.push(["a", false], ["p*", true])
+    P.attach(@engine)
+    P.reset(@engine)
+    assert_equal [["+", "a", false], ["+", "p*", true]] * 2, @engine.said
+    P.reset(Told.new)
+  end
+
+  def test_an_error_of_an_engine_harms_nobody
+    P.attach(@engine)
+    P.interest("bad", false, true)
+    P.interest("good", false, true)
+    assert_equal [["+", "bad", false], ["+", "good", false]], @engine.said
+    assert_match(/EnginesTest::Told#subscribe: .*my own fault/, @log.string)
+  end
+
+  def test_who_gets_a_message
+    refute Rondo.publish("c", "nobody serves here")
+    refute Rondo.publish(:c, "to one engine", @engine)
+    P.default = @engine
+    refute Rondo.publish(:c, { "a" => 1 })
+    refute Rondo.publish("c", "here", false)
+    refute Rondo.publish("c", "cluster", P::CLUSTER)
+    P.detach(@engine)
+    assert_same P::CLUSTER, P.default
+    assert_equal [["c", "to one engine"], ["c", '{"a":1}']], @engine.said
+  end
+
+  def test_what_is_no_engine_no_channel_no_message
+    assert_match(/answers unsubscribe, publish/, assert_raises(ArgumentError) { P.attach(Class.new { def subscribe(*); end }.new) }.message)
+    assert_raises(TypeError) { Rondo.publish(1, "x", @engine) }
+    assert_raises(ArgumentError) { Rondo.publish("", "x", @engine) }
+    assert_raises(TypeError) { Rondo.publish("c", 1, @engine) }
+  end
+
+  def test_the_base_class_is_an_engine_that_only_cannot_publish
+    engine = P::Engine.new
+    P.attach(engine)
+    assert_equal 0, engine.flush(1)
+    assert_raises(NotImplementedError) { Rondo.publish("c", "x", engine) }
+  ensure
+    P.detach(engine)
+  end
+end
