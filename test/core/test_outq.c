@@ -184,7 +184,7 @@ static void test_what_is_left(void) {
     for (size_t sent = 0; sent < 15; sent++) {
         char left[16] = "";
         rd_outq_each(&queue, add_text, left);
-        CHECK_STR(left, "copied borrowed" + sent);
+        CHECK_STR(left, &"copied borrowed"[sent]);
         rd_outq_advance(&queue, &pool, 1);
     }
     rd_outq_clear(&queue, &pool);
