@@ -83,8 +83,7 @@ class WebsocketPeer
   private
 
   def handshake(path, lines, fields)
-    more = fields.except("Host").map { |name, value| "#{name}: #{value}
-" }.join
+    more = fields.except("Host").map { |name, value| "#{name}: #{value}\r\n" }.join
     format(HANDSHAKE, path, lines + more).sub("Host: a", "Host: #{fields.fetch("Host", "a")}")
   end
 end
