@@ -84,15 +84,20 @@ void rd_push_publish(rd_push *push, rd_message *message, rd_receive_as as, uintp
     }
 }
 
+/* One message may be longer than all that may wait. */
+static bool has_room(const rd_outq *queue, size_t len, size_t most) {
+    return queue->bytes == 0 || rd_outq_memory(queue) + len <= most;
+}
+
 /* Whether there is room for so many bytes more; what has to go for it has gone then. */
 static bool make_room(rd_push *push, size_t len) {
     rd_http_shared *shared = push->shared;
     rd_outq *queue = &push->conn->out;
     const size_t most = max_pending(shared);
-    if (queue->bytes + len <= most) return true;
+    if (has_room(queue, len, most)) return true;
     rd_conn_flush(push->conn); /* it may take some at once */
     if (push->conn == NULL) return false;
-    if (queue->bytes + len <= most) return true;
+    if (has_room(queue, len, most)) return true;
     if (shared->settings->slow_client == RD_SLOW_CLOSE) {
         push->ops->overflow(push);
         return false;
@@ -100,7 +105,7 @@ static bool make_room(rd_push *push, size_t len) {
     if (shared->settings->slow_client == RD_SLOW_DROP_OLDEST && len <= most) {
         shared->messages_dropped +=
             rd_encoding_drop_oldest(queue, &push->conn->set->chunks, most - len);
-        if (queue->bytes + len <= most) return true;
+        if (has_room(queue, len, most)) return true;
     }
     shared->messages_dropped++;
     return false;
