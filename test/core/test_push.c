@@ -129,11 +129,88 @@ static void test_one_message_longer_than_the_limit(void) {
     end_one();
 }
 
+static void send_frame(unsigned first, const char *payload, size_t len) {
+    char frame[CLIENT_HEADER_MAX + 128];
+    size_t size = client_frame(frame, first, 0x12345678, payload, len, len);
+    CHECK_INT(send(client, frame, size, MSG_NOSIGNAL), size);
+}
+
+/* What is published while the application takes its time does not put the answer to a Close off. */
+static void test_the_end_of_a_block_with_a_busy_channel(void) {
+    const rd_pubsub_terms terms = {.block = 2};
+    open_one(1);
+    publish("before", 6);
+    send_frame(FIN | CLOSE, "\x03\xe8", 2);
+    turns(2);
+    publish("behind", 6);
+    CHECK_INT(next_event(), RD_PUSH_PUBLISHED);
+    CHECK_BYTES(event.message->published->bytes + 4, 6, "before");
+    rd_loop_lock(&server->loop);
+    CHECK_INT(rd_pubsub_subscribe(&server->pubsub, push, RD_SLICE("more"), false, &terms),
+              RD_ERR_CHANNEL_LIMIT);
+    rd_loop_unlock(&server->loop);
+    publish("behind", 6);
+    CHECK_INT(next_event(), RD_PUSH_NOTHING);
+    turns(2);
+    CHECK(hear(client));
+    CHECK(got_len == 4 && memcmp(got, "\x88\x02\x03\xe8", 4) == 0);
+    end_one();
+}
+
+/* The smallest message takes half a KiB where it waits. */
+static void test_many_small_messages_of_a_client(void) {
+    static char frames[2000 * (CLIENT_HEADER_MAX + 1)];
+    unsigned told = 0;
+    size_t len = 0;
+    open_one(0);
+    for (int i = 0; i < 2000; i++) len += client_frame(frames + len, FIN | TEXT, 1, "x", 1, 1);
+    CHECK_INT(send(client, frames, len, MSG_NOSIGNAL), len);
+    turns(3);
+    CHECK(joined->read_paused);
+    size_t waiting = 0;
+    for (rd_list *node = push->messages.next; node != &push->messages; node = node->next) {
+        const rd_push_message *message = RD_CONTAINER(node, rd_push_message, node);
+        waiting += sizeof(*message) + message->payload.capacity;
+    }
+    CHECK_INT(push->message_bytes, waiting);
+    CHECK_SAYS(waiting <= 65536 + 1024, "%zu bytes wait", waiting);
+    while (next_event() == RD_PUSH_MESSAGE) told++;
+    CHECK_INT(told, 2000);
+    CHECK_INT(push->message_bytes, 0);
+    end_one();
+}
+
+static int refuse_modify(rd_poller *poller, rd_source *source) {
+    (void)poller, (void)source;
+    return -1;
+}
+
+/* The kernel has no memory just when the client's Close has come. */
+static void test_a_poller_that_fails_at_the_end(void) {
+    static rd_poller_ops failing;
+    open_one(1);
+    publish("before", 6);
+    const rd_poller_ops *before = server->loop.ops;
+    failing = *before;
+    failing.modify = refuse_modify;
+    server->loop.ops = &failing;
+    send_frame(FIN | CLOSE, "\x03\xe8", 2);
+    turns(2);
+    server->loop.ops = before;
+    CHECK(push->conn == NULL);
+    CHECK_INT(next_event(), RD_PUSH_PUBLISHED);
+    CHECK_INT(push->close_code, 1000);
+    end_one();
+}
+
 int main(void) {
     rd_settings_init(&settings);
     test_small_messages_cost_what_they_take(RD_SLOW_DROP_OLDEST);
     test_small_messages_cost_what_they_take(RD_SLOW_DROP_NEWEST);
     test_small_answers_between_messages();
     test_one_message_longer_than_the_limit();
+    test_the_end_of_a_block_with_a_busy_channel();
+    test_many_small_messages_of_a_client();
+    test_a_poller_that_fails_at_the_end();
     return check_summary();
 }

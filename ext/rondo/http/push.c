@@ -52,16 +52,16 @@ static size_t max_pending(const rd_http_shared *shared) {
     return (size_t)shared->settings->max_pending_bytes;
 }
 
-static size_t bytes_of(const rd_push_message *message) {
+static size_t memory_of(const rd_push_message *message) {
     size_t payload = message->published != NULL ? message->published->payload_len
-                                                : rd_buffer_len(&message->payload);
+                                                : message->payload.capacity;
     return payload + sizeof(*message);
 }
 
 static void add(rd_push *push, const rd_push_message *message) {
     rd_push_message *copy = rd_alloc(sizeof(*copy));
     *copy = *message;
-    push->message_bytes += bytes_of(copy);
+    push->message_bytes += memory_of(copy);
     rd_list_append(&push->messages, &copy->node);
 }
 
@@ -130,10 +130,15 @@ void rd_push_tell(rd_push *push) {
     push->shared->handler->on_push(push->shared->handler, push);
 }
 
+void rd_push_leave_channels(rd_push *push) {
+    push->subscriber.limit = 0;
+    rd_subscriber_clear(push->shared->channels, &push->subscriber);
+}
+
 void rd_push_closed(rd_push *push) {
     push->conn = NULL;
     push->closing = push->close_due = true;
-    rd_subscriber_clear(push->shared->channels, &push->subscriber);
+    rd_push_leave_channels(push);
     rd_push_tell(push);
     rd_push_unref(push);
 }
@@ -169,7 +174,7 @@ rd_push_message *rd_push_take(rd_push *push) {
     case RD_PUSH_MESSAGE:
     case RD_PUSH_PUBLISHED:
         message = RD_CONTAINER(rd_list_shift(&push->messages), rd_push_message, node);
-        push->message_bytes -= bytes_of(message);
+        push->message_bytes -= memory_of(message);
         break;
     case RD_PUSH_DRAINED:
         push->drained_due = false;

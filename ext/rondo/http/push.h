@@ -121,6 +121,9 @@ void rd_push_expect(rd_push *push);
 /* Has the application told, if there is something and nothing is being told. */
 void rd_push_tell(rd_push *push);
 
+/* Nothing that is published from now on reaches it, and it cannot subscribe any more. */
+void rd_push_leave_channels(rd_push *push);
+
 /* The connection is closed: nothing can be sent, its subscriptions end, the application is told.
  * Drops the protocol's reference. */
 void rd_push_closed(rd_push *push);
