@@ -22,6 +22,28 @@ static void upgrade(rd_request *request) {
     CHECK(push != NULL);
 }
 
+static int refuse_modify(rd_poller *poller, rd_source *source) {
+    (void)poller, (void)source;
+    return -1;
+}
+
+/* The kernel has no memory for a change of interest, from now until it is given back. */
+static const rd_poller_ops *break_poller(void) {
+    static rd_poller_ops failing;
+    const rd_poller_ops *before = server->loop.ops;
+    failing = *before;
+    failing.modify = refuse_modify;
+    server->loop.ops = &failing;
+    return before;
+}
+
+static void upgrade_with_a_broken_poller(rd_request *request) {
+    const rd_poller_ops *before = break_poller();
+    upgrade(request);
+    rd_conn_set_flush(&server->conns);
+    server->loop.ops = before;
+}
+
 /* Takes the next event, after the one before is given back; its kind. */
 static rd_push_event next_event(void) {
     rd_loop_lock(&server->loop);
@@ -180,26 +202,27 @@ static void test_many_small_messages_of_a_client(void) {
     end_one();
 }
 
-static int refuse_modify(rd_poller *poller, rd_source *source) {
-    (void)poller, (void)source;
-    return -1;
-}
-
-/* The kernel has no memory just when the client's Close has come. */
+/* Between the client's Close and its answer. */
 static void test_a_poller_that_fails_at_the_end(void) {
-    static rd_poller_ops failing;
     open_one(1);
     publish("before", 6);
-    const rd_poller_ops *before = server->loop.ops;
-    failing = *before;
-    failing.modify = refuse_modify;
-    server->loop.ops = &failing;
+    const rd_poller_ops *before = break_poller();
     send_frame(FIN | CLOSE, "\x03\xe8", 2);
     turns(2);
     server->loop.ops = before;
     CHECK(push->conn == NULL);
     CHECK_INT(next_event(), RD_PUSH_PUBLISHED);
     CHECK_INT(push->close_code, 1000);
+    end_one();
+}
+
+static void test_a_poller_that_fails_at_the_upgrade(void) {
+    start(upgrade_with_a_broken_poller);
+    client = join();
+    turns(2); /* waits for the request, so the poller knows of it */
+    say(client, HANDSHAKE);
+    turns(3);
+    CHECK_INT(next_event(), RD_PUSH_OPEN);
     end_one();
 }
 
@@ -212,5 +235,6 @@ int main(void) {
     test_the_end_of_a_block_with_a_busy_channel();
     test_many_small_messages_of_a_client();
     test_a_poller_that_fails_at_the_end();
+    test_a_poller_that_fails_at_the_upgrade();
     return check_summary();
 }

@@ -53,8 +53,8 @@ static size_t max_pending(const rd_http_shared *shared) {
 }
 
 static size_t memory_of(const rd_push_message *message) {
-    size_t payload = message->published != NULL ? message->published->payload_len
-                                                : message->payload.capacity;
+    size_t payload =
+        message->published != NULL ? message->published->payload_len : message->payload.capacity;
     return payload + sizeof(*message);
 }
 
