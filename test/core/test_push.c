@@ -226,8 +226,31 @@ static void test_a_poller_that_fails_at_the_upgrade(void) {
     end_one();
 }
 
+/* The leader computes and the watch thread is in its poll: whoever publishes sends it himself, and
+ * ends the poll where there is more to do. */
+static void test_publishing_beside_a_busy_leader(void) {
+    struct pollfd woken;
+    open_one(0);
+    rd_server_lock(server);
+    server->watch_owns = server->watch_waits = true;
+    CHECK_INT(rd_pubsub_publish(&server->pubsub, RD_SLICE("news"), RD_SLICE("now"), true,
+                                RD_REACH_PROCESS),
+              1);
+    rd_server_unlock(server);
+    CHECK(!hear(client));
+    CHECK(got_len == 5 && memcmp(got, "\x81\x03now", 5) == 0);
+    woken = (struct pollfd){.fd = server->loop.wakeup.fd, .events = POLLIN};
+    CHECK_INT(poll(&woken, 1, 0), settings.poll_only);
+    server->watch_owns = server->watch_waits = false;
+    end_one();
+}
+
 int main(void) {
     rd_settings_init(&settings);
+    for (settings.poll_only = 0; settings.poll_only < 2; settings.poll_only++) {
+        test_publishing_beside_a_busy_leader();
+    }
+    settings.poll_only = 0;
     test_small_messages_cost_what_they_take(RD_SLOW_DROP_OLDEST);
     test_small_messages_cost_what_they_take(RD_SLOW_DROP_NEWEST);
     test_small_answers_between_messages();
