@@ -151,6 +151,39 @@ static void test_one_message_longer_than_the_limit(void) {
     end_one();
 }
 
+static size_t swallowed;
+
+static ssize_t swallow(rd_conn *conn, const struct iovec *iov, int count) {
+    size_t len = 0;
+    (void)conn;
+    for (int i = 0; i < count; i++) len += iov[i].iov_len;
+    swallowed += len;
+    return (ssize_t)len;
+}
+
+/* What its socket takes does not wait, however much it is at once. */
+static void test_large_messages_for_a_socket_that_takes_them(void) {
+    static const char large[900000];
+    static rd_transport thirsty;
+    const size_t frame = sizeof(large) + 10;
+    open_one(0);
+    const rd_transport *before = joined->transport;
+    thirsty = *before;
+    thirsty.write = swallow;
+    joined->transport = &thirsty;
+    for (int i = 0; i < 3; i++) publish(large, sizeof(large));
+    CHECK(push->conn != NULL);
+    turns(20);
+    CHECK_INT(swallowed, 3 * frame);
+    write_text(large, sizeof(large));
+    for (int i = 0; i < 3; i++) write_text(large, sizeof(large));
+    CHECK(push->conn != NULL);
+    turns(20);
+    CHECK_INT(swallowed, 7 * frame);
+    if (push->conn != NULL) joined->transport = before;
+    end_one();
+}
+
 static void send_frame(unsigned first, const char *payload, size_t len) {
     char frame[CLIENT_HEADER_MAX + 128];
     size_t size = client_frame(frame, first, 0x12345678, payload, len, len);
@@ -255,6 +288,7 @@ int main(void) {
     test_small_messages_cost_what_they_take(RD_SLOW_DROP_NEWEST);
     test_small_answers_between_messages();
     test_one_message_longer_than_the_limit();
+    test_large_messages_for_a_socket_that_takes_them();
     test_the_end_of_a_block_with_a_busy_channel();
     test_many_small_messages_of_a_client();
     test_a_poller_that_fails_at_the_end();

@@ -84,6 +84,16 @@ void rd_push_publish(rd_push *push, rd_message *message, rd_receive_as as, uintp
     }
 }
 
+/* One flush sends no more than a slice. */
+void rd_push_relieve(rd_push *push, size_t memory) {
+    const rd_outq *queue = &push->conn->out;
+    size_t before;
+    do {
+        before = queue->bytes;
+        rd_conn_flush(push->conn);
+    } while (push->conn != NULL && queue->bytes < before && rd_outq_memory(queue) > memory);
+}
+
 /* One message may be longer than all that may wait. */
 static bool has_room(const rd_outq *queue, size_t len, size_t most) {
     return queue->bytes == 0 || rd_outq_memory(queue) + len <= most;
@@ -95,7 +105,7 @@ static bool make_room(rd_push *push, size_t len) {
     rd_outq *queue = &push->conn->out;
     const size_t most = max_pending(shared);
     if (has_room(queue, len, most)) return true;
-    rd_conn_flush(push->conn); /* it may take some at once */
+    rd_push_relieve(push, len < most ? most - len : 0);
     if (push->conn == NULL) return false;
     if (has_room(queue, len, most)) return true;
     if (shared->settings->slow_client == RD_SLOW_CLOSE) {

@@ -111,6 +111,9 @@ void rd_push_set_close(rd_push *push, unsigned code, rd_slice reason);
  * refused by ops->overflow() when more than max_pending_bytes wait already. */
 void rd_push_publish(rd_push *push, rd_message *message, rd_receive_as as, uintptr_t block);
 
+/* Sends what the socket takes until no more than so much memory is queued; it may close. */
+void rd_push_relieve(rd_push *push, size_t memory);
+
 /* Queues bytes that many share, unless max_pending_bytes wait already: then it goes by the policy
  * for slow clients. */
 void rd_push_queue(rd_push *push, rd_encoding *encoding);

@@ -20,7 +20,7 @@ bool rd_push_may_write(rd_push *push) {
     rd_conn *conn = push->conn;
     const size_t most = (size_t)conn->set->settings->max_pending_bytes;
     if (push->closing) return false;
-    if (rd_outq_memory(&conn->out) > most) rd_conn_flush(conn);
+    if (rd_outq_memory(&conn->out) > most) rd_push_relieve(push, most);
     if (rd_outq_memory(&conn->out) > most) rd_push_overflow(push);
     return push->conn != NULL;
 }
