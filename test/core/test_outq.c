@@ -55,6 +55,7 @@ static void test_every_step_size(void) {
         CHECK(memcmp(out + 12 + sizeof(big), "tail", 4) == 0);
         CHECK_INT(released, 1);
         CHECK(queue.first == NULL && queue.last == NULL && queue.bytes == 0);
+        CHECK_INT(queue.overhead, 0);
         rd_chunk_pool_clear(&pool);
     }
 }

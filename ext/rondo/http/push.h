@@ -122,6 +122,9 @@ static inline bool rd_push_is_ending(const rd_push *push) {
  * refused by ops->overflow() when more than max_pending_bytes wait already. */
 void rd_push_publish(rd_push *push, rd_message *message, rd_receive_as as, uintptr_t block);
 
+/* Sends what the socket takes until no more than so much memory is queued; it may close. */
+void rd_push_relieve(rd_push *push, size_t memory);
+
 /* Queues bytes that many share, unless max_pending_bytes wait already: then it goes by the policy
  * for slow clients. */
 void rd_push_queue(rd_push *push, rd_encoding *encoding);
@@ -131,6 +134,9 @@ void rd_push_expect(rd_push *push);
 
 /* Has the application told, if there is something and nothing is being told. */
 void rd_push_tell(rd_push *push);
+
+/* Nothing that is published from now on reaches it, and it cannot subscribe any more. */
+void rd_push_leave_channels(rd_push *push);
 
 /* The connection is closed: nothing can be sent, its subscriptions end, the application is told.
  * Drops the protocol's reference. */

@@ -116,8 +116,9 @@ static void begin_end(rd_websocket *ws, unsigned code, rd_slice reason) {
         finish(ws);
     } else if (ws->phase == RD_WEBSOCKET_OPEN) {
         set_phase(ws, RD_WEBSOCKET_ENDING);
-        rd_conn_pause_reading(ws->push.conn);
+        rd_push_leave_channels(&ws->push); /* a busy channel would put the end off */
         set_timeout(ws->push.conn, 0);
+        rd_conn_pause_reading(ws->push.conn); /* which may close it */
     }
 }
 

@@ -224,13 +224,15 @@ static VALUE new_subscriber(rd_binding *binding, VALUE block, rd_push **push) {
     return key;
 }
 
-/* @return [Integer] for core_unsubscribe */
+/* @return [Integer, nil] for core_unsubscribe; nil in a child process, whose server is the parent's
+ */
 static VALUE core_subscribe(VALUE self, VALUE channel, VALUE pattern, VALUE as, VALUE since,
                             VALUE block) {
     rd_binding *binding = rd_binding_of(self);
     rd_subscribing to = {.name = rd_channels_name_of(channel), .is_pattern = RTEST(pattern)};
     to.terms = (rd_pubsub_terms){.as = receive_as(as), .block = 1};
     to.terms.replays = read_since(since, &to.terms.since);
+    if (rd_is_forked(binding)) return Qnil;
     rd_push *push;
     VALUE key = new_subscriber(binding, block, &push);
     rd_lock(binding);
@@ -245,6 +247,7 @@ static VALUE core_subscribe(VALUE self, VALUE channel, VALUE pattern, VALUE as, 
  * or the last one goes. @return [Integer] for core_unsubscribe */
 static VALUE core_watch(VALUE self, VALUE block) {
     rd_binding *binding = rd_binding_of(self);
+    if (rd_is_forked(binding)) return Qnil;
     rd_push *push;
     VALUE key = new_subscriber(binding, block, &push);
     rd_lock(binding);
@@ -271,6 +274,7 @@ static VALUE core_keep(VALUE self, VALUE channel, VALUE pattern, VALUE size, VAL
     VALUE name = rd_channels_name_of(channel);
     uint32_t messages = NUM2UINT(size);
     uint64_t ms = NUM2ULL(ttl_ms);
+    if (rd_is_forked(binding)) return Qnil;
     rd_lock(binding);
     rd_pubsub_keep(&binding->server->pubsub, slice_of(name), RTEST(pattern), messages, ms);
     rd_unlock(binding);

@@ -114,8 +114,8 @@ void rd_conn_switch(rd_conn *conn, const rd_protocol *protocol) {
     memset(rd_conn_state_of(conn), 0, protocol->state_size);
     conn->protocol = protocol;
     conn->deadline = UINT64_MAX;
-    conn->settled = conn->tell_empty = false;
-    rd_conn_resume_reading(conn);
+    conn->settled = conn->tell_empty = conn->read_paused = false;
+    rd_conn_mark_dirty(conn); /* the poller hears of it then: the new state cannot be closed yet */
 }
 
 void rd_conn_ref(rd_conn *conn) {
