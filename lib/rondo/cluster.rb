@@ -12,6 +12,7 @@ require "rondo/cluster_status"
 require "rondo/control"
 require "rondo/generations"
 require "rondo/hooks"
+require "rondo/hub"
 require "rondo/inherited"
 require "rondo/process_files"
 require "rondo/process_loop"
@@ -42,6 +43,8 @@ module Rondo
     attr_reader :slots
     # @return [Scoreboard]
     attr_reader :board
+    # @return [Hub]
+    attr_reader :hub
     # @return [Supervisor]
     attr_reader :supervisor
     # @return [Generations]
@@ -71,6 +74,8 @@ module Rondo
       finish
     ensure
       end_everybody
+      PubSub.hub = nil
+      @hub&.close
       @control&.close
       @files&.remove
     end
@@ -202,6 +207,8 @@ module Rondo
       @loop = ProcessLoop.new(@log)
       @slots = Slots.new(@settings, room: room)
       @board = Scoreboard.new(room * 2)
+      @hub = Hub.new(@settings, @board, log: @log)
+      PubSub.hub = @hub
       @systemd = Systemd.new
       @generations = Generations.new(self, @again)
       @supervisor = Supervisor.new(self)
@@ -354,8 +361,9 @@ module Rondo
       listeners = Inherited.hand_on(@slots.all.map { |url, io| [url, io.fileno] })
       @control&.hand_on
       @control&.close
-      Inherited.exec_again(@again, listeners, foreign: @slots.foreign, keep: keep,
-                                              more: { Succession::VARIABLE => text })
+      published, links = @hub.hand_on
+      Inherited.exec_again(@again, listeners, foreign: @slots.foreign, keep: [*keep, *links],
+                                              more: { Succession::VARIABLE => text, Hub::VARIABLE => published })
     rescue Error, SystemCallError => e
       @log.error "! #{e.message}"
       listeners&.map(&:last)&.each(&:close)
@@ -366,6 +374,7 @@ module Rondo
     # There is nothing to replace this program: it goes on.
     def stay(mold)
       take_signals
+      @hub.go_on
       @loop.post { reap }
       @generations.refuse(mold)
       if @control

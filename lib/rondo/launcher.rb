@@ -10,6 +10,7 @@ require "rondo/application"
 require "rondo/binds"
 require "rondo/boot_lines"
 require "rondo/control"
+require "rondo/hub"
 require "rondo/inherited"
 require "rondo/process_files"
 require "rondo/process_setup"
@@ -202,6 +203,7 @@ module Rondo
       watch_restart_file if @settings[:tmp_restart]
       call_hooks(:after_booted)
       Succession.take&.dismiss
+      Hub.dismiss
       @systemd.notify("READY=1")
       show_signs_of_life
       @log.say "Use Ctrl-C to stop"

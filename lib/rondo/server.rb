@@ -15,9 +15,9 @@ module Rondo
   class Server
     OPTIONS = %i[environment log request_log request_log_format lowlevel_error_handler
                  trusted_proxies proxy_protocol_from url_scheme default_host
-                 scoreboard slot inbox inboxes thread_start thread_exit].freeze
+                 scoreboard slot inbox inboxes link thread_start thread_exit].freeze
     CORE_OPTIONS = %i[request_log request_log_format trusted_proxies proxy_protocol_from url_scheme
-                      default_host scoreboard slot inbox inboxes thread_start thread_exit].freeze
+                      default_host scoreboard slot inbox inboxes link thread_start thread_exit].freeze
 
     # @param app [#call] a Rack application
     # @param settings [Hash{Symbol => Object}] settings of the core by name (docs/CONFIGURATION.md),
@@ -26,8 +26,8 @@ module Rondo
     #   lowlevel_error_handler [Proc]; trusted_proxies, proxy_protocol_from [Array<String>]
     #   addresses and networks; url_scheme, default_host [String]; scoreboard [Scoreboard], slot
     #   [Integer] the row it writes; inbox [Integer], inboxes [Array<Integer, nil>] descriptors by
-    #   which the workers of a cluster give each other connections; thread_start, thread_exit [#call] run
-    #   in every application thread
+    #   which the workers of a cluster give each other connections; link [Integer] a socket to the hub of
+    #   the cluster, which is taken over; thread_start, thread_exit [#call] run in every application thread
     # @raise [SettingError] one line
     def initialize(app, **settings)
       raise SettingError, "the application does not answer call" unless app.respond_to?(:call)
@@ -103,6 +103,12 @@ module Rondo
     # @return [void]
     def stop(force: false)
       @core.stop(force)
+    end
+
+    # Before the process ends: what was published is sent to the hub, within a second.
+    # @return [void]
+    def finish_link
+      @core.finish_link
     end
 
     # @return [Hash{Symbol => Integer}] counters since the start

@@ -45,7 +45,7 @@ module Rondo
       end
       known = workers.select(&:pid)
       entries = known.map do |worker|
-        ["worker", worker.pid, worker.channel.fileno, worker.mold.generation, worker.state, worker.index]
+        ["worker", worker.pid, worker.channel.fileno, worker.mold.generation, worker.state, worker.index, worker.link]
       end
       sockets = [current, previous, *known].compact.map { |handle| handle.channel.socket }
       sockets.each { |socket| socket.close_on_exec = false }
@@ -69,11 +69,11 @@ module Rondo
 
     # Its row was on the scoreboard of the master before.
     def worker(entry)
-      _, pid, descriptor, generation, state, index = entry.split(",")
+      _, pid, descriptor, generation, state, index, link = entry.split(",")
       mold = [@previous, @current].compact.find { |each| each.generation == generation.to_i } ||
              MoldHandle.new(generation: generation.to_i, pid: nil, channel: nil, state: :ended)
       WorkerHandle.new(index: index.to_i, seat: nil, mold: mold, channel: Channel.adopt(descriptor.to_i), pid: pid.to_i,
-                       state: state.to_sym)
+                       state: state.to_sym, link: link&.to_i)
     end
   end
 end

@@ -29,7 +29,7 @@ module Rondo
     # @return [Generations]
     attr_accessor :generations
 
-    # @param cluster [Cluster] is asked for settings, log, loop, slots, board; is told what happens
+    # @param cluster [Cluster] is asked for settings, log, loop, slots, board, hub; is told what happens
     def initialize(cluster)
       @cluster = cluster
       @settings = cluster.settings
@@ -37,6 +37,7 @@ module Rondo
       @loop = cluster.loop
       @slots = cluster.slots
       @board = cluster.board
+      @hub = cluster.hub
       @lifetimes = Lifetimes.new(@settings)
       @workers = []
       @active = []
@@ -51,6 +52,7 @@ module Rondo
       (count...@slots.room).each { |index| close_slot(index) } # a master before had more of them
       @loop.every(0.5) { settle }
       @loop.every(@settings[:worker_check_interval]) { check_lifetimes }
+      @loop.every(1) { @hub.each_outage { |link| note_outage(link) } }
       settle
     end
 
@@ -197,10 +199,11 @@ module Rondo
     def fork_worker(index)
       mold = @generations.mold_to_fork or return
       seat = free_seat(index) or return
+      link, socket = @hub.link(seat)
       own, other = Channel.pair
-      worker = WorkerHandle.new(index: index, seat: seat, mold: mold, channel: own)
+      worker = WorkerHandle.new(index: index, seat: seat, mold: mold, channel: own, link: link)
       worker.limits = @lifetimes.choose
-      return own.close unless request(worker, other)
+      return drop(worker) unless request(worker, other, socket)
 
       @workers << worker
       note_start(worker)
@@ -208,11 +211,17 @@ module Rondo
       worker
     ensure
       other&.close
+      socket&.close
     end
 
-    def request(worker, other)
-      ios = [other.socket, IO.for_fd(@board.fd, autoclose: false), @slots.inbox(worker.index), *@slots.outboxes,
-             *@slots.listeners(worker.index)]
+    def drop(worker)
+      worker.channel.close
+      @hub.unlink(worker.link)
+    end
+
+    def request(worker, other, socket)
+      ios = [other.socket, IO.for_fd(@board.fd, autoclose: false), @slots.inbox(worker.index), socket,
+             *@slots.outboxes, *@slots.listeners(worker.index)]
       worker.mold.channel.tell(:fork, ios: ios, index: worker.index, seat: worker.seat, seats: @board.size,
                                       outboxes: @slots.room, generation: worker.mold.generation, master: Process.pid)
     end
@@ -273,6 +282,11 @@ module Rondo
         @log.say "- #{worker} is replaced: #{reason}"
       end
       settle
+    end
+
+    def note_outage(link)
+      worker = @workers.find { |each| each.link == link } or return
+      @log.error "! #{worker} does not take what is published: it loses messages above hub_queue_bytes"
     end
 
     # Whatever a thread hangs in, an exception may not reach it: its process has to go.
@@ -342,7 +356,7 @@ module Rondo
     def bury(worker)
       @workers.delete(worker) or return
       @loop.unwatch(worker.channel.socket)
-      worker.channel.close
+      drop(worker)
       @board.clear(worker.seat) if worker.seat
       close_slot(worker.index)
       explain(worker)

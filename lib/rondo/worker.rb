@@ -22,7 +22,7 @@ module Rondo
 
     # @param request [Channel::Message] of the master: index (of the slot), seat (its row of the scoreboard), seats
     #   (rows there are), outboxes (number of them), generation, master (pid), and descriptors: the worker's channel,
-    #   the scoreboard, its inbox, those of all slots by number, its listeners
+    #   the scoreboard, its inbox, its socket to the hub, the inboxes of all slots by number, its listeners
     # @param app [#call, nil] nil: the worker loads it
     # @param settings [Settings::Resolved]
     # @param configuration [Configuration]
@@ -50,6 +50,7 @@ module Rondo
       serve
       PubSub::Configured.close(@engine, @log)
       @hooks.try(:before_worker_shutdown, @index)
+      @serving.server.finish_link
     rescue Error => e
       @channel.tell(:failed, message: e.message)
       exit 1
@@ -58,7 +59,7 @@ module Rondo
     private
 
     def take_descriptors(ios)
-      channel, @board, @inbox, *rest = ios.each { |io| io.autoclose = false }
+      channel, @board, @inbox, @link, *rest = ios.each { |io| io.autoclose = false }
       @channel = Channel.new(channel)
       @outboxes = rest.shift(@request.number(:outboxes))
       @listeners = rest
@@ -108,7 +109,7 @@ module Rondo
     def shared_options
       seats = @request.number(:seats)
       { scoreboard: Scoreboard.new(seats, @board.fileno), slot: @request.number(:seat), inbox: @inbox.fileno,
-        inboxes: (@outboxes.map(&:fileno) * 2).first(seats) }.slice(*Server::OPTIONS)
+        link: @link.fileno, inboxes: (@outboxes.map(&:fileno) * 2).first(seats) }.slice(*Server::OPTIONS)
     end
 
     # Before the master loses its patience.

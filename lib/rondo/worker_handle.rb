@@ -17,7 +17,9 @@ module Rondo
     #   @return [MoldHandle] where it was forked
     # @!attribute [r] channel
     #   @return [Channel]
-    attr_reader :index, :seat, :mold, :channel
+    # @!attribute [r] link
+    #   @return [Integer, nil] its number at the hub
+    attr_reader :index, :seat, :mold, :channel, :link
     # @return [Integer, nil] nil until it has said so
     attr_accessor :pid
     # @return [Integer] requests it has answered, as far as is known
@@ -37,11 +39,12 @@ module Rondo
 
     # @param pid [Integer, nil]
     # @param state [Symbol] see {#state}; the others are what the readers of the same name say
-    def initialize(index:, seat:, mold:, channel:, pid: nil, state: :booting)
+    def initialize(index:, seat:, mold:, channel:, link: nil, pid: nil, state: :booting)
       @index = index
       @seat = seat
       @mold = mold
       @channel = channel
+      @link = link
       @pid = pid
       @state = state
       @requests = 0

@@ -287,7 +287,87 @@ static void test_seam(void) {
     rd_history_clear(&seam.history);
 }
 
+/* ---- another process goes on ---- */
+
+static void write_frame(void *with, const rd_relay_frame *frame) {
+    CHECK_INT(rd_relay_write(frame, 1000, with), 0);
+}
+
+static void go_on(rd_history *from, rd_history *to, rd_history_limits limits) {
+    rd_buffer saved = {0};
+    rd_relay_reader reader;
+    rd_relay_frame frame;
+    size_t at = 0, used;
+    rd_history_save(from, write_frame, &saved);
+    rd_history_init(to, limits, UINT32_MAX);
+    rd_relay_reader_init(&reader, 1000);
+    reader.takes_saved = true;
+    while (rd_relay_read(&reader, rd_buffer_ptr(&saved) + at, rd_buffer_len(&saved) - at, &used,
+                         &frame) == 1) {
+        rd_history_restore(to, &frame);
+        at += used;
+    }
+    CHECK_INT(at, rd_buffer_len(&saved));
+    rd_buffer_clear(&saved);
+}
+
+static void check_same_answers(rd_history *left, rd_history *right, uint64_t now_ms) {
+    static const char *const names[] = {"x", "y", "xy", "x*", "*"};
+    for (int i = 0; i < 5; i++) {
+        for (uint64_t since = 0; since < left->last_id + 2; since++) {
+            char said[256];
+            (void)strcpy(said, replay_at(left, names[i], i > 2, since, now_ms));
+            CHECK_STR(replay_at(right, names[i], i > 2, since, now_ms), said);
+        }
+    }
+}
+
+static void test_another_process_goes_on(void) {
+    static const char *const names[] = {"x", "y", "xy"};
+    rd_history here, there;
+    rd_history_init(&here, (rd_history_limits){12, 1 << 20}, 3);
+    for (int i = 0; i < 400; i++) {
+        const uint64_t id = here.last_id + 1, now_ms = (uint64_t)i;
+        const unsigned what = draw(12);
+        if (what == 0) rd_history_keep(&here, text("x*"), true, draw(5), draw(30));
+        if (what == 1) rd_history_keep(&here, text(names[draw(3)]), false, draw(8), draw(30));
+        if (what > 1) add(&here, names[draw(3)], id, now_ms);
+        if (id > 60) { /* what can be asked for stays little */
+            rd_history_clear(&here);
+            rd_history_init(&here, (rd_history_limits){12, 1 << 20}, 3);
+        }
+        go_on(&here, &there, here.limits);
+        check_same_answers(&here, &there, now_ms);
+        rd_history_keep(&here, text("y"), false, 3, 0); /* and goes on in the same way */
+        rd_history_keep(&there, text("y"), false, 3, 0);
+        const uint64_t next = here.last_id + 1;
+        CHECK_INT(add(&here, "y", next, now_ms), add(&there, "y", next, now_ms));
+        check_same_answers(&here, &there, now_ms + 7);
+        rd_history_clear(&there);
+    }
+    rd_history_clear(&here);
+}
+
+static void test_less_room_there(void) {
+    rd_history here, there;
+    rd_history_init(&here, wide, 0);
+    rd_history_keep(&here, text("x"), false, 9, 0);
+    for (uint64_t id = 1; id <= 5; id++) add(&here, "x", id, 0);
+    go_on(&here, &there, (rd_history_limits){2, 1 << 20});
+    CHECK_STR(replay(&there, "x", 3), "WHOLE 4 5 ");
+    CHECK_STR(replay(&there, "x", 2), "GAP 4 5 ");
+    CHECK(rd_history_has_rule(&there, text("x"), false, 9, 0));
+    CHECK(!rd_history_has_rule(&there, text("x"), false, 9, 1));
+    CHECK(!rd_history_has_rule(&there, text("x"), true, 9, 0));
+    CHECK(rd_history_has_rule(&there, text("x"), true, 0, 0));
+    CHECK(rd_history_wants(&there, text("x")) && !rd_history_wants(&there, text("y")));
+    rd_history_clear(&here);
+    rd_history_clear(&there);
+}
+
 int main(void) {
+    test_another_process_goes_on();
+    test_less_room_there();
     test_number();
     test_ids_that_are_refused();
     test_age();

@@ -171,7 +171,28 @@ static void test_clear_releases(void) {
     rd_chunk_pool_clear(&pool);
 }
 
+static void add_text(void *with, rd_slice bytes) {
+    (void)strncat(with, bytes.ptr, bytes.len);
+}
+
+static void test_what_is_left(void) {
+    rd_chunk_pool pool = {0};
+    rd_outq queue = {0};
+    rd_release release = {count_release};
+    rd_outq_copy(&queue, &pool, "copied", 6);
+    rd_outq_borrow(&queue, " borrowed", 9, &release);
+    for (size_t sent = 0; sent < 15; sent++) {
+        char left[16] = "";
+        rd_outq_each(&queue, add_text, left);
+        CHECK_STR(left, "copied borrowed" + sent);
+        rd_outq_advance(&queue, &pool, 1);
+    }
+    rd_outq_clear(&queue, &pool);
+    rd_chunk_pool_clear(&pool);
+}
+
 int main(void) {
+    test_what_is_left();
     (void)signal(SIGPIPE, SIG_IGN);
     test_every_step_size();
     test_every_partial_write();

@@ -23,6 +23,7 @@ static const rd_relay_frame frames[] = {
     {RD_RELAY_REPLAY_BEGIN, RD_RELAY_PATTERN, 1, RD_SLICE_INIT("x"), {letters, 64}},
     {RD_RELAY_REPLAY_END, 0, 18, RD_SLICE_INIT("x"), RD_SLICE_INIT("client 5")},
     {RD_RELAY_UNSUBSCRIBE, 0, 0, RD_SLICE_INIT("x"), {NULL, 0}},
+    {RD_RELAY_KEEP, RD_RELAY_PATTERN, 0, RD_SLICE_INIT("x*"), {letters, RD_RELAY_TERMS_BYTES}},
 };
 enum { FRAMES = sizeof(frames) / sizeof(*frames) };
 
@@ -114,7 +115,7 @@ static void check_refused(const char *head, int error) {
 
 static void test_bad_heads(void) {
     check_refused("\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0", RD_ERR_RELAY_TYPE);
-    check_refused("\7\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0", RD_ERR_RELAY_TYPE);
+    check_refused("\16\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0", RD_ERR_RELAY_TYPE);
     check_refused("\xff\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0", RD_ERR_RELAY_TYPE);
     check_refused("\1\4\0\1\0\0\0\0\0\0\0\0\0\0\0\0", RD_ERR_RELAY_TYPE);
     check_refused("\1\1\0\1\0\0\0\0\0\0\0\0\0\0\0\0", RD_ERR_RELAY_TYPE); /* text subscribe */
@@ -122,6 +123,7 @@ static void test_bad_heads(void) {
     check_refused("\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", RD_ERR_RELAY_CHANNEL);
     check_refused("\3\0\4\1\0\0\0\0\0\0\0\0\0\0\0\0", RD_ERR_RELAY_CHANNEL); /* 1025 */
     check_refused("\3\0\xff\xff\0\0\0\0\0\0\0\0\0\0\0\0", RD_ERR_RELAY_CHANNEL);
+    check_refused("\7\0\0\1\0\0\0\xb\0\0\0\0\0\0\0\0", RD_ERR_RELAY_PAYLOAD); /* no terms */
     check_refused("\1\0\0\1\0\0\0\1\0\0\0\0\0\0\0\0", RD_ERR_RELAY_PAYLOAD);
     check_refused("\4\0\0\1\0\0\0\x41\0\0\0\0\0\0\0\0", RD_ERR_RELAY_PAYLOAD);   /* 65 */
     check_refused("\3\0\0\1\0\0\x13\x89\0\0\0\0\0\0\0\0", RD_ERR_RELAY_PAYLOAD); /* 5001 */
@@ -137,7 +139,9 @@ static void test_the_writer_has_the_same_limits(void) {
     } rows[] = {
         {{0, 0, 0, x, none}, RD_ERR_RELAY_TYPE},
         {{RD_RELAY_TYPE_END, 0, 0, x, none}, RD_ERR_RELAY_TYPE},
-        {{RD_RELAY_PUBLISH, 4, 0, x, none}, RD_ERR_RELAY_TYPE},
+        {{RD_RELAY_PUBLISH, 16, 0, x, none}, RD_ERR_RELAY_TYPE},
+        {{RD_RELAY_KEEP, 0, 0, x, {letters, 11}}, RD_ERR_RELAY_PAYLOAD},
+        {{RD_RELAY_SAVED_IDS, 0, 0, x, {letters, 8}}, RD_ERR_RELAY_CHANNEL},
         {{RD_RELAY_PUBLISH, 0, 0, none, none}, RD_ERR_RELAY_CHANNEL},
         {{RD_RELAY_PUBLISH, 0, 0, {letters, 1025}, none}, RD_ERR_RELAY_CHANNEL},
         {{RD_RELAY_PUBLISH, 0, 0, {letters, 65536 + 1}, none}, RD_ERR_RELAY_CHANNEL},
@@ -149,6 +153,33 @@ static void test_the_writer_has_the_same_limits(void) {
         CHECK_INT(rd_relay_write(&rows[i].frame, PAYLOAD_MAX, &out), rows[i].error);
     }
     CHECK_INT(rd_buffer_len(&out), 0);
+}
+
+/* What only a hub that is handed on brings is no frame of a worker's. */
+static void test_saved_frames(void) {
+    const rd_relay_frame saved = {RD_RELAY_SAVED_IDS, 0, 7, {NULL, 0}, {letters, 8}};
+    rd_buffer out = {0};
+    CHECK_INT(rd_relay_write(&saved, PAYLOAD_MAX, &out), 0);
+    check_refused(rd_buffer_ptr(&out), RD_ERR_RELAY_TYPE);
+    rd_relay_reader reader;
+    rd_relay_frame frame;
+    size_t used;
+    rd_relay_reader_init(&reader, PAYLOAD_MAX);
+    reader.takes_saved = true;
+    CHECK_INT(rd_relay_read(&reader, rd_buffer_ptr(&out), rd_buffer_len(&out), &used, &frame), 1);
+    CHECK(frame.id == 7 && frame.channel.len == 0 && frame.payload.len == 8);
+    rd_relay_reader_clear(&reader);
+    rd_buffer_clear(&out);
+}
+
+static void test_terms(void) {
+    char terms[RD_RELAY_TERMS_BYTES];
+    uint32_t size;
+    uint64_t ttl_ms;
+    rd_relay_put_terms(terms, UINT32_MAX - 1, UINT64_MAX - 2);
+    const rd_relay_frame frame = {.payload = {terms, sizeof(terms)}};
+    rd_relay_get_terms(&frame, &size, &ttl_ms);
+    CHECK(size == UINT32_MAX - 1 && ttl_ms == UINT64_MAX - 2);
 }
 
 static void test_layout(void) {
@@ -166,6 +197,8 @@ int main(void) {
     test_whole_frames_stay_where_they_are();
     test_bad_heads();
     test_the_writer_has_the_same_limits();
+    test_saved_frames();
+    test_terms();
     test_layout();
     return check_summary();
 }

@@ -53,7 +53,7 @@ class SuccessionTest < Minitest::Test
     old = mold(3)
     new = mold(4)
     oldest = mold(1, state: :ended)
-    workers = [worker(0, old, pid: 11, state: :ready), worker(1, new, pid: 12, state: :stopping),
+    workers = [worker(0, old, pid: 11, state: :ready, link: 7), worker(1, new, pid: 12, state: :stopping),
                worker(2, old, state: :booting), worker(3, oldest, pid: 13, state: :ready)]
     found = there_and_back(new, old, workers)
     assert_equal [[4, 104, :ready], [3, 103, :ready]],
@@ -61,6 +61,7 @@ class SuccessionTest < Minitest::Test
     # One that has no name yet is not known to the next master: it ends when its socket is closed.
     assert_equal [[0, 11, :ready, 3], [1, 12, :stopping, 4], [3, 13, :ready, 1]],
                  found.workers.map { |each| [each.index, each.pid, each.state, each.mold.generation] }
+    assert_equal [7, nil, nil], found.workers.map(&:link)
     assert_same found.previous, found.workers.first.mold
     assert_predicate found.workers.first.channel.socket, :close_on_exec?
     refute_predicate found.workers.last.mold, :alive?

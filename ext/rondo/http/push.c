@@ -26,6 +26,7 @@ void rd_push_init(rd_push *push, const rd_push_ops *ops, rd_http_shared *shared,
     push->shared = shared;
     rd_list_init(&push->in_queue);
     rd_list_init(&push->messages);
+    rd_list_init(&push->replays);
     push->ops = ops;
     push->conn = conn;
     push->ping_interval_ms = (uint32_t)shared->settings->ping_interval_ms;

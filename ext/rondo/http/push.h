@@ -62,6 +62,7 @@ struct rd_push {
     struct rd_http_shared *shared; /* of the server; it outlives the connection */
     rd_list in_queue;              /* of the server, while events wait and none is being told */
     rd_list messages;              /* not told yet */
+    rd_list replays;               /* answers it waits for before it is subscribed */
     const rd_push_ops *ops;
     rd_conn *conn;        /* NULL once closed */
     size_t message_bytes; /* memory of `messages` */

@@ -187,6 +187,13 @@ int rd_history_keep(rd_history *history, rd_slice name, bool is_pattern, uint32_
     return 0;
 }
 
+bool rd_history_has_rule(const rd_history *history, rd_slice name, bool is_pattern, uint32_t size,
+                         uint64_t ttl_ms) {
+    const rule *found = find_rule(history, name, is_pattern);
+    if (found == NULL || size == 0) return found == NULL && size == 0;
+    return found->size == size && found->ttl_ms == ttl_ms;
+}
+
 /* --- adding --- */
 
 uint64_t rd_history_next_id(rd_history *history, uint64_t wall_us) {
@@ -197,6 +204,10 @@ uint64_t rd_history_next_id(rd_history *history, uint64_t wall_us) {
 static record *find_record(const rd_history *history, rd_slice channel) {
     rd_map_node *node = rd_map_find(&history->names, channel);
     return node == NULL ? NULL : RD_CONTAINER(node, record, in_names);
+}
+
+bool rd_history_wants(const rd_history *history, rd_slice channel) {
+    return find_record(history, channel) != NULL || rule_for(history, channel) != NULL;
 }
 
 static record *add_record(rd_history *history, rd_slice channel, const rule *rule, uint64_t floor) {
@@ -325,6 +336,90 @@ rd_replay rd_history_replay(rd_history *history, rd_slice name, bool is_pattern,
     }
     rd_free(self.messages);
     return since != 0 && since < self.floor ? RD_REPLAY_GAP : RD_REPLAY_WHOLE;
+}
+
+/* --- for the process that goes on --- */
+
+void rd_history_each_rule(const rd_history *history, rd_history_tell *tell, void *with) {
+    const rd_list *rules = &history->rules;
+    for (rd_list *node = rules->prev; node != rules; node = node->prev) {
+        const rule *rule = RD_CONTAINER(node, struct rule, in_rules);
+        char terms[RD_RELAY_TERMS_BYTES];
+        rd_relay_put_terms(terms, rule->size, rule->ttl_ms);
+        tell(with, &(rd_relay_frame){.type = RD_RELAY_KEEP,
+                                     .flags = rule->is_pattern ? RD_RELAY_PATTERN : 0,
+                                     .id = rule->floor,
+                                     .channel = rule_name(rule),
+                                     .payload = rd_slice_of(terms, sizeof(terms))});
+    }
+}
+
+static void save_entry(const entry *entry, rd_history_tell *tell, void *with) {
+    const rd_message *message = entry->message;
+    tell(with, &(rd_relay_frame){.type = RD_RELAY_SAVED_TIME, .id = entry->added_ms});
+    tell(with, &(rd_relay_frame){.type = RD_RELAY_PUBLISH,
+                                 .flags = message->is_text ? RD_RELAY_TEXT : 0,
+                                 .id = message->id,
+                                 .channel = rd_message_channel(message),
+                                 .payload = rd_message_payload(message)});
+}
+
+/* Floors go last, because what is restored before them would move them. */
+void rd_history_save(const rd_history *history, rd_history_tell *tell, void *with) {
+    rd_history_each_rule(history, tell, with);
+    const rd_list *entries = &history->entries, *records = &history->records;
+    for (rd_list *node = entries->next; node != entries; node = node->next) {
+        save_entry(RD_CONTAINER(node, entry, in_all), tell, with);
+    }
+    for (rd_list *node = records->next; node != records; node = node->next) {
+        const record *record = record_at(node);
+        tell(with, &(rd_relay_frame){.type = RD_RELAY_SAVED_FLOOR,
+                                     .id = record->floor,
+                                     .channel = record->in_names.name});
+    }
+    char forgotten[8];
+    rd_relay_put_number(forgotten, 8, history->forgotten);
+    tell(with, &(rd_relay_frame){.type = RD_RELAY_SAVED_IDS,
+                                 .id = history->last_id,
+                                 .payload = rd_slice_of(forgotten, sizeof(forgotten))});
+}
+
+static void restore_rule(rd_history *history, const rd_relay_frame *frame) {
+    const bool is_pattern = (frame->flags & RD_RELAY_PATTERN) != 0;
+    uint32_t size;
+    uint64_t ttl_ms;
+    rd_relay_get_terms(frame, &size, &ttl_ms);
+    rd_history_keep(history, frame->channel, is_pattern, size, ttl_ms);
+    rule *restored = find_rule(history, frame->channel, is_pattern);
+    if (restored != NULL) restored->floor = frame->id;
+}
+
+/* Not below a floor, as a new message would be: it was kept already, perhaps by another rule. */
+static void restore_message(rd_history *history, const rd_relay_frame *frame) {
+    record *record = find_record(history, frame->channel);
+    const rule *rule = record != NULL ? record->rule : rule_for(history, frame->channel);
+    if (rule == NULL || (record != NULL && frame->id <= record->last_id)) return;
+    const bool is_text = (frame->flags & RD_RELAY_TEXT) != 0;
+    rd_message *message = rd_message_new(frame->channel, frame->payload, is_text, frame->id);
+    if (record == NULL) record = add_record(history, frame->channel, rule, 0);
+    add_entry(history, record, message, history->restored_ms);
+    rd_message_unref(message);
+}
+
+void rd_history_restore(rd_history *history, const rd_relay_frame *frame) {
+    if (frame->type == RD_RELAY_KEEP) {
+        restore_rule(history, frame);
+    } else if (frame->type == RD_RELAY_SAVED_TIME) {
+        history->restored_ms = frame->id;
+    } else if (frame->type == RD_RELAY_PUBLISH) {
+        restore_message(history, frame);
+    } else if (frame->type == RD_RELAY_SAVED_FLOOR) {
+        record *record = find_record(history, frame->channel);
+        if (record != NULL) record->floor = higher(record->floor, frame->id);
+    } else if (frame->type == RD_RELAY_SAVED_IDS) {
+        history->last_id = frame->id; /* it goes on: when it began here means nothing */
+        history->forgotten = rd_relay_get_number(frame->payload.ptr, 8);
+    }
 }
 
 bool rd_history_parse_id(rd_slice text, uint64_t *id) {

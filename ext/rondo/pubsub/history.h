@@ -25,6 +25,7 @@
 #include "base/map.h"
 #include "base/slice.h"
 #include "pubsub/message.h"
+#include "pubsub/relay.h"
 
 /* Above either, the oldest message of all channels goes. Bytes are those of names, payloads and
  * what keeps them, without encodings. */
@@ -43,6 +44,7 @@ typedef struct rd_history {
     rd_history_limits limits;
     uint64_t last_id;
     uint64_t forgotten; /* up to this id, messages may have been in channels nothing is known of */
+    uint64_t restored_ms; /* of the message that is restored next */
 } rd_history;
 
 /* What a replay was. When in doubt it is a gap: one may be reported where nothing is missing, but
@@ -63,6 +65,13 @@ void rd_history_clear(rd_history *history);
 int rd_history_keep(rd_history *history, rd_slice name, bool is_pattern, uint32_t size,
                     uint64_t ttl_ms);
 
+/* Whether there is exactly this rule; with size 0, whether there is none. */
+bool rd_history_has_rule(const rd_history *history, rd_slice name, bool is_pattern, uint32_t size,
+                         uint64_t ttl_ms);
+
+/* Whether a rule wants the messages of this channel. */
+bool rd_history_wants(const rd_history *history, rd_slice channel);
+
 /* The id of the next message. */
 uint64_t rd_history_next_id(rd_history *history, uint64_t wall_us);
 
@@ -79,6 +88,17 @@ rd_replay rd_history_replay(rd_history *history, rd_slice name, bool is_pattern,
 
 /* Drops what has become too old; for a timer, so that silent channels do not keep it. */
 void rd_history_expire(rd_history *history, uint64_t now_ms);
+
+/* Hands out every rule as a KEEP frame, the oldest first: told in this order they mean the same
+ * elsewhere. */
+typedef void rd_history_tell(void *with, const rd_relay_frame *frame);
+void rd_history_each_rule(const rd_history *history, rd_history_tell *tell, void *with);
+
+/* For a process that goes on where this one ends, on the same clock: everything as frames (KEEP,
+ * PUBLISH, SAVED_*), and back into a history that is new. Frames that are no concern of it are
+ * passed over. */
+void rd_history_save(const rd_history *history, rd_history_tell *tell, void *with);
+void rd_history_restore(rd_history *history, const rd_relay_frame *frame);
 
 /* An id as clients send it back (Last-Event-ID): decimal, without sign, blanks or leading zeros.
  * False for anything else; such a client is one that has never been here. */

@@ -13,9 +13,13 @@ static void release_encoding(rd_release *release) {
     rd_message_unref(RD_CONTAINER(release, rd_encoding, release)->message);
 }
 
+static void release_message(rd_release *release) {
+    rd_message_unref(RD_CONTAINER(release, rd_message, release));
+}
+
 rd_message *rd_message_new(rd_slice channel, rd_slice payload, bool is_text, uint64_t id) {
     rd_message *message = rd_alloc(sizeof(*message) + channel.len + payload.len);
-    *message = (rd_message){.refs = 1, .is_text = is_text, .id = id};
+    *message = (rd_message){.release = {release_message}, .refs = 1, .is_text = is_text, .id = id};
     message->channel_len = channel.len;
     message->payload_len = payload.len;
     if (channel.len > 0) memcpy(message->bytes, channel.ptr, channel.len);
@@ -38,6 +42,12 @@ void rd_message_unref(rd_message *message) {
         rd_free(message->encodings[kind]);
     }
     rd_free(message);
+}
+
+void rd_message_borrow(rd_message *message, rd_outq *queue) {
+    const size_t len = message->channel_len + message->payload_len;
+    rd_message_ref(message);
+    rd_outq_borrow(queue, message->bytes, len, &message->release);
 }
 
 rd_encoding *rd_message_encoding(rd_message *message, rd_encoding_kind kind, rd_encode *encode,

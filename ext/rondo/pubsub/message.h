@@ -37,6 +37,7 @@ typedef struct rd_encoding {
 } rd_encoding;
 
 struct rd_message {
+    rd_release release; /* drops one reference */
     uint32_t refs;
     bool is_text;
     uint64_t id; /* 0: has none */
@@ -62,6 +63,9 @@ static inline rd_slice rd_message_channel(const rd_message *message) {
 static inline rd_slice rd_message_payload(const rd_message *message) {
     return rd_slice_of(message->bytes + message->channel_len, message->payload_len);
 }
+
+/* Queues channel and payload without a copy; the queue holds a reference. */
+void rd_message_borrow(rd_message *message, rd_outq *queue);
 
 /* The encoding of that kind, made by `encode` when it is the first time somebody asks; NULL when
  * the encoder refused, now or then. */

@@ -17,42 +17,70 @@ typedef struct head {
     uint64_t id;
 } head;
 
-static uint64_t read_number(const char *bytes, int len) {
+uint64_t rd_relay_get_number(const char *bytes, int len) {
     uint64_t value = 0;
     for (int i = 0; i < len; i++) value = value << 8 | (uint8_t)bytes[i];
     return value;
 }
 
-static void write_number(char *bytes, int len, uint64_t value) {
+void rd_relay_put_number(char *bytes, int len, uint64_t value) {
     for (int i = len - 1; i >= 0; i--, value >>= 8) bytes[i] = (char)(uint8_t)value;
 }
 
 static head head_of(const char *bytes) {
     return (head){.type = (uint8_t)bytes[0],
                   .flags = (uint8_t)bytes[1],
-                  .channel_len = (uint32_t)read_number(bytes + 2, 2),
-                  .payload_len = (uint32_t)read_number(bytes + 4, 4),
-                  .id = read_number(bytes + 8, 8)};
+                  .channel_len = (uint32_t)rd_relay_get_number(bytes + 2, 2),
+                  .payload_len = (uint32_t)rd_relay_get_number(bytes + 4, 4),
+                  .id = rd_relay_get_number(bytes + 8, 8)};
 }
 
 static size_t frame_bytes(const head *head) {
     return RD_RELAY_HEAD_BYTES + (size_t)head->channel_len + head->payload_len;
 }
 
-static uint32_t payload_limit(unsigned type, uint32_t payload_max) {
-    if (type == RD_RELAY_PUBLISH) return payload_max;
-    return type < RD_RELAY_PUBLISH ? 0 : RD_RELAY_NOTE_MAX;
-}
+/* What a frame of each type may be. */
+typedef struct shape {
+    uint8_t flags;
+    bool has_channel;
+    uint32_t payload_least, payload_most; /* of PUBLISH, what the reader's limit says */
+} shape;
+
+static const shape shapes[RD_RELAY_TYPE_END] = {
+    [RD_RELAY_SUBSCRIBE] = {RD_RELAY_PATTERN, true, 0, 0},
+    [RD_RELAY_UNSUBSCRIBE] = {RD_RELAY_PATTERN, true, 0, 0},
+    [RD_RELAY_PUBLISH] = {RD_RELAY_TEXT | RD_RELAY_ECHO | RD_RELAY_ENGINE, true, 0, 0},
+    [RD_RELAY_REPLAY] = {RD_RELAY_PATTERN, true, 0, RD_RELAY_NOTE_MAX},
+    [RD_RELAY_REPLAY_BEGIN] = {RD_RELAY_PATTERN, true, 0, RD_RELAY_NOTE_MAX},
+    [RD_RELAY_REPLAY_END] = {RD_RELAY_PATTERN, true, 0, RD_RELAY_NOTE_MAX},
+    [RD_RELAY_KEEP] = {RD_RELAY_PATTERN, true, RD_RELAY_TERMS_BYTES, RD_RELAY_TERMS_BYTES},
+    [RD_RELAY_SAVED_TIME] = {0, false, 0, 0},
+    [RD_RELAY_SAVED_FLOOR] = {0, true, 0, 0},
+    [RD_RELAY_SAVED_IDS] = {0, false, 8, 8},
+    [RD_RELAY_SAVED_LINK] = {0, false, 8, 8},
+    [RD_RELAY_SAVED_INPUT] = {0, false, 1, RD_RELAY_PAYLOAD_MAX},
+    [RD_RELAY_SAVED_OUTPUT] = {0, false, 1, RD_RELAY_PAYLOAD_MAX},
+};
 
 static int check(const head *head, uint32_t payload_max) {
     if (head->type == 0 || head->type >= RD_RELAY_TYPE_END) return RD_ERR_RELAY_TYPE;
-    const unsigned flags = head->type == RD_RELAY_PUBLISH ? RD_RELAY_TEXT : RD_RELAY_PATTERN;
-    if ((head->flags & ~flags) != 0) return RD_ERR_RELAY_TYPE;
-    if (head->channel_len == 0 || head->channel_len > RD_CHANNEL_NAME_MAX) {
+    const shape *shape = &shapes[head->type];
+    if ((head->flags & ~(unsigned)shape->flags) != 0) return RD_ERR_RELAY_TYPE;
+    const bool has_channel = head->channel_len > 0;
+    if (has_channel != shape->has_channel || head->channel_len > RD_CHANNEL_NAME_MAX) {
         return RD_ERR_RELAY_CHANNEL;
     }
-    if (head->payload_len > payload_limit(head->type, payload_max)) return RD_ERR_RELAY_PAYLOAD;
+    const bool is_message = head->type == RD_RELAY_PUBLISH;
+    const uint32_t most = is_message ? payload_max : shape->payload_most;
+    if (head->payload_len < shape->payload_least || head->payload_len > most) {
+        return RD_ERR_RELAY_PAYLOAD;
+    }
     return 0;
+}
+
+static int check_read(const rd_relay_reader *reader, const head *head) {
+    if (head->type >= RD_RELAY_SAVED_TIME && !reader->takes_saved) return RD_ERR_RELAY_TYPE;
+    return check(head, reader->payload_max);
 }
 
 static rd_relay_frame frame_at(const char *bytes, const head *head) {
@@ -89,7 +117,7 @@ static int read_kept(rd_relay_reader *reader, const char *bytes, size_t len, siz
                      rd_relay_frame *frame) {
     if (!keep(reader, RD_RELAY_HEAD_BYTES, bytes, len, used)) return 0;
     const head head = head_of(rd_buffer_ptr(&reader->kept));
-    reader->error = check(&head, reader->payload_max);
+    reader->error = check_read(reader, &head);
     if (reader->error < 0) return reader->error;
     if (!keep(reader, frame_bytes(&head), bytes, len, used)) return 0;
     reader->spent = frame_bytes(&head);
@@ -107,12 +135,23 @@ int rd_relay_read(rd_relay_reader *reader, const char *bytes, size_t len, size_t
         return read_kept(reader, bytes, len, used, frame);
     }
     const head head = head_of(bytes);
-    reader->error = check(&head, reader->payload_max);
+    reader->error = check_read(reader, &head);
     if (reader->error < 0) return reader->error;
     if (len < frame_bytes(&head)) return read_kept(reader, bytes, len, used, frame);
     *used = frame_bytes(&head);
     *frame = frame_at(bytes, &head);
     return 1;
+}
+
+void rd_relay_put_terms(char terms[RD_RELAY_TERMS_BYTES], uint32_t size, uint64_t ttl_ms) {
+    rd_relay_put_number(terms, 4, size);
+    rd_relay_put_number(terms + 4, 8, ttl_ms);
+}
+
+void rd_relay_get_terms(const rd_relay_frame *frame, uint32_t *size, uint64_t *ttl_ms) {
+    assert(frame->payload.len == RD_RELAY_TERMS_BYTES);
+    *size = (uint32_t)rd_relay_get_number(frame->payload.ptr, 4);
+    *ttl_ms = rd_relay_get_number(frame->payload.ptr + 4, 8);
 }
 
 int rd_relay_head(const rd_relay_frame *frame, uint32_t payload_max,
@@ -127,9 +166,9 @@ int rd_relay_head(const rd_relay_frame *frame, uint32_t payload_max,
     if (error < 0) return error;
     head_bytes[0] = (char)frame->type;
     head_bytes[1] = (char)frame->flags;
-    write_number(head_bytes + 2, 2, head.channel_len);
-    write_number(head_bytes + 4, 4, head.payload_len);
-    write_number(head_bytes + 8, 8, frame->id);
+    rd_relay_put_number(head_bytes + 2, 2, head.channel_len);
+    rd_relay_put_number(head_bytes + 4, 4, head.payload_len);
+    rd_relay_put_number(head_bytes + 8, 8, frame->id);
     return 0;
 }
 

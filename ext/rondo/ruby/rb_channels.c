@@ -19,8 +19,7 @@ static VALUE mRondo;
 
 /* ---- arguments ---- */
 
-/* @return [String] of a String or Symbol */
-static VALUE name_of(VALUE channel) {
+VALUE rd_channels_name_of(VALUE channel) {
     VALUE name = SYMBOL_P(channel) ? rb_sym2str(channel) : channel;
     if (!RB_TYPE_P(name, T_STRING)) {
         rb_raise(rb_eTypeError, "a channel is a String or Symbol, not %" PRIsVALUE,
@@ -30,6 +29,10 @@ static VALUE name_of(VALUE channel) {
         rb_raise(rb_eArgError, "the name of a channel has 1 to %d bytes", RD_CHANNEL_NAME_MAX);
     }
     return name;
+}
+
+void rd_channels_too_long(void) {
+    rb_raise(rb_eArgError, "the message is longer than max_publish_bytes");
 }
 
 static rd_slice slice_of(VALUE string) {
@@ -86,7 +89,7 @@ static void read_arguments(int argc, VALUE *argv, const rd_client *client, rd_su
     const ID keywords[] = {rd_id.match, rd_id.as, rd_id.since};
     rb_scan_args(argc, argv, "11:&", &channel, &flag, &options, &to->block);
     rb_get_kwargs(options, keywords, 0, 3, values);
-    to->name = name_of(channel);
+    to->name = rd_channels_name_of(channel);
     to->is_pattern = is_pattern(flag, values[0]);
     to->terms.as = receive_as(values[1]);
     VALUE since = values[2];
@@ -157,7 +160,7 @@ static VALUE client_unsubscribe(int argc, VALUE *argv, VALUE self) {
     VALUE channel, flag, options, match;
     rb_scan_args(argc, argv, "11:", &channel, &flag, &options);
     rb_get_kwargs(options, &rd_id.match, 0, 1, &match);
-    VALUE name = name_of(channel);
+    VALUE name = rd_channels_name_of(channel);
     bool as_pattern = is_pattern(flag, match);
     drop_block(client, name, as_pattern);
     if (!rd_client_lock(client)) return Qfalse;
@@ -191,7 +194,7 @@ static VALUE client_pubsub(VALUE self) {
 /* @return [Boolean] false when there is no room for it */
 static VALUE core_publish(VALUE self, VALUE channel, VALUE message, VALUE process_only) {
     rd_binding *binding = rd_binding_of(self);
-    VALUE name = name_of(channel), string = rd_client_text_of(message);
+    VALUE name = rd_channels_name_of(channel), string = rd_client_text_of(message);
     bool is_text = rd_client_is_text(string);
     if (rd_is_forked(binding)) return Qfalse;
     rd_lock(binding);
@@ -201,6 +204,7 @@ static VALUE core_publish(VALUE self, VALUE channel, VALUE message, VALUE proces
     rd_unlock(binding);
     RB_GC_GUARD(name);
     RB_GC_GUARD(string);
+    if (result == RD_ERR_RELAY_PAYLOAD) rd_channels_too_long();
     return result > 0 ? Qtrue : Qfalse;
 }
 
@@ -219,7 +223,7 @@ static VALUE new_subscriber(rd_binding *binding, VALUE block, rd_push **push) {
 static VALUE core_subscribe(VALUE self, VALUE channel, VALUE pattern, VALUE as, VALUE since,
                             VALUE block) {
     rd_binding *binding = rd_binding_of(self);
-    rd_subscribing to = {.name = name_of(channel), .is_pattern = RTEST(pattern)};
+    rd_subscribing to = {.name = rd_channels_name_of(channel), .is_pattern = RTEST(pattern)};
     to.terms = (rd_pubsub_terms){.as = receive_as(as), .block = 1};
     to.terms.replays = read_since(since, &to.terms.since);
     rd_push *push;
@@ -259,7 +263,7 @@ static VALUE core_unsubscribe(VALUE self, VALUE key) {
  * @raise [ArgumentError] for a name that is none */
 static VALUE core_keep(VALUE self, VALUE channel, VALUE pattern, VALUE size, VALUE ttl_ms) {
     rd_binding *binding = rd_binding_of(self);
-    VALUE name = name_of(channel);
+    VALUE name = rd_channels_name_of(channel);
     uint32_t messages = NUM2UINT(size);
     uint64_t ms = NUM2ULL(ttl_ms);
     rd_lock(binding);

@@ -44,6 +44,12 @@ void rd_client_watch_drained(rd_client *client);
 /* Adds event. */
 void rd_init_client_event(VALUE client);
 
+/* The String of a String or Symbol. Raises TypeError, and ArgumentError for a name that is none. */
+VALUE rd_channels_name_of(VALUE channel);
+
+/* Raises ArgumentError. */
+__attribute__((noreturn)) void rd_channels_too_long(void);
+
 /* Adds subscribe, unsubscribe and publish. */
 void rd_init_channels(VALUE client);
 

@@ -9,6 +9,7 @@
 void rd_init_server(VALUE rondo);
 void rd_init_scoreboard(VALUE rondo);
 void rd_init_control(VALUE rondo);
+void rd_init_hub(VALUE rondo);
 void rd_init_process(VALUE rondo);
 RUBY_FUNC_EXPORTED void Init_rondo(void);
 
@@ -22,6 +23,7 @@ void Init_rondo(void) {
     rd_init_stream(rondo);
     rd_init_scoreboard(rondo);
     rd_init_control(rondo);
+    rd_init_hub(rondo);
     rd_init_process(rondo);
     rd_init_server(rondo);
 }

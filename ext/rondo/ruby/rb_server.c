@@ -3,6 +3,8 @@
  * Rondo::Server::Core: one server as a Ruby object. lib/rondo/server.rb wraps it and documents
  * what people use; this class only carries the calls into C.
  */
+#include <ruby/thread.h>
+
 #include "base/alloc.h"
 #include "base/error.h"
 #include "http/target.h"
@@ -10,6 +12,8 @@
 #include "ruby/rb_client.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_names.h"
+
+#define LINK_FINISH_MS 1000
 
 static VALUE cCore;
 
@@ -191,6 +195,16 @@ static void take_slot(rd_binding *binding, VALUE options) {
     if (!NIL_P(inbox)) join_siblings(binding, scoreboard, number, inbox, inboxes);
 }
 
+/* A socket to the hub of a cluster, which is taken over. */
+static void take_link(rd_binding *binding, VALUE link) {
+    if (NIL_P(link)) return;
+    const int number = NUM2INT(link);
+    rd_lock(binding);
+    const int opened = rd_pubsub_link(&binding->server->pubsub, number);
+    rd_unlock(binding);
+    if (opened != 0) rb_sys_fail("link");
+}
+
 static void take_options(rd_binding *binding, VALUE options) {
     size_t count;
     RD_BINDING_SET(binding, reporter, option(options, "reporter"));
@@ -200,6 +214,7 @@ static void take_options(rd_binding *binding, VALUE options) {
     binding->split_newlines = RTEST(option(options, "split_newlines"));
     take_default_host(binding, option(options, "default_host"));
     take_slot(binding, options);
+    take_link(binding, option(options, "link"));
     RD_BINDING_SET(binding, thread_start, option(options, "thread_start"));
     RD_BINDING_SET(binding, thread_exit, option(options, "thread_exit"));
     binding->trusted = networks_of(option(options, "trusted_proxies"), "trusted_proxies", &count);
@@ -372,6 +387,19 @@ static VALUE core_stop(VALUE self, VALUE force) {
     return Qnil;
 }
 
+static void *finish_link_nogvl(void *argument) {
+    rd_link_finish(((rd_server *)argument)->pubsub.link, LINK_FINISH_MS);
+    return NULL;
+}
+
+/* What was published leaves before the process ends. */
+static VALUE core_finish_link(VALUE self) {
+    rd_server *server = rd_binding_of(self)->server;
+    if (server->pubsub.link == NULL) return Qnil;
+    rb_thread_call_without_gvl(finish_link_nogvl, server, NULL, NULL);
+    return Qnil;
+}
+
 static void put_stat(VALUE stats, const char *name, uint64_t value) {
     rb_hash_aset(stats, ID2SYM(rb_intern(name)), ULL2NUM(value));
 }
@@ -436,6 +464,7 @@ void rd_init_server(VALUE rondo) {
     rb_define_method(cCore, "addresses", core_addresses, 0);
     rb_define_method(cCore, "run", core_run, 0);
     rb_define_method(cCore, "stop", core_stop, 1);
+    rb_define_method(cCore, "finish_link", core_finish_link, 0);
     rb_define_method(cCore, "stats", core_stats, 0);
     rb_define_method(cCore, "poller", core_poller, 0);
     rb_define_method(cCore, "connection_limit", core_connection_limit, 0);

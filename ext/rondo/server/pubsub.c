@@ -67,10 +67,14 @@ static void tell_watcher(rd_engine *engine, rd_slice name, bool is_pattern, bool
 }
 
 static void on_first(rd_engine *engine, rd_slice name, bool is_pattern) {
+    rd_pubsub *pubsub = RD_CONTAINER(engine, rd_pubsub, engine);
+    if (pubsub->link != NULL) rd_link_subscribe(pubsub->link, name, is_pattern);
     tell_watcher(engine, name, is_pattern, true);
 }
 
 static void on_last(rd_engine *engine, rd_slice name, bool is_pattern) {
+    rd_pubsub *pubsub = RD_CONTAINER(engine, rd_pubsub, engine);
+    if (pubsub->link != NULL) rd_link_unsubscribe(pubsub->link, name, is_pattern);
     tell_watcher(engine, name, is_pattern, false);
 }
 
@@ -86,6 +90,68 @@ static void on_expiry(rd_timer *timer) {
     rd_pubsub *pubsub = RD_CONTAINER(timer, rd_pubsub, expiry);
     rd_history_expire(&pubsub->history, rd_clock_ms());
     expect_expiry(pubsub);
+}
+
+/* ---- the hub ---- */
+
+/* Whoever publishes much faster than the loop turns does the loop's work. */
+static void keep_up(rd_pubsub *pubsub) {
+    const rd_fanout *fanout = &pubsub->channels.fanout;
+    while (fanout->waiting_bytes > WAITING_BYTES && !fanout->is_running) {
+        rd_channels_run(&pubsub->channels);
+        rd_conn_set_flush(pubsub->conns);
+    }
+    rd_link *link = pubsub->link;
+    if (rd_link_is_open(link) && link->conn->out.bytes > WAITING_BYTES) rd_conn_flush(link->conn);
+}
+
+static rd_message *message_of(const rd_relay_frame *frame) {
+    const bool is_text = (frame->flags & RD_RELAY_TEXT) != 0;
+    return rd_message_new(frame->channel, frame->payload, is_text, frame->id);
+}
+
+static void on_relayed(rd_link *link, const rd_relay_frame *frame) {
+    rd_pubsub *pubsub = link->owner;
+    rd_message *message = message_of(frame);
+    rd_channels_publish(&pubsub->channels, message);
+    rd_message_unref(message);
+    keep_up(pubsub);
+}
+
+static void on_rule(rd_link *link, const rd_relay_frame *frame) {
+    rd_pubsub *pubsub = link->owner;
+    uint32_t size;
+    uint64_t ttl_ms;
+    rd_relay_get_terms(frame, &size, &ttl_ms);
+    rd_history_keep(&pubsub->history, frame->channel, (frame->flags & RD_RELAY_PATTERN) != 0, size,
+                    ttl_ms);
+}
+
+static bool is_wanted(rd_link *link, rd_slice name, bool is_pattern) {
+    const rd_pubsub *pubsub = link->owner;
+    return rd_channels_subscribers(&pubsub->channels, name, is_pattern) > 0;
+}
+
+static const rd_link_ops link_ops = {on_relayed, on_rule, is_wanted};
+
+static void tell_interest(void *with, rd_slice name, bool is_pattern) {
+    rd_link_subscribe(with, name, is_pattern);
+}
+
+static void tell_rule(void *with, const rd_relay_frame *rule) {
+    uint32_t size;
+    uint64_t ttl_ms;
+    rd_relay_get_terms(rule, &size, &ttl_ms);
+    rd_link_keep(with, rule->channel, (rule->flags & RD_RELAY_PATTERN) != 0, size, ttl_ms);
+}
+
+int rd_pubsub_link(rd_pubsub *pubsub, int fd) {
+    const rd_settings *settings = pubsub->shared->settings;
+    pubsub->link = rd_link_open(pubsub->conns->loop, settings, fd, &link_ops, pubsub);
+    if (pubsub->link == NULL) return -1;
+    rd_channels_each(&pubsub->channels, tell_interest, pubsub->link);
+    rd_history_each_rule(&pubsub->history, tell_rule, pubsub->link);
+    return 0;
 }
 
 /* ---- the whole ---- */
@@ -105,6 +171,8 @@ void rd_pubsub_init(rd_pubsub *pubsub, rd_conn_set *conns, rd_http_shared *share
 
 void rd_pubsub_clear(rd_pubsub *pubsub) {
     pubsub->watcher = NULL;
+    if (pubsub->link != NULL) rd_link_free(pubsub->link);
+    pubsub->link = NULL;
     if (rd_timer_is_armed(&pubsub->expiry)) rd_timer_cancel(&pubsub->expiry);
     rd_channels_clear(&pubsub->channels);
     rd_history_clear(&pubsub->history);
@@ -112,66 +180,182 @@ void rd_pubsub_clear(rd_pubsub *pubsub) {
 
 /* ---- publishing ---- */
 
-/* Whoever publishes much faster than the loop turns does the loop's work. */
-static void keep_up(rd_pubsub *pubsub) {
-    const rd_fanout *fanout = &pubsub->channels.fanout;
-    while (fanout->waiting_bytes > WAITING_BYTES && !fanout->is_running) {
-        rd_channels_run(&pubsub->channels);
-        rd_conn_set_flush(pubsub->conns);
-    }
-}
-
 /* An id for what the history may keep, and none where nobody has asked for one. */
 static uint64_t next_id(rd_pubsub *pubsub) {
     if (rd_list_is_empty(&pubsub->history.rules)) return 0;
     return rd_history_next_id(&pubsub->history, (uint64_t)rd_clock_wall_us());
 }
 
-int rd_pubsub_publish(rd_pubsub *pubsub, rd_slice channel, rd_slice payload, bool is_text,
-                      rd_reach reach) {
-    (void)reach;
-    if (channel.len == 0 || channel.len > RD_CHANNEL_NAME_MAX) return RD_ERR_CHANNEL_NAME;
-    rd_message *message = rd_message_new(channel, payload, is_text, next_id(pubsub));
-    if (message->id != 0 && rd_history_add(&pubsub->history, message, rd_clock_ms())) {
+static void publish_here(rd_pubsub *pubsub, rd_slice channel, rd_slice payload, bool is_text,
+                         uint64_t id) {
+    rd_message *message = rd_message_new(channel, payload, is_text, id);
+    if (id != 0 && rd_history_add(&pubsub->history, message, rd_clock_ms())) {
         expect_expiry(pubsub);
     }
     rd_channels_publish(&pubsub->channels, message);
     rd_message_unref(message);
-    pubsub->published++;
+}
+
+/* The hub gives the ids: what it keeps is delivered here when it comes back. */
+static int publish_to_hub(rd_pubsub *pubsub, rd_slice channel, rd_slice payload, bool is_text) {
+    const bool is_kept = rd_history_wants(&pubsub->history, channel);
+    const unsigned flags = (is_text ? RD_RELAY_TEXT : 0) | (is_kept ? RD_RELAY_ECHO : 0);
+    const int code = rd_link_publish(pubsub->link, channel, payload, flags);
+    if (code > 0 && !is_kept) publish_here(pubsub, channel, payload, is_text, 0);
+    return code;
+}
+
+int rd_pubsub_publish(rd_pubsub *pubsub, rd_slice channel, rd_slice payload, bool is_text,
+                      rd_reach reach) {
+    int code = 1;
+    if (channel.len == 0 || channel.len > RD_CHANNEL_NAME_MAX) return RD_ERR_CHANNEL_NAME;
+    if (payload.len > (size_t)pubsub->shared->settings->max_publish_bytes) {
+        return RD_ERR_RELAY_PAYLOAD;
+    }
+    if (!rd_link_is_open(pubsub->link)) {
+        publish_here(pubsub, channel, payload, is_text, next_id(pubsub));
+    } else if (reach == RD_REACH_PROCESS) {
+        publish_here(pubsub, channel, payload, is_text, 0);
+    } else {
+        code = publish_to_hub(pubsub, channel, payload, is_text);
+    }
+    pubsub->published += code > 0;
     keep_up(pubsub);
-    return 1;
+    return code;
 }
 
 /* ---- subscribing ---- */
 
+/* Somebody who waits for the hub's answer, and subscribes at its end. */
 typedef struct rd_replaying {
-    rd_push *push;
-    const rd_pubsub_terms *terms;
+    rd_link_replay replay;
+    rd_list in_push;
+    rd_pubsub *pubsub;
+    rd_push *push; /* a reference */
+    rd_pubsub_terms terms;
+    bool is_pattern;
+    size_t name_len;
+    char name[];
 } rd_replaying;
 
+static int subscribe_now(rd_pubsub *pubsub, rd_push *push, rd_slice name, bool is_pattern,
+                         const rd_pubsub_terms *terms, bool is_afresh) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a number of the application's, never followed
+    const rd_subscribe_terms how = {terms->as, (void *)terms->block, is_afresh};
+    return rd_channels_subscribe(&pubsub->channels, &push->subscriber, name, is_pattern, &how);
+}
+
+static void end_replaying(rd_replaying *replaying) {
+    rd_list_unlink(&replaying->in_push);
+    rd_push_unref(replaying->push);
+    rd_free(replaying);
+}
+
+static void on_replayed(rd_link_replay *replay, const rd_relay_frame *frame) {
+    rd_replaying *replaying = RD_CONTAINER(replay, rd_replaying, replay);
+    if (replaying->push->closing) return;
+    rd_message *message = message_of(frame);
+    rd_push_publish(replaying->push, message, replaying->terms.as, replaying->terms.block);
+    rd_message_unref(message);
+}
+
+static void on_replay_end(rd_link_replay *replay, rd_replay kind) {
+    rd_replaying *replaying = RD_CONTAINER(replay, rd_replaying, replay);
+    const rd_slice name = rd_slice_of(replaying->name, replaying->name_len);
+    (void)kind;
+    if (!replaying->push->closing) {
+        subscribe_now(replaying->pubsub, replaying->push, name, replaying->is_pattern,
+                      &replaying->terms, false);
+    }
+    end_replaying(replaying);
+}
+
+/* Whoever subscribes or unsubscribes meanwhile does not want the answer any more. */
+static bool cancel_replaying(rd_pubsub *pubsub, rd_push *push, rd_slice name, bool is_pattern) {
+    for (rd_list *node = push->replays.next; node != &push->replays; node = node->next) {
+        rd_replaying *each = RD_CONTAINER(node, rd_replaying, in_push);
+        if (each->is_pattern != is_pattern) continue;
+        if (!rd_slice_equal(rd_slice_of(each->name, each->name_len), name)) continue;
+        rd_link_replay_cancel(pubsub->link, &each->replay);
+        end_replaying(each);
+        return true;
+    }
+    return false;
+}
+
+static rd_replaying *new_replaying(rd_pubsub *pubsub, rd_push *push, rd_slice name, bool is_pattern,
+                                   const rd_pubsub_terms *terms) {
+    rd_replaying *replaying = rd_alloc(sizeof(*replaying) + name.len);
+    *replaying = (rd_replaying){.replay = {on_replayed, on_replay_end, 0},
+                                .pubsub = pubsub,
+                                .push = push,
+                                .terms = *terms,
+                                .is_pattern = is_pattern,
+                                .name_len = name.len};
+    memcpy(replaying->name, name.ptr, name.len);
+    rd_push_ref(push);
+    rd_list_append(&push->replays, &replaying->in_push);
+    return replaying;
+}
+
+static bool is_beyond_limit(const rd_push *push) {
+    uint32_t count = push->subscriber.count;
+    for (rd_list *node = push->replays.next; node != &push->replays; node = node->next) count++;
+    return count > push->subscriber.limit;
+}
+
+/* Until the answer is there, this one is subscribed no more: it would get messages twice. */
+static int ask_hub(rd_pubsub *pubsub, rd_push *push, rd_slice name, bool is_pattern,
+                   const rd_pubsub_terms *terms) {
+    if (name.len == 0 || name.len > RD_CHANNEL_NAME_MAX) return RD_ERR_CHANNEL_NAME;
+    rd_replaying *replaying = new_replaying(pubsub, push, name, is_pattern, terms);
+    if (!rd_link_replay_begin(pubsub->link, &replaying->replay, name, is_pattern, terms->since)) {
+        end_replaying(replaying);
+        return RD_ERR_CLOSED;
+    }
+    const bool was_subscribed =
+        rd_channels_unsubscribe(&pubsub->channels, &push->subscriber, name, is_pattern);
+    if (!is_beyond_limit(push)) return was_subscribed ? 0 : 1;
+    cancel_replaying(pubsub, push, name, is_pattern);
+    return RD_ERR_CHANNEL_LIMIT;
+}
+
+typedef struct rd_local_replay {
+    rd_push *push;
+    const rd_pubsub_terms *terms;
+} rd_local_replay;
+
 static void replay(void *with, rd_message *message) {
-    const rd_replaying *replaying = with;
+    const rd_local_replay *replaying = with;
     rd_push_publish(replaying->push, message, replaying->terms->as, replaying->terms->block);
 }
 
 int rd_pubsub_subscribe(rd_pubsub *pubsub, rd_push *push, rd_slice name, bool is_pattern,
                         const rd_pubsub_terms *terms) {
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): a number of the application's, never followed
-    const rd_subscribe_terms how = {terms->as, (void *)terms->block, terms->replays};
-    int result =
-        rd_channels_subscribe(&pubsub->channels, &push->subscriber, name, is_pattern, &how);
+    const bool was_due = cancel_replaying(pubsub, push, name, is_pattern);
+    if (terms->replays && rd_link_is_open(pubsub->link)) {
+        const int asked = ask_hub(pubsub, push, name, is_pattern, terms);
+        if (asked != RD_ERR_CLOSED) return asked == 1 && was_due ? 0 : asked;
+    }
+    const int result = subscribe_now(pubsub, push, name, is_pattern, terms, terms->replays);
     if (result < 0 || !terms->replays) return result;
-    rd_replaying replaying = {push, terms};
+    rd_local_replay replaying = {push, terms};
     rd_history_replay(&pubsub->history, name, is_pattern, terms->since, rd_clock_ms(), replay,
                       &replaying);
     return result;
 }
 
 bool rd_pubsub_unsubscribe(rd_pubsub *pubsub, rd_push *push, rd_slice name, bool is_pattern) {
-    return rd_channels_unsubscribe(&pubsub->channels, &push->subscriber, name, is_pattern);
+    const bool was_due = cancel_replaying(pubsub, push, name, is_pattern);
+    return rd_channels_unsubscribe(&pubsub->channels, &push->subscriber, name, is_pattern) ||
+           was_due;
 }
 
 int rd_pubsub_keep(rd_pubsub *pubsub, rd_slice name, bool is_pattern, uint32_t size,
                    uint64_t ttl_ms) {
-    return rd_history_keep(&pubsub->history, name, is_pattern, size, ttl_ms);
+    const int kept = rd_history_keep(&pubsub->history, name, is_pattern, size, ttl_ms);
+    if (kept == 0 && pubsub->link != NULL) {
+        rd_link_keep(pubsub->link, name, is_pattern, size, ttl_ms);
+    }
+    return kept;
 }

@@ -3,6 +3,10 @@
  * The pub/sub of one process: its channels, the history of its messages, and whoever carries them
  * further. Messages that were published during a turn reach their subscribers before the next one
  * sleeps, a slice of them at a time. Under the loop lock.
+ *
+ * A worker of a cluster has a link to the hub, which has the history of all workers and gives the
+ * ids. What is published here goes to the subscribers here at once, and to the hub; where a rule of
+ * the history matches, it comes back from the hub first, with its id.
  */
 #ifndef RD_SERVER_PUBSUB_H
 #define RD_SERVER_PUBSUB_H
@@ -11,13 +15,15 @@
 #include "transport/conn.h"
 #include "pubsub/channel.h"
 #include "pubsub/history.h"
+#include "server/link.h"
 
 typedef enum rd_reach { RD_REACH_PROCESS, RD_REACH_CLUSTER } rd_reach;
 
 typedef struct rd_pubsub {
     rd_channels channels;
-    rd_engine engine; /* hears of the first and the last subscriber of a channel */
-    rd_history history;
+    rd_engine engine;   /* hears of the first and the last subscriber of a channel */
+    rd_history history; /* with an open link only its rules */
+    rd_link *link;      /* NULL: no cluster */
     rd_conn_set *conns;
     rd_timer expiry; /* runs while the history has something */
     rd_http_shared *shared;
@@ -32,7 +38,12 @@ typedef struct rd_pubsub {
 void rd_pubsub_init(rd_pubsub *pubsub, rd_conn_set *conns, rd_http_shared *shared);
 void rd_pubsub_clear(rd_pubsub *pubsub);
 
-/* 1: on its way; 0: there is no room for it; RD_ERR_CHANNEL_NAME. */
+/* Takes over a socket to the hub, see rd_link_open(); what there is here already is told. 0, or -1
+ * with errno. */
+int rd_pubsub_link(rd_pubsub *pubsub, int fd);
+
+/* 1: on its way; 0: there is no room for it; RD_ERR_CHANNEL_NAME, RD_ERR_RELAY_PAYLOAD above
+ * max_publish_bytes. */
 int rd_pubsub_publish(rd_pubsub *pubsub, rd_slice channel, rd_slice payload, bool is_text,
                       rd_reach reach);
 
@@ -44,7 +55,8 @@ typedef struct rd_pubsub_terms {
     uint64_t since;
 } rd_pubsub_terms;
 
-/* 1: subscribed; 0: had done so before; < 0: see rd_channels_subscribe(). */
+/* 1: subscribed; 0: had done so before; < 0: see rd_channels_subscribe(). A replay of the hub's
+ * comes later, and messages after it. */
 int rd_pubsub_subscribe(rd_pubsub *pubsub, rd_push *push, rd_slice name, bool is_pattern,
                         const rd_pubsub_terms *terms);
 bool rd_pubsub_unsubscribe(rd_pubsub *pubsub, rd_push *push, rd_slice name, bool is_pattern);
@@ -58,9 +70,10 @@ int rd_pubsub_keep(rd_pubsub *pubsub, rd_slice name, bool is_pattern, uint32_t s
 rd_push *rd_pubsub_subscriber(rd_pubsub *pubsub);
 void rd_pubsub_release(rd_pubsub *pubsub, rd_push *push);
 
-/* Delivers a slice of what was published. */
+/* Delivers a slice of what was published, here and to the hub. */
 static inline void rd_pubsub_run(rd_pubsub *pubsub) {
     if (!rd_list_is_empty(&pubsub->channels.fanout.ready)) rd_channels_run(&pubsub->channels);
+    if (pubsub->link != NULL) rd_link_flush(pubsub->link);
 }
 
 /* Whether there is more. */

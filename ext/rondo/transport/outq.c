@@ -5,6 +5,7 @@
 #include "transport/outq.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -156,6 +157,14 @@ static void consume(rd_chunk *chunk, size_t len) {
     if (chunk->kind == RD_CHUNK_COPIED) chunk->at += (uint32_t)len;
     if (chunk->kind == RD_CHUNK_BORROWED) chunk->ptr += len;
     if (chunk->kind == RD_CHUNK_FILE) chunk->offset += (off_t)len;
+}
+
+void rd_outq_each(const rd_outq *queue, rd_outq_visit *run, void *with) {
+    for (rd_chunk *chunk = queue->first; chunk != NULL; chunk = chunk->next) {
+        assert(chunk->kind != RD_CHUNK_FILE);
+        const bool is_copied = chunk->kind == RD_CHUNK_COPIED;
+        run(with, rd_slice_of(is_copied ? chunk_bytes(chunk) + chunk->at : chunk->ptr, chunk->len));
+    }
 }
 
 void rd_outq_advance(rd_outq *queue, rd_chunk_pool *pool, size_t len) {

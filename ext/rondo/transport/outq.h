@@ -17,6 +17,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "base/slice.h"
+
 #define RD_CHUNK_BLOCK_BYTES 4096
 #define RD_CHUNK_COPY_MAX    16384
 
@@ -68,6 +70,10 @@ void rd_outq_file(rd_outq *queue, int fd, off_t offset, size_t len);
 /* Fills iov with the leading copied and borrowed chunks, at most `count` and `limit` bytes; number
  * of entries, 0 when the first chunk is a file or there is none. */
 int rd_outq_gather(const rd_outq *queue, struct iovec *iov, int count, size_t limit);
+
+/* Hands out what is queued, as pieces; there is no file in the queue. */
+typedef void rd_outq_visit(void *with, rd_slice bytes);
+void rd_outq_each(const rd_outq *queue, rd_outq_visit *run, void *with);
 
 /* Drops `len` sent bytes from the front, releasing what is finished. */
 void rd_outq_advance(rd_outq *queue, rd_chunk_pool *pool, size_t len);

@@ -25,6 +25,7 @@ module Rondo
     @rules = {}
     @watches = {}
     @interests = {}
+    @hub = nil
 
     class << self
       # While a server runs in this process, it takes part.
@@ -46,12 +47,22 @@ module Rondo
         publish_to(@cores, channel, message, true)
       end
 
+      # In the master, which has no subscribers of its own.
+      # @param hub [Hub, nil]
+      # @return [void]
+      def hub=(hub)
+        @mutex.synchronize do
+          @hub = hub
+          @rules.each_value { |rule| hub.keep(rule) } if hub
+        end
+      end
+
       # To the subscribers in all workers.
       # @param channel [String, Symbol]
       # @param message [String, Hash, Array]
       # @return [Boolean] whether it is on its way
       def publish_cluster(channel, message)
-        publish_to(@cores, channel, message, false)
+        @hub ? @hub.publish(channel, message) : publish_to(@cores, channel, message, false)
       end
 
       # @return [Array<Array(String, Boolean)>] channels, and patterns (true), with subscribers here
@@ -77,6 +88,7 @@ module Rondo
         @mutex.synchronize do
           @rules[[name, rule.pattern]] = rule
           @cores.each { |core| keep(core, rule) }
+          @hub&.keep(rule)
         end
       end
 

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The middle of the star: who of the processes of a server wants which channel, and what each is to
+ * be sent. A link is a worker process, or the engine (Redis, say), which carries messages further
+ * and brings them back. The hub alone has the history and gives ids.
+ *
+ *   worker ──SUBSCRIBE, PUBLISH, REPLAY, KEEP──▶ hub ──PUBLISH, REPLAY_BEGIN/_END, KEEP──▶ worker
+ *   engine ──PUBLISH──▶ hub ──SUBSCRIBE, UNSUBSCRIBE, PUBLISH──▶ engine
+ *
+ * - A worker subscribes once for all its clients. A link that goes takes its interests with it.
+ * - A message reaches each link once, however many channels and patterns of it match. Its origin
+ *   has delivered it already and gets it only if it asked for that (ECHO): it does so where a rule
+ *   matches, because its clients are to see the id. With ENGINE it goes to the engine alone.
+ * - The answer to a REPLAY goes into the same stream as messages, in one piece, and subscribes: so
+ *   nothing is missed or comes twice at its end.
+ * - Rules of the history are told to all workers.
+ *
+ * Messages of a link leave in the order in which they came, to everybody.
+ *
+ * Knows no sockets. No lock of its own: the caller holds the loop lock.
+ */
+#ifndef RD_PUBSUB_HUB_H
+#define RD_PUBSUB_HUB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/map.h"
+#include "pubsub/history.h"
+#include "pubsub/message.h"
+#include "pubsub/relay.h"
+
+enum {
+    RD_HUB_COPY_MAX = 2048,        /* payloads up to this are copied for each link */
+    RD_HUB_INTERESTS_MAX = 1 << 22 /* of a link */
+};
+
+typedef enum rd_hub_kind { RD_HUB_WORKER, RD_HUB_ENGINE } rd_hub_kind;
+
+/* Lies inside of whatever sends. */
+typedef struct rd_hub_link {
+    rd_list in_hub;
+    rd_list interests;
+    uint32_t interest_count;
+    rd_hub_kind kind;
+    bool is_losing;   /* an outage lasts; whoever sends says when it is over */
+    uint64_t mark;    /* of the last message it was offered */
+    uint64_t sent;    /* messages */
+    uint64_t dropped; /* messages it took too slowly for */
+    uint64_t outages;
+} rd_hub_link;
+
+/* Queues a frame; false: there is no room for it. Only PUBLISH is dropped; any other type must be
+ * taken, or the link closed. `message`, where not NULL, is what channel and payload lie in. Calls
+ * nothing of the hub. */
+typedef bool rd_hub_send(rd_hub_link *link, const rd_relay_frame *frame, rd_message *message);
+
+typedef struct rd_hub {
+    rd_map names, patterns;
+    rd_list all_names, all_patterns;
+    rd_list links;
+    rd_hub_link *engine;
+    rd_hub_send *send;
+    rd_history history;
+    uint64_t now_ms, wall_us; /* the caller's to keep right */
+    uint64_t mark;
+    uint64_t published; /* messages that came */
+    uint64_t unclaimed; /* for an engine that was not there */
+} rd_hub;
+
+void rd_hub_init(rd_hub *hub, rd_hub_send *send, rd_history_limits limits, uint64_t wall_us);
+
+/* The links must have left. */
+void rd_hub_clear(rd_hub *hub);
+
+/* The new one is told what it has to know. There is one engine at a time. */
+void rd_hub_join(rd_hub *hub, rd_hub_link *link, rd_hub_kind kind);
+void rd_hub_leave(rd_hub *hub, rd_hub_link *link);
+
+/* What a link says: 0, or < 0 and it is to be closed, because no link says that. */
+int rd_hub_take(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *frame);
+
+/* What this process publishes; ENGINE and TEXT count. */
+void rd_hub_publish(rd_hub *hub, const rd_relay_frame *frame);
+
+/* A rule of this process; 0 or RD_ERR_CHANNEL_NAME. */
+int rd_hub_keep(rd_hub *hub, rd_slice name, bool is_pattern, uint32_t size, uint64_t ttl_ms);
+
+/* Hands out the interests of a link as SUBSCRIBE frames. */
+void rd_hub_each_interest(const rd_hub_link *link, rd_history_tell *tell, void *with);
+
+#endif

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The hub's thread, its links and who comes by; see hub_thread.h. Everything but start and stop
+ * happens under the lock of its own loop.
+ */
+#include "server/hub_thread.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "server/hub_link.h"
+
+enum {
+    EXPIRE_MS = 5000,
+    LAST_READS = 4096 /* of a link whose process has gone: more than any socket holds */
+};
+
+static rd_conn *conn_of(rd_hub_link *link) {
+    rd_hub_conn *state = RD_CONTAINER(link, rd_hub_conn, link);
+    return (rd_conn *)(void *)state - 1;
+}
+
+static rd_hub_thread *thread_of(const rd_conn *conn) {
+    return conn->set->shared;
+}
+
+static void take_time(rd_hub_thread *thread) {
+    thread->hub.now_ms = thread->loop.now_ms;
+    thread->hub.wall_us = (uint64_t)rd_clock_wall_us();
+}
+
+/* ---- sending ---- */
+
+static void queue_frame(rd_conn *conn, const char *head, const rd_relay_frame *frame,
+                        rd_message *message) {
+    rd_chunk_pool *chunks = &conn->set->chunks;
+    rd_outq_copy(&conn->out, chunks, head, RD_RELAY_HEAD_BYTES);
+    if (message != NULL && frame->payload.len > RD_HUB_COPY_MAX) {
+        rd_message_borrow(message, &conn->out);
+        return;
+    }
+    rd_outq_copy(&conn->out, chunks, frame->channel.ptr, frame->channel.len);
+    rd_outq_copy(&conn->out, chunks, frame->payload.ptr, frame->payload.len);
+}
+
+/* rd_hub_send. */
+static bool send_frame(rd_hub_link *link, const rd_relay_frame *frame, rd_message *message) {
+    rd_conn *conn = conn_of(link);
+    rd_hub_thread *thread = thread_of(conn);
+    const size_t queued = conn->out.bytes, limit = thread->queue_bytes;
+    const size_t len = RD_RELAY_HEAD_BYTES + frame->channel.len + frame->payload.len;
+    const bool is_message = frame->type == RD_RELAY_PUBLISH;
+    char head[RD_RELAY_HEAD_BYTES];
+    if (queued <= limit / 2) link->is_losing = false;
+    if (is_message && queued > 0 && queued + len > limit) return false;
+    if (!is_message && queued + len > 2 * limit) {
+        rd_hub_conn_of(conn)->is_overrun = thread->has_overrun = true;
+        return false;
+    }
+    if (rd_relay_head(frame, RD_RELAY_PAYLOAD_MAX, head) < 0) return false;
+    queue_frame(conn, head, frame, message);
+    rd_conn_mark_dirty(conn);
+    return true;
+}
+
+/* A process that has gone may have left messages behind: an error of writing does not end the link,
+ * its end of input does. */
+static ssize_t write_or_forget(rd_conn *conn, const struct iovec *iov, int count) {
+    ssize_t sent = rd_transport_tcp.write(conn, iov, count);
+    if (sent >= 0 || (errno != EPIPE && errno != ECONNRESET)) return sent;
+    sent = 0;
+    for (int i = 0; i < count; i++) sent += (ssize_t)iov[i].iov_len;
+    return sent;
+}
+
+/* ---- links ---- */
+
+static void on_open(rd_conn *conn) {
+    rd_relay_reader_init(&rd_hub_conn_of(conn)->reader, RD_RELAY_PAYLOAD_MAX);
+}
+
+static void on_data(rd_conn *conn, const char *bytes, size_t len) {
+    rd_hub_thread *thread = thread_of(conn);
+    rd_hub_conn *state = rd_hub_conn_of(conn);
+    take_time(thread);
+    for (size_t at = 0, used; at <= len; at += used) {
+        rd_relay_frame frame;
+        int code = rd_relay_read(&state->reader, bytes + at, len - at, &used, &frame);
+        if (code == 0) return;
+        if (code > 0) code = rd_hub_take(&thread->hub, &state->link, &frame);
+        if (code < 0) {
+            rd_conn_close(conn);
+            return;
+        }
+    }
+}
+
+static void on_close(rd_conn *conn) {
+    rd_hub_thread *thread = thread_of(conn);
+    rd_hub_conn *state = rd_hub_conn_of(conn);
+    thread->sent += state->link.sent;
+    thread->dropped += state->link.dropped;
+    rd_hub_leave(&thread->hub, &state->link);
+    rd_relay_reader_clear(&state->reader);
+}
+
+/* No deadlines, and no server that stops: those reactions are never asked for. */
+static const rd_protocol protocol = {
+    .name = "relay",
+    .state_size = sizeof(rd_hub_conn),
+    .on_open = on_open,
+    .on_data = on_data,
+    .on_eof = rd_conn_close,
+    .on_close = on_close,
+};
+
+rd_conn *rd_hub_thread_open(rd_hub_thread *thread, int fd, rd_hub_kind kind) {
+    const rd_address nobody = {.kind = RD_ADDRESS_UNIX};
+    const int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) return NULL;
+    if (fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) return NULL;
+    rd_conn *conn = rd_conn_open(&thread->conns, fd, &thread->transport, &protocol, &nobody);
+    rd_hub_join(&thread->hub, &rd_hub_conn_of(conn)->link, kind);
+    rd_conn_mark_dirty(conn); /* its first flush brings it to the poller */
+    return conn;
+}
+
+static void close_overrun(rd_hub_thread *thread) {
+    if (!thread->has_overrun) return;
+    thread->has_overrun = false;
+    for (rd_list *node = thread->conns.conns.next; node != &thread->conns.conns;) {
+        rd_conn *conn = RD_CONTAINER(node, rd_conn, in_set);
+        node = node->next;
+        if (rd_hub_conn_of(conn)->is_overrun) rd_conn_close(conn);
+    }
+}
+
+static void publish_scores(rd_hub_thread *thread) {
+    RD_EACH_HUB_CONN(thread, conn, node) {
+        const rd_hub_conn *state = rd_hub_conn_of(conn);
+        if (state->score == NULL) continue;
+#define PUT(name, value) atomic_store_explicit(&state->score->name, (value), memory_order_relaxed)
+        PUT(relayed, state->link.sent);
+        PUT(relay_dropped, state->link.dropped);
+        PUT(relay_queue, conn->out.bytes);
+#undef PUT
+    }
+}
+
+/* ---- the thread ---- */
+
+static void on_expire(rd_timer *timer) {
+    rd_hub_thread *thread = RD_CONTAINER(timer, rd_hub_thread, expire_timer);
+    rd_history_expire(&thread->hub.history, thread->loop.now_ms);
+}
+
+static void set_expire_timer(rd_hub_thread *thread) {
+    if (thread->hub.history.count == 0 || rd_timer_is_armed(&thread->expire_timer)) return;
+    rd_timer_set(&thread->loop.timers, &thread->expire_timer, thread->loop.now_ms + EXPIRE_MS);
+}
+
+static void turn(rd_hub_thread *thread) {
+    rd_loop *loop = &thread->loop;
+    rd_conn_set_flush(&thread->conns);
+    close_overrun(thread);
+    publish_scores(thread);
+    set_expire_timer(thread);
+    atomic_store(&loop->sleeping, true);
+    /* Whoever asked for the end before this saw nobody sleeping: look again. */
+    const int64_t timeout = atomic_load(&thread->over) ? 0 : rd_loop_timeout(loop);
+    rd_loop_unlock(loop);
+    rd_loop_wait(loop, &thread->found, timeout);
+    rd_loop_lock(loop);
+    atomic_store(&loop->sleeping, false);
+    rd_loop_process(loop, &thread->found);
+}
+
+static void *run(void *argument) {
+    rd_hub_thread *thread = argument;
+    rd_loop_lock(&thread->loop);
+    while (!atomic_load(&thread->over)) turn(thread);
+    rd_conn_set_flush(&thread->conns);
+    rd_loop_unlock(&thread->loop);
+    return NULL;
+}
+
+int rd_hub_thread_start(rd_hub_thread *thread) {
+    sigset_t all, before;
+    atomic_store(&thread->over, false);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int code = pthread_create(&thread->thread, NULL, run, thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    thread->is_running = code == 0;
+    return -code;
+}
+
+void rd_hub_thread_stop(rd_hub_thread *thread) {
+    if (!thread->is_running) return;
+    atomic_store(&thread->over, true);
+    rd_loop_wakeup(&thread->loop);
+    pthread_join(thread->thread, NULL);
+    thread->is_running = false;
+}
+
+rd_hub_thread *rd_hub_thread_new(rd_history_limits limits, size_t queue_bytes) {
+    rd_hub_thread *thread = rd_alloc_zero(sizeof(*thread));
+    if (rd_loop_init(&thread->loop, false) != 0) {
+        rd_free(thread);
+        return NULL;
+    }
+    rd_settings_init(&thread->settings);
+    thread->settings.write_timeout_ms = INT64_MAX / 4; /* a stopped process may go on */
+    rd_conn_set_init(&thread->conns, &thread->loop, &thread->settings);
+    thread->conns.shared = thread;
+    thread->transport = rd_transport_tcp;
+    thread->transport.write = write_or_forget;
+    thread->queue_bytes = queue_bytes;
+    rd_timer_init(&thread->expire_timer, on_expire);
+    rd_hub_init(&thread->hub, send_frame, limits, (uint64_t)rd_clock_wall_us());
+    return thread;
+}
+
+void rd_hub_thread_free(rd_hub_thread *thread) {
+    rd_hub_thread_stop(thread);
+    rd_loop_lock(&thread->loop);
+    while (!rd_list_is_empty(&thread->conns.conns)) {
+        rd_conn_close(RD_CONTAINER(thread->conns.conns.next, rd_conn, in_set));
+    }
+    rd_hub_clear(&thread->hub);
+    if (rd_timer_is_armed(&thread->expire_timer)) rd_timer_cancel(&thread->expire_timer);
+    rd_loop_unlock(&thread->loop);
+    rd_loop_clear(&thread->loop);
+    rd_conn_set_clear(&thread->conns);
+    rd_free(thread);
+}
+
+/* ---- those who come by ---- */
+
+static void enter(rd_hub_thread *thread) {
+    rd_loop_lock(&thread->loop);
+    rd_loop_refresh(&thread->loop);
+    take_time(thread);
+}
+
+static void leave(rd_hub_thread *thread) {
+    rd_loop_wakeup(&thread->loop);
+    rd_loop_unlock(&thread->loop);
+}
+
+int64_t rd_hub_thread_add(rd_hub_thread *thread, int fd, rd_hub_kind kind, rd_score_slot *score) {
+    int64_t number = -1;
+    enter(thread);
+    const bool is_taken = kind == RD_HUB_ENGINE && thread->hub.engine != NULL;
+    rd_conn *conn = is_taken ? NULL : rd_hub_thread_open(thread, fd, kind);
+    const int error = is_taken ? EEXIST : errno;
+    if (conn != NULL) {
+        number = rd_hub_conn_of(conn)->number = ++thread->last_number;
+        rd_hub_conn_of(conn)->score = score;
+    }
+    leave(thread);
+    errno = error;
+    return number;
+}
+
+static rd_conn *find(rd_hub_thread *thread, int64_t number) {
+    RD_EACH_HUB_CONN(thread, conn, node) {
+        if (rd_hub_conn_of(conn)->number == number) return conn;
+    }
+    return NULL;
+}
+
+void rd_hub_thread_remove(rd_hub_thread *thread, int64_t number) {
+    enter(thread);
+    rd_conn *conn = find(thread, number);
+    uint64_t before = 0;
+    if (conn != NULL) rd_conn_ref(conn);
+    for (int i = 0; conn != NULL && rd_conn_is_open(conn) && i < LAST_READS; i++) {
+        before = thread->conns.bytes_in;
+        rd_conn_read_now(conn);
+        if (before == thread->conns.bytes_in) break;
+    }
+    if (conn != NULL) {
+        rd_conn_close(conn);
+        rd_conn_unref(conn);
+    }
+    leave(thread);
+}
+
+int rd_hub_thread_publish(rd_hub_thread *thread, rd_slice channel, rd_slice payload,
+                          unsigned flags) {
+    const rd_relay_frame frame = {
+        .type = RD_RELAY_PUBLISH, .flags = (uint8_t)flags, .channel = channel, .payload = payload};
+    char head[RD_RELAY_HEAD_BYTES];
+    const int code = rd_relay_head(&frame, RD_RELAY_PAYLOAD_MAX, head);
+    if (code < 0) return code;
+    enter(thread);
+    rd_hub_publish(&thread->hub, &frame);
+    leave(thread);
+    return 0;
+}
+
+int rd_hub_thread_keep(rd_hub_thread *thread, rd_slice name, bool is_pattern, uint32_t size,
+                       uint64_t ttl_ms) {
+    enter(thread);
+    const int code = rd_hub_keep(&thread->hub, name, is_pattern, size, ttl_ms);
+    leave(thread);
+    return code;
+}
+
+void rd_hub_thread_stats(rd_hub_thread *thread, rd_hub_stats *stats) {
+    rd_loop_lock(&thread->loop);
+    *stats = (rd_hub_stats){.links = thread->conns.count,
+                            .published = thread->hub.published,
+                            .sent = thread->sent,
+                            .dropped = thread->dropped,
+                            .kept = thread->hub.history.count};
+    RD_EACH_HUB_CONN(thread, conn, node) {
+        stats->sent += rd_hub_conn_of(conn)->link.sent;
+        stats->dropped += rd_hub_conn_of(conn)->link.dropped;
+        stats->queue_bytes += conn->out.bytes;
+    }
+    rd_loop_unlock(&thread->loop);
+}
+
+int64_t rd_hub_thread_outage(rd_hub_thread *thread) {
+    int64_t number = 0;
+    rd_loop_lock(&thread->loop);
+    RD_EACH_HUB_CONN(thread, conn, node) {
+        rd_hub_conn *state = rd_hub_conn_of(conn);
+        if (number != 0 || state->named_outages == state->link.outages) continue;
+        state->named_outages = state->link.outages;
+        number = state->number;
+    }
+    rd_loop_unlock(&thread->loop);
+    return number;
+}
+
+void rd_hub_thread_each(rd_hub_thread *thread, rd_hub_link_visit *run, void *with) {
+    rd_loop_lock(&thread->loop);
+    RD_EACH_HUB_CONN(thread, conn, node) {
+        const rd_hub_conn *state = rd_hub_conn_of(conn);
+        if (state->link.kind == RD_HUB_WORKER) run(with, state->number, conn->source.fd);
+    }
+    rd_loop_unlock(&thread->loop);
+}
+
+/* ---- forks ---- */
+
+void rd_hub_thread_hold(rd_hub_thread *thread) {
+    rd_loop_lock(&thread->loop);
+}
+
+void rd_hub_thread_release(rd_hub_thread *thread) {
+    rd_loop_unlock(&thread->loop);
+}
+
+/* Closes only, as rd_control_abandon(): the poller is the parent's as well. */
+void rd_hub_thread_abandon(rd_hub_thread *thread) {
+    RD_EACH_HUB_CONN(thread, conn, node) close(conn->source.fd);
+    thread->is_running = false;
+    rd_hub_thread_release(thread);
+}

@@ -1,0 +1,149 @@
+# frozen_string_literal: true
+
+# The hub of a cluster, in the master: what a worker publishes goes from here to the workers whose
+# clients want it. All of that is done by a native thread (ext/rondo/server/hub_thread.c); this gives it
+# the workers, and hands it on to the program that the master becomes by exec.
+# SPDX-License-Identifier: MIT
+
+require "socket"
+require "rondo"
+require "rondo/settings"
+
+module Rondo
+  # One socket to each worker. Also what Rondo.publish and Rondo::PubSub.history do in the master.
+  class Hub
+    # What the process before left: "FILE:DESCRIPTOR,…", a file with all there is and the sockets of the workers.
+    VARIABLE = "RONDO_HUB"
+
+    LIMITS = %i[history_messages history_bytes hub_queue_bytes max_publish_bytes].freeze
+
+    # For a process that goes on without workers.
+    # @param env [Hash] the variable is removed
+    # @return [void]
+    def self.dismiss(env = ENV)
+      env.delete(VARIABLE).to_s.split(/[:,]/).each { |number| IO.for_fd(number.to_i).close }
+    rescue SystemCallError
+      nil # whoever holds it finds out
+    end
+
+    # Goes on where the process before stopped.
+    # @param settings [Settings::Resolved]
+    # @param board [Scoreboard]
+    # @param log [Logger]
+    # @param env [Hash] the variable is removed
+    def initialize(settings, board, log:, env: ENV)
+      @log = log
+      @settings = settings
+      @board = board
+      @core = new_core
+      take_over(env.delete(VARIABLE))
+      @core.start
+    end
+
+    # A worker is about to be forked.
+    # @param seat [Integer] its row of the scoreboard
+    # @return [Array(Integer, IO)] number of the link, and the worker's end, to be closed here afterwards
+    # @raise [SystemCallError] no descriptor is left
+    def link(seat)
+      own, other = UNIXSocket.pair(:STREAM)
+      number = @core.add(own.fileno, seat)
+      own.autoclose = false
+      [number, other]
+    rescue SystemCallError
+      [own, other].compact.each(&:close)
+      raise
+    end
+
+    # The worker has ended.
+    # @param number [Integer, nil] of its link
+    # @return [void]
+    def unlink(number)
+      @core.remove(number) if number
+    end
+
+    # @param channel [String, Symbol]
+    # @param message [String, Hash, Array] as Rondo.publish
+    # @return [true]
+    # @raise [ArgumentError, TypeError]
+    def publish(channel, message)
+      @core.publish(channel, message)
+    end
+
+    # @param rule [PubSub::Rule]
+    # @return [void]
+    def keep(rule)
+      @core.keep(rule.channel, rule.pattern, rule.messages, rule.ttl_ms)
+    end
+
+    # @yieldparam number [Integer] of a link that has begun to lose messages since the last time
+    # @return [void]
+    def each_outage
+      while (number = @core.outage)
+        yield number
+      end
+    end
+
+    # @return [Hash{Symbol => Integer}] links, published, sent, dropped, queue_bytes, kept
+    def stats
+      @core.stats
+    end
+
+    # Stops; for the program that this process becomes by exec. {#go_on} if that fails.
+    # @return [Array(String, Array<IO>)] the variable's value, and what has to stay open
+    # @raise [SystemCallError]
+    def hand_on
+      @rests = true
+      @core.stop
+      file, links = @core.save
+      @handed_on = [IO.for_fd(file), *links.map { |_, descriptor| IO.for_fd(descriptor, autoclose: false) }]
+      @handed_on.each { |io| io.close_on_exec = false }
+      ["#{file}:#{links.map(&:last).join(",")}", @handed_on]
+    end
+
+    # This process stays what it is, whether {#hand_on} was done or not.
+    # @return [void]
+    def go_on
+      return unless @rests
+
+      file, *links = @handed_on
+      links&.each { |io| io.close_on_exec = true }
+      file&.close
+      @handed_on = nil
+      @rests = false
+      @core.start
+    end
+
+    # @return [void]
+    def close
+      @core.close
+    end
+
+    private
+
+    def new_core
+      Core.new(@board, *LIMITS.map { |name| Settings.core_value(name, @settings[name]) })
+    end
+
+    # Workers whose link is lost go on with what is published in their own process.
+    def take_over(text)
+      return unless text
+
+      file, *links = text.split(/[:,]/).map(&:to_i)
+      file = IO.for_fd(file)
+      return if @core.restore(file.fileno)
+
+      @log.error "! What was published is not known any more: the workers there are publish for themselves"
+      @core.close
+      links.each { |number| close_descriptor(number) }
+      @core = new_core
+    ensure
+      file&.close
+    end
+
+    def close_descriptor(number)
+      IO.for_fd(number).close
+    rescue SystemCallError
+      nil # it went with the hub
+    end
+  end
+end

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The hub against a model that keeps everything in tables and looks at all of it each time: random
+ * processes come, subscribe, publish, ask for what they missed and go; each has to be sent exactly
+ * what the model says, in that order. Then the rules one by one.
+ */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "check.h"
+#include "naive_glob.h"
+#include "pubsub/hub.h"
+
+enum { LINKS = 6, ENGINE = LINKS - 1, NAMES = 8, FIRST_PATTERN = 5, ROUNDS = 30000, LOG = 4096 };
+
+static const char *const names[NAMES] = {"a", "b", "ab", "ba", "kept", "a*", "?b", "*"};
+
+typedef struct process {
+    rd_hub_link link;
+    bool is_here, is_full;
+    char said[LOG]; /* what it was sent */
+} process;
+
+static rd_hub hub;
+static process processes[LINKS];
+
+static uint32_t random_state = 2463534242;
+
+static unsigned draw(unsigned below) {
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 17;
+    random_state ^= random_state << 5;
+    return random_state % below;
+}
+
+static rd_slice text(const char *string) {
+    return rd_slice_of(string, strlen(string));
+}
+
+/* ---- what is sent, as words ---- */
+
+static void note(char *log, const rd_relay_frame *frame) {
+    static const char *const types[] = {"?",      "sub",   "unsub", "pub",
+                                        "replay", "begin", "end",   "keep"};
+    const rd_slice payload = frame->type == RD_RELAY_KEEP ? text("terms") : frame->payload;
+    const size_t len = strlen(log);
+    if (!CHECK(len < LOG - 100)) return;
+    (void)snprintf(log + len, LOG - len, "%s%s %.*s %.*s #%d;", types[frame->type],
+                   frame->flags & RD_RELAY_PATTERN ? "*" : (frame->flags ? "t" : ""),
+                   (int)frame->channel.len, frame->channel.ptr, (int)payload.len,
+                   payload.len > 0 ? payload.ptr : "", (int)frame->id);
+}
+
+static bool send_to(rd_hub_link *link, const rd_relay_frame *frame, rd_message *message) {
+    process *to = RD_CONTAINER(link, process, link);
+    CHECK(to->is_here);
+    if (frame->type == RD_RELAY_PUBLISH && to->is_full) return false;
+    CHECK(message == NULL || frame->channel.ptr == rd_message_channel(message).ptr);
+    rd_relay_frame shown = *frame;
+    if (frame->type == RD_RELAY_KEEP) shown.id = 0;
+    note(to->said, &shown);
+    return true;
+}
+
+/* ---- the model ---- */
+
+typedef struct kept {
+    char channel[8], payload[16];
+    int id;
+} kept;
+
+static struct {
+    int wants[LINKS][NAMES]; /* since when, in the order of wishes; 0: does not */
+    int wishes;
+    char expected[LINKS][LOG];
+    uint64_t dropped[LINKS];
+    kept history[ROUNDS];
+    int history_len;
+    int last_id;
+} model;
+
+static void expect(int link, rd_relay_type type, int flags, const char *channel,
+                   const char *payload, int id) {
+    note(model.expected[link], &(rd_relay_frame){.type = type,
+                                                 .flags = (uint8_t)flags,
+                                                 .id = (uint64_t)id,
+                                                 .channel = text(channel),
+                                                 .payload = text(payload)});
+}
+
+static bool is_wanted(int name) {
+    for (int i = 0; i < LINKS; i++) {
+        if (model.wants[i][name] != 0) return true;
+    }
+    return false;
+}
+
+static void expect_at_engine(rd_relay_type type, int name) {
+    if (!processes[ENGINE].is_here) return;
+    expect(ENGINE, type, name >= FIRST_PATTERN ? RD_RELAY_PATTERN : 0, names[name], "", 0);
+}
+
+static void model_wish(int link, int name, bool wants) {
+    const bool before = is_wanted(name);
+    if (wants != (model.wants[link][name] != 0)) {
+        model.wants[link][name] = wants ? ++model.wishes : 0;
+    }
+    if (before != is_wanted(name)) {
+        expect_at_engine(wants ? RD_RELAY_SUBSCRIBE : RD_RELAY_UNSUBSCRIBE, name);
+    }
+}
+
+static void model_send(int link, const char *channel, const char *payload, int id) {
+    if (processes[link].is_full) {
+        model.dropped[link]++;
+    } else {
+        expect(link, RD_RELAY_PUBLISH, 0, channel, payload, id);
+    }
+}
+
+static bool has_match(int link, const char *channel) {
+    for (int i = 0; i < NAMES; i++) {
+        const bool matches = i < FIRST_PATTERN ? strcmp(names[i], channel) == 0
+                                               : naive_glob_matches(text(names[i]), text(channel));
+        if (matches && model.wants[link][i] != 0) return true;
+    }
+    return false;
+}
+
+static void model_publish(int origin, const char *channel, const char *payload, int flags) {
+    if ((flags & RD_RELAY_ENGINE) && origin != ENGINE) {
+        if (processes[ENGINE].is_here) model_send(ENGINE, channel, payload, 0);
+        return;
+    }
+    int id = 0;
+    if (strcmp(channel, "kept") == 0) {
+        id = ++model.last_id;
+        kept *entry = &model.history[model.history_len++];
+        (void)strcpy(entry->channel, channel);
+        (void)strcpy(entry->payload, payload);
+        entry->id = id;
+    }
+    for (int i = 0; i < LINKS; i++) {
+        if (i == origin && !(flags & RD_RELAY_ECHO)) continue;
+        if (has_match(i, channel)) model_send(i, channel, payload, id);
+    }
+}
+
+static void model_replay(int link, int name, int since) {
+    const int flags = name >= FIRST_PATTERN ? RD_RELAY_PATTERN : 0;
+    const bool is_kept = strcmp(names[name], "kept") == 0;
+    bool is_cut = false, any = is_kept || (strcmp(names[name], "*") == 0 && model.history_len > 0);
+    model_wish(link, name, true);
+    expect(link, RD_RELAY_REPLAY_BEGIN, flags, names[name], "n", 0);
+    for (int i = 0; any && since <= model.last_id && i < model.history_len && !is_cut; i++) {
+        const kept *entry = &model.history[i];
+        if (entry->id <= since) continue;
+        is_cut = processes[link].is_full;
+        model_send(link, entry->channel, entry->payload, entry->id);
+    }
+    const int kind = is_cut                  ? RD_REPLAY_GAP
+                     : !any                  ? RD_REPLAY_NONE
+                     : since > model.last_id ? RD_REPLAY_UNKNOWN
+                                             : RD_REPLAY_WHOLE;
+    expect(link, RD_RELAY_REPLAY_END, flags, names[name], "n", kind);
+}
+
+/* ---- both do the same ---- */
+
+static int say(int link, rd_relay_type type, int flags, const char *channel, const char *payload,
+               int id) {
+    const rd_relay_frame frame = {.type = type,
+                                  .flags = (uint8_t)flags,
+                                  .id = (uint64_t)id,
+                                  .channel = text(channel),
+                                  .payload = text(payload)};
+    return rd_hub_take(&hub, &processes[link].link, &frame);
+}
+
+static void come(int link) {
+    processes[link].is_here = true;
+    if (link == ENGINE) { /* what it is told then has a test of its own */
+        rd_hub_join(&hub, &processes[link].link, RD_HUB_ENGINE);
+        processes[link].said[0] = '\0';
+        return;
+    }
+    rd_hub_join(&hub, &processes[link].link, RD_HUB_WORKER);
+    expect(link, RD_RELAY_KEEP, 0, "kept", "", 0);
+}
+
+static int oldest_wish(int link) {
+    int oldest = -1;
+    for (int i = 0; i < NAMES; i++) {
+        const int since = model.wants[link][i];
+        if (since != 0 && (oldest < 0 || since < model.wants[link][oldest])) oldest = i;
+    }
+    return oldest;
+}
+
+static void go(int link) {
+    for (int name; (name = oldest_wish(link)) >= 0;) model_wish(link, name, false);
+    rd_hub_leave(&hub, &processes[link].link);
+    processes[link].is_here = processes[link].is_full = false;
+    model.dropped[link] = 0;
+    processes[link].said[0] = model.expected[link][0] = '\0';
+}
+
+static void do_something(int link, int round) {
+    const unsigned what = draw(16);
+    const int name = (int)draw(NAMES), flags = name >= FIRST_PATTERN ? RD_RELAY_PATTERN : 0;
+    char payload[16];
+    (void)snprintf(payload, sizeof(payload), "m%d", round);
+    if (what < 8) {
+        static const int kinds[] = {0, 0, RD_RELAY_ECHO, RD_RELAY_ENGINE};
+        const int kind = kinds[draw(4)];
+        const char *channel = names[draw(FIRST_PATTERN)];
+        CHECK_INT(say(link, RD_RELAY_PUBLISH, kind, channel, payload, 0), 0);
+        model_publish(link, channel, payload, kind);
+    } else if (link == ENGINE) {
+        CHECK_INT(say(link, RD_RELAY_SUBSCRIBE, 0, "a", "", 0), RD_ERR_RELAY_TYPE);
+    } else if (what < 12) {
+        CHECK_INT(say(link, RD_RELAY_SUBSCRIBE, flags, names[name], "", 0), 0);
+        model_wish(link, name, true);
+    } else if (what < 14) {
+        CHECK_INT(say(link, RD_RELAY_UNSUBSCRIBE, flags, names[name], "", 0), 0);
+        model_wish(link, name, false);
+    } else if (what == 14) {
+        const int since = model.last_id + 1 - (int)draw(5);
+        if (since <= 0) return;
+        CHECK_INT(say(link, RD_RELAY_REPLAY, flags, names[name], "n", since), 0);
+        model_replay(link, name, since);
+    } else {
+        processes[link].is_full = draw(4) == 0;
+        if (!processes[link].is_full) processes[link].link.is_losing = false;
+    }
+}
+
+static void check_all(void) {
+    for (int i = 0; i < LINKS; i++) {
+        CHECK_STR(processes[i].said, model.expected[i]);
+        CHECK_INT(processes[i].is_here ? processes[i].link.dropped : 0, model.dropped[i]);
+        processes[i].said[0] = model.expected[i][0] = '\0';
+    }
+}
+
+static void test_against_the_model(void) {
+    rd_hub_init(&hub, send_to, (rd_history_limits){ROUNDS, 1 << 30}, 0);
+    CHECK_INT(rd_hub_keep(&hub, text("kept"), false, ROUNDS, 0), 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        const int link = (int)draw(LINKS);
+        if (!processes[link].is_here) {
+            come(link);
+        } else if (draw(40) == 0) {
+            go(link);
+        } else {
+            do_something(link, round);
+        }
+        check_all();
+    }
+    for (int i = 0; i < LINKS; i++) {
+        if (processes[i].is_here) go(i);
+    }
+    CHECK(model.history_len > 500);
+    CHECK_INT(hub.names.count + hub.patterns.count, 0);
+    rd_hub_clear(&hub);
+}
+
+/* ---- the rules ---- */
+
+static void begin(int links) {
+    memset(processes, 0, sizeof(processes));
+    rd_hub_init(&hub, send_to, (rd_history_limits){100, 1 << 20}, 0);
+    for (int i = 0; i < links; i++) {
+        processes[i].is_here = true;
+        rd_hub_join(&hub, &processes[i].link, RD_HUB_WORKER);
+    }
+}
+
+static void finish(void) {
+    for (int i = 0; i < LINKS; i++) {
+        if (processes[i].is_here) rd_hub_leave(&hub, &processes[i].link);
+    }
+    rd_hub_clear(&hub);
+}
+
+static void check_said(int link, const char *expected) {
+    CHECK_STR(processes[link].said, expected);
+    processes[link].said[0] = '\0';
+}
+
+static void test_the_engine_hears_of_first_and_last(void) {
+    begin(2);
+    say(0, RD_RELAY_SUBSCRIBE, 0, "a", "", 0);
+    processes[ENGINE].is_here = true;
+    rd_hub_join(&hub, &processes[ENGINE].link, RD_HUB_ENGINE);
+    check_said(ENGINE, "sub a  #0;");
+    say(1, RD_RELAY_SUBSCRIBE, 0, "a", "", 0);
+    say(1, RD_RELAY_SUBSCRIBE, RD_RELAY_PATTERN, "a", "", 0);
+    say(0, RD_RELAY_UNSUBSCRIBE, 0, "a", "", 0);
+    check_said(ENGINE, "sub* a  #0;");
+    say(1, RD_RELAY_UNSUBSCRIBE, 0, "a", "", 0);
+    check_said(ENGINE, "unsub a  #0;");
+    rd_hub_leave(&hub, &processes[1].link);
+    processes[1].is_here = false;
+    check_said(ENGINE, "unsub* a  #0;");
+    finish();
+}
+
+/* The way over the engine: out without an id, back with one, to the origin too. */
+static void test_what_the_engine_brings_back(void) {
+    begin(2);
+    processes[ENGINE].is_here = true;
+    rd_hub_join(&hub, &processes[ENGINE].link, RD_HUB_ENGINE);
+    rd_hub_keep(&hub, text("a"), false, 3, 0);
+    say(0, RD_RELAY_SUBSCRIBE, 0, "a", "", 0);
+    processes[0].said[0] = processes[ENGINE].said[0] = '\0';
+    say(0, RD_RELAY_PUBLISH, RD_RELAY_ENGINE | RD_RELAY_TEXT, "a", "m", 0);
+    check_said(0, "");
+    check_said(ENGINE, "pubt a m #0;");
+    say(ENGINE, RD_RELAY_PUBLISH, RD_RELAY_TEXT, "a", "m", 0);
+    check_said(0, "pubt a m #1;");
+    check_said(ENGINE, "");
+    rd_hub_publish(&hub, &(rd_relay_frame){.flags = RD_RELAY_ENGINE,
+                                           .channel = text("a"),
+                                           .payload = text("master")});
+    check_said(ENGINE, "pub a master #0;");
+    rd_hub_leave(&hub, &processes[ENGINE].link);
+    processes[ENGINE].is_here = false;
+    say(0, RD_RELAY_PUBLISH, RD_RELAY_ENGINE, "a", "lost", 0);
+    CHECK_INT(hub.unclaimed, 1);
+    check_said(0, "");
+    finish();
+}
+
+static void test_rules_are_told_once(void) {
+    char terms[RD_RELAY_TERMS_BYTES];
+    const rd_relay_frame rule = {
+        .type = RD_RELAY_KEEP, .channel = text("a"), .payload = rd_slice_of(terms, sizeof(terms))};
+    begin(2);
+    rd_relay_put_terms(terms, 5, 0);
+    for (int i = 0; i < 3; i++) CHECK_INT(rd_hub_take(&hub, &processes[0].link, &rule), 0);
+    check_said(0, "keep a terms #0;");
+    check_said(1, "keep a terms #0;");
+    rd_relay_put_terms(terms, 0, 0);
+    for (int i = 0; i < 3; i++) CHECK_INT(rd_hub_take(&hub, &processes[0].link, &rule), 0);
+    check_said(1, "keep a terms #0;");
+    finish();
+}
+
+static void test_an_outage_is_one(void) {
+    begin(2);
+    say(0, RD_RELAY_SUBSCRIBE, 0, "a", "", 0);
+    processes[0].is_full = true;
+    for (int i = 0; i < 3; i++) say(1, RD_RELAY_PUBLISH, 0, "a", "m", 0);
+    CHECK_INT(processes[0].link.dropped, 3);
+    CHECK_INT(processes[0].link.outages, 1);
+    processes[0].is_full = processes[0].link.is_losing = false;
+    say(1, RD_RELAY_PUBLISH, 0, "a", "m", 0);
+    processes[0].is_full = true;
+    say(1, RD_RELAY_PUBLISH, 0, "a", "m", 0);
+    CHECK_INT(processes[0].link.outages, 2);
+    CHECK_INT(processes[0].link.sent, 1);
+    finish();
+}
+
+static void test_what_no_link_says(void) {
+    begin(1);
+    CHECK_INT(say(0, RD_RELAY_REPLAY_BEGIN, 0, "a", "", 0), RD_ERR_RELAY_TYPE);
+    CHECK_INT(say(0, RD_RELAY_SAVED_IDS, 0, "a", "", 0), RD_ERR_RELAY_TYPE);
+    finish();
+}
+
+/* Long ones are made once for everybody. */
+static void test_long_messages(void) {
+    static char payload[RD_HUB_COPY_MAX + 2];
+    memset(payload, 'x', sizeof(payload) - 1);
+    begin(2);
+    say(0, RD_RELAY_SUBSCRIBE, 0, "a", "", 0);
+    say(1, RD_RELAY_PUBLISH, 0, "a", payload, 0);
+    CHECK_INT(strlen(processes[0].said), strlen("pub a  #0;") + sizeof(payload) - 1);
+    finish();
+}
+
+int main(void) {
+    test_against_the_model();
+    test_the_engine_hears_of_first_and_last();
+    test_what_the_engine_brings_back();
+    test_rules_are_told_once();
+    test_an_outage_is_one();
+    test_what_no_link_says();
+    test_long_messages();
+    return check_summary();
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The hub as it runs, on its thread; this one plays the workers: messages cross, a process that
+ * does not read costs only its own messages, one that breaks off or dies leaves nothing undone, and
+ * another hub goes on at the very byte where this one stopped.
+ */
+#include <errno.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "server/hub_thread.h"
+
+enum { PATIENCE_MS = 20000, LINKS = 4, QUEUE = 1 << 20 };
+
+typedef struct worker {
+    int fd;
+    int64_t number;
+    rd_relay_reader reader;
+    char bytes[65536];
+    size_t at, len;
+} worker;
+
+static const rd_history_limits limits = {1000, 1 << 24};
+static rd_hub_thread *hub;
+static worker workers[LINKS];
+
+static rd_slice text(const char *string) {
+    return rd_slice_of(string, strlen(string));
+}
+
+static void join_as(worker *worker, rd_hub_kind kind) {
+    int fds[2];
+    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    worker->fd = fds[1];
+    worker->at = worker->len = 0;
+    worker->number = rd_hub_thread_add(hub, fds[0], kind, NULL);
+    CHECK(worker->number > 0);
+    rd_relay_reader_init(&worker->reader, RD_RELAY_PAYLOAD_MAX);
+}
+
+static void begin(int count) {
+    hub = rd_hub_thread_new(limits, QUEUE);
+    CHECK_INT(rd_hub_thread_start(hub), 0);
+    for (int i = 0; i < LINKS; i++) workers[i].fd = -1;
+    for (int i = 0; i < count; i++) join_as(&workers[i], RD_HUB_WORKER);
+}
+
+static void go(worker *worker) {
+    if (worker->fd >= 0) close(worker->fd);
+    rd_relay_reader_clear(&worker->reader);
+    worker->fd = -1;
+}
+
+static void finish(void) {
+    rd_hub_thread_free(hub);
+    for (int i = 0; i < LINKS; i++) {
+        if (workers[i].fd >= 0) go(&workers[i]);
+    }
+}
+
+/* ---- a worker's end, which waits ---- */
+
+static void put(worker *worker, const char *bytes, size_t len) {
+    while (len > 0) {
+        const ssize_t sent = send(worker->fd, bytes, len, MSG_NOSIGNAL);
+        if (!CHECK(sent > 0)) return;
+        bytes += sent;
+        len -= (size_t)sent;
+    }
+}
+
+static void say(worker *worker, rd_relay_type type, int flags, const char *channel,
+                rd_slice payload, uint64_t id) {
+    rd_buffer out = {0};
+    const rd_relay_frame frame = {type, (uint8_t)flags, id, text(channel), payload};
+    CHECK_INT(rd_relay_write(&frame, RD_RELAY_PAYLOAD_MAX, &out), 0);
+    put(worker, rd_buffer_ptr(&out), rd_buffer_len(&out));
+    rd_buffer_clear(&out);
+}
+
+static void subscribe(worker *worker, const char *channel) {
+    say(worker, RD_RELAY_SUBSCRIBE, 0, channel, text(""), 0);
+}
+
+static void publish(worker *worker, const char *channel, const char *payload) {
+    say(worker, RD_RELAY_PUBLISH, 0, channel, text(payload), 0);
+}
+
+/* The next frame, valid until the next call; false at the end of the stream. */
+static bool hear(worker *worker, rd_relay_frame *frame) {
+    for (;;) {
+        size_t used;
+        const int got = rd_relay_read(&worker->reader, worker->bytes + worker->at,
+                                      worker->len - worker->at, &used, frame);
+        worker->at += used;
+        if (got != 0) return CHECK_INT(got, 1);
+        struct pollfd ready = {.fd = worker->fd, .events = POLLIN};
+        if (!CHECK_INT(poll(&ready, 1, PATIENCE_MS), 1)) return false;
+        const ssize_t len = recv(worker->fd, worker->bytes, sizeof(worker->bytes), 0);
+        if (len <= 0) return false;
+        worker->at = 0;
+        worker->len = (size_t)len;
+    }
+}
+
+static void check_message(worker *worker, const char *channel, const char *payload) {
+    rd_relay_frame frame;
+    if (!CHECK(hear(worker, &frame))) return;
+    CHECK_INT(frame.type, RD_RELAY_PUBLISH);
+    CHECK_BYTES(frame.channel.ptr, frame.channel.len, channel);
+    CHECK_BYTES(frame.payload.ptr, frame.payload.len, payload);
+}
+
+static void check_end(worker *worker) {
+    rd_relay_frame frame;
+    CHECK(!hear(worker, &frame));
+}
+
+/* Asks for the history of what it has subscribed to: what it said before has been done by then. */
+static void settle(worker *worker, const char *channel) {
+    rd_relay_frame frame;
+    say(worker, RD_RELAY_REPLAY, 0, channel, text("note"), 0);
+    do {
+        if (!CHECK(hear(worker, &frame))) return;
+    } while (frame.type != RD_RELAY_REPLAY_END);
+}
+
+/* ---- tests ---- */
+
+static void test_messages_cross(void) {
+    begin(3);
+    subscribe(&workers[0], "news");
+    subscribe(&workers[2], "other");
+    settle(&workers[0], "news");
+    settle(&workers[2], "other");
+    publish(&workers[1], "news", "one");
+    publish(&workers[1], "other", "two");
+    CHECK_INT(rd_hub_thread_publish(hub, text("news"), text("master"), RD_RELAY_TEXT), 0);
+    CHECK(rd_hub_thread_publish(hub, text(""), text("nameless"), 0) < 0);
+    check_message(&workers[2], "other", "two");
+    rd_relay_frame frame;
+    bool by_master = false, by_worker = false;
+    for (int i = 0; i < 2 && hear(&workers[0], &frame); i++) {
+        by_master |= frame.flags == RD_RELAY_TEXT && frame.payload.len == 6;
+        by_worker |= frame.flags == 0 && frame.payload.len == 3;
+    }
+    CHECK(by_master && by_worker);
+    rd_hub_stats stats;
+    rd_hub_thread_stats(hub, &stats);
+    CHECK_INT(stats.links, 3);
+    CHECK_INT(stats.published, 3);
+    CHECK_INT(stats.sent, 3);
+    finish();
+}
+
+static char *long_text(size_t len, char letter) {
+    char *bytes = malloc(len + 1);
+    memset(bytes, letter, len);
+    bytes[len] = '\0';
+    return bytes;
+}
+
+static void test_long_messages(void) {
+    char *payload = long_text(3000000, 'x');
+    begin(3);
+    subscribe(&workers[0], "news");
+    subscribe(&workers[1], "news");
+    settle(&workers[0], "news");
+    settle(&workers[1], "news");
+    for (int i = 0; i < 2; i++) {
+        publish(&workers[2], "news", payload);
+        for (int reader = 0; reader < 2; reader++) {
+            check_message(&workers[reader], "news", payload);
+        }
+    }
+    free(payload);
+    finish();
+}
+
+/* 20 MB for one that does not read, of which a socket and QUEUE hold the first; the other one gets
+ * all of it. */
+static void test_one_that_does_not_read(void) {
+    enum { COUNT = 20000 };
+    char *payload = long_text(1000, 'x');
+    rd_hub_stats stats;
+    begin(3);
+    subscribe(&workers[0], "news");
+    subscribe(&workers[1], "news");
+    settle(&workers[0], "news");
+    settle(&workers[1], "news");
+    for (int i = 0; i < COUNT; i++) {
+        publish(&workers[2], "news", payload);
+        check_message(&workers[1], "news", payload);
+    }
+    rd_hub_thread_stats(hub, &stats);
+    CHECK(stats.queue_bytes <= QUEUE && stats.queue_bytes > QUEUE / 2);
+    CHECK(stats.dropped > COUNT / 2);
+    CHECK_INT(stats.sent + stats.dropped, 2 * COUNT);
+    CHECK_INT(rd_hub_thread_outage(hub), workers[0].number);
+    CHECK_INT(rd_hub_thread_outage(hub), 0);
+    const uint64_t left = stats.sent - COUNT;
+    for (uint64_t i = 0; i < left; i++) check_message(&workers[0], "news", payload);
+    publish(&workers[2], "news", "again");
+    check_message(&workers[0], "news", "again");
+    free(payload);
+    finish();
+}
+
+/* Asking on without ever reading the answers: that link ends. */
+static void test_one_that_only_asks(void) {
+    rd_relay_frame frame;
+    begin(2);
+    struct pollfd wanted = {.fd = workers[0].fd, .events = POLLOUT};
+    bool is_open = true;
+    char *terms = long_text(64, 'n');
+    rd_buffer out = {0};
+    const rd_relay_frame question = {RD_RELAY_REPLAY, 0, 1, text("a"), text(terms)};
+    for (int i = 0; i < 100; i++) rd_relay_write(&question, 100, &out);
+    for (int i = 0; is_open && i < 10000; i++) {
+        if (!CHECK(poll(&wanted, 1, PATIENCE_MS) == 1)) break;
+        is_open = send(workers[0].fd, rd_buffer_ptr(&out), rd_buffer_len(&out), MSG_NOSIGNAL) > 0;
+    }
+    CHECK(!is_open);
+    while (hear(&workers[0], &frame)) CHECK(frame.type != RD_RELAY_PUBLISH);
+    settle(&workers[1], "news");
+    rd_buffer_clear(&out);
+    free(terms);
+    finish();
+}
+
+static void test_a_broken_stream(void) {
+    begin(3);
+    subscribe(&workers[0], "news");
+    settle(&workers[0], "news");
+    put(&workers[1], "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
+    check_end(&workers[1]);
+    publish(&workers[2], "news", "goes on");
+    check_message(&workers[0], "news", "goes on");
+    finish();
+}
+
+/* It dies with messages that it has not read, while others come for it: what it has said counts. */
+static void test_last_words(void) {
+    begin(3);
+    for (int round = 0; round < 20; round++) {
+        subscribe(&workers[0], "news");
+        subscribe(&workers[1], "flood");
+        settle(&workers[0], "news");
+        settle(&workers[1], "flood");
+        for (int i = 0; i < 50; i++) publish(&workers[2], "flood", "x");
+        for (int i = 0; i < 500; i++) publish(&workers[1], "news", "last words");
+        go(&workers[1]);
+        for (int i = 0; i < 50; i++) publish(&workers[2], "flood", "x");
+        for (int i = 0; i < 500; i++) check_message(&workers[0], "news", "last words");
+        join_as(&workers[1], RD_HUB_WORKER);
+    }
+    finish();
+}
+
+/* A child of it holds the socket. */
+static void test_one_whose_socket_lives_on(void) {
+    rd_hub_stats stats;
+    begin(2);
+    subscribe(&workers[0], "news");
+    settle(&workers[0], "news");
+    const int copy = dup(workers[1].fd);
+    for (int i = 0; i < 100; i++) publish(&workers[1], "news", "last words");
+    go(&workers[1]);
+    rd_hub_thread_remove(hub, workers[1].number);
+    rd_hub_thread_remove(hub, workers[1].number);
+    rd_hub_thread_stats(hub, &stats);
+    CHECK_INT(stats.links, 1);
+    for (int i = 0; i < 100; i++) check_message(&workers[0], "news", "last words");
+    close(copy);
+    finish();
+}
+
+static void test_the_engine(void) {
+    begin(2);
+    subscribe(&workers[0], "news");
+    settle(&workers[0], "news");
+    join_as(&workers[2], RD_HUB_ENGINE);
+    rd_relay_frame frame;
+    CHECK(hear(&workers[2], &frame) && frame.type == RD_RELAY_SUBSCRIBE);
+    CHECK_BYTES(frame.channel.ptr, frame.channel.len, "news");
+    int fds[2];
+    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    CHECK(rd_hub_thread_add(hub, fds[0], RD_HUB_ENGINE, NULL) == -1 && errno == EEXIST);
+    close(fds[0]);
+    close(fds[1]);
+    CHECK_INT(rd_hub_thread_add(hub, 12345, RD_HUB_WORKER, NULL), -1);
+    say(&workers[1], RD_RELAY_PUBLISH, RD_RELAY_ENGINE, "news", text("out"), 0);
+    check_message(&workers[2], "news", "out");
+    publish(&workers[2], "news", "back");
+    check_message(&workers[0], "news", "back");
+    finish();
+}
+
+/* ---- another one goes on ---- */
+
+typedef struct held {
+    int fds[LINKS], copies[LINKS];
+    int count;
+} held;
+
+static void hold(void *with, int64_t number, int fd) {
+    held *held = with;
+    CHECK(number > 0);
+    held->fds[held->count] = fd;
+    held->copies[held->count++] = dup(fd);
+}
+
+/* As exec does it: the descriptors stay, everything else goes. */
+static void replace_hub(int file) {
+    held held = {.count = 0};
+    rd_hub_thread_stop(hub);
+    CHECK_INT(ftruncate(file, 0), 0);
+    CHECK_INT(lseek(file, 0, SEEK_SET), 0);
+    CHECK_INT(rd_hub_thread_save(hub, file), 0);
+    rd_hub_thread_each(hub, hold, &held);
+    rd_hub_thread_free(hub);
+    for (int i = 0; i < held.count; i++) {
+        CHECK_INT(dup2(held.copies[i], held.fds[i]), held.fds[i]);
+        close(held.copies[i]);
+    }
+    hub = rd_hub_thread_new(limits, QUEUE);
+    CHECK_INT(rd_hub_thread_restore(hub, file), 0);
+    CHECK_INT(rd_hub_thread_start(hub), 0);
+}
+
+static void write_message(int number, char letter, rd_buffer *out) {
+    static char payload[4000];
+    memset(payload, letter, sizeof(payload));
+    const int len = snprintf(payload, sizeof(payload), "%d", number);
+    payload[len] = letter;
+    const size_t bytes = number % 5 == 3 ? sizeof(payload) : (size_t)len;
+    const rd_relay_frame frame = {RD_RELAY_PUBLISH, 0, 0, text("news"), {payload, bytes}};
+    CHECK_INT(rd_relay_write(&frame, RD_RELAY_PAYLOAD_MAX, out), 0);
+}
+
+static void check_numbered(worker *worker, int number, uint64_t *last_id) {
+    rd_relay_frame frame;
+    char digits[16];
+    (void)snprintf(digits, sizeof(digits), "%d", number);
+    if (!CHECK(hear(worker, &frame)) || !CHECK_INT(frame.type, RD_RELAY_PUBLISH)) return;
+    CHECK(memcmp(frame.payload.ptr, digits, strlen(digits)) == 0);
+    CHECK_INT(frame.payload.len, number % 5 == 3 ? 4000 : strlen(digits));
+    CHECK(frame.id > *last_id);
+    *last_id = frame.id;
+}
+
+static bool is_unread(const worker *worker) {
+    int bytes = 0;
+    CHECK_INT(ioctl(worker->fd, SIOCOUTQ, &bytes), 0);
+    return bytes > 0;
+}
+
+/* The reader reads only at the end: what its socket does not hold is queued when the hub changes.
+ * The writer is cut inside of a frame each time. */
+static void test_another_one_goes_on(void) {
+    enum { CHANGES = 40, EACH = 10 };
+    const int file = memfd_create("hub", MFD_CLOEXEC);
+    uint64_t last_id = 0;
+    rd_relay_frame frame;
+    int published = 0;
+    begin(2);
+    CHECK_INT(rd_hub_thread_keep(hub, text("news"), false, 1000, 0), 0);
+    CHECK(hear(&workers[0], &frame) && frame.type == RD_RELAY_KEEP);
+    subscribe(&workers[0], "news");
+    settle(&workers[0], "news");
+    for (int change = 0; change < CHANGES; change++) {
+        rd_buffer out = {0};
+        for (int i = 0; i < EACH; i++) write_message(published++, (char)('a' + change % 26), &out);
+        const size_t cut = rd_buffer_len(&out) - 1 - (size_t)(change * 7 % 30);
+        put(&workers[1], rd_buffer_ptr(&out), cut);
+        while (change % 2 == 0 && is_unread(&workers[1])) continue;
+        replace_hub(file);
+        put(&workers[1], rd_buffer_ptr(&out) + cut, rd_buffer_len(&out) - cut);
+        rd_buffer_clear(&out);
+    }
+    for (int i = 0; i < published; i++) check_numbered(&workers[0], i, &last_id);
+    say(&workers[1], RD_RELAY_REPLAY, 0, "news", text("note"), last_id - 1);
+    do {
+        if (!CHECK(hear(&workers[1], &frame))) break;
+    } while (frame.type != RD_RELAY_PUBLISH);
+    CHECK(frame.id == last_id);
+    CHECK(hear(&workers[1], &frame) && frame.type == RD_RELAY_REPLAY_END && frame.id == 0);
+    close(file);
+    finish();
+}
+
+static void test_a_file_that_is_none(void) {
+    const int file = memfd_create("hub", MFD_CLOEXEC);
+    begin(0);
+    rd_hub_thread_stop(hub);
+    CHECK_INT(rd_hub_thread_restore(hub, file), 0); /* nothing is nothing */
+    CHECK(write(file, "what is this?...", 16) == 16);
+    CHECK(rd_hub_thread_restore(hub, file) == -1 && errno == EINVAL);
+    close(file);
+    finish();
+}
+
+int main(void) {
+    test_messages_cross();
+    test_long_messages();
+    test_one_that_does_not_read();
+    test_one_that_only_asks();
+    test_a_broken_stream();
+    test_last_words();
+    test_one_whose_socket_lives_on();
+    test_the_engine();
+    test_another_one_goes_on();
+    test_a_file_that_is_none();
+    return check_summary();
+}
