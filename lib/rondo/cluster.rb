@@ -12,6 +12,7 @@ require "rondo/cluster_status"
 require "rondo/control"
 require "rondo/generations"
 require "rondo/hooks"
+require "rondo/cluster_engine"
 require "rondo/hub"
 require "rondo/inherited"
 require "rondo/process_files"
@@ -45,6 +46,9 @@ module Rondo
     attr_reader :board
     # @return [Hub]
     attr_reader :hub
+
+    # @return [ClusterEngine, nil] what carries published messages further
+    attr_reader :engine
     # @return [Supervisor]
     attr_reader :supervisor
     # @return [Generations]
@@ -74,6 +78,7 @@ module Rondo
       finish
     ensure
       end_everybody
+      @engine&.close
       PubSub.hub = nil
       @hub&.close
       @control&.close
@@ -209,6 +214,7 @@ module Rondo
       @board = Scoreboard.new(room * 2)
       @hub = Hub.new(@settings, @board, log: @log)
       PubSub.hub = @hub
+      @engine = ClusterEngine.open(@settings, @hub, @log)
       @systemd = Systemd.new
       @generations = Generations.new(self, @again)
       @supervisor = Supervisor.new(self)
@@ -361,6 +367,7 @@ module Rondo
       listeners = Inherited.hand_on(@slots.all.map { |url, io| [url, io.fileno] })
       @control&.hand_on
       @control&.close
+      @engine&.rest
       published, links = @hub.hand_on
       Inherited.exec_again(@again, listeners, foreign: @slots.foreign, keep: [*keep, *links],
                                               more: { Succession::VARIABLE => text, Hub::VARIABLE => published })
@@ -375,6 +382,7 @@ module Rondo
     def stay(mold)
       take_signals
       @hub.go_on
+      @engine&.go_on
       @loop.post { reap }
       @generations.refuse(mold)
       if @control

@@ -54,7 +54,20 @@ module Rondo
       raise
     end
 
-    # The worker has ended.
+    # An engine is to carry what is published further: what waits for one is its.
+    # @return [Array(Integer, IO)] number of the link, and the engine's end
+    # @raise [SystemCallError] no descriptor is left
+    def link_engine
+      own, other = UNIXSocket.pair(:STREAM)
+      number = @core.add_engine(own.fileno)
+      own.autoclose = false
+      [number, other]
+    rescue SystemCallError
+      [own, other].compact.each(&:close)
+      raise
+    end
+
+    # The worker has ended, or the engine is to: it gets what is queued first.
     # @param number [Integer, nil] of its link
     # @return [void]
     def unlink(number)
@@ -63,10 +76,11 @@ module Rondo
 
     # @param channel [String, Symbol]
     # @param message [String, Hash, Array] as Rondo.publish
+    # @param by_engine [Boolean] it goes to the engine, which brings it back
     # @return [true]
     # @raise [ArgumentError, TypeError]
-    def publish(channel, message)
-      @core.publish(channel, message)
+    def publish(channel, message, by_engine: false)
+      @core.publish(channel, message, by_engine)
     end
 
     # @param rule [PubSub::Rule]

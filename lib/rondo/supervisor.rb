@@ -223,7 +223,8 @@ module Rondo
       ios = [other.socket, IO.for_fd(@board.fd, autoclose: false), @slots.inbox(worker.index), socket,
              *@slots.outboxes, *@slots.listeners(worker.index)]
       worker.mold.channel.tell(:fork, ios: ios, index: worker.index, seat: worker.seat, seats: @board.size,
-                                      outboxes: @slots.room, generation: worker.mold.generation, master: Process.pid)
+                                      outboxes: @slots.room, generation: worker.mold.generation, master: Process.pid,
+                                      engine: @cluster.engine ? 1 : 0)
     end
 
     def note_start(worker)

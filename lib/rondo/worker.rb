@@ -9,7 +9,6 @@ require "rondo/application"
 require "rondo/channel"
 require "rondo/hooks"
 require "rondo/process_setup"
-require "rondo/pubsub/configured"
 require "rondo/serving"
 
 module Rondo
@@ -48,7 +47,6 @@ module Rondo
       settle
       boot
       serve
-      PubSub::Configured.close(@engine, @log)
       @hooks.try(:before_worker_shutdown, @index)
       @serving.server.finish_link
     rescue Error => e
@@ -96,7 +94,7 @@ module Rondo
 
     def boot
       @hooks.call(:before_worker_boot, @index)
-      @engine = PubSub::Configured.open(@settings, @log)
+      PubSub.default = PubSub::MASTER if @request.number(:engine) == 1 && PubSub.default.equal?(PubSub::CLUSTER)
       @app ||= Application.load(@settings, @log, debug: @debug)
       options = @settings.server_options(@log).merge(shared_options, @configuration.thread_hooks,
                                                      drain_timeout_ms: drain_ms)

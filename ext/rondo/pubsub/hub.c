@@ -55,6 +55,7 @@ void rd_hub_clear(rd_hub *hub) {
     rd_map_clear(&hub->names);
     rd_map_clear(&hub->patterns);
     rd_history_clear(&hub->history);
+    rd_buffer_clear(&hub->unclaimed);
 }
 
 /* --- interests --- */
@@ -191,11 +192,33 @@ static void publish_by_engine(rd_hub *hub, const rd_relay_frame *from) {
                                   .flags = from->flags & RD_RELAY_TEXT,
                                   .channel = from->channel,
                                   .payload = from->payload};
-    if (hub->engine == NULL) {
-        hub->unclaimed++;
-    } else {
+    if (hub->engine != NULL) {
         send_message(hub, hub->engine, &frame, NULL);
+    } else if (rd_buffer_len(&hub->unclaimed) + RD_RELAY_HEAD_BYTES + frame.channel.len +
+                       frame.payload.len >
+                   hub->unclaimed_max ||
+               rd_relay_write(&frame, RD_RELAY_PAYLOAD_MAX, &hub->unclaimed) < 0) {
+        hub->unclaimed_lost++;
     }
+}
+
+void rd_hub_each_unclaimed(const rd_hub *hub, rd_history_tell *tell, void *with) {
+    const char *bytes = rd_buffer_ptr(&hub->unclaimed);
+    size_t len = rd_buffer_len(&hub->unclaimed), used = 0;
+    rd_relay_reader reader;
+    rd_relay_frame frame;
+    rd_relay_reader_init(&reader, RD_RELAY_PAYLOAD_MAX);
+    while (len > 0 && rd_relay_read(&reader, bytes, len, &used, &frame) == 1) {
+        frame.flags |= RD_RELAY_ENGINE;
+        tell(with, &frame);
+        bytes += used;
+        len -= used;
+    }
+    rd_relay_reader_clear(&reader);
+}
+
+static void claim(void *with, const rd_relay_frame *frame) {
+    publish_by_engine(with, frame);
 }
 
 /* `origin` does not get it, unless it wants to; NULL: nobody is left out. */
@@ -310,10 +333,16 @@ void rd_hub_join(rd_hub *hub, rd_hub_link *link, rd_hub_kind kind) {
     hub->engine = link;
     tell_topics(hub, &hub->all_names);
     tell_topics(hub, &hub->all_patterns);
+    rd_hub_each_unclaimed(hub, claim, hub);
+    rd_buffer_clear(&hub->unclaimed);
+}
+
+void rd_hub_retire_engine(rd_hub *hub, const rd_hub_link *link) {
+    if (hub->engine == link) hub->engine = NULL;
 }
 
 void rd_hub_leave(rd_hub *hub, rd_hub_link *link) {
-    if (hub->engine == link) hub->engine = NULL;
+    rd_hub_retire_engine(hub, link);
     rd_list_unlink(&link->in_hub);
     while (!rd_list_is_empty(&link->interests)) {
         end(hub, RD_CONTAINER(link->interests.next, interest, in_link));

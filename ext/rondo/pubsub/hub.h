@@ -65,8 +65,10 @@ typedef struct rd_hub {
     rd_history history;
     uint64_t now_ms, wall_us; /* the caller's to keep right */
     uint64_t mark;
-    uint64_t published; /* messages that came */
-    uint64_t unclaimed; /* for an engine that was not there */
+    uint64_t published;  /* messages that came */
+    rd_buffer unclaimed; /* frames for an engine that is not there yet, or again */
+    size_t unclaimed_max;
+    uint64_t unclaimed_lost; /* messages above it */
 } rd_hub;
 
 void rd_hub_init(rd_hub *hub, rd_hub_send *send, rd_history_limits limits, uint64_t wall_us);
@@ -74,9 +76,13 @@ void rd_hub_init(rd_hub *hub, rd_hub_send *send, rd_history_limits limits, uint6
 /* The links must have left. */
 void rd_hub_clear(rd_hub *hub);
 
-/* The new one is told what it has to know. There is one engine at a time. */
+/* The new one is told what it has to know; an engine gets what has waited for it. There is one
+ * engine at a time. */
 void rd_hub_join(rd_hub *hub, rd_hub_link *link, rd_hub_kind kind);
 void rd_hub_leave(rd_hub *hub, rd_hub_link *link);
+
+/* What is for the engine waits for the next one from now on; the link stays until it leaves. */
+void rd_hub_retire_engine(rd_hub *hub, const rd_hub_link *link);
 
 /* What a link says: 0, or < 0 and it is to be closed, because no link says that. */
 int rd_hub_take(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *frame);
@@ -86,6 +92,9 @@ void rd_hub_publish(rd_hub *hub, const rd_relay_frame *frame);
 
 /* A rule of this process; 0 or RD_ERR_CHANNEL_NAME. */
 int rd_hub_keep(rd_hub *hub, rd_slice name, bool is_pattern, uint32_t size, uint64_t ttl_ms);
+
+/* Hands out what waits for an engine, as frames for rd_hub_publish() of another hub. */
+void rd_hub_each_unclaimed(const rd_hub *hub, rd_history_tell *tell, void *with);
 
 /* Hands out the interests of a link as SUBSCRIBE frames. */
 void rd_hub_each_interest(const rd_hub_link *link, rd_history_tell *tell, void *with);

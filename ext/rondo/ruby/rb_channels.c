@@ -191,16 +191,21 @@ static VALUE client_pubsub(VALUE self) {
 
 /* ---- what a server does for Rondo::PubSub ---- */
 
-/* @return [Boolean] false when there is no room for it */
-static VALUE core_publish(VALUE self, VALUE channel, VALUE message, VALUE process_only) {
+static rd_reach reach_of(VALUE name) {
+    if (name == ID2SYM(rd_id.process)) return RD_REACH_PROCESS;
+    return name == ID2SYM(rd_id.engine) ? RD_REACH_ENGINE : RD_REACH_CLUSTER;
+}
+
+/* publish(channel, message, :process, :cluster or :engine)
+ * @return [Boolean] false when there is no room for it */
+static VALUE core_publish(VALUE self, VALUE channel, VALUE message, VALUE reach) {
     rd_binding *binding = rd_binding_of(self);
     VALUE name = rd_channels_name_of(channel), string = rd_client_text_of(message);
     bool is_text = rd_client_is_text(string);
     if (rd_is_forked(binding)) return Qfalse;
     rd_lock(binding);
-    int result =
-        rd_pubsub_publish(&binding->server->pubsub, slice_of(name), slice_of(string), is_text,
-                          RTEST(process_only) ? RD_REACH_PROCESS : RD_REACH_CLUSTER);
+    int result = rd_pubsub_publish(&binding->server->pubsub, slice_of(name), slice_of(string),
+                                   is_text, reach_of(reach));
     rd_unlock(binding);
     RB_GC_GUARD(name);
     RB_GC_GUARD(string);

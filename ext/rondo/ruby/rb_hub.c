@@ -166,7 +166,15 @@ static VALUE hub_add(VALUE self, VALUE fd, VALUE seat) {
     return LL2NUM(number);
 }
 
-/* Its process has ended. */
+/* add_engine(descriptor) takes over the descriptor of the engine's socket.
+ * @return [Integer] number of the link */
+static VALUE hub_add_engine(VALUE self, VALUE fd) {
+    const int64_t number = rd_hub_thread_add(hub_of(self), NUM2INT(fd), RD_HUB_ENGINE, NULL);
+    if (number < 0) rb_sys_fail("hub");
+    return LL2NUM(number);
+}
+
+/* Its process has ended, or the engine is to. */
 static VALUE hub_remove(VALUE self, VALUE number) {
     rd_hub_thread_remove(hub_of(self), NUM2LL(number));
     return Qnil;
@@ -180,11 +188,12 @@ static VALUE hub_outage(VALUE self) {
 
 /* ---- publishing ---- */
 
-/* @return [true] */
-static VALUE hub_publish(VALUE self, VALUE channel, VALUE message) {
+/* publish(channel, message, whether it goes to the engine). @return [true] */
+static VALUE hub_publish(VALUE self, VALUE channel, VALUE message, VALUE by_engine) {
     rd_hub_thread *hub = hub_of(self);
     VALUE name = rd_channels_name_of(channel), string = rd_client_text_of(message);
-    const unsigned flags = rd_client_is_text(string) ? RD_RELAY_TEXT : 0;
+    const unsigned flags =
+        (rd_client_is_text(string) ? RD_RELAY_TEXT : 0) | (RTEST(by_engine) ? RD_RELAY_ENGINE : 0);
     if ((size_t)RSTRING_LEN(string) > handle_of(self)->publish_bytes) rd_channels_too_long();
     const int code =
         rd_hub_thread_publish(hub, rd_slice_of(RSTRING_PTR(name), (size_t)RSTRING_LEN(name)),
@@ -276,9 +285,10 @@ void rd_init_hub(VALUE rondo) {
     rb_define_method(core, "stop", hub_stop, 0);
     rb_define_method(core, "close", hub_close, 0);
     rb_define_method(core, "add", hub_add, 2);
+    rb_define_method(core, "add_engine", hub_add_engine, 1);
     rb_define_method(core, "remove", hub_remove, 1);
     rb_define_method(core, "outage", hub_outage, 0);
-    rb_define_method(core, "publish", hub_publish, 2);
+    rb_define_method(core, "publish", hub_publish, 3);
     rb_define_method(core, "keep", hub_keep, 4);
     rb_define_method(core, "stats", hub_stats, 0);
     rb_define_method(core, "save", hub_save, 0);

@@ -66,6 +66,7 @@ int rd_hub_thread_save(rd_hub_thread *thread, int fd) {
     saving self = {.fd = fd};
     rd_loop_lock(&thread->loop);
     rd_history_save(&thread->hub.history, save_frame, &self);
+    rd_hub_each_unclaimed(&thread->hub, save_frame, &self);
     RD_EACH_HUB_CONN(thread, conn, node) {
         if (rd_hub_conn_of(conn)->link.kind == RD_HUB_WORKER) save_link(&self, conn);
     }
@@ -117,7 +118,11 @@ static bool restore_of_link(restoring *self, const rd_relay_frame *frame) {
 static bool restore_frame(restoring *self, const rd_relay_frame *frame) {
     if (frame->type == RD_RELAY_SAVED_LINK) return restore_link(self, frame);
     if (self->conn != NULL) return restore_of_link(self, frame);
-    rd_history_restore(&self->thread->hub.history, frame);
+    if (frame->flags & RD_RELAY_ENGINE) {
+        rd_hub_publish(&self->thread->hub, frame);
+    } else {
+        rd_history_restore(&self->thread->hub.history, frame);
+    }
     return true;
 }
 

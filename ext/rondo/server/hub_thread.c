@@ -224,6 +224,7 @@ rd_hub_thread *rd_hub_thread_new(rd_history_limits limits, size_t queue_bytes) {
     thread->queue_bytes = queue_bytes;
     rd_timer_init(&thread->expire_timer, on_expire);
     rd_hub_init(&thread->hub, send_frame, limits, (uint64_t)rd_clock_wall_us());
+    thread->hub.unclaimed_max = queue_bytes;
     return thread;
 }
 
@@ -276,6 +277,17 @@ static rd_conn *find(rd_hub_thread *thread, int64_t number) {
     return NULL;
 }
 
+/* An engine still gets what is queued for it. */
+static void end_link(rd_hub_thread *thread, rd_conn *conn) {
+    const rd_hub_link *link = &rd_hub_conn_of(conn)->link;
+    if (link->kind == RD_HUB_WORKER || !rd_conn_is_open(conn)) {
+        rd_conn_close(conn);
+        return;
+    }
+    rd_hub_retire_engine(&thread->hub, link);
+    rd_conn_finish(conn, false);
+}
+
 void rd_hub_thread_remove(rd_hub_thread *thread, int64_t number) {
     enter(thread);
     rd_conn *conn = find(thread, number);
@@ -287,7 +299,7 @@ void rd_hub_thread_remove(rd_hub_thread *thread, int64_t number) {
         if (before == thread->conns.bytes_in) break;
     }
     if (conn != NULL) {
-        rd_conn_close(conn);
+        end_link(thread, conn);
         rd_conn_unref(conn);
     }
     leave(thread);

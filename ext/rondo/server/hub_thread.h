@@ -49,7 +49,8 @@ void rd_hub_thread_free(rd_hub_thread *thread);
 int64_t rd_hub_thread_add(rd_hub_thread *thread, int fd, rd_hub_kind kind, rd_score_slot *score);
 
 /* Its process has ended: takes what it has left behind and closes, although others (its children)
- * may still hold the socket. */
+ * may still hold the socket. An engine's link closes once it has been sent what was queued; what
+ * is published for an engine waits for the next one. */
 void rd_hub_thread_remove(rd_hub_thread *thread, int64_t number);
 
 /* What the master itself publishes, ENGINE or not, and its rules. 0, or an error as for a link. */

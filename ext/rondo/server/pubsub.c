@@ -214,6 +214,9 @@ int rd_pubsub_publish(rd_pubsub *pubsub, rd_slice channel, rd_slice payload, boo
     }
     if (!rd_link_is_open(pubsub->link)) {
         publish_here(pubsub, channel, payload, is_text, next_id(pubsub));
+    } else if (reach == RD_REACH_ENGINE) {
+        const unsigned flags = RD_RELAY_ENGINE | (is_text ? RD_RELAY_TEXT : 0);
+        code = rd_link_publish(pubsub->link, channel, payload, flags);
     } else if (reach == RD_REACH_PROCESS) {
         publish_here(pubsub, channel, payload, is_text, 0);
     } else {

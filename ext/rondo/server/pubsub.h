@@ -17,7 +17,11 @@
 #include "pubsub/history.h"
 #include "server/link.h"
 
-typedef enum rd_reach { RD_REACH_PROCESS, RD_REACH_CLUSTER } rd_reach;
+typedef enum rd_reach {
+    RD_REACH_PROCESS,
+    RD_REACH_CLUSTER,
+    RD_REACH_ENGINE, /* that of the cluster, in the master; it brings the message back */
+} rd_reach;
 
 typedef struct rd_pubsub {
     rd_channels channels;

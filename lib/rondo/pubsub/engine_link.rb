@@ -52,6 +52,14 @@ module Rondo
         false # it has ended meanwhile
       end
 
+      # The hub closes its end when it has sent what it had: until then the engine is told.
+      # @param patience [Numeric] seconds
+      # @return [void]
+      def finish(patience)
+        @ending = true
+        @thread&.join(patience) or close
+      end
+
       # @return [void]
       def close
         @mutex.synchronize { @ended = true }
@@ -90,8 +98,11 @@ module Rondo
 
       def read_some
         bytes = @socket.read_nonblock(READ_BYTES, exception: false)
-        raise EOFError, "it has gone" if bytes.nil?
+        if bytes.nil?
+          return @ended = true if @ending
 
+          raise EOFError, "it has gone"
+        end
         @frames.feed(bytes) { |frame| tell(frame) } unless bytes.is_a?(Symbol)
       end
 

@@ -22,6 +22,17 @@ module Rondo
       end
     end.new
 
+    # What the settings ask for, where it runs once for all workers, in the master: the default there.
+    MASTER = Class.new(Engine) do
+      def publish(channel, message)
+        PubSub.publish_by_engine(channel, message)
+      end
+
+      def inspect
+        "Rondo::PubSub::MASTER"
+      end
+    end.new
+
     # The subscribers of this process; what an engine has from outside goes here. In a master that runs an
     # engine for its workers they are all of these.
     PROCESS = Class.new(Engine) do
@@ -108,7 +119,7 @@ module Rondo
       private
 
       def built_in?(engine)
-        engine.equal?(CLUSTER) || engine.equal?(PROCESS)
+        [CLUSTER, PROCESS, MASTER].any? { |one| engine.equal?(one) }
       end
 
       def check(engine)

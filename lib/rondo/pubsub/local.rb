@@ -44,7 +44,7 @@ module Rondo
       # @param message [String, Hash, Array]
       # @return [Boolean] whether it is on its way
       def publish_here(channel, message)
-        publish_to(@cores, channel, message, true)
+        publish_to(:process, channel, message)
       end
 
       # In the master, which has no subscribers of its own.
@@ -62,7 +62,15 @@ module Rondo
       # @param message [String, Hash, Array]
       # @return [Boolean] whether it is on its way
       def publish_cluster(channel, message)
-        @hub ? @hub.publish(channel, message) : publish_to(@cores, channel, message, false)
+        @hub ? @hub.publish(channel, message) : publish_to(:cluster, channel, message)
+      end
+
+      # To the engine in the master, and by it to all who are subscribed, wherever they are.
+      # @param channel [String, Symbol]
+      # @param message [String, Hash, Array]
+      # @return [Boolean] whether it is on its way
+      def publish_by_engine(channel, message)
+        @hub ? @hub.publish(channel, message, by_engine: true) : publish_to(:engine, channel, message)
       end
 
       # @return [Array<Array(String, Boolean)>] channels, and patterns (true), with subscribers here
@@ -133,8 +141,8 @@ module Rondo
         interests.each { |interest| lose(core, interest) }
       end
 
-      def publish_to(cores, channel, message, here)
-        done = cores.map { |core| core.publish(channel, message, here) }
+      def publish_to(reach, channel, message)
+        done = @cores.map { |core| core.publish(channel, message, reach) }
         done.any?
       end
 

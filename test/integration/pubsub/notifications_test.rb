@@ -10,13 +10,12 @@ require "support/websocket_peer"
 class NotificationsTest < ShellCase
   def test_a_job_reaches_the_browsers
     redis = RedisServer.new
-    server = start("-r", redis.url, "-w", "2", File.join(ROOT, "examples/notifications/config.ru"))
+    server = start("-r", redis.url, "-w", "2", "--control-url", "auto", "-S", "state", File.join(ROOT, "examples/notifications/config.ru"))
     server.wait_for_log(/booted.*booted/m)
     assert_includes get(server).body, "new WebSocket"
     peers = Array.new(4) { WebsocketPeer.new(server.url) }
-    eventually("a subscription of each worker") do
-      redis.cli("PUBSUB", "NUMSUB", "notifications").split.last == "2"
-    end
+    eventually("four subscriptions") { rondo("ctl", "stats", "-S", "state").out.scan(/"subscriptions": ?(\d+)/).flatten.sum(&:to_i) == 4 }
+    assert_equal "1", redis.cli("PUBSUB", "NUMSUB", "notifications").split.last
     job = run_command(RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", File.join(ROOT, "examples/notifications/job.rb"),
                       "the report is ready", env: { "REDIS_URL" => redis.url })
     assert_equal 0, job.code, job.err

@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+# The engine that the settings ask for, once for a whole cluster: in the master, behind its hub. So there are
+# two connections to Redis, however many workers there are.
+# SPDX-License-Identifier: MIT
+
+require "rondo/pubsub/configured"
+require "rondo/pubsub/engine_link"
+
+module Rondo
+  # Between the hub and an engine.
+  class ClusterEngine
+    # Seconds for what is on its way when this program is replaced or ends.
+    PATIENCE = 2
+
+    # @param settings [Settings::Resolved]
+    # @param hub [Hub]
+    # @param log [Logger]
+    # @return [ClusterEngine, nil] nil: none is asked for
+    # @raise [Error, SystemCallError] one line
+    def self.open(settings, hub, log)
+      engine = PubSub::Configured.make(settings, log) or return
+      new(engine, hub, log).tap(&:go_on)
+    end
+
+    # @param engine [PubSub::Engine]
+    # @param hub [Hub]
+    # @param log [Logger]
+    def initialize(engine, hub, log)
+      @engine = engine
+      @hub = hub
+      @log = log
+    end
+
+    # From now on the engine carries what is published for it, and what has waited.
+    # @return [void]
+    # @raise [SystemCallError] no descriptor is left
+    def go_on
+      return if @number
+
+      PubSub.default = PubSub::MASTER
+      @number, socket = @hub.link_engine
+      @link = PubSub::EngineLink.new(@engine, socket, @log).start
+    end
+
+    # What is published for it waits in the hub; what it has been given leaves.
+    # @return [void]
+    def rest
+      return unless @number
+
+      @hub.unlink(@number)
+      @link.finish(PATIENCE)
+      @number = nil
+      left = @engine.respond_to?(:flush) ? @engine.flush(PATIENCE) : 0
+      @log.error "! #{left} published messages have not reached #{@engine.inspect}" if left.positive?
+    end
+
+    # @return [void]
+    def close
+      rest
+      PubSub::Configured.close(@engine, @log)
+    end
+  end
+end

@@ -1,0 +1,118 @@
+# frozen_string_literal: true
+
+# The engine of a cluster is in its master: two connections to Redis for all workers, before and after every
+# restart, and nothing that was published gets lost on the way.
+# SPDX-License-Identifier: MIT
+
+require_relative "cluster_case"
+require "redis-client"
+require_relative "../../support/redis_server"
+require_relative "../../support/websocket_peer"
+
+class ClusterEngineTest < ClusterCase
+  PUSH = <<~'RUBY'
+    class Listener
+      def on_open(client)
+        client.subscribe("news")
+        client.write("pid #{Process.pid}")
+      end
+      def on_message(client, data) = client.publish("news", data)
+    end
+    run lambda { |env|
+      env["rack.upgrade"] = Listener.new if env["rack.upgrade?"]
+      message = env["QUERY_STRING"]
+      answer = message.empty? ? Rondo::PubSub.default.inspect : Rondo.publish("news", message).to_s
+      [200, { "content-type" => "text/plain" }, [answer]]
+    }
+  RUBY
+
+  def setup
+    super
+    write "config.ru", PUSH
+    @redis = RedisServer.new
+    @peers = []
+  end
+
+  def teardown
+    @peers.each(&:close)
+    super
+    @redis.close
+  end
+
+  def peers_of_all(server)
+    by_pid = {}
+    until by_pid.size == 2
+      peer = WebsocketPeer.new(server.url)
+      @peers << peer
+      by_pid[peer.hear] ||= peer
+    end
+    by_pid.values
+  end
+
+  def connections
+    @redis.clients.size
+  end
+
+  def wait_for_subscribers(count)
+    eventually("#{count} subscribed") { @redis.cli("PUBSUB", "NUMSUB", "news").split.last == count.to_s }
+  end
+
+  def test_two_connections_for_all_workers
+    server = cluster("-r", @redis.url)
+    one, two = peers_of_all(server)
+    wait_for_subscribers(1)
+    assert_equal 2, connections
+    assert_equal "Rondo::PubSub::MASTER", get(server).body
+    one.say("from a client")
+    @redis.cli("PUBLISH", "news", "from outside")
+    [one, two].each { |peer| assert_equal ["from a client", "from outside"], [peer.hear, peer.hear].sort }
+    other = start("-r", @redis.url)
+    get(other, "/?from-another-machine")
+    [one, two].each { |peer| assert_equal "from-another-machine", peer.hear }
+    other.stop
+    assert server.stop.success?
+    assert_equal 0, @redis.cli("PUBSUB", "NUMSUB", "news").split.last.to_i
+  end
+
+  def test_whole_restarts_lose_nothing
+    server = cluster("-r", @redis.url)
+    listener = Outsider.new(@redis)
+    sent = []
+    publisher = Thread.new do
+      until @over
+        number = sent.size.to_s
+        sent << number if get(server, "/?#{number}").body == "true"
+      end
+    end
+    2.times { after_signal(server, "USR2", /^- Worker 1 \(PID: \d+\) booted/) }
+    @over = true
+    publisher.join
+    heard = listener.heard(sent.size)
+    assert_equal sent, heard.sort_by(&:to_i), server.log # of two workers, which are two publishers
+    eventually("one connection, nobody has subscribed, and the test's") { connections == 2 }
+  end
+
+  def test_what_is_published_while_redis_is_away
+    server = cluster("-r", @redis.url)
+    one, two = peers_of_all(server)
+    wait_for_subscribers(1)
+    @redis.kill
+    server.wait_for_log(/Redis at .* is away/)
+    20.times { |number| assert_equal "true", get(server, "/?#{number}").body }
+    @redis.start
+    [one, two].each { |peer| assert_equal (0...20).map(&:to_s), Array.new(20) { peer.hear } }
+  end
+
+  # Somebody else's client.
+  class Outsider
+    def initialize(server)
+      @connection = RedisClient.config(url: server.url).new_client.pubsub
+      @connection.call("SUBSCRIBE", "news")
+      @connection.next_event(5)
+    end
+
+    def heard(count)
+      Array.new(count) { @connection.next_event(20)&.last }
+    end
+  end
+end
