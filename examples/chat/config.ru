@@ -31,7 +31,7 @@ class Chat
 
   def say(data)
     nick, text = JSON.parse(data).values_at("nick", "text")
-    return false unless nick.is_a?(String) && text.is_a?(String) && text.match?(/\S/)
+    return false unless [nick, text].all? { |part| part.is_a?(String) && part.valid_encoding? } && text.match?(/\S/)
 
     message = { id: SecureRandom.uuid, nick: nick[0, 20], text: text[0, 1000], at: Time.now.to_i }
     Rondo.publish(@channel, message)

@@ -38,7 +38,7 @@ class NatsEngine < Rondo::PubSub::Engine
   def publish(channel, message)
     return false if @todo.closed? || @todo.size >= @limit
 
-    @todo << [:emit, channel, message]
+    @todo << [:emit, channel, message.b]
     true
   end
 
@@ -71,7 +71,7 @@ class NatsEngine < Rondo::PubSub::Engine
   end
 
   def emit(channel, message)
-    @nats.publish(PREFIX + channel.unpack1("H*"), message.b)
+    @nats.publish(PREFIX + channel.unpack1("H*"), message)
   end
 
   # NATS does not say what is text either.

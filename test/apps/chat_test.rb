@@ -88,7 +88,8 @@ class ChatTest < Minitest::Test
   def test_what_is_no_message
     chat do |server|
       uri = URI(server.url)
-      ["", "x", "[]", "1", "null", '{"text":', '{"text":{}}', "{}", '{"nick":"a","text":" "}', "\xff"].each do |body|
+      ["", "x", "[]", "1", "null", '{"text":', '{"text":{}}', "{}", '{"nick":"a","text":" "}', "\xff",
+       "{\"nick\":\"\xff\",\"text\":\"x\"}"].each do |body|
         assert_equal "400", Net::HTTP.post(uri, body).code, body
       end
       page = enter(server, "Ada")

@@ -11,6 +11,8 @@ module Rondo
     # From settings to an engine.
     module Configured
       PATIENCE = 10
+      # Seconds that an engine has to close.
+      FAREWELL = 2
       # A variable that is often meant for others: what is wrong with it stops nobody.
       COMMON = "REDIS_URL"
 
@@ -54,7 +56,7 @@ module Rondo
       # @param log [Logger]
       # @return [void]
       def close(engine, log)
-        engine.close if engine.respond_to?(:close)
+        engine.close(FAREWELL) if engine.respond_to?(:close)
       rescue StandardError => e
         log.error "! #{engine.class}#close: #{e.message} (#{e.class})"
       end

@@ -111,7 +111,7 @@ module Rondo
         return @engine.publish(frame.channel, frame.message) if frame.type == :publish
 
         @engine.public_send(frame.type, frame.channel, frame.pattern)
-      rescue StandardError => e
+      rescue StandardError, ScriptError => e # NotImplementedError is one
         @log.error "! #{@engine.class}##{frame.type}: #{e.full_message(highlight: false)}"
       end
     end

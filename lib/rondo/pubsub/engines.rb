@@ -45,6 +45,9 @@ module Rondo
       end
     end.new
 
+    # What goes as text.
+    TEXT = [Encoding::UTF_8, Encoding::US_ASCII].freeze
+
     @default = CLUSTER
     @told = {}.compare_by_identity # by engine: the subscriptions it knows of
     @telling = Mutex.new
@@ -101,13 +104,16 @@ module Rondo
         engine = engine.nil? ? @default : engine || PROCESS
         return engine.publish(channel, message) if built_in?(engine)
 
-        engine.publish(name_of(channel), text_of(message)) ? true : false
+        hand(engine, name_of(channel), text_of(message))
       end
 
-      # A channel has its first subscriber in this process, or has lost its last one; the extension says so.
+      # A channel has its first subscriber in this process, or has lost its last one.
+      # @yield whether that is so: what is told next is decided after this has been told
       # @private
       def interest(channel, is_pattern, subscribed)
-        @telling.synchronize { @told.each_key { |engine| tell(engine, channel, is_pattern, subscribed) } }
+        @telling.synchronize do
+          @told.each_key { |engine| tell(engine, channel, is_pattern, subscribed) } if yield
+        end
       end
 
       private
@@ -124,12 +130,22 @@ module Rondo
       # As clients and subscribers get it.
       def text_of(message)
         case message
-        when String then message
+        when String
+          return message if message.valid_encoding? || !TEXT.include?(message.encoding)
+
+          raise ArgumentError, "text of a message is not valid UTF-8"
         when Hash, Array
           require "json"
           JSON.generate(message)
         else raise TypeError, "a message is a String, Hash or Array, not #{message.class}"
         end
+      end
+
+      def hand(engine, channel, text)
+        engine.publish(channel, text) ? true : false
+      rescue StandardError => e
+        log.error "! #{engine.class}#publish: #{e.full_message(highlight: false)}"
+        false
       end
 
       def tell_all(engine)
@@ -144,7 +160,7 @@ module Rondo
         subscribed ? known.store([channel, is_pattern], true) : known.delete([channel, is_pattern])
         verb = subscribed ? :subscribe : :unsubscribe
         engine.public_send(verb, channel, is_pattern)
-      rescue StandardError => e
+      rescue StandardError, ScriptError => e
         log.error "! #{engine.class}##{verb}: #{e.full_message(highlight: false)}"
       end
     end

@@ -17,6 +17,8 @@ module Rondo
     # @!attribute ttl_ms [Integer] 0: for ever
     Rule = Struct.new(:channel, :pattern, :messages, :ttl_ms)
 
+    ID_MAX = (1 << 64) - 1
+
     @mutex = Mutex.new
     @cores = []
     @subscriptions = {}
@@ -88,7 +90,7 @@ module Rondo
       def history(channel, is_pattern = false, size:, match: nil, ttl: 0) # rubocop:disable Style/OptionalBooleanParameter
         name = name_of(channel)
         raise ArgumentError, "size is from 0 to 4294967295" unless size.between?(0, 0xffff_ffff)
-        raise ArgumentError, "ttl is not negative" if ttl.negative?
+        raise ArgumentError, "ttl is from 0 to 4294967295" unless ttl.between?(0, 0xffff_ffff)
 
         rule = Rule.new(name, pattern?(is_pattern, match), size, (ttl * 1000).ceil)
         @mutex.synchronize do
@@ -102,7 +104,9 @@ module Rondo
       def subscribe(channel, is_pattern = false, match: nil, as: nil, since: nil, &block) # rubocop:disable Style/OptionalBooleanParameter
         raise ArgumentError, "a subscription without a client needs a block" unless block
 
-        added = Subscription.new(name_of(channel), pattern?(is_pattern, match), as, since, block, {})
+        raise ArgumentError, "as is :text, :binary or nil" unless [nil, :text, :binary].include?(as)
+
+        added = Subscription.new(name_of(channel), pattern?(is_pattern, match), as, id_of(since), block, {})
         @mutex.synchronize do
           @cores.each { |core| establish(core, added) }
           end_subscription(@subscriptions[[added.channel, added.pattern]])
@@ -169,26 +173,40 @@ module Rondo
         command.include?("un") ? lose(core, interest) : gain(core, interest)
       end
 
+      # A server that has left may have one more thing to say.
       def gain(core, interest)
-        first = @mutex.synchronize { (@interests[interest] ||= []).push(core).size == 1 }
-        interest(*interest, true) if first
+        interest(*interest, true) do
+          @mutex.synchronize { @cores.include?(core) && (@interests[interest] ||= []).push(core).size == 1 }
+        end
       end
 
       def lose(core, interest)
-        last = @mutex.synchronize do
-          cores = @interests[interest]
-          @interests.delete(interest) if cores&.delete(core) && cores.empty?
+        interest(*interest, false) do
+          @mutex.synchronize do
+            cores = @interests[interest]
+            @interests.delete(interest) if cores&.delete(core) && cores.empty?
+          end
         end
-        interest(*interest, false) if last
       end
 
+      # Names are bytes, and a String may change later.
       def name_of(channel)
         raise TypeError, "a channel is a String or Symbol, not #{channel.class}" unless channel.is_a?(String) ||
                                                                                         channel.is_a?(Symbol)
-        name = channel.to_s
+        name = String.new(channel.to_s, encoding: Encoding::UTF_8).freeze
         raise ArgumentError, "the name of a channel has 1 to 1024 bytes" unless name.bytesize.between?(1, 1024)
 
         name
+      end
+
+      # For servers, which may come later: an error is the caller's now.
+      def id_of(since)
+        since = (since.to_r * 1_000_000).to_i if since.is_a?(Time)
+        return since if since.nil? || since.is_a?(String)
+        raise TypeError, "since is an Integer, a String or a Time, not #{since.class}" unless since.is_a?(Integer)
+        raise ArgumentError, "since is from 0 to #{ID_MAX}" unless since.between?(0, ID_MAX)
+
+        since
       end
 
       def pattern?(flag, match)

@@ -18,10 +18,16 @@ module Rondo
       class Error < Rondo::Error; end
 
       # After these a connection would answer other things than it was asked.
+      # (MULTI: whatever others publish meanwhile would be part of it).
       CHANGES_CONNECTION = %w[SUBSCRIBE UNSUBSCRIBE PSUBSCRIBE PUNSUBSCRIBE SSUBSCRIBE SUNSUBSCRIBE MONITOR HELLO
-                              RESET QUIT SELECT SYNC PSYNC].freeze
+                              RESET QUIT SELECT SYNC PSYNC AUTH MULTI EXEC DISCARD WATCH UNWATCH].freeze
       # Seconds that what is queued has at the end of the process.
       LAST_CHANCE = 2
+      # Seconds for the thread to end by itself: it may be waiting for a connection.
+      FAREWELL = 0.1
+      # Bytes of a message that a subscription of the longest pattern adds to it.
+      RETURN_EXTRA = 1100
+      ADDRESS = %r{\A(rediss?://|unix://.)}
 
       # @return [String] where Redis is, without the password
       attr_reader :name
@@ -59,7 +65,7 @@ module Rondo
         queue { @subscriptions.remove(channel.to_s.b, is_pattern ? true : false) }
       end
 
-      # @return [Boolean] false when the queue is full, or the engine closed
+      # @return [Boolean] false when the queue is full, the engine closed, or the message too long to come back
       def publish(channel, message)
         push(["PUBLISH", channel, message], true)
       end
@@ -110,7 +116,7 @@ module Rondo
         lost = flush(seconds)
         @log.error "! #{@name}: #{lost} messages were not sent" if lost.positive?
         @pump.end
-        @thread.join(@terms[:timeout]) || @thread.kill
+        @thread.join(FAREWELL) || @thread.kill
         @replies << nil
       end
 
@@ -131,11 +137,25 @@ module Rondo
       def self.config(url, options = {})
         require "redis-client"
         require "rondo/pubsub/redis/pump" # which needs openssl, as the gem does
-        ::RedisClient.config(url: url, protocol: 2, **options)
+        config = ::RedisClient.config(url: url, protocol: 2, **options)
+        return config if ADDRESS.match?(url.to_s) && (config.path || config.port.between?(1, 65_535))
+
+        raise ArgumentError
       rescue LoadError
         raise ConfigurationError, "Redis needs the gem redis-client: add it to the Gemfile"
       rescue ArgumentError, URI::Error
-        raise ConfigurationError, "this is no address of Redis: #{url.to_s.sub(%r{//[^@/]*@}, "//")}"
+        raise ConfigurationError, "this is no address of Redis: #{without_credentials(url.to_s)}"
+      end
+
+      # Of an address that may be none: whatever stands before an @.
+      def self.without_credentials(url)
+        url.sub(%r{\A([a-z]+://)?.*@}mi) { Regexp.last_match(1) }
+      end
+      private_class_method :without_credentials
+
+      # @return [String] without the password
+      def inspect
+        "#<#{self.class} #{@name}>"
       end
 
       private
@@ -156,14 +176,17 @@ module Rondo
         CHANGES_CONNECTION.include?(verb) || (verb == "CLIENT" && word.casecmp?("reply"))
       end
 
-      # Runs the block under the mutex and wakes the thread.
-      def queue
-        @mutex.synchronize do
-          return false if @closed && @pid == Process.pid
+      # Runs the block under the mutex and wakes the thread. A Timeout of the caller waits for that: half a
+      # change would stay for ever.
+      def queue(&block)
+        Thread.handle_interrupt(Object => :never) { @mutex.synchronize { change(&block) } }
+      end
 
-          start_thread unless @pid == Process.pid
-          yield
-        end.tap { @pump.wake }
+      def change
+        return false if @closed && @pid == Process.pid
+
+        start_thread unless @pid == Process.pid
+        yield.tap { @pump.wake }
       end
 
       def start_thread
@@ -178,7 +201,7 @@ module Rondo
       end
 
       def named_thread(name, &block)
-        Thread.new(&block).tap do |thread|
+        Thread.new { Thread.handle_interrupt(Object => :immediate, &block) }.tap do |thread|
           thread.name = name
           thread.thread_variable_set(:fork_safe, true)
         end
@@ -186,6 +209,8 @@ module Rondo
 
       def push(words, publish, block = nil)
         bytes = Link.encode(words)
+        return false if publish && bytes.bytesize + RETURN_EXTRA > @terms[:reply_max]
+
         queue do
           start_replies if block
           next true if @outbox.push(Outbox::Entry.new(bytes, @subscriptions.asked, publish, block))

@@ -38,6 +38,17 @@ class NatsEngineTest < OutletCase
     assert_equal [["c", "from the other"]], take(1)
   end
 
+  def test_a_nats_that_comes_later
+    @nats.kill
+    late = NatsEngine.new(@nats.url)
+    @engines << late
+    late.subscribe("c", false)
+    assert late.publish("c", message = +"early")
+    message << " and changed"
+    @nats.start
+    assert_equal [%w[c early]], take(1)
+  end
+
   def test_nothing_comes_after_the_last_subscriber
     @engine.subscribe("c", false)
     @engine.publish("c", "1")

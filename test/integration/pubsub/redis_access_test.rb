@@ -71,11 +71,55 @@ class RedisAccessTest < RedisCase
   end
 
   def test_addresses_that_are_none
-    ["http://127.0.0.1", "redis://h:port", "redis://user:secret@h/zero", "redis://a b"].each do |url|
+    ["http://127.0.0.1", "redis://h:port", "redis://user:secret@h/zero", "redis://a b", "user:secret@h:6379",
+     "redis://:a/secret@h", "redis://:a@secret@h", "garbage", "", "unix://", "redis://h:99999", "redis://h:0"].each do |url|
       error = assert_raises(Rondo::ConfigurationError, url) { Rondo::PubSub::Redis.new(url) }
       assert_match(/\Athis is no address of Redis: /, error.message)
       refute_includes error.message, "secret"
     end
+  end
+
+  def test_an_engine_shows_no_password
+    engine = engine("redis://user:secret@127.0.0.1:1/2")
+    assert_equal "#<Rondo::PubSub::Redis Redis at redis://127.0.0.1:1/2>", engine.inspect
+  end
+
+  def test_a_redis_without_auth_repeats_the_password_and_we_do_not
+    server = redis("--rename-command", "AUTH", "")
+    engine = engine(server.url(":secret"))
+    error = assert_raises(Rondo::PubSub::Redis::Error) { engine.wait_until_connected(0.3) }
+    assert_match(/is away: ERR unknown command .AUTH/, error.message)
+    refute_includes @log.string + error.message, "secret"
+  end
+
+  def test_a_redis_that_says_no_when_it_is_back
+    server = redis
+    engine = connect(server.url)
+    server.kill
+    eventually("an outage") { !engine.connected? }
+    with_peer("-LOADING the dataset\n! of another line\r\n", server.port) do
+      eventually("the new reason") { @log.string.include?("LOADING") }
+    end
+    lines = @log.string.lines.grep(/away/)
+    assert_equal 2, lines.size, @log.string
+    assert_equal "! Redis at #{server.url} is away: LOADING the dataset ! of another line; trying again\n", lines.last
+  end
+
+  def test_a_greeting_that_never_ends_has_a_deadline
+    with_drip do |url|
+      engine(url).start
+      eventually("an outage") { @log.string.include?("is away: no answer within 0.3 s") }
+    end
+  end
+
+  def test_close_does_not_wait_for_a_connection
+    with_peer("") do |url, sockets|
+      engine = engine(url.sub("redis", "rediss"), timeout: 10 * PATIENCE)
+      engine.publish("c", "x")
+      eventually("a connection") { sockets.any? }
+      Timeout.timeout(PATIENCE) { engine.close(0) }
+    end
+    assert_match(/1 messages were not sent/, @log.string)
   end
 
   def test_without_the_gem_there_is_one_line
@@ -131,8 +175,8 @@ class RedisAccessTest < RedisCase
   end
 
   # Says the same to everybody, whatever they say.
-  def with_peer(bytes)
-    server = TCPServer.new("127.0.0.1", 0)
+  def with_peer(bytes, port = 0)
+    server = TCPServer.new("127.0.0.1", port)
     sockets = []
     thread = Thread.new do
       loop do
@@ -142,10 +186,26 @@ class RedisAccessTest < RedisCase
     rescue IOError
       nil
     end
-    yield "redis://127.0.0.1:#{server.addr[1]}"
+    yield "redis://127.0.0.1:#{server.addr[1]}", sockets
   ensure
     server.close
     thread.join
     sockets.each(&:close)
+  end
+
+  # Always a byte more, never a whole answer.
+  def with_drip
+    server = TCPServer.new("127.0.0.1", 0)
+    thread = Thread.new do
+      socket = server.accept
+      socket.write("+")
+      IO.select(nil, nil, nil, 0.02) while socket.write("P")
+    rescue IOError, SystemCallError
+      nil
+    end
+    yield "redis://127.0.0.1:#{server.addr[1]}"
+  ensure
+    server.close
+    thread.join
   end
 end

@@ -45,6 +45,33 @@ class RedisEngineTest < RedisCase
     assert_empty @outlet.received
   end
 
+  def test_a_name_that_is_not_ascii_is_handed_on_once_too
+    engine = connect
+    [["gr\u00fcn", false], ["*", true]].each { |words| engine.subscribe(*words) }
+    engine.publish("gr\u00fcn", "x")
+    engine.publish("end", "y")
+    assert_equal [["gr\u00fcn", "x"], %w[end y]], take(2)
+  end
+
+  def test_a_message_too_long_to_come_back_is_refused
+    engine = connect(reply_max: 100_000)
+    pattern = "#{"[c]" * 300}*"
+    engine.subscribe(pattern, true)
+    refute engine.publish("c" * 300, "x" * 100_000)
+    length = 100_000
+    length -= 1 until engine.publish("c" * 300, "x" * length)
+    assert_equal length, take(1).first.last.bytesize
+    refute_includes @log.string, "is away"
+  end
+
+  def test_a_publisher_that_is_interrupted_leaves_nothing_half_done
+    engine = engine(@redis.url)
+    timeout = TracePoint.new(:c_call) { |call| Thread.current.raise(Timeout::Error) if call.method_id == :pipe }
+    assert_raises(Timeout::Error) { timeout.enable { engine.publish("c", "x") } }
+    assert engine.publish("c", "y")
+    assert_equal 0, engine.flush(PATIENCE)
+  end
+
   def test_publishers_and_subscribers_outside
     engine = connect
     engine.subscribe("out*", true)
@@ -91,7 +118,7 @@ class RedisEngineTest < RedisCase
 
   def test_commands_that_would_change_the_connection_are_refused
     engine = connect
-    [%w[subscribe c], %w[MONITOR], %w[client reply off], %w[QUIT], []].each do |words|
+    [%w[subscribe c], %w[MONITOR], %w[client reply off], %w[QUIT], %w[multi], %w[AUTH x], []].each do |words|
       assert_raises(ArgumentError) { engine.cmd(*words) }
     end
   end

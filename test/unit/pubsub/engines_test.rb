@@ -51,18 +51,18 @@ class EnginesTest < Minitest::Test
     @interests.push(["a", false], ["a", true])
     P.attach(@engine)
     P.attach(@engine)
-    P.interest("b", false, true)
-    P.interest("a", true, false)
+    P.interest("b", false, true) { true }
+    P.interest("a", true, false) { true }
     P.detach(@engine)
-    P.interest("c", false, true)
+    P.interest("c", false, true) { true }
     assert_equal [["+", "a", false], ["+", "a", true], ["+", "b", false], ["-", "a", true]], @engine.said
   end
 
   def test_nothing_is_told_twice
     @interests.push(["a", false])
     P.attach(@engine)
-    P.interest("a", false, true)
-    P.interest("other", false, false)
+    P.interest("a", false, true) { true }
+    P.interest("other", false, false) { true }
     assert_equal [["+", "a", false]], @engine.said
   end
 
@@ -76,10 +76,13 @@ class EnginesTest < Minitest::Test
 
   def test_an_error_of_an_engine_harms_nobody
     P.attach(@engine)
-    P.interest("bad", false, true)
-    P.interest("good", false, true)
+    P.interest("bad", false, true) { true }
+    P.interest("good", false, true) { true }
     assert_equal [["+", "bad", false], ["+", "good", false]], @engine.said
     assert_match(/EnginesTest::Told#subscribe: .*my own fault/, @log.string)
+    @engine.define_singleton_method(:publish) { |*| raise "also my fault" }
+    refute Rondo.publish("c", "x", @engine)
+    assert_match(/EnginesTest::Told#publish: .*also my fault/, @log.string)
   end
 
   def test_who_gets_a_message
@@ -99,6 +102,7 @@ class EnginesTest < Minitest::Test
     assert_raises(TypeError) { Rondo.publish(1, "x", @engine) }
     assert_raises(ArgumentError) { Rondo.publish("", "x", @engine) }
     assert_raises(TypeError) { Rondo.publish("c", 1, @engine) }
+    assert_raises(ArgumentError) { Rondo.publish("c", "\xff", @engine) }
   end
 
   def test_the_base_class_is_an_engine_that_only_cannot_publish

@@ -18,6 +18,9 @@ module Rondo
         # The connection cannot be opened, has gone, or is silent: a message of one line.
         class Broken < StandardError; end
 
+        # Redis is there, but says no.
+        class Refused < Broken; end
+
         # A command on its way; its block is told the reply.
         Asked = Struct.new(:word, :begins_at, :block)
 
@@ -108,6 +111,8 @@ module Rondo
 
         # @return [Float] seconds until {#turn} has to look at the time
         def patience
+          return [@opened_at + @timeout - now, 0].max unless @ready # whatever it says until then
+
           limit = @asked.empty? ? @ping : @timeout
           [@heard_at + limit - now, 0].max
         end
@@ -126,6 +131,11 @@ module Rondo
             text = word.to_s.b
             bytes << "$#{text.bytesize}\r\n" << text << "\r\n"
           end
+        end
+
+        # @return [String] a refusal without the words it repeats: a Redis without AUTH repeats the password
+        def self.without_words(message)
+          message.partition(/,? with args/).first
         end
 
         # @return [String] what the system says, without what Ruby adds
@@ -175,7 +185,7 @@ module Rondo
         def greet
           [*@config.connection_prelude, ["PING"]].each do |words|
             ask(words) do |reply|
-              raise Broken, reply.message if reply.is_a?(Replies::Refusal)
+              raise Refused, Link.without_words(reply.message) if reply.is_a?(Replies::Refusal)
 
               @ready = words.first == "PING"
             end

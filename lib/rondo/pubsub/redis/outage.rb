@@ -50,11 +50,12 @@ module Rondo
         end
 
         # @param reason [String]
+        # @param is_answer [Boolean] Redis gives it itself: worth a line also when it was away before
         # @return [void]
-        def begin(reason)
+        def begin(reason, is_answer)
           @attempts = 0 if @is_here && now - @since > STEADY
           @since = now if @is_here
-          @log.error "! #{@name} is away: #{reason}; trying again" if @reason.nil?
+          say_away(reason) if @reason.nil? || (is_answer && reason != @said)
           @reason = reason
           @is_here = false
           @next_attempt = now + delay
@@ -114,6 +115,11 @@ module Rondo
         def delay
           longest = [SHORTEST * (2**[@attempts, 10].min), LONGEST].min
           longest * (1 - (rand * JITTER))
+        end
+
+        def say_away(reason)
+          @said = reason
+          @log.error "! #{@name} is away: #{reason}; trying again"
         end
 
         def say_over

@@ -82,7 +82,7 @@ module Rondo
           [@commands, @listener].compact.each(&:turn)
           @outage.over if whole?
         rescue Link::Broken => e
-          give_up_links(e.message)
+          give_up_links(e.message, e.is_a?(Link::Refused))
         rescue StandardError => e
           give_up_links("#{e.message} (#{e.class})")
         end
@@ -96,14 +96,14 @@ module Rondo
         end
 
         # One without the other is of no use.
-        def give_up_links(reason)
+        def give_up_links(reason, is_answer = false) # rubocop:disable Style/OptionalBooleanParameter
           [@commands, @listener].each { |link| link&.close }
           @mutex.synchronize do
             @subscriptions.forget_link
             @outbox.take_back(@commands.unanswered) if @commands
           end
           @commands = @listener = nil
-          @outage.begin(reason)
+          @outage.begin(reason, is_answer)
         end
 
         def whole?

@@ -65,7 +65,7 @@ module Rondo
           when 0x2a then begin_array(rest) # *
           when 0x3a then number(rest)      # :
           when 0x2b then text(rest)        # +
-          when 0x2d then Refusal.new(text(rest).scrub) # -
+          when 0x2d then refusal(rest) # -
           else raise Invalid, "no reply begins so"
           end
         end
@@ -141,6 +141,11 @@ module Rondo
         def text(bytes)
           bytes.force_encoding(Encoding::UTF_8)
           bytes.valid_encoding? ? bytes : bytes.force_encoding(Encoding::BINARY)
+        end
+
+        # For a log: one line.
+        def refusal(bytes)
+          Refusal.new(bytes.force_encoding(Encoding::UTF_8).scrub.tr("\r\n", " "))
         end
 
         def spend(bytes)

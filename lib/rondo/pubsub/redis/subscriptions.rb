@@ -126,7 +126,7 @@ module Rondo
         # then once for each pattern: only the first of these is handed on. It is another message when the
         # same pattern comes again.
         def take_matched(pattern, channel, message)
-          return if @named[channel]
+          return if @named[channel.b]
 
           last_channel, last_message, patterns = @last
           if channel == last_channel && message == last_message && !patterns.include?(pattern)

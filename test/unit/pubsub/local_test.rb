@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+# The servers of one process as engines see them, and what is asked for before there is a server.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "rondo"
+
+class PubsubLocalTest < Minitest::Test
+  P = Rondo::PubSub
+
+  # A server that remembers what it was asked.
+  class Core
+    attr_reader :watcher, :subscribed
+
+    def initialize
+      @subscribed = {}
+    end
+
+    def watch(block)
+      @watcher = block
+      :watch
+    end
+
+    def subscribe(*words)
+      @subscribed[key = Object.new] = words
+      key
+    end
+
+    def unsubscribe(key) = @subscribed.delete(key)
+    def keep(*) = nil
+  end
+
+  class Told < P::Engine
+    attr_reader :said
+
+    def initialize
+      super
+      @said = []
+    end
+
+    def subscribe(channel, _is_pattern) = @said << "+#{channel}"
+    def unsubscribe(channel, _is_pattern) = @said << "-#{channel}"
+  end
+
+  def setup
+    @a = Core.new
+    @b = Core.new
+    P.attach(@engine = Told.new)
+  end
+
+  def teardown
+    P.detach(@engine)
+  end
+
+  def test_a_subscriber_that_comes_as_the_last_one_of_another_server_goes
+    serve(@a, @b) do
+      @a.watcher.call("c", "subscribe", nil)
+      between { @b.watcher.call("c", "subscribe", nil) }.enable { @a.watcher.call("c", "unsubscribe", nil) }
+      assert_equal [["c", false]], P.interests
+      refute_equal "-c", @engine.said.last
+    end
+    assert_equal "-c", @engine.said.last
+  end
+
+  def test_a_server_that_has_left_has_no_subscribers
+    serve(@a) { @a.watcher.call("c", "psubscribe", nil) }
+    @a.watcher.call("late", "subscribe", nil)
+    assert_empty P.interests
+    assert_equal %w[+c -c], @engine.said
+  end
+
+  def test_what_no_server_would_take_is_said_at_once
+    { as: [ArgumentError, :json], since: [TypeError, 1.5] }.each do |name, (error, value)|
+      assert_raises(error) { Rondo.subscribe("c", name => value) { nil } }
+    end
+    [-1, 1 << 64, Time.at(-1)].each { |id| assert_raises(ArgumentError) { Rondo.subscribe("c", since: id) { nil } } }
+    [-1, Float::INFINITY, Float::NAN, 1 << 40].each { |ttl| assert_raises(ArgumentError) { P.history("c", size: 1, ttl: ttl) } }
+    serve(@a) { assert_empty @a.subscribed }
+  end
+
+  def test_a_name_is_its_bytes_as_they_were
+    Rondo.subscribe(name = +"gr\u00fcn") { nil }
+    Rondo.subscribe(name.b, since: Time.at(2)) { nil }
+    name << "!"
+    serve(@a) { assert_equal([["gr\u00fcn", 2_000_000]], @a.subscribed.values.map { |words| words.values_at(0, 3) }) }
+    assert Rondo.unsubscribe("gr\u00fcn".b)
+    refute Rondo.unsubscribe("gr\u00fcn")
+  end
+
+  private
+
+  def serve(core, *others, &block)
+    P.serve(core) { others.empty? ? yield : serve(*others, &block) }
+  end
+
+  # Something that happens when a loss has been noticed and is about to be told.
+  def between
+    TracePoint.new(:call) { |call| yield if call.method_id == :interest && call.self.equal?(P) }
+  end
+end
