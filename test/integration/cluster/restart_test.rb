@@ -208,9 +208,9 @@ class ClusterRestartTest < ClusterCase
   def test_signals_while_one_program_replaces_the_other
     server = cluster
     after_signal(server, "USR2", /^- Restarting\.\.\.$/)
-    until server.log.scan("Rondo starting").size == 2
+    eventually("the next program") do
       %w[USR1 USR2 TTIN TTOU].each { |signal| server.signal(signal) }
-      IO.select(nil, nil, nil, 0.01)
+      server.log.scan("Rondo starting").size == 2
     end
     assert_predicate server, :alive?
     assert_equal "200", get(server).code
