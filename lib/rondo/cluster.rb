@@ -363,7 +363,7 @@ module Rondo
       @hooks.try(:before_restart)
       @log.say "- Restarting..."
       text, keep = Succession.hand_on(current, previous, @supervisor.workers)
-      @loop.restore_signals
+      @loop.restore_signals(except: Inherited::EARLY)
       listeners = Inherited.hand_on(@slots.all.map { |url, io| [url, io.fileno] })
       @control&.hand_on
       @control&.close

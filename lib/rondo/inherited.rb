@@ -46,7 +46,8 @@ module Rondo
     EARLY = (%w[HUP USR1 TTIN TTOU] + (ENV["PUMA_SKIP_SIGUSR2"] ? [] : %w[USR2])).intersection(Signal.list.keys).freeze
 
     # Replaces this process by a new one with the same command line. Until that one is there, the signals
-    # of EARLY do nothing; those that stop a server do.
+    # of EARLY do nothing; those that stop a server do. The caller has not given the former back: that would
+    # end or halt this process.
     # @param command [Hash] of {command}
     # @param ios [Array<Array(String, IO)>]
     # @param foreign [Array<String>] URLs of those that systemd opened

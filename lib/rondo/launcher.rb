@@ -209,7 +209,7 @@ module Rondo
       @log.say "Use Ctrl-C to stop"
       @serving.run
     ensure
-      signals.restore
+      signals.restore(except: @restart ? Inherited::EARLY : [])
     end
 
     # From a Ruby thread: while the application keeps Ruby to itself there are none.

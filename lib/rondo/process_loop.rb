@@ -38,9 +38,10 @@ module Rondo
     end
 
     # Gives the signals back.
+    # @param except [Array<String>] those that go on being taken
     # @return [void]
-    def restore_signals
-      @before.each { |name, handler| trap(name, handler || "DEFAULT") }
+    def restore_signals(except: [])
+      @before.except(*except).each { |name, handler| trap(name, handler || "DEFAULT") }
       @before.clear
     end
 

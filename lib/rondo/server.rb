@@ -72,6 +72,13 @@ module Rondo
       open_address({ kind: :fd, fd: descriptor, owns_file: owns_file })[:url]
     end
 
+    # Closes a listening socket for good, in a moment, so that no client notices while others listen at its address.
+    # @param inode [Integer] its number, whatever its descriptor is
+    # @return [void]
+    def retire(inode)
+      @core.retire(inode)
+    end
+
     # Before another process goes on with {#descriptors}: the files of Unix sockets stay.
     # @return [void]
     def keep_files

@@ -108,7 +108,8 @@ module Rondo
                      flag: "-r, --redis URL", env: %w[RONDO_REDIS_URL REDIS_URL]),
       redis_required: row(false, "bool", "do not start without that Redis, instead of trying again and again"),
       pubsub_engine: row(nil, "block",
-                         "makes the default engine of pub/sub, in the process that was started: the master, if there is one"),
+                         "makes the default engine of pub/sub, in the process that was started: the " \
+                         "master, if there is one"),
       tmp_restart: row(false, "bool", "restart when tmp/restart.txt is touched")
     }.freeze
 

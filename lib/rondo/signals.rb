@@ -31,9 +31,10 @@ module Rondo
       end
     end
 
+    # @param except [Array<String>] those that go on being taken
     # @return [void]
-    def restore
-      @before.each { |name, handler| trap(name, handler || "DEFAULT") }
+    def restore(except: [])
+      @before.except(*except).each { |name, handler| trap(name, handler || "DEFAULT") }
       @before.clear
       @queue << nil
     end

@@ -113,9 +113,10 @@ module Rondo
     end
 
     # @param message [Symbol] told to every worker
+    # @param fields [Hash{Symbol => #to_s}]
     # @return [void]
-    def tell_all(message)
-      @workers.each { |worker| worker.channel.tell(message) }
+    def tell_all(message, **fields)
+      @workers.each { |worker| worker.channel.tell(message, **fields) }
     end
 
     # @param pid [Integer] of a child that has ended
@@ -307,11 +308,9 @@ module Rondo
       worker.stop
     end
 
-    # The master lets go of the socket first: what is queued by then the worker takes, and what comes
-    # after the worker has closed it goes to the others.
     def retire_inactive
       leaving = @workers.reject { |worker| worker.stopping? || @active.include?(worker.index) }
-      leaving.map(&:index).uniq.each { |index| @slots.close(index) }
+      leaving.map(&:index).uniq.each { |index| retire_slot(index) }
       leaving.each { |worker| stop_worker(worker) }
     end
 
@@ -366,13 +365,23 @@ module Rondo
       settle
     end
 
-    # Nobody is to serve there any more, and nobody does: what waits there is a sibling's.
+    # Nobody is to serve there any more, and nobody does.
     def close_slot(index)
-      return if @active.include?(index) || @workers.any? { |worker| worker.index == index }
+      retire_slot(index) unless @active.include?(index) || @workers.any? { |worker| worker.index == index }
+    end
 
-      waiting = @slots.own_listeners(index)
-      serving.last&.channel&.tell(:cover, ios: waiting) if waiting.any?
+    # What waits there is its worker's, or a sibling's where there is none. The master lets go first, so that whoever
+    # listens there, siblings that once covered it included, can take the last one and close.
+    def retire_slot(index)
+      ios = @slots.own_listeners(index)
+      return if ios.empty?
+
+      served = @workers.any? { |worker| worker.index == index && worker.ready? }
+      serving.last&.channel&.tell(:cover, ios: ios) unless served
+      inodes = ios.map { |io| io.stat.ino }
       @slots.close(index)
+      @places[index].covered = nil
+      tell_all(:retire, sockets: inodes.join(" "))
     end
 
     def explain(worker)

@@ -137,6 +137,7 @@ module Rondo
         when :stop then stop
         when :halt then stop(force: true)
         when :cover then cover(message.ios)
+        when :retire then retire(message[:sockets].split.map(&:to_i))
         when :reopen then reopen_logs
         when :backtraces then @log.error backtraces
         end
@@ -148,6 +149,11 @@ module Rondo
     def cover(ios)
       ios.each { |io| io.autoclose = false }
       @serving.stopping? ? ios.each(&:close) : ios.each { |io| @serving.server.listen_fd(io.fileno) }
+    end
+
+    # The sockets of a slot that goes, as far as this worker listens there.
+    def retire(inodes)
+      inodes.each { |inode| @serving&.server&.retire(inode) }
     end
 
     def stop(force: false)

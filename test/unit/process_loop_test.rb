@@ -67,6 +67,16 @@ class ProcessLoopTest < Minitest::Test
     thread&.join
   end
 
+  def test_signals_that_are_not_given_back
+    @loop.on_signals(%w[USR1 USR2]) { |name| @seen << name }
+    @loop.restore_signals(except: ["USR2"])
+    Process.kill("USR2", Process.pid)
+    run_until_seen(1)
+    assert_equal ["USR2"], @seen
+  ensure
+    trap("USR2", "DEFAULT")
+  end
+
   def test_a_block_that_raises_ends_nothing
     @loop.post { raise "on purpose" }
     @loop.after(0.01) { @seen << :afterwards }

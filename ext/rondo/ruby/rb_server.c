@@ -12,6 +12,7 @@
 #include "ruby/rb_client.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_names.h"
+#include "server/retire.h"
 
 #define LINK_FINISH_MS 1000
 
@@ -367,6 +368,16 @@ static VALUE core_close_listeners(VALUE self) {
     return Qnil;
 }
 
+/* inode: of a listening socket. */
+static VALUE core_retire(VALUE self, VALUE inode) {
+    rd_binding *binding = rd_binding_of(self);
+    uint64_t number = NUM2ULL(inode);
+    rd_lock(binding);
+    rd_retire_socket(binding->server, number);
+    rd_unlock(binding);
+    return Qnil;
+}
+
 static VALUE core_addresses(VALUE self) {
     rd_binding *binding = rd_binding_of(self);
     VALUE urls = rb_ary_new();
@@ -466,6 +477,7 @@ void rd_init_server(VALUE rondo) {
     rb_define_method(cCore, "listen", core_listen, 1);
     rb_define_method(cCore, "keep_files", core_keep_files, 0);
     rb_define_method(cCore, "close_listeners", core_close_listeners, 0);
+    rb_define_method(cCore, "retire", core_retire, 1);
     rb_define_method(cCore, "addresses", core_addresses, 0);
     rb_define_method(cCore, "run", core_run, 0);
     rb_define_method(cCore, "stop", core_stop, 1);

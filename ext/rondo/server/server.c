@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "protocol/http1.h"
 #include "protocol/websocket_deflate.h"
+#include "server/retire.h"
 
 #define ROOM_MADE    8    /* at a time */
 #define ROOM_MS      100  /* between two looks for connections that could make room */
@@ -100,18 +101,12 @@ void rd_server_set_proxies(rd_server *server, rd_network *networks, size_t count
 
 /* ---- listeners ---- */
 
-#define EACH_LISTENER(server, listener, node)                                                      \
-    for (rd_list *node = (server)->listeners.next; node != &(server)->listeners;                   \
-         node = node->next)                                                                        \
-        for (rd_listener *listener = RD_CONTAINER(node, rd_listener, in_server); listener != NULL; \
-             listener = NULL)
-
 static void look_again(rd_server *server) {
     rd_timer_set(&server->loop.timers, &server->room_timer, server->loop.now_ms + ROOM_MS);
 }
 
 static bool somebody_waits(rd_server *server) {
-    EACH_LISTENER(server, listener, node) {
+    RD_EACH_LISTENER(server, listener, node) {
         struct pollfd queue = {.fd = listener->source.fd, .events = POLLIN};
         if (poll(&queue, 1, 0) > 0) return true;
     }
@@ -152,7 +147,7 @@ static void limit_accepting(rd_server *server) {
     if (full == server->accept_paused) return;
     server->accept_paused = full;
     if (full) look_again(server);
-    EACH_LISTENER(server, listener, node) rd_listener_pause(listener, full);
+    RD_EACH_LISTENER(server, listener, node) rd_listener_pause(listener, full);
 }
 
 static void on_accept(rd_listener *listener, int fd, const rd_address *peer) {
@@ -183,14 +178,8 @@ int rd_server_add_listener(rd_server *server, rd_listener *listener) {
     return 0;
 }
 
-static void close_listeners(rd_server *server, bool accept_queued) {
-    for (rd_list *node; (node = rd_list_shift(&server->listeners)) != NULL;) {
-        rd_listener *listener = RD_CONTAINER(node, rd_listener, in_server);
-        rd_listener_pause(listener, false);
-        if (accept_queued) rd_listener_accept(listener, (int)server->settings.backlog);
-        rd_listener_close(listener);
-        rd_free(listener);
-    }
+static void end_listeners(rd_server *server, int most) {
+    RD_EACH_LISTENER(server, listener, node) rd_listener_end(listener, most);
 }
 
 /* ---- stopping ---- */
@@ -219,12 +208,12 @@ static void end_now(rd_conn *conn) {
 }
 
 static void carry_out_stop(rd_server *server) {
-    int wanted = atomic_load(&server->stop_wanted);
+    int wanted = rd_retire_stop_due(server);
     if (server->stopping >= wanted) return;
     bool first = server->stopping == RD_STOP_NOT;
     server->stopping = wanted;
     if (first) {
-        close_listeners(server, wanted == RD_STOP_DRAIN);
+        end_listeners(server, wanted == RD_STOP_DRAIN ? (int)server->settings.backlog : 0);
         server->conns.stopping = true;
     }
     if (wanted == RD_STOP_NOW) {
@@ -259,8 +248,8 @@ bool rd_server_is_done(const rd_server *server) {
 
 /* ---- the turn ---- */
 
-static bool must_not_sleep(const rd_server *server, bool takes_requests) {
-    if (atomic_load(&server->stop_wanted) > server->stopping) return true;
+static bool must_not_sleep(rd_server *server, bool takes_requests) {
+    if (rd_retire_stop_due(server) > server->stopping) return true;
     if (rd_server_is_done(server) || rd_pubsub_waits(&server->pubsub)) return true;
     return takes_requests &&
            (!rd_list_is_empty(&server->queue) || !rd_list_is_empty(&server->events));
@@ -409,7 +398,7 @@ bool rd_server_turn_apart(rd_server *server, rd_ready_set *found) {
     if (!server->watch_owns) return false;
     begin_turn(server);
     int64_t timeout = timeout_of(server);
-    if (atomic_load(&server->stop_wanted) > server->stopping) timeout = 0;
+    if (rd_retire_stop_due(server) > server->stopping) timeout = 0;
     if (rd_pubsub_waits(&server->pubsub)) timeout = 0;
     /* Siblings are told soon, and asked again and again while requests wait. */
     bool is_new = rd_clock_ns() - server->watch_since_ns < RD_HANDOVER_AWAY_NS;
@@ -476,7 +465,7 @@ static void unref_all(rd_list *requests) {
 
 void rd_server_free(rd_server *server) {
     rd_loop_lock(&server->loop);
-    close_listeners(server, false);
+    end_listeners(server, 0);
     rd_siblings_clear(server);
     each_conn(server, rd_conn_close);
     rd_queue_end_quantum(server);

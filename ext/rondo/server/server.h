@@ -108,6 +108,13 @@ struct rd_server {
     bool accept_paused;
 };
 
+/* `node` goes on before the body, which may end the listener. */
+#define RD_EACH_LISTENER(server, listener, node)                                                   \
+    for (rd_list *node = (server)->listeners.next, *next = node->next;                             \
+         node != &(server)->listeners; node = next, next = node->next)                             \
+        for (rd_listener *listener = RD_CONTAINER(node, rd_listener, in_server); listener != NULL; \
+             listener = NULL)
+
 /* Sleeps in rd_loop_wait() for up to timeout_us, in whatever way suits the thread (the binding
  * lets go of the GVL). Called without the loop lock. */
 typedef void (*rd_server_wait)(rd_server *server, int64_t timeout_us);
@@ -121,6 +128,10 @@ void rd_server_set_proxies(rd_server *server, rd_network *networks, size_t count
 
 /* Takes over an opened listener (allocated by rd_alloc). 0 or -1 with errno. */
 int rd_server_add_listener(rd_server *server, rd_listener *listener);
+
+/* Closes the listening socket of this number (st_ino) for good, a moment later and so that no
+ * client notices; see rd_listener_retire(). A drain begins after it. */
+void rd_server_retire(rd_server *server, uint64_t inode);
 
 /* One turn of the leader; sleeps through `wait` when there is nothing to do at all.
  * `takes_requests`: somebody is free for queued requests; else it sleeps in spite of them. */

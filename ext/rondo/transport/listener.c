@@ -39,6 +39,7 @@ int rd_listener_start(rd_listener *listener, rd_loop *loop) {
     listener->loop = loop;
     listener->source.on_ready = on_ready;
     rd_timer_init(&listener->backoff, on_backoff_over);
+    rd_retirement_init(&listener->retirement);
     return rd_loop_add(loop, &listener->source, RD_READABLE);
 }
 
@@ -132,9 +133,18 @@ void rd_listener_close(rd_listener *listener) {
     if (listener->loop != NULL) {
         rd_loop_remove(listener->loop, &listener->source);
         if (rd_timer_is_armed(&listener->backoff)) rd_timer_cancel(&listener->backoff);
+        rd_retirement_clear(&listener->retirement);
     }
     if (listener->source.fd >= 0) close(listener->source.fd);
     if (listener->spare_fd >= 0) close(listener->spare_fd);
     listener->source.fd = listener->spare_fd = -1;
     unlink_own_file(listener);
+}
+
+void rd_listener_end(rd_listener *listener, int most) {
+    rd_list_unlink(&listener->in_server); /* at its limit the server would pause it again */
+    rd_listener_pause(listener, false);
+    rd_listener_accept(listener, most);
+    rd_listener_close(listener);
+    rd_free(listener);
 }

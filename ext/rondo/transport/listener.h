@@ -17,6 +17,7 @@
 #include "base/slice.h"
 #include "loop/loop.h"
 #include "transport/address.h"
+#include "transport/retirement.h"
 #include "transport/transport.h"
 
 #define RD_LISTENER_URL_MAX   160
@@ -35,6 +36,7 @@ struct rd_listener {
     rd_source source;
     rd_list in_server;
     rd_timer backoff;
+    rd_retirement retirement;
     rd_loop *loop;
     const rd_transport *transport;
     /* Takes over the descriptor. */
@@ -78,5 +80,8 @@ void rd_listener_keep_file(rd_listener *listener);
 
 /* Closes the socket and removes the file of a Unix socket that it made itself. */
 void rd_listener_close(rd_listener *listener);
+
+/* The end of one that a server has: accepts what waits, at most `most`, closes and frees it. */
+void rd_listener_end(rd_listener *listener, int most);
 
 #endif

@@ -151,6 +151,11 @@ class ClusterCase < ShellCase
     false
   end
 
+  # @return [Integer] how many there are at the server's port
+  def listening_sockets(server)
+    File.foreach("/proc/net/tcp").grep(/ 0100007F:#{format("%04X", server.port)} \S+ 0A /).size
+  end
+
   def load_on(server, **options)
     Load.new(server.port, **options).tap { |load| @loads << load }
   end

@@ -85,8 +85,37 @@ class ClusterSignalsTest < ClusterCase
     server = cluster(workers: 3)
     2.times { |n| workers(server).fetch(n).then { |pid| server.signal("TTOU") && wait_for_end_of(pid) } }
     after_signal(server, "TTIN", /^- Worker 0 \(PID: \d+\) booted/)
-    listening = File.readlines("/proc/net/tcp").grep(/ 0100007F:#{format("%04X", server.port)} \S+ 0A /)
-    assert_equal 2, listening.size
+    assert_equal 2, listening_sockets(server)
+  end
+
+  # The kernel gives a closing socket connections until the last moment.
+  def test_nobody_is_lost_when_a_slot_goes
+    server = cluster(workers: 3)
+    load = load_on(server, clients: 8)
+    3.times do
+      server.signal("TTOU")
+      wait_for_end_of(workers(server).fetch(2))
+      after_signal(server, "TTIN", /^- Worker 2 .*booted/)
+    end
+    server.signal("TTIN") && server.signal("TTOU") # before there is a worker
+    load.more(50)
+    assert_empty load.stop
+  end
+
+  # Whoever listens for a slot without a worker lets go of it with the slot, and goes on serving.
+  def test_a_slot_that_siblings_serve_goes
+    write "config/rondo.rb", "before_worker_boot { |index| exit!(9) if index == 2 && File.exist?('bad') }\n"
+    server = cluster(workers: 3)
+    write "bad", ""
+    Process.kill("KILL", workers(server).fetch(2))
+    server.wait_for_log(/^! Worker 2 .*the next one starts in/)
+    load = load_on(server)
+    load.more(50)
+    server.signal("TTOU")
+    eventually("two sockets") { listening_sockets(server) == 2 }
+    load.more(50)
+    assert_empty load.stop
+    assert_equal [0, 1], workers(server).keys
   end
 
   def test_there_is_room_for_so_many
