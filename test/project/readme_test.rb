@@ -17,6 +17,8 @@ class ReadmeTest < Minitest::Test
 
   # Command => the test that runs it; a Symbol is a method of this class.
   COMMANDS = {
+    "bin/rondo examples/chat/config.ru" => :test_the_chat_talks,
+    "bin/rondo -w 4 examples/chat/config.ru" => :test_the_chat_talks_in_four_workers,
     "bin/rondo examples/hello.ru" => :test_the_ten_line_start,
     "curl http://localhost:9292/" => :test_the_ten_line_start,
     "gem install rondo" => "test/project/gem_test.rb",
@@ -56,6 +58,14 @@ class ReadmeTest < Minitest::Test
       assert status.success?
       assert_equal "Hello, World!\n", output
     end
+  end
+
+  def test_the_chat_talks
+    assert_talk
+  end
+
+  def test_the_chat_talks_in_four_workers
+    assert_talk("-w", "4")
   end
 
   def test_rondo_in_the_folder_of_an_application
@@ -123,6 +133,19 @@ class ReadmeTest < Minitest::Test
   end
 
   private
+
+  # What browsers do with it is in test/apps/chat_test.rb.
+  def assert_talk(*args)
+    ServerProcess.run(File.join(ROOT, "examples/chat/config.ru"), args: args) do |server|
+      assert_includes Net::HTTP.get(URI("#{server.url}/")), "<title>Rondo chat</title>"
+      IO.popen(at(server, "curl -N -H 'Accept: text/event-stream' http://localhost:9292/")) do |stream|
+        said = Net::HTTP.post(URI("#{server.url}/"), '{"nick":"Ada","text":"Is anybody here?"}')
+        assert_equal "204", said.code
+        assert_match(/"nick":"Ada","text":"Is anybody here\?"/, stream.find { |line| line.start_with?("data: ") })
+        Process.kill("TERM", stream.pid)
+      end
+    end
+  end
 
   def assert_places(places)
     places.each do |place|
