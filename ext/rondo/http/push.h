@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A connection that was upgraded: what it tells the application, event by event, and what the
- * application sends, whatever the protocol below (WebSocket, later Server-Sent Events). It may
+ * application sends, whatever the protocol below (WebSocket, Server-Sent Events). It may
  * subscribe to channels: what is published there goes straight to its client, or, for a
  * subscription with a block, to the application as an event. Counted: the protocol holds one
  * reference until the connection is closed, the side of the application another until the last

@@ -3,9 +3,8 @@
  * The frames in which the processes of a server tell each other what is published and who wants to
  * know. Only bytes in, frames out and back; who sends what to whom is the hub's business.
  *
- *   0       1       2               4                               8                16
- *   | type  | flags | channel bytes |     payload bytes             |  id            |  channel,
- * payload
+ *   0      1       2               4               8    16
+ *   | type | flags | channel bytes | payload bytes | id | channel, payload
  *
  * Numbers are big-endian. A reader takes any cut of the stream and checks type, flags and lengths
  * as soon as it has the 16 bytes, before it keeps anything of what follows. After an error the

@@ -13,7 +13,7 @@ struct rd_server;
 typedef struct rd_event {
     rd_push *push; /* a reference; NULL: none */
     rd_push_event kind;
-    rd_push_message *message; /* of RD_PUSH_MESSAGE */
+    rd_push_message *message; /* of RD_PUSH_MESSAGE, _PUBLISHED */
 } rd_event;
 
 /* The connection has an event, and none is being told. */

@@ -130,7 +130,7 @@ void rd_server_set_proxies(rd_server *server, rd_network *networks, size_t count
 int rd_server_add_listener(rd_server *server, rd_listener *listener);
 
 /* Closes the listening socket of this number (st_ino) for good, a moment later and so that no
- * client notices; see rd_listener_retire(). A drain begins after it. */
+ * client notices; see server/retire.h. A drain begins after it. */
 void rd_server_retire(rd_server *server, uint64_t inode);
 
 /* One turn of the leader; sleeps through `wait` when there is nothing to do at all.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a protocol (HTTP/1.1, later HTTP/2, WebSocket, raw) is to a connection: a table of
+ * What a protocol (HTTP/1.1, WebSocket, a link to the hub) is to a connection: a table of
  * reactions and the size of its state, which lives inline behind the connection. All run on the
  * owner of the loop, under the loop lock; any of them may close the connection.
  */
