@@ -12,6 +12,8 @@ require "rondo/port_holder"
 require "rondo/logger"
 require "rondo/error_page"
 require "rondo/reporter"
+require "rondo/origins"
+require "rondo/upgrades"
 require "rondo/pubsub"
 require "rondo/server"
 require "rondo/capybara" if defined?(Capybara)

@@ -57,6 +57,7 @@ module Rondo
     # @return [Integer]
     def serve
       require "rondo/launcher"
+      ProcessTree.limit_arenas
       again = Inherited.command # before --dir is obeyed
       return Mold.new(@mold, settings, configuration, debug: @debug).run if @mold
 

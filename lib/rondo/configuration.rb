@@ -287,6 +287,17 @@ module Rondo
         set(:log_formatter, block)
       end
 
+      # @param origins [Array<Symbol, String, #call>] as {Origins#initialize} takes them, or a block
+      # @yieldparam env [Hash]
+      def allowed_origins(*origins, &block)
+        origins = origins.flatten
+        allowed = block || (origins.size == 1 ? origins.first : origins)
+        Origins.from(allowed)
+        set(:allowed_origins, allowed)
+      rescue SettingError => e
+        fail_here e.message
+      end
+
       # @param handler [Proc, nil] or a block
       def lowlevel_error_handler(handler = nil, &block)
         set(:lowlevel_error_handler, handler || need_block(:lowlevel_error_handler, block))

@@ -28,6 +28,7 @@ module Rondo
       # proxy_protocol_from ["10.0.0.1"]
       # rack_url_scheme "https"
       # set_default_host "localhost:9292"
+      # allowed_origins :same, "https://*.example.com"
       # lowlevel_error_handler { |error, _env, status| [status, {}, [error.class.name]] }
       # after_booted { warn "ready" }
       # preload_app! false

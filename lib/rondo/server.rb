@@ -14,7 +14,7 @@ module Rondo
   #   server.stop
   class Server
     OPTIONS = %i[environment log request_log request_log_format lowlevel_error_handler
-                 trusted_proxies proxy_protocol_from url_scheme default_host
+                 trusted_proxies proxy_protocol_from url_scheme default_host allowed_origins
                  scoreboard slot inbox inboxes link thread_start thread_exit].freeze
     CORE_OPTIONS = %i[request_log request_log_format trusted_proxies proxy_protocol_from url_scheme
                       default_host scoreboard slot inbox inboxes link thread_start thread_exit].freeze
@@ -24,7 +24,8 @@ module Rondo
     #   and of {OPTIONS}: environment [String] shows backtraces when "development"; log [#info,
     #   #error]; request_log [#write] gets whole lines; request_log_format [:common, :json];
     #   lowlevel_error_handler [Proc]; trusted_proxies, proxy_protocol_from [Array<String>]
-    #   addresses and networks; url_scheme, default_host [String]; scoreboard [Scoreboard], slot
+    #   addresses and networks; url_scheme, default_host [String]; allowed_origins [Symbol, Array<String>,
+    #   #call] see {Origins#initialize}; scoreboard [Scoreboard], slot
     #   [Integer] the row it writes; inbox [Integer], inboxes [Array<Integer, nil>] descriptors by
     #   which the workers of a cluster give each other connections; link [Integer] a socket to the hub of
     #   the cluster, which is taken over; thread_start, thread_exit [#call] run in every application thread
@@ -38,6 +39,7 @@ module Rondo
                               development: options[:environment] == "development")
       core_options = options.slice(*CORE_OPTIONS)
       core_options[:reporter] = reporter
+      core_options[:upgrades] = Upgrades.new(log: @log, origins: Origins.from(options[:allowed_origins]))
       core_options[:split_newlines] = Rondo.rack2?
       Rondo.choose_env_extras
       @core = Core.new(app, check(numbers), core_options)

@@ -97,6 +97,9 @@ module Rondo
                                                       "protocol header, version 1 or 2"),
       url_scheme: row(nil, "name", "rack.url_scheme whatever the connection says"),
       default_host: row(nil, "host:port", "SERVER_NAME and SERVER_PORT of requests without Host"),
+      allowed_origins: row(nil, "origins", "whose pages may open a WebSocket: :same, https://www.example.com, " \
+                                           "https://*.example.com, or a block that is called with env; " \
+                                           "everybody's without it"),
       lowlevel_error_handler: row(nil, "block", "called with error, env and status when the " \
                                                 "application raises; answers a response"),
       raise_exception_on_sigterm: row(true, "bool", "end with SIGTERM's own status after TERM"),
@@ -220,7 +223,7 @@ module Rondo
       # @return [Hash{Symbol => Object}] what {Server#initialize} takes
       def server_options(log)
         options = %i[lowlevel_error_handler trusted_proxies proxy_protocol_from url_scheme
-                     default_host].to_h { |name| [name, self[name]] }
+                     default_host allowed_origins].to_h { |name| [name, self[name]] }
         core.merge(options, environment: self[:environment].to_s, log: log,
                             request_log: self[:log_requests] ? $stdout : nil,
                             request_log_format: json? ? :json : :common)

@@ -262,11 +262,9 @@ static void test_slots(void) {
         peers[i] = peer;
         CHECK(conns[i]->slot < 256 && !seen[conns[i]->slot]);
         seen[conns[i]->slot & 255] = true;
-        CHECK(set.slots[conns[i]->slot] == conns[i]);
     }
     uint32_t slot = conns[70]->slot;
     rd_conn_close(conns[70]);
-    CHECK(set.slots[slot] == NULL);
     close(peers[70]);
     conns[70] = open_conn();
     peers[70] = peer;

@@ -92,7 +92,7 @@ static void test_slices(void) {
     crowd all;
     crowd_init(&all, 1000, 1000, "x");
     publish(&all, "x", "hello");
-    CHECK_INT(all.channels.fanout.waiting_bytes, 5);
+    CHECK(all.channels.fanout.waiting_bytes > sizeof(rd_message) + 6);
     for (unsigned slice = 1; slice <= 4; slice++) {
         CHECK_INT(rd_channels_run(&all.channels), slice < 4);
         CHECK_INT(all.served, slice < 4 ? slice * RD_FANOUT_SLICE : 1000);

@@ -101,7 +101,7 @@ static bool hear(worker *worker, rd_relay_frame *frame) {
         worker->at += used;
         if (got != 0) return CHECK_INT(got, 1);
         struct pollfd ready = {.fd = worker->fd, .events = POLLIN};
-        if (!CHECK_INT(poll(&ready, 1, PATIENCE_MS), 1)) return false;
+        if (check_failed > 0 || !CHECK_INT(poll(&ready, 1, PATIENCE_MS), 1)) return false;
         const ssize_t len = recv(worker->fd, worker->bytes, sizeof(worker->bytes), 0);
         if (len <= 0) return false;
         worker->at = 0;
@@ -245,21 +245,21 @@ static void test_a_broken_stream(void) {
     finish();
 }
 
-/* It dies with messages that it has not read, while others come for it: what it has said counts. */
+/* More than one turn reads of it, while others come for it: what it has said counts. */
 static void test_last_words(void) {
+    char *payload = long_text(20000, 'x');
     begin(3);
-    for (int round = 0; round < 20; round++) {
-        subscribe(&workers[0], "news");
-        subscribe(&workers[1], "flood");
-        settle(&workers[0], "news");
-        settle(&workers[1], "flood");
-        for (int i = 0; i < 50; i++) publish(&workers[2], "flood", "x");
-        for (int i = 0; i < 500; i++) publish(&workers[1], "news", "last words");
-        go(&workers[1]);
-        for (int i = 0; i < 50; i++) publish(&workers[2], "flood", "x");
-        for (int i = 0; i < 500; i++) check_message(&workers[0], "news", "last words");
-        join_as(&workers[1], RD_HUB_WORKER);
-    }
+    subscribe(&workers[0], "news");
+    subscribe(&workers[1], "flood");
+    settle(&workers[0], "news");
+    settle(&workers[1], "flood");
+    rd_hub_thread_stop(hub);
+    for (int i = 0; i < 5; i++) publish(&workers[1], "news", payload);
+    publish(&workers[2], "flood", "x");
+    go(&workers[1]);
+    CHECK_INT(rd_hub_thread_start(hub), 0);
+    for (int i = 0; i < 5; i++) check_message(&workers[0], "news", payload);
+    free(payload);
     finish();
 }
 

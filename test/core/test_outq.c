@@ -55,6 +55,7 @@ static void test_every_step_size(void) {
         CHECK(memcmp(out + 12 + sizeof(big), "tail", 4) == 0);
         CHECK_INT(released, 1);
         CHECK(queue.first == NULL && queue.last == NULL && queue.bytes == 0);
+        CHECK_INT(queue.overhead, 0);
         rd_chunk_pool_clear(&pool);
     }
 }
@@ -184,7 +185,7 @@ static void test_what_is_left(void) {
     for (size_t sent = 0; sent < 15; sent++) {
         char left[16] = "";
         rd_outq_each(&queue, add_text, left);
-        CHECK_STR(left, "copied borrowed" + sent);
+        CHECK_STR(left, &"copied borrowed"[sent]);
         rd_outq_advance(&queue, &pool, 1);
     }
     rd_outq_clear(&queue, &pool);

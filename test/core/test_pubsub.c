@@ -301,6 +301,54 @@ static void test_a_flood_is_bounded(void) {
     end();
 }
 
+/* A message without a byte takes memory, too. */
+static void test_a_flood_of_nothing_is_bounded(void) {
+    begin();
+    rd_push *push = new_push();
+    subscribe(push, "news", &(rd_pubsub_terms){0});
+    for (int i = 0; i < 20000; i++) publish("news", "");
+    CHECK(pubsub.channels.fanout.waiting * sizeof(rd_message) < 1 << 20);
+    free_it(push);
+    end();
+}
+
+static unsigned served;
+
+static void count_publish(rd_push *push, rd_message *message, rd_receive_as as) {
+    (void)push, (void)message, (void)as;
+    served++;
+}
+
+/* Nobody holds the lock until a whole crowd has what he published, and little waits all the same.
+ */
+static void test_a_large_message_for_a_crowd(void) {
+    enum { CROWD = 4000, LARGE = 1 << 20 };
+    static const char large[LARGE];
+    static rd_push *crowd[CROWD];
+    static rd_push_ops counting;
+    begin();
+    counting = ops;
+    counting.publish = count_publish;
+    for (int i = 0; i < CROWD; i++) {
+        crowd[i] = new_push();
+        crowd[i]->ops = &counting;
+        subscribe(crowd[i], "news", &(rd_pubsub_terms){0});
+    }
+    served = 0;
+    for (int i = 0; i < 50; i++) {
+        const unsigned before = served;
+        CHECK_INT(rd_pubsub_publish(&pubsub, text("news"), rd_slice_of(large, LARGE), true,
+                                    RD_REACH_PROCESS),
+                  1);
+        if (i == 0) CHECK_INT(served - before, RD_FANOUT_SLICE);
+        CHECK(pubsub.channels.fanout.waiting <= 8);
+    }
+    deliver();
+    CHECK_INT(served, 50 * CROWD);
+    for (int i = 0; i < CROWD; i++) free_it(crowd[i]);
+    end();
+}
+
 int main(void) {
     test_straight_to_the_client();
     test_blocks_are_told_in_order();
@@ -310,5 +358,7 @@ int main(void) {
     test_ids_only_where_somebody_keeps();
     test_the_watcher();
     test_a_flood_is_bounded();
+    test_a_flood_of_nothing_is_bounded();
+    test_a_large_message_for_a_crowd();
     return check_summary();
 }

@@ -120,9 +120,57 @@ static void test_accept(void) {
     }
 }
 
+/* ---- protocols ---- */
+
+#define OFFER(list) "Sec-WebSocket-Protocol: " list "\r\n"
+
+/* `given`: the application's fields, separated by |; `left` what stays of them. */
+static void check_choice(const char *offers, const char *given, const char *left) {
+    rd_http1_parser parser;
+    rd_head head;
+    rd_field fields[4] = {{RD_SLICE("set-cookie"), RD_SLICE("a=b")}};
+    char text[1024], all[256];
+    size_t count = 1, at = 0;
+    const size_t len =
+        (size_t)snprintf(text, sizeof text, GET "\r\nHost: a\r\n" ALL "%s\r\n", offers);
+
+    for (const char *end; *given; given = *end ? end + 1 : end) {
+        end = given + strcspn(given, "|");
+        fields[count++] = (rd_field){RD_SLICE("Sec-WebSocket-Protocol"),
+                                     rd_slice_of(given, (size_t)(end - given))};
+    }
+    rd_http1_parser_init(&parser);
+    rd_head_init(&head);
+    CHECK_INT(rd_http1_parse(&parser, &head, &default_limits, text, len), len);
+    count = rd_ws_handshake_choose(&head, text, fields, count);
+    CHECK(rd_slice_equal(fields[0].name, RD_SLICE("set-cookie")));
+    for (size_t i = 1; i < count; i++) {
+        memcpy(all + at, fields[i].value.ptr, fields[i].value.len);
+        at += fields[i].value.len;
+        all[at++] = '|';
+    }
+    CHECK_BYTES(all, at, left);
+    rd_head_clear(&head);
+}
+
+static void test_protocols(void) {
+    check_choice(OFFER("a, b"), "", "");
+    check_choice(OFFER("a, b"), "a", "a|");
+    check_choice(OFFER("a ,\tb") OFFER("c"), "c", "c|");
+    check_choice(OFFER("a, b"), "x,b, a", "b|");
+    check_choice(OFFER("a, b"), "x|b|a", "b|");
+    check_choice(OFFER("a, b"), "x", "");
+    check_choice(OFFER("a, b"), "A", "");
+    check_choice(OFFER("ab, xa, a b"), "a", "");
+    check_choice(OFFER(""), ",", "");
+    check_choice(OFFER(",,"), " , ", "");
+    check_choice("", "a|b", "");
+}
+
 int main(void) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) check_row(&rows[i]);
     test_statuses();
     test_accept();
+    test_protocols();
     return check_summary();
 }

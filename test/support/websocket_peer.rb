@@ -10,15 +10,16 @@ require_relative "websocket_frames"
 class WebsocketPeer
   F = WebsocketFrames
   HANDSHAKE = "GET /%s HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" \
-              "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+              "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n%s\r\n"
 
   attr_reader :head
 
+  # @param lines [String] more header lines
   # @param extensions [String, nil] what it offers
   # @param fields [Hash{String => String}] further fields; a Host replaces the usual one
-  def initialize(url, path = "", extensions: nil, fields: {})
+  def initialize(url, path = "", lines = "", extensions: nil, fields: {})
     @raw = RawClient.new(url)
-    @raw.write(handshake(path, { "Sec-WebSocket-Extensions" => extensions, **fields }.compact))
+    @raw.write(handshake(path, lines, { "Sec-WebSocket-Extensions" => extensions, **fields }.compact))
     @buffer = +"".b
     @buffer << @raw.read_some until @buffer.include?("\r\n\r\n")
     @head, @buffer = @buffer.split("\r\n\r\n", 2)
@@ -81,8 +82,8 @@ class WebsocketPeer
 
   private
 
-  def handshake(path, fields)
-    lines = fields.except("Host").map { |name, value| "#{name}: #{value}\r\n" }
-    format(HANDSHAKE, path).sub("Host: a", "Host: #{fields.fetch("Host", "a")}").insert(-3, lines.join)
+  def handshake(path, lines, fields)
+    more = fields.except("Host").map { |name, value| "#{name}: #{value}\r\n" }.join
+    format(HANDSHAKE, path, lines + more).sub("Host: a", "Host: #{fields.fetch("Host", "a")}")
   end
 end

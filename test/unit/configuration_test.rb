@@ -196,6 +196,13 @@ class ConfigurationTest < Minitest::Test
     assert_equal 0, values("http_content_length_limit nil")[:max_body_bytes]
   end
 
+  def test_allowed_origins
+    assert_equal [:same, [:same, "https://a.example"], nil],
+                 [":same", "[:same, 'https://a.example']", "nil"].map { |text| values("allowed_origins #{text}")[:allowed_origins] }
+    assert values("allowed_origins { |env| env }")[:allowed_origins].call(true)
+    assert_match(/:1: allowed_origins: "example.com" is no origin/, complaint("allowed_origins 'example.com'"))
+  end
+
   def test_shutdown
     assert_equal [5000, 86_400_000, 0],
                  ["5", ":forever", ":immediately"].map { |at| values("force_shutdown_after #{at}")[:drain_timeout_ms] }

@@ -45,6 +45,7 @@ void rd_push_unref(rd_push *push) {
     for (rd_list *node; (node = rd_list_shift(&push->messages)) != NULL;) {
         rd_push_free_message(RD_CONTAINER(node, rd_push_message, node));
     }
+    rd_free(push->reason);
     push->ops->free(push);
 }
 
@@ -52,20 +53,24 @@ static size_t max_pending(const rd_http_shared *shared) {
     return (size_t)shared->settings->max_pending_bytes;
 }
 
-static size_t bytes_of(const rd_push_message *message) {
-    size_t payload = message->published != NULL ? message->published->payload_len
-                                                : rd_buffer_len(&message->payload);
+static size_t memory_of(const rd_push_message *message) {
+    size_t payload =
+        message->published != NULL ? message->published->payload_len : message->payload.capacity;
     return payload + sizeof(*message);
 }
 
 static void add(rd_push *push, const rd_push_message *message) {
     rd_push_message *copy = rd_alloc(sizeof(*copy));
     *copy = *message;
-    push->message_bytes += bytes_of(copy);
+    push->message_bytes += memory_of(copy);
     rd_list_append(&push->messages, &copy->node);
 }
 
 void rd_push_add_message(rd_push *push, rd_buffer *payload, bool is_text) {
+    if (push->is_deaf) {
+        rd_buffer_clear(payload);
+        return;
+    }
     add(push, &(rd_push_message){.payload = *payload, .is_text = is_text});
     *payload = (rd_buffer){0};
 }
@@ -84,15 +89,30 @@ void rd_push_publish(rd_push *push, rd_message *message, rd_receive_as as, uintp
     }
 }
 
+/* One flush sends no more than a slice. */
+void rd_push_relieve(rd_push *push, size_t memory) {
+    const rd_outq *queue = &push->conn->out;
+    size_t before;
+    do {
+        before = queue->bytes;
+        rd_conn_flush(push->conn);
+    } while (push->conn != NULL && queue->bytes < before && rd_outq_memory(queue) > memory);
+}
+
+/* One message may be longer than all that may wait. */
+static bool has_room(const rd_outq *queue, size_t len, size_t most) {
+    return queue->bytes == 0 || rd_outq_memory(queue) + len <= most;
+}
+
 /* Whether there is room for so many bytes more; what has to go for it has gone then. */
 static bool make_room(rd_push *push, size_t len) {
     rd_http_shared *shared = push->shared;
     rd_outq *queue = &push->conn->out;
     const size_t most = max_pending(shared);
-    if (queue->bytes + len <= most) return true;
-    rd_conn_flush(push->conn); /* it may take some at once */
+    if (has_room(queue, len, most)) return true;
+    rd_push_relieve(push, len < most ? most - len : 0);
     if (push->conn == NULL) return false;
-    if (queue->bytes + len <= most) return true;
+    if (has_room(queue, len, most)) return true;
     if (shared->settings->slow_client == RD_SLOW_CLOSE) {
         push->ops->overflow(push);
         return false;
@@ -100,7 +120,7 @@ static bool make_room(rd_push *push, size_t len) {
     if (shared->settings->slow_client == RD_SLOW_DROP_OLDEST && len <= most) {
         shared->messages_dropped +=
             rd_encoding_drop_oldest(queue, &push->conn->set->chunks, most - len);
-        if (queue->bytes + len <= most) return true;
+        if (has_room(queue, len, most)) return true;
     }
     shared->messages_dropped++;
     return false;
@@ -125,10 +145,15 @@ void rd_push_tell(rd_push *push) {
     push->shared->handler->on_push(push->shared->handler, push);
 }
 
+void rd_push_leave_channels(rd_push *push) {
+    push->subscriber.limit = 0;
+    rd_subscriber_clear(push->shared->channels, &push->subscriber);
+}
+
 void rd_push_closed(rd_push *push) {
     push->conn = NULL;
     push->closing = push->close_due = true;
-    rd_subscriber_clear(push->shared->channels, &push->subscriber);
+    rd_push_leave_channels(push);
     rd_push_tell(push);
     rd_push_unref(push);
 }
@@ -137,7 +162,9 @@ void rd_push_set_close(rd_push *push, unsigned code, rd_slice reason) {
     if (push->close_code != RD_PUSH_ABNORMAL) return;
     push->close_code = (uint16_t)code;
     push->reason_len = (uint8_t)(reason.len > RD_PUSH_REASON_MAX ? RD_PUSH_REASON_MAX : reason.len);
-    if (reason.len > 0) memcpy(push->reason, reason.ptr, push->reason_len);
+    if (push->reason_len == 0) return;
+    push->reason = rd_alloc(push->reason_len);
+    memcpy(push->reason, reason.ptr, push->reason_len);
 }
 
 rd_push_event rd_push_next(const rd_push *push) {
@@ -164,7 +191,7 @@ rd_push_message *rd_push_take(rd_push *push) {
     case RD_PUSH_MESSAGE:
     case RD_PUSH_PUBLISHED:
         message = RD_CONTAINER(rd_list_shift(&push->messages), rd_push_message, node);
-        push->message_bytes -= bytes_of(message);
+        push->message_bytes -= memory_of(message);
         break;
     case RD_PUSH_DRAINED:
         push->drained_due = false;

@@ -68,9 +68,9 @@ struct rd_push {
     size_t message_bytes; /* memory of `messages` */
     uint32_t refs;
     uint32_t ping_interval_ms; /* 0: never */
+    uint32_t slot;             /* of the application's object */
     uint16_t close_code;       /* RD_PUSH_ABNORMAL: the connection ended without one */
     uint8_t reason_len;
-    char reason[RD_PUSH_REASON_MAX];
     bool open_due : 1;
     bool handler_due : 1;
     bool drained_due : 1;
@@ -79,6 +79,8 @@ struct rd_push {
     bool is_told : 1; /* an event is with the application just now */
     bool closing : 1; /* nothing more can be sent */
     bool wants_drained : 1;
+    bool is_deaf : 1; /* the application wants to know of nothing but the end */
+    char *reason;     /* allocated when there is one */
 };
 
 /* What the application gets: from its client, or from a channel. */
@@ -101,15 +103,27 @@ static inline bool rd_push_is_own(const rd_push *push) {
 void rd_push_ref(rd_push *push);
 void rd_push_unref(rd_push *push);
 
-/* Takes the payload over; its buffer is empty afterwards. */
+/* Takes the payload over; its buffer is empty afterwards. A deaf application gets nothing. */
 void rd_push_add_message(rd_push *push, rd_buffer *payload, bool is_text);
 
 /* The connection ends with this code and reason; only the first one counts. */
 void rd_push_set_close(rd_push *push, unsigned code, rd_slice reason);
 
+static inline rd_slice rd_push_reason(const rd_push *push) {
+    return rd_slice_of(push->reason, push->reason_len);
+}
+
+/* Whether the last event is being told. */
+static inline bool rd_push_is_ending(const rd_push *push) {
+    return push->conn == NULL && push->is_told && !push->close_due;
+}
+
 /* A published message for the client (`block` 0) or for a block of the application; the latter is
  * refused by ops->overflow() when more than max_pending_bytes wait already. */
 void rd_push_publish(rd_push *push, rd_message *message, rd_receive_as as, uintptr_t block);
+
+/* Sends what the socket takes until no more than so much memory is queued; it may close. */
+void rd_push_relieve(rd_push *push, size_t memory);
 
 /* Queues bytes that many share, unless max_pending_bytes wait already: then it goes by the policy
  * for slow clients. */
@@ -120,6 +134,9 @@ void rd_push_expect(rd_push *push);
 
 /* Has the application told, if there is something and nothing is being told. */
 void rd_push_tell(rd_push *push);
+
+/* Nothing that is published from now on reaches it, and it cannot subscribe any more. */
+void rd_push_leave_channels(rd_push *push);
 
 /* The connection is closed: nothing can be sent, its subscriptions end, the application is told.
  * Drops the protocol's reference. */

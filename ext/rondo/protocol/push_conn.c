@@ -20,8 +20,8 @@ bool rd_push_may_write(rd_push *push) {
     rd_conn *conn = push->conn;
     const size_t most = (size_t)conn->set->settings->max_pending_bytes;
     if (push->closing) return false;
-    if (conn->out.bytes > most) rd_conn_flush(conn);
-    if (conn->out.bytes > most) rd_push_overflow(push);
+    if (rd_outq_memory(&conn->out) > most) rd_push_relieve(push, most);
+    if (rd_outq_memory(&conn->out) > most) rd_push_overflow(push);
     return push->conn != NULL;
 }
 

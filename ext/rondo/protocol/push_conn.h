@@ -2,7 +2,8 @@
  *
  * What all protocols of upgraded connections share: the answer to the request, the way from
  * HTTP/1.1 to the new protocol, what every connection tells the application, the limit of what is
- * queued. The state behind such a connection is a pointer to its rd_push. Under the loop lock.
+ * queued. The state behind such a connection begins with a pointer to its rd_push. Under the loop
+ * lock.
  */
 #ifndef RD_PROTOCOL_PUSH_CONN_H
 #define RD_PROTOCOL_PUSH_CONN_H
@@ -25,7 +26,8 @@ int rd_push_answer_send(rd_request *request, const rd_push_answer *answer, const
                         size_t count);
 
 /* The request is answered and over for HTTP: its connection has `protocol` from now on, with `push`
- * as its state, and gets the bytes that were read ahead. A reference for the caller. */
+ * in its state, otherwise zeroed, and gets the bytes that were read ahead. A reference for the
+ * caller. */
 rd_push *rd_push_begin(rd_request *request, rd_push *push, const rd_protocol *protocol);
 
 static inline rd_push *rd_push_of(rd_conn *conn) {

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "http/handler.h"
+#include "protocol/http1.h"
 #include "protocol/push_conn.h"
 #include "protocol/websocket_encoding.h"
 #include "protocol/websocket_handshake.h"
@@ -19,6 +20,18 @@
            */
 #define MESSAGE_FRAGMENTS_MAX 131072
 #define PONGS_BEHIND_MAX      32 /* behind much output: a client that reads needs fewer */
+
+/* In the place of what HTTP/1.1 knew of the connection. */
+typedef struct rd_websocket_input {
+    rd_push *push;
+    rd_ws_reader reader;
+} rd_websocket_input;
+
+_Static_assert(sizeof(rd_websocket_input) <= sizeof(rd_http1), "a connection cannot grow");
+
+static rd_ws_reader *reader_of(rd_conn *conn) {
+    return &((rd_websocket_input *)rd_conn_state_of(conn))->reader;
+}
 
 static rd_websocket *of_push(rd_push *push) {
     return RD_CONTAINER(push, rd_websocket, push);
@@ -38,6 +51,11 @@ static void set_phase(rd_websocket *ws, rd_websocket_phase phase) {
     ws->push.closing = phase >= RD_WEBSOCKET_CLOSING;
 }
 
+/* NULL: permessage-deflate was not negotiated. */
+static rd_ws_deflate *deflate_of(const rd_websocket *ws) {
+    return ws->window_bits > 0 ? ws->push.shared->deflate : NULL;
+}
+
 /* ---- sending ---- */
 
 static void queue_frame(rd_conn *conn, unsigned opcode, bool deflated, rd_slice payload) {
@@ -51,7 +69,7 @@ static void queue_frame(rd_conn *conn, unsigned opcode, bool deflated, rd_slice 
 static void queue_message(rd_websocket *ws, unsigned opcode, rd_slice payload) {
     rd_slice packed = {NULL, 0};
     if (ws->window_bits > 0) {
-        packed = rd_ws_deflate_pack(ws->limits.deflate, ws->window_bits, payload);
+        packed = rd_ws_deflate_pack(deflate_of(ws), ws->window_bits, payload);
     }
     queue_frame(ws->push.conn, opcode, packed.ptr != NULL, packed.ptr != NULL ? packed : payload);
 }
@@ -87,7 +105,7 @@ static void answer_end(rd_websocket *ws) {
     const rd_push *push = &ws->push;
     if (ws->phase != RD_WEBSOCKET_ENDING || push->is_told || push->open_due) return;
     if (!rd_list_is_empty(&push->messages)) return;
-    queue_close(push->conn, push->close_code, rd_slice_of(push->reason, push->reason_len));
+    queue_close(push->conn, push->close_code, rd_push_reason(push));
     finish(ws);
 }
 
@@ -98,8 +116,9 @@ static void begin_end(rd_websocket *ws, unsigned code, rd_slice reason) {
         finish(ws);
     } else if (ws->phase == RD_WEBSOCKET_OPEN) {
         set_phase(ws, RD_WEBSOCKET_ENDING);
-        rd_conn_pause_reading(ws->push.conn);
+        rd_push_leave_channels(&ws->push); /* a busy channel would put the end off */
         set_timeout(ws->push.conn, 0);
+        rd_conn_pause_reading(ws->push.conn); /* which may close it */
     }
 }
 
@@ -111,7 +130,7 @@ static void push_write(rd_push *push, const char *bytes, size_t len, bool is_tex
 
 static void push_publish(rd_push *push, rd_message *message, rd_receive_as as) {
     const rd_websocket *ws = of_push(push);
-    rd_push_queue(push, rd_ws_encoding(message, as, ws->limits.deflate, ws->window_bits));
+    rd_push_queue(push, rd_ws_encoding(message, as, deflate_of(ws), ws->window_bits));
 }
 
 static void push_close(rd_push *push, unsigned code, rd_slice reason) {
@@ -149,7 +168,7 @@ static const rd_push_ops ops = {
 
 static void take_message(rd_websocket *ws, const rd_ws_event *event) {
     rd_buffer payload = {0};
-    rd_ws_reader_take(&ws->reader, event, &payload);
+    rd_ws_reader_take(reader_of(ws->push.conn), event, &payload);
     rd_push_add_message(&ws->push, &payload, event->opcode == RD_WS_TEXT);
     if (ws->push.message_bytes >= BACKLOG_BYTES) rd_conn_pause_reading(ws->push.conn);
 }
@@ -188,11 +207,16 @@ static bool takes_input(const rd_websocket *ws) {
  */
 static void take_bytes(rd_websocket *ws, char *bytes, size_t len) {
     rd_conn *conn = ws->push.conn;
+    const rd_ws_limits limits = {
+        .message_bytes = (uint32_t)conn->set->settings->max_message_bytes,
+        .fragments = MESSAGE_FRAGMENTS_MAX,
+        .deflate = deflate_of(ws),
+    };
     int kind = RD_WS_EVENT_MESSAGE;
     while (kind > RD_WS_EVENT_NONE && takes_input(ws) && !conn->read_paused) {
         rd_ws_event event;
         size_t used = 0;
-        kind = rd_ws_feed(&ws->reader, &ws->limits, bytes, len, &used, &event);
+        kind = rd_ws_feed(reader_of(conn), &limits, bytes, len, &used, &event);
         bytes += used;
         len -= used;
         if (kind < 0) {
@@ -256,7 +280,8 @@ static void on_timeout(rd_conn *conn) {
 static void on_close(rd_conn *conn) {
     rd_websocket *ws = websocket_of(conn);
     ws->phase = RD_WEBSOCKET_OVER;
-    rd_ws_reader_clear(&ws->reader); /* what it has of the server's goes back while there is one */
+    rd_ws_reader_clear(
+        reader_of(conn)); /* what it has of the server's goes back while there is one */
     rd_push_on_close(conn);
 }
 
@@ -268,8 +293,11 @@ static void on_shutdown(rd_conn *conn) {
 }
 
 const rd_protocol rd_protocol_websocket = {
-    "websocket",        sizeof(rd_push *), rd_push_on_open, on_data,          on_eof,
-    rd_push_on_drained, on_timeout,        on_close,        rd_push_is_spare, on_shutdown,
+    "websocket",      sizeof(rd_websocket_input),
+    rd_push_on_open,  on_data,
+    on_eof,           rd_push_on_drained,
+    on_timeout,       on_close,
+    rd_push_is_spare, on_shutdown,
 };
 
 /* ---- the upgrade ---- */
@@ -279,17 +307,19 @@ bool rd_websocket_is_asked(const rd_request *request) {
     return rd_ws_handshake_check(&request->head, request->bytes, &key) == 1;
 }
 
+size_t rd_websocket_choose(const rd_request *request, rd_field *fields, size_t count) {
+    return rd_ws_handshake_choose(&request->head, request->bytes, fields, count);
+}
+
 static const rd_slice dropped[] = {
     RD_SLICE_INIT("connection"),           RD_SLICE_INIT("upgrade"),
     RD_SLICE_INIT("content-length"),       RD_SLICE_INIT("transfer-encoding"),
     RD_SLICE_INIT("sec-websocket-accept"), RD_SLICE_INIT("sec-websocket-extensions"),
 };
 
-static rd_ws_deflate *deflate_of(const rd_conn *conn) {
-    rd_http_shared *shared = rd_http_shared_of(conn);
-    const int64_t threshold = conn->set->settings->deflate_threshold_bytes;
-    if (shared->deflate == NULL) shared->deflate = rd_ws_deflate_new((size_t)threshold);
-    return shared->deflate;
+static void need_deflate(rd_http_shared *shared) {
+    if (shared->deflate != NULL) return;
+    shared->deflate = rd_ws_deflate_new((size_t)shared->settings->deflate_threshold_bytes);
 }
 
 static rd_ws_extension choose_extension(const rd_request *request) {
@@ -300,13 +330,8 @@ static rd_ws_extension choose_extension(const rd_request *request) {
 static rd_websocket *new_websocket(rd_conn *conn, unsigned window_bits) {
     rd_websocket *ws = rd_alloc_zero(sizeof(*ws));
     rd_push_init(&ws->push, &ops, rd_http_shared_of(conn), conn);
-    rd_ws_reader_init(&ws->reader);
     ws->window_bits = (uint8_t)window_bits;
-    ws->limits = (rd_ws_limits){
-        .message_bytes = (uint32_t)conn->set->settings->max_message_bytes,
-        .fragments = MESSAGE_FRAGMENTS_MAX,
-        .deflate = window_bits > 0 ? deflate_of(conn) : NULL,
-    };
+    if (window_bits > 0) need_deflate(ws->push.shared);
     return ws;
 }
 

@@ -22,8 +22,6 @@ typedef enum rd_websocket_phase {
 
 typedef struct rd_websocket {
     rd_push push;
-    rd_ws_reader reader;
-    rd_ws_limits limits;
     uint8_t window_bits; /* of what is sent deflated; 0: permessage-deflate was not negotiated */
     uint8_t phase;       /* rd_websocket_phase */
     bool pinged;         /* and has said nothing since */
@@ -34,6 +32,9 @@ extern const rd_protocol rd_protocol_websocket;
 
 /* Whether the request asks for a WebSocket: its fields alone, RFC 6455 section 4.2.1. */
 bool rd_websocket_is_asked(const rd_request *request);
+
+/* See rd_ws_handshake_choose(). */
+size_t rd_websocket_choose(const rd_request *request, rd_field *fields, size_t count);
 
 /* Answers the request with 101 and `fields` (without those that the handshake sets itself), and
  * makes its connection a WebSocket. A reference for the caller, or NULL when the client has gone

@@ -5,6 +5,7 @@
 #include "protocol/websocket_handshake.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/sha1.h"
 #include "protocol/http1_field.h"
@@ -95,4 +96,44 @@ void rd_ws_handshake_accept(rd_slice key, char accept[RD_WS_ACCEPT_LEN]) {
     memcpy(text + KEY_LEN, guid, sizeof guid - 1);
     rd_sha1(text, sizeof text, digest);
     encode(digest, sizeof digest, accept);
+}
+
+static bool is_offered(const rd_head *head, const char *buf, rd_slice protocol) {
+    rd_slice list, element;
+
+    if (!rd_head_has(head, RD_HEADER_SEC_WEBSOCKET_PROTOCOL)) return false;
+    for (unsigned i = 0; i < head->header_count; i++) {
+        if (head->headers[i].id != RD_HEADER_SEC_WEBSOCKET_PROTOCOL) continue;
+        list = rd_header_value(&head->headers[i], buf);
+        while (rd_http1_next_element(&list, &element))
+            if (rd_slice_equal(element, protocol)) return true;
+    }
+    return false;
+}
+
+/* The first of the names that was offered, or an empty one. */
+static rd_slice first_offered(const rd_head *head, const char *buf, rd_slice names) {
+    rd_slice name;
+
+    while (rd_http1_next_element(&names, &name))
+        if (name.len > 0 && is_offered(head, buf, name)) return name;
+    return (rd_slice){"", 0};
+}
+
+size_t rd_ws_handshake_choose(const rd_head *head, const char *buf, rd_field *fields,
+                              size_t count) {
+    size_t kept = 0;
+    bool chosen = false;
+
+    for (size_t i = 0; i < count; i++) {
+        rd_field field = fields[i];
+
+        if (rd_http1_is_word(field.name, RD_SLICE("sec-websocket-protocol"))) {
+            if (!chosen) field.value = first_offered(head, buf, field.value);
+            if (chosen || field.value.len == 0) continue;
+            chosen = true;
+        }
+        fields[kept++] = field;
+    }
+    return kept;
 }

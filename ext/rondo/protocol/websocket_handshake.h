@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * Does a request open a WebSocket (RFC 6455, section 4.2)? Judged by the head alone; whether
- * anybody wants it, the origin, subprotocols and extensions are for others to decide. Any thread.
+ * anybody wants it, the origin and extensions are for others to decide. And the answer: to the key,
+ * and which of the application's subprotocols may be in it. Any thread.
  */
 #ifndef RD_PROTOCOL_WEBSOCKET_HANDSHAKE_H
 #define RD_PROTOCOL_WEBSOCKET_HANDSHAKE_H
 
 #include "base/error.h"
 #include "http/head.h"
+#include "http/responder.h"
 
 enum { RD_WS_ACCEPT_LEN = 28 };
 
@@ -25,5 +27,12 @@ int rd_ws_handshake_check(const rd_head *head, const char *buf, rd_slice *key);
 
 /* The value of Sec-WebSocket-Accept that answers a key (section 4.2.2, 5.4). */
 void rd_ws_handshake_accept(rd_slice key, char accept[RD_WS_ACCEPT_LEN]);
+
+/*
+ * Of the application's fields only the first Sec-WebSocket-Protocol stays that names one the client
+ * has offered, and of its names the first such one: a client ends a connection that has got any
+ * other (section 4.1). Returns how many fields are left.
+ */
+size_t rd_ws_handshake_choose(const rd_head *head, const char *buf, rd_field *fields, size_t count);
 
 #endif

@@ -30,12 +30,18 @@ static rd_subscription *subscription_at(rd_list *node) {
     return RD_CONTAINER(node, rd_subscription, in_line);
 }
 
+/* As if it were alone in having the message. */
+static size_t memory_of(const rd_fanout_entry *entry) {
+    const rd_message *message = entry->message;
+    return sizeof(*entry) + sizeof(*message) + message->channel_len + message->payload_len;
+}
+
 static void shift(rd_fanout *fanout, rd_fanout_line *line) {
     rd_fanout_entry *entry = line->first;
     line->first = entry->next;
     if (line->first == NULL) line->last = NULL;
     fanout->waiting--;
-    fanout->waiting_bytes -= entry->message->payload_len;
+    fanout->waiting_bytes -= memory_of(entry);
     rd_message_unref(entry->message);
     rd_free(entry);
 }
@@ -85,7 +91,7 @@ void rd_fanout_add(rd_fanout *fanout, rd_fanout_line *line, rd_message *message)
     }
     line->last = entry;
     fanout->waiting++;
-    fanout->waiting_bytes += message->payload_len;
+    fanout->waiting_bytes += memory_of(entry);
     if (!rd_list_is_linked(&line->in_ready)) rd_list_append(&fanout->ready, &line->in_ready);
 }
 

@@ -83,8 +83,8 @@ typedef struct rd_fanout {
     rd_list ready;
     uint64_t sequence;
     uint64_t waiting;        /* messages in all queues */
-    size_t waiting_bytes;    /* and their payload: whoever publishes much faster than the loop turns
-                              * looks here, and runs a slice */
+    size_t waiting_bytes;    /* and their memory: whoever publishes much faster than the loop turns
+                              * looks here, and runs slices */
     rd_fanout_line *visited; /* while on_message runs; NULL once that line is empty */
     rd_subscription *served; /* likewise */
     bool is_running;

@@ -76,10 +76,10 @@ static bool is_encoding(const rd_chunk *chunk) {
     return chunk->kind == RD_CHUNK_BORROWED && chunk->release->run == release_encoding;
 }
 
-uint32_t rd_encoding_drop_oldest(rd_outq *queue, rd_chunk_pool *pool, size_t bytes) {
+uint32_t rd_encoding_drop_oldest(rd_outq *queue, rd_chunk_pool *pool, size_t memory) {
     uint32_t dropped = 0;
     rd_chunk *before = queue->first; /* may have begun to leave */
-    while (before != NULL && before->next != NULL && queue->bytes > bytes) {
+    while (before != NULL && before->next != NULL && rd_outq_memory(queue) > memory) {
         if (is_encoding(before->next)) {
             rd_outq_drop_after(queue, pool, before);
             dropped++;

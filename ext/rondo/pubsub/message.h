@@ -79,9 +79,9 @@ static inline rd_slice rd_encoding_bytes(const rd_encoding *encoding) {
 /* Queues the bytes without a copy; the queue holds a reference until they are sent or dropped. */
 void rd_encoding_borrow(rd_encoding *encoding, rd_outq *queue);
 
-/* Takes whole encodings out of the queue, the oldest first, until it holds at most so many bytes or
- * there are none; how many. What has begun to leave stays. */
-uint32_t rd_encoding_drop_oldest(rd_outq *queue, rd_chunk_pool *pool, size_t bytes);
+/* Takes whole encodings out of the queue, the oldest first, until it takes at most so much memory
+ * or there are none; how many. What has begun to leave stays. */
+uint32_t rd_encoding_drop_oldest(rd_outq *queue, rd_chunk_pool *pool, size_t memory);
 
 /* Memory the message takes now, its encodings included. */
 size_t rd_message_memory(const rd_message *message);

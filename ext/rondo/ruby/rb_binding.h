@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <ruby.h>
 
+#include "base/slots.h"
 #include "ruby/rb_pool.h"
 #include "server/scoreboard.h"
 #include "server/server.h"
@@ -19,10 +20,12 @@
 #define RD_BINDING_VALUES(X)                                                                       \
     X(app)             /* answers call(env) */                                                     \
     X(reporter)        /* answers handle_error and report_error, _refusal, _slow */                \
+    X(upgrades)        /* answers refuse, report_impossible and report_protocol */                 \
     X(request_log)     /* answers write(lines), or nil */                                          \
     X(env_template)    /* Hash that every env starts from */                                       \
     X(empty_input)     /* rack.input of requests without a body */                                 \
-    X(clients)         /* address of an rd_push → Rondo::Client */                               \
+    X(clients)         /* slot → Rondo::Client, or a handler that needs none */                  \
+    X(subscribers)     /* address of an rd_push without a connection → block */                  \
     X(connections)     /* slot → Rondo::Connection */                                            \
     X(finished_arrays) /* slot → untouched rack.response_finished Array */                       \
     X(borrowed)        /* slot → String whose bytes are queued */                                \
@@ -30,6 +33,7 @@
     X(templates)       /* cache of env templates by authority and peer */                          \
     X(blocks)          /* cache of env templates by header block */                                \
     X(names)           /* cache of HTTP_* keys of names without an id */                           \
+    X(key_lists)       /* cache of what the envs of upgraded connections have as keys */           \
     X(threads)         /* the application threads */                                               \
     X(supervisor)      /* Thread that called run(), or nil */                                      \
     X(thread_start)    /* called in each application thread before its first request, or nil */    \
@@ -90,10 +94,10 @@ struct rd_binding {
     unsigned env_base;   /* keys of the base template; header fields come behind them */
     rd_network *trusted; /* peers that may name the client, scheme and port */
     size_t trusted_count;
-    rd_borrow *released;    /* under the loop lock: Strings whose bytes are not needed any more */
-    uint32_t borrowed_free; /* head of the free list of `borrowed` */
-    uint32_t *borrowed_next;
-    uint32_t borrowed_capacity;
+    rd_borrow *released; /* under the loop lock: Strings whose bytes are not needed any more */
+    rd_slots borrowed_slots;
+    rd_slots client_slots;
+    uintptr_t last_block; /* the highest number of a subscription's block so far */
     rd_pool pool;
     bool running;
     bool early_hints, frozen_headers, split_newlines, log_json;

@@ -21,25 +21,11 @@ static void note_release(rd_release *release) {
     borrow->binding->released = borrow;
 }
 
-static uint32_t borrow_slot(rd_binding *binding) {
-    if (binding->borrowed_free == binding->borrowed_capacity) {
-        uint32_t capacity = binding->borrowed_capacity ? binding->borrowed_capacity * 2 : 32;
-        binding->borrowed_next = rd_realloc(binding->borrowed_next, capacity * sizeof(uint32_t));
-        for (uint32_t i = binding->borrowed_capacity; i < capacity; i++) {
-            binding->borrowed_next[i] = i + 1;
-        }
-        binding->borrowed_capacity = capacity;
-    }
-    uint32_t slot = binding->borrowed_free;
-    binding->borrowed_free = binding->borrowed_next[slot];
-    return slot;
-}
-
 rd_release *rd_borrow_string(rd_binding *binding, VALUE frozen) {
     rd_borrow *made = rd_alloc(sizeof(*made));
     made->release.run = note_release;
     made->binding = binding;
-    made->slot = borrow_slot(binding);
+    made->slot = rd_slots_take(&binding->borrowed_slots);
     rb_ary_store(binding->borrowed, made->slot, frozen);
     return &made->release;
 }
@@ -56,8 +42,7 @@ void rd_borrow_release_all(rd_binding *binding) {
     for (rd_borrow *list = take_released(binding); list != NULL;) {
         rd_borrow *next = list->next;
         rb_ary_store(binding->borrowed, list->slot, Qnil);
-        binding->borrowed_next[list->slot] = binding->borrowed_free;
-        binding->borrowed_free = list->slot;
+        rd_slots_give(&binding->borrowed_slots, list->slot);
         rd_free(list);
         list = next;
     }
@@ -69,5 +54,5 @@ void rd_borrow_clear(rd_binding *binding) {
         rd_free(binding->released);
         binding->released = next;
     }
-    rd_free(binding->borrowed_next);
+    rd_slots_clear(&binding->borrowed_slots);
 }

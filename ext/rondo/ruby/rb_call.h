@@ -29,8 +29,9 @@ typedef struct rd_call {
     bool done;    /* finished, aborted or detached */
     bool hijacked;
     bool body_closed;
-    bool left_open; /* the stream goes on after the call */
-    ID upgrade;     /* to which protocol it can be: rd_id.websocket, rd_id.sse or 0 */
+    bool left_open;  /* the stream goes on after the call */
+    size_t env_size; /* keys that the application got */
+    ID upgrade;      /* to which protocol it can be: rd_id.websocket, rd_id.sse or 0 */
 } rd_call;
 
 /* rb_env.c */
@@ -38,6 +39,13 @@ void rd_env_init(rd_binding *binding);
 VALUE rd_env_build(rd_call *call);
 /* The template's key for early hints. */
 VALUE rd_early_hints_new(VALUE connection);
+
+/* Whether a key's value is kept nowhere but in the env of its request. */
+bool rd_env_is_secret(VALUE key);
+
+/* rb_env_kept.c: the env of a connection that goes on, small until somebody asks for it. */
+VALUE rd_env_keep(rd_call *call);
+VALUE rd_env_restore(rd_binding *binding, VALUE kept);
 
 /* What every env has, in the order of the template: X(PLACE, key of rb_names.def). */
 #define RD_ENV_ROWS(X)                                                                             \
@@ -147,10 +155,18 @@ rd_release *rd_borrow_string(rd_binding *binding, VALUE frozen);
 void rd_borrow_release_all(rd_binding *binding);
 void rd_borrow_clear(rd_binding *binding);
 
+/* rb_upgrade.c: the application may have set rack.upgrade. True: the connection is the handler's,
+ * or nobody's; false: answer as usual, with a response that may be another one now. */
+bool rd_upgrade(rd_call *call);
+
+/* Env has as many keys as it came with, and the status is one: then there is nothing to upgrade. */
+static inline bool rd_may_upgrade(const rd_call *call) {
+    return call->upgrade != 0 || RHASH_SIZE(call->env) != call->env_size ||
+           (FIXNUM_P(call->status) && FIX2LONG(call->status) < 100);
+}
+
 /* rb_client.c */
 void rd_init_client(VALUE rondo);
-/* The application set rack.upgrade: makes the connection the handler's. False: answer as usual. */
-bool rd_client_upgrade(rd_call *call);
 /* Calls the handler; the state of a Thread#kill, or 0. */
 int rd_client_tell(rd_binding *binding, const rd_event *event);
 

@@ -79,12 +79,12 @@ typedef struct rd_subscribing {
 } rd_subscribing;
 
 /* An event stream goes on where the browser lost it. */
-static VALUE last_event_id(const rd_client *client) {
-    if (!client->push->ops->has_ids) return Qnil;
-    return rb_hash_lookup(client->env, rd_key.http_last_event_id);
+static VALUE last_event_id(VALUE self) {
+    if (!rd_client_of(self)->push->ops->has_ids) return Qnil;
+    return rb_hash_lookup(rd_client_env(self), rd_key.http_last_event_id);
 }
 
-static void read_arguments(int argc, VALUE *argv, const rd_client *client, rd_subscribing *to) {
+static void read_arguments(int argc, VALUE *argv, VALUE self, rd_subscribing *to) {
     VALUE channel, flag, options, values[3];
     const ID keywords[] = {rd_id.match, rd_id.as, rd_id.since};
     rb_scan_args(argc, argv, "11:&", &channel, &flag, &options, &to->block);
@@ -93,7 +93,7 @@ static void read_arguments(int argc, VALUE *argv, const rd_client *client, rd_su
     to->is_pattern = is_pattern(flag, values[0]);
     to->terms.as = receive_as(values[1]);
     VALUE since = values[2];
-    if (since == Qundef && client->push != NULL) since = last_event_id(client);
+    if (since == Qundef && rd_client_of(self)->push != NULL) since = last_event_id(self);
     to->terms.replays = read_since(since, &to->terms.since);
 }
 
@@ -134,8 +134,8 @@ static void drop_block(const rd_client *client, VALUE name, bool is_pattern) {
 static VALUE client_subscribe(int argc, VALUE *argv, VALUE self) {
     rd_client *client = rd_client_of(self);
     rd_subscribing to = {.block = Qnil};
-    read_arguments(argc, argv, client, &to);
-    if (!NIL_P(to.block)) to.terms.block = ++client->last_block;
+    read_arguments(argc, argv, self, &to);
+    if (!NIL_P(to.block)) to.terms.block = ++client->binding->last_block;
     if (!rd_client_lock(client)) return Qnil;
     rd_unlock(client->binding);
     drop_block(client, to.name, to.is_pattern);
@@ -219,18 +219,20 @@ static VALUE new_subscriber(rd_binding *binding, VALUE block, rd_push **push) {
     rd_lock(binding);
     *push = rd_pubsub_subscriber(&binding->server->pubsub);
     rd_unlock(binding);
-    VALUE key = rd_client_key(*push);
-    rb_hash_aset(binding->clients, key, block);
+    VALUE key = rd_subscriber_key(*push);
+    rb_hash_aset(binding->subscribers, key, block);
     return key;
 }
 
-/* @return [Integer] for core_unsubscribe */
+/* @return [Integer, nil] for core_unsubscribe; nil in a child process, whose server is the parent's
+ */
 static VALUE core_subscribe(VALUE self, VALUE channel, VALUE pattern, VALUE as, VALUE since,
                             VALUE block) {
     rd_binding *binding = rd_binding_of(self);
     rd_subscribing to = {.name = rd_channels_name_of(channel), .is_pattern = RTEST(pattern)};
     to.terms = (rd_pubsub_terms){.as = receive_as(as), .block = 1};
     to.terms.replays = read_since(since, &to.terms.since);
+    if (rd_is_forked(binding)) return Qnil;
     rd_push *push;
     VALUE key = new_subscriber(binding, block, &push);
     rd_lock(binding);
@@ -245,6 +247,7 @@ static VALUE core_subscribe(VALUE self, VALUE channel, VALUE pattern, VALUE as, 
  * or the last one goes. @return [Integer] for core_unsubscribe */
 static VALUE core_watch(VALUE self, VALUE block) {
     rd_binding *binding = rd_binding_of(self);
+    if (rd_is_forked(binding)) return Qnil;
     rd_push *push;
     VALUE key = new_subscriber(binding, block, &push);
     rd_lock(binding);
@@ -255,7 +258,7 @@ static VALUE core_watch(VALUE self, VALUE block) {
 
 static VALUE core_unsubscribe(VALUE self, VALUE key) {
     rd_binding *binding = rd_binding_of(self);
-    if (NIL_P(rb_hash_delete(binding->clients, key)) || rd_is_forked(binding)) return Qfalse;
+    if (NIL_P(rb_hash_delete(binding->subscribers, key)) || rd_is_forked(binding)) return Qfalse;
     // NOLINTNEXTLINE(performance-no-int-to-ptr): only who had the reference is in the Hash
     rd_push *push = (rd_push *)(uintptr_t)NUM2ULL(key);
     rd_lock(binding);
@@ -271,6 +274,7 @@ static VALUE core_keep(VALUE self, VALUE channel, VALUE pattern, VALUE size, VAL
     VALUE name = rd_channels_name_of(channel);
     uint32_t messages = NUM2UINT(size);
     uint64_t ms = NUM2ULL(ttl_ms);
+    if (rd_is_forked(binding)) return Qnil;
     rd_lock(binding);
     rd_pubsub_keep(&binding->server->pubsub, slice_of(name), RTEST(pattern), messages, ms);
     rd_unlock(binding);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * Rondo::Client: what a handler's callbacks get, one object per upgraded connection from its
- * upgrade until on_close has returned. The binding keeps them, by the address of their rd_push.
+ * upgrade until on_close has returned. The binding keeps them by slot; in the place of a client
+ * that nobody will see it keeps the handler, so that this lives as long as its connection.
  */
 #include "base/error.h"
-#include "protocol/sse.h"
 #include "protocol/websocket.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_client.h"
 #include "ruby/rb_error.h"
-#include "ruby/rb_fields.h"
 #include "ruby/rb_names.h"
 
 #include <ruby/encoding.h>
@@ -22,8 +21,8 @@ static void client_mark(void *pointer) {
     rb_gc_mark_movable(client->next_handler);
     rb_gc_mark_movable(client->env);
     rb_gc_mark_movable(client->blocks);
-    rb_gc_mark_movable(client->close_code);
-    rb_gc_mark_movable(client->close_reason);
+    /* What the binding holds of Ruby lives as long as the server, and a client may outlive that. */
+    if (client->binding != NULL) rb_gc_mark(client->binding->self);
 }
 
 static void client_compact(void *pointer) {
@@ -32,8 +31,6 @@ static void client_compact(void *pointer) {
     client->next_handler = rb_gc_location(client->next_handler);
     client->env = rb_gc_location(client->env);
     client->blocks = rb_gc_location(client->blocks);
-    client->close_code = rb_gc_location(client->close_code);
-    client->close_reason = rb_gc_location(client->close_reason);
 }
 
 /* One whose server was given up before it could be told of its end. */
@@ -171,9 +168,15 @@ static VALUE client_pending(VALUE self) {
     return SIZET2NUM(bytes);
 }
 
-/* @return [Hash] of the request that was upgraded */
-static VALUE client_env(VALUE self) {
-    return rd_client_of(self)->env;
+/* @return [Hash] of the request that was upgraded, but for what was only good while it was
+ * answered: rack.hijack, rack.response_finished, rack.early_hints and the key of the handshake.
+ * Equal to what the application was called with, and always the same one */
+VALUE rd_client_env(VALUE self) {
+    rd_client *client = rd_client_of(self);
+    if (!RB_TYPE_P(client->env, T_HASH)) {
+        RB_OBJ_WRITE(self, &client->env, rd_env_restore(client->binding, client->env));
+    }
+    return client->env;
 }
 
 /* @return [Object] what gets the callbacks */
@@ -182,8 +185,12 @@ static VALUE client_handler(VALUE self) {
     return client->next_handler == Qundef ? client->handler : client->next_handler;
 }
 
+bool rd_handler_answers(VALUE handler, ID callback) {
+    return rb_obj_respond_to(handler, callback, true);
+}
+
 void rd_client_watch_drained(rd_client *client) {
-    bool wants = rb_respond_to(client->handler, rd_id.on_drained);
+    bool wants = rd_handler_answers(client->handler, rd_id.on_drained);
     rd_lock(client->binding);
     client->push->wants_drained = wants;
     rd_unlock(client->binding);
@@ -237,12 +244,15 @@ static VALUE client_protocol(VALUE self) {
 /* @return [Integer, nil] inside on_close: the peer's or our code; 1005 when the peer gave none,
  * 1006 when the connection ended without a word */
 static VALUE client_close_code(VALUE self) {
-    return rd_client_of(self)->close_code;
+    const rd_push *push = rd_client_of(self)->push;
+    return push != NULL && rd_push_is_ending(push) ? INT2FIX(push->close_code) : Qnil;
 }
 
 /* @return [String, nil] inside on_close: the reason that came with the code */
 static VALUE client_close_reason(VALUE self) {
-    return rd_client_of(self)->close_reason;
+    const rd_push *push = rd_client_of(self)->push;
+    if (push == NULL || !rd_push_is_ending(push)) return Qnil;
+    return rb_utf8_str_new(push->reason, push->reason_len);
 }
 
 static VALUE client_inspect(VALUE self) {
@@ -252,54 +262,29 @@ static VALUE client_inspect(VALUE self) {
 
 /* ---- the upgrade ---- */
 
-VALUE rd_client_key(const rd_push *push) {
-    return ULL2NUM((uint64_t)(uintptr_t)push);
-}
-
-static VALUE new_client(rd_call *call, VALUE handler) {
+VALUE rd_client_new(rd_call *call, VALUE handler) {
     rd_client *client;
     VALUE self = TypedData_Make_Struct(cClient, rd_client, &client_type, client);
-    client->close_code = client->close_reason = client->blocks = Qnil;
+    client->env = client->blocks = Qnil;
     client->next_handler = Qundef;
     RB_OBJ_WRITE(self, &client->handler, handler);
-    RB_OBJ_WRITE(self, &client->env, call->env);
+    RB_OBJ_WRITE(self, &client->env, rd_env_keep(call));
     rd_binding_ref(call->binding);
     client->binding = call->binding;
+    RB_OBJ_WRITTEN(self, Qundef, call->binding->self);
     client->protocol = call->upgrade;
     return self;
 }
 
-static rd_push *answer(const rd_call *call, const rd_response_head *head) {
-    if (call->upgrade == rd_id.sse) return rd_sse_upgrade(call->request, head->fields, head->count);
-    return rd_websocket_upgrade(call->request, head->fields, head->count);
+uint32_t rd_client_keep(rd_binding *binding, VALUE object) {
+    uint32_t slot = rd_slots_take(&binding->client_slots);
+    rb_ary_store(binding->clients, slot, object);
+    return slot;
 }
 
-/* Everything that can raise comes before the lock: from the answer on there is no way back. The key
- * stands for a push that does not exist yet, so the slot is filled afterwards. */
-static void upgrade(rd_call *call, VALUE handler) {
-    rd_binding *binding = call->binding;
-    rd_collect collect;
-    rd_collect_init(&collect, call);
-    collect.head.raw = true;
-    rd_collect_fields(&collect, call->headers);
-    VALUE client = new_client(call, handler);
-    rd_lock(binding);
-    call->started = call->done = true;
-    call->status = INT2FIX(call->upgrade == rd_id.sse ? 200 : 101);
-    rd_push *push = answer(call, &collect.head);
-    rd_unlock(binding);
-    RD_COLLECT_GUARD(&collect);
-    if (push == NULL) return; /* the client has gone: it was never open */
-    rd_client_of(client)->push = push;
-    rd_client_watch_drained(rd_client_of(client));
-    rb_hash_aset(binding->clients, rd_client_key(push), client);
-}
-
-bool rd_client_upgrade(rd_call *call) {
-    VALUE handler = rb_hash_lookup(call->env, rd_key.rack_upgrade);
-    if (!RTEST(handler) || NUM2INT(rb_Integer(call->status)) >= 300) return false;
-    upgrade(call, handler);
-    return true;
+void rd_client_let_go(rd_binding *binding, uint32_t slot) {
+    rb_ary_store(binding->clients, slot, Qnil);
+    rd_slots_give(&binding->client_slots, slot);
 }
 
 /* ---- to the application ---- */
@@ -331,7 +316,6 @@ static VALUE tell(VALUE argument) {
     rd_telling *telling = (rd_telling *)argument;
     rd_client *client = rd_client_of(telling->client);
     VALUE arguments[] = {telling->client, Qnil};
-    const rd_push *push = client->push;
     const rd_push_message *message = telling->event->message;
     switch (telling->event->kind) {
     case RD_PUSH_OPEN:
@@ -348,9 +332,6 @@ static VALUE tell(VALUE argument) {
     case RD_PUSH_SHUTDOWN:
         return rb_check_funcall(client->handler, rd_id.on_shutdown, 1, arguments);
     case RD_PUSH_CLOSE:
-        RB_OBJ_WRITE(telling->client, &client->close_code, INT2FIX(push->close_code));
-        RB_OBJ_WRITE(telling->client, &client->close_reason,
-                     rb_utf8_str_new(push->reason, push->reason_len));
         return rb_check_funcall(client->handler, rd_id.on_close, 1, arguments);
     case RD_PUSH_NOTHING:
         break;
@@ -359,15 +340,13 @@ static VALUE tell(VALUE argument) {
 }
 
 /* The connection is over: nobody can be told of it any more. */
-static void forget(rd_telling *telling) {
-    rd_client *client = rd_client_of(telling->client);
-    rd_push *push = client->push;
-    rb_hash_delete(telling->binding->clients, rd_client_key(push));
-    client->push = NULL;
-    client->close_code = client->close_reason = Qnil;
-    rd_lock(telling->binding);
+static void forget(rd_binding *binding, rd_push *push, VALUE self) {
+    rd_client_let_go(binding, push->slot);
+    if (push->is_deaf) return;
+    rd_client_of(self)->push = NULL;
+    rd_lock(binding);
     rd_push_unref(push);
-    rd_unlock(telling->binding);
+    rd_unlock(binding);
 }
 
 /* An exception is the end of this connection and of no other; a Thread#kill is for the thread. */
@@ -383,22 +362,28 @@ static int handle_failure(rd_telling *telling, int state) {
     return 0;
 }
 
+VALUE rd_subscriber_key(const rd_push *push) {
+    return ULL2NUM((uint64_t)(uintptr_t)push);
+}
+
 /* A subscription of the application itself: its block. */
 static VALUE tell_subscriber(VALUE argument) {
     const rd_telling *telling = (const rd_telling *)argument;
-    return rd_channels_tell(telling->client, telling->event->message);
+    VALUE block =
+        rb_hash_lookup(telling->binding->subscribers, rd_subscriber_key(telling->event->push));
+    return rd_channels_tell(block, telling->event->message);
 }
 
 int rd_client_tell(rd_binding *binding, const rd_event *event) {
     int state = 0;
-    rd_telling telling = {binding, event,
-                          rb_hash_lookup(binding->clients, rd_client_key(event->push))};
-    if (NIL_P(telling.client)) return 0;
-    rb_protect(rd_push_is_own(event->push) ? tell_subscriber : tell, (VALUE)&telling, &state);
+    bool is_own = rd_push_is_own(event->push);
+    VALUE self = is_own ? Qnil : RARRAY_AREF(binding->clients, event->push->slot);
+    rd_telling telling = {binding, event, self};
+    if (!event->push->is_deaf) rb_protect(is_own ? tell_subscriber : tell, (VALUE)&telling, &state);
     if (rd_is_forked(binding)) return 0;
     if (state != 0) state = handle_failure(&telling, state);
-    if (event->kind == RD_PUSH_CLOSE) forget(&telling);
-    RB_GC_GUARD(telling.client);
+    if (event->kind == RD_PUSH_CLOSE) forget(binding, event->push, self);
+    RB_GC_GUARD(self);
     return state;
 }
 
@@ -409,7 +394,7 @@ void rd_init_client(VALUE rondo) {
     rb_define_method(cClient, "close", client_close, -1);
     rb_define_method(cClient, "open?", client_is_open, 0);
     rb_define_method(cClient, "pending", client_pending, 0);
-    rb_define_method(cClient, "env", client_env, 0);
+    rb_define_method(cClient, "env", rd_client_env, 0);
     rb_define_method(cClient, "handler", client_handler, 0);
     rb_define_method(cClient, "handler=", client_set_handler, 1);
     rb_define_method(cClient, "timeout", client_timeout, 0);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * Rondo::Client to those who add methods to it: rb_client.c has its life and its handler,
- * rb_client_event.c the events of a stream, rb_channels.c what it subscribes to.
+ * rb_upgrade.c the way to it, rb_client_event.c the events of a stream, rb_channels.c what it
+ * subscribes to.
  */
 #ifndef RD_RUBY_CLIENT_H
 #define RD_RUBY_CLIENT_H
 
-#include "ruby/rb_binding.h"
+#include "ruby/rb_call.h"
 
 typedef struct rd_client {
     rd_binding *binding; /* a reference */
@@ -14,13 +15,21 @@ typedef struct rd_client {
     ID protocol;         /* rd_id.websocket or rd_id.sse */
     VALUE handler;
     VALUE next_handler; /* Qundef: none */
-    VALUE env;
+    VALUE env;          /* as rd_env_keep() made it, then the Hash that was asked for */
     VALUE blocks; /* nil, or a Hash: number → block, kind and name of its subscription → number */
-    VALUE close_code, close_reason; /* inside on_close, else nil */
-    uint64_t last_block;            /* the highest number in `blocks` so far */
 } rd_client;
 
 rd_client *rd_client_of(VALUE self);
+
+/* A client without a connection yet. */
+VALUE rd_client_new(rd_call *call, VALUE handler);
+
+/* A place in the binding's Array `clients`, and its end. */
+uint32_t rd_client_keep(rd_binding *binding, VALUE object);
+void rd_client_let_go(rd_binding *binding, uint32_t slot);
+
+/* Whether it has such a callback, as rb_check_funcall() would find out. */
+bool rd_handler_answers(VALUE handler, ID callback);
 
 /* The loop lock, if the connection can still be sent to. */
 bool rd_client_lock(rd_client *client);
@@ -35,8 +44,11 @@ bool rd_client_is_text(VALUE string);
  */
 bool rd_client_goes_as_text(const rd_client *client, VALUE string);
 
-/* Finds the Ruby object of a push in the binding's Hash `clients`. */
-VALUE rd_client_key(const rd_push *push);
+/* The Hash of the request that was upgraded. */
+VALUE rd_client_env(VALUE self);
+
+/* Finds the block of a push in the binding's Hash `subscribers`. */
+VALUE rd_subscriber_key(const rd_push *push);
 
 /* Whether on_drained is wanted, which costs a callback for every broadcast. */
 void rd_client_watch_drained(rd_client *client);

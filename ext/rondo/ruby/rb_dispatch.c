@@ -68,7 +68,7 @@ static VALUE call_application(VALUE argument) {
     VALUE response = rb_funcallv(call->binding->app, rd_id.call, 1, &env);
     if (call->hijacked || rd_is_forked(call->binding)) return Qnil;
     take_response(call, response);
-    if (!call->upgrade || !rd_client_upgrade(call)) rd_respond(call);
+    if (!rd_may_upgrade(call) || !rd_upgrade(call)) rd_respond(call);
     rd_close_body(call);
     return Qnil;
 }

@@ -47,16 +47,24 @@ static VALUE new_string(rd_slice bytes) {
 
 /* ---- header fields ---- */
 
-/* Fields whose values are kept nowhere but in the env of their request. */
-static const uint8_t secrets[] = {RD_HEADER_AUTHORIZATION, RD_HEADER_COOKIE,
+/* Fields whose values are kept nowhere but in the env of their request: secrets, and one that never
+ * comes again. */
+static const uint8_t secrets[] = {RD_HEADER_AUTHORIZATION,       RD_HEADER_COOKIE,
                                   RD_HEADER_PROXY_AUTHORIZATION, RD_HEADER_X_API_KEY,
-                                  RD_HEADER_X_CSRF_TOKEN};
+                                  RD_HEADER_X_CSRF_TOKEN,        RD_HEADER_SEC_WEBSOCKET_KEY};
 
 static bool is_secret(unsigned id) {
     for (size_t i = 0; i < sizeof(secrets); i++) {
         if (secrets[i] == id) return true;
     }
     return false;
+}
+
+bool rd_env_is_secret(VALUE key) {
+    for (size_t i = 0; i < sizeof(secrets); i++) {
+        if (rd_header_keys[secrets[i]] == key) return true;
+    }
+    return key == rd_key.query_string;
 }
 
 static bool has_secret(const rd_head *head) {
@@ -304,5 +312,6 @@ VALUE rd_env_build(rd_call *call) {
     if (binding->early_hints && call->request->head.minor == 1) {
         rb_hash_aset(call->env, rd_key.rack_early_hints, rd_early_hints_new(call->connection));
     }
+    call->env_size = RHASH_SIZE(call->env);
     return call->env;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Rondo::ProcessTree: what a cluster asks of the kernel and Ruby has no words for: who adopts
- * orphans, and that a child does not outlive its parent. Its neighbours are lib/rondo/cluster.rb
- * and worker.rb; the guard below runs on a thread of its own, without Ruby.
+ * orphans, and that a child does not outlive its parent; and what all processes ask of malloc. Its
+ * neighbours are lib/rondo/cluster.rb and worker.rb; the guard below runs on a thread of its own,
+ * without Ruby.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +11,12 @@
 #include <pthread.h>
 #include <ruby.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
@@ -41,6 +46,20 @@ static VALUE tree_set_parent_death_signal(VALUE self, VALUE signal) {
     (void)number;
     return Qfalse;
 #endif
+}
+
+/* Ruby's threads allocate one after the other, so an arena for each of them only spreads what is
+ * free: two do, unless the environment says otherwise. What is made from now on keeps to it;
+ * children too.
+ */
+static VALUE tree_limit_arenas(VALUE self) {
+    (void)self;
+#ifdef M_ARENA_MAX
+    if (getenv("MALLOC_ARENA_MAX") == NULL && getenv("GLIBC_TUNABLES") == NULL) {
+        mallopt(M_ARENA_MAX, 2);
+    }
+#endif
+    return Qnil;
 }
 
 /* ---- the guard: ends this process after the other end of a socket has gone ---- */
@@ -103,5 +122,6 @@ void rd_init_process(VALUE rondo) {
     VALUE tree = rb_define_module_under(rondo, "ProcessTree");
     rb_define_singleton_method(tree, "set_subreaper", tree_set_subreaper, 0);
     rb_define_singleton_method(tree, "set_parent_death_signal", tree_set_parent_death_signal, 1);
+    rb_define_singleton_method(tree, "limit_arenas", tree_limit_arenas, 0);
     rb_define_singleton_method(tree, "end_with", tree_end_with, 2);
 }

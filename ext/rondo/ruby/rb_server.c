@@ -43,6 +43,7 @@ static void core_compact(void *pointer) {
     rd_binding *binding = pointer;
     if (binding == NULL) return;
 #define MOVE(name) binding->name = rb_gc_location(binding->name);
+    MOVE(self)
     RD_BINDING_VALUES(MOVE)
 #undef MOVE
 }
@@ -76,6 +77,7 @@ void rd_binding_unref(rd_binding *binding) {
         rd_pool_clear(binding);
     }
     rd_borrow_clear(binding);
+    rd_slots_clear(&binding->client_slots);
     rd_cache_clear(binding);
     rd_env_cache_clear(binding);
     rd_free(binding->trusted);
@@ -208,6 +210,7 @@ static void take_link(rd_binding *binding, VALUE link) {
 static void take_options(rd_binding *binding, VALUE options) {
     size_t count;
     RD_BINDING_SET(binding, reporter, option(options, "reporter"));
+    RD_BINDING_SET(binding, upgrades, option(options, "upgrades"));
     RD_BINDING_SET(binding, request_log, option(options, "request_log"));
     RD_BINDING_SET(binding, scheme, shared_value(option(options, "url_scheme")));
     binding->log_json = option(options, "request_log_format") == ID2SYM(rb_intern("json"));
@@ -236,7 +239,9 @@ static VALUE core_initialize(VALUE self, VALUE app, VALUE numbers, VALUE options
     binding->early_hints = settings.early_hints != 0;
     binding->frozen_headers = settings.frozen_headers != 0;
     RD_BINDING_SET(binding, app, app);
-    RD_BINDING_SET(binding, clients, rb_hash_new());
+    RD_BINDING_SET(binding, clients, rb_ary_new());
+    RD_BINDING_SET(binding, subscribers, rb_hash_new());
+    RD_BINDING_SET(binding, key_lists, rb_ary_new());
     RD_BINDING_SET(binding, connections, rb_ary_new());
     RD_BINDING_SET(binding, finished_arrays, rb_ary_new());
     RD_BINDING_SET(binding, borrowed, rb_ary_new());

@@ -57,8 +57,11 @@ static void save_link(saving *self, rd_conn *conn) {
                                        .id = (uint64_t)state->number,
                                        .payload = rd_slice_of(fd, sizeof(fd))});
     rd_hub_each_interest(&state->link, save_frame, self);
-    save_bytes(self, RD_RELAY_SAVED_INPUT, rd_buffer_ptr(&reader->kept) + reader->spent,
-               rd_buffer_len(&reader->kept) - reader->spent);
+    const size_t unread = rd_buffer_len(&reader->kept) - reader->spent;
+    if (unread > 0) {
+        save_bytes(self, RD_RELAY_SAVED_INPUT, rd_buffer_ptr(&reader->kept) + reader->spent,
+                   unread);
+    }
     rd_outq_each(&conn->out, save_output, self);
 }
 

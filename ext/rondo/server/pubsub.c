@@ -94,11 +94,14 @@ static void on_expiry(rd_timer *timer) {
 
 /* ---- the hub ---- */
 
-/* Whoever publishes much faster than the loop turns does the loop's work. */
+/* Whoever publishes much faster than the loop turns does a part of its work, the larger the more
+ * waits: that bounds it, and one large message for a crowd does not hold the lock until all have
+ * it. */
 static void keep_up(rd_pubsub *pubsub) {
     const rd_fanout *fanout = &pubsub->channels.fanout;
-    while (fanout->waiting_bytes > WAITING_BYTES && !fanout->is_running) {
-        rd_channels_run(&pubsub->channels);
+    size_t slices = fanout->is_running ? 0 : fanout->waiting_bytes / WAITING_BYTES;
+    for (bool more = true; more && slices > 0; slices--) {
+        more = rd_channels_run(&pubsub->channels);
         rd_conn_set_flush(pubsub->conns);
     }
     rd_link *link = pubsub->link;

@@ -449,8 +449,22 @@ static void leave_tidy(rd_server *server) {
     }
 }
 
+/* The watch thread is in its poll, and the leader is away: what was queued just now would wait for
+ * the end of that poll. */
+static void leave_to_watch(rd_server *server) {
+    rd_pubsub_run(&server->pubsub);
+    rd_conn_set_flush(&server->conns);
+    if (rd_pubsub_waits(&server->pubsub) || !server->loop.ops->is_live) {
+        rd_loop_interrupt(&server->loop);
+    }
+}
+
 void rd_server_unlock(rd_server *server) {
-    if (atomic_load_explicit(&server->loop.sleeping, memory_order_relaxed)) leave_tidy(server);
+    if (atomic_load_explicit(&server->loop.sleeping, memory_order_relaxed)) {
+        leave_tidy(server);
+    } else if (server->watch_owns && server->watch_waits) {
+        leave_to_watch(server);
+    }
     rd_loop_unlock(&server->loop);
 }
 

@@ -12,7 +12,6 @@
 #include "base/alloc.h"
 
 #define IOV_MAX_USED 64
-#define NO_SLOT      UINT32_MAX
 #define SLICE_BYTES  262144
 
 /* Only along the picture in conn.h. */
@@ -28,44 +27,17 @@ static void set_state(rd_conn *conn, rd_conn_state state) {
     conn->state = (uint8_t)state;
 }
 
-/* ---- slots ---- */
-
-static void grow_slots(rd_conn_set *set) {
-    uint32_t capacity = set->slot_capacity ? set->slot_capacity * 2 : 64;
-    set->slots = rd_realloc(set->slots, capacity * sizeof(rd_conn *));
-    set->slot_next = rd_realloc(set->slot_next, capacity * sizeof(uint32_t));
-    for (uint32_t i = capacity; i-- > set->slot_capacity;) {
-        set->slots[i] = NULL;
-        set->slot_next[i] = set->free_slot;
-        set->free_slot = i;
-    }
-    set->slot_capacity = capacity;
-}
-
-static uint32_t take_slot(rd_conn_set *set, rd_conn *conn) {
-    if (set->free_slot == NO_SLOT) grow_slots(set);
-    uint32_t slot = set->free_slot;
-    set->free_slot = set->slot_next[slot];
-    set->slots[slot] = conn;
-    return slot;
-}
-
-static void give_slot(rd_conn_set *set, uint32_t slot) {
-    set->slots[slot] = NULL;
-    set->slot_next[slot] = set->free_slot;
-    set->free_slot = slot;
-}
+/* ---- the set ---- */
 
 void rd_conn_set_init(rd_conn_set *set, rd_loop *loop, const rd_settings *settings) {
-    *set = (rd_conn_set){.loop = loop, .settings = settings, .free_slot = NO_SLOT};
+    *set = (rd_conn_set){.loop = loop, .settings = settings};
     rd_list_init(&set->conns);
     rd_list_init(&set->dirty);
 }
 
 void rd_conn_set_clear(rd_conn_set *set) {
     rd_chunk_pool_clear(&set->chunks);
-    rd_free(set->slots);
-    rd_free(set->slot_next);
+    rd_slots_clear(&set->slots);
 }
 
 /* ---- deadlines ---- */
@@ -131,7 +103,7 @@ rd_conn *rd_conn_open(rd_conn_set *set, int fd, const rd_transport *transport,
     rd_list_init(&conn->in_set);
     rd_timer_init(&conn->timer, on_timer);
     rd_list_append(&set->conns, &conn->in_set);
-    conn->slot = take_slot(set, conn);
+    conn->slot = rd_slots_take(&set->slots);
     set->count++;
     protocol->on_open(conn);
     return conn;
@@ -142,8 +114,8 @@ void rd_conn_switch(rd_conn *conn, const rd_protocol *protocol) {
     memset(rd_conn_state_of(conn), 0, protocol->state_size);
     conn->protocol = protocol;
     conn->deadline = UINT64_MAX;
-    conn->settled = conn->tell_empty = false;
-    rd_conn_resume_reading(conn);
+    conn->settled = conn->tell_empty = conn->read_paused = false;
+    rd_conn_mark_dirty(conn); /* the poller hears of it then: the new state cannot be closed yet */
 }
 
 void rd_conn_ref(rd_conn *conn) {
@@ -383,7 +355,7 @@ static void leave(rd_conn *conn) {
     if (rd_timer_is_armed(&conn->timer)) rd_timer_cancel(&conn->timer);
     if (rd_list_is_linked(&conn->in_dirty)) rd_list_unlink(&conn->in_dirty);
     rd_list_unlink(&conn->in_set);
-    give_slot(set, conn->slot);
+    rd_slots_give(&set->slots, conn->slot);
     set->count--;
 }
 

@@ -21,6 +21,7 @@
 #include "base/buffer.h"
 #include "base/list.h"
 #include "base/settings.h"
+#include "base/slots.h"
 #include "loop/loop.h"
 #include "transport/address.h"
 #include "transport/outq.h"
@@ -41,10 +42,7 @@ typedef struct rd_conn_set {
     rd_chunk_pool chunks;
     rd_list conns; /* every connection that is not CLOSED */
     rd_list dirty; /* those with something queued since the last flush */
-    rd_conn **slots;
-    uint32_t slot_capacity;
-    uint32_t free_slot; /* head of the list of free slots, kept in slot_next */
-    uint32_t *slot_next;
+    rd_slots slots;
     uint32_t count;
     uint64_t bytes_in, bytes_out, write_timeouts;
     bool stopping;

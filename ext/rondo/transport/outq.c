@@ -58,6 +58,15 @@ void rd_chunk_pool_clear(rd_chunk_pool *pool) {
     pool->count = 0;
 }
 
+static size_t room_in(const rd_chunk *chunk) {
+    if (chunk == NULL || chunk->kind != RD_CHUNK_COPIED) return 0;
+    return chunk->capacity - chunk->at - chunk->len;
+}
+
+static size_t overhead_of(const rd_chunk *chunk) {
+    return sizeof(*chunk) + room_in(chunk);
+}
+
 static void append(rd_outq *queue, rd_chunk *chunk) {
     if (queue->last != NULL) {
         queue->last->next = chunk;
@@ -66,11 +75,7 @@ static void append(rd_outq *queue, rd_chunk *chunk) {
     }
     queue->last = chunk;
     queue->bytes += chunk->len;
-}
-
-static size_t room_in(const rd_chunk *chunk) {
-    if (chunk == NULL || chunk->kind != RD_CHUNK_COPIED) return 0;
-    return chunk->capacity - chunk->at - chunk->len;
+    queue->overhead += overhead_of(chunk);
 }
 
 char *rd_outq_reserve(rd_outq *queue, rd_chunk_pool *pool, size_t len) {
@@ -89,6 +94,7 @@ void rd_outq_commit(rd_outq *queue, size_t len) {
     assert(len <= room_in(queue->last));
     queue->last->len += len;
     queue->bytes += len;
+    queue->overhead -= len;
 }
 
 void rd_outq_copy(rd_outq *queue, rd_chunk_pool *pool, const char *bytes, size_t len) {
@@ -141,6 +147,7 @@ static void shift(rd_outq *queue, rd_chunk_pool *pool) {
     rd_chunk *chunk = queue->first;
     queue->first = chunk->next;
     if (queue->first == NULL) queue->last = NULL;
+    queue->overhead -= overhead_of(chunk);
     free_chunk(chunk, pool);
 }
 
@@ -149,6 +156,7 @@ void rd_outq_drop_after(rd_outq *queue, rd_chunk_pool *pool, rd_chunk *before) {
     before->next = chunk->next;
     if (queue->last == chunk) queue->last = before;
     queue->bytes -= chunk->len;
+    queue->overhead -= overhead_of(chunk);
     free_chunk(chunk, pool);
 }
 

@@ -53,8 +53,14 @@ typedef struct rd_chunk_pool {
 
 typedef struct rd_outq {
     rd_chunk *first, *last;
-    size_t bytes; /* everything queued */
+    size_t bytes;    /* everything queued */
+    size_t overhead; /* memory it takes besides: the chunks themselves, room in their blocks */
 } rd_outq;
+
+/* What small pieces in turn, copied and borrowed, cost is many times their bytes. */
+static inline size_t rd_outq_memory(const rd_outq *queue) {
+    return queue->bytes + queue->overhead;
+}
 
 void rd_chunk_pool_clear(rd_chunk_pool *pool);
 

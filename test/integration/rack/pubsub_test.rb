@@ -50,6 +50,17 @@ class PubsubTest < RackCase
     answer.delete_prefix("> ")
   end
 
+  # The lock may be held in the parent, and whatever is queued is the parent's to send.
+  def test_a_process_that_the_application_forks_has_no_channels
+    peer, = peers(1)
+    core = "Rondo::PubSub.instance_variable_get(:@cores).first"
+    { "subscribe('x', false, nil, nil, proc {})" => "nil?", "watch(proc {})" => "nil?",
+      "publish('x', 'y', false)" => "!" }.each do |call, expected|
+      child = "fork { exit!(#{core}.#{call}.#{expected}) }"
+      assert_equal "true", told(peer, "Process.wait(#{child}); $?.success?"), call
+    end
+  end
+
   def test_a_channel_goes_to_its_subscribers_and_to_nobody_else
     a, b, c = peers(3)
     assert_equal "true", told(a, "client.subscribe('news')")

@@ -67,13 +67,13 @@ class UpgradeTest < RackCase
     super
   end
 
-  def peer(server, path = "")
-    WebsocketPeer.new(server.url, path).tap { |peer| @peers << peer }
+  def peer(server, path = "", fields = "")
+    WebsocketPeer.new(server.url, path, fields).tap { |peer| @peers << peer }
   end
 
-  def with_app(**options)
+  def with_app(app = APP, **options)
     Dir.mktmpdir("rondo-upgrade") do |folder|
-      File.write(File.join(folder, "config.ru"), APP)
+      File.write(File.join(folder, "config.ru"), app)
       ServerProcess.run(File.join(folder, "config.ru"), spawn: { chdir: folder }, **options) do |server|
         yield server, folder
       ensure
@@ -88,7 +88,7 @@ class UpgradeTest < RackCase
 
   def test_the_life_of_a_client
     with_app do |server|
-      client = peer(server, "chat")
+      client = peer(server, "chat", "Sec-WebSocket-Protocol: chat\r\n")
       assert_match(%r{\AHTTP/1.1 101 Switching Protocols\r\n}, client.head)
       assert_match(/^set-cookie: a=b\r$/, client.head)
       assert_match(/^sec-websocket-protocol: chat\r?$/, client.head)
@@ -168,12 +168,54 @@ class UpgradeTest < RackCase
     end
   end
 
+  # What the application was called with, asked for when the request is long over.
+  ENV_APP = <<~RUBY
+    OVER = %w[rack.hijack rack.response_finished rack.early_hints HTTP_SEC_WEBSOCKET_KEY].freeze
+    class Asked
+      def initialize(env) = @before = env
+      def on_message(client, data)
+        env = client.env
+        client.write(case data
+                     when "equal" then (@before.reject { |key, _| OVER.include?(key) } == env.reject { |key, _| OVER.include?(key) }).to_s
+                     when "order" then (@before.keys - OVER == env.keys - OVER).to_s
+                     when "own" then env["app.object"].equal?(@before["app.object"]).to_s
+                     when "once" then (env.equal?(client.env) && env["rack.upgrade"].equal?(self)).to_s
+                     when "change" then %w[PATH_INFO QUERY_STRING HTTP_HOST HTTP_COOKIE HTTP_X_LONG].each { |key| env[key] << "+" }.map { |key| env[key] }.join(" ")
+                     else env.key?(data).to_s
+                     end)
+      end
+    end
+    run lambda { |env|
+      env.delete("SCRIPT_NAME") if env["PATH_INFO"] == "/deleted"
+      env["app.object"] = Object.new
+      env["app.text"] = "für"
+      env[:symbol] = nil
+      env["rack.upgrade"] = Asked.new(env.dup.tap { |copy| copy.each { |key, value| copy[key] = value.dup if String === value } })
+      env["rack.upgrade"].instance_variable_get(:@before)["rack.upgrade"] = env["rack.upgrade"]
+      [0, {}, []]
+    }
+  RUBY
+
+  def test_the_env_of_the_request
+    with_app(ENV_APP) do |server|
+      fields = "Cookie: a=b\r\nX-Long: #{"long" * 20}\r\n"
+      clients = %w[path?q=1 path?q=1 deleted?q=1].map { |path| peer(server, path, fields) }
+      clients.each do |client|
+        %w[equal order own once].each { |question| assert_equal "true", client.ask(question), question }
+      end
+      assert_equal %w[true true false], clients.map { |client| client.ask("SCRIPT_NAME") }
+      clients.first(2).each do |client|
+        assert_equal "/path+ q=1+ a+ a=b+ #{"long" * 20}+", client.ask("change"), "nobody else's Strings"
+      end
+    end
+  end
+
   def test_what_is_not_upgraded
     with_app do |server|
       assert_match(%r{\AHTTP/1.1 403 }, peer(server, "refused").head)
       RawClient.open(server.url) do |raw|
         raw.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-        assert_equal 500, raw.response.status, "status 0 is one for upgrades only"
+        assert_equal 426, raw.response.status, "status 0 is one for upgrades only"
       end
       server.wait_for_log(/^can: nil$/)
     end
@@ -189,7 +231,7 @@ class UpgradeTest < RackCase
     end
     client = serve(app, lint: false)
     ["8", "13, 8", "", "013", "14"].each do |version|
-      response = client.request(format(WebsocketPeer::HANDSHAKE, "").sub("Version: 13", "Version: #{version}"))
+      response = client.request(format(WebsocketPeer::HANDSHAKE, "", "").sub("Version: 13", "Version: #{version}"))
       assert_equal [426, "13", "websocket"], [response.status, response.header("sec-websocket-version"), response.header("upgrade")]
       assert_match(/\bupgrade\b/, response.header("connection"))
       refute response.close?

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The env of an upgraded connection, which may never be asked for and would be the largest part of
+ * its memory: an Array of the values that the base template does not have, header values interned,
+ * behind a list of their keys that all envs of the same shape share. From it the Hash is made again
+ * (Rondo::Client#env in rb_client.c). The application's own entries stay what they are.
+ */
+#include "ruby/rb_call.h"
+#include "ruby/rb_names.h"
+
+#include <ruby/encoding.h>
+
+#define KEY_LISTS 64 /* direct-mapped; beyond them lists are not shared */
+
+typedef struct rd_keeping {
+    VALUE template;
+    VALUE *keys, *values;
+    long count;
+    size_t found; /* keys of the template */
+} rd_keeping;
+
+/* Good only while the request was answered. */
+static bool is_over(VALUE key) {
+    return key == rd_key.rack_hijack || key == rd_key.rack_response_finished ||
+           key == rd_key.rack_early_hints || key == rd_header_keys[RD_HEADER_SEC_WEBSOCKET_KEY];
+}
+
+static bool is_binary(VALUE string) {
+    return rb_enc_get_index(string) == rb_ascii8bit_encindex();
+}
+
+/* A client's value, in one String for all that have the same. */
+static VALUE shared(VALUE key, VALUE value) {
+    if (!RB_TYPE_P(value, T_STRING) || RB_OBJ_FROZEN(value) || !is_binary(value)) return value;
+    if (rb_obj_class(value) != rb_cString || rd_env_is_secret(key)) return value;
+    return rb_str_to_interned_str(value);
+}
+
+static int keep_pair(VALUE key, VALUE value, VALUE argument) {
+    rd_keeping *keeping = (rd_keeping *)argument;
+    VALUE usual = rb_hash_lookup2(keeping->template, key, Qundef);
+    if (usual != Qundef) keeping->found++;
+    if (usual == value || is_over(key)) return ST_CONTINUE;
+    keeping->keys[keeping->count] = key;
+    keeping->values[keeping->count++] = shared(key, value);
+    return ST_CONTINUE;
+}
+
+static bool is_list_of(VALUE list, const rd_keeping *keeping) {
+    if (NIL_P(list) || RARRAY_LEN(list) != keeping->count) return false;
+    for (long i = 0; i < keeping->count; i++) {
+        if (RARRAY_AREF(list, i) != keeping->keys[i]) return false;
+    }
+    return true;
+}
+
+/* Keys are interned, so their addresses tell them apart; when those change, a list is made again.
+ */
+static VALUE key_list(rd_binding *binding, const rd_keeping *keeping) {
+    rd_slice bytes =
+        rd_slice_of((const char *)keeping->keys, (size_t)keeping->count * sizeof(keeping->keys[0]));
+    long at = (long)(rd_cache_hash(bytes) % KEY_LISTS);
+    VALUE list = rb_ary_entry(binding->key_lists, at);
+    if (is_list_of(list, keeping)) return list;
+    list = rb_ary_new_from_values(keeping->count, keeping->keys);
+    rb_ary_store(binding->key_lists, at, list);
+    return list;
+}
+
+/* The Hash itself when the application has deleted what every env has. */
+VALUE rd_env_keep(rd_call *call) {
+    VALUE room, kept = call->env;
+    size_t most = RHASH_SIZE(call->env) + 1;
+    VALUE *places = ALLOCV_N(VALUE, room, 2 * most);
+    rd_keeping keeping = {
+        .template = call->binding->env_template, .keys = places, .values = places + most + 1};
+    places[most] = Qnil;
+    rb_hash_foreach(call->env, keep_pair, (VALUE)&keeping);
+    if (keeping.found == RHASH_SIZE(keeping.template)) {
+        places[most] = key_list(call->binding, &keeping);
+        kept = rb_ary_new_from_values(keeping.count + 1, &places[most]);
+    }
+    ALLOCV_END(room);
+    return kept;
+}
+
+/* What shared() has frozen can be changed again. */
+static VALUE own(VALUE value) {
+    bool is_shared = RB_TYPE_P(value, T_STRING) && RB_OBJ_FROZEN(value) && is_binary(value);
+    return is_shared ? rb_str_dup(value) : value;
+}
+
+VALUE rd_env_restore(rd_binding *binding, VALUE kept) {
+    VALUE env = rb_hash_dup(binding->env_template), keys = RARRAY_AREF(kept, 0);
+    for (long i = 0; i < RARRAY_LEN(keys); i++) {
+        rb_hash_aset(env, RARRAY_AREF(keys, i), own(RARRAY_AREF(kept, i + 1)));
+    }
+    return env;
+}

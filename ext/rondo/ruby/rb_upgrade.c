@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From a response to an upgraded connection: whether what the application asked for by rack.upgrade
+ * is possible and allowed (lib/rondo/upgrades.rb has the words for it), and the step over to the
+ * handler. Called by rb_dispatch.c; what the handler gets is rb_client.c's.
+ */
+#include "protocol/sse.h"
+#include "protocol/websocket.h"
+#include "ruby/rb_call.h"
+#include "ruby/rb_client.h"
+#include "ruby/rb_fields.h"
+#include "ruby/rb_names.h"
+
+/* ---- what cannot be ---- */
+
+/* The application's own answer is not sent. */
+static void replace_response(rd_call *call, VALUE response) {
+    rd_close_body(call);
+    call->body_closed = false;
+    call->status = RARRAY_AREF(response, 0);
+    call->headers = RARRAY_AREF(response, 1);
+    call->body = RARRAY_AREF(response, 2);
+}
+
+/* What is answered in place of an upgrade; nil: what the application said. */
+static VALUE answer_to_impossible(const rd_call *call, VALUE handler) {
+    VALUE arguments[] = {handler, call->env, call->status};
+    return rb_funcallv(call->binding->upgrades, rd_id.report_impossible, 3, arguments);
+}
+
+/* A page of somebody else's, RFC 6455 section 10.2. Nil: it is not. */
+static VALUE answer_to_stranger(const rd_call *call) {
+    const rd_binding *binding = call->binding;
+    bool is_trusted = rd_networks_contain(binding->trusted, binding->trusted_count, &call->peer);
+    VALUE arguments[] = {call->env, is_trusted ? Qtrue : Qfalse};
+    if (call->upgrade != rd_id.websocket) return Qnil;
+    return rb_funcallv(binding->upgrades, rd_id.refuse, 2, arguments);
+}
+
+/* ---- the step over ---- */
+
+static bool wants_callbacks(VALUE handler) {
+    const ID callbacks[] = {rd_id.on_open, rd_id.on_message, rd_id.on_drained, rd_id.on_shutdown,
+                            rd_id.on_close};
+    for (size_t i = 0; i < sizeof(callbacks) / sizeof(callbacks[0]); i++) {
+        if (rd_handler_answers(handler, callbacks[i])) return true;
+    }
+    return false;
+}
+
+/* The request's own objects are not needed any more. */
+static void forget_request(const rd_call *call) {
+    rb_ary_store(call->binding->connections, call->slot, Qnil);
+    rb_ary_store(call->binding->finished_arrays, call->slot, Qnil);
+}
+
+/* Under the lock: before anybody can be told of the connection. */
+static void meet_push(rd_push *push, rd_client *client, uint32_t slot, bool wants_drained) {
+    push->slot = slot;
+    push->wants_drained = wants_drained;
+    push->is_deaf = client == NULL;
+    if (client != NULL) {
+        client->push = push;
+    } else {
+        rd_push_unref(push); /* there is no client to have it */
+    }
+}
+
+/* Whether every field stays that the application has given. */
+static bool choose_protocol(const rd_call *call, rd_collect *collect) {
+    if (call->upgrade != rd_id.websocket) return true;
+    collect->head.count = rd_websocket_choose(call->request, collect->fields, collect->count);
+    return collect->head.count == collect->count;
+}
+
+static void report_protocol(const rd_call *call, VALUE handler) {
+    VALUE arguments[] = {handler, call->env};
+    rb_funcallv(call->binding->upgrades, rd_id.report_protocol, 2, arguments);
+}
+
+static rd_push *answer(const rd_call *call, const rd_response_head *head) {
+    if (call->upgrade == rd_id.sse) return rd_sse_upgrade(call->request, head->fields, head->count);
+    return rd_websocket_upgrade(call->request, head->fields, head->count);
+}
+
+/* Everything that can raise comes before the lock: from the answer on there is no way back. */
+static void upgrade(rd_call *call, VALUE handler) {
+    rd_binding *binding = call->binding;
+    rd_collect collect;
+    bool wants_drained = rd_handler_answers(handler, rd_id.on_drained);
+    VALUE self = wants_callbacks(handler) ? rd_client_new(call, handler) : Qnil;
+    rd_collect_init(&collect, call);
+    collect.head.raw = true;
+    rd_collect_fields(&collect, call->headers);
+    bool all_stay = choose_protocol(call, &collect);
+    uint32_t slot = rd_client_keep(binding, NIL_P(self) ? handler : self);
+    rd_lock(binding);
+    call->started = call->done = true;
+    call->status = INT2FIX(call->upgrade == rd_id.sse ? 200 : 101);
+    rd_push *push = answer(call, &collect.head);
+    if (push != NULL) meet_push(push, NIL_P(self) ? NULL : rd_client_of(self), slot, wants_drained);
+    rd_unlock(binding);
+    RD_COLLECT_GUARD(&collect);
+    if (push == NULL) rd_client_let_go(binding, slot); /* its client has gone: it was never open */
+    forget_request(call);
+    if (!all_stay) report_protocol(call, handler);
+}
+
+bool rd_upgrade(rd_call *call) {
+    VALUE handler = rb_hash_lookup(call->env, rd_key.rack_upgrade);
+    if (!RTEST(handler) || NUM2INT(rb_Integer(call->status)) >= 300) return false;
+    VALUE response =
+        call->upgrade != 0 ? answer_to_stranger(call) : answer_to_impossible(call, handler);
+    if (!NIL_P(response)) replace_response(call, response);
+    if (!NIL_P(response) || call->upgrade == 0) return false;
+    upgrade(call, handler);
+    return true;
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * http/push: published messages for clients that do not read, one that is longer than all that may
+ * wait, and a channel that goes on while a client leaves. A WebSocket of a whole server turned by
+ * hand; the application is the test.
+ */
+#include "client_frames.h"
+#include "serving.h"
+
+#include "protocol/websocket.h"
+
+#define HANDSHAKE                                                                                  \
+    "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"                   \
+    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+
+static rd_push *push; /* of the client; a reference */
+static rd_event event;
+static int client;
+
+static void upgrade(rd_request *request) {
+    push = rd_websocket_upgrade(request, NULL, 0);
+    CHECK(push != NULL);
+}
+
+static int refuse_modify(rd_poller *poller, rd_source *source) {
+    (void)poller, (void)source;
+    return -1;
+}
+
+/* The kernel has no memory for a change of interest, from now until it is given back. */
+static const rd_poller_ops *break_poller(void) {
+    static rd_poller_ops failing;
+    const rd_poller_ops *before = server->loop.ops;
+    failing = *before;
+    failing.modify = refuse_modify;
+    server->loop.ops = &failing;
+    return before;
+}
+
+static void upgrade_with_a_broken_poller(rd_request *request) {
+    const rd_poller_ops *before = break_poller();
+    upgrade(request);
+    rd_conn_set_flush(&server->conns);
+    server->loop.ops = before;
+}
+
+/* Takes the next event, after the one before is given back; its kind. */
+static rd_push_event next_event(void) {
+    rd_loop_lock(&server->loop);
+    bool is_one = rd_server_tell(server, &event, true);
+    rd_loop_unlock(&server->loop);
+    return is_one ? event.kind : RD_PUSH_NOTHING;
+}
+
+static void publish(const char *payload, size_t len) {
+    rd_loop_lock(&server->loop);
+    CHECK_INT(rd_pubsub_publish(&server->pubsub, RD_SLICE("news"), rd_slice_of(payload, len), true,
+                                RD_REACH_PROCESS),
+              1);
+    while (rd_pubsub_waits(&server->pubsub)) rd_pubsub_run(&server->pubsub);
+    rd_loop_unlock(&server->loop);
+}
+
+static void write_text(const char *text, size_t len) {
+    rd_loop_lock(&server->loop);
+    if (push->conn != NULL) push->ops->write(push, text, len, true);
+    rd_loop_unlock(&server->loop);
+}
+
+/* A WebSocket whose on_open was told, subscribed to "news". */
+static void open_one(uintptr_t block) {
+    const rd_pubsub_terms terms = {.block = block};
+    start(upgrade);
+    client = join();
+    say(client, HANDSHAKE);
+    turns(3);
+    CHECK(!hear(client));
+    CHECK_INT(next_event(), RD_PUSH_OPEN);
+    CHECK_INT(next_event(), RD_PUSH_NOTHING);
+    rd_loop_lock(&server->loop);
+    CHECK_INT(rd_pubsub_subscribe(&server->pubsub, push, RD_SLICE("news"), false, &terms), 1);
+    rd_loop_unlock(&server->loop);
+}
+
+static void end_one(void) {
+    close(client);
+    turns(3);
+    CHECK_INT(next_event(), RD_PUSH_CLOSE);
+    CHECK_INT(next_event(), RD_PUSH_NOTHING);
+    rd_loop_lock(&server->loop);
+    rd_push_unref(push);
+    rd_loop_unlock(&server->loop);
+    end();
+}
+
+/* What the queue takes, looked at from outside. */
+static size_t memory_of(const rd_outq *queue) {
+    size_t memory = 0;
+    for (const rd_chunk *chunk = queue->first; chunk != NULL; chunk = chunk->next) {
+        memory += sizeof(*chunk) + (chunk->kind == RD_CHUNK_COPIED ? chunk->capacity : chunk->len);
+    }
+    return memory;
+}
+
+static void test_small_messages_cost_what_they_take(int64_t policy) {
+    settings.max_pending_bytes = 65536;
+    settings.slow_client = policy;
+    open_one(0);
+    for (int i = 0; i < 20000; i++) {
+        publish("x", 1);
+        if (i % 100 == 0) CHECK(memory_of(&joined->out) <= 65536 + RD_CHUNK_BLOCK_BYTES);
+    }
+    CHECK(memory_of(&joined->out) <= 65536 + RD_CHUNK_BLOCK_BYTES);
+    CHECK_INT(rd_outq_memory(&joined->out), memory_of(&joined->out));
+    CHECK(server->http.messages_dropped > 0);
+    end_one();
+}
+
+/* Each answer begins a block behind a message that is not copied. */
+static void test_small_answers_between_messages(void) {
+    settings.max_pending_bytes = 65536;
+    open_one(0);
+    for (int i = 0; i < 20000 && push->conn != NULL; i++) {
+        publish("x", 1);
+        write_text("y", 1);
+        if (push->conn != NULL) {
+            CHECK(memory_of(&push->conn->out) <= 65536 + 2 * RD_CHUNK_BLOCK_BYTES);
+        }
+    }
+    CHECK(push->conn == NULL);
+    CHECK_INT(push->close_code, 1013);
+    end_one();
+}
+
+static void test_one_message_longer_than_the_limit(void) {
+    static char large[900000];
+    size_t heard = 0;
+    settings.max_pending_bytes = 65536;
+    open_one(0);
+    publish(large, sizeof(large));
+    for (int i = 0; i < 1000 && push->conn != NULL && heard < sizeof(large) + 10; i++) {
+        turn();
+        CHECK(!hear(client));
+        heard += got_len;
+    }
+    CHECK_INT(heard, sizeof(large) + 10);
+    publish(large, sizeof(large));
+    publish("x", 1);
+    CHECK(push->conn == NULL);
+    CHECK_INT(push->close_code, 1013);
+    end_one();
+}
+
+static size_t swallowed;
+
+static ssize_t swallow(rd_conn *conn, const struct iovec *iov, int count) {
+    size_t len = 0;
+    (void)conn;
+    for (int i = 0; i < count; i++) len += iov[i].iov_len;
+    swallowed += len;
+    return (ssize_t)len;
+}
+
+/* What its socket takes does not wait, however much it is at once. */
+static void test_large_messages_for_a_socket_that_takes_them(void) {
+    static const char large[900000];
+    static rd_transport thirsty;
+    const size_t frame = sizeof(large) + 10;
+    open_one(0);
+    const rd_transport *before = joined->transport;
+    thirsty = *before;
+    thirsty.write = swallow;
+    joined->transport = &thirsty;
+    for (int i = 0; i < 3; i++) publish(large, sizeof(large));
+    CHECK(push->conn != NULL);
+    turns(20);
+    CHECK_INT(swallowed, 3 * frame);
+    write_text(large, sizeof(large));
+    for (int i = 0; i < 3; i++) write_text(large, sizeof(large));
+    CHECK(push->conn != NULL);
+    turns(20);
+    CHECK_INT(swallowed, 7 * frame);
+    if (push->conn != NULL) joined->transport = before;
+    end_one();
+}
+
+static void send_frame(unsigned first, const char *payload, size_t len) {
+    char frame[CLIENT_HEADER_MAX + 128];
+    size_t size = client_frame(frame, first, 0x12345678, payload, len, len);
+    CHECK_INT(send(client, frame, size, MSG_NOSIGNAL), size);
+}
+
+/* What is published while the application takes its time does not put the answer to a Close off. */
+static void test_the_end_of_a_block_with_a_busy_channel(void) {
+    const rd_pubsub_terms terms = {.block = 2};
+    open_one(1);
+    publish("before", 6);
+    send_frame(FIN | CLOSE, "\x03\xe8", 2);
+    turns(2);
+    publish("behind", 6);
+    CHECK_INT(next_event(), RD_PUSH_PUBLISHED);
+    CHECK_BYTES(event.message->published->bytes + 4, 6, "before");
+    rd_loop_lock(&server->loop);
+    CHECK_INT(rd_pubsub_subscribe(&server->pubsub, push, RD_SLICE("more"), false, &terms),
+              RD_ERR_CHANNEL_LIMIT);
+    rd_loop_unlock(&server->loop);
+    publish("behind", 6);
+    CHECK_INT(next_event(), RD_PUSH_NOTHING);
+    turns(2);
+    CHECK(hear(client));
+    CHECK(got_len == 4 && memcmp(got, "\x88\x02\x03\xe8", 4) == 0);
+    end_one();
+}
+
+/* The smallest message takes half a KiB where it waits. */
+static void test_many_small_messages_of_a_client(void) {
+    static char frames[2000 * (CLIENT_HEADER_MAX + 1)];
+    unsigned told = 0;
+    size_t len = 0;
+    open_one(0);
+    for (int i = 0; i < 2000; i++) len += client_frame(frames + len, FIN | TEXT, 1, "x", 1, 1);
+    CHECK_INT(send(client, frames, len, MSG_NOSIGNAL), len);
+    turns(3);
+    CHECK(joined->read_paused);
+    size_t waiting = 0;
+    for (rd_list *node = push->messages.next; node != &push->messages; node = node->next) {
+        const rd_push_message *message = RD_CONTAINER(node, rd_push_message, node);
+        waiting += sizeof(*message) + message->payload.capacity;
+    }
+    CHECK_INT(push->message_bytes, waiting);
+    CHECK_SAYS(waiting <= 65536 + 1024, "%zu bytes wait", waiting);
+    while (next_event() == RD_PUSH_MESSAGE) told++;
+    CHECK_INT(told, 2000);
+    CHECK_INT(push->message_bytes, 0);
+    end_one();
+}
+
+/* Between the client's Close and its answer. */
+static void test_a_poller_that_fails_at_the_end(void) {
+    open_one(1);
+    publish("before", 6);
+    const rd_poller_ops *before = break_poller();
+    send_frame(FIN | CLOSE, "\x03\xe8", 2);
+    turns(2);
+    server->loop.ops = before;
+    CHECK(push->conn == NULL);
+    CHECK_INT(next_event(), RD_PUSH_PUBLISHED);
+    CHECK_INT(push->close_code, 1000);
+    end_one();
+}
+
+static void test_a_poller_that_fails_at_the_upgrade(void) {
+    start(upgrade_with_a_broken_poller);
+    client = join();
+    turns(2); /* waits for the request, so the poller knows of it */
+    say(client, HANDSHAKE);
+    turns(3);
+    CHECK_INT(next_event(), RD_PUSH_OPEN);
+    end_one();
+}
+
+/* The leader computes and the watch thread is in its poll: whoever publishes sends it himself, and
+ * ends the poll where there is more to do. */
+static void test_publishing_beside_a_busy_leader(void) {
+    struct pollfd woken;
+    open_one(0);
+    rd_server_lock(server);
+    server->watch_owns = server->watch_waits = true;
+    CHECK_INT(rd_pubsub_publish(&server->pubsub, RD_SLICE("news"), RD_SLICE("now"), true,
+                                RD_REACH_PROCESS),
+              1);
+    rd_server_unlock(server);
+    CHECK(!hear(client));
+    CHECK(got_len == 5 && memcmp(got, "\x81\x03now", 5) == 0);
+    woken = (struct pollfd){.fd = server->loop.wakeup.fd, .events = POLLIN};
+    CHECK_INT(poll(&woken, 1, 0), settings.poll_only);
+    server->watch_owns = server->watch_waits = false;
+    end_one();
+}
+
+int main(void) {
+    rd_settings_init(&settings);
+    for (settings.poll_only = 0; settings.poll_only < 2; settings.poll_only++) {
+        test_publishing_beside_a_busy_leader();
+    }
+    settings.poll_only = 0;
+    test_small_messages_cost_what_they_take(RD_SLOW_DROP_OLDEST);
+    test_small_messages_cost_what_they_take(RD_SLOW_DROP_NEWEST);
+    test_small_answers_between_messages();
+    test_one_message_longer_than_the_limit();
+    test_large_messages_for_a_socket_that_takes_them();
+    test_the_end_of_a_block_with_a_busy_channel();
+    test_many_small_messages_of_a_client();
+    test_a_poller_that_fails_at_the_end();
+    test_a_poller_that_fails_at_the_upgrade();
+    return check_summary();
+}

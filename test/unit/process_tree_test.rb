@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+# What processes ask of the system; see ext/rondo/ruby/rb_process.c.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "rondo"
+require "open3"
+require "rbconfig"
+
+class ProcessTreeTest < Minitest::Test
+  # Eight threads allocate while all of them are there; then how many arenas were made beside the first.
+  THREADS = <<~RUBY
+    require "rondo"
+    Rondo::ProcessTree.limit_arenas
+    gate = Queue.new
+    threads = Array.new(8) { Thread.new { [Array.new(100) { "x" * 1000 }, gate.pop] } }
+    Thread.pass until gate.num_waiting == 8
+    arenas = File.readlines("/proc/self/maps").count do |line|
+      from, to = line[/^\\S+/].split("-").map(&:hex)
+      line.include?("---p") && (to - from).between?(60 << 20, 64 << 20)
+    end
+    print arenas
+    8.times { gate << nil }
+    threads.each(&:join)
+  RUBY
+
+  def setup
+    skip "glibc" unless RbConfig::CONFIG["host_os"].include?("linux-gnu")
+  end
+
+  def test_few_arenas
+    assert_operator arenas({}), :<=, 1
+    assert_operator arenas({ "MALLOC_ARENA_MAX" => "9" }), :>, 1, "the environment knows better"
+  end
+
+  private
+
+  def arenas(environment)
+    lib = File.expand_path("../../lib", __dir__)
+    blank = { "MALLOC_ARENA_MAX" => nil, "GLIBC_TUNABLES" => nil }
+    output, status = Open3.capture2(blank.merge(environment), RbConfig.ruby, "-I", lib, "-e", THREADS)
+    assert_predicate status, :success?
+    Integer(output)
+  end
+end
