@@ -14,10 +14,11 @@ class RailsApp
   OVERLAY = File.join(__dir__, "rails")
   LARGE_BYTES = 3_000_017
   OPTIONS = %w[--minimal --skip-bundle --skip-git --skip-asset-pipeline --quiet].freeze
-  # Bundler.require in config/application.rb shall not load the tools of this project.
+  # Its own Bundler chooses the gems; Bundler.require in config/application.rb shall not load the tools of this project.
   ENVIRONMENT = {
     "BUNDLE_GEMFILE" => File.join(ServerProcess::ROOT, "Gemfile"),
     "BUNDLE_WITHOUT" => "development:apps",
+    "RUBYLIB" => nil,
     "RUBYOPT" => nil
   }.freeze
 

@@ -49,6 +49,20 @@ static void test_the_limit(void) {
     }
 }
 
+static void test_small_portions_are_written_together(void) {
+    for (size_t portion = 1; portion <= 64; portion *= 2) {
+        rd_body body;
+        struct stat info;
+        fill(&body, 3 * 4096 + 7, portion, 1000);
+        CHECK_INT(fstat(body.fd, &info), 0);
+        CHECK_INT(info.st_size, body.stored);
+        CHECK_INT(body.stored + rd_buffer_len(&body.memory), body.size);
+        CHECK(rd_buffer_len(&body.memory) > 0);
+        check_content(&body, 3 * 4096 + 7);
+        rd_body_clear(&body);
+    }
+}
+
 static void test_the_file_has_no_name(void) {
     rd_body body;
     struct stat info;
@@ -63,24 +77,28 @@ static const struct {
     size_t room, portion, memory; /* of the disk; of each append; before there is a file */
     size_t kept;                  /* bytes that can still be read after the failure */
 } full_disks[] = {
-    {0, 10, 0, 0}, {25, 10, 0, 20}, {25, 10, 15, 20}, {25, 10, 40, 40}, {64, 64, 0, 64},
+    {0, 10, 0, 0},     {25, 10, 0, 4100},   {25, 10, 15, 4110},     {25, 10, 40, 40},
+    {64, 64, 0, 4160}, {4224, 64, 0, 8320}, {25, 5000, 5000, 5000}, {5000, 5000, 0, 5000},
 };
 
 static void test_a_full_disk(void) {
     for (size_t i = 0; i < sizeof(full_disks) / sizeof(full_disks[0]); i++) {
-        char bytes[64];
+        char bytes[5000];
         rd_body body;
         memset(bytes, 'x', sizeof(bytes));
         rd_body_init(&body);
         fill_disk(full_disks[i].room);
         int code = 0;
-        while (code == 0 && body.size < 1000) {
+        while (code == 0 && body.size < 20000) {
             code = rd_body_append(&body, bytes, full_disks[i].portion, full_disks[i].memory);
         }
         empty_disk();
         CHECK_INT(code, RD_ERR_DISK_FULL);
         CHECK_INT(body.size, full_disks[i].kept);
-        CHECK_INT(rd_body_read(&body, 0, bytes, sizeof(bytes)), full_disks[i].kept);
+        uint64_t at = 0;
+        for (ssize_t read; (read = rd_body_read(&body, at, bytes, sizeof(bytes))) > 0;)
+            at += (uint64_t)read;
+        CHECK_INT(at, full_disks[i].kept);
         int fd = body.fd;
         rd_body_clear(&body);
         CHECK(fd < 0 || fcntl(fd, F_GETFD) < 0);
@@ -120,6 +138,7 @@ static void test_buffer(void) {
 
 int main(void) {
     test_the_limit();
+    test_small_portions_are_written_together();
     test_the_file_has_no_name();
     test_a_full_disk();
     test_no_folder_for_the_file();

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * A request body as it has come so far: in memory up to a limit, whatever its framing, beyond that
- * in a temporary file that has no name. Written under the loop lock while it comes; read by the
- * application once it is complete, or up to what has come.
+ * in a temporary file that has no name, which is written in larger pieces: a body may come in
+ * chunks of one byte. Written under the loop lock while it comes; read by the application once it
+ * is complete, or up to what has come.
  */
 #ifndef RD_HTTP_BODY_H
 #define RD_HTTP_BODY_H
@@ -14,8 +15,9 @@
 #include "base/buffer.h"
 
 typedef struct rd_body {
-    rd_buffer memory; /* empty once the file exists */
+    rd_buffer memory; /* all of it, or what the file has not got yet */
     int fd;           /* -1: no file */
+    uint64_t stored;  /* in the file */
     uint64_t size;
 } rd_body;
 

@@ -33,11 +33,20 @@ module Rondo
       # @raise [Error] one line
       def make(settings, log, patience: PATIENCE)
         PubSub.log = log
-        return settings[:pubsub_engine].call if settings[:pubsub_engine]
+        return own(settings[:pubsub_engine]) if settings[:pubsub_engine]
         return unless settings[:redis_url]
 
         redis(settings, log, patience)
       end
+
+      def own(block)
+        engine = block.call or return
+        missing = PubSub.missing(engine)
+        raise ConfigurationError, "pubsub_engine: an engine answers #{missing.join(", ")}" if missing.any?
+
+        engine
+      end
+      private_class_method :own
 
       def redis(settings, log, patience)
         engine = Redis.new(settings[:redis_url], log: log)

@@ -37,7 +37,8 @@ module Rondo
     # engine for its workers they are all of these.
     PROCESS = Class.new(Engine) do
       def publish(channel, message)
-        (PubSub.outlet || PubSub).publish_here(channel, message)
+        outlet = PubSub.outlet or return PubSub.publish_here(channel, message)
+        outlet.publish_here(*PubSub.plain(channel, message))
       end
 
       def inspect
@@ -104,7 +105,20 @@ module Rondo
         engine = engine.nil? ? @default : engine || PROCESS
         return engine.publish(channel, message) if built_in?(engine)
 
-        hand(engine, name_of(channel), text_of(message))
+        hand(engine, *plain(channel, message))
+      end
+
+      # @return [Array(String, String)] name and message
+      # @raise [ArgumentError, TypeError]
+      # @private
+      def plain(channel, message)
+        [name_of(channel), text_of(message)]
+      end
+
+      # @return [Array<Symbol>] what an engine answers and this does not
+      # @private
+      def missing(engine)
+        %i[subscribe unsubscribe publish].reject { |name| engine.respond_to?(name) }
       end
 
       # A channel has its first subscriber in this process, or has lost its last one.
@@ -123,7 +137,7 @@ module Rondo
       end
 
       def check(engine)
-        missing = %i[subscribe unsubscribe publish].reject { |name| engine.respond_to?(name) }
+        missing = missing(engine)
         raise ArgumentError, "an engine answers #{missing.join(", ")}" if missing.any?
       end
 

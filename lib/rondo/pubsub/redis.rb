@@ -238,7 +238,7 @@ module Rondo
       def deliver(channel, message)
         PROCESS.publish(channel, message)
       rescue StandardError => e
-        @log.error "! #{@name}: a message could not be handed on: #{e.message} (#{e.class})"
+        @outage.refused("a message could not be handed on: #{e.message} (#{e.class})")
       end
 
       def answered(entry, reply)

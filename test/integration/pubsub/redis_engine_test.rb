@@ -72,6 +72,15 @@ class RedisEngineTest < RedisCase
     assert_equal 0, engine.flush(PATIENCE)
   end
 
+  def test_what_nobody_here_can_take_is_one_line_however_often
+    engine = connect
+    engine.subscribe("*", true)
+    5.times { engine.publish("c" * 2000, "x") }
+    engine.publish("c", "end")
+    assert_equal [%w[c end]], take(1)
+    assert_equal 1, @log.string.scan("could not be handed on: the name of a channel has").size
+  end
+
   def test_publishers_and_subscribers_outside
     engine = connect
     engine.subscribe("out*", true)

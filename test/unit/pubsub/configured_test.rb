@@ -49,7 +49,10 @@ class ConfiguredEngineTest < Minitest::Test
   end
 
   def test_a_block_makes_any_engine
-    assert_equal 42, make(file: "redis_url #{NOWHERE.inspect}\npubsub_engine { 42 }")
+    assert_same Rondo::PubSub::PROCESS, make(file: "redis_url #{NOWHERE.inspect}\npubsub_engine { Rondo::PubSub::PROCESS }")
+    assert_nil make(file: "pubsub_engine { nil }")
+    error = assert_raises(Rondo::ConfigurationError) { make(file: "pubsub_engine { 42 }") }
+    assert_equal "pubsub_engine: an engine answers subscribe, unsubscribe, publish", error.message
   end
 
   def test_what_the_application_has_chosen_stays

@@ -57,8 +57,9 @@ class EngineLinkTest < Minitest::Test
   end
 
   def test_the_hub_gets_what_the_engine_hands_on
-    assert Rondo::PubSub::PROCESS.publish("c", "from outside")
-    refute Rondo::PubSub::PROCESS.publish("c" * 2000, "too long a name")
+    assert_raises(TypeError) { Rondo::PubSub::PROCESS.publish("c", 1) }
+    assert Rondo::PubSub::PROCESS.publish(:c, "from outside")
+    assert_raises(ArgumentError) { Rondo::PubSub::PROCESS.publish("c" * 2000, "too long a name") }
     expected = Frames.publish("c", "from outside")
     assert_equal expected, Timeout.timeout(PATIENCE) { @hub.read(expected.bytesize) }
   end
