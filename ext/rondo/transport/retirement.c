@@ -63,20 +63,19 @@ static bool any_socket(const rd_diag_question *question) {
 /* Whether somebody is on the way to any of the sockets at this port: which of them, nobody tells.
  */
 static bool somebody_comes(int fd) {
-    struct sockaddr_storage bound = {.ss_family = AF_UNSPEC};
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } bound = {.v6 = {0}};
     socklen_t len = sizeof(bound);
-    in_port_t port;
-    if (getsockname(fd, (struct sockaddr *)&bound, &len) != 0) return true;
-    if (bound.ss_family == AF_INET6) {
-        port = ((const struct sockaddr_in6 *)(const void *)&bound)->sin6_port;
-    } else {
-        port = ((const struct sockaddr_in *)(const void *)&bound)->sin_port;
-    }
+    if (getsockname(fd, &bound.any, &len) != 0) return true;
+    const in_port_t port = bound.any.sa_family == AF_INET6 ? bound.v6.sin6_port : bound.v4.sin_port;
     rd_diag_question question = {
         .header = {.nlmsg_len = sizeof(question),
                    .nlmsg_type = SOCK_DIAG_BY_FAMILY,
                    .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-        .wanted = {.sdiag_family = (uint8_t)bound.ss_family,
+        .wanted = {.sdiag_family = (uint8_t)bound.any.sa_family,
                    .sdiag_protocol = IPPROTO_TCP,
                    .idiag_states = 1u << TCP_SYN_RECV,
                    .id = {.idiag_sport = port}},
