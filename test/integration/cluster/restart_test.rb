@@ -174,10 +174,10 @@ class ClusterRestartTest < ClusterCase
   end
 
   def test_an_application_that_never_loads_is_given_up
-    write "config/rondo.rb", "mold_boot_timeout 2\n"
+    write "config/rondo.rb", "mold_boot_timeout 4\n"
     server = cluster
     write "config.ru", "sleep\n"
-    after_signal(server, "USR1", /^! Generation 1 is not used: its application was not loaded after 2 s/)
+    after_signal(server, "USR1", /^! Generation 1 is not used: its application was not loaded after 4 s/)
     eventually("only the old ones") { children(server.pid).size == 3 }
   end
 
@@ -277,6 +277,7 @@ class ClusterRestartTest < ClusterCase
     server = cluster
     load = load_on(server)
     %w[USR1 TTIN USR1 TTOU TTIN USR2 TTOU].each { |signal| server.signal(signal) && load.more(5) }
+    server.wait_for_log(/^- Restarting\.\.\.$.*^- Worker \d+ .*booted/m) # by then the other program takes signals
     eventually("peace") { children(server.pid).size.between?(3, 4) && get(server) }
     assert_empty load.stop
     assert server.stop.success?

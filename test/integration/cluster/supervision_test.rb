@@ -188,7 +188,7 @@ class ClusterSupervisionTest < ClusterCase
   # Nor is it left behind when other code takes over, and siblings listen for the slot meanwhile.
   def test_a_mold_that_hangs_when_it_is_started_again_is_given_up
     write "config.ru", "(warn('hangs'); sleep) if File.exist?('hang')\n#{APP}"
-    write "config/rondo.rb", "mold_boot_timeout 1\n" # it takes a part of that
+    write "config/rondo.rb", "mold_boot_timeout 4\n" # it takes a part of that
     server = cluster
     first = mold(server)
     write "hang", ""
@@ -197,7 +197,7 @@ class ClusterSupervisionTest < ClusterCase
     Process.kill("KILL", workers(server).fetch(0))
     server.wait_for_log(/^hangs$/)
     10.times { assert_equal workers(server).fetch(1).to_s, get(server).body }
-    server.wait_for_log(/^! The mold cannot be started again: its application was not loaded after 1 s$/)
+    server.wait_for_log(/^! The mold cannot be started again: its application was not loaded after 4 s$/)
     File.delete(File.join(@folder, "hang"))
     wait_for_workers(server, 3)
     assert_equal 3, children(server.pid).size
