@@ -18,6 +18,7 @@ class BenchClientTest < Minitest::Test
       @close = close
       @connections = @requests = 0
       @bodies = []
+      @mutex = Mutex.new
       @listener = TCPServer.new("127.0.0.1", 0)
       @port = @listener.addr[1]
       @thread = Thread.new { loop { serve(@listener.accept) } }
@@ -35,7 +36,7 @@ class BenchClientTest < Minitest::Test
       Thread.new do
         while (head = socket.gets("\r\n\r\n"))
           @bodies << socket.read(head[/Content-Length: (\d+)/, 1].to_i)
-          answer(socket, @answers[@requests % @answers.size])
+          answer(socket, @answers[count % @answers.size])
           break if @close
         end
       rescue SystemCallError
@@ -45,8 +46,12 @@ class BenchClientTest < Minitest::Test
       end
     end
 
+    # One thread for each connection.
+    def count
+      @mutex.synchronize { (@requests += 1) - 1 }
+    end
+
     def answer(socket, pieces)
-      @requests += 1
       socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
       pieces.each { |piece| socket.write(piece) }
     end
