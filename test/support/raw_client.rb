@@ -120,6 +120,8 @@ class RawClient
   def half_close
     @socket.shutdown(:WR)
     self
+  rescue Errno::ENOTCONN
+    self # the server has ended it meanwhile; what it said can still be read
   end
 
   # Closes with a reset instead of a FIN.
