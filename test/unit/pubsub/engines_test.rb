@@ -34,6 +34,8 @@ class EnginesTest < Minitest::Test
   def setup
     @engine = Told.new
     @interests = []
+    @cores = P.instance_variable_get(:@cores) # of other tests' servers, in the same process
+    P.instance_variable_set(:@cores, [])
     interests = @interests
     P.singleton_class.alias_method(:interests_of_servers, :interests)
     P.define_singleton_method(:interests) { interests }
@@ -42,6 +44,7 @@ class EnginesTest < Minitest::Test
 
   def teardown
     P.detach(@engine)
+    P.instance_variable_set(:@cores, @cores)
     P.singleton_class.alias_method(:interests, :interests_of_servers)
     P.singleton_class.remove_method(:interests_of_servers)
     P.log = nil
