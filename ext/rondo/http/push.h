@@ -71,6 +71,7 @@ struct rd_push {
     uint32_t slot;             /* of the application's object */
     uint16_t close_code;       /* RD_PUSH_ABNORMAL: the connection ended without one */
     uint8_t reason_len;
+    bool is_deaf; /* the application wants to know of nothing but the end; read without the lock */
     bool open_due : 1;
     bool handler_due : 1;
     bool drained_due : 1;
@@ -79,8 +80,7 @@ struct rd_push {
     bool is_told : 1; /* an event is with the application just now */
     bool closing : 1; /* nothing more can be sent */
     bool wants_drained : 1;
-    bool is_deaf : 1; /* the application wants to know of nothing but the end */
-    char *reason;     /* allocated when there is one */
+    char *reason; /* allocated when there is one */
 };
 
 /* What the application gets: from its client, or from a channel. */
