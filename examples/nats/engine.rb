@@ -18,32 +18,32 @@ class NatsEngine < Rondo::PubSub::Engine
     @url = url
     @limit = queue
     @interests = 0
-    @todo = Thread::Queue.new
+    @orders = Thread::Queue.new
     @thread = Thread.new { work }
   end
 
   # The first subscriber of a channel.
   def subscribe(_channel, _is_pattern)
     @interests += 1
-    @todo << [:listen] if @interests == 1
+    @orders << [:listen] if @interests == 1
   end
 
   # The last subscriber of a channel.
   def unsubscribe(_channel, _is_pattern)
     @interests -= 1
-    @todo << [:ignore] if @interests.zero?
+    @orders << [:ignore] if @interests.zero?
   end
 
   # @return [Boolean] false when NATS has been away for too long
   def publish(channel, message)
-    return false if @todo.closed? || @todo.size >= @limit
+    return false if @orders.closed? || @orders.size >= @limit
 
-    @todo << [:emit, channel, message.b]
+    @orders << [:emit, channel, message.b]
     true
   end
 
   def close(seconds = 2)
-    @todo.close
+    @orders.close
     @thread.join(seconds) || @thread.kill.join
   end
 
@@ -51,7 +51,7 @@ class NatsEngine < Rondo::PubSub::Engine
 
   def work
     @nats = NATS.connect(@url, max_reconnect_attempts: -1, reconnect_time_wait: 0.2)
-    while (verb, *words = @todo.pop)
+    while (verb, *words = @orders.pop)
       __send__(verb, *words)
     end
     @nats.flush
