@@ -103,6 +103,22 @@ class ClusterEngineTest < ClusterCase
     [one, two].each { |peer| assert_equal (0...20).map(&:to_s), Array.new(20) { peer.hear } }
   end
 
+  # The engine has rested by then, and goes on; what was published meanwhile is its.
+  def test_a_restart_that_fails
+    app = File.join(@folder, "app")
+    FileUtils.mkdir_p(app)
+    write "app/config.ru", PUSH
+    write "app/rondo.rb", "before_restart { File.rename('../app', '../moved') if File.exist?('bad') }\n"
+    server = cluster("-C", "rondo.rb", "-r", @redis.url, spawn: { chdir: app }, env: { "PWD" => app })
+    one, two = peers_of_all(server)
+    wait_for_subscribers(1)
+    write "app/bad", ""
+    after_signal(server, "USR2", /^! cannot restart: .*No such file/)
+    assert_equal "true", get(server, "/?still-there").body
+    [one, two].each { |peer| assert_equal "still-there", peer.hear }
+    assert_equal 2, connections
+  end
+
   # Somebody else's client.
   class Outsider
     def initialize(server)
