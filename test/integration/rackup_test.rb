@@ -122,6 +122,7 @@ class RackupTest < ShellCase
 
   def test_capybara_starts_several_servers
     Capybara.server = :rondo
+    before = Thread.list
     servers = %w[one two].map do |text|
       Capybara::Server.new(->(_env) { [200, { "content-type" => "text/plain" }, [text]] }, port: nil).boot
     end
@@ -129,6 +130,7 @@ class RackupTest < ShellCase
     assert_equal %w[one two], bodies
   ensure
     Capybara.server = :default
+    (Thread.list - before).each { |thread| thread.kill.join } # Capybara has no other way to end them
   end
 
   def test_capybara_first_registers_by_itself

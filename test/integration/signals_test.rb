@@ -46,6 +46,28 @@ class SignalsTest < ShellCase
     assert_equal 0, start.stop(signal: "TERM").exitstatus
   end
 
+  # A thread is made when there is much to do; the signal comes in the middle of that.
+  def test_term_while_a_thread_is_made
+    script = <<~RUBY
+      require "rondo"
+      require "net/http"
+      signal = Module.new do
+        def name=(name)
+          Process.kill("TERM", Process.pid) if name == "rondo 2"
+          super
+        end
+      end
+      Thread.prepend(signal)
+      server = Rondo::Server.new(->(_) { sleep }, min_threads: 1, max_threads: 8)
+      address = URI(server.listen("tcp://127.0.0.1:0"))
+      Array.new(4) { Thread.new { Net::HTTP.get(address) } }
+      server.run
+    RUBY
+    result = run_command("sh", "-c", 'timeout 20 "$@"; echo $?', "sh", RbConfig.ruby, "-I#{File.join(ROOT, "lib")}",
+                         "-e", script)
+    assert_equal (128 + Signal.list["TERM"]).to_s, result.out.lines.last&.chomp, result.err
+  end
+
   def test_requests_in_flight_finish
     server = start
     answer = in_flight(server)

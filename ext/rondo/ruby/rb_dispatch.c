@@ -106,12 +106,15 @@ static VALUE respond_bare(VALUE argument) {
     return Qnil;
 }
 
-/* Runs `step`; what it raises is dropped, because an error is being dealt with already. */
+/* Runs `step`; what it raises is dropped, because an error is being dealt with already. Thread#kill
+ * is for the thread, when the call is over. */
 static bool try_step(VALUE (*step)(VALUE), rd_call *call) {
     int state = 0;
     rb_protect(step, (VALUE)call, &state);
-    if (state != 0) rb_set_errinfo(Qnil);
-    return state == 0;
+    if (state == 0) return true;
+    if (!rb_obj_is_kind_of(rb_errinfo(), rb_eException)) call->killed = state;
+    rb_set_errinfo(Qnil);
+    return false;
 }
 
 static void abort_response(rd_call *call) {
@@ -120,11 +123,6 @@ static void abort_response(rd_call *call) {
     rd_lock(call->binding);
     call->request->responder->abort(call->request);
     rd_unlock(call->binding);
-}
-
-/* Signals are not the application's to lose: they end the server. */
-static bool ends_the_server(VALUE error) {
-    return rb_obj_is_kind_of(error, rb_eSignal) || rb_obj_is_kind_of(error, rb_eInterrupt);
 }
 
 /* The thread is being killed; what still runs on it is what an `ensure` would do. */
@@ -150,7 +148,7 @@ static void handle_failure(rd_call *call, int state) {
     }
     rb_set_errinfo(Qnil);
     call->error = error;
-    if (ends_the_server(error)) {
+    if (rd_ends_thread(error)) { /* a signal, which is not the application's to lose */
         abort_response(call);
         try_step(close_body, call);
         try_step(pass_to_supervisor, call);

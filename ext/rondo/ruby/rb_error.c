@@ -21,6 +21,10 @@ void rd_init_errors(void) {
     rb_define_attr(rd_eBodyError, "status", 1, 0);
 }
 
+bool rd_ends_thread(VALUE error) {
+    return !rb_obj_is_kind_of(error, rb_eException) || rb_obj_is_kind_of(error, rb_eSignal);
+}
+
 void rd_raise_body_error(int code) {
     VALUE error = rb_exc_new_cstr(rd_eBodyError, rd_error_text(code));
     int status = rd_error_status(code);

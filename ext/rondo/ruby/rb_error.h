@@ -6,6 +6,7 @@
 #define RD_RUBY_ERROR_H
 
 #include <ruby.h>
+#include <stdbool.h>
 
 extern VALUE rd_eError, rd_eAddressError, rd_eSettingError;
 extern VALUE rd_eResponseError; /* the application's response breaks HTTP */
@@ -14,6 +15,10 @@ extern VALUE rd_eRequestTimeout;
 extern VALUE rd_eBodyError; /* the request body cannot be completed (an EOFError) */
 
 void rd_init_errors(void);
+
+/* Whether what was raised is meant for the thread or the process (Thread#kill, a signal), so that
+ * nobody on the way may keep it. */
+bool rd_ends_thread(VALUE error);
 
 /* Raises what the negative code of the core means; `status` becomes BodyError#status. */
 NORETURN(void rd_raise_body_error(int code));

@@ -199,6 +199,7 @@ static void call_hook(rd_binding *binding, VALUE hook) {
     rb_protect(rd_call_hook, hook, &state);
     if (state == 0) return;
     VALUE error = rb_errinfo();
+    if (rd_ends_thread(error)) rb_jump_tag(state);
     rb_set_errinfo(Qnil);
     rd_report_error(binding, error);
 }

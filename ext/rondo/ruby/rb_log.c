@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_names.h"
+#include "ruby/rb_error.h"
 
 static void put(rd_binding *binding, const char *bytes, size_t len) {
     if (binding->log_len + len > binding->log_capacity) {
@@ -128,9 +129,10 @@ void rd_log_flush(rd_binding *binding) {
     int state = 0;
     rb_protect(write_lines, (VALUE)binding, &state);
     if (state == 0) return;
+    binding->log_lost++;
+    if (rd_ends_thread(rb_errinfo())) rb_jump_tag(state);
     /* A log that cannot be written is no reason to stop serving; the lines are counted as lost. */
     rb_set_errinfo(Qnil);
-    binding->log_lost++;
 }
 
 typedef struct rd_refusal_report {
@@ -158,6 +160,8 @@ void rd_log_refusals(rd_binding *binding) {
         int state = 0;
         rd_refusal_report report = {binding, refusals[i]};
         rb_protect(report_refusal, (VALUE)&report, &state);
-        if (state != 0) rb_set_errinfo(Qnil);
+        if (state == 0) continue;
+        if (rd_ends_thread(rb_errinfo())) rb_jump_tag(state);
+        rb_set_errinfo(Qnil);
     }
 }

@@ -20,10 +20,14 @@
 static VALUE make_thread(VALUE argument) {
     rd_binding *binding = (rd_binding *)argument;
     VALUE thread = rb_thread_create(rd_pool_run_thread, binding);
+    rb_ary_push(binding->threads, thread);
+    return thread;
+}
+
+/* Calls methods, so a signal or an exception for this thread may come out of it. */
+static void describe_thread(const rd_binding *binding, VALUE thread) {
     rb_funcall(thread, rb_intern("name="), 1, rb_sprintf("rondo %u", binding->pool.threads));
     rb_funcall(thread, rb_intern("report_on_exception="), 1, Qfalse);
-    rb_ary_push(binding->threads, thread);
-    return Qnil;
 }
 
 /* False when the system gives none: those there are go on, and whoever misses one asks again. */
@@ -31,15 +35,16 @@ static bool add_thread(rd_binding *binding) {
     int state = 0;
     rd_binding_ref(binding);
     binding->pool.threads++;
-    rb_protect(make_thread, (VALUE)binding, &state);
+    VALUE thread = rb_protect(make_thread, (VALUE)binding, &state);
     if (state == 0) {
         rd_pool_publish(binding);
+        describe_thread(binding, thread);
         return true;
     }
     binding->pool.threads--;
     rd_binding_unref(binding);
-    if (binding->pool.threads == 0) rb_jump_tag(state);
     VALUE error = rb_errinfo();
+    if (binding->pool.threads == 0 || rd_ends_thread(error)) rb_jump_tag(state);
     rb_set_errinfo(Qnil);
     rd_report_error(binding, error);
     return false;
@@ -110,7 +115,9 @@ static VALUE raise_timeout(VALUE argument) {
 static void try(VALUE (*step)(VALUE), rd_runner *runner) {
     int state = 0;
     rb_protect(step, (VALUE)runner, &state);
-    if (state != 0) rb_set_errinfo(Qnil);
+    if (state == 0) return;
+    if (rd_ends_thread(rb_errinfo())) rb_jump_tag(state);
+    rb_set_errinfo(Qnil);
 }
 
 /* Whether something was done, which may have let other threads run and this one end. */
