@@ -5,8 +5,8 @@
 #include "protocol/push_conn.h"
 
 #include "base/alloc.h"
-#include "protocol/http1.h"
 #include "http/field_list.h"
+#include "protocol/http1.h"
 
 /* ---- sending ---- */
 
