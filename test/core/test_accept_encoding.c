@@ -7,9 +7,9 @@
 #include "http/accept_encoding.h"
 
 enum {
-    BR = 1 << RD_ENCODING_BR,
-    ZSTD = 1 << RD_ENCODING_ZSTD,
-    GZIP = 1 << RD_ENCODING_GZIP,
+    BR = 1 << RD_CODING_BR,
+    ZSTD = 1 << RD_CODING_ZSTD,
+    GZIP = 1 << RD_CODING_GZIP,
     ALL = BR | ZSTD | GZIP
 };
 
@@ -43,71 +43,71 @@ static void check_choice(const char *lines, unsigned available, unsigned expecte
 }
 
 static void test_nothing_is_asked_for(void) {
-    check_choice("", ALL, RD_ENCODING_IDENTITY);
-    check_choice("\n", ALL, RD_ENCODING_IDENTITY);
-    check_choice(" , ,\n\n", ALL, RD_ENCODING_IDENTITY);
-    check_choice("deflate, compress, aes128gcm\n", ALL, RD_ENCODING_IDENTITY);
+    check_choice("", ALL, RD_CODING_IDENTITY);
+    check_choice("\n", ALL, RD_CODING_IDENTITY);
+    check_choice(" , ,\n\n", ALL, RD_CODING_IDENTITY);
+    check_choice("deflate, compress, aes128gcm\n", ALL, RD_CODING_IDENTITY);
 }
 
 static void test_what_browsers_send(void) {
-    check_choice("gzip, deflate, br, zstd\n", ALL, RD_ENCODING_BR);
-    check_choice("gzip, deflate, br, zstd\n", ZSTD | GZIP, RD_ENCODING_ZSTD);
-    check_choice("gzip, deflate, br, zstd\n", GZIP, RD_ENCODING_GZIP);
-    check_choice("gzip, deflate, br, zstd\n", 0, RD_ENCODING_IDENTITY);
-    check_choice("gzip, deflate\n", ALL, RD_ENCODING_GZIP);
-    check_choice("gzip, deflate\n", BR | ZSTD, RD_ENCODING_IDENTITY);
-    check_choice("br;q=1.0, gzip;q=0.8, *;q=0.1\n", ALL, RD_ENCODING_BR);
-    check_choice("identity;q=1, *;q=0\n", ALL, RD_ENCODING_IDENTITY); /* for a video */
+    check_choice("gzip, deflate, br, zstd\n", ALL, RD_CODING_BR);
+    check_choice("gzip, deflate, br, zstd\n", ZSTD | GZIP, RD_CODING_ZSTD);
+    check_choice("gzip, deflate, br, zstd\n", GZIP, RD_CODING_GZIP);
+    check_choice("gzip, deflate, br, zstd\n", 0, RD_CODING_IDENTITY);
+    check_choice("gzip, deflate\n", ALL, RD_CODING_GZIP);
+    check_choice("gzip, deflate\n", BR | ZSTD, RD_CODING_IDENTITY);
+    check_choice("br;q=1.0, gzip;q=0.8, *;q=0.1\n", ALL, RD_CODING_BR);
+    check_choice("identity;q=1, *;q=0\n", ALL, RD_CODING_IDENTITY); /* for a video */
 }
 
 static void test_weights(void) {
-    check_choice("br;q=0.5, gzip;q=0.501\n", ALL, RD_ENCODING_GZIP);
-    check_choice("br;q=0.5, gzip;q=0.50\n", ALL, RD_ENCODING_BR);
-    check_choice("br;q=0.9, gzip\n", ALL, RD_ENCODING_GZIP);
-    check_choice("br;q=.9, gzip;q=0.001\n", ALL, RD_ENCODING_GZIP);
-    check_choice("gzip;q=0.001\n", ALL, RD_ENCODING_GZIP);
-    check_choice("gzip;q=0.\n", ALL, RD_ENCODING_IDENTITY);
-    check_choice("gzip;q=1., br;q=0.999\n", ALL, RD_ENCODING_GZIP);
-    check_choice("gzip;q=1.000, br;q=0.999\n", ALL, RD_ENCODING_GZIP);
-    check_choice("gzip \t; \tq=0.3,br;q=0.2\n", ALL, RD_ENCODING_GZIP);
+    check_choice("br;q=0.5, gzip;q=0.501\n", ALL, RD_CODING_GZIP);
+    check_choice("br;q=0.5, gzip;q=0.50\n", ALL, RD_CODING_BR);
+    check_choice("br;q=0.9, gzip\n", ALL, RD_CODING_GZIP);
+    check_choice("br;q=.9, gzip;q=0.001\n", ALL, RD_CODING_GZIP);
+    check_choice("gzip;q=0.001\n", ALL, RD_CODING_GZIP);
+    check_choice("gzip;q=0.\n", ALL, RD_CODING_IDENTITY);
+    check_choice("gzip;q=1., br;q=0.999\n", ALL, RD_CODING_GZIP);
+    check_choice("gzip;q=1.000, br;q=0.999\n", ALL, RD_CODING_GZIP);
+    check_choice("gzip \t; \tq=0.3,br;q=0.2\n", ALL, RD_CODING_GZIP);
 }
 
 static void test_what_is_forbidden(void) {
-    check_choice("gzip;q=0\n", GZIP, RD_ENCODING_IDENTITY);
-    check_choice("gzip;q=0.000, br\n", GZIP, RD_ENCODING_IDENTITY);
-    check_choice("gzip;q=0, *\n", ALL, RD_ENCODING_BR);
-    check_choice("gzip;q=0, *\n", GZIP, RD_ENCODING_IDENTITY);
-    check_choice("*;q=0, gzip;q=0.1\n", ALL, RD_ENCODING_GZIP);
-    check_choice("*;q=0, gzip;q=0.1\n", BR, RD_ENCODING_IDENTITY);
+    check_choice("gzip;q=0\n", GZIP, RD_CODING_IDENTITY);
+    check_choice("gzip;q=0.000, br\n", GZIP, RD_CODING_IDENTITY);
+    check_choice("gzip;q=0, *\n", ALL, RD_CODING_BR);
+    check_choice("gzip;q=0, *\n", GZIP, RD_CODING_IDENTITY);
+    check_choice("*;q=0, gzip;q=0.1\n", ALL, RD_CODING_GZIP);
+    check_choice("*;q=0, gzip;q=0.1\n", BR, RD_CODING_IDENTITY);
 }
 
 static void test_identity(void) {
-    check_choice("identity, gzip;q=0.5\n", ALL, RD_ENCODING_IDENTITY);
-    check_choice("identity, gzip\n", ALL, RD_ENCODING_GZIP);
-    check_choice("identity;q=0.4, gzip;q=0.5\n", ALL, RD_ENCODING_GZIP);
-    check_choice("gzip;q=0.1\n", GZIP, RD_ENCODING_GZIP); /* unsaid, it comes last */
-    check_choice("identity;q=0\n", ALL, RD_ENCODING_IDENTITY);
-    check_choice("identity;q=0, br\n", ALL, RD_ENCODING_BR);
-    check_choice("identity;q=0, br\n", GZIP, RD_ENCODING_IDENTITY);
-    check_choice("*;q=0\n", ALL, RD_ENCODING_IDENTITY);
+    check_choice("identity, gzip;q=0.5\n", ALL, RD_CODING_IDENTITY);
+    check_choice("identity, gzip\n", ALL, RD_CODING_GZIP);
+    check_choice("identity;q=0.4, gzip;q=0.5\n", ALL, RD_CODING_GZIP);
+    check_choice("gzip;q=0.1\n", GZIP, RD_CODING_GZIP); /* unsaid, it comes last */
+    check_choice("identity;q=0\n", ALL, RD_CODING_IDENTITY);
+    check_choice("identity;q=0, br\n", ALL, RD_CODING_BR);
+    check_choice("identity;q=0, br\n", GZIP, RD_CODING_IDENTITY);
+    check_choice("*;q=0\n", ALL, RD_CODING_IDENTITY);
 }
 
 static void test_all_others(void) {
-    check_choice("*\n", ALL, RD_ENCODING_BR);
-    check_choice("*\n", GZIP, RD_ENCODING_GZIP);
-    check_choice("*\n", 0, RD_ENCODING_IDENTITY);
-    check_choice("br;q=0.1, *;q=0.2\n", ALL, RD_ENCODING_ZSTD);
-    check_choice("br;q=0.1, *;q=0.2\n", BR, RD_ENCODING_IDENTITY);
+    check_choice("*\n", ALL, RD_CODING_BR);
+    check_choice("*\n", GZIP, RD_CODING_GZIP);
+    check_choice("*\n", 0, RD_CODING_IDENTITY);
+    check_choice("br;q=0.1, *;q=0.2\n", ALL, RD_CODING_ZSTD);
+    check_choice("br;q=0.1, *;q=0.2\n", BR, RD_CODING_IDENTITY);
 }
 
 static void test_names(void) {
-    check_choice("GZip\n", ALL, RD_ENCODING_GZIP);
-    check_choice("x-gzip\n", ALL, RD_ENCODING_GZIP);
-    check_choice("X-GZIP;Q=0.5\n", ALL, RD_ENCODING_GZIP);
-    check_choice("BR;q=0.9,ZSTD\n", ALL, RD_ENCODING_ZSTD);
-    check_choice("x-br, gzipped, gzi, z, **, g\xfaip, \"gzip\"\n", ALL, RD_ENCODING_IDENTITY);
-    check_choice("br gzip\n", ALL, RD_ENCODING_IDENTITY);
-    check_choice("\"br, gzip\n", ALL, RD_ENCODING_IDENTITY); /* a string without its end */
+    check_choice("GZip\n", ALL, RD_CODING_GZIP);
+    check_choice("x-gzip\n", ALL, RD_CODING_GZIP);
+    check_choice("X-GZIP;Q=0.5\n", ALL, RD_CODING_GZIP);
+    check_choice("BR;q=0.9,ZSTD\n", ALL, RD_CODING_ZSTD);
+    check_choice("x-br, gzipped, gzi, z, **, g\xfaip, \"gzip\"\n", ALL, RD_CODING_IDENTITY);
+    check_choice("br gzip\n", ALL, RD_CODING_IDENTITY);
+    check_choice("\"br, gzip\n", ALL, RD_CODING_IDENTITY); /* a string without its end */
 }
 
 static void test_weights_that_are_none(void) {
@@ -120,24 +120,24 @@ static void test_weights_that_are_none(void) {
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) {
         char line[64];
         snprintf(line, sizeof line, "gzip;%s\n", weights[i]);
-        check_choice(line, ALL, RD_ENCODING_IDENTITY);
+        check_choice(line, ALL, RD_CODING_IDENTITY);
         snprintf(line, sizeof line, "br;q=0.1, gzip;%s\n", weights[i]);
-        check_choice(line, ALL, RD_ENCODING_BR);
+        check_choice(line, ALL, RD_CODING_BR);
     }
-    check_choice("gzip;q=2, *;q=0.5\n", GZIP, RD_ENCODING_GZIP); /* as if it were not there */
+    check_choice("gzip;q=2, *;q=0.5\n", GZIP, RD_CODING_GZIP); /* as if it were not there */
 }
 
 static void test_several_lines(void) {
-    check_choice("gzip;q=0.5\nbr;q=0.6\n", ALL, RD_ENCODING_BR);
-    check_choice("gzip\n\n*;q=0\n", ALL, RD_ENCODING_GZIP);
-    check_choice("\"gzip\nbr\n", ALL, RD_ENCODING_BR); /* a string ends with its line */
+    check_choice("gzip;q=0.5\nbr;q=0.6\n", ALL, RD_CODING_BR);
+    check_choice("gzip\n\n*;q=0\n", ALL, RD_CODING_GZIP);
+    check_choice("\"gzip\nbr\n", ALL, RD_CODING_BR); /* a string ends with its line */
 }
 
 static void test_named_twice(void) {
-    check_choice("gzip, gzip;q=0\n", ALL, RD_ENCODING_IDENTITY);
-    check_choice("gzip;q=0\ngzip\n", ALL, RD_ENCODING_IDENTITY);
-    check_choice("gzip, x-gzip;q=0.1, br;q=0.2\n", ALL, RD_ENCODING_BR);
-    check_choice("*, *;q=0\n", ALL, RD_ENCODING_IDENTITY);
+    check_choice("gzip, gzip;q=0\n", ALL, RD_CODING_IDENTITY);
+    check_choice("gzip;q=0\ngzip\n", ALL, RD_CODING_IDENTITY);
+    check_choice("gzip, x-gzip;q=0.1, br;q=0.2\n", ALL, RD_CODING_BR);
+    check_choice("*, *;q=0\n", ALL, RD_CODING_IDENTITY);
 }
 
 int main(void) {

@@ -59,16 +59,16 @@ static void read_line(const char *value, size_t len, double weights[NAMES]) {
 }
 
 static unsigned reference(double weights[NAMES], unsigned available) {
-    unsigned best = RD_ENCODING_IDENTITY;
+    unsigned best = RD_CODING_IDENTITY;
     double most = 0;
     if (weights[X_GZIP] >= 0 &&
-        (weights[RD_ENCODING_GZIP] < 0 || weights[X_GZIP] < weights[RD_ENCODING_GZIP]))
-        weights[RD_ENCODING_GZIP] = weights[X_GZIP];
-    for (unsigned i = 0; i < RD_ENCODING_COUNT; i++)
+        (weights[RD_CODING_GZIP] < 0 || weights[X_GZIP] < weights[RD_CODING_GZIP]))
+        weights[RD_CODING_GZIP] = weights[X_GZIP];
+    for (unsigned i = 0; i < RD_CODING_COUNT; i++)
         if (weights[i] < 0) weights[i] = weights[OTHERS];
-    for (unsigned i = RD_ENCODING_COUNT - 1; i >= 1; i--)
+    for (unsigned i = RD_CODING_COUNT - 1; i >= 1; i--)
         if (available >> i & 1 && weights[i] > 0 && weights[i] >= most) most = weights[best = i];
-    return weights[RD_ENCODING_IDENTITY] > most ? RD_ENCODING_IDENTITY : best;
+    return weights[RD_CODING_IDENTITY] > most ? RD_CODING_IDENTITY : best;
 }
 
 static void add(rd_head *head, size_t at, size_t len) {

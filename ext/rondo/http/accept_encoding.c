@@ -11,7 +11,7 @@ enum { UNSAID = -1, WHOLE = 1000 };
 
 /* Of the codings we know, and of "*": that is all others. */
 typedef struct weights {
-    int of[RD_ENCODING_COUNT];
+    int of[RD_CODING_COUNT];
     int others;
 } weights;
 
@@ -44,11 +44,11 @@ static int read_weight(rd_slice parameters) {
 
 /* Where the weight of that coding belongs; NULL for one we do not know. */
 static int *find(weights *all, rd_slice name) {
-    if (rd_field_is_word(name, RD_SLICE("gzip"))) return &all->of[RD_ENCODING_GZIP];
-    if (rd_field_is_word(name, RD_SLICE("br"))) return &all->of[RD_ENCODING_BR];
-    if (rd_field_is_word(name, RD_SLICE("zstd"))) return &all->of[RD_ENCODING_ZSTD];
-    if (rd_field_is_word(name, RD_SLICE("identity"))) return &all->of[RD_ENCODING_IDENTITY];
-    if (rd_field_is_word(name, RD_SLICE("x-gzip"))) return &all->of[RD_ENCODING_GZIP];
+    if (rd_field_is_word(name, RD_SLICE("gzip"))) return &all->of[RD_CODING_GZIP];
+    if (rd_field_is_word(name, RD_SLICE("br"))) return &all->of[RD_CODING_BR];
+    if (rd_field_is_word(name, RD_SLICE("zstd"))) return &all->of[RD_CODING_ZSTD];
+    if (rd_field_is_word(name, RD_SLICE("identity"))) return &all->of[RD_CODING_IDENTITY];
+    if (rd_field_is_word(name, RD_SLICE("x-gzip"))) return &all->of[RD_CODING_GZIP];
     return name.len == 1 && name.ptr[0] == '*' ? &all->others : NULL;
 }
 
@@ -76,14 +76,14 @@ static int weight_of(const weights *all, unsigned encoding) {
 
 unsigned rd_accept_encoding(const rd_request *request, unsigned available) {
     weights all = {.of = {UNSAID, UNSAID, UNSAID, UNSAID}, .others = UNSAID};
-    unsigned best = RD_ENCODING_IDENTITY;
+    unsigned best = RD_CODING_IDENTITY;
     int weight = 0;
-    if (!rd_head_has(&request->head, RD_HEADER_ACCEPT_ENCODING)) return RD_ENCODING_IDENTITY;
+    if (!rd_head_has(&request->head, RD_HEADER_ACCEPT_ENCODING)) return RD_CODING_IDENTITY;
     read_lines(&all, request);
-    for (unsigned encoding = RD_ENCODING_BR; encoding < RD_ENCODING_COUNT; encoding++) {
+    for (unsigned encoding = RD_CODING_BR; encoding < RD_CODING_COUNT; encoding++) {
         if (!(available & 1u << encoding) || weight_of(&all, encoding) <= weight) continue;
         best = encoding;
         weight = weight_of(&all, encoding);
     }
-    return weight_of(&all, RD_ENCODING_IDENTITY) > weight ? RD_ENCODING_IDENTITY : best;
+    return weight_of(&all, RD_CODING_IDENTITY) > weight ? RD_CODING_IDENTITY : best;
 }

@@ -10,15 +10,15 @@
 
 /* In the order in which they win when the client has no preference, identity last. */
 enum {
-    RD_ENCODING_IDENTITY,
-    RD_ENCODING_BR,
-    RD_ENCODING_ZSTD,
-    RD_ENCODING_GZIP,
-    RD_ENCODING_COUNT
+    RD_CODING_IDENTITY,
+    RD_CODING_BR,
+    RD_CODING_ZSTD,
+    RD_CODING_GZIP,
+    RD_CODING_COUNT
 };
 
 /*
- * The best of `available` (bits 1 << RD_ENCODING_*; identity always counts as available) for the
+ * The best of `available` (bits 1 << RD_CODING_*; identity always counts as available) for the
  * request; all its Accept-Encoding lines count. Without one it is identity, and also when the
  * client forbids whatever there is: better bytes it did not ask for than none. An element with a
  * weight that is none is ignored; of a coding named twice the lower weight counts.
