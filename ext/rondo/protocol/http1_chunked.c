@@ -72,7 +72,7 @@ static bool is_quotable(unsigned char byte) {
 /* What may stand behind the value of an extension. */
 static int end_extension(rd_http1_chunked *chunked, unsigned char byte) {
     if (byte == '\r') return go(chunked, SIZE_LF);
-    if (rd_http1_is_blank(byte)) return go(chunked, EXTENSION_GAP);
+    if (rd_field_is_blank(byte)) return go(chunked, EXTENSION_GAP);
     return byte == ';' ? go(chunked, EXTENSION) : RD_ERR_CHUNK_EXTENSION;
 }
 
@@ -80,22 +80,22 @@ static int end_extension(rd_http1_chunked *chunked, unsigned char byte) {
 static int read_extension(rd_http1_chunked *chunked, unsigned char byte) {
     switch (chunked->state) {
     case EXTENSION:
-        if (rd_http1_is_blank(byte)) return 0;
+        if (rd_field_is_blank(byte)) return 0;
         return is_name_byte(byte) ? go(chunked, EXTENSION_NAME) : RD_ERR_CHUNK_EXTENSION;
     case EXTENSION_NAME:
         if (is_name_byte(byte)) return 0;
-        if (rd_http1_is_blank(byte)) return go(chunked, EXTENSION_EQUALS);
+        if (rd_field_is_blank(byte)) return go(chunked, EXTENSION_EQUALS);
         return byte == '=' ? go(chunked, EXTENSION_VALUE) : end_extension(chunked, byte);
     case EXTENSION_EQUALS:
-        if (rd_http1_is_blank(byte)) return 0;
+        if (rd_field_is_blank(byte)) return 0;
         if (byte == '=') return go(chunked, EXTENSION_VALUE);
         return byte == ';' ? go(chunked, EXTENSION) : RD_ERR_CHUNK_EXTENSION;
     case EXTENSION_VALUE:
-        if (rd_http1_is_blank(byte)) return 0;
+        if (rd_field_is_blank(byte)) return 0;
         if (byte == '"') return go(chunked, EXTENSION_QUOTED);
         return is_name_byte(byte) ? go(chunked, EXTENSION_TOKEN) : RD_ERR_CHUNK_EXTENSION;
     case EXTENSION_GAP:
-        if (rd_http1_is_blank(byte)) return 0;
+        if (rd_field_is_blank(byte)) return 0;
         return byte == ';' ? go(chunked, EXTENSION) : RD_ERR_CHUNK_EXTENSION;
     case EXTENSION_TOKEN:
         return is_name_byte(byte) ? 0 : end_extension(chunked, byte);
@@ -143,7 +143,7 @@ static int start_trailer(rd_http1_chunked *chunked, const rd_http1_limits *limit
                          unsigned char byte) {
     if (byte == '\r') return go(chunked, END_LF);
     if (byte == '\n') return RD_ERR_BARE_LF;
-    if (rd_http1_is_blank(byte)) return RD_ERR_FIELD_FOLDED;
+    if (rd_field_is_blank(byte)) return RD_ERR_FIELD_FOLDED;
     if (byte == ':') return RD_ERR_FIELD_NAME_EMPTY;
     if (!is_name_byte(byte)) return RD_ERR_FIELD_NAME_BYTE;
     if (chunked->fields >= limits->header_count) return RD_ERR_FIELD_COUNT;
