@@ -183,7 +183,7 @@ static rd_file_entry *find(rd_static *files, const rd_request *request, uint64_t
 
 /* Whether another try may find it: the system lacks something just now. */
 static bool may_pass(int error) {
-    return error == EMFILE || error == ENFILE || error == ENOMEM;
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN;
 }
 
 bool rd_static_takes(rd_static *files, const rd_request *request, uint64_t now_ms) {
