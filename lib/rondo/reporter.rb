@@ -49,6 +49,13 @@ module Rondo
       @log.info("Refused a request of #{address}: #{reason}#{" (#{status})" if status.positive?}")
     end
 
+    # @param address [String] of the client
+    # @param reason [String] why its answer ended before its end
+    # @return [void]
+    def report_cut(address, reason)
+      @log.error("Cut an answer to #{address}: #{reason}")
+    end
+
     # @param verb [String] of the request line
     # @param path [String]
     # @param seconds [Float] since the application got the request

@@ -180,6 +180,9 @@ static void test_a_file_that_shrinks(void) {
     }
     CHECK(ended);
     CHECK_INT(server->conns.count, 0);
+    CHECK_INT(server->refusal_count, 1);
+    CHECK_INT(server->refusals[0].code, RD_ERR_FILE_CUT);
+    CHECK_INT(server->refused, 0);
     close(client);
     end();
 }

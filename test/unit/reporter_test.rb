@@ -96,4 +96,9 @@ class ReporterTest < Minitest::Test
     assert_equal ["Refused a request of 127.0.0.1: two lengths (400)",
                   "Refused a request of 127.0.0.1: gone"], @log.infos
   end
+
+  def test_answers_that_are_cut
+    reporter.report_cut("127.0.0.1", "no more of it")
+    assert_equal ["Cut an answer to 127.0.0.1: no more of it"], @log.errors
+  end
 end

@@ -19,7 +19,7 @@
 /* The Ruby objects a binding holds, marked and moved together. */
 #define RD_BINDING_VALUES(X)                                                                       \
     X(app)             /* answers call(env) */                                                     \
-    X(reporter)        /* answers handle_error and report_error, _refusal, _slow */                \
+    X(reporter)        /* answers handle_error and report_error, _refusal, _cut, _slow */          \
     X(upgrades)        /* answers refuse, report_impossible and report_protocol */                 \
     X(request_log)     /* answers write(lines), or nil */                                          \
     X(env_template)    /* Hash that every env starts from */                                       \

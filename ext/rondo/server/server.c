@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "protocol/http1.h"
 #include "protocol/websocket_deflate.h"
 #include "server/files.h"
@@ -34,12 +35,20 @@ static void on_push(rd_handler *handler, rd_push *push) {
     rd_events_add(server_of(handler), push);
 }
 
-static void on_refused(rd_handler *handler, const rd_conn *conn, int code) {
-    rd_server *server = server_of(handler);
-    server->refused++;
+static void keep_refusal(rd_server *server, const rd_conn *conn, int code) {
     if (server->refusal_count < RD_REFUSALS_KEPT) {
         server->refusals[server->refusal_count++] = (rd_refusal){conn->peer, code};
     }
+}
+
+static void on_refused(rd_handler *handler, const rd_conn *conn, int code) {
+    rd_server *server = server_of(handler);
+    server->refused++;
+    keep_refusal(server, conn, code);
+}
+
+static void on_file_cut(rd_conn *conn) {
+    keep_refusal(RD_CONTAINER(conn->set, rd_server, conns), conn, RD_ERR_FILE_CUT);
 }
 
 /* ---- making one ---- */
@@ -74,6 +83,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
     rd_http1_limits_init(&server->http.limits, settings);
     rd_pubsub_init(&server->pubsub, &server->conns, &server->http);
     server->conns.shared = &server->http;
+    server->conns.on_file_cut = on_file_cut;
     server->connection_limit = connection_limit(settings);
     rd_list_init(&server->listeners);
     rd_list_init(&server->queue);
@@ -442,7 +452,7 @@ static void leave_tidy(rd_server *server) {
         !rd_list_is_empty(&server->queue) || !rd_list_is_empty(&server->next) ||
         !rd_list_is_empty(&server->guests) || !rd_list_is_empty(&server->events) ||
         rd_timer_next(&loop->timers) < loop->sleep_until_ms || !loop->ops->is_live ||
-        rd_server_is_stopping(server)) {
+        server->refusal_count > 0 || rd_server_is_stopping(server)) {
         rd_loop_wakeup(loop);
     }
 }

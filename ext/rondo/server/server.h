@@ -37,7 +37,7 @@ typedef struct rd_server rd_server;
 
 #define RD_DESCRIPTORS_KEPT 64 /* no connections: for the application, logs and files */
 
-/* A refused request, for the log. */
+/* A request that was refused, or an answer that was cut, for the log. */
 typedef struct rd_refusal {
     rd_address peer;
     int code;
@@ -95,7 +95,7 @@ struct rd_server {
     uint64_t busy_until_ns; /* a pause before this one is expected to be short */
     uint64_t requests, refused, accepted, dropped, timed_out, handed_in, handed_out;
     rd_refusal refusals[RD_REFUSALS_KEPT];
-    uint32_t refusal_count; /* kept in `refusals`; the rest is only counted */
+    uint32_t refusal_count; /* kept in `refusals`; there is no line for the rest */
     uint32_t queue_len;
     uint32_t pushes; /* upgraded connections whose end was not told yet */
     uint32_t batch_count;

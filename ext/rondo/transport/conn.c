@@ -267,8 +267,9 @@ static ssize_t send_slice(rd_conn *conn, size_t limit, size_t *offered) {
     }
     *offered = first->len < limit ? first->len : limit;
     ssize_t sent = conn->transport->send_file(conn, first->file->fd, first->offset, *offered);
-    if (sent == 0) {
-        errno = EIO; /* the file shrank: the promised length cannot be kept */
+    if (sent == 0) { /* the file shrank: the promised length cannot be kept */
+        if (conn->set->on_file_cut != NULL) conn->set->on_file_cut(conn);
+        errno = EIO;
         return -1;
     }
     return sent;
