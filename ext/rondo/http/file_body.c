@@ -14,6 +14,15 @@
 
 #define CONTENT_RANGE_MAX 80
 
+rd_boundaries rd_boundaries_random(void) {
+    return (rd_boundaries){.key = rd_hash_key_random()};
+}
+
+uint64_t rd_boundary_next(rd_boundaries *boundaries) {
+    const uint64_t number = ++boundaries->count;
+    return rd_hash(boundaries->key, rd_slice_of((const char *)&number, sizeof(number)));
+}
+
 static int send_part(rd_request *request, const rd_file_body *body, uint64_t first, uint64_t len) {
     const rd_responder *to = request->responder;
     if (body->file == NULL) return to->write(request, body->bytes + first, (size_t)len);
@@ -153,12 +162,12 @@ static int wanted_ranges(const rd_request *request, const rd_validators *validat
 
 int rd_file_body_send_wanted(rd_request *request, rd_response_head *head, rd_field *fields,
                              const rd_file_body *body, const rd_validators *validators,
-                             uint64_t boundary) {
+                             rd_boundaries *boundaries) {
     rd_file_range ranges[RD_RANGES_MAX];
     int count = wanted_ranges(request, validators, body->size, ranges);
     if (count == 0) return rd_file_body_send(request, head, body);
     if (count < 0) return refuse_range(request, body->size);
     head->status = 206;
     if (count == 1) return send_one_range(request, head, fields, body, ranges);
-    return send_ranges(request, head, fields, body, ranges, count, boundary);
+    return send_ranges(request, head, fields, body, ranges, count, rd_boundary_next(boundaries));
 }

@@ -114,10 +114,9 @@ static int open_regular(const rd_file_root *root, const char *name, int flags, s
     return refuse(error);
 }
 
-/* The kernel would let "a/../b" pass, the walk could not: neither takes it. */
-static bool has_dotdot(const char *name) {
-    for (const char *at = name; (at = strstr(at, "..")); at++) {
-        const bool begins = at == name || at[-1] == '/';
+bool rd_file_has_dotdot(const char *path) {
+    for (const char *at = path; (at = strstr(at, "..")); at++) {
+        const bool begins = at == path || at[-1] == '/';
 
         if (begins && (at[2] == 0 || at[2] == '/')) return true;
     }
@@ -127,7 +126,9 @@ static bool has_dotdot(const char *name) {
 int rd_file_open(const rd_file_root *root, const char *name, struct stat *info) {
     int fd;
 
-    if (name[0] == '/' || strlen(name) >= PATH_MAX || has_dotdot(name)) return refuse(ENOENT);
+    if (name[0] == '/' || strlen(name) >= PATH_MAX) return refuse(ENOENT);
+    /* The kernel would let "a/../b" pass, the walk could not: neither takes it. */
+    if (rd_file_has_dotdot(name)) return refuse(ENOENT);
     /* Looked at before it is opened: opening alone wakes who waits at a FIFO, rewinds a tape. */
     fd = open_regular(root, name, LOOK, info);
     if (fd < 0) return -1;

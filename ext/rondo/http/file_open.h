@@ -32,4 +32,7 @@ void rd_file_root_close(rd_file_root *root);
  */
 int rd_file_open(const rd_file_root *root, const char *name, struct stat *info);
 
+/* Whether a path has a ".." segment, which may lead anywhere. */
+bool rd_file_has_dotdot(const char *path);
+
 #endif

@@ -9,7 +9,6 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "http/file_body.h"
 
 #define NOT_FOUND_PAGE "/404.html"
 #define FIELDS_MAX     (8 + RD_FILE_BODY_FIELDS)
@@ -22,7 +21,7 @@ rd_static *rd_static_new(const char *folder, const rd_settings *settings, bool a
     rd_file_cache_init(&files->cache, root, (uint32_t)settings->static_cache_files,
                        settings->static_html != 0);
     files->settings = settings;
-    files->key = rd_hash_key_random();
+    files->boundaries = rd_boundaries_random();
     files->alone = alone;
     snprintf(files->cache_control, sizeof(files->cache_control), "max-age=%" PRId64,
              settings->static_max_age_ms / 1000);
@@ -33,12 +32,6 @@ void rd_static_free(rd_static *files) {
     if (files == NULL) return;
     rd_file_cache_clear(&files->cache);
     rd_free(files);
-}
-
-uint64_t rd_static_boundary(rd_static *files) {
-    files->boundaries++;
-    return rd_hash(files->key,
-                   rd_slice_of((const char *)&files->boundaries, sizeof(files->boundaries)));
 }
 
 /* ---- answers without a file ---- */
@@ -145,8 +138,7 @@ static void answer_file(rd_static *files, rd_request *request, const rd_file_ent
     add_description(&all, entry, encoding);
     head.count = all.count;
     const rd_file_body body = {variant->file, variant->bytes, (uint64_t)variant->facts.st_size};
-    rd_file_body_send_wanted(request, &head, all.fields, &body, &validators,
-                             rd_static_boundary(files));
+    rd_file_body_send_wanted(request, &head, all.fields, &body, &validators, &files->boundaries);
 }
 
 /* ---- no application ---- */

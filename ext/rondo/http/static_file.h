@@ -6,6 +6,7 @@
 #ifndef RD_HTTP_STATIC_FILE_H
 #define RD_HTTP_STATIC_FILE_H
 
+#include "http/file_body.h"
 #include "http/file_cache.h"
 #include "http/request.h"
 
@@ -15,8 +16,7 @@ typedef struct rd_static {
     rd_file_cache cache;
     const rd_settings *settings;
     char cache_control[RD_CACHE_CONTROL_MAX];
-    rd_hash_key key; /* boundaries come from it */
-    uint64_t boundaries;
+    rd_boundaries boundaries;
     uint64_t answers;
     bool alone; /* there is no application: what is not in the folder is not there */
 } rd_static;
@@ -30,8 +30,5 @@ bool rd_static_takes(rd_static *files, const rd_request *request, uint64_t now_m
 
 /* The answer to a request that was taken; false if its file has gone since then. */
 bool rd_static_answer(rd_static *files, rd_request *request, uint64_t now_ms);
-
-/* A number nobody can guess, for multipart/byteranges. */
-uint64_t rd_static_boundary(rd_static *files);
 
 #endif
