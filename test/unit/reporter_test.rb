@@ -97,6 +97,15 @@ class ReporterTest < Minitest::Test
                   "Refused a request of 127.0.0.1: gone"], @log.infos
   end
 
+  def test_files_that_are_not_sent
+    { 404 => "is not there", 500 => "is below no x_sendfile_root", 503 => "cannot be opened now" }.each do |status, why|
+      answered, headers, body = reporter.refuse_file(ENV_OF_REQUEST, "/a\nb\xff", status)
+      assert_equal [status, "text/plain; charset=utf-8"], [answered, headers["content-type"]]
+      refute_includes body.join, "/a"
+      assert_equal "GET /a: the file \"/a\\nb\u{fffd}\" of the application #{why} (#{status})", @log.errors.last
+    end
+  end
+
   def test_answers_that_are_cut
     reporter.report_cut("127.0.0.1", "no more of it")
     assert_equal ["Cut an answer to 127.0.0.1: no more of it"], @log.errors

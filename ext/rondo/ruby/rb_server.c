@@ -12,8 +12,8 @@
 #include "ruby/rb_call.h"
 #include "ruby/rb_client.h"
 #include "ruby/rb_error.h"
+#include "ruby/rb_file.h"
 #include "ruby/rb_names.h"
-#include "server/files.h"
 #include "server/retire.h"
 
 #define LINK_FINISH_MS 1000
@@ -83,6 +83,7 @@ void rd_binding_unref(rd_binding *binding) {
     rd_slots_clear(&binding->client_slots);
     rd_cache_clear(binding);
     rd_env_cache_clear(binding);
+    rd_file_roots_clear(&binding->file_roots);
     rd_free(binding->trusted);
     rd_free(binding->log_bytes);
     rd_free(binding);
@@ -210,17 +211,6 @@ static void take_link(rd_binding *binding, VALUE link) {
     if (opened != 0) rb_sys_fail("link");
 }
 
-/* public: a folder; public_only: there is no application. */
-static void take_folder(rd_binding *binding, VALUE options) {
-    VALUE folder = option(options, "public");
-    if (NIL_P(folder)) return;
-    const char *path = StringValueCStr(folder);
-    const bool alone = RTEST(option(options, "public_only"));
-    if (rd_files_open(binding->server, path, alone) == 0) return;
-    rb_raise(rd_eSettingError, "public: cannot read the folder %" PRIsVALUE ": %s", folder,
-             strerror(errno));
-}
-
 static void take_options(rd_binding *binding, VALUE options) {
     size_t count;
     RD_BINDING_SET(binding, reporter, option(options, "reporter"));
@@ -232,7 +222,9 @@ static void take_options(rd_binding *binding, VALUE options) {
     take_default_host(binding, option(options, "default_host"));
     take_slot(binding, options);
     take_link(binding, option(options, "link"));
-    take_folder(binding, options);
+    rd_serve_folder(binding, option(options, "public"), RTEST(option(options, "public_only")));
+    rd_allow_file_roots(binding, option(options, "x_sendfile_roots"));
+    RD_BINDING_SET(binding, sendfile_type, option(options, "sendfile_type"));
     RD_BINDING_SET(binding, thread_start, option(options, "thread_start"));
     RD_BINDING_SET(binding, thread_exit, option(options, "thread_exit"));
     binding->trusted = networks_of(option(options, "trusted_proxies"), "trusted_proxies", &count);
@@ -253,6 +245,7 @@ static VALUE core_initialize(VALUE self, VALUE app, VALUE numbers, VALUE options
     if (binding->server == NULL) rb_sys_fail("cannot make a poller");
     binding->early_hints = settings.early_hints != 0;
     binding->frozen_headers = settings.frozen_headers != 0;
+    binding->boundaries = rd_boundaries_random();
     RD_BINDING_SET(binding, app, app);
     RD_BINDING_SET(binding, clients, rb_ary_new());
     RD_BINDING_SET(binding, subscribers, rb_hash_new());
