@@ -296,8 +296,8 @@ static bool take_extension(char extension[LONGEST + 1], rd_slice name) {
     const size_t len = name.len - at;
     if (len > LONGEST) return false;
     for (size_t i = 0; i < len; i++) {
-        extension[i] = name.ptr[at + i];
-        if (extension[i] >= 'A' && extension[i] <= 'Z') extension[i] |= 0x20;
+        const char byte = name.ptr[at + i];
+        extension[i] = (char)(byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte);
     }
     extension[len] = '\0';
     return strlen(extension) == len;

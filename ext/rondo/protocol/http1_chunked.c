@@ -10,6 +10,7 @@
  */
 #include "protocol/http1_chunked.h"
 
+#include "base/hex.h"
 #include "protocol/http1_field.h"
 
 enum {
@@ -41,19 +42,13 @@ void rd_http1_chunked_init(rd_http1_chunked *chunked) {
     memset(chunked, 0, sizeof *chunked);
 }
 
-static int hex_value(unsigned char byte) {
-    if (byte >= '0' && byte <= '9') return byte - '0';
-    byte |= 0x20;
-    return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
-}
-
 static int go(rd_http1_chunked *chunked, uint8_t state) {
     chunked->state = state;
     return 0;
 }
 
 static int read_size(rd_http1_chunked *chunked, unsigned char byte) {
-    const int digit = hex_value(byte);
+    const int digit = rd_hex_value((char)byte);
 
     if (digit < 0) {
         if (chunked->digits == 0) return RD_ERR_CHUNK_SIZE;
