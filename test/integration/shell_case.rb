@@ -67,6 +67,14 @@ class ShellCase < Minitest::Test
     run_command(*RONDO, *words, env: env)
   end
 
+  # As somebody who may do nothing, where the tests are run by root.
+  def powerless(*words)
+    return rondo(*words) unless Process.uid.zero?
+
+    run_command(RbConfig.ruby, "-e", "Process::Sys.setgid(65534); Process::Sys.setuid(65534); exec(*ARGV)",
+                "--", *RONDO, *words)
+  end
+
   def run_command(*words, env: {})
     Open3.popen3(BLANK.merge(env), *words, chdir: @folder) do |input, out, err, waiter|
       input.close
