@@ -6,7 +6,6 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo"
-require "rondo/static_folder"
 
 module Rondo
   # The tables, and resolved values that know where they came from.

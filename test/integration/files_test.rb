@@ -69,6 +69,25 @@ class FilesTest < ShellCase
     assert_complaint 1, %r{public: cannot read the folder #{@folder}/closed: Permission denied}, powerless("-www", "closed")
   end
 
+  # ---- pages for errors ----
+
+  def test_the_page_of_an_application_that_raises
+    write "config.ru", "run ->(env) { raise 'no luck' }\n"
+    server = start("-www", "site", "-e", "production")
+    assert_equal ["500", "Internal Server Error\n"], [get(server, "/x").code, body(server, "/x")]
+    write "site/500.html", "<p>sorry"
+    response = get(server, "/x")
+    assert_equal ["500", "text/html; charset=utf-8", "<p>sorry"], [response.code, response["content-type"], response.body]
+    assert_match(/no luck/, server.log)
+    assert_match(/no luck/, body(start("-www", "site", "-e", "development"), "/x"))
+  end
+
+  def test_the_page_of_a_server_without_an_application
+    write "site/404.html", "<p>gone"
+    response = get(start("-www", "site"), "/nothing")
+    assert_equal ["404", "text/html; charset=utf-8", "<p>gone"], [response.code, response["content-type"], response.body]
+  end
+
   # ---- without an application ----
 
   def test_without_an_application_only_files_are_there

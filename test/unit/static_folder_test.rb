@@ -49,6 +49,41 @@ class StaticFolderTest < Minitest::Test
     assert_match(/\Apublic must be the path of a folder, not "a/, complaint("a\0b"))
   end
 
+  # ---- the page for errors ----
+
+  def page
+    Rondo::StaticFolder.error_page("#{@folder}/site")
+  end
+
+  def test_the_page_is_read_when_it_is_wanted
+    assert_nil page
+    File.write("#{@folder}/site/500.html", "<p>sorry")
+    assert_equal "<p>sorry", page
+    File.write("#{@folder}/site/500.html", "")
+    assert_nil page
+    assert_nil Rondo::StaticFolder.error_page(nil)
+    assert_nil Rondo::StaticFolder.error_page("#{@folder}/nowhere")
+  end
+
+  def test_a_page_that_is_too_large
+    File.write("#{@folder}/site/500.html", "x" * (1 << 20))
+    assert_equal 1 << 20, page.bytesize
+    File.write("#{@folder}/site/500.html", "x" * ((1 << 20) + 1))
+    assert_nil page
+  end
+
+  def test_a_page_that_is_no_file
+    File.write("#{@folder}/secret", "secret")
+    at = "#{@folder}/site/500.html"
+    [-> { File.symlink("#{@folder}/secret", at) }, -> { File.mkfifo(at) }, -> { Dir.mkdir(at) }].each do |make|
+      make.call
+      assert_nil page
+      FileUtils.rm_rf(at)
+    end
+  end
+
+  # ---- the setting ----
+
   # The application may go elsewhere.
   def test_it_is_looked_for_once
     settings = Rondo::Settings::Resolved.new(public: %w[site test])
