@@ -69,6 +69,17 @@ class FilesTest < ShellCase
     assert_complaint 1, %r{public: cannot read the folder #{@folder}/closed: Permission denied}, powerless("-www", "closed")
   end
 
+  # ---- while Ruby is stuck ----
+
+  def test_answers_go_on_while_ruby_is_stuck
+    write "site/large", "x" * 3_000_000
+    while_stuck(-> { start("-www", "site") }) do |server|
+      assert_equal ["note\n", 3_000_000], [body(server, "/note.txt"), body(server, "/large").bytesize]
+      write "site/new.txt", "new\n"
+      assert_equal "new\n", body(server, "/new.txt")
+    end
+  end
+
   # ---- pages for errors ----
 
   def test_the_page_of_an_application_that_raises
