@@ -9,15 +9,18 @@ module Rondo
   # Turns exceptions into log lines and responses.
   class Reporter
     PLAIN = { "content-type" => "text/plain; charset=utf-8" }.freeze
+    HTML = { "content-type" => "text/html; charset=utf-8", "x-content-type-options" => "nosniff" }.freeze
 
     # @param log [#info, #error]
     # @param handler [Proc, nil] lowlevel_error_handler, called with as many of (error, env, status)
     #   as it takes; answers [status, headers, body]
     # @param development [Boolean] whether the response shows the backtrace
-    def initialize(log:, handler: nil, development: false)
+    # @param folder [String, nil] the static one, whose 500.html is the response otherwise
+    def initialize(log:, handler: nil, development: false, folder: nil)
       @log = log
       @handler = handler
       @development = development
+      @page = File.absolute_path("500.html", folder) if folder
     end
 
     # @param error [Exception] raised by the application before its response began
@@ -30,7 +33,7 @@ module Rondo
       return call_handler(error, env) if @handler
       return ErrorPage.call(error, env) if @development
 
-      [500, PLAIN.dup, ["Internal Server Error\n"]]
+      folders_page || [500, PLAIN.dup, ["Internal Server Error\n"]]
     end
 
     # @param error [Exception] raised when there is no response to give any more
@@ -63,6 +66,13 @@ module Rondo
 
     def refused_body(error)
       [error.status, PLAIN.dup, ["#{error.message}\n"]]
+    end
+
+    # Only a plain file: to open a FIFO waits for ever.
+    def folders_page
+      [500, HTML.dup, [File.binread(@page)]] if @page && File.file?(@page)
+    rescue SystemCallError
+      nil
     end
 
     # Messages come in any encoding, and lines of several cannot be joined.

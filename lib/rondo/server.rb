@@ -38,7 +38,8 @@ module Rondo
       options, numbers = settings.partition { |name, _| OPTIONS.include?(name) }.map(&:to_h)
       @log = options[:log] || Logger.errors_only
       reporter = Reporter.new(log: @log, handler: options[:lowlevel_error_handler],
-                              development: options[:environment] == "development")
+                              development: options[:environment] == "development",
+                              folder: options[:public])
       core_options = options.slice(*CORE_OPTIONS)
       core_options[:reporter] = reporter
       core_options[:upgrades] = Upgrades.new(log: @log, origins: Origins.from(options[:allowed_origins]))

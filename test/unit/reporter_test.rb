@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
+require "tmpdir"
 require "rondo"
 
 class ReporterTest < Minitest::Test
@@ -70,6 +71,23 @@ class ReporterTest < Minitest::Test
     assert_equal [500, "text/html; charset=utf-8"], [status, headers["content-type"]]
     assert_includes body.join, "RuntimeError: &lt;b&gt;"
     assert_includes body.join, "reporter_test.rb"
+  end
+
+  def test_the_page_of_the_static_folder
+    Dir.mktmpdir do |folder|
+      page = File.join(folder, "500.html")
+      reporter = reporter(folder: folder)
+      plain = [500, ["Internal Server Error\n"]]
+      answer = -> { reporter.handle_error(error, ENV_OF_REQUEST).values_at(0, 2) }
+      assert_equal plain, answer.call
+      File.mkfifo(page)
+      assert_equal plain, answer.call
+      File.delete(page)
+      File.write(page, "<p>sorry")
+      status, headers, body = reporter.handle_error(error, ENV_OF_REQUEST)
+      assert_equal [500, "text/html; charset=utf-8", ["<p>sorry"]], [status, headers["content-type"], body]
+      assert_includes reporter(folder: folder, development: true).handle_error(error, ENV_OF_REQUEST)[2].join, "no luck"
+    end
   end
 
   def test_handlers_get_as_much_as_they_take
