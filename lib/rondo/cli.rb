@@ -184,6 +184,9 @@ module Rondo
       options.on("--public DIR", "serve its files, also -www; without an application only them") do |path|
         set(:public, path)
       end
+      options.on("--x-sendfile-root DIR", "where X-Sendfile may find files; may be repeated") do |path|
+        set(:x_sendfile_root, [*@values[:x_sendfile_root]&.first, path])
+      end
       options.on("--dir DIR", "go there first") { |path| set(:directory, File.expand_path(path)) }
       options.on("-I", "--include PATHS", "add to the load path") do |paths|
         $LOAD_PATH.unshift(*paths.split(":"))

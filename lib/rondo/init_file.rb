@@ -20,6 +20,8 @@ module Rondo
       # bind "unix:///run/app.sock?mode=0660"
       # directory "/srv/app"
       # public "public"
+      # x_sendfile_root "storage"
+      # sendfile_type "X-Sendfile"
       # pidfile "tmp/pids/server.pid"
       # state_path "tmp/pids/server.state"
       # tag "app"

@@ -143,7 +143,7 @@ module Rondo
       # Nor do they while the application is loaded; but what it starts shall not ignore them.
       Inherited::EARLY.each { |name| trap(name) {} } # rubocop:disable Lint/EmptyBlock
       stand
-      @settings.public_folder # complains, if there is none
+      @settings.find_folders # complains, if there is none
       @setup.redirect
       @log = @settings.logger
       @setup.export_environment

@@ -150,7 +150,7 @@ module Rondo
 
     def sendfile_roots(options)
       folders = options[:x_sendfile_roots] || [options[:public]].compact
-      folders.map { |folder| File.expand_path(folder) }
+      folders.map { |folder| File.absolute_path(folder) }
     end
 
     def open_address(address)

@@ -16,18 +16,19 @@ module Rondo
     module_function
 
     # @param given [String, #to_path]
+    # @param setting [String] for the message
     # @return [String] its absolute path; symbolic links stay what they are
     # @raise [ConfigurationError] one line
-    def find(given)
+    def find(given, setting = "public")
       given = File.path(given)
-      raise ConfigurationError, "public: the name of the folder is empty" if given.empty?
+      raise ConfigurationError, "#{setting}: the name of the folder is empty" if given.empty?
 
       File.absolute_path(given).tap { |path| File.stat("#{path}/.") }
     rescue SystemCallError => e
-      raise ConfigurationError, "public: cannot read the folder #{File.absolute_path(given)}: " \
+      raise ConfigurationError, "#{setting}: cannot read the folder #{File.absolute_path(given)}: " \
                                 "#{SystemCallError.new(nil, e.errno).message}"
     rescue TypeError, ArgumentError
-      raise ConfigurationError, "public must be the path of a folder, not #{given.inspect}"
+      raise ConfigurationError, "#{setting} must be the path of a folder, not #{given.inspect}"
     end
 
     # @param folder [String, nil]

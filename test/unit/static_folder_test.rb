@@ -47,6 +47,8 @@ class StaticFolderTest < Minitest::Test
     assert_equal "public: the name of the folder is empty", complaint("")
     assert_equal "public must be the path of a folder, not 5", complaint(5)
     assert_match(/\Apublic must be the path of a folder, not "a/, complaint("a\0b"))
+    error = assert_raises(Rondo::ConfigurationError) { Rondo::StaticFolder.find("/nowhere/at all", "x_sendfile_root") }
+    assert_match(/\Ax_sendfile_root: cannot read the folder /, error.message)
   end
 
   # ---- the page for errors ----
@@ -91,5 +93,12 @@ class StaticFolderTest < Minitest::Test
     assert_equal "#{@folder}/site", settings.public_folder
     assert_equal "#{@folder}/site", settings.server_options(nil)[:public]
     assert_nil Rondo::Settings::Resolved.new.server_options(nil)[:public]
+  end
+
+  def test_so_are_those_of_the_application
+    settings = Rondo::Settings::Resolved.new(x_sendfile_root: [%w[site], "test"])
+    Dir.chdir(@folder) { settings.find_folders }
+    assert_equal ["#{@folder}/site"], settings.server_options(nil)[:x_sendfile_roots]
+    assert_nil Rondo::Settings::Resolved.new.server_options(nil)[:x_sendfile_roots]
   end
 end
