@@ -180,9 +180,10 @@ static void respond_stream(rd_collect *collect) {
     rd_stream_after_call(call);
 }
 
-/* Rails answers to to_ary for every body, with something that is no Array where it has none. */
+/* Only for the length: Rails answers to to_ary for every body, with something that is no Array where
+ * it has none, or with a LocalJumpError (the part of a file that ActiveStorage has on the disk). */
 static bool respond_to_ary(rd_collect *collect, VALUE body) {
-    if (!rb_respond_to(body, rd_id.to_ary)) return false;
+    if (collect->head.length >= 0 || !rb_respond_to(body, rd_id.to_ary)) return false;
     VALUE array = rb_funcall(body, rd_id.to_ary, 0);
     if (!RB_TYPE_P(array, T_ARRAY)) return false;
     respond_array(collect, array);
