@@ -54,7 +54,7 @@ class PubsubTest < RackCase
   def test_a_process_that_the_application_forks_has_no_channels
     peer, = peers(1)
     core = "Rondo::PubSub.instance_variable_get(:@cores).first"
-    { "subscribe('x', false, nil, nil, proc {})" => "nil?", "watch(proc {})" => "nil?",
+    { "subscribe('x', false, nil, nil, proc {}, nil)" => "nil?", "watch(proc {})" => "nil?",
       "publish('x', 'y', false)" => "!" }.each do |call, expected|
       child = "fork { exit!(#{core}.#{call}.#{expected}) }"
       assert_equal "true", told(peer, "Process.wait(#{child}); $?.success?"), call
@@ -175,6 +175,20 @@ class PubsubTest < RackCase
     told(peer, "client.publish('jobs', 'three')")
     assert_empty heard
     assert_raises(ArgumentError) { Rondo.subscribe("jobs") }
+  end
+
+  # Whatever is published meanwhile reaches one of the two.
+  def test_a_block_takes_the_place_of_another_one
+    heard = Queue.new
+    Rondo.subscribe("jobs") { |_, message| heard << message }
+    peer, = peers(1)
+    told(peer, "nil") # it serves by then
+    publisher = Thread.new { 2000.times { |i| Rondo.publish("jobs", i.to_s) } }
+    200.times { Rondo.subscribe("jobs") { |_, message| heard << message } }
+    publisher.join
+    assert_equal (0...2000).map(&:to_s), Array.new(2000) { heard.pop }
+    Rondo.unsubscribe("jobs")
+    assert_empty heard
   end
 
   def test_an_error_in_a_block_is_logged_and_ends_nobody_else
