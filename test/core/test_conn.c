@@ -186,7 +186,9 @@ static void leave_before_the_answer(rd_conn *conn) {
 }
 
 static void leave_a_file_that_shrank(rd_conn *conn) {
-    rd_outq_file(&conn->out, open("/dev/null", O_RDONLY | O_CLOEXEC), 0, 10);
+    rd_file *file = rd_file_new(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    rd_outq_file(&conn->out, file, 0, 10);
+    rd_file_unref(file);
     rd_conn_mark_dirty(conn);
 }
 
@@ -324,9 +326,9 @@ static void test_a_large_answer(void) {
     end(conn);
 }
 
-static ssize_t write_endless(rd_conn *conn, const struct iovec *iov, int count) {
+static ssize_t write_endless(rd_conn *conn, const struct iovec *iov, int count, bool more) {
     ssize_t taken = 0;
-    (void)conn;
+    (void)conn, (void)more;
     for (int i = 0; i < count; i++) taken += (ssize_t)iov[i].iov_len;
     return taken;
 }

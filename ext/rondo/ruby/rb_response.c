@@ -154,13 +154,12 @@ static bool respond_file(rd_collect *collect, VALUE body) {
     rd_call *call = collect->call;
     if (collect->head.length < 0) collect->head.length = info.st_size;
     rd_lock(call->binding);
-    int code = start_locked(collect);
-    if (code >= 0) {
-        code = call->request->responder->send_file(call->request, fd, 0, (size_t)info.st_size);
+    rd_file *file = rd_file_new(fd);
+    if (start_locked(collect) >= 0) {
+        call->request->responder->send_file(call->request, file, 0, (size_t)info.st_size);
         call->request->responder->finish(call->request);
-    } else {
-        close(fd);
     }
+    rd_file_unref(file);
     rd_unlock(call->binding);
     call->done = true;
     RD_COLLECT_GUARD(collect);
