@@ -15,9 +15,10 @@ module Rondo
   class Server
     OPTIONS = %i[environment log request_log request_log_format lowlevel_error_handler
                  trusted_proxies proxy_protocol_from url_scheme default_host allowed_origins
-                 scoreboard slot inbox inboxes link thread_start thread_exit].freeze
+                 public public_only scoreboard slot inbox inboxes link thread_start thread_exit].freeze
     CORE_OPTIONS = %i[request_log request_log_format trusted_proxies proxy_protocol_from url_scheme
-                      default_host scoreboard slot inbox inboxes link thread_start thread_exit].freeze
+                      default_host public public_only scoreboard slot inbox inboxes link
+                      thread_start thread_exit].freeze
 
     # @param app [#call] a Rack application
     # @param settings [Hash{Symbol => Object}] settings of the core by name (docs/CONFIGURATION.md),
@@ -25,7 +26,8 @@ module Rondo
     #   #error]; request_log [#write] gets whole lines; request_log_format [:common, :json];
     #   lowlevel_error_handler [Proc]; trusted_proxies, proxy_protocol_from [Array<String>]
     #   addresses and networks; url_scheme, default_host [String]; allowed_origins [Symbol, Array<String>,
-    #   #call] see {Origins#initialize}; scoreboard [Scoreboard], slot
+    #   #call] see {Origins#initialize}; public [String] a folder whose files are served without Ruby;
+    #   public_only [Boolean] whatever is not in it is not there; scoreboard [Scoreboard], slot
     #   [Integer] the row it writes; inbox [Integer], inboxes [Array<Integer, nil>] descriptors by
     #   which the workers of a cluster give each other connections; link [Integer] a socket to the hub of
     #   the cluster, which is taken over; thread_start, thread_exit [#call] run in every application thread

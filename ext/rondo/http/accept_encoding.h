@@ -9,13 +9,7 @@
 #include "http/request.h"
 
 /* In the order in which they win when the client has no preference, identity last. */
-enum {
-    RD_CODING_IDENTITY,
-    RD_CODING_BR,
-    RD_CODING_ZSTD,
-    RD_CODING_GZIP,
-    RD_CODING_COUNT
-};
+enum { RD_CODING_IDENTITY, RD_CODING_BR, RD_CODING_ZSTD, RD_CODING_GZIP, RD_CODING_COUNT };
 
 /*
  * The best of `available` (bits 1 << RD_CODING_*; identity always counts as available) for the

@@ -3,6 +3,7 @@
  * Rondo::Server::Core: one server as a Ruby object. lib/rondo/server.rb wraps it and documents
  * what people use; this class only carries the calls into C.
  */
+#include <errno.h>
 #include <ruby/thread.h>
 
 #include "base/alloc.h"
@@ -12,6 +13,7 @@
 #include "ruby/rb_client.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_names.h"
+#include "server/files.h"
 #include "server/retire.h"
 
 #define LINK_FINISH_MS 1000
@@ -208,6 +210,17 @@ static void take_link(rd_binding *binding, VALUE link) {
     if (opened != 0) rb_sys_fail("link");
 }
 
+/* public: a folder; public_only: there is no application. */
+static void take_folder(rd_binding *binding, VALUE options) {
+    VALUE folder = option(options, "public");
+    if (NIL_P(folder)) return;
+    const char *path = StringValueCStr(folder);
+    const bool alone = RTEST(option(options, "public_only"));
+    if (rd_files_open(binding->server, path, alone) == 0) return;
+    rb_raise(rd_eSettingError, "public: cannot read the folder %" PRIsVALUE ": %s", folder,
+             strerror(errno));
+}
+
 static void take_options(rd_binding *binding, VALUE options) {
     size_t count;
     RD_BINDING_SET(binding, reporter, option(options, "reporter"));
@@ -219,6 +232,7 @@ static void take_options(rd_binding *binding, VALUE options) {
     take_default_host(binding, option(options, "default_host"));
     take_slot(binding, options);
     take_link(binding, option(options, "link"));
+    take_folder(binding, options);
     RD_BINDING_SET(binding, thread_start, option(options, "thread_start"));
     RD_BINDING_SET(binding, thread_exit, option(options, "thread_exit"));
     binding->trusted = networks_of(option(options, "trusted_proxies"), "trusted_proxies", &count);

@@ -20,6 +20,7 @@
 
 #include "base/thread.h"
 #include "http/handler.h"
+#include "http/static_file.h"
 #include "loop/loop.h"
 #include "server/events.h"
 #include "server/handover.h"
@@ -61,13 +62,15 @@ struct rd_server {
     rd_http_shared http;
     rd_handler handler;
     rd_pubsub pubsub;
+    rd_static *files; /* or NULL */
     rd_list listeners;
     rd_list queue;  /* requests for the application, in the order in which they get their turn */
     rd_list next;   /* at most one: the next request of the connection whose quantum runs */
     rd_list guests; /* requests of connections that may go on to another worker; see handover.h */
     rd_list excess; /* requests beyond max_queue, to be answered 503 */
-    rd_list events; /* upgraded connections that have something to tell; see events.h */
-    rd_list calls;  /* requests inside the application, the oldest first */
+    rd_list for_files; /* requests that the static folder answers; see files.h */
+    rd_list events;    /* upgraded connections that have something to tell; see events.h */
+    rd_list calls;     /* requests inside the application, the oldest first */
     rd_timer drain_timer;
     rd_timer room_timer; /* runs while the connection limit is reached */
     rd_ready_set found;  /* by the leader's poll */

@@ -244,7 +244,8 @@ void rd_conn_mark_dirty(rd_conn *conn) {
     rd_list_append(&conn->set->dirty, &conn->in_dirty);
 }
 
-/* Whether these bytes at the front are all there is before a file: one packet with its beginning. */
+/* Whether these bytes at the front are all there is before a file: one packet with its beginning.
+ */
 static bool file_follows(const rd_conn *conn, size_t offered) {
     const rd_chunk *chunk = conn->out.first;
     for (; chunk != NULL && chunk->kind != RD_CHUNK_FILE && chunk->len <= offered;
