@@ -5,6 +5,7 @@
 #include "http/file_cache.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -154,12 +155,24 @@ static bool open_page(const rd_file_cache *cache, rd_file_entry *entry, rd_file_
     return open_file(cache, entry, name);
 }
 
+/* Most requests are for the application, and their first segment names nothing here: to know that
+ * costs half of an open that fails. */
+static bool may_be_there(const rd_file_cache *cache, rd_file_path *parsed) {
+    struct stat facts;
+    char *end = memchr(parsed->name, '/', parsed->len);
+    if (parsed->len == 0 || (end == NULL && cache->adds_html)) return true;
+    if (end != NULL) *end = '\0';
+    const int found = fstatat(cache->root.fd, parsed->name, &facts, AT_SYMLINK_NOFOLLOW);
+    if (end != NULL) *end = '/';
+    return found == 0 || errno != ENOENT;
+}
+
 /* Fills what the path names; false with errno. */
 static bool look(const rd_file_cache *cache, rd_file_entry *entry, rd_slice path) {
     rd_file_path parsed;
     rd_file_name name;
     errno = ENOENT;
-    if (!rd_file_path_parse(&parsed, path)) return false;
+    if (!rd_file_path_parse(&parsed, path) || !may_be_there(cache, &parsed)) return false;
     name.len = 0;
     append(&name, rd_slice_of(parsed.name, parsed.len));
     if (!parsed.is_folder) return open_page(cache, entry, &name);

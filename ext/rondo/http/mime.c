@@ -297,7 +297,7 @@ static bool take_extension(char extension[LONGEST + 1], rd_slice name) {
     if (len > LONGEST) return false;
     for (size_t i = 0; i < len; i++) {
         const char byte = name.ptr[at + i];
-        extension[i] = byte >= 'A' && byte <= 'Z' ? (char)(byte | 0x20) : byte;
+        extension[i] = (char)(byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte);
     }
     extension[len] = '\0';
     return strlen(extension) == len;

@@ -102,7 +102,10 @@ static rd_slice cache_control(const rd_static *files, const rd_file_entry *entry
 static void add_validators(rd_static_fields *all, const rd_static *files,
                            const rd_file_entry *entry, const rd_file_variant *variant) {
     add(all, RD_SLICE("etag"), rd_slice_of(variant->etag, variant->etag_len));
-    add(all, RD_SLICE("last-modified"), rd_slice_of(variant->modified, strlen(variant->modified)));
+    if (variant->facts.st_mtim.tv_sec >= 0) { /* what is older cannot be said */
+        add(all, RD_SLICE("last-modified"),
+            rd_slice_of(variant->modified, strlen(variant->modified)));
+    }
     add(all, RD_SLICE("cache-control"), cache_control(files, entry));
     if (entry->available != 1u << RD_CODING_IDENTITY) {
         add(all, RD_SLICE("vary"), RD_SLICE("accept-encoding"));
@@ -126,8 +129,9 @@ static void answer_file(rd_static *files, rd_request *request, const rd_file_ent
                                   ? RD_CODING_IDENTITY
                                   : rd_accept_encoding(request, entry->available);
     const rd_file_variant *variant = entry->variants[encoding];
+    const int64_t modified = variant->facts.st_mtim.tv_sec;
     const rd_validators validators = {rd_slice_of(variant->etag, variant->etag_len),
-                                      variant->facts.st_mtim.tv_sec};
+                                      modified >= 0 ? modified : -1};
     rd_static_fields all = {.count = 0};
     const int condition = rd_file_conditions(request, &validators);
     if (condition == RD_CONDITION_FAILED) {
