@@ -177,6 +177,19 @@ class BenchFilesTest < Minitest::Test
     running&.stop
   end
 
+  # As it is started for the tables; byte by byte, then by two clients at once.
+  def test_rondo_answers_in_every_way
+    (Bench::Scenario::ANSWERS - [:sendfile]).each do |way|
+      scenario = Bench.scenarios.fetch("files_ten_static").dup.tap { |each| each.answered(way) }
+      scenario.over_connections(2)
+      measurement = Bench::Measurement.new(scenario, [Bench::Servers.all.fetch("rondo")])
+      contestant = measurement.run(rounds: 1, seconds: 0.02).contestants.first
+
+      assert_empty contestant.notes, way
+      assert_equal 0, contestant.rounds.first[:failed], way
+    end
+  end
+
   def test_a_round_of_every_kind
     measurements = KINDS.map do |name|
       scenario = Bench.scenarios.fetch(name).dup.tap { |small| small.over_connections(4) }
