@@ -107,7 +107,7 @@ module Rondo
       RENAMED = { http_content_length_limit: :max_body_bytes, enable_keep_alives: :keep_alive,
                   set_default_host: :default_host, rack_url_scheme: :url_scheme }.freeze
       PLAIN = %i[environment directory pidfile state_path tag log_format custom_logger
-                 trusted_proxies proxy_protocol_from rackup redis_url].freeze
+                 trusted_proxies proxy_protocol_from rackup public redis_url].freeze
       SWITCHES = { quiet: true, silent: true, log_requests: true, redis_required: true,
                    raise_exception_on_sigterm: true }.freeze
       # Seconds on the Ruby side; a fraction is fine.

@@ -19,6 +19,7 @@ module Rondo
       # bind "tcp://0.0.0.0:9292"
       # bind "unix:///run/app.sock?mode=0660"
       # directory "/srv/app"
+      # public "public"
       # pidfile "tmp/pids/server.pid"
       # state_path "tmp/pids/server.state"
       # tag "app"

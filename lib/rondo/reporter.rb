@@ -8,16 +8,19 @@
 module Rondo
   # Turns exceptions into log lines and responses.
   class Reporter
+    HTML = { "content-type" => "text/html; charset=utf-8" }.freeze
     PLAIN = { "content-type" => "text/plain; charset=utf-8" }.freeze
 
     # @param log [#info, #error]
     # @param handler [Proc, nil] lowlevel_error_handler, called with as many of (error, env, status)
     #   as it takes; answers [status, headers, body]
     # @param development [Boolean] whether the response shows the backtrace
-    def initialize(log:, handler: nil, development: false)
+    # @param folder [String, nil] where a page for other environments may be
+    def initialize(log:, handler: nil, development: false, folder: nil)
       @log = log
       @handler = handler
       @development = development
+      @folder = folder
     end
 
     # @param error [Exception] raised by the application before its response began
@@ -30,7 +33,8 @@ module Rondo
       return call_handler(error, env) if @handler
       return ErrorPage.call(error, env) if @development
 
-      [500, PLAIN.dup, ["Internal Server Error\n"]]
+      page = StaticFolder.error_page(@folder)
+      page ? [500, HTML.dup, [page]] : [500, PLAIN.dup, ["Internal Server Error\n"]]
     end
 
     # @param error [Exception] raised when there is no response to give any more

@@ -20,7 +20,7 @@ module Rondo
                       default_host public public_only scoreboard slot inbox inboxes link
                       thread_start thread_exit].freeze
 
-    # @param app [#call] a Rack application
+    # @param app [#call, nil] a Rack application; nil: only the files of the folder `public`
     # @param settings [Hash{Symbol => Object}] settings of the core by name (docs/CONFIGURATION.md),
     #   and of {OPTIONS}: environment [String] shows backtraces when "development"; log [#info,
     #   #error]; request_log [#write] gets whole lines; request_log_format [:common, :json];
@@ -33,12 +33,13 @@ module Rondo
     #   the cluster, which is taken over; thread_start, thread_exit [#call] run in every application thread
     # @raise [SettingError] one line
     def initialize(app, **settings)
-      raise SettingError, "the application does not answer call" unless app.respond_to?(:call)
-
       options, numbers = settings.partition { |name, _| OPTIONS.include?(name) }.map(&:to_h)
+      options[:public_only] = true if app.nil? && options[:public]
+      raise SettingError, "the application does not answer call" unless options[:public_only] || app.respond_to?(:call)
+
       @log = options[:log] || Logger.errors_only
       reporter = Reporter.new(log: @log, handler: options[:lowlevel_error_handler],
-                              development: options[:environment] == "development")
+                              development: options[:environment] == "development", folder: options[:public])
       core_options = options.slice(*CORE_OPTIONS)
       core_options[:reporter] = reporter
       core_options[:upgrades] = Upgrades.new(log: @log, origins: Origins.from(options[:allowed_origins]))

@@ -42,6 +42,8 @@ module Rondo
                                               "configuration file is read",
                        flag: "-e, --environment NAME", env: %w[APP_ENV RACK_ENV RAILS_ENV]),
       rackup: row("config.ru", "path", "the application's file; also the last argument"),
+      public: row(nil, "path", "folder whose files are served without Ruby; without an application only they are",
+                  flag: "--public DIR, -www DIR"),
       bind: row(nil, "URIs", "addresses: tcp://HOST:PORT, unix:///PATH; without any, port on all " \
                              "interfaces",
                 flag: "-b, --bind URI"),
@@ -220,12 +222,21 @@ module Rondo
                    quiet: quiet || self[:quiet], silent: self[:silent], json: json?)
       end
 
+      # @return [String, nil] the folder whose files are served, by the way that leads there from where the server
+      #   stands when this is asked first: before the application may go elsewhere
+      # @raise [ConfigurationError] there is none, or nothing in it can be read
+      def public_folder
+        return if self[:public].nil?
+
+        @public_folder ||= StaticFolder.find(self[:public])
+      end
+
       # @param log [Logger]
       # @return [Hash{Symbol => Object}] what {Server#initialize} takes
       def server_options(log)
         options = %i[lowlevel_error_handler trusted_proxies proxy_protocol_from url_scheme
                      default_host allowed_origins].to_h { |name| [name, self[name]] }
-        core.merge(options, environment: self[:environment].to_s, log: log,
+        core.merge(options, environment: self[:environment].to_s, log: log, public: public_folder,
                             request_log: self[:log_requests] ? $stdout : nil,
                             request_log_format: json? ? :json : :common)
       end

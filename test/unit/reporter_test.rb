@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
+require "tmpdir"
 require "rondo"
 
 class ReporterTest < Minitest::Test
@@ -45,6 +46,19 @@ class ReporterTest < Minitest::Test
     assert_equal [500, ["Internal Server Error\n"]], [status, body]
     assert_equal "text/plain; charset=utf-8", headers["content-type"]
     refute_predicate headers, :frozen?
+  end
+
+  def test_a_page_of_the_static_folder
+    Dir.mktmpdir do |folder|
+      File.write("#{folder}/500.html", "<p>sorry")
+      with = { folder: folder }
+      assert_equal [500, { "content-type" => "text/html; charset=utf-8" }, ["<p>sorry"]],
+                   reporter(**with).handle_error(error, ENV_OF_REQUEST)
+      assert_includes reporter(**with, development: true).handle_error(error, ENV_OF_REQUEST)[2].first, "no luck"
+      assert_equal :own, reporter(**with, handler: -> { :own }).handle_error(error, ENV_OF_REQUEST)
+      File.delete("#{folder}/500.html")
+      assert_equal ["Internal Server Error\n"], reporter(**with).handle_error(error, ENV_OF_REQUEST)[2]
+    end
   end
 
   def test_the_log_gets_request_class_message_and_backtrace

@@ -307,6 +307,7 @@ void rd_server_publish(rd_server *server) {
     PUT(connections, server->conns.count);
     PUT(queue, server->queue_len);
     PUT(requests, server->requests);
+    PUT(static_answers, server->files == NULL ? 0 : server->files->answers);
     PUT(call_us, server->call_ns / 1000 + 1);
     PUT(accepted, server->accepted);
     PUT(refused, server->refused);
