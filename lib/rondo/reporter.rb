@@ -8,7 +8,7 @@
 module Rondo
   # Turns exceptions into log lines and responses.
   class Reporter
-    HTML = { "content-type" => "text/html; charset=utf-8" }.freeze
+    HTML = { "content-type" => "text/html; charset=utf-8", "x-content-type-options" => "nosniff" }.freeze
     PLAIN = { "content-type" => "text/plain; charset=utf-8" }.freeze
 
     # @param log [#info, #error]

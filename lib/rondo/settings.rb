@@ -84,7 +84,8 @@ module Rondo
       tag: row(nil, "text", "name of this server in the process list", flag: "--tag NAME"),
       quiet: row(false, "bool", "no boot lines", flag: "-q, --quiet"),
       silent: row(false, "bool", "nothing but errors", flag: "-s, --silent"),
-      log_requests: row(false, "bool", "a line for each request on standard output",
+      log_requests: row(false, "bool", "a line for each request on standard output, but not for those that the " \
+                                       "static folder answers",
                         flag: "-v, --log-requests"),
       log_format: row(:common, "name", "of request lines and log lines: common or json"),
       log_formatter: row(nil, "block", "called with each log line, answers what is written"),

@@ -80,6 +80,18 @@ static void test_siblings(void) {
     rd_file_cache_clear(&cache);
 }
 
+/* Nanoseconds of this year do not fit in 64 bits. */
+static void test_times_far_away(void) {
+    const time_t year_2264 = 9300000000;
+    make_file("far.js", "original", 8, year_2264);
+    make_file("far.js.gz", "old", 3, WRITTEN);
+    make_file("far.js.br", "br", 2, year_2264 + 1);
+    begin(8, false);
+    const unsigned wanted = 1u << RD_CODING_IDENTITY | 1u << RD_CODING_BR;
+    CHECK_INT(find("/far.js", 0)->available, wanted);
+    rd_file_cache_clear(&cache);
+}
+
 static void test_folders(void) {
     mkdir(in_folder("with"), 0755);
     mkdir(in_folder("without"), 0755);
@@ -123,6 +135,8 @@ static void test_digests(void) {
         rd_file_entry *entry = find(path, 0);
         CHECK_SAYS(entry != NULL && entry->has_digest == digests[i].has_digest, "%s", path);
     }
+    CHECK(find("/app%2D3f2a9c1b%2ejs", 0)->has_digest); /* it is the file's name that counts */
+    CHECK(find("/app-3f2a9c1b.js", 1000)->has_digest);  /* looked at again */
     rd_file_cache_clear(&cache);
 }
 
@@ -179,6 +193,7 @@ int main(void) {
     test_small_and_large();
     test_kept_for_a_second();
     test_siblings();
+    test_times_far_away();
     test_folders();
     test_digests();
     test_the_least_used_goes();

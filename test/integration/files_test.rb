@@ -55,7 +55,7 @@ class FilesTest < ShellCase
     write "config.ru", HELLO
     { "nowhere" => "No such file or directory", "config.ru" => "Not a directory" }.each do |name, reason|
       complaint = /\Arondo: public: cannot read the folder #{@folder}\/#{name}: #{reason}$/
-      [%w[-w 0], %w[-w 2], %w[-w 2 -q]].each { |words| assert_complaint 1, complaint, rondo(*words, "-www", name) }
+      [%w[-w 0], %w[-w 2]].each { |words| assert_complaint 1, complaint, rondo(*words, "-www", name) }
       result = rondo("check", "-www", name)
       assert_equal 1, result.code
       assert_match(/^failed  files: public: cannot read the folder #{@folder}\/#{name}: #{reason}$/, result.out)

@@ -52,7 +52,7 @@ class ReporterTest < Minitest::Test
     Dir.mktmpdir do |folder|
       File.write("#{folder}/500.html", "<p>sorry")
       with = { folder: folder }
-      assert_equal [500, { "content-type" => "text/html; charset=utf-8" }, ["<p>sorry"]],
+      assert_equal [500, Rondo::Reporter::HTML, ["<p>sorry"]],
                    reporter(**with).handle_error(error, ENV_OF_REQUEST)
       assert_includes reporter(**with, development: true).handle_error(error, ENV_OF_REQUEST)[2].first, "no luck"
       assert_equal :own, reporter(**with, handler: -> { :own }).handle_error(error, ENV_OF_REQUEST)

@@ -46,8 +46,15 @@ static void cut(rd_file_name *name, size_t len) {
 
 /* ---- one representation ---- */
 
+/* A time that means nothing, beyond the year 2262, is only a number, too. */
 static int64_t mtime_ns(const struct stat *facts) {
-    return (int64_t)facts->st_mtim.tv_sec * 1000000000 + facts->st_mtim.tv_nsec;
+    return (int64_t)((uint64_t)facts->st_mtim.tv_sec * 1000000000 +
+                     (uint64_t)facts->st_mtim.tv_nsec);
+}
+
+static bool is_older(const struct stat *a, const struct stat *b) {
+    if (a->st_mtim.tv_sec != b->st_mtim.tv_sec) return a->st_mtim.tv_sec < b->st_mtim.tv_sec;
+    return a->st_mtim.tv_nsec < b->st_mtim.tv_nsec;
 }
 
 static void free_variant(rd_file_variant *variant) {
@@ -106,6 +113,39 @@ static bool is_same(const rd_file_variant *a, const rd_file_variant *b) {
            a->facts.st_ctim.tv_nsec == b->facts.st_ctim.tv_nsec;
 }
 
+/* ---- digests ---- */
+
+static bool is_hex(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+/* What build tools put in: no number and no date. */
+static bool is_digest(rd_slice part) {
+    size_t letters = 0;
+    for (size_t i = 0; i < part.len; i++) {
+        if (!is_hex(part.ptr[i])) return false;
+        if (part.ptr[i] >= 'a') letters++;
+    }
+    return part.len >= 20 || (part.len >= 8 && letters > 0 && letters < part.len);
+}
+
+/* Whether a part between `-` or `.` and the extension is a digest: its content never changes. */
+static bool names_digest(rd_slice name) {
+    size_t begin = 0;
+    bool is_part = false, found = false;
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+        if (c == '.' && is_part && is_digest(rd_slice_of(name.ptr + begin, i - begin)))
+            found = true;
+        if (c == '/') found = false; /* that was the name of a folder */
+        if (c == '.' || c == '-' || c == '/') {
+            begin = i + 1;
+            is_part = c != '/';
+        }
+    }
+    return found;
+}
+
 /* ---- what a path names ---- */
 
 /* A sibling older than its original was made from another one. */
@@ -117,7 +157,7 @@ static void open_siblings(const rd_file_cache *cache, rd_file_entry *entry, rd_f
         rd_file_variant *sibling = open_variant(cache, name->bytes, i);
         cut(name, len);
         if (sibling == NULL) continue;
-        if (mtime_ns(&sibling->facts) < mtime_ns(&original->facts)) {
+        if (is_older(&sibling->facts, &original->facts)) {
             free_variant(sibling);
             continue;
         }
@@ -133,6 +173,7 @@ static bool open_file(const rd_file_cache *cache, rd_file_entry *entry, rd_file_
     entry->available = 1u << RD_CODING_IDENTITY;
     open_siblings(cache, entry, name);
     entry->type = rd_mime_type(rd_slice_of(name->bytes, name->len));
+    entry->has_digest = names_digest(rd_slice_of(name->bytes, name->len));
     return true;
 }
 
@@ -178,39 +219,6 @@ static bool look(const rd_file_cache *cache, rd_file_entry *entry, rd_slice path
     if (!parsed.is_folder) return open_page(cache, entry, &name);
     append(&name, parsed.len > 0 ? RD_SLICE("/" INDEX) : RD_SLICE(INDEX));
     return open_file(cache, entry, &name);
-}
-
-/* ---- digests ---- */
-
-static bool is_hex(char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-}
-
-/* What build tools put in: no number and no date. */
-static bool is_digest(rd_slice part) {
-    size_t letters = 0;
-    for (size_t i = 0; i < part.len; i++) {
-        if (!is_hex(part.ptr[i])) return false;
-        if (part.ptr[i] >= 'a') letters++;
-    }
-    return part.len >= 20 || (part.len >= 8 && letters > 0 && letters < part.len);
-}
-
-/* Whether a part between `-` or `.` and the extension is a digest: its content never changes. */
-static bool names_digest(rd_slice path) {
-    size_t begin = 0;
-    bool is_part = false, found = false;
-    for (size_t i = 0; i < path.len; i++) {
-        char c = path.ptr[i];
-        if (c == '.' && is_part && is_digest(rd_slice_of(path.ptr + begin, i - begin)))
-            found = true;
-        if (c == '/') found = false; /* that was the name of a folder */
-        if (c == '.' || c == '-' || c == '/') {
-            begin = i + 1;
-            is_part = c != '/';
-        }
-    }
-    return found;
 }
 
 /* ---- the cache ---- */
@@ -261,7 +269,6 @@ static rd_file_entry *add(rd_file_cache *cache, const rd_file_entry *found, rd_s
     *entry = *found;
     memcpy(entry + 1, path.ptr, path.len);
     entry->node.name = rd_slice_of((const char *)(entry + 1), path.len);
-    entry->has_digest = names_digest(entry->node.name);
     if (cache->entries.count >= cache->most) drop_oldest(cache);
     rd_map_add(&cache->entries, &entry->node);
     rd_list_init(&entry->used);
@@ -280,6 +287,7 @@ static void renew(rd_file_entry *entry, rd_file_entry *found) {
     entry->available = found->available;
     entry->is_folder = found->is_folder;
     entry->type = found->type;
+    entry->has_digest = found->has_digest;
 }
 
 static rd_file_entry *known(rd_file_cache *cache, rd_slice path) {
