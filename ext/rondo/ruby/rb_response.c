@@ -180,9 +180,8 @@ static void respond_stream(rd_collect *collect) {
     rd_stream_after_call(call);
 }
 
-/* Only for the length: Rails answers to to_ary for every body, with something that is no Array
- * where it has none, or with a LocalJumpError (the part of a file that ActiveStorage has on the
- * disk). */
+/* Only for the length: Rails answers to to_ary for every body, where it has no Array with something
+ * else or with a LocalJumpError (a range of a file that ActiveStorage has on the disk). */
 static bool respond_to_ary(rd_collect *collect, VALUE body) {
     if (collect->head.length >= 0 || !rb_respond_to(body, rd_id.to_ary)) return false;
     VALUE array = rb_funcall(body, rd_id.to_ary, 0);
