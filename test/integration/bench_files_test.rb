@@ -179,7 +179,7 @@ class BenchFilesTest < Minitest::Test
 
   # As it is started for the tables; byte by byte, then by two clients at once.
   def test_rondo_answers_in_every_way
-    (Bench::Scenario::ANSWERS - [:sendfile]).each do |way|
+    (Bench::Scenario::ANSWERS).each do |way|
       scenario = Bench.scenarios.fetch("files_ten_static").dup.tap { |each| each.answered(way) }
       scenario.over_connections(2)
       measurement = Bench::Measurement.new(scenario, [Bench::Servers.all.fetch("rondo")])
