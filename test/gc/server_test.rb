@@ -88,6 +88,18 @@ class CollectedServerTest < Minitest::Test
     assert_equal [:close, [200, nil]], done
   end
 
+  # Short Strings have their bytes inside and move with them.
+  def test_fields
+    headers = { "objects" => -> { { "x-a1".dup => "v1".dup, "x-b": 5, "x-c" => [:d, "e2".dup] } },
+                "many" => -> { (1..50).to_h { |n| ["x-#{n}", "v#{n}"] } },
+                "long" => -> { { "x-l1".dup => "l" * 5000, "x-m" => "m" * 20_000, "x-n" => "n1".dup } } }
+    app = ->(env) { [200, headers.fetch(env["PATH_INFO"].delete("/")).call, [].each] }
+    answers = exchange(app, headers.keys.map { |name| "GET /#{name} HTTP/1.1\r\nhost: h\r\n\r\n" }.join)
+    assert_includes answers, "\r\nx-a1: v1\r\nx-b: 5\r\nx-c: d\r\nx-c: e2\r\n"
+    assert_includes answers, (1..50).map { |n| "\r\nx-#{n}: v#{n}" }.join
+    assert_includes answers, "\r\nx-l1: #{"l" * 5000}\r\nx-m: #{"m" * 20_000}\r\nx-n: n1\r\n"
+  end
+
   # Strings that nobody keeps: the names and values of the fields, the path.
   def test_files
     Dir.mktmpdir do |folder|

@@ -8,7 +8,8 @@
 #include "ruby/rb_error.h"
 #include "ruby/rb_names.h"
 
-#define FIELDS_MAX 4096
+#define FIELDS_MAX  4096
+#define CHUNK_BYTES 16384 /* no String of that size has its bytes inside */
 
 void rd_refuse_response(const char *what, VALUE object) {
     VALUE shown = rb_inspect(object);
@@ -155,25 +156,36 @@ static void add_lines(rd_collect *collect, VALUE shown, rd_slice name, rd_slice 
     add_field(collect, name, value);
 }
 
-static VALUE kept_string(rd_collect *collect, VALUE object) {
-    bool is_string = RB_TYPE_P(object, T_STRING);
-    if (is_string && !collect->keep_all) return object;
-    VALUE string = rb_str_new_frozen(is_string ? object : rb_obj_as_string(object));
-    if (NIL_P(collect->kept)) collect->kept = rb_ary_new();
-    rb_ary_push(collect->kept, string);
-    return string;
+static void add_chunk(rd_collect *collect, size_t len) {
+    const size_t size = len > CHUNK_BYTES ? len : CHUNK_BYTES;
+    VALUE chunk = rb_str_buf_new((long)size);
+    if (NIL_P(collect->chunks)) collect->chunks = rb_ary_new();
+    rb_ary_push(collect->chunks, chunk);
+    collect->bytes = RSTRING_PTR(chunk);
+    collect->bytes_left = size;
+}
+
+static rd_slice copy_of(rd_collect *collect, VALUE string) {
+    const size_t len = (size_t)RSTRING_LEN(string);
+    if (len > collect->bytes_left) add_chunk(collect, len);
+    char *copy = collect->bytes;
+    memcpy(copy, RSTRING_PTR(string), len);
+    collect->bytes += len;
+    collect->bytes_left -= len;
+    RB_GC_GUARD(string);
+    return rd_slice_of(copy, len);
 }
 
 static void add_value(rd_collect *collect, rd_slice name, VALUE object) {
-    VALUE value = kept_string(collect, object);
+    VALUE value = rb_obj_as_string(object);
     if (take_special(collect, name, value)) return;
-    add_lines(collect, value, name, slice_of(value));
+    add_lines(collect, value, name, copy_of(collect, value));
 }
 
 static int collect_header(VALUE key, VALUE value, VALUE argument) {
     rd_collect *collect = (rd_collect *)argument;
-    VALUE shown = kept_string(collect, key);
-    rd_slice name = slice_of(shown);
+    VALUE shown = rb_obj_as_string(key);
+    rd_slice name = copy_of(collect, shown);
     if (name.len > 5 && memcmp(name.ptr, "rack.", 5) == 0) {
         if (rd_slice_equal(name, RD_SLICE("rack.hijack"))) collect->hijack = value;
         return ST_CONTINUE; /* between server and application only */
@@ -233,31 +245,14 @@ void rd_collect_fields(rd_collect *collect, VALUE headers) {
     collect->fields = collect->first;
     collect->count = 0;
     collect->capacity = RD_FIELDS_INLINE;
-    collect->kept = collect->room = collect->pinned = collect->file = Qnil;
+    collect->bytes = collect->first_bytes;
+    collect->bytes_left = RD_FIELD_BYTES_INLINE;
+    collect->chunks = collect->room = collect->file = Qnil;
     if (RB_TYPE_P(headers, T_HASH)) {
         rb_hash_foreach(headers, collect_header, (VALUE)collect);
     } else if (!NIL_P(headers)) {
-        collect->keep_all = true;
         rb_block_call(headers, rd_id.each, 0, NULL, collect_pair, (VALUE)collect);
     }
     collect->head.fields = collect->fields;
     collect->head.count = collect->count;
-}
-
-void rd_collect_pin(rd_collect *collect) {
-    size_t size = 0;
-    for (size_t i = 0; i < collect->count; i++) {
-        size += collect->fields[i].name.len + collect->fields[i].value.len;
-    }
-    VALUE copy = rb_str_buf_new((long)size + 1);
-    char *to = RSTRING_PTR(copy);
-    for (size_t i = 0; i < collect->count; i++) {
-        rd_slice *parts[] = {&collect->fields[i].name, &collect->fields[i].value};
-        for (int part = 0; part < 2; part++) {
-            memcpy(to, parts[part]->ptr, parts[part]->len);
-            parts[part]->ptr = to;
-            to += parts[part]->len;
-        }
-    }
-    collect->pinned = copy;
 }

@@ -8,22 +8,24 @@
 
 #include "ruby/rb_call.h"
 
-#define RD_FIELDS_INLINE 40
+#define RD_FIELDS_INLINE      40
+#define RD_FIELD_BYTES_INLINE 4096
 
 typedef struct rd_collect {
     rd_call *call;
     rd_field *fields;
     size_t count, capacity;
     VALUE room;   /* a String that holds the fields once there are many */
-    VALUE kept;   /* Array of Strings made from other objects, or nil */
-    VALUE pinned; /* a String with the bytes of all fields, or nil */
+    VALUE chunks; /* Array of Strings that hold names and values once they are long, or nil */
+    char *bytes;  /* where the next name or value goes */
+    size_t bytes_left;
     VALUE hijack; /* rack.hijack of the response (partial hijack), or nil */
     VALUE file;   /* path of the file to send instead of the body (X-Sendfile), or nil */
     rd_response_head head;
     bool file_is_escaped; /* X-Accel-Redirect: as in a URL */
     bool has_connection;
-    bool keep_all; /* nobody else holds the Strings that `each` gives */
     rd_field first[RD_FIELDS_INLINE];
+    char first_bytes[RD_FIELD_BYTES_INLINE];
 } rd_collect;
 
 /* Raises ResponseError: "what: the object". */
@@ -32,7 +34,9 @@ NORETURN(void rd_refuse_response(const char *what, VALUE object));
 /* Ready for rd_collect_fields(), nothing known of the answer. */
 void rd_collect_init(rd_collect *collect, rd_call *call);
 
-/* Raises ResponseError. The fields point into Strings of `headers` and of `collect`. */
+/* Raises ResponseError. The fields point into `collect`, never into Strings of the application:
+ * code of its own that runs before the head is written (to_s of the next field, to_path, other
+ * threads) could change or drop those, and a GC that compacts moves them. */
 void rd_collect_fields(rd_collect *collect, VALUE headers);
 void rd_collect_add(rd_collect *collect, rd_slice name, rd_slice value);
 
@@ -42,16 +46,11 @@ void rd_collect_remove(rd_collect *collect, rd_slice name);
 /* The first field of that name, in any letter case, or NULL. */
 const rd_field *rd_collect_find(const rd_collect *collect, rd_slice name);
 
-/* Copies what the fields point to: code of the application that runs before the head is written
- * (to_path, to_ary, other threads) could change or drop the checked Strings. */
-void rd_collect_pin(rd_collect *collect);
-
-/* The Strings that the fields point into live until here. */
+/* The Strings that hold the fields live until here. */
 #define RD_COLLECT_GUARD(collect)                                                                  \
     do {                                                                                           \
-        RB_GC_GUARD((collect)->kept);                                                              \
+        RB_GC_GUARD((collect)->chunks);                                                            \
         RB_GC_GUARD((collect)->room);                                                              \
-        RB_GC_GUARD((collect)->pinned);                                                            \
     } while (0)
 
 /* rb_response.c: right before the head is sent, under the lock. */

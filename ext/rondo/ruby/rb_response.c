@@ -212,11 +212,9 @@ static void respond_body(rd_collect *collect) {
 void rd_respond(rd_call *call) {
     rd_collect collect;
     begin_collect(&collect, call);
-    const bool has_file = !NIL_P(collect.file);
-    if (has_file || !RB_TYPE_P(call->body, T_ARRAY)) rd_collect_pin(&collect);
     if (collect.head.raw) {
         respond_raw(&collect);
-    } else if (has_file && rd_status_has_body(collect.head.status)) {
+    } else if (!NIL_P(collect.file) && rd_status_has_body(collect.head.status)) {
         rd_respond_named_file(&collect);
     } else {
         respond_body(&collect);

@@ -71,6 +71,20 @@ class RackResponseHeadTest < RackCase
     assert_equal %w[5 six seven], (%w[x-number x-symbol x-key].map { |name| response.header(name) })
   end
 
+  def test_a_field_that_changes_another_on_its_way_to_a_string
+    ["b" * 20, "b" * 300, "b\r\nx-c: d"].each do |later|
+      first = "a" * 20
+      second = Class.new do
+        define_method(:to_s) do
+          first.replace(later)
+          "second"
+        end
+      end
+      response = get(responding(200, { "x-a" => first, "x-b" => second.new }))
+      assert_equal ["a" * 20, "second", nil], %w[x-a x-b x-c].map { |name| response.header(name) }
+    end
+  end
+
   def test_bytes_beyond_ascii_are_sent_as_they_are
     client = responding(200, { "x-one" => "gr\u00fc\u00df" })
     client.write(bytes("GET", "/", "Connection" => "close"))
