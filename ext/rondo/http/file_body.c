@@ -131,14 +131,15 @@ static int send_ranges(rd_request *request, rd_response_head *head, rd_field *fi
 /* ---- what the request wants ---- */
 
 /* With fields of its own: nobody may keep this answer for a while. */
-static int refuse_range(rd_request *request, uint64_t size) {
+static int refuse_range(rd_request *request, const rd_response_head *whole, uint64_t size) {
     char text[CONTENT_RANGE_MAX];
     int len = snprintf(text, sizeof(text), "bytes */%" PRIu64, size);
     const rd_field fields[] = {
         {RD_SLICE("accept-ranges"), RD_SLICE("bytes")},
         {RD_SLICE("content-range"), rd_slice_of(text, (size_t)len)},
     };
-    const rd_response_head head = {.status = 416, .fields = fields, .count = 2, .length = 0};
+    const rd_response_head head = {
+        .status = 416, .fields = fields, .count = 2, .length = 0, .close = whole->close};
     int code = request->responder->start(request, &head);
     if (code == 0) code = request->responder->finish(request);
     return code;
@@ -166,7 +167,7 @@ int rd_file_body_send_wanted(rd_request *request, rd_response_head *head, rd_fie
     rd_file_range ranges[RD_RANGES_MAX];
     int count = wanted_ranges(request, validators, body->size, ranges);
     if (count == 0) return rd_file_body_send(request, head, body);
-    if (count < 0) return refuse_range(request, body->size);
+    if (count < 0) return refuse_range(request, head, body->size);
     head->status = 206;
     if (count == 1) return send_one_range(request, head, fields, body, ranges);
     return send_ranges(request, head, fields, body, ranges, count, rd_boundary_next(boundaries));

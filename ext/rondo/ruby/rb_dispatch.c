@@ -85,8 +85,8 @@ static VALUE respond_error(VALUE argument) {
     VALUE arguments[] = {call->error, NIL_P(call->env) ? rb_hash_new() : call->env};
     VALUE response = rb_funcallv(call->binding->reporter, rd_id.handle_error, 2, arguments);
     take_response(call, response);
-    rd_respond(call);
     call->body_closed = false;
+    rd_respond(call);
     rd_close_body(call);
     return Qnil;
 }

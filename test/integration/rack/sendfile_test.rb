@@ -287,6 +287,16 @@ class SendfileTest < RackCase
     refute_includes received, "x-sendfile"
   end
 
+  def test_the_error_handler_names_a_file
+    failing = Class.new { define_method(:to_path) { raise "no path" } }
+    { file => 503, "/etc/passwd" => 500 }.each do |path, status|
+      handler = ->(_error) { [503, { "x-sendfile" => path }, @body = Body.new("the body")] }
+      client = serve(lint: false, x_sendfile_roots: [root], lowlevel_error_handler: handler) { [200, {}, failing.new] }
+      assert_equal status, get(client).status
+      assert_closed_once @body, path
+    end
+  end
+
   # ---- Rack::Sendfile ----
 
   def test_rack_sendfile
@@ -391,6 +401,15 @@ class SendfileTest < RackCase
       assert_equal [200, "each was called"], [response.status, response.body], path.inspect
       assert_equal 200, serve_body(FileBody.new(path)).request(bytes("HEAD", "/"), head: true).status
     end
+  end
+
+  def test_the_application_closes_whatever_part_is_asked_for
+    [{}, { "Range" => "bytes=1-1" }, { "Range" => "bytes=20-" }, { "If-None-Match" => "*" }, { "If-Match" => '"x"' }].each do |fields|
+      response = get(serve_named(headers: { "connection" => "close" }), "/", fields)
+      assert_equal "close", response.header("connection"), fields.inspect
+    end
+    response = get(serve_body(headers: { "connection" => "close" }), "/", "Range" => "bytes=20-")
+    assert_equal [416, "close"], [response.status, response.header("connection")]
   end
 
   # ---- files that change ----
