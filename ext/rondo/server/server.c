@@ -80,7 +80,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
     rd_list_init(&server->guests);
     rd_list_init(&server->events);
     rd_list_init(&server->calls);
-    atomic_init(&server->phase, RD_PHASE_TURN);
+    atomic_init(&server->phase, RD_PHASE_APPLICATION); /* nobody leads yet */
     atomic_init(&server->turns, 0);
     server->may_hold = true;
     server->score = &server->own_score;
