@@ -160,6 +160,18 @@ rd_progress rd_answer_take(rd_answer *answer, rd_known_head *known, const char *
     return done ? RD_DONE : RD_MORE;
 }
 
+size_t rd_answer_plain_left(const rd_answer *answer) {
+    bool is_plain = answer->stage == RD_BODY && answer->head.framing == RD_BY_LENGTH;
+    return is_plain ? (size_t)answer->left : 0;
+}
+
+rd_progress rd_answer_skip(rd_answer *answer, size_t len) {
+    body_take(answer, len);
+    if (answer->left > 0) return RD_MORE;
+    answer->stage = RD_HEAD;
+    return RD_DONE;
+}
+
 bool rd_answer_ends_with_close(const rd_answer *answer) {
     return answer->stage == RD_BODY && answer->head.framing == RD_UNTIL_CLOSE;
 }

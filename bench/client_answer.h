@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reads answers from bytes that come in any pieces: Content-Length, chunked, until the close, and
- * interim ones. Does no input itself and keeps no bytes. Belongs to client.c. */
+ * interim ones. Does no input itself and keeps no bytes. Belongs to the clients. */
 #ifndef BENCH_CLIENT_ANSWER_H
 #define BENCH_CLIENT_ANSWER_H
 
@@ -49,6 +49,12 @@ typedef enum rd_progress {
  * answer->head and ->body_bytes describe it until the next call. */
 rd_progress rd_answer_take(rd_answer *answer, rd_known_head *known, const char *at, size_t len,
                            size_t *used);
+
+/* Bytes of the body that come next and need no look at them; 0 when what comes is to be read. */
+size_t rd_answer_plain_left(const rd_answer *answer);
+
+/* Takes that many of them, which were thrown away. */
+rd_progress rd_answer_skip(rd_answer *answer, size_t len);
 
 /* Whether a close at this point ends an answer rightly. */
 bool rd_answer_ends_with_close(const rd_answer *answer);

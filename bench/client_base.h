@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What every client of the benchmarks needs: a clock, a CPU of its own, a way to give up. Belongs
- * to client.c and push_client.c. */
+ * What the clients of the benchmarks need: a clock, a CPU of their own, connections, a way to give
+ * up. Belongs to client.c, push_client.c and download_client.c. */
 #ifndef BENCH_CLIENT_BASE_H
 #define BENCH_CLIENT_BASE_H
 
@@ -14,5 +14,12 @@ uint64_t rd_client_now_ns(void);
 
 /* Keeps the process on that CPU, given as on the command line. */
 void rd_client_pin(const char *cpu);
+
+/* A blocking connection to that port of the loopback; receive_bytes limits its buffer when it is
+ * not 0. Returns -1 with errno when it was refused. */
+int rd_client_connect(unsigned port, int receive_bytes);
+
+/* Closes with a reset, so that nothing waits in the kernel for the next run. */
+void rd_client_abort(int fd);
 
 #endif

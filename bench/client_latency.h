@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Waits as a histogram: 64 buckets for each power of two of nanoseconds, so that a percentile is
- * right to 1.6 % whatever its size. Belongs to client.c. */
+ * right to 1.6 % whatever its size. Belongs to the clients. */
 #ifndef BENCH_CLIENT_LATENCY_H
 #define BENCH_CLIENT_LATENCY_H
 

@@ -5,52 +5,14 @@
 # so that ratios can be taken between neighbours in time. Used by run.rb.
 # SPDX-License-Identifier: MIT
 
-require "fileutils"
 require "json"
+require_relative "files"
+require_relative "programs"
 require_relative "push"
-require_relative "requests"
 require_relative "scenario"
 require_relative "servers"
 
 module Bench
-  # The C programs of this folder.
-  module Programs
-    FLAGS = %w[-std=c11 -D_GNU_SOURCE -Wall -Wextra -Wconversion -Werror -O2].freeze
-
-    # Each program, and the sources it is made of.
-    SOURCES = { "client" => "client*", "floor" => "floor", "push_floor" => "push_floor",
-                "push_client" => "{push_client*,client_{base,answer,latency}}" }.freeze
-
-    module_function
-
-    # Compiles Rondo's extension, so that what is measured is what the sources say.
-    def compile_rondo
-      system(File.join(ROOT, "tools", "compile")) || abort("bench: Rondo does not compile")
-    end
-
-    # Compiles them into bench/.build when they are older than their sources.
-    def build
-      FileUtils.mkdir_p(BUILD)
-      SOURCES.each do |name, pattern|
-        sources = Dir.glob(File.join(__dir__, "#{pattern}.[ch]"))
-        next if FileUtils.uptodate?(path(name), sources)
-
-        units = sources.select { |source| source.end_with?(".c") }
-        system(ENV.fetch("CC", "cc"), *FLAGS, *units, "-o", path(name), exception: true)
-      end
-    end
-
-    # @return [String] where it is
-    def path(name)
-      File.join(BUILD, name)
-    end
-
-    # @return [String] a file with that request of {Requests}
-    def request_file(name)
-      path("#{name}.request").tap { |file| File.binwrite(file, Requests::ALL.fetch(name)) }
-    end
-  end
-
   # The client, started once for each measurement.
   class Client
     # @param scenario [Scenario] whose requests and options it takes
@@ -90,6 +52,7 @@ module Bench
   # One server in one scenario, running: measures itself once each round.
   class Contestant
     include PushFigures
+    include FileFigures
 
     WARM_UP_SECONDS = 0.5
     COMPLAINTS = { errors: "errors", non_2xx: "answers other than 2xx",
@@ -112,7 +75,8 @@ module Bench
     def start
       @running = Running.new(server, @scenario.app, threads: @scenario.threads)
       @beside = Running.new(server, @scenario.beside, threads: @scenario.threads) if @scenario.beside
-      (@scenario.app == "push" ? hello : @client).run(@running.port, WARM_UP_SECONDS)
+      (warms_up_with_hello? ? hello : @client).run(@running.port, WARM_UP_SECONDS)
+      check_file if @scenario.file
       hello.run(@beside.port, WARM_UP_SECONDS) if @beside
       @running.pause if @scenario.restless
     rescue Running::BootError, Silent => e
@@ -122,6 +86,11 @@ module Bench
     # @return [Boolean] whether it still takes part
     def fit?
       !@running.nil?
+    end
+
+    # @return [Boolean] whether an answer of a round was wrong or missing, where each is checked
+    def failed?
+      rounds.any? { |round| round ? round[:failed].to_i.positive? : @scenario.file }
     end
 
     # Measures for so many seconds and appends the figures (nil when there are none) to {#rounds}.
@@ -144,6 +113,10 @@ module Bench
     def restart
       stop
       start
+    end
+
+    def warms_up_with_hello?
+      @scenario.app == "push" || (@scenario.app == "files" && @scenario.kind != :hot)
     end
 
     def hello
@@ -254,10 +227,10 @@ module Bench
     attr_reader :scenario, :contestants
 
     # @param scenario [Scenario]
-    # @param servers [Array<Server>] those that cannot serve its application are left out
+    # @param servers [Array<Server>] those that cannot serve what it is about are left out
     def initialize(scenario, servers)
       @scenario = scenario
-      @contestants = servers.select { |server| server.serves?(scenario.app) }
+      @contestants = servers.select { |server| server.takes_part?(scenario) }
                             .map { |server| Contestant.new(server, scenario) }
     end
 

@@ -37,6 +37,12 @@ module Bench
     end
 
     # @param root [Integer] a process id
+    # @return [Integer] bytes of memory in use by the tree, shared pages divided by their users
+    def proportional_bytes(root)
+      tree(root).sum { |pid| read("/proc/#{pid}/smaps_rollup")[/^Pss:\s*(\d+)/, 1].to_i * 1024 }
+    end
+
+    # @param root [Integer] a process id
     # @yield while the memory of the tree is watched
     # @return [Integer] the most bytes that were resident meanwhile, summed over the tree
     def peak_bytes(root)

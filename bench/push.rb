@@ -5,38 +5,12 @@
 # or strange makes the round's figures worth nothing. Used by measure.rb.
 # SPDX-License-Identifier: MIT
 
-require "json"
-require_relative "servers"
+require_relative "dialogue"
 
 module Bench
-  # The client said nothing: the server took no connection, or nothing was answered.
-  class Silent < StandardError; end
-
   # One run of the WebSocket client.
-  class PushClient
-    # @param port [Integer] of the server
-    # @param options [Array<String>] for the client
-    # @yieldparam client [PushClient] until the block ends; then its connections are reset
-    def self.run(port, *options)
-      IO.popen([Programs.path("push_client"), "--pin", CLIENT_CPU.to_s, *options, port.to_s], "r+") do |io|
-        yield new(io)
-      end
-    end
-
-    def initialize(io)
-      @io = io
-    end
-
-    # @param words [Array] a command of push_client.c
-    # @return [Hash{Symbol => Numeric}] what it counted
-    # @raise [Silent]
-    def tell(*words)
-      @io.puts(words.join(" "))
-      said = @io.gets || raise(Silent, "the WebSocket client gave up at: #{words.join(" ")}")
-      JSON.parse(said, symbolize_names: true)
-    rescue Errno::EPIPE
-      raise Silent, "the WebSocket client is gone"
-    end
+  class PushClient < Dialogue
+    PROGRAM = "push_client"
 
     # @param count [Integer] WebSockets to open
     # @param verb [String] "open", "idle" or "stall"

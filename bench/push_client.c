@@ -4,10 +4,10 @@
  * lines on its standard input say, each answered with a line of JSON, so that push.rb can look at
  * the server between two of them. Every message carries a number, and what does not arrive, arrives
  * twice or was never sent is counted. Its parts: push_client_frames.c, push_client_sockets.c
- * (opening), push_client_bystander.c (HTTP at the same time). Loopback only. */
+ * (opening), client_bystander.c (HTTP at the same time). Loopback only. */
 #include "client_base.h"
+#include "client_bystander.h"
 #include "client_latency.h"
-#include "push_client_bystander.h"
 #include "push_client_frames.h"
 #include "push_client_sockets.h"
 
@@ -245,7 +245,7 @@ static bool publish_once(rd_push *push, unsigned messages) {
 static void bystander_begin(rd_push *push, unsigned rate) {
     push->has_bystander = rate > 0;
     if (!rate) return;
-    rd_bystander_open(&push->bystander, push->port, rate);
+    rd_bystander_open(&push->bystander, push->port, rate, RD_HELLO_REQUEST, RD_HELLO_BYTES);
     watch(push, push->bystander.poller, &push->bystander);
 }
 

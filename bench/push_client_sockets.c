@@ -5,14 +5,9 @@
 
 #include "client_base.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 enum { AT_ONCE = 64, MOST_ERRORS = 5 };
 
@@ -21,23 +16,6 @@ static const char HANDSHAKE[] = "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: 
                                 "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
                                 "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 static const char ACCEPT[] = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
-
-int rd_socket_connect(unsigned port, int receive_bytes) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    struct timeval patience = {.tv_sec = 5};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
-    if (fd < 0) rd_client_fail("socket");
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    if (receive_bytes) setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof receive_bytes);
-    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
-    int error = errno;
-    close(fd);
-    errno = error;
-    return -1;
-}
 
 /* Reads the answer to the handshake. Returns the bytes behind it, -1 when it is no upgrade. */
 static ssize_t handshake_read(rd_socket *socket, char *bytes, size_t room, const char **rest) {
@@ -92,7 +70,7 @@ unsigned rd_sockets_open(rd_socket *sockets, unsigned count, unsigned port, cons
     for (unsigned i = 0; i < count; i++) sockets[i] = (rd_socket){.fd = -1, .index = i};
     while (done < count && errors < MOST_ERRORS) {
         for (; begun < count && begun < done + AT_ONCE; begun++) {
-            sockets[begun].fd = rd_socket_connect(port, receive_bytes);
+            sockets[begun].fd = rd_client_connect(port, receive_bytes);
             if (sockets[begun].fd >= 0) rd_socket_send(&sockets[begun], request, (size_t)len);
         }
         for (; done < begun && errors < MOST_ERRORS; done++) {
@@ -123,8 +101,6 @@ void rd_socket_acknowledge(rd_socket *socket) {
 }
 
 void rd_socket_abort(rd_socket *socket) {
-    struct linger reset = {.l_onoff = 1};
-    setsockopt(socket->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
-    close(socket->fd);
+    rd_client_abort(socket->fd);
     socket->fd = -1;
 }

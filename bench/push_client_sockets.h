@@ -17,10 +17,6 @@ typedef struct rd_socket {
     rd_frame_reader reader;
 } rd_socket;
 
-/* A blocking connection to that port of the loopback; receive_bytes limits its buffer when it is
- * not 0. Returns -1 with errno when it was refused. */
-int rd_socket_connect(unsigned port, int receive_bytes);
-
 /* Opens `count` WebSockets at the path and, when `greeted`, waits for one message on each, which
  * says that the server has subscribed it. Returns how many did open; the others have fd -1. */
 unsigned rd_sockets_open(rd_socket *sockets, unsigned count, unsigned port, const char *path,

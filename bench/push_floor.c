@@ -5,21 +5,17 @@
  * send() straight from there. It knows the handshake of push_client.c only, takes each frame to
  * come whole, queues nothing: whoever does not read loses its connection. Paths as in apps/push.ru.
  * Usage: push_floor PORT (on 127.0.0.1). */
-#include <arpa/inet.h>
+#include "floor_base.h"
+
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <signal.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { EVENTS = 256, RECV_BYTES = 262144, MAX_FD = 65536, GATHERED_BYTES = 1 << 20 };
+enum { RECV_BYTES = 262144, GATHERED_BYTES = 1 << 20 };
 enum { MOST_PAYLOAD = 65535, DIGITS = 10 };
 
 static const char HELLO[] = "HTTP/1.1 200 OK\r\nserver: bare-loop\r\ncontent-type: text/plain\r\n"
@@ -45,36 +41,10 @@ static const struct {
 
 static unsigned char receive_buf[RECV_BYTES], gathered[GATHERED_BYTES];
 static size_t gathered_len;
-static unsigned char roles[MAX_FD];
-static int subscribers[MAX_FD], place[MAX_FD]; /* place: where a descriptor is among them */
+static unsigned char roles[RD_FLOOR_MAX_FD];
+static int subscribers[RD_FLOOR_MAX_FD],
+    place[RD_FLOOR_MAX_FD]; /* place: where a descriptor is among them */
 static unsigned subscriber_count;
-
-static void fail(const char *what) {
-    perror(what);
-    exit(1);
-}
-
-static int listener_open(unsigned port) {
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), on = 1;
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* inherited by what it accepts */
-    if (bind(fd, (struct sockaddr *)&address, sizeof address) < 0) fail("bind");
-    if (listen(fd, 1024) < 0) fail("listen");
-    return fd;
-}
-
-static void accept_all(int poller, int listener) {
-    int fd;
-    while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK)) >= 0) {
-        struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-        if (fd >= MAX_FD || epoll_ctl(poller, EPOLL_CTL_ADD, fd, &event) < 0)
-            close(fd);
-        else
-            roles[fd] = RD_HTTP;
-    }
-}
 
 static void drop(int fd) {
     if (roles[fd] == RD_SUBSCRIBER || roles[fd] == RD_CHATTER) {
@@ -194,18 +164,17 @@ static void ready(int fd) {
 }
 
 int main(int argc, char **argv) {
-    static struct epoll_event events[EVENTS];
-    signal(SIGPIPE, SIG_IGN);
-    int poller = epoll_create1(0), listener = listener_open(argc > 1 ? (unsigned)atoi(argv[1]) : 0);
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = listener};
-    epoll_ctl(poller, EPOLL_CTL_ADD, listener, &event);
+    static struct epoll_event events[RD_FLOOR_EVENTS];
+    rd_floor floor = rd_floor_open(argc > 1 ? argv[1] : NULL);
     for (;;) {
-        int count = epoll_wait(poller, events, EVENTS, -1);
+        int count = epoll_wait(floor.poller, events, RD_FLOOR_EVENTS, -1);
         for (int i = 0; i < count; i++) {
-            if (events[i].data.fd == listener)
-                accept_all(poller, listener);
-            else
-                ready(events[i].data.fd);
+            int fd = events[i].data.fd;
+            if (fd != floor.listener) {
+                ready(fd);
+                continue;
+            }
+            while ((fd = rd_floor_accept(&floor)) >= 0) roles[fd] = RD_HTTP;
         }
         if (gathered_len) gathered_send();
     }

@@ -23,9 +23,11 @@ module Bench
       sorted.size.odd? ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2.0
     end
 
+    NEVER = %i[wrong failed].freeze
+
     # @return [Float, nil] of the rounds: the median, or of what must never happen the most
     def middle(values, metric)
-      metric == :wrong ? values.compact.max : median(values)
+      NEVER.include?(metric) ? values.compact.max : median(values)
     end
 
     # @return [Float, nil] one metric over the rounds of a contestant
@@ -33,10 +35,13 @@ module Bench
       middle(contestant.rounds.compact.map { |round| round[metric] }, metric)
     end
 
-    # @return [Array<Float>] one ratio for each round both have
-    def ratios(contestant, over, metric)
-      pairs = contestant.rounds.zip(over.rounds).map { |round| round.map { |figures| figures && figures[metric] } }
-      pairs.select(&:all?).map { |mine, theirs| mine / theirs.to_f }.select(&:finite?)
+    # @return [Array<Float>] one ratio for each round all have
+    # @yieldparam theirs [Array<Float>] of several others
+    # @yieldreturn [Float] the one that counts
+    def ratios(contestant, others, metric)
+      rounds = contestant.rounds.zip(*others.map(&:rounds))
+      figures = rounds.map { |round| round.map { |each| each && each[metric] } }.select(&:all?)
+      figures.map { |mine, *theirs| mine / (theirs.one? ? theirs.first : yield(theirs)).to_f }.select(&:finite?)
     end
   end
 
@@ -55,7 +60,10 @@ module Bench
       single_us: ["server CPU µs/delivery", 2], burst_us: ["bursts of 10: CPU µs/delivery", 2],
       first_us: ["first delivery µs", 0], last_us: ["last delivery µs", 0],
       burst_last_us: ["bursts: last delivery µs", 0], grown_mib: ["growth, MiB", 1],
-      bytes_per_further: ["bytes/connection, second half", 0], wrong: ["missing, doubled, lost", 0]
+      bytes_per_further: ["bytes/connection, second half", 0], wrong: ["missing, doubled, lost", 0],
+      answers: ["answers", 0], least_answers: ["fewest of a client", 0], most_answers: ["most of a client", 0],
+      least_mb: ["least MB of a client", 1], most_mb: ["most MB of a client", 1],
+      longest_ms: ["slowest answer ms", 2], failed: ["failed", 0]
     }.freeze
 
     def initialize(measurements, seconds:)
@@ -114,7 +122,9 @@ module Bench
       values = goal_values(measurement, goal)
       figure = Statistics.middle(values, goal.metric)
       cells = [goal.text, "#{goal.sign} #{goal.must}", "#{goal.sign} #{goal.stretch}"]
-      cells += if figure
+      cells += if find(measurement, "rondo")&.failed?
+                 ["-", "-", "FAILED"]
+               elsif figure
                  [number(figure, 3), values.minmax.map { |v| number(v, 3) }.join(" to "),
                   goal.verdict(figure)]
                else
@@ -125,9 +135,9 @@ module Bench
 
     def goal_values(measurement, goal)
       rondo = find(measurement, "rondo")
-      over = goal.over && find(measurement, goal.over)
-      return [] if !rondo || (goal.over && !over)
-      return Statistics.ratios(rondo, over, goal.metric) if over
+      rivals = goal.rivals.map { |name| find(measurement, name) }
+      return [] unless [rondo, *rivals].all?
+      return Statistics.ratios(rondo, rivals, goal.metric) { |theirs| goal.best(theirs) } if rivals.any?
 
       rondo.rounds.compact.filter_map { |round| round[goal.metric] }
     end
@@ -150,12 +160,15 @@ module Bench
 
     def server_row(contestant, shown, base)
       cells = shown.map do |metric|
+        next "FAILED" if contestant.failed? && metric != :failed
+
         number(Statistics.figure(contestant, metric), HEADINGS.fetch(metric).last)
       end
       cells += base.map do |other|
+        next "-" if contestant.failed?
         next "1" if other.equal?(contestant)
 
-        number(Statistics.median(Statistics.ratios(contestant, other, shown.first)), 2)
+        number(Statistics.median(Statistics.ratios(contestant, [other], shown.first)), 2)
       end
       row([contestant.server.title, *cells])
     end

@@ -24,6 +24,7 @@ module Bench
     # @return [Integer] exit status
     def call
       Programs.build
+      Files.prepare
       Programs.compile_rondo if servers.any? { |server| server.name == "rondo" && server.installed? }
       warn "bench: not installed: #{Peers.install.join(", ")}" if @install
       names = @scenarios.flat_map { |name| Bench.scenarios_named(name) }
@@ -41,7 +42,7 @@ module Bench
 
     def parser
       OptionParser.new do |options|
-        options.banner = "usage: ruby bench/run.rb [options] [#{Bench.scenarios.keys.join("|")}|push]..."
+        options.banner = "usage: ruby bench/run.rb [options] [#{Bench.scenarios.keys.join("|")}|push|files]..."
         options.on("--rounds N", Integer, "alternating rounds (5, or as the scenario says)") { |n| @rounds = n }
         options.on("--seconds S", Float, "length of one measurement (1)") { |s| @seconds = s }
         options.on("--servers A,B", Array, "only these: #{Servers.all.keys.join(" ")}") do |names|
@@ -61,7 +62,7 @@ module Bench
 
     # A peer that is not installed is named, never silently dropped.
     def measure(scenario)
-      ready, missing = servers.select { |server| server.serves?(scenario.app) }.partition(&:installed?)
+      ready, missing = servers.select { |server| server.takes_part?(scenario) }.partition(&:installed?)
       warn "bench: #{scenario.name}: not there: #{missing.map(&:name).join(", ")}" if missing.any?
       warn "bench: #{scenario.name}: #{ready.map(&:name).join(" ")}"
       Measurement.new(scenario, ready).run(rounds: @rounds || scenario.rounds, seconds: @seconds)

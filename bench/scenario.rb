@@ -7,8 +7,19 @@
 
 module Bench
   # One line of the table of goals. The figure is `metric` of Rondo, divided by that of the server
-  # `over` in the same round when there is one.
+  # `over` in the same round when there is one; of several, by the better one's.
   Goal = Struct.new(:text, :metric, :over, :must, :stretch, :at_least, keyword_init: true) do
+    # @return [Array<String>] the servers it is compared with: the better one of them in each round
+    def rivals
+      Array(over)
+    end
+
+    # @param rivals [Array<Float>]
+    # @return [Float] the best of them
+    def best(rivals)
+      at_least ? rivals.max : rivals.min
+    end
+
     # @param figure [Float]
     # @return [String] "stretch", "must" or "missed"
     def verdict(figure)
@@ -31,8 +42,13 @@ module Bench
 
   # Built by the files of bench/scenarios through {Bench.scenario}.
   class Scenario
-    # How `run.rb` measures it: :load (the client for a while), :idle, :allocations, or as push.rb says.
-    KINDS = %i[load idle allocations echo chat broadcast bystander idle_sockets stalled].freeze
+    # How `run.rb` measures it: :load (the client for a while), :idle, :allocations, or as push.rb and files.rb say.
+    KINDS = %i[load idle allocations
+               echo chat broadcast bystander idle_sockets stalled
+               hot cold fetch stuck slow].freeze
+
+    # How a file can be answered: as it lies in a folder of the server's, or as apps/files.ru says.
+    ANSWERS = %i[static string each to_path sendfile].freeze
 
     attr_reader :name, :title, :goals, :columns, :client_options, :requests, :connections
 
@@ -89,9 +105,24 @@ module Bench
       @fresh = fresh
     end
 
-    # Where idle WebSockets are opened.
-    def path(path = @path)
+    # What is asked for: where idle WebSockets are opened, or the file.
+    def path(path = @path || (answered == :static ? "/#{@file}" : "/#{@answered}"))
       @path = path
+    end
+
+    # The file that is fetched, one of those of files.rb.
+    def file(file = @file)
+      @file = file
+    end
+
+    # One of {ANSWERS}.
+    def answered(way = @answered || :static)
+      @answered = way
+    end
+
+    # Plain requests each second beside the downloads.
+    def bystanders(per_second = @bystanders || 0)
+      @bystanders = per_second
     end
 
     # Servers whose applications compute by themselves are stopped while others are measured.

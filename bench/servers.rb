@@ -26,17 +26,27 @@ module Bench
   # @!attribute command [Proc] called with port, application file, an empty folder and the number of
   #   application threads
   # @!attribute apps [Array<String, Symbol>] the applications of bench/apps it can serve; :rack for all
-  #   but those that need an upgrade to WebSocket
-  Server = Struct.new(:name, :title, :version, :command, :apps, :environment, keyword_init: true) do
+  #   but those that need an upgrade to WebSocket or serve files
+  # @!attribute answers [Array<Symbol>] how it can answer with a file, of {Scenario::ANSWERS}
+  Server = Struct.new(:name, :title, :version, :command, :apps, :answers, :environment, keyword_init: true) do
     # @return [Boolean]
     def installed?
       !version.call.nil?
     end
 
-    # @param app [String] name of an application of bench/apps
-    # @return [Boolean] whether it can serve it
-    def serves?(app)
-      apps.include?(app) || (apps.include?(:rack) && app != "push")
+    # @param scenario [Scenario]
+    # @return [Boolean] whether it can serve what that is about
+    def takes_part?(scenario)
+      return serves_files?(scenario) if scenario.app == "files"
+
+      apps.include?(scenario.app) || (apps.include?(:rack) && scenario.app != "push")
+    end
+
+    private
+
+    # Where Ruby is stuck there has to be a Ruby.
+    def serves_files?(scenario)
+      answers.to_a.include?(scenario.answered) && (scenario.kind != :stuck || apps.include?(:rack))
     end
   end
 
@@ -44,7 +54,10 @@ module Bench
   module Servers
     RACK = [:rack].freeze
     RACK_AND_PUSH = [:rack, "push"].freeze
+    FILE_ANSWERS = %i[static string each to_path].freeze # as Rack applications
+    FOLDER_ANSWERS = [*FILE_ANSWERS, :sendfile].freeze   # with a folder of the server's
     NGINX = <<~CONF
+      user %<user>s;
       worker_processes 1;
       daemon off;
       pid %<folder>s/nginx.pid;
@@ -59,9 +72,18 @@ module Bench
         uwsgi_temp_path %<folder>s; scgi_temp_path %<folder>s;
         server {
           listen 127.0.0.1:%<port>d backlog=1024;
-          default_type text/plain;
-          location / { return 200 "Hello, World!"; }
+          %<locations>s
         }
+      }
+    CONF
+    NGINX_HELLO = 'location / { default_type text/plain; return 200 "Hello, World!"; }'
+    NGINX_FILES = <<~CONF
+      location = / { default_type text/plain; return 200 "Hello, World!"; }
+      location / {
+        root %<root>s;
+        sendfile on;
+        tcp_nopush on;
+        open_file_cache max=1000;
       }
     CONF
 
@@ -73,9 +95,11 @@ module Bench
     end
 
     def rondo
-      command = ->(port, app, _, threads) { rondo_command("-t", threads.to_s, "-b", address(port), "-q", app) }
+      command = lambda do |port, app, _, threads|
+        rondo_command("-t", threads.to_s, "-b", address(port), "-q", *folder_option(app), app)
+      end
       Server.new(name: "rondo", title: "Rondo", version: -> { rondo_version }, command: command,
-                 apps: RACK_AND_PUSH, environment: { "RACK_ENV" => "production" })
+                 apps: RACK_AND_PUSH, answers: FOLDER_ANSWERS, environment: { "RACK_ENV" => "production" })
     end
 
     # One thread whatever the scenario asks for: what more of them cost.
@@ -83,12 +107,18 @@ module Bench
       command = ->(port, app, *) { rondo_command("-t", "1", "-b", address(port), "-q", app) }
       rondo.dup.tap do |server|
         server.name, server.title, server.command, server.apps = "rondo1", "Rondo -t 1", command, RACK
+        server.answers = nil
       end
     end
 
     # Not through bin/rondo: setting up and compiling are over before anything is measured.
     def rondo_command(*arguments)
       [Gem.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe", "rondo"), *arguments]
+    end
+
+    # Rondo and iodine call it the same.
+    def folder_option(app)
+      app.end_with?("files.ru") ? ["-www", Files::FOLDER] : []
     end
 
     def rondo_version
@@ -100,45 +130,50 @@ module Bench
     end
 
     def floors
-      floor = lambda do |port, app, *|
-        [File.join(BUILD, app.end_with?("push.ru") ? "push_floor" : "floor"), port.to_s]
-      end
       [
-        Server.new(name: "floor", title: "C floor", version: -> { "-" }, command: floor,
-                   apps: %w[hello push], environment: {}),
-        Server.new(name: "nginx", title: "nginx `return 200`", version: -> { nginx_version },
-                   command: method(:nginx_command).to_proc, apps: %w[hello], environment: {})
+        Server.new(name: "floor", title: "C floor", version: -> { "-" }, command: method(:floor_command).to_proc,
+                   apps: %w[hello push], answers: %i[static], environment: {}),
+        Server.new(name: "nginx", title: "nginx", version: -> { nginx_version },
+                   command: method(:nginx_command).to_proc, apps: %w[hello], answers: %i[static], environment: {})
       ]
+    end
+
+    def floor_command(port, app, *)
+      case File.basename(app)
+      when "push.ru" then [Programs.path("push_floor"), port.to_s]
+      when "files.ru" then [Programs.path("file_floor"), port.to_s, Files::FOLDER]
+      else [Programs.path("floor"), port.to_s]
+      end
     end
 
     def peers
       [
         peer("up", "up_ruby (opal-up)", "opal-up", RACK_AND_PUSH) { |port, app, folder| up(port, app, folder) },
-        iodine("iodine", "~> 0.7.0"), iodine("iodine8", "~> 0.8.0"), ws,
+        iodine("iodine", "~> 0.7.0", FOLDER_ANSWERS), iodine("iodine8", "~> 0.8.0"), ws,
         peer("itsi", "Itsi", "itsi") { |port, app, folder, threads| itsi(port, app, folder, threads) },
         peer("falcon", "Falcon", "falcon") do |port, app|
           gem_command("falcon", "serve", "-n", "1", "-b", "http://127.0.0.1:#{port}", "-c", app)
         end,
-        peer("puma", "Puma", "puma") do |port, app, _, threads|
+        peer("puma", "Puma", "puma", answers: FILE_ANSWERS) do |port, app, _, threads|
           puma(threads > 1 ? "#{threads}:#{threads}" : "5:5", port, app)
         end,
         peer("puma1", "Puma -t 1:1", "puma") { |port, app| puma("1:1", port, app) }
       ]
     end
 
-    def peer(name, title, gem_name, apps = RACK, &command)
+    def peer(name, title, gem_name, apps = RACK, answers: nil, &command)
       Server.new(name: name, title: title, version: -> { Peers.version(gem_name) },
-                 command: command, apps: apps, environment: Peers.environment)
+                 command: command, apps: apps, answers: answers, environment: Peers.environment)
     end
 
     # Two of its versions are installed side by side.
-    def iodine(name, requirement)
+    def iodine(name, requirement, answers = nil)
       version = -> { Peers.version("iodine", requirement) }
       command = lambda do |port, app, _, threads|
-        iodine_command(version.call, port, "-t", threads.to_s, "-w", "1", app)
+        iodine_command(version.call, port, "-t", threads.to_s, "-w", "1", *folder_option(app), app)
       end
       Server.new(name: name, title: "iodine #{requirement[/[\d.]+(?=\.0)/]}", version: version, command: command,
-                 apps: RACK_AND_PUSH, environment: Peers.environment)
+                 apps: RACK_AND_PUSH, answers: answers, environment: Peers.environment)
     end
 
     def iodine_command(version, port, *words)
@@ -204,8 +239,11 @@ module Bench
       "tcp://127.0.0.1:#{port}"
     end
 
-    def nginx_command(port, _app, folder, _threads = 1)
-      File.write(File.join(folder, "nginx.conf"), format(NGINX, folder: folder, port: port))
+    # Its worker is who started it: others may not see the files.
+    def nginx_command(port, app, folder, _threads = 1)
+      locations = app&.end_with?("files.ru") ? format(NGINX_FILES, root: Files::FOLDER) : NGINX_HELLO
+      File.write(File.join(folder, "nginx.conf"),
+                 format(NGINX, folder: folder, port: port, locations: locations, user: Etc.getpwuid.name))
       ["nginx", "-p", folder, "-c", File.join(folder, "nginx.conf")]
     end
 
@@ -214,7 +252,8 @@ module Bench
     rescue Errno::ENOENT
       nil
     end
-    private_class_method :rondo_command, :rondo1, :floors, :peers, :peer, :puma, :itsi, :up, :iodine,
+    private_class_method :rondo_command, :rondo1, :folder_option, :floors, :floor_command, :peers, :peer,
+                         :puma, :itsi, :up, :iodine,
                          :iodine_command, :ws, :gem_command, :address, :nginx_command, :nginx_version, :rondo_version
   end
 
@@ -262,6 +301,11 @@ module Bench
     # @return [Integer] bytes of anonymous memory
     def anonymous_bytes
       Processes.anonymous_bytes(@pid)
+    end
+
+    # @return [Integer] bytes of memory, shared pages divided by their users
+    def proportional_bytes
+      Processes.proportional_bytes(@pid)
     end
 
     # Waits until it has done what the last client left it to do: its neighbours have the same CPU.

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Loads what is served: the application that the configuration file gave, or a rackup file. Called
-# by the launcher, the mold, or the worker where nothing is loaded before the fork.
+# Loads what is served: the application that the configuration file gave, or a rackup file, or none
+# where a static folder is all there is. Called by the launcher, the mold, or the worker where nothing
+# is loaded before the fork.
 # SPDX-License-Identifier: MIT
 
 require "rondo"
@@ -14,10 +15,11 @@ module Rondo
     # @param settings [Settings::Resolved]
     # @param log [Logger]
     # @param debug [Boolean] writes the whole backtrace, too
-    # @return [#call]
+    # @return [#call, nil] nil: only files are served
     # @raise [ConfigurationError]
     def load(settings, log, debug: false)
       return settings[:app] if settings.given?(:app)
+      return say_none(log) if none?(settings)
 
       path = file(settings)
       log.say "*          App: #{path} (#{settings.source(:rackup)})"
@@ -28,6 +30,14 @@ module Rondo
       fail_with(e, e.message.lines.first.to_s.chomp, log, debug)
     rescue StandardError, LoadError, NotImplementedError => e
       fail_with(e, "#{place_of(e, path)}: #{e.message.lines.first.to_s.chomp} (#{e.class})", log, debug)
+    end
+
+    # @param settings [Settings::Resolved]
+    # @return [Boolean] whether there is a static folder, and nobody has named an application
+    def none?(settings)
+      return false if settings[:public].nil? || settings.given?(:app) || settings.given?(:rackup)
+
+      !File.file?(settings[:rackup])
     end
 
     # @param settings [Settings::Resolved]
@@ -46,6 +56,12 @@ module Rondo
       at = Array(error.backtrace).find { |line| line.include?(File.basename(path.to_s)) }
       (at || error.backtrace&.first).to_s[/\A.*?:\d+/] || path
     end
+
+    def say_none(log)
+      log.say "*          App: none"
+      nil
+    end
+    private_class_method :say_none
 
     def parse(path)
       require "rack"

@@ -59,6 +59,7 @@ module Rondo
 
     def notes
       @log.say "*       Config: #{@configuration.path || "none found"}"
+      @log.say "* Serving files of #{@settings.public_folder}" if @settings.public_folder
       @configuration.notes.each { |line| @log.say "! #{line}" }
     end
   end

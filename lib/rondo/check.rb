@@ -27,10 +27,11 @@ module Rondo
     def run
       report("configuration") { [@configuration.path || "none", *@configuration.notes].join("; ") }
       launcher = Launcher.new(@settings, @configuration)
+      report("files") { launcher.folder_only } if @settings[:public]
       server = nil
       report("application") do
         server = launcher.prepare_only
-        @settings.given?(:app) ? "given in the configuration" : @settings[:rackup]
+        application
       end
       report("addresses") { launcher.listen_only.join(", ") } if server
       report("control server") { control_server } if @settings[:control_url]
@@ -40,6 +41,12 @@ module Rondo
     end
 
     private
+
+    def application
+      return "given in the configuration" if @settings.given?(:app)
+
+      Application.none?(@settings) ? "none, only files" : @settings[:rackup]
+    end
 
     def control_server
       control = Control.open(@settings, Scoreboard.new(1), self, log: Logger.new(silent: true))

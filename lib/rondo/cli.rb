@@ -19,7 +19,7 @@ module Rondo
     LONG_SHORT = { "-maxbd" => "--max-body", "-maxhd" => "--max-head", "-www" => "--public",
                    "-maxms" => "--max-message", "-ping" => "--ping", "-cert" => "--cert",
                    "-key" => "--key", "-tls" => "--tls" }.freeze
-    NOT_YET = %w[--public --max-message --ping --cert --key --tls].freeze
+    NOT_YET = %w[--max-message --ping --cert --key --tls].freeze
     SUBCOMMANDS = %w[init check].freeze
     # Those with words of their own.
     TOOLS = { "ctl" => :Ctl, "top" => :Top }.freeze
@@ -181,6 +181,12 @@ module Rondo
       options.on("-C", "--config FILE", "configuration file; - for none") { |path| @config = path }
       options.on("--no-config", "no configuration file") { @config = "-" }
       options.on("-e", "--environment NAME", "development") { |name| set(:environment, name) }
+      options.on("--public DIR", "serve its files, also -www; without an application only them") do |path|
+        set(:public, path)
+      end
+      options.on("--x-sendfile-root DIR", "where X-Sendfile may find files; may be repeated") do |path|
+        set(:x_sendfile_root, [*@values[:x_sendfile_root]&.first, path])
+      end
       options.on("--dir DIR", "go there first") { |path| set(:directory, File.expand_path(path)) }
       options.on("-I", "--include PATHS", "add to the load path") do |paths|
         $LOAD_PATH.unshift(*paths.split(":"))

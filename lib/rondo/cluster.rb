@@ -195,6 +195,7 @@ module Rondo
       $stdout.sync = true
       @setup = ProcessSetup.new(@settings)
       @setup.go_to_directory
+      @settings.find_folders # complains, if there is none
       @setup.redirect
       @log = @settings.logger
       @hooks = Hooks.new(@configuration, @log)

@@ -107,7 +107,7 @@ module Rondo
       RENAMED = { http_content_length_limit: :max_body_bytes, enable_keep_alives: :keep_alive,
                   set_default_host: :default_host, rack_url_scheme: :url_scheme }.freeze
       PLAIN = %i[environment directory pidfile state_path tag log_format custom_logger
-                 trusted_proxies proxy_protocol_from rackup redis_url].freeze
+                 trusted_proxies proxy_protocol_from rackup public redis_url].freeze
       SWITCHES = { quiet: true, silent: true, log_requests: true, redis_required: true,
                    raise_exception_on_sigterm: true }.freeze
       # Seconds on the Ruby side; a fraction is fine.
@@ -127,6 +127,7 @@ module Rondo
                        after_worker_shutdown: :after_worker_shutdown }.freeze
       # No worker of Rondo is forked from another one.
       REFORK_HOOKS = %i[before_refork after_refork on_refork].freeze
+      SENDFILE_TYPES = %w[X-Sendfile X-Accel-Redirect].freeze
       NOT_YET = %i[out_of_band idle_timeout supported_http_methods set_remote_address].freeze
       WITHOUT_MEANING = %i[queue_requests io_selector_backend max_io_threads max_fast_inline
                            fiber_per_request prune_bundler extra_runtime_dependencies
@@ -296,6 +297,20 @@ module Rondo
         set(:allowed_origins, allowed)
       rescue SettingError => e
         fail_here e.message
+      end
+
+      # @param folders [Array<String>] besides those that were named before; false: none at all
+      def x_sendfile_root(*folders)
+        folders = folders.flatten
+        none = folders == [false]
+        set(:x_sendfile_root, none ? [] : [*current(:x_sendfile_root), *folders])
+      end
+
+      # @param name [String, nil] of a header, in any letter case
+      def sendfile_type(name)
+        known = SENDFILE_TYPES.any? { |type| type.casecmp?(name.to_s) }
+        fail_here "sendfile_type must be #{SENDFILE_TYPES.join(" or ")}, not #{name.inspect}" unless known || name.nil?
+        set(:sendfile_type, name&.to_s)
       end
 
       # @param handler [Proc, nil] or a block

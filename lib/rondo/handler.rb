@@ -30,6 +30,7 @@ module Rondo
       log.say "Rondo #{VERSION} starting in single mode..."
       configuration.notes.each { |line| log.say "! #{line}" }
       say_without_workers(settings, log)
+      log.say "* Serving files of #{settings.public_folder}" if settings.public_folder
       @server = Server.new(app, **settings.server_options(log))
       listen(@server, settings, log)
       yield @server if block_given?

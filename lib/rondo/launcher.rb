@@ -67,13 +67,19 @@ module Rondo
       @files&.remove
     end
 
+    # For `rondo check`.
+    # @return [String] the folder whose files are served
+    def folder_only
+      stand
+      @settings.public_folder
+    end
+
     # Everything before listening, for `rondo check`.
     # @return [Server]
     def prepare_only
       @log = Logger.new(silent: true)
-      setup = ProcessSetup.new(@settings)
-      setup.go_to_directory
-      setup.export_environment
+      stand
+      @setup.export_environment
       @server = Server.new(load_app, **@settings.server_options(@log))
     end
 
@@ -136,8 +142,8 @@ module Rondo
     def prepare
       # Nor do they while the application is loaded; but what it starts shall not ignore them.
       Inherited::EARLY.each { |name| trap(name) {} } # rubocop:disable Lint/EmptyBlock
-      @setup = ProcessSetup.new(@settings)
-      @setup.go_to_directory
+      stand
+      @settings.find_folders # complains, if there is none
       @setup.redirect
       @log = @settings.logger
       @setup.export_environment
@@ -145,6 +151,13 @@ module Rondo
       @files = ProcessFiles.new(@settings[:pidfile], @settings[:state_path], @log)
       @files.claim
       BootLines.new(@settings, @configuration, @log).single(WorkerCount.new(@settings))
+    end
+
+    def stand
+      return if @setup
+
+      @setup = ProcessSetup.new(@settings)
+      @setup.go_to_directory
     end
 
     # ---- the control server ----

@@ -73,6 +73,7 @@ module Rondo
     def prepare
       @setup = ProcessSetup.new(@settings)
       @setup.go_to_directory
+      @settings.find_folders # complains, if there is none
       @log = @settings.logger
       @hooks = Hooks.new(@configuration, @log)
       @setup.export_environment

@@ -8,16 +8,24 @@
 module Rondo
   # Turns exceptions into log lines and responses.
   class Reporter
+    HTML = { "content-type" => "text/html; charset=utf-8", "x-content-type-options" => "nosniff" }.freeze
     PLAIN = { "content-type" => "text/plain; charset=utf-8" }.freeze
+    # Why a file that the application names is not sent: for the log, and for the client.
+    FILES = { 404 => ["of the application is not there", "not found"],
+              500 => ["of the application is below no x_sendfile_root", "Internal Server Error"],
+              503 => ["of the application cannot be opened now", "too many files are open"] }.freeze
+    SHOWN_MAX = 300
 
     # @param log [#info, #error]
     # @param handler [Proc, nil] lowlevel_error_handler, called with as many of (error, env, status)
     #   as it takes; answers [status, headers, body]
     # @param development [Boolean] whether the response shows the backtrace
-    def initialize(log:, handler: nil, development: false)
+    # @param folder [String, nil] where a page for other environments may be
+    def initialize(log:, handler: nil, development: false, folder: nil)
       @log = log
       @handler = handler
       @development = development
+      @folder = folder
     end
 
     # @param error [Exception] raised by the application before its response began
@@ -30,15 +38,27 @@ module Rondo
       return call_handler(error, env) if @handler
       return ErrorPage.call(error, env) if @development
 
-      [500, PLAIN.dup, ["Internal Server Error\n"]]
+      page = StaticFolder.error_page(@folder)
+      page ? [500, HTML.dup, [page]] : [500, PLAIN.dup, ["Internal Server Error\n"]]
     end
 
     # @param error [Exception] raised when there is no response to give any more
     # @param env [Hash]
     # @return [void]
     def report_error(error, env)
-      request = env.values_at("REQUEST_METHOD", "PATH_INFO").compact.map { |text| utf8(text) }.join(" ")
-      @log.error("#{request}: #{describe(error)}")
+      @log.error("#{request_of(env)}: #{describe(error)}")
+    end
+
+    # @param env [Hash]
+    # @param path [String] that the application named by X-Sendfile
+    # @param status [Integer] 404 it is not there, 500 it is below no x_sendfile_root, 503 it cannot be
+    #   opened just now
+    # @return [Array(Integer, Hash, #each)] what is answered in place of the application's response
+    def refuse_file(env, path, status)
+      why, text = FILES.fetch(status)
+      @log.error("#{request_of(env)}: the file #{utf8(path).inspect[0, SHOWN_MAX]} #{why} (#{status})")
+      headers = status == 503 ? PLAIN.merge("retry-after" => "1") : PLAIN.dup
+      [status, headers, ["#{text}\n"]]
     end
 
     # @param address [String] of the client
@@ -47,6 +67,13 @@ module Rondo
     # @return [void]
     def report_refusal(address, status, reason)
       @log.info("Refused a request of #{address}: #{reason}#{" (#{status})" if status.positive?}")
+    end
+
+    # @param address [String] of the client
+    # @param reason [String] why its answer ended before its end
+    # @return [void]
+    def report_cut(address, reason)
+      @log.error("Cut an answer to #{address}: #{reason}")
     end
 
     # @param verb [String] of the request line
@@ -60,6 +87,10 @@ module Rondo
     end
 
     private
+
+    def request_of(env)
+      env.values_at("REQUEST_METHOD", "PATH_INFO").compact.map { |text| utf8(text) }.join(" ")
+    end
 
     def refused_body(error)
       [error.status, PLAIN.dup, ["#{error.message}\n"]]

@@ -15,32 +15,39 @@ module Rondo
   class Server
     OPTIONS = %i[environment log request_log request_log_format lowlevel_error_handler
                  trusted_proxies proxy_protocol_from url_scheme default_host allowed_origins
+                 public public_only x_sendfile_roots sendfile_type
                  scoreboard slot inbox inboxes link thread_start thread_exit].freeze
     CORE_OPTIONS = %i[request_log request_log_format trusted_proxies proxy_protocol_from url_scheme
-                      default_host scoreboard slot inbox inboxes link thread_start thread_exit].freeze
+                      default_host public public_only x_sendfile_roots sendfile_type
+                      scoreboard slot inbox inboxes link thread_start thread_exit].freeze
 
-    # @param app [#call] a Rack application
+    # @param app [#call, nil] a Rack application; nil: only the files of the folder `public`
     # @param settings [Hash{Symbol => Object}] settings of the core by name (docs/CONFIGURATION.md),
     #   and of {OPTIONS}: environment [String] shows backtraces when "development"; log [#info,
     #   #error]; request_log [#write] gets whole lines; request_log_format [:common, :json];
     #   lowlevel_error_handler [Proc]; trusted_proxies, proxy_protocol_from [Array<String>]
     #   addresses and networks; url_scheme, default_host [String]; allowed_origins [Symbol, Array<String>,
-    #   #call] see {Origins#initialize}; scoreboard [Scoreboard], slot
+    #   #call] see {Origins#initialize}; public [String] a folder whose files are served without Ruby;
+    #   public_only [Boolean] whatever is not in it is not there; x_sendfile_roots [Array<String>] folders
+    #   whose files the application may name by X-Sendfile or X-Accel-Redirect, the public one without it;
+    #   sendfile_type [String] which of the two Rack::Sendfile uses; scoreboard [Scoreboard], slot
     #   [Integer] the row it writes; inbox [Integer], inboxes [Array<Integer, nil>] descriptors by
     #   which the workers of a cluster give each other connections; link [Integer] a socket to the hub of
     #   the cluster, which is taken over; thread_start, thread_exit [#call] run in every application thread
     # @raise [SettingError] one line
     def initialize(app, **settings)
-      raise SettingError, "the application does not answer call" unless app.respond_to?(:call)
-
       options, numbers = settings.partition { |name, _| OPTIONS.include?(name) }.map(&:to_h)
+      options[:public_only] = true if app.nil? && options[:public]
+      raise SettingError, "the application does not answer call" unless options[:public_only] || app.respond_to?(:call)
+
       @log = options[:log] || Logger.errors_only
       reporter = Reporter.new(log: @log, handler: options[:lowlevel_error_handler],
-                              development: options[:environment] == "development")
+                              development: options[:environment] == "development", folder: options[:public])
       core_options = options.slice(*CORE_OPTIONS)
       core_options[:reporter] = reporter
       core_options[:upgrades] = Upgrades.new(log: @log, origins: Origins.from(options[:allowed_origins]))
       core_options[:split_newlines] = Rondo.rack2?
+      core_options[:x_sendfile_roots] = sendfile_roots(options)
       Rondo.choose_env_extras
       @core = Core.new(app, check(numbers), core_options)
       @descriptors = {}
@@ -140,6 +147,11 @@ module Rondo
     end
 
     private
+
+    def sendfile_roots(options)
+      folders = options[:x_sendfile_roots] || [options[:public]].compact
+      folders.map { |folder| File.absolute_path(folder) }
+    end
 
     def open_address(address)
       opened = @core.listen(address)

@@ -42,6 +42,12 @@ module Rondo
                                               "configuration file is read",
                        flag: "-e, --environment NAME", env: %w[APP_ENV RACK_ENV RAILS_ENV]),
       rackup: row("config.ru", "path", "the application's file; also the last argument"),
+      public: row(nil, "path", "folder whose files are served without Ruby; without an application only they are",
+                  flag: "--public DIR, -www DIR"),
+      x_sendfile_root: row(nil, "paths", "folders below which the application may name files by X-Sendfile or " \
+                                         "X-Accel-Redirect; that of public without it",
+                           flag: "--x-sendfile-root DIR"),
+      sendfile_type: row(nil, "name", "which of the two Rack::Sendfile uses: X-Sendfile or X-Accel-Redirect"),
       bind: row(nil, "URIs", "addresses: tcp://HOST:PORT, unix:///PATH; without any, port on all " \
                              "interfaces",
                 flag: "-b, --bind URI"),
@@ -82,7 +88,8 @@ module Rondo
       tag: row(nil, "text", "name of this server in the process list", flag: "--tag NAME"),
       quiet: row(false, "bool", "no boot lines", flag: "-q, --quiet"),
       silent: row(false, "bool", "nothing but errors", flag: "-s, --silent"),
-      log_requests: row(false, "bool", "a line for each request on standard output",
+      log_requests: row(false, "bool", "a line for each request on standard output, but not for those that the " \
+                                       "static folder answers",
                         flag: "-v, --log-requests"),
       log_format: row(:common, "name", "of request lines and log lines: common or json"),
       log_formatter: row(nil, "block", "called with each log line, answers what is written"),
@@ -220,13 +227,36 @@ module Rondo
                    quiet: quiet || self[:quiet], silent: self[:silent], json: json?)
       end
 
+      # @return [String, nil] the folder whose files are served, by the way that leads there from where the server
+      #   stands when this is asked first: before the application may go elsewhere
+      # @raise [ConfigurationError] there is none, or nothing in it can be read
+      def public_folder
+        return if self[:public].nil?
+
+        @public_folder ||= StaticFolder.find(self[:public])
+      end
+
+      # @return [Array<String>, nil] the folders of X-Sendfile, from there as well; nil: that of {#public_folder}
+      # @raise [ConfigurationError]
+      def x_sendfile_roots
+        @x_sendfile_roots ||= self[:x_sendfile_root]&.map { |path| StaticFolder.find(path, "x_sendfile_root") }
+      end
+
+      # Both, before anything else.
+      # @return [void]
+      # @raise [ConfigurationError]
+      def find_folders
+        public_folder
+        x_sendfile_roots
+      end
+
       # @param log [Logger]
       # @return [Hash{Symbol => Object}] what {Server#initialize} takes
       def server_options(log)
         options = %i[lowlevel_error_handler trusted_proxies proxy_protocol_from url_scheme
-                     default_host allowed_origins].to_h { |name| [name, self[name]] }
-        core.merge(options, environment: self[:environment].to_s, log: log,
-                            request_log: self[:log_requests] ? $stdout : nil,
+                     default_host allowed_origins sendfile_type].to_h { |name| [name, self[name]] }
+        core.merge(options, environment: self[:environment].to_s, log: log, public: public_folder,
+                            x_sendfile_roots: x_sendfile_roots, request_log: self[:log_requests] ? $stdout : nil,
                             request_log_format: json? ? :json : :common)
       end
 

@@ -22,7 +22,7 @@ module Rondo
     # @param request [Channel::Message] of the master: index (of the slot), seat (its row of the scoreboard), seats
     #   (rows there are), outboxes (number of them), generation, master (pid), and descriptors: the worker's channel,
     #   the scoreboard, its inbox, its socket to the hub, the inboxes of all slots by number, its listeners
-    # @param app [#call, nil] nil: the worker loads it
+    # @param app [#call, nil] what was loaded before the fork, if anything was
     # @param settings [Settings::Resolved]
     # @param configuration [Configuration]
     # @param setup [ProcessSetup]
@@ -95,7 +95,7 @@ module Rondo
     def boot
       @hooks.call(:before_worker_boot, @index)
       PubSub.default = PubSub::MASTER if @request.number(:engine) == 1 && PubSub.default.equal?(PubSub::CLUSTER)
-      @app ||= Application.load(@settings, @log, debug: @debug)
+      @app = Application.load(@settings, @log, debug: @debug) unless @settings[:preload]
       options = @settings.server_options(@log).merge(shared_options, @configuration.thread_hooks,
                                                      drain_timeout_ms: drain_ms)
       server = Server.new(@app, **options)

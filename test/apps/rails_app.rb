@@ -13,7 +13,7 @@ require "tmpdir"
 class RailsApp
   OVERLAY = File.join(__dir__, "rails")
   LARGE_BYTES = 3_000_017
-  OPTIONS = %w[--minimal --skip-bundle --skip-git --skip-asset-pipeline --quiet].freeze
+  OPTIONS = %w[--minimal --no-skip-active-storage --no-skip-active-job --skip-bundle --skip-git --skip-asset-pipeline --quiet].freeze
   # Its own Bundler chooses the gems; Bundler.require in config/application.rb shall not load the tools of this project.
   ENVIRONMENT = {
     "BUNDLE_GEMFILE" => File.join(ServerProcess::ROOT, "Gemfile"),
@@ -37,7 +37,7 @@ class RailsApp
     run("bundle", "exec", "rails", "new", @path, *OPTIONS, @folder)
     FileUtils.cp_r(File.join(OVERLAY, "."), @path)
     File.binwrite(large_file, Random.bytes(LARGE_BYTES))
-    run(rails, "db:migrate", @path)
+    run(rails, "active_storage:install", "db:migrate", @path)
   end
 
   def rails

@@ -82,6 +82,38 @@ module RailsBehaviour
     assert_equal "200", browser.head("/download").code
   end
 
+  def test_send_file_in_parts
+    file = File.binread(RailsApp.instance.large_file)
+    assert_part file[1_000_000, 500], browser.get("/download", "range" => "bytes=1000000-1000499")
+    assert_part file[-7..], browser.get("/download", "range" => "bytes=-7")
+    assert_equal "416", browser.get("/download", "range" => "bytes=#{RailsApp::LARGE_BYTES}-").code
+    assert_equal "bytes */#{RailsApp::LARGE_BYTES}", browser.response["content-range"]
+  end
+
+  # Where the redirects end.
+  def path_of_the_stored(path)
+    path = URI(browser.response["location"]).request_uri while browser.get(path).code == "302"
+    path
+  end
+
+  def test_active_storage_on_the_disk
+    file = File.binread(RailsApp.instance.large_file)
+    %w[/stored /stored?proxied=1].each do |start|
+      path = path_of_the_stored(start)
+      assert_equal "200", browser.response.code
+      assert browser.response.body == file, "the file differs"
+      known = { "if-none-match" => browser.response["etag"], "if-modified-since" => browser.response["last-modified"] }.compact
+      assert_equal "304", browser.get(path, known).code
+      assert_part file[1_000_000, 500], browser.get(path, "range" => "bytes=1000000-1000499")
+      assert_part file[-7..], browser.get(path, "range" => "bytes=-7")
+    end
+  end
+
+  def assert_part(expected, response)
+    assert_equal "206", response.code
+    assert response.body == expected, "the part differs"
+  end
+
   def test_send_data
     assert_equal "a,b\n1,2\n", browser.get("/inline").body
     assert_match(/table\.csv/, browser.response["content-disposition"])
@@ -153,7 +185,16 @@ class RailsProductionTest < AppCase
   def self.start_server
     app = RailsApp.instance
     ServerProcess.new(File.join(app.path, "config.ru"), spawn: { chdir: app.path }, deadline: 60,
+                                                        config: %(x_sendfile_root "storage", "public"\nsendfile_type "X-Sendfile"),
                                                         env: RailsApp::ENVIRONMENT.merge("RAILS_ENV" => "production", "GATE" => gate))
+  end
+
+  def test_send_file_by_x_sendfile
+    response = browser.get("/download")
+    assert_nil response["x-sendfile"]
+    assert_match(/\A"\h+-\h+"\z/, response["etag"])
+    assert_equal "304", browser.get("/download", "if-none-match" => response["etag"]).code
+    assert_equal 'attachment; filename="large.bin"; filename*=UTF-8\'\'large.bin', response["content-disposition"]
   end
 
   def test_errors

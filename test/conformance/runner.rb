@@ -39,7 +39,11 @@ class ConformanceRunner
     # @return [Array<HttpRules::Case>] all, or those whose id matches CONFORMANCE_ONLY
     def cases
       only = Regexp.new(ENV.fetch("CONFORMANCE_ONLY", ""))
-      @cases ||= HttpRules.cases.select { |test| test.id.match?(only) }
+      @cases ||= table.select { |test| test.id.match?(only) }
+    end
+
+    def table
+      HttpRules.cases
     end
 
     # Failures of a case; the first call for a set of settings delivers all cases of that set.
@@ -49,9 +53,12 @@ class ConformanceRunner
       (@failures[test.settings] ||= new(test.settings).run)[test.id] || []
     end
 
-    attr_accessor :deliveries
+    # @return [Integer]
+    def deliveries
+      @deliveries || 0
+    end
+    attr_writer :deliveries
   end
-  self.deliveries = 0
 
   def initialize(settings)
     @settings = settings
@@ -60,7 +67,7 @@ class ConformanceRunner
   end
 
   def run
-    ServerProcess.run(APP, settings: @settings, unix: true) do |server|
+    serve do |server|
       @server = server
       ExchangeLoop.run(exchanges) { |exchange| judge(exchange) }
     end
@@ -70,6 +77,10 @@ class ConformanceRunner
   end
 
   private
+
+  def serve(&block)
+    ServerProcess.run(APP, settings: @settings, unix: true, &block)
+  end
 
   def exchanges
     Enumerator.new do |list|
@@ -168,11 +179,15 @@ class ConformanceRunner
       return rest.empty? ? nil : "a response too many" if test.half_close
       return "the connection was closed" if rest.empty?
       return "a response too many" if rest.size > 1
-      wrong_answer(HttpRules::Answer.new([200], { path: "/follow-up" }, {}, false), rest[0])
+      wrong_answer(follow_up, rest[0])
     when :closed
       return "a response too many" unless rest.empty?
       "the last response does not say connection: close" unless exchange.responses.last.close? || old?(test)
     end
+  end
+
+  def follow_up
+    HttpRules::Answer.new([200], { path: "/follow-up" }, {}, false)
   end
 
   # A client that asked for the end and sends on may be reset; its answer has come before.

@@ -154,9 +154,9 @@ __attribute__((unused)) static int dial(void) {
     return fd;
 }
 
-static ssize_t counted_write(rd_conn *conn, const struct iovec *iov, int count) {
+static ssize_t counted_write(rd_conn *conn, const struct iovec *iov, int count, bool more) {
     writes++;
-    return rd_transport_tcp.write(conn, iov, count);
+    return rd_transport_tcp.write(conn, iov, count, more);
 }
 
 /* A client by a pair of sockets, where whatever is sent has arrived. */

@@ -5,6 +5,7 @@
  * both pollers.
  */
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -21,7 +22,7 @@ static const char zeros[3000000]; /* more than a socket takes */
 
 /* What the protocol was told. */
 static struct {
-    unsigned opened, eofs, drained, timeouts, closed;
+    unsigned opened, eofs, drained, timeouts, closed, files_cut;
     char bytes[64];
     size_t len;
     void (*react)(rd_conn *conn); /* inside on_data */
@@ -55,6 +56,11 @@ static void note_timeout(rd_conn *conn) {
 static void note_close(rd_conn *conn) {
     CHECK_INT(conn->state, RD_CONN_CLOSED);
     told.closed++;
+}
+
+static void note_file_cut(rd_conn *conn) {
+    CHECK(rd_conn_is_open(conn));
+    told.files_cut++;
 }
 
 static const rd_protocol notes = {
@@ -186,19 +192,21 @@ static void leave_before_the_answer(rd_conn *conn) {
 }
 
 static void leave_a_file_that_shrank(rd_conn *conn) {
-    rd_outq_file(&conn->out, open("/dev/null", O_RDONLY | O_CLOEXEC), 0, 10);
+    rd_file *file = rd_file_new(memfd_create("shrunk", MFD_CLOEXEC));
+    rd_outq_file(&conn->out, file, 0, 10);
+    rd_file_unref(file);
     rd_conn_mark_dirty(conn);
 }
 
 static const struct {
     void (*leave)(rd_conn *conn);
-    unsigned eofs, closed;
+    unsigned eofs, closed, files_cut;
 } departures[] = {
-    {leave, 1, 0},
-    {leave_with_unread_bytes, 0, 1},
-    {leave_while_nobody_reads, 0, 1},
-    {leave_before_the_answer, 0, 1},
-    {leave_a_file_that_shrank, 0, 1},
+    {leave, 1, 0, 0},
+    {leave_with_unread_bytes, 0, 1, 0},
+    {leave_while_nobody_reads, 0, 1, 0},
+    {leave_before_the_answer, 0, 1, 0},
+    {leave_a_file_that_shrank, 0, 1, 1},
 };
 
 static void test_peers_that_leave(void) {
@@ -209,6 +217,7 @@ static void test_peers_that_leave(void) {
         turn();
         CHECK_INT(told.eofs, departures[i].eofs);
         CHECK_SAYS(told.closed == departures[i].closed, "row %zu", i);
+        CHECK_INT(told.files_cut, departures[i].files_cut);
         rd_conn_close(conn);
         rd_conn_unref(conn);
         peer = -1;
@@ -324,9 +333,9 @@ static void test_a_large_answer(void) {
     end(conn);
 }
 
-static ssize_t write_endless(rd_conn *conn, const struct iovec *iov, int count) {
+static ssize_t write_endless(rd_conn *conn, const struct iovec *iov, int count, bool more) {
     ssize_t taken = 0;
-    (void)conn;
+    (void)conn, (void)more;
     for (int i = 0; i < count; i++) taken += (ssize_t)iov[i].iov_len;
     return taken;
 }
@@ -469,6 +478,7 @@ static void test_finishing_without_a_linger(void) {
 static void test_all(bool poll_only) {
     CHECK_INT(rd_loop_init(&loop, poll_only), 0);
     rd_conn_set_init(&set, &loop, &settings);
+    set.on_file_cut = note_file_cut;
     rd_loop_lock(&loop);
     test_reading();
     test_a_half_closed_peer_is_answered();

@@ -67,7 +67,9 @@ static void fill_mixed(rd_outq *queue, rd_chunk_pool *pool, rd_release *release,
     static const char text[] = "0123456789ABCDEFGHIJ----------abcdefghij";
     rd_outq_copy(queue, pool, text, 10);
     rd_outq_borrow(queue, text + 10, 10, release);
-    rd_outq_file(queue, fd, 100, 10);
+    rd_file *file = rd_file_new(fd);
+    rd_outq_file(queue, file, 100, 10);
+    rd_file_unref(file);
     rd_outq_copy(queue, pool, text + FILE_END, 10);
 }
 
@@ -138,7 +140,9 @@ static void test_files_end_a_gathering(void) {
     int fds[2];
     CHECK_INT(pipe(fds), 0);
     rd_outq_copy(&queue, &pool, "a", 1);
-    rd_outq_file(&queue, fds[0], 0, 10);
+    rd_file *file = rd_file_new(fds[0]);
+    rd_outq_file(&queue, file, 0, 10);
+    rd_file_unref(file);
     rd_outq_copy(&queue, &pool, "b", 1);
     CHECK_INT(rd_outq_gather(&queue, iov, 4, 100), 1);
     rd_outq_advance(&queue, &pool, 1);

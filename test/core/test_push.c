@@ -153,9 +153,9 @@ static void test_one_message_longer_than_the_limit(void) {
 
 static size_t swallowed;
 
-static ssize_t swallow(rd_conn *conn, const struct iovec *iov, int count) {
+static ssize_t swallow(rd_conn *conn, const struct iovec *iov, int count, bool more) {
     size_t len = 0;
-    (void)conn;
+    (void)conn, (void)more;
     for (int i = 0; i < count; i++) len += iov[i].iov_len;
     swallowed += len;
     return (ssize_t)len;

@@ -53,8 +53,8 @@ static void check_peer_reads(const char *expected) {
 static void test_writing(void) {
     open_pair();
     struct iovec parts[] = {{"one", 3}, {"", 0}, {"two", 3}, {"three", 5}};
-    CHECK_INT(tcp->write(&conn, parts, 1), 3);
-    CHECK_INT(tcp->write(&conn, parts, 4), 11);
+    CHECK_INT(tcp->write(&conn, parts, 1, false), 3);
+    CHECK_INT(tcp->write(&conn, parts, 4, false), 11);
     check_peer_reads("oneonetwothree");
     tcp->shutdown_write(&conn);
     check_peer_reads("");
@@ -72,7 +72,7 @@ static void test_pieces_of_all_sizes(void) {
         struct iovec parts[8];
         for (size_t i = 0; i < 8; i++) parts[i] = (struct iovec){bytes + i * piece, piece};
         open_pair();
-        CHECK_INT(tcp->write(&conn, parts, 8), 8 * piece);
+        CHECK_INT(tcp->write(&conn, parts, 8, false), 8 * piece);
         CHECK_INT(recv(peer, copy, sizeof(copy), MSG_DONTWAIT), 8 * piece);
         CHECK(memcmp(copy, bytes, 8 * piece) == 0);
         close_pair();
@@ -84,9 +84,9 @@ static void test_a_full_socket(void) {
     open_pair();
     ssize_t sent, total = 0;
     struct iovec parts[] = {{big, sizeof(big)}, {big, sizeof(big)}};
-    while ((sent = tcp->write(&conn, parts, 2)) > 0) total += sent;
+    while ((sent = tcp->write(&conn, parts, 2, false)) > 0) total += sent;
     CHECK(sent == -1 && errno == EAGAIN && total > 0);
-    CHECK_INT(tcp->write(&conn, parts, 1), -1);
+    CHECK_INT(tcp->write(&conn, parts, 1, false), -1);
     CHECK(errno == EAGAIN);
     close_pair();
 }
@@ -96,12 +96,12 @@ static void test_a_peer_that_left(void) {
     char bytes[8];
     open_pair();
     struct iovec parts[] = {{"one", 3}, {"two", 3}};
-    CHECK_INT(tcp->write(&conn, parts, 1), 3);
+    CHECK_INT(tcp->write(&conn, parts, 1, false), 3);
     close(peer); /* with bytes unread */
     CHECK_INT(tcp->read(&conn, bytes, sizeof(bytes)), -1);
     CHECK(errno == ECONNRESET);
     for (int count = 1; count <= 2; count++) {
-        CHECK_INT(tcp->write(&conn, parts, count), -1);
+        CHECK_INT(tcp->write(&conn, parts, count, false), -1);
         CHECK(errno == EPIPE);
     }
     tcp->close(&conn);
@@ -167,10 +167,10 @@ static void test_signals_while_writing(void) {
     static char big[65536];
     open_pair();
     struct iovec parts[] = {{big, sizeof(big)}, {big, 1}};
-    while (tcp->write(&conn, parts, 1) > 0) {
+    while (tcp->write(&conn, parts, 1, false) > 0) {
     }
     begin_signals(false);
-    CHECK_INT(tcp->write(&conn, parts + 1, 1), 1);
+    CHECK_INT(tcp->write(&conn, parts + 1, 1, false), 1);
     end_signals();
     close_pair();
 }

@@ -7,6 +7,7 @@
 require "test_helper"
 require "rondo"
 require "socket"
+require "tmpdir"
 
 class CollectedServerTest < Minitest::Test
   # Keeps what the server says.
@@ -87,11 +88,32 @@ class CollectedServerTest < Minitest::Test
     assert_equal [:close, [200, nil]], done
   end
 
+  # Strings that nobody keeps: the names and values of the fields, the path.
+  def test_files
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "a file of some length.txt")
+      File.write(path, "0123456789")
+      file = Struct.new(:to_path)
+      app = lambda do |env|
+        named = { "/sendfile" => path.dup, "/accel-redirect" => path.gsub(" ", "%20") }.slice(env["PATH_INFO"])
+        [200, { "x-o#{"th" * 20}er" => "v" * 50, "etag" => "\"#{"e" * 50}\"" }
+          .merge(named.transform_keys { |key| key.sub("/", "x-") }), file.new(path.dup)]
+      end
+      requests = %w[sendfile accel-redirect body].map do |name|
+        "GET /#{name} HTTP/1.1\r\nhost: h\r\nrange: bytes=0-1,4-5\r\n\r\n"
+      end
+      answers = exchange(app, requests.join, x_sendfile_roots: [folder])
+      assert_equal 3, answers.scan("HTTP/1.1 206 ").size
+      assert_equal 3, answers.scan("etag: \"#{"e" * 50}\"\r\n").size
+      assert_equal 3, answers.scan("bytes 4-5/10\r\n\r\n45\r\n").size
+    end
+  end
+
   private
 
   # Sends bytes to a server of its own, half-closes, and answers everything that comes back.
-  def exchange(app, bytes, log: Log.new)
-    server = Rondo::Server.new(app, environment: "test", log: log)
+  def exchange(app, bytes, log: Log.new, **options)
+    server = Rondo::Server.new(app, environment: "test", log: log, **options)
     url = server.listen("tcp://127.0.0.1:0")
     thread = Thread.new { server.run }
     TCPSocket.open("127.0.0.1", url[/\d+\z/].to_i) do |socket|

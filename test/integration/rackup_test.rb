@@ -55,6 +55,14 @@ class RackupTest < ShellCase
     assert_match(/^hook$/, server.log)
   end
 
+  def test_the_static_folder_of_the_configuration_file
+    write "site/note.txt", "note"
+    write "config/rondo.rb", "public 'site'\nbind 'tcp://127.0.0.1:0'\n"
+    server = rackup
+    assert_equal %w[note hello], [get(server, "/note.txt").body, get(server).body]
+    assert_match(/^\* Serving files of #{@folder}\/site$/, server.log)
+  end
+
   def test_the_environment_chooses_the_configuration_file
     write "config/rondo/staging.rb", "after_booted { warn 'hook of staging' }\n"
     rackup("-o", "127.0.0.1", "-p", "0", env: { "APP_ENV" => "staging" }).wait_for_log(/^hook of staging$/)

@@ -22,6 +22,20 @@ class ShellCase < Minitest::Test
   BLANK = %w[RACK_ENV APP_ENV RAILS_ENV PORT HOST BINDING PIDFILE WEB_CONCURRENCY RAILS_MAX_THREADS MAX_THREADS
              MIN_THREADS PUMA_MAX_THREADS PUMA_MIN_THREADS NOTIFY_SOCKET REDIS_URL RONDO_REDIS_URL].to_h { |name| [name, nil] }.freeze
   HELLO = "run ->(env) { [200, { 'content-type' => 'text/plain' }, ['hello']] }\n"
+  # /stuck holds the GVL inside C until a byte comes through the pipe; /spin is Ruby that spins.
+  STUCK = <<~RUBY
+    require "fiddle"
+    READ = Fiddle::Function.new(Fiddle.dlopen(nil)["read"], [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T],
+                                Fiddle::TYPE_SIZE_T, need_gvl: true)
+    GATE = File.open("gate", "r+")
+    run lambda { |env|
+      if env["PATH_INFO"] == "/stuck"
+        warn "stuck began"
+        READ.call(GATE.fileno, Fiddle::Pointer.malloc(1), 1)
+      end
+      [200, { "content-type" => "text/plain" }, [Process.pid.to_s]]
+    }
+  RUBY
 
   # What a command left behind.
   Result = Struct.new(:out, :err, :code, keyword_init: true)
@@ -67,6 +81,14 @@ class ShellCase < Minitest::Test
     run_command(*RONDO, *words, env: env)
   end
 
+  # As somebody who may do nothing, where the tests are run by root.
+  def powerless(*words)
+    return rondo(*words) unless Process.uid.zero?
+
+    run_command(RbConfig.ruby, "-e", "Process::Sys.setgid(65534); Process::Sys.setuid(65534); exec(*ARGV)",
+                "--", *RONDO, *words)
+  end
+
   def run_command(*words, env: {})
     Open3.popen3(BLANK.merge(env), *words, chdir: @folder) do |input, out, err, waiter|
       input.close
@@ -92,6 +114,25 @@ class ShellCase < Minitest::Test
     http = Net::HTTP.new("127.0.0.1", server.port)
     http.read_timeout = PATIENCE
     http.get(path, headers)
+  end
+
+  # Yields a server while its application sits in C with the GVL.
+  # @param starting [#call] starts it
+  def while_stuck(starting)
+    File.mkfifo(File.join(@folder, "gate"))
+    write "config.ru", STUCK
+    server = starting.call
+    client = TCPSocket.new("127.0.0.1", server.port)
+    client.write("GET /stuck HTTP/1.0\r\n\r\n")
+    server.wait_for_log(/stuck began/)
+    yield server
+  ensure
+    open_gate
+    client&.close
+  end
+
+  def open_gate
+    File.open(File.join(@folder, "gate"), "r+") { |gate| gate.write("..") }
   end
 
   # Waits until the block answers something.

@@ -25,6 +25,7 @@ class ReadmeTest < Minitest::Test
     "rondo" => :test_rondo_in_the_folder_of_an_application,
     "rondo -b tcp://127.0.0.1:3000 -e production" => :test_rondo_in_the_folder_of_an_application,
     "rondo -w 4 -t 5:16" => :test_rondo_with_workers,
+    "rondo -www public" => "test/integration/files_test.rb",
     "rackup -s rondo" => :test_rackup,
     "bin/rails server -u rondo" => "test/apps"
   }.freeze

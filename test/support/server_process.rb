@@ -39,7 +39,7 @@ class ServerProcess
   end
   at_exit { running.dup.each(&:kill) }
 
-  # @param app [String] path of the rackup file
+  # @param app [String, nil] path of the rackup file
   # @param settings [Hash{Symbol => Object}] written as `name value` into the configuration file
   # @param config [String] further lines of the configuration file
   # @param unix [Boolean] listen on a Unix socket as well
@@ -156,7 +156,7 @@ class ServerProcess
     lines = self.class.foreign? ? [] : settings.map { |name, value| "#{name} #{value.inspect}\n" }
     File.write(path, "#{lines.join}#{config}")
     server = ENV.fetch("RONDO_TEST_SERVER", File.join(ROOT, "bin/rondo")).split
-    [*server, *binds.flat_map { |bind| ["-b", bind] }, "-C", path, *args, app]
+    [*server, *binds.flat_map { |bind| ["-b", bind] }, "-C", path, *args, *app]
   end
 
   def start(command, env, spawn)

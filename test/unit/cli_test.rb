@@ -71,7 +71,7 @@ class CliUnitTest < Minitest::Test
     %w[-maxhd 64k] => [:max_head_bytes, 65_536], %w[-maxbd 0] => [:max_body_bytes, 0],
     %w[--redirect-stdout o] => [:redirect_stdout, "o"], %w[--redirect-append] => [:redirect_append, true],
     %w[--no-redirect-append] => [:redirect_append, false], %w[app.ru] => [:rackup, "app.ru"],
-    %w[-q app -v] => [:rackup, "app"]
+    %w[-q app -v] => [:rackup, "app"], %w[--x-sendfile-root a --x-sendfile-root=b] => [:x_sendfile_root, %w[a b]]
   }.each do |words, (name, value)|
     define_method("test_#{words.join(" ")}") do
       found = settings(*words)

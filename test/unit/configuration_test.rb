@@ -203,6 +203,15 @@ class ConfigurationTest < Minitest::Test
     assert_match(/:1: allowed_origins: "example.com" is no origin/, complaint("allowed_origins 'example.com'"))
   end
 
+  def test_files_of_the_application
+    assert_equal [["a", "b", "/c"], [], ["a"]],
+                 ["x_sendfile_root 'a', 'b'\nx_sendfile_root '/c'", "x_sendfile_root 'a'\nx_sendfile_root false",
+                  "x_sendfile_root false\nx_sendfile_root ['a']"].map { |text| values(text)[:x_sendfile_root] }
+    assert_equal ["X-Sendfile", "x-accel-redirect", nil],
+                 ["'X-Sendfile'", ":'x-accel-redirect'", "nil"].map { |text| values("sendfile_type #{text}")[:sendfile_type] }
+    assert_match(/:1: sendfile_type must be X-Sendfile or X-Accel-Redirect, not "X-File"/, complaint("sendfile_type 'X-File'"))
+  end
+
   def test_shutdown
     assert_equal [5000, 86_400_000, 0],
                  ["5", ":forever", ":immediately"].map { |at| values("force_shutdown_after #{at}")[:drain_timeout_ms] }

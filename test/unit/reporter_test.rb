@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
+require "tmpdir"
 require "rondo"
 
 class ReporterTest < Minitest::Test
@@ -45,6 +46,19 @@ class ReporterTest < Minitest::Test
     assert_equal [500, ["Internal Server Error\n"]], [status, body]
     assert_equal "text/plain; charset=utf-8", headers["content-type"]
     refute_predicate headers, :frozen?
+  end
+
+  def test_a_page_of_the_static_folder
+    Dir.mktmpdir do |folder|
+      File.write("#{folder}/500.html", "<p>sorry")
+      with = { folder: folder }
+      assert_equal [500, Rondo::Reporter::HTML, ["<p>sorry"]],
+                   reporter(**with).handle_error(error, ENV_OF_REQUEST)
+      assert_includes reporter(**with, development: true).handle_error(error, ENV_OF_REQUEST)[2].first, "no luck"
+      assert_equal :own, reporter(**with, handler: -> { :own }).handle_error(error, ENV_OF_REQUEST)
+      File.delete("#{folder}/500.html")
+      assert_equal ["Internal Server Error\n"], reporter(**with).handle_error(error, ENV_OF_REQUEST)[2]
+    end
   end
 
   def test_the_log_gets_request_class_message_and_backtrace
@@ -95,5 +109,19 @@ class ReporterTest < Minitest::Test
     reporter.report_refusal("127.0.0.1", 0, "gone")
     assert_equal ["Refused a request of 127.0.0.1: two lengths (400)",
                   "Refused a request of 127.0.0.1: gone"], @log.infos
+  end
+
+  def test_files_that_are_not_sent
+    { 404 => "is not there", 500 => "is below no x_sendfile_root", 503 => "cannot be opened now" }.each do |status, why|
+      answered, headers, body = reporter.refuse_file(ENV_OF_REQUEST, "/a\nb\xff", status)
+      assert_equal [status, "text/plain; charset=utf-8"], [answered, headers["content-type"]]
+      refute_includes body.join, "/a"
+      assert_equal "GET /a: the file \"/a\\nb\u{fffd}\" of the application #{why} (#{status})", @log.errors.last
+    end
+  end
+
+  def test_answers_that_are_cut
+    reporter.report_cut("127.0.0.1", "no more of it")
+    assert_equal ["Cut an answer to 127.0.0.1: no more of it"], @log.errors
   end
 end

@@ -20,6 +20,9 @@ class ServerTest < Minitest::Test
     assert_equal 'backlog must be an Integer (count), not "5"', complaint(backlog: "5")
     assert_match(/\Abacklog 0 is not between 1 and /, complaint(backlog: 0))
     assert_match(/call/, complaint(Object.new))
+    assert_match(/call/, complaint(nil))
+    assert_equal "public: cannot read the folder /no/such/folder: No such file or directory",
+                 complaint(nil, public: "/no/such/folder")
     assert_match(/nonsense is no address or network/, complaint(trusted_proxies: ["nonsense"]))
   end
 

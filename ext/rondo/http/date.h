@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * The Date field, formatted once a second (RFC 9110 section 5.6.7, IMF-fixdate). Under the loop
- * lock.
+ * Dates (RFC 9110 section 5.6.7): the Date field, formatted once a second, under the loop lock;
+ * those of other fields, any thread.
  */
 #ifndef RD_HTTP_DATE_H
 #define RD_HTTP_DATE_H
 
 #include <stdint.h>
 
+#include "base/slice.h"
+
+#define RD_DATE_BYTES      29 /* "Sun, 06 Nov 1994 08:49:37 GMT" */
 #define RD_DATE_LINE_BYTES 37 /* "date: Sun, 06 Nov 1994 08:49:37 GMT\r\n" */
 
 typedef struct rd_date {
@@ -17,5 +20,15 @@ typedef struct rd_date {
 
 /* The whole field line with its CRLF, for the present second. */
 const char *rd_date_line(rd_date *date);
+
+/* Seconds since the epoch as IMF-fixdate; what it cannot say (before 1970, after 9999) as the
+ * nearest it can. */
+void rd_date_format(int64_t seconds, char text[RD_DATE_BYTES + 1]);
+
+/*
+ * Seconds since the epoch of a date in any of the three forms (IMF-fixdate, RFC 850, asctime), or
+ * -1. One before 1970 is 0. The name of the day need not fit the date.
+ */
+int64_t rd_date_parse(rd_slice text);
 
 #endif

@@ -4,27 +4,12 @@
  */
 #include "http/forwarded.h"
 
-#include <strings.h>
+#include "http/field_list.h"
 
 typedef struct rd_trust {
     const rd_network *networks;
     size_t count;
 } rd_trust;
-
-static rd_slice trim(rd_slice text) {
-    while (text.len > 0 && (text.ptr[0] == ' ' || text.ptr[0] == '\t')) {
-        text.ptr++;
-        text.len--;
-    }
-    while (text.len > 0 && (text.ptr[text.len - 1] == ' ' || text.ptr[text.len - 1] == '\t')) {
-        text.len--;
-    }
-    return text;
-}
-
-static bool equals_ignoring_case(rd_slice text, const char *literal) {
-    return text.len == strlen(literal) && strncasecmp(text.ptr, literal, text.len) == 0;
-}
 
 static rd_slice unquote(rd_slice text) {
     if (text.len < 2 || text.ptr[0] != '"' || text.ptr[text.len - 1] != '"') return text;
@@ -38,7 +23,7 @@ static bool take_last(rd_slice *list, rd_slice *element) {
     while (list->len > 0 && element->len == 0) {
         size_t from = list->len;
         while (from > 0 && list->ptr[from - 1] != ',') from--;
-        *element = trim(rd_slice_of(list->ptr + from, list->len - from));
+        *element = rd_field_trim(rd_slice_of(list->ptr + from, list->len - from));
         list->len = from > 0 ? from - 1 : 0;
     }
     return element->len > 0;
@@ -56,10 +41,10 @@ static bool parse_node(rd_address *address, rd_slice node) {
 }
 
 static uint8_t parse_scheme(rd_slice text) {
-    if (equals_ignoring_case(text, "https") || equals_ignoring_case(text, "wss")) {
+    if (rd_field_is_word(text, RD_SLICE("https")) || rd_field_is_word(text, RD_SLICE("wss"))) {
         return RD_FORWARDED_HTTPS;
     }
-    if (equals_ignoring_case(text, "http") || equals_ignoring_case(text, "ws")) {
+    if (rd_field_is_word(text, RD_SLICE("http")) || rd_field_is_word(text, RD_SLICE("ws"))) {
         return RD_FORWARDED_HTTP;
     }
     return RD_FORWARDED_NO_SCHEME;
@@ -85,16 +70,17 @@ static bool step(rd_forwarded *said, const rd_trust *trust, rd_slice node) {
 }
 
 /* The value of "key=value" within one Forwarded element. */
-static bool parameter(rd_slice element, const char *key, rd_slice *value) {
+static bool parameter(rd_slice element, rd_slice key, rd_slice *value) {
     while (element.len > 0) {
         const char *end = memchr(element.ptr, ';', element.len);
         size_t len = end ? (size_t)(end - element.ptr) : element.len;
-        rd_slice pair = trim(rd_slice_of(element.ptr, len));
+        rd_slice pair = rd_field_trim(rd_slice_of(element.ptr, len));
         const char *equals = memchr(pair.ptr, '=', pair.len);
         if (equals != NULL &&
-            equals_ignoring_case(trim(rd_slice_of(pair.ptr, (size_t)(equals - pair.ptr))), key)) {
+            rd_field_is_word(rd_field_trim(rd_slice_of(pair.ptr, (size_t)(equals - pair.ptr))),
+                             key)) {
             size_t at = (size_t)(equals - pair.ptr) + 1;
-            *value = unquote(trim(rd_slice_of(pair.ptr + at, pair.len - at)));
+            *value = unquote(rd_field_trim(rd_slice_of(pair.ptr + at, pair.len - at)));
             return true;
         }
         size_t skip = end ? len + 1 : len;
@@ -121,9 +107,10 @@ static void read_forwarded(rd_forwarded *said, const rd_request *request, const 
     while ((field = last_field(request, RD_HEADER_FORWARDED, field)) >= 0) {
         rd_slice list = field_value(request, field), element, value;
         while (take_last(&list, &element)) {
-            if (nearest && parameter(element, "proto", &value)) said->scheme = parse_scheme(value);
+            if (nearest && parameter(element, RD_SLICE("proto"), &value))
+                said->scheme = parse_scheme(value);
             nearest = false;
-            if (!parameter(element, "for", &value) || !step(said, trust, value)) return;
+            if (!parameter(element, RD_SLICE("for"), &value) || !step(said, trust, value)) return;
         }
     }
 }

@@ -39,8 +39,8 @@ typedef struct rd_responder {
     /* Body bytes; dropped silently where the response has no body (HEAD, 204, 304). */
     int (*write)(rd_request *request, const char *bytes, size_t len);
     int (*borrow)(rd_request *request, const char *bytes, size_t len, rd_release *release);
-    /* Takes over the descriptor in every case. */
-    int (*send_file)(rd_request *request, int fd, off_t offset, size_t len);
+    /* Takes its own reference. */
+    int (*send_file)(rd_request *request, rd_file *file, off_t offset, size_t len);
     int (*flush)(rd_request *request);
     int (*finish)(rd_request *request);
     /* Ends the connection so that the client can see that the answer is not whole. */

@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 
 #include "base/error.h"
+#include "base/hex.h"
 
 /* RFC 3986: unreserved and sub-delims without the comma, which would let two hosts pass as one. */
 static const uint8_t host_bytes[256] = {
@@ -22,10 +23,6 @@ static const uint8_t host_bytes[256] = {
     ['w'] = 1, ['x'] = 1, ['y'] = 1, ['z'] = 1,
 };
 
-static bool is_hex(char byte) {
-    return (byte >= '0' && byte <= '9') || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'f');
-}
-
 /* Length of the name or IPv4 address `ptr` begins with. */
 static size_t name_len(const char *ptr, size_t len) {
     size_t i = 0;
@@ -33,7 +30,7 @@ static size_t name_len(const char *ptr, size_t len) {
     while (i < len) {
         if (host_bytes[(unsigned char)ptr[i]]) {
             i++;
-        } else if (ptr[i] == '%' && len - i >= 3 && is_hex(ptr[i + 1]) && is_hex(ptr[i + 2])) {
+        } else if (ptr[i] == '%' && rd_hex_escape(ptr + i, len - i) >= 0) {
             i += 3;
         } else {
             break;

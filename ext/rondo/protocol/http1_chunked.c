@@ -10,6 +10,7 @@
  */
 #include "protocol/http1_chunked.h"
 
+#include "base/hex.h"
 #include "protocol/http1_field.h"
 
 enum {
@@ -41,19 +42,13 @@ void rd_http1_chunked_init(rd_http1_chunked *chunked) {
     memset(chunked, 0, sizeof *chunked);
 }
 
-static int hex_value(unsigned char byte) {
-    if (byte >= '0' && byte <= '9') return byte - '0';
-    byte |= 0x20;
-    return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
-}
-
 static int go(rd_http1_chunked *chunked, uint8_t state) {
     chunked->state = state;
     return 0;
 }
 
 static int read_size(rd_http1_chunked *chunked, unsigned char byte) {
-    const int digit = hex_value(byte);
+    const int digit = rd_hex_value((char)byte);
 
     if (digit < 0) {
         if (chunked->digits == 0) return RD_ERR_CHUNK_SIZE;
@@ -77,7 +72,7 @@ static bool is_quotable(unsigned char byte) {
 /* What may stand behind the value of an extension. */
 static int end_extension(rd_http1_chunked *chunked, unsigned char byte) {
     if (byte == '\r') return go(chunked, SIZE_LF);
-    if (rd_http1_is_blank(byte)) return go(chunked, EXTENSION_GAP);
+    if (rd_field_is_blank(byte)) return go(chunked, EXTENSION_GAP);
     return byte == ';' ? go(chunked, EXTENSION) : RD_ERR_CHUNK_EXTENSION;
 }
 
@@ -85,22 +80,22 @@ static int end_extension(rd_http1_chunked *chunked, unsigned char byte) {
 static int read_extension(rd_http1_chunked *chunked, unsigned char byte) {
     switch (chunked->state) {
     case EXTENSION:
-        if (rd_http1_is_blank(byte)) return 0;
+        if (rd_field_is_blank(byte)) return 0;
         return is_name_byte(byte) ? go(chunked, EXTENSION_NAME) : RD_ERR_CHUNK_EXTENSION;
     case EXTENSION_NAME:
         if (is_name_byte(byte)) return 0;
-        if (rd_http1_is_blank(byte)) return go(chunked, EXTENSION_EQUALS);
+        if (rd_field_is_blank(byte)) return go(chunked, EXTENSION_EQUALS);
         return byte == '=' ? go(chunked, EXTENSION_VALUE) : end_extension(chunked, byte);
     case EXTENSION_EQUALS:
-        if (rd_http1_is_blank(byte)) return 0;
+        if (rd_field_is_blank(byte)) return 0;
         if (byte == '=') return go(chunked, EXTENSION_VALUE);
         return byte == ';' ? go(chunked, EXTENSION) : RD_ERR_CHUNK_EXTENSION;
     case EXTENSION_VALUE:
-        if (rd_http1_is_blank(byte)) return 0;
+        if (rd_field_is_blank(byte)) return 0;
         if (byte == '"') return go(chunked, EXTENSION_QUOTED);
         return is_name_byte(byte) ? go(chunked, EXTENSION_TOKEN) : RD_ERR_CHUNK_EXTENSION;
     case EXTENSION_GAP:
-        if (rd_http1_is_blank(byte)) return 0;
+        if (rd_field_is_blank(byte)) return 0;
         return byte == ';' ? go(chunked, EXTENSION) : RD_ERR_CHUNK_EXTENSION;
     case EXTENSION_TOKEN:
         return is_name_byte(byte) ? 0 : end_extension(chunked, byte);
@@ -148,7 +143,7 @@ static int start_trailer(rd_http1_chunked *chunked, const rd_http1_limits *limit
                          unsigned char byte) {
     if (byte == '\r') return go(chunked, END_LF);
     if (byte == '\n') return RD_ERR_BARE_LF;
-    if (rd_http1_is_blank(byte)) return RD_ERR_FIELD_FOLDED;
+    if (rd_field_is_blank(byte)) return RD_ERR_FIELD_FOLDED;
     if (byte == ':') return RD_ERR_FIELD_NAME_EMPTY;
     if (!is_name_byte(byte)) return RD_ERR_FIELD_NAME_BYTE;
     if (chunked->fields >= limits->header_count) return RD_ERR_FIELD_COUNT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The bytes of a field line, and its words; see http1_field.h. Any thread.
+ * The bytes of a field line, and its elements; see http1_field.h. Any thread.
  */
 #include "protocol/http1_field.h"
 
@@ -22,15 +22,8 @@ const uint8_t rd_http1_name_bytes[256] = {
 };
 
 int rd_http1_name_error(unsigned char byte) {
-    if (rd_http1_is_blank(byte)) return RD_ERR_FIELD_NAME_BLANK;
+    if (rd_field_is_blank(byte)) return RD_ERR_FIELD_NAME_BLANK;
     return byte == '\r' || byte == '\n' ? RD_ERR_FIELD_NO_COLON : RD_ERR_FIELD_NAME_BYTE;
-}
-
-bool rd_http1_is_word(rd_slice text, rd_slice word) {
-    if (text.len != word.len) return false;
-    for (size_t i = 0; i < word.len; i++)
-        if ((text.ptr[i] | 0x20) != word.ptr[i]) return false;
-    return true;
 }
 
 bool rd_http1_next_element(rd_slice *list, rd_slice *element) {
@@ -41,9 +34,7 @@ bool rd_http1_next_element(rd_slice *list, rd_slice *element) {
     comma = memchr(ptr, ',', list->len);
     *list = comma ? (rd_slice){comma + 1, (size_t)(end - comma) - 1} : (rd_slice){NULL, 0};
     if (comma) end = comma;
-    while (ptr < end && rd_http1_is_blank((unsigned char)*ptr)) ptr++;
-    while (ptr < end && rd_http1_is_blank((unsigned char)end[-1])) end--;
-    *element = (rd_slice){ptr, (size_t)(end - ptr)};
+    *element = rd_field_trim((rd_slice){ptr, (size_t)(end - ptr)});
     return true;
 }
 

@@ -6,6 +6,7 @@
 #ifndef RD_PROTOCOL_HTTP1_FIELD_H
 #define RD_PROTOCOL_HTTP1_FIELD_H
 
+#include "http/field_list.h"
 #include "http/head.h"
 
 enum { RD_NAME_BYTE = 1, RD_NAME_UNDERSCORE = 2 };
@@ -16,13 +17,10 @@ extern const uint8_t rd_http1_name_bytes[256];
 /* Which error a byte behind a field name is that is no colon. */
 int rd_http1_name_error(unsigned char byte);
 
-/* Compares without case. `word` is in lower case and has no byte but letters, digits, '-' and '/'.
- */
-bool rd_http1_is_word(rd_slice text, rd_slice word);
-
 /*
  * Takes the first element off a comma-separated list, without the blanks around it; false when the
- * list has come to its end. Elements may be empty.
+ * list has come to its end. A comma is one even in quotes: lists of tokens have none. Elements may
+ * be empty.
  */
 bool rd_http1_next_element(rd_slice *list, rd_slice *element);
 
@@ -31,10 +29,6 @@ bool rd_http1_next_element(rd_slice *list, rd_slice *element);
  * a field with dashes that is there, or on one the server itself derives from a field.
  */
 void rd_http1_drop_twins(rd_head *head, const char *buf);
-
-static inline bool rd_http1_is_blank(unsigned char byte) {
-    return byte == ' ' || byte == '\t';
-}
 
 /* A header keeps the length of its name in 16 bits. */
 static inline uint32_t rd_http1_name_limit(const rd_http1_limits *limits) {

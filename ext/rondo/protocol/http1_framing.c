@@ -68,11 +68,11 @@ static bool is_token(rd_slice text) {
 }
 
 static bool is_known_coding(rd_slice name) {
-    return rd_http1_is_word(name, RD_SLICE("gzip")) ||
-           rd_http1_is_word(name, RD_SLICE("deflate")) ||
-           rd_http1_is_word(name, RD_SLICE("compress")) ||
-           rd_http1_is_word(name, RD_SLICE("x-gzip")) ||
-           rd_http1_is_word(name, RD_SLICE("x-compress"));
+    return rd_field_is_word(name, RD_SLICE("gzip")) ||
+           rd_field_is_word(name, RD_SLICE("deflate")) ||
+           rd_field_is_word(name, RD_SLICE("compress")) ||
+           rd_field_is_word(name, RD_SLICE("x-gzip")) ||
+           rd_field_is_word(name, RD_SLICE("x-compress"));
 }
 
 /* Anything but exactly "chunked" is refused; this only finds the right words for it. */
@@ -83,7 +83,7 @@ static int coding_error(rd_slice value) {
 
     while (rd_http1_next_element(&value, &element)) {
         if (!is_token(element)) return RD_ERR_CODING_INVALID;
-        last_is_chunked = rd_http1_is_word(element, RD_SLICE("chunked"));
+        last_is_chunked = rd_field_is_word(element, RD_SLICE("chunked"));
         chunked += last_is_chunked;
         unknown |= !last_is_chunked && !is_known_coding(element);
     }
@@ -95,7 +95,7 @@ static int coding_error(rd_slice value) {
 static int read_coding(rd_head *head, found *found, rd_slice value) {
     if (head->minor == 0) return RD_ERR_CODING_IN_1_0;
     if (found->coding) return RD_ERR_CODING_REPEATED;
-    if (!rd_http1_is_word(value, RD_SLICE("chunked"))) return coding_error(value);
+    if (!rd_field_is_word(value, RD_SLICE("chunked"))) return coding_error(value);
     found->coding = true;
     return 0;
 }
@@ -120,8 +120,8 @@ static void read_connection(found *found, rd_slice value) {
     rd_slice option;
 
     while (rd_http1_next_element(&value, &option)) {
-        found->close |= rd_http1_is_word(option, RD_SLICE("close"));
-        found->keep_alive |= rd_http1_is_word(option, RD_SLICE("keep-alive"));
+        found->close |= rd_field_is_word(option, RD_SLICE("close"));
+        found->keep_alive |= rd_field_is_word(option, RD_SLICE("keep-alive"));
     }
 }
 
@@ -130,7 +130,7 @@ static int read_expect(found *found, rd_slice value) {
 
     while (rd_http1_next_element(&value, &expectation)) {
         if (expectation.len == 0) continue;
-        if (!rd_http1_is_word(expectation, RD_SLICE("100-continue"))) return RD_ERR_EXPECTATION;
+        if (!rd_field_is_word(expectation, RD_SLICE("100-continue"))) return RD_ERR_EXPECTATION;
         found->expectation = true;
     }
     return 0;

@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "http/status.h"
@@ -240,17 +239,15 @@ static int http1_borrow(rd_request *request, const char *bytes, size_t len, rd_r
     return 0;
 }
 
-static int http1_send_file(rd_request *request, int fd, off_t offset, size_t len) {
+static int http1_send_file(rd_request *request, rd_file *file, off_t offset, size_t len) {
     rd_conn *conn = conn_of(request);
-    size_t part = 0;
-    if (conn != NULL && !request->drop_body) part = allowed(rd_http1_of(conn), len);
-    if (part == 0) {
-        close(fd);
-        return conn == NULL ? RD_ERR_CLOSED : 0;
-    }
-    before_part(conn, part);
-    rd_outq_file(&conn->out, fd, offset, part);
-    after_part(conn, request, part);
+    if (conn == NULL) return RD_ERR_CLOSED;
+    if (request->drop_body) return 0;
+    len = allowed(rd_http1_of(conn), len);
+    if (len == 0) return 0;
+    before_part(conn, len);
+    rd_outq_file(&conn->out, file, offset, len);
+    after_part(conn, request, len);
     return 0;
 }
 

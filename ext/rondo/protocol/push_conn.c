@@ -5,8 +5,8 @@
 #include "protocol/push_conn.h"
 
 #include "base/alloc.h"
+#include "http/field_list.h"
 #include "protocol/http1.h"
-#include "protocol/http1_field.h"
 
 /* ---- sending ---- */
 
@@ -63,14 +63,14 @@ void rd_push_on_shutdown(rd_conn *conn) {
 
 static bool is_dropped(const rd_push_answer *answer, rd_slice name) {
     for (size_t i = 0; i < answer->dropped_count; i++) {
-        if (rd_http1_is_word(name, answer->dropped[i])) return true;
+        if (rd_field_is_word(name, answer->dropped[i])) return true;
     }
     return false;
 }
 
 static bool has_field(const rd_field *fields, size_t count, rd_slice name) {
     for (size_t i = 0; i < count; i++) {
-        if (rd_http1_is_word(fields[i].name, name)) return true;
+        if (rd_field_is_word(fields[i].name, name)) return true;
     }
     return false;
 }

@@ -4,33 +4,11 @@
  */
 #include "protocol/sse_accept.h"
 
-#include "protocol/http1_field.h"
-
-static rd_slice without_blanks(rd_slice text) {
-    while (text.len > 0 && rd_http1_is_blank((unsigned char)text.ptr[0])) text.ptr++, text.len--;
-    while (text.len > 0 && rd_http1_is_blank((unsigned char)text.ptr[text.len - 1])) text.len--;
-    return text;
-}
-
-/* Takes what comes before the next `separator` that is in no quoted string; false at the end. */
-static bool take(rd_slice *rest, char separator, rd_slice *part) {
-    bool quoted = false;
-    size_t at = 0;
-    if (rest->ptr == NULL) return false;
-    for (; at < rest->len && (quoted || rest->ptr[at] != separator); at++) {
-        if (rest->ptr[at] == '"') quoted = !quoted;
-        if (rest->ptr[at] == '\\' && quoted) at++;
-    }
-    if (at > rest->len) at = rest->len; /* a backslash was the last byte */
-    *part = without_blanks(rd_slice_of(rest->ptr, at));
-    *rest =
-        at < rest->len ? rd_slice_of(rest->ptr + at + 1, rest->len - at - 1) : (rd_slice){NULL, 0};
-    return true;
-}
+#include "http/field_list.h"
 
 /* "q=0", with up to three more zeros. */
 static bool is_refusal(rd_slice parameter) {
-    if (parameter.len < 3 || !rd_http1_is_word(rd_slice_of(parameter.ptr, 1), RD_SLICE("q")))
+    if (parameter.len < 3 || !rd_field_is_word(rd_slice_of(parameter.ptr, 1), RD_SLICE("q")))
         return false;
     if (parameter.ptr[1] != '=') return false;
     for (size_t i = 2; i < parameter.len; i++) {
@@ -41,9 +19,9 @@ static bool is_refusal(rd_slice parameter) {
 
 static bool is_wanted(rd_slice element) {
     rd_slice part;
-    if (!take(&element, ';', &part)) return false;
-    if (!rd_http1_is_word(part, RD_SLICE("text/event-stream"))) return false;
-    while (take(&element, ';', &part)) {
+    if (!rd_field_list_next(&element, ';', &part)) return false;
+    if (!rd_field_is_word(part, RD_SLICE("text/event-stream"))) return false;
+    while (rd_field_list_next(&element, ';', &part)) {
         if (is_refusal(part)) return false;
     }
     return true;
@@ -64,7 +42,7 @@ bool rd_sse_is_accepted(const rd_head *head, const char *buf) {
         if (head->headers[i].id != RD_HEADER_ACCEPT) continue;
         rd_slice element, list = rd_header_value(&head->headers[i], buf);
         if (!may_be_wanted(list)) continue;
-        while (take(&list, ',', &element)) {
+        while (rd_field_list_next(&list, ',', &element)) {
             if (is_wanted(element)) return true;
         }
     }

@@ -22,7 +22,7 @@ typedef struct cursor {
 } cursor;
 
 static void skip_blanks(cursor *text) {
-    while (text->at < text->end && rd_http1_is_blank((unsigned char)*text->at)) text->at++;
+    while (text->at < text->end && rd_field_is_blank((unsigned char)*text->at)) text->at++;
 }
 
 static bool take_byte(cursor *text, char byte) {

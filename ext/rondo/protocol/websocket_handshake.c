@@ -26,7 +26,7 @@ static bool has_element(const rd_head *head, const char *buf, unsigned id, rd_sl
         if (head->headers[i].id != id) continue;
         list = rd_header_value(&head->headers[i], buf);
         while (rd_http1_next_element(&list, &element))
-            if (rd_http1_is_word(element, word)) return true;
+            if (rd_field_is_word(element, word)) return true;
     }
     return false;
 }
@@ -128,7 +128,7 @@ size_t rd_ws_handshake_choose(const rd_head *head, const char *buf, rd_field *fi
     for (size_t i = 0; i < count; i++) {
         rd_field field = fields[i];
 
-        if (rd_http1_is_word(field.name, RD_SLICE("sec-websocket-protocol"))) {
+        if (rd_field_is_word(field.name, RD_SLICE("sec-websocket-protocol"))) {
             if (!chosen) field.value = first_offered(head, buf, field.value);
             if (chosen || field.value.len == 0) continue;
             chosen = true;

@@ -12,6 +12,8 @@
 #include <ruby.h>
 
 #include "base/slots.h"
+#include "http/file_body.h"
+#include "http/file_roots.h"
 #include "ruby/rb_pool.h"
 #include "server/scoreboard.h"
 #include "server/server.h"
@@ -19,7 +21,7 @@
 /* The Ruby objects a binding holds, marked and moved together. */
 #define RD_BINDING_VALUES(X)                                                                       \
     X(app)             /* answers call(env) */                                                     \
-    X(reporter)        /* answers handle_error and report_error, _refusal, _slow */                \
+    X(reporter)        /* answers handle_error and report_error, _refusal, _cut, _slow */          \
     X(upgrades)        /* answers refuse, report_impossible and report_protocol */                 \
     X(request_log)     /* answers write(lines), or nil */                                          \
     X(env_template)    /* Hash that every env starts from */                                       \
@@ -41,7 +43,8 @@
     X(scoreboard)      /* Rondo::Scoreboard that score lies in, or nil */                          \
     X(scheme)          /* rack.url_scheme forced by a setting, or nil */                           \
     X(default_host)    /* SERVER_NAME and port of requests without Host, or nil */                 \
-    X(default_port)
+    X(default_port)                                                                                \
+    X(sendfile_type) /* sendfile.type of every env, or nil */
 
 #define RD_VALUE_CACHE_SIZE    4096
 #define RD_NAME_CACHE_SIZE     512
@@ -99,6 +102,8 @@ struct rd_binding {
     rd_slots client_slots;
     uintptr_t last_block; /* the highest number of a subscription's block so far */
     rd_pool pool;
+    rd_file_roots file_roots; /* x_sendfile_root; none: X-Sendfile is not for us */
+    rd_boundaries boundaries; /* under the loop lock */
     bool running;
     bool early_hints, frozen_headers, split_newlines, log_json;
     char *log_bytes; /* request lines of this turn */

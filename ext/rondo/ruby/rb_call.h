@@ -145,6 +145,8 @@ void rd_call_complete(rd_call *call); /* log, response_finished, references */
 /* rb_response.c */
 void rd_respond(rd_call *call);
 void rd_close_body(rd_call *call);
+/* The application's own answer is not sent: its body is closed, this one takes its place. */
+void rd_replace_response(rd_call *call, VALUE response);
 void rd_early_hints_send(rd_call *call, VALUE headers);
 /* Queues one part of a body, copied or, when it is long, borrowed. Takes the lock itself. 0 or
  * RD_ERR_CLOSED. */

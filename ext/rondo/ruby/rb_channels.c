@@ -224,17 +224,28 @@ static VALUE new_subscriber(rd_binding *binding, VALUE block, rd_push **push) {
     return key;
 }
 
-/* @return [Integer, nil] for core_unsubscribe; nil in a child process, whose server is the parent's
+/* The one that has that key goes on with another block; NULL when it has ended. */
+static rd_push *known_subscriber(const rd_binding *binding, VALUE key, VALUE block) {
+    if (NIL_P(key) || NIL_P(rb_hash_lookup(binding->subscribers, key))) return NULL;
+    if (!RTEST(rb_obj_is_proc(block))) rb_raise(rb_eTypeError, "a block is needed");
+    rb_hash_aset(binding->subscribers, key, block);
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): only who had the reference is in the Hash
+    return (rd_push *)(uintptr_t)NUM2ULL(key);
+}
+
+/* `key`: of the subscription to the same channel whose place it takes, or nil: no message reaches
+ * both, and none neither.
+ * @return [Integer, nil] for core_unsubscribe; nil in a child process, whose server is the parent's
  */
 static VALUE core_subscribe(VALUE self, VALUE channel, VALUE pattern, VALUE as, VALUE since,
-                            VALUE block) {
+                            VALUE block, VALUE key) {
     rd_binding *binding = rd_binding_of(self);
     rd_subscribing to = {.name = rd_channels_name_of(channel), .is_pattern = RTEST(pattern)};
     to.terms = (rd_pubsub_terms){.as = receive_as(as), .block = 1};
     to.terms.replays = read_since(since, &to.terms.since);
     if (rd_is_forked(binding)) return Qnil;
-    rd_push *push;
-    VALUE key = new_subscriber(binding, block, &push);
+    rd_push *push = known_subscriber(binding, key, block);
+    if (push == NULL) key = new_subscriber(binding, block, &push);
     rd_lock(binding);
     rd_pubsub_subscribe(&binding->server->pubsub, push, slice_of(to.name), to.is_pattern,
                         &to.terms);
@@ -310,7 +321,7 @@ void rd_init_channels(VALUE client) {
 
 void rd_init_core_channels(VALUE core) {
     rb_define_method(core, "publish", core_publish, 3);
-    rb_define_method(core, "subscribe", core_subscribe, 5);
+    rb_define_method(core, "subscribe", core_subscribe, 6);
     rb_define_method(core, "unsubscribe", core_unsubscribe, 1);
     rb_define_method(core, "watch", core_watch, 1);
     rb_define_method(core, "keep", core_keep, 4);

@@ -36,6 +36,9 @@ void rd_env_init(rd_binding *binding) {
     };
     for (unsigned i = 0; i < RD_ENV_OWN_COUNT; i++) rb_hash_aset(env, keys[i], values[i]);
     rb_hash_update_by(env, rb_const_get(rb_path2class("Rondo"), rb_intern("ENV_EXTRAS")), NULL);
+    if (!NIL_P(binding->sendfile_type)) {
+        rb_hash_aset(env, rd_key.sendfile_type, binding->sendfile_type);
+    }
     RD_BINDING_SET(binding, env_template, env);
     binding->env_base = (unsigned)RHASH_SIZE(env);
     rd_env_cache_init(binding);
@@ -93,11 +96,20 @@ static VALUE joined(const rd_header *header, VALUE before, VALUE value) {
     }
 }
 
+/* What a proxy would say to Rack::Sendfile, and a client may not: where X-Sendfile is obeyed, there
+ * is no such proxy. */
+static bool is_about_files(const rd_binding *binding, VALUE key) {
+    if (binding->file_roots.count == 0) return false;
+    return key == rd_key.http_x_sendfile_type || key == rd_key.http_x_accel_mapping ||
+           key == rd_key.http_x_sendfile || key == rd_key.http_x_accel_redirect;
+}
+
 static void add_header(rd_call *call, const rd_header *header) {
     const rd_request *request = call->request;
     VALUE key = header->id != RD_HEADER_OTHER
                     ? rd_header_keys[header->id]
                     : rd_cached_name(call->binding, rd_request_header_name(request, header));
+    if (is_about_files(call->binding, key)) return;
     VALUE value = header_value(call->binding, header, rd_request_header_value(request, header));
     if (header->id == RD_HEADER_OTHER || request->head.repeated) {
         VALUE before = rb_hash_lookup(call->env, key);

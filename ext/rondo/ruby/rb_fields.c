@@ -66,6 +66,11 @@ static void grow_fields(rd_collect *collect) {
     collect->capacity = capacity;
 }
 
+void rd_collect_reserve(rd_collect *collect, size_t count) {
+    while (collect->capacity - collect->count < count) grow_fields(collect);
+    collect->head.fields = collect->fields;
+}
+
 static void add_field(rd_collect *collect, rd_slice name, rd_slice value) {
     if (collect->count == collect->capacity) grow_fields(collect);
     collect->fields[collect->count++] = (rd_field){name, value};
@@ -97,6 +102,16 @@ static bool has_token(rd_slice list, const char *token, size_t len) {
     return false;
 }
 
+/* X-Sendfile and its like. Where they are obeyed a client never sees them. */
+static bool take_file(rd_collect *collect, VALUE value, bool is_escaped) {
+    if (collect->call->binding->file_roots.count == 0) return false;
+    if (NIL_P(collect->file)) {
+        collect->file = value;
+        collect->file_is_escaped = is_escaped;
+    }
+    return true;
+}
+
 /* Fields that the server decides itself; true when this one is dealt with. RFC 9112 section 6. */
 static bool take_special(rd_collect *collect, rd_slice name, VALUE value) {
     switch (name.len) {
@@ -108,6 +123,7 @@ static bool take_special(rd_collect *collect, rd_slice name, VALUE value) {
         add_field(collect, RD_SLICE("connection"), RD_SLICE("upgrade"));
         return false;
     case 10:
+        if (IS_NAMED(name, "x-sendfile")) return take_file(collect, value, false);
         if (!IS_NAMED(name, "connection")) return false;
         collect->has_connection = true;
         if (has_token(slice_of(value), "close", 5)) collect->head.close = true;
@@ -116,6 +132,8 @@ static bool take_special(rd_collect *collect, rd_slice name, VALUE value) {
         if (!IS_NAMED(name, "content-length")) return false;
         collect->head.length = parse_length(value);
         return !collect->head.raw;
+    case 16:
+        return IS_NAMED(name, "x-accel-redirect") && take_file(collect, value, true);
     case 17:
         return IS_NAMED(name, "transfer-encoding") && !collect->head.raw;
     default:
@@ -187,6 +205,23 @@ void rd_collect_add(rd_collect *collect, rd_slice name, rd_slice value) {
     collect->head.count = collect->count;
 }
 
+const rd_field *rd_collect_find(const rd_collect *collect, rd_slice name) {
+    for (size_t i = 0; i < collect->head.count; i++) {
+        const rd_field *field = &collect->head.fields[i];
+        if (is_named(field->name, name.ptr, name.len)) return field;
+    }
+    return NULL;
+}
+
+void rd_collect_remove(rd_collect *collect, rd_slice name) {
+    size_t kept = 0;
+    for (size_t i = 0; i < collect->count; i++) {
+        rd_field field = collect->fields[i];
+        if (!is_named(field.name, name.ptr, name.len)) collect->fields[kept++] = field;
+    }
+    collect->head.count = collect->count = kept;
+}
+
 void rd_collect_init(rd_collect *collect, rd_call *call) {
     memset(collect, 0, offsetof(rd_collect, first));
     collect->call = call;
@@ -198,7 +233,7 @@ void rd_collect_fields(rd_collect *collect, VALUE headers) {
     collect->fields = collect->first;
     collect->count = 0;
     collect->capacity = RD_FIELDS_INLINE;
-    collect->kept = collect->room = collect->pinned = Qnil;
+    collect->kept = collect->room = collect->pinned = collect->file = Qnil;
     if (RB_TYPE_P(headers, T_HASH)) {
         rb_hash_foreach(headers, collect_header, (VALUE)collect);
     } else if (!NIL_P(headers)) {

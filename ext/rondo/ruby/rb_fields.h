@@ -18,7 +18,9 @@ typedef struct rd_collect {
     VALUE kept;   /* Array of Strings made from other objects, or nil */
     VALUE pinned; /* a String with the bytes of all fields, or nil */
     VALUE hijack; /* rack.hijack of the response (partial hijack), or nil */
+    VALUE file;   /* path of the file to send instead of the body (X-Sendfile), or nil */
     rd_response_head head;
+    bool file_is_escaped; /* X-Accel-Redirect: as in a URL */
     bool has_connection;
     bool keep_all; /* nobody else holds the Strings that `each` gives */
     rd_field first[RD_FIELDS_INLINE];
@@ -34,8 +36,14 @@ void rd_collect_init(rd_collect *collect, rd_call *call);
 void rd_collect_fields(rd_collect *collect, VALUE headers);
 void rd_collect_add(rd_collect *collect, rd_slice name, rd_slice value);
 
+/* Room for so many more fields, which whoever adds them does without raising; may raise itself. */
+void rd_collect_reserve(rd_collect *collect, size_t count);
+void rd_collect_remove(rd_collect *collect, rd_slice name);
+/* The first field of that name, in any letter case, or NULL. */
+const rd_field *rd_collect_find(const rd_collect *collect, rd_slice name);
+
 /* Copies what the fields point to: code of the application that runs before the head is written
- * (to_path, to_ary) could change or drop the checked Strings. */
+ * (to_path, to_ary, other threads) could change or drop the checked Strings. */
 void rd_collect_pin(rd_collect *collect);
 
 /* The Strings that the fields point into live until here. */
@@ -45,5 +53,8 @@ void rd_collect_pin(rd_collect *collect);
         RB_GC_GUARD((collect)->room);                                                              \
         RB_GC_GUARD((collect)->pinned);                                                            \
     } while (0)
+
+/* rb_response.c: right before the head is sent, under the lock. */
+void rd_begin_response(rd_collect *collect);
 
 #endif

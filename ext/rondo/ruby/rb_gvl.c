@@ -75,3 +75,25 @@ bool rd_gvl_wait_semaphore(sem_t *semaphore, int64_t timeout_ms) {
     rb_thread_call_without_gvl2(semaphore_nogvl, &wait, RUBY_UBF_IO, NULL);
     return wait.posted;
 }
+
+typedef struct rd_gvl_task {
+    void (*run_nogvl)(void *argument);
+    void *argument;
+    bool done;
+} rd_gvl_task;
+
+static void *task_nogvl(void *argument) {
+    rd_gvl_task *task = argument;
+    task->run_nogvl(task->argument);
+    task->done = true;
+    return NULL;
+}
+
+void rd_gvl_run(void (*run_nogvl)(void *argument), void *argument) {
+    rd_gvl_task task = {run_nogvl, argument, false};
+    for (;;) {
+        rb_thread_call_without_gvl2(task_nogvl, &task, RUBY_UBF_IO, NULL);
+        if (task.done) return;
+        rb_thread_check_ints(); /* which have kept it from beginning */
+    }
+}

@@ -22,4 +22,7 @@ int rd_gvl_protected_interrupts(void);
  * is to be looked at. Never raises. */
 bool rd_gvl_wait_semaphore(sem_t *semaphore, int64_t timeout_ms);
 
+/* Runs what may take its time, such as opening a file. Raises, if at all, before it began. */
+void rd_gvl_run(void (*run_nogvl)(void *argument), void *argument);
+
 #endif

@@ -2,7 +2,7 @@
  *
  * Request lines, gathered for a turn and written with one call, in the common log format with the
  * duration at the end, or as JSON. Whatever comes from a client is escaped, so that no request can
- * forge a line or drive a terminal. Also the lines for refused requests.
+ * forge a line or drive a terminal. Also the lines for refused requests and answers that were cut.
  */
 #include <stdio.h>
 #include <time.h>
@@ -144,9 +144,12 @@ static VALUE report_refusal(VALUE argument) {
     rd_refusal_report *report = (rd_refusal_report *)argument;
     char text[RD_ADDRESS_TEXT_MAX];
     size_t len = rd_address_text(&report->refusal.peer, text);
-    return rb_funcall(report->binding->reporter, rd_id.report_refusal, 3,
-                      rb_str_new(text, (long)len), INT2FIX(rd_error_status(report->refusal.code)),
-                      rb_str_new_cstr(rd_error_text(report->refusal.code)));
+    const int code = report->refusal.code;
+    VALUE address = rb_str_new(text, (long)len), reason = rb_str_new_cstr(rd_error_text(code));
+    VALUE reporter = report->binding->reporter;
+    if (code == RD_ERR_FILE_CUT) return rb_funcall(reporter, rd_id.report_cut, 2, address, reason);
+    return rb_funcall(reporter, rd_id.report_refusal, 3, address, INT2FIX(rd_error_status(code)),
+                      reason);
 }
 
 void rd_log_refusals(rd_binding *binding) {

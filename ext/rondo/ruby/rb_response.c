@@ -4,14 +4,11 @@
  * (a CR, LF or NUL is an error of the application, never bytes on the wire), finds out what kind
  * of body it is and sends it. Rack SPEC, "The Response".
  */
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/error.h"
 #include "http/status.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_fields.h"
+#include "ruby/rb_file.h"
 #include "ruby/rb_names.h"
 
 #define BORROW_MIN 16384
@@ -41,12 +38,17 @@ static void begin_collect(rd_collect *collect, rd_call *call) {
     }
 }
 
-static int start_locked(rd_collect *collect) {
+void rd_begin_response(rd_collect *collect) {
     rd_call *call = collect->call;
     call->started = true;
     /* A stop asked for meanwhile: the client shall not send the next request here. */
     if (rd_server_is_stopping(call->binding->server)) collect->head.close = true;
-    return call->request->responder->start(call->request, &collect->head);
+}
+
+static int start_locked(rd_collect *collect) {
+    rd_request *request = collect->call->request;
+    rd_begin_response(collect);
+    return request->responder->start(request, &collect->head);
 }
 
 static void start(rd_collect *collect) {
@@ -138,35 +140,6 @@ static void respond_nothing(rd_collect *collect) {
     finish(collect->call);
 }
 
-/* A regular file that can be opened, or false: then the body's each has to do. */
-static bool respond_file(rd_collect *collect, VALUE body) {
-    if (!rb_respond_to(body, rd_id.to_path)) return false;
-    VALUE path = rb_funcall(body, rd_id.to_path, 0);
-    if (NIL_P(path)) return false;
-    struct stat info;
-    FilePathValue(path); /* a Pathname will do */
-    int fd = open(StringValueCStr(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return false;
-    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-        close(fd);
-        return false;
-    }
-    rd_call *call = collect->call;
-    if (collect->head.length < 0) collect->head.length = info.st_size;
-    rd_lock(call->binding);
-    int code = start_locked(collect);
-    if (code >= 0) {
-        code = call->request->responder->send_file(call->request, fd, 0, (size_t)info.st_size);
-        call->request->responder->finish(call->request);
-    } else {
-        close(fd);
-    }
-    rd_unlock(call->binding);
-    call->done = true;
-    RD_COLLECT_GUARD(collect);
-    return true;
-}
-
 /* One part leaves at once; a full queue holds the body up until the client has read. */
 static VALUE each_part(RB_BLOCK_CALL_FUNC_ARGLIST(part, argument)) {
     rd_call *call = (rd_call *)argument;
@@ -207,9 +180,10 @@ static void respond_stream(rd_collect *collect) {
     rd_stream_after_call(call);
 }
 
-/* Rails answers to to_ary for every body, with something that is no Array where it has none. */
+/* Only for the length: Rails answers to to_ary for every body, where it has no Array with something
+ * else or with a LocalJumpError (a range of a file that ActiveStorage has on the disk). */
 static bool respond_to_ary(rd_collect *collect, VALUE body) {
-    if (!rb_respond_to(body, rd_id.to_ary)) return false;
+    if (collect->head.length >= 0 || !rb_respond_to(body, rd_id.to_ary)) return false;
     VALUE array = rb_funcall(body, rd_id.to_ary, 0);
     if (!RB_TYPE_P(array, T_ARRAY)) return false;
     respond_array(collect, array);
@@ -220,10 +194,10 @@ static void respond_body(rd_collect *collect) {
     VALUE body = collect->call->body;
     if (RB_TYPE_P(body, T_ARRAY)) {
         respond_array(collect, body);
+    } else if (rd_status_has_body(collect->head.status) && rd_respond_path(collect, body)) {
+        return; /* for HEAD, too, which wants to know the length */
     } else if (has_no_body(collect)) {
         respond_nothing(collect);
-    } else if (respond_file(collect, body)) {
-        return;
     } else if (respond_to_ary(collect, body)) {
         return;
     } else if (rb_respond_to(body, rd_id.each)) {
@@ -238,9 +212,12 @@ static void respond_body(rd_collect *collect) {
 void rd_respond(rd_call *call) {
     rd_collect collect;
     begin_collect(&collect, call);
-    if (!RB_TYPE_P(call->body, T_ARRAY)) rd_collect_pin(&collect);
+    const bool has_file = !NIL_P(collect.file);
+    if (has_file || !RB_TYPE_P(call->body, T_ARRAY)) rd_collect_pin(&collect);
     if (collect.head.raw) {
         respond_raw(&collect);
+    } else if (has_file && rd_status_has_body(collect.head.status)) {
+        rd_respond_named_file(&collect);
     } else {
         respond_body(&collect);
     }
@@ -251,6 +228,14 @@ void rd_close_body(rd_call *call) {
     call->body_closed = true;
     if (RB_TYPE_P(call->body, T_ARRAY) && RBASIC_CLASS(call->body) == rb_cArray) return;
     if (rb_respond_to(call->body, rd_id.close)) rb_funcall(call->body, rd_id.close, 0);
+}
+
+void rd_replace_response(rd_call *call, VALUE response) {
+    rd_close_body(call);
+    call->body_closed = false;
+    call->status = RARRAY_AREF(response, 0);
+    call->headers = RARRAY_AREF(response, 1);
+    call->body = RARRAY_AREF(response, 2);
 }
 
 void rd_early_hints_send(rd_call *call, VALUE headers) {

@@ -3,6 +3,7 @@
  * Rondo::Server::Core: one server as a Ruby object. lib/rondo/server.rb wraps it and documents
  * what people use; this class only carries the calls into C.
  */
+#include <errno.h>
 #include <ruby/thread.h>
 
 #include "base/alloc.h"
@@ -11,6 +12,7 @@
 #include "ruby/rb_call.h"
 #include "ruby/rb_client.h"
 #include "ruby/rb_error.h"
+#include "ruby/rb_file.h"
 #include "ruby/rb_names.h"
 #include "server/retire.h"
 
@@ -81,6 +83,7 @@ void rd_binding_unref(rd_binding *binding) {
     rd_slots_clear(&binding->client_slots);
     rd_cache_clear(binding);
     rd_env_cache_clear(binding);
+    rd_file_roots_clear(&binding->file_roots);
     rd_free(binding->trusted);
     rd_free(binding->log_bytes);
     rd_free(binding);
@@ -219,6 +222,9 @@ static void take_options(rd_binding *binding, VALUE options) {
     take_default_host(binding, option(options, "default_host"));
     take_slot(binding, options);
     take_link(binding, option(options, "link"));
+    rd_serve_folder(binding, option(options, "public"), RTEST(option(options, "public_only")));
+    rd_allow_file_roots(binding, option(options, "x_sendfile_roots"));
+    RD_BINDING_SET(binding, sendfile_type, option(options, "sendfile_type"));
     RD_BINDING_SET(binding, thread_start, option(options, "thread_start"));
     RD_BINDING_SET(binding, thread_exit, option(options, "thread_exit"));
     binding->trusted = networks_of(option(options, "trusted_proxies"), "trusted_proxies", &count);
@@ -239,6 +245,7 @@ static VALUE core_initialize(VALUE self, VALUE app, VALUE numbers, VALUE options
     if (binding->server == NULL) rb_sys_fail("cannot make a poller");
     binding->early_hints = settings.early_hints != 0;
     binding->frozen_headers = settings.frozen_headers != 0;
+    binding->boundaries = rd_boundaries_random();
     RD_BINDING_SET(binding, app, app);
     RD_BINDING_SET(binding, clients, rb_ary_new());
     RD_BINDING_SET(binding, subscribers, rb_hash_new());

@@ -13,15 +13,6 @@
 
 /* ---- what cannot be ---- */
 
-/* The application's own answer is not sent. */
-static void replace_response(rd_call *call, VALUE response) {
-    rd_close_body(call);
-    call->body_closed = false;
-    call->status = RARRAY_AREF(response, 0);
-    call->headers = RARRAY_AREF(response, 1);
-    call->body = RARRAY_AREF(response, 2);
-}
-
 /* What is answered in place of an upgrade; nil: what the application said. */
 static VALUE answer_to_impossible(const rd_call *call, VALUE handler) {
     VALUE arguments[] = {handler, call->env, call->status};
@@ -111,7 +102,7 @@ bool rd_upgrade(rd_call *call) {
     if (!RTEST(handler) || NUM2INT(rb_Integer(call->status)) >= 300) return false;
     VALUE response =
         call->upgrade != 0 ? answer_to_stranger(call) : answer_to_impossible(call, handler);
-    if (!NIL_P(response)) replace_response(call, response);
+    if (!NIL_P(response)) rd_replace_response(call, response);
     if (!NIL_P(response) || call->upgrade == 0) return false;
     upgrade(call, handler);
     return true;

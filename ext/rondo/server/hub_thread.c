@@ -71,8 +71,8 @@ static bool send_frame(rd_hub_link *link, const rd_relay_frame *frame, rd_messag
 
 /* A process that has gone may have left messages behind: an error of writing does not end the link,
  * its end of input does. */
-static ssize_t write_or_forget(rd_conn *conn, const struct iovec *iov, int count) {
-    ssize_t sent = rd_transport_tcp.write(conn, iov, count);
+static ssize_t write_or_forget(rd_conn *conn, const struct iovec *iov, int count, bool more) {
+    ssize_t sent = rd_transport_tcp.write(conn, iov, count, more);
     if (sent >= 0 || (errno != EPIPE && errno != ECONNRESET)) return sent;
     sent = 0;
     for (int i = 0; i < count; i++) sent += (ssize_t)iov[i].iov_len;

@@ -9,8 +9,10 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "protocol/http1.h"
 #include "protocol/websocket_deflate.h"
+#include "server/files.h"
 #include "server/retire.h"
 
 #define ROOM_MADE    8    /* at a time */
@@ -25,19 +27,28 @@ static rd_server *server_of(rd_handler *handler) {
 }
 
 static void on_request(rd_handler *handler, rd_request *request) {
-    rd_queue_add(server_of(handler), request);
+    rd_server *server = server_of(handler);
+    if (!rd_files_take(server, request)) rd_queue_add(server, request);
 }
 
 static void on_push(rd_handler *handler, rd_push *push) {
     rd_events_add(server_of(handler), push);
 }
 
-static void on_refused(rd_handler *handler, const rd_conn *conn, int code) {
-    rd_server *server = server_of(handler);
-    server->refused++;
+static void keep_refusal(rd_server *server, const rd_conn *conn, int code) {
     if (server->refusal_count < RD_REFUSALS_KEPT) {
         server->refusals[server->refusal_count++] = (rd_refusal){conn->peer, code};
     }
+}
+
+static void on_refused(rd_handler *handler, const rd_conn *conn, int code) {
+    rd_server *server = server_of(handler);
+    server->refused++;
+    keep_refusal(server, conn, code);
+}
+
+static void on_file_cut(rd_conn *conn) {
+    keep_refusal(RD_CONTAINER(conn->set, rd_server, conns), conn, RD_ERR_FILE_CUT);
 }
 
 /* ---- making one ---- */
@@ -72,6 +83,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
     rd_http1_limits_init(&server->http.limits, settings);
     rd_pubsub_init(&server->pubsub, &server->conns, &server->http);
     server->conns.shared = &server->http;
+    server->conns.on_file_cut = on_file_cut;
     server->connection_limit = connection_limit(settings);
     rd_list_init(&server->listeners);
     rd_list_init(&server->queue);
@@ -79,6 +91,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
     rd_list_init(&server->excess);
     rd_list_init(&server->guests);
     rd_list_init(&server->events);
+    rd_list_init(&server->for_files);
     rd_list_init(&server->calls);
     atomic_init(&server->phase, RD_PHASE_APPLICATION); /* nobody leads yet */
     atomic_init(&server->turns, 0);
@@ -251,6 +264,7 @@ bool rd_server_is_done(const rd_server *server) {
 static bool must_not_sleep(rd_server *server, bool takes_requests) {
     if (rd_retire_stop_due(server) > server->stopping) return true;
     if (rd_server_is_done(server) || rd_pubsub_waits(&server->pubsub)) return true;
+    if (!rd_list_is_empty(&server->for_files)) return true;
     return takes_requests &&
            (!rd_list_is_empty(&server->queue) || !rd_list_is_empty(&server->events));
 }
@@ -303,6 +317,7 @@ void rd_server_publish(rd_server *server) {
     PUT(connections, server->conns.count);
     PUT(queue, server->queue_len);
     PUT(requests, server->requests);
+    PUT(static_answers, server->files == NULL ? 0 : server->files->answers);
     PUT(call_us, server->call_ns / 1000 + 1);
     PUT(accepted, server->accepted);
     PUT(refused, server->refused);
@@ -368,6 +383,7 @@ static void process(rd_server *server, rd_ready_set *found) {
     if (server->stopping != RD_STOP_NOT) rd_siblings_leave(server);
     limit_accepting(server);
     rd_queue_turn_away(server);
+    rd_files_answer(server);
     rd_queue_check_calls(server);
     rd_server_publish(server);
 }
@@ -375,8 +391,11 @@ static void process(rd_server *server, rd_ready_set *found) {
 /* The watch thread may still be in a poll that began before this turn, with nothing to wake it: if
  * one of the next calls blocks, whoever waits behind it would wait for the end of that poll. */
 static void call_watch_back(rd_server *server) {
-    if (server->watch_waits && (server->queue_len > 0 || !rd_list_is_empty(&server->events)))
+    if (!server->watch_waits) return;
+    if (server->queue_len > 0 || !rd_list_is_empty(&server->events) ||
+        !rd_list_is_empty(&server->for_files)) {
         rd_loop_interrupt(&server->loop);
+    }
 }
 
 void rd_server_turn(rd_server *server, rd_server_wait wait, bool takes_requests) {
@@ -399,7 +418,7 @@ bool rd_server_turn_apart(rd_server *server, rd_ready_set *found) {
     begin_turn(server);
     int64_t timeout = timeout_of(server);
     if (rd_retire_stop_due(server) > server->stopping) timeout = 0;
-    if (rd_pubsub_waits(&server->pubsub)) timeout = 0;
+    if (rd_pubsub_waits(&server->pubsub) || !rd_list_is_empty(&server->for_files)) timeout = 0;
     /* Siblings are told soon, and asked again and again while requests wait. */
     bool is_new = rd_clock_ns() - server->watch_since_ns < RD_HANDOVER_AWAY_NS;
     bool asks = server->siblings.board != NULL && (server->queue_len > 0 || is_new);
@@ -430,10 +449,11 @@ static void leave_tidy(rd_server *server) {
     rd_loop *loop = &server->loop;
     rd_pubsub_run(&server->pubsub);
     rd_conn_set_flush(&server->conns);
-    if (rd_pubsub_waits(&server->pubsub) || !rd_list_is_empty(&server->queue) ||
-        !rd_list_is_empty(&server->next) || !rd_list_is_empty(&server->guests) ||
-        !rd_list_is_empty(&server->events) || rd_timer_next(&loop->timers) < loop->sleep_until_ms ||
-        !loop->ops->is_live || rd_server_is_stopping(server)) {
+    if (rd_pubsub_waits(&server->pubsub) || !rd_list_is_empty(&server->for_files) ||
+        !rd_list_is_empty(&server->queue) || !rd_list_is_empty(&server->next) ||
+        !rd_list_is_empty(&server->guests) || !rd_list_is_empty(&server->events) ||
+        rd_timer_next(&loop->timers) < loop->sleep_until_ms || !loop->ops->is_live ||
+        server->refusal_count > 0 || rd_server_is_stopping(server)) {
         rd_loop_wakeup(loop);
     }
 }
@@ -443,7 +463,8 @@ static void leave_tidy(rd_server *server) {
 static void leave_to_watch(rd_server *server) {
     rd_pubsub_run(&server->pubsub);
     rd_conn_set_flush(&server->conns);
-    if (rd_pubsub_waits(&server->pubsub) || !server->loop.ops->is_live) {
+    if (rd_pubsub_waits(&server->pubsub) || !rd_list_is_empty(&server->for_files) ||
+        !server->loop.ops->is_live) {
         rd_loop_interrupt(&server->loop);
     }
 }
@@ -472,6 +493,7 @@ void rd_server_free(rd_server *server) {
     unref_all(&server->queue);
     unref_all(&server->excess);
     unref_all(&server->guests);
+    unref_all(&server->for_files);
     rd_events_clear(server);
     rd_pubsub_clear(&server->pubsub);
     if (rd_timer_is_armed(&server->drain_timer)) rd_timer_cancel(&server->drain_timer);
@@ -481,6 +503,7 @@ void rd_server_free(rd_server *server) {
     rd_conn_set_clear(&server->conns);
     rd_request_pool_clear(&server->http.requests);
     rd_ws_deflate_free(server->http.deflate);
+    rd_static_free(server->files);
     rd_free(server->proxies);
     rd_free(server);
 }

@@ -20,6 +20,7 @@
 
 #include "base/thread.h"
 #include "http/handler.h"
+#include "http/static_file.h"
 #include "loop/loop.h"
 #include "server/events.h"
 #include "server/handover.h"
@@ -36,7 +37,7 @@ typedef struct rd_server rd_server;
 
 #define RD_DESCRIPTORS_KEPT 64 /* no connections: for the application, logs and files */
 
-/* A refused request, for the log. */
+/* A request that was refused, or an answer that was cut, for the log. */
 typedef struct rd_refusal {
     rd_address peer;
     int code;
@@ -61,13 +62,15 @@ struct rd_server {
     rd_http_shared http;
     rd_handler handler;
     rd_pubsub pubsub;
+    rd_static *files; /* or NULL */
     rd_list listeners;
     rd_list queue;  /* requests for the application, in the order in which they get their turn */
     rd_list next;   /* at most one: the next request of the connection whose quantum runs */
     rd_list guests; /* requests of connections that may go on to another worker; see handover.h */
     rd_list excess; /* requests beyond max_queue, to be answered 503 */
-    rd_list events; /* upgraded connections that have something to tell; see events.h */
-    rd_list calls;  /* requests inside the application, the oldest first */
+    rd_list for_files; /* requests that the static folder answers; see files.h */
+    rd_list events;    /* upgraded connections that have something to tell; see events.h */
+    rd_list calls;     /* requests inside the application, the oldest first */
     rd_timer drain_timer;
     rd_timer room_timer; /* runs while the connection limit is reached */
     rd_ready_set found;  /* by the leader's poll */
@@ -92,7 +95,7 @@ struct rd_server {
     uint64_t busy_until_ns; /* a pause before this one is expected to be short */
     uint64_t requests, refused, accepted, dropped, timed_out, handed_in, handed_out;
     rd_refusal refusals[RD_REFUSALS_KEPT];
-    uint32_t refusal_count; /* kept in `refusals`; the rest is only counted */
+    uint32_t refusal_count; /* kept in `refusals`; there is no line for the rest */
     uint32_t queue_len;
     uint32_t pushes; /* upgraded connections whose end was not told yet */
     uint32_t batch_count;

@@ -6,6 +6,8 @@
 
 #include <strings.h>
 
+#include "base/hex.h"
+
 #define TOKEN_MAX 512
 
 /* Every byte of the token is looked at, whatever was given and wherever they differ. */
@@ -19,24 +21,14 @@ static bool is_equal(const char *token, rd_slice given) {
     return differ == 0;
 }
 
-static int hex_digit(char byte) {
-    if (byte >= '0' && byte <= '9') return byte - '0';
-    byte = (char)(byte | 0x20);
-    return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
-}
-
 static bool is_equal_decoded(const char *token, rd_slice given) {
     char decoded[TOKEN_MAX];
     size_t len = 0;
     if (given.len > sizeof(decoded)) return false;
     for (size_t i = 0; i < given.len; i++) {
-        char byte = given.ptr[i];
-        if (byte == '%' && i + 2 < given.len && hex_digit(given.ptr[i + 1]) >= 0 &&
-            hex_digit(given.ptr[i + 2]) >= 0) {
-            byte = (char)(hex_digit(given.ptr[i + 1]) * 16 + hex_digit(given.ptr[i + 2]));
-            i += 2;
-        }
-        decoded[len++] = byte;
+        const int escape = given.ptr[i] == '%' ? rd_hex_escape(given.ptr + i, given.len - i) : -1;
+        decoded[len++] = (char)(escape < 0 ? given.ptr[i] : escape);
+        if (escape >= 0) i += 2;
     }
     return is_equal(token, rd_slice_of(decoded, len));
 }

@@ -244,6 +244,17 @@ void rd_conn_mark_dirty(rd_conn *conn) {
     rd_list_append(&conn->set->dirty, &conn->in_dirty);
 }
 
+/* Whether these bytes at the front are all there is before a file: one packet with its beginning.
+ */
+static bool file_follows(const rd_conn *conn, size_t offered) {
+    const rd_chunk *chunk = conn->out.first;
+    for (; chunk != NULL && chunk->kind != RD_CHUNK_FILE && chunk->len <= offered;
+         chunk = chunk->next) {
+        offered -= chunk->len;
+    }
+    return chunk != NULL && chunk->kind == RD_CHUNK_FILE && offered == 0;
+}
+
 /* Offers at most `limit` bytes of one kind to the transport; how many were offered, and sent. */
 static ssize_t send_slice(rd_conn *conn, size_t limit, size_t *offered) {
     struct iovec iov[IOV_MAX_USED];
@@ -252,12 +263,13 @@ static ssize_t send_slice(rd_conn *conn, size_t limit, size_t *offered) {
     if (first->kind != RD_CHUNK_FILE) {
         int count = rd_outq_gather(&conn->out, iov, IOV_MAX_USED, limit);
         for (int i = 0; i < count; i++) *offered += iov[i].iov_len;
-        return conn->transport->write(conn, iov, count);
+        return conn->transport->write(conn, iov, count, file_follows(conn, *offered));
     }
     *offered = first->len < limit ? first->len : limit;
-    ssize_t sent = conn->transport->send_file(conn, first->fd, first->offset, *offered);
-    if (sent == 0) {
-        errno = EIO; /* the file shrank: the promised length cannot be kept */
+    ssize_t sent = conn->transport->send_file(conn, first->file->fd, first->offset, *offered);
+    if (sent == 0) { /* the file shrank: the promised length cannot be kept */
+        if (conn->set->on_file_cut != NULL) conn->set->on_file_cut(conn);
+        errno = EIO;
         return -1;
     }
     return sent;

@@ -47,6 +47,8 @@ typedef struct rd_conn_set {
     uint64_t bytes_in, bytes_out, write_timeouts;
     bool stopping;
     void *shared; /* what the protocols of this set share */
+    /* A file is shorter than what was promised of it: the connection is closed next. Or NULL. */
+    void (*on_file_cut)(rd_conn *conn);
 } rd_conn_set;
 
 struct rd_conn {

@@ -7,7 +7,6 @@
 #include <assert.h>
 #include <stdbool.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 
@@ -28,7 +27,6 @@ static rd_chunk *copied_chunk(rd_chunk_pool *pool, size_t capacity) {
         chunk = rd_alloc(sizeof(*chunk) + capacity);
         chunk->capacity = (uint32_t)capacity;
         chunk->kind = RD_CHUNK_COPIED;
-        chunk->fd = -1;
     }
     chunk->next = NULL;
     chunk->at = 0;
@@ -45,7 +43,7 @@ static void free_chunk(rd_chunk *chunk, rd_chunk_pool *pool) {
         return;
     }
     if (chunk->kind == RD_CHUNK_BORROWED) chunk->release->run(chunk->release);
-    if (chunk->kind == RD_CHUNK_FILE) close(chunk->fd);
+    if (chunk->kind == RD_CHUNK_FILE) rd_file_unref(chunk->file);
     rd_free(chunk);
 }
 
@@ -116,15 +114,17 @@ void rd_outq_copy(rd_outq *queue, rd_chunk_pool *pool, const char *bytes, size_t
 
 void rd_outq_borrow(rd_outq *queue, const char *bytes, size_t len, rd_release *release) {
     rd_chunk *chunk = rd_alloc(sizeof(*chunk));
-    *chunk = (rd_chunk){.kind = RD_CHUNK_BORROWED, .fd = -1, .len = len};
+    *chunk = (rd_chunk){.kind = RD_CHUNK_BORROWED, .len = len};
     chunk->ptr = bytes;
     chunk->release = release;
     append(queue, chunk);
 }
 
-void rd_outq_file(rd_outq *queue, int fd, off_t offset, size_t len) {
+void rd_outq_file(rd_outq *queue, rd_file *file, off_t offset, size_t len) {
     rd_chunk *chunk = rd_alloc(sizeof(*chunk));
-    *chunk = (rd_chunk){.kind = RD_CHUNK_FILE, .fd = fd, .len = len};
+    *chunk = (rd_chunk){.kind = RD_CHUNK_FILE, .len = len};
+    rd_file_ref(file);
+    chunk->file = file;
     chunk->offset = offset;
     append(queue, chunk);
 }

@@ -4,7 +4,7 @@
  *
  *   copied    bytes in a pooled block of 4 KiB (or one made to measure, up to 16 KiB)
  *   borrowed  somebody else's bytes, with a release that runs once they are not needed any more
- *   file      a range of a descriptor that the queue owns and closes
+ *   file      a range of an open file, with a reference to it
  *
  * Releases run under the loop lock and therefore never call into the application: a release puts
  * itself on a list of its owner. Knows no socket; conn.c does the sending.
@@ -18,6 +18,7 @@
 #include <sys/uio.h>
 
 #include "base/slice.h"
+#include "transport/file.h"
 
 #define RD_CHUNK_BLOCK_BYTES 4096
 #define RD_CHUNK_COPY_MAX    16384
@@ -31,7 +32,6 @@ typedef enum rd_chunk_kind { RD_CHUNK_COPIED, RD_CHUNK_BORROWED, RD_CHUNK_FILE }
 typedef struct rd_chunk {
     struct rd_chunk *next;
     rd_chunk_kind kind;
-    int fd;     /* file */
     size_t len; /* bytes not yet sent */
     union {
         struct { /* copied: bytes follow the struct */
@@ -41,7 +41,10 @@ typedef struct rd_chunk {
             const char *ptr;
             rd_release *release;
         };
-        off_t offset; /* file */
+        struct { /* file */
+            rd_file *file;
+            off_t offset;
+        };
     };
 } rd_chunk;
 
@@ -71,7 +74,8 @@ void rd_outq_commit(rd_outq *queue, size_t len);
 
 void rd_outq_copy(rd_outq *queue, rd_chunk_pool *pool, const char *bytes, size_t len);
 void rd_outq_borrow(rd_outq *queue, const char *bytes, size_t len, rd_release *release);
-void rd_outq_file(rd_outq *queue, int fd, off_t offset, size_t len);
+/* Takes its own reference. */
+void rd_outq_file(rd_outq *queue, rd_file *file, off_t offset, size_t len);
 
 /* Fills iov with the leading copied and borrowed chunks, at most `count` and `limit` bytes; number
  * of entries, 0 when the first chunk is a file or there is none. */

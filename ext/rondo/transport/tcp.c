@@ -34,7 +34,8 @@ static bool join(struct iovec *joined, const struct iovec *iov, int count) {
     return true;
 }
 
-static ssize_t tcp_write(rd_conn *conn, const struct iovec *iov, int count) {
+static ssize_t tcp_write(rd_conn *conn, const struct iovec *iov, int count, bool more) {
+    const int flags = MSG_NOSIGNAL | (more ? MSG_MORE : 0);
     char bytes[JOINED_BYTES];
     struct iovec joined = {.iov_base = bytes};
     ssize_t sent;
@@ -44,11 +45,11 @@ static ssize_t tcp_write(rd_conn *conn, const struct iovec *iov, int count) {
     }
     do {
         if (count == 1) {
-            sent = send(conn->source.fd, iov->iov_base, iov->iov_len, MSG_NOSIGNAL);
+            sent = send(conn->source.fd, iov->iov_base, iov->iov_len, flags);
         } else {
             struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)iov,
                                      .msg_iovlen = (size_t)count};
-            sent = sendmsg(conn->source.fd, &message, MSG_NOSIGNAL);
+            sent = sendmsg(conn->source.fd, &message, flags);
         }
     } while (sent < 0 && errno == EINTR);
     return sent;

@@ -9,6 +9,7 @@
 #ifndef RD_TRANSPORT_TRANSPORT_H
 #define RD_TRANSPORT_TRANSPORT_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -18,7 +19,8 @@ typedef struct rd_transport {
     const char *name;
     const char *scheme; /* in the URL of a listener, "http" */
     ssize_t (*read)(rd_conn *conn, char *bytes, size_t len);
-    ssize_t (*write)(rd_conn *conn, const struct iovec *iov, int count);
+    /* `more`: the rest of a packet comes with the next call. */
+    ssize_t (*write)(rd_conn *conn, const struct iovec *iov, int count, bool more);
     ssize_t (*send_file)(rd_conn *conn, int fd, off_t offset, size_t len);
     void (*shutdown_write)(rd_conn *conn);
     void (*close)(rd_conn *conn);

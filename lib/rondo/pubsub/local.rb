@@ -108,8 +108,8 @@ module Rondo
 
         added = Subscription.new(name_of(channel), pattern?(is_pattern, match), as, id_of(since), block, {})
         @mutex.synchronize do
-          @cores.each { |core| establish(core, added) }
-          end_subscription(@subscriptions[[added.channel, added.pattern]])
+          before = @subscriptions[[added.channel, added.pattern]]
+          @cores.each { |core| establish(core, added, before&.keys&.delete(core)) }
           @subscriptions[[added.channel, added.pattern]] = added
         end
         true
@@ -150,9 +150,10 @@ module Rondo
         core.keep(rule.channel, rule.pattern, rule.messages, rule.ttl_ms)
       end
 
-      def establish(core, subscription)
+      # @param key [Integer, nil] of the one whose place it takes
+      def establish(core, subscription, key = nil)
         subscription.keys[core] = core.subscribe(subscription.channel, subscription.pattern, subscription.as,
-                                                 subscription.since, subscription.block)
+                                                 subscription.since, subscription.block, key)
       end
 
       def end_at(core, subscription)

@@ -68,7 +68,7 @@ module Rondo
     # What happened between two samples. Times are microseconds; nil where nothing can be known.
     class Figures
       Row = Struct.new(:index, :pid, :generation, :state, :busy, :threads, :max_threads, :queue, :connections,
-                       :rss_bytes, :rate, :wait_p50, :wait_p99, :time_p50, :time_p99, keyword_init: true)
+                       :rss_bytes, :rate, :file_rate, :wait_p50, :wait_p99, :time_p50, :time_p99, keyword_init: true)
       GAUGES = %i[pid generation busy threads max_threads queue connections rss_bytes].freeze
       SUMS = %i[busy threads max_threads queue connections rss_bytes].freeze
 
@@ -124,8 +124,9 @@ module Rondo
         return unless before
 
         old = before.workers.find { |other| other.index == worker.index && other["pid"] == worker["pid"] }
-        { requests: worker["requests"] - (old ? old["requests"] : 0), wait: subtract(worker.wait, old&.wait),
-          time: subtract(worker.duration, old&.duration) }
+        { requests: worker["requests"] - (old ? old["requests"] : 0),
+          files: worker["static_answers"] - (old ? old["static_answers"] : 0),
+          wait: subtract(worker.wait, old&.wait), time: subtract(worker.duration, old&.duration) }
       end
 
       def subtract(counts, old)
@@ -135,7 +136,7 @@ module Rondo
       def add(deltas)
         return if deltas.empty? || deltas.include?(nil)
 
-        { requests: deltas.sum { |delta| delta[:requests] },
+        { requests: deltas.sum { |delta| delta[:requests] }, files: deltas.sum { |delta| delta[:files] },
           wait: deltas.map { |delta| delta[:wait] }.transpose.map(&:sum),
           time: deltas.map { |delta| delta[:time] }.transpose.map(&:sum) }
       end
@@ -148,8 +149,9 @@ module Rondo
       def times(delta)
         return {} unless delta
 
-        { rate: [delta[:requests], 0].max / @seconds, wait_p50: part(delta[:wait], 0.5),
-          wait_p99: part(delta[:wait], 0.99), time_p50: part(delta[:time], 0.5), time_p99: part(delta[:time], 0.99) }
+        { rate: [delta[:requests], 0].max / @seconds, file_rate: [delta[:files], 0].max / @seconds,
+          wait_p50: part(delta[:wait], 0.5), wait_p99: part(delta[:wait], 0.99),
+          time_p50: part(delta[:time], 0.5), time_p99: part(delta[:time], 0.99) }
       end
 
       def part(counts, part)

@@ -103,7 +103,11 @@ module Rondo
          "queue #{total.queue} (kernel #{figures.sample.accept_queue || "-"}) · " \
          "wait p50 #{Screen.duration(total.wait_p50)} · " \
          "time p50 #{Screen.duration(total.time_p50)} p99 #{Screen.duration(total.time_p99)} · " \
-         "connections #{total.connections} · memory #{bytes(total.rss_bytes)}"]
+         "connections #{total.connections} · memory #{bytes(total.rss_bytes)}#{files(total)}"]
+      end
+
+      def files(total)
+        " · files #{rate(total.file_rate)}/s" if total.file_rate&.positive?
       end
 
       def headline(figures)

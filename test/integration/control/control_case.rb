@@ -8,20 +8,6 @@ require "json"
 
 class ControlCase < ShellCase
   TOKEN = "a-token-of-the-tests"
-  # /stuck holds the GVL inside C until a byte comes through the pipe; /spin is Ruby that spins.
-  STUCK = <<~RUBY
-    require "fiddle"
-    READ = Fiddle::Function.new(Fiddle.dlopen(nil)["read"], [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T],
-                                Fiddle::TYPE_SIZE_T, need_gvl: true)
-    GATE = File.open("gate", "r+")
-    run lambda { |env|
-      if env["PATH_INFO"] == "/stuck"
-        warn "stuck began"
-        READ.call(GATE.fileno, Fiddle::Pointer.malloc(1), 1)
-      end
-      [200, { "content-type" => "text/plain" }, [Process.pid.to_s]]
-    }
-  RUBY
 
   def setup
     super

@@ -207,21 +207,7 @@ class ControlServerTest < ControlCase
     ["--control-url", "unix:///#{@folder}/c.sock", "-T", TOKEN]
   end
 
-  # Yields a server whose only thread sits in C with the GVL.
-  def stuck
-    File.mkfifo(File.join(@folder, "gate"))
-    write "config.ru", STUCK
-    server = controlled
-    client = TCPSocket.new("127.0.0.1", server.port)
-    client.write("GET /stuck HTTP/1.0\r\n\r\n")
-    server.wait_for_log(/stuck began/)
-    yield server
-  ensure
-    open_gate
-    client&.close
-  end
-
-  def open_gate
-    File.open(File.join(@folder, "gate"), "r+") { |gate| gate.write("..") }
+  def stuck(&block)
+    while_stuck(method(:controlled), &block)
   end
 end

@@ -98,6 +98,15 @@ class RackBodiesTest < RackCase
     assert_operator body.closes, :>=, 1
   end
 
+  # Rails raises there when the body is a part of a file.
+  def test_to_ary_is_not_asked_where_the_length_is_known
+    body = Body.new("a", "b")
+    body.define_singleton_method(:to_ary) { raise LocalJumpError }
+    response = get(answer(body, headers: { "content-length" => "2" }, lint: false))
+    assert_equal [200, "ab", :length], [response.status, response.body, response.framing]
+    assert_equal 1, body.closes
+  end
+
   # Rails hands out an Enumerator there when the body is one.
   def test_to_ary_that_is_no_array
     [nil, %w[a b].each].each do |returned|
@@ -185,6 +194,19 @@ class RackBodiesTest < RackCase
     quick = connect
     50.times { assert_equal "here", get(quick).body }
     slow.each { |client| assert_equal 4_000_000, client.read_all.count("y") }
+  end
+
+  # What ten clients are owed at once is their one String, and nobody waits behind it.
+  def test_a_large_string_for_slow_readers_beside_others
+    large = Random.bytes(9_000_000).freeze
+    running = start(lint: false) { |env| [200, {}, [env["PATH_INFO"] == "/large" ? large : "here"]] }
+    slow = Array.new(10) { connect(running, receive_buffer: 4096) }
+    slow.each { |client| client.write(bytes("GET", "/large")) }
+    quick = connect
+    20.times { assert_equal "here", get(quick).body }
+    slow.first(2).each { |client| assert client.response.body == large, "the String differs" }
+    slow.each(&:reset)
+    assert_equal "here", get(quick).body
   end
 
   def test_a_client_that_leaves_stops_the_body

@@ -54,7 +54,7 @@ class PubsubTest < RackCase
   def test_a_process_that_the_application_forks_has_no_channels
     peer, = peers(1)
     core = "Rondo::PubSub.instance_variable_get(:@cores).first"
-    { "subscribe('x', false, nil, nil, proc {})" => "nil?", "watch(proc {})" => "nil?",
+    { "subscribe('x', false, nil, nil, proc {}, nil)" => "nil?", "watch(proc {})" => "nil?",
       "publish('x', 'y', false)" => "!" }.each do |call, expected|
       child = "fork { exit!(#{core}.#{call}.#{expected}) }"
       assert_equal "true", told(peer, "Process.wait(#{child}); $?.success?"), call
@@ -175,6 +175,35 @@ class PubsubTest < RackCase
     told(peer, "client.publish('jobs', 'three')")
     assert_empty heard
     assert_raises(ArgumentError) { Rondo.subscribe("jobs") }
+  end
+
+  # Calls a block after each subscription of a server, before anything else happens.
+  module Interrupted
+    class << self
+      attr_accessor :with
+    end
+
+    def subscribe(*)
+      super.tap { Interrupted.with&.call }
+    end
+  end
+  Rondo::Server::Core.prepend(Interrupted)
+
+  # What is published in the middle of that reaches one of the two.
+  def test_a_block_takes_the_place_of_another_one
+    heard = Queue.new
+    Rondo.subscribe("jobs") { |_, message| heard << [1, message] }
+    peer, = peers(1)
+    told(peer, "nil") # it serves by then
+    between = nil
+    Interrupted.with = -> { between ||= Rondo.publish("jobs", "between") && heard.pop }
+    Rondo.subscribe("jobs") { |_, message| heard << [2, message] }
+    Rondo.publish("jobs", "after")
+    assert_equal [[2, "between"], [2, "after"]], [between, heard.pop]
+    assert_empty heard
+  ensure
+    Interrupted.with = nil
+    Rondo.unsubscribe("jobs")
   end
 
   def test_an_error_in_a_block_is_logged_and_ends_nobody_else

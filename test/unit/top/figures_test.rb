@@ -59,9 +59,10 @@ class TopFiguresTest < Minitest::Test
 
   def test_rates_and_percentiles_are_of_the_time_between
     before = sample(worker(requests: 100, wait: [90, 0, 0, 10]), time_ms: 1000)
-    after = sample(worker(requests: 300, wait: [90, 100, 0, 10], duration: [0, 0, 4, 0]), time_ms: 3000)
+    after = sample(worker(requests: 300, static_answers: 50, wait: [90, 100, 0, 10], duration: [0, 0, 4, 0]), time_ms: 3000)
     row = Top::Figures.new(before, after).rows.first
     assert_in_delta 100.0, row.rate
+    assert_in_delta 25.0, row.file_rate
     assert_equal [24, 31], [row.wait_p50, row.wait_p99]
     assert_equal [48, 64], [row.time_p50, row.time_p99]
   end

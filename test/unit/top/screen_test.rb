@@ -11,12 +11,12 @@ require_relative "figures_test"
 class TopScreenTest < Minitest::Test
   Screen = Rondo::Top::Screen
 
-  def figures(count = 2)
+  def figures(count = 2, files: 0)
     make = TopFiguresTest.method(:worker)
     before = TopFiguresTest.sample(*Array.new(count) { |index| make.call(index: index) })
     workers = Array.new(count) do |index|
       make.call(index: index, requests: 1500, busy: 3, max_threads: 5, queue: 2, connections: 64, rss_bytes: 150 << 20,
-                wait: [0, 0, 10, 0], duration: [0, 0, 0, 9])
+                wait: [0, 0, 10, 0], duration: [0, 0, 0, 9], static_answers: files)
     end
     Rondo::Top::Figures.new(before, TopFiguresTest.sample(*workers, time_ms: 1000, queues: [{ "depth" => 4 }]))
   end
@@ -28,11 +28,15 @@ class TopScreenTest < Minitest::Test
     assert_match(/\ARondo 1\.2 · 2 of 2 workers ready · up \d+ d \d+ h\z/, lines[0])
     assert_match(/\Arequests\/s +3,000  █\z/, lines[1])
     assert_match(/\Abusy threads +6 of 10  █\z/, lines[2])
-    assert_match(/queue 4 \(kernel 4\) · wait p50 48 µs .*connections 128 · memory 300M/, lines[4])
+    assert_match(/queue 4 \(kernel 4\) · wait p50 48 µs .*connections 128 · memory 300M\z/, lines[4])
     assert_match(/\Aworker +pid +gen state/, lines[6])
     assert_match(%r{\A0 +100 +0 ready +█████░░░ 3/5 +2 +1,500 +48 µs +64 µs +64 µs +64 µs +64 +150M\z}, lines[7])
     assert_equal 10, lines.size
     assert_equal "q quits", lines.last
+  end
+
+  def test_files_are_shown_where_there_are_any
+    assert_match(%r{memory 300M · files 2,400/s\z}, Screen.new.lines(figures(files: 1200), width: 140, height: 30)[4])
   end
 
   def test_it_fits

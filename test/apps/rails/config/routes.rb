@@ -8,6 +8,7 @@ Rails.application.routes.draw do
   post "upload", to: "uploads#create"
   get "download", to: "uploads#show"
   get "inline", to: "uploads#inline"
+  get "stored", to: "uploads#stored"
   get "live", to: "streams#live"
   get "live_notes", to: "live_notes#show"
   get "lazy", to: "pages#lazy"

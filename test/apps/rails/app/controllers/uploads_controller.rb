@@ -20,6 +20,12 @@ class UploadsController < ApplicationController
     send_file LARGE, filename: "large.bin", type: "application/octet-stream"
   end
 
+  # Kept by ActiveStorage on the disk; its own controllers send it.
+  def stored
+    blob = ActiveStorage::Blob.create_and_upload!(io: LARGE.open("rb"), filename: "stored.bin", identify: false)
+    redirect_to params[:proxied] ? rails_storage_proxy_path(blob) : rails_blob_path(blob)
+  end
+
   def inline
     send_data "a,b\n1,2\n", filename: "table.csv", type: "text/csv"
   end

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * HTTP beside the WebSockets, see push_client_bystander.h. */
-#include "push_client_bystander.h"
+ * Plain requests beside something else, see client_bystander.h. */
+#include "client_bystander.h"
 
 #include "client_base.h"
-#include "push_client_sockets.h"
 
 #include <string.h>
 #include <sys/epoll.h>
@@ -12,7 +11,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-static const char REQUEST[] = "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
+const char RD_HELLO_REQUEST[] = "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
 
 static void watch(const rd_bystander *bystander, int fd, void *who) {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = who};
@@ -24,8 +23,11 @@ static struct timespec timespec_of(uint64_t nanoseconds) {
                              .tv_nsec = (long)(nanoseconds % 1000000000u)};
 }
 
-void rd_bystander_open(rd_bystander *bystander, unsigned port, unsigned per_second) {
+void rd_bystander_open(rd_bystander *bystander, unsigned port, unsigned per_second,
+                       const char *request, uint64_t body_bytes) {
     memset(bystander, 0, sizeof *bystander);
+    bystander->request = request;
+    bystander->body_bytes = body_bytes;
     bystander->interval_ns = 1000000000u / per_second;
     bystander->next_ns = rd_client_now_ns();
     bystander->stop_ns = UINT64_MAX;
@@ -38,7 +40,7 @@ void rd_bystander_open(rd_bystander *bystander, unsigned port, unsigned per_seco
     watch(bystander, bystander->timer, NULL);
     for (unsigned i = 0; i < RD_BYSTANDERS; i++) {
         rd_bystander_conn *conn = &bystander->conns[i];
-        conn->fd = rd_socket_connect(port, 0);
+        conn->fd = rd_client_connect(port, 0);
         if (conn->fd < 0) rd_client_fail("connect");
         watch(bystander, conn->fd, conn);
     }
@@ -63,7 +65,8 @@ static void conn_read(rd_bystander *bystander, rd_bystander_conn *conn) {
     if (progress == RD_HEAD_CUT) return;
     conn->len = 0;
     if (progress == RD_MORE) return;
-    if (progress == RD_NO_ANSWER || conn->answer.head.status != 200) {
+    if (progress == RD_NO_ANSWER || conn->answer.head.status != 200 ||
+        conn->answer.body_bytes != bystander->body_bytes) {
         conn_lost(bystander, conn);
         return;
     }
@@ -85,8 +88,9 @@ static void send_what_is_due(rd_bystander *bystander, uint64_t now) {
         conn->asked = true;
         conn->due_ns = bystander->next_ns;
         bystander->next_ns += bystander->interval_ns;
-        ssize_t sent = send(conn->fd, REQUEST, sizeof REQUEST - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (sent != (ssize_t)sizeof REQUEST - 1) conn_lost(bystander, conn);
+        size_t len = strlen(bystander->request);
+        ssize_t sent = send(conn->fd, bystander->request, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent != (ssize_t)len) conn_lost(bystander, conn);
     }
 }
 

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Plain HTTP requests beside something else, in an open loop: each is due at its time whatever
+ * became of those before, and its wait counts from then. Belongs to push_client.c and
+ * download_client.c, which turn it between two small batches of their own work, so that the waits
+ * are the server's. */
+#ifndef BENCH_CLIENT_BYSTANDER_H
+#define BENCH_CLIENT_BYSTANDER_H
+
+#include "client_answer.h"
+#include "client_latency.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { RD_BYSTANDERS = 64 };
+
+typedef struct rd_bystander_conn {
+    int fd;
+    bool asked;
+    uint64_t due_ns;
+    char bytes[2048]; /* an answer that came in pieces */
+    size_t len;
+    rd_answer answer;
+} rd_bystander_conn;
+
+typedef struct rd_bystander {
+    const char *request;
+    uint64_t body_bytes; /* of each answer; anything else is an error */
+    int poller, timer;   /* the poller becomes readable when a turn has something to do */
+    uint64_t next_ns, interval_ns, stop_ns; /* what is due at stop_ns or later is not sent */
+    uint64_t answered, errors;
+    rd_latency latency;
+    rd_known_head known;
+    rd_bystander_conn conns[RD_BYSTANDERS];
+} rd_bystander;
+
+/* What hello.ru and those like it answer to a plain request. */
+extern const char RD_HELLO_REQUEST[];
+enum { RD_HELLO_BYTES = 13 };
+
+/* Connects; the first request is due at once, then so many a second. The request must live as long
+ * as the bystander. */
+void rd_bystander_open(rd_bystander *bystander, unsigned port, unsigned per_second,
+                       const char *request, uint64_t body_bytes);
+
+/* Sends what is due, reads what is there; never blocks. */
+void rd_bystander_turn(rd_bystander *bystander);
+
+/* No request is due any more; those that were are still sent and waited for, but not for ever: what
+ * has no answer then is an error. */
+void rd_bystander_close(rd_bystander *bystander);
+
+#endif

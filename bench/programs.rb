@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+# Builds what is measured with and what is measured: the C programs of this folder, Rondo's extension.
+# Used by run.rb and the clients.
+# SPDX-License-Identifier: MIT
+
+require "fileutils"
+require_relative "requests"
+require_relative "servers"
+
+module Bench
+  # The C programs of this folder.
+  module Programs
+    FLAGS = %w[-std=c11 -D_GNU_SOURCE -Wall -Wextra -Wconversion -Werror -O2].freeze
+
+    # Each program, and the sources it is made of.
+    SOURCES = { "client" => "client{,_answer,_base,_latency,_requests}",
+                "push_client" => "{push_client*,client_{answer,base,bystander,latency}}",
+                "download_client" => "{download_client*,client_{answer,base,bystander,latency}}",
+                "floor" => "floor{,_base}", "push_floor" => "{push_floor,floor_base}",
+                "file_floor" => "{file_floor,floor_base}" }.freeze
+
+    module_function
+
+    # Compiles Rondo's extension, so that what is measured is what the sources say.
+    def compile_rondo
+      system(File.join(ROOT, "tools", "compile")) || abort("bench: Rondo does not compile")
+    end
+
+    # Compiles them into bench/.build when they are older than their sources.
+    def build
+      FileUtils.mkdir_p(BUILD)
+      SOURCES.each do |name, pattern|
+        sources = Dir.glob(File.join(__dir__, "#{pattern}.[ch]"))
+        next if FileUtils.uptodate?(path(name), sources)
+
+        units = sources.select { |source| source.end_with?(".c") }
+        system(ENV.fetch("CC", "cc"), *FLAGS, *units, "-o", path(name), exception: true)
+      end
+    end
+
+    # @return [String] where it is
+    def path(name)
+      File.join(BUILD, name)
+    end
+
+    # @return [String] a file with that request of {Requests}
+    def request_file(name)
+      path("#{name}.request").tap { |file| File.binwrite(file, Requests::ALL.fetch(name)) }
+    end
+  end
+end

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Opening beneath a folder; see file_open.h. By openat2(2) where there is one, else segment by
+ * segment, each relative to the descriptor of the one before and none of them a symlink.
+ */
+#include "http/file_open.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(SYS_openat2) && __has_include(<linux/openat2.h>)
+#include <linux/openat2.h>
+#endif
+
+/* Any rename in the whole system may disturb a lookup that goes through "..". */
+enum { TRIES = 128 };
+
+enum {
+    LOOK = O_PATH | O_CLOEXEC,
+    LOOK_FOLDER = LOOK | O_DIRECTORY,
+    /* Neither waits for a FIFO's writer nor becomes a terminal's process. */
+    READ = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+};
+
+static void close_keeping_errno(int fd) {
+    const int error = errno;
+
+    close(fd);
+    errno = error;
+}
+
+static int open_by_kernel(int root, const char *name, int flags) {
+#ifdef RESOLVE_BENEATH
+    const struct open_how how = {
+        .flags = (unsigned)flags,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+    };
+
+    return (int)syscall(SYS_openat2, root, *name ? name : ".", &how, sizeof how);
+#else
+    (void)root, (void)name, (void)flags;
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
+/* O_PATH opens a symlink itself instead of following it, and then it is no folder and no file. */
+static int open_segment(int folder, const char *name, size_t len, int flags) {
+    char segment[NAME_MAX + 1];
+
+    if (len > NAME_MAX) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(segment, name, len);
+    segment[len] = 0;
+    return openat(folder, len ? segment : ".", flags | O_NOFOLLOW);
+}
+
+static int open_by_walking(int root, const char *name, int flags) {
+    int folder = root;
+
+    for (;;) {
+        const size_t len = strcspn(name, "/");
+        const bool is_last = name[len] == 0;
+        const int next = open_segment(folder, name, len, is_last ? flags : LOOK_FOLDER);
+
+        if (folder != root) close_keeping_errno(folder);
+        if (next < 0 || is_last) return next;
+        folder = next;
+        name += len + strspn(name + len, "/");
+    }
+}
+
+static int open_beneath(const rd_file_root *root, const char *name, int flags) {
+    int fd, tries = 0;
+
+    do {
+        fd = root->has_openat2 ? open_by_kernel(root->fd, name, flags)
+                               : open_by_walking(root->fd, name, flags);
+    } while (fd < 0 && (errno == EAGAIN || errno == EINTR) && ++tries < TRIES);
+    return fd;
+}
+
+static int refuse(int error) {
+    switch (error) {
+    case EISDIR:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case EAGAIN:
+        errno = error;
+        break;
+    default:
+        errno = ENOENT;
+    }
+    return -1;
+}
+
+static int open_regular(const rd_file_root *root, const char *name, int flags, struct stat *info) {
+    const int fd = open_beneath(root, name, flags);
+    int error = ENOENT;
+
+    if (fd < 0) return refuse(errno);
+    if (fstat(fd, info) == 0) {
+        if (S_ISREG(info->st_mode)) return fd;
+        if (S_ISDIR(info->st_mode)) error = EISDIR;
+    }
+    close(fd);
+    return refuse(error);
+}
+
+bool rd_file_has_dotdot(const char *path) {
+    for (const char *at = path; (at = strstr(at, "..")); at++) {
+        const bool begins = at == path || at[-1] == '/';
+
+        if (begins && (at[2] == 0 || at[2] == '/')) return true;
+    }
+    return false;
+}
+
+int rd_file_open(const rd_file_root *root, const char *name, struct stat *info) {
+    int fd;
+
+    if (name[0] == '/' || strlen(name) >= PATH_MAX) return refuse(ENOENT);
+    /* The kernel would let "a/../b" pass, the walk could not: neither takes it. */
+    if (rd_file_has_dotdot(name)) return refuse(ENOENT);
+    /* Looked at before it is opened: opening alone wakes who waits at a FIFO, rewinds a tape. */
+    fd = open_regular(root, name, LOOK, info);
+    if (fd < 0) return -1;
+    close(fd);
+    return open_regular(root, name, READ, info);
+}
+
+/* 1, 0, or -1 when that cannot be known now. Sandboxes answer as they like (ENOSYS, EPERM). */
+static int probe_openat2(int root) {
+    const int fd = open_by_kernel(root, ".", LOOK_FOLDER);
+
+    if (fd < 0) return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -1 : 0;
+    close(fd);
+    return 1;
+}
+
+int rd_file_root_open(rd_file_root *root, const char *path) {
+    int inside, has_openat2 = -1;
+
+    root->fd = open(path, LOOK_FOLDER);
+    if (root->fd < 0) return -1;
+    /* To find the folder needs no permission of its own, to find "." in it does. */
+    inside = openat(root->fd, ".", LOOK_FOLDER);
+    if (inside >= 0) {
+        close(inside);
+        has_openat2 = probe_openat2(root->fd);
+    }
+    if (has_openat2 < 0) {
+        close_keeping_errno(root->fd);
+        root->fd = -1;
+        return -1;
+    }
+    root->has_openat2 = has_openat2;
+    return 0;
+}
+
+void rd_file_root_close(rd_file_root *root) {
+    if (root->fd >= 0) close(root->fd);
+    root->fd = -1;
+}

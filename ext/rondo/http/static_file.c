@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Answers from a static folder; see static_file.h.
+ */
+#include "http/static_file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+
+#define NOT_FOUND_PAGE "/404.html"
+#define FIELDS_MAX     (8 + RD_FILE_BODY_FIELDS)
+#define FOR_EVER       "public, max-age=31536000, immutable"
+
+rd_static *rd_static_new(const char *folder, const rd_settings *settings, bool alone) {
+    rd_file_root root;
+    if (rd_file_root_open(&root, folder) != 0) return NULL;
+    rd_static *files = rd_alloc_zero(sizeof(*files));
+    rd_file_cache_init(&files->cache, root, (uint32_t)settings->static_cache_files,
+                       settings->static_html != 0);
+    files->settings = settings;
+    files->boundaries = rd_boundaries_random();
+    files->alone = alone;
+    snprintf(files->cache_control, sizeof(files->cache_control), "max-age=%" PRId64,
+             settings->static_max_age_ms / 1000);
+    return files;
+}
+
+void rd_static_free(rd_static *files) {
+    if (files == NULL) return;
+    rd_file_cache_clear(&files->cache);
+    rd_free(files);
+}
+
+/* ---- answers without a file ---- */
+
+static void answer_text(rd_request *request, int status, const char *text) {
+    const rd_field fields[] = {
+        {RD_SLICE("content-type"), RD_SLICE("text/plain; charset=utf-8")},
+        {RD_SLICE("x-content-type-options"), RD_SLICE("nosniff")},
+        {status == 405 ? RD_SLICE("allow") : RD_SLICE("retry-after"),
+         status == 405 ? RD_SLICE("GET, HEAD") : RD_SLICE("1")},
+    };
+    const rd_response_head head = {.status = status,
+                                   .fields = fields,
+                                   .count = status == 404 ? 2 : 3,
+                                   .length = (int64_t)strlen(text)};
+    if (request->responder->start(request, &head) != 0) return;
+    request->responder->write(request, text, strlen(text));
+    request->responder->finish(request);
+}
+
+static void answer_nothing(rd_request *request, int status) {
+    const rd_response_head head = {.status = status, .length = 0};
+    if (request->responder->start(request, &head) == 0) request->responder->finish(request);
+}
+
+/* The path has exactly one slash at its beginning, so what it names is on this host. */
+static void redirect_into(rd_request *request) {
+    rd_slice path = rd_request_slice(request, request->head.path);
+    rd_slice query = rd_request_slice(request, request->head.query);
+    const size_t len = path.len + 1 + (query.len > 0 ? query.len + 1 : 0);
+    char *location = rd_alloc(len);
+    memcpy(location, path.ptr, path.len);
+    location[path.len] = '/';
+    if (query.len > 0) {
+        location[path.len + 1] = '?';
+        memcpy(location + path.len + 2, query.ptr, query.len);
+    }
+    const rd_field field = {RD_SLICE("location"), rd_slice_of(location, len)};
+    const rd_response_head head = {.status = 301, .fields = &field, .count = 1, .length = 0};
+    if (request->responder->start(request, &head) == 0) request->responder->finish(request);
+    rd_free(location);
+}
+
+/* ---- answers with one ---- */
+
+typedef struct rd_static_fields {
+    rd_field fields[FIELDS_MAX];
+    size_t count;
+} rd_static_fields;
+
+static void add(rd_static_fields *all, rd_slice name, rd_slice value) {
+    all->fields[all->count++] = (rd_field){name, value};
+}
+
+static rd_slice cache_control(const rd_static *files, const rd_file_entry *entry) {
+    if (entry->has_digest) return RD_SLICE(FOR_EVER);
+    return rd_slice_of(files->cache_control, strlen(files->cache_control));
+}
+
+/* What a 304 carries, too: RFC 9110 section 15.4.5. */
+static void add_validators(rd_static_fields *all, const rd_static *files,
+                           const rd_file_entry *entry, const rd_file_variant *variant) {
+    add(all, RD_SLICE("etag"), rd_slice_of(variant->etag, variant->etag_len));
+    if (variant->facts.st_mtim.tv_sec >= 0) { /* what is older cannot be said */
+        add(all, RD_SLICE("last-modified"),
+            rd_slice_of(variant->modified, strlen(variant->modified)));
+    }
+    add(all, RD_SLICE("cache-control"), cache_control(files, entry));
+    if (entry->available != 1u << RD_CODING_IDENTITY) {
+        add(all, RD_SLICE("vary"), RD_SLICE("accept-encoding"));
+    }
+}
+
+static void add_description(rd_static_fields *all, const rd_file_entry *entry, unsigned encoding) {
+    static const rd_slice names[RD_CODING_COUNT] = {
+        [RD_CODING_BR] = RD_SLICE_INIT("br"),
+        [RD_CODING_ZSTD] = RD_SLICE_INIT("zstd"),
+        [RD_CODING_GZIP] = RD_SLICE_INIT("gzip"),
+    };
+    add(all, RD_SLICE("content-type"), entry->type);
+    if (encoding != RD_CODING_IDENTITY) add(all, RD_SLICE("content-encoding"), names[encoding]);
+    add(all, RD_SLICE("accept-ranges"), RD_SLICE("bytes"));
+    add(all, RD_SLICE("x-content-type-options"), RD_SLICE("nosniff"));
+}
+
+static void answer_file(rd_static *files, rd_request *request, const rd_file_entry *entry) {
+    const unsigned encoding = entry->available == 1u << RD_CODING_IDENTITY
+                                  ? RD_CODING_IDENTITY
+                                  : rd_accept_encoding(request, entry->available);
+    const rd_file_variant *variant = entry->variants[encoding];
+    const int64_t modified = variant->facts.st_mtim.tv_sec;
+    const rd_validators validators = {rd_slice_of(variant->etag, variant->etag_len),
+                                      modified >= 0 ? modified : -1};
+    rd_static_fields all = {.count = 0};
+    const int condition = rd_file_conditions(request, &validators);
+    if (condition == RD_CONDITION_FAILED) {
+        answer_nothing(request, 412);
+        return;
+    }
+    add_validators(&all, files, entry, variant);
+    rd_response_head head = {.status = 200, .fields = all.fields, .count = all.count};
+    if (condition == RD_CONDITION_NOT_MODIFIED) {
+        head.status = 304;
+        head.length = -1;
+        if (request->responder->start(request, &head) == 0) request->responder->finish(request);
+        return;
+    }
+    add_description(&all, entry, encoding);
+    head.count = all.count;
+    const rd_file_body body = {variant->file, variant->bytes, (uint64_t)variant->facts.st_size};
+    rd_file_body_send_wanted(request, &head, all.fields, &body, &validators, &files->boundaries);
+}
+
+/* ---- no application ---- */
+
+static void answer_not_found(rd_static *files, rd_request *request, uint64_t now_ms) {
+    const rd_file_entry *page = rd_file_cache_find(&files->cache, RD_SLICE(NOT_FOUND_PAGE), now_ms);
+    if (page == NULL || page->is_folder) {
+        answer_text(request, 404, "not found\n");
+        return;
+    }
+    const rd_file_variant *variant = page->variants[RD_CODING_IDENTITY];
+    const rd_field fields[] = {
+        {RD_SLICE("content-type"), page->type},
+        {RD_SLICE("x-content-type-options"), RD_SLICE("nosniff")},
+    };
+    rd_response_head head = {.status = 404, .fields = fields, .count = 2};
+    const rd_file_body body = {variant->file, variant->bytes, (uint64_t)variant->facts.st_size};
+    rd_file_body_send(request, &head, &body);
+}
+
+/* ---- which and how ---- */
+
+static bool is_served(const rd_request *request) {
+    const uint8_t method = request->head.method_id;
+    return method == RD_METHOD_GET || method == RD_METHOD_HEAD;
+}
+
+static rd_file_entry *find(rd_static *files, const rd_request *request, uint64_t now_ms) {
+    rd_slice path = rd_request_slice(request, request->head.path);
+    if (path.len == 0) path = RD_SLICE("/"); /* absolute-form without a path */
+    errno = 0;
+    return rd_file_cache_find(&files->cache, path, now_ms);
+}
+
+/* Whether another try may find it: the system lacks something just now. */
+static bool may_pass(int error) {
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN;
+}
+
+bool rd_static_takes(rd_static *files, const rd_request *request, uint64_t now_ms) {
+    return files->alone || (is_served(request) && find(files, request, now_ms) != NULL);
+}
+
+bool rd_static_answer(rd_static *files, rd_request *request, uint64_t now_ms) {
+    const rd_file_entry *entry = NULL;
+    if (is_served(request)) entry = find(files, request, now_ms);
+    if (entry == NULL && !files->alone) return false;
+    if (!is_served(request)) {
+        answer_text(request, 405, "method not allowed\n");
+    } else if (entry == NULL && may_pass(errno)) {
+        answer_text(request, 503, "too many files are open\n");
+    } else if (entry == NULL) {
+        answer_not_found(files, request, now_ms);
+    } else if (entry->is_folder) {
+        redirect_into(request);
+    } else {
+        answer_file(files, request, entry);
+    }
+    files->answers++;
+    return true;
+}

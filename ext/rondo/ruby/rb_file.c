@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Answers that are files; see rb_file.h. Files are opened without the GVL: a slow disk is nobody
+ * else's wait.
+ */
+#include "ruby/rb_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hex.h"
+#include "http/date.h"
+#include "http/mime.h"
+#include "ruby/rb_error.h"
+#include "ruby/rb_gvl.h"
+#include "ruby/rb_names.h"
+#include "server/files.h"
+
+#define FIELDS_ADDED (4 + RD_FILE_BODY_FIELDS)
+
+/* ---- folders ---- */
+
+void rd_serve_folder(rd_binding *binding, VALUE folder, bool alone) {
+    if (NIL_P(folder)) return;
+    if (rd_files_open(binding->server, StringValueCStr(folder), alone) == 0) return;
+    rb_raise(rd_eSettingError, "public: cannot read the folder %" PRIsVALUE ": %s", folder,
+             strerror(errno));
+}
+
+void rd_allow_file_roots(rd_binding *binding, VALUE folders) {
+    if (NIL_P(folders)) return;
+    Check_Type(folders, T_ARRAY);
+    for (long i = 0; i < RARRAY_LEN(folders); i++) {
+        VALUE folder = RARRAY_AREF(folders, i);
+        if (rd_file_roots_add(&binding->file_roots, StringValueCStr(folder)) == 0) continue;
+        rb_raise(rd_eSettingError, "x_sendfile_root: cannot read the folder %" PRIsVALUE ": %s",
+                 folder, strerror(errno));
+    }
+}
+
+/* ---- opening ---- */
+
+typedef struct rd_opening {
+    const rd_file_roots *roots; /* NULL: the file may be anywhere */
+    const char *path;
+    int fd; /* below 0: see error */
+    int error;
+    struct stat info;
+} rd_opening;
+
+/* Looked at before it is opened, which alone wakes who waits at a FIFO; and once more, because
+ * another file may have its name by then. */
+static int open_regular(const char *path, struct stat *info) {
+    if (stat(path, info) != 0 || !S_ISREG(info->st_mode)) return -1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || (fstat(fd, info) == 0 && S_ISREG(info->st_mode))) return fd;
+    close(fd);
+    return -1;
+}
+
+static void open_nogvl(void *argument) {
+    rd_opening *opening = argument;
+    opening->fd = opening->roots == NULL
+                      ? open_regular(opening->path, &opening->info)
+                      : rd_file_roots_open(opening->roots, opening->path, &opening->info);
+    opening->error = errno;
+}
+
+/* ---- the fields ---- */
+
+static bool is_read(const rd_request *request) {
+    const uint8_t method = request->head.method_id;
+    return method == RD_METHOD_GET || method == RD_METHOD_HEAD;
+}
+
+static bool says_none(const rd_field *field) {
+    return field != NULL && field->value.len == 4 && strncasecmp(field->value.ptr, "none", 4) == 0;
+}
+
+/* Whether the whole file is the answer, of which a part may be sent instead. */
+static bool is_divisible(const rd_collect *collect) {
+    return collect->head.status == 200 && is_read(collect->call->request) &&
+           rd_collect_find(collect, RD_SLICE("content-range")) == NULL &&
+           !says_none(rd_collect_find(collect, RD_SLICE("accept-ranges")));
+}
+
+static void add_missing(rd_collect *collect, rd_slice name, rd_slice value) {
+    if (rd_collect_find(collect, name) == NULL) rd_collect_add(collect, name, value);
+}
+
+/* What the fields say of the file; nothing where they do not. */
+static rd_validators validators_of(const rd_collect *collect) {
+    const rd_field *etag = rd_collect_find(collect, RD_SLICE("etag"));
+    const rd_field *modified = rd_collect_find(collect, RD_SLICE("last-modified"));
+    return (rd_validators){etag != NULL ? etag->value : rd_slice_of("", 0),
+                           modified != NULL ? rd_date_parse(modified->value) : -1};
+}
+
+/* ---- sending ---- */
+
+static void finish_call(rd_collect *collect) {
+    collect->call->done = true;
+    RD_COLLECT_GUARD(collect);
+}
+
+/* Takes the descriptor over. */
+static void send_wanted(rd_collect *collect, const rd_opening *opening,
+                        const rd_validators *validators) {
+    rd_binding *binding = collect->call->binding;
+    rd_request *request = collect->call->request;
+    rd_lock(binding);
+    rd_file *file = rd_file_new(opening->fd);
+    const rd_file_body body = {file, NULL, (uint64_t)opening->info.st_size};
+    rd_begin_response(collect);
+    if (is_divisible(collect)) {
+        rd_file_body_send_wanted(request, &collect->head, collect->fields, &body, validators,
+                                 &binding->boundaries);
+    } else {
+        rd_file_body_send(request, &collect->head, &body);
+    }
+    rd_file_unref(file);
+    rd_unlock(binding);
+    finish_call(collect);
+}
+
+/* As much of it as the application has promised, as with any other body. Takes the descriptor. */
+static void send_promised(rd_collect *collect, const rd_opening *opening) {
+    rd_binding *binding = collect->call->binding;
+    rd_request *request = collect->call->request;
+    const rd_responder *to = request->responder;
+    if (collect->head.length < 0) collect->head.length = opening->info.st_size;
+    rd_lock(binding);
+    rd_file *file = rd_file_new(opening->fd);
+    rd_begin_response(collect);
+    if (to->start(request, &collect->head) >= 0) {
+        to->send_file(request, file, 0, (size_t)opening->info.st_size);
+        to->finish(request);
+    }
+    rd_file_unref(file);
+    rd_unlock(binding);
+    finish_call(collect);
+}
+
+/* ---- named by a header ---- */
+
+/* The value of the field as a path with a NUL behind it, as the Strings of others are not; nil if
+ * it has one inside. */
+static VALUE path_of(const rd_collect *collect) {
+    VALUE path = rb_str_new(RSTRING_PTR(collect->file), RSTRING_LEN(collect->file));
+    char *to = RSTRING_PTR(path);
+    const char *from = to, *end = to + RSTRING_LEN(path);
+    while (collect->file_is_escaped && from < end) {
+        const int byte = *from == '%' ? rd_hex_escape(from, (size_t)(end - from)) : -1;
+        *to++ = byte >= 0 ? (char)byte : *from;
+        from += byte >= 0 ? 3 : 1;
+    }
+    if (collect->file_is_escaped) rb_str_set_len(path, to - RSTRING_PTR(path));
+    const bool has_nul = memchr(RSTRING_PTR(path), 0, (size_t)RSTRING_LEN(path)) != NULL;
+    return has_nul ? Qnil : path;
+}
+
+/* EACCES: it lies outside. */
+static int status_for(int error) {
+    switch (error) {
+    case EACCES:
+        return 500;
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case EAGAIN:
+        return 503;
+    default:
+        return 404;
+    }
+}
+
+static void refuse(rd_collect *collect, int error) {
+    rd_call *call = collect->call;
+    VALUE arguments[] = {call->env, collect->file, INT2FIX(status_for(error))};
+    VALUE response = rb_funcallv(call->binding->reporter, rd_id.refuse_file, 3, arguments);
+    rd_replace_response(call, response);
+    rd_respond(call);
+}
+
+static void answer_nothing(rd_collect *collect, int status) {
+    rd_call *call = collect->call;
+    const rd_responder *to = call->request->responder;
+    rd_response_head head = {.status = status, .length = 0};
+    if (status == 304) {
+        rd_collect_remove(collect, RD_SLICE("content-type"));
+        head = collect->head;
+        head.status = status;
+        head.length = -1;
+    }
+    rd_lock(call->binding);
+    rd_begin_response(collect);
+    head.close = collect->head.close;
+    if (to->start(call->request, &head) >= 0) to->finish(call->request);
+    rd_unlock(call->binding);
+    finish_call(collect);
+}
+
+static void answer_named(rd_collect *collect, const rd_opening *opening) {
+    const struct stat *info = &opening->info;
+    const int64_t mtime_ns = (int64_t)info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec;
+    char etag[RD_ETAG_MAX], modified[RD_DATE_BYTES + 1];
+    const size_t len = rd_file_etag(etag, (uint64_t)info->st_size, mtime_ns, RD_SLICE(""));
+    rd_validators validators = {rd_slice_of("", 0), -1};
+    rd_date_format(info->st_mtim.tv_sec, modified);
+    const char *path = opening->path;
+    add_missing(collect, RD_SLICE("content-type"), rd_mime_type(rd_slice_of(path, strlen(path))));
+    if (collect->head.status == 200 && is_read(collect->call->request)) {
+        add_missing(collect, RD_SLICE("etag"), rd_slice_of(etag, len));
+        add_missing(collect, RD_SLICE("last-modified"), rd_slice_of(modified, RD_DATE_BYTES));
+        add_missing(collect, RD_SLICE("accept-ranges"), RD_SLICE("bytes"));
+        validators = validators_of(collect);
+        const int condition = rd_file_conditions(collect->call->request, &validators);
+        if (condition != RD_CONDITION_NONE) {
+            close(opening->fd);
+            answer_nothing(collect, condition);
+            return;
+        }
+    }
+    send_wanted(collect, opening, &validators);
+}
+
+void rd_respond_named_file(rd_collect *collect) {
+    VALUE path = path_of(collect);
+    rd_collect_reserve(collect, FIELDS_ADDED);
+    if (NIL_P(path)) {
+        refuse(collect, EACCES);
+        return;
+    }
+    rd_opening opening = {.roots = &collect->call->binding->file_roots,
+                          .path = StringValueCStr(path)};
+    rd_gvl_run(open_nogvl, &opening);
+    if (opening.fd < 0) {
+        refuse(collect, opening.error);
+    } else {
+        answer_named(collect, &opening);
+    }
+    RB_GC_GUARD(path);
+}
+
+/* ---- named by the body ---- */
+
+/* A part of it is sent only where nobody before us has cut, packed or counted it otherwise. */
+static bool is_plain(const rd_collect *collect, int64_t size) {
+    return is_divisible(collect) && (collect->head.length < 0 || collect->head.length == size) &&
+           rd_collect_find(collect, RD_SLICE("content-encoding")) == NULL;
+}
+
+bool rd_respond_path(rd_collect *collect, VALUE body) {
+    if (!rb_respond_to(body, rd_id.to_path)) return false;
+    VALUE path = rb_funcall(body, rd_id.to_path, 0);
+    if (NIL_P(path)) return false;
+    FilePathValue(path);                                     /* a Pathname will do */
+    path = rb_str_new(RSTRING_PTR(path), RSTRING_LEN(path)); /* nobody else's */
+    rd_opening opening = {.path = StringValueCStr(path)};
+    rd_collect_reserve(collect, FIELDS_ADDED);
+    rd_gvl_run(open_nogvl, &opening);
+    RB_GC_GUARD(path);
+    if (opening.fd < 0) return false;
+    if (!is_plain(collect, opening.info.st_size)) {
+        send_promised(collect, &opening);
+        return true;
+    }
+    const rd_validators validators = validators_of(collect);
+    add_missing(collect, RD_SLICE("accept-ranges"), RD_SLICE("bytes"));
+    send_wanted(collect, &opening, &validators);
+    return true;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a static folder has for a path, kept and looked at again, against http/file_cache.h.
+ */
+#include "http/file_cache.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+
+#include "folder.h"
+
+static rd_file_cache cache;
+
+static void begin(uint32_t most, bool adds_html) {
+    rd_file_root root;
+    CHECK_INT(rd_file_root_open(&root, folder), 0);
+    rd_file_cache_init(&cache, root, most, adds_html);
+}
+
+static rd_file_entry *find(const char *path, uint64_t now_ms) {
+    return rd_file_cache_find(&cache, rd_slice_of(path, strlen(path)), now_ms);
+}
+
+static const rd_file_variant *original_of(const rd_file_entry *entry) {
+    return entry->variants[RD_CODING_IDENTITY];
+}
+
+static void test_small_and_large(void) {
+    static char bytes[RD_FILE_BYTES_MAX + 1];
+    memset(bytes, 'x', sizeof(bytes));
+    make_file("small.txt", bytes, RD_FILE_BYTES_MAX, WRITTEN);
+    make_file("large.txt", bytes, RD_FILE_BYTES_MAX + 1, WRITTEN);
+    make_text("empty", "");
+    begin(8, false);
+    const rd_file_variant *small = original_of(find("/small.txt", 0));
+    CHECK(small->file == NULL && memcmp(small->bytes, bytes, RD_FILE_BYTES_MAX) == 0);
+    CHECK_STR(small->modified, "Sun, 06 Nov 1994 08:49:37 GMT");
+    const rd_file_variant *large = original_of(find("/large.txt", 0));
+    CHECK(large->file != NULL && large->bytes == NULL);
+    CHECK_INT(large->facts.st_size, RD_FILE_BYTES_MAX + 1);
+    CHECK_INT(original_of(find("/empty", 0))->facts.st_size, 0);
+    rd_file_cache_clear(&cache);
+}
+
+static void test_kept_for_a_second(void) {
+    make_text("a.txt", "one");
+    begin(8, false);
+    rd_file_entry *entry = find("/a.txt", 5000);
+    const rd_file_variant *first = original_of(entry);
+    make_file("a.txt", "other", 5, WRITTEN + 1);
+    CHECK(find("/a.txt", 5999) == entry && original_of(entry) == first);
+    CHECK(find("/a.txt", 6000) == entry && original_of(entry) != first);
+    CHECK_INT(original_of(entry)->facts.st_size, 5);
+    const rd_file_variant *second = original_of(entry);
+    CHECK(find("/a.txt", 7000) == entry && original_of(entry) == second); /* nothing changed */
+    unlink(in_folder("a.txt"));
+    CHECK(find("/a.txt", 7999) == entry);
+    CHECK(find("/a.txt", 8000) == NULL && errno == ENOENT);
+    CHECK_INT(cache.entries.count, 0);
+    make_text("a.txt", "again"); /* what is not there is not kept */
+    CHECK(find("/a.txt", 8000) != NULL);
+    rd_file_cache_clear(&cache);
+}
+
+static void test_siblings(void) {
+    const unsigned identity = 1u << RD_CODING_IDENTITY;
+    make_text("s.js", "original");
+    make_file("s.js.gz", "gz", 2, WRITTEN);
+    make_file("s.js.br", "br", 2, WRITTEN + 5);
+    make_file("s.js.zst", "old", 3, WRITTEN - 1);
+    make_text("alone.js.gz", "gz");
+    begin(8, false);
+    rd_file_entry *entry = find("/s.js", 0);
+    CHECK_INT(entry->available, identity | 1u << RD_CODING_GZIP | 1u << RD_CODING_BR);
+    CHECK(entry->variants[RD_CODING_ZSTD] == NULL);
+    CHECK_BYTES(entry->type.ptr, entry->type.len, "text/javascript; charset=utf-8");
+    CHECK(find("/alone.js", 0) == NULL);
+    unlink(in_folder("s.js.gz"));
+    CHECK_INT(find("/s.js", 1000)->available, identity | 1u << RD_CODING_BR);
+    rd_file_cache_clear(&cache);
+}
+
+/* Nanoseconds of this year do not fit in 64 bits. */
+static void test_times_far_away(void) {
+    const time_t year_2264 = 9300000000;
+    make_file("far.js", "original", 8, year_2264);
+    make_file("far.js.gz", "old", 3, WRITTEN);
+    make_file("far.js.br", "br", 2, year_2264 + 1);
+    begin(8, false);
+    const unsigned wanted = 1u << RD_CODING_IDENTITY | 1u << RD_CODING_BR;
+    CHECK_INT(find("/far.js", 0)->available, wanted);
+    rd_file_cache_clear(&cache);
+}
+
+static void test_folders(void) {
+    mkdir(in_folder("with"), 0755);
+    mkdir(in_folder("without"), 0755);
+    make_text("with/index.html", "index");
+    make_text("page.html", "page");
+    begin(8, false);
+    CHECK(find("/with", 0)->is_folder);
+    CHECK(!find("/with/", 0)->is_folder);
+    CHECK_INT(original_of(find("/with/", 0))->facts.st_size, 5);
+    CHECK(find("/without", 0) == NULL && find("/without/", 0) == NULL);
+    CHECK(find("/", 0) == NULL && find("/page", 0) == NULL && find("/../x", 0) == NULL);
+    CHECK(find("/page.html/", 0) == NULL);
+    make_text("index.html", "root");
+    CHECK_INT(original_of(find("/", 0))->facts.st_size, 4);
+    unlink(in_folder("index.html"));
+    rd_file_cache_clear(&cache);
+    begin(8, true);
+    CHECK(find("/page", 0) != NULL && find("/without", 0) == NULL && find("/nothing", 0) == NULL);
+    rd_file_cache_clear(&cache);
+}
+
+static const struct {
+    const char *name;
+    bool has_digest;
+} digests[] = {
+    {"app-3f2a9c1b.js", true},      {"app.3f2a9c1b.css", true},
+    {"app-3f2a9c1b.js.map", true},  {"app-12345678901234567890.js", true},
+    {"report-20240101.pdf", false}, {"app-3f2a9c1.js", false},
+    {"app-deadbeef.js", false},     {"3f2a9c1b.js", false},
+    {"app-3f2a9c1b", false},        {"app-3F2A9C1B.js", false},
+    {"app-3f2a9c1bz.js", false},    {"v-3f2a9c1b.d/app.js", false},
+};
+
+static void test_digests(void) {
+    mkdir(in_folder("v-3f2a9c1b.d"), 0755);
+    begin(64, false);
+    for (size_t i = 0; i < sizeof(digests) / sizeof(digests[0]); i++) {
+        char path[64];
+        make_text(digests[i].name, "x");
+        snprintf(path, sizeof(path), "/%s", digests[i].name);
+        rd_file_entry *entry = find(path, 0);
+        CHECK_SAYS(entry != NULL && entry->has_digest == digests[i].has_digest, "%s", path);
+    }
+    CHECK(find("/app%2D3f2a9c1b%2ejs", 0)->has_digest); /* it is the file's name that counts */
+    CHECK(find("/app-3f2a9c1b.js", 1000)->has_digest);  /* looked at again */
+    rd_file_cache_clear(&cache);
+}
+
+static void test_the_least_used_goes(void) {
+    make_text("1", "1");
+    make_text("2", "2");
+    make_text("3", "3");
+    begin(2, false);
+    rd_file_entry *first = find("/1", 0);
+    find("/2", 0);
+    CHECK(find("/1", 1) == first);
+    find("/3", 1);
+    CHECK_INT(cache.entries.count, 2);
+    CHECK(find("/1", 2) == first);
+    rd_file_cache_clear(&cache);
+}
+
+/* What is only kept makes room before anybody hears that there is none. */
+static void test_out_of_descriptors(void) {
+    static char bytes[RD_FILE_BYTES_MAX + 1];
+    struct rlimit before, limit;
+    char path[32];
+    begin(64, false);
+    for (int i = 0; i < 9; i++) {
+        snprintf(path, sizeof(path), "large%d", i);
+        make_file(path, bytes, sizeof(bytes), WRITTEN);
+    }
+    getrlimit(RLIMIT_NOFILE, &before);
+    limit = before;
+    int lowest = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    close(lowest);
+    limit.rlim_cur = (rlim_t)lowest + 4;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    for (int i = 0; i < 9; i++) {
+        snprintf(path, sizeof(path), "/large%d", i);
+        CHECK(find(path, 0) != NULL);
+    }
+    CHECK(cache.entries.count <= 4);
+    rd_file *held = original_of(find("/large8", 0))->file;
+    rd_file_ref(held); /* being sent: it stays open */
+    limit.rlim_cur = (rlim_t)held->fd;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    while (dup(0) >= 0) {
+    }
+    CHECK(find("/large0", 5000) == NULL || cache.entries.count == 1);
+    setrlimit(RLIMIT_NOFILE, &before);
+    rd_file_unref(held);
+    rd_file_cache_clear(&cache);
+    closefrom(lowest);
+}
+
+int main(void) {
+    make_folder();
+    test_small_and_large();
+    test_kept_for_a_second();
+    test_siblings();
+    test_times_far_away();
+    test_folders();
+    test_digests();
+    test_the_least_used_goes();
+    test_out_of_descriptors();
+    return check_summary();
+}

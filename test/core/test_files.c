@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A server with a static folder, against server/files.h and http/static_file.h: who answers what,
+ * in which order, and how. The table of rules runs elsewhere, over the whole server.
+ */
+#include "server/files.h"
+
+#include "folder.h"
+#include "serving.h"
+
+#define ASK(method, path, fields) method " " path " HTTP/1.1\r\nHost: a\r\n" fields "\r\n"
+
+static char large[300000];
+
+static void serve(bool alone) {
+    start(answer_path);
+    CHECK_INT(rd_files_open(server, folder, alone), 0);
+}
+
+/* What comes back for these bytes until the end of the connection or a pause. */
+static void ask_once(const char *requests) {
+    int client = join();
+    ask(client, requests);
+    close(client);
+    turns(2);
+}
+
+static bool has(const char *text) {
+    return strstr(got, text) != NULL;
+}
+
+static void test_files_and_the_application(void) {
+    make_text("a.txt", "hello");
+    serve(false);
+    ask_once(GET("/a.txt") GET("/app") ASK("POST", "/a.txt", "Content-Length: 0\r\n")
+                 GET("/a.txt"));
+    const char *second = strstr(got, "\r\n\r\nhello");
+    CHECK(second != NULL && begins(got, "HTTP/1.1 200 OK\r\n"));
+    CHECK(has("\r\n\r\n/appHTTP/1.1") && has("\r\n\r\n/a.txtHTTP/1.1"));
+    CHECK(ends(got, "\r\n\r\nhello"));
+    rd_server_publish(server);
+    CHECK_INT(atomic_load(&server->score->static_answers), 2);
+    CHECK_INT(server->requests, 2);
+    end();
+}
+
+static void test_fields(void) {
+    make_text("b.css", "p{}");
+    serve(false);
+    ask_once(ASK("HEAD", "/b.css?x=1", ""));
+    CHECK(has("\r\ncontent-type: text/css; charset=utf-8\r\n") && has("\r\ncontent-length: 3\r\n"));
+    CHECK(has("\r\nlast-modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n"));
+    CHECK(has("\r\ncache-control: max-age=3600\r\n") && has("\r\naccept-ranges: bytes\r\n"));
+    CHECK(has("\r\nx-content-type-options: nosniff\r\n") && !has("vary"));
+    CHECK(ends(got, "\r\n\r\n"));
+    const char *tag = strstr(got, "\r\netag: ");
+    if (!CHECK(tag != NULL)) return;
+    char request[256];
+    snprintf(request, sizeof(request), ASK("GET", "/b.css", "If-None-Match: %.*s\r\n"),
+             (int)strcspn(tag + 8, "\r"), tag + 8);
+    ask_once(request);
+    CHECK(begins(got, "HTTP/1.1 304 ") && has("\r\netag: ") && !has("content-type"));
+    ask_once(ASK("GET", "/b.css", "If-Match: \"x\"\r\n"));
+    CHECK(begins(got, "HTTP/1.1 412 ") && has("\r\ncontent-length: 0\r\n"));
+    end();
+}
+
+static void test_ranges(void) {
+    make_text("r.txt", "0123456789");
+    serve(false);
+    ask_once(ASK("GET", "/r.txt", "Range: bytes=2-4\r\n"));
+    CHECK(begins(got, "HTTP/1.1 206 ") && has("\r\ncontent-range: bytes 2-4/10\r\n"));
+    CHECK(has("\r\ncontent-length: 3\r\n") && ends(got, "\r\n\r\n234"));
+    ask_once(ASK("GET", "/r.txt", "Range: bytes=0-1,5-6\r\n"));
+    CHECK(has("\r\ncontent-type: multipart/byteranges; boundary="));
+    CHECK(has("\r\ncontent-range: bytes 0-1/10\r\n\r\n01\r\n--"));
+    CHECK(has("\r\ncontent-range: bytes 5-6/10\r\n\r\n56\r\n--"));
+    CHECK(ends(got, "--\r\n"));
+    const char *length = strstr(got, "content-length: "), *body = strstr(got, "\r\n\r\n");
+    CHECK(length != NULL && body != NULL);
+    CHECK_INT(atoi(length + 16), got_len - (size_t)(body + 4 - got));
+    ask_once(ASK("GET", "/r.txt", "Range: bytes=10-\r\n"));
+    CHECK(begins(got, "HTTP/1.1 416 ") && has("\r\ncontent-range: bytes */10\r\n"));
+    CHECK(!has("cache-control"));
+    ask_once(ASK("GET", "/r.txt", "Range: bytes=0-1\r\nRange: bytes=2-3\r\n"));
+    CHECK(begins(got, "HTTP/1.1 200 "));
+    end();
+}
+
+static void test_encodings(void) {
+    make_text("e.js", "original");
+    make_text("e.js.gz", "gz");
+    serve(false);
+    ask_once(ASK("GET", "/e.js", "Accept-Encoding: gzip, br\r\n"));
+    CHECK(has("\r\ncontent-encoding: gzip\r\n") && has("\r\nvary: accept-encoding\r\n"));
+    CHECK(has("-gz\"\r\n") && has("\r\ncontent-type: text/javascript; charset=utf-8\r\n"));
+    ask_once(ASK("GET", "/e.js", ""));
+    CHECK(!has("content-encoding") && has("\r\nvary: accept-encoding\r\n") && has("original"));
+    end();
+}
+
+static void test_nothing_but_the_folder(void) {
+    mkdir(in_folder("sub"), 0755);
+    make_text("sub/index.html", "index");
+    serve(true);
+    ask_once(GET("/none") ASK("POST", "/a.txt", "Content-Length: 0\r\n") GET("/sub?a=b"));
+    CHECK(begins(got, "HTTP/1.1 404 ") && has("not found\n"));
+    CHECK(has("HTTP/1.1 405 ") && has("\r\nallow: GET, HEAD\r\n"));
+    CHECK(has("HTTP/1.1 301 ") && has("\r\nlocation: /sub/?a=b\r\n"));
+    make_text("404.html", "<p>gone");
+    ask_once(GET("/none"));
+    CHECK(begins(got, "HTTP/1.1 404 ") && has("<p>gone") && has("text/html"));
+    unlink(in_folder("404.html"));
+    end();
+}
+
+/* One client with many requests ahead and another one: both get on, and no answer is lost. */
+static void test_each_gets_one_a_round(void) {
+    char requests[400 * sizeof(GET("/t"))];
+    size_t len = 0, answers = 0;
+    make_text("t", "t");
+    serve(false);
+    for (int i = 0; i < 400; i++) len += (size_t)sprintf(requests + len, "%s", GET("/t"));
+    int greedy = join(), other = join();
+    say(greedy, requests);
+    say(other, GET("/t"));
+    turns(2);
+    CHECK(!hear(other) && has("\r\n\r\nt"));
+    for (int i = 0; i < 20; i++) {
+        turns(1);
+        hear(greedy);
+        for (const char *at = got; (at = strstr(at, "\r\n\r\nt")) != NULL; at++) answers++;
+    }
+    CHECK_INT(answers, 400);
+    close(greedy);
+    close(other);
+    end();
+}
+
+/* The descriptor is shared, and closed when the last answer has left. */
+static void test_many_from_one_descriptor(void) {
+    int clients[8];
+    memset(large, 'x', sizeof(large));
+    make_file("large", large, sizeof(large), WRITTEN);
+    settings.static_cache_files = 1;
+    serve(false);
+    for (int i = 0; i < 8; i++) {
+        clients[i] = join();
+        say(clients[i], GET("/large"));
+    }
+    turns(2);
+    rd_file_entry *entry = rd_file_cache_find(&server->files->cache, RD_SLICE("/large"), 0);
+    rd_file *file = entry->variants[RD_CODING_IDENTITY]->file;
+    CHECK_INT(file->refs, 9);
+    ask_once(GET("/t")); /* takes its place */
+    CHECK_INT(file->refs, 8);
+    for (int i = 0; i < 8; i++) {
+        size_t total = 0;
+        for (int j = 0; j < 40 && total < sizeof(large); j++) {
+            turns(1);
+            hear(clients[i]);
+            total += got_len;
+        }
+        CHECK(total > sizeof(large));
+        close(clients[i]);
+    }
+    end();
+}
+
+static void test_a_file_that_shrinks(void) {
+    make_file("large", large, sizeof(large), WRITTEN);
+    serve(false);
+    int client = join();
+    say(client, GET("/large"));
+    turns(1);
+    CHECK_INT(truncate(in_folder("large"), 10), 0);
+    bool ended = false;
+    for (int i = 0; i < 40 && !ended; i++) {
+        turns(1);
+        ended = hear(client);
+    }
+    CHECK(ended);
+    CHECK_INT(server->conns.count, 0);
+    CHECK_INT(server->refusal_count, 1);
+    CHECK_INT(server->refusals[0].code, RD_ERR_FILE_CUT);
+    CHECK_INT(server->refused, 0);
+    close(client);
+    end();
+}
+
+static void test_folders_that_cannot_be_served(void) {
+    start(answer_path);
+    CHECK(rd_files_open(server, "/nowhere/at all", false) != 0 && errno == ENOENT);
+    CHECK(rd_files_open(server, in_folder("a.txt"), false) != 0 && errno == ENOTDIR);
+    end();
+}
+
+int main(void) {
+    rd_settings_init(&settings);
+    make_folder();
+    test_files_and_the_application();
+    test_fields();
+    test_ranges();
+    test_encodings();
+    test_nothing_but_the_folder();
+    test_each_gets_one_a_round();
+    test_many_from_one_descriptor();
+    test_a_file_that_shrinks();
+    test_folders_that_cannot_be_served();
+    return check_summary();
+}

@@ -1,0 +1,20 @@
+# frozen_string_literal: true
+
+# What the generators of C sources share: they write what they made, or with --check only compare it.
+# SPDX-License-Identifier: MIT
+
+module GeneratedSources
+  # Ends the process: with --check by status 1 if one of the files is not what it should be.
+  #
+  # @param folder [String] below the root of the project
+  # @param files [Hash{String => String}] names and texts
+  def self.settle(folder, files)
+    paths = files.transform_keys { |name| File.expand_path("../#{folder}/#{name}", __dir__) }
+    differing = paths.reject { |path, text| File.file?(path) && File.binread(path) == text.b }
+    if ARGV.include?("--check")
+      differing.each_key { |path| warn "#{path} is not what #{File.basename($PROGRAM_NAME)} makes" }
+      exit differing.empty?
+    end
+    differing.each { |path, text| File.binwrite(path, text) }
+  end
+end
