@@ -6,6 +6,7 @@
 #include "server/files.h"
 
 #include "folder.h"
+#include "http/file_body.h"
 #include "serving.h"
 
 #define ASK(method, path, fields) method " " path " HTTP/1.1\r\nHost: a\r\n" fields "\r\n"
@@ -94,6 +95,13 @@ static void test_encodings(void) {
     ask_once(ASK("GET", "/e.js", "Accept-Encoding: gzip, br\r\n"));
     CHECK(has("\r\ncontent-encoding: gzip\r\n") && has("\r\nvary: accept-encoding\r\n"));
     CHECK(has("-gz\"\r\n") && has("\r\ncontent-type: text/javascript; charset=utf-8\r\n"));
+    ask_once(ASK("GET", "/e.js", "Accept-Encoding: gzip\r\nRange: bytes=1-1\r\n"));
+    CHECK(begins(got, "HTTP/1.1 206 ") && has("\r\ncontent-encoding: gzip\r\n"));
+    CHECK(ends(got, "\r\n\r\nz"));
+    /* The parts of several would not be what the field says. */
+    ask_once(ASK("GET", "/e.js", "Accept-Encoding: gzip\r\nRange: bytes=0-0,1-1\r\n"));
+    CHECK(begins(got, "HTTP/1.1 200 ") && has("\r\ncontent-encoding: gzip\r\n"));
+    CHECK(ends(got, "\r\n\r\ngz"));
     ask_once(ASK("GET", "/e.js", ""));
     CHECK(!has("content-encoding") && has("\r\nvary: accept-encoding\r\n") && has("original"));
     end();
@@ -185,6 +193,26 @@ static void test_a_file_that_shrinks(void) {
     end();
 }
 
+/* Its ranges with what stands between them would be longer than a length can say. */
+static void answer_endless(rd_request *request) {
+    rd_field fields[RD_FILE_BODY_FIELDS];
+    rd_response_head head = {.status = 200, .fields = fields};
+    rd_file *file = rd_file_new(open(in_folder("large"), O_RDONLY | O_CLOEXEC));
+    const rd_file_body body = {.file = file, .size = INT64_MAX};
+    rd_file_body_send_wanted(request, &head, fields, &body, &(rd_validators){.modified = -1}, 1);
+    rd_file_unref(file);
+}
+
+static void test_the_longest_file(void) {
+    make_file("large", large, sizeof(large), WRITTEN);
+    start(answer_endless);
+    ask_once(ASK("GET", "/", "Range: bytes=0-9,10-\r\n"));
+    CHECK(begins(got, "HTTP/1.1 200 ") && has("\r\ncontent-length: 9223372036854775807\r\n"));
+    ask_once(ASK("GET", "/", "Range: bytes=0-0,2-2\r\n"));
+    CHECK(begins(got, "HTTP/1.1 206 ") && ends(got, "--\r\n"));
+    end();
+}
+
 static void test_folders_that_cannot_be_served(void) {
     start(answer_path);
     CHECK(rd_files_open(server, "/nowhere/at all", false) != 0 && errno == ENOENT);
@@ -203,6 +231,7 @@ int main(void) {
     test_each_gets_one_a_round();
     test_many_from_one_descriptor();
     test_a_file_that_shrinks();
+    test_the_longest_file();
     test_folders_that_cannot_be_served();
     return check_summary();
 }
