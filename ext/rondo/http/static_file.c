@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "http/file_body.h"
@@ -98,11 +99,20 @@ static rd_slice cache_control(const rd_static *files, const rd_file_entry *entry
     return rd_slice_of(files->cache_control, strlen(files->cache_control));
 }
 
+/* Seconds, or -1: what is before 1970 cannot be said, and what is still to come must not be (RFC
+ * 9110 section 8.8.2.1). */
+static int64_t modified(const rd_file_variant *variant) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    const int64_t seconds = variant->facts.st_mtim.tv_sec;
+    return seconds >= 0 && seconds <= now.tv_sec ? seconds : -1;
+}
+
 /* What a 304 carries, too: RFC 9110 section 15.4.5. */
 static void add_validators(rd_static_fields *all, const rd_static *files,
                            const rd_file_entry *entry, const rd_file_variant *variant) {
     add(all, RD_SLICE("etag"), rd_slice_of(variant->etag, variant->etag_len));
-    if (variant->facts.st_mtim.tv_sec >= 0) { /* what is older cannot be said */
+    if (modified(variant) >= 0) {
         add(all, RD_SLICE("last-modified"),
             rd_slice_of(variant->modified, strlen(variant->modified)));
     }
@@ -129,9 +139,8 @@ static void answer_file(rd_static *files, rd_request *request, const rd_file_ent
                                   ? RD_CODING_IDENTITY
                                   : rd_accept_encoding(request, entry->available);
     const rd_file_variant *variant = entry->variants[encoding];
-    const int64_t modified = variant->facts.st_mtim.tv_sec;
     const rd_validators validators = {rd_slice_of(variant->etag, variant->etag_len),
-                                      modified >= 0 ? modified : -1};
+                                      modified(variant)};
     rd_static_fields all = {.count = 0};
     const int condition = rd_file_conditions(request, &validators);
     if (condition == RD_CONDITION_FAILED) {
