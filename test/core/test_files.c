@@ -217,6 +217,29 @@ static void test_the_longest_file(void) {
     end();
 }
 
+/* Whoever is let in by the answer with a file and is one too many hears so in the same turn: there
+ * may be no other one for long. */
+static void test_excess_behind_a_file(void) {
+    settings.max_queue = 1;
+    serve(false);
+    int waiting = join(), client = join();
+    say(waiting, GET("/app"));
+    rd_loop_lock(&server->loop);
+    rd_server_turn(server, wait_in_poll, false);
+    CHECK_INT(server->queue_len, 1);
+    say(client, GET("/t") GET("/app"));
+    rd_server_turn(server, wait_in_poll, false);
+    CHECK(rd_list_is_empty(&server->excess));
+    CHECK_INT(server->dropped, 1);
+    rd_loop_unlock(&server->loop);
+    turns(2);
+    CHECK(!hear(client) && has("\r\n\r\ntHTTP/1.1 503 "));
+    close(waiting);
+    close(client);
+    turns(2);
+    end();
+}
+
 static void test_folders_that_cannot_be_served(void) {
     start(answer_path);
     CHECK(rd_files_open(server, "/nowhere/at all", false) != 0 && errno == ENOENT);
@@ -236,6 +259,7 @@ int main(void) {
     test_many_from_one_descriptor();
     test_a_file_that_shrinks();
     test_the_longest_file();
+    test_excess_behind_a_file();
     test_folders_that_cannot_be_served();
     return check_summary();
 }

@@ -372,8 +372,8 @@ static void process(rd_server *server, rd_ready_set *found) {
     carry_out_stop(server);
     if (server->stopping != RD_STOP_NOT) rd_siblings_leave(server);
     limit_accepting(server);
+    rd_files_answer(server); /* may let in one too many */
     rd_queue_turn_away(server);
-    rd_files_answer(server);
     rd_queue_check_calls(server);
     rd_server_publish(server);
 }
