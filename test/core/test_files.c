@@ -5,6 +5,8 @@
  */
 #include "server/files.h"
 
+#include <sys/resource.h>
+
 #include "folder.h"
 #include "http/file_body.h"
 #include "serving.h"
@@ -217,6 +219,59 @@ static void test_the_longest_file(void) {
     end();
 }
 
+/* Nobody can know whether the file is there: neither the application nor its 404 is asked for. */
+static void test_no_descriptor_is_left(void) {
+    struct rlimit before, limit;
+    make_file("large", large, sizeof(large), WRITTEN);
+    serve(false);
+    int client = join();
+    int lowest = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    close(lowest);
+    getrlimit(RLIMIT_NOFILE, &before);
+    limit = before;
+    limit.rlim_cur = (rlim_t)lowest;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    while (dup(0) >= 0) {
+    }
+    ask(client, GET("/large"));
+    CHECK(begins(got, "HTTP/1.1 503 ") && has("\r\nretry-after: 1\r\n"));
+    ask(client, GET("/app"));
+    CHECK(ends(got, "\r\n\r\n/app"));
+    ask(client, GET("/"));
+    CHECK(ends(got, "\r\n\r\n/"));
+    setrlimit(RLIMIT_NOFILE, &before);
+    ask(client, GET("/t"));
+    CHECK(ends(got, "\r\n\r\nt"));
+    close(client);
+    turns(2);
+    end();
+}
+
+/* The limit of connections leaves the descriptors of the files, and those a place for connections.
+ */
+static void test_room_for_descriptors(void) {
+    struct rlimit before, limit;
+    getrlimit(RLIMIT_NOFILE, &before);
+    limit = before;
+    limit.rlim_cur = 464;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    serve(false);
+    CHECK_INT(server->files->cache.most_open, 100);
+    CHECK_INT(server->connection_limit, 300);
+    end();
+    settings.static_cache_files = 10;
+    serve(false);
+    CHECK_INT(server->files->cache.most_open, 10);
+    CHECK_INT(server->connection_limit, 390);
+    end();
+    settings.max_connections = 50;
+    serve(false);
+    CHECK_INT(server->files->cache.most_open, 256);
+    CHECK_INT(server->connection_limit, 50);
+    end();
+    setrlimit(RLIMIT_NOFILE, &before);
+}
+
 /* Whoever is let in by the answer with a file and is one too many hears so in the same turn: there
  * may be no other one for long. */
 static void test_excess_behind_a_file(void) {
@@ -259,6 +314,8 @@ int main(void) {
     test_many_from_one_descriptor();
     test_a_file_that_shrinks();
     test_the_longest_file();
+    test_no_descriptor_is_left();
+    test_room_for_descriptors();
     test_excess_behind_a_file();
     test_folders_that_cannot_be_served();
     return check_summary();

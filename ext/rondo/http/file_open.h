@@ -32,4 +32,7 @@ void rd_file_root_close(rd_file_root *root);
  */
 int rd_file_open(const rd_file_root *root, const char *name, struct stat *info);
 
+/* Whether another try may find it: the system lacks something just now. */
+bool rd_file_may_pass(int error);
+
 #endif

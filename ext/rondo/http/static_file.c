@@ -190,26 +190,28 @@ static bool is_served(const rd_request *request) {
 static rd_file_entry *find(rd_static *files, const rd_request *request, uint64_t now_ms) {
     rd_slice path = rd_request_slice(request, request->head.path);
     if (path.len == 0) path = RD_SLICE("/"); /* absolute-form without a path */
-    errno = 0;
     return rd_file_cache_find(&files->cache, path, now_ms);
 }
 
-/* Whether another try may find it: the system lacks something just now. */
-static bool may_pass(int error) {
-    return error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN;
+/* Whether nobody can know just now what is there: the application cannot either. */
+static bool is_unknown(const rd_file_entry *entry) {
+    return entry == NULL && rd_file_may_pass(errno);
 }
 
 bool rd_static_takes(rd_static *files, const rd_request *request, uint64_t now_ms) {
-    return files->alone || (is_served(request) && find(files, request, now_ms) != NULL);
+    if (files->alone || !is_served(request)) return files->alone;
+    const rd_file_entry *entry = find(files, request, now_ms);
+    return entry != NULL || is_unknown(entry);
 }
 
 bool rd_static_answer(rd_static *files, rd_request *request, uint64_t now_ms) {
     const rd_file_entry *entry = NULL;
+    errno = 0;
     if (is_served(request)) entry = find(files, request, now_ms);
-    if (entry == NULL && !files->alone) return false;
+    if (entry == NULL && !is_unknown(entry) && !files->alone) return false;
     if (!is_served(request)) {
         answer_text(request, 405, "method not allowed\n");
-    } else if (entry == NULL && may_pass(errno)) {
+    } else if (is_unknown(entry)) {
         answer_text(request, 503, "too many files are open\n");
     } else if (entry == NULL) {
         answer_not_found(files, request, now_ms);

@@ -6,15 +6,22 @@
 
 #define ANSWERS_PER_TURN 256
 
+/* How many it may keep open; where connections have what the limit of descriptors leaves, they get
+ * so many fewer. */
+static uint32_t take_descriptors(rd_server *server) {
+    uint32_t most = (uint32_t)server->settings.static_cache_files;
+    if (server->settings.max_connections > 0) return most;
+    if (most > server->connection_limit / 4) most = server->connection_limit / 4;
+    server->connection_limit -= most;
+    return most;
+}
+
 int rd_files_open(rd_server *server, const char *folder, bool alone) {
     rd_static *files = rd_static_new(folder, &server->settings, alone);
     if (files == NULL) return -1;
+    files->cache.most_open = take_descriptors(server);
     rd_static_free(server->files);
     server->files = files;
-    uint32_t kept = (uint32_t)server->settings.static_cache_files;
-    if (server->settings.max_connections == 0 && server->connection_limit / 2 > kept) {
-        server->connection_limit -= kept; /* their descriptors */
-    }
     return 0;
 }
 
