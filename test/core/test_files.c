@@ -272,6 +272,44 @@ static void test_room_for_descriptors(void) {
     setrlimit(RLIMIT_NOFILE, &before);
 }
 
+/* Files that slow clients have leave the others their descriptors, and so do new connections. */
+static void test_files_of_slow_clients(void) {
+    char request[64];
+    int clients[5];
+    for (int i = 0; i < 5; i++) {
+        snprintf(request, sizeof(request), "slow%d", i);
+        make_file(request, large, sizeof(large), WRITTEN);
+    }
+    start_listening(answer_path);
+    CHECK_INT(rd_files_open(server, folder, false), 0);
+    rd_file_cache *cache = &server->files->cache;
+    cache->most_open = 2;
+    cache->most_descriptors = 8;
+    for (int i = 0; i < 5; i++) {
+        clients[i] = join();
+        snprintf(request, sizeof(request), "GET /slow%d HTTP/1.1\r\nHost: a\r\n\r\n", i);
+        if (i < 4) ask(clients[i], request);
+    }
+    CHECK_INT(cache->all_open, 3); /* 5 connections */
+    CHECK(begins(got, "HTTP/1.1 503 "));
+    ask(clients[4], GET("/slow2")); /* the last one that is kept */
+    CHECK(begins(got, "HTTP/1.1 200 "));
+    CHECK_INT(cache->all_open, 3);
+    ask(clients[3], GET("/t"));
+    CHECK(ends(got, "\r\n\r\nt"));
+    int late = dial();
+    say(late, GET("/t"));
+    turns(4);
+    CHECK(server->accept_paused && !hear(late) && got_len == 0);
+    for (int i = 0; i < 5; i++) close(clients[i]);
+    turns(4);
+    CHECK(!server->accept_paused && !hear(late) && ends(got, "\r\n\r\nt"));
+    CHECK_INT(cache->all_open, cache->open);
+    close(late);
+    turns(2);
+    end();
+}
+
 /* Whoever is let in by the answer with a file and is one too many hears so in the same turn: there
  * may be no other one for long. */
 static void test_excess_behind_a_file(void) {
@@ -316,6 +354,7 @@ int main(void) {
     test_the_longest_file();
     test_no_descriptor_is_left();
     test_room_for_descriptors();
+    test_files_of_slow_clients();
     test_excess_behind_a_file();
     test_folders_that_cannot_be_served();
     return check_summary();

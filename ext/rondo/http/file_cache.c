@@ -76,7 +76,7 @@ static bool read_whole(int fd, char *bytes, size_t len) {
     return true;
 }
 
-static void keep_content(rd_file_variant *variant, int fd) {
+static void keep_content(rd_file_cache *cache, rd_file_variant *variant, int fd) {
     size_t size = (size_t)variant->facts.st_size;
     if (variant->facts.st_size <= RD_FILE_BYTES_MAX) {
         variant->bytes = rd_alloc(size + 1);
@@ -88,17 +88,17 @@ static void keep_content(rd_file_variant *variant, int fd) {
         variant->bytes = NULL;
     }
     variant->file = rd_file_new(fd);
+    rd_file_count(variant->file, &cache->all_open);
 }
 
 /* NULL with errno. */
-static rd_file_variant *open_variant(const rd_file_cache *cache, const char *name,
-                                     unsigned encoding) {
+static rd_file_variant *open_variant(rd_file_cache *cache, const char *name, unsigned encoding) {
     struct stat facts;
     int fd = rd_file_open(&cache->root, name, &facts);
     if (fd < 0) return NULL;
     rd_file_variant *variant = rd_alloc_zero(sizeof(*variant));
     variant->facts = facts;
-    keep_content(variant, fd);
+    keep_content(cache, variant, fd);
     variant->etag_len = rd_file_etag(variant->etag, (uint64_t)facts.st_size, mtime_ns(&facts),
                                      encodings[encoding].tag);
     rd_date_format(facts.st_mtim.tv_sec, variant->modified);
@@ -149,7 +149,7 @@ static bool names_digest(rd_slice name) {
 /* ---- what a path names ---- */
 
 /* A sibling older than its original was made from another one. */
-static void open_siblings(const rd_file_cache *cache, rd_file_entry *entry, rd_file_name *name) {
+static void open_siblings(rd_file_cache *cache, rd_file_entry *entry, rd_file_name *name) {
     const rd_file_variant *original = entry->variants[RD_CODING_IDENTITY];
     const size_t len = name->len;
     for (unsigned i = RD_CODING_IDENTITY + 1; i < RD_CODING_COUNT; i++) {
@@ -166,7 +166,7 @@ static void open_siblings(const rd_file_cache *cache, rd_file_entry *entry, rd_f
     }
 }
 
-static bool open_file(const rd_file_cache *cache, rd_file_entry *entry, rd_file_name *name) {
+static bool open_file(rd_file_cache *cache, rd_file_entry *entry, rd_file_name *name) {
     rd_file_variant *original = open_variant(cache, name->bytes, RD_CODING_IDENTITY);
     if (original == NULL) return false;
     entry->variants[RD_CODING_IDENTITY] = original;
@@ -185,7 +185,7 @@ static bool has_index(const rd_file_cache *cache, rd_file_name *name) {
     return fd >= 0;
 }
 
-static bool open_page(const rd_file_cache *cache, rd_file_entry *entry, rd_file_name *name) {
+static bool open_page(rd_file_cache *cache, rd_file_entry *entry, rd_file_name *name) {
     if (open_file(cache, entry, name)) return true;
     if (errno == EISDIR) {
         entry->is_folder = has_index(cache, name);
@@ -210,7 +210,7 @@ static bool may_be_there(const rd_file_cache *cache, rd_file_path *parsed) {
 }
 
 /* Fills what the path names; false with errno. */
-static bool look(const rd_file_cache *cache, rd_file_entry *entry, rd_file_path *parsed) {
+static bool look(rd_file_cache *cache, rd_file_entry *entry, rd_file_path *parsed) {
     rd_file_name name;
     if (!may_be_there(cache, parsed)) return false;
     cut(&name, 0);
@@ -300,6 +300,20 @@ static bool look_hard(rd_file_cache *cache, rd_file_entry *found, rd_file_path *
     return true;
 }
 
+bool rd_file_cache_is_full(const rd_file_cache *cache) {
+    return cache->other_descriptors != NULL &&
+           cache->all_open + *cache->other_descriptors >= cache->most_descriptors;
+}
+
+/* Slow clients of many files must not have the descriptors that others need. Small files have
+ * theirs no more. */
+static bool make_room(rd_file_cache *cache, const rd_file_entry *found) {
+    rd_list *at = cache->used.next;
+    if (!is_idle(found)) return true;
+    while (at != NULL && rd_file_cache_is_full(cache)) at = drop_idle(cache, at, NULL);
+    return at != NULL;
+}
+
 static rd_file_entry *add(rd_file_cache *cache, const rd_file_entry *found, rd_slice key) {
     rd_file_entry *entry = rd_alloc(sizeof(*entry) + key.len);
     *entry = *found;
@@ -374,6 +388,11 @@ static rd_file_entry *find_parsed(rd_file_cache *cache, rd_file_path *parsed, ui
     rd_file_entry *entry = known(cache, rd_slice_of(key.bytes, key.len));
     if (is_fresh(entry, now_ms)) return entry;
     if (look_hard(cache, &found, parsed, entry)) {
+        if (entry == NULL && !make_room(cache, &found)) {
+            free_content(&found);
+            errno = EMFILE;
+            return NULL;
+        }
         entry = keep(cache, entry, &found, rd_slice_of(key.bytes, key.len));
     } else if (entry != NULL && !rd_file_may_pass(errno)) {
         drop(cache, entry);

@@ -46,13 +46,19 @@ typedef struct rd_file_cache {
     rd_list used;         /* the most recently used last */
     uint32_t files, open; /* kept; how many of them as descriptors */
     uint32_t most, most_open;
-    bool adds_html; /* `name` may be `name.html` */
+    uint32_t all_open; /* those that are only being sent, too */
+    uint32_t most_descriptors;
+    const uint32_t *other_descriptors; /* NULL: nobody counts them */
+    bool adds_html;                    /* `name` may be `name.html` */
 } rd_file_cache;
 
-/* Takes the root over. `most`: files, siblings too; of descriptors there may be fewer, if
- * `most_open` is set afterwards. */
+/* Takes the root over. `most`: files, siblings too. What stands below it is set afterwards,
+ * if descriptors are scarce. */
 void rd_file_cache_init(rd_file_cache *cache, rd_file_root root, uint32_t most, bool adds_html);
 void rd_file_cache_clear(rd_file_cache *cache);
+
+/* Whether connections and files together have all descriptors that they may have. */
+bool rd_file_cache_is_full(const rd_file_cache *cache);
 
 /* NULL with errno: one of those that rd_file_may_pass() when nobody can know, else there is
  * nothing. What is known already stays as long as nobody can know better. Valid until the next

@@ -6,20 +6,21 @@
 
 #define ANSWERS_PER_TURN 256
 
-/* How many it may keep open; where connections have what the limit of descriptors leaves, they get
- * so many fewer. */
-static uint32_t take_descriptors(rd_server *server) {
-    uint32_t most = (uint32_t)server->settings.static_cache_files;
-    if (server->settings.max_connections > 0) return most;
-    if (most > server->connection_limit / 4) most = server->connection_limit / 4;
-    server->connection_limit -= most;
-    return most;
+/* Where connections have what the limit of descriptors leaves, they share it with files: some are
+ * for those that are kept, and with the ones on their way to slow clients there are no more. */
+static void share_descriptors(rd_server *server, rd_file_cache *cache) {
+    if (server->settings.max_connections > 0) return;
+    cache->most_descriptors = server->connection_limit;
+    cache->other_descriptors = &server->conns.count;
+    if (cache->most_open > server->connection_limit / 4)
+        cache->most_open = server->connection_limit / 4;
+    server->connection_limit -= cache->most_open;
 }
 
 int rd_files_open(rd_server *server, const char *folder, bool alone) {
     rd_static *files = rd_static_new(folder, &server->settings, alone);
     if (files == NULL) return -1;
-    files->cache.most_open = take_descriptors(server);
+    share_descriptors(server, &files->cache);
     rd_static_free(server->files);
     server->files = files;
     return 0;

@@ -146,7 +146,8 @@ static void on_room_due(rd_timer *timer) {
 
 /* At the limit new connections wait in the kernel's queue instead of being turned away. */
 static void limit_accepting(rd_server *server) {
-    bool full = server->conns.count >= server->connection_limit;
+    bool full = server->conns.count >= server->connection_limit ||
+                (server->files != NULL && rd_file_cache_is_full(&server->files->cache));
     if (full == server->accept_paused) return;
     server->accept_paused = full;
     if (full) look_again(server);
