@@ -208,7 +208,9 @@ static void answer_endless(rd_request *request) {
     rd_response_head head = {.status = 200, .fields = fields};
     rd_file *file = rd_file_new(open(in_folder("large"), O_RDONLY | O_CLOEXEC));
     const rd_file_body body = {.file = file, .size = INT64_MAX};
-    rd_file_body_send_wanted(request, &head, fields, &body, &(rd_validators){.modified = -1}, 1);
+    rd_boundaries boundaries = rd_boundaries_random();
+    rd_file_body_send_wanted(request, &head, fields, &body, &(rd_validators){.modified = -1},
+                             &boundaries);
     rd_file_unref(file);
 }
 
