@@ -141,7 +141,10 @@ static void socket_read(rd_push *push, rd_socket *socket) {
         good = progress != RD_FRAME_BAD;
         if (progress == RD_FRAME_WHOLE) good = frame_came(push, socket, &frame);
     }
-    if (!good) socket_lost(push, socket);
+    if (!good)
+        socket_lost(push, socket);
+    else if (push->game == RD_PUBLISH)
+        rd_socket_acknowledge(socket);
 }
 
 static void echo_send(rd_push *push, rd_socket *socket) {
@@ -264,6 +267,8 @@ static void command_publish(rd_push *push, unsigned messages, unsigned times, un
         if (push->control.fd < 0) rd_client_fail("no control connection");
         watch(push, push->control.fd, &push->control);
     }
+    for (unsigned i = 0; i < push->count; i++)
+        if (push->sockets[i].fd >= 0) rd_socket_delay_acknowledgement(&push->sockets[i]);
     bystander_begin(push, rate);
     for (unsigned i = 0; i < times; i++) {
         uint64_t due = rd_client_now_ns() + interval_ms * UINT64_C(1000000);

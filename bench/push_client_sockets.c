@@ -88,6 +88,18 @@ bool rd_socket_send(rd_socket *socket, const void *bytes, size_t len) {
     return send(socket->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len;
 }
 
+static void quick_acknowledgement_set(rd_socket *socket, int value) {
+    setsockopt(socket->fd, IPPROTO_TCP, TCP_QUICKACK, &value, sizeof value);
+}
+
+void rd_socket_delay_acknowledgement(rd_socket *socket) {
+    quick_acknowledgement_set(socket, 0);
+}
+
+void rd_socket_acknowledge(rd_socket *socket) {
+    quick_acknowledgement_set(socket, 2); /* even: only what has come by now */
+}
+
 void rd_socket_abort(rd_socket *socket) {
     rd_client_abort(socket->fd);
     socket->fd = -1;

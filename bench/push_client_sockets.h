@@ -25,6 +25,13 @@ unsigned rd_sockets_open(rd_socket *sockets, unsigned count, unsigned port, cons
 /* Sends all of it or answers false; never blocks. */
 bool rd_socket_send(rd_socket *socket, const void *bytes, size_t len);
 
+/* Who acknowledges: left to itself the kernel does so for the first messages of a connection, and
+ * for those after a pause, while they come in; over the loopback that is inside the server's
+ * send(), and on its account. After the first of these it waits, and the second has it acknowledge
+ * what was read on ours. */
+void rd_socket_delay_acknowledgement(rd_socket *socket);
+void rd_socket_acknowledge(rd_socket *socket);
+
 /* Closes with a reset, so that nothing waits in the kernel for the next run. */
 void rd_socket_abort(rd_socket *socket);
 

@@ -4,8 +4,8 @@ Bench.scenario "push_broadcast10k" do
   describe "push_broadcast10k: 100 bytes to 10,000 subscribers"
   app "push"
   kind :broadcast
-  rounds 3
-  within 45
+  rounds 5
+  within 90
   over_connections 10_000
   show :single_us, :burst_us, :first_us, :last_us, :burst_last_us, :wrong
   at_most 1.20, 1.10, :single_us, "broadcast to 10,000 over raw send()", over: "floor"

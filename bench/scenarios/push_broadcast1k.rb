@@ -4,8 +4,8 @@ Bench.scenario "push_broadcast1k" do
   describe "push_broadcast1k: 100 bytes to 1,000 subscribers"
   app "push"
   kind :broadcast
-  rounds 3
-  within 30
+  rounds 5
+  within 60
   over_connections 1_000
   show :single_us, :burst_us, :first_us, :last_us, :burst_last_us, :wrong
   at_most 1.20, 1.10, :single_us, "broadcast to 1,000 over raw send()", over: "floor"

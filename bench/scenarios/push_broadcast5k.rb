@@ -4,8 +4,8 @@ Bench.scenario "push_broadcast5k" do
   describe "push_broadcast5k: 100 bytes to 5,000 subscribers"
   app "push"
   kind :broadcast
-  rounds 3
-  within 40
+  rounds 5
+  within 75
   over_connections 5_000
   show :single_us, :burst_us, :first_us, :last_us, :burst_last_us, :wrong
   at_most 1.20, 1.10, :single_us, "broadcast to 5,000 over raw send()", over: "floor"

@@ -35,7 +35,7 @@ static void hear_end(rd_subscriber *subscriber, void *with) {
     RD_CONTAINER(subscriber, listener, subscriber)->ended++;
 }
 
-static const rd_subscriber_ops listener_ops = {hear, hear_end};
+static const rd_subscriber_ops listener_ops = {.on_message = hear, .on_end = hear_end};
 
 static void listener_init(listener *self, uint32_t limit) {
     *self = (listener){0};

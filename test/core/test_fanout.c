@@ -26,6 +26,8 @@ struct crowd {
     const member *last; /* whom a message reached last */
     unsigned changes;   /* how often that was somebody else */
     void (*act)(crowd *self, member *member);
+    unsigned told_served, told_near;
+    void (*act_served)(crowd *self, member *member);
 };
 
 static void hear(rd_subscriber *subscriber, rd_subscription *subscription, rd_message *message) {
@@ -45,7 +47,23 @@ static void hear(rd_subscriber *subscriber, rd_subscription *subscription, rd_me
     CHECK(rd_message_payload(message).ptr == payload.ptr && message->refs > 0);
 }
 
-static const rd_subscriber_ops member_ops = {.on_message = hear};
+/* Its messages came just before, and nobody else's between. */
+static void be_served(rd_subscriber *subscriber) {
+    member *self = RD_CONTAINER(subscriber, member, subscriber);
+    crowd *all = self->crowd;
+    CHECK(all->last == self);
+    all->told_served++;
+    if (all->act_served != NULL) all->act_served(all, self);
+}
+
+static void be_near(const rd_subscriber *subscriber) {
+    const member *self = RD_CONTAINER(subscriber, const member, subscriber);
+    CHECK(self->crowd->last != self);
+    self->crowd->told_near++;
+}
+
+static const rd_subscriber_ops member_ops = {
+    .on_message = hear, .on_served = be_served, .on_near = be_near};
 
 static void join(crowd *all, unsigned index, const char *name) {
     const rd_slice slice = {name, strlen(name)};
@@ -115,6 +133,58 @@ static void test_gathering(void) {
     drain(&all);
     CHECK_INT(all.changes, 30);
     CHECK_INT(all.served, 10 * (RD_FANOUT_GATHER_MAX * 2 + 1));
+    crowd_clear(&all);
+}
+
+/* Each member of a crowd is told when it has everything; few are not, nor where another channel has
+ * something, maybe for the same. */
+static void test_members_of_a_crowd_are_told(void) {
+    crowd all;
+    crowd_init(&all, RD_FANOUT_CROWD + 1, RD_FANOUT_CROWD, "x");
+    for (unsigned i = 0; i < RD_FANOUT_CROWD - 1; i++) join(&all, i, "few");
+    join(&all, RD_FANOUT_CROWD, "y");
+    for (int i = 0; i < 3; i++) publish(&all, "x", "m");
+    drain(&all);
+    CHECK_INT(all.told_served, RD_FANOUT_CROWD);
+    CHECK_INT(all.told_near, RD_FANOUT_CROWD - 1);
+    CHECK_INT(all.changes, RD_FANOUT_CROWD);
+    publish(&all, "few", "m");
+    drain(&all);
+    publish(&all, "x", "m");
+    publish(&all, "y", "m");
+    drain(&all);
+    CHECK_INT(all.told_served, RD_FANOUT_CROWD);
+    crowd_clear(&all);
+}
+
+static void end_neighbour(crowd *self, member *member) {
+    if (member->index % 2 == 0) leave(self, member->index + 1, "x");
+    if (member->index % 4 == 0) leave(self, member->index, "x");
+}
+
+static void end_all(crowd *self, member *member) {
+    (void)member;
+    for (unsigned i = 0; i < self->size; i++) {
+        rd_subscriber_clear(&self->channels, &self->members[i].subscriber);
+    }
+}
+
+/* A connection may turn out to be closed when it is sent what it has. */
+static void test_members_of_a_crowd_that_leave(void) {
+    crowd all;
+    crowd_init(&all, 400, 400, "x");
+    all.act_served = end_neighbour;
+    publish(&all, "x", "m");
+    drain(&all);
+    CHECK_INT(all.served, 200);
+    all.act_served = NULL;
+    publish(&all, "x", "m");
+    drain(&all);
+    CHECK_INT(all.served, 300);
+    all.act_served = end_all;
+    publish(&all, "x", "m");
+    drain(&all);
+    CHECK_INT(all.served, 301);
     crowd_clear(&all);
 }
 
@@ -347,6 +417,8 @@ static void test_against_a_model(void) {
 int main(void) {
     test_slices();
     test_gathering();
+    test_members_of_a_crowd_are_told();
+    test_members_of_a_crowd_that_leave();
     test_coming_and_going();
     test_small_channel_beside_a_big_one();
     test_callbacks_that_change_things();

@@ -5,6 +5,7 @@
 #include "http/file_cache.h"
 
 #include <errno.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "folder.h"
@@ -51,14 +52,26 @@ static void test_kept_for_a_second(void) {
     CHECK(find("/a.txt", 5999) == entry && original_of(entry) == first);
     CHECK(find("/a.txt", 6000) == entry && original_of(entry) != first);
     CHECK_INT(original_of(entry)->facts.st_size, 5);
-    const rd_file_variant *second = original_of(entry);
-    CHECK(find("/a.txt", 7000) == entry && original_of(entry) == second); /* nothing changed */
+    CHECK(find("/a.txt", 7000) == entry);
     unlink(in_folder("a.txt"));
     CHECK(find("/a.txt", 7999) == entry);
     CHECK(find("/a.txt", 8000) == NULL && errno == ENOENT);
     CHECK_INT(cache.entries.count, 0);
     make_text("a.txt", "again"); /* what is not there is not kept */
     CHECK(find("/a.txt", 8000) != NULL);
+    rd_file_cache_clear(&cache);
+}
+
+/* Answers share the descriptor for as long as it is the same file. */
+static void test_the_same_file(void) {
+    static char bytes[RD_FILE_BYTES_MAX + 1];
+    make_file("same", bytes, sizeof(bytes), WRITTEN);
+    begin(8, false);
+    rd_file_entry *entry = find("/same", 0);
+    const rd_file_variant *first = original_of(entry);
+    CHECK(find("/same", 1000) == entry && original_of(entry) == first);
+    make_file("same", bytes, sizeof(bytes), WRITTEN + 1);
+    CHECK(find("/same", 2000) == entry && original_of(entry)->facts.st_mtim.tv_sec == WRITTEN + 1);
     rd_file_cache_clear(&cache);
 }
 
@@ -154,12 +167,103 @@ static void test_the_least_used_goes(void) {
     rd_file_cache_clear(&cache);
 }
 
+/* Siblings are files, too; so is a folder's index that is redirected to. */
+static void test_each_file_counts(void) {
+    begin(3, false);
+    make_text("1.gz", "1");
+    make_text("1.br", "1");
+    find("/1", 0);
+    CHECK_INT(cache.files, 3);
+    find("/2", 0);
+    CHECK_INT(cache.entries.count, 1);
+    CHECK_INT(cache.files, 1);
+    find("/with", 0);
+    find("/3", 0);
+    CHECK_INT(cache.files, 3);
+    find("/1", 0);
+    CHECK_INT(cache.entries.count, 1);
+    unlink(in_folder("1.gz"));
+    unlink(in_folder("1.br"));
+    find("/1", 1000);
+    CHECK_INT(cache.files, 1);
+    find("/2", 1000);
+    rd_file_cache_clear(&cache);
+    begin(2, false); /* too many by itself: it is kept alone */
+    make_text("1.gz", "1");
+    make_text("1.br", "1");
+    CHECK(find("/1", 0) != NULL && find("/1", 0) != NULL && find("/2", 0) != NULL);
+    CHECK_INT(cache.entries.count, 1);
+    unlink(in_folder("1.gz"));
+    unlink(in_folder("1.br"));
+    rd_file_cache_clear(&cache);
+}
+
+static void test_no_more_open_than_there_may_be(void) {
+    static char bytes[RD_FILE_BYTES_MAX + 1];
+    char path[32];
+    begin(64, false);
+    cache.most_open = 2;
+    find("/1", 0);
+    for (int i = 0; i < 4; i++) {
+        snprintf(path, sizeof(path), "open%d", i);
+        make_file(path, bytes, sizeof(bytes), WRITTEN);
+        snprintf(path, sizeof(path), "/open%d", i);
+        find("/1", 0);
+        find(path, 0);
+        CHECK_INT(cache.open, i < 2 ? i + 1 : 2);
+    }
+    make_text("open3", "small now");
+    find("/open3", 1000);
+    CHECK_INT(cache.open, 1);
+    CHECK_INT(cache.files, 3);
+    rd_file_cache_clear(&cache);
+}
+
+/* However its path is spelt, a file is kept once; and nothing is decoded twice. */
+static void test_spellings(void) {
+    make_text("a.txt", "one");
+    make_text("%61.txt", "escape");
+    begin(8, false);
+    rd_file_entry *entry = find("/%61.txt", 0);
+    CHECK(entry != NULL && find("/a.txt", 0) == entry && find("/a%2Etx%74", 0) == entry);
+    rd_file_entry *folder_entry = find("/with/", 0);
+    CHECK(find("/%77ith/", 0) == folder_entry && find("/with", 0) != folder_entry);
+    rd_file_entry *other = find("/%2561.txt", 0);
+    CHECK(other != entry && original_of(other)->facts.st_size == 6);
+    CHECK(find("/%61.txt", 0) == entry && find("/%25%36%31.txt", 0) == other);
+    CHECK(find("//a.txt", 0) == NULL && find("a.txt", 0) == NULL && find("/a.txt%2f", 0) == NULL);
+    make_text("index.html", "root");
+    CHECK(find("/", 0) != NULL && find("", 0) == NULL);
+    CHECK(find("*", 0) == NULL && find("*a.txt", 0) == NULL && find("/with%2f", 0) == NULL &&
+          find("/./a.txt", 0) == NULL);
+    CHECK_INT(cache.entries.count, 5);
+    unlink(in_folder("index.html"));
+    rd_file_cache_clear(&cache);
+}
+
+/* Two writes within one tick of the file system's clock leave the same facts. */
+static void test_bytes_that_change_unseen(void) {
+    make_text("unseen", "1");
+    int fd = open(in_folder("unseen"), O_RDWR | O_CLOEXEC);
+    char *bytes = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (!CHECK(bytes != MAP_FAILED)) return;
+    bytes[0] = '2'; /* the page is dirty from now on: no further write is noted */
+    begin(8, false);
+    CHECK_INT(original_of(find("/unseen", 0))->bytes[0], '2');
+    bytes[0] = '3';
+    CHECK_INT(original_of(find("/unseen", 1000))->bytes[0], '3');
+    rd_file_cache_clear(&cache);
+    munmap(bytes, 1);
+    close(fd);
+}
+
 /* What is only kept makes room before anybody hears that there is none. */
 static void test_out_of_descriptors(void) {
     static char bytes[RD_FILE_BYTES_MAX + 1];
     struct rlimit before, limit;
     char path[32];
     begin(64, false);
+    find("/1", 0);
     for (int i = 0; i < 9; i++) {
         snprintf(path, sizeof(path), "large%d", i);
         make_file(path, bytes, sizeof(bytes), WRITTEN);
@@ -174,14 +278,25 @@ static void test_out_of_descriptors(void) {
         snprintf(path, sizeof(path), "/large%d", i);
         CHECK(find(path, 0) != NULL);
     }
-    CHECK(cache.entries.count <= 4);
+    CHECK(cache.entries.count <= 5);
+    CHECK(find("/1", 0) != NULL); /* in memory: it makes no room */
     rd_file *held = original_of(find("/large8", 0))->file;
     rd_file_ref(held); /* being sent: it stays open */
     limit.rlim_cur = (rlim_t)held->fd;
     setrlimit(RLIMIT_NOFILE, &limit);
     while (dup(0) >= 0) {
     }
-    CHECK(find("/large0", 5000) == NULL || cache.entries.count == 1);
+    find("/large0", 5000); /* takes what can be made free */
+    while (dup(0) >= 0) {
+    }
+    CHECK(find("/2", 5000) == NULL || cache.open == 1);
+    while (dup(0) >= 0) {
+    }
+    CHECK(find("/3", 5000) == NULL && errno == EMFILE);
+    /* What was true a second ago has to do: no byte of it needs a descriptor. */
+    CHECK_INT(original_of(find("/1", 5000))->bytes[0], '1');
+    CHECK(original_of(find("/large8", 5000))->file == held);
+    CHECK(find("/nothing", 5000) == NULL && errno == ENOENT);
     setrlimit(RLIMIT_NOFILE, &before);
     rd_file_unref(held);
     rd_file_cache_clear(&cache);
@@ -192,11 +307,16 @@ int main(void) {
     make_folder();
     test_small_and_large();
     test_kept_for_a_second();
+    test_the_same_file();
     test_siblings();
     test_times_far_away();
     test_folders();
     test_digests();
     test_the_least_used_goes();
+    test_each_file_counts();
+    test_no_more_open_than_there_may_be();
+    test_spellings();
+    test_bytes_that_change_unseen();
     test_out_of_descriptors();
     return check_summary();
 }

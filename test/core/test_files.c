@@ -5,7 +5,10 @@
  */
 #include "server/files.h"
 
+#include <sys/resource.h>
+
 #include "folder.h"
+#include "http/file_body.h"
 #include "serving.h"
 
 #define ASK(method, path, fields) method " " path " HTTP/1.1\r\nHost: a\r\n" fields "\r\n"
@@ -53,6 +56,10 @@ static void test_fields(void) {
     CHECK(has("\r\ncache-control: max-age=3600\r\n") && has("\r\naccept-ranges: bytes\r\n"));
     CHECK(has("\r\nx-content-type-options: nosniff\r\n") && !has("vary"));
     CHECK(ends(got, "\r\n\r\n"));
+    make_file("future", "x", 1, 9300000000); /* RFC 9110 section 8.8.2.1: no date to come */
+    ask_once(ASK("HEAD", "/future", "If-Modified-Since: Sat, 01 Jan 2280 00:00:00 GMT\r\n"));
+    CHECK(begins(got, "HTTP/1.1 200 ") && has("\r\netag: ") && !has("last-modified"));
+    ask_once(ASK("HEAD", "/b.css", ""));
     const char *tag = strstr(got, "\r\netag: ");
     if (!CHECK(tag != NULL)) return;
     char request[256];
@@ -94,6 +101,13 @@ static void test_encodings(void) {
     ask_once(ASK("GET", "/e.js", "Accept-Encoding: gzip, br\r\n"));
     CHECK(has("\r\ncontent-encoding: gzip\r\n") && has("\r\nvary: accept-encoding\r\n"));
     CHECK(has("-gz\"\r\n") && has("\r\ncontent-type: text/javascript; charset=utf-8\r\n"));
+    ask_once(ASK("GET", "/e.js", "Accept-Encoding: gzip\r\nRange: bytes=1-1\r\n"));
+    CHECK(begins(got, "HTTP/1.1 206 ") && has("\r\ncontent-encoding: gzip\r\n"));
+    CHECK(ends(got, "\r\n\r\nz"));
+    /* The parts of several would not be what the field says. */
+    ask_once(ASK("GET", "/e.js", "Accept-Encoding: gzip\r\nRange: bytes=0-0,1-1\r\n"));
+    CHECK(begins(got, "HTTP/1.1 200 ") && has("\r\ncontent-encoding: gzip\r\n"));
+    CHECK(ends(got, "\r\n\r\ngz"));
     ask_once(ASK("GET", "/e.js", ""));
     CHECK(!has("content-encoding") && has("\r\nvary: accept-encoding\r\n") && has("original"));
     end();
@@ -188,6 +202,142 @@ static void test_a_file_that_shrinks(void) {
     end();
 }
 
+/* Its ranges with what stands between them would be longer than a length can say. */
+static void answer_endless(rd_request *request) {
+    rd_field fields[RD_FILE_BODY_FIELDS];
+    rd_response_head head = {.status = 200, .fields = fields};
+    rd_file *file = rd_file_new(open(in_folder("large"), O_RDONLY | O_CLOEXEC));
+    const rd_file_body body = {.file = file, .size = INT64_MAX};
+    rd_boundaries boundaries = rd_boundaries_random();
+    rd_file_body_send_wanted(request, &head, fields, &body, &(rd_validators){.modified = -1},
+                             &boundaries);
+    rd_file_unref(file);
+}
+
+static void test_the_longest_file(void) {
+    make_file("large", large, sizeof(large), WRITTEN);
+    start(answer_endless);
+    ask_once(ASK("GET", "/", "Range: bytes=0-9,10-\r\n"));
+    CHECK(begins(got, "HTTP/1.1 200 ") && has("\r\ncontent-length: 9223372036854775807\r\n"));
+    ask_once(ASK("GET", "/", "Range: bytes=0-0,2-2\r\n"));
+    CHECK(begins(got, "HTTP/1.1 206 ") && ends(got, "--\r\n"));
+    end();
+}
+
+/* Nobody can know whether the file is there: neither the application nor its 404 is asked for. */
+static void test_no_descriptor_is_left(void) {
+    struct rlimit before, limit;
+    make_file("large", large, sizeof(large), WRITTEN);
+    serve(false);
+    int client = join();
+    int lowest = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    close(lowest);
+    getrlimit(RLIMIT_NOFILE, &before);
+    limit = before;
+    limit.rlim_cur = (rlim_t)lowest;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    while (dup(0) >= 0) {
+    }
+    ask(client, GET("/large"));
+    CHECK(begins(got, "HTTP/1.1 503 ") && has("\r\nretry-after: 1\r\n"));
+    ask(client, GET("/app"));
+    CHECK(ends(got, "\r\n\r\n/app"));
+    ask(client, GET("/"));
+    CHECK(ends(got, "\r\n\r\n/"));
+    setrlimit(RLIMIT_NOFILE, &before);
+    ask(client, GET("/t"));
+    CHECK(ends(got, "\r\n\r\nt"));
+    close(client);
+    turns(2);
+    end();
+}
+
+/* The limit of connections leaves the descriptors of the files, and those a place for connections.
+ */
+static void test_room_for_descriptors(void) {
+    struct rlimit before, limit;
+    getrlimit(RLIMIT_NOFILE, &before);
+    limit = before;
+    limit.rlim_cur = 464;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    serve(false);
+    CHECK_INT(server->files->cache.most_open, 100);
+    CHECK_INT(server->connection_limit, 300);
+    end();
+    settings.static_cache_files = 10;
+    serve(false);
+    CHECK_INT(server->files->cache.most_open, 10);
+    CHECK_INT(server->connection_limit, 390);
+    end();
+    settings.max_connections = 50;
+    serve(false);
+    CHECK_INT(server->files->cache.most_open, 256);
+    CHECK_INT(server->connection_limit, 50);
+    end();
+    setrlimit(RLIMIT_NOFILE, &before);
+}
+
+/* Files that slow clients have leave the others their descriptors, and so do new connections. */
+static void test_files_of_slow_clients(void) {
+    char request[64];
+    int clients[5];
+    for (int i = 0; i < 5; i++) {
+        snprintf(request, sizeof(request), "slow%d", i);
+        make_file(request, large, sizeof(large), WRITTEN);
+    }
+    start_listening(answer_path);
+    CHECK_INT(rd_files_open(server, folder, false), 0);
+    rd_file_cache *cache = &server->files->cache;
+    cache->most_open = 2;
+    cache->most_descriptors = 8;
+    for (int i = 0; i < 5; i++) {
+        clients[i] = join();
+        snprintf(request, sizeof(request), "GET /slow%d HTTP/1.1\r\nHost: a\r\n\r\n", i);
+        if (i < 4) ask(clients[i], request);
+    }
+    CHECK_INT(cache->all_open, 3); /* 5 connections */
+    CHECK(begins(got, "HTTP/1.1 503 "));
+    ask(clients[4], GET("/slow2")); /* the last one that is kept */
+    CHECK(begins(got, "HTTP/1.1 200 "));
+    CHECK_INT(cache->all_open, 3);
+    ask(clients[3], GET("/t"));
+    CHECK(ends(got, "\r\n\r\nt"));
+    int late = dial();
+    say(late, GET("/t"));
+    turns(4);
+    CHECK(server->accept_paused && !hear(late) && got_len == 0);
+    for (int i = 0; i < 5; i++) close(clients[i]);
+    turns(4);
+    CHECK(!server->accept_paused && !hear(late) && ends(got, "\r\n\r\nt"));
+    CHECK_INT(cache->all_open, cache->open);
+    close(late);
+    turns(2);
+    end();
+}
+
+/* Whoever is let in by the answer with a file and is one too many hears so in the same turn: there
+ * may be no other one for long. */
+static void test_excess_behind_a_file(void) {
+    settings.max_queue = 1;
+    serve(false);
+    int waiting = join(), client = join();
+    say(waiting, GET("/app"));
+    rd_loop_lock(&server->loop);
+    rd_server_turn(server, wait_in_poll, false);
+    CHECK_INT(server->queue_len, 1);
+    say(client, GET("/t") GET("/app"));
+    rd_server_turn(server, wait_in_poll, false);
+    CHECK(rd_list_is_empty(&server->excess));
+    CHECK_INT(server->dropped, 1);
+    rd_loop_unlock(&server->loop);
+    turns(2);
+    CHECK(!hear(client) && has("\r\n\r\ntHTTP/1.1 503 "));
+    close(waiting);
+    close(client);
+    turns(2);
+    end();
+}
+
 static void test_folders_that_cannot_be_served(void) {
     start(answer_path);
     CHECK(rd_files_open(server, "/nowhere/at all", false) != 0 && errno == ENOENT);
@@ -206,6 +356,11 @@ int main(void) {
     test_each_gets_one_a_round();
     test_many_from_one_descriptor();
     test_a_file_that_shrinks();
+    test_the_longest_file();
+    test_no_descriptor_is_left();
+    test_room_for_descriptors();
+    test_files_of_slow_clients();
+    test_excess_behind_a_file();
     test_folders_that_cannot_be_served();
     return check_summary();
 }

@@ -64,6 +64,21 @@ static void test_writing(void) {
     close_pair();
 }
 
+/* Small pieces leave as one, larger ones from where they are; nobody sees a difference. */
+static void test_pieces_of_all_sizes(void) {
+    static char bytes[12288], copy[sizeof(bytes)];
+    for (size_t i = 0; i < sizeof(bytes); i++) bytes[i] = (char)(i * 7 + i / 256);
+    for (size_t piece = 1; piece <= sizeof(bytes) / 8; piece += 101) {
+        struct iovec parts[8];
+        for (size_t i = 0; i < 8; i++) parts[i] = (struct iovec){bytes + i * piece, piece};
+        open_pair();
+        CHECK_INT(tcp->write(&conn, parts, 8, false), 8 * piece);
+        CHECK_INT(recv(peer, copy, sizeof(copy), MSG_DONTWAIT), 8 * piece);
+        CHECK(memcmp(copy, bytes, 8 * piece) == 0);
+        close_pair();
+    }
+}
+
 static void test_a_full_socket(void) {
     static char big[1 << 20];
     open_pair();
@@ -164,6 +179,7 @@ int main(void) {
     CHECK_STR(tcp->scheme, "http");
     test_reading();
     test_writing();
+    test_pieces_of_all_sizes();
     test_a_full_socket();
     test_a_peer_that_left();
     test_files();

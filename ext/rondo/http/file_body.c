@@ -6,13 +6,14 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <strings.h>
 
 #include "base/buffer.h"
 #include "base/text.h"
+#include "http/field_list.h"
 #include "http/file_range.h"
 
 #define CONTENT_RANGE_MAX 80
+#define PARTS_TEXT_MAX    (1 << 20) /* far more than all heads of parts */
 
 rd_boundaries rd_boundaries_random(void) {
     return (rd_boundaries){.key = rd_hash_key_random()};
@@ -58,12 +59,24 @@ static int send_one_range(rd_request *request, rd_response_head *head, rd_field 
 
 /* ---- several ---- */
 
-static rd_field *find_type(rd_field *fields, size_t count) {
+static rd_field *find_field(rd_field *fields, size_t count, rd_slice name) {
     for (size_t i = 0; i < count; i++) {
-        rd_slice name = fields[i].name;
-        if (name.len == 12 && strncasecmp(name.ptr, "content-type", 12) == 0) return &fields[i];
+        if (rd_field_is_word(fields[i].name, name)) return &fields[i];
     }
     return NULL;
+}
+
+/* Whether they can be sent as parts. Not of encoded content: the field that says so would be about
+ * what stands around the parts, too. And not if all of it is more than a length can say. */
+static bool can_be_parts(const rd_response_head *head, rd_field *fields,
+                         const rd_file_range *ranges, int count) {
+    uint64_t room = INT64_MAX - PARTS_TEXT_MAX;
+    if (find_field(fields, head->count, RD_SLICE("content-encoding")) != NULL) return false;
+    for (int i = 0; i < count; i++) {
+        if (ranges[i].len > room) return false;
+        room -= ranges[i].len;
+    }
+    return true;
 }
 
 /* The lines before a part; before the first one, too, the CRLF is allowed (RFC 2046 5.1.1). */
@@ -111,7 +124,7 @@ static int send_ranges(rd_request *request, rd_response_head *head, rd_field *fi
     rd_buffer text = {0};
     size_t ends[RD_RANGES_MAX];
     char value[64];
-    rd_field *type = find_type(fields, head->count);
+    rd_field *type = find_field(fields, head->count, RD_SLICE("content-type"));
     put_part_heads(&text, ends, type, body->size, ranges, count, boundary);
     int len =
         snprintf(value, sizeof(value), "multipart/byteranges; boundary=%020" PRIu64, boundary);
@@ -166,6 +179,7 @@ int rd_file_body_send_wanted(rd_request *request, rd_response_head *head, rd_fie
                              rd_boundaries *boundaries) {
     rd_file_range ranges[RD_RANGES_MAX];
     int count = wanted_ranges(request, validators, body->size, ranges);
+    if (count > 1 && !can_be_parts(head, fields, ranges, count)) count = 0;
     if (count == 0) return rd_file_body_send(request, head, body);
     if (count < 0) return refuse_range(request, head, body->size);
     head->status = 206;

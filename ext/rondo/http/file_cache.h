@@ -30,7 +30,7 @@ typedef struct rd_file_variant {
 } rd_file_variant;
 
 typedef struct rd_file_entry {
-    rd_map_node node; /* by the path as the request has it */
+    rd_map_node node; /* by the path decoded, without its first slash */
     rd_list used;
     uint64_t checked_ms;
     bool is_folder; /* with an index: the path lacks its slash */
@@ -43,17 +43,26 @@ typedef struct rd_file_entry {
 typedef struct rd_file_cache {
     rd_file_root root;
     rd_map entries;
-    rd_list used; /* the most recently used last */
-    uint32_t most;
-    bool adds_html; /* `name` may be `name.html` */
+    rd_list used;         /* the most recently used last */
+    uint32_t files, open; /* kept; how many of them as descriptors */
+    uint32_t most, most_open;
+    uint32_t all_open; /* those that are only being sent, too */
+    uint32_t most_descriptors;
+    const uint32_t *other_descriptors; /* NULL: nobody counts them */
+    bool adds_html;                    /* `name` may be `name.html` */
 } rd_file_cache;
 
-/* Takes the root over. */
+/* Takes the root over. `most`: files, siblings too. What stands below it is set afterwards,
+ * if descriptors are scarce. */
 void rd_file_cache_init(rd_file_cache *cache, rd_file_root root, uint32_t most, bool adds_html);
 void rd_file_cache_clear(rd_file_cache *cache);
 
-/* NULL with errno: ENOENT when there is nothing, EMFILE and the like when nobody can know. Valid
- * until the next call. */
+/* Whether connections and files together have all descriptors that they may have. */
+bool rd_file_cache_is_full(const rd_file_cache *cache);
+
+/* NULL with errno: one of those that rd_file_may_pass() when nobody can know, else there is
+ * nothing. What is known already stays as long as nobody can know better. Valid until the next
+ * call. */
 rd_file_entry *rd_file_cache_find(rd_file_cache *cache, rd_slice path, uint64_t now_ms);
 
 #endif

@@ -86,18 +86,12 @@ static int open_beneath(const rd_file_root *root, const char *name, int flags) {
     return fd;
 }
 
+bool rd_file_may_pass(int error) {
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN;
+}
+
 static int refuse(int error) {
-    switch (error) {
-    case EISDIR:
-    case EMFILE:
-    case ENFILE:
-    case ENOMEM:
-    case EAGAIN:
-        errno = error;
-        break;
-    default:
-        errno = ENOENT;
-    }
+    errno = error == EISDIR || rd_file_may_pass(error) ? error : ENOENT;
     return -1;
 }
 

@@ -35,4 +35,7 @@ int rd_file_open(const rd_file_root *root, const char *name, struct stat *info);
 /* Whether a path has a ".." segment, which may lead anywhere. */
 bool rd_file_has_dotdot(const char *path);
 
+/* Whether another try may find it: the system lacks something just now. */
+bool rd_file_may_pass(int error);
+
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/prefetch.h"
 #include "http/handler.h"
 #include "transport/conn.h"
 
@@ -17,7 +18,18 @@ static void on_message(rd_subscriber *subscriber, rd_subscription *subscription,
     rd_push_publish(push, message, subscription->as, (uintptr_t)subscription->with);
 }
 
-static const rd_subscriber_ops subscriber_ops = {on_message, NULL};
+static void on_served(rd_subscriber *subscriber) {
+    rd_conn *conn = RD_CONTAINER(subscriber, rd_push, subscriber)->conn;
+    if (conn != NULL && rd_list_is_linked(&conn->in_dirty)) rd_conn_flush(conn);
+}
+
+static void on_near(const rd_subscriber *subscriber) {
+    const rd_conn *conn = RD_CONTAINER(subscriber, const rd_push, subscriber)->conn;
+    if (conn != NULL) rd_prefetch(conn, sizeof(*conn));
+}
+
+static const rd_subscriber_ops subscriber_ops = {
+    .on_message = on_message, .on_served = on_served, .on_near = on_near};
 
 void rd_push_init(rd_push *push, const rd_push_ops *ops, rd_http_shared *shared, rd_conn *conn) {
     memset(push, 0, sizeof(*push));

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "base/alloc.h"
 
@@ -91,11 +92,20 @@ static rd_slice cache_control(const rd_static *files, const rd_file_entry *entry
     return rd_slice_of(files->cache_control, strlen(files->cache_control));
 }
 
+/* Seconds, or -1: what is before 1970 cannot be said, and what is still to come must not be (RFC
+ * 9110 section 8.8.2.1). */
+static int64_t modified(const rd_file_variant *variant) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    const int64_t seconds = variant->facts.st_mtim.tv_sec;
+    return seconds >= 0 && seconds <= now.tv_sec ? seconds : -1;
+}
+
 /* What a 304 carries, too: RFC 9110 section 15.4.5. */
 static void add_validators(rd_static_fields *all, const rd_static *files,
                            const rd_file_entry *entry, const rd_file_variant *variant) {
     add(all, RD_SLICE("etag"), rd_slice_of(variant->etag, variant->etag_len));
-    if (variant->facts.st_mtim.tv_sec >= 0) { /* what is older cannot be said */
+    if (modified(variant) >= 0) {
         add(all, RD_SLICE("last-modified"),
             rd_slice_of(variant->modified, strlen(variant->modified)));
     }
@@ -122,9 +132,8 @@ static void answer_file(rd_static *files, rd_request *request, const rd_file_ent
                                   ? RD_CODING_IDENTITY
                                   : rd_accept_encoding(request, entry->available);
     const rd_file_variant *variant = entry->variants[encoding];
-    const int64_t modified = variant->facts.st_mtim.tv_sec;
     const rd_validators validators = {rd_slice_of(variant->etag, variant->etag_len),
-                                      modified >= 0 ? modified : -1};
+                                      modified(variant)};
     rd_static_fields all = {.count = 0};
     const int condition = rd_file_conditions(request, &validators);
     if (condition == RD_CONDITION_FAILED) {
@@ -173,26 +182,28 @@ static bool is_served(const rd_request *request) {
 static rd_file_entry *find(rd_static *files, const rd_request *request, uint64_t now_ms) {
     rd_slice path = rd_request_slice(request, request->head.path);
     if (path.len == 0) path = RD_SLICE("/"); /* absolute-form without a path */
-    errno = 0;
     return rd_file_cache_find(&files->cache, path, now_ms);
 }
 
-/* Whether another try may find it: the system lacks something just now. */
-static bool may_pass(int error) {
-    return error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN;
+/* Whether nobody can know just now what is there: the application cannot either. */
+static bool is_unknown(const rd_file_entry *entry) {
+    return entry == NULL && rd_file_may_pass(errno);
 }
 
 bool rd_static_takes(rd_static *files, const rd_request *request, uint64_t now_ms) {
-    return files->alone || (is_served(request) && find(files, request, now_ms) != NULL);
+    if (files->alone || !is_served(request)) return files->alone;
+    const rd_file_entry *entry = find(files, request, now_ms);
+    return entry != NULL || is_unknown(entry);
 }
 
 bool rd_static_answer(rd_static *files, rd_request *request, uint64_t now_ms) {
     const rd_file_entry *entry = NULL;
+    errno = 0;
     if (is_served(request)) entry = find(files, request, now_ms);
-    if (entry == NULL && !files->alone) return false;
+    if (entry == NULL && !is_unknown(entry) && !files->alone) return false;
     if (!is_served(request)) {
         answer_text(request, 405, "method not allowed\n");
-    } else if (entry == NULL && may_pass(errno)) {
+    } else if (is_unknown(entry)) {
         answer_text(request, 503, "too many files are open\n");
     } else if (entry == NULL) {
         answer_not_found(files, request, now_ms);

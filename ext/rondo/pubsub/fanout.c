@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fanning out; see fanout.h. Nothing that on_message may free is touched after it has returned,
+ * Fanning out; see fanout.h. Nothing that a callback may free is touched after it has returned,
  * unless `visited` and `served` still say that it is there.
  */
 #include "pubsub/fanout.h"
@@ -8,6 +8,9 @@
 #include <assert.h>
 
 #include "base/alloc.h"
+#include "base/prefetch.h"
+
+#define NEAR_BYTES 192 /* of a subscriber and what it is a part of */
 
 struct rd_fanout_entry {
     rd_fanout_entry *next;
@@ -116,8 +119,22 @@ static bool is_pass_over(const rd_fanout_line *line) {
            subscription_at(line->cursor)->since >= line->pass_last->number;
 }
 
+/* The members of a crowd are far from each other in memory, and long out of the cache. Three steps
+ * ahead, because each tells where the next is. */
+static void look_ahead(const rd_fanout_line *line) {
+    const rd_list *const end = &line->subscriptions;
+    rd_list *const first = line->cursor;
+    if (first == end) return;
+    const rd_subscriber *subscriber = subscription_at(first)->subscriber;
+    if (subscriber->ops->on_near != NULL) subscriber->ops->on_near(subscriber);
+    rd_list *const second = first->next;
+    if (second == end) return;
+    rd_prefetch(subscription_at(second)->subscriber, NEAR_BYTES);
+    rd_prefetch(second->next, sizeof(rd_subscription));
+}
+
 /* All messages of the pass to the subscription at the cursor; false when the line has gone. */
-static bool serve(rd_fanout *fanout, rd_fanout_line *line) {
+static bool serve(rd_fanout *fanout, rd_fanout_line *line, bool is_crowd) {
     rd_subscription *subscription = subscription_at(line->cursor);
     const rd_fanout_entry *entry = line->first;
     const rd_fanout_entry *const last = line->pass_last;
@@ -132,18 +149,27 @@ static bool serve(rd_fanout *fanout, rd_fanout_line *line) {
         if (fanout->served != subscription || entry == last) break;
         entry = entry->next;
     }
+    if (is_crowd && fanout->served == subscription) {
+        rd_subscriber *subscriber = subscription->subscriber;
+        if (subscriber->ops->on_served != NULL) {
+            look_ahead(line);
+            subscriber->ops->on_served(subscriber);
+        }
+        if (fanout->visited != line) return false;
+    }
     fanout->served = NULL;
     return true;
 }
 
 /* Goes on with the line's pass, or begins one. Subscribers served. */
 static uint32_t visit(rd_fanout *fanout, rd_fanout_line *line, uint32_t subscribers) {
+    const bool is_crowd = rd_fanout_is_crowd(fanout);
     uint32_t served = 0;
     fanout->visited = line;
     if (line->pass_last == NULL) begin_pass(line);
     while (!is_pass_over(line) && served < subscribers) {
         served++;
-        if (!serve(fanout, line)) return served;
+        if (!serve(fanout, line, is_crowd)) return served;
     }
     fanout->visited = NULL;
     if (is_pass_over(line)) end_pass(fanout, line);

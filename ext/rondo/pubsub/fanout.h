@@ -15,7 +15,8 @@
  * number from the same sequence. Every subscriber sees a channel's messages in the order in which
  * they were published.
  *
- * on_message may end any subscription or subscriber, its own too, subscribe, and publish.
+ * on_message and on_served may end any subscription or subscriber, its own too, subscribe, and
+ * publish.
  *
  * No lock of its own: the caller holds the loop lock. Knows no names; channel.h has the table.
  */
@@ -31,6 +32,7 @@
 
 enum {
     RD_FANOUT_SLICE = 256,    /* subscribers a call of rd_fanout_run() */
+    RD_FANOUT_CROWD = 64,     /* subscribers of a line that are told when they have been served */
     RD_FANOUT_GATHER_MAX = 64 /* messages a pass, so that a slice has an end in time too */
 };
 
@@ -43,6 +45,14 @@ typedef struct rd_subscriber_ops {
     /* Called by rd_fanout_run(); the message is the caller's, keep a reference for longer. */
     void (*on_message)(rd_subscriber *subscriber, rd_subscription *subscription,
                        rd_message *message);
+
+    /* A member of a crowd has got all that this call has for it, so that it can be sent while
+     * everything of it is in the processor's cache. May do what on_message may. May be NULL. */
+    void (*on_served)(rd_subscriber *subscriber);
+
+    /* It will be served after the one who is told on_served next: time to fetch its memory. Changes
+     * nothing. May be NULL. */
+    void (*on_near)(const rd_subscriber *subscriber);
 
     /* `with` of a subscription is not used any more, because it ended or was replaced. Only takes
      * note: calls nothing of pubsub/. May be NULL. */
@@ -85,7 +95,7 @@ typedef struct rd_fanout {
     uint64_t waiting;        /* messages in all queues */
     size_t waiting_bytes;    /* and their memory: whoever publishes much faster than the loop turns
                               * looks here, and runs slices */
-    rd_fanout_line *visited; /* while on_message runs; NULL once that line is empty */
+    rd_fanout_line *visited; /* while a callback runs; NULL once that line is empty */
     rd_subscription *served; /* likewise */
     bool is_running;
 } rd_fanout;
@@ -104,6 +114,14 @@ void rd_fanout_rejoin(rd_fanout *fanout, rd_subscription *subscription);
 
 /* Queues a message for those that stand in line now; takes a reference of its own. */
 void rd_fanout_add(rd_fanout *fanout, rd_fanout_line *line, rd_message *message);
+
+/* Whether on_served will be called: the only line that waits is a crowd. Where another one waits,
+ * its messages may be for the same subscribers, and leave with these. */
+static inline bool rd_fanout_is_crowd(const rd_fanout *fanout) {
+    const rd_list *first = fanout->ready.next;
+    if (first == &fanout->ready || first->next != &fanout->ready) return false;
+    return RD_CONTAINER(first, rd_fanout_line, in_ready)->count >= RD_FANOUT_CROWD;
+}
 
 /* Serves up to so many subscribers; true when there is more to do. Called from inside of
  * on_message it does nothing. */

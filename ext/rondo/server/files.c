@@ -6,15 +6,23 @@
 
 #define ANSWERS_PER_TURN 256
 
+/* Where connections have what the limit of descriptors leaves, they share it with files: some are
+ * for those that are kept, and with the ones on their way to slow clients there are no more. */
+static void share_descriptors(rd_server *server, rd_file_cache *cache) {
+    if (server->settings.max_connections > 0) return;
+    cache->most_descriptors = server->connection_limit;
+    cache->other_descriptors = &server->conns.count;
+    if (cache->most_open > server->connection_limit / 4)
+        cache->most_open = server->connection_limit / 4;
+    server->connection_limit -= cache->most_open;
+}
+
 int rd_files_open(rd_server *server, const char *folder, bool alone) {
     rd_static *files = rd_static_new(folder, &server->settings, alone);
     if (files == NULL) return -1;
+    share_descriptors(server, &files->cache);
     rd_static_free(server->files);
     server->files = files;
-    uint32_t kept = (uint32_t)server->settings.static_cache_files;
-    if (server->settings.max_connections == 0 && server->connection_limit / 2 > kept) {
-        server->connection_limit -= kept; /* their descriptors */
-    }
     return 0;
 }
 

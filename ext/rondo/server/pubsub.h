@@ -76,6 +76,8 @@ void rd_pubsub_release(rd_pubsub *pubsub, rd_push *push);
 
 /* Delivers a slice of what was published, here and to the hub. */
 static inline void rd_pubsub_run(rd_pubsub *pubsub) {
+    /* A crowd's messages leave in there; what stands ready goes before them. */
+    if (rd_fanout_is_crowd(&pubsub->channels.fanout)) rd_conn_set_flush(pubsub->conns);
     if (!rd_list_is_empty(&pubsub->channels.fanout.ready)) rd_channels_run(&pubsub->channels);
     if (pubsub->link != NULL) rd_link_flush(pubsub->link);
 }

@@ -93,7 +93,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
     rd_list_init(&server->events);
     rd_list_init(&server->for_files);
     rd_list_init(&server->calls);
-    atomic_init(&server->phase, RD_PHASE_TURN);
+    atomic_init(&server->phase, RD_PHASE_APPLICATION); /* nobody leads yet */
     atomic_init(&server->turns, 0);
     server->may_hold = true;
     server->score = &server->own_score;
@@ -156,7 +156,8 @@ static void on_room_due(rd_timer *timer) {
 
 /* At the limit new connections wait in the kernel's queue instead of being turned away. */
 static void limit_accepting(rd_server *server) {
-    bool full = server->conns.count >= server->connection_limit;
+    bool full = server->conns.count >= server->connection_limit ||
+                (server->files != NULL && rd_file_cache_is_full(&server->files->cache));
     if (full == server->accept_paused) return;
     server->accept_paused = full;
     if (full) look_again(server);
@@ -382,8 +383,8 @@ static void process(rd_server *server, rd_ready_set *found) {
     carry_out_stop(server);
     if (server->stopping != RD_STOP_NOT) rd_siblings_leave(server);
     limit_accepting(server);
+    rd_files_answer(server); /* may let in one too many */
     rd_queue_turn_away(server);
-    rd_files_answer(server);
     rd_queue_check_calls(server);
     rd_server_publish(server);
 }

@@ -13,12 +13,13 @@
 #include "server/server.h"
 
 #define TICK_NS     1000000
-#define QUIET_TICKS 20 /* so many without work, then it sleeps until it is needed */
+#define RARE_NS     4000000 /* between ticks while the leader is busy in long turns of its own */
+#define QUIET_TICKS 20      /* so many without work, then it sleeps until it is needed */
 
-static void tick(rd_watch *watch) {
+static void tick(rd_watch *watch, long ns) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += TICK_NS;
+    until.tv_nsec += ns;
     if (until.tv_nsec >= 1000000000) {
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
@@ -65,12 +66,16 @@ static void turn_for_leader(rd_server *server) {
 
 static void watch_over(rd_server *server) {
     unsigned turns = atomic_load(&server->turns);
+    bool in_turn = false;
     for (unsigned quiet = 0; quiet < QUIET_TICKS;) {
-        tick(&server->watch);
+        tick(&server->watch, in_turn ? RARE_NS : TICK_NS);
         if (atomic_load(&server->watch.over)) return;
         unsigned now = atomic_load_explicit(&server->turns, memory_order_relaxed);
-        bool sleeps = atomic_load(&server->phase) == RD_PHASE_SLEEP;
-        if (now == turns && !sleeps) {
+        const int phase = atomic_load(&server->phase);
+        const bool sleeps = phase == RD_PHASE_SLEEP;
+        /* In a turn it has the lock, and does itself what would be done for it. */
+        in_turn = phase == RD_PHASE_TURN && (in_turn || now == turns);
+        if (now == turns && !sleeps && phase != RD_PHASE_TURN) {
             call_for_thread(server);
             turn_for_leader(server);
         }

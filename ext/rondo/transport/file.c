@@ -15,6 +15,12 @@ rd_file *rd_file_new(int fd) {
     return file;
 }
 
+void rd_file_count(rd_file *file, uint32_t *open) {
+    assert(file->open == NULL);
+    file->open = open;
+    ++*open;
+}
+
 void rd_file_ref(rd_file *file) {
     file->refs++;
 }
@@ -22,6 +28,7 @@ void rd_file_ref(rd_file *file) {
 void rd_file_unref(rd_file *file) {
     assert(file->refs > 0);
     if (--file->refs > 0) return;
+    if (file->open != NULL) --*file->open;
     close(file->fd);
     rd_free(file);
 }

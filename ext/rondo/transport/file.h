@@ -11,10 +11,14 @@
 typedef struct rd_file {
     int fd;
     uint32_t refs;
+    uint32_t *open; /* or NULL */
 } rd_file;
 
 /* Takes the descriptor over; one reference. */
 rd_file *rd_file_new(int fd);
+
+/* Is one of `open` from now on, until it is closed. */
+void rd_file_count(rd_file *file, uint32_t *open);
 void rd_file_ref(rd_file *file);
 void rd_file_unref(rd_file *file);
 

@@ -94,7 +94,7 @@ FilesRules.define do
   gives get("/all.js", "Accept-Encoding: gzip", "Range: bytes=0-99"), part("all.js", 0..21, "gz")
   gives get("/all.js", "Accept-Encoding: gzip", "Range: bytes=22-"), unsatisfiable("all.js", "gz")
   gives get("/all.js", "Range: bytes=22-30"), part("all.js", 22..30, vary: true)
-  gives get("/all.js", "Accept-Encoding: gzip", "Range: bytes=0-3,8-9"), parts("all.js", [0..3, 8..9], "gz")
+  gives get("/all.js", "Accept-Encoding: gzip", "Range: bytes=0-3,8-9"), file("all.js", "gz") # parts are not encoded
   gives get("/all.js", "Accept-Encoding: gzip", "Range: bytes=0-3", "If-Range: #{sent.etag("gz")}"), part("all.js", 0..3, "gz")
   gives get("/all.js", "Accept-Encoding: gzip", "Range: bytes=0-3", "If-Range: #{all.etag}"), file("all.js", "gz")
   gives get("/all.js", "Range: bytes=0-3", "If-Range: #{sent.etag("gz")}"), file("all.js", vary: true)
