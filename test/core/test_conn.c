@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "conn_notes.h"
 #include "hand_clock.h"
-#include "transport/conn.h"
 
 static rd_loop loop;
 static rd_ready_set found;
@@ -19,54 +19,6 @@ static rd_conn_set set;
 static rd_settings settings;
 static int peer;
 static const char zeros[3000000]; /* more than a socket takes */
-
-/* What the protocol was told. */
-static struct {
-    unsigned opened, eofs, drained, timeouts, closed, files_cut;
-    char bytes[64];
-    size_t len;
-    void (*react)(rd_conn *conn); /* inside on_data */
-} told;
-
-static void note_open(rd_conn *conn) {
-    (void)conn;
-    told.opened++;
-}
-
-static void note_data(rd_conn *conn, const char *bytes, size_t len) {
-    for (size_t i = 0; i < len && told.len < sizeof(told.bytes); i++) {
-        told.bytes[told.len++] = bytes[i];
-    }
-    if (told.react != NULL) told.react(conn);
-}
-
-static void note_eof(rd_conn *conn) {
-    told.eofs += conn != NULL;
-}
-
-static void note_drained(rd_conn *conn) {
-    told.drained += conn != NULL;
-}
-
-static void note_timeout(rd_conn *conn) {
-    CHECK(rd_conn_is_open(conn));
-    told.timeouts++;
-}
-
-static void note_close(rd_conn *conn) {
-    CHECK_INT(conn->state, RD_CONN_CLOSED);
-    told.closed++;
-}
-
-static void note_file_cut(rd_conn *conn) {
-    CHECK(rd_conn_is_open(conn));
-    told.files_cut++;
-}
-
-static const rd_protocol notes = {
-    "notes",      16,           note_open,  note_data, note_eof,
-    note_drained, note_timeout, note_close, NULL,      note_open,
-};
 
 static rd_conn *open_conn(void) {
     int pair[2];

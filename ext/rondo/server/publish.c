@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The numbers of a server, written into its slot of the scoreboard. Every turn, under the loop
+ * lock.
+ */
+#include "server/server.h"
+
+void rd_server_publish(rd_server *server) {
+    rd_score_slot *score = server->score;
+#define PUT(name, value) atomic_store_explicit(&score->name, (value), memory_order_relaxed)
+    PUT(last_turn_ms, server->loop.now_ms);
+    PUT(connections, server->conns.count);
+    PUT(queue, server->queue_len);
+    PUT(requests, server->requests);
+    PUT(static_answers, server->files == NULL ? 0 : server->files->answers);
+    PUT(call_us, server->call_ns / 1000 + 1);
+    PUT(accepted, server->accepted);
+    PUT(refused, server->refused);
+    PUT(dropped, server->dropped);
+    PUT(oldest_call_ms, rd_queue_oldest_call_ms(server));
+    PUT(timed_out, server->timed_out);
+    PUT(standing_in, server->watch_owns);
+    PUT(handed_in, server->handed_in);
+    PUT(handed_out, server->handed_out);
+    PUT(bytes_in, server->conns.bytes_in);
+    PUT(bytes_out, server->conns.bytes_out);
+    PUT(write_timeouts, server->conns.write_timeouts);
+    PUT(upgraded, server->pushes);
+    PUT(subscriptions, server->pubsub.channels.subscription_count);
+    PUT(published, server->pubsub.published);
+    PUT(messages_dropped, server->http.messages_dropped);
+    PUT(listening, !server->accept_paused && server->stopping == RD_STOP_NOT);
+    if (server->queue_len > atomic_load_explicit(&score->max_queue_seen, memory_order_relaxed)) {
+        PUT(max_queue_seen, server->queue_len);
+    }
+#undef PUT
+}

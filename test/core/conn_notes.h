@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A protocol that only takes note of what it is told.
+ */
+#ifndef TEST_CONN_NOTES_H
+#define TEST_CONN_NOTES_H
+
+#include "check.h"
+#include "transport/conn.h"
+
+static struct {
+    unsigned opened, eofs, drained, timeouts, closed, files_cut;
+    char bytes[64];
+    size_t len;
+    void (*react)(rd_conn *conn); /* inside on_data */
+} told;
+
+static void note_open(rd_conn *conn) {
+    (void)conn;
+    told.opened++;
+}
+
+static void note_data(rd_conn *conn, const char *bytes, size_t len) {
+    for (size_t i = 0; i < len && told.len < sizeof(told.bytes); i++) {
+        told.bytes[told.len++] = bytes[i];
+    }
+    if (told.react != NULL) told.react(conn);
+}
+
+static void note_eof(rd_conn *conn) {
+    told.eofs += conn != NULL;
+}
+
+static void note_drained(rd_conn *conn) {
+    told.drained += conn != NULL;
+}
+
+static void note_timeout(rd_conn *conn) {
+    CHECK(rd_conn_is_open(conn));
+    told.timeouts++;
+}
+
+static void note_close(rd_conn *conn) {
+    CHECK_INT(conn->state, RD_CONN_CLOSED);
+    told.closed++;
+}
+
+static void note_file_cut(rd_conn *conn) {
+    CHECK(rd_conn_is_open(conn));
+    told.files_cut++;
+}
+
+static const rd_protocol notes = {
+    "notes",      16,           note_open,  note_data, note_eof,
+    note_drained, note_timeout, note_close, NULL,      note_open,
+};
+
+#endif
