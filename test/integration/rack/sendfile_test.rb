@@ -315,6 +315,16 @@ class SendfileTest < RackCase
     end
   end
 
+  # Its mapping is of paths to themselves.
+  def test_rack_sendfile_with_escapes
+    write("root/a b%20?.txt", TEXT)
+    files = Rack::Sendfile.new(Rack::Files.new(root), nil, [["/", "/"]])
+    client = serve(files, lint: false, x_sendfile_roots: [root], sendfile_type: "X-Accel-Redirect")
+    response = get(client, "/a%20b%2520%3F.txt")
+    assert_equal [200, TEXT], [response.status, response.body]
+    refute_nil response.header("etag")
+  end
+
   # ---- named by the body ----
 
   # A body that names a file, and can be enumerated.
