@@ -88,37 +88,49 @@ class CollectedServerTest < Minitest::Test
     assert_equal [:close, [200, nil]], done
   end
 
+  # More than have room where most find theirs. Made before: in a test each allocation costs a collection.
+  MANY = (1..41).to_h { |n| ["x-#{n}", "v#{n}"] }.freeze
+  MANY_LINES = MANY.map { |name, value| "\r\n#{name}: #{value}" }.join.freeze
+  LONG = %w[l m].zip([5000, 20_000]).map { |letter, count| (letter * count).freeze }.freeze
+  FIELDS = %w[objects many long].map { |name| "GET /#{name} HTTP/1.1\r\nhost: h\r\n\r\n" }.join.freeze
+
   # Short Strings have their bytes inside and move with them.
   def test_fields
-    headers = { "objects" => -> { { "x-a1".dup => "v1".dup, "x-b": 5, "x-c" => [:d, "e2".dup] } },
-                "many" => -> { (1..50).to_h { |n| ["x-#{n}", "v#{n}"] } },
-                "long" => -> { { "x-l1".dup => "l" * 5000, "x-m" => "m" * 20_000, "x-n" => "n1".dup } } }
-    app = ->(env) { [200, headers.fetch(env["PATH_INFO"].delete("/")).call, [].each] }
-    answers = exchange(app, headers.keys.map { |name| "GET /#{name} HTTP/1.1\r\nhost: h\r\n\r\n" }.join)
+    app = lambda do |env|
+      case env["PATH_INFO"]
+      when "/objects" then [200, { "x-a1".dup => "v1".dup, "x-b": 5, "x-c" => [:d, "e2".dup] }, [].each]
+      when "/many" then [200, MANY, []]
+      else [200, { "x-l1".dup => LONG[0].dup, "x-m" => LONG[1].dup, "x-n" => "n1".dup }, []]
+      end
+    end
+    answers = exchange(app, FIELDS)
     assert_includes answers, "\r\nx-a1: v1\r\nx-b: 5\r\nx-c: d\r\nx-c: e2\r\n"
-    assert_includes answers, (1..50).map { |n| "\r\nx-#{n}: v#{n}" }.join
-    assert_includes answers, "\r\nx-l1: #{"l" * 5000}\r\nx-m: #{"m" * 20_000}\r\nx-n: n1\r\n"
+    assert_includes answers, MANY_LINES
+    assert_includes answers, "\r\nx-l1: #{LONG[0]}\r\nx-m: #{LONG[1]}\r\nx-n: n1\r\n"
   end
+
+  FOLDER = Dir.mktmpdir.freeze
+  Minitest.after_run { FileUtils.rm_r(FOLDER) }
+  FILE = File.join(FOLDER, "a file of some length.txt").freeze
+  File.write(FILE, "0123456789")
+  FILES = %w[x-sendfile x-accel-redirect body].map do |name|
+    "GET /#{name} HTTP/1.1\r\nhost: h\r\nrange: bytes=0-1,4-5\r\n\r\n"
+  end.join.freeze
+  FILE_TAG = "\"#{"e" * 50}\"".freeze
 
   # Strings that nobody keeps: the names and values of the fields, the path.
   def test_files
-    Dir.mktmpdir do |folder|
-      path = File.join(folder, "a file of some length.txt")
-      File.write(path, "0123456789")
-      file = Struct.new(:to_path)
-      app = lambda do |env|
-        named = { "/sendfile" => path.dup, "/accel-redirect" => path.gsub(" ", "%20") }.slice(env["PATH_INFO"])
-        [200, { "x-o#{"th" * 20}er" => "v" * 50, "etag" => "\"#{"e" * 50}\"" }
-          .merge(named.transform_keys { |key| key.sub("/", "x-") }), file.new(path.dup)]
-      end
-      requests = %w[sendfile accel-redirect body].map do |name|
-        "GET /#{name} HTTP/1.1\r\nhost: h\r\nrange: bytes=0-1,4-5\r\n\r\n"
-      end
-      answers = exchange(app, requests.join, x_sendfile_roots: [folder])
-      assert_equal 3, answers.scan("HTTP/1.1 206 ").size
-      assert_equal 3, answers.scan("etag: \"#{"e" * 50}\"\r\n").size
-      assert_equal 3, answers.scan("bytes 4-5/10\r\n\r\n45\r\n").size
+    file = Struct.new(:to_path)
+    app = lambda do |env|
+      headers = { "x-other-than-#{env["PATH_INFO"]}".tr("/", "-") => "v" * 50, "etag" => FILE_TAG.dup }
+      headers["x-sendfile"] = FILE.dup if env["PATH_INFO"] == "/x-sendfile"
+      headers["x-accel-redirect"] = FILE.gsub(" ", "%20") if env["PATH_INFO"] == "/x-accel-redirect"
+      [200, headers, file.new(FILE.dup)]
     end
+    answers = exchange(app, FILES, x_sendfile_roots: [FOLDER])
+    assert_equal 3, answers.scan("HTTP/1.1 206 ").size
+    assert_equal 3, answers.scan(FILE_TAG).size
+    assert_equal 3, answers.scan("bytes 4-5/10\r\n\r\n45\r\n").size
   end
 
   private

@@ -68,7 +68,7 @@ class EngineLinkTest < Minitest::Test
     big = "x" * (1 << 20)
     sent = Array.new(80) { Rondo::PubSub::PROCESS.publish("c", big) }
     assert sent.first
-    refute sent.last
+    assert_includes sent, false
     frame = Frames.publish("c", big)
     sent.count(true).times { assert_equal frame, Timeout.timeout(PATIENCE) { @hub.read(frame.bytesize) } }
     assert Rondo::PubSub::PROCESS.publish("c", "again")
