@@ -93,7 +93,7 @@ class FilesTraceTest < ShellCase
 
   def traced(*inject)
     skip "strace is missing" unless system("strace", "-V", out: File::NULL, err: File::NULL)
-    skip "strace may not trace here" unless system("strace", "-o", File::NULL, "true", err: File::NULL)
+    skip "the right to trace (ptrace) is missing" unless system("strace", "-o", File::NULL, "true", err: File::NULL)
     @trace = File.join(@folder, "trace")
     write "config.ru", "run ->(env) { [200, { 'content-type' => 'text/plain' }, ['application']] }\n"
     server = Traced.new(@trace, inject, binds: ["tcp://127.0.0.1:0"], args: ["-www", "site"],

@@ -46,12 +46,6 @@ static void cut(rd_file_name *name, size_t len) {
 
 /* ---- one representation ---- */
 
-/* A time that means nothing, beyond the year 2262, is only a number, too. */
-static int64_t mtime_ns(const struct stat *facts) {
-    return (int64_t)((uint64_t)facts->st_mtim.tv_sec * 1000000000 +
-                     (uint64_t)facts->st_mtim.tv_nsec);
-}
-
 static bool is_older(const struct stat *a, const struct stat *b) {
     if (a->st_mtim.tv_sec != b->st_mtim.tv_sec) return a->st_mtim.tv_sec < b->st_mtim.tv_sec;
     return a->st_mtim.tv_nsec < b->st_mtim.tv_nsec;
@@ -99,8 +93,8 @@ static rd_file_variant *open_variant(rd_file_cache *cache, const char *name, uns
     rd_file_variant *variant = rd_alloc_zero(sizeof(*variant));
     variant->facts = facts;
     keep_content(cache, variant, fd);
-    variant->etag_len = rd_file_etag(variant->etag, (uint64_t)facts.st_size, mtime_ns(&facts),
-                                     encodings[encoding].tag);
+    variant->etag_len = rd_file_etag(variant->etag, (uint64_t)facts.st_size,
+                                     rd_file_mtime_ns(&facts), encodings[encoding].tag);
     rd_date_format(facts.st_mtim.tv_sec, variant->modified);
     return variant;
 }
@@ -108,7 +102,8 @@ static rd_file_variant *open_variant(rd_file_cache *cache, const char *name, uns
 static bool is_same(const rd_file_variant *a, const rd_file_variant *b) {
     if (a == NULL || b == NULL) return a == b;
     return a->facts.st_dev == b->facts.st_dev && a->facts.st_ino == b->facts.st_ino &&
-           a->facts.st_size == b->facts.st_size && mtime_ns(&a->facts) == mtime_ns(&b->facts) &&
+           a->facts.st_size == b->facts.st_size &&
+           rd_file_mtime_ns(&a->facts) == rd_file_mtime_ns(&b->facts) &&
            a->facts.st_ctim.tv_sec == b->facts.st_ctim.tv_sec &&
            a->facts.st_ctim.tv_nsec == b->facts.st_ctim.tv_nsec;
 }

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "http/date.h"
 #include "http/field_list.h"
@@ -96,8 +97,7 @@ static bool is_not_modified(const rd_request *request, const rd_validators *vali
 }
 
 int rd_file_conditions(const rd_request *request, const rd_validators *validators) {
-    const uint8_t method = request->head.method_id;
-    if (method != RD_METHOD_GET && method != RD_METHOD_HEAD) return RD_CONDITION_NONE;
+    if (!rd_request_reads(request)) return RD_CONDITION_NONE;
     if (is_failed(request, validators)) return RD_CONDITION_FAILED;
     return is_not_modified(request, validators) ? RD_CONDITION_NOT_MODIFIED : RD_CONDITION_NONE;
 }
@@ -115,4 +115,16 @@ size_t rd_file_etag(char etag[RD_ETAG_MAX], uint64_t size, int64_t mtime_ns, rd_
         snprintf(etag, RD_ETAG_MAX, "\"%" PRIx64 "-%" PRIx64 "%s%.*s\"", size, (uint64_t)mtime_ns,
                  encoding.len > 0 ? "-" : "", (int)encoding.len, encoding.ptr);
     return (size_t)len;
+}
+
+int64_t rd_file_mtime_ns(const struct stat *facts) {
+    return (int64_t)((uint64_t)facts->st_mtim.tv_sec * 1000000000 +
+                     (uint64_t)facts->st_mtim.tv_nsec);
+}
+
+int64_t rd_file_modified(const struct stat *facts) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    const int64_t seconds = facts->st_mtim.tv_sec;
+    return seconds >= 0 && seconds <= now.tv_sec ? seconds : -1;
 }

@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 #include "base/slice.h"
+#include <sys/stat.h>
+
 #include "http/request.h"
 
 /* What is known of the file (or of the encoding of it that would be sent). */
@@ -29,6 +31,14 @@ int rd_file_conditions(const rd_request *request, const rd_validators *validator
 
 /* Whether a Range field counts: no If-Range, or one that names exactly this file. */
 bool rd_file_range_applies(const rd_request *request, const rd_validators *validators);
+
+/* When the file was written, for its ETag; a time beyond the year 2262, which means nothing, is
+ * only a number. */
+int64_t rd_file_mtime_ns(const struct stat *facts);
+
+/* The same in seconds, or -1: what is before 1970 cannot be said in a Last-Modified, and what is
+ * still to come must not be (RFC 9110 section 8.8.2.1). */
+int64_t rd_file_modified(const struct stat *facts);
 
 #define RD_ETAG_MAX          48
 #define RD_ETAG_ENCODING_MAX 11

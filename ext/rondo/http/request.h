@@ -70,6 +70,11 @@ void rd_request_pool_clear(rd_request_pool *pool);
 /* Keeps the head's bytes: what the spans point into from now on. */
 void rd_request_keep_head(rd_request *request, const char *bytes, size_t len);
 
+/* Whether it asks for what is there: GET or HEAD. */
+static inline bool rd_request_reads(const rd_request *request) {
+    return request->head.method_id == RD_METHOD_GET || request->head.method_id == RD_METHOD_HEAD;
+}
+
 static inline rd_slice rd_request_slice(const rd_request *request, rd_span span) {
     return rd_slice_of(request->bytes + span.at, span.len);
 }

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "base/alloc.h"
 
@@ -21,7 +20,6 @@ rd_static *rd_static_new(const char *folder, const rd_settings *settings, bool a
     rd_static *files = rd_alloc_zero(sizeof(*files));
     rd_file_cache_init(&files->cache, root, (uint32_t)settings->static_cache_files,
                        settings->static_html != 0);
-    files->settings = settings;
     files->boundaries = rd_boundaries_random();
     files->alone = alone;
     snprintf(files->cache_control, sizeof(files->cache_control), "max-age=%" PRId64,
@@ -53,9 +51,8 @@ static void answer_text(rd_request *request, int status, const char *text) {
     request->responder->finish(request);
 }
 
-static void answer_nothing(rd_request *request, int status) {
-    const rd_response_head head = {.status = status, .length = 0};
-    if (request->responder->start(request, &head) == 0) request->responder->finish(request);
+static void answer_head(rd_request *request, const rd_response_head *head) {
+    if (request->responder->start(request, head) == 0) request->responder->finish(request);
 }
 
 /* The path has exactly one slash at its beginning, so what it names is on this host. */
@@ -71,8 +68,7 @@ static void redirect_into(rd_request *request) {
         memcpy(location + path.len + 2, query.ptr, query.len);
     }
     const rd_field field = {RD_SLICE("location"), rd_slice_of(location, len)};
-    const rd_response_head head = {.status = 301, .fields = &field, .count = 1, .length = 0};
-    if (request->responder->start(request, &head) == 0) request->responder->finish(request);
+    answer_head(request, &(rd_response_head){.status = 301, .fields = &field, .count = 1});
     rd_free(location);
 }
 
@@ -92,20 +88,12 @@ static rd_slice cache_control(const rd_static *files, const rd_file_entry *entry
     return rd_slice_of(files->cache_control, strlen(files->cache_control));
 }
 
-/* Seconds, or -1: what is before 1970 cannot be said, and what is still to come must not be (RFC
- * 9110 section 8.8.2.1). */
-static int64_t modified(const rd_file_variant *variant) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    const int64_t seconds = variant->facts.st_mtim.tv_sec;
-    return seconds >= 0 && seconds <= now.tv_sec ? seconds : -1;
-}
-
 /* What a 304 carries, too: RFC 9110 section 15.4.5. */
 static void add_validators(rd_static_fields *all, const rd_static *files,
-                           const rd_file_entry *entry, const rd_file_variant *variant) {
-    add(all, RD_SLICE("etag"), rd_slice_of(variant->etag, variant->etag_len));
-    if (modified(variant) >= 0) {
+                           const rd_file_entry *entry, const rd_file_variant *variant,
+                           const rd_validators *validators) {
+    add(all, RD_SLICE("etag"), validators->etag);
+    if (validators->modified >= 0) {
         add(all, RD_SLICE("last-modified"),
             rd_slice_of(variant->modified, strlen(variant->modified)));
     }
@@ -133,19 +121,19 @@ static void answer_file(rd_static *files, rd_request *request, const rd_file_ent
                                   : rd_accept_encoding(request, entry->available);
     const rd_file_variant *variant = entry->variants[encoding];
     const rd_validators validators = {rd_slice_of(variant->etag, variant->etag_len),
-                                      modified(variant)};
+                                      rd_file_modified(&variant->facts)};
     rd_static_fields all = {.count = 0};
     const int condition = rd_file_conditions(request, &validators);
     if (condition == RD_CONDITION_FAILED) {
-        answer_nothing(request, 412);
+        answer_head(request, &(rd_response_head){.status = 412});
         return;
     }
-    add_validators(&all, files, entry, variant);
+    add_validators(&all, files, entry, variant, &validators);
     rd_response_head head = {.status = 200, .fields = all.fields, .count = all.count};
     if (condition == RD_CONDITION_NOT_MODIFIED) {
         head.status = 304;
         head.length = -1;
-        if (request->responder->start(request, &head) == 0) request->responder->finish(request);
+        answer_head(request, &head);
         return;
     }
     add_description(&all, entry, encoding);
@@ -174,11 +162,6 @@ static void answer_not_found(rd_static *files, rd_request *request, uint64_t now
 
 /* ---- which and how ---- */
 
-static bool is_served(const rd_request *request) {
-    const uint8_t method = request->head.method_id;
-    return method == RD_METHOD_GET || method == RD_METHOD_HEAD;
-}
-
 static rd_file_entry *find(rd_static *files, const rd_request *request, uint64_t now_ms) {
     rd_slice path = rd_request_slice(request, request->head.path);
     if (path.len == 0) path = RD_SLICE("/"); /* absolute-form without a path */
@@ -191,7 +174,7 @@ static bool is_unknown(const rd_file_entry *entry) {
 }
 
 bool rd_static_takes(rd_static *files, const rd_request *request, uint64_t now_ms) {
-    if (files->alone || !is_served(request)) return files->alone;
+    if (files->alone || !rd_request_reads(request)) return files->alone;
     const rd_file_entry *entry = find(files, request, now_ms);
     return entry != NULL || is_unknown(entry);
 }
@@ -199,9 +182,9 @@ bool rd_static_takes(rd_static *files, const rd_request *request, uint64_t now_m
 bool rd_static_answer(rd_static *files, rd_request *request, uint64_t now_ms) {
     const rd_file_entry *entry = NULL;
     errno = 0;
-    if (is_served(request)) entry = find(files, request, now_ms);
+    if (rd_request_reads(request)) entry = find(files, request, now_ms);
     if (entry == NULL && !is_unknown(entry) && !files->alone) return false;
-    if (!is_served(request)) {
+    if (!rd_request_reads(request)) {
         answer_text(request, 405, "method not allowed\n");
     } else if (is_unknown(entry)) {
         answer_text(request, 503, "too many files are open\n");

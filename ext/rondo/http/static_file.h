@@ -14,7 +14,6 @@
 
 typedef struct rd_static {
     rd_file_cache cache;
-    const rd_settings *settings;
     char cache_control[RD_CACHE_CONTROL_MAX];
     rd_boundaries boundaries;
     uint64_t answers;

@@ -71,18 +71,13 @@ static void open_nogvl(void *argument) {
 
 /* ---- the fields ---- */
 
-static bool is_read(const rd_request *request) {
-    const uint8_t method = request->head.method_id;
-    return method == RD_METHOD_GET || method == RD_METHOD_HEAD;
-}
-
 static bool says_none(const rd_field *field) {
     return field != NULL && field->value.len == 4 && strncasecmp(field->value.ptr, "none", 4) == 0;
 }
 
 /* Whether the whole file is the answer, of which a part may be sent instead. */
 static bool is_divisible(const rd_collect *collect) {
-    return collect->head.status == 200 && is_read(collect->call->request) &&
+    return collect->head.status == 200 && rd_request_reads(collect->call->request) &&
            rd_collect_find(collect, RD_SLICE("content-range")) == NULL &&
            !says_none(rd_collect_find(collect, RD_SLICE("accept-ranges")));
 }
@@ -164,17 +159,8 @@ static VALUE path_of(const rd_collect *collect) {
 
 /* EACCES: it lies outside. */
 static int status_for(int error) {
-    switch (error) {
-    case EACCES:
-        return 500;
-    case EMFILE:
-    case ENFILE:
-    case ENOMEM:
-    case EAGAIN:
-        return 503;
-    default:
-        return 404;
-    }
+    if (error == EACCES) return 500;
+    return rd_file_may_pass(error) ? 503 : 404;
 }
 
 static void refuse(rd_collect *collect, int error) {
@@ -205,16 +191,18 @@ static void answer_nothing(rd_collect *collect, int status) {
 
 static void answer_named(rd_collect *collect, const rd_opening *opening) {
     const struct stat *info = &opening->info;
-    const int64_t mtime_ns = (int64_t)info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec;
     char etag[RD_ETAG_MAX], modified[RD_DATE_BYTES + 1];
-    const size_t len = rd_file_etag(etag, (uint64_t)info->st_size, mtime_ns, RD_SLICE(""));
+    const size_t len =
+        rd_file_etag(etag, (uint64_t)info->st_size, rd_file_mtime_ns(info), RD_SLICE(""));
     rd_validators validators = {rd_slice_of("", 0), -1};
     rd_date_format(info->st_mtim.tv_sec, modified);
     const char *path = opening->path;
     add_missing(collect, RD_SLICE("content-type"), rd_mime_type(rd_slice_of(path, strlen(path))));
-    if (collect->head.status == 200 && is_read(collect->call->request)) {
+    if (collect->head.status == 200 && rd_request_reads(collect->call->request)) {
         add_missing(collect, RD_SLICE("etag"), rd_slice_of(etag, len));
-        add_missing(collect, RD_SLICE("last-modified"), rd_slice_of(modified, RD_DATE_BYTES));
+        if (rd_file_modified(info) >= 0) {
+            add_missing(collect, RD_SLICE("last-modified"), rd_slice_of(modified, RD_DATE_BYTES));
+        }
         add_missing(collect, RD_SLICE("accept-ranges"), RD_SLICE("bytes"));
         validators = validators_of(collect);
         const int condition = rd_file_conditions(collect->call->request, &validators);

@@ -5,6 +5,7 @@
 # SPDX-License-Identifier: MIT
 
 require "pathname"
+require "time"
 require "tmpdir"
 require_relative "rack_case"
 
@@ -80,6 +81,18 @@ class SendfileTest < RackCase
       assert_equal [value], response.fields.filter_map { |key, one| one if key.casecmp?(name) }, name
     end
     assert_equal %w[a=1 b=2], response.fields.filter_map { |key, one| one if key == "set-cookie" }
+  end
+
+  # RFC 9110 section 8.8.2.1, and the form of the field, which begins with 1970.
+  def test_times_that_cannot_be_said
+    [-86_400, Time.now.to_i + 86_400].each do |seconds|
+      client = serve_named
+      File.utime(seconds, seconds, file)
+      response = get(client)
+      assert_equal [200, nil], [response.status, response.header("last-modified")]
+      assert_match(/\A"[0-9a-f]+-[0-9a-f]+"\z/, response.header("etag"))
+      assert_equal 200, get(client, "/", "If-Modified-Since" => (Time.now + 2 * 86_400).httpdate).status
+    end
   end
 
   def test_another_status_takes_the_whole_file
