@@ -9,16 +9,6 @@ require "tempfile"
 require_relative "rack_case"
 
 class RackBodiesTest < RackCase
-  # A body that names a file as well.
-  class FileBody < Body
-    attr_reader :to_path
-
-    def initialize(path)
-      super("each was ", "called")
-      @to_path = path
-    end
-  end
-
   # A body that can be an Array.
   class ArrayBody < Body
     def to_ary

@@ -54,6 +54,16 @@ class RackCase < Minitest::Test
     end
   end
 
+  # One that names a file as well.
+  class FileBody < Body
+    attr_reader :to_path
+
+    def initialize(path)
+      super("each was ", "called")
+      @to_path = path
+    end
+  end
+
   # A server of this process, its thread and its log.
   class Running
     attr_reader :server, :thread, :log, :url

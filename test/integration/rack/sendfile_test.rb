@@ -340,16 +340,6 @@ class SendfileTest < RackCase
 
   # ---- named by the body ----
 
-  # A body that names a file, and can be enumerated.
-  class FileBody < Body
-    attr_reader :to_path
-
-    def initialize(path)
-      super("each was ", "called")
-      @to_path = path
-    end
-  end
-
   def serve_body(body = @body = FileBody.new(file), status: 200, headers: {})
     serve(lint: false) { |_env| [status, headers, body] }
   end
