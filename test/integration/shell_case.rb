@@ -10,11 +10,14 @@ require "fileutils"
 require "net/http"
 require "open3"
 require "socket"
+require "support/halted"
 require "support/server_process"
 require "timeout"
 require "tmpdir"
 
 class ShellCase < Minitest::Test
+  include Halted
+
   PATIENCE = 30
   ROOT = ServerProcess::ROOT
   RONDO = [RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", File.join(ROOT, "exe/rondo")].freeze

@@ -43,7 +43,7 @@ class ChildServer
   end
 
   def freeze_process
-    signal("STOP")
+    Halted.halt(@pid)
   end
 
   def thaw

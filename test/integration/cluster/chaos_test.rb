@@ -36,8 +36,7 @@ class ClusterChaosTest < ClusterCase
   # The block runs while the process is stopped.
   def without(pid)
     @halted << pid
-    send_signal("STOP", pid)
-    eventually("#{pid} stopped") { File.read("/proc/#{pid}/stat").match?(/\) T/) }
+    halt(pid)
     yield
   ensure
     send_signal("CONT", pid)

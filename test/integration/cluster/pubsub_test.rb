@@ -172,7 +172,7 @@ class ClusterPubsubTest < ClusterCase
     server = cluster(workers: 3)
     a, b, c = peer_in_each(server, 3)
     [b, c].each { |peer| peer.tell("sub news") }
-    Process.kill("STOP", c.pid)
+    halt(c.pid)
     15.times do # little enough for a worker that takes it, and too much for one that does not
       a.tell("flood news")
       200.times { b.next_message }

@@ -47,7 +47,7 @@ class ClusterSupervisionTest < ClusterCase
   def test_what_waits_for_a_killed_worker_is_served_by_the_next_one
     server = cluster(workers: 1)
     killed = workers(server).fetch(0)
-    Process.kill("STOP", killed)
+    halt(killed)
     waiting = Array.new(3) { TCPSocket.new("127.0.0.1", server.port).tap { |s| s.write("GET / HTTP/1.0\r\n\r\n") } }
     Process.kill("KILL", killed)
     wait_for_workers(server, 2)
@@ -135,7 +135,7 @@ class ClusterSupervisionTest < ClusterCase
     write "config/rondo.rb", "worker_timeout 2\nworker_check_interval 1\n"
     server = cluster
     hung = workers(server).fetch(0)
-    Process.kill("STOP", hung)
+    halt(hung)
     server.wait_for_log(/^! Worker 0 \(PID: #{hung}\) is killed: failed to check in within 2 s$/)
     wait_for_workers(server, 3)
     wait_for_end_of(hung)
@@ -145,7 +145,7 @@ class ClusterSupervisionTest < ClusterCase
     write "config/rondo.rb", "worker_shutdown_timeout 1\n"
     server = cluster
     hung = workers(server).fetch(0)
-    Process.kill("STOP", hung)
+    halt(hung)
     server.stop
     assert_match(/^! Worker 0 \(PID: #{hung}\) is killed: still there 3 s after it was told to stop$/, server.log)
     assert_match(/Goodbye/, server.log)
@@ -157,7 +157,7 @@ class ClusterSupervisionTest < ClusterCase
     write "config/rondo.rb", "worker_boot_timeout 1\n"
     server = cluster
     hung = mold(server)
-    Process.kill("STOP", hung)
+    halt(hung)
     Process.kill("KILL", workers(server).fetch(0))
     server.wait_for_log(/^! The mold \(PID: #{hung}\) is killed: it does not fork any more$/)
     wait_for_workers(server, 3)
@@ -167,7 +167,7 @@ class ClusterSupervisionTest < ClusterCase
   def test_a_stop_does_not_wait_for_a_worker_that_nobody_forks
     server = cluster
     killed = workers(server).fetch(0)
-    Process.kill("STOP", mold(server))
+    halt(mold(server))
     Process.kill("KILL", killed)
     server.wait_for_log(/^! Worker 0 .*SIGKILL/)
     after_signal(server, "INT", /Gracefully shutting down/)

@@ -38,7 +38,7 @@ class ClusterControlTest < ControlCase
   def test_it_answers_while_all_workers_and_the_mold_stand_still
     server = cluster
     stopped = stats["worker_status"].map { |row| row["pid"] }
-    stopped.each { |pid| Process.kill("STOP", pid) }
+    stopped.each { |pid| halt(pid) }
     assert_equal "200", control(server, "/live", token: nil).code
     assert_equal 2, stats["workers"]
   ensure

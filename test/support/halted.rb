@@ -1,0 +1,27 @@
+# frozen_string_literal: true
+
+# SPDX-License-Identifier: MIT
+
+# Processes that stand still. A signal stops a process thread by thread, so for a moment after
+# kill(2) some of them still run, and may accept a connection, say.
+module Halted
+  PATIENCE = 10
+
+  module_function
+
+  # Returns when none of its threads runs any more.
+  def halt(pid)
+    Process.kill("STOP", pid)
+    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
+    until still?(pid)
+      raise "#{pid} does not stop" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+      IO.select(nil, nil, nil, 0.001)
+    end
+  end
+
+  def still?(pid)
+    Dir["/proc/#{pid}/task/*/stat"].all? { |file| File.read(file).match?(/\) [TZX]/) }
+  rescue Errno::ENOENT, Errno::ESRCH
+    false
+  end
+end
