@@ -130,20 +130,23 @@ class ThreadsTest < RackCase
   end
 
   def test_never_more_calls_than_places
-    inside = 0
-    most = 0
+    inside = {}
+    crowds = []
     running = start(lint: false, max_threads: 3) do |_env|
-      inside += 1
-      most = [most, inside].max
+      inside[Thread.current] = true
+      crowds << [inside.size, stats[:busy]]
       sleep 0.0005
-      inside -= 1
       [200, {}, ["x" * 300_000]]
+    ensure
+      inside.delete(Thread.current)
     end
     threads = Array.new(12) do
-      Thread.new { RawClient.open(running.url) { |client| 30.times { get(client) } } }
+      Thread.new { RawClient.open(running.url) { |client| Array.new(30) { get(client).status }.uniq } }
     end
-    threads.each { |thread| value_of(thread) }
-    assert_equal 3, most
+    assert_equal([[200]] * 12, threads.map { |thread| value_of(thread) })
+    assert_empty log
+    assert_equal 3, crowds.map(&:first).max
+    assert_empty(crowds.reject { |calls, busy| busy.between?(calls, 3) })
   end
 
   def test_a_body_that_waits_for_its_client_takes_no_place
