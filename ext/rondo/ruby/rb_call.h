@@ -25,6 +25,7 @@ typedef struct rd_call {
     uint32_t slot;
     rd_address peer;
     bool known;   /* the connection has its Ruby objects */
+    bool whole;   /* the body was there when the call began */
     bool started; /* the head of the response is out */
     bool done;    /* finished, aborted or detached */
     bool hijacked;
@@ -103,7 +104,7 @@ VALUE rd_cached_name(rd_binding *binding, rd_slice name);   /* "HTTP_X_FOO" for 
 
 /* rb_input.c */
 void rd_init_input(VALUE rondo);
-VALUE rd_input_new(rd_binding *binding, rd_request *request);
+VALUE rd_input_new(const rd_call *call);
 VALUE rd_input_empty(void);
 void rd_input_detach(VALUE input); /* the request ends: reading raises from now on */
 
@@ -131,6 +132,8 @@ void rd_wait_until(rd_binding *binding, rd_request *request, rd_satisfied satisf
 bool rd_has_drained(const rd_request *request);
 bool rd_has_body(const rd_request *request);
 bool rd_has_sent_all(const rd_request *request);
+/* Whether somebody is still there to answer; takes the lock. */
+bool rd_call_has_client(const rd_call *call);
 
 /* rb_dispatch.c */
 /* Takes the next request of the batch and lets go of the one `before`; false: the batch is over. */

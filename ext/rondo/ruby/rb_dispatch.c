@@ -155,9 +155,12 @@ static void handle_failure(rd_call *call, int state) {
         return;
     }
     try_step(close_body, call);
-    if (rb_obj_is_kind_of(error, rd_eClosed) && call->request->gone) {
+    rd_lock(call->binding);
+    const bool gone = call->request->gone, timed_out = call->request->timed_out;
+    rd_unlock(call->binding);
+    if (gone && rb_obj_is_kind_of(error, rd_eClosed)) {
         abort_response(call); /* the client left: nobody's fault */
-    } else if (call->started || call->done || call->hijacked || call->request->timed_out) {
+    } else if (call->started || call->done || call->hijacked || timed_out) {
         try_step(report_error, call);
         abort_response(call);
     } else if (!try_step(respond_error, call) && !call->started) {
@@ -242,7 +245,8 @@ static void init_call(rd_call *call, rd_runner *runner, rd_request *request) {
                       .body = Qnil,
                       .slot = conn->slot,
                       .peer = conn->peer,
-                      .known = conn->known};
+                      .known = conn->known,
+                      .whole = request->body_complete};
     conn->known = true;
 }
 

@@ -124,7 +124,7 @@ static void add_headers(rd_call *call) {
         const rd_header *header = &head->headers[i];
         if (header->id == RD_HEADER_CONTENT_LENGTH) continue;
         /* The application sees the body without its coding, so the coding is not its business. */
-        if (header->id == RD_HEADER_TRANSFER_ENCODING && call->request->body_complete) continue;
+        if (header->id == RD_HEADER_TRANSFER_ENCODING && call->whole) continue;
         add_header(call, header);
     }
     /* An absolute-form's authority replaces Host, RFC 9112 section 3.2.2. */
@@ -240,9 +240,9 @@ static void set_own(rd_call *call, bool copy_headers) {
 static void set_body(rd_call *call) {
     const rd_request *request = call->request;
     if (request->head.framing == RD_FRAMING_NONE) return;
-    call->input = rd_input_new(call->binding, call->request);
+    call->input = rd_input_new(call);
     rb_hash_aset(call->env, rd_key.rack_input, call->input);
-    if (request->body_complete) {
+    if (call->whole) {
         rb_hash_aset(call->env, rd_key.content_length, decimal(request->body.size));
     } else if (request->head.framing == RD_FRAMING_LENGTH) {
         rb_hash_aset(call->env, rd_key.content_length, decimal(request->head.content_length));

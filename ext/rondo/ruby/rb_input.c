@@ -15,6 +15,7 @@ typedef struct rd_input {
     rd_binding *binding;
     rd_request *request; /* NULL: an empty body, or detached */
     uint64_t at;
+    bool whole; /* the body has come, and nobody changes it any more */
     bool closed;
 } rd_input;
 
@@ -27,14 +28,15 @@ static const rb_data_type_t input_type = {
     .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
 };
 
-VALUE rd_input_new(rd_binding *binding, rd_request *request) {
+VALUE rd_input_new(const rd_call *call) {
     rd_input *input;
     VALUE self = TypedData_Make_Struct(cInput, rd_input, &input_type, input);
-    input->binding = binding;
-    input->request = request;
-    rd_lock(binding);
-    rd_request_ref(request);
-    rd_unlock(binding);
+    input->binding = call->binding;
+    input->request = call->request;
+    input->whole = call->whole;
+    rd_lock(call->binding);
+    rd_request_ref(call->request);
+    rd_unlock(call->binding);
     return self;
 }
 
@@ -62,13 +64,17 @@ static rd_input *get_open(VALUE self) {
 /* The whole body is here after this, or it has raised. */
 static void await_body(rd_input *input) {
     rd_request *request = input->request;
-    if (request == NULL || request->body_complete) return;
+    if (request == NULL || input->whole) return;
     rd_lock(input->binding);
     if (request->body_error == 0 && request->responder) request->responder->want_body(request);
     rd_unlock(input->binding);
     rd_wait_until(input->binding, request, rd_has_body);
     if (input->request == NULL) rb_raise(rb_eIOError, "closed stream");
-    if (!request->body_complete) rd_raise_body_error(request->body_error);
+    rd_lock(input->binding);
+    input->whole = request->body_complete;
+    const int error = request->body_error;
+    rd_unlock(input->binding);
+    if (!input->whole) rd_raise_body_error(error);
 }
 
 static uint64_t bytes_left(const rd_input *input) {

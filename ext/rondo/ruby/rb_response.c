@@ -148,10 +148,13 @@ static VALUE each_part(RB_BLOCK_CALL_FUNC_ARGLIST(part, argument)) {
     int code = rd_write_part(call, part);
     rd_lock(call->binding);
     if (code >= 0) code = call->request->responder->flush(call->request);
-    bool drained = rd_has_drained(call->request);
+    bool drained = rd_has_drained(call->request), there = call->request->conn != NULL;
     rd_unlock(call->binding);
-    if (code >= 0 && !drained) rd_wait_until(call->binding, call->request, rd_has_drained);
-    if (code < 0 || call->request->conn == NULL) rb_iter_break();
+    if (code >= 0 && !drained) {
+        rd_wait_until(call->binding, call->request, rd_has_drained);
+        there = rd_call_has_client(call);
+    }
+    if (code < 0 || !there) rb_iter_break();
     rd_borrow_release_all(call->binding);
     return Qnil;
 }

@@ -92,7 +92,7 @@ static void end_response(rd_stream *stream) {
 void rd_stream_after_call(rd_call *call) {
     rd_stream *stream = get(call->stream);
     if (stream->call == NULL) return;
-    if (has_ended(stream) || call->request->conn == NULL) {
+    if (has_ended(stream) || !rd_call_has_client(call)) {
         stream->call = NULL;
         call->done = true;
         rd_lock(call->binding);
@@ -175,7 +175,7 @@ static VALUE stream_close(VALUE self) {
 /* @return [Boolean] closed, or the client has gone */
 static VALUE stream_is_closed(VALUE self) {
     rd_stream *stream = get(self);
-    return has_ended(stream) || stream->call->request->conn == NULL ? Qtrue : Qfalse;
+    return has_ended(stream) || !rd_call_has_client(stream->call) ? Qtrue : Qfalse;
 }
 
 static VALUE stream_inspect(VALUE self) {

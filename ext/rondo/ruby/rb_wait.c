@@ -66,3 +66,10 @@ void rd_wait_until(rd_binding *binding, rd_request *request, rd_satisfied satisf
     }
     if (state != 0) rb_jump_tag(state);
 }
+
+bool rd_call_has_client(const rd_call *call) {
+    rd_lock(call->binding);
+    const bool there = call->request->conn != NULL;
+    rd_unlock(call->binding);
+    return there;
+}

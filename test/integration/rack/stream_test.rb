@@ -286,6 +286,29 @@ class RackStreamTest < RackCase
     stream.close
   end
 
+  # The watch thread ends the connection while this thread looks at it.
+  def test_a_client_that_leaves_is_seen_by_a_body_that_computes
+    seen = Queue.new
+    client = serve(lint: false, max_threads: 1) do |env|
+      next [200, {}, ["quick"]] if env["PATH_INFO"] == "/quick"
+      next [200, {}, Enumerator.new { |out| loop { out << "x" } }] if env["PATH_INFO"] == "/each"
+      [200, {}, lambda { |stream|
+        stream.write("a")
+        nil until stream.closed?
+        seen << "left"
+      }]
+    end
+    client.write(bytes("GET", "/"))
+    read_until(client, "a")
+    client.reset
+    assert_equal "left", take(seen)
+    client = connect
+    client.write(bytes("GET", "/each"))
+    read_until(client, "x")
+    client.reset
+    assert_equal "quick", get(connect, "/quick").body
+  end
+
   def test_raising_cuts_the_response
     body = Streaming.new do |stream|
       stream.write("some")
