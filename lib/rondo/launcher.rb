@@ -113,7 +113,7 @@ module Rondo
     def restart
       return if @serving.stopping?
 
-      @systemd.reloading
+      @systemd.restarting
       # Held open across the stop, so that clients wait in the kernel's queue meanwhile.
       @handed_on = Inherited.hand_on(@server.descriptors)
       @server.keep_files
@@ -217,7 +217,7 @@ module Rondo
       call_hooks(:after_booted)
       Succession.take&.dismiss
       Hub.dismiss
-      @systemd.notify("READY=1")
+      @systemd.ready
       show_signs_of_life
       @log.say "Use Ctrl-C to stop"
       @serving.run

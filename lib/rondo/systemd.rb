@@ -13,6 +13,8 @@ module Rondo
     def initialize(env = ENV)
       @env = env
       @wanted = !env["NOTIFY_SOCKET"].to_s.empty? && !env["PUMA_SKIP_SYSTEMD"]
+      @mutex = Mutex.new
+      @restarting = false
     end
 
     # @return [Boolean] whether anybody listens
@@ -30,6 +32,21 @@ module Rondo
     # @return [void]
     def reloading
       notify("RELOADING=1\nMONOTONIC_USEC=#{Process.clock_gettime(Process::CLOCK_MONOTONIC, :microsecond)}")
+    end
+
+    # Says so unless the process is about to be started again: that would be taken for the end of it.
+    # @return [void]
+    def ready
+      @mutex.synchronize { notify("READY=1") unless @restarting }
+    end
+
+    # This process says nothing more of being ready: the one that takes its place does.
+    # @return [void]
+    def restarting
+      @mutex.synchronize do
+        @restarting = true
+        reloading
+      end
     end
 
     # @return [Float, nil] seconds between two signs of life

@@ -47,6 +47,12 @@ class InheritedSocketsTest < ShellCase
     server.wait_for_log(/Restarting.*Use Ctrl-C to stop/m, from: booted)
   end
 
+  # What the socket of NOTIFY_SOCKET is told next.
+  def next_word(socket)
+    assert socket.wait_readable(PATIENCE), "nothing was notified"
+    socket.recv(100)[/\A\w+/]
+  end
+
   def ask(socket)
     socket.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
     socket.read[/\r\n\r\n(.*)\z/m, 1]
@@ -119,13 +125,27 @@ class InheritedSocketsTest < ShellCase
     socket = Socket.new(:UNIX, :DGRAM)
     socket.bind(Addrinfo.unix(path))
     server = start(env: { "NOTIFY_SOCKET" => path })
+    told = [next_word(socket)]
     restart(server)
     server.stop
-    told = Array.new(4) do
-      assert socket.wait_readable(PATIENCE), "nothing was notified"
-      socket.recv(100)[/\A\w+/]
-    end
+    3.times { told << next_word(socket) }
     assert_equal %w[READY RELOADING READY STOPPING], told
+  ensure
+    socket&.close
+  end
+
+  def test_a_restart_before_it_is_ready
+    path = File.join(@folder, "notify")
+    socket = Socket.new(:UNIX, :DGRAM)
+    socket.bind(Addrinfo.unix(path))
+    write "config/rondo.rb", "after_booted { sleep 0.005 until File.exist?('go') }\n"
+    server = start(env: { "NOTIFY_SOCKET" => path })
+    server.signal("USR2")
+    assert_equal "RELOADING", next_word(socket)
+    write "go", ""
+    server.wait_for_log(/Use Ctrl-C to stop.*Use Ctrl-C to stop/m)
+    server.stop
+    assert_equal %w[READY STOPPING], Array.new(2) { next_word(socket) }
   ensure
     socket&.close
   end
