@@ -77,6 +77,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
         return NULL;
     }
     rd_conn_set_init(&server->conns, &server->loop, &server->settings);
+    server->conns.takes_turns = true;
     server->handler = (rd_handler){on_request, on_refused, on_push};
     server->http.handler = &server->handler;
     server->http.settings = &server->settings;
@@ -266,6 +267,7 @@ static bool must_not_sleep(rd_server *server, bool takes_requests) {
     if (rd_retire_stop_due(server) > server->stopping) return true;
     if (rd_server_is_done(server) || rd_pubsub_waits(&server->pubsub)) return true;
     if (!rd_list_is_empty(&server->for_files)) return true;
+    if (rd_conn_set_has_long(&server->conns)) return true;
     return takes_requests &&
            (!rd_list_is_empty(&server->queue) || !rd_list_is_empty(&server->events));
 }
@@ -341,6 +343,7 @@ static void sort_guests(rd_server *server) {
 static void begin_turn(rd_server *server) {
     rd_pubsub_run(&server->pubsub);
     rd_conn_set_flush(&server->conns);
+    rd_conn_set_send_long(&server->conns);
     limit_accepting(server);
     rd_queue_end_quantum(server);
     sort_guests(server);
@@ -388,7 +391,10 @@ bool rd_server_turn_apart(rd_server *server, rd_ready_set *found) {
     begin_turn(server);
     int64_t timeout = timeout_of(server);
     if (rd_retire_stop_due(server) > server->stopping) timeout = 0;
-    if (rd_pubsub_waits(&server->pubsub) || !rd_list_is_empty(&server->for_files)) timeout = 0;
+    if (rd_pubsub_waits(&server->pubsub) || !rd_list_is_empty(&server->for_files) ||
+        rd_conn_set_has_long(&server->conns)) {
+        timeout = 0;
+    }
     /* Siblings are told soon, and asked again and again while requests wait. */
     bool is_new = rd_clock_ns() - server->watch_since_ns < RD_HANDOVER_AWAY_NS;
     bool asks = server->siblings.board != NULL && (server->queue_len > 0 || is_new);
@@ -422,6 +428,7 @@ static void leave_tidy(rd_server *server) {
     if (rd_pubsub_waits(&server->pubsub) || !rd_list_is_empty(&server->for_files) ||
         !rd_list_is_empty(&server->queue) || !rd_list_is_empty(&server->next) ||
         !rd_list_is_empty(&server->guests) || !rd_list_is_empty(&server->events) ||
+        rd_conn_set_has_long(&server->conns) ||
         rd_timer_next(&loop->timers) < loop->sleep_until_ms || !loop->ops->is_live ||
         server->refusal_count > 0 || rd_server_is_stopping(server)) {
         rd_loop_wakeup(loop);
@@ -434,7 +441,7 @@ static void leave_to_watch(rd_server *server) {
     rd_pubsub_run(&server->pubsub);
     rd_conn_set_flush(&server->conns);
     if (rd_pubsub_waits(&server->pubsub) || !rd_list_is_empty(&server->for_files) ||
-        !server->loop.ops->is_live) {
+        rd_conn_set_has_long(&server->conns) || !server->loop.ops->is_live) {
         rd_loop_interrupt(&server->loop);
     }
 }

@@ -10,9 +10,13 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 
 #define IOV_MAX_USED 64
 #define SLICE_BYTES  262144
+#define LONG_BYTES   131072 /* more than that to send can wait for its turn */
+#define LONG_NS      250000 /* of a turn of the loop, for all long sends */
+#define LONG_MOST_NS 1000000
 
 /* Only along the picture in conn.h. */
 static void set_state(rd_conn *conn, rd_conn_state state) {
@@ -33,6 +37,7 @@ void rd_conn_set_init(rd_conn_set *set, rd_loop *loop, const rd_settings *settin
     *set = (rd_conn_set){.loop = loop, .settings = settings};
     rd_list_init(&set->conns);
     rd_list_init(&set->dirty);
+    rd_list_init(&set->long_sends);
 }
 
 void rd_conn_set_clear(rd_conn_set *set) {
@@ -222,6 +227,20 @@ void rd_conn_rejoin_loop(rd_conn *conn) {
     ensure_registered(conn);
 }
 
+/* At the end of the line, unless it is in one already. */
+static void wait_for_slice(rd_conn *conn) {
+    if (rd_list_is_linked(&conn->in_dirty)) return;
+    rd_list_append(&conn->set->long_sends, &conn->in_dirty);
+}
+
+static void send_or_wait(rd_conn *conn) {
+    if (conn->set->takes_turns && conn->out.bytes > LONG_BYTES) {
+        wait_for_slice(conn);
+    } else {
+        rd_conn_flush(conn);
+    }
+}
+
 static void on_ready(rd_source *source, unsigned ready) {
     rd_conn *conn = RD_CONTAINER(source, rd_conn, source);
     rd_conn_ref(conn);
@@ -232,7 +251,7 @@ static void on_ready(rd_source *source, unsigned ready) {
         rd_conn_close(conn); /* both directions are dead and nothing is left to read */
     }
     if ((ready & RD_WRITABLE) && conn->state != RD_CONN_CLOSED && conn->out.bytes > 0) {
-        rd_conn_flush(conn);
+        send_or_wait(conn);
     }
     rd_conn_unref(conn);
 }
@@ -322,8 +341,9 @@ static void after_flush(rd_conn *conn) {
     }
 }
 
-void rd_conn_flush(rd_conn *conn) {
-    if (conn->state == RD_CONN_CLOSED) return;
+/* One slice; whether the socket took all of it and there is more. */
+static bool send_now(rd_conn *conn) {
+    if (conn->state == RD_CONN_CLOSED) return false;
     if (rd_list_is_linked(&conn->in_dirty)) rd_list_unlink(&conn->in_dirty);
     size_t limit = SLICE_BYTES;
     while (conn->out.bytes > 0 && limit > 0) {
@@ -332,7 +352,7 @@ void rd_conn_flush(rd_conn *conn) {
         if (sent < 0) {
             if (errno == EAGAIN || errno == EWOULDBLOCK) break;
             rd_conn_close(conn);
-            return;
+            return false;
         }
         rd_outq_advance(&conn->out, &conn->set->chunks, (size_t)sent);
         after_progress(conn, (size_t)sent);
@@ -340,12 +360,32 @@ void rd_conn_flush(rd_conn *conn) {
         if ((size_t)sent < offered) break;
     }
     after_flush(conn);
+    return limit == 0 && conn->state != RD_CONN_CLOSED && conn->out.bytes > 0;
+}
+
+void rd_conn_flush(rd_conn *conn) {
+    send_now(conn);
 }
 
 void rd_conn_set_flush(rd_conn_set *set) {
     for (rd_list *node; (node = rd_list_shift(&set->dirty)) != NULL;) {
-        rd_conn_flush(RD_CONTAINER(node, rd_conn, in_dirty));
+        send_or_wait(RD_CONTAINER(node, rd_conn, in_dirty));
     }
+}
+
+void rd_conn_set_send_long(rd_conn_set *set) {
+    if (!rd_conn_set_has_long(set)) return;
+    uint64_t now = rd_clock_ns();
+    const uint64_t without = now - set->long_sent_ns;
+    const uint64_t until = now + (without < LONG_NS        ? LONG_NS
+                                  : without > LONG_MOST_NS ? LONG_MOST_NS
+                                                           : without);
+    do {
+        rd_conn *conn = RD_CONTAINER(set->long_sends.next, rd_conn, in_dirty);
+        if (send_now(conn)) wait_for_slice(conn);
+        now = rd_clock_ns();
+    } while (rd_conn_set_has_long(set) && now < until);
+    set->long_sent_ns = now;
 }
 
 /* ---- the end ---- */

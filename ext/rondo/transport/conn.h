@@ -40,13 +40,16 @@ typedef struct rd_conn_set {
     rd_loop *loop;
     const rd_settings *settings;
     rd_chunk_pool chunks;
-    rd_list conns; /* every connection that is not CLOSED */
-    rd_list dirty; /* those with something queued since the last flush */
+    rd_list conns;         /* every connection that is not CLOSED */
+    rd_list dirty;         /* those with something queued since the last flush */
+    rd_list long_sends;    /* those with much to send, in the order in which they get a slice */
+    uint64_t long_sent_ns; /* when they last got one */
     rd_slots slots;
     uint32_t count;
     uint64_t bytes_in, bytes_out, write_timeouts;
     bool stopping;
-    void *shared; /* what the protocols of this set share */
+    bool takes_turns; /* long sends wait for rd_conn_set_send_long(); else each goes when it can */
+    void *shared;     /* what the protocols of this set share */
     /* A file is shorter than what was promised of it: the connection is closed next. Or NULL. */
     void (*on_file_cut)(rd_conn *conn);
 } rd_conn_set;
@@ -54,7 +57,7 @@ typedef struct rd_conn_set {
 struct rd_conn {
     rd_source source;
     rd_list in_set;
-    rd_list in_dirty;
+    rd_list in_dirty; /* in `dirty` or `long_sends` */
     rd_timer timer;
     rd_closing closing;
     rd_conn_set *set;
@@ -125,8 +128,18 @@ void rd_conn_mark_dirty(rd_conn *conn);
  * wait. */
 void rd_conn_flush(rd_conn *conn);
 
-/* Flushes every dirty connection of the set, one write each. */
+/* Flushes every dirty connection of the set, one write each; where long sends take turns, those
+ * with much to send only stand in their line from now on. */
 void rd_conn_set_flush(rd_conn_set *set);
+
+/* Gives slices to the long sends, one after the other, for a quarter of a millisecond, or, where
+ * the application took longer since the last time, as long as that and a millisecond at most: a
+ * request that comes meanwhile waits no longer, however many download. */
+void rd_conn_set_send_long(rd_conn_set *set);
+
+static inline bool rd_conn_set_has_long(const rd_conn_set *set) {
+    return !rd_list_is_empty(&set->long_sends);
+}
 
 /* Closes once everything queued is sent. With `linger`, half-closes and reads on for a while, so
  * that unread input does not turn into a reset that destroys the answer on its way. */

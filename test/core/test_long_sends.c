@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Long sends in turns: short answers leave before them, a turn has a fraction of a millisecond for
+ * all of them, and the next one goes on where it ended.
+ */
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "conn_notes.h"
+#include "hand_clock.h"
+
+#define COUNT    5
+#define SLICE    262144
+#define SLICE_NS 100000
+
+static rd_loop loop;
+static rd_ready_set found;
+static rd_conn_set set;
+static rd_settings settings;
+static rd_conn *conns[COUNT];
+static int peers[COUNT];
+static const char zeros[4 * SLICE];
+static char order[64]; /* who sent, a letter each */
+
+/* Takes whatever it is offered, in a tenth of a millisecond. */
+static ssize_t write_slowly(rd_conn *conn, const struct iovec *iov, int count, bool more) {
+    size_t taken = 0;
+    (void)more;
+    for (int i = 0; i < count; i++) taken += iov[i].iov_len;
+    for (int i = 0; i < COUNT; i++) {
+        if (conns[i] == conn) order[strlen(order)] = (char)((taken > 1000 ? 'A' : 'a') + i);
+    }
+    hand_clock_ns += SLICE_NS;
+    return (ssize_t)taken;
+}
+
+static void open_all(void) {
+    static rd_transport slow;
+    slow = rd_transport_tcp;
+    slow.write = write_slowly;
+    rd_address nobody = {0};
+    for (int i = 0; i < COUNT; i++) {
+        int pair[2];
+        CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+        peers[i] = pair[1];
+        conns[i] = rd_conn_open(&set, pair[0], &slow, &notes, &nobody);
+        rd_conn_read_now(conns[i]);
+    }
+    set.long_sent_ns = hand_clock_ns;
+}
+
+static void close_all(void) {
+    for (int i = 0; i < COUNT; i++) {
+        if (conns[i] != NULL) rd_conn_close(conns[i]);
+        close(peers[i]);
+    }
+    rd_loop_wait(&loop, &found, 0);
+    rd_loop_process(&loop, &found);
+    CHECK(!rd_conn_set_has_long(&set));
+}
+
+static void queue(int who, size_t len) {
+    rd_outq_copy(&conns[who]->out, &set.chunks, zeros, len);
+    rd_conn_mark_dirty(conns[who]);
+}
+
+/* Who sends from now on, until a turn is over. */
+static const char *turn(void) {
+    memset(order, 0, sizeof(order));
+    rd_conn_set_flush(&set);
+    rd_conn_set_send_long(&set);
+    rd_loop_wait(&loop, &found, 0);
+    rd_loop_process(&loop, &found);
+    return order;
+}
+
+static void test_short_answers_come_first(void) {
+    open_all();
+    for (int i = 0; i < COUNT - 1; i++) queue(i, sizeof(zeros));
+    queue(COUNT - 1, 100);
+    rd_conn_set_send_long(&set); /* they are in no line yet */
+    CHECK_STR(turn(), "eABC");
+    CHECK(rd_conn_set_has_long(&set));
+    CHECK_INT(conns[0]->out.bytes, sizeof(zeros) - SLICE);
+    CHECK_INT(conns[3]->out.bytes, sizeof(zeros));
+    close_all();
+}
+
+/* Whoever can take more stands behind those who had nothing yet. */
+static void test_each_in_turn_until_all_is_sent(void) {
+    char all[64] = "";
+    open_all();
+    for (int i = 0; i < COUNT; i++) queue(i, sizeof(zeros));
+    for (int turns = 0; turns < 12; turns++) strcat(all, turn());
+    CHECK_STR(all, "ABCDEABCDEABCDEABCDE");
+    for (int i = 0; i < COUNT; i++) CHECK_INT(conns[i]->out.bytes, 0);
+    CHECK_STR(turn(), "");
+    close_all();
+}
+
+/* Half of the time at most, and no more than a millisecond. */
+static void test_as_long_as_the_application_took(void) {
+    open_all();
+    for (int i = 0; i < COUNT; i++) queue(i, sizeof(zeros));
+    CHECK_INT(strlen(turn()), 3);
+    hand_clock_ns += 4 * SLICE_NS;
+    CHECK_INT(strlen(turn()), 4);
+    pass_ms(50);
+    CHECK_INT(strlen(turn()), 10);
+    close_all();
+}
+
+static void test_what_ends_in_the_line(void) {
+    open_all();
+    for (int i = 0; i < COUNT; i++) queue(i, sizeof(zeros));
+    CHECK_STR(turn(), "ABC");
+    rd_conn_close(conns[3]);
+    conns[3] = NULL;
+    rd_conn_finish(conns[4], false); /* everything queued is still sent */
+    CHECK_INT(memchr(turn(), 'E', sizeof(order)) != NULL, 1);
+    for (int turns = 0; turns < 12; turns++) turn();
+    CHECK_INT(told.closed, 2);
+    conns[4] = NULL;
+    close_all();
+}
+
+/* A set that has no such turns sends what it can when it can. */
+static void test_a_set_without_turns(void) {
+    set.takes_turns = false;
+    open_all();
+    for (int i = 0; i < COUNT; i++) queue(i, sizeof(zeros));
+    memset(order, 0, sizeof(order));
+    rd_conn_set_flush(&set);
+    CHECK_STR(order, "ABCDE");
+    CHECK(!rd_conn_set_has_long(&set));
+    close_all();
+    set.takes_turns = true;
+}
+
+static void test_all(bool poll_only) {
+    CHECK_INT(rd_loop_init(&loop, poll_only), 0);
+    rd_conn_set_init(&set, &loop, &settings);
+    set.takes_turns = true;
+    rd_loop_lock(&loop);
+    test_short_answers_come_first();
+    test_each_in_turn_until_all_is_sent();
+    test_as_long_as_the_application_took();
+    memset(&told, 0, sizeof(told));
+    test_what_ends_in_the_line();
+    test_a_set_without_turns();
+    rd_loop_unlock(&loop);
+    rd_conn_set_clear(&set);
+    rd_loop_clear(&loop);
+}
+
+int main(void) {
+    rd_settings_init(&settings);
+    test_all(false);
+    test_all(true);
+    return check_summary();
+}
