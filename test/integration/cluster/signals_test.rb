@@ -39,7 +39,7 @@ class ClusterSignalsTest < ClusterCase
   def test_a_term_for_the_whole_group_is_graceful
     server = cluster
     answer = in_flight(server)
-    [server.pid, *descendants(server.pid)].each { |pid| Process.kill("TERM", pid) }
+    Process.kill("-TERM", server.pid) # one by one, the first would have begun to end the others
     server.wait_for_log(/Gracefully shutting down/)
     write "go", ""
     assert_equal "200", answer.value.code
@@ -60,11 +60,7 @@ class ClusterSignalsTest < ClusterCase
   def test_one_more_and_one_less
     server = cluster
     after_signal(server, "TTIN", /^- Worker 2 \(PID: \d+\) booted/)
-    third = workers(server).fetch(2)
-    server.signal("TTOU")
-    wait_for_end_of(third)
-    server.signal("TTOU")
-    wait_for_end_of(workers(server).fetch(1))
+    2.downto(1) { |index| one_less(server, index) }
     after_signal(server, "TTOU", /^! The last worker stays$/)
     assert_equal workers(server).fetch(0).to_s, get(server).body
     after_signal(server, "TTIN", /^- Worker 1 \(PID: \d+\) booted/)
@@ -73,9 +69,7 @@ class ClusterSignalsTest < ClusterCase
   def test_the_oldest_leaves_where_that_is_asked_for
     write "config/rondo.rb", "worker_culling_strategy :oldest\n"
     server = cluster
-    first = workers(server).fetch(0)
-    server.signal("TTOU")
-    wait_for_end_of(first)
+    one_less(server, 0)
     after_signal(server, "TTIN", /^- Worker 0 \(PID: \d+\) booted/)
   end
 
@@ -83,7 +77,7 @@ class ClusterSignalsTest < ClusterCase
   def test_a_slot_between_two_others_that_is_not_served_has_no_socket
     write "config/rondo.rb", "worker_culling_strategy :oldest\n"
     server = cluster(workers: 3)
-    2.times { |n| workers(server).fetch(n).then { |pid| server.signal("TTOU") && wait_for_end_of(pid) } }
+    2.times { |index| one_less(server, index) }
     after_signal(server, "TTIN", /^- Worker 0 \(PID: \d+\) booted/)
     assert_equal 2, listening_sockets(server)
   end
@@ -93,8 +87,7 @@ class ClusterSignalsTest < ClusterCase
     server = cluster(workers: 3)
     load = load_on(server, clients: 8)
     3.times do
-      server.signal("TTOU")
-      wait_for_end_of(workers(server).fetch(2))
+      one_less(server, 2)
       after_signal(server, "TTIN", /^- Worker 2 .*booted/)
     end
     server.signal("TTIN") && server.signal("TTOU") # before there is a worker
@@ -128,10 +121,8 @@ class ClusterSignalsTest < ClusterCase
     server = cluster(workers: 3)
     load = load_on(server)
     load.more(100)
-    2.times do |n|
-      leaving = workers(server).fetch(2 - n)
-      server.signal("TTOU")
-      wait_for_end_of(leaving)
+    2.downto(1) do |index|
+      one_less(server, index)
       load.more(100)
     end
     assert_empty load.stop
@@ -206,6 +197,13 @@ class ClusterSignalsTest < ClusterCase
   end
 
   private
+
+  # Returns when the worker of that slot, which is the one to go, has gone.
+  def one_less(server, index)
+    leaving = workers(server).fetch(index)
+    server.signal("TTOU")
+    wait_for_end_of(leaving)
+  end
 
   def in_flight(server)
     answer = Thread.new { get(server, "/slow") }
