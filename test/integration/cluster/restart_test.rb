@@ -210,18 +210,20 @@ class ClusterRestartTest < ClusterCase
     after_signal(server, "USR2", /^- Restarting\.\.\.$/)
     eventually("the next program") do
       %w[USR1 USR2 TTIN TTOU].each { |signal| server.signal(signal) }
-      server.log.scan("Rondo starting").size == 2
+      server.log.scan("Rondo starting").size > 1
     end
     assert_predicate server, :alive?
     assert_equal "200", get(server).code
   end
 
   def test_a_phased_restart_does_not_take_the_place_of_a_whole_one
-    write "config.ru", "warn 'loading'\nsleep 0.5 if File.exist?('slowly')\n#{APP}"
+    write "config.ru", "warn 'loading'\nsleep 0.005 while File.exist?('slowly')\n#{APP}"
     server = cluster
     write "slowly", ""
     after_signal(server, "USR2", /^loading$/)
-    after_signal(server, "USR1", /^- Restarting\.\.\.$/)
+    after_signal(server, "USR1", /^- Restarting: loading the application$/)
+    File.delete(File.join(@folder, "slowly"))
+    server.wait_for_log(/^- Restarting\.\.\.$/)
     wait_for_workers(server, 4)
     assert server.stop.success?
   end
@@ -284,7 +286,7 @@ class ClusterRestartTest < ClusterCase
   end
 
   def test_a_stop_wins_over_a_restart
-    write "config.ru", "warn 'loading'\nsleep 1 if File.exist?('slowly')\n#{APP}"
+    write "config.ru", "warn 'loading'\nsleep if File.exist?('slowly')\n#{APP}"
     server = cluster
     write "slowly", ""
     %w[USR1 USR2].each do |signal|
