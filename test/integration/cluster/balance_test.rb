@@ -108,13 +108,13 @@ class ClusterBalanceTest < ClusterCase
   end
 
   def test_a_queue_without_idle_siblings_is_bounded
-    write "config/rondo.rb", "queue_timeout_ms 50\n"
+    write "config/rondo.rb", "queue_timeout_ms 1000\n" # enough for the first two, which wait for nobody
     server = cluster("-t", "1")
     sockets = Array.new(4) { dial(server) }
     sockets.first(2).each { |socket| say(socket, "/sleep") }
     server.wait_for_log(/(?:^inside \d+$.*){2}/m)
+    sockets.last(2).each { |socket| say(socket) }
     answers = sockets.last(2).map do |socket|
-      say(socket)
       socket.wait_readable(PATIENCE) or flunk
       socket.readpartial(4096)
     end
