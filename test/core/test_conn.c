@@ -342,6 +342,49 @@ static void test_deadlines(void) {
     end(conn);
 }
 
+static void give_time(rd_conn *conn) {
+    rd_conn_set_deadline(conn, loop.now_ms + 100);
+}
+
+/* The thread is held up between the poller, which knows of nothing, and the deadlines. */
+static void turn_held_up(void (*meanwhile)(void)) {
+    rd_loop_wait(&loop, &found, 0);
+    pass_ms(100);
+    meanwhile();
+    rd_loop_process(&loop, &found);
+}
+
+static void say_one_more(void) {
+    from_peer("x");
+}
+
+static void leave_peer(void) {
+    shutdown(peer, SHUT_WR);
+}
+
+static void test_what_came_unseen_came_in_time(void) {
+    rd_conn *conn = open_registered();
+    told.react = give_time;
+    give_time(conn);
+    turn_held_up(say_one_more);
+    CHECK_INT(told.len, 1);
+    CHECK_INT(told.timeouts, 0);
+    told.react = NULL;
+    turn_held_up(say_one_more);
+    CHECK_INT(told.len, 2);
+    CHECK_INT(told.timeouts, 1); /* bytes that give it no time */
+    give_time(conn);
+    told.react = rd_conn_close;
+    turn_held_up(say_one_more);
+    CHECK_INT(told.timeouts, 1);
+    check_gone(1);
+    conn = open_registered();
+    give_time(conn);
+    turn_held_up(leave_peer);
+    CHECK_INT(told.eofs, 1);
+    end(conn);
+}
+
 static void test_write_timeout(void) {
     uint64_t before = set.write_timeouts;
     rd_conn *conn = open_registered();
@@ -444,6 +487,7 @@ static void test_all(bool poll_only) {
     test_a_slice_a_turn();
     test_tell_empty_tells_once();
     test_deadlines();
+    test_what_came_unseen_came_in_time();
     test_write_timeout();
     test_lingering();
     test_finishing_without_a_linger();

@@ -60,6 +60,16 @@ static void arm(rd_conn *conn) {
     rd_timer_set(&conn->set->loop->timers, &conn->timer, due);
 }
 
+static void read_some(rd_conn *conn);
+
+/* The thread may have been held up since it asked the poller: what came by now came in time. */
+static void look_again(rd_conn *conn) {
+    if (conn->state != RD_CONN_OPEN || conn->read_eof || conn->read_paused) return;
+    rd_conn_ref(conn);
+    read_some(conn);
+    rd_conn_unref(conn);
+}
+
 static void on_timer(rd_timer *timer) {
     rd_conn *conn = RD_CONTAINER(timer, rd_conn, timer);
     uint64_t now = conn->set->loop->now_ms;
@@ -68,6 +78,7 @@ static void on_timer(rd_timer *timer) {
         rd_conn_reset(conn); /* the kernel forgets what it still has, too */
         return;
     }
+    if (conn->deadline <= now) look_again(conn);
     if (conn->deadline <= now) {
         conn->deadline = UINT64_MAX;
         if (conn->state == RD_CONN_LINGERING) {
