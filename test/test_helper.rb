@@ -16,6 +16,9 @@ require "minitest/autorun"
 ENV["RUBYLIB"] = [*($LOAD_PATH - before), ENV.fetch("RUBYLIB", nil)].compact.join(File::PATH_SEPARATOR)
 ENV["RUBYOPT"] = ENV["RUBYOPT"].to_s.split.grep_v(/bundler/).join(" ")
 
+# A shell that runs the tests in the background has them ignore these, and so would whatever they start.
+%w[INT QUIT].each { |name| trap(name, "DEFAULT") }
+
 root = File.expand_path("..", __dir__)
 [File.join(root, "test"), File.join(root, "lib")].each do |folder|
   $LOAD_PATH.unshift(folder) unless $LOAD_PATH.include?(folder)
