@@ -8,8 +8,8 @@ require "stringio"
 require "support/redis_server"
 
 class RedisCase < OutletCase
-  # Short, because tests wait for some of them.
-  QUICK = { timeout: 0.3, ping: 0.2 }.freeze
+  # Short, because tests wait for some of them, and long enough for a Redis that the machine holds up.
+  QUICK = { timeout: 1.5, ping: 0.2 }.freeze
 
   def setup
     super
@@ -34,6 +34,13 @@ class RedisCase < OutletCase
 
   def engine(url, **options)
     Rondo::PubSub::Redis.new(url, log: log, **QUICK, **options).tap { |engine| @engines << engine }
+  end
+
+  # @return [String] what is said of one that cannot be reached
+  def refusal_of(engine)
+    engine.start
+    eventually("an outage") { @log.string.include?("is away") }
+    assert_raises(Rondo::PubSub::Redis::Error) { engine.wait_until_connected(0.05) }.message
   end
 
   def connect(url = @redis.url, **options)

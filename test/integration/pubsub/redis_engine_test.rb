@@ -172,7 +172,7 @@ class RedisEngineTest < RedisCase
     @redis.freeze_process
     sent = (1..200).map(&:to_s)
     sent.each { |message| assert engine.publish("c", message) }
-    eventually("an outage") { @log.string.include?("no answer within 0.3 s") }
+    eventually("an outage") { @log.string.include?("no answer within #{QUICK[:timeout]} s") }
     @redis.kill
     @redis.start
     assert_equal sent, take(200).map(&:last)
