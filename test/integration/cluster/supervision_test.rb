@@ -182,8 +182,7 @@ class ClusterSupervisionTest < ClusterCase
     server = cluster
     before = mold(server)
     after_signal(server, "USR1", /(phase: 1.*){2}/m)
-    wait_for_end_of(before)
-    refute_includes children(server.pid), before
+    eventually("its burial") { !children(server.pid).include?(before) }
   end
 
   # Nor is it left behind when other code takes over, and siblings listen for the slot meanwhile.
@@ -201,7 +200,7 @@ class ClusterSupervisionTest < ClusterCase
     server.wait_for_log(/^! The mold cannot be started again: its application was not loaded after 4 s$/)
     File.delete(File.join(@folder, "hang"))
     wait_for_workers(server, 3)
-    assert_equal 3, children(server.pid).size
+    eventually("nobody but them") { children(server.pid).size == 3 }
   end
 
   def test_new_code_leaves_no_mold_behind_that_was_being_started_again
