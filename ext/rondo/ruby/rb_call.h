@@ -22,6 +22,7 @@ typedef struct rd_call {
     rd_runner *runner; /* whose thread this is; NULL once a stream outlives the call */
     int killed;        /* state of a Thread#kill that ended the call */
     uint64_t queue_us; /* with the setting queue_time */
+    uint64_t turn_ns;  /* when it was let in last */
     uint32_t slot;
     rd_address peer;
     bool known;   /* the connection has its Ruby objects */
@@ -132,6 +133,8 @@ void rd_wait_until(rd_binding *binding, rd_request *request, rd_satisfied satisf
 bool rd_has_drained(const rd_request *request);
 bool rd_has_body(const rd_request *request);
 bool rd_has_sent_all(const rd_request *request);
+/* Between two parts of a body: after a while others go first. */
+void rd_take_turns(rd_call *call, bool is_crowded);
 /* Whether somebody is still there to answer; takes the lock. */
 bool rd_call_has_client(const rd_call *call);
 

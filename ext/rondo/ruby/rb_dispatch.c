@@ -246,7 +246,8 @@ static void init_call(rd_call *call, rd_runner *runner, rd_request *request) {
                       .slot = conn->slot,
                       .peer = conn->peer,
                       .known = conn->known,
-                      .whole = request->body_complete};
+                      .whole = request->body_complete,
+                      .turn_ns = request->taken_ns};
     conn->known = true;
 }
 

@@ -20,13 +20,6 @@ static void count(_Atomic uint64_t *number) {
 
 /* ---- the leader ---- */
 
-void rd_pool_end(rd_binding *binding) {
-    rd_pool *pool = &binding->pool;
-    pool->over = true;
-    for (uint32_t i = 0; i < pool->threads; i++) sem_post(&pool->standby);
-    sem_post(&pool->supervisor);
-}
-
 /* What a turn leaves to be done, as seen under the lock. */
 typedef struct rd_left_over {
     bool done;     /* the server is */
@@ -40,6 +33,7 @@ static rd_left_over turn(rd_runner *runner) {
     rd_pool *pool = &binding->pool;
     rd_lock(binding);
     server->may_hold = pool->active == 0;
+    server->expected = rd_pool_has_place(binding) && !rd_list_is_empty(&pool->aside);
     server->leader = runner->self;
     rd_server_turn(server, rd_gvl_wait, rd_pool_has_place(binding));
     rd_left_over left = {rd_server_is_done(server), binding->released != NULL,
@@ -140,9 +134,11 @@ static VALUE lead(VALUE argument) {
             break;
         }
         yield_to_others(pool);
+        if (pool->begun) rd_pool_let_back_in(binding);
         int killed = serve_batch(runner);
         if (killed == 0) killed = serve_events(runner);
         if (rd_is_forked(binding)) return Qfalse;
+        if (pool->leader == runner) rd_pool_let_back_in(binding);
         write_logs(runner, left.refused);
         if (killed != 0) rb_jump_tag(killed);
     }

@@ -15,6 +15,8 @@
 #define BLOCKING_ENOUGH 1024 /* about one call of sixty-four */
 #define BUSY_TURNS      4
 
+#define DEADLOCK_CHECK_MS 50
+
 uint32_t rd_pool_max_threads(const rd_binding *binding) {
     return (uint32_t)binding->server->settings.max_threads;
 }
@@ -78,15 +80,30 @@ bool rd_pool_has_place(const rd_binding *binding) {
     return binding->pool.active < rd_pool_max_threads(binding);
 }
 
-/* Those who were inside already come before new requests. */
-static void grant_places(rd_binding *binding) {
-    rd_pool *pool = &binding->pool;
-    while (rd_pool_has_place(binding) && !rd_list_is_empty(&pool->resuming)) {
-        rd_resuming *first = RD_CONTAINER(rd_list_shift(&pool->resuming), rd_resuming, node);
-        first->has_place = true;
-        pool->active++;
-        sem_post(&first->granted);
+static void grant_place(rd_pool *pool, rd_list *line) {
+    rd_resuming *first = RD_CONTAINER(rd_list_shift(line), rd_resuming, node);
+    first->has_place = true;
+    pool->active++;
+    sem_post(&first->granted);
+}
+
+static void grant_places(rd_binding *binding, rd_list *line) {
+    while (rd_pool_has_place(binding) && !rd_list_is_empty(line)) {
+        grant_place(&binding->pool, line);
     }
+}
+
+void rd_pool_let_back_in(rd_binding *binding) {
+    grant_places(binding, &binding->pool.aside);
+    binding->pool.begun = false;
+}
+
+void rd_pool_end(rd_binding *binding) {
+    rd_pool *pool = &binding->pool;
+    pool->over = true;
+    while (!rd_list_is_empty(&pool->aside)) grant_place(pool, &pool->aside);
+    for (uint32_t i = 0; i < pool->threads; i++) sem_post(&pool->standby);
+    sem_post(&pool->supervisor);
 }
 
 static void take_place(rd_binding *binding) {
@@ -97,7 +114,7 @@ static void take_place(rd_binding *binding) {
 static void leave_place(rd_binding *binding) {
     rd_pool *pool = &binding->pool;
     pool->active--;
-    if (!rd_list_is_empty(&pool->resuming)) grant_places(binding);
+    grant_places(binding, &pool->resuming); /* who waited for a client comes before new requests */
     rd_pool_publish(binding);
     /* A leader that slept because there was no place left looks again. */
     if (pool->active + 1 == rd_pool_max_threads(binding)) rd_loop_wakeup(&binding->server->loop);
@@ -108,6 +125,7 @@ void rd_pool_enter(rd_runner *runner, rd_request *request) {
     runner->request = request;
     runner->told_slow = runner->told_timeout = false;
     runner->in_application = runner->away = true;
+    binding->pool.begun = true;
     take_place(binding);
     provide_standby(binding);
 }
@@ -136,6 +154,7 @@ bool rd_pool_step_out(rd_runner *runner) {
     rd_pool *pool = &binding->pool;
     bool leaves = pool->waiting < (uint32_t)binding->server->settings.max_parked_bodies;
     if (leaves) {
+        runner->stepped_out = true;
         pool->waiting++;
         leave_place(binding);
     }
@@ -143,26 +162,62 @@ bool rd_pool_step_out(rd_runner *runner) {
     return leaves;
 }
 
-int rd_pool_step_in(rd_runner *runner, bool at_once) {
+/* Whether the thread stands still until another one wakes it, at a Mutex for one. */
+static VALUE is_locked_out(VALUE thread) {
+    VALUE text = rb_funcall(thread, rb_intern("inspect"), 0);
+    return strstr(StringValueCStr(text), " sleep_forever>") != NULL ? Qtrue : Qfalse;
+}
+
+/* All places are with calls that nothing wakes, and who waits for one may hold what they need. */
+static bool is_deadlocked(const rd_binding *binding) {
+    const rd_list *all = &binding->pool.runners;
+    for (const rd_list *node = all->next; node != all; node = node->next) {
+        const rd_runner *runner = RD_CONTAINER(node, rd_runner, node);
+        if (!runner->in_application || runner->stepped_out) continue;
+        int state = 0;
+        VALUE locked_out = rb_protect(is_locked_out, runner->thread, &state);
+        if (state != 0) rb_set_errinfo(Qnil);
+        if (state != 0 || !RTEST(locked_out)) return false;
+    }
+    return true;
+}
+
+static int wait_in(rd_runner *runner, rd_list *line, bool at_once) {
     rd_binding *binding = runner->binding;
     rd_pool *pool = &binding->pool;
     rd_resuming self = {.has_place = false};
     int state = 0;
     sem_init(&self.granted, 0, 0);
-    rd_list_append(&pool->resuming, &self.node);
-    grant_places(binding);
+    rd_list_append(line, &self.node);
+    if (line == &pool->resuming) {
+        grant_places(binding, line);
+    } else {
+        rd_loop_wakeup(&binding->server->loop); /* a leader that sleeps grants it one */
+    }
     while (!self.has_place && !at_once && state == 0) {
-        rd_gvl_wait_semaphore(&self.granted, -1);
+        const bool granted = rd_gvl_wait_semaphore(&self.granted, DEADLOCK_CHECK_MS);
         state = rd_gvl_protected_interrupts();
+        if (!granted && line->next == &self.node && is_deadlocked(binding)) break;
     }
     if (!self.has_place) {
         rd_list_unlink(&self.node);
         pool->active++;
     }
+    runner->stepped_out = false;
     pool->waiting--;
     sem_destroy(&self.granted);
     rd_pool_publish(binding);
     return state;
+}
+
+int rd_pool_step_in(rd_runner *runner, bool at_once) {
+    return wait_in(runner, &runner->binding->pool.resuming, at_once);
+}
+
+int rd_pool_step_aside(rd_runner *runner) {
+    rd_binding *binding = runner->binding;
+    if (!rd_pool_step_out(runner)) return 0;
+    return wait_in(runner, &binding->pool.aside, binding->pool.over);
 }
 
 rd_runner *rd_pool_current(rd_binding *binding) {
@@ -181,6 +236,7 @@ void rd_pool_init(rd_binding *binding) {
     rd_pool *pool = &binding->pool;
     rd_list_init(&pool->runners);
     rd_list_init(&pool->resuming);
+    rd_list_init(&pool->aside);
     sem_init(&pool->standby, 0, 0);
     sem_init(&pool->supervisor, 0, 0);
     atomic_init(&pool->standbys, 0);

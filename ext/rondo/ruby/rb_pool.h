@@ -35,6 +35,7 @@ typedef struct rd_runner {
     rd_thread self; /* the same, to the kernel */
     bool away;      /* not inside the core: another one may take the loop */
     bool in_application;
+    bool stepped_out;             /* in the application, without a place */
     rd_request *request;          /* of the call, while in_application */
     bool told_slow, told_timeout; /* about this call */
 } rd_runner;
@@ -49,6 +50,8 @@ typedef struct rd_pool {
     uint32_t busy_turns; /* turns in a row that did not sleep */
     uint64_t next_yield_ns;
     rd_list resuming; /* who wants back in, in order */
+    rd_list aside;    /* the same, who had its time and let others go first */
+    bool begun;       /* a request since the last of these came in */
     sem_t standby, supervisor;
     atomic_uint standbys; /* waiting for `standby` */
     atomic_bool armed;    /* one of them is on its way */
@@ -72,6 +75,11 @@ bool rd_pool_step_out(rd_runner *runner);
  * exception is on its way out already, and waits for no place. */
 int rd_pool_step_in(rd_runner *runner, bool at_once);
 
+/* Lets those go first who wait for a place, and comes back in after them: a long body between two
+ * of its parts. 0, or the state of an exception that came meanwhile; the place is taken either way.
+ */
+int rd_pool_step_aside(rd_runner *runner);
+
 /* ---- between rb_pool.c, rb_leader.c and rb_supervisor.c ---- */
 
 uint32_t rd_pool_max_threads(const rd_binding *binding);
@@ -85,6 +93,8 @@ void rd_pool_want_thread(rd_pool *pool);
 /* Around a call of the application. */
 void rd_pool_enter(rd_runner *runner, rd_request *request);
 void rd_pool_leave(rd_runner *runner);
+/* From the leader, so that new requests and long bodies take turns. */
+void rd_pool_let_back_in(rd_binding *binding);
 /* Nothing is left to do: all threads end. */
 void rd_pool_end(rd_binding *binding);
 /* What an application thread does; the argument is the binding, with a reference. */

@@ -4,6 +4,7 @@
  * (a CR, LF or NUL is an error of the application, never bytes on the wire), finds out what kind
  * of body it is and sends it. Rack SPEC, "The Response".
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "http/status.h"
 #include "ruby/rb_error.h"
@@ -149,10 +150,14 @@ static VALUE each_part(RB_BLOCK_CALL_FUNC_ARGLIST(part, argument)) {
     rd_lock(call->binding);
     if (code >= 0) code = call->request->responder->flush(call->request);
     bool drained = rd_has_drained(call->request), there = call->request->conn != NULL;
+    const bool is_crowded = call->binding->server->queue_len > 0;
     rd_unlock(call->binding);
     if (code >= 0 && !drained) {
         rd_wait_until(call->binding, call->request, rd_has_drained);
+        call->turn_ns = rd_clock_ns();
         there = rd_call_has_client(call);
+    } else {
+        rd_take_turns(call, is_crowded);
     }
     if (code < 0 || !there) rb_iter_break();
     rd_borrow_release_all(call->binding);

@@ -106,6 +106,33 @@ void rd_stream_after_call(rd_call *call) {
     call->left_open = true;
 }
 
+/* A part that was written, and the client that has to take it; has a reference to the request. */
+typedef struct rd_written {
+    rd_binding *binding;
+    rd_call *call; /* may be over after the wait, when another thread closed the stream */
+    rd_request *request;
+    bool is_crowded, is_full, gone;
+} rd_written;
+
+static VALUE wait_for_room(VALUE argument) {
+    rd_written *written = (rd_written *)argument;
+    if (written->is_full) {
+        rd_wait_until(written->binding, written->request, rd_has_drained);
+    } else {
+        rd_take_turns(written->call, written->is_crowded);
+    }
+    return Qnil;
+}
+
+static VALUE end_wait(VALUE argument) {
+    rd_written *written = (rd_written *)argument;
+    rd_lock(written->binding);
+    written->gone = written->request->gone;
+    rd_request_unref(written->request);
+    rd_unlock(written->binding);
+    return Qnil;
+}
+
 /* @param data [String] sent at once; waits while the client does not take it
  * @return [Integer] bytes
  * @raise [IOError] the stream is closed, or the client has gone (Rondo::ClientGone) */
@@ -119,14 +146,12 @@ static VALUE stream_write(VALUE self, VALUE data) {
     rd_request *request = call->request;
     if (code >= 0) code = request->responder->flush(request);
     bool drained = rd_has_drained(request);
+    const bool is_crowded = call->binding->server->queue_len > 0;
     rd_request_ref(request);
     rd_unlock(call->binding);
-    if (code >= 0 && !drained) rd_wait_until(stream->binding, request, rd_has_drained);
-    rd_lock(stream->binding);
-    bool gone = request->gone;
-    rd_request_unref(request);
-    rd_unlock(stream->binding);
-    if (code < 0 || gone) rd_raise_closed();
+    rd_written written = {stream->binding, call, request, is_crowded, code >= 0 && !drained, false};
+    rb_ensure(wait_for_room, (VALUE)&written, end_wait, (VALUE)&written);
+    if (code < 0 || written.gone) rd_raise_closed();
     return LONG2NUM(RSTRING_LEN(data));
 }
 

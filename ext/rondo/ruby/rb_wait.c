@@ -4,9 +4,12 @@
  * its body, or left. Nobody else may wait for that: an application thread gives its place away
  * meanwhile (rb_pool.h), so that slow clients cost threads that sleep, never requests that wait.
  */
+#include "base/clock.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_gvl.h"
+
+#define TURN_NS 2000000 /* of a body, while others wait */
 
 bool rd_has_drained(const rd_request *request) {
     return request->conn == NULL || !request->conn->above_high || !rd_conn_is_open(request->conn);
@@ -64,6 +67,21 @@ void rd_wait_until(rd_binding *binding, rd_request *request, rd_satisfied satisf
         int raised = rd_pool_step_in(runner, state != 0);
         if (state == 0) state = raised;
     }
+    if (state != 0) rb_jump_tag(state);
+}
+
+/* Whoever leads does not know who waits, because nobody has looked since. */
+void rd_take_turns(rd_call *call, bool is_crowded) {
+    if (rd_clock_ns() - call->turn_ns < TURN_NS) return;
+    rd_pool *pool = &call->binding->pool;
+    rd_runner *runner = call->runner;
+    if (runner == NULL || runner->thread != rb_thread_current()) return;
+    int state = 0;
+    if (is_crowded || pool->leader == runner || !rd_list_is_empty(&pool->resuming) ||
+        !rd_list_is_empty(&pool->aside)) {
+        state = rd_pool_step_aside(runner);
+    }
+    call->turn_ns = rd_clock_ns();
     if (state != 0) rb_jump_tag(state);
 }
 

@@ -267,7 +267,7 @@ static bool must_not_sleep(rd_server *server, bool takes_requests) {
     if (rd_retire_stop_due(server) > server->stopping) return true;
     if (rd_server_is_done(server) || rd_pubsub_waits(&server->pubsub)) return true;
     if (!rd_list_is_empty(&server->for_files)) return true;
-    if (rd_conn_set_has_long(&server->conns)) return true;
+    if (server->expected || rd_conn_set_has_long(&server->conns)) return true;
     return takes_requests &&
            (!rd_list_is_empty(&server->queue) || !rd_list_is_empty(&server->events));
 }

@@ -108,6 +108,7 @@ struct rd_server {
     bool watch_waits; /* it is in its poll, whoever owns the turns by now */
     bool slept;       /* in its last turn */
     bool may_hold;    /* nobody else needs the GVL: a brief wait may keep it */
+    bool expected;    /* the leader has to come back from this turn at once */
     bool accept_paused;
 };
 

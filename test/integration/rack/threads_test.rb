@@ -161,6 +161,64 @@ class ThreadsTest < RackCase
     slow.each { |client| assert_whole client }
   end
 
+  # Bodies that never wait for their clients, with a place for one call: who reads, keeps reading.
+  def start_endless
+    start(lint: false, max_threads: 1) do |env|
+      next [200, {}, ["quick"]] if env["PATH_INFO"] == "/quick"
+      next [200, {}, Body.new { |out| out.call("x") until @done }] if env["PATH_INFO"] == "/each"
+      [200, {}, ->(stream) { (stream.write("x") until @done) || stream.close }]
+    end
+  end
+
+  def read_endless(*paths)
+    paths.map do |path|
+      client = connect
+      client.write(closing(path))
+      Thread.new do
+        client.read_all(timeout: PATIENCE)
+      rescue Errno::ECONNRESET
+        "reset"
+      end
+    end
+  end
+
+  def test_a_long_body_lets_others_go_first
+    start_endless
+    readers = read_endless("/each", "/stream")
+    eventually("both are inside") { stats[:requests] == 2 }
+    3.times { assert_equal "quick", get(connect, "/quick").body }
+    @done = true
+    readers.each { |reader| assert value_of(reader).end_with?("0\r\n\r\n"), "the response is whole" }
+  end
+
+  # Whoever waits for the Mutex has the only place, and whoever holds it waits for that.
+  def test_a_long_body_that_holds_a_mutex_is_let_in_past_those_who_wait_for_it
+    mutex = Mutex.new
+    asked = false
+    start(lint: false, max_threads: 1) do |env|
+      if env["PATH_INFO"] == "/lock"
+        asked = true
+        next [200, {}, [mutex.synchronize { "locked" }]]
+      end
+      [200, {}, Body.new { |out| mutex.synchronize { out.call("x") until asked && mutex.locked? && !out.call("y") } }]
+    end
+    long = connect
+    long.write(bytes("GET", "/hold", {}, nil, version: "1.0"))
+    reader = Thread.new { long.read_all(timeout: PATIENCE) }
+    eventually("it is inside") { stats[:requests] == 1 }
+    assert_equal "locked", get(connect, "/lock").body
+    assert value_of(reader).end_with?("y")
+  end
+
+  def test_a_stop_while_bodies_stand_aside
+    running = start_endless
+    readers = read_endless("/each", "/stream", "/each")
+    eventually("all are inside") { stats[:requests] == 3 }
+    running.server.stop(force: true)
+    assert_equal %w[reset] * 3, readers.map { |reader| value_of(reader) }
+    eventually("all threads are gone") { stats[:threads].zero? }
+  end
+
   def test_a_mutex_that_is_held_while_a_body_waits
     mutex = Mutex.new
     running = start(lint: false, max_threads: 2) do |env|
