@@ -15,7 +15,9 @@
 #define BLOCKING_ENOUGH 1024 /* about one call of sixty-four */
 #define BUSY_TURNS      4
 
-#define DEADLOCK_CHECK_MS 50
+/* How often whoever waits for a place looks whether nobody will leave one. */
+#define FIRST_LOOKS_MS 50
+#define OTHERS_LOOK_MS 1000
 
 uint32_t rd_pool_max_threads(const rd_binding *binding) {
     return (uint32_t)binding->server->settings.max_threads;
@@ -72,6 +74,7 @@ static void provide_standby(rd_binding *binding) {
 
 typedef struct rd_resuming {
     rd_list node;
+    rd_runner *runner;
     sem_t granted;
     bool has_place;
 } rd_resuming;
@@ -83,6 +86,7 @@ bool rd_pool_has_place(const rd_binding *binding) {
 static void grant_place(rd_pool *pool, rd_list *line) {
     rd_resuming *first = RD_CONTAINER(rd_list_shift(line), rd_resuming, node);
     first->has_place = true;
+    first->runner->stepped_out = false;
     pool->active++;
     sem_post(&first->granted);
 }
@@ -185,7 +189,7 @@ static bool is_deadlocked(const rd_binding *binding) {
 static int wait_in(rd_runner *runner, rd_list *line, bool at_once) {
     rd_binding *binding = runner->binding;
     rd_pool *pool = &binding->pool;
-    rd_resuming self = {.has_place = false};
+    rd_resuming self = {.runner = runner};
     int state = 0;
     sem_init(&self.granted, 0, 0);
     rd_list_append(line, &self.node);
@@ -195,15 +199,17 @@ static int wait_in(rd_runner *runner, rd_list *line, bool at_once) {
         rd_loop_wakeup(&binding->server->loop); /* a leader that sleeps grants it one */
     }
     while (!self.has_place && !at_once && state == 0) {
-        const bool granted = rd_gvl_wait_semaphore(&self.granted, DEADLOCK_CHECK_MS);
+        const bool is_first = line->next == &self.node;
+        const bool granted =
+            rd_gvl_wait_semaphore(&self.granted, is_first ? FIRST_LOOKS_MS : OTHERS_LOOK_MS);
         state = rd_gvl_protected_interrupts();
         if (!granted && line->next == &self.node && is_deadlocked(binding)) break;
     }
     if (!self.has_place) {
         rd_list_unlink(&self.node);
+        runner->stepped_out = false;
         pool->active++;
     }
-    runner->stepped_out = false;
     pool->waiting--;
     sem_destroy(&self.granted);
     rd_pool_publish(binding);
