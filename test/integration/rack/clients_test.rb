@@ -167,9 +167,10 @@ class ClientsTest < Minitest::Test
   end
 
   def test_net_http_on_many_threads
+    port = self.class.server.port # one server for all of them
     threads = Array.new(8) do |n|
       Thread.new do
-        Net::HTTP.start("127.0.0.1", self.class.server.port) do |http|
+        Net::HTTP.start("127.0.0.1", port) do |http|
           (0...40).count { |m| http.get("/env?#{n}-#{m}").body == %(["GET", "/env", "#{n}-#{m}", nil]) }
         end
       end
