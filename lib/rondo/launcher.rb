@@ -113,9 +113,9 @@ module Rondo
     def restart
       return if @serving.stopping?
 
-      @systemd.restarting
       # Held open across the stop, so that clients wait in the kernel's queue meanwhile.
       @handed_on = Inherited.hand_on(@server.descriptors)
+      @systemd.restarting
       @server.keep_files
       @restart = true
       stop_serving

@@ -125,6 +125,21 @@ static void test_what_ends_in_the_line(void) {
     close_all();
 }
 
+/* The thread was held up, or the line is long: that is not the peer's fault. */
+static void test_a_deadline_in_the_line(void) {
+    open_all();
+    for (int i = 0; i < COUNT; i++) queue(i, sizeof(zeros));
+    CHECK_STR(turn(), "ABC");
+    pass_ms((uint64_t)settings.write_timeout_ms);
+    memset(order, 0, sizeof(order));
+    rd_loop_wait(&loop, &found, 0);
+    rd_loop_process(&loop, &found);
+    CHECK_INT(strlen(order), 3);
+    CHECK_INT(set.write_timeouts, 0);
+    CHECK_STR(turn(), "DEDEDEDE"); /* the others stand in the line again */
+    close_all();
+}
+
 /* A set that has no such turns sends what it can when it can. */
 static void test_a_set_without_turns(void) {
     set.takes_turns = false;
@@ -148,6 +163,7 @@ static void test_all(bool poll_only) {
     test_as_long_as_the_application_took();
     memset(&told, 0, sizeof(told));
     test_what_ends_in_the_line();
+    test_a_deadline_in_the_line();
     test_a_set_without_turns();
     rd_loop_unlock(&loop);
     rd_conn_set_clear(&set);

@@ -70,9 +70,19 @@ static void look_again(rd_conn *conn) {
     rd_conn_unref(conn);
 }
 
+/* Nor is it the peer's fault that a long send stands in its line. */
+static void send_what_waits(rd_conn *conn) {
+    if (!rd_list_is_linked(&conn->in_dirty)) return;
+    rd_conn_ref(conn);
+    rd_conn_flush(conn);
+    rd_conn_unref(conn);
+}
+
 static void on_timer(rd_timer *timer) {
     rd_conn *conn = RD_CONTAINER(timer, rd_conn, timer);
     uint64_t now = conn->set->loop->now_ms;
+    if (conn->write_deadline <= now) send_what_waits(conn);
+    if (conn->state == RD_CONN_CLOSED) return;
     if (conn->write_deadline <= now) {
         conn->set->write_timeouts++;
         rd_conn_reset(conn); /* the kernel forgets what it still has, too */
