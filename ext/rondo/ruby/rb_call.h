@@ -133,6 +133,8 @@ void rd_wait_until(rd_binding *binding, rd_request *request, rd_satisfied satisf
 bool rd_has_drained(const rd_request *request);
 bool rd_has_body(const rd_request *request);
 bool rd_has_sent_all(const rd_request *request);
+/* Whether something waits for the application; under the lock. */
+bool rd_is_crowded(const rd_binding *binding);
 /* Between two parts of a body: after a while others go first. */
 void rd_take_turns(rd_call *call, bool is_crowded);
 /* Whether somebody is still there to answer; takes the lock. */

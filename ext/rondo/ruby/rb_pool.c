@@ -18,6 +18,7 @@
 /* How often whoever waits for a place looks whether nobody will leave one. */
 #define FIRST_LOOKS_MS 50
 #define OTHERS_LOOK_MS 1000
+#define MOST_LOOKS     5
 
 uint32_t rd_pool_max_threads(const rd_binding *binding) {
     return (uint32_t)binding->server->settings.max_threads;
@@ -127,7 +128,7 @@ static void leave_place(rd_binding *binding) {
 void rd_pool_enter(rd_runner *runner, rd_request *request) {
     rd_binding *binding = runner->binding;
     runner->request = request;
-    runner->told_slow = runner->told_timeout = false;
+    runner->told_slow = runner->told_timeout = runner->needed = false;
     runner->in_application = runner->away = true;
     binding->pool.begun = true;
     take_place(binding);
@@ -156,7 +157,8 @@ void rd_pool_leave(rd_runner *runner) {
 bool rd_pool_step_out(rd_runner *runner) {
     rd_binding *binding = runner->binding;
     rd_pool *pool = &binding->pool;
-    bool leaves = pool->waiting < (uint32_t)binding->server->settings.max_parked_bodies;
+    bool leaves = !runner->stepped_out &&
+                  pool->waiting < (uint32_t)binding->server->settings.max_parked_bodies;
     if (leaves) {
         runner->stepped_out = true;
         pool->waiting++;
@@ -186,28 +188,43 @@ static bool is_deadlocked(const rd_binding *binding) {
     return true;
 }
 
+/* Whoever leads lets those who stand aside back in. */
+static void call_leader(rd_binding *binding) {
+    rd_pool *pool = &binding->pool;
+    rd_loop_wakeup(&binding->server->loop);
+    if (pool->leader != NULL && !pool->leader->away) return;
+    if (!rd_pool_arm(pool) && rd_pool_may_grow(binding)) rd_pool_want_thread(pool);
+}
+
 static int wait_in(rd_runner *runner, rd_list *line, bool at_once) {
     rd_binding *binding = runner->binding;
     rd_pool *pool = &binding->pool;
     rd_resuming self = {.runner = runner};
+    unsigned looks = 0;
     int state = 0;
     sem_init(&self.granted, 0, 0);
     rd_list_append(line, &self.node);
     if (line == &pool->resuming) {
         grant_places(binding, line);
     } else {
-        rd_loop_wakeup(&binding->server->loop); /* a leader that sleeps grants it one */
+        call_leader(binding);
     }
     while (!self.has_place && !at_once && state == 0) {
         const bool is_first = line->next == &self.node;
         const bool granted =
             rd_gvl_wait_semaphore(&self.granted, is_first ? FIRST_LOOKS_MS : OTHERS_LOOK_MS);
         state = rd_gvl_protected_interrupts();
-        if (!granted && line->next == &self.node && is_deadlocked(binding)) break;
+        if (granted || line->next != &self.node) continue;
+        const bool is_late = line == &pool->aside && ++looks >= MOST_LOOKS;
+        if (rd_pool_has_place(binding) || is_deadlocked(binding) ||
+            (is_late && rd_pool_max_threads(binding) > 1)) {
+            break;
+        }
     }
     if (!self.has_place) {
         rd_list_unlink(&self.node);
         runner->stepped_out = false;
+        runner->needed = true;
         pool->active++;
     }
     pool->waiting--;

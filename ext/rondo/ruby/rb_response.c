@@ -150,7 +150,7 @@ static VALUE each_part(RB_BLOCK_CALL_FUNC_ARGLIST(part, argument)) {
     rd_lock(call->binding);
     if (code >= 0) code = call->request->responder->flush(call->request);
     bool drained = rd_has_drained(call->request), there = call->request->conn != NULL;
-    const bool is_crowded = call->binding->server->queue_len > 0;
+    const bool is_crowded = rd_is_crowded(call->binding);
     rd_unlock(call->binding);
     if (code >= 0 && !drained) {
         rd_wait_until(call->binding, call->request, rd_has_drained);

@@ -4,6 +4,7 @@
  * leave at once, a full queue makes the writer wait, reads come from the request body. It may
  * outlive the call and be finished by any thread; one that is forgotten ends when the GC finds it.
  */
+#include "base/clock.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_names.h"
@@ -146,11 +147,12 @@ static VALUE stream_write(VALUE self, VALUE data) {
     rd_request *request = call->request;
     if (code >= 0) code = request->responder->flush(request);
     bool drained = rd_has_drained(request);
-    const bool is_crowded = call->binding->server->queue_len > 0;
+    const bool is_crowded = rd_is_crowded(call->binding);
     rd_request_ref(request);
     rd_unlock(call->binding);
     rd_written written = {stream->binding, call, request, is_crowded, code >= 0 && !drained, false};
     rb_ensure(wait_for_room, (VALUE)&written, end_wait, (VALUE)&written);
+    if (written.is_full && stream->call == call) call->turn_ns = rd_clock_ns();
     if (code < 0 || written.gone) rd_raise_closed();
     return LONG2NUM(RSTRING_LEN(data));
 }

@@ -70,12 +70,16 @@ void rd_wait_until(rd_binding *binding, rd_request *request, rd_satisfied satisf
     if (state != 0) rb_jump_tag(state);
 }
 
+bool rd_is_crowded(const rd_binding *binding) {
+    return binding->server->queue_len > 0 || !rd_list_is_empty(&binding->server->events);
+}
+
 /* Whoever leads does not know who waits, because nobody has looked since. */
 void rd_take_turns(rd_call *call, bool is_crowded) {
-    if (rd_clock_ns() - call->turn_ns < TURN_NS) return;
+    if (rd_is_forked(call->binding) || rd_clock_ns() - call->turn_ns < TURN_NS) return;
     rd_pool *pool = &call->binding->pool;
     rd_runner *runner = call->runner;
-    if (runner == NULL || runner->thread != rb_thread_current()) return;
+    if (runner == NULL || runner->needed || runner->thread != rb_thread_current()) return;
     int state = 0;
     if (is_crowded || pool->leader == runner || !rd_list_is_empty(&pool->resuming) ||
         !rd_list_is_empty(&pool->aside)) {

@@ -7,6 +7,7 @@
 
 require_relative "rack_case"
 require "fiddle"
+require "support/websocket_peer"
 
 class ThreadsTest < RackCase
   # Sleeps in C without letting go of the GVL.
@@ -189,6 +190,50 @@ class ThreadsTest < RackCase
     3.times { assert_equal "quick", get(connect, "/quick").body }
     @done = true
     readers.each { |reader| assert value_of(reader).end_with?("0\r\n\r\n"), "the response is whole" }
+  end
+
+  # Answers every message while a body goes on that never waits for its client.
+  def test_a_long_body_lets_messages_go_first
+    echo = Object.new
+    def echo.on_message(client, data) = client.write(data)
+    running = start(lint: false, max_threads: 1) do |env|
+      env["rack.upgrade"] = echo
+      [200, {}, Body.new { |out| out.call("x") until @done }]
+    end
+    reader = read_endless("/each").first
+    eventually("it is inside") { stats[:requests] == 1 }
+    peer = WebsocketPeer.new(running.url, "/")
+    2.times { |round| assert_equal round.to_s, peer.ask(round.to_s) }
+  ensure
+    @done = true
+    peer&.close
+    value_of(reader)
+  end
+
+  # As a pool of database connections makes those wait who hold the places, with a deadline.
+  def test_long_bodies_that_hold_what_others_wait_for
+    pool = Queue.new
+    2.times { pool << :connection }
+    asked = Queue.new
+    monitor = Monitor.new
+    given_back = monitor.new_cond
+    start(lint: false, max_threads: 2) do |env|
+      if env["PATH_INFO"] == "/quick"
+        asked << true
+        monitor.synchronize { given_back.wait(PATIENCE) while pool.empty? }
+        next [200, {}, ["quick"]]
+      end
+      [200, {}, Body.new do |out|
+        held = pool.pop
+        out.call("x") until asked.size == 2
+        monitor.synchronize { pool << held and given_back.broadcast }
+      end]
+    end
+    readers = read_endless("/each", "/each")
+    eventually("both are inside") { pool.empty? }
+    quick = Array.new(2) { connect.tap { |client| client.write(closing("/quick")) } }
+    quick.each { |client| assert_equal "quick", client.response.body }
+    readers.each { |reader| assert value_of(reader).end_with?("0\r\n\r\n") }
   end
 
   # Whoever waits for the Mutex has the only place, and whoever holds it waits for that.
