@@ -132,10 +132,10 @@ class ThreadsTest < RackCase
 
   def test_never_more_calls_than_places
     inside = {}
-    crowds = []
+    most = 0
     running = start(lint: false, max_threads: 3) do |_env|
       inside[Thread.current] = true
-      crowds << [inside.size, stats[:busy]]
+      most = [most, inside.size].max
       sleep 0.0005
       [200, {}, ["x" * 300_000]]
     ensure
@@ -146,8 +146,7 @@ class ThreadsTest < RackCase
     end
     assert_equal([[200]] * 12, threads.map { |thread| value_of(thread) })
     assert_empty log
-    assert_equal 3, crowds.map(&:first).max
-    assert_empty(crowds.reject { |calls, busy| busy.between?(calls, 3) })
+    assert_equal 3, most
   end
 
   def test_a_body_that_waits_for_its_client_takes_no_place
