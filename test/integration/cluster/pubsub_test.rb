@@ -35,6 +35,8 @@ class ClusterPubsubTest < ClusterCase
 
   # A client that knows its worker.
   class Peer < WebsocketPeer
+    READY = "ready"
+
     attr_reader :pid
 
     def initialize(url)
@@ -52,8 +54,19 @@ class ClusterPubsubTest < ClusterCase
       answer
     end
 
+    # Subscribes, and returns when the hub knows: `other`, of another worker, is heard then.
+    def listen(channel, other)
+      tell("sub #{channel}")
+      until @later.include?(READY)
+        other.tell("pub #{channel} #{READY}")
+        tell("nothing") # what has come by now is kept
+      end
+    end
+
     def next_message
-      @later&.shift || hear
+      text = @later&.shift || hear
+      text = @later&.shift || hear while text == READY
+      text
     end
 
     # While a server starts anew on a busy machine, nothing comes for a while.
@@ -96,8 +109,8 @@ class ClusterPubsubTest < ClusterCase
   def test_all_workers_hear_it_once
     server = cluster(workers: 3)
     a, b, c = peer_in_each(server, 3)
-    [a, b].each { |peer| peer.tell("sub news") }
-    b.tell("sub other")
+    [a, b].each { |peer| peer.listen("news", c) }
+    b.listen("other", a)
     c.tell("pub news from c")
     a.tell("pub news from a")
     a.tell("pub other to b")
@@ -135,7 +148,7 @@ class ClusterPubsubTest < ClusterCase
     RUBY
     server = cluster
     a, b = peer_in_each(server, 2)
-    a.tell("sub ends")
+    a.listen("ends", b)
     Process.kill("KILL", b.pid)
     assert_equal "of worker #{b.pid}", a.next_message
   end
@@ -144,7 +157,7 @@ class ClusterPubsubTest < ClusterCase
   def test_a_worker_dies
     server = cluster(workers: 3)
     a, b, c = peer_in_each(server, 3)
-    b.tell("sub news")
+    b.listen("news", c)
     100.times { |number| c.tell("pub news c#{number}") }
     200.times do |number|
       Process.kill("KILL", c.pid) if number == 50
@@ -160,7 +173,7 @@ class ClusterPubsubTest < ClusterCase
     peers = peer_in_each(server, 2)
     youngest = workers(server)[1]
     leaving, staying = peers.partition { |peer| peer.pid == youngest }.map(&:first)
-    staying.tell("sub ends")
+    staying.listen("ends", leaving)
     assert_equal youngest, leaving.pid
     server.signal("TTOU")
     assert_equal 1001, leaving.hear_close.first
@@ -173,7 +186,7 @@ class ClusterPubsubTest < ClusterCase
     write "config/rondo.rb", "hub_queue_bytes '1m'\nmax_pending_bytes '64m'\n"
     server = cluster(workers: 3)
     a, b, c = peer_in_each(server, 3)
-    [b, c].each { |peer| peer.tell("sub news") }
+    [b, c].each { |peer| peer.listen("news", a) }
     halt(c.pid)
     15.times do # little enough for a worker that takes it, and too much for one that does not
       a.tell("flood news")
