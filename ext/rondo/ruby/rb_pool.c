@@ -87,7 +87,7 @@ bool rd_pool_has_place(const rd_binding *binding) {
 static void grant_place(rd_pool *pool, rd_list *line) {
     rd_resuming *first = RD_CONTAINER(rd_list_shift(line), rd_resuming, node);
     first->has_place = true;
-    first->runner->stepped_out = false;
+    first->runner->stepped_out = first->runner->needed = false;
     pool->active++;
     sem_post(&first->granted);
 }
@@ -224,7 +224,7 @@ static int wait_in(rd_runner *runner, rd_list *line, bool at_once) {
     if (!self.has_place) {
         rd_list_unlink(&self.node);
         runner->stepped_out = false;
-        runner->needed = true;
+        runner->needed = !rd_pool_has_place(binding);
         pool->active++;
     }
     pool->waiting--;

@@ -35,9 +35,9 @@ typedef struct rd_runner {
     rd_thread self; /* the same, to the kernel */
     bool away;      /* not inside the core: another one may take the loop */
     bool in_application;
-    bool stepped_out;    /* in the application, without a place */
-    bool needed;         /* by the others, it seems: its body does not step aside any more */
-    rd_request *request; /* of the call, while in_application */
+    bool stepped_out;             /* in the application, without a place */
+    bool needed;                  /* by the others, it seems: its body steps aside later */
+    rd_request *request;          /* of the call, while in_application */
     bool told_slow, told_timeout; /* about this call */
 } rd_runner;
 

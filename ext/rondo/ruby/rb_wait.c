@@ -9,7 +9,8 @@
 #include "ruby/rb_error.h"
 #include "ruby/rb_gvl.h"
 
-#define TURN_NS 2000000 /* of a body, while others wait */
+#define TURN_NS   2000000   /* of a body, while others wait */
+#define NEEDED_NS 100000000 /* of one that came in because nobody else went on */
 
 bool rd_has_drained(const rd_request *request) {
     return request->conn == NULL || !request->conn->above_high || !rd_conn_is_open(request->conn);
@@ -76,10 +77,12 @@ bool rd_is_crowded(const rd_binding *binding) {
 
 /* Whoever leads does not know who waits, because nobody has looked since. */
 void rd_take_turns(rd_call *call, bool is_crowded) {
-    if (rd_is_forked(call->binding) || rd_clock_ns() - call->turn_ns < TURN_NS) return;
+    const uint64_t since = rd_clock_ns() - call->turn_ns;
+    if (since < TURN_NS || rd_is_forked(call->binding)) return;
     rd_pool *pool = &call->binding->pool;
     rd_runner *runner = call->runner;
-    if (runner == NULL || runner->needed || runner->thread != rb_thread_current()) return;
+    if (runner == NULL || runner->thread != rb_thread_current()) return;
+    if (runner->needed && since < NEEDED_NS) return;
     int state = 0;
     if (is_crowded || pool->leader == runner || !rd_list_is_empty(&pool->resuming) ||
         !rd_list_is_empty(&pool->aside)) {
