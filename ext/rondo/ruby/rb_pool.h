@@ -45,7 +45,7 @@ typedef struct rd_pool {
     rd_list runners;
     rd_runner *leader; /* NULL: whoever comes first */
     uint32_t threads;  /* runners there are */
-    uint32_t active;   /* places taken: at most max_threads, but for exceptions on their way out */
+    uint32_t active;   /* places taken: at most max_threads, but for those let in past the others */
     uint32_t waiting;  /* stepped out */
     uint32_t blocking; /* how often calls lose the loop lately: 0..65535, fast up, slow down */
     uint32_t busy_turns; /* turns in a row that did not sleep */

@@ -263,11 +263,15 @@ bool rd_server_is_done(const rd_server *server) {
 
 /* ---- the turn ---- */
 
+/* What the next turn does by itself, without the application and without the poller. */
+static bool has_own_work(const rd_server *server) {
+    return rd_pubsub_waits(&server->pubsub) || !rd_list_is_empty(&server->for_files) ||
+           rd_conn_set_has_long(&server->conns);
+}
+
 static bool must_not_sleep(rd_server *server, bool takes_requests) {
     if (rd_retire_stop_due(server) > server->stopping) return true;
-    if (rd_server_is_done(server) || rd_pubsub_waits(&server->pubsub)) return true;
-    if (!rd_list_is_empty(&server->for_files)) return true;
-    if (server->expected || rd_conn_set_has_long(&server->conns)) return true;
+    if (rd_server_is_done(server) || has_own_work(server) || server->expected) return true;
     return takes_requests &&
            (!rd_list_is_empty(&server->queue) || !rd_list_is_empty(&server->events));
 }
@@ -391,10 +395,7 @@ bool rd_server_turn_apart(rd_server *server, rd_ready_set *found) {
     begin_turn(server);
     int64_t timeout = timeout_of(server);
     if (rd_retire_stop_due(server) > server->stopping) timeout = 0;
-    if (rd_pubsub_waits(&server->pubsub) || !rd_list_is_empty(&server->for_files) ||
-        rd_conn_set_has_long(&server->conns)) {
-        timeout = 0;
-    }
+    if (has_own_work(server)) timeout = 0;
     /* Siblings are told soon, and asked again and again while requests wait. */
     bool is_new = rd_clock_ns() - server->watch_since_ns < RD_HANDOVER_AWAY_NS;
     bool asks = server->siblings.board != NULL && (server->queue_len > 0 || is_new);
@@ -425,12 +426,10 @@ static void leave_tidy(rd_server *server) {
     rd_loop *loop = &server->loop;
     rd_pubsub_run(&server->pubsub);
     rd_conn_set_flush(&server->conns);
-    if (rd_pubsub_waits(&server->pubsub) || !rd_list_is_empty(&server->for_files) ||
-        !rd_list_is_empty(&server->queue) || !rd_list_is_empty(&server->next) ||
-        !rd_list_is_empty(&server->guests) || !rd_list_is_empty(&server->events) ||
-        rd_conn_set_has_long(&server->conns) ||
-        rd_timer_next(&loop->timers) < loop->sleep_until_ms || !loop->ops->is_live ||
-        server->refusal_count > 0 || rd_server_is_stopping(server)) {
+    if (has_own_work(server) || !rd_list_is_empty(&server->queue) ||
+        !rd_list_is_empty(&server->next) || !rd_list_is_empty(&server->guests) ||
+        !rd_list_is_empty(&server->events) || rd_timer_next(&loop->timers) < loop->sleep_until_ms ||
+        !loop->ops->is_live || server->refusal_count > 0 || rd_server_is_stopping(server)) {
         rd_loop_wakeup(loop);
     }
 }
@@ -440,10 +439,7 @@ static void leave_tidy(rd_server *server) {
 static void leave_to_watch(rd_server *server) {
     rd_pubsub_run(&server->pubsub);
     rd_conn_set_flush(&server->conns);
-    if (rd_pubsub_waits(&server->pubsub) || !rd_list_is_empty(&server->for_files) ||
-        rd_conn_set_has_long(&server->conns) || !server->loop.ops->is_live) {
-        rd_loop_interrupt(&server->loop);
-    }
+    if (has_own_work(server) || !server->loop.ops->is_live) rd_loop_interrupt(&server->loop);
 }
 
 void rd_server_unlock(rd_server *server) {
