@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * A protocol that only takes note of what it is told.
+ * A set of connections on a loop of its own, and a protocol that only takes note of what it is
+ * told.
  */
 #ifndef TEST_CONN_NOTES_H
 #define TEST_CONN_NOTES_H
 
 #include "check.h"
 #include "transport/conn.h"
+
+static rd_loop loop;
+static rd_ready_set found;
+static rd_conn_set set;
+static rd_settings settings;
 
 static struct {
     unsigned opened, eofs, drained, timeouts, closed, files_cut;
@@ -45,7 +51,7 @@ static void note_close(rd_conn *conn) {
     told.closed++;
 }
 
-__attribute__((unused)) static void note_file_cut(rd_conn *conn) {
+static void note_file_cut(rd_conn *conn) {
     CHECK(rd_conn_is_open(conn));
     told.files_cut++;
 }
@@ -54,5 +60,21 @@ static const rd_protocol notes = {
     "notes",      16,           note_open,  note_data, note_eof,
     note_drained, note_timeout, note_close, NULL,      note_open,
 };
+
+/* Runs the tests under the loop lock, with the one poller and with the other. */
+static int check_on_both_pollers(void (*test_all)(void)) {
+    rd_settings_init(&settings);
+    for (int poll_only = 0; poll_only < 2; poll_only++) {
+        CHECK_INT(rd_loop_init(&loop, poll_only == 1), 0);
+        rd_conn_set_init(&set, &loop, &settings);
+        set.on_file_cut = note_file_cut;
+        rd_loop_lock(&loop);
+        test_all();
+        rd_loop_unlock(&loop);
+        rd_conn_set_clear(&set);
+        rd_loop_clear(&loop);
+    }
+    return check_summary();
+}
 
 #endif

@@ -13,10 +13,6 @@
 #include "conn_notes.h"
 #include "hand_clock.h"
 
-static rd_loop loop;
-static rd_ready_set found;
-static rd_conn_set set;
-static rd_settings settings;
 static int peer;
 static const char zeros[3000000]; /* more than a socket takes */
 
@@ -470,11 +466,7 @@ static void test_finishing_without_a_linger(void) {
     settings.linger_timeout_ms = 2000;
 }
 
-static void test_all(bool poll_only) {
-    CHECK_INT(rd_loop_init(&loop, poll_only), 0);
-    rd_conn_set_init(&set, &loop, &settings);
-    set.on_file_cut = note_file_cut;
-    rd_loop_lock(&loop);
+static void test_all(void) {
     test_reading();
     test_a_half_closed_peer_is_answered();
     test_a_settled_connection_is_registered_by_its_flush();
@@ -491,14 +483,8 @@ static void test_all(bool poll_only) {
     test_write_timeout();
     test_lingering();
     test_finishing_without_a_linger();
-    rd_loop_unlock(&loop);
-    rd_conn_set_clear(&set);
-    rd_loop_clear(&loop);
 }
 
 int main(void) {
-    rd_settings_init(&settings);
-    test_all(false);
-    test_all(true);
-    return check_summary();
+    return check_on_both_pollers(test_all);
 }

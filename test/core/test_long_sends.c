@@ -14,10 +14,6 @@
 #define SLICE    262144
 #define SLICE_NS 100000
 
-static rd_loop loop;
-static rd_ready_set found;
-static rd_conn_set set;
-static rd_settings settings;
 static rd_conn *conns[COUNT];
 static int peers[COUNT];
 static const char zeros[4 * SLICE];
@@ -153,11 +149,8 @@ static void test_a_set_without_turns(void) {
     set.takes_turns = true;
 }
 
-static void test_all(bool poll_only) {
-    CHECK_INT(rd_loop_init(&loop, poll_only), 0);
-    rd_conn_set_init(&set, &loop, &settings);
+static void test_all(void) {
     set.takes_turns = true;
-    rd_loop_lock(&loop);
     test_short_answers_come_first();
     test_each_in_turn_until_all_is_sent();
     test_as_long_as_the_application_took();
@@ -165,14 +158,8 @@ static void test_all(bool poll_only) {
     test_what_ends_in_the_line();
     test_a_deadline_in_the_line();
     test_a_set_without_turns();
-    rd_loop_unlock(&loop);
-    rd_conn_set_clear(&set);
-    rd_loop_clear(&loop);
 }
 
 int main(void) {
-    rd_settings_init(&settings);
-    test_all(false);
-    test_all(true);
-    return check_summary();
+    return check_on_both_pollers(test_all);
 }
