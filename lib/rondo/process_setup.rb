@@ -63,9 +63,10 @@ module Rondo
       # Opened before it replaces the old one, which a failure has to be told on.
       File.open(path, "a") do |file|
         file.truncate(0) unless again || @settings[:redirect_append]
+        # Before reopen, which takes it over: a line written meanwhile would wait in the buffer.
+        file.sync = true
         io.reopen(file)
       end
-      io.sync = true
     rescue SystemCallError => e
       raise ConfigurationError, "cannot write #{path}: #{SystemCallError.new(nil, e.errno).message}"
     end

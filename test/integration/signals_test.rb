@@ -136,7 +136,8 @@ class SignalsTest < ShellCase
     eventually("the first line") { read("out.log").include?("/first") }
     File.rename(File.join(@folder, "out.log"), File.join(@folder, "old.log"))
     server.signal("HUP")
-    eventually("a new file") { File.exist?(File.join(@folder, "out.log")) }
+    # The file is there a moment before the process writes to it.
+    eventually("a new file") { File.identical?("/proc/#{server.pid}/fd/1", File.join(@folder, "out.log")) }
     get(server, "/second")
     eventually("the second line") { read("out.log").include?("/second") }
     refute_includes read("old.log"), "/second"
