@@ -348,6 +348,19 @@ static void test_watermarks(void) {
     finish();
 }
 
+/* What another thread of the application waits for ends with the answer. */
+static void test_who_waits_hears_of_the_end(void) {
+    rd_request *request = begin_held(GET("/"));
+    start_answer(request, 200, sizeof(zeros));
+    request->responder->write(request, zeros, sizeof(zeros));
+    rd_request_ref(request);
+    await(request);
+    request->responder->finish(request);
+    CHECK(woken() == request && request->conn == NULL && rd_list_is_empty(&request->waiters));
+    rd_request_unref(request);
+    finish();
+}
+
 static void test_a_client_that_does_not_read(void) {
     rd_request *request = begin_held(GET("/"));
     start_answer(request, 200, 2 * (int64_t)sizeof(zeros));
@@ -445,6 +458,7 @@ static void test_all(void) {
     test_an_answer_without_the_body_is_the_last();
     test_asking_after_the_answer_began();
     test_watermarks();
+    test_who_waits_hears_of_the_end();
     test_a_client_that_does_not_read();
     test_the_end_of_a_client_that_does_not_read();
     test_a_client_that_never_takes_its_answer();

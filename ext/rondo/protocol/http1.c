@@ -33,11 +33,13 @@ static void set_timeout(rd_conn *conn, int64_t timeout_ms) {
 
 /* ---- refusing ---- */
 
+/* Another thread of the application may wait for the client of an answer that this one ended. */
 static void drop_request(rd_http1 *http) {
     rd_request *request = http->request;
     http->request = NULL;
     if (request == NULL) return;
     request->conn = NULL;
+    rd_request_wake(request);
     rd_request_unref(request);
 }
 

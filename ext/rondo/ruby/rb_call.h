@@ -133,6 +133,9 @@ void rd_wait_until(rd_binding *binding, rd_request *request, rd_satisfied satisf
 bool rd_has_drained(const rd_request *request);
 bool rd_has_body(const rd_request *request);
 bool rd_has_sent_all(const rd_request *request);
+/* Waits until the client has taken enough, holding what it needs for that itself: the call may be
+ * over before. Whether the client is still there. */
+bool rd_wait_for_room(rd_binding *binding, rd_request *request);
 /* Whether something waits for the application; under the lock. */
 bool rd_is_crowded(const rd_binding *binding);
 /* Between two parts of a body: after a while others go first. */
@@ -159,6 +162,9 @@ void rd_early_hints_send(rd_call *call, VALUE headers);
 /* Queues one part of a body, copied or, when it is long, borrowed. Takes the lock itself. 0 or
  * RD_ERR_CLOSED. */
 int rd_write_part(rd_call *call, VALUE part);
+
+/* rb_each.c: sends what the body's `each` yields, until its end or the client's. */
+void rd_give_parts(rd_call *call);
 
 /* rb_borrow.c: what the GC must not take while its bytes are queued. */
 rd_release *rd_borrow_string(rd_binding *binding, VALUE frozen);

@@ -4,7 +4,6 @@
  * (a CR, LF or NUL is an error of the application, never bytes on the wire), finds out what kind
  * of body it is and sends it. Rack SPEC, "The Response".
  */
-#include "base/clock.h"
 #include "base/error.h"
 #include "http/status.h"
 #include "ruby/rb_error.h"
@@ -141,34 +140,10 @@ static void respond_nothing(rd_collect *collect) {
     finish(collect->call);
 }
 
-/* One part leaves at once; a full queue holds the body up until the client has read. */
-static VALUE each_part(RB_BLOCK_CALL_FUNC_ARGLIST(part, argument)) {
-    rd_call *call = (rd_call *)argument;
-    if (!RB_TYPE_P(part, T_STRING)) rd_refuse_response("body part is not a String", part);
-    if (RSTRING_LEN(part) == 0) return Qnil;
-    int code = rd_write_part(call, part);
-    rd_lock(call->binding);
-    if (code >= 0) code = call->request->responder->flush(call->request);
-    bool drained = rd_has_drained(call->request), there = call->request->conn != NULL;
-    const bool is_crowded = rd_is_crowded(call->binding);
-    rd_unlock(call->binding);
-    if (code >= 0 && !drained) {
-        rd_wait_until(call->binding, call->request, rd_has_drained);
-        call->turn_ns = rd_clock_ns();
-        there = rd_call_has_client(call);
-    } else {
-        rd_take_turns(call, is_crowded);
-    }
-    if (code < 0 || !there) rb_iter_break();
-    rd_borrow_release_all(call->binding);
-    return Qnil;
-}
-
-static void respond_each(rd_collect *collect, VALUE body) {
-    rd_call *call = collect->call;
+static void respond_each(rd_collect *collect) {
     start(collect);
-    rb_block_call(body, rd_id.each, 0, NULL, each_part, (VALUE)call);
-    finish(call);
+    rd_give_parts(collect->call);
+    finish(collect->call);
 }
 
 static void respond_raw(rd_collect *collect) {
@@ -209,7 +184,7 @@ static void respond_body(rd_collect *collect) {
     } else if (respond_to_ary(collect, body)) {
         return;
     } else if (rb_respond_to(body, rd_id.each)) {
-        respond_each(collect, body);
+        respond_each(collect);
     } else if (rb_respond_to(body, rd_id.call)) {
         respond_stream(collect);
     } else {

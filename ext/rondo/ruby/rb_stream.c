@@ -82,8 +82,6 @@ static void end_response(rd_stream *stream) {
     call->done = true;
     rd_lock(call->binding);
     call->request->responder->finish(call->request);
-    /* No batch follows that would send it, and whoever leads may be in the application for long. */
-    if (call == &stream->own) rd_conn_set_flush(&call->binding->server->conns);
     rd_unlock(call->binding);
     if (call != &stream->own) return;
     stream->call = NULL;
@@ -107,33 +105,6 @@ void rd_stream_after_call(rd_call *call) {
     call->left_open = true;
 }
 
-/* A part that was written, and the client that has to take it; has a reference to the request. */
-typedef struct rd_written {
-    rd_binding *binding;
-    rd_call *call; /* may be over after the wait, when another thread closed the stream */
-    rd_request *request;
-    bool is_crowded, is_full, gone;
-} rd_written;
-
-static VALUE wait_for_room(VALUE argument) {
-    rd_written *written = (rd_written *)argument;
-    if (written->is_full) {
-        rd_wait_until(written->binding, written->request, rd_has_drained);
-    } else {
-        rd_take_turns(written->call, written->is_crowded);
-    }
-    return Qnil;
-}
-
-static VALUE end_wait(VALUE argument) {
-    rd_written *written = (rd_written *)argument;
-    rd_lock(written->binding);
-    written->gone = written->request->gone;
-    rd_request_unref(written->request);
-    rd_unlock(written->binding);
-    return Qnil;
-}
-
 /* @param data [String] sent at once; waits while the client does not take it
  * @return [Integer] bytes
  * @raise [IOError] the stream is closed, or the client has gone (Rondo::ClientGone) */
@@ -146,14 +117,16 @@ static VALUE stream_write(VALUE self, VALUE data) {
     rd_lock(call->binding);
     rd_request *request = call->request;
     if (code >= 0) code = request->responder->flush(request);
-    bool drained = rd_has_drained(request);
-    const bool is_crowded = rd_is_crowded(call->binding);
-    rd_request_ref(request);
+    const bool drained = rd_has_drained(request), is_crowded = rd_is_crowded(call->binding);
+    bool gone = request->gone;
     rd_unlock(call->binding);
-    rd_written written = {stream->binding, call, request, is_crowded, code >= 0 && !drained, false};
-    rb_ensure(wait_for_room, (VALUE)&written, end_wait, (VALUE)&written);
-    if (written.is_full && stream->call == call) call->turn_ns = rd_clock_ns();
-    if (code < 0 || written.gone) rd_raise_closed();
+    if (code >= 0 && !drained) {
+        gone = !rd_wait_for_room(stream->binding, request);
+        if (stream->call == call) call->turn_ns = rd_clock_ns();
+    } else {
+        rd_take_turns(call, is_crowded);
+    }
+    if (code < 0 || gone) rd_raise_closed();
     return LONG2NUM(RSTRING_LEN(data));
 }
 

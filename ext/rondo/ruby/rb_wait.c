@@ -71,6 +71,38 @@ void rd_wait_until(rd_binding *binding, rd_request *request, rd_satisfied satisf
     if (state != 0) rb_jump_tag(state);
 }
 
+typedef struct rd_room {
+    rd_binding *binding;
+    rd_request *request;
+    bool gone;
+} rd_room;
+
+static VALUE wait_for_room(VALUE argument) {
+    const rd_room *room = (const rd_room *)argument;
+    rd_wait_until(room->binding, room->request, rd_has_drained);
+    return Qnil;
+}
+
+static VALUE leave_room(VALUE argument) {
+    rd_room *room = (rd_room *)argument;
+    rd_lock(room->binding);
+    room->gone = room->request->gone;
+    rd_request_unref(room->request);
+    rd_unlock(room->binding);
+    rd_binding_unref(room->binding);
+    return Qnil;
+}
+
+bool rd_wait_for_room(rd_binding *binding, rd_request *request) {
+    rd_room room = {binding, request, false};
+    rd_binding_ref(binding);
+    rd_lock(binding);
+    rd_request_ref(request);
+    rd_unlock(binding);
+    rb_ensure(wait_for_room, (VALUE)&room, leave_room, (VALUE)&room);
+    return !room.gone;
+}
+
 bool rd_is_crowded(const rd_binding *binding) {
     return binding->server->queue_len > 0 || !rd_list_is_empty(&binding->server->events);
 }

@@ -212,6 +212,63 @@ class RackBodiesTest < RackCase
     assert_equal [after, 1], [pulled, body.closes]
   end
 
+  # The block that each got
+
+  def test_the_block_is_over_with_the_response
+    kept = nil
+    client = serve(lint: false) do |_env|
+      [200, {}, kept ? ["second"] : Body.new { |out| (kept = out).call("first") }]
+    end
+    assert_equal "first", get(client).body
+    error = assert_raises(IOError) { kept.call("late") }
+    assert_match(/over/, error.message)
+    assert_equal "second", get(client).body
+    assert_raises(IOError) { kept.call("later") }
+  end
+
+  def test_the_block_of_a_body_that_raised
+    kept = nil
+    client = answer(Body.new { |out| (kept = out) && raise("broken") }, lint: false)
+    client.write(bytes("GET", "/"))
+    client.read_all
+    assert_raises(IOError) { kept.call("late") }
+  end
+
+  def test_the_block_on_another_thread
+    body = Body.new { |out| %w[a b].each { |part| Thread.new { out.call(part) }.join } }
+    assert_equal "ab", get(answer(body, lint: false)).body
+  end
+
+  def test_each_that_returns_while_another_thread_waits_for_the_client
+    writer = nil
+    client = answer(Body.new { |out| writer = thread_that_waits(out) }, lint: false)
+    client.write(bytes("GET", "/"))
+    assert_equal 8_000_000, client.response.body.bytesize
+    assert_equal :done, value_of(writer)
+  end
+
+  def thread_that_waits(out)
+    writer = Thread.new { out.call("x" * 8_000_000) || :done }
+    eventually("it waits") { writer.stop? }
+    writer
+  end
+
+  def test_the_block_in_a_fiber_whose_client_leaves
+    raised = Queue.new
+    body = Body.new { |out| Fiber.new { endless_parts(out, raised) }.resume }
+    client = answer(body, lint: false)
+    client.write(bytes("GET", "/"))
+    client.read_some
+    client.reset
+    assert_kind_of Rondo::ClientGone, raised.pop
+  end
+
+  def endless_parts(out, raised)
+    loop { out.call("x" * 10_000) }
+  rescue IOError => e
+    raised << e
+  end
+
   def test_a_body_that_raises_cuts_the_response
     body = Body.new do |out|
       out.call("some")
