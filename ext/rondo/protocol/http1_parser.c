@@ -223,8 +223,11 @@ static inline void keep_header(run *run, uint32_t end) {
     id = run->parser.underscore ? RD_HEADER_OTHER
                                 : rd_header_id(run->buf + header->name_at, header->name_len);
     if (id == RD_HEADER_PROXY) return;
-    while (at < end && rd_field_is_blank(byte_at(run, at))) at++;
-    while (at < end && rd_field_is_blank(byte_at(run, end - 1))) end--;
+    if (at < end && byte_at(run, at) == ' ') at++; /* all there is in nearly every line */
+    if (at < end && (byte_at(run, at) <= ' ' || byte_at(run, end - 1) <= ' ')) {
+        while (at < end && rd_field_is_blank(byte_at(run, at))) at++;
+        while (at < end && rd_field_is_blank(byte_at(run, end - 1))) end--;
+    }
     header->value_at = at;
     header->value_len = end - at;
     header->id = (uint16_t)id;

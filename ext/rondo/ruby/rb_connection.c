@@ -46,12 +46,17 @@ VALUE rd_connection_new(void) {
     return self;
 }
 
+/* Of an object that the server made: nothing to check. */
+static rd_connection *own(VALUE self) {
+    return RTYPEDDATA_DATA(self);
+}
+
 void rd_connection_begin(VALUE self, rd_call *call) {
-    get(self)->call = call;
+    own(self)->call = call;
 }
 
 void rd_connection_end(VALUE self, const rd_call *call) {
-    rd_connection *connection = get(self);
+    rd_connection *connection = own(self);
     if (connection->call == call) connection->call = NULL; /* else another request's by now */
 }
 

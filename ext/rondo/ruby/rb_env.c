@@ -8,6 +8,7 @@
 #include "http/forwarded.h"
 #include "http/request_start.h"
 #include "protocol/sse.h"
+#include "protocol/sse_accept.h"
 #include "protocol/websocket.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_names.h"
@@ -231,7 +232,6 @@ static void set_own(rd_call *call, bool copy_headers) {
     if (request->head.minor == 0) own[RD_ENV_PROTOCOL] = rd_key.http_1_0;
     own[RD_ENV_HIJACK] = call->connection;
     own[RD_ENV_FINISHED] = call->finished;
-    call->upgrade = upgrade_of(request);
     if (call->upgrade) own[RD_ENV_CAN_UPGRADE] = ID2SYM(call->upgrade);
     rd_env_fill(call, own, copy_headers);
     for (unsigned i = 0; i < RD_ENV_OWN_COUNT; i++) RB_GC_GUARD(own[i]);
@@ -254,6 +254,13 @@ static void set_body(rd_call *call) {
 /* The authority of an absolute-form is not in the block, and a body has its own keys. */
 static bool may_come_again(const rd_head *head) {
     return head->framing == RD_FRAMING_NONE && head->form == RD_TARGET_ORIGIN && !has_secret(head);
+}
+
+/* A connection that becomes something else sends no second request, and of what is kept it need not
+ * be found out again that it asks for nothing, whatever the method. */
+static bool asks_for_upgrade(const rd_request *request) {
+    return rd_head_has(&request->head, RD_HEADER_UPGRADE) ||
+           rd_sse_is_accepted(&request->head, request->bytes);
 }
 
 static int freeze_value(VALUE key, VALUE value, VALUE env) {
@@ -282,8 +289,9 @@ static void build_from_block(rd_call *call) {
         return;
     }
     call->env = rb_hash_dup(rd_env_template(call));
+    call->upgrade = upgrade_of(call->request);
     add_headers(call);
-    if (usable && !rd_block_is_new(call, &block)) {
+    if (usable && !asks_for_upgrade(call->request) && !rd_block_is_new(call, &block)) {
         rd_block_keep(call, &block, new_template(call->env));
     }
     set_own(call, false);
@@ -291,6 +299,7 @@ static void build_from_block(rd_call *call) {
 
 static void build_afresh(rd_call *call) {
     call->env = rb_hash_dup(rd_env_template(call));
+    call->upgrade = upgrade_of(call->request);
     set_own(call, false);
     set_body(call);
     add_headers(call);

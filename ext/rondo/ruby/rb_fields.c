@@ -176,15 +176,19 @@ static rd_slice copy_of(rd_collect *collect, VALUE string) {
     return rd_slice_of(copy, len);
 }
 
+static VALUE string_of(VALUE object) {
+    return RB_TYPE_P(object, T_STRING) ? object : rb_obj_as_string(object);
+}
+
 static void add_value(rd_collect *collect, rd_slice name, VALUE object) {
-    VALUE value = rb_obj_as_string(object);
+    VALUE value = string_of(object);
     if (take_special(collect, name, value)) return;
     add_lines(collect, value, name, copy_of(collect, value));
 }
 
 static int collect_header(VALUE key, VALUE value, VALUE argument) {
     rd_collect *collect = (rd_collect *)argument;
-    VALUE shown = rb_obj_as_string(key);
+    VALUE shown = string_of(key);
     rd_slice name = copy_of(collect, shown);
     if (name.len > 5 && memcmp(name.ptr, "rack.", 5) == 0) {
         if (rd_slice_equal(name, RD_SLICE("rack.hijack"))) collect->hijack = value;

@@ -40,6 +40,14 @@ class SSETest < SSECase
     assert_equal :sse, seen(bytes("GET", "/", handshake.merge("Sec-WebSocket-Version" => "12")))
   end
 
+  # Whose env may be made from that of an earlier request with the same fields.
+  def test_the_same_fields_by_another_method_first
+    accept = { "Accept" => "text/event-stream" }
+    3.times { assert_nil seen(bytes("HEAD", "/", accept)) }
+    2.times { assert_equal :sse, seen(bytes("GET", "/", accept)) }
+    3.times { assert_nil seen(bytes("GET", "/", { "Accept" => "text/html" })) }
+  end
+
   def test_the_answer
     body = Body.new("never sent")
     handler = Handler.new
