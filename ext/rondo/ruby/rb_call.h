@@ -133,13 +133,10 @@ void rd_wait_until(rd_binding *binding, rd_request *request, rd_satisfied satisf
 bool rd_has_drained(const rd_request *request);
 bool rd_has_body(const rd_request *request);
 bool rd_has_sent_all(const rd_request *request);
-/* Waits until the client has taken enough, holding what it needs for that itself: the call may be
- * over before. Whether the client is still there. */
-bool rd_wait_for_room(rd_binding *binding, rd_request *request);
-/* Whether something waits for the application; under the lock. */
-bool rd_is_crowded(const rd_binding *binding);
-/* Between two parts of a body: after a while others go first. */
-void rd_take_turns(rd_call *call, bool is_crowded);
+/* Sends one part of a body, then lets the client take it (`waited`: it had to; the call may be over
+ * by then, if another thread ended it), or, after a while, others go first. 0, or RD_ERR_CLOSED
+ * when nobody is there any more. */
+int rd_send_part(rd_call *call, VALUE part, bool *waited);
 /* Whether somebody is still there to answer; takes the lock. */
 bool rd_call_has_client(const rd_call *call);
 

@@ -34,27 +34,19 @@ static void stop_body(VALUE self) {
     rd_raise_closed();
 }
 
-/* Once others can run, the call may be over, unless `each` waits on this thread. */
 static VALUE each_part(RB_BLOCK_CALL_FUNC_ARGLIST(part, self)) {
     const rd_each *each = each_of(self);
     if (each == NULL) rb_raise(rb_eIOError, "the response is over");
     if (!RB_TYPE_P(part, T_STRING)) rd_refuse_response("body part is not a String", part);
     if (RSTRING_LEN(part) == 0) return Qnil;
-    rd_call *call = each->call;
-    int code = rd_write_part(call, part);
-    rd_lock(call->binding);
-    if (code >= 0) code = call->request->responder->flush(call->request);
-    const bool drained = rd_has_drained(call->request), is_crowded = rd_is_crowded(call->binding);
-    bool gone = call->request->conn == NULL;
-    rd_unlock(call->binding);
-    if (code >= 0 && !drained) {
-        gone = !rd_wait_for_room(call->binding, call->request);
-        if (each_of(self) != NULL) call->turn_ns = rd_clock_ns();
-    } else {
-        rd_take_turns(call, is_crowded);
-    }
-    if (code < 0 || gone) stop_body(self);
-    if (each_of(self) != NULL) rd_borrow_release_all(call->binding);
+    rd_binding *binding = each->call->binding;
+    bool waited;
+    const int code = rd_send_part(each->call, part, &waited);
+    each = each_of(self); /* others ran meanwhile, `each` may have returned on another thread */
+    if (code < 0) stop_body(self);
+    if (each == NULL) return Qnil;
+    if (waited) each->call->turn_ns = rd_clock_ns();
+    rd_borrow_release_all(binding);
     return Qnil;
 }
 

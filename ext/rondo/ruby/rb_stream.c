@@ -113,20 +113,9 @@ static VALUE stream_write(VALUE self, VALUE data) {
     rd_stream *stream = get(self);
     rd_call *call = writable(stream);
     if (RSTRING_LEN(data) == 0) return INT2FIX(0);
-    int code = rd_write_part(call, data);
-    rd_lock(call->binding);
-    rd_request *request = call->request;
-    if (code >= 0) code = request->responder->flush(request);
-    const bool drained = rd_has_drained(request), is_crowded = rd_is_crowded(call->binding);
-    bool gone = request->gone;
-    rd_unlock(call->binding);
-    if (code >= 0 && !drained) {
-        gone = !rd_wait_for_room(stream->binding, request);
-        if (stream->call == call) call->turn_ns = rd_clock_ns();
-    } else {
-        rd_take_turns(call, is_crowded);
-    }
-    if (code < 0 || gone) rd_raise_closed();
+    bool waited;
+    if (rd_send_part(call, data, &waited) < 0) rd_raise_closed();
+    if (waited && stream->call == call) call->turn_ns = rd_clock_ns();
     return LONG2NUM(RSTRING_LEN(data));
 }
 

@@ -3,8 +3,10 @@
  * Waiting inside an application call for the client: until it took enough of the response, sent
  * its body, or left. Nobody else may wait for that: an application thread gives its place away
  * meanwhile (rb_pool.h), so that slow clients cost threads that sleep, never requests that wait.
+ * Sending a part of a body is here because it ends in such a wait, or in letting others go first.
  */
 #include "base/clock.h"
+#include "base/error.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_gvl.h"
@@ -93,7 +95,9 @@ static VALUE leave_room(VALUE argument) {
     return Qnil;
 }
 
-bool rd_wait_for_room(rd_binding *binding, rd_request *request) {
+/* Holds what it waits with itself: the call may be over before. Whether the client is still there.
+ */
+static bool has_taken_enough(rd_binding *binding, rd_request *request) {
     rd_room room = {binding, request, false};
     rd_binding_ref(binding);
     rd_lock(binding);
@@ -103,12 +107,13 @@ bool rd_wait_for_room(rd_binding *binding, rd_request *request) {
     return !room.gone;
 }
 
-bool rd_is_crowded(const rd_binding *binding) {
+/* Whether something waits for the application; under the lock. */
+static bool has_crowd(const rd_binding *binding) {
     return binding->server->queue_len > 0 || !rd_list_is_empty(&binding->server->events);
 }
 
 /* Whoever leads does not know who waits, because nobody has looked since. */
-void rd_take_turns(rd_call *call, bool is_crowded) {
+static void take_turns(rd_call *call, bool is_crowded) {
     const uint64_t since = rd_clock_ns() - call->turn_ns;
     if (since < TURN_NS || rd_is_forked(call->binding)) return;
     rd_pool *pool = &call->binding->pool;
@@ -129,4 +134,18 @@ bool rd_call_has_client(const rd_call *call) {
     const bool there = call->request->conn != NULL;
     rd_unlock(call->binding);
     return there;
+}
+
+int rd_send_part(rd_call *call, VALUE part, bool *waited) {
+    rd_binding *binding = call->binding;
+    rd_request *request = call->request;
+    int code = rd_write_part(call, part);
+    rd_lock(binding);
+    if (code >= 0) code = request->responder->flush(request);
+    const bool drained = rd_has_drained(request), is_crowded = has_crowd(binding);
+    rd_unlock(binding);
+    *waited = code >= 0 && !drained;
+    if (*waited) return has_taken_enough(binding, request) ? 0 : RD_ERR_CLOSED;
+    take_turns(call, is_crowded);
+    return code;
 }
