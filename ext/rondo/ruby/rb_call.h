@@ -133,10 +133,11 @@ void rd_wait_until(rd_binding *binding, rd_request *request, rd_satisfied satisf
 bool rd_has_drained(const rd_request *request);
 bool rd_has_body(const rd_request *request);
 bool rd_has_sent_all(const rd_request *request);
-/* Sends one part of a body, then lets the client take it (`waited`: it had to; the call may be over
- * by then, if another thread ended it), or, after a while, others go first. 0, or RD_ERR_CLOSED
- * when nobody is there any more. */
-int rd_send_part(rd_call *call, VALUE part, bool *waited);
+/* Sends one part of a body, then waits until the client has taken enough, or, after a while, lets
+ * others go first. 0, or RD_ERR_CLOSED when nobody is there any more. The wait for the client takes
+ * nothing of the body's time: to be added to turn_ns, unless the call is over by then, ended by
+ * another thread. */
+int rd_send_part(rd_call *call, VALUE part, uint64_t *waited_ns);
 /* Whether somebody is still there to answer; takes the lock. */
 bool rd_call_has_client(const rd_call *call);
 

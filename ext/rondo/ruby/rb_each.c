@@ -40,12 +40,12 @@ static VALUE each_part(RB_BLOCK_CALL_FUNC_ARGLIST(part, self)) {
     if (!RB_TYPE_P(part, T_STRING)) rd_refuse_response("body part is not a String", part);
     if (RSTRING_LEN(part) == 0) return Qnil;
     rd_binding *binding = each->call->binding;
-    bool waited;
-    const int code = rd_send_part(each->call, part, &waited);
+    uint64_t waited_ns;
+    const int code = rd_send_part(each->call, part, &waited_ns);
     each = each_of(self); /* others ran meanwhile, `each` may have returned on another thread */
     if (code < 0) stop_body(self);
     if (each == NULL) return Qnil;
-    if (waited) each->call->turn_ns = rd_clock_ns();
+    each->call->turn_ns += waited_ns;
     rd_borrow_release_all(binding);
     return Qnil;
 }

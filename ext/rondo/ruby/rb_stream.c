@@ -113,9 +113,9 @@ static VALUE stream_write(VALUE self, VALUE data) {
     rd_stream *stream = get(self);
     rd_call *call = writable(stream);
     if (RSTRING_LEN(data) == 0) return INT2FIX(0);
-    bool waited;
-    if (rd_send_part(call, data, &waited) < 0) rd_raise_closed();
-    if (waited && stream->call == call) call->turn_ns = rd_clock_ns();
+    uint64_t waited_ns;
+    if (rd_send_part(call, data, &waited_ns) < 0) rd_raise_closed();
+    if (stream->call == call) call->turn_ns += waited_ns;
     return LONG2NUM(RSTRING_LEN(data));
 }
 

@@ -136,7 +136,7 @@ bool rd_call_has_client(const rd_call *call) {
     return there;
 }
 
-int rd_send_part(rd_call *call, VALUE part, bool *waited) {
+int rd_send_part(rd_call *call, VALUE part, uint64_t *waited_ns) {
     rd_binding *binding = call->binding;
     rd_request *request = call->request;
     int code = rd_write_part(call, part);
@@ -144,8 +144,13 @@ int rd_send_part(rd_call *call, VALUE part, bool *waited) {
     if (code >= 0) code = request->responder->flush(request);
     const bool drained = rd_has_drained(request), is_crowded = has_crowd(binding);
     rd_unlock(binding);
-    *waited = code >= 0 && !drained;
-    if (*waited) return has_taken_enough(binding, request) ? 0 : RD_ERR_CLOSED;
-    take_turns(call, is_crowded);
-    return code;
+    *waited_ns = 0;
+    if (code < 0 || drained) {
+        take_turns(call, is_crowded);
+        return code;
+    }
+    const uint64_t before = rd_clock_ns();
+    const bool is_there = has_taken_enough(binding, request);
+    *waited_ns = rd_clock_ns() - before;
+    return is_there ? 0 : RD_ERR_CLOSED;
 }
