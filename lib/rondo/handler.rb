@@ -7,7 +7,8 @@
 require "rondo"
 require "rondo/settings"
 require "rondo/configuration"
-require "rondo/inherited"
+require "rondo/hooks"
+require "rondo/pubsub/configured"
 require "rondo/worker_count"
 
 module Rondo
@@ -27,16 +28,14 @@ module Rondo
       settings = Settings::Resolved.new(typed(options), configuration.values,
                                         Settings.from_environment, offered(options))
       log = settings.logger(quiet: options[:quiet] || options[:Silent])
-      log.say "Rondo #{VERSION} starting in single mode..."
-      configuration.notes.each { |line| log.say "! #{line}" }
-      say_without_workers(settings, log)
-      log.say "* Serving files of #{settings.public_folder}" if settings.public_folder
-      @server = Server.new(app, **settings.server_options(log))
+      say_boot(configuration, settings, log)
+      engine = PubSub::Configured.open(settings, log)
+      @server = Server.new(app, **settings.server_options(log), **configuration.thread_hooks)
       listen(@server, settings, log)
       yield @server if block_given?
-      configuration.hooks[:after_booted].each(&:call)
-      @server.run
-      configuration.hooks[:after_stopped].each(&:call)
+      serve(Hooks.new(configuration, log))
+    ensure
+      PubSub::Configured.close(engine, log)
     end
 
     # Rackup calls this on INT; without it the process would just exit.
@@ -56,9 +55,24 @@ module Rondo
 
     private
 
+    def say_boot(configuration, settings, log)
+      log.say "Rondo #{VERSION} starting in single mode..."
+      configuration.notes.each { |line| log.say "! #{line}" }
+      say_without_workers(settings, log)
+      log.say "* Serving files of #{settings.public_folder}" if settings.public_folder
+    end
+
     def say_without_workers(settings, log)
       count = WorkerCount.new(settings)
       log.say "! workers: #{count}: only the command rondo starts workers; this is one process" if count.cluster?
+    end
+
+    # Rackup leaves TERM to Ruby, which raises it here.
+    def serve(hooks)
+      hooks.try(:after_booted)
+      @server.run
+    ensure
+      hooks.try(:after_stopped)
     end
 
     def configuration_path(options)
