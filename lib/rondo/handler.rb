@@ -16,6 +16,9 @@ module Rondo
   module Handler
     # Where a value came from that somebody typed.
     TYPED = "options"
+    # Settings of a process that is all the server's; here it is the program's that called.
+    OF_THE_COMMAND = %i[app rackup directory pidfile state_path control_url tag redirect_stdout redirect_stderr
+                        raise_exception_on_sigterm tmp_restart].freeze
 
     # @param app [#call]
     # @param options [Hash] :Host, :Port, :Config (for Rackup, where :config is the application),
@@ -59,12 +62,20 @@ module Rondo
       log.say "Rondo #{VERSION} starting in single mode..."
       configuration.notes.each { |line| log.say "! #{line}" }
       say_without_workers(settings, log)
+      say_what_is_left(configuration.values, log)
       log.say "* Serving files of #{settings.public_folder}" if settings.public_folder
     end
 
     def say_without_workers(settings, log)
       count = WorkerCount.new(settings)
       log.say "! workers: #{count}: only the command rondo starts workers; this is one process" if count.cluster?
+    end
+
+    def say_what_is_left(values, log)
+      left = values.slice(*OF_THE_COMMAND).reject { |_name, (value, _source)| value.nil? }
+      return if left.empty?
+
+      log.say "! #{left.keys.join(", ")} (#{left.values.first.last}): only the command rondo obeys that"
     end
 
     # Rackup leaves TERM to Ruby, which raises it here.
@@ -107,7 +118,11 @@ module Rondo
 
     def listen(server, settings, log)
       typed = %i[host port].any? { |name| settings.source(name) == TYPED }
-      uris = typed ? [] : [*settings[:bind]]
+      uris = [*settings[:bind]]
+      if typed && uris.any?
+        log.say "! bind (#{settings.source(:bind)}): the options of the program say where to listen"
+        uris = []
+      end
       uris = [Address.tcp_uri(settings[:host] || Address.any_host, settings[:port])] if uris.empty?
       uris.each { |uri| server.listen(uri) }
       server.addresses.each { |url| log.say "* Listening on #{url}" }

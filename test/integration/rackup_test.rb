@@ -91,6 +91,7 @@ class RackupTest < ShellCase
     server = rackup
     assert_equal [server.url], server.urls
     refute File.exist?(File.join(@folder, "file.sock"))
+    assert_match(/^! bind \(rondo\.rb\): the options of the program say where to listen$/, server.log)
   end
 
   def test_redis_of_the_configuration_file_or_of_the_environment
@@ -139,6 +140,13 @@ class RackupTest < ShellCase
     assert_equal "marked", get(server).body
     server.stop(signal: "INT")
     assert_match(/^thread ends$/, server.log)
+  end
+
+  def test_what_only_the_command_does_is_said
+    write "config/puma.rb", "pidfile 'a.pid'\ntag nil\nplugin :tmp_restart\n"
+    server = rackup
+    assert_match(/^! pidfile, tmp_restart \(puma\.rb\): only the command rondo obeys that$/, server.log)
+    refute File.exist?(File.join(@folder, "a.pid"))
   end
 
   def test_options_of_the_handler
