@@ -50,7 +50,7 @@ module Rondo
     # @return [Hash{String => String}]
     def valid_options
       { "Host=HOST" => "Hostname to listen on (default: all interfaces)",
-        "Port=PORT" => "Port to listen on (default: 9292)",
+        "Port=PORT" => "Port to listen on (default: #{Settings.default(:port)})",
         "Config=FILE" => "Configuration file (default: config/rondo.rb or config/puma.rb)",
         "Verbose" => "A line for each request on standard output",
         "Silent" => "No boot lines" }
