@@ -4,11 +4,11 @@
  * documents what people use. Its native thread never comes here and never takes the GVL.
  */
 #include <pthread.h>
-#include <ruby/thread.h>
 
 #include "base/alloc.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_error.h"
+#include "ruby/rb_gvl.h"
 #include "ruby/rb_value.h"
 #include "server/control.h"
 #include "server/verbs.h"
@@ -52,9 +52,8 @@ static void after_fork_in_child(void) {
 
 /* ---- life ---- */
 
-static void *free_nogvl(void *control) {
+static void free_nogvl(void *control) {
     rd_control_free(control);
-    return NULL;
 }
 
 static rd_control *take_out(rd_control_handle *handle) {
@@ -207,7 +206,7 @@ static VALUE control_keep_files(VALUE self) {
 /* Waits for its thread, without the GVL; may be called twice. */
 static VALUE control_close(VALUE self) {
     rd_control *control = take_out(handle_of(self));
-    if (control != NULL) rb_thread_call_without_gvl(free_nogvl, control, NULL, NULL);
+    if (control != NULL) rd_gvl_run(free_nogvl, control);
     return Qnil;
 }
 

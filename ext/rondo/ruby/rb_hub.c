@@ -4,7 +4,6 @@
  * what people use. Its native thread never comes here and never takes the GVL.
  */
 #include <pthread.h>
-#include <ruby/thread.h>
 #include <sys/mman.h>
 
 #include "base/alloc.h"
@@ -13,6 +12,7 @@
 #include "ruby/rb_call.h"
 #include "ruby/rb_client.h"
 #include "ruby/rb_error.h"
+#include "ruby/rb_gvl.h"
 #include "ruby/rb_value.h"
 #include "server/hub_thread.h"
 
@@ -56,14 +56,12 @@ static void after_fork_in_child(void) {
 
 /* ---- life ---- */
 
-static void *free_nogvl(void *hub) {
+static void free_nogvl(void *hub) {
     rd_hub_thread_free(hub);
-    return NULL;
 }
 
-static void *stop_nogvl(void *hub) {
+static void stop_nogvl(void *hub) {
     rd_hub_thread_stop(hub);
-    return NULL;
 }
 
 static rd_hub_thread *take_out(rd_hub_handle *handle) {
@@ -136,14 +134,14 @@ static VALUE hub_start(VALUE self) {
 
 /* Ends its thread and waits for that; all links stay. */
 static VALUE hub_stop(VALUE self) {
-    rb_thread_call_without_gvl(stop_nogvl, hub_of(self), NULL, NULL);
+    rd_gvl_run(stop_nogvl, hub_of(self));
     return Qnil;
 }
 
 /* May be called twice. */
 static VALUE hub_close(VALUE self) {
     rd_hub_thread *hub = take_out(handle_of(self));
-    if (hub != NULL) rb_thread_call_without_gvl(free_nogvl, hub, NULL, NULL);
+    if (hub != NULL) rd_gvl_run(free_nogvl, hub);
     return Qnil;
 }
 

@@ -4,7 +4,6 @@
  * what people use; this class only carries the calls into C.
  */
 #include <errno.h>
-#include <ruby/thread.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -13,6 +12,7 @@
 #include "ruby/rb_client.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_file.h"
+#include "ruby/rb_gvl.h"
 #include "ruby/rb_names.h"
 #include "ruby/rb_value.h"
 #include "server/retire.h"
@@ -409,16 +409,14 @@ static VALUE core_stop(VALUE self, VALUE force) {
     return Qnil;
 }
 
-static void *finish_link_nogvl(void *argument) {
-    rd_link_finish(((rd_server *)argument)->pubsub.link, LINK_FINISH_MS);
-    return NULL;
+static void finish_link_nogvl(void *link) {
+    rd_link_finish(link, LINK_FINISH_MS);
 }
 
 /* What was published leaves before the process ends. */
 static VALUE core_finish_link(VALUE self) {
-    rd_server *server = rd_binding_of(self)->server;
-    if (server->pubsub.link == NULL) return Qnil;
-    rb_thread_call_without_gvl(finish_link_nogvl, server, NULL, NULL);
+    rd_link *link = rd_binding_of(self)->server->pubsub.link;
+    if (link != NULL) rd_gvl_run(finish_link_nogvl, link);
     return Qnil;
 }
 
