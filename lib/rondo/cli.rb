@@ -171,7 +171,7 @@ module Rondo
       options.on("-b", "--bind URI", "tcp://HOST:PORT, unix:///PATH; may be repeated") do |uri|
         set(:bind, [*@values[:bind]&.first, uri])
       end
-      options.on("-p", "--port PORT", "port on all interfaces (9292)") do |port|
+      options.on("-p", "--port PORT", "port on all interfaces (#{Settings.default(:port)})") do |port|
         unless port.match?(/\A\d{1,5}\z/) && port.to_i <= 65_535
           raise UsageError, "port must be a number up to 65535, not #{port.inspect}"
         end
@@ -180,7 +180,7 @@ module Rondo
       end
       options.on("-C", "--config FILE", "configuration file; - for none") { |path| @config = path }
       options.on("--no-config", "no configuration file") { @config = "-" }
-      options.on("-e", "--environment NAME", "development") { |name| set(:environment, name) }
+      options.on("-e", "--environment NAME", Settings.default(:environment)) { |name| set(:environment, name) }
       options.on("--public DIR", "serve its files, also -www; without an application only them") do |path|
         set(:public, path)
       end
@@ -196,7 +196,7 @@ module Rondo
     def processes(options)
       options.separator "\nProcesses:"
       options.on("-t", "--threads MIN:MAX", "application threads") { |text| threads(text) }
-      options.on("-w", "--workers N", "worker processes; auto: one a CPU (0)") do |count|
+      options.on("-w", "--workers N", "worker processes; auto: one a CPU (#{Settings.default(:workers)})") do |count|
         raise UsageError, "workers must be a number or auto, not #{count.inspect}" unless
           count.match?(/\A(\d{1,4}|auto)\z/)
 
@@ -229,9 +229,14 @@ module Rondo
 
     def limits(options)
       options.separator "\nLimits:"
-      options.on("--max-body SIZE", "request body, also -maxbd (1g)") { |size| core(:max_body_bytes, size) }
-      options.on("--max-head SIZE", "request head, also -maxhd (112k)") { |size| core(:max_head_bytes, size) }
-      options.on("-k", "--keep-alive SECONDS", "idle connections (65)") do |seconds|
+      options.on("--max-body SIZE", "request body, also -maxbd (#{Settings.default(:max_body_bytes)})") do |size|
+        core(:max_body_bytes, size)
+      end
+      options.on("--max-head SIZE", "request head, also -maxhd (#{Settings.default(:max_head_bytes)})") do |size|
+        core(:max_head_bytes, size)
+      end
+      idle = "idle connections (#{Settings.default(:keep_alive_timeout_ms)})"
+      options.on("-k", "--keep-alive SECONDS", idle) do |seconds|
         raise UsageError, "#{seconds.inspect} are no seconds" unless seconds.match?(/\A\d+(\.\d+)?\z/)
 
         core(:keep_alive_timeout_ms, (seconds.to_f * 1000).round)

@@ -30,11 +30,6 @@ module Rondo
       @loop.every(1) { end_overdue }
     end
 
-    # @return [Boolean] whether new code is being loaded or spread
-    def changing?
-      !(@next.nil? && @previous.nil?)
-    end
-
     # @return [Boolean] whether code is being loaded that will not be used at once
     def restarting?
       !(@next.nil? || @when_ready.nil?)

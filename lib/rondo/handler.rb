@@ -7,7 +7,8 @@
 require "rondo"
 require "rondo/settings"
 require "rondo/configuration"
-require "rondo/inherited"
+require "rondo/hooks"
+require "rondo/pubsub/configured"
 require "rondo/worker_count"
 
 module Rondo
@@ -15,6 +16,9 @@ module Rondo
   module Handler
     # Where a value came from that somebody typed.
     TYPED = "options"
+    # Settings of a process that is all the server's; here it is the program's that called.
+    OF_THE_COMMAND = %i[app rackup directory pidfile state_path control_url tag redirect_stdout redirect_stderr
+                        raise_exception_on_sigterm tmp_restart].freeze
 
     # @param app [#call]
     # @param options [Hash] :Host, :Port, :Config (for Rackup, where :config is the application),
@@ -27,16 +31,14 @@ module Rondo
       settings = Settings::Resolved.new(typed(options), configuration.values,
                                         Settings.from_environment, offered(options))
       log = settings.logger(quiet: options[:quiet] || options[:Silent])
-      log.say "Rondo #{VERSION} starting in single mode..."
-      configuration.notes.each { |line| log.say "! #{line}" }
-      say_without_workers(settings, log)
-      log.say "* Serving files of #{settings.public_folder}" if settings.public_folder
-      @server = Server.new(app, **settings.server_options(log))
+      say_boot(configuration, settings, log)
+      engine = PubSub::Configured.open(settings, log)
+      @server = Server.new(app, **settings.server_options(log), **configuration.thread_hooks)
       listen(@server, settings, log)
       yield @server if block_given?
-      configuration.hooks[:after_booted].each(&:call)
-      @server.run
-      configuration.hooks[:after_stopped].each(&:call)
+      serve(Hooks.new(configuration, log))
+    ensure
+      PubSub::Configured.close(engine, log)
     end
 
     # Rackup calls this on INT; without it the process would just exit.
@@ -48,7 +50,7 @@ module Rondo
     # @return [Hash{String => String}]
     def valid_options
       { "Host=HOST" => "Hostname to listen on (default: all interfaces)",
-        "Port=PORT" => "Port to listen on (default: 9292)",
+        "Port=PORT" => "Port to listen on (default: #{Settings.default(:port)})",
         "Config=FILE" => "Configuration file (default: config/rondo.rb or config/puma.rb)",
         "Verbose" => "A line for each request on standard output",
         "Silent" => "No boot lines" }
@@ -56,9 +58,32 @@ module Rondo
 
     private
 
+    def say_boot(configuration, settings, log)
+      log.say "Rondo #{VERSION} starting in single mode..."
+      configuration.notes.each { |line| log.say "! #{line}" }
+      say_without_workers(settings, log)
+      say_what_is_left(configuration.values, log)
+      log.say "* Serving files of #{settings.public_folder}" if settings.public_folder
+    end
+
     def say_without_workers(settings, log)
       count = WorkerCount.new(settings)
       log.say "! workers: #{count}: only the command rondo starts workers; this is one process" if count.cluster?
+    end
+
+    def say_what_is_left(values, log)
+      left = values.slice(*OF_THE_COMMAND).reject { |_name, (value, _source)| value.nil? }
+      return if left.empty?
+
+      log.say "! #{left.keys.join(", ")} (#{left.values.first.last}): only the command rondo obeys that"
+    end
+
+    # Rackup leaves TERM to Ruby, which raises it here.
+    def serve(hooks)
+      hooks.try(:after_booted)
+      @server.run
+    ensure
+      hooks.try(:after_stopped)
     end
 
     def configuration_path(options)
@@ -93,7 +118,11 @@ module Rondo
 
     def listen(server, settings, log)
       typed = %i[host port].any? { |name| settings.source(name) == TYPED }
-      uris = typed ? [] : [*settings[:bind]]
+      uris = [*settings[:bind]]
+      if typed && uris.any?
+        log.say "! bind (#{settings.source(:bind)}): the options of the program say where to listen"
+        uris = []
+      end
       uris = [Address.tcp_uri(settings[:host] || Address.any_host, settings[:port])] if uris.empty?
       uris.each { |uri| server.listen(uri) }
       server.addresses.each { |url| log.say "* Listening on #{url}" }

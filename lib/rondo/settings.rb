@@ -169,6 +169,9 @@ module Rondo
     end
     private_class_method :core_number
 
+    SIZES = { "g" => 30, "m" => 20, "k" => 10 }.freeze
+    private_constant :SIZES
+
     # @param text [String, Integer] "64", "64k", "10m", "1g"
     # @return [Integer] bytes
     # @raise [ArgumentError]
@@ -176,7 +179,24 @@ module Rondo
       return text if text.is_a?(Integer)
 
       match = /\A(\d+)([kmg]?)b?\z/i.match(text.to_s.strip) or raise ArgumentError, "no size: #{text}"
-      match[1].to_i << { "" => 0, "k" => 10, "m" => 20, "g" => 30 }.fetch(match[2].downcase)
+      match[1].to_i << SIZES.fetch(match[2].downcase, 0)
+    end
+
+    # @param bytes [Integer]
+    # @return [String] "64", "64k", "10m", "1g"
+    def self.size(bytes)
+      letter, shift = SIZES.find { |_, bits| bytes >= 1 << bits && (bytes % (1 << bits)).zero? }
+      shift ? "#{bytes >> shift}#{letter}" : bytes.to_s
+    end
+
+    # @return [String] as an option takes it, times in seconds
+    def self.default(name)
+      row = CORE[name] or return SHELL.fetch(name).default.to_s
+      case row[:unit]
+      when "bytes" then size(row[:default])
+      when "ms" then format("%g", row[:default].fdiv(1000))
+      else row[:default].to_s
+      end
     end
 
     def self.number(variable, value)

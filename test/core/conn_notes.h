@@ -57,8 +57,7 @@ static void note_file_cut(rd_conn *conn) {
 }
 
 static const rd_protocol notes = {
-    "notes",      16,           note_open,  note_data, note_eof,
-    note_drained, note_timeout, note_close, NULL,      note_open,
+    16, note_open, note_data, note_eof, note_drained, note_timeout, note_close, NULL, note_open,
 };
 
 /* Runs the tests under the loop lock, with the one poller and with the other. */

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "check.h"
 #include "client_frames.h"
+#include "error_name.h"
 #include "protocol/websocket_message.h"
 
 enum { FRAMES_MAX = 8 };
@@ -63,7 +64,7 @@ __attribute__((unused)) static void note_event(feed *feed, const rd_ws_event *ev
 
     if (rd_buffer_len(out) > 0) rd_buffer_append(out, " ", 1);
     if (feed->rc < 0) {
-        rd_text_add(out, "!%s", rd_error_name(feed->rc));
+        rd_text_add(out, "!%s", error_name(feed->rc));
         return;
     }
     if (feed->rc == RD_WS_EVENT_MESSAGE)
@@ -88,7 +89,8 @@ __attribute__((unused)) static void feed_bytes(feed *feed, const char *bytes, si
         if (feed->rc < 0) feed->sound &= feed->reader.buffer.bytes == NULL;
         if (feed->rc != RD_WS_EVENT_NONE) note_event(feed, &event);
     } while (feed->rc != RD_WS_EVENT_NONE);
-    if (!rd_ws_reader_is_open(&feed->reader)) feed->sound &= feed->reader.buffer.bytes == NULL;
+    if (feed->reader.opcode == 0 && feed->reader.frame.at == 0)
+        feed->sound &= feed->reader.buffer.bytes == NULL;
     free(copy);
 }
 

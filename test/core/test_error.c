@@ -3,6 +3,7 @@
  * base/error: the table answers for every code and for none.
  */
 #include "check.h"
+#include "error_name.h"
 
 #include "base/error.h"
 
@@ -10,7 +11,6 @@ static void test_known_codes(void) {
     CHECK_INT(rd_error_status(RD_ERR_BARE_LF), 400);
     CHECK_INT(rd_error_class(RD_ERR_BARE_LF), RD_ERROR_PEER);
     CHECK_STR(rd_error_text(RD_ERR_BARE_LF), "line ended by a bare LF");
-    CHECK_STR(rd_error_name(RD_ERR_BARE_LF), "BARE_LF");
     CHECK_INT(rd_error_status(RD_ERR_BODY_TOO_LARGE), 413);
     CHECK_INT(rd_error_class(RD_ERR_CLOSED), RD_ERROR_CONN);
     CHECK_INT(rd_error_status(RD_ERR_WS_NOT_UTF8), 1007);
@@ -23,9 +23,9 @@ static void test_every_row(void) {
         bool answered = rd_error_class(code) == RD_ERROR_PEER;
         bool framed = rd_error_class(code) == RD_ERROR_FRAME;
 
-        CHECK_SAYS(answered == (status >= 400 && status <= 599), "%s", rd_error_name(code));
-        CHECK_SAYS(framed == (status >= 1000), "%s", rd_error_name(code));
-        CHECK_SAYS(strlen(rd_error_text(code)) > 0, "%s", rd_error_name(code));
+        CHECK_SAYS(answered == (status >= 400 && status <= 599), "%s", error_name(code));
+        CHECK_SAYS(framed == (status >= 1000), "%s", error_name(code));
+        CHECK_SAYS(strlen(rd_error_text(code)) > 0, "%s", error_name(code));
     }
 }
 

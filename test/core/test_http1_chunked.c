@@ -4,6 +4,7 @@
  * at each offset.
  */
 #include "check.h"
+#include "error_name.h"
 #include "default_limits.h"
 
 #include <stdlib.h>
@@ -151,7 +152,7 @@ static void check_feed(const feed *feed, const row *row) {
     const bool ended = feed->rc < 0 || feed->rc == RD_CHUNKED_DONE;
 
     CHECK_SAYS(ended && (row->rc ? feed->rc == row->rc : feed->rc == RD_CHUNKED_DONE),
-               "%d %s: %.*s", feed->rc, rd_error_name(feed->rc), (int)row->len, row->text);
+               "%d %s: %.*s", feed->rc, error_name(feed->rc), (int)row->len, row->text);
     CHECK(feed->sound);
     if (row->rc) return;
     CHECK_INT(feed->taken, row->len);

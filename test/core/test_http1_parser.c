@@ -5,6 +5,7 @@
  */
 #include "check.h"
 #include "default_limits.h"
+#include "error_name.h"
 
 #include <stdlib.h>
 
@@ -317,11 +318,11 @@ static void check_row(const row *row, const rd_http1_limits *limits) {
 
     feed_start(&whole, limits);
     feed_up_to(&whole, row->text, row->len);
-    CHECK_SAYS(whole.rc == expected, "whole: %d %s: %.*s", whole.rc, rd_error_name(whole.rc),
+    CHECK_SAYS(whole.rc == expected, "whole: %d %s: %.*s", whole.rc, error_name(whole.rc),
                (int)row->len, row->text);
     feed_start(&bytes, limits);
     for (size_t i = 1; i <= row->len; i++) feed_up_to(&bytes, row->text, i);
-    CHECK_SAYS(bytes.rc == expected, "by bytes: %d %s: %.*s", bytes.rc, rd_error_name(bytes.rc),
+    CHECK_SAYS(bytes.rc == expected, "by bytes: %d %s: %.*s", bytes.rc, error_name(bytes.rc),
                (int)row->len, row->text);
     if (expected > 0) CHECK(bytes.given == row->len && same_head(&whole.head, &bytes.head));
     for (size_t i = 0; i < row->len; i++) {

@@ -40,7 +40,6 @@ static void test_parts(void) {
     rd_message_unref(message);
     message = rd_message_new(rd_slice_of(NULL, 0), rd_slice_of(NULL, 0), false, 0);
     CHECK(rd_message_channel(message).len == 0 && rd_message_payload(message).len == 0);
-    CHECK(rd_message_memory(message) == sizeof(*message));
     rd_message_unref(message);
 }
 
@@ -54,7 +53,6 @@ static void test_encoded_once(void) {
         CHECK_BYTES(rd_encoding_bytes(event).ptr, rd_encoding_bytes(event).len, "<hello]");
     }
     CHECK_INT(encoded, 2);
-    CHECK(rd_message_memory(message) > sizeof(*message) + 9 + 14);
     rd_message_unref(message);
 }
 

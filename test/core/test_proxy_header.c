@@ -3,6 +3,7 @@
  * transport/proxy_header: both versions, with every shorter piece of each before it.
  */
 #include "check.h"
+#include "error_name.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -139,7 +140,7 @@ static void check_row(const row *row) {
         CHECK_SAYS(rc == 0 || (row->rc && rc == row->rc), "%d at %zu of %s", rc, i, row->text);
     }
     rc = parse_copy(row->text, row->len, &header);
-    CHECK_SAYS(rc == expected, "%d %s: %s", rc, rd_error_name(rc), row->text);
+    CHECK_SAYS(rc == expected, "%d %s: %s", rc, error_name(rc), row->text);
     if (rc > 0) check_pair(&header, row->pair);
 
     memcpy(longer, row->text, row->len);

@@ -72,8 +72,7 @@ static void no_close(rd_push *push, unsigned code, rd_slice reason) {
     (void)push, (void)code, (void)reason;
 }
 
-static const rd_push_ops ops = {.name = "recording",
-                                .publish = note_publish,
+static const rd_push_ops ops = {.publish = note_publish,
                                 .overflow = note_overflow,
                                 .close = no_close,
                                 .told = nothing,

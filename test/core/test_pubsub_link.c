@@ -63,8 +63,7 @@ static void free_client(rd_push *push) {
     rd_free(RD_CONTAINER(push, client, push));
 }
 
-static const rd_push_ops ops = {.name = "recording",
-                                .publish = note_publish,
+static const rd_push_ops ops = {.publish = note_publish,
                                 .overflow = nothing,
                                 .close = no_close,
                                 .told = nothing,

@@ -4,6 +4,7 @@
  */
 #include "base/error.h"
 #include "check.h"
+#include "error_name.h"
 #include "http/status.h"
 
 static const struct {
@@ -49,8 +50,8 @@ static void test_errors_answer_with_registered_codes(void) {
         char room[64];
         if (rd_error_class(code) != RD_ERROR_PEER) continue;
         rd_slice line = rd_status_line(status, room);
-        CHECK_SAYS(line.ptr != room && line.len > 15, "%s", rd_error_name(code));
-        CHECK_SAYS(rd_status_has_body(status), "%s", rd_error_name(code));
+        CHECK_SAYS(line.ptr != room && line.len > 15, "%s", error_name(code));
+        CHECK_SAYS(rd_status_has_body(status), "%s", error_name(code));
     }
 }
 

@@ -3,6 +3,7 @@
  * http/target: the four forms of a target, and which hosts and ports are well formed.
  */
 #include "check.h"
+#include "error_name.h"
 
 #include "base/error.h"
 #include "http/target.h"
@@ -118,7 +119,7 @@ static void test_targets(void) {
         head.method_id = rd_method_id(row->method, strlen(row->method));
         head.target = (rd_span){0, (uint32_t)strlen(row->text)};
         const int rc = rd_target_parse(&head, row->text, true);
-        CHECK_SAYS(rc == row->rc, "%s %s: %s", row->method, row->text, rd_error_name(rc));
+        CHECK_SAYS(rc == row->rc, "%s %s: %s", row->method, row->text, error_name(rc));
         if (rc < 0) continue;
         path = rd_span_slice(head.path, row->text);
         query = rd_span_slice(head.query, row->text);

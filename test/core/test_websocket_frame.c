@@ -5,6 +5,7 @@
  */
 #include "check.h"
 #include "client_frames.h"
+#include "error_name.h"
 
 #include <stdlib.h>
 
@@ -101,7 +102,7 @@ static void check_pieces(const row *row, size_t first, size_t step) {
     size_t taken;
     const int rc = read_pieces(&frame, row, first, step, &taken);
 
-    CHECK_SAYS(rc == (row->rc ? row->rc : 1), "%d %s", rc, rd_error_name(rc));
+    CHECK_SAYS(rc == (row->rc ? row->rc : 1), "%d %s", rc, error_name(rc));
     CHECK_INT(taken, row->len);
     if (rc < 0) {
         CHECK_INT(rd_error_status(rc), 1002);

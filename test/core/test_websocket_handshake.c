@@ -4,6 +4,7 @@
  */
 #include "check.h"
 #include "default_limits.h"
+#include "error_name.h"
 
 #include "protocol/http1_parser.h"
 #include "protocol/websocket_handshake.h"
@@ -91,7 +92,7 @@ static void check_row(const row *row) {
     rd_head_init(&head);
     if (CHECK_INT(rd_http1_parse(&parser, &head, &default_limits, text, len), len)) {
         rc = rd_ws_handshake_check(&head, text, &key);
-        CHECK_SAYS(rc == row->rc, "%d %s: %s", rc, rd_error_name(rc), text);
+        CHECK_SAYS(rc == row->rc, "%d %s: %s", rc, error_name(rc), text);
         if (rc == 1) CHECK(key.len == 24 && key.ptr > text && key.ptr < text + len);
     }
     rd_head_clear(&head);

@@ -7,6 +7,7 @@
  */
 #include "fuzz.h"
 #include "base/text.h"
+#include "error_name.h"
 #include "protocol/websocket_message.h"
 
 static const rd_ws_limits wide = {.message_bytes = 1 << 20, .fragments = 1000};
@@ -50,7 +51,7 @@ static void check_event(int rc, const rd_ws_event *event, const rd_ws_limits *li
 
 static void note(outcome *out, int rc, const rd_ws_event *event) {
     if (rc < 0) {
-        rd_text_add(&out->events, "!%s\n", rd_error_name(rc));
+        rd_text_add(&out->events, "!%s\n", error_name(rc));
         return;
     }
     rd_text_add(&out->events, "%d %d %d %zu ", rc, rc == RD_WS_EVENT_MESSAGE ? event->opcode : 0,
@@ -75,7 +76,7 @@ static void feed_piece(outcome *out, rd_ws_reader *reader, const rd_ws_limits *l
         out->ended |= rc < 0 || rc == RD_WS_EVENT_CLOSE;
     } while (1);
     FUZZ_CHECK(at == len);
-    FUZZ_CHECK(rd_ws_reader_is_open(reader) || reader->buffer.bytes == NULL);
+    FUZZ_CHECK(reader->opcode != 0 || reader->frame.at > 0 || reader->buffer.bytes == NULL);
     free(copy);
 }
 

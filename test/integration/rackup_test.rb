@@ -8,9 +8,19 @@ require "capybara"
 require "rackup"
 require "rondo/capybara"
 require "rackup/handler/rondo"
+require "support/redis_server"
 
 class RackupTest < ShellCase
   LIB = File.join(ROOT, "lib")
+  # Answers what the message was published by, and says what came from outside.
+  PUBSUB = <<~'RUBY'
+    require "rondo"
+    Rondo.subscribe("news") { |_channel, message| warn "heard #{message}" }
+    run lambda { |env|
+      Rondo.publish("news", env["QUERY_STRING"]) unless env["QUERY_STRING"].empty?
+      [200, { "content-type" => "text/plain" }, [Rondo::PubSub.default.class.name]]
+    }
+  RUBY
 
   # Rackup as a command; it has neither -C nor many addresses.
   class Rackup < ServerProcess
@@ -31,7 +41,7 @@ class RackupTest < ShellCase
   end
 
   def rackup(*words, env: {})
-    server = Rackup.new(nil, args: words, env: BLANK.merge(env), spawn: { chdir: @folder })
+    server = Rackup.new(nil, args: %w[-o 127.0.0.1 -p 0] + words, env: BLANK.merge(env), spawn: { chdir: @folder })
     @servers << server
     server
   end
@@ -40,7 +50,7 @@ class RackupTest < ShellCase
 
   def test_rackup_serves_and_stops
     %w[INT TERM].each do |signal|
-      server = rackup("-o", "127.0.0.1", "-p", "0")
+      server = rackup
       assert_equal "hello", get(server).body
       server.stop(signal: signal)
       refute_match(/[Ee]rror|\.rb:\d+:in /, server.log)
@@ -48,7 +58,7 @@ class RackupTest < ShellCase
   end
 
   def test_the_configuration_file_of_the_application_holds
-    write "config/rondo.rb", "max_body_bytes 10\nbind 'tcp://127.0.0.1:0'\nafter_booted { warn 'hook' }\n"
+    write "config/rondo.rb", "max_body_bytes 10\nafter_booted { warn 'hook' }\n"
     server = rackup
     post = ->(body) { Net::HTTP.new("127.0.0.1", server.port).post("/", body).code }
     assert_equal %w[200 413], [post.call("x" * 10), post.call("x" * 11)]
@@ -57,7 +67,7 @@ class RackupTest < ShellCase
 
   def test_the_static_folder_of_the_configuration_file
     write "site/note.txt", "note"
-    write "config/rondo.rb", "public 'site'\nbind 'tcp://127.0.0.1:0'\n"
+    write "config/rondo.rb", "public 'site'\n"
     server = rackup
     assert_equal %w[note hello], [get(server, "/note.txt").body, get(server).body]
     assert_match(/^\* Serving files of #{@folder}\/site$/, server.log)
@@ -65,12 +75,12 @@ class RackupTest < ShellCase
 
   def test_the_environment_chooses_the_configuration_file
     write "config/rondo/staging.rb", "after_booted { warn 'hook of staging' }\n"
-    rackup("-o", "127.0.0.1", "-p", "0", env: { "APP_ENV" => "staging" }).wait_for_log(/^hook of staging$/)
-    rackup("-o", "127.0.0.1", "-p", "0", "-E", "staging").wait_for_log(/^hook of staging$/)
+    rackup(env: { "APP_ENV" => "staging" }).wait_for_log(/^hook of staging$/)
+    rackup("-E", "staging").wait_for_log(/^hook of staging$/)
   end
 
   def test_verbs_without_a_meaning_are_said
-    write "config/puma.rb", "workers 2\nbind 'tcp://127.0.0.1:0'\n"
+    write "config/puma.rb", "workers 2\n"
     log = rackup.log
     assert_match(/^Rondo \d+\.\d+\.\d+ starting/, log)
     assert_match(/^! workers: 2 \(puma\.rb\): only the command rondo starts workers; this is one process$/, log)
@@ -78,15 +88,71 @@ class RackupTest < ShellCase
 
   def test_what_was_typed_wins_over_the_file
     write "config/rondo.rb", "bind 'unix://#{@folder}/file.sock'\n"
-    server = rackup("-o", "127.0.0.1", "-p", "0")
+    server = rackup
     assert_equal [server.url], server.urls
     refute File.exist?(File.join(@folder, "file.sock"))
+    assert_match(/^! bind \(rondo\.rb\): the options of the program say where to listen$/, server.log)
+  end
+
+  def test_redis_of_the_configuration_file_or_of_the_environment
+    redis = RedisServer.new
+    write "config.ru", PUBSUB
+    ["redis_url #{redis.url.inspect}\n", ""].zip([{}, { "REDIS_URL" => redis.url }]).each do |file, env|
+      write "config/rondo.rb", "#{file}redis_required\n"
+      server = rackup(env: env)
+      eventually("a subscription") { redis.cli("PUBLISH", "news", "from outside") == "1" }
+      server.wait_for_log(/^heard from outside$/)
+      assert_equal "Rondo::PubSub::Redis", get(server, "/?from-inside").body
+      server.wait_for_log(/^heard from-inside$/)
+      server.stop
+      eventually("the end of that") { redis.cli("PUBSUB", "NUMSUB", "news").split.last == "0" }
+    end
+  ensure
+    redis&.close
+  end
+
+  def test_an_engine_of_the_configuration_file_is_closed_at_the_end
+    write "config.ru", PUBSUB
+    write "config/rondo.rb", <<~'RUBY'
+      require "rondo/pubsub"
+      class ::Megaphone < Rondo::PubSub::Engine
+        def publish(channel, message) = warn("#{channel}: #{message}") || true
+        def close(seconds) = warn("closed within #{seconds}")
+      end
+      pubsub_engine { Megaphone.new }
+      after_stopped { warn "hook at the end" }
+    RUBY
+    %w[INT TERM].each do |signal|
+      server = rackup
+      assert_equal "Megaphone", get(server, "/?hello").body
+      server.stop(signal: signal)
+      assert_match(/^news: hello\n.*^hook at the end\nclosed within 2$/m, server.log, signal)
+    end
+  end
+
+  def test_hooks_of_threads
+    write "config/rondo.rb", <<~RUBY
+      before_thread_start { Thread.current[:mark] = "marked" }
+      before_thread_exit { warn "thread ends" }
+    RUBY
+    write "config.ru", "run ->(_env) { [200, {}, [Thread.current[:mark].to_s]] }\n"
+    server = rackup
+    assert_equal "marked", get(server).body
+    server.stop(signal: "INT")
+    assert_match(/^thread ends$/, server.log)
+  end
+
+  def test_what_only_the_command_does_is_said
+    write "config/puma.rb", "pidfile 'a.pid'\ntag nil\nplugin :tmp_restart\n"
+    server = rackup
+    assert_match(/^! pidfile, tmp_restart \(puma\.rb\): only the command rondo obeys that$/, server.log)
+    refute File.exist?(File.join(@folder, "a.pid"))
   end
 
   def test_options_of_the_handler
     other = write("other.rb", "early_hints\n")
     write "config.ru", "run ->(env) { [200, {}, [env.key?('rack.early_hints').to_s]] }\n"
-    server = rackup("-o", "127.0.0.1", "-p", "0", "-O", "Config=#{other}", "-O", "Verbose")
+    server = rackup("-O", "Config=#{other}", "-O", "Verbose")
     assert_equal "true", get(server, "/said").body
     server.wait_for_log(%r{"GET /said HTTP/1\.1" 200})
     help = run_command(RbConfig.ruby, "-I#{LIB}", Gem.bin_path("rackup", "rackup"), "-s", "rondo", "--help")

@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
+require "socket"
 require "tmpdir"
 require "rondo/handler"
 
@@ -56,6 +57,26 @@ class HandlerTest < Minitest::Test
     path = config("after_booted { $handler_hooks = [:booted] }\nafter_stopped { $handler_hooks << :stopped }")
     run_handler(config: path, Host: "127.0.0.1", Port: 0)
     assert_equal %i[booted stopped], $handler_hooks # rubocop:disable Style/GlobalVars
+  end
+
+  def test_a_hook_that_raises_is_said
+    path = config("after_booted { raise 'no hook' }")
+    _, err = capture_io do
+      @handler.run(HELLO, config: path, Host: "127.0.0.1", Port: 0) { @handler.shutdown }
+    end
+    assert_match(/^! after_booted raised at .*own\.rb:1: no hook \(RuntimeError\)$/, err)
+  end
+
+  def test_each_run_opens_its_own_engine
+    path = config("pubsub_engine { Rondo::PubSub::Engine.new }")
+    engines = Array.new(2) do
+      found = nil
+      run_handler(config: path, Host: "127.0.0.1", Port: 0) { found = Rondo::PubSub.default }
+      found
+    end
+    assert_equal [Rondo::PubSub::Engine] * 2, engines.map(&:class)
+    refute_same(*engines)
+    assert_same Rondo::PubSub::CLUSTER, Rondo::PubSub.default
   end
 
   def test_it_serves

@@ -77,6 +77,18 @@ class SettingsTest < Minitest::Test
     define_method("test_#{text.inspect}_is_#{bytes}_bytes") { assert_equal bytes, Settings.bytes(text) }
   end
 
+  { 0 => "0", 1000 => "1000", 1024 => "1k", 114_688 => "112k", 10 << 20 => "10m", (1 << 30) + 1 => "1073741825",
+    3 << 40 => "3072g" }.each do |bytes, text|
+    define_method("test_#{bytes}_bytes_are_#{text}") { assert_equal text, Settings.size(bytes) }
+  end
+
+  def test_defaults_as_options_take_them
+    texts = %i[port environment workers max_body_bytes keep_alive_timeout_ms max_threads].map do |name|
+      Settings.default(name)
+    end
+    assert_equal ["9292", "development", "0", "1g", "65", Settings::CORE[:max_threads][:default].to_s], texts
+  end
+
   ["", "k", "1.5g", "-1", "10 apples", "1t", nil, "1\n2"].each do |text|
     define_method("test_#{text.inspect}_is_no_size") do
       assert_raises(ArgumentError) { Settings.bytes(text) }

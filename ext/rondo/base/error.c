@@ -5,17 +5,16 @@
 #include "base/error.h"
 
 typedef struct row {
-    const char *name;
     const char *text;
     short status;
     unsigned char class;
 } row;
 
 static const row rows[RD_ERROR_COUNT + 1] = {
-#define RD_ERROR(name, class, status, text) {#name, text, status, RD_ERROR_##class},
+#define RD_ERROR(name, class, status, text) {text, status, RD_ERROR_##class},
 #include "base/error.def"
 #undef RD_ERROR
-    {"UNKNOWN", "unknown error", 0, RD_ERROR_CONN},
+    {"unknown error", 0, RD_ERROR_CONN},
 };
 
 static const row *row_of(int code) {
@@ -33,8 +32,4 @@ rd_error_class_of rd_error_class(int code) {
 
 const char *rd_error_text(int code) {
     return row_of(code)->text;
-}
-
-const char *rd_error_name(int code) {
-    return row_of(code)->name;
 }

@@ -37,7 +37,4 @@ rd_error_class_of rd_error_class(int code);
 /* One line without a full stop; static, never NULL, never quotes what the peer sent. */
 const char *rd_error_text(int code);
 
-/* "BARE_LF" for RD_ERR_BARE_LF: for tests and counters. */
-const char *rd_error_name(int code);
-
 #endif

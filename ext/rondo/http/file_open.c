@@ -16,6 +16,8 @@
 #include <linux/openat2.h>
 #endif
 
+#include "base/fd.h"
+
 /* Any rename in the whole system may disturb a lookup that goes through "..". */
 enum { TRIES = 128 };
 
@@ -25,13 +27,6 @@ enum {
     /* Neither waits for a FIFO's writer nor becomes a terminal's process. */
     READ = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
 };
-
-static void close_keeping_errno(int fd) {
-    const int error = errno;
-
-    close(fd);
-    errno = error;
-}
 
 static int open_by_kernel(int root, const char *name, int flags) {
 #ifdef RESOLVE_BENEATH
@@ -69,7 +64,7 @@ static int open_by_walking(int root, const char *name, int flags) {
         const bool is_last = name[len] == 0;
         const int next = open_segment(folder, name, len, is_last ? flags : LOOK_FOLDER);
 
-        if (folder != root) close_keeping_errno(folder);
+        if (folder != root) rd_close_keeping_errno(folder);
         if (next < 0 || is_last) return next;
         folder = next;
         name += len + strspn(name + len, "/");
@@ -151,7 +146,7 @@ int rd_file_root_open(rd_file_root *root, const char *path) {
         has_openat2 = probe_openat2(root->fd);
     }
     if (has_openat2 < 0) {
-        close_keeping_errno(root->fd);
+        rd_close_keeping_errno(root->fd);
         root->fd = -1;
         return -1;
     }

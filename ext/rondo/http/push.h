@@ -42,7 +42,6 @@ typedef enum rd_push_event {
 
 /* What a protocol does for an open one; never called once it is closed. */
 typedef struct rd_push_ops {
-    const char *name;
     bool has_ids; /* clients get a message's id, and send it back when they return */
     /* Queues one message; it leaves with the next flush. */
     void (*write)(rd_push *push, const char *bytes, size_t len, bool is_text);

@@ -76,15 +76,15 @@ static inline bool rd_request_reads(const rd_request *request) {
 }
 
 static inline rd_slice rd_request_slice(const rd_request *request, rd_span span) {
-    return rd_slice_of(request->bytes + span.at, span.len);
+    return rd_span_slice(span, request->bytes);
 }
 
 static inline rd_slice rd_request_header_name(const rd_request *request, const rd_header *header) {
-    return rd_slice_of(request->bytes + header->name_at, header->name_len);
+    return rd_header_name(header, request->bytes);
 }
 
 static inline rd_slice rd_request_header_value(const rd_request *request, const rd_header *header) {
-    return rd_slice_of(request->bytes + header->value_at, header->value_len);
+    return rd_header_value(header, request->bytes);
 }
 
 #endif

@@ -49,11 +49,9 @@ typedef struct rd_responder {
      * begun it is too late to ask, and only the deadline of the body begins to run. */
     int (*want_body)(rd_request *request);
     /* Takes the connection out of the server: its descriptor, or RD_ERR_CLOSED, and in `rest` what
-     * was read ahead, which the caller has to clear. What is still queued is dropped: see
-     * pending(). */
+     * was read ahead, which the caller has to clear. What is still queued is dropped: flush and
+     * wait first, with tell_empty of the connection set. */
     int (*detach)(rd_request *request, rd_buffer *rest);
-    /* Queued bytes that the client has not taken. */
-    size_t (*pending)(const rd_request *request);
 } rd_responder;
 
 #endif

@@ -441,6 +441,6 @@ void rd_http1_request_done(rd_conn *conn) {
 }
 
 const rd_protocol rd_protocol_http1 = {
-    "http/1.1",       sizeof(rd_http1), http1_on_open,  http1_on_data,  http1_on_eof,
-    http1_on_drained, http1_on_timeout, http1_on_close, http1_is_spare, http1_on_shutdown,
+    sizeof(rd_http1), http1_on_open,  http1_on_data,  http1_on_eof,      http1_on_drained,
+    http1_on_timeout, http1_on_close, http1_is_spare, http1_on_shutdown,
 };

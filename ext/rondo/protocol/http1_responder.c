@@ -320,11 +320,7 @@ static int http1_detach(rd_request *request, rd_buffer *rest) {
     return rd_conn_detach(conn);
 }
 
-static size_t http1_pending(const rd_request *request) {
-    return request->conn != NULL ? request->conn->out.bytes : 0;
-}
-
 const rd_responder rd_http1_responder = {
-    http1_inform, http1_start, http1_write,     http1_borrow, http1_send_file, http1_flush,
-    http1_finish, http1_abort, http1_want_body, http1_detach, http1_pending,
+    http1_inform, http1_start,  http1_write, http1_borrow,    http1_send_file,
+    http1_flush,  http1_finish, http1_abort, http1_want_body, http1_detach,
 };

@@ -67,7 +67,6 @@ static void push_free(rd_push *push) {
 }
 
 static const rd_push_ops ops = {
-    .name = "sse",
     .has_ids = true,
     .write = push_write,
     .publish = push_publish,
@@ -104,15 +103,8 @@ static void on_timeout(rd_conn *conn) {
 }
 
 const rd_protocol rd_protocol_sse = {
-    "sse",
-    sizeof(rd_push *),
-    rd_push_on_open,
-    on_data,
-    on_eof,
-    rd_push_on_drained,
-    on_timeout,
-    rd_push_on_close,
-    rd_push_is_spare,
+    sizeof(rd_push *),   rd_push_on_open, on_data,          on_eof,
+    rd_push_on_drained,  on_timeout,      rd_push_on_close, rd_push_is_spare,
     rd_push_on_shutdown,
 };
 

@@ -155,7 +155,6 @@ static void push_free(rd_push *push) {
 }
 
 static const rd_push_ops ops = {
-    .name = "websocket",
     .write = push_write,
     .publish = push_publish,
     .overflow = rd_push_overflow,
@@ -293,11 +292,15 @@ static void on_shutdown(rd_conn *conn) {
 }
 
 const rd_protocol rd_protocol_websocket = {
-    "websocket",      sizeof(rd_websocket_input),
-    rd_push_on_open,  on_data,
-    on_eof,           rd_push_on_drained,
-    on_timeout,       on_close,
-    rd_push_is_spare, on_shutdown,
+    sizeof(rd_websocket_input),
+    rd_push_on_open,
+    on_data,
+    on_eof,
+    rd_push_on_drained,
+    on_timeout,
+    on_close,
+    rd_push_is_spare,
+    on_shutdown,
 };
 
 /* ---- the upgrade ---- */

@@ -79,9 +79,4 @@ int rd_ws_feed(rd_ws_reader *reader, const rd_ws_limits *limits, char *bytes, si
  */
 void rd_ws_reader_take(rd_ws_reader *reader, const rd_ws_event *event, rd_buffer *payload);
 
-/* A message has begun and is not complete: closing now would lose it, and a deadline applies. */
-static inline bool rd_ws_reader_is_open(const rd_ws_reader *reader) {
-    return reader->opcode != 0 || reader->frame.at > 0;
-}
-
 #endif

@@ -206,11 +206,3 @@ void rd_channels_each(const rd_channels *channels, rd_channel_visit *run, void *
     name_all(&channels->all_names, run, with);
     name_all(&channels->all_patterns, run, with);
 }
-
-rd_slice rd_subscription_name(const rd_subscription *subscription) {
-    return channel_of(subscription)->in_map.name;
-}
-
-bool rd_subscription_is_pattern(const rd_subscription *subscription) {
-    return channel_of(subscription)->is_pattern;
-}

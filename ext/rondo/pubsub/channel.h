@@ -88,8 +88,4 @@ uint32_t rd_channels_subscribers(const rd_channels *channels, rd_slice name, boo
 typedef void rd_channel_visit(void *with, rd_slice name, bool is_pattern);
 void rd_channels_each(const rd_channels *channels, rd_channel_visit *run, void *with);
 
-/* The name a subscription was made with. */
-rd_slice rd_subscription_name(const rd_subscription *subscription);
-bool rd_subscription_is_pattern(const rd_subscription *subscription);
-
 #endif

@@ -89,12 +89,3 @@ uint32_t rd_encoding_drop_oldest(rd_outq *queue, rd_chunk_pool *pool, size_t mem
     }
     return dropped;
 }
-
-size_t rd_message_memory(const rd_message *message) {
-    size_t total = sizeof(*message) + message->channel_len + message->payload_len;
-    for (int kind = 0; kind < RD_ENCODING_COUNT; kind++) {
-        const rd_encoding *encoding = message->encodings[kind];
-        if (encoding != NULL) total += sizeof(*encoding) + encoding->bytes.capacity;
-    }
-    return total;
-}

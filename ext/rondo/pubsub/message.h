@@ -83,7 +83,4 @@ void rd_encoding_borrow(rd_encoding *encoding, rd_outq *queue);
  * or there are none; how many. What has begun to leave stays. */
 uint32_t rd_encoding_drop_oldest(rd_outq *queue, rd_chunk_pool *pool, size_t memory);
 
-/* Memory the message takes now, its encodings included. */
-size_t rd_message_memory(const rd_message *message);
-
 #endif

@@ -12,6 +12,7 @@
 #include "ruby/rb_client.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_names.h"
+#include "ruby/rb_value.h"
 
 #include <ruby/encoding.h>
 
@@ -35,10 +36,6 @@ void rd_channels_too_long(void) {
     rb_raise(rb_eArgError, "the message is longer than max_publish_bytes");
 }
 
-static rd_slice slice_of(VALUE string) {
-    return rd_slice_of(RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
-}
-
 static bool is_pattern(VALUE flag, VALUE match) {
     if (match == Qundef || NIL_P(match)) return RTEST(flag);
     if (match != ID2SYM(rd_id.redis)) rb_raise(rb_eArgError, "match is :redis or nil");
@@ -55,7 +52,7 @@ static rd_receive_as receive_as(VALUE as) {
 /* The point in time somebody has seen everything up to; false for one who has seen nothing. */
 static bool read_since(VALUE since, uint64_t *id) {
     if (since == Qundef || NIL_P(since)) return false;
-    if (RB_TYPE_P(since, T_STRING)) return rd_history_parse_id(slice_of(since), id);
+    if (RB_TYPE_P(since, T_STRING)) return rd_history_parse_id(rd_slice_of_string(since), id);
     if (rb_obj_is_kind_of(since, rb_cTime)) {
         VALUE us = rb_funcall(rb_funcall(since, rb_intern("to_r"), 0), '*', 1, INT2FIX(1000000));
         since = rb_funcall(us, rb_intern("to_i"), 0);
@@ -143,7 +140,7 @@ static VALUE client_subscribe(int argc, VALUE *argv, VALUE self) {
     int result = RD_ERR_CLOSED;
     if (rd_client_lock(client)) {
         result = rd_pubsub_subscribe(&client->binding->server->pubsub, client->push,
-                                     slice_of(to.name), to.is_pattern, &to.terms);
+                                     rd_slice_of_string(to.name), to.is_pattern, &to.terms);
         rd_unlock(client->binding);
     }
     RB_GC_GUARD(to.name);
@@ -164,8 +161,8 @@ static VALUE client_unsubscribe(int argc, VALUE *argv, VALUE self) {
     bool as_pattern = is_pattern(flag, match);
     drop_block(client, name, as_pattern);
     if (!rd_client_lock(client)) return Qfalse;
-    bool was = rd_pubsub_unsubscribe(&client->binding->server->pubsub, client->push, slice_of(name),
-                                     as_pattern);
+    bool was = rd_pubsub_unsubscribe(&client->binding->server->pubsub, client->push,
+                                     rd_slice_of_string(name), as_pattern);
     rd_unlock(client->binding);
     RB_GC_GUARD(name);
     return was ? Qtrue : Qfalse;
@@ -204,8 +201,8 @@ static VALUE core_publish(VALUE self, VALUE channel, VALUE message, VALUE reach)
     bool is_text = rd_client_is_text(string);
     if (rd_is_forked(binding)) return Qfalse;
     rd_lock(binding);
-    int result = rd_pubsub_publish(&binding->server->pubsub, slice_of(name), slice_of(string),
-                                   is_text, reach_of(reach));
+    int result = rd_pubsub_publish(&binding->server->pubsub, rd_slice_of_string(name),
+                                   rd_slice_of_string(string), is_text, reach_of(reach));
     rd_unlock(binding);
     RB_GC_GUARD(name);
     RB_GC_GUARD(string);
@@ -247,7 +244,7 @@ static VALUE core_subscribe(VALUE self, VALUE channel, VALUE pattern, VALUE as, 
     rd_push *push = known_subscriber(binding, key, block);
     if (push == NULL) key = new_subscriber(binding, block, &push);
     rd_lock(binding);
-    rd_pubsub_subscribe(&binding->server->pubsub, push, slice_of(to.name), to.is_pattern,
+    rd_pubsub_subscribe(&binding->server->pubsub, push, rd_slice_of_string(to.name), to.is_pattern,
                         &to.terms);
     rd_unlock(binding);
     RB_GC_GUARD(to.name);
@@ -287,7 +284,8 @@ static VALUE core_keep(VALUE self, VALUE channel, VALUE pattern, VALUE size, VAL
     uint64_t ms = NUM2ULL(ttl_ms);
     if (rd_is_forked(binding)) return Qnil;
     rd_lock(binding);
-    rd_pubsub_keep(&binding->server->pubsub, slice_of(name), RTEST(pattern), messages, ms);
+    rd_pubsub_keep(&binding->server->pubsub, rd_slice_of_string(name), RTEST(pattern), messages,
+                   ms);
     rd_unlock(binding);
     RB_GC_GUARD(name);
     return Qnil;

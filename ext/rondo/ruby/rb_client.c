@@ -10,6 +10,7 @@
 #include "ruby/rb_client.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_names.h"
+#include "ruby/rb_value.h"
 
 #include <ruby/encoding.h>
 
@@ -91,7 +92,7 @@ bool rd_client_is_text(VALUE string) {
 /* A stream of events is text: bytes without an encoding may be UTF-8, other encodings are not. */
 static bool needs_text(const rd_client *client, VALUE string) {
     if (client->protocol != rd_id.sse) return false;
-    rd_slice bytes = rd_slice_of(RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
+    rd_slice bytes = rd_slice_of_string(string);
     if (rb_enc_get_index(string) != rb_ascii8bit_encindex() || !rd_sse_is_text(bytes)) {
         rb_raise(rb_eArgError, "a stream of events is UTF-8");
     }
@@ -144,7 +145,7 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self) {
     }
     rd_client *client = rd_client_of(self);
     if (!rd_client_lock(client)) return Qnil;
-    rd_slice text = rd_slice_of(RSTRING_PTR(reason), (size_t)RSTRING_LEN(reason));
+    rd_slice text = rd_slice_of_string(reason);
     client->push->ops->close(client->push, (unsigned)number, text);
     rd_unlock(client->binding);
     RB_GC_GUARD(reason);

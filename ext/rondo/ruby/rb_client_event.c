@@ -6,12 +6,12 @@
 #include "ruby/rb_call.h"
 #include "ruby/rb_client.h"
 #include "ruby/rb_names.h"
+#include "ruby/rb_value.h"
 
 #include <ruby/encoding.h>
 
-static rd_slice slice_of(VALUE string) {
-    if (NIL_P(string)) return rd_slice_of(NULL, 0);
-    return rd_slice_of(RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
+static rd_slice slice_or_none(VALUE string) {
+    return NIL_P(string) ? rd_slice_of(NULL, 0) : rd_slice_of_string(string);
 }
 
 /* A name or an id as a String, or nil. */
@@ -19,7 +19,7 @@ static VALUE line_of(VALUE value, const char *what) {
     if (NIL_P(value)) return Qnil;
     if (RB_SYMBOL_P(value) || RB_INTEGER_TYPE_P(value)) value = rb_obj_as_string(value);
     StringValue(value);
-    if (!rd_sse_is_line(slice_of(value))) {
+    if (!rd_sse_is_line(rd_slice_of_string(value))) {
         rb_raise(rb_eArgError, "the %s of an event is one line of UTF-8 without NUL", what);
     }
     return value;
@@ -65,8 +65,10 @@ static VALUE client_event(int argc, VALUE *argv, VALUE self) {
     VALUE type = line_of(values[0], "name"), id = line_of(values[1], "id");
     const int64_t retry_ms = retry_of(values[2]);
     if (!rd_client_lock(client)) return Qfalse;
-    const rd_sse_event event = {
-        .type = slice_of(type), .id = slice_of(id), .retry_ms = retry_ms, .data = slice_of(string)};
+    const rd_sse_event event = {.type = slice_or_none(type),
+                                .id = slice_or_none(id),
+                                .retry_ms = retry_ms,
+                                .data = slice_or_none(string)};
     send_event(client, &event, as_text);
     bool still_open = client->push->conn != NULL;
     rd_unlock(client->binding);

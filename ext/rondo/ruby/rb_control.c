@@ -4,11 +4,12 @@
  * documents what people use. Its native thread never comes here and never takes the GVL.
  */
 #include <pthread.h>
-#include <ruby/thread.h>
 
 #include "base/alloc.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_error.h"
+#include "ruby/rb_gvl.h"
+#include "ruby/rb_value.h"
 #include "server/control.h"
 #include "server/verbs.h"
 
@@ -51,9 +52,8 @@ static void after_fork_in_child(void) {
 
 /* ---- life ---- */
 
-static void *free_nogvl(void *control) {
+static void free_nogvl(void *control) {
     rd_control_free(control);
-    return NULL;
 }
 
 static rd_control *take_out(rd_control_handle *handle) {
@@ -103,12 +103,8 @@ static rd_control *control_of(VALUE self) {
 
 /* ---- making one ---- */
 
-static VALUE option(VALUE options, const char *name) {
-    return rb_hash_lookup(options, ID2SYM(rb_intern(name)));
-}
-
 static const char *text_option(VALUE options, const char *name) {
-    VALUE text = option(options, name);
+    VALUE text = rd_option(options, name);
     return NIL_P(text) ? NULL : StringValueCStr(text);
 }
 
@@ -128,7 +124,7 @@ static uint32_t verbs_of(VALUE names) {
  */
 static VALUE control_initialize(VALUE self, VALUE board, VALUE given) {
     rd_control_handle *handle = handle_of(self);
-    VALUE names = option(given, "verbs");
+    VALUE names = rd_option(given, "verbs");
     int process_fd = -1;
     Check_Type(names, T_ARRAY);
     if (handle->control != NULL) rb_raise(rd_eError, "initialised twice");
@@ -136,10 +132,11 @@ static VALUE control_initialize(VALUE self, VALUE board, VALUE given) {
                                   .token = text_option(given, "token"),
                                   .versions = text_option(given, "versions"),
                                   .about = text_option(given, "about"),
-                                  .cluster = RTEST(option(given, "cluster")),
-                                  .room = NUM2UINT(option(given, "room")),
+                                  .cluster = RTEST(rd_option(given, "cluster")),
+                                  .room = NUM2UINT(rd_option(given, "room")),
                                   .verbs = verbs_of(names),
-                                  .answer_timeout_ms = NUM2LL(option(given, "answer_timeout_ms"))};
+                                  .answer_timeout_ms =
+                                      NUM2LL(rd_option(given, "answer_timeout_ms"))};
     rd_control *control = rd_control_new(&options, &process_fd);
     if (control == NULL) rb_sys_fail("control server");
     handle->control = control;
@@ -209,7 +206,7 @@ static VALUE control_keep_files(VALUE self) {
 /* Waits for its thread, without the GVL; may be called twice. */
 static VALUE control_close(VALUE self) {
     rd_control *control = take_out(handle_of(self));
-    if (control != NULL) rb_thread_call_without_gvl(free_nogvl, control, NULL, NULL);
+    if (control != NULL) rd_gvl_run(free_nogvl, control);
     return Qnil;
 }
 

@@ -12,6 +12,7 @@
 #include "protocol/websocket.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_names.h"
+#include "ruby/rb_value.h"
 
 #define PLAUSIBLE_US 86400000000ll /* a day: more than that is a clock that is wrong */
 
@@ -265,7 +266,7 @@ static bool asks_for_upgrade(const rd_request *request) {
 
 static int freeze_value(VALUE key, VALUE value, VALUE env) {
     if (RB_TYPE_P(value, T_STRING) && !RB_OBJ_FROZEN(value)) {
-        rd_slice bytes = rd_slice_of(RSTRING_PTR(value), (size_t)RSTRING_LEN(value));
+        rd_slice bytes = rd_slice_of_string(value);
         VALUE frozen = rb_obj_freeze(rb_str_new(bytes.ptr, (long)bytes.len));
         rb_hash_aset(env, key, frozen);
     }

@@ -4,9 +4,11 @@
  */
 #include "ruby/rb_fields.h"
 
+#include "http/field_list.h"
 #include "protocol/http1_field.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_names.h"
+#include "ruby/rb_value.h"
 
 #define FIELDS_MAX  4096
 #define CHUNK_BYTES 16384 /* no String of that size has its bytes inside */
@@ -47,10 +49,6 @@ static bool is_field_value(rd_slice text) {
     return true;
 }
 
-static rd_slice slice_of(VALUE string) {
-    return rd_slice_of(RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
-}
-
 static bool is_named(rd_slice name, const char *literal, size_t len) {
     return name.len == len && strncasecmp(name.ptr, literal, len) == 0;
 }
@@ -78,7 +76,7 @@ static void add_field(rd_collect *collect, rd_slice name, rd_slice value) {
 }
 
 static int64_t parse_length(VALUE value) {
-    rd_slice text = slice_of(value);
+    rd_slice text = rd_slice_of_string(value);
     int64_t length = 0;
     if (text.len == 0 || text.len > 18) rd_refuse_response("invalid content-length", value);
     for (size_t i = 0; i < text.len; i++) {
@@ -89,16 +87,11 @@ static int64_t parse_length(VALUE value) {
     return length;
 }
 
-static bool is_separator(char c) {
-    return c == ',' || c == ' ' || c == '\t';
-}
-
-/* Whether a comma-separated list names the token, RFC 9110 section 5.6.1. */
-static bool has_token(rd_slice list, const char *token, size_t len) {
-    for (size_t i = 0; i + len <= list.len; i++) {
-        bool begins = i == 0 || is_separator(list.ptr[i - 1]);
-        bool ends = i + len == list.len || is_separator(list.ptr[i + len]);
-        if (begins && ends && strncasecmp(list.ptr + i, token, len) == 0) return true;
+/* RFC 9110 section 7.6.1. */
+static bool asks_to_close(rd_slice list) {
+    rd_slice option;
+    while (rd_field_list_next(&list, ',', &option)) {
+        if (rd_field_is_word(option, RD_SLICE("close"))) return true;
     }
     return false;
 }
@@ -127,7 +120,7 @@ static bool take_special(rd_collect *collect, rd_slice name, VALUE value) {
         if (IS_NAMED(name, "x-sendfile")) return take_file(collect, value, false);
         if (!IS_NAMED(name, "connection")) return false;
         collect->has_connection = true;
-        if (has_token(slice_of(value), "close", 5)) collect->head.close = true;
+        if (asks_to_close(rd_slice_of_string(value))) collect->head.close = true;
         return !collect->head.raw;
     case 14:
         if (!IS_NAMED(name, "content-length")) return false;

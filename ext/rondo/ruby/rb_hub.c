@@ -3,17 +3,17 @@
  * Rondo::Hub::Core: the hub of a cluster as a Ruby object. lib/rondo/hub.rb wraps it and documents
  * what people use. Its native thread never comes here and never takes the GVL.
  */
-#include <errno.h>
 #include <pthread.h>
-#include <ruby/thread.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/fd.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_client.h"
 #include "ruby/rb_error.h"
+#include "ruby/rb_gvl.h"
+#include "ruby/rb_value.h"
 #include "server/hub_thread.h"
 
 typedef struct rd_hub_handle {
@@ -56,14 +56,12 @@ static void after_fork_in_child(void) {
 
 /* ---- life ---- */
 
-static void *free_nogvl(void *hub) {
+static void free_nogvl(void *hub) {
     rd_hub_thread_free(hub);
-    return NULL;
 }
 
-static void *stop_nogvl(void *hub) {
+static void stop_nogvl(void *hub) {
     rd_hub_thread_stop(hub);
-    return NULL;
 }
 
 static rd_hub_thread *take_out(rd_hub_handle *handle) {
@@ -136,14 +134,14 @@ static VALUE hub_start(VALUE self) {
 
 /* Ends its thread and waits for that; all links stay. */
 static VALUE hub_stop(VALUE self) {
-    rb_thread_call_without_gvl(stop_nogvl, hub_of(self), NULL, NULL);
+    rd_gvl_run(stop_nogvl, hub_of(self));
     return Qnil;
 }
 
 /* May be called twice. */
 static VALUE hub_close(VALUE self) {
     rd_hub_thread *hub = take_out(handle_of(self));
-    if (hub != NULL) rb_thread_call_without_gvl(free_nogvl, hub, NULL, NULL);
+    if (hub != NULL) rd_gvl_run(free_nogvl, hub);
     return Qnil;
 }
 
@@ -196,8 +194,7 @@ static VALUE hub_publish(VALUE self, VALUE channel, VALUE message, VALUE by_engi
         (rd_client_is_text(string) ? RD_RELAY_TEXT : 0) | (RTEST(by_engine) ? RD_RELAY_ENGINE : 0);
     if ((size_t)RSTRING_LEN(string) > handle_of(self)->publish_bytes) rd_channels_too_long();
     const int code =
-        rd_hub_thread_publish(hub, rd_slice_of(RSTRING_PTR(name), (size_t)RSTRING_LEN(name)),
-                              rd_slice_of(RSTRING_PTR(string), (size_t)RSTRING_LEN(string)), flags);
+        rd_hub_thread_publish(hub, rd_slice_of_string(name), rd_slice_of_string(string), flags);
     if (code < 0) rb_raise(rb_eArgError, "%s", rd_error_text(code));
     RB_GC_GUARD(name);
     RB_GC_GUARD(string);
@@ -209,8 +206,7 @@ static VALUE hub_keep(VALUE self, VALUE channel, VALUE pattern, VALUE size, VALU
     VALUE name = rd_channels_name_of(channel);
     const uint32_t messages = NUM2UINT(size);
     const uint64_t ms = NUM2ULL(ttl_ms);
-    rd_hub_thread_keep(hub, rd_slice_of(RSTRING_PTR(name), (size_t)RSTRING_LEN(name)),
-                       RTEST(pattern), messages, ms);
+    rd_hub_thread_keep(hub, rd_slice_of_string(name), RTEST(pattern), messages, ms);
     RB_GC_GUARD(name);
     return Qnil;
 }
@@ -263,9 +259,8 @@ static VALUE hub_save(VALUE self) {
     const int fd = memfd_create("rondo hub", MFD_CLOEXEC);
     if (fd < 0) rb_sys_fail("hub");
     if (rd_hub_thread_save(hub, fd) != 0) {
-        const int error = errno;
-        close(fd);
-        rb_syserr_fail(error, "hub");
+        rd_close_keeping_errno(fd);
+        rb_sys_fail("hub");
     }
     return rb_assoc_new(INT2NUM(fd), descriptors_of(hub));
 }

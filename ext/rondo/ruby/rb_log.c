@@ -13,6 +13,7 @@
 #include "ruby/rb_call.h"
 #include "ruby/rb_names.h"
 #include "ruby/rb_error.h"
+#include "ruby/rb_value.h"
 
 static void put(rd_binding *binding, const char *bytes, size_t len) {
     if (binding->log_len + len > binding->log_capacity) {
@@ -62,7 +63,7 @@ static const char *log_time(rd_binding *binding) {
 static rd_slice client_of(const rd_call *call) {
     VALUE address = NIL_P(call->env) ? Qnil : rb_hash_lookup(call->env, rd_key.remote_addr);
     if (!RB_TYPE_P(address, T_STRING)) return RD_SLICE("-");
-    return rd_slice_of(RSTRING_PTR(address), (size_t)RSTRING_LEN(address));
+    return rd_slice_of_string(address);
 }
 
 static void put_common(const rd_call *call, rd_slice client, uint64_t took_us) {

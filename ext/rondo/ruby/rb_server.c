@@ -4,7 +4,6 @@
  * what people use; this class only carries the calls into C.
  */
 #include <errno.h>
-#include <ruby/thread.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -13,7 +12,9 @@
 #include "ruby/rb_client.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_file.h"
+#include "ruby/rb_gvl.h"
 #include "ruby/rb_names.h"
+#include "ruby/rb_value.h"
 #include "server/retire.h"
 
 #define LINK_FINISH_MS 1000
@@ -124,10 +125,6 @@ static int take_setting(VALUE key, VALUE value, VALUE argument) {
     return ST_CONTINUE;
 }
 
-static VALUE option(VALUE options, const char *name) {
-    return rb_hash_lookup(options, ID2SYM(rb_intern(name)));
-}
-
 static rd_network *networks_of(VALUE list, const char *what, size_t *count) {
     *count = 0;
     if (NIL_P(list)) return NULL;
@@ -190,8 +187,8 @@ static void join_siblings(rd_binding *binding, const rd_scoreboard *board, unsig
 
 /* The row of the scoreboard that this server writes, and the way to those of the other rows. */
 static void take_slot(rd_binding *binding, VALUE options) {
-    VALUE board = option(options, "scoreboard"), slot = option(options, "slot");
-    VALUE inbox = option(options, "inbox"), inboxes = option(options, "inboxes");
+    VALUE board = rd_option(options, "scoreboard"), slot = rd_option(options, "slot");
+    VALUE inbox = rd_option(options, "inbox"), inboxes = rd_option(options, "inboxes");
     if (NIL_P(board)) return;
     const rd_scoreboard *scoreboard = rd_scoreboard_of(board);
     unsigned number = NUM2UINT(slot);
@@ -213,24 +210,26 @@ static void take_link(rd_binding *binding, VALUE link) {
 
 static void take_options(rd_binding *binding, VALUE options) {
     size_t count;
-    RD_BINDING_SET(binding, reporter, option(options, "reporter"));
-    RD_BINDING_SET(binding, upgrades, option(options, "upgrades"));
-    RD_BINDING_SET(binding, request_log, option(options, "request_log"));
-    RD_BINDING_SET(binding, scheme, shared_value(option(options, "url_scheme")));
-    binding->log_json = option(options, "request_log_format") == ID2SYM(rb_intern("json"));
-    binding->split_newlines = RTEST(option(options, "split_newlines"));
-    take_default_host(binding, option(options, "default_host"));
+    RD_BINDING_SET(binding, reporter, rd_option(options, "reporter"));
+    RD_BINDING_SET(binding, upgrades, rd_option(options, "upgrades"));
+    RD_BINDING_SET(binding, request_log, rd_option(options, "request_log"));
+    RD_BINDING_SET(binding, scheme, shared_value(rd_option(options, "url_scheme")));
+    binding->log_json = rd_option(options, "request_log_format") == ID2SYM(rb_intern("json"));
+    binding->split_newlines = RTEST(rd_option(options, "split_newlines"));
+    take_default_host(binding, rd_option(options, "default_host"));
     take_slot(binding, options);
-    take_link(binding, option(options, "link"));
-    rd_serve_folder(binding, option(options, "public"), RTEST(option(options, "public_only")));
-    rd_allow_file_roots(binding, option(options, "x_sendfile_roots"));
-    RD_BINDING_SET(binding, sendfile_type, option(options, "sendfile_type"));
-    RD_BINDING_SET(binding, thread_start, option(options, "thread_start"));
-    RD_BINDING_SET(binding, thread_exit, option(options, "thread_exit"));
-    binding->trusted = networks_of(option(options, "trusted_proxies"), "trusted_proxies", &count);
+    take_link(binding, rd_option(options, "link"));
+    rd_serve_folder(binding, rd_option(options, "public"),
+                    RTEST(rd_option(options, "public_only")));
+    rd_allow_file_roots(binding, rd_option(options, "x_sendfile_roots"));
+    RD_BINDING_SET(binding, sendfile_type, rd_option(options, "sendfile_type"));
+    RD_BINDING_SET(binding, thread_start, rd_option(options, "thread_start"));
+    RD_BINDING_SET(binding, thread_exit, rd_option(options, "thread_exit"));
+    binding->trusted =
+        networks_of(rd_option(options, "trusted_proxies"), "trusted_proxies", &count);
     binding->trusted_count = count;
     rd_network *proxies =
-        networks_of(option(options, "proxy_protocol_from"), "proxy_protocol_from", &count);
+        networks_of(rd_option(options, "proxy_protocol_from"), "proxy_protocol_from", &count);
     rd_server_set_proxies(binding->server, proxies, count);
 }
 
@@ -265,7 +264,7 @@ static VALUE core_initialize(VALUE self, VALUE app, VALUE numbers, VALUE options
 /* ---- listening ---- */
 
 static int int_option(VALUE address, const char *name, int fallback) {
-    VALUE value = option(address, name);
+    VALUE value = rd_option(address, name);
     return NIL_P(value) ? fallback : NUM2INT(value);
 }
 
@@ -280,8 +279,8 @@ typedef struct rd_listen_request {
 } rd_listen_request;
 
 static rd_listen_request read_address(const rd_settings *settings, VALUE address) {
-    VALUE kind = option(address, "kind"), reuse = option(address, "reuse_port");
-    VALUE low_latency = option(address, "low_latency");
+    VALUE kind = rd_option(address, "kind"), reuse = rd_option(address, "reuse_port");
+    VALUE low_latency = rd_option(address, "low_latency");
     rd_listen_request wanted = {.fd = -1};
     wanted.options = (rd_listen_options){
         .backlog = int_option(address, "backlog", (int)settings->backlog),
@@ -290,14 +289,14 @@ static rd_listen_request read_address(const rd_settings *settings, VALUE address
         .mode = int_option(address, "mode", -1),
     };
     if (kind == ID2SYM(rb_intern("fd"))) {
-        wanted.fd = NUM2INT(option(address, "fd"));
-        wanted.owns_file = RTEST(option(address, "owns_file"));
+        wanted.fd = NUM2INT(rd_option(address, "fd"));
+        wanted.owns_file = RTEST(rd_option(address, "owns_file"));
     } else if (kind == ID2SYM(rb_intern("unix"))) {
-        VALUE path = option(address, "path");
+        VALUE path = rd_option(address, "path");
         wanted.path = StringValueCStr(path);
     } else {
-        VALUE host = option(address, "host");
-        int port = NUM2INT(option(address, "port"));
+        VALUE host = rd_option(address, "host");
+        int port = NUM2INT(rd_option(address, "port"));
         if (port < 0 || port > 65535) rb_raise(rd_eAddressError, "port %d is out of range", port);
         wanted.host = StringValueCStr(host);
         wanted.port = (uint16_t)port;
@@ -410,16 +409,14 @@ static VALUE core_stop(VALUE self, VALUE force) {
     return Qnil;
 }
 
-static void *finish_link_nogvl(void *argument) {
-    rd_link_finish(((rd_server *)argument)->pubsub.link, LINK_FINISH_MS);
-    return NULL;
+static void finish_link_nogvl(void *link) {
+    rd_link_finish(link, LINK_FINISH_MS);
 }
 
 /* What was published leaves before the process ends. */
 static VALUE core_finish_link(VALUE self) {
-    rd_server *server = rd_binding_of(self)->server;
-    if (server->pubsub.link == NULL) return Qnil;
-    rb_thread_call_without_gvl(finish_link_nogvl, server, NULL, NULL);
+    rd_link *link = rd_binding_of(self)->server->pubsub.link;
+    if (link != NULL) rd_gvl_run(finish_link_nogvl, link);
     return Qnil;
 }
 

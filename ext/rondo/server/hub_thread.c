@@ -112,7 +112,6 @@ static void on_close(rd_conn *conn) {
 
 /* No deadlines, and no server that stops: those reactions are never asked for. */
 static const rd_protocol protocol = {
-    .name = "relay",
     .state_size = sizeof(rd_hub_conn),
     .on_open = on_open,
     .on_data = on_data,

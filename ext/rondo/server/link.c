@@ -209,7 +209,6 @@ static void on_close(rd_conn *conn) {
 
 /* No deadlines, and apart from the connections of the server that stops. */
 static const rd_protocol protocol = {
-    .name = "relay",
     .on_open = on_open,
     .on_data = on_data,
     .on_eof = rd_conn_close,

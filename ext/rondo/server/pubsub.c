@@ -33,7 +33,6 @@ static void own_free(rd_push *push) {
 }
 
 static const rd_push_ops own_ops = {
-    .name = "application",
     .publish = own_publish,
     .overflow = own_overflow,
     .told = own_told,

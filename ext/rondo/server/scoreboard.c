@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+
 #define FIRST_BOUND  16 /* us; each bucket reaches twice as far */
 #define HEADER_BYTES 64
 
@@ -80,12 +82,6 @@ static rd_scoreboard_header *header_of(const rd_scoreboard *board) {
     return (rd_scoreboard_header *)(void *)((char *)board->slots - HEADER_BYTES);
 }
 
-static void close_keeping_errno(int fd) {
-    int error = errno;
-    close(fd);
-    errno = error;
-}
-
 int rd_scoreboard_create(rd_scoreboard *board, uint32_t slots) {
     if (slots == 0 || slots > RD_SCOREBOARD_SLOTS_MAX) {
         errno = EINVAL;
@@ -95,7 +91,7 @@ int rd_scoreboard_create(rd_scoreboard *board, uint32_t slots) {
     if (fd < 0) return -1;
     size_t bytes = HEADER_BYTES + slots * sizeof(rd_score_slot);
     if (ftruncate(fd, (off_t)bytes) != 0 || map(board, fd, bytes) != 0) {
-        close_keeping_errno(fd);
+        rd_close_keeping_errno(fd);
         return -1;
     }
     board->slot_count = slots;

@@ -133,10 +133,6 @@ void rd_server_set_proxies(rd_server *server, rd_network *networks, size_t count
 /* Takes over an opened listener (allocated by rd_alloc). 0 or -1 with errno. */
 int rd_server_add_listener(rd_server *server, rd_listener *listener);
 
-/* Closes the listening socket of this number (st_ino) for good, a moment later and so that no
- * client notices; see server/retire.h. A drain begins after it. */
-void rd_server_retire(rd_server *server, uint64_t inode);
-
 /* One turn of the leader; sleeps through `wait` when there is nothing to do at all.
  * `takes_requests`: somebody is free for queued requests; else it sleeps in spite of them. */
 void rd_server_turn(rd_server *server, rd_server_wait wait, bool takes_requests);

@@ -14,7 +14,6 @@
 typedef struct rd_conn rd_conn;
 
 typedef struct rd_protocol {
-    const char *name;
     size_t state_size;
     void (*on_open)(rd_conn *conn);
     /* Bytes in the shared receive buffer: valid only during the call. */

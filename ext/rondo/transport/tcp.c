@@ -72,5 +72,5 @@ static void tcp_close(rd_conn *conn) {
 }
 
 const rd_transport rd_transport_tcp = {
-    "tcp", "http", tcp_read, tcp_write, tcp_send_file, tcp_shutdown_write, tcp_close,
+    "http", tcp_read, tcp_write, tcp_send_file, tcp_shutdown_write, tcp_close,
 };

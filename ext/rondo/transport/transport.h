@@ -16,7 +16,6 @@
 typedef struct rd_conn rd_conn;
 
 typedef struct rd_transport {
-    const char *name;
     const char *scheme; /* in the URL of a listener, "http" */
     ssize_t (*read)(rd_conn *conn, char *bytes, size_t len);
     /* `more`: the rest of a packet comes with the next call. */

@@ -60,7 +60,7 @@ module Rondo
       end
       private_class_method :redis
 
-      # What was published leaves before the process ends or becomes another one.
+      # What was published leaves before the process ends, becomes another one or serves again.
       # @param engine [Engine, nil]
       # @param log [Logger]
       # @return [void]
@@ -68,6 +68,8 @@ module Rondo
         engine.close(FAREWELL) if engine.respond_to?(:close)
       rescue StandardError => e
         log.error "! #{engine.class}#close: #{e.message} (#{e.class})"
+      ensure
+        PubSub.detach(engine)
       end
     end
   end

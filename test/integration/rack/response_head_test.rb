@@ -184,8 +184,13 @@ class RackResponseHeadTest < RackCase
   end
 
   def test_a_connection_token_counts_whole
-    client = responding(200, { "connection" => "x-closed" })
-    2.times { assert_equal 200, get(client).status }
+    ["x-closed", "x, close-d", "\"close, \""].each do |list|
+      client = responding(200, { "connection" => list })
+      2.times { assert_equal 200, get(client).status }
+    end
+    ["x ,Close\t, y", "close,"].each do |list|
+      assert_predicate get(responding(200, { "connection" => list })), :close?, list
+    end
   end
 
   def test_more_than_the_length_is_cut_and_the_connection_closed
