@@ -48,8 +48,10 @@ typedef struct rd_conn_set {
     uint32_t count;
     uint64_t bytes_in, bytes_out, write_timeouts;
     bool stopping;
-    bool takes_turns; /* long sends wait for rd_conn_set_send_long(); else each goes when it can */
-    void *shared;     /* what the protocols of this set share */
+    /* Long sends wait for rd_conn_set_send_long(), but for what rd_conn_flush() sends; else each
+     * goes when it can. */
+    bool takes_turns;
+    void *shared; /* what the protocols of this set share */
     /* A file is shorter than what was promised of it: the connection is closed next. Or NULL. */
     void (*on_file_cut)(rd_conn *conn);
 } rd_conn_set;
@@ -125,16 +127,18 @@ void rd_conn_resume_reading(rd_conn *conn);
 void rd_conn_mark_dirty(rd_conn *conn);
 
 /* Sends what the socket takes now, at most one slice of 256 KiB, so that a download is nobody's
- * wait. */
+ * wait. Asks for no turn: a connection that stands in the line of long sends leaves it, and comes
+ * back to its end when the socket takes more. */
 void rd_conn_flush(rd_conn *conn);
 
 /* Flushes every dirty connection of the set, one write each; where long sends take turns, those
  * with much to send only stand in their line from now on. */
 void rd_conn_set_flush(rd_conn_set *set);
 
-/* Gives slices to the long sends, one after the other, for a quarter of a millisecond, or, where
- * the application took longer since the last time, as long as that and a millisecond at most: a
- * request that comes meanwhile waits no longer, however many download. */
+/* Gives slices to the long sends, one after the other, for a quarter of a millisecond, or, when
+ * more time has passed since the last slice (in the application, or asleep), for as long as that
+ * and a millisecond at most: a request that comes meanwhile waits no longer, however many
+ * download. */
 void rd_conn_set_send_long(rd_conn_set *set);
 
 static inline bool rd_conn_set_has_long(const rd_conn_set *set) {
