@@ -22,7 +22,7 @@ typedef struct rd_call {
     rd_runner *runner; /* whose thread this is; NULL once a stream outlives the call */
     int killed;        /* state of a Thread#kill that ended the call */
     uint64_t queue_us; /* with the setting queue_time */
-    uint64_t turn_ns;  /* when it was let in last */
+    uint64_t turn_ns; /* since when its turn lasts; waits for room move it on, see rd_send_part() */
     uint32_t slot;
     rd_address peer;
     bool known;   /* the connection has its Ruby objects */
@@ -133,10 +133,10 @@ void rd_wait_until(rd_binding *binding, rd_request *request, rd_satisfied satisf
 bool rd_has_drained(const rd_request *request);
 bool rd_has_body(const rd_request *request);
 bool rd_has_sent_all(const rd_request *request);
-/* Sends one part of a body, then waits until the client has taken enough, or, after a while, lets
- * others go first. 0, or RD_ERR_CLOSED when nobody is there any more. The wait for the client takes
- * nothing of the body's time: to be added to turn_ns, unless the call is over by then, ended by
- * another thread. */
+/* Sends one part of a body, then waits until the client has taken enough, or, when the call had its
+ * turn, lets others go first. 0, or RD_ERR_CLOSED when nobody is there any more. The wait for the
+ * client takes nothing of the body's time: to be added to turn_ns, unless the call is over by then,
+ * ended by another thread. */
 int rd_send_part(rd_call *call, VALUE part, uint64_t *waited_ns);
 /* Whether somebody is still there to answer; takes the lock. */
 bool rd_call_has_client(const rd_call *call);

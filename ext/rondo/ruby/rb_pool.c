@@ -15,7 +15,10 @@
 #define BLOCKING_ENOUGH 1024 /* about one call of sixty-four */
 #define BUSY_TURNS      4
 
-/* How often whoever waits for a place looks whether nobody will leave one. */
+/* How often whoever waits for a place looks whether nobody will leave one: the first of a line, and
+ * those behind it, who only look whether they are the first by now. After so many looks as the
+ * first, a body that stands aside comes in past all places; a signal for its thread is a look, too.
+ */
 #define FIRST_LOOKS_MS 50
 #define OTHERS_LOOK_MS 1000
 #define MOST_LOOKS     5

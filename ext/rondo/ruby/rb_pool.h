@@ -5,14 +5,18 @@
  * call lets go of the GVL, a standby that queues for it goes on with the loop:
  *
  *   standby ──(takes the loop)──▶ leader ──(calls)──▶ in the application ──(returns)──▶ leader
- *      ▲                                                   │     │                     │
- *      │                        (another one took the loop)│     │(waits for its client)
- *      └───────────────────────────────────────────────────┘     ▼
- *                                                 stepped out ──(a place is free)──▶ …
+ *      ▲                                                │     │     │
+ *      │                     (another one took the loop)│     │     │(its body had its time)
+ *      └────────────────────────────────────────────────┘     │     ▼
+ *                                       (waits for its client)│   aside ──(a place is left)──▶ …
+ *                                                             ▼
+ *                                                        stepped out ──(a place is free)──▶ …
  *
  * A thread that waits for its client inside the application steps out: it gives its place to
- * another one and comes back in as soon as one is free. Everything here is under the GVL, but for
- * the atomics, which the watch thread touches.
+ * another one and comes back in as soon as one is free, before new requests do. One whose body has
+ * long given parts stands aside in the same way, and the leader lets it back in after a batch of
+ * new requests. Everything here is under the GVL, but for the atomics, which the watch thread
+ * touches.
  */
 #ifndef RD_RUBY_POOL_H
 #define RD_RUBY_POOL_H
@@ -35,7 +39,7 @@ typedef struct rd_runner {
     rd_thread self; /* the same, to the kernel */
     bool away;      /* not inside the core: another one may take the loop */
     bool in_application;
-    bool stepped_out;             /* in the application, without a place */
+    bool stepped_out;             /* or aside: in the application, without a place */
     bool needed;                  /* by the others, it seems: its body steps aside later */
     rd_request *request;          /* of the call, while in_application */
     bool told_slow, told_timeout; /* about this call */
@@ -46,12 +50,12 @@ typedef struct rd_pool {
     rd_runner *leader; /* NULL: whoever comes first */
     uint32_t threads;  /* runners there are */
     uint32_t active;   /* places taken: at most max_threads, but for those let in past the others */
-    uint32_t waiting;  /* stepped out */
+    uint32_t waiting;  /* stepped out or aside: max_parked_bodies at most */
     uint32_t blocking; /* how often calls lose the loop lately: 0..65535, fast up, slow down */
     uint32_t busy_turns; /* turns in a row that did not sleep */
     uint64_t next_yield_ns;
     rd_list resuming; /* who wants back in, in order */
-    rd_list aside;    /* the same, who had its time and let others go first */
+    rd_list aside;    /* the same, who had their time and let others go first */
     bool begun;       /* a request since the last of these came in */
     sem_t standby, supervisor;
     atomic_uint standbys; /* waiting for `standby` */
@@ -70,15 +74,15 @@ void rd_pool_run(rd_binding *binding);
 /* The runner whose thread this is, or NULL. */
 rd_runner *rd_pool_current(rd_binding *binding);
 
-/* Around a wait for the client. False: there are too many already, and the place is kept. */
+/* Around a wait for the client. False: max_parked_bodies are out already, and the place is kept. */
 bool rd_pool_step_out(rd_runner *runner);
 /* 0, or the state of an exception that came meanwhile; the place is taken either way. `at_once`: an
  * exception is on its way out already, and waits for no place. */
 int rd_pool_step_in(rd_runner *runner, bool at_once);
 
 /* Lets those go first who wait for a place, and comes back in after them: a long body between two
- * of its parts. 0, or the state of an exception that came meanwhile; the place is taken either way.
- */
+ * of its parts. While max_parked_bodies are out the place is kept. 0, or the state of an exception
+ * that came meanwhile; the place is taken either way. */
 int rd_pool_step_aside(rd_runner *runner);
 
 /* ---- between rb_pool.c, rb_leader.c and rb_supervisor.c ---- */

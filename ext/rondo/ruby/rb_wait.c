@@ -11,7 +11,7 @@
 #include "ruby/rb_error.h"
 #include "ruby/rb_gvl.h"
 
-#define TURN_NS   2000000   /* of a body, while others wait */
+#define TURN_NS   2000000   /* of a call, from rd_call.turn_ns on, while others wait */
 #define NEEDED_NS 100000000 /* of one that came in because nobody else went on */
 
 bool rd_has_drained(const rd_request *request) {
