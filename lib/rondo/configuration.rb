@@ -318,7 +318,8 @@ module Rondo
         set(:lowlevel_error_handler, handler || need_block(:lowlevel_error_handler, block))
       end
 
-      # @yieldreturn [PubSub::Engine] the default one of the process that serves
+      # @yieldreturn [PubSub::Engine, nil] the default one, made in the process that was started: the master, if
+      #   there is one
       def pubsub_engine(&block)
         set(:pubsub_engine, need_block(:pubsub_engine, block))
       end
