@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * From the application's [status, headers, body] to the responder: checks every name and value
- * (a CR, LF or NUL is an error of the application, never bytes on the wire), finds out what kind
- * of body it is and sends it. Rack SPEC, "The Response".
+ * From the application's [status, headers, body] to the responder: checks the status, has the
+ * header fields checked (rb_fields.c), finds out what kind of body it is and sends it. Rack SPEC,
+ * "The Response".
  */
 #include "base/error.h"
 #include "http/status.h"

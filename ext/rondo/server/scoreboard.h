@@ -3,8 +3,9 @@
  * The scoreboard: a piece of memory that all processes of a server share, one slot for each process
  * that serves. A worker writes its own slot, everybody reads all of them: for balance, hang
  * detection, metrics. A few numbers of it have other writers: siblings count `arriving`, the master
- * says pid, generation, state and when they changed, whoever shows rss_bytes measures it. No locks:
- * every number stands for itself and is read and written whole.
+ * says pid, generation, state and when they changed, the hub's thread what it relayed, whoever
+ * shows rss_bytes measures it. No locks: every number stands for itself and is read and written
+ * whole.
  *
  * A master keeps two of these slots for each place in its cluster (a `seat` in lib/rondo), because
  * two workers have it while one takes over from the other.
