@@ -342,8 +342,8 @@ static void sort_guests(rd_server *server) {
     if (!rd_list_is_empty(&server->guests)) rd_handover_guests(server);
 }
 
-/* What every turn begins with: messages find their subscribers, answers leave, and connections that
- * just ended make room. */
+/* Both halves of every turn, around its poll; server.h has the picture. Connections that ended make
+ * room for new ones in either. */
 static void begin_turn(rd_server *server) {
     rd_pubsub_run(&server->pubsub);
     rd_conn_set_flush(&server->conns);

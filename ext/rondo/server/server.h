@@ -4,8 +4,14 @@
  * answer. rd_server_turn() is C only; whoever runs it (the Ruby binding, a test) takes requests
  * and wake-ups out of the queues and answers them through each request's responder.
  *
- *   turn: flush what is answered ▶ poll ▶ read and parse every ready connection ▶ timers ▶ free
- *   then: next_request … answer … next_request … until the batch is over ▶ next turn
+ *   turn   begin     messages find their subscribers ▶ answers leave ▶ long sends get their time ▶
+ *                    the quantum of a connection ends ▶ guests stay or go on
+ *          poll      sleeps when there is nothing to do
+ *          process   every ready connection is read and parsed ▶ timers ▶ what closed is freed ▶
+ *                    guests ▶ a stop is carried out ▶ requests for files are answered ▶ those that
+ *                    waited too long are turned away ▶ calls that take too long are noticed ▶ the
+ *                    scoreboard is written
+ *   batch            next_request … answer … next_request … until it is over ▶ events ▶ next turn
  *
  * One thread at a time runs turns: the leader, which also calls the application, or the watch
  * thread while the leader is away for long. Whoever begins a turn owns the loop from then on, and
