@@ -26,7 +26,14 @@ class RackEnvTest < RackCase
   def test_exactly_the_documented_keys
     env = env_of(bytes("GET", "/"))
     assert_equal (BASE_KEYS + ["HTTP_HOST"]).sort, env.keys.sort
-    assert_operator BASE_KEYS.size, :<=, 15
+  end
+
+  def test_the_page_has_them_all
+    page = File.read(File.expand_path("../../../docs/REQUEST.md", __dir__))
+    table = page[/ Fifteen keys are always\nthere:\n\n(.*?)\n\n/m, 1]
+    keys = table.lines.drop(2).flat_map { |row| row[/\A\| (.*?) \|/, 1].scan(/`(.*?)`/) }.flatten
+    assert_equal BASE_KEYS.sort, keys.sort
+    assert_equal 15, keys.size
   end
 
   def test_it_is_a_plain_unfrozen_hash_without_default
