@@ -91,6 +91,18 @@ class CliUnitTest < Minitest::Test
     define_method("test_refuses_#{words.join(" ")}") { assert_match pattern, complaint(*words) }
   end
 
+  # The rows say it for docs/CONFIGURATION.md, the parser by itself.
+  Rondo::Settings::SHELL.select { |_, row| row.flag }.each do |name, row|
+    row.flag.split(", ").map { |form| form[/\A\S+/] }.each do |word|
+      define_method("test_#{word}_is_the_flag_of_#{name}") do
+        argument = { port: "1", workers: "1", directory: "." }.fetch(name, "x") if row.flag.match?(/ [A-Z]+\z/)
+        found = settings(word, *argument)
+        assert_equal "command line", found.source(name)
+        refute found.given?(:rackup), "no word is left over"
+      end
+    end
+  end
+
   def test_the_command_line_wins_over_file_and_environment
     FileUtils.mkdir_p("config")
     File.write("config/rondo.rb", "tag 'file'\npidfile 'file'\n")
