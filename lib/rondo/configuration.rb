@@ -330,7 +330,7 @@ module Rondo
         unknown = options.keys - %i[auth_token no_token data_only umask]
         fail_here "activate_control_app: unknown option #{unknown.first}" if unknown.any?
         set(:control_url, url.to_s)
-        set(:control_data_only, true) if options[:data_only]
+        set(:control_data_only, options[:data_only] ? true : false) if options.key?(:data_only)
         token = options[:no_token] ? "none" : options[:auth_token]
         set(:control_token, token.to_s) if token
       end

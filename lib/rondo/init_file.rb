@@ -34,20 +34,22 @@ module Rondo
       # allowed_origins :same, "https://*.example.com"
       # lowlevel_error_handler { |error, _env, status| [status, {}, [error.class.name]] }
       # after_booted { warn "ready" }
-      # preload_app! false
       # before_fork { }
       # before_worker_boot { |index| }
       # before_worker_shutdown { |index| }
       # plugin :tmp_restart
+      # activate_control_app "auto", data_only: false
       # redis_url "redis://localhost:6379"
       # pubsub_engine { Rondo::PubSub::Redis.new("rediss://redis.example", ssl_params: { ca_file: "ca.pem" }) }
     RUBY
     # Settings of the shell whose default is a value that can be written down.
-    SHELL = %i[environment rackup port workers worker_timeout worker_boot_timeout
+    SHELL = %i[environment rackup port workers preload worker_timeout worker_boot_timeout
                worker_shutdown_timeout worker_check_interval mold_boot_timeout worker_culling_strategy
                max_requests max_memory memory_measure max_age hard_request_timeout recycle_jitter
-               quiet silent log_requests log_format
+               quiet silent log_requests log_format redirect_append
                raise_exception_on_sigterm redis_required].freeze
+    # What stands before the value of those whose verb is not their name.
+    VERBS = { preload: "preload_app!", redirect_append: "stdout_redirect nil, nil," }.freeze
 
     module_function
 
@@ -69,7 +71,7 @@ module Rondo
     # @return [String]
     def text
       shell = Settings::SHELL.slice(*SHELL).map do |name, row|
-        entry(name, row.doc, row.unit, row.default.inspect)
+        entry(VERBS.fetch(name, name), row.doc, row.unit, row.default.inspect)
       end
       core = Settings::CORE.map do |name, row|
         value = row[:unit] == "bool" ? !row[:default].zero? : row[:default]
@@ -78,8 +80,8 @@ module Rondo
       [HEAD, *shell, *core].join
     end
 
-    def entry(name, doc, unit, value)
-      "\n# #{doc.sub(/\A[a-z](?=[a-z ])/, &:upcase)} (#{unit}).\n# #{name} #{value}\n"
+    def entry(verb, doc, unit, value)
+      "\n# #{doc.sub(/\A[a-z](?=[a-z ])/, &:upcase)} (#{unit}).\n# #{verb} #{value}\n"
     end
     private_class_method :entry
   end
