@@ -23,6 +23,12 @@ class ConfigurationDocsTest < Minitest::Test
     assert_empty(names.reject { |name| text.include?("| `#{name}` |") })
   end
 
+  def test_every_variable_is_there
+    text = File.read(PAGE)
+    names = [*Rondo::Settings::SHELL.values.flat_map(&:env), *Rondo::Settings::CORE_VARIABLES.values.flatten]
+    assert_empty(names.reject { |name| text.include?("`#{name}`") })
+  end
+
   def test_the_example_loads
     example = File.read(PAGE)[/```ruby\n(bind .*?)```/m, 1]
     Dir.mktmpdir do |folder|
