@@ -205,6 +205,7 @@ module Rondo
         set(:bind, [])
       end
 
+      # Nothing to say: sockets that systemd hands over are always taken.
       def bind_to_activated_sockets(*)
         note "bind_to_activated_sockets: sockets handed over by systemd are always taken"
       end

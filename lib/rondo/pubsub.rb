@@ -22,24 +22,26 @@ module Rondo
 
     # Messages of a channel go to the block, one after the other, on an application thread of each process
     # that serves. Subscribing again replaces.
-    # @param channel [String, Symbol]
-    # @param is_pattern [Boolean]
-    # @param match [Symbol, nil] :redis for a pattern
-    # @param as [Symbol, nil] :text or :binary, whatever a message was published as
-    # @param since [Integer, String, Time, nil] what came later and was kept comes first
-    # @yieldparam channel [String]
-    # @yieldparam message [String]
-    # @yieldparam id [Integer, nil] in the history
-    # @return [true]
-    # @raise [ArgumentError, TypeError]
+    # @overload subscribe(channel, is_pattern = false, match: nil, as: nil, since: nil)
+    #   @param channel [String, Symbol]
+    #   @param is_pattern [Boolean]
+    #   @param match [Symbol, nil] :redis for a pattern
+    #   @param as [Symbol, nil] :text or :binary, whatever a message was published as
+    #   @param since [Integer, String, Time, nil] what came later and was kept comes first
+    #   @yieldparam channel [String]
+    #   @yieldparam message [String]
+    #   @yieldparam id [Integer, nil] in the history
+    #   @return [true]
+    #   @raise [ArgumentError, TypeError]
     def subscribe(...)
       PubSub.subscribe(...)
     end
 
-    # @param channel [String, Symbol]
-    # @param is_pattern [Boolean]
-    # @param match [Symbol, nil]
-    # @return [Boolean] whether there was one
+    # @overload unsubscribe(channel, is_pattern = false, match: nil)
+    #   @param channel [String, Symbol]
+    #   @param is_pattern [Boolean]
+    #   @param match [Symbol, nil]
+    #   @return [Boolean] whether there was one
     def unsubscribe(...)
       PubSub.unsubscribe(...)
     end

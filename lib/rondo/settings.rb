@@ -10,11 +10,18 @@ require "rondo"
 module Rondo
   # The tables, and resolved values that know where they came from.
   module Settings
-    # @!attribute default [Object]
-    # @!attribute unit [String]
-    # @!attribute doc [String]
-    # @!attribute flag [String, nil] on the command line
-    # @!attribute env [Array<String>] environment variables, first one set wins
+    # A setting.
+    #
+    # @!attribute [r] default
+    #   @return [Object]
+    # @!attribute [r] unit
+    #   @return [String]
+    # @!attribute [r] doc
+    #   @return [String] what it means
+    # @!attribute [r] flag
+    #   @return [String, nil] on the command line
+    # @!attribute [r] env
+    #   @return [Array<String>] environment variables, first one set wins
     Row = Struct.new(:default, :unit, :doc, :flag, :env, keyword_init: true)
 
     # @return [Row]

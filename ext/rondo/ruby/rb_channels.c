@@ -116,18 +116,18 @@ static void drop_block(const rd_client *client, VALUE name, bool is_pattern) {
 /* Messages of a channel go straight to the client, or to the block. Subscribing again replaces. Any
  * thread.
  * @overload subscribe(channel, is_pattern = false, match: nil, as: nil, since: nil)
- * @param channel [String, Symbol] its name, up to 1024 bytes
- * @param is_pattern [Boolean] a pattern of names: * ? [a-z] [^x] and \ before what is meant as it
- * is
- * @param match [Symbol, nil] :redis for the same
- * @param as [Symbol, nil] :text or :binary, whatever a message was published as
- * @param since [Integer, String, Time, nil] the last id that was seen, or a time: what came later
- * and the history has kept is sent first; an event stream's Last-Event-ID where it is not given
- * @yieldparam channel [String]
- * @yieldparam message [String]
- * @yieldparam id [Integer, nil] in the history
- * @return [true, nil] nil when the client is closed or has max_subscriptions
- * @raise [ArgumentError, TypeError] for a name or an option that is none */
+ *   @param channel [String, Symbol] its name, up to 1024 bytes
+ *   @param is_pattern [Boolean] a pattern of names: * ? [a-z] [^x] and \ before what is meant as it
+ *     is
+ *   @param match [Symbol, nil] :redis for the same
+ *   @param as [Symbol, nil] :text or :binary, whatever a message was published as
+ *   @param since [Integer, String, Time, nil] the last id that was seen, or a time: what came later
+ *     and the history has kept is sent first; an event stream's Last-Event-ID where it is not given
+ *   @yieldparam channel [String]
+ *   @yieldparam message [String]
+ *   @yieldparam id [Integer, nil] in the history
+ *   @return [true, nil] nil when the client is closed or has max_subscriptions
+ *   @raise [ArgumentError, TypeError] for a name or an option that is none */
 static VALUE client_subscribe(int argc, VALUE *argv, VALUE self) {
     rd_client *client = rd_client_of(self);
     rd_subscribing to = {.block = Qnil};
@@ -150,8 +150,11 @@ static VALUE client_subscribe(int argc, VALUE *argv, VALUE self) {
 }
 
 /* @overload unsubscribe(channel, is_pattern = false, match: nil)
- * @return [Boolean] whether it was subscribed
- * @raise [ArgumentError, TypeError] as {#subscribe} */
+ *   @param channel [String, Symbol] as {#subscribe}
+ *   @param is_pattern [Boolean]
+ *   @param match [Symbol, nil]
+ *   @return [Boolean] whether it was subscribed
+ *   @raise [ArgumentError, TypeError] as {#subscribe} */
 static VALUE client_unsubscribe(int argc, VALUE *argv, VALUE self) {
     rd_client *client = rd_client_of(self);
     VALUE channel, flag, options, match;
@@ -170,11 +173,11 @@ static VALUE client_unsubscribe(int argc, VALUE *argv, VALUE self) {
 
 /* Publishes to all who are subscribed, this client included. Any thread.
  * @overload publish(channel, message, engine = nil)
- * @param channel [String, Symbol]
- * @param message [String, Hash, Array] as for {#write}
- * @param engine [Object, false, nil] nil for the default one, false for this process only
- * @return [Boolean] whether it is on its way
- * @raise [ArgumentError, TypeError] for a name or a message that is none */
+ *   @param channel [String, Symbol]
+ *   @param message [String, Hash, Array] as for {#write}
+ *   @param engine [Object, false, nil] nil for the default one, false for this process only
+ *   @return [Boolean] whether it is on its way
+ *   @raise [ArgumentError, TypeError] for a name or a message that is none */
 static VALUE client_publish(int argc, VALUE *argv, VALUE self) {
     (void)self;
     return rb_funcallv(mRondo, rd_id.publish, argc, argv);
@@ -308,13 +311,13 @@ VALUE rd_channels_tell(VALUE block, const rd_push_message *message) {
     return rb_proc_call_with_block(block, count, arguments, Qnil);
 }
 
-void rd_init_channels(VALUE client) {
+void rd_init_channels(VALUE cClient) {
     mRondo = rb_const_get(rb_cObject, rb_intern("Rondo"));
     rb_gc_register_mark_object(mRondo);
-    rb_define_method(client, "subscribe", client_subscribe, -1);
-    rb_define_method(client, "unsubscribe", client_unsubscribe, -1);
-    rb_define_method(client, "publish", client_publish, -1);
-    rb_define_method(client, "pubsub?", client_pubsub, 0);
+    rb_define_method(cClient, "subscribe", client_subscribe, -1);
+    rb_define_method(cClient, "unsubscribe", client_unsubscribe, -1);
+    rb_define_method(cClient, "publish", client_publish, -1);
+    rb_define_method(cClient, "pubsub?", client_pubsub, 0);
 }
 
 void rd_init_core_channels(VALUE core) {

@@ -125,12 +125,12 @@ static VALUE client_write(VALUE self, VALUE data) {
 
 /* Closes after what is queued. Any thread; nothing when it is closed already. A stream of events
  * just ends: code and reason are for on_close.
- * @param code [Integer] 1000, or one that an application may use: 1001 to 1003, 1007 to 1014, 3000
- *   to 4999
- * @param reason [String] up to 123 bytes of UTF-8; more is cut
- * @return [nil]
- * @raise [ArgumentError] for any other code, or a reason that is not UTF-8
- * @see RFC 6455 section 7.4 */
+ * @overload close(code = 1000, reason = "")
+ *   @param code [Integer] one that an application may use: 1000 to 1003, 1007 to 1014, 3000 to 4999
+ *   @param reason [String] up to 123 bytes of UTF-8; more is cut
+ *   @return [nil]
+ *   @raise [ArgumentError] for any other code, or a reason that is not UTF-8
+ *   @see RFC 6455 section 7.4 */
 static VALUE client_close(int argc, VALUE *argv, VALUE self) {
     VALUE code, reason;
     rb_scan_args(argc, argv, "02", &code, &reason);
@@ -170,8 +170,8 @@ static VALUE client_pending(VALUE self) {
 }
 
 /* @return [Hash] of the request that was upgraded, but for what was only good while it was
- * answered: rack.hijack, rack.response_finished, rack.early_hints and the key of the handshake.
- * Equal to what the application was called with, and always the same one */
+ *   answered: rack.hijack, rack.response_finished, rack.early_hints and the key of the handshake.
+ *   Equal to what the application was called with, and always the same one */
 VALUE rd_client_env(VALUE self) {
     rd_client *client = rd_client_of(self);
     if (!RB_TYPE_P(client->env, T_HASH)) {
@@ -243,7 +243,7 @@ static VALUE client_protocol(VALUE self) {
 }
 
 /* @return [Integer, nil] inside on_close: the peer's or our code; 1005 when the peer gave none,
- * 1006 when the connection ended without a word */
+ *   1006 when the connection ended without a word */
 static VALUE client_close_code(VALUE self) {
     const rd_push *push = rd_client_of(self)->push;
     return push != NULL && rd_push_is_ending(push) ? INT2FIX(push->close_code) : Qnil;
@@ -388,6 +388,8 @@ int rd_client_tell(rd_binding *binding, const rd_event *event) {
     return state;
 }
 
+/* Document-class: Rondo::Client
+ * An upgraded connection, a WebSocket or a stream of events: what its handler's callbacks get. */
 void rd_init_client(VALUE rondo) {
     cClient = rb_define_class_under(rondo, "Client", rb_cObject);
     rb_undef_alloc_func(cClient);

@@ -53,8 +53,8 @@ VALUE rd_subscriber_key(const rd_push *push);
 /* Whether on_drained is wanted, which costs a callback for every broadcast. */
 void rd_client_watch_drained(rd_client *client);
 
-/* Adds event. */
-void rd_init_client_event(VALUE client);
+/* Adds event. The class has one name in all files, by which YARD finds it. */
+void rd_init_client_event(VALUE cClient);
 
 /* The String of a String or Symbol. Raises TypeError, and ArgumentError for a name that is none. */
 VALUE rd_channels_name_of(VALUE channel);
@@ -63,7 +63,7 @@ VALUE rd_channels_name_of(VALUE channel);
 __attribute__((noreturn)) void rd_channels_too_long(void);
 
 /* Adds subscribe, unsubscribe and publish. */
-void rd_init_channels(VALUE client);
+void rd_init_channels(VALUE cClient);
 
 /* What Rondo::PubSub needs of Rondo::Server::Core. */
 void rd_init_core_channels(VALUE core);

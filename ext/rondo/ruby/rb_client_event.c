@@ -43,14 +43,16 @@ static void send_event(rd_client *client, const rd_sse_event *event, bool as_tex
 }
 
 /* Queues an event; never blocks. Any thread. A WebSocket has no fields: it gets the data alone, as
- * by write.
- * @param data [String, Hash, Array, nil] as for write; nil: no event, only id and retry are told
- * @param event [String, Symbol, nil] its name; nil: "message"
- * @param id [String, Integer, nil] what the client sends as Last-Event-ID when it comes back
- * @param retry [Integer, nil] milliseconds the client waits before it does
- * @return [Boolean] false when the connection is closed
- * @raise [TypeError, ArgumentError] as write does; for event or id with CR, LF or NUL
- * @see WHATWG HTML, section 9.2 */
+ * by {#write}.
+ * @overload event(data, event: nil, id: nil, retry: nil)
+ *   @param data [String, Hash, Array, nil] as for {#write}; nil: no event, only id and retry are
+ * told
+ *   @param event [String, Symbol, nil] its name; nil: "message"
+ *   @param id [String, Integer, nil] what the client sends as Last-Event-ID when it comes back
+ *   @param retry [Integer, nil] milliseconds the client waits before it does
+ *   @return [Boolean] false when the connection is closed
+ *   @raise [TypeError, ArgumentError] as {#write} does; for event or id with CR, LF or NUL
+ *   @see WHATWG HTML, section 9.2 */
 static VALUE client_event(int argc, VALUE *argv, VALUE self) {
     VALUE data, options, values[3] = {Qundef, Qundef, Qundef};
     const ID names[] = {rd_id.event, rd_id.id, rd_id.retry};
@@ -78,6 +80,6 @@ static VALUE client_event(int argc, VALUE *argv, VALUE self) {
     return still_open ? Qtrue : Qfalse;
 }
 
-void rd_init_client_event(VALUE client) {
-    rb_define_method(client, "event", client_event, -1);
+void rd_init_client_event(VALUE cClient) {
+    rb_define_method(cClient, "event", client_event, -1);
 }

@@ -142,6 +142,8 @@ VALUE rd_early_hints_new(VALUE connection) {
     return rb_proc_new(send_early_hints, connection);
 }
 
+/* Document-class: Rondo::Connection
+ * What rack.hijack is. */
 void rd_init_connection(VALUE rondo) {
     cConnection = rb_define_class_under(rondo, "Connection", rb_cObject);
     rb_undef_alloc_func(cConnection);

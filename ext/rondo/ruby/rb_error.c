@@ -11,13 +11,28 @@ VALUE rd_eError, rd_eAddressError, rd_eSettingError, rd_eResponseError, rd_eClos
 
 void rd_init_errors(void) {
     VALUE rondo = rb_define_module("Rondo");
+    /* Document-class: Rondo::Error
+     * Something cannot be done as it is asked for. */
     rd_eError = rb_define_class_under(rondo, "Error", rb_eStandardError);
+    /* Document-class: Rondo::AddressError
+     * An address that cannot be listened on. */
     rd_eAddressError = rb_define_class_under(rondo, "AddressError", rd_eError);
+    /* Document-class: Rondo::SettingError
+     * A setting that is unknown, or a value that it cannot have. */
     rd_eSettingError = rb_define_class_under(rondo, "SettingError", rd_eError);
+    /* Document-class: Rondo::ResponseError
+     * The application answered something that is no response. */
     rd_eResponseError = rb_define_class_under(rondo, "ResponseError", rd_eError);
+    /* Document-class: Rondo::ClientGone
+     * Nobody is there any more to take the response. */
     rd_eClosed = rb_define_class_under(rondo, "ClientGone", rb_eIOError);
+    /* Document-class: Rondo::BodyError
+     * The client did not send the whole body of its request. */
     rd_eBodyError = rb_define_class_under(rondo, "BodyError", rb_eEOFError);
+    /* Document-class: Rondo::RequestTimeout
+     * Raised in an application that has not begun its answer within request_timeout_ms. */
     rd_eRequestTimeout = rb_define_class_under(rondo, "RequestTimeout", rd_eError);
+    /* @return [Integer] what the client is answered when nobody rescues this: 400, 408 or 413 */
     rb_define_attr(rd_eBodyError, "status", 1, 0);
 }
 

@@ -190,21 +190,27 @@ static VALUE input_close(VALUE self) {
     return Qnil;
 }
 
+/* @return [Boolean] closed, or the request is over */
 static VALUE input_is_closed(VALUE self) {
     rd_input *input = rb_check_typeddata(self, &input_type);
     return input->closed ? Qtrue : Qfalse;
 }
 
+/* @return [Boolean] whether everything was read
+ * @raise [Rondo::BodyError] the client did not send the whole body
+ * @raise [IOError] the input is closed */
 static VALUE input_is_eof(VALUE self) {
     rd_input *input = get_open(self);
     await_body(input);
     return bytes_left(input) == 0 ? Qtrue : Qfalse;
 }
 
+/* @return [self] it is binary already */
 static VALUE input_binmode(VALUE self) {
     return self;
 }
 
+/* @return [Encoding] ASCII-8BIT, that of all it gives */
 static VALUE input_external_encoding(VALUE self) {
     (void)self;
     return rb_enc_from_encoding(rb_ascii8bit_encoding());
@@ -215,6 +221,9 @@ static VALUE input_inspect(VALUE self) {
     return rb_usascii_str_new_cstr("#<Rondo::Input>");
 }
 
+/* Document-class: Rondo::Input
+ * The body of a request, rack.input. Reading raises IOError once it is closed or the request is
+ * over. */
 void rd_init_input(VALUE rondo) {
     cInput = rb_define_class_under(rondo, "Input", rb_cObject);
     rb_undef_alloc_func(cInput);

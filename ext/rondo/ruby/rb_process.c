@@ -26,7 +26,8 @@
 
 void rd_init_process(VALUE rondo);
 
-/* Makes this process the parent of its descendants' orphans; whether the system can do that. */
+/* Makes this process the parent of its descendants' orphans.
+ * @return [Boolean] whether the system can do that */
 static VALUE tree_set_subreaper(VALUE self) {
     (void)self;
 #ifdef PR_SET_CHILD_SUBREAPER
@@ -36,7 +37,9 @@ static VALUE tree_set_subreaper(VALUE self) {
 #endif
 }
 
-/* The signal that the kernel sends when the parent dies, 0 for none; whether it can do that. */
+/* The signal that the kernel sends to this process when its parent dies.
+ * @param signal [Integer] its number; 0: none
+ * @return [Boolean] whether the system can do that; false for a number that is no signal's */
 static VALUE tree_set_parent_death_signal(VALUE self, VALUE signal) {
     (void)self;
     int number = NUM2INT(signal);
@@ -51,7 +54,7 @@ static VALUE tree_set_parent_death_signal(VALUE self, VALUE signal) {
 /* Ruby's threads allocate one after the other, so an arena for each of them only spreads what is
  * free: two do, unless the environment says otherwise. What is made from now on keeps to it;
  * children too.
- */
+ * @return [nil] */
 static VALUE tree_limit_arenas(VALUE self) {
     (void)self;
 #ifdef M_ARENA_MAX
@@ -100,8 +103,12 @@ static int start_quietly(void *(*run)(void *), void *argument) {
     return code;
 }
 
-/* TERM when the other end of the socket `fd` is closed, KILL `grace_ms` later: holds also while
- * Ruby is stuck. */
+/* TERM to this process when the other end of a socket is closed, and KILL later: holds also while
+ * Ruby is stuck.
+ * @param fd [Integer] of the socket; a duplicate is kept
+ * @param grace_ms [Integer] milliseconds between the two
+ * @return [nil]
+ * @raise [SystemCallError] no descriptor or no thread is left */
 static VALUE tree_end_with(VALUE self, VALUE fd, VALUE grace_ms) {
     (void)self;
     int64_t grace = NUM2LL(grace_ms);
@@ -118,6 +125,8 @@ static VALUE tree_end_with(VALUE self, VALUE fd, VALUE grace_ms) {
     return Qnil;
 }
 
+/* Document-module: Rondo::ProcessTree
+ * What the processes of a cluster ask of the kernel and of malloc. */
 void rd_init_process(VALUE rondo) {
     VALUE tree = rb_define_module_under(rondo, "ProcessTree");
     rb_define_singleton_method(tree, "set_subreaper", tree_set_subreaper, 0);

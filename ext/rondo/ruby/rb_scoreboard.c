@@ -34,9 +34,11 @@ rd_scoreboard *rd_scoreboard_of(VALUE self) {
     return board;
 }
 
-/* Scoreboard.new(slots), or Scoreboard.new(slots, descriptor) for one that another process made: it
- * has as many slots as that says, and the descriptor is taken over. SystemCallError: EINVAL when
- * another version made it. */
+/* @overload initialize(slots, descriptor = nil)
+ *   @param slots [Integer] rows, 1 to 512; one that another process made has as many as that says
+ *   @param descriptor [Integer, nil] of one that another process made; taken over
+ *   @raise [SystemCallError] no memory; EINVAL: so many rows cannot be, or what is behind the
+ *     descriptor was made by another version */
 static VALUE board_initialize(int argc, VALUE *argv, VALUE self) {
     rd_scoreboard *board = rb_check_typeddata(self, &board_type);
     VALUE slots, descriptor;
@@ -64,24 +66,39 @@ static const rd_score_info *row_of(VALUE name) {
     return row;
 }
 
-/* get(slot, :requests) */
+/* @param index [Integer] of the slot, from 0
+ * @param name [Symbol] :requests
+ * @return [Integer] in the unit of its row
+ * @raise [IndexError] no such slot
+ * @raise [KeyError] no such number */
 static VALUE board_get(VALUE self, VALUE index, VALUE name) {
     return ULL2NUM(rd_score_get(slot_of(self, index), row_of(name)));
 }
 
-/* set(slot, :state, 2); a state is its place in STATES */
+/* @param index [Integer] of the slot, from 0
+ * @param name [Symbol] :state
+ * @param value [Integer] from 0, in the unit of its row; a state is its place in STATES
+ * @return [Integer] the value
+ * @raise [IndexError] no such slot
+ * @raise [KeyError] no such number
+ * @raise [RangeError] a value beyond 64 bits */
 static VALUE board_set(VALUE self, VALUE index, VALUE name, VALUE value) {
     rd_score_set(slot_of(self, index), row_of(name), NUM2ULL(value));
     return value;
 }
 
-/* clear(slot): everything is 0, histograms too; nil */
+/* Everything in it is 0 then, histograms too.
+ * @param index [Integer] of the slot, from 0
+ * @return [nil]
+ * @raise [IndexError] no such slot */
 static VALUE board_clear(VALUE self, VALUE index) {
     rd_score_clear(slot_of(self, index));
     return Qnil;
 }
 
-/* slot(slot): all its numbers, { requests: 4, … } */
+/* @param index [Integer] of the slot, from 0
+ * @return [Hash{Symbol => Integer}] all its numbers
+ * @raise [IndexError] no such slot */
 static VALUE board_slot(VALUE self, VALUE index) {
     const rd_score_slot *slot = slot_of(self, index);
     VALUE result = rb_hash_new();
@@ -100,8 +117,11 @@ static VALUE counts(const rd_histogram *histogram) {
     return result;
 }
 
-/* histogram(slot, :wait or :duration): counts by bucket, whose upper ends are BOUNDS_US; the last
- * one has none. */
+/* @param index [Integer] of the slot, from 0
+ * @param name [Symbol] :wait for the application, or :duration in it
+ * @return [Array<Integer>] counts by bucket, whose upper ends are BOUNDS_US; the last one has none
+ * @raise [IndexError] no such slot
+ * @raise [KeyError] no such histogram */
 static VALUE board_histogram(VALUE self, VALUE index, VALUE name) {
     const rd_score_slot *slot = slot_of(self, index);
     if (name == ID2SYM(rb_intern("wait"))) return counts(&slot->wait);
@@ -109,28 +129,35 @@ static VALUE board_histogram(VALUE self, VALUE index, VALUE name) {
     rb_raise(rb_eKeyError, "the scoreboard has no such histogram");
 }
 
-/* The descriptor to hand on; the scoreboard owns it. */
+/* @return [Integer] the descriptor to hand on; the scoreboard owns it */
 static VALUE board_fd(VALUE self) {
     return INT2NUM(rd_scoreboard_of(self)->fd);
 }
 
-/* How many slots there are. */
+/* @return [Integer] how many slots there are */
 static VALUE board_size(VALUE self) {
     return UINT2NUM(rd_scoreboard_of(self)->slot_count);
 }
 
-static void define_constants(VALUE board) {
-    VALUE states = rb_ary_new(), bounds = rb_ary_new();
+static VALUE all_states(void) {
+    VALUE states = rb_ary_new();
     for (unsigned i = 0; i < RD_SCORE_STATE_COUNT; i++) {
         rb_ary_push(states, ID2SYM(rb_intern(rd_score_state_name(i))));
     }
+    return rb_obj_freeze(states);
+}
+
+static VALUE all_bounds(void) {
+    VALUE bounds = rb_ary_new();
     for (unsigned i = 0; i + 1 < RD_HISTOGRAM_BUCKETS; i++) {
         rb_ary_push(bounds, ULL2NUM(rd_histogram_bound_us(i)));
     }
-    rb_define_const(board, "STATES", rb_obj_freeze(states));
-    rb_define_const(board, "BOUNDS_US", rb_obj_freeze(bounds));
+    return rb_obj_freeze(bounds);
 }
 
+/* Document-class: Rondo::Scoreboard
+ * Memory that the processes of a server share: a slot for each that serves, with the numbers of
+ * server/scoreboard.def. */
 void rd_init_scoreboard(VALUE rondo) {
     VALUE board = rb_define_class_under(rondo, "Scoreboard", rb_cObject);
     rb_define_alloc_func(board, board_allocate);
@@ -142,5 +169,8 @@ void rd_init_scoreboard(VALUE rondo) {
     rb_define_method(board, "histogram", board_histogram, 2);
     rb_define_method(board, "fd", board_fd, 0);
     rb_define_method(board, "size", board_size, 0);
-    define_constants(board);
+    /* Names of the states, each at its number. */
+    rb_define_const(board, "STATES", all_states());
+    /* Microseconds: upper ends of all buckets but the last. */
+    rb_define_const(board, "BOUNDS_US", all_bounds());
 }

@@ -119,35 +119,50 @@ static VALUE stream_write(VALUE self, VALUE data) {
     return LONG2NUM(RSTRING_LEN(data));
 }
 
+/* The same, for chains.
+ * @param data [String]
+ * @return [self]
+ * @raise [IOError] as {#write} */
 static VALUE stream_append(VALUE self, VALUE data) {
     stream_write(self, data);
     return self;
 }
 
-/* @return [self] nothing to do: what is written leaves at once */
+/* @return [self] nothing to do: what is written leaves at once
+ * @raise [IOError] the stream is closed */
 static VALUE stream_flush(VALUE self) {
     writable(get(self));
     return self;
 }
 
-/* @see Rondo::Input#read */
+/* @overload read(length = nil, buffer = nil)
+ *   @param length [Integer, nil] bytes at most; nil for all that is left
+ *   @param buffer [String, nil] is filled and returned instead of a new String
+ *   @return [String, nil] of the body of the request, as {Rondo::Input#read}
+ *   @raise [Rondo::BodyError] the client did not send the whole body
+ *   @raise [IOError] after {#close_read}, and when the request is over */
 static VALUE stream_read(int argc, VALUE *argv, VALUE self) {
     rd_stream *stream = get(self);
     if (stream->read_closed) rb_raise(rb_eIOError, "not opened for reading");
     return rb_funcallv(stream->input, rb_intern("read"), argc, argv);
 }
 
+/* @return [String, nil] the next line of the request's body with its "\n", nil at the end
+ * @raise [Rondo::BodyError] the client did not send the whole body
+ * @raise [IOError] after {#close_read}, and when the request is over */
 static VALUE stream_gets(VALUE self) {
     rd_stream *stream = get(self);
     if (stream->read_closed) rb_raise(rb_eIOError, "not opened for reading");
     return rb_funcallv(stream->input, rb_intern("gets"), 0, NULL);
 }
 
+/* @return [nil] reading raises IOError from now on; writing goes on */
 static VALUE stream_close_read(VALUE self) {
     get(self)->read_closed = true;
     return Qnil;
 }
 
+/* @return [nil] the response is complete; writing raises IOError from now on */
 static VALUE stream_close_write(VALUE self) {
     end_response(get(self));
     return Qnil;
@@ -172,6 +187,9 @@ static VALUE stream_inspect(VALUE self) {
     return rb_usascii_str_new_cstr("#<Rondo::Stream>");
 }
 
+/* Document-class: Rondo::Stream
+ * What a streaming body's call gets: writes go to the client, reads come from the request's body.
+ */
 void rd_init_stream(VALUE rondo) {
     cStream = rb_define_class_under(rondo, "Stream", rb_cObject);
     rb_undef_alloc_func(cStream);
