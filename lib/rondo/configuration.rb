@@ -61,6 +61,8 @@ module Rondo
       self
     end
 
+    # @param name [Symbol] of a setting
+    # @param value [Object]
     # @return [void]
     def set(name, value)
       @values[name] = [value, @path ? File.basename(@path) : "configuration"]
@@ -350,7 +352,8 @@ module Rondo
         fail_here "cannot load #{path}: #{SystemCallError.new(nil, e.errno).message}"
       end
 
-      # @param block for an application without a file
+      # @param object [#call, nil] an application without a file; or a block
+      # @yieldparam env [Hash]
       def app(object = nil, &block)
         set(:app, object || need_block(:app, block))
       end
@@ -365,11 +368,16 @@ module Rondo
         @configuration.later << [true, need_block(:cluster, block)]
       end
 
-      # @raise [ConfigurationError]
+      # There is no TLS, and to serve without it would be no favour.
+      # @param host [String]
+      # @param port [Integer, String]
+      # @raise [ConfigurationError] always
       def ssl_bind(host, port, *)
         fail_here "ssl_bind #{host}:#{port}: this version has no TLS"
       end
 
+      # @param name [Symbol] of a setting
+      # @param default [Object]
       # @return [Object] what was set so far
       def get(name, default = nil)
         @configuration.values.key?(name) ? current(name) : default

@@ -127,7 +127,9 @@ module Rondo
       @core.finish_link
     end
 
-    # @return [Hash{Symbol => Integer}] counters since the start
+    # @return [Hash{Symbol => Integer}] gauges and counters of the scoreboard (docs/MONITORING.md, there with units);
+    #   active: requests between their head and the end of their answer; waiting: calls that take none of max_threads;
+    #   request_log_lost: writes of the request log that failed
     def stats
       @core.stats
     end
@@ -137,6 +139,8 @@ module Rondo
       @core.poller
     end
 
+    # @param name [Symbol, String] that nobody knows
+    # @param names [Array<Symbol, String>] that are known
     # @return [String] "; did you mean …?" or ""
     def self.nearest(name, names = Settings::CORE.keys + OPTIONS)
       require "did_you_mean"

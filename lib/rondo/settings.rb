@@ -30,13 +30,17 @@ module Rondo
     end
     private_class_method :row
 
+    # @param row [Hash{Symbol => Object}] of CORE
     # @return [Array<Symbol>, nil] names of a setting's numbers, where they have names
     def self.choices(row)
       row[:unit].split("|").map(&:to_sym) if row[:unit].include?("|")
     end
 
-    # @return [Integer] what a setting of the core is set to
-    # @raise [ArgumentError, TypeError]
+    # @param name [Symbol] of a setting of the core
+    # @param value [Integer, String, Symbol] a number, a size, or the name of a number
+    # @return [Integer] what it is set to
+    # @raise [KeyError] the core has no such setting
+    # @raise [ArgumentError, TypeError] the value is none of these
     def self.core_value(name, value)
       row = CORE.fetch(name)
       return bytes(value) if row[:unit] == "bytes"
@@ -134,7 +138,8 @@ module Rondo
       keep_alive_timeout_ms: %w[PUMA_PERSISTENT_TIMEOUT]
     }.freeze
 
-    # @return [Hash{Symbol => Object}] what the environment variables say
+    # @param env [Hash{String => String}] the variables
+    # @return [Hash{Symbol => Array(Object, String)}] what they say, and which of them
     # @raise [ConfigurationError]
     def self.from_environment(env = ENV)
       shell = SHELL.each_with_object({}) do |(name, row), found|
@@ -154,6 +159,7 @@ module Rondo
     # Which configuration file is read hangs on the environment, so this asks everybody but the file.
     # @param typed [Hash{Symbol => Array(Object, String)}] what somebody typed
     # @param offered [Hash{Symbol => Array(Object, String)}] what stands in for a default
+    # @param env [Hash{String => String}] the variables
     # @return [String]
     def self.environment(typed, offered = {}, env: ENV)
       Resolved.new(typed, from_environment(env), offered)[:environment].to_s
@@ -222,18 +228,22 @@ module Rondo
         @values = layers.reverse.reduce({}) { |all, layer| all.merge(layer) }
       end
 
+      # @param name [Symbol] of a setting
       # @return [Object] the value, or the default
+      # @raise [KeyError] there is no such setting
       def [](name)
         return @values[name].first if @values.key?(name)
 
         SHELL.key?(name) ? SHELL[name].default : CORE.fetch(name)[:default]
       end
 
+      # @param name [Symbol]
       # @return [Boolean] whether anything but the default was said
       def given?(name)
         @values.key?(name)
       end
 
+      # @param name [Symbol]
       # @return [String] where the value came from
       def source(name)
         @values.key?(name) ? @values[name].last : "default"

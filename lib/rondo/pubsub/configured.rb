@@ -19,7 +19,10 @@ module Rondo
       module_function
 
       # Makes it the default, unless the application, which may have been loaded before, has chosen one.
+      # @param settings [Settings::Resolved]
+      # @param log [Logger]
       # @return [Engine, nil] see {.make}
+      # @raise [Error] one line
       def open(settings, log)
         return unless PubSub.default.equal?(PubSub::CLUSTER)
 

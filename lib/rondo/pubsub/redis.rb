@@ -55,16 +55,22 @@ module Rondo
         begin_anew
       end
 
+      # @param channel [String]
+      # @param is_pattern [Boolean]
       # @return [void]
       def subscribe(channel, is_pattern)
         queue { @subscriptions.add(channel.to_s.b, is_pattern ? true : false) }
       end
 
+      # @param channel [String]
+      # @param is_pattern [Boolean]
       # @return [void]
       def unsubscribe(channel, is_pattern)
         queue { @subscriptions.remove(channel.to_s.b, is_pattern ? true : false) }
       end
 
+      # @param channel [String]
+      # @param message [String]
       # @return [Boolean] false when the queue is full, the engine closed, or the message too long to come back
       def publish(channel, message)
         push(["PUBLISH", channel, message], true)
@@ -99,7 +105,9 @@ module Rondo
           raise Error, "#{@name} is away: #{@outage.reason || "no answer within #{seconds} s"}"
       end
 
-      # @return [Integer] messages and commands that have not been answered within the time
+      # Waits for the answers to all that is queued.
+      # @param seconds [Numeric] at most
+      # @return [Integer] messages and commands that have not been answered by then; 0 in a child process
       def flush(seconds)
         return 0 unless @pid == Process.pid
 
@@ -107,7 +115,8 @@ module Rondo
         @mutex.synchronize { @outbox.count }
       end
 
-      # Nothing can be published any more.
+      # Nothing can be published any more. What is lost by that is a line in the log.
+      # @param seconds [Numeric] that what is queued has to leave
       # @return [void]
       def close(seconds = LAST_CHANCE)
         return unless @pid == Process.pid
