@@ -20,15 +20,15 @@
 
 /* The Ruby objects a binding holds, marked and moved together. */
 #define RD_BINDING_VALUES(X)                                                                       \
-    X(app)             /* answers call(env) */                                                     \
-    X(reporter)        /* answers handle_error and report_error, _refusal, _cut, _slow */          \
-    X(upgrades)        /* answers refuse, report_impossible and report_protocol */                 \
-    X(request_log)     /* answers write(lines), or nil */                                          \
-    X(env_template)    /* Hash that every env starts from */                                       \
-    X(empty_input)     /* rack.input of requests without a body */                                 \
-    X(clients)         /* slot → Rondo::Client, or a handler that needs none */                  \
-    X(subscribers)     /* address of an rd_push without a connection → block */                  \
-    X(connections)     /* slot → Rondo::Connection */                                            \
+    X(app)          /* answers call(env) */                                                        \
+    X(reporter)     /* answers handle_error, refuse_file, report_error, _refusal, _cut, _slow */   \
+    X(upgrades)     /* answers refuse, report_impossible and report_protocol */                    \
+    X(request_log)  /* answers write(lines), or nil */                                             \
+    X(env_template) /* Hash that every env starts from */                                          \
+    X(empty_input)  /* rack.input of requests without a body */                                    \
+    X(clients)      /* slot → Rondo::Client, or a handler that needs none */                     \
+    X(subscribers)  /* address of an rd_push without a connection → block */                     \
+    X(connections)  /* slot → Rondo::Connection */                                               \
     X(finished_arrays) /* slot → untouched rack.response_finished Array */                       \
     X(borrowed)        /* slot → String whose bytes are queued */                                \
     X(values)          /* cache of header values */                                                \
@@ -133,7 +133,7 @@ static inline void rd_unlock(rd_binding *binding) {
  * Raises AddressError. */
 rd_listener *rd_listener_from(const rd_settings *settings, VALUE address);
 
-/* Keeps `object` in the field of the binding that `field` points to. */
+/* Keeps `object` in `field`, which is a name of RD_BINDING_VALUES. */
 #define RD_BINDING_SET(binding, field, object)                                                     \
     RB_OBJ_WRITE((binding)->self, &(binding)->field, (object))
 
