@@ -94,7 +94,7 @@ module Bench
 
     def machine
       model = File.read("/proc/cpuinfo")[/^model name\s*:\s*(.*)$/, 1]
-      "#{model}, #{Etc.nprocessors} CPUs; Linux #{Etc.uname[:release]}; " \
+      "#{model}, #{Etc.nprocessors} CPUs; Linux #{Etc.uname[:release][/\A\d+\.\d+/]}; " \
         "#{RUBY_DESCRIPTION[/\Aruby \S+/]}"
     end
 

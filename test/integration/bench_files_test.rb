@@ -230,6 +230,12 @@ class BenchFilesTest < Minitest::Test
     assert_includes report(mine, nginx, puma, scenario), "| 0.750 | 0.500 to 1.000 | missed |"
   end
 
+  def test_of_the_kernel_only_its_release_is_told
+    scenario = Bench.scenarios.fetch("files_9mb")
+
+    assert_match(/ CPUs; Linux \d+\.\d+; ruby /, report(contestant("rondo", scenario, { mb_per_s: 1.0 }), scenario))
+  end
+
   def test_one_failure_makes_the_row_failed
     scenario = Bench.scenarios.fetch("files_stuck")
     good = { longest_ms: 2.0, p50_us: 1.0, answers: 10, failed: 0 }
