@@ -62,6 +62,17 @@ class TreeTest < Minitest::Test
     assert_empty(named.reject { |path| exists_somewhere?(path) })
   end
 
+  # By its path, or by its end: `server/server.c`, `rb_pool.c`. Files of config/ are an application's.
+  def test_sources_that_the_pages_name_exist
+    sources = files("*", "{bench,bin,examples,exe,ext,lib,test,tools}/**/*").map { |path| "/#{path}" }
+    broken = files("*.md", "docs/**/*.md", "bench/results/README.md").flat_map do |page|
+      names = text(page).scan(%r{`([\w.-]+(?:/[\w.-]+)*\.(?:c|h|rb|def|ru))`}).flatten.uniq
+      names.grep_v(%r{\Aconfig/}).reject { |name| sources.any? { |path| path.end_with?("/#{name}") } }
+           .map { |name| "#{page}: #{name}" }
+    end
+    assert_empty broken
+  end
+
   private
 
   def files(*patterns)
