@@ -219,8 +219,16 @@ module Bench
       when "puma" then gem_command("puma", "--no-config", *words, "-b", address(port), "-s", app)
       when "iodine" then iodine_command(Peers.version("iodine", "~> 0.7.0"), port, *words, app)
       when "falcon" then gem_command("falcon", "serve", *words, "-b", "http://127.0.0.1:#{port}", "-c", app)
+      when "itsi" then itsi_with_workers(command, *words.map(&:to_i))
       else command
       end
+    end
+
+    # Its file was written for one of each.
+    def itsi_with_workers(command, workers, threads)
+      path = command.last
+      File.write(path, File.read(path).sub("workers 1", "workers #{workers}").sub("threads 1", "threads #{threads}"))
+      command
     end
 
     # @return [Array<String>]
@@ -253,7 +261,7 @@ module Bench
       nil
     end
     private_class_method :rondo_command, :rondo1, :folder_option, :floors, :floor_command, :peers, :peer,
-                         :puma, :itsi, :up, :iodine,
+                         :puma, :itsi, :itsi_with_workers, :up, :iodine,
                          :iodine_command, :ws, :gem_command, :address, :nginx_command, :nginx_version, :rondo_version
   end
 
