@@ -143,7 +143,7 @@ class RackResponseHeadTest < RackCase
       received = client.read_all
       assert_match(%r{\AHTTP/1\.1 500 }, received)
       refute_match(/injected|never|x-bad/i, received)
-      assert_equal 1, body.closes
+      assert_closed(body)
       assert_match(/error: .*header/m, log)
     end
   end

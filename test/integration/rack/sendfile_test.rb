@@ -384,7 +384,7 @@ class SendfileTest < RackCase
     heads = [get(client), client.request(bytes("HEAD", "/"), head: true)].map { |one| [one.status, one.fields.sort - [["date", one.header("date")]]] }
     assert_equal(*heads)
     assert_equal 200, get(client).status
-    assert_equal 3, @body.closes
+    assert_closed(@body, 3)
   end
 
   def test_a_body_that_promises_more_is_cut

@@ -161,7 +161,7 @@ class RackServersTest < RackCase
     running.server.stop
     assert_equal 2_000_000, (first + client.read_all).split("\r\n\r\n", 2)[1].count("x")
     assert running.thread.join(PATIENCE)
-    assert_equal 1, body.closes
+    assert_closed(body)
   end
 
   def test_a_forced_stop_ends_at_once_and_closes_bodies

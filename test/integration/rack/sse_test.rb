@@ -62,7 +62,7 @@ class SSETest < SSECase
                   "content-type: text/event-stream", "x-accel-buffering: no", "connection: close"], head[1..6]
     assert_equal 8, head.size
     handler.client
-    assert_equal 1, body.closes
+    assert_closed(body)
     assert_nil reader.stream.events.shift
   end
 

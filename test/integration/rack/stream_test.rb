@@ -333,7 +333,7 @@ class RackStreamTest < RackCase
     assert_includes received, "some"
     refute_includes received, "\r\n0\r\n"
     eventually("it is logged") { log.include?("in the middle") }
-    assert_equal 1, body.closes
+    assert_closed(body)
   end
 
   def test_the_body_is_closed_once
@@ -345,7 +345,7 @@ class RackStreamTest < RackCase
     get(client)
     eventually("it is closed") { body.closes.positive? }
     get(client)
-    assert_equal 2, eventually("both are closed") { body.closes >= 2 && body.closes }
+    assert_closed(body, 2)
   end
 
   def test_the_response_is_finished_when_the_stream_is_closed_not_before
@@ -394,7 +394,7 @@ class RackStreamTest < RackCase
     client = serve(->(_env) { [200, {}, body] }, lint: false)
     assert_equal 200, client.request(bytes("HEAD", "/"), head: true).status
     assert_equal 200, client.request(bytes("HEAD", "/"), head: true).status
-    assert_equal 2, body.closes
+    assert_closed(body, 2)
     refute_includes log, "called"
   end
 
