@@ -39,8 +39,10 @@ static bool wants_callbacks(VALUE handler) {
     return false;
 }
 
-/* The request's own objects are not needed any more. */
+/* What the requests of a connection share is not needed any more. When the client left during the
+ * call, its slot may be another connection's by now. */
 static void forget_request(const rd_call *call) {
+    if (RARRAY_AREF(call->binding->connections, call->slot) != call->connection) return;
     rb_ary_store(call->binding->connections, call->slot, Qnil);
     rb_ary_store(call->binding->finished_arrays, call->slot, Qnil);
 }

@@ -158,6 +158,30 @@ class UpgradeTest < RackCase
     end
   end
 
+  # Its place is the next one's by then, who has asked already.
+  def test_a_client_that_leaves_before_it_is_upgraded_takes_nothing_from_the_next
+    entered = Queue.new
+    gate = Queue.new
+    running = start(lint: false, max_threads: 2) do |env|
+      next [200, {}, [env["PATH_INFO"]]] if env["PATH_INFO"] != "/ws"
+      entered << true
+      gate.pop
+      env["rack.upgrade"] = Class.new { def on_message(client, data); end }.new
+      [0, {}, []]
+    end
+    leaving = connect(running)
+    assert_equal "/first", get(leaving, "/first").body
+    leaving.write(format(WebsocketPeer::HANDSHAKE, "ws", ""))
+    take(entered)
+    leaving.reset
+    eventually("its connection is gone") { running.server.stats[:connections].zero? }
+    staying = connect(running)
+    assert_equal "/second", get(staying, "/second").body
+    gate << true
+    eventually("the upgrade is over") { running.server.stats[:busy].zero? }
+    3.times { assert_equal "/third", get(staying, "/third").body }
+  end
+
   def test_a_handler_without_callbacks
     with_app do |server|
       client = peer(server, "silent")
