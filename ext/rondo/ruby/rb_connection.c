@@ -105,6 +105,12 @@ VALUE rd_connection_detach(rd_call *call) {
     return io;
 }
 
+/* On another thread the call could end at any moment, in a forked process it is the parent's. */
+static bool is_called_here(const rd_call *call) {
+    return call != NULL && call->runner != NULL && call->runner->thread == rb_thread_current() &&
+           !rd_is_forked(call->binding);
+}
+
 /* Full hijack: takes the connection out of the server.
  * @return [IO] a TCPSocket or UNIXSocket; bytes that were read ahead come first
  * @raise [IOError] outside of the application call, or when the client has gone
@@ -113,7 +119,7 @@ static VALUE connection_call(VALUE self) {
     rd_connection *connection = get(self);
     rd_call *call = connection->call;
     if (call != NULL && call->hijacked) return connection->io;
-    if (call == NULL || call->runner == NULL || call->runner->thread != rb_thread_current()) {
+    if (!is_called_here(call)) {
         rb_raise(rb_eIOError, "hijack is only possible during the request, on its thread");
     }
     if (call->started) rb_raise(rb_eIOError, "the response has begun already");
@@ -131,10 +137,8 @@ static VALUE connection_inspect(VALUE self) {
 /* ---- early hints ---- */
 
 static VALUE send_early_hints(RB_BLOCK_CALL_FUNC_ARGLIST(headers, self)) {
-    rd_connection *connection = get(self);
-    if (connection->call != NULL && !connection->call->started && !connection->call->done) {
-        rd_early_hints_send(connection->call, headers);
-    }
+    rd_call *call = get(self)->call;
+    if (is_called_here(call) && !call->started && !call->done) rd_early_hints_send(call, headers);
     return Qnil;
 }
 

@@ -37,6 +37,7 @@ static void stop_body(VALUE self) {
 static VALUE each_part(RB_BLOCK_CALL_FUNC_ARGLIST(part, self)) {
     const rd_each *each = each_of(self);
     if (each == NULL) rb_raise(rb_eIOError, "the response is over");
+    if (rd_is_forked(each->call->binding)) rb_raise(rb_eIOError, "the parent process answers");
     if (!RB_TYPE_P(part, T_STRING)) rd_refuse_response("body part is not a String", part);
     if (RSTRING_LEN(part) == 0) return Qnil;
     rd_binding *binding = each->call->binding;

@@ -66,8 +66,9 @@ VALUE rd_stream_new(rd_call *call) {
     return self;
 }
 
+/* For a forked process it has: its parent answers. */
 static bool has_ended(const rd_stream *stream) {
-    return stream->call == NULL || stream->call->done;
+    return stream->call == NULL || stream->call->done || rd_is_forked(stream->binding);
 }
 
 static rd_call *writable(rd_stream *stream) {

@@ -10,7 +10,29 @@ require "tmpdir"
 require "net/http"
 
 class ForkTest < Minitest::Test
+  # What a child does on its way out is the parent's to send, or nobody's.
   APP = <<~RUBY
+    STREAM = lambda do |stream|
+      stream.write("one;")
+      pid = fork or exit
+      Process.wait(pid)
+      stream.write("two;")
+    ensure
+      stream.write("last") rescue nil
+      stream.close
+    end
+
+    class EACH
+      def each
+        yield "one;"
+        pid = fork or exit
+        Process.wait(pid)
+        yield "two;"
+      ensure
+        yield "last"
+      end
+    end
+
     run lambda { |env|
       case env["PATH_INFO"]
       when "/block" then Process.wait(fork { 1 })
@@ -18,6 +40,8 @@ class ForkTest < Minitest::Test
       when "/return"
         pid = fork or next [200, {}, ["child"]]
         Process.wait(pid)
+      when "/stream" then next [200, {}, STREAM]
+      when "/each" then next [200, {}, EACH.new]
       end
       [200, { "content-type" => "text/plain" }, ["parent"]]
     }
@@ -39,6 +63,7 @@ class ForkTest < Minitest::Test
       %w[/block / /raise / /return / /return /].each do |path|
         assert_equal "parent", http.get(path).body, path
       end
+      %w[/stream /each /stream /each].each { |path| assert_equal "one;two;last", http.get(path).body, path }
     end
     assert_equal "parent", Net::HTTP.get("127.0.0.1", "/", server.port)
   end
