@@ -127,9 +127,10 @@ VALUE rd_stream_new(rd_call *call);
 void rd_stream_after_call(rd_call *call);
 
 /* rb_wait.c: waiting inside an application call until `satisfied` says so (asked under the lock).
- */
+ * On another thread than the call's, that may be over afterwards. */
 typedef bool (*rd_satisfied)(const rd_request *request);
-void rd_wait_until(rd_binding *binding, rd_request *request, rd_satisfied satisfied);
+/* Whether the client is still there. */
+bool rd_wait_until(rd_binding *binding, rd_request *request, rd_satisfied satisfied);
 bool rd_has_drained(const rd_request *request);
 bool rd_has_body(const rd_request *request);
 bool rd_has_sent_all(const rd_request *request);

@@ -55,9 +55,14 @@ void rd_input_detach(VALUE self) {
     rd_unlock(input->binding);
 }
 
+NORETURN(static void raise_closed(void));
+static void raise_closed(void) {
+    rb_raise(rb_eIOError, "closed stream");
+}
+
 static rd_input *get_open(VALUE self) {
     rd_input *input = rb_check_typeddata(self, &input_type);
-    if (input->closed) rb_raise(rb_eIOError, "closed stream");
+    if (input->closed) raise_closed();
     return input;
 }
 
@@ -65,16 +70,19 @@ static rd_input *get_open(VALUE self) {
 static void await_body(rd_input *input) {
     rd_request *request = input->request;
     if (request == NULL || input->whole) return;
+    if (rd_is_forked(input->binding)) raise_closed(); /* what comes is the parent's */
     rd_lock(input->binding);
     if (request->body_error == 0 && request->responder) request->responder->want_body(request);
     rd_unlock(input->binding);
     rd_wait_until(input->binding, request, rd_has_body);
-    if (input->request == NULL) rb_raise(rb_eIOError, "closed stream");
+    if (input->request == NULL) raise_closed();
     rd_lock(input->binding);
     input->whole = request->body_complete;
     const int error = request->body_error;
     rd_unlock(input->binding);
-    if (!input->whole) rd_raise_body_error(error);
+    if (input->whole) return;
+    if (error == 0) raise_closed(); /* answered by another thread, without the body */
+    rd_raise_body_error(error);
 }
 
 static uint64_t bytes_left(const rd_input *input) {
@@ -86,7 +94,6 @@ static VALUE buffer_for(VALUE given, long len) {
         VALUE fresh = rb_str_buf_new(len);
         return fresh;
     }
-    StringValue(given);
     rb_str_modify(given);
     rb_str_set_len(given, 0);
     rb_str_modify_expand(given, len);
@@ -113,21 +120,21 @@ static void read_into(rd_input *input, VALUE string, long len) {
  *   @raise [Rondo::BodyError] the client did not send the whole body
  *   @see Rack SPEC, The Input Stream */
 static VALUE input_read(int argc, VALUE *argv, VALUE self) {
-    rd_input *input = get_open(self);
     VALUE length, buffer;
     rb_scan_args(argc, argv, "02", &length, &buffer);
+    /* May run code during which another thread ends the request: before looking at it. */
+    const long most = NIL_P(length) ? LONG_MAX : NUM2LONG(length);
+    if (most < 0) rb_raise(rb_eArgError, "negative length %ld given", most);
+    if (!NIL_P(buffer)) StringValue(buffer);
+    rd_input *input = get_open(self);
     await_body(input);
     uint64_t left = bytes_left(input);
-    long wanted = left > LONG_MAX ? LONG_MAX : (long)left;
-    if (!NIL_P(length)) {
-        long most = NUM2LONG(length);
-        if (most < 0) rb_raise(rb_eArgError, "negative length %ld given", most);
-        if (most > 0 && left == 0) {
-            if (!NIL_P(buffer)) buffer_for(buffer, 0);
-            return Qnil;
-        }
-        if (most < wanted) wanted = most;
+    if (most > 0 && left == 0 && !NIL_P(length)) {
+        if (!NIL_P(buffer)) buffer_for(buffer, 0);
+        return Qnil;
     }
+    long wanted = left > LONG_MAX ? LONG_MAX : (long)left;
+    if (most < wanted) wanted = most;
     VALUE string = buffer_for(buffer, wanted);
     if (wanted > 0) read_into(input, string, wanted);
     return string;

@@ -54,13 +54,31 @@ static int wait_once(rd_binding *binding, rd_thread_waiter *waiter) {
     return rd_gvl_protected_interrupts();
 }
 
-void rd_wait_until(rd_binding *binding, rd_request *request, rd_satisfied satisfied) {
+static void hold(rd_binding *binding, rd_request *request) {
+    rd_binding_ref(binding);
+    rd_lock(binding);
+    rd_request_ref(request);
+    rd_unlock(binding);
+}
+
+static bool let_go(rd_binding *binding, rd_request *request) {
+    rd_lock(binding);
+    const bool is_there = !request->gone;
+    rd_request_unref(request);
+    rd_unlock(binding);
+    rd_binding_unref(binding);
+    return is_there;
+}
+
+/* Another thread may end the call meanwhile, so what is waited with is held. */
+bool rd_wait_until(rd_binding *binding, rd_request *request, rd_satisfied satisfied) {
     rd_thread_waiter waiter = {.base.wake = wake};
     rd_runner *runner = rd_pool_current(binding);
     bool stepped_out = false;
     int state = 0;
     rd_list_init(&waiter.base.node);
     sem_init(&waiter.changed, 0, 0);
+    hold(binding, request);
     while (state == 0 && begin_waiting(binding, request, satisfied, &waiter)) {
         if (runner != NULL && !stepped_out) stepped_out = rd_pool_step_out(runner);
         state = wait_once(binding, &waiter);
@@ -70,41 +88,9 @@ void rd_wait_until(rd_binding *binding, rd_request *request, rd_satisfied satisf
         int raised = rd_pool_step_in(runner, state != 0);
         if (state == 0) state = raised;
     }
+    const bool is_there = let_go(binding, request);
     if (state != 0) rb_jump_tag(state);
-}
-
-typedef struct rd_room {
-    rd_binding *binding;
-    rd_request *request;
-    bool gone;
-} rd_room;
-
-static VALUE wait_for_room(VALUE argument) {
-    const rd_room *room = (const rd_room *)argument;
-    rd_wait_until(room->binding, room->request, rd_has_drained);
-    return Qnil;
-}
-
-static VALUE leave_room(VALUE argument) {
-    rd_room *room = (rd_room *)argument;
-    rd_lock(room->binding);
-    room->gone = room->request->gone;
-    rd_request_unref(room->request);
-    rd_unlock(room->binding);
-    rd_binding_unref(room->binding);
-    return Qnil;
-}
-
-/* Holds what it waits with itself: the call may be over before. Whether the client is still there.
- */
-static bool has_taken_enough(rd_binding *binding, rd_request *request) {
-    rd_room room = {binding, request, false};
-    rd_binding_ref(binding);
-    rd_lock(binding);
-    rd_request_ref(request);
-    rd_unlock(binding);
-    rb_ensure(wait_for_room, (VALUE)&room, leave_room, (VALUE)&room);
-    return !room.gone;
+    return is_there;
 }
 
 /* Whether something waits for the application; under the lock. */
@@ -149,8 +135,10 @@ int rd_send_part(rd_call *call, VALUE part, uint64_t *waited_ns) {
         take_turns(call, is_crowded);
         return code;
     }
+    const rd_runner *runner = call->runner;
+    const bool is_own = runner != NULL && runner->thread == rb_thread_current();
     const uint64_t before = rd_clock_ns();
-    const bool is_there = has_taken_enough(binding, request);
-    *waited_ns = rd_clock_ns() - before;
+    const bool is_there = rd_wait_until(binding, request, rd_has_drained);
+    if (is_own) *waited_ns = rd_clock_ns() - before;
     return is_there ? 0 : RD_ERR_CLOSED;
 }

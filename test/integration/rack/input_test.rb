@@ -265,6 +265,48 @@ class RackInputTest < RackCase
     assert_predicate client, :closed?
   end
 
+  # The request is over then, whatever its slot is used for next.
+  def test_an_answer_while_another_thread_waits_for_the_body
+    readers = Queue.new
+    client = serve(lint: false) do |env|
+      readers << (reader = Thread.new { reading_raises(env["rack.input"]) })
+      eventually("it waits") { reader.stop? }
+      body = Body.new("no")
+      body.define_singleton_method(:close) { reader.join } # the answer is over, the call not yet
+      [200, {}, body]
+    end
+    response = client.request(expecting("/", 5))
+    assert_equal [200, "no"], [response.status, response.body]
+    assert_equal [IOError, "closed stream"], value_of(take(readers))
+  end
+
+  def reading_raises(input, *arguments)
+    input.read(*arguments)
+  rescue IOError => e
+    [e.class, e.message]
+  end
+
+  # What an argument of read does comes before looking at the body.
+  def test_an_answer_while_another_thread_converts_a_length
+    entered = Queue.new
+    gate = Queue.new
+    length = Object.new
+    length.define_singleton_method(:to_int) do
+      entered << true
+      gate.pop
+    end
+    readers = Queue.new
+    client = serve(lint: false) do |env|
+      readers << Thread.new { reading_raises(env["rack.input"], length) }
+      take(entered)
+      [200, {}, []]
+    end
+    assert_equal 200, client.request(bytes("POST", "/", {}, "hello")).status
+    eventually("the request is over") { @running.last.server.stats[:busy].zero? }
+    gate << 5
+    assert_equal [IOError, "closed stream"], value_of(take(readers))
+  end
+
   def test_no_100_for_a_body_that_has_come
     client = serve { |env| [200, {}, [env["rack.input"].read]] }
     response = client.request("#{expecting("/", 5)}hello", interim: true)
