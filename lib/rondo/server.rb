@@ -130,6 +130,7 @@ module Rondo
     # @return [Hash{Symbol => Integer}] gauges and counters of the scoreboard (docs/MONITORING.md, there with units);
     #   active: requests between their head and the end of their answer; waiting: calls that take none of max_threads;
     #   request_log_lost: writes of the request log that failed
+    # @raise [Rondo::Error] in a process that the application forked
     def stats
       @core.stats
     end

@@ -7,6 +7,7 @@
 #include "ruby/rb_names.h"
 
 void rd_init_server(VALUE rondo);
+void rd_init_settings(VALUE rondo);
 void rd_init_scoreboard(VALUE rondo);
 void rd_init_control(VALUE rondo);
 void rd_init_hub(VALUE rondo);
@@ -26,4 +27,5 @@ void Init_rondo(void) {
     rd_init_hub(rondo);
     rd_init_process(rondo);
     rd_init_server(rondo);
+    rd_init_settings(rondo);
 }

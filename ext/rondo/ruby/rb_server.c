@@ -396,16 +396,24 @@ static VALUE core_addresses(VALUE self) {
 
 /* ---- running ---- */
 
-static VALUE core_run(VALUE self) {
+/* In a child of the application's the lock may be held for ever, by a thread that is not there. */
+static rd_binding *own_binding_of(VALUE self) {
     rd_binding *binding = rd_binding_of(self);
     if (rd_is_forked(binding)) rb_raise(rd_eError, "this server belongs to the parent process");
+    return binding;
+}
+
+static VALUE core_run(VALUE self) {
+    rd_binding *binding = own_binding_of(self);
     if (binding->running) rb_raise(rd_eError, "the server is running already");
     rd_pool_run(binding);
     return Qnil;
 }
 
 static VALUE core_stop(VALUE self, VALUE force) {
-    rd_server_stop(rd_binding_of(self)->server, RTEST(force) ? RD_STOP_NOW : RD_STOP_DRAIN);
+    rd_binding *binding = rd_binding_of(self);
+    if (rd_is_forked(binding)) return Qnil; /* nothing runs here; an at_exit may ask */
+    rd_server_stop(binding->server, RTEST(force) ? RD_STOP_NOW : RD_STOP_DRAIN);
     return Qnil;
 }
 
@@ -426,7 +434,7 @@ static void put_stat(VALUE stats, const char *name, uint64_t value) {
 
 /* The numbers of the scoreboard, and what only this process knows. */
 static VALUE core_stats(VALUE self) {
-    rd_binding *binding = rd_binding_of(self);
+    rd_binding *binding = own_binding_of(self);
     rd_server *server = binding->server;
     VALUE stats = rb_hash_new();
     rd_lock(binding);
@@ -453,28 +461,9 @@ static VALUE core_poller(VALUE self) {
     return rb_str_new_cstr(rd_binding_of(self)->server->loop.ops->name);
 }
 
-/* ---- Rondo::Settings::CORE ---- */
-
-static VALUE settings_table(void) {
-    VALUE table = rb_hash_new();
-    for (size_t i = 0; i < rd_setting_count; i++) {
-        const rd_setting_info *row = &rd_setting_table[i];
-        VALUE entry = rb_hash_new();
-        rb_hash_aset(entry, ID2SYM(rb_intern("default")), LL2NUM(row->fallback));
-        rb_hash_aset(entry, ID2SYM(rb_intern("min")), LL2NUM(row->min));
-        rb_hash_aset(entry, ID2SYM(rb_intern("max")), LL2NUM(row->max));
-        rb_hash_aset(entry, ID2SYM(rb_intern("unit")), rb_obj_freeze(rb_str_new_cstr(row->unit)));
-        rb_hash_aset(entry, ID2SYM(rb_intern("doc")), rb_obj_freeze(rb_str_new_cstr(row->doc)));
-        rb_hash_aset(table, ID2SYM(rb_intern(row->name)), rb_obj_freeze(entry));
-    }
-    return rb_obj_freeze(table);
-}
-
 void rd_init_server(VALUE rondo) {
     VALUE server = rb_define_class_under(rondo, "Server", rb_cObject);
     pthread_atfork(NULL, NULL, count_fork);
-    VALUE settings = rb_define_module_under(rondo, "Settings");
-    rb_define_const(settings, "CORE", settings_table());
     cCore = rb_define_class_under(server, "Core", rb_cObject);
     rb_define_alloc_func(cCore, core_allocate);
     rb_define_method(cCore, "initialize", core_initialize, 3);

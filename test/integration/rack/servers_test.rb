@@ -313,6 +313,22 @@ class RackServersTest < RackCase
     3.times { assert_equal "child", get(client).body }
   end
 
+  def test_a_child_neither_asks_nor_stops_the_parents_server
+    running = start(lint: false) do |_env|
+      reader, writer = IO.pipe
+      pid = fork do
+        @running.first.server.stop
+        assert_raises(Rondo::Error) { @running.first.server.stats }.message.then { |message| writer.write(message) }
+        exit!(0)
+      end
+      writer.close
+      Process.wait(pid)
+      [200, {}, [reader.read]]
+    end
+    client = connect(running)
+    2.times { assert_equal "this server belongs to the parent process", get(client).body }
+  end
+
   def test_fiber_locals_hold_during_a_call_and_its_body
     running = start(lint: false) do |_env|
       Thread.current[:mark] = Object.new.object_id
