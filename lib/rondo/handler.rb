@@ -27,6 +27,8 @@ module Rondo
     # @yieldparam server [Server]
     # @return [void]
     def run(app, **options)
+      @server = nil
+      @stopped = false
       configuration = Configuration.new(configuration_path(options)).choose(false)
       settings = Settings::Resolved.new(typed(options), configuration.values,
                                         Settings.from_environment, offered(options))
@@ -34,6 +36,7 @@ module Rondo
       say_boot(configuration, settings, log)
       engine = PubSub::Configured.open(settings, log)
       @server = Server.new(app, **settings.server_options(log), **configuration.thread_hooks)
+      @server.stop if @stopped
       listen(@server, settings, log)
       yield @server if block_given?
       serve(Hooks.new(configuration, log))
@@ -41,9 +44,10 @@ module Rondo
       PubSub::Configured.close(engine, log)
     end
 
-    # Rackup calls this on INT; without it the process would just exit.
+    # Rackup calls this on INT; without it the process would just exit. That may be before there is a server.
     # @return [void]
     def shutdown
+      @stopped = true
       @server&.stop
     end
 

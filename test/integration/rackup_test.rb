@@ -130,6 +130,20 @@ class RackupTest < ShellCase
     end
   end
 
+  def test_int_while_an_engine_is_opened
+    write "config/rondo.rb", <<~RUBY
+      require "rondo/pubsub"
+      class ::Slow < Rondo::PubSub::Engine
+        def close(_seconds) = warn("closed")
+      end
+      pubsub_engine { Process.kill("INT", $$) && Slow.new }
+    RUBY
+    result = run_command(RbConfig.ruby, "-I#{LIB}", Gem.bin_path("rackup", "rackup"), "-s", "rondo",
+                         "-o", "127.0.0.1", "-p", "0")
+    assert_equal 0, result.code
+    assert_match(/^closed\n\z/, result.err)
+  end
+
   def test_hooks_of_threads
     write "config/rondo.rb", <<~RUBY
       before_thread_start { Thread.current[:mark] = "marked" }

@@ -23,6 +23,9 @@ class ControlTest < Minitest::Test
     end
   end
 
+  # Raised in the thread that closes.
+  class Interrupted < StandardError; end
+
   def setup
     @board = Rondo::Scoreboard.new(2)
     @process = Process.new
@@ -102,6 +105,18 @@ class ControlTest < Minitest::Test
       control.close
       assert_raises(Rondo::ControlClient::Unreachable) { client.get("/live") }
       assert_raises(Rondo::Error) { control.unwatch }
+    end
+  end
+
+  # It is raised where the native thread would be waited for.
+  def test_closing_again_after_an_interrupt
+    opened do |client, control|
+      Thread.handle_interrupt(Interrupted => :never) do
+        Thread.current.raise(Interrupted)
+        assert_raises(Interrupted) { Thread.handle_interrupt(Interrupted => :on_blocking) { control.close } }
+      end
+      control.close
+      assert_raises(Rondo::ControlClient::Unreachable) { client.get("/live") }
     end
   end
 

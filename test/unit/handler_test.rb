@@ -11,6 +11,11 @@ require "rondo/handler"
 class HandlerTest < Minitest::Test
   HELLO = ->(_env) { [200, {}, ["hello"]] }
 
+  class << self
+    # @return [Rondo::Handler] for a configuration file
+    attr_accessor :booting
+  end
+
   def setup
     @handler = Module.new.extend(Rondo::Handler)
     @folder = Dir.mktmpdir
@@ -93,6 +98,23 @@ class HandlerTest < Minitest::Test
     end
     @handler.shutdown
     assert thread.join(30)
+  end
+
+  def test_shutdown_while_an_engine_is_opened
+    HandlerTest.booting = @handler
+    path = config("pubsub_engine { HandlerTest.booting.shutdown || Rondo::PubSub::Engine.new }")
+    2.times do # the second time there is the server of the first one
+      thread = Thread.new { @handler.run(HELLO, config: path, quiet: true, Host: "127.0.0.1", Port: 0) }
+      assert thread.join(30), "still serving"
+    end
+  ensure
+    @handler.shutdown
+  end
+
+  def test_a_shutdown_is_of_one_run
+    run_handler(Host: "127.0.0.1", Port: 0)
+    @handler.shutdown
+    test_it_serves
   end
 
   def test_shutdown_without_a_server

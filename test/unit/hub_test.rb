@@ -13,6 +13,9 @@ class HubTest < Minitest::Test
   PUBLISH = 3
   KEEP = 7
 
+  # Raised in the thread that closes.
+  class Interrupted < StandardError; end
+
   # Keeps what is said.
   class Log
     attr_reader :lines
@@ -130,6 +133,18 @@ class HubTest < Minitest::Test
     @hub.go_on # nothing was handed on
     @hub.publish("news", "hello")
     assert_equal "hello", take(io).last
+  end
+
+  # It is raised where the native thread would be waited for.
+  def test_closing_again_after_an_interrupt
+    _, io = link
+    Thread.handle_interrupt(Interrupted => :never) do
+      Thread.current.raise(Interrupted)
+      assert_raises(Interrupted) { Thread.handle_interrupt(Interrupted => :on_blocking) { @hub.close } }
+    end
+    @hub.close
+    assert io.wait_readable(10), "it is still there"
+    assert_nil io.read(1)
   end
 
   def test_a_child_has_nothing_of_it

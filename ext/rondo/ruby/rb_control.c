@@ -63,6 +63,11 @@ static rd_control *take_out(rd_control_handle *handle) {
     return control;
 }
 
+static void put_in(rd_control_handle *handle, rd_control *control) {
+    handle->control = control;
+    rd_list_append(&all_handles, &handle->in_all);
+}
+
 static void handle_mark(void *pointer) {
     rb_gc_mark_movable(((rd_control_handle *)pointer)->board);
 }
@@ -139,8 +144,7 @@ static VALUE control_initialize(VALUE self, VALUE board, VALUE given) {
                                       NUM2LL(rd_option(given, "answer_timeout_ms"))};
     rd_control *control = rd_control_new(&options, &process_fd);
     if (control == NULL) rb_sys_fail("control server");
-    handle->control = control;
-    rd_list_append(&all_handles, &handle->in_all);
+    put_in(handle, control);
     RB_OBJ_WRITE(self, &handle->board, board);
     rb_ivar_set(self, rb_intern("@process_fd"), INT2NUM(process_fd));
     return self;
@@ -203,10 +207,15 @@ static VALUE control_keep_files(VALUE self) {
     return Qnil;
 }
 
-/* Waits for its thread, without the GVL; may be called twice. */
+/* Waits for its thread, without the GVL; may be called twice. In the list until that begins: an
+ * interrupt may raise, fork or close before. */
 static VALUE control_close(VALUE self) {
-    rd_control *control = take_out(handle_of(self));
-    if (control != NULL) rd_gvl_run(free_nogvl, control);
+    rd_control_handle *handle = handle_of(self);
+    for (rd_control *control; (control = take_out(handle)) != NULL;) {
+        if (rd_gvl_try(free_nogvl, control)) break;
+        put_in(handle, control);
+        rd_gvl_check_interrupts();
+    }
     return Qnil;
 }
 

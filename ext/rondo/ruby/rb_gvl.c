@@ -89,11 +89,14 @@ static void *task_nogvl(void *argument) {
     return NULL;
 }
 
-void rd_gvl_run(void (*run_nogvl)(void *argument), void *argument) {
+bool rd_gvl_try(void (*run_nogvl)(void *argument), void *argument) {
     rd_gvl_task task = {run_nogvl, argument, false};
-    for (;;) {
-        rb_thread_call_without_gvl2(task_nogvl, &task, RUBY_UBF_IO, NULL);
-        if (task.done) return;
-        rb_thread_check_ints(); /* which have kept it from beginning */
+    rb_thread_call_without_gvl2(task_nogvl, &task, RUBY_UBF_IO, NULL);
+    return task.done;
+}
+
+void rd_gvl_run(void (*run_nogvl)(void *argument), void *argument) {
+    while (!rd_gvl_try(run_nogvl, argument)) {
+        rb_thread_check_ints();
     }
 }

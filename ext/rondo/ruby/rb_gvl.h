@@ -22,7 +22,11 @@ int rd_gvl_protected_interrupts(void);
  * is to be looked at. Never raises. */
 bool rd_gvl_wait_semaphore(sem_t *semaphore, int64_t timeout_ms);
 
-/* Runs what may take its time, such as opening a file. Raises, if at all, before it began. */
+/* Runs what may take its time, such as opening a file. False: an interrupt is to be looked at
+ * first; nothing was run, nor any other thread. Never raises. */
+bool rd_gvl_try(void (*run_nogvl)(void *argument), void *argument);
+
+/* The same, after the interrupts. Raises, if at all, before it began. */
 void rd_gvl_run(void (*run_nogvl)(void *argument), void *argument);
 
 #endif

@@ -71,6 +71,11 @@ static rd_hub_thread *take_out(rd_hub_handle *handle) {
     return hub;
 }
 
+static void put_in(rd_hub_handle *handle, rd_hub_thread *hub) {
+    handle->hub = hub;
+    rd_list_append(&all_handles, &handle->in_all);
+}
+
 static void handle_mark(void *pointer) {
     rb_gc_mark_movable(((rd_hub_handle *)pointer)->board);
 }
@@ -119,9 +124,9 @@ static VALUE hub_initialize(VALUE self, VALUE board, VALUE messages, VALUE bytes
     handle->publish_bytes = NUM2SIZET(publish);
     if (handle->hub != NULL) rb_raise(rd_eError, "initialised twice");
     rd_scoreboard_of(board);
-    handle->hub = rd_hub_thread_new(limits, queue_bytes);
-    if (handle->hub == NULL) rb_sys_fail("hub");
-    rd_list_append(&all_handles, &handle->in_all);
+    rd_hub_thread *hub = rd_hub_thread_new(limits, queue_bytes);
+    if (hub == NULL) rb_sys_fail("hub");
+    put_in(handle, hub);
     RB_OBJ_WRITE(self, &handle->board, board);
     return self;
 }
@@ -138,10 +143,15 @@ static VALUE hub_stop(VALUE self) {
     return Qnil;
 }
 
-/* May be called twice. */
+/* May be called twice. In the list until the end begins: an interrupt may raise, fork or close
+ * before. */
 static VALUE hub_close(VALUE self) {
-    rd_hub_thread *hub = take_out(handle_of(self));
-    if (hub != NULL) rd_gvl_run(free_nogvl, hub);
+    rd_hub_handle *handle = handle_of(self);
+    for (rd_hub_thread *hub; (hub = take_out(handle)) != NULL;) {
+        if (rd_gvl_try(free_nogvl, hub)) break;
+        put_in(handle, hub);
+        rd_gvl_check_interrupts();
+    }
     return Qnil;
 }
 

@@ -14,6 +14,8 @@ module Rondo
       # Bytes kept for a hub that does not read.
       QUEUE_MAX = 64 << 20
       READ_BYTES = 65_536
+      # Seconds that an engine has to come back from what it is told at the end.
+      FAREWELL = 1
 
       # @param engine [#subscribe, #unsubscribe, #publish]
       # @param socket [IO] its other end is the hub's
@@ -64,12 +66,20 @@ module Rondo
       def close
         @mutex.synchronize { @ended = true }
         @wake.write_nonblock(".", exception: false)
-        @thread&.join
+        end_thread
       rescue IOError
         nil # it has ended by itself
       end
 
       private
+
+      # An engine that is stuck keeps nobody from ending.
+      def end_thread
+        return if @thread.nil? || @thread.join(FAREWELL)
+
+        @log.error "! #{@engine.class} did not come back: what it was given is lost"
+        @thread.kill
+      end
 
       def run
         turn until @ended

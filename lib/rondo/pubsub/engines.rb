@@ -86,10 +86,12 @@ module Rondo
         end
       end
 
-      # @param engine [Object] is not told any more
+      # Waits for nobody: an engine that does not come back from what it is being told would keep the process
+      # from ending.
+      # @param engine [Object] is told nothing new any more
       # @return [void]
       def detach(engine)
-        @telling.synchronize { @told.delete(engine) }
+        @told.delete(engine)
         @default = CLUSTER if @default.equal?(engine)
       end
 
@@ -168,7 +170,7 @@ module Rondo
 
       # Once, also when somebody subscribes while the engine is attached. An engine's error is the engine's.
       def tell(engine, channel, is_pattern, subscribed)
-        known = @told[engine]
+        known = @told[engine] or return # detached meanwhile
         return if known.key?([channel, is_pattern]) == subscribed
 
         subscribed ? known.store([channel, is_pattern], true) : known.delete([channel, is_pattern])

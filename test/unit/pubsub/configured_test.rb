@@ -11,6 +11,22 @@ require "stringio"
 class ConfiguredEngineTest < Minitest::Test
   NOWHERE = "redis://127.0.0.1:1"
 
+  # Does not come back from being told until its gate is closed.
+  class Stuck < Rondo::PubSub::Engine
+    attr_reader :began, :gate
+
+    def initialize
+      super
+      @began = Queue.new
+      @gate = Queue.new
+    end
+
+    def subscribe(channel, _is_pattern)
+      @began << channel
+      @gate.pop
+    end
+  end
+
   def setup
     @log = StringIO.new
   end
@@ -65,6 +81,20 @@ class ConfiguredEngineTest < Minitest::Test
     assert_same @engine, Rondo::PubSub.default
   ensure
     Rondo::PubSub.detach(Rondo::PubSub.default)
+  end
+
+  def test_an_engine_that_is_stuck_does_not_keep_the_process_from_ending
+    engine = Stuck.new
+    Rondo::PubSub.default = engine
+    telling = Thread.new { Rondo::PubSub.interest("a", false, true) { true } }
+    engine.began.pop
+    closing = Thread.new { Rondo::PubSub::Configured.close(engine, Rondo::Logger.new(io: @log)) }
+    assert closing.join(30), "waits for the engine"
+    assert_same Rondo::PubSub::CLUSTER, Rondo::PubSub.default
+    assert_empty @log.string
+  ensure
+    engine.gate.close
+    telling.join
   end
 
   private

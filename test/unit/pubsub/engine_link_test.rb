@@ -88,6 +88,19 @@ class EngineLinkTest < Minitest::Test
     refute @link.publish_here("c", "x")
   end
 
+  def test_an_engine_that_is_stuck_ends_with_the_link
+    gate = Thread::Queue.new
+    began = Thread::Queue.new
+    @engine.define_singleton_method(:publish) { |*| (began << true) && gate.pop }
+    @hub.write(Frames.publish("c", "m"))
+    pop(began)
+    assert Thread.new { @link.finish(0) }.join(30), "waits for the engine"
+    assert_nil Timeout.timeout(PATIENCE) { @hub.read(1) }
+    assert_equal "! EngineLinkTest::Notes did not come back: what it was given is lost\n", @log.string
+  ensure
+    gate.close
+  end
+
   private
 
   def interest(type, channel, flags = 0)

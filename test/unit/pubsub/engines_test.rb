@@ -31,6 +31,23 @@ class EnginesTest < Minitest::Test
     end
   end
 
+  # Does not come back from being told until its gate is closed.
+  class Stuck < Told
+    attr_reader :began, :gate
+
+    def initialize
+      super
+      @began = Queue.new
+      @gate = Queue.new
+    end
+
+    def subscribe(channel, is_pattern)
+      super
+      @began << channel
+      @gate.pop
+    end
+  end
+
   def setup
     @engine = Told.new
     @interests = []
@@ -75,6 +92,33 @@ class EnginesTest < Minitest::Test
     P.reset(@engine)
     assert_equal [["+", "a", false], ["+", "p*", true]] * 2, @engine.said
     P.reset(Told.new)
+  end
+
+  def test_detaching_does_not_wait_for_an_engine_that_is_stuck
+    engine = Stuck.new
+    @interests.push(["a", false], ["b", false])
+    telling = Thread.new { P.attach(engine) }
+    engine.began.pop
+    assert Thread.new { P.detach(engine) }.join(30), "waits for the engine"
+    engine.gate.close
+    assert telling.join(30)
+    assert_equal [["+", "a", false]], engine.said
+    assert_empty @log.string
+  ensure
+    engine.gate.close
+  end
+
+  def test_an_engine_that_is_detached_while_it_is_told_hides_nothing_from_others
+    engine = Stuck.new
+    [engine, @engine].each { |one| P.attach(one) }
+    telling = Thread.new { P.interest("a", false, true) { true } }
+    engine.began.pop
+    assert Thread.new { P.detach(engine) }.join(30), "waits for the engine"
+    engine.gate.close
+    assert telling.join(30)
+    assert_equal [["+", "a", false]], @engine.said
+  ensure
+    engine.gate.close
   end
 
   def test_an_error_of_an_engine_harms_nobody
