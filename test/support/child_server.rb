@@ -7,6 +7,7 @@
 require "fileutils"
 require "socket"
 require "tmpdir"
+require_relative "halted"
 
 class ChildServer
   DEADLINE = 20
