@@ -116,6 +116,8 @@ struct rd_binding {
 /* Whether this process is a child that the application forked: it has copies of everything, but
  * poller and sockets are still the parent's, so it must neither serve nor tidy up. */
 bool rd_is_forked(const rd_binding *binding);
+/* How many forks lie between this process and the one that began. */
+unsigned rd_forks(void);
 
 rd_binding *rd_binding_of(VALUE core);
 void rd_binding_ref(rd_binding *binding);

@@ -11,8 +11,9 @@
 #include "ruby/rb_names.h"
 
 typedef struct rd_connection {
-    rd_call *call; /* the application call that is going on, or NULL */
+    rd_call *call; /* the application call that is going on, or NULL; on its thread's stack */
     VALUE io;      /* after a hijack */
+    unsigned forks;
 } rd_connection;
 
 static VALUE cConnection;
@@ -53,6 +54,7 @@ static rd_connection *own(VALUE self) {
 
 void rd_connection_begin(VALUE self, rd_call *call) {
     own(self)->call = call;
+    own(self)->forks = call->binding->forks;
 }
 
 void rd_connection_end(VALUE self, const rd_call *call) {
@@ -105,10 +107,12 @@ VALUE rd_connection_detach(rd_call *call) {
     return io;
 }
 
-/* On another thread the call could end at any moment, in a forked process it is the parent's. */
-static bool is_called_here(const rd_call *call) {
-    return call != NULL && call->runner != NULL && call->runner->thread == rb_thread_current() &&
-           !rd_is_forked(call->binding);
+/* On another thread the call could end at any moment; in a forked process it is the parent's, and
+ * its stack may be another thread's. */
+static bool is_called_here(const rd_connection *connection) {
+    const rd_call *call = connection->call;
+    return call != NULL && connection->forks == rd_forks() && call->runner != NULL &&
+           call->runner->thread == rb_thread_current();
 }
 
 /* Full hijack: takes the connection out of the server.
@@ -118,8 +122,8 @@ static bool is_called_here(const rd_call *call) {
 static VALUE connection_call(VALUE self) {
     rd_connection *connection = get(self);
     rd_call *call = connection->call;
-    if (call != NULL && call->hijacked) return connection->io;
-    if (!is_called_here(call)) {
+    if (!NIL_P(connection->io)) return connection->io;
+    if (!is_called_here(connection)) {
         rb_raise(rb_eIOError, "hijack is only possible during the request, on its thread");
     }
     if (call->started) rb_raise(rb_eIOError, "the response has begun already");
@@ -137,8 +141,11 @@ static VALUE connection_inspect(VALUE self) {
 /* ---- early hints ---- */
 
 static VALUE send_early_hints(RB_BLOCK_CALL_FUNC_ARGLIST(headers, self)) {
-    rd_call *call = get(self)->call;
-    if (is_called_here(call) && !call->started && !call->done) rd_early_hints_send(call, headers);
+    const rd_connection *connection = get(self);
+    rd_call *call = connection->call;
+    if (is_called_here(connection) && !call->started && !call->done) {
+        rd_early_hints_send(call, headers);
+    }
     return Qnil;
 }
 

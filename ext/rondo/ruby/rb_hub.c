@@ -139,7 +139,8 @@ static VALUE hub_start(VALUE self) {
 
 /* Ends its thread and waits for that; all links stay. */
 static VALUE hub_stop(VALUE self) {
-    rd_gvl_run(stop_nogvl, hub_of(self));
+    /* Asked again after an interrupt, which may have closed it. */
+    while (!rd_gvl_try(stop_nogvl, hub_of(self))) rd_gvl_check_interrupts();
     return Qnil;
 }
 

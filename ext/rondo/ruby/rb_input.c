@@ -21,16 +21,31 @@ typedef struct rd_input {
 
 static VALUE cInput, the_empty_input;
 
-/* The request is let go of by rd_input_detach(), which the dispatch always calls. */
+/* Whoever completes the request calls rd_input_detach(); of one that was left open and forgotten
+ * the collector lets go. */
+static void input_free(void *pointer) {
+    rd_input *input = pointer;
+    if (input->binding != NULL) {
+        if (input->request != NULL && !rd_is_forked(input->binding)) {
+            rd_lock(input->binding);
+            rd_request_unref(input->request);
+            rd_unlock(input->binding);
+        }
+        rd_binding_unref(input->binding);
+    }
+    xfree(input);
+}
+
 static const rb_data_type_t input_type = {
     .wrap_struct_name = "Rondo::Input",
-    .function = {.dfree = RUBY_TYPED_DEFAULT_FREE},
+    .function = {.dfree = input_free},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
 };
 
 VALUE rd_input_new(const rd_call *call) {
     rd_input *input;
     VALUE self = TypedData_Make_Struct(cInput, rd_input, &input_type, input);
+    rd_binding_ref(call->binding);
     input->binding = call->binding;
     input->request = call->request;
     input->whole = call->whole;

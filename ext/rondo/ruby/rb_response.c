@@ -61,6 +61,7 @@ static void start(rd_collect *collect) {
 }
 
 static void finish(rd_call *call) {
+    if (rd_is_forked(call->binding)) return; /* the parent's body ends, this is a copy */
     rd_lock(call->binding);
     call->request->responder->finish(call->request);
     rd_unlock(call->binding);

@@ -29,6 +29,10 @@ static void count_fork(void) {
     fork_count++;
 }
 
+unsigned rd_forks(void) {
+    return fork_count;
+}
+
 bool rd_is_forked(const rd_binding *binding) {
     return binding->forks != fork_count;
 }
@@ -423,8 +427,9 @@ static void finish_link_nogvl(void *link) {
 
 /* What was published leaves before the process ends. */
 static VALUE core_finish_link(VALUE self) {
-    rd_link *link = rd_binding_of(self)->server->pubsub.link;
-    if (link != NULL) rd_gvl_run(finish_link_nogvl, link);
+    rd_binding *binding = rd_binding_of(self);
+    rd_link *link = binding->server->pubsub.link;
+    if (link != NULL && !rd_is_forked(binding)) rd_gvl_run(finish_link_nogvl, link);
     return Qnil;
 }
 

@@ -68,7 +68,7 @@ VALUE rd_stream_new(rd_call *call) {
 
 /* For a forked process it has: its parent answers. */
 static bool has_ended(const rd_stream *stream) {
-    return stream->call == NULL || stream->call->done || rd_is_forked(stream->binding);
+    return stream->call == NULL || rd_is_forked(stream->binding) || stream->call->done;
 }
 
 static rd_call *writable(rd_stream *stream) {
@@ -91,7 +91,7 @@ static void end_response(rd_stream *stream) {
 
 void rd_stream_after_call(rd_call *call) {
     rd_stream *stream = get(call->stream);
-    if (stream->call == NULL) return;
+    if (stream->call == NULL || rd_is_forked(stream->binding)) return;
     if (has_ended(stream) || !rd_call_has_client(call)) {
         stream->call = NULL;
         call->done = true;

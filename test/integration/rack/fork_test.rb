@@ -33,6 +33,32 @@ class ForkTest < Minitest::Test
       end
     end
 
+    class BOTH
+      def each
+        yield "one;"
+        pid = fork or return
+        Process.wait(pid)
+        yield "two"
+      end
+    end
+
+    # The child has the stack of a thread that it has not.
+    class THREAD
+      def each(&block)
+        yield "one;"
+        status = Thread.new { Process.wait2(fork { child(block) }).last }.value
+        yield status.success? ? "two" : "the child: \#{status.inspect}"
+      end
+
+      def child(block)
+        Array.new(20) { Thread.new { sleep 0.001 } }.each(&:join)
+        block.call("from the child")
+        exit!(1)
+      rescue IOError
+        exit!(0)
+      end
+    end
+
     run lambda { |env|
       case env["PATH_INFO"]
       when "/block" then Process.wait(fork { 1 })
@@ -42,6 +68,8 @@ class ForkTest < Minitest::Test
         Process.wait(pid)
       when "/stream" then next [200, {}, STREAM]
       when "/each" then next [200, {}, EACH.new]
+      when "/both" then next [200, {}, BOTH.new]
+      when "/thread" then next [200, {}, THREAD.new]
       end
       [200, { "content-type" => "text/plain" }, ["parent"]]
     }
@@ -64,6 +92,7 @@ class ForkTest < Minitest::Test
         assert_equal "parent", http.get(path).body, path
       end
       %w[/stream /each /stream /each].each { |path| assert_equal "one;two;last", http.get(path).body, path }
+      %w[/both /thread /both /thread].each { |path| assert_equal "one;two", http.get(path).body, path }
     end
     assert_equal "parent", Net::HTTP.get("127.0.0.1", "/", server.port)
   end

@@ -381,6 +381,24 @@ class RackStreamTest < RackCase
     end
   end
 
+  # Their bodies, too: a request that is never let go of would keep the server from draining.
+  def test_forgotten_streams_with_request_bodies
+    running = start(lint: false) do |env|
+      next [200, {}, []] if env["PATH_INFO"] != "/"
+      env["rack.input"].read(2)
+      [200, {}, ->(stream) { stream.write("left") && nil }]
+    end
+    clients = Array.new(3) { connect(running).tap { |client| client.write(bytes("POST", "/", {}, "a body")) } }
+    clients.each { |client| read_until(client, "left") }
+    clients.each(&:close)
+    other = connect(running)
+    eventually("all requests are let go of") do
+      GC.start
+      get(other, "/other")
+      running.server.stats[:active].zero?
+    end
+  end
+
   def test_each_wins_over_call
     body = Streaming.new { flunk }
     def body.each
