@@ -88,7 +88,8 @@ module Rondo
       ensure
         @mutex.synchronize { @ended = true }
         PubSub.outlet = nil if PubSub.outlet.equal?(self)
-        [@socket, @waker, @wake].each(&:close)
+        # In this order: whoever wakes it meanwhile finds its end closed, not a pipe that nobody reads.
+        [@socket, @wake, @waker].each(&:close)
       end
 
       def turn

@@ -70,7 +70,8 @@ module Rondo
       # @param engine [#publish] is attached, too
       def default=(engine)
         attach(engine)
-        @default = engine
+        # Unless it was detached while it was told what there is.
+        @default = engine if built_in?(engine) || @told.key?(engine)
       end
 
       # From now on the engine is told of subscriptions, those that there are first.

@@ -108,6 +108,19 @@ class EnginesTest < Minitest::Test
     engine.gate.close
   end
 
+  def test_an_engine_that_is_detached_while_it_becomes_the_default_does_not
+    engine = Stuck.new
+    @interests.push(["a", false])
+    choosing = Thread.new { P.default = engine }
+    engine.began.pop
+    P.detach(engine)
+    engine.gate.close
+    assert choosing.join(30)
+    refute_same engine, P.default
+  ensure
+    engine.gate.close
+  end
+
   def test_an_engine_that_is_detached_while_it_is_told_hides_nothing_from_others
     engine = Stuck.new
     [engine, @engine].each { |one| P.attach(one) }
