@@ -8,7 +8,7 @@
 # SPDX-License-Identifier: MIT
 
 before = $LOAD_PATH.dup
-require "bundler/setup" unless ENV["RONDO_TEST_GC"] # tools/run_gc has asked it
+require "bundler/setup" unless ENV["RONDO_TEST_GC"] == "full" # tools/run_gc has asked it
 require "minitest/autorun"
 
 # What the tests start finds the same gems. To load Bundler, too, in each of these hundreds of processes would take
