@@ -3,7 +3,7 @@
 # Loaded before every test: the gems of the Gemfile, minitest, and the stress of the collector when
 # RONDO_TEST_GC asks for it, so that an unmarked VALUE shows at once:
 #
-#   full    a full mark at every allocation, moving what may be moved (tens of ms each)
+#   full    a full mark at every allocation, moving what may be moved (some ms each)
 #   minor   a minor collection at every allocation, a full one with compaction after every test
 # SPDX-License-Identifier: MIT
 

@@ -33,7 +33,7 @@ static void set_timeout(rd_conn *conn, int64_t timeout_ms) {
 
 /* ---- refusing ---- */
 
-/* Another thread of the application may wait for the client of an answer that this one ended. */
+/* Whoever waits for its client hears of it: another thread may have ended the answer. */
 static void drop_request(rd_http1 *http) {
     rd_request *request = http->request;
     http->request = NULL;
@@ -380,13 +380,10 @@ static void http1_on_drained(rd_conn *conn) {
 static void http1_on_close(rd_conn *conn) {
     rd_http1 *http = rd_http1_of(conn);
     rd_request *request = http->request;
-    http->request = NULL;
     if (request == NULL) return;
-    request->conn = NULL;
     request->gone = !request->detached;
     if (!request->body_complete && request->body_error == 0) request->body_error = RD_ERR_BODY_CUT;
-    rd_request_wake(request);
-    rd_request_unref(request);
+    drop_request(http);
 }
 
 static bool http1_is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {

@@ -11,9 +11,9 @@
 #include "ruby/rb_names.h"
 
 typedef struct rd_connection {
-    rd_call *call; /* the application call that is going on, or NULL; on its thread's stack */
-    VALUE io;      /* after a hijack */
-    unsigned forks;
+    rd_call *call;  /* the application call that is going on, or NULL; on its thread's stack */
+    VALUE io;       /* after a hijack */
+    unsigned forks; /* of the process that serves it */
 } rd_connection;
 
 static VALUE cConnection;
@@ -44,6 +44,7 @@ VALUE rd_connection_new(void) {
     rd_connection *connection;
     VALUE self = TypedData_Make_Struct(cConnection, rd_connection, &connection_type, connection);
     connection->io = Qnil;
+    connection->forks = rd_forks();
     return self;
 }
 
@@ -54,7 +55,6 @@ static rd_connection *own(VALUE self) {
 
 void rd_connection_begin(VALUE self, rd_call *call) {
     own(self)->call = call;
-    own(self)->forks = call->binding->forks;
 }
 
 void rd_connection_end(VALUE self, const rd_call *call) {

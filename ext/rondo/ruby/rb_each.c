@@ -5,7 +5,6 @@
  * application may keep the block, or call it on another thread: it ends with the response, not
  * with `each`, and holds what it waits with itself.
  */
-#include "base/clock.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_fields.h"
@@ -14,9 +13,8 @@
 /* What the block has. */
 typedef struct rd_each {
     rd_binding *binding;
-    rd_call
-        *call;   /* on the stack of the thread that called `each`; NULL when the response is over */
-    VALUE fiber; /* only that can break out of `each`; compared while it is on its stack */
+    rd_call *call; /* on the stack of `each`; NULL when the response is over */
+    VALUE fiber;   /* only that can break out of `each`; compared while it is on its stack */
 } rd_each;
 
 static void each_free(void *pointer) {

@@ -292,7 +292,7 @@ static void build_from_block(rd_call *call) {
     call->env = rb_hash_dup(rd_env_template(call));
     call->upgrade = upgrade_of(call->request);
     add_headers(call);
-    if (usable && !asks_for_upgrade(call->request) && !rd_block_is_new(call, &block)) {
+    if (usable && !rd_block_is_new(call, &block) && !asks_for_upgrade(call->request)) {
         rd_block_keep(call, &block, new_template(call->env));
     }
     set_own(call, false);

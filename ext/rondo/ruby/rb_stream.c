@@ -4,7 +4,6 @@
  * leave at once, a full queue makes the writer wait, reads come from the request body. It may
  * outlive the call and be finished by any thread; one that is forgotten ends when the GC finds it.
  */
-#include "base/clock.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_names.h"

@@ -172,13 +172,13 @@ class RackCase < Minitest::Test
     result
   end
 
-  # What a thread comes to; fails instead of waiting for ever.
   # A client may have the whole answer before its body is closed.
   def assert_closed(body, times = 1)
     eventually("the body is closed #{times} times") { body.closes >= times }
     assert_equal times, body.closes
   end
 
+  # What a thread comes to; fails instead of waiting for ever.
   def value_of(thread)
     thread.join(PATIENCE) or flunk "a thread does not end: #{thread.backtrace&.first(8)}\n#{log}"
     thread.value

@@ -7,24 +7,13 @@ require "test_helper"
 require "rondo/configuration"
 require "rondo/pubsub/configured"
 require "stringio"
+require "support/stuck_engine"
 
 class ConfiguredEngineTest < Minitest::Test
   NOWHERE = "redis://127.0.0.1:1"
 
-  # Does not come back from being told until its gate is closed.
   class Stuck < Rondo::PubSub::Engine
-    attr_reader :began, :gate
-
-    def initialize
-      super
-      @began = Queue.new
-      @gate = Queue.new
-    end
-
-    def subscribe(channel, _is_pattern)
-      @began << channel
-      @gate.pop
-    end
+    prepend StuckEngine
   end
 
   def setup

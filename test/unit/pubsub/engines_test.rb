@@ -6,6 +6,7 @@
 require "test_helper"
 require "rondo"
 require "stringio"
+require "support/stuck_engine"
 
 class EnginesTest < Minitest::Test
   P = Rondo::PubSub
@@ -31,21 +32,8 @@ class EnginesTest < Minitest::Test
     end
   end
 
-  # Does not come back from being told until its gate is closed.
   class Stuck < Told
-    attr_reader :began, :gate
-
-    def initialize
-      super
-      @began = Queue.new
-      @gate = Queue.new
-    end
-
-    def subscribe(channel, is_pattern)
-      super
-      @began << channel
-      @gate.pop
-    end
+    prepend StuckEngine
   end
 
   def setup
