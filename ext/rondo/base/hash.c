@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -61,4 +62,20 @@ uint64_t rd_hash(rd_hash_key key, rd_slice bytes) {
     v.v2 ^= 0xff;
     for (int i = 0; i < 3; i++) mix(&v);
     return v.v0 ^ v.v1 ^ v.v2 ^ v.v3;
+}
+
+/* Eight bytes a step, multiply and fold: any distribution will do for a direct-mapped table. */
+uint32_t rd_hash_weak(rd_slice bytes) {
+    uint64_t hash = 0x9e3779b97f4a7c15u ^ bytes.len, word;
+    const char *at = bytes.ptr;
+    size_t len = bytes.len;
+    for (; len >= 8; at += 8, len -= 8) {
+        memcpy(&word, at, 8);
+        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+        hash ^= hash >> 32;
+    }
+    word = 0;
+    memcpy(&word, at, len);
+    hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+    return (uint32_t)(hash ^ (hash >> 32));
 }

@@ -11,6 +11,7 @@
 #include "http/head.h"
 #include "http/push.h"
 #include "http/request.h"
+#include "http/sections.h"
 
 typedef struct rd_handler rd_handler;
 
@@ -36,6 +37,7 @@ typedef struct rd_http_shared {
     rd_http1_limits limits;
     rd_date date;
     rd_request_pool requests;
+    rd_sections sections;          /* header sections that came before */
     struct rd_ws_deflate *deflate; /* of protocol/; made for the first client that deflates */
     const rd_network *proxies;     /* peers that must open with the PROXY protocol */
     size_t proxy_count;

@@ -64,6 +64,22 @@ const rd_header *rd_head_find(const rd_head *head, unsigned id) {
     return NULL;
 }
 
+static const uint8_t secrets[] = {RD_HEADER_AUTHORIZATION,       RD_HEADER_COOKIE,
+                                  RD_HEADER_PROXY_AUTHORIZATION, RD_HEADER_X_API_KEY,
+                                  RD_HEADER_X_CSRF_TOKEN,        RD_HEADER_SEC_WEBSOCKET_KEY};
+
+bool rd_header_id_is_secret(unsigned id) {
+    for (size_t i = 0; i < sizeof(secrets); i++)
+        if (secrets[i] == id) return true;
+    return false;
+}
+
+bool rd_head_has_secret(const rd_head *head) {
+    for (size_t i = 0; i < sizeof(secrets); i++)
+        if (rd_head_has(head, secrets[i])) return true;
+    return false;
+}
+
 uint8_t rd_method_id(const char *name, size_t len) {
     switch (len) {
     case 3:

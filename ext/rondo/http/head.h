@@ -85,7 +85,9 @@ typedef struct rd_head {
     rd_span host;      /* authority without the port; IPv6 keeps its brackets */
     uint64_t content_length; /* with RD_FRAMING_LENGTH */
     uint64_t seen[2];        /* bit id % 64 of word id / 64: a header with that id is present */
+    uint64_t section;        /* rd_section.id of the fields, if they came before; else 0 */
     uint32_t start;          /* first byte of the method: empty lines before it are skipped */
+    uint32_t fields;         /* first byte behind the request line */
     uint32_t length;         /* all bytes of the head from offset 0, its empty line included */
     uint16_t port;           /* 0: none was given */
     uint8_t method_id;       /* RD_METHOD_* */
@@ -122,6 +124,11 @@ const rd_header *rd_head_find(const rd_head *head, unsigned id);
 static inline bool rd_head_has(const rd_head *head, unsigned id) {
     return (head->seen[id / 64] >> (id % 64)) & 1;
 }
+
+/* Fields whose values are kept nowhere but with their request: secrets, and one that never comes
+ * again. */
+bool rd_header_id_is_secret(unsigned id);
+bool rd_head_has_secret(const rd_head *head);
 
 static inline rd_slice rd_span_slice(rd_span span, const char *buf) {
     return (rd_slice){buf + span.at, span.len};

@@ -154,9 +154,14 @@ static size_t read_head(rd_conn *conn, const char *bytes, size_t len) {
     if (http->request == NULL) {
         http->request = rd_request_new(&shared->requests);
         rd_http1_parser_init(&http->parser);
+        http->parser.expected = &shared->sections.entries[http->section];
     }
     int used = rd_http1_parse(&http->parser, &http->request->head, &shared->limits, bytes, len);
     if (used > 0) {
+        rd_head *head = &http->request->head;
+        if (head->section == 0) {
+            http->section = rd_sections_learn(&shared->sections, head, bytes);
+        }
         begin_request(conn, bytes, (size_t)used, len > (size_t)used);
         return (size_t)used;
     }
@@ -313,6 +318,7 @@ static void http1_on_data(rd_conn *conn, const char *bytes, size_t len) {
 static void http1_on_open(rd_conn *conn) {
     rd_http1 *http = rd_http1_of(conn);
     if (!must_send_proxy_header(conn)) rd_http1_set_input(http, RD_HTTP1_HEAD);
+    http->section = rd_http_shared_of(conn)->sections.last;
     set_timeout(conn, settings_of(conn)->head_timeout_ms);
 }
 

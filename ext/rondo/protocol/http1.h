@@ -38,6 +38,7 @@ typedef struct rd_http1 {
     uint64_t output_left;   /* bytes the promised content-length still wants */
     uint32_t served;
     uint8_t input;           /* rd_http1_input */
+    uint8_t section;         /* place of the last header section in rd_http_shared.sections */
     bool delivered : 1;      /* the application has the request */
     bool head_deadline : 1;  /* runs for the head being read */
     bool wants_continue : 1; /* the client waits for 100 */

@@ -168,8 +168,15 @@ static inline int read_version(run *run) {
     run->head->minor = run->buf[token + 7] != '0';
     rc = rd_target_parse(run->head, run->buf, run->limits->allow_connect);
     if (rc < 0) return rc;
+    run->head->fields = run->parser.at;
     run->parser.state = LINE;
     return NEXT;
+}
+
+static inline bool are_expected(const run *run) {
+    const rd_section *expected = run->parser.expected;
+
+    return expected && rd_section_apply(expected, run->head, run->buf, run->end);
 }
 
 static inline int read_line(run *run) {
@@ -293,6 +300,7 @@ static inline int run_states(run *run) {
     case VERSION:
         rc = read_version(run);
         if (rc != NEXT) return rc;
+        if (are_expected(run)) return COMPLETE;
         /* fall through */
     default:
         return read_fields(run);
@@ -316,6 +324,7 @@ int rd_http1_parse(rd_http1_parser *parser, rd_head *head, const rd_http1_limits
     *parser = run.parser;
     if (rc < 0) return rc;
     if (rc == MORE) return len >= most ? RD_ERR_HEAD_TOO_LARGE : 0;
+    if (head->section != 0) return (int)head->length;
     if (run.parser.underscores) rd_http1_drop_twins(head, buf);
     rc = rd_http1_framing_decide(head, limits, buf);
     if (rc < 0) return rc;

@@ -9,12 +9,13 @@
 #define RD_PROTOCOL_HTTP1_PARSER_H
 
 #include "base/error.h"
-#include "http/head.h"
+#include "http/sections.h"
 
 typedef struct rd_http1_parser {
-    uint32_t at;          /* bytes before this one are dealt with */
-    uint32_t token;       /* where the part being read begins */
-    uint16_t field_count; /* fields so far, dropped ones included */
+    const rd_section *expected; /* what the fields probably are, or NULL; saves parsing them */
+    uint32_t at;                /* bytes before this one are dealt with */
+    uint32_t token;             /* where the part being read begins */
+    uint16_t field_count;       /* fields so far, dropped ones included */
     uint8_t state;
     uint8_t empty_lines;
     bool underscore;  /* the name being read has one */

@@ -29,29 +29,29 @@
     X(clients)      /* slot → Rondo::Client, or a handler that needs none */                     \
     X(subscribers)  /* address of an rd_push without a connection → block */                     \
     X(connections)  /* slot → Rondo::Connection */                                               \
-    X(finished_arrays) /* slot → untouched rack.response_finished Array */                       \
-    X(borrowed)        /* slot → String whose bytes are queued */                                \
-    X(values)          /* cache of header values */                                                \
-    X(templates)       /* cache of env templates by authority and peer */                          \
-    X(blocks)          /* cache of env templates by header block */                                \
-    X(names)           /* cache of HTTP_* keys of names without an id */                           \
-    X(key_lists)       /* cache of what the envs of upgraded connections have as keys */           \
-    X(threads)         /* the application threads */                                               \
-    X(supervisor)      /* Thread that called run(), or nil */                                      \
-    X(thread_start)    /* called in each application thread before its first request, or nil */    \
-    X(thread_exit)     /* and after its last */                                                    \
-    X(scoreboard)      /* Rondo::Scoreboard that score lies in, or nil */                          \
-    X(scheme)          /* rack.url_scheme forced by a setting, or nil */                           \
-    X(default_host)    /* SERVER_NAME and port of requests without Host, or nil */                 \
+    X(finished_arrays)   /* slot → untouched rack.response_finished Array */                     \
+    X(borrowed)          /* slot → String whose bytes are queued */                              \
+    X(values)            /* cache of header values */                                              \
+    X(templates)         /* cache of env templates by authority and peer */                        \
+    X(section_templates) /* cache of env templates by header section and peer */                   \
+    X(names)             /* cache of HTTP_* keys of names without an id */                         \
+    X(key_lists)         /* cache of what the envs of upgraded connections have as keys */         \
+    X(threads)           /* the application threads */                                             \
+    X(supervisor)        /* Thread that called run(), or nil */                                    \
+    X(thread_start)      /* called in each application thread before its first request, or nil */  \
+    X(thread_exit)       /* and after its last */                                                  \
+    X(scoreboard)        /* Rondo::Scoreboard that score lies in, or nil */                        \
+    X(scheme)            /* rack.url_scheme forced by a setting, or nil */                         \
+    X(default_host)      /* SERVER_NAME and port of requests without Host, or nil */               \
     X(default_port)                                                                                \
     X(sendfile_type) /* sendfile.type of every env, or nil */
 
 #define RD_VALUE_CACHE_SIZE    4096
 #define RD_NAME_CACHE_SIZE     512
 #define RD_TEMPLATE_CACHE_SIZE 256
-#define RD_BLOCK_CACHE_SIZE    256
-#define RD_BLOCK_SEEN_SIZE     1024
-#define RD_LAST_BLOCKS         4096
+#define RD_SECTION_CACHE_SIZE  256
+#define RD_SECTION_SEEN_SIZE   1024
+#define RD_LAST_SECTIONS       4096
 
 typedef struct rd_cache_entry {
     uint32_t hash;
@@ -66,18 +66,17 @@ typedef struct rd_template_key {
     char authority[64];
 } rd_template_key;
 
-typedef struct rd_block_entry {
-    char *bytes; /* owned; NULL: empty */
-    uint32_t len, hash;
+typedef struct rd_section_key {
+    uint64_t section; /* rd_head.section; 0: empty */
     rd_address peer;
-} rd_block_entry;
+} rd_section_key;
 
 /* See rb_env_cache.c. */
 typedef struct rd_env_cache {
     rd_template_key templates[RD_TEMPLATE_CACHE_SIZE];
-    rd_block_entry blocks[RD_BLOCK_CACHE_SIZE];
-    uint32_t seen[RD_BLOCK_SEEN_SIZE];   /* hashes of blocks that came once */
-    uint8_t last_blocks[RD_LAST_BLOCKS]; /* by the connection's slot: place of its last block */
+    rd_section_key sections[RD_SECTION_CACHE_SIZE];
+    uint32_t seen[RD_SECTION_SEEN_SIZE];     /* hashes of keys that came once */
+    uint8_t last_sections[RD_LAST_SECTIONS]; /* by the connection's slot: place of its last one */
 } rd_env_cache;
 
 typedef struct rd_borrow rd_borrow;

@@ -8,30 +8,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_names.h"
 
-/* Eight bytes a step, multiply and fold: any distribution will do for a direct-mapped table. */
-static uint32_t hash_bytes(const char *bytes, size_t len) {
-    uint64_t hash = 0x9e3779b97f4a7c15u ^ len;
-    uint64_t word;
-    for (; len >= 8; bytes += 8, len -= 8) {
-        memcpy(&word, bytes, 8);
-        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-        hash ^= hash >> 32;
-    }
-    word = 0;
-    memcpy(&word, bytes, len);
-    hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-    return (uint32_t)(hash ^ (hash >> 32));
-}
-
-uint32_t rd_cache_hash(rd_slice bytes) {
-    return hash_bytes(bytes.ptr, bytes.len);
-}
-
 uint32_t rd_address_hash(const rd_address *address) {
-    return hash_bytes((const char *)address->bytes, sizeof(address->bytes));
+    return rd_hash_weak(rd_slice_of((const char *)address->bytes, sizeof(address->bytes)));
 }
 
 void rd_cache_init(rd_binding *binding) {
@@ -49,7 +31,7 @@ void rd_cache_clear(rd_binding *binding) {
 }
 
 VALUE rd_cached_value(rd_binding *binding, rd_slice bytes) {
-    uint32_t hash = hash_bytes(bytes.ptr, bytes.len);
+    uint32_t hash = rd_hash_weak(bytes);
     uint32_t at = hash % RD_VALUE_CACHE_SIZE;
     rd_cache_entry *entry = &binding->value_entries[at];
     if (entry->hash == hash && entry->len == bytes.len) {
@@ -74,7 +56,7 @@ static VALUE key_of(rd_slice name) {
 }
 
 VALUE rd_cached_name(rd_binding *binding, rd_slice name) {
-    uint32_t hash = hash_bytes(name.ptr, name.len);
+    uint32_t hash = rd_hash_weak(name);
     uint32_t at = hash % RD_NAME_CACHE_SIZE;
     rd_cache_entry *entry = &binding->name_entries[at];
     /* Entries are [name as sent, key] pairs, so that the comparison is a memcmp. */

@@ -49,56 +49,57 @@ bool rd_env_is_secret(VALUE key);
 VALUE rd_env_keep(rd_call *call);
 VALUE rd_env_restore(rd_binding *binding, VALUE kept);
 
-/* What every env has, in the order of the template: X(PLACE, key of rb_names.def). */
-#define RD_ENV_ROWS(X)                                                                             \
+/* What every env has: X(PLACE, key of rb_names.def). These are the request's own and stand first in
+ * every template. */
+#define RD_ENV_OWN_ROWS(X)                                                                         \
     X(METHOD, request_method)                                                                      \
-    X(SCRIPT_NAME, script_name)                                                                    \
     X(PATH, path_info)                                                                             \
     X(QUERY, query_string)                                                                         \
-    X(SERVER_NAME, server_name)                                                                    \
-    X(SERVER_PORT, server_port)                                                                    \
     X(PROTOCOL, server_protocol)                                                                   \
-    X(REMOTE_ADDR, remote_addr)                                                                    \
-    X(SCHEME, rack_url_scheme)                                                                     \
-    X(ERRORS, rack_errors)                                                                         \
-    X(INPUT, rack_input)                                                                           \
-    X(IS_HIJACK, rack_is_hijack)                                                                   \
     X(HIJACK, rack_hijack)                                                                         \
     X(FINISHED, rack_response_finished)                                                            \
     X(CAN_UPGRADE, rack_can_upgrade)
 
+/* And these stand last, behind the header fields if the template has any. */
+#define RD_ENV_SHARED_ROWS(X)                                                                      \
+    X(SCRIPT_NAME, script_name)                                                                    \
+    X(SERVER_NAME, server_name)                                                                    \
+    X(SERVER_PORT, server_port)                                                                    \
+    X(REMOTE_ADDR, remote_addr)                                                                    \
+    X(SCHEME, rack_url_scheme)                                                                     \
+    X(ERRORS, rack_errors)                                                                         \
+    X(INPUT, rack_input)                                                                           \
+    X(IS_HIJACK, rack_is_hijack)
+
 enum {
 #define RD_ENV_PLACE(place, key) RD_ENV_##place,
-    RD_ENV_ROWS(RD_ENV_PLACE)
+    RD_ENV_OWN_ROWS(RD_ENV_PLACE) RD_ENV_OWN_COUNT,
+    RD_ENV_LAST_OWN = RD_ENV_OWN_COUNT - 1,
+    RD_ENV_SHARED_ROWS(RD_ENV_PLACE) RD_ENV_COUNT
 #undef RD_ENV_PLACE
-        RD_ENV_OWN_COUNT
 };
 
 #define RD_ENV_KEY(place, key) rd_key.key,
-#define RD_ENV_OWN_KEYS        RD_ENV_ROWS(RD_ENV_KEY)
+#define RD_ENV_OWN_KEYS        RD_ENV_OWN_ROWS(RD_ENV_KEY)
+#define RD_ENV_KEYS            RD_ENV_OWN_KEYS RD_ENV_SHARED_ROWS(RD_ENV_KEY)
 
 #define RD_EMBEDDED_MAX 23 /* longer Strings of the same bytes share them (copy-on-write) */
-
-typedef struct rd_block {
-    rd_slice bytes; /* the header fields with their line ends */
-    uint32_t hash;
-} rd_block;
 
 /* rb_env_cache.c */
 void rd_env_cache_init(rd_binding *binding);
 void rd_env_cache_clear(rd_binding *binding);
 void rd_env_set_place(rd_call *call, VALUE env); /* rb_env.c: SERVER_*, REMOTE_ADDR */
 VALUE rd_env_template(rd_call *call);            /* shared: to be dup'ed */
-bool rd_block_of(rd_block *block, const rd_call *call);
-VALUE rd_block_find(const rd_call *call, rd_block *block); /* sets its hash when it fails */
-bool rd_block_is_new(const rd_call *call, const rd_block *block);
-void rd_block_keep(const rd_call *call, const rd_block *block, VALUE template);
+/* Of requests whose header section is known: the template, or nil; whether this peer sends it for
+ * the first time; keeping one. */
+VALUE rd_env_section_find(const rd_call *call);
+bool rd_env_section_is_new(const rd_call *call);
+void rd_env_section_keep(const rd_call *call, VALUE template);
 void rd_env_fill(rd_call *call, const VALUE own[RD_ENV_OWN_COUNT], bool copy_headers);
 
 /* rb_cache.c */
 void rd_cache_init(rd_binding *binding);
 void rd_cache_clear(rd_binding *binding);
-uint32_t rd_cache_hash(rd_slice bytes);
 uint32_t rd_address_hash(const rd_address *address);
 VALUE rd_cached_value(rd_binding *binding, rd_slice bytes); /* frozen, shared */
 VALUE rd_cached_name(rd_binding *binding, rd_slice name);   /* "HTTP_X_FOO" for "x-foo" */

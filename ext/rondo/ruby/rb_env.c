@@ -18,8 +18,8 @@
 
 void rd_env_init(rd_binding *binding) {
     VALUE env = rb_hash_new();
-    const VALUE keys[RD_ENV_OWN_COUNT] = {RD_ENV_OWN_KEYS};
-    const VALUE values[RD_ENV_OWN_COUNT] = {
+    const VALUE keys[RD_ENV_COUNT] = {RD_ENV_KEYS};
+    const VALUE values[RD_ENV_COUNT] = {
         [RD_ENV_METHOD] = rd_method_names[RD_METHOD_GET],
         [RD_ENV_SCRIPT_NAME] = rd_key.empty,
         [RD_ENV_PATH] = rd_key.slash,
@@ -36,7 +36,7 @@ void rd_env_init(rd_binding *binding) {
         [RD_ENV_FINISHED] = Qnil,
         [RD_ENV_CAN_UPGRADE] = Qnil,
     };
-    for (unsigned i = 0; i < RD_ENV_OWN_COUNT; i++) rb_hash_aset(env, keys[i], values[i]);
+    for (unsigned i = 0; i < RD_ENV_COUNT; i++) rb_hash_aset(env, keys[i], values[i]);
     rb_hash_update_by(env, rb_const_get(rb_path2class("Rondo"), rb_intern("ENV_EXTRAS")), NULL);
     if (!NIL_P(binding->sendfile_type)) {
         rb_hash_aset(env, rd_key.sendfile_type, binding->sendfile_type);
@@ -52,35 +52,15 @@ static VALUE new_string(rd_slice bytes) {
 
 /* ---- header fields ---- */
 
-/* Fields whose values are kept nowhere but in the env of their request: secrets, and one that never
- * comes again. */
-static const uint8_t secrets[] = {RD_HEADER_AUTHORIZATION,       RD_HEADER_COOKIE,
-                                  RD_HEADER_PROXY_AUTHORIZATION, RD_HEADER_X_API_KEY,
-                                  RD_HEADER_X_CSRF_TOKEN,        RD_HEADER_SEC_WEBSOCKET_KEY};
-
-static bool is_secret(unsigned id) {
-    for (size_t i = 0; i < sizeof(secrets); i++) {
-        if (secrets[i] == id) return true;
-    }
-    return false;
-}
-
 bool rd_env_is_secret(VALUE key) {
-    for (size_t i = 0; i < sizeof(secrets); i++) {
-        if (rd_header_keys[secrets[i]] == key) return true;
+    for (unsigned id = 1; id < RD_HEADER_COUNT; id++) {
+        if (rd_header_keys[id] == key) return rd_header_id_is_secret(id);
     }
     return key == rd_key.query_string;
 }
 
-static bool has_secret(const rd_head *head) {
-    for (size_t i = 0; i < sizeof(secrets); i++) {
-        if (rd_head_has(head, secrets[i])) return true;
-    }
-    return false;
-}
-
 static VALUE header_value(rd_binding *binding, const rd_header *header, rd_slice bytes) {
-    if (is_secret(header->id)) return new_string(bytes);
+    if (rd_header_id_is_secret(header->id)) return new_string(bytes);
     if (binding->frozen_headers) return rd_cached_value(binding, bytes);
     if (bytes.len <= RD_EMBEDDED_MAX) return new_string(bytes);
     return rb_str_dup(rd_cached_value(binding, bytes));
@@ -250,12 +230,7 @@ static void set_body(rd_call *call) {
     }
 }
 
-/* ---- header fields once more: those that came before in the same block ---- */
-
-/* The authority of an absolute-form is not in the block, and a body has its own keys. */
-static bool may_come_again(const rd_head *head) {
-    return head->framing == RD_FRAMING_NONE && head->form == RD_TARGET_ORIGIN && !has_secret(head);
-}
+/* ---- header fields once more: a section that came before ---- */
 
 /* A connection that becomes something else sends no second request, and of what is kept it need not
  * be found out again that it asks for nothing, whatever the method. */
@@ -264,26 +239,36 @@ static bool asks_for_upgrade(const rd_request *request) {
            rd_sse_is_accepted(&request->head, request->bytes);
 }
 
-static int freeze_value(VALUE key, VALUE value, VALUE env) {
+typedef struct rd_sorting {
+    VALUE template;
+    unsigned base, at;
+    bool shared; /* those that stand last are taken now, else all others */
+} rd_sorting;
+
+static int take_pair(VALUE key, VALUE value, VALUE argument) {
+    rd_sorting *sorting = (rd_sorting *)argument;
+    unsigned at = sorting->at++;
+    if (sorting->shared != (at >= RD_ENV_OWN_COUNT && at < sorting->base)) return ST_CONTINUE;
     if (RB_TYPE_P(value, T_STRING) && !RB_OBJ_FROZEN(value)) {
-        rd_slice bytes = rd_slice_of_string(value);
-        VALUE frozen = rb_obj_freeze(rb_str_new(bytes.ptr, (long)bytes.len));
-        rb_hash_aset(env, key, frozen);
+        value = rb_obj_freeze(rb_str_new(RSTRING_PTR(value), RSTRING_LEN(value)));
     }
+    rb_hash_aset(sorting->template, key, value);
     return ST_CONTINUE;
 }
 
-/* A template out of an env that is complete but for the request's own values. */
-static VALUE new_template(VALUE env) {
-    VALUE template = rb_hash_dup(env);
-    rb_hash_foreach(template, freeze_value, template);
-    return template;
+/* A template out of an env that is complete but for the request's own values: these, the header
+ * fields, what all share. */
+static VALUE new_template(const rd_call *call) {
+    rd_sorting sorting = {.template = rb_hash_new(), .base = call->binding->env_base};
+    rb_hash_foreach(call->env, take_pair, (VALUE)&sorting);
+    sorting.at = 0;
+    sorting.shared = true;
+    rb_hash_foreach(call->env, take_pair, (VALUE)&sorting);
+    return sorting.template;
 }
 
-static void build_from_block(rd_call *call) {
-    rd_block block;
-    bool usable = rd_block_of(&block, call);
-    VALUE template = usable ? rd_block_find(call, &block) : Qnil;
+static void build_from_section(rd_call *call) {
+    VALUE template = rd_env_section_find(call);
     if (!NIL_P(template)) {
         call->env = rb_hash_dup(template);
         set_own(call, true);
@@ -292,8 +277,8 @@ static void build_from_block(rd_call *call) {
     call->env = rb_hash_dup(rd_env_template(call));
     call->upgrade = upgrade_of(call->request);
     add_headers(call);
-    if (usable && !rd_block_is_new(call, &block) && !asks_for_upgrade(call->request)) {
-        rd_block_keep(call, &block, new_template(call->env));
+    if (!rd_env_section_is_new(call) && !asks_for_upgrade(call->request)) {
+        rd_env_section_keep(call, new_template(call));
     }
     set_own(call, false);
 }
@@ -320,8 +305,8 @@ static uint64_t queue_time_us(const rd_call *call, bool is_trusted) {
 
 VALUE rd_env_build(rd_call *call) {
     rd_binding *binding = call->binding;
-    if (may_come_again(&call->request->head)) {
-        build_from_block(call);
+    if (call->request->head.section != 0) {
+        build_from_section(call);
     } else {
         build_afresh(call);
     }

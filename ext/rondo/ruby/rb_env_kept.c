@@ -5,6 +5,7 @@
  * behind a list of their keys that all envs of the same shape share. From it the Hash is made again
  * (Rondo::Client#env in rb_client.c). The application's own entries stay what they are.
  */
+#include "base/hash.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_names.h"
 
@@ -59,7 +60,7 @@ static bool is_list_of(VALUE list, const rd_keeping *keeping) {
 static VALUE key_list(rd_binding *binding, const rd_keeping *keeping) {
     rd_slice bytes =
         rd_slice_of((const char *)keeping->keys, (size_t)keeping->count * sizeof(keeping->keys[0]));
-    long at = (long)(rd_cache_hash(bytes) % KEY_LISTS);
+    long at = (long)(rd_hash_weak(bytes) % KEY_LISTS);
     VALUE list = rb_ary_entry(binding->key_lists, at);
     if (is_list_of(list, keeping)) return list;
     list = rb_ary_new_from_values(keeping->count, keeping->keys);

@@ -82,6 +82,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
     server->http.handler = &server->handler;
     server->http.settings = &server->settings;
     rd_http1_limits_init(&server->http.limits, settings);
+    rd_sections_init(&server->http.sections);
     rd_pubsub_init(&server->pubsub, &server->conns, &server->http);
     server->conns.shared = &server->http;
     server->conns.on_file_cut = on_file_cut;
@@ -475,6 +476,7 @@ void rd_server_free(rd_server *server) {
     rd_loop_clear(&server->loop);
     rd_conn_set_clear(&server->conns);
     rd_request_pool_clear(&server->http.requests);
+    rd_sections_clear(&server->http.sections);
     rd_ws_deflate_free(server->http.deflate);
     rd_static_free(server->files);
     rd_free(server->proxies);

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Comparing, keeping and handing out header sections; see sections.h. Only what every request line
+ * of HTTP/1.1 with a path would make of the same fields is kept: no body, no other authority than
+ * Host's.
+ */
+#include "http/sections.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+
+enum { BYTES_MAX = 4096, HEADERS_MAX = 64 };
+
+void rd_sections_init(rd_sections *sections) {
+    memset(sections, 0, sizeof(*sections));
+}
+
+void rd_sections_clear(rd_sections *sections) {
+    for (size_t i = 0; i < RD_SECTIONS_SIZE; i++) rd_free(sections->entries[i].headers);
+    rd_sections_init(sections);
+}
+
+static bool may_come_again(const rd_head *head) {
+    return head->framing == RD_FRAMING_NONE && head->form == RD_TARGET_ORIGIN && head->minor > 0;
+}
+
+/* ---- handing out ---- */
+
+static rd_span shifted(rd_span span, uint32_t by) {
+    return (rd_span){span.at + by, span.len};
+}
+
+static void copy_headers(const rd_section *section, rd_head *head) {
+    while (head->header_capacity < section->header_count) rd_head_grow(head);
+    for (unsigned i = 0; i < section->header_count; i++) {
+        rd_header header = section->headers[i];
+        header.name_at += head->fields;
+        header.value_at += head->fields;
+        head->headers[i] = header;
+    }
+    head->header_count = section->header_count;
+}
+
+bool rd_section_apply(const rd_section *section, rd_head *head, const char *buf, size_t len) {
+    if (section->len == 0 || len - head->fields < section->len || !may_come_again(head))
+        return false;
+    if (memcmp(buf + head->fields, section->bytes, section->len) != 0) return false;
+    copy_headers(section, head);
+    head->seen[0] = section->seen[0];
+    head->seen[1] = section->seen[1];
+    head->authority = shifted(section->authority, head->fields);
+    head->host = shifted(section->host, head->fields);
+    head->port = section->port;
+    head->keep_alive = section->keep_alive;
+    head->repeated = section->repeated;
+    head->section = section->id;
+    head->length = head->fields + section->len;
+    return true;
+}
+
+/* ---- keeping ---- */
+
+static rd_span back(rd_span span, uint32_t by) {
+    return (rd_span){span.at - by, span.len};
+}
+
+static void keep(rd_section *section, const rd_head *head, rd_slice bytes, uint32_t hash) {
+    size_t size = head->header_count * sizeof(rd_header);
+    rd_free(section->headers);
+    rd_header *headers = rd_alloc(size + bytes.len);
+    char *copy = (char *)headers + size;
+    for (unsigned i = 0; i < head->header_count; i++) {
+        headers[i] = head->headers[i];
+        headers[i].name_at -= head->fields;
+        headers[i].value_at -= head->fields;
+    }
+    memcpy(copy, bytes.ptr, bytes.len);
+    *section = (rd_section){
+        .headers = headers,
+        .bytes = copy,
+        .len = (uint32_t)bytes.len,
+        .hash = hash,
+        .seen = {head->seen[0], head->seen[1]},
+        .authority = back(head->authority, head->fields),
+        .host = back(head->host, head->fields),
+        .port = head->port,
+        .header_count = head->header_count,
+        .keep_alive = head->keep_alive,
+        .repeated = head->repeated,
+    };
+}
+
+static bool came_before(rd_sections *sections, uint32_t hash) {
+    uint32_t *seen = &sections->seen[hash % RD_SECTIONS_SEEN_SIZE];
+    bool before = *seen == hash;
+    *seen = hash;
+    return before;
+}
+
+uint8_t rd_sections_learn(rd_sections *sections, rd_head *head, const char *buf) {
+    rd_slice bytes = rd_slice_of(buf + head->fields, head->length - head->fields);
+    if (!may_come_again(head) || rd_head_has_secret(head)) return sections->last;
+    if (bytes.len > BYTES_MAX || head->header_count > HEADERS_MAX) return sections->last;
+    uint32_t hash = rd_hash_weak(bytes);
+    uint8_t at = (uint8_t)(hash % RD_SECTIONS_SIZE);
+    rd_section *section = &sections->entries[at];
+    if (section->len != bytes.len || memcmp(section->bytes, bytes.ptr, bytes.len) != 0) {
+        if (!came_before(sections, hash)) return sections->last;
+        keep(section, head, bytes, hash);
+        section->id = ++sections->last_id;
+    }
+    head->section = section->id;
+    sections->last = at;
+    return at;
+}

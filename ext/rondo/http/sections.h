@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Header sections (RFC 9110, section 6.3) that came before, as they were parsed. A client sends the
+ * same one with nearly every request, and to compare bytes costs a twentieth of parsing them. Kept
+ * is what comes a second time, frames no body and holds no secret; the table is bounded and
+ * direct-mapped. Under the loop lock.
+ */
+#ifndef RD_HTTP_SECTIONS_H
+#define RD_HTTP_SECTIONS_H
+
+#include "http/head.h"
+
+#define RD_SECTIONS_SIZE      256
+#define RD_SECTIONS_SEEN_SIZE 1024
+
+/* Positions count from the section's first byte. */
+typedef struct rd_section {
+    uint64_t id; /* of these bytes and of no others, for as long as the table lives; 0: empty */
+    rd_header *headers; /* owned; the bytes stand behind them */
+    const char *bytes;  /* field lines and the empty line, line ends included */
+    uint32_t len, hash;
+    uint64_t seen[2];
+    rd_span authority, host;
+    uint16_t port, header_count;
+    bool keep_alive, repeated;
+} rd_section;
+
+typedef struct rd_sections {
+    rd_section entries[RD_SECTIONS_SIZE];
+    uint32_t seen[RD_SECTIONS_SEEN_SIZE]; /* hashes of what came once */
+    uint64_t last_id;
+    uint8_t last; /* place of the last one that was kept or found */
+} rd_sections;
+
+void rd_sections_init(rd_sections *sections);
+void rd_sections_clear(rd_sections *sections);
+
+/* Whether the message `buf`, whose fields begin at `head->fields`, goes on with that section. Then
+ * the head is complete, as if the fields had been parsed. */
+bool rd_section_apply(const rd_section *section, rd_head *head, const char *buf, size_t len);
+
+/* A head that was parsed: finds or keeps its section, if it is one to keep. Sets head->section.
+ * Returns the place where the connection's next head should be looked for. */
+uint8_t rd_sections_learn(rd_sections *sections, rd_head *head, const char *buf);
+
+#endif

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * http/sections: what is kept and what never is, and that a head whose fields came before is the
+ * one that parsing them makes.
+ */
+#include "check.h"
+#include "default_limits.h"
+
+#include <stdlib.h>
+
+#include "http/sections.h"
+#include "protocol/http1_parser.h"
+
+#define LINE   "GET /a?b=c HTTP/1.1\r\n"
+#define FIELDS "Host: example.org:81\r\nAccept: */*\r\nX-Own: 1\r\nX-Own: 2\r\n\r\n"
+
+static rd_sections sections;
+
+static int parse(rd_head *head, const rd_section *expected, const char *text, size_t len) {
+    rd_http1_parser parser;
+
+    rd_http1_parser_init(&parser);
+    parser.expected = expected;
+    rd_head_init(head);
+    return rd_http1_parse(&parser, head, &default_limits, text, len);
+}
+
+/* Parses and learns, as often as said; the place. */
+static uint8_t learn(rd_head *head, const char *text, int times) {
+    uint8_t place = 0;
+
+    for (int i = 0; i < times; i++) {
+        CHECK_INT(parse(head, NULL, text, strlen(text)), (int)strlen(text));
+        place = rd_sections_learn(&sections, head, text);
+        if (i < times - 1) rd_head_clear(head);
+    }
+    return place;
+}
+
+static bool same_span(rd_span a, rd_span b) {
+    return a.at == b.at && a.len == b.len;
+}
+
+static void check_same(const rd_head *a, const rd_head *b) {
+    CHECK(same_span(a->method, b->method) && same_span(a->target, b->target));
+    CHECK(same_span(a->path, b->path) && same_span(a->query, b->query));
+    CHECK(same_span(a->authority, b->authority) && same_span(a->host, b->host));
+    CHECK_INT(a->port, b->port);
+    CHECK_INT(a->length, b->length);
+    CHECK_INT(a->method_id, b->method_id);
+    CHECK(a->keep_alive == b->keep_alive && a->repeated == b->repeated);
+    CHECK(a->framing == b->framing && a->form == b->form && a->minor == b->minor);
+    CHECK(memcmp(a->seen, b->seen, sizeof(a->seen)) == 0);
+    if (!CHECK_INT(a->header_count, b->header_count)) return;
+    CHECK(memcmp(a->headers, b->headers, a->header_count * sizeof(rd_header)) == 0);
+}
+
+static void test_kept_when_it_comes_again(void) {
+    rd_head head;
+
+    learn(&head, LINE FIELDS, 1);
+    CHECK_INT(head.section, 0);
+    rd_head_clear(&head);
+    learn(&head, LINE FIELDS, 1);
+    CHECK_INT(head.section, 1);
+    rd_head_clear(&head);
+    learn(&head, "DELETE /other HTTP/1.1\r\n" FIELDS, 1);
+    CHECK_INT(head.section, 1);
+    rd_head_clear(&head);
+    rd_sections_clear(&sections);
+}
+
+/* Behind another request line, at another position, with the next request behind it. */
+static void test_the_same_head(void) {
+    static const char *const lines[] = {LINE, "\r\n\r\nPOST / HTTP/1.1\r\n",
+                                        "PROPFIND /%20x?y HTTP/1.1\r\n"};
+    rd_head head, parsed, known;
+    uint8_t place = learn(&head, LINE FIELDS, 2);
+
+    rd_head_clear(&head);
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        char text[256];
+        int len = snprintf(text, sizeof(text), "%s" FIELDS, lines[i]);
+        snprintf(text + len, sizeof(text) - (size_t)len, "GET");
+        CHECK_INT(parse(&parsed, NULL, text, (size_t)len + 3), len);
+        CHECK_INT(parse(&known, &sections.entries[place], text, (size_t)len + 3), len);
+        CHECK_INT(known.section, 1);
+        check_same(&parsed, &known);
+        rd_head_clear(&parsed);
+        rd_head_clear(&known);
+    }
+    rd_sections_clear(&sections);
+}
+
+/* One byte less, another byte, another line behind: all are parsed. */
+static void test_not_the_same(void) {
+    static const char text[] = LINE FIELDS;
+    rd_head head;
+    uint8_t place = learn(&head, text, 2);
+
+    rd_head_clear(&head);
+    for (size_t len = 0; len < sizeof(text) - 1; len++) {
+        char *cut = malloc(len + 1);
+        memcpy(cut, text, len);
+        CHECK_INT(parse(&head, &sections.entries[place], cut, len), 0);
+        CHECK_INT(head.section, 0);
+        rd_head_clear(&head);
+        free(cut);
+    }
+    for (size_t at = sizeof(LINE) - 1; at < sizeof(text) - 1; at++) {
+        char other[sizeof(text)];
+        memcpy(other, text, sizeof(text));
+        other[at] ^= 1;
+        parse(&head, &sections.entries[place], other, sizeof(text) - 1);
+        CHECK_INT(head.section, 0);
+        rd_head_clear(&head);
+    }
+    rd_sections_clear(&sections);
+}
+
+/* Only a path in a request of HTTP/1.1 takes its authority from Host. */
+static void test_other_request_lines(void) {
+    static const char *const texts[] = {"GET http://b/ HTTP/1.1\r\n" FIELDS,
+                                        "OPTIONS * HTTP/1.1\r\n" FIELDS,
+                                        "GET / HTTP/1.0\r\n" FIELDS};
+    rd_head head, known;
+    uint8_t place = learn(&head, LINE FIELDS, 2);
+
+    rd_head_clear(&head);
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        int len = (int)strlen(texts[i]);
+        CHECK_INT(parse(&head, NULL, texts[i], (size_t)len), len);
+        CHECK_INT(parse(&known, &sections.entries[place], texts[i], (size_t)len), len);
+        rd_sections_learn(&sections, &known, texts[i]);
+        CHECK_INT(known.section, 0);
+        check_same(&head, &known);
+        rd_head_clear(&head);
+        rd_head_clear(&known);
+    }
+    rd_sections_clear(&sections);
+}
+
+static void check_never_kept(const char *text) {
+    rd_head head;
+
+    learn(&head, text, 3);
+    CHECK_SAYS(head.section == 0, "kept: %s", text);
+    rd_head_clear(&head);
+}
+
+static void test_never_kept(void) {
+    char text[8192] = LINE "Host: a\r\nX-Long: ";
+
+    check_never_kept(LINE "Host: a\r\nAuthorization: Basic eDp5\r\n\r\n");
+    check_never_kept(LINE "Host: a\r\nCookie: a=b\r\n\r\n");
+    check_never_kept(LINE "Host: a\r\nProxy-Authorization: Basic eDp5\r\n\r\n");
+    check_never_kept(LINE "Host: a\r\nX-API-Key: 1\r\n\r\n");
+    check_never_kept(LINE "Host: a\r\nX-CSRF-Token: 1\r\n\r\n");
+    check_never_kept(LINE "Host: a\r\nSec-WebSocket-Key: 1\r\n\r\n");
+    check_never_kept("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+    check_never_kept("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    memset(text + strlen(text), 'x', 4096);
+    strcat(text, "\r\n\r\n");
+    check_never_kept(text);
+    strcpy(text, LINE "Host: a\r\n");
+    for (int i = 0; i < 64; i++) sprintf(text + strlen(text), "X-%d: 1\r\n", i);
+    strcat(text, "\r\n");
+    check_never_kept(text);
+    rd_sections_clear(&sections);
+}
+
+/* More sections than places: what is pushed out is known no longer, and no number comes twice. */
+static void test_pushed_out(void) {
+    uint64_t last = 0;
+    rd_head head;
+
+    for (int i = 0; i < 4 * RD_SECTIONS_SIZE; i++) {
+        char text[128];
+        snprintf(text, sizeof(text), LINE "Host: a\r\nX-Number: %d\r\n\r\n", i);
+        uint8_t place = learn(&head, text, 2);
+        CHECK(head.section > last);
+        last = head.section;
+        CHECK(sections.entries[place].id == last && sections.last == place);
+        rd_head_clear(&head);
+    }
+    rd_sections_clear(&sections);
+}
+
+int main(void) {
+    rd_sections_init(&sections);
+    test_kept_when_it_comes_again();
+    test_the_same_head();
+    test_not_the_same();
+    test_other_request_lines();
+    test_never_kept();
+    test_pushed_out();
+    return check_summary();
+}
