@@ -3,14 +3,19 @@
  * The floor of every table: what the kernel alone costs. One thread, epoll, staged (receive from
  * all that are ready, then send to all), one canned answer of 97 bytes for every empty line seen.
  * It reads nothing else of the request, so bodies and anything clever are none of its business.
- * Usage: floor PORT (on 127.0.0.1; 0 takes a free one and prints it). */
+ * With WORK it computes for so many microseconds of CPU time before each answer and sends it at once:
+ * first come, first served, as fairly as a machine allows.
+ * Usage: floor PORT [WORK] (on 127.0.0.1; 0 takes a free one and prints it). */
 #include "floor_base.h"
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { RECV_BYTES = 65536, MAX_ANSWERS = 512 };
@@ -58,8 +63,20 @@ static bool asks_close(int fd, const char *at, size_t len) {
     return memmem(at, len, "Connection: close", 17) || memmem(at, len, "connection: close", 17);
 }
 
-static void replies_send(const rd_reply *replies, unsigned count) {
+static int64_t cpu_us(void) {
+    struct timespec spent;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+    return (int64_t)spent.tv_sec * 1000000 + spent.tv_nsec / 1000;
+}
+
+static void compute(int64_t work_us) {
+    int64_t done = cpu_us() + work_us;
+    while (cpu_us() < done) continue;
+}
+
+static void replies_send(const rd_reply *replies, unsigned count, int64_t work_us) {
     for (unsigned i = 0; i < count; i++) {
+        if (work_us > 0) compute(work_us * replies[i].count);
         size_t len = (size_t)ANSWER_BYTES * replies[i].count;
         /* An answer is so much smaller than a socket's buffer that a short write ends it. */
         bool sent = send(replies[i].fd, answers, len, MSG_NOSIGNAL) == (ssize_t)len;
@@ -70,12 +87,13 @@ static void replies_send(const rd_reply *replies, unsigned count) {
 int main(int argc, char **argv) {
     static struct epoll_event events[RD_FLOOR_EVENTS];
     static rd_reply replies[RD_FLOOR_EVENTS];
+    const int64_t work_us = argc > 2 ? atoll(argv[2]) : 0;
     rd_floor floor = rd_floor_open(argc > 1 ? argv[1] : NULL);
     for (unsigned i = 0; i < MAX_ANSWERS; i++)
         memcpy(answers + (size_t)i * ANSWER_BYTES, ANSWER, ANSWER_BYTES);
     for (;;) {
         unsigned count = 0;
-        int ready = epoll_wait(floor.poller, events, RD_FLOOR_EVENTS, -1);
+        int ready = epoll_wait(floor.poller, events, work_us > 0 ? 1 : RD_FLOOR_EVENTS, -1);
         for (int i = 0; i < ready; i++) {
             int fd = events[i].data.fd;
             if (fd == floor.listener) {
@@ -93,6 +111,6 @@ int main(int argc, char **argv) {
                 replies[count++] =
                     (rd_reply){fd, found < MAX_ANSWERS ? found : MAX_ANSWERS, closes};
         }
-        replies_send(replies, count);
+        replies_send(replies, count, work_us);
     }
 }

@@ -132,7 +132,7 @@ module Bench
     def floors
       [
         Server.new(name: "floor", title: "C floor", version: -> { "-" }, command: method(:floor_command).to_proc,
-                   apps: %w[hello push], answers: %i[static], environment: {}),
+                   apps: %w[hello push cpu1ms], answers: %i[static], environment: {}),
         Server.new(name: "nginx", title: "nginx", version: -> { nginx_version },
                    command: method(:nginx_command).to_proc, apps: %w[hello], answers: %i[static], environment: {})
       ]
@@ -142,6 +142,7 @@ module Bench
       case File.basename(app)
       when "push.ru" then [Programs.path("push_floor"), port.to_s]
       when "files.ru" then [Programs.path("file_floor"), port.to_s, Files::FOLDER]
+      when "cpu1ms.ru" then [Programs.path("floor"), port.to_s, "1000"]
       else [Programs.path("floor"), port.to_s]
       end
     end
