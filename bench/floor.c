@@ -3,9 +3,9 @@
  * The floor of every table: what the kernel alone costs. One thread, epoll, staged (receive from
  * all that are ready, then send to all), one canned answer of 97 bytes for every empty line seen.
  * It reads nothing else of the request, so bodies and anything clever are none of its business.
- * With WORK it computes for so many microseconds of CPU time before each answer and sends it at once:
- * first come, first served, as fairly as a machine allows.
- * Usage: floor PORT [WORK] (on 127.0.0.1; 0 takes a free one and prints it). */
+ * With WORK it computes for so many microseconds of CPU time before each answer and sends it at
+ * once: first come, first served, as fairly as a machine allows. Usage: floor PORT [WORK] (on
+ * 127.0.0.1; 0 takes a free one and prints it). */
 #include "floor_base.h"
 
 #include <errno.h>

@@ -196,6 +196,67 @@ static void test_turns_of_somebody_who_waits(void) {
     end();
 }
 
+static const rd_poller_ops *real_ops;
+static int64_t waited_us; /* before the last sleep */
+static uint64_t return_ns;
+
+static int note_wait(rd_poller *poller, rd_ready *ready, int capacity, int64_t timeout_us) {
+    waited_us = timeout_us;
+    return real_ops->wait(poller, ready, capacity, 0);
+}
+
+/* Sleeps, and takes so long to come back. */
+static void come_back_late(rd_server *sleeper, int64_t timeout_us) {
+    (void)timeout_us;
+    sleeps++;
+    if (return_ns == 0) return;
+    sleeper->awake_ns = rd_clock_ns();
+    hand_clock_ns += return_ns;
+}
+
+static void turn_that_comes_back_late(void) {
+    rd_loop_lock(&server->loop);
+    rd_server_turn(server, come_back_late, true);
+    rd_request *request = NULL;
+    while ((request = rd_server_next_request(server, request)) != NULL) app(request);
+    rd_loop_unlock(&server->loop);
+}
+
+static const struct {
+    uint64_t return_ns;
+    int64_t next_us; /* how long the next brief wait lasts */
+} brief_waits[] = {
+    {0, 150},        {1000000, 150},   {15000000, 150},
+    {50000000, 500}, {100000000, 999}, {60000000000, 999},
+};
+
+/* A server that lost a time slice when it gave way gives way later the next time. */
+static void test_brief_waits(void) {
+    start(answer);
+    rd_poller_ops ops = *server->loop.ops;
+    real_ops = server->loop.ops;
+    ops.wait = note_wait;
+    int fd = join();
+    server->loop.ops = &ops;
+    for (size_t i = 0; i < sizeof(brief_waits) / sizeof(brief_waits[0]); i++) {
+        return_ns = brief_waits[i].return_ns;
+        turn_that_comes_back_late();
+        say(fd, GET("/a"));
+        sleeps = 0;
+        turn_that_comes_back_late(); /* the server is busy from here */
+        CHECK_INT(sleeps, 0);
+        turn_that_comes_back_late();
+        CHECK_INT(sleeps, 1);
+        CHECK_INT(waited_us, brief_waits[i].next_us);
+        hand_clock_ns += 2000000; /* not busy any more */
+        turn_that_comes_back_late();
+        CHECK_INT(waited_us, 0);
+    }
+    server->loop.ops = real_ops;
+    close(fd);
+    end();
+}
+
 static void test_two_servers(void) {
     start(answer);
     rd_server *first = server;
@@ -395,6 +456,7 @@ static void test_all(void) {
     test_batches();
     test_turns_of_somebody_who_waits();
     test_the_watch_thread_is_called_back();
+    test_brief_waits();
     test_two_servers();
     test_the_end_of_a_server_with_requests_queued();
     test_stopping();

@@ -8,6 +8,8 @@
 #include <ruby/thread.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 typedef struct rd_poll_wait {
     rd_server *server;
     int64_t timeout_us;
@@ -17,6 +19,7 @@ static void *wait_nogvl(void *argument) {
     rd_poll_wait *wait = argument;
     rd_server *server = wait->server;
     rd_loop_wait(&server->loop, &server->found, wait->timeout_us);
+    server->awake_ns = rd_clock_ns();
     atomic_store(&server->phase, RD_PHASE_AWAKE);
     rd_watch_begin(&server->watch);
     return NULL;

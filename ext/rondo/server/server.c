@@ -15,10 +15,11 @@
 #include "server/files.h"
 #include "server/retire.h"
 
-#define ROOM_MADE    8    /* at a time */
-#define ROOM_MS      100  /* between two looks for connections that could make room */
-#define SPARE_MS     1000 /* without a word from them */
-#define LEAVE_ASK_US 5000 /* how often a server that stops looks whether its inbox is done */
+#define ROOM_MADE         8    /* at a time */
+#define ROOM_MS           100  /* between two looks for connections that could make room */
+#define SPARE_MS          1000 /* without a word from them */
+#define LEAVE_ASK_US      5000 /* how often a server that stops looks whether its inbox is done */
+#define BRIEF_WAIT_MAX_US 999
 
 /* ---- what protocols tell ---- */
 
@@ -289,6 +290,13 @@ static void come_back(rd_server *server) {
     server->watch_owns = false;
 }
 
+/* The dearer it was to come back, the longer it pays to stay: a hundredth of that. */
+static int64_t brief_wait_us(const rd_server *server) {
+    int64_t usual = server->settings.brief_wait_us, longer = (int64_t)(server->return_ns / 100000);
+    if (longer <= usual) return usual;
+    return longer < BRIEF_WAIT_MAX_US ? longer : BRIEF_WAIT_MAX_US;
+}
+
 /* Requests come in bursts, and the next one is mostly microseconds away. For that long the loop
  * waits without giving way: letting other threads of the process run (the GVL) can cost a hundred
  * milliseconds until it comes back. They get their share at the end of each time slice anyway. */
@@ -299,7 +307,7 @@ static bool find_ready(rd_server *server) {
         return rd_loop_wait(loop, &server->found, 0) > 0;
     }
     rd_loop_unlock(loop);
-    rd_loop_wait(loop, &server->found, server->settings.brief_wait_us);
+    rd_loop_wait(loop, &server->found, brief_wait_us(server));
     come_back(server);
     return server->found.count > 0;
 }
@@ -332,8 +340,10 @@ static void wait_for_work(rd_server *server, rd_server_wait wait, bool takes_req
     int64_t timeout = must_not_sleep(server, takes_requests) ? 0 : timeout_of(server);
     server->slept = true;
     enter_phase(server, RD_PHASE_SLEEP);
+    server->awake_ns = 0;
     rd_loop_unlock(loop);
     wait(server, timeout);
+    server->return_ns = server->awake_ns != 0 ? rd_clock_ns() - server->awake_ns : 0;
     come_back(server);
     enter_phase(server, RD_PHASE_TURN);
     atomic_store(&loop->sleeping, false);

@@ -99,6 +99,8 @@ struct rd_server {
     uint64_t quantum_end_ns;
     uint64_t batch_since_ns;
     uint64_t busy_until_ns; /* a pause before this one is expected to be short */
+    uint64_t awake_ns;      /* when the last sleep was over, set by whoever slept; 0: not said */
+    uint64_t return_ns;     /* how long the way back from that sleep took: others had the GVL */
     uint64_t requests, refused, accepted, dropped, timed_out, handed_in, handed_out;
     rd_refusal refusals[RD_REFUSALS_KEPT];
     uint32_t refusal_count; /* kept in `refusals`; there is no line for the rest */
@@ -126,7 +128,8 @@ struct rd_server {
              listener = NULL)
 
 /* Sleeps in rd_loop_wait() for up to timeout_us, in whatever way suits the thread (the binding
- * lets go of the GVL). Called without the loop lock. */
+ * lets go of the GVL). May say in server->awake_ns when that was over, if it took longer to come
+ * back. Called without the loop lock. */
 typedef void (*rd_server_wait)(rd_server *server, int64_t timeout_us);
 
 /* NULL with errno set when the system refuses a poller. */
