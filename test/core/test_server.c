@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A whole server with clients over TCP: exchanges cut at every place, on both pollers; who gets the
- * next turn; and all the ways to a stop.
+ * A whole server with clients over TCP: exchanges cut at every place, on both pollers; and all the
+ * ways to a stop.
  */
 
 #include "serving.h"
@@ -101,161 +101,7 @@ static void test_requests_of_clients_that_left(void) {
     end();
 }
 
-/* ---- turns ---- */
-
-static char order[64];
-static uint64_t cost_ns; /* application time of a request */
-
-static void note_order(rd_request *request) {
-    rd_slice path = rd_request_slice(request, request->head.path);
-    strncat(order, path.ptr + 1, path.len - 1);
-    hand_clock_ns += cost_ns;
-    answer_path(request);
-}
-
-static const struct {
-    uint64_t cost_ns;
-    const char *order, *other; /* the poller begins with whom it likes */
-} rounds[] = {
-    {0, "abcxyz", "xyzabc"},     /* cheap ones of a connection are answered together */
-    {60000, "axbycz", "xaybzc"}, /* longer than a quantum: one each */
-    {30000, "abxycz", "xyabzc"}, /* as many as begin within the quantum */
-};
-
-static void test_who_gets_the_next_turn(void) {
-    for (size_t i = 0; i < sizeof(rounds) / sizeof(rounds[0]); i++) {
-        start(note_order);
-        int one = join(), two = join();
-        order[0] = '\0';
-        cost_ns = rounds[i].cost_ns;
-        say(one, GET("/a") GET("/b") GET("/c"));
-        say(two, GET("/x") GET("/y") GET("/z"));
-        turns(8);
-        CHECK_SAYS(strcmp(order, rounds[i].order) == 0 || strcmp(order, rounds[i].other) == 0, "%s",
-                   order);
-        close(one);
-        close(two);
-        end();
-    }
-}
-
-static const struct {
-    int64_t batch_requests, batch_us;
-    uint64_t cost_ns;
-    unsigned answered; /* of forty, in one turn */
-} batches[] = {
-    {32, 200, 0, 32},   {8, 200, 0, 8},
-    {64, 200, 0, 40},   {32, 200, 100000, 3}, /* the third began when exactly 200 us had passed */
-    {32, 1, 100000, 1},
-};
-
-static void test_batches(void) {
-    for (size_t i = 0; i < sizeof(batches) / sizeof(batches[0]); i++) {
-        settings.batch_requests = batches[i].batch_requests;
-        settings.batch_us = batches[i].batch_us;
-        start(note_order);
-        int fd = join();
-        order[0] = '\0';
-        cost_ns = batches[i].cost_ns;
-        for (int sent = 0; sent < 40; sent++) say(fd, GET("/a"));
-        turn();
-        CHECK_INT(strlen(order), batches[i].answered);
-        turns(40);
-        CHECK_INT(strlen(order), 40);
-        close(fd);
-        end();
-    }
-}
-
-static unsigned sleeps;
-
-static void count_sleep(rd_server *waiting, int64_t timeout_us) {
-    (void)timeout_us;
-    sleeps++;
-    rd_loop_wait(&waiting->loop, &waiting->found, 0);
-}
-
-/* Whoever waits inside an application call must sleep, though requests are queued that only others
- * will take. */
-static void test_turns_of_somebody_who_waits(void) {
-    start(answer);
-    int fd = join();
-    say(fd, GET("/a"));
-    sleeps = 0;
-    rd_loop_lock(&server->loop);
-    rd_server_turn(server, count_sleep, true);
-    CHECK(!rd_list_is_empty(&server->queue));
-    sleeps = 0;
-    rd_server_turn(server, count_sleep, true);
-    CHECK_INT(sleeps, 0);
-    rd_server_turn(server, count_sleep, false);
-    CHECK_INT(sleeps, 1);
-    CHECK(!rd_list_is_empty(&server->queue));
-    rd_loop_unlock(&server->loop);
-    close(fd);
-    end();
-}
-
-static const rd_poller_ops *real_ops;
-static int64_t waited_us; /* before the last sleep */
-static uint64_t return_ns;
-
-static int note_wait(rd_poller *poller, rd_ready *ready, int capacity, int64_t timeout_us) {
-    waited_us = timeout_us;
-    return real_ops->wait(poller, ready, capacity, 0);
-}
-
-/* Sleeps, and takes so long to come back. */
-static void come_back_late(rd_server *sleeper, int64_t timeout_us) {
-    (void)timeout_us;
-    sleeps++;
-    if (return_ns == 0) return;
-    sleeper->awake_ns = rd_clock_ns();
-    hand_clock_ns += return_ns;
-}
-
-static void turn_that_comes_back_late(void) {
-    rd_loop_lock(&server->loop);
-    rd_server_turn(server, come_back_late, true);
-    rd_request *request = NULL;
-    while ((request = rd_server_next_request(server, request)) != NULL) app(request);
-    rd_loop_unlock(&server->loop);
-}
-
-static const struct {
-    uint64_t return_ns;
-    int64_t next_us; /* how long the next brief wait lasts */
-} brief_waits[] = {
-    {0, 150},        {1000000, 150},   {15000000, 150},
-    {50000000, 500}, {100000000, 999}, {60000000000, 999},
-};
-
-/* A server that lost a time slice when it gave way gives way later the next time. */
-static void test_brief_waits(void) {
-    start(answer);
-    rd_poller_ops ops = *server->loop.ops;
-    real_ops = server->loop.ops;
-    ops.wait = note_wait;
-    int fd = join();
-    server->loop.ops = &ops;
-    for (size_t i = 0; i < sizeof(brief_waits) / sizeof(brief_waits[0]); i++) {
-        return_ns = brief_waits[i].return_ns;
-        turn_that_comes_back_late();
-        say(fd, GET("/a"));
-        sleeps = 0;
-        turn_that_comes_back_late(); /* the server is busy from here */
-        CHECK_INT(sleeps, 0);
-        turn_that_comes_back_late();
-        CHECK_INT(sleeps, 1);
-        CHECK_INT(waited_us, brief_waits[i].next_us);
-        hand_clock_ns += 2000000; /* not busy any more */
-        turn_that_comes_back_late();
-        CHECK_INT(waited_us, 0);
-    }
-    server->loop.ops = real_ops;
-    close(fd);
-    end();
-}
+/* ---- several, and their end ---- */
 
 static void test_two_servers(void) {
     start(answer);
@@ -285,7 +131,7 @@ static void test_the_end_of_a_server_with_requests_queued(void) {
     say(one, GET("/a") GET("/b"));
     say(two, GET("/a") "GET /half");
     rd_loop_lock(&server->loop);
-    rd_server_turn(server, count_sleep, true);
+    rd_server_turn(server, wait_in_poll, true);
     CHECK(!rd_list_is_empty(&server->queue));
     rd_loop_unlock(&server->loop);
     rd_server_free(server);
@@ -398,31 +244,6 @@ static void test_stops_that_do_not_wait(void) {
     }
 }
 
-/* Whether a turn makes the next poll return. */
-static bool calls_watch_back(bool takes_requests) {
-    rd_server_turn(server, count_sleep, takes_requests);
-    struct pollfd called = {.fd = server->loop.wakeup.fd, .events = POLLIN};
-    return poll(&called, 1, 0) == 1;
-}
-
-/* Its poll may have begun long before the calls behind which requests wait. */
-static void test_the_watch_thread_is_called_back(void) {
-    start(answer);
-    int fd = join();
-    rd_loop_lock(&server->loop);
-    server->watch_waits = true;
-    CHECK(!calls_watch_back(true)); /* nothing is to be done */
-    say(fd, GET("/a"));
-    CHECK(calls_watch_back(true));
-    CHECK(calls_watch_back(true)); /* this turn has taken the first call away */
-    CHECK(!calls_watch_back(false));
-    server->watch_waits = false;
-    CHECK(!calls_watch_back(true));
-    rd_loop_unlock(&server->loop);
-    close(fd);
-    end();
-}
-
 static void *stop_a_sleeper(void *argument) {
     rd_server *sleeper = argument;
     while (!atomic_load(&sleeper->loop.sleeping)) {
@@ -452,11 +273,6 @@ static void test_a_stop_wakes_the_loop(void) {
 static void test_all(void) {
     test_exchanges();
     test_requests_of_clients_that_left();
-    test_who_gets_the_next_turn();
-    test_batches();
-    test_turns_of_somebody_who_waits();
-    test_the_watch_thread_is_called_back();
-    test_brief_waits();
     test_two_servers();
     test_the_end_of_a_server_with_requests_queued();
     test_stopping();

@@ -13,6 +13,8 @@
 
 enum { BYTES_MAX = 4096, HEADERS_MAX = 64 };
 
+_Static_assert(RD_SECTIONS_SIZE - 1 <= UINT8_MAX, "a place is one byte");
+
 void rd_sections_init(rd_sections *sections) {
     memset(sections, 0, sizeof(*sections));
 }
@@ -66,7 +68,7 @@ static rd_span back(rd_span span, uint32_t by) {
     return (rd_span){span.at - by, span.len};
 }
 
-static void keep(rd_section *section, const rd_head *head, rd_slice bytes, uint32_t hash) {
+static void keep(rd_section *section, const rd_head *head, rd_slice bytes) {
     size_t size = head->header_count * sizeof(rd_header);
     rd_free(section->headers);
     rd_header *headers = rd_alloc(size + bytes.len);
@@ -81,7 +83,6 @@ static void keep(rd_section *section, const rd_head *head, rd_slice bytes, uint3
         .headers = headers,
         .bytes = copy,
         .len = (uint32_t)bytes.len,
-        .hash = hash,
         .seen = {head->seen[0], head->seen[1]},
         .authority = back(head->authority, head->fields),
         .host = back(head->host, head->fields),
@@ -108,7 +109,7 @@ uint8_t rd_sections_learn(rd_sections *sections, rd_head *head, const char *buf)
     rd_section *section = &sections->entries[at];
     if (section->len != bytes.len || memcmp(section->bytes, bytes.ptr, bytes.len) != 0) {
         if (!came_before(sections, hash)) return sections->last;
-        keep(section, head, bytes, hash);
+        keep(section, head, bytes);
         section->id = ++sections->last_id;
     }
     head->section = section->id;

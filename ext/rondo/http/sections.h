@@ -18,7 +18,7 @@ typedef struct rd_section {
     uint64_t id; /* of these bytes and of no others, for as long as the table lives; 0: empty */
     rd_header *headers; /* owned; the bytes stand behind them */
     const char *bytes;  /* field lines and the empty line, line ends included */
-    uint32_t len, hash;
+    uint32_t len;
     uint64_t seen[2];
     rd_span authority, host;
     uint16_t port, header_count;

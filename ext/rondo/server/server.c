@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The turn, the queues and the way to a stop; see server.h.
+ * A server's parts, what protocols tell it, its listeners and the way to a stop; see server.h.
  */
 #include "server/server.h"
 
@@ -15,11 +15,9 @@
 #include "server/files.h"
 #include "server/retire.h"
 
-#define ROOM_MADE         8    /* at a time */
-#define ROOM_MS           100  /* between two looks for connections that could make room */
-#define SPARE_MS          1000 /* without a word from them */
-#define LEAVE_ASK_US      5000 /* how often a server that stops looks whether its inbox is done */
-#define BRIEF_WAIT_MAX_US 999
+#define ROOM_MADE 8    /* at a time */
+#define ROOM_MS   100  /* between two looks for connections that could make room */
+#define SPARE_MS  1000 /* without a word from them */
 
 /* ---- what protocols tell ---- */
 
@@ -158,7 +156,7 @@ static void on_room_due(rd_timer *timer) {
 }
 
 /* At the limit new connections wait in the kernel's queue instead of being turned away. */
-static void limit_accepting(rd_server *server) {
+void rd_server_limit_accepting(rd_server *server) {
     bool full = server->conns.count >= server->connection_limit ||
                 (server->files != NULL && rd_file_cache_is_full(&server->files->cache));
     if (full == server->accept_paused) return;
@@ -174,7 +172,7 @@ static void on_accept(rd_listener *listener, int fd, const rd_address *peer) {
     rd_conn *conn = rd_conn_open(&server->conns, fd, listener->transport, &rd_protocol_http1, peer);
     atomic_store_explicit(&server->score->connections, server->conns.count, memory_order_relaxed);
     rd_conn_read_now(conn);
-    limit_accepting(server);
+    rd_server_limit_accepting(server);
 }
 
 static void on_busy(rd_listener *listener) {
@@ -224,7 +222,7 @@ static void end_now(rd_conn *conn) {
     }
 }
 
-static void carry_out_stop(rd_server *server) {
+void rd_server_carry_out_stop(rd_server *server) {
     int wanted = rd_retire_stop_due(server);
     if (server->stopping >= wanted) return;
     bool first = server->stopping == RD_STOP_NOT;
@@ -263,204 +261,7 @@ bool rd_server_is_done(const rd_server *server) {
     return true;
 }
 
-/* ---- the turn ---- */
-
-/* What the next turn does by itself, without the application and without the poller. */
-static bool has_own_work(const rd_server *server) {
-    return rd_pubsub_waits(&server->pubsub) || !rd_list_is_empty(&server->for_files) ||
-           rd_conn_set_has_long(&server->conns);
-}
-
-static bool must_not_sleep(rd_server *server, bool takes_requests) {
-    if (rd_retire_stop_due(server) > server->stopping) return true;
-    if (rd_server_is_done(server) || has_own_work(server) || server->expected) return true;
-    return takes_requests &&
-           (!rd_list_is_empty(&server->queue) || !rd_list_is_empty(&server->events));
-}
-
-static void enter_phase(rd_server *server, rd_phase phase) {
-    atomic_store_explicit(&server->phase, (int)phase, memory_order_relaxed);
-}
-
-/* The lock again after a wait without it. Meanwhile the watch thread may have run turns: what the
- * wait found is out of date then, and will be reported again. */
-static void come_back(rd_server *server) {
-    rd_loop_lock(&server->loop);
-    if (server->watch_owns) server->found.count = 0;
-    server->watch_owns = false;
-}
-
-/* The dearer it was to come back, the longer it pays to stay: a hundredth of that. */
-static int64_t brief_wait_us(const rd_server *server) {
-    int64_t usual = server->settings.brief_wait_us, longer = (int64_t)(server->return_ns / 100000);
-    if (longer <= usual) return usual;
-    return longer < BRIEF_WAIT_MAX_US ? longer : BRIEF_WAIT_MAX_US;
-}
-
-/* Requests come in bursts, and the next one is mostly microseconds away. For that long the loop
- * waits without giving way: letting other threads of the process run (the GVL) can cost a hundred
- * milliseconds until it comes back. They get their share at the end of each time slice anyway. */
-static bool find_ready(rd_server *server) {
-    rd_loop *loop = &server->loop;
-    if (server->settings.brief_wait_us == 0 || !server->may_hold ||
-        rd_clock_ns() >= server->busy_until_ns) {
-        return rd_loop_wait(loop, &server->found, 0) > 0;
-    }
-    rd_loop_unlock(loop);
-    rd_loop_wait(loop, &server->found, brief_wait_us(server));
-    come_back(server);
-    return server->found.count > 0;
-}
-
-static int64_t sooner(int64_t a, int64_t b) {
-    return a < 0 || (b >= 0 && b < a) ? b : a;
-}
-
-static int64_t timeout_of(rd_server *server) {
-    int64_t timeout = rd_loop_timeout(&server->loop), queue = rd_queue_timeout(server);
-    if (server->stopping != RD_STOP_NOT && rd_siblings_expect(server)) {
-        timeout = sooner(timeout, LEAVE_ASK_US);
-    }
-    if (queue < 0) return timeout;
-    server->loop.sleep_until_ms = 0; /* whoever comes by wakes the sleeper: simply correct */
-    return sooner(timeout, queue);
-}
-
-static void wait_for_work(rd_server *server, rd_server_wait wait, bool takes_requests) {
-    rd_loop *loop = &server->loop;
-    server->slept = false;
-    if (must_not_sleep(server, takes_requests)) {
-        rd_loop_wait(loop, &server->found, 0);
-        return;
-    }
-    rd_server_publish(server); /* what siblings see while it lasts */
-    if (find_ready(server)) return;
-    atomic_store(&loop->sleeping, true);
-    /* Whoever asked for something before this saw nobody sleeping: look again. */
-    int64_t timeout = must_not_sleep(server, takes_requests) ? 0 : timeout_of(server);
-    server->slept = true;
-    enter_phase(server, RD_PHASE_SLEEP);
-    server->awake_ns = 0;
-    rd_loop_unlock(loop);
-    wait(server, timeout);
-    server->return_ns = server->awake_ns != 0 ? rd_clock_ns() - server->awake_ns : 0;
-    come_back(server);
-    enter_phase(server, RD_PHASE_TURN);
-    atomic_store(&loop->sleeping, false);
-}
-
-static void sort_guests(rd_server *server) {
-    if (!rd_list_is_empty(&server->guests)) rd_handover_guests(server);
-}
-
-/* Both halves of every turn, around its poll; server.h has the picture. Connections that ended make
- * room for new ones in either. */
-static void begin_turn(rd_server *server) {
-    rd_pubsub_run(&server->pubsub);
-    rd_conn_set_flush(&server->conns);
-    rd_conn_set_send_long(&server->conns);
-    limit_accepting(server);
-    rd_queue_end_quantum(server);
-    sort_guests(server);
-}
-
-static void process(rd_server *server, rd_ready_set *found) {
-    rd_loop_process(&server->loop, found);
-    sort_guests(server);
-    carry_out_stop(server);
-    if (server->stopping != RD_STOP_NOT) rd_siblings_leave(server);
-    limit_accepting(server);
-    rd_files_answer(server); /* may let in one too many */
-    rd_queue_turn_away(server);
-    rd_queue_check_calls(server);
-    rd_server_publish(server);
-}
-
-/* The watch thread may still be in a poll that began before this turn, with nothing to wake it: if
- * one of the next calls blocks, whoever waits behind it would wait for the end of that poll. */
-static void call_watch_back(rd_server *server) {
-    if (!server->watch_waits) return;
-    if (server->queue_len > 0 || !rd_list_is_empty(&server->events) ||
-        !rd_list_is_empty(&server->for_files)) {
-        rd_loop_interrupt(&server->loop);
-    }
-}
-
-void rd_server_turn(rd_server *server, rd_server_wait wait, bool takes_requests) {
-    server->watch_owns = false;
-    enter_phase(server, RD_PHASE_TURN);
-    atomic_store_explicit(&server->score->ruby_turn_ms, server->loop.now_ms, memory_order_relaxed);
-    atomic_fetch_add_explicit(&server->turns, 1, memory_order_relaxed);
-    begin_turn(server);
-    server->batch_count = 0;
-    wait_for_work(server, wait, takes_requests);
-    process(server, &server->found);
-    if (takes_requests) call_watch_back(server);
-    server->leader_seen_ns = server->loop.now_ns;
-    atomic_store_explicit(&server->score->ruby_turn_ms, server->loop.now_ms, memory_order_relaxed);
-    enter_phase(server, RD_PHASE_APPLICATION);
-}
-
-bool rd_server_turn_apart(rd_server *server, rd_ready_set *found) {
-    if (!server->watch_owns) return false;
-    begin_turn(server);
-    int64_t timeout = timeout_of(server);
-    if (rd_retire_stop_due(server) > server->stopping) timeout = 0;
-    if (has_own_work(server)) timeout = 0;
-    /* Siblings are told soon, and asked again and again while requests wait. */
-    bool is_new = rd_clock_ns() - server->watch_since_ns < RD_HANDOVER_AWAY_NS;
-    bool asks = server->siblings.board != NULL && (server->queue_len > 0 || is_new);
-    int64_t most = asks ? RD_WATCH_ASK_US : RD_WATCH_WAIT_US;
-    if (timeout < 0 || timeout > most) timeout = most;
-    server->watch_waits = true;
-    rd_loop_unlock(&server->loop);
-    rd_loop_wait(&server->loop, found, timeout);
-    rd_loop_lock(&server->loop);
-    server->watch_waits = false;
-    if (!server->watch_owns) return false;
-    process(server, found);
-    rd_conn_set_flush(&server->conns);
-    rd_handover_queued(server);
-    return true;
-}
-
-/* ---- those who come by ---- */
-
-void rd_server_lock(rd_server *server) {
-    rd_loop_lock(&server->loop);
-    if (atomic_load_explicit(&server->loop.sleeping, memory_order_relaxed)) {
-        rd_loop_refresh(&server->loop);
-    }
-}
-
-static void leave_tidy(rd_server *server) {
-    rd_loop *loop = &server->loop;
-    rd_pubsub_run(&server->pubsub);
-    rd_conn_set_flush(&server->conns);
-    if (has_own_work(server) || !rd_list_is_empty(&server->queue) ||
-        !rd_list_is_empty(&server->next) || !rd_list_is_empty(&server->guests) ||
-        !rd_list_is_empty(&server->events) || rd_timer_next(&loop->timers) < loop->sleep_until_ms ||
-        !loop->ops->is_live || server->refusal_count > 0 || rd_server_is_stopping(server)) {
-        rd_loop_wakeup(loop);
-    }
-}
-
-/* The watch thread is in its poll, and the leader is away: what was queued just now would wait for
- * the end of that poll. */
-static void leave_to_watch(rd_server *server) {
-    rd_pubsub_run(&server->pubsub);
-    rd_conn_set_flush(&server->conns);
-    if (has_own_work(server) || !server->loop.ops->is_live) rd_loop_interrupt(&server->loop);
-}
-
-void rd_server_unlock(rd_server *server) {
-    if (atomic_load_explicit(&server->loop.sleeping, memory_order_relaxed)) {
-        leave_tidy(server);
-    } else if (server->watch_owns && server->watch_waits) {
-        leave_to_watch(server);
-    }
-    rd_loop_unlock(&server->loop);
-}
+/* ---- the end ---- */
 
 static void unref_all(rd_list *requests) {
     for (rd_list *node; (node = rd_list_shift(requests)) != NULL;) {

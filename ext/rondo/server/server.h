@@ -169,6 +169,10 @@ void rd_server_publish(rd_server *server);
 /* Graceful with RD_STOP_DRAIN, at once with RD_STOP_NOW. Any thread, also a signal handler. */
 void rd_server_stop(rd_server *server, int how);
 
+/* For turn.c: accepts only while there is room, and begins a stop that was asked for. */
+void rd_server_limit_accepting(rd_server *server);
+void rd_server_carry_out_stop(rd_server *server);
+
 /* Whether a stop was asked for. Any thread. */
 static inline bool rd_server_is_stopping(const rd_server *server) {
     return atomic_load_explicit(&server->stop_wanted, memory_order_relaxed) != RD_STOP_NOT;
