@@ -131,8 +131,8 @@ static const struct {
     uint64_t return_ns;
     int64_t next_us; /* how long the next brief wait lasts */
 } brief_waits[] = {
-    {0, 150},        {1000000, 150},   {15000000, 150},
-    {50000000, 500}, {100000000, 999}, {60000000000, 999},
+    {0, 0},          {999999, 0},      {1000000, 150},    {3000000, 150},
+    {10000000, 500}, {50000000, 2500}, {100000000, 5000}, {60000000000, 5000},
 };
 
 /* A server that lost a time slice when it gave way gives way later the next time. */

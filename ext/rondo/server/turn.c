@@ -10,7 +10,8 @@
 #include "server/server.h"
 
 #define LEAVE_ASK_US      5000 /* how often a server that stops looks whether its inbox is done */
-#define BRIEF_WAIT_MAX_US 999
+#define BRIEF_WAIT_MAX_US 5000
+#define CROWDED_NS        1000000 /* to come back takes longer only where others compute */
 
 /* ---- the turn ---- */
 
@@ -39,9 +40,12 @@ static void come_back(rd_server *server) {
     server->watch_owns = false;
 }
 
-/* The dearer it was to come back, the longer it pays to stay: a hundredth of that. */
+/* The dearer it was to come back, the longer it pays to stay: a hundredth of that. Where nobody
+ * else wants to compute it pays nothing: to wait with a timer costs more than to give way. */
 static int64_t brief_wait_us(const rd_server *server) {
-    int64_t usual = server->settings.brief_wait_us, longer = (int64_t)(server->return_ns / 100000);
+    int64_t usual = server->settings.brief_wait_us, longer = (int64_t)(server->return_ns / 20000);
+    bool busy = server->may_hold && rd_clock_ns() < server->busy_until_ns;
+    if (usual == 0 || server->return_ns < CROWDED_NS || !busy) return 0;
     if (longer <= usual) return usual;
     return longer < BRIEF_WAIT_MAX_US ? longer : BRIEF_WAIT_MAX_US;
 }
@@ -51,12 +55,10 @@ static int64_t brief_wait_us(const rd_server *server) {
  * milliseconds until it comes back. They get their share at the end of each time slice anyway. */
 static bool find_ready(rd_server *server) {
     rd_loop *loop = &server->loop;
-    if (server->settings.brief_wait_us == 0 || !server->may_hold ||
-        rd_clock_ns() >= server->busy_until_ns) {
-        return rd_loop_wait(loop, &server->found, 0) > 0;
-    }
+    int64_t brief_us = brief_wait_us(server);
+    if (brief_us == 0) return rd_loop_wait(loop, &server->found, 0) > 0;
     rd_loop_unlock(loop);
-    rd_loop_wait(loop, &server->found, brief_wait_us(server));
+    rd_loop_wait(loop, &server->found, brief_us);
     come_back(server);
     return server->found.count > 0;
 }
