@@ -40,7 +40,7 @@ static void come_back(rd_server *server) {
     server->watch_owns = false;
 }
 
-/* The dearer it was to come back, the longer it pays to stay: a hundredth of that. Where nobody
+/* The dearer it was to come back, the longer it pays to stay: a twentieth of that. Where nobody
  * else wants to compute it pays nothing: to wait with a timer costs more than to give way. */
 static int64_t brief_wait_us(const rd_server *server) {
     int64_t usual = server->settings.brief_wait_us, longer = (int64_t)(server->return_ns / 20000);
