@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * When the watch thread sleeps, ticks and turns; see watch.h. What a turn of it does stands in
- * server.c.
+ * turn.c.
  */
 #include "server/watch.h"
 
