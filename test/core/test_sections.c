@@ -157,6 +157,8 @@ static void test_never_kept(void) {
     check_never_kept(LINE "Host: a\r\nX-API-Key: 1\r\n\r\n");
     check_never_kept(LINE "Host: a\r\nX-CSRF-Token: 1\r\n\r\n");
     check_never_kept(LINE "Host: a\r\nSec-WebSocket-Key: 1\r\n\r\n");
+    check_never_kept(LINE "Host: a\r\nX_Api_Key: 1\r\n\r\n"); /* dropped, but it was there */
+    check_never_kept(LINE "Host: a\r\nProxy: 1\r\n\r\n");
     check_never_kept("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
     check_never_kept("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
     memset(text + strlen(text), 'x', 4096);

@@ -162,6 +162,36 @@ static void test_brief_waits(void) {
     end();
 }
 
+/* Whoever computed then may have ended: giving way finds out. */
+static void test_brief_waits_end(void) {
+    start(answer_path);
+    rd_poller_ops ops = *server->loop.ops;
+    real_ops = server->loop.ops;
+    ops.wait = note_wait;
+    int fd = join();
+    server->loop.ops = &ops;
+    return_ns = 100000000;
+    turn_that_comes_back_late();
+    hand_clock_ns += 1999000000;
+    say(fd, GET("/a"));
+    turn_that_comes_back_late();
+    return_ns = 0;
+    hand_clock_ns += 999999;
+    turn_that_comes_back_late();
+    CHECK_INT(waited_us, 5000);
+    return_ns = 100000000;
+    turn_that_comes_back_late();
+    hand_clock_ns += 1999000000;
+    say(fd, GET("/a"));
+    turn_that_comes_back_late();
+    hand_clock_ns += 1000000;
+    turn_that_comes_back_late();
+    CHECK_INT(waited_us, 0);
+    server->loop.ops = real_ops;
+    close(fd);
+    end();
+}
+
 /* Whether a turn makes the next poll return. */
 static bool calls_watch_back(bool takes_requests) {
     rd_server_turn(server, count_sleep, takes_requests);
@@ -192,6 +222,7 @@ static void test_all(void) {
     test_batches();
     test_turns_of_somebody_who_waits();
     test_brief_waits();
+    test_brief_waits_end();
     test_the_watch_thread_is_called_back();
 }
 

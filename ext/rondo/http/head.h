@@ -97,6 +97,7 @@ typedef struct rd_head {
     bool keep_alive;         /* as the request wants it; the settings come on top */
     bool expect_continue;    /* 1.1, Expect: 100-continue and a body that is not empty */
     bool repeated;           /* some name we know came twice: values have to be joined */
+    bool doubtful;           /* some name has a '_', or its field was dropped */
     uint16_t header_count;
     uint16_t header_capacity;
     rd_header *headers;

@@ -93,6 +93,11 @@ static void keep(rd_section *section, const rd_head *head, rd_slice bytes) {
     };
 }
 
+/* A name with '_' may be that of a secret, spelled otherwise. */
+static bool may_be_secret(const rd_head *head) {
+    return rd_head_has_secret(head) || head->doubtful;
+}
+
 static bool came_before(rd_sections *sections, uint32_t hash) {
     uint32_t *seen = &sections->seen[hash % RD_SECTIONS_SEEN_SIZE];
     bool before = *seen == hash;
@@ -102,7 +107,7 @@ static bool came_before(rd_sections *sections, uint32_t hash) {
 
 uint8_t rd_sections_learn(rd_sections *sections, rd_head *head, const char *buf) {
     rd_slice bytes = rd_slice_of(buf + head->fields, head->length - head->fields);
-    if (!may_come_again(head) || rd_head_has_secret(head)) return sections->last;
+    if (!may_come_again(head) || may_be_secret(head)) return sections->last;
     if (bytes.len > BYTES_MAX || head->header_count > HEADERS_MAX) return sections->last;
     uint32_t hash = rd_hash_weak(bytes);
     uint8_t at = (uint8_t)(hash % RD_SECTIONS_SIZE);

@@ -226,10 +226,14 @@ static inline void keep_header(run *run, uint32_t end) {
     uint32_t at = run->parser.token;
     unsigned id;
 
+    head->doubtful |= run->parser.underscore;
     if (run->parser.underscore && !run->limits->allow_underscore) return;
     id = run->parser.underscore ? RD_HEADER_OTHER
                                 : rd_header_id(run->buf + header->name_at, header->name_len);
-    if (id == RD_HEADER_PROXY) return;
+    if (id == RD_HEADER_PROXY) {
+        head->doubtful = true;
+        return;
+    }
     if (at < end && byte_at(run, at) == ' ') at++; /* all there is in nearly every line */
     if (at < end && (byte_at(run, at) <= ' ' || byte_at(run, end - 1) <= ' ')) {
         while (at < end && rd_field_is_blank(byte_at(run, at))) at++;
@@ -242,7 +246,6 @@ static inline void keep_header(run *run, uint32_t end) {
         head->repeated |= rd_head_has(head, id);
         head->seen[id / 64] |= UINT64_C(1) << (id % 64);
     }
-    run->parser.underscores |= run->parser.underscore;
     head->header_count++;
 }
 
@@ -325,7 +328,7 @@ int rd_http1_parse(rd_http1_parser *parser, rd_head *head, const rd_http1_limits
     if (rc < 0) return rc;
     if (rc == MORE) return len >= most ? RD_ERR_HEAD_TOO_LARGE : 0;
     if (head->section != 0) return (int)head->length;
-    if (run.parser.underscores) rd_http1_drop_twins(head, buf);
+    if (head->doubtful && limits->allow_underscore) rd_http1_drop_twins(head, buf);
     rc = rd_http1_framing_decide(head, limits, buf);
     if (rc < 0) return rc;
     head->length = run.parser.at;

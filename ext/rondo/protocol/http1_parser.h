@@ -18,8 +18,7 @@ typedef struct rd_http1_parser {
     uint16_t field_count;       /* fields so far, dropped ones included */
     uint8_t state;
     uint8_t empty_lines;
-    bool underscore;  /* the name being read has one */
-    bool underscores; /* some kept name has one */
+    bool underscore; /* the name being read has one */
 } rd_http1_parser;
 
 void rd_http1_parser_init(rd_http1_parser *parser);

@@ -67,8 +67,8 @@ VALUE rd_cached_name(rd_binding *binding, rd_slice name) {
         }
     }
     VALUE key = rb_str_to_interned_str(key_of(name));
+    VALUE pair = rb_assoc_new(rb_obj_freeze(rb_str_new(name.ptr, (long)name.len)), key);
+    rb_ary_store(binding->names, at, pair); /* where no memory is left, the old entry stays whole */
     *entry = (rd_cache_entry){hash, (uint32_t)name.len};
-    rb_ary_store(binding->names, at,
-                 rb_assoc_new(rb_obj_freeze(rb_str_new(name.ptr, (long)name.len)), key));
     return key;
 }

@@ -96,7 +96,9 @@ static void read_arguments(int argc, VALUE *argv, VALUE self, rd_subscribing *to
 
 static VALUE block_key(VALUE name, bool is_pattern) {
     VALUE key = rb_str_new_cstr(is_pattern ? "p" : "c");
-    return rb_str_cat(key, RSTRING_PTR(name), RSTRING_LEN(name));
+    rb_str_cat(key, RSTRING_PTR(name), RSTRING_LEN(name));
+    RB_GC_GUARD(name);
+    return key;
 }
 
 /* Takes the place of the block before. */

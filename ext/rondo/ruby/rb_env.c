@@ -59,23 +59,22 @@ bool rd_env_is_secret(VALUE key) {
     return key == rd_key.query_string;
 }
 
-static VALUE header_value(rd_binding *binding, const rd_header *header, rd_slice bytes) {
-    if (rd_header_id_is_secret(header->id)) return new_string(bytes);
+static VALUE header_value(const rd_call *call, const rd_header *header, rd_slice bytes) {
+    rd_binding *binding = call->binding;
+    bool may_be_secret = header->id == RD_HEADER_OTHER && call->request->head.doubtful;
+    if (may_be_secret || rd_header_id_is_secret(header->id)) return new_string(bytes);
     if (binding->frozen_headers) return rd_cached_value(binding, bytes);
     if (bytes.len <= RD_EMBEDDED_MAX) return new_string(bytes);
     return rb_str_dup(rd_cached_value(binding, bytes));
 }
 
 /* A field that came before: its values are one list, RFC 9110 section 5.3. */
-static VALUE joined(const rd_header *header, VALUE before, VALUE value) {
-    switch (rd_header_id_repeat(header->id)) {
-    case RD_REPEAT_REFUSE:
-        return before;
-    case RD_REPEAT_SEMICOLON:
-        return rb_str_append(rb_str_cat_cstr(rb_str_dup(before), "; "), value);
-    default:
-        return rb_str_append(rb_str_cat_cstr(rb_str_dup(before), ", "), value);
-    }
+static VALUE joined(const rd_call *call, const rd_header *header, VALUE before, VALUE value) {
+    int repeat = rd_header_id_repeat(header->id);
+    if (repeat == RD_REPEAT_REFUSE) return before;
+    VALUE list = rb_str_cat_cstr(rb_str_dup(before), repeat == RD_REPEAT_SEMICOLON ? "; " : ", ");
+    rb_str_append(list, value);
+    return call->binding->frozen_headers ? rb_obj_freeze(list) : list;
 }
 
 /* What a proxy would say to Rack::Sendfile, and a client may not: where X-Sendfile is obeyed, there
@@ -92,10 +91,10 @@ static void add_header(rd_call *call, const rd_header *header) {
                     ? rd_header_keys[header->id]
                     : rd_cached_name(call->binding, rd_request_header_name(request, header));
     if (is_about_files(call->binding, key)) return;
-    VALUE value = header_value(call->binding, header, rd_request_header_value(request, header));
+    VALUE value = header_value(call, header, rd_request_header_value(request, header));
     if (header->id == RD_HEADER_OTHER || request->head.repeated) {
         VALUE before = rb_hash_lookup(call->env, key);
-        if (!NIL_P(before)) value = joined(header, before, value);
+        if (!NIL_P(before)) value = joined(call, header, before, value);
     }
     rb_hash_aset(call->env, key, value);
 }
@@ -250,7 +249,9 @@ static int take_pair(VALUE key, VALUE value, VALUE argument) {
     unsigned at = sorting->at++;
     if (sorting->shared != (at >= RD_ENV_OWN_COUNT && at < sorting->base)) return ST_CONTINUE;
     if (RB_TYPE_P(value, T_STRING) && !RB_OBJ_FROZEN(value)) {
-        value = rb_obj_freeze(rb_str_new(RSTRING_PTR(value), RSTRING_LEN(value)));
+        VALUE frozen = rb_obj_freeze(rb_str_new(RSTRING_PTR(value), RSTRING_LEN(value)));
+        RB_GC_GUARD(value); /* only the env holds it, and lets a compaction move it */
+        value = frozen;
     }
     rb_hash_aset(sorting->template, key, value);
     return ST_CONTINUE;

@@ -117,7 +117,9 @@ typedef struct rd_fill {
 /* A mutable String of a template's frozen one. Up to 23 bytes live in the object itself. */
 static VALUE header_copy(VALUE shared) {
     long len = RSTRING_LEN(shared);
-    return len <= RD_EMBEDDED_MAX ? rb_str_new(RSTRING_PTR(shared), len) : rb_str_dup(shared);
+    VALUE copy = len <= RD_EMBEDDED_MAX ? rb_str_new(RSTRING_PTR(shared), len) : rb_str_dup(shared);
+    RB_GC_GUARD(shared); /* only the env holds it, and lets a compaction move it */
+    return copy;
 }
 
 #ifdef RHASH_TBL

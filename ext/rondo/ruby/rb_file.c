@@ -245,8 +245,10 @@ bool rd_respond_path(rd_collect *collect, VALUE body) {
     if (!rb_respond_to(body, rd_id.to_path)) return false;
     VALUE path = rb_funcall(body, rd_id.to_path, 0);
     if (NIL_P(path)) return false;
-    FilePathValue(path);                                     /* a Pathname will do */
-    path = rb_str_new(RSTRING_PTR(path), RSTRING_LEN(path)); /* nobody else's */
+    FilePathValue(path); /* a Pathname will do */
+    VALUE own_path = rb_str_new(RSTRING_PTR(path), RSTRING_LEN(path));
+    RB_GC_GUARD(path);
+    path = own_path;
     rd_opening opening = {.path = StringValueCStr(path)};
     rd_collect_reserve(collect, FIELDS_ADDED);
     rd_gvl_run(open_nogvl, &opening);

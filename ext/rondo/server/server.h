@@ -100,7 +100,8 @@ struct rd_server {
     uint64_t batch_since_ns;
     uint64_t busy_until_ns; /* a pause before this one is expected to be short */
     uint64_t awake_ns;      /* when the last sleep was over, set by whoever slept; 0: not said */
-    uint64_t return_ns;     /* how long the way back from that sleep took: others had the GVL */
+    uint64_t return_ns;     /* how long the way back from a sleep took: others had the GVL */
+    uint64_t returned_ns;   /* when that was */
     uint64_t requests, refused, accepted, dropped, timed_out, handed_in, handed_out;
     rd_refusal refusals[RD_REFUSALS_KEPT];
     uint32_t refusal_count; /* kept in `refusals`; there is no line for the rest */

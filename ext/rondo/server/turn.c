@@ -11,7 +11,8 @@
 
 #define LEAVE_ASK_US      5000 /* how often a server that stops looks whether its inbox is done */
 #define BRIEF_WAIT_MAX_US 5000
-#define CROWDED_NS        1000000 /* to come back takes longer only where others compute */
+#define CROWDED_NS        1000000    /* to come back takes longer only where others compute */
+#define CROWDED_FOR_NS    2000000000 /* then it is found out again */
 
 /* ---- the turn ---- */
 
@@ -40,12 +41,18 @@ static void come_back(rd_server *server) {
     server->watch_owns = false;
 }
 
+/* Whether somebody else computes, as far as is known: that is found out by giving way. */
+static bool is_crowded(const rd_server *server, uint64_t now) {
+    return server->return_ns >= CROWDED_NS && now - server->returned_ns < CROWDED_FOR_NS;
+}
+
 /* The dearer it was to come back, the longer it pays to stay: a twentieth of that. Where nobody
  * else wants to compute it pays nothing: to wait with a timer costs more than to give way. */
 static int64_t brief_wait_us(const rd_server *server) {
     int64_t usual = server->settings.brief_wait_us, longer = (int64_t)(server->return_ns / 20000);
-    bool busy = server->may_hold && rd_clock_ns() < server->busy_until_ns;
-    if (usual == 0 || server->return_ns < CROWDED_NS || !busy) return 0;
+    uint64_t now = rd_clock_ns();
+    bool busy = server->may_hold && now < server->busy_until_ns;
+    if (usual == 0 || !busy || !is_crowded(server, now)) return 0;
     if (longer <= usual) return usual;
     return longer < BRIEF_WAIT_MAX_US ? longer : BRIEF_WAIT_MAX_US;
 }
@@ -94,7 +101,8 @@ static void wait_for_work(rd_server *server, rd_server_wait wait, bool takes_req
     server->awake_ns = 0;
     rd_loop_unlock(loop);
     wait(server, timeout);
-    server->return_ns = server->awake_ns != 0 ? rd_clock_ns() - server->awake_ns : 0;
+    server->returned_ns = rd_clock_ns();
+    server->return_ns = server->awake_ns != 0 ? server->returned_ns - server->awake_ns : 0;
     come_back(server);
     enter_phase(server, RD_PHASE_TURN);
     atomic_store(&loop->sleeping, false);
