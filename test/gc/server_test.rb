@@ -30,6 +30,15 @@ class CollectedServerTest < Minitest::Test
     end
   end
 
+  # Its template is made when it comes for the third time, out of values that only the env holds.
+  def test_header_sections_that_come_again
+    app = ->(env) { [200, {}, ["<#{env["HTTP_HOST"]},#{env["HTTP_X_ONE"]},#{env["HTTP_X_TWO"]}>"]] }
+    (1..2).each do |n|
+      answers = exchange(app, "GET / HTTP/1.1\r\nhost: h#{n}\r\nx-one: one #{n}\r\nx-two: #{"2" * (20 + n)}\r\n\r\n" * 4)
+      assert_equal ["<h#{n},one #{n},#{"2" * (20 + n)}>"] * 4, answers.scan(/<[^>]*>/)
+    end
+  end
+
   def test_the_environment_outlives_the_request
     kept = []
     app = lambda do |env|
