@@ -7,6 +7,7 @@
 #define TEST_CONN_NOTES_H
 
 #include "check.h"
+#include "base/error.h"
 #include "transport/conn.h"
 
 static rd_loop loop;
@@ -51,8 +52,9 @@ static void note_close(rd_conn *conn) {
     told.closed++;
 }
 
-static void note_file_cut(rd_conn *conn) {
+static void note_cut(rd_conn *conn, int code) {
     CHECK(rd_conn_is_open(conn));
+    CHECK_INT(code, RD_ERR_FILE_CUT);
     told.files_cut++;
 }
 
@@ -66,7 +68,7 @@ static int check_on_both_pollers(void (*test_all)(void)) {
     for (int poll_only = 0; poll_only < 2; poll_only++) {
         CHECK_INT(rd_loop_init(&loop, poll_only == 1), 0);
         rd_conn_set_init(&set, &loop, &settings);
-        set.on_file_cut = note_file_cut;
+        set.on_cut = note_cut;
         rd_loop_lock(&loop);
         test_all();
         rd_loop_unlock(&loop);

@@ -87,6 +87,24 @@ static void test_exchanges(void) {
     end();
 }
 
+/* For the log. */
+static void test_answers_that_are_not_as_long_as_they_say(void) {
+    start(answer);
+    int one = join(), two = join();
+    ask(one, GET("/s"));
+    CHECK_INT(server->refusal_count, 1);
+    CHECK_INT(server->refusals[0].code, RD_ERR_ANSWER_SHORT);
+    ask(two, GET("/l"));
+    CHECK_INT(server->refusal_count, 2);
+    CHECK_INT(server->refusals[1].code, RD_ERR_ANSWER_LONG);
+    ask(one, "HEAD /l HTTP/1.1\r\nHost: a\r\n\r\n");
+    CHECK_INT(server->refusal_count, 2);
+    CHECK_INT(server->refused, 0);
+    close(one);
+    close(two);
+    end();
+}
+
 static void test_requests_of_clients_that_left(void) {
     start_listening(answer);
     int fd = dial();
@@ -272,6 +290,7 @@ static void test_a_stop_wakes_the_loop(void) {
 
 static void test_all(void) {
     test_exchanges();
+    test_answers_that_are_not_as_long_as_they_say();
     test_requests_of_clients_that_left();
     test_two_servers();
     test_the_end_of_a_server_with_requests_queued();

@@ -47,6 +47,7 @@ typedef struct rd_http1 {
     bool chunked_out : 1;
     bool length_out : 1; /* output_left counts */
     bool raw_out : 1;
+    bool too_long : 1; /* the answer had more bytes than promised */
 } rd_http1;
 
 extern const rd_protocol rd_protocol_http1;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "http/status.h"
 #include "protocol/http1.h"
 
@@ -188,11 +189,17 @@ void rd_http1_queue_refusal(rd_conn *conn, int code, bool with_body) {
 
 /* ---- body ---- */
 
+static void tell_cut(rd_conn *conn, int code) {
+    if (conn->set->on_cut != NULL) conn->set->on_cut(conn, code);
+}
+
 /* How much of `len` bytes may be sent: more than promised is cut, and the connection ends. */
-static size_t allowed(rd_http1 *http, size_t len) {
+static size_t allowed(rd_conn *conn, size_t len) {
+    rd_http1 *http = rd_http1_of(conn);
     if (!http->length_out) return len;
     if (len > http->output_left) {
-        http->close_after = true;
+        if (!http->too_long) tell_cut(conn, RD_ERR_ANSWER_LONG);
+        http->close_after = http->too_long = true;
         len = (size_t)http->output_left;
     }
     http->output_left -= len;
@@ -217,7 +224,7 @@ static int http1_write(rd_request *request, const char *bytes, size_t len) {
     rd_conn *conn = conn_of(request);
     if (conn == NULL) return RD_ERR_CLOSED;
     if (request->drop_body) return 0;
-    len = allowed(rd_http1_of(conn), len);
+    len = allowed(conn, len);
     if (len == 0) return 0;
     before_part(conn, len);
     rd_outq_copy(&conn->out, &conn->set->chunks, bytes, len);
@@ -228,7 +235,7 @@ static int http1_write(rd_request *request, const char *bytes, size_t len) {
 static int http1_borrow(rd_request *request, const char *bytes, size_t len, rd_release *release) {
     rd_conn *conn = conn_of(request);
     size_t part = 0;
-    if (conn != NULL && !request->drop_body) part = allowed(rd_http1_of(conn), len);
+    if (conn != NULL && !request->drop_body) part = allowed(conn, len);
     if (part == 0) {
         release->run(release);
         return conn == NULL ? RD_ERR_CLOSED : 0;
@@ -243,7 +250,7 @@ static int http1_send_file(rd_request *request, rd_file *file, off_t offset, siz
     rd_conn *conn = conn_of(request);
     if (conn == NULL) return RD_ERR_CLOSED;
     if (request->drop_body) return 0;
-    len = allowed(rd_http1_of(conn), len);
+    len = allowed(conn, len);
     if (len == 0) return 0;
     before_part(conn, len);
     rd_outq_file(&conn->out, file, offset, len);
@@ -285,6 +292,7 @@ static int http1_finish(rd_request *request) {
     rd_http1 *http = rd_http1_of(conn);
     assert(http->started);
     if (http->length_out && http->output_left > 0 && !request->drop_body) {
+        tell_cut(conn, RD_ERR_ANSWER_SHORT);
         http1_abort(request); /* fewer bytes than promised: the client must see it */
         return 0;
     }

@@ -24,7 +24,6 @@ static void count(_Atomic uint64_t *number) {
 typedef struct rd_left_over {
     bool done;     /* the server is */
     bool released; /* borrowed Strings are not needed any more */
-    bool refused;  /* lines for the log */
 } rd_left_over;
 
 static rd_left_over turn(rd_runner *runner) {
@@ -36,8 +35,8 @@ static rd_left_over turn(rd_runner *runner) {
     server->expected = rd_pool_has_place(binding) && !rd_list_is_empty(&pool->aside);
     server->leader = runner->self;
     rd_server_turn(server, rd_gvl_wait, rd_pool_has_place(binding));
-    rd_left_over left = {rd_server_is_done(server), binding->released != NULL,
-                         server->refusal_count > 0};
+    rd_left_over left = {rd_server_is_done(server), binding->released != NULL};
+    runner->refused = server->refusal_count > 0;
     bool slept = server->slept;
     rd_unlock(binding);
     pool->busy_turns = slept ? 0 : pool->busy_turns + 1;
@@ -65,12 +64,12 @@ static void hand_over(rd_binding *binding, rd_request *before) {
 }
 
 /* Logs may block: meanwhile another thread may take the loop. */
-static void write_logs(rd_runner *runner, bool refused) {
+static void write_logs(rd_runner *runner) {
     rd_binding *binding = runner->binding;
-    if (!refused && binding->log_len == 0) return;
+    if (!runner->refused && binding->log_len == 0) return;
     hand_over(binding, NULL); /* answers first */
     runner->away = true;
-    if (refused) rd_log_refusals(binding);
+    if (runner->refused) rd_log_refusals(binding);
     if (binding->log_len > 0) rd_log_flush(binding);
     runner->away = false;
 }
@@ -129,7 +128,7 @@ static VALUE lead(VALUE argument) {
         rd_gvl_check_interrupts();
         if (left.released) rd_borrow_release_all(binding);
         if (left.done) {
-            write_logs(runner, left.refused);
+            write_logs(runner);
             rd_pool_end(binding);
             break;
         }
@@ -139,7 +138,7 @@ static VALUE lead(VALUE argument) {
         if (killed == 0) killed = serve_events(runner);
         if (rd_is_forked(binding)) return Qfalse;
         if (pool->leader == runner) rd_pool_let_back_in(binding);
-        write_logs(runner, left.refused);
+        write_logs(runner);
         if (killed != 0) rb_jump_tag(killed);
     }
     return Qtrue;

@@ -141,6 +141,10 @@ typedef struct rd_refusal_report {
     rd_refusal refusal;
 } rd_refusal_report;
 
+static bool is_cut(int code) {
+    return code == RD_ERR_FILE_CUT || code == RD_ERR_ANSWER_SHORT || code == RD_ERR_ANSWER_LONG;
+}
+
 static VALUE report_refusal(VALUE argument) {
     rd_refusal_report *report = (rd_refusal_report *)argument;
     char text[RD_ADDRESS_TEXT_MAX];
@@ -148,7 +152,7 @@ static VALUE report_refusal(VALUE argument) {
     const int code = report->refusal.code;
     VALUE address = rb_str_new(text, (long)len), reason = rb_str_new_cstr(rd_error_text(code));
     VALUE reporter = report->binding->reporter;
-    if (code == RD_ERR_FILE_CUT) return rb_funcall(reporter, rd_id.report_cut, 2, address, reason);
+    if (is_cut(code)) return rb_funcall(reporter, rd_id.report_cut, 2, address, reason);
     return rb_funcall(reporter, rd_id.report_refusal, 3, address, INT2FIX(rd_error_status(code)),
                       reason);
 }

@@ -38,6 +38,7 @@ typedef struct rd_runner {
     VALUE thread;
     rd_thread self; /* the same, to the kernel */
     bool away;      /* not inside the core: another one may take the loop */
+    bool refused;   /* there are lines for the log: what was refused, what was cut */
     bool in_application;
     bool stepped_out;             /* or aside: in the application, without a place */
     bool needed;                  /* by the others, it seems: its body steps aside later */

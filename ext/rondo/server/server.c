@@ -46,8 +46,8 @@ static void on_refused(rd_handler *handler, const rd_conn *conn, int code) {
     keep_refusal(server, conn, code);
 }
 
-static void on_file_cut(rd_conn *conn) {
-    keep_refusal(RD_CONTAINER(conn->set, rd_server, conns), conn, RD_ERR_FILE_CUT);
+static void on_cut(rd_conn *conn, int code) {
+    keep_refusal(RD_CONTAINER(conn->set, rd_server, conns), conn, code);
 }
 
 /* ---- making one ---- */
@@ -84,7 +84,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
     rd_sections_init(&server->http.sections);
     rd_pubsub_init(&server->pubsub, &server->conns, &server->http);
     server->conns.shared = &server->http;
-    server->conns.on_file_cut = on_file_cut;
+    server->conns.on_cut = on_cut;
     server->connection_limit = connection_limit(settings);
     rd_list_init(&server->listeners);
     rd_list_init(&server->queue);

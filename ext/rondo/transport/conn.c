@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/clock.h"
 
 #define IOV_MAX_USED 64
@@ -308,7 +309,7 @@ static ssize_t send_slice(rd_conn *conn, size_t limit, size_t *offered) {
     *offered = first->len < limit ? first->len : limit;
     ssize_t sent = conn->transport->send_file(conn, first->file->fd, first->offset, *offered);
     if (sent == 0) { /* the file shrank: the promised length cannot be kept */
-        if (conn->set->on_file_cut != NULL) conn->set->on_file_cut(conn);
+        if (conn->set->on_cut != NULL) conn->set->on_cut(conn, RD_ERR_FILE_CUT);
         errno = EIO;
         return -1;
     }

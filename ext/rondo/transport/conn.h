@@ -52,8 +52,9 @@ typedef struct rd_conn_set {
      * goes when it can. */
     bool takes_turns;
     void *shared; /* what the protocols of this set share */
-    /* A file is shorter than what was promised of it: the connection is closed next. Or NULL. */
-    void (*on_file_cut)(rd_conn *conn);
+    /* An answer is not what was promised of it, RD_ERR_*: the connection is closed next. Or NULL.
+     */
+    void (*on_cut)(rd_conn *conn, int code);
 } rd_conn_set;
 
 struct rd_conn {

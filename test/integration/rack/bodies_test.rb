@@ -52,6 +52,16 @@ class RackBodiesTest < RackCase
     assert_equal ["", "0"], [response.body, response.header("content-length")]
   end
 
+  # What it promised it does not keep: the client sees it by the end of the connection, the operator in the log.
+  def test_an_answer_that_is_not_as_long_as_it_says
+    { "10" => "fewer", "2" => "more" }.each do |length, which|
+      client = serve(->(_env) { [200, { "content-length" => length }, %w[one two]] }, lint: false)
+      client.write(bytes("GET", "/"))
+      client.read_all
+      eventually("it is logged") { log.include?("it has #{which} bytes than its content-length says") }
+    end
+  end
+
   def test_empty_parts
     assert_equal "ab", get(answer(["", "a", "", "b", ""])).body
   end
