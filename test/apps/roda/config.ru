@@ -40,8 +40,7 @@ class Tree < Roda
         r.patch { ITEMS[id] = ITEMS.fetch(id).merge(r.params) }
         r.delete do
           ITEMS.delete(id)
-          response.status = 204
-          ""
+          r.halt [204, {}, []]
         end
       end
       r.get(true) { ITEMS.values }
@@ -76,4 +75,5 @@ class Tree < Roda
   end
 end
 
+use Rack::Lint
 run Tree.freeze.app

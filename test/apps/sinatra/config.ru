@@ -75,4 +75,5 @@ class Guestbook < Sinatra::Base
   not_found { "no such page" }
 end
 
+use Rack::Lint
 run Guestbook
