@@ -74,15 +74,21 @@ module Rondo
         entry(VERBS.fetch(name, name), row.doc, row.unit, row.default.inspect)
       end
       core = Settings::CORE.map do |name, row|
-        value = row[:unit] == "bool" ? !row[:default].zero? : row[:default]
-        entry(name, row[:doc], row[:unit], value)
+        entry(name, row[:doc], row[:unit], default_of(row))
       end
       [HEAD, *shell, *core].join
+    end
+
+    def default_of(row)
+      return !row[:default].zero? if row[:unit] == "bool"
+
+      choices = Settings.choices(row)
+      choices ? choices[row[:default]].inspect : row[:default]
     end
 
     def entry(verb, doc, unit, value)
       "\n# #{doc.sub(/\A[a-z](?=[a-z ])/, &:upcase)} (#{unit}).\n# #{verb} #{value}\n"
     end
-    private_class_method :entry
+    private_class_method :default_of, :entry
   end
 end

@@ -45,6 +45,11 @@ class InitFileTest < Minitest::Test
     assert_match(/:9292\z/, values[:bind].last)
   end
 
+  def test_choices_are_words
+    write
+    assert_includes File.read(@path), "\n# slow_client :close\n"
+  end
+
   def test_every_setting_with_a_default_is_there
     defaults = Settings::SHELL.transform_values(&:default).reject { |_, value| value.nil? || value == [] }
     defaults = defaults.except(:port, :tmp_restart) # an address, and a plugin that cannot be unsaid
