@@ -6,6 +6,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo"
+require "rondo/boot_error"
 
 module Rondo
   # Finds and loads the application; every failure is one line.
@@ -24,12 +25,12 @@ module Rondo
       path = file(settings)
       log.say "*          App: #{path} (#{settings.source(:rackup)})"
       parse(path)
-    rescue Error
+    rescue Error, SignalException
       raise
     rescue SyntaxError => e
       fail_with(e, e.message.lines.first.to_s.chomp, log, debug)
-    rescue StandardError, LoadError, NotImplementedError => e
-      fail_with(e, "#{place_of(e, path)}: #{e.message.lines.first.to_s.chomp} (#{e.class})", log, debug)
+    rescue Exception => e # rubocop:disable Lint/RescueException
+      fail_with(e, "#{place_of(e, path)}: #{BootError.words(e)}", log, debug)
     end
 
     # @param settings [Settings::Resolved]

@@ -5,6 +5,7 @@
 # a verb nobody knows is an error that names file, line and the nearest verb.
 # SPDX-License-Identifier: MIT
 
+require "rondo/boot_error"
 require "rondo/settings"
 require "rondo/verb_values"
 
@@ -86,10 +87,10 @@ module Rondo
       yield
     rescue SyntaxError => e
       raise ConfigurationError, first_line(e)
-    rescue ConfigurationError
+    rescue ConfigurationError, SignalException
       raise
-    rescue StandardError, NotImplementedError, LoadError => e
-      raise ConfigurationError, "#{where(e, path)}: #{e.message.lines.first.to_s.chomp} (#{e.class})"
+    rescue Exception => e # rubocop:disable Lint/RescueException
+      raise ConfigurationError, "#{where(e, path)}: #{BootError.words(e)}"
     end
 
     def first_line(error)

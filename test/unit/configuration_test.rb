@@ -326,6 +326,14 @@ class ConfigurationTest < Minitest::Test
     assert_match(/\A#{@path}:1: cannot load such file -- nowhere \(LoadError\)/, complaint("require 'nowhere'"))
   end
 
+  def test_exceptions_that_are_no_standard_error
+    assert_equal "#{@path}:1: no luck (Exception)", complaint("raise Exception, 'no luck'")
+    assert_match(/\A#{@path}:1: stack level too deep \(SystemStackError\)\z/, complaint("def deeper = deeper\ndeeper"))
+    assert_equal "#{@path}:2: it ended the process at boot (exit 0)", complaint("\nexit")
+    assert_raises(Interrupt) { load("raise Interrupt") }
+    assert_raises(SignalException) { load("raise SignalException, 'TERM'") }
+  end
+
   def test_a_file_that_cannot_be_read
     error = assert_raises(Rondo::ConfigurationError) { Configuration.new(@path) }
     assert_equal "cannot read #{@path}: No such file or directory", error.message
