@@ -36,8 +36,9 @@ module Rondo
     #   and of {OPTIONS}: environment [String] shows backtraces when "development"; log [#info,
     #   #error]; request_log [#write] gets whole lines; request_log_format [:common, :json];
     #   lowlevel_error_handler [Proc]; trusted_proxies, proxy_protocol_from [Array<String>]
-    #   addresses and networks; url_scheme, default_host [String]; allowed_origins [Symbol, Array<String>,
-    #   #call] see {Origins#initialize}; public [String] a folder whose files are served without Ruby;
+    #   addresses and networks, "unix" for peers of Unix sockets; url_scheme, default_host [String];
+    #   allowed_origins [Symbol, Array<String>, #call] see {Origins#initialize}; public [String] a folder
+    #   whose files are served without Ruby;
     #   public_only [Boolean] whatever is not in it is not there; x_sendfile_roots [Array<String>] folders
     #   whose files the application may name by X-Sendfile or X-Accel-Redirect, the public one without it;
     #   sendfile_type [String] which of the two Rack::Sendfile uses; scoreboard [Scoreboard], slot
