@@ -11,6 +11,9 @@ require "rondo/boot_error"
 module Rondo
   # Finds and loads the application; every failure is one line.
   module Application
+    # Words of the command line; whoever mistypes one names a file that is not there.
+    COMMANDS = %w[init check ctl top].freeze
+
     module_function
 
     # @param settings [Settings::Resolved]
@@ -47,8 +50,15 @@ module Rondo
     def file(settings)
       wanted = settings[:rackup]
       [wanted, "#{wanted}.ru"].find { |path| File.file?(path) } or
-        raise ConfigurationError, "no application: #{wanted} does not exist in #{Dir.pwd}"
+        raise ConfigurationError, "no application: #{why_none(wanted, settings.source(:rackup))}"
     end
+
+    def why_none(wanted, source)
+      return "#{wanted} is a folder, not a file such as config.ru" if File.directory?(wanted)
+
+      "#{wanted} does not exist in #{Dir.pwd}#{Server.nearest(wanted, COMMANDS) if source == "command line"}"
+    end
+    private_class_method :why_none
 
     # @param error [Exception]
     # @param path [String] the file that is blamed where the backtrace does not say

@@ -74,6 +74,18 @@ class CliTest < ShellCase
     assert_complaint 1, /no application: shop does not exist/, rondo("-q", "shop")
   end
 
+  def test_a_command_that_is_none
+    assert_complaint 1, /no application: cehck does not exist in .*; did you mean check\?$/, rondo("cehck")
+    require "rondo/application"
+    require "rondo/cli"
+    assert_equal Rondo::CLI::SUBCOMMANDS + Rondo::CLI::TOOLS.keys, Rondo::Application::COMMANDS
+  end
+
+  def test_a_folder_is_no_application
+    Dir.mkdir(File.join(@folder, "shop"))
+    assert_complaint 1, /no application: shop is a folder, not a file such as config\.ru$/, rondo("-q", "shop")
+  end
+
   def test_the_application_is_config_ru_or_named_with_or_without_its_ending
     write "config.ru", HELLO
     write "shop.ru", HELLO.sub("hello", "shop")
