@@ -183,6 +183,9 @@ module Rondo
       KINDS.each do |name, (words, kind)|
         value = options[name]
         raise SettingError, "#{name} must be #{words}, not #{value.inspect}" unless value.nil? || kind === value # rubocop:disable Style/CaseEquality
+        next unless [*value].any? { |text| text.to_s.include?("\0") }
+
+        raise SettingError, "#{name} has a null byte: #{value.inspect}"
       end
     end
 

@@ -33,6 +33,8 @@ class ServerTest < Minitest::Test
       assert_equal "#{name} must be #{kind}, not 5", complaint(name => 5)
     end
     assert_equal 'trusted_proxies must be an Array, not "x"', complaint(trusted_proxies: "x")
+    assert_equal 'trusted_proxies has a null byte: ["a\u0000"]', complaint(trusted_proxies: ["a\0"])
+    assert_equal 'default_host has a null byte: "a\u0000"', complaint(default_host: "a\0")
   end
 
   def test_nothing_to_listen_on
