@@ -6,10 +6,14 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo"
+require "rondo/boot_error"
 
 module Rondo
   # Finds and loads the application; every failure is one line.
   module Application
+    # Words of the command line; whoever mistypes one names a file that is not there.
+    COMMANDS = %w[init check ctl top].freeze
+
     module_function
 
     # @param settings [Settings::Resolved]
@@ -24,12 +28,12 @@ module Rondo
       path = file(settings)
       log.say "*          App: #{path} (#{settings.source(:rackup)})"
       parse(path)
-    rescue Error
+    rescue Error, SignalException
       raise
     rescue SyntaxError => e
       fail_with(e, e.message.lines.first.to_s.chomp, log, debug)
-    rescue StandardError, LoadError, NotImplementedError => e
-      fail_with(e, "#{place_of(e, path)}: #{e.message.lines.first.to_s.chomp} (#{e.class})", log, debug)
+    rescue Exception => e # rubocop:disable Lint/RescueException
+      fail_with(e, "#{place_of(e, path)}: #{BootError.words(e)}", log, debug)
     end
 
     # @param settings [Settings::Resolved]
@@ -46,8 +50,15 @@ module Rondo
     def file(settings)
       wanted = settings[:rackup]
       [wanted, "#{wanted}.ru"].find { |path| File.file?(path) } or
-        raise ConfigurationError, "no application: #{wanted} does not exist in #{Dir.pwd}"
+        raise ConfigurationError, "no application: #{why_none(wanted, settings.source(:rackup))}"
     end
+
+    def why_none(wanted, source)
+      return "#{wanted} is a folder, not a file such as config.ru" if File.directory?(wanted)
+
+      "#{wanted} does not exist in #{Dir.pwd}#{Server.nearest(wanted, COMMANDS) if source == "command line"}"
+    end
+    private_class_method :why_none
 
     # @param error [Exception]
     # @param path [String] the file that is blamed where the backtrace does not say

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# `rondo check`: whether configuration, application, addresses and descriptor limit are fit to
+# `rondo check`: whether configuration, application, files, addresses and descriptor limit are fit to
 # start. One line each, exit code 0 or 1, for continuous integration and deploys.
 # SPDX-License-Identifier: MIT
 
@@ -12,6 +12,8 @@ module Rondo
   class Check
     # Seconds.
     REDIS_PATIENCE = 1
+    # Settings that name a file which the start writes.
+    WRITTEN = %i[pidfile state_path redirect_stdout redirect_stderr].freeze
 
     # @param settings [Settings::Resolved]
     # @param configuration [Configuration]
@@ -28,6 +30,7 @@ module Rondo
       report("configuration") { [@configuration.path || "none", *@configuration.notes].join("; ") }
       launcher = Launcher.new(@settings, @configuration)
       report("files") { launcher.folder_only } if @settings[:public]
+      report("written files") { launcher.written_only.join(", ") } if WRITTEN.any? { |name| @settings[name] }
       server = nil
       report("application") do
         server = launcher.prepare_only

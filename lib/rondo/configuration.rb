@@ -5,7 +5,9 @@
 # a verb nobody knows is an error that names file, line and the nearest verb.
 # SPDX-License-Identifier: MIT
 
+require "rondo/boot_error"
 require "rondo/settings"
+require "rondo/verb_values"
 
 module Rondo
   # What a configuration file said.
@@ -85,10 +87,10 @@ module Rondo
       yield
     rescue SyntaxError => e
       raise ConfigurationError, first_line(e)
-    rescue ConfigurationError
+    rescue ConfigurationError, SignalException
       raise
-    rescue StandardError, NotImplementedError, LoadError => e
-      raise ConfigurationError, "#{where(e, path)}: #{e.message.lines.first.to_s.chomp} (#{e.class})"
+    rescue Exception => e # rubocop:disable Lint/RescueException
+      raise ConfigurationError, "#{where(e, path)}: #{BootError.words(e)}"
     end
 
     def first_line(error)
@@ -102,14 +104,18 @@ module Rondo
 
     # The verbs themselves; a file is evaluated with one of these as self.
     class Verbs
+      include VerbValues
+
       # Seconds in the file, milliseconds in the core.
       SECONDS = { first_data_timeout: :head_timeout_ms, persistent_timeout: :keep_alive_timeout_ms,
                   body_timeout: :body_timeout_ms, write_timeout: :write_timeout_ms,
                   drain_timeout: :drain_timeout_ms }.freeze
       RENAMED = { http_content_length_limit: :max_body_bytes, enable_keep_alives: :keep_alive,
                   set_default_host: :default_host, rack_url_scheme: :url_scheme }.freeze
-      PLAIN = %i[environment directory pidfile state_path tag log_format custom_logger
-                 trusted_proxies proxy_protocol_from rackup public redis_url].freeze
+      PLAIN = %i[environment tag].freeze
+      TEXTS = %i[redis_url].freeze
+      PATHS = %i[directory pidfile state_path public].freeze
+      NETWORKS = %i[trusted_proxies proxy_protocol_from].freeze
       SWITCHES = { quiet: true, silent: true, log_requests: true, redis_required: true,
                    raise_exception_on_sigterm: true }.freeze
       # Seconds on the Ruby side; a fraction is fine.
@@ -161,13 +167,19 @@ module Rondo
 
       RENAMED.each do |verb, name|
         define_method(verb) do |value|
-          value = value ? 1 : 0 if name == :keep_alive
-          value = core_number(name, value || 0) if name == :max_body_bytes
-          set(name, value)
+          set(name, case name
+                    when :keep_alive then value ? 1 : 0
+                    when :max_body_bytes then core_number(name, value || 0)
+                    when :default_host then text(verb, value)
+                    when :url_scheme then value && one_of(verb, value, %i[http https]).name
+                    end)
         end
       end
 
       PLAIN.each { |name| define_method(name) { |value| set(name, value) } }
+      TEXTS.each { |name| define_method(name) { |value| set(name, text(name, value)) } }
+      PATHS.each { |name| define_method(name) { |value| set(name, path(name, value)) } }
+      NETWORKS.each { |name| define_method(name) { |value| set(name, list(name, value)) } }
       SWITCHES.each { |name, fallback| define_method(name) { |value = fallback| set(name, value) } }
 
       DURATIONS.each { |verb| define_method(verb) { |seconds| set(verb, duration(verb, seconds)) } }
@@ -276,13 +288,31 @@ module Rondo
         set(:drain_timeout_ms, milliseconds(:force_shutdown_after, seconds))
       end
 
+      # @param file [String]
+      def rackup(file)
+        set(:rackup, path(:rackup, file) || fail_here("rackup must be a path, not nil"))
+      end
+
       # @param stdout [String, nil]
       # @param stderr [String, nil]
       # @param append [Boolean]
       def stdout_redirect(stdout = nil, stderr = nil, append = false) # rubocop:disable Style/OptionalBooleanParameter
-        set(:redirect_stdout, stdout) if stdout
-        set(:redirect_stderr, stderr) if stderr
+        set(:redirect_stdout, path(:stdout_redirect, stdout)) if stdout
+        set(:redirect_stderr, path(:stdout_redirect, stderr)) if stderr
         set(:redirect_append, append)
+      end
+
+      # @param format [Symbol, String] common or json
+      def log_format(format)
+        set(:log_format, one_of(:log_format, format, %i[common json]))
+      end
+
+      # @param logger [#info, #write, nil]
+      def custom_logger(logger)
+        return set(:custom_logger, logger) if logger.nil? || logger.respond_to?(:write) ||
+                                              %i[info warn error].all? { |name| logger.respond_to?(name) }
+
+        fail_here "custom_logger must answer info, warn and error, or write; #{logger.inspect} does not"
       end
 
       # @yieldparam line [String]
@@ -305,8 +335,9 @@ module Rondo
       # @param folders [Array<String>] besides those that were named before; false: none at all
       def x_sendfile_root(*folders)
         folders = folders.flatten
-        none = folders == [false]
-        set(:x_sendfile_root, none ? [] : [*current(:x_sendfile_root), *folders])
+        return set(:x_sendfile_root, []) if folders == [false]
+
+        set(:x_sendfile_root, [*current(:x_sendfile_root), *folders.map { |folder| path(:x_sendfile_root, folder) }])
       end
 
       # @param name [String, nil] of a header, in any letter case
@@ -318,7 +349,10 @@ module Rondo
 
       # @param handler [Proc, nil] or a block
       def lowlevel_error_handler(handler = nil, &block)
-        set(:lowlevel_error_handler, handler || need_block(:lowlevel_error_handler, block))
+        handler ||= need_block(:lowlevel_error_handler, block)
+        return set(:lowlevel_error_handler, handler) if handler.respond_to?(:call)
+
+        fail_here "lowlevel_error_handler must answer call; #{handler.inspect} does not"
       end
 
       # @yieldreturn [PubSub::Engine, nil] the default one, made in the process that was started: the master, if
@@ -401,55 +435,6 @@ module Rondo
       def add_hook(name, block, key)
         kept = key && @configuration.kept[key]
         @configuration.hooks[name] << (kept ? ->(*given) { block.call(*given, kept) } : block)
-      end
-
-      def duration(verb, seconds)
-        number = Float(seconds)
-        fail_here "#{verb} must not be negative" if number.negative?
-        number == number.to_i ? number.to_i : number
-      rescue ArgumentError, TypeError
-        fail_here "#{verb} must be a number of seconds, not #{seconds.inspect}"
-      end
-
-      def natural(verb, count)
-        number = Integer(count.to_s, 10)
-        number.negative? ? fail_here("#{verb} must not be negative") : number
-      rescue ArgumentError
-        fail_here "#{verb} must be a number, not #{count.inspect}"
-      end
-
-      def one_of(verb, value, known)
-        known.find { |name| name == value.to_s.to_sym } or
-          fail_here "#{verb} must be #{known.join(" or ")}, not #{value.inspect}"
-      end
-
-      def need_block(verb, block)
-        block or fail_here "#{verb} needs a block"
-      end
-
-      def milliseconds(verb, seconds)
-        (Float(seconds) * 1000).round
-      rescue ArgumentError, TypeError
-        fail_here "#{verb} must be a number of seconds, not #{seconds.inspect}"
-      end
-
-      def core_number(name, value)
-        row = Settings::CORE.fetch(name)
-        number = Settings.core_value(name, value)
-        return number if number.between?(row[:min], row[:max])
-
-        fail_here "#{name} #{value} is not between #{row[:min]} and #{row[:max]} #{row[:unit]}"
-      rescue ArgumentError, TypeError
-        fail_here "#{name} must be a number (#{row[:unit]}), not #{value.inspect}"
-      end
-
-      def line_here
-        at = caller_locations.find { |place| place.path != __FILE__ }
-        at ? "#{at.path}:#{at.lineno}" : @configuration.path.to_s
-      end
-
-      def fail_here(message)
-        raise ConfigurationError, "#{line_here}: #{message}"
       end
 
       def respond_to_missing?(*)

@@ -27,7 +27,7 @@ module Rondo
       # tag "app"
       # stdout_redirect "log/requests.log", "log/server.log", true
       # log_formatter { |line| "#{Time.now.utc} #{line}" }
-      # trusted_proxies ["10.0.0.0/8"]
+      # trusted_proxies ["10.0.0.0/8", "unix"]
       # proxy_protocol_from ["10.0.0.1"]
       # rack_url_scheme "https"
       # set_default_host "localhost:9292"

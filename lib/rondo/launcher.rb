@@ -74,6 +74,15 @@ module Rondo
       @settings.public_folder
     end
 
+    # For `rondo check`.
+    # @return [Array<String>] the files that a start would write: pid, state, output
+    # @raise [ConfigurationError] it could not
+    def written_only
+      stand
+      files = ProcessFiles.new(@settings[:pidfile], @settings[:state_path], Logger.new(silent: true))
+      [*files.try, *@setup.try_redirect]
+    end
+
     # Everything before listening, for `rondo check`.
     # @return [Server]
     def prepare_only

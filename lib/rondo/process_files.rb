@@ -5,6 +5,7 @@
 # SPDX-License-Identifier: MIT
 
 require "fileutils"
+require "rondo/write_trial"
 
 module Rondo
   # Files that tell other programs about this process.
@@ -32,6 +33,14 @@ module Rondo
       @log.say "! #{@pidfile} was left over from process #{pid}; replaced"
     rescue SystemCallError => e
       raise ConfigurationError, "cannot read #{@pidfile}: #{SystemCallError.new(nil, e.errno).message}"
+    end
+
+    # For `rondo check`: whether {#claim} and {#write} would do.
+    # @return [Array<String>] the paths
+    # @raise [ConfigurationError] one line
+    def try
+      claim
+      [@pidfile, @state_path].compact.map { |path| WriteTrial.call(path, folders: true) }
     end
 
     # @param addresses [Array<String>]

@@ -6,6 +6,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo"
+require "rondo/write_trial"
 
 module Rondo
   # Prepares this process as the settings say.
@@ -31,6 +32,13 @@ module Rondo
     # @raise [ConfigurationError] one line
     def redirect(again: false)
       OUTPUTS.map { |name, output| redirect_one(name, output, again) }.any?
+    end
+
+    # For `rondo check`: whether {#redirect} would do.
+    # @return [Array<String>] the paths
+    # @raise [ConfigurationError] one line
+    def try_redirect
+      OUTPUTS.keys.filter_map { |name| @settings[name] }.map { |path| WriteTrial.call(path) }
     end
 
     # @return [void]

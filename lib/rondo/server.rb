@@ -21,13 +21,24 @@ module Rondo
                       default_host public public_only x_sendfile_roots sendfile_type
                       scoreboard slot inbox inboxes link thread_start thread_exit].freeze
 
+    # What else an option may be than nothing: words, and the test.
+    KINDS = {
+      trusted_proxies: ["an Array", Array], proxy_protocol_from: ["an Array", Array],
+      url_scheme: ["a String", String], default_host: ["a String", String],
+      public: ["a String", String], x_sendfile_roots: ["an Array", Array],
+      sendfile_type: ["a String", String],
+      lowlevel_error_handler: ["something that answers call", ->(value) { value.respond_to?(:call) }]
+    }.freeze
+    private_constant :KINDS
+
     # @param app [#call, nil] a Rack application; nil: only the files of the folder `public`
     # @param settings [Hash{Symbol => Object}] settings of the core by name (docs/CONFIGURATION.md),
     #   and of {OPTIONS}: environment [String] shows backtraces when "development"; log [#info,
     #   #error]; request_log [#write] gets whole lines; request_log_format [:common, :json];
     #   lowlevel_error_handler [Proc]; trusted_proxies, proxy_protocol_from [Array<String>]
-    #   addresses and networks; url_scheme, default_host [String]; allowed_origins [Symbol, Array<String>,
-    #   #call] see {Origins#initialize}; public [String] a folder whose files are served without Ruby;
+    #   addresses and networks, "unix" for peers of Unix sockets; url_scheme, default_host [String];
+    #   allowed_origins [Symbol, Array<String>, #call] see {Origins#initialize}; public [String] a folder
+    #   whose files are served without Ruby;
     #   public_only [Boolean] whatever is not in it is not there; x_sendfile_roots [Array<String>] folders
     #   whose files the application may name by X-Sendfile or X-Accel-Redirect, the public one without it;
     #   sendfile_type [String] which of the two Rack::Sendfile uses; scoreboard [Scoreboard], slot
@@ -37,6 +48,7 @@ module Rondo
     # @raise [SettingError] one line
     def initialize(app, **settings)
       options, numbers = settings.partition { |name, _| OPTIONS.include?(name) }.map(&:to_h)
+      check_kinds(options)
       options[:public_only] = true if app.nil? && options[:public]
       raise SettingError, "the application does not answer call" unless options[:public_only] || app.respond_to?(:call)
 
@@ -165,6 +177,16 @@ module Rondo
     rescue AddressError => e
       holder = PortHolder.find(address[:port]) if e.message.end_with?("in use") && address[:port]
       raise holder ? AddressError.new("#{e.message} by #{holder}") : e
+    end
+
+    def check_kinds(options)
+      KINDS.each do |name, (words, kind)|
+        value = options[name]
+        raise SettingError, "#{name} must be #{words}, not #{value.inspect}" unless value.nil? || kind === value # rubocop:disable Style/CaseEquality
+        next unless [*value].any? { |text| text.to_s.include?("\0") }
+
+        raise SettingError, "#{name} has a null byte: #{value.inspect}"
+      end
     end
 
     def check(numbers)

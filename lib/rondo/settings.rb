@@ -110,9 +110,11 @@ module Rondo
       redirect_append: row(false, "bool", "append to the redirect files instead of emptying them",
                            flag: "--redirect-append"),
       trusted_proxies: row([].freeze, "networks", "peers that may say who the client is, by " \
-                                                  "Forwarded or X-Forwarded-For, -Proto, -Port"),
+                                                  "Forwarded or X-Forwarded-For, -Proto, -Port; unix: any that " \
+                                                  "comes through a Unix socket"),
       proxy_protocol_from: row([].freeze, "networks", "peers whose connections begin with a PROXY " \
-                                                      "protocol header, version 1 or 2"),
+                                                      "protocol header, version 1 or 2; unix: any that comes " \
+                                                      "through a Unix socket"),
       url_scheme: row(nil, "name", "rack.url_scheme whatever the connection says"),
       default_host: row(nil, "host:port", "SERVER_NAME and SERVER_PORT of requests without Host"),
       allowed_origins: row(nil, "origins", "whose pages may open a WebSocket: :same, https://www.example.com, " \

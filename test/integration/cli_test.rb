@@ -74,6 +74,18 @@ class CliTest < ShellCase
     assert_complaint 1, /no application: shop does not exist/, rondo("-q", "shop")
   end
 
+  def test_a_command_that_is_none
+    assert_complaint 1, /no application: cehck does not exist in .*; did you mean check\?$/, rondo("cehck")
+    require "rondo/application"
+    require "rondo/cli"
+    assert_equal Rondo::CLI::SUBCOMMANDS + Rondo::CLI::TOOLS.keys, Rondo::Application::COMMANDS
+  end
+
+  def test_a_folder_is_no_application
+    Dir.mkdir(File.join(@folder, "shop"))
+    assert_complaint 1, /no application: shop is a folder, not a file such as config\.ru$/, rondo("-q", "shop")
+  end
+
   def test_the_application_is_config_ru_or_named_with_or_without_its_ending
     write "config.ru", HELLO
     write "shop.ru", HELLO.sub("hello", "shop")
@@ -90,6 +102,39 @@ class CliTest < ShellCase
     result = rondo("-q", "--debug")
     assert_equal 1, result.code
     assert_match(/from .*builder\.rb/, result.err)
+  end
+
+  # ---- how an application ends the boot ----
+
+  ENDS = { "raise Exception, 'no luck'" => /:2: no luck \(Exception\)$/,
+           "def deeper = deeper; deeper" => /:2: stack level too deep \(SystemStackError\)$/,
+           "exit 0" => /:2: it ended the process at boot \(exit 0\)$/,
+           "exit 3" => /:2: it ended the process at boot \(exit 3\)$/ }.freeze
+
+  def test_whatever_ends_the_boot_is_one_line
+    ENDS.each do |line, words|
+      write "config.ru", "\n#{line}\n"
+      assert_complaint 1, /config\.ru#{words}/, rondo("-q")
+      result = rondo("check", "-b", "tcp://127.0.0.1:0")
+      assert_equal [1, ""], [result.code, result.err]
+      assert_match(/^failed  application: .*config\.ru#{words}/, result.out)
+    end
+  end
+
+  def test_whatever_ends_the_configuration_is_one_line
+    ENDS.each do |line, words|
+      write "config/rondo.rb", "\n#{line}\n"
+      assert_complaint 1, /rondo\.rb#{words}/, rondo("-q")
+      assert_complaint 1, /rondo\.rb#{words}/, rondo("check")
+    end
+  end
+
+  def test_a_signal_ends_the_boot_as_ever
+    write "config.ru", "Process.kill(:TERM, Process.pid)\nsleep\n"
+    result = rondo("-q")
+    assert_nil result.code, result.err # a status of its own, that of the signal
+    write "config/rondo.rb", "raise Interrupt\n"
+    assert_equal [130, ""], rondo("-q").to_h.values_at(:code, :err)
   end
 
   def test_an_application_with_a_syntax_error

@@ -6,6 +6,7 @@
 require "test_helper"
 require "socket"
 require "stringio"
+require "tmpdir"
 require "rondo/check"
 require "rondo/configuration"
 
@@ -60,5 +61,46 @@ class CheckTest < Minitest::Test
     code, lines = check(app: Object.new)
     assert_equal 1, code
     assert_match(/\Afailed  application: .*call/, lines[1])
+  end
+
+  # ---- files that a start would write ----
+
+  def in_folder
+    Dir.mktmpdir { |folder| Dir.chdir(folder) { yield File.realpath(folder) } }
+  end
+
+  def test_written_files_leave_no_trace
+    in_folder do |folder|
+      File.write("out.log", "what was there")
+      code, lines = check(pidfile: "tmp/pids/server.pid", state_path: "state", redirect_stdout: "out.log", redirect_stderr: "/dev/null")
+      assert_equal 0, code
+      assert_includes lines, "ok      written files: #{folder}/tmp/pids/server.pid, #{folder}/state, out.log, /dev/null"
+      assert_equal [["out.log"], "what was there"], [Dir.children("."), File.read("out.log")]
+    end
+  end
+
+  def test_a_pid_file_of_a_process_that_lives
+    in_folder do |folder|
+      File.write("server.pid", Process.ppid.to_s)
+      code, lines = check(pidfile: "server.pid")
+      assert_equal 1, code
+      assert_includes lines, "failed  written files: a server is running already: #{folder}/server.pid names process #{Process.ppid}"
+    end
+  end
+
+  def test_files_that_cannot_be_written
+    in_folder do |folder|
+      File.write("file", "")
+      { { pidfile: "file/server.pid" } => "#{folder}/file/server.pid: Not a directory",
+        { pidfile: "file/a/b/server.pid" } => "#{folder}/file/a/b/server.pid: Not a directory",
+        { state_path: "." } => "#{folder}: Is a directory",
+        { redirect_stdout: "nowhere/out.log" } => "nowhere/out.log: No such file or directory",
+        { redirect_stderr: "nowhere/err.log" } => "nowhere/err.log: No such file or directory" }.each do |settings, words|
+        code, lines = check(**settings)
+        assert_equal 1, code
+        assert_includes lines, "failed  written files: cannot write #{words}"
+        assert_equal ["file"], Dir.children(".")
+      end
+    end
   end
 end

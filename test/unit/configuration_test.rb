@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
+require "pathname"
 require "tmpdir"
 require "rondo/configuration"
 
@@ -67,6 +68,50 @@ class ConfigurationTest < Minitest::Test
 
   Verbs::PLAIN.each do |verb|
     define_method("test_plain_#{verb}") { assert_equal "x", values("#{verb} 'x'")[verb] }
+  end
+
+  (Verbs::PATHS + %i[rackup]).each do |verb|
+    define_method("test_path_#{verb}") do
+      assert_equal ["x", "x"], ["'x'", "Pathname('x')"].map { |text| values("#{verb} #{text}")[verb] }
+    end
+  end
+
+  Verbs::NETWORKS.each do |verb|
+    define_method("test_networks_#{verb}") do
+      assert_equal [["::1", "unix"], ["::1"]], ["['::1', 'unix']", "'::1'"].map { |text| values("#{verb} #{text}")[verb] }
+    end
+  end
+
+  # A value of the wrong type => what its verb says.
+  WRONG = {
+    "trusted_proxies 5" => /trusted_proxies must be a list of addresses, not 5/,
+    "proxy_protocol_from({})" => /proxy_protocol_from must be a list of addresses, not {}/,
+    "rack_url_scheme :gopher" => /rack_url_scheme must be http or https, not :gopher/,
+    "rack_url_scheme 5" => /rack_url_scheme must be http or https, not 5/,
+    "set_default_host 5" => /set_default_host must be a String, not 5/,
+    "redis_url 5" => /redis_url must be a String, not 5/,
+    "pidfile 5" => /pidfile must be a path, not 5/,
+    "pidfile \"a\\0b\"" => /pidfile must be a path, not "a\\u0000b"/,
+    "state_path 5" => /state_path must be a path, not 5/,
+    "directory 5" => /directory must be a path, not 5/,
+    "public :www" => /public must be a path, not :www/,
+    "rackup nil" => /rackup must be a path, not nil/,
+    "x_sendfile_root 'a', 5" => /x_sendfile_root must be a path, not 5/,
+    "stdout_redirect 'a', 5" => /stdout_redirect must be a path, not 5/,
+    "log_format :xml" => /log_format must be common or json, not :xml/,
+    "custom_logger 5" => /custom_logger must answer info, warn and error, or write; 5 does not/,
+    "lowlevel_error_handler 5" => /lowlevel_error_handler must answer call; 5 does not/
+  }.freeze
+
+  def test_values_of_the_wrong_type_name_verb_and_line
+    WRONG.each { |line, words| assert_match(/\A#{@path}:2: #{words}\z/, complaint("tag 'x'\n#{line}")) }
+  end
+
+  def test_what_may_be_nothing
+    %i[pidfile state_path directory public redis_url custom_logger trusted_proxies].each do |verb|
+      assert_nil values("#{verb} nil").fetch(verb)
+    end
+    assert_equal [nil, nil], values("rack_url_scheme nil\nset_default_host nil").values
   end
 
   Verbs::SWITCHES.each do |verb, fallback|
@@ -196,6 +241,10 @@ class ConfigurationTest < Minitest::Test
     assert_equal 0, values("http_content_length_limit nil")[:max_body_bytes]
   end
 
+  def test_names_may_be_symbols
+    assert_equal({ url_scheme: "https", log_format: :json }, values("rack_url_scheme :https\nlog_format 'json'"))
+  end
+
   def test_allowed_origins
     assert_equal [:same, [:same, "https://a.example"], nil],
                  [":same", "[:same, 'https://a.example']", "nil"].map { |text| values("allowed_origins #{text}")[:allowed_origins] }
@@ -275,6 +324,14 @@ class ConfigurationTest < Minitest::Test
   def test_an_exception_names_file_and_line
     assert_equal "#{@path}:2: no luck (RuntimeError)", complaint("tag 'x'\nraise 'no luck'")
     assert_match(/\A#{@path}:1: cannot load such file -- nowhere \(LoadError\)/, complaint("require 'nowhere'"))
+  end
+
+  def test_exceptions_that_are_no_standard_error
+    assert_equal "#{@path}:1: no luck (Exception)", complaint("raise Exception, 'no luck'")
+    assert_match(/\A#{@path}:1: stack level too deep \(SystemStackError\)\z/, complaint("def deeper = deeper\ndeeper"))
+    assert_equal "#{@path}:2: it ended the process at boot (exit 0)", complaint("\nexit")
+    assert_raises(Interrupt) { load("raise Interrupt") }
+    assert_raises(SignalException) { load("raise SignalException, 'TERM'") }
   end
 
   def test_a_file_that_cannot_be_read

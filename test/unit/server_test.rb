@@ -26,6 +26,17 @@ class ServerTest < Minitest::Test
     assert_match(/nonsense is no address or network/, complaint(trusted_proxies: ["nonsense"]))
   end
 
+  def test_options_of_the_wrong_type
+    { trusted_proxies: "an Array", proxy_protocol_from: "an Array", url_scheme: "a String", default_host: "a String",
+      public: "a String", x_sendfile_roots: "an Array", sendfile_type: "a String",
+      lowlevel_error_handler: "something that answers call" }.each do |name, kind|
+      assert_equal "#{name} must be #{kind}, not 5", complaint(name => 5)
+    end
+    assert_equal 'trusted_proxies must be an Array, not "x"', complaint(trusted_proxies: "x")
+    assert_equal 'trusted_proxies has a null byte: ["a\u0000"]', complaint(trusted_proxies: ["a\0"])
+    assert_equal 'default_host has a null byte: "a\u0000"', complaint(default_host: "a\0")
+  end
+
   def test_nothing_to_listen_on
     error = assert_raises(Rondo::AddressError) { Rondo::Server.new(HELLO).run }
     assert_equal "the server has no address to listen on", error.message

@@ -35,6 +35,17 @@ class RackProxiesTest < RackCase
     assert_equal PLAIN, seen(ALL, trusted: ["10.0.0.0/8", "192.0.2.1", "::1"])
   end
 
+  def test_peers_of_a_unix_socket
+    { ["unix"] => "203.0.113.8", ["127.0.0.1"] => "127.0.0.1" }.each do |trusted, address|
+      running = start(trusted_proxies: trusted) { |env| [200, {}, [env["REMOTE_ADDR"]]] }
+      name = "unix://@rondo-proxies-#{Process.pid}-#{trusted.first}"
+      running.server.listen(name)
+      client = RawClient.new(name.sub("@", "\0"))
+      @clients << client
+      assert_equal address, get(client, "/", ALL).body
+    end
+  end
+
   def test_the_fields_themselves_always_reach_the_application
     env = nil
     client = serve do |given|
