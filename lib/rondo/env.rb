@@ -66,17 +66,16 @@ module Rondo
     defined?(::Rack.release) ? ::Rack.release.start_with?("2.") : false
   end
 
-  RACK2_EXTRAS = {
-    "rack.version" => [1, 3].freeze,
-    "rack.multithread" => false,
-    "rack.multiprocess" => false,
-    "rack.run_once" => false
-  }.freeze
   ENV_EXTRAS = {} # rubocop:disable Style/MutableConstant -- filled below
 
   # Asked anew for every server: the command line loads Rack after Rondo.
+  # @param threads [Integer] that may run the application at the same time
+  # @param workers [Boolean] whether other processes may run it as well
   # @return [void]
-  def self.choose_env_extras
-    rack2? ? ENV_EXTRAS.update(RACK2_EXTRAS) : ENV_EXTRAS.clear
+  def self.choose_env_extras(threads:, workers:)
+    return ENV_EXTRAS.clear unless rack2?
+
+    ENV_EXTRAS.update("rack.version" => [1, 3].freeze, "rack.multithread" => threads > 1,
+                      "rack.multiprocess" => workers, "rack.run_once" => false)
   end
 end

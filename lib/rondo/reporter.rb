@@ -76,6 +76,13 @@ module Rondo
       @log.error("Cut an answer to #{address}: #{reason}")
     end
 
+    # @param reason [String] why connections are refused from now on
+    # @return [void]
+    def report_no_descriptor(reason)
+      limit, = Process.getrlimit(:NOFILE)
+      @log.error("#{reason.capitalize}, they are answered 503 (the limit is #{limit} open files)")
+    end
+
     # @param verb [String] of the request line
     # @param path [String]
     # @param seconds [Float] since the application got the request

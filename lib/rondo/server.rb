@@ -60,8 +60,9 @@ module Rondo
       core_options[:upgrades] = Upgrades.new(log: @log, origins: Origins.from(options[:allowed_origins]))
       core_options[:split_newlines] = Rondo.rack2?
       core_options[:x_sendfile_roots] = sendfile_roots(options)
-      Rondo.choose_env_extras
-      @core = Core.new(app, check(numbers), core_options)
+      check(numbers)
+      choose_env_extras(numbers, options)
+      @core = Core.new(app, numbers, core_options)
       @descriptors = {}
     end
 
@@ -168,6 +169,11 @@ module Rondo
     def sendfile_roots(options)
       folders = options[:x_sendfile_roots] || [options[:public]].compact
       folders.map { |folder| File.absolute_path(folder) }
+    end
+
+    def choose_env_extras(numbers, options)
+      threads = numbers.fetch(:max_threads) { Settings::CORE[:max_threads][:default] }
+      Rondo.choose_env_extras(threads: threads, workers: options.key?(:inboxes))
     end
 
     def open_address(address)

@@ -12,6 +12,14 @@ module Rondo
     # Seconds the application has after the core has given it up.
     GRACE = 1
 
+    # Ends {#run} and the application's threads with it. A signal, because those are what the server
+    # passes on wherever it is.
+    class GivenUp < SignalException
+      def initialize
+        super("TERM")
+      end
+    end
+
     # @return [Server]
     attr_reader :server
 
@@ -22,6 +30,7 @@ module Rondo
       @server = server
       @log = log
       @drain_ms = drain_ms
+      @lock = Mutex.new
       @stopping = false
     end
 
@@ -30,13 +39,12 @@ module Rondo
       @stopping
     end
 
-    # Serves until stopped.
+    # Serves until stopped, then returns, also when the application had to be given up.
     # @return [void]
     def run
-      @thread = Thread.current
-      @server.run
-    ensure
-      @thread = nil
+      Thread.handle_interrupt(GivenUp => :never) { run_interruptible }
+    rescue GivenUp
+      nil # what belongs to the end of the process comes now
     end
 
     # Graceful the first time, at once the second time.
@@ -50,16 +58,26 @@ module Rondo
 
     private
 
-    # The core cannot end what the application itself does not finish: that thread is ended, which
-    # runs its `ensure`, a moment after the core has dropped the rest.
+    def run_interruptible
+      @lock.synchronize { @thread = Thread.current }
+      Thread.handle_interrupt(GivenUp => :immediate) { @server.run }
+    ensure
+      @lock.synchronize { @thread = nil }
+    end
+
+    # The core cannot end what the application itself does not finish: its threads are ended, which
+    # runs their `ensure`, a moment after the core has dropped the rest.
     def end_application_after(seconds)
       Thread.new do
         sleep(seconds + GRACE)
-        if (thread = @thread)
-          @log.say "- Ended while the application was still at a request"
-          thread.kill
-        end
+        @lock.synchronize { give_up if @thread }
       end
+    end
+
+    def give_up
+      @log.say "- Ended while the application was still at a request"
+      @thread.raise(GivenUp)
+      @thread = nil # once is enough
     end
   end
 end

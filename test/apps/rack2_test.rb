@@ -31,7 +31,7 @@ module Rack2Behaviour
   end
 
   def test_the_keys_of_rack_2
-    assert_equal '[[1, 3], false, false, false, "http"]', browser.get("/env").body
+    assert_equal '[[1, 3], true, false, false, "http"]', browser.get("/env").body
   end
 
   def test_the_input_rewinds
@@ -68,6 +68,19 @@ class Rack2Test < AppCase
   def self.start_server
     Rack2Behaviour.install
     Process.new(File.join(Rack2Behaviour::FOLDER, "config.ru"), env: Rack2Behaviour::ENVIRONMENT)
+  end
+end
+
+# Workers with one thread each, which is the other way around.
+class Rack2WorkersTest < AppCase
+  def self.start_server
+    Rack2Behaviour.install
+    Rack2Test::Process.new(File.join(Rack2Behaviour::FOLDER, "config.ru"), args: %w[-w 2 -t 1],
+                                                                           env: Rack2Behaviour::ENVIRONMENT)
+  end
+
+  def test_the_keys_of_rack_2
+    assert_equal '[[1, 3], false, true, false, "http"]', browser.get("/env").body
   end
 end
 

@@ -94,20 +94,32 @@ class SignalsTest < ShellCase
   end
 
   def test_an_application_that_never_comes_back_is_ended
+    write "config/rondo.rb", "after_stopped { warn 'stopped' }\n"
     server = start("--pidfile", "pid")
     in_flight(server)
-    2.times { |n| server.signal("INT") && server.wait_for_log([/Gracefully stopping/, /Stopping at once/][n]) }
-    server.stop
-    assert_match(/^- Ended while the application was still at a request$/, server.log)
+    2.times { |n| server.signal("TERM") && server.wait_for_log([/Gracefully stopping/, /Stopping at once/][n]) }
+    assert_equal Signal.list["TERM"], server.stop(signal: 0).termsig
+    assert_ended server
     refute File.exist?(File.join(@folder, "pid")), "the pid file is left over"
   end
 
   def test_an_application_has_until_the_deadline_of_the_drain
+    write "config/rondo.rb", "force_shutdown_after :immediately\nafter_stopped { warn 'stopped' }\n"
+    { "INT" => 0, "TERM" => nil }.each do |signal, code|
+      server = start
+      in_flight(server)
+      status = server.stop(signal: signal)
+      assert_equal [code, (Signal.list["TERM"] unless code)], [status.exitstatus, status.termsig]
+      assert_ended server
+    end
+  end
+
+  def test_a_restart_does_not_wait_for_an_application_that_never_comes_back
     write "config/rondo.rb", "force_shutdown_after :immediately\n"
     server = start
     in_flight(server)
-    assert server.stop.success?
-    assert_match(/^- Ended while/, server.log)
+    restart(server)
+    assert_equal server.pid.to_s, get(server).body
   end
 
   # ---- signals that tell ----
@@ -281,6 +293,11 @@ class SignalsTest < ShellCase
     answer.report_on_exception = false # where the server ends it, whoever asks is told
     server.wait_for_log(/slow began/)
     answer
+  end
+
+  # Everything that belongs to an end came after the application was given up.
+  def assert_ended(server)
+    assert_match(/^- Ended while the application was still at a request\nstopped\n- Goodbye!\n\z/, server.log)
   end
 
   def open_gate

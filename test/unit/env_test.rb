@@ -26,20 +26,31 @@ class EnvTest < Minitest::Test
 
   # Rack in other releases is only its release here: that is all that is asked.
   RACK = "require 'rondo'; module Rack; def self.release; '%<release>s'; end; end; " \
-         "Rondo::Server.new(->(_env) {}); p Rondo.rack2?, Rondo::ENV_EXTRAS.keys"
+         "Rondo::Server.new(->(_env) {}, **%<settings>s); p Rondo.rack2?, Rondo::ENV_EXTRAS"
 
-  def extras(release)
+  def extras(release, settings = {})
     lib = File.expand_path("../../lib", __dir__)
-    output, status = Open3.capture2e(RbConfig.ruby, "-I#{lib}", "-e", format(RACK, release: release))
+    output, status = Open3.capture2e(RbConfig.ruby, "-I#{lib}", "-e", format(RACK, release: release, settings: settings))
     assert status.success?, output
     output.lines.map(&:chomp)
   end
 
+  def keys_of_rack2(multithread:)
+    { "rack.version" => [1, 3], "rack.multithread" => multithread, "rack.multiprocess" => false,
+      "rack.run_once" => false }.inspect
+  end
+
   def test_rack_2_that_is_loaded_after_rondo_gets_its_keys
-    assert_equal ["true", '["rack.version", "rack.multithread", "rack.multiprocess", "rack.run_once"]'], extras("2.2.9")
+    assert_equal ["true", keys_of_rack2(multithread: true)], extras("2.2.9")
+  end
+
+  def test_rack_2_is_told_whether_there_are_several_threads
+    { 1 => false, 2 => true }.each do |threads, told|
+      assert_equal keys_of_rack2(multithread: told), extras("2.2.9", max_threads: threads).last
+    end
   end
 
   def test_rack_3_gets_none_of_them
-    assert_equal %w[false []], extras("3.2.1")
+    assert_equal %w[false {}], extras("3.2.1", max_threads: 5)
   end
 end

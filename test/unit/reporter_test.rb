@@ -124,4 +124,10 @@ class ReporterTest < Minitest::Test
     reporter.report_cut("127.0.0.1", "no more of it")
     assert_equal ["Cut an answer to 127.0.0.1: no more of it"], @log.errors
   end
+
+  def test_connections_without_a_descriptor
+    reporter.report_no_descriptor("nothing is left")
+    assert_equal ["Nothing is left, they are answered 503 (the limit is #{Process.getrlimit(:NOFILE).first} open files)"],
+                 @log.errors
+  end
 end

@@ -117,6 +117,35 @@ static bool try_step(VALUE (*step)(VALUE), rd_call *call) {
     return false;
 }
 
+/* One that is not what the call failed of. */
+static void report_further(const rd_call *call, VALUE error) {
+    rd_call report = *call;
+    report.error = error;
+    try_step(report_error, &report);
+}
+
+static bool is_clients_end(rd_call *call, VALUE error) {
+    rd_lock(call->binding);
+    const bool gone = call->request->gone;
+    rd_unlock(call->binding);
+    return gone && rb_obj_is_kind_of(error, rd_eClosed);
+}
+
+/* What answers may fail itself: lowlevel_error_handler is the application's, too. */
+static bool try_respond_error(rd_call *call) {
+    int state = 0;
+    rb_protect(respond_error, (VALUE)call, &state);
+    if (state == 0) return true;
+    VALUE error = rb_errinfo();
+    rb_set_errinfo(Qnil);
+    if (!rb_obj_is_kind_of(error, rb_eException)) {
+        call->killed = state;
+    } else if (!is_clients_end(call, error)) {
+        report_further(call, error);
+    }
+    return false;
+}
+
 static void abort_response(rd_call *call) {
     if (call->done) return;
     call->done = true;
@@ -156,14 +185,14 @@ static void handle_failure(rd_call *call, int state) {
     }
     try_step(close_body, call);
     rd_lock(call->binding);
-    const bool gone = call->request->gone, timed_out = call->request->timed_out;
+    const bool timed_out = call->request->timed_out;
     rd_unlock(call->binding);
-    if (gone && rb_obj_is_kind_of(error, rd_eClosed)) {
+    if (is_clients_end(call, error)) {
         abort_response(call); /* the client left: nobody's fault */
     } else if (call->started || call->done || call->hijacked || timed_out) {
         try_step(report_error, call);
         abort_response(call);
-    } else if (!try_step(respond_error, call) && !call->started) {
+    } else if (!try_respond_error(call) && !call->started) {
         try_step(respond_bare, call);
     }
     if (!call->done) abort_response(call);
@@ -190,10 +219,9 @@ static void run_finished(rd_call *call) {
         finished.callable = rb_ary_entry(call->finished, i);
         rb_protect(call_finished, (VALUE)&finished, &state);
         if (state == 0) continue;
-        rd_call report = *call;
-        report.error = rb_errinfo();
+        VALUE error = rb_errinfo();
         rb_set_errinfo(Qnil);
-        try_step(report_error, &report);
+        report_further(call, error);
     }
 }
 

@@ -153,6 +153,9 @@ static VALUE report_refusal(VALUE argument) {
     VALUE address = rb_str_new(text, (long)len), reason = rb_str_new_cstr(rd_error_text(code));
     VALUE reporter = report->binding->reporter;
     if (is_cut(code)) return rb_funcall(reporter, rd_id.report_cut, 2, address, reason);
+    if (code == RD_ERR_NO_DESCRIPTOR) {
+        return rb_funcall(reporter, rd_id.report_no_descriptor, 1, reason);
+    }
     return rb_funcall(reporter, rd_id.report_refusal, 3, address, INT2FIX(rd_error_status(code)),
                       reason);
 }

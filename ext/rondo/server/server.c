@@ -15,9 +15,10 @@
 #include "server/files.h"
 #include "server/retire.h"
 
-#define ROOM_MADE 8    /* at a time */
-#define ROOM_MS   100  /* between two looks for connections that could make room */
-#define SPARE_MS  1000 /* without a word from them */
+#define ROOM_MADE    8     /* at a time */
+#define ROOM_MS      100   /* between two looks for connections that could make room */
+#define SPARE_MS     1000  /* without a word from them */
+#define RECOVERED_MS 10000 /* without a connection that found no descriptor */
 
 /* ---- what protocols tell ---- */
 
@@ -34,20 +35,20 @@ static void on_push(rd_handler *handler, rd_push *push) {
     rd_events_add(server_of(handler), push);
 }
 
-static void keep_refusal(rd_server *server, const rd_conn *conn, int code) {
+static void keep_refusal(rd_server *server, const rd_address *peer, int code) {
     if (server->refusal_count < RD_REFUSALS_KEPT) {
-        server->refusals[server->refusal_count++] = (rd_refusal){conn->peer, code};
+        server->refusals[server->refusal_count++] = (rd_refusal){*peer, code};
     }
 }
 
 static void on_refused(rd_handler *handler, const rd_conn *conn, int code) {
     rd_server *server = server_of(handler);
     server->refused++;
-    keep_refusal(server, conn, code);
+    keep_refusal(server, &conn->peer, code);
 }
 
 static void on_cut(rd_conn *conn, int code) {
-    keep_refusal(RD_CONTAINER(conn->set, rd_server, conns), conn, code);
+    keep_refusal(RD_CONTAINER(conn->set, rd_server, conns), &conn->peer, code);
 }
 
 /* ---- making one ---- */
@@ -175,9 +176,15 @@ static void on_accept(rd_listener *listener, int fd, const rd_address *peer) {
     rd_server_limit_accepting(server);
 }
 
+/* The log is told when it begins, and again only after it was over for a while: with descriptors
+ * that come and go, each connection would be a new beginning. */
 static void on_busy(rd_listener *listener) {
     rd_server *server = listener->owner;
+    uint64_t before = server->no_descriptor_ms, now = server->loop.now_ms;
     server->dropped++;
+    server->no_descriptor_ms = now;
+    if (before != 0 && now - before < RECOVERED_MS) return;
+    keep_refusal(server, &(rd_address){.kind = RD_ADDRESS_NONE}, RD_ERR_NO_DESCRIPTOR);
 }
 
 int rd_server_add_listener(rd_server *server, rd_listener *listener) {

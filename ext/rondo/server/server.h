@@ -43,7 +43,8 @@ typedef struct rd_server rd_server;
 
 #define RD_DESCRIPTORS_KEPT 64 /* no connections: for the application, logs and files */
 
-/* A request that was refused, or an answer that was cut, for the log. */
+/* A request that was refused, an answer that was cut, or that no descriptor is left (which is
+ * nobody's, so the peer is blank), for the log. */
 typedef struct rd_refusal {
     rd_address peer;
     int code;
@@ -104,7 +105,8 @@ struct rd_server {
     uint64_t returned_ns;   /* when that was */
     uint64_t requests, refused, accepted, dropped, timed_out, handed_in, handed_out;
     rd_refusal refusals[RD_REFUSALS_KEPT];
-    uint32_t refusal_count; /* kept in `refusals`; there is no line for the rest */
+    uint64_t no_descriptor_ms; /* when a connection last found none; 0: never */
+    uint32_t refusal_count;    /* kept in `refusals`; there is no line for the rest */
     uint32_t queue_len;
     uint32_t pushes; /* upgraded connections whose end was not told yet */
     uint32_t batch_count;

@@ -6,6 +6,8 @@
 require_relative "cluster_case"
 
 class ClusterSignalsTest < ClusterCase
+  ENDS = "before_worker_shutdown { |index| warn \"end of \#{index}\" }\nafter_stopped { warn 'stopped' }\n"
+
   # ---- stopping ----
 
   def test_int_quit_and_term
@@ -47,12 +49,21 @@ class ClusterSignalsTest < ClusterCase
   end
 
   def test_the_second_signal_forces_the_stop
+    write "config/rondo.rb", ENDS
     server = cluster
     in_flight(server)
-    after_signal(server, "INT", /Gracefully shutting down/)
-    after_signal(server, "INT", /Stopping at once/)
-    assert server.stop(signal: 0).success?
-    assert_match(/^- Ended while the application was still at a request$/, server.log)
+    after_signal(server, "TERM", /Gracefully shutting down/)
+    after_signal(server, "TERM", /Stopping at once/)
+    assert_equal Signal.list["TERM"], server.stop(signal: 0).termsig
+    assert_ended server
+  end
+
+  def test_an_application_has_until_the_deadline_of_the_drain
+    write "config/rondo.rb", "force_shutdown_after :immediately\n#{ENDS}"
+    server = cluster
+    in_flight(server)
+    assert_equal Signal.list["TERM"], server.stop(signal: "TERM").termsig
+    assert_ended server
   end
 
   # ---- one more, one less ----
@@ -210,6 +221,13 @@ class ClusterSignalsTest < ClusterCase
     answer.report_on_exception = false
     server.wait_for_log(/slow began/)
     answer
+  end
+
+  # The worker that was given up and the master, too, end with all that belongs to it.
+  def assert_ended(server)
+    assert_match(/^- Ended while the application was still at a request$/, server.log)
+    assert_equal ["end of 0", "end of 1"], server.log.scan(/^end of \d+$/).sort
+    assert_match(/^stopped\n- Goodbye!\n\z/, server.log)
   end
 
   def assert_told(socket, pattern)

@@ -66,6 +66,7 @@ class RackErrorsTest < RackCase
     %w[development production].each do |environment|
       client = raising(error, environment: environment)
       assert_equal 500, get(client).status
+      assert_match(/RuntimeError: in message/, log)
       assert_equal 200, get(client, "/fine").status
     end
   end
@@ -130,10 +131,26 @@ class RackErrorsTest < RackCase
   end
 
   def test_a_lowlevel_error_handler_that_raises_or_answers_nonsense
-    [->(*) { raise "again" }, ->(*) { nil }, ->(*) { [500, { "x" => "\n" }, []] }].each do |handler|
+    { ->(*) { raise "again" } => /RuntimeError: again\n +\S*errors_test\.rb:\d+/,
+      ->(*) { nil } => /ResponseError: the application did not return/,
+      ->(*) { [500, { "x" => "\n" }, []] } => /ResponseError: header value/,
+      ->(*) { throw :nobody_catches } => /UncaughtThrowError: / }.each do |handler, line|
       client = raising(lowlevel_error_handler: handler)
       assert_equal 500, get(client).status
+      assert_match(%r{GET /: RuntimeError: secret reason}, log)
+      assert_match(%r{GET /: .*#{line}}, log)
       assert_equal 200, get(client, "/fine").status
     end
+  end
+
+  def test_an_answer_to_an_error_that_breaks_off
+    body = Body.new do |part|
+      part.call("begun")
+      raise "in the middle"
+    end
+    client = raising(lowlevel_error_handler: ->(*) { [500, { "content-type" => "text/plain" }, body] })
+    client.write(bytes("GET", "/"))
+    client.read_all
+    assert_match(%r{GET /: RuntimeError: in the middle}, log)
   end
 end
