@@ -44,7 +44,8 @@ static bool add_thread(rd_binding *binding) {
     binding->pool.threads--;
     rd_binding_unref(binding);
     VALUE error = rb_errinfo();
-    if (binding->pool.threads == 0 || rd_ends_thread(error)) rb_jump_tag(state);
+    bool serves_nobody = binding->pool.threads == 0 && !binding->pool.over; /* not for the stop */
+    if (serves_nobody || rd_ends_thread(error)) rb_jump_tag(state);
     rb_set_errinfo(Qnil);
     rd_report_error(binding, error);
     return false;
