@@ -221,4 +221,13 @@ __attribute__((unused)) static bool ends(const char *text, const char *with) {
     return len >= with_len && strcmp(text + len - with_len, with) == 0;
 }
 
+/* What main() returns. */
+__attribute__((unused)) static int test_both_pollers(void (*test_all)(void)) {
+    rd_settings_init(&settings);
+    test_all();
+    settings.poll_only = 1;
+    test_all();
+    return check_summary();
+}
+
 #endif

@@ -111,9 +111,5 @@ static void test_all(void) {
 }
 
 int main(void) {
-    rd_settings_init(&settings);
-    test_all();
-    settings.poll_only = 1;
-    test_all();
-    return check_summary();
+    return test_both_pollers(test_all);
 }

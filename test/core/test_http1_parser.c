@@ -6,6 +6,7 @@
 #include "check.h"
 #include "default_limits.h"
 #include "error_name.h"
+#include "same_head.h"
 
 #include <stdlib.h>
 
@@ -293,23 +294,6 @@ static void feed_up_to(feed *feed, const char *text, size_t len) {
 static void feed_end(feed *feed) {
     free(feed->bytes);
     rd_head_clear(&feed->head);
-}
-
-static bool same_span(rd_span a, rd_span b) {
-    return a.at == b.at && a.len == b.len;
-}
-
-static bool same_head(const rd_head *a, const rd_head *b) {
-    return same_span(a->method, b->method) && same_span(a->target, b->target) &&
-           same_span(a->path, b->path) && same_span(a->query, b->query) &&
-           same_span(a->authority, b->authority) && same_span(a->host, b->host) &&
-           a->content_length == b->content_length && a->start == b->start &&
-           a->length == b->length && a->port == b->port && a->method_id == b->method_id &&
-           a->minor == b->minor && a->form == b->form && a->framing == b->framing &&
-           a->keep_alive == b->keep_alive && a->expect_continue == b->expect_continue &&
-           a->repeated == b->repeated && memcmp(a->seen, b->seen, sizeof a->seen) == 0 &&
-           a->header_count == b->header_count &&
-           memcmp(a->headers, b->headers, a->header_count * sizeof(rd_header)) == 0;
 }
 
 static void check_row(const row *row, const rd_http1_limits *limits) {

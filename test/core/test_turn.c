@@ -110,6 +110,18 @@ static int note_wait(rd_poller *poller, rd_ready *ready, int capacity, int64_t t
     return real_ops->wait(poller, ready, capacity, 0);
 }
 
+/* A client of a server whose waits are noted. */
+static int join_noting_waits(void) {
+    static rd_poller_ops ops;
+    start(answer_path);
+    int fd = join();
+    real_ops = server->loop.ops;
+    ops = *real_ops;
+    ops.wait = note_wait;
+    server->loop.ops = &ops;
+    return fd;
+}
+
 /* Sleeps, and takes so long to come back. */
 static void come_back_late(rd_server *sleeper, int64_t timeout_us) {
     (void)timeout_us;
@@ -137,12 +149,7 @@ static const struct {
 
 /* A server that lost a time slice when it gave way gives way later the next time. */
 static void test_brief_waits(void) {
-    start(answer_path);
-    rd_poller_ops ops = *server->loop.ops;
-    real_ops = server->loop.ops;
-    ops.wait = note_wait;
-    int fd = join();
-    server->loop.ops = &ops;
+    int fd = join_noting_waits();
     for (size_t i = 0; i < sizeof(brief_waits) / sizeof(brief_waits[0]); i++) {
         return_ns = brief_waits[i].return_ns;
         turn_that_comes_back_late();
@@ -164,12 +171,7 @@ static void test_brief_waits(void) {
 
 /* Whoever computed then may have ended: giving way finds out. */
 static void test_brief_waits_end(void) {
-    start(answer_path);
-    rd_poller_ops ops = *server->loop.ops;
-    real_ops = server->loop.ops;
-    ops.wait = note_wait;
-    int fd = join();
-    server->loop.ops = &ops;
+    int fd = join_noting_waits();
     return_ns = 100000000;
     turn_that_comes_back_late();
     hand_clock_ns += 1999000000;
@@ -227,9 +229,5 @@ static void test_all(void) {
 }
 
 int main(void) {
-    rd_settings_init(&settings);
-    test_all();
-    settings.poll_only = 1;
-    test_all();
-    return check_summary();
+    return test_both_pollers(test_all);
 }

@@ -19,7 +19,7 @@ rd_hash_key rd_hash_key_random(void);
 
 uint64_t rd_hash(rd_hash_key key, rd_slice bytes);
 
-/* Ten times as fast and easily made to collide: for tables where that only makes them forget. */
+/* Quicker, and easily made to collide: for tables where that only makes them forget. */
 uint32_t rd_hash_weak(rd_slice bytes);
 
 #endif

@@ -30,26 +30,26 @@ static bool may_come_again(const rd_head *head) {
 
 /* ---- handing out ---- */
 
+/* Positions in another message; `by` may be a negative number's complement. */
 static rd_span shifted(rd_span span, uint32_t by) {
     return (rd_span){span.at + by, span.len};
 }
 
-static void copy_headers(const rd_section *section, rd_head *head) {
-    while (head->header_capacity < section->header_count) rd_head_grow(head);
-    for (unsigned i = 0; i < section->header_count; i++) {
-        rd_header header = section->headers[i];
-        header.name_at += head->fields;
-        header.value_at += head->fields;
-        head->headers[i] = header;
+static void shift_headers(rd_header *to, const rd_header *from, unsigned count, uint32_t by) {
+    for (unsigned i = 0; i < count; i++) {
+        to[i] = from[i];
+        to[i].name_at += by;
+        to[i].value_at += by;
     }
-    head->header_count = section->header_count;
 }
 
 bool rd_section_apply(const rd_section *section, rd_head *head, const char *buf, size_t len) {
     if (section->len == 0 || len - head->fields < section->len || !may_come_again(head))
         return false;
     if (memcmp(buf + head->fields, section->bytes, section->len) != 0) return false;
-    copy_headers(section, head);
+    while (head->header_capacity < section->header_count) rd_head_grow(head);
+    shift_headers(head->headers, section->headers, section->header_count, head->fields);
+    head->header_count = section->header_count;
     head->seen[0] = section->seen[0];
     head->seen[1] = section->seen[1];
     head->authority = shifted(section->authority, head->fields);
@@ -64,28 +64,21 @@ bool rd_section_apply(const rd_section *section, rd_head *head, const char *buf,
 
 /* ---- keeping ---- */
 
-static rd_span back(rd_span span, uint32_t by) {
-    return (rd_span){span.at - by, span.len};
-}
-
 static void keep(rd_section *section, const rd_head *head, rd_slice bytes) {
+    const uint32_t back = 0u - head->fields;
     size_t size = head->header_count * sizeof(rd_header);
     rd_free(section->headers);
     rd_header *headers = rd_alloc(size + bytes.len);
     char *copy = (char *)headers + size;
-    for (unsigned i = 0; i < head->header_count; i++) {
-        headers[i] = head->headers[i];
-        headers[i].name_at -= head->fields;
-        headers[i].value_at -= head->fields;
-    }
+    shift_headers(headers, head->headers, head->header_count, back);
     memcpy(copy, bytes.ptr, bytes.len);
     *section = (rd_section){
         .headers = headers,
         .bytes = copy,
         .len = (uint32_t)bytes.len,
         .seen = {head->seen[0], head->seen[1]},
-        .authority = back(head->authority, head->fields),
-        .host = back(head->host, head->fields),
+        .authority = shifted(head->authority, back),
+        .host = shifted(head->host, back),
         .port = head->port,
         .header_count = head->header_count,
         .keep_alive = head->keep_alive,

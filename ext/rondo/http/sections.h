@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Header sections (RFC 9110, section 6.3) that came before, as they were parsed. A client sends the
- * same one with nearly every request, and to compare bytes costs a twentieth of parsing them. Kept
+ * same one with nearly every request, and to compare bytes costs far less than to parse them. Kept
  * is what comes a second time, frames no body and holds no secret; the table is bounded and
  * direct-mapped. Under the loop lock.
  */
