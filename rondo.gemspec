@@ -16,7 +16,7 @@ Gem::Specification.new do |spec|
   spec.required_ruby_version = ">= 3.1"
 
   spec.files = Dir.chdir(__dir__) do
-    Dir["lib/**/*.rb", "exe/*", "ext/**/*.{c,h,def,mk,rb}", "examples/**/*", "docs/**/*.md",
+    Dir["lib/**/*.rb", "exe/*", "ext/**/*.{c,h,def,mk,rb}", "ext/rondo/.document", "examples/**/*", "docs/**/*.md",
         "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE"]
       .select { |path| File.file?(path) }.sort
   end
@@ -26,6 +26,14 @@ Gem::Specification.new do |spec|
   spec.extensions = ["ext/rondo/extconf.rb"]
 
   spec.metadata["rubygems_mfa_required"] = "true"
+  # Whoever publishes the gem says where its sources are: RONDO_HOMEPAGE=https://… rake gem
+  if (home = ENV.fetch("RONDO_HOMEPAGE", nil))
+    spec.homepage = home
+    spec.metadata["source_code_uri"] = home
+    spec.metadata["changelog_uri"] = "#{home}/blob/main/CHANGELOG.md"
+    spec.metadata["documentation_uri"] = "#{home}/tree/main/docs"
+    spec.metadata["bug_tracker_uri"] = "#{home}/issues"
+  end
 
   spec.add_dependency "rack", ">= 2.2", "< 4"
 end

@@ -6,7 +6,14 @@
 
 require "rondo/version"
 require "rondo/env"
-require "rondo/rondo"
+begin
+  require "rondo/rondo"
+rescue LoadError => e
+  raise unless e.path == "rondo/rondo" # it is there, and the system cannot load it
+
+  require "rondo/not_compiled"
+  raise Rondo::NotCompiled, nil, [], cause: nil
+end
 require "rondo/address"
 require "rondo/port_holder"
 require "rondo/logger"

@@ -3,7 +3,7 @@
 #   make -f ext/rondo/core.mk lib|test|replay|fuzz [CC=gcc|clang] [SANITIZE=address,undefined|thread]
 #
 # Run from the root. Everything built goes to build/core/<compiler>[-<sanitizers>]/, so variants
-# stand side by side. Warnings are errors here; the extension cannot afford that (ruby.h warns).
+# stand side by side. Warnings are errors here; those of the binding are in tools/check_binding.
 
 ifeq ($(origin CC),default)
 CC := gcc

@@ -7,6 +7,13 @@
 
 require "mkmf"
 
+# Another compiler than Ruby's own, as in `CC=clang gem install rondo`: Ruby's list of warnings is its own
+# compiler's, and another one warns of every name it does not know.
+if ENV["CC"]
+  RbConfig::MAKEFILE_CONFIG["CC"] = ENV["CC"]
+  $warnflags = "-Wall"
+end
+
 FOLDERS = %w[base loop transport pubsub http protocol server ruby].freeze
 
 sources = FOLDERS.flat_map { |folder| Dir[File.join(__dir__, folder, "*.c")] }.sort
@@ -32,7 +39,8 @@ flags << "-fsanitize=#{sanitizers}" << "-fno-sanitize-recover=all" unless saniti
 linked = []
 unless debug
   flags << "-fno-plt" if try_cflags("-fno-plt")
-  linked << "-flto" << "-O3" if try_link("int main(void) { return 0; }", "-flto -O3")
+  lto = %w[-flto=auto -flto].find { |flag| try_link("int main(void) { return 0; }", "#{flag} -O3") }
+  linked << lto << "-O3" if lto
 end
 
 append_cppflags("-I$(srcdir)")

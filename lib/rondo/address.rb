@@ -11,6 +11,8 @@ module Rondo
                 "reuse_port" => :reuse_port, "low_latency" => :low_latency }.freeze
     SWITCHES = { "true" => true, "1" => true, "" => true, "false" => false, "0" => false }.freeze
 
+    LOOPBACK = %w[127.0.0.1 ::1].freeze
+
     module_function
 
     # @param uri [String]
@@ -32,12 +34,18 @@ module Rondo
     def resolve(address)
       return [address] unless address[:kind] == :tcp && address[:host] == "localhost"
 
-      require "socket"
-      hosts = Addrinfo.getaddrinfo("localhost", nil, nil, :STREAM).map(&:ip_address).uniq
-      hosts.map { |host| address.merge(host: host) }
-    rescue SocketError
-      [address]
+      localhost.map { |host| address.merge(host: host) }
     end
+
+    # Browsers ask both families for the name, whatever the hosts file of this machine has.
+    def localhost
+      require "socket"
+      named = Addrinfo.getaddrinfo("localhost", nil, nil, :STREAM).map(&:ip_address)
+      [*named, *(LOOPBACK & Socket.ip_address_list.map(&:ip_address))].uniq
+    rescue SocketError
+      LOOPBACK.first(1)
+    end
+    private_class_method :localhost
 
     # @return [String] "::" where the system has IPv6, else "0.0.0.0"
     def any_host

@@ -6,34 +6,41 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo"
-require "rondo/boot_error"
+require "rondo/boot_failure"
 
 module Rondo
-  # Finds and loads the application; every failure is one line.
+  # Finds and loads the application; a failure is one line, and its backtrace goes to the log.
   module Application
     # Words of the command line; whoever mistypes one names a file that is not there.
-    COMMANDS = %w[init check ctl top].freeze
+    COMMANDS = %w[init check ctl top start help version].freeze
 
     module_function
 
     # @param settings [Settings::Resolved]
     # @param log [Logger]
-    # @param debug [Boolean] writes the whole backtrace, too
+    # @param debug [Boolean] keeps the server's own frames in the backtrace
     # @return [#call, nil] nil: only files are served
     # @raise [ConfigurationError]
     def load(settings, log, debug: false)
       return settings[:app] if settings.given?(:app)
       return say_none(log) if none?(settings)
 
+      folder = Dir.pwd # the application may go elsewhere
       path = file(settings)
       log.say "*          App: #{path} (#{settings.source(:rackup)})"
       parse(path)
     rescue Error, SignalException
       raise
-    rescue SyntaxError => e
-      fail_with(e, e.message.lines.first.to_s.chomp, log, debug)
     rescue Exception => e # rubocop:disable Lint/RescueException
-      fail_with(e, "#{place_of(e, path)}: #{BootError.words(e)}", log, debug)
+      refuse(BootFailure.new(e, path, folder: folder, debug: debug), log)
+    end
+
+    # For before anything else is said.
+    # @param settings [Settings::Resolved]
+    # @return [void]
+    # @raise [ConfigurationError] there is no application
+    def check(settings)
+      file(settings) unless settings.given?(:app) || none?(settings)
     end
 
     # @param settings [Settings::Resolved]
@@ -60,14 +67,6 @@ module Rondo
     end
     private_class_method :why_none
 
-    # @param error [Exception]
-    # @param path [String] the file that is blamed where the backtrace does not say
-    # @return [String] file and line
-    def place_of(error, path)
-      at = Array(error.backtrace).find { |line| line.include?(File.basename(path.to_s)) }
-      (at || error.backtrace&.first).to_s[/\A.*?:\d+/] || path
-    end
-
     def say_none(log)
       log.say "*          App: none"
       nil
@@ -82,10 +81,11 @@ module Rondo
     end
     private_class_method :parse
 
-    def fail_with(error, line, log, debug)
-      log.error error.full_message(highlight: false) if debug
-      raise ConfigurationError, "the application cannot be loaded: #{line}"
+    # Without a backtrace and a cause: the log has both, and `--debug` would write them once more.
+    def refuse(failure, log)
+      log.error failure.trace
+      raise ConfigurationError, "the application cannot be loaded: #{failure.line}", [], cause: nil
     end
-    private_class_method :fail_with
+    private_class_method :refuse
   end
 end

@@ -19,6 +19,14 @@ module Rondo
       wanted.empty? ? [default(settings)] : wanted
     end
 
+    # What no address is is found before the application is loaded.
+    # @param settings [Settings::Resolved]
+    # @return [void]
+    # @raise [AddressError] one line
+    def check(settings)
+      wanted(settings).each { |uri| Address.parse(uri) }
+    end
+
     # What was typed replaces what the file binds.
     def wanted(settings)
       typed = %i[bind port].select { |name| settings.source(name) == "command line" }

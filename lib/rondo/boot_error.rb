@@ -1,19 +1,46 @@
 # frozen_string_literal: true
 
-# What is said of an exception that left somebody else's code at boot: the configuration file
-# (configuration.rb) or the application (application.rb), each of which adds the place.
+# Words for an exception that left somebody else's code at boot: the configuration file
+# (configuration.rb) or the application (boot_failure.rb), each of which adds the place.
 # SPDX-License-Identifier: MIT
 
 module Rondo
   # Words for whatever was raised, `exit` included: a server that is told to exit by what it loads
   # has not started, whatever status that asked for.
   module BootError
+    LINE_MAX = 1000
+
+    module_function
+
     # @param error [Exception]
     # @return [String] one line
-    def self.words(error)
+    def words(error)
       return "it ended the process at boot (exit #{error.status})" if error.is_a?(SystemExit)
 
-      "#{error.message.lines.first.to_s.chomp} (#{error.class})"
+      line = message(error).lines.map(&:strip).find { |text| !text.empty? }
+      [line && line[0, LINE_MAX], "(#{error.class})"].compact.join(" ")
+    end
+
+    # @param error [Exception]
+    # @return [String] class and the whole message
+    def title(error)
+      "#{error.class}: #{message(error)}".strip
+    end
+
+    # @param error [Exception] whose message may be anything, or raise
+    # @return [String]
+    def message(error)
+      utf8(error.message.to_s)
+    rescue StandardError => e
+      "its message cannot be told: #{e.class}"
+    end
+
+    # @param text [String] in any encoding
+    # @return [String] to be joined with others
+    def utf8(text)
+      return text.dup.force_encoding(Encoding::UTF_8).scrub if text.encoding.ascii_compatible?
+
+      text.encode(Encoding::UTF_8, invalid: :replace, undef: :replace)
     end
   end
 end

@@ -17,10 +17,12 @@ module Rondo
 
     # @param settings [Settings::Resolved]
     # @param configuration [Configuration]
+    # @param debug [Boolean] as in {Launcher}
     # @param out [IO]
-    def initialize(settings, configuration, out: $stdout)
+    def initialize(settings, configuration, debug: false, out: $stdout)
       @settings = settings
       @configuration = configuration
+      @debug = debug
       @out = out
       @failed = false
     end
@@ -28,7 +30,7 @@ module Rondo
     # @return [Integer] exit code
     def run
       report("configuration") { [@configuration.path || "none", *@configuration.notes].join("; ") }
-      launcher = Launcher.new(@settings, @configuration)
+      launcher = Launcher.new(@settings, @configuration, debug: @debug)
       report("files") { launcher.folder_only } if @settings[:public]
       report("written files") { launcher.written_only.join(", ") } if WRITTEN.any? { |name| @settings[name] }
       server = nil

@@ -21,6 +21,8 @@ module Rondo
                    "-key" => "--key", "-tls" => "--tls" }.freeze
     NOT_YET = %w[--max-message --ping --cert --key --tls].freeze
     SUBCOMMANDS = %w[init check].freeze
+    # Words that people try first; a file of that name comes before.
+    TRIED = %w[start help version].freeze
     # Those with words of their own.
     TOOLS = { "ctl" => :Ctl, "top" => :Top }.freeze
 
@@ -57,10 +59,12 @@ module Rondo
     # @return [Integer]
     def serve
       require "rondo/launcher"
+      require "rondo/first_process"
       ProcessTree.limit_arenas
       again = Inherited.command # before --dir is obeyed
       return Mold.new(@mold, settings, configuration, debug: @debug).run if @mold
 
+      FirstProcess.stand_apart if FirstProcess.needed?
       count = WorkerCount.new(settings)
       return Launcher.new(settings, configuration, debug: @debug, again: again).run unless count.cluster?
 
@@ -77,7 +81,7 @@ module Rondo
     # @return [Integer]
     def check
       require "rondo/check"
-      Check.new(settings, configuration, out: @out).run
+      Check.new(settings, configuration, debug: @debug, out: @out).run
     end
 
     private
@@ -85,6 +89,10 @@ module Rondo
     def tool(word)
       require "rondo/#{word}"
       Rondo.const_get(TOOLS[word]).new(@arguments, out: @out, err: @err).run
+    end
+
+    def file?(word)
+      [word, "#{word}.ru"].any? { |path| File.exist?(path) }
     end
 
     # Whether a master started this process to fork workers from it.
@@ -131,10 +139,18 @@ module Rondo
       raise UsageError, "#{missing} is not in this version" if missing
 
       rest = parser.parse(@arguments)
+      try(rest.shift) if TRIED.include?(rest.first) && !file?(rest.first)
       raise UsageError, "too many arguments: #{rest.join(" ")}" if rest.size > 1
 
       @file = rest.first
       set(:rackup, @file) if @file
+    end
+
+    def try(word)
+      case word
+      when "help" then done(parser.help)
+      when "version" then done(version)
+      end
     end
 
     def set(name, value)
@@ -276,8 +292,8 @@ module Rondo
       raise UsageError, "threads #{text}: the minimum is above the maximum" if match[1].to_i > high
       raise UsageError, "threads must be at least 1" if high.zero?
 
-      set(:min_threads, (match[1] || high).to_i.clamp(1, high))
-      set(:max_threads, high)
+      core(:min_threads, (match[1] || high).to_i.clamp(1, high))
+      core(:max_threads, high)
     end
 
     def done(text)
@@ -308,7 +324,7 @@ module Rondo
       return @mold.channel.tell(:failed, message: line) ? code : 1 if @mold
 
       @err.puts "rondo: #{Logger.escape(line.lines.map(&:chomp).join(" "))}"
-      @err.puts error.full_message(highlight: false) if @debug && error
+      @err.puts error.full_message(highlight: false) if @debug && error&.backtrace&.any?
       code
     end
   end

@@ -136,7 +136,7 @@ module Rondo
     # @return [String] those of this process
     def thread_backtraces
       @loop.post { @supervisor.tell_all(:backtraces) }
-      "Master (PID: #{Process.pid}):\n#{ProcessSetup.thread_backtraces}"
+      ProcessSetup.thread_backtraces("Master (PID: #{Process.pid}):")
     end
 
     # ---- what generations and supervisor say ----
@@ -201,6 +201,7 @@ module Rondo
       @hooks = Hooks.new(@configuration, @log)
       @setup.export_environment
       @setup.name_process("rondo #{VERSION}")
+      @setup.look_ahead unless Succession.pending? # what serves already goes on
       @files = ProcessFiles.new(@settings[:pidfile], @settings[:state_path], @log)
       @files.claim
       @reaper = ProcessTree.set_subreaper
@@ -256,6 +257,7 @@ module Rondo
       @listening = true
       write_files
       watch_queues
+      @setup.name_process("rondo #{VERSION}", @slots.urls)
       @slots.urls.each { |url| @log.say "* Listening on #{url}" }
       @log.say "Use Ctrl-C to stop"
       start_timers
@@ -371,7 +373,8 @@ module Rondo
       @engine&.rest
       published, links = @hub.hand_on
       Inherited.exec_again(@again, listeners, foreign: @slots.foreign, keep: [*keep, *links],
-                                              more: { Succession::VARIABLE => text, Hub::VARIABLE => published })
+                                              more: { Succession::VARIABLE => text, Hub::VARIABLE => published,
+                                                      **@setup.environment_before })
     rescue Error, SystemCallError => e
       @log.error "! #{e.message}"
       listeners&.map(&:last)&.each(&:close)

@@ -46,20 +46,31 @@ module Rondo
       @token = token
     end
 
-    # @param path [String] "/stats"
+    # @param path [String] of a page, "/stats"
     # @return [Response]
     # @raise [Unreachable]
     def get(path)
+      request("GET", path)
+    end
+
+    # @param path [String] of a verb, "/stop"
+    # @return [Response]
+    # @raise [Unreachable]
+    def post(path)
+      request("POST", path)
+    end
+
+    private
+
+    def request(method, path)
       socket = connect
-      socket.write(head(path))
+      socket.write(head(method, path))
       parse(read_all(socket))
     rescue SystemCallError, SocketError, IOError => e
       raise Unreachable, "no control server at #{@url}: #{reason(e)}"
     ensure
       socket&.close
     end
-
-    private
 
     def connect
       return UNIXSocket.new(@address[:path].sub(/\A@/, "\0")) if @address[:kind] == :unix
@@ -72,9 +83,10 @@ module Rondo
       { "0.0.0.0" => "127.0.0.1", "::" => "::1" }.fetch(@address[:host], @address[:host])
     end
 
-    def head(path)
+    def head(method, path)
       token = "Authorization: Bearer #{@token}\r\n" if @token
-      "GET #{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n#{token}\r\n"
+      length = "Content-Length: 0\r\n" if method == "POST"
+      "#{method} #{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n#{token}#{length}\r\n"
     end
 
     def read_all(socket)

@@ -12,6 +12,8 @@ module Rondo
   class Ctl
     # Those that the control server answers with something to print.
     SHOWN = %w[stats gc-stats thread-backtraces metrics live ready].freeze
+    # What is only looked at; everything else is a verb.
+    PAGES = %w[stats metrics live ready].freeze
     # What a process understands without a control server; two signals for what needs force.
     SIGNALS = { "stop" => %w[TERM], "halt" => %w[INT QUIT], "restart" => %w[USR2], "phased-restart" => %w[USR1],
                 "reopen-log" => %w[HUP], "worker-count-up" => %w[TTIN],
@@ -81,7 +83,8 @@ module Rondo
     end
 
     def by_url(verb)
-      response = @server.client.get("/#{verb}")
+      client = @server.client
+      response = PAGES.include?(verb) ? client.get("/#{verb}") : client.post("/#{verb}")
       if %w[live ready].include?(verb) && response.status == 503
         @out.puts response.body
         raise Error, "the server is not #{verb}"
@@ -93,7 +96,7 @@ module Rondo
 
     def check(response)
       return if response.ok?
-      raise Error, "wrong or missing token (#{@server.url})" if response.status == 403
+      raise Error, "#{response.reason} (#{@server.url})" if response.status == 403
 
       raise Error, "the server says: #{response.reason}"
     end

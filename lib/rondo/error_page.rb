@@ -24,7 +24,8 @@ module Rondo
       <<~HTML
         <!DOCTYPE html>
         <html lang="en"><head><meta charset="utf-8"><title>#{title}</title>
-        <style>body { font: 15px/1.5 system-ui, sans-serif; margin: 3em auto; max-width: 60em }
+        <style>body { font: 15px/1.5 system-ui, sans-serif; margin: 3em auto; max-width: 60em;
+        padding: 0 1em; overflow-wrap: anywhere }
         pre { background: #f4f4f4; overflow: auto; padding: 1em }</style></head>
         <body><h1>#{title}</h1><p>#{request}</p><pre>#{backtrace}</pre>
         <p>Shown because the environment is development.</p></body></html>

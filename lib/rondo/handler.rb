@@ -8,7 +8,10 @@ require "rondo"
 require "rondo/settings"
 require "rondo/configuration"
 require "rondo/hooks"
+require "rondo/inherited"
 require "rondo/pubsub/configured"
+require "rondo/serving"
+require "rondo/signals"
 require "rondo/worker_count"
 
 module Rondo
@@ -20,6 +23,17 @@ module Rondo
     OF_THE_COMMAND = %i[app rackup directory pidfile state_path control_url tag redirect_stdout redirect_stderr
                         raise_exception_on_sigterm tmp_restart].freeze
 
+    # What signals act on.
+    Run = Struct.new(:serving, :log) do
+      # @return [void]
+      def stop
+        serving.stop
+      end
+    end
+    private_constant :Run
+
+    # Serves on this thread. On the main thread TERM, and INT where the program leaves that to Ruby, stop the
+    # server as they do for the command.
     # @param app [#call]
     # @param options [Hash] :Host, :Port, :Config (for Rackup, where :config is the application),
     #   :config (for Rails), :Verbose, :Silent, :environment, :quiet, :early_hints, and
@@ -27,7 +41,7 @@ module Rondo
     # @yieldparam server [Server]
     # @return [void]
     def run(app, **options)
-      @server = nil
+      @signals = nil
       @stopped = false
       configuration = Configuration.new(configuration_path(options)).choose(false)
       settings = Settings::Resolved.new(typed(options), configuration.values,
@@ -35,20 +49,24 @@ module Rondo
       log = settings.logger(quiet: options[:quiet] || options[:Silent])
       say_boot(configuration, settings, log)
       engine = PubSub::Configured.open(settings, log)
-      @server = Server.new(app, **settings.server_options(log), **configuration.thread_hooks)
-      @server.stop if @stopped
-      listen(@server, settings, log)
-      yield @server if block_given?
-      serve(Hooks.new(configuration, log))
+      server = Server.new(app, **settings.server_options(log), **configuration.thread_hooks)
+      serving = Serving.new(server, log, drain_ms: settings[:drain_timeout_ms])
+      @signals = Signals.new(Run.new(serving, log))
+      server.stop if @stopped
+      listen(server, settings, log)
+      yield server if block_given?
+      serve(serving, Hooks.new(configuration, log))
     ensure
       PubSub::Configured.close(engine, log)
+      end_by_signal
     end
 
-    # Rackup calls this on INT; without it the process would just exit. That may be before there is a server.
+    # Rackup calls this on INT, in its trap; without it the process would just exit. That may be before there is a
+    # server. Graceful the first time, at once the second time.
     # @return [void]
     def shutdown
       @stopped = true
-      @server&.stop
+      @signals&.take("INT")
     end
 
     # @return [Hash{String => String}]
@@ -82,12 +100,21 @@ module Rondo
       log.say "! #{left.keys.join(", ")} (#{left.values.first.last}): only the command rondo obeys that"
     end
 
-    # Rackup leaves TERM to Ruby, which raises it here.
-    def serve(hooks)
+    # Rackup takes INT itself and leaves TERM to Ruby.
+    def serve(serving, hooks)
+      @signals.install_free(Thread.current == Thread.main ? %w[INT TERM] : [])
       hooks.try(:after_booted)
-      @server.run
+      serving.run
     ensure
       hooks.try(:after_stopped)
+      @signals.restore
+    end
+
+    # Everything is closed by then.
+    def end_by_signal
+      signals = @signals
+      @signals = nil
+      signals.raise_term if signals&.term?
     end
 
     def configuration_path(options)

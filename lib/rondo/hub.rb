@@ -77,7 +77,7 @@ module Rondo
     # @param channel [String, Symbol]
     # @param message [String, Hash, Array] as Rondo.publish
     # @param by_engine [Boolean] it goes to the engine, which brings it back
-    # @return [true]
+    # @return [Boolean] whether it was queued for all workers that want it
     # @raise [ArgumentError, TypeError]
     def publish(channel, message, by_engine: false)
       @core.publish(channel, message, by_engine)

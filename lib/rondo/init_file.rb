@@ -13,9 +13,10 @@ module Rondo
       # frozen_string_literal: true
 
       # Configuration of Rondo; uncomment a line to change it. Sizes may be written as "64k", "10m",
-      # "1g". Puma's verbs work here as well. First examples of what has no default, then every
-      # setting with its default.
+      # "1g". Puma's verbs work here as well. First what is changed most and examples of what has no
+      # default, then every setting with its default.
 
+      # threads THREADS
       # bind "tcp://0.0.0.0:9292"
       # bind "unix:///run/app.sock?mode=0660"
       # directory "/srv/app"
@@ -45,7 +46,7 @@ module Rondo
     # Settings of the shell whose default is a value that can be written down.
     SHELL = %i[environment rackup port workers preload worker_timeout worker_boot_timeout
                worker_shutdown_timeout worker_check_interval mold_boot_timeout worker_culling_strategy
-               max_requests max_memory memory_measure max_age hard_request_timeout recycle_jitter
+               max_requests max_memory memory_measure max_age recycle_jitter
                quiet silent log_requests log_format redirect_append
                raise_exception_on_sigterm redis_required].freeze
     # What stands before the value of those whose verb is not their name.
@@ -76,19 +77,27 @@ module Rondo
       core = Settings::CORE.map do |name, row|
         entry(name, row[:doc], row[:unit], default_of(row))
       end
-      [HEAD, *shell, *core].join
+      [head, *shell, *core].join
+    end
+
+    # The verb with which people set two settings at once.
+    def head
+      HEAD.sub("THREADS", %i[min_threads max_threads].map { |name| Settings::CORE[name][:default] }.join(", "))
     end
 
     def default_of(row)
       return !row[:default].zero? if row[:unit] == "bool"
 
       choices = Settings.choices(row)
-      choices ? choices[row[:default]].inspect : row[:default]
+      return choices[row[:default]].inspect if choices
+
+      size = Settings.size(row[:default]) if row[:unit] == "bytes"
+      size&.match?(/[kmg]\z/) ? size.inspect : row[:default]
     end
 
     def entry(verb, doc, unit, value)
       "\n# #{doc.sub(/\A[a-z](?=[a-z ])/, &:upcase)} (#{unit}).\n# #{verb} #{value}\n"
     end
-    private_class_method :default_of, :entry
+    private_class_method :head, :default_of, :entry
   end
 end

@@ -27,6 +27,8 @@ module Rondo
   class Launcher
     # @return [Server]
     attr_reader :server
+    # @return [Serving]
+    attr_reader :serving
     # @return [Logger]
     attr_reader :log
     # @return [Scoreboard] one slot: this process
@@ -52,11 +54,13 @@ module Rondo
       prepare
       @inherited = Inherited.take # before the application may start something
       open_control
+      show_signs_of_life
       @engine = PubSub::Configured.open(@settings, @log) # the application may publish while it is loaded
       @server = Server.new(load_app, **@settings.server_options(@log), **@configuration.thread_hooks,
                                      scoreboard: @scoreboard, slot: 0)
       @serving = Serving.new(@server, @log, drain_ms: @settings[:drain_timeout_ms])
       listen
+      @setup.name_process("rondo #{VERSION}", @server.addresses)
       @control&.watch(@server.descriptors)
       @files.write(@server.addresses.uniq, @control)
       signals = Signals.new(self, raise_on_term: @settings[:raise_exception_on_sigterm])
@@ -157,6 +161,7 @@ module Rondo
       @log = @settings.logger
       @setup.export_environment
       @setup.name_process("rondo #{VERSION}")
+      @setup.look_ahead
       @files = ProcessFiles.new(@settings[:pidfile], @settings[:state_path], @log)
       @files.claim
       BootLines.new(@settings, @configuration, @log).single(WorkerCount.new(@settings))
@@ -227,14 +232,14 @@ module Rondo
       Succession.take&.dismiss
       Hub.dismiss
       @systemd.ready
-      show_signs_of_life
       @log.say "Use Ctrl-C to stop"
       @serving.run
     ensure
       signals.restore(except: @restart ? Inherited::EARLY : [])
     end
 
-    # From a Ruby thread: while the application keeps Ruby to itself there are none.
+    # Before the application is loaded: after a restart systemd waits for them meanwhile, too. From a Ruby
+    # thread: while the application keeps Ruby to itself there are none.
     def show_signs_of_life
       period = @systemd.watchdog_period or return
       Thread.new do
@@ -261,7 +266,7 @@ module Rondo
       @files.remove
       @control&.hand_on
       @control&.close
-      Inherited.exec_again(@again, @handed_on, foreign: @foreign)
+      Inherited.exec_again(@again, @handed_on, foreign: @foreign, more: @setup.environment_before)
     end
 
     def call_hooks(name)

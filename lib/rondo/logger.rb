@@ -1,14 +1,20 @@
 # frozen_string_literal: true
 
 # The server's own lines (boot, stop, refusals, errors); request lines are made by the extension and
-# go elsewhere. Nothing that came from a client reaches a terminal unescaped.
+# go elsewhere. Nothing that came from a client reaches a terminal unescaped, or looks like a line of
+# the log: the further lines of an entry are indented.
 # SPDX-License-Identifier: MIT
 
 module Rondo
   # Writes lines to an IO or to a custom logger.
   class Logger
-    # CTL, DEL and ESC; newline and tab stay, because backtraces have them.
-    CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f]/n
+    # CTL, DEL and ESC, the second set of them (U+009B is another ESC [), line ends that only some programs
+    # know, and what turns the direction of text round. Newline and tab stay, because backtraces have them.
+    CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/
+    # A line of an entry behind its first one that nothing tells from the first line of another.
+    UNINDENTED = /\n(?=[^ \t\n])/
+    INDENTATION = "\n    "
+    private_constant :UNINDENTED, :INDENTATION
 
     # @param io [IO] where lines go
     # @param custom [#write, #info, nil] a logger of the application; gets the lines instead
@@ -57,16 +63,25 @@ module Rondo
       put(:info, line) unless @quiet
     end
 
-    # @param text [String]
-    # @return [String] with control characters made visible
+    # @param text [String] in whatever encoding, read as UTF-8
+    # @return [String] valid UTF-8, control characters and other bytes made visible
     def self.escape(text)
-      text.b.gsub(CONTROL) { |char| format("\\x%02X", char.ord) }.force_encoding(text.encoding)
+      text = text.dup.force_encoding(Encoding::UTF_8)
+      text = text.scrub { |bytes| bytes.bytes.map { |byte| format("\\x%02X", byte) }.join } unless text.valid_encoding?
+      text.gsub(CONTROL) { |char| format(char.ord < 0x80 ? "\\x%02X" : "\\u%04X", char.ord) }
+    end
+
+    # @param text [String] that is quoted within a line
+    # @return [String] of one line
+    def self.quote(text)
+      escape(text).gsub("\n", "\\x0A")
     end
 
     private
 
     def put(level, line)
       line = Logger.escape(line)
+      line = line.gsub(UNINDENTED, INDENTATION) unless @json
       return custom(level, line) if @custom
 
       line = json(level, line) if @json
@@ -82,7 +97,7 @@ module Rondo
     end
 
     def json(level, line)
-      JSON.generate(time: Time.now.strftime("%FT%T.%L%z"), level: level, message: line.dup.force_encoding(Encoding::UTF_8).scrub)
+      JSON.generate(time: Time.now.strftime("%FT%T.%L%z"), level: level, message: line)
     end
   end
 end

@@ -15,17 +15,20 @@ module Rondo
     FORWARDED_HOST = /(?:\A|[;,])[ \t]*host="?([^";,\s]+)/i
 
     # @param allowed [nil, Symbol, String, Array<String, Symbol>, #call]
+    # @param fields [Symbol] see {#initialize}
     # @return [Origins, nil] nil: everybody's may
     # @raise [SettingError]
-    def self.from(allowed)
-      allowed.nil? ? nil : new(allowed)
+    def self.from(allowed, fields: :x_forwarded)
+      allowed.nil? ? nil : new(allowed, fields: fields)
     end
 
     # @param allowed [Symbol, String, Array<String, Symbol>, #call] :same for pages of the host that the
     #   request is for, "https://www.example.com", "https://*.example.com", "null"; or what is called
     #   with env
+    # @param fields [Symbol] the setting trusted_proxy_fields: which fields of a trusted peer name the host
     # @raise [SettingError]
-    def initialize(allowed)
+    def initialize(allowed, fields: :x_forwarded)
+      @standard = fields == :forwarded
       @callable = allowed if allowed.respond_to?(:call)
       listed = @callable ? [] : Array(allowed)
       @same = listed.include?(:same)
@@ -74,8 +77,9 @@ module Rondo
     end
 
     def forwarded(env)
-      env.fetch("HTTP_X_FORWARDED_HOST", "").split(",").map(&:strip) +
-        env.fetch("HTTP_FORWARDED", "").scan(FORWARDED_HOST).flatten
+      return env.fetch("HTTP_FORWARDED", "").scan(FORWARDED_HOST).flatten if @standard
+
+      env.fetch("HTTP_X_FORWARDED_HOST", "").split(",").map(&:strip)
     end
 
     # Whatever the scheme of the request is: whoever ends its TLS need not say so.

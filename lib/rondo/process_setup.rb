@@ -6,6 +6,8 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo"
+require "rondo/application"
+require "rondo/binds"
 require "rondo/write_trial"
 
 module Rondo
@@ -27,6 +29,14 @@ module Rondo
       raise ConfigurationError, "cannot go to the directory #{directory}"
     end
 
+    # What keeps a server from starting, as far as it can be known before anything is said or loaded.
+    # @return [void]
+    # @raise [Error] one line
+    def look_ahead
+      Binds.check(@settings)
+      Application.check(@settings)
+    end
+
     # @param again [Boolean] the files were open before: nothing in them is lost
     # @return [Boolean] whether anything goes to a file
     # @raise [ConfigurationError] one line
@@ -41,28 +51,41 @@ module Rondo
       OUTPUTS.keys.filter_map { |name| @settings[name] }.map { |path| WriteTrial.call(path) }
     end
 
+    # What it was before {#export_environment}: a restart reads it anew, and shall not find our own words.
+    # @return [Hash{String => String, nil}]
+    attr_reader :environment_before
+
     # @return [void]
     def export_environment
       name = @settings[:environment].to_s
+      @environment_before = %w[RACK_ENV RAILS_ENV].to_h { |variable| [variable, ENV.fetch(variable, nil)] }
       ENV["RACK_ENV"] = name
       ENV["RAILS_ENV"] ||= name
     end
 
     # @param what [String] "rondo 1.2.3" or "rondo: cluster worker 0: 4711"
+    # @param urls [Array<String>] where it listens; the title has them as Puma's has
     # @return [void]
-    def name_process(what)
-      $PROGRAM_NAME = [what, @settings[:tag] && "[#{@settings[:tag]}]"].compact.join(" ")
+    def name_process(what, urls = [])
+      addresses = urls.uniq.map { |url| url.sub(/\Ahttps?:/, "tcp:") }.join(",")
+      parts = { "(#{addresses})" => addresses, "[#{tag}]" => tag }.reject { |_, text| text.empty? }.keys
+      $PROGRAM_NAME = [what, *parts].join(" ")
     end
 
     # For the log: where every Ruby thread is.
+    # @param title [String] its first line
     # @return [String]
-    def self.thread_backtraces
-      Thread.list.map do |thread|
-        ["Thread #{thread.inspect}", *thread.backtrace].join("\n    ")
-      end.join("\n")
+    def self.thread_backtraces(title = "Threads (PID: #{Process.pid}):")
+      threads = Thread.list.map { |thread| ["Thread #{thread.inspect}", *thread.backtrace].join("\n        ") }
+      [title, *threads].join("\n    ")
     end
 
     private
+
+    # The name of the folder where the application is loaded, unless somebody said another one; "" for none.
+    def tag
+      @tag ||= (@settings.given?(:tag) ? @settings[:tag] : File.basename(Dir.pwd).delete("/")).to_s
+    end
 
     # Always at the end of the file, because the processes of a cluster write to the same one.
     def redirect_one(name, output, again)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What becomes of an exception that reaches the server, and of a refused request: the log, and the
-# response that the client gets. The extension calls it; its neighbours are error_page.rb, which
+# What becomes of an exception that reaches the server, and of what was refused, cut or closed: the
+# log, and the response that the client gets. The extension calls it; its neighbours are error_page.rb, which
 # makes the page for development, and logger.rb.
 # SPDX-License-Identifier: MIT
 
@@ -15,6 +15,8 @@ module Rondo
               500 => ["of the application is below no x_sendfile_root", "Internal Server Error"],
               503 => ["of the application cannot be opened now", "too many files are open"] }.freeze
     SHOWN_MAX = 300
+    # Bytes of a message in the log: that of a parser may quote a whole body.
+    MESSAGE_MAX = 16_384
 
     # @param log [#info, #error]
     # @param handler [Proc, nil] lowlevel_error_handler, called with as many of (error, env, status)
@@ -66,7 +68,8 @@ module Rondo
     # @param reason [String]
     # @return [void]
     def report_refusal(address, status, reason)
-      @log.info("Refused a request of #{address}: #{reason}#{" (#{status})" if status.positive?}")
+      what = status < 1000 ? "Refused a request" : "Closed a WebSocket" # those are codes of Close frames
+      @log.info("#{what} of #{address}: #{reason}#{" (#{status})" if status.positive?}")
     end
 
     # @param address [String] of the client
@@ -76,11 +79,46 @@ module Rondo
       @log.error("Cut an answer to #{address}: #{reason}")
     end
 
+    # @param address [String] of the client
+    # @param reason [String] why its connection was closed
+    # @return [void]
+    def report_closed(address, reason)
+      @log.error("Closed the connection of #{address}: #{reason}")
+    end
+
+    # @param address [String] of the client
+    # @param reason [String] why it was not subscribed
+    # @return [void]
+    def report_subscription(address, reason)
+      @log.info("Refused a subscription of #{address}: #{reason}")
+    end
+
+    # @param address [String] of the client
+    # @param reason [String] why it was subscribed without what it has missed
+    # @return [void]
+    def report_replay(address, reason)
+      @log.error("Subscribed #{address} without what it has missed: #{reason}")
+    end
+
+    # @param address [String] of the client
+    # @param reason [String] why the call that waited for it does not any more
+    # @param count [Integer] clients given up so far, of which the log does not name all
+    # @return [void]
+    def report_given_up(address, reason, count)
+      @log.error("Gave up waiting for #{address}: #{reason} (max_parked_bodies); #{count} given up so far")
+    end
+
     # @param reason [String] why connections are refused from now on
     # @return [void]
     def report_no_descriptor(reason)
       limit, = Process.getrlimit(:NOFILE)
       @log.error("#{reason.capitalize}, they are answered 503 (the limit is #{limit} open files)")
+    end
+
+    # @param reason [String] why calls that may wait for a disk are made by the loop itself
+    # @return [void]
+    def report_no_disk_thread(reason)
+      @log.error("#{reason.capitalize}: while a disk does not answer, nobody is served (see ulimit -u, TasksMax)")
     end
 
     # @param verb [String] of the request line
@@ -89,24 +127,46 @@ module Rondo
     # @param thread [Thread] which is at it
     # @return [void]
     def report_slow(verb, path, seconds, thread)
-      lines = thread.backtrace&.map { |line| "\n    #{utf8(line)}" }
-      @log.error("#{utf8(verb)} #{utf8(path)}: no answer for #{seconds.round(1)} s, at#{lines&.join}")
+      lines = thread.backtrace&.map { |line| "\n    #{quote(line)}" }
+      @log.error("#{quote(verb)} #{quote(path)}: no answer for #{seconds.round(1)} s, at#{lines&.join}")
+    end
+
+    # @param verb [String] of the request line
+    # @param path [String]
+    # @param seconds [Float] since the application got the request
+    # @param thread [Thread] which hangs
+    # @return [void]
+    def report_hung(verb, path, seconds, thread)
+      lines = thread.backtrace&.map { |line| "\n    #{quote(line)}" }
+      @log.error("#{quote(verb)} #{quote(path)}: no answer for #{seconds.round(1)} s (hard_request_timeout), " \
+                 "given up (503), at#{lines&.join}")
     end
 
     private
 
     def request_of(env)
-      env.values_at("REQUEST_METHOD", "PATH_INFO").compact.map { |text| utf8(text) }.join(" ")
+      env.values_at("REQUEST_METHOD", "PATH_INFO").compact.map { |text| quote(text) }.join(" ")
     end
 
     def refused_body(error)
       [error.status, PLAIN.dup, ["#{error.message}\n"]]
     end
 
-    # Messages come in any encoding, and lines of several cannot be joined.
+    # Messages come in any encoding, and lines of several cannot be joined. A message may be the client's words, so
+    # its further lines look neither like lines of the log nor like the backtrace.
     def describe(error)
-      [error.class.name, ": ", error.message, *error.backtrace&.flat_map { |line| ["\n    ", line] }]
-        .map { |text| utf8(text) }.join
+      message = shorten(error.message.to_s).gsub("\n", "\n    | ")
+      ["#{quote(error.class.name)}: #{message}", *error.backtrace&.map { |line| quote(line) }].join("\n    ")
+    end
+
+    def shorten(text)
+      return utf8(text) if text.bytesize <= MESSAGE_MAX
+
+      "#{utf8(text.byteslice(0, MESSAGE_MAX))} (the message has #{text.bytesize} bytes)"
+    end
+
+    def quote(text)
+      Logger.quote(text.to_s)
     end
 
     def utf8(text)

@@ -55,12 +55,12 @@ module Rondo
       @log = options[:log] || Logger.errors_only
       reporter = Reporter.new(log: @log, handler: options[:lowlevel_error_handler],
                               development: options[:environment] == "development", folder: options[:public])
+      check(numbers)
       core_options = options.slice(*CORE_OPTIONS)
       core_options[:reporter] = reporter
-      core_options[:upgrades] = Upgrades.new(log: @log, origins: Origins.from(options[:allowed_origins]))
+      core_options[:upgrades] = Upgrades.new(log: @log, origins: origins(options[:allowed_origins], numbers))
       core_options[:split_newlines] = Rondo.rack2?
       core_options[:x_sendfile_roots] = sendfile_roots(options)
-      check(numbers)
       choose_env_extras(numbers, options)
       @core = Core.new(app, numbers, core_options)
       @descriptors = {}
@@ -97,6 +97,14 @@ module Rondo
     # @return [void]
     def retire(inode)
       @core.retire(inode)
+    end
+
+    # Whoever gets the connections of this server when it stops, instead of its siblings: workers of another master.
+    # @param scoreboard [Scoreboard] theirs
+    # @param inboxes [Array<Integer, nil>] descriptors by row of it; stay open as long as the server
+    # @return [void]
+    def name_heirs(scoreboard, inboxes)
+      @core.set_heirs(scoreboard, inboxes)
     end
 
     # Before another process goes on with {#descriptors}: the files of Unix sockets stay.
@@ -148,6 +156,14 @@ module Rondo
       @core.stats
     end
 
+    # What a stop waits for.
+    # @return [Array(Integer), Array(Integer, String, String, Float)] how many requests, and of the one that has
+    #   been in the application for longest, if any is there, method, path and seconds
+    # @raise [Rondo::Error] in a process that the application forked
+    def in_flight
+      @core.in_flight
+    end
+
     # @return [String] "epoll" or "poll"
     def poller
       @core.poller
@@ -165,6 +181,10 @@ module Rondo
     end
 
     private
+
+    def origins(allowed, numbers)
+      Origins.from(allowed, fields: numbers[:trusted_proxy_fields] == 1 ? :forwarded : :x_forwarded)
+    end
 
     def sendfile_roots(options)
       folders = options[:x_sendfile_roots] || [options[:public]].compact

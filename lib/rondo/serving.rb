@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # A server that runs on this thread until somebody stops it, and the application's end when it does
-# not come back by itself. Used by the launcher and by workers.
+# not come back by itself. Used by the launcher, by workers and by the handlers of other programs.
 # SPDX-License-Identifier: MIT
 
 require "rondo"
@@ -56,7 +56,24 @@ module Rondo
       end_application_after(force ? 0 : @drain_ms / 1000.0)
     end
 
+    # Says what a stop waits for, if it does.
+    # @param who [String, nil] waits, for the log of several processes
+    # @return [void]
+    def say_what_is_left(who = nil)
+      left = in_flight or return
+      @log.say "- #{who ? "#{who} waits" : "Waiting"} for #{left}, #{format("%g", @drain_ms / 1000.0)} s at most; " \
+               "a second Ctrl-C or TERM ends at once"
+    end
+
     private
+
+    def in_flight
+      count, verb, path, seconds = @server.in_flight
+      return if count.zero?
+
+      requests = count == 1 ? "1 request" : "#{count} requests"
+      verb ? "#{requests}, the oldest #{Logger.quote(verb)} #{Logger.quote(path)} for #{seconds.round(1)} s" : requests
+    end
 
     def run_interruptible
       @lock.synchronize { @thread = Thread.current }
@@ -75,7 +92,8 @@ module Rondo
     end
 
     def give_up
-      @log.say "- Ended while the application was still at a request"
+      left = in_flight
+      @log.say "- Ended while the application was still at a request#{" (#{left})" if left}"
       @thread.raise(GivenUp)
       @thread = nil # once is enough
     end

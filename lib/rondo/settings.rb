@@ -71,19 +71,18 @@ module Rondo
                    flag: "-w, --workers N", env: %w[WEB_CONCURRENCY]),
       preload: row(true, "bool", "load the application once, before workers are forked, instead of in each of them",
                    flag: "--preload"),
-      worker_timeout: row(60, "s", "without a sign of life, after which a worker is killed and replaced; 0 for never"),
-      worker_boot_timeout: row(60, "s", "from the fork of a worker until it is ready; 0 for no limit"),
-      worker_shutdown_timeout: row(30, "s", "for a worker that is told to stop; then it is killed"),
-      worker_check_interval: row(5, "s", "between two signs of life of a worker, and two looks at its lifetime"),
-      mold_boot_timeout: row(300, "s", "for loading the application before workers are forked; 0 for no limit"),
+      worker_timeout: row(60, "s", "a worker without a sign of life for so long is killed and replaced; 0 for never"),
+      worker_boot_timeout: row(60, "s", "time for a worker from its fork until it is ready; 0 for no limit"),
+      worker_shutdown_timeout: row(30, "s", "time for a worker that is told to stop; then it is killed"),
+      worker_check_interval: row(5, "s", "time between two signs of life of a worker, and two looks at its lifetime"),
+      mold_boot_timeout: row(300, "s", "time for loading the application before workers are forked; 0 for no limit"),
       worker_culling_strategy: row(:youngest, "name", "which worker ends when there is to be one less: youngest or " \
                                                       "oldest"),
       max_requests: row(0, "count", "a worker is replaced after so many requests; 0 for never"),
       max_memory: row(0, "bytes", "a worker is replaced when it has so much memory; 0 for never"),
-      memory_measure: row(:rss, "name", "of max_memory: rss, or pss, where shared pages count in parts"),
-      hard_request_timeout: row(0, "s", "for one request without an answer; then its worker is replaced; 0 for never"),
+      memory_measure: row(:rss, "name", "what max_memory measures: rss, or pss, where shared pages count in parts"),
       max_age: row(0, "s", "a worker is replaced when it is so old; 0 for never"),
-      recycle_jitter: row(10, "percent", "by which a worker's own limits are lower at most, so that they do " \
+      recycle_jitter: row(10, "percent", "how much lower a worker's own limits are at most, so that they do " \
                                          "not all end together"),
       directory: row(nil, "path", "where to go before anything else", flag: "--dir DIR"),
       pidfile: row(nil, "path", "written at boot, removed at the end", flag: "--pidfile FILE",
@@ -96,7 +95,7 @@ module Rondo
                                       "state file where none is given, none for nobody needs one",
                          flag: "--control-token TOKEN"),
       control_data_only: row(false, "bool", "the control server only shows, it does nothing"),
-      tag: row(nil, "text", "name of this server in the process list", flag: "--tag NAME"),
+      tag: row(nil, "text", "name of this server in the process list; its folder's without it", flag: "--tag NAME"),
       quiet: row(false, "bool", "no boot lines", flag: "-q, --quiet"),
       silent: row(false, "bool", "nothing but errors", flag: "-s, --silent"),
       log_requests: row(false, "bool", "a line for each request on standard output, but not for those that the " \
@@ -109,8 +108,8 @@ module Rondo
       redirect_stderr: row(nil, "path", "file for standard error", flag: "--redirect-stderr FILE"),
       redirect_append: row(false, "bool", "append to the redirect files instead of emptying them",
                            flag: "--redirect-append"),
-      trusted_proxies: row([].freeze, "networks", "peers that may say who the client is, by " \
-                                                  "Forwarded or X-Forwarded-For, -Proto, -Port; unix: any that " \
+      trusted_proxies: row([].freeze, "networks", "peers that may say who the client is, in the " \
+                                                  "fields that trusted_proxy_fields names; unix: any that " \
                                                   "comes through a Unix socket"),
       proxy_protocol_from: row([].freeze, "networks", "peers whose connections begin with a PROXY " \
                                                       "protocol header, version 1 or 2; unix: any that comes " \

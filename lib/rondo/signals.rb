@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# The signals of a single process, as Puma has them. A trap handler only queues; a thread of this class
-# does the work, because logging and file work are not allowed inside a handler.
+# The signals of a single process, as Puma has them; of a program that calls Rondo, those that end it.
+# A trap handler only queues; a thread of this class does the work, because logging and file work are
+# not allowed inside a handler.
 # SPDX-License-Identifier: MIT
 
 module Rondo
@@ -9,7 +10,7 @@ module Rondo
   class Signals
     NAMES = %w[INT TERM QUIT HUP USR1 USR2 TTIN TTOU INFO PWR].freeze
 
-    # @param launcher [Launcher]
+    # @param launcher [Launcher, Handler::Run]
     # @param raise_on_term [Boolean] end with SIGTERM's own status after TERM
     def initialize(launcher, raise_on_term: true)
       @launcher = launcher
@@ -21,7 +22,7 @@ module Rondo
 
     # @return [void]
     def install
-      @thread = Thread.new { work }
+      start
       (NAMES & Signal.list.keys).each do |name|
         next if name == "USR2" && ENV["PUMA_SKIP_SIGUSR2"]
 
@@ -29,6 +30,24 @@ module Rondo
       rescue ArgumentError
         next # this Ruby keeps it for itself
       end
+    end
+
+    # Takes those that nobody else in this program takes.
+    # @param names [Array<String>]
+    # @return [void]
+    def install_free(names)
+      start
+      names.each do |name|
+        before = trap(name) { @queue << name }
+        before == "DEFAULT" ? @before[name] = before : trap(name, before)
+      end
+    end
+
+    # As if the signal had come; also in a trap.
+    # @param name [String]
+    # @return [void]
+    def take(name)
+      @queue << name
     end
 
     # @param except [Array<String>] those that go on being taken
@@ -51,6 +70,10 @@ module Rondo
     end
 
     private
+
+    def start
+      @thread = Thread.new { work }
+    end
 
     def work
       while (name = @queue.pop)
@@ -78,6 +101,7 @@ module Rondo
 
     def stop
       say @asked ? "- Stopping at once" : "- Gracefully stopping, waiting for requests to finish"
+      @launcher.serving.say_what_is_left unless @asked
       Inherited.notify("STOPPING=1")
       @asked = true
       @launcher.stop

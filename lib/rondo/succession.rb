@@ -20,6 +20,11 @@ module Rondo
     # @return [Array<WorkerHandle>]
     attr_reader :workers
 
+    # @return [Boolean] whether this process replaces one with workers
+    def self.pending?(env = ENV)
+      env.key?(VARIABLE)
+    end
+
     # @param env [Hash] the variable is removed
     # @return [Succession, nil] nil in a process that replaces none
     def self.take(env = ENV)

@@ -99,7 +99,7 @@ module Rondo
     def stop(force: false)
       @stopping = true
       @workers.each { |worker| score(worker, :draining) }
-      @workers.each { |worker| worker.stop(force: force) }
+      @workers.each { |worker| worker.stop(force: force, ends: true) }
       # Should they be forked after all, they find that nobody waits for them.
       @workers.reject(&:pid).each { |worker| bury(worker) } if force
     end
@@ -293,7 +293,7 @@ module Rondo
 
     # Whatever a thread hangs in, an exception may not reach it: its process has to go.
     def hung_request(worker)
-      limit = @settings[:hard_request_timeout]
+      limit = @settings[:hard_request_timeout_ms] / 1000.0
       return unless limit.positive? && worker.seat
 
       began = @board.get(worker.seat, :oldest_call_ms)
@@ -305,7 +305,14 @@ module Rondo
 
     def stop_worker(worker)
       score(worker, :draining)
+      name_heirs(worker) unless worker.seat
       worker.stop
+    end
+
+    # Its siblings are those it had under the master before, and they leave as well.
+    def name_heirs(worker)
+      ios = [IO.for_fd(@board.fd, autoclose: false), *@slots.outboxes]
+      worker.channel.tell(:heirs, ios: ios, seats: @board.size, version: Server::Core::HANDOVER_VERSION)
     end
 
     def retire_inactive

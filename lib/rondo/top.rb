@@ -32,7 +32,7 @@ module Rondo
       return @done if @done
       raise Error, "too many arguments: #{rest.join(" ")}" if rest.any?
 
-      @screen = Screen.new(ascii: Encoding.default_external != Encoding::UTF_8)
+      @screen = Screen.new(ascii: Encoding.default_external != Encoding::UTF_8, color: color?)
       show(sample)
       0
     rescue OptionParser::ParseError, Error => e
@@ -56,6 +56,11 @@ module Rondo
           @done = 0
         end
       end
+    end
+
+    # @see https://no-color.org
+    def color?
+      ENV["NO_COLOR"].to_s.empty? && ENV["TERM"] != "dumb"
     end
 
     def at_least(seconds)

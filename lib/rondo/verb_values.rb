@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # What the verbs of the configuration file take: each check answers the value as the settings want it, or
-# refuses it with verb, file and line. Used by configuration.rb.
+# refuses it with verb, file and line. Used by configuration_verbs.rb.
 # SPDX-License-Identifier: MIT
 
 require "rondo/settings"
@@ -66,7 +66,8 @@ module Rondo
 
         fail_here "#{name} #{value} is not between #{row[:min]} and #{row[:max]} #{row[:unit]}"
       rescue ArgumentError, TypeError
-        fail_here "#{name} must be a number (#{row[:unit]}), not #{value.inspect}"
+        size = ", or a size such as \"20m\"" if row[:unit] == "bytes"
+        fail_here "#{name} must be a number (#{row[:unit]})#{size}, not #{value.inspect}"
       end
 
       def line_here

@@ -134,9 +134,10 @@ module Rondo
     def obey
       while (message = @channel.receive)
         case message.kind
-        when :stop then stop
+        when :stop then stop(tells: message[:ends])
         when :halt then stop(force: true)
         when :cover then cover(message.ios)
+        when :heirs then name_heirs(message)
         when :retire then retire(message[:sockets].split.map(&:to_i))
         when :reopen then reopen_logs
         when :backtraces then @log.error backtraces
@@ -156,9 +157,24 @@ module Rondo
       inodes.each { |inode| @serving&.server&.retire(inode) }
     end
 
-    def stop(force: false)
+    # The master is another program by now, and so are the workers it has started: they take over the connections.
+    # Where they could not read what this version sends, nobody does.
+    def name_heirs(message)
+      @heirs = message.ios.each { |io| io.autoclose = false }
+      return unless message.number(:version) == Server::Core::HANDOVER_VERSION && @serving
+
+      board, *inboxes = @heirs
+      seats = message.number(:seats)
+      @serving.server.name_heirs(Scoreboard.new(seats, board.fileno), (inboxes.map(&:fileno) * 2).first(seats))
+    rescue SystemCallError => e
+      @log.error "! Connections are closed instead of handed over: #{e.message}"
+    end
+
+    def stop(force: false, tells: false)
       return exit!(0) unless @serving
       return if @serving.stopping? && !force
+
+      @serving.say_what_is_left("Worker #{@index} (PID: #{Process.pid})") if tells
 
       @serving.stop(force: force)
     end
@@ -170,7 +186,7 @@ module Rondo
     end
 
     def backtraces
-      "Worker #{@index} (PID: #{Process.pid}):\n#{ProcessSetup.thread_backtraces}"
+      ProcessSetup.thread_backtraces("Worker #{@index} (PID: #{Process.pid}):")
     end
   end
 end

@@ -92,10 +92,13 @@ module Rondo
 
     # Asks it to finish; again: the same.
     # @param force [Boolean] at once
+    # @param ends [Boolean] the whole server does: it says what it waits for
     # @return [Boolean] false when it has gone
-    def stop(force: false)
+    def stop(force: false, ends: false)
       enter(:stopping) unless stopping?
-      @channel.tell(force ? :halt : :stop)
+      return @channel.tell(:halt) if force
+
+      ends ? @channel.tell(:stop, ends: 1) : @channel.tell(:stop)
     end
 
     # Ends it at once.

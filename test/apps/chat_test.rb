@@ -70,8 +70,8 @@ class ChatTest < Minitest::Test
     end
   end
 
-  def picture(page)
-    file = ENV.fetch("RONDO_SCREENSHOT", nil) or return
+  def picture(page, variable = "RONDO_SCREENSHOT")
+    file = ENV.fetch(variable, nil) or return
     page.screenshot(file)
   end
 
@@ -82,6 +82,33 @@ class ChatTest < Minitest::Test
       sees(socket, "Stream: posted")
       say(socket, "sent")
       sees(stream, "Stream: posted", "Socket: sent")
+    end
+  end
+
+  def test_two_windows_are_two_people
+    chat do |server|
+      first, second = Array.new(2) { Chromium.shared.open(server.url).tap { |page| @pages << page } }
+      [first, second].each { |page| connected(page, "WebSocket") }
+      first.run("nick.value = 'Ada'; nick.onchange()")
+      first.go(server.url)
+      connected(first, "WebSocket")
+      assert_equal "Ada", first.run("nick.value")
+      second.go(server.url)
+      connected(second, "WebSocket")
+      assert_match(/\AGuest \d{3}\z/, second.run("nick.value"))
+      say(first, "Whose is this?")
+      [first, second].each { |page| page.wait_for("document.querySelector('#log li')") }
+      assert_equal(["mine", ""], [first, second].map { |page| page.run("document.querySelector('#log li').className") })
+    end
+  end
+
+  def test_a_long_word_stays_in_its_bubble
+    chat do |server|
+      page = enter(server, "Ada")
+      say(page, "#{"long" * 100} and short")
+      page.wait_for("document.querySelector('#log li')")
+      assert_equal 0, page.run("Math.max(...[...document.querySelectorAll('html, #log, #log li')].map(it => it.scrollWidth - it.clientWidth))")
+      picture(page, "RONDO_SCREENSHOT_LONG")
     end
   end
 

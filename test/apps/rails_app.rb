@@ -13,7 +13,8 @@ require "tmpdir"
 class RailsApp
   OVERLAY = File.join(__dir__, "rails")
   LARGE_BYTES = 3_000_017
-  OPTIONS = %w[--minimal --no-skip-active-storage --no-skip-active-job --skip-bundle --skip-git --skip-asset-pipeline --quiet].freeze
+  OPTIONS = %w[--minimal --no-skip-active-storage --no-skip-active-job --no-skip-action-cable --skip-bundle --skip-git
+               --skip-asset-pipeline --quiet].freeze
   # Its own Bundler chooses the gems; Bundler.require in config/application.rb shall not load the tools of this project.
   ENVIRONMENT = {
     "BUNDLE_GEMFILE" => File.join(ServerProcess::ROOT, "Gemfile"),

@@ -113,6 +113,20 @@ module RailsReload
     end
   end
 
+  # Up to 7.2 the end of the body that Action Cable returns after its hijack ends the share of the
+  # interlock that its request has; code is loaded anew only when no other thread has one.
+  def test_code_is_loaded_anew_after_connections_of_action_cable
+    3.times do |round|
+      peers = Array.new(4) { open_websocket("/cable") }
+      peers.each { |peer| assert_equal "welcome", JSON.parse(peer.hear)["type"] }
+      changing("app/controllers/pages_controller.rb", 'plain: "cached"', "plain: \"round #{round}\"") do
+        assert_equal "round #{round}", browser.get("/cached").body
+      end
+      peers.each(&:close)
+      assert_equal "cached", browser.get("/cached").body
+    end
+  end
+
   # Rails' interlock: what is being used is not taken away; who wants to take it away waits.
   def test_a_callback_that_runs_while_code_is_loaded_anew
     peer = feed

@@ -211,11 +211,29 @@ class RailsDevelopmentTest < AppCase
   include RailsPush
   include RailsReload
 
-  def self.start_server
+  def self.start_server(*args)
     app = RailsApp.instance
-    RailsServerProcess.new(app.rails, spawn: { chdir: app.path }, deadline: 60,
+    RailsServerProcess.new(app.rails, args: args, spawn: { chdir: app.path }, deadline: 60,
                                       env: RailsApp::ENVIRONMENT.merge("RACK_ENV" => nil, "RAILS_ENV" => "development",
                                                                        "GATE" => gate))
+  end
+
+  # A request that is stuck, for whatever reason, keeps nobody from ending the server.
+  def test_a_second_ctrl_c_ends_at_once
+    other = self.class.start_server("-P", File.join(RailsApp.instance.path, "tmp/pids/other.pid"))
+    client = TCPSocket.new("127.0.0.1", other.port)
+    with_gate do
+      client.write("GET /lazy HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+      assert client.wait_readable(60), "it does not begin"
+      other.signal("INT")
+      other.wait_for_log(%r{^- Waiting for 1 request, the oldest GET /lazy for \d+\.\d s, 30 s at most; a second Ctrl-C})
+      other.signal("INT")
+      assert_predicate other.stop(signal: 0), :success?
+      assert_match(/^- Stopping at once$/, other.log)
+    end
+  ensure
+    client&.close
+    other&.kill
   end
 
   def test_it_boots_rondo

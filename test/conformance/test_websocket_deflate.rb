@@ -86,7 +86,8 @@ class TestWebsocketDeflate < Minitest::Test
       where = "#{row.group}: #{message.bytesize} in #{row.fragment || "one"}"
       assert_equal row.opcode, frame.opcode, where
       assert payload_of(frame, window: row.window) == message, where
-      refute_equal frame.rsv.zero?, message.bytesize >= THRESHOLD, where unless row.group == "12.2"
+      packed = message.bytesize >= THRESHOLD && (row.window > 8 || message.bytesize <= 256)
+      assert_equal packed, !frame.rsv.zero?, where unless row.group == "12.2"
     end
     @client.write(F.close)
     assert_equal [F::CLOSE], read_frames.map(&:opcode)
@@ -134,6 +135,15 @@ class TestWebsocketDeflate < Minitest::Test
     long, short = read_frames(2)
     assert_equal [4, 0], [long.rsv, short.rsv]
     assert_equal ["a" * 50, "b"], [payload_of(long), payload_of(short)]
+  end
+
+  def test_the_smallest_window
+    assert open_websocket("permessage-deflate; server_max_window_bits=8", deflate_threshold_bytes: 0)
+    fits, over = ["ab" * 128, "#{"ab" * 128}c"]
+    @client.write(F.frame(F::TEXT, fits) + F.frame(F::TEXT, over))
+    frames = read_frames(2)
+    assert_equal [4, 0], frames.map(&:rsv)
+    assert_equal [fits, over], frames.map { |frame| payload_of(frame, window: 8) }
   end
 
   # ---- the rules of messages ----

@@ -92,7 +92,7 @@ module WebsocketDeflateRules
               "13.6" => ["permessage-deflate; server_no_context_takeover; server_max_window_bits=15", 15],
               "13.7" => ["permessage-deflate; server_no_context_takeover; server_max_window_bits=8, " \
                          "permessage-deflate; server_no_context_takeover; server_max_window_bits=0, " \
-                         "permessage-deflate; server_no_context_takeover", 15] }.freeze
+                         "permessage-deflate; server_no_context_takeover", 8] }.freeze
 
   # So many bytes of it that are whole characters, from another place for each message.
   def piece(text, at, size)
@@ -128,8 +128,8 @@ module WebsocketDeflateRules
     "#{PD}; server_max_window_bits=9" => "#{AGREED}; server_max_window_bits=9",
     "#{PD}; server_max_window_bits=\"15\"" => "#{AGREED}; server_max_window_bits=15",
     "#{PD}; server_max_window_bits=12; client_max_window_bits=12" => "#{AGREED}; server_max_window_bits=12",
-    "#{PD}; server_max_window_bits=8" => nil, # zlib cannot
-    "#{PD}; server_max_window_bits=8, #{PD}" => AGREED,
+    "#{PD}; server_max_window_bits=8" => "#{AGREED}; server_max_window_bits=8",
+    "#{PD}; server_max_window_bits=7, #{PD}" => AGREED,
     "#{PD}; server_max_window_bits=10, #{PD}; client_max_window_bits" => "#{AGREED}; server_max_window_bits=10",
     "x-webkit-deflate-frame, #{PD}; client_max_window_bits" => AGREED,
     "permessage-bzip2; method=\"a, b\", #{PD}" => AGREED,

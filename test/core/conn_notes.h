@@ -59,7 +59,14 @@ static void note_cut(rd_conn *conn, int code) {
 }
 
 static const rd_protocol notes = {
-    16, note_open, note_data, note_eof, note_drained, note_timeout, note_close, NULL, note_open,
+    .state_size = 16,
+    .on_open = note_open,
+    .on_data = note_data,
+    .on_eof = note_eof,
+    .on_drained = note_drained,
+    .on_timeout = note_timeout,
+    .on_close = note_close,
+    .on_shutdown = note_open,
 };
 
 /* Runs the tests under the loop lock, with the one poller and with the other. */

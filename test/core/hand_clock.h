@@ -8,6 +8,9 @@
 
 #include "base/clock.h"
 
+/* What the wall clock shows when this one shows 0. */
+#define HAND_CLOCK_WALL_S INT64_C(1800000000)
+
 static uint64_t hand_clock_ns = UINT64_C(1000000000000);
 
 uint64_t rd_clock_ns(void) {
@@ -19,11 +22,11 @@ uint64_t rd_clock_ms(void) {
 }
 
 int64_t rd_clock_wall_seconds(void) {
-    return (int64_t)(hand_clock_ns / 1000000000);
+    return HAND_CLOCK_WALL_S + (int64_t)(hand_clock_ns / 1000000000);
 }
 
 int64_t rd_clock_wall_us(void) {
-    return (int64_t)(hand_clock_ns / 1000);
+    return HAND_CLOCK_WALL_S * 1000000 + (int64_t)(hand_clock_ns / 1000);
 }
 
 __attribute__((unused)) static void pass_ms(uint64_t ms) {

@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "check.h"
+#include "disk_jobs.h"
 #include "hand_clock.h"
 #include "protocol/http1.h"
 #include "server/server.h"
@@ -100,6 +101,7 @@ static void turn(void) {
         if (request->conn != NULL) app(request);
     }
     rd_loop_unlock(&server->loop);
+    if (!jobs_are_held) rd_disk_settle(&server->loop); /* the next turn hears what they did */
 }
 
 __attribute__((unused)) static void turns(int count) {

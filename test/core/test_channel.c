@@ -171,6 +171,9 @@ static void test_limits(void) {
     CHECK_INT(rd_channels_subscribe(&channels, &a.subscriber, longest, false, &terms), 1);
     CHECK_INT(rd_channels_subscribe(&channels, &a.subscriber, too_long, true, &terms),
               RD_ERR_CHANNEL_NAME);
+    CHECK_INT(rd_channels_subscribe(&channels, &a.subscriber, rd_slice_of(name, RD_GLOB_MAX + 1),
+                                    true, &terms),
+              RD_ERR_CHANNEL_NAME);
     CHECK_INT(subscribe(&channels, &a, "", false), RD_ERR_CHANNEL_NAME);
     CHECK_INT(publish(&channels, "", "x"), RD_ERR_CHANNEL_NAME);
     CHECK_INT(subscribe(&channels, &a, "two", false), 1);
@@ -187,6 +190,38 @@ static void test_limits(void) {
 
 static void collect(void *with, rd_slice name, bool is_pattern) {
     note(with, ' ', name, is_pattern);
+}
+
+/* Names of one subscriber, and subscriptions of all, have limits besides the number. */
+static void test_bytes_of_names(void) {
+    rd_channels channels;
+    rd_ledger ledger;
+    listener a, b, own;
+    const uint64_t *held = &ledger.rows[RD_LEDGER_SUBSCRIPTIONS].held;
+    rd_ledger_init(&ledger);
+    rd_ledger_limit(&ledger, RD_LEDGER_SUBSCRIPTIONS, 3 * RD_SUBSCRIPTION_BYTES + 12);
+    rd_channels_init(&channels, NULL);
+    listener_init(&a, 10);
+    listener_init(&b, 10);
+    listener_init(&own, 10);
+    a.subscriber.ledger = b.subscriber.ledger = &ledger;
+    a.subscriber.name_limit = b.subscriber.name_limit = 10;
+    CHECK_INT(subscribe(&channels, &a, "12345678", false), 1);
+    CHECK_INT(subscribe(&channels, &a, "abc", false), RD_ERR_CHANNEL_LIMIT);
+    CHECK_INT(subscribe(&channels, &a, "ab", true), 1);
+    CHECK_INT(subscribe(&channels, &a, "ab", true), 0); /* takes no more */
+    CHECK_INT(*held, 2 * RD_SUBSCRIPTION_BYTES + 10);
+    CHECK_INT(subscribe(&channels, &b, "abc", false), RD_ERR_SUBSCRIPTIONS_FULL);
+    CHECK_INT(rd_channels_subscribers(&channels, RD_SLICE("abc"), false), 0);
+    CHECK_INT(subscribe(&channels, &b, "ab", false), 1);
+    CHECK_INT(subscribe(&channels, &own, "the application has no such limit", false), 1);
+    CHECK_INT(ledger.rows[RD_LEDGER_SUBSCRIPTIONS].refused, 1);
+    CHECK(unsubscribe(&channels, &a, "12345678", false));
+    CHECK_INT(subscribe(&channels, &b, "abc", false), 1);
+    rd_subscriber_clear(&channels, &a.subscriber);
+    rd_channels_clear(&channels);
+    CHECK_INT(*held, 0);
+    CHECK_INT(a.subscriber.name_bytes + b.subscriber.name_bytes, 0);
 }
 
 static void test_engine(void) {
@@ -339,6 +374,7 @@ int main(void) {
     test_who_gets_what();
     test_subscribing_again_replaces();
     test_limits();
+    test_bytes_of_names();
     test_engine();
     test_many_channels();
     test_against_a_model();

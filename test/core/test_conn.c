@@ -140,10 +140,13 @@ static void leave_before_the_answer(rd_conn *conn) {
 }
 
 static void leave_a_file_that_shrank(rd_conn *conn) {
-    rd_file *file = rd_file_new(memfd_create("shrunk", MFD_CLOEXEC));
+    rd_file *file = rd_file_new(&loop, memfd_create("shrunk", MFD_CLOEXEC), 0);
     rd_outq_file(&conn->out, file, 0, 10);
     rd_file_unref(file);
     rd_conn_mark_dirty(conn);
+    turn();
+    rd_disk_settle(&loop); /* a job has found out what kind of file it is */
+    rd_loop_run_posted(&loop);
 }
 
 static const struct {
@@ -400,6 +403,60 @@ static void test_write_timeout(void) {
     check_gone(1);
 }
 
+static uint32_t unread;
+
+static uint32_t count_unread_by_hand(rd_conn *conn) {
+    (void)conn;
+    return unread;
+}
+
+/* A socket that takes nothing more until its peer has taken very much of what it has. */
+static rd_conn *begin_full(void) {
+    static rd_transport full;
+    full = rd_transport_tcp;
+    full.count_unread = count_unread_by_hand;
+    unread = 1000;
+    rd_conn *conn = open_registered();
+    conn->transport = &full;
+    rd_conn_set_deadline(conn, UINT64_MAX);
+    queue(conn, zeros, sizeof(zeros));
+    turn();
+    CHECK(conn->out.bytes > 0);
+    return conn;
+}
+
+/* What the peer takes by its last quarter of a deadline gives it a new one. */
+static void test_a_peer_that_takes_what_the_kernel_has(void) {
+    const uint64_t timeout = (uint64_t)settings.write_timeout_ms, step = timeout / 4;
+    uint64_t before = set.write_timeouts;
+    rd_conn *conn = begin_full();
+    for (int i = 0; i < 20; i++) { /* a byte in each three quarters: there is no slowest rate */
+        later(3 * step);
+        CHECK_INT(told.closed, 0);
+        unread--;
+    }
+    later(step);            /* is seen */
+    queue(conn, "more", 4); /* what is tried in vain changes nothing */
+    turn();
+    later(timeout - 1);
+    CHECK_INT(told.closed, 0);
+    later(1);
+    CHECK_INT(set.write_timeouts, before + 1);
+    check_gone(1);
+}
+
+static void test_a_kernel_that_does_not_tell(void) {
+    uint64_t before = set.write_timeouts;
+    rd_conn *conn = begin_full();
+    unread = 0;
+    conn->full_unread = 0;
+    later((uint64_t)settings.write_timeout_ms - 1);
+    CHECK_INT(told.closed, 0);
+    later(1);
+    CHECK_INT(set.write_timeouts, before + 1);
+    check_gone(1);
+}
+
 /* ---- ends ---- */
 
 static void begin_lingering(void) {
@@ -457,6 +514,50 @@ static void finish(bool linger, bool eof_before) {
     check_gone(1);
 }
 
+/* A slow reader's last answer: as long as it takes something in each linger_timeout_ms. */
+static void test_lingering_while_the_peer_reads(void) {
+    static rd_transport slow;
+    slow = rd_transport_tcp;
+    slow.count_unread = count_unread_by_hand;
+    begin_lingering();
+    rd_conn *conn = RD_CONTAINER(set.conns.next, rd_conn, in_set);
+    conn->transport = &slow;
+    conn->full_unread = 6;
+    for (unread = 5; unread > 0; unread--) {
+        later((uint64_t)settings.linger_timeout_ms);
+        CHECK_INT(told.closed, 0);
+    }
+    unread = 1;
+    later((uint64_t)settings.linger_timeout_ms);
+    check_gone(1);
+}
+
+/* But not for as long as it likes: a byte in each linger_timeout_ms would hold a connection for
+ * days. */
+static void check_longest_linger(int64_t write_timeout_ms, uint64_t longest) {
+    static rd_transport slow;
+    slow = rd_transport_tcp;
+    slow.count_unread = count_unread_by_hand;
+    settings.write_timeout_ms = write_timeout_ms;
+    begin_lingering();
+    rd_conn *conn = RD_CONTAINER(set.conns.next, rd_conn, in_set);
+    conn->transport = &slow;
+    conn->full_unread = unread = 1000;
+    for (uint64_t lingered = 0; lingered < longest; lingered += 500) {
+        CHECK_SAYS(told.closed == 0, "after %llu", (unsigned long long)lingered);
+        unread--;
+        later(500);
+    }
+    check_gone(1);
+}
+
+static void test_the_longest_linger(void) {
+    const int64_t before = settings.write_timeout_ms;
+    check_longest_linger(9000, 9000);
+    check_longest_linger(1000, (uint64_t)settings.linger_timeout_ms);
+    settings.write_timeout_ms = before;
+}
+
 static void test_finishing_without_a_linger(void) {
     finish(false, false);
     finish(false, true);
@@ -481,7 +582,11 @@ static void test_all(void) {
     test_deadlines();
     test_what_came_unseen_came_in_time();
     test_write_timeout();
+    test_a_peer_that_takes_what_the_kernel_has();
+    test_a_kernel_that_does_not_tell();
     test_lingering();
+    test_lingering_while_the_peer_reads();
+    test_the_longest_linger();
     test_finishing_without_a_linger();
 }
 

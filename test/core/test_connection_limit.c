@@ -76,6 +76,33 @@ static void test_spare_connections_make_room(void) {
     end();
 }
 
+/* Whose last answer was sent a second ago goes before those that may still be used. */
+static void test_lingering_connections_make_room(void) {
+    int fds[4];
+    settings.max_connections = 3;
+    settings.linger_timeout_ms = 60000;
+    start_listening(answer_path);
+    fds[0] = dial(); /* says nothing */
+    later(900);
+    for (int i = 1; i < 3; i++) {
+        say(fds[i] = dial(), LAST("/a") "more"); /* is not read, so it lingers */
+        CHECK(talk(fds[i], NULL) && ends(got, "/a"));
+    }
+    CHECK_INT(server->conns.count, 3);
+    later(900);
+    CHECK_INT(server->conns.count, 3); /* nobody waits */
+    say(fds[0], "GET /half");
+    later(200);
+    say(fds[3] = dial(), GET("/d"));
+    later(200);
+    CHECK(!talk(fds[3], "/d"));
+    say(fds[0], " HTTP/1.1\r\nHost: a\r\n\r\n");
+    CHECK(!talk(fds[0], "/half"));
+    CHECK_INT(server->conns.count, 2);
+    for (int i = 0; i < 4; i++) close(fds[i]);
+    end();
+}
+
 /* Nobody is left waiting: the first is told, the next ones have a chance after a pause. */
 static void test_out_of_descriptors(void) {
     struct rlimit before, none;
@@ -107,6 +134,7 @@ static void test_all(void) {
     test_the_limit_of_connections();
     test_idle_connections_at_the_limit();
     test_spare_connections_make_room();
+    test_lingering_connections_make_room();
     test_out_of_descriptors();
 }
 

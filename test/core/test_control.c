@@ -81,15 +81,22 @@ static const char *hear(int fd, const char *enough) {
     return got;
 }
 
-static const char *fetch(const char *method, const char *target, const char *fields) {
+/* The fields have Host. */
+static const char *fetch_for(const char *method, const char *target, const char *fields) {
     char head[1024];
     int fd = dial();
-    snprintf(head, sizeof(head), "%s %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n%s\r\n", method,
-             target, fields);
+    snprintf(head, sizeof(head), "%s %s HTTP/1.1\r\nConnection: close\r\n%s\r\n", method, target,
+             fields);
     say(fd, head);
     hear(fd, NULL);
     close(fd);
     return got;
+}
+
+static const char *fetch(const char *method, const char *target, const char *fields) {
+    char all[512];
+    snprintf(all, sizeof(all), "Host: localhost\r\n%s", fields);
+    return fetch_for(method, target, all);
 }
 
 static int status_of(const char *answer) {
@@ -172,14 +179,63 @@ static void test_entrances(void) {
     finish();
 }
 
-/* Pages of other sites cannot use a browser here to give orders. */
-static void test_pages_of_browsers_without_a_token(void) {
+/* Without a token: pages of other sites, also those whose name leads here, cannot use a browser of
+ * this machine to give orders or to look. `fields` has Host. */
+static const entrance open_entrances[] = {
+    {"GET", "/stats", "Host: localhost\r\n", 200},
+    {"GET", "/stats", "Host: LOCALHOST:8080\r\n", 200},
+    {"GET", "/stats", "Host: 127.0.0.1\r\n", 200},
+    {"GET", "/stats", "Host: 127.1.2.3:9293\r\n", 200},
+    {"GET", "/stats", "Host: [::1]:9293\r\n", 200},
+    {"GET", "/stats", "Host: [::ffff:127.0.0.1]\r\n", 200},
+    {"GET", "/stats", "Host: localhost\r\nSec-Fetch-Site: none\r\n", 200},
+    {"GET", "/stats", "Host: evil.example\r\n", 403},
+    {"GET", "/stats", "Host: evil.example:9293\r\n", 403},
+    {"GET", "/stats", "Host: localhost.evil.example\r\n", 403},
+    {"GET", "/stats", "Host: 127.0.0.1.evil.example\r\n", 403},
+    {"GET", "/stats", "Host: 10.0.0.1\r\n", 403},
+    {"GET", "/stats", "Host: 0.0.0.0\r\n", 403},
+    {"GET", "/stats", "Host: [::2]\r\n", 403},
+    {"GET", "/stats", "Host: 2130706433\r\n", 403},
+    {"GET", "http://evil.example/stats", "Host: localhost\r\n", 403}, /* that one counts */
+    {"GET", "http://localhost/stats", "Host: evil.example\r\n", 200},
+    {"GET", "/metrics", "Host: evil.example\r\n", 403},
+    {"POST", "/gc-stats", "Host: evil.example\r\n", 403},
+    {"GET", "/nothing", "Host: evil.example\r\n", 403},
+    {"GET", "/ready", "Host: evil.example\r\n", 503}, /* a probe may */
+    {"GET", "/stop", "Host: localhost\r\nSec-Fetch-Site: cross-site\r\n", 403},
+    {"POST", "/stop", "Host: localhost\r\nOrigin: http://a\r\n", 403},
+    {"POST", "/stop", "Host: localhost\r\nReferer: http://a/\r\n", 403},
+    {"GET", "/stop", "Host: localhost\r\n", 405},
+    {"HEAD", "/stop", "Host: localhost\r\n", 405},
+    {"PUT", "/stop", "Host: localhost\r\n", 405},
+    {"DELETE", "/stats", "Host: localhost\r\n", 405},
+    {"POST", "/stop", "Host: localhost\r\n", 200},
+    {"POST", "/stop", "Host: 127.0.0.1\r\nContent-Length: 0\r\n", 200},
+    {"POST", "/nothing", "Host: localhost\r\n", 404},
+};
+
+static void test_without_a_token(void) {
     start_with((rd_control_options){.verbs = ~0u});
-    CHECK_INT(status_of(fetch("GET", "/stats", "")), 200);
-    CHECK_INT(status_of(fetch("GET", "/stats", "Sec-Fetch-Site: none\r\n")), 200);
-    CHECK_INT(status_of(fetch("GET", "/stop", "Sec-Fetch-Site: cross-site\r\n")), 403);
-    CHECK_INT(status_of(fetch("POST", "/stop", "Origin: http://a\r\n")), 403);
-    CHECK_INT(status_of(fetch("GET", "/stop", "Referer: http://a/\r\n")), 403);
+    for (size_t i = 0; i < sizeof(open_entrances) / sizeof(open_entrances[0]); i++) {
+        const entrance *row = &open_entrances[i];
+        CHECK_SAYS(status_of(fetch_for(row->method, row->target, row->fields)) == row->status,
+                   "%s %s %s answered by %s", row->method, row->target, row->fields, got);
+    }
+    fetch_for("GET", "/stop", "Host: localhost\r\n");
+    CHECK(strstr(got, "allow: POST\r\n") != NULL);
+    CHECK(strstr(got, "{ \"error\": \"use POST\" }") != NULL);
+    finish();
+}
+
+/* Methods as Allow has them. */
+static void test_methods_with_a_token(void) {
+    start();
+    fetch("PUT", "/stop?token=s3cret", "");
+    CHECK(strstr(got, "allow: GET, POST\r\n") != NULL);
+    fetch("PUT", "/stats?token=s3cret", "");
+    CHECK(strstr(got, "allow: GET, HEAD, POST\r\n") != NULL);
+    CHECK_INT(status_of(fetch_for("GET", "/stop?token=s3cret", "Host: any.example\r\n")), 200);
     finish();
 }
 
@@ -423,7 +479,8 @@ int main(void) {
     test_probes();
     test_a_process_whose_application_hangs();
     test_entrances();
-    test_pages_of_browsers_without_a_token();
+    test_without_a_token();
+    test_methods_with_a_token();
     test_stats_and_metrics();
     test_accept_queues();
     test_garbage();

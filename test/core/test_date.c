@@ -3,6 +3,7 @@
  * The Date field as a table of seconds; and that it is made once a second. Dates of other fields in
  * all three forms. The system's clock is this file's own.
  */
+#include <stdlib.h>
 #include <time.h>
 
 #include "check.h"
@@ -86,6 +87,28 @@ static void test_formatting(void) {
     CHECK_STR(text, "Fri, 31 Dec 9999 23:59:59 GMT");
 }
 
+static void test_local_times(void) {
+    static const struct {
+        const char *zone, *common, *iso;
+    } zones[] = {
+        {"UTC", "06/Nov/1994:08:49:37 +0000", "1994-11-06T08:49:37+0000"},
+        {"NST3:30", "06/Nov/1994:05:19:37 -0330", "1994-11-06T05:19:37-0330"},
+        {"NPT-5:45", "06/Nov/1994:14:34:37 +0545", "1994-11-06T14:34:37+0545"},
+        {"ZERO0:20", "06/Nov/1994:08:29:37 -0020", "1994-11-06T08:29:37-0020"},
+    };
+    char text[RD_DATE_LOG_BYTES + 1];
+    for (size_t i = 0; i < sizeof(zones) / sizeof(zones[0]); i++) {
+        setenv("TZ", zones[i].zone, 1);
+        tzset();
+        rd_date_format_common(784111777, text);
+        CHECK_STR(text, zones[i].common);
+        rd_date_format_iso(784111777, text);
+        CHECK_STR(text, zones[i].iso);
+        rd_date_format_common(INT64_MAX, text);
+        rd_date_format_iso(INT64_MIN, text);
+    }
+}
+
 static int64_t parsed(const char *text) {
     return rd_date_parse(rd_slice_of(text, strlen(text)));
 }
@@ -167,6 +190,7 @@ static void test_no_dates(void) {
 
 int main(void) {
     test_formatting();
+    test_local_times();
     test_three_forms();
     test_years_of_two_digits();
     test_no_dates();

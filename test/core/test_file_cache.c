@@ -8,22 +8,68 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "disk_jobs.h"
 #include "folder.h"
 
+static rd_loop loop;
 static rd_file_cache cache;
+static rd_file_opening *opened; /* the last one that was over */
+static unsigned openings;
+
+static void note_opened(void *owner, rd_file_opening *opening) {
+    CHECK(owner == &cache && opened == NULL);
+    opened = opening;
+    openings++;
+}
 
 static void begin(uint32_t most, bool adds_html) {
     rd_file_root root;
     CHECK_INT(rd_file_root_open(&root, folder), 0);
-    rd_file_cache_init(&cache, root, most, adds_html);
+    rd_file_cache_init(&cache, &loop, root, most, adds_html);
+    cache.on_opened = note_opened;
+    cache.owner = &cache;
+}
+
+static void finish(void) {
+    rd_file_cache_clear(&cache);
+    finish_jobs(&loop);
+}
+
+/* Nobody answers with it: it is the cache's alone. */
+static rd_file_entry *without_reference(rd_file_entry *entry) {
+    CHECK_INT(entry->refs, 2);
+    rd_file_entry_unref(entry);
+    return entry;
+}
+
+/* What the opening in flight finds; NULL with errno. */
+static rd_file_entry *await_opening(void) {
+    finish_jobs(&loop);
+    if (!CHECK(opened != NULL)) return NULL;
+    rd_file_entry *entry = opened->entry;
+    errno = opened->error;
+    rd_file_opening_free(opened);
+    opened = NULL;
+    return entry;
 }
 
 static rd_file_entry *find(const char *path, uint64_t now_ms) {
-    return rd_file_cache_find(&cache, rd_slice_of(path, strlen(path)), now_ms);
+    rd_file_entry *entry = NULL;
+    rd_file_opening *opening = NULL;
+    loop.now_ms = now_ms;
+    switch (rd_file_cache_ask(&cache, rd_slice_of(path, strlen(path)), now_ms, &entry, &opening)) {
+    case RD_FILE_THERE:
+        return without_reference(entry);
+    case RD_FILE_ASKED:
+        return await_opening();
+    default:
+        errno = ENOENT;
+        return NULL;
+    }
 }
 
 static const rd_file_variant *original_of(const rd_file_entry *entry) {
-    return entry->variants[RD_CODING_IDENTITY];
+    return entry->is.variants[RD_CODING_IDENTITY];
 }
 
 static void test_small_and_large(void) {
@@ -40,7 +86,7 @@ static void test_small_and_large(void) {
     CHECK(large->file != NULL && large->bytes == NULL);
     CHECK_INT(large->facts.st_size, RD_FILE_BYTES_MAX + 1);
     CHECK_INT(original_of(find("/empty", 0))->facts.st_size, 0);
-    rd_file_cache_clear(&cache);
+    finish();
 }
 
 static void test_kept_for_a_second(void) {
@@ -59,7 +105,7 @@ static void test_kept_for_a_second(void) {
     CHECK_INT(cache.entries.count, 0);
     make_text("a.txt", "again"); /* what is not there is not kept */
     CHECK(find("/a.txt", 8000) != NULL);
-    rd_file_cache_clear(&cache);
+    finish();
 }
 
 /* Answers share the descriptor for as long as it is the same file. */
@@ -72,7 +118,7 @@ static void test_the_same_file(void) {
     CHECK(find("/same", 1000) == entry && original_of(entry) == first);
     make_file("same", bytes, sizeof(bytes), WRITTEN + 1);
     CHECK(find("/same", 2000) == entry && original_of(entry)->facts.st_mtim.tv_sec == WRITTEN + 1);
-    rd_file_cache_clear(&cache);
+    finish();
 }
 
 static void test_siblings(void) {
@@ -84,13 +130,13 @@ static void test_siblings(void) {
     make_text("alone.js.gz", "gz");
     begin(8, false);
     rd_file_entry *entry = find("/s.js", 0);
-    CHECK_INT(entry->available, identity | 1u << RD_CODING_GZIP | 1u << RD_CODING_BR);
-    CHECK(entry->variants[RD_CODING_ZSTD] == NULL);
-    CHECK_BYTES(entry->type.ptr, entry->type.len, "text/javascript; charset=utf-8");
+    CHECK_INT(entry->is.available, identity | 1u << RD_CODING_GZIP | 1u << RD_CODING_BR);
+    CHECK(entry->is.variants[RD_CODING_ZSTD] == NULL);
+    CHECK_BYTES(entry->is.type.ptr, entry->is.type.len, "text/javascript; charset=utf-8");
     CHECK(find("/alone.js", 0) == NULL);
     unlink(in_folder("s.js.gz"));
-    CHECK_INT(find("/s.js", 1000)->available, identity | 1u << RD_CODING_BR);
-    rd_file_cache_clear(&cache);
+    CHECK_INT(find("/s.js", 1000)->is.available, identity | 1u << RD_CODING_BR);
+    finish();
 }
 
 /* Nanoseconds of this year do not fit in 64 bits. */
@@ -101,8 +147,8 @@ static void test_times_far_away(void) {
     make_file("far.js.br", "br", 2, year_2264 + 1);
     begin(8, false);
     const unsigned wanted = 1u << RD_CODING_IDENTITY | 1u << RD_CODING_BR;
-    CHECK_INT(find("/far.js", 0)->available, wanted);
-    rd_file_cache_clear(&cache);
+    CHECK_INT(find("/far.js", 0)->is.available, wanted);
+    finish();
 }
 
 static void test_folders(void) {
@@ -111,8 +157,8 @@ static void test_folders(void) {
     make_text("with/index.html", "index");
     make_text("page.html", "page");
     begin(8, false);
-    CHECK(find("/with", 0)->is_folder);
-    CHECK(!find("/with/", 0)->is_folder);
+    CHECK(find("/with", 0)->is.is_folder);
+    CHECK(!find("/with/", 0)->is.is_folder);
     CHECK_INT(original_of(find("/with/", 0))->facts.st_size, 5);
     CHECK(find("/without", 0) == NULL && find("/without/", 0) == NULL);
     CHECK(find("/", 0) == NULL && find("/page", 0) == NULL && find("/../x", 0) == NULL);
@@ -120,10 +166,10 @@ static void test_folders(void) {
     make_text("index.html", "root");
     CHECK_INT(original_of(find("/", 0))->facts.st_size, 4);
     unlink(in_folder("index.html"));
-    rd_file_cache_clear(&cache);
+    finish();
     begin(8, true);
     CHECK(find("/page", 0) != NULL && find("/without", 0) == NULL && find("/nothing", 0) == NULL);
-    rd_file_cache_clear(&cache);
+    finish();
 }
 
 static const struct {
@@ -146,11 +192,11 @@ static void test_digests(void) {
         make_text(digests[i].name, "x");
         snprintf(path, sizeof(path), "/%s", digests[i].name);
         rd_file_entry *entry = find(path, 0);
-        CHECK_SAYS(entry != NULL && entry->has_digest == digests[i].has_digest, "%s", path);
+        CHECK_SAYS(entry != NULL && entry->is.has_digest == digests[i].has_digest, "%s", path);
     }
-    CHECK(find("/app%2D3f2a9c1b%2ejs", 0)->has_digest); /* it is the file's name that counts */
-    CHECK(find("/app-3f2a9c1b.js", 1000)->has_digest);  /* looked at again */
-    rd_file_cache_clear(&cache);
+    CHECK(find("/app%2D3f2a9c1b%2ejs", 0)->is.has_digest); /* it is the file's name that counts */
+    CHECK(find("/app-3f2a9c1b.js", 1000)->is.has_digest);  /* looked at again */
+    finish();
 }
 
 static void test_the_least_used_goes(void) {
@@ -164,7 +210,7 @@ static void test_the_least_used_goes(void) {
     find("/3", 1);
     CHECK_INT(cache.entries.count, 2);
     CHECK(find("/1", 2) == first);
-    rd_file_cache_clear(&cache);
+    finish();
 }
 
 /* Siblings are files, too; so is a folder's index that is redirected to. */
@@ -187,7 +233,7 @@ static void test_each_file_counts(void) {
     find("/1", 1000);
     CHECK_INT(cache.files, 1);
     find("/2", 1000);
-    rd_file_cache_clear(&cache);
+    finish();
     begin(2, false); /* too many by itself: it is kept alone */
     make_text("1.gz", "1");
     make_text("1.br", "1");
@@ -195,7 +241,7 @@ static void test_each_file_counts(void) {
     CHECK_INT(cache.entries.count, 1);
     unlink(in_folder("1.gz"));
     unlink(in_folder("1.br"));
-    rd_file_cache_clear(&cache);
+    finish();
 }
 
 static void test_no_more_open_than_there_may_be(void) {
@@ -216,7 +262,7 @@ static void test_no_more_open_than_there_may_be(void) {
     find("/open3", 1000);
     CHECK_INT(cache.open, 1);
     CHECK_INT(cache.files, 3);
-    rd_file_cache_clear(&cache);
+    finish();
 }
 
 /* However its path is spelt, a file is kept once; and nothing is decoded twice. */
@@ -238,7 +284,7 @@ static void test_spellings(void) {
           find("/./a.txt", 0) == NULL);
     CHECK_INT(cache.entries.count, 5);
     unlink(in_folder("index.html"));
-    rd_file_cache_clear(&cache);
+    finish();
 }
 
 /* Two writes within one tick of the file system's clock leave the same facts. */
@@ -252,7 +298,7 @@ static void test_bytes_that_change_unseen(void) {
     CHECK_INT(original_of(find("/unseen", 0))->bytes[0], '2');
     bytes[0] = '3';
     CHECK_INT(original_of(find("/unseen", 1000))->bytes[0], '3');
-    rd_file_cache_clear(&cache);
+    finish();
     munmap(bytes, 1);
     close(fd);
 }
@@ -299,11 +345,154 @@ static void test_out_of_descriptors(void) {
     CHECK(find("/nothing", 5000) == NULL && errno == ENOENT);
     setrlimit(RLIMIT_NOFILE, &before);
     rd_file_unref(held);
-    rd_file_cache_clear(&cache);
+    finish();
     closefrom(lowest);
 }
 
+/* An answer that is about to be made needs the descriptor as much as one that is being sent. */
+static void test_an_entry_in_use_makes_no_room(void) {
+    struct rlimit before, limit;
+    begin(64, false);
+    rd_file_entry *entry = find("/large0", 0);
+    entry->refs++;
+    getrlimit(RLIMIT_NOFILE, &before);
+    limit = before;
+    limit.rlim_cur = (rlim_t)original_of(entry)->file->fd + 1;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    const int lowest = dup(0);
+    while (dup(0) >= 0) {
+    }
+    CHECK(find("/large1", 0) == NULL && errno == EMFILE);
+    CHECK(original_of(entry)->file->fd >= 0);
+    setrlimit(RLIMIT_NOFILE, &before);
+    for (int fd = lowest; fd >= 0 && fd < (int)limit.rlim_cur; fd++) {
+        if (fd != original_of(entry)->file->fd) close(fd);
+    }
+    rd_file_entry_unref(entry);
+    finish();
+}
+
+/* ---- while an opening has not come back ---- */
+
+static rd_file_opening *ask(const char *path) {
+    rd_file_entry *entry = NULL;
+    rd_file_opening *opening = NULL;
+    CHECK_INT(
+        rd_file_cache_ask(&cache, rd_slice_of(path, strlen(path)), loop.now_ms, &entry, &opening),
+        RD_FILE_ASKED);
+    return opening;
+}
+
+/* One after the other, whatever else is told meanwhile. */
+static void take_openings(int count) {
+    while (count > 0) {
+        rd_disk_settle(&loop);
+        rd_loop_lock(&loop);
+        rd_list *first = rd_list_shift(&loop.posted);
+        rd_posted *posted = RD_CONTAINER(first, rd_posted, node);
+        if (CHECK(first != NULL)) posted->run(posted);
+        rd_loop_unlock(&loop);
+        if (first == NULL) return;
+        if (opened == NULL) continue;
+        CHECK(opened->entry != NULL);
+        rd_file_opening_free(opened);
+        opened = NULL;
+        count--;
+    }
+}
+
+/* However they spell it. */
+static void test_many_ask_for_one(void) {
+    begin(8, false);
+    make_text("joined", "1");
+    const unsigned before = openings;
+    hold_volume(&loop, RD_DISK_FOLDER);
+    rd_file_opening *opening = ask("/joined");
+    CHECK(ask("/joined") == opening && ask("/%6Aoined") == opening && ask("/1") != opening);
+    CHECK_INT(cache.openings.count, 2);
+    release_jobs(&loop);
+    CHECK_INT(openings, before);
+    take_openings(2);
+    CHECK_INT(cache.openings.count, 0);
+    finish();
+}
+
+/* What was dropped meanwhile lasts until nobody answers with it. */
+static void test_an_entry_outlives_its_place(void) {
+    begin(1, false);
+    rd_file_entry *entry = find("/joined", 0);
+    entry->refs++;
+    CHECK(find("/1", 0) != NULL && cache.entries.count == 1);
+    CHECK_INT(original_of(entry)->bytes[0], '1');
+    rd_file_entry_unref(entry);
+    finish();
+}
+
+static void test_no_more_openings_than_there_may_be(void) {
+    char path[32];
+    rd_file_entry *entry = NULL;
+    rd_file_opening *opening = NULL;
+    begin(8, false);
+    hold_volume(&loop, RD_DISK_FOLDER);
+    mkdir(in_folder("many"), 0755);
+    for (int i = 0; i <= RD_FILE_OPENINGS_MAX; i++) {
+        snprintf(path, sizeof(path), "many/%d", i);
+        make_text(path, "x");
+        snprintf(path, sizeof(path), "/many/%d", i);
+        if (i < RD_FILE_OPENINGS_MAX) ask(path);
+    }
+    CHECK_INT(rd_file_cache_ask(&cache, rd_slice_of(path, strlen(path)), 0, &entry, &opening),
+              RD_FILE_BUSY);
+    ask("/many/0"); /* may still be joined */
+    release_jobs(&loop);
+    take_openings(RD_FILE_OPENINGS_MAX);
+    CHECK(find(path, 0) != NULL);
+    finish();
+}
+
+/* For the application as soon as the kernel knows: no opening, and not even that of the memory. */
+static void test_what_is_surely_nowhere(void) {
+    rd_file_root root;
+    CHECK_INT(rd_file_root_open(&root, folder), 0);
+    const bool was_there = access(in_folder("nowhere"), F_OK) == 0; /* in memory from now on */
+    const bool is_told = !was_there && rd_file_is_absent(&root, "nowhere");
+    rd_file_root_close(&root);
+    if (!is_told) return; /* before Linux 5.12, or no disk at all */
+    begin(8, true);
+    mkdir(in_folder("deep"), 0755);
+    const unsigned before = openings;
+    CHECK(find("/nowhere/1", 0) == NULL && find("/nowhere/2", 500) == NULL);
+    CHECK_INT(openings, before);
+    CHECK(find("/deep/nothing", 0) == NULL && find("/deep/nothing", 0) == NULL);
+    CHECK(openings <= before + 1);
+    make_text("nowhere", "now"); /* what is not there is not kept */
+    CHECK(find("/nowhere", 600) != NULL);
+    unlink(in_folder("nowhere"));
+    finish();
+}
+
+/* A name that nobody has asked the disk for is not known by another one that has its hash. */
+static void test_a_name_that_collides(void) {
+    const char *walked = "absent008122", *other = "absent010181";
+    rd_file_root root;
+    CHECK_INT(rd_hash_weak(rd_slice_of(walked, strlen(walked))),
+              rd_hash_weak(rd_slice_of(other, strlen(other))));
+    CHECK_INT(rd_file_root_open(&root, folder), 0);
+    const bool was_there = access(in_folder(walked), F_OK) == 0; /* in memory from now on */
+    const bool tells = !was_there && rd_file_is_absent(&root, walked);
+    const bool tells_other = rd_file_is_absent(&root, other);
+    rd_file_root_close(&root);
+    if (!tells || tells_other) return; /* before Linux 5.12, or no disk at all */
+    begin(8, false);
+    cache.folder.root.is_memory = false; /* where the folder of this test may be */
+    const unsigned before = openings;
+    CHECK(find("/absent008122", 0) == NULL && openings == before);
+    CHECK(find("/absent010181", 0) == NULL && openings == before + 1);
+    finish();
+}
+
 int main(void) {
+    CHECK_INT(rd_loop_init(&loop, false), 0);
     make_folder();
     test_small_and_large();
     test_kept_for_a_second();
@@ -318,5 +507,12 @@ int main(void) {
     test_spellings();
     test_bytes_that_change_unseen();
     test_out_of_descriptors();
+    test_an_entry_in_use_makes_no_room();
+    test_many_ask_for_one();
+    test_an_entry_outlives_its_place();
+    test_no_more_openings_than_there_may_be();
+    test_what_is_surely_nowhere();
+    test_a_name_that_collides();
+    rd_loop_clear(&loop);
     return check_summary();
 }

@@ -20,10 +20,17 @@ static void serve(bool alone) {
     CHECK_INT(rd_files_open(server, folder, alone), 0);
 }
 
+/* Cold files take a turn more each. */
+static bool ask_slowly(int client, const char *text) {
+    say(client, text);
+    turns(10);
+    return hear(client);
+}
+
 /* What comes back for these bytes until the end of the connection or a pause. */
 static void ask_once(const char *requests) {
     int client = join();
-    ask(client, requests);
+    ask_slowly(client, requests);
     close(client);
     turns(2);
 }
@@ -163,8 +170,9 @@ static void test_many_from_one_descriptor(void) {
         say(clients[i], GET("/large"));
     }
     turns(2);
-    rd_file_entry *entry = rd_file_cache_find(&server->files->cache, RD_SLICE("/large"), 0);
-    rd_file *file = entry->variants[RD_CODING_IDENTITY]->file;
+    rd_map_node *node = rd_map_find(&server->files->cache.entries, RD_SLICE("large"));
+    rd_file_entry *entry = RD_CONTAINER(node, rd_file_entry, node);
+    rd_file *file = entry->is.variants[RD_CODING_IDENTITY]->file;
     CHECK_INT(file->refs, 9);
     ask_once(GET("/t")); /* takes its place */
     CHECK_INT(file->refs, 8);
@@ -202,11 +210,40 @@ static void test_a_file_that_shrinks(void) {
     end();
 }
 
+/* Each answer that sends the file is cut; one line a second says so. */
+static void test_lines_about_a_file_that_shrinks(void) {
+    static const struct {
+        uint64_t ms;
+        unsigned lines;
+    } steps[] = {{0, 1}, {999, 1}, {1, 2}, {500, 2}};
+    settings.static_cache_files = 1;
+    serve(false);
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        char name[16], request[64];
+        snprintf(name, sizeof(name), "shrinks%zu", i);
+        snprintf(request, sizeof(request), "GET /%s HTTP/1.1\r\nHost: a\r\n\r\n", name);
+        make_file(name, large, sizeof(large), WRITTEN);
+        pass_ms(steps[i].ms);
+        int client = join();
+        say(client, request);
+        turns(1);
+        CHECK_INT(truncate(in_folder(name), 10), 0);
+        for (int j = 0; j < 40 && server->conns.count > 0; j++) {
+            turns(1);
+            hear(client);
+        }
+        CHECK_INT(server->conns.count, 0);
+        CHECK_INT(server->refusal_count, steps[i].lines);
+        close(client);
+    }
+    end();
+}
+
 /* Its ranges with what stands between them would be longer than a length can say. */
 static void answer_endless(rd_request *request) {
     rd_field fields[RD_FILE_BODY_FIELDS];
     rd_response_head head = {.status = 200, .fields = fields};
-    rd_file *file = rd_file_new(open(in_folder("large"), O_RDONLY | O_CLOEXEC));
+    rd_file *file = rd_file_new(&server->loop, open(in_folder("large"), O_RDONLY | O_CLOEXEC), 0);
     const rd_file_body body = {.file = file, .size = INT64_MAX};
     rd_boundaries boundaries = rd_boundaries_random();
     rd_file_body_send_wanted(request, &head, fields, &body, &(rd_validators){.modified = -1},
@@ -238,14 +275,14 @@ static void test_no_descriptor_is_left(void) {
     setrlimit(RLIMIT_NOFILE, &limit);
     while (dup(0) >= 0) {
     }
-    ask(client, GET("/large"));
+    ask_slowly(client, GET("/large"));
     CHECK(begins(got, "HTTP/1.1 503 ") && has("\r\nretry-after: 1\r\n"));
-    ask(client, GET("/app"));
+    ask_slowly(client, GET("/app"));
     CHECK(ends(got, "\r\n\r\n/app"));
-    ask(client, GET("/"));
+    ask_slowly(client, GET("/"));
     CHECK(ends(got, "\r\n\r\n/"));
     setrlimit(RLIMIT_NOFILE, &before);
-    ask(client, GET("/t"));
+    ask_slowly(client, GET("/t"));
     CHECK(ends(got, "\r\n\r\nt"));
     close(client);
     turns(2);
@@ -261,13 +298,13 @@ static void test_room_for_descriptors(void) {
     limit.rlim_cur = 464;
     setrlimit(RLIMIT_NOFILE, &limit);
     serve(false);
-    CHECK_INT(server->files->cache.most_open, 100);
-    CHECK_INT(server->connection_limit, 300);
+    CHECK_INT(server->files->cache.most_open, 93);
+    CHECK_INT(server->connection_limit, 282); /* 25 of 400 are kept for bodies */
     end();
     settings.static_cache_files = 10;
     serve(false);
     CHECK_INT(server->files->cache.most_open, 10);
-    CHECK_INT(server->connection_limit, 390);
+    CHECK_INT(server->connection_limit, 365);
     end();
     settings.max_connections = 50;
     serve(false);
@@ -275,6 +312,10 @@ static void test_room_for_descriptors(void) {
     CHECK_INT(server->connection_limit, 50);
     end();
     setrlimit(RLIMIT_NOFILE, &before);
+}
+
+static uint64_t files_open(void) {
+    return server->conns.ledger.rows[RD_LEDGER_DESCRIPTORS].held - server->conns.count;
 }
 
 /* Files that slow clients have leave the others their descriptors, and so do new connections. */
@@ -289,18 +330,19 @@ static void test_files_of_slow_clients(void) {
     CHECK_INT(rd_files_open(server, folder, false), 0);
     rd_file_cache *cache = &server->files->cache;
     cache->most_open = 2;
-    cache->most_descriptors = 8;
+    server->conns.ledger.body_files_kept = 0;
+    rd_ledger_limit(&server->conns.ledger, RD_LEDGER_DESCRIPTORS, 8);
     for (int i = 0; i < 5; i++) {
         clients[i] = join();
         snprintf(request, sizeof(request), "GET /slow%d HTTP/1.1\r\nHost: a\r\n\r\n", i);
-        if (i < 4) ask(clients[i], request);
+        if (i < 4) ask_slowly(clients[i], request);
     }
-    CHECK_INT(cache->all_open, 3); /* 5 connections */
+    CHECK_INT(files_open(), 3); /* 5 connections */
     CHECK(begins(got, "HTTP/1.1 503 "));
-    ask(clients[4], GET("/slow2")); /* the last one that is kept */
+    ask_slowly(clients[4], GET("/slow2")); /* the last one that is kept */
     CHECK(begins(got, "HTTP/1.1 200 "));
-    CHECK_INT(cache->all_open, 3);
-    ask(clients[3], GET("/t"));
+    CHECK_INT(files_open(), 3);
+    ask_slowly(clients[3], GET("/t"));
     CHECK(ends(got, "\r\n\r\nt"));
     int late = dial();
     say(late, GET("/t"));
@@ -309,7 +351,7 @@ static void test_files_of_slow_clients(void) {
     for (int i = 0; i < 5; i++) close(clients[i]);
     turns(4);
     CHECK(!server->accept_paused && !hear(late) && ends(got, "\r\n\r\nt"));
-    CHECK_INT(cache->all_open, cache->open);
+    CHECK_INT(files_open(), cache->open);
     close(late);
     turns(2);
     end();
@@ -320,6 +362,7 @@ static void test_files_of_slow_clients(void) {
 static void test_excess_behind_a_file(void) {
     settings.max_queue = 1;
     serve(false);
+    ask_once(GET("/t")); /* known from now on */
     int waiting = join(), client = join();
     say(waiting, GET("/app"));
     rd_loop_lock(&server->loop);
@@ -334,6 +377,178 @@ static void test_excess_behind_a_file(void) {
     CHECK(!hear(client) && has("\r\n\r\ntHTTP/1.1 503 "));
     close(waiting);
     close(client);
+    turns(2);
+    end();
+}
+
+/* ---- while the disk does not answer ---- */
+
+/* What is known is served, whoever asks for something else waits, and in the order of its requests.
+ */
+static void test_a_cold_file_delays_nobody_else(void) {
+    make_text("cold", "cold");
+    serve(false);
+    ask_once(GET("/t"));
+    hold_volume(&server->loop, RD_DISK_FOLDER);
+    int waiting = join(), second = join(), client = join();
+    say(waiting, GET("/cold") GET("/t") GET("/app"));
+    say(second, GET("/cold"));
+    turns(4);
+    CHECK(!hear(waiting) && got_len == 0);
+    ask(client, GET("/t") ASK("POST", "/app", "Content-Length: 0\r\n"));
+    CHECK(has("\r\n\r\ntHTTP/1.1 200 OK\r\n") && ends(got, "\r\n\r\n/app"));
+    CHECK_INT(server->files->cache.openings.count, 1);
+    release_jobs(&server->loop);
+    turns(10);
+    CHECK(!hear(waiting) && has("\r\n\r\ncoldHTTP/1.1") && has("\r\n\r\ntHTTP/1.1"));
+    CHECK(ends(got, "\r\n\r\n/app"));
+    CHECK(!hear(second) && ends(got, "\r\n\r\ncold"));
+    close(waiting);
+    close(second);
+    close(client);
+    turns(2);
+    end();
+}
+
+/* Whoever leaves leaves nothing behind, and the others get theirs. */
+static void test_clients_that_leave_meanwhile(void) {
+    serve(true);
+    hold_volume(&server->loop, RD_DISK_FOLDER);
+    int gone = join(), stays = join();
+    say(gone, GET("/cold"));
+    say(stays, GET("/cold"));
+    turns(2);
+    CHECK_INT(server->http.requests.live, 2);
+    close(gone);
+    turns(3);
+    CHECK_INT(server->http.requests.live, 1);
+    release_jobs(&server->loop);
+    turns(4);
+    CHECK(!hear(stays) && ends(got, "\r\n\r\ncold"));
+    close(stays);
+    turns(2);
+    end();
+}
+
+static void test_a_stop_meanwhile(void) {
+    serve(true);
+    hold_volume(&server->loop, RD_DISK_FOLDER);
+    int client = join();
+    say(client, GET("/cold"));
+    turns(2);
+    rd_server_stop(server, RD_STOP_NOW);
+    turns(2);
+    CHECK(rd_server_is_done(server));
+    release_jobs(&server->loop);
+    close(client);
+    end();
+}
+
+static void test_patience_with_the_disk(void) {
+    settings.queue_timeout_ms = 2000;
+    serve(false);
+    hold_volume(&server->loop, RD_DISK_FOLDER);
+    int client = join(), late = join();
+    say(client, GET("/cold"));
+    turns(2);
+    later(1500);
+    say(late, GET("/cold"));
+    turns(2);
+    later(600);
+    CHECK_SAYS(!hear(client) && begins(got, "HTTP/1.1 503 ") && has("the disk does not answer\n"),
+               "%s", got);
+    CHECK(!hear(late) && got_len == 0);
+    release_jobs(&server->loop);
+    turns(4);
+    CHECK(!hear(late) && ends(got, "\r\n\r\ncold"));
+    close(client);
+    close(late);
+    turns(2);
+    end();
+}
+
+static int ask_for_cold(int number) {
+    char request[128];
+    int client = join();
+    snprintf(request, sizeof(request), "GET /cold%d HTTP/1.1\r\nHost: a\r\n\r\n", number);
+    say(client, request);
+    return client;
+}
+
+/* However many files they wait for, a turn answers a few of those who have waited too long. */
+static void test_many_that_wait_too_long(void) {
+    enum { COUNT = 300, A_TURN = 256 };
+    static int clients[COUNT];
+    settings.queue_timeout_ms = 2000;
+    serve(true);
+    hold_volume(&server->loop, RD_DISK_FOLDER);
+    for (int i = 0; i < COUNT; i++) clients[i] = ask_for_cold(i % 3);
+    turns(3);
+    CHECK_INT(server->files->cache.openings.count, 3);
+    pass_ms(2000);
+    turns(1);
+    CHECK_INT(server->dropped, A_TURN);
+    pass_ms(1);
+    turns(1);
+    CHECK_INT(server->dropped, COUNT);
+    turns(2);
+    for (int i = 0; i < COUNT; i++) {
+        CHECK_SAYS(!hear(clients[i]) && begins(got, "HTTP/1.1 503 "), "%d: %s", i, got);
+        close(clients[i]);
+    }
+    release_jobs(&server->loop);
+    turns(4);
+    end();
+}
+
+/* More different files than may be in flight: the rest waits, and all get theirs. */
+static void test_more_openings_than_may_be_in_flight(void) {
+    enum { COUNT = RD_FILE_OPENINGS_MAX + 20 };
+    static int clients[COUNT];
+    char request[128];
+    settings.static_cache_files = 4;
+    serve(false);
+    hold_volume(&server->loop, RD_DISK_FOLDER);
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(request, sizeof(request), "cold%d", i);
+        make_text(request, request);
+        clients[i] = join();
+        snprintf(request, sizeof(request), "GET /cold%d HTTP/1.1\r\nHost: a\r\n\r\n", i);
+        say(clients[i], request);
+    }
+    turns(3);
+    CHECK_INT(server->files->cache.openings.count, RD_FILE_OPENINGS_MAX);
+    release_jobs(&server->loop);
+    turns(10);
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(request, sizeof(request), "\r\n\r\ncold%d", i);
+        CHECK_SAYS(!hear(clients[i]) && ends(got, request), "%d: %s", i, got);
+        close(clients[i]);
+    }
+    turns(2);
+    end();
+}
+
+/* Who comes when openings are over stands behind those that have waited for that. */
+static void test_the_line_for_openings(void) {
+    static int clients[RD_FILE_OPENINGS_MAX + 2];
+    settings.static_cache_files = 4;
+    serve(false);
+    hold_volume(&server->loop, RD_DISK_FOLDER);
+    for (int i = 0; i <= RD_FILE_OPENINGS_MAX; i++) clients[i] = ask_for_cold(i);
+    turns(3);
+    release_jobs(&server->loop);
+    clients[RD_FILE_OPENINGS_MAX + 1] = ask_for_cold(RD_FILE_OPENINGS_MAX + 1);
+    rd_loop_lock(&server->loop);
+    rd_loop_run_posted(&server->loop);
+    rd_conn_read_now(joined);
+    CHECK_INT(server->files->cache.openings.count, 0);
+    rd_loop_unlock(&server->loop);
+    turns(10);
+    for (int i = 0; i < RD_FILE_OPENINGS_MAX + 2; i++) {
+        CHECK_SAYS(!hear(clients[i]) && strstr(got, "\r\n\r\ncold") != NULL, "%d: %s", i, got);
+        close(clients[i]);
+    }
     turns(2);
     end();
 }
@@ -356,11 +571,19 @@ int main(void) {
     test_each_gets_one_a_round();
     test_many_from_one_descriptor();
     test_a_file_that_shrinks();
+    test_lines_about_a_file_that_shrinks();
     test_the_longest_file();
     test_no_descriptor_is_left();
     test_room_for_descriptors();
     test_files_of_slow_clients();
     test_excess_behind_a_file();
+    test_a_cold_file_delays_nobody_else();
+    test_clients_that_leave_meanwhile();
+    test_a_stop_meanwhile();
+    test_patience_with_the_disk();
+    test_many_that_wait_too_long();
+    test_more_openings_than_may_be_in_flight();
+    test_the_line_for_openings();
     test_folders_that_cannot_be_served();
     return check_summary();
 }

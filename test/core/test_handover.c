@@ -3,128 +3,7 @@
  * Two servers with one scoreboard: new connections are balanced, requests that wait move with all
  * their bytes, and what cannot move stays. Nonsense in an inbox harms nobody.
  */
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include "base/alloc.h"
-#include "check.h"
-#include "protocol/http1.h"
-#include "server/server.h"
-
-enum { A, B, SERVERS };
-
-static rd_scoreboard board;
-static rd_server *servers[SERVERS];
-static int inboxes[SERVERS][2];
-static int clients[16];
-static unsigned client_count;
-static char got[65536];
-
-static void wait_in_poll(rd_server *server, int64_t timeout_us) {
-    (void)timeout_us;
-    rd_loop_wait(&server->loop, &server->found, 1000);
-}
-
-static void answer(rd_server *server, rd_request *request) {
-    char text[64];
-    rd_slice path = rd_request_slice(request, request->head.path);
-    int len = snprintf(text, sizeof(text), "%c %.*s %d", server == servers[A] ? 'A' : 'B',
-                       (int)path.len, path.ptr, (int)request->body.size);
-    rd_response_head head = {.status = 200, .length = len};
-    request->responder->start(request, &head);
-    request->responder->write(request, text, (size_t)len);
-    request->responder->finish(request);
-}
-
-/* One turn and everything it brings. */
-static void serve(rd_server *server) {
-    rd_request *request = NULL;
-    rd_loop_lock(&server->loop);
-    rd_server_turn(server, wait_in_poll, true);
-    while ((request = rd_server_next_request(server, request)) != NULL) {
-        if (request->conn != NULL) answer(server, request);
-    }
-    rd_server_turn(server, wait_in_poll, true);
-    rd_loop_unlock(&server->loop);
-}
-
-/* A turn of the watch thread, whose leader is somewhere else. */
-static void stand_in(rd_server *server) {
-    static rd_ready_set found;
-    rd_loop_lock(&server->loop);
-    server->watch_owns = true;
-    server->leader_seen_ns = 0; /* long ago */
-    rd_server_turn_apart(server, &found);
-    rd_loop_unlock(&server->loop);
-}
-
-static void start(void) {
-    rd_settings settings;
-    rd_settings_init(&settings);
-    CHECK_INT(rd_scoreboard_create(&board, SERVERS), 0);
-    for (int i = 0; i < SERVERS; i++) {
-        CHECK_INT(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, inboxes[i]), 0);
-    }
-    const int outboxes[SERVERS] = {inboxes[A][1], inboxes[B][1]};
-    for (uint32_t i = 0; i < SERVERS; i++) {
-        rd_server *server = servers[i] = rd_server_new(&settings);
-        server->score = &board.slots[i];
-        board.slots[i].state = RD_SCORE_READY;
-        board.slots[i].max_threads = 1;
-        rd_loop_lock(&server->loop);
-        CHECK_INT(rd_siblings_join(server, &board, i, inboxes[i][0], outboxes), 0);
-        rd_server_publish(server);
-        rd_loop_unlock(&server->loop);
-    }
-    client_count = 0;
-}
-
-static void end(void) {
-    for (int i = 0; i < SERVERS; i++) {
-        rd_server_stop(servers[i], RD_STOP_NOW);
-        serve(servers[i]);
-        CHECK_INT(servers[i]->conns.count, 0);
-        CHECK_INT(servers[i]->http.requests.live, 0);
-        CHECK_INT(board.slots[i].arriving, 0);
-        rd_server_free(servers[i]);
-        close(inboxes[i][0]);
-        close(inboxes[i][1]);
-    }
-    while (client_count > 0) close(clients[--client_count]);
-    rd_scoreboard_close(&board);
-}
-
-/* A client of server A, as if A had accepted it; its own end. */
-static int dial(void) {
-    static const rd_address nobody = {.kind = RD_ADDRESS_UNIX};
-    rd_server *server = servers[A];
-    int pair[2];
-    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
-    rd_loop_lock(&server->loop);
-    if (!rd_handover_accepted(server, pair[0], &nobody)) {
-        rd_conn_read_now(
-            rd_conn_open(&server->conns, pair[0], &rd_transport_tcp, &rd_protocol_http1, &nobody));
-        rd_server_publish(server);
-    }
-    rd_loop_unlock(&server->loop);
-    clients[client_count++] = pair[1];
-    return pair[1];
-}
-
-static void say(int fd, const char *text) {
-    CHECK_INT(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
-}
-
-static const char *hear(int fd) {
-    ssize_t len = recv(fd, got, sizeof(got) - 1, 0);
-    got[len > 0 ? len : 0] = '\0';
-    const char *body = strstr(got, "\r\n\r\n");
-    return body == NULL ? got : body + 4;
-}
-
-#define GET(path) "GET " path " HTTP/1.1\r\nHost: a\r\n\r\n"
+#include "siblings_pair.h"
 
 static void test_new_connections_are_balanced(void) {
     start();
@@ -396,6 +275,41 @@ static void test_nonsense_in_the_inbox(void) {
     end();
 }
 
+/* As a worker of another version would: a head that is not ours, and a descriptor. */
+static void send_foreign(int inbox, int fd) {
+    char head[64] = "another version";
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {.room = {0}};
+    struct iovec iov = {head, sizeof(head)};
+    struct msghdr message = {.msg_iov = &iov,
+                             .msg_iovlen = 1,
+                             .msg_control = control.room,
+                             .msg_controllen = sizeof(control.room)};
+    struct cmsghdr *part = CMSG_FIRSTHDR(&message);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(part), &fd, sizeof(int));
+    CHECK_INT(sendmsg(inbox, &message, 0), sizeof(head));
+}
+
+/* Its connection is closed, and is not on its way any more. */
+static void test_a_message_of_another_version(void) {
+    start();
+    int pair[2];
+    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    board.slots[B].arriving = 1; /* as every sender counts */
+    send_foreign(inboxes[B][1], pair[0]);
+    close(pair[0]);
+    for (int i = 0; i < 2; i++) serve(servers[B]);
+    CHECK_INT(board.slots[B].arriving, 0);
+    CHECK_INT(recv(pair[1], got, sizeof(got), MSG_DONTWAIT), 0);
+    close(pair[1]);
+    end();
+}
+
 int main(void) {
     test_new_connections_are_balanced();
     test_requests_that_wait_move();
@@ -406,5 +320,6 @@ int main(void) {
     test_a_worker_that_stops();
     test_a_worker_that_stops_looks_again();
     test_nonsense_in_the_inbox();
+    test_a_message_of_another_version();
     return check_summary();
 }

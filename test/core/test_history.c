@@ -26,14 +26,17 @@ static void write_id(void *with, rd_message *message) {
     (void)sprintf(ids + strlen(ids), "%d ", (int)message->id);
 }
 
+static size_t replay_bytes = SIZE_MAX;
+
 /* "WHOLE 1 2 ": the answer and the ids. */
 static const char *replay_at(rd_history *history, const char *name, bool is_pattern, uint64_t since,
                              uint64_t now_ms) {
     static const char *const answers[] = {"WHOLE", "GAP", "UNKNOWN", "NONE"};
     static char said[256];
     char ids[200] = "";
-    const rd_replay answer =
-        rd_history_replay(history, text(name), is_pattern, since, now_ms, write_id, ids);
+    const rd_replay answer = rd_history_replay(
+        history, &(rd_history_wish){text(name), is_pattern, since, now_ms, replay_bytes}, write_id,
+        ids);
     (void)snprintf(said, sizeof(said), "%s %s", answers[answer], ids);
     return said;
 }
@@ -178,6 +181,48 @@ static void test_limits_of_all(void) {
     CHECK(history.count == 0 && history.bytes == 0);
 }
 
+/* What a client can take: the newest, and one message at least. */
+static void test_a_limit_of_bytes(void) {
+    rd_history history;
+    rd_history_init(&history, (rd_history_limits){1000, 1 << 20}, 0);
+    rd_history_keep(&history, text("*"), true, 100, 0);
+    for (int id = 1; id <= 6; id++)
+        CHECK(add(&history, id % 2 == 0 ? "x2" : "x1", (uint64_t)id, 0));
+    const size_t each = 2 + 7; /* name and payload */
+    replay_bytes = 2 * each;
+    CHECK_STR(replay(&history, "x1", 0), "GAP 3 5 ");
+    CHECK_STR(replay(&history, "x1", 1), "WHOLE 3 5 ");
+    CHECK_STR(replay_at(&history, "x*", true, 0, 0), "GAP 5 6 ");
+    CHECK_STR(replay_at(&history, "x*", true, 4, 0), "WHOLE 5 6 ");
+    CHECK_STR(replay_at(&history, "x*", true, 6, 0), "WHOLE ");
+    CHECK_STR(replay_at(&history, "y*", true, 0, 0), "NONE ");
+    replay_bytes = 0;
+    CHECK_STR(replay(&history, "x2", 0), "GAP 6 ");
+    CHECK_STR(replay_at(&history, "x*", true, 0, 0), "GAP 6 ");
+    replay_bytes = SIZE_MAX;
+    CHECK_STR(replay_at(&history, "x*", true, 0, 0), "WHOLE 1 2 3 4 5 6 ");
+    rd_history_clear(&history);
+}
+
+/* A pattern that matches nothing looks at so many messages and channels, and no more. */
+static void test_a_limit_of_work(void) {
+    enum { CHANNELS = 100000 };
+    char name[16];
+    rd_history history;
+    rd_history_init(&history, (rd_history_limits){CHANNELS, 1 << 30}, 0);
+    rd_history_keep(&history, text("*"), true, 100, 0);
+    for (int i = 1; i <= CHANNELS; i++) {
+        (void)snprintf(name, sizeof(name), "c%d", i);
+        CHECK(add(&history, name, (uint64_t)i, 0));
+    }
+    CHECK_STR(replay_at(&history, "c99999", true, 1, 0), "GAP 99999 ");
+    CHECK_STR(replay_at(&history, "c83617", true, 1, 0), "GAP 83617 "); /* the last that is seen */
+    CHECK_STR(replay_at(&history, "c83616", true, 1, 0), "GAP ");
+    CHECK_STR(replay_at(&history, "none", true, 1, 0), "GAP "); /* it is not known */
+    CHECK_STR(replay_at(&history, "none", true, 99000, 0), "NONE ");
+    rd_history_clear(&history);
+}
+
 static void test_ids_of_clients(void) {
     static const char *const garbage[] = {"",    "-1",
                                           "+1",  " 1",
@@ -254,8 +299,9 @@ static void seam_publish(const char *channel) {
 /* Also when it is here already, with messages on their way. */
 static void seam_return(reader *self) {
     const rd_subscribe_terms terms = {.is_afresh = true};
-    const rd_replay answer =
-        rd_history_replay(&seam.history, text("x"), false, self->last_id, 0, read_replayed, self);
+    const rd_replay answer = rd_history_replay(
+        &seam.history, &(rd_history_wish){text("x"), false, self->last_id, 0, SIZE_MAX},
+        read_replayed, self);
     CHECK_INT(answer, RD_REPLAY_WHOLE);
     CHECK(rd_channels_subscribe(&seam.channels, &self->subscriber, text("x"), false, &terms) >= 0);
 }
@@ -373,6 +419,8 @@ int main(void) {
     test_age();
     test_which_rule();
     test_limits_of_all();
+    test_a_limit_of_bytes();
+    test_a_limit_of_work();
     test_ids_of_clients();
     test_seam();
     return check_summary();

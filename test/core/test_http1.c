@@ -389,6 +389,74 @@ static void test_a_client_that_leaves_with_its_body(void) {
     finish();
 }
 
+static int fail_to_modify(rd_poller *poller, rd_source *source) {
+    (void)poller, (void)source;
+    errno = ENOMEM;
+    return -1;
+}
+
+/* No more is read of a body that failed: if the poller cannot be told, the connection is over. */
+static void test_a_poller_that_fails_with_the_body(void) {
+    begin(want_body);
+    ask(client, POST("Content-Length: 5\r\n" EXPECTING));
+    held->responder->want_body(held);
+    const rd_poller_ops *whole = server->loop.ops;
+    rd_poller_ops broken = *whole;
+    broken.modify = fail_to_modify;
+    server->loop.ops = &broken;
+    later((uint64_t)settings.body_timeout_ms);
+    server->loop.ops = whole;
+    CHECK(woken() == held);
+    CHECK(held->gone && held->conn == NULL);
+    CHECK_INT(held->body_error, RD_ERR_BODY_TIMEOUT);
+    finish();
+}
+
+/* ---- calls before their bodies ---- */
+
+static unsigned calls;
+
+static void count_call(rd_request *request) {
+    (void)request;
+    calls++;
+}
+
+static void expect_early(int fd, bool early) {
+    const unsigned before = calls;
+    ask(fd, POST("Content-Length: 5\r\n" EXPECTING));
+    CHECK_INT(calls - before, early);
+    CHECK_STR(got, early ? "" : "HTTP/1.1 100 Continue\r\n\r\n");
+}
+
+/* One in thirty-two of max_parked_bodies may wait for their bodies in the application. */
+static void test_calls_before_their_bodies_are_few(void) {
+    settings.max_parked_bodies = 95;
+    calls = 0;
+    begin(count_call);
+    int first = join(), second = join();
+    expect_early(first, true);
+    expect_early(second, true);
+    expect_early(client, false);
+    ask(client, "12345");
+    CHECK_INT(calls, 3); /* with its body */
+    close(first);
+    turns(2);
+    first = join();
+    expect_early(first, true);
+    ask(second, "12345");
+    close(client);
+    client = join();
+    expect_early(client, true);
+    CHECK_INT(server->http.early_calls, 2);
+    close(first);
+    close(second);
+    close(client);
+    client = join();
+    turns(2);
+    CHECK_INT(server->http.early_calls, 0);
+    finish();
+}
+
 /* ---- a full disk ---- */
 
 #define BODY "0123456789012345678901234567890123456789"
@@ -502,6 +570,8 @@ static void test_all(void) {
     test_minimum_rate_of_a_client_that_did_not_wait();
     test_failing_bodies();
     test_a_client_that_leaves_with_its_body();
+    test_a_poller_that_fails_with_the_body();
+    test_calls_before_their_bodies_are_few();
     test_a_full_disk();
     test_a_full_disk_while_the_application_has_the_request();
     test_max_keep_alive();

@@ -8,6 +8,7 @@
 #include "serving.h"
 
 static int client;
+static const char zeros[1000000];
 
 static void begin(void (*application)(rd_request *)) {
     start(application);
@@ -153,7 +154,7 @@ static void test_bodies_that_are_not_sent(void) {
     for (size_t i = 0; i < 3; i++) {
         rd_request *request = begin_held(GET("/"));
         rd_release release = {count_release};
-        rd_file *file = rd_file_new(null_file());
+        rd_file *file = rd_file_new(&server->loop, null_file(), 0);
         released = 0;
         start_answer(request, statuses[i], statuses[i] == 200 ? 0 : -1);
         CHECK_INT(request->responder->borrow(request, "body", 4, &release), 0);
@@ -173,7 +174,7 @@ static void test_everything_after_the_client_left(void) {
     rd_response_head head = {.status = 200, .length = 4};
     rd_release release = {count_release};
     rd_buffer rest = {0};
-    rd_file *file = rd_file_new(null_file());
+    rd_file *file = rd_file_new(&server->loop, null_file(), 0);
     released = 0;
     close(client);
     turns(2);
@@ -322,9 +323,106 @@ static void test_asking_after_the_answer_began(void) {
     }
 }
 
-/* ---- back-pressure ---- */
+/* ---- giving up ---- */
 
-static const char zeros[1000000];
+static void give_up_request(rd_request *request) {
+    rd_request_ref(request);
+    await(request);
+    rd_server_give_up(server, request);
+    CHECK(woken() == request);
+}
+
+static void test_giving_up_a_body(void) {
+    rd_request *request = begin_held(EXPECTING);
+    request->responder->want_body(request);
+    turn();
+    CHECK(!hear(client));
+    give_up_request(request);
+    CHECK(!request->gone && !request->body_complete);
+    CHECK_INT(request->body_error, RD_ERR_GIVEN_UP);
+    CHECK_INT(rd_error_status(request->body_error), 408);
+    CHECK_INT(server->http.early_calls, 0);
+    CHECK_INT(server->given_up, 1);
+    answer_path(request);
+    rd_request_unref(request);
+    turns(2);
+    CHECK(hear(client) && strstr(got, "connection: close\r\n") != NULL);
+    finish();
+}
+
+/* Neither a 408 nor the rest can follow what has been sent. */
+static void test_giving_up_when_the_answer_has_begun(void) {
+    static const char *const sent[] = {EXPECTING, GET("/")};
+    for (size_t i = 0; i < 2; i++) {
+        rd_request *request = begin_held(sent[i]);
+        start_answer(request, 200, sizeof(zeros));
+        request->responder->write(request, zeros, sizeof(zeros));
+        turn();
+        give_up_request(request);
+        CHECK(request->gone && request->conn == NULL);
+        CHECK_INT(server->conns.count, 0);
+        CHECK_INT(server->http.early_calls, 0);
+        rd_server_give_up(server, request); /* once is enough */
+        CHECK_INT(server->given_up, 1);
+        rd_request_unref(request);
+        finish();
+    }
+}
+
+/* The log hears of one a second. */
+static void test_who_is_given_up_is_logged_now_and_then(void) {
+    static const struct {
+        uint64_t pause_ms;
+        uint32_t lines;
+    } rows[] = {{0, 1}, {999, 1}, {1, 2}, {5000, 3}};
+    begin(hold);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const int fd = join();
+        ask(fd, EXPECTING);
+        later(rows[i].pause_ms);
+        rd_server_give_up(server, held);
+        CHECK_INT(server->refusal_count, rows[i].lines);
+        CHECK_INT(server->refusals[rows[i].lines - 1].code, RD_ERR_GIVEN_UP);
+        let_go();
+        close(fd);
+        turns(2);
+    }
+    CHECK_INT(server->given_up, 4);
+    finish();
+}
+
+static void test_silence(void) {
+    rd_request *request = begin_held(EXPECTING);
+    request->responder->want_body(request);
+    later(1000);
+    CHECK(rd_server_is_silent(server, request, 1000));
+    CHECK(!rd_server_is_silent(server, request, 1001));
+    ask(client, "1");
+    CHECK(!rd_server_is_silent(server, request, 1));
+    start_answer(request, 200, sizeof(zeros));
+    request->responder->write(request, zeros, sizeof(zeros));
+    turn();
+    later(500);
+    CHECK(rd_server_is_silent(server, request, 500));
+    const size_t before = joined->out.bytes;
+    for (int i = 0; i < 100 && joined->out.bytes == before; i++) {
+        hear(client);
+        turn();
+    }
+    CHECK(!rd_server_is_silent(server, request, 1));
+    finish();
+}
+
+/* Nothing is expected of it, however short its time would be. */
+static void test_silence_without_a_deadline(void) {
+    settings.body_timeout_ms = 500;
+    rd_request *request = begin_held(EXPECTING);
+    later(5000);
+    CHECK(!rd_server_is_silent(server, request, 1000));
+    finish();
+}
+
+/* ---- back-pressure ---- */
 
 static void test_watermarks(void) {
     rd_request *request = begin_held(GET("/"));
@@ -387,6 +485,7 @@ static void test_the_end_of_a_client_that_does_not_read(void) {
     for (int i = 0; i < 20; i++) held->responder->write(held, zeros, sizeof(zeros));
     turns(100);
     CHECK(held->conn->out.bytes > 0);
+    later((uint64_t)settings.write_timeout_ms / 4); /* what was on its way has come by then */
     later((uint64_t)settings.write_timeout_ms);
     CHECK(held->gone);
     CHECK_INT(hear_the_end(fd), -ECONNRESET);
@@ -456,6 +555,11 @@ static void test_all(void) {
     test_a_client_that_does_not_wait_is_not_asked();
     test_an_answer_without_the_body_is_the_last();
     test_asking_after_the_answer_began();
+    test_giving_up_a_body();
+    test_giving_up_when_the_answer_has_begun();
+    test_who_is_given_up_is_logged_now_and_then();
+    test_silence();
+    test_silence_without_a_deadline();
     test_watermarks();
     test_who_waits_hears_of_the_end();
     test_a_client_that_does_not_read();

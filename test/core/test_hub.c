@@ -18,7 +18,8 @@ static const char *const names[NAMES] = {"a", "b", "ab", "ba", "kept", "a*", "?b
 typedef struct process {
     rd_hub_link link;
     bool is_here, is_full;
-    char said[LOG]; /* what it was sent */
+    bool is_crammed; /* takes no changes of interests either */
+    char said[LOG];  /* what it was sent */
 } process;
 
 static rd_hub hub;
@@ -55,11 +56,19 @@ static bool send_to(rd_hub_link *link, const rd_relay_frame *frame, rd_message *
     process *to = RD_CONTAINER(link, process, link);
     CHECK(to->is_here);
     if (frame->type == RD_RELAY_PUBLISH && to->is_full) return false;
+    if (frame->type < RD_RELAY_PUBLISH && to->is_crammed) return false;
     CHECK(message == NULL || frame->channel.ptr == rd_message_channel(message).ptr);
     rd_relay_frame shown = *frame;
     if (frame->type == RD_RELAY_KEEP) shown.id = 0;
     note(to->said, &shown);
     return true;
+}
+
+static size_t replay_room = SIZE_MAX;
+
+static size_t room_of(const rd_hub_link *link) {
+    (void)link;
+    return replay_room;
 }
 
 /* ---- the model ---- */
@@ -149,18 +158,19 @@ static void model_publish(int origin, const char *channel, const char *payload, 
 static void model_replay(int link, int name, int since) {
     const int flags = name >= FIRST_PATTERN ? RD_RELAY_PATTERN : 0;
     const bool is_kept = strcmp(names[name], "kept") == 0;
-    bool is_cut = false, any = is_kept || (strcmp(names[name], "*") == 0 && model.history_len > 0);
+    const bool any = is_kept || (strcmp(names[name], "*") == 0 && model.history_len > 0);
+    bool is_cut = false;
     model_wish(link, name, true);
     expect(link, RD_RELAY_REPLAY_BEGIN, flags, names[name], "n", 0);
-    for (int i = 0; any && since <= model.last_id && i < model.history_len && !is_cut; i++) {
+    for (int i = 0; any && since <= model.last_id && i < model.history_len; i++) {
         const kept *entry = &model.history[i];
         if (entry->id <= since) continue;
         is_cut = processes[link].is_full;
-        model_send(link, entry->channel, entry->payload, entry->id);
+        if (!is_cut) model_send(link, entry->channel, entry->payload, entry->id);
     }
-    const int kind = is_cut                  ? RD_REPLAY_GAP
-                     : !any                  ? RD_REPLAY_NONE
+    const int kind = !any                    ? RD_REPLAY_NONE
                      : since > model.last_id ? RD_REPLAY_UNKNOWN
+                     : is_cut                ? RD_REPLAY_GAP
                                              : RD_REPLAY_WHOLE;
     expect(link, RD_RELAY_REPLAY_END, flags, names[name], "n", kind);
 }
@@ -244,7 +254,7 @@ static void check_all(void) {
 }
 
 static void test_against_the_model(void) {
-    rd_hub_init(&hub, send_to, (rd_history_limits){ROUNDS, 1 << 30}, 0);
+    rd_hub_init(&hub, send_to, room_of, (rd_history_limits){ROUNDS, 1 << 30}, 0);
     CHECK_INT(rd_hub_keep(&hub, text("kept"), false, ROUNDS, 0), 0);
     for (int round = 0; round < ROUNDS; round++) {
         const int link = (int)draw(LINKS);
@@ -269,7 +279,7 @@ static void test_against_the_model(void) {
 
 static void begin(int links) {
     memset(processes, 0, sizeof(processes));
-    rd_hub_init(&hub, send_to, (rd_history_limits){100, 1 << 20}, 0);
+    rd_hub_init(&hub, send_to, room_of, (rd_history_limits){100, 1 << 20}, 0);
     for (int i = 0; i < links; i++) {
         processes[i].is_here = true;
         rd_hub_join(&hub, &processes[i].link, RD_HUB_WORKER);
@@ -303,6 +313,38 @@ static void test_the_engine_hears_of_first_and_last(void) {
     rd_hub_leave(&hub, &processes[1].link);
     processes[1].is_here = false;
     check_said(ENGINE, "unsub* a  #0;");
+    finish();
+}
+
+/* What an engine that is full has not been told of is told later, as it is then. */
+static void test_an_engine_that_is_full_hears_of_it_later(void) {
+    begin(2);
+    processes[ENGINE].is_here = true;
+    rd_hub_join(&hub, &processes[ENGINE].link, RD_HUB_ENGINE);
+    say(0, RD_RELAY_SUBSCRIBE, 0, "known", "", 0);
+    check_said(ENGINE, "sub known  #0;");
+    processes[ENGINE].is_crammed = true;
+    say(0, RD_RELAY_SUBSCRIBE, 0, "a", "", 0);
+    say(0, RD_RELAY_SUBSCRIBE, 0, "goes", "", 0);
+    say(0, RD_RELAY_UNSUBSCRIBE, 0, "known", "", 0);
+    say(0, RD_RELAY_UNSUBSCRIBE, 0, "goes", "", 0);
+    say(1, RD_RELAY_SUBSCRIBE, RD_RELAY_PATTERN, "b*", "", 0);
+    rd_hub_catch_up(&hub, 100);
+    check_said(ENGINE, "");
+    processes[ENGINE].is_crammed = false;
+    say(1, RD_RELAY_SUBSCRIBE, 0, "c", "", 0);
+    check_said(ENGINE, ""); /* not before the others */
+    rd_hub_catch_up(&hub, 2);
+    check_said(ENGINE, "sub a  #0;unsub known  #0;");
+    rd_hub_catch_up(&hub, 100);
+    check_said(ENGINE, "sub* b*  #0;sub c  #0;");
+    processes[ENGINE].is_crammed = true;
+    say(1, RD_RELAY_SUBSCRIBE, 0, "d", "", 0);
+    rd_hub_leave(&hub, &processes[ENGINE].link);
+    CHECK(rd_changes_is_empty(&hub.changes));
+    processes[ENGINE].is_crammed = false;
+    rd_hub_join(&hub, &processes[ENGINE].link, RD_HUB_ENGINE);
+    check_said(ENGINE, "sub a  #0;sub c  #0;sub d  #0;sub* b*  #0;");
     finish();
 }
 
@@ -348,6 +390,106 @@ static void test_what_waits_for_an_engine(void) {
     say(0, RD_RELAY_PUBLISH, RD_RELAY_ENGINE, "a", "later", 0);
     check_said(ENGINE, "");
     CHECK_INT(rd_buffer_len(&hub.unclaimed), RD_RELAY_HEAD_BYTES + 6);
+    finish();
+}
+
+/* The note of a worker: its number, and what the client can take. */
+static const char *note_of(size_t bytes_max) {
+    static char note[RD_RELAY_REPLAY_NOTE + 1];
+    memset(note, 'n', RD_RELAY_REPLAY_NOTE - 8);
+    rd_relay_put_number(note + RD_RELAY_REPLAY_NOTE - 8, 8, bytes_max);
+    return note;
+}
+
+static void ask(int link, size_t bytes_max, int since) {
+    const rd_relay_frame frame = {.type = RD_RELAY_REPLAY,
+                                  .id = (uint64_t)since,
+                                  .channel = text("a"),
+                                  .payload = rd_slice_of(note_of(bytes_max), RD_RELAY_REPLAY_NOTE)};
+    CHECK_INT(rd_hub_take(&hub, &processes[link].link, &frame), 0);
+}
+
+/* Words of what a link was sent. */
+static unsigned count_said(int link, const char *word) {
+    unsigned count = 0;
+    for (const char *at = processes[link].said; (at = strstr(at, word)) != NULL; at++) count++;
+    processes[link].said[0] = '\0';
+    return count;
+}
+
+static void test_replays_have_limits(void) {
+    begin(2);
+    rd_hub_keep(&hub, text("a"), false, 100, 0);
+    for (int i = 0; i < 20; i++) say(1, RD_RELAY_PUBLISH, 0, "a", "m", 0);
+    processes[0].said[0] = '\0';
+    ask(0, 10, 0);
+    CHECK_INT(count_said(0, "pub"), 5); /* of two bytes each */
+    CHECK_INT(processes[0].link.replay_gaps, 1);
+    replay_room = 4;
+    ask(0, 1000, 0);
+    CHECK_INT(count_said(0, "pub"), 2);
+    replay_room = SIZE_MAX;
+    ask(0, 1000, 0);
+    CHECK_INT(count_said(0, "pub"), 20);
+    finish();
+}
+
+/* Messages go first: replays wait while there is no room for them, in their order, and with the
+ * link they go. */
+static void test_replays_wait(void) {
+    begin(2);
+    rd_hub_keep(&hub, text("a"), false, 100, 0);
+    say(0, RD_RELAY_SUBSCRIBE, 0, "live", "", 0);
+    say(1, RD_RELAY_PUBLISH, 0, "a", "m1", 0);
+    processes[0].said[0] = '\0';
+    replay_room = 0;
+    say(0, RD_RELAY_REPLAY, 0, "a", "one", 0);
+    say(0, RD_RELAY_REPLAY, RD_RELAY_PATTERN, "a", "two", 0);
+    CHECK(!rd_hub_answer(&hub, &processes[0].link));
+    say(1, RD_RELAY_PUBLISH, 0, "live", "goes first", 0);
+    check_said(0, "pub live goes first #0;");
+    say(1, RD_RELAY_PUBLISH, 0, "a", "m2", 0); /* not subscribed yet */
+    check_said(0, "");
+    replay_room = 1000;
+    CHECK(rd_hub_answer(&hub, &processes[0].link));
+    check_said(0, "begin a one #0;pub a m1 #1;pub a m2 #2;end a one #0;");
+    say(0, RD_RELAY_REPLAY, 0, "b", "three", 0); /* not before the second one */
+    check_said(0, "");
+    CHECK(rd_hub_answer(&hub, &processes[0].link));
+    CHECK(rd_hub_answer(&hub, &processes[0].link));
+    CHECK(!rd_hub_answer(&hub, &processes[0].link));
+    check_said(0, "begin* a two #0;pub a m1 #1;pub a m2 #2;end* a two #0;"
+                  "begin b three #0;end b three #3;");
+    replay_room = 0;
+    say(0, RD_RELAY_REPLAY, 0, "a", "four", 0);
+    CHECK_INT(processes[0].link.replay_count, 1);
+    replay_room = SIZE_MAX;
+    finish();
+}
+
+/* A worker that asks for ever without taking answers is no worker of ours. */
+static void test_replays_that_wait_have_a_limit(void) {
+    rd_relay_frame wanted = {.type = RD_RELAY_REPLAY, .channel = text("a")};
+    begin(1);
+    replay_room = 0;
+    for (int i = 0; i < RD_HUB_REPLAYS_MAX; i++) {
+        CHECK_INT(rd_hub_take(&hub, &processes[0].link, &wanted), 0);
+    }
+    CHECK_INT(rd_hub_take(&hub, &processes[0].link, &wanted), RD_ERR_CHANNEL_LIMIT);
+    CHECK_INT(processes[0].link.replay_count, RD_HUB_REPLAYS_MAX);
+    replay_room = SIZE_MAX;
+    finish();
+}
+
+static void test_what_a_publish_of_the_hub_says(void) {
+    const rd_relay_frame frame = {.type = RD_RELAY_PUBLISH, .channel = text("a")};
+    begin(2);
+    CHECK(rd_hub_publish(&hub, &frame));
+    say(0, RD_RELAY_SUBSCRIBE, 0, "a", "", 0);
+    say(1, RD_RELAY_SUBSCRIBE, 0, "a", "", 0);
+    CHECK(rd_hub_publish(&hub, &frame));
+    processes[1].is_full = true;
+    CHECK(!rd_hub_publish(&hub, &frame));
     finish();
 }
 
@@ -403,8 +545,13 @@ static void test_long_messages(void) {
 int main(void) {
     test_against_the_model();
     test_the_engine_hears_of_first_and_last();
+    test_an_engine_that_is_full_hears_of_it_later();
     test_what_the_engine_brings_back();
     test_what_waits_for_an_engine();
+    test_replays_have_limits();
+    test_replays_wait();
+    test_replays_that_wait_have_a_limit();
+    test_what_a_publish_of_the_hub_says();
     test_rules_are_told_once();
     test_an_outage_is_one();
     test_what_no_link_says();

@@ -141,7 +141,7 @@ static void test_messages_cross(void) {
     settle(&workers[2], "other");
     publish(&workers[1], "news", "one");
     publish(&workers[1], "other", "two");
-    CHECK_INT(rd_hub_thread_publish(hub, text("news"), text("master"), RD_RELAY_TEXT), 0);
+    CHECK_INT(rd_hub_thread_publish(hub, text("news"), text("master"), RD_RELAY_TEXT), 1);
     CHECK(rd_hub_thread_publish(hub, text(""), text("nameless"), 0) < 0);
     check_message(&workers[2], "other", "two");
     rd_relay_frame frame;
@@ -234,6 +234,47 @@ static void test_one_that_only_asks(void) {
     finish();
 }
 
+/* Replays for a process that does not read just now take a part of its queue and no more: not one
+ * message is lost for them. */
+static void test_replays_give_way(void) {
+    enum { KEPT = 900, ASKED = 200, LIVE = 200 };
+    char terms[RD_RELAY_TERMS_BYTES], live[16];
+    char *payload = long_text(1000, 'k');
+    rd_relay_frame frame;
+    rd_hub_stats stats;
+    begin(2);
+    rd_relay_put_terms(terms, KEPT, 0);
+    say(&workers[1], RD_RELAY_KEEP, 0, "kept", rd_slice_of(terms, sizeof(terms)), 0);
+    for (int i = 0; i < KEPT; i++) publish(&workers[1], "kept", payload);
+    subscribe(&workers[0], "live");
+    settle(&workers[0], "live");
+    settle(&workers[1], "live");
+    for (int i = 0; i < ASKED; i++) {
+        say(&workers[0], RD_RELAY_REPLAY, 0, "kept", text("note"), 0);
+    }
+    subscribe(&workers[0], "asked");
+    do {
+        CHECK_INT(rd_hub_thread_publish(hub, text("asked"), text("?"), 0), 1);
+        rd_hub_thread_stats(hub, &stats);
+    } while (stats.queue_bytes == 0);
+    for (int i = 0; i < LIVE; i++) {
+        (void)snprintf(live, sizeof(live), "%d", i);
+        CHECK_INT(rd_hub_thread_publish(hub, text("live"), text(live), 0), 1);
+    }
+    int answers = 0, next = 0;
+    while (answers < ASKED && hear(&workers[0], &frame)) {
+        answers += frame.type == RD_RELAY_REPLAY_END;
+        if (!rd_slice_equal(frame.channel, text("live"))) continue;
+        CHECK_INT(atoi(frame.payload.ptr), next);
+        next++;
+    }
+    CHECK_INT(next, LIVE);
+    rd_hub_thread_stats(hub, &stats);
+    CHECK_INT(stats.dropped, 0);
+    free(payload);
+    finish();
+}
+
 static void test_a_broken_stream(void) {
     begin(3);
     subscribe(&workers[0], "news");
@@ -299,6 +340,39 @@ static void test_the_engine(void) {
     check_message(&workers[2], "news", "out");
     publish(&workers[2], "news", "back");
     check_message(&workers[0], "news", "back");
+    finish();
+}
+
+/* An engine that does not read while more channels come and go than its queue holds: it ends up
+ * knowing exactly those that are left. */
+static void test_an_engine_that_is_stuck(void) {
+    enum { ALL = 20000, LEFT = 123 };
+    static bool known[ALL];
+    char name[200], digits[16];
+    rd_relay_frame frame;
+    begin(1);
+    join_as(&workers[1], RD_HUB_ENGINE);
+    memset(name, 'n', sizeof(name));
+    name[sizeof(name) - 1] = '\0';
+    for (int round = 0; round < 2; round++) {
+        const rd_relay_type type = round == 0 ? RD_RELAY_SUBSCRIBE : RD_RELAY_UNSUBSCRIBE;
+        for (int i = round == 0 ? 0 : LEFT; i < ALL; i++) {
+            (void)snprintf(digits, sizeof(digits), "%05d", i);
+            memcpy(name, digits, 5);
+            say(&workers[0], type, 0, name, text(""), 0);
+        }
+        settle(&workers[0], "00000");
+    }
+    say(&workers[0], RD_RELAY_SUBSCRIBE, 0, "last", text(""), 0);
+    while (hear(&workers[1], &frame)) {
+        if (rd_slice_equal(frame.channel, text("last"))) break;
+        CHECK(frame.type == RD_RELAY_SUBSCRIBE || frame.type == RD_RELAY_UNSUBSCRIBE);
+        const int told = atoi(frame.channel.ptr);
+        if (frame.channel.len == 5) continue; /* what settle() asks for */
+        CHECK(known[told] == (frame.type == RD_RELAY_UNSUBSCRIBE));
+        known[told] = !known[told];
+    }
+    for (int i = 0; i < ALL; i++) CHECK(known[i] == (i < LEFT));
     finish();
 }
 
@@ -411,10 +485,12 @@ int main(void) {
     test_long_messages();
     test_one_that_does_not_read();
     test_one_that_only_asks();
+    test_replays_give_way();
     test_a_broken_stream();
     test_last_words();
     test_one_whose_socket_lives_on();
     test_the_engine();
+    test_an_engine_that_is_stuck();
     test_another_one_goes_on();
     test_a_file_that_is_none();
     return check_summary();

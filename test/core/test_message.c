@@ -95,6 +95,36 @@ static void test_borrowed(void) {
     rd_chunk_pool_clear(&pool);
 }
 
+/* However many queues wait for it, its bytes are there once. */
+static void test_counted_once(void) {
+    rd_chunk_pool pool = {0};
+    rd_outq first = {0}, second = {0};
+    rd_ledger ledger;
+    rd_ledger_init(&ledger);
+    const uint64_t *held = &ledger.rows[RD_LEDGER_OUTPUT].held;
+    rd_message *message = rd_message_new(RD_SLICE("news"), RD_SLICE("hello"), true, 1);
+    rd_encoding *encoding = rd_message_encoding(message, RD_ENCODING_WS_TEXT, bracket, square);
+    encoding->ledger = &ledger;
+    rd_encoding_borrow(encoding, &first);
+    rd_encoding_borrow(encoding, &second);
+    CHECK_INT(*held, 7);
+    CHECK_INT(first.shared, 7);
+    CHECK_INT(rd_outq_own(&first), first.overhead);
+    rd_outq_advance(&first, &pool, 4);
+    CHECK_INT(first.shared, 3);
+    rd_outq_advance(&first, &pool, 3);
+    CHECK_INT(first.shared, 0);
+    CHECK_INT(*held, 7);
+    rd_outq_clear(&second, &pool);
+    CHECK_INT(*held, 0);
+    rd_encoding_borrow(encoding, &first);
+    CHECK_INT(*held, 7);
+    rd_message_unref(message);
+    rd_outq_clear(&first, &pool);
+    CHECK_INT(*held, 0);
+    rd_chunk_pool_clear(&pool);
+}
+
 /* What may have begun to leave stays, and so does what is nobody's encoding; the oldest go first.
  */
 static void test_dropping_the_oldest(void) {
@@ -147,6 +177,7 @@ int main(void) {
     test_encoded_once();
     test_refused_once();
     test_borrowed();
+    test_counted_once();
     test_dropping_the_oldest();
     test_empty_encoding();
     return check_summary();

@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "disk_jobs.h"
 #include "transport/outq.h"
 
+static rd_loop loop;
 static unsigned released;
 
 static void count_release(rd_release *release) {
@@ -67,7 +69,7 @@ static void fill_mixed(rd_outq *queue, rd_chunk_pool *pool, rd_release *release,
     static const char text[] = "0123456789ABCDEFGHIJ----------abcdefghij";
     rd_outq_copy(queue, pool, text, 10);
     rd_outq_borrow(queue, text + 10, 10, release);
-    rd_file *file = rd_file_new(fd);
+    rd_file *file = rd_file_new(&loop, fd, 0);
     rd_outq_file(queue, file, 100, 10);
     rd_file_unref(file);
     rd_outq_copy(queue, pool, text + FILE_END, 10);
@@ -88,6 +90,7 @@ static void check_at(const rd_outq *queue, int fd, int sent) {
     CHECK_INT(position(queue), sent);
     CHECK_INT(queue->bytes, MIXED - sent);
     CHECK_INT(released, sent >= BORROWED_END);
+    if (sent >= FILE_END) finish_jobs(&loop);
     CHECK_INT(fcntl(fd, F_GETFD) < 0, sent >= FILE_END);
 }
 
@@ -106,6 +109,7 @@ static void test_every_partial_write(void) {
             rd_outq_advance(&queue, &pool, (size_t)(second - first));
             check_at(&queue, fd, second);
             rd_outq_clear(&queue, &pool);
+            finish_jobs(&loop);
             CHECK_INT(released, 1);
             CHECK(fcntl(fd, F_GETFD) < 0);
         }
@@ -140,17 +144,21 @@ static void test_files_end_a_gathering(void) {
     int fds[2];
     CHECK_INT(pipe(fds), 0);
     rd_outq_copy(&queue, &pool, "a", 1);
-    rd_file *file = rd_file_new(fds[0]);
+    rd_file *file = rd_file_new(&loop, fds[0], 0);
     rd_outq_file(&queue, file, 0, 10);
     rd_file_unref(file);
     rd_outq_copy(&queue, &pool, "b", 1);
+    CHECK_INT(queue.bytes, 12);
+    CHECK_INT(rd_outq_held(&queue), rd_outq_memory(&queue) - 10); /* files are no memory */
     CHECK_INT(rd_outq_gather(&queue, iov, 4, 100), 1);
     rd_outq_advance(&queue, &pool, 1);
     CHECK_INT(rd_outq_gather(&queue, iov, 4, 100), 0);
     rd_outq_advance(&queue, &pool, 4);
     CHECK_INT(queue.first->len, 6);
     CHECK_INT(queue.first->offset, 4);
+    CHECK_INT(queue.in_files, 6);
     rd_outq_advance(&queue, &pool, 6);
+    finish_jobs(&loop);
     CHECK(write(fds[1], "x", 1) < 0 || close(fds[0]) != 0); /* the queue closed it */
     CHECK_INT(rd_outq_gather(&queue, iov, 4, 100), 1);
     rd_outq_clear(&queue, &pool);
@@ -197,6 +205,7 @@ static void test_what_is_left(void) {
 }
 
 int main(void) {
+    CHECK_INT(rd_loop_init(&loop, false), 0);
     test_what_is_left();
     (void)signal(SIGPIPE, SIG_IGN);
     test_every_step_size();
@@ -204,5 +213,6 @@ int main(void) {
     test_limits_of_a_gathering();
     test_files_end_a_gathering();
     test_clear_releases();
+    rd_loop_clear(&loop);
     return check_summary();
 }

@@ -264,22 +264,58 @@ static void test_ids_only_where_somebody_keeps(void) {
     end();
 }
 
+/* The watcher's next event, told: as rd_server_tell() does it. */
+static const char *tell(rd_push *watcher) {
+    const char *line = take(watcher);
+    watcher->ops->told(watcher);
+    return line;
+}
+
 static void test_the_watcher(void) {
     begin();
     rd_push *watcher = rd_pubsub_subscriber(&pubsub), *a = new_push(), *b = new_push();
-    pubsub.watcher = watcher;
+    subscribe(a, "early", &(rd_pubsub_terms){0});
+    rd_pubsub_watch(&pubsub, watcher);
     subscribe(a, "news", &(rd_pubsub_terms){0});
     subscribe(b, "news", &(rd_pubsub_terms){0});
     rd_pubsub_subscribe(&pubsub, a, text("n*"), true, &(rd_pubsub_terms){0});
-    CHECK_STR(take(watcher), "published 1 subscribe");
-    CHECK_STR(take(watcher), "published 1 psubscribe");
+    CHECK_STR(tell(watcher), "published 1 subscribe");
+    CHECK_STR(tell(watcher), "published 1 subscribe");
+    CHECK_STR(tell(watcher), "published 1 psubscribe");
+    CHECK_STR(tell(watcher), "nothing");
     free_it(a);
-    CHECK_STR(take(watcher), "published 1 punsubscribe");
-    CHECK_STR(take(watcher), "nothing");
+    CHECK_STR(tell(watcher), "published 1 unsubscribe");
+    CHECK_STR(tell(watcher), "published 1 punsubscribe");
+    CHECK_STR(tell(watcher), "nothing");
     free_it(b);
-    CHECK_STR(take(watcher), "published 1 unsubscribe");
+    CHECK_STR(tell(watcher), "published 1 unsubscribe");
     rd_pubsub_release(&pubsub, watcher);
     CHECK(pubsub.watcher == NULL);
+    end();
+}
+
+/* More channels than max_pending_bytes of notices, then most of them go, before the application
+ * comes to take the first one: it hears of exactly what is left. */
+static void test_a_watcher_that_is_late_misses_nothing(void) {
+    enum { CHANNELS = 20000, STAY = 777 };
+    char name[32];
+    begin();
+    rd_push *watcher = rd_pubsub_subscriber(&pubsub), *stays = new_push(), *goes = new_push();
+    stays->subscriber.limit = goes->subscriber.limit = CHANNELS;
+    rd_pubsub_watch(&pubsub, watcher);
+    for (int i = 0; i < CHANNELS; i++) {
+        (void)snprintf(name, sizeof(name), "channel:%d", i);
+        subscribe(i < STAY ? stays : goes, name, &(rd_pubsub_terms){0});
+    }
+    CHECK(pubsub.changes.names.count == CHANNELS - 1);
+    free_it(goes);
+    int told_of = 0;
+    while (strcmp(tell(watcher), "published 1 subscribe") == 0) told_of++;
+    CHECK_INT(told_of, STAY);
+    CHECK_INT(shared.messages_dropped, 0);
+    free_it(stays);
+    rd_pubsub_release(&pubsub, watcher);
+    CHECK(rd_changes_is_empty(&pubsub.changes));
     end();
 }
 
@@ -356,6 +392,7 @@ int main(void) {
     test_history_is_replayed_once();
     test_ids_only_where_somebody_keeps();
     test_the_watcher();
+    test_a_watcher_that_is_late_misses_nothing();
     test_a_flood_is_bounded();
     test_a_flood_of_nothing_is_bounded();
     test_a_large_message_for_a_crowd();

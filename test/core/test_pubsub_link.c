@@ -102,7 +102,15 @@ static void on_push(rd_handler *handler, rd_push *push) {
     (void)handler, (void)push;
 }
 
-static rd_handler handler = {.on_push = on_push};
+static int refused;
+
+static void on_refused(rd_handler *handler, const rd_conn *conn, int code) {
+    (void)handler, (void)conn;
+    CHECK_INT(code, RD_ERR_REPLAY_LATE);
+    refused++;
+}
+
+static rd_handler handler = {.on_push = on_push, .on_refused = on_refused};
 
 static void turn(void) {
     static rd_ready_set found;
@@ -130,7 +138,7 @@ static void on_settled(rd_link_replay *replay, rd_replay kind) {
 static void settle(worker *worker) {
     rd_link_replay replay = {.on_end = on_settled};
     CHECK(rd_link_replay_begin(worker->pubsub.link, &replay, text("settle"), false, 0));
-    while (replay.number != 0 && check_failed == 0) turn();
+    while (replay.ticket != NULL && check_failed == 0) turn();
 }
 
 static void begin(void) {
@@ -302,6 +310,34 @@ static void test_limits(void) {
     finish();
 }
 
+/* Whoever waits for a replay has its place already. */
+static void test_bytes_of_names(void) {
+    rd_ledger ledger;
+    const uint64_t *held = &ledger.rows[RD_LEDGER_SUBSCRIPTIONS].held;
+    begin();
+    rd_ledger_init(&ledger);
+    rd_ledger_limit(&ledger, RD_LEDGER_SUBSCRIPTIONS, 2 * RD_SUBSCRIPTION_BYTES + 2);
+    client *reader = new_client(&workers[0]);
+    reader->push.subscriber.ledger = &ledger;
+    reader->push.subscriber.name_limit = 100;
+    CHECK_INT(subscribe_since(reader, "b", 1), 1);
+    CHECK_INT(subscribe(reader, "c"), 1);
+    CHECK_INT(*held, 2 * RD_SUBSCRIPTION_BYTES + 2);
+    CHECK_INT(subscribe(reader, "d"), RD_ERR_SUBSCRIPTIONS_FULL);
+    CHECK_INT(subscribe_since(reader, "d", 1), RD_ERR_SUBSCRIPTIONS_FULL);
+    settle(&workers[0]);
+    CHECK_INT(reader->push.subscriber.count, 2);
+    CHECK_INT(*held, 2 * RD_SUBSCRIPTION_BYTES + 2);
+    CHECK_INT(subscribe_since(reader, "c", 1), 0);
+    CHECK_INT(*held, 2 * RD_SUBSCRIPTION_BYTES + 2);
+    CHECK(rd_pubsub_unsubscribe(&workers[0].pubsub, &reader->push, text("c"), false));
+    CHECK_INT(*held, RD_SUBSCRIPTION_BYTES + 1);
+    CHECK_INT(subscribe_since(reader, "d", 1), 1); /* and leaves before the answer */
+    close_client(reader);
+    finish();
+    CHECK_INT(*held, 0);
+}
+
 /* The worker goes on by itself, with a history of its own from then on. */
 static void test_without_the_hub(void) {
     begin();
@@ -322,6 +358,59 @@ static void test_without_the_hub(void) {
     finish();
 }
 
+/* A client that has gone is asked for no more, and one that stays gets its answer. */
+static void test_a_client_that_goes_before_its_turn(void) {
+    begin();
+    client *gone[20], *stays = new_client(&workers[0]);
+    rd_pubsub_keep(&workers[0].pubsub, text("news"), false, 10, 0);
+    settle(&workers[0]);
+    CHECK_INT(publish(&workers[0], "news", "kept"), 1);
+    settle(&workers[0]);
+    for (int i = 0; i < 20; i++) {
+        gone[i] = new_client(&workers[0]);
+        CHECK_INT(subscribe_since(gone[i], "news", 0), 1);
+    }
+    CHECK(workers[0].pubsub.link->waiting > 0);
+    CHECK_INT(subscribe_since(stays, "news", 0), 1);
+    for (int i = 0; i < 20; i++) {
+        rd_push_leave_channels(&gone[i]->push);
+        CHECK_INT(gone[i]->push.refs, 1);
+        close_client(gone[i]);
+    }
+    hear(stays, "kept ");
+    CHECK_INT(rd_channels_subscribers(&workers[0].pubsub.channels, text("news"), false), 1);
+    close_client(stays);
+    finish();
+}
+
+/* Its client is subscribed, the log and the metrics hear of it. */
+static void test_a_replay_without_an_answer(void) {
+    rd_conn conn = {.peer = {.kind = RD_ADDRESS_V6}};
+    begin();
+    rd_pubsub *pubsub = &workers[0].pubsub;
+    client *reader = new_client(&workers[0]);
+    rd_hub_thread_stop(hub);
+    pubsub->link->wait_ms = 1;
+    reader->push.conn = &conn;
+    CHECK_INT(subscribe_since(reader, "news", 1), 1);
+    while (pubsub->replay_timeouts == 0 && check_failed == 0) {
+        static rd_ready_set found;
+        rd_loop_wait(&loop, &found, rd_loop_timeout(&loop));
+        rd_loop_process(&loop, &found);
+    }
+    reader->push.conn = NULL;
+    CHECK_INT(refused, 1);
+    CHECK_INT(rd_channels_subscribers(&pubsub->channels, text("news"), false), 1);
+    pubsub->link->wait_ms = 60000;
+    CHECK_INT(rd_hub_thread_start(hub), 0);
+    settle(&workers[0]);
+    publish(&workers[1], "news", "one");
+    hear(reader, "one ");
+    CHECK_INT(pubsub->replay_timeouts, 1);
+    close_client(reader);
+    finish();
+}
+
 int main(void) {
     test_at_once_and_over_there();
     test_a_link_that_comes_late();
@@ -329,6 +418,9 @@ int main(void) {
     test_replays();
     test_changes_while_the_answer_is_due();
     test_limits();
+    test_bytes_of_names();
     test_without_the_hub();
+    test_a_client_that_goes_before_its_turn();
+    test_a_replay_without_an_answer();
     return check_summary();
 }

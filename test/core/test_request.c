@@ -8,10 +8,13 @@
 
 #include "base/error.h"
 #include "check.h"
+#include "disk_jobs.h"
 #include "full_disk.h"
 #include "http/request.h"
 
-static rd_request_pool pool;
+static rd_ledger ledger;
+static rd_request_pool pool = {.ledger = &ledger, .folder = "/tmp"};
+static rd_loop loop;
 
 static void test_references(void) {
     rd_request *request = rd_request_new(&pool);
@@ -27,6 +30,28 @@ static void test_references(void) {
     rd_request_unref(request);
 }
 
+/* Kept beyond its call it is live as long as its client is there, in whatever order both end. */
+static void test_live_with_a_client_or_a_call(void) {
+    for (int client_first = 0; client_first < 2; client_first++) {
+        rd_request *request = rd_request_new(&pool);
+        CHECK(!request->kept && request->is_live);
+        if (client_first) {
+            rd_request_set_gone(request);
+        } else {
+            rd_request_keep(request);
+        }
+        CHECK_INT(pool.live, 1);
+        if (client_first) {
+            rd_request_keep(request);
+        } else {
+            rd_request_set_gone(request);
+        }
+        CHECK_INT(pool.live, 0);
+        rd_request_unref(request);
+        CHECK_INT(pool.live, 0);
+    }
+}
+
 static void use_every_field(rd_request *request, rd_list *queue) {
     rd_list_append(queue, &request->in_queue);
     request->bytes_out = 9;
@@ -36,7 +61,7 @@ static void use_every_field(rd_request *request, rd_list *queue) {
     request->drop_body = request->detached = true;
     request->head.header_count = 1;
     rd_request_keep_head(request, "GET", 3);
-    CHECK_INT(rd_body_append(&request->body, "body", 4, 64), 0);
+    CHECK_INT(rd_body_append(&request->body, &loop, "body", 4, 64), 0);
 }
 
 static void test_nothing_is_remembered(void) {
@@ -56,7 +81,7 @@ static void test_nothing_is_remembered(void) {
     CHECK(!request->drop_body && !request->detached);
     CHECK_INT(request->head.header_count, 0);
     CHECK_INT(request->body.size, 0);
-    CHECK(request->body.fd < 0 && rd_buffer_len(&request->body.memory) == 0);
+    CHECK(request->body.spool == NULL && rd_buffer_len(&request->body.memory) == 0);
     rd_request_unref(request);
 }
 
@@ -79,10 +104,12 @@ static void test_heads_of_every_size(void) {
 
 static void test_a_body_ends_with_its_request(void) {
     rd_request *request = rd_request_new(&pool);
-    CHECK_INT(rd_body_append(&request->body, "long", 4, 2), 0);
-    int fd = request->body.fd;
+    CHECK_INT(rd_body_append(&request->body, &loop, "long", 4, 2), 0);
+    finish_jobs(&loop);
+    int fd = request->body.spool->fd;
     CHECK(fcntl(fd, F_GETFD) >= 0);
     rd_request_unref(request);
+    finish_jobs(&loop);
     CHECK(fcntl(fd, F_GETFD) < 0);
 }
 
@@ -90,13 +117,16 @@ static void test_a_body_ends_with_its_request(void) {
 static void test_a_body_that_failed_ends_with_its_request(void) {
     rd_request *request = rd_request_new(&pool);
     fill_disk(3);
-    CHECK_INT(rd_body_append(&request->body, "secret", 6, 0), RD_ERR_DISK_FULL);
+    CHECK_INT(rd_body_append(&request->body, &loop, "secret", 6, 0), 0);
+    finish_jobs(&loop);
+    CHECK_INT(rd_body_error(&request->body), RD_ERR_DISK_FULL);
     empty_disk();
-    int fd = request->body.fd;
+    int fd = request->body.spool->fd;
     rd_request_unref(request);
+    finish_jobs(&loop);
     CHECK(fcntl(fd, F_GETFD) < 0);
     CHECK(rd_request_new(&pool) == request);
-    CHECK_INT(rd_body_append(&request->body, "next", 4, 64), 0);
+    CHECK_INT(rd_body_append(&request->body, &loop, "next", 4, 64), 0);
     char bytes[8];
     CHECK_INT(rd_body_read(&request->body, 0, bytes, sizeof(bytes)), 4);
     CHECK_BYTES(bytes, 4, "next");
@@ -118,11 +148,15 @@ static void test_the_pool_is_bounded(void) {
 }
 
 int main(void) {
+    rd_ledger_init(&ledger);
+    CHECK_INT(rd_loop_init(&loop, false), 0);
     test_references();
+    test_live_with_a_client_or_a_call();
     test_nothing_is_remembered();
     test_heads_of_every_size();
     test_a_body_ends_with_its_request();
     test_a_body_that_failed_ends_with_its_request();
     test_the_pool_is_bounded();
+    rd_loop_clear(&loop);
     return check_summary();
 }

@@ -63,8 +63,8 @@ static void test_a_drain_waits_for_it(void) {
     later(2);
     CHECK_INT(server->stopping, RD_STOP_DRAIN);
     CHECK(rd_list_is_empty(&server->listeners));
+    later((uint64_t)server->settings.idle_grace_ms);
     CHECK(hear(idle));
-    turns(2);
     CHECK(rd_server_is_done(server));
     close(idle);
     end();

@@ -103,6 +103,31 @@ static void test_backlog(void) {
     leave(fd);
 }
 
+static int fail_to_modify(rd_poller *poller, rd_source *source) {
+    (void)poller, (void)source;
+    errno = ENOMEM;
+    return -1;
+}
+
+/* Reading cannot go on when there is room again: the connection is over, what came before is told.
+ */
+static void test_poller_that_fails(void) {
+    rd_event event = {.push = NULL};
+    int fd = open_websocket();
+    const rd_poller_ops *whole = server->loop.ops;
+    rd_poller_ops broken = *whole;
+
+    send_messages(fd, false);
+    CHECK(push->conn->read_paused);
+    broken.modify = fail_to_modify;
+    server->loop.ops = &broken;
+    const uint32_t heard = hear_events(&event, COUNT + 1);
+    CHECK(heard > 0 && heard < COUNT);
+    CHECK(push->conn == NULL);
+    server->loop.ops = whole;
+    leave(fd);
+}
+
 static void test_close_behind(void) {
     rd_event event = {.push = NULL};
     int fd = open_websocket();
@@ -156,6 +181,7 @@ static void test_written(void) {
 int main(void) {
     rd_settings_init(&settings);
     test_backlog();
+    test_poller_that_fails();
     test_close_behind();
     test_close_before();
     test_written();

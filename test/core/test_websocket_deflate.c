@@ -207,7 +207,7 @@ static char *numbers(size_t len) {
 }
 
 static void test_windows(void) {
-    static const size_t sizes[] = {100, 512, 1024, 5000, 40000, 70000, 262144};
+    static const size_t sizes[] = {100, 256, 257, 512, 1024, 5000, 40000, 70000, 262144};
 
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         char *text = numbers(sizes[i]);
@@ -216,6 +216,10 @@ static void test_windows(void) {
         for (unsigned bits = RD_WS_WINDOW_MIN; bits <= RD_WS_WINDOW_MAX; bits++) {
             const rd_slice packed = rd_ws_deflate_pack(shared, bits, payload);
 
+            if (bits == 8 && sizes[i] > 256) { /* zlib makes no such window */
+                CHECK(packed.ptr == NULL);
+                continue;
+            }
             if (!CHECK(packed.ptr != NULL)) continue;
             CHECK(packed.len < payload.len);
             check_unpacked(packed, bits, payload);

@@ -35,9 +35,9 @@ static const row rows[] = {
     {PD "; client_max_window_bits=9; server_max_window_bits=11; client_no_context_takeover",
      AGREED BITS "11"},
     /* not to be kept to */
-    {PD "; server_max_window_bits=8", ""},
-    {PD "; server_max_window_bits=8, " PD, AGREED},
-    {PD "; server_max_window_bits=8, " PD "; server_max_window_bits=10", AGREED BITS "10"},
+    {PD "; server_max_window_bits=8", AGREED BITS "8"},
+    {PD "; server_max_window_bits=8, " PD, AGREED BITS "8"},
+    {PD "; server_max_window_bits=7, " PD "; server_max_window_bits=10", AGREED BITS "10"},
     /* values that are none */
     {PD "; server_max_window_bits", ""},
     {PD "; server_max_window_bits=", ""},

@@ -10,7 +10,7 @@ require "socket"
 require_relative "../../bench/measure"
 require_relative "../../bench/report"
 
-%w[hello push_echo push_chat push_broadcast1k push_bystander push_idle push_stalled].each do |name|
+%w[hello push_echo push_chat push_broadcast1k push_bystander push_idle push_stalled push_patterns].each do |name|
   require_relative "../../bench/scenarios/#{name}"
 end
 
@@ -65,7 +65,7 @@ class BenchPushTest < Minitest::Test
     end
   end
 
-  KINDS = %w[push_echo push_chat push_broadcast1k push_bystander push_idle push_stalled].freeze
+  KINDS = %w[push_echo push_chat push_broadcast1k push_bystander push_idle push_stalled push_patterns].freeze
 
   def setup
     Bench::Programs.build

@@ -52,6 +52,30 @@ class CliTest < ShellCase
     end
   end
 
+  def test_words_that_people_try_first
+    assert_equal rondo("--version").out, rondo("version").out
+    assert_equal rondo("--help").out, rondo("help").out
+    write "config.ru", HELLO
+    assert_equal "hello", get(start("start")).body
+    assert_equal "hello", get(start("start", "config.ru")).body
+    write "start.ru", HELLO.sub("hello", "a file of that name")
+    assert_equal "a file of that name", get(start("start")).body
+  end
+
+  # Before the block of lines at boot.
+  def test_what_cannot_start_is_said_first
+    write "config.ru", "warn 'loaded'\n#{HELLO}"
+    { %w[strat] => /no application: strat does not exist in .*; did you mean start\?$/,
+      %w[-b foo] => /cannot listen on foo: expected/, %w[-b ssl://x:1] => /no TLS/ }.each do |words, line|
+      [[], %w[-w 1]].each do |more|
+        result = rondo(*more, *words)
+        assert_complaint 1, line, result
+        assert_equal 1, result.err.lines.size, result.err
+      end
+    end
+    assert_complaint 2, /max_threads 2000 is not between 1 and 1024/, rondo("-t", "1:2000")
+  end
+
   def test_help_has_groups_and_defaults_and_fits_a_screen
     result = rondo("--help")
     assert_equal [0, ""], [result.code, result.err]
@@ -78,7 +102,7 @@ class CliTest < ShellCase
     assert_complaint 1, /no application: cehck does not exist in .*; did you mean check\?$/, rondo("cehck")
     require "rondo/application"
     require "rondo/cli"
-    assert_equal Rondo::CLI::SUBCOMMANDS + Rondo::CLI::TOOLS.keys, Rondo::Application::COMMANDS
+    assert_equal Rondo::CLI::SUBCOMMANDS + Rondo::CLI::TOOLS.keys + Rondo::CLI::TRIED, Rondo::Application::COMMANDS
   end
 
   def test_a_folder_is_no_application
@@ -98,34 +122,43 @@ class CliTest < ShellCase
 
   def test_an_application_that_raises_at_boot
     write "config.ru", "\nraise 'no database'\n"
-    assert_complaint 1, /config\.ru:2: no database/, rondo("-q")
+    assert_not_loaded(/config\.ru:2: no database \(RuntimeError\), at `raise 'no database'`/, rondo("-q"))
     result = rondo("-q", "--debug")
-    assert_equal 1, result.code
-    assert_match(/from .*builder\.rb/, result.err)
+    assert_not_loaded(/config\.ru:2: no database .*/, result)
+    assert_match(%r{^    .*lib/rondo/cli\.rb}, result.err)
+  end
+
+  def test_an_application_that_raises_in_a_file_of_its_own
+    write "config.ru", "\nrequire_relative 'config/environment'\n"
+    write "config/environment.rb", "\n  Stripe.api_key = 1\n"
+    assert_not_loaded(%r{config/environment\.rb:2: uninitialized constant Stripe \(NameError\), at `Stripe\.api_key = 1`},
+                      rondo("-q"))
   end
 
   # ---- how an application ends the boot ----
 
-  ENDS = { "raise Exception, 'no luck'" => /:2: no luck \(Exception\)$/,
-           "def deeper = deeper; deeper" => /:2: stack level too deep \(SystemStackError\)$/,
-           "exit 0" => /:2: it ended the process at boot \(exit 0\)$/,
-           "exit 3" => /:2: it ended the process at boot \(exit 3\)$/ }.freeze
+  ENDS = { "raise Exception, 'no luck'" => /:2: no luck \(Exception\)/,
+           "def deeper = deeper; deeper" => /:2: stack level too deep \(SystemStackError\)/,
+           "exit 0" => /:2: it ended the process at boot \(exit 0\)/,
+           "exit 3" => /:2: it ended the process at boot \(exit 3\)/ }.freeze
 
   def test_whatever_ends_the_boot_is_one_line
     ENDS.each do |line, words|
       write "config.ru", "\n#{line}\n"
-      assert_complaint 1, /config\.ru#{words}/, rondo("-q")
+      expected = /config\.ru#{words}, at `#{Regexp.escape(line)}`/
+      assert_not_loaded expected, rondo("-q")
       result = rondo("check", "-b", "tcp://127.0.0.1:0")
-      assert_equal [1, ""], [result.code, result.err]
-      assert_match(/^failed  application: .*config\.ru#{words}/, result.out)
+      assert_match(/^failed  application: .*#{expected}$/, result.out)
+      assert_match(/^    \S*builder\.rb:\d+:in .*parse_file'$/, result.err)
+      assert_equal 1, result.code
     end
   end
 
   def test_whatever_ends_the_configuration_is_one_line
     ENDS.each do |line, words|
       write "config/rondo.rb", "\n#{line}\n"
-      assert_complaint 1, /rondo\.rb#{words}/, rondo("-q")
-      assert_complaint 1, /rondo\.rb#{words}/, rondo("check")
+      assert_complaint 1, /rondo\.rb#{words}$/, rondo("-q")
+      assert_complaint 1, /rondo\.rb#{words}$/, rondo("check")
     end
   end
 
@@ -139,12 +172,12 @@ class CliTest < ShellCase
 
   def test_an_application_with_a_syntax_error
     write "config.ru", "\n\nrun ->(env) { [200, {}, []\n"
-    assert_complaint 1, /config\.ru:\d/, rondo("-q")
+    assert_not_loaded(/config\.ru:\d.*/, rondo("-q"))
   end
 
   def test_an_application_that_misses_a_library
     write "config.ru", "require 'no/such/library'\n"
-    assert_complaint 1, %r{config\.ru:1:.*no/such/library}, rondo("-q")
+    assert_not_loaded %r{config\.ru:1:.*no/such/library.*}, rondo("-q")
   end
 
   # ---- addresses ----

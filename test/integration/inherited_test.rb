@@ -156,11 +156,12 @@ class InheritedSocketsTest < ShellCase
     2.times { restart(server) }
     assert_equal "#{server.pid}\n", read("shop/server.pid")
     assert_equal server.pid.to_s, get(server).body
-    assert_match(/\Arondo \S+ \[shop\]/, File.read("/proc/#{server.pid}/cmdline"))
+    assert_match(%r{\Arondo \S+ \(tcp://127\.0\.0\.1:#{server.port}\) \[shop\]}, File.read("/proc/#{server.pid}/cmdline"))
   end
 
   def test_a_name_with_several_addresses_restarts
     server = start(binds: ["tcp://localhost:0"])
+    server.wait_for_log(/Use Ctrl-C to stop/)
     urls = server.log.scan(ServerProcess::LISTENING).flatten
     restart(server)
     assert_equal urls * 2, server.log.scan(ServerProcess::LISTENING).flatten

@@ -35,6 +35,15 @@ class RackupTest < ShellCase
     end
   end
 
+  # Without a word about the server.
+  class NamelessRackup < Rackup
+    private
+
+    def command_line(*)
+      super - %w[-s rondo]
+    end
+  end
+
   def setup
     super
     write "config.ru", HELLO
@@ -54,6 +63,77 @@ class RackupTest < ShellCase
       assert_equal "hello", get(server).body
       server.stop(signal: signal)
       refute_match(/[Ee]rror|\.rb:\d+:in /, server.log)
+    end
+  end
+
+  def test_the_environment_may_name_the_handler
+    server = NamelessRackup.new(nil, args: %w[-o 127.0.0.1 -p 0], env: BLANK.merge("RACKUP_HANDLER" => "rondo"), spawn: { chdir: @folder })
+    @servers << server
+    assert_match(/^Rondo \S+ starting/, server.log)
+    assert_equal "hello", get(server).body
+  end
+
+  # Answers after a byte came through the pipe.
+  STUCK_AT_GATE = <<~RUBY
+    run lambda { |env|
+      File.open("gate", "r+") { |gate| warn("slow began") || gate.read(1) } if env["PATH_INFO"] == "/slow"
+      [200, { "content-type" => "text/plain" }, ["hello"]]
+    }
+  RUBY
+  WAITING = /^- Waiting for 1 request, the oldest GET \/slow for \d+\.\d s, 30 s at most; a second Ctrl-C or TERM ends at once$/
+
+  def while_slow(server)
+    client = Thread.new { get(server, "/slow") }
+    client.report_on_exception = false # it may be cut
+    server.wait_for_log(/^slow began$/)
+    yield client
+  ensure
+    client&.kill
+  end
+
+  def stuck_rackup
+    File.mkfifo(File.join(@folder, "gate")) unless File.exist?(File.join(@folder, "gate"))
+    write "config.ru", STUCK_AT_GATE
+    rackup
+  end
+
+  def test_a_second_signal_ends_at_once
+    { "INT" => nil, "TERM" => Signal.list["TERM"] }.each do |signal, ends_by|
+      server = stuck_rackup
+      while_slow(server) do
+        server.signal(signal)
+        server.wait_for_log(/^- Gracefully stopping, waiting for requests to finish$/)
+        server.wait_for_log(WAITING)
+        assert_predicate server, :alive?
+        server.signal(signal)
+        server.wait_for_log(/^- Stopping at once$/)
+        status = server.stop(signal: 0)
+        ends_by ? assert_equal(ends_by, status.termsig) : assert_equal(0, status.exitstatus)
+        assert_match(/^- Ended while the application was still at a request \(1 request, the oldest GET \/slow for/, server.log)
+      end
+    end
+  end
+
+  def test_a_stuck_request_ends_with_the_deadline_of_the_drain
+    write "config/rondo.rb", "force_shutdown_after :immediately\nafter_stopped { warn 'stopped' }\n"
+    server = stuck_rackup
+    while_slow(server) do
+      assert_equal 0, server.stop(signal: "INT").exitstatus
+      assert_match(/^- Ended while the application was still at a request.*\nstopped$/, server.log)
+    end
+  end
+
+  def test_requests_in_flight_finish
+    %w[INT TERM].each do |signal|
+      server = stuck_rackup
+      while_slow(server) do |client|
+        server.signal(signal)
+        server.wait_for_log(WAITING)
+        File.write(File.join(@folder, "gate"), ".")
+        assert_equal "hello", client.value.body
+        server.stop(signal: 0)
+        refute_match(/Ended while/, server.log)
+      end
     end
   end
 

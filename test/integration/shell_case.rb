@@ -119,7 +119,7 @@ class ShellCase < Minitest::Test
     http.get(path, headers)
   end
 
-  # Yields a server while its application sits in C with the GVL.
+  # Yields a server while its application sits in C with the GVL, and the client it sits there for.
   # @param starting [#call] starts it
   def while_stuck(starting)
     File.mkfifo(File.join(@folder, "gate"))
@@ -128,7 +128,7 @@ class ShellCase < Minitest::Test
     client = TCPSocket.new("127.0.0.1", server.port)
     client.write("GET /stuck HTTP/1.0\r\n\r\n")
     server.wait_for_log(/stuck began/)
-    yield server
+    yield server, client
   ensure
     open_gate
     client&.close
@@ -155,11 +155,21 @@ class ShellCase < Minitest::Test
 
   # One line that says what is wrong, and the exit code; no backtrace.
   def assert_complaint(code, pattern, result)
+    assert_one_line(code, pattern, result)
+    refute_match(/^\s+from |:in [`']/, result.err)
+  end
+
+  # The same for an application that cannot be loaded, whose backtrace the log has before, once.
+  def assert_not_loaded(pattern, result)
+    assert_one_line(1, /\Arondo: the application cannot be loaded: #{pattern}$/, result)
+    assert_equal 1, result.err.scan(/^    \S*builder\.rb:\d+:in .*parse_file'$/).size, result.err
+  end
+
+  def assert_one_line(code, pattern, result)
     complaints = result.err.lines.grep(/\Arondo: /)
     assert_equal 1, complaints.size, result.err
     assert_match pattern, complaints.first
     assert_equal code, result.code, result.err
-    refute_match(/^\s+from |:in `/, result.err)
     assert_empty result.out
   end
 end

@@ -73,6 +73,7 @@ class SignalsTest < ShellCase
     answer = in_flight(server)
     server.signal("INT")
     server.wait_for_log(/Gracefully stopping/)
+    server.wait_for_log(/^- Waiting for 1 request, the oldest GET \/slow for \d+\.\d s, 30 s at most; a second Ctrl-C or TERM ends/)
     open_gate
     assert_equal server.pid.to_s, answer.value.body
     assert server.stop(signal: 0).success? # only waits
@@ -122,6 +123,17 @@ class SignalsTest < ShellCase
     assert_equal server.pid.to_s, get(server).body
   end
 
+  # The watch thread needs no Ruby for it.
+  def test_while_ruby_is_stuck_a_call_that_hangs_is_answered
+    write "config/rondo.rb", "hard_request_timeout 0.2\n"
+    File.unlink(File.join(@folder, "gate"))
+    while_stuck(method(:start)) do |server, client|
+      assert client.wait_readable(PATIENCE), "no answer"
+      assert_match(/\AHTTP\/1\.1 503 /, client.read)
+      server.wait_for_log(/^! GET \/stuck: \d+\.\d s in the application.*, given up \(503\)$/)
+    end
+  end
+
   # ---- signals that tell ----
 
   def test_signals_of_workers_are_answered_with_a_line
@@ -136,7 +148,7 @@ class SignalsTest < ShellCase
   def test_backtraces_of_threads
     server = start
     server.signal(Signal.list.key?("INFO") ? "INFO" : "PWR")
-    server.wait_for_log(/^Thread #<Thread:.*\n +\S+:\d+:in /)
+    server.wait_for_log(/^    Thread #<Thread:.*\n +\S+:\d+:in /)
     assert_equal server.pid.to_s, get(server).body
   end
 
@@ -242,6 +254,16 @@ class SignalsTest < ShellCase
     assert_equal server.pid.to_s, get(server).body
   end
 
+  # What the server sets for the application is not taken for the words of whoever starts it.
+  def test_a_restart_says_who_chose_the_environment
+    [{}, { "RACK_ENV" => "test" }].each do |env|
+      server = start(env: { "RACK_ENV" => nil }.merge(env))
+      chosen = server.log[/Environment: .*/]
+      restart(server)
+      assert_equal [chosen] * 2, server.log.scan(/Environment: .*/)
+    end
+  end
+
   # ---- systemd ----
 
   def test_readiness_is_notified
@@ -297,7 +319,7 @@ class SignalsTest < ShellCase
 
   # Everything that belongs to an end came after the application was given up.
   def assert_ended(server)
-    assert_match(/^- Ended while the application was still at a request\nstopped\n- Goodbye!\n\z/, server.log)
+    assert_match(/^- Ended while the application was still at a request(?: \(1 request, the oldest GET \/slow for \S+ s\))\nstopped\n- Goodbye!\n\z/, server.log)
   end
 
   def open_gate

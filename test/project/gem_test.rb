@@ -64,6 +64,15 @@ class GemTest < Minitest::Test
     refute_match(%r{^- (?:test|bench|build|tools)/|\.(?:o|so)$}, contents)
   end
 
+  def test_where_its_sources_are_is_said_when_it_is_built
+    command = [Gem.ruby, "-e", 'spec = Gem::Specification.load("rondo.gemspec"); print spec.homepage, spec.metadata.keys.sort']
+    bare, = Open3.capture2e({ "RONDO_HOMEPAGE" => nil }, *command, chdir: ROOT)
+    assert_equal '["rubygems_mfa_required"]', bare
+    said, = Open3.capture2e({ "RONDO_HOMEPAGE" => "https://rondo.example" }, *command, chdir: ROOT)
+    assert_equal 'https://rondo.example["bug_tracker_uri", "changelog_uri", "documentation_uri", "rubygems_mfa_required", ' \
+                 '"source_code_uri"]', said
+  end
+
   def test_its_executable_says_its_version
     output, status = capture(executable, "--version")
     assert status.success?, output

@@ -38,6 +38,52 @@ class LayersTest < Minitest::Test
     assert_equal ["", true], check_source("ruby/rb_one.c", "#include <ruby.h>\n#include <ruby/thread.h>\n")
   end
 
+  def test_what_follows_the_locale_is_a_breach
+    ["#include <ctype.h>", "#include <strings.h>", "    key[i] = (char)toupper(byte);", "if (isalpha (c)) return;",
+     "x = strncasecmp(a, b, 4);", "double d = strtod(text, &end);", "strftime(time, 9, \"%b\", &at);",
+     "printf(\"%d %.1f\", 1, 2.0);", "rd_text_add(text, \"%-8.*g s\", 3, seconds);"].each do |line|
+      output, fine = check_source("server/one.c", "\n#{line}\n")
+      refute fine, line
+      assert_match %r{\Aext/rondo/server/one\.c:2: .*locale}, output
+    end
+    assert_equal ["", true], check_source("ruby/rb_one.c", "rb_sprintf(\"%.1f s\", seconds);\n")
+  end
+
+  def test_the_wall_clock_is_a_breach_but_in_one_file
+    ["clock_gettime(CLOCK_REALTIME, &now);", "clock_gettime(CLOCK_REALTIME_COARSE, &now);", "gettimeofday(&now, NULL);",
+     "time_t now = time(NULL);", "sem_timedwait(&one, &until);", "pthread_cond_timedwait(&a, &b, &until);"].each do |line|
+      output, fine = check_source("ruby/rb_one.c", "\n#{line}\n")
+      refute fine, line
+      assert_match %r{\Aext/rondo/ruby/rb_one\.c:2: .*wall clock}, output
+    end
+    assert_equal ["", true], check_source("base/clock.c", "clock_gettime(CLOCK_REALTIME, &now);\n")
+    assert_equal ["", true], check_source("base/one.c", <<~C)
+      pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+      pthread_cond_timedwait(&a, &b, &until);
+    C
+    assert_equal ["", true], check_source("base/one.c", "log_time(NULL); rd_time(&now); time(3); clock_gettime(CLOCK_MONOTONIC, &a);\n")
+  end
+
+  # Time.now steps with the wall clock: it is for what people read.
+  def test_durations_of_the_shell_are_monotonic
+    with_dates = Dir[File.join(ROOT, "{lib,exe}", "**", "*")].select do |file|
+      File.file?(file) && File.extname(file) != ".so" && File.read(file).match?(/\bTime\.now\b|CLOCK_REALTIME/)
+    end
+    assert_equal %w[lib/rondo/init_file.rb lib/rondo/logger.rb lib/rondo/top/screen.rb],
+                 with_dates.map { |file| file.delete_prefix("#{ROOT}/") }.sort
+  end
+
+  def test_what_only_looks_like_it_is_none
+    assert_equal ["", true], check_source("server/one.c", <<~'C')
+      /* As toupper(3) or strtod(3), without locale: tolower(x) */
+      /*
+       * not strcasecmp(a, b)
+       */
+      rd_ascii_upper(c); is_digit(c); my_isalpha(c); char *tolower; rd_text_add(text, "50%free %d\"%u", 1, 2);
+      long n = strtol(text, &end, 10); printf("100%% %s%.3s", a, b);
+    C
+  end
+
   def test_an_include_without_a_folder_is_a_breach
     refute check_source("base/one.c", "#include \"one.h\"\n").last
   end

@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
+require "fileutils"
 require "open3"
 require "tmpdir"
 
@@ -30,6 +31,21 @@ class SetupTest < Minitest::Test
     assert status.success?
     assert_empty output
     assert_equal before, File.mtime(extension)
+  end
+
+  def test_without_the_extension_one_line_says_what_to_do
+    Dir.mktmpdir do |folder|
+      %w[lib exe].each { |name| FileUtils.cp_r(File.join(ROOT, name), folder) }
+      FileUtils.rm(Dir[File.join(folder, "lib/rondo/rondo.{so,bundle}")])
+      output, status = Open3.capture2e(RbConfig.ruby, "-I#{folder}/lib", "#{folder}/exe/rondo")
+      assert_equal 1, status.exitstatus
+      assert_match(/\Arondo: the extension of Rondo is not compiled .*: gem pristine rondo\n\z/, output)
+      FileUtils.mkdir(File.join(folder, "tools"))
+      FileUtils.touch(File.join(folder, "tools/compile"))
+      output, = Open3.capture2e(RbConfig.ruby, "-I#{folder}/lib", "-e", "require 'rondo'")
+      assert_includes output, "compile it first: #{folder}/tools/compile (Rondo::NotCompiled)\n"
+      assert_operator output.lines.size, :<, 3, output
+    end
   end
 
   def test_the_core_has_no_ruby_in_it

@@ -73,6 +73,17 @@ class TreeTest < Minitest::Test
     assert_empty broken
   end
 
+  # `rd_hub_take()`, `WORKER_HOOKS`, `boot`: words of some source.
+  def test_names_that_the_guides_use_exist
+    sources = files("{bin,exe,ext,lib,test,tools,bench}/**/*", "Rakefile").grep_v(/corpus|results/)
+    words = sources.flat_map { |path| text(path).scrub.scan(/\w+/).uniq }.to_h { |word| [word, true] }
+    broken = %w[CONTRIBUTING.md docs/ARCHITECTURE.md].flat_map do |page|
+      names = text(page).scan(/`(\w+)(?:\(\))?`/).flatten.uniq
+      names.reject { |name| words[name] }.map { |name| "#{page}: #{name}" }
+    end
+    assert_empty broken
+  end
+
   private
 
   def files(*patterns)

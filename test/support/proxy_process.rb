@@ -23,9 +23,13 @@ class ProxyProcess
   # @param port [Integer] of the server behind it
   # @param patience [String] how long it waits for either side
   # @param nginx [String] how nginx talks to the server; by its defaults that is HTTP/1.0
-  def initialize(name, port, patience: "1s", nginx: KEEP_ALIVE)
+  # @param haproxy [String] further lines of haproxy's backend
+  # @param server [String] further words of its line "server"
+  def initialize(name, port, patience: "1s", nginx: KEEP_ALIVE, haproxy: "", server: "")
     @patience = patience
     @location = nginx
+    @backend = haproxy
+    @server = server
     @directory = Dir.mktmpdir("rondo-proxy")
     own = Addrinfo.tcp("127.0.0.1", 0).bind { |socket| socket.local_address.ip_port }
     @url = "http://127.0.0.1:#{own}"
@@ -34,6 +38,11 @@ class ProxyProcess
     arguments = name == "nginx" ? ["-p", @directory, "-c", config] : ["-f", config]
     @pid = Process.spawn(self.class.find(name), *arguments, in: File::NULL, out: log, err: log)
     wait
+  end
+
+  # @return [Integer] its own
+  def port
+    @url[/\d+\z/].to_i
   end
 
   def stop
@@ -87,14 +96,15 @@ class ProxyProcess
         bind 127.0.0.1:#{own}
         default_backend app
       backend app
-        server app 127.0.0.1:#{port}
+        #{@backend.gsub("\n", "\n  ").strip}
+        server app 127.0.0.1:#{port} #{@server}
     CONFIG
   end
 
   def wait
     limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 10
     begin
-      TCPSocket.new("127.0.0.1", @url[/\d+\z/].to_i).close
+      TCPSocket.new("127.0.0.1", port).close
     rescue Errno::ECONNREFUSED
       raise "the proxy does not start: #{File.read(log)}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
       IO.select(nil, nil, nil, 0.02)

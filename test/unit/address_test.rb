@@ -59,6 +59,13 @@ class AddressTest < Minitest::Test
     assert_equal "tcp://127.0.0.1:1", Address.tcp_uri("127.0.0.1", 1)
   end
 
+  def test_localhost_is_both_families_where_the_system_has_them
+    expected = Socket.ip_address_list.map(&:ip_address) & %w[127.0.0.1 ::1]
+    hosts = Address.resolve(Address.parse("tcp://localhost:1")).map { |address| address[:host] }
+    assert_empty expected - hosts
+    assert_equal hosts.uniq, hosts
+  end
+
   def test_localhost_is_each_of_its_addresses
     hosts = Address.resolve(Address.parse("tcp://localhost:1?backlog=5"))
     assert_includes hosts.map { |address| address[:host] }, "127.0.0.1"

@@ -41,22 +41,61 @@ class LoggerTest < Minitest::Test
     end
   end
 
-  def test_other_bytes_stay
-    assert_equal "grüße – 日本", Rondo::Logger.escape("grüße – 日本")
-    assert_equal "\xff\xfe".b, Rondo::Logger.escape("\xff\xfe".b)
-    assert_equal "\xff", Rondo::Logger.escape("\xff")
+  def test_the_second_set_of_control_characters
+    (0x80..0x9f).each { |code| assert_equal format("a\\u%04Xb", code), Rondo::Logger.escape("a#{[code].pack("U")}b") }
+  end
+
+  def test_line_ends_of_some_programs_and_turned_text
+    [0x2028, 0x2029, *0x202a..0x202e, *0x2066..0x2069].each do |code|
+      assert_equal format("\\u%04X", code), Rondo::Logger.escape([code].pack("U"))
+    end
+  end
+
+  def test_other_characters_stay
+    ["grüße – 日本", "\u00a0\u00ad\u200d\u2027\u202f\u2065\u206a", "\u{10ffff}", "שלום\u200f!"].each do |text|
+      assert_equal text, Rondo::Logger.escape(text)
+      assert_equal text, Rondo::Logger.escape(text.b)
+    end
+  end
+
+  def test_bytes_that_are_no_characters
+    { "\xff\xfe" => "\\xFF\\xFE", "a\x9b31mb" => "a\\x9B31mb", "\xc2" => "\\xC2", "\xc0\x9b" => "\\xC0\\x9B",
+      "ü\xe2\x80" => "ü\\xE2\\x80", "\xed\xa0\x80" => "\\xED\\xA0\\x80" }.each do |bytes, expected|
+      [bytes, bytes.b].each { |text| assert_equal expected, Rondo::Logger.escape(text) }
+    end
+    assert_equal "\\xE9", Rondo::Logger.escape("é".encode("ISO-8859-1"))
+  end
+
+  # What a client may have said: the line of a request, of the boot block, of a log in JSON.
+  FORGED = ["127.0.0.1 - - [01/Jan/2026:00:00:00 +0000] \"GET / HTTP/1.1\" 200 0 0.1", "* Listening on http://evil",
+            "{\"time\":\"\"}", "! Worker 0", "x"].freeze
+
+  def test_further_lines_are_indented
+    FORGED.each do |forged|
+      ["\n", "\r\n", "\n\n", "\n\r"].each do |ending|
+        written = lines { |log| log.error("GET /: RuntimeError: a#{ending}#{forged}") }
+        assert_equal 1, written.grep(/\A[^ ]/).size, written.inspect
+        assert_equal 1, lines(custom: nil, formatter: ->(line) { line }) { |log| log.warn("a#{ending}#{forged}") }.grep(/\A[^ ]/).size
+        assert_equal 1, lines(json: true) { |log| log.error("a#{ending}#{forged}") }.size
+      end
+    end
+    assert_equal ["a", "    b", "\tc", " d", "", "    e"], lines { |log| log.info("a\nb\n\tc\n d\n\ne") }
+  end
+
+  def test_quoted_text_has_one_line
+    assert_equal "a\\x0Ab\\x0D\\x0Ac\\u0085\\u2028\\xFF", Rondo::Logger.quote("a\nb\r\nc\u0085\u2028\xff")
   end
 
   def test_json
-    line, = lines(json: true) { |log| log.warn("a\"b\nc\xff") }
+    line, = lines(json: true) { |log| log.warn("a\"b\nc\xff\e\u009b") }
     parsed = JSON.parse(line)
-    assert_equal ["warn", "a\"b\nc\u{fffd}"], parsed.values_at("level", "message")
+    assert_equal ["warn", "a\"b\nc\\xFF\\x1B\\u009B"], parsed.values_at("level", "message")
     assert_match(/\A\d{4}-\d\d-\d\dT/, parsed["time"])
   end
 
   def test_json_of_bytes
     line, = lines(json: true) { |log| log.warn("gr\xC3\xBC\xff".b) }
-    assert_equal "grü\u{fffd}", JSON.parse(line)["message"]
+    assert_equal "grü\\xFF", JSON.parse(line)["message"]
   end
 
   def test_formatter

@@ -7,10 +7,10 @@ require "test_helper"
 require "rondo"
 
 class OriginsTest < Minitest::Test
-  def allow?(allowed, origin, trusted: false, **fields)
+  def allow?(allowed, origin, trusted: false, by: :x_forwarded, **fields)
     env = { "HTTP_HOST" => "app.example:8080" }.merge(fields.transform_keys(&:to_s))
     env["HTTP_ORIGIN"] = origin.b if origin
-    Rondo::Origins.new(allowed).allow?(env, trusted)
+    Rondo::Origins.new(allowed, fields: by).allow?(env, trusted)
   end
 
   def assert_only(good, bad, allowed, **fields)
@@ -56,9 +56,16 @@ class OriginsTest < Minitest::Test
     assert_only %w[https://www.example http://inner.example:81], %w[https://app.example:8080 https://evil.example], :same,
                 trusted: true, **fields
     assert_only %w[https://app.example:8080], %w[https://www.example], :same, **fields
+    assert_only %w[https://app.example:8080], %w[https://www.example], :same, trusted: true, by: :forwarded, **fields
+  end
+
+  def test_what_proxies_say_in_forwarded
+    fields = { HTTP_FORWARDED: "for=1.2.3.4;Host=\"www.example:444\";xhost=x, for=5.6.7.8" }
     assert_only %w[https://www.example:444], %w[https://www.example https://app.example:8080 https://x], :same,
-                trusted: true, HTTP_FORWARDED: "for=1.2.3.4;Host=\"www.example:444\";xhost=x, for=5.6.7.8"
-    assert_only %w[https://app.example:8080], %w[https://www.example], :same, trusted: true, HTTP_FORWARDED: "for=1.2.3.4"
+                trusted: true, by: :forwarded, **fields
+    assert_only %w[https://app.example:8080], %w[https://www.example:444], :same, trusted: true, **fields
+    assert_only %w[https://app.example:8080], %w[https://www.example], :same, trusted: true, by: :forwarded,
+                                                                              HTTP_FORWARDED: "for=1.2.3.4"
   end
 
   def test_a_list

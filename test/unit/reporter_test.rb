@@ -66,6 +66,35 @@ class ReporterTest < Minitest::Test
     assert_match(%r{\AGET /a: RuntimeError: no luck\n    \S*reporter_test\.rb:\d+}, @log.errors.fetch(0))
   end
 
+  def test_further_lines_of_a_message_are_no_lines_of_the_log
+    env = { "REQUEST_METHOD" => "GET", "PATH_INFO" => "/a\n127.0.0.1 - -" }
+    raised = error("no luck\n127.0.0.1 - - [x] \"POST /admin HTTP/1.1\" 200\n    app.rb:1:in `call'")
+    raised.set_backtrace(["app.rb:2:in `a\nb'"])
+    reporter.report_error(raised, env)
+    assert_equal <<~'LOG'.chomp, @log.errors.first
+      GET /a\x0A127.0.0.1 - -: RuntimeError: no luck
+          | 127.0.0.1 - - [x] "POST /admin HTTP/1.1" 200
+          |     app.rb:1:in `call'
+          app.rb:2:in `a\x0Ab'
+    LOG
+  end
+
+  # An error of a parser may quote all that the client sent.
+  def test_a_message_of_many_bytes_is_cut
+    most = Rondo::Reporter::MESSAGE_MAX
+    [["\n" * most, "\n" * most], ["a" * (most + 1), "#{"a" * most} (the message has #{most + 1} bytes)"],
+     ["\u00e9" * most, "#{"\u00e9" * (most / 2)} (the message has #{2 * most} bytes)"]].each do |message, shown|
+      reporter.report_error(error(message), ENV_OF_REQUEST)
+      assert_equal "GET /a: RuntimeError: #{shown.gsub("\n", "\n    | ")}\n", @log.errors.pop[/\A.*?\n(?=    [^|])/m]
+    end
+  end
+
+  def test_a_name_of_a_class_is_no_line_of_the_log
+    named = Class.new(StandardError) { def self.name = "A\n127.0.0.1 - -" }
+    reporter.report_error(named.new("x"), {})
+    assert_equal [": A\\x0A127.0.0.1 - -: x"], @log.errors
+  end
+
   def test_an_exception_without_backtrace
     reporter.report_error(RuntimeError.new("x"), {})
     assert_equal [": RuntimeError: x"], @log.errors
@@ -125,9 +154,29 @@ class ReporterTest < Minitest::Test
     assert_equal ["Cut an answer to 127.0.0.1: no more of it"], @log.errors
   end
 
+  def test_connections_that_are_closed
+    reporter.report_closed("127.0.0.1", "it reads nothing")
+    assert_equal ["Closed the connection of 127.0.0.1: it reads nothing"], @log.errors
+  end
+
+  def test_subscriptions
+    reporter.report_subscription("127.0.0.1", "too many")
+    assert_equal ["Refused a subscription of 127.0.0.1: too many"], @log.infos
+  end
+
+  def test_replays_without_an_answer
+    reporter.report_replay("127.0.0.1", "too late")
+    assert_equal ["Subscribed 127.0.0.1 without what it has missed: too late"], @log.errors
+  end
+
   def test_connections_without_a_descriptor
     reporter.report_no_descriptor("nothing is left")
     assert_equal ["Nothing is left, they are answered 503 (the limit is #{Process.getrlimit(:NOFILE).first} open files)"],
                  @log.errors
+  end
+
+  def test_calls_that_wait_for_a_disk_themselves
+    reporter.report_no_disk_thread("there is no thread")
+    assert_equal ["There is no thread: while a disk does not answer, nobody is served (see ulimit -u, TasksMax)"], @log.errors
   end
 end

@@ -27,5 +27,5 @@ int64_t rd_clock_wall_us(void) {
 }
 
 int64_t rd_clock_wall_seconds(void) {
-    return read_clock(CLOCK_REALTIME).tv_sec;
+    return read_clock(CLOCK_REALTIME_COARSE).tv_sec;
 }

@@ -16,7 +16,7 @@ uint64_t rd_clock_ms(void);
 /* Microseconds since the epoch. */
 int64_t rd_clock_wall_us(void);
 
-/* Seconds since the epoch. */
+/* Seconds since the epoch; a new one may be some milliseconds late. */
 int64_t rd_clock_wall_seconds(void);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Descriptors on the way out of a failure. Any thread.
+ * Descriptors on the way out of a failure, and what file system they are of. Any thread.
  */
 #ifndef RD_BASE_FD_H
 #define RD_BASE_FD_H
 
 #include <errno.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 /* The caller is still to tell why it failed. */
@@ -14,5 +15,8 @@ static inline void rd_close_keeping_errno(int fd) {
     close(fd);
     errno = error;
 }
+
+/* Whether the file system has no disk (tmpfs, ramfs). May wait where it is one of a network. */
+bool rd_fd_is_in_memory(int fd);
 
 #endif

@@ -57,5 +57,8 @@ void rd_text_time(int64_t seconds, char time[RD_TEXT_TIME_MAX]) {
     struct tm parts;
     time_t at = (time_t)seconds;
     if (gmtime_r(&at, &parts) == NULL) memset(&parts, 0, sizeof(parts));
-    if (strftime(time, RD_TEXT_TIME_MAX, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0) time[0] = '\0';
+    snprintf(time, RD_TEXT_TIME_MAX, "%04u-%02u-%02uT%02u:%02u:%02uZ",
+             ((unsigned)parts.tm_year + 1900) % 10000, ((unsigned)parts.tm_mon + 1) % 100,
+             (unsigned)parts.tm_mday % 100, (unsigned)parts.tm_hour % 100,
+             (unsigned)parts.tm_min % 100, (unsigned)parts.tm_sec % 100);
 }

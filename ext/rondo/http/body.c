@@ -5,10 +5,6 @@
 #include "http/body.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,105 +12,121 @@
 
 #define KEPT_BACK 4096 /* bytes that wait for more before they are written */
 
-static const char *temporary_folder(void) {
-    const char *folder = getenv("TMPDIR");
-    return folder != NULL && folder[0] == '/' ? folder : "/tmp";
+void rd_body_init(rd_body *body, rd_ledger *ledger, const char *folder) {
+    *body = (rd_body){.ledger = ledger, .folder = folder};
 }
 
-/* Without a name there is nothing to clean up, however the process ends. */
-static int open_nameless(void) {
-    char path[512];
-    const char *folder = temporary_folder();
-#ifdef O_TMPFILE
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0) return fd;
-#else
-    int fd;
-#endif
-    int len = snprintf(path, sizeof(path), "%s/rondo-body-XXXXXX", folder);
-    if (len < 0 || (size_t)len >= sizeof(path)) return -1;
-    fd = mkostemp(path, O_CLOEXEC);
-    if (fd >= 0) unlink(path);
-    return fd;
+int rd_body_error(const rd_body *body) {
+    return body->spool == NULL || body->spool->busy ? 0 : body->spool->error;
 }
 
-static int write_all(int fd, const char *bytes, size_t len) {
-    while (len > 0) {
-        ssize_t written = write(fd, bytes, len);
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return RD_ERR_DISK_FULL;
-        bytes += written;
-        len -= (size_t)written;
+/* While there is little memory for all, a body waits for its disk after each read. */
+bool rd_body_is_full(const rd_body *body) {
+    const size_t len = rd_buffer_len(&body->memory);
+    if (rd_body_is_stored(body)) return false;
+    return len >= RD_BODY_QUEUE_BYTES ||
+           (len > KEPT_BACK &&
+            !rd_ledger_has_room(body->ledger, RD_LEDGER_INPUT, RD_BODY_QUEUE_BYTES));
+}
+
+static size_t memory_of(const rd_body *body) {
+    return body->memory.capacity + (body->spool != NULL ? body->spool->writing.capacity : 0);
+}
+
+/* False when requests of all clients have no room for what it has in memory. What waits for the
+ * disk is counted all the same. */
+static bool count_memory(rd_body *body) {
+    const size_t size = memory_of(body);
+    if (rd_ledger_keep(body->ledger, RD_LEDGER_INPUT, &body->counted, size)) return true;
+    if (body->spool != NULL) {
+        rd_ledger_settle(body->ledger, RD_LEDGER_INPUT, &body->counted, size);
     }
-    return 0;
+    return false;
 }
 
-/* What failed stays where it is, and readable. */
-static int store(rd_body *body) {
-    size_t len = rd_buffer_len(&body->memory);
-    int code = write_all(body->fd, rd_buffer_ptr(&body->memory), len);
-    if (code != 0) return code;
-    body->stored += len;
-    rd_buffer_clear(&body->memory);
-    return 0;
+/* One piece at a time: the next one gathers meanwhile. */
+static void write_more(rd_body *body, size_t kept_back) {
+    if (body->spool->busy || rd_buffer_len(&body->memory) <= kept_back) return;
+    rd_spool_write(body->spool, &body->memory);
 }
 
-static int move_to_file(rd_body *body) {
-    body->fd = open_nameless();
-    if (body->fd < 0) return RD_ERR_DISK_FULL;
-    int code = store(body);
-    if (code != 0) {
-        close(body->fd);
-        body->fd = -1;
-    }
-    return code;
+static void on_written(void *owner) {
+    rd_body *body = owner;
+    count_memory(body);
+    if (rd_body_error(body) == 0) write_more(body, KEPT_BACK);
+    if (body->on_stored != NULL) body->on_stored(body);
 }
 
-/* Behind what was kept back. */
-static int write_through(rd_body *body, const char *bytes, size_t len) {
-    int code = store(body);
-    if (code == 0) code = write_all(body->fd, bytes, len);
-    if (code == 0) body->stored += len;
-    return code;
-}
-
-void rd_body_init(rd_body *body) {
-    *body = (rd_body){.fd = -1};
-}
-
-int rd_body_append(rd_body *body, const char *bytes, size_t len, size_t memory_limit) {
-    bool moves = body->fd < 0 && body->size + len > memory_limit;
+/* With room for what is here and for what comes; the body is as before when there is none. */
+static int move_to_file(rd_body *body, rd_loop *loop, size_t len) {
     int code = 0;
-    if (len == 0) return 0;
-    if (moves) code = move_to_file(body);
-    if (code != 0) return code;
-    if (body->fd < 0 || (!moves && rd_buffer_len(&body->memory) + len <= KEPT_BACK)) {
-        rd_buffer_append(&body->memory, bytes, len);
+    rd_spool *spool = rd_spool_new(loop, body->ledger, body->folder, on_written, body);
+    if (spool == NULL) return RD_ERR_BODY_DESCRIPTOR;
+    code = rd_spool_reserve(spool, body->size + len);
+    if (code == 0) {
+        body->spool = spool;
     } else {
-        code = write_through(body, bytes, len);
+        rd_spool_abandon(spool);
+    }
+    return code;
+}
+
+int rd_body_append(rd_body *body, rd_loop *loop, const char *bytes, size_t len,
+                   size_t memory_limit) {
+    int code = rd_body_error(body);
+    bool moves = body->spool == NULL && body->size + len > memory_limit;
+    if (code != 0 || len == 0) return code;
+    if (moves) {
+        code = move_to_file(body, loop, len);
+    } else if (body->spool != NULL) {
+        code = rd_spool_reserve(body->spool, len);
+    }
+    if (code != 0) return code;
+    rd_buffer_append(&body->memory, bytes, len);
+    body->size += len;
+    if (!count_memory(body) && body->spool == NULL) {
+        moves = true;
+        code = move_to_file(body, loop, 0);
         if (code != 0) return code;
     }
-    body->size += len;
+    if (body->spool != NULL) write_more(body, moves ? 0 : KEPT_BACK);
+    if (moves) count_memory(body);
     return 0;
 }
 
-ssize_t rd_body_read(const rd_body *body, uint64_t offset, char *bytes, size_t len) {
-    if (offset >= body->size) return 0;
-    uint64_t end = offset < body->stored ? body->stored : body->size;
-    if (len > end - offset) len = (size_t)(end - offset);
-    if (offset >= body->stored) {
-        memcpy(bytes, rd_buffer_ptr(&body->memory) + (offset - body->stored), len);
-        return (ssize_t)len;
-    }
+static ssize_t read_file(int fd, uint64_t offset, char *bytes, size_t len) {
     ssize_t got;
     do {
-        got = pread(body->fd, bytes, len, (off_t)offset);
+        got = pread(fd, bytes, len, (off_t)offset);
     } while (got < 0 && errno == EINTR);
     return got;
 }
 
+/* The part of a buffer, which begins at `begin` of the body. */
+static ssize_t read_memory(const rd_buffer *from, uint64_t begin, uint64_t offset, char *bytes,
+                           size_t len) {
+    const size_t at = (size_t)(offset - begin), left = rd_buffer_len(from) - at;
+    if (len > left) len = left;
+    memcpy(bytes, rd_buffer_ptr(from) + at, len);
+    return (ssize_t)len;
+}
+
+ssize_t rd_body_read(const rd_body *body, uint64_t offset, char *bytes, size_t len) {
+    const rd_spool *spool = body->spool;
+    if (offset >= body->size) return 0;
+    if (spool == NULL) return read_memory(&body->memory, 0, offset, bytes, len);
+    const uint64_t written = spool->stored + rd_buffer_len(&spool->writing);
+    if (offset >= written) return read_memory(&body->memory, written, offset, bytes, len);
+    if (offset >= spool->stored) {
+        return read_memory(&spool->writing, spool->stored, offset, bytes, len);
+    }
+    if (len > spool->stored - offset) len = (size_t)(spool->stored - offset);
+    return read_file(spool->fd, offset, bytes, len);
+}
+
 void rd_body_clear(rd_body *body) {
     rd_buffer_clear(&body->memory);
-    if (body->fd >= 0) close(body->fd);
-    rd_body_init(body);
+    rd_ledger_keep(body->ledger, RD_LEDGER_INPUT, &body->counted, 0);
+    if (body->spool != NULL) rd_spool_abandon(body->spool);
+    rd_body_init(body, body->ledger, body->folder);
 }

@@ -6,7 +6,10 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
+
+#include "base/clock.h"
 
 #define LAST_SECOND INT64_C(253402300799) /* of the year 9999 */
 
@@ -25,13 +28,39 @@ void rd_date_format(int64_t seconds, char text[RD_DATE_BYTES + 1]) {
              (unsigned)at.tm_hour % 100, (unsigned)at.tm_min % 100, (unsigned)at.tm_sec % 100);
 }
 
+static struct tm local_time(int64_t seconds, unsigned *offset) {
+    time_t second = (time_t)(seconds < 0 ? 0 : seconds > LAST_SECOND ? LAST_SECOND : seconds);
+    struct tm at;
+    localtime_r(&second, &at);
+    unsigned minutes = (unsigned)(labs(at.tm_gmtoff) / 60);
+    *offset = minutes / 60 % 100 * 100 + minutes % 60;
+    return at;
+}
+
+void rd_date_format_common(int64_t seconds, char text[RD_DATE_LOG_BYTES + 1]) {
+    unsigned offset;
+    struct tm at = local_time(seconds, &offset);
+    snprintf(text, RD_DATE_LOG_BYTES + 1, "%02u/%s/%04u:%02u:%02u:%02u %c%04u",
+             (unsigned)at.tm_mday % 100, months[at.tm_mon], ((unsigned)at.tm_year + 1900) % 10000,
+             (unsigned)at.tm_hour % 100, (unsigned)at.tm_min % 100, (unsigned)at.tm_sec % 100,
+             at.tm_gmtoff < 0 ? '-' : '+', offset);
+}
+
+void rd_date_format_iso(int64_t seconds, char text[RD_DATE_LOG_BYTES + 1]) {
+    unsigned offset;
+    struct tm at = local_time(seconds, &offset);
+    snprintf(text, RD_DATE_LOG_BYTES + 1, "%04u-%02u-%02uT%02u:%02u:%02u%c%04u",
+             ((unsigned)at.tm_year + 1900) % 10000, ((unsigned)at.tm_mon + 1) % 100,
+             (unsigned)at.tm_mday % 100, (unsigned)at.tm_hour % 100, (unsigned)at.tm_min % 100,
+             (unsigned)at.tm_sec % 100, at.tm_gmtoff < 0 ? '-' : '+', offset);
+}
+
 const char *rd_date_line(rd_date *date) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    if (date->seconds != now.tv_sec) {
+    const int64_t now = rd_clock_wall_seconds();
+    if (date->seconds != now) {
         char text[RD_DATE_BYTES + 1];
-        date->seconds = now.tv_sec;
-        rd_date_format(now.tv_sec, text);
+        date->seconds = now;
+        rd_date_format(now, text);
         snprintf(date->line, sizeof(date->line), "date: %s\r\n", text);
     }
     return date->line;
@@ -69,10 +98,9 @@ static bool take_number(rd_slice *text, size_t digits, int *number) {
 
 /* Two digits mean the latest such year that is no more than 50 years in the future. */
 static int year_of(int two_digits) {
-    struct timespec now;
+    const time_t now = (time_t)rd_clock_wall_seconds();
     struct tm at;
-    clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    gmtime_r(&now.tv_sec, &at);
+    gmtime_r(&now, &at);
     const int latest = at.tm_year + 50;
     return latest - (latest - two_digits) % 100;
 }

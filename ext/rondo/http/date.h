@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Dates (RFC 9110 section 5.6.7): the Date field, formatted once a second, under the loop lock;
- * those of other fields, any thread.
+ * those of other fields and of logs, any thread.
  */
 #ifndef RD_HTTP_DATE_H
 #define RD_HTTP_DATE_H
@@ -12,6 +12,7 @@
 
 #define RD_DATE_BYTES      29 /* "Sun, 06 Nov 1994 08:49:37 GMT" */
 #define RD_DATE_LINE_BYTES 37 /* "date: Sun, 06 Nov 1994 08:49:37 GMT\r\n" */
+#define RD_DATE_LOG_BYTES  26 /* "06/Nov/1994:08:49:37 +0100" */
 
 typedef struct rd_date {
     int64_t seconds; /* what `line` says */
@@ -24,6 +25,11 @@ const char *rd_date_line(rd_date *date);
 /* Seconds since the epoch as IMF-fixdate; what it cannot say (before 1970, after 9999) as the
  * nearest it can. */
 void rd_date_format(int64_t seconds, char text[RD_DATE_BYTES + 1]);
+
+/* Local time for the request log: "06/Nov/1994:08:49:37 +0100" of the common
+ * format, and "1994-11-06T08:49:37+0100" (ISO 8601). */
+void rd_date_format_common(int64_t seconds, char text[RD_DATE_LOG_BYTES + 1]);
+void rd_date_format_iso(int64_t seconds, char text[RD_DATE_LOG_BYTES + 1]);
 
 /*
  * Seconds since the epoch of a date in any of the three forms (IMF-fixdate, RFC 850, asctime), or

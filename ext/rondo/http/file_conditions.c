@@ -7,8 +7,8 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "http/date.h"
 #include "http/field_list.h"
 
@@ -123,8 +123,6 @@ int64_t rd_file_mtime_ns(const struct stat *facts) {
 }
 
 int64_t rd_file_modified(const struct stat *facts) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME_COARSE, &now);
     const int64_t seconds = facts->st_mtim.tv_sec;
-    return seconds >= 0 && seconds <= now.tv_sec ? seconds : -1;
+    return seconds >= 0 && seconds <= rd_clock_wall_seconds() ? seconds : -1;
 }

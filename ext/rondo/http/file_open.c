@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -28,16 +29,16 @@ enum {
     READ = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
 };
 
-static int open_by_kernel(int root, const char *name, int flags) {
+static int open_by_kernel(int root, const char *name, int flags, uint64_t resolve) {
 #ifdef RESOLVE_BENEATH
     const struct open_how how = {
         .flags = (unsigned)flags,
-        .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | resolve,
     };
 
     return (int)syscall(SYS_openat2, root, *name ? name : ".", &how, sizeof how);
 #else
-    (void)root, (void)name, (void)flags;
+    (void)root, (void)name, (void)flags, (void)resolve;
     errno = ENOSYS;
     return -1;
 #endif
@@ -75,7 +76,7 @@ static int open_beneath(const rd_file_root *root, const char *name, int flags) {
     int fd, tries = 0;
 
     do {
-        fd = root->has_openat2 ? open_by_kernel(root->fd, name, flags)
+        fd = root->has_openat2 ? open_by_kernel(root->fd, name, flags, 0)
                                : open_by_walking(root->fd, name, flags);
     } while (fd < 0 && (errno == EAGAIN || errno == EINTR) && ++tries < TRIES);
     return fd;
@@ -125,9 +126,28 @@ int rd_file_open(const rd_file_root *root, const char *name, struct stat *info) 
     return open_regular(root, name, READ, info);
 }
 
+/* Those for which open_regular() says that nothing is there. A walk that would have to ask the disk
+ * ends with EAGAIN, an older kernel says EINVAL. */
+static bool is_final(int error) {
+    return error == ENOENT || error == ENOTDIR || error == ELOOP || error == EXDEV ||
+           error == EACCES;
+}
+
+bool rd_file_is_absent(const rd_file_root *root, const char *name) {
+#ifdef RESOLVE_CACHED
+    if (!root->has_openat2) return false;
+    const int fd = open_by_kernel(root->fd, name, LOOK, RESOLVE_CACHED);
+    if (fd >= 0) close(fd);
+    return fd < 0 && is_final(errno);
+#else
+    (void)root, (void)name;
+    return false;
+#endif
+}
+
 /* 1, 0, or -1 when that cannot be known now. Sandboxes answer as they like (ENOSYS, EPERM). */
 static int probe_openat2(int root) {
-    const int fd = open_by_kernel(root, ".", LOOK_FOLDER);
+    const int fd = open_by_kernel(root, ".", LOOK_FOLDER, 0);
 
     if (fd < 0) return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -1 : 0;
     close(fd);
@@ -151,6 +171,7 @@ int rd_file_root_open(rd_file_root *root, const char *path) {
         return -1;
     }
     root->has_openat2 = has_openat2;
+    root->is_memory = rd_fd_is_in_memory(root->fd);
     return 0;
 }
 

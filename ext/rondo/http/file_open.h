@@ -13,6 +13,7 @@
 typedef struct rd_file_root {
     int fd; /* stays with the folder when its name goes to another */
     bool has_openat2;
+    bool is_memory; /* of a file system that has no disk */
 } rd_file_root;
 
 /*
@@ -31,6 +32,10 @@ void rd_file_root_close(rd_file_root *root);
  * sandboxes) none is ever followed. A name with a ".." segment or a slash in front is nobody's.
  */
 int rd_file_open(const rd_file_root *root, const char *name, struct stat *info);
+
+/* Whether rd_file_open() would find nothing there for sure: known without asking the disk (Linux
+ * 5.12), else false. */
+bool rd_file_is_absent(const rd_file_root *root, const char *name);
 
 /* Whether a path has a ".." segment, which may lead anywhere. */
 bool rd_file_has_dotdot(const char *path);

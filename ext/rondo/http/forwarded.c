@@ -101,15 +101,14 @@ static rd_slice field_value(const rd_request *request, int index) {
     return rd_request_header_value(request, &request->head.headers[index]);
 }
 
-static void read_forwarded(rd_forwarded *said, const rd_request *request, const rd_trust *trust) {
-    bool nearest = true;
+/* Each element is one proxy's, about its own client: the scheme the client used is what the
+ * outermost trusted proxy says, as the address is. */
+static void read_standard(rd_forwarded *said, const rd_request *request, const rd_trust *trust) {
     int field = request->head.header_count;
     while ((field = last_field(request, RD_HEADER_FORWARDED, field)) >= 0) {
         rd_slice list = field_value(request, field), element, value;
         while (take_last(&list, &element)) {
-            if (nearest && parameter(element, RD_SLICE("proto"), &value))
-                said->scheme = parse_scheme(value);
-            nearest = false;
+            if (parameter(element, RD_SLICE("proto"), &value)) said->scheme = parse_scheme(value);
             if (!parameter(element, RD_SLICE("for"), &value) || !step(said, trust, value)) return;
         }
     }
@@ -132,20 +131,26 @@ static bool nearest_value(const rd_request *request, unsigned id, rd_slice *valu
     return take_last(&list, value);
 }
 
-void rd_forwarded_read(rd_forwarded *said, const rd_request *request, const rd_network *trusted,
-                       size_t trusted_count) {
-    rd_trust trust = {trusted, trusted_count};
+/* Scheme and port are the nearest proxy's words: these lists have no entry for each proxy, most
+ * proxies overwrite them and some pass them on, so no other entry is known to be a proxy's. */
+static void read_x_fields(rd_forwarded *said, const rd_request *request, const rd_trust *trust) {
     rd_slice value;
-    *said = (rd_forwarded){0};
-    if (rd_head_has(&request->head, RD_HEADER_FORWARDED)) {
-        read_forwarded(said, request, &trust);
-        return;
-    }
-    read_client(said, request, &trust);
+    read_client(said, request, trust);
     if (nearest_value(request, RD_HEADER_X_FORWARDED_PROTO, &value)) {
         said->scheme = parse_scheme(value);
     }
     if (nearest_value(request, RD_HEADER_X_FORWARDED_PORT, &value)) {
         said->port = parse_port(value);
+    }
+}
+
+void rd_forwarded_read(rd_forwarded *said, const rd_request *request, unsigned fields,
+                       const rd_network *trusted, size_t trusted_count) {
+    rd_trust trust = {trusted, trusted_count};
+    *said = (rd_forwarded){0};
+    if (fields == RD_FORWARDED_FIELDS_STANDARD) {
+        read_standard(said, request, &trust);
+    } else {
+        read_x_fields(said, request, &trust);
     }
 }

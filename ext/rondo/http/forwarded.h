@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What trusted proxies say of the client: Forwarded (RFC 7239) where present, else the
- * X-Forwarded-* fields. Read from the nearest proxy outwards, so that nothing a client wrote in
- * front of them counts. The caller has checked that the peer itself is trusted. Any thread.
+ * What trusted proxies say of the client: in X-Forwarded-* or in Forwarded (RFC 7239), whichever
+ * the settings name. The other family is never read: a proxy passes on fields that it does not
+ * know, so those may be the client's. Read from the nearest proxy outwards, so that nothing a
+ * client wrote in front of them counts. The caller has checked that the peer itself is trusted. Any
+ * thread.
  */
 #ifndef RD_HTTP_FORWARDED_H
 #define RD_HTTP_FORWARDED_H
@@ -14,6 +16,9 @@
 
 enum { RD_FORWARDED_NO_SCHEME, RD_FORWARDED_HTTP, RD_FORWARDED_HTTPS };
 
+/* The setting trusted_proxy_fields. */
+enum { RD_FORWARDED_FIELDS_X, RD_FORWARDED_FIELDS_STANDARD };
+
 typedef struct rd_forwarded {
     rd_address client;
     bool has_client;
@@ -21,7 +26,8 @@ typedef struct rd_forwarded {
     uint16_t port;  /* of the server as the client sees it; 0: nothing said */
 } rd_forwarded;
 
-void rd_forwarded_read(rd_forwarded *said, const rd_request *request, const rd_network *trusted,
-                       size_t trusted_count);
+/* fields: RD_FORWARDED_FIELDS_*, those that all trusted proxies write. */
+void rd_forwarded_read(rd_forwarded *said, const rd_request *request, unsigned fields,
+                       const rd_network *trusted, size_t trusted_count);
 
 #endif

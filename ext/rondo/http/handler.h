@@ -18,7 +18,8 @@ typedef struct rd_handler rd_handler;
 struct rd_handler {
     /* A request the application can answer; the handler takes its own reference. */
     void (*on_request)(rd_handler *handler, rd_request *request);
-    /* A request was refused with RD_ERR_* before the application saw it. */
+    /* A request was refused with RD_ERR_* before the application saw it; or a WebSocket message, or
+     * a subscription. */
     void (*on_refused)(rd_handler *handler, const rd_conn *conn, int code);
     /* An upgraded connection has an event, and none is being told. */
     void (*on_push)(rd_handler *handler, rd_push *push);
@@ -37,10 +38,12 @@ typedef struct rd_http_shared {
     rd_http1_limits limits;
     rd_date date;
     rd_request_pool requests;
+    rd_ledger *ledger;             /* what all clients hold together */
     rd_sections sections;          /* header sections that came before */
     struct rd_ws_deflate *deflate; /* of protocol/; made for the first client that deflates */
     const rd_network *proxies;     /* peers that must open with the PROXY protocol */
     size_t proxy_count;
+    uint32_t early_calls; /* requests with the application whose bodies have not come */
     const rd_settings *settings;
     rd_channels *channels;     /* of upgraded connections */
     uint64_t messages_dropped; /* that a slow client did not get */

@@ -36,6 +36,10 @@ void rd_push_init(rd_push *push, const rd_push_ops *ops, rd_http_shared *shared,
     rd_subscriber_init(&push->subscriber, &subscriber_ops,
                        (uint32_t)shared->settings->max_subscriptions);
     push->shared = shared;
+    if (conn != NULL) {
+        push->subscriber.ledger = shared->ledger;
+        push->subscriber.name_limit = (size_t)shared->settings->max_subscription_bytes;
+    }
     rd_list_init(&push->in_queue);
     rd_list_init(&push->messages);
     rd_list_init(&push->replays);
@@ -101,6 +105,13 @@ void rd_push_publish(rd_push *push, rd_message *message, rd_receive_as as, uintp
     }
 }
 
+size_t rd_push_room(const rd_push *push, uintptr_t block) {
+    const size_t most = max_pending(push->shared);
+    const bool to_client = block == 0 && push->conn != NULL;
+    const size_t waits = to_client ? rd_outq_memory(&push->conn->out) : push->message_bytes;
+    return waits < most ? most - waits : 0;
+}
+
 /* One flush sends no more than a slice. */
 void rd_push_relieve(rd_push *push, size_t memory) {
     const rd_outq *queue = &push->conn->out;
@@ -141,6 +152,7 @@ static bool make_room(rd_push *push, size_t len) {
 void rd_push_queue(rd_push *push, rd_encoding *encoding) {
     rd_conn *conn = push->conn;
     if (!make_room(push, rd_buffer_len(&encoding->bytes))) return;
+    encoding->ledger = &conn->set->ledger;
     rd_encoding_borrow(encoding, &conn->out);
     conn->tell_empty = push->wants_drained;
     rd_conn_mark_dirty(conn);
@@ -159,6 +171,10 @@ void rd_push_tell(rd_push *push) {
 
 void rd_push_leave_channels(rd_push *push) {
     push->subscriber.limit = 0;
+    while (!rd_list_is_empty(&push->replays)) {
+        rd_push_replay *replay = RD_CONTAINER(push->replays.next, rd_push_replay, in_push);
+        replay->cancel(replay);
+    }
     rd_subscriber_clear(push->shared->channels, &push->subscriber);
 }
 

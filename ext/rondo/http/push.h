@@ -56,12 +56,18 @@ typedef struct rd_push_ops {
     void (*free)(rd_push *push);
 } rd_push_ops;
 
+/* An answer that a push waits for before it is subscribed; lies inside of whoever asked for it. */
+typedef struct rd_push_replay {
+    rd_list in_push;
+    void (*cancel)(struct rd_push_replay *replay); /* takes it out; it is not used any more */
+} rd_push_replay;
+
 struct rd_push {
     rd_subscriber subscriber;
     struct rd_http_shared *shared; /* of the server; it outlives the connection */
     rd_list in_queue;              /* of the server, while events wait and none is being told */
     rd_list messages;              /* not told yet */
-    rd_list replays;               /* answers it waits for before it is subscribed */
+    rd_list replays;               /* of rd_push_replay */
     const rd_push_ops *ops;
     rd_conn *conn;        /* NULL once closed */
     size_t message_bytes; /* memory of `messages` */
@@ -134,7 +140,11 @@ void rd_push_expect(rd_push *push);
 /* Has the application told, if there is something and nothing is being told. */
 void rd_push_tell(rd_push *push);
 
-/* Nothing that is published from now on reaches it, and it cannot subscribe any more. */
+/* How many bytes of published messages there is room for, to its client (`block` 0) or a block. */
+size_t rd_push_room(const rd_push *push, uintptr_t block);
+
+/* Nothing that is published from now on reaches it, no replay either, and it cannot subscribe any
+ * more. */
 void rd_push_leave_channels(rd_push *push);
 
 /* The connection is closed: nothing can be sent, its subscriptions end, the application is told.

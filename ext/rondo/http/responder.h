@@ -48,6 +48,9 @@ typedef struct rd_responder {
     /* Asks a client that waits with its body (Expect: 100-continue) for it. Once the answer has
      * begun it is too late to ask, and only the deadline of the body begins to run. */
     int (*want_body)(rd_request *request);
+    /* Nobody waits for the client any longer (RD_ERR_GIVEN_UP): when its body is what was waited
+     * for and no answer has begun, the body fails, else the connection is reset. */
+    void (*give_up)(rd_request *request);
     /* Takes the connection out of the server: its descriptor, or RD_ERR_CLOSED, and in `rest` what
      * was read ahead, which the caller has to clear. What is still queued is dropped: flush and
      * wait first, with tell_empty of the connection set. */

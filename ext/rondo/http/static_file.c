@@ -14,11 +14,12 @@
 #define FIELDS_MAX     (8 + RD_FILE_BODY_FIELDS)
 #define FOR_EVER       "public, max-age=31536000, immutable"
 
-rd_static *rd_static_new(const char *folder, const rd_settings *settings, bool alone) {
+rd_static *rd_static_new(rd_loop *loop, const char *folder, const rd_settings *settings,
+                         bool alone) {
     rd_file_root root;
     if (rd_file_root_open(&root, folder) != 0) return NULL;
     rd_static *files = rd_alloc_zero(sizeof(*files));
-    rd_file_cache_init(&files->cache, root, (uint32_t)settings->static_cache_files,
+    rd_file_cache_init(&files->cache, loop, root, (uint32_t)settings->static_cache_files,
                        settings->static_html != 0);
     files->boundaries = rd_boundaries_random();
     files->alone = alone;
@@ -84,7 +85,7 @@ static void add(rd_static_fields *all, rd_slice name, rd_slice value) {
 }
 
 static rd_slice cache_control(const rd_static *files, const rd_file_entry *entry) {
-    if (entry->has_digest) return RD_SLICE(FOR_EVER);
+    if (entry->is.has_digest) return RD_SLICE(FOR_EVER);
     return rd_slice_of(files->cache_control, strlen(files->cache_control));
 }
 
@@ -98,7 +99,7 @@ static void add_validators(rd_static_fields *all, const rd_static *files,
             rd_slice_of(variant->modified, strlen(variant->modified)));
     }
     add(all, RD_SLICE("cache-control"), cache_control(files, entry));
-    if (entry->available != 1u << RD_CODING_IDENTITY) {
+    if (entry->is.available != 1u << RD_CODING_IDENTITY) {
         add(all, RD_SLICE("vary"), RD_SLICE("accept-encoding"));
     }
 }
@@ -109,17 +110,17 @@ static void add_description(rd_static_fields *all, const rd_file_entry *entry, u
         [RD_CODING_ZSTD] = RD_SLICE_INIT("zstd"),
         [RD_CODING_GZIP] = RD_SLICE_INIT("gzip"),
     };
-    add(all, RD_SLICE("content-type"), entry->type);
+    add(all, RD_SLICE("content-type"), entry->is.type);
     if (encoding != RD_CODING_IDENTITY) add(all, RD_SLICE("content-encoding"), names[encoding]);
     add(all, RD_SLICE("accept-ranges"), RD_SLICE("bytes"));
     add(all, RD_SLICE("x-content-type-options"), RD_SLICE("nosniff"));
 }
 
 static void answer_file(rd_static *files, rd_request *request, const rd_file_entry *entry) {
-    const unsigned encoding = entry->available == 1u << RD_CODING_IDENTITY
+    const unsigned encoding = entry->is.available == 1u << RD_CODING_IDENTITY
                                   ? RD_CODING_IDENTITY
-                                  : rd_accept_encoding(request, entry->available);
-    const rd_file_variant *variant = entry->variants[encoding];
+                                  : rd_accept_encoding(request, entry->is.available);
+    const rd_file_variant *variant = entry->is.variants[encoding];
     const rd_validators validators = {rd_slice_of(variant->etag, variant->etag_len),
                                       rd_file_modified(&variant->facts)};
     rd_static_fields all = {.count = 0};
@@ -144,15 +145,14 @@ static void answer_file(rd_static *files, rd_request *request, const rd_file_ent
 
 /* ---- no application ---- */
 
-static void answer_not_found(rd_static *files, rd_request *request, uint64_t now_ms) {
-    const rd_file_entry *page = rd_file_cache_find(&files->cache, RD_SLICE(NOT_FOUND_PAGE), now_ms);
-    if (page == NULL || page->is_folder) {
+static void answer_not_found(rd_request *request, const rd_file_entry *page) {
+    if (page == NULL || page->is.is_folder) {
         answer_text(request, 404, "not found\n");
         return;
     }
-    const rd_file_variant *variant = page->variants[RD_CODING_IDENTITY];
+    const rd_file_variant *variant = page->is.variants[RD_CODING_IDENTITY];
     const rd_field fields[] = {
-        {RD_SLICE("content-type"), page->type},
+        {RD_SLICE("content-type"), page->is.type},
         {RD_SLICE("x-content-type-options"), RD_SLICE("nosniff")},
     };
     rd_response_head head = {.status = 404, .fields = fields, .count = 2};
@@ -160,41 +160,86 @@ static void answer_not_found(rd_static *files, rd_request *request, uint64_t now
     rd_file_body_send(request, &head, &body);
 }
 
-/* ---- which and how ---- */
+/* ---- which ---- */
 
-static rd_file_entry *find(rd_static *files, const rd_request *request, uint64_t now_ms) {
-    rd_slice path = rd_request_slice(request, request->head.path);
-    if (path.len == 0) path = RD_SLICE("/"); /* absolute-form without a path */
-    return rd_file_cache_find(&files->cache, path, now_ms);
+static rd_slice path_of(const rd_request *request) {
+    const rd_slice path = rd_request_slice(request, request->head.path);
+    return path.len > 0 ? path : RD_SLICE("/"); /* absolute-form without a path */
 }
 
-/* Whether nobody can know just now what is there: the application cannot either. */
-static bool is_unknown(const rd_file_entry *entry) {
-    return entry == NULL && rd_file_may_pass(errno);
+static rd_static_take ask(rd_static *files, rd_request *request, rd_slice path, uint64_t now_ms,
+                          rd_file_opening **opening) {
+    switch (rd_file_cache_ask(&files->cache, path, now_ms, &request->file_entry, opening)) {
+    case RD_FILE_THERE:
+        return RD_STATIC_READY;
+    case RD_FILE_ASKED:
+        return RD_STATIC_WAITS;
+    case RD_FILE_BUSY:
+        return RD_STATIC_LATER;
+    case RD_FILE_NOWHERE:
+        break;
+    }
+    return RD_STATIC_NOT;
 }
 
-bool rd_static_takes(rd_static *files, const rd_request *request, uint64_t now_ms) {
-    if (files->alone || !rd_request_reads(request)) return files->alone;
-    const rd_file_entry *entry = find(files, request, now_ms);
-    return entry != NULL || is_unknown(entry);
+/* With an application it is that one's; else there may be a page that says so. */
+static rd_static_take seek_page(rd_static *files, rd_request *request, uint64_t now_ms,
+                                rd_file_opening **opening) {
+    if (!files->alone) return RD_STATIC_NOT;
+    request->file_error = ENOENT;
+    const rd_static_take take = ask(files, request, RD_SLICE(NOT_FOUND_PAGE), now_ms, opening);
+    return take == RD_STATIC_NOT ? RD_STATIC_READY : take;
 }
 
-bool rd_static_answer(rd_static *files, rd_request *request, uint64_t now_ms) {
-    const rd_file_entry *entry = NULL;
-    errno = 0;
-    if (rd_request_reads(request)) entry = find(files, request, now_ms);
-    if (entry == NULL && !is_unknown(entry) && !files->alone) return false;
+rd_static_take rd_static_ask(rd_static *files, rd_request *request, uint64_t now_ms,
+                             rd_file_opening **opening) {
+    request->file_entry = NULL;
+    request->file_error = 0;
+    if (!rd_request_reads(request)) return files->alone ? RD_STATIC_READY : RD_STATIC_NOT;
+    const rd_static_take take = ask(files, request, path_of(request), now_ms, opening);
+    return take == RD_STATIC_NOT ? seek_page(files, request, now_ms, opening) : take;
+}
+
+rd_static_take rd_static_opened(rd_static *files, rd_request *request,
+                                const rd_file_opening *opened, uint64_t now_ms,
+                                rd_file_opening **opening) {
+    const bool is_page = request->file_error == ENOENT;
+    if (opened->entry != NULL) {
+        request->file_entry = opened->entry;
+        request->file_entry->refs++;
+        return RD_STATIC_READY;
+    }
+    if (is_page) return RD_STATIC_READY;
+    if (!rd_file_may_pass(opened->error)) return seek_page(files, request, now_ms, opening);
+    request->file_error = opened->error;
+    return RD_STATIC_READY;
+}
+
+/* ---- how ---- */
+
+static void answer(rd_static *files, rd_request *request) {
+    const rd_file_entry *entry = request->file_entry;
     if (!rd_request_reads(request)) {
         answer_text(request, 405, "method not allowed\n");
-    } else if (is_unknown(entry)) {
+    } else if (request->file_error == ENOENT) {
+        answer_not_found(request, entry);
+    } else if (request->file_error == ETIMEDOUT) {
+        answer_text(request, 503, "the disk does not answer\n");
+    } else if (request->file_error != 0) {
         answer_text(request, 503, "too many files are open\n");
-    } else if (entry == NULL) {
-        answer_not_found(files, request, now_ms);
-    } else if (entry->is_folder) {
+    } else if (entry->is.is_folder) {
         redirect_into(request);
     } else {
         answer_file(files, request, entry);
     }
+}
+
+void rd_static_answer(rd_static *files, rd_request *request) {
+    answer(files, request);
     files->answers++;
-    return true;
+}
+
+void rd_static_let_go(rd_request *request) {
+    if (request->file_entry != NULL) rd_file_entry_unref(request->file_entry);
+    request->file_entry = NULL;
 }

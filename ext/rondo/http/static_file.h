@@ -21,13 +21,30 @@ typedef struct rd_static {
 } rd_static;
 
 /* NULL with errno when the folder cannot be read. */
-rd_static *rd_static_new(const char *folder, const rd_settings *settings, bool alone);
+rd_static *rd_static_new(rd_loop *loop, const char *folder, const rd_settings *settings,
+                         bool alone);
+
+/* No opening is in flight any more. */
 void rd_static_free(rd_static *files);
 
-/* Whether the request is answered here. */
-bool rd_static_takes(rd_static *files, const rd_request *request, uint64_t now_ms);
+typedef enum rd_static_take {
+    RD_STATIC_NOT,   /* the request is the application's */
+    RD_STATIC_READY, /* it has what rd_static_answer() needs, until rd_static_let_go() */
+    RD_STATIC_WAITS, /* for *opening: put into its list, then rd_static_opened() */
+    RD_STATIC_LATER, /* rd_static_ask() again when an opening is over */
+} rd_static_take;
 
-/* The answer to a request that was taken; false if its file has gone since then. */
-bool rd_static_answer(rd_static *files, rd_request *request, uint64_t now_ms);
+/* Whether the request is answered here. */
+rd_static_take rd_static_ask(rd_static *files, rd_request *request, uint64_t now_ms,
+                             rd_file_opening **opening);
+
+/* The same once the opening is over that it has waited for; there may be another one. */
+rd_static_take rd_static_opened(rd_static *files, rd_request *request,
+                                const rd_file_opening *opened, uint64_t now_ms,
+                                rd_file_opening **opening);
+
+/* With request->file_error ETIMEDOUT: says that the disk does not answer. */
+void rd_static_answer(rd_static *files, rd_request *request);
+void rd_static_let_go(rd_request *request);
 
 #endif

@@ -13,11 +13,32 @@
 #endif
 
 #include "base/clock.h"
+#include "loop/disk.h"
 
 static void on_wakeup(rd_source *source, unsigned ready) {
     (void)ready;
     uint64_t count[8];
     while (read(source->fd, count, sizeof(count)) == (ssize_t)sizeof(count)) {
+    }
+    rd_loop_run_posted(RD_CONTAINER(source, rd_loop, wakeup));
+}
+
+void rd_loop_post(rd_loop *loop, rd_posted *posted) {
+    pthread_mutex_lock(&loop->posted_lock);
+    const bool is_first = rd_list_is_empty(&loop->posted);
+    rd_list_append(&loop->posted, &posted->node);
+    pthread_mutex_unlock(&loop->posted_lock);
+    if (is_first) rd_loop_interrupt(loop);
+}
+
+void rd_loop_run_posted(rd_loop *loop) {
+    rd_list all;
+    pthread_mutex_lock(&loop->posted_lock);
+    rd_list_take(&all, &loop->posted);
+    pthread_mutex_unlock(&loop->posted_lock);
+    for (rd_list *node; (node = rd_list_shift(&all)) != NULL;) {
+        rd_posted *posted = RD_CONTAINER(node, rd_posted, node);
+        posted->run(posted);
     }
 }
 
@@ -43,6 +64,9 @@ int rd_loop_init(rd_loop *loop, bool poll_only) {
     rd_timer_wheel_init(&loop->timers, loop->now_ms);
     rd_list_init(&loop->closing);
     pthread_mutex_init(&loop->lock, NULL);
+    pthread_mutex_init(&loop->posted_lock, NULL);
+    rd_list_init(&loop->posted);
+    loop->disk = NULL;
     loop->lock_held = false;
     atomic_init(&loop->sleeping, false);
     loop->turns = 0;
@@ -59,11 +83,13 @@ static void free_closed(rd_loop *loop) {
 }
 
 void rd_loop_clear(rd_loop *loop) {
+    rd_disk_stop(loop);
     free_closed(loop);
     rd_loop_remove(loop, &loop->wakeup);
     close(loop->wakeup.fd);
     loop->ops->close(loop->poller);
     pthread_mutex_destroy(&loop->lock);
+    pthread_mutex_destroy(&loop->posted_lock);
 }
 
 void rd_loop_lock(rd_loop *loop) {

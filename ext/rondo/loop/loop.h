@@ -5,7 +5,8 @@
  *
  * Two rules keep the lock free of deadlocks, and debug builds assert what they can of them:
  * never call into the application while holding it; never wait for the application's own lock
- * (the GVL) while holding it. rd_loop_wakeup() alone may be called without the lock.
+ * (the GVL) while holding it. rd_loop_wakeup(), rd_loop_interrupt() and rd_loop_post() may be
+ * called without the lock.
  */
 #ifndef RD_LOOP_LOOP_H
 #define RD_LOOP_LOOP_H
@@ -28,6 +29,12 @@ typedef struct rd_closing {
     void (*free)(struct rd_closing *closing);
 } rd_closing;
 
+/* Something that another thread has done: whoever asked for it is told under the lock. */
+typedef struct rd_posted {
+    rd_list node;
+    void (*run)(struct rd_posted *posted);
+} rd_posted;
+
 /* What one wait found. Its sources are valid as long as nobody else has processed a set since. */
 typedef struct rd_ready_set {
     int count;
@@ -46,6 +53,9 @@ typedef struct rd_loop {
     bool lock_held;
     atomic_bool sleeping; /* somebody sleeps in wait() and must be woken */
     rd_source wakeup;
+    pthread_mutex_t posted_lock;
+    rd_list posted;
+    struct rd_disk *disk; /* made for the first job; see disk.h */
     uint32_t turns;
     char receive[RD_LOOP_RECEIVE_BYTES];
 } rd_loop;
@@ -63,6 +73,12 @@ void rd_loop_wakeup(rd_loop *loop);
 
 /* Makes the next wait return, whoever waits. Any thread. */
 void rd_loop_interrupt(rd_loop *loop);
+
+/* Calls posted->run() under the lock in the next turn, in the order of the posts. Any thread. */
+void rd_loop_post(rd_loop *loop, rd_posted *posted);
+
+/* Runs what was posted by now. Locked; a turn does it. */
+void rd_loop_run_posted(rd_loop *loop);
 
 /* How long a wait may sleep, in microseconds: until the next timer; -1 without one. */
 int64_t rd_loop_timeout(rd_loop *loop);

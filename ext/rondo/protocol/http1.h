@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * HTTP/1.1 on one connection: http1.c reads, http1_responder.c answers, both on this state, which
- * stands inline behind the connection. Under the loop lock.
+ * HTTP/1.1 on one connection: http1.c and http1_body.c read, http1_responder.c answers, all on this
+ * state, which stands inline behind the connection. Under the loop lock.
  *
- *            ┌───────────────────────── next request ────────────────────────┐
- *            ▼                                                               │
- *  PROXY ▶ HEAD ──▶ BODY ──▶ DONE (request with the application) ──finish──▶─┤
- *            │        │        ▲                                             │
- *            │        └────────┘ Expect: the application has it before the   │
- *            │                   body, and DONE comes while it works         │
- *            └── refused ──▶ OVER ◀── answer that ends the connection ◀──────┘
+ *            ┌──────────────────────────── next request ────────────────────────────┐
+ *            ▼                                                                      │
+ *  PROXY ▶ HEAD ──▶ BODY ──▶ STORING ──▶ DONE (with the application) ──finish──────▶┤
+ *            │        │          │                                                  │
+ *            └────────┴─ refused ┴─▶ OVER ◀── answer that ends the connection ◀─────┘
+ *
+ * A body whose file is being written when its last byte comes goes to DONE by way of STORING,
+ * others directly. With Expect the application has the request before the body, and DONE comes
+ * while it works; if its answer is finished before, STORING is as good as DONE.
  */
 #ifndef RD_PROTOCOL_HTTP1_H
 #define RD_PROTOCOL_HTTP1_H
@@ -23,6 +25,7 @@ typedef enum rd_http1_input {
     RD_HTTP1_PROXY,
     RD_HTTP1_HEAD,
     RD_HTTP1_BODY,
+    RD_HTTP1_STORING, /* the body has come, the rest of it is being written */
     RD_HTTP1_DONE,
     RD_HTTP1_OVER,
 } rd_http1_input;
@@ -34,7 +37,8 @@ typedef struct rd_http1 {
         rd_http1_chunked chunked; /* BODY */
         uint64_t length_left;     /* BODY */
     };
-    uint64_t body_since_ms; /* when the client was free to send its body */
+    uint64_t body_since_ms; /* when the client was free to send its body; while the disk is
+                               behind: how long it has been */
     uint64_t output_left;   /* bytes the promised content-length still wants */
     uint32_t served;
     uint8_t input;           /* rd_http1_input */
@@ -47,7 +51,9 @@ typedef struct rd_http1 {
     bool chunked_out : 1;
     bool length_out : 1; /* output_left counts */
     bool raw_out : 1;
-    bool too_long : 1; /* the answer had more bytes than promised */
+    bool too_long : 1;    /* the answer had more bytes than promised */
+    bool disk_behind : 1; /* reading pauses until more of the body is written */
+    bool early : 1;       /* counted in rd_http_shared.early_calls */
 } rd_http1;
 
 extern const rd_protocol rd_protocol_http1;
@@ -57,17 +63,36 @@ static inline rd_http1 *rd_http1_of(rd_conn *conn) {
     return rd_conn_state_of(conn);
 }
 
-/* The connection comes from another worker, where so many requests were served on it. */
-void rd_http1_resume(rd_conn *conn, uint32_t served);
+static inline const rd_settings *rd_http1_settings(const rd_conn *conn) {
+    return conn->set->settings;
+}
+
+static inline void rd_http1_set_timeout(rd_conn *conn, int64_t timeout_ms) {
+    rd_conn_set_deadline(conn, conn->set->loop->now_ms + (uint64_t)timeout_ms);
+}
+
+/* Whether nothing of the request is still to come. */
+static inline bool rd_http1_has_read(const rd_http1 *http) {
+    return http->input == RD_HTTP1_DONE || http->input == RD_HTTP1_STORING;
+}
 
 /* The only way to another state; it has to be in the picture. */
 void rd_http1_set_input(rd_http1 *http, rd_http1_input input);
+
+/* Answers a broken rule and ends the connection, behind the answers of earlier requests. */
+void rd_http1_refuse(rd_conn *conn, int code);
+
+/* Gives the request to the application. */
+void rd_http1_deliver(rd_conn *conn);
 
 /* The connection goes on with another protocol: lets go of the request. */
 void rd_http1_leave(rd_conn *conn);
 
 /* The answer is complete: keeps the connection for the next request or ends it. */
 void rd_http1_request_done(rd_conn *conn);
+
+/* Asks for the body by a 100, which is queued, and begins to count its time. */
+void rd_http1_ask_for_body(rd_conn *conn);
 
 /* Queues the whole answer to a broken rule, whose code has a status. The connection has to be
  * finished afterwards. */

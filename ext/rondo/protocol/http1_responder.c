@@ -8,9 +8,11 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/apart.h"
 #include "base/error.h"
 #include "http/status.h"
 #include "protocol/http1.h"
+#include "protocol/http1_body.h"
 
 /* The lines that the server adds to a head; HEAD_RESERVE has room for one of each. */
 #define LENGTH_NAME   "content-length: "
@@ -72,8 +74,8 @@ static void decide(rd_conn *conn, rd_request *request, const rd_response_head *h
     rd_http1 *http = rd_http1_of(conn);
     const rd_settings *settings = conn->set->settings;
     uint64_t most = (uint64_t)settings->max_keep_alive;
-    if (!request->head.keep_alive || !settings->keep_alive || conn->set->stopping || head->close ||
-        http->input != RD_HTTP1_DONE || (most > 0 && http->served + 1 >= most)) {
+    if (!request->head.keep_alive || !settings->keep_alive || rd_conn_ends(conn) || head->close ||
+        !rd_http1_has_read(http) || (most > 0 && http->served + 1 >= most)) {
         http->close_after = true;
     }
     request->drop_body = request->head.method_id == RD_METHOD_HEAD ||
@@ -172,13 +174,19 @@ const rd_slice rd_http1_busy = RD_SLICE_INIT("HTTP/1.1 503 Service Unavailable\r
                                              "retry-after: 1\r\n" LENGTH_NAME "0\r\n\r\n");
 
 void rd_http1_queue_refusal(rd_conn *conn, int code, bool with_body) {
-    static const rd_field type = {RD_SLICE_INIT("content-type"),
-                                  RD_SLICE_INIT("text/plain; charset=utf-8")};
+    static const rd_field fields[] = {
+        {RD_SLICE_INIT("content-type"), RD_SLICE_INIT("text/plain; charset=utf-8")},
+        {RD_SLICE_INIT("retry-after"),
+         RD_SLICE_INIT("1")}, /* only where it is no fault of theirs */
+    };
     rd_http1 *http = rd_http1_of(conn);
     const char *text = rd_error_text(code);
     size_t len = strlen(text);
-    const rd_response_head head = {
-        .status = rd_error_status(code), .fields = &type, .count = 1, .length = (int64_t)len + 1};
+    const int status = rd_error_status(code);
+    const rd_response_head head = {.status = status,
+                                   .fields = fields,
+                                   .count = status == 503 ? 2 : 1,
+                                   .length = (int64_t)len + 1};
     http->close_after = http->length_out = true;
     http->chunked_out = false;
     queue_head(conn, 1, &head);
@@ -206,11 +214,14 @@ static size_t allowed(rd_conn *conn, size_t len) {
     return len;
 }
 
-static void before_part(rd_conn *conn, size_t len) {
+RD_APART static void begin_chunk(rd_conn *conn, size_t len) {
     char line[20];
-    if (!rd_http1_of(conn)->chunked_out) return;
     int size = snprintf(line, sizeof(line), "%zx\r\n", len);
     rd_outq_copy(&conn->out, &conn->set->chunks, line, (size_t)size);
+}
+
+static void before_part(rd_conn *conn, size_t len) {
+    if (rd_http1_of(conn)->chunked_out) begin_chunk(conn, len);
 }
 
 static void after_part(rd_conn *conn, rd_request *request, size_t len) {
@@ -304,19 +315,34 @@ static int http1_finish(rd_request *request) {
 
 /* ---- around the body ---- */
 
-static int http1_want_body(rd_request *request) {
-    rd_conn *conn = conn_of(request);
-    if (conn == NULL) return RD_ERR_CLOSED;
+void rd_http1_ask_for_body(rd_conn *conn) {
     rd_http1 *http = rd_http1_of(conn);
-    if (!http->wants_continue) return 0;
     http->wants_continue = false;
     http->body_since_ms = conn->set->loop->now_ms;
     uint64_t timeout = (uint64_t)conn->set->settings->body_timeout_ms;
     rd_conn_set_deadline(conn, conn->set->loop->now_ms + timeout);
-    if (http->started) return 0; /* a 100 inside an answer would be part of its body */
+    if (http->started) return; /* a 100 inside an answer would be part of its body */
     rd_outq_copy(&conn->out, &conn->set->chunks, "HTTP/1.1 100 Continue\r\n\r\n", 25);
     rd_conn_mark_dirty(conn);
+}
+
+static int http1_want_body(rd_request *request) {
+    rd_conn *conn = conn_of(request);
+    if (conn == NULL) return RD_ERR_CLOSED;
+    if (!rd_http1_of(conn)->wants_continue) return 0;
+    rd_http1_ask_for_body(conn);
     return http1_flush(request);
+}
+
+static void http1_give_up(rd_request *request) {
+    rd_conn *conn = conn_of(request);
+    if (conn == NULL) return;
+    rd_http1 *http = rd_http1_of(conn);
+    if (!http->started && (http->input == RD_HTTP1_BODY || http->input == RD_HTTP1_STORING)) {
+        rd_http1_give_up_body(conn);
+    } else {
+        rd_conn_reset(conn);
+    }
 }
 
 static int http1_detach(rd_request *request, rd_buffer *rest) {
@@ -324,11 +350,12 @@ static int http1_detach(rd_request *request, rd_buffer *rest) {
     if (conn == NULL) return RD_ERR_CLOSED;
     *rest = conn->input;
     conn->input = (rd_buffer){0};
+    rd_conn_count_input(conn);
     request->detached = true;
     return rd_conn_detach(conn);
 }
 
 const rd_responder rd_http1_responder = {
-    http1_inform, http1_start,  http1_write, http1_borrow,    http1_send_file,
-    http1_flush,  http1_finish, http1_abort, http1_want_body, http1_detach,
+    http1_inform, http1_start, http1_write,     http1_borrow,  http1_send_file, http1_flush,
+    http1_finish, http1_abort, http1_want_body, http1_give_up, http1_detach,
 };

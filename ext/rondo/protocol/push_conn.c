@@ -59,6 +59,10 @@ void rd_push_on_shutdown(rd_conn *conn) {
     rd_push_tell(push);
 }
 
+void rd_push_on_stalled(rd_conn *conn) {
+    rd_push_set_close(rd_push_of(conn), 1013, RD_SLICE("too slow"));
+}
+
 /* ---- the upgrade ---- */
 
 static bool is_dropped(const rd_push_answer *answer, rd_slice name) {
@@ -114,6 +118,7 @@ rd_push *rd_push_begin(rd_request *request, rd_push *push, const rd_protocol *pr
     protocol->on_open(conn);
     rd_buffer ahead = conn->input;
     conn->input = (rd_buffer){0};
+    rd_conn_count_input(conn);
     if (rd_buffer_len(&ahead) > 0)
         protocol->on_data(conn, rd_buffer_ptr(&ahead), rd_buffer_len(&ahead));
     rd_buffer_clear(&ahead);

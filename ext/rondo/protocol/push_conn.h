@@ -50,5 +50,6 @@ void rd_push_on_drained(rd_conn *conn);
 void rd_push_on_close(rd_conn *conn);
 bool rd_push_is_spare(rd_conn *conn, bool kept, uint64_t since_ms);
 void rd_push_on_shutdown(rd_conn *conn);
+void rd_push_on_stalled(rd_conn *conn);
 
 #endif

@@ -103,9 +103,17 @@ static void on_timeout(rd_conn *conn) {
 }
 
 const rd_protocol rd_protocol_sse = {
-    sizeof(rd_push *),   rd_push_on_open, on_data,          on_eof,
-    rd_push_on_drained,  on_timeout,      rd_push_on_close, rd_push_is_spare,
+    sizeof(rd_push *),
+    rd_push_on_open,
+    on_data,
+    on_eof,
+    rd_push_on_drained,
+    on_timeout,
+    rd_push_on_close,
+    rd_push_is_spare,
     rd_push_on_shutdown,
+    NULL,
+    rd_push_on_stalled,
 };
 
 /* ---- the upgrade ---- */

@@ -122,6 +122,21 @@ static void begin_end(rd_websocket *ws, unsigned code, rd_slice reason) {
     }
 }
 
+/* A rule is broken, or there is no room: nothing of the peer counts any more. */
+static void fail(rd_websocket *ws, int code) {
+    const char *text = rd_error_text(code);
+    begin_end(ws, (unsigned)rd_error_status(code), rd_slice_of(text, strlen(text)));
+}
+
+/* Memory of the messages that are not complete or not told, and of `more`; false when those of all
+ * clients have no room for it. */
+static bool count_messages(rd_websocket *ws, size_t more) {
+    const rd_push *push = &ws->push;
+    size_t size = push->message_bytes + more;
+    if (push->conn != NULL) size += rd_ws_reader_memory(reader_of(push->conn));
+    return rd_ledger_keep(push->shared->ledger, RD_LEDGER_MESSAGES, &ws->counted, size);
+}
+
 static void push_write(rd_push *push, const char *bytes, size_t len, bool is_text) {
     if (!rd_push_may_write(push)) return;
     queue_message(of_push(push), is_text ? RD_WS_TEXT : RD_WS_BINARY, rd_slice_of(bytes, len));
@@ -142,6 +157,7 @@ static void push_close(rd_push *push, unsigned code, rd_slice reason) {
 
 static void push_told(rd_push *push) {
     rd_websocket *ws = of_push(push);
+    count_messages(ws, 0);
     if (ws->phase == RD_WEBSOCKET_ENDING) {
         answer_end(ws);
     } else if (push->message_bytes < BACKLOG_BYTES / 2 && push->conn->read_paused &&
@@ -151,7 +167,9 @@ static void push_told(rd_push *push) {
 }
 
 static void push_free(rd_push *push) {
-    rd_free(of_push(push));
+    rd_websocket *ws = of_push(push);
+    rd_ledger_keep(push->shared->ledger, RD_LEDGER_MESSAGES, &ws->counted, 0);
+    rd_free(ws);
 }
 
 static const rd_push_ops ops = {
@@ -165,11 +183,36 @@ static const rd_push_ops ops = {
 
 /* ---- receiving ---- */
 
+/* The log hears of it, too. What came before is still told. */
+static void refuse(rd_websocket *ws, int code) {
+    rd_conn *conn = ws->push.conn;
+    rd_handler *handler = ws->push.shared->handler;
+    handler->on_refused(handler, conn, code);
+    rd_ws_reader_clear(reader_of(conn));
+    rd_conn_drop_input(conn);
+    count_messages(ws, 0);
+    fail(ws, code);
+}
+
+/* While there is little room for all, the application takes one message before the next is read. */
+static bool is_backlog_full(const rd_websocket *ws) {
+    const size_t waiting = ws->push.message_bytes;
+    if (waiting >= BACKLOG_BYTES) return true;
+    return waiting > 0 &&
+           !rd_ledger_has_room(ws->push.shared->ledger, RD_LEDGER_MESSAGES, BACKLOG_BYTES);
+}
+
 static void take_message(rd_websocket *ws, const rd_ws_event *event) {
+    rd_ws_reader *reader = reader_of(ws->push.conn);
     rd_buffer payload = {0};
-    rd_ws_reader_take(reader_of(ws->push.conn), event, &payload);
+    ws->message_since_ms = 0;
+    if (!count_messages(ws, rd_ws_reader_memory(reader) > 0 ? 0 : event->payload.len)) {
+        refuse(ws, RD_ERR_WS_MESSAGES_FULL);
+        return;
+    }
+    rd_ws_reader_take(reader, event, &payload);
     rd_push_add_message(&ws->push, &payload, event->opcode == RD_WS_TEXT);
-    if (ws->push.message_bytes >= BACKLOG_BYTES) rd_conn_pause_reading(ws->push.conn);
+    if (is_backlog_full(ws)) rd_conn_pause_reading(ws->push.conn);
 }
 
 /* Whoever does not read pongs need not get them all. */
@@ -201,6 +244,27 @@ static bool takes_input(const rd_websocket *ws) {
     return ws->phase == RD_WEBSOCKET_OPEN || ws->phase == RD_WEBSOCKET_CLOSING;
 }
 
+/* A message that has begun has a deadline of its own, which pings and fragments do not move. */
+static void expect_message(rd_websocket *ws) {
+    rd_conn *conn = ws->push.conn;
+    const uint64_t timeout_ms = (uint64_t)conn->set->settings->message_timeout_ms;
+    if (ws->phase != RD_WEBSOCKET_OPEN || timeout_ms == 0) return;
+    if (ws->message_since_ms == 0) ws->message_since_ms = conn->set->loop->now_ms;
+    const uint64_t due = ws->message_since_ms + timeout_ms;
+    if (due < conn->deadline) rd_conn_set_deadline(conn, due);
+}
+
+/* What is left of a read, and what a message that is not complete takes. */
+static void keep_rest(rd_websocket *ws, const char *bytes, size_t len) {
+    rd_conn *conn = ws->push.conn;
+    const bool is_open = rd_ws_reader_is_open(reader_of(conn));
+    if (is_open) expect_message(ws);
+    if (len == 0 && !is_open && ws->counted == 0) return;
+    rd_buffer_append(&conn->input, bytes, len);
+    if (rd_conn_count_input(conn) && count_messages(ws, 0)) return;
+    refuse(ws, RD_ERR_WS_MESSAGES_FULL);
+}
+
 /* The events of these bytes, which are unmasked in place. A read of deflated messages may be some
  * thousand times as large inflated: those that the application has no room for wait as they came.
  */
@@ -219,13 +283,12 @@ static void take_bytes(rd_websocket *ws, char *bytes, size_t len) {
         bytes += used;
         len -= used;
         if (kind < 0) {
-            const char *text = rd_error_text(kind);
-            begin_end(ws, (unsigned)rd_error_status(kind), rd_slice_of(text, strlen(text)));
+            fail(ws, kind);
         } else {
             take_event(ws, kind, &event);
         }
     }
-    if (takes_input(ws)) rd_buffer_append(&conn->input, bytes, len);
+    if (takes_input(ws)) keep_rest(ws, bytes, len);
     answer_end(ws);
     rd_push_tell(&ws->push);
 }
@@ -235,8 +298,10 @@ static void go_on(rd_websocket *ws) {
     rd_conn *conn = ws->push.conn;
     rd_buffer waiting = conn->input;
     conn->input = (rd_buffer){0};
-    rd_conn_resume_reading(conn);
-    if (rd_buffer_len(&waiting) > 0) {
+    rd_conn_count_input(conn);
+    if (ws->message_since_ms != 0) ws->message_since_ms = conn->set->loop->now_ms; /* we waited */
+    rd_conn_resume_reading(conn); /* which may close it */
+    if (ws->push.conn != NULL && rd_buffer_len(&waiting) > 0) {
         take_bytes(ws, rd_buffer_ptr(&waiting), rd_buffer_len(&waiting));
     }
     rd_buffer_clear(&waiting);
@@ -260,6 +325,12 @@ static void on_eof(rd_conn *conn) {
     rd_conn_finish(conn, false);
 }
 
+static bool is_message_late(const rd_websocket *ws) {
+    const rd_conn_set *set = ws->push.conn->set;
+    return ws->message_since_ms != 0 &&
+           set->loop->now_ms >= ws->message_since_ms + (uint64_t)set->settings->message_timeout_ms;
+}
+
 /* Nothing was heard for an interval: a ping, and after another one the end. */
 static void on_timeout(rd_conn *conn) {
     rd_websocket *ws = websocket_of(conn);
@@ -267,6 +338,12 @@ static void on_timeout(rd_conn *conn) {
     const bool listens = !conn->read_paused;      /* else the silence is ours */
     if (ws->phase != RD_WEBSOCKET_OPEN || (ws->pinged && listens)) {
         rd_conn_close(conn);
+        return;
+    }
+    if (listens && is_message_late(ws)) {
+        refuse(ws, RD_ERR_WS_MESSAGE_TIMEOUT);
+        answer_end(ws);
+        rd_push_tell(&ws->push);
         return;
     }
     if (listens) {
@@ -281,6 +358,7 @@ static void on_close(rd_conn *conn) {
     ws->phase = RD_WEBSOCKET_OVER;
     rd_ws_reader_clear(
         reader_of(conn)); /* what it has of the server's goes back while there is one */
+    count_messages(ws, 0);
     rd_push_on_close(conn);
 }
 
@@ -301,6 +379,8 @@ const rd_protocol rd_protocol_websocket = {
     on_close,
     rd_push_is_spare,
     on_shutdown,
+    NULL, /* its subscriptions stay here */
+    rd_push_on_stalled,
 };
 
 /* ---- the upgrade ---- */

@@ -26,6 +26,8 @@ typedef struct rd_websocket {
     uint8_t phase;       /* rd_websocket_phase */
     bool pinged;         /* and has said nothing since */
     uint8_t pongs_behind;
+    uint64_t message_since_ms; /* when the message that is being received began; 0: none is */
+    size_t counted;            /* memory of messages, in the ledger */
 } rd_websocket;
 
 extern const rd_protocol rd_protocol_websocket;

@@ -20,11 +20,12 @@
 #define MEMORY_LEVEL 6
 #define PACK_MAX     262144
 
-#define STEP_BYTES     16384
-#define SPARE_MAX      4     /* inflaters, of 40 KiB each */
-#define ROOM_KEPT      65536 /* of the packed message */
-#define UNUSED_BITS    0x3f  /* in z_stream.data_type, see inflate() in zlib.h */
-#define BEHIND_A_BLOCK 0x80
+#define STEP_BYTES      16384
+#define SPARE_MAX       4     /* inflaters, of 40 KiB each */
+#define ROOM_KEPT       65536 /* of the packed message */
+#define ZLIB_WINDOW_MIN 9     /* for raw deflate */
+#define UNUSED_BITS     0x3f  /* in z_stream.data_type, see inflate() in zlib.h */
+#define BEHIND_A_BLOCK  0x80
 
 struct rd_ws_inflater {
     z_stream stream;
@@ -114,6 +115,10 @@ static void make_room(rd_ws_deflate *shared, size_t len) {
 rd_slice rd_ws_deflate_pack(rd_ws_deflate *shared, unsigned window_bits, rd_slice payload) {
     const rd_slice not_worth_it = {NULL, 0};
     if (payload.len < shared->threshold || payload.len > PACK_MAX) return not_worth_it;
+    if (window_bits < ZLIB_WINDOW_MIN) {
+        if (payload.len > (size_t)1 << window_bits) return not_worth_it;
+        window_bits = ZLIB_WINDOW_MIN; /* nothing refers back further than the message is long */
+    }
     /* If it fills as much, it is no shorter than the payload once its tail is off. */
     const size_t room = payload.len + rd_ws_inflate_tail.len;
     make_room(shared, room);

@@ -11,6 +11,8 @@
 #include "base/slice.h"
 #include "protocol/websocket_extension.h"
 
+#define RD_WS_INFLATER_BYTES 40960 /* about: zlib's window and state */
+
 /* What all connections of a server share. */
 typedef struct rd_ws_deflate rd_ws_deflate;
 
@@ -26,7 +28,7 @@ void rd_ws_deflate_free(rd_ws_deflate *shared);
 /*
  * The payload deflated for a window of so many bits, without the 00 00 ff ff at its end; valid
  * until the next call. NULL when that is not worth it: too short, too long for the loop to wait
- * for, or not made shorter.
+ * for, or for its window where zlib makes no such one (8 bits), or not made shorter.
  */
 rd_slice rd_ws_deflate_pack(rd_ws_deflate *shared, unsigned window_bits, rd_slice payload);
 

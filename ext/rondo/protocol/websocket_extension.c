@@ -87,11 +87,8 @@ static unsigned parameter_of(rd_slice name) {
     return 0;
 }
 
-/*
- * Can the parameter be kept to? zlib makes no raw deflate with a window of 8 bits, so an offer that
- * demands it of the server is none for us. What the client promises of its own window needs
- * nothing: whoever inflates with 15 bits reads them all.
- */
+/* Can the parameter be kept to? What the client promises of its own window needs nothing: whoever
+ * inflates with 15 bits reads them all. */
 static bool is_kept(unsigned parameter, int value) {
     switch (parameter) {
     case SERVER_NO_TAKEOVER:

@@ -9,8 +9,8 @@
 
 #include "http/head.h"
 
-/* Bits of the window in which a message may refer back to itself. The RFC knows 8 as well. */
-enum { RD_WS_WINDOW_MIN = 9, RD_WS_WINDOW_MAX = 15 };
+/* Bits of the window in which a message may refer back to itself. */
+enum { RD_WS_WINDOW_MIN = 8, RD_WS_WINDOW_MAX = 15 };
 
 enum { RD_WS_EXTENSION_MAX = 112 };
 

@@ -41,6 +41,16 @@ typedef struct rd_ws_reader {
     uint8_t state : 2;
 } rd_ws_reader;
 
+/* A message has begun and is not complete. */
+static inline bool rd_ws_reader_is_open(const rd_ws_reader *reader) {
+    return reader->opcode != 0;
+}
+
+/* Bytes that it holds between two calls. */
+static inline size_t rd_ws_reader_memory(const rd_ws_reader *reader) {
+    return reader->buffer.capacity + (reader->inflater != NULL ? RD_WS_INFLATER_BYTES : 0);
+}
+
 /* What rd_ws_feed() answers, besides errors. */
 enum {
     RD_WS_EVENT_NONE,    /* everything fed is used */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of channels; see channel.h. Patterns have a table of their own, and a list, for a
- * publish tries all of them.
+ * The table of channels; see channel.h. Patterns have a table of their own; which of them a publish
+ * is for, patterns.h knows.
  */
 #include "pubsub/channel.h"
 
@@ -10,15 +10,21 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "pubsub/glob.h"
+#include "base/ledger.h"
 
 struct rd_channel {
     rd_map_node in_map;
     rd_list in_all;
     rd_fanout_line line;
-    bool is_pattern;
+    rd_pattern *pattern; /* NULL: a name */
     char name[];
 };
+
+/* What a channel that is a pattern has besides. */
+typedef struct matched {
+    rd_pattern pattern;
+    rd_channel *channel;
+} matched;
 
 static rd_channel *channel_of(const rd_subscription *subscription) {
     return RD_CONTAINER(subscription->line, rd_channel, line);
@@ -32,6 +38,7 @@ void rd_channels_init(rd_channels *channels, rd_engine *engine) {
     rd_map_init(&channels->patterns);
     rd_list_init(&channels->all_names);
     rd_list_init(&channels->all_patterns);
+    rd_patterns_init(&channels->matcher);
     rd_fanout_init(&channels->fanout);
 }
 
@@ -40,21 +47,37 @@ static rd_channel *find(const rd_channels *channels, rd_slice name, bool is_patt
     return node == NULL ? NULL : RD_CONTAINER(node, rd_channel, in_map);
 }
 
+static void add_pattern(rd_channels *channels, rd_channel *channel) {
+    matched *added = rd_alloc(sizeof(*added));
+    added->channel = channel;
+    channel->pattern = &added->pattern;
+    rd_patterns_add(&channels->matcher, &added->pattern, channel->in_map.name);
+}
+
+static void remove_pattern(rd_channels *channels, rd_channel *channel) {
+    rd_patterns_remove(&channels->matcher, channel->pattern);
+    rd_free(RD_CONTAINER(channel->pattern, matched, pattern));
+    channel->pattern = NULL;
+}
+
 static rd_channel *add(rd_channels *channels, rd_slice name, bool is_pattern) {
     rd_channel *channel = rd_alloc(sizeof(*channel) + name.len);
-    *channel = (rd_channel){.is_pattern = is_pattern};
+    *channel = (rd_channel){.pattern = NULL};
     memcpy(channel->name, name.ptr, name.len);
     channel->in_map.name = rd_slice_of(channel->name, name.len);
     rd_fanout_line_init(&channel->line);
     rd_map_add(is_pattern ? &channels->patterns : &channels->names, &channel->in_map);
     rd_list_append(is_pattern ? &channels->all_patterns : &channels->all_names, &channel->in_all);
+    if (is_pattern) add_pattern(channels, channel);
     return channel;
 }
 
 static void detach(rd_channels *channels, rd_channel *channel) {
-    rd_map_remove(channel->is_pattern ? &channels->patterns : &channels->names, &channel->in_map);
+    const bool is_pattern = channel->pattern != NULL;
+    rd_map_remove(is_pattern ? &channels->patterns : &channels->names, &channel->in_map);
     rd_list_unlink(&channel->in_all);
     rd_fanout_line_clear(&channels->fanout, &channel->line);
+    if (is_pattern) remove_pattern(channels, channel);
 }
 
 /* --- subscriptions --- */
@@ -62,6 +85,23 @@ static void detach(rd_channels *channels, rd_channel *channel) {
 void rd_subscriber_init(rd_subscriber *subscriber, const rd_subscriber_ops *ops, uint32_t limit) {
     *subscriber = (rd_subscriber){.ops = ops, .limit = limit};
     rd_list_init(&subscriber->subscriptions);
+}
+
+int rd_subscriber_take(rd_subscriber *subscriber, size_t name_len) {
+    if (subscriber->ledger == NULL) return 0;
+    if (subscriber->name_bytes + name_len > subscriber->name_limit) return RD_ERR_CHANNEL_LIMIT;
+    if (!rd_ledger_take(subscriber->ledger, RD_LEDGER_SUBSCRIPTIONS,
+                        name_len + RD_SUBSCRIPTION_BYTES)) {
+        return RD_ERR_SUBSCRIPTIONS_FULL;
+    }
+    subscriber->name_bytes += name_len;
+    return 0;
+}
+
+void rd_subscriber_give(rd_subscriber *subscriber, size_t name_len) {
+    if (subscriber->ledger == NULL) return;
+    rd_ledger_give(subscriber->ledger, RD_LEDGER_SUBSCRIPTIONS, name_len + RD_SUBSCRIPTION_BYTES);
+    subscriber->name_bytes -= name_len;
 }
 
 /* Goes along the shorter of the two lists the subscription would stand in. */
@@ -99,11 +139,13 @@ static int replace(rd_channels *channels, rd_subscription *subscription,
 
 int rd_channels_subscribe(rd_channels *channels, rd_subscriber *subscriber, rd_slice name,
                           bool is_pattern, const rd_subscribe_terms *terms) {
-    if (name.len == 0 || name.len > RD_CHANNEL_NAME_MAX) return RD_ERR_CHANNEL_NAME;
+    if (!rd_channel_is_name(name, is_pattern)) return RD_ERR_CHANNEL_NAME;
     rd_channel *channel = find(channels, name, is_pattern);
     rd_subscription *subscription = channel ? find_subscription(channel, subscriber) : NULL;
     if (subscription != NULL) return replace(channels, subscription, terms);
     if (subscriber->count >= subscriber->limit) return RD_ERR_CHANNEL_LIMIT;
+    const int room = rd_subscriber_take(subscriber, name.len);
+    if (room < 0) return room;
     const bool is_first = channel == NULL;
     if (is_first) channel = add(channels, name, is_pattern);
     subscription = rd_alloc(sizeof(*subscription));
@@ -126,12 +168,14 @@ static void end(rd_channels *channels, rd_subscription *subscription) {
     rd_list_unlink(&subscription->in_subscriber);
     subscriber->count--;
     channels->subscription_count--;
+    rd_subscriber_give(subscriber, channel->in_map.name.len);
     tell_end(subscriber, subscription->with);
     rd_free(subscription);
     if (channel->line.count > 0) return;
+    const bool is_pattern = channel->pattern != NULL;
     detach(channels, channel);
     if (channels->engine != NULL) {
-        channels->engine->unsubscribe(channels->engine, channel->in_map.name, channel->is_pattern);
+        channels->engine->unsubscribe(channels->engine, channel->in_map.name, is_pattern);
     }
     rd_free(channel);
 }
@@ -167,27 +211,35 @@ void rd_channels_clear(rd_channels *channels) {
     end_all(channels, &channels->all_patterns);
     rd_map_clear(&channels->names);
     rd_map_clear(&channels->patterns);
+    rd_patterns_clear(&channels->matcher);
 }
 
 /* --- publishing --- */
 
+typedef struct publishing {
+    rd_fanout *fanout;
+    rd_message *message;
+    int taken;
+} publishing;
+
+static void add_to_pattern(void *with, rd_pattern *pattern) {
+    publishing *self = with;
+    rd_channel *channel = RD_CONTAINER(pattern, matched, pattern)->channel;
+    rd_fanout_add(self->fanout, &channel->line, self->message);
+    self->taken++;
+}
+
 int rd_channels_publish(rd_channels *channels, rd_message *message) {
     const rd_slice name = rd_message_channel(message);
     if (name.len == 0 || name.len > RD_CHANNEL_NAME_MAX) return RD_ERR_CHANNEL_NAME;
-    int taken = 0;
+    publishing self = {.fanout = &channels->fanout, .message = message};
     rd_channel *channel = find(channels, name, false);
     if (channel != NULL) {
         rd_fanout_add(&channels->fanout, &channel->line, message);
-        taken++;
+        self.taken++;
     }
-    const rd_list *patterns = &channels->all_patterns;
-    for (rd_list *node = patterns->next; node != patterns; node = node->next) {
-        rd_channel *pattern = RD_CONTAINER(node, rd_channel, in_all);
-        if (!rd_glob_matches(pattern->in_map.name, name)) continue;
-        rd_fanout_add(&channels->fanout, &pattern->line, message);
-        taken++;
-    }
-    return taken;
+    rd_patterns_match(&channels->matcher, name, add_to_pattern, &self);
+    return self.taken;
 }
 
 uint32_t rd_channels_subscribers(const rd_channels *channels, rd_slice name, bool is_pattern) {
@@ -198,7 +250,7 @@ uint32_t rd_channels_subscribers(const rd_channels *channels, rd_slice name, boo
 static void name_all(const rd_list *list, rd_channel_visit *run, void *with) {
     for (rd_list *node = list->next; node != list; node = node->next) {
         const rd_channel *channel = RD_CONTAINER(node, rd_channel, in_all);
-        run(with, channel->in_map.name, channel->is_pattern);
+        run(with, channel->in_map.name, channel->pattern != NULL);
     }
 }
 

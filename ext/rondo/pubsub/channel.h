@@ -21,6 +21,7 @@
 #include "base/slice.h"
 #include "pubsub/fanout.h"
 #include "pubsub/message.h"
+#include "pubsub/patterns.h"
 
 #define RD_CHANNEL_NAME_MAX 1024
 
@@ -36,6 +37,7 @@ typedef struct rd_engine {
 typedef struct rd_channels {
     rd_map names, patterns;
     rd_list all_names, all_patterns;
+    rd_patterns matcher;
     uint32_t subscription_count;
     rd_fanout fanout;
     rd_engine *engine; /* NULL: nobody needs to know */
@@ -51,6 +53,11 @@ typedef struct rd_subscribe_terms {
     bool is_afresh;
 } rd_subscribe_terms;
 
+/* Whether a channel, or a pattern, may have this name. */
+static inline bool rd_channel_is_name(rd_slice name, bool is_pattern) {
+    return name.len > 0 && name.len <= (is_pattern ? RD_GLOB_MAX : RD_CHANNEL_NAME_MAX);
+}
+
 void rd_channels_init(rd_channels *channels, rd_engine *engine);
 
 /* Ends all subscriptions, telling the subscribers but not the engine. Not from a callback. */
@@ -58,12 +65,21 @@ void rd_channels_clear(rd_channels *channels);
 
 void rd_subscriber_init(rd_subscriber *subscriber, const rd_subscriber_ops *ops, uint32_t limit);
 
+/* Memory of a subscription besides its name. */
+#define RD_SUBSCRIPTION_BYTES 256
+
+/* Room for one more name, which a subscription takes for itself. 0, RD_ERR_CHANNEL_LIMIT when names
+ * of this subscriber become too long together, RD_ERR_SUBSCRIPTIONS_FULL when those of all do. */
+int rd_subscriber_take(rd_subscriber *subscriber, size_t name_len);
+void rd_subscriber_give(rd_subscriber *subscriber, size_t name_len);
+
 /* Ends all its subscriptions, in time proportional to their number. */
 void rd_subscriber_clear(rd_channels *channels, rd_subscriber *subscriber);
 
 /* 1: subscribed; 0: had done so before, and the terms are replaced; RD_ERR_CHANNEL_NAME when the
- * name is empty or longer than RD_CHANNEL_NAME_MAX, RD_ERR_CHANNEL_LIMIT above the subscriber's
- * limit. `with` is kept only on success. */
+ * name is empty or longer than RD_CHANNEL_NAME_MAX, a pattern than RD_GLOB_MAX;
+ * RD_ERR_CHANNEL_LIMIT above the subscriber's limit, or what rd_subscriber_take() says. `with` is
+ * kept only on success. */
 int rd_channels_subscribe(rd_channels *channels, rd_subscriber *subscriber, rd_slice name,
                           bool is_pattern, const rd_subscribe_terms *terms);
 

@@ -63,7 +63,10 @@ struct rd_subscriber {
     const rd_subscriber_ops *ops;
     rd_list subscriptions;
     uint32_t count;
-    uint32_t limit; /* so many subscriptions at once */
+    uint32_t limit;    /* so many subscriptions at once */
+    size_t name_bytes; /* of its channels */
+    size_t name_limit;
+    struct rd_ledger *ledger; /* counts its subscriptions; NULL: there is no other limit for it */
 };
 
 typedef enum rd_receive_as { RD_AS_SENT, RD_AS_TEXT, RD_AS_BINARY } rd_receive_as;

@@ -1,69 +1,225 @@
 /* SPDX-License-Identifier: MIT
  *
- * Globs; see glob.h. When a byte does not match, the last * takes one byte more and everything
- * behind it starts again. An earlier * needs no second try: what lies between the two has matched
- * at the first place it could, and any later place leaves the rest less to match with.
+ * Globs; see glob.h. All ways to match are followed at once: a set of places, one bit for each,
+ * says how much of the text the elements so far may have taken. An element keeps the places where
+ * its byte stands and moves them on by one; a * adds all places behind the first one.
+ *
+ *   text   a b a c        below[b]  1 0 1 0 0    places of bytes lower than b
+ *   place  0 1 2 3 4      below[c]  1 1 1 0 0    so b stands where these two differ
+ *
+ * Every range of bytes is the difference of two rows, as bytes are: so a class takes as many steps
+ * as it has members, not as many as these stand for.
  */
 #include "pubsub/glob.h"
 
-#include <stdint.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+enum { ROWS = 257, WORD = 64 };
 
 static uint8_t byte_at(rd_slice slice, size_t at) {
     return (uint8_t)slice.ptr[at];
 }
 
-static bool is_between(uint8_t byte, uint8_t low, uint8_t high) {
-    return low <= high ? byte >= low && byte <= high : byte >= high && byte <= low;
-}
+/* ---- elements ---- */
 
-/* The class that begins behind its [ at *at; leaves *at behind its end. */
-static bool class_matches(rd_slice pattern, size_t *at, uint8_t byte) {
+/* Members of a class from *at on; false at its end, which *at is behind then. */
+static bool next_member(rd_slice pattern, size_t *at, uint8_t *low, uint8_t *high) {
     size_t i = *at;
-    bool is_found = false;
-    const bool is_negated = i < pattern.len && pattern.ptr[i] == '^';
-    if (is_negated) i++;
-    while (i < pattern.len && pattern.ptr[i] != ']') {
-        if (pattern.ptr[i] == '\\' && i + 1 < pattern.len) {
-            is_found |= byte_at(pattern, i + 1) == byte;
-            i += 2;
-        } else if (i + 2 < pattern.len && pattern.ptr[i + 1] == '-') {
-            is_found |= is_between(byte, byte_at(pattern, i), byte_at(pattern, i + 2));
-            i += 3;
-        } else {
-            is_found |= byte_at(pattern, i) == byte;
-            i++;
-        }
+    if (i >= pattern.len || pattern.ptr[i] == ']') {
+        *at = i < pattern.len ? i + 1 : i;
+        return false;
     }
-    *at = i < pattern.len ? i + 1 : i;
-    return is_found != is_negated;
+    if (pattern.ptr[i] == '\\' && i + 1 < pattern.len) {
+        *low = *high = byte_at(pattern, i + 1);
+        *at = i + 2;
+    } else if (i + 2 < pattern.len && pattern.ptr[i + 1] == '-') {
+        const uint8_t a = byte_at(pattern, i), b = byte_at(pattern, i + 2);
+        *low = a < b ? a : b;
+        *high = a < b ? b : a;
+        *at = i + 3;
+    } else {
+        *low = *high = byte_at(pattern, i);
+        *at = i + 1;
+    }
+    return true;
 }
 
-/* One byte against the element at *at, which is no *; leaves *at behind it. */
-static bool element_matches(rd_slice pattern, size_t *at, uint8_t byte) {
-    const char first = pattern.ptr[(*at)++];
-    if (first == '?') return true;
-    if (first == '[') return class_matches(pattern, at, byte);
-    if (first == '\\' && *at < pattern.len) return byte_at(pattern, (*at)++) == byte;
-    return (uint8_t)first == byte;
+static bool is_literal(char byte) {
+    return byte != '*' && byte != '?' && byte != '[' && byte != '\\';
 }
 
-bool rd_glob_matches(rd_slice pattern, rd_slice string) {
-    size_t at = 0, i = 0;
-    size_t star = SIZE_MAX; /* behind the last *, once there was one */
-    size_t star_i = 0;      /* where what follows it was tried last */
-    while (i < string.len) {
-        if (at < pattern.len && pattern.ptr[at] == '*') {
-            star = ++at;
-            star_i = i;
-            if (star == pattern.len) return true;
-        } else if (at < pattern.len && element_matches(pattern, &at, byte_at(string, i))) {
-            i++;
-        } else {
-            if (star == SIZE_MAX) return false;
-            at = star;
-            i = ++star_i;
+size_t rd_glob_literal(rd_slice pattern) {
+    size_t len = 0;
+    while (len < pattern.len && is_literal(pattern.ptr[len])) len++;
+    return len;
+}
+
+size_t rd_glob_least(rd_slice pattern) {
+    size_t least = 0;
+    for (size_t at = 0; at < pattern.len;) {
+        const char first = pattern.ptr[at++];
+        uint8_t low, high;
+        if (first == '*') continue;
+        least++;
+        if (first == '\\' && at < pattern.len) at++;
+        if (first != '[') continue;
+        if (at < pattern.len && pattern.ptr[at] == '^') at++;
+        while (next_member(pattern, &at, &low, &high)) continue;
+    }
+    return least;
+}
+
+/* ---- the text ---- */
+
+void rd_glob_text_init(rd_glob_text *text) {
+    *text = (rd_glob_text){.below = NULL};
+}
+
+void rd_glob_text_clear(rd_glob_text *text) {
+    rd_free(text->below);
+    text->below = NULL;
+    text->capacity = 0;
+}
+
+void rd_glob_text_set(rd_glob_text *text, rd_slice bytes) {
+    text->text = bytes;
+    text->words = bytes.len / WORD + 1;
+    text->is_indexed = false;
+}
+
+/* Behind the rows there is room for two sets. */
+static void index_text(rd_glob_text *text) {
+    const size_t words = text->words, wanted = (ROWS + 2) * words;
+    if (text->below == NULL || wanted > text->capacity) {
+        rd_free(text->below);
+        text->below = rd_alloc(wanted * sizeof(uint64_t));
+        text->capacity = wanted;
+    }
+    memset(text->below, 0, ROWS * words * sizeof(uint64_t));
+    for (size_t i = 0; i < text->text.len; i++) {
+        text->below[((size_t)byte_at(text->text, i) + 1) * words + i / WORD] |= 1ULL << i % WORD;
+    }
+    for (size_t i = words; i < ROWS * words; i++) text->below[i] |= text->below[i - words];
+    text->steps += ROWS * words;
+    text->is_indexed = true;
+}
+
+/* ---- sets of places ---- */
+
+typedef struct rd_glob_run {
+    rd_glob_text *text;
+    uint64_t *places, *kept;
+    size_t first; /* no place is in a word before this one */
+} rd_glob_run;
+
+static void count_steps(const rd_glob_run *run) {
+    run->text->steps += run->text->words - run->first;
+}
+
+/* To `kept`: the places where a byte of this range stands. */
+static void keep_range(const rd_glob_run *run, uint8_t low, uint8_t high) {
+    const size_t words = run->text->words;
+    const uint64_t *from = run->text->below + (size_t)low * words;
+    const uint64_t *to = run->text->below + ((size_t)high + 1) * words;
+    for (size_t i = run->first; i < words; i++) run->kept[i] |= to[i] & ~from[i];
+    count_steps(run);
+}
+
+/* The class that begins behind its [ at *at. */
+static void keep_class(const rd_glob_run *run, rd_slice pattern, size_t *at) {
+    const uint64_t *every = run->text->below + (ROWS - 1) * run->text->words;
+    const bool is_negated = *at < pattern.len && pattern.ptr[*at] == '^';
+    uint8_t low, high;
+    if (is_negated) ++*at;
+    while (next_member(pattern, at, &low, &high)) keep_range(run, low, high);
+    if (!is_negated) return;
+    for (size_t i = run->first; i < run->text->words; i++) run->kept[i] = every[i] & ~run->kept[i];
+    count_steps(run);
+}
+
+/* The places that have a byte of this range, or of the class in `kept`, go on to the next one each.
+ * False when there are none. */
+static bool move_on(rd_glob_run *run, const uint64_t *from, const uint64_t *to) {
+    const size_t words = run->text->words;
+    uint64_t carry = 0, any = 0;
+    for (size_t i = run->first; i < words; i++) {
+        const uint64_t kept = run->places[i] & to[i] & ~from[i];
+        run->places[i] = kept << 1 | carry;
+        carry = kept >> (WORD - 1);
+        any |= run->places[i];
+    }
+    while (run->first < words && run->places[run->first] == 0) run->first++;
+    count_steps(run);
+    return any != 0;
+}
+
+static bool take_range(rd_glob_run *run, uint8_t low, uint8_t high) {
+    const size_t words = run->text->words;
+    const uint64_t *below = run->text->below;
+    return move_on(run, below + (size_t)low * words, below + ((size_t)high + 1) * words);
+}
+
+static bool take_class(rd_glob_run *run, rd_slice pattern, size_t *at) {
+    memset(run->kept, 0, run->text->words * sizeof(uint64_t));
+    keep_class(run, pattern, at);
+    return move_on(run, run->text->below, run->kept); /* nothing is below the lowest byte */
+}
+
+/* The element at *at, which is no *; leaves *at behind it. */
+static bool take_element(rd_glob_run *run, rd_slice pattern, size_t *at) {
+    const uint8_t first = byte_at(pattern, (*at)++);
+    if (first == '?') return take_range(run, 0, UINT8_MAX);
+    if (first == '[') return take_class(run, pattern, at);
+    if (first != '\\' || *at == pattern.len) return take_range(run, first, first);
+    const uint8_t escaped = byte_at(pattern, (*at)++);
+    return take_range(run, escaped, escaped);
+}
+
+/* Behind the end of the text places mean nothing: no byte stands there, so they never move on. */
+static void add_all_behind(const rd_glob_run *run) {
+    const uint64_t word = run->places[run->first];
+    run->places[run->first] = ~((word & (~word + 1)) - 1);
+    for (size_t i = run->first + 1; i < run->text->words; i++) run->places[i] = UINT64_MAX;
+    count_steps(run);
+}
+
+static bool follow(rd_glob_text *text, rd_slice pattern, size_t at) {
+    const size_t words = text->words, end = text->text.len;
+    rd_glob_run run = {.text = text, .places = text->below + ROWS * words, .first = at / WORD};
+    run.kept = run.places + words;
+    memset(run.places, 0, words * sizeof(uint64_t));
+    run.places[run.first] = 1ULL << at % WORD;
+    while (at < pattern.len) {
+        if (pattern.ptr[at] == '*') {
+            while (at < pattern.len && pattern.ptr[at] == '*') at++;
+            if (at == pattern.len) return true;
+            add_all_behind(&run);
+        } else if (!take_element(&run, pattern, &at)) {
+            return false;
         }
     }
-    while (at < pattern.len && pattern.ptr[at] == '*') at++;
-    return at == pattern.len;
+    return (run.places[end / WORD] >> end % WORD & 1) != 0;
+}
+
+bool rd_glob_text_matches(rd_glob_text *text, rd_slice pattern) {
+    const rd_slice bytes = text->text;
+    const size_t literal = rd_glob_literal(pattern);
+    text->steps++;
+    if (literal > bytes.len) return false;
+    if (literal > 0 && memcmp(pattern.ptr, bytes.ptr, literal) != 0) return false;
+    if (literal == pattern.len) return literal == bytes.len;
+    if (literal + 1 == pattern.len && pattern.ptr[literal] == '*') return true;
+    if (!text->is_indexed) index_text(text);
+    return follow(text, pattern, literal);
+}
+
+bool rd_glob_matches(rd_slice pattern, rd_slice bytes) {
+    rd_glob_text text;
+    rd_glob_text_init(&text);
+    rd_glob_text_set(&text, bytes);
+    const bool matches = rd_glob_text_matches(&text, pattern);
+    rd_glob_text_clear(&text);
+    return matches;
 }

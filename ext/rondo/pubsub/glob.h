@@ -9,16 +9,45 @@
  * The first ] ends a class; one that is never closed ends with the pattern. A \ at the end stands
  * for itself. Nothing is an invalid pattern.
  *
- * Takes at most pattern.len * (string.len + 1) steps: only the last * seen is ever tried again.
- * Keeps nothing, any thread.
+ * Takes at most one step for each byte of the pattern and each 64 bytes of the text, whatever the
+ * pattern. Any thread, with a text of its own.
  */
 #ifndef RD_PUBSUB_GLOB_H
 #define RD_PUBSUB_GLOB_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/slice.h"
 
-bool rd_glob_matches(rd_slice pattern, rd_slice string);
+/* Bytes of a pattern that somebody may subscribe to. */
+#define RD_GLOB_MAX 255
+
+/* A text that is matched with many patterns: where each byte stands in it. */
+typedef struct rd_glob_text {
+    rd_slice text;   /* the caller's, while it is matched */
+    size_t words;    /* of 64 places: before each byte, and the end */
+    uint64_t *below; /* for each byte value, the places of all lower ones */
+    size_t capacity; /* of `below`, words */
+    uint64_t steps;  /* taken so far: places of 64 bytes looked at, for tests */
+    bool is_indexed; /* `below` is about this text */
+} rd_glob_text;
+
+void rd_glob_text_init(rd_glob_text *text);
+void rd_glob_text_clear(rd_glob_text *text);
+
+/* Costs nothing until a pattern needs to know more than its literal beginning. */
+void rd_glob_text_set(rd_glob_text *text, rd_slice bytes);
+bool rd_glob_text_matches(rd_glob_text *text, rd_slice pattern);
+
+/* The same for one text and one pattern. */
+bool rd_glob_matches(rd_slice pattern, rd_slice text);
+
+/* How many bytes at the beginning of a pattern stand for themselves. */
+size_t rd_glob_literal(rd_slice pattern);
+
+/* How many bytes a text has that matches, at least. */
+size_t rd_glob_least(rd_slice pattern);
 
 #endif

@@ -5,42 +5,19 @@
  */
 #include "pubsub/history.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "pubsub/channel.h"
 #include "pubsub/glob.h"
+#include "pubsub/history_parts.h"
 
 #define ID_MAX (UINT64_MAX >> 1) /* room for the next one */
 
-typedef struct rule {
-    rd_list in_rules;
-    bool is_pattern;
-    uint32_t size;
-    uint64_t ttl_ms;
-    uint64_t floor; /* what was published up to this id, it has not seen */
-    size_t name_len;
-    char name[];
-} rule;
-
-typedef struct record {
-    rd_map_node in_names;
-    rd_list in_records;
-    rd_list entries;
-    const rule *rule;
-    uint32_t count;
-    uint64_t floor, last_id;
-    char name[];
-} record;
-
-typedef struct entry {
-    rd_list in_record, in_all;
-    record *record;
-    rd_message *message;
-    uint64_t added_ms;
-} entry;
+typedef rd_history_rule rule;
+typedef rd_history_record record;
+typedef rd_history_entry entry;
 
 static uint64_t higher(uint64_t a, uint64_t b) {
     return a > b ? a : b;
@@ -92,8 +69,7 @@ static void drop_oldest_of(rd_history *history, const record *record) {
     drop(history, RD_CONTAINER(record->entries.next, entry, in_record));
 }
 
-/* False when nothing is left and the record with it. */
-static bool expire(rd_history *history, record *record, uint64_t now_ms) {
+bool rd_history_expire_record(rd_history *history, record *record, uint64_t now_ms) {
     const uint64_t ttl_ms = record->rule->ttl_ms;
     if (ttl_ms == 0) return true;
     for (uint32_t left = record->count; left > 0; left--) {
@@ -108,7 +84,7 @@ void rd_history_expire(rd_history *history, uint64_t now_ms) {
     rd_list *node = history->records.next;
     while (node != &history->records) {
         rd_list *next = node->next;
-        (void)expire(history, record_at(node), now_ms);
+        (void)rd_history_expire_record(history, record_at(node), now_ms);
         node = next;
     }
 }
@@ -126,7 +102,7 @@ void rd_history_clear(rd_history *history) {
 
 /* --- rules --- */
 
-static rule *find_rule(const rd_history *history, rd_slice name, bool is_pattern) {
+rule *rd_history_find_rule(const rd_history *history, rd_slice name, bool is_pattern) {
     for (rd_list *node = history->rules.next; node != &history->rules; node = node->next) {
         rule *found = RD_CONTAINER(node, rule, in_rules);
         if (found->is_pattern == is_pattern && rd_slice_equal(rule_name(found), name)) {
@@ -136,8 +112,8 @@ static rule *find_rule(const rd_history *history, rd_slice name, bool is_pattern
     return NULL;
 }
 
-static const rule *rule_for(const rd_history *history, rd_slice channel) {
-    const rule *own = find_rule(history, channel, false);
+const rule *rd_history_rule_for(const rd_history *history, rd_slice channel) {
+    const rule *own = rd_history_find_rule(history, channel, false);
     if (own != NULL) return own;
     for (rd_list *node = history->rules.next; node != &history->rules; node = node->next) {
         const rule *found = RD_CONTAINER(node, rule, in_rules);
@@ -147,7 +123,7 @@ static const rule *rule_for(const rd_history *history, rd_slice channel) {
 }
 
 static void apply_rule(rd_history *history, record *record) {
-    record->rule = rule_for(history, record->in_names.name);
+    record->rule = rd_history_rule_for(history, record->in_names.name);
     const uint32_t size = record->rule == NULL ? 0 : record->rule->size;
     for (uint32_t count = record->count; count > size; count--) drop_oldest_of(history, record);
 }
@@ -172,7 +148,7 @@ static rule *add_rule(rd_history *history, rd_slice name, bool is_pattern) {
 int rd_history_keep(rd_history *history, rd_slice name, bool is_pattern, uint32_t size,
                     uint64_t ttl_ms) {
     if (name.len == 0 || name.len > RD_CHANNEL_NAME_MAX) return RD_ERR_CHANNEL_NAME;
-    rule *changed = find_rule(history, name, is_pattern);
+    rule *changed = rd_history_find_rule(history, name, is_pattern);
     if (size == 0) {
         if (changed == NULL) return 0;
         rd_list_unlink(&changed->in_rules);
@@ -189,7 +165,7 @@ int rd_history_keep(rd_history *history, rd_slice name, bool is_pattern, uint32_
 
 bool rd_history_has_rule(const rd_history *history, rd_slice name, bool is_pattern, uint32_t size,
                          uint64_t ttl_ms) {
-    const rule *found = find_rule(history, name, is_pattern);
+    const rule *found = rd_history_find_rule(history, name, is_pattern);
     if (found == NULL || size == 0) return found == NULL && size == 0;
     return found->size == size && found->ttl_ms == ttl_ms;
 }
@@ -201,13 +177,14 @@ uint64_t rd_history_next_id(rd_history *history, uint64_t wall_us) {
     return history->last_id;
 }
 
-static record *find_record(const rd_history *history, rd_slice channel) {
+record *rd_history_find_record(const rd_history *history, rd_slice channel) {
     rd_map_node *node = rd_map_find(&history->names, channel);
     return node == NULL ? NULL : RD_CONTAINER(node, record, in_names);
 }
 
 bool rd_history_wants(const rd_history *history, rd_slice channel) {
-    return find_record(history, channel) != NULL || rule_for(history, channel) != NULL;
+    return rd_history_find_record(history, channel) != NULL ||
+           rd_history_rule_for(history, channel) != NULL;
 }
 
 static record *add_record(rd_history *history, rd_slice channel, const rule *rule, uint64_t floor) {
@@ -252,10 +229,10 @@ bool rd_history_add(rd_history *history, rd_message *message, uint64_t now_ms) {
     if (message->id == 0 || message->id > ID_MAX) return false;
     if (channel.len == 0 || channel.len > RD_CHANNEL_NAME_MAX) return false;
     history->last_id = higher(history->last_id, message->id);
-    record *record = find_record(history, channel);
-    if (record != NULL && !expire(history, record, now_ms)) record = NULL;
+    record *record = rd_history_find_record(history, channel);
+    if (record != NULL && !rd_history_expire_record(history, record, now_ms)) record = NULL;
     if (record != NULL && message->id <= record->last_id) return false;
-    const rule *rule = record != NULL ? record->rule : rule_for(history, channel);
+    const rule *rule = record != NULL ? record->rule : rd_history_rule_for(history, channel);
     if (rule == NULL) return false;
     const uint64_t floor = higher(rule->floor, history->forgotten);
     if (record == NULL && message->id <= floor) return false;
@@ -267,83 +244,12 @@ bool rd_history_add(rd_history *history, rd_message *message, uint64_t now_ms) {
     return true;
 }
 
-/* --- replay --- */
-
-typedef struct replay {
-    rd_message **messages;
-    size_t count, capacity;
-    uint64_t since, floor;
-    bool is_kept;
-} replay;
-
-static void collect(replay *self, const record *record) {
-    self->is_kept = true;
-    self->floor = higher(self->floor, record->floor);
-    /* Newest first: whoever was away for a moment need not go past everything. */
-    const rd_list *list = &record->entries;
-    for (rd_list *node = list->prev; node != list; node = node->prev) {
-        rd_message *message = RD_CONTAINER(node, entry, in_record)->message;
-        if (message->id <= self->since) return;
-        if (self->count == self->capacity) {
-            self->capacity = self->capacity ? self->capacity * 2 : 16;
-            self->messages = rd_realloc(self->messages, self->capacity * sizeof(rd_message *));
-        }
-        self->messages[self->count++] = rd_message_ref(message);
-    }
-}
-
-static void collect_channel(rd_history *history, replay *self, rd_slice name, uint64_t now_ms) {
-    record *record = find_record(history, name);
-    if (record != NULL && expire(history, record, now_ms)) {
-        collect(self, record);
-        return;
-    }
-    const rule *rule = rule_for(history, name);
-    self->is_kept = rule != NULL;
-    self->floor = rule == NULL ? 0 : higher(rule->floor, history->forgotten);
-}
-
-static void collect_pattern(rd_history *history, replay *self, rd_slice pattern, uint64_t now_ms) {
-    rd_history_expire(history, now_ms);
-    const rule *own = find_rule(history, pattern, true);
-    self->is_kept = own != NULL;
-    self->floor = higher(own == NULL ? 0 : own->floor, history->forgotten);
-    for (rd_list *node = history->records.next; node != &history->records; node = node->next) {
-        const record *record = record_at(node);
-        if (rd_glob_matches(pattern, record->in_names.name)) collect(self, record);
-    }
-}
-
-static int by_id(const void *left, const void *right) {
-    const rd_message *a = *(rd_message *const *)left, *b = *(rd_message *const *)right;
-    return a->id < b->id ? -1 : a->id > b->id;
-}
-
-rd_replay rd_history_replay(rd_history *history, rd_slice name, bool is_pattern, uint64_t since,
-                            uint64_t now_ms, rd_history_visit *run, void *with) {
-    replay self = {.since = since};
-    if (is_pattern) {
-        collect_pattern(history, &self, name, now_ms);
-    } else {
-        collect_channel(history, &self, name, now_ms);
-    }
-    if (!self.is_kept) return RD_REPLAY_NONE;
-    if (since > history->last_id) return RD_REPLAY_UNKNOWN; /* and nothing was collected */
-    if (self.count > 1) qsort(self.messages, self.count, sizeof(rd_message *), by_id);
-    for (size_t i = 0; i < self.count; i++) {
-        run(with, self.messages[i]);
-        rd_message_unref(self.messages[i]);
-    }
-    rd_free(self.messages);
-    return since != 0 && since < self.floor ? RD_REPLAY_GAP : RD_REPLAY_WHOLE;
-}
-
 /* --- for the process that goes on --- */
 
 void rd_history_each_rule(const rd_history *history, rd_history_tell *tell, void *with) {
     const rd_list *rules = &history->rules;
     for (rd_list *node = rules->prev; node != rules; node = node->prev) {
-        const rule *rule = RD_CONTAINER(node, struct rule, in_rules);
+        const rule *rule = RD_CONTAINER(node, struct rd_history_rule, in_rules);
         char terms[RD_RELAY_TERMS_BYTES];
         rd_relay_put_terms(terms, rule->size, rule->ttl_ms);
         tell(with, &(rd_relay_frame){.type = RD_RELAY_KEEP,
@@ -390,14 +296,14 @@ static void restore_rule(rd_history *history, const rd_relay_frame *frame) {
     uint64_t ttl_ms;
     rd_relay_get_terms(frame, &size, &ttl_ms);
     rd_history_keep(history, frame->channel, is_pattern, size, ttl_ms);
-    rule *restored = find_rule(history, frame->channel, is_pattern);
+    rule *restored = rd_history_find_rule(history, frame->channel, is_pattern);
     if (restored != NULL) restored->floor = frame->id;
 }
 
 /* Not below a floor, as a new message would be: it was kept already, perhaps by another rule. */
 static void restore_message(rd_history *history, const rd_relay_frame *frame) {
-    record *record = find_record(history, frame->channel);
-    const rule *rule = record != NULL ? record->rule : rule_for(history, frame->channel);
+    record *record = rd_history_find_record(history, frame->channel);
+    const rule *rule = record != NULL ? record->rule : rd_history_rule_for(history, frame->channel);
     if (rule == NULL || (record != NULL && frame->id <= record->last_id)) return;
     const bool is_text = (frame->flags & RD_RELAY_TEXT) != 0;
     rd_message *message = rd_message_new(frame->channel, frame->payload, is_text, frame->id);
@@ -414,7 +320,7 @@ void rd_history_restore(rd_history *history, const rd_relay_frame *frame) {
     } else if (frame->type == RD_RELAY_PUBLISH) {
         restore_message(history, frame);
     } else if (frame->type == RD_RELAY_SAVED_FLOOR) {
-        record *record = find_record(history, frame->channel);
+        record *record = rd_history_find_record(history, frame->channel);
         if (record != NULL) record->floor = higher(record->floor, frame->id);
     } else if (frame->type == RD_RELAY_SAVED_IDS) {
         history->last_id = frame->id; /* it goes on: when it began here means nothing */

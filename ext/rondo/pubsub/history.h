@@ -43,6 +43,7 @@ typedef struct rd_history {
     size_t bytes;
     rd_history_limits limits;
     uint64_t last_id;
+    uint64_t replays;   /* of patterns so far */
     uint64_t forgotten; /* up to this id, messages may have been in channels nothing is known of */
     uint64_t restored_ms; /* of the message that is restored next */
 } rd_history;
@@ -80,11 +81,21 @@ uint64_t rd_history_next_id(rd_history *history, uint64_t wall_us);
  * double and not kept. `now_ms` is monotonic. */
 bool rd_history_add(rd_history *history, rd_message *message, uint64_t now_ms);
 
-/* Hands out what came after `since`, by ascending id: of the channel, or of all channels the
- * pattern matches. `run` may do as it likes; it keeps a reference for longer. */
+/* What is to be replayed: what came after `since`, of the channel or of all channels that the
+ * pattern matches. */
+typedef struct rd_history_wish {
+    rd_slice name;
+    bool is_pattern;
+    uint64_t since, now_ms;
+    size_t bytes_max; /* of names and payloads; the newest messages that are no more than that */
+} rd_history_wish;
+
+/* Hands it out by ascending id. What the limits leave out is a gap; a pattern has some of its own,
+ * which only histories of many thousand channels meet. `run` may do as it likes; it keeps a
+ * reference for longer. */
 typedef void rd_history_visit(void *with, rd_message *message);
-rd_replay rd_history_replay(rd_history *history, rd_slice name, bool is_pattern, uint64_t since,
-                            uint64_t now_ms, rd_history_visit *run, void *with);
+rd_replay rd_history_replay(rd_history *history, const rd_history_wish *wish, rd_history_visit *run,
+                            void *with);
 
 /* Drops what has become too old; for a timer, so that silent channels do not keep it. */
 void rd_history_expire(rd_history *history, uint64_t now_ms);

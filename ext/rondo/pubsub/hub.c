@@ -11,13 +11,14 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "pubsub/channel.h"
-#include "pubsub/glob.h"
+#include "pubsub/hub_parts.h"
 
 typedef struct topic {
     rd_map_node in_map;
     rd_list in_all;
     rd_list interests;
     bool is_pattern;
+    rd_pattern pattern; /* if it is one */
     char name[];
 } topic;
 
@@ -40,13 +41,16 @@ static topic *find(rd_hub *hub, rd_slice name, bool is_pattern) {
     return node == NULL ? NULL : RD_CONTAINER(node, topic, in_map);
 }
 
-void rd_hub_init(rd_hub *hub, rd_hub_send *send, rd_history_limits limits, uint64_t wall_us) {
-    *hub = (rd_hub){.send = send, .wall_us = wall_us};
+void rd_hub_init(rd_hub *hub, rd_hub_send *send, rd_hub_room *room, rd_history_limits limits,
+                 uint64_t wall_us) {
+    *hub = (rd_hub){.send = send, .room = room, .wall_us = wall_us};
     rd_map_init(&hub->names);
     rd_map_init(&hub->patterns);
     rd_list_init(&hub->all_names);
     rd_list_init(&hub->all_patterns);
     rd_list_init(&hub->links);
+    rd_patterns_init(&hub->matcher);
+    rd_changes_init(&hub->changes);
     rd_history_init(&hub->history, limits, wall_us);
 }
 
@@ -54,18 +58,43 @@ void rd_hub_clear(rd_hub *hub) {
     assert(rd_list_is_empty(&hub->links));
     rd_map_clear(&hub->names);
     rd_map_clear(&hub->patterns);
+    rd_patterns_clear(&hub->matcher);
+    rd_changes_clear(&hub->changes);
     rd_history_clear(&hub->history);
     rd_buffer_clear(&hub->unclaimed);
 }
 
 /* --- interests --- */
 
-static void tell_engine(rd_hub *hub, rd_relay_type type, const topic *topic) {
+static bool send_interest(rd_hub *hub, rd_slice name, bool is_pattern, bool is_wanted) {
+    return hub->send(
+        hub->engine,
+        &(rd_relay_frame){.type = is_wanted ? RD_RELAY_SUBSCRIBE : RD_RELAY_UNSUBSCRIBE,
+                          .flags = is_pattern ? RD_RELAY_PATTERN : 0,
+                          .channel = name},
+        NULL);
+}
+
+/* In order: once a change waits, all later ones do. */
+static void tell_engine(rd_hub *hub, const topic *topic, bool is_wanted) {
+    const rd_slice name = topic->in_map.name;
     if (hub->engine == NULL) return;
-    const rd_relay_frame frame = {.type = type,
-                                  .flags = topic->is_pattern ? RD_RELAY_PATTERN : 0,
-                                  .channel = topic->in_map.name};
-    hub->send(hub->engine, &frame, NULL);
+    if (rd_changes_is_empty(&hub->changes) &&
+        send_interest(hub, name, topic->is_pattern, is_wanted)) {
+        return;
+    }
+    rd_changes_note(&hub->changes, name, topic->is_pattern, is_wanted);
+}
+
+void rd_hub_catch_up(rd_hub *hub, unsigned count) {
+    for (; count > 0; count--) {
+        rd_change *change = rd_changes_first(&hub->changes);
+        if (change == NULL) return;
+        if (!send_interest(hub, rd_change_name(change), change->is_pattern, change->is_wanted)) {
+            return;
+        }
+        rd_changes_remove(&hub->changes, change);
+    }
 }
 
 static topic *add_topic(rd_hub *hub, rd_slice name, bool is_pattern) {
@@ -76,14 +105,16 @@ static topic *add_topic(rd_hub *hub, rd_slice name, bool is_pattern) {
     rd_list_init(&added->interests);
     rd_map_add(map_of(hub, is_pattern), &added->in_map);
     rd_list_append(is_pattern ? &hub->all_patterns : &hub->all_names, &added->in_all);
-    tell_engine(hub, RD_RELAY_SUBSCRIBE, added);
+    if (is_pattern) rd_patterns_add(&hub->matcher, &added->pattern, added->in_map.name);
+    tell_engine(hub, added, true);
     return added;
 }
 
 static void remove_topic(rd_hub *hub, topic *topic) {
-    tell_engine(hub, RD_RELAY_UNSUBSCRIBE, topic);
+    tell_engine(hub, topic, false);
     rd_map_remove(map_of(hub, topic->is_pattern), &topic->in_map);
     rd_list_unlink(&topic->in_all);
+    if (topic->is_pattern) rd_patterns_remove(&hub->matcher, &topic->pattern);
     rd_free(topic);
 }
 
@@ -96,7 +127,7 @@ static interest *find_interest(const topic *topic, const rd_hub_link *link) {
     return NULL;
 }
 
-static int subscribe(rd_hub *hub, rd_hub_link *link, rd_slice name, bool is_pattern) {
+int rd_hub_subscribe(rd_hub *hub, rd_hub_link *link, rd_slice name, bool is_pattern) {
     topic *topic = find(hub, name, is_pattern);
     if (topic != NULL && find_interest(topic, link) != NULL) return 0;
     if (link->interest_count >= RD_HUB_INTERESTS_MAX) return RD_ERR_CHANNEL_LIMIT;
@@ -144,6 +175,7 @@ static bool send_message(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *f
     if (!link->is_losing) link->outages++;
     link->is_losing = true;
     link->dropped++;
+    hub->lost++;
     return false;
 }
 
@@ -157,15 +189,22 @@ static void offer(rd_hub *hub, const topic *topic, const rd_relay_frame *frame,
     }
 }
 
+typedef struct offering {
+    rd_hub *hub;
+    const rd_relay_frame *frame;
+    rd_message *message;
+} offering;
+
+static void offer_to_pattern(void *with, rd_pattern *pattern) {
+    const offering *self = with;
+    offer(self->hub, RD_CONTAINER(pattern, topic, pattern), self->frame, self->message);
+}
+
 static void offer_all(rd_hub *hub, const rd_relay_frame *frame, rd_message *message) {
     const topic *topic = find(hub, frame->channel, false);
     if (topic != NULL) offer(hub, topic, frame, message);
-    const rd_list *patterns = &hub->all_patterns;
-    for (rd_list *node = patterns->next; node != patterns; node = node->next) {
-        const struct topic *pattern = RD_CONTAINER(node, struct topic, in_all);
-        if (!rd_glob_matches(pattern->in_map.name, frame->channel)) continue;
-        offer(hub, pattern, frame, message);
-    }
+    offering self = {hub, frame, message};
+    rd_patterns_match(&hub->matcher, frame->channel, offer_to_pattern, &self);
 }
 
 /* To everybody but the engine: the history first, which gives the id. */
@@ -199,6 +238,7 @@ static void publish_by_engine(rd_hub *hub, const rd_relay_frame *from) {
                    hub->unclaimed_max ||
                rd_relay_write(&frame, RD_RELAY_PAYLOAD_MAX, &hub->unclaimed) < 0) {
         hub->unclaimed_lost++;
+        hub->lost++;
     }
 }
 
@@ -234,45 +274,13 @@ static void publish(rd_hub *hub, rd_hub_link *origin, const rd_relay_frame *fram
     }
 }
 
-void rd_hub_publish(rd_hub *hub, const rd_relay_frame *frame) {
+bool rd_hub_publish(rd_hub *hub, const rd_relay_frame *frame) {
+    const uint64_t before = hub->lost;
     publish(hub, NULL, frame);
+    return hub->lost == before;
 }
 
-/* --- history --- */
-
-typedef struct answer {
-    rd_hub *hub;
-    rd_hub_link *link;
-    bool is_cut; /* there was no room for all of it */
-} answer;
-
-static void replay_message(void *with, rd_message *message) {
-    answer *answer = with;
-    const rd_relay_frame frame = {.type = RD_RELAY_PUBLISH,
-                                  .flags = message->is_text ? RD_RELAY_TEXT : 0,
-                                  .id = message->id,
-                                  .channel = rd_message_channel(message),
-                                  .payload = rd_message_payload(message)};
-    if (answer->is_cut) return;
-    answer->is_cut = !send_message(answer->hub, answer->link, &frame, message);
-}
-
-static int replay(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *wanted) {
-    answer answer = {.hub = hub, .link = link};
-    rd_relay_frame frame = *wanted;
-    const int subscribed = subscribe(hub, link, wanted->channel, is_pattern(wanted));
-    if (subscribed < 0) return subscribed;
-    frame.type = RD_RELAY_REPLAY_BEGIN;
-    frame.id = 0;
-    hub->send(link, &frame, NULL);
-    rd_replay kind = rd_history_replay(&hub->history, wanted->channel, is_pattern(wanted),
-                                       wanted->id, hub->now_ms, replay_message, &answer);
-    if (answer.is_cut) kind = RD_REPLAY_GAP;
-    frame.type = RD_RELAY_REPLAY_END;
-    frame.id = kind;
-    hub->send(link, &frame, NULL);
-    return 0;
-}
+/* --- rules --- */
 
 static void tell_workers(rd_hub *hub, const rd_relay_frame *frame) {
     for (rd_list *node = hub->links.next; node != &hub->links; node = node->next) {
@@ -316,13 +324,14 @@ static void tell_rule(void *with, const rd_relay_frame *frame) {
 
 static void tell_topics(rd_hub *hub, const rd_list *list) {
     for (rd_list *node = list->next; node != list; node = node->next) {
-        tell_engine(hub, RD_RELAY_SUBSCRIBE, RD_CONTAINER(node, topic, in_all));
+        tell_engine(hub, RD_CONTAINER(node, topic, in_all), true);
     }
 }
 
 void rd_hub_join(rd_hub *hub, rd_hub_link *link, rd_hub_kind kind) {
     *link = (rd_hub_link){.kind = kind};
     rd_list_init(&link->interests);
+    rd_list_init(&link->replays);
     rd_list_append(&hub->links, &link->in_hub);
     if (kind == RD_HUB_WORKER) {
         newcomer newcomer = {hub, link};
@@ -338,12 +347,15 @@ void rd_hub_join(rd_hub *hub, rd_hub_link *link, rd_hub_kind kind) {
 }
 
 void rd_hub_retire_engine(rd_hub *hub, const rd_hub_link *link) {
-    if (hub->engine == link) hub->engine = NULL;
+    if (hub->engine != link) return;
+    hub->engine = NULL;
+    rd_changes_reset(&hub->changes); /* the next one is told of everything */
 }
 
 void rd_hub_leave(rd_hub *hub, rd_hub_link *link) {
     rd_hub_retire_engine(hub, link);
     rd_list_unlink(&link->in_hub);
+    rd_hub_forget_replays(link);
     while (!rd_list_is_empty(&link->interests)) {
         end(hub, RD_CONTAINER(link->interests.next, interest, in_link));
     }
@@ -356,12 +368,12 @@ int rd_hub_take(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *frame) {
         publish(hub, link, frame);
         return 0;
     case RD_RELAY_SUBSCRIBE:
-        return subscribe(hub, link, frame->channel, is_pattern(frame));
+        return rd_hub_subscribe(hub, link, frame->channel, is_pattern(frame));
     case RD_RELAY_UNSUBSCRIBE:
         unsubscribe(hub, link, frame->channel, is_pattern(frame));
         return 0;
     case RD_RELAY_REPLAY:
-        return replay(hub, link, frame);
+        return rd_hub_replay(hub, link, frame);
     case RD_RELAY_KEEP:
         return keep(hub, frame);
     default:

@@ -12,7 +12,8 @@
  *   has delivered it already and gets it only if it asked for that (ECHO): it does so where a rule
  *   matches, because its clients are to see the id. With ENGINE it goes to the engine alone.
  * - The answer to a REPLAY goes into the same stream as messages, in one piece, and subscribes: so
- *   nothing is missed or comes twice at its end.
+ *   nothing is missed or comes twice at its end. It has the newest messages that its client can
+ *   take, and gives way to messages: while a part of the link's queue is full, replays wait.
  * - Rules of the history are told to all workers.
  *
  * Messages of a link leave in the order in which they came, to everybody.
@@ -27,12 +28,15 @@
 
 #include "base/list.h"
 #include "base/map.h"
+#include "pubsub/changes.h"
 #include "pubsub/history.h"
 #include "pubsub/message.h"
+#include "pubsub/patterns.h"
 #include "pubsub/relay.h"
 
 enum {
     RD_HUB_COPY_MAX = 2048,        /* payloads up to this are copied for each link */
+    RD_HUB_REPLAYS_MAX = 65536,    /* of a link, that wait; it asks for fewer, see server/link.h */
     RD_HUB_INTERESTS_MAX = 1 << 22 /* of a link */
 };
 
@@ -42,26 +46,36 @@ typedef enum rd_hub_kind { RD_HUB_WORKER, RD_HUB_ENGINE } rd_hub_kind;
 typedef struct rd_hub_link {
     rd_list in_hub;
     rd_list interests;
-    uint32_t interest_count;
+    rd_list replays; /* that wait for room, in the order in which they were asked for */
+    uint32_t interest_count, replay_count;
     rd_hub_kind kind;
     bool is_losing;   /* an outage lasts; whoever sends says when it is over */
     uint64_t mark;    /* of the last message it was offered */
     uint64_t sent;    /* messages */
     uint64_t dropped; /* messages it took too slowly for */
     uint64_t outages;
+    uint64_t replay_gaps; /* replays that did not have all */
 } rd_hub_link;
 
-/* Queues a frame; false: there is no room for it. Only PUBLISH is dropped; any other type must be
- * taken, or the link closed. `message`, where not NULL, is what channel and payload lie in. Calls
- * nothing of the hub. */
+/* Queues a frame; false: there is no room for it. PUBLISH is dropped then; SUBSCRIBE and
+ * UNSUBSCRIBE are state that the hub keeps for rd_hub_catch_up(); any other type must be taken, or
+ * the link closed. `message`, where not NULL, is what channel and payload lie in. Calls nothing of
+ * the hub.
+ */
 typedef bool rd_hub_send(rd_hub_link *link, const rd_relay_frame *frame, rd_message *message);
+
+/* How many bytes a replay may have on this link now; 0: it waits. */
+typedef size_t rd_hub_room(const rd_hub_link *link);
 
 typedef struct rd_hub {
     rd_map names, patterns;
     rd_list all_names, all_patterns;
+    rd_patterns matcher;
     rd_list links;
     rd_hub_link *engine;
+    rd_changes changes; /* that the engine had no room for */
     rd_hub_send *send;
+    rd_hub_room *room;
     rd_history history;
     uint64_t now_ms, wall_us; /* the caller's to keep right */
     uint64_t mark;
@@ -69,9 +83,11 @@ typedef struct rd_hub {
     rd_buffer unclaimed; /* frames for an engine that is not there yet, or again */
     size_t unclaimed_max;
     uint64_t unclaimed_lost; /* messages above it */
+    uint64_t lost;           /* all messages that were not queued for somebody who wants them */
 } rd_hub;
 
-void rd_hub_init(rd_hub *hub, rd_hub_send *send, rd_history_limits limits, uint64_t wall_us);
+void rd_hub_init(rd_hub *hub, rd_hub_send *send, rd_hub_room *room, rd_history_limits limits,
+                 uint64_t wall_us);
 
 /* The links must have left. */
 void rd_hub_clear(rd_hub *hub);
@@ -84,17 +100,26 @@ void rd_hub_leave(rd_hub *hub, rd_hub_link *link);
 /* What is for the engine waits for the next one from now on; the link stays until it leaves. */
 void rd_hub_retire_engine(rd_hub *hub, const rd_hub_link *link);
 
+/* Tells the engine up to so many of the changes that it had no room for, while it takes them. */
+void rd_hub_catch_up(rd_hub *hub, unsigned count);
+
 /* What a link says: 0, or < 0 and it is to be closed, because no link says that. */
 int rd_hub_take(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *frame);
 
-/* What this process publishes; ENGINE and TEXT count. */
-void rd_hub_publish(rd_hub *hub, const rd_relay_frame *frame);
+/* Answers the first replay that waits, if there is one and room for it; whether it did. */
+bool rd_hub_answer(rd_hub *hub, rd_hub_link *link);
+
+/* What this process publishes; ENGINE and TEXT count. Whether it was queued for all who want it. */
+bool rd_hub_publish(rd_hub *hub, const rd_relay_frame *frame);
 
 /* A rule of this process; 0 or RD_ERR_CHANNEL_NAME. */
 int rd_hub_keep(rd_hub *hub, rd_slice name, bool is_pattern, uint32_t size, uint64_t ttl_ms);
 
 /* Hands out what waits for an engine, as frames for rd_hub_publish() of another hub. */
 void rd_hub_each_unclaimed(const rd_hub *hub, rd_history_tell *tell, void *with);
+
+/* Hands out the replays that wait, as REPLAY frames. */
+void rd_hub_each_replay(const rd_hub_link *link, rd_history_tell *tell, void *with);
 
 /* Hands out the interests of a link as SUBSCRIBE frames. */
 void rd_hub_each_interest(const rd_hub_link *link, rd_history_tell *tell, void *with);

@@ -10,7 +10,11 @@
 #include "base/alloc.h"
 
 static void release_encoding(rd_release *release) {
-    rd_message_unref(RD_CONTAINER(release, rd_encoding, release)->message);
+    rd_encoding *encoding = RD_CONTAINER(release, rd_encoding, release);
+    if (--encoding->queues == 0 && encoding->ledger != NULL) {
+        rd_ledger_give(encoding->ledger, RD_LEDGER_OUTPUT, rd_buffer_len(&encoding->bytes));
+    }
+    rd_message_unref(encoding->message);
 }
 
 static void release_message(rd_release *release) {
@@ -69,7 +73,10 @@ void rd_encoding_borrow(rd_encoding *encoding, rd_outq *queue) {
     assert(!encoding->is_none);
     if (bytes.len == 0) return;
     rd_message_ref(encoding->message);
-    rd_outq_borrow(queue, bytes.ptr, bytes.len, &encoding->release);
+    if (encoding->queues++ == 0 && encoding->ledger != NULL) {
+        rd_ledger_add(encoding->ledger, RD_LEDGER_OUTPUT, bytes.len);
+    }
+    rd_outq_share(queue, bytes.ptr, bytes.len, &encoding->release);
 }
 
 static bool is_encoding(const rd_chunk *chunk) {

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "base/ledger.h"
 #include "base/slice.h"
 #include "transport/outq.h"
 
@@ -33,7 +34,9 @@ typedef struct rd_encoding {
     rd_release release; /* drops one reference to the message */
     rd_message *message;
     rd_buffer bytes;
-    bool is_none; /* the encoder refused: there is no such encoding of this message */
+    uint32_t queues;   /* that hold it */
+    rd_ledger *ledger; /* which counts it once as output while there are any; or NULL */
+    bool is_none;      /* the encoder refused: there is no such encoding of this message */
 } rd_encoding;
 
 struct rd_message {

@@ -24,8 +24,10 @@
 
 enum {
     RD_RELAY_HEAD_BYTES = 16,
-    RD_RELAY_NOTE_MAX = 64,        /* the payload of REPLAY and its kin: whom the answer is for */
-    RD_RELAY_TERMS_BYTES = 12,     /* of KEEP: size in 4 bytes, time to live (ms) in 8 */
+    RD_RELAY_NOTE_MAX = 64,    /* the payload of REPLAY and its kin: whom the answer is for */
+    RD_RELAY_REPLAY_NOTE = 16, /* its last 8 bytes: how much this client can take; a worker of an
+                                * older program says less */
+    RD_RELAY_TERMS_BYTES = 12, /* of KEEP: size in 4 bytes, time to live (ms) in 8 */
     RD_RELAY_PAYLOAD_MAX = 1 << 26 /* of PUBLISH between hub and workers, whatever is set */
 };
 

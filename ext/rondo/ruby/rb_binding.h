@@ -12,6 +12,7 @@
 #include <ruby.h>
 
 #include "base/slots.h"
+#include "http/date.h"
 #include "http/file_body.h"
 #include "http/file_roots.h"
 #include "ruby/rb_pool.h"
@@ -28,11 +29,9 @@
     X(empty_input)  /* rack.input of requests without a body */                                    \
     X(clients)      /* slot → Rondo::Client, or a handler that needs none */                     \
     X(subscribers)  /* address of an rd_push without a connection → block */                     \
-    X(connections)  /* slot → Rondo::Connection */                                               \
-    X(finished_arrays)   /* slot → untouched rack.response_finished Array */                     \
-    X(borrowed)          /* slot → String whose bytes are queued */                              \
-    X(values)            /* cache of header values */                                              \
-    X(templates)         /* cache of env templates by authority and peer */                        \
+    X(borrowed)     /* slot → String whose bytes are queued */                                   \
+    X(values)       /* cache of header values */                                                   \
+    X(templates)    /* cache of env templates by authority and peer */                             \
     X(section_templates) /* cache of env templates by header section and peer */                   \
     X(names)             /* cache of HTTP_* keys of names without an id */                         \
     X(key_lists)         /* cache of what the envs of upgraded connections have as keys */         \
@@ -41,6 +40,7 @@
     X(thread_start)      /* called in each application thread before its first request, or nil */  \
     X(thread_exit)       /* and after its last */                                                  \
     X(scoreboard)        /* Rondo::Scoreboard that score lies in, or nil */                        \
+    X(heirs)             /* that of the workers of another master, or nil */                       \
     X(scheme)            /* rack.url_scheme forced by a setting, or nil */                         \
     X(default_host)      /* SERVER_NAME and port of requests without Host, or nil */               \
     X(default_port)                                                                                \
@@ -83,6 +83,7 @@ typedef struct rd_borrow rd_borrow;
 typedef struct rd_request_line_log rd_request_line_log;
 
 struct rd_binding {
+    rd_list in_all;
     rd_server *server;
     VALUE self; /* the Rondo::Server::Core; not marked, it owns this */
     uint32_t refs;
@@ -109,16 +110,30 @@ struct rd_binding {
     size_t log_len, log_capacity;
     uint64_t log_lost; /* writes of the request log that failed */
     int64_t log_second;
-    char log_time[40];
+    char log_time[RD_DATE_LOG_BYTES + 1];
 };
 
-/* Whether this process is a child that the application forked: it has copies of everything, but
- * poller and sockets are still the parent's, so it must neither serve nor tidy up. */
+/* Whether this process is a child that the application forked: it has copies of everything but the
+ * sockets, and the poller is still the parent's, so it must neither serve nor tidy up. */
 bool rd_is_forked(const rd_binding *binding);
 /* How many forks lie between this process and the one that began. */
 unsigned rd_forks(void);
 
+/* Those with a server, of this process: none of its parent's. Under the GVL, which whoever forks
+ * has. */
+extern rd_list rd_all_bindings;
+
+#define RD_EACH_BINDING(binding, node)                                                             \
+    for (rd_list *node = rd_all_bindings.next; node != &rd_all_bindings; node = node->next)        \
+        for (rd_binding *binding = RD_CONTAINER(node, rd_binding, in_all); binding != NULL;        \
+             binding = NULL)
+
+void rd_init_forks(void);
+
 rd_binding *rd_binding_of(VALUE core);
+
+/* For what a forked child cannot do: it has closed the descriptors. Raises there. */
+rd_binding *rd_own_binding_of(VALUE core);
 void rd_binding_ref(rd_binding *binding);
 void rd_binding_unref(rd_binding *binding);
 
@@ -129,10 +144,6 @@ static inline void rd_lock(rd_binding *binding) {
 static inline void rd_unlock(rd_binding *binding) {
     rd_server_unlock(binding->server);
 }
-
-/* Opens the listening socket of {kind:, host:, port:, path:, fd:, mode:, …}; allocated by rd_alloc.
- * Raises AddressError. */
-rd_listener *rd_listener_from(const rd_settings *settings, VALUE address);
 
 /* Keeps `object` in `field`, which is a name of RD_BINDING_VALUES. */
 #define RD_BINDING_SET(binding, field, object)                                                     \

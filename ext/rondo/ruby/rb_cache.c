@@ -4,10 +4,10 @@
  * String) and HTTP_* keys of names that have no id. The Strings stand in Ruby Arrays, so the GC
  * sees and may move them; C keeps hash and length beside. Secrets never get here (rb_env.c).
  */
-#include <ctype.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/ascii.h"
 #include "base/hash.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_names.h"
@@ -49,7 +49,7 @@ static VALUE key_of(rd_slice name) {
     rb_str_modify_expand(key, (long)name.len);
     char *to = RSTRING_PTR(key) + 5;
     for (size_t i = 0; i < name.len; i++) {
-        to[i] = name.ptr[i] == '-' ? '_' : (char)toupper((unsigned char)name.ptr[i]);
+        to[i] = name.ptr[i] == '-' ? '_' : rd_ascii_upper(name.ptr[i]);
     }
     rb_str_set_len(key, (long)name.len + 5);
     return key;

@@ -9,23 +9,23 @@
 
 #include "ruby/rb_binding.h"
 
-typedef struct rd_call {
+struct rd_call {
     rd_binding *binding;
     rd_request *request;
     VALUE env;
     VALUE input;      /* Rondo::Input, or 0 */
-    VALUE connection; /* Rondo::Connection */
+    VALUE connection; /* Rondo::Connection: its rack.hijack */
     VALUE finished;   /* the rack.response_finished Array */
     VALUE stream;     /* Rondo::Stream of a call body, or 0 */
     VALUE status, headers, body;
     VALUE error;       /* what the application raised, or nil */
     rd_runner *runner; /* whose thread this is; NULL once a stream outlives the call */
     int killed;        /* state of a Thread#kill that ended the call */
+    uint64_t serial;   /* its runner's while it runs */
     uint64_t queue_us; /* with the setting queue_time */
     uint64_t turn_ns; /* since when its turn lasts; waits for room move it on, see rd_send_part() */
     uint32_t slot;
     rd_address peer;
-    bool known;   /* the connection has its Ruby objects */
     bool whole;   /* the body was there when the call began */
     bool started; /* the head of the response is out */
     bool done;    /* finished, aborted or detached */
@@ -34,7 +34,7 @@ typedef struct rd_call {
     bool left_open;  /* the stream goes on after the call */
     size_t env_size; /* keys that the application got */
     ID upgrade;      /* to which protocol it can be: rd_id.websocket, rd_id.sse or 0 */
-} rd_call;
+};
 
 /* rb_env.c */
 void rd_env_init(rd_binding *binding);
@@ -52,16 +52,17 @@ VALUE rd_env_restore(rd_binding *binding, VALUE kept);
 /* What every env has: X(PLACE, key of rb_names.def). These are the request's own and stand first in
  * every template. */
 #define RD_ENV_OWN_ROWS(X)                                                                         \
-    X(METHOD, request_method)                                                                      \
     X(PATH, path_info)                                                                             \
+    X(HIJACK, rack_hijack)                                                                         \
+    X(FINISHED, rack_response_finished)
+
+/* And these stand last, behind the header fields if the template has any. The first four are the
+ * request's own as well, but mostly what they are in the template. */
+#define RD_ENV_SHARED_ROWS(X)                                                                      \
+    X(METHOD, request_method)                                                                      \
     X(QUERY, query_string)                                                                         \
     X(PROTOCOL, server_protocol)                                                                   \
-    X(HIJACK, rack_hijack)                                                                         \
-    X(FINISHED, rack_response_finished)                                                            \
-    X(CAN_UPGRADE, rack_can_upgrade)
-
-/* And these stand last, behind the header fields if the template has any. */
-#define RD_ENV_SHARED_ROWS(X)                                                                      \
+    X(CAN_UPGRADE, rack_can_upgrade)                                                               \
     X(SCRIPT_NAME, script_name)                                                                    \
     X(SERVER_NAME, server_name)                                                                    \
     X(SERVER_PORT, server_port)                                                                    \
@@ -116,8 +117,6 @@ rd_scoreboard *rd_scoreboard_of(VALUE self);
 /* rb_connection.c */
 void rd_init_connection(VALUE rondo);
 VALUE rd_connection_new(void);
-void rd_connection_begin(VALUE connection, rd_call *call);
-void rd_connection_end(VALUE connection, const rd_call *call);
 /* Waits until everything queued is sent, then takes the descriptor; a Ruby IO. */
 VALUE rd_connection_detach(rd_call *call);
 
@@ -152,6 +151,15 @@ VALUE rd_call_hook(VALUE hook);
 /* An error that belongs to no request. */
 void rd_report_error(rd_binding *binding, VALUE error);
 void rd_call_complete(rd_call *call); /* log, response_finished, references */
+/* The call that runs on this thread, of whatever server; NULL: none does. */
+rd_call *rd_call_current(void);
+/* Where the application returns to a call: with a continuation it may return to one that is over,
+ * and nothing that this points to is there any more. Raises then. */
+void rd_call_check(const rd_call *call);
+
+static inline bool rd_call_is_current(const rd_call *call) {
+    return call->runner == NULL || call->runner->serial == call->serial;
+}
 
 /* rb_response.c */
 void rd_respond(rd_call *call);

@@ -32,6 +32,14 @@ VALUE rd_channels_name_of(VALUE channel) {
     return name;
 }
 
+static VALUE pattern_of(VALUE channel, bool is_pattern) {
+    VALUE name = rd_channels_name_of(channel);
+    if (is_pattern && RSTRING_LEN(name) > RD_GLOB_MAX) {
+        rb_raise(rb_eArgError, "a pattern has 1 to %d bytes", RD_GLOB_MAX);
+    }
+    return name;
+}
+
 void rd_channels_too_long(void) {
     rb_raise(rb_eArgError, "the message is longer than max_publish_bytes");
 }
@@ -86,8 +94,8 @@ static void read_arguments(int argc, VALUE *argv, VALUE self, rd_subscribing *to
     const ID keywords[] = {rd_id.match, rd_id.as, rd_id.since};
     rb_scan_args(argc, argv, "11:&", &channel, &flag, &options, &to->block);
     rb_get_kwargs(options, keywords, 0, 3, values);
-    to->name = rd_channels_name_of(channel);
     to->is_pattern = is_pattern(flag, values[0]);
+    to->name = pattern_of(channel, to->is_pattern);
     to->terms.as = receive_as(values[1]);
     VALUE since = values[2];
     if (since == Qundef && rd_client_of(self)->push != NULL) since = last_event_id(self);
@@ -118,7 +126,7 @@ static void drop_block(const rd_client *client, VALUE name, bool is_pattern) {
 /* Messages of a channel go straight to the client, or to the block. Subscribing again replaces. Any
  * thread.
  * @overload subscribe(channel, is_pattern = false, match: nil, as: nil, since: nil)
- *   @param channel [String, Symbol] its name, up to 1024 bytes
+ *   @param channel [String, Symbol] its name, up to 1024 bytes; a pattern up to 255
  *   @param is_pattern [Boolean] a pattern of names: * ? [a-z] [^x] and \ before what is meant as it
  *     is
  *   @param match [Symbol, nil] :redis for the same
@@ -128,7 +136,8 @@ static void drop_block(const rd_client *client, VALUE name, bool is_pattern) {
  *   @yieldparam channel [String]
  *   @yieldparam message [String]
  *   @yieldparam id [Integer, nil] in the history
- *   @return [true, nil] nil when the client is closed or has max_subscriptions
+ *   @return [true, nil] nil when the client is closed or has all the subscriptions it may;
+ *     the log says so
  *   @raise [ArgumentError, TypeError] for a name or an option that is none */
 static VALUE client_subscribe(int argc, VALUE *argv, VALUE self) {
     rd_client *client = rd_client_of(self);
@@ -242,7 +251,8 @@ static rd_push *known_subscriber(const rd_binding *binding, VALUE key, VALUE blo
 static VALUE core_subscribe(VALUE self, VALUE channel, VALUE pattern, VALUE as, VALUE since,
                             VALUE block, VALUE key) {
     rd_binding *binding = rd_binding_of(self);
-    rd_subscribing to = {.name = rd_channels_name_of(channel), .is_pattern = RTEST(pattern)};
+    rd_subscribing to = {.is_pattern = RTEST(pattern)};
+    to.name = pattern_of(channel, to.is_pattern);
     to.terms = (rd_pubsub_terms){.as = receive_as(as), .block = 1};
     to.terms.replays = read_since(since, &to.terms.since);
     if (rd_is_forked(binding)) return Qnil;
@@ -264,7 +274,7 @@ static VALUE core_watch(VALUE self, VALUE block) {
     rd_push *push;
     VALUE key = new_subscriber(binding, block, &push);
     rd_lock(binding);
-    binding->server->pubsub.watcher = push;
+    rd_pubsub_watch(&binding->server->pubsub, push);
     rd_unlock(binding);
     return key;
 }
@@ -284,7 +294,7 @@ static VALUE core_unsubscribe(VALUE self, VALUE key) {
  * @raise [ArgumentError] for a name that is none */
 static VALUE core_keep(VALUE self, VALUE channel, VALUE pattern, VALUE size, VALUE ttl_ms) {
     rd_binding *binding = rd_binding_of(self);
-    VALUE name = rd_channels_name_of(channel);
+    VALUE name = pattern_of(channel, RTEST(pattern));
     uint32_t messages = NUM2UINT(size);
     uint64_t ms = NUM2ULL(ttl_ms);
     if (rd_is_forked(binding)) return Qnil;

@@ -5,6 +5,7 @@
  * that nobody will see it keeps the handler, so that this lives as long as its connection.
  */
 #include "base/error.h"
+#include "protocol/sse_field.h"
 #include "protocol/websocket.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_client.h"
@@ -310,6 +311,7 @@ static VALUE change_handler(VALUE self) {
     RB_OBJ_WRITE(self, &client->handler, after);
     rd_client_watch_drained(client);
     rb_check_funcall(before, rd_id.on_close, 1, &self);
+    if (rd_is_forked(client->binding)) return Qnil;
     return rb_check_funcall(after, rd_id.on_open, 1, &self);
 }
 

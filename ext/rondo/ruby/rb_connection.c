@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rondo::Connection: one small object per connection, made at its first request. It is the
- * rack.hijack of all requests of that connection (Rack SPEC, "Hijacking") and, with early_hints,
- * gives the callable for 103 responses.
+ * Rondo::Connection: what a request can do with its connection. It is the rack.hijack of one
+ * request (Rack SPEC, "Hijacking") and, with early_hints, gives the callable for 103 responses.
  */
 #include <unistd.h>
 
@@ -10,56 +9,20 @@
 #include "ruby/rb_error.h"
 #include "ruby/rb_names.h"
 
-typedef struct rd_connection {
-    rd_call *call;  /* the application call that is going on, or NULL; on its thread's stack */
-    VALUE io;       /* after a hijack */
-    unsigned forks; /* of the process that serves it */
-} rd_connection;
-
 static VALUE cConnection;
-
-static void connection_mark(void *pointer) {
-    rd_connection *connection = pointer;
-    rb_gc_mark_movable(connection->io);
-}
-
-static void connection_compact(void *pointer) {
-    rd_connection *connection = pointer;
-    connection->io = rb_gc_location(connection->io);
-}
-
-static const rb_data_type_t connection_type = {
-    .wrap_struct_name = "Rondo::Connection",
-    .function = {.dmark = connection_mark,
-                 .dfree = RUBY_TYPED_DEFAULT_FREE,
-                 .dcompact = connection_compact},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
-};
-
-static rd_connection *get(VALUE self) {
-    return rb_check_typeddata(self, &connection_type);
-}
+static rb_alloc_func_t allocate; /* Object's: there is one of these for every request */
+static ID id_io;                 /* after a hijack */
 
 VALUE rd_connection_new(void) {
-    rd_connection *connection;
-    VALUE self = TypedData_Make_Struct(cConnection, rd_connection, &connection_type, connection);
-    connection->io = Qnil;
-    connection->forks = rd_forks();
-    return self;
+    return allocate(cConnection);
 }
 
-/* Of an object that the server made: nothing to check. */
-static rd_connection *own(VALUE self) {
-    return RTYPEDDATA_DATA(self);
-}
-
-void rd_connection_begin(VALUE self, rd_call *call) {
-    own(self)->call = call;
-}
-
-void rd_connection_end(VALUE self, const rd_call *call) {
-    rd_connection *connection = own(self);
-    if (connection->call == call) connection->call = NULL; /* else another request's by now */
+/* It is known by its address: whoever calls it keeps it, and the call has its own on a stack, where
+ * nothing is moved. NULL when its call is over, on another thread, where it could end at any
+ * moment, and in a forked process, where it is the parent's. */
+static rd_call *call_of(VALUE self) {
+    rd_call *call = rd_call_current();
+    return call != NULL && call->connection == self ? call : NULL;
 }
 
 /* ---- hijack ---- */
@@ -107,29 +70,21 @@ VALUE rd_connection_detach(rd_call *call) {
     return io;
 }
 
-/* On another thread the call could end at any moment; in a forked process it is the parent's, and
- * its stack may be another thread's. */
-static bool is_called_here(const rd_connection *connection) {
-    const rd_call *call = connection->call;
-    return call != NULL && connection->forks == rd_forks() && call->runner != NULL &&
-           call->runner->thread == rb_thread_current();
-}
-
 /* Full hijack: takes the connection out of the server.
  * @return [IO] a TCPSocket or UNIXSocket; bytes that were read ahead come first
  * @raise [IOError] outside of the application call, or when the client has gone
  * @see Rack SPEC, Full Hijack */
 static VALUE connection_call(VALUE self) {
-    rd_connection *connection = get(self);
-    rd_call *call = connection->call;
-    if (!NIL_P(connection->io)) return connection->io;
-    if (!is_called_here(connection)) {
+    VALUE io = rb_attr_get(self, id_io);
+    if (!NIL_P(io)) return io;
+    rd_call *call = call_of(self);
+    if (call == NULL) {
         rb_raise(rb_eIOError, "hijack is only possible during the request, on its thread");
     }
     if (call->started) rb_raise(rb_eIOError, "the response has begun already");
-    VALUE io = rd_connection_detach(call);
+    io = rd_connection_detach(call);
     call->hijacked = true;
-    RB_OBJ_WRITE(self, &connection->io, io);
+    rb_ivar_set(self, id_io, io);
     return io;
 }
 
@@ -141,9 +96,8 @@ static VALUE connection_inspect(VALUE self) {
 /* ---- early hints ---- */
 
 static VALUE send_early_hints(RB_BLOCK_CALL_FUNC_ARGLIST(headers, self)) {
-    const rd_connection *connection = get(self);
-    rd_call *call = connection->call;
-    if (is_called_here(connection) && !call->started && !call->done) {
+    rd_call *call = call_of(self);
+    if (call != NULL && !call->started && !call->done) {
         rd_early_hints_send(call, headers);
     }
     return Qnil;
@@ -156,7 +110,9 @@ VALUE rd_early_hints_new(VALUE connection) {
 /* Document-class: Rondo::Connection
  * What rack.hijack is. */
 void rd_init_connection(VALUE rondo) {
+    id_io = rb_intern("io");
     cConnection = rb_define_class_under(rondo, "Connection", rb_cObject);
+    allocate = rb_get_alloc_func(cConnection);
     rb_undef_alloc_func(cConnection);
     rb_define_method(cConnection, "call", connection_call, 0);
     rb_define_method(cConnection, "inspect", connection_inspect, 0);

@@ -9,6 +9,7 @@
 #include "ruby/rb_call.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_gvl.h"
+#include "ruby/rb_listen.h"
 #include "ruby/rb_value.h"
 #include "server/control.h"
 #include "server/verbs.h"

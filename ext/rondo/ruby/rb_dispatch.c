@@ -3,6 +3,7 @@
  * One application call, from the request to its answer, behind one rb_protect, whatever it raises.
  * Runs on an application thread; rb_pool.c says which one.
  */
+#include "base/apart.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "ruby/rb_call.h"
@@ -10,65 +11,54 @@
 #include "ruby/rb_gvl.h"
 #include "ruby/rb_names.h"
 
-/* ---- the Ruby objects of a connection ---- */
+/* ---- whose call it is ---- */
 
-static void meet_connection(rd_call *call) {
-    rd_binding *binding = call->binding;
-    if (!call->known) {
-        call->connection = rd_connection_new();
-        rb_ary_store(binding->connections, call->slot, call->connection);
-        rb_ary_store(binding->finished_arrays, call->slot, Qnil);
-    } else {
-        call->connection = RARRAY_AREF(binding->connections, call->slot);
-    }
-    /* An Array nobody put anything into serves the next request of its connection as well. */
-    call->finished = RARRAY_AREF(binding->finished_arrays, call->slot);
-    if (NIL_P(call->finished)) {
-        call->finished = rb_ary_new_capa(0);
-        rb_ary_store(binding->finished_arrays, call->slot, call->finished);
-    }
-    rd_connection_begin(call->connection, call);
+void rd_call_check(const rd_call *call) {
+    if (rd_call_is_current(call)) return;
+    rb_raise(rd_eError, "a continuation of a request that is over was called");
 }
 
-static void forget_finished(rd_call *call) {
-    rd_binding *binding = call->binding;
-    if (RARRAY_AREF(binding->finished_arrays, call->slot) == call->finished) {
-        rb_ary_store(binding->finished_arrays, call->slot, Qnil);
+/* Where a continuation has brought back another call's frames, none of them is. */
+rd_call *rd_call_current(void) {
+    RD_EACH_BINDING(binding, node) {
+        const rd_runner *runner = rd_pool_current(binding);
+        if (runner == NULL || runner->request == NULL) continue;
+        return runner->call->serial == runner->serial ? runner->call : NULL;
     }
-}
-
-static void part_connection(rd_call *call) {
-    rd_connection_end(call->connection, call);
-    if (RARRAY_LEN(call->finished) > 0) forget_finished(call);
-}
-
-/* A stream goes on: the next request of the connection may begin before it is completed, and gets
- * an Array of its own. */
-static void leave_connection(rd_call *call) {
-    rd_connection_end(call->connection, call);
-    forget_finished(call);
+    return NULL;
 }
 
 /* ---- the application ---- */
 
-static void take_response(rd_call *call, VALUE response) {
+/* Whether it is [status, headers, body]. */
+static bool take_triple(rd_call *call, VALUE response) {
     VALUE triple = rb_check_array_type(response);
-    if (NIL_P(triple) || RARRAY_LEN(triple) != 3) {
-        rb_raise(rd_eResponseError, "the application did not return [status, headers, body]");
-    }
+    if (NIL_P(triple) || RARRAY_LEN(triple) != 3) return false;
     call->status = RARRAY_AREF(triple, 0);
     call->headers = RARRAY_AREF(triple, 1);
     call->body = RARRAY_AREF(triple, 2);
+    return true;
+}
+
+static void take_response(rd_call *call, VALUE response) {
+    if (take_triple(call, response)) return;
+    rb_raise(rd_eResponseError, "the application did not return [status, headers, body]");
 }
 
 static VALUE call_application(VALUE argument) {
     rd_call *call = (rd_call *)argument;
-    meet_connection(call);
+    call->connection = rd_connection_new();
+    call->finished = rb_ary_new_capa(0);
     VALUE env = rd_env_build(call);
     VALUE response = rb_funcallv(call->binding->app, rd_id.call, 1, &env);
-    if (call->hijacked || rd_is_forked(call->binding)) return Qnil;
-    take_response(call, response);
-    if (!rd_may_upgrade(call) || !rd_upgrade(call)) rd_respond(call);
+    if (rd_is_forked(call->binding)) return Qnil;
+    rd_call_check(call);
+    if (call->hijacked) { /* nothing is sent; middleware ends in `close` what it began */
+        take_triple(call, response);
+    } else {
+        take_response(call, response);
+        if (!rd_may_upgrade(call) || !rd_upgrade(call)) rd_respond(call);
+    }
     rd_close_body(call);
     return Qnil;
 }
@@ -84,6 +74,7 @@ static VALUE respond_error(VALUE argument) {
     rd_call *call = (rd_call *)argument;
     VALUE arguments[] = {call->error, NIL_P(call->env) ? rb_hash_new() : call->env};
     VALUE response = rb_funcallv(call->binding->reporter, rd_id.handle_error, 2, arguments);
+    if (rd_is_forked(call->binding)) return Qnil;
     take_response(call, response);
     call->body_closed = false;
     rd_respond(call);
@@ -108,7 +99,7 @@ static VALUE respond_bare(VALUE argument) {
 
 /* Runs `step`; what it raises is dropped, because an error is being dealt with already. Thread#kill
  * is for the thread, when the call is over. */
-static bool try_step(VALUE (*step)(VALUE), rd_call *call) {
+RD_APART static bool try_step(VALUE (*step)(VALUE), rd_call *call) {
     int state = 0;
     rb_protect(step, (VALUE)call, &state);
     if (state == 0) return true;
@@ -143,11 +134,12 @@ static bool try_respond_error(rd_call *call) {
     } else if (!is_clients_end(call, error)) {
         report_further(call, error);
     }
+    try_step(close_body, call); /* that of the answer to the error */
     return false;
 }
 
 static void abort_response(rd_call *call) {
-    if (call->done) return;
+    if (call->done || rd_is_forked(call->binding)) return;
     call->done = true;
     rd_lock(call->binding);
     call->request->responder->abort(call->request);
@@ -211,13 +203,14 @@ static VALUE call_finished(VALUE argument) {
 }
 
 /* In reverse order, with (env, status, headers, error); Rack SPEC, rack.response_finished. */
-static void run_finished(rd_call *call) {
+RD_APART static void run_finished(rd_call *call) {
     rd_finished_call finished = {
         .arguments = {call->env, call->status, call->headers, call->error}};
     for (long i = RARRAY_LEN(call->finished) - 1; i >= 0; i--) {
         int state = 0;
         finished.callable = rb_ary_entry(call->finished, i);
         rb_protect(call_finished, (VALUE)&finished, &state);
+        if (rd_is_forked(call->binding)) return;
         if (state == 0) continue;
         VALUE error = rb_errinfo();
         rb_set_errinfo(Qnil);
@@ -232,9 +225,9 @@ static VALUE log_request(VALUE argument) {
 
 static void complete(rd_call *call) {
     rd_binding *binding = call->binding;
-    if (call->connection != 0) {
-        if (RARRAY_LEN(call->finished) > 0) run_finished(call);
-        part_connection(call);
+    if (call->finished != 0 && RARRAY_LEN(call->finished) > 0) {
+        run_finished(call);
+        if (rd_is_forked(binding)) return;
     }
     if (!NIL_P(binding->request_log) && !call->hijacked) try_step(log_request, call);
     if (call->input != 0) rd_input_detach(call->input);
@@ -247,22 +240,48 @@ void rd_call_complete(rd_call *call) {
     rd_unlock(call->binding);
 }
 
+/* A continuation has brought back the frames of a call that is over, with all that lay on the
+ * stack; its request may be another one's by now. What this thread really has in hand is cut off.
+ */
+static rd_request *drop_stray(rd_call *call, int state) {
+    rd_runner *runner = call->runner;
+    rd_request *request = runner->request;
+    *call = (rd_call){.binding = runner->binding,
+                      .runner = runner,
+                      .request = request,
+                      .serial = runner->serial,
+                      .env = Qnil,
+                      .status = Qnil,
+                      .headers = Qnil,
+                      .body = Qnil,
+                      .error = state == 0 ? Qnil : rb_errinfo()};
+    if (request != NULL) abort_response(call);
+    if (state == 0) return request;
+    rb_set_errinfo(Qnil);
+    if (rb_obj_is_kind_of(call->error, rb_eException)) {
+        try_step(report_error, call);
+    } else {
+        call->killed = state;
+    }
+    return request;
+}
+
 rd_request *rd_call_run(rd_call *call) {
     int state = 0;
+    call->serial = call->runner->serial;
+    call->runner->call = call;
     rb_protect(call_application, (VALUE)call, &state);
     if (rd_is_forked(call->binding)) return NULL; /* the parent answers */
+    if (!rd_call_is_current(call)) return drop_stray(call, state);
     if (state != 0) handle_failure(call, state);
+    if (rd_is_forked(call->binding)) return NULL;
     if (call->stream != 0 && !call->left_open) rd_stream_after_call(call);
-    if (call->left_open) {
-        leave_connection(call); /* the stream completes the request; it has its own reference */
-    } else {
-        complete(call);
-    }
+    if (!call->left_open) complete(call); /* else the stream does, which has its own reference */
     return call->request;
 }
 
 static void init_call(rd_call *call, rd_runner *runner, rd_request *request) {
-    rd_conn *conn = request->conn;
+    const rd_conn *conn = request->conn;
     *call = (rd_call){.binding = runner->binding,
                       .runner = runner,
                       .request = request,
@@ -273,10 +292,8 @@ static void init_call(rd_call *call, rd_runner *runner, rd_request *request) {
                       .body = Qnil,
                       .slot = conn->slot,
                       .peer = conn->peer,
-                      .known = conn->known,
                       .whole = request->body_complete,
                       .turn_ns = request->taken_ns};
-    conn->known = true;
 }
 
 /* One visit to the lock for both. */

@@ -70,7 +70,7 @@ static VALUE header_value(const rd_call *call, const rd_header *header, rd_slice
 
 /* A field that came before: its values are one list, RFC 9110 section 5.3. */
 static VALUE joined(const rd_call *call, const rd_header *header, VALUE before, VALUE value) {
-    int repeat = rd_header_id_repeat(header->id);
+    unsigned repeat = rd_header_id_repeat(header->id);
     if (repeat == RD_REPEAT_REFUSE) return before;
     VALUE list = rb_str_cat_cstr(rb_str_dup(before), repeat == RD_REPEAT_SEMICOLON ? "; " : ", ");
     rb_str_append(list, value);
@@ -161,7 +161,8 @@ void rd_env_set_place(rd_call *call, VALUE env) {
 static void set_forwarded(rd_call *call) {
     rd_binding *binding = call->binding;
     rd_forwarded said;
-    rd_forwarded_read(&said, call->request, binding->trusted, binding->trusted_count);
+    unsigned fields = (unsigned)binding->server->settings.trusted_proxy_fields;
+    rd_forwarded_read(&said, call->request, fields, binding->trusted, binding->trusted_count);
     if (said.has_client) set_address(binding, call->env, &said.client);
     if (said.scheme != RD_FORWARDED_NO_SCHEME) {
         bool https = said.scheme == RD_FORWARDED_HTTPS;
@@ -186,7 +187,6 @@ static VALUE path_of(const rd_request *request) {
 
 static VALUE method_of(const rd_request *request) {
     uint8_t id = request->head.method_id;
-    if (id == RD_METHOD_GET) return Qundef;
     if (id != RD_METHOD_OTHER) return rd_method_names[id];
     return new_string(rd_request_slice(request, request->head.method));
 }
@@ -199,21 +199,34 @@ static ID upgrade_of(const rd_request *request) {
     return rd_head_has(head, RD_HEADER_ACCEPT) && rd_sse_is_asked(request) ? rd_id.sse : 0;
 }
 
+/* What the template says otherwise. */
+static void set_unusual(const rd_call *call) {
+    const rd_request *request = call->request;
+    if (request->head.method_id != RD_METHOD_GET) {
+        rb_hash_aset(call->env, rd_key.request_method, method_of(request));
+    }
+    if (request->head.query.len > 0) {
+        rb_hash_aset(call->env, rd_key.query_string,
+                     new_string(rd_request_slice(request, request->head.query)));
+    }
+    if (request->head.minor == 0) {
+        rb_hash_aset(call->env, rd_key.server_protocol, rd_key.http_1_0);
+    }
+    if (call->upgrade) {
+        rb_hash_aset(call->env, rd_key.rack_can_upgrade, ID2SYM(call->upgrade));
+    }
+}
+
 /* Everything that is this request's own, in one pass over its fresh env. */
 static void set_own(rd_call *call, bool copy_headers) {
     const rd_request *request = call->request;
     VALUE own[RD_ENV_OWN_COUNT];
     for (unsigned i = 0; i < RD_ENV_OWN_COUNT; i++) own[i] = Qundef;
-    own[RD_ENV_METHOD] = method_of(request);
     own[RD_ENV_PATH] = path_of(request);
-    if (request->head.query.len > 0) {
-        own[RD_ENV_QUERY] = new_string(rd_request_slice(request, request->head.query));
-    }
-    if (request->head.minor == 0) own[RD_ENV_PROTOCOL] = rd_key.http_1_0;
     own[RD_ENV_HIJACK] = call->connection;
     own[RD_ENV_FINISHED] = call->finished;
-    if (call->upgrade) own[RD_ENV_CAN_UPGRADE] = ID2SYM(call->upgrade);
     rd_env_fill(call, own, copy_headers);
+    set_unusual(call);
     for (unsigned i = 0; i < RD_ENV_OWN_COUNT; i++) RB_GC_GUARD(own[i]);
 }
 

@@ -72,7 +72,8 @@ static VALUE key_list(rd_binding *binding, const rd_keeping *keeping) {
 VALUE rd_env_keep(rd_call *call) {
     VALUE room, kept = call->env;
     size_t most = RHASH_SIZE(call->env) + 1;
-    VALUE *places = ALLOCV_N(VALUE, room, 2 * most);
+    /* Unsigned, because Ruby's macro takes the number as a long and as a size_t. */
+    VALUE *places = ALLOCV_N(VALUE, room, (unsigned)(2 * most));
     rd_keeping keeping = {
         .template = call->binding->env_template, .keys = places, .values = places + most + 1};
     places[most] = Qnil;

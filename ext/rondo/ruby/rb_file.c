@@ -7,12 +7,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/hex.h"
 #include "http/date.h"
+#include "http/field_list.h"
 #include "http/mime.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_gvl.h"
@@ -61,6 +61,16 @@ static int open_regular(const char *path, struct stat *info) {
     return -1;
 }
 
+/* Slow clients of many files must not have the descriptors of the application. */
+static bool may_open(rd_binding *binding) {
+    rd_ledger *ledger = &binding->server->conns.ledger;
+    rd_lock(binding);
+    const bool may = !rd_ledger_lacks_descriptors(ledger);
+    if (!may) rd_ledger_refuse(ledger, RD_LEDGER_DESCRIPTORS);
+    rd_unlock(binding);
+    return may;
+}
+
 static void open_nogvl(void *argument) {
     rd_opening *opening = argument;
     opening->fd = opening->roots == NULL
@@ -72,7 +82,7 @@ static void open_nogvl(void *argument) {
 /* ---- the fields ---- */
 
 static bool says_none(const rd_field *field) {
-    return field != NULL && field->value.len == 4 && strncasecmp(field->value.ptr, "none", 4) == 0;
+    return field != NULL && rd_field_is_word(field->value, RD_SLICE("none"));
 }
 
 /* Whether the whole file is the answer, of which a part may be sent instead. */
@@ -101,13 +111,20 @@ static void finish_call(rd_collect *collect) {
     RD_COLLECT_GUARD(collect);
 }
 
+/* With the lock. */
+static rd_file *new_file(rd_binding *binding, const rd_opening *opening) {
+    rd_file *file = rd_file_new(&binding->server->loop, opening->fd, opening->info.st_dev);
+    rd_file_count(file, &binding->server->conns.ledger);
+    return file;
+}
+
 /* Takes the descriptor over. */
 static void send_wanted(rd_collect *collect, const rd_opening *opening,
                         const rd_validators *validators) {
     rd_binding *binding = collect->call->binding;
     rd_request *request = collect->call->request;
     rd_lock(binding);
-    rd_file *file = rd_file_new(opening->fd);
+    rd_file *file = new_file(binding, opening);
     const rd_file_body body = {file, NULL, (uint64_t)opening->info.st_size};
     rd_begin_response(collect);
     if (is_divisible(collect)) {
@@ -128,7 +145,7 @@ static void send_promised(rd_collect *collect, const rd_opening *opening) {
     const rd_responder *to = request->responder;
     if (collect->head.length < 0) collect->head.length = opening->info.st_size;
     rd_lock(binding);
-    rd_file *file = rd_file_new(opening->fd);
+    rd_file *file = new_file(binding, opening);
     rd_begin_response(collect);
     if (to->start(request, &collect->head) >= 0) {
         to->send_file(request, file, 0, (size_t)opening->info.st_size);
@@ -223,8 +240,10 @@ void rd_respond_named_file(rd_collect *collect) {
         return;
     }
     rd_opening opening = {.roots = &collect->call->binding->file_roots,
-                          .path = StringValueCStr(path)};
-    rd_gvl_run(open_nogvl, &opening);
+                          .path = StringValueCStr(path),
+                          .fd = -1,
+                          .error = EMFILE};
+    if (may_open(collect->call->binding)) rd_gvl_run(open_nogvl, &opening);
     if (opening.fd < 0) {
         refuse(collect, opening.error);
     } else {
@@ -244,12 +263,18 @@ static bool is_plain(const rd_collect *collect, int64_t size) {
 bool rd_respond_path(rd_collect *collect, VALUE body) {
     if (!rb_respond_to(body, rd_id.to_path)) return false;
     VALUE path = rb_funcall(body, rd_id.to_path, 0);
+    rd_call_check(collect->call);
     if (NIL_P(path)) return false;
     FilePathValue(path); /* a Pathname will do */
     VALUE own_path = rb_str_new(RSTRING_PTR(path), RSTRING_LEN(path));
     RB_GC_GUARD(path);
     path = own_path;
     rd_opening opening = {.path = StringValueCStr(path)};
+    if (!may_open(collect->call->binding)) {
+        collect->file = path;
+        refuse(collect, EMFILE);
+        return true;
+    }
     rd_collect_reserve(collect, FIELDS_ADDED);
     rd_gvl_run(open_nogvl, &opening);
     RB_GC_GUARD(path);

@@ -6,7 +6,6 @@
 #include "ruby/rb_gvl.h"
 
 #include <ruby/thread.h>
-#include <time.h>
 
 #include "base/clock.h"
 
@@ -49,32 +48,21 @@ int rd_gvl_protected_interrupts(void) {
     return state;
 }
 
-typedef struct rd_semaphore_wait {
-    sem_t *semaphore;
+typedef struct rd_semaphore_wait_call {
+    rd_semaphore *semaphore;
     int64_t timeout_ms;
     bool posted;
-} rd_semaphore_wait;
+} rd_semaphore_wait_call;
 
 static void *semaphore_nogvl(void *argument) {
-    rd_semaphore_wait *wait = argument;
-    if (wait->timeout_ms < 0) {
-        wait->posted = sem_wait(wait->semaphore) == 0;
-        return NULL;
-    }
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += wait->timeout_ms / 1000;
-    until.tv_nsec += wait->timeout_ms % 1000 * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
-    wait->posted = sem_timedwait(wait->semaphore, &until) == 0;
+    rd_semaphore_wait_call *wait = argument;
+    const int64_t ns = wait->timeout_ms < 0 ? -1 : wait->timeout_ms * 1000000;
+    wait->posted = rd_semaphore_wait(wait->semaphore, ns);
     return NULL;
 }
 
-bool rd_gvl_wait_semaphore(sem_t *semaphore, int64_t timeout_ms) {
-    rd_semaphore_wait wait = {semaphore, timeout_ms, false};
+bool rd_gvl_wait_semaphore(rd_semaphore *semaphore, int64_t timeout_ms) {
+    rd_semaphore_wait_call wait = {semaphore, timeout_ms, false};
     rb_thread_call_without_gvl2(semaphore_nogvl, &wait, RUBY_UBF_IO, NULL);
     return wait.posted;
 }

@@ -20,7 +20,7 @@ int rd_gvl_protected_interrupts(void);
 
 /* Waits for a post, at most so long (-1: for ever). Whether one came; false also when an interrupt
  * is to be looked at. Never raises. */
-bool rd_gvl_wait_semaphore(sem_t *semaphore, int64_t timeout_ms);
+bool rd_gvl_wait_semaphore(rd_semaphore *semaphore, int64_t timeout_ms);
 
 /* Runs what may take its time, such as opening a file. False: an interrupt is to be looked at
  * first; nothing was run, nor any other thread. Never raises. */

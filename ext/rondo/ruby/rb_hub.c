@@ -197,7 +197,8 @@ static VALUE hub_outage(VALUE self) {
 
 /* ---- publishing ---- */
 
-/* publish(channel, message, whether it goes to the engine). @return [true] */
+/* publish(channel, message, whether it goes to the engine). @return [Boolean] whether it was queued
+ * for all who want it */
 static VALUE hub_publish(VALUE self, VALUE channel, VALUE message, VALUE by_engine) {
     rd_hub_thread *hub = hub_of(self);
     VALUE name = rd_channels_name_of(channel), string = rd_client_text_of(message);
@@ -209,7 +210,7 @@ static VALUE hub_publish(VALUE self, VALUE channel, VALUE message, VALUE by_engi
     if (code < 0) rb_raise(rb_eArgError, "%s", rd_error_text(code));
     RB_GC_GUARD(name);
     RB_GC_GUARD(string);
-    return Qtrue;
+    return code > 0 ? Qtrue : Qfalse;
 }
 
 static VALUE hub_keep(VALUE self, VALUE channel, VALUE pattern, VALUE size, VALUE ttl_ms) {

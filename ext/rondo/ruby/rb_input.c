@@ -121,7 +121,8 @@ static void read_into(rd_input *input, VALUE string, long len) {
     while (done < len) {
         ssize_t got = rd_body_read(&input->request->body, input->at, RSTRING_PTR(string) + done,
                                    (size_t)(len - done));
-        if (got <= 0) rb_sys_fail("reading the request body");
+        if (got < 0) rb_sys_fail("reading the request body");
+        if (got == 0) rb_raise(rb_eIOError, "the request body ends before its size");
         done += got;
         input->at += (uint64_t)got;
     }

@@ -3,6 +3,7 @@
  * An application thread: waits as a standby, leads, retires; and when the leader lets others have
  * the GVL. See rb_pool.h.
  */
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_error.h"
@@ -135,6 +136,7 @@ static VALUE lead(VALUE argument) {
         yield_to_others(pool);
         if (pool->begun) rd_pool_let_back_in(binding);
         int killed = serve_batch(runner);
+        if (rd_is_forked(binding)) return Qfalse; /* what waits here is a copy: the parent tells */
         if (killed == 0) killed = serve_events(runner);
         if (rd_is_forked(binding)) return Qfalse;
         if (pool->leader == runner) rd_pool_let_back_in(binding);
@@ -226,18 +228,17 @@ static VALUE live(VALUE argument) {
     rd_runner *runner = (rd_runner *)argument;
     rd_binding *binding = runner->binding;
     call_hook(binding, binding->thread_start);
-    while (take_part_protected(runner)) {
+    while (!rd_is_forked(binding) && take_part_protected(runner)) {
     }
     if (rd_is_forked(binding)) return Qnil;
     call_hook(binding, binding->thread_exit);
     return Qnil;
 }
 
-static VALUE end_life(VALUE argument) {
-    rd_runner *runner = (rd_runner *)argument;
+static void end_life(rd_runner *runner) {
     rd_binding *binding = runner->binding;
     rd_pool *pool = &binding->pool;
-    if (rd_is_forked(binding)) return Qnil;
+    if (rd_is_forked(binding)) return;
     rd_list_unlink(&runner->node);
     rb_ary_delete(binding->threads, runner->thread);
     pool->threads--;
@@ -246,18 +247,24 @@ static VALUE end_life(VALUE argument) {
         pool->leader = NULL;
         rd_pool_arm(pool);
     }
-    sem_post(&pool->supervisor);
-    return Qnil;
+    rd_semaphore_post(&pool->supervisor);
 }
 
 VALUE rd_pool_run_thread(void *argument) {
     rd_binding *binding = argument;
     VALUE self = binding->self; /* the server lives as long as its threads */
-    rd_runner runner = {
-        .binding = binding, .thread = rb_thread_current(), .away = true, .self = rd_thread_self()};
-    rd_list_append(&binding->pool.runners, &runner.node);
-    rb_ensure(live, (VALUE)&runner, end_life, (VALUE)&runner);
+    VALUE thread = rb_thread_current();
+    rd_runner *runner = rd_alloc_zero(sizeof(*runner));
+    *runner =
+        (rd_runner){.binding = binding, .thread = thread, .away = true, .self = rd_thread_self()};
+    rd_list_append(&binding->pool.runners, &runner->node);
+    int state = 0; /* no rb_ensure(), whose end continuations run before it is time */
+    rb_protect(live, (VALUE)runner, &state);
+    end_life(runner);
     if (!rd_is_forked(binding)) rd_binding_unref(binding);
+    rd_free(runner);
+    if (state != 0) rb_jump_tag(state);
+    RB_GC_GUARD(thread);
     RB_GC_GUARD(self);
     return Qnil;
 }

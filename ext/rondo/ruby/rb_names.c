@@ -4,8 +4,9 @@
  */
 #include "ruby/rb_names.h"
 
-#include <ctype.h>
 #include <string.h>
+
+#include "base/ascii.h"
 
 rd_ids rd_id;
 rd_keys rd_key;
@@ -29,7 +30,7 @@ static VALUE header_key(rd_slice name) {
     char key[80] = "HTTP_";
     size_t len = 5;
     for (size_t i = 0; i < name.len && len < sizeof(key); i++, len++) {
-        key[len] = name.ptr[i] == '-' ? '_' : (char)toupper((unsigned char)name.ptr[i]);
+        key[len] = name.ptr[i] == '-' ? '_' : rd_ascii_upper(name.ptr[i]);
     }
     return rd_intern(key, len);
 }

@@ -5,6 +5,7 @@
 #include "ruby/rb_pool.h"
 
 #include "base/alloc.h"
+#include "base/apart.h"
 #include "base/clock.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_error.h"
@@ -23,6 +24,11 @@
 #define OTHERS_LOOK_MS 1000
 #define MOST_LOOKS     5
 
+#define PATIENCE_MS   2000 /* for each client, however many others are waited for */
+#define SILENT_MS     1000 /* without a byte from or to a client: given up before others */
+#define PLACE_LOOK_MS 50   /* between two tries to leave the place */
+#define LOOKED_AT     16   /* clients, for one who can be given up */
+
 uint32_t rd_pool_max_threads(const rd_binding *binding) {
     return (uint32_t)binding->server->settings.max_threads;
 }
@@ -37,12 +43,12 @@ void rd_pool_publish(const rd_binding *binding) {
 
 bool rd_pool_arm(rd_pool *pool) {
     if (atomic_load(&pool->standbys) == 0) return false;
-    if (!atomic_exchange(&pool->armed, true)) sem_post(&pool->standby);
+    if (!atomic_exchange(&pool->armed, true)) rd_semaphore_post(&pool->standby);
     return true;
 }
 
 void rd_pool_want_thread(rd_pool *pool) {
-    if (!atomic_exchange(&pool->thread_wanted, true)) sem_post(&pool->supervisor);
+    if (!atomic_exchange(&pool->thread_wanted, true)) rd_semaphore_post(&pool->supervisor);
 }
 
 bool rd_pool_may_grow(const rd_binding *binding) {
@@ -79,7 +85,7 @@ static void provide_standby(rd_binding *binding) {
 typedef struct rd_resuming {
     rd_list node;
     rd_runner *runner;
-    sem_t granted;
+    rd_semaphore granted;
     bool has_place;
 } rd_resuming;
 
@@ -87,12 +93,12 @@ bool rd_pool_has_place(const rd_binding *binding) {
     return binding->pool.active < rd_pool_max_threads(binding);
 }
 
-static void grant_place(rd_pool *pool, rd_list *line) {
+RD_APART static void grant_place(rd_pool *pool, rd_list *line) {
     rd_resuming *first = RD_CONTAINER(rd_list_shift(line), rd_resuming, node);
     first->has_place = true;
     first->runner->stepped_out = first->runner->needed = false;
     pool->active++;
-    sem_post(&first->granted);
+    rd_semaphore_post(&first->granted);
 }
 
 static void grant_places(rd_binding *binding, rd_list *line) {
@@ -110,8 +116,8 @@ void rd_pool_end(rd_binding *binding) {
     rd_pool *pool = &binding->pool;
     pool->over = true;
     while (!rd_list_is_empty(&pool->aside)) grant_place(pool, &pool->aside);
-    for (uint32_t i = 0; i < pool->threads; i++) sem_post(&pool->standby);
-    sem_post(&pool->supervisor);
+    for (uint32_t i = 0; i < pool->threads; i++) rd_semaphore_post(&pool->standby);
+    rd_semaphore_post(&pool->supervisor);
 }
 
 static void take_place(rd_binding *binding) {
@@ -128,10 +134,13 @@ static void leave_place(rd_binding *binding) {
     if (pool->active + 1 == rd_pool_max_threads(binding)) rd_loop_wakeup(&binding->server->loop);
 }
 
+static uint64_t entered; /* the application, by all servers of this process; under the GVL */
+
 void rd_pool_enter(rd_runner *runner, rd_request *request) {
     rd_binding *binding = runner->binding;
     runner->request = request;
-    runner->told_slow = runner->told_timeout = runner->needed = false;
+    runner->serial = ++entered;
+    runner->told_slow = runner->told_timeout = runner->told_hung = runner->needed = false;
     runner->in_application = runner->away = true;
     binding->pool.begun = true;
     take_place(binding);
@@ -139,7 +148,7 @@ void rd_pool_enter(rd_runner *runner, rd_request *request) {
 }
 
 /* A timeout that came when the call was over anyway. */
-static void drop_timeout(void) {
+RD_APART static void drop_timeout(void) {
     if (rd_gvl_protected_interrupts() == 0) return;
     VALUE error = rb_errinfo();
     if (rb_obj_is_kind_of(error, rd_eRequestTimeout)) rb_set_errinfo(Qnil);
@@ -157,18 +166,89 @@ void rd_pool_leave(rd_runner *runner) {
     }
 }
 
-bool rd_pool_step_out(rd_runner *runner) {
+/* ---- waiting for clients ---- */
+
+/* The first whose client does nothing, or just the first; NULL when none was waited for long. Under
+ * the loop lock. */
+static rd_client_wait *choose(rd_binding *binding) {
+    const rd_list *all = &binding->pool.for_clients;
+    const uint64_t now = rd_clock_ns();
+    rd_client_wait *first = NULL;
+    rd_list *node = all->next;
+    for (int left = LOOKED_AT; left > 0 && node != all; left--) {
+        rd_client_wait *wait = RD_CONTAINER(node, rd_client_wait, node);
+        node = node->next;
+        if (now - wait->since_ns < PATIENCE_MS * UINT64_C(1000000)) break;
+        if (!rd_list_is_linked(&wait->waiter.node)) continue; /* over: its thread comes anyway */
+        if (rd_server_is_silent(binding->server, wait->request, SILENT_MS)) return wait;
+        if (first == NULL) first = wait;
+    }
+    return first;
+}
+
+/* Those before it in the list are not looked at again soon: their clients do something. */
+static void let_pass(rd_pool *pool, const rd_client_wait *chosen) {
+    const uint64_t now = rd_clock_ns();
+    while (pool->for_clients.next != &chosen->node) {
+        rd_client_wait *wait =
+            RD_CONTAINER(rd_list_shift(&pool->for_clients), rd_client_wait, node);
+        wait->since_ns = now;
+        rd_list_append(&pool->for_clients, &wait->node);
+    }
+}
+
+/* Whether one who is out comes back. The chosen one may have kept its place until now: that will be
+ * free then. */
+static bool give_up_longest(rd_binding *binding) {
+    rd_pool *pool = &binding->pool;
+    rd_lock(binding);
+    rd_client_wait *chosen = choose(binding);
+    if (chosen != NULL) {
+        let_pass(pool, chosen);
+        rd_list_unlink(&chosen->node);
+        rd_server_give_up(binding->server, chosen->request);
+    }
+    rd_unlock(binding);
+    if (chosen == NULL || !chosen->stepped_out) return false;
+    chosen->given_up = true;
+    pool->returning++;
+    return true;
+}
+
+/* Whether one more call may leave its place. Those who come back are out a little longer; so that
+ * they do not become many, one of them has to be there to take the place. */
+static bool has_room_outside(rd_binding *binding) {
+    const rd_pool *pool = &binding->pool;
+    const uint32_t most = (uint32_t)binding->server->settings.max_parked_bodies;
+    if (pool->waiting - pool->returning < most) return true;
+    if (most == 0) return false;
+    if (pool->returning >= rd_pool_max_threads(binding) && rd_list_is_empty(&pool->resuming)) {
+        return false;
+    }
+    return give_up_longest(binding);
+}
+
+static bool step_out(rd_runner *runner) {
     rd_binding *binding = runner->binding;
     rd_pool *pool = &binding->pool;
-    bool leaves = !runner->stepped_out &&
-                  pool->waiting < (uint32_t)binding->server->settings.max_parked_bodies;
-    if (leaves) {
-        runner->stepped_out = true;
-        pool->waiting++;
-        leave_place(binding);
+    if (runner->stepped_out || !has_room_outside(binding)) return false;
+    runner->stepped_out = true;
+    pool->waiting++;
+    leave_place(binding);
+    return true;
+}
+
+int64_t rd_pool_wait_for_client(rd_runner *runner, rd_client_wait *wait) {
+    rd_binding *binding = runner->binding;
+    rd_pool *pool = &binding->pool;
+    if (!rd_list_is_linked(&wait->node)) {
+        wait->since_ns = rd_clock_ns();
+        rd_list_append(&pool->for_clients, &wait->node);
     }
+    if (!wait->stepped_out) wait->stepped_out = step_out(runner);
     if (pool->leader == runner) give_loop_away(binding);
-    return leaves;
+    const bool looks = !wait->stepped_out && binding->server->settings.max_parked_bodies > 0;
+    return looks ? PLACE_LOOK_MS : -1;
 }
 
 /* Whether the thread stands still until another one wakes it, at a Mutex for one. */
@@ -205,7 +285,7 @@ static int wait_in(rd_runner *runner, rd_list *line, bool at_once) {
     rd_resuming self = {.runner = runner};
     unsigned looks = 0;
     int state = 0;
-    sem_init(&self.granted, 0, 0);
+    rd_semaphore_init(&self.granted);
     rd_list_append(line, &self.node);
     if (line == &pool->resuming) {
         grant_places(binding, line);
@@ -231,19 +311,25 @@ static int wait_in(rd_runner *runner, rd_list *line, bool at_once) {
         pool->active++;
     }
     pool->waiting--;
-    sem_destroy(&self.granted);
     rd_pool_publish(binding);
     return state;
 }
 
-int rd_pool_step_in(rd_runner *runner, bool at_once) {
-    return wait_in(runner, &runner->binding->pool.resuming, at_once);
+int rd_pool_client_came(rd_runner *runner, rd_client_wait *wait, bool at_once) {
+    if (rd_list_is_linked(&wait->node)) rd_list_unlink(&wait->node);
+    if (!wait->stepped_out) return 0;
+    rd_pool *pool = &runner->binding->pool;
+    if (!wait->given_up) pool->returning++;
+    const int state = wait_in(runner, &pool->resuming, at_once);
+    pool->returning--;
+    return state;
 }
 
 int rd_pool_step_aside(rd_runner *runner) {
     rd_binding *binding = runner->binding;
-    if (!rd_pool_step_out(runner)) return 0;
-    return wait_in(runner, &binding->pool.aside, binding->pool.over);
+    const bool leaves = step_out(runner);
+    if (binding->pool.leader == runner) give_loop_away(binding);
+    return leaves ? wait_in(runner, &binding->pool.aside, binding->pool.over) : 0;
 }
 
 rd_runner *rd_pool_current(rd_binding *binding) {
@@ -263,8 +349,9 @@ void rd_pool_init(rd_binding *binding) {
     rd_list_init(&pool->runners);
     rd_list_init(&pool->resuming);
     rd_list_init(&pool->aside);
-    sem_init(&pool->standby, 0, 0);
-    sem_init(&pool->supervisor, 0, 0);
+    rd_list_init(&pool->for_clients);
+    rd_semaphore_init(&pool->standby);
+    rd_semaphore_init(&pool->supervisor);
     atomic_init(&pool->standbys, 0);
     atomic_init(&pool->armed, false);
     atomic_init(&pool->thread_wanted, false);
@@ -274,9 +361,4 @@ void rd_pool_init(rd_binding *binding) {
     binding->server->owner = binding;
     binding->server->need_thread = need_thread;
     atomic_store(&binding->server->score->max_threads, rd_pool_max_threads(binding));
-}
-
-void rd_pool_clear(rd_binding *binding) {
-    sem_destroy(&binding->pool.standby);
-    sem_destroy(&binding->pool.supervisor);
 }

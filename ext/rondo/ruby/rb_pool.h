@@ -15,23 +15,26 @@
  * A thread that waits for its client inside the application steps out: it gives its place to
  * another one and comes back in as soon as one is free, before new requests do. One whose body has
  * long given parts stands aside in the same way, and the leader lets it back in after a batch of
- * new requests. Everything here is under the GVL, but for the atomics, which the watch thread
- * touches.
+ * new requests. At most max_parked_bodies are out in these ways; for one more, the client that was
+ * waited for longest is given up. Everything here is under the GVL, but for the atomics, which the
+ * watch thread touches.
  */
 #ifndef RD_RUBY_POOL_H
 #define RD_RUBY_POOL_H
 
 #include <ruby.h>
-#include <semaphore.h>
 #include <stdatomic.h>
 
 #include "base/list.h"
+#include "base/semaphore.h"
 #include "http/request.h"
 #include "server/server.h"
 
 typedef struct rd_binding rd_binding;
 
-/* One application thread; on its own stack. */
+typedef struct rd_call rd_call;
+
+/* One application thread. Not on its stack, which a continuation brings back as it once was. */
 typedef struct rd_runner {
     rd_list node; /* in rd_pool.runners */
     rd_binding *binding;
@@ -40,25 +43,39 @@ typedef struct rd_runner {
     bool away;      /* not inside the core: another one may take the loop */
     bool refused;   /* there are lines for the log: what was refused, what was cut */
     bool in_application;
-    bool stepped_out;             /* or aside: in the application, without a place */
-    bool needed;                  /* by the others, it seems: its body steps aside later */
-    rd_request *request;          /* of the call, while in_application */
-    bool told_slow, told_timeout; /* about this call */
+    bool stepped_out;    /* or aside: in the application, without a place */
+    bool needed;         /* by the others, it seems: its body steps aside later */
+    uint64_t serial;     /* of what it does in the application: no other call or event has it */
+    rd_request *request; /* of the call, while in_application; NULL: an event */
+    rd_call *call;       /* the same, on its stack */
+    bool told_slow, told_timeout, told_hung; /* about this call */
 } rd_runner;
+
+/* A wait of a call for its client; on the stack of the thread that waits. */
+typedef struct rd_client_wait {
+    rd_list node; /* in rd_pool.for_clients */
+    rd_waiter waiter;
+    rd_request *request;
+    uint64_t since_ns;
+    bool stepped_out; /* for this wait */
+    bool given_up;    /* while it was out */
+} rd_client_wait;
 
 typedef struct rd_pool {
     rd_list runners;
     rd_runner *leader; /* NULL: whoever comes first */
     uint32_t threads;  /* runners there are */
     uint32_t active;   /* places taken: at most max_threads, but for those let in past the others */
-    uint32_t waiting;  /* stepped out or aside: max_parked_bodies at most */
-    uint32_t blocking; /* how often calls lose the loop lately: 0..65535, fast up, slow down */
+    uint32_t waiting;  /* stepped out or aside: max_parked_bodies, and those who come back */
+    uint32_t returning;  /* of these: the wait is over, a place is what they wait for */
+    uint32_t blocking;   /* how often calls lose the loop lately: 0..65535, fast up, slow down */
     uint32_t busy_turns; /* turns in a row that did not sleep */
     uint64_t next_yield_ns;
-    rd_list resuming; /* who wants back in, in order */
-    rd_list aside;    /* the same, who had their time and let others go first */
-    bool begun;       /* a request since the last of these came in */
-    sem_t standby, supervisor;
+    rd_list for_clients; /* rd_client_wait, the one that began first in front */
+    rd_list resuming;    /* who wants back in, in order */
+    rd_list aside;       /* the same, who had their time and let others go first */
+    bool begun;          /* a request since the last of these came in */
+    rd_semaphore standby, supervisor;
     atomic_uint standbys; /* waiting for `standby` */
     atomic_bool armed;    /* one of them is on its way */
     atomic_bool thread_wanted, attention_wanted;
@@ -66,24 +83,29 @@ typedef struct rd_pool {
 } rd_pool;
 
 void rd_pool_init(rd_binding *binding);
-void rd_pool_clear(rd_binding *binding);
 
 /* Serves until the server is done; raises what is raised into this thread meanwhile, after the
  * server was stopped. */
 void rd_pool_run(rd_binding *binding);
 
+/* What a stop waits for: [requests], or [requests, method, path, seconds] with the call that has
+ * been inside for longest. */
+VALUE rd_pool_in_flight(rd_binding *binding);
+
 /* The runner whose thread this is, or NULL. */
 rd_runner *rd_pool_current(rd_binding *binding);
 
-/* Around a wait for the client. False: max_parked_bodies are out already, and the place is kept. */
-bool rd_pool_step_out(rd_runner *runner);
-/* 0, or the state of an exception that came meanwhile; the place is taken either way. `at_once`: an
- * exception is on its way out already, and waits for no place. */
-int rd_pool_step_in(rd_runner *runner, bool at_once);
+/* Before each sleep of a wait for the client: gives the place away. For how many ms to sleep at
+ * most before the next call of this: -1 for ever, else the place was kept, because all who are out
+ * were not waited for long enough to be given up. */
+int64_t rd_pool_wait_for_client(rd_runner *runner, rd_client_wait *wait);
+/* The wait is over. 0, or the state of an exception that came meanwhile; the place is taken either
+ * way. `at_once`: an exception is on its way out already, and waits for no place. */
+int rd_pool_client_came(rd_runner *runner, rd_client_wait *wait, bool at_once);
 
 /* Lets those go first who wait for a place, and comes back in after them: a long body between two
- * of its parts. While max_parked_bodies are out the place is kept. 0, or the state of an exception
- * that came meanwhile; the place is taken either way. */
+ * of its parts. Where nobody can be given up for it the place is kept. 0, or the state of an
+ * exception that came meanwhile; the place is taken either way. */
 int rd_pool_step_aside(rd_runner *runner);
 
 /* ---- between rb_pool.c, rb_leader.c and rb_supervisor.c ---- */

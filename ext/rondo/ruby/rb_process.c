@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rondo::ProcessTree: what a cluster asks of the kernel and Ruby has no words for: who adopts
- * orphans, and that a child does not outlive its parent; and what all processes ask of malloc. Its
- * neighbours are lib/rondo/cluster.rb and worker.rb; the guard below runs on a thread of its own,
- * without Ruby.
+ * Rondo::ProcessTree: what a server asks of the kernel and Ruby has no words for: who adopts
+ * orphans, that a child does not outlive its parent, which processes a terminal's signals go to,
+ * how many arenas malloc has. Its neighbours are lib/rondo/cluster.rb, worker.rb and
+ * first_process.rb; the guard below runs on a thread of its own, without Ruby.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +22,7 @@
 #endif
 
 #include "base/alloc.h"
+#include "base/thread_start.h"
 #include "ruby/rb_error.h"
 
 void rd_init_process(VALUE rondo);
@@ -49,6 +50,22 @@ static VALUE tree_set_parent_death_signal(VALUE self, VALUE signal) {
     (void)number;
     return Qfalse;
 #endif
+}
+
+/* Makes this process the leader of a group of its own, which has the terminal if the process had
+ * one: what is typed there (Ctrl-C) goes to this group alone.
+ * @return [nil] */
+static VALUE tree_lead_terminal(VALUE self) {
+    (void)self;
+    setpgid(0, 0);
+    /* Whoever takes the terminal from the background is stopped by TTOU. */
+    sigset_t output, before;
+    sigemptyset(&output);
+    sigaddset(&output, SIGTTOU);
+    pthread_sigmask(SIG_BLOCK, &output, &before);
+    (void)tcsetpgrp(STDIN_FILENO, getpgrp());
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return Qnil;
 }
 
 /* Ruby's threads allocate one after the other, so an arena for each of them only spreads what is
@@ -91,14 +108,9 @@ static void *guard_main(void *argument) {
     return NULL;
 }
 
-/* Signals are for the threads that know Ruby. */
-static int start_quietly(void *(*run)(void *), void *argument) {
+static int start_detached(void *(*run)(void *), void *argument) {
     pthread_t thread;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&thread, NULL, run, argument);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    const int code = rd_thread_start(&thread, run, argument);
     if (code == 0) pthread_detach(thread);
     return code;
 }
@@ -116,7 +128,7 @@ static VALUE tree_end_with(VALUE self, VALUE fd, VALUE grace_ms) {
     if (copy < 0) rb_sys_fail("guard");
     guard *started = rd_alloc(sizeof(*started));
     *started = (guard){.fd = copy, .grace_ms = grace};
-    int code = start_quietly(guard_main, started);
+    int code = start_detached(guard_main, started);
     if (code != 0) {
         close(copy);
         rd_free(started);
@@ -131,6 +143,7 @@ void rd_init_process(VALUE rondo) {
     VALUE tree = rb_define_module_under(rondo, "ProcessTree");
     rb_define_singleton_method(tree, "set_subreaper", tree_set_subreaper, 0);
     rb_define_singleton_method(tree, "set_parent_death_signal", tree_set_parent_death_signal, 1);
+    rb_define_singleton_method(tree, "lead_terminal", tree_lead_terminal, 0);
     rb_define_singleton_method(tree, "limit_arenas", tree_limit_arenas, 0);
     rb_define_singleton_method(tree, "end_with", tree_end_with, 2);
 }

@@ -39,10 +39,7 @@ static void begin_collect(rd_collect *collect, rd_call *call) {
 }
 
 void rd_begin_response(rd_collect *collect) {
-    rd_call *call = collect->call;
-    call->started = true;
-    /* A stop asked for meanwhile: the client shall not send the next request here. */
-    if (rd_server_is_stopping(call->binding->server)) collect->head.close = true;
+    collect->call->started = true;
 }
 
 static int start_locked(rd_collect *collect) {
@@ -53,6 +50,7 @@ static int start_locked(rd_collect *collect) {
 
 static void start(rd_collect *collect) {
     rd_binding *binding = collect->call->binding;
+    rd_call_check(collect->call);
     rd_lock(binding);
     int code = start_locked(collect);
     rd_unlock(binding);
@@ -62,6 +60,7 @@ static void start(rd_collect *collect) {
 
 static void finish(rd_call *call) {
     if (rd_is_forked(call->binding)) return; /* the parent's body ends, this is a copy */
+    rd_call_check(call);
     rd_lock(call->binding);
     call->request->responder->finish(call->request);
     rd_unlock(call->binding);
@@ -112,6 +111,7 @@ static bool all_small_strings(VALUE array, size_t *total) {
 static void respond_array(rd_collect *collect, VALUE array) {
     rd_call *call = collect->call;
     size_t total;
+    rd_call_check(call);
     bool small = all_small_strings(array, &total);
     if (collect->head.length < 0) collect->head.length = (int64_t)total;
     if (!small) {
@@ -161,6 +161,7 @@ static void respond_stream(rd_collect *collect) {
     start(collect);
     call->stream = rd_stream_new(call);
     rb_funcall(call->body, rd_id.call, 1, call->stream);
+    rd_call_check(call);
     rd_stream_after_call(call);
 }
 
@@ -209,6 +210,7 @@ void rd_close_body(rd_call *call) {
     if (call->body_closed || RB_SPECIAL_CONST_P(call->body)) return;
     call->body_closed = true;
     if (RB_TYPE_P(call->body, T_ARRAY) && RBASIC_CLASS(call->body) == rb_cArray) return;
+    if (rd_is_forked(call->binding)) return; /* the parent closes the body, this is a copy */
     if (rb_respond_to(call->body, rd_id.close)) rb_funcall(call->body, rd_id.close, 0);
 }
 

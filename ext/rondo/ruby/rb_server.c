@@ -3,39 +3,21 @@
  * Rondo::Server::Core: one server as a Ruby object. lib/rondo/server.rb wraps it and documents
  * what people use; this class only carries the calls into C.
  */
-#include <errno.h>
-
 #include "base/alloc.h"
-#include "base/error.h"
 #include "http/target.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_client.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_file.h"
 #include "ruby/rb_gvl.h"
+#include "ruby/rb_listen.h"
 #include "ruby/rb_names.h"
+#include "ruby/rb_siblings.h"
 #include "ruby/rb_value.h"
-#include "server/retire.h"
 
 #define LINK_FINISH_MS 1000
 
 static VALUE cCore;
-
-/* ---- forks ---- */
-
-static unsigned fork_count;
-
-static void count_fork(void) {
-    fork_count++;
-}
-
-unsigned rd_forks(void) {
-    return fork_count;
-}
-
-bool rd_is_forked(const rd_binding *binding) {
-    return binding->forks != fork_count;
-}
 
 /* ---- life ---- */
 
@@ -81,8 +63,8 @@ void rd_binding_unref(rd_binding *binding) {
     if (--binding->refs > 0) return;
     if (rd_is_forked(binding)) return; /* the parent's: removing a socket here removes it there */
     if (binding->server != NULL) {
+        if (rd_list_is_linked(&binding->in_all)) rd_list_unlink(&binding->in_all);
         rd_server_free(binding->server);
-        rd_pool_clear(binding);
     }
     rd_borrow_clear(binding);
     rd_slots_clear(&binding->client_slots);
@@ -101,12 +83,19 @@ rd_binding *rd_binding_of(VALUE self) {
     return binding;
 }
 
+rd_binding *rd_own_binding_of(VALUE self) {
+    rd_binding *binding = rd_binding_of(self);
+    if (rd_is_forked(binding)) rb_raise(rd_eError, "this server belongs to the parent process");
+    return binding;
+}
+
 static VALUE core_allocate(VALUE klass) {
     VALUE self = TypedData_Wrap_Struct(klass, &core_type, NULL);
     rd_binding *binding = rd_alloc_zero(sizeof(*binding));
     binding->self = self;
     binding->refs = 1;
-    binding->forks = fork_count;
+    binding->forks = rd_forks();
+    rd_list_init(&binding->in_all);
 #define CLEAR(name) binding->name = Qnil;
     RD_BINDING_VALUES(CLEAR)
 #undef CLEAR
@@ -171,37 +160,6 @@ static void take_default_host(rd_binding *binding, VALUE text) {
     RD_BINDING_SET(binding, default_port, rb_str_to_interned_str(digits));
 }
 
-/* inbox: a descriptor; inboxes: the siblings' by slot, or nil where there is none. */
-static void join_siblings(rd_binding *binding, const rd_scoreboard *board, unsigned own,
-                          VALUE inbox, VALUE inboxes) {
-    Check_Type(inboxes, T_ARRAY);
-    int number = NUM2INT(inbox);
-    VALUE room = rb_str_buf_new((long)(board->slot_count * sizeof(int)));
-    int *outboxes = (int *)(void *)RSTRING_PTR(room);
-    for (uint32_t i = 0; i < board->slot_count; i++) {
-        VALUE outbox = rb_ary_entry(inboxes, (long)i);
-        outboxes[i] = NIL_P(outbox) ? -1 : NUM2INT(outbox);
-    }
-    rd_lock(binding);
-    int joined = rd_siblings_join(binding->server, board, own, number, outboxes);
-    rd_unlock(binding);
-    if (joined != 0) rb_sys_fail("inbox");
-    RB_GC_GUARD(room);
-}
-
-/* The row of the scoreboard that this server writes, and the way to those of the other rows. */
-static void take_slot(rd_binding *binding, VALUE options) {
-    VALUE board = rd_option(options, "scoreboard"), slot = rd_option(options, "slot");
-    VALUE inbox = rd_option(options, "inbox"), inboxes = rd_option(options, "inboxes");
-    if (NIL_P(board)) return;
-    const rd_scoreboard *scoreboard = rd_scoreboard_of(board);
-    unsigned number = NUM2UINT(slot);
-    if (number >= scoreboard->slot_count) rb_raise(rb_eIndexError, "slot %u", number);
-    RD_BINDING_SET(binding, scoreboard, board);
-    binding->server->score = &scoreboard->slots[number];
-    if (!NIL_P(inbox)) join_siblings(binding, scoreboard, number, inbox, inboxes);
-}
-
 /* A socket to the hub of a cluster, which is taken over. */
 static void take_link(rd_binding *binding, VALUE link) {
     if (NIL_P(link)) return;
@@ -221,7 +179,7 @@ static void take_options(rd_binding *binding, VALUE options) {
     binding->log_json = rd_option(options, "request_log_format") == ID2SYM(rb_intern("json"));
     binding->split_newlines = RTEST(rd_option(options, "split_newlines"));
     take_default_host(binding, rd_option(options, "default_host"));
-    take_slot(binding, options);
+    rd_take_slot(binding, options);
     take_link(binding, rd_option(options, "link"));
     rd_serve_folder(binding, rd_option(options, "public"),
                     RTEST(rd_option(options, "public_only")));
@@ -253,8 +211,6 @@ static VALUE core_initialize(VALUE self, VALUE app, VALUE numbers, VALUE options
     RD_BINDING_SET(binding, clients, rb_ary_new());
     RD_BINDING_SET(binding, subscribers, rb_hash_new());
     RD_BINDING_SET(binding, key_lists, rb_ary_new());
-    RD_BINDING_SET(binding, connections, rb_ary_new());
-    RD_BINDING_SET(binding, finished_arrays, rb_ary_new());
     RD_BINDING_SET(binding, borrowed, rb_ary_new());
     RD_BINDING_SET(binding, threads, rb_ary_new());
     RD_BINDING_SET(binding, empty_input, rd_input_empty());
@@ -262,153 +218,14 @@ static VALUE core_initialize(VALUE self, VALUE app, VALUE numbers, VALUE options
     rd_pool_init(binding);
     rd_cache_init(binding);
     rd_env_init(binding);
+    rd_list_append(&rd_all_bindings, &binding->in_all); /* last: an option may have raised */
     return self;
-}
-
-/* ---- listening ---- */
-
-static int int_option(VALUE address, const char *name, int fallback) {
-    VALUE value = rd_option(address, name);
-    return NIL_P(value) ? fallback : NUM2INT(value);
-}
-
-/* What to open, with everything that may raise behind it. */
-typedef struct rd_listen_request {
-    rd_listen_options options;
-    int fd; /* >= 0: adopt it */
-    bool owns_file;
-    const char *path; /* else a Unix socket, where not NULL */
-    const char *host; /* else TCP */
-    uint16_t port;
-} rd_listen_request;
-
-static rd_listen_request read_address(const rd_settings *settings, VALUE address) {
-    VALUE kind = rd_option(address, "kind"), reuse = rd_option(address, "reuse_port");
-    VALUE low_latency = rd_option(address, "low_latency");
-    rd_listen_request wanted = {.fd = -1};
-    wanted.options = (rd_listen_options){
-        .backlog = int_option(address, "backlog", (int)settings->backlog),
-        .reuse_port = NIL_P(reuse) ? settings->reuse_port != 0 : RTEST(reuse),
-        .nodelay = NIL_P(low_latency) ? settings->tcp_nodelay != 0 : RTEST(low_latency),
-        .mode = int_option(address, "mode", -1),
-    };
-    if (kind == ID2SYM(rb_intern("fd"))) {
-        wanted.fd = NUM2INT(rd_option(address, "fd"));
-        wanted.owns_file = RTEST(rd_option(address, "owns_file"));
-    } else if (kind == ID2SYM(rb_intern("unix"))) {
-        VALUE path = rd_option(address, "path");
-        wanted.path = StringValueCStr(path);
-    } else {
-        VALUE host = rd_option(address, "host");
-        int port = NUM2INT(rd_option(address, "port"));
-        if (port < 0 || port > 65535) rb_raise(rd_eAddressError, "port %d is out of range", port);
-        wanted.host = StringValueCStr(host);
-        wanted.port = (uint16_t)port;
-    }
-    return wanted;
-}
-
-static int open_listener(rd_listener *listener, const rd_listen_request *wanted,
-                         char error[RD_LISTENER_ERROR_MAX]) {
-    if (wanted->fd >= 0) {
-        return rd_listen_inherited(listener, wanted->fd, wanted->owns_file, error);
-    }
-    if (wanted->path != NULL) {
-        return rd_listen_unix(listener, wanted->path, &wanted->options, error);
-    }
-    return rd_listen_tcp(listener, wanted->host, wanted->port, &wanted->options, error);
-}
-
-rd_listener *rd_listener_from(const rd_settings *settings, VALUE address) {
-    char error[RD_LISTENER_ERROR_MAX];
-    rd_listen_request wanted = read_address(settings, address);
-    rd_listener *listener = rd_alloc_zero(sizeof(*listener));
-    if (open_listener(listener, &wanted, error) < 0) {
-        rd_free(listener);
-        rb_raise(rd_eAddressError, "%s", error);
-    }
-    return listener;
-}
-
-static void drop_listener(rd_listener *listener) {
-    rd_listener_close(listener);
-    rd_free(listener);
-}
-
-/* Binds and listens at once; {url:, host:, port:, fd:}. */
-static VALUE core_listen(VALUE self, VALUE address) {
-    rd_binding *binding = rd_binding_of(self);
-    rd_listener *listener = rd_listener_from(&binding->server->settings, address);
-    rd_lock(binding);
-    int added = rd_server_add_listener(binding->server, listener);
-    rd_unlock(binding);
-    if (added != 0) {
-        drop_listener(listener);
-        rb_raise(rd_eAddressError, "the poller does not take the listening socket");
-    }
-    VALUE result = rb_hash_new();
-    rb_hash_aset(result, ID2SYM(rb_intern("url")), rb_str_new_cstr(listener->url));
-    rb_hash_aset(result, ID2SYM(rb_intern("host")), rb_str_new_cstr(listener->host));
-    rb_hash_aset(result, ID2SYM(rb_intern("port")), UINT2NUM(listener->port));
-    rb_hash_aset(result, ID2SYM(rb_intern("fd")), INT2NUM(listener->source.fd));
-    RB_GC_GUARD(address);
-    return result;
-}
-
-/* Before another process takes over: the files of Unix sockets stay. */
-static VALUE core_keep_files(VALUE self) {
-    rd_binding *binding = rd_binding_of(self);
-    rd_list *all = &binding->server->listeners;
-    rd_lock(binding);
-    for (rd_list *node = all->next; node != all; node = node->next) {
-        rd_listener_keep_file(RD_CONTAINER(node, rd_listener, in_server));
-    }
-    rd_unlock(binding);
-    return Qnil;
-}
-
-/* For whoever only opens sockets: without a turn, which would accept from them. */
-static VALUE core_close_listeners(VALUE self) {
-    rd_binding *binding = rd_binding_of(self);
-    rd_lock(binding);
-    for (rd_list *node; (node = rd_list_shift(&binding->server->listeners)) != NULL;) {
-        drop_listener(RD_CONTAINER(node, rd_listener, in_server));
-    }
-    rd_unlock(binding);
-    return Qnil;
-}
-
-/* inode: of a listening socket. */
-static VALUE core_retire(VALUE self, VALUE inode) {
-    rd_binding *binding = rd_binding_of(self);
-    uint64_t number = NUM2ULL(inode);
-    rd_lock(binding);
-    rd_retire_socket(binding->server, number);
-    rd_unlock(binding);
-    return Qnil;
-}
-
-static VALUE core_addresses(VALUE self) {
-    rd_binding *binding = rd_binding_of(self);
-    VALUE urls = rb_ary_new();
-    rd_list *all = &binding->server->listeners;
-    for (rd_list *node = all->next; node != all; node = node->next) {
-        rb_ary_push(urls, rb_str_new_cstr(RD_CONTAINER(node, rd_listener, in_server)->url));
-    }
-    return urls;
 }
 
 /* ---- running ---- */
 
-/* In a child of the application's the lock may be held for ever, by a thread that is not there. */
-static rd_binding *own_binding_of(VALUE self) {
-    rd_binding *binding = rd_binding_of(self);
-    if (rd_is_forked(binding)) rb_raise(rd_eError, "this server belongs to the parent process");
-    return binding;
-}
-
 static VALUE core_run(VALUE self) {
-    rd_binding *binding = own_binding_of(self);
+    rd_binding *binding = rd_own_binding_of(self);
     if (binding->running) rb_raise(rd_eError, "the server is running already");
     rd_pool_run(binding);
     return Qnil;
@@ -439,7 +256,7 @@ static void put_stat(VALUE stats, const char *name, uint64_t value) {
 
 /* The numbers of the scoreboard, and what only this process knows. */
 static VALUE core_stats(VALUE self) {
-    rd_binding *binding = own_binding_of(self);
+    rd_binding *binding = rd_own_binding_of(self);
     rd_server *server = binding->server;
     VALUE stats = rb_hash_new();
     rd_lock(binding);
@@ -457,6 +274,10 @@ static VALUE core_stats(VALUE self) {
     return stats;
 }
 
+static VALUE core_in_flight(VALUE self) {
+    return rd_pool_in_flight(rd_own_binding_of(self));
+}
+
 /* How many connections there can be at once. */
 static VALUE core_connection_limit(VALUE self) {
     return UINT2NUM(rd_binding_of(self)->server->connection_limit);
@@ -468,21 +289,19 @@ static VALUE core_poller(VALUE self) {
 
 void rd_init_server(VALUE rondo) {
     VALUE server = rb_define_class_under(rondo, "Server", rb_cObject);
-    pthread_atfork(NULL, NULL, count_fork);
+    rd_init_forks();
     cCore = rb_define_class_under(server, "Core", rb_cObject);
     rb_define_alloc_func(cCore, core_allocate);
     rb_define_method(cCore, "initialize", core_initialize, 3);
-    rb_define_method(cCore, "listen", core_listen, 1);
-    rb_define_method(cCore, "keep_files", core_keep_files, 0);
-    rb_define_method(cCore, "close_listeners", core_close_listeners, 0);
-    rb_define_method(cCore, "retire", core_retire, 1);
-    rb_define_method(cCore, "addresses", core_addresses, 0);
     rb_define_method(cCore, "run", core_run, 0);
     rb_define_method(cCore, "stop", core_stop, 1);
     rb_define_method(cCore, "finish_link", core_finish_link, 0);
     rb_define_method(cCore, "stats", core_stats, 0);
+    rb_define_method(cCore, "in_flight", core_in_flight, 0);
     rb_define_method(cCore, "poller", core_poller, 0);
     rb_define_method(cCore, "connection_limit", core_connection_limit, 0);
+    rd_init_core_listening(cCore);
     rd_init_core_channels(cCore);
+    rd_init_core_siblings(cCore);
     rb_define_const(cCore, "DESCRIPTORS_KEPT", INT2FIX(RD_DESCRIPTORS_KEPT));
 }

@@ -103,6 +103,9 @@ void rd_stream_after_call(rd_call *call) {
     stream->own.runner = NULL;
     stream->call = &stream->own;
     call->left_open = true;
+    rd_lock(call->binding);
+    rd_request_keep(call->request);
+    rd_unlock(call->binding);
 }
 
 /* @param data [String] sent at once; waits while the client does not take it

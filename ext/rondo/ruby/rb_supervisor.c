@@ -65,45 +65,90 @@ static bool lacks_thread(rd_binding *binding) {
 void rd_pool_need_attention(rd_server *server) {
     rd_pool *pool = &((rd_binding *)server->owner)->pool;
     atomic_store(&pool->attention_wanted, true);
-    sem_post(&pool->supervisor);
+    rd_semaphore_post(&pool->supervisor);
 }
 
 static const rd_request *first_reported(const rd_server *server) {
     for (rd_list *node = server->calls.next; node != &server->calls; node = node->next) {
         const rd_request *call = RD_CONTAINER(node, rd_request, in_queue);
-        if (call->reported) return call;
+        if (call->reported || call->hung) return call;
     }
     return NULL;
+}
+
+/* As much as there is room for; bytes that a terminal might obey as \xHH. */
+static int make_visible(char *to, size_t room, rd_slice text) {
+    size_t len = 0;
+    for (size_t i = 0; i < text.len && len + 5 <= room; i++) {
+        const unsigned char byte = (unsigned char)text.ptr[i];
+        const bool is_plain = byte >= 0x20 && byte < 0x7f;
+        len += (size_t)snprintf(to + len, room - len, is_plain ? "%c" : "\\x%02X", byte);
+    }
+    return (int)len;
 }
 
 /* rd_server.unheard: C code keeps the GVL, so no Ruby writes this line, and there is no backtrace.
  * Without waiting: the loop lock is held, and a pipe that nobody reads must not stop the loop. */
 void rd_pool_unheard(rd_server *server) {
-    char line[512];
+    char line[512], verb[16], path[256];
     struct pollfd err = {.fd = STDERR_FILENO, .events = POLLOUT};
     const rd_request *call = first_reported(server);
     if (call == NULL || poll(&err, 1, 0) != 1) return;
-    rd_slice method = rd_request_slice(call, call->head.method);
-    rd_slice path = rd_request_slice(call, call->head.path);
+    int verb_len = make_visible(verb, sizeof(verb), rd_request_slice(call, call->head.method));
+    int path_len = make_visible(path, sizeof(path), rd_request_slice(call, call->head.path));
     double seconds = (double)(server->loop.now_ns - call->taken_ns) / 1e9;
-    int len = snprintf(line, sizeof(line),
-                       "! %.*s %.*s: %.1f s in the application, which does not let Ruby go on "
-                       "(no backtrace: C code keeps the GVL)\n",
-                       (int)(method.len < 16 ? method.len : 16), method.ptr,
-                       (int)(path.len < 256 ? path.len : 256), path.ptr, seconds);
+    int len =
+        snprintf(line, sizeof(line),
+                 "! %.*s %.*s: %.1f s in the application, which does not let Ruby go on "
+                 "(no backtrace: C code keeps the GVL)%s\n",
+                 verb_len, verb, path_len, path, seconds, call->hung ? ", given up (503)" : "");
     if (write(STDERR_FILENO, line, (size_t)len) < 0) return; /* nobody reads the log either */
 }
 
-static VALUE report_slow(VALUE argument) {
-    rd_runner *runner = (rd_runner *)argument;
+static VALUE report_by(rd_runner *runner, ID method_of_reporter) {
     const rd_request *request = runner->request;
     rd_slice method = rd_request_slice(request, request->head.method);
     rd_slice path = rd_request_slice(request, request->head.path);
     uint64_t ms = (rd_clock_ns() - request->taken_ns) / 1000000;
-    return rb_funcall(runner->binding->reporter, rb_intern("report_slow"), 4,
-                      rb_str_new(method.ptr, (long)method.len),
-                      rb_str_new(path.ptr, (long)path.len), DBL2NUM((double)ms / 1000),
-                      runner->thread);
+    return rb_funcall(
+        runner->binding->reporter, method_of_reporter, 4, rb_str_new(method.ptr, (long)method.len),
+        rb_str_new(path.ptr, (long)path.len), DBL2NUM((double)ms / 1000), runner->thread);
+}
+
+static VALUE report_slow(VALUE argument) {
+    return report_by((rd_runner *)argument, rb_intern("report_slow"));
+}
+
+static VALUE report_hung(VALUE argument) {
+    return report_by((rd_runner *)argument, rb_intern("report_hung"));
+}
+
+/* What a stop waits for: how many requests, and of the one that has been inside for longest, if any
+ * is, method, path and seconds. */
+VALUE rd_pool_in_flight(rd_binding *binding) {
+    rd_server *server = binding->server;
+    rd_request *oldest = NULL;
+    rd_lock(binding);
+    const uint32_t count = server->http.requests.live;
+    rd_list *node = server->calls.next;
+    while (node != &server->calls && RD_CONTAINER(node, rd_request, in_queue)->hung) {
+        node = node->next;
+    }
+    if (node != &server->calls) {
+        oldest = RD_CONTAINER(node, rd_request, in_queue);
+        rd_request_ref(oldest);
+    }
+    rd_unlock(binding);
+    if (oldest == NULL) return rb_ary_new_from_args(1, UINT2NUM(count));
+    rd_slice method = rd_request_slice(oldest, oldest->head.method);
+    rd_slice path = rd_request_slice(oldest, oldest->head.path);
+    const double seconds = (double)(rd_clock_ns() - oldest->taken_ns) / 1e9;
+    VALUE all = rb_ary_new_from_args(4, UINT2NUM(count), rb_str_new(method.ptr, (long)method.len),
+                                     rb_str_new(path.ptr, (long)path.len), DBL2NUM(seconds));
+    rd_lock(binding);
+    rd_request_unref(oldest);
+    rd_unlock(binding);
+    return all;
 }
 
 static VALUE raise_timeout(VALUE argument) {
@@ -127,7 +172,13 @@ static bool attend_to(rd_runner *runner) {
     if (runner->request == NULL) return false; /* an event */
     rd_lock(binding);
     bool slow = runner->request->reported, timed_out = runner->request->timed_out;
+    const bool hung = runner->request->hung;
     rd_unlock(binding);
+    if (hung && !runner->told_hung) {
+        runner->told_hung = runner->told_slow = true; /* with the backtrace */
+        try(report_hung, runner);
+        return true;
+    }
     if (timed_out && !runner->told_timeout) {
         runner->told_timeout = true;
         try(raise_timeout, runner); /* its log line has the backtrace */
@@ -156,6 +207,19 @@ static void attend(rd_binding *binding) {
     }
 }
 
+/* Those who are left are at calls that nobody waits for any more: they are ended, not waited for.
+ */
+static bool only_hung_left(const rd_binding *binding) {
+    const rd_pool *pool = &binding->pool;
+    if (!pool->over) return false;
+    for (const rd_list *node = pool->runners.next; node != &pool->runners; node = node->next) {
+        const rd_runner *runner = RD_CONTAINER(node, rd_runner, node);
+        if (!runner->in_application || runner->request == NULL || !runner->request->hung)
+            return false;
+    }
+    return true;
+}
+
 static VALUE supervise(VALUE argument) {
     rd_binding *binding = (rd_binding *)argument;
     rd_pool *pool = &binding->pool;
@@ -166,6 +230,7 @@ static VALUE supervise(VALUE argument) {
         rd_gvl_check_interrupts();
         if (rd_is_forked(binding)) return Qnil;
         if (atomic_exchange(&pool->attention_wanted, false)) attend(binding);
+        if (only_hung_left(binding)) return Qnil;
     }
     return Qnil;
 }

@@ -39,14 +39,6 @@ static bool wants_callbacks(VALUE handler) {
     return false;
 }
 
-/* What the requests of a connection share is not needed any more. When the client left during the
- * call, its slot may be another connection's by now. */
-static void forget_request(const rd_call *call) {
-    if (RARRAY_AREF(call->binding->connections, call->slot) != call->connection) return;
-    rb_ary_store(call->binding->connections, call->slot, Qnil);
-    rb_ary_store(call->binding->finished_arrays, call->slot, Qnil);
-}
-
 /* Under the lock: before anybody can be told of the connection. */
 static void meet_push(rd_push *push, rd_client *client, uint32_t slot, bool wants_drained) {
     push->slot = slot;
@@ -95,7 +87,6 @@ static void upgrade(rd_call *call, VALUE handler) {
     rd_unlock(binding);
     RD_COLLECT_GUARD(&collect);
     if (push == NULL) rd_client_let_go(binding, slot); /* its client has gone: it was never open */
-    forget_request(call);
     if (!all_stay) report_protocol(call, handler);
 }
 

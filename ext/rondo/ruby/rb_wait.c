@@ -27,12 +27,12 @@ bool rd_has_sent_all(const rd_request *request) {
 }
 
 typedef struct rd_thread_waiter {
-    rd_waiter base;
-    sem_t changed;
+    rd_client_wait wait;
+    rd_semaphore changed;
 } rd_thread_waiter;
 
 static void wake(rd_waiter *waiter) {
-    sem_post(&RD_CONTAINER(waiter, rd_thread_waiter, base)->changed);
+    rd_semaphore_post(&RD_CONTAINER(waiter, rd_thread_waiter, wait.waiter)->changed);
 }
 
 /* Stands in the request's list, unless there is nothing to wait for any more. */
@@ -40,16 +40,17 @@ static bool begin_waiting(rd_binding *binding, rd_request *request, rd_satisfied
                           rd_thread_waiter *waiter) {
     rd_lock(binding);
     bool waits = !satisfied(request);
-    if (waits) rd_list_append(&request->waiters, &waiter->base.node);
+    if (waits) rd_request_begin_wait(request, &waiter->wait.waiter);
     rd_unlock(binding);
     return waits;
 }
 
 /* The state of what was raised meanwhile, or 0. */
-static int wait_once(rd_binding *binding, rd_thread_waiter *waiter) {
-    rd_gvl_wait_semaphore(&waiter->changed, -1);
+static int wait_once(rd_binding *binding, rd_request *request, rd_thread_waiter *waiter,
+                     int64_t most_ms) {
+    rd_gvl_wait_semaphore(&waiter->changed, most_ms);
     rd_lock(binding);
-    if (rd_list_is_linked(&waiter->base.node)) rd_list_unlink(&waiter->base.node);
+    rd_request_end_wait(request, &waiter->wait.waiter);
     rd_unlock(binding);
     return rd_gvl_protected_interrupts();
 }
@@ -72,20 +73,19 @@ static bool let_go(rd_binding *binding, rd_request *request) {
 
 /* Another thread may end the call meanwhile, so what is waited with is held. */
 bool rd_wait_until(rd_binding *binding, rd_request *request, rd_satisfied satisfied) {
-    rd_thread_waiter waiter = {.base.wake = wake};
+    rd_thread_waiter waiter = {.wait = {.request = request, .waiter.wake = wake}};
     rd_runner *runner = rd_pool_current(binding);
-    bool stepped_out = false;
     int state = 0;
-    rd_list_init(&waiter.base.node);
-    sem_init(&waiter.changed, 0, 0);
+    rd_list_init(&waiter.wait.node);
+    rd_list_init(&waiter.wait.waiter.node);
+    rd_semaphore_init(&waiter.changed);
     hold(binding, request);
     while (state == 0 && begin_waiting(binding, request, satisfied, &waiter)) {
-        if (runner != NULL && !stepped_out) stepped_out = rd_pool_step_out(runner);
-        state = wait_once(binding, &waiter);
+        const int64_t most_ms = runner != NULL ? rd_pool_wait_for_client(runner, &waiter.wait) : -1;
+        state = wait_once(binding, request, &waiter, most_ms);
     }
-    sem_destroy(&waiter.changed);
-    if (stepped_out) {
-        int raised = rd_pool_step_in(runner, state != 0);
+    if (runner != NULL) {
+        int raised = rd_pool_client_came(runner, &waiter.wait, state != 0);
         if (state == 0) state = raised;
     }
     const bool is_there = let_go(binding, request);

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +15,11 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "base/thread_start.h"
+#include "http/field_list.h"
 #include "server/accept_queue.h"
 #include "server/errands.h"
+#include "server/fork.h"
 #include "server/memory.h"
 #include "server/metrics.h"
 #include "server/reply.h"
@@ -74,6 +76,20 @@ static void show_ready(rd_control *control, rd_request *request) {
     rd_buffer_clear(&text);
 }
 
+static bool is_worker(const void *board, uint64_t pid) {
+    const rd_scoreboard *scores = board;
+    for (uint32_t i = 0; i < scores->slot_count; i++) {
+        if (atomic_load(&scores->slots[i].pid) == pid) return true;
+    }
+    return false;
+}
+
+/* The children of a master that are no workers are molds. */
+static void measure_master(rd_report *report) {
+    report->master_bytes = rd_memory_of((uint64_t)getpid());
+    report->mold_bytes = rd_memory_of_children(is_worker, report->board);
+}
+
 /* What nobody has to keep up to date, because the kernel knows it whenever somebody looks. */
 static void measure(rd_control *control) {
     for (uint32_t i = 0; i < control->report.board->slot_count; i++) {
@@ -81,6 +97,7 @@ static void measure(rd_control *control) {
         uint64_t pid = atomic_load(&slot->pid), bytes = pid > 0 ? rd_memory_of(pid) : 0;
         if (bytes > 0) atomic_store(&slot->rss_bytes, bytes);
     }
+    if (control->report.cluster) measure_master(&control->report);
     for (size_t i = 0; i < control->report.queue_count; i++) {
         rd_accept_queue_measure(&control->queues[i]);
     }
@@ -152,15 +169,53 @@ static bool is_from_a_page(const rd_request *request) {
            !rd_slice_equal(rd_request_header_value(request, site), RD_SLICE("none"));
 }
 
-static bool is_allowed(const rd_control *control, const rd_request *request, bool probe) {
-    if (probe && !control->is_public) return true;
-    if (control->token == NULL) return !is_from_a_page(request);
-    return rd_token_matches(control->token, request);
+static bool is_loopback(const rd_address *address) {
+    static const uint8_t loopback[16] = {[15] = 1};
+    if (address->kind == RD_ADDRESS_V4) return address->bytes[0] == 127;
+    return address->kind == RD_ADDRESS_V6 && memcmp(address->bytes, loopback, 16) == 0;
 }
 
-static bool is_method_known(const rd_request *request) {
-    uint8_t method = request->head.method_id;
-    return method == RD_METHOD_GET || method == RD_METHOD_HEAD || method == RD_METHOD_POST;
+/* A page whose name was made to lead here (DNS rebinding) is of the same origin to its browser,
+ * which says so in no field. But Host is that name. */
+static bool is_for_this_machine(const rd_request *request) {
+    rd_slice host = rd_request_slice(request, request->head.host);
+    rd_address address;
+    if (host.len == 0 || rd_field_is_word(host, RD_SLICE("localhost"))) return true;
+    return rd_address_parse(&address, host.ptr, host.len) && is_loopback(&address);
+}
+
+/* No browser comes through a Unix socket. */
+static bool is_guarded_by_file(const rd_request *request) {
+    return request->conn->peer.kind == RD_ADDRESS_UNIX;
+}
+
+/* Why it is refused, or NULL. */
+static const char *refusal(const rd_control *control, const rd_request *request, bool probe) {
+    if (probe && !control->is_public) return NULL;
+    if (control->token != NULL) {
+        return rd_token_matches(control->token, request) ? NULL : "wrong or missing token";
+    }
+    if (is_from_a_page(request)) return "from a page in a browser: that needs a token";
+    if (is_guarded_by_file(request) || is_for_this_machine(request)) return NULL;
+    return "Host is neither localhost nor a loopback address: that needs a token";
+}
+
+/* Methods that do, as in Allow. Without a token a verb is no GET: the address of an image would be
+ * enough for one. pumactl asks by GET, with its token or through a Unix socket. */
+static const char *methods_of(const rd_control *control, const rd_request *request, bool is_verb) {
+    if (!is_verb) return "GET, HEAD, POST";
+    return control->token != NULL || is_guarded_by_file(request) ? "GET, POST" : "POST";
+}
+
+static bool does_method(const rd_request *request, const char *methods) {
+    switch (request->head.method_id) {
+    case RD_METHOD_GET:
+        return strstr(methods, "GET") != NULL;
+    case RD_METHOD_HEAD:
+        return strstr(methods, "HEAD") != NULL;
+    default:
+        return request->head.method_id == RD_METHOD_POST;
+    }
 }
 
 static void handle(rd_control *control, rd_request *request) {
@@ -168,13 +223,14 @@ static void handle(rd_control *control, rd_request *request) {
     if (path.len > 0 && path.ptr[0] == '/') path = rd_slice_of(path.ptr + 1, path.len - 1);
     const rd_page *page = find_page(path);
     int verb = page == NULL ? rd_verb_find(path.ptr, path.len) : -1;
-    if (!is_allowed(control, request, page != NULL && page->is_probe)) {
-        rd_reply_error(request, 403, "wrong or missing token");
+    const char *why = refusal(control, request, page != NULL && page->is_probe);
+    const char *methods = methods_of(control, request, verb >= 0);
+    if (why != NULL) {
+        rd_reply_error(request, 403, why);
     } else if (page == NULL && verb < 0) {
         rd_reply_error(request, 404, "Unsupported action");
-    } else if (!is_method_known(request) ||
-               (page == NULL && request->head.method_id == RD_METHOD_HEAD)) {
-        rd_reply_error(request, 405, "use GET or POST");
+    } else if (!does_method(request, methods)) {
+        rd_reply_use(request, methods);
     } else if (page != NULL) {
         page->show(control, request);
     } else {
@@ -205,11 +261,7 @@ static void *run(void *argument) {
 }
 
 int rd_control_start(rd_control *control) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&control->thread, NULL, run, control);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int code = rd_thread_start(&control->thread, run, control);
     control->running = code == 0;
     return -code;
 }
@@ -234,7 +286,7 @@ static void take_settings(rd_settings *settings) {
     settings->keep_alive_timeout_ms = 20000;
     settings->write_timeout_ms = 10000;
     settings->drain_timeout_ms = 1000;
-    settings->fresh_grace_ms = 0;
+    settings->idle_grace_ms = 0;
     settings->linger_timeout_ms = 200;
     settings->brief_wait_us = 0;
     settings->backlog = 64;
@@ -295,9 +347,7 @@ bool rd_control_is_public(const rd_listener *listener) {
     rd_address address;
     if (listener->port == 0) return false; /* a Unix socket */
     if (!rd_address_parse(&address, listener->host, strlen(listener->host))) return true;
-    if (address.kind == RD_ADDRESS_V4) return address.bytes[0] != 127;
-    static const uint8_t loopback[16] = {[15] = 1};
-    return memcmp(address.bytes, loopback, sizeof(loopback)) != 0;
+    return !is_loopback(&address);
 }
 
 int rd_control_add_listener(rd_control *control, rd_listener *listener) {
@@ -352,24 +402,15 @@ void rd_control_free(rd_control *control) {
 /* ---- forks ---- */
 
 void rd_control_hold(rd_control *control) {
-    rd_loop_lock(&control->server->loop);
+    rd_server_hold(control->server);
 }
 
 void rd_control_release(rd_control *control) {
-    rd_loop_unlock(&control->server->loop);
+    rd_server_release(control->server);
 }
 
-/* Closes only: the poller is the parent's as well, and taking something out of it here would take
- * it out there. */
 void rd_control_abandon(rd_control *control) {
-    rd_list *listeners = &control->server->listeners, *conns = &control->server->conns.conns;
-    for (rd_list *node = listeners->next; node != listeners; node = node->next) {
-        close(RD_CONTAINER(node, rd_listener, in_server)->source.fd);
-    }
-    for (rd_list *node = conns->next; node != conns; node = node->next) {
-        close(RD_CONTAINER(node, rd_conn, in_set)->source.fd);
-    }
     if (control->errands.process.fd >= 0) close(control->errands.process.fd);
     control->running = false;
-    rd_control_release(control);
+    rd_server_abandon(control->server);
 }

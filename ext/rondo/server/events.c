@@ -32,7 +32,7 @@ static void give_back(rd_server *server, const rd_event *event) {
     rd_push *push = event->push;
     push->is_told = false;
     after(server, event);
-    if (push->conn != NULL) push->ops->told(push);
+    if (push->conn != NULL || rd_push_is_own(push)) push->ops->told(push);
     if (rd_push_next(push) != RD_PUSH_NOTHING) rd_events_add(server, push);
     if (event->message != NULL) rd_push_free_message(event->message);
     rd_push_unref(push);

@@ -4,48 +4,186 @@
  */
 #include "server/files.h"
 
+#include <errno.h>
+
+#include "base/apart.h"
+
 #define ANSWERS_PER_TURN 256
 
-/* Where connections have what the limit of descriptors leaves, they share it with files: some are
- * for those that are kept, and with the ones on their way to slow clients there are no more. */
+/* Where connections have what the limit of descriptors leaves, some of it is for files that are
+ * kept. */
 static void share_descriptors(rd_server *server, rd_file_cache *cache) {
+    cache->ledger = &server->conns.ledger;
     if (server->settings.max_connections > 0) return;
-    cache->most_descriptors = server->connection_limit;
-    cache->other_descriptors = &server->conns.count;
     if (cache->most_open > server->connection_limit / 4)
         cache->most_open = server->connection_limit / 4;
     server->connection_limit -= cache->most_open;
 }
 
+/* ---- openings ---- */
+
+static void on_opened(void *owner, rd_file_opening *opening) {
+    rd_server *server = owner;
+    rd_list_append(&server->files_opened, &opening->in_list);
+}
+
 int rd_files_open(rd_server *server, const char *folder, bool alone) {
-    rd_static *files = rd_static_new(folder, &server->settings, alone);
+    rd_static *files = rd_static_new(&server->loop, folder, &server->settings, alone);
     if (files == NULL) return -1;
     share_descriptors(server, &files->cache);
+    files->cache.on_opened = on_opened;
+    files->cache.owner = server;
     rd_static_free(server->files);
     server->files = files;
     return 0;
 }
 
+/* ---- waiting for them ---- */
+
+/* When it has waited long enough, in milliseconds. */
+static uint64_t late_at(const rd_server *server, const rd_request *request) {
+    return request->ready_ns / 1000000 + (uint64_t)server->settings.queue_timeout_ms;
+}
+
+static void expect_late(rd_server *server, uint64_t at_ms) {
+    if (rd_timer_is_armed(&server->files_timer) && server->files_timer.due <= at_ms) return;
+    rd_timer_set(&server->loop.timers, &server->files_timer, at_ms);
+}
+
+/* The first ones have waited longest. `left`: how many more may be answered in this turn. The
+ * others are answered in the next turn. */
+static void answer_late(rd_server *server, rd_list *waiting, int *left) {
+    for (; !rd_list_is_empty(waiting); --*left) {
+        rd_request *request = RD_CONTAINER(waiting->next, rd_request, in_queue);
+        if (*left == 0 || late_at(server, request) > server->loop.now_ms) {
+            expect_late(server, late_at(server, request));
+            return;
+        }
+        rd_list_unlink(&request->in_queue);
+        request->file_error = ETIMEDOUT;
+        server->dropped++;
+        rd_request_ref(request);
+        rd_list_append(&server->for_files, &request->in_queue);
+    }
+}
+
+void rd_files_on_late(rd_timer *timer) {
+    rd_server *server = RD_CONTAINER(timer, rd_server, files_timer);
+    rd_list *in_flight = &server->files->cache.in_flight;
+    int left = ANSWERS_PER_TURN;
+    for (rd_list *node = in_flight->next; node != in_flight; node = node->next) {
+        answer_late(server, &RD_CONTAINER(node, rd_file_opening, in_list)->waiting, &left);
+    }
+    answer_late(server, &server->files_later, &left);
+}
+
+/* ---- requests ---- */
+
+/* Without a reference where it waits: if its client leaves, it is gone. */
+static bool place(rd_server *server, rd_request *request, rd_static_take take,
+                  rd_file_opening *opening) {
+    switch (take) {
+    case RD_STATIC_NOT:
+        return false;
+    case RD_STATIC_READY:
+        rd_request_ref(request);
+        rd_list_append(&server->for_files, &request->in_queue);
+        return true;
+    case RD_STATIC_WAITS:
+        rd_list_append(&opening->waiting, &request->in_queue);
+        break;
+    case RD_STATIC_LATER:
+        rd_list_append(&server->files_later, &request->in_queue);
+        break;
+    }
+    if (server->settings.queue_timeout_ms > 0) expect_late(server, late_at(server, request));
+    return true;
+}
+
+RD_APART static bool ask(rd_server *server, rd_request *request) {
+    rd_file_opening *opening = NULL;
+    const rd_static_take take =
+        rd_static_ask(server->files, request, server->loop.now_ms, &opening);
+    return place(server, request, take, opening);
+}
+
 bool rd_files_take(rd_server *server, rd_request *request) {
     if (server->files == NULL) return false;
-    if (!rd_static_takes(server->files, request, server->loop.now_ms)) return false;
-    rd_request_ref(request);
-    rd_list_append(&server->for_files, &request->in_queue);
+    rd_file_cache *cache = &server->files->cache;
+    request->ready_ns = server->loop.now_ns;
+    cache->has_line = !rd_list_is_empty(&server->files_later);
+    const bool is_taken = ask(server, request);
+    cache->has_line = false;
+    return is_taken;
+}
+
+/* One of those who have waited for an opening that is over. */
+static void take_up_opened(rd_server *server, rd_file_opening *opened) {
+    rd_list *node = rd_list_shift(&opened->waiting);
+    if (node == NULL) {
+        rd_list_unlink(&opened->in_list);
+        rd_file_opening_free(opened);
+        return;
+    }
+    rd_request *request = RD_CONTAINER(node, rd_request, in_queue);
+    rd_file_opening *opening = NULL;
+    const rd_static_take take =
+        rd_static_opened(server->files, request, opened, server->loop.now_ms, &opening);
+    if (!place(server, request, take, opening)) rd_queue_add(server, request);
+}
+
+static bool may_open(const rd_server *server) {
+    return server->files->cache.openings.count < RD_FILE_OPENINGS_MAX;
+}
+
+/* Makes one of those who wait ready; false when there is none. */
+static bool take_up(rd_server *server) {
+    if (!rd_list_is_empty(&server->files_opened)) {
+        take_up_opened(server, RD_CONTAINER(server->files_opened.next, rd_file_opening, in_list));
+        return true;
+    }
+    if (rd_list_is_empty(&server->files_later) || !may_open(server)) return false;
+    rd_request *request = RD_CONTAINER(rd_list_shift(&server->files_later), rd_request, in_queue);
+    if (!ask(server, request)) rd_queue_add(server, request);
     return true;
+}
+
+bool rd_files_wait(const rd_server *server) {
+    if (server->files == NULL) return false;
+    return !rd_list_is_empty(&server->for_files) || !rd_list_is_empty(&server->files_opened) ||
+           (!rd_list_is_empty(&server->files_later) && may_open(server));
+}
+
+static void answer(rd_server *server, rd_list *node) {
+    rd_request *request = RD_CONTAINER(node, rd_request, in_queue);
+    if (request->conn != NULL) rd_static_answer(server->files, request);
+    rd_static_let_go(request);
+    rd_request_unref(request);
 }
 
 /* An answer lets the connection's next request in, which waits behind those of the others. */
 void rd_files_answer(rd_server *server) {
-    if (rd_list_is_empty(&server->for_files)) return;
+    if (!rd_files_wait(server)) return;
+    for (int left = ANSWERS_PER_TURN; left > 0 && take_up(server); left--) {
+    }
+    rd_list *node;
     for (int left = ANSWERS_PER_TURN; left > 0; left--) {
-        rd_list *node = rd_list_shift(&server->for_files);
-        if (node == NULL) break;
-        rd_request *request = RD_CONTAINER(node, rd_request, in_queue);
-        if (request->conn != NULL &&
-            !rd_static_answer(server->files, request, server->loop.now_ms)) {
-            rd_queue_add(server, request);
-        }
-        rd_request_unref(request);
+        if ((node = rd_list_shift(&server->for_files)) == NULL) break;
+        answer(server, node);
     }
     rd_conn_set_flush(&server->conns);
+}
+
+/* ---- the end ---- */
+
+void rd_files_clear(rd_server *server) {
+    for (rd_list *node; (node = rd_list_shift(&server->for_files)) != NULL;) {
+        rd_request *request = RD_CONTAINER(node, rd_request, in_queue);
+        rd_static_let_go(request);
+        rd_request_unref(request);
+    }
+    for (rd_list *node; (node = rd_list_shift(&server->files_opened)) != NULL;) {
+        rd_file_opening_free(RD_CONTAINER(node, rd_file_opening, in_list));
+    }
+    if (rd_timer_is_armed(&server->files_timer)) rd_timer_cancel(&server->files_timer);
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Connections that change their worker. A new one goes to the worker with the fewest; one whose
- * request waits behind a busy application goes to a worker that has less to do, as a descriptor
- * with the bytes that were read and not answered. Each worker has an inbox, a socket that keeps
- * whole messages; its siblings hold the other end. Under the loop lock.
- *
- *   worker 0: accept / queued request ── sendmsg(descriptor, header, bytes) ──▶ inbox of worker 1
+ * Connections that change their worker while both serve. A new one goes to the worker with the
+ * fewest; one whose request waits behind a busy application goes to a worker that has less to do,
+ * as a descriptor with the bytes that were read and not answered. How they get there is in
+ * siblings.h, what a worker that stops gives away in departure.h. Under the loop lock.
  *
  * A connection that came with a request is a guest: with a later one it goes on to a worker that
  * has clearly fewer and has been well for a while.
@@ -17,36 +15,11 @@
 #ifndef RD_SERVER_HANDOVER_H
 #define RD_SERVER_HANDOVER_H
 
-#include "loop/loop.h"
-#include "server/scoreboard.h"
-#include "transport/address.h"
+#include "server/siblings.h"
 
-#define RD_HANDOVER_BYTES_MAX 32768
-#define RD_HANDOVER_AWAY_NS   3000000 /* of the leader: stuck, unless it waits for a CPU */
+#define RD_HANDOVER_AWAY_NS 3000000 /* of the leader: stuck, unless it waits for a CPU */
 
 struct rd_server;
-
-/* A server's place among its siblings. */
-typedef struct rd_siblings {
-    const rd_scoreboard *board; /* NULL: there are none */
-    uint32_t own;               /* its slot */
-    int *outboxes;   /* owned; by slot, -1 where there is none; the descriptors are not */
-    rd_source inbox; /* not owned; fd -1: none, or left */
-} rd_siblings;
-
-void rd_siblings_init(rd_siblings *siblings);
-
-/* Takes part from now on. `outboxes` (by slot, as many as the board has) is copied; all descriptors
- * stay the caller's and must be open as long as the server. 0, or -1 with errno. */
-int rd_siblings_join(struct rd_server *server, const rd_scoreboard *board, uint32_t own, int inbox,
-                     const int *outboxes);
-
-/* A server that stops: siblings send nothing more, and when nothing is on its way the inbox is left
- * to whoever comes after. To be called until rd_siblings_expect() says no. */
-void rd_siblings_leave(struct rd_server *server);
-bool rd_siblings_expect(const struct rd_server *server);
-
-void rd_siblings_clear(struct rd_server *server);
 
 /* Gives a connection that was just accepted to the worker with the fewest, if this one would have
  * two more than that. True: the descriptor has gone. */

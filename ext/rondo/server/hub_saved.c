@@ -2,7 +2,8 @@
  *
  * A hub between two programs of the same process: everything as frames in a file, and back. After
  * the history come the links, each with its interests, what it has read of a frame that is not
- * whole, and what it has not sent yet: so its stream goes on with the very next byte.
+ * whole, what it has not sent yet, and the replays that wait: so its stream goes on with the very
+ * next byte.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -63,6 +64,7 @@ static void save_link(saving *self, rd_conn *conn) {
                    unread);
     }
     rd_outq_each(&conn->out, save_output, self);
+    rd_hub_each_replay(&state->link, save_frame, self);
 }
 
 int rd_hub_thread_save(rd_hub_thread *thread, int fd) {
@@ -105,6 +107,7 @@ static bool restore_of_link(restoring *self, const rd_relay_frame *frame) {
     size_t used;
     switch (frame->type) {
     case RD_RELAY_SUBSCRIBE:
+    case RD_RELAY_REPLAY:
         return rd_hub_take(&self->thread->hub, &state->link, frame) == 0;
     case RD_RELAY_SAVED_INPUT:
         return rd_relay_read(&state->reader, frame->payload.ptr, frame->payload.len, &used,

@@ -8,21 +8,22 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/thread_start.h"
 #include "server/hub_link.h"
 
 enum {
     EXPIRE_MS = 5000,
+    CATCH_UP = 1024,  /* changes of interests told in one turn */
     LAST_READS = 4096 /* of a link whose process has gone: more than any socket holds */
 };
 
-static rd_conn *conn_of(rd_hub_link *link) {
-    rd_hub_conn *state = RD_CONTAINER(link, rd_hub_conn, link);
+static rd_conn *conn_of(const rd_hub_link *link) {
+    const rd_hub_conn *state = RD_CONTAINER(link, const rd_hub_conn, link);
     return (rd_conn *)(void *)state - 1;
 }
 
@@ -55,11 +56,11 @@ static bool send_frame(rd_hub_link *link, const rd_relay_frame *frame, rd_messag
     rd_hub_thread *thread = thread_of(conn);
     const size_t queued = conn->out.bytes, limit = thread->queue_bytes;
     const size_t len = RD_RELAY_HEAD_BYTES + frame->channel.len + frame->payload.len;
-    const bool is_message = frame->type == RD_RELAY_PUBLISH;
+    const bool may_wait = frame->type <= RD_RELAY_PUBLISH;
     char head[RD_RELAY_HEAD_BYTES];
     if (queued <= limit / 2) link->is_losing = false;
-    if (is_message && queued > 0 && queued + len > limit) return false;
-    if (!is_message && queued + len > 2 * limit) {
+    if (may_wait && queued > 0 && queued + len > limit) return false;
+    if (!may_wait && queued + len > 2 * limit) {
         rd_hub_conn_of(conn)->is_overrun = thread->has_overrun = true;
         return false;
     }
@@ -67,6 +68,13 @@ static bool send_frame(rd_hub_link *link, const rd_relay_frame *frame, rd_messag
     queue_frame(conn, head, frame, message);
     rd_conn_mark_dirty(conn);
     return true;
+}
+
+/* rd_hub_room: a quarter of the queue, while another one is all that is taken. */
+static size_t room_for_replay(const rd_hub_link *link) {
+    const rd_conn *conn = conn_of(link);
+    const size_t part = thread_of(conn)->queue_bytes / 4;
+    return conn->out.bytes <= part ? part : 0;
 }
 
 /* A process that has gone may have left messages behind: an error of writing does not end the link,
@@ -147,6 +155,7 @@ static void publish_scores(rd_hub_thread *thread) {
 #define PUT(name, value) atomic_store_explicit(&state->score->name, (value), memory_order_relaxed)
         PUT(relayed, state->link.sent);
         PUT(relay_dropped, state->link.dropped);
+        PUT(replay_gaps, state->link.replay_gaps);
         PUT(relay_queue, conn->out.bytes);
 #undef PUT
     }
@@ -164,15 +173,42 @@ static void set_expire_timer(rd_hub_thread *thread) {
     rd_timer_set(&thread->loop.timers, &thread->expire_timer, thread->loop.now_ms + EXPIRE_MS);
 }
 
+/* Whether the engine, half of whose queue is free again, has not been told of everything. */
+static bool is_behind(const rd_hub_thread *thread) {
+    if (rd_changes_is_empty(&thread->hub.changes)) return false;
+    return conn_of(thread->hub.engine)->out.bytes <= thread->queue_bytes / 2;
+}
+
+/* One replay for each link that has room for it. Whether more of them could be answered. */
+static bool answer_replays(rd_hub_thread *thread) {
+    bool goes_on = false;
+    RD_EACH_HUB_CONN(thread, conn, node) {
+        rd_hub_link *link = &rd_hub_conn_of(conn)->link;
+        if (link->replay_count == 0 || !rd_hub_answer(&thread->hub, link)) continue;
+        goes_on |= link->replay_count > 0;
+    }
+    return goes_on;
+}
+
+/* Whether there is more to do at once. */
+static bool send_all(rd_hub_thread *thread) {
+    rd_conn_set_flush(&thread->conns);
+    if (is_behind(thread)) rd_hub_catch_up(&thread->hub, CATCH_UP);
+    const bool goes_on = answer_replays(thread);
+    rd_conn_set_flush(&thread->conns);
+    return goes_on || is_behind(thread);
+}
+
 static void turn(rd_hub_thread *thread) {
     rd_loop *loop = &thread->loop;
-    rd_conn_set_flush(&thread->conns);
+    const bool goes_on = send_all(thread);
     close_overrun(thread);
     publish_scores(thread);
     set_expire_timer(thread);
     atomic_store(&loop->sleeping, true);
     /* Whoever asked for the end before this saw nobody sleeping: look again. */
-    const int64_t timeout = atomic_load(&thread->over) ? 0 : rd_loop_timeout(loop);
+    const bool is_over = atomic_load(&thread->over);
+    const int64_t timeout = is_over || goes_on ? 0 : rd_loop_timeout(loop);
     rd_loop_unlock(loop);
     rd_loop_wait(loop, &thread->found, timeout);
     rd_loop_lock(loop);
@@ -190,12 +226,8 @@ static void *run(void *argument) {
 }
 
 int rd_hub_thread_start(rd_hub_thread *thread) {
-    sigset_t all, before;
     atomic_store(&thread->over, false);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int code = pthread_create(&thread->thread, NULL, run, thread);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    const int code = rd_thread_start(&thread->thread, run, thread);
     thread->is_running = code == 0;
     return -code;
 }
@@ -222,7 +254,7 @@ rd_hub_thread *rd_hub_thread_new(rd_history_limits limits, size_t queue_bytes) {
     thread->transport.write = write_or_forget;
     thread->queue_bytes = queue_bytes;
     rd_timer_init(&thread->expire_timer, on_expire);
-    rd_hub_init(&thread->hub, send_frame, limits, (uint64_t)rd_clock_wall_us());
+    rd_hub_init(&thread->hub, send_frame, room_for_replay, limits, (uint64_t)rd_clock_wall_us());
     thread->hub.unclaimed_max = queue_bytes;
     return thread;
 }
@@ -312,9 +344,9 @@ int rd_hub_thread_publish(rd_hub_thread *thread, rd_slice channel, rd_slice payl
     const int code = rd_relay_head(&frame, RD_RELAY_PAYLOAD_MAX, head);
     if (code < 0) return code;
     enter(thread);
-    rd_hub_publish(&thread->hub, &frame);
+    const bool is_queued = rd_hub_publish(&thread->hub, &frame);
     leave(thread);
-    return 0;
+    return is_queued ? 1 : 0;
 }
 
 int rd_hub_thread_keep(rd_hub_thread *thread, rd_slice name, bool is_pattern, uint32_t size,
@@ -372,9 +404,9 @@ void rd_hub_thread_release(rd_hub_thread *thread) {
     rd_loop_unlock(&thread->loop);
 }
 
-/* Closes only, as rd_control_abandon(): the poller is the parent's as well. */
+/* Closes only, as rd_server_abandon(): the poller is the parent's as well. */
 void rd_hub_thread_abandon(rd_hub_thread *thread) {
-    RD_EACH_HUB_CONN(thread, conn, node) close(conn->source.fd);
+    rd_conn_set_abandon(&thread->conns);
     thread->is_running = false;
     rd_hub_thread_release(thread);
 }

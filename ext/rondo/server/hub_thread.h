@@ -53,7 +53,8 @@ int64_t rd_hub_thread_add(rd_hub_thread *thread, int fd, rd_hub_kind kind, rd_sc
  * is published for an engine waits for the next one. */
 void rd_hub_thread_remove(rd_hub_thread *thread, int64_t number);
 
-/* What the master itself publishes, ENGINE or not, and its rules. 0, or an error as for a link. */
+/* What the master itself publishes, ENGINE or not: 1: it was queued for all who want it; 0:
+ * somebody has no room for it; or an error as for a link. Then its rules: 0, or such an error. */
 int rd_hub_thread_publish(rd_hub_thread *thread, rd_slice channel, rd_slice payload,
                           unsigned flags);
 int rd_hub_thread_keep(rd_hub_thread *thread, rd_slice name, bool is_pattern, uint32_t size,

@@ -1,27 +1,48 @@
 /* SPDX-License-Identifier: MIT
  *
- * Frames to the hub and from it; see link.h. A ticket stands for an answer that is due. The hub
- * answers in the order in which it was asked.
+ * Frames to the hub and from it; see link.h. A ticket stands for a replay that waits, or whose
+ * answer is due. The hub answers in the order in which it was asked; which one is asked for next is
+ * fair_lines.h's to say.
  */
 #include "server/link.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 
-enum { NOTE_BYTES = 8 };
+enum {
+    NOTE_BYTES = RD_RELAY_REPLAY_NOTE,
+    NUMBER_BYTES = 8, /* of a note; the rest is what the client can take */
+    ASKED_MAX = 8,    /* replays at the hub */
+    REPLAY_BYTES_PER_MS = 32 * 1024,
+    REPLAY_BURST = 8 * 1024 * 1024,
+    ASKED_COST = 4096, /* of a replay, before its answer is known */
+    LATE_AT_ONCE = 256,
+    AGE_NEVER = 255, /* of a client that has seen nothing yet */
+    CATCH_UP = 1024, /* changes of subscriptions told in one turn */
+};
 
-typedef struct ticket {
-    rd_list in_link;
+typedef struct rd_link_ticket {
+    rd_link *link;
+    rd_list in_link;        /* in a line, or in the tickets */
+    rd_list in_deadlines;   /* unless whoever asked has gone */
     rd_link_replay *replay; /* NULL: whoever asked has gone */
+    rd_fair_line *line;
+    uint64_t due_ms;
     uint64_t number;
+    uint64_t since;
+    size_t bytes_max;
+    bool is_asked;
     bool is_pattern;
     size_t name_len;
     char name[];
 } ticket;
+
+static rd_slice name_of(const ticket *ticket) {
+    return rd_slice_of(ticket->name, ticket->name_len);
+}
 
 static ticket *first_ticket(const rd_link *link) {
     if (rd_list_is_empty(&link->tickets)) return NULL;
@@ -32,20 +53,21 @@ static bool has_ticket(const rd_link *link, rd_slice name, bool is_pattern) {
     for (rd_list *node = link->tickets.next; node != &link->tickets; node = node->next) {
         const ticket *due = RD_CONTAINER(node, ticket, in_link);
         if (due->is_pattern != is_pattern) continue;
-        if (rd_slice_equal(rd_slice_of(due->name, due->name_len), name)) return true;
+        if (rd_slice_equal(name_of(due), name)) return true;
     }
     return false;
 }
 
 /* ---- to the hub ---- */
 
-/* Messages are refused above the limit; the rest is needed, so a link that cannot take it ends. */
+/* Rules and replays have twice the room. Rules are few and needed, so a link that cannot take one
+ * ends; all else is refused. */
 static bool has_room(rd_link *link, const rd_relay_frame *frame) {
     const size_t limit = (size_t)link->settings.hub_queue_bytes, queued = link->conn->out.bytes;
     const size_t len = RD_RELAY_HEAD_BYTES + frame->channel.len + frame->payload.len;
-    if (frame->type == RD_RELAY_PUBLISH) return queued == 0 || queued + len <= limit;
+    if (frame->type <= RD_RELAY_PUBLISH) return queued == 0 || queued + len <= limit;
     if (queued + len <= 2 * limit) return true;
-    rd_conn_close(link->conn);
+    if (frame->type == RD_RELAY_KEEP) rd_conn_close(link->conn);
     return false;
 }
 
@@ -67,17 +89,43 @@ static uint8_t pattern_flag(bool is_pattern) {
     return is_pattern ? RD_RELAY_PATTERN : 0;
 }
 
+static bool send_interest(rd_link *link, rd_slice name, bool is_pattern, bool is_wanted) {
+    return send_frame(link, &(rd_relay_frame){.type = is_wanted ? RD_RELAY_SUBSCRIBE
+                                                                : RD_RELAY_UNSUBSCRIBE,
+                                              .flags = pattern_flag(is_pattern),
+                                              .channel = name}) > 0;
+}
+
+/* In order: once a change waits, all later ones do. */
+static void tell_interest(rd_link *link, rd_slice name, bool is_pattern, bool is_wanted) {
+    if (link->conn == NULL) return;
+    if (rd_changes_is_empty(&link->changes) && send_interest(link, name, is_pattern, is_wanted)) {
+        return;
+    }
+    rd_changes_note(&link->changes, name, is_pattern, is_wanted);
+}
+
+void rd_link_catch_up(rd_link *link) {
+    for (int count = CATCH_UP; count > 0; count--) {
+        rd_change *change = rd_changes_first(&link->changes);
+        if (change == NULL) break;
+        if (!send_interest(link, rd_change_name(change), change->is_pattern, change->is_wanted)) {
+            break;
+        }
+        rd_changes_remove(&link->changes, change);
+    }
+    rd_conn_set_flush(&link->conns);
+}
+
+/* A replay that was asked for subscribes, too, and its end decides what is still so. */
 void rd_link_subscribe(rd_link *link, rd_slice name, bool is_pattern) {
-    send_frame(link, &(rd_relay_frame){.type = RD_RELAY_SUBSCRIBE,
-                                       .flags = pattern_flag(is_pattern),
-                                       .channel = name});
+    if (has_ticket(link, name, is_pattern)) return;
+    tell_interest(link, name, is_pattern, true);
 }
 
 void rd_link_unsubscribe(rd_link *link, rd_slice name, bool is_pattern) {
-    if (has_ticket(link, name, is_pattern)) return; /* at the end of that one, if still so */
-    send_frame(link, &(rd_relay_frame){.type = RD_RELAY_UNSUBSCRIBE,
-                                       .flags = pattern_flag(is_pattern),
-                                       .channel = name});
+    if (has_ticket(link, name, is_pattern)) return;
+    tell_interest(link, name, is_pattern, false);
 }
 
 int rd_link_publish(rd_link *link, rd_slice channel, rd_slice payload, unsigned flags) {
@@ -99,44 +147,169 @@ void rd_link_keep(rd_link *link, rd_slice name, bool is_pattern, uint32_t size, 
                                        .payload = rd_slice_of(terms, sizeof(terms))});
 }
 
+/* ---- replays ---- */
+
+static bool send_replay(rd_link *link, const ticket *asking) {
+    char note[NOTE_BYTES];
+    rd_relay_put_number(note, NUMBER_BYTES, asking->number);
+    rd_relay_put_number(note + NUMBER_BYTES, NOTE_BYTES - NUMBER_BYTES, asking->bytes_max);
+    const rd_relay_frame frame = {.type = RD_RELAY_REPLAY,
+                                  .flags = pattern_flag(asking->is_pattern),
+                                  .id = asking->since,
+                                  .channel = name_of(asking),
+                                  .payload = rd_slice_of(note, sizeof(note))};
+    return send_frame(link, &frame) == 1;
+}
+
+static void take_credit(rd_link *link) {
+    const uint64_t now_ms = link->conns.loop->now_ms, passed = now_ms - link->credited_ms;
+    const uint64_t least = REPLAY_BURST / REPLAY_BYTES_PER_MS;
+    link->credited_ms = now_ms;
+    link->credit += (int64_t)(passed < least ? passed : least) * REPLAY_BYTES_PER_MS;
+    if (link->credit > REPLAY_BURST) link->credit = REPLAY_BURST;
+}
+
+static bool has_credit(rd_link *link) {
+    if (link->credit > 0) return true;
+    take_credit(link);
+    if (link->credit > 0) return true;
+    if (!rd_timer_is_armed(&link->pause)) {
+        const uint64_t pause_ms = (uint64_t)(-link->credit) / REPLAY_BYTES_PER_MS + 1;
+        rd_timer_set(&link->conns.loop->timers, &link->pause, link->credited_ms + pause_ms);
+    }
+    return false;
+}
+
+static void leave_line(rd_link *link, ticket *ticket) {
+    rd_list_unlink(&ticket->in_link);
+    link->waiting--;
+}
+
+/* A replay subscribes: what had to wait about the same name is void. */
+static void ask(rd_link *link) {
+    while (link->conn != NULL && link->asked < ASKED_MAX && link->waiting > 0) {
+        if (!has_credit(link)) return;
+        ticket *next = RD_CONTAINER(rd_fair_lines_next(link->lines)->waiting.next, ticket, in_link);
+        if (!send_replay(link, next)) return;
+        rd_changes_forget(&link->changes, name_of(next), next->is_pattern);
+        leave_line(link, next);
+        rd_list_append(&link->tickets, &next->in_link);
+        rd_fair_line_charge(next->line, ASKED_COST);
+        next->is_asked = true;
+        link->asked++;
+    }
+}
+
+void rd_link_ask(rd_link *link) {
+    ask(link);
+    rd_conn_set_flush(&link->conns);
+}
+
+static void on_pause_over(rd_timer *timer) {
+    rd_link_ask(RD_CONTAINER(timer, rd_link, pause));
+}
+
+/* Ids are times in microseconds: how long the client was away, in powers of two of a second. */
+static unsigned char age_of(uint64_t since) {
+    const uint64_t now_us = (uint64_t)rd_clock_wall_us();
+    unsigned char age = 0;
+    if (since == 0) return AGE_NEVER;
+    for (uint64_t s = since < now_us ? (now_us - since) / 1000000 : 0; s > 0; s /= 2) age++;
+    return age;
+}
+
+/* One client has a whole /64 of IPv6. Behind a proxy all have one address: there those who were
+ * away for long do not hold up those who were not, and who only says so has a small answer. */
+static void enter_line(rd_link *link, ticket *added) {
+    const rd_address *from = &added->replay->from;
+    unsigned char who[2 + sizeof(from->bytes)] = {from->kind, age_of(added->since)};
+    memcpy(who + 2, from->bytes, from->kind == RD_ADDRESS_V6 ? 8 : sizeof(from->bytes));
+    const rd_slice key = rd_slice_of((const char *)who, sizeof(who));
+    added->line = rd_fair_lines_add(link->lines, key, &added->in_link);
+    link->waiting++;
+}
+
+static void expect_deadline(rd_link *link, ticket *added) {
+    added->due_ms = link->conns.loop->now_ms + link->wait_ms;
+    rd_list_append(&link->deadlines, &added->in_deadlines);
+    if (rd_timer_is_armed(&link->deadline)) return;
+    rd_timer_set(&link->conns.loop->timers, &link->deadline, added->due_ms);
+}
+
 bool rd_link_replay_begin(rd_link *link, rd_link_replay *replay, rd_slice name, bool is_pattern,
                           uint64_t since) {
-    char note[NOTE_BYTES];
-    rd_relay_put_number(note, NOTE_BYTES, link->last_number + 1);
-    const rd_relay_frame frame = {.type = RD_RELAY_REPLAY,
-                                  .flags = pattern_flag(is_pattern),
-                                  .id = since,
-                                  .channel = name,
-                                  .payload = rd_slice_of(note, sizeof(note))};
-    if (send_frame(link, &frame) != 1) return false;
-    ticket *due = rd_alloc(sizeof(*due) + name.len);
-    *due = (ticket){.replay = replay, .number = ++link->last_number, .is_pattern = is_pattern};
-    due->name_len = name.len;
-    memcpy(due->name, name.ptr, name.len);
-    rd_list_append(&link->tickets, &due->in_link);
-    replay->number = due->number;
+    if (link->conn == NULL) return false;
+    ticket *added = rd_alloc(sizeof(*added) + name.len);
+    *added = (ticket){
+        .link = link, .replay = replay, .number = ++link->last_number, .is_pattern = is_pattern};
+    added->since = since;
+    added->bytes_max = replay->bytes_max;
+    added->name_len = name.len;
+    memcpy(added->name, name.ptr, name.len);
+    replay->ticket = added;
+    enter_line(link, added);
+    expect_deadline(link, added);
+    ask(link);
     return true;
 }
 
-void rd_link_replay_cancel(rd_link *link, rd_link_replay *replay) {
-    if (replay->number == 0) return;
-    for (rd_list *node = link->tickets.next; node != &link->tickets; node = node->next) {
-        ticket *due = RD_CONTAINER(node, ticket, in_link);
-        if (due->number == replay->number) due->replay = NULL;
+void rd_link_replay_cancel(rd_link_replay *replay) {
+    ticket *due = replay->ticket;
+    replay->ticket = NULL;
+    if (due == NULL) return;
+    due->replay = NULL;
+    rd_list_unlink(&due->in_deadlines);
+    if (due->is_asked) return;
+    leave_line(due->link, due);
+    rd_free(due);
+}
+
+/* ---- replays that have no answer in time ---- */
+
+/* Whoever asked subscribes now. The hub is told in any case: it has subscribed this process only
+ * when it has answered. */
+static void give_up(rd_link *link, ticket *late) {
+    rd_link_replay *replay = late->replay;
+    const rd_slice name = name_of(late);
+    replay->ticket = NULL;
+    replay->is_late = true;
+    late->replay = NULL;
+    rd_list_unlink(&late->in_deadlines);
+    if (!late->is_asked) leave_line(link, late);
+    replay->on_end(replay, RD_REPLAY_GAP);
+    if (link->ops->is_wanted(link, name, late->is_pattern)) {
+        tell_interest(link, name, late->is_pattern, true);
     }
-    replay->number = 0;
+    if (!late->is_asked) rd_free(late);
+}
+
+static void on_deadline(rd_timer *timer) {
+    rd_link *link = RD_CONTAINER(timer, rd_link, deadline);
+    const uint64_t now_ms = link->conns.loop->now_ms;
+    for (int count = 0; !rd_list_is_empty(&link->deadlines); count++) {
+        ticket *oldest = RD_CONTAINER(link->deadlines.next, ticket, in_deadlines);
+        if (oldest->due_ms > now_ms || count == LATE_AT_ONCE) {
+            const uint64_t due_ms = oldest->due_ms > now_ms ? oldest->due_ms : now_ms + 1;
+            rd_timer_set(&link->conns.loop->timers, timer, due_ms);
+            break;
+        }
+        give_up(link, oldest);
+    }
+    rd_conn_set_flush(&link->conns);
 }
 
 /* ---- from the hub ---- */
 
 /* Whoever asked subscribes now; when nobody did, and nobody else does, the hub need not send. */
 static void end_ticket(rd_link *link, ticket *due, rd_replay kind) {
-    const rd_slice name = rd_slice_of(due->name, due->name_len);
-    rd_list_unlink(&due->in_link);
+    const rd_slice name = name_of(due);
     if (due->replay != NULL) {
-        due->replay->number = 0;
+        due->replay->ticket = NULL;
         due->replay->on_end(due->replay, kind);
     }
+    rd_list_unlink(&due->in_link);
+    rd_list_unlink(&due->in_deadlines);
+    link->asked -= due->is_asked;
     if (!link->ops->is_wanted(link, name, due->is_pattern)) {
         rd_link_unsubscribe(link, name, due->is_pattern);
     }
@@ -147,7 +320,7 @@ static void end_ticket(rd_link *link, ticket *due, rd_replay kind) {
 static bool is_due(const rd_link *link, const rd_relay_frame *frame) {
     const ticket *due = first_ticket(link);
     return due != NULL && frame->payload.len == NOTE_BYTES &&
-           rd_relay_get_number(frame->payload.ptr, NOTE_BYTES) == due->number;
+           rd_relay_get_number(frame->payload.ptr, NUMBER_BYTES) == due->number;
 }
 
 static void take_message(rd_link *link, const rd_relay_frame *frame) {
@@ -155,7 +328,11 @@ static void take_message(rd_link *link, const rd_relay_frame *frame) {
         link->ops->on_message(link, frame);
         return;
     }
-    rd_link_replay *replay = first_ticket(link)->replay;
+    const size_t bytes = RD_RELAY_HEAD_BYTES + frame->channel.len + frame->payload.len;
+    const ticket *due = first_ticket(link);
+    rd_link_replay *replay = due->replay;
+    link->credit -= (int64_t)bytes;
+    rd_fair_line_charge(due->line, bytes);
     if (replay != NULL) replay->on_message(replay, frame);
 }
 
@@ -176,6 +353,7 @@ static bool take(rd_link *link, const rd_relay_frame *frame) {
         if (!link->is_replaying || !is_due(link, frame) || frame->id > RD_REPLAY_NONE) return false;
         link->is_replaying = false;
         end_ticket(link, first_ticket(link), (rd_replay)frame->id);
+        ask(link);
         return true;
     default:
         return false;
@@ -204,6 +382,14 @@ static void on_close(rd_conn *conn) {
     rd_link *link = conn->set->shared;
     link->conn = NULL;
     link->is_replaying = false;
+    rd_changes_reset(&link->changes);
+    if (rd_timer_is_armed(&link->pause)) rd_timer_cancel(&link->pause);
+    if (rd_timer_is_armed(&link->deadline)) rd_timer_cancel(&link->deadline);
+    while (!rd_list_is_empty(&link->deadlines)) {
+        ticket *next = RD_CONTAINER(link->deadlines.next, ticket, in_deadlines);
+        if (!next->is_asked) leave_line(link, next);
+        end_ticket(link, next, RD_REPLAY_GAP);
+    }
     for (ticket *due; (due = first_ticket(link)) != NULL;) end_ticket(link, due, RD_REPLAY_GAP);
 }
 
@@ -227,7 +413,16 @@ rd_link *rd_link_open(rd_loop *loop, const rd_settings *settings, int fd, const 
     link->settings.write_timeout_ms = INT64_MAX / 4; /* the hub rests while its program changes */
     link->ops = ops;
     link->owner = owner;
+    rd_changes_init(&link->changes);
     rd_list_init(&link->tickets);
+    rd_list_init(&link->deadlines);
+    rd_timer_init(&link->deadline, on_deadline);
+    link->wait_ms = RD_REPLAY_WAIT_MS;
+    link->lines = rd_alloc(sizeof(*link->lines));
+    rd_fair_lines_init(link->lines);
+    rd_timer_init(&link->pause, on_pause_over);
+    link->credit = REPLAY_BURST;
+    link->credited_ms = loop->now_ms;
     rd_relay_reader_init(&link->reader, RD_RELAY_PAYLOAD_MAX);
     rd_conn_set_init(&link->conns, loop, &link->settings);
     link->conns.shared = link;
@@ -239,31 +434,8 @@ rd_link *rd_link_open(rd_loop *loop, const rd_settings *settings, int fd, const 
 void rd_link_free(rd_link *link) {
     if (link->conn != NULL) rd_conn_close(link->conn);
     rd_relay_reader_clear(&link->reader);
+    rd_changes_clear(&link->changes);
     rd_conn_set_clear(&link->conns);
+    rd_free(link->lines);
     rd_free(link);
-}
-
-/* What is still unsent, and on which descriptor. */
-static size_t flush_some(rd_link *link, int *fd) {
-    size_t left = 0;
-    rd_loop *loop = link->conns.loop;
-    rd_loop_lock(loop);
-    rd_loop_refresh(loop);
-    if (link->conn != NULL) rd_conn_flush(link->conn);
-    if (link->conn != NULL) {
-        left = link->conn->out.bytes;
-        *fd = link->conn->source.fd;
-    }
-    rd_loop_unlock(loop);
-    return left;
-}
-
-void rd_link_finish(rd_link *link, int64_t timeout_ms) {
-    const uint64_t due = rd_clock_ms() + (uint64_t)timeout_ms;
-    struct pollfd room = {.fd = -1, .events = POLLOUT};
-    while (flush_some(link, &room.fd) > 0) {
-        const uint64_t now = rd_clock_ms();
-        if (now >= due) return;
-        poll(&room, 1, (int)(due - now));
-    }
 }

@@ -5,6 +5,17 @@
  */
 #include "server/server.h"
 
+static void publish_ledger(rd_score_slot *score, rd_ledger *ledger) {
+#define RD_LEDGER(NAME, name, unit, doc)                                                           \
+    atomic_store_explicit(&score->name, ledger->rows[RD_LEDGER_##NAME].held,                       \
+                          memory_order_relaxed);                                                   \
+    atomic_store_explicit(&score->name##_refused, ledger->rows[RD_LEDGER_##NAME].refused,          \
+                          memory_order_relaxed);
+#include "base/ledger.def"
+#undef RD_LEDGER
+    ledger->changed = false;
+}
+
 void rd_server_publish(rd_server *server) {
     rd_score_slot *score = server->score;
 #define PUT(name, value) atomic_store_explicit(&score->name, (value), memory_order_relaxed)
@@ -25,13 +36,16 @@ void rd_server_publish(rd_server *server) {
     PUT(bytes_in, server->conns.bytes_in);
     PUT(bytes_out, server->conns.bytes_out);
     PUT(write_timeouts, server->conns.write_timeouts);
+    PUT(given_up, server->given_up);
     PUT(upgraded, server->pushes);
     PUT(subscriptions, server->pubsub.channels.subscription_count);
     PUT(published, server->pubsub.published);
     PUT(messages_dropped, server->http.messages_dropped);
+    PUT(replay_timeouts, server->pubsub.replay_timeouts);
     PUT(listening, !server->accept_paused && server->stopping == RD_STOP_NOT);
     if (server->queue_len > atomic_load_explicit(&score->max_queue_seen, memory_order_relaxed)) {
         PUT(max_queue_seen, server->queue_len);
     }
 #undef PUT
+    if (server->conns.ledger.changed) publish_ledger(score, &server->conns.ledger);
 }

@@ -16,6 +16,13 @@
 
 /* ---- the application's own subscribers ---- */
 
+typedef struct rd_own {
+    rd_push push;
+    rd_pubsub *pubsub;
+} rd_own;
+
+static void feed_watcher(rd_pubsub *pubsub);
+
 static void own_publish(rd_push *push, rd_message *message, rd_receive_as as) {
     (void)push, (void)message, (void)as;
 }
@@ -25,11 +32,12 @@ static void own_overflow(rd_push *push) {
 }
 
 static void own_told(rd_push *push) {
-    (void)push;
+    rd_pubsub *pubsub = RD_CONTAINER(push, rd_own, push)->pubsub;
+    if (push == pubsub->watcher) feed_watcher(pubsub);
 }
 
 static void own_free(rd_push *push) {
-    rd_free(push);
+    rd_free(RD_CONTAINER(push, rd_own, push));
 }
 
 static const rd_push_ops own_ops = {
@@ -40,29 +48,56 @@ static const rd_push_ops own_ops = {
 };
 
 rd_push *rd_pubsub_subscriber(rd_pubsub *pubsub) {
-    rd_push *push = rd_alloc_zero(sizeof(*push));
-    rd_push_init(push, &own_ops, pubsub->shared, NULL);
-    push->subscriber.limit = UINT32_MAX;
-    return push;
+    rd_own *own = rd_alloc_zero(sizeof(*own));
+    own->pubsub = pubsub;
+    rd_push_init(&own->push, &own_ops, pubsub->shared, NULL);
+    own->push.subscriber.limit = UINT32_MAX;
+    return &own->push;
+}
+
+static void unwatch(rd_pubsub *pubsub) {
+    pubsub->watcher = NULL;
+    rd_changes_reset(&pubsub->changes);
 }
 
 void rd_pubsub_release(rd_pubsub *pubsub, rd_push *push) {
     push->closing = true;
     rd_subscriber_clear(&pubsub->channels, &push->subscriber);
-    if (pubsub->watcher == push) pubsub->watcher = NULL;
+    if (pubsub->watcher == push) unwatch(pubsub);
     rd_push_unref(push);
 }
 
 /* ---- whoever carries messages further ---- */
 
-static void tell_watcher(rd_engine *engine, rd_slice name, bool is_pattern, bool subscribed) {
+/* The next change becomes an event when the one before it has been told. */
+static void feed_watcher(rd_pubsub *pubsub) {
     static const char *const commands[] = RD_PUBSUB_COMMANDS;
-    rd_pubsub *pubsub = RD_CONTAINER(engine, rd_pubsub, engine);
-    if (pubsub->watcher == NULL) return;
-    const char *command = commands[(is_pattern ? 2 : 0) + (subscribed ? 1 : 0)];
-    rd_message *message = rd_message_new(name, rd_slice_of(command, strlen(command)), true, 0);
+    rd_change *change = rd_changes_first(&pubsub->changes);
+    if (change == NULL || !rd_list_is_empty(&pubsub->watcher->messages)) return;
+    const char *command = commands[(change->is_pattern ? 2 : 0) + (change->is_wanted ? 1 : 0)];
+    rd_message *message =
+        rd_message_new(rd_change_name(change), rd_slice_of(command, strlen(command)), true, 0);
+    rd_changes_remove(&pubsub->changes, change);
     rd_push_publish(pubsub->watcher, message, RD_AS_SENT, 1);
     rd_message_unref(message);
+}
+
+static void tell_watcher(rd_engine *engine, rd_slice name, bool is_pattern, bool is_wanted) {
+    rd_pubsub *pubsub = RD_CONTAINER(engine, rd_pubsub, engine);
+    if (pubsub->watcher == NULL) return;
+    rd_changes_note(&pubsub->changes, name, is_pattern, is_wanted);
+    feed_watcher(pubsub);
+}
+
+static void note_channel(void *with, rd_slice name, bool is_pattern) {
+    rd_changes_note(with, name, is_pattern, true);
+}
+
+void rd_pubsub_watch(rd_pubsub *pubsub, rd_push *push) {
+    unwatch(pubsub);
+    pubsub->watcher = push;
+    rd_channels_each(&pubsub->channels, note_channel, &pubsub->changes);
+    feed_watcher(pubsub);
 }
 
 static void on_first(rd_engine *engine, rd_slice name, bool is_pattern) {
@@ -167,16 +202,18 @@ void rd_pubsub_init(rd_pubsub *pubsub, rd_conn_set *conns, rd_http_shared *share
     pubsub->shared = shared;
     pubsub->engine = (rd_engine){on_first, on_last};
     rd_channels_init(&pubsub->channels, &pubsub->engine);
+    rd_changes_init(&pubsub->changes);
     rd_history_init(&pubsub->history, limits, (uint64_t)rd_clock_wall_us());
     shared->channels = &pubsub->channels;
 }
 
 void rd_pubsub_clear(rd_pubsub *pubsub) {
-    pubsub->watcher = NULL;
+    unwatch(pubsub);
     if (pubsub->link != NULL) rd_link_free(pubsub->link);
     pubsub->link = NULL;
     if (rd_timer_is_armed(&pubsub->expiry)) rd_timer_cancel(&pubsub->expiry);
     rd_channels_clear(&pubsub->channels);
+    rd_changes_clear(&pubsub->changes);
     rd_history_clear(&pubsub->history);
 }
 
@@ -234,11 +271,12 @@ int rd_pubsub_publish(rd_pubsub *pubsub, rd_slice channel, rd_slice payload, boo
 /* Somebody who waits for the hub's answer, and subscribes at its end. */
 typedef struct rd_replaying {
     rd_link_replay replay;
-    rd_list in_push;
+    rd_push_replay of_push;
     rd_pubsub *pubsub;
     rd_push *push; /* a reference */
     rd_pubsub_terms terms;
     bool is_pattern;
+    bool is_counted; /* as the subscription that it will be */
     size_t name_len;
     char name[];
 } rd_replaying;
@@ -250,8 +288,15 @@ static int subscribe_now(rd_pubsub *pubsub, rd_push *push, rd_slice name, bool i
     return rd_channels_subscribe(&pubsub->channels, &push->subscriber, name, is_pattern, &how);
 }
 
+static void give_room(rd_replaying *replaying) {
+    if (!replaying->is_counted) return;
+    rd_subscriber_give(&replaying->push->subscriber, replaying->name_len);
+    replaying->is_counted = false;
+}
+
 static void end_replaying(rd_replaying *replaying) {
-    rd_list_unlink(&replaying->in_push);
+    give_room(replaying);
+    rd_list_unlink(&replaying->of_push.in_push);
     rd_push_unref(replaying->push);
     rd_free(replaying);
 }
@@ -264,10 +309,19 @@ static void on_replayed(rd_link_replay *replay, const rd_relay_frame *frame) {
     rd_message_unref(message);
 }
 
+static void note_late(const rd_replaying *replaying) {
+    rd_handler *handler = replaying->pubsub->shared->handler;
+    const rd_conn *conn = replaying->push->conn;
+    replaying->pubsub->replay_timeouts++;
+    if (conn != NULL) handler->on_refused(handler, conn, RD_ERR_REPLAY_LATE);
+}
+
 static void on_replay_end(rd_link_replay *replay, rd_replay kind) {
     rd_replaying *replaying = RD_CONTAINER(replay, rd_replaying, replay);
     const rd_slice name = rd_slice_of(replaying->name, replaying->name_len);
     (void)kind;
+    if (replay->is_late) note_late(replaying);
+    give_room(replaying);
     if (!replaying->push->closing) {
         subscribe_now(replaying->pubsub, replaying->push, name, replaying->is_pattern,
                       &replaying->terms, false);
@@ -275,14 +329,19 @@ static void on_replay_end(rd_link_replay *replay, rd_replay kind) {
     end_replaying(replaying);
 }
 
+static void cancel(rd_push_replay *of_push) {
+    rd_replaying *replaying = RD_CONTAINER(of_push, rd_replaying, of_push);
+    rd_link_replay_cancel(&replaying->replay);
+    end_replaying(replaying);
+}
+
 /* Whoever subscribes or unsubscribes meanwhile does not want the answer any more. */
-static bool cancel_replaying(rd_pubsub *pubsub, rd_push *push, rd_slice name, bool is_pattern) {
+static bool cancel_replaying(rd_push *push, rd_slice name, bool is_pattern) {
     for (rd_list *node = push->replays.next; node != &push->replays; node = node->next) {
-        rd_replaying *each = RD_CONTAINER(node, rd_replaying, in_push);
+        rd_replaying *each = RD_CONTAINER(node, rd_replaying, of_push.in_push);
         if (each->is_pattern != is_pattern) continue;
         if (!rd_slice_equal(rd_slice_of(each->name, each->name_len), name)) continue;
-        rd_link_replay_cancel(pubsub->link, &each->replay);
-        end_replaying(each);
+        cancel(&each->of_push);
         return true;
     }
     return false;
@@ -291,7 +350,8 @@ static bool cancel_replaying(rd_pubsub *pubsub, rd_push *push, rd_slice name, bo
 static rd_replaying *new_replaying(rd_pubsub *pubsub, rd_push *push, rd_slice name, bool is_pattern,
                                    const rd_pubsub_terms *terms) {
     rd_replaying *replaying = rd_alloc(sizeof(*replaying) + name.len);
-    *replaying = (rd_replaying){.replay = {on_replayed, on_replay_end, 0},
+    *replaying = (rd_replaying){.replay = {.on_message = on_replayed, .on_end = on_replay_end},
+                                .of_push = {.cancel = cancel},
                                 .pubsub = pubsub,
                                 .push = push,
                                 .terms = *terms,
@@ -299,7 +359,9 @@ static rd_replaying *new_replaying(rd_pubsub *pubsub, rd_push *push, rd_slice na
                                 .name_len = name.len};
     memcpy(replaying->name, name.ptr, name.len);
     rd_push_ref(push);
-    rd_list_append(&push->replays, &replaying->in_push);
+    replaying->replay.bytes_max = rd_push_room(push, terms->block);
+    if (push->conn != NULL) replaying->replay.from = push->conn->peer;
+    rd_list_append(&push->replays, &replaying->of_push.in_push);
     return replaying;
 }
 
@@ -312,7 +374,7 @@ static bool is_beyond_limit(const rd_push *push) {
 /* Until the answer is there, this one is subscribed no more: it would get messages twice. */
 static int ask_hub(rd_pubsub *pubsub, rd_push *push, rd_slice name, bool is_pattern,
                    const rd_pubsub_terms *terms) {
-    if (name.len == 0 || name.len > RD_CHANNEL_NAME_MAX) return RD_ERR_CHANNEL_NAME;
+    if (!rd_channel_is_name(name, is_pattern)) return RD_ERR_CHANNEL_NAME;
     rd_replaying *replaying = new_replaying(pubsub, push, name, is_pattern, terms);
     if (!rd_link_replay_begin(pubsub->link, &replaying->replay, name, is_pattern, terms->since)) {
         end_replaying(replaying);
@@ -320,9 +382,14 @@ static int ask_hub(rd_pubsub *pubsub, rd_push *push, rd_slice name, bool is_patt
     }
     const bool was_subscribed =
         rd_channels_unsubscribe(&pubsub->channels, &push->subscriber, name, is_pattern);
-    if (!is_beyond_limit(push)) return was_subscribed ? 0 : 1;
-    cancel_replaying(pubsub, push, name, is_pattern);
-    return RD_ERR_CHANNEL_LIMIT;
+    const int code = is_beyond_limit(push) ? RD_ERR_CHANNEL_LIMIT
+                                           : rd_subscriber_take(&push->subscriber, name.len);
+    if (code < 0) {
+        cancel_replaying(push, name, is_pattern);
+        return code;
+    }
+    replaying->is_counted = true;
+    return was_subscribed ? 0 : 1;
 }
 
 typedef struct rd_local_replay {
@@ -335,9 +402,9 @@ static void replay(void *with, rd_message *message) {
     rd_push_publish(replaying->push, message, replaying->terms->as, replaying->terms->block);
 }
 
-int rd_pubsub_subscribe(rd_pubsub *pubsub, rd_push *push, rd_slice name, bool is_pattern,
-                        const rd_pubsub_terms *terms) {
-    const bool was_due = cancel_replaying(pubsub, push, name, is_pattern);
+static int subscribe(rd_pubsub *pubsub, rd_push *push, rd_slice name, bool is_pattern,
+                     const rd_pubsub_terms *terms) {
+    const bool was_due = cancel_replaying(push, name, is_pattern);
     if (terms->replays && rd_link_is_open(pubsub->link)) {
         const int asked = ask_hub(pubsub, push, name, is_pattern, terms);
         if (asked != RD_ERR_CLOSED) return asked == 1 && was_due ? 0 : asked;
@@ -345,13 +412,26 @@ int rd_pubsub_subscribe(rd_pubsub *pubsub, rd_push *push, rd_slice name, bool is
     const int result = subscribe_now(pubsub, push, name, is_pattern, terms, terms->replays);
     if (result < 0 || !terms->replays) return result;
     rd_local_replay replaying = {push, terms};
-    rd_history_replay(&pubsub->history, name, is_pattern, terms->since, rd_clock_ms(), replay,
-                      &replaying);
+    const rd_history_wish wish = {.name = name,
+                                  .is_pattern = is_pattern,
+                                  .since = terms->since,
+                                  .now_ms = rd_clock_ms(),
+                                  .bytes_max = rd_push_room(push, terms->block)};
+    rd_history_replay(&pubsub->history, &wish, replay, &replaying);
     return result;
 }
 
+int rd_pubsub_subscribe(rd_pubsub *pubsub, rd_push *push, rd_slice name, bool is_pattern,
+                        const rd_pubsub_terms *terms) {
+    rd_handler *handler = pubsub->shared->handler;
+    const int code = subscribe(pubsub, push, name, is_pattern, terms);
+    const bool is_refused = code == RD_ERR_CHANNEL_LIMIT || code == RD_ERR_SUBSCRIPTIONS_FULL;
+    if (is_refused && push->conn != NULL) handler->on_refused(handler, push->conn, code);
+    return code;
+}
+
 bool rd_pubsub_unsubscribe(rd_pubsub *pubsub, rd_push *push, rd_slice name, bool is_pattern) {
-    const bool was_due = cancel_replaying(pubsub, push, name, is_pattern);
+    const bool was_due = cancel_replaying(push, name, is_pattern);
     return rd_channels_unsubscribe(&pubsub->channels, &push->subscriber, name, is_pattern) ||
            was_due;
 }

@@ -13,6 +13,7 @@
 
 #include "http/handler.h"
 #include "transport/conn.h"
+#include "pubsub/changes.h"
 #include "pubsub/channel.h"
 #include "pubsub/history.h"
 #include "server/link.h"
@@ -31,8 +32,10 @@ typedef struct rd_pubsub {
     rd_conn_set *conns;
     rd_timer expiry; /* runs while the history has something */
     rd_http_shared *shared;
-    rd_push *watcher; /* the application's, told of that too; NULL: it does not want to know */
+    rd_push *watcher;   /* the application's, told of that too; NULL: it does not want to know */
+    rd_changes changes; /* that the watcher has not been told of yet */
     uint64_t published;
+    uint64_t replay_timeouts;
 } rd_pubsub;
 
 /* What the watcher is told as a message's payload; the message's channel is the one it is about. */
@@ -74,6 +77,10 @@ int rd_pubsub_keep(rd_pubsub *pubsub, rd_slice name, bool is_pattern, uint32_t s
 rd_push *rd_pubsub_subscriber(rd_pubsub *pubsub);
 void rd_pubsub_release(rd_pubsub *pubsub, rd_push *push);
 
+/* Tells such a subscriber of every channel that has subscribers here: those there are, then every
+ * change. One event at a time waits in it; what happens meanwhile is kept as state. */
+void rd_pubsub_watch(rd_pubsub *pubsub, rd_push *push);
+
 /* Delivers a slice of what was published, here and to the hub. */
 static inline void rd_pubsub_run(rd_pubsub *pubsub) {
     /* A crowd's messages leave in there; what stands ready goes before them. */
@@ -84,7 +91,8 @@ static inline void rd_pubsub_run(rd_pubsub *pubsub) {
 
 /* Whether there is more. */
 static inline bool rd_pubsub_waits(const rd_pubsub *pubsub) {
-    return !rd_list_is_empty(&pubsub->channels.fanout.ready);
+    return !rd_list_is_empty(&pubsub->channels.fanout.ready) ||
+           (pubsub->link != NULL && rd_link_is_behind(pubsub->link));
 }
 
 #endif

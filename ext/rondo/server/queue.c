@@ -83,13 +83,31 @@ void rd_queue_turn_away(rd_server *server) {
 
 /* ---- calls that take too long ---- */
 
-/* What is to be done with a call when it is so old: 0 for nothing any more. */
+/* The application itself has not begun to answer. */
+static bool is_unanswered(const rd_request *request) {
+    return request->status == 0 || request->timed_out;
+}
+
+/* After so many ms of the application's own time: its client's does not count. */
+static uint64_t own_after_ms(const rd_server *server, const rd_request *request, int64_t ms) {
+    return after_ms(rd_request_begun_ns(request, server->loop.now_ns), ms);
+}
+
+static uint64_t hangs_at(const rd_server *server, const rd_request *request) {
+    const int64_t most = server->settings.hard_request_timeout_ms;
+    if (most == 0 || request->hung || request->detached || !is_unanswered(request))
+        return UINT64_MAX;
+    return own_after_ms(server, request, most);
+}
+
+/* When a call is looked at next; UINT64_MAX for never again. */
 static uint64_t next_due(const rd_server *server, const rd_request *request) {
     const rd_settings *settings = &server->settings;
-    uint64_t due = UINT64_MAX;
-    if (request->conn == NULL || request->status != 0) return UINT64_MAX; /* its answer has begun */
+    uint64_t due = hangs_at(server, request);
+    if (request->conn == NULL || request->status != 0) return due; /* nobody waits for more */
     if (settings->request_timeout_ms > 0) {
-        due = after_ms(request->taken_ns, settings->request_timeout_ms);
+        uint64_t late = own_after_ms(server, request, settings->request_timeout_ms);
+        if (late < due) due = late;
     }
     if (settings->slow_request_ms > 0 && !request->reported) {
         uint64_t slow = after_ms(request->taken_ns, settings->slow_request_ms);
@@ -98,11 +116,22 @@ static uint64_t next_due(const rd_server *server, const rd_request *request) {
     return due;
 }
 
-static void time_out(rd_server *server, rd_request *request) {
+/* Whatever the application answers later, nobody hears it. */
+static void answer_for_it(rd_server *server, rd_request *request) {
     server->timed_out++;
     answer_unavailable(request, "the application took too long\n");
-    request->timed_out = request->gone = true;
+    rd_request_set_gone(request);
     rd_request_wake(request);
+}
+
+static bool waits_for_answer(const rd_request *request) {
+    return request->conn != NULL && request->status == 0;
+}
+
+/* Its process is to be replaced, and nobody waits for it meanwhile. */
+static void hang(rd_server *server, rd_request *request) {
+    rd_request_set_hung(request);
+    if (waits_for_answer(request)) answer_for_it(server, request);
 }
 
 static void check_call(rd_server *server, rd_request *request) {
@@ -112,10 +141,12 @@ static void check_call(rd_server *server, rd_request *request) {
         now >= after_ms(request->taken_ns, settings->slow_request_ms)) {
         request->reported = true;
     }
-    if (settings->request_timeout_ms > 0 &&
-        now >= after_ms(request->taken_ns, settings->request_timeout_ms)) {
-        time_out(server, request);
+    if (settings->request_timeout_ms > 0 && waits_for_answer(request) &&
+        now >= own_after_ms(server, request, settings->request_timeout_ms)) {
+        answer_for_it(server, request);
+        request->timed_out = true;
     }
+    if (now >= hangs_at(server, request)) hang(server, request);
     if (server->need_attention == NULL) return;
     server->need_attention(server);
     if (server->attention_ns == 0) server->attention_ns = now;
@@ -149,12 +180,16 @@ static void expect_call(rd_server *server, const rd_request *request) {
 }
 
 uint64_t rd_queue_oldest_call_ms(const rd_server *server) {
+    uint64_t oldest = UINT64_MAX;
     rd_list *node = server->calls.next;
     for (int left = LOOKED_AT; left > 0 && node != &server->calls; left--, node = node->next) {
         const rd_request *request = RD_CONTAINER(node, rd_request, in_queue);
-        if (request->status == 0) return request->taken_ns / 1000000;
+        if (request->taken_ns >= oldest) break;
+        if (!is_unanswered(request) && !request->hung) continue;
+        const uint64_t begun = rd_request_begun_ns(request, server->loop.now_ns);
+        if (begun < oldest) oldest = begun;
     }
-    return 0;
+    return oldest == UINT64_MAX ? 0 : oldest / 1000000;
 }
 
 int64_t rd_queue_timeout(const rd_server *server) {

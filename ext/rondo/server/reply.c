@@ -4,6 +4,8 @@
  */
 #include "server/reply.h"
 
+#include <stdio.h>
+
 #include "base/text.h"
 
 static void answer_with(rd_request *request, const rd_response_head *head, const char *bytes) {
@@ -13,25 +15,44 @@ static void answer_with(rd_request *request, const rd_response_head *head, const
     responder->finish(request);
 }
 
-void rd_reply(rd_request *request, int status, const char *type, const rd_buffer *text) {
+/* allow: NULL, or the field of a 405. */
+static void reply(rd_request *request, int status, const char *type, const rd_buffer *text,
+                  const char *allow) {
     const rd_field fields[] = {
         {RD_SLICE("content-type"), rd_slice_of(type, strlen(type))},
         {RD_SLICE("cache-control"), RD_SLICE("no-store")},
-        {RD_SLICE("allow"), RD_SLICE("GET, HEAD, POST")},
+        {RD_SLICE("allow"), rd_slice_of(allow, allow != NULL ? strlen(allow) : 0)},
     };
     rd_response_head head = {.status = status,
                              .fields = fields,
-                             .count = status == 405 ? 3 : 2,
+                             .count = allow != NULL ? 3 : 2,
                              .length = (int64_t)rd_buffer_len(text)};
     answer_with(request, &head, rd_buffer_ptr(text));
 }
 
+void rd_reply(rd_request *request, int status, const char *type, const rd_buffer *text) {
+    reply(request, status, type, text, NULL);
+}
+
+static void add_error(rd_buffer *text, const char *why) {
+    rd_text_add(text, "{ \"error\": ");
+    rd_text_add_json(text, why);
+    rd_text_add(text, " }\n");
+}
+
 void rd_reply_error(rd_request *request, int status, const char *why) {
     rd_buffer text = {0};
-    rd_text_add(&text, "{ \"error\": ");
-    rd_text_add_json(&text, why);
-    rd_text_add(&text, " }\n");
+    add_error(&text, why);
     rd_reply(request, status, RD_REPLY_JSON, &text);
+    rd_buffer_clear(&text);
+}
+
+void rd_reply_use(rd_request *request, const char *methods) {
+    rd_buffer text = {0};
+    char why[64];
+    snprintf(why, sizeof(why), "use %s", methods);
+    add_error(&text, why);
+    reply(request, 405, RD_REPLY_JSON, &text, methods);
     rd_buffer_clear(&text);
 }
 

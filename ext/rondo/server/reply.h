@@ -17,6 +17,9 @@ void rd_reply(rd_request *request, int status, const char *type, const rd_buffer
 /* { "error": why } */
 void rd_reply_error(rd_request *request, int status, const char *why);
 
+/* 405 with Allow: methods, which is "GET, POST" and the like. */
+void rd_reply_use(rd_request *request, const char *methods);
+
 /* { "status": "ok" }, as Puma says it. */
 void rd_reply_ok(rd_request *request);
 

@@ -5,20 +5,23 @@
 #include "server/server.h"
 
 #include <poll.h>
-#include <sys/resource.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "loop/disk.h"
 #include "protocol/http1.h"
 #include "protocol/websocket_deflate.h"
+#include "server/budgets.h"
 #include "server/files.h"
 #include "server/retire.h"
 
 #define ROOM_MADE    8     /* at a time */
 #define ROOM_MS      100   /* between two looks for connections that could make room */
 #define SPARE_MS     1000  /* without a word from them */
-#define RECOVERED_MS 10000 /* without a connection that found no descriptor */
+#define RECOVERED_MS 10000 /* without a connection that found no descriptor, and the like */
+#define TOLD_MS      1000  /* between two lines about the same */
 
 /* ---- what protocols tell ---- */
 
@@ -41,32 +44,70 @@ static void keep_refusal(rd_server *server, const rd_address *peer, int code) {
     }
 }
 
+/* Whether `told_ms`, when the log was last told (0: never), is long ago; then it is now. */
+static bool is_due(const rd_server *server, uint64_t *told_ms) {
+    const uint64_t now = server->loop.now_ms;
+    if (*told_ms != 0 && now - *told_ms < TOLD_MS) return false;
+    *told_ms = now;
+    return true;
+}
+
+/* A full budget refuses many, and a file that shrinks cuts all answers that send it: one line says
+ * so for all of them. */
+static bool is_told(rd_server *server, int code) {
+    if (code == RD_ERR_FILE_CUT) return is_due(server, &server->told_file_cut_ms);
+    const rd_ledger_kind budget = rd_budget_of(code);
+    return budget == RD_LEDGER_KINDS ||
+           rd_ledger_tells(&server->conns.ledger, budget, server->loop.now_ms);
+}
+
 static void on_refused(rd_handler *handler, const rd_conn *conn, int code) {
     rd_server *server = server_of(handler);
-    server->refused++;
-    keep_refusal(server, &conn->peer, code);
+    const bool is_request =
+        rd_error_class(code) != RD_ERROR_FRAME && rd_budget_of(code) != RD_LEDGER_SUBSCRIPTIONS;
+    if (is_request) server->refused++;
+    if (is_told(server, code)) keep_refusal(server, &conn->peer, code);
 }
 
 static void on_cut(rd_conn *conn, int code) {
-    keep_refusal(RD_CONTAINER(conn->set, rd_server, conns), &conn->peer, code);
+    rd_server *server = RD_CONTAINER(conn->set, rd_server, conns);
+    if (is_told(server, code)) keep_refusal(server, &conn->peer, code);
+}
+
+/* Deadlines move on with all that a client does. */
+bool rd_server_is_silent(const rd_server *server, const rd_request *request, uint64_t for_ms) {
+    const rd_conn *conn = request->conn;
+    if (conn == NULL) return true;
+    const rd_settings *settings = &server->settings;
+    const bool reads = conn->write_deadline != UINT64_MAX;
+    const uint64_t deadline = reads ? conn->write_deadline : conn->deadline;
+    const int64_t timeout_ms = reads ? settings->write_timeout_ms : settings->body_timeout_ms;
+    if (deadline == UINT64_MAX) return false; /* it is not the client who is late */
+    return deadline - (uint64_t)timeout_ms + for_ms <= server->loop.now_ms;
+}
+
+/* The log hears of one a second at most: a flood of such clients must not become one of lines. */
+void rd_server_give_up(rd_server *server, rd_request *request) {
+    if (request->conn == NULL) return;
+    server->given_up++;
+    if (is_due(server, &server->told_given_up_ms)) {
+        keep_refusal(server, &request->conn->peer, RD_ERR_GIVEN_UP);
+    }
+    request->responder->give_up(request);
 }
 
 /* ---- making one ---- */
-
-static uint32_t connection_limit(const rd_settings *settings) {
-    if (settings->max_connections > 0) return (uint32_t)settings->max_connections;
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > UINT32_MAX) return UINT32_MAX;
-    uint32_t descriptors = (uint32_t)limit.rlim_cur;
-    return descriptors > 2 * RD_DESCRIPTORS_KEPT ? descriptors - RD_DESCRIPTORS_KEPT
-                                                 : descriptors / 2;
-}
 
 static void on_room_due(rd_timer *timer);
 
 static void on_drain_over(rd_timer *timer) {
     rd_server *server = RD_CONTAINER(timer, rd_server, drain_timer);
     rd_server_stop(server, RD_STOP_NOW);
+}
+
+static char *copy(const char *text) {
+    const size_t size = strlen(text) + 1;
+    return memcpy(rd_alloc(size), text, size);
 }
 
 rd_server *rd_server_new(const rd_settings *settings) {
@@ -86,7 +127,10 @@ rd_server *rd_server_new(const rd_settings *settings) {
     rd_pubsub_init(&server->pubsub, &server->conns, &server->http);
     server->conns.shared = &server->http;
     server->conns.on_cut = on_cut;
-    server->connection_limit = connection_limit(settings);
+    server->http.ledger = server->http.requests.ledger = &server->conns.ledger;
+    server->body_folder = copy(rd_spool_folder());
+    server->http.requests.folder = server->body_folder;
+    rd_budgets_init(server);
     rd_list_init(&server->listeners);
     rd_list_init(&server->queue);
     rd_list_init(&server->next);
@@ -94,6 +138,8 @@ rd_server *rd_server_new(const rd_settings *settings) {
     rd_list_init(&server->guests);
     rd_list_init(&server->events);
     rd_list_init(&server->for_files);
+    rd_list_init(&server->files_opened);
+    rd_list_init(&server->files_later);
     rd_list_init(&server->calls);
     atomic_init(&server->phase, RD_PHASE_APPLICATION); /* nobody leads yet */
     atomic_init(&server->turns, 0);
@@ -103,6 +149,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
     rd_siblings_init(&server->siblings);
     rd_timer_init(&server->drain_timer, on_drain_over);
     rd_timer_init(&server->room_timer, on_room_due);
+    rd_timer_init(&server->files_timer, rd_files_on_late);
     atomic_init(&server->stop_wanted, RD_STOP_NOT);
     return server;
 }
@@ -128,6 +175,20 @@ static bool somebody_waits(rd_server *server) {
     return false;
 }
 
+/* Closes some whose last answer was sent before then. Whether there were any. */
+static bool close_lingering(rd_server *server, uint64_t since_ms) {
+    unsigned left = ROOM_MADE;
+    rd_list *node = server->conns.conns.next;
+    while (left > 0 && node != &server->conns.conns) {
+        rd_conn *conn = RD_CONTAINER(node, rd_conn, in_set);
+        node = node->next;
+        if (conn->state != RD_CONN_LINGERING || conn->lingers_since > since_ms) continue;
+        rd_conn_close(conn);
+        left--;
+    }
+    return left < ROOM_MADE;
+}
+
 /* Closes some that have said nothing since then; true when there are any of the kind at all. */
 static bool close_spare(rd_server *server, bool kept, uint64_t since_ms) {
     bool any = false;
@@ -146,20 +207,22 @@ static bool close_spare(rd_server *server, bool kept, uint64_t since_ms) {
 }
 
 /* At the limit connections that nobody uses make room for new ones, a few at a time: those that
- * never said anything, and only when there are none, those that are kept for later. */
+ * linger, then those that never said anything, and only when there are none, those that are kept
+ * for later. */
 static void on_room_due(rd_timer *timer) {
     rd_server *server = RD_CONTAINER(timer, rd_server, room_timer);
     if (!server->accept_paused || server->stopping != RD_STOP_NOT) return;
     look_again(server);
     if (!somebody_waits(server)) return;
     uint64_t since_ms = server->loop.now_ms - SPARE_MS;
+    if (close_lingering(server, since_ms)) return;
     if (!close_spare(server, false, since_ms)) close_spare(server, true, since_ms);
 }
 
 /* At the limit new connections wait in the kernel's queue instead of being turned away. */
 void rd_server_limit_accepting(rd_server *server) {
     bool full = server->conns.count >= server->connection_limit ||
-                (server->files != NULL && rd_file_cache_is_full(&server->files->cache));
+                rd_ledger_lacks_descriptors(&server->conns.ledger);
     if (full == server->accept_paused) return;
     server->accept_paused = full;
     if (full) look_again(server);
@@ -178,13 +241,22 @@ static void on_accept(rd_listener *listener, int fd, const rd_address *peer) {
 
 /* The log is told when it begins, and again only after it was over for a while: with descriptors
  * that come and go, each connection would be a new beginning. */
+static void note_scarcity(rd_server *server, uint64_t *last_ms, int code) {
+    const uint64_t before = *last_ms, now = server->loop.now_ms;
+    *last_ms = now;
+    if (before != 0 && now - before < RECOVERED_MS) return;
+    keep_refusal(server, &(rd_address){.kind = RD_ADDRESS_NONE}, code);
+}
+
 static void on_busy(rd_listener *listener) {
     rd_server *server = listener->owner;
-    uint64_t before = server->no_descriptor_ms, now = server->loop.now_ms;
     server->dropped++;
-    server->no_descriptor_ms = now;
-    if (before != 0 && now - before < RECOVERED_MS) return;
-    keep_refusal(server, &(rd_address){.kind = RD_ADDRESS_NONE}, RD_ERR_NO_DESCRIPTOR);
+    note_scarcity(server, &server->no_descriptor_ms, RD_ERR_NO_DESCRIPTOR);
+}
+
+void rd_server_check_disk(rd_server *server) {
+    if (!rd_disk_take_failure(&server->loop)) return;
+    note_scarcity(server, &server->no_thread_ms, RD_ERR_NO_DISK_THREAD);
 }
 
 int rd_server_add_listener(rd_server *server, rd_listener *listener) {
@@ -206,18 +278,13 @@ static void end_listeners(rd_server *server, int most) {
 
 /* ---- stopping ---- */
 
-/* Calls `visit` for every connection, any of which may close meanwhile. */
-static void each_conn(rd_server *server, void (*visit)(rd_conn *conn)) {
+void rd_server_each_conn(rd_server *server, void (*visit)(rd_conn *conn)) {
     rd_list all;
     rd_list_take(&all, &server->conns.conns);
     for (rd_list *node; (node = rd_list_shift(&all)) != NULL;) {
         rd_list_append(&server->conns.conns, node);
         visit(RD_CONTAINER(node, rd_conn, in_set));
     }
-}
-
-static void tell_shutdown(rd_conn *conn) {
-    if (rd_conn_is_open(conn)) conn->protocol->on_shutdown(conn);
 }
 
 /* An answer that is cut off must not look whole: where nothing else tells, a reset does. */
@@ -239,9 +306,10 @@ void rd_server_carry_out_stop(rd_server *server) {
         server->conns.stopping = true;
     }
     if (wanted == RD_STOP_NOW) {
-        each_conn(server, end_now);
+        server->conns.moving = false;
+        rd_server_each_conn(server, end_now);
     } else if (first) {
-        each_conn(server, tell_shutdown);
+        rd_departure_begin(server);
         uint64_t due = server->loop.now_ms + (uint64_t)server->settings.drain_timeout_ms;
         rd_timer_set(&server->loop.timers, &server->drain_timer, due);
     }
@@ -280,23 +348,27 @@ void rd_server_free(rd_server *server) {
     rd_loop_lock(&server->loop);
     end_listeners(server, 0);
     rd_siblings_clear(server);
-    each_conn(server, rd_conn_close);
+    rd_server_each_conn(server, rd_conn_close);
     rd_queue_end_quantum(server);
     unref_all(&server->queue);
     unref_all(&server->excess);
     unref_all(&server->guests);
-    unref_all(&server->for_files);
     rd_events_clear(server);
     rd_pubsub_clear(&server->pubsub);
     if (rd_timer_is_armed(&server->drain_timer)) rd_timer_cancel(&server->drain_timer);
     if (rd_timer_is_armed(&server->room_timer)) rd_timer_cancel(&server->room_timer);
     rd_loop_unlock(&server->loop);
+    const bool is_over = rd_disk_stop(&server->loop);
+    rd_files_clear(server);
+    if (is_over) { /* else a thread still looks at these folders */
+        rd_static_free(server->files);
+        rd_free(server->body_folder);
+    }
     rd_loop_clear(&server->loop);
     rd_conn_set_clear(&server->conns);
     rd_request_pool_clear(&server->http.requests);
     rd_sections_clear(&server->http.sections);
     rd_ws_deflate_free(server->http.deflate);
-    rd_static_free(server->files);
     rd_free(server->proxies);
     rd_free(server);
 }

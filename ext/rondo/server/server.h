@@ -5,7 +5,8 @@
  * and wake-ups out of the queues and answers them through each request's responder.
  *
  *   turn   begin     messages find their subscribers ▶ answers leave ▶ long sends get their time ▶
- *                    the quantum of a connection ends ▶ guests stay or go on
+ *                    connections leave a worker that stops ▶ the quantum of a connection ends ▶
+ *                    guests stay or go on
  *          poll      sleeps when there is nothing to do
  *          process   every ready connection is read and parsed ▶ timers ▶ what closed is freed ▶
  *                    guests ▶ a stop is carried out ▶ requests for files are answered ▶ those that
@@ -28,6 +29,7 @@
 #include "http/handler.h"
 #include "http/static_file.h"
 #include "loop/loop.h"
+#include "server/departure.h"
 #include "server/events.h"
 #include "server/handover.h"
 #include "server/pubsub.h"
@@ -41,10 +43,10 @@
 
 typedef struct rd_server rd_server;
 
-#define RD_DESCRIPTORS_KEPT 64 /* no connections: for the application, logs and files */
+#define RD_DESCRIPTORS_KEPT 64 /* clients never have them: for the application and its logs */
 
-/* A request that was refused, an answer that was cut, or that no descriptor is left (which is
- * nobody's, so the peer is blank), for the log. */
+/* A request that was refused, an answer that was cut, or that no descriptor or no thread is left
+ * (which is nobody's, so the peer is blank), for the log. */
 typedef struct rd_refusal {
     rd_address peer;
     int code;
@@ -69,18 +71,22 @@ struct rd_server {
     rd_http_shared http;
     rd_handler handler;
     rd_pubsub pubsub;
+    rd_departure departure;
     rd_static *files; /* or NULL */
     rd_list listeners;
     rd_list queue;  /* requests for the application, in the order in which they get their turn */
     rd_list next;   /* at most one: the next request of the connection whose quantum runs */
     rd_list guests; /* requests of connections that may go on to another worker; see handover.h */
     rd_list excess; /* requests beyond max_queue, to be answered 503 */
-    rd_list for_files; /* requests that the static folder answers; see files.h */
-    rd_list events;    /* upgraded connections that have something to tell; see events.h */
-    rd_list calls;     /* requests inside the application, the oldest first */
+    rd_list for_files;    /* requests that the static folder answers; see files.h */
+    rd_list files_opened; /* openings that are over */
+    rd_list files_later;  /* requests beyond those that may be in flight */
+    rd_list events;       /* upgraded connections that have something to tell; see events.h */
+    rd_list calls;        /* requests inside the application, the oldest first */
     rd_timer drain_timer;
-    rd_timer room_timer; /* runs while the connection limit is reached */
-    rd_ready_set found;  /* by the leader's poll */
+    rd_timer files_timer; /* runs while requests wait for the static folder, with a deadline */
+    rd_timer room_timer;  /* runs while the connection limit is reached */
+    rd_ready_set found;   /* by the leader's poll */
     rd_watch watch;
     rd_siblings siblings;
     void (*need_thread)(rd_server *server); /* requests wait and no leader takes them; any thread */
@@ -88,6 +94,7 @@ struct rd_server {
     void (*unheard)(rd_server *server); /* nobody came for that; under the lock, without the GVL */
     void *owner;                        /* whoever set need_thread */
     rd_network *proxies;                /* owned; see http.proxies */
+    char *body_folder;                  /* for files of bodies, as it was in the beginning */
     rd_conn *current;      /* whose request is being answered, for its quantum; never followed */
     uint64_t attention_ns; /* since when attention is needed; 0: it is not */
     uint64_t next_call_due_ns; /* when one of `calls` takes too long */
@@ -103,9 +110,12 @@ struct rd_server {
     uint64_t awake_ns;      /* when the last sleep was over, set by whoever slept; 0: not said */
     uint64_t return_ns;     /* how long the way back from a sleep took: others had the GVL */
     uint64_t returned_ns;   /* when that was */
-    uint64_t requests, refused, accepted, dropped, timed_out, handed_in, handed_out;
+    uint64_t requests, refused, accepted, dropped, timed_out, given_up, handed_in, handed_out;
     rd_refusal refusals[RD_REFUSALS_KEPT];
     uint64_t no_descriptor_ms; /* when a connection last found none; 0: never */
+    uint64_t no_thread_ms;     /* when a call last had to wait for a disk itself; 0: never */
+    uint64_t told_given_up_ms; /* when the log was last told of a client given up; 0: never */
+    uint64_t told_file_cut_ms; /* the same of a file that shrank while it was sent */
     uint32_t refusal_count;    /* kept in `refusals`; there is no line for the rest */
     uint32_t queue_len;
     uint32_t pushes; /* upgraded connections whose end was not told yet */
@@ -135,7 +145,8 @@ struct rd_server {
  * back. Called without the loop lock. */
 typedef void (*rd_server_wait)(rd_server *server, int64_t timeout_us);
 
-/* NULL with errno set when the system refuses a poller. */
+/* NULL with errno set when the system refuses a poller. Looks into the environment; threads of the
+ * server never do, because the application may change it meanwhile. */
 rd_server *rd_server_new(const rd_settings *settings);
 void rd_server_free(rd_server *server);
 
@@ -166,15 +177,27 @@ void rd_server_unlock(rd_server *server);
 /* The lock, and the right time even if the loop sleeps. */
 void rd_server_lock(rd_server *server);
 
+/* Whether its client has taken and sent nothing for so long, as far as a call waits for that. */
+bool rd_server_is_silent(const rd_server *server, const rd_request *request, uint64_t for_ms);
+
+/* Too many calls wait for their clients: that of this one is not waited for any longer. */
+void rd_server_give_up(rd_server *server, rd_request *request);
+
 /* Writes its numbers into its slot of the scoreboard, as every turn does. */
 void rd_server_publish(rd_server *server);
 
 /* Graceful with RD_STOP_DRAIN, at once with RD_STOP_NOW. Any thread, also a signal handler. */
 void rd_server_stop(rd_server *server, int how);
 
+/* Calls `visit` for every connection, any of which may close meanwhile. */
+void rd_server_each_conn(rd_server *server, void (*visit)(rd_conn *conn));
+
 /* For turn.c: accepts only while there is room, and begins a stop that was asked for. */
 void rd_server_limit_accepting(rd_server *server);
 void rd_server_carry_out_stop(rd_server *server);
+
+/* For turn.c: notes for the log that calls wait for a disk under the lock. */
+void rd_server_check_disk(rd_server *server);
 
 /* Whether a stop was asked for. Any thread. */
 static inline bool rd_server_is_stopping(const rd_server *server) {

@@ -221,6 +221,11 @@ static void add_queues(const rd_report *report, rd_buffer *text) {
     rd_text_add(text, "]");
 }
 
+static void add_memory(const rd_report *report, rd_buffer *text) {
+    rd_text_add(text, ",\"master_rss_bytes\":%" PRIu64 ",\"mold_rss_bytes\":%" PRIu64,
+                report->master_bytes, report->mold_bytes);
+}
+
 static void add_bounds(rd_buffer *text) {
     rd_text_add(text, ",\"bounds_us\":[");
     for (unsigned i = 0; i + 1 < RD_HISTOGRAM_BUCKETS; i++) {
@@ -239,6 +244,7 @@ void rd_report_stats(const rd_report *report, rd_buffer *text) {
         add_single(report, text);
     }
     add_queues(report, text);
+    if (report->cluster) add_memory(report, text);
     add_bounds(text);
     rd_text_add(text, ",\"time_ms\":%" PRIu64 ",\"versions\":%s}\n", rd_clock_ms(),
                 report->versions == NULL ? "{}" : report->versions);

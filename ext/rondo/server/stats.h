@@ -18,9 +18,11 @@ typedef struct rd_report {
     const rd_scoreboard *board;
     const rd_accept_queue *queues; /* measured by the caller */
     size_t queue_count;
-    const char *versions; /* a JSON object, or NULL */
-    const char *about;    /* labels of rondo_build_info, or NULL */
-    int64_t started_s;    /* since the epoch */
+    const char *versions;  /* a JSON object, or NULL */
+    const char *about;     /* labels of rondo_build_info, or NULL */
+    int64_t started_s;     /* since the epoch */
+    uint64_t master_bytes; /* memory of processes that are on no board; measured by the caller */
+    uint64_t mold_bytes;
     bool cluster;
     uint32_t
         room; /* for workers: rows i and i + room are of one, while it takes over from itself */

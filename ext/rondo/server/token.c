@@ -4,8 +4,7 @@
  */
 #include "server/token.h"
 
-#include <strings.h>
-
+#include "base/ascii.h"
 #include "base/hex.h"
 
 #define TOKEN_MAX 512
@@ -52,8 +51,10 @@ static bool is_bearer(const char *token, const rd_request *request) {
     const rd_header *header = rd_head_find(&request->head, RD_HEADER_AUTHORIZATION);
     if (header == NULL) return false;
     rd_slice value = rd_request_header_value(request, header);
-    if (value.len < 7 || strncasecmp(value.ptr, "bearer ", 7) != 0) return false;
-    return is_equal(token, rd_slice_of(value.ptr + 7, value.len - 7));
+    static const rd_slice scheme = RD_SLICE_INIT("bearer ");
+    if (value.len < scheme.len) return false;
+    if (!rd_ascii_is(rd_slice_of(value.ptr, scheme.len), scheme)) return false;
+    return is_equal(token, rd_slice_of(value.ptr + scheme.len, value.len - scheme.len));
 }
 
 bool rd_token_matches(const char *token, const rd_request *request) {

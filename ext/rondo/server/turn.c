@@ -4,12 +4,14 @@
  * whoever takes the lock between two turns leaves behind. server.h has the picture. Under the loop
  * lock, but for the wait in the middle.
  */
+#include "base/apart.h"
 #include "base/clock.h"
 #include "server/files.h"
 #include "server/retire.h"
 #include "server/server.h"
+#include "transport/stalled.h"
 
-#define LEAVE_ASK_US      5000 /* how often a server that stops looks whether its inbox is done */
+#define LEAVE_ASK_US      5000 /* how often a server that stops asks what siblings do not tell it */
 #define BRIEF_WAIT_MAX_US 5000
 #define CROWDED_NS        1000000    /* to come back takes longer only where others compute */
 #define CROWDED_FOR_NS    2000000000 /* then it is found out again */
@@ -18,8 +20,9 @@
 
 /* What the next turn does by itself, without the application and without the poller. */
 static bool has_own_work(const rd_server *server) {
-    return rd_pubsub_waits(&server->pubsub) || !rd_list_is_empty(&server->for_files) ||
-           rd_conn_set_has_long(&server->conns);
+    return rd_pubsub_waits(&server->pubsub) || rd_files_wait(server) ||
+           rd_conn_set_has_long(&server->conns) ||
+           (server->conns.moving && rd_departure_is_busy(&server->departure));
 }
 
 static bool must_not_sleep(rd_server *server, bool takes_requests) {
@@ -74,9 +77,13 @@ static int64_t sooner(int64_t a, int64_t b) {
     return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
+static bool asks_siblings(const rd_server *server) {
+    return rd_siblings_expect(server) || (server->conns.moving && server->departure.blocked);
+}
+
 static int64_t timeout_of(rd_server *server) {
     int64_t timeout = rd_loop_timeout(&server->loop), queue = rd_queue_timeout(server);
-    if (server->stopping != RD_STOP_NOT && rd_siblings_expect(server)) {
+    if (server->stopping != RD_STOP_NOT && asks_siblings(server)) {
         timeout = sooner(timeout, LEAVE_ASK_US);
     }
     if (queue < 0) return timeout;
@@ -118,6 +125,8 @@ static void begin_turn(rd_server *server) {
     rd_pubsub_run(&server->pubsub);
     rd_conn_set_flush(&server->conns);
     rd_conn_set_send_long(&server->conns);
+    if (server->conns.moving) rd_departure_continue(server);
+    rd_stalled_relieve(&server->conns);
     rd_server_limit_accepting(server);
     rd_queue_end_quantum(server);
     sort_guests(server);
@@ -132,6 +141,7 @@ static void process(rd_server *server, rd_ready_set *found) {
     rd_files_answer(server); /* may let in one too many */
     rd_queue_turn_away(server);
     rd_queue_check_calls(server);
+    if (server->loop.disk != NULL) rd_server_check_disk(server);
     rd_server_publish(server);
 }
 
@@ -139,8 +149,7 @@ static void process(rd_server *server, rd_ready_set *found) {
  * one of the next calls blocks, whoever waits behind it would wait for the end of that poll. */
 static void call_watch_back(rd_server *server) {
     if (!server->watch_waits) return;
-    if (server->queue_len > 0 || !rd_list_is_empty(&server->events) ||
-        !rd_list_is_empty(&server->for_files)) {
+    if (server->queue_len > 0 || !rd_list_is_empty(&server->events) || rd_files_wait(server)) {
         rd_loop_interrupt(&server->loop);
     }
 }
@@ -192,7 +201,7 @@ void rd_server_lock(rd_server *server) {
     }
 }
 
-static void leave_tidy(rd_server *server) {
+RD_APART static void leave_tidy(rd_server *server) {
     rd_loop *loop = &server->loop;
     rd_pubsub_run(&server->pubsub);
     rd_conn_set_flush(&server->conns);
@@ -206,10 +215,12 @@ static void leave_tidy(rd_server *server) {
 
 /* The watch thread is in its poll, and the leader is away: what was queued just now would wait for
  * the end of that poll. */
-static void leave_to_watch(rd_server *server) {
+RD_APART static void leave_to_watch(rd_server *server) {
     rd_pubsub_run(&server->pubsub);
     rd_conn_set_flush(&server->conns);
-    if (has_own_work(server) || !server->loop.ops->is_live) rd_loop_interrupt(&server->loop);
+    if (has_own_work(server) || server->conns.moving || !server->loop.ops->is_live) {
+        rd_loop_interrupt(&server->loop);
+    }
 }
 
 void rd_server_unlock(rd_server *server) {

@@ -5,27 +5,13 @@
  */
 #include "server/watch.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <time.h>
-
 #include "base/clock.h"
+#include "base/thread_start.h"
 #include "server/server.h"
 
 #define TICK_NS     1000000
 #define RARE_NS     4000000 /* between ticks while the leader is busy in long turns of its own */
 #define QUIET_TICKS 20      /* so many without work, then it sleeps until it is needed */
-
-static void tick(rd_watch *watch, long ns) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += ns;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
-    sem_timedwait(&watch->wake, &until); /* only the end posts while it ticks */
-}
 
 static void sleep_until_needed(rd_server *server) {
     rd_watch *watch = &server->watch;
@@ -33,7 +19,7 @@ static void sleep_until_needed(rd_server *server) {
     /* Whoever woke before this saw it ticking: look again. */
     bool needed = atomic_load(&server->phase) != RD_PHASE_SLEEP || atomic_load(&watch->over);
     if (needed && atomic_exchange(&watch->asleep, false)) return;
-    while (sem_wait(&watch->wake) != 0 && errno == EINTR) {
+    while (!rd_semaphore_wait(&watch->wake, -1)) {
     }
 }
 
@@ -68,7 +54,8 @@ static void watch_over(rd_server *server) {
     unsigned turns = atomic_load(&server->turns);
     bool in_turn = false;
     for (unsigned quiet = 0; quiet < QUIET_TICKS;) {
-        tick(&server->watch, in_turn ? RARE_NS : TICK_NS);
+        /* Only the end posts while it ticks. */
+        rd_semaphore_wait(&server->watch.wake, in_turn ? RARE_NS : TICK_NS);
         if (atomic_load(&server->watch.over)) return;
         unsigned now = atomic_load_explicit(&server->turns, memory_order_relaxed);
         const int phase = atomic_load(&server->phase);
@@ -95,14 +82,10 @@ static void *run_watch(void *argument) {
 
 int rd_watch_start(rd_server *server) {
     rd_watch *watch = &server->watch;
-    sigset_t all, before;
-    sem_init(&watch->wake, 0, 0);
+    rd_semaphore_init(&watch->wake);
     atomic_store(&watch->over, false);
     atomic_store(&watch->asleep, false);
-    sigfillset(&all); /* signals are for Ruby's threads */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&watch->thread, NULL, run_watch, server);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int code = rd_thread_start(&watch->thread, run_watch, server);
     watch->is_running = code == 0;
     return code;
 }
@@ -112,9 +95,8 @@ void rd_watch_stop(rd_server *server) {
     if (!watch->is_running) return;
     atomic_store(&watch->over, true);
     atomic_store(&watch->asleep, false);
-    sem_post(&watch->wake);
+    rd_semaphore_post(&watch->wake);
     rd_loop_interrupt(&server->loop);
     pthread_join(watch->thread, NULL);
-    sem_destroy(&watch->wake);
     watch->is_running = false;
 }

@@ -13,10 +13,10 @@
 #define RD_SERVER_WATCH_H
 
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "base/semaphore.h"
 #include "loop/loop.h"
 
 #define RD_WATCH_WAIT_US 50000 /* longest wait of one of its turns */
@@ -26,7 +26,7 @@ struct rd_server;
 
 typedef struct rd_watch {
     pthread_t thread;
-    sem_t wake;
+    rd_semaphore wake;
     atomic_bool asleep, over;
     bool is_running;
     rd_ready_set found; /* by its own poll */
@@ -41,7 +41,7 @@ void rd_watch_stop(struct rd_server *server);
 /* The leader has something to do: the watch thread looks after it from now on. Any thread. */
 static inline void rd_watch_begin(rd_watch *watch) {
     if (atomic_load(&watch->asleep) && atomic_exchange(&watch->asleep, false)) {
-        sem_post(&watch->wake);
+        rd_semaphore_post(&watch->wake);
     }
 }
 

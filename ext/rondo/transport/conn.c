@@ -10,8 +10,12 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/apart.h"
 #include "base/error.h"
 #include "base/clock.h"
+#include "transport/progress.h"
+#include "transport/stalled.h"
+#include "transport/warming.h"
 
 #define IOV_MAX_USED 64
 #define SLICE_BYTES  262144
@@ -36,8 +40,10 @@ static void set_state(rd_conn *conn, rd_conn_state state) {
 
 void rd_conn_set_init(rd_conn_set *set, rd_loop *loop, const rd_settings *settings) {
     *set = (rd_conn_set){.loop = loop, .settings = settings};
+    rd_ledger_init(&set->ledger);
     rd_list_init(&set->conns);
     rd_list_init(&set->dirty);
+    rd_list_init(&set->stalled);
     rd_list_init(&set->long_sends);
 }
 
@@ -49,7 +55,14 @@ void rd_conn_set_clear(rd_conn_set *set) {
 /* ---- deadlines ---- */
 
 static uint64_t earliest(const rd_conn *conn) {
-    return conn->write_deadline < conn->deadline ? conn->write_deadline : conn->deadline;
+    uint64_t due = conn->write_deadline < conn->deadline ? conn->write_deadline : conn->deadline;
+    if (conn->full_unread == 0) return due;
+    uint64_t look = rd_progress_due(conn);
+    return look < due ? look : due;
+}
+
+RD_APART static void set_timer(rd_conn *conn, uint64_t due) {
+    rd_timer_set(&conn->set->loop->timers, &conn->timer, due);
 }
 
 /* The wheel is touched only when a deadline moves forward in time order; one that moves away is
@@ -58,7 +71,7 @@ static void arm(rd_conn *conn) {
     uint64_t due = earliest(conn);
     if (due == UINT64_MAX) return;
     if (rd_timer_is_armed(&conn->timer) && conn->timer.due <= due) return;
-    rd_timer_set(&conn->set->loop->timers, &conn->timer, due);
+    set_timer(conn, due);
 }
 
 static void read_some(rd_conn *conn);
@@ -79,11 +92,32 @@ static void send_what_waits(rd_conn *conn) {
     rd_conn_unref(conn);
 }
 
+/* When it has lingered long enough, whatever its peer takes. */
+static uint64_t linger_end(const rd_conn *conn) {
+    const rd_settings *settings = conn->set->settings;
+    const int64_t longest = settings->write_timeout_ms > settings->linger_timeout_ms
+                                ? settings->write_timeout_ms
+                                : settings->linger_timeout_ms;
+    return conn->lingers_since + (uint64_t)longest;
+}
+
+/* Closing may cost a slow reader the rest of its answer, when more of its input comes. */
+static void end_linger(rd_conn *conn) {
+    const uint64_t now = conn->set->loop->now_ms, end = linger_end(conn);
+    if (now >= end || !rd_progress_while_lingering(conn)) {
+        rd_conn_close(conn);
+        return;
+    }
+    const uint64_t again = now + (uint64_t)conn->set->settings->linger_timeout_ms;
+    conn->deadline = again < end ? again : end;
+}
+
 static void on_timer(rd_timer *timer) {
     rd_conn *conn = RD_CONTAINER(timer, rd_conn, timer);
     uint64_t now = conn->set->loop->now_ms;
     if (conn->write_deadline <= now) send_what_waits(conn);
     if (conn->state == RD_CONN_CLOSED) return;
+    rd_progress_look(conn);
     if (conn->write_deadline <= now) {
         conn->set->write_timeouts++;
         rd_conn_reset(conn); /* the kernel forgets what it still has, too */
@@ -93,7 +127,7 @@ static void on_timer(rd_timer *timer) {
     if (conn->deadline <= now) {
         conn->deadline = UINT64_MAX;
         if (conn->state == RD_CONN_LINGERING) {
-            rd_conn_close(conn);
+            end_linger(conn);
         } else if (conn->state == RD_CONN_OPEN) {
             conn->protocol->on_timeout(conn);
         }
@@ -127,11 +161,13 @@ rd_conn *rd_conn_open(rd_conn_set *set, int fd, const rd_transport *transport,
     conn->closing.free = free_conn;
     rd_list_init(&conn->closing.node);
     rd_list_init(&conn->in_dirty);
+    rd_list_init(&conn->in_stalled);
     rd_list_init(&conn->in_set);
     rd_timer_init(&conn->timer, on_timer);
     rd_list_append(&set->conns, &conn->in_set);
     conn->slot = rd_slots_take(&set->slots);
     set->count++;
+    rd_ledger_add(&set->ledger, RD_LEDGER_DESCRIPTORS, 1);
     protocol->on_open(conn);
     return conn;
 }
@@ -161,7 +197,7 @@ void rd_conn_unref(rd_conn *conn) {
 static unsigned wanted_interest(const rd_conn *conn) {
     unsigned interest = 0;
     if (!conn->read_eof && !conn->read_paused) interest |= RD_READABLE;
-    if (conn->out.bytes > 0) interest |= RD_WRITABLE;
+    if (conn->out.bytes > 0 && !conn->warming) interest |= RD_WRITABLE;
     return interest;
 }
 
@@ -191,6 +227,11 @@ void rd_conn_resume_reading(rd_conn *conn) {
 }
 
 /* ---- reading ---- */
+
+void rd_conn_drop_input(rd_conn *conn) {
+    rd_buffer_clear(&conn->input);
+    rd_conn_count_input(conn);
+}
 
 static void linger_data(rd_conn *conn, size_t len) {
     if (len >= conn->linger_left) {
@@ -296,49 +337,64 @@ static bool file_follows(const rd_conn *conn, size_t offered) {
     return chunk != NULL && chunk->kind == RD_CHUNK_FILE && offered == 0;
 }
 
-/* Offers at most `limit` bytes of one kind to the transport; how many were offered, and sent. */
-static ssize_t send_slice(rd_conn *conn, size_t limit, size_t *offered) {
-    struct iovec iov[IOV_MAX_USED];
-    rd_chunk *first = conn->out.first;
-    *offered = 0;
-    if (first->kind != RD_CHUNK_FILE) {
-        int count = rd_outq_gather(&conn->out, iov, IOV_MAX_USED, limit);
-        for (int i = 0; i < count; i++) *offered += iov[i].iov_len;
-        return conn->transport->write(conn, iov, count, file_follows(conn, *offered));
+typedef struct rd_sending {
+    size_t offered;
+    ssize_t sent; /* or -1, with errno */
+} rd_sending;
+
+RD_APART static rd_sending send_file(rd_conn *conn, rd_chunk *first, size_t limit) {
+    const size_t offered = first->len < limit ? first->len : limit;
+    if (!rd_warming_may_send(conn, first, offered)) {
+        errno = EAGAIN;
+        return (rd_sending){offered, -1};
     }
-    *offered = first->len < limit ? first->len : limit;
-    ssize_t sent = conn->transport->send_file(conn, first->file->fd, first->offset, *offered);
+    ssize_t sent = conn->transport->send_file(conn, first->file->fd, first->offset, offered);
     if (sent == 0) { /* the file shrank: the promised length cannot be kept */
         if (conn->set->on_cut != NULL) conn->set->on_cut(conn, RD_ERR_FILE_CUT);
         errno = EIO;
-        return -1;
+        return (rd_sending){offered, -1};
     }
-    return sent;
+    return (rd_sending){offered, sent};
+}
+
+/* Offers at most `limit` bytes of one kind to the transport. */
+static rd_sending send_slice(rd_conn *conn, size_t limit) {
+    struct iovec iov[IOV_MAX_USED];
+    rd_chunk *first = conn->out.first;
+    if (first->kind == RD_CHUNK_FILE) return send_file(conn, first, limit);
+    size_t offered = 0;
+    int count = rd_outq_gather(&conn->out, iov, IOV_MAX_USED, limit);
+    for (int i = 0; i < count; i++) offered += iov[i].iov_len;
+    ssize_t sent = conn->transport->write(conn, iov, count, file_follows(conn, offered));
+    return (rd_sending){offered, sent};
 }
 
 static void after_progress(rd_conn *conn, size_t sent) {
     uint64_t timeout = (uint64_t)conn->set->settings->write_timeout_ms;
     conn->set->bytes_out += sent;
     conn->write_deadline = conn->out.bytes > 0 ? conn->set->loop->now_ms + timeout : UINT64_MAX;
+    conn->full_unread = 0;
 }
 
-static void end_after_flush(rd_conn *conn) {
+RD_APART static void end_after_flush(rd_conn *conn) {
     if (!conn->linger || conn->read_eof || conn->set->settings->linger_timeout_ms == 0) {
         rd_conn_close(conn);
         return;
     }
     set_state(conn, RD_CONN_LINGERING);
+    rd_progress_begin(conn);
     conn->transport->shutdown_write(conn);
     conn->linger_left = (uint32_t)conn->set->settings->linger_bytes;
     conn->read_paused = false;
-    rd_buffer_clear(&conn->input);
+    rd_conn_drop_input(conn);
+    conn->lingers_since = conn->set->loop->now_ms;
     uint64_t timeout = (uint64_t)conn->set->settings->linger_timeout_ms;
-    rd_conn_set_deadline(conn, conn->set->loop->now_ms + timeout);
+    rd_conn_set_deadline(conn, conn->lingers_since + timeout);
     ensure_registered(conn);
     update_interest(conn);
 }
 
-static void after_flush(rd_conn *conn) {
+static void after_flush(rd_conn *conn, bool is_full) {
     bool drained =
         conn->above_high && conn->out.bytes <= (size_t)conn->set->settings->output_low_bytes;
     bool emptied = conn->tell_empty && conn->out.bytes == 0;
@@ -352,8 +408,9 @@ static void after_flush(rd_conn *conn) {
         return;
     }
     if (conn->state == RD_CONN_CLOSED) return;
-    if (conn->out.bytes > 0) {
+    if (conn->out.bytes > 0 && !conn->warming) {
         if (conn->write_deadline == UINT64_MAX) after_progress(conn, 0);
+        if (is_full && conn->full_unread == 0) rd_progress_begin(conn);
         arm(conn);
     }
     if (conn->source.registered) {
@@ -368,20 +425,25 @@ static bool send_now(rd_conn *conn) {
     if (conn->state == RD_CONN_CLOSED) return false;
     if (rd_list_is_linked(&conn->in_dirty)) rd_list_unlink(&conn->in_dirty);
     size_t limit = SLICE_BYTES;
+    bool progress = false;
     while (conn->out.bytes > 0 && limit > 0) {
-        size_t offered;
-        ssize_t sent = send_slice(conn, limit, &offered);
-        if (sent < 0) {
+        const rd_sending slice = send_slice(conn, limit);
+        if (slice.sent < 0) {
             if (errno == EAGAIN || errno == EWOULDBLOCK) break;
             rd_conn_close(conn);
             return false;
         }
-        rd_outq_advance(&conn->out, &conn->set->chunks, (size_t)sent);
-        after_progress(conn, (size_t)sent);
-        limit -= (size_t)sent;
-        if ((size_t)sent < offered) break;
+        const size_t sent = (size_t)slice.sent;
+        rd_outq_advance(&conn->out, &conn->set->chunks, sent);
+        after_progress(conn, sent);
+        limit -= sent;
+        progress = progress || sent > 0;
+        if (sent < slice.offered) break;
     }
-    after_flush(conn);
+    if (conn->out.bytes > 0 || rd_list_is_linked(&conn->in_stalled)) {
+        rd_stalled_note(conn, progress);
+    }
+    after_flush(conn, limit > 0);
     return limit == 0 && conn->state != RD_CONN_CLOSED && conn->out.bytes > 0;
 }
 
@@ -417,7 +479,7 @@ void rd_conn_finish(rd_conn *conn, bool linger) {
     set_state(conn, RD_CONN_FINISHING);
     conn->linger = linger;
     conn->deadline = UINT64_MAX;
-    rd_buffer_clear(&conn->input);
+    rd_conn_drop_input(conn);
     conn->read_paused = true;
     rd_conn_mark_dirty(conn);
 }
@@ -431,16 +493,18 @@ static void leave(rd_conn *conn) {
     rd_list_unlink(&conn->in_set);
     rd_slots_give(&set->slots, conn->slot);
     set->count--;
+    rd_ledger_give(&set->ledger, RD_LEDGER_DESCRIPTORS, 1);
 }
 
 static void forget(rd_conn *conn) {
     rd_outq_clear(&conn->out, &conn->set->chunks);
-    rd_buffer_clear(&conn->input);
+    rd_stalled_leave(conn);
+    rd_conn_drop_input(conn);
     conn->protocol->on_close(conn);
     rd_conn_unref(conn);
 }
 
-void rd_conn_close(rd_conn *conn) {
+RD_APART void rd_conn_close(rd_conn *conn) {
     if (conn->state == RD_CONN_CLOSED) return;
     leave(conn);
     conn->transport->close(conn);
@@ -452,6 +516,17 @@ void rd_conn_reset(rd_conn *conn) {
     struct linger none = {.l_onoff = 1, .l_linger = 0};
     setsockopt(conn->source.fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
     rd_conn_close(conn);
+}
+
+/* The poller is the parent's as well: taking something out of it here would take it out there. */
+void rd_conn_set_abandon(rd_conn_set *set) {
+    for (rd_list *node = set->conns.next; node != &set->conns; node = node->next) {
+        rd_conn *conn = RD_CONTAINER(node, rd_conn, in_set);
+        close(conn->source.fd);
+        conn->source.fd = -1;
+        conn->source.registered = 0;
+        conn->state = RD_CONN_CLOSED; /* from any state, and nobody is told */
+    }
 }
 
 int rd_conn_detach(rd_conn *conn) {

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "base/ledger.h"
 #include "base/list.h"
 #include "base/settings.h"
 #include "base/slots.h"
@@ -42,12 +43,15 @@ typedef struct rd_conn_set {
     rd_chunk_pool chunks;
     rd_list conns;         /* every connection that is not CLOSED */
     rd_list dirty;         /* those with something queued since the last flush */
+    rd_list stalled;       /* those that do not take what is queued; see stalled.h */
     rd_list long_sends;    /* those with much to send, in the order in which they get a slice */
     uint64_t long_sent_ns; /* when they last got one */
     rd_slots slots;
+    rd_ledger ledger; /* what all of them hold together */
     uint32_t count;
     uint64_t bytes_in, bytes_out, write_timeouts;
-    bool stopping;
+    bool stopping; /* nothing new begins, but on connections that move to another process */
+    bool moving;   /* those that can move do so, and are served until then */
     /* Long sends wait for rd_conn_set_send_long(), but for what rd_conn_flush() sends; else each
      * goes when it can. */
     bool takes_turns;
@@ -61,6 +65,7 @@ struct rd_conn {
     rd_source source;
     rd_list in_set;
     rd_list in_dirty; /* in `dirty` or `long_sends` */
+    rd_list in_stalled;
     rd_timer timer;
     rd_closing closing;
     rd_conn_set *set;
@@ -68,11 +73,17 @@ struct rd_conn {
     const rd_protocol *protocol;
     uint64_t deadline;       /* the protocol's, ms; UINT64_MAX: none */
     uint64_t write_deadline; /* UINT64_MAX while nothing waits for the peer */
+    uint64_t stalled_since;  /* ms, when it was last seen to take something, while it is stalled */
+    uint64_t lingers_since;  /* ms, while it is LINGERING */
     rd_buffer input;         /* left-over of an incomplete message or requests read ahead */
+    size_t input_counted;    /* of `input`, in the ledger */
     rd_outq out;
+    size_t output_counted; /* of `out`, in the ledger, while it is stalled */
     uint32_t refs;
     uint32_t slot; /* small number, unique among the open connections of the server */
     uint32_t linger_left;
+    uint32_t stalled_unread; /* of what was sent, when the socket last took something */
+    uint32_t full_unread;    /* the same of a full socket at the last look; 0: none is due */
     rd_address peer;
     uint8_t state;
     bool read_eof : 1;
@@ -82,7 +93,8 @@ struct rd_conn {
     bool linger : 1;     /* half-close and read on before closing */
     bool settled : 1;    /* set by the protocol while it needs no readiness before its answer */
     bool guest : 1;      /* came from another worker in the middle of its requests */
-    bool known : 1;      /* the side of the application keeps objects for it */
+    bool warming : 1;    /* what is next in the queue is being read from a disk */
+    bool warmed : 1;     /* it has been read just now */
 };
 
 void rd_conn_set_init(rd_conn_set *set, rd_loop *loop, const rd_settings *settings);
@@ -102,6 +114,11 @@ static inline bool rd_conn_is_open(const rd_conn *conn) {
     return conn->state == RD_CONN_OPEN;
 }
 
+/* Whether the request being answered is the connection's last one here or anywhere. */
+static inline bool rd_conn_ends(const rd_conn *conn) {
+    return conn->set->stopping && !(conn->set->moving && conn->transport->can_move);
+}
+
 /* Tries to read at once, before the poller says so: fresh connections mostly bring a request. */
 void rd_conn_read_now(rd_conn *conn);
 
@@ -111,6 +128,15 @@ void rd_conn_take_data(rd_conn *conn, const char *bytes, size_t len);
 /* Around giving the descriptor to another process: the poller forgets it, or takes it again. */
 void rd_conn_leave_loop(rd_conn *conn);
 void rd_conn_rejoin_loop(rd_conn *conn);
+
+/* After `input` has changed. False when all connections together have no room for it. */
+static inline bool rd_conn_count_input(rd_conn *conn) {
+    return rd_ledger_keep(&conn->set->ledger, RD_LEDGER_INPUT, &conn->input_counted,
+                          conn->input.capacity);
+}
+
+/* Gives back what was read and not used. */
+void rd_conn_drop_input(rd_conn *conn);
 
 void rd_conn_ref(rd_conn *conn);
 void rd_conn_unref(rd_conn *conn);
@@ -128,8 +154,9 @@ void rd_conn_resume_reading(rd_conn *conn);
 void rd_conn_mark_dirty(rd_conn *conn);
 
 /* Sends what the socket takes now, at most one slice of 256 KiB, so that a download is nobody's
- * wait. Asks for no turn: a connection that stands in the line of long sends leaves it, and comes
- * back to its end when the socket takes more. */
+ * wait. What of a file is not in memory is read by a job first (warming.h). Asks for no turn: a
+ * connection that stands in the line of long sends leaves it, and comes back to its end when the
+ * socket takes more. */
 void rd_conn_flush(rd_conn *conn);
 
 /* Flushes every dirty connection of the set, one write each; where long sends take turns, those
@@ -147,7 +174,8 @@ static inline bool rd_conn_set_has_long(const rd_conn_set *set) {
 }
 
 /* Closes once everything queued is sent. With `linger`, half-closes and reads on for a while, so
- * that unread input does not turn into a reset that destroys the answer on its way. */
+ * that unread input does not turn into a reset that destroys the answer on its way: for
+ * linger_timeout_ms, and again while the peer takes some of it, but write_timeout_ms in all. */
 void rd_conn_finish(rd_conn *conn, bool linger);
 
 /* Closes now and drops what is queued. Safe in any state. */
@@ -155,6 +183,10 @@ void rd_conn_close(rd_conn *conn);
 
 /* Closes now, over TCP with a reset, which no peer takes for the end of an answer. */
 void rd_conn_reset(rd_conn *conn);
+
+/* In a forked child: closes the descriptors, which are copies of the parent's, and nothing else.
+ * The connections of the set are closed from then on, whoever still looks at them. */
+void rd_conn_set_abandon(rd_conn_set *set);
 
 /* Gives the descriptor away without closing it: the connection ends as if closed. */
 int rd_conn_detach(rd_conn *conn);

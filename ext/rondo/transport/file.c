@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Counting who sends from a file; see file.h.
+ * Counting who sends from a file, and closing it; see file.h.
  */
 #include "transport/file.h"
 
@@ -8,27 +8,49 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/apart.h"
 
-rd_file *rd_file_new(int fd) {
+rd_file *rd_file_new(rd_loop *loop, int fd, uint64_t volume) {
     rd_file *file = rd_alloc(sizeof(*file));
-    *file = (rd_file){.fd = fd, .refs = 1};
+    *file = (rd_file){.loop = loop, .volume = volume, .fd = fd, .refs = 1};
     return file;
 }
 
-void rd_file_count(rd_file *file, uint32_t *open) {
-    assert(file->open == NULL);
-    file->open = open;
-    ++*open;
+void rd_file_count(rd_file *file, rd_ledger *ledger) {
+    assert(file->ledger == NULL);
+    file->ledger = ledger;
+    rd_ledger_add(ledger, RD_LEDGER_DESCRIPTORS, 1);
 }
 
 void rd_file_ref(rd_file *file) {
     file->refs++;
 }
 
+void rd_file_close(rd_file *file) {
+    close(file->fd);
+    file->fd = -1;
+}
+
+static void run_close(rd_disk_job *job) {
+    rd_file_close(RD_CONTAINER(job, rd_file, job));
+}
+
+static void close_done(rd_disk_job *job) {
+    rd_file *file = RD_CONTAINER(job, rd_file, job);
+    if (file->ledger != NULL) rd_ledger_give(file->ledger, RD_LEDGER_DESCRIPTORS, 1);
+    rd_free(file);
+}
+
+RD_APART static void end(rd_file *file) {
+    file->job = (rd_disk_job){.run = run_close, .done = close_done};
+    if (file->fd >= 0) {
+        rd_disk_do(file->loop, &file->job, file->volume);
+    } else {
+        close_done(&file->job);
+    }
+}
+
 void rd_file_unref(rd_file *file) {
     assert(file->refs > 0);
-    if (--file->refs > 0) return;
-    if (file->open != NULL) --*file->open;
-    close(file->fd);
-    rd_free(file);
+    if (--file->refs == 0) end(file);
 }

@@ -141,6 +141,13 @@ void rd_listener_close(rd_listener *listener) {
     unlink_own_file(listener);
 }
 
+void rd_listener_abandon(rd_listener *listener) {
+    if (listener->source.fd >= 0) close(listener->source.fd);
+    if (listener->spare_fd >= 0) close(listener->spare_fd);
+    listener->source.fd = listener->spare_fd = -1;
+    listener->source.registered = 0;
+}
+
 void rd_listener_end(rd_listener *listener, int most) {
     rd_list_unlink(&listener->in_server); /* at its limit the server would pause it again */
     rd_listener_pause(listener, false);

@@ -81,6 +81,9 @@ void rd_listener_keep_file(rd_listener *listener);
 /* Closes the socket and removes the file of a Unix socket that it made itself. */
 void rd_listener_close(rd_listener *listener);
 
+/* In a forked child: closes its copies of the descriptors, and nothing else. */
+void rd_listener_abandon(rd_listener *listener);
+
 /* The end of one that a server has: accepts what waits, at most `most`, closes and frees it. */
 void rd_listener_end(rd_listener *listener, int most);
 

@@ -29,6 +29,7 @@ static rd_chunk *copied_chunk(rd_chunk_pool *pool, size_t capacity) {
         chunk->kind = RD_CHUNK_COPIED;
     }
     chunk->next = NULL;
+    chunk->is_shared = false;
     chunk->at = 0;
     chunk->len = 0;
     return chunk;
@@ -65,6 +66,13 @@ static size_t overhead_of(const rd_chunk *chunk) {
     return sizeof(*chunk) + room_in(chunk);
 }
 
+/* So many bytes of the chunk have gone. */
+static void uncount(rd_outq *queue, const rd_chunk *chunk, size_t len) {
+    queue->bytes -= len;
+    if (chunk->kind == RD_CHUNK_FILE) queue->in_files -= len;
+    if (chunk->is_shared) queue->shared -= len;
+}
+
 static void append(rd_outq *queue, rd_chunk *chunk) {
     if (queue->last != NULL) {
         queue->last->next = chunk;
@@ -73,6 +81,8 @@ static void append(rd_outq *queue, rd_chunk *chunk) {
     }
     queue->last = chunk;
     queue->bytes += chunk->len;
+    if (chunk->kind == RD_CHUNK_FILE) queue->in_files += chunk->len;
+    if (chunk->is_shared) queue->shared += chunk->len;
     queue->overhead += overhead_of(chunk);
 }
 
@@ -112,12 +122,21 @@ void rd_outq_copy(rd_outq *queue, rd_chunk_pool *pool, const char *bytes, size_t
     }
 }
 
-void rd_outq_borrow(rd_outq *queue, const char *bytes, size_t len, rd_release *release) {
+static void borrow(rd_outq *queue, const char *bytes, size_t len, rd_release *release,
+                   bool is_shared) {
     rd_chunk *chunk = rd_alloc(sizeof(*chunk));
-    *chunk = (rd_chunk){.kind = RD_CHUNK_BORROWED, .len = len};
+    *chunk = (rd_chunk){.kind = RD_CHUNK_BORROWED, .is_shared = is_shared, .len = len};
     chunk->ptr = bytes;
     chunk->release = release;
     append(queue, chunk);
+}
+
+void rd_outq_borrow(rd_outq *queue, const char *bytes, size_t len, rd_release *release) {
+    borrow(queue, bytes, len, release, false);
+}
+
+void rd_outq_share(rd_outq *queue, const char *bytes, size_t len, rd_release *release) {
+    borrow(queue, bytes, len, release, true);
 }
 
 void rd_outq_file(rd_outq *queue, rd_file *file, off_t offset, size_t len) {
@@ -126,6 +145,7 @@ void rd_outq_file(rd_outq *queue, rd_file *file, off_t offset, size_t len) {
     rd_file_ref(file);
     chunk->file = file;
     chunk->offset = offset;
+    chunk->looked_to = 0;
     append(queue, chunk);
 }
 
@@ -155,7 +175,7 @@ void rd_outq_drop_after(rd_outq *queue, rd_chunk_pool *pool, rd_chunk *before) {
     rd_chunk *chunk = before->next;
     before->next = chunk->next;
     if (queue->last == chunk) queue->last = before;
-    queue->bytes -= chunk->len;
+    uncount(queue, chunk, chunk->len);
     queue->overhead -= overhead_of(chunk);
     free_chunk(chunk, pool);
 }
@@ -177,19 +197,20 @@ void rd_outq_each(const rd_outq *queue, rd_outq_visit *run, void *with) {
 
 void rd_outq_advance(rd_outq *queue, rd_chunk_pool *pool, size_t len) {
     assert(len <= queue->bytes);
-    queue->bytes -= len;
     while (queue->first != NULL) {
         rd_chunk *chunk = queue->first;
+        const size_t part = len < chunk->len ? len : chunk->len;
+        uncount(queue, chunk, part);
         if (len < chunk->len) {
             consume(chunk, len);
             return;
         }
-        len -= chunk->len;
+        len -= part;
         shift(queue, pool);
     }
 }
 
 void rd_outq_clear(rd_outq *queue, rd_chunk_pool *pool) {
     while (queue->first != NULL) shift(queue, pool);
-    queue->bytes = 0;
+    queue->bytes = queue->in_files = queue->shared = 0;
 }

@@ -12,6 +12,7 @@
 #ifndef RD_TRANSPORT_OUTQ_H
 #define RD_TRANSPORT_OUTQ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -32,7 +33,8 @@ typedef enum rd_chunk_kind { RD_CHUNK_COPIED, RD_CHUNK_BORROWED, RD_CHUNK_FILE }
 typedef struct rd_chunk {
     struct rd_chunk *next;
     rd_chunk_kind kind;
-    size_t len; /* bytes not yet sent */
+    bool is_shared; /* borrowed, and so do other queues */
+    size_t len;     /* bytes not yet sent */
     union {
         struct { /* copied: bytes follow the struct */
             uint32_t at, capacity;
@@ -44,6 +46,7 @@ typedef struct rd_chunk {
         struct { /* file */
             rd_file *file;
             off_t offset;
+            off_t looked_to; /* found in memory up to here when it was last looked for */
         };
     };
 } rd_chunk;
@@ -56,13 +59,24 @@ typedef struct rd_chunk_pool {
 
 typedef struct rd_outq {
     rd_chunk *first, *last;
-    size_t bytes;    /* everything queued */
+    size_t bytes;            /* everything queued */
+    size_t in_files, shared; /* of them */
     size_t overhead; /* memory it takes besides: the chunks themselves, room in their blocks */
 } rd_outq;
 
 /* What small pieces in turn, copied and borrowed, cost is many times their bytes. */
 static inline size_t rd_outq_memory(const rd_outq *queue) {
     return queue->bytes + queue->overhead;
+}
+
+/* Memory that goes when the queue is cleared: without what files hold, */
+static inline size_t rd_outq_held(const rd_outq *queue) {
+    return queue->bytes - queue->in_files + queue->overhead;
+}
+
+/* and without what other queues hold as well. */
+static inline size_t rd_outq_own(const rd_outq *queue) {
+    return rd_outq_held(queue) - queue->shared;
 }
 
 void rd_chunk_pool_clear(rd_chunk_pool *pool);
@@ -74,6 +88,8 @@ void rd_outq_commit(rd_outq *queue, size_t len);
 
 void rd_outq_copy(rd_outq *queue, rd_chunk_pool *pool, const char *bytes, size_t len);
 void rd_outq_borrow(rd_outq *queue, const char *bytes, size_t len, rd_release *release);
+/* The same for bytes that several queues borrow. */
+void rd_outq_share(rd_outq *queue, const char *bytes, size_t len, rd_release *release);
 /* Takes its own reference. */
 void rd_outq_file(rd_outq *queue, rd_file *file, off_t offset, size_t len);
 

@@ -32,6 +32,11 @@ typedef struct rd_protocol {
     bool (*is_spare)(rd_conn *conn, bool kept, uint64_t since_ms);
     /* The server stops: nothing new shall begin on this connection. */
     void (*on_shutdown)(rd_conn *conn);
+    /* Whether another process can go on with the connection now: nothing is being answered, and all
+     * that was read of the next request is in conn->input. NULL: never. */
+    bool (*is_movable)(rd_conn *conn);
+    /* It is reset next, because its peer takes nothing and others need the memory. Or NULL. */
+    void (*on_stalled)(rd_conn *conn);
 } rd_protocol;
 
 #endif

@@ -5,8 +5,12 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/sendfile.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <linux/sockios.h>
+#endif
 
 #include "transport/conn.h"
 #include "transport/transport.h"
@@ -71,6 +75,23 @@ static void tcp_close(rd_conn *conn) {
     close(conn->source.fd);
 }
 
+static uint32_t tcp_count_unread(rd_conn *conn) {
+    int bytes = 0;
+#ifdef SIOCOUTQ
+    if (ioctl(conn->source.fd, SIOCOUTQ, &bytes) != 0) bytes = 0;
+#else
+    (void)conn;
+#endif
+    return (uint32_t)bytes;
+}
+
 const rd_transport rd_transport_tcp = {
-    "http", tcp_read, tcp_write, tcp_send_file, tcp_shutdown_write, tcp_close,
+    .scheme = "http",
+    .read = tcp_read,
+    .write = tcp_write,
+    .send_file = tcp_send_file,
+    .shutdown_write = tcp_shutdown_write,
+    .close = tcp_close,
+    .can_move = true,
+    .count_unread = tcp_count_unread,
 };

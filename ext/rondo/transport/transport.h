@@ -10,6 +10,7 @@
 #define RD_TRANSPORT_TRANSPORT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -23,6 +24,10 @@ typedef struct rd_transport {
     ssize_t (*send_file)(rd_conn *conn, int fd, off_t offset, size_t len);
     void (*shutdown_write)(rd_conn *conn);
     void (*close)(rd_conn *conn);
+    /* The descriptor is all there is: another process can go on with it. */
+    bool can_move;
+    /* Bytes sent that the peer has not taken yet; 0 when that cannot be known. */
+    uint32_t (*count_unread)(rd_conn *conn);
 } rd_transport;
 
 extern const rd_transport rd_transport_tcp;

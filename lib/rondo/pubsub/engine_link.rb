@@ -5,6 +5,7 @@
 # with the interface of Engine will do.
 # SPDX-License-Identifier: MIT
 
+require "rondo/pubsub/notices"
 require "rondo/pubsub/relay_frames"
 
 module Rondo
@@ -25,6 +26,7 @@ module Rondo
         @socket = socket
         @log = log
         @frames = RelayFrames.new
+        @notices = Notices.new(engine) { log }
         @mutex = Mutex.new
         @out = String.new(encoding: Encoding::BINARY)
         @waker, @wake = IO.pipe
@@ -94,10 +96,11 @@ module Rondo
 
       def turn
         waiting = @mutex.synchronize { !@out.empty? }
-        ready, = IO.select([@socket, @waker], waiting ? [@socket] : nil)
-        @waker.read_nonblock(4096, exception: false) if ready.include?(@waker)
+        ready, = IO.select([@socket, @waker], waiting ? [@socket] : nil, nil, @notices.pause)
+        @waker.read_nonblock(4096, exception: false) if ready&.include?(@waker)
         send_some
-        read_some if ready.include?(@socket)
+        read_some if ready&.include?(@socket)
+        @notices.tell_due
       end
 
       def send_some
@@ -117,13 +120,19 @@ module Rondo
         @frames.feed(bytes) { |frame| tell(frame) } unless bytes.is_a?(Symbol)
       end
 
-      # An engine's error is the engine's.
+      # In the order of the stream: who subscribes and publishes then gets its own message.
       def tell(frame)
-        return @engine.publish(frame.channel, frame.message) if frame.type == :publish
+        return publish(frame) if frame.type == :publish
 
-        @engine.public_send(frame.type, frame.channel, frame.pattern)
+        @notices.want(frame.channel, frame.pattern, frame.type == :subscribe)
+        @notices.tell_due
+      end
+
+      # An engine's error is the engine's.
+      def publish(frame)
+        @engine.publish(frame.channel, frame.message)
       rescue StandardError, ScriptError => e # NotImplementedError is one
-        @log.error "! #{@engine.class}##{frame.type}: #{e.full_message(highlight: false)}"
+        @log.error "! #{@engine.class}#publish: #{e.full_message(highlight: false)}"
       end
     end
   end

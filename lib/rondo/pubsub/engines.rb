@@ -6,6 +6,7 @@
 
 require "rondo/logger"
 require "rondo/pubsub/engine"
+require "rondo/pubsub/notices"
 require "rondo/pubsub/redis"
 
 module Rondo
@@ -50,8 +51,11 @@ module Rondo
     TEXT = [Encoding::UTF_8, Encoding::US_ASCII].freeze
 
     @default = CLUSTER
-    @told = {}.compare_by_identity # by engine: the subscriptions it knows of
-    @telling = Mutex.new
+    # Seconds that engines have at the end of a server to be told that it has no subscribers any more.
+    FAREWELL = 1
+
+    @told = {}.compare_by_identity # by engine: its Notices
+    @telling = Mutex.new # a change of subscriptions and what engines are to be told of it are one step
 
     class << self
       # @return [Engine] of a publish that names none
@@ -74,7 +78,7 @@ module Rondo
         @default = engine if built_in?(engine) || @told.key?(engine)
       end
 
-      # From now on the engine is told of subscriptions, those that there are first.
+      # From now on the engine is told of subscriptions, those that there are first, on a thread for this engine.
       # @param engine [#subscribe, #unsubscribe, #publish]
       # @return [void]
       def attach(engine)
@@ -82,8 +86,8 @@ module Rondo
         @telling.synchronize do
           return if built_in?(engine) || @told.key?(engine)
 
-          @told[engine] = {}
-          tell_all(engine)
+          @told[engine] = Notices.new(engine, own_thread: true) { log }
+          @told[engine].reset(interests)
         end
       end
 
@@ -92,7 +96,7 @@ module Rondo
       # @param engine [Object] is told nothing new any more
       # @return [void]
       def detach(engine)
-        @told.delete(engine)
+        @told.delete(engine)&.end
         @default = CLUSTER if @default.equal?(engine)
       end
 
@@ -100,7 +104,17 @@ module Rondo
       # @param engine [Object]
       # @return [void]
       def reset(engine)
-        @telling.synchronize { @told[engine]&.clear && tell_all(engine) }
+        @telling.synchronize { @told[engine]&.reset(interests) }
+      end
+
+      # Waits until engines have been told of all that has changed so far.
+      # @param seconds [Numeric] at most, for all of them
+      # @return [Boolean] whether they have, but for calls that raised
+      # @private
+      def settle(seconds)
+        limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+        notices = @telling.synchronize { @told.values }
+        notices.map { |one| one.settle(limit - Process.clock_gettime(Process::CLOCK_MONOTONIC)) }.all?
       end
 
       # @see Rondo.publish
@@ -129,7 +143,7 @@ module Rondo
       # @private
       def interest(channel, is_pattern, subscribed)
         @telling.synchronize do
-          @told.each_key { |engine| tell(engine, channel, is_pattern, subscribed) } if yield
+          @told.each_value { |notices| notices.want(channel, is_pattern, subscribed) } if yield
         end
       end
 
@@ -159,26 +173,11 @@ module Rondo
       end
 
       def hand(engine, channel, text)
+        @told[engine]&.catch_up
         engine.publish(channel, text) ? true : false
       rescue StandardError => e
         log.error "! #{engine.class}#publish: #{e.full_message(highlight: false)}"
         false
-      end
-
-      def tell_all(engine)
-        interests.each { |channel, is_pattern| tell(engine, channel, is_pattern, true) }
-      end
-
-      # Once, also when somebody subscribes while the engine is attached. An engine's error is the engine's.
-      def tell(engine, channel, is_pattern, subscribed)
-        known = @told[engine] or return # detached meanwhile
-        return if known.key?([channel, is_pattern]) == subscribed
-
-        subscribed ? known.store([channel, is_pattern], true) : known.delete([channel, is_pattern])
-        verb = subscribed ? :subscribe : :unsubscribe
-        engine.public_send(verb, channel, is_pattern)
-      rescue StandardError, ScriptError => e
-        log.error "! #{engine.class}##{verb}: #{e.full_message(highlight: false)}"
       end
     end
   end

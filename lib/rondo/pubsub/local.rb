@@ -88,11 +88,12 @@ module Rondo
       # @return [void]
       # @raise [ArgumentError]
       def history(channel, is_pattern = false, size:, match: nil, ttl: 0) # rubocop:disable Style/OptionalBooleanParameter
-        name = name_of(channel)
+        is_pattern = pattern?(is_pattern, match)
+        name = pattern_of(channel, is_pattern)
         raise ArgumentError, "size is from 0 to 4294967295" unless size.between?(0, 0xffff_ffff)
         raise ArgumentError, "ttl is from 0 to 4294967295" unless ttl.between?(0, 0xffff_ffff)
 
-        rule = Rule.new(name, pattern?(is_pattern, match), size, (ttl * 1000).ceil)
+        rule = Rule.new(name, is_pattern, size, (ttl * 1000).ceil)
         @mutex.synchronize do
           @rules[[name, rule.pattern]] = rule
           @cores.each { |core| keep(core, rule) }
@@ -106,7 +107,8 @@ module Rondo
 
         raise ArgumentError, "as is :text, :binary or nil" unless [nil, :text, :binary].include?(as)
 
-        added = Subscription.new(name_of(channel), pattern?(is_pattern, match), as, id_of(since), block, {})
+        is_pattern = pattern?(is_pattern, match)
+        added = Subscription.new(pattern_of(channel, is_pattern), is_pattern, as, id_of(since), block, {})
         @mutex.synchronize do
           before = @subscriptions[[added.channel, added.pattern]]
           @cores.each { |core| establish(core, added, before&.keys&.delete(core)) }
@@ -139,6 +141,7 @@ module Rondo
           core.unsubscribe(@watches.delete(core))
         end
         interests.each { |interest| lose(core, interest) }
+        settle(FAREWELL)
       end
 
       def publish_to(reach, channel, message)
@@ -196,6 +199,13 @@ module Rondo
                                                                                         channel.is_a?(Symbol)
         name = String.new(channel.to_s, encoding: Encoding::UTF_8).freeze
         raise ArgumentError, "the name of a channel has 1 to 1024 bytes" unless name.bytesize.between?(1, 1024)
+
+        name
+      end
+
+      def pattern_of(channel, is_pattern)
+        name = name_of(channel)
+        raise ArgumentError, "a pattern has 1 to 255 bytes" if is_pattern && name.bytesize > 255
 
         name
       end

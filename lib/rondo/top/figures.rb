@@ -29,6 +29,8 @@ module Rondo
       attr_reader :version
       # @return [Time]
       attr_reader :started_at
+      # @return [Integer] bytes of master and molds, which are no workers; 0 where that is not known
+      attr_reader :other_bytes
 
       # @param text [String] of /stats
       # @raise [Error] it is something else
@@ -41,6 +43,7 @@ module Rondo
         @time_ms = stats.fetch("time_ms")
         @started_at = Time.iso8601(stats.fetch("started_at"))
         @version = stats.dig("versions", "rondo").to_s
+        @other_bytes = stats.fetch("master_rss_bytes", 0) + stats.fetch("mold_rss_bytes", 0)
       rescue JSON::ParserError, KeyError, TypeError, NoMethodError, ArgumentError
         raise Error, "these are no statistics of a Rondo server"
       end
@@ -67,8 +70,11 @@ module Rondo
 
     # What happened between two samples. Times are microseconds; nil where nothing can be known.
     class Figures
+      # Without a sign of life of Ruby for so long, a worker that could do nothing else is stuck.
+      STUCK_MS = 2000
       Row = Struct.new(:index, :pid, :generation, :state, :busy, :threads, :max_threads, :queue, :connections,
-                       :rss_bytes, :rate, :file_rate, :wait_p50, :wait_p99, :time_p50, :time_p99, keyword_init: true)
+                       :rss_bytes, :oldest_us, :rate, :file_rate, :wait_p50, :wait_p99, :time_p50, :time_p99,
+                       keyword_init: true)
       GAUGES = %i[pid generation busy threads max_threads queue connections rss_bytes].freeze
       SUMS = %i[busy threads max_threads queue connections rss_bytes].freeze
 
@@ -86,7 +92,7 @@ module Rondo
         @seconds = before && [(sample.time_ms - before.time_ms) / 1000.0, 0.001].max
         @deltas = sample.workers.map { |worker| delta(worker, before) }
         @rows = sample.workers.zip(@deltas).map { |worker, delta| row(worker, delta) }
-        @total = Row.new(**SUMS.to_h { |name| [name, @rows.sum(&name)] }, **times(add(@deltas)))
+        @total = total_row
       end
 
       # @return [Integer] workers that serve
@@ -119,6 +125,12 @@ module Rondo
 
       private
 
+      def total_row
+        sums = SUMS.to_h { |name| [name, @rows.sum(&name)] }
+        sums[:rss_bytes] += @sample.other_bytes
+        Row.new(**sums, oldest_us: @rows.filter_map(&:oldest_us).max, **times(add(@deltas)))
+      end
+
       # A new process counts from zero.
       def delta(worker, before)
         return unless before
@@ -143,7 +155,23 @@ module Rondo
 
       def row(worker, delta)
         gauges = GAUGES.to_h { |name| [name, worker[name.to_s]] }
-        Row.new(index: worker.index, state: worker.numbers["state"], **gauges, **times(delta))
+        Row.new(index: worker.index, state: stuck?(worker) ? "stuck" : worker.numbers["state"], **gauges,
+                oldest_us: since(worker["oldest_call_ms"]), **times(delta))
+      end
+
+      # Nobody came back from the application for a while, and there is no thread for another request: all
+      # are in the application, or Ruby keeps them from running.
+      def stuck?(worker)
+        return false unless worker.numbers["state"] == "ready" && worker["busy"].positive?
+        return false unless worker["busy"] >= worker["max_threads"] || worker["standing_in"] == 1
+
+        (since(worker["ruby_turn_ms"]) || 0) >= STUCK_MS * 1000
+      end
+
+      # @param time_ms [Integer] of the server's clock, 0 for never
+      # @return [Integer, nil] microseconds
+      def since(time_ms)
+        [@sample.time_ms - time_ms, 0].max * 1000 if time_ms.positive?
       end
 
       def times(delta)

@@ -14,13 +14,19 @@ module Rondo
       HISTORY = 240
       LEVELS = "▁▂▃▄▅▆▇█"
       PLAIN = ["▁▂▃▄▅▆▇█░µ·", "__.-=+**-u-"].freeze
-      COLUMNS = { worker: 6, pid: 8, gen: 4, state: 9, busy: 16, queue: 6, "req/s": 9, "wait p50": 9, "wait p99": 9,
-                  "time p50": 9, "time p99": 9, conns: 7, memory: 8 }.freeze
+      COLUMNS = { worker: 6, pid: 7, gen: 4, state: 8, busy: 14, oldest: 7, queue: 6, "req/s": 8, "wait p50": 8,
+                  "wait p99": 8, "time p50": 8, "time p99": 8, conns: 7, memory: 7 }.freeze
+      # Of a line, by what it shows: SGR parameters of ECMA-48.
+      COLORS = { headline: "1", titles: "7", stuck: "1;31", slow: "33", other: "33" }.freeze
+      # A call that lasts so long is shown as slow.
+      SLOW_US = 5_000_000
       LEFT = %i[worker state busy].freeze
 
       # @param ascii [Boolean] for terminals without UTF-8
-      def initialize(ascii: false)
+      # @param color [Boolean]
+      def initialize(ascii: false, color: false)
         @ascii = ascii
+        @color = color
         @rates = []
         @waits = []
         @busy = []
@@ -42,9 +48,11 @@ module Rondo
       # @param note [String, nil] in place of the line with the keys
       # @return [Array<String>] at most `height` lines of at most `width` characters
       def lines(figures, width:, height:, note: nil)
-        all = [*header(figures, width), "", titles, *figures.rows.map { |row| worker(row) }]
+        first, *rest = header(figures, width)
+        rows = figures.rows.map { |row| [worker(row), look_of(row)] }
+        all = [[first, :headline], *rest, "", [titles, :titles], *rows]
         all = [*all.first([height - 1, 0].max), note || "q quits"]
-        all.last(height).map { |line| plain(line)[0, width] }
+        all.last(height).map { |line, look| painted(plain(line)[0, width], look) }
       end
 
       # One line for a log.
@@ -54,7 +62,7 @@ module Rondo
       def line(figures, now: Time.now)
         total = figures.total
         plain("#{now.strftime("%H:%M:%S")} workers=#{figures.ready}/#{figures.rows.size} " \
-              "busy=#{total.busy}/#{total.max_threads} queue=#{total.queue} " \
+              "busy=#{total.busy}/#{total.max_threads} oldest=#{tight(total.oldest_us)} queue=#{total.queue} " \
               "accept_queue=#{figures.sample.accept_queue || "-"} rps=#{rate(total.rate).delete(",")} " \
               "wait_p50=#{tight(total.wait_p50)} wait_p99=#{tight(total.wait_p99)} " \
               "time_p50=#{tight(total.time_p50)} time_p99=#{tight(total.time_p99)} " \
@@ -73,10 +81,11 @@ module Rondo
 
       # @param values [Array<Numeric>]
       # @param width [Integer]
-      # @return [String] the last of them as a bar each, the greatest one full
-      def self.bars(values, width)
+      # @param most [Numeric, nil] what a full bar means; the greatest of the values without it
+      # @return [String] the last of them as a bar each
+      def self.bars(values, width, most = nil)
         shown = values.last(width)
-        most = shown.max.to_f
+        most = [most || 0, *shown].max.to_f
         shown.map { |value| value.zero? ? " " : LEVELS[[(value * LEVELS.size / most).ceil, 1].max - 1] }.join
       end
 
@@ -98,7 +107,7 @@ module Rondo
         bars = [width - 46, 0].max
         [headline(figures),
          over_time("requests/s", rate(total.rate), @rates, bars),
-         over_time("busy threads", "#{total.busy} of #{total.max_threads}", @busy, bars),
+         over_time("busy threads", "#{total.busy} of #{total.max_threads}", @busy, bars, total.max_threads),
          over_time("wait p99", Screen.duration(total.wait_p99), @waits, bars),
          "queue #{total.queue} (kernel #{figures.sample.accept_queue || "-"}) · " \
          "wait p50 #{Screen.duration(total.wait_p50)} · " \
@@ -116,8 +125,8 @@ module Rondo
         "Rondo #{sample.version} · #{mode} · up #{age(Time.now - sample.started_at)}"
       end
 
-      def over_time(name, value, values, width)
-        format("%-14<name>s %12<value>s  %<bars>s", name: name, value: value, bars: Screen.bars(values, width))
+      def over_time(name, value, values, width, most = nil)
+        format("%-14<name>s %12<value>s  %<bars>s", name: name, value: value, bars: Screen.bars(values, width, most))
       end
 
       def titles
@@ -126,9 +135,20 @@ module Rondo
 
       def worker(row)
         busy = "#{Screen.gauge(row.busy, row.max_threads, 8)} #{row.busy}/#{row.max_threads}"
-        cells([row.index, row.pid, row.generation, row.state, busy, row.queue, rate(row.rate),
+        oldest = Screen.duration(row.oldest_us)
+        cells([row.index, row.pid, row.generation, row.state, busy, oldest, row.queue, rate(row.rate),
                *[row.wait_p50, row.wait_p99, row.time_p50, row.time_p99].map { |us| Screen.duration(us) },
                row.connections, bytes(row.rss_bytes)])
+      end
+
+      def look_of(row)
+        return row.state == "stuck" ? :stuck : :other unless row.state == "ready"
+
+        :slow if (row.oldest_us || 0) >= SLOW_US
+      end
+
+      def painted(line, look)
+        @color && look ? "\e[#{COLORS.fetch(look)}m#{line}\e[0m" : line
       end
 
       def cells(values)

@@ -31,7 +31,8 @@ class ClusterBootTest < ClusterCase
     server = cluster
     pids = workers(server).values
     assert_equal [*pids, mold(server)].sort, children(server.pid).sort
-    assert_equal "rondo: cluster worker 0: #{server.pid}", title(workers(server).fetch(0))
+    assert_equal "rondo: cluster worker 0: #{server.pid} [#{File.basename(@folder)}]", title(workers(server).fetch(0))
+    assert_equal "rondo #{Rondo::VERSION} (tcp://127.0.0.1:#{server.port}) [#{File.basename(@folder)}]", title(server.pid)
     assert_includes pids.map(&:to_s), get(server).body
   end
 
@@ -107,9 +108,10 @@ class ClusterBootTest < ClusterCase
 
   def test_an_application_that_raises
     write "config.ru", "\nraise 'no database'\n"
-    assert_complaint 1, /cannot be loaded: config\.ru:2: no database/, rondo("-q", "-w", "2")
+    expected = /config\.ru:2: no database \(RuntimeError\), at `raise 'no database'`/
+    assert_not_loaded expected, rondo("-q", "-w", "2")
     write "config/rondo.rb", "preload_app! false\n"
-    assert_complaint 1, /cannot be loaded: config\.ru:2: no database/, rondo("-q", "-w", "2", "-b", "tcp://127.0.0.1:0")
+    assert_not_loaded expected, rondo("-q", "-w", "1", "-b", "tcp://127.0.0.1:0")
   end
 
   def test_hooks_that_raise

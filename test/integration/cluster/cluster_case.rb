@@ -21,34 +21,14 @@ class ClusterCase < ShellCase
   RUBY
   BOOTED = /^- Worker (\d+) \(PID: (\d+)\) booted in \d+\.\d+s, phase: (\d+)$/
 
-  # Asks for a page again and again, with as many clients; every second one keeps its connection.
+  # Asks for a page again and again, with as many clients; every second one keeps its connection. None sends a
+  # request twice.
   class Load
-    # A connection that knows when it may end without an answer, which is no failure: the request is sent again
-    # (RFC 9112, 9.3.1). That is when it was kept, and when the machine has held up its first request for longer than
-    # a worker that leaves waits for it (fresh_grace_ms).
+    # A connection that reads whole answers.
     class Connection < TCPSocket
-      GRACE_MS = 250
-      ROUNDED_MS = 10 # by clocks that tick seldom
-      # Of struct tcp_info: milliseconds since bytes came, or since it was established.
-      LAST_DATA_RECEIVED = "x52L"
-
+      # @return [String, nil] the head; nil when there was no answer
       def ask(request)
-        kept = @used
         write(request)
-        @used = true
-        @may_end = kept || getsockopt(:TCP, :INFO).data.unpack1(LAST_DATA_RECEIVED) >= GRACE_MS - ROUNDED_MS
-        answer
-      rescue Errno::ECONNRESET, Errno::EPIPE
-        raise unless kept || @may_end
-      end
-
-      def may_end?
-        @may_end
-      end
-
-      private
-
-      def answer
         head = gets("\r\n\r\n") or return
         body = read(head[/^content-length: (\d+)/i, 1].to_i)
         head if body && !body.empty?
@@ -88,7 +68,7 @@ class ClusterCase < ShellCase
       until @stopping
         connection ||= Connection.new("127.0.0.1", @port)
         answer = connection.ask(request)
-        note(answer) if answer || !connection.may_end?
+        note(answer)
         connection = close(connection) if answer.nil? || !keep || answer.match?(/^connection: close/i)
       end
     rescue SystemCallError => e

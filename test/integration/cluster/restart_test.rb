@@ -139,7 +139,8 @@ class ClusterRestartTest < ClusterCase
     before = workers(server)
     write "config.ru", "\nraise 'no luck'\n"
     %w[USR1 USR2].each do |signal|
-      after_signal(server, signal, /^! Generation 1 is not used: .*config\.ru:2: no luck \(RuntimeError\); generation 0 goes on$/)
+      after_signal(server, signal, /^! Generation 1 is not used: .*config\.ru:2: no luck \(RuntimeError\), at `raise 'no luck'`; generation 0 goes on$/)
+      assert_match(/^RuntimeError: no luck\n    config\.ru:2:in /, server.log)
       assert_equal before, workers(server)
       assert_includes before.values.map(&:to_s), get(server).body
     end

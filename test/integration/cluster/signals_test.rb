@@ -33,6 +33,7 @@ class ClusterSignalsTest < ClusterCase
     server = cluster
     answer = in_flight(server)
     after_signal(server, "INT", /Gracefully shutting down/)
+    server.wait_for_log(/^- Worker \d \(PID: \d+\) waits for 1 request, the oldest GET \/\S* for \d+\.\d s, 30 s at most; a second/)
     write "go", ""
     assert_equal "200", answer.value.code
     assert server.stop(signal: 0).success?
@@ -144,8 +145,8 @@ class ClusterSignalsTest < ClusterCase
   def test_backtraces_of_all_workers
     server = cluster
     server.signal(Signal.list.key?("INFO") ? "INFO" : "PWR")
-    2.times { |index| server.wait_for_log(/^Worker #{index} \(PID: \d+\):\n +Thread|^Worker #{index} \(PID: \d+\):\nThread/) }
-    server.wait_for_log(/^Master \(PID: #{server.pid}\):\nThread/)
+    2.times { |index| server.wait_for_log(/^Worker #{index} \(PID: \d+\):\n +Thread/) }
+    server.wait_for_log(/^Master \(PID: #{server.pid}\):\n +Thread/)
     from = server.log.bytesize
     Process.kill(Signal.list.key?("INFO") ? "INFO" : "PWR", workers(server).fetch(1))
     server.wait_for_log(/^Worker 1 /, from: from)
@@ -225,7 +226,7 @@ class ClusterSignalsTest < ClusterCase
 
   # The worker that was given up and the master, too, end with all that belongs to it.
   def assert_ended(server)
-    assert_match(/^- Ended while the application was still at a request$/, server.log)
+    assert_match(/^- Ended while the application was still at a request \(1 request, the oldest GET /, server.log)
     assert_equal ["end of 0", "end of 1"], server.log.scan(/^end of \d+$/).sort
     assert_match(/^stopped\n- Goodbye!\n\z/, server.log)
   end

@@ -25,6 +25,24 @@ class ClusterSupervisionTest < ClusterCase
     hanging&.close
   end
 
+  # By the core, long before its process ends; and that does not wait for the end of the drain.
+  def test_the_client_of_a_request_that_hangs_is_answered
+    write "config/rondo.rb", "hard_request_timeout 0.2\nworker_check_interval 0.1\n"
+    server = cluster("-t", "2")
+    hanging = TCPSocket.new("127.0.0.1", server.port)
+    hanging.write("GET /slow HTTP/1.0\r\n\r\n")
+    assert hanging.wait_readable(PATIENCE), "no answer"
+    answer = hanging.read
+    assert_match(/\AHTTP\/1\.1 503 .*^retry-after: 1\r$.*\r\n\r\nthe application took too long\n\z/m, answer)
+    server.wait_for_log(%r{^GET /slow: no answer for \d+\.\d s \(hard_request_timeout\), given up \(503\), at\n    \S+:\d+:in })
+    server.wait_for_log(/^- Worker \d \(PID: \d+\) is replaced: a request has been inside for \d+ s$/)
+    wait_for_end_of(server.log[/\(PID: (\d+)\) is replaced/, 1].to_i)
+    refute_match(/is killed|Ended while/, server.log)
+    assert_equal "200", get(server, "/").code
+  ensure
+    hanging&.close
+  end
+
   # ---- death ----
 
   def test_killed_workers_lose_only_what_is_inside_them

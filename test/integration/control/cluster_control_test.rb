@@ -30,6 +30,7 @@ class ClusterControlTest < ControlCase
     assert_equal(pids, found["worker_status"].to_h { |row| [row["index"], row["pid"]] })
     assert_equal([[true, 0]] * 2, found["worker_status"].map { |row| row.values_at("booted", "phase") })
     assert_equal([0, 1], found["accept_queues"].map { |queue| queue["worker"] })
+    assert_operator found.values_at("master_rss_bytes", "mold_rss_bytes").min, :>, 1 << 20
     assert_match(/^rondo_workers{state="ready"} 2$/, ctl_out("metrics"))
     line = rondo("top", "-S", "state", "--once", "--interval", "0.1").out
     assert_match(%r{ workers=2/2 }, line)

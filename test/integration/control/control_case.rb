@@ -28,11 +28,11 @@ class ControlCase < ShellCase
   end
 
   # @return [Net::HTTPResponse]
-  def control(server, path, headers = {}, token: TOKEN)
+  def control(server, path, headers = {}, token: TOKEN, verb: :get)
     http = Net::HTTP.new("127.0.0.1", control_url(server)[/\d+\z/].to_i)
     http.read_timeout = PATIENCE
     headers = headers.merge("authorization" => "Bearer #{token}") if token
-    http.get(path, headers)
+    verb == :get ? http.get(path, headers) : http.post(path, "", headers)
   end
 
   # @return [Result] of `rondo ctl`

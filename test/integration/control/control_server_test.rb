@@ -138,6 +138,42 @@ class ControlServerTest < ControlCase
     assert_equal "403", control(server, "/stop", { "sec-fetch-site" => "cross-site" }, token: nil).code
   end
 
+  # DNS rebinding: the page's own origin leads here, and the browser adds nothing but its name in Host.
+  def test_a_name_that_leads_here_without_a_token
+    server = controlled(token: "none")
+    %w[/stats /metrics /thread-backtraces /stop /nothing].each do |path|
+      %i[get post].each do |verb|
+        assert_equal "403", control(server, path, { "host" => "evil.example" }, token: nil, verb: verb).code, path
+      end
+    end
+    ["localhost", "localhost:1", "127.0.0.1"].each do |host|
+      assert_equal "200", control(server, "/stats", { "host" => host }, token: nil).code, host
+    end
+  end
+
+  # An image's address is enough for a GET, and need not say where it comes from.
+  def test_verbs_without_a_token_are_no_get
+    server = controlled(token: "none")
+    %w[stop halt restart reopen-log info gc gc-stats thread-backtraces].each do |verb|
+      answer = control(server, "/#{verb}", token: nil)
+      assert_equal %w[405 POST], [answer.code, answer["allow"]], verb
+    end
+    assert_equal "200", control(server, "/gc", token: nil, verb: :post).code
+    assert_equal ["Command gc sent success\n", 0], ctl("gc", "--control-url", control_url(server)).then { |done| [done.out, done.code] }
+    assert_equal 0, ctl("stop", "--control-url", control_url(server)).code
+    server.wait_for_log(/Goodbye!/)
+  end
+
+  # As pumactl does it: by GET, with its token or through a Unix socket, whose file says who may.
+  def test_verbs_by_get
+    assert_equal "200", control(controlled, "/gc").code
+    server = controlled(uri: "unix://#{File.join(@folder, "open.sock")}", token: "none")
+    UNIXSocket.open(control_url(server).delete_prefix("unix://")) do |socket|
+      socket.write("GET /gc HTTP/1.1\r\nHost: any\r\nConnection: close\r\n\r\n")
+      assert_match %r{\AHTTP/1\.1 200 }, socket.read
+    end
+  end
+
   def test_the_configuration_file
     write "config/rondo.rb", "activate_control_app 'auto', auth_token: '#{TOKEN}', data_only: true\n"
     server = start("-S", "state")
@@ -153,7 +189,7 @@ class ControlServerTest < ControlCase
   def test_nothing_is_left_of_a_server_that_does_not_start
     write "config.ru", "raise 'no'"
     path = File.join(@folder, "c.sock")
-    assert_complaint 1, /the application cannot be loaded/, rondo("-q", "--control-url", "unix://#{path}")
+    assert_not_loaded(/config\.ru:1: no .*/, rondo("-q", "--control-url", "unix://#{path}"))
     refute File.exist?(path)
   end
 

@@ -68,7 +68,7 @@ class CtlTest < ControlCase
   def test_verbs_that_do
     server = controlled("-S", "state", "--redirect-stdout", "out.log", "-v")
     assert_equal "Command info sent success\n", ctl("info", "-S", "state").out
-    server.wait_for_log(/^Thread #<Thread:/)
+    server.wait_for_log(/^    Thread #<Thread:/)
     FileUtils.mv(File.join(@folder, "out.log"), File.join(@folder, "old.log"))
     assert_equal 0, ctl("reopen-log", "-S", "state").code
     eventually("a new file") { File.exist?(File.join(@folder, "out.log")) }
@@ -95,7 +95,7 @@ class CtlTest < ControlCase
   def test_verbs_by_pid
     server = start("--pidfile", "pid")
     assert_equal "Command info sent success\n", ctl("info", "-P", "pid").out
-    server.wait_for_log(/^Thread #<Thread:/)
+    server.wait_for_log(/^    Thread #<Thread:/)
     booted = server.log.bytesize
     assert_equal 0, ctl("restart", "-P", "pid").code
     server.wait_for_log(/Restarting.*Use Ctrl-C to stop/m, from: booted)

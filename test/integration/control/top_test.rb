@@ -8,7 +8,7 @@ require "io/console"
 require "pty"
 
 class TopTest < ControlCase
-  LINE = %r{\A\d\d:\d\d:\d\d workers=1/1 busy=\d+/\d+ queue=\d+ accept_queue=\S+ rps=\S+ wait_p50=\S+ wait_p99=\S+ time_p50=\S+ time_p99=\S+ connections=\d+ memory=\S+\n\z}
+  LINE = %r{\A\d\d:\d\d:\d\d workers=1/1 busy=\d+/\d+ oldest=\S+ queue=\d+ accept_queue=\S+ rps=\S+ wait_p50=\S+ wait_p99=\S+ time_p50=\S+ time_p99=\S+ connections=\d+ memory=\S+\n\z}
 
   def test_once
     controlled("-S", "state")

@@ -8,6 +8,7 @@ require "test_helper"
 require "support/server_process"
 require "tmpdir"
 require "net/http"
+require "support/websocket_peer"
 
 class ForkTest < Minitest::Test
   # What a child does on its way out is the parent's to send, or nobody's.
@@ -59,8 +60,19 @@ class ForkTest < Minitest::Test
       end
     end
 
+    # The parent closes its body, the child none: what `close` does is done once.
+    class CLOSED < BOTH
+      def initialize(file) = @file = file
+      def close = File.write(@file, "\#{$$}\n", mode: "a")
+    end
+
     run lambda { |env|
       case env["PATH_INFO"]
+      when "/closed" then next [200, {}, CLOSED.new(env["QUERY_STRING"])]
+      when "/closed_return"
+        pid = fork
+        Process.wait(pid) if pid
+        next [200, {}, CLOSED.new(env["QUERY_STRING"])]
       when "/block" then Process.wait(fork { 1 })
       when "/raise" then Process.wait(fork { $stderr.reopen(File::NULL); raise "in the child" })
       when "/return"
@@ -76,14 +88,30 @@ class ForkTest < Minitest::Test
   RUBY
 
   def test_the_parent_goes_on
-    Dir.mktmpdir do |folder|
-      app = File.join(folder, "fork.ru")
-      File.write(app, APP)
-      ServerProcess.run(app) { |server| ask_all(server) }
+    with_server { |server| ask_all(server) }
+  end
+
+  def test_a_body_is_closed_by_the_parent
+    with_server do |server, folder|
+      %w[closed closed_return].each do |path|
+        file = File.join(folder, path)
+        assert_equal "one;two", Net::HTTP.get("127.0.0.1", "/#{path}?#{file}", server.port)
+        Net::HTTP.get("127.0.0.1", "/", server.port)
+        assert_equal "#{server.pid}\n", File.read(file), path
+      end
     end
   end
 
   private
+
+  # With one thread the next request begins after everything of the one before.
+  def with_server
+    Dir.mktmpdir do |folder|
+      app = File.join(folder, "fork.ru")
+      File.write(app, APP)
+      ServerProcess.run(app, settings: { max_threads: 1 }) { |server| yield server, folder }
+    end
+  end
 
   # The same kept-alive connection throughout: the child's end must not unregister it.
   def ask_all(server)
@@ -95,5 +123,194 @@ class ForkTest < Minitest::Test
       %w[/both /thread /both /thread].each { |path| assert_equal "one;two", http.get(path).body, path }
     end
     assert_equal "parent", Net::HTTP.get("127.0.0.1", "/", server.port)
+  end
+end
+
+# With upgraded connections: what came for them before the fork is the parent's to tell.
+class ForkPushTest < Minitest::Test
+  # `fork` without a block wherever the application is called; the child returns. Waiting for the pipe
+  # "go" keeps Ruby's lock, and the priority a longer time slice, so that no other thread takes the
+  # loop: whatever comes meanwhile is queued, and told by the same thread after the fork.
+  APP = <<~RUBY
+    require "fiddle"
+
+    module Kernel
+      # Unbuffered: a child that another thread forks meanwhile would write a buffer once more.
+      def note(text) = File.open("told", "a") { |file| file.syswrite("\#{$$} \#{text}\\n") }
+
+      def fork_and_return
+        pid = fork
+        Process.wait(pid) if pid
+      end
+
+      def wait_for_go
+        Thread.current.priority = 3
+        Fiddle::Function.new(Fiddle.dlopen(nil)["open"], [Fiddle::TYPE_VOIDP, Fiddle::TYPE_INT], Fiddle::TYPE_INT,
+                             need_gvl: true).call("go", File::RDONLY)
+      end
+    end
+
+    class Peer
+      def on_open(client) = client.subscribe("all")
+
+      def on_message(client, data)
+        note "message \#{data}"
+        wait_for_go if data == "wait"
+        fork_and_return if data.start_with?("fork")
+        client.handler = Other.new if data == "change"
+        client.write(data)
+      end
+
+      def on_close(_client)
+        note "on_close"
+        fork_and_return
+      end
+    end
+
+    class Other
+      def on_open(client)
+        note "on_open"
+        client.write("changed")
+      end
+    end
+
+    Rondo.subscribe("block") do |_channel, data|
+      note "published \#{data}"
+      fork_and_return
+    end
+
+    run lambda { |env|
+      case env["PATH_INFO"]
+      when "/wait"
+        note "waiting"
+        wait_for_go
+        fork_and_return
+      when "/finished"
+        %w[one two].each do |name|
+          env["rack.response_finished"] << lambda do |*|
+            note "finished \#{name}"
+            fork_and_return
+          end
+        end
+      when "/error" then raise "on purpose"
+      when "/publish" then 3.times { |number| Rondo.publish("block", number.to_s) }
+      else env["rack.upgrade"] = Peer.new
+      end
+      [200, {}, ["\#{$$}"]]
+    }
+  RUBY
+  CONFIG = <<~RUBY
+    lowlevel_error_handler do |_error|
+      fork_and_return
+      [500, {}, ["\#{$$}"]]
+    end
+  RUBY
+
+  def setup
+    @folder = Dir.mktmpdir
+    FileUtils.mkdir(File.join(@folder, "public"))
+    File.write(File.join(@folder, "public/there"), "there")
+    File.mkfifo(File.join(@folder, "go"))
+    File.write(File.join(@folder, "push.ru"), APP)
+    @server = ServerProcess.new(File.join(@folder, "push.ru"), config: CONFIG, args: ["--public", "public"],
+                                                               spawn: { chdir: @folder })
+    @peers = []
+  end
+
+  def teardown
+    @peers.each(&:close)
+    @server.stop
+    warn @server.log unless passed?
+    FileUtils.rm_rf(@folder)
+  end
+
+  def test_messages_that_came_while_a_request_forked
+    others = Array.new(6) { peer }
+    request = Thread.new { get("/wait") }
+    eventually_told("waiting")
+    others.each_with_index { |other, number| other.say("number #{number}") }
+    arrived
+    go
+    assert_equal @server.pid.to_s, request.value
+    others.each_with_index { |other, number| assert_equal "number #{number}", other.hear }
+    assert_told("waiting", *Array.new(6) { |number| "message number #{number}" })
+  end
+
+  def test_messages_that_came_while_a_callback_forked
+    first, *others = Array.new(4) { peer }
+    first.say("wait")
+    eventually_told("message wait")
+    first.say("fork")
+    others.each { |other| other.say("fork too") }
+    arrived
+    go
+    assert_equal %w[wait fork], [first.hear, first.hear]
+    others.each { |other| assert_equal "fork too", other.hear }
+    assert_told("message wait", "message fork", *["message fork too"] * 3)
+  end
+
+  def test_a_handler_that_is_changed
+    one = peer
+    assert_equal "change", one.ask("change")
+    assert_equal "changed", one.hear
+    assert_told("message change", "on_close", "on_open")
+  end
+
+  def test_blocks_of_subscriptions
+    get("/publish")
+    eventually_told("published 2")
+    assert_equal "again", peer.ask("again")
+    assert_told("published 0", "published 1", "published 2", "message again")
+  end
+
+  def test_callables_of_a_finished_response
+    assert_equal @server.pid.to_s, get("/finished")
+    eventually_told("finished one")
+    assert_told("finished two", "finished one")
+  end
+
+  def test_the_answer_to_an_error
+    assert_equal @server.pid.to_s, get("/error")
+    assert_equal "again", peer.ask("again")
+  end
+
+  private
+
+  def peer
+    @peers << WebsocketPeer.new(@server.url)
+    @peers.last
+  end
+
+  def get(path)
+    Net::HTTP.get("127.0.0.1", path, @server.port)
+  end
+
+  # The server's native thread has read what was sent before: it answers files, too.
+  def arrived
+    assert_equal "there", get("/there")
+  end
+
+  def go
+    File.open(File.join(@folder, "go"), "w").close
+  end
+
+  def told
+    File.readlines(File.join(@folder, "told"), chomp: true)
+  rescue Errno::ENOENT
+    []
+  end
+
+  def eventually_told(text)
+    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 30
+    until told.include?("#{@server.pid} #{text}")
+      flunk "#{text} is not told: #{told}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+      IO.select(nil, nil, nil, 0.01)
+    end
+  end
+
+  # By the parent and once, in any order, which several connections do not have. The parent waits for
+  # its child before it goes on: whatever the child did is there by now.
+  def assert_told(*texts)
+    assert_equal texts.map { |text| "#{@server.pid} #{text}" }.sort, told.sort
   end
 end

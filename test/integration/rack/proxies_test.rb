@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Trusted proxies: what X-Forwarded-* and Forwarded may say, and that by default nobody is believed.
+# Trusted proxies: what X-Forwarded-* or Forwarded may say, and that by default nobody is believed. Through real
+# proxies: forwarded_test.rb.
 # SPDX-License-Identifier: MIT
 
 require_relative "rack_case"
@@ -36,7 +37,7 @@ class RackProxiesTest < RackCase
   end
 
   def test_peers_of_a_unix_socket
-    { ["unix"] => "203.0.113.8", ["127.0.0.1"] => "127.0.0.1" }.each do |trusted, address|
+    { ["unix"] => "203.0.113.7", ["127.0.0.1"] => "127.0.0.1" }.each do |trusted, address|
       running = start(trusted_proxies: trusted) { |env| [200, {}, [env["REMOTE_ADDR"]]] }
       name = "unix://@rondo-proxies-#{Process.pid}-#{trusted.first}"
       running.server.listen(name)
@@ -111,16 +112,28 @@ class RackProxiesTest < RackCase
     assert_equal %w[https 3000], values.values_at("rack.url_scheme", "SERVER_PORT")
   end
 
+  def seen_in_forwarded(text, **headers)
+    seen({ "Forwarded" => text, **headers }, trusted_proxy_fields: :forwarded)
+  end
+
   def test_forwarded
-    values = seen({ "Forwarded" => "for=203.0.113.7;proto=https;by=10.0.0.1" })
+    values = seen_in_forwarded("for=203.0.113.7;proto=https;by=10.0.0.1")
     assert_equal %w[203.0.113.7 https], values.values_at("REMOTE_ADDR", "rack.url_scheme")
-    assert_equal "2001:db8::1", seen({ "Forwarded" => 'For="[2001:db8::1]:4711"' })["REMOTE_ADDR"]
-    assert_equal "203.0.113.7", seen({ "Forwarded" => "for=1.1.1.1, for=203.0.113.7" })["REMOTE_ADDR"]
+    assert_equal "2001:db8::1", seen_in_forwarded('For="[2001:db8::1]:4711"')["REMOTE_ADDR"]
+    assert_equal "203.0.113.7", seen_in_forwarded("for=1.1.1.1, for=203.0.113.7")["REMOTE_ADDR"]
+  end
+
+  def test_only_the_fields_of_the_setting_are_believed
+    assert_equal PLAIN, seen(ALL.slice("Forwarded"))
+    assert_equal PLAIN.merge("REMOTE_ADDR" => "203.0.113.7", "rack.url_scheme" => "https", "SERVER_PORT" => "8443"), seen(ALL)
+    assert_equal PLAIN, seen(ALL.except("Forwarded"), trusted_proxy_fields: :forwarded)
+    assert_equal PLAIN.merge("REMOTE_ADDR" => "203.0.113.8", "rack.url_scheme" => "https", "SERVER_PORT" => "443"),
+                 seen(ALL, trusted_proxy_fields: :forwarded)
   end
 
   def test_forwarded_that_is_nonsense
     ["for", "for=", "for=\"", "for=unknown", "for=_hidden", "=;=,;", ";;;", "for=\"\\\"", "proto=https;for=\"x"].each do |text|
-      assert_equal "127.0.0.1", seen({ "Forwarded" => text })["REMOTE_ADDR"], text
+      assert_equal "127.0.0.1", seen_in_forwarded(text)["REMOTE_ADDR"], text
     end
   end
 

@@ -26,6 +26,9 @@ class PubsubTest < RackCase
     [200, {}, []]
   end
 
+  FULL = "Refused a subscription of 127.0.0.1: subscriptions of all clients fill the memory they may use; " \
+         "the limit is total_subscription_bytes"
+
   def teardown
     Rondo::PubSub.unsubscribe("jobs")
     Rondo::PubSub.history("kept", size: 0)
@@ -125,6 +128,8 @@ class PubsubTest < RackCase
     peer, = peers(1)
     [["client.subscribe('')", "ArgumentError: the name of a channel has 1 to 1024 bytes"],
      ["client.subscribe('x' * 1025)", "ArgumentError: the name of a channel has 1 to 1024 bytes"],
+     ["client.subscribe('*' * 256, match: :redis)", "ArgumentError: a pattern has 1 to 255 bytes"],
+     ["Rondo.subscribe('*' * 256, true) { nil }", "ArgumentError: a pattern has 1 to 255 bytes"],
      ["client.subscribe(1)", "TypeError: a channel is a String or Symbol, not Integer"],
      ["client.subscribe('a', match: :glob)", "ArgumentError: match is :redis or nil"],
      ["client.subscribe('a', as: :json)", "ArgumentError: as is :text, :binary or nil"],
@@ -143,6 +148,19 @@ class PubsubTest < RackCase
     peer, = peers(1, max_subscriptions: 2)
     assert_equal "[true, true, nil, true]", told(peer, "%w[a b c a].map { |name| client.subscribe(name) }")
     assert_equal "[true, true, nil]", told(peer, "[client.unsubscribe('a'), *%w[c d].map { |name| client.subscribe(name) }]")
+  end
+
+  # Each has room for one name of 1,000 bytes; all together for three.
+  def test_names_of_one_client_and_of_all_are_limited
+    crowd = peers(5, max_subscription_bytes: 1100, total_subscription_bytes: 4100)
+    long = ->(letter) { "client.subscribe('#{letter}' * 1000)" }
+    answers = crowd.each_with_index.map { |peer, i| told(peer, long.call((97 + i).chr)) }
+    assert_equal %w[true true true nil nil], answers
+    assert_equal "nil", told(crowd[0], long.call("z"))
+    assert_equal "true", told(crowd[3], "client.subscribe('short')") # 261 bytes more
+    told(crowd[0], "client.unsubscribe('a' * 1000)")
+    assert_equal "true", told(crowd[4], long.call("e"))
+    eventually("a line in the log") { log.include?(FULL) }
   end
 
   def test_order_and_once_each_from_many_threads

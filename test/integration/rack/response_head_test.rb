@@ -307,6 +307,16 @@ class RackResponseHeadTest < RackCase
     assert_equal [200, "text", nil], [response.status, response.body, response.header("link")]
   end
 
+  def test_early_hints_beside_a_server_whose_options_were_refused
+    half_made = Rondo::Server::Core.allocate
+    options = { trusted_proxies: ["nonsense"] }
+    assert_raises(Rondo::SettingError) { half_made.send(:initialize, ->(_) {}, {}, options) }
+    client = hinting({ "link" => "</a.css>; rel=preload" })
+    client.write(bytes("GET", "/"))
+    assert_equal 103, client.response(interim: true).status
+    refute_nil half_made # the collector has not taken it
+  end
+
   def test_early_hints_leave_before_the_answer
     ahead = Queue.new
     client = serve(lint: false, early_hints: 1) do |env|

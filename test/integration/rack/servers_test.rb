@@ -143,12 +143,12 @@ class RackServersTest < RackCase
     client.write(bytes("GET", "/slow"))
     take(entered)
     running.server.stop
+    assert_predicate idle, :closed? # so the stop has begun
     ahead << 1
     response = client.response
     assert_equal "done", response.body
     assert_predicate response, :close?
     assert_predicate client, :closed?
-    assert_predicate idle, :closed?
     assert running.thread.join(PATIENCE)
   end
 

@@ -437,4 +437,45 @@ class RackStreamTest < RackCase
     assert_equal "before;after;", client.response.body
     assert running.thread.join(PATIENCE), "the server ends"
   end
+
+  # Nobody waits for the rest of its answer. The deadline of the drain is far away.
+  def test_a_stop_does_not_wait_for_an_open_stream_without_a_client
+    { "before" => %i[leave stop], "meanwhile" => %i[stop leave] }.each do |name, steps|
+      streams = Queue.new
+      client = serve(->(_env) { [200, {}, ->(stream) { streams << stream }] }, lint: false, drain_timeout_ms: 600_000)
+      client.write(bytes("GET", "/"))
+      stream = take(streams)
+      stream.write("one")
+      read_until(client, "one")
+      running = @running.last
+      steps.each do |step|
+        next running.server.stop if step == :stop
+        client.reset
+        eventually("the client has gone") { stream.closed? }
+      end
+      assert running.thread.join(PATIENCE), "the server ends, its client gone #{name}"
+      assert_raises(IOError) { stream.write("two") }
+      stream.close
+    end
+  end
+
+  # Calls do work of their own, whoever listens.
+  def test_a_stop_waits_for_a_call_without_a_client
+    begun, gate = Queue.new, Queue.new
+    done = false
+    client = serve(lint: false, drain_timeout_ms: 600_000) do |_env|
+      begun << true
+      gate.pop
+      done = true
+      [200, {}, []]
+    end
+    client.write(bytes("GET", "/"))
+    take(begun)
+    client.reset
+    running = @running.last
+    running.server.stop
+    gate << true
+    assert running.thread.join(PATIENCE), "the server ends"
+    assert done
+  end
 end

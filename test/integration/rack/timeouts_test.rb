@@ -124,4 +124,98 @@ class TimeoutsTest < RackCase
     @running.last.stop
     assert_match(/"duration_us":\d+,"queue_us":\d+\}$/, lines.string)
   end
+
+  # Whatever the thread hangs in: nothing is raised, and no stop waits for it.
+
+  def test_503_for_a_call_that_hangs
+    running = start_blocking(hard_request_timeout_ms: DEADLINE_MS, max_threads: 2, drain_timeout_ms: 3_600_000)
+    client = connect(running)
+    response = get(client, "/wait")
+    assert_equal [503, "1", "the application took too long\n"],
+                 [response.status, response.header("retry-after"), response.body]
+    assert_equal "/next", get(client, "/next").body
+    assert_predicate @raised, :empty?
+    assert_equal 1, running.server.stats[:timed_out]
+    eventually("only the call that hangs is left") { running.server.in_flight == [0] }
+    eventually("it is logged") { log.match?(/GET \/wait: no answer for \d\.\d s \(hard_request_timeout\), given up \(503\), at\n/) }
+    running.server.stop
+    assert running.thread.join(PATIENCE), "the stop waits for what hangs"
+  end
+
+  def test_a_call_that_hangs_and_comes_back
+    answers = Queue.new
+    running = start(lint: false, hard_request_timeout_ms: DEADLINE_MS, max_threads: 2) do |env|
+      @gate.pop if env["PATH_INFO"] == "/wait"
+      answers << env["PATH_INFO"]
+      [200, {}, ["answer"]]
+    end
+    client = connect(running)
+    assert_equal 503, get(client, "/wait").status
+    @gate << :go
+    take(answers)
+    assert_equal "answer", get(client, "/next").body
+    running.server.stop
+    assert running.thread.join(PATIENCE)
+    refute_match(/ClientGone/, log)
+  end
+
+  # A body that is still on its way is the client's time; that of the application begins when it is there.
+  def test_a_client_that_sends_slowly_is_not_the_application
+    running = start(lint: false, request_timeout_ms: DEADLINE_MS, hard_request_timeout_ms: 2 * DEADLINE_MS,
+                    max_threads: 2) do |env|
+      body = env["rack.input"].read
+      @gate.pop if env["PATH_INFO"] == "/wait"
+      [200, {}, [body]]
+    end
+    { "/" => 200, "/wait" => 503 }.each do |path, status|
+      client = connect(running)
+      client.write(bytes("POST", path, { "Expect" => "100-continue", "Content-Length" => "2" }))
+      assert_equal 100, client.response(interim: true).status
+      sleep 3 * DEADLINE_MS / 1000.0 # the time that must not count
+      client.write("ab")
+      assert_equal status, client.response.status
+    end
+    assert_equal 1, running.server.stats[:timed_out]
+  end
+
+  # The exception of the first deadline does not end it.
+  def test_a_call_that_hangs_behind_its_request_timeout
+    running = start(lint: false, request_timeout_ms: DEADLINE_MS, hard_request_timeout_ms: 2 * DEADLINE_MS,
+                    drain_timeout_ms: 3_600_000, max_threads: 2) do |env|
+      next [200, {}, ["quick"]] unless env["PATH_INFO"] == "/wait"
+      Thread.handle_interrupt(Rondo::RequestTimeout => :never) { @gate.pop }
+    end
+    client = connect(running)
+    assert_equal 503, get(client, "/wait").status
+    eventually("it is given up") { running.server.in_flight == [0] }
+    assert_equal 1, running.server.stats[:timed_out]
+    assert_equal "quick", get(client, "/").body
+    running.server.stop
+    assert running.thread.join(PATIENCE), "the stop waits for what hangs"
+  end
+
+  # Clients that take little.
+
+  SLOW_BODY = ("x" * 8_000_000).freeze
+
+  # The kernel says that there is room when the client has taken a third of a buffer of megabytes.
+  def test_a_client_that_reads_slowly_and_steadily_is_not_cut
+    running = start(write_timeout_ms: 1_000) { |_env| [200, {}, [SLOW_BODY]] }
+    client = connect(running).write(bytes("GET", "/", { "Connection" => "close" }))
+    read = +""
+    200.times do
+      read << client.socket.readpartial(8_192)
+      IO.select(nil, nil, nil, 0.02) # this is how fast it reads
+    end
+    assert_equal 0, running.server.stats[:write_timeouts]
+    read << client.read_all(timeout: PATIENCE)
+    assert_equal SLOW_BODY.bytesize, read.bytesize - read.index("\r\n\r\n") - 4
+  end
+
+  def test_a_client_that_takes_nothing_is_cut
+    running = start(write_timeout_ms: 200) { |_env| [200, {}, [SLOW_BODY]] }
+    client = connect(running, receive_buffer: 4_096).write(bytes("GET", "/", { "Connection" => "close" }))
+    eventually("it is cut") { running.server.stats[:write_timeouts] == 1 }
+    assert_raises(Errno::ECONNRESET) { client.read_all(timeout: PATIENCE) }
+  end
 end

@@ -103,6 +103,13 @@ class UpgradeRefusedTest < Minitest::Test
     serve(allowed_origins: :same, trusted_proxies: ["127.0.0.0/8"])
     assert_open "Origin: https://www.example", "X-Forwarded-Host: www.example"
     assert_refused "Origin: https://evil.example", "X-Forwarded-Host: www.example"
+    assert_refused "Origin: https://www.example", "Forwarded: host=www.example"
+  end
+
+  def test_the_host_that_a_trusted_proxy_names_in_forwarded
+    serve(allowed_origins: :same, trusted_proxies: ["127.0.0.0/8"], trusted_proxy_fields: :forwarded)
+    assert_open "Origin: https://www.example", "Forwarded: host=www.example"
+    assert_refused "Origin: https://www.example", "X-Forwarded-Host: www.example"
   end
 
   def test_a_callable_decides_alone

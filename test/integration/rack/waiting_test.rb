@@ -157,4 +157,96 @@ class WaitingTest < RackCase
     clients.map { |client| Thread.new { assert_complete(client) } }.each { |reader| value_of(reader) }
     assert_equal "quick", get(connect(running), "/quick").body
   end
+
+  # Clients that never go on.
+
+  def unread_bodies(running, count)
+    Array.new(count) { connect(running, receive_buffer: 4096).write(slow_request) }
+  end
+
+  def start_unread(**settings)
+    start(lint: false, **settings) do |env|
+      case env["PATH_INFO"]
+      when "/quick" then [200, {}, ["quick"]]
+      when "/read" then [200, {}, [env["rack.input"].read]]
+      else [200, {}, Body.new { |out| loop { out.call(PART) } }]
+      end
+    end
+  end
+
+  def test_clients_that_do_not_read_stop_nobody
+    running = start_unread(max_parked_bodies: 3, max_threads: 2)
+    attackers = unread_bodies(running, 12)
+    # Behind all of them, each of which holds a place for two seconds at most.
+    assert_equal "quick", get(connect(running), "/quick").body
+    eventually("the bystander is served") { running.server.stats[:given_up] >= 7 }
+    3.times { assert_equal "quick", get(connect(running), "/quick").body }
+    assert_operator running.server.stats[:waiting], :>=, 3, "others sit there and stay"
+    assert_operator running.server.stats[:waiting], :<=, 3 + 2
+    line = /Gave up waiting for 127\.0\.0\.1: too many calls wait for their clients \(max_parked_bodies\); \d+ given up so far/
+    eventually("it is logged") { log.match?(line) }
+    assert_operator log.scan(line).size, :<=, running.server.stats[:given_up]
+    refute_empty attackers
+  end
+
+  # Which of the two it is depends on when each last took a byte.
+  def test_a_client_that_is_given_up_sees_a_reset
+    running = start_unread(max_parked_bodies: 1, max_threads: 2)
+    clients = unread_bodies(running, 1)
+    eventually("its body waits") { running.server.stats[:waiting] == 1 }
+    clients += unread_bodies(running, 1)
+    eventually("one is given up") { running.server.stats[:given_up] == 1 }
+    eventually("it sees a reset") { clients.any? { |client| reset?(client) } }
+  end
+
+  def reset?(client)
+    client.read_some(timeout: 0.01)
+    false
+  rescue RawClient::Timeout
+    false
+  rescue Errno::ECONNRESET
+    true
+  end
+
+  def test_a_body_that_does_not_come_is_given_up_by_408
+    running = start_unread(max_parked_bodies: 32, max_threads: 2)
+    waiter = connect(running)
+    waiter.write(bytes("POST", "/read", { "Expect" => "100-continue", "Content-Length" => 5 }))
+    assert_equal 100, waiter.response(interim: true).status
+    unread_bodies(running, 32)
+    response = waiter.response(timeout: PATIENCE)
+    assert_equal [408, "too many calls wait for their clients\n"], [response.status, response.body]
+    assert_predicate waiter, :closed?
+    assert_equal "quick", get(connect(running), "/quick").body
+  end
+
+  # Beyond a few, bodies are collected before the call, so that no call waits for them.
+  def test_many_clients_that_expect_a_100_and_send_nothing
+    entered = Queue.new
+    running = start(lint: false, max_parked_bodies: 64, max_threads: 2) do |env|
+      next [200, {}, ["quick"]] if env["PATH_INFO"] == "/quick"
+      entered << 1
+      [200, {}, [env["rack.input"].read]]
+    end
+    clients = Array.new(20) { connect(running).write(expecting(5)) }
+    clients.each { |client| assert_equal 100, client.response(interim: true).status }
+    assert_equal "quick", get(connect(running), "/quick").body
+    assert_equal 2, entered.size, "a thirty-second of max_parked_bodies"
+    assert_equal 0, running.server.stats[:given_up]
+    clients.each { |client| assert_equal "hello", client.request("hello").body }
+    assert_equal 100, clients.last.request(expecting(5), interim: true).status
+    eventually("there is room for an early call again") { entered.size == 21 }
+    assert_equal "again", clients.last.request("again").body
+  end
+
+  def test_without_parked_bodies_no_call_begins_before_its_body
+    entered = Queue.new
+    client = serve(lint: false, max_parked_bodies: 0) do |env|
+      entered << 1
+      [200, {}, [env["rack.input"].read]]
+    end
+    assert_equal 100, client.request(expecting(5), interim: true).status
+    assert_predicate entered, :empty?
+    assert_equal "hello", client.request("hello").body
+  end
 end

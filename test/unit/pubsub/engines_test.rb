@@ -36,6 +36,12 @@ class EnginesTest < Minitest::Test
     prepend StuckEngine
   end
 
+  # Everything has been told after this, but to an engine that is stuck.
+  def settled
+    assert P.settle(30)
+    @engine.said
+  end
+
   def setup
     @engine = Told.new
     @interests = []
@@ -60,10 +66,34 @@ class EnginesTest < Minitest::Test
     P.attach(@engine)
     P.attach(@engine)
     P.interest("b", false, true) { true }
+    settled
     P.interest("a", true, false) { true }
+    settled
     P.detach(@engine)
     P.interest("c", false, true) { true }
-    assert_equal [["+", "a", false], ["+", "a", true], ["+", "b", false], ["-", "a", true]], @engine.said
+    assert_equal [["+", "a", false], ["+", "a", true], ["+", "b", false], ["-", "a", true]], settled
+  end
+
+  def test_what_is_published_comes_after_the_subscriptions_before_it
+    P.attach(@engine)
+    expected = Array.new(100) do |number|
+      P.interest("c#{number}", false, true) { true }
+      P.publish("c#{number}", "mine", @engine)
+      [["+", "c#{number}", false], ["c#{number}", "mine"]]
+    end
+    assert_equal expected.flatten(1), settled
+  end
+
+  def test_a_publish_waits_for_no_engine_that_is_stuck
+    engine = Stuck.new
+    P.attach(engine)
+    P.interest("c", false, true) { true }
+    engine.began.pop
+    assert Thread.new { P.publish("c", "late", engine) }.join(30), "a publish waits for the engine"
+    assert_equal [["+", "c", false], %w[c late]], engine.said
+  ensure
+    engine.gate.close
+    P.detach(engine)
   end
 
   def test_nothing_is_told_twice
@@ -71,62 +101,58 @@ class EnginesTest < Minitest::Test
     P.attach(@engine)
     P.interest("a", false, true) { true }
     P.interest("other", false, false) { true }
-    assert_equal [["+", "a", false]], @engine.said
+    assert_equal [["+", "a", false]], settled
   end
 
   def test_reset_tells_all_again
     @interests.push(["a", false], ["p*", true])
     P.attach(@engine)
+    settled
     P.reset(@engine)
-    assert_equal [["+", "a", false], ["+", "p*", true]] * 2, @engine.said
+    assert_equal [["+", "a", false], ["+", "p*", true]] * 2, settled
     P.reset(Told.new)
   end
 
-  def test_detaching_does_not_wait_for_an_engine_that_is_stuck
+  def test_nobody_waits_for_an_engine_that_is_stuck
     engine = Stuck.new
     @interests.push(["a", false], ["b", false])
-    telling = Thread.new { P.attach(engine) }
+    assert Thread.new { P.attach(engine) }.join(30), "attach waits for the engine"
     engine.began.pop
-    assert Thread.new { P.detach(engine) }.join(30), "waits for the engine"
+    P.attach(@engine)
+    assert Thread.new { P.interest("c", false, true) { true } }.join(30), "a subscriber waits for the engine"
+    Thread.pass until @engine.said.size == 3
+    refute P.settle(0)
+    assert Thread.new { P.detach(engine) }.join(30), "detach waits for the engine"
     engine.gate.close
-    assert telling.join(30)
+    settled
     assert_equal [["+", "a", false]], engine.said
     assert_empty @log.string
   ensure
     engine.gate.close
   end
 
-  def test_an_engine_that_is_detached_while_it_becomes_the_default_does_not
+  def test_an_engine_that_was_stuck_is_told_how_things_are_then
     engine = Stuck.new
-    @interests.push(["a", false])
-    choosing = Thread.new { P.default = engine }
+    P.attach(engine)
+    P.interest("a", false, true) { true }
     engine.began.pop
+    P.interest("a", false, false) { true }
+    1000.times { |n| P.interest("guest #{n}", false, true) { true } }
+    1000.times { |n| P.interest("guest #{n}", false, false) { true } }
+    P.interest("b", true, true) { true }
+    engine.gate.close
+    settled
+    assert_equal [["+", "a", false], ["-", "a", false], ["+", "b", true]], engine.said
+  ensure
+    engine.gate.close
     P.detach(engine)
-    engine.gate.close
-    assert choosing.join(30)
-    refute_same engine, P.default
-  ensure
-    engine.gate.close
-  end
-
-  def test_an_engine_that_is_detached_while_it_is_told_hides_nothing_from_others
-    engine = Stuck.new
-    [engine, @engine].each { |one| P.attach(one) }
-    telling = Thread.new { P.interest("a", false, true) { true } }
-    engine.began.pop
-    assert Thread.new { P.detach(engine) }.join(30), "waits for the engine"
-    engine.gate.close
-    assert telling.join(30)
-    assert_equal [["+", "a", false]], @engine.said
-  ensure
-    engine.gate.close
   end
 
   def test_an_error_of_an_engine_harms_nobody
     P.attach(@engine)
     P.interest("bad", false, true) { true }
     P.interest("good", false, true) { true }
-    assert_equal [["+", "bad", false], ["+", "good", false]], @engine.said
+    assert_equal [["+", "bad", false], ["+", "good", false]], settled
     assert_match(/EnginesTest::Told#subscribe: .*my own fault/, @log.string)
     @engine.define_singleton_method(:publish) { |*| raise "also my fault" }
     refute Rondo.publish("c", "x", @engine)

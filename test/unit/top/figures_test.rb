@@ -86,6 +86,37 @@ class TopFiguresTest < Minitest::Test
     assert_in_delta 15.0, figures.total.rate
   end
 
+  # [state, busy, max_threads, standing_in, last sign of Ruby, what is shown] at 10,000 ms
+  STATES = [
+    ["ready", 5, 5, 0, 7000, "stuck"], # all threads are in the application
+    ["ready", 5, 5, 0, 9000, "ready"], # not for long
+    ["ready", 1, 5, 0, 1000, "ready"], # four can do something else
+    ["ready", 1, 5, 1, 1000, "stuck"], # but Ruby does not let them
+    ["ready", 0, 5, 0, 1000, "ready"],
+    ["draining", 5, 5, 0, 1000, "draining"],
+    ["booting", 0, 0, 0, 0, "booting"]
+  ].freeze
+
+  def test_a_stuck_worker_is_seen_as_such
+    STATES.each do |state, busy, max_threads, standing_in, ruby_turn_ms, shown|
+      rows = Top::Figures.new(nil, sample(worker(state: state, busy: busy, max_threads: max_threads, ruby_turn_ms: ruby_turn_ms,
+                                                 standing_in: standing_in), time_ms: 10_000)).rows
+      assert_equal shown, rows.first.state, [state, busy, max_threads, standing_in, ruby_turn_ms].inspect
+    end
+  end
+
+  def test_the_oldest_call
+    found = sample(worker(oldest_call_ms: 4000), worker(index: 1, oldest_call_ms: 7000), worker(index: 2), time_ms: 10_000)
+    figures = Top::Figures.new(nil, found)
+    assert_equal [6_000_000, 3_000_000, nil], figures.rows.map(&:oldest_us)
+    assert_equal 6_000_000, figures.total.oldest_us
+  end
+
+  def test_master_and_molds_have_memory
+    figures = Top::Figures.new(nil, sample(worker(rss_bytes: 5), worker(rss_bytes: 6), master_rss_bytes: 100, mold_rss_bytes: 1000))
+    assert_equal 1111, figures.total.rss_bytes
+  end
+
   def test_no_workers_at_all
     figures = Top::Figures.new(sample, sample)
     assert_equal [0, nil, 0], [figures.total.busy, figures.total.rate, figures.ready]

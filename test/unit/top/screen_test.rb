@@ -27,16 +27,34 @@ class TopScreenTest < Minitest::Test
     lines = screen.lines(figures, width: 140, height: 30)
     assert_match(/\ARondo 1\.2 · 2 of 2 workers ready · up \d+ d \d+ h\z/, lines[0])
     assert_match(/\Arequests\/s +3,000  █\z/, lines[1])
-    assert_match(/\Abusy threads +6 of 10  █\z/, lines[2])
+    assert_match(/\Abusy threads +6 of 10  ▅\z/, lines[2])
     assert_match(/queue 4 \(kernel 4\) · wait p50 48 µs .*connections 128 · memory 300M\z/, lines[4])
     assert_match(/\Aworker +pid +gen state/, lines[6])
-    assert_match(%r{\A0 +100 +0 ready +█████░░░ 3/5 +2 +1,500 +48 µs +64 µs +64 µs +64 µs +64 +150M\z}, lines[7])
+    assert_match(%r{\A0 +100 +0 ready +█████░░░ 3/5 +- +2 +1,500 +48 µs +64 µs +64 µs +64 µs +64 +150M\z}, lines[7])
     assert_equal 10, lines.size
     assert_equal "q quits", lines.last
   end
 
   def test_files_are_shown_where_there_are_any
     assert_match(%r{memory 300M · files 2,400/s\z}, Screen.new.lines(figures(files: 1200), width: 140, height: 30)[4])
+  end
+
+  def worker_line(color: true, **numbers)
+    sample = TopFiguresTest.sample(TopFiguresTest.worker(max_threads: 5, **numbers), time_ms: 100_000)
+    Screen.new(color: color).lines(Rondo::Top::Figures.new(nil, sample), width: 140, height: 30)[7]
+  end
+
+  def test_colours_where_a_terminal_has_them
+    stuck = { busy: 5, ruby_turn_ms: 40_000, oldest_call_ms: 40_000 }
+    assert_match(/\A\e\[1;31m0 +100 +0 stuck +█{8} 5\/5 +60 s .*\e\[0m\z/, worker_line(**stuck))
+    assert_match(/\A\e\[33m0 +100 +0 ready +██░{6} 1\/5 +60 s /, worker_line(busy: 1, oldest_call_ms: 40_000))
+    assert_match(/\A\e\[33m0 +100 +0 booting /, worker_line(state: "booting"))
+    assert_match(/\A0 +100 +0 ready /, worker_line)
+    assert_match(/\A0 +100 +0 stuck /, worker_line(color: false, **stuck))
+  end
+
+  def test_the_table_fits_120_columns
+    assert_operator Screen::COLUMNS.values.sum + Screen::COLUMNS.size - 1, :<=, 120
   end
 
   def test_it_fits
@@ -50,7 +68,7 @@ class TopScreenTest < Minitest::Test
 
   def test_a_line
     now = Time.at(0).utc
-    assert_equal "00:00:00 workers=1/1 busy=3/5 queue=2 accept_queue=4 rps=1500 wait_p50=48µs wait_p99=64µs " \
+    assert_equal "00:00:00 workers=1/1 busy=3/5 oldest=- queue=2 accept_queue=4 rps=1500 wait_p50=48µs wait_p99=64µs " \
                  "time_p50=64µs time_p99=64µs connections=64 memory=150M", Screen.new.line(figures(1), now: now)
     assert_includes Screen.new.line(Rondo::Top::Figures.new(nil, TopFiguresTest.sample), now: now), "accept_queue=- rps=- wait_p50=-"
   end
@@ -69,6 +87,8 @@ class TopScreenTest < Minitest::Test
   def test_bars
     assert_equal " ▁▄█", Screen.bars([0, 1, 40, 80], 10)
     assert_equal "▄█", Screen.bars([80, 40, 80], 2)
+    assert_equal "▁▄█", Screen.bars([1, 8, 16], 5, 16)
+    assert_equal "▁▁", Screen.bars([1, 1], 5, 16)
     assert_equal "", Screen.bars([], 5)
     assert_equal "  ", Screen.bars([0, 0], 5)
     assert_equal ["█░░░", "░░░░", "████"], [Screen.gauge(1, 100, 4), Screen.gauge(0, 0, 4), Screen.gauge(9, 5, 4)]

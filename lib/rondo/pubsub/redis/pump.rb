@@ -116,7 +116,7 @@ module Rondo
 
         def feed_links
           @mutex.synchronize do
-            @subscriptions.send_to(@listener) if @listener&.ready?
+            @subscriptions.send_to(@listener) if @listener&.ready? && @listener.unsent_bytes < WINDOW_BYTES
             feed_commands if @commands&.ready?
           end
         end

@@ -12,7 +12,8 @@ module Rondo
   module PubSub
     class Redis < Engine
       # Subscriptions of one engine. Every change has a number, so that a message published after it can
-      # wait until Redis has confirmed it.
+      # wait until Redis has confirmed it. Changes are state: of each channel there is the last one, and none
+      # while there is no connection, because a new one begins with all that is wanted.
       class Subscriptions
         VERBS = { [true, false] => "SUBSCRIBE", [false, false] => "UNSUBSCRIBE",
                   [true, true] => "PSUBSCRIBE", [false, true] => "PUNSUBSCRIBE" }.freeze
@@ -27,7 +28,7 @@ module Rondo
           @on_refusal = on_refusal
           @deliver = deliver
           @wanted = {}
-          @changes = []
+          @changes = {}
           @asked = 0
           forget_link
         end
@@ -37,19 +38,26 @@ module Rondo
           @wanted.any?
         end
 
+        # @return [Integer] changes that Redis is to be told of
+        def pending
+          @changes.size
+        end
+
         # @param channel [String]
         # @param is_pattern [Boolean]
         # @return [void]
         def add(channel, is_pattern)
-          return if @wanted[[channel, is_pattern]]
+          key = [channel, is_pattern]
+          return if @wanted[key]
 
-          @wanted[[channel, is_pattern]] = true
-          @changes << [@asked += 1, true, channel, is_pattern]
+          @wanted[key] = true
+          change(key, true)
         end
 
         # @return [void]
         def remove(channel, is_pattern)
-          @changes << [@asked += 1, false, channel, is_pattern] if @wanted.delete([channel, is_pattern])
+          key = [channel, is_pattern]
+          change(key, false) if @wanted.delete(key)
         end
 
         # @param number [Integer] of a change
@@ -62,7 +70,8 @@ module Rondo
         # @return [void]
         def forget_link
           @link = nil
-          @confirmed = 0
+          @changes.clear
+          @sent = @confirmed = 0
           @named = {}
           @last = nil
         end
@@ -71,16 +80,11 @@ module Rondo
         # @param link [Link] that is ready
         # @return [void]
         def send_to(link)
-          is_new = !@link.equal?(link)
+          return send_changes if @link.equal?(link)
+
           @link = link
-          if is_new
-            last = @asked
-            @wanted.each_key { |channel, is_pattern| ask(0, true, channel, is_pattern) }
-            link.ask(["PING"]) { confirm(last) }
-          else
-            @changes.each { |change| ask(*change) }
-          end
-          @changes.clear
+          @wanted.each_key { |channel, is_pattern| ask(true, channel, is_pattern) }
+          confirm_all
         end
 
         # @param reply [Object] what came on the link
@@ -99,23 +103,40 @@ module Rondo
 
         private
 
+        # A second word about a channel takes back the first, which Redis has not heard.
+        def change(key, wanted)
+          @asked += 1
+          return if @link.nil?
+
+          @changes.key?(key) ? @changes.delete(key) : @changes[key] = wanted
+        end
+
+        def send_changes
+          return if @sent == @asked
+
+          @changes.each { |(channel, is_pattern), wanted| ask(wanted, channel, is_pattern) }
+          @changes.clear
+          confirm_all
+        end
+
+        # Replies come in order: with this one all before it are there.
+        def confirm_all
+          @sent = number = @asked
+          @link.ask(["PING"]) { @confirmed = number if number > @confirmed }
+        end
+
         # A refusal counts as an answer: what Redis does not allow shall not hold up the rest.
-        def ask(number, wanted, channel, is_pattern)
+        def ask(wanted, channel, is_pattern)
           @link.ask([VERBS[[wanted, is_pattern]], channel]) do |reply|
             refused = reply.is_a?(Replies::Refusal)
             @on_refusal.call(channel, reply.message) if refused
             note(channel, wanted && !refused) unless is_pattern
             @last = nil
-            confirm(number)
           end
         end
 
         def note(channel, is_subscribed)
           is_subscribed ? @named[channel] = true : @named.delete(channel)
-        end
-
-        def confirm(number)
-          @confirmed = number if number > @confirmed
         end
 
         def take_message(channel, message)

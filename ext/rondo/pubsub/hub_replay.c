@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the hub answers to who was away; see hub.h. Messages go first: an answer is only given while
+ * a part of the link's queue is free, has no more than that part and than its client can take, and
+ * so never makes a message get lost.
+ */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "pubsub/hub_parts.h"
+
+typedef struct answering {
+    rd_hub *hub;
+    rd_hub_link *link;
+    bool is_cut; /* a message longer than the link may queue was left out */
+} answering;
+
+static bool is_pattern(const rd_relay_frame *frame) {
+    return (frame->flags & RD_RELAY_PATTERN) != 0;
+}
+
+typedef struct waiting {
+    rd_list in_link;
+    rd_relay_frame frame; /* REPLAY, its slices below */
+    char bytes[];
+} waiting;
+
+static void replay_message(void *with, rd_message *message) {
+    answering *to = with;
+    const rd_relay_frame frame = {.type = RD_RELAY_PUBLISH,
+                                  .flags = message->is_text ? RD_RELAY_TEXT : 0,
+                                  .id = message->id,
+                                  .channel = rd_message_channel(message),
+                                  .payload = rd_message_payload(message)};
+    const bool is_sent = to->hub->send(to->link, &frame, message);
+    to->link->sent += is_sent;
+    to->is_cut |= !is_sent;
+}
+
+/* What the client can take, where the worker says so. */
+static size_t client_room(const rd_relay_frame *wanted) {
+    if (wanted->payload.len < RD_RELAY_REPLAY_NOTE) return SIZE_MAX;
+    return (size_t)rd_relay_get_number(wanted->payload.ptr + RD_RELAY_REPLAY_NOTE - 8, 8);
+}
+
+static int answer(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *wanted, size_t room) {
+    const size_t client = client_room(wanted);
+    const rd_history_wish wish = {.name = wanted->channel,
+                                  .is_pattern = is_pattern(wanted),
+                                  .since = wanted->id,
+                                  .now_ms = hub->now_ms,
+                                  .bytes_max = client < room ? client : room};
+    answering to = {.hub = hub, .link = link};
+    rd_relay_frame frame = *wanted;
+    const int subscribed = rd_hub_subscribe(hub, link, wanted->channel, is_pattern(wanted));
+    if (subscribed < 0) return subscribed;
+    frame.type = RD_RELAY_REPLAY_BEGIN;
+    frame.id = 0;
+    hub->send(link, &frame, NULL);
+    rd_replay kind = rd_history_replay(&hub->history, &wish, replay_message, &to);
+    if (to.is_cut) kind = RD_REPLAY_GAP;
+    link->replay_gaps += kind == RD_REPLAY_GAP;
+    frame.type = RD_RELAY_REPLAY_END;
+    frame.id = kind;
+    hub->send(link, &frame, NULL);
+    return 0;
+}
+
+static int defer(rd_hub_link *link, const rd_relay_frame *wanted) {
+    if (link->replay_count >= RD_HUB_REPLAYS_MAX) return RD_ERR_CHANNEL_LIMIT;
+    const size_t name = wanted->channel.len, note = wanted->payload.len;
+    waiting *added = rd_alloc(sizeof(*added) + name + note);
+    *added = (waiting){.frame = *wanted};
+    memcpy(added->bytes, wanted->channel.ptr, name);
+    if (note > 0) memcpy(added->bytes + name, wanted->payload.ptr, note);
+    added->frame.channel = rd_slice_of(added->bytes, name);
+    added->frame.payload = rd_slice_of(added->bytes + name, note);
+    rd_list_append(&link->replays, &added->in_link);
+    link->replay_count++;
+    return 0;
+}
+
+int rd_hub_replay(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *wanted) {
+    const size_t room = rd_list_is_empty(&link->replays) ? hub->room(link) : 0;
+    return room > 0 ? answer(hub, link, wanted, room) : defer(link, wanted);
+}
+
+static waiting *first_waiting(const rd_hub_link *link) {
+    if (rd_list_is_empty(&link->replays)) return NULL;
+    return RD_CONTAINER(link->replays.next, waiting, in_link);
+}
+
+static void forget_waiting(rd_hub_link *link, waiting *replay) {
+    rd_list_unlink(&replay->in_link);
+    link->replay_count--;
+    rd_free(replay);
+}
+
+void rd_hub_forget_replays(rd_hub_link *link) {
+    for (waiting *first; (first = first_waiting(link)) != NULL;) forget_waiting(link, first);
+}
+
+/* Who has more interests than it may gets no answer: the link has said so already. */
+bool rd_hub_answer(rd_hub *hub, rd_hub_link *link) {
+    waiting *first = first_waiting(link);
+    const size_t room = first == NULL ? 0 : hub->room(link);
+    if (room == 0) return false;
+    answer(hub, link, &first->frame, room);
+    forget_waiting(link, first);
+    return true;
+}
+
+void rd_hub_each_replay(const rd_hub_link *link, rd_history_tell *tell, void *with) {
+    for (rd_list *node = link->replays.next; node != &link->replays; node = node->next) {
+        tell(with, &RD_CONTAINER(node, waiting, in_link)->frame);
+    }
+}

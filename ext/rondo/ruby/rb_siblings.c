@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Descriptors and rows from Ruby for server/siblings.h; see rb_siblings.h.
+ */
+#include "ruby/rb_siblings.h"
+
+#include "ruby/rb_call.h"
+#include "ruby/rb_error.h"
+#include "ruby/rb_value.h"
+
+/* Descriptors by row, -1 where there is none; in a String that the caller keeps. */
+static const int *outboxes_of(const rd_scoreboard *board, VALUE inboxes, VALUE *room) {
+    Check_Type(inboxes, T_ARRAY);
+    *room = rb_str_buf_new((long)(board->slot_count * sizeof(int)));
+    int *outboxes = (int *)(void *)RSTRING_PTR(*room);
+    for (uint32_t i = 0; i < board->slot_count; i++) {
+        VALUE outbox = rb_ary_entry(inboxes, (long)i);
+        outboxes[i] = NIL_P(outbox) ? -1 : NUM2INT(outbox);
+    }
+    return outboxes;
+}
+
+/* inbox: a descriptor; inboxes: the siblings' by row, or nil where there is none. */
+static void join_siblings(rd_binding *binding, const rd_scoreboard *board, unsigned own,
+                          VALUE inbox, VALUE inboxes) {
+    VALUE room;
+    const int number = NUM2INT(inbox), *outboxes = outboxes_of(board, inboxes, &room);
+    rd_lock(binding);
+    int joined = rd_siblings_join(binding->server, board, own, number, outboxes);
+    rd_unlock(binding);
+    if (joined != 0) rb_sys_fail("inbox");
+    RB_GC_GUARD(room);
+}
+
+void rd_take_slot(rd_binding *binding, VALUE options) {
+    VALUE board = rd_option(options, "scoreboard"), slot = rd_option(options, "slot");
+    VALUE inbox = rd_option(options, "inbox"), inboxes = rd_option(options, "inboxes");
+    if (NIL_P(board)) return;
+    const rd_scoreboard *scoreboard = rd_scoreboard_of(board);
+    unsigned number = NUM2UINT(slot);
+    if (number >= scoreboard->slot_count) rb_raise(rb_eIndexError, "slot %u", number);
+    RD_BINDING_SET(binding, scoreboard, board);
+    binding->server->score = &scoreboard->slots[number];
+    if (!NIL_P(inbox)) join_siblings(binding, scoreboard, number, inbox, inboxes);
+}
+
+/* The workers that get what this one gives away from now on: their scoreboard, their inboxes by
+ * row. */
+static VALUE core_set_heirs(VALUE self, VALUE board, VALUE inboxes) {
+    rd_binding *binding = rd_binding_of(self);
+    VALUE room;
+    const rd_scoreboard *scoreboard = rd_scoreboard_of(board);
+    const int *outboxes = outboxes_of(scoreboard, inboxes, &room);
+    rd_lock(binding);
+    rd_siblings_set_heirs(binding->server, scoreboard, outboxes);
+    rd_unlock(binding);
+    RD_BINDING_SET(binding, heirs, board);
+    RB_GC_GUARD(room);
+    return Qnil;
+}
+
+void rd_init_core_siblings(VALUE core) {
+    rb_define_method(core, "set_heirs", core_set_heirs, 2);
+    rb_define_const(core, "HANDOVER_VERSION", INT2FIX(RD_HANDOVER_VERSION));
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Moving and announcing; see departure.h.
+ */
+#include "server/departure.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "protocol/http1.h"
+#include "server/server.h"
+
+#define LOOKED_AT_PER_TURN 256
+#define MOVED_PER_TURN     32
+
+static bool is_of_moving_kind(const rd_conn *conn) {
+    return conn->transport->can_move && conn->protocol->is_movable != NULL;
+}
+
+static void tell(rd_conn *conn) {
+    if (rd_conn_is_open(conn)) conn->protocol->on_shutdown(conn);
+}
+
+static void tell_if_it_stays(rd_conn *conn) {
+    if (!is_of_moving_kind(conn)) tell(conn);
+}
+
+void rd_departure_begin(rd_server *server) {
+    rd_departure *departure = &server->departure;
+    departure->due_ms = server->loop.now_ms + (uint64_t)server->settings.drain_timeout_ms / 2;
+    server->conns.moving = rd_siblings_are_there(server);
+    rd_server_each_conn(server, server->conns.moving ? tell_if_it_stays : tell);
+}
+
+static void announce(rd_server *server) {
+    server->conns.moving = false;
+    server->departure.left = 0;
+    rd_server_each_conn(server, tell);
+}
+
+static bool can_leave(rd_conn *conn) {
+    if (!rd_conn_is_open(conn) || conn->out.bytes > 0 || conn->read_eof || conn->read_paused)
+        return false;
+    if (rd_buffer_len(&conn->input) > RD_HANDOVER_BYTES_MAX) return false;
+    return is_of_moving_kind(conn) && conn->protocol->is_movable(conn);
+}
+
+static uint32_t time_left(const rd_conn *conn) {
+    uint64_t now = conn->set->loop->now_ms;
+    if (conn->deadline == UINT64_MAX) return UINT32_MAX;
+    return conn->deadline > now ? (uint32_t)(conn->deadline - now) : 0;
+}
+
+/* The loop must not know the descriptor any more when the other worker gets it. */
+static bool move(rd_server *server, rd_conn *conn) {
+    int64_t to = rd_siblings_lightest(server, rd_siblings_load_of, server->connection_limit);
+    if (to < 0) return false;
+    bool is_new = rd_http1_of(conn)->input == RD_HTTP1_PROXY;
+    rd_handover_header header = {
+        .len = (uint32_t)rd_buffer_len(&conn->input),
+        .served = rd_http1_of(conn)->served,
+        .time = time_left(conn),
+        .flags = (uint8_t)(RD_HANDOVER_IDLE | (is_new ? RD_HANDOVER_NEW : 0)),
+        .peer = conn->peer,
+    };
+    rd_conn_leave_loop(conn);
+    if (!rd_siblings_send(server, to, conn->source.fd, &header, rd_buffer_ptr(&conn->input))) {
+        rd_conn_rejoin_loop(conn);
+        return false;
+    }
+    close(rd_conn_detach(conn));
+    return true;
+}
+
+/* One of the round; those that stay for now come to the end of the list. */
+static bool look_at_next(rd_server *server) {
+    rd_list *node = rd_list_shift(&server->conns.conns);
+    rd_conn *conn = RD_CONTAINER(node, rd_conn, in_set);
+    rd_list_append(&server->conns.conns, node);
+    server->departure.left--;
+    if (!can_leave(conn)) return false;
+    if (move(server, conn)) return true;
+    server->departure.blocked = true;
+    return false;
+}
+
+static void move_some(rd_server *server) {
+    rd_departure *departure = &server->departure;
+    if (departure->left == 0 || departure->left > server->conns.count) {
+        departure->left = server->conns.count;
+    }
+    for (int looked_at = 0, moved = 0; looked_at < LOOKED_AT_PER_TURN; looked_at++) {
+        if (departure->left == 0 || departure->blocked || moved == MOVED_PER_TURN) break;
+        moved += look_at_next(server);
+    }
+    if (departure->blocked) departure->left = 0; /* the next round begins where this one ended */
+}
+
+/* What comes through the inbox of this place is for this worker until it has left it; it would take
+ * back what it gives to its successor. */
+void rd_departure_continue(rd_server *server) {
+    server->departure.blocked = rd_siblings_expect(server);
+    if (!rd_siblings_are_there(server) || server->loop.now_ms >= server->departure.due_ms) {
+        announce(server);
+    } else if (!server->departure.blocked) {
+        move_some(server);
+    }
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Free space by statvfs(3); see disk_room.h.
+ */
+#include "server/disk_room.h"
+
+#include <fcntl.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "server/memory.h"
+
+#define FREE_PART   2
+#define MEMORY_PART 4
+
+uint64_t rd_disk_room_for_bodies(const char *path) {
+    struct statvfs info;
+    const int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return UINT64_MAX; /* opening a file will fail, too */
+    const bool is_known = fstatvfs(folder, &info) == 0;
+    const bool is_in_memory = rd_fd_is_in_memory(folder);
+    close(folder);
+    if (!is_known) return UINT64_MAX;
+    const uint64_t room = (uint64_t)info.f_bavail * info.f_frsize / FREE_PART;
+    const uint64_t memory = is_in_memory ? rd_memory_limit() / MEMORY_PART : UINT64_MAX;
+    return room < memory ? room : memory;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What peers take of a full socket; see progress.h.
+ */
+#include "transport/progress.h"
+
+#include "base/apart.h"
+
+#define LOOKS 4 /* within write_timeout_ms: whoever stops is noticed that much later at most */
+
+void rd_progress_begin(rd_conn *conn) {
+    conn->full_unread = conn->transport->count_unread(conn);
+}
+
+void rd_progress_look(rd_conn *conn) {
+    const rd_conn_set *set = conn->set;
+    if (conn->full_unread == 0 || conn->write_deadline == UINT64_MAX) return;
+    const uint32_t unread = conn->transport->count_unread(conn);
+    if (unread >= conn->full_unread) return;
+    conn->write_deadline = set->loop->now_ms + (uint64_t)set->settings->write_timeout_ms;
+    conn->full_unread = unread;
+}
+
+RD_APART uint64_t rd_progress_due(const rd_conn *conn) {
+    if (conn->full_unread == 0 || conn->write_deadline == UINT64_MAX) return UINT64_MAX;
+    const uint64_t now = conn->set->loop->now_ms;
+    const uint64_t timeout = (uint64_t)conn->set->settings->write_timeout_ms;
+    const uint64_t step = timeout / LOOKS, since = conn->write_deadline - timeout;
+    return since + ((now - since) / step + 1) * step;
+}
+
+bool rd_progress_while_lingering(rd_conn *conn) {
+    const uint32_t before = conn->full_unread, unread = conn->transport->count_unread(conn);
+    conn->full_unread = unread;
+    return unread > 0 && unread < before;
+}

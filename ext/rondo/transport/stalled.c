@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What slow readers hold; see stalled.h.
+ */
+#include "transport/stalled.h"
+
+#include "base/error.h"
+
+#define LOOKED_AT_MAX 64  /* at a time: each holds at least RD_LEDGER_FREE */
+#define JUDGED_MS     500 /* since it took something: what is acknowledged takes a round trip */
+#define PART          8   /* of the limit */
+
+static void stand_last(rd_conn *conn) {
+    conn->stalled_unread = conn->transport->count_unread(conn);
+    conn->stalled_since = conn->set->loop->now_ms;
+    rd_list_append(&conn->set->stalled, &conn->in_stalled);
+}
+
+void rd_stalled_note(rd_conn *conn, bool progress) {
+    rd_ledger *ledger = &conn->set->ledger;
+    rd_ledger_settle(ledger, RD_LEDGER_OUTPUT, &conn->output_counted, rd_outq_own(&conn->out));
+    const bool is_listed = rd_list_is_linked(&conn->in_stalled);
+    const bool holds = rd_outq_held(&conn->out) > RD_LEDGER_FREE;
+    if (is_listed && (progress || !holds)) rd_list_unlink(&conn->in_stalled);
+    if (holds && (progress || !is_listed)) stand_last(conn);
+}
+
+void rd_stalled_leave(rd_conn *conn) {
+    if (!rd_list_is_linked(&conn->in_stalled)) return;
+    rd_list_unlink(&conn->in_stalled);
+    rd_ledger_settle(&conn->set->ledger, RD_LEDGER_OUTPUT, &conn->output_counted, 0);
+}
+
+static void give_up(rd_conn *conn) {
+    rd_conn_set *set = conn->set;
+    rd_ledger_refuse(&set->ledger, RD_LEDGER_OUTPUT);
+    if (set->on_cut != NULL) set->on_cut(conn, RD_ERR_OUTPUT_FULL);
+    if (rd_conn_is_open(conn) && conn->protocol->on_stalled != NULL) {
+        conn->protocol->on_stalled(conn);
+    }
+    rd_conn_reset(conn);
+}
+
+/* Judging takes JUDGED_MS, so it begins a little below the limit. */
+static bool is_relieved(const rd_conn_set *set) {
+    const rd_ledger_row *row = &set->ledger.rows[RD_LEDGER_OUTPUT];
+    return rd_list_is_empty(&set->stalled) || row->held <= row->limit - row->limit / PART;
+}
+
+static bool is_beyond(const rd_conn_set *set) {
+    return !rd_ledger_has_room(&set->ledger, RD_LEDGER_OUTPUT, 0);
+}
+
+static rd_conn *first_of(const rd_conn_set *set) {
+    return RD_CONTAINER(set->stalled.next, rd_conn, in_stalled);
+}
+
+/* The kernel asks for more only when much of what it has is gone: until then the peer may have
+ * taken some of that. Such a one goes to the end. How much it has taken. */
+static uint32_t look(rd_conn *conn) {
+    const uint32_t before = conn->stalled_unread, unread = conn->transport->count_unread(conn);
+    if (unread >= before) return 0;
+    rd_list_unlink(&conn->in_stalled);
+    stand_last(conn);
+    return before - unread;
+}
+
+/* Then it is no time for differences. */
+static bool is_far_beyond(const rd_conn_set *set) {
+    const rd_ledger_row *row = &set->ledger.rows[RD_LEDGER_OUTPUT];
+    return row->held > row->limit && row->held - row->limit > row->limit / PART;
+}
+
+/* The others in the list took something even later. */
+static bool is_too_early(const rd_conn_set *set, const rd_conn *first) {
+    return set->loop->now_ms - first->stalled_since < JUDGED_MS && !is_far_beyond(set);
+}
+
+/* Each is looked at once: who has just shown that it takes something needs time to take more. Where
+ * nobody is found who takes nothing, the one that has taken least is closed. */
+void rd_stalled_relieve(rd_conn_set *set) {
+    const rd_list *last = set->stalled.prev;
+    rd_conn *slowest = NULL;
+    uint32_t least = UINT32_MAX;
+    bool goes_on = true, has_closed = false;
+    for (int left = LOOKED_AT_MAX; goes_on && left > 0 && !is_relieved(set); left--) {
+        rd_conn *conn = first_of(set);
+        if (is_too_early(set, conn)) break;
+        goes_on = &conn->in_stalled != last;
+        const uint32_t taken = look(conn);
+        if (taken == 0 || is_far_beyond(set)) {
+            give_up(conn);
+            has_closed = true;
+        } else if (taken < least) {
+            slowest = conn;
+            least = taken;
+        }
+    }
+    if (slowest != NULL && !has_closed && is_beyond(set)) give_up(slowest);
+}

@@ -1,0 +1,358 @@
+# frozen_string_literal: true
+
+# The verbs of the configuration file (configuration.rb): Puma's, iodine's where Puma has none, and every
+# setting of the core by its own name. A verb of something this version does not have is accepted with a
+# line at boot; a verb nobody knows is an error that names file, line and the nearest verb.
+# SPDX-License-Identifier: MIT
+
+require "rondo/settings"
+require "rondo/verb_values"
+
+module Rondo
+  class Configuration
+    # The verbs themselves; a file is evaluated with one of these as self.
+    class Verbs
+      include VerbValues
+
+      # Seconds in the file, milliseconds in the core.
+      SECONDS = { first_data_timeout: :head_timeout_ms, persistent_timeout: :keep_alive_timeout_ms,
+                  body_timeout: :body_timeout_ms, write_timeout: :write_timeout_ms,
+                  drain_timeout: :drain_timeout_ms, hard_request_timeout: :hard_request_timeout_ms }.freeze
+      RENAMED = { http_content_length_limit: :max_body_bytes, enable_keep_alives: :keep_alive,
+                  set_default_host: :default_host, rack_url_scheme: :url_scheme }.freeze
+      PLAIN = %i[environment tag].freeze
+      TEXTS = %i[redis_url].freeze
+      PATHS = %i[directory pidfile state_path public].freeze
+      NETWORKS = %i[trusted_proxies proxy_protocol_from].freeze
+      SWITCHES = { quiet: true, silent: true, log_requests: true, redis_required: true,
+                   raise_exception_on_sigterm: true }.freeze
+      # Seconds on the Ruby side; a fraction is fine.
+      DURATIONS = %i[worker_timeout worker_boot_timeout worker_shutdown_timeout worker_check_interval
+                     mold_boot_timeout max_age].freeze
+      # Puma's ways to share memory and to balance, which every worker of Rondo has anyway.
+      BUILT_IN = { fork_worker: "every worker is forked from a process that is kept for that",
+                   nakayoshi_fork: "memory is put in order before workers are forked",
+                   wait_for_less_busy_worker: "connections are balanced between workers" }.freeze
+      # Hooks around workers, under Puma's names of today and of before.
+      WORKER_HOOKS = { before_fork: :before_fork,
+                       before_worker_fork: :before_worker_fork, on_worker_fork: :before_worker_fork,
+                       after_worker_fork: :after_worker_fork, after_worker_boot: :after_worker_fork,
+                       before_worker_boot: :before_worker_boot, on_worker_boot: :before_worker_boot,
+                       before_worker_shutdown: :before_worker_shutdown,
+                       on_worker_shutdown: :before_worker_shutdown,
+                       after_worker_shutdown: :after_worker_shutdown }.freeze
+      # No worker of Rondo is forked from another one.
+      REFORK_HOOKS = %i[before_refork after_refork on_refork].freeze
+      SENDFILE_TYPES = %w[X-Sendfile X-Accel-Redirect].freeze
+      NOT_YET = %i[out_of_band idle_timeout supported_http_methods set_remote_address].freeze
+      WITHOUT_MEANING = %i[queue_requests io_selector_backend max_io_threads max_fast_inline
+                           fiber_per_request prune_bundler extra_runtime_dependencies
+                           drain_on_shutdown shutdown_debug clean_thread_locals restart_command
+                           silence_single_worker_warning silence_fork_callback_warning
+                           reaping_time mutate_stdout_and_stderr_to_sync_on_write].freeze
+      HOOKS = { after_booted: :after_booted, on_booted: :after_booted,
+                after_stopped: :after_stopped, on_stopped: :after_stopped,
+                before_restart: :before_restart, on_restart: :before_restart,
+                before_thread_start: :before_thread_start, on_thread_start: :before_thread_start,
+                before_thread_exit: :before_thread_exit, on_thread_exit: :before_thread_exit }.freeze
+
+      # @param configuration [Configuration]
+      def initialize(configuration)
+        @configuration = configuration
+      end
+
+      Settings::CORE.each do |name, row|
+        if row[:unit] == "bool"
+          define_method(name) { |value = true| set(name, value ? 1 : 0) }
+        else
+          define_method(name) { |value| set(name, core_number(name, value)) }
+        end
+      end
+
+      SECONDS.each do |verb, name|
+        define_method(verb) { |seconds| set(name, core_number(name, milliseconds(verb, seconds))) }
+      end
+
+      RENAMED.each do |verb, name|
+        define_method(verb) do |value|
+          set(name, case name
+                    when :keep_alive then value ? 1 : 0
+                    when :max_body_bytes then core_number(name, value || 0)
+                    when :default_host then text(verb, value)
+                    when :url_scheme then value && one_of(verb, value, %i[http https]).name
+                    end)
+        end
+      end
+
+      PLAIN.each { |name| define_method(name) { |value| set(name, value) } }
+      TEXTS.each { |name| define_method(name) { |value| set(name, text(name, value)) } }
+      PATHS.each { |name| define_method(name) { |value| set(name, path(name, value)) } }
+      NETWORKS.each { |name| define_method(name) { |value| set(name, list(name, value)) } }
+      SWITCHES.each { |name, fallback| define_method(name) { |value = fallback| set(name, value) } }
+
+      DURATIONS.each { |verb| define_method(verb) { |seconds| set(verb, duration(verb, seconds)) } }
+      BUILT_IN.each { |verb, why| define_method(verb) { |*, **| note "#{verb}: #{why}" } }
+
+      REFORK_HOOKS.each do |verb|
+        define_method(verb) do |*, &block|
+          need_block(verb, block)
+          note "#{verb}: workers are not forked from workers; before_fork runs before all of them"
+        end
+      end
+
+      NOT_YET.each { |verb| define_method(verb) { |*, **| note "#{verb}: not in this version" } }
+      WITHOUT_MEANING.each do |verb|
+        define_method(verb) { |*, **, &_block| note "#{verb}: without a meaning for Rondo" }
+      end
+
+      HOOKS.merge(WORKER_HOOKS).each do |verb, name|
+        define_method(verb) do |key = nil, &block|
+          add_hook(name, need_block(verb, block), key)
+        end
+      end
+
+      # @param uri [String] one more address to listen on
+      def bind(uri)
+        set(:bind, [*current(:bind), uri.to_s])
+      end
+
+      # @param port [Integer, String]
+      # @param host [String, nil]
+      def port(port, host = nil)
+        bind Address.tcp_uri(host || Address.any_host, Integer(port.to_s, 10))
+      end
+
+      # Forgets what was bound so far.
+      def clear_binds!
+        set(:bind, [])
+      end
+
+      # Nothing to say: sockets that systemd hands over are always taken.
+      def bind_to_activated_sockets(*)
+        note "bind_to_activated_sockets: sockets handed over by systemd are always taken"
+      end
+
+      # @param low [Integer, String]
+      # @param high [Integer, String]
+      def threads(low, high = low)
+        low, high = [low, high].map { |value| Integer(value.to_s, 10) }
+        fail_here "threads: the minimum #{low} is above the maximum #{high}" if low > high
+        fail_here "threads: at least one is needed" if high < 1
+        set(:min_threads, core_number(:min_threads, [low, 1].max))
+        set(:max_threads, core_number(:max_threads, high))
+      end
+
+      # @param count [Integer, String, Symbol, nil] :auto for as many as there are CPUs; nil or "" as
+      #   if it was not said
+      def workers(count)
+        text = count.to_s.strip
+        return if text.empty?
+        return set(:workers, "auto") if text == "auto"
+
+        set(:workers, Integer(text, 10))
+      rescue ArgumentError
+        fail_here "workers must be a number or :auto, not #{count.inspect}"
+      end
+
+      # @param answer [Boolean] whether the application is loaded before workers are forked
+      def preload_app!(answer = true) # rubocop:disable Style/OptionalBooleanParameter
+        set(:preload, answer)
+      end
+
+      # @param strategy [Symbol] :youngest or :oldest
+      def worker_culling_strategy(strategy)
+        set(:worker_culling_strategy, one_of(:worker_culling_strategy, strategy, %i[youngest oldest]))
+      end
+
+      # @param count [Integer] of requests, after which a worker is replaced; 0 for never
+      def max_requests(count)
+        set(:max_requests, natural(:max_requests, count))
+      end
+
+      # @param size [Integer, String] memory of a worker after which it is replaced, as "512m"
+      # @param measure [Symbol] :rss, or :pss, where shared pages count in parts
+      def max_memory(size, measure: nil)
+        memory_measure(measure) if measure
+        set(:max_memory, Settings.bytes(size))
+      rescue ArgumentError
+        fail_here "max_memory must be a size, not #{size.inspect}"
+      end
+
+      # @param measure [Symbol] :rss or :pss
+      def memory_measure(measure)
+        set(:memory_measure, one_of(:memory_measure, measure, %i[rss pss]))
+      end
+
+      # @param percent [Integer] by which the limits of a worker are lower at most
+      def recycle_jitter(percent)
+        number = natural(:recycle_jitter, percent)
+        fail_here "recycle_jitter #{percent} is above 100 percent" if number > 100
+        set(:recycle_jitter, number)
+      end
+
+      # @param seconds [Integer, Float, Symbol] :forever and :immediately as in Puma
+      def force_shutdown_after(seconds = :forever)
+        seconds = { forever: 86_400, immediately: 0 }.fetch(seconds, seconds)
+        set(:drain_timeout_ms, milliseconds(:force_shutdown_after, seconds))
+      end
+
+      # @param file [String]
+      def rackup(file)
+        set(:rackup, path(:rackup, file) || fail_here("rackup must be a path, not nil"))
+      end
+
+      # @param stdout [String, nil]
+      # @param stderr [String, nil]
+      # @param append [Boolean]
+      def stdout_redirect(stdout = nil, stderr = nil, append = false) # rubocop:disable Style/OptionalBooleanParameter
+        set(:redirect_stdout, path(:stdout_redirect, stdout)) if stdout
+        set(:redirect_stderr, path(:stdout_redirect, stderr)) if stderr
+        set(:redirect_append, append)
+      end
+
+      # @param format [Symbol, String] common or json
+      def log_format(format)
+        set(:log_format, one_of(:log_format, format, %i[common json]))
+      end
+
+      # @param logger [#info, #write, nil]
+      def custom_logger(logger)
+        return set(:custom_logger, logger) if logger.nil? || logger.respond_to?(:write) ||
+                                              %i[info warn error].all? { |name| logger.respond_to?(name) }
+
+        fail_here "custom_logger must answer info, warn and error, or write; #{logger.inspect} does not"
+      end
+
+      # @yieldparam line [String]
+      def log_formatter(&block)
+        need_block(:log_formatter, block)
+        set(:log_formatter, block)
+      end
+
+      # @param origins [Array<Symbol, String, #call>] as {Origins#initialize} takes them, or a block
+      # @yieldparam env [Hash]
+      def allowed_origins(*origins, &block)
+        origins = origins.flatten
+        allowed = block || (origins.size == 1 ? origins.first : origins)
+        Origins.from(allowed)
+        set(:allowed_origins, allowed)
+      rescue SettingError => e
+        fail_here e.message
+      end
+
+      # @param folders [Array<String>] besides those that were named before; false: none at all
+      def x_sendfile_root(*folders)
+        folders = folders.flatten
+        return set(:x_sendfile_root, []) if folders == [false]
+
+        set(:x_sendfile_root, [*current(:x_sendfile_root), *folders.map { |folder| path(:x_sendfile_root, folder) }])
+      end
+
+      # @param name [String, nil] of a header, in any letter case
+      def sendfile_type(name)
+        known = SENDFILE_TYPES.any? { |type| type.casecmp?(name.to_s) }
+        fail_here "sendfile_type must be #{SENDFILE_TYPES.join(" or ")}, not #{name.inspect}" unless known || name.nil?
+        set(:sendfile_type, name&.to_s)
+      end
+
+      # @param handler [Proc, nil] or a block
+      def lowlevel_error_handler(handler = nil, &block)
+        handler ||= need_block(:lowlevel_error_handler, block)
+        return set(:lowlevel_error_handler, handler) if handler.respond_to?(:call)
+
+        fail_here "lowlevel_error_handler must answer call; #{handler.inspect} does not"
+      end
+
+      # @yieldreturn [PubSub::Engine, nil] the default one, made in the process that was started: the master, if
+      #   there is one
+      def pubsub_engine(&block)
+        set(:pubsub_engine, need_block(:pubsub_engine, block))
+      end
+
+      # @param url [String] tcp://HOST:PORT, unix:///PATH or "auto"
+      # @param options [Hash] auth_token [String], no_token [Boolean], data_only [Boolean]
+      def activate_control_app(url = "auto", options = {})
+        unknown = options.keys - %i[auth_token no_token data_only umask]
+        fail_here "activate_control_app: unknown option #{unknown.first}" if unknown.any?
+        set(:control_url, url.to_s)
+        set(:control_data_only, options[:data_only] ? true : false) if options.key?(:data_only)
+        token = options[:no_token] ? "none" : options[:auth_token]
+        set(:control_token, token.to_s) if token
+      end
+
+      # @param name [Symbol, String]
+      def plugin(name)
+        return set(:tmp_restart, true) if name.to_sym == :tmp_restart
+
+        note "plugin #{name}: Puma's plugins are not loaded; start it beside the server"
+      end
+
+      # @param path [String] another file of verbs
+      def load(path)
+        EVALUATE.call(self, File.read(path), path)
+      rescue SystemCallError => e
+        fail_here "cannot load #{path}: #{SystemCallError.new(nil, e.errno).message}"
+      end
+
+      # @param object [#call, nil] an application without a file; or a block
+      # @yieldparam env [Hash]
+      def app(object = nil, &block)
+        set(:app, object || need_block(:app, block))
+      end
+
+      # Verbs that count only without workers.
+      def single(&block)
+        @configuration.later << [false, need_block(:single, block)]
+      end
+
+      # Verbs that count only with workers.
+      def cluster(&block)
+        @configuration.later << [true, need_block(:cluster, block)]
+      end
+
+      # There is no TLS, and to serve without it would be no favour.
+      # @param host [String]
+      # @param port [Integer, String]
+      # @raise [ConfigurationError] always
+      def ssl_bind(host, port, *)
+        fail_here "ssl_bind #{host}:#{port}: this version has no TLS"
+      end
+
+      # @param name [Symbol] of a setting
+      # @param default [Object]
+      # @return [Object] what was set so far
+      def get(name, default = nil)
+        @configuration.values.key?(name) ? current(name) : default
+      end
+
+      private
+
+      def current(name)
+        @configuration.values[name]&.first
+      end
+
+      def set(name, value)
+        @configuration.set(name, value)
+      end
+
+      def note(line)
+        @configuration.notes << line
+      end
+
+      # Hooks with the same key share a Hash, which each gets as its last argument.
+      def add_hook(name, block, key)
+        kept = key && @configuration.kept[key]
+        @configuration.hooks[name] << (kept ? ->(*given) { block.call(*given, kept) } : block)
+      end
+
+      def respond_to_missing?(*)
+        false
+      end
+
+      def method_missing(name, *)
+        verbs = Verbs.public_instance_methods(false)
+        fail_here "unknown setting #{name}#{Server.nearest(name, verbs)}"
+      end
+    end
+  end
+end

@@ -1,0 +1,18 @@
+# frozen_string_literal: true
+
+# What is raised where the extension is missing: a clone, or `gem "rondo", path:`, which Bundler does not
+# compile.
+# SPDX-License-Identifier: MIT
+
+module Rondo
+  # One line that says what to do.
+  class NotCompiled < LoadError
+    ROOT = File.expand_path("../..", __dir__)
+
+    def initialize(*)
+      tool = File.join(ROOT, "tools/compile")
+      command = File.exist?(tool) ? tool : "gem pristine rondo"
+      super("the extension of Rondo is not compiled for Ruby #{RUBY_VERSION}; compile it first: #{command}")
+    end
+  end
+end

@@ -1,0 +1,212 @@
+# frozen_string_literal: true
+
+# What an application keeps of a request beyond it: its env, rack.response_finished, rack.hijack,
+# continuations, fibers. The next request of the connection must not notice.
+# SPDX-License-Identifier: MIT
+
+require_relative "rack_case"
+
+class RackKeptTest < RackCase
+  def test_a_late_push_to_response_finished_calls_nobody
+    called = Queue.new
+    kept = nil
+    client = serve(lint: false, max_threads: 1) do |env|
+      kept&.push(->(late, *) { called << late["PATH_INFO"] })
+      kept = env["rack.response_finished"]
+      [200, {}, ["text"]]
+    end
+    %w[/a /b /c].each { |path| assert_equal "text", get(client, path).body }
+    assert_empty called
+  end
+
+  def test_response_finished_is_an_array_of_every_request
+    seen = []
+    client = serve(lint: false) do |env|
+      seen << env["rack.response_finished"]
+      [200, {}, []]
+    end
+    3.times { get(client) }
+    assert_equal [[], [], []], seen
+    assert_equal 3, seen.map(&:object_id).uniq.size
+  end
+
+  def test_a_hijack_that_was_kept_is_over
+    first = nil
+    client = serve(lint: false) do |env|
+      first ||= env["rack.hijack"]
+      next [200, {}, ["first"]] if env["PATH_INFO"] == "/first"
+      error = assert_raises(IOError) { first.call }
+      [200, {}, [error.message]]
+    end
+    assert_equal "first", get(client, "/first").body
+    2.times { assert_match(/only possible during the request/, get(client, "/next").body) }
+  end
+
+  def test_a_hijack_that_was_called_gives_its_io_for_ever
+    same = Queue.new
+    serve(lint: false, max_threads: 1) do |env|
+      if env["PATH_INFO"] == "/hijack"
+        @hijack = env["rack.hijack"]
+        @io = @hijack.call
+        next [-1, {}, []]
+      end
+      same << @hijack.call.equal?(@io) << Thread.new { @hijack.call.equal?(@io) }.value
+      @io.write("still here")
+      @io.close
+      [200, {}, []]
+    end.then do |client|
+      client.write(bytes("GET", "/hijack"))
+      assert_equal 200, get(connect, "/after").status
+      assert_equal "still here", client.read_all
+    end
+    assert_equal [true, true], [take(same), take(same)]
+  end
+
+  def test_hints_that_were_kept_go_nowhere
+    first = nil
+    client = serve(lint: false, early_hints: true) do |env|
+      first ||= env["rack.early_hints"]
+      first.call({ "link" => "</late.css>" }) unless env["PATH_INFO"] == "/first"
+      [200, {}, ["text"]]
+    end
+    get(client, "/first")
+    client.write(bytes("GET", "/next", "Connection" => "close"))
+    refute_includes client.read_all, "late.css"
+  end
+
+  def test_a_fiber_that_was_kept
+    fiber = nil
+    client = serve(lint: false, max_threads: 1) do |env|
+      fiber ||= Fiber.new do
+        kept = env["rack.hijack"]
+        Fiber.yield "begun"
+        kept.call
+      rescue IOError => e
+        e.message
+      end
+      [200, {}, [fiber.resume]]
+    end
+    assert_equal "begun", get(client).body
+    assert_match(/only possible during the request/, get(client).body)
+  end
+
+  def test_a_hijack_inside_of_a_fiber
+    client = serve(lint: false) do |env|
+      Fiber.new { env["rack.hijack"].call }.resume.tap { |io| io.write("raw") }.close
+      [-1, {}, []]
+    end
+    client.write(bytes("GET", "/"))
+    assert_equal "raw", client.read_all
+  end
+
+  def test_the_block_of_a_body_kept_by_a_fiber
+    fiber = nil
+    client = serve(lint: false, max_threads: 1) do |env|
+      next [200, {}, [fiber.resume]] unless env["PATH_INFO"] == "/body"
+      [200, {}, Body.new do |out|
+        fiber = Fiber.new do
+          out.call("one")
+          Fiber.yield
+          out.call("late")
+        rescue IOError => e
+          e.message
+        end
+        fiber.resume
+      end]
+    end
+    assert_equal "one", get(client, "/body").body
+    assert_equal "the response is over", get(client, "/next").body
+  end
+
+  # ---- continuations ----
+
+  # Captured where the block of `kept` is called, and called again by the next request.
+  def jumping(&app)
+    require "continuation"
+    serve(lint: false, max_threads: 1, &app)
+  rescue LoadError
+    skip "this Ruby has no continuations"
+  end
+
+  # The jumper is cut off, an open stream of another client is its own, and the server goes on.
+  def assert_only_the_jumper_ends(client, logged = "a continuation of a request that is over was called")
+    get(client, "/keep")
+    bystander = connect
+    bystander.write(bytes("GET", "/stream"))
+    assert_includes bystander.read_some, "200 OK"
+    client.write(bytes("GET", "/jump"))
+    refute_includes client.read_all, "secret"
+    assert_equal "after", get(connect, "/after").body
+    @stream.write("the last part")
+    @stream.close
+    rest = +""
+    rest << bystander.read_some until rest.include?("0\r\n\r\n")
+    assert_includes rest, "the last part"
+    refute_includes rest, "secret"
+    eventually("it is logged") { log.include?(logged) }
+  end
+
+  def open_stream
+    [200, {}, ->(stream) { @stream = stream }]
+  end
+
+  def test_a_continuation_of_a_call
+    kept = nil
+    client = jumping do |env|
+      case env["PATH_INFO"]
+      when "/keep"
+        jumped = callcc { |continuation| (kept = continuation) && nil }
+        [200, {}, [jumped || "kept"]]
+      when "/stream" then open_stream
+      when "/jump" then kept.call("secret of the jumper")
+      else [200, {}, ["after"]]
+      end
+    end
+    assert_only_the_jumper_ends(client)
+  end
+
+  def test_a_continuation_of_a_body
+    kept = nil
+    each = lambda do |out|
+      jumped = callcc { |continuation| (kept = continuation) && nil }
+      out.call("part") unless jumped
+    end
+    client = jumping do |env|
+      case env["PATH_INFO"]
+      when "/keep" then [200, {}, Body.new(&each)]
+      when "/stream" then open_stream
+      when "/jump" then kept.call("secret")
+      else [200, {}, ["after"]]
+      end
+    end
+    assert_only_the_jumper_ends(client)
+  end
+
+  # Its frames are those of an old call, and the hijack is that of the one that runs.
+  def test_a_continuation_that_calls_the_hijack_of_its_caller
+    kept = nil
+    client = jumping do |env|
+      case env["PATH_INFO"]
+      when "/keep"
+        hijack = callcc { |continuation| (kept = continuation) && nil }
+        hijack&.call
+        [200, {}, ["kept"]]
+      when "/stream" then open_stream
+      when "/jump" then kept.call(env["rack.hijack"])
+      else [200, {}, ["after"]]
+      end
+    end
+    assert_only_the_jumper_ends(client, "hijack is only possible during the request")
+  end
+
+  def test_a_continuation_that_is_called_within_its_request
+    client = jumping do |_env|
+      times = 0
+      kept = callcc { |continuation| continuation }
+      times += 1
+      kept.call(kept) if times < 3
+      [200, {}, [times.to_s]]
+    end
+    2.times { assert_equal "3", get(client).body }
+  end
+end

@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+# What clients make the server write: no byte of theirs begins a line of the log or steers a terminal, neither
+# in the server's own lines nor in those of requests, in both formats.
+# SPDX-License-Identifier: MIT
+
+require_relative "rack_case"
+require "json"
+require "stringio"
+require "support/server_process"
+require "tmpdir"
+
+class LogTest < RackCase
+  FORGED = '127.0.0.1 - - [01/Jan/2026:00:00:00 +0000] "POST /admin HTTP/1.1" 200 0 0.000001'
+  HOSTILE = "x\n#{FORGED}\r\n#{FORGED}\u009b31m\u0085#{FORGED}\u2028\u202e\e[2J\xff".b.freeze
+  # What a terminal, or a program that reads lines, might obey.
+  DANGEROUS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/
+
+  def written(format, **settings, &app)
+    io = StringIO.new
+    requests = StringIO.new
+    client = serve(lint: false, log: Rondo::Logger.new(io: io, json: format == :json), request_log: requests,
+                   request_log_format: format, **settings, &app)
+    get(client, "/a?#{HOSTILE.unpack1("H*")}")
+    get(client, "/end")
+    eventually("both requests are logged") { requests.string.lines.size >= 2 }
+    [io.string, requests.string].each do |text|
+      assert_predicate text.dup.force_encoding(Encoding::UTF_8), :valid_encoding?
+      refute_match DANGEROUS, text.dup.force_encoding(Encoding::UTF_8)
+    end
+  end
+
+  def hostile(env)
+    [env["QUERY_STRING"]].pack("H*")
+  end
+
+  # Lines that are no further ones of another.
+  def entries(text)
+    text.lines.grep_v(/\A /)
+  end
+
+  def app(env)
+    words = hostile(env)
+    env.update("PATH_INFO" => words, "REQUEST_METHOD" => words, "REMOTE_ADDR" => words) unless words.empty?
+    raise words unless words.empty?
+
+    [200, {}, []]
+  end
+
+  def test_lines_of_text
+    server, requests = written(:common) { |env| app(env) }
+    assert_equal 1, entries(server).size, server
+    assert_equal 2, requests.lines.size, requests
+    assert(entries(server + requests).none? { |line| line.start_with?(FORGED) })
+  end
+
+  def test_lines_of_json
+    server, requests = written(:json) { |env| app(env) }
+    assert_equal ["error"], server.lines.map { |line| JSON.parse(line)["level"] }
+    assert_equal [500, 200], requests.lines.map { |line| JSON.parse(line)["status"] }
+  end
+
+  # Reads from a pipe in C without letting go of the GVL: the line is the native thread's.
+  STUCK = <<~RUBY
+    require "fiddle"
+    int, pointer = Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP
+    read = Fiddle::Function.new(Fiddle.dlopen(nil)["read"], [int, pointer, Fiddle::TYPE_SIZE_T], int, need_gvl: true)
+    pipe = File.open(ENV.fetch("PIPE"), "r+")
+    run(->(_) { read.call(pipe.fileno, "x", 1) && [200, {}, []] })
+  RUBY
+
+  def test_the_line_that_ruby_cannot_write
+    Dir.mktmpdir do |folder|
+      app, pipe = %w[config.ru pipe].map { |name| File.join(folder, name) }
+      File.write(app, STUCK)
+      File.mkfifo(pipe)
+      settings = { slow_request_ms: 10, lenient_target_bytes: true }
+      ServerProcess.run(app, settings: settings, env: { "PIPE" => pipe }) do |server|
+        RawClient.open(server.url) do |client|
+          client.write("GET /\u009b31m\xff#{"\u0085" * 200} HTTP/1.1\r\nHost: a\r\n\r\n")
+          line = server.wait_for_log(/^! GET (.*): \d+\.\d s in the application, which does not let Ruby go on/)
+          assert line[1].start_with?('/\xC2\x9B31m\xFF\xC2\x85'), line[1]
+        ensure
+          File.open(pipe, "r+") { |io| io.write("x") }
+          assert_equal 200, client.response.status
+        end
+      end
+    end
+  end
+
+  # The page for development is no log: it shows the message as it is.
+  def test_the_page_of_an_error
+    client = serve(lint: false, environment: "development", log: Rondo::Logger.new(io: StringIO.new)) { raise "a\nb" }
+    assert_includes get(client).body, "RuntimeError: a\nb"
+  end
+end

@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+# The units of examples/systemd: systemd can read them, and what they promise comes true with a test
+# in the place of systemd: the socket, the words, the reload, the signs of life, the end.
+# SPDX-License-Identifier: MIT
+
+require_relative "shell_case"
+
+class SystemdUnitTest < ShellCase
+  UNITS = %w[rondo.service rondo.socket].map { |name| File.join(ROOT, "examples/systemd", name) }.freeze
+
+  # What systemd does before it becomes the service.
+  class Service < Server
+    def self.lines(name)
+      File.readlines(UNITS[0], chomp: true).filter_map { |line| line[/\A#{name}=(.*)/, 1] }
+    end
+
+    def reload
+      words = self.class.lines("ExecReload").fetch(0).gsub("$MAINPID", pid.to_s).split
+      raise "#{words} failed" unless system(*words)
+    end
+
+    private
+
+    def command_line(*)
+      ["sh", "-c", 'LISTEN_FDS=1 LISTEN_PID=$$ WATCHDOG_PID=$$ exec "$@"', "sh",
+       *self.class.lines("Environment").flat_map { |line| ["env", line] }, *self.class.lines("ExecStart").fetch(0).split]
+    end
+  end
+
+  def setup
+    super
+    @told = Socket.new(:UNIX, :DGRAM)
+    @told.bind(Addrinfo.unix(File.join(@folder, "notify")))
+    write "config.ru", HELLO
+  end
+
+  def teardown
+    super
+    @told.close
+  end
+
+  def test_systemd_reads_them_without_a_word
+    skip "systemd-analyze is missing" unless system("systemd-analyze", "--version", out: File::NULL)
+    result = run_command("systemd-analyze", "verify", "--man=no", *UNITS)
+    assert_equal ["", "", 0], [result.out, result.err, result.code]
+  end
+
+  def test_the_service_as_systemd_runs_it
+    TCPServer.open("127.0.0.1", 0) do |socket|
+      server = service(socket)
+      assert_told "READY=1"
+      assert_told "WATCHDOG=1"
+      assert_equal "hello", body(socket)
+      reload_with_an_application_that_takes_its_time(server)
+      assert_equal "newer", body(socket)
+      assert_equal Signal.list["TERM"], server.stop(signal: "TERM").termsig # which systemd counts as a good end
+      assert_told "STOPPING=1"
+    end
+  end
+
+  private
+
+  def service(socket)
+    # Where Bundler found all gems and installed none, it has made no executable of this one either.
+    path = [File.join(ServerProcess::ROOT, "exe"), ENV.fetch("PATH")].join(File::PATH_SEPARATOR)
+    env = BLANK.merge("PATH" => path, "NOTIFY_SOCKET" => File.join(@folder, "notify"), "WATCHDOG_USEC" => "100000")
+    server = Service.new(nil, binds: [], env: env, spawn: { chdir: @folder, 3 => socket.fileno })
+    @servers << server
+    server
+  end
+
+  # Signs of life come meanwhile: systemd would kill it otherwise.
+  def reload_with_an_application_that_takes_its_time(server)
+    File.mkfifo(File.join(@folder, "gate"))
+    write "config.ru", "warn 'loading'\nFile.read('gate')\n#{HELLO.sub("hello", "newer")}"
+    server.reload
+    assert_told "RELOADING=1"
+    server.wait_for_log(/^loading$/)
+    nil while @told.recv_nonblock(1000, exception: false) != :wait_readable
+    2.times { assert_told "WATCHDOG=1" }
+    File.write(File.join(@folder, "gate"), "")
+    assert_told "READY=1"
+  end
+
+  def body(socket)
+    Net::HTTP.get(URI("http://127.0.0.1:#{socket.addr[1]}/"))
+  end
+
+  def assert_told(word)
+    Timeout.timeout(PATIENCE) { nil until @told.recv(1000).lines(chomp: true).include?(word) }
+  rescue Timeout::Error
+    flunk "#{word} never came"
+  end
+end

@@ -1,0 +1,181 @@
+# frozen_string_literal: true
+
+# A master without processes, for the unit tests of who decides in it: it notes what is asked for, its
+# molds are channels whose other ends the test holds, and its clock stands still until the test moves it.
+# SPDX-License-Identifier: MIT
+
+require "minitest/mock"
+require "rondo"
+require "rondo/channel"
+require "rondo/generations"
+require "rondo/supervisor"
+require "rondo/worker"
+
+class FakeCluster
+  SETTINGS = { max_requests: 0, max_memory: 0, max_age: 0, recycle_jitter: 0, memory_measure: :rss,
+               worker_check_interval: 5, worker_boot_timeout: 60, worker_timeout: 60, worker_shutdown_timeout: 30,
+               mold_boot_timeout: 60, hard_request_timeout_ms: 0, worker_culling_strategy: :youngest }.freeze
+
+  # Calls nobody; {#pass} does what is due.
+  class Loop
+    def initialize
+      @timers = []
+    end
+
+    def every(_seconds, &block)
+      @timers << block
+    end
+
+    def watch(_io); end
+    def unwatch(_io); end
+
+    def pass
+      @timers.each(&:call)
+    end
+  end
+
+  # Lines of the log.
+  class Log < Array
+    alias say push
+    alias error push
+  end
+
+  # Sockets that lead nowhere.
+  class Slots
+    attr_reader :room
+
+    def initialize(room, done)
+      @room = room
+      @done = done
+      @io = File.open(File::NULL)
+      @open = {}
+    end
+
+    def inbox(_index) = @io
+    def outboxes = [@io]
+    def listeners(_index) = [@io]
+    def own_listeners(index) = @open[index] ? [@io] : []
+    def grow(indexes) = indexes.each { |index| @open[index] = true }
+
+    def close(index)
+      @done << "close #{index}" if @open.delete(index)
+    end
+
+    def end
+      @io.close
+    end
+  end
+
+  # Rows of Hashes.
+  class Board
+    attr_reader :size, :fd
+
+    def initialize(size, file)
+      @size = size
+      @fd = file
+      @rows = Array.new(size) { Hash.new(0) }
+    end
+
+    def set(row, name, value) = @rows.fetch(row)[name] = value
+    def get(row, name) = @rows.fetch(row)[name]
+    def clear(row) = @rows.fetch(row).clear
+  end
+
+  # Links that lead nowhere.
+  class Hub
+    attr_reader :unlinked
+
+    def initialize(file)
+      @file = file
+      @unlinked = []
+      @count = 0
+    end
+
+    def link(_seat) = [@count += 1, @file.dup]
+    def unlink(number) = @unlinked << number
+    def each_outage; end
+  end
+
+  # A mold, or a worker, at the other end of its channel.
+  class Peer
+    attr_reader :channel, :name
+
+    def initialize(name, channel)
+      @name = name
+      @channel = channel
+    end
+
+    def tell(...) = @channel.tell(...)
+
+    # @return [Array<String>] what it was told, "stop 0.1"
+    def heard
+      found = []
+      while (message = @channel.receive_now)
+        message.ios.each(&:close)
+        found << "#{message.kind} #{@name}"
+      end
+      found
+    end
+  end
+
+  attr_reader :settings, :log, :loop, :slots, :board, :hub, :engine, :done, :workers
+  attr_accessor :now, :generations, :supervisor
+
+  def initialize(room: 4, **settings)
+    @settings = SETTINGS.merge(settings)
+    @file = File.open(File::NULL)
+    @now = 1000.0
+    @log = Log.new
+    @loop = Loop.new
+    @done = []
+    @slots = Slots.new(room, @done)
+    @board = Board.new(room * 2, @file.fileno)
+    @hub = Hub.new(@file)
+    @workers = []
+  end
+
+  def end
+    @slots.end
+    @file.close
+    [@workers, @pairs].compact.flatten.each { |peer| peer.channel.close unless peer.channel.closed? }
+  end
+
+  # ---- what it is asked and told ----
+
+  def reaper? = true
+  def settled = @done << "settled"
+  def settle = @done << "settle"
+  def generation_failed = @done << "generation failed"
+  def cannot_start(reason) = @done << "cannot start: #{reason}"
+  def worker_ended(worker) = @done << "ended #{worker.index}.#{worker.mold.generation}"
+  def not_forked(message) = @supervisor&.not_forked(message)
+
+  # ---- what the test does ----
+
+  # @return [Array(Channel, Peer)] both ends
+  def pair(name)
+    own, other = Rondo::Channel.pair
+    peer = Peer.new(name, other)
+    (@pairs ||= []) << Peer.new(name, own) << peer
+    [own, peer]
+  end
+
+  # @return [MoldHandle] that forks: each worker it is asked for is the last one of {#workers}
+  def mold(generation, state: :ready)
+    forked = @workers
+    done = @done
+    channel = Object.new
+    channel.define_singleton_method(:tell) do |kind, ios: [], **fields|
+      done << "#{kind} #{fields[:index]}"
+      forked << Peer.new("#{fields[:index]}.#{generation}", Rondo::Channel.new(ios.first.dup))
+      true
+    end
+    Rondo::MoldHandle.new(generation: generation, pid: 100 + generation, channel: channel, state: state)
+  end
+
+  # @return [Array<String>] everything since the last time, in order of the alphabet
+  def happened
+    told = @workers.flat_map(&:heard)
+    [*@done.slice!(0..), *told].sort
+  end
+end

@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+# What Redis is told of subscriptions: with a connection the last word of each channel, without one nothing.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "rondo"
+require "rondo/pubsub/redis"
+
+class RedisSubscriptionsTest < Minitest::Test
+  # A connection that keeps what it is asked, and answers when it is told to.
+  class Link
+    attr_reader :asked
+
+    def initialize
+      @asked = []
+      @answers = []
+    end
+
+    def ask(words, &answer)
+      @asked << words.join(" ")
+      @answers << answer
+    end
+
+    def answer(count = @answers.size)
+      @answers.shift(count).each { |answer| answer.call([]) }
+    end
+
+    def asked!
+      @asked.tap { @asked = [] }
+    end
+  end
+
+  def setup
+    @subscriptions = Rondo::PubSub::Redis::Subscriptions.new(on_refusal: ->(*) { nil }) { |*| nil }
+    @link = Link.new
+  end
+
+  def come_and_go(count)
+    count.times do |number|
+      @subscriptions.add("guest #{number}", false)
+      @subscriptions.remove("guest #{number}", false)
+    end
+  end
+
+  def test_nothing_is_kept_while_there_is_no_connection
+    come_and_go(100_000)
+    assert_equal 0, @subscriptions.pending
+    @subscriptions.add("stays", false)
+    assert_equal 0, @subscriptions.pending
+    @subscriptions.send_to(@link)
+    assert_equal ["SUBSCRIBE stays", "PING"], @link.asked
+  end
+
+  def test_of_each_channel_the_last_word_is_kept
+    @subscriptions.add("known", false)
+    @subscriptions.send_to(@link)
+    @link.asked!
+    come_and_go(100_000)
+    @subscriptions.remove("known", false)
+    @subscriptions.add("known", false)
+    @subscriptions.add("known", true)
+    assert_equal 1, @subscriptions.pending
+    @subscriptions.send_to(@link)
+    assert_equal ["PSUBSCRIBE known", "PING"], @link.asked!
+    @subscriptions.send_to(@link)
+    assert_empty @link.asked
+    @subscriptions.remove("known", false)
+    @subscriptions.forget_link
+    assert_equal 0, @subscriptions.pending
+  end
+
+  # Also when the change itself was taken back: nobody would answer for it.
+  def test_a_message_waits_until_what_was_asked_before_it_is_confirmed
+    @subscriptions.add("known", false)
+    @subscriptions.send_to(@link)
+    refute @subscriptions.reached?(@subscriptions.asked)
+    @link.answer(1)
+    refute @subscriptions.reached?(@subscriptions.asked)
+    @link.answer
+    assert @subscriptions.reached?(@subscriptions.asked)
+    come_and_go(2)
+    refute @subscriptions.reached?(@subscriptions.asked)
+    @subscriptions.send_to(@link)
+    @link.answer
+    assert @subscriptions.reached?(@subscriptions.asked)
+  end
+end

@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+# What a worker makes of the heirs that the master names, whatever version that is of.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "rondo"
+require "rondo/worker"
+
+class WorkerTest < Minitest::Test
+  VERSION = Rondo::Server::Core::HANDOVER_VERSION
+
+  # Notes who the heirs are.
+  class Server
+    attr_reader :board, :inboxes
+
+    def name_heirs(board, inboxes)
+      @board = board
+      @inboxes = inboxes
+    end
+  end
+
+  Serving = Struct.new(:server)
+
+  def setup
+    @server = Server.new
+    log = Object.new
+    log.define_singleton_method(:error) { |line| (@lines ||= []) << line }
+    log.define_singleton_method(:lines) { @lines.to_a }
+    @log = log
+    @worker = Rondo::Worker.allocate
+    @worker.instance_variable_set(:@serving, Serving.new(@server))
+    @worker.instance_variable_set(:@log, log)
+  end
+
+  # @param board [IO] what lies behind it
+  def name_heirs(board, **fields)
+    inboxes = Array.new(2) { File.open(File::NULL) }
+    words = { seats: 4, version: VERSION, **fields }.to_h { |name, value| [name.to_s, value.to_s] }
+    @worker.send(:name_heirs, Rondo::Channel::Message.new(:heirs, words, [board, *inboxes]))
+    inboxes.map(&:fileno)
+  end
+
+  def board
+    Rondo::Scoreboard.new(4).then { |made| (@kept = made) && IO.for_fd(made.fd, autoclose: false).dup }
+  end
+
+  def test_heirs
+    numbers = name_heirs(board)
+    assert_equal numbers * 2, @server.inboxes
+    @kept.set(3, :connections, 7)
+    assert_equal 7, @server.board.get(3, :connections)
+  end
+
+  def test_another_version_is_left_alone
+    [VERSION + 1, 0, ""].each { |version| name_heirs(board, version: version) }
+    assert_nil @server.board
+    assert_empty @log.lines
+  end
+
+  def test_a_scoreboard_of_another_version
+    name_heirs(File.open(__FILE__))
+    assert_nil @server.board
+    assert_match(/closed instead of handed over: .*scoreboard/, @log.lines.first)
+  end
+
+  def test_a_worker_that_does_not_serve_yet
+    @worker.instance_variable_set(:@serving, nil)
+    name_heirs(board)
+    assert_nil @server.board
+  end
+end
