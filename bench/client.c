@@ -23,7 +23,6 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 enum { MAX_DEPTH = 256, RECV_BYTES = 262144, EVENTS = 32, MAX_ERRORS = 100000 };
@@ -419,11 +418,7 @@ static const char *address_read(rd_client *client, char *target) {
     static char path[4096];
     snprintf(path, sizeof path, "/");
     if (strncmp(target, "unix:", 5) == 0) {
-        struct sockaddr_un *address = (struct sockaddr_un *)&client->address;
-        if (strlen(target + 5) >= sizeof address->sun_path) rd_client_fail("socket path too long");
-        address->sun_family = AF_UNIX;
-        memcpy(address->sun_path, target + 5, strlen(target + 5) + 1);
-        client->address_len = sizeof *address;
+        client->address_len = rd_client_unix_address(&client->address, target + 5);
         return path;
     }
     char *host = strncmp(target, "http://", 7) == 0 ? target + 7 : target;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -51,6 +52,14 @@ int rd_client_connect(unsigned port, int receive_bytes) {
     close(fd);
     errno = error;
     return -1;
+}
+
+socklen_t rd_client_unix_address(struct sockaddr_storage *address, const char *path) {
+    struct sockaddr_un *of_unix = (struct sockaddr_un *)address;
+    if (strlen(path) >= sizeof of_unix->sun_path) rd_client_fail("socket path too long");
+    of_unix->sun_family = AF_UNIX;
+    memcpy(of_unix->sun_path, path, strlen(path) + 1);
+    return sizeof *of_unix;
 }
 
 void rd_client_abort(int fd) {

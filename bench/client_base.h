@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the clients of the benchmarks need: a clock, a CPU of their own, connections, a way to give
- * up. Belongs to client.c, push_client.c and download_client.c. */
+ * up. Belongs to client.c, push_client.c, download_client.c and restart_client.c. */
 #ifndef BENCH_CLIENT_BASE_H
 #define BENCH_CLIENT_BASE_H
 
 #include <stdint.h>
+#include <sys/socket.h>
 
 /* Ends the program with what went wrong (and errno when it is set). */
 _Noreturn void rd_client_fail(const char *what);
@@ -18,6 +19,9 @@ void rd_client_pin(const char *cpu);
 /* A blocking connection to that port of the loopback; receive_bytes limits its buffer when it is
  * not 0. Returns -1 with errno when it was refused. */
 int rd_client_connect(unsigned port, int receive_bytes);
+
+/* Of that Unix socket; its length. */
+socklen_t rd_client_unix_address(struct sockaddr_storage *address, const char *path);
 
 /* Closes with a reset, so that nothing waits in the kernel for the next run. */
 void rd_client_abort(int fd);

@@ -10,11 +10,12 @@ module Bench
   # So many clients, one path each.
   class Crowd
     # One connection.
-    Client = Struct.new(:socket, :path, :answers, :pid, :asked, :text, :used, keyword_init: true)
+    Client = Struct.new(:socket, :path, :answers, :pid, :asked, :text, keyword_init: true)
 
     # @return [Float] milliseconds
     attr_reader :longest_ms
-    # @return [Integer] requests without an answer, those on connections closed while idle left out
+    # @return [Integer] requests without an answer, also those that a client might send again because their
+    #   connection was kept
     attr_reader :failed
 
     # @param port [Integer]
@@ -76,7 +77,7 @@ module Bench
     end
 
     def begin_request(client)
-      client.socket ||= TCPSocket.new("127.0.0.1", @port).tap { client.used = false }
+      client.socket ||= TCPSocket.new("127.0.0.1", @port)
       client.asked = now
       client.text = +""
       ending = "Connection: close\r\n" if client.pid == :fresh
@@ -102,18 +103,14 @@ module Bench
     def finish(client, status, body)
       @longest_ms = [@longest_ms, (now - client.asked) * 1000].max
       status == "200" ? client.answers += 1 : @failed += 1
-      client.used = true
       client.asked = nil
       return close(client) if client.pid == :fresh || client.text.match?(/^connection: close/i)
 
       client.pid = body
     end
 
-    # A connection that was closed while it was idle takes its next request with it, and every client
-    # sends that one again (RFC 9112, section 9.3.1); anything else is a failure.
     def drop(client)
-      idle = client.used && client.text.to_s.empty?
-      @failed += 1 unless idle
+      @failed += 1
       close(client)
       client.asked = nil
     end

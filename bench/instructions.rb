@@ -3,11 +3,14 @@
 # Instructions per request in user space, counted by callgrind: the figure for regressions, because
 # it stands still on a busy machine. `ruby bench/instructions.rb [options]`; all of the process is
 # counted, the application too, between the warm-up and the end of so many requests. With --function
-# only what runs below that function (a turn of the loop) counts.
+# only what runs below that function (a turn of the loop) counts. Beside the requests of requests.rb
+# there are `pipelined`, sixteen plain ones at a time, and, per message that is delivered, `echo` and
+# `broadcast`.
 # SPDX-License-Identifier: MIT
 
 require "optparse"
 require_relative "measure"
+require_relative "push"
 require_relative "report"
 
 module Bench
@@ -16,6 +19,10 @@ module Bench
     # What the goals say: request => [must, stretch], in instructions.
     GOALS = { browser: [20_000, 12_000] }.freeze
     WARM_UP = 2_000
+    PIPELINED = %w[-p 16].freeze
+    # What WebSockets there are for a load, and what their client is told again and again.
+    PUSH = { echo: [64, "/echo", ["echo", 100, 0.5]],
+             broadcast: [100, "/subscribe", ["publish", 100, 1, 20, 0, 0]] }.freeze
 
     def initialize(server, requests:, function:)
       @server = server
@@ -23,19 +30,26 @@ module Bench
       @function = function
     end
 
-    # @param names [Array<Symbol>] of {Requests}
-    # @return [Hash{Symbol => Float}] instructions per request
+    # @param names [Array<Symbol>] of {Requests}, of {PUSH}, or `:pipelined`
+    # @return [Hash{Symbol => Float}] instructions per request, or per message
     def count(names)
+      push, requests = names.partition { |name| PUSH.key?(name) }
+      counts = requests.any? ? under_callgrind("hello") { requests.to_h { |name| [name, per_request(name)] } } : {}
+      push.each { |name| counts[name] = under_callgrind("push") { per_message(*PUSH.fetch(name)) } }
+      counts
+    end
+
+    private
+
+    def under_callgrind(app)
       Dir.mktmpdir("callgrind") do |folder|
         @out = File.join(folder, "out")
-        @running = Running.new(@server, "hello", wrapper: valgrind)
-        names.to_h { |name| [name, per_request(name)] }
+        @running = Running.new(@server, app, wrapper: valgrind)
+        yield
       ensure
         @running&.stop
       end
     end
-
-    private
 
     def valgrind
       ["valgrind", "--tool=callgrind", "--trace-children=yes", "--callgrind-out-file=#{@out}.%p",
@@ -44,16 +58,38 @@ module Bench
 
     def per_request(name)
       send_some(name, WARM_UP)
+      instructions { send_some(name, @requests) } / @requests
+    end
+
+    def per_message(sockets, path, command)
+      PushClient.run(@running.port) do |client|
+        client.open(sockets, path)
+        deliver(client, command, WARM_UP)
+        delivered = 0
+        instructions { delivered = deliver(client, command, @requests) } / delivered
+      end
+    end
+
+    # @return [Integer] how many there were, some more than asked for
+    def deliver(client, command, count)
+      delivered = 0
+      delivered += client.tell(*command)[:deliveries] while delivered < count
+      delivered
+    end
+
+    def instructions
       control("--zero")
-      send_some(name, @requests)
+      yield
       Dir.glob("#{@out}.*").each { |file| File.delete(file) }
       control("--dump")
-      collected / @requests
+      collected
     end
 
     def send_some(name, count)
-      client = [Programs.path("client"), "--json", "-n", count.to_s, "-d", "120",
-                "--request", Programs.request_file(name), "127.0.0.1:#{@running.port}"]
+      options = PIPELINED if name == :pipelined
+      file = Programs.request_file(options ? :plain : name)
+      client = [Programs.path("client"), "--json", "-n", count.to_s, "-d", "120", *options,
+                "--request", file, "127.0.0.1:#{@running.port}"]
       said = JSON.parse(IO.popen(client, &:read))
       raise Silent, "#{@server.name} answered too little" if said["requests"] < count
     end
@@ -83,7 +119,7 @@ if $PROGRAM_NAME == __FILE__
   end.parse!
   Bench::Programs.build
   Bench::Programs.compile_rondo if names.include?("rondo")
-  puts "| server | request | instructions/request | must | stretch |", "|---|---|---|---|---|"
+  puts "| server | request | instructions/request or message | must | stretch |", "|---|---|---|---|---|"
   names.each do |name|
     server = Bench::Servers.all.fetch(name)
     Bench::Instructions.new(server, requests: count, function: function).count(requests)

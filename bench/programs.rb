@@ -17,6 +17,7 @@ module Bench
     SOURCES = { "client" => "client{,_answer,_base,_latency,_requests}",
                 "push_client" => "{push_client*,client_{answer,base,bystander,latency}}",
                 "download_client" => "{download_client*,client_{answer,base,bystander,latency}}",
+                "restart_client" => "{restart_client,client_answer,client_base}",
                 "floor" => "floor{,_base}", "push_floor" => "{push_floor,floor_base}",
                 "file_floor" => "{file_floor,floor_base}" }.freeze
 
@@ -37,6 +38,20 @@ module Bench
         units = sources.select { |source| source.end_with?(".c") }
         system(ENV.fetch("CC", "cc"), *FLAGS, *units, "-o", path(name), exception: true)
       end
+    end
+
+    # Compiles a library that is preloaded into a server.
+    #
+    # @return [String] where it is
+    def library(name)
+      built = path("#{name}.so")
+      source = File.join(__dir__, "#{name}.c")
+      return built if FileUtils.uptodate?(built, [source])
+
+      FileUtils.mkdir_p(BUILD)
+      flags = %w[-Wall -Wextra -Werror -O2 -shared -fPIC]
+      system(ENV.fetch("CC", "cc"), *flags, source, "-o", built, exception: true)
+      built
     end
 
     # @return [String] where it is

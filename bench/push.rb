@@ -30,6 +30,7 @@ module Bench
     BURST = 10
     BURST_DELIVERIES = 200_000
     BYSTANDER_PER_SECOND = 500
+    PATTERNS_DELIVERIES = 3000
     STALLED_BYTES = 8192
     STALLED_MESSAGES = 30_000
 
@@ -132,6 +133,16 @@ module Bench
         found = nil
         grown = @running.peak_bytes { found = publish_much(client, seconds) } - usual
         judged([without, found], grown_mib: grown / 1024.0 / 1024, mb_per_s: per_second(found) * STALLED_BYTES / 1e6)
+      end
+    end
+
+    # The same messages without the client that has patterns come first. None of them matches.
+    def patterns_figures(seconds)
+      with_sockets("/subscribe") do |client|
+        without = publish(client, 1, PATTERNS_DELIVERIES * seconds)
+        client.open(1, "/patterns", "stall")
+        with = publish(client, 1, PATTERNS_DELIVERIES * seconds)
+        judged([without, with], publish_us: each_us(with), over_none: each_us(with) / each_us(without))
       end
     end
 

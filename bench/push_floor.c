@@ -33,11 +33,9 @@ static const struct {
     const char *path;
     rd_role role;
     bool greeted;
-} PATHS[] = {{"/echo", RD_ECHO, true},
-             {"/subscribe", RD_SUBSCRIBER, true},
-             {"/chat", RD_CHATTER, true},
-             {"/control", RD_CONTROL, true},
-             {"/idle", RD_IDLE, false}};
+} PATHS[] = {{"/echo", RD_ECHO, true},     {"/subscribe", RD_SUBSCRIBER, true},
+             {"/chat", RD_CHATTER, true},  {"/control", RD_CONTROL, true},
+             {"/patterns", RD_IDLE, true}, {"/idle", RD_IDLE, false}};
 
 static unsigned char receive_buf[RECV_BYTES], gathered[GATHERED_BYTES];
 static size_t gathered_len;

@@ -60,6 +60,7 @@ module Bench
       single_us: ["server CPU µs/delivery", 2], burst_us: ["bursts of 10: CPU µs/delivery", 2],
       first_us: ["first delivery µs", 0], last_us: ["last delivery µs", 0],
       burst_last_us: ["bursts: last delivery µs", 0], grown_mib: ["growth, MiB", 1],
+      publish_us: ["CPU µs a publish", 1], over_none: ["over none", 2],
       bytes_per_further: ["bytes/connection, second half", 0], wrong: ["missing, doubled, lost", 0],
       answers: ["answers", 0], least_answers: ["fewest of a client", 0], most_answers: ["most of a client", 0],
       least_mb: ["least MB of a client", 1], most_mb: ["most MB of a client", 1],

@@ -44,7 +44,7 @@ module Bench
   class Scenario
     # How `run.rb` measures it: :load (the client for a while), :idle, :allocations, or as push.rb and files.rb say.
     KINDS = %i[load idle allocations
-               echo chat broadcast bystander idle_sockets stalled
+               echo chat broadcast bystander idle_sockets stalled patterns
                hot cold fetch stuck slow].freeze
 
     # How a file can be answered: as it lies in a folder of the server's, or as apps/files.ru says.

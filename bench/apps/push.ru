@@ -49,6 +49,15 @@ module Chat
   end
 end
 
+# Has 1,000 patterns, which match nothing that is published, but only at the end. They are as long as the names of
+# one client may be together (max_subscription_bytes).
+module Patterns
+  def self.on_open(client)
+    taken = Array.new(1000) { |number| client.subscribe("*?*[#{"b" * 54}#{number}]", match: :redis) }
+    client.write("ready") if taken.all?
+  end
+end
+
 # Wants to know of nothing.
 module Idle
 end
@@ -59,7 +68,7 @@ class Opened
 end
 
 HANDLERS = { "/echo" => Echo, "/subscribe" => Subscriber, "/control" => Control, "/chat" => Chat,
-             "/idle" => Idle }.freeze
+             "/idle" => Idle, "/patterns" => Patterns }.freeze
 
 run lambda { |env|
   if env["rack.upgrade?"] == :websocket

@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+# What the attacks of bench/attacks.rb need: an application that reads bodies, answers with long ones,
+# and lets its WebSocket clients subscribe to what they name. "/" is the bystander's, as in hello.ru.
+
+# Does what the first word of a message says.
+module Words
+  def self.on_message(client, text)
+    verb, *names = text.split
+    case verb
+    when "names" then names.each { |name| client.subscribe(name) }
+    when "patterns" then client.close unless names.all? { |name| client.subscribe(name, match: :redis) }
+    when "publish" then client.publish(names.first, "x")
+    end
+    client.write("done")
+  end
+end
+
+PART = ("x" * 16_384).freeze
+LONG = Enumerator.new { |parts| 64.times { parts << PART } }
+WHOLE = ("x" * (1 << 20)).freeze
+
+run lambda { |env|
+  if env["rack.upgrade?"] == :websocket
+    env["rack.upgrade"] = Words
+    next [0, {}, []]
+  end
+  case env["PATH_INFO"]
+  when "/upload" then [200, { "content-type" => "text/plain" }, [env["rack.input"].read.bytesize.to_s]]
+  when "/parts" then [200, { "content-type" => "text/plain" }, LONG]
+  when "/whole" then [200, { "content-type" => "text/plain" }, [WHOLE]]
+  else [200, { "content-type" => "text/plain", "content-length" => "13" }, [+"Hello, World!"]]
+  end
+}

@@ -1,0 +1,204 @@
+# frozen_string_literal: true
+
+# Measures what restarts cost clients that keep their connections and never send a request twice:
+# `ruby bench/restarts.rb --phased 100 --full 20 --single 20 [--out FILE]`. restart_client.c asks and
+# counts; each restart is over when the new processes serve and the old ones have gone. Writes a line
+# for each restart that lost something, and a table at the end. Good for thousands of restarts.
+# SPDX-License-Identifier: MIT
+
+require "json"
+require "optparse"
+require_relative "programs"
+
+module Bench
+  # The client of restarts as a process.
+  class RestartClient
+    LOST = %w[eof reset cut refused status nonsense silent].freeze
+
+    # @param target [Integer, String] a port, or unix:PATH
+    # @param words [Array<String>] see restart_client --help
+    def initialize(target, *words)
+      @pipe = IO.popen([Programs.path("restart_client"), *words, target.to_s], "r+")
+    end
+
+    # @return [Hash{String => Integer}] since the last time
+    def counts
+      @pipe.puts
+      read
+    end
+
+    # Waits until so many more answers have come.
+    # @return [Hash{String => Integer}] since the last time
+    def more(answers, patience: 60)
+      limit = now + patience
+      sum = counts
+      while sum["answers"] < answers
+        raise "only #{sum} in #{patience} s" if now > limit
+
+        sleep 0.01
+        sum.merge!(counts) { |_, one, other| one + other }
+      end
+      sum
+    end
+
+    # Ends it when everything that was asked is answered.
+    # @return [Hash{String => Integer}] since the last time
+    def stop
+      @pipe.close_write
+      read.tap { @pipe.close }
+    end
+
+    # @param counts [Hash{String => Integer}]
+    # @return [Hash{String => Integer}] what was lost
+    def self.lost(counts)
+      counts.slice(*LOST).reject { |_, number| number.zero? }
+    end
+
+    private
+
+    def now
+      Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+
+    def read
+      line = @pipe.gets or raise "the client has ended"
+      JSON.parse(line)
+    end
+  end
+
+  # A Rondo of its own folder, whose log says how far a restart is.
+  class RestartedServer
+    BOOTED = /^- Worker \d+ \(PID: (\d+)\) booted/
+
+    # @return [Integer]
+    attr_reader :port
+
+    # @param words [Array<String>] of the command line
+    # @param workers [Integer] 0: a single process
+    def initialize(words, workers:)
+      @workers = workers
+      @folder = Dir.mktmpdir("rondo-restarts")
+      @log = File.join(@folder, "log")
+      app = File.join(@folder, "config.ru")
+      File.write(app, "run ->(env) { [200, { 'content-type' => 'text/plain' }, ['hello']] }\n")
+      command = [RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/rondo", "-b", "tcp://127.0.0.1:0",
+                 "-w", workers.to_s, *words, app]
+      @pid = Process.spawn({ "RACK_ENV" => "production" }, *command,
+                           out: [@log, "a"], err: %i[child out], chdir: @folder)
+      await("the start") { starts == 1 }
+      @pids = pids
+      @port = File.read(@log)[/Listening on \S+:(\d+)$/, 1].to_i
+    end
+
+    # @param signal [String]
+    # @return [void] when it is over
+    def restart(signal)
+      File.truncate(@log, 0)
+      old = @pids
+      Process.kill(signal, @pid)
+      await("the restart") { starts == 1 }
+      @pids = pids
+      await("the end of #{old}") { old.none? { |pid| File.exist?("/proc/#{pid}") } }
+    end
+
+    # @return [void]
+    def stop
+      Process.kill("TERM", @pid)
+      Process.wait(@pid)
+    ensure
+      FileUtils.remove_entry(@folder)
+    end
+
+    private
+
+    # How often all that serve have come.
+    def starts
+      text = File.read(@log)
+      @workers.zero? ? text.scan("Use Ctrl-C to stop").size : text.scan(BOOTED).size / @workers
+    end
+
+    def pids
+      File.read(@log).scan(BOOTED).flatten.last(@workers).map(&:to_i)
+    end
+
+    def await(what)
+      limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
+      until yield
+        raise "#{what} does not come:\n#{File.read(@log)}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+
+        sleep 0.01
+      end
+    end
+  end
+
+  # Kinds of restarts, one after the other.
+  class Restarts
+    KINDS = { phased: ["phased restart (USR1)", "USR1", 2], full: ["full restart (USR2)", "USR2", 2],
+              single: ["restart of a single process (USR2)", "USR2", 0] }.freeze
+    COLUMNS = { "answers" => "requests answered", "eof" => "EOF", "reset" => "reset", "cut" => "answer cut",
+                "refused" => "refused", "status" => "not 200", "nonsense" => "nonsense", "silent" => "never answered",
+                "closed" => "told to close", "closed_idle" => "closed idle" }.freeze
+
+    # @param arguments [Array<String>] the command line
+    def initialize(arguments)
+      @restarts = Hash.new(0)
+      @clients = 16
+      @words = []
+      @after = 100
+      OptionParser.new do |options|
+        KINDS.each { |kind, (title, *)| options.on("--#{kind} N", Integer, title) { |count| @restarts[kind] = count } }
+        options.on("--clients N", Integer, "connections (16)") { |count| @clients = count }
+        options.on("--after N", Integer, "answers before each restart (100)") { |count| @after = count }
+        options.on("--mixed", "also bodies and heads in halves, HTTP/1.0, pipelined requests") { @words << "--mixed" }
+        options.on("--pause MS", "between an answer and the next request (0)") { |ms| @words.push("--pause", ms) }
+        options.on("--out FILE", "write the Markdown there") { |file| @out = file }
+      end.parse!(arguments)
+    end
+
+    # @return [Boolean] whether nothing was lost
+    def call
+      Programs.build
+      sums = KINDS.keys.select { |kind| @restarts[kind].positive? }.to_h { |kind| [kind, measure(kind)] }
+      text = table(sums)
+      @out ? File.write(@out, text) : puts(text)
+      sums.values.all? { |sum| RestartClient.lost(sum).empty? }
+    end
+
+    private
+
+    def measure(kind)
+      _, signal, workers = KINDS.fetch(kind)
+      server = RestartedServer.new(["-t", "2"], workers: workers)
+      client = RestartClient.new(server.port, "-c", @clients.to_s, *@words)
+      sum = Hash.new(0)
+      @restarts[kind].times { |number| add(sum, round(server, client, signal), "#{kind} #{number + 1}") }
+      add(sum, client.stop, "#{kind}, the end")
+    ensure
+      server&.stop
+    end
+
+    def round(server, client, signal)
+      before = client.more(@after)
+      server.restart(signal)
+      before.merge(client.counts) { |_, one, other| one + other }
+    end
+
+    def add(sum, counts, where)
+      lost = RestartClient.lost(counts)
+      warn "bench: #{where}: #{lost}" unless lost.empty?
+      sum.merge!(counts) { |_, one, other| one + other }
+    end
+
+    def table(sums)
+      rows = sums.map do |kind, sum|
+        "| #{[KINDS.fetch(kind).first, @restarts[kind], *sum.values_at(*COLUMNS.keys)].join(" | ")} |"
+      end
+      "# Restarts, #{Time.now.utc.strftime("%Y-%m-%d %H:%M")} UTC\n\n" \
+        "#{@clients} clients that keep their connections, ask again as soon as they are answered and never send a " \
+        "request twice#{"; #{@words.join(" ")}" unless @words.empty?}.\n\n" \
+        "| | restarts | #{COLUMNS.values.join(" | ")} |\n|#{"---|" * (COLUMNS.size + 2)}\n#{rows.join("\n")}\n"
+    end
+  end
+end
+
+exit(Bench::Restarts.new(ARGV).call) if $PROGRAM_NAME == __FILE__
