@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The hub of a cluster, in the master: what a worker publishes goes from here to the workers whose
-# clients want it. All of that is done by a native thread (ext/rondo/server/hub_thread.c); this gives it
+# clients want it. All of that is done by a native thread (ext/rondo/cluster/hub_thread.c); this gives it
 # the workers, and hands it on to the program that the master becomes by exec.
 # SPDX-License-Identifier: MIT
 

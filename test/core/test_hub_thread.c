@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "server/hub_thread.h"
+#include "cluster/hub_thread.h"
 
 enum { PATIENCE_MS = 20000, LINKS = 4, QUEUE = 1 << 20 };
 

@@ -11,9 +11,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "check.h"
-#include "server/hub_link.h"
-#include "server/hub_thread.h"
-#include "server/link.h"
+#include "cluster/hub_link.h"
+#include "cluster/hub_thread.h"
+#include "cluster/link.h"
 
 enum { WORKERS = 2, TURN_US = 10000000, NEWS_MAX = 100000 };
 

@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "check.h"
-#include "server/hub_thread.h"
+#include "cluster/hub_thread.h"
 #include "server/pubsub.h"
 
 enum { WORKERS = 2, TURN_US = 10000000 };

@@ -3,7 +3,7 @@
  * The scoreboard: numbers by name, the same memory in a forked process and behind a descriptor,
  * foreign descriptors refused, histogram bounds.
  */
-#include "server/scoreboard.h"
+#include "cluster/scoreboard.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -36,7 +36,7 @@
 
 enum {
     RD_HUB_COPY_MAX = 2048,        /* payloads up to this are copied for each link */
-    RD_HUB_REPLAYS_MAX = 65536,    /* of a link, that wait; it asks for fewer, see server/link.h */
+    RD_HUB_REPLAYS_MAX = 65536,    /* of a link, that wait; it asks for fewer, see cluster/link.h */
     RD_HUB_INTERESTS_MAX = 1 << 22 /* of a link */
 };
 

@@ -16,7 +16,7 @@
 #include "http/file_body.h"
 #include "http/file_roots.h"
 #include "ruby/rb_pool.h"
-#include "server/scoreboard.h"
+#include "cluster/scoreboard.h"
 #include "server/server.h"
 
 /* The Ruby objects a binding holds, marked and moved together. */

@@ -14,7 +14,7 @@
 #include "ruby/rb_error.h"
 #include "ruby/rb_gvl.h"
 #include "ruby/rb_value.h"
-#include "server/hub_thread.h"
+#include "cluster/hub_thread.h"
 
 typedef struct rd_hub_handle {
     rd_list in_all;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Rondo::Scoreboard: the shared memory of a server's processes as a Ruby object. Numbers are
- * Integers and go by the names of server/scoreboard.def, which has their units; `slot` is a row of
+ * Integers and go by the names of cluster/scoreboard.def, which has their units; `slot` is a row of
  * it, from 0. IndexError: there is no such row; KeyError: no such number.
  */
 #include <unistd.h>
@@ -157,7 +157,7 @@ static VALUE all_bounds(void) {
 
 /* Document-class: Rondo::Scoreboard
  * Memory that the processes of a server share: a slot for each that serves, with the numbers of
- * server/scoreboard.def. */
+ * cluster/scoreboard.def. */
 void rd_init_scoreboard(VALUE rondo) {
     VALUE board = rb_define_class_under(rondo, "Scoreboard", rb_cObject);
     rb_define_alloc_func(board, board_allocate);

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "server/scoreboard.h"
+#include "cluster/scoreboard.h"
 #include "transport/listener.h"
 
 typedef struct rd_control rd_control;

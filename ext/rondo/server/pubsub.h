@@ -16,7 +16,7 @@
 #include "pubsub/changes.h"
 #include "pubsub/channel.h"
 #include "pubsub/history.h"
-#include "server/link.h"
+#include "cluster/link.h"
 
 typedef enum rd_reach {
     RD_REACH_PROCESS,

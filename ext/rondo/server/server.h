@@ -34,7 +34,7 @@
 #include "server/handover.h"
 #include "server/pubsub.h"
 #include "server/queue.h"
-#include "server/scoreboard.h"
+#include "cluster/scoreboard.h"
 #include "server/watch.h"
 #include "transport/conn.h"
 #include "transport/listener.h"

@@ -11,7 +11,7 @@
 #define RD_SERVER_SIBLINGS_H
 
 #include "loop/loop.h"
-#include "server/scoreboard.h"
+#include "cluster/scoreboard.h"
 #include "transport/address.h"
 
 #define RD_HANDOVER_VERSION   1 /* of messages; raised when an older reader would misread them */

@@ -11,7 +11,7 @@
 
 #include "base/buffer.h"
 #include "server/accept_queue.h"
-#include "server/scoreboard.h"
+#include "cluster/scoreboard.h"
 
 /* Where the reports come from. */
 typedef struct rd_report {

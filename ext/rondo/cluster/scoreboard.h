@@ -38,7 +38,7 @@ typedef struct rd_histogram {
 
 typedef struct rd_score_slot {
 #define RD_SCORE(name, kind, unit, doc) _Atomic uint64_t name;
-#include "server/scoreboard.def"
+#include "cluster/scoreboard.def"
 #undef RD_SCORE
     rd_histogram wait;     /* from readable to the application */
     rd_histogram duration; /* in the application */

@@ -6,7 +6,7 @@
 #include <poll.h>
 
 #include "base/clock.h"
-#include "server/link.h"
+#include "cluster/link.h"
 
 /* What is still unsent, and on which descriptor. */
 static size_t flush_some(rd_link *link, int *fd) {

@@ -2,7 +2,7 @@
  *
  * The hub of a cluster as it runs: in the master, on a native thread with a loop of its own, so
  * that messages go between the workers whatever Ruby does. Each link is one end of a pair of stream
- * sockets; a worker has the other one (server/link.h). The rules are in pubsub/hub.h.
+ * sockets; a worker has the other one (cluster/link.h). The rules are in pubsub/hub.h.
  *
  * Nobody waits for anybody: what a link does not take is queued up to a limit, and beyond that its
  * newest messages are lost and counted. A link whose process has gone is read to its end first.
@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "pubsub/hub.h"
-#include "server/scoreboard.h"
+#include "cluster/scoreboard.h"
 
 typedef struct rd_hub_thread rd_hub_thread;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A worker's side of the hub (server/hub_thread.h): one end of a pair of stream sockets, served by
+ * A worker's side of the hub (cluster/hub_thread.h): one end of a pair of stream sockets, served by
  * the worker's own loop, so that messages go on to its clients while Ruby is stuck. Everything
  * under the loop lock.
  *

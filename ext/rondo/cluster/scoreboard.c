@@ -2,7 +2,7 @@
  *
  * Shared memory behind a descriptor, and access by name; see scoreboard.h.
  */
-#include "server/scoreboard.h"
+#include "cluster/scoreboard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ const rd_score_info rd_score_table[] = {
 #define gauge                           RD_SCORE_GAUGE
 #define counter                         RD_SCORE_COUNTER
 #define RD_SCORE(name, kind, unit, doc) {#name, kind, unit, doc, offsetof(rd_score_slot, name)},
-#include "server/scoreboard.def"
+#include "cluster/scoreboard.def"
 #undef RD_SCORE
 #undef fact
 #undef gauge

@@ -4,7 +4,7 @@
  * answer is due. The hub answers in the order in which it was asked; which one is asked for next is
  * fair_lines.h's to say.
  */
-#include "server/link.h"
+#include "cluster/link.h"
 
 #include <fcntl.h>
 #include <string.h>

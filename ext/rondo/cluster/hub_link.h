@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 #include "pubsub/hub.h"
-#include "server/hub_thread.h"
+#include "cluster/hub_thread.h"
 #include "transport/conn.h"
 
 typedef struct rd_hub_conn {

@@ -3,7 +3,7 @@
  * The hub's thread, its links and who comes by; see hub_thread.h. Everything but start and stop
  * happens under the lock of its own loop.
  */
-#include "server/hub_thread.h"
+#include "cluster/hub_thread.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/thread_start.h"
-#include "server/hub_link.h"
+#include "cluster/hub_link.h"
 
 enum {
     EXPIRE_MS = 5000,

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "server/hub_link.h"
+#include "cluster/hub_link.h"
 
 enum { WRITE_BYTES = 65536 };
 
