@@ -4,7 +4,7 @@
  */
 #include "check.h"
 
-#include "http/accept_encoding.h"
+#include "files/accept_encoding.h"
 
 enum {
     BR = 1 << RD_CODING_BR,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a static folder has for a path, kept and looked at again, against http/file_cache.h.
+ * What a static folder has for a path, kept and looked at again, against files/file_cache.h.
  */
-#include "http/file_cache.h"
+#include "files/file_cache.h"
 
 #include <errno.h>
 #include <sys/mman.h>

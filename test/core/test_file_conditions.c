@@ -4,7 +4,7 @@
  */
 #include "check.h"
 #include "default_limits.h"
-#include "http/file_conditions.h"
+#include "files/file_conditions.h"
 #include "protocol/http1_parser.h"
 
 #define THEN   "Sun, 06 Nov 1994 08:49:37 GMT" /* when the file was modified */

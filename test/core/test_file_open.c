@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 
 #include "file_tree.h"
-#include "http/file_open.h"
+#include "files/file_open.h"
 
 #define SLASHES_16 "////////////////"
 

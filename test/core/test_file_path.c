@@ -4,7 +4,7 @@
  */
 #include "check.h"
 
-#include "http/file_path.h"
+#include "files/file_path.h"
 
 typedef struct row {
     const char *path, *name; /* name: NULL when it is refused */

@@ -3,7 +3,7 @@
  * http/file_range: values of Range as a table; hostile ones.
  */
 #include "check.h"
-#include "http/file_range.h"
+#include "files/file_range.h"
 
 #define WHOLE "whole"
 #define NONE  "416"

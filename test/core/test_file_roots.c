@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "file_tree.h"
-#include "http/file_roots.h"
+#include "files/file_roots.h"
 
 static rd_file_roots roots;
 

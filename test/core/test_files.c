@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A server with a static folder, against server/files.h and http/static_file.h: who answers what,
+ * A server with a static folder, against server/files.h and files/static_file.h: who answers what,
  * in which order, and how. The table of rules runs elsewhere, over the whole server.
  */
 #include "server/files.h"
@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 
 #include "folder.h"
-#include "http/file_body.h"
+#include "files/file_body.h"
 #include "serving.h"
 
 #define ASK(method, path, fields) method " " path " HTTP/1.1\r\nHost: a\r\n" fields "\r\n"

@@ -5,7 +5,7 @@
  */
 #include "check.h"
 
-#include "http/mime.h"
+#include "files/mime.h"
 
 #define OTHER "application/octet-stream"
 

@@ -9,7 +9,7 @@
 #include <strings.h>
 
 #include "fuzz.h"
-#include "http/accept_encoding.h"
+#include "files/accept_encoding.h"
 
 static const char *const names[] = {"identity", "br", "zstd", "gzip", "x-gzip", "*"};
 enum { NAMES = 6, X_GZIP = 4, OTHERS = 5 };

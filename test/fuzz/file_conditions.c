@@ -7,7 +7,7 @@
  */
 #include "fuzz.h"
 #include "http/date.h"
-#include "http/file_conditions.h"
+#include "files/file_conditions.h"
 
 static const rd_validators files[] = {
     {RD_SLICE_INIT("\"5-a\""), 784111777}, {RD_SLICE_INIT("W/\"5-a\""), 784111777},

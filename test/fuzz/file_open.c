@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "file_tree.h"
-#include "http/file_open.h"
+#include "files/file_open.h"
 
 static rd_file_root root;
 

@@ -5,7 +5,7 @@
  * is what comes out of doing one thing after the other: cut, decode, look at each piece.
  */
 #include "fuzz.h"
-#include "http/file_path.h"
+#include "files/file_path.h"
 
 static int naive_digit(char byte) {
     const char *digits = "00112233445566778899aAbBcCdDeEfF";

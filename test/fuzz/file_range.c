@@ -5,7 +5,7 @@
  * reader that asks for each byte and each range whether it was wanted.
  */
 #include "fuzz.h"
-#include "http/file_range.h"
+#include "files/file_range.h"
 
 enum { SMALL = 64 };
 

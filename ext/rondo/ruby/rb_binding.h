@@ -13,8 +13,8 @@
 
 #include "base/slots.h"
 #include "http/date.h"
-#include "http/file_body.h"
-#include "http/file_roots.h"
+#include "files/file_body.h"
+#include "files/file_roots.h"
 #include "ruby/rb_pool.h"
 #include "cluster/scoreboard.h"
 #include "server/server.h"

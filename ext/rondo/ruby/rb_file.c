@@ -13,7 +13,7 @@
 #include "base/hex.h"
 #include "http/date.h"
 #include "http/field_list.h"
-#include "http/mime.h"
+#include "files/mime.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_gvl.h"
 #include "ruby/rb_names.h"

@@ -27,7 +27,7 @@
 
 #include "base/thread.h"
 #include "http/handler.h"
-#include "http/static_file.h"
+#include "files/static_file.h"
 #include "loop/loop.h"
 #include "server/departure.h"
 #include "server/events.h"

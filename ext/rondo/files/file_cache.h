@@ -14,7 +14,7 @@
 
 #include "base/list.h"
 #include "base/map.h"
-#include "http/file_look.h"
+#include "files/file_look.h"
 
 #define RD_FILE_OPENINGS_MAX 64 /* at a time */
 

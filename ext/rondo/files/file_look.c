@@ -2,7 +2,7 @@
  *
  * Opening what a path names, with its siblings; see file_look.h.
  */
-#include "http/file_look.h"
+#include "files/file_look.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "http/date.h"
-#include "http/mime.h"
+#include "files/mime.h"
 
 #define INDEX "index.html"
 #define HTML  ".html"

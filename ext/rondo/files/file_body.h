@@ -8,7 +8,7 @@
 #define RD_HTTP_FILE_BODY_H
 
 #include "base/hash.h"
-#include "http/file_conditions.h"
+#include "files/file_conditions.h"
 #include "http/request.h"
 
 /* Room that the caller leaves behind head->count in its fields, for what is added here. */

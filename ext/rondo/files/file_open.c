@@ -3,7 +3,7 @@
  * Opening beneath a folder; see file_open.h. By openat2(2) where there is one, else segment by
  * segment, each relative to the descriptor of the one before and none of them a symlink.
  */
-#include "http/file_open.h"
+#include "files/file_open.h"
 
 #include <errno.h>
 #include <fcntl.h>

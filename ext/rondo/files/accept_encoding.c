@@ -2,7 +2,7 @@
  *
  * Reads Accept-Encoding; see accept_encoding.h.
  */
-#include "http/accept_encoding.h"
+#include "files/accept_encoding.h"
 
 #include "http/field_list.h"
 

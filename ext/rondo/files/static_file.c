@@ -2,7 +2,7 @@
  *
  * Answers from a static folder; see static_file.h.
  */
-#include "http/static_file.h"
+#include "files/static_file.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
  * From a request's path to a file's name; see file_path.h. Nothing is looked at twice, so what an
  * escape stood for cannot become an escape or a separator.
  */
-#include "http/file_path.h"
+#include "files/file_path.h"
 
 #include "base/hex.h"
 

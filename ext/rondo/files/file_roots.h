@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#include "http/file_open.h"
+#include "files/file_open.h"
 
 typedef struct rd_named_root {
     rd_file_root root;

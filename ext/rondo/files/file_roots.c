@@ -2,7 +2,7 @@
  *
  * Which folder a path lies below; see file_roots.h.
  */
-#include "http/file_roots.h"
+#include "files/file_roots.h"
 
 #include <errno.h>
 #include <stdlib.h>

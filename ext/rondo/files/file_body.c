@@ -2,7 +2,7 @@
  *
  * Files as bodies; see file_body.h.
  */
-#include "http/file_body.h"
+#include "files/file_body.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "base/buffer.h"
 #include "base/text.h"
 #include "http/field_list.h"
-#include "http/file_range.h"
+#include "files/file_range.h"
 
 #define CONTENT_RANGE_MAX 80
 #define PARTS_TEXT_MAX    (1 << 20) /* far more than all heads of parts */

@@ -6,8 +6,8 @@
 #ifndef RD_HTTP_STATIC_FILE_H
 #define RD_HTTP_STATIC_FILE_H
 
-#include "http/file_body.h"
-#include "http/file_cache.h"
+#include "files/file_body.h"
+#include "files/file_cache.h"
 #include "http/request.h"
 
 #define RD_CACHE_CONTROL_MAX 48

@@ -2,7 +2,7 @@
  *
  * Keeping what was found, and asking for what was not; see file_cache.h.
  */
-#include "http/file_cache.h"
+#include "files/file_cache.h"
 
 #include <errno.h>
 #include <string.h>

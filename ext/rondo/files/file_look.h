@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 
 #include "base/hash.h"
-#include "http/accept_encoding.h"
-#include "http/file_conditions.h"
-#include "http/file_open.h"
-#include "http/file_path.h"
+#include "files/accept_encoding.h"
+#include "files/file_conditions.h"
+#include "files/file_open.h"
+#include "files/file_path.h"
 #include "transport/file.h"
 
 #define RD_FILE_BYTES_MAX 16384 /* kept in memory */

@@ -2,7 +2,7 @@
  *
  * Reads Range; see file_range.h.
  */
-#include "http/file_range.h"
+#include "files/file_range.h"
 
 #include <stdbool.h>
 

@@ -2,7 +2,7 @@
  *
  * Evaluates conditions; see file_conditions.h.
  */
-#include "http/file_conditions.h"
+#include "files/file_conditions.h"
 
 #include <assert.h>
 #include <inttypes.h>
