@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The control server of a process: what it says comes from the scoreboard and is served by a native
-# thread (ext/rondo/server/control.c); what it is asked to do arrives here, on a Ruby thread, and is
+# thread (ext/rondo/control/control.c); what it is asked to do arrives here, on a Ruby thread, and is
 # done by the launcher or the master. docs/MONITORING.md is its manual.
 # SPDX-License-Identifier: MIT
 

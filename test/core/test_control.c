@@ -14,8 +14,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "check.h"
-#include "server/control.h"
-#include "server/verbs.h"
+#include "control/control.h"
+#include "control/verbs.h"
 
 #define PATIENCE_MS 10000
 

@@ -2,10 +2,10 @@
  *
  * What reports count, and percentiles of histograms. How the pages look is in test_control.c.
  */
-#include "server/stats.h"
+#include "control/stats.h"
 
 #include "check.h"
-#include "server/metrics.h"
+#include "control/metrics.h"
 
 static void test_percentiles(void) {
     uint64_t counts[RD_HISTOGRAM_BUCKETS] = {0};

@@ -11,8 +11,8 @@
 #include "ruby/rb_gvl.h"
 #include "ruby/rb_listen.h"
 #include "ruby/rb_value.h"
-#include "server/control.h"
-#include "server/verbs.h"
+#include "control/control.h"
+#include "control/verbs.h"
 
 typedef struct rd_control_handle {
     rd_list in_all;

@@ -2,7 +2,7 @@
  *
  * Answers through the responder of their request; see reply.h.
  */
-#include "server/reply.h"
+#include "control/reply.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
  *
  * Lines out, answers in; see errands.h.
  */
-#include "server/errands.h"
+#include "control/errands.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "server/reply.h"
+#include "control/reply.h"
 
 #define ANSWER_BYTES_MAX (16u << 20)
 

@@ -6,7 +6,7 @@
 #ifndef RD_SERVER_METRICS_H
 #define RD_SERVER_METRICS_H
 
-#include "server/stats.h"
+#include "control/stats.h"
 
 #define RD_METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 

@@ -2,7 +2,7 @@
  *
  * TCP sockets tell by TCP_INFO, Unix sockets by sock_diag(7); see accept_queue.h.
  */
-#include "server/accept_queue.h"
+#include "control/accept_queue.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -2,7 +2,7 @@
  *
  * Prometheus' text format: a family at a time, HELP and TYPE before its samples; see metrics.h.
  */
-#include "server/metrics.h"
+#include "control/metrics.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  *
  * Finding and comparing tokens; see token.h.
  */
-#include "server/token.h"
+#include "control/token.h"
 
 #include "base/ascii.h"
 #include "base/hex.h"

@@ -3,7 +3,7 @@
  * The thread, its pages and who may see them; see control.h. Everything but start and
  * stop happens under the lock of its own loop.
  */
-#include "server/control.h"
+#include "control/control.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -17,15 +17,15 @@
 #include "base/text.h"
 #include "base/thread_start.h"
 #include "http/field_list.h"
-#include "server/accept_queue.h"
-#include "server/errands.h"
+#include "control/accept_queue.h"
+#include "control/errands.h"
 #include "server/fork.h"
 #include "server/memory.h"
-#include "server/metrics.h"
-#include "server/reply.h"
+#include "control/metrics.h"
+#include "control/reply.h"
 #include "server/server.h"
-#include "server/token.h"
-#include "server/verbs.h"
+#include "control/token.h"
+#include "control/verbs.h"
 
 struct rd_control {
     rd_server *server;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
-#include "server/accept_queue.h"
+#include "control/accept_queue.h"
 #include "cluster/scoreboard.h"
 
 /* Where the reports come from. */

@@ -2,13 +2,13 @@
  *
  * The table of verbs; see verbs.h.
  */
-#include "server/verbs.h"
+#include "control/verbs.h"
 
 #include <string.h>
 
 const rd_verb_info rd_verb_table[RD_VERB_COUNT] = {
 #define RD_VERB(name, path, answers, doc) {path, answers, doc},
-#include "server/verbs.def"
+#include "control/verbs.def"
 #undef RD_VERB
 };
 

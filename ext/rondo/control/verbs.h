@@ -10,7 +10,7 @@
 
 typedef enum rd_verb {
 #define RD_VERB(name, path, answers, doc) RD_VERB_##name,
-#include "server/verbs.def"
+#include "control/verbs.def"
 #undef RD_VERB
     RD_VERB_COUNT
 } rd_verb;

@@ -2,7 +2,7 @@
  *
  * The JSON of /stats; see stats.h.
  */
-#include "server/stats.h"
+#include "control/stats.h"
 
 #include <inttypes.h>
 #include <string.h>
