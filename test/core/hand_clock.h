@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * A clock that stands still until the test moves it. These take the place of base/clock.c when the
- * program is linked, so every deadline of the core can be tried without waiting for it.
+ * A clock that stands still until the test moves it. These take the place of system/clock.c when
+ * the program is linked, so every deadline of the core can be tried without waiting for it.
  */
 #ifndef HAND_CLOCK_H
 #define HAND_CLOCK_H
 
-#include "base/clock.h"
+#include "system/clock.h"
 
 /* What the wall clock shows when this one shows 0. */
 #define HAND_CLOCK_WALL_S INT64_C(1800000000)

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "system/clock.h"
 #include "check.h"
 #include "control/control.h"
 #include "control/verbs.h"

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "base/thread_start.h"
+#include "system/thread_start.h"
 #include "check.h"
 #include "disk_jobs.h"
 
@@ -40,7 +40,7 @@ static void hand_over(int i, uint64_t volume) {
     rd_loop_unlock(&loop);
 }
 
-/* In place of base/thread_start.c: the system may have no thread left. */
+/* In place of system/thread_start.c: the system may have no thread left. */
 static bool has_threads = true;
 
 int rd_thread_start(pthread_t *thread, void *(*begin)(void *), void *argument) {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "server/memory.h"
+#include "system/memory.h"
 
 static uint64_t free_in(const char *folder) {
     struct statvfs info;

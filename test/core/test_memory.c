@@ -2,7 +2,7 @@
  *
  * Memory of processes, by a child that waits.
  */
-#include "server/memory.h"
+#include "system/memory.h"
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -2,7 +2,7 @@
  *
  * Posts are counted; waits end by a post, by their time and by a signal; many threads share one.
  */
-#include "base/semaphore.h"
+#include "system/semaphore.h"
 
 #include <pthread.h>
 #include <signal.h>

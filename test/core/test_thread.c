@@ -2,7 +2,7 @@
  *
  * One thread looks at another that sleeps, that computes, and that is over.
  */
-#include "base/thread.h"
+#include "system/thread.h"
 
 #include <pthread.h>
 #include <semaphore.h>

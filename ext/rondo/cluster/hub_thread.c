@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "system/clock.h"
 #include "base/error.h"
-#include "base/thread_start.h"
+#include "system/thread_start.h"
 #include "cluster/hub_link.h"
 
 enum {

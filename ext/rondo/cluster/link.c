@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "system/clock.h"
 
 enum {
     NOTE_BYTES = RD_RELAY_REPLAY_NOTE,

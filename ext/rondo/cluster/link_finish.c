@@ -5,7 +5,7 @@
  */
 #include <poll.h>
 
-#include "base/clock.h"
+#include "system/clock.h"
 #include "cluster/link.h"
 
 /* What is still unsent, and on which descriptor. */

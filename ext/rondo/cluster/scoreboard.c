@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fd.h"
+#include "system/fd.h"
 
 #define FIRST_BOUND  16 /* us; each bucket reaches twice as far */
 #define HEADER_BYTES 64

@@ -13,14 +13,14 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "system/clock.h"
 #include "base/text.h"
-#include "base/thread_start.h"
+#include "system/thread_start.h"
 #include "http/field_list.h"
 #include "control/accept_queue.h"
 #include "control/errands.h"
 #include "server/fork.h"
-#include "server/memory.h"
+#include "system/memory.h"
 #include "control/metrics.h"
 #include "control/reply.h"
 #include "server/server.h"

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/clock.h"
+#include "system/clock.h"
 #include "base/text.h"
 
 static uint64_t get(const _Atomic uint64_t *number) {

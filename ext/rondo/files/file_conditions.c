@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/clock.h"
+#include "system/clock.h"
 #include "http/date.h"
 #include "http/field_list.h"
 

@@ -17,7 +17,7 @@
 #include <linux/openat2.h>
 #endif
 
-#include "base/fd.h"
+#include "system/fd.h"
 
 /* Any rename in the whole system may disturb a lookup that goes through "..". */
 enum { TRIES = 128 };

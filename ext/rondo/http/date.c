@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/clock.h"
+#include "system/clock.h"
 
 #define LAST_SECOND INT64_C(253402300799) /* of the year 9999 */
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "system/clock.h"
 
 #define POOL_MAX 64
 

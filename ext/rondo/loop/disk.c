@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
-#include "base/thread_start.h"
+#include "system/thread_start.h"
 
 #define PATIENCE_S 1
 

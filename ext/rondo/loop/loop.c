@@ -12,7 +12,7 @@
 #include <sys/eventfd.h>
 #endif
 
-#include "base/clock.h"
+#include "system/clock.h"
 #include "loop/disk.h"
 
 static void on_wakeup(rd_source *source, unsigned ready) {

@@ -7,7 +7,7 @@
 
 #include <assert.h>
 
-#include "base/clock.h"
+#include "system/clock.h"
 #include "protocol/http1_idle.h"
 #include "transport/proxy_header.h"
 

@@ -4,7 +4,7 @@
  * Runs on an application thread; rb_pool.c says which one.
  */
 #include "base/apart.h"
-#include "base/clock.h"
+#include "system/clock.h"
 #include "base/error.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_error.h"

@@ -4,7 +4,7 @@
  * (Rack SPEC, RFC 3875 section 4.1). A new Hash every time, because applications keep them. Values
  * of the client are ASCII-8BIT; HTTP_* ones are mutable copies unless frozen_headers is set.
  */
-#include "base/clock.h"
+#include "system/clock.h"
 #include "http/forwarded.h"
 #include "http/request_start.h"
 #include "protocol/sse.h"

@@ -7,7 +7,7 @@
 
 #include <ruby/thread.h>
 
-#include "base/clock.h"
+#include "system/clock.h"
 
 typedef struct rd_poll_wait {
     rd_server *server;

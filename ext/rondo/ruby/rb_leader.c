@@ -4,7 +4,7 @@
  * the GVL. See rb_pool.h.
  */
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "system/clock.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_gvl.h"

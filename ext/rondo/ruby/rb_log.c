@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "system/clock.h"
 #include "base/error.h"
 #include "http/date.h"
 #include "ruby/rb_call.h"

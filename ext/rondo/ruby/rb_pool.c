@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/apart.h"
-#include "base/clock.h"
+#include "system/clock.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_gvl.h"

@@ -26,7 +26,7 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
-#include "base/semaphore.h"
+#include "system/semaphore.h"
 #include "http/request.h"
 #include "server/server.h"
 

@@ -22,7 +22,7 @@
 #endif
 
 #include "base/alloc.h"
-#include "base/thread_start.h"
+#include "system/thread_start.h"
 #include "ruby/rb_error.h"
 
 void rd_init_process(VALUE rondo);

@@ -5,7 +5,7 @@
  * meanwhile (rb_pool.h), so that slow clients cost threads that sleep, never requests that wait.
  * Sending a part of a body is here because it ends in such a wait, or in letting others go first.
  */
-#include "base/clock.h"
+#include "system/clock.h"
 #include "base/error.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_error.h"

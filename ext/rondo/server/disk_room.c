@@ -8,8 +8,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/fd.h"
-#include "server/memory.h"
+#include "system/fd.h"
+#include "system/memory.h"
 
 #define FREE_PART   2
 #define MEMORY_PART 4

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "system/clock.h"
 #include "protocol/http1_idle.h"
 #include "server/server.h"
 

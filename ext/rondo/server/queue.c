@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "base/clock.h"
+#include "system/clock.h"
 #include "server/server.h"
 
 #define BUSY_NS       2000000 /* since the last request was taken on */

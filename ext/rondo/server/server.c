@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
+#include "system/clock.h"
 #include "base/error.h"
 #include "loop/disk.h"
 #include "protocol/http1.h"

@@ -25,7 +25,7 @@
 
 #include <stdatomic.h>
 
-#include "base/thread.h"
+#include "system/thread.h"
 #include "http/handler.h"
 #include "files/static_file.h"
 #include "loop/loop.h"

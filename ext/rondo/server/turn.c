@@ -5,7 +5,7 @@
  * lock, but for the wait in the middle.
  */
 #include "base/apart.h"
-#include "base/clock.h"
+#include "system/clock.h"
 #include "server/files.h"
 #include "server/retire.h"
 #include "server/server.h"

@@ -5,8 +5,8 @@
  */
 #include "server/watch.h"
 
-#include "base/clock.h"
-#include "base/thread_start.h"
+#include "system/clock.h"
+#include "system/thread_start.h"
 #include "server/server.h"
 
 #define TICK_NS     1000000

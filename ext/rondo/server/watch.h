@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "base/semaphore.h"
+#include "system/semaphore.h"
 #include "loop/loop.h"
 
 #define RD_WATCH_WAIT_US 50000 /* longest wait of one of its turns */

@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/apart.h"
 #include "base/error.h"
-#include "base/clock.h"
+#include "system/clock.h"
 #include "transport/progress.h"
 #include "transport/stalled.h"
 #include "transport/warming.h"

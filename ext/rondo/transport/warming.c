@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/fd.h"
+#include "system/fd.h"
 
 #define AHEAD_BYTES   1048576 /* read by one job where a look tells what of it is still there */
 #define SCRATCH_BYTES 65536

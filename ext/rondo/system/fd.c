@@ -2,7 +2,7 @@
  *
  * The file system of a descriptor by fstatfs(2); see fd.h.
  */
-#include "base/fd.h"
+#include "system/fd.h"
 
 #ifdef __linux__
 #include <linux/magic.h>

@@ -2,7 +2,7 @@
  *
  * Waiting by futex(2), whose relative timeouts are monotonic; see semaphore.h.
  */
-#include "base/semaphore.h"
+#include "system/semaphore.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "system/clock.h"
 
 /* What the kernel reads at SYS_futex, whatever size the C library's time_t has. */
 typedef struct rd_futex_time {

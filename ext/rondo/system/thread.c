@@ -2,7 +2,7 @@
  *
  * The state is the field behind the name, which is in parentheses and may contain some itself.
  */
-#include "base/thread.h"
+#include "system/thread.h"
 
 #include <fcntl.h>
 #include <pthread.h>

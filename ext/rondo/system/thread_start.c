@@ -2,7 +2,7 @@
  *
  * A new thread has the signal mask of the one that starts it.
  */
-#include "base/thread_start.h"
+#include "system/thread_start.h"
 
 #include <signal.h>
 

@@ -2,7 +2,7 @@
  *
  * Clocks by clock_gettime, which the vDSO answers without a system call; see clock.h.
  */
-#include "base/clock.h"
+#include "system/clock.h"
 
 #include <time.h>
 

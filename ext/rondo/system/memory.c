@@ -2,7 +2,7 @@
  *
  * Memory by proc(5); see memory.h.
  */
-#include "server/memory.h"
+#include "system/memory.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
