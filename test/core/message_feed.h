@@ -12,7 +12,7 @@
 #include "check.h"
 #include "client_frames.h"
 #include "error_name.h"
-#include "protocol/websocket_message.h"
+#include "endpoint/websocket_message.h"
 
 enum { FRAMES_MAX = 8 };
 

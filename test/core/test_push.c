@@ -7,7 +7,7 @@
 #include "client_frames.h"
 #include "serving.h"
 
-#include "protocol/websocket.h"
+#include "endpoint/websocket.h"
 
 #define HANDSHAKE                                                                                  \
     "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"                   \

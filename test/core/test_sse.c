@@ -5,7 +5,7 @@
  */
 #include "serving.h"
 
-#include "protocol/sse.h"
+#include "endpoint/sse.h"
 
 #define ASK(more) "GET /news HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n" more "\r\n"
 

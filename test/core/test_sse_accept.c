@@ -6,7 +6,7 @@
 #include "default_limits.h"
 
 #include "protocol/http1_parser.h"
-#include "protocol/sse_accept.h"
+#include "endpoint/sse_accept.h"
 
 typedef struct row {
     bool accepted;

@@ -4,7 +4,7 @@
  */
 #include "check.h"
 #include "event_stream.h"
-#include "protocol/sse_field.h"
+#include "endpoint/sse_field.h"
 #include "pubsub/message.h"
 
 #define TEXT(literal) RD_SLICE_INIT(literal)

@@ -6,7 +6,7 @@
 #include "transport/stalled.h"
 
 #include "base/error.h"
-#include "protocol/websocket.h"
+#include "endpoint/websocket.h"
 #include "server/events.h"
 #include "serving.h"
 

@@ -9,7 +9,7 @@
 #include <zlib.h>
 
 #include "client_frames.h"
-#include "protocol/websocket.h"
+#include "endpoint/websocket.h"
 #include "server/events.h"
 
 #define HANDSHAKE                                                                                  \

@@ -7,7 +7,7 @@
 
 #include <zlib.h>
 
-#include "protocol/websocket_deflate.h"
+#include "endpoint/websocket_deflate.h"
 
 static rd_ws_deflate *shared;
 

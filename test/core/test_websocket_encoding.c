@@ -8,7 +8,7 @@
 
 #include <zlib.h>
 
-#include "protocol/websocket_encoding.h"
+#include "endpoint/websocket_encoding.h"
 
 enum { NONE = 0, PLAIN = 0, DEFLATED = RSV1 };
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "protocol/http1_parser.h"
-#include "protocol/websocket_extension.h"
+#include "endpoint/websocket_extension.h"
 
 #define AGREED "permessage-deflate; server_no_context_takeover; client_no_context_takeover"
 #define BITS   "; server_max_window_bits="

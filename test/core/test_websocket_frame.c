@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "protocol/websocket_frame.h"
+#include "endpoint/websocket_frame.h"
 
 typedef struct row {
     const char *bytes;

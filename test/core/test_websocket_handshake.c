@@ -7,7 +7,7 @@
 #include "error_name.h"
 
 #include "protocol/http1_parser.h"
-#include "protocol/websocket_handshake.h"
+#include "endpoint/websocket_handshake.h"
 
 #define KEY "dGhlIHNhbXBsZSBub25jZQ=="
 

@@ -7,7 +7,7 @@
 #include <ctype.h>
 
 #include "fuzz.h"
-#include "protocol/sse_accept.h"
+#include "endpoint/sse_accept.h"
 
 /* In quoted strings nothing but 'x'; everything in lower case. */
 static void blot(char *text, size_t len) {

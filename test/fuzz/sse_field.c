@@ -6,7 +6,7 @@
  */
 #include "event_stream.h"
 #include "fuzz.h"
-#include "protocol/sse_field.h"
+#include "endpoint/sse_field.h"
 
 enum { HAS_TYPE = 1, HAS_ID = 2, HAS_RETRY = 4, HAS_DATA = 8 };
 

@@ -6,8 +6,8 @@
  */
 #include "fuzz.h"
 #include "base/alloc.h"
-#include "protocol/websocket_deflate.h"
-#include "protocol/websocket_message.h"
+#include "endpoint/websocket_deflate.h"
+#include "endpoint/websocket_message.h"
 
 static rd_ws_deflate *shared;
 

@@ -5,7 +5,7 @@
  * what it says, so writing it again gives the same bytes; a mask put on twice is none.
  */
 #include "fuzz.h"
-#include "protocol/websocket_frame.h"
+#include "endpoint/websocket_frame.h"
 
 static int read_header(rd_ws_frame *frame, int deflate, const char *bytes, size_t len, size_t step,
                        size_t *taken) {

@@ -9,8 +9,8 @@
 #include "base/alloc.h"
 #include "default_limits.h"
 #include "protocol/http1_parser.h"
-#include "protocol/websocket_extension.h"
-#include "protocol/websocket_handshake.h"
+#include "endpoint/websocket_extension.h"
+#include "endpoint/websocket_handshake.h"
 
 #define FIELD "Sec-WebSocket-Extensions:"
 

@@ -5,8 +5,8 @@
  * that nobody will see it keeps the handler, so that this lives as long as its connection.
  */
 #include "base/error.h"
-#include "protocol/sse_field.h"
-#include "protocol/websocket.h"
+#include "endpoint/sse_field.h"
+#include "endpoint/websocket.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_client.h"
 #include "ruby/rb_error.h"

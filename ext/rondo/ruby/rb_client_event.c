@@ -2,7 +2,7 @@
  *
  * Rondo::Client#event: an event of a stream with its name, its id and the time to reconnect.
  */
-#include "protocol/sse.h"
+#include "endpoint/sse.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_client.h"
 #include "ruby/rb_names.h"

@@ -4,8 +4,8 @@
  * is possible and allowed (lib/rondo/upgrades.rb has the words for it), and the step over to the
  * handler. Called by rb_dispatch.c; what the handler gets is rb_client.c's.
  */
-#include "protocol/sse.h"
-#include "protocol/websocket.h"
+#include "endpoint/sse.h"
+#include "endpoint/websocket.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_client.h"
 #include "ruby/rb_fields.h"

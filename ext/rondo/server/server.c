@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "loop/disk.h"
 #include "protocol/http1.h"
-#include "protocol/websocket_deflate.h"
+#include "endpoint/websocket_deflate.h"
 #include "server/budgets.h"
 #include "server/files.h"
 #include "server/retire.h"

@@ -6,7 +6,7 @@
 #ifndef RD_PROTOCOL_WEBSOCKET_ENCODING_H
 #define RD_PROTOCOL_WEBSOCKET_ENCODING_H
 
-#include "protocol/websocket_deflate.h"
+#include "endpoint/websocket_deflate.h"
 #include "pubsub/channel.h"
 
 /*

@@ -10,7 +10,7 @@
 
 #include "http/push.h"
 #include "http/request.h"
-#include "protocol/websocket_message.h"
+#include "endpoint/websocket_message.h"
 #include "transport/protocol.h"
 
 typedef enum rd_websocket_phase {

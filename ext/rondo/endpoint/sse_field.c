@@ -2,7 +2,7 @@
  *
  * The lines of an event; see sse_field.h.
  */
-#include "protocol/sse_field.h"
+#include "endpoint/sse_field.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * Messages out of WebSocket frames (RFC 6455, sections 5.4 to 8.1): fragments are put together and
  * inflated, control frames among them handed out at once, text checked as it comes, limits kept
  * before anything is allocated. Knows no connection: bytes in, events out. Whoever drives it
- * (protocol/websocket.c) answers pings and closes. Holder of the loop lock.
+ * (endpoint/websocket.c) answers pings and closes. Holder of the loop lock.
  */
 #ifndef RD_PROTOCOL_WEBSOCKET_MESSAGE_H
 #define RD_PROTOCOL_WEBSOCKET_MESSAGE_H
@@ -11,8 +11,8 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/utf8.h"
-#include "protocol/websocket_deflate.h"
-#include "protocol/websocket_frame.h"
+#include "endpoint/websocket_deflate.h"
+#include "endpoint/websocket_frame.h"
 
 /* The same at every call for a reader. */
 typedef struct rd_ws_limits {

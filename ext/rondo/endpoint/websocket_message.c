@@ -10,7 +10,7 @@
  * what was inflated: first the bytes of the open message, behind them those of a control frame that
  * was cut.
  */
-#include "protocol/websocket_message.h"
+#include "endpoint/websocket_message.h"
 
 #include <assert.h>
 

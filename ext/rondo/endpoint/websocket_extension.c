@@ -6,7 +6,7 @@
  *   offer     token *(";" parameter)
  *   parameter token ["=" (token | quoted)]
  */
-#include "protocol/websocket_extension.h"
+#include "endpoint/websocket_extension.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
  *
  * Reads Accept; see sse_accept.h.
  */
-#include "protocol/sse_accept.h"
+#include "endpoint/sse_accept.h"
 
 #include "http/field_list.h"
 

@@ -2,7 +2,7 @@
  *
  * The opening handshake of WebSockets; see websocket_handshake.h.
  */
-#include "protocol/websocket_handshake.h"
+#include "endpoint/websocket_handshake.h"
 
 #include <assert.h>
 #include <string.h>

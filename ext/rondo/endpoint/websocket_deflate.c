@@ -3,7 +3,7 @@
  * zlib for WebSocket messages; see websocket_deflate.h.
  */
 #define ZLIB_CONST
-#include "protocol/websocket_deflate.h"
+#include "endpoint/websocket_deflate.h"
 
 #include <assert.h>
 #include <zlib.h>

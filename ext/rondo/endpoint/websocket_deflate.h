@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/slice.h"
-#include "protocol/websocket_extension.h"
+#include "endpoint/websocket_extension.h"
 
 #define RD_WS_INFLATER_BYTES 40960 /* about: zlib's window and state */
 

@@ -2,7 +2,7 @@
  *
  * From a request to an upgraded connection, and what happens to every such one; see push_conn.h.
  */
-#include "protocol/push_conn.h"
+#include "endpoint/push_conn.h"
 
 #include "base/alloc.h"
 #include "http/field_list.h"

@@ -12,7 +12,7 @@
 
 #include "http/push.h"
 #include "http/request.h"
-#include "protocol/sse_field.h"
+#include "endpoint/sse_field.h"
 #include "transport/protocol.h"
 
 extern const rd_protocol rd_protocol_sse;

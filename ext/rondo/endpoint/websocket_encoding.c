@@ -2,10 +2,10 @@
  *
  * Published messages as frames; see websocket_encoding.h.
  */
-#include "protocol/websocket_encoding.h"
+#include "endpoint/websocket_encoding.h"
 
 #include "base/utf8.h"
-#include "protocol/websocket_frame.h"
+#include "endpoint/websocket_frame.h"
 
 static int write_frame(rd_buffer *out, unsigned opcode, bool deflated, rd_slice payload) {
     char header[RD_WS_HEADER_MAX];

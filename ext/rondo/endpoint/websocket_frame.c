@@ -10,7 +10,7 @@
  *     | |1|2|3|       |K|             |               |               |
  *     +-+-+-+-+-------+-+-------------+---------------+---------------+
  */
-#include "protocol/websocket_frame.h"
+#include "endpoint/websocket_frame.h"
 
 #include <assert.h>
 

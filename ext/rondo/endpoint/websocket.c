@@ -3,7 +3,7 @@
  * From events of the message layer to events of the application, and the two ends of a connection;
  * see websocket.h.
  */
-#include "protocol/websocket.h"
+#include "endpoint/websocket.h"
 
 #include <assert.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 #include "base/alloc.h"
 #include "http/handler.h"
 #include "protocol/http1.h"
-#include "protocol/push_conn.h"
-#include "protocol/websocket_encoding.h"
-#include "protocol/websocket_handshake.h"
+#include "endpoint/push_conn.h"
+#include "endpoint/websocket_encoding.h"
+#include "endpoint/websocket_handshake.h"
 
 #define BACKLOG_BYTES                                                                              \
     65536 /* of messages that the application has not taken: then reading stops                    \

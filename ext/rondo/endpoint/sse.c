@@ -2,12 +2,12 @@
  *
  * The two ends of a stream of events and its silence; see sse.h.
  */
-#include "protocol/sse.h"
+#include "endpoint/sse.h"
 
 #include "base/alloc.h"
 #include "http/handler.h"
-#include "protocol/push_conn.h"
-#include "protocol/sse_accept.h"
+#include "endpoint/push_conn.h"
+#include "endpoint/sse_accept.h"
 
 typedef struct rd_sse {
     rd_push push;
