@@ -4,7 +4,7 @@
  * was away has no claim to what it did not use.
  */
 #include "check.h"
-#include "server/fair_lines.h"
+#include "cluster/fair_lines.h"
 
 static rd_fair_lines lines;
 static rd_list nodes[64];

@@ -3,8 +3,8 @@
  * A link of the hub's thread: what lies behind its connection. Shared by hub_thread.c, which runs
  * it, and hub_saved.c, which writes it down.
  */
-#ifndef RD_SERVER_HUB_LINK_H
-#define RD_SERVER_HUB_LINK_H
+#ifndef RD_CLUSTER_HUB_LINK_H
+#define RD_CLUSTER_HUB_LINK_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -12,8 +12,8 @@
  *
  * Any thread may call these, under no lock.
  */
-#ifndef RD_SERVER_HUB_THREAD_H
-#define RD_SERVER_HUB_THREAD_H
+#ifndef RD_CLUSTER_HUB_THREAD_H
+#define RD_CLUSTER_HUB_THREAD_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -18,15 +18,15 @@
  * stream with messages. Those of clients that got little so far go first. A replay that has no
  * answer after RD_REPLAY_WAIT_MS ends as a gap, so nobody stays unsubscribed for longer.
  */
-#ifndef RD_SERVER_LINK_H
-#define RD_SERVER_LINK_H
+#ifndef RD_CLUSTER_LINK_H
+#define RD_CLUSTER_LINK_H
 
 #include <stdbool.h>
 
 #include "pubsub/changes.h"
 #include "pubsub/history.h"
 #include "pubsub/relay.h"
-#include "server/fair_lines.h"
+#include "cluster/fair_lines.h"
 #include "transport/conn.h"
 
 enum { RD_REPLAY_WAIT_MS = 10000 };

@@ -12,8 +12,8 @@
  *
  * It lies behind a descriptor, so that a process that was started by exec finds it again.
  */
-#ifndef RD_SERVER_SCOREBOARD_H
-#define RD_SERVER_SCOREBOARD_H
+#ifndef RD_CLUSTER_SCOREBOARD_H
+#define RD_CLUSTER_SCOREBOARD_H
 
 #include <stdatomic.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * How many connections wait in the kernel for a listening socket to accept them: the only queue of
  * a server that it cannot see by itself. Asks the kernel, takes no lock of the server. Any thread.
  */
-#ifndef RD_SERVER_ACCEPT_QUEUE_H
-#define RD_SERVER_ACCEPT_QUEUE_H
+#ifndef RD_CONTROL_ACCEPT_QUEUE_H
+#define RD_CONTROL_ACCEPT_QUEUE_H
 
 #include <stddef.h>
 #include <sys/types.h>

@@ -8,8 +8,8 @@
  * What only the process can do goes through a socket to it, one line "ID VERB\n" each; ID 0 wants
  * no answer. An answer comes back as "ID STATUS LENGTH\n" and LENGTH bytes of JSON.
  */
-#ifndef RD_SERVER_CONTROL_H
-#define RD_SERVER_CONTROL_H
+#ifndef RD_CONTROL_CONTROL_H
+#define RD_CONTROL_CONTROL_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * answers back, as control.h describes them. A request that waits for an answer is kept here until
  * that, its deadline or the end. Under the lock of the control server's loop.
  */
-#ifndef RD_SERVER_ERRANDS_H
-#define RD_SERVER_ERRANDS_H
+#ifndef RD_CONTROL_ERRANDS_H
+#define RD_CONTROL_ERRANDS_H
 
 #include "base/buffer.h"
 #include "http/request.h"

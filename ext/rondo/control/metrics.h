@@ -3,8 +3,8 @@
  * The same numbers for Prometheus, in its text format 0.0.4. Names come from scoreboard.def and
  * stay; docs/MONITORING.md lists them. Any thread.
  */
-#ifndef RD_SERVER_METRICS_H
-#define RD_SERVER_METRICS_H
+#ifndef RD_CONTROL_METRICS_H
+#define RD_CONTROL_METRICS_H
 
 #include "control/stats.h"
 

@@ -3,8 +3,8 @@
  * Whole answers of the control server: a status and a text. Under the lock of its loop. Nothing
  * happens where the client has gone.
  */
-#ifndef RD_SERVER_REPLY_H
-#define RD_SERVER_REPLY_H
+#ifndef RD_CONTROL_REPLY_H
+#define RD_CONTROL_REPLY_H
 
 #include "base/buffer.h"
 #include "http/request.h"

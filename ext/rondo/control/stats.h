@@ -3,8 +3,8 @@
  * What a server tells about itself as JSON: Puma's keys, for the tools that read those, and
  * everything on the scoreboard under "rondo". Reads only what is shared; any thread.
  */
-#ifndef RD_SERVER_STATS_H
-#define RD_SERVER_STATS_H
+#ifndef RD_CONTROL_STATS_H
+#define RD_CONTROL_STATS_H
 
 #include <stdbool.h>
 #include <stdint.h>

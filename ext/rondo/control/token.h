@@ -3,8 +3,8 @@
  * Whether a request of the control server brings its token: as `token=` in the query, which is
  * Puma's way, or as `Authorization: Bearer` (RFC 6750). Any thread.
  */
-#ifndef RD_SERVER_TOKEN_H
-#define RD_SERVER_TOKEN_H
+#ifndef RD_CONTROL_TOKEN_H
+#define RD_CONTROL_TOKEN_H
 
 #include "http/request.h"
 

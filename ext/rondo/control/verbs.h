@@ -2,8 +2,8 @@
  *
  * The verbs of the control server as a table; see verbs.def. Any thread.
  */
-#ifndef RD_SERVER_VERBS_H
-#define RD_SERVER_VERBS_H
+#ifndef RD_CONTROL_VERBS_H
+#define RD_CONTROL_VERBS_H
 
 #include <stdbool.h>
 #include <stddef.h>

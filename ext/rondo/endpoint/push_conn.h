@@ -5,8 +5,8 @@
  * queued. The state behind such a connection begins with a pointer to its rd_push. Under the loop
  * lock.
  */
-#ifndef RD_PROTOCOL_PUSH_CONN_H
-#define RD_PROTOCOL_PUSH_CONN_H
+#ifndef RD_ENDPOINT_PUSH_CONN_H
+#define RD_ENDPOINT_PUSH_CONN_H
 
 #include "http/push.h"
 #include "http/request.h"

@@ -7,8 +7,8 @@
  *
  *   OPEN ──close(), or the client's end──▶ closing: what is queued leaves ──▶ closed
  */
-#ifndef RD_PROTOCOL_SSE_H
-#define RD_PROTOCOL_SSE_H
+#ifndef RD_ENDPOINT_SSE_H
+#define RD_ENDPOINT_SSE_H
 
 #include "http/push.h"
 #include "http/request.h"

@@ -2,8 +2,8 @@
  *
  * Which requests want a stream of events: their Accept fields, RFC 9110 section 12.5.1. Any thread.
  */
-#ifndef RD_PROTOCOL_SSE_ACCEPT_H
-#define RD_PROTOCOL_SSE_ACCEPT_H
+#ifndef RD_ENDPOINT_SSE_ACCEPT_H
+#define RD_ENDPOINT_SSE_ACCEPT_H
 
 #include "http/head.h"
 

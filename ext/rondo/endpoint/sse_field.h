@@ -4,8 +4,8 @@
  * line there: data is split at each of them, and a name or an id that has one would be somebody
  * else's lines. Pure: where the bytes go is the caller's business. Any thread.
  */
-#ifndef RD_PROTOCOL_SSE_FIELD_H
-#define RD_PROTOCOL_SSE_FIELD_H
+#ifndef RD_ENDPOINT_SSE_FIELD_H
+#define RD_ENDPOINT_SSE_FIELD_H
 
 #include <stdbool.h>
 #include <stdint.h>

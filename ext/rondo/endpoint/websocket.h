@@ -5,8 +5,8 @@
  *   OPEN ──close()──▶ CLOSING ──────────peer's Close, or the deadline──────────▶ OVER
  *     └──peer's Close, or a broken rule──▶ ENDING ──messages told, our Close sent──┘
  */
-#ifndef RD_PROTOCOL_WEBSOCKET_H
-#define RD_PROTOCOL_WEBSOCKET_H
+#ifndef RD_ENDPOINT_WEBSOCKET_H
+#define RD_ENDPOINT_WEBSOCKET_H
 
 #include "http/push.h"
 #include "http/request.h"

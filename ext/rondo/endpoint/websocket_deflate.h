@@ -4,8 +4,8 @@
  * so zlib's states are the server's, not the connections', and a deflated message is the same for
  * everybody. Knows no frames. Under the loop lock.
  */
-#ifndef RD_PROTOCOL_WEBSOCKET_DEFLATE_H
-#define RD_PROTOCOL_WEBSOCKET_DEFLATE_H
+#ifndef RD_ENDPOINT_WEBSOCKET_DEFLATE_H
+#define RD_ENDPOINT_WEBSOCKET_DEFLATE_H
 
 #include "base/error.h"
 #include "base/slice.h"

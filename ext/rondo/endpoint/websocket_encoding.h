@@ -3,8 +3,8 @@
  * A published message as a WebSocket frame, made once for all clients that get it in that form:
  * text or binary, deflated or not. Under the loop lock.
  */
-#ifndef RD_PROTOCOL_WEBSOCKET_ENCODING_H
-#define RD_PROTOCOL_WEBSOCKET_ENCODING_H
+#ifndef RD_ENDPOINT_WEBSOCKET_ENCODING_H
+#define RD_ENDPOINT_WEBSOCKET_ENCODING_H
 
 #include "endpoint/websocket_deflate.h"
 #include "pubsub/channel.h"

@@ -4,8 +4,8 @@
  * makes of it: permessage-deflate (RFC 7692, section 7.1) or nothing. Reads every byte once. Any
  * thread.
  */
-#ifndef RD_PROTOCOL_WEBSOCKET_EXTENSION_H
-#define RD_PROTOCOL_WEBSOCKET_EXTENSION_H
+#ifndef RD_ENDPOINT_WEBSOCKET_EXTENSION_H
+#define RD_ENDPOINT_WEBSOCKET_EXTENSION_H
 
 #include "http/head.h"
 

@@ -4,8 +4,8 @@
  * judged from one header alone; the mask; the header a server sends. What frames mean to each other
  * is websocket_message's. One owner, no lock.
  */
-#ifndef RD_PROTOCOL_WEBSOCKET_FRAME_H
-#define RD_PROTOCOL_WEBSOCKET_FRAME_H
+#ifndef RD_ENDPOINT_WEBSOCKET_FRAME_H
+#define RD_ENDPOINT_WEBSOCKET_FRAME_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * anybody wants it, the origin and extensions are for others to decide. And the answer: to the key,
  * and which of the application's subprotocols may be in it. Any thread.
  */
-#ifndef RD_PROTOCOL_WEBSOCKET_HANDSHAKE_H
-#define RD_PROTOCOL_WEBSOCKET_HANDSHAKE_H
+#ifndef RD_ENDPOINT_WEBSOCKET_HANDSHAKE_H
+#define RD_ENDPOINT_WEBSOCKET_HANDSHAKE_H
 
 #include "base/error.h"
 #include "http/head.h"

@@ -5,8 +5,8 @@
  * before anything is allocated. Knows no connection: bytes in, events out. Whoever drives it
  * (endpoint/websocket.c) answers pings and closes. Holder of the loop lock.
  */
-#ifndef RD_PROTOCOL_WEBSOCKET_MESSAGE_H
-#define RD_PROTOCOL_WEBSOCKET_MESSAGE_H
+#ifndef RD_ENDPOINT_WEBSOCKET_MESSAGE_H
+#define RD_ENDPOINT_WEBSOCKET_MESSAGE_H
 
 #include "base/buffer.h"
 #include "base/error.h"

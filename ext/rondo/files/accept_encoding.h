@@ -3,8 +3,8 @@
  * Which content coding a client wants: its Accept-Encoding fields, RFC 9110 section 12.5.3. Any
  * thread.
  */
-#ifndef RD_HTTP_ACCEPT_ENCODING_H
-#define RD_HTTP_ACCEPT_ENCODING_H
+#ifndef RD_FILES_ACCEPT_ENCODING_H
+#define RD_FILES_ACCEPT_ENCODING_H
 
 #include "http/request.h"
 

@@ -4,8 +4,8 @@
  * (RFC 9110 sections 14 and 15.3.7). Knows nothing of where the file comes from. Under the loop
  * lock.
  */
-#ifndef RD_HTTP_FILE_BODY_H
-#define RD_HTTP_FILE_BODY_H
+#ifndef RD_FILES_FILE_BODY_H
+#define RD_FILES_FILE_BODY_H
 
 #include "base/hash.h"
 #include "files/file_conditions.h"

@@ -9,8 +9,8 @@
  * same path meanwhile. They wait in its list without a reference, so that one who leaves is taken
  * out.
  */
-#ifndef RD_HTTP_FILE_CACHE_H
-#define RD_HTTP_FILE_CACHE_H
+#ifndef RD_FILES_FILE_CACHE_H
+#define RD_FILES_FILE_CACHE_H
 
 #include "base/list.h"
 #include "base/map.h"

@@ -3,8 +3,8 @@
  * What a request makes depend on the state of a file: If-Match and its kin, If-Range (RFC 9110,
  * section 13); and the ETag that they are about. Any thread.
  */
-#ifndef RD_HTTP_FILE_CONDITIONS_H
-#define RD_HTTP_FILE_CONDITIONS_H
+#ifndef RD_FILES_FILE_CONDITIONS_H
+#define RD_FILES_FILE_CONDITIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * them. Looking may wait for the disk, so a job does it (loop/disk.h); what is certain without the
  * disk is found out under the loop lock.
  */
-#ifndef RD_HTTP_FILE_LOOK_H
-#define RD_HTTP_FILE_LOOK_H
+#ifndef RD_FILES_FILE_LOOK_H
+#define RD_FILES_FILE_LOOK_H
 
 #include <sys/stat.h>
 

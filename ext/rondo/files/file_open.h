@@ -4,8 +4,8 @@
  * the kernel keeps the way inside, and only what the descriptor in hand is counts. Names that
  * clients send go through file_path.h first; the application's need not. Any thread.
  */
-#ifndef RD_HTTP_FILE_OPEN_H
-#define RD_HTTP_FILE_OPEN_H
+#ifndef RD_FILES_FILE_OPEN_H
+#define RD_FILES_FILE_OPEN_H
 
 #include <stdbool.h>
 #include <sys/stat.h>

@@ -4,8 +4,8 @@
  * readers might take it for two different files. About bytes only; what lies there, file_open.h.
  * Any thread.
  */
-#ifndef RD_HTTP_FILE_PATH_H
-#define RD_HTTP_FILE_PATH_H
+#ifndef RD_FILES_FILE_PATH_H
+#define RD_FILES_FILE_PATH_H
 
 #include <stdbool.h>
 

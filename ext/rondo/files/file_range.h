@@ -2,8 +2,8 @@
  *
  * Which bytes of a file a request wants: its Range field (RFC 9110, section 14). Any thread.
  */
-#ifndef RD_HTTP_FILE_RANGE_H
-#define RD_HTTP_FILE_RANGE_H
+#ifndef RD_FILES_FILE_RANGE_H
+#define RD_FILES_FILE_RANGE_H
 
 #include <stdint.h>
 

@@ -4,8 +4,8 @@
  * names, the one it was given and the one behind its symlinks, because a path may come either way:
  * /srv/app/current/files and /srv/app/releases/7/files. Reading them: any thread.
  */
-#ifndef RD_HTTP_FILE_ROOTS_H
-#define RD_HTTP_FILE_ROOTS_H
+#ifndef RD_FILES_FILE_ROOTS_H
+#define RD_FILES_FILE_ROOTS_H
 
 #include <stddef.h>
 

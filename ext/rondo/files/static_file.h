@@ -3,8 +3,8 @@
  * A static folder: answers GET and HEAD for what is in it, without Ruby (RFC 9110 sections 8.8, 13
  * and 14). Under the loop lock.
  */
-#ifndef RD_HTTP_STATIC_FILE_H
-#define RD_HTTP_STATIC_FILE_H
+#ifndef RD_FILES_STATIC_FILE_H
+#define RD_FILES_STATIC_FILE_H
 
 #include "files/file_body.h"
 #include "files/file_cache.h"

@@ -2,8 +2,8 @@
  *
  * The two clocks: monotonic for deadlines and measuring, wall time for people. Any thread.
  */
-#ifndef RD_BASE_CLOCK_H
-#define RD_BASE_CLOCK_H
+#ifndef RD_SYSTEM_CLOCK_H
+#define RD_SYSTEM_CLOCK_H
 
 #include <stdint.h>
 

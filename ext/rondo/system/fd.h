@@ -2,8 +2,8 @@
  *
  * Descriptors on the way out of a failure, and what file system they are of. Any thread.
  */
-#ifndef RD_BASE_FD_H
-#define RD_BASE_FD_H
+#ifndef RD_SYSTEM_FD_H
+#define RD_SYSTEM_FD_H
 
 #include <errno.h>
 #include <stdbool.h>

@@ -2,8 +2,8 @@
  *
  * How much memory processes have, and may have. Asks the kernel; any thread.
  */
-#ifndef RD_SERVER_MEMORY_H
-#define RD_SERVER_MEMORY_H
+#ifndef RD_SYSTEM_MEMORY_H
+#define RD_SYSTEM_MEMORY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * not in musl and in glibc before 2.30, so this is a futex on every Linux. No memory but the
  * counter, so nothing is cleared. Any thread.
  */
-#ifndef RD_BASE_SEMAPHORE_H
-#define RD_BASE_SEMAPHORE_H
+#ifndef RD_SYSTEM_SEMAPHORE_H
+#define RD_SYSTEM_SEMAPHORE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

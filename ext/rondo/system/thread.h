@@ -4,8 +4,8 @@
  * heard of for a while computes, sleeps, or would go on if only it had a CPU: three different
  * things to whoever waits for it.
  */
-#ifndef RD_BASE_THREAD_H
-#define RD_BASE_THREAD_H
+#ifndef RD_SYSTEM_THREAD_H
+#define RD_SYSTEM_THREAD_H
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -3,8 +3,8 @@
  * Native threads beside Ruby's: the watch thread, the control thread, the hub's, those of the disk.
  * Any thread.
  */
-#ifndef RD_BASE_THREAD_START_H
-#define RD_BASE_THREAD_START_H
+#ifndef RD_SYSTEM_THREAD_START_H
+#define RD_SYSTEM_THREAD_START_H
 
 #include <pthread.h>
 

@@ -7,8 +7,8 @@
  *
  * The hash has a random key, so a client cannot choose whose line it joins.
  */
-#ifndef RD_SERVER_FAIR_LINES_H
-#define RD_SERVER_FAIR_LINES_H
+#ifndef RD_CLUSTER_FAIR_LINES_H
+#define RD_CLUSTER_FAIR_LINES_H
 
 #include <stdint.h>
 

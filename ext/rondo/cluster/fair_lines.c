@@ -2,7 +2,7 @@
  *
  * Which line is next; see fair_lines.h.
  */
-#include "server/fair_lines.h"
+#include "cluster/fair_lines.h"
 
 #include <stddef.h>
 
