@@ -23,7 +23,7 @@ objects := $(patsubst $(core)/%.c,$(OUT)/%.o,$(sources))
 library := $(OUT)/librondo.a
 fuzz_objects := $(patsubst $(core)/%.c,$(OUT)/counted/%.o,$(sources))
 
-test_sources := $(sort $(wildcard $(ROOT)/test/core/test_*.c))
+test_sources := $(sort $(wildcard $(ROOT)/test/core/*/test_*.c))
 test_programs := $(patsubst $(ROOT)/test/core/%.c,$(OUT)/test/%,$(test_sources))
 
 fuzz_sources := $(shell grep -l LLVMFuzzerTestOneInput $(ROOT)/test/fuzz/*.c 2>/dev/null | sort)
