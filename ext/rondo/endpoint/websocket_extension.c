@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-#include "protocol/http1_field.h"
+#include "http/field.h"
 
 /* Parameters of permessage-deflate; as bits, which of them an offer has. */
 enum { SERVER_NO_TAKEOVER = 1, CLIENT_NO_TAKEOVER = 2, SERVER_WINDOW = 4, CLIENT_WINDOW = 8 };
@@ -36,7 +36,7 @@ static bool take_byte(cursor *text, char byte) {
 static rd_slice take_token(cursor *text) {
     skip_blanks(text);
     const char *start = text->at;
-    while (text->at < text->end && rd_http1_name_bytes[(unsigned char)*text->at] != 0) text->at++;
+    while (text->at < text->end && rd_field_name_bytes[(unsigned char)*text->at] != 0) text->at++;
     return rd_slice_of(start, (size_t)(text->at - start));
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/sha1.h"
-#include "protocol/http1_field.h"
+#include "http/field.h"
 
 static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -25,7 +25,7 @@ static bool has_element(const rd_head *head, const char *buf, unsigned id, rd_sl
     for (unsigned i = 0; i < head->header_count; i++) {
         if (head->headers[i].id != id) continue;
         list = rd_header_value(&head->headers[i], buf);
-        while (rd_http1_next_element(&list, &element))
+        while (rd_field_next_element(&list, &element))
             if (rd_field_is_word(element, word)) return true;
     }
     return false;
@@ -105,7 +105,7 @@ static bool is_offered(const rd_head *head, const char *buf, rd_slice protocol) 
     for (unsigned i = 0; i < head->header_count; i++) {
         if (head->headers[i].id != RD_HEADER_SEC_WEBSOCKET_PROTOCOL) continue;
         list = rd_header_value(&head->headers[i], buf);
-        while (rd_http1_next_element(&list, &element))
+        while (rd_field_next_element(&list, &element))
             if (rd_slice_equal(element, protocol)) return true;
     }
     return false;
@@ -115,7 +115,7 @@ static bool is_offered(const rd_head *head, const char *buf, rd_slice protocol) 
 static rd_slice first_offered(const rd_head *head, const char *buf, rd_slice names) {
     rd_slice name;
 
-    while (rd_http1_next_element(&names, &name))
+    while (rd_field_next_element(&names, &name))
         if (name.len > 0 && is_offered(head, buf, name)) return name;
     return (rd_slice){"", 0};
 }

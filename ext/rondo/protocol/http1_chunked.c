@@ -11,7 +11,7 @@
 #include "protocol/http1_chunked.h"
 
 #include "base/hex.h"
-#include "protocol/http1_field.h"
+#include "http/field.h"
 
 enum {
     SIZE,
@@ -62,7 +62,7 @@ static int read_size(rd_http1_chunked *chunked, unsigned char byte) {
 }
 
 static bool is_name_byte(unsigned char byte) {
-    return rd_http1_name_bytes[byte] != 0;
+    return rd_field_name_bytes[byte] != 0;
 }
 
 static bool is_quotable(unsigned char byte) {
@@ -158,8 +158,8 @@ static int read_trailer_name(rd_http1_chunked *chunked, const rd_http1_limits *l
         chunked->line = 0;
         return go(chunked, VALUE);
     }
-    if (!is_name_byte(byte)) return rd_http1_name_error(byte);
-    return ++chunked->line > rd_http1_name_limit(limits) ? RD_ERR_FIELD_NAME_TOO_LONG : 0;
+    if (!is_name_byte(byte)) return rd_field_name_error(byte);
+    return ++chunked->line > rd_field_name_limit(limits) ? RD_ERR_FIELD_NAME_TOO_LONG : 0;
 }
 
 static int read_trailer_value(rd_http1_chunked *chunked, const rd_http1_limits *limits,

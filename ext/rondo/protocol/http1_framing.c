@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "http/target.h"
-#include "protocol/http1_field.h"
+#include "http/field.h"
 
 /* What has been found so far; the rest goes straight into the head. */
 typedef struct found {
@@ -56,14 +56,14 @@ static int read_length(rd_head *head, found *found, rd_slice value) {
     int rc = 0;
 
     if (!found->limits->lenient_duplicate_length) return length_add(head, found, value);
-    while (rc == 0 && rd_http1_next_element(&value, &element))
+    while (rc == 0 && rd_field_next_element(&value, &element))
         rc = length_add(head, found, element);
     return rc;
 }
 
 static bool is_token(rd_slice text) {
     for (size_t i = 0; i < text.len; i++)
-        if (!rd_http1_name_bytes[(unsigned char)text.ptr[i]]) return false;
+        if (!rd_field_name_bytes[(unsigned char)text.ptr[i]]) return false;
     return text.len > 0;
 }
 
@@ -81,7 +81,7 @@ static int coding_error(rd_slice value) {
     unsigned chunked = 0;
     bool last_is_chunked = false, unknown = false;
 
-    while (rd_http1_next_element(&value, &element)) {
+    while (rd_field_next_element(&value, &element)) {
         if (!is_token(element)) return RD_ERR_CODING_INVALID;
         last_is_chunked = rd_field_is_word(element, RD_SLICE("chunked"));
         chunked += last_is_chunked;
@@ -119,7 +119,7 @@ static int read_host(rd_head *head, found *found, const char *buf, const rd_head
 static void read_connection(found *found, rd_slice value) {
     rd_slice option;
 
-    while (rd_http1_next_element(&value, &option)) {
+    while (rd_field_next_element(&value, &option)) {
         found->close |= rd_field_is_word(option, RD_SLICE("close"));
         found->keep_alive |= rd_field_is_word(option, RD_SLICE("keep-alive"));
     }
@@ -128,7 +128,7 @@ static void read_connection(found *found, rd_slice value) {
 static int read_expect(found *found, rd_slice value) {
     rd_slice expectation;
 
-    while (rd_http1_next_element(&value, &expectation)) {
+    while (rd_field_next_element(&value, &expectation)) {
         if (expectation.len == 0) continue;
         if (!rd_field_is_word(expectation, RD_SLICE("100-continue"))) return RD_ERR_EXPECTATION;
         found->expectation = true;

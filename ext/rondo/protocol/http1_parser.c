@@ -14,7 +14,7 @@
 #include <limits.h>
 
 #include "http/target.h"
-#include "protocol/http1_field.h"
+#include "http/field.h"
 #include "protocol/http1_framing.h"
 #include "protocol/http1_scan.h"
 
@@ -95,7 +95,7 @@ static inline int read_method(run *run) {
     uint32_t at = run->parser.at;
     const uint32_t token = run->parser.token;
 
-    while (at < run->end && rd_http1_name_bytes[byte_at(run, at)]) at++;
+    while (at < run->end && rd_field_name_bytes[byte_at(run, at)]) at++;
     run->parser.at = at;
     if (at - token > METHOD_MAX) return RD_ERR_METHOD_TOO_LONG;
     if (at == run->end) return MORE;
@@ -207,9 +207,9 @@ static inline int read_name(run *run) {
 
     run->parser.at = at;
     run->parser.underscore |= (kinds & RD_NAME_UNDERSCORE) != 0;
-    if (at - token > rd_http1_name_limit(run->limits)) return RD_ERR_FIELD_NAME_TOO_LONG;
+    if (at - token > rd_field_name_limit(run->limits)) return RD_ERR_FIELD_NAME_TOO_LONG;
     if (at == run->end) return MORE;
-    if (byte_at(run, at) != ':') return rd_http1_name_error(byte_at(run, at));
+    if (byte_at(run, at) != ':') return rd_field_name_error(byte_at(run, at));
 
     header = rd_head_next_header(run->head);
     header->name_at = token;
@@ -328,7 +328,7 @@ int rd_http1_parse(rd_http1_parser *parser, rd_head *head, const rd_http1_limits
     if (rc < 0) return rc;
     if (rc == MORE) return len >= most ? RD_ERR_HEAD_TOO_LARGE : 0;
     if (head->section != 0) return (int)head->length;
-    if (head->doubtful && limits->allow_underscore) rd_http1_drop_twins(head, buf);
+    if (head->doubtful && limits->allow_underscore) rd_field_drop_twins(head, buf);
     rc = rd_http1_framing_decide(head, limits, buf);
     if (rc < 0) return rc;
     head->length = run.parser.at;

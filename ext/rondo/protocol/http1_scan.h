@@ -2,7 +2,7 @@
  *
  * How far a name, a target or a value goes: sixteen bytes at a time where SSE2 is, else one. The
  * block tests know only the common bytes; what they stop at is looked up in the tables of
- * http1_field.h. For http1_parser.c. Any thread.
+ * field.h. For http1_parser.c. Any thread.
  */
 #ifndef RD_PROTOCOL_HTTP1_SCAN_H
 #define RD_PROTOCOL_HTTP1_SCAN_H
@@ -11,7 +11,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "protocol/http1_field.h"
+#include "http/field.h"
 
 #if defined(__SSE2__)
 
@@ -62,7 +62,7 @@ static inline uint32_t rd_scan_name(const char *buf, uint32_t at, uint32_t end, 
     unsigned kind;
 
     at = rd_scan_plain_name(buf, at, end);
-    while (at < end && (kind = rd_http1_name_bytes[(unsigned char)buf[at]]) != 0) {
+    while (at < end && (kind = rd_field_name_bytes[(unsigned char)buf[at]]) != 0) {
         *kinds |= kind;
         at++;
     }

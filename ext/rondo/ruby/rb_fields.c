@@ -6,7 +6,7 @@
 
 #include "base/ascii.h"
 #include "http/field_list.h"
-#include "protocol/http1_field.h"
+#include "http/field.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_names.h"
 #include "ruby/rb_value.h"
@@ -38,7 +38,7 @@ static bool is_token(rd_slice text) {
         return true;
     }
     for (size_t i = 0; i < text.len; i++) {
-        if (!rd_http1_name_bytes[(unsigned char)text.ptr[i]]) return false;
+        if (!rd_field_name_bytes[(unsigned char)text.ptr[i]]) return false;
     }
     return text.len > 0;
 }

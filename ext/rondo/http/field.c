@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The bytes of a field line, and its elements; see http1_field.h. Any thread.
+ * The syntax of fields; see field.h.
  */
-#include "protocol/http1_field.h"
+#include "http/field.h"
 
 #include "base/error.h"
 
 _Static_assert((RD_NAME_BYTE | RD_NAME_UNDERSCORE) == 3, "the table below spells it out");
 
-const uint8_t rd_http1_name_bytes[256] = {
+const uint8_t rd_field_name_bytes[256] = {
     ['!'] = 1, ['#'] = 1, ['$'] = 1, ['%'] = 1, ['&'] = 1, ['\''] = 1, ['*'] = 1, ['+'] = 1,
     ['-'] = 1, ['.'] = 1, ['0'] = 1, ['1'] = 1, ['2'] = 1, ['3'] = 1,  ['4'] = 1, ['5'] = 1,
     ['6'] = 1, ['7'] = 1, ['8'] = 1, ['9'] = 1, ['A'] = 1, ['B'] = 1,  ['C'] = 1, ['D'] = 1,
@@ -21,12 +21,12 @@ const uint8_t rd_http1_name_bytes[256] = {
     ['y'] = 1, ['z'] = 1, ['|'] = 1, ['~'] = 1, ['_'] = 3,
 };
 
-int rd_http1_name_error(unsigned char byte) {
+int rd_field_name_error(unsigned char byte) {
     if (rd_field_is_blank(byte)) return RD_ERR_FIELD_NAME_BLANK;
     return byte == '\r' || byte == '\n' ? RD_ERR_FIELD_NO_COLON : RD_ERR_FIELD_NAME_BYTE;
 }
 
-bool rd_http1_next_element(rd_slice *list, rd_slice *element) {
+bool rd_field_next_element(rd_slice *list, rd_slice *element) {
     const char *ptr = list->ptr, *end, *comma;
 
     if (!ptr) return false;
@@ -72,7 +72,7 @@ static bool has_dashed_twin(const rd_head *head, const char *buf, rd_slice name)
     return false;
 }
 
-void rd_http1_drop_twins(rd_head *head, const char *buf) {
+void rd_field_drop_twins(rd_head *head, const char *buf) {
     uint16_t kept = 0;
 
     for (unsigned i = 0; i < head->header_count; i++) {
