@@ -14,7 +14,7 @@ rescue LoadError => e
   require "rondo/not_compiled"
   raise Rondo::NotCompiled, nil, [], cause: nil
 end
-require "rondo/address"
+require "rondo/config/address"
 require "rondo/port_holder"
 require "rondo/logger"
 require "rondo/error_page"

@@ -5,9 +5,9 @@
 # SPDX-License-Identifier: MIT
 
 require "optparse"
-require "rondo/settings"
-require "rondo/configuration"
-require "rondo/worker_count"
+require "rondo/config/settings"
+require "rondo/config/configuration"
+require "rondo/config/worker_count"
 
 module Rondo
   # Parses ARGV and does what it says.
@@ -74,7 +74,7 @@ module Rondo
 
     # @return [Integer]
     def init
-      require "rondo/init_file"
+      require "rondo/config/init_file"
       InitFile.write(@file || "config/rondo.rb", force: @force, out: @out)
     end
 

@@ -6,7 +6,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo"
-require "rondo/binds"
+require "rondo/config/binds"
 require "rondo/boot_lines"
 require "rondo/cluster_status"
 require "rondo/control"
@@ -24,7 +24,7 @@ require "rondo/succession"
 require "rondo/supervisor"
 require "rondo/systemd"
 require "rondo/worker"
-require "rondo/worker_count"
+require "rondo/config/worker_count"
 
 module Rondo
   # Runs workers until it is told to stop.

@@ -5,14 +5,14 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo"
-require "rondo/settings"
-require "rondo/configuration"
+require "rondo/config/settings"
+require "rondo/config/configuration"
 require "rondo/hooks"
 require "rondo/inherited"
 require "rondo/pubsub/configured"
 require "rondo/serving"
 require "rondo/signals"
-require "rondo/worker_count"
+require "rondo/config/worker_count"
 
 module Rondo
   # Extended by the modules that are registered.

@@ -7,7 +7,7 @@
 
 require "socket"
 require "rondo"
-require "rondo/settings"
+require "rondo/config/settings"
 
 module Rondo
   # One socket to each worker. Also what Rondo.publish and Rondo::PubSub.history do in the master.

@@ -7,8 +7,9 @@
 
 require "rondo"
 require "rondo/application"
-require "rondo/binds"
 require "rondo/boot_lines"
+require "rondo/config/binds"
+require "rondo/config/worker_count"
 require "rondo/control"
 require "rondo/hub"
 require "rondo/inherited"
@@ -20,7 +21,6 @@ require "rondo/serving"
 require "rondo/signals"
 require "rondo/succession"
 require "rondo/systemd"
-require "rondo/worker_count"
 
 module Rondo
   # Runs one server in this process until it is told to stop.

@@ -7,7 +7,7 @@
 
 require "rondo"
 require "rondo/application"
-require "rondo/binds"
+require "rondo/config/binds"
 require "rondo/write_trial"
 
 module Rondo

@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: MIT
 
 require "optparse"
-require "rondo/configuration"
+require "rondo/config/configuration"
 require "rondo/control_client"
 
 module Rondo

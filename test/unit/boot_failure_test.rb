@@ -8,8 +8,8 @@ require "fileutils"
 require "stringio"
 require "tmpdir"
 require "rondo/application"
+require "rondo/config/settings"
 require "rondo/logger"
-require "rondo/settings"
 
 class BootFailureTest < Minitest::Test
   # config.ru has the first line of each, the other files are named: [files, what the line says].

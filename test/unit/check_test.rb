@@ -8,7 +8,7 @@ require "socket"
 require "stringio"
 require "tmpdir"
 require "rondo/check"
-require "rondo/configuration"
+require "rondo/config/configuration"
 
 class CheckTest < Minitest::Test
   HELLO = ->(_env) { [200, {}, []] }

@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
-require "rondo/configuration"
+require "rondo/config/configuration"
 require "rondo/hooks"
 
 class HooksTest < Minitest::Test

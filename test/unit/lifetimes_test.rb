@@ -4,8 +4,8 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
+require "rondo/config/settings"
 require "rondo/lifetimes"
-require "rondo/settings"
 
 class LifetimesTest < Minitest::Test
   # As much of a handle as is looked at.

@@ -5,7 +5,7 @@
 
 require "test_helper"
 require "rondo"
-require "rondo/settings"
+require "rondo/config/settings"
 require "rondo/slots"
 require "tmpdir"
 

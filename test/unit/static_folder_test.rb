@@ -7,7 +7,7 @@ require "test_helper"
 require "fileutils"
 require "pathname"
 require "tmpdir"
-require "rondo/settings"
+require "rondo/config/settings"
 
 class StaticFolderTest < Minitest::Test
   def setup

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Opening, keeping and closing listening sockets; see rb_listen.h. Methods of Rondo::Server::Core
- * like those in rb_server.c. lib/rondo/address.rb has parsed what people write.
+ * like those in rb_server.c. lib/rondo/config/address.rb has parsed what people write.
  */
 #include "ruby/rb_listen.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Rondo::Settings::CORE: the rows of settings.def for Ruby, where names, documents and checks of
- * the settings are made of them (lib/rondo/settings.rb).
+ * the settings are made of them (lib/rondo/config/settings.rb).
  */
 #include "ruby/rb_binding.h"
 

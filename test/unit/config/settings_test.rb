@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
-require "rondo/settings"
+require "rondo/config/settings"
 
 class SettingsTest < Minitest::Test
   Settings = Rondo::Settings

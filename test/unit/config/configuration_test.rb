@@ -6,7 +6,7 @@
 require "test_helper"
 require "pathname"
 require "tmpdir"
-require "rondo/configuration"
+require "rondo/config/configuration"
 
 class ConfigurationTest < Minitest::Test
   Configuration = Rondo::Configuration

@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "fileutils"
-require "rondo/settings"
+require "rondo/config/settings"
 
 module Rondo
   # Writes the file.

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
 # The configuration file: reading it, what it said, and what is said of an error in it. Its verbs are in
-# configuration_verbs.rb.
+# verbs.rb.
 # SPDX-License-Identifier: MIT
 
 require "rondo/boot_error"
-require "rondo/configuration_verbs"
+require "rondo/config/verbs"
 
 module Rondo
   # What a configuration file said.

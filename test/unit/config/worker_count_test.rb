@@ -4,8 +4,8 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
-require "rondo/settings"
-require "rondo/worker_count"
+require "rondo/config/settings"
+require "rondo/config/worker_count"
 
 class WorkerCountTest < Minitest::Test
   def count(value, source = "test")

@@ -6,10 +6,10 @@
 require "test_helper"
 require "open3"
 require "tmpdir"
-require "rondo/configuration"
+require "rondo/config/configuration"
 
 class ConfigurationDocsTest < Minitest::Test
-  ROOT = File.expand_path("../..", __dir__)
+  ROOT = File.expand_path("../../..", __dir__)
   PAGE = File.join(ROOT, "docs/CONFIGURATION.md")
 
   def test_the_tables_are_up_to_date

@@ -4,7 +4,7 @@
 # CPUs.
 # SPDX-License-Identifier: MIT
 
-require "rondo/cpu_count"
+require "rondo/config/cpu_count"
 
 module Rondo
   # A number with its source.

@@ -6,8 +6,8 @@
 require "test_helper"
 require "stringio"
 require "tmpdir"
-require "rondo/configuration"
-require "rondo/init_file"
+require "rondo/config/configuration"
+require "rondo/config/init_file"
 
 class InitFileTest < Minitest::Test
   Settings = Rondo::Settings

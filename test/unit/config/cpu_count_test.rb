@@ -6,7 +6,7 @@
 require "test_helper"
 require "fileutils"
 require "tmpdir"
-require "rondo/cpu_count"
+require "rondo/config/cpu_count"
 
 class CPUCountTest < Minitest::Test
   def setup

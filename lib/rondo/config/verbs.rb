@@ -5,8 +5,8 @@
 # line at boot; a verb nobody knows is an error that names file, line and the nearest verb.
 # SPDX-License-Identifier: MIT
 
-require "rondo/settings"
-require "rondo/verb_values"
+require "rondo/config/settings"
+require "rondo/config/values"
 
 module Rondo
   class Configuration

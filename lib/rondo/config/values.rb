@@ -1,15 +1,18 @@
 # frozen_string_literal: true
 
 # What the verbs of the configuration file take: each check answers the value as the settings want it, or
-# refuses it with verb, file and line. Used by configuration_verbs.rb.
+# refuses it with verb, file and line. Used by verbs.rb.
 # SPDX-License-Identifier: MIT
 
-require "rondo/settings"
+require "rondo/config/settings"
 
 module Rondo
   class Configuration
     # The checks; the verbs include them.
     module VerbValues
+      RONDO = File.expand_path("..", __dir__)
+      private_constant :RONDO
+
       private
 
       def duration(verb, seconds)
@@ -71,7 +74,7 @@ module Rondo
       end
 
       def line_here
-        at = caller_locations.find { |place| !place.path.start_with?("#{__dir__}/") }
+        at = caller_locations.find { |place| !place.path.start_with?("#{RONDO}/") }
         at ? "#{at.path}:#{at.lineno}" : @configuration.path.to_s
       end
 
