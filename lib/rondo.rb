@@ -15,7 +15,7 @@ rescue LoadError => e
   raise Rondo::NotCompiled, nil, [], cause: nil
 end
 require "rondo/config/address"
-require "rondo/port_holder"
+require "rondo/boot/port_holder"
 require "rondo/logger"
 require "rondo/error_page"
 require "rondo/static_folder"

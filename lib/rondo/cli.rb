@@ -59,7 +59,7 @@ module Rondo
     # @return [Integer]
     def serve
       require "rondo/launcher"
-      require "rondo/first_process"
+      require "rondo/boot/first_process"
       ProcessTree.limit_arenas
       again = Inherited.command # before --dir is obeyed
       return Mold.new(@mold, settings, configuration, debug: @debug).run if @mold

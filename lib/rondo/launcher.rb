@@ -2,19 +2,19 @@
 
 # From settings to a running server in this process and to its end: listens, serves, handles signals,
 # restarts. With workers cluster.rb does that; what both do at boot is in process_setup.rb,
-# boot_lines.rb, application.rb and binds.rb.
+# boot/lines.rb, application.rb and binds.rb.
 # SPDX-License-Identifier: MIT
 
 require "rondo"
-require "rondo/application"
-require "rondo/boot_lines"
+require "rondo/boot/application"
+require "rondo/boot/inherited"
+require "rondo/boot/lines"
+require "rondo/boot/process_files"
+require "rondo/boot/process_setup"
 require "rondo/config/binds"
 require "rondo/config/worker_count"
 require "rondo/control"
 require "rondo/hub"
-require "rondo/inherited"
-require "rondo/process_files"
-require "rondo/process_setup"
 require "rondo/pubsub/configured"
 require "rondo/restart_file"
 require "rondo/serving"

@@ -5,12 +5,12 @@
 # the server's own command line, so that it reads code, configuration and Gemfile.lock anew.
 # SPDX-License-Identifier: MIT
 
-require "rondo/application"
+require "rondo/boot/application"
+require "rondo/boot/fork_safety"
+require "rondo/boot/process_setup"
 require "rondo/channel"
-require "rondo/fork_safety"
 require "rondo/hooks"
 require "rondo/mold_handle"
-require "rondo/process_setup"
 require "rondo/worker"
 
 module Rondo

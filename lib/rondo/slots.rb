@@ -6,8 +6,8 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo"
-require "rondo/inherited"
-require "rondo/listener_opener"
+require "rondo/boot/inherited"
+require "rondo/boot/listener_opener"
 require "socket"
 
 module Rondo

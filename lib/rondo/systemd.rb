@@ -4,7 +4,7 @@
 # each second, and a sign of life at half the period that it asks for (WatchdogSec=).
 # SPDX-License-Identifier: MIT
 
-require "rondo/inherited"
+require "rondo/boot/inherited"
 
 module Rondo
   # Notifications of one process.

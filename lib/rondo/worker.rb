@@ -5,10 +5,10 @@
 # when to stop. It ends when the master does.
 # SPDX-License-Identifier: MIT
 
-require "rondo/application"
+require "rondo/boot/application"
+require "rondo/boot/process_setup"
 require "rondo/channel"
 require "rondo/hooks"
-require "rondo/process_setup"
 require "rondo/serving"
 
 module Rondo

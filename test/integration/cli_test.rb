@@ -100,7 +100,7 @@ class CliTest < ShellCase
 
   def test_a_command_that_is_none
     assert_complaint 1, /no application: cehck does not exist in .*; did you mean check\?$/, rondo("cehck")
-    require "rondo/application"
+    require "rondo/boot/application"
     require "rondo/cli"
     assert_equal Rondo::CLI::SUBCOMMANDS + Rondo::CLI::TOOLS.keys + Rondo::CLI::TRIED, Rondo::Application::COMMANDS
   end

@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: MIT
 
 require_relative "shell_case"
-require "rondo/first_process"
+require "rondo/boot/first_process"
 
 class FirstProcessTest < ShellCase
   NAMESPACE = %w[unshare --user --map-root-user --pid --fork --kill-child --mount-proc].freeze

@@ -6,8 +6,8 @@
 require "test_helper"
 require "stringio"
 require "tmpdir"
+require "rondo/boot/inherited"
 require "rondo/cli"
-require "rondo/inherited"
 
 class CliUnitTest < Minitest::Test
   # Keeps what would have been served.

@@ -4,7 +4,7 @@
 # verbs.rb.
 # SPDX-License-Identifier: MIT
 
-require "rondo/boot_error"
+require "rondo/boot/error"
 require "rondo/config/verbs"
 
 module Rondo

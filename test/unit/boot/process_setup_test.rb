@@ -5,7 +5,7 @@
 
 require "test_helper"
 require "rondo"
-require "rondo/process_setup"
+require "rondo/boot/process_setup"
 require "tmpdir"
 
 class ProcessSetupTest < Minitest::Test

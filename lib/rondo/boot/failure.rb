@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rbconfig"
-require "rondo/boot_error"
+require "rondo/boot/error"
 
 module Rondo
   # One exception, seen from the application's folder.
@@ -15,7 +15,7 @@ module Rondo
     # Causes of causes that are followed.
     CAUSES = 5
     CODE_MAX = 160
-    RONDO = File.expand_path("..", __dir__)
+    RONDO = File.expand_path("../..", __dir__)
     # "path:12:in 'name'" and a message of the parser, "path:12: syntax error".
     FRAME = /\A(?<path>[^\n]+?):(?<line>\d+)(?::\s*(?<rest>.*))?$/
 
@@ -144,7 +144,7 @@ module Rondo
 
     # From the server's call on, the frames say nothing of the application.
     def without_server(frames)
-      frames.take_while { |frame| !frame.start_with?("#{RONDO}/rondo/application.rb:") }
+      frames.take_while { |frame| !frame.start_with?("#{RONDO}/rondo/boot/application.rb:") }
     end
 
     # An exception may have none, and may be of a class that answers anything.

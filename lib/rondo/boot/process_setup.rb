@@ -6,9 +6,9 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo"
-require "rondo/application"
+require "rondo/boot/application"
+require "rondo/boot/write_trial"
 require "rondo/config/binds"
-require "rondo/write_trial"
 
 module Rondo
   # Prepares this process as the settings say.

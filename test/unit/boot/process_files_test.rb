@@ -7,7 +7,7 @@ require "test_helper"
 require "tmpdir"
 require "yaml"
 require "rondo"
-require "rondo/process_files"
+require "rondo/boot/process_files"
 
 class ProcessFilesTest < Minitest::Test
   # Keeps what was said.

@@ -6,7 +6,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo"
-require "rondo/boot_failure"
+require "rondo/boot/failure"
 
 module Rondo
   # Finds and loads the application; a failure is one line, and its backtrace goes to the log.

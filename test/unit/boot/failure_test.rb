@@ -7,7 +7,7 @@ require "test_helper"
 require "fileutils"
 require "stringio"
 require "tmpdir"
-require "rondo/application"
+require "rondo/boot/application"
 require "rondo/config/settings"
 require "rondo/logger"
 
@@ -85,7 +85,7 @@ class BootFailureTest < Minitest::Test
     assert_match(/\ARuntimeError: here\n    .*one\.rb:1:in .*\n(?:    .*\n)*    config\.ru:1:in /, log)
     refute_match(%r{lib/rondo/}, log)
     _, log = failure_of({ "config.ru" => "raise 'here'" }, debug: true)
-    assert_match(%r{^    .*lib/rondo/application\.rb}, log)
+    assert_match(%r{^    .*lib/rondo/boot/application\.rb}, log)
   end
 
   def test_the_log_has_the_causes

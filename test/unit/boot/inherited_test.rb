@@ -6,7 +6,7 @@
 require "test_helper"
 require "timeout"
 require "tmpdir"
-require "rondo/inherited"
+require "rondo/boot/inherited"
 require "rondo"
 
 class InheritedTest < Minitest::Test

@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: MIT
 
 require "fileutils"
-require "rondo/write_trial"
+require "rondo/boot/write_trial"
 
 module Rondo
   # Files that tell other programs about this process.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Words for an exception that left somebody else's code at boot: the configuration file
-# (configuration.rb) or the application (boot_failure.rb), each of which adds the place.
+# (config/configuration.rb) or the application (boot/failure.rb), each of which adds the place.
 # SPDX-License-Identifier: MIT
 
 module Rondo
