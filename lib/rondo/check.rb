@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: MIT
 
 require "stringio"
-require "rondo/launcher"
+require "rondo/process/launcher"
 
 module Rondo
   # Goes through everything a start needs without serving.

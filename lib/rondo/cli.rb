@@ -58,7 +58,7 @@ module Rondo
 
     # @return [Integer]
     def serve
-      require "rondo/launcher"
+      require "rondo/process/launcher"
       require "rondo/boot/first_process"
       ProcessTree.limit_arenas
       again = Inherited.command # before --dir is obeyed

@@ -4,7 +4,7 @@
 # signals otherwise. Exit code 0, or 1 with one line on standard error.
 # SPDX-License-Identifier: MIT
 
-require "rondo/control"
+require "rondo/process/control"
 require "rondo/running_server"
 
 module Rondo

@@ -7,11 +7,11 @@
 require "rondo"
 require "rondo/config/settings"
 require "rondo/config/configuration"
-require "rondo/hooks"
+require "rondo/process/hooks"
 require "rondo/boot/inherited"
 require "rondo/pubsub/configured"
-require "rondo/serving"
-require "rondo/signals"
+require "rondo/process/serving"
+require "rondo/process/signals"
 require "rondo/config/worker_count"
 
 module Rondo

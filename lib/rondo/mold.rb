@@ -9,8 +9,8 @@ require "rondo/boot/application"
 require "rondo/boot/fork_safety"
 require "rondo/boot/process_setup"
 require "rondo/channel"
-require "rondo/hooks"
 require "rondo/mold_handle"
+require "rondo/process/hooks"
 require "rondo/worker"
 
 module Rondo

@@ -8,8 +8,8 @@
 require "rondo/boot/application"
 require "rondo/boot/process_setup"
 require "rondo/channel"
-require "rondo/hooks"
-require "rondo/serving"
+require "rondo/process/hooks"
+require "rondo/process/serving"
 
 module Rondo
   # Boots, serves, stops.

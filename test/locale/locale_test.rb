@@ -7,8 +7,8 @@
 require "integration/rack/rack_case"
 require "fiddle"
 require "stringio"
-require "rondo/control"
 require "rondo/control_client"
+require "rondo/process/control"
 
 class LocaleTest < RackCase
   INT = Fiddle::TYPE_INT

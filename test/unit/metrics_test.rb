@@ -6,8 +6,8 @@
 
 require "test_helper"
 require "open3"
-require "rondo/control"
 require "rondo/control_client"
+require "rondo/process/control"
 
 class MetricsTest < Minitest::Test
   PARSER = <<~PYTHON

@@ -5,7 +5,7 @@
 
 require "test_helper"
 require "rondo/config/configuration"
-require "rondo/hooks"
+require "rondo/process/hooks"
 
 class HooksTest < Minitest::Test
   def setup

@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
-require "rondo/systemd"
+require "rondo/process/systemd"
 require "tmpdir"
 
 class SystemdTest < Minitest::Test

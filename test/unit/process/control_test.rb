@@ -4,8 +4,8 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
-require "rondo/control"
 require "rondo/control_client"
+require "rondo/process/control"
 
 class ControlTest < Minitest::Test
   Control = Rondo::Control

@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
-require "rondo/restart_file"
+require "rondo/process/restart_file"
 require "fileutils"
 require "tmpdir"
 
