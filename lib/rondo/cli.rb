@@ -99,7 +99,7 @@ module Rondo
     def take_mold
       return unless ENV.key?("RONDO_MOLD")
 
-      require "rondo/mold"
+      require "rondo/cluster/mold"
       @mold = Mold.take
     end
 

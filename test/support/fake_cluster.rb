@@ -6,10 +6,10 @@
 
 require "minitest/mock"
 require "rondo"
-require "rondo/channel"
-require "rondo/generations"
-require "rondo/supervisor"
-require "rondo/worker"
+require "rondo/cluster/generations"
+require "rondo/cluster/message_socket"
+require "rondo/cluster/supervisor"
+require "rondo/cluster/worker"
 
 class FakeCluster
   SETTINGS = { max_requests: 0, max_memory: 0, max_age: 0, recycle_jitter: 0, memory_measure: :rss,

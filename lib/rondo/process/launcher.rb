@@ -11,6 +11,7 @@ require "rondo/boot/inherited"
 require "rondo/boot/lines"
 require "rondo/boot/process_files"
 require "rondo/boot/process_setup"
+require "rondo/cluster/succession"
 require "rondo/config/binds"
 require "rondo/config/worker_count"
 require "rondo/hub"
@@ -20,7 +21,6 @@ require "rondo/process/serving"
 require "rondo/process/signals"
 require "rondo/process/systemd"
 require "rondo/pubsub/configured"
-require "rondo/succession"
 
 module Rondo
   # Runs one server in this process until it is told to stop.

@@ -5,7 +5,7 @@
 
 require "test_helper"
 require "rondo"
-require "rondo/worker"
+require "rondo/cluster/worker"
 
 class WorkerTest < Minitest::Test
   VERSION = Rondo::Server::Core::HANDOVER_VERSION

@@ -5,7 +5,7 @@
 # leaves the one before it serving. Everything runs on the master's loop.
 # SPDX-License-Identifier: MIT
 
-require "rondo/mold_handle"
+require "rondo/cluster/mold_handle"
 
 module Rondo
   # Boots molds and decides which one is used.

@@ -4,8 +4,8 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
+require "rondo/cluster/lifetimes"
 require "rondo/config/settings"
-require "rondo/lifetimes"
 
 class LifetimesTest < Minitest::Test
   # As much of a handle as is looked at.

@@ -5,8 +5,8 @@
 
 require "test_helper"
 require "rondo"
+require "rondo/cluster/slots"
 require "rondo/config/settings"
-require "rondo/slots"
 require "tmpdir"
 
 class SlotsTest < Minitest::Test

@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
-require "rondo/succession"
+require "rondo/cluster/succession"
 
 class SuccessionTest < Minitest::Test
   def setup

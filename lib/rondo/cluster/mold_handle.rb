@@ -4,8 +4,8 @@
 # a socket to the master in an environment variable. The process itself is in mold.rb.
 # SPDX-License-Identifier: MIT
 
-require "rondo/channel"
-require "rondo/process_loop"
+require "rondo/cluster/message_socket"
+require "rondo/cluster/process_loop"
 
 module Rondo
   # One generation of the application's code.

@@ -7,7 +7,7 @@
 
 require "rondo/boot/application"
 require "rondo/boot/process_setup"
-require "rondo/channel"
+require "rondo/cluster/message_socket"
 require "rondo/process/hooks"
 require "rondo/process/serving"
 

@@ -5,8 +5,8 @@
 # workers with the sockets to them, so that the old workers serve until the new ones are ready.
 # SPDX-License-Identifier: MIT
 
-require "rondo/mold_handle"
-require "rondo/worker_handle"
+require "rondo/cluster/mold_handle"
+require "rondo/cluster/worker_handle"
 
 module Rondo
   # Molds and workers in an environment variable.

@@ -8,10 +8,10 @@
 require "rondo/boot/application"
 require "rondo/boot/fork_safety"
 require "rondo/boot/process_setup"
-require "rondo/channel"
-require "rondo/mold_handle"
+require "rondo/cluster/message_socket"
+require "rondo/cluster/mold_handle"
+require "rondo/cluster/worker"
 require "rondo/process/hooks"
-require "rondo/worker"
 
 module Rondo
   # Loads the application, forks workers when the master asks for one.

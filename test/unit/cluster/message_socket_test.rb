@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
-require "rondo/channel"
+require "rondo/cluster/message_socket"
 
 class ChannelTest < Minitest::Test
   def setup

@@ -6,9 +6,9 @@
 # slots.rb; everything runs on the master's loop.
 # SPDX-License-Identifier: MIT
 
-require "rondo/channel"
-require "rondo/lifetimes"
-require "rondo/worker_handle"
+require "rondo/cluster/lifetimes"
+require "rondo/cluster/message_socket"
+require "rondo/cluster/worker_handle"
 
 module Rondo
   # Keeps one worker in each slot.
