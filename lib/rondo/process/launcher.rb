@@ -14,13 +14,13 @@ require "rondo/boot/process_setup"
 require "rondo/cluster/succession"
 require "rondo/config/binds"
 require "rondo/config/worker_count"
-require "rondo/hub"
 require "rondo/process/control"
 require "rondo/process/restart_file"
 require "rondo/process/serving"
 require "rondo/process/signals"
 require "rondo/process/systemd"
 require "rondo/pubsub/configured"
+require "rondo/pubsub/hub"
 
 module Rondo
   # Runs one server in this process until it is told to stop.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The engine that the settings ask for: a block of the configuration file, else Redis at an address.
-# Made once: in the master of a cluster (lib/rondo/cluster_engine.rb), else in the process that serves.
+# Made once: in the master of a cluster (lib/rondo/pubsub/cluster_engine.rb), else in the process that serves.
 # SPDX-License-Identifier: MIT
 
 require "rondo/pubsub/engines"

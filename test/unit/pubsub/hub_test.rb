@@ -6,7 +6,7 @@
 
 require "test_helper"
 require "tempfile"
-require "rondo/hub"
+require "rondo/pubsub/hub"
 
 class HubTest < Minitest::Test
   SUBSCRIBE = 1
