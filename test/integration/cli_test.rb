@@ -101,7 +101,7 @@ class CliTest < ShellCase
   def test_a_command_that_is_none
     assert_complaint 1, /no application: cehck does not exist in .*; did you mean check\?$/, rondo("cehck")
     require "rondo/boot/application"
-    require "rondo/cli"
+    require "rondo/command/cli"
     assert_equal Rondo::CLI::SUBCOMMANDS + Rondo::CLI::TOOLS.keys + Rondo::CLI::TRIED, Rondo::Application::COMMANDS
   end
 
@@ -125,7 +125,7 @@ class CliTest < ShellCase
     assert_not_loaded(/config\.ru:2: no database \(RuntimeError\), at `raise 'no database'`/, rondo("-q"))
     result = rondo("-q", "--debug")
     assert_not_loaded(/config\.ru:2: no database .*/, result)
-    assert_match(%r{^    .*lib/rondo/cli\.rb}, result.err)
+    assert_match(%r{^    .*lib/rondo/command/cli\.rb}, result.err)
   end
 
   def test_an_application_that_raises_in_a_file_of_its_own

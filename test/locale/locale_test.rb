@@ -7,7 +7,7 @@
 require "integration/rack/rack_case"
 require "fiddle"
 require "stringio"
-require "rondo/control_client"
+require "rondo/command/control_client"
 require "rondo/process/control"
 
 class LocaleTest < RackCase

@@ -6,7 +6,7 @@
 
 require "test_helper"
 require "open3"
-require "rondo/control_client"
+require "rondo/command/control_client"
 require "rondo/process/control"
 
 class MetricsTest < Minitest::Test

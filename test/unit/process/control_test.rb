@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
-require "rondo/control_client"
+require "rondo/command/control_client"
 require "rondo/process/control"
 
 class ControlTest < Minitest::Test

@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
-require "rondo/running_server"
+require "rondo/command/running_server"
 require "tmpdir"
 
 class RunningServerTest < Minitest::Test

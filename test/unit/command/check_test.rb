@@ -7,7 +7,7 @@ require "test_helper"
 require "socket"
 require "stringio"
 require "tmpdir"
-require "rondo/check"
+require "rondo/command/check"
 require "rondo/config/configuration"
 
 class CheckTest < Minitest::Test

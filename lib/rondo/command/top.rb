@@ -5,10 +5,10 @@
 # top/figures.rb and drawn by top/screen.rb.
 # SPDX-License-Identifier: MIT
 
-require "rondo/running_server"
-require "rondo/top/figures"
-require "rondo/top/screen"
-require "rondo/top/terminal"
+require "rondo/command/running_server"
+require "rondo/command/top/figures"
+require "rondo/command/top/screen"
+require "rondo/command/top/terminal"
 
 module Rondo
   # Parses the words behind `top` and shows.

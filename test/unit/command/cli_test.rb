@@ -7,7 +7,7 @@ require "test_helper"
 require "stringio"
 require "tmpdir"
 require "rondo/boot/inherited"
-require "rondo/cli"
+require "rondo/command/cli"
 
 class CliUnitTest < Minitest::Test
   # Keeps what would have been served.

@@ -5,8 +5,8 @@
 # SPDX-License-Identifier: MIT
 
 require "optparse"
+require "rondo/command/control_client"
 require "rondo/config/configuration"
-require "rondo/control_client"
 
 module Rondo
   # A server of another process.

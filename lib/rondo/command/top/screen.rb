@@ -4,7 +4,7 @@
 # neither the server nor the terminal.
 # SPDX-License-Identifier: MIT
 
-require "rondo/top/figures"
+require "rondo/command/top/figures"
 
 module Rondo
   class Top

@@ -4,8 +4,8 @@
 # signals otherwise. Exit code 0, or 1 with one line on standard error.
 # SPDX-License-Identifier: MIT
 
+require "rondo/command/running_server"
 require "rondo/process/control"
-require "rondo/running_server"
 
 module Rondo
   # Parses the words behind `ctl` and does what they say.
@@ -118,7 +118,7 @@ module Rondo
 
     # A server with what was typed here.
     def start
-      require "rondo/cli"
+      require "rondo/command/cli"
       options = { state: "--state", pidfile: "--pidfile", url: "--control-url", token: "--control-token",
                   config: "--config", environment: "--environment" }
       CLI.new(options.flat_map { |name, flag| (value = @server.given[name]) ? [flag, value] : [] }).run

@@ -4,8 +4,8 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
-require "rondo/running_server"
-require "rondo/top/screen"
+require "rondo/command/running_server"
+require "rondo/command/top/screen"
 require_relative "figures_test"
 
 class TopScreenTest < Minitest::Test

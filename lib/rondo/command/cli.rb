@@ -80,14 +80,14 @@ module Rondo
 
     # @return [Integer]
     def check
-      require "rondo/check"
+      require "rondo/command/check"
       Check.new(settings, configuration, debug: @debug, out: @out).run
     end
 
     private
 
     def tool(word)
-      require "rondo/#{word}"
+      require "rondo/command/#{word}"
       Rondo.const_get(TOOLS[word]).new(@arguments, out: @out, err: @err).run
     end
 

@@ -4,8 +4,8 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
-require "rondo/running_server"
-require "rondo/top/figures"
+require "rondo/command/running_server"
+require "rondo/command/top/figures"
 
 class TopFiguresTest < Minitest::Test
   Top = Rondo::Top
