@@ -7,7 +7,7 @@
  *   file      a range of an open file, with a reference to it
  *
  * Releases run under the loop lock and therefore never call into the application: a release puts
- * itself on a list of its owner. Knows no socket; conn.c does the sending.
+ * itself on a list of its owner. Knows no socket; conn_send.c does the sending.
  */
 #ifndef RD_TRANSPORT_OUTQ_H
 #define RD_TRANSPORT_OUTQ_H

@@ -2,8 +2,8 @@
  *
  * Connections whose clients do not take what is queued for them, the one that has taken nothing
  * for longest first. What they hold together has a budget. When it is spent, the first ones are
- * closed. Knows the queue and the ledger; conn.c says when a flush has left something. Under the
- * loop lock.
+ * closed. Knows the queue and the ledger; conn_send.c says when a flush has left something. Under
+ * the loop lock.
  */
 #ifndef RD_TRANSPORT_STALLED_H
 #define RD_TRANSPORT_STALLED_H

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sending: flushes, slices of long sends, and what follows when everything is sent; see conn.h.
+ */
+#include "transport/conn_parts.h"
+
+#include <errno.h>
+
+#include "base/apart.h"
+#include "base/error.h"
+#include "system/clock.h"
+#include "transport/progress.h"
+#include "transport/stalled.h"
+#include "transport/warming.h"
+
+#define IOV_MAX_USED 64
+#define SLICE_BYTES  262144
+#define LONG_BYTES   131072 /* more than that to send can wait for its turn */
+#define LONG_NS      250000 /* of a turn of the loop, for all long sends */
+#define LONG_MOST_NS 1000000
+
+void rd_conn_mark_dirty(rd_conn *conn) {
+    if (conn->state == RD_CONN_CLOSED || rd_list_is_linked(&conn->in_dirty)) return;
+    rd_list_append(&conn->set->dirty, &conn->in_dirty);
+}
+
+/* Whether these bytes at the front are all there is before a file: one packet with its beginning.
+ */
+static bool file_follows(const rd_conn *conn, size_t offered) {
+    const rd_chunk *chunk = conn->out.first;
+    for (; chunk != NULL && chunk->kind != RD_CHUNK_FILE && chunk->len <= offered;
+         chunk = chunk->next) {
+        offered -= chunk->len;
+    }
+    return chunk != NULL && chunk->kind == RD_CHUNK_FILE && offered == 0;
+}
+
+typedef struct rd_sending {
+    size_t offered;
+    ssize_t sent; /* or -1, with errno */
+} rd_sending;
+
+RD_APART static rd_sending send_file(rd_conn *conn, rd_chunk *first, size_t limit) {
+    const size_t offered = first->len < limit ? first->len : limit;
+    if (!rd_warming_may_send(conn, first, offered)) {
+        errno = EAGAIN;
+        return (rd_sending){offered, -1};
+    }
+    ssize_t sent = conn->transport->send_file(conn, first->file->fd, first->offset, offered);
+    if (sent == 0) { /* the file shrank: the promised length cannot be kept */
+        if (conn->set->on_cut != NULL) conn->set->on_cut(conn, RD_ERR_FILE_CUT);
+        errno = EIO;
+        return (rd_sending){offered, -1};
+    }
+    return (rd_sending){offered, sent};
+}
+
+/* Offers at most `limit` bytes of one kind to the transport. */
+static rd_sending send_slice(rd_conn *conn, size_t limit) {
+    struct iovec iov[IOV_MAX_USED];
+    rd_chunk *first = conn->out.first;
+    if (first->kind == RD_CHUNK_FILE) return send_file(conn, first, limit);
+    size_t offered = 0;
+    int count = rd_outq_gather(&conn->out, iov, IOV_MAX_USED, limit);
+    for (int i = 0; i < count; i++) offered += iov[i].iov_len;
+    ssize_t sent = conn->transport->write(conn, iov, count, file_follows(conn, offered));
+    return (rd_sending){offered, sent};
+}
+
+static void after_progress(rd_conn *conn, size_t sent) {
+    uint64_t timeout = (uint64_t)conn->set->settings->write_timeout_ms;
+    conn->set->bytes_out += sent;
+    conn->write_deadline = conn->out.bytes > 0 ? conn->set->loop->now_ms + timeout : UINT64_MAX;
+    conn->full_unread = 0;
+}
+
+RD_APART static void end_after_flush(rd_conn *conn) {
+    if (!conn->linger || conn->read_eof || conn->set->settings->linger_timeout_ms == 0) {
+        rd_conn_close(conn);
+        return;
+    }
+    rd_conn_set_state(conn, RD_CONN_LINGERING);
+    rd_progress_begin(conn);
+    conn->transport->shutdown_write(conn);
+    conn->linger_left = (uint32_t)conn->set->settings->linger_bytes;
+    conn->read_paused = false;
+    rd_conn_drop_input(conn);
+    conn->lingers_since = conn->set->loop->now_ms;
+    uint64_t timeout = (uint64_t)conn->set->settings->linger_timeout_ms;
+    rd_conn_set_deadline(conn, conn->lingers_since + timeout);
+    rd_conn_ensure_registered(conn);
+    rd_conn_update_interest(conn);
+}
+
+static void after_flush(rd_conn *conn, bool is_full) {
+    bool drained =
+        conn->above_high && conn->out.bytes <= (size_t)conn->set->settings->output_low_bytes;
+    bool emptied = conn->tell_empty && conn->out.bytes == 0;
+    if (drained || emptied) {
+        conn->above_high = false;
+        if (emptied) conn->tell_empty = false;
+        if (conn->state == RD_CONN_OPEN) conn->protocol->on_drained(conn);
+    }
+    if (conn->state == RD_CONN_FINISHING && conn->out.bytes == 0) {
+        end_after_flush(conn);
+        return;
+    }
+    if (conn->state == RD_CONN_CLOSED) return;
+    if (conn->out.bytes > 0 && !conn->warming) {
+        if (conn->write_deadline == UINT64_MAX) after_progress(conn, 0);
+        if (is_full && conn->full_unread == 0) rd_progress_begin(conn);
+        rd_conn_arm(conn);
+    }
+    if (conn->source.registered) {
+        rd_conn_update_interest(conn);
+    } else {
+        rd_conn_ensure_registered(conn);
+    }
+}
+
+/* One slice; whether the socket took all of it and there is more. */
+static bool send_now(rd_conn *conn) {
+    if (conn->state == RD_CONN_CLOSED) return false;
+    if (rd_list_is_linked(&conn->in_dirty)) rd_list_unlink(&conn->in_dirty);
+    size_t limit = SLICE_BYTES;
+    bool progress = false;
+    while (conn->out.bytes > 0 && limit > 0) {
+        const rd_sending slice = send_slice(conn, limit);
+        if (slice.sent < 0) {
+            if (errno == EAGAIN || errno == EWOULDBLOCK) break;
+            rd_conn_close(conn);
+            return false;
+        }
+        const size_t sent = (size_t)slice.sent;
+        rd_outq_advance(&conn->out, &conn->set->chunks, sent);
+        after_progress(conn, sent);
+        limit -= sent;
+        progress = progress || sent > 0;
+        if (sent < slice.offered) break;
+    }
+    if (conn->out.bytes > 0 || rd_list_is_linked(&conn->in_stalled)) {
+        rd_stalled_note(conn, progress);
+    }
+    after_flush(conn, limit > 0);
+    return limit == 0 && conn->state != RD_CONN_CLOSED && conn->out.bytes > 0;
+}
+
+void rd_conn_flush(rd_conn *conn) {
+    send_now(conn);
+}
+
+/* At the end of the line, unless it is in one already. */
+static void wait_for_slice(rd_conn *conn) {
+    if (rd_list_is_linked(&conn->in_dirty)) return;
+    rd_list_append(&conn->set->long_sends, &conn->in_dirty);
+}
+
+void rd_conn_send_or_wait(rd_conn *conn) {
+    if (conn->set->takes_turns && conn->out.bytes > LONG_BYTES) {
+        wait_for_slice(conn);
+    } else {
+        rd_conn_flush(conn);
+    }
+}
+
+void rd_conn_set_flush(rd_conn_set *set) {
+    for (rd_list *node; (node = rd_list_shift(&set->dirty)) != NULL;) {
+        rd_conn_send_or_wait(RD_CONTAINER(node, rd_conn, in_dirty));
+    }
+}
+
+void rd_conn_set_send_long(rd_conn_set *set) {
+    if (!rd_conn_set_has_long(set)) return;
+    uint64_t now = rd_clock_ns();
+    const uint64_t without = now - set->long_sent_ns;
+    const uint64_t until = now + (without < LONG_NS        ? LONG_NS
+                                  : without > LONG_MOST_NS ? LONG_MOST_NS
+                                                           : without);
+    do {
+        rd_conn *conn = RD_CONTAINER(set->long_sends.next, rd_conn, in_dirty);
+        if (send_now(conn)) wait_for_slice(conn);
+        now = rd_clock_ns();
+    } while (rd_conn_set_has_long(set) && now < until);
+    set->long_sent_ns = now;
+}
