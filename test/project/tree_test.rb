@@ -43,7 +43,7 @@ class TreeTest < Minitest::Test
   end
 
   def test_links_between_the_pages_lead_somewhere
-    broken = files("*.md", "docs/**/*.md", "bench/*.md", "examples/*.md").flat_map do |page|
+    broken = files("*.md", "docs/**/*.md", "bench/*.md", "examples/*.md", "test/*.md").flat_map do |page|
       text(page).scan(/\]\(([^)#\s]+)(?:#[^)]*)?\)/).flatten
                 .grep_v(/\A(?:https?|mailto):/)
                 .reject { |link| File.exist?(File.join(ROOT, File.dirname(page), link)) }
@@ -52,36 +52,19 @@ class TreeTest < Minitest::Test
     assert_empty broken
   end
 
+  def test_every_suite_has_its_row
+    rows = text("test/README.md").scan(/^\| `(\w+)` \|/).flatten
+    assert_equal Dir.children(File.join(ROOT, "test")).grep_v(/\.|support/).sort, rows.sort
+  end
+
+  def test_every_target_has_a_corpus_and_every_corpus_a_target
+    sources = files("test/fuzz/*.c").select { |path| text(path).include?("LLVMFuzzerTestOneInput") } - ["test/fuzz/replay_main.c"]
+    assert_equal sources.map { |path| File.basename(path, ".c") }.sort, Dir.children(File.join(ROOT, "test/corpus")).sort
+  end
+
   def test_version_lock_and_changelog_agree
     assert_includes text("Gemfile.lock"), "rondo (#{Rondo::VERSION})"
     assert_match(/^## \[Unreleased\]$/, text("CHANGELOG.md"))
-  end
-
-  def test_files_that_contributing_names_exist
-    named = text("CONTRIBUTING.md").scan(%r{`([\w.-]+(?:/[\w.-]+)+)`}).flatten
-    assert_empty(named.reject { |path| exists_somewhere?(path) })
-  end
-
-  # By its path, or by its end: `server/server.c`, `rb_pool.c`. Files of config/ are an application's.
-  def test_sources_that_the_pages_name_exist
-    sources = files("*", "{bench,bin,examples,exe,ext,lib,test,tools}/**/*").map { |path| "/#{path}" }
-    broken = files("*.md", "docs/**/*.md", "bench/results/README.md").flat_map do |page|
-      names = text(page).scan(%r{`([\w.-]+(?:/[\w.-]+)*\.(?:c|h|rb|def|ru))`}).flatten.uniq
-      names.grep_v(%r{\Aconfig/}).reject { |name| sources.any? { |path| path.end_with?("/#{name}") } }
-           .map { |name| "#{page}: #{name}" }
-    end
-    assert_empty broken
-  end
-
-  # `rd_hub_take()`, `WORKER_HOOKS`, `boot`: words of some source.
-  def test_names_that_the_guides_use_exist
-    sources = files("{bin,exe,ext,lib,test,tools,bench}/**/*", "Rakefile").grep_v(/corpus|results/)
-    words = sources.flat_map { |path| text(path).scrub.scan(/\w+/).uniq }.to_h { |word| [word, true] }
-    broken = %w[CONTRIBUTING.md docs/ARCHITECTURE.md].flat_map do |page|
-      names = text(page).scan(/`(\w+)(?:\(\))?`/).flatten.uniq
-      names.reject { |name| words[name] }.map { |name| "#{page}: #{name}" }
-    end
-    assert_empty broken
   end
 
   private
@@ -92,9 +75,5 @@ class TreeTest < Minitest::Test
 
   def text(path)
     File.binread(File.join(ROOT, path)).force_encoding(Encoding::UTF_8)
-  end
-
-  def exists_somewhere?(path)
-    File.exist?(File.join(ROOT, path)) || File.exist?(File.join(ROOT, "ext", "rondo", path))
   end
 end

@@ -1,0 +1,140 @@
+# frozen_string_literal: true
+
+# What the pages name exists: files and folders, functions, types, constants, methods, settings. A page that
+# goes on to say how the house was before a change is worse than none.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+
+class NamesTest < Minitest::Test
+  ROOT = File.expand_path("../..", __dir__)
+  PAGES = Dir.glob(["*.md", "docs/**/*.md", "test/*.md", "examples/*.md", "bench/results/README.md"], base: ROOT).sort -
+          ["CHANGELOG.md"]
+  # Those about the sources themselves; the others speak of what an application sees, too.
+  GUIDES = %w[CONTRIBUTING.md docs/ARCHITECTURE.md docs/STYLE.md test/README.md].freeze
+
+  # Of other people: systems, gems, servers, applications.
+  FOREIGN = %w[
+    ASCII-8BIT CurrentAttributes RAILS_SERVE_STATIC_FILES SO_ATTACH_REUSEPORT_CBPF SO_ATTACH_REUSEPORT_EBPF
+    TypedData app-0a1b2c3d.css app.0a1b2c3d.chunk.js GC.stress cachestat(2) clone(CLONE_PARENT) close_range(2)
+    config.action_dispatch.x_sendfile_header mincore(2) net.ipv4.tcp_migrate_req Rack::Static readahead(2) rsync
+    /srv/reports2 statx(2) vfork
+  ].freeze
+  # Parts that STYLE makes names of.
+  PARTS = %w[rd_noun_verb() _t _new _free _init _clear _ref _unref _open _close is_ has_ worker_].freeze
+
+  def test_files_exist
+    assert_empty(missing(PAGES + ["CHANGELOG.md"]) { |span| span.match?(%r{\A[\w.*/-]+\.(?:c|h|rb|def|ru|md|svg)\z}) && !path?(span) })
+  end
+
+  def test_folders_and_programs_of_the_guides_exist
+    folders = %r{\A(?:(?:bench|bin|docs|examples|exe|ext|lib|test|tools)/[\w./*-]+|[\w/]+/)\z}
+    assert_empty(missing(GUIDES) { |span| span.match?(folders) && !span.start_with?("build/") && !path?(span.chomp("/")) })
+  end
+
+  # `rd_hub_take()`, `Supervisor#settle`, `conn->input`, `max_body`, `Rondo::Server::Core`
+  def test_names_exist
+    names = missing(PAGES) do |span|
+      span.match?(/\A[\w:#.>()?!*-]+\z/) && !path?(span) &&
+        !span.scan(/[A-Za-z_]\w+\*?|\*\w+/).all? { |word| word?(word) }
+    end
+    assert_empty names
+  end
+
+  def test_functions_of_the_guides_are_defined
+    functions = missing(GUIDES) do |span|
+      name = span[/(\w+)\(\)\z/, 1]
+      name && !code.match?(/\b#{name}\s*\(|\bdef (?:self\.)?#{name}\b|->#{name}\b|\b#{name}\)\(/)
+    end
+    assert_empty functions
+  end
+
+  def test_types_and_constants_of_the_core_are_in_its_code
+    names = missing(PAGES) do |span|
+      span.scan(/\b(?:rd|RD)_\w+(?![\w*])/).any? { |name| !PARTS.include?("#{name}()") && !code.match?(/\b#{name}\b/) }
+    end
+    assert_empty names
+  end
+
+  def test_methods_of_the_guides_are_defined_in_their_class
+    methods = missing(GUIDES) do |span|
+      type, method = span.match(/\A(?:\w+::)*(\w+)[#.](\w+[?!]?)\z/)&.captures
+      type&.match?(/\A[A-Z]/) && tree.sources.none? do |path, text|
+        path.end_with?(".rb") && text.match?(/(?:class|module) (?:\w+::)*#{type}\b/) &&
+          text.match?(/def (?:self\.)?#{Regexp.escape(method)}(?!\w)/)
+      end
+    end
+    assert_empty methods
+  end
+
+  # Rows of the scoreboard make metrics; MONITORING's table is generated from them.
+  def test_metrics_that_other_pages_name_exist
+    known = text("docs/MONITORING.md").scan(/^\| `(rondo_\w+)`/).flatten
+    assert_operator known.size, :>, 20
+    assert_empty(missing(PAGES) { |span| span.match?(/\Arondo_\w+_(?:total|seconds|bytes)\z/) && !known.include?(span) })
+  end
+
+  private
+
+  # @return [Array<String>] "page: span" for each code span of these pages that the block says yes to
+  def missing(pages, &block)
+    pages.select { |page| File.file?(File.join(ROOT, page)) }.flat_map do |page|
+      spans = text(page).gsub(/^ *```.*?^ *```/m, "").scan(/`([^`\n]+)`/).flatten.uniq - FOREIGN - PARTS
+      spans.select(&block).map { |span| "#{page}: #{span}" }
+    end
+  end
+
+  # By its path or the end of it; files of config/ are an application's.
+  def path?(span)
+    span.start_with?("config/") || tree.paths.any? { |path| File.fnmatch("**/#{span}", path) }
+  end
+
+  def word?(word)
+    return tree.words.any? { |other, _| File.fnmatch(word, other) } if word.include?("*")
+
+    tree.words.key?(word) || tree.words.key?(word.delete_prefix("rondo_").delete_suffix("_total"))
+  end
+
+  def code
+    tree.code
+  end
+
+  def tree
+    TREE
+  end
+
+  def text(path)
+    Tree.text(path)
+  end
+
+  # All there is, read when it is first asked for.
+  class Tree
+    FOLDERS = "{bench,bin,examples,exe,ext,lib,test,tools}/**/*"
+    LEFT_OUT = %r{\Atest/corpus/|\Abench/(?:results|\.build)/|\.(?:so|bundle|mark|md)\z|\Atest/project/names_test\.rb\z}
+
+    def self.text(path)
+      File.binread(File.join(ROOT, path)).force_encoding(Encoding::UTF_8)
+    end
+
+    def paths
+      @paths ||= Dir.glob("**/*", base: ROOT).grep_v(%r{\A(?:build|doc|pkg|tmp)/}).map { |path| "/#{path}" }
+    end
+
+    def sources
+      @sources ||= Dir.glob([FOLDERS, "Rakefile"], base: ROOT).grep_v(LEFT_OUT)
+                      .select { |path| File.file?(File.join(ROOT, path)) }
+                      .to_h { |path| [path, Tree.text(path).scrub] }
+    end
+
+    def words
+      @words ||= sources.values.flat_map { |text| text.scan(/\w+/).uniq }.to_h { |word| [word, true] }
+    end
+
+    # Without the comments of C.
+    def code
+      @code ||= sources.values.join("\n").gsub(%r{/\*.*?\*/}m, "")
+    end
+  end
+
+  TREE = Tree.new
+end
