@@ -27,8 +27,6 @@ typedef struct rd_websocket_input {
     rd_ws_reader reader;
 } rd_websocket_input;
 
-_Static_assert(sizeof(rd_websocket_input) <= sizeof(rd_http1), "a connection cannot grow");
-
 static rd_ws_reader *reader_of(rd_conn *conn) {
     return &((rd_websocket_input *)rd_conn_state_of(conn))->reader;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rondo::Control::Core: the control server as a Ruby object. lib/rondo/process/control.rb wraps it and
- * documents what people use. Its native thread never comes here and never takes the GVL.
+ * Rondo::Control::Core: the control server as a Ruby object. lib/rondo/process/control.rb wraps it
+ * and documents what people use. Its native thread never comes here and never takes the GVL.
  */
 #include <pthread.h>
 

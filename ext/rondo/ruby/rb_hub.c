@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rondo::Hub::Core: the hub of a cluster as a Ruby object. lib/rondo/pubsub/hub.rb wraps it and documents
- * what people use. Its native thread never comes here and never takes the GVL.
+ * Rondo::Hub::Core: the hub of a cluster as a Ruby object. lib/rondo/pubsub/hub.rb wraps it and
+ * documents what people use. Its native thread never comes here and never takes the GVL.
  */
 #include <pthread.h>
 #include <sys/mman.h>

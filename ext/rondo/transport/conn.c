@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -32,6 +31,7 @@ void rd_conn_set_init(rd_conn_set *set, rd_loop *loop, const rd_settings *settin
     *set = (rd_conn_set){.loop = loop, .settings = settings};
     rd_ledger_init(&set->ledger);
     rd_list_init(&set->conns);
+    rd_list_init(&set->carried);
     rd_list_init(&set->dirty);
     rd_list_init(&set->stalled);
     rd_list_init(&set->long_sends);
@@ -136,10 +136,19 @@ static void free_conn(rd_closing *closing) {
     rd_free(RD_CONTAINER(closing, rd_conn, closing));
 }
 
-rd_conn *rd_conn_open(rd_conn_set *set, int fd, const rd_transport *transport,
-                      const rd_protocol *protocol, const rd_address *peer) {
-    rd_conn *conn = rd_alloc_zero(sizeof(*conn) + protocol->state_size);
+static size_t rounded(size_t size) {
+    return (size + 7) & ~(size_t)7;
+}
+
+static rd_conn *new_conn(rd_conn_set *set, int fd, const rd_transport *transport,
+                         const rd_protocol *protocol, const rd_address *peer) {
+    const size_t room = rounded(protocol->state_size);
+    const size_t layer = transport->is_plain ? 0 : sizeof(rd_layer) + transport->state_size;
+    assert(room <= UINT16_MAX);
+    rd_conn *conn = rd_alloc_zero(sizeof(*conn) + room + layer);
     conn->source = (rd_source){.fd = fd, .interest = RD_READABLE, .on_ready = on_ready};
+    conn->room = (uint16_t)room;
+    conn->layered = !transport->is_plain;
     conn->set = set;
     conn->transport = transport;
     conn->protocol = protocol;
@@ -152,16 +161,34 @@ rd_conn *rd_conn_open(rd_conn_set *set, int fd, const rd_transport *transport,
     rd_list_init(&conn->in_stalled);
     rd_list_init(&conn->in_set);
     rd_timer_init(&conn->timer, on_timer);
-    rd_list_append(&set->conns, &conn->in_set);
     conn->slot = rd_slots_take(&set->slots);
+    return conn;
+}
+
+rd_conn *rd_conn_open(rd_conn_set *set, int fd, const rd_transport *transport,
+                      const rd_protocol *protocol, const rd_address *peer) {
+    rd_conn *conn = new_conn(set, fd, transport, protocol, peer);
+    rd_list_append(&set->conns, &conn->in_set);
     set->count++;
     rd_ledger_add(&set->ledger, RD_LEDGER_DESCRIPTORS, 1);
     protocol->on_open(conn);
     return conn;
 }
 
+rd_conn *rd_conn_open_carried(rd_conn *carrier, const rd_transport *transport,
+                              const rd_protocol *protocol) {
+    assert(rd_conn_is_open(carrier) && !transport->is_plain);
+    rd_conn *conn = new_conn(carrier->set, -1, transport, protocol, &carrier->peer);
+    conn->uncounted = true;
+    rd_list_append(&carrier->set->carried, &conn->in_set);
+    rd_conn_layer(conn)->carrier = carrier;
+    rd_conn_ref(carrier);
+    protocol->on_open(conn);
+    return conn;
+}
+
 void rd_conn_switch(rd_conn *conn, const rd_protocol *protocol) {
-    assert(rd_conn_is_open(conn) && protocol->state_size <= conn->protocol->state_size);
+    assert(rd_conn_is_open(conn) && protocol->state_size <= conn->room);
     memset(rd_conn_state_of(conn), 0, protocol->state_size);
     conn->protocol = protocol;
     conn->deadline = UINT64_MAX;
@@ -197,7 +224,7 @@ void rd_conn_update_interest(rd_conn *conn) {
 }
 
 void rd_conn_ensure_registered(rd_conn *conn) {
-    if (conn->state == RD_CONN_CLOSED || conn->source.registered) return;
+    if (conn->state == RD_CONN_CLOSED || conn->source.registered || conn->source.fd < 0) return;
     if (rd_loop_add(conn->set->loop, &conn->source, wanted_interest(conn)) != 0) {
         rd_conn_close(conn);
     }
@@ -242,7 +269,7 @@ static void read_some(rd_conn *conn) {
     rd_loop *loop = conn->set->loop;
     ssize_t got = conn->transport->read(conn, loop->receive, sizeof(loop->receive));
     if (got > 0) {
-        conn->set->bytes_in += (uint64_t)got;
+        if (!conn->uncounted) conn->set->bytes_in += (uint64_t)got;
         if (conn->state == RD_CONN_OPEN) {
             conn->protocol->on_data(conn, loop->receive, (size_t)got);
         } else if (conn->state == RD_CONN_LINGERING) {
@@ -312,8 +339,8 @@ static void leave(rd_conn *conn) {
     if (rd_list_is_linked(&conn->in_dirty)) rd_list_unlink(&conn->in_dirty);
     rd_list_unlink(&conn->in_set);
     rd_slots_give(&set->slots, conn->slot);
-    set->count--;
-    rd_ledger_give(&set->ledger, RD_LEDGER_DESCRIPTORS, 1);
+    if (!conn->uncounted) set->count--;
+    if (conn->source.fd >= 0) rd_ledger_give(&set->ledger, RD_LEDGER_DESCRIPTORS, 1);
 }
 
 static void forget(rd_conn *conn) {
@@ -321,7 +348,9 @@ static void forget(rd_conn *conn) {
     rd_stalled_leave(conn);
     rd_conn_drop_input(conn);
     conn->protocol->on_close(conn);
+    rd_conn *carrier = rd_conn_carrier(conn);
     rd_conn_unref(conn);
+    if (carrier != NULL) rd_conn_unref(carrier);
 }
 
 RD_APART void rd_conn_close(rd_conn *conn) {
@@ -333,20 +362,24 @@ RD_APART void rd_conn_close(rd_conn *conn) {
 
 void rd_conn_reset(rd_conn *conn) {
     if (conn->state == RD_CONN_CLOSED) return;
-    struct linger none = {.l_onoff = 1, .l_linger = 0};
-    setsockopt(conn->source.fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+    conn->transport->reset(conn);
     rd_conn_close(conn);
 }
 
-/* The poller is the parent's as well: taking something out of it here would take it out there. */
-void rd_conn_set_abandon(rd_conn_set *set) {
-    for (rd_list *node = set->conns.next; node != &set->conns; node = node->next) {
+static void abandon(rd_list *conns) {
+    for (rd_list *node = conns->next; node != conns; node = node->next) {
         rd_conn *conn = RD_CONTAINER(node, rd_conn, in_set);
-        close(conn->source.fd);
+        if (conn->source.fd >= 0) close(conn->source.fd);
         conn->source.fd = -1;
         conn->source.registered = 0;
         conn->state = RD_CONN_CLOSED; /* from any state, and nobody is told */
     }
+}
+
+/* The poller is the parent's as well: taking something out of it here would take it out there. */
+void rd_conn_set_abandon(rd_conn_set *set) {
+    abandon(&set->conns);
+    abandon(&set->carried);
 }
 
 int rd_conn_detach(rd_conn *conn) {

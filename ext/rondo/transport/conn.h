@@ -41,7 +41,8 @@ typedef struct rd_conn_set {
     rd_loop *loop;
     const rd_settings *settings;
     rd_chunk_pool chunks;
-    rd_list conns;         /* every connection that is not CLOSED */
+    rd_list conns;         /* every connection that is not CLOSED and has a descriptor */
+    rd_list carried;       /* and those that have none */
     rd_list dirty;         /* those with something queued since the last flush */
     rd_list stalled;       /* those that do not take what is queued; see stalled.h */
     rd_list long_sends;    /* those with much to send, in the order in which they get a slice */
@@ -62,8 +63,8 @@ typedef struct rd_conn_set {
 } rd_conn_set;
 
 struct rd_conn {
-    rd_source source;
-    rd_list in_set;
+    rd_source source; /* its descriptor is -1 when another connection carries this one */
+    rd_list in_set;   /* in `conns` or `carried` */
     rd_list in_dirty; /* in `dirty` or `long_sends` */
     rd_list in_stalled;
     rd_timer timer;
@@ -85,6 +86,7 @@ struct rd_conn {
     uint32_t stalled_unread; /* of what was sent, when the socket last took something */
     uint32_t full_unread;    /* the same of a full socket at the last look; 0: none is due */
     rd_address peer;
+    uint16_t room; /* bytes for the state of whatever protocol it has */
     uint8_t state;
     bool read_eof : 1;
     bool read_paused : 1;
@@ -95,7 +97,14 @@ struct rd_conn {
     bool guest : 1;      /* came from another worker in the middle of its requests */
     bool warming : 1;    /* what is next in the queue is being read from a disk */
     bool warmed : 1;     /* it has been read just now */
+    bool layered : 1;    /* its transport is not plain: it has an rd_layer */
+    bool uncounted : 1;  /* no connection of its own for limits, balance and traffic */
 };
+
+/* What a connection has besides, when its transport is not plain. */
+typedef struct rd_layer {
+    rd_conn *carrier; /* a reference, or NULL: it has a descriptor of its own */
+} rd_layer;
 
 void rd_conn_set_init(rd_conn_set *set, rd_loop *loop, const rd_settings *settings);
 void rd_conn_set_clear(rd_conn_set *set);
@@ -105,9 +114,37 @@ void rd_conn_set_clear(rd_conn_set *set);
 rd_conn *rd_conn_open(rd_conn_set *set, int fd, const rd_transport *transport,
                       const rd_protocol *protocol, const rd_address *peer);
 
-/* The protocol's state, behind the connection. */
+/* A connection without a descriptor: `carrier`, of the same set, carries it among others. The
+ * transport is a layer, made by the carrier's protocol:
+ *   write     puts the bytes into the carrier's queue, as many as it has room for; EAGAIN: none.
+ *             When there is room again, the carrier's protocol calls rd_conn_mark_dirty();
+ *   read      hands out what has come for the connection. When there is something, or the end, the
+ *             carrier's protocol calls rd_conn_read_now(), but not while `read_paused`;
+ *   close     the connection is closed: takes it off the carrier's list.
+ * It has the carrier's peer, a slot, deadlines and watermarks of its own, but counts neither as a
+ * connection nor as a descriptor, never lingers, and is not in `conns`: what happens to all
+ * connections (a stop, say) happens to the carrier, and its protocol passes it on. That protocol's
+ * on_close closes all that the connection carries. */
+rd_conn *rd_conn_open_carried(rd_conn *carrier, const rd_transport *transport,
+                              const rd_protocol *protocol);
+
+/* Behind a connection stand the protocol's state, the layer and the state of the layer's transport:
+ * the latter two only when the connection is `layered`. */
 static inline void *rd_conn_state_of(rd_conn *conn) {
     return conn + 1;
+}
+
+static inline rd_layer *rd_conn_layer(rd_conn *conn) {
+    return (rd_layer *)(void *)((char *)(conn + 1) + conn->room);
+}
+
+static inline void *rd_conn_transport_state(rd_conn *conn) {
+    return rd_conn_layer(conn) + 1;
+}
+
+/* The one that carries it, or NULL. */
+static inline rd_conn *rd_conn_carrier(rd_conn *conn) {
+    return conn->layered ? rd_conn_layer(conn)->carrier : NULL;
 }
 
 static inline bool rd_conn_is_open(const rd_conn *conn) {
@@ -141,8 +178,8 @@ void rd_conn_drop_input(rd_conn *conn);
 void rd_conn_ref(rd_conn *conn);
 void rd_conn_unref(rd_conn *conn);
 
-/* Another protocol from now on: its state is zeroed and has to fit into that of the first one,
- * whose on_close is not called. */
+/* Another protocol from now on: its state is zeroed and has to fit into that of the first one. The
+ * on_close of the one before is not called. */
 void rd_conn_switch(rd_conn *conn, const rd_protocol *protocol);
 
 void rd_conn_set_deadline(rd_conn *conn, uint64_t at_ms);
@@ -181,7 +218,8 @@ void rd_conn_finish(rd_conn *conn, bool linger);
 /* Closes now and drops what is queued. Safe in any state. */
 void rd_conn_close(rd_conn *conn);
 
-/* Closes now, over TCP with a reset, which no peer takes for the end of an answer. */
+/* Closes now, with what the transport has for it (TCP: a reset), so that no peer takes it for the
+ * end of an answer. */
 void rd_conn_reset(rd_conn *conn);
 
 /* In a forked child: closes the descriptors, which are copies of the parent's, and nothing else.

@@ -69,13 +69,19 @@ static rd_sending send_slice(rd_conn *conn, size_t limit) {
 
 static void after_progress(rd_conn *conn, size_t sent) {
     uint64_t timeout = (uint64_t)conn->set->settings->write_timeout_ms;
-    conn->set->bytes_out += sent;
+    if (!conn->uncounted) conn->set->bytes_out += sent;
     conn->write_deadline = conn->out.bytes > 0 ? conn->set->loop->now_ms + timeout : UINT64_MAX;
     conn->full_unread = 0;
 }
 
+/* A carried one needs no linger: its end leaves what the carrier has to send untouched. */
+static bool must_linger(rd_conn *conn) {
+    return conn->linger && !conn->read_eof && conn->source.fd >= 0 &&
+           conn->set->settings->linger_timeout_ms != 0;
+}
+
 RD_APART static void end_after_flush(rd_conn *conn) {
-    if (!conn->linger || conn->read_eof || conn->set->settings->linger_timeout_ms == 0) {
+    if (!must_linger(conn)) {
         rd_conn_close(conn);
         return;
     }

@@ -71,6 +71,12 @@ static void tcp_shutdown_write(rd_conn *conn) {
     shutdown(conn->source.fd, SHUT_WR);
 }
 
+/* The kernel forgets what it still has, too. */
+static void tcp_reset(rd_conn *conn) {
+    const struct linger none = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(conn->source.fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+}
+
 static void tcp_close(rd_conn *conn) {
     close(conn->source.fd);
 }
@@ -92,6 +98,8 @@ const rd_transport rd_transport_tcp = {
     .send_file = tcp_send_file,
     .shutdown_write = tcp_shutdown_write,
     .close = tcp_close,
+    .reset = tcp_reset,
+    .is_plain = true,
     .can_move = true,
     .count_unread = tcp_count_unread,
 };

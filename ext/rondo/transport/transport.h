@@ -17,6 +17,7 @@
 typedef struct rd_conn rd_conn;
 
 typedef struct rd_transport {
+    size_t state_size; /* of its own state on a connection, see rd_conn_transport_state(); zeroed */
     const char *scheme; /* in the URL of a listener, "http" */
     ssize_t (*read)(rd_conn *conn, char *bytes, size_t len);
     /* `more`: the rest of a packet comes with the next call. */
@@ -24,8 +25,12 @@ typedef struct rd_transport {
     ssize_t (*send_file)(rd_conn *conn, int fd, off_t offset, size_t len);
     void (*shutdown_write)(rd_conn *conn);
     void (*close)(rd_conn *conn);
-    /* The descriptor is all there is: another process can go on with it. */
-    bool can_move;
+    /* The connection is closed next, and its peer must not take that for the end of an answer. */
+    void (*reset)(rd_conn *conn);
+    /* The descriptor alone carries the bytes, as they are: whoever has it has the connection. Any
+     * other transport is a layer, and its connections have an rd_layer (conn.h). */
+    bool is_plain;
+    bool can_move; /* another process can go on with the descriptor */
     /* Bytes sent that the peer has not taken yet; 0 when that cannot be known. */
     uint32_t (*count_unread)(rd_conn *conn);
 } rd_transport;
