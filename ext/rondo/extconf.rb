@@ -14,7 +14,8 @@ if ENV["CC"]
   $warnflags = "-Wall"
 end
 
-FOLDERS = %w[base system loop transport pubsub cluster http files protocol endpoint server control ruby].freeze
+FOLDERS = %w[base system loop transport pubsub cluster http files protocol endpoint server control
+             ruby binding rack app].freeze
 
 sources = FOLDERS.flat_map { |folder| Dir[File.join(__dir__, folder, "*.c")] }.sort
 twice = sources.group_by { |path| File.basename(path) }.select { |_, paths| paths.size > 1 }

@@ -2,7 +2,7 @@
 
 # What the server says when an application asks for a WebSocket or a stream of events
 # (`env["rack.upgrade"]`) and does not get it: the log, and the response. The extension calls it
-# (ext/rondo/ruby/rb_upgrade.c); origins.rb knows who may.
+# (ext/rondo/app/rb_upgrade.c); origins.rb knows who may.
 # SPDX-License-Identifier: MIT
 
 module Rondo

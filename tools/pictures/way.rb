@@ -8,7 +8,7 @@ require_relative "sources"
 require_relative "svg"
 
 class WayPicture
-  LEFT = 252
+  LEFT = 214
   TOP = 78
   LINE = 28 # from one file to the next one below it
 
@@ -31,8 +31,8 @@ class WayPicture
     left = LEFT
     @places = @columns.to_h do |folder|
       width = files_of(folder).map { |file| Svg.width(file, size: 12, font: Svg::MONO) }.max + 18
-      width = [width, 92].max
-      [folder, [left, width].tap { left += width + 14 }]
+      width = [width, 60].max
+      [folder, [left, width].tap { left += width + 8 }]
     end
     @width = left + 6
     check_sections
@@ -70,7 +70,7 @@ class WayPicture
 
   def columns(height)
     @places.each do |folder, (x, width)|
-      @svg.rect(x, TOP - 30, width, height + 34, folder == "ruby" ? :ruby : :frame)
+      @svg.rect(x, TOP - 30, width, height + 34, %w[ruby binding rack app].include?(folder) ? :ruby : :frame)
       @svg.text(x + width / 2, TOP - 12, folder, anchor: "middle", weight: "bold")
     end
   end

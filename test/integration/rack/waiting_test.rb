@@ -4,7 +4,7 @@
 #
 # What an application may have around a call that waits for its client (a body after 100 Continue,
 # a part that a slow reader does not take): fibers of its own, enumerators, a Timeout.
-# The waiting itself is in ext/rondo/ruby/rb_wait.c; see also input_test.rb and bodies_test.rb.
+# The waiting itself is in ext/rondo/binding/rb_wait.c; see also input_test.rb and bodies_test.rb.
 
 require_relative "rack_case"
 require "timeout"

@@ -8,11 +8,11 @@
 #include "ruby/rb_call.h"
 #include "ruby/rb_client.h"
 #include "ruby/rb_error.h"
-#include "ruby/rb_file.h"
+#include "rack/rb_file.h"
 #include "ruby/rb_gvl.h"
 #include "ruby/rb_listen.h"
 #include "ruby/rb_names.h"
-#include "ruby/rb_siblings.h"
+#include "binding/rb_siblings.h"
 #include "ruby/rb_value.h"
 
 #define LINK_FINISH_MS 1000

@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "http/status.h"
 #include "ruby/rb_error.h"
-#include "ruby/rb_fields.h"
-#include "ruby/rb_file.h"
+#include "rack/rb_fields.h"
+#include "rack/rb_file.h"
 #include "ruby/rb_names.h"
 
 #define BORROW_MIN 16384

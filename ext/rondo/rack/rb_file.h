@@ -6,7 +6,7 @@
 #ifndef RD_RUBY_FILE_H
 #define RD_RUBY_FILE_H
 
-#include "ruby/rb_fields.h"
+#include "rack/rb_fields.h"
 
 /* A static folder by its absolute path, or nil. Raises SettingError. `alone`: there is no
  * application. */

@@ -3,7 +3,7 @@
  * Answers that are files; see rb_file.h. Files are opened without the GVL: a slow disk is nobody
  * else's wait.
  */
-#include "ruby/rb_file.h"
+#include "rack/rb_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  *
  * Descriptors and rows from Ruby for server/siblings.h; see rb_siblings.h.
  */
-#include "ruby/rb_siblings.h"
+#include "binding/rb_siblings.h"
 
 #include "ruby/rb_call.h"
 #include "ruby/rb_error.h"

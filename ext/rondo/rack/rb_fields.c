@@ -2,7 +2,7 @@
  *
  * Checking and collecting header fields; see rb_fields.h.
  */
-#include "ruby/rb_fields.h"
+#include "rack/rb_fields.h"
 
 #include "base/ascii.h"
 #include "http/field_list.h"

@@ -8,7 +8,7 @@
 #include "endpoint/websocket.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_client.h"
-#include "ruby/rb_fields.h"
+#include "rack/rb_fields.h"
 #include "ruby/rb_names.h"
 
 /* ---- what cannot be ---- */

@@ -7,7 +7,7 @@
  */
 #include "ruby/rb_call.h"
 #include "ruby/rb_error.h"
-#include "ruby/rb_fields.h"
+#include "rack/rb_fields.h"
 #include "ruby/rb_names.h"
 
 /* What the block has. */
