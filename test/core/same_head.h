@@ -19,7 +19,7 @@ static bool same_head(const rd_head *a, const rd_head *b) {
            same_span(a->authority, b->authority) && same_span(a->host, b->host) &&
            a->content_length == b->content_length && a->start == b->start &&
            a->length == b->length && a->port == b->port && a->method_id == b->method_id &&
-           a->minor == b->minor && a->form == b->form && a->framing == b->framing &&
+           a->version == b->version && a->form == b->form && a->framing == b->framing &&
            a->keep_alive == b->keep_alive && a->expect_continue == b->expect_continue &&
            a->repeated == b->repeated && memcmp(a->seen, b->seen, sizeof a->seen) == 0 &&
            a->header_count == b->header_count &&

@@ -99,7 +99,7 @@ static size_t write_head(char *out, const char *buf, const rd_head *head) {
 
     at = put_text(out, at, " ");
     at = put(out, at, buf, head->target);
-    at = put_text(out, at, head->minor ? " HTTP/1.1\r\n" : " HTTP/1.0\r\n");
+    at = put_text(out, at, head->version == RD_HTTP_1_0 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n");
     for (unsigned i = 0; i < head->header_count; i++) {
         const rd_header *header = &head->headers[i];
 
@@ -122,7 +122,7 @@ static void check_meaning(const char *a, const rd_head *x, const char *b, const 
     check_text(a, x->authority, b, y->authority);
     check_text(a, x->host, b, y->host);
     FUZZ_CHECK(x->content_length == y->content_length && x->port == y->port);
-    FUZZ_CHECK(x->method_id == y->method_id && x->minor == y->minor && x->form == y->form);
+    FUZZ_CHECK(x->method_id == y->method_id && x->version == y->version && x->form == y->form);
     FUZZ_CHECK(x->framing == y->framing && x->keep_alive == y->keep_alive);
     FUZZ_CHECK(x->expect_continue == y->expect_continue);
     FUZZ_CHECK(x->repeated == y->repeated);

@@ -56,7 +56,7 @@ int rd_ws_handshake_check(const rd_head *head, const char *buf, rd_slice *key) {
     rd_slice version;
 
     if (!has_element(head, buf, RD_HEADER_UPGRADE, RD_SLICE("websocket"))) return 0;
-    if (head->method_id != RD_METHOD_GET || head->minor == 0) return 0;
+    if (head->method_id != RD_METHOD_GET || head->version == RD_HTTP_1_0) return 0;
     if (!has_element(head, buf, RD_HEADER_CONNECTION, RD_SLICE("upgrade"))) return 0;
 
     version = only_value(head, buf, RD_HEADER_SEC_WEBSOCKET_VERSION);

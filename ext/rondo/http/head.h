@@ -15,6 +15,7 @@
 #include "base/settings.h"
 #include "base/slice.h"
 #include "http/header_names.h"
+#include "http/version.h"
 
 /* What a head and the framing of a body may be at most. Sizes in bytes. */
 typedef struct rd_http1_limits {
@@ -91,7 +92,7 @@ typedef struct rd_head {
     uint32_t length;         /* all bytes of the head from offset 0, its empty line included */
     uint16_t port;           /* 0: none was given */
     uint8_t method_id;       /* RD_METHOD_* */
-    uint8_t minor;           /* HTTP/1.minor: 0 or 1 (1.2 and above count as 1.1) */
+    uint8_t version;         /* RD_HTTP_1_0, RD_HTTP_1_1; 1.2 and above count as 1.1 */
     uint8_t form;            /* RD_TARGET_* */
     uint8_t framing;         /* RD_FRAMING_* */
     bool keep_alive;         /* as the request wants it; the settings come on top */

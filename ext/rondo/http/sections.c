@@ -25,7 +25,8 @@ void rd_sections_clear(rd_sections *sections) {
 }
 
 static bool may_come_again(const rd_head *head) {
-    return head->framing == RD_FRAMING_NONE && head->form == RD_TARGET_ORIGIN && head->minor > 0;
+    return head->framing == RD_FRAMING_NONE && head->form == RD_TARGET_ORIGIN &&
+           head->version != RD_HTTP_1_0;
 }
 
 /* ---- handing out ---- */

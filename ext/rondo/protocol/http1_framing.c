@@ -93,7 +93,7 @@ static int coding_error(rd_slice value) {
 }
 
 static int read_coding(rd_head *head, found *found, rd_slice value) {
-    if (head->minor == 0) return RD_ERR_CODING_IN_1_0;
+    if (!rd_http_versions[head->version].has_chunked) return RD_ERR_CODING_IN_1_0;
     if (found->coding) return RD_ERR_CODING_REPEATED;
     if (!rd_field_is_word(value, RD_SLICE("chunked"))) return coding_error(value);
     found->coding = true;
@@ -157,6 +157,7 @@ static int read_field(rd_head *head, found *found, const char *buf, const rd_hea
 }
 
 int rd_http1_framing_decide(rd_head *head, const rd_http1_limits *limits, const char *buf) {
+    const rd_http_version *version = &rd_http_versions[head->version];
     found found = {.limits = limits};
     bool has_body;
     int rc;
@@ -166,13 +167,13 @@ int rd_http1_framing_decide(rd_head *head, const rd_http1_limits *limits, const 
         rc = read_field(head, &found, buf, &head->headers[i]);
         if (rc < 0) return rc;
     }
-    if (head->minor > 0 && !found.host) return RD_ERR_HOST_MISSING;
+    if (head->version != RD_HTTP_1_0 && !found.host) return RD_ERR_HOST_MISSING;
     if (found.length && found.coding) return RD_ERR_LENGTH_AND_CODING;
 
     if (found.length) head->framing = RD_FRAMING_LENGTH;
     if (found.coding) head->framing = RD_FRAMING_CHUNKED;
     has_body = found.coding || head->content_length > 0;
-    head->keep_alive = !found.close && (head->minor > 0 || found.keep_alive);
-    head->expect_continue = found.expectation && head->minor > 0 && has_body;
+    head->keep_alive = !found.close && (version->keeps_alive || found.keep_alive);
+    head->expect_continue = found.expectation && version->has_interim && has_body;
     return 0;
 }

@@ -165,7 +165,7 @@ static inline int read_version(run *run) {
         if (rc <= 0) return rc;
         if (run->buf[token + 5] != '1') return RD_ERR_VERSION_UNSUPPORTED;
     }
-    run->head->minor = run->buf[token + 7] != '0';
+    run->head->version = run->buf[token + 7] == '0' ? RD_HTTP_1_0 : RD_HTTP_1_1;
     rc = rd_target_parse(run->head, run->buf, run->limits->allow_connect);
     if (rc < 0) return rc;
     run->head->fields = run->parser.at;

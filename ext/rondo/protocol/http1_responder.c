@@ -84,14 +84,14 @@ static void decide(rd_conn *conn, rd_request *request, const rd_response_head *h
     http->length_out = head->length >= 0 && !head->raw;
     http->output_left = http->length_out ? (uint64_t)head->length : 0;
     http->chunked_out = !http->length_out && !request->drop_body && !head->raw;
-    if (http->chunked_out && request->head.minor == 0) {
+    if (http->chunked_out && !rd_http_versions[request->head.version].has_chunked) {
         http->chunked_out = false;
         http->close_after = true;
     }
     if (head->raw) http->close_after = true;
 }
 
-static void put_framing(rd_writer *writer, const rd_http1 *http, unsigned minor,
+static void put_framing(rd_writer *writer, const rd_http1 *http, unsigned version,
                         const rd_response_head *head) {
     if (head->raw) return;
     if (http->chunked_out) {
@@ -103,19 +103,19 @@ static void put_framing(rd_writer *writer, const rd_http1 *http, unsigned minor,
     }
     if (http->close_after) {
         PUT(writer, CLOSE_LINE);
-    } else if (minor == 0) {
+    } else if (!rd_http_versions[version].keeps_alive) {
         PUT(writer, KEEP_LINE);
     }
 }
 
-static void put_head(rd_writer *writer, rd_conn *conn, unsigned minor,
+static void put_head(rd_writer *writer, rd_conn *conn, unsigned version,
                      const rd_response_head *head) {
     char room[RD_STATUS_LINE_MAX];
     rd_slice line = rd_status_line(head->status, room);
     put(writer, line.ptr, line.len);
     put_fields(writer, head);
     if (head->status >= 200) {
-        put_framing(writer, rd_http1_of(conn), minor, head);
+        put_framing(writer, rd_http1_of(conn), version, head);
         if (!head->has_date) {
             put(writer, rd_date_line(&rd_http_shared_of(conn)->date), RD_DATE_LINE_BYTES);
         }
@@ -124,17 +124,17 @@ static void put_head(rd_writer *writer, rd_conn *conn, unsigned minor,
 }
 
 /* Straight into the queue's block where it fits, which it nearly always does. */
-static void queue_head(rd_conn *conn, unsigned minor, const rd_response_head *head) {
+static void queue_head(rd_conn *conn, unsigned version, const rd_response_head *head) {
     size_t most = fields_size(head) + HEAD_RESERVE;
     if (most <= RD_CHUNK_COPY_MAX) {
         char *begin = rd_outq_reserve(&conn->out, &conn->set->chunks, most);
         rd_writer writer = {begin, begin + most};
-        put_head(&writer, conn, minor, head);
+        put_head(&writer, conn, version, head);
         rd_outq_commit(&conn->out, (size_t)(writer.at - begin));
     } else {
         char *room = rd_alloc(most);
         rd_writer writer = {room, room + most};
-        put_head(&writer, conn, minor, head);
+        put_head(&writer, conn, version, head);
         rd_outq_copy(&conn->out, &conn->set->chunks, room, (size_t)(writer.at - room));
         rd_free(room);
     }
@@ -150,9 +150,9 @@ static rd_conn *conn_of(const rd_request *request) {
 static int http1_inform(rd_request *request, const rd_response_head *head) {
     rd_conn *conn = conn_of(request);
     if (conn == NULL) return RD_ERR_CLOSED;
-    if (request->head.minor == 0) return 0; /* RFC 9110 section 15.2: not to 1.0 */
+    if (!rd_http_versions[request->head.version].has_interim) return 0;
     assert(head->status < 200 && !rd_http1_of(conn)->started);
-    queue_head(conn, request->head.minor, head);
+    queue_head(conn, request->head.version, head);
     return 0;
 }
 
@@ -164,7 +164,7 @@ static int http1_start(rd_request *request, const rd_response_head *head) {
     request->status = head->status;
     decide(conn, request, head);
     http->started = true;
-    queue_head(conn, request->head.minor, head);
+    queue_head(conn, request->head.version, head);
     return 0;
 }
 

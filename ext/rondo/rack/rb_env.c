@@ -26,7 +26,7 @@ void rd_env_init(rd_binding *binding) {
         [RD_ENV_QUERY] = rd_key.empty,
         [RD_ENV_SERVER_NAME] = rd_key.localhost,
         [RD_ENV_SERVER_PORT] = rd_key.port_80,
-        [RD_ENV_PROTOCOL] = rd_key.http_1_1,
+        [RD_ENV_PROTOCOL] = rd_version_names[RD_HTTP_1_1],
         [RD_ENV_REMOTE_ADDR] = rd_key.empty,
         [RD_ENV_SCHEME] = NIL_P(binding->scheme) ? rd_key.http : binding->scheme,
         [RD_ENV_ERRORS] = rb_const_get(rb_path2class("Rondo"), rb_intern("ERRORS")),
@@ -209,8 +209,8 @@ static void set_unusual(const rd_call *call) {
         rb_hash_aset(call->env, rd_key.query_string,
                      new_string(rd_request_slice(request, request->head.query)));
     }
-    if (request->head.minor == 0) {
-        rb_hash_aset(call->env, rd_key.server_protocol, rd_key.http_1_0);
+    if (request->head.version != RD_HTTP_1_1) {
+        rb_hash_aset(call->env, rd_key.server_protocol, rd_version_names[request->head.version]);
     }
     if (call->upgrade) {
         rb_hash_aset(call->env, rd_key.rack_can_upgrade, ID2SYM(call->upgrade));
@@ -330,7 +330,7 @@ VALUE rd_env_build(rd_call *call) {
         call->queue_us = queue_time_us(call, is_trusted);
         rb_hash_aset(call->env, rd_key.rondo_queue_time, ULL2NUM(call->queue_us));
     }
-    if (binding->early_hints && call->request->head.minor == 1) {
+    if (binding->early_hints && rd_http_versions[call->request->head.version].has_interim) {
         rb_hash_aset(call->env, rd_key.rack_early_hints, rd_early_hints_new(call->connection));
     }
     call->env_size = RHASH_SIZE(call->env);

@@ -48,6 +48,11 @@ static void put_number(rd_binding *binding, const char *format, uint64_t number)
     put(binding, text, (size_t)snprintf(text, sizeof(text), format, (unsigned long long)number));
 }
 
+static void put_version(rd_binding *binding, const rd_request *request) {
+    const rd_slice text = rd_http_versions[request->head.version].text;
+    put(binding, text.ptr, text.len);
+}
+
 /* Formatted once a second. */
 static const char *log_time(rd_binding *binding) {
     int64_t now = rd_clock_wall_seconds();
@@ -78,7 +83,9 @@ static void put_common(const rd_call *call, rd_slice client, uint64_t took_us) {
     put_escaped(binding, rd_request_slice(request, request->head.method));
     PUT(binding, " ");
     put_escaped(binding, rd_request_slice(request, request->head.target));
-    put_number(binding, " HTTP/1.%llu\" ", request->head.minor);
+    PUT(binding, " ");
+    put_version(binding, request);
+    PUT(binding, "\" ");
     put_number(binding, "%llu ", (uint64_t)request->status);
     put_number(binding, "%llu ", request->bytes_out);
     put_number(binding, "%llu.", took_us / 1000000);
@@ -101,8 +108,9 @@ static void put_json(const rd_call *call, rd_slice client, uint64_t took_us) {
     put_escaped(binding, rd_request_slice(request, request->head.method));
     PUT(binding, "\",\"target\":\"");
     put_escaped(binding, rd_request_slice(request, request->head.target));
-    put_number(binding, "\",\"protocol\":\"HTTP/1.%llu\"", request->head.minor);
-    put_number(binding, ",\"status\":%llu", (uint64_t)request->status);
+    PUT(binding, "\",\"protocol\":\"");
+    put_version(binding, request);
+    put_number(binding, "\",\"status\":%llu", (uint64_t)request->status);
     put_number(binding, ",\"bytes\":%llu", request->bytes_out);
     put_number(binding, ",\"duration_us\":%llu", took_us);
     if (binding->server->settings.queue_time) {

@@ -11,6 +11,7 @@
 rd_ids rd_id;
 rd_keys rd_key;
 VALUE rd_method_names[RD_METHOD_COUNT];
+VALUE rd_version_names[RD_HTTP_VERSION_COUNT];
 VALUE rd_header_keys[RD_HEADER_COUNT];
 
 VALUE rd_intern(const char *text, size_t len) {
@@ -23,6 +24,13 @@ static void init_methods(void) {
 #define ROW(name) rd_method_names[RD_METHOD_##name] = rd_intern(#name, strlen(#name));
     RD_METHODS(ROW)
 #undef ROW
+}
+
+static void init_versions(void) {
+    for (unsigned version = 0; version < RD_HTTP_VERSION_COUNT; version++) {
+        const rd_slice text = rd_http_versions[version].text;
+        rd_version_names[version] = rd_intern(text.ptr, text.len);
+    }
 }
 
 /* "accept-encoding" becomes "HTTP_ACCEPT_ENCODING", RFC 3875 section 4.1.18. */
@@ -42,6 +50,7 @@ void rd_init_names(void) {
 #undef RD_ID
 #undef RD_KEY
     init_methods();
+    init_versions();
     for (unsigned id = 1; id < RD_HEADER_COUNT; id++) {
         rd_header_keys[id] = header_key(rd_header_id_name(id));
     }

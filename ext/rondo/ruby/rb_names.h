@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names looked up once at load: method IDs, env keys, HTTP_* keys by header id, methods. All of
- * them are immortal. See rb_names.def.
+ * Names looked up once at load: method IDs, env keys, HTTP_* keys by header id, methods,
+ * versions. All of them are immortal. See rb_names.def.
  */
 #ifndef RD_RUBY_NAMES_H
 #define RD_RUBY_NAMES_H
@@ -28,8 +28,9 @@ typedef struct rd_keys {
 
 extern rd_ids rd_id;
 extern rd_keys rd_key;
-extern VALUE rd_method_names[RD_METHOD_COUNT]; /* "GET" …; 0 for OTHER */
-extern VALUE rd_header_keys[RD_HEADER_COUNT];  /* "HTTP_ACCEPT" …; 0 for OTHER */
+extern VALUE rd_method_names[RD_METHOD_COUNT];        /* "GET" …; 0 for OTHER */
+extern VALUE rd_version_names[RD_HTTP_VERSION_COUNT]; /* "HTTP/1.0" … */
+extern VALUE rd_header_keys[RD_HEADER_COUNT];         /* "HTTP_ACCEPT" …; 0 for OTHER */
 
 void rd_init_names(void);
 

@@ -356,6 +356,30 @@ static void test_strict(void) {
     CHECK_ROWS(framing_rows, &default_limits);
 }
 
+/* RFC 9110 section 2.5: a higher minor version is understood as the highest one we know. */
+static void test_versions(void) {
+    static const struct {
+        const char *text;
+        unsigned version;
+        bool keep_alive;
+    } rows[] = {
+        {"GET / HTTP/1.0\r\n\r\n", RD_HTTP_1_0, false},
+        {"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", RD_HTTP_1_0, true},
+        {"GET / HTTP/1.1\r\nHost: a\r\n\r\n", RD_HTTP_1_1, true},
+        {"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", RD_HTTP_1_1, false},
+        {"GET / HTTP/1.7\r\nHost: a\r\n\r\n", RD_HTTP_1_1, true},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        feed feed;
+        feed_start(&feed, &default_limits);
+        feed_up_to(&feed, rows[i].text, strlen(rows[i].text));
+        CHECK_INT(feed.rc, strlen(rows[i].text));
+        CHECK_INT(feed.head.version, rows[i].version);
+        CHECK_INT(feed.head.keep_alive, rows[i].keep_alive);
+        feed_end(&feed);
+    }
+}
+
 static void test_lenient(void) {
     static const row line_feeds[] = {
         OK("GET / HTTP/1.1\nHost: a\n\n"),
@@ -552,6 +576,7 @@ static void test_idle(void) {
 
 int main(void) {
     test_strict();
+    test_versions();
     test_lenient();
     test_limits();
     test_endless();
