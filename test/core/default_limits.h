@@ -8,12 +8,12 @@
 #include "base/settings.h"
 #include "http/head.h"
 
-static rd_http1_limits default_limits;
+static rd_head_limits default_limits;
 
 __attribute__((constructor)) static void fill_default_limits(void) {
     rd_settings settings;
     rd_settings_init(&settings);
-    rd_http1_limits_init(&default_limits, &settings);
+    rd_head_limits_init(&default_limits, &settings);
 }
 
 #endif

@@ -14,8 +14,8 @@ typedef struct outcome {
     size_t body_len;
 } outcome;
 
-static rd_http1_limits limits_for(uint8_t choice) {
-    rd_http1_limits limits = default_limits;
+static rd_head_limits limits_for(uint8_t choice) {
+    rd_head_limits limits = default_limits;
 
     if (choice & 0x80) {
         limits.header_name_bytes = 10;
@@ -29,7 +29,7 @@ static rd_http1_limits limits_for(uint8_t choice) {
 }
 
 /* One piece of input; true while the body goes on. */
-static int decode_piece(outcome *out, rd_http1_chunked *chunked, const rd_http1_limits *limits,
+static int decode_piece(outcome *out, rd_http1_chunked *chunked, const rd_head_limits *limits,
                         const char *buf, size_t len) {
     char *copy = fuzz_copy(buf, len);
     size_t at = 0, used;
@@ -50,7 +50,7 @@ static int decode_piece(outcome *out, rd_http1_chunked *chunked, const rd_http1_
     return out->rc == RD_CHUNKED_MORE || out->rc == RD_CHUNKED_DATA;
 }
 
-static void decode(outcome *out, const rd_http1_limits *limits, const char *buf, size_t len,
+static void decode(outcome *out, const rd_head_limits *limits, const char *buf, size_t len,
                    size_t step) {
     rd_http1_chunked chunked;
 
@@ -91,7 +91,7 @@ static void check_recoded(const outcome *out) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len) {
     const uint8_t choice = len ? bytes[0] : 0;
-    const rd_http1_limits limits = limits_for(choice);
+    const rd_head_limits limits = limits_for(choice);
     const char *buf = (const char *)bytes + 1;
     outcome whole, pieces;
 

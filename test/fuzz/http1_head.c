@@ -9,8 +9,8 @@
 #include "protocol/http1_parser.h"
 
 /* Three sizes of limits, so that small inputs reach them too. */
-static rd_http1_limits limits_for(uint8_t choice) {
-    rd_http1_limits limits = default_limits;
+static rd_head_limits limits_for(uint8_t choice) {
+    rd_head_limits limits = default_limits;
 
     limits.lenient_line_feeds = choice & 0x10;
     limits.lenient_target_bytes = choice & 0x20;
@@ -34,7 +34,7 @@ typedef struct outcome {
     int rc;
 } outcome;
 
-static void parse(outcome *out, const rd_http1_limits *limits, const rd_section *expected,
+static void parse(outcome *out, const rd_head_limits *limits, const rd_section *expected,
                   const char *buf, size_t len, size_t step) {
     rd_http1_parser parser;
     size_t given = 0;
@@ -138,7 +138,7 @@ static void check_meaning(const char *a, const rd_head *x, const char *b, const 
 }
 
 /* Blanks count towards the limits, so a written head may only be judged under the usual ones. */
-static void check_rewritten(const outcome *out, rd_http1_limits limits, const char *buf) {
+static void check_rewritten(const outcome *out, rd_head_limits limits, const char *buf) {
     char *text = malloc(out->head.length + 4u * out->head.header_count + 32u);
     size_t len;
     outcome again;
@@ -154,7 +154,7 @@ static void check_rewritten(const outcome *out, rd_http1_limits limits, const ch
 }
 
 /* Fields that are compared instead of parsed make the same head. */
-static void check_expected(outcome *out, const rd_http1_limits *limits, const char *buf, size_t len,
+static void check_expected(outcome *out, const rd_head_limits *limits, const char *buf, size_t len,
                            size_t step) {
     outcome known, cut;
     uint8_t place = rd_sections_learn(&sections, &out->head, buf);
@@ -175,7 +175,7 @@ static void check_expected(outcome *out, const rd_http1_limits *limits, const ch
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len) {
     const uint8_t choice = len ? bytes[0] : 0;
-    const rd_http1_limits limits = limits_for(choice);
+    const rd_head_limits limits = limits_for(choice);
     outcome whole, pieces;
     char *buf;
 

@@ -8,10 +8,12 @@
 #include "fuzz.h"
 #include "endpoint/sse_field.h"
 
+#include "base/utf8.h"
+
 enum { HAS_TYPE = 1, HAS_ID = 2, HAS_RETRY = 4, HAS_DATA = 8 };
 
 typedef struct expectation {
-    const rd_sse_event *event;
+    const rd_named_event *event;
     rd_slice data;
 } expectation;
 
@@ -56,8 +58,8 @@ static void read_in_pieces(const rd_buffer *bytes, size_t step, expectation *exp
     stream_clear(&stream);
 }
 
-static void check_round_trip(const rd_sse_event *event, size_t step) {
-    const rd_sse_event next = {.data = RD_SLICE("next"), .retry_ms = -1};
+static void check_round_trip(const rd_named_event *event, size_t step) {
+    const rd_named_event next = {.data = RD_SLICE("next"), .retry_ms = -1};
     rd_buffer bytes = {0};
     char *data = fuzz_copy(event->data.ptr, event->data.len);
     expectation expected = {event, {event->data.ptr ? data : NULL, unify(data, event->data.len)}};
@@ -74,8 +76,8 @@ static void check_round_trip(const rd_sse_event *event, size_t step) {
 static rd_slice line_of(const char *text, size_t len, int wanted) {
     const rd_slice line = rd_slice_of(text, len);
     const int has_end = memchr(text, '\r', len) || memchr(text, '\n', len) || memchr(text, 0, len);
-    FUZZ_CHECK(!rd_sse_is_line(line) || !has_end);
-    return wanted && rd_sse_is_line(line) ? line : rd_slice_of(NULL, 0);
+    FUZZ_CHECK(!rd_utf8_is_line(line) || !has_end);
+    return wanted && rd_utf8_is_line(line) ? line : rd_slice_of(NULL, 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len) {
@@ -88,13 +90,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len) {
     char *type = fuzz_copy(bytes, type_len);
     char *id = fuzz_copy(bytes + type_len, id_len);
     char *data = fuzz_copy(bytes + type_len + id_len, len - type_len - id_len);
-    rd_sse_event event = {
+    rd_named_event event = {
         .type = line_of(type, type_len, head[0] & HAS_TYPE),
         .id = line_of(id, id_len, head[0] & HAS_ID),
         .retry_ms = head[0] & HAS_RETRY ? head[1] * 1000003 : -1,
     };
     if (head[0] & HAS_DATA) event.data = rd_slice_of(data, len - type_len - id_len);
-    if (rd_sse_is_text(event.data)) check_round_trip(&event, head[1] % 24 + 1u);
+    if (rd_utf8_is_text(event.data)) check_round_trip(&event, head[1] % 24 + 1u);
     free(type);
     free(id);
     free(data);

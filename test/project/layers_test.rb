@@ -29,6 +29,36 @@ class LayersTest < Minitest::Test
     assert_match(%r{ext/rondo/base/one\.c:2: .*base/ may not know loop/}, output)
   end
 
+  def test_the_table_is_all_that_is_known_of_protocols
+    %w[server control ruby app].each do |layer|
+      ["protocol/http1.h", "endpoint/sse.h"].each do |header|
+        output, fine = check_source("#{layer}/rb_one.c", "#include \"#{header}\"\n")
+        refute fine
+        assert_includes output, "#{layer}/ may not know #{header}"
+      end
+      assert_equal ["", true], check_source("#{layer}/rb_one.c", "#include \"protocol/protocols.h\"\n")
+    end
+    assert_equal ["", true], check_source("protocol/one.c", "#include \"endpoint/sse.h\"\n")
+  end
+
+  def test_the_binding_knows_addresses_and_files_of_transports
+    assert_equal ["", true], check_source("ruby/rb_one.c", %(#include "transport/address.h"\n#include "transport/file.h"\n))
+    refute check_source("ruby/rb_one.c", %(#include "transport/conn.h"\n)).last
+    assert_equal ["", true], check_source("server/one.c", %(#include "transport/conn.h"\n))
+  end
+
+  def test_what_a_connection_is_made_of_is_asked_below
+    ["if (conn->protocol == &x) return;", "n = request->conn->transport->scheme;", "rd_http1_of(conn)->served++;"].each do |line|
+      %w[server control ruby app].each do |layer|
+        output, fine = check_source("#{layer}/rb_one.c", "\n#{line}\n")
+        refute fine, line
+        assert_includes output, "asks what a connection is made of"
+      end
+      assert_equal ["", true], check_source("protocol/one.c", "\n#{line}\n")
+    end
+    assert_equal ["", true], check_source("server/one.c", "\nlistener->transport = transport; /* as conn->protocol */\n")
+  end
+
   def test_ruby_is_a_breach_outside_of_its_folder
     ["<ruby.h>", "<ruby/thread.h>", "\"ruby/rb_gvl.h\""].each do |header|
       output, fine = check_source("server/one.c", "#include #{header}\n")

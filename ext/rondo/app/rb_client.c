@@ -5,8 +5,7 @@
  * that nobody will see it keeps the handler, so that this lives as long as its connection.
  */
 #include "base/error.h"
-#include "endpoint/sse_field.h"
-#include "endpoint/websocket.h"
+#include "base/utf8.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_client.h"
 #include "ruby/rb_error.h"
@@ -92,9 +91,9 @@ bool rd_client_is_text(VALUE string) {
 
 /* A stream of events is text: bytes without an encoding may be UTF-8, other encodings are not. */
 static bool needs_text(const rd_client *client, VALUE string) {
-    if (client->protocol != rd_id.sse) return false;
+    if (!client->kind->text_only) return false;
     rd_slice bytes = rd_slice_of_string(string);
-    if (rb_enc_get_index(string) != rb_ascii8bit_encindex() || !rd_sse_is_text(bytes)) {
+    if (rb_enc_get_index(string) != rb_ascii8bit_encindex() || !rd_utf8_is_text(bytes)) {
         rb_raise(rb_eArgError, "a stream of events is UTF-8");
     }
     return true;
@@ -136,7 +135,7 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self) {
     VALUE code, reason;
     rb_scan_args(argc, argv, "02", &code, &reason);
     int number = NIL_P(code) ? 1000 : NUM2INT(code);
-    if (number < 0 || !rd_ws_is_close_code((unsigned)number)) {
+    if (number < 0 || !rd_push_is_close_code((unsigned)number)) {
         rb_raise(rb_eArgError, "%d is no code to close with", number);
     }
     if (NIL_P(reason)) reason = rb_utf8_str_new_cstr("");
@@ -240,7 +239,7 @@ static VALUE client_set_timeout(VALUE self, VALUE seconds) {
 
 /* @return [Symbol] :websocket or :sse */
 static VALUE client_protocol(VALUE self) {
-    return ID2SYM(rd_client_of(self)->protocol);
+    return rd_upgrade_symbol(rd_client_of(self)->kind);
 }
 
 /* @return [Integer, nil] inside on_close: the peer's or our code; 1005 when the peer gave none,
@@ -274,7 +273,7 @@ VALUE rd_client_new(rd_call *call, VALUE handler) {
     rd_binding_ref(call->binding);
     client->binding = call->binding;
     RB_OBJ_WRITTEN(self, Qundef, call->binding->self);
-    client->protocol = call->upgrade;
+    client->kind = call->upgrade;
     return self;
 }
 

@@ -2,7 +2,7 @@
  *
  * Rondo::Client#event: an event of a stream with its name, its id and the time to reconnect.
  */
-#include "endpoint/sse.h"
+#include "base/utf8.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_client.h"
 #include "ruby/rb_names.h"
@@ -19,7 +19,7 @@ static VALUE line_of(VALUE value, const char *what) {
     if (NIL_P(value)) return Qnil;
     if (RB_SYMBOL_P(value) || RB_INTEGER_TYPE_P(value)) value = rb_obj_as_string(value);
     StringValue(value);
-    if (!rd_sse_is_line(rd_slice_of_string(value))) {
+    if (!rd_utf8_is_line(rd_slice_of_string(value))) {
         rb_raise(rb_eArgError, "the %s of an event is one line of UTF-8 without NUL", what);
     }
     return value;
@@ -31,15 +31,6 @@ static int64_t retry_of(VALUE value) {
         rb_raise(rb_eArgError, "retry is a number of milliseconds, not %+" PRIsVALUE, value);
     }
     return FIX2LONG(value);
-}
-
-static void send_event(rd_client *client, const rd_sse_event *event, bool as_text) {
-    rd_push *push = client->push;
-    if (client->protocol == rd_id.sse) {
-        rd_sse_send(push, event);
-    } else if (event->data.ptr != NULL) {
-        push->ops->write(push, event->data.ptr, event->data.len, as_text);
-    }
 }
 
 /* Queues an event; never blocks. Any thread. A WebSocket has no fields: it gets the data alone, as
@@ -67,11 +58,12 @@ static VALUE client_event(int argc, VALUE *argv, VALUE self) {
     VALUE type = line_of(values[0], "name"), id = line_of(values[1], "id");
     const int64_t retry_ms = retry_of(values[2]);
     if (!rd_client_lock(client)) return Qfalse;
-    const rd_sse_event event = {.type = slice_or_none(type),
-                                .id = slice_or_none(id),
-                                .retry_ms = retry_ms,
-                                .data = slice_or_none(string)};
-    send_event(client, &event, as_text);
+    const rd_named_event event = {.type = slice_or_none(type),
+                                  .id = slice_or_none(id),
+                                  .retry_ms = retry_ms,
+                                  .data = slice_or_none(string),
+                                  .is_text = as_text};
+    client->push->ops->event(client->push, &event);
     bool still_open = client->push->conn != NULL;
     rd_unlock(client->binding);
     RB_GC_GUARD(string);

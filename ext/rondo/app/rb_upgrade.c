@@ -4,8 +4,6 @@
  * is possible and allowed (lib/rondo/upgrades.rb has the words for it), and the step over to the
  * handler. Called by rb_dispatch.c; what the handler gets is rb_client.c's.
  */
-#include "endpoint/sse.h"
-#include "endpoint/websocket.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_client.h"
 #include "rack/rb_fields.h"
@@ -24,7 +22,7 @@ static VALUE answer_to_stranger(const rd_call *call) {
     const rd_binding *binding = call->binding;
     bool is_trusted = rd_networks_contain(binding->trusted, binding->trusted_count, &call->peer);
     VALUE arguments[] = {call->env, is_trusted ? Qtrue : Qfalse};
-    if (call->upgrade != rd_id.websocket) return Qnil;
+    if (!call->upgrade->same_origin) return Qnil;
     return rb_funcallv(binding->upgrades, rd_id.refuse, 2, arguments);
 }
 
@@ -53,19 +51,14 @@ static void meet_push(rd_push *push, rd_client *client, uint32_t slot, bool want
 
 /* Whether every field stays that the application has given. */
 static bool choose_protocol(const rd_call *call, rd_collect *collect) {
-    if (call->upgrade != rd_id.websocket) return true;
-    collect->head.count = rd_websocket_choose(call->request, collect->fields, collect->count);
+    if (call->upgrade->choose == NULL) return true;
+    collect->head.count = call->upgrade->choose(call->request, collect->fields, collect->count);
     return collect->head.count == collect->count;
 }
 
 static void report_protocol(const rd_call *call, VALUE handler) {
     VALUE arguments[] = {handler, call->env};
     rb_funcallv(call->binding->upgrades, rd_id.report_protocol, 2, arguments);
-}
-
-static rd_push *answer(const rd_call *call, const rd_response_head *head) {
-    if (call->upgrade == rd_id.sse) return rd_sse_upgrade(call->request, head->fields, head->count);
-    return rd_websocket_upgrade(call->request, head->fields, head->count);
 }
 
 /* Everything that can raise comes before the lock: from the answer on there is no way back. */
@@ -81,8 +74,8 @@ static void upgrade(rd_call *call, VALUE handler) {
     uint32_t slot = rd_client_keep(binding, NIL_P(self) ? handler : self);
     rd_lock(binding);
     call->started = call->done = true;
-    call->status = INT2FIX(call->upgrade == rd_id.sse ? 200 : 101);
-    rd_push *push = answer(call, &collect.head);
+    call->status = INT2FIX(call->upgrade->status);
+    rd_push *push = call->upgrade->begin(call->request, collect.head.fields, collect.head.count);
     if (push != NULL) meet_push(push, NIL_P(self) ? NULL : rd_client_of(self), slot, wants_drained);
     rd_unlock(binding);
     RD_COLLECT_GUARD(&collect);
@@ -94,9 +87,9 @@ bool rd_upgrade(rd_call *call) {
     VALUE handler = rb_hash_lookup(call->env, rd_key.rack_upgrade);
     if (!RTEST(handler) || NUM2INT(rb_Integer(call->status)) >= 300) return false;
     VALUE response =
-        call->upgrade != 0 ? answer_to_stranger(call) : answer_to_impossible(call, handler);
+        call->upgrade != NULL ? answer_to_stranger(call) : answer_to_impossible(call, handler);
     if (!NIL_P(response)) rd_replace_response(call, response);
-    if (!NIL_P(response) || call->upgrade == 0) return false;
+    if (!NIL_P(response) || call->upgrade == NULL) return false;
     upgrade(call, handler);
     return true;
 }

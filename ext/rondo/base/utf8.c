@@ -85,3 +85,15 @@ size_t rd_utf8_feed(rd_utf8 *utf8, const char *bytes, size_t len) {
     *utf8 = now;
     return len;
 }
+
+bool rd_utf8_is_text(rd_slice text) {
+    rd_utf8 utf8 = {0};
+    return rd_utf8_feed(&utf8, text.ptr, text.len) == text.len && rd_utf8_is_boundary(&utf8);
+}
+
+bool rd_utf8_is_line(rd_slice text) {
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] == '\r' || text.ptr[i] == '\n' || text.ptr[i] == '\0') return false;
+    }
+    return rd_utf8_is_text(text);
+}

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/slice.h"
+
 /* Zeroed, it stands at the beginning of a text. */
 typedef struct rd_utf8 {
     uint8_t left; /* bytes the character begun still wants */
@@ -29,5 +31,11 @@ size_t rd_utf8_feed(rd_utf8 *utf8, const char *bytes, size_t len);
 static inline bool rd_utf8_is_boundary(const rd_utf8 *utf8) {
     return utf8->left == 0;
 }
+
+/* Whether all of it is UTF-8. */
+bool rd_utf8_is_text(rd_slice text);
+
+/* Whether it is UTF-8 without CR, LF and NUL. */
+bool rd_utf8_is_line(rd_slice text);
 
 #endif

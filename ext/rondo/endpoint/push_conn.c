@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "http/field_list.h"
-#include "protocol/http1.h"
+#include "http/handler.h"
 
 /* ---- sending ---- */
 
@@ -110,8 +110,7 @@ int rd_push_answer_send(rd_request *request, const rd_push_answer *answer, const
 
 rd_push *rd_push_begin(rd_request *request, rd_push *push, const rd_protocol *protocol) {
     rd_conn *conn = request->conn;
-    rd_http1_leave(conn);
-    rd_conn_switch(conn, protocol);
+    request->responder->switch_to(request, protocol);
     *(rd_push **)rd_conn_state_of(conn) = push;
     rd_push_expect(push);
     rd_push_ref(push);

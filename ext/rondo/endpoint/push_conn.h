@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What all protocols of upgraded connections share: the answer to the request, the way from
- * HTTP/1.1 to the new protocol, what every connection tells the application, the limit of what is
+ * What all protocols of upgraded connections share: the answer to the request, the way to the
+ * new protocol, what every connection tells the application, the limit of what is
  * queued. The state behind such a connection begins with a pointer to its rd_push. Under the loop
  * lock.
  */

@@ -25,7 +25,7 @@ static void put(void *to, const char *bytes, size_t len) {
     rd_outq_copy(&conn->out, &conn->set->chunks, bytes, len);
 }
 
-void rd_sse_send(rd_push *push, const rd_sse_event *event) {
+static void push_event(rd_push *push, const rd_named_event *event) {
     if (!rd_push_may_write(push)) return;
     rd_sse_write(event, put, push->conn);
     rd_push_expect(push);
@@ -33,9 +33,9 @@ void rd_sse_send(rd_push *push, const rd_sse_event *event) {
 }
 
 static void push_write(rd_push *push, const char *bytes, size_t len, bool is_text) {
-    const rd_sse_event event = {.data = rd_slice_of(bytes, len), .retry_ms = -1};
+    const rd_named_event event = {.data = rd_slice_of(bytes, len), .retry_ms = -1};
     (void)is_text;
-    rd_sse_send(push, &event);
+    push_event(push, &event);
 }
 
 /* Text or binary as its subscriber wants it: there is only text. */
@@ -69,6 +69,7 @@ static void push_free(rd_push *push) {
 static const rd_push_ops ops = {
     .has_ids = true,
     .write = push_write,
+    .event = push_event,
     .publish = push_publish,
     .overflow = rd_push_overflow,
     .close = push_close,

@@ -24,7 +24,4 @@ bool rd_sse_is_asked(const rd_request *request);
  * connection a stream of events. A reference for the caller, or NULL when the client has gone. */
 rd_push *rd_sse_upgrade(rd_request *request, const rd_field *fields, size_t count);
 
-/* Queues the event; `push` is a stream of events and open. */
-void rd_sse_send(rd_push *push, const rd_sse_event *event);
-
 #endif

@@ -11,18 +11,6 @@
 #include "base/utf8.h"
 #include "pubsub/message.h"
 
-bool rd_sse_is_text(rd_slice text) {
-    rd_utf8 utf8 = {0};
-    return rd_utf8_feed(&utf8, text.ptr, text.len) == text.len && rd_utf8_is_boundary(&utf8);
-}
-
-bool rd_sse_is_line(rd_slice text) {
-    for (size_t i = 0; i < text.len; i++) {
-        if (text.ptr[i] == '\r' || text.ptr[i] == '\n' || text.ptr[i] == '\0') return false;
-    }
-    return rd_sse_is_text(text);
-}
-
 /* ---- writing ---- */
 
 static size_t find(rd_slice text, size_t at, char byte) {
@@ -51,7 +39,7 @@ static void put_data(rd_slice data, rd_sse_put *put, void *to) {
 }
 
 /* A value follows its colon and one blank, because one blank is taken away from it. */
-void rd_sse_write(const rd_sse_event *event, rd_sse_put *put, void *to) {
+void rd_sse_write(const rd_named_event *event, rd_sse_put *put, void *to) {
     if (event->id.ptr != NULL) put_line(RD_SLICE("id: "), event->id, put, to);
     if (event->type.ptr != NULL) put_line(RD_SLICE("event: "), event->type, put, to);
     if (event->retry_ms >= 0) {
@@ -68,7 +56,7 @@ static void count(void *to, const char *bytes, size_t len) {
     *(size_t *)to += len;
 }
 
-size_t rd_sse_size(const rd_sse_event *event) {
+size_t rd_sse_size(const rd_named_event *event) {
     size_t size = 0;
     rd_sse_write(event, count, &size);
     return size;
@@ -82,12 +70,12 @@ static void append(void *to, const char *bytes, size_t len) {
 
 int rd_sse_encode(const rd_message *message, void *with, rd_buffer *out) {
     char id[24];
-    rd_sse_event event = {.data = rd_message_payload(message), .retry_ms = -1};
+    rd_named_event event = {.data = rd_message_payload(message), .retry_ms = -1};
     (void)with;
     if (message->id != 0) {
         event.id = rd_slice_of(id, (size_t)snprintf(id, sizeof(id), "%" PRIu64, message->id));
     }
-    if (!rd_sse_is_text(event.data)) return RD_ERR_WS_NOT_UTF8;
+    if (!rd_utf8_is_text(event.data)) return RD_ERR_WS_NOT_UTF8;
     if (rd_sse_size(&event) > INT32_MAX) return RD_ERR_WS_MESSAGE_TOO_LARGE;
     rd_sse_write(&event, append, out);
     return 0;

@@ -12,31 +12,18 @@
 
 #include "base/buffer.h"
 #include "base/slice.h"
+#include "http/push.h"
 
 typedef struct rd_message rd_message;
 
-/* `ptr` NULL: the event has no such field. Without data it only sets id and time to reconnect. */
-typedef struct rd_sse_event {
-    rd_slice type; /* with `id`: has to be rd_sse_is_line() */
-    rd_slice id;
-    int64_t retry_ms; /* < 0: none */
-    rd_slice data;    /* has to be rd_sse_is_text() */
-} rd_sse_event;
-
 typedef void rd_sse_put(void *to, const char *bytes, size_t len);
 
-/* Whether it is UTF-8, the only encoding there is. */
-bool rd_sse_is_text(rd_slice text);
-
-/* Whether it may be an id or the name of an event: text without CR, LF and NUL. */
-bool rd_sse_is_line(rd_slice text);
-
 /* Gives the event to `put`, piece by piece. Data arrives with LF for every end of a line. */
-void rd_sse_write(const rd_sse_event *event, rd_sse_put *put, void *to);
+void rd_sse_write(const rd_named_event *event, rd_sse_put *put, void *to);
 
 /* How many bytes rd_sse_write() gives: up to seven times those of the data, if it is empty lines.
  */
-size_t rd_sse_size(const rd_sse_event *event);
+size_t rd_sse_size(const rd_named_event *event);
 
 /* An rd_encode: the message as an event with its id. Refuses what is not text. */
 int rd_sse_encode(const rd_message *message, void *with, rd_buffer *out);

@@ -10,7 +10,6 @@
 
 #include "base/alloc.h"
 #include "http/handler.h"
-#include "protocol/http1.h"
 #include "endpoint/push_conn.h"
 #include "endpoint/websocket_encoding.h"
 #include "endpoint/websocket_handshake.h"
@@ -20,12 +19,6 @@
            */
 #define MESSAGE_FRAGMENTS_MAX 131072
 #define PONGS_BEHIND_MAX      32 /* behind much output: a client that reads needs fewer */
-
-/* In the place of what HTTP/1.1 knew of the connection. */
-typedef struct rd_websocket_input {
-    rd_push *push;
-    rd_ws_reader reader;
-} rd_websocket_input;
 
 static rd_ws_reader *reader_of(rd_conn *conn) {
     return &((rd_websocket_input *)rd_conn_state_of(conn))->reader;
@@ -141,6 +134,12 @@ static void push_write(rd_push *push, const char *bytes, size_t len, bool is_tex
     rd_push_queued(push);
 }
 
+/* Messages have no fields. */
+static void push_event(rd_push *push, const rd_named_event *event) {
+    if (event->data.ptr == NULL) return;
+    push_write(push, event->data.ptr, event->data.len, event->is_text);
+}
+
 static void push_publish(rd_push *push, rd_message *message, rd_receive_as as) {
     const rd_websocket *ws = of_push(push);
     rd_push_queue(push, rd_ws_encoding(message, as, deflate_of(ws), ws->window_bits));
@@ -172,6 +171,7 @@ static void push_free(rd_push *push) {
 
 static const rd_push_ops ops = {
     .write = push_write,
+    .event = push_event,
     .publish = push_publish,
     .overflow = rd_push_overflow,
     .close = push_close,

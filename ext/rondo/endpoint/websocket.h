@@ -30,6 +30,12 @@ typedef struct rd_websocket {
     size_t counted;            /* memory of messages, in the ledger */
 } rd_websocket;
 
+/* The state of the connection, in the place of what the protocol of the request knew of it. */
+typedef struct rd_websocket_input {
+    rd_push *push;
+    rd_ws_reader reader;
+} rd_websocket_input;
+
 extern const rd_protocol rd_protocol_websocket;
 
 /* Whether the request asks for a WebSocket: its fields alone, RFC 6455 section 4.2.1. */

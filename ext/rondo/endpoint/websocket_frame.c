@@ -118,11 +118,6 @@ size_t rd_ws_header_write(char header[RD_WS_HEADER_MAX], unsigned opcode, bool r
     return 2 + extended;
 }
 
-bool rd_ws_is_close_code(unsigned code) {
-    return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||
-           (code >= 3000 && code <= 4999);
-}
-
 size_t rd_ws_close_write(char frame[RD_WS_CLOSE_MAX], unsigned code, rd_slice reason) {
     size_t len = code == 0 ? 0 : reason.len, header;
 

@@ -62,10 +62,6 @@ void rd_ws_mask(char *bytes, size_t len, const uint8_t mask[4], uint64_t offset)
 size_t rd_ws_header_write(char header[RD_WS_HEADER_MAX], unsigned opcode, bool rsv1,
                           uint64_t length);
 
-/* A code that may stand in a Close frame (RFC 6455, section 7.4, and the codes registered since).
- */
-bool rd_ws_is_close_code(unsigned code);
-
 /*
  * Writes a whole Close frame of a server; returns its length. A reason too long for it is cut
  * between two characters. Code 0: neither code nor reason.

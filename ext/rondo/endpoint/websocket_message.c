@@ -14,6 +14,8 @@
 
 #include <assert.h>
 
+#include "http/push.h"
+
 enum { HEADER, PAYLOAD, ENDED };
 
 _Static_assert(sizeof(rd_ws_reader) <= 64, "there are many idle connections");
@@ -114,7 +116,7 @@ static bool is_text(rd_utf8 *utf8, const char *bytes, size_t len) {
 static int check_close(rd_ws_reader *reader, rd_slice payload, size_t checked) {
     if (payload.len < 2) return 0;
     if (checked < 2) {
-        if (!rd_ws_is_close_code(close_code(payload.ptr))) return RD_ERR_WS_CLOSE_CODE;
+        if (!rd_push_is_close_code(close_code(payload.ptr))) return RD_ERR_WS_CLOSE_CODE;
         checked = 2;
     }
     return is_text(&reader->utf8, payload.ptr + checked, payload.len - checked)

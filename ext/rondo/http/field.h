@@ -31,7 +31,7 @@ bool rd_field_next_element(rd_slice *list, rd_slice *element);
 void rd_field_drop_twins(rd_head *head, const char *buf);
 
 /* A header keeps the length of its name in 16 bits. */
-static inline uint32_t rd_field_name_limit(const rd_http1_limits *limits) {
+static inline uint32_t rd_field_name_limit(const rd_head_limits *limits) {
     return limits->header_name_bytes < UINT16_MAX ? limits->header_name_bytes : UINT16_MAX;
 }
 

@@ -35,7 +35,7 @@ typedef enum rd_slow_policy {
 /* Hangs at rd_conn_set.shared of the set that serves HTTP. */
 typedef struct rd_http_shared {
     rd_handler *handler;
-    rd_http1_limits limits;
+    rd_head_limits limits;
     rd_date date;
     rd_request_pool requests;
     rd_ledger *ledger;             /* what all clients hold together */

@@ -8,8 +8,8 @@
 
 #include "base/alloc.h"
 
-void rd_http1_limits_init(rd_http1_limits *limits, const rd_settings *settings) {
-    *limits = (rd_http1_limits){
+void rd_head_limits_init(rd_head_limits *limits, const rd_settings *settings) {
+    *limits = (rd_head_limits){
         .head_bytes = (uint32_t)settings->max_head_bytes,
         .target_bytes = (uint32_t)settings->max_target_bytes,
         .header_name_bytes = (uint32_t)settings->max_header_name_bytes,

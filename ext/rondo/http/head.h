@@ -18,7 +18,7 @@
 #include "http/version.h"
 
 /* What a head and the framing of a body may be at most. Sizes in bytes. */
-typedef struct rd_http1_limits {
+typedef struct rd_head_limits {
     uint32_t head_bytes;            /* whole head, skipped empty lines included; else 431 */
     uint32_t target_bytes;          /* else 414 */
     uint32_t header_name_bytes;     /* else 431; more than 65535 is taken as 65535 */
@@ -32,10 +32,10 @@ typedef struct rd_http1_limits {
     bool lenient_duplicate_length;  /* several equal Content-Lengths */
     bool allow_underscore;          /* field names with '_' are kept */
     bool allow_connect;             /* CONNECT with an authority as target */
-} rd_http1_limits;
+} rd_head_limits;
 
 /* The limits that the settings of a server want. */
-void rd_http1_limits_init(rd_http1_limits *limits, const rd_settings *settings);
+void rd_head_limits_init(rd_head_limits *limits, const rd_settings *settings);
 
 /* Methods are case-sensitive; any other token is RD_METHOD_OTHER and the app decides. */
 #define RD_METHODS(X)                                                                              \

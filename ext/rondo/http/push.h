@@ -40,11 +40,30 @@ typedef enum rd_push_event {
     RD_PUSH_CLOSE,
 } rd_push_event;
 
+/* An event of a stream. `ptr` NULL: it has no such field. Without data it only sets the id and the
+ * time to reconnect. */
+typedef struct rd_named_event {
+    rd_slice type; /* with `id`: has to be rd_utf8_is_line() */
+    rd_slice id;
+    int64_t retry_ms; /* < 0: none */
+    rd_slice data;    /* has to be rd_utf8_is_text(), unless `is_text` is false */
+    bool is_text;
+} rd_named_event;
+
+/* Whether a connection may be closed with this code (RFC 6455, section 7.4, and the codes
+ * registered since). */
+static inline bool rd_push_is_close_code(unsigned code) {
+    return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||
+           (code >= 3000 && code <= 4999);
+}
+
 /* What a protocol does for an open one; never called once it is closed. */
 typedef struct rd_push_ops {
     bool has_ids; /* clients get a message's id, and send it back when they return */
     /* Queues one message; it leaves with the next flush. */
     void (*write)(rd_push *push, const char *bytes, size_t len, bool is_text);
+    /* Queues an event; where events have no fields, its data alone. */
+    void (*event)(rd_push *push, const rd_named_event *event);
     /* Queues a published message, if its protocol has a form for it. */
     void (*publish)(rd_push *push, rd_message *message, rd_receive_as as);
     /* So many bytes of messages wait for the application that this one must not. */

@@ -16,6 +16,7 @@
 #include "base/slice.h"
 #include "transport/outq.h"
 
+typedef struct rd_protocol rd_protocol;
 typedef struct rd_request rd_request;
 
 typedef struct rd_field {
@@ -55,6 +56,10 @@ typedef struct rd_responder {
      * was read ahead, which the caller has to clear. What is still queued is dropped: flush and
      * wait first, with tell_empty of the connection set. */
     int (*detach)(rd_request *request, rd_buffer *rest);
+    /* The request is answered, and its connection has another protocol from now on, whose state is
+     * zeroed and fits into that of the old one; on_open() is the caller's. For a request with a
+     * client, whose body has come. */
+    void (*switch_to)(rd_request *request, const rd_protocol *protocol);
 } rd_responder;
 
 #endif

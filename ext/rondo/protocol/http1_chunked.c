@@ -125,7 +125,7 @@ static int start_chunk(rd_http1_chunked *chunked) {
 }
 
 /* A byte of a size line, its LF included. */
-static int read_chunk_line(rd_http1_chunked *chunked, const rd_http1_limits *limits,
+static int read_chunk_line(rd_http1_chunked *chunked, const rd_head_limits *limits,
                            unsigned char byte) {
     const uint8_t state = chunked->state;
     int rc;
@@ -139,7 +139,7 @@ static int read_chunk_line(rd_http1_chunked *chunked, const rd_http1_limits *lim
     return 0;
 }
 
-static int start_trailer(rd_http1_chunked *chunked, const rd_http1_limits *limits,
+static int start_trailer(rd_http1_chunked *chunked, const rd_head_limits *limits,
                          unsigned char byte) {
     if (byte == '\r') return go(chunked, END_LF);
     if (byte == '\n') return RD_ERR_BARE_LF;
@@ -152,7 +152,7 @@ static int start_trailer(rd_http1_chunked *chunked, const rd_http1_limits *limit
     return go(chunked, NAME);
 }
 
-static int read_trailer_name(rd_http1_chunked *chunked, const rd_http1_limits *limits,
+static int read_trailer_name(rd_http1_chunked *chunked, const rd_head_limits *limits,
                              unsigned char byte) {
     if (byte == ':') {
         chunked->line = 0;
@@ -162,7 +162,7 @@ static int read_trailer_name(rd_http1_chunked *chunked, const rd_http1_limits *l
     return ++chunked->line > rd_field_name_limit(limits) ? RD_ERR_FIELD_NAME_TOO_LONG : 0;
 }
 
-static int read_trailer_value(rd_http1_chunked *chunked, const rd_http1_limits *limits,
+static int read_trailer_value(rd_http1_chunked *chunked, const rd_head_limits *limits,
                               unsigned char byte) {
     if (byte == '\r') return go(chunked, VALUE_LF);
     if (byte == '\n') return RD_ERR_BARE_LF;
@@ -171,7 +171,7 @@ static int read_trailer_value(rd_http1_chunked *chunked, const rd_http1_limits *
 }
 
 /* The same rules as for fields of a head; what they say is nobody's business. */
-static int read_trailer(rd_http1_chunked *chunked, const rd_http1_limits *limits,
+static int read_trailer(rd_http1_chunked *chunked, const rd_head_limits *limits,
                         unsigned char byte) {
     if (++chunked->trailers > limits->trailer_bytes) return RD_ERR_TRAILER_TOO_LARGE;
     switch (chunked->state) {
@@ -188,7 +188,7 @@ static int read_trailer(rd_http1_chunked *chunked, const rd_http1_limits *limits
     }
 }
 
-static int read_byte(rd_http1_chunked *chunked, const rd_http1_limits *limits, unsigned char byte) {
+static int read_byte(rd_http1_chunked *chunked, const rd_head_limits *limits, unsigned char byte) {
     switch (chunked->state) {
     case DATA_CR:
         return byte == '\r' ? go(chunked, DATA_LF) : RD_ERR_CHUNK_END;
@@ -200,7 +200,7 @@ static int read_byte(rd_http1_chunked *chunked, const rd_http1_limits *limits, u
     }
 }
 
-int rd_http1_chunked_next(rd_http1_chunked *chunked, const rd_http1_limits *limits, const char *buf,
+int rd_http1_chunked_next(rd_http1_chunked *chunked, const rd_head_limits *limits, const char *buf,
                           size_t len, size_t *used, rd_slice *data) {
     size_t at = 0;
     int rc;

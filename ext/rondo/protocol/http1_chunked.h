@@ -35,7 +35,7 @@ void rd_http1_chunked_init(rd_http1_chunked *chunked);
  * Returns one of the above or a negative error, and how many bytes of `buf` it took (the piece of
  * data included). After DONE or an error: not again.
  */
-int rd_http1_chunked_next(rd_http1_chunked *chunked, const rd_http1_limits *limits, const char *buf,
+int rd_http1_chunked_next(rd_http1_chunked *chunked, const rd_head_limits *limits, const char *buf,
                           size_t len, size_t *used, rd_slice *data);
 
 /*

@@ -12,7 +12,7 @@
 
 /* What has been found so far; the rest goes straight into the head. */
 typedef struct found {
-    const rd_http1_limits *limits;
+    const rd_head_limits *limits;
     bool host;
     bool length;
     bool coding;
@@ -156,7 +156,7 @@ static int read_field(rd_head *head, found *found, const char *buf, const rd_hea
     }
 }
 
-int rd_http1_framing_decide(rd_head *head, const rd_http1_limits *limits, const char *buf) {
+int rd_http1_framing_decide(rd_head *head, const rd_head_limits *limits, const char *buf) {
     const rd_http_version *version = &rd_http_versions[head->version];
     found found = {.limits = limits};
     bool has_body;

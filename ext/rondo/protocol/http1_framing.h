@@ -10,6 +10,6 @@
 #include "http/head.h"
 
 /* Fills the second half of `head` from its request line and headers. Returns 0 or an error. */
-int rd_http1_framing_decide(rd_head *head, const rd_http1_limits *limits, const char *buf);
+int rd_http1_framing_decide(rd_head *head, const rd_head_limits *limits, const char *buf);
 
 #endif

@@ -45,7 +45,7 @@ static const uint8_t target_bytes[256] = {
 typedef struct run {
     rd_http1_parser parser;
     rd_head *head;
-    const rd_http1_limits *limits;
+    const rd_head_limits *limits;
     const char *buf;
     uint32_t end;
 } run;
@@ -318,7 +318,7 @@ bool rd_http1_parser_is_idle(const rd_http1_parser *parser) {
     return parser->state == START;
 }
 
-int rd_http1_parse(rd_http1_parser *parser, rd_head *head, const rd_http1_limits *limits,
+int rd_http1_parse(rd_http1_parser *parser, rd_head *head, const rd_head_limits *limits,
                    const char *buf, size_t len) {
     const size_t most = limits->head_bytes < INT_MAX ? limits->head_bytes : INT_MAX;
     run run = {*parser, head, limits, buf, (uint32_t)(len < most ? len : most)};

@@ -32,7 +32,7 @@ void rd_http1_parser_init(rd_http1_parser *parser);
  * 0: more is needed; < 0: RD_ERR_*, and neither parser nor head are to be used again before they
  * are initialised and reset.
  */
-int rd_http1_parse(rd_http1_parser *parser, rd_head *head, const rd_http1_limits *limits,
+int rd_http1_parse(rd_http1_parser *parser, rd_head *head, const rd_head_limits *limits,
                    const char *buf, size_t len);
 
 /* True while nothing but empty lines has come: no request has begun, so no 408 is due. */

@@ -355,7 +355,13 @@ static int http1_detach(rd_request *request, rd_buffer *rest) {
     return rd_conn_detach(conn);
 }
 
+static void http1_switch_to(rd_request *request, const rd_protocol *protocol) {
+    rd_conn *conn = request->conn;
+    rd_http1_leave(conn);
+    rd_conn_switch(conn, protocol);
+}
+
 const rd_responder rd_http1_responder = {
     http1_inform, http1_start, http1_write,     http1_borrow,  http1_send_file, http1_flush,
-    http1_finish, http1_abort, http1_want_body, http1_give_up, http1_detach,
+    http1_finish, http1_abort, http1_want_body, http1_give_up, http1_detach,    http1_switch_to,
 };

@@ -7,9 +7,6 @@
 #include "system/clock.h"
 #include "http/forwarded.h"
 #include "http/request_start.h"
-#include "endpoint/sse.h"
-#include "endpoint/sse_accept.h"
-#include "endpoint/websocket.h"
 #include "ruby/rb_call.h"
 #include "ruby/rb_names.h"
 #include "ruby/rb_value.h"
@@ -191,12 +188,8 @@ static VALUE method_of(const rd_request *request) {
     return new_string(rd_request_slice(request, request->head.method));
 }
 
-static ID upgrade_of(const rd_request *request) {
-    const rd_head *head = &request->head;
-    if (rd_head_has(head, RD_HEADER_UPGRADE) && rd_websocket_is_asked(request)) {
-        return rd_id.websocket;
-    }
-    return rd_head_has(head, RD_HEADER_ACCEPT) && rd_sse_is_asked(request) ? rd_id.sse : 0;
+VALUE rd_upgrade_symbol(const rd_upgrade_row *upgrade) {
+    return ID2SYM(rb_intern2(upgrade->name.ptr, (long)upgrade->name.len));
 }
 
 /* What the template says otherwise. */
@@ -213,7 +206,7 @@ static void set_unusual(const rd_call *call) {
         rb_hash_aset(call->env, rd_key.server_protocol, rd_version_names[request->head.version]);
     }
     if (call->upgrade) {
-        rb_hash_aset(call->env, rd_key.rack_can_upgrade, ID2SYM(call->upgrade));
+        rb_hash_aset(call->env, rd_key.rack_can_upgrade, rd_upgrade_symbol(call->upgrade));
     }
 }
 
@@ -243,13 +236,6 @@ static void set_body(rd_call *call) {
 }
 
 /* ---- header fields once more: a section that came before ---- */
-
-/* A connection that becomes something else sends no second request, and of what is kept it need not
- * be found out again that it asks for nothing, whatever the method. */
-static bool asks_for_upgrade(const rd_request *request) {
-    return rd_head_has(&request->head, RD_HEADER_UPGRADE) ||
-           rd_sse_is_accepted(&request->head, request->bytes);
-}
 
 typedef struct rd_sorting {
     VALUE template;
@@ -289,9 +275,11 @@ static void build_from_section(rd_call *call) {
         return;
     }
     call->env = rb_hash_dup(rd_env_template(call));
-    call->upgrade = upgrade_of(call->request);
+    call->upgrade = rd_upgrade_asked(call->request);
     add_headers(call);
-    if (!rd_env_section_is_new(call) && !asks_for_upgrade(call->request)) {
+    /* A connection that becomes something else sends no second request, and what is kept says for
+     * any method that nothing is asked for. */
+    if (!rd_env_section_is_new(call) && !rd_upgrade_is_named(call->request)) {
         rd_env_section_keep(call, new_template(call));
     }
     set_own(call, false);
@@ -299,7 +287,7 @@ static void build_from_section(rd_call *call) {
 
 static void build_afresh(rd_call *call) {
     call->env = rb_hash_dup(rd_env_template(call));
-    call->upgrade = upgrade_of(call->request);
+    call->upgrade = rd_upgrade_asked(call->request);
     set_own(call, false);
     set_body(call);
     add_headers(call);

@@ -7,6 +7,7 @@
 #ifndef RD_RUBY_CALL_H
 #define RD_RUBY_CALL_H
 
+#include "protocol/protocols.h"
 #include "ruby/rb_binding.h"
 
 struct rd_call {
@@ -31,9 +32,9 @@ struct rd_call {
     bool done;    /* finished, aborted or detached */
     bool hijacked;
     bool body_closed;
-    bool left_open;  /* the stream goes on after the call */
-    size_t env_size; /* keys that the application got */
-    ID upgrade;      /* to which protocol it can be: rd_id.websocket, rd_id.sse or 0 */
+    bool left_open;                /* the stream goes on after the call */
+    size_t env_size;               /* keys that the application got */
+    const rd_upgrade_row *upgrade; /* what the connection can become; NULL: nothing else */
 };
 
 /* rb_env.c */
@@ -41,6 +42,9 @@ void rd_env_init(rd_binding *binding);
 VALUE rd_env_build(rd_call *call);
 /* The template's key for early hints. */
 VALUE rd_early_hints_new(VALUE connection);
+
+/* What rack.upgrade? says of it. */
+VALUE rd_upgrade_symbol(const rd_upgrade_row *upgrade);
 
 /* Whether a key's value is kept nowhere but in the env of its request. */
 bool rd_env_is_secret(VALUE key);
@@ -185,7 +189,7 @@ bool rd_upgrade(rd_call *call);
 
 /* Env has as many keys as it came with, and the status is one: then there is nothing to upgrade. */
 static inline bool rd_may_upgrade(const rd_call *call) {
-    return call->upgrade != 0 || RHASH_SIZE(call->env) != call->env_size ||
+    return call->upgrade != NULL || RHASH_SIZE(call->env) != call->env_size ||
            (FIXNUM_P(call->status) && FIX2LONG(call->status) < 100);
 }
 

@@ -12,7 +12,7 @@
 typedef struct rd_client {
     rd_binding *binding; /* a reference */
     rd_push *push;       /* a reference; NULL once on_close was told */
-    ID protocol;         /* rd_id.websocket or rd_id.sse */
+    const rd_upgrade_row *kind;
     VALUE handler;
     VALUE next_handler; /* Qundef: none */
     VALUE env;          /* as rd_env_keep() made it, then the Hash that was asked for */

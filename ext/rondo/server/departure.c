@@ -13,36 +13,28 @@
 #define LOOKED_AT_PER_TURN 256
 #define MOVED_PER_TURN     32
 
-static bool is_of_moving_kind(const rd_conn *conn) {
-    return conn->transport->can_move && conn->protocol->is_movable != NULL;
-}
-
-static void tell(rd_conn *conn) {
-    if (rd_conn_is_open(conn)) conn->protocol->on_shutdown(conn);
-}
-
 static void tell_if_it_stays(rd_conn *conn) {
-    if (!is_of_moving_kind(conn)) tell(conn);
+    if (!rd_conn_may_move(conn)) rd_conn_shut_down(conn);
 }
 
 void rd_departure_begin(rd_server *server) {
     rd_departure *departure = &server->departure;
     departure->due_ms = server->loop.now_ms + (uint64_t)server->settings.drain_timeout_ms / 2;
     server->conns.moving = rd_siblings_are_there(server);
-    rd_server_each_conn(server, server->conns.moving ? tell_if_it_stays : tell);
+    rd_server_each_conn(server, server->conns.moving ? tell_if_it_stays : rd_conn_shut_down);
 }
 
 static void announce(rd_server *server) {
     server->conns.moving = false;
     server->departure.left = 0;
-    rd_server_each_conn(server, tell);
+    rd_server_each_conn(server, rd_conn_shut_down);
 }
 
 static bool can_leave(rd_conn *conn) {
     if (!rd_conn_is_open(conn) || conn->out.bytes > 0 || conn->read_eof || conn->read_paused)
         return false;
     if (rd_buffer_len(&conn->input) > RD_HANDOVER_BYTES_MAX) return false;
-    return is_of_moving_kind(conn) && conn->protocol->is_movable(conn);
+    return rd_conn_is_movable(conn);
 }
 
 static uint32_t time_left(const rd_conn *conn) {

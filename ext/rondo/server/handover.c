@@ -224,7 +224,7 @@ static void adopt(rd_server *server, int fd, const rd_handover_header *header, c
     } else {
         go_on_with_request(conn, header, bytes);
     }
-    if (rd_conn_is_open(conn) && rd_conn_ends(conn)) conn->protocol->on_shutdown(conn);
+    if (rd_conn_ends(conn)) rd_conn_shut_down(conn);
     rd_conn_unref(conn);
 }
 

@@ -11,8 +11,7 @@
 #include "system/clock.h"
 #include "base/error.h"
 #include "loop/disk.h"
-#include "protocol/http1.h"
-#include "endpoint/websocket_deflate.h"
+#include "protocol/protocols.h"
 #include "server/budgets.h"
 #include "server/files.h"
 #include "server/retire.h"
@@ -122,7 +121,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
     server->handler = (rd_handler){on_request, on_refused, on_push};
     server->http.handler = &server->handler;
     server->http.settings = &server->settings;
-    rd_http1_limits_init(&server->http.limits, settings);
+    rd_head_limits_init(&server->http.limits, settings);
     rd_sections_init(&server->http.sections);
     rd_pubsub_init(&server->pubsub, &server->conns, &server->http);
     server->conns.shared = &server->http;
@@ -197,9 +196,9 @@ static bool close_spare(rd_server *server, bool kept, uint64_t since_ms) {
         rd_conn *conn = RD_CONTAINER(node, rd_conn, in_set);
         node = node->next;
         if (!rd_conn_is_open(conn) || conn->out.bytes > 0) continue;
-        if (!conn->protocol->is_spare(conn, kept, UINT64_MAX / 2)) continue;
+        if (!rd_conn_is_spare(conn, kept, UINT64_MAX / 2)) continue;
         any = true;
-        if (!conn->protocol->is_spare(conn, kept, since_ms)) continue;
+        if (!rd_conn_is_spare(conn, kept, since_ms)) continue;
         rd_conn_finish(conn, false);
         left--;
     }
@@ -233,7 +232,7 @@ static void on_accept(rd_listener *listener, int fd, const rd_address *peer) {
     rd_server *server = listener->owner;
     server->accepted++;
     if (rd_handover_accepted(server, fd, peer)) return;
-    rd_conn *conn = rd_conn_open(&server->conns, fd, listener->transport, &rd_protocol_http1, peer);
+    rd_conn *conn = rd_conn_open(&server->conns, fd, listener->transport, rd_protocol_first, peer);
     atomic_store_explicit(&server->score->connections, server->conns.count, memory_order_relaxed);
     rd_conn_read_now(conn);
     rd_server_limit_accepting(server);
@@ -263,7 +262,7 @@ int rd_server_add_listener(rd_server *server, rd_listener *listener) {
     listener->owner = server;
     listener->on_accept = on_accept;
     listener->on_busy = on_busy;
-    listener->busy = rd_http1_busy;
+    listener->busy = rd_protocol_busy();
     listener->accepts_per_turn = (int)server->settings.accepts_per_turn;
     if (rd_listener_start(listener, &server->loop) != 0) return -1;
     rd_list_append(&server->listeners, &listener->in_server);
@@ -368,7 +367,7 @@ void rd_server_free(rd_server *server) {
     rd_conn_set_clear(&server->conns);
     rd_request_pool_clear(&server->http.requests);
     rd_sections_clear(&server->http.sections);
-    rd_ws_deflate_free(server->http.deflate);
+    rd_protocols_clear(&server->http);
     rd_free(server->proxies);
     rd_free(server);
 }

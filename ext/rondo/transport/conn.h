@@ -156,6 +156,26 @@ static inline bool rd_conn_ends(const rd_conn *conn) {
     return conn->set->stopping && !(conn->set->moving && conn->transport->can_move);
 }
 
+/* Whether the connection owes nothing and has waited for its peer at least since then; see
+ * rd_protocol. */
+static inline bool rd_conn_is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
+    return conn->protocol->is_spare(conn, kept, since_ms);
+}
+
+/* The server stops: nothing new begins on the connection. */
+static inline void rd_conn_shut_down(rd_conn *conn) {
+    if (rd_conn_is_open(conn)) conn->protocol->on_shutdown(conn);
+}
+
+/* Whether another process can ever go on with it, and whether it can now. */
+static inline bool rd_conn_may_move(const rd_conn *conn) {
+    return conn->transport->can_move && conn->protocol->is_movable != NULL;
+}
+
+static inline bool rd_conn_is_movable(rd_conn *conn) {
+    return rd_conn_may_move(conn) && conn->protocol->is_movable(conn);
+}
+
 /* Tries to read at once, before the poller says so: fresh connections mostly bring a request. */
 void rd_conn_read_now(rd_conn *conn);
 

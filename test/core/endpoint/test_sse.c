@@ -169,7 +169,7 @@ static void test_client_that_left(void) {
 /* ---- events ---- */
 
 static void test_events(void) {
-    const rd_sse_event event = {
+    const rd_named_event event = {
         .type = RD_SLICE("tick"), .id = RD_SLICE("1"), .retry_ms = 5, .data = RD_SLICE("a\r\nb")};
     begin_stream();
     write_text("", 0);
@@ -177,7 +177,7 @@ static void test_events(void) {
     CHECK_STR(got, "data: \n\n");
     CHECK_STR(told, "od");
     rd_loop_lock(&server->loop);
-    rd_sse_send(push, &event);
+    push->ops->event(push, &event);
     push->ops->write(push, "c", 1, false);
     rd_loop_unlock(&server->loop);
     writes = 0;

@@ -5,12 +5,14 @@
 #include "check.h"
 #include "event_stream.h"
 #include "endpoint/sse_field.h"
+
+#include "base/utf8.h"
 #include "pubsub/message.h"
 
 #define TEXT(literal) RD_SLICE_INIT(literal)
 
 typedef struct row {
-    rd_sse_event event;
+    rd_named_event event;
     rd_slice bytes;
     rd_slice data; /* what arrives; NULL: no event does */
 } row;
@@ -83,11 +85,11 @@ static void check_row(const row *row) {
 }
 
 static void test_what_is_refused(void) {
-    CHECK(rd_sse_is_line(RD_SLICE("")) && rd_sse_is_line(RD_SLICE("a: \xc3\xa4")));
-    CHECK(!rd_sse_is_line(RD_SLICE("a\r")) && !rd_sse_is_line(RD_SLICE("\na")));
-    CHECK(!rd_sse_is_line(RD_SLICE("a\0")) && !rd_sse_is_line(RD_SLICE("a\xff")));
-    CHECK(rd_sse_is_text(RD_SLICE("a\0\r\n\xf0\x9f\x98\x80")) && rd_sse_is_text(RD_SLICE("")));
-    CHECK(!rd_sse_is_text(RD_SLICE("\xed\xa0\x80")) && !rd_sse_is_text(RD_SLICE("\xc3")));
+    CHECK(rd_utf8_is_line(RD_SLICE("")) && rd_utf8_is_line(RD_SLICE("a: \xc3\xa4")));
+    CHECK(!rd_utf8_is_line(RD_SLICE("a\r")) && !rd_utf8_is_line(RD_SLICE("\na")));
+    CHECK(!rd_utf8_is_line(RD_SLICE("a\0")) && !rd_utf8_is_line(RD_SLICE("a\xff")));
+    CHECK(rd_utf8_is_text(RD_SLICE("a\0\r\n\xf0\x9f\x98\x80")) && rd_utf8_is_text(RD_SLICE("")));
+    CHECK(!rd_utf8_is_text(RD_SLICE("\xed\xa0\x80")) && !rd_utf8_is_text(RD_SLICE("\xc3")));
 }
 
 static void check_message(uint64_t id, bool is_text, const char *bytes) {

@@ -107,7 +107,7 @@ static const row rows[] = {
 /* A decoder fed piece by piece, and what came out of it. */
 typedef struct feed {
     rd_http1_chunked chunked;
-    const rd_http1_limits *limits;
+    const rd_head_limits *limits;
     int rc;
     size_t taken;
     char *body;
@@ -115,7 +115,7 @@ typedef struct feed {
     bool sound; /* every answer so far fits its own parts */
 } feed;
 
-static void feed_start(feed *feed, const rd_http1_limits *limits, size_t len) {
+static void feed_start(feed *feed, const rd_head_limits *limits, size_t len) {
     rd_http1_chunked_init(&feed->chunked);
     feed->limits = limits;
     feed->rc = RD_CHUNKED_MORE;
@@ -160,7 +160,7 @@ static void check_feed(const feed *feed, const row *row) {
     CHECK_INT(feed->chunked.total, feed->body_len);
 }
 
-static void check_row(const row *row, const rd_http1_limits *limits) {
+static void check_row(const row *row, const rd_head_limits *limits) {
     feed feed;
     size_t ended = 0;
 
@@ -210,12 +210,12 @@ static void test_size_is_announced(void) {
 }
 
 static void test_limits(void) {
-    static const rd_http1_limits limits = {.header_name_bytes = 4,
-                                           .header_value_bytes = 4,
-                                           .header_count = 2,
-                                           .trailer_bytes = 20,
-                                           .chunk_line_bytes = 8,
-                                           .chunk_extension_bytes = 10};
+    static const rd_head_limits limits = {.header_name_bytes = 4,
+                                          .header_value_bytes = 4,
+                                          .header_count = 2,
+                                          .trailer_bytes = 20,
+                                          .chunk_line_bytes = 8,
+                                          .chunk_extension_bytes = 10};
     static const row limited[] = {
         OK("1;345678\r\na\r\n0\r\n\r\n", "a"),
         BAD("1;3456789\r\na\r\n0\r\n\r\n", CHUNK_LINE_TOO_LONG),

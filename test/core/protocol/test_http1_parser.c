@@ -267,13 +267,13 @@ static const row framing_rows[] = {
 typedef struct feed {
     rd_http1_parser parser;
     rd_head head;
-    const rd_http1_limits *limits;
+    const rd_head_limits *limits;
     char *bytes; /* of the last call */
     int rc;
     size_t given; /* when rc came */
 } feed;
 
-static void feed_start(feed *feed, const rd_http1_limits *limits) {
+static void feed_start(feed *feed, const rd_head_limits *limits) {
     rd_http1_parser_init(&feed->parser);
     rd_head_init(&feed->head);
     feed->limits = limits;
@@ -296,7 +296,7 @@ static void feed_end(feed *feed) {
     rd_head_clear(&feed->head);
 }
 
-static void check_row(const row *row, const rd_http1_limits *limits) {
+static void check_row(const row *row, const rd_head_limits *limits) {
     const int expected = row->rc ? row->rc : (int)row->len;
     feed whole, bytes, halves;
 
@@ -325,7 +325,7 @@ static void check_row(const row *row, const rd_http1_limits *limits) {
 }
 
 /* What follows a head is not the parser's: neither another request nor garbage changes it. */
-static void check_followed(const row *row, const rd_http1_limits *limits) {
+static void check_followed(const row *row, const rd_head_limits *limits) {
     static const char *const more[] = {"GET / HTTP/1.1\r\n\r\n", "\n\r\n \1\2\3", "\r"};
     char text[1024];
     feed feed;
@@ -340,7 +340,7 @@ static void check_followed(const row *row, const rd_http1_limits *limits) {
     }
 }
 
-static void check_rows(const row *rows, size_t count, const rd_http1_limits *limits) {
+static void check_rows(const row *rows, size_t count, const rd_head_limits *limits) {
     for (size_t i = 0; i < count; i++) {
         check_row(&rows[i], limits);
         check_followed(&rows[i], limits);
@@ -407,7 +407,7 @@ static void test_lenient(void) {
         BAD("CONNECT a HTTP/1.1\r\nHost: a\r\n\r\n", TARGET_AUTHORITY),
         BAD(TARGET("a:443"), TARGET_FORM),
     };
-    rd_http1_limits limits = default_limits;
+    rd_head_limits limits = default_limits;
 
     limits.lenient_line_feeds = true;
     CHECK_ROWS(line_feeds, &limits);
@@ -423,11 +423,11 @@ static void test_lenient(void) {
 }
 
 static void test_limits(void) {
-    static const rd_http1_limits limits = {.head_bytes = 60,
-                                           .target_bytes = 5,
-                                           .header_name_bytes = 6,
-                                           .header_value_bytes = 8,
-                                           .header_count = 3};
+    static const rd_head_limits limits = {.head_bytes = 60,
+                                          .target_bytes = 5,
+                                          .header_name_bytes = 6,
+                                          .header_value_bytes = 8,
+                                          .header_count = 3};
     static const row rows[] = {
         OK("GET /1234 HTTP/1.1\r\nHost: a\r\n\r\n"),
         BAD("GET /12345 HTTP/1.1\r\nHost: a\r\n\r\n", TARGET_TOO_LONG),
@@ -528,7 +528,7 @@ static void test_dropped_names(void) {
     static const char text[] = FIELD("X_Forwarded_For: 1\r\nProxy: p\r\nX-Forwarded-For: 2\r\n"
                                      "A_B: 3\r\nContent_Length: 4\r\ncontent-type: t\r\n"
                                      "CONTENT_type: u\r\npro_xy: v");
-    rd_http1_limits limits = default_limits;
+    rd_head_limits limits = default_limits;
 
     PARSE(strict, text, &limits);
     CHECK_INT(strict.head.framing, RD_FRAMING_NONE);

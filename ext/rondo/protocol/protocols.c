@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The rows of the table; see protocols.h.
+ */
+#include "protocol/protocols.h"
+
+#include "endpoint/sse.h"
+#include "endpoint/sse_accept.h"
+#include "endpoint/websocket.h"
+#include "endpoint/websocket_deflate.h"
+#include "protocol/http1.h"
+
+_Static_assert(sizeof(rd_websocket_input) <= sizeof(rd_http1), "a connection cannot grow");
+
+/* ---- protocols with requests ---- */
+
+const rd_protocol_row rd_protocols[] = {
+    {RD_SLICE_INIT("http/1.1"), &rd_protocol_http1},
+};
+const size_t rd_protocol_count = sizeof(rd_protocols) / sizeof(rd_protocols[0]);
+
+const rd_protocol *const rd_protocol_first = &rd_protocol_http1;
+
+const rd_protocol *rd_protocol_find(rd_slice alpn) {
+    for (size_t i = 0; i < rd_protocol_count; i++) {
+        if (rd_slice_equal(rd_protocols[i].alpn, alpn)) return rd_protocols[i].protocol;
+    }
+    return NULL;
+}
+
+rd_slice rd_protocol_busy(void) {
+    return rd_http1_busy;
+}
+
+/* ---- upgrades ---- */
+
+static bool names_websocket(const rd_request *request) {
+    (void)request;
+    return true; /* ordinary requests have no Upgrade */
+}
+
+static bool names_sse(const rd_request *request) {
+    return rd_sse_is_accepted(&request->head, request->bytes);
+}
+
+static const rd_upgrade_row upgrades[] = {
+    {
+        .name = RD_SLICE_INIT("websocket"),
+        .header_id = RD_HEADER_UPGRADE,
+        .status = 101,
+        .same_origin = true,
+        .is_asked = rd_websocket_is_asked,
+        .is_named = names_websocket,
+        .choose = rd_websocket_choose,
+        .begin = rd_websocket_upgrade,
+    },
+    {
+        .name = RD_SLICE_INIT("sse"),
+        .header_id = RD_HEADER_ACCEPT,
+        .status = 200,
+        .text_only = true,
+        .is_asked = rd_sse_is_asked,
+        .is_named = names_sse,
+        .begin = rd_sse_upgrade,
+    },
+};
+
+#define EACH_UPGRADE(row)                                                                          \
+    for (const rd_upgrade_row *row = upgrades;                                                     \
+         row < upgrades + sizeof(upgrades) / sizeof(upgrades[0]); row++)
+
+const rd_upgrade_row *rd_upgrade_asked(const rd_request *request) {
+    EACH_UPGRADE(row) {
+        if (rd_head_has(&request->head, row->header_id) && row->is_asked(request)) return row;
+    }
+    return NULL;
+}
+
+bool rd_upgrade_is_named(const rd_request *request) {
+    EACH_UPGRADE(row) {
+        if (rd_head_has(&request->head, row->header_id) && row->is_named(request)) return true;
+    }
+    return false;
+}
+
+void rd_protocols_clear(rd_http_shared *shared) {
+    rd_ws_deflate_free(shared->deflate);
+}
