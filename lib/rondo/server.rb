@@ -13,23 +13,27 @@ module Rondo
   #   thread = Thread.new { server.run }
   #   server.stop
   class Server
-    OPTIONS = %i[environment log request_log request_log_format lowlevel_error_handler
-                 trusted_proxies proxy_protocol_from url_scheme default_host allowed_origins
-                 public public_only x_sendfile_roots sendfile_type
-                 scoreboard slot inbox inboxes link thread_start thread_exit].freeze
-    CORE_OPTIONS = %i[request_log request_log_format trusted_proxies proxy_protocol_from url_scheme
-                      default_host public public_only x_sendfile_roots sendfile_type
-                      scoreboard slot inbox inboxes link thread_start thread_exit].freeze
+    # What an option may be besides nil: words, and the test. Those of the core are handed to the extension.
+    Option = Struct.new(:core, :words, :test)
+    private_constant :Option
+    ANY = Option.new(false).freeze
+    ANY_OF_CORE = Option.new(true).freeze
+    STRING = Option.new(true, "a String", String).freeze
+    ARRAY = Option.new(true, "an Array", Array).freeze
+    CALLABLE = Option.new(false, "something that answers call", ->(value) { value.respond_to?(:call) }).freeze
+    private_constant :ANY, :ANY_OF_CORE, :STRING, :ARRAY, :CALLABLE
 
-    # What else an option may be than nothing: words, and the test.
-    KINDS = {
-      trusted_proxies: ["an Array", Array], proxy_protocol_from: ["an Array", Array],
-      url_scheme: ["a String", String], default_host: ["a String", String],
-      public: ["a String", String], x_sendfile_roots: ["an Array", Array],
-      sendfile_type: ["a String", String],
-      lowlevel_error_handler: ["something that answers call", ->(value) { value.respond_to?(:call) }]
+    OPTION_TABLE = {
+      environment: ANY, log: ANY, request_log: ANY_OF_CORE, request_log_format: ANY_OF_CORE,
+      lowlevel_error_handler: CALLABLE, trusted_proxies: ARRAY, proxy_protocol_from: ARRAY, url_scheme: STRING,
+      default_host: STRING, allowed_origins: ANY, public: STRING, public_only: ANY_OF_CORE,
+      x_sendfile_roots: ARRAY, sendfile_type: STRING, scoreboard: ANY_OF_CORE, slot: ANY_OF_CORE,
+      inbox: ANY_OF_CORE, inboxes: ANY_OF_CORE, link: ANY_OF_CORE, thread_start: ANY_OF_CORE, thread_exit: ANY_OF_CORE
     }.freeze
-    private_constant :KINDS
+    private_constant :OPTION_TABLE
+    # Names of all options.
+    OPTIONS = OPTION_TABLE.keys.freeze
+    CORE_OPTIONS = OPTION_TABLE.select { |_, option| option.core }.keys.freeze
 
     # @param app [#call, nil] a Rack application; nil: only the files of the folder `public`
     # @param settings [Hash{Symbol => Object}] settings of the core by name (docs/CONFIGURATION.md),
@@ -206,9 +210,11 @@ module Rondo
     end
 
     def check_kinds(options)
-      KINDS.each do |name, (words, kind)|
+      OPTION_TABLE.each do |name, option|
         value = options[name]
-        raise SettingError, "#{name} must be #{words}, not #{value.inspect}" unless value.nil? || kind === value # rubocop:disable Style/CaseEquality
+        next if value.nil? || option.test.nil?
+
+        raise SettingError, "#{name} must be #{option.words}, not #{value.inspect}" unless option.test === value # rubocop:disable Style/CaseEquality
         next unless [*value].any? { |text| text.to_s.include?("\0") }
 
         raise SettingError, "#{name} has a null byte: #{value.inspect}"

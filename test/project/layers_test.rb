@@ -99,7 +99,7 @@ class LayersTest < Minitest::Test
     with_dates = Dir[File.join(ROOT, "{lib,exe}", "**", "*")].select do |file|
       File.file?(file) && File.extname(file) != ".so" && File.read(file).match?(/\bTime\.now\b|CLOCK_REALTIME/)
     end
-    assert_equal %w[lib/rondo/command/top/screen.rb lib/rondo/config/init_file.rb lib/rondo/logger.rb],
+    assert_equal %w[lib/rondo/command/top/screen.rb lib/rondo/config/options.rb lib/rondo/logger.rb],
                  with_dates.map { |file| file.delete_prefix("#{ROOT}/") }.sort
   end
 

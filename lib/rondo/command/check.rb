@@ -13,7 +13,7 @@ module Rondo
     # Seconds.
     REDIS_PATIENCE = 1
     # Settings that name a file which the start writes.
-    WRITTEN = %i[pidfile state_path redirect_stdout redirect_stderr].freeze
+    WRITTEN = Settings::ROWS.select { |row| row.kind == :written_file }.map(&:name).freeze
 
     # @param settings [Settings::Resolved]
     # @param configuration [Configuration]

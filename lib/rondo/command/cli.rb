@@ -15,10 +15,14 @@ module Rondo
     # A command line that cannot be understood: exit code 2.
     class UsageError < StandardError; end
 
+    # Rows with an option: of settings of the shell, and of the core.
+    OPTIONS = Settings::SHELL.merge(Settings::CORE_NAMES).select { |_, row| row.flag }.freeze
     # iodine's spellings, which a POSIX parser would take apart.
-    LONG_SHORT = { "-maxbd" => "--max-body", "-maxhd" => "--max-head", "-www" => "--public",
-                   "-maxms" => "--max-message", "-ping" => "--ping", "-cert" => "--cert",
-                   "-key" => "--key", "-tls" => "--tls" }.freeze
+    IODINE = /\A-[a-z]{2}/
+    LONG_SHORT = OPTIONS.values.map { |row| row.forms.map { |form| form[/\A\S+/] } }
+                        .flat_map { |words| words.grep(IODINE).map { |word| [word, words.grep(/\A--/).first] } }.to_h
+                        .merge("-maxms" => "--max-message", "-ping" => "--ping", "-cert" => "--cert",
+                               "-key" => "--key", "-tls" => "--tls").freeze
     NOT_YET = %w[--max-message --ping --cert --key --tls].freeze
     SUBCOMMANDS = %w[init check].freeze
     # Words that people try first; a file of that name comes before.
@@ -182,28 +186,43 @@ module Rondo
       end
     end
 
+    # The options of one group that set a setting.
+    def settings_of(options, group)
+      OPTIONS.each do |name, row|
+        next unless row.group == group
+
+        forms = row.forms.grep_v(IODINE)
+        options.on(*forms, row.help.sub("%s", Settings.default(name))) { |word| option(name, row, word) }
+        next unless row.is_a?(Settings::Row) && row.negation
+
+        options.on(forms.last.sub("--", "--no-"), row.negation) { set(name, false) }
+      end
+    end
+
+    def option(name, row, word)
+      return core_option(name, word) if Settings::CORE.key?(name)
+
+      set(name, Settings::KINDS.fetch(row.kind).word(row, word, @values[name]&.first))
+    rescue Settings::Kind::Refused => e
+      raise UsageError, "#{name} #{e.message}"
+    end
+
+    def core_option(name, word)
+      case Settings::CORE.fetch(name)[:unit]
+      when "bool" then set(name, 1)
+      when "ms"
+        raise UsageError, "#{word.inspect} are no seconds" unless word.match?(/\A\d+(\.\d+)?\z/)
+
+        core(name, (word.to_f * 1000).round)
+      else core(name, word)
+      end
+    end
+
     def addresses(options)
       options.separator "\nWhere:"
-      options.on("-b", "--bind URI", "tcp://HOST:PORT, unix:///PATH; may be repeated") do |uri|
-        set(:bind, [*@values[:bind]&.first, uri])
-      end
-      options.on("-p", "--port PORT", "port on all interfaces (#{Settings.default(:port)})") do |port|
-        unless port.match?(/\A\d{1,5}\z/) && port.to_i <= 65_535
-          raise UsageError, "port must be a number up to 65535, not #{port.inspect}"
-        end
-
-        set(:port, port.to_i)
-      end
+      settings_of(options, :where)
       options.on("-C", "--config FILE", "configuration file; - for none") { |path| @config = path }
       options.on("--no-config", "no configuration file") { @config = "-" }
-      options.on("-e", "--environment NAME", Settings.default(:environment)) { |name| set(:environment, name) }
-      options.on("--public DIR", "serve its files, also -www; without an application only them") do |path|
-        set(:public, path)
-      end
-      options.on("--x-sendfile-root DIR", "where X-Sendfile may find files; may be repeated") do |path|
-        set(:x_sendfile_root, [*@values[:x_sendfile_root]&.first, path])
-      end
-      options.on("--dir DIR", "go there first") { |path| set(:directory, File.expand_path(path)) }
       options.on("-I", "--include PATHS", "add to the load path") do |paths|
         $LOAD_PATH.unshift(*paths.split(":"))
       end
@@ -212,20 +231,8 @@ module Rondo
     def processes(options)
       options.separator "\nProcesses:"
       options.on("-t", "--threads MIN:MAX", "application threads") { |text| threads(text) }
-      options.on("-w", "--workers N", "worker processes; auto: one a CPU (#{Settings.default(:workers)})") do |count|
-        raise UsageError, "workers must be a number or auto, not #{count.inspect}" unless
-          count.match?(/\A(\d{1,4}|auto)\z/)
-
-        set(:workers, count == "auto" ? count : count.to_i)
-      end
-      options.on("--preload", "load the application before forking (the default)") { set(:preload, true) }
-      options.on("--pidfile FILE", "write the process id there") { |path| set(:pidfile, path) }
-      options.on("-S", "--state FILE", "write pid and addresses there") { |path| set(:state_path, path) }
-      options.on("--tag NAME", "name in the process list") { |name| set(:tag, name) }
+      settings_of(options, :processes)
       options.on("--plugin NAME", "tmp_restart; others are not loaded") { |name| plugin(name) }
-      options.on("--control-url URI", "control server: tcp://, unix://, auto") { |uri| set(:control_url, uri) }
-      options.on("--control-token TOKEN", "its token; none for none") { |token| set(:control_token, token) }
-      options.on("-r", "--redis URL", "pub/sub between machines") { |url| set(:redis_url, url) }
     end
 
     # Options of Puma that start scripts have, which change nothing here.
@@ -245,30 +252,12 @@ module Rondo
 
     def limits(options)
       options.separator "\nLimits:"
-      options.on("--max-body SIZE", "request body, also -maxbd (#{Settings.default(:max_body_bytes)})") do |size|
-        core(:max_body_bytes, size)
-      end
-      options.on("--max-head SIZE", "request head, also -maxhd (#{Settings.default(:max_head_bytes)})") do |size|
-        core(:max_head_bytes, size)
-      end
-      idle = "idle connections (#{Settings.default(:keep_alive_timeout_ms)})"
-      options.on("-k", "--keep-alive SECONDS", idle) do |seconds|
-        raise UsageError, "#{seconds.inspect} are no seconds" unless seconds.match?(/\A\d+(\.\d+)?\z/)
-
-        core(:keep_alive_timeout_ms, (seconds.to_f * 1000).round)
-      end
-      options.on("--early-hints", "offer rack.early_hints") { set(:early_hints, 1) }
+      settings_of(options, :limits)
     end
 
     def logs(options)
       options.separator "\nLogs:"
-      options.on("-v", "--log-requests", "a line a request on standard output") { set(:log_requests, true) }
-      options.on("-q", "--quiet", "no boot lines") { set(:quiet, true) }
-      options.on("-s", "--silent", "nothing but errors") { set(:silent, true) }
-      options.on("--redirect-stdout FILE", "standard output to a file") { |path| set(:redirect_stdout, path) }
-      options.on("--redirect-stderr FILE", "standard error to a file") { |path| set(:redirect_stderr, path) }
-      options.on("--redirect-append", "add to those files") { set(:redirect_append, true) }
-      options.on("--no-redirect-append", "empty those files first") { set(:redirect_append, false) }
+      settings_of(options, :logs)
       options.on("--debug", "backtraces of errors at boot") { @debug = true }
     end
 

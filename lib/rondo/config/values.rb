@@ -15,41 +15,16 @@ module Rondo
 
       private
 
-      def duration(verb, seconds)
-        number = Float(seconds)
-        fail_here "#{verb} must not be negative" if number.negative?
-        number == number.to_i ? number.to_i : number
-      rescue ArgumentError, TypeError
-        fail_here "#{verb} must be a number of seconds, not #{seconds.inspect}"
-      end
-
-      def natural(verb, count)
-        number = Integer(count.to_s, 10)
-        number.negative? ? fail_here("#{verb} must not be negative") : number
-      rescue ArgumentError
-        fail_here "#{verb} must be a number, not #{count.inspect}"
-      end
-
-      def one_of(verb, value, known)
-        known.find { |name| name == value.to_s.to_sym } or
-          fail_here "#{verb} must be #{known.join(" or ")}, not #{value.inspect}"
-      end
-
-      def text(verb, value)
-        value.nil? || value.is_a?(String) ? value : fail_here("#{verb} must be a String, not #{value.inspect}")
+      def checked(row, verb, value)
+        Settings::KINDS.fetch(row.kind).value(row, value)
+      rescue Settings::Kind::Refused => e
+        fail_here "#{verb} #{e.message}"
       end
 
       def path(verb, value)
         value && File.path(value)
       rescue ArgumentError, TypeError
         fail_here "#{verb} must be a path, not #{value.inspect}"
-      end
-
-      # What is one alone may be written without brackets.
-      def list(verb, value)
-        return value if value.nil? || value.is_a?(Array)
-
-        value.is_a?(String) ? [value] : fail_here("#{verb} must be a list of addresses, not #{value.inspect}")
       end
 
       def need_block(verb, block)
@@ -60,6 +35,15 @@ module Rondo
         (Float(seconds) * 1000).round
       rescue ArgumentError, TypeError
         fail_here "#{verb} must be a number of seconds, not #{seconds.inspect}"
+      end
+
+      # What a setting of the core is given by a verb of another name.
+      def renamed_number(name, verb, value)
+        case Settings::CORE.fetch(name)[:unit]
+        when "ms" then core_number(name, milliseconds(verb, value))
+        when "bool" then value ? 1 : 0
+        else core_number(name, value || 0)
+        end
       end
 
       def core_number(name, value)

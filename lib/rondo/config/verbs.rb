@@ -14,21 +14,6 @@ module Rondo
     class Verbs
       include VerbValues
 
-      # Seconds in the file, milliseconds in the core.
-      SECONDS = { first_data_timeout: :head_timeout_ms, persistent_timeout: :keep_alive_timeout_ms,
-                  body_timeout: :body_timeout_ms, write_timeout: :write_timeout_ms,
-                  drain_timeout: :drain_timeout_ms, hard_request_timeout: :hard_request_timeout_ms }.freeze
-      RENAMED = { http_content_length_limit: :max_body_bytes, enable_keep_alives: :keep_alive,
-                  set_default_host: :default_host, rack_url_scheme: :url_scheme }.freeze
-      PLAIN = %i[environment tag].freeze
-      TEXTS = %i[redis_url].freeze
-      PATHS = %i[directory pidfile state_path public].freeze
-      NETWORKS = %i[trusted_proxies proxy_protocol_from].freeze
-      SWITCHES = { quiet: true, silent: true, log_requests: true, redis_required: true,
-                   raise_exception_on_sigterm: true }.freeze
-      # Seconds on the Ruby side; a fraction is fine.
-      DURATIONS = %i[worker_timeout worker_boot_timeout worker_shutdown_timeout worker_check_interval
-                     mold_boot_timeout max_age].freeze
       # Puma's ways to share memory and to balance, which every worker of Rondo has anyway.
       BUILT_IN = { fork_worker: "every worker is forked from a process that is kept for that",
                    nakayoshi_fork: "memory is put in order before workers are forked",
@@ -43,7 +28,6 @@ module Rondo
                        after_worker_shutdown: :after_worker_shutdown }.freeze
       # No worker of Rondo is forked from another one.
       REFORK_HOOKS = %i[before_refork after_refork on_refork].freeze
-      SENDFILE_TYPES = %w[X-Sendfile X-Accel-Redirect].freeze
       NOT_YET = %i[out_of_band idle_timeout supported_http_methods set_remote_address].freeze
       WITHOUT_MEANING = %i[queue_requests io_selector_backend max_io_threads max_fast_inline
                            fiber_per_request prune_bundler extra_runtime_dependencies
@@ -69,28 +53,12 @@ module Rondo
         end
       end
 
-      SECONDS.each do |verb, name|
-        define_method(verb) { |seconds| set(name, core_number(name, milliseconds(verb, seconds))) }
+      Settings::CORE_NAMES.each do |name, names|
+        next unless names.verb
+
+        define_method(names.verb) { |value| set(name, renamed_number(name, names.verb, value)) }
       end
 
-      RENAMED.each do |verb, name|
-        define_method(verb) do |value|
-          set(name, case name
-                    when :keep_alive then value ? 1 : 0
-                    when :max_body_bytes then core_number(name, value || 0)
-                    when :default_host then text(verb, value)
-                    when :url_scheme then value && one_of(verb, value, %i[http https]).name
-                    end)
-        end
-      end
-
-      PLAIN.each { |name| define_method(name) { |value| set(name, value) } }
-      TEXTS.each { |name| define_method(name) { |value| set(name, text(name, value)) } }
-      PATHS.each { |name| define_method(name) { |value| set(name, path(name, value)) } }
-      NETWORKS.each { |name| define_method(name) { |value| set(name, list(name, value)) } }
-      SWITCHES.each { |name, fallback| define_method(name) { |value = fallback| set(name, value) } }
-
-      DURATIONS.each { |verb| define_method(verb) { |seconds| set(verb, duration(verb, seconds)) } }
       BUILT_IN.each { |verb, why| define_method(verb) { |*, **| note "#{verb}: #{why}" } }
 
       REFORK_HOOKS.each do |verb|
@@ -154,21 +122,6 @@ module Rondo
         fail_here "workers must be a number or :auto, not #{count.inspect}"
       end
 
-      # @param answer [Boolean] whether the application is loaded before workers are forked
-      def preload_app!(answer = true) # rubocop:disable Style/OptionalBooleanParameter
-        set(:preload, answer)
-      end
-
-      # @param strategy [Symbol] :youngest or :oldest
-      def worker_culling_strategy(strategy)
-        set(:worker_culling_strategy, one_of(:worker_culling_strategy, strategy, %i[youngest oldest]))
-      end
-
-      # @param count [Integer] of requests, after which a worker is replaced; 0 for never
-      def max_requests(count)
-        set(:max_requests, natural(:max_requests, count))
-      end
-
       # @param size [Integer, String] memory of a worker after which it is replaced, as "512m"
       # @param measure [Symbol] :rss, or :pss, where shared pages count in parts
       def max_memory(size, measure: nil)
@@ -178,27 +131,10 @@ module Rondo
         fail_here "max_memory must be a size, not #{size.inspect}"
       end
 
-      # @param measure [Symbol] :rss or :pss
-      def memory_measure(measure)
-        set(:memory_measure, one_of(:memory_measure, measure, %i[rss pss]))
-      end
-
-      # @param percent [Integer] by which the limits of a worker are lower at most
-      def recycle_jitter(percent)
-        number = natural(:recycle_jitter, percent)
-        fail_here "recycle_jitter #{percent} is above 100 percent" if number > 100
-        set(:recycle_jitter, number)
-      end
-
       # @param seconds [Integer, Float, Symbol] :forever and :immediately as in Puma
       def force_shutdown_after(seconds = :forever)
         seconds = { forever: 86_400, immediately: 0 }.fetch(seconds, seconds)
         set(:drain_timeout_ms, milliseconds(:force_shutdown_after, seconds))
-      end
-
-      # @param file [String]
-      def rackup(file)
-        set(:rackup, path(:rackup, file) || fail_here("rackup must be a path, not nil"))
       end
 
       # @param stdout [String, nil]
@@ -208,11 +144,6 @@ module Rondo
         set(:redirect_stdout, path(:stdout_redirect, stdout)) if stdout
         set(:redirect_stderr, path(:stdout_redirect, stderr)) if stderr
         set(:redirect_append, append)
-      end
-
-      # @param format [Symbol, String] common or json
-      def log_format(format)
-        set(:log_format, one_of(:log_format, format, %i[common json]))
       end
 
       # @param logger [#info, #write, nil]
@@ -250,8 +181,9 @@ module Rondo
 
       # @param name [String, nil] of a header, in any letter case
       def sendfile_type(name)
-        known = SENDFILE_TYPES.any? { |type| type.casecmp?(name.to_s) }
-        fail_here "sendfile_type must be #{SENDFILE_TYPES.join(" or ")}, not #{name.inspect}" unless known || name.nil?
+        types = Settings::SHELL[:sendfile_type].choices
+        known = types.any? { |type| type.casecmp?(name.to_s) }
+        fail_here "sendfile_type must be #{types.join(" or ")}, not #{name.inspect}" unless known || name.nil?
         set(:sendfile_type, name&.to_s)
       end
 
@@ -324,6 +256,18 @@ module Rondo
       def get(name, default = nil)
         @configuration.values.key?(name) ? current(name) : default
       end
+
+      # Makes the verb of a setting that has none above.
+      # @param row [Settings::Row]
+      # @return [void]
+      def self.define(row)
+        verb = row.verb_name
+        return if verb.nil? || public_method_defined?(verb, false)
+        return define_method(verb) { |value = true| set(row.name, value) } if row.kind == :switch
+
+        define_method(verb) { |value| set(row.name, checked(row, verb, value)) }
+      end
+      Settings::ROWS.each { |row| define(row) }
 
       private
 

@@ -25,7 +25,7 @@ class ConfigurationDocsTest < Minitest::Test
 
   def test_every_variable_is_there
     text = File.read(PAGE)
-    names = [*Rondo::Settings::SHELL.values.flat_map(&:env), *Rondo::Settings::CORE_VARIABLES.values.flatten]
+    names = [Rondo::Settings::SHELL, Rondo::Settings::CORE_NAMES].flat_map { |table| table.values.flat_map(&:env) }
     assert_empty(names.reject { |name| text.include?("`#{name}`") })
   end
 

@@ -62,21 +62,26 @@ class ConfigurationTest < Minitest::Test
     end
   end
 
-  Verbs::SECONDS.each do |verb, name|
-    define_method("test_seconds_#{verb}") { assert_equal 1500, values("#{verb} 1.5")[name] }
+  Settings::CORE_NAMES.select { |name, names| names.verb && name.end_with?("_ms") }.each do |name, names|
+    define_method("test_seconds_#{names.verb}") { assert_equal 1500, values("#{names.verb} 1.5")[name] }
   end
 
-  Verbs::PLAIN.each do |verb|
+  # Settings of these kinds whose verb is their name.
+  def self.of_kind(*kinds)
+    Settings::ROWS.select { |row| kinds.include?(row.kind) && row.verb == row.name.to_s }.map(&:name)
+  end
+
+  of_kind(:any).each do |verb|
     define_method("test_plain_#{verb}") { assert_equal "x", values("#{verb} 'x'")[verb] }
   end
 
-  (Verbs::PATHS + %i[rackup]).each do |verb|
+  of_kind(:path, :written_file, :folder).each do |verb|
     define_method("test_path_#{verb}") do
       assert_equal ["x", "x"], ["'x'", "Pathname('x')"].map { |text| values("#{verb} #{text}")[verb] }
     end
   end
 
-  Verbs::NETWORKS.each do |verb|
+  (of_kind(:addresses) - %i[bind]).each do |verb|
     define_method("test_networks_#{verb}") do
       assert_equal [["::1", "unix"], ["::1"]], ["['::1', 'unix']", "'::1'"].map { |text| values("#{verb} #{text}")[verb] }
     end
@@ -114,9 +119,9 @@ class ConfigurationTest < Minitest::Test
     assert_equal [nil, nil], values("rack_url_scheme nil\nset_default_host nil").values
   end
 
-  Verbs::SWITCHES.each do |verb, fallback|
+  of_kind(:switch).each do |verb|
     define_method("test_switch_#{verb}") do
-      assert_equal [fallback, false], [values(verb.to_s)[verb], values("#{verb} false")[verb]]
+      assert_equal [true, false], [values(verb.to_s)[verb], values("#{verb} false")[verb]]
     end
   end
 
@@ -149,7 +154,7 @@ class ConfigurationTest < Minitest::Test
     end
   end
 
-  Verbs::DURATIONS.each do |verb|
+  of_kind(:seconds).each do |verb|
     define_method("test_duration_#{verb}") do
       assert_equal [3, 0.5, 0], ["3", "0.5", "0"].map { |text| values("#{verb} #{text}")[verb] }
       assert_match(/:1: #{verb} must be a number of seconds/, complaint("#{verb} :soon"))
@@ -179,9 +184,8 @@ class ConfigurationTest < Minitest::Test
   end
 
   def test_settings_of_the_shell_have_verbs
-    others = %i[host redirect_stdout redirect_stderr redirect_append tmp_restart url_scheme default_host
-                control_url control_token control_data_only preload]
-    assert_empty Settings::SHELL.keys - others - Verbs.public_instance_methods(false)
+    verbs = Settings::ROWS.reject { |row| row.name == :host }.map { |row| row.verb_name.to_sym }
+    assert_empty verbs - Verbs.public_instance_methods(false)
   end
 
   def test_the_file_rails_generates

@@ -1,0 +1,147 @@
+# frozen_string_literal: true
+
+# What a setting of the shell may be set to. A kind reads a value from each of its three sources: an
+# object from the configuration file, a word from the command line, the text of an environment
+# variable. The rows of options.rb name their kinds.
+# SPDX-License-Identifier: MIT
+
+require "rondo"
+
+module Rondo
+  # The kinds of values.
+  module Settings
+    # Values of one kind.
+    class Kind
+      # The value is refused. The message ends a sentence that begins with the name of the setting.
+      class Refused < ArgumentError; end
+
+      # @return [String] what a value must be
+      attr_reader :words
+
+      # @param words [String, nil] nil: the choices of the row
+      # @param word [Proc] reads a word of the command line, as the block does
+      # @param variable [Array(String, Proc), nil] what the text of a variable must be, and what reads it;
+      #   nil: as a word
+      # @param repeats [Boolean] the option may be given several times
+      # @yieldparam value [Object] from the configuration file
+      # @yieldparam row [Row]
+      # @yieldreturn [Object] what is set; ArgumentError and TypeError refuse the value
+      def initialize(words = nil, word: nil, variable: nil, repeats: false, &value)
+        @words = words
+        @value = value || ->(given, _row) { given }
+        @word = word || @value
+        @variable = variable || [words, @word]
+        @repeats = repeats
+      end
+
+      # @param row [Row]
+      # @param given [Object] from the configuration file; nil where nil is the default
+      # @return [Object]
+      # @raise [Refused]
+      def value(row, given)
+        return if given.nil? && row.default.nil?
+
+        read(@value, @words, row, given)
+      end
+
+      # @param row [Row]
+      # @param word [String] from the command line
+      # @param before [Array, nil] what the option was set to so far
+      # @return [Object]
+      # @raise [Refused]
+      def word(row, word, before = nil)
+        one = read(@word, @words, row, word)
+        @repeats ? [*before, one] : one
+      end
+
+      # @param row [Row]
+      # @param text [String] of an environment variable
+      # @return [Object]
+      # @raise [Refused]
+      def variable(row, text)
+        one = read(@variable.last, @variable.first, row, text)
+        @repeats ? [one] : one
+      end
+
+      private
+
+      def read(reader, words, row, given)
+        reader.call(given, row)
+      rescue Refused
+        raise
+      rescue ArgumentError, TypeError
+        raise Refused, "must be #{words || row.choices.join(" or ")}, not #{given.inspect}"
+      end
+    end
+
+    SIZES = { "g" => 30, "m" => 20, "k" => 10 }.freeze
+    private_constant :SIZES
+
+    # @param text [String, Integer] "64", "64k", "10m", "1g"
+    # @return [Integer] bytes
+    # @raise [ArgumentError]
+    def self.bytes(text)
+      return text if text.is_a?(Integer)
+
+      match = /\A(\d+)([kmg]?)b?\z/i.match(text.to_s.strip) or raise ArgumentError, "no size: #{text}"
+      match[1].to_i << SIZES.fetch(match[2].downcase, 0)
+    end
+
+    # @param bytes [Integer]
+    # @return [String] "64", "64k", "10m", "1g"
+    def self.size(bytes)
+      letter, shift = SIZES.find { |_, bits| bytes >= 1 << bits && (bytes % (1 << bits)).zero? }
+      shift ? "#{bytes >> shift}#{letter}" : bytes.to_s
+    end
+
+    matching = lambda do |pattern, read|
+      ->(text, _row) { pattern.match?(text) ? read.call(text) : raise(ArgumentError) }
+    end
+    itself = ->(text, _row) { text }
+    digits = ["a number", ->(text, _row) { Integer(text, 10) }]
+    truth = matching.call(/\A(?:1|0|true|false|yes|no|on|off)\z/, ->(text) { text.match?(/\A(?:1|true|yes|on)\z/) })
+
+    path = ->(value, _row) { File.path(value) }
+    seconds = lambda do |value, _row|
+      number = Float(value)
+      raise Kind::Refused, "must not be negative" if number.negative?
+
+      number == number.to_i ? number.to_i : number
+    end
+    count = lambda do |value, row|
+      number = Integer(value.to_s, 10)
+      raise Kind::Refused, "must not be negative" if number.negative?
+      raise Kind::Refused, "#{value} is above #{row.most} #{row.unit}" if row.most && number > row.most
+
+      number
+    end
+    # What is alone may be written without brackets.
+    list = lambda do |value, _row|
+      next value if value.nil? || value.is_a?(Array)
+
+      value.is_a?(String) ? [value] : raise(ArgumentError)
+    end
+
+    KINDS = {
+      any: Kind.new("a value"),
+      text: Kind.new("a String") { |value, _row| value.is_a?(String) ? value : raise(ArgumentError) },
+      switch: Kind.new("true or false", word: ->(_word, _row) { true }, variable: ["true or false", truth]),
+      choice: Kind.new { |value, row| row.choices.find { |name| name.to_s == value.to_s } or raise ArgumentError },
+      seconds: Kind.new("a number of seconds", &seconds),
+      count: Kind.new("a number", &count),
+      size: Kind.new("a size") { |value, _row| Settings.bytes(value) },
+      path: Kind.new("a path", word: itself, &path),
+      written_file: Kind.new("a path", word: itself, &path),
+      folder: Kind.new("a path", word: ->(word, _row) { File.expand_path(word) }, &path),
+      paths: Kind.new("a path", word: itself, repeats: true, &path),
+      addresses: Kind.new("a list of addresses", word: itself, repeats: true, &list),
+      port: Kind.new("a number up to 65535", variable: digits, word: lambda do |word, _row|
+        word.match?(/\A\d{1,5}\z/) && word.to_i <= 65_535 ? word.to_i : raise(ArgumentError)
+      end),
+      workers: Kind.new("a number or auto",
+                        word: matching.call(/\A(?:\d{1,4}|auto)\z/, ->(word) { word == "auto" ? word : word.to_i }),
+                        variable: ["a number", ->(text, _row) { text == "auto" ? text : Integer(text, 10) }]),
+      object: Kind.new("an object")
+    }.freeze
+  end
+end

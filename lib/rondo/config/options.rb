@@ -1,0 +1,230 @@
+# frozen_string_literal: true
+
+# The settings of the shell, one row each. The command line, the configuration file, the environment,
+# `rondo init`, `rondo check` and docs/CONFIGURATION.md are made from these rows, so a new setting is a
+# row here and the code that obeys it. The settings of the core are the rows of
+# ext/rondo/base/settings.def; CORE_NAMES says what else some of them are called.
+# SPDX-License-Identifier: MIT
+
+require "rondo/config/kinds"
+
+module Rondo
+  # The tables of settings.
+  module Settings
+    # A setting.
+    #
+    # @!attribute [r] name
+    #   @return [Symbol]
+    # @!attribute [r] kind
+    #   @return [Symbol] key of KINDS: what it may be set to
+    # @!attribute [r] default
+    #   @return [Object]
+    # @!attribute [r] unit
+    #   @return [String]
+    # @!attribute [r] doc
+    #   @return [String] what it means
+    # @!attribute [r] verb
+    #   @return [String, nil] of the configuration file; its name without it. Where verbs.rb has a method of
+    #     that name, that is the verb; the others are made from their kinds
+    # @!attribute [r] flag
+    #   @return [String, nil] forms of the option, "-p, --port PORT"
+    # @!attribute [r] group
+    #   @return [Symbol, nil] heading of `rondo --help` that the option stands under
+    # @!attribute [r] help
+    #   @return [String, nil] line of `rondo --help`; %s is the default
+    # @!attribute [r] negation
+    #   @return [String, nil] such a line for --no-…
+    # @!attribute [r] env
+    #   @return [Array<String>] environment variables, first one set wins
+    # @!attribute [r] choices
+    #   @return [Array<Symbol, String>, nil] all there is to choose from
+    # @!attribute [r] most
+    #   @return [Integer, nil] the largest number
+    # @!attribute [r] example
+    #   @return [String, nil] lines of the file of `rondo init` that set it; without them its default is there
+    # @!attribute [r] line
+    #   @return [String, nil] the line with its default there, where it is not the verb and the value
+    # @!attribute [r] server
+    #   @return [Boolean] {Server#initialize} takes it under its name
+    Row = Struct.new(:name, :kind, :default, :unit, :doc, :verb, :flag, :group, :help, :negation, :env, :choices,
+                     :most, :example, :line, :server, keyword_init: true) do
+      # @return [String, nil] name of the method of the configuration file
+      def verb_name
+        verb&.slice(/\A\S+/)
+      end
+
+      # @return [Array<String>] "-p", "--port PORT"
+      def forms
+        flag.to_s.split(", ")
+      end
+    end
+
+    # What a setting of the core is called besides its name. The verb of a time takes seconds.
+    CoreNames = Struct.new(:verb, :flag, :group, :help, :env, keyword_init: true) do
+      # @return [Array<String>]
+      def forms
+        flag.to_s.split(", ")
+      end
+    end
+
+    # @return [Row]
+    def self.row(name, kind, default, unit, doc, verb: name.to_s, env: [], **others)
+      Row.new(name: name, kind: kind, default: default, unit: unit, doc: doc, verb: verb, env: env, **others).freeze
+    end
+    private_class_method :row
+
+    # @return [CoreNames]
+    def self.names(verb: nil, env: [], **others)
+      CoreNames.new(verb: verb, env: env, **others).freeze
+    end
+    private_class_method :names
+
+    ROWS = [
+      row(:bind, :addresses, nil, "URIs",
+          "addresses: tcp://HOST:PORT, unix:///PATH; without any, port on all interfaces",
+          flag: "-b, --bind URI", group: :where, help: "tcp://HOST:PORT, unix:///PATH; may be repeated",
+          example: "bind \"tcp://0.0.0.0:9292\"\nbind \"unix:///run/app.sock?mode=0660\""),
+      row(:port, :port, 9292, "port", "port of the address served when nothing is bound",
+          flag: "-p, --port PORT", group: :where, help: "port on all interfaces (%s)", env: %w[PORT]),
+      row(:host, :text, nil, "host",
+          "host of the address served when nothing is bound; all interfaces without one",
+          verb: nil, env: %w[HOST BINDING]),
+      row(:environment, :any, "development", "name",
+          "decides which backtraces clients see and which configuration file is read",
+          flag: "-e, --environment NAME", group: :where, help: "%s", env: %w[APP_ENV RACK_ENV RAILS_ENV]),
+      row(:rackup, :path, "config.ru", "path", "the application's file; also the last argument"),
+      row(:public, :path, nil, "path",
+          "folder whose files are served without Ruby; without an application only they are",
+          flag: "--public DIR, -www DIR", group: :where,
+          help: "serve its files, also -www; without an application only them", example: 'public "public"'),
+      row(:x_sendfile_root, :paths, nil, "paths",
+          "folders below which the application may name files by X-Sendfile or X-Accel-Redirect; that of " \
+          "public without it",
+          flag: "--x-sendfile-root DIR", group: :where, help: "where X-Sendfile may find files; may be repeated",
+          example: 'x_sendfile_root "storage"'),
+      row(:sendfile_type, :choice, nil, "name",
+          "which of the two Rack::Sendfile uses: X-Sendfile or X-Accel-Redirect",
+          choices: %w[X-Sendfile X-Accel-Redirect], example: 'sendfile_type "X-Sendfile"', server: true),
+      row(:workers, :workers, 0, "count",
+          "worker processes; 0 serves with one process and no master; auto: as many as there are CPUs for this " \
+          "process",
+          flag: "-w, --workers N", group: :processes, help: "worker processes; auto: one a CPU (%s)",
+          env: %w[WEB_CONCURRENCY]),
+      row(:preload, :switch, true, "bool",
+          "load the application once, before workers are forked, instead of in each of them",
+          verb: "preload_app!", flag: "--preload", group: :processes,
+          help: "load the application before forking (the default)"),
+      row(:worker_timeout, :seconds, 60, "s",
+          "a worker without a sign of life for so long is killed and replaced; 0 for never"),
+      row(:worker_boot_timeout, :seconds, 60, "s",
+          "time for a worker from its fork until it is ready; 0 for no limit"),
+      row(:worker_shutdown_timeout, :seconds, 30, "s", "time for a worker that is told to stop; then it is killed"),
+      row(:worker_check_interval, :seconds, 5, "s",
+          "time between two signs of life of a worker, and two looks at its lifetime"),
+      row(:mold_boot_timeout, :seconds, 300, "s",
+          "time for loading the application before workers are forked; 0 for no limit"),
+      row(:worker_culling_strategy, :choice, :youngest, "name",
+          "which worker ends when there is to be one less: youngest or oldest", choices: %i[youngest oldest]),
+      row(:max_requests, :count, 0, "count", "a worker is replaced after so many requests; 0 for never"),
+      row(:max_memory, :size, 0, "bytes", "a worker is replaced when it has so much memory; 0 for never"),
+      row(:memory_measure, :choice, :rss, "name",
+          "what max_memory measures: rss, or pss, where shared pages count in parts", choices: %i[rss pss]),
+      row(:max_age, :seconds, 0, "s", "a worker is replaced when it is so old; 0 for never"),
+      row(:recycle_jitter, :count, 10, "percent",
+          "how much lower a worker's own limits are at most, so that they do not all end together", most: 100),
+      row(:directory, :folder, nil, "path", "where to go before anything else",
+          flag: "--dir DIR", group: :where, help: "go there first", example: 'directory "/srv/app"'),
+      row(:pidfile, :written_file, nil, "path", "written at boot, removed at the end",
+          flag: "--pidfile FILE", group: :processes, help: "write the process id there", env: %w[PIDFILE],
+          example: 'pidfile "tmp/pids/server.pid"'),
+      row(:state_path, :written_file, nil, "path", "pid and addresses as YAML, for tools",
+          flag: "-S, --state FILE", group: :processes, help: "write pid and addresses there",
+          example: 'state_path "tmp/pids/server.state"'),
+      row(:control_url, :text, nil, "URI",
+          "where the control server listens: tcp://HOST:PORT, unix:///PATH, or auto for a socket of its own",
+          verb: "activate_control_app", flag: "--control-url URI", group: :processes,
+          help: "control server: tcp://, unix://, auto"),
+      row(:control_token, :text, nil, "text",
+          "what its clients have to show; a random one is written to the state file where none is given, none for " \
+          "nobody needs one",
+          verb: "activate_control_app", flag: "--control-token TOKEN", group: :processes,
+          help: "its token; none for none"),
+      row(:control_data_only, :switch, false, "bool", "the control server only shows, it does nothing",
+          verb: "activate_control_app", example: 'activate_control_app "auto", data_only: false'),
+      row(:tag, :any, nil, "text", "name of this server in the process list; its folder's without it",
+          flag: "--tag NAME", group: :processes, help: "name in the process list", example: 'tag "app"'),
+      row(:log_requests, :switch, false, "bool",
+          "a line for each request on standard output, but not for those that the static folder answers",
+          flag: "-v, --log-requests", group: :logs, help: "a line a request on standard output"),
+      row(:quiet, :switch, false, "bool", "no boot lines", flag: "-q, --quiet", group: :logs, help: "no boot lines"),
+      row(:silent, :switch, false, "bool", "nothing but errors",
+          flag: "-s, --silent", group: :logs, help: "nothing but errors"),
+      row(:log_format, :choice, :common, "name", "of request lines and log lines: common or json",
+          choices: %i[common json]),
+      row(:log_formatter, :object, nil, "block", "called with each log line, answers what is written",
+          example: "log_formatter { |line| \"\#{Time.now.utc} \#{line}\" }"),
+      row(:custom_logger, :object, nil, "object", "answers info, warn and error, or write; gets the log lines"),
+      row(:redirect_stdout, :written_file, nil, "path", "file for standard output",
+          verb: "stdout_redirect", flag: "--redirect-stdout FILE", group: :logs, help: "standard output to a file",
+          example: 'stdout_redirect "log/requests.log", "log/server.log", true'),
+      row(:redirect_stderr, :written_file, nil, "path", "file for standard error",
+          verb: "stdout_redirect", flag: "--redirect-stderr FILE", group: :logs, help: "standard error to a file"),
+      row(:redirect_append, :switch, false, "bool", "append to the redirect files instead of emptying them",
+          verb: "stdout_redirect", flag: "--redirect-append", group: :logs, help: "add to those files",
+          negation: "empty those files first", line: "stdout_redirect nil, nil, false"),
+      row(:trusted_proxies, :addresses, [].freeze, "networks",
+          "peers that may say who the client is, in the fields that trusted_proxy_fields names; unix: any that " \
+          "comes through a Unix socket",
+          example: 'trusted_proxies ["10.0.0.0/8", "unix"]', server: true),
+      row(:proxy_protocol_from, :addresses, [].freeze, "networks",
+          "peers whose connections begin with a PROXY protocol header, version 1 or 2; unix: any that comes " \
+          "through a Unix socket",
+          example: 'proxy_protocol_from ["10.0.0.1"]', server: true),
+      row(:url_scheme, :choice, nil, "name", "rack.url_scheme whatever the connection says",
+          verb: "rack_url_scheme", choices: %w[http https], example: 'rack_url_scheme "https"', server: true),
+      row(:default_host, :text, nil, "host:port", "SERVER_NAME and SERVER_PORT of requests without Host",
+          verb: "set_default_host", example: 'set_default_host "localhost:9292"', server: true),
+      row(:allowed_origins, :object, nil, "origins",
+          "whose pages may open a WebSocket: :same, https://www.example.com, https://*.example.com, or a block " \
+          "that is called with env; everybody's without it",
+          example: 'allowed_origins :same, "https://*.example.com"', server: true),
+      row(:lowlevel_error_handler, :object, nil, "block",
+          "called with error, env and status when the application raises; answers a response",
+          example: "lowlevel_error_handler { |error, _env, status| [status, {}, [error.class.name]] }", server: true),
+      row(:raise_exception_on_sigterm, :switch, true, "bool", "end with SIGTERM's own status after TERM"),
+      row(:redis_url, :text, nil, "URL",
+          "Redis that carries what is published to other machines: redis://USER:PASSWORD@HOST:PORT/DATABASE, " \
+          "rediss:// for TLS, unix:///PATH",
+          flag: "-r, --redis URL", group: :processes, help: "pub/sub between machines",
+          env: %w[RONDO_REDIS_URL REDIS_URL], example: 'redis_url "redis://localhost:6379"'),
+      row(:redis_required, :switch, false, "bool",
+          "do not start without that Redis, instead of trying again and again"),
+      row(:pubsub_engine, :object, nil, "block",
+          "makes the default engine of pub/sub, in the process that was started: the master, if there is one",
+          example: 'pubsub_engine { Rondo::PubSub::Redis.new("rediss://redis.example", ' \
+                   'ssl_params: { ca_file: "ca.pem" }) }'),
+      row(:tmp_restart, :switch, false, "bool", "restart when tmp/restart.txt is touched",
+          verb: "plugin :tmp_restart", example: "plugin :tmp_restart")
+    ].freeze
+
+    SHELL = ROWS.to_h { |row| [row.name, row] }.freeze
+
+    CORE_NAMES = {
+      head_timeout_ms: names(verb: :first_data_timeout),
+      keep_alive_timeout_ms: names(verb: :persistent_timeout, flag: "-k, --keep-alive SECONDS", group: :limits,
+                                   help: "idle connections (%s)", env: %w[PUMA_PERSISTENT_TIMEOUT]),
+      body_timeout_ms: names(verb: :body_timeout),
+      write_timeout_ms: names(verb: :write_timeout),
+      drain_timeout_ms: names(verb: :drain_timeout),
+      hard_request_timeout_ms: names(verb: :hard_request_timeout),
+      max_body_bytes: names(verb: :http_content_length_limit, flag: "--max-body SIZE, -maxbd SIZE", group: :limits,
+                            help: "request body, also -maxbd (%s)"),
+      max_head_bytes: names(flag: "--max-head SIZE, -maxhd SIZE", group: :limits,
+                            help: "request head, also -maxhd (%s)"),
+      keep_alive: names(verb: :enable_keep_alives),
+      early_hints: names(flag: "--early-hints", group: :limits, help: "offer rack.early_hints"),
+      max_threads: names(env: %w[RAILS_MAX_THREADS MAX_THREADS PUMA_MAX_THREADS]),
+      min_threads: names(env: %w[MIN_THREADS PUMA_MIN_THREADS])
+    }.freeze
+  end
+end
