@@ -104,17 +104,16 @@ static void on_timeout(rd_conn *conn) {
 }
 
 const rd_protocol rd_protocol_sse = {
-    sizeof(rd_push *),
-    rd_push_on_open,
-    on_data,
-    on_eof,
-    rd_push_on_drained,
-    on_timeout,
-    rd_push_on_close,
-    rd_push_is_spare,
-    rd_push_on_shutdown,
-    NULL,
-    rd_push_on_stalled,
+    .state_size = sizeof(rd_push *),
+    .on_open = rd_push_on_open,
+    .on_data = on_data,
+    .on_eof = on_eof,
+    .on_drained = rd_push_on_drained,
+    .on_timeout = on_timeout,
+    .on_close = rd_push_on_close,
+    .is_spare = rd_push_is_spare,
+    .on_shutdown = rd_push_on_shutdown,
+    .on_stalled = rd_push_on_stalled,
 };
 
 /* ---- the upgrade ---- */

@@ -368,17 +368,16 @@ static void on_shutdown(rd_conn *conn) {
 }
 
 const rd_protocol rd_protocol_websocket = {
-    sizeof(rd_websocket_input),
-    rd_push_on_open,
-    on_data,
-    on_eof,
-    rd_push_on_drained,
-    on_timeout,
-    on_close,
-    rd_push_is_spare,
-    on_shutdown,
-    NULL, /* its subscriptions stay here */
-    rd_push_on_stalled,
+    .state_size = sizeof(rd_websocket_input),
+    .on_open = rd_push_on_open,
+    .on_data = on_data,
+    .on_eof = on_eof,
+    .on_drained = rd_push_on_drained,
+    .on_timeout = on_timeout,
+    .on_close = on_close,
+    .is_spare = rd_push_is_spare,
+    .on_shutdown = on_shutdown,
+    .on_stalled = /* its subscriptions stay here */     rd_push_on_stalled,
 };
 
 /* ---- the upgrade ---- */

@@ -305,7 +305,14 @@ void rd_http1_request_done(rd_conn *conn) {
 }
 
 const rd_protocol rd_protocol_http1 = {
-    sizeof(rd_http1),     http1_on_open,       http1_on_data,  http1_on_eof,
-    http1_on_drained,     http1_on_timeout,    http1_on_close, rd_http1_is_spare,
-    rd_http1_on_shutdown, rd_http1_is_movable, NULL,
+    .state_size = sizeof(rd_http1),
+    .on_open = http1_on_open,
+    .on_data = http1_on_data,
+    .on_eof = http1_on_eof,
+    .on_drained = http1_on_drained,
+    .on_timeout = http1_on_timeout,
+    .on_close = http1_on_close,
+    .is_spare = rd_http1_is_spare,
+    .on_shutdown = rd_http1_on_shutdown,
+    .is_movable = rd_http1_is_movable,
 };
