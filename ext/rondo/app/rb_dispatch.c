@@ -292,6 +292,7 @@ static void init_call(rd_call *call, rd_runner *runner, rd_request *request) {
                       .body = Qnil,
                       .slot = conn->slot,
                       .peer = conn->peer,
+                      .secure = conn->secure,
                       .whole = request->body_complete,
                       .turn_ns = request->taken_ns};
 }

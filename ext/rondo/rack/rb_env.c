@@ -13,7 +13,14 @@
 
 #define PLAUSIBLE_US 86400000000ll /* a day: more than that is a clock that is wrong */
 
-void rd_env_init(rd_binding *binding) {
+/* What the scheme is unless a proxy says otherwise. */
+static VALUE scheme_of(const rd_binding *binding, bool secure) {
+    if (!NIL_P(binding->scheme)) return binding->scheme;
+    return secure ? rd_key.https : rd_key.http;
+}
+
+static VALUE new_base(rd_binding *binding, bool secure) {
+    const VALUE scheme = scheme_of(binding, secure);
     VALUE env = rb_hash_new();
     const VALUE keys[RD_ENV_COUNT] = {RD_ENV_KEYS};
     const VALUE values[RD_ENV_COUNT] = {
@@ -25,7 +32,7 @@ void rd_env_init(rd_binding *binding) {
         [RD_ENV_SERVER_PORT] = rd_key.port_80,
         [RD_ENV_PROTOCOL] = rd_version_names[RD_HTTP_1_1],
         [RD_ENV_REMOTE_ADDR] = rd_key.empty,
-        [RD_ENV_SCHEME] = NIL_P(binding->scheme) ? rd_key.http : binding->scheme,
+        [RD_ENV_SCHEME] = scheme,
         [RD_ENV_ERRORS] = rb_const_get(rb_path2class("Rondo"), rb_intern("ERRORS")),
         [RD_ENV_INPUT] = binding->empty_input,
         [RD_ENV_IS_HIJACK] = Qtrue,
@@ -38,9 +45,21 @@ void rd_env_init(rd_binding *binding) {
     if (!NIL_P(binding->sendfile_type)) {
         rb_hash_aset(env, rd_key.sendfile_type, binding->sendfile_type);
     }
-    RD_BINDING_SET(binding, env_template, env);
-    binding->env_base = (unsigned)RHASH_SIZE(env);
+    /* Where only a setting says https, it is a proxy that has the certificate. */
+    if (secure && scheme == rd_key.https) rb_hash_aset(env, rd_key.https_key, rd_key.on);
+    return env;
+}
+
+void rd_env_init(rd_binding *binding) {
+    RD_BINDING_SET(binding, env_template, new_base(binding, false));
+    RD_BINDING_SET(binding, env_secure_template, new_base(binding, true));
+    binding->env_base[false] = (unsigned)RHASH_SIZE(binding->env_template);
+    binding->env_base[true] = (unsigned)RHASH_SIZE(binding->env_secure_template);
     rd_env_cache_init(binding);
+}
+
+static VALUE base_of(const rd_call *call) {
+    return call->secure ? call->binding->env_secure_template : call->binding->env_template;
 }
 
 static VALUE new_string(rd_slice bytes) {
@@ -149,9 +168,16 @@ static void set_host(rd_binding *binding, VALUE env, const rd_request *request, 
     rb_hash_aset(env, rd_key.server_port, port);
 }
 
-void rd_env_set_place(rd_call *call, VALUE env) {
-    set_host(call->binding, env, call->request, call->binding->scheme == rd_key.https);
-    set_address(call->binding, env, &call->peer);
+VALUE rd_env_new_template(rd_call *call) {
+    rd_binding *binding = call->binding;
+    const unsigned version = call->request->head.version;
+    VALUE env = rb_hash_dup(base_of(call));
+    set_host(binding, env, call->request, scheme_of(binding, call->secure) == rd_key.https);
+    set_address(binding, env, &call->peer);
+    if (version != RD_HTTP_1_1) {
+        rb_hash_aset(env, rd_key.server_protocol, rd_version_names[version]);
+    }
+    return env;
 }
 
 /* What a listed proxy says of the client; nobody else is believed. */
@@ -164,6 +190,7 @@ static void set_forwarded(rd_call *call) {
     if (said.scheme != RD_FORWARDED_NO_SCHEME) {
         bool https = said.scheme == RD_FORWARDED_HTTPS;
         rb_hash_aset(call->env, rd_key.rack_url_scheme, https ? rd_key.https : rd_key.http);
+        if (!https && call->secure) rb_hash_delete(call->env, rd_key.https_key);
         if (call->request->head.port == 0) set_host(binding, call->env, call->request, https);
     }
     if (said.port != 0) {
@@ -201,9 +228,6 @@ static void set_unusual(const rd_call *call) {
     if (request->head.query.len > 0) {
         rb_hash_aset(call->env, rd_key.query_string,
                      new_string(rd_request_slice(request, request->head.query)));
-    }
-    if (request->head.version != RD_HTTP_1_1) {
-        rb_hash_aset(call->env, rd_key.server_protocol, rd_version_names[request->head.version]);
     }
     if (call->upgrade) {
         rb_hash_aset(call->env, rd_key.rack_can_upgrade, rd_upgrade_symbol(call->upgrade));
@@ -259,7 +283,7 @@ static int take_pair(VALUE key, VALUE value, VALUE argument) {
 /* A template out of an env that is complete but for the request's own values: these, the header
  * fields, what all share. */
 static VALUE new_template(const rd_call *call) {
-    rd_sorting sorting = {.template = rb_hash_new(), .base = call->binding->env_base};
+    rd_sorting sorting = {.template = rb_hash_new(), .base = call->binding->env_base[call->secure]};
     rb_hash_foreach(call->env, take_pair, (VALUE)&sorting);
     sorting.at = 0;
     sorting.shared = true;

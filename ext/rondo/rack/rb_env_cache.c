@@ -5,6 +5,8 @@
  *   by authority and peer    SERVER_NAME, SERVER_PORT, REMOTE_ADDR
  *   by header section        those and every HTTP_* key, for requests without a body
  *
+ * The scheme of the connection and the version of HTTP are in both keys.
+ *
  * A section is one that http/sections.h knows again: no secret is in it. Its template is made when
  * the same peer sends it once more. Both tables are bounded and direct-mapped. Values of a template
  * are shared, so rd_env_fill() puts a request's own values and copies in place of them.
@@ -28,35 +30,37 @@ void rd_env_cache_clear(rd_binding *binding) {
     rd_free(binding->env_cache);
 }
 
+/* Version and scheme. */
+static uint32_t way_of(const rd_call *call) {
+    return (uint32_t)call->request->head.version << 1 | call->secure;
+}
+
 /* ---- by authority and peer ---- */
 
 static bool template_key(rd_template_key *key, const rd_call *call) {
     rd_slice authority = rd_request_slice(call->request, call->request->head.authority);
     if (authority.len > sizeof(key->authority)) return false;
     memset(key, 0, sizeof(*key));
-    key->hash = rd_hash_weak(authority) ^ rd_address_hash(&call->peer);
+    key->hash = rd_hash_weak(authority) ^ rd_address_hash(&call->peer) ^ way_of(call);
     key->peer = call->peer;
     key->peer.port = 0;
     memcpy(key->authority, authority.ptr, authority.len);
     key->authority_len = (uint8_t)authority.len;
+    key->version = call->request->head.version;
+    key->secure = call->secure;
     return true;
 }
 
 VALUE rd_env_template(rd_call *call) {
     rd_binding *binding = call->binding;
     rd_template_key key;
-    if (!template_key(&key, call)) {
-        VALUE env = rb_hash_dup(binding->env_template);
-        rd_env_set_place(call, env);
-        return env;
-    }
+    if (!template_key(&key, call)) return rd_env_new_template(call);
     uint32_t at = key.hash % RD_TEMPLATE_CACHE_SIZE;
     rd_template_key *entry = &binding->env_cache->templates[at];
     if (entry->hash == key.hash && memcmp(entry, &key, sizeof(key)) == 0) {
         return RARRAY_AREF(binding->templates, at);
     }
-    VALUE env = rb_hash_dup(binding->env_template);
-    rd_env_set_place(call, env);
+    VALUE env = rd_env_new_template(call);
     rb_ary_store(binding->templates, at, env);
     *entry = key;
     return env;
@@ -68,13 +72,18 @@ static bool is_same_peer(const rd_address *a, const rd_address *b) {
     return a->kind == b->kind && memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
 }
 
+/* Numbers of sections are counted, so there is room behind them. */
+static uint64_t section_of(const rd_call *call) {
+    return call->request->head.section << 8 | way_of(call);
+}
+
 static bool is_at(const rd_call *call, uint32_t at) {
     const rd_section_key *key = &call->binding->env_cache->sections[at];
-    return key->section == call->request->head.section && is_same_peer(&key->peer, &call->peer);
+    return key->section == section_of(call) && is_same_peer(&key->peer, &call->peer);
 }
 
 static uint32_t section_hash(const rd_call *call) {
-    uint32_t section = (uint32_t)(call->request->head.section * 0x9e3779b1u);
+    uint32_t section = (uint32_t)(section_of(call) * 0x9e3779b1u);
     return section ^ rd_address_hash(&call->peer) ^ call->peer.kind;
 }
 
@@ -102,7 +111,7 @@ void rd_env_section_keep(const rd_call *call, VALUE template) {
     uint32_t at = section_hash(call) % RD_SECTION_CACHE_SIZE;
     rb_ary_store(binding->section_templates, at, template);
     binding->env_cache->sections[at] =
-        (rd_section_key){.section = call->request->head.section, .peer = call->peer};
+        (rd_section_key){.section = section_of(call), .peer = call->peer};
 }
 
 /* ---- filling ---- */
@@ -172,7 +181,7 @@ static void fill_all(rd_fill *fill) {
 void rd_env_fill(rd_call *call, const VALUE own[RD_ENV_OWN_COUNT], bool copy_headers) {
     rd_fill fill = {.env = call->env, .own = own, .end = RD_ENV_OWN_COUNT};
     if (copy_headers && !call->binding->frozen_headers) {
-        fill.end += (unsigned)RHASH_SIZE(call->env) - call->binding->env_base;
+        fill.end += (unsigned)RHASH_SIZE(call->env) - call->binding->env_base[call->secure];
     }
     fill_all(&fill);
 }

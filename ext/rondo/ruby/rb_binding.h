@@ -26,23 +26,24 @@
     X(upgrades)     /* answers refuse, report_impossible and report_protocol */                    \
     X(request_log)  /* answers write(lines), or nil */                                             \
     X(env_template) /* Hash that every env starts from */                                          \
-    X(empty_input)  /* rack.input of requests without a body */                                    \
-    X(clients)      /* slot → Rondo::Client, or a handler that needs none */                     \
-    X(subscribers)  /* address of an rd_push without a connection → block */                     \
-    X(borrowed)     /* slot → String whose bytes are queued */                                   \
-    X(values)       /* cache of header values */                                                   \
-    X(templates)    /* cache of env templates by authority and peer */                             \
-    X(section_templates) /* cache of env templates by header section and peer */                   \
-    X(names)             /* cache of HTTP_* keys of names without an id */                         \
-    X(key_lists)         /* cache of what the envs of upgraded connections have as keys */         \
-    X(threads)           /* the application threads */                                             \
-    X(supervisor)        /* Thread that called run(), or nil */                                    \
-    X(thread_start)      /* called in each application thread before its first request, or nil */  \
-    X(thread_exit)       /* and after its last */                                                  \
-    X(scoreboard)        /* Rondo::Scoreboard that score lies in, or nil */                        \
-    X(heirs)             /* that of the workers of another master, or nil */                       \
-    X(scheme)            /* rack.url_scheme forced by a setting, or nil */                         \
-    X(default_host)      /* SERVER_NAME and port of requests without Host, or nil */               \
+    X(env_secure_template) /* the same for connections that are secure */                          \
+    X(empty_input)         /* rack.input of requests without a body */                             \
+    X(clients)             /* slot → Rondo::Client, or a handler that needs none */              \
+    X(subscribers)         /* address of an rd_push without a connection → block */              \
+    X(borrowed)            /* slot → String whose bytes are queued */                            \
+    X(values)              /* cache of header values */                                            \
+    X(templates)           /* cache of env templates by authority and peer */                      \
+    X(section_templates)   /* cache of env templates by header section and peer */                 \
+    X(names)               /* cache of HTTP_* keys of names without an id */                       \
+    X(key_lists)           /* cache of what the envs of upgraded connections have as keys */       \
+    X(threads)             /* the application threads */                                           \
+    X(supervisor)          /* Thread that called run(), or nil */                                  \
+    X(thread_start) /* called in each application thread before its first request, or nil */       \
+    X(thread_exit)  /* and after its last */                                                       \
+    X(scoreboard)   /* Rondo::Scoreboard that score lies in, or nil */                             \
+    X(heirs)        /* that of the workers of another master, or nil */                            \
+    X(scheme)       /* rack.url_scheme forced by a setting, or nil */                              \
+    X(default_host) /* SERVER_NAME and port of requests without Host, or nil */                    \
     X(default_port)                                                                                \
     X(sendfile_type) /* sendfile.type of every env, or nil */
 
@@ -62,12 +63,14 @@ typedef struct rd_cache_entry {
 typedef struct rd_template_key {
     uint32_t hash;
     rd_address peer;
+    uint8_t version; /* RD_HTTP_1_1 … */
+    bool secure;     /* the connection */
     uint8_t authority_len;
     char authority[64];
 } rd_template_key;
 
 typedef struct rd_section_key {
-    uint64_t section; /* rd_head.section; 0: empty */
+    uint64_t section; /* rd_head.section, version and scheme in one word; 0: empty */
     rd_address peer;
 } rd_section_key;
 
@@ -94,8 +97,8 @@ struct rd_binding {
     rd_cache_entry *value_entries;
     rd_cache_entry *name_entries;
     rd_env_cache *env_cache;
-    unsigned env_base;   /* keys of the base template; header fields come behind them */
-    rd_network *trusted; /* peers that may name the client, scheme and port */
+    unsigned env_base[2]; /* keys of the base templates, plain and secure; header fields follow */
+    rd_network *trusted;  /* peers that may name the client, scheme and port */
     size_t trusted_count;
     rd_borrow *released; /* under the loop lock: Strings whose bytes are not needed any more */
     rd_slots borrowed_slots;

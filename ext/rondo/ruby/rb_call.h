@@ -27,6 +27,7 @@ struct rd_call {
     uint64_t turn_ns; /* since when its turn lasts; waits for room move it on, see rd_send_part() */
     uint32_t slot;
     rd_address peer;
+    bool secure;  /* its connection is: the scheme is https where nothing else says so */
     bool whole;   /* the body was there when the call began */
     bool started; /* the head of the response is out */
     bool done;    /* finished, aborted or detached */
@@ -93,8 +94,10 @@ enum {
 /* rb_env_cache.c */
 void rd_env_cache_init(rd_binding *binding);
 void rd_env_cache_clear(rd_binding *binding);
-void rd_env_set_place(rd_call *call, VALUE env); /* rb_env.c: SERVER_*, REMOTE_ADDR */
-VALUE rd_env_template(rd_call *call);            /* shared: to be dup'ed */
+/* rb_env.c: a base template and what the keys of both caches stand for: SERVER_*, REMOTE_ADDR, the
+ * scheme, the version. */
+VALUE rd_env_new_template(rd_call *call);
+VALUE rd_env_template(rd_call *call); /* shared: to be dup'ed */
 /* Of requests whose header section is known: the template, or nil; whether this peer sends it for
  * the first time; keeping one. */
 VALUE rd_env_section_find(const rd_call *call);

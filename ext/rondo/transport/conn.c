@@ -149,6 +149,7 @@ static rd_conn *new_conn(rd_conn_set *set, int fd, const rd_transport *transport
     conn->source = (rd_source){.fd = fd, .interest = RD_READABLE, .on_ready = on_ready};
     conn->room = (uint16_t)room;
     conn->layered = !transport->is_plain;
+    conn->secure = transport->is_secure;
     conn->set = set;
     conn->transport = transport;
     conn->protocol = protocol;
@@ -180,6 +181,7 @@ rd_conn *rd_conn_open_carried(rd_conn *carrier, const rd_transport *transport,
     assert(rd_conn_is_open(carrier) && !transport->is_plain);
     rd_conn *conn = new_conn(carrier->set, -1, transport, protocol, &carrier->peer);
     conn->uncounted = true;
+    conn->secure = carrier->secure;
     rd_list_append(&carrier->set->carried, &conn->in_set);
     rd_conn_layer(conn)->carrier = carrier;
     rd_conn_ref(carrier);

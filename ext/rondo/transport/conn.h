@@ -97,6 +97,7 @@ struct rd_conn {
     bool guest : 1;      /* came from another worker in the middle of its requests */
     bool warming : 1;    /* what is next in the queue is being read from a disk */
     bool warmed : 1;     /* it has been read just now */
+    bool secure : 1;     /* the scheme of its requests is https: its transport, or its carrier */
     bool layered : 1;    /* its transport is not plain: it has an rd_layer */
     bool uncounted : 1;  /* no connection of its own for limits, balance and traffic */
 };

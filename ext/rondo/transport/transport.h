@@ -19,6 +19,7 @@ typedef struct rd_conn rd_conn;
 typedef struct rd_transport {
     size_t state_size; /* of its own state on a connection, see rd_conn_transport_state(); zeroed */
     const char *scheme; /* in the URL of a listener, "http" */
+    bool is_secure;     /* its bytes are encrypted on the way: the scheme of requests is https */
     ssize_t (*read)(rd_conn *conn, char *bytes, size_t len);
     /* `more`: the rest of a packet comes with the next call. */
     ssize_t (*write)(rd_conn *conn, const struct iovec *iov, int count, bool more);

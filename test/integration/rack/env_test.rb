@@ -135,6 +135,17 @@ class RackEnvTest < RackCase
     assert_equal %w[https 443], env.values_at("rack.url_scheme", "SERVER_PORT")
   end
 
+  # One client, one host, the same fields: only the version tells the requests apart.
+  def test_versions_alternate
+    client = serve { |env| [200, { "x-protocol" => env["SERVER_PROTOCOL"] }, []] }
+    4.times do
+      %w[1.0 1.1 1.7].zip(%w[HTTP/1.0 HTTP/1.1 HTTP/1.1]) do |version, protocol|
+        client.write("GET / HTTP/#{version}\r\nHost: h\r\nAccept: a/b\r\nConnection: keep-alive\r\n\r\n")
+        assert_equal protocol, client.response.header("x-protocol"), version
+      end
+    end
+  end
+
   def test_header_names
     env = env_of(bytes("GET", "/", "X-One" => "1", "aCCept" => "*/*", "x-a.b" => "dot"))
     assert_equal "1", env["HTTP_X_ONE"]
