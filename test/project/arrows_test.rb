@@ -80,6 +80,13 @@ class ArrowsTest < Minitest::Test
     assert_includes check(up.merge(known: "http/a -> b\nhttp/b -> a\n")).first, "runs up no more"
   end
 
+  def test_no_call_runs_to_a_later_folder
+    files = { "loop/a.h" => "int rd_b(void);\n", "http/b.c" => "int rd_b(void) {\n    return 0;\n}\n",
+              "loop/a.c" => "int rd_a(void) {\n    return rd_b() + rd_b();\n}\n" }
+    assert_equal ["loop/a.c: rd_a uses rd_b of http/, a later folder\n", false], check(files)
+    assert_equal ["", true], check(files.merge("loop/b.c" => "int rd_b(void) {\n    return 1;\n}\n"))
+  end
+
   # The order of a folder is one in which each file comes after those it calls.
   def test_the_order_begins_with_the_lowest
     output, fine = check({ "loop/a.c" => "int rd_a(void) {\n    return rd_z();\n}\n",

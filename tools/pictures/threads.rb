@@ -50,7 +50,7 @@ module ThreadsPicture
     end
   end
 
-  # Between the states of an application thread, see ruby/rb_pool.h; then to what all share.
+  # Between the states of an application thread, see binding/rb_pool.h; then to what all share.
   def arrows(svg)
     svg.arrow([232, 222], [338, 222])
     svg.note(285, 217, "takes the loop", anchor: "middle")

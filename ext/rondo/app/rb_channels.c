@@ -6,43 +6,22 @@
  * C keeps a number for each block. The block itself is found by it in a Hash, and not any more once
  * its subscription has ended: a message on its way to it then is nobody's.
  */
+#include "app/rb_channels.h"
+
 #include "base/error.h"
 #include "pubsub/history.h"
-#include "ruby/rb_call.h"
-#include "ruby/rb_client.h"
-#include "ruby/rb_error.h"
+#include "ruby/rb_message.h"
 #include "ruby/rb_names.h"
 #include "ruby/rb_value.h"
+#include "binding/rb_binding.h"
+#include "binding/rb_fork.h"
+#include "app/rb_client.h"
 
 #include <ruby/encoding.h>
 
 static VALUE mRondo;
 
 /* ---- arguments ---- */
-
-VALUE rd_channels_name_of(VALUE channel) {
-    VALUE name = SYMBOL_P(channel) ? rb_sym2str(channel) : channel;
-    if (!RB_TYPE_P(name, T_STRING)) {
-        rb_raise(rb_eTypeError, "a channel is a String or Symbol, not %" PRIsVALUE,
-                 rb_obj_class(channel));
-    }
-    if (RSTRING_LEN(name) == 0 || RSTRING_LEN(name) > RD_CHANNEL_NAME_MAX) {
-        rb_raise(rb_eArgError, "the name of a channel has 1 to %d bytes", RD_CHANNEL_NAME_MAX);
-    }
-    return name;
-}
-
-static VALUE pattern_of(VALUE channel, bool is_pattern) {
-    VALUE name = rd_channels_name_of(channel);
-    if (is_pattern && RSTRING_LEN(name) > RD_GLOB_MAX) {
-        rb_raise(rb_eArgError, "a pattern has 1 to %d bytes", RD_GLOB_MAX);
-    }
-    return name;
-}
-
-void rd_channels_too_long(void) {
-    rb_raise(rb_eArgError, "the message is longer than max_publish_bytes");
-}
 
 static bool is_pattern(VALUE flag, VALUE match) {
     if (match == Qundef || NIL_P(match)) return RTEST(flag);
@@ -95,7 +74,7 @@ static void read_arguments(int argc, VALUE *argv, VALUE self, rd_subscribing *to
     rb_scan_args(argc, argv, "11:&", &channel, &flag, &options, &to->block);
     rb_get_kwargs(options, keywords, 0, 3, values);
     to->is_pattern = is_pattern(flag, values[0]);
-    to->name = pattern_of(channel, to->is_pattern);
+    to->name = rd_channel_pattern_of(channel, to->is_pattern);
     to->terms.as = receive_as(values[1]);
     VALUE since = values[2];
     if (since == Qundef && rd_client_of(self)->push != NULL) since = last_event_id(self);
@@ -171,7 +150,7 @@ static VALUE client_unsubscribe(int argc, VALUE *argv, VALUE self) {
     VALUE channel, flag, options, match;
     rb_scan_args(argc, argv, "11:", &channel, &flag, &options);
     rb_get_kwargs(options, &rd_id.match, 0, 1, &match);
-    VALUE name = rd_channels_name_of(channel);
+    VALUE name = rd_channel_name_of(channel);
     bool as_pattern = is_pattern(flag, match);
     drop_block(client, name, as_pattern);
     if (!rd_client_lock(client)) return Qfalse;
@@ -202,6 +181,10 @@ static VALUE client_pubsub(VALUE self) {
 
 /* ---- what a server does for Rondo::PubSub ---- */
 
+VALUE rd_subscriber_key(const rd_push *push) {
+    return ULL2NUM((uint64_t)(uintptr_t)push);
+}
+
 static rd_reach reach_of(VALUE name) {
     if (name == ID2SYM(rd_id.process)) return RD_REACH_PROCESS;
     return name == ID2SYM(rd_id.engine) ? RD_REACH_ENGINE : RD_REACH_CLUSTER;
@@ -211,8 +194,8 @@ static rd_reach reach_of(VALUE name) {
  * @return [Boolean] false when there is no room for it */
 static VALUE core_publish(VALUE self, VALUE channel, VALUE message, VALUE reach) {
     rd_binding *binding = rd_binding_of(self);
-    VALUE name = rd_channels_name_of(channel), string = rd_client_text_of(message);
-    bool is_text = rd_client_is_text(string);
+    VALUE name = rd_channel_name_of(channel), string = rd_message_text_of(message);
+    bool is_text = rd_message_is_text(string);
     if (rd_is_forked(binding)) return Qfalse;
     rd_lock(binding);
     int result = rd_pubsub_publish(&binding->server->pubsub, rd_slice_of_string(name),
@@ -220,7 +203,7 @@ static VALUE core_publish(VALUE self, VALUE channel, VALUE message, VALUE reach)
     rd_unlock(binding);
     RB_GC_GUARD(name);
     RB_GC_GUARD(string);
-    if (result == RD_ERR_RELAY_PAYLOAD) rd_channels_too_long();
+    if (result == RD_ERR_RELAY_PAYLOAD) rd_message_too_long();
     return result > 0 ? Qtrue : Qfalse;
 }
 
@@ -252,7 +235,7 @@ static VALUE core_subscribe(VALUE self, VALUE channel, VALUE pattern, VALUE as, 
                             VALUE block, VALUE key) {
     rd_binding *binding = rd_binding_of(self);
     rd_subscribing to = {.is_pattern = RTEST(pattern)};
-    to.name = pattern_of(channel, to.is_pattern);
+    to.name = rd_channel_pattern_of(channel, to.is_pattern);
     to.terms = (rd_pubsub_terms){.as = receive_as(as), .block = 1};
     to.terms.replays = read_since(since, &to.terms.since);
     if (rd_is_forked(binding)) return Qnil;
@@ -294,7 +277,7 @@ static VALUE core_unsubscribe(VALUE self, VALUE key) {
  * @raise [ArgumentError] for a name that is none */
 static VALUE core_keep(VALUE self, VALUE channel, VALUE pattern, VALUE size, VALUE ttl_ms) {
     rd_binding *binding = rd_binding_of(self);
-    VALUE name = pattern_of(channel, RTEST(pattern));
+    VALUE name = rd_channel_pattern_of(channel, RTEST(pattern));
     uint32_t messages = NUM2UINT(size);
     uint64_t ms = NUM2ULL(ttl_ms);
     if (rd_is_forked(binding)) return Qnil;

@@ -4,13 +4,17 @@
  * upgrade until on_close has returned. The binding keeps them by slot; in the place of a client
  * that nobody will see it keeps the handler, so that this lives as long as its connection.
  */
+#include "app/rb_client.h"
+
 #include "base/error.h"
 #include "base/utf8.h"
-#include "ruby/rb_call.h"
-#include "ruby/rb_client.h"
-#include "ruby/rb_error.h"
+#include "ruby/rb_message.h"
 #include "ruby/rb_names.h"
 #include "ruby/rb_value.h"
+#include "binding/rb_binding.h"
+#include "binding/rb_fork.h"
+#include "rack/rb_call.h"
+#include "app/rb_env_kept.h"
 
 #include <ruby/encoding.h>
 
@@ -66,29 +70,6 @@ bool rd_client_lock(rd_client *client) {
     return false;
 }
 
-VALUE rd_client_text_of(VALUE data) {
-    if (RB_TYPE_P(data, T_STRING)) return data;
-    if (RB_TYPE_P(data, T_HASH) || RB_TYPE_P(data, T_ARRAY)) {
-        rb_require("json");
-        return rb_funcall(rb_path2class("JSON"), rd_id.generate, 1, data);
-    }
-    rb_raise(rb_eTypeError, "a String, Hash or Array can be sent, not %" PRIsVALUE,
-             rb_obj_class(data));
-}
-
-static bool is_text(VALUE string) {
-    int encoding = rb_enc_get_index(string);
-    return encoding == rb_utf8_encindex() || encoding == rb_usascii_encindex();
-}
-
-bool rd_client_is_text(VALUE string) {
-    if (!is_text(string)) return false;
-    if (rb_enc_str_coderange(string) == ENC_CODERANGE_BROKEN) {
-        rb_raise(rb_eArgError, "text of a message is not valid UTF-8");
-    }
-    return true;
-}
-
 /* A stream of events is text: bytes without an encoding may be UTF-8, other encodings are not. */
 static bool needs_text(const rd_client *client, VALUE string) {
     if (!client->kind->text_only) return false;
@@ -100,7 +81,7 @@ static bool needs_text(const rd_client *client, VALUE string) {
 }
 
 bool rd_client_goes_as_text(const rd_client *client, VALUE string) {
-    return rd_client_is_text(string) || needs_text(client, string);
+    return rd_message_is_text(string) || needs_text(client, string);
 }
 
 /* Queues one message; never blocks. Any thread.
@@ -112,7 +93,7 @@ bool rd_client_goes_as_text(const rd_client *client, VALUE string) {
  * @see RFC 6455 section 5.6 */
 static VALUE client_write(VALUE self, VALUE data) {
     rd_client *client = rd_client_of(self);
-    VALUE string = rd_client_text_of(data);
+    VALUE string = rd_message_text_of(data);
     bool as_text = rd_client_goes_as_text(client, string);
     if (!rd_client_lock(client)) return Qfalse;
     rd_push *push = client->push;
@@ -140,7 +121,7 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self) {
     }
     if (NIL_P(reason)) reason = rb_utf8_str_new_cstr("");
     StringValue(reason);
-    if (!is_text(reason) || rb_enc_str_coderange(reason) == ENC_CODERANGE_BROKEN) {
+    if (!rd_message_is_encoded(reason) || rb_enc_str_coderange(reason) == ENC_CODERANGE_BROKEN) {
         rb_raise(rb_eArgError, "the reason is not valid UTF-8");
     }
     rd_client *client = rd_client_of(self);
@@ -288,110 +269,9 @@ void rd_client_let_go(rd_binding *binding, uint32_t slot) {
     rd_slots_give(&binding->client_slots, slot);
 }
 
-/* ---- to the application ---- */
-
-typedef struct rd_telling {
-    rd_binding *binding;
-    const rd_event *event;
-    VALUE client;
-} rd_telling;
-
-static VALUE data_of(const rd_push_message *message) {
-    const char *bytes = rd_buffer_ptr(&message->payload);
-    long len = (long)rd_buffer_len(&message->payload);
-    return message->is_text ? rb_utf8_str_new(bytes, len) : rb_str_new(bytes, len);
-}
-
-/* The old one is told of its end, the new one of its beginning. */
-static VALUE change_handler(VALUE self) {
-    rd_client *client = rd_client_of(self);
-    VALUE before = client->handler, after = client->next_handler;
-    client->next_handler = Qundef;
-    RB_OBJ_WRITE(self, &client->handler, after);
-    rd_client_watch_drained(client);
-    rb_check_funcall(before, rd_id.on_close, 1, &self);
-    if (rd_is_forked(client->binding)) return Qnil;
-    return rb_check_funcall(after, rd_id.on_open, 1, &self);
-}
-
-static VALUE tell(VALUE argument) {
-    rd_telling *telling = (rd_telling *)argument;
-    rd_client *client = rd_client_of(telling->client);
-    VALUE arguments[] = {telling->client, Qnil};
-    const rd_push_message *message = telling->event->message;
-    switch (telling->event->kind) {
-    case RD_PUSH_OPEN:
-        return rb_check_funcall(client->handler, rd_id.on_open, 1, arguments);
-    case RD_PUSH_MESSAGE:
-        arguments[1] = data_of(message);
-        return rb_check_funcall(client->handler, rd_id.on_message, 2, arguments);
-    case RD_PUSH_PUBLISHED:
-        return rd_channels_tell(rb_hash_lookup(client->blocks, ULL2NUM(message->block)), message);
-    case RD_PUSH_HANDLER:
-        return change_handler(telling->client);
-    case RD_PUSH_DRAINED:
-        return rb_check_funcall(client->handler, rd_id.on_drained, 1, arguments);
-    case RD_PUSH_SHUTDOWN:
-        return rb_check_funcall(client->handler, rd_id.on_shutdown, 1, arguments);
-    case RD_PUSH_CLOSE:
-        return rb_check_funcall(client->handler, rd_id.on_close, 1, arguments);
-    case RD_PUSH_NOTHING:
-        break;
-    }
-    return Qnil;
-}
-
-/* The connection is over: nobody can be told of it any more. */
-static void forget(rd_binding *binding, rd_push *push, VALUE self) {
-    rd_client_let_go(binding, push->slot);
-    if (push->is_deaf) return;
-    rd_client_of(self)->push = NULL;
-    rd_lock(binding);
-    rd_push_unref(push);
-    rd_unlock(binding);
-}
-
-/* An exception is the end of this connection and of no other; a Thread#kill is for the thread. */
-static int handle_failure(rd_telling *telling, int state) {
-    VALUE error = rb_errinfo();
-    rd_push *push = telling->event->push;
-    rd_lock(telling->binding);
-    if (push->conn != NULL && !push->closing) push->ops->close(push, 1011, RD_SLICE(""));
-    rd_unlock(telling->binding);
-    if (!rb_obj_is_kind_of(error, rb_eException)) return state;
-    rb_set_errinfo(Qnil);
-    rd_report_error(telling->binding, error);
-    return 0;
-}
-
-VALUE rd_subscriber_key(const rd_push *push) {
-    return ULL2NUM((uint64_t)(uintptr_t)push);
-}
-
-/* A subscription of the application itself: its block. */
-static VALUE tell_subscriber(VALUE argument) {
-    const rd_telling *telling = (const rd_telling *)argument;
-    VALUE block =
-        rb_hash_lookup(telling->binding->subscribers, rd_subscriber_key(telling->event->push));
-    return rd_channels_tell(block, telling->event->message);
-}
-
-int rd_client_tell(rd_binding *binding, const rd_event *event) {
-    int state = 0;
-    bool is_own = rd_push_is_own(event->push);
-    VALUE self = is_own ? Qnil : RARRAY_AREF(binding->clients, event->push->slot);
-    rd_telling telling = {binding, event, self};
-    if (!event->push->is_deaf) rb_protect(is_own ? tell_subscriber : tell, (VALUE)&telling, &state);
-    if (rd_is_forked(binding)) return 0;
-    if (state != 0) state = handle_failure(&telling, state);
-    if (event->kind == RD_PUSH_CLOSE) forget(binding, event->push, self);
-    RB_GC_GUARD(self);
-    return state;
-}
-
 /* Document-class: Rondo::Client
  * An upgraded connection, a WebSocket or a stream of events: what its handler's callbacks get. */
-void rd_init_client(VALUE rondo) {
+VALUE rd_init_client(VALUE rondo) {
     cClient = rb_define_class_under(rondo, "Client", rb_cObject);
     rb_undef_alloc_func(cClient);
     rb_define_method(cClient, "write", client_write, 1);
@@ -407,6 +287,5 @@ void rd_init_client(VALUE rondo) {
     rb_define_method(cClient, "close_code", client_close_code, 0);
     rb_define_method(cClient, "close_reason", client_close_reason, 0);
     rb_define_method(cClient, "inspect", client_inspect, 0);
-    rd_init_client_event(cClient);
-    rd_init_channels(cClient);
+    return cClient;
 }

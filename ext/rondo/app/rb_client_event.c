@@ -2,11 +2,14 @@
  *
  * Rondo::Client#event: an event of a stream with its name, its id and the time to reconnect.
  */
+#include "app/rb_client_event.h"
+
 #include "base/utf8.h"
-#include "ruby/rb_call.h"
-#include "ruby/rb_client.h"
+#include "ruby/rb_message.h"
 #include "ruby/rb_names.h"
 #include "ruby/rb_value.h"
+#include "binding/rb_binding.h"
+#include "app/rb_client.h"
 
 #include <ruby/encoding.h>
 
@@ -53,7 +56,7 @@ static VALUE client_event(int argc, VALUE *argv, VALUE self) {
     for (int i = 0; i < 3; i++) {
         if (values[i] == Qundef) values[i] = Qnil;
     }
-    VALUE string = NIL_P(data) ? Qnil : rd_client_text_of(data);
+    VALUE string = NIL_P(data) ? Qnil : rd_message_text_of(data);
     bool as_text = !NIL_P(string) && rd_client_goes_as_text(client, string);
     VALUE type = line_of(values[0], "name"), id = line_of(values[1], "id");
     const int64_t retry_ms = retry_of(values[2]);

@@ -3,30 +3,23 @@
  * One application call, from the request to its answer, behind one rb_protect, whatever it raises.
  * Runs on an application thread; rb_pool.c says which one.
  */
+#include "app/rb_dispatch.h"
+
 #include "base/apart.h"
-#include "system/clock.h"
 #include "base/error.h"
-#include "ruby/rb_call.h"
+#include "system/clock.h"
 #include "ruby/rb_error.h"
-#include "ruby/rb_gvl.h"
 #include "ruby/rb_names.h"
-
-/* ---- whose call it is ---- */
-
-void rd_call_check(const rd_call *call) {
-    if (rd_call_is_current(call)) return;
-    rb_raise(rd_eError, "a continuation of a request that is over was called");
-}
-
-/* Where a continuation has brought back another call's frames, none of them is. */
-rd_call *rd_call_current(void) {
-    RD_EACH_BINDING(binding, node) {
-        const rd_runner *runner = rd_pool_current(binding);
-        if (runner == NULL || runner->request == NULL) continue;
-        return runner->call->serial == runner->serial ? runner->call : NULL;
-    }
-    return NULL;
-}
+#include "binding/rb_binding.h"
+#include "binding/rb_fork.h"
+#include "binding/rb_report.h"
+#include "rack/rb_call.h"
+#include "rack/rb_complete.h"
+#include "rack/rb_connection.h"
+#include "rack/rb_env.h"
+#include "rack/rb_response.h"
+#include "rack/rb_stream.h"
+#include "app/rb_upgrade.h"
 
 /* ---- the application ---- */
 
@@ -59,12 +52,12 @@ static VALUE call_application(VALUE argument) {
         take_response(call, response);
         if (!rd_may_upgrade(call) || !rd_upgrade(call)) rd_respond(call);
     }
-    rd_close_body(call);
+    rd_call_close_body(call);
     return Qnil;
 }
 
 static VALUE close_body(VALUE argument) {
-    rd_close_body((rd_call *)argument);
+    rd_call_close_body((rd_call *)argument);
     return Qnil;
 }
 
@@ -78,14 +71,8 @@ static VALUE respond_error(VALUE argument) {
     take_response(call, response);
     call->body_closed = false;
     rd_respond(call);
-    rd_close_body(call);
+    rd_call_close_body(call);
     return Qnil;
-}
-
-static VALUE report_error(VALUE argument) {
-    rd_call *call = (rd_call *)argument;
-    VALUE arguments[] = {call->error, NIL_P(call->env) ? rb_hash_new() : call->env};
-    return rb_funcallv(call->binding->reporter, rd_id.report_error, 2, arguments);
 }
 
 static VALUE respond_bare(VALUE argument) {
@@ -97,22 +84,9 @@ static VALUE respond_bare(VALUE argument) {
     return Qnil;
 }
 
-/* Runs `step`; what it raises is dropped, because an error is being dealt with already. Thread#kill
- * is for the thread, when the call is over. */
-RD_APART static bool try_step(VALUE (*step)(VALUE), rd_call *call) {
-    int state = 0;
-    rb_protect(step, (VALUE)call, &state);
-    if (state == 0) return true;
-    if (!rb_obj_is_kind_of(rb_errinfo(), rb_eException)) call->killed = state;
-    rb_set_errinfo(Qnil);
-    return false;
-}
-
-/* One that is not what the call failed of. */
-static void report_further(const rd_call *call, VALUE error) {
-    rd_call report = *call;
-    report.error = error;
-    try_step(report_error, &report);
+static void report(rd_call *call) {
+    const int state = rd_report_error(call->binding, call->error, call->env);
+    if (state != 0) call->killed = state;
 }
 
 static bool is_clients_end(rd_call *call, VALUE error) {
@@ -132,9 +106,9 @@ static bool try_respond_error(rd_call *call) {
     if (!rb_obj_is_kind_of(error, rb_eException)) {
         call->killed = state;
     } else if (!is_clients_end(call, error)) {
-        report_further(call, error);
+        rd_report_error(call->binding, error, call->env);
     }
-    try_step(close_body, call); /* that of the answer to the error */
+    rd_call_try(close_body, call); /* that of the answer to the error */
     return false;
 }
 
@@ -150,7 +124,7 @@ static void abort_response(rd_call *call) {
 static void give_up(rd_call *call, int state) {
     call->killed = state;
     abort_response(call);
-    try_step(close_body, call);
+    rd_call_try(close_body, call);
 }
 
 /* Whoever called run() ends it, as if the signal had come there. */
@@ -171,74 +145,26 @@ static void handle_failure(rd_call *call, int state) {
     call->error = error;
     if (rd_ends_thread(error)) { /* a signal, which is not the application's to lose */
         abort_response(call);
-        try_step(close_body, call);
-        try_step(pass_to_supervisor, call);
+        rd_call_try(close_body, call);
+        rd_call_try(pass_to_supervisor, call);
         return;
     }
-    try_step(close_body, call);
+    rd_call_try(close_body, call);
     rd_lock(call->binding);
     const bool timed_out = call->request->timed_out;
     rd_unlock(call->binding);
     if (is_clients_end(call, error)) {
         abort_response(call); /* the client left: nobody's fault */
     } else if (call->started || call->done || call->hijacked || timed_out) {
-        try_step(report_error, call);
+        report(call);
         abort_response(call);
     } else if (!try_respond_error(call) && !call->started) {
-        try_step(respond_bare, call);
+        rd_call_try(respond_bare, call);
     }
     if (!call->done) abort_response(call);
 }
 
-/* ---- the end of a request ---- */
-
-typedef struct rd_finished_call {
-    VALUE callable;
-    VALUE arguments[4];
-} rd_finished_call;
-
-static VALUE call_finished(VALUE argument) {
-    rd_finished_call *finished = (rd_finished_call *)argument;
-    return rb_funcallv(finished->callable, rd_id.call, 4, finished->arguments);
-}
-
-/* In reverse order, with (env, status, headers, error); Rack SPEC, rack.response_finished. */
-RD_APART static void run_finished(rd_call *call) {
-    rd_finished_call finished = {
-        .arguments = {call->env, call->status, call->headers, call->error}};
-    for (long i = RARRAY_LEN(call->finished) - 1; i >= 0; i--) {
-        int state = 0;
-        finished.callable = rb_ary_entry(call->finished, i);
-        rb_protect(call_finished, (VALUE)&finished, &state);
-        if (rd_is_forked(call->binding)) return;
-        if (state == 0) continue;
-        VALUE error = rb_errinfo();
-        rb_set_errinfo(Qnil);
-        report_further(call, error);
-    }
-}
-
-static VALUE log_request(VALUE argument) {
-    rd_log_request((rd_call *)argument);
-    return Qnil;
-}
-
-static void complete(rd_call *call) {
-    rd_binding *binding = call->binding;
-    if (call->finished != 0 && RARRAY_LEN(call->finished) > 0) {
-        run_finished(call);
-        if (rd_is_forked(binding)) return;
-    }
-    if (!NIL_P(binding->request_log) && !call->hijacked) try_step(log_request, call);
-    if (call->input != 0) rd_input_detach(call->input);
-}
-
-void rd_call_complete(rd_call *call) {
-    complete(call);
-    rd_lock(call->binding);
-    rd_request_unref(call->request);
-    rd_unlock(call->binding);
-}
+/* ---- from the leader ---- */
 
 /* A continuation has brought back the frames of a call that is over, with all that lay on the
  * stack; its request may be another one's by now. What this thread really has in hand is cut off.
@@ -259,7 +185,7 @@ static rd_request *drop_stray(rd_call *call, int state) {
     if (state == 0) return request;
     rb_set_errinfo(Qnil);
     if (rb_obj_is_kind_of(call->error, rb_eException)) {
-        try_step(report_error, call);
+        report(call);
     } else {
         call->killed = state;
     }
@@ -276,7 +202,7 @@ rd_request *rd_call_run(rd_call *call) {
     if (state != 0) handle_failure(call, state);
     if (rd_is_forked(call->binding)) return NULL;
     if (call->stream != 0 && !call->left_open) rd_stream_after_call(call);
-    if (!call->left_open) complete(call); /* else the stream does, which has its own reference */
+    if (!call->left_open) rd_complete(call); /* else the stream does, which has its own reference */
     return call->request;
 }
 
@@ -309,15 +235,4 @@ bool rd_call_begin(rd_call *call, rd_runner *runner, rd_request *before) {
     runner->refused = binding->server->refusal_count > 0;
     rd_unlock(binding);
     return request != NULL;
-}
-
-/* ---- without a request ---- */
-
-VALUE rd_call_hook(VALUE hook) {
-    return rb_funcallv(hook, rd_id.call, 0, NULL);
-}
-
-void rd_report_error(rd_binding *binding, VALUE error) {
-    rd_call call = {.binding = binding, .env = Qnil, .error = error};
-    try_step(report_error, &call);
 }

@@ -2,16 +2,18 @@
  *
  * The extension's table of contents: what `require "rondo/rondo"` defines, in order.
  */
-#include "ruby/rb_call.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_names.h"
+#include "ruby/rb_objects.h"
+#include "ruby/rb_scoreboard.h"
+#include "rack/rb_connection.h"
+#include "rack/rb_input.h"
+#include "rack/rb_stream.h"
+#include "app/rb_channels.h"
+#include "app/rb_client.h"
+#include "app/rb_client_event.h"
+#include "app/rb_server.h"
 
-void rd_init_server(VALUE rondo);
-void rd_init_settings(VALUE rondo);
-void rd_init_scoreboard(VALUE rondo);
-void rd_init_control(VALUE rondo);
-void rd_init_hub(VALUE rondo);
-void rd_init_process(VALUE rondo);
 RUBY_FUNC_EXPORTED void Init_rondo(void);
 
 void Init_rondo(void) {
@@ -20,7 +22,9 @@ void Init_rondo(void) {
     rd_init_errors();
     rd_init_input(rondo);
     rd_init_connection(rondo);
-    rd_init_client(rondo);
+    VALUE client = rd_init_client(rondo);
+    rd_init_client_event(client);
+    rd_init_channels(client);
     rd_init_stream(rondo);
     rd_init_scoreboard(rondo);
     rd_init_control(rondo);

@@ -3,13 +3,21 @@
  * An application thread: waits as a standby, leads, retires; and when the leader lets others have
  * the GVL. See rb_pool.h.
  */
+#include "app/rb_leader.h"
+
 #include "base/alloc.h"
 #include "system/clock.h"
-#include "ruby/rb_call.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_gvl.h"
 #include "ruby/rb_names.h"
-#include "ruby/rb_pool.h"
+#include "binding/rb_binding.h"
+#include "binding/rb_borrow.h"
+#include "binding/rb_fork.h"
+#include "binding/rb_pool.h"
+#include "binding/rb_report.h"
+#include "rack/rb_log.h"
+#include "app/rb_dispatch.h"
+#include "app/rb_events.h"
 
 #define YIELD_NS        1000000
 #define EVENTS_PER_TURN 32
@@ -70,7 +78,7 @@ static void write_logs(rd_runner *runner) {
     if (!runner->refused && binding->log_len == 0) return;
     hand_over(binding, NULL); /* answers first */
     runner->away = true;
-    if (runner->refused) rd_log_refusals(binding);
+    if (runner->refused) rd_report_refusals(binding);
     if (binding->log_len > 0) rd_log_flush(binding);
     runner->away = false;
 }
@@ -108,7 +116,7 @@ static int serve_events(rd_runner *runner) {
         rd_unlock(binding);
         if (!more) break;
         rd_pool_enter(runner, NULL);
-        killed = rd_client_tell(binding, &event);
+        killed = rd_event_tell(binding, &event);
         if (rd_is_forked(binding)) return 0;
         rd_pool_leave(runner);
     }
@@ -190,15 +198,19 @@ static bool become_leader(rd_runner *runner) {
     return false;
 }
 
+static VALUE call_hook_object(VALUE hook) {
+    return rb_funcallv(hook, rd_id.call, 0, NULL);
+}
+
 static void call_hook(rd_binding *binding, VALUE hook) {
     int state = 0;
     if (NIL_P(hook)) return;
-    rb_protect(rd_call_hook, hook, &state);
+    rb_protect(call_hook_object, hook, &state);
     if (state == 0) return;
     VALUE error = rb_errinfo();
     if (rd_ends_thread(error)) rb_jump_tag(state);
     rb_set_errinfo(Qnil);
-    rd_report_error(binding, error);
+    rd_report_error(binding, error, Qnil);
 }
 
 /* False when the thread is not needed any more. */
@@ -220,7 +232,7 @@ static bool take_part_protected(rd_runner *runner) {
     VALUE error = rb_errinfo();
     if (!rb_obj_is_kind_of(error, rb_eException)) rb_jump_tag(state);
     rb_set_errinfo(Qnil);
-    rd_report_error(binding, error);
+    rd_report_error(binding, error, Qnil);
     return true;
 }
 
@@ -250,7 +262,7 @@ static void end_life(rd_runner *runner) {
     rd_semaphore_post(&pool->supervisor);
 }
 
-VALUE rd_pool_run_thread(void *argument) {
+VALUE rd_leader_run_thread(void *argument) {
     rd_binding *binding = argument;
     VALUE self = binding->self; /* the server lives as long as its threads */
     VALUE thread = rb_thread_current();

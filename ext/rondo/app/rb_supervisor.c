@@ -3,15 +3,21 @@
  * The thread that called run(): makes application threads, takes signals and exceptions, speaks of
  * calls that take long, and never calls the application itself; see rb_pool.h.
  */
+#include "app/rb_supervisor.h"
+
 #include <poll.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "system/clock.h"
-#include "ruby/rb_call.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_gvl.h"
-#include "ruby/rb_pool.h"
+#include "binding/rb_binding.h"
+#include "binding/rb_fork.h"
+#include "binding/rb_pool.h"
+#include "binding/rb_report.h"
+#include "rack/rb_log.h"
+#include "app/rb_leader.h"
 
 #define KILL_PATIENCE_MS 1000
 
@@ -19,7 +25,7 @@
 
 static VALUE make_thread(VALUE argument) {
     rd_binding *binding = (rd_binding *)argument;
-    VALUE thread = rb_thread_create(rd_pool_run_thread, binding);
+    VALUE thread = rb_thread_create(rd_leader_run_thread, binding);
     rb_ary_push(binding->threads, thread);
     return thread;
 }
@@ -47,7 +53,7 @@ static bool add_thread(rd_binding *binding) {
     bool serves_nobody = binding->pool.threads == 0 && !binding->pool.over; /* not for the stop */
     if (serves_nobody || rd_ends_thread(error)) rb_jump_tag(state);
     rb_set_errinfo(Qnil);
-    rd_report_error(binding, error);
+    rd_report_error(binding, error, Qnil);
     return false;
 }
 
@@ -62,7 +68,7 @@ static bool lacks_thread(rd_binding *binding) {
 /* ---- calls that take long ---- */
 
 /* rd_server.need_attention: any thread, without the GVL. */
-void rd_pool_need_attention(rd_server *server) {
+static void need_attention(rd_server *server) {
     rd_pool *pool = &((rd_binding *)server->owner)->pool;
     atomic_store(&pool->attention_wanted, true);
     rd_semaphore_post(&pool->supervisor);
@@ -89,7 +95,7 @@ static int make_visible(char *to, size_t room, rd_slice text) {
 
 /* rd_server.unheard: C code keeps the GVL, so no Ruby writes this line, and there is no backtrace.
  * Without waiting: the loop lock is held, and a pipe that nobody reads must not stop the loop. */
-void rd_pool_unheard(rd_server *server) {
+static void unheard(rd_server *server) {
     char line[512], verb[16], path[256];
     struct pollfd err = {.fd = STDERR_FILENO, .events = POLLOUT};
     const rd_request *call = first_reported(server);
@@ -123,9 +129,7 @@ static VALUE report_hung(VALUE argument) {
     return report_by((rd_runner *)argument, rb_intern("report_hung"));
 }
 
-/* What a stop waits for: how many requests, and of the one that has been inside for longest, if any
- * is, method, path and seconds. */
-VALUE rd_pool_in_flight(rd_binding *binding) {
+VALUE rd_supervisor_in_flight(rd_binding *binding) {
     rd_server *server = binding->server;
     rd_request *oldest = NULL;
     rd_lock(binding);
@@ -276,7 +280,9 @@ static VALUE end_run(VALUE argument) {
     return Qnil;
 }
 
-void rd_pool_run(rd_binding *binding) {
+void rd_supervisor_run(rd_binding *binding) {
+    binding->server->need_attention = need_attention;
+    binding->server->unheard = unheard;
     int code = rd_watch_start(binding->server);
     if (code != 0) rb_syserr_fail(code, "cannot start the watch thread");
     binding->pool.over = false;

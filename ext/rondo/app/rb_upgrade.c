@@ -4,10 +4,13 @@
  * is possible and allowed (lib/rondo/upgrades.rb has the words for it), and the step over to the
  * handler. Called by rb_dispatch.c; what the handler gets is rb_client.c's.
  */
-#include "ruby/rb_call.h"
-#include "ruby/rb_client.h"
-#include "rack/rb_fields.h"
+#include "app/rb_upgrade.h"
+
 #include "ruby/rb_names.h"
+#include "binding/rb_binding.h"
+#include "rack/rb_call.h"
+#include "rack/rb_fields.h"
+#include "app/rb_client.h"
 
 /* ---- what cannot be ---- */
 
@@ -88,7 +91,7 @@ bool rd_upgrade(rd_call *call) {
     if (!RTEST(handler) || NUM2INT(rb_Integer(call->status)) >= 300) return false;
     VALUE response =
         call->upgrade != NULL ? answer_to_stranger(call) : answer_to_impossible(call, handler);
-    if (!NIL_P(response)) rd_replace_response(call, response);
+    if (!NIL_P(response)) rd_call_replace_response(call, response);
     if (!NIL_P(response) || call->upgrade == NULL) return false;
     upgrade(call, handler);
     return true;

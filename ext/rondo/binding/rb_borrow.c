@@ -4,8 +4,9 @@
  * The core releases under its lock, where no Ruby object may be touched, so a release only takes
  * note and the loop forgets the String later. Used by rb_response.c.
  */
+#include "binding/rb_borrow.h"
+
 #include "base/alloc.h"
-#include "ruby/rb_call.h"
 
 struct rd_borrow {
     rd_release release;
@@ -31,10 +32,10 @@ rd_release *rd_borrow_string(rd_binding *binding, VALUE frozen) {
 }
 
 static rd_borrow *take_released(rd_binding *binding) {
-    rd_lock(binding);
+    rd_server_lock(binding->server);
     rd_borrow *list = binding->released;
     binding->released = NULL;
-    rd_unlock(binding);
+    rd_server_unlock(binding->server);
     return list;
 }
 

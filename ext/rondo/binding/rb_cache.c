@@ -4,13 +4,14 @@
  * String) and HTTP_* keys of names that have no id. The Strings stand in Ruby Arrays, so the GC
  * sees and may move them; C keeps hash and length beside. Secrets never get here (rb_env.c).
  */
+#include "binding/rb_cache.h"
+
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/ascii.h"
 #include "base/hash.h"
-#include "ruby/rb_call.h"
-#include "ruby/rb_names.h"
+#include "binding/rb_binding.h"
 
 uint32_t rd_address_hash(const rd_address *address) {
     return rd_hash_weak(rd_slice_of((const char *)address->bytes, sizeof(address->bytes)));

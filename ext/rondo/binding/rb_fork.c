@@ -2,11 +2,12 @@
  *
  * What a fork means for the servers of this process; server/fork.h says why they are held. The
  * child counts it, so that everybody who has a binding can tell that it is the parent's, and
- * forgets them all. See rb_binding.h.
+ * forgets them all. See rb_fork.h.
  */
+#include "binding/rb_fork.h"
+
 #include <pthread.h>
 
-#include "ruby/rb_binding.h"
 #include "server/fork.h"
 
 rd_list rd_all_bindings = {&rd_all_bindings, &rd_all_bindings};

@@ -2,15 +2,14 @@
  *
  * Places in the application, and who is woken for the loop; see rb_pool.h.
  */
-#include "ruby/rb_pool.h"
+#include "binding/rb_pool.h"
 
 #include "base/alloc.h"
 #include "base/apart.h"
 #include "system/clock.h"
-#include "ruby/rb_call.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_gvl.h"
-#include "ruby/rb_names.h"
+#include "binding/rb_binding.h"
 
 #define BLOCKING_MAX    65536
 #define BLOCKING_ENOUGH 1024 /* about one call of sixty-four */
@@ -356,8 +355,6 @@ void rd_pool_init(rd_binding *binding) {
     atomic_init(&pool->armed, false);
     atomic_init(&pool->thread_wanted, false);
     atomic_init(&pool->attention_wanted, false);
-    binding->server->need_attention = rd_pool_need_attention;
-    binding->server->unheard = rd_pool_unheard;
     binding->server->owner = binding;
     binding->server->need_thread = need_thread;
     atomic_store(&binding->server->score->max_threads, rd_pool_max_threads(binding));

@@ -4,9 +4,9 @@
  */
 #include "binding/rb_siblings.h"
 
-#include "ruby/rb_call.h"
-#include "ruby/rb_error.h"
+#include "ruby/rb_scoreboard.h"
 #include "ruby/rb_value.h"
+#include "binding/rb_binding.h"
 
 /* Descriptors by row, -1 where there is none; in a String that the caller keeps. */
 static const int *outboxes_of(const rd_scoreboard *board, VALUE inboxes, VALUE *room) {

@@ -6,7 +6,7 @@
 #ifndef RD_RUBY_SIBLINGS_H
 #define RD_RUBY_SIBLINGS_H
 
-#include "ruby/rb_binding.h"
+#include "binding/rb_binding.h"
 
 /* scoreboard, slot, inbox, inboxes. Raises. */
 void rd_take_slot(rd_binding *binding, VALUE options);

@@ -377,7 +377,7 @@ const rd_protocol rd_protocol_websocket = {
     .on_close = on_close,
     .is_spare = rd_push_is_spare,
     .on_shutdown = on_shutdown,
-    .on_stalled = /* its subscriptions stay here */     rd_push_on_stalled,
+    .on_stalled = /* its subscriptions stay here */ rd_push_on_stalled,
 };
 
 /* ---- the upgrade ---- */

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * Rondo::Connection: what a request can do with its connection. It is the rack.hijack of one
- * request (Rack SPEC, "Hijacking") and, with early_hints, gives the callable for 103 responses.
+ * request (Rack SPEC, "Hijacking").
  */
+#include "rack/rb_connection.h"
+
 #include <unistd.h>
 
-#include "ruby/rb_call.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_names.h"
+#include "binding/rb_binding.h"
+#include "binding/rb_wait.h"
+#include "rack/rb_call.h"
 
 static VALUE cConnection;
 static rb_alloc_func_t allocate; /* Object's: there is one of these for every request */
@@ -18,14 +22,12 @@ VALUE rd_connection_new(void) {
 }
 
 /* It is known by its address: whoever calls it keeps it, and the call has its own on a stack, where
- * nothing is moved. NULL when its call is over, on another thread, where it could end at any
- * moment, and in a forked process, where it is the parent's. */
-static rd_call *call_of(VALUE self) {
+ * nothing is moved. On another thread its call could end at any moment, and in a forked process it
+ * is the parent's. */
+rd_call *rd_connection_call(VALUE self) {
     rd_call *call = rd_call_current();
     return call != NULL && call->connection == self ? call : NULL;
 }
-
-/* ---- hijack ---- */
 
 typedef struct rd_detached {
     int fd;
@@ -77,7 +79,7 @@ VALUE rd_connection_detach(rd_call *call) {
 static VALUE connection_call(VALUE self) {
     VALUE io = rb_attr_get(self, id_io);
     if (!NIL_P(io)) return io;
-    rd_call *call = call_of(self);
+    rd_call *call = rd_connection_call(self);
     if (call == NULL) {
         rb_raise(rb_eIOError, "hijack is only possible during the request, on its thread");
     }
@@ -91,20 +93,6 @@ static VALUE connection_call(VALUE self) {
 static VALUE connection_inspect(VALUE self) {
     (void)self;
     return rb_usascii_str_new_cstr("#<Rondo::Connection>");
-}
-
-/* ---- early hints ---- */
-
-static VALUE send_early_hints(RB_BLOCK_CALL_FUNC_ARGLIST(headers, self)) {
-    rd_call *call = call_of(self);
-    if (call != NULL && !call->started && !call->done) {
-        rd_early_hints_send(call, headers);
-    }
-    return Qnil;
-}
-
-VALUE rd_early_hints_new(VALUE connection) {
-    return rb_proc_new(send_early_hints, connection);
 }
 
 /* Document-class: Rondo::Connection

@@ -5,10 +5,15 @@
  * application may keep the block, or call it on another thread: it ends with the response, not
  * with `each`, and holds what it waits with itself.
  */
-#include "ruby/rb_call.h"
+#include "rack/rb_each.h"
+
 #include "ruby/rb_error.h"
-#include "rack/rb_fields.h"
 #include "ruby/rb_names.h"
+#include "binding/rb_binding.h"
+#include "binding/rb_borrow.h"
+#include "binding/rb_fork.h"
+#include "rack/rb_fields.h"
+#include "rack/rb_part.h"
 
 /* What the block has. */
 typedef struct rd_each {
@@ -48,7 +53,7 @@ static VALUE each_part(RB_BLOCK_CALL_FUNC_ARGLIST(part, self)) {
     if (!RB_TYPE_P(part, T_STRING)) rd_refuse_response("body part is not a String", part);
     if (RSTRING_LEN(part) == 0) return Qnil;
     uint64_t waited_ns;
-    const int code = rd_send_part(each->call, part, &waited_ns);
+    const int code = rd_part_send(each->call, part, &waited_ns);
     if (code < 0) stop_body(self);
     /* Others ran meanwhile: on another thread `each` may have returned. */
     if (each->call == NULL) return Qnil;

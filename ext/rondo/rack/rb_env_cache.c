@@ -11,12 +11,15 @@
  * the same peer sends it once more. Both tables are bounded and direct-mapped. Values of a template
  * are shared, so rd_env_fill() puts a request's own values and copies in place of them.
  */
+#include "rack/rb_env_cache.h"
+
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/hash.h"
-#include "ruby/rb_call.h"
-#include "ruby/rb_names.h"
+#include "binding/rb_binding.h"
+#include "binding/rb_cache.h"
+#include "rack/rb_env_place.h"
 
 void rd_env_cache_init(rd_binding *binding) {
     binding->env_cache = rd_alloc_zero(sizeof(rd_env_cache));
@@ -24,10 +27,6 @@ void rd_env_cache_init(rd_binding *binding) {
     RD_BINDING_SET(binding, section_templates, rb_ary_new_capa(RD_SECTION_CACHE_SIZE));
     rb_ary_store(binding->templates, RD_TEMPLATE_CACHE_SIZE - 1, Qnil);
     rb_ary_store(binding->section_templates, RD_SECTION_CACHE_SIZE - 1, Qnil);
-}
-
-void rd_env_cache_clear(rd_binding *binding) {
-    rd_free(binding->env_cache);
 }
 
 /* Version and scheme. */

@@ -5,8 +5,8 @@
 #include "rack/rb_fields.h"
 
 #include "base/ascii.h"
-#include "http/field_list.h"
 #include "http/field.h"
+#include "http/field_list.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_names.h"
 #include "ruby/rb_value.h"

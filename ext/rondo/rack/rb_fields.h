@@ -3,10 +3,10 @@
  * The header fields of an answer, out of the application's Hash: every name and value is checked (a
  * CR, LF or NUL is an error of the application, never bytes on the wire). Rack SPEC, "The Headers".
  */
-#ifndef RD_RUBY_FIELDS_H
-#define RD_RUBY_FIELDS_H
+#ifndef RD_RACK_FIELDS_H
+#define RD_RACK_FIELDS_H
 
-#include "ruby/rb_call.h"
+#include "rack/rb_call.h"
 
 #define RD_FIELDS_INLINE      40
 #define RD_FIELD_BYTES_INLINE 4096
@@ -52,8 +52,5 @@ const rd_field *rd_collect_find(const rd_collect *collect, rd_slice name);
         RB_GC_GUARD((collect)->chunks);                                                            \
         RB_GC_GUARD((collect)->room);                                                              \
     } while (0)
-
-/* rb_response.c: right before the head is sent, under the lock. */
-void rd_begin_response(rd_collect *collect);
 
 #endif

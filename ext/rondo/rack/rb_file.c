@@ -14,32 +14,14 @@
 #include "http/date.h"
 #include "http/field_list.h"
 #include "files/mime.h"
-#include "ruby/rb_error.h"
+#include "server/files.h"
 #include "ruby/rb_gvl.h"
 #include "ruby/rb_names.h"
-#include "server/files.h"
+#include "binding/rb_binding.h"
+#include "rack/rb_call.h"
+#include "rack/rb_fields.h"
 
 #define FIELDS_ADDED (4 + RD_FILE_BODY_FIELDS)
-
-/* ---- folders ---- */
-
-void rd_serve_folder(rd_binding *binding, VALUE folder, bool alone) {
-    if (NIL_P(folder)) return;
-    if (rd_files_open(binding->server, StringValueCStr(folder), alone) == 0) return;
-    rb_raise(rd_eSettingError, "public: cannot read the folder %" PRIsVALUE ": %s", folder,
-             strerror(errno));
-}
-
-void rd_allow_file_roots(rd_binding *binding, VALUE folders) {
-    if (NIL_P(folders)) return;
-    Check_Type(folders, T_ARRAY);
-    for (long i = 0; i < RARRAY_LEN(folders); i++) {
-        VALUE folder = RARRAY_AREF(folders, i);
-        if (rd_file_roots_add(&binding->file_roots, StringValueCStr(folder)) == 0) continue;
-        rb_raise(rd_eSettingError, "x_sendfile_root: cannot read the folder %" PRIsVALUE ": %s",
-                 folder, strerror(errno));
-    }
-}
 
 /* ---- opening ---- */
 
@@ -126,7 +108,7 @@ static void send_wanted(rd_collect *collect, const rd_opening *opening,
     rd_lock(binding);
     rd_file *file = new_file(binding, opening);
     const rd_file_body body = {file, NULL, (uint64_t)opening->info.st_size};
-    rd_begin_response(collect);
+    collect->call->started = true;
     if (is_divisible(collect)) {
         rd_file_body_send_wanted(request, &collect->head, collect->fields, &body, validators,
                                  &binding->boundaries);
@@ -146,7 +128,7 @@ static void send_promised(rd_collect *collect, const rd_opening *opening) {
     if (collect->head.length < 0) collect->head.length = opening->info.st_size;
     rd_lock(binding);
     rd_file *file = new_file(binding, opening);
-    rd_begin_response(collect);
+    collect->call->started = true;
     if (to->start(request, &collect->head) >= 0) {
         to->send_file(request, file, 0, (size_t)opening->info.st_size);
         to->finish(request);
@@ -180,12 +162,12 @@ static int status_for(int error) {
     return rd_file_may_pass(error) ? 503 : 404;
 }
 
+/* What is answered in place of it, from then on the response of the call. */
 static void refuse(rd_collect *collect, int error) {
     rd_call *call = collect->call;
     VALUE arguments[] = {call->env, collect->file, INT2FIX(status_for(error))};
     VALUE response = rb_funcallv(call->binding->reporter, rd_id.refuse_file, 3, arguments);
-    rd_replace_response(call, response);
-    rd_respond(call);
+    rd_call_replace_response(call, response);
 }
 
 static void answer_nothing(rd_collect *collect, int status) {
@@ -199,7 +181,7 @@ static void answer_nothing(rd_collect *collect, int status) {
         head.length = -1;
     }
     rd_lock(call->binding);
-    rd_begin_response(collect);
+    collect->call->started = true;
     head.close = collect->head.close;
     if (to->start(call->request, &head) >= 0) to->finish(call->request);
     rd_unlock(call->binding);
@@ -232,24 +214,26 @@ static void answer_named(rd_collect *collect, const rd_opening *opening) {
     send_wanted(collect, opening, &validators);
 }
 
-void rd_respond_named_file(rd_collect *collect) {
+bool rd_file_respond_named(rd_collect *collect) {
     VALUE path = path_of(collect);
     rd_collect_reserve(collect, FIELDS_ADDED);
     if (NIL_P(path)) {
         refuse(collect, EACCES);
-        return;
+        return false;
     }
     rd_opening opening = {.roots = &collect->call->binding->file_roots,
                           .path = StringValueCStr(path),
                           .fd = -1,
                           .error = EMFILE};
     if (may_open(collect->call->binding)) rd_gvl_run(open_nogvl, &opening);
-    if (opening.fd < 0) {
-        refuse(collect, opening.error);
-    } else {
+    const bool is_open = opening.fd >= 0;
+    if (is_open) {
         answer_named(collect, &opening);
+    } else {
+        refuse(collect, opening.error);
     }
     RB_GC_GUARD(path);
+    return is_open;
 }
 
 /* ---- named by the body ---- */
@@ -260,11 +244,11 @@ static bool is_plain(const rd_collect *collect, int64_t size) {
            rd_collect_find(collect, RD_SLICE("content-encoding")) == NULL;
 }
 
-bool rd_respond_path(rd_collect *collect, VALUE body) {
-    if (!rb_respond_to(body, rd_id.to_path)) return false;
+rd_path_answer rd_file_respond_path(rd_collect *collect, VALUE body) {
+    if (!rb_respond_to(body, rd_id.to_path)) return RD_PATH_NONE;
     VALUE path = rb_funcall(body, rd_id.to_path, 0);
     rd_call_check(collect->call);
-    if (NIL_P(path)) return false;
+    if (NIL_P(path)) return RD_PATH_NONE;
     FilePathValue(path); /* a Pathname will do */
     VALUE own_path = rb_str_new(RSTRING_PTR(path), RSTRING_LEN(path));
     RB_GC_GUARD(path);
@@ -273,18 +257,18 @@ bool rd_respond_path(rd_collect *collect, VALUE body) {
     if (!may_open(collect->call->binding)) {
         collect->file = path;
         refuse(collect, EMFILE);
-        return true;
+        return RD_PATH_REFUSED;
     }
     rd_collect_reserve(collect, FIELDS_ADDED);
     rd_gvl_run(open_nogvl, &opening);
     RB_GC_GUARD(path);
-    if (opening.fd < 0) return false;
+    if (opening.fd < 0) return RD_PATH_NONE;
     if (!is_plain(collect, opening.info.st_size)) {
         send_promised(collect, &opening);
-        return true;
+        return RD_PATH_SENT;
     }
     const rd_validators validators = validators_of(collect);
     add_missing(collect, RD_SLICE("accept-ranges"), RD_SLICE("bytes"));
     send_wanted(collect, &opening, &validators);
-    return true;
+    return RD_PATH_SENT;
 }

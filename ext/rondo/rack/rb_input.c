@@ -4,10 +4,14 @@
  * memory or its temporary file. A body that has not come yet (Expect: 100-continue) is asked for
  * and waited for by the first read; a body that was cut short raises, it never just ends.
  */
+#include "rack/rb_input.h"
+
 #include <ruby/encoding.h>
 
-#include "ruby/rb_call.h"
 #include "ruby/rb_error.h"
+#include "binding/rb_binding.h"
+#include "binding/rb_fork.h"
+#include "binding/rb_wait.h"
 
 #define GETS_STEP 4096
 

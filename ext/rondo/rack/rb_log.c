@@ -2,19 +2,19 @@
  *
  * Request lines, gathered for a turn and written with one call, in the common log format with the
  * duration at the end, or as JSON. Whatever comes from a client is escaped, so that no request can
- * forge a line or drive a terminal. Also the lines for what was refused, cut or closed.
+ * forge a line or drive a terminal.
  */
+#include "rack/rb_log.h"
+
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "system/clock.h"
 #include "base/error.h"
+#include "system/clock.h"
 #include "http/date.h"
-#include "ruby/rb_call.h"
-#include "ruby/rb_names.h"
 #include "ruby/rb_error.h"
+#include "ruby/rb_names.h"
 #include "ruby/rb_value.h"
-#include "server/budgets.h"
 
 static void put(rd_binding *binding, const char *bytes, size_t len) {
     if (binding->log_len + len > binding->log_capacity) {
@@ -144,67 +144,4 @@ void rd_log_flush(rd_binding *binding) {
     if (rd_ends_thread(rb_errinfo())) rb_jump_tag(state);
     /* A log that cannot be written is no reason to stop serving; the lines are counted as lost. */
     rb_set_errinfo(Qnil);
-}
-
-typedef struct rd_refusal_report {
-    rd_binding *binding;
-    rd_refusal refusal;
-    uint64_t given_up; /* so far */
-} rd_refusal_report;
-
-/* Clients read the same text, but the settings are the operator's. */
-static VALUE reason_of(int code) {
-    const char *text = rd_error_text(code), *setting = rd_budget_setting(code);
-    if (setting == NULL) return rb_str_new_cstr(text);
-    return rb_sprintf("%s; the limit is %s", text, setting);
-}
-
-static VALUE report_refusal(VALUE argument) {
-    rd_refusal_report *report = (rd_refusal_report *)argument;
-    char text[RD_ADDRESS_TEXT_MAX];
-    size_t len = rd_address_text(&report->refusal.peer, text);
-    const int code = report->refusal.code;
-    VALUE address = rb_str_new(text, (long)len), reason = reason_of(code);
-    VALUE reporter = report->binding->reporter;
-    switch (code) {
-    case RD_ERR_FILE_CUT:
-    case RD_ERR_ANSWER_SHORT:
-    case RD_ERR_ANSWER_LONG:
-        return rb_funcall(reporter, rd_id.report_cut, 2, address, reason);
-    case RD_ERR_OUTPUT_FULL:
-        return rb_funcall(reporter, rd_id.report_closed, 2, address, reason);
-    case RD_ERR_CHANNEL_LIMIT:
-    case RD_ERR_SUBSCRIPTIONS_FULL:
-        return rb_funcall(reporter, rd_id.report_subscription, 2, address, reason);
-    case RD_ERR_REPLAY_LATE:
-        return rb_funcall(reporter, rd_id.report_replay, 2, address, reason);
-    case RD_ERR_NO_DESCRIPTOR:
-        return rb_funcall(reporter, rd_id.report_no_descriptor, 1, reason);
-    case RD_ERR_NO_DISK_THREAD:
-        return rb_funcall(reporter, rd_id.report_no_disk_thread, 1, reason);
-    case RD_ERR_GIVEN_UP:
-        return rb_funcall(reporter, rd_id.report_given_up, 3, address, reason,
-                          ULL2NUM(report->given_up));
-    default:
-        return rb_funcall(reporter, rd_id.report_refusal, 3, address,
-                          INT2FIX(rd_error_status(code)), reason);
-    }
-}
-
-void rd_log_refusals(rd_binding *binding) {
-    rd_refusal refusals[RD_REFUSALS_KEPT];
-    rd_lock(binding);
-    uint32_t count = binding->server->refusal_count;
-    const uint64_t given_up = binding->server->given_up;
-    memcpy(refusals, binding->server->refusals, count * sizeof(rd_refusal));
-    binding->server->refusal_count = 0;
-    rd_unlock(binding);
-    for (uint32_t i = 0; i < count; i++) {
-        int state = 0;
-        rd_refusal_report report = {binding, refusals[i], given_up};
-        rb_protect(report_refusal, (VALUE)&report, &state);
-        if (state == 0) continue;
-        if (rd_ends_thread(rb_errinfo())) rb_jump_tag(state);
-        rb_set_errinfo(Qnil);
-    }
 }

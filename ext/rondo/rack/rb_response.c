@@ -4,14 +4,21 @@
  * header fields checked (rb_fields.c), finds out what kind of body it is and sends it. Rack SPEC,
  * "The Response".
  */
+#include "rack/rb_response.h"
+
 #include "base/error.h"
 #include "http/status.h"
 #include "ruby/rb_error.h"
+#include "ruby/rb_names.h"
+#include "binding/rb_binding.h"
+#include "binding/rb_fork.h"
+#include "rack/rb_call.h"
+#include "rack/rb_connection.h"
+#include "rack/rb_each.h"
 #include "rack/rb_fields.h"
 #include "rack/rb_file.h"
-#include "ruby/rb_names.h"
-
-#define BORROW_MIN 16384
+#include "rack/rb_part.h"
+#include "rack/rb_stream.h"
 
 /* ---- the head ---- */
 
@@ -38,13 +45,9 @@ static void begin_collect(rd_collect *collect, rd_call *call) {
     }
 }
 
-void rd_begin_response(rd_collect *collect) {
-    collect->call->started = true;
-}
-
 static int start_locked(rd_collect *collect) {
     rd_request *request = collect->call->request;
-    rd_begin_response(collect);
+    collect->call->started = true;
     return request->responder->start(request, &collect->head);
 }
 
@@ -69,39 +72,13 @@ static void finish(rd_call *call) {
 
 /* ---- bodies ---- */
 
-/* Under the lock. */
-static int queue_copy(rd_call *call, VALUE part) {
-    return call->request->responder->write(call->request, RSTRING_PTR(part),
-                                           (size_t)RSTRING_LEN(part));
-}
-
-/* Small parts are copied; large ones are kept as they are, frozen so that they stay so. Under the
- * lock only the queueing: making Ruby objects comes before. */
-int rd_write_part(rd_call *call, VALUE part) {
-    rd_binding *binding = call->binding;
-    int code;
-    if (RSTRING_LEN(part) < BORROW_MIN) {
-        rd_lock(binding);
-        code = queue_copy(call, part);
-        rd_unlock(binding);
-        return code;
-    }
-    VALUE frozen = rb_str_new_frozen(part);
-    rd_release *held = rd_borrow_string(binding, frozen);
-    rd_lock(binding);
-    code = call->request->responder->borrow(call->request, RSTRING_PTR(frozen),
-                                            (size_t)RSTRING_LEN(frozen), held);
-    rd_unlock(binding);
-    return code;
-}
-
 static bool all_small_strings(VALUE array, size_t *total) {
     *total = 0;
     bool small = true;
     for (long i = 0; i < RARRAY_LEN(array); i++) {
         VALUE part = RARRAY_AREF(array, i);
         if (!RB_TYPE_P(part, T_STRING)) rd_refuse_response("body part is not a String", part);
-        if (RSTRING_LEN(part) >= BORROW_MIN) small = false;
+        if (!rd_part_is_small(part)) small = false;
         *total += (size_t)RSTRING_LEN(part);
     }
     return small;
@@ -116,14 +93,14 @@ static void respond_array(rd_collect *collect, VALUE array) {
     if (collect->head.length < 0) collect->head.length = (int64_t)total;
     if (!small) {
         start(collect);
-        for (long i = 0; i < RARRAY_LEN(array); i++) rd_write_part(call, RARRAY_AREF(array, i));
+        for (long i = 0; i < RARRAY_LEN(array); i++) rd_part_write(call, RARRAY_AREF(array, i));
         finish(call);
         return;
     }
     rd_lock(call->binding);
     int code = start_locked(collect);
     for (long i = 0; i < RARRAY_LEN(array) && code >= 0; i++) {
-        code = queue_copy(call, RARRAY_AREF(array, i));
+        code = rd_part_copy(call, RARRAY_AREF(array, i));
     }
     if (code >= 0) call->request->responder->finish(call->request);
     rd_unlock(call->binding);
@@ -175,11 +152,18 @@ static bool respond_to_ary(rd_collect *collect, VALUE body) {
     return true;
 }
 
+/* False: the body's each has to do. */
+static bool respond_path(rd_collect *collect, VALUE body) {
+    const rd_path_answer answer = rd_file_respond_path(collect, body);
+    if (answer == RD_PATH_REFUSED) rd_respond(collect->call);
+    return answer != RD_PATH_NONE;
+}
+
 static void respond_body(rd_collect *collect) {
     VALUE body = collect->call->body;
     if (RB_TYPE_P(body, T_ARRAY)) {
         respond_array(collect, body);
-    } else if (rd_status_has_body(collect->head.status) && rd_respond_path(collect, body)) {
+    } else if (rd_status_has_body(collect->head.status) && respond_path(collect, body)) {
         return; /* for HEAD, too, which wants to know the length */
     } else if (has_no_body(collect)) {
         respond_nothing(collect);
@@ -200,37 +184,8 @@ void rd_respond(rd_call *call) {
     if (collect.head.raw) {
         respond_raw(&collect);
     } else if (!NIL_P(collect.file) && rd_status_has_body(collect.head.status)) {
-        rd_respond_named_file(&collect);
+        if (!rd_file_respond_named(&collect)) rd_respond(call);
     } else {
         respond_body(&collect);
     }
-}
-
-void rd_close_body(rd_call *call) {
-    if (call->body_closed || RB_SPECIAL_CONST_P(call->body)) return;
-    call->body_closed = true;
-    if (RB_TYPE_P(call->body, T_ARRAY) && RBASIC_CLASS(call->body) == rb_cArray) return;
-    if (rd_is_forked(call->binding)) return; /* the parent closes the body, this is a copy */
-    if (rb_respond_to(call->body, rd_id.close)) rb_funcall(call->body, rd_id.close, 0);
-}
-
-void rd_replace_response(rd_call *call, VALUE response) {
-    rd_close_body(call);
-    call->body_closed = false;
-    call->status = RARRAY_AREF(response, 0);
-    call->headers = RARRAY_AREF(response, 1);
-    call->body = RARRAY_AREF(response, 2);
-}
-
-void rd_early_hints_send(rd_call *call, VALUE headers) {
-    rd_collect collect;
-    rd_collect_init(&collect, call);
-    collect.head.status = 103;
-    rd_collect_fields(&collect, headers);
-    rd_lock(call->binding);
-    if (call->request->responder->inform(call->request, &collect.head) >= 0) {
-        call->request->responder->flush(call->request);
-    }
-    rd_unlock(call->binding);
-    RD_COLLECT_GUARD(&collect);
 }

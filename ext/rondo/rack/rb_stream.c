@@ -4,9 +4,15 @@
  * leave at once, a full queue makes the writer wait, reads come from the request body. It may
  * outlive the call and be finished by any thread; one that is forgotten ends when the GC finds it.
  */
-#include "ruby/rb_call.h"
+#include "rack/rb_stream.h"
+
 #include "ruby/rb_error.h"
-#include "ruby/rb_names.h"
+#include "binding/rb_binding.h"
+#include "binding/rb_fork.h"
+#include "rack/rb_call.h"
+#include "rack/rb_complete.h"
+#include "rack/rb_input.h"
+#include "rack/rb_part.h"
 
 typedef struct rd_stream {
     rd_call *call; /* the dispatch's while that runs, then `own`; NULL when the response is over */
@@ -85,7 +91,7 @@ static void end_response(rd_stream *stream) {
     rd_unlock(call->binding);
     if (call != &stream->own) return;
     stream->call = NULL;
-    rd_call_complete(call);
+    rd_complete_and_unref(call);
 }
 
 void rd_stream_after_call(rd_call *call) {
@@ -117,7 +123,7 @@ static VALUE stream_write(VALUE self, VALUE data) {
     rd_call *call = writable(stream);
     if (RSTRING_LEN(data) == 0) return INT2FIX(0);
     uint64_t waited_ns;
-    if (rd_send_part(call, data, &waited_ns) < 0) rd_raise_closed();
+    if (rd_part_send(call, data, &waited_ns) < 0) rd_raise_closed();
     if (stream->call == call) call->turn_ns += waited_ns;
     return LONG2NUM(RSTRING_LEN(data));
 }

@@ -3,16 +3,18 @@
  * Rondo::Control::Core: the control server as a Ruby object. lib/rondo/process/control.rb wraps it
  * and documents what people use. Its native thread never comes here and never takes the GVL.
  */
-#include <pthread.h>
+#include "ruby/rb_objects.h"
 
 #include "base/alloc.h"
-#include "ruby/rb_call.h"
+#include "control/control.h"
+#include "control/verbs.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_gvl.h"
 #include "ruby/rb_listen.h"
+#include "ruby/rb_scoreboard.h"
 #include "ruby/rb_value.h"
-#include "control/control.h"
-#include "control/verbs.h"
+
+#include <pthread.h>
 
 typedef struct rd_control_handle {
     rd_list in_all;

@@ -6,7 +6,9 @@
 #ifndef RD_RUBY_GVL_H
 #define RD_RUBY_GVL_H
 
-#include "ruby/rb_binding.h"
+#include <ruby.h>
+
+#include "server/server.h"
 
 /* Sleeps in the poller without the GVL; a rd_server_wait. Never raises: interrupts are looked at
  * by rd_gvl_check_interrupts() once no C frame of the core is on the stack. */

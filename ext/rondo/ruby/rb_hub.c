@@ -3,18 +3,20 @@
  * Rondo::Hub::Core: the hub of a cluster as a Ruby object. lib/rondo/pubsub/hub.rb wraps it and
  * documents what people use. Its native thread never comes here and never takes the GVL.
  */
-#include <pthread.h>
-#include <sys/mman.h>
+#include "ruby/rb_objects.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "system/fd.h"
-#include "ruby/rb_call.h"
-#include "ruby/rb_client.h"
+#include "cluster/hub_thread.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_gvl.h"
+#include "ruby/rb_message.h"
+#include "ruby/rb_scoreboard.h"
 #include "ruby/rb_value.h"
-#include "cluster/hub_thread.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
 
 typedef struct rd_hub_handle {
     rd_list in_all;
@@ -201,10 +203,10 @@ static VALUE hub_outage(VALUE self) {
  * for all who want it */
 static VALUE hub_publish(VALUE self, VALUE channel, VALUE message, VALUE by_engine) {
     rd_hub_thread *hub = hub_of(self);
-    VALUE name = rd_channels_name_of(channel), string = rd_client_text_of(message);
+    VALUE name = rd_channel_name_of(channel), string = rd_message_text_of(message);
     const unsigned flags =
-        (rd_client_is_text(string) ? RD_RELAY_TEXT : 0) | (RTEST(by_engine) ? RD_RELAY_ENGINE : 0);
-    if ((size_t)RSTRING_LEN(string) > handle_of(self)->publish_bytes) rd_channels_too_long();
+        (rd_message_is_text(string) ? RD_RELAY_TEXT : 0) | (RTEST(by_engine) ? RD_RELAY_ENGINE : 0);
+    if ((size_t)RSTRING_LEN(string) > handle_of(self)->publish_bytes) rd_message_too_long();
     const int code =
         rd_hub_thread_publish(hub, rd_slice_of_string(name), rd_slice_of_string(string), flags);
     if (code < 0) rb_raise(rb_eArgError, "%s", rd_error_text(code));
@@ -215,7 +217,7 @@ static VALUE hub_publish(VALUE self, VALUE channel, VALUE message, VALUE by_engi
 
 static VALUE hub_keep(VALUE self, VALUE channel, VALUE pattern, VALUE size, VALUE ttl_ms) {
     rd_hub_thread *hub = hub_of(self);
-    VALUE name = rd_channels_name_of(channel);
+    VALUE name = rd_channel_name_of(channel);
     const uint32_t messages = NUM2UINT(size);
     const uint64_t ms = NUM2ULL(ttl_ms);
     rd_hub_thread_keep(hub, rd_slice_of_string(name), RTEST(pattern), messages, ms);

@@ -5,6 +5,11 @@
  * how many arenas malloc has. Its neighbours are lib/rondo/cluster.rb, worker.rb and
  * first_process.rb; the guard below runs on a thread of its own, without Ruby.
  */
+#include "ruby/rb_objects.h"
+
+#include "base/alloc.h"
+#include "system/thread_start.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,12 +25,6 @@
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
-
-#include "base/alloc.h"
-#include "system/thread_start.h"
-#include "ruby/rb_error.h"
-
-void rd_init_process(VALUE rondo);
 
 /* Makes this process the parent of its descendants' orphans.
  * @return [Boolean] whether the system can do that */

@@ -4,10 +4,11 @@
  * Integers and go by the names of cluster/scoreboard.def, which has their units; `slot` is a row of
  * it, from 0. IndexError: there is no such row; KeyError: no such number.
  */
+#include "ruby/rb_scoreboard.h"
+
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "ruby/rb_call.h"
 #include "ruby/rb_error.h"
 
 static void board_free(void *pointer) {

@@ -3,7 +3,11 @@
  * Rondo::Settings::CORE: the rows of settings.def for Ruby, where names, documents and checks of
  * the settings are made of them (lib/rondo/config/settings.rb).
  */
-#include "ruby/rb_binding.h"
+#include "ruby/rb_objects.h"
+
+#include "base/settings.h"
+
+#include <ruby.h>
 
 static VALUE settings_table(void) {
     VALUE table = rb_hash_new();

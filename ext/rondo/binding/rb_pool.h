@@ -19,8 +19,8 @@
  * waited for longest is given up. Everything here is under the GVL, but for the atomics, which the
  * watch thread touches.
  */
-#ifndef RD_RUBY_POOL_H
-#define RD_RUBY_POOL_H
+#ifndef RD_BINDING_POOL_H
+#define RD_BINDING_POOL_H
 
 #include <ruby.h>
 #include <stdatomic.h>
@@ -84,14 +84,6 @@ typedef struct rd_pool {
 
 void rd_pool_init(rd_binding *binding);
 
-/* Serves until the server is done; raises what is raised into this thread meanwhile, after the
- * server was stopped. */
-void rd_pool_run(rd_binding *binding);
-
-/* What a stop waits for: [requests], or [requests, method, path, seconds] with the call that has
- * been inside for longest. */
-VALUE rd_pool_in_flight(rd_binding *binding);
-
 /* The runner whose thread this is, or NULL. */
 rd_runner *rd_pool_current(rd_binding *binding);
 
@@ -108,7 +100,7 @@ int rd_pool_client_came(rd_runner *runner, rd_client_wait *wait, bool at_once);
  * exception that came meanwhile; the place is taken either way. */
 int rd_pool_step_aside(rd_runner *runner);
 
-/* ---- between rb_pool.c, rb_leader.c and rb_supervisor.c ---- */
+/* ---- for the leader and the supervisor ---- */
 
 uint32_t rd_pool_max_threads(const rd_binding *binding);
 bool rd_pool_has_place(const rd_binding *binding);
@@ -125,10 +117,5 @@ void rd_pool_leave(rd_runner *runner);
 void rd_pool_let_back_in(rd_binding *binding);
 /* Nothing is left to do: all threads end. */
 void rd_pool_end(rd_binding *binding);
-/* What an application thread does; the argument is the binding, with a reference. */
-VALUE rd_pool_run_thread(void *binding);
-/* A call takes long; rd_server.need_attention. Any thread, without the GVL. */
-void rd_pool_need_attention(rd_server *server);
-void rd_pool_unheard(rd_server *server);
 
 #endif

@@ -5,8 +5,9 @@
  * behind a list of their keys that all envs of the same shape share. From it the Hash is made again
  * (Rondo::Client#env in rb_client.c). The application's own entries stay what they are.
  */
+#include "app/rb_env_kept.h"
+
 #include "base/hash.h"
-#include "ruby/rb_call.h"
 #include "ruby/rb_names.h"
 
 #include <ruby/encoding.h>
@@ -30,10 +31,18 @@ static bool is_binary(VALUE string) {
     return rb_enc_get_index(string) == rb_ascii8bit_encindex();
 }
 
+/* Whether a key's value is kept nowhere but in the env of its request. */
+static bool is_secret(VALUE key) {
+    for (unsigned id = 1; id < RD_HEADER_COUNT; id++) {
+        if (rd_header_keys[id] == key) return rd_header_id_is_secret(id);
+    }
+    return key == rd_key.query_string;
+}
+
 /* A client's value, in one String for all that have the same. */
 static VALUE shared(VALUE key, VALUE value) {
     if (!RB_TYPE_P(value, T_STRING) || RB_OBJ_FROZEN(value) || !is_binary(value)) return value;
-    if (rb_obj_class(value) != rb_cString || rd_env_is_secret(key)) return value;
+    if (rb_obj_class(value) != rb_cString || is_secret(key)) return value;
     return rb_str_to_interned_str(value);
 }
 

@@ -5,8 +5,8 @@
  * connections would be run by every minor GC. Everything here is under the GVL; the core's own
  * state is under the loop lock, and the order is always GVL first, then the lock.
  */
-#ifndef RD_RUBY_BINDING_H
-#define RD_RUBY_BINDING_H
+#ifndef RD_BINDING_BINDING_H
+#define RD_BINDING_BINDING_H
 
 #include <pthread.h>
 #include <ruby.h>
@@ -15,7 +15,7 @@
 #include "http/date.h"
 #include "files/file_body.h"
 #include "files/file_roots.h"
-#include "ruby/rb_pool.h"
+#include "binding/rb_pool.h"
 #include "cluster/scoreboard.h"
 #include "server/server.h"
 
@@ -116,23 +116,13 @@ struct rd_binding {
     char log_time[RD_DATE_LOG_BYTES + 1];
 };
 
-/* Whether this process is a child that the application forked: it has copies of everything but the
- * sockets, and the poller is still the parent's, so it must neither serve nor tidy up. */
-bool rd_is_forked(const rd_binding *binding);
-/* How many forks lie between this process and the one that began. */
-unsigned rd_forks(void);
+/* The alloc function of Rondo::Server::Core: a binding without a server. */
+VALUE rd_binding_allocate(VALUE klass);
 
-/* Those with a server, of this process: none of its parent's. Under the GVL, which whoever forks
- * has. */
-extern rd_list rd_all_bindings;
+/* That of a Core with or without a server. */
+rd_binding *rd_binding_allocated(VALUE core);
 
-#define RD_EACH_BINDING(binding, node)                                                             \
-    for (rd_list *node = rd_all_bindings.next; node != &rd_all_bindings; node = node->next)        \
-        for (rd_binding *binding = RD_CONTAINER(node, rd_binding, in_all); binding != NULL;        \
-             binding = NULL)
-
-void rd_init_forks(void);
-
+/* Raises where there is no server yet. */
 rd_binding *rd_binding_of(VALUE core);
 
 /* For what a forked child cannot do: it has closed the descriptors. Raises there. */

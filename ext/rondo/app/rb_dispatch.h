@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Calls the application and answers. On an application thread.
+ */
+#ifndef RD_APP_DISPATCH_H
+#define RD_APP_DISPATCH_H
+
+#include "rack/rb_call.h"
+
+/* Takes the next request of the batch and lets go of the one `before`; false: the batch is over. */
+bool rd_call_begin(rd_call *call, rd_runner *runner, rd_request *before);
+
+/* Calls the application and answers. The request to let go of, or NULL when a stream goes on. */
+rd_request *rd_call_run(rd_call *call);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The env of a connection that goes on, small until somebody asks for it. With the GVL.
+ */
+#ifndef RD_APP_ENV_KEPT_H
+#define RD_APP_ENV_KEPT_H
+
+#include "rack/rb_call.h"
+
+VALUE rd_env_keep(rd_call *call);
+VALUE rd_env_restore(rd_binding *binding, VALUE kept);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Events on their way to the application. On an application thread.
+ */
+#ifndef RD_APP_EVENTS_H
+#define RD_APP_EVENTS_H
+
+#include "binding/rb_binding.h"
+
+/* Calls the handler, or the block of a subscription; the state of a Thread#kill, or 0. */
+int rd_event_tell(rd_binding *binding, const rd_event *event);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * An application thread. With the GVL.
+ */
+#ifndef RD_APP_LEADER_H
+#define RD_APP_LEADER_H
+
+#include "binding/rb_binding.h"
+
+/* What it does from its beginning to its end; the argument is the binding, with a reference. */
+VALUE rd_leader_run_thread(void *binding);
+
+#endif

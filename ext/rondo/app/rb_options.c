@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What Rondo::Server::Core is made with; see rb_options.h.
+ */
+#include "app/rb_options.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "http/target.h"
+#include "server/files.h"
+#include "ruby/rb_error.h"
+#include "ruby/rb_names.h"
+#include "ruby/rb_value.h"
+#include "binding/rb_binding.h"
+#include "binding/rb_siblings.h"
+
+static int take_setting(VALUE key, VALUE value, VALUE argument) {
+    rd_settings *settings = (rd_settings *)argument;
+    VALUE name = rb_sym2str(key);
+    const rd_setting_info *row = rd_setting_find(RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+    if (row == NULL) rb_raise(rd_eSettingError, "unknown setting %s", RSTRING_PTR(name));
+    int64_t number = value == Qtrue ? 1 : value == Qfalse ? 0 : NUM2LL(value);
+    if (rd_settings_set(settings, row, number) != 0) {
+        rb_raise(rd_eSettingError, "%s %lld is not between %lld and %lld", row->name,
+                 (long long)number, (long long)row->min, (long long)row->max);
+    }
+    return ST_CONTINUE;
+}
+
+void rd_take_settings(rd_settings *settings, VALUE numbers) {
+    rb_hash_foreach(numbers, take_setting, (VALUE)settings);
+}
+
+static rd_network *networks_of(VALUE list, const char *what, size_t *count) {
+    *count = 0;
+    if (NIL_P(list)) return NULL;
+    Check_Type(list, T_ARRAY);
+    size_t len = (size_t)RARRAY_LEN(list);
+    VALUE room = rb_str_buf_new((long)(len * sizeof(rd_network)));
+    rd_network *parsed = (rd_network *)(void *)RSTRING_PTR(room);
+    for (size_t i = 0; i < len; i++) {
+        VALUE text = rb_obj_as_string(RARRAY_AREF(list, (long)i));
+        if (!rd_network_parse(&parsed[i], RSTRING_PTR(text), (size_t)RSTRING_LEN(text))) {
+            rb_raise(rd_eSettingError, "%s: %s is no address or network", what,
+                     StringValueCStr(text));
+        }
+    }
+    rd_network *networks = rd_alloc(len * sizeof(rd_network) + 1);
+    memcpy(networks, parsed, len * sizeof(rd_network));
+    *count = len;
+    RB_GC_GUARD(room);
+    return networks;
+}
+
+static VALUE shared_value(VALUE text) {
+    if (NIL_P(text)) return Qnil;
+    if (strcmp(StringValueCStr(text), "https") == 0) return rd_key.https;
+    if (strcmp(StringValueCStr(text), "http") == 0) return rd_key.http;
+    return rb_str_to_interned_str(rb_str_dup(text));
+}
+
+static void take_default_host(rd_binding *binding, VALUE text) {
+    if (NIL_P(text)) return;
+    uint32_t host_len;
+    uint16_t port;
+    StringValue(text);
+    if (rd_authority_parse(RSTRING_PTR(text), (size_t)RSTRING_LEN(text), &host_len, &port) < 0) {
+        rb_raise(rd_eSettingError, "default_host: %" PRIsVALUE " is no HOST or HOST:PORT", text);
+    }
+    RD_BINDING_SET(binding, default_host, rb_str_to_interned_str(rb_str_substr(text, 0, host_len)));
+    if (port == 0) return;
+    VALUE digits = rb_obj_as_string(UINT2NUM(port));
+    RD_BINDING_SET(binding, default_port, rb_str_to_interned_str(digits));
+}
+
+/* A socket to the hub of a cluster, which is taken over. */
+static void take_link(rd_binding *binding, VALUE link) {
+    if (NIL_P(link)) return;
+    const int number = NUM2INT(link);
+    rd_lock(binding);
+    const int opened = rd_pubsub_link(&binding->server->pubsub, number);
+    rd_unlock(binding);
+    if (opened != 0) rb_sys_fail("link");
+}
+
+/* A static folder by its absolute path, or nil. `alone`: there is no application. */
+static void serve_folder(rd_binding *binding, VALUE folder, bool alone) {
+    if (NIL_P(folder)) return;
+    if (rd_files_open(binding->server, StringValueCStr(folder), alone) == 0) return;
+    rb_raise(rd_eSettingError, "public: cannot read the folder %" PRIsVALUE ": %s", folder,
+             strerror(errno));
+}
+
+/* An Array of absolute paths, or nil: below them X-Sendfile may name files. */
+static void allow_file_roots(rd_binding *binding, VALUE folders) {
+    if (NIL_P(folders)) return;
+    Check_Type(folders, T_ARRAY);
+    for (long i = 0; i < RARRAY_LEN(folders); i++) {
+        VALUE folder = RARRAY_AREF(folders, i);
+        if (rd_file_roots_add(&binding->file_roots, StringValueCStr(folder)) == 0) continue;
+        rb_raise(rd_eSettingError, "x_sendfile_root: cannot read the folder %" PRIsVALUE ": %s",
+                 folder, strerror(errno));
+    }
+}
+
+void rd_take_options(rd_binding *binding, VALUE options) {
+    size_t count;
+    RD_BINDING_SET(binding, reporter, rd_option(options, "reporter"));
+    RD_BINDING_SET(binding, upgrades, rd_option(options, "upgrades"));
+    RD_BINDING_SET(binding, request_log, rd_option(options, "request_log"));
+    RD_BINDING_SET(binding, scheme, shared_value(rd_option(options, "url_scheme")));
+    binding->log_json = rd_option(options, "request_log_format") == ID2SYM(rb_intern("json"));
+    binding->split_newlines = RTEST(rd_option(options, "split_newlines"));
+    take_default_host(binding, rd_option(options, "default_host"));
+    rd_take_slot(binding, options);
+    take_link(binding, rd_option(options, "link"));
+    serve_folder(binding, rd_option(options, "public"), RTEST(rd_option(options, "public_only")));
+    allow_file_roots(binding, rd_option(options, "x_sendfile_roots"));
+    RD_BINDING_SET(binding, sendfile_type, rd_option(options, "sendfile_type"));
+    RD_BINDING_SET(binding, thread_start, rd_option(options, "thread_start"));
+    RD_BINDING_SET(binding, thread_exit, rd_option(options, "thread_exit"));
+    binding->trusted =
+        networks_of(rd_option(options, "trusted_proxies"), "trusted_proxies", &count);
+    binding->trusted_count = count;
+    rd_network *proxies =
+        networks_of(rd_option(options, "proxy_protocol_from"), "proxy_protocol_from", &count);
+    rd_server_set_proxies(binding->server, proxies, count);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Settings and options of Rondo::Server::Core. With the GVL.
+ */
+#ifndef RD_APP_OPTIONS_H
+#define RD_APP_OPTIONS_H
+
+#include "binding/rb_binding.h"
+
+/* {setting: Integer}. Raises SettingError. */
+void rd_take_settings(rd_settings *settings, VALUE numbers);
+
+/* {option: Object}, of a binding that has its server. Raises SettingError, and SystemCallError for
+ * a descriptor that cannot be used. */
+void rd_take_options(rd_binding *binding, VALUE options);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The thread that called run(). With the GVL.
+ */
+#ifndef RD_APP_SUPERVISOR_H
+#define RD_APP_SUPERVISOR_H
+
+#include "binding/rb_binding.h"
+
+/* Serves until the server is done; raises what is raised into this thread meanwhile, after the
+ * server was stopped. */
+void rd_supervisor_run(rd_binding *binding);
+
+/* What a stop waits for: [requests], or [requests, method, path, seconds] with the call that has
+ * been inside for longest. */
+VALUE rd_supervisor_in_flight(rd_binding *binding);
+
+#endif

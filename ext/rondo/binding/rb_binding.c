@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The life of a binding and what the garbage collector is told of it; see rb_binding.h.
+ */
+#include "binding/rb_binding.h"
+
+#include "base/alloc.h"
+#include "ruby/rb_error.h"
+#include "binding/rb_borrow.h"
+#include "binding/rb_cache.h"
+#include "binding/rb_fork.h"
+
+static void core_mark(void *pointer) {
+    rd_binding *binding = pointer;
+    if (binding == NULL) return;
+#define MARK(name) rb_gc_mark_movable(binding->name);
+    RD_BINDING_VALUES(MARK)
+#undef MARK
+}
+
+static void core_compact(void *pointer) {
+    rd_binding *binding = pointer;
+    if (binding == NULL) return;
+#define MOVE(name) binding->name = rb_gc_location(binding->name);
+    MOVE(self)
+    RD_BINDING_VALUES(MOVE)
+#undef MOVE
+}
+
+static void core_free(void *pointer) {
+    if (pointer != NULL) rd_binding_unref(pointer);
+}
+
+static size_t core_size(const void *pointer) {
+    return pointer == NULL ? 0 : sizeof(rd_binding) + sizeof(rd_server);
+}
+
+static const rb_data_type_t core_type = {
+    .wrap_struct_name = "Rondo::Server::Core",
+    .function = {.dmark = core_mark,
+                 .dfree = core_free,
+                 .dsize = core_size,
+                 .dcompact = core_compact},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+void rd_binding_ref(rd_binding *binding) {
+    binding->refs++;
+}
+
+void rd_binding_unref(rd_binding *binding) {
+    if (--binding->refs > 0) return;
+    if (rd_is_forked(binding)) return; /* the parent's: removing a socket here removes it there */
+    if (binding->server != NULL) {
+        if (rd_list_is_linked(&binding->in_all)) rd_list_unlink(&binding->in_all);
+        rd_server_free(binding->server);
+    }
+    rd_borrow_clear(binding);
+    rd_slots_clear(&binding->client_slots);
+    rd_cache_clear(binding);
+    rd_free(binding->env_cache);
+    rd_file_roots_clear(&binding->file_roots);
+    rd_free(binding->trusted);
+    rd_free(binding->log_bytes);
+    rd_free(binding);
+}
+
+rd_binding *rd_binding_allocated(VALUE self) {
+    return rb_check_typeddata(self, &core_type);
+}
+
+rd_binding *rd_binding_of(VALUE self) {
+    rd_binding *binding = rd_binding_allocated(self);
+    if (binding == NULL || binding->server == NULL)
+        rb_raise(rd_eError, "server is not initialised");
+    return binding;
+}
+
+rd_binding *rd_own_binding_of(VALUE self) {
+    rd_binding *binding = rd_binding_of(self);
+    if (rd_is_forked(binding)) rb_raise(rd_eError, "this server belongs to the parent process");
+    return binding;
+}
+
+VALUE rd_binding_allocate(VALUE klass) {
+    VALUE self = TypedData_Wrap_Struct(klass, &core_type, NULL);
+    rd_binding *binding = rd_alloc_zero(sizeof(*binding));
+    binding->self = self;
+    binding->refs = 1;
+    binding->forks = rd_forks();
+    rd_list_init(&binding->in_all);
+#define CLEAR(name) binding->name = Qnil;
+    RD_BINDING_VALUES(CLEAR)
+#undef CLEAR
+    DATA_PTR(self) = binding;
+    return self;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The listening sockets of a server: methods of Rondo::Server::Core that open, keep and close them.
+ */
+#include "binding/rb_listeners.h"
+
+#include "base/alloc.h"
+#include "server/retire.h"
+#include "ruby/rb_error.h"
+#include "ruby/rb_listen.h"
+#include "binding/rb_binding.h"
+#include "binding/rb_fork.h"
+
+static void drop_listener(rd_listener *listener) {
+    rd_listener_close(listener);
+    rd_free(listener);
+}
+
+/* Binds and listens at once; {url:, host:, port:, fd:}. */
+static VALUE core_listen(VALUE self, VALUE address) {
+    rd_binding *binding = rd_own_binding_of(self);
+    rd_listener *listener = rd_listener_from(&binding->server->settings, address);
+    rd_lock(binding);
+    int added = rd_server_add_listener(binding->server, listener);
+    rd_unlock(binding);
+    if (added != 0) {
+        drop_listener(listener);
+        rb_raise(rd_eAddressError, "the poller does not take the listening socket");
+    }
+    VALUE result = rb_hash_new();
+    rb_hash_aset(result, ID2SYM(rb_intern("url")), rb_str_new_cstr(listener->url));
+    rb_hash_aset(result, ID2SYM(rb_intern("host")), rb_str_new_cstr(listener->host));
+    rb_hash_aset(result, ID2SYM(rb_intern("port")), UINT2NUM(listener->port));
+    rb_hash_aset(result, ID2SYM(rb_intern("fd")), INT2NUM(listener->source.fd));
+    RB_GC_GUARD(address);
+    return result;
+}
+
+/* Before another process takes over: the files of Unix sockets stay. */
+static VALUE core_keep_files(VALUE self) {
+    rd_binding *binding = rd_binding_of(self);
+    if (rd_is_forked(binding)) return Qnil;
+    rd_list *all = &binding->server->listeners;
+    rd_lock(binding);
+    for (rd_list *node = all->next; node != all; node = node->next) {
+        rd_listener_keep_file(RD_CONTAINER(node, rd_listener, in_server));
+    }
+    rd_unlock(binding);
+    return Qnil;
+}
+
+/* For whoever only opens sockets: without a turn, which would accept from them. */
+static VALUE core_close_listeners(VALUE self) {
+    rd_binding *binding = rd_binding_of(self);
+    if (rd_is_forked(binding)) return Qnil;
+    rd_lock(binding);
+    for (rd_list *node; (node = rd_list_shift(&binding->server->listeners)) != NULL;) {
+        drop_listener(RD_CONTAINER(node, rd_listener, in_server));
+    }
+    rd_unlock(binding);
+    return Qnil;
+}
+
+/* inode: of a listening socket. */
+static VALUE core_retire(VALUE self, VALUE inode) {
+    rd_binding *binding = rd_binding_of(self);
+    uint64_t number = NUM2ULL(inode);
+    if (rd_is_forked(binding)) return Qnil;
+    rd_lock(binding);
+    rd_retire_socket(binding->server, number);
+    rd_unlock(binding);
+    return Qnil;
+}
+
+static VALUE core_addresses(VALUE self) {
+    rd_binding *binding = rd_binding_of(self);
+    VALUE urls = rb_ary_new();
+    rd_list *all = &binding->server->listeners;
+    for (rd_list *node = all->next; node != all; node = node->next) {
+        rb_ary_push(urls, rb_str_new_cstr(RD_CONTAINER(node, rd_listener, in_server)->url));
+    }
+    return urls;
+}
+
+void rd_init_core_listening(VALUE core) {
+    rb_define_method(core, "listen", core_listen, 1);
+    rb_define_method(core, "keep_files", core_keep_files, 0);
+    rb_define_method(core, "close_listeners", core_close_listeners, 0);
+    rb_define_method(core, "retire", core_retire, 1);
+    rb_define_method(core, "addresses", core_addresses, 0);
+}

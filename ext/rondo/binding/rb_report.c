@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tells the reporter what the log shall say; see rb_report.h.
+ */
+#include "binding/rb_report.h"
+
+#include "base/error.h"
+#include "server/budgets.h"
+#include "ruby/rb_error.h"
+#include "ruby/rb_names.h"
+#include "binding/rb_binding.h"
+
+/* ---- errors ---- */
+
+typedef struct rd_error_report {
+    const rd_binding *binding;
+    VALUE error, env;
+} rd_error_report;
+
+static VALUE report_error(VALUE argument) {
+    const rd_error_report *report = (const rd_error_report *)argument;
+    VALUE arguments[] = {report->error, NIL_P(report->env) ? rb_hash_new() : report->env};
+    return rb_funcallv(report->binding->reporter, rd_id.report_error, 2, arguments);
+}
+
+int rd_report_error(const rd_binding *binding, VALUE error, VALUE env) {
+    rd_error_report report = {binding, error, env};
+    int state = 0;
+    rb_protect(report_error, (VALUE)&report, &state);
+    if (state == 0) return 0;
+    if (rb_obj_is_kind_of(rb_errinfo(), rb_eException)) state = 0;
+    rb_set_errinfo(Qnil);
+    return state;
+}
+
+/* ---- refusals ---- */
+
+typedef struct rd_refusal_report {
+    rd_binding *binding;
+    rd_refusal refusal;
+    uint64_t given_up; /* so far */
+} rd_refusal_report;
+
+/* Clients read the same text, but the settings are the operator's. */
+static VALUE reason_of(int code) {
+    const char *text = rd_error_text(code), *setting = rd_budget_setting(code);
+    if (setting == NULL) return rb_str_new_cstr(text);
+    return rb_sprintf("%s; the limit is %s", text, setting);
+}
+
+static VALUE report_refusal(VALUE argument) {
+    rd_refusal_report *report = (rd_refusal_report *)argument;
+    char text[RD_ADDRESS_TEXT_MAX];
+    size_t len = rd_address_text(&report->refusal.peer, text);
+    const int code = report->refusal.code;
+    VALUE address = rb_str_new(text, (long)len), reason = reason_of(code);
+    VALUE reporter = report->binding->reporter;
+    switch (code) {
+    case RD_ERR_FILE_CUT:
+    case RD_ERR_ANSWER_SHORT:
+    case RD_ERR_ANSWER_LONG:
+        return rb_funcall(reporter, rd_id.report_cut, 2, address, reason);
+    case RD_ERR_OUTPUT_FULL:
+        return rb_funcall(reporter, rd_id.report_closed, 2, address, reason);
+    case RD_ERR_CHANNEL_LIMIT:
+    case RD_ERR_SUBSCRIPTIONS_FULL:
+        return rb_funcall(reporter, rd_id.report_subscription, 2, address, reason);
+    case RD_ERR_REPLAY_LATE:
+        return rb_funcall(reporter, rd_id.report_replay, 2, address, reason);
+    case RD_ERR_NO_DESCRIPTOR:
+        return rb_funcall(reporter, rd_id.report_no_descriptor, 1, reason);
+    case RD_ERR_NO_DISK_THREAD:
+        return rb_funcall(reporter, rd_id.report_no_disk_thread, 1, reason);
+    case RD_ERR_GIVEN_UP:
+        return rb_funcall(reporter, rd_id.report_given_up, 3, address, reason,
+                          ULL2NUM(report->given_up));
+    default:
+        return rb_funcall(reporter, rd_id.report_refusal, 3, address,
+                          INT2FIX(rd_error_status(code)), reason);
+    }
+}
+
+void rd_report_refusals(rd_binding *binding) {
+    rd_refusal refusals[RD_REFUSALS_KEPT];
+    rd_lock(binding);
+    uint32_t count = binding->server->refusal_count;
+    const uint64_t given_up = binding->server->given_up;
+    memcpy(refusals, binding->server->refusals, count * sizeof(rd_refusal));
+    binding->server->refusal_count = 0;
+    rd_unlock(binding);
+    for (uint32_t i = 0; i < count; i++) {
+        int state = 0;
+        rd_refusal_report report = {binding, refusals[i], given_up};
+        rb_protect(report_refusal, (VALUE)&report, &state);
+        if (state == 0) continue;
+        if (rd_ends_thread(rb_errinfo())) rb_jump_tag(state);
+        rb_set_errinfo(Qnil);
+    }
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The end of a request, when its answer is finished. With the GVL.
+ */
+#ifndef RD_RACK_COMPLETE_H
+#define RD_RACK_COMPLETE_H
+
+#include "rack/rb_call.h"
+
+/* Runs what stands in rack.response_finished, writes the line of the log, detaches the input. */
+void rd_complete(rd_call *call);
+
+/* The same, then lets go of the request. */
+void rd_complete_and_unref(rd_call *call);
+
+#endif

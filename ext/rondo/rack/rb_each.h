@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Bodies that give their parts by `each`. On the thread of the call.
+ */
+#ifndef RD_RACK_EACH_H
+#define RD_RACK_EACH_H
+
+#include "rack/rb_call.h"
+
+/* Sends what the body's `each` yields, until its end or the client's. */
+void rd_give_parts(rd_call *call);
+
+#endif

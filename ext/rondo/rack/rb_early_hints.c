@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the application calls as rack.early_hints; see rb_early_hints.h.
+ */
+#include "rack/rb_early_hints.h"
+
+#include "binding/rb_binding.h"
+#include "rack/rb_connection.h"
+#include "rack/rb_fields.h"
+
+static void send_hints(rd_call *call, VALUE headers) {
+    rd_collect collect;
+    rd_collect_init(&collect, call);
+    collect.head.status = 103;
+    rd_collect_fields(&collect, headers);
+    rd_lock(call->binding);
+    if (call->request->responder->inform(call->request, &collect.head) >= 0) {
+        call->request->responder->flush(call->request);
+    }
+    rd_unlock(call->binding);
+    RD_COLLECT_GUARD(&collect);
+}
+
+static VALUE send_early_hints(RB_BLOCK_CALL_FUNC_ARGLIST(headers, connection)) {
+    rd_call *call = rd_connection_call(connection);
+    if (call != NULL && !call->started && !call->done) send_hints(call, headers);
+    return Qnil;
+}
+
+VALUE rd_early_hints_new(VALUE connection) {
+    return rb_proc_new(send_early_hints, connection);
+}

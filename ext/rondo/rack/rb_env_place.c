@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What an env says before the request's own values: the base templates, who and where. What others
+ * say of the client is believed of trusted proxies only.
+ */
+#include "rack/rb_env_place.h"
+
+#include <stdio.h>
+
+#include "http/forwarded.h"
+#include "ruby/rb_names.h"
+#include "binding/rb_binding.h"
+#include "binding/rb_cache.h"
+#include "rack/rb_env_cache.h"
+
+/* ---- templates ---- */
+
+/* What the scheme is unless a proxy says otherwise. */
+static VALUE scheme_of(const rd_binding *binding, bool secure) {
+    if (!NIL_P(binding->scheme)) return binding->scheme;
+    return secure ? rd_key.https : rd_key.http;
+}
+
+static VALUE new_base(rd_binding *binding, bool secure) {
+    const VALUE scheme = scheme_of(binding, secure);
+    VALUE env = rb_hash_new();
+    const VALUE keys[RD_ENV_COUNT] = {RD_ENV_KEYS};
+    const VALUE values[RD_ENV_COUNT] = {
+        [RD_ENV_METHOD] = rd_method_names[RD_METHOD_GET],
+        [RD_ENV_SCRIPT_NAME] = rd_key.empty,
+        [RD_ENV_PATH] = rd_key.slash,
+        [RD_ENV_QUERY] = rd_key.empty,
+        [RD_ENV_SERVER_NAME] = rd_key.localhost,
+        [RD_ENV_SERVER_PORT] = rd_key.port_80,
+        [RD_ENV_PROTOCOL] = rd_version_names[RD_HTTP_1_1],
+        [RD_ENV_REMOTE_ADDR] = rd_key.empty,
+        [RD_ENV_SCHEME] = scheme,
+        [RD_ENV_ERRORS] = rb_const_get(rb_path2class("Rondo"), rb_intern("ERRORS")),
+        [RD_ENV_INPUT] = binding->empty_input,
+        [RD_ENV_IS_HIJACK] = Qtrue,
+        [RD_ENV_HIJACK] = Qnil,
+        [RD_ENV_FINISHED] = Qnil,
+        [RD_ENV_CAN_UPGRADE] = Qnil,
+    };
+    for (unsigned i = 0; i < RD_ENV_COUNT; i++) rb_hash_aset(env, keys[i], values[i]);
+    rb_hash_update_by(env, rb_const_get(rb_path2class("Rondo"), rb_intern("ENV_EXTRAS")), NULL);
+    if (!NIL_P(binding->sendfile_type)) {
+        rb_hash_aset(env, rd_key.sendfile_type, binding->sendfile_type);
+    }
+    /* Where only a setting says https, it is a proxy that has the certificate. */
+    if (secure && scheme == rd_key.https) rb_hash_aset(env, rd_key.https_key, rd_key.on);
+    return env;
+}
+
+void rd_env_place_init(rd_binding *binding) {
+    RD_BINDING_SET(binding, env_template, new_base(binding, false));
+    RD_BINDING_SET(binding, env_secure_template, new_base(binding, true));
+    binding->env_base[false] = (unsigned)RHASH_SIZE(binding->env_template);
+    binding->env_base[true] = (unsigned)RHASH_SIZE(binding->env_secure_template);
+}
+
+static VALUE base_of(const rd_call *call) {
+    return call->secure ? call->binding->env_secure_template : call->binding->env_template;
+}
+
+/* ---- who and where ---- */
+
+static void set_address(rd_binding *binding, VALUE env, const rd_address *address) {
+    char text[RD_ADDRESS_TEXT_MAX];
+    size_t len = rd_address_text(address, text);
+    rb_hash_aset(env, rd_key.remote_addr, rd_cached_value(binding, rd_slice_of(text, len)));
+}
+
+static VALUE port_string(rd_binding *binding, unsigned port) {
+    char digits[8];
+    if (port == 80) return rd_key.port_80;
+    if (port == 443) return rd_key.port_443;
+    int len = snprintf(digits, sizeof(digits), "%u", port);
+    return rd_cached_value(binding, rd_slice_of(digits, (size_t)len));
+}
+
+static void set_host(rd_binding *binding, VALUE env, const rd_request *request, bool https) {
+    const rd_head *head = &request->head;
+    VALUE name, port;
+    if (head->host.len > 0) {
+        name = rd_cached_value(binding, rd_request_slice(request, head->host));
+        port = head->port != 0 ? port_string(binding, head->port)
+                               : (https ? rd_key.port_443 : rd_key.port_80);
+    } else {
+        name = NIL_P(binding->default_host) ? rd_key.localhost : binding->default_host;
+        port = NIL_P(binding->default_port) ? rd_key.port_80 : binding->default_port;
+    }
+    rb_hash_aset(env, rd_key.server_name, name);
+    rb_hash_aset(env, rd_key.server_port, port);
+}
+
+VALUE rd_env_new_template(rd_call *call) {
+    rd_binding *binding = call->binding;
+    const unsigned version = call->request->head.version;
+    VALUE env = rb_hash_dup(base_of(call));
+    set_host(binding, env, call->request, scheme_of(binding, call->secure) == rd_key.https);
+    set_address(binding, env, &call->peer);
+    if (version != RD_HTTP_1_1) {
+        rb_hash_aset(env, rd_key.server_protocol, rd_version_names[version]);
+    }
+    return env;
+}
+
+/* What a listed proxy says of the client; nobody else is believed. */
+void rd_env_set_forwarded(rd_call *call) {
+    rd_binding *binding = call->binding;
+    rd_forwarded said;
+    unsigned fields = (unsigned)binding->server->settings.trusted_proxy_fields;
+    rd_forwarded_read(&said, call->request, fields, binding->trusted, binding->trusted_count);
+    if (said.has_client) set_address(binding, call->env, &said.client);
+    if (said.scheme != RD_FORWARDED_NO_SCHEME) {
+        bool https = said.scheme == RD_FORWARDED_HTTPS;
+        rb_hash_aset(call->env, rd_key.rack_url_scheme, https ? rd_key.https : rd_key.http);
+        if (!https && call->secure) rb_hash_delete(call->env, rd_key.https_key);
+        if (call->request->head.port == 0) set_host(binding, call->env, call->request, https);
+    }
+    if (said.port != 0) {
+        rb_hash_aset(call->env, rd_key.server_port, port_string(binding, said.port));
+    }
+}

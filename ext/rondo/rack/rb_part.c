@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Parts of a body; see rb_part.h. Sending one ends in a wait for the client (rb_wait.c), or in
+ * letting others go first.
+ */
+#include "rack/rb_part.h"
+
+#include "base/error.h"
+#include "system/clock.h"
+#include "binding/rb_binding.h"
+#include "binding/rb_borrow.h"
+#include "binding/rb_fork.h"
+#include "binding/rb_pool.h"
+#include "binding/rb_wait.h"
+
+#define BORROW_MIN 16384
+
+#define TURN_NS   2000000   /* of a call, from rd_call.turn_ns on, while others wait */
+#define NEEDED_NS 100000000 /* of one that came in because nobody else went on */
+
+bool rd_part_is_small(VALUE part) {
+    return RSTRING_LEN(part) < BORROW_MIN;
+}
+
+int rd_part_copy(rd_call *call, VALUE part) {
+    return call->request->responder->write(call->request, RSTRING_PTR(part),
+                                           (size_t)RSTRING_LEN(part));
+}
+
+/* Small parts are copied; large ones are kept as they are, frozen so that they stay so. Under the
+ * lock only the queueing: making Ruby objects comes before. */
+int rd_part_write(rd_call *call, VALUE part) {
+    rd_binding *binding = call->binding;
+    int code;
+    if (rd_part_is_small(part)) {
+        rd_lock(binding);
+        code = rd_part_copy(call, part);
+        rd_unlock(binding);
+        return code;
+    }
+    VALUE frozen = rb_str_new_frozen(part);
+    rd_release *held = rd_borrow_string(binding, frozen);
+    rd_lock(binding);
+    code = call->request->responder->borrow(call->request, RSTRING_PTR(frozen),
+                                            (size_t)RSTRING_LEN(frozen), held);
+    rd_unlock(binding);
+    return code;
+}
+
+/* Whether something waits for the application; under the lock. */
+static bool has_crowd(const rd_binding *binding) {
+    return binding->server->queue_len > 0 || !rd_list_is_empty(&binding->server->events);
+}
+
+/* Whoever leads does not know who waits, because nobody has looked since. */
+static void take_turns(rd_call *call, bool is_crowded) {
+    const uint64_t since = rd_clock_ns() - call->turn_ns;
+    if (since < TURN_NS || rd_is_forked(call->binding)) return;
+    rd_pool *pool = &call->binding->pool;
+    rd_runner *runner = call->runner;
+    if (runner == NULL || runner->thread != rb_thread_current()) return;
+    if (runner->needed && since < NEEDED_NS) return;
+    int state = 0;
+    if (is_crowded || pool->leader == runner || !rd_list_is_empty(&pool->resuming) ||
+        !rd_list_is_empty(&pool->aside)) {
+        state = rd_pool_step_aside(runner);
+    }
+    call->turn_ns = rd_clock_ns();
+    if (state != 0) rb_jump_tag(state);
+}
+
+int rd_part_send(rd_call *call, VALUE part, uint64_t *waited_ns) {
+    rd_binding *binding = call->binding;
+    rd_request *request = call->request;
+    int code = rd_part_write(call, part);
+    rd_lock(binding);
+    if (code >= 0) code = request->responder->flush(request);
+    const bool drained = rd_has_drained(request), is_crowded = has_crowd(binding);
+    rd_unlock(binding);
+    *waited_ns = 0;
+    if (code < 0 || drained) {
+        take_turns(call, is_crowded);
+        return code;
+    }
+    const rd_runner *runner = call->runner;
+    const bool is_own = runner != NULL && runner->thread == rb_thread_current();
+    const uint64_t before = rd_clock_ns();
+    const bool is_there = rd_wait_until(binding, request, rd_has_drained);
+    if (is_own) *waited_ns = rd_clock_ns() - before;
+    return is_there ? 0 : RD_ERR_CLOSED;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rondo::Stream, what a streaming body's call gets. With the GVL.
+ */
+#ifndef RD_RACK_STREAM_H
+#define RD_RACK_STREAM_H
+
+#include "rack/rb_call.h"
+
+void rd_init_stream(VALUE rondo);
+VALUE rd_stream_new(rd_call *call);
+
+/* The body's call returned or raised: the stream is closed, or left to whoever holds it. */
+void rd_stream_after_call(rd_call *call);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the application publishes or sends: names of channels, and messages. With the GVL.
+ */
+#ifndef RD_RUBY_MESSAGE_H
+#define RD_RUBY_MESSAGE_H
+
+#include <ruby.h>
+#include <stdbool.h>
+
+/* The String of a String or Symbol. Raises TypeError, and ArgumentError for a name that is too long
+ * or empty. */
+VALUE rd_channel_name_of(VALUE channel);
+
+/* The same for a pattern of names, which is shorter. */
+VALUE rd_channel_pattern_of(VALUE channel, bool is_pattern);
+
+/* What is sent: a String as it is, a Hash or an Array as JSON. Raises TypeError. */
+VALUE rd_message_text_of(VALUE data);
+
+/* Whether the String has an encoding of text, valid or not. */
+bool rd_message_is_encoded(VALUE string);
+
+/* Whether it is sent as text. Raises ArgumentError for text that is not valid. */
+bool rd_message_is_text(VALUE string);
+
+/* Raises ArgumentError. */
+NORETURN(void rd_message_too_long(void));
+
+#endif

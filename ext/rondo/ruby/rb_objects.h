@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the extension defines and no other file of it uses.
+ */
+#ifndef RD_RUBY_OBJECTS_H
+#define RD_RUBY_OBJECTS_H
+
+#include <ruby.h>
+
+void rd_init_settings(VALUE rondo);
+void rd_init_control(VALUE rondo);
+void rd_init_hub(VALUE rondo);
+void rd_init_process(VALUE rondo);
+
+#endif
