@@ -70,8 +70,8 @@ module Rondo
     # @raise [Error] what cannot be served, in one line
     def run
       prepare
-      @inherited = Inherited.take # before there are children
-      take_signals
+      @inherited = Inherited.extract # before there are children
+      trap_signals
       begin_serving
       @loop.post { reap } # whom a master before us has left
       @loop.run_until { ended? }
@@ -135,26 +135,26 @@ module Rondo
     # Workers write theirs to the log.
     # @return [String] those of this process
     def thread_backtraces
-      @loop.post { @supervisor.tell_all(:backtraces) }
+      @loop.post { @supervisor.notify_all(:backtraces) }
       ProcessSetup.thread_backtraces("Master (PID: #{Process.pid}):")
     end
 
     # ---- what generations and supervisor say ----
 
     # @return [void]
-    def settle
+    def reconcile
       listen unless @listening
-      @supervisor.settle unless @stopping
+      @supervisor.reconcile unless @stopping
     end
 
     # Every slot is served by the newest code. Is said more than once.
     # @return [void]
-    def settled
-      return if @settled
+    def reconciled
+      return if @reconciled
 
-      @settled = true
-      @generations.settled
-      @generations.tell_all(:booted)
+      @reconciled = true
+      @generations.reconciled
+      @generations.notify_all(:booted)
       @systemd.notify("READY=1")
       phased_restart_now if @restart_again
     end
@@ -174,7 +174,7 @@ module Rondo
       stop_now(force: true) unless @stopping
     end
 
-    # @param message [Channel::Message]
+    # @param message [MessageSocket::Message]
     # @return [void]
     def not_forked(message)
       @supervisor.not_forked(message)
@@ -183,7 +183,7 @@ module Rondo
     # @param worker [WorkerHandle]
     # @return [void]
     def worker_ended(worker)
-      @settled = false unless @stopping
+      @reconciled = false unless @stopping
       @hooks.try(:after_worker_shutdown, worker) if worker.process_status
     end
 
@@ -240,7 +240,7 @@ module Rondo
 
     # Nothing listens before the application is loaded, unless it did in an earlier life.
     def begin_serving
-      @succession = Succession.take
+      @succession = Succession.extract
       if @succession
         @generations.adopt(@succession.current, @succession.previous)
         @succession.workers.each { |worker| @supervisor.adopt(worker) }
@@ -287,7 +287,7 @@ module Rondo
 
     # ---- signals ----
 
-    def take_signals
+    def trap_signals
       @loop.on_signals(SIGNALS - (ENV["PUMA_SKIP_SIGUSR2"] ? ["USR2"] : [])) { |name| signal(name) }
       @loop.on_signals(["CLD"]) { reap }
     end
@@ -310,15 +310,15 @@ module Rondo
     def reopen
       return false unless @setup.redirect(again: true)
 
-      @generations.tell_all(:reopen)
-      @supervisor.tell_all(:reopen)
+      @generations.notify_all(:reopen)
+      @supervisor.notify_all(:reopen)
       true
     end
 
     def grow
       return if @stopping || !@listening
 
-      @settled = false
+      @reconciled = false
       @supervisor.grow or @log.say "! There is room for #{@slots.room} workers"
       watch_queues
     rescue AddressError => e
@@ -328,7 +328,7 @@ module Rondo
     def shrink
       return if @stopping || !@listening
 
-      @settled = false
+      @reconciled = false
       @supervisor.shrink or @log.say "! The last worker stays"
       watch_queues
     end
@@ -340,7 +340,7 @@ module Rondo
       return restart_now if @generations.restarting? # that is more, and begins anew
       return @restart_again = true if @generations.previous # one at a time: the newest code comes last
 
-      @restart_again = @settled = false
+      @restart_again = @reconciled = false
       @log.say "- Starting phased restart"
       @systemd.reloading
       @generations.advance
@@ -353,7 +353,7 @@ module Rondo
       return if @stopping || !@listening
 
       @log.say "- Restarting: loading the application"
-      @settled = @restart_again = false
+      @reconciled = @restart_again = false
       @systemd.reloading
       @generations.advance { exec_again }
     rescue Error => e
@@ -361,7 +361,7 @@ module Rondo
     end
 
     def exec_again
-      current = @generations.take_next
+      current = @generations.detach_next
       previous = @generations.current&.ready? ? @generations.current : nil
       @hooks.try(:before_restart)
       @log.say "- Restarting..."
@@ -384,7 +384,7 @@ module Rondo
 
     # There is nothing to replace this program: it goes on.
     def stay(mold)
-      take_signals
+      trap_signals
       @hub.go_on
       @engine&.go_on
       @loop.post { reap }
@@ -438,7 +438,7 @@ module Rondo
     # Whoever has ended may have said who it is while another one was buried.
     def reap
       while (pid, status = Process.wait2(-1, Process::WNOHANG))
-        @supervisor.listen_to_all
+        @supervisor.receive_from_all
         @supervisor.ended(pid, status) || @generations.ended(pid, status)
       end
     rescue Errno::ECHILD

@@ -66,7 +66,7 @@ module Rondo
     # @return [void]
     def shutdown
       @stopped = true
-      @signals&.take("INT")
+      @signals&.dispatch("INT")
     end
 
     # @return [Hash{String => String}]

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # A master without processes, for the unit tests of who decides in it: it notes what is asked for, its
-# molds are channels whose other ends the test holds, and its clock stands still until the test moves it.
+# molds are sockets whose other ends the test holds, and its clock stands still until the test moves it.
 # SPDX-License-Identifier: MIT
 
 require "minitest/mock"
@@ -96,21 +96,21 @@ class FakeCluster
     def each_outage; end
   end
 
-  # A mold, or a worker, at the other end of its channel.
+  # A mold, or a worker, at the other end of its socket.
   class Peer
-    attr_reader :channel, :name
+    attr_reader :socket, :name
 
-    def initialize(name, channel)
+    def initialize(name, socket)
       @name = name
-      @channel = channel
+      @socket = socket
     end
 
-    def tell(...) = @channel.tell(...)
+    def notify(...) = @socket.notify(...)
 
     # @return [Array<String>] what it was told, "stop 0.1"
     def heard
       found = []
-      while (message = @channel.receive_now)
+      while (message = @socket.receive_now)
         message.ios.each(&:close)
         found << "#{message.kind} #{@name}"
       end
@@ -137,14 +137,14 @@ class FakeCluster
   def end
     @slots.end
     @file.close
-    [@workers, @pairs].compact.flatten.each { |peer| peer.channel.close unless peer.channel.closed? }
+    [@workers, @pairs].compact.flatten.each { |peer| peer.socket.close unless peer.socket.closed? }
   end
 
   # ---- what it is asked and told ----
 
   def reaper? = true
-  def settled = @done << "settled"
-  def settle = @done << "settle"
+  def reconciled = @done << "reconciled"
+  def reconcile = @done << "reconcile"
   def generation_failed = @done << "generation failed"
   def cannot_start(reason) = @done << "cannot start: #{reason}"
   def worker_ended(worker) = @done << "ended #{worker.index}.#{worker.mold.generation}"
@@ -152,9 +152,9 @@ class FakeCluster
 
   # ---- what the test does ----
 
-  # @return [Array(Channel, Peer)] both ends
+  # @return [Array(MessageSocket, Peer)] both ends
   def pair(name)
-    own, other = Rondo::Channel.pair
+    own, other = Rondo::MessageSocket.pair
     peer = Peer.new(name, other)
     (@pairs ||= []) << Peer.new(name, own) << peer
     [own, peer]
@@ -164,13 +164,13 @@ class FakeCluster
   def mold(generation, state: :ready)
     forked = @workers
     done = @done
-    channel = Object.new
-    channel.define_singleton_method(:tell) do |kind, ios: [], **fields|
+    socket = Object.new
+    socket.define_singleton_method(:notify) do |kind, ios: [], **fields|
       done << "#{kind} #{fields[:index]}"
-      forked << Peer.new("#{fields[:index]}.#{generation}", Rondo::Channel.new(ios.first.dup))
+      forked << Peer.new("#{fields[:index]}.#{generation}", Rondo::MessageSocket.new(ios.first.dup))
       true
     end
-    Rondo::MoldHandle.new(generation: generation, pid: 100 + generation, channel: channel, state: state)
+    Rondo::MoldHandle.new(generation: generation, pid: 100 + generation, socket: socket, state: state)
   end
 
   # @return [Array<String>] everything since the last time, in order of the alphabet

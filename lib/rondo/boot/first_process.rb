@@ -28,7 +28,7 @@ module Rondo
     # @return [void]
     def run
       @early = []
-      before = take_signals
+      before = trap_signals
       known = @early.size # the first process hands these on
       @child = fork
       return serve_as_child(before, known) unless @child
@@ -54,7 +54,7 @@ module Rondo
 
     # ---- the first process ----
 
-    def take_signals
+    def trap_signals
       (SIGNALS & Signal.list.keys).to_h do |name|
         [name, trap(name) { @child ? hand_on(name) : @early << name }]
       end

@@ -37,7 +37,7 @@ module Rondo
 
     # What all workers share should be old and in order by then.
     # @return [void]
-    def settle_memory
+    def compact_memory
       Process.respond_to?(:warmup) ? Process.warmup : 3.times { GC.start }
     end
 

@@ -15,7 +15,7 @@ module Rondo
     # What the environment offers; the variables are removed, and the descriptors closed by exec, so that
     # children do not take it too.
     # @return [Inherited]
-    def self.take(env = ENV)
+    def self.extract(env = ENV)
       own, foreign = from_predecessor(env)
       new(own, foreign + from_systemd(env))
     end

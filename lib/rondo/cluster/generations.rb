@@ -5,6 +5,7 @@
 # leaves the one before it serving. Everything runs on the master's loop.
 # SPDX-License-Identifier: MIT
 
+require "rondo/cluster/backoff"
 require "rondo/cluster/mold_handle"
 
 module Rondo
@@ -25,7 +26,7 @@ module Rondo
       @settings = cluster.settings
       @command = command
       @proven = false
-      @deaths = 0
+      @backoff = Backoff.new(DELAYS)
       @leaving = {}
       @loop.every(1) { end_overdue }
     end
@@ -59,15 +60,15 @@ module Rondo
     def mold_to_fork
       return @current if @current&.ready?
 
-      revive if @current && !@current.alive? && ProcessLoop.now >= (@not_before || 0)
+      revive if @current && !@current.alive? && @backoff.over?
       nil
     end
 
     # Every slot is served by the current generation.
     # @return [void]
-    def settled
+    def reconciled
       @proven = true
-      @deaths = 0
+      @backoff.reset
       discard(@previous)
       @previous = nil
     end
@@ -96,8 +97,8 @@ module Rondo
       return true if @leaving.delete(pid)
 
       mold = molds.find { |each| each.pid == pid } or return false
-      listen_to(mold)
-      gone(mold, status) if molds.include?(mold)
+      receive_from(mold)
+      on_exit(mold, status) if molds.include?(mold)
       true
     end
 
@@ -113,8 +114,8 @@ module Rondo
 
     # @param message [Symbol]
     # @return [void]
-    def tell_all(message)
-      molds.each { |mold| mold.channel.tell(message) }
+    def notify_all(message)
+      molds.each { |mold| mold.socket.notify(message) }
     end
 
     # @return [Array<MoldHandle>]
@@ -127,11 +128,11 @@ module Rondo
 
     # The one that was loaded becomes the current one without anybody being replaced here.
     # @return [MoldHandle]
-    def take_next
+    def detach_next
       @next.tap { @next = nil }
     end
 
-    # What {#take_next} gave, and nobody could use.
+    # What {#detach_next} gave, and nobody could use.
     # @param mold [MoldHandle]
     # @return [void]
     def refuse(mold)
@@ -147,19 +148,19 @@ module Rondo
     private
 
     def watch(mold)
-      @loop.watch(mold.channel.socket) { listen_to(mold) }
+      @loop.watch(mold.socket.io) { receive_from(mold) }
       mold
     end
 
-    def listen_to(mold)
-      until mold.channel.closed? || (message = mold.channel.receive_now) == false
-        return @loop.unwatch(mold.channel.socket) if message.nil?
+    def receive_from(mold)
+      until mold.socket.closed? || (message = mold.socket.receive_now) == false
+        return @loop.unwatch(mold.socket.io) if message.nil?
 
-        heard(mold, message)
+        on_message(mold, message)
       end
     end
 
-    def heard(mold, message)
+    def on_message(mold, message)
       case message.kind
       when :ready then ready(mold, message[:threads])
       when :failed then failed(mold, message[:message])
@@ -170,13 +171,13 @@ module Rondo
     def ready(mold, threads)
       mold.state = :ready
       @log.say "! #{threads}" unless threads.to_s.empty?
-      return @cluster.settle unless mold == @next
+      return @cluster.reconcile unless mold == @next
 
       return @when_ready.call if @when_ready
 
       @previous = @current&.ready? ? @current : discard(@current)
-      @current = take_next
-      @cluster.settle
+      @current = detach_next
+      @cluster.reconcile
     end
 
     def failed(mold, reason)
@@ -192,35 +193,30 @@ module Rondo
       @cluster.generation_failed
     end
 
-    def gone(mold, status)
+    def on_exit(mold, status)
       return if mold.state == :ended # it was given up
 
-      @loop.unwatch(mold.channel.socket)
+      @loop.unwatch(mold.socket.io)
       words = status.signaled? ? "SIG#{Signal.signame(status.termsig)}" : "status #{status.exitstatus}"
       return failed(mold, "the mold ended with #{words} while it loaded the application") if mold == @next
 
       @log.error "! The mold (PID: #{mold.pid}) ended with #{words}; another one is started when a worker is needed"
       mold.stop
       @previous = nil if mold == @previous
-      wait_before_next
+      @backoff.failed
     end
 
     def not_revived(mold, reason)
       @log.error "! The mold cannot be started again: #{reason}"
       discard(mold)
-      wait_before_next
-    end
-
-    def wait_before_next
-      @not_before = ProcessLoop.now + DELAYS[[@deaths, DELAYS.size - 1].min]
-      @deaths += 1
+      @backoff.failed
     end
 
     # The same generation again.
     def revive
       @current = watch(MoldHandle.start(@current.generation, @command))
     rescue Error => e
-      wait_before_next
+      @backoff.failed
       @log.error "! #{e.message}"
     end
 
@@ -228,7 +224,7 @@ module Rondo
     def discard(mold)
       return unless mold&.pid
 
-      @loop.unwatch(mold.channel.socket)
+      @loop.unwatch(mold.socket.io)
       mold.kill if mold.loading?
       @leaving[mold.pid] = [mold, ProcessLoop.now + @settings[:worker_shutdown_timeout]] if mold.ready?
       mold.stop

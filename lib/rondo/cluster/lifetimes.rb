@@ -2,8 +2,11 @@
 
 # How long a worker lives: a number of requests, an amount of memory, an age. Each worker gets limits
 # of its own, up to `recycle_jitter` percent lower, so that workers that started together do not end
-# together. The supervisor replaces them one at a time, the replacement first.
+# together. The supervisor replaces them one at a time, the replacement first. Also how long a worker may
+# take to boot, to give a sign of life and to stop.
 # SPDX-License-Identifier: MIT
+
+require "rondo/cluster/process_loop"
 
 module Rondo
   # Limits, and who has reached them.
@@ -20,8 +23,12 @@ module Rondo
       0
     end
 
+    # For the end of the application after the drain, in seconds, before the kernel ends the worker.
+    LAST_GRACE = 2
+
     # @param settings [Settings::Resolved]
     def initialize(settings)
+      @settings = settings
       @limits = { requests: settings[:max_requests], memory: settings[:max_memory], age: settings[:max_age] }
                 .select { |_, limit| limit.positive? }
       @jitter = settings[:recycle_jitter] / 100.0
@@ -43,7 +50,42 @@ module Rondo
       end
     end
 
+    # Whatever a thread hangs in, an exception may not reach it: its process has to go.
+    # @param worker [WorkerHandle]
+    # @param board [Scoreboard]
+    # @return [String, nil] how long a request has been inside, if that is too long
+    def hung_request(worker, board)
+      limit = @settings[:hard_request_timeout_ms] / 1000.0
+      return unless limit.positive? && worker.seat
+
+      began = board.get(worker.seat, :oldest_call_ms)
+      seconds = ProcessLoop.now - (began / 1000.0)
+      "a request has been inside for #{seconds.round} s" if began.positive? && seconds > limit
+    end
+
+    # @param worker [WorkerHandle]
+    # @return [Numeric, nil] the seconds it had for what it is doing, if they are over
+    def overdue(worker)
+      limit = limit_of(worker)
+      limit if limit.positive? && ProcessLoop.now - worker.checked_in > limit
+    end
+
+    # @param worker [WorkerHandle]
+    # @param limit [Numeric] of {#overdue}
+    # @return [String]
+    def overdue_in_words(worker, limit)
+      return "not ready after #{limit} s" if worker.booting?
+
+      worker.stopping? ? "still there #{limit} s after it was told to stop" : "failed to check in within #{limit} s"
+    end
+
     private
+
+    def limit_of(worker)
+      return @settings[:worker_shutdown_timeout] + LAST_GRACE if worker.stopping?
+
+      @settings[worker.booting? ? :worker_boot_timeout : :worker_timeout]
+    end
 
     def reached_memory(worker)
       bytes = Lifetimes.memory(worker.pid, @measure)

@@ -9,7 +9,7 @@ require "socket"
 
 module Rondo
   # One end of a connection between two processes.
-  class Channel
+  class MessageSocket
     # What came: its kind, its fields, the descriptors that came along.
     Message = Struct.new(:kind, :fields, :ios) do
       # @return [String, nil]
@@ -32,13 +32,13 @@ module Rondo
     # Room for the descriptors of a message; Ruby would look for it in ever larger steps.
     CONTROL = (SLICE * 4) + 256
 
-    # @return [Array(Channel, Channel)] both ends, closed by exec
+    # @return [Array(MessageSocket, MessageSocket)] both ends, closed by exec
     def self.pair
       UNIXSocket.pair(:SEQPACKET).map { |socket| new(socket) }
     end
 
     # @param descriptor [Integer] of an end that this process was given
-    # @return [Channel]
+    # @return [MessageSocket]
     # @raise [SystemCallError] it is no socket
     def self.adopt(descriptor)
       socket = UNIXSocket.for_fd(descriptor)
@@ -46,20 +46,20 @@ module Rondo
       new(socket)
     end
 
-    # @param socket [UNIXSocket]
-    def initialize(socket)
-      @socket = socket
+    # @param io [UNIXSocket]
+    def initialize(io)
+      @io = io
       @ios = []
     end
 
     # @return [UNIXSocket] to wait for
-    attr_reader :socket
+    attr_reader :io
 
     # @param kind [Symbol, String]
     # @param ios [Array<IO>] descriptors that go along
     # @param fields [Hash{Symbol => #to_s}]
     # @return [Boolean] false when the other end has gone, or does not read any more
-    def tell(kind, ios: [], **fields)
+    def notify(kind, ios: [], **fields)
       *first, last = ios.each_slice(SLICE).to_a
       first.each { |some| send_message([MORE], some) }
       send_message([kind, COUNT, ios.size, *fields.flatten], last || [])
@@ -72,7 +72,7 @@ module Rondo
     # @return [Message, nil] nil when the other end has gone
     def receive
       loop do
-        text, _, _, *extras = @socket.recvmsg(LONGEST, 0, CONTROL, scm_rights: true)
+        text, _, _, *extras = @io.recvmsg(LONGEST, 0, CONTROL, scm_rights: true)
         @ios.concat(extras.flat_map { |extra| extra.cmsg_is?(:SOCKET, :RIGHTS) ? extra.unix_rights : [] })
         return if text.nil? || text.empty?
         next if text == MORE
@@ -88,25 +88,25 @@ module Rondo
 
     # @return [Message, nil, false] false when there is nothing yet
     def receive_now
-      return false unless @socket.wait_readable(0)
+      return false unless @io.wait_readable(0)
 
       receive
     end
 
     # @return [Integer]
     def fileno
-      @socket.fileno
+      @io.fileno
     end
 
     # @return [Boolean]
     def closed?
-      @socket.closed?
+      @io.closed?
     end
 
     # @return [void]
     def close
       @ios.each(&:close)
-      @socket.close
+      @io.close
     end
 
     private
@@ -114,16 +114,16 @@ module Rondo
     def send_message(words, ios)
       text = words.map { |word| word.to_s.b.tr("\0", " ") }.join("\0")
       rights = ios.empty? ? [] : [Socket::AncillaryData.unix_rights(*ios)]
-      @socket.sendmsg(text.byteslice(0, LONGEST), Socket::MSG_NOSIGNAL, nil, *rights)
+      @io.sendmsg(text.byteslice(0, LONGEST), Socket::MSG_NOSIGNAL, nil, *rights)
     end
 
     def message(text)
       kind, *words = text.split("\0", -1)
       fields = words.each_slice(2).to_h { |name, value| [name, value.to_s.dup.force_encoding(Encoding::UTF_8)] }
-      Message.new(kind.to_sym, fields, take_ios(fields.delete(COUNT)))
+      Message.new(kind.to_sym, fields, attached_ios(fields.delete(COUNT)))
     end
 
-    def take_ios(count)
+    def attached_ios(count)
       ios, @ios = @ios, []
       count ? ios.pop(count.to_i).tap { ios.each(&:close) } : ios
     end

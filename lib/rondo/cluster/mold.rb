@@ -17,13 +17,13 @@ module Rondo
   # Loads the application, forks workers when the master asks for one.
   class Mold
     # What a mold is given by the master.
-    Link = Struct.new(:channel, :generation, :master, :protocol, keyword_init: true)
+    Link = Struct.new(:socket, :generation, :master, :protocol, keyword_init: true)
 
     # @param env [Hash] the variable is removed, so that children do not take it too
     # @return [Link, nil] nil in any process that is no mold
-    def self.take(env = ENV)
+    def self.extract(env = ENV)
       protocol, descriptor, generation, master = env.delete(MoldHandle::VARIABLE)&.split(":")&.map(&:to_i)
-      descriptor && Link.new(channel: Channel.adopt(descriptor), generation: generation, master: master,
+      descriptor && Link.new(socket: MessageSocket.adopt(descriptor), generation: generation, master: master,
                              protocol: protocol)
     end
 
@@ -36,7 +36,7 @@ module Rondo
       @settings = settings
       @configuration = configuration
       @debug = debug
-      @channel = link.channel
+      @socket = link.socket
     end
 
     # @return [Integer] exit code
@@ -45,10 +45,10 @@ module Rondo
       $stdout.sync = true
       check_protocol
       ProcessTree.set_parent_death_signal(Signal.list["KILL"])
-      leave_signals_to_master
+      ignore_signals
       prepare
       load_app
-      @channel.tell(:ready, threads: thread_note)
+      @socket.notify(:ready, threads: thread_note)
       serve_master
       0
     end
@@ -62,7 +62,7 @@ module Rondo
     end
 
     # What is sent to the whole group of processes is the master's to answer.
-    def leave_signals_to_master
+    def ignore_signals
       (%w[INT HUP USR1 USR2 TTIN TTOU PWR INFO] & Signal.list.keys).each do |name|
         trap(name) {} # rubocop:disable Lint/EmptyBlock -- what it starts shall not ignore the signal
       rescue ArgumentError
@@ -84,7 +84,7 @@ module Rondo
       @app = Application.load(@settings, @log, debug: @debug) if @settings[:preload]
       @hooks.call(:before_fork)
       ForkSafety.disconnect(@log)
-      ForkSafety.settle_memory
+      ForkSafety.compact_memory
     end
 
     def thread_note
@@ -96,7 +96,7 @@ module Rondo
     end
 
     def serve_master
-      while (message = @channel.receive)
+      while (message = @socket.receive)
         case message.kind
         when :fork then fork_worker(message)
         when :booted then @hooks.try(:after_booted)
@@ -116,7 +116,7 @@ module Rondo
       @hooks.try(:after_worker_fork, index)
     rescue ConfigurationError, SystemCallError => e
       message.ios.each { |io| io.close unless io.closed? }
-      @channel.tell(:not_forked, index: index, seat: message.number(:seat), message: e.message)
+      @socket.notify(:not_forked, index: index, seat: message.number(:seat), message: e.message)
     end
 
     # The application may have reaped it.
@@ -130,7 +130,7 @@ module Rondo
     # the master adopts.
     def between(message)
       fork do
-        @channel.close
+        @socket.close
         Worker.new(message, app: @app, settings: @settings, configuration: @configuration, setup: @setup, log: @log,
                             debug: @debug).run
       end

@@ -18,8 +18,8 @@ module Rondo
     attr_reader :generation
     # @return [Integer]
     attr_reader :pid
-    # @return [Channel]
-    attr_reader :channel
+    # @return [MessageSocket]
+    attr_reader :socket
     # @return [Symbol] :loading, :ready, :failed, :ended
     attr_accessor :state
     # @return [Float] seconds of the monotonic clock
@@ -33,10 +33,10 @@ module Rondo
     # @return [MoldHandle]
     # @raise [Error] one line
     def self.start(generation, command)
-      own, other = Channel.pair
+      own, other = MessageSocket.pair
       words = { VARIABLE => [PROTOCOL, other.fileno, generation, Process.pid].join(":") }
       pid = Process.spawn(words, *command[:words], other.fileno => other.fileno, chdir: command[:folder])
-      new(generation: generation, pid: pid, channel: own)
+      new(generation: generation, pid: pid, socket: own)
     rescue SystemCallError => e
       own&.close
       raise Error, "cannot start a mold: #{e.message}"
@@ -46,12 +46,12 @@ module Rondo
 
     # @param generation [Integer]
     # @param pid [Integer, nil] nil for one that has ended
-    # @param channel [Channel, nil] the same
+    # @param socket [MessageSocket, nil] the same
     # @param state [Symbol] see {#state}
-    def initialize(generation:, pid:, channel:, state: :loading)
+    def initialize(generation:, pid:, socket:, state: :loading)
       @generation = generation
       @pid = pid
-      @channel = channel
+      @socket = socket
       @state = state
       @started = ProcessLoop.now
       @lost = 0
@@ -72,11 +72,11 @@ module Rondo
       ready? || loading?
     end
 
-    # Ends it: it goes when its channel is closed.
+    # Ends it: it goes when its socket is closed.
     # @return [void]
     def stop
       @state = :ended
-      @channel.close unless @channel.closed?
+      @socket.close unless @socket.closed?
     end
 
     # Ends it at once, also while it loads.

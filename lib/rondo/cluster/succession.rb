@@ -27,7 +27,7 @@ module Rondo
 
     # @param env [Hash] the variable is removed
     # @return [Succession, nil] nil in a process that replaces none
-    def self.take(env = ENV)
+    def self.extract(env = ENV)
       text = env.delete(VARIABLE)
       text && new(*text.split(";").partition { |entry| entry.start_with?("mold") })
     end
@@ -35,8 +35,8 @@ module Rondo
     # For a process that goes on without workers: those there are finish their requests and end.
     # @return [void]
     def dismiss
-      [@current, @previous].compact.each { |mold| mold.channel.close }
-      @workers.each { |worker| worker.channel.tell(:stop) }
+      [@current, @previous].compact.each { |mold| mold.socket.close }
+      @workers.each { |worker| worker.socket.notify(:stop) }
       [@current, @previous, *@workers].compact.each { |handle| Process.detach(handle.pid) }
     end
 
@@ -46,13 +46,13 @@ module Rondo
     # @return [Array(String, Array<IO>)] the variable's value, and what has to stay open
     def self.hand_on(current, previous, workers)
       molds = [current, previous].compact.map do |mold|
-        ["mold", mold.pid, mold.channel.fileno, mold.generation, mold.state]
+        ["mold", mold.pid, mold.socket.fileno, mold.generation, mold.state]
       end
       known = workers.select(&:pid)
       entries = known.map do |worker|
-        ["worker", worker.pid, worker.channel.fileno, worker.mold.generation, worker.state, worker.index, worker.link]
+        ["worker", worker.pid, worker.socket.fileno, worker.mold.generation, worker.state, worker.index, worker.link]
       end
-      sockets = [current, previous, *known].compact.map { |handle| handle.channel.socket }
+      sockets = [current, previous, *known].compact.map { |handle| handle.socket.io }
       sockets.each { |socket| socket.close_on_exec = false }
       [[*molds, *entries].map { |entry| entry.join(",") }.join(";"), sockets]
     end
@@ -68,7 +68,7 @@ module Rondo
 
     def mold(entry)
       _, pid, descriptor, generation, state = entry.split(",")
-      MoldHandle.new(generation: generation.to_i, pid: pid.to_i, channel: Channel.adopt(descriptor.to_i),
+      MoldHandle.new(generation: generation.to_i, pid: pid.to_i, socket: MessageSocket.adopt(descriptor.to_i),
                      state: state.to_sym)
     end
 
@@ -76,9 +76,9 @@ module Rondo
     def worker(entry)
       _, pid, descriptor, generation, state, index, link = entry.split(",")
       mold = [@previous, @current].compact.find { |each| each.generation == generation.to_i } ||
-             MoldHandle.new(generation: generation.to_i, pid: nil, channel: nil, state: :ended)
-      WorkerHandle.new(index: index.to_i, seat: nil, mold: mold, channel: Channel.adopt(descriptor.to_i), pid: pid.to_i,
-                       state: state.to_sym, link: link&.to_i)
+             MoldHandle.new(generation: generation.to_i, pid: nil, socket: nil, state: :ended)
+      WorkerHandle.new(index: index.to_i, seat: nil, mold: mold, socket: MessageSocket.adopt(descriptor.to_i),
+                       pid: pid.to_i, state: state.to_sym, link: link&.to_i)
     end
   end
 end

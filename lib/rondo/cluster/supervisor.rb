@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
 # Who serves in which slot. Events (a message, a death, a signal) only change what is known; then
-# {#settle} compares that with what should be, and does what is missing: forks, replaces, ends. So an
+# {#reconcile} compares that with what should be, and does what is missing: forks, replaces, ends. So an
 # event during another change needs no case of its own. Molds are in generations.rb, sockets in
 # slots.rb; everything runs on the master's loop.
 # SPDX-License-Identifier: MIT
 
+require "rondo/cluster/backoff"
 require "rondo/cluster/lifetimes"
 require "rondo/cluster/message_socket"
 require "rondo/cluster/worker_handle"
@@ -13,11 +14,11 @@ require "rondo/cluster/worker_handle"
 module Rondo
   # Keeps one worker in each slot.
   class Supervisor
-    # What is known of a slot besides its worker.
-    Place = Struct.new(:crashes, :not_before, :covered)
+    # What is known of a slot besides its worker: when it may start again, and the sibling that listens there.
+    Place = Struct.new(:backoff, :covered)
 
     # Seconds until the next try after so many ends in a row; a worker that lived longer than STABLE starts anew.
-    DELAYS = [0, 0, 1, 2, 4, 8, 16, 30].freeze
+    DELAYS = [0, 1, 2, 4, 8, 16, 30].freeze
     STABLE = 30
     # Workers of a generation that end unexplained before they are ready until it counts as failed.
     LOST = 3
@@ -41,7 +42,7 @@ module Rondo
       @lifetimes = Lifetimes.new(@settings)
       @workers = []
       @active = []
-      @places = Hash.new { |hash, index| hash[index] = Place.new(0, 0) }
+      @places = Hash.new { |hash, index| hash[index] = Place.new(Backoff.new(DELAYS)) }
       @stopping = false
     end
 
@@ -50,26 +51,26 @@ module Rondo
     def start(count)
       @active = (0...count).to_a
       (count...@slots.room).each { |index| close_slot(index) } # a master before had more of them
-      @loop.every(0.5) { settle }
+      @loop.every(0.5) { reconcile }
       @loop.every(@settings[:worker_check_interval]) { check_lifetimes }
       @loop.every(1) { @hub.each_outage { |link| note_outage(link) } }
-      settle
+      reconcile
     end
 
     # Brings what is together with what should be.
     # @return [void]
-    def settle
+    def reconcile
       end_overdue
       return if @stopping
 
       retire_inactive
       fill
       replace_one
-      @cluster.settled if settled?
+      @cluster.reconciled if reconciled?
     end
 
     # @return [Boolean] whether every slot has a ready worker of the newest code, and nobody else is there
-    def settled?
+    def reconciled?
       @active.all? { |index| newest(index)&.ready? } && @workers.size == @active.size && outdated.empty?
     end
 
@@ -79,7 +80,7 @@ module Rondo
       index = (0...@slots.room).find { |number| !@active.include?(number) } or return false
       @slots.grow([index])
       @active = [*@active, index].sort
-      settle
+      reconcile
       true
     end
 
@@ -89,7 +90,7 @@ module Rondo
       return false if @active.size < 2
 
       index = @active.delete(choose_to_end)
-      settle
+      reconcile
       close_slot(index)
       true
     end
@@ -101,7 +102,7 @@ module Rondo
       @workers.each { |worker| score(worker, :draining) }
       @workers.each { |worker| worker.stop(force: force, ends: true) }
       # Should they be forked after all, they find that nobody waits for them.
-      @workers.reject(&:pid).each { |worker| bury(worker) } if force
+      @workers.reject(&:pid).each { |worker| remove(worker) } if force
     end
 
     # Takes over a worker that an earlier master, in this very process, has forked.
@@ -115,8 +116,8 @@ module Rondo
     # @param message [Symbol] told to every worker
     # @param fields [Hash{Symbol => #to_s}]
     # @return [void]
-    def tell_all(message, **fields)
-      @workers.each { |worker| worker.channel.tell(message, **fields) }
+    def notify_all(message, **fields)
+      @workers.each { |worker| worker.socket.notify(message, **fields) }
     end
 
     # @param pid [Integer] of a child that has ended
@@ -125,22 +126,22 @@ module Rondo
     def ended(pid, status)
       worker = @workers.find { |each| each.pid == pid } or return false
       worker.process_status = status
-      bury(worker)
+      remove(worker)
       true
     end
 
     # Reads what workers have said, so that a death finds them known.
     # @return [void]
-    def listen_to_all
-      @workers.dup.each { |worker| listen_to(worker) }
+    def receive_from_all
+      @workers.dup.each { |worker| receive_from(worker) }
     end
 
-    # @param message [Channel::Message] of a mold that could not fork
+    # @param message [MessageSocket::Message] of a mold that could not fork
     # @return [void]
     def not_forked(message)
       worker = @workers.find { |each| each.seat == message.number(:seat) && each.pid.nil? } or return
       worker.failure = message[:message]
-      bury(worker)
+      remove(worker)
     end
 
     private
@@ -148,18 +149,18 @@ module Rondo
     # ---- what workers say ----
 
     def watch(worker)
-      @loop.watch(worker.channel.socket) { listen_to(worker) }
+      @loop.watch(worker.socket.io) { receive_from(worker) }
     end
 
-    def listen_to(worker)
-      until worker.ended? || (message = worker.channel.receive_now) == false
+    def receive_from(worker)
+      until worker.ended? || (message = worker.socket.receive_now) == false
         return lost_contact(worker) if message.nil?
 
-        heard(worker, message)
+        on_message(worker, message)
       end
     end
 
-    def heard(worker, message)
+    def on_message(worker, message)
       worker.check_in
       case message.kind
       when :hello
@@ -180,31 +181,31 @@ module Rondo
       @board.set(worker.seat, :ready_ms, (ProcessLoop.now * 1000).to_i) if worker.seat
       @log.say format("- Worker %<index>d (PID: %<pid>d) booted in %<age>.2fs, phase: %<phase>d",
                       index: worker.index, pid: worker.pid, age: worker.age, phase: worker.mold.generation)
-      settle
+      reconcile
     end
 
     # Its end is told by the kernel, too, unless it never had a name.
     def lost_contact(worker)
-      @loop.unwatch(worker.channel.socket)
-      bury(worker) if worker.pid.nil? || !@cluster.reaper?
+      @loop.unwatch(worker.socket.io)
+      remove(worker) if worker.pid.nil? || !@cluster.reaper?
     end
 
     # ---- beginnings ----
 
     def fill
       (@active - @workers.reject(&:stopping?).map(&:index)).each do |index|
-        (ProcessLoop.now >= @places[index].not_before && fork_worker(index)) || cover(index)
+        (@places[index].backoff.over? && fork_worker(index)) || cover(index)
       end
     end
 
     def fork_worker(index)
       mold = @generations.mold_to_fork or return
       seat = free_seat(index) or return
-      link, socket = @hub.link(seat)
-      own, other = Channel.pair
-      worker = WorkerHandle.new(index: index, seat: seat, mold: mold, channel: own, link: link)
+      link, hub_socket = @hub.link(seat)
+      own, other = MessageSocket.pair
+      worker = WorkerHandle.new(index: index, seat: seat, mold: mold, socket: own, link: link)
       worker.limits = @lifetimes.choose
-      return drop(worker) unless request(worker, other, socket)
+      return drop(worker) unless request(worker, other, hub_socket)
 
       @workers << worker
       note_start(worker)
@@ -212,20 +213,20 @@ module Rondo
       worker
     ensure
       other&.close
-      socket&.close
+      hub_socket&.close
     end
 
     def drop(worker)
-      worker.channel.close
+      worker.socket.close
       @hub.unlink(worker.link)
     end
 
-    def request(worker, other, socket)
-      ios = [other.socket, IO.for_fd(@board.fd, autoclose: false), @slots.inbox(worker.index), socket,
+    def request(worker, other, hub_socket)
+      ios = [other.io, IO.for_fd(@board.fd, autoclose: false), @slots.inbox(worker.index), hub_socket,
              *@slots.outboxes, *@slots.listeners(worker.index)]
-      worker.mold.channel.tell(:fork, ios: ios, index: worker.index, seat: worker.seat, seats: @board.size,
-                                      outboxes: @slots.room, generation: worker.mold.generation, master: Process.pid,
-                                      engine: @cluster.engine ? 1 : 0)
+      worker.mold.socket.notify(:fork, ios: ios, index: worker.index, seat: worker.seat, seats: @board.size,
+                                       outboxes: @slots.room, generation: worker.mold.generation, master: Process.pid,
+                                       engine: @cluster.engine ? 1 : 0)
     end
 
     def note_start(worker)
@@ -279,26 +280,16 @@ module Rondo
         @board.set(worker.seat, :rss_bytes, Lifetimes.memory(worker.pid)) if worker.seat
         next if worker.worn_out || @stopping
 
-        reason = hung_request(worker) || @lifetimes.reached(worker) or next
+        reason = @lifetimes.hung_request(worker, @board) || @lifetimes.reached(worker) or next
         worker.worn_out = reason
         @log.say "- #{worker} is replaced: #{reason}"
       end
-      settle
+      reconcile
     end
 
     def note_outage(link)
       worker = @workers.find { |each| each.link == link } or return
       @log.error "! #{worker} does not take what is published: it loses messages above hub_queue_bytes"
-    end
-
-    # Whatever a thread hangs in, an exception may not reach it: its process has to go.
-    def hung_request(worker)
-      limit = @settings[:hard_request_timeout_ms] / 1000.0
-      return unless limit.positive? && worker.seat
-
-      began = @board.get(worker.seat, :oldest_call_ms)
-      seconds = ProcessLoop.now - (began / 1000.0)
-      "a request has been inside for #{seconds.round} s" if began.positive? && seconds > limit
     end
 
     # ---- ends ----
@@ -312,7 +303,7 @@ module Rondo
     # Its siblings are those it had under the master before, and they leave as well.
     def name_heirs(worker)
       ios = [IO.for_fd(@board.fd, autoclose: false), *@slots.outboxes]
-      worker.channel.tell(:heirs, ios: ios, seats: @board.size, version: Server::Core::HANDOVER_VERSION)
+      worker.socket.notify(:heirs, ios: ios, seats: @board.size, version: Server::Core::HANDOVER_VERSION)
     end
 
     def retire_inactive
@@ -331,12 +322,11 @@ module Rondo
     # A worker that takes too long for what it is at.
     def end_overdue
       @workers.dup.each do |worker|
-        limit = limit_of(worker)
-        next unless limit.positive? && ProcessLoop.now - worker.checked_in > limit
+        limit = @lifetimes.overdue(worker) or next
         next give_up(worker, limit) unless worker.pid
         next unless worker.kill
 
-        @log.error "! #{worker} is killed: #{overdue_in_words(worker, limit)}"
+        @log.error "! #{worker} is killed: #{@lifetimes.overdue_in_words(worker, limit)}"
         worker.failure ||= "it was not ready after #{limit} s" if worker.booting?
       end
     end
@@ -345,31 +335,19 @@ module Rondo
     def give_up(worker, limit)
       worker.failure = "it was not forked within #{limit} s"
       @generations.hung(worker.mold)
-      bury(worker)
+      remove(worker)
     end
 
-    def limit_of(worker)
-      return @settings[:worker_shutdown_timeout] + Worker::LAST_GRACE if worker.stopping?
-
-      @settings[worker.booting? ? :worker_boot_timeout : :worker_timeout]
-    end
-
-    def overdue_in_words(worker, limit)
-      return "not ready after #{limit} s" if worker.booting?
-
-      worker.stopping? ? "still there #{limit} s after it was told to stop" : "failed to check in within #{limit} s"
-    end
-
-    def bury(worker)
+    def remove(worker)
       @workers.delete(worker) or return
-      @loop.unwatch(worker.channel.socket)
+      @loop.unwatch(worker.socket.io)
       drop(worker)
       @board.clear(worker.seat) if worker.seat
       close_slot(worker.index)
       explain(worker)
       worker.enter(:ended)
       @cluster.worker_ended(worker)
-      settle
+      reconcile
     end
 
     # Nobody is to serve there any more, and nobody does.
@@ -384,11 +362,11 @@ module Rondo
       return if ios.empty?
 
       served = @workers.any? { |worker| worker.index == index && worker.ready? }
-      serving.last&.channel&.tell(:cover, ios: ios) unless served
+      serving.last&.socket&.notify(:cover, ios: ios) unless served
       inodes = ios.map { |io| io.stat.ino }
       @slots.close(index)
       @places[index].covered = nil
-      tell_all(:retire, sockets: inodes.join(" "))
+      notify_all(:retire, sockets: inodes.join(" "))
     end
 
     def explain(worker)
@@ -398,15 +376,12 @@ module Rondo
     end
 
     def crashed(worker)
-      place = @places[worker.index]
-      place.crashes = 0 if worker.age > STABLE
-      place.crashes += 1
-      @log.error "! #{worker} #{worker.end_in_words}#{wait_before_next(place)}"
+      @places[worker.index].backoff.reset if worker.age > STABLE
+      @log.error "! #{worker} #{worker.end_in_words}#{wait_before_next(worker)}"
     end
 
-    def wait_before_next(place)
-      delay = DELAYS[[place.crashes, DELAYS.size - 1].min]
-      place.not_before = ProcessLoop.now + delay
+    def wait_before_next(worker)
+      delay = @places[worker.index].backoff.failed
       delay.zero? ? "" : "; the next one starts in #{delay} s"
     end
 
@@ -416,15 +391,13 @@ module Rondo
       return if place.covered&.ready?
 
       place.covered = serving.find { |worker| worker.index != index } or return
-      place.covered.channel.tell(:cover, ios: @slots.own_listeners(index))
+      place.covered.socket.notify(:cover, ios: @slots.own_listeners(index))
     end
 
     def failed_to_boot(worker)
       worker.mold.lost += 1
-      place = @places[worker.index]
-      place.crashes += 1
       reason = worker.failure || "#{worker} #{worker.end_in_words} before it was ready"
-      wait = wait_before_next(place)
+      wait = wait_before_next(worker)
       refused = (worker.failure || worker.mold.lost >= LOST) && @generations.worker_failed(worker.mold, reason)
       @log.error "! #{worker} cannot boot: #{reason}#{wait}" unless refused
     end

@@ -7,6 +7,7 @@
 
 require "rondo/boot/application"
 require "rondo/boot/process_setup"
+require "rondo/cluster/lifetimes"
 require "rondo/cluster/message_socket"
 require "rondo/process/hooks"
 require "rondo/process/serving"
@@ -16,12 +17,11 @@ module Rondo
   class Worker
     # How long the orphan waits for its new parent, in seconds.
     ADOPTION = 5
-    # For the end of the application after the drain, in seconds, before the kernel ends the worker.
-    LAST_GRACE = 2
 
-    # @param request [Channel::Message] of the master: index (of the slot), seat (its row of the scoreboard), seats
-    #   (rows there are), outboxes (number of them), generation, master (pid), and descriptors: the worker's channel,
-    #   the scoreboard, its inbox, its socket to the hub, the inboxes of all slots by number, its listeners
+    # @param request [MessageSocket::Message] of the master: index (of the slot), seat (its row of the scoreboard),
+    #   seats (rows there are), outboxes (number of them), generation, master (pid), and descriptors: the worker's
+    #   end of the message socket, the scoreboard, its inbox, its socket to the hub, the inboxes of all slots by
+    #   number, its listeners
     # @param app [#call, nil] what was loaded before the fork, if anything was
     # @param settings [Settings::Resolved]
     # @param configuration [Configuration]
@@ -38,41 +38,41 @@ module Rondo
       @setup = setup
       @log = log
       @debug = debug
-      take_descriptors(request.ios)
+      adopt_descriptors(request.ios)
     end
 
     # Serves until stopped, then returns.
     # @return [void]
     def run
-      settle
+      join_cluster
       boot
       serve
       @hooks.try(:before_worker_shutdown, @index)
       @serving.server.finish_link
     rescue Error => e
-      @channel.tell(:failed, message: e.message)
+      @socket.notify(:failed, message: e.message)
       exit 1
     end
 
     private
 
-    def take_descriptors(ios)
-      channel, @board, @inbox, @link, *rest = ios.each { |io| io.autoclose = false }
-      @channel = Channel.new(channel)
+    def adopt_descriptors(ios)
+      socket, @board, @inbox, @link, *rest = ios.each { |io| io.autoclose = false }
+      @socket = MessageSocket.new(socket)
       @outboxes = rest.shift(@request.number(:outboxes))
       @listeners = rest
     end
 
     # ---- coming into the world ----
 
-    def settle
+    def join_cluster
       name = "rondo: cluster worker #{@index}: #{@request.number(:master)}"
       @setup.name_process(name)
-      @channel.tell(:hello, pid: Process.pid)
-      take_signals
+      @socket.notify(:hello, pid: Process.pid)
+      trap_signals
       wait_for_adoption
       ProcessTree.set_parent_death_signal(Signal.list["TERM"])
-      ProcessTree.end_with(@channel.fileno, drain_ms + ((Serving::GRACE + LAST_GRACE) * 1000))
+      ProcessTree.end_with(@socket.fileno, drain_ms + ((Serving::GRACE + Lifetimes::LAST_GRACE) * 1000))
       Thread.new { obey }
       srand
     end
@@ -83,13 +83,13 @@ module Rondo
     end
 
     # Ctrl-C goes to the whole group of processes: the master answers it.
-    def take_signals
+    def trap_signals
       trap("TERM") { Thread.new { stop } }
       trap("HUP") { Thread.new { reopen_logs } }
       (%w[INT USR1 USR2 TTIN TTOU] & Signal.list.keys).each { |name| trap(name) {} } # rubocop:disable Lint/EmptyBlock
       %w[CLD QUIT].each { |name| trap(name, "DEFAULT") }
-      tell_backtraces = proc { Thread.new { @log.error backtraces } }
-      (%w[INFO PWR] & Signal.list.keys).each { |name| trap(name, &tell_backtraces) }
+      log_backtraces = proc { Thread.new { @log.error backtraces } }
+      (%w[INFO PWR] & Signal.list.keys).each { |name| trap(name, &log_backtraces) }
     end
 
     def boot
@@ -118,7 +118,7 @@ module Rondo
     # ---- serving ----
 
     def serve
-      @channel.tell(:ready)
+      @socket.notify(:ready)
       Thread.new { check_in }
       @serving.run
     end
@@ -126,13 +126,13 @@ module Rondo
     def check_in
       loop do
         sleep [@settings[:worker_check_interval], 1].max
-        break unless @channel.tell(:alive, requests: @serving.server.stats[:requests])
+        break unless @socket.notify(:alive, requests: @serving.server.stats[:requests])
       end
     end
 
     # What the master says; when it is silent for good, it has gone.
     def obey
-      while (message = @channel.receive)
+      while (message = @socket.receive)
         case message.kind
         when :stop then stop(tells: message[:ends])
         when :halt then stop(force: true)

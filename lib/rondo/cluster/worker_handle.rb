@@ -15,11 +15,11 @@ module Rondo
     #   @return [Integer, nil] its row of the scoreboard; nil when it was forked by an earlier master
     # @!attribute [r] mold
     #   @return [MoldHandle] where it was forked
-    # @!attribute [r] channel
-    #   @return [Channel]
+    # @!attribute [r] socket
+    #   @return [MessageSocket]
     # @!attribute [r] link
     #   @return [Integer, nil] its number at the hub
-    attr_reader :index, :seat, :mold, :channel, :link
+    attr_reader :index, :seat, :mold, :socket, :link
     # @return [Integer, nil] nil until it has said so
     attr_accessor :pid
     # @return [Integer] requests it has answered, as far as is known
@@ -39,11 +39,11 @@ module Rondo
 
     # @param pid [Integer, nil]
     # @param state [Symbol] see {#state}; the others are what the readers of the same name say
-    def initialize(index:, seat:, mold:, channel:, link: nil, pid: nil, state: :booting)
+    def initialize(index:, seat:, mold:, socket:, link: nil, pid: nil, state: :booting)
       @index = index
       @seat = seat
       @mold = mold
-      @channel = channel
+      @socket = socket
       @link = link
       @pid = pid
       @state = state
@@ -96,9 +96,9 @@ module Rondo
     # @return [Boolean] false when it has gone
     def stop(force: false, ends: false)
       enter(:stopping) unless stopping?
-      return @channel.tell(:halt) if force
+      return @socket.notify(:halt) if force
 
-      ends ? @channel.tell(:stop, ends: 1) : @channel.tell(:stop)
+      ends ? @socket.notify(:stop, ends: 1) : @socket.notify(:stop)
     end
 
     # Ends it at once.

@@ -44,7 +44,7 @@ module Rondo
 
     # @return [Integer] exit code: 0, 1 for what cannot be served, 2 for a wrong command line
     def run
-      take_mold
+      find_mold
       return tool(@arguments.shift) if TOOLS.key?(@arguments.first)
 
       command = SUBCOMMANDS.include?(@arguments.first) ? @arguments.shift : "serve"
@@ -100,11 +100,11 @@ module Rondo
     end
 
     # Whether a master started this process to fork workers from it.
-    def take_mold
+    def find_mold
       return unless ENV.key?("RONDO_MOLD")
 
       require "rondo/cluster/mold"
-      @mold = Mold.take
+      @mold = Mold.extract
     end
 
     # "--name=value" becomes two words: with `require_exact` older optparse knows only that form.
@@ -310,7 +310,7 @@ module Rondo
 
     def complain(line, code, error = nil)
       line = line.to_s.dup.force_encoding(Encoding::UTF_8).scrub("?")
-      return @mold.channel.tell(:failed, message: line) ? code : 1 if @mold
+      return @mold.socket.notify(:failed, message: line) ? code : 1 if @mold
 
       @err.puts "rondo: #{Logger.escape(line.lines.map(&:chomp).join(" "))}"
       @err.puts error.full_message(highlight: false) if @debug && error&.backtrace&.any?

@@ -52,7 +52,7 @@ module Rondo
     def run
       $stdout.sync = true
       prepare
-      @inherited = Inherited.take # before the application may start something
+      @inherited = Inherited.extract # before the application may start something
       open_control
       show_signs_of_life
       @engine = PubSub::Configured.open(@settings, @log) # the application may publish while it is loaded
@@ -186,7 +186,7 @@ module Rondo
       @log.say "* Control server on #{@control.url}#{" without a token" unless @control.token}"
     end
 
-    def tell_ready
+    def notify_ready
       @scoreboard.set(0, :ready_ms, now_ms)
       @scoreboard.set(0, :state, Scoreboard::STATES.index(:ready))
     end
@@ -205,7 +205,7 @@ module Rondo
 
     def listen
       @foreign = []
-      inherited = @inherited || Inherited.take
+      inherited = @inherited || Inherited.extract
       Binds.uris(@settings, inherited).each do |uri|
         descriptors = inherited.descriptors_for(uri).flat_map { |number| [number, *inherited.siblings_of(number)] }
         descriptors.each { |number| adopt(number, inherited) }
@@ -225,11 +225,11 @@ module Rondo
     # Whoever reads that the server listens may send it a signal: the traps come first.
     def serve(signals)
       signals.install
-      tell_ready
+      notify_ready
       @server.addresses.uniq.each { |url| @log.say "* Listening on #{url}" }
       watch_restart_file if @settings[:tmp_restart]
       call_hooks(:after_booted)
-      Succession.take&.dismiss
+      Succession.extract&.dismiss
       Hub.dismiss
       @systemd.ready
       @log.say "Use Ctrl-C to stop"

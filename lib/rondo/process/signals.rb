@@ -46,7 +46,7 @@ module Rondo
     # As if the signal had come; also in a trap.
     # @param name [String]
     # @return [void]
-    def take(name)
+    def dispatch(name)
       @queue << name
     end
 

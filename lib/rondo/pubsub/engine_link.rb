@@ -100,7 +100,7 @@ module Rondo
         @waker.read_nonblock(4096, exception: false) if ready&.include?(@waker)
         send_some
         read_some if ready&.include?(@socket)
-        @notices.tell_due
+        @notices.notify_due
       end
 
       def send_some
@@ -117,15 +117,15 @@ module Rondo
 
           raise EOFError, "it has gone"
         end
-        @frames.feed(bytes) { |frame| tell(frame) } unless bytes.is_a?(Symbol)
+        @frames.feed(bytes) { |frame| dispatch(frame) } unless bytes.is_a?(Symbol)
       end
 
       # In the order of the stream: who subscribes and publishes then gets its own message.
-      def tell(frame)
+      def dispatch(frame)
         return publish(frame) if frame.type == :publish
 
         @notices.want(frame.channel, frame.pattern, frame.type == :subscribe)
-        @notices.tell_due
+        @notices.notify_due
       end
 
       # An engine's error is the engine's.

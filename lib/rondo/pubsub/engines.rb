@@ -111,10 +111,10 @@ module Rondo
       # @param seconds [Numeric] at most, for all of them
       # @return [Boolean] whether they have, but for calls that raised
       # @private
-      def settle(seconds)
+      def flush(seconds)
         limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
         notices = @telling.synchronize { @told.values }
-        notices.map { |one| one.settle(limit - Process.clock_gettime(Process::CLOCK_MONOTONIC)) }.all?
+        notices.map { |one| one.flush(limit - Process.clock_gettime(Process::CLOCK_MONOTONIC)) }.all?
       end
 
       # @see Rondo.publish

@@ -36,7 +36,7 @@ module Rondo
       @settings = settings
       @board = board
       @core = new_core
-      take_over(env.delete(VARIABLE))
+      adopt(env.delete(VARIABLE))
       @core.start
     end
 
@@ -139,7 +139,7 @@ module Rondo
     end
 
     # Workers whose link is lost go on with what is published in their own process.
-    def take_over(text)
+    def adopt(text)
       return unless text
 
       file, *links = text.split(/[:,]/).map(&:to_i)

@@ -36,7 +36,7 @@ module Rondo
         join(core)
         yield
       ensure
-        leave(core)
+        release(core)
       end
 
       # To the subscribers in this process.
@@ -134,14 +134,14 @@ module Rondo
         end
       end
 
-      def leave(core)
+      def release(core)
         @mutex.synchronize do
           @cores -= [core]
           @subscriptions.each_value { |subscription| end_at(core, subscription) }
           core.unsubscribe(@watches.delete(core))
         end
         interests.each { |interest| lose(core, interest) }
-        settle(FAREWELL)
+        flush(FAREWELL)
       end
 
       def publish_to(reach, channel, message)

@@ -7,7 +7,7 @@
 
 module Rondo
   module PubSub
-    # Subscriptions of one engine, told one at a time: by a thread of its own, or by whoever calls {#tell_due}.
+    # Subscriptions of one engine, told one at a time: by a thread of its own, or by whoever calls {#notify_due}.
     class Notices
       # Seconds until calls that raised are repeated; doubled while some of them raise again.
       RETRY = 1
@@ -69,9 +69,9 @@ module Rondo
 
       # Tells the engine all that is due, on this thread.
       # @return [void]
-      def tell_due
-        while (key, wanted = take)
-          tell(key, wanted)
+      def notify_due
+        while (key, wanted = next_due)
+          notify(key, wanted)
         end
       end
 
@@ -82,7 +82,7 @@ module Rondo
 
       # @param seconds [Numeric] at most
       # @return [Boolean] whether the engine has been told everything, but for what it raised at
-      def settle(seconds)
+      def flush(seconds)
         limit = now + seconds
         @mutex.synchronize do
           until @ended || (@due.empty? && @calling.nil?)
@@ -146,7 +146,7 @@ module Rondo
         [@retry_at - now, 0].max unless @failed.empty?
       end
 
-      def take_back_failed
+      def requeue_failed
         return if @failed.empty? || now < @retry_at
 
         @due.merge!(@failed)
@@ -154,7 +154,7 @@ module Rondo
       end
 
       # Of a thread that was killed, or stayed behind in the parent of this process.
-      def take_back_call
+      def requeue_call
         return unless @calling
 
         @due[@calling] = @calling_wanted unless @due.key?(@calling)
@@ -186,7 +186,7 @@ module Rondo
         @changed.broadcast
         return if !@own_thread || @thread&.alive?
 
-        take_back_call
+        requeue_call
         @thread = Thread.new { run }
         @thread.name = "rondo engine notices"
         @thread.thread_variable_set(:fork_safe, true)
@@ -194,16 +194,16 @@ module Rondo
 
       def run
         until @ended
-          tell_due
+          notify_due
           @mutex.synchronize { @changed.wait(@mutex, seconds_left) unless @ended || seconds_left&.zero? }
         end
       end
 
       # ---- telling ----
 
-      def take
+      def next_due
         @mutex.synchronize do
-          take_back_failed
+          requeue_failed
           key, wanted = @due.first
           next if @ended || key.nil?
 
@@ -215,7 +215,7 @@ module Rondo
         end
       end
 
-      def tell(key, wanted)
+      def notify(key, wanted)
         @engine.public_send(wanted ? :subscribe : :unsubscribe, *key)
         succeeded(key, wanted)
       rescue SystemExit

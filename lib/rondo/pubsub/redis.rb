@@ -255,7 +255,7 @@ module Rondo
           @outage.refused(reply.message) if entry.publish
           reply = Error.new(reply.message)
         end
-        tell(entry, reply)
+        resolve(entry, reply)
         @mutex.synchronize { drained if @outbox.empty? }
       end
 
@@ -265,7 +265,7 @@ module Rondo
       end
 
       def lost(entry)
-        tell(entry, Error.new("#{@name} went away before it answered"))
+        resolve(entry, Error.new("#{@name} went away before it answered"))
       end
 
       def refused(channel, reason)
@@ -274,7 +274,7 @@ module Rondo
 
       # ---- replies for the application ----
 
-      def tell(entry, reply)
+      def resolve(entry, reply)
         @replies << [entry.block, reply] if entry.block
       end
 

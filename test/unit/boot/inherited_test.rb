@@ -14,11 +14,11 @@ class InheritedTest < Minitest::Test
 
   def take(text)
     env = { Inherited::VARIABLE => text }
-    Inherited.take(env).tap { assert_empty env }
+    Inherited.extract(env).tap { assert_empty env }
   end
 
   def test_nothing
-    inherited = Inherited.take({})
+    inherited = Inherited.extract({})
     refute_predicate inherited, :any?
     assert_empty inherited.descriptors_for("tcp://127.0.0.1:1")
   end
@@ -90,7 +90,7 @@ class InheritedTest < Minitest::Test
 
   def test_systemd_speaks_to_another_process
     env = { "LISTEN_PID" => "1", "LISTEN_FDS" => "1" }
-    refute_predicate Inherited.take(env), :any?
+    refute_predicate Inherited.extract(env), :any?
     assert_equal %w[LISTEN_PID LISTEN_FDS], env.keys
   end
 

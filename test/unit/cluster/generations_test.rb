@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Which generation of the code is used: a table of what molds and workers say, and what comes of it.
-# Molds are channels; no process is started.
+# Molds are sockets; no process is started.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -38,8 +38,8 @@ class GenerationsTest < Minitest::Test
     raise Rondo::Error, "cannot start a mold: no memory" if @no_memory
 
     @started << number
-    channel, @peers[number] = @cluster.pair(number.to_s)
-    Rondo::MoldHandle.new(generation: number, pid: 100 + number, channel: channel)
+    socket, @peers[number] = @cluster.pair(number.to_s)
+    Rondo::MoldHandle.new(generation: number, pid: 100 + number, socket: socket)
   end
 
   def advance(&block)
@@ -47,19 +47,19 @@ class GenerationsTest < Minitest::Test
   end
 
   def ready(number)
-    @peers[number].tell(:ready, threads: "")
+    @peers[number].notify(:ready, threads: "")
     listen(number)
   end
 
   def fails(number)
-    @peers[number].tell(:failed, message: "no luck")
+    @peers[number].notify(:failed, message: "no luck")
     listen(number)
   end
 
   # As the loop does when something can be read.
   def listen(number)
     mold = @generations.molds.find { |each| each.generation == number }
-    @generations.send(:listen_to, mold) if mold
+    @generations.send(:receive_from, mold) if mold
   end
 
   def dies(number)
@@ -71,8 +71,8 @@ class GenerationsTest < Minitest::Test
     @generations.worker_failed(mold, "no boot")
   end
 
-  def settled
-    @generations.settled
+  def reconciled
+    @generations.reconciled
   end
 
   def too_long
@@ -91,28 +91,28 @@ class GenerationsTest < Minitest::Test
   # Words of what happens; numbers of the current generation and of the one before; what the cluster is told.
   TABLE = {
     "it loads" => ["advance", [nil, nil], []],
-    "it is ready" => ["advance, ready 0", [0, nil], ["settle"]],
+    "it is ready" => ["advance, ready 0", [0, nil], ["reconcile"]],
     "the first one fails" => ["advance, fails 0", [nil, nil], ["cannot start: no luck"]],
     "the first one dies" => ["advance, dies 0", [nil, nil],
                              ["cannot start: the mold ended with SIGKILL while it loaded the application"]],
     "the first one takes too long" => ["advance, too_long", [nil, nil],
                                        ["cannot start: its application was not loaded after 60 s"]],
-    "the first worker of all fails" => ["advance, ready 0, worker_fails 0", [0, nil], ["settle", "cannot start: no boot"]],
-    "a worker fails later" => ["advance, ready 0, settled, worker_fails 0", [0, nil], ["settle"]],
-    "the next one loads" => ["advance, ready 0, settled, advance", [0, nil], ["settle"]],
-    "the next one is ready" => ["advance, ready 0, settled, advance, ready 1", [1, 0], %w[settle settle]],
-    "the next one serves" => ["advance, ready 0, settled, advance, ready 1, settled", [1, nil], %w[settle settle]],
-    "the next one fails" => ["advance, ready 0, settled, advance, fails 1", [0, nil], ["settle", "generation failed"]],
-    "the next one dies" => ["advance, ready 0, settled, advance, dies 1", [0, nil], ["settle", "generation failed"]],
-    "the next one takes too long" => ["advance, ready 0, settled, advance, too_long", [0, nil], ["settle", "generation failed"]],
-    "a worker of the next one fails" => ["advance, ready 0, settled, advance, ready 1, worker_fails 1", [0, nil],
-                                         ["settle", "settle", "generation failed"]],
-    "a worker of the one before fails" => ["advance, ready 0, settled, advance, ready 1, worker_fails 0", [1, 0],
-                                           %w[settle settle]],
-    "asked for twice" => ["advance, ready 0, settled, advance, advance, ready 1", [1, 0], %w[settle settle]],
-    "the one before dies meanwhile" => ["advance, ready 0, settled, advance, dies 0, ready 1", [1, nil], %w[settle settle]],
-    "the one before dies afterwards" => ["advance, ready 0, settled, advance, ready 1, dies 0", [1, nil], %w[settle settle]],
-    "then a worker fails" => ["advance, ready 0, settled, advance, ready 1, dies 0, worker_fails 1", [1, nil], %w[settle settle]]
+    "the first worker of all fails" => ["advance, ready 0, worker_fails 0", [0, nil], ["reconcile", "cannot start: no boot"]],
+    "a worker fails later" => ["advance, ready 0, reconciled, worker_fails 0", [0, nil], ["reconcile"]],
+    "the next one loads" => ["advance, ready 0, reconciled, advance", [0, nil], ["reconcile"]],
+    "the next one is ready" => ["advance, ready 0, reconciled, advance, ready 1", [1, 0], %w[reconcile reconcile]],
+    "the next one serves" => ["advance, ready 0, reconciled, advance, ready 1, reconciled", [1, nil], %w[reconcile reconcile]],
+    "the next one fails" => ["advance, ready 0, reconciled, advance, fails 1", [0, nil], ["reconcile", "generation failed"]],
+    "the next one dies" => ["advance, ready 0, reconciled, advance, dies 1", [0, nil], ["reconcile", "generation failed"]],
+    "the next one takes too long" => ["advance, ready 0, reconciled, advance, too_long", [0, nil], ["reconcile", "generation failed"]],
+    "a worker of the next one fails" => ["advance, ready 0, reconciled, advance, ready 1, worker_fails 1", [0, nil],
+                                         ["reconcile", "reconcile", "generation failed"]],
+    "a worker of the one before fails" => ["advance, ready 0, reconciled, advance, ready 1, worker_fails 0", [1, 0],
+                                           %w[reconcile reconcile]],
+    "asked for twice" => ["advance, ready 0, reconciled, advance, advance, ready 1", [1, 0], %w[reconcile reconcile]],
+    "the one before dies meanwhile" => ["advance, ready 0, reconciled, advance, dies 0, ready 1", [1, nil], %w[reconcile reconcile]],
+    "the one before dies afterwards" => ["advance, ready 0, reconciled, advance, ready 1, dies 0", [1, nil], %w[reconcile reconcile]],
+    "then a worker fails" => ["advance, ready 0, reconciled, advance, ready 1, dies 0, worker_fails 1", [1, nil], %w[reconcile reconcile]]
   }.freeze
 
   TABLE.each do |title, (words, generations, told)|
@@ -128,7 +128,7 @@ class GenerationsTest < Minitest::Test
   def with_one_that_died
     advance
     ready(0)
-    settled
+    reconciled
     dies(0)
   end
 
@@ -181,14 +181,14 @@ class GenerationsTest < Minitest::Test
   def test_a_generation_for_another_program_is_not_used_here
     advance
     ready(0)
-    settled
+    reconciled
     called = 0
     advance { called += 1 }
     assert_predicate @generations, :restarting?
     ready(1)
     assert_equal 1, called
     assert_equal 0, @generations.current.generation
-    taken = @generations.take_next
+    taken = @generations.detach_next
     assert_equal 1, taken.generation
     @generations.refuse(taken)
     assert_equal [0], @generations.molds.map(&:generation)
@@ -208,10 +208,10 @@ class GenerationsTest < Minitest::Test
   def test_one_that_does_not_go
     advance
     ready(0)
-    settled
+    reconciled
     advance
     ready(1)
-    settled
+    reconciled
     @cluster.now += 29
     @cluster.loop.pass
     assert_nil @killed

@@ -6,17 +6,17 @@
 require "test_helper"
 require "rondo/cluster/message_socket"
 
-class ChannelTest < Minitest::Test
+class MessageSocketTest < Minitest::Test
   def setup
-    @one, @other = Rondo::Channel.pair
+    @one, @other = Rondo::MessageSocket.pair
   end
 
   def teardown
-    [@one, @other].each { |channel| channel.close unless channel.closed? }
+    [@one, @other].each { |socket| socket.close unless socket.closed? }
   end
 
   def test_kinds_and_fields
-    assert @one.tell(:fork, index: 3, text: "a\nb ü", empty: "")
+    assert @one.notify(:fork, index: 3, text: "a\nb ü", empty: "")
     message = @other.receive
     assert_equal [:fork, 3, "a\nb ü", ""], [message.kind, message.number(:index), message[:text], message[:empty]]
     assert_nil message[:missing]
@@ -25,27 +25,27 @@ class ChannelTest < Minitest::Test
   end
 
   def test_last_words_of_an_end_that_did_not_read_ours
-    @one.tell(:never_read)
-    @other.tell(:failed, message: "why")
+    @one.notify(:never_read)
+    @other.notify(:failed, message: "why")
     @other.close
     assert_equal "why", @one.receive_now[:message]
     assert_nil @one.receive_now
   end
 
   def test_zero_bytes_do_not_tear_a_message_apart
-    @one.tell(:failed, message: "a\0b")
+    @one.notify(:failed, message: "a\0b")
     assert_equal "a b", @other.receive[:message]
   end
 
   def test_messages_stay_apart
-    3.times { |n| @one.tell(:alive, requests: n) }
+    3.times { |n| @one.notify(:alive, requests: n) }
     assert_equal [0, 1, 2], Array.new(3) { @other.receive.number(:requests) }
     assert_equal false, @other.receive_now
   end
 
   def test_many_descriptors
     reader, writer = IO.pipe
-    @one.tell(:fork, ios: [writer] * 450, index: 1)
+    @one.notify(:fork, ios: [writer] * 450, index: 1)
     message = @other.receive
     assert_equal [450, 1], [message.ios.size, message.number(:index)]
     assert_predicate message.ios.last, :close_on_exec?
@@ -58,33 +58,33 @@ class ChannelTest < Minitest::Test
   # As when too many descriptors are on their way.
   def test_descriptors_of_a_message_that_broke_off
     reader, writer = IO.pipe
-    @one.send(:send_message, [Rondo::Channel::MORE], [reader] * 3)
-    @one.tell(:fork, ios: [writer])
+    @one.send(:send_message, [Rondo::MessageSocket::MORE], [reader] * 3)
+    @one.notify(:fork, ios: [writer])
     message = @other.receive
     assert_equal 1, message.ios.size
     message.ios.first.syswrite("x")
     assert_equal "x", reader.read(1)
-    @one.send(:send_message, [Rondo::Channel::MORE], [reader])
-    @one.tell(:stop)
+    @one.send(:send_message, [Rondo::MessageSocket::MORE], [reader])
+    @one.notify(:stop)
     assert_equal [[], {}], @other.receive.to_a.values_at(2, 1)
   ensure
     [reader, writer, *message&.ios].each(&:close)
   end
 
   def test_the_other_end_has_gone
-    @one.tell(:last)
+    @one.notify(:last)
     @one.close
     assert_equal :last, @other.receive_now.kind
     assert_nil @other.receive_now
     assert_nil @other.receive
-    refute @other.tell(:anybody)
+    refute @other.notify(:anybody)
   end
 
   def test_an_end_from_another_process
-    copy = @other.socket.dup
+    copy = @other.io.dup
     copy.autoclose = false
-    adopted = Rondo::Channel.adopt(copy.fileno)
-    @one.tell(:hello)
+    adopted = Rondo::MessageSocket.adopt(copy.fileno)
+    @one.notify(:hello)
     assert_equal :hello, adopted.receive.kind
   ensure
     adopted&.close

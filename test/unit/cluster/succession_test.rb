@@ -8,24 +8,24 @@ require "rondo/cluster/succession"
 
 class SuccessionTest < Minitest::Test
   def setup
-    @channels = []
+    @sockets = []
   end
 
   def teardown
-    @channels.each { |channel| channel.close unless channel.closed? }
+    @sockets.each { |socket| socket.close unless socket.closed? }
   end
 
   # A pair whose one end is the handle's; what comes back has a descriptor of its own, as after exec.
-  def channel
-    Rondo::Channel.pair.tap { |pair| @channels.concat(pair) }.first
+  def socket
+    Rondo::MessageSocket.pair.tap { |pair| @sockets.concat(pair) }.first
   end
 
   def mold(generation, state: :ready)
-    Rondo::MoldHandle.new(generation: generation, pid: 100 + generation, channel: channel, state: state)
+    Rondo::MoldHandle.new(generation: generation, pid: 100 + generation, socket: socket, state: state)
   end
 
   def worker(index, mold, **facts)
-    Rondo::WorkerHandle.new(index: index, seat: index, mold: mold, channel: channel, **facts)
+    Rondo::WorkerHandle.new(index: index, seat: index, mold: mold, socket: socket, **facts)
   end
 
   def there_and_back(*handles)
@@ -33,9 +33,9 @@ class SuccessionTest < Minitest::Test
     sockets.each { |socket| refute_predicate socket, :close_on_exec? }
     copies = text.split(";").map { |entry| with_a_copy(*entry.split(",")) }.join(";")
     env = { Rondo::Succession::VARIABLE => copies }
-    Rondo::Succession.take(env).tap do |found|
+    Rondo::Succession.extract(env).tap do |found|
       assert_empty env
-      @channels.concat([found.current, found.previous, *found.workers].compact.map(&:channel))
+      @sockets.concat([found.current, found.previous, *found.workers].compact.map(&:socket))
     end
   end
 
@@ -46,7 +46,7 @@ class SuccessionTest < Minitest::Test
   end
 
   def test_a_process_that_replaces_none
-    assert_nil Rondo::Succession.take({})
+    assert_nil Rondo::Succession.extract({})
   end
 
   def test_all_of_it
@@ -63,7 +63,7 @@ class SuccessionTest < Minitest::Test
                  found.workers.map { |each| [each.index, each.pid, each.state, each.mold.generation] }
     assert_equal [7, nil, nil], found.workers.map(&:link)
     assert_same found.previous, found.workers.first.mold
-    assert_predicate found.workers.first.channel.socket, :close_on_exec?
+    assert_predicate found.workers.first.socket.io, :close_on_exec?
     refute_predicate found.workers.last.mold, :alive?
   end
 

@@ -40,11 +40,11 @@ class SupervisorTest < Minitest::Test
   # @param facts [Symbol] :foreign, forked by another master; :old, to be replaced for its age
   def there_is(name, state, *facts)
     index, generation = name.split(".").map(&:to_i)
-    channel, peer = @cluster.pair(name)
+    socket, peer = @cluster.pair(name)
     @cluster.workers << peer
     taken = @supervisor.workers.map(&:seat)
     seat = ([index, index + ROOM] - taken).first unless facts.include?(:foreign)
-    worker = Rondo::WorkerHandle.new(index: index, seat: seat, mold: @molds[generation], channel: channel,
+    worker = Rondo::WorkerHandle.new(index: index, seat: seat, mold: @molds[generation], socket: socket,
                                      pid: 10_000 + @supervisor.workers.size, state: state)
     worker.worn_out = "its age" if facts.include?(:old)
     @supervisor.adopt(worker)
@@ -58,7 +58,7 @@ class SupervisorTest < Minitest::Test
     "nobody" => [2, 0, [], ["fork 0", "fork 1"]],
     "somebody is missing" => [2, 0, [["1.0", :ready]], ["fork 0"]],
     "some boot" => [2, 0, [["0.0", :booting], ["1.0", :ready]], []],
-    "all are there" => [2, 0, [["0.0", :ready], ["1.0", :ready]], ["settled"]],
+    "all are there" => [2, 0, [["0.0", :ready], ["1.0", :ready]], ["reconciled"]],
     "older code" => [2, 1, [["0.0", :ready], ["1.0", :ready]], ["fork 0"]],
     "older code, and the first successor boots" => [2, 1, [["0.0", :ready], ["1.0", :ready], ["0.1", :booting]], []],
     "the first successor is ready" => [2, 1, [["0.0", :ready], ["1.0", :ready], ["0.1", :ready]], ["stop 0.0"]],
@@ -86,10 +86,10 @@ class SupervisorTest < Minitest::Test
       workers.each { |name, state, *facts| there_is(name, state, *facts) }
       @cluster.slots.grow(0...[count, *workers.map { |name,| name.to_i + 1 }].max)
       @supervisor.active.concat((0...count).to_a)
-      @supervisor.settle
+      @supervisor.reconcile
       assert_equal done, @cluster.happened
-      @supervisor.settle # nothing new
-      assert_empty @cluster.happened - ["settled"]
+      @supervisor.reconcile # nothing new
+      assert_empty @cluster.happened - ["reconciled"]
     end
   end
 
@@ -104,15 +104,15 @@ class SupervisorTest < Minitest::Test
   end
 
   def boot(worker, pid)
-    worker.tell(:hello, pid: 10_000 + pid)
-    worker.tell(:ready)
-    @supervisor.listen_to_all
+    worker.notify(:hello, pid: 10_000 + pid)
+    worker.notify(:ready)
+    @supervisor.receive_from_all
   end
 
   def replace_all
     booted
     @generations.current = @molds[1]
-    @supervisor.settle
+    @supervisor.reconcile
     steps = [@cluster.happened]
     2.times do |number|
       boot(@cluster.workers.last, 10 + number)
@@ -124,7 +124,7 @@ class SupervisorTest < Minitest::Test
   end
 
   def test_one_generation_after_the_other
-    assert_equal [["fork 0"], ["stop 0.0"], ["ended 0.0", "fork 1"], ["stop 1.0"], ["ended 1.0", "settled"]], replace_all
+    assert_equal [["fork 0"], ["stop 0.0"], ["ended 0.0", "fork 1"], ["stop 1.0"], ["ended 1.0", "reconciled"]], replace_all
     assert_equal [[0, 1], [1, 1]], @supervisor.workers.map { |worker| [worker.index, worker.mold.generation] }
     assert_equal [4, 5], @supervisor.workers.map(&:seat)
     assert_equal 2, @cluster.hub.unlinked.size
@@ -136,7 +136,7 @@ class SupervisorTest < Minitest::Test
     @supervisor.stop
     assert_equal [3, 3], [0, 1].map { |row| @cluster.board.get(row, :state) }
     assert_equal ["stop 0.0", "stop 1.0"], @cluster.happened
-    @supervisor.settle # nothing any more
+    @supervisor.reconcile # nothing any more
     assert_empty @cluster.happened
   end
 
@@ -146,7 +146,7 @@ class SupervisorTest < Minitest::Test
     waits = Array.new(8) do |number|
       @supervisor.ended(10_000 + number, nil)
       before = @cluster.now
-      @cluster.now += 0.5 until (@supervisor.settle || true) && @cluster.happened.include?("fork 0")
+      @cluster.now += 0.5 until (@supervisor.reconcile || true) && @cluster.happened.include?("fork 0")
       boot(@cluster.workers.last, number + 1)
       @cluster.now - before
     end
@@ -161,7 +161,7 @@ class SupervisorTest < Minitest::Test
       @supervisor.ended(10_020 + number, nil)
     end
     assert_includes @cluster.happened, "cover 0.0"
-    @supervisor.settle
+    @supervisor.reconcile
     refute_includes @cluster.happened, "cover 0.0" # once is enough
   end
 
@@ -170,7 +170,7 @@ class SupervisorTest < Minitest::Test
     assert @supervisor.grow
     assert_equal ["fork 2"], @cluster.happened
     boot(@cluster.workers.last, 2)
-    assert_equal ["settled"], @cluster.happened
+    assert_equal ["reconciled"], @cluster.happened
     assert @supervisor.shrink
     assert_equal ["close 2", "retire 0.0", "retire 1.0", "retire 2.0", "stop 2.0"], @cluster.happened
     @supervisor.ended(10_002, nil)
@@ -203,7 +203,7 @@ class SupervisorTest < Minitest::Test
       Process.stub(:kill, ->(*words) { killed << words }) do
         [limit - 1, limit + 1, limit + 2].each do |seconds|
           @cluster.now = 1000.0 + seconds
-          @supervisor.settle
+          @supervisor.reconcile
         end
       end
       assert_equal [["KILL", 10_000]], killed
@@ -215,7 +215,7 @@ class SupervisorTest < Minitest::Test
     begin_with
     @supervisor.start(1)
     @cluster.now += 61
-    @supervisor.settle
+    @supervisor.reconcile
     assert_equal [@molds[0]], @generations.hung_ones
     assert_equal [0, "it was not forked within 60 s"], @generations.failed
   end
@@ -223,7 +223,7 @@ class SupervisorTest < Minitest::Test
   def test_a_fork_that_fails
     begin_with
     @supervisor.start(1)
-    @cluster.not_forked(Rondo::Channel::Message.new(:not_forked, { "seat" => "0", "message" => "no memory" }, []))
+    @cluster.not_forked(Rondo::MessageSocket::Message.new(:not_forked, { "seat" => "0", "message" => "no memory" }, []))
     assert_equal [0, "no memory"], @generations.failed
     assert_equal ["ended 0.0", "fork 0", "fork 0"], @cluster.happened
   end
@@ -231,9 +231,9 @@ class SupervisorTest < Minitest::Test
   def test_a_worker_that_cannot_boot_says_why
     begin_with
     @supervisor.start(1)
-    @cluster.workers.last.tell(:hello, pid: 10_000)
-    @cluster.workers.last.tell(:failed, message: "no luck")
-    @supervisor.listen_to_all
+    @cluster.workers.last.notify(:hello, pid: 10_000)
+    @cluster.workers.last.notify(:failed, message: "no luck")
+    @supervisor.receive_from_all
     @supervisor.ended(10_000, nil)
     assert_equal [0, "no luck"], @generations.failed
   end
@@ -243,11 +243,11 @@ class SupervisorTest < Minitest::Test
     @supervisor.start(1)
     Rondo::Supervisor::LOST.times do |number|
       assert_nil @generations.failed
-      @cluster.workers.last.tell(:hello, pid: 10_000 + number)
-      @supervisor.listen_to_all
+      @cluster.workers.last.notify(:hello, pid: 10_000 + number)
+      @supervisor.receive_from_all
       @supervisor.ended(10_000 + number, nil)
       @cluster.now += 31
-      @supervisor.settle
+      @supervisor.reconcile
     end
     assert_match(/before it was ready/, @generations.failed.last)
   end
@@ -256,10 +256,10 @@ class SupervisorTest < Minitest::Test
 
   def test_lifetimes
     booted(2, max_requests: 100)
-    @cluster.workers.first.tell(:alive, requests: 100)
-    @supervisor.listen_to_all
+    @cluster.workers.first.notify(:alive, requests: 100)
+    @supervisor.receive_from_all
     @cluster.loop.pass
-    assert_equal ["fork 0", "settled"], @cluster.happened
+    assert_equal ["fork 0", "reconciled"], @cluster.happened
     assert_match(/Worker 0 .* is replaced: 100 requests/, @cluster.log.join("\n"))
   end
 

@@ -37,7 +37,7 @@ class WorkerTest < Minitest::Test
   def name_heirs(board, **fields)
     inboxes = Array.new(2) { File.open(File::NULL) }
     words = { seats: 4, version: VERSION, **fields }.to_h { |name, value| [name.to_s, value.to_s] }
-    @worker.send(:name_heirs, Rondo::Channel::Message.new(:heirs, words, [board, *inboxes]))
+    @worker.send(:name_heirs, Rondo::MessageSocket::Message.new(:heirs, words, [board, *inboxes]))
     inboxes.map(&:fileno)
   end
 

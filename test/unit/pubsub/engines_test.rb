@@ -38,7 +38,7 @@ class EnginesTest < Minitest::Test
 
   # Everything has been told after this, but to an engine that is stuck.
   def settled
-    assert P.settle(30)
+    assert P.flush(30)
     @engine.said
   end
 
@@ -121,7 +121,7 @@ class EnginesTest < Minitest::Test
     P.attach(@engine)
     assert Thread.new { P.interest("c", false, true) { true } }.join(30), "a subscriber waits for the engine"
     Thread.pass until @engine.said.size == 3
-    refute P.settle(0)
+    refute P.flush(0)
     assert Thread.new { P.detach(engine) }.join(30), "detach waits for the engine"
     engine.gate.close
     settled

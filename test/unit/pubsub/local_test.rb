@@ -56,10 +56,10 @@ class PubsubLocalTest < Minitest::Test
   def test_a_subscriber_that_comes_as_the_last_one_of_another_server_goes
     serve(@a, @b) do
       @a.watcher.call("c", "subscribe", nil)
-      assert P.settle(30)
+      assert P.flush(30)
       between { @b.watcher.call("c", "subscribe", nil) }.enable { @a.watcher.call("c", "unsubscribe", nil) }
       assert_equal [["c", false]], P.interests
-      assert P.settle(30)
+      assert P.flush(30)
       refute_equal "-c", @engine.said.last
     end
     assert_equal "-c", @engine.said.last
@@ -68,7 +68,7 @@ class PubsubLocalTest < Minitest::Test
   def test_a_server_that_has_left_has_no_subscribers
     serve(@a) do
       @a.watcher.call("c", "psubscribe", nil)
-      assert P.settle(30)
+      assert P.flush(30)
     end
     @a.watcher.call("late", "subscribe", nil)
     assert_empty P.interests

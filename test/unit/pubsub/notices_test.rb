@@ -48,10 +48,10 @@ class NoticesTest < Minitest::Test
     assert_nil notices.pause
     notices.want("a", false, true)
     notices.want("a", true, true)
-    notices.tell_due
+    notices.notify_due
     notices.want("a", false, false)
     notices.want("a", false, true)
-    notices.tell_due
+    notices.notify_due
     assert_equal %w[+a +a], @engine.said
   end
 
@@ -61,7 +61,7 @@ class NoticesTest < Minitest::Test
     notices.want("bad", false, true)
     notices.want("good", false, true)
     @engine.cured_after = 3
-    notices.tell_due
+    notices.notify_due
     assert_equal %w[+bad +good +bad +bad +bad], @engine.said
     assert_nil notices.pause
     assert_equal 1, @log.string.scan("my own fault").size # at most a line a second
@@ -72,17 +72,17 @@ class NoticesTest < Minitest::Test
     notices = notices(retry_after: 3600)
     @engine.bad << "c"
     notices.want("c", false, true)
-    notices.tell_due
+    notices.notify_due
     assert_operator notices.pause, :>, 3000
     notices.want("c", false, false)
-    notices.tell_due
+    notices.notify_due
     notices.want("c", false, true)
     @engine.bad.clear
-    notices.tell_due
+    notices.notify_due
     notices.want("c", false, false)
-    notices.tell_due
+    notices.notify_due
     notices.want("c", false, false)
-    notices.tell_due
+    notices.notify_due
     assert_equal %w[+c -c +c -c], @engine.said
     assert_nil notices.pause
   end
@@ -96,10 +96,10 @@ class NoticesTest < Minitest::Test
     began.pop
     notices.want("b", false, true)
     notices.want("c", false, true)
-    refute notices.settle(0)
+    refute notices.flush(0)
     assert_equal 1, @log.string.scan(/^! NoticesTest::Told has not come back for 0 s .*: 1 more wait$/).size
     gate.close
-    assert notices.settle(30)
+    assert notices.flush(30)
     assert_match(/^- NoticesTest::Told has come back/, @log.string)
   ensure
     gate.close
@@ -114,10 +114,10 @@ class NoticesTest < Minitest::Test
       during = [-> { notices.want("a", false, false) }, -> { notices.reset(interests) }]
       @engine.define_singleton_method(:subscribe) { |*words| super(*words) || during.shift(2).each(&:call) }
       notices.want("a", false, true)
-      notices.tell_due
+      notices.notify_due
       assert_equal said, @engine.said.join(" ")
       notices.want("a", false, true)
-      notices.tell_due
+      notices.notify_due
       assert_equal "+a", @engine.said.last # it is known, or was told just now
     end
   end
@@ -152,7 +152,7 @@ class NoticesTest < Minitest::Test
     threads.pop.kill.join
     @engine.singleton_class.remove_method(:subscribe)
     notices.want("b", false, true)
-    assert notices.settle(30)
+    assert notices.flush(30)
     assert_equal %w[+a +b], @engine.said.sort
   ensure
     notices.end
@@ -161,10 +161,10 @@ class NoticesTest < Minitest::Test
   def test_a_child_process_goes_on_with_a_thread_of_its_own
     notices = notices(own_thread: true)
     notices.want("a", false, true)
-    assert notices.settle(30)
+    assert notices.flush(30)
     pid = fork do
       notices.want("b", false, true)
-      exit!(notices.settle(30) && @engine.said == %w[+a +b] ? 0 : 1)
+      exit!(notices.flush(30) && @engine.said == %w[+a +b] ? 0 : 1)
     end
     assert Process.wait2(pid).last.success?
   ensure

@@ -178,11 +178,11 @@ module Rondo
         return {} unless delta
 
         { rate: [delta[:requests], 0].max / @seconds, file_rate: [delta[:files], 0].max / @seconds,
-          wait_p50: part(delta[:wait], 0.5), wait_p99: part(delta[:wait], 0.99),
-          time_p50: part(delta[:time], 0.5), time_p99: part(delta[:time], 0.99) }
+          wait_p50: percentile(delta[:wait], 0.5), wait_p99: percentile(delta[:wait], 0.99),
+          time_p50: percentile(delta[:time], 0.5), time_p99: percentile(delta[:time], 0.99) }
       end
 
-      def part(counts, part)
+      def percentile(counts, part)
         Figures.percentile(counts, @sample.bounds_us, part)
       end
     end

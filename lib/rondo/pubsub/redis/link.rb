@@ -212,12 +212,12 @@ module Rondo
             return if bytes.is_a?(Symbol)
 
             @heard_at = now
-            @replies.feed(bytes) { |reply| take(reply) }
+            @replies.feed(bytes) { |reply| dispatch(reply) }
           end
           @more = true
         end
 
-        def take(reply)
+        def dispatch(reply)
           return if @on_push&.call(reply)
 
           asked = @asked.shift or raise Broken, "a reply nobody asked for"

@@ -64,7 +64,7 @@ module Rondo
         # else was begun may have been executed, which only the caller can judge.
         # @param unanswered [Array<Array(Entry, Boolean)>] oldest first; whether it was begun
         # @return [void]
-        def take_back(unanswered)
+        def requeue(unanswered)
           entries = unanswered.select { |entry, _| entry.is_a?(Entry) }
           again, lost = entries.partition { |entry, is_begun| entry.publish || !is_begun }
           @waiting.unshift(*again.map(&:first))

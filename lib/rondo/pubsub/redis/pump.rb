@@ -92,7 +92,7 @@ module Rondo
         def open_links
           @commands ||= Link.new(@config, **@terms)
           wanted = @mutex.synchronize { @subscriptions.wanted? }
-          @listener ||= Link.new(@config, **@terms) { |reply| @subscriptions.take(reply) } if wanted
+          @listener ||= Link.new(@config, **@terms) { |reply| @subscriptions.dispatch(reply) } if wanted
         end
 
         # One without the other is of no use.
@@ -100,7 +100,7 @@ module Rondo
           [@commands, @listener].each { |link| link&.close }
           @mutex.synchronize do
             @subscriptions.forget_link
-            @outbox.take_back(@commands.unanswered) if @commands
+            @outbox.requeue(@commands.unanswered) if @commands
           end
           @commands = @listener = nil
           @outage.begin(reason, is_answer)

@@ -56,7 +56,7 @@ module Rondo
 
         # A value, or :more when its bytes, or the elements of an array, are still to come.
         def next_value
-          return take_blob if @blob
+          return read_blob if @blob
 
           line = next_line or return :more
           rest = line.byteslice(1..)
@@ -95,10 +95,10 @@ module Rondo
 
           spend(length + 2)
           @blob = length
-          take_blob
+          read_blob
         end
 
-        def take_blob
+        def read_blob
           return :more if @buffer.bytesize - @at < @blob + 2
           raise Invalid, "a text does not end where it should" unless @buffer.byteslice(@at + @blob, 2) == "\r\n"
 

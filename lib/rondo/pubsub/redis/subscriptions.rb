@@ -89,13 +89,13 @@ module Rondo
 
         # @param reply [Object] what came on the link
         # @return [Boolean] whether it was a message
-        def take(reply)
+        def dispatch(reply)
           return false unless reply.is_a?(Array)
 
           case reply
-          in ["message", String => channel, String => message] then take_message(channel, message)
+          in ["message", String => channel, String => message] then deliver_message(channel, message)
           in ["pmessage", String => pattern, String => channel, String => message]
-            take_matched(pattern, channel, message)
+            deliver_matched(pattern, channel, message)
           else return false
           end
           true
@@ -139,14 +139,14 @@ module Rondo
           is_subscribed ? @named[channel] = true : @named.delete(channel)
         end
 
-        def take_message(channel, message)
+        def deliver_message(channel, message)
           @deliver.call(channel, message)
         end
 
         # Whoever handles it looks for patterns, too, and Redis sends a message once for the channel's name,
         # then once for each pattern: only the first of these is handed on. It is another message when the
         # same pattern comes again.
-        def take_matched(pattern, channel, message)
+        def deliver_matched(pattern, channel, message)
           return if @named[channel.b]
 
           last_channel, last_message, patterns = @last
