@@ -16,12 +16,14 @@ require "rondo/pubsub/cluster_engine"
 require "rondo/pubsub/hub"
 require "rondo/boot/inherited"
 require "rondo/boot/process_files"
-require "rondo/cluster/process_loop"
+require "rondo/process/process_loop"
 require "rondo/boot/process_setup"
 require "rondo/process/restart_file"
+require "rondo/cluster/requests"
 require "rondo/cluster/slots"
 require "rondo/cluster/succession"
 require "rondo/cluster/supervisor"
+require "rondo/cluster/takeover"
 require "rondo/process/systemd"
 require "rondo/cluster/worker"
 require "rondo/config/worker_count"
@@ -29,6 +31,8 @@ require "rondo/config/worker_count"
 module Rondo
   # Runs workers until it is told to stop.
   class Cluster
+    include Requests
+
     SIGNALS = %w[INT TERM QUIT HUP USR1 USR2 TTIN TTOU INFO PWR].freeze
     # Slots there is room for: so many times the number at boot, but at least this many.
     GROWTH = 2
@@ -88,55 +92,6 @@ module Rondo
     # @return [Boolean] whether orphans of the molds become our children
     def reaper?
       @reaper
-    end
-
-    # ---- what may be asked for, from any thread ----
-
-    # Graceful the first time, at once the second time.
-    # @return [void]
-    def stop
-      @loop.post { stop_now }
-    end
-
-    # At once.
-    # @return [void]
-    def halt
-      @loop.post { stop_now(force: true) }
-    end
-
-    # The whole server again, by exec, with the same sockets; the old workers serve until the new ones
-    # are ready.
-    # @return [void]
-    def restart
-      @loop.post { restart_now }
-    end
-
-    # New code, one worker after the other.
-    # @return [void]
-    def phased_restart
-      @loop.post { phased_restart_now }
-    end
-
-    # @return [void]
-    def worker_count_up
-      @loop.post { grow }
-    end
-
-    # @return [void]
-    def worker_count_down
-      @loop.post { shrink }
-    end
-
-    # @return [void]
-    def reopen_logs
-      @loop.post { reopen }
-    end
-
-    # Workers write theirs to the log.
-    # @return [String] those of this process
-    def thread_backtraces
-      @loop.post { @supervisor.notify_all(:backtraces) }
-      ProcessSetup.thread_backtraces("Master (PID: #{Process.pid}):")
     end
 
     # ---- what generations and supervisor say ----
@@ -224,7 +179,7 @@ module Rondo
       open_control
     end
 
-    # Rows i and i + room of the board are of one slot: see Supervisor#free_seat.
+    # Rows i and i + room of the board are of one slot: see Seats.
     def open_control
       @control = Control.open(@settings, @board, self, log: @log, cluster: true, room: @slots.room) or return
       @log.say "* Control server on #{@control.url}#{" without a token" unless @control.token}"
@@ -360,25 +315,13 @@ module Rondo
       @log.error "! #{e.message}"
     end
 
+    # Returns only where nothing could be executed.
     def exec_again
       current = @generations.detach_next
       previous = @generations.current&.ready? ? @generations.current : nil
       @hooks.try(:before_restart)
       @log.say "- Restarting..."
-      text, keep = Succession.hand_on(current, previous, @supervisor.workers)
-      @loop.restore_signals(except: Inherited::EARLY)
-      listeners = Inherited.hand_on(@slots.all.map { |url, io| [url, io.fileno] })
-      @control&.hand_on
-      @control&.close
-      @engine&.rest
-      published, links = @hub.hand_on
-      Inherited.exec_again(@again, listeners, foreign: @slots.foreign, keep: [*keep, *links],
-                                              more: { Succession::VARIABLE => text, Hub::VARIABLE => published,
-                                                      **@setup.environment_before })
-    rescue Error, SystemCallError => e
-      @log.error "! #{e.message}"
-      listeners&.map(&:last)&.each(&:close)
-      keep&.each { |io| io.close_on_exec = true }
+      Takeover.new(self, @control, @again).exec(current, previous, @setup.environment_before)
       stay(current)
     end
 

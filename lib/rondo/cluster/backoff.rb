@@ -3,7 +3,7 @@
 # How long the master waits before it starts a process again that ends again and again.
 # SPDX-License-Identifier: MIT
 
-require "rondo/cluster/process_loop"
+require "rondo/process/process_loop"
 
 module Rondo
   # Counts ends in a row and knows the time of the next try.

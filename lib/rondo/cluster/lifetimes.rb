@@ -6,7 +6,7 @@
 # take to boot, to give a sign of life and to stop.
 # SPDX-License-Identifier: MIT
 
-require "rondo/cluster/process_loop"
+require "rondo/process/process_loop"
 
 module Rondo
   # Limits, and who has reached them.

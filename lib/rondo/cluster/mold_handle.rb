@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo/cluster/message_socket"
-require "rondo/cluster/process_loop"
+require "rondo/process/process_loop"
 
 module Rondo
   # One generation of the application's code.

@@ -9,6 +9,7 @@
 require "rondo/cluster/backoff"
 require "rondo/cluster/lifetimes"
 require "rondo/cluster/message_socket"
+require "rondo/cluster/seats"
 require "rondo/cluster/worker_handle"
 
 module Rondo
@@ -39,6 +40,7 @@ module Rondo
       @slots = cluster.slots
       @board = cluster.board
       @hub = cluster.hub
+      @seats = Seats.new(@board, @slots.room)
       @lifetimes = Lifetimes.new(@settings)
       @workers = []
       @active = []
@@ -99,7 +101,7 @@ module Rondo
     # @return [void]
     def stop(force: false)
       @stopping = true
-      @workers.each { |worker| score(worker, :draining) }
+      @workers.each { |worker| @seats.enter(worker, :draining) }
       @workers.each { |worker| worker.stop(force: force, ends: true) }
       # Should they be forked after all, they find that nobody waits for them.
       @workers.reject(&:pid).each { |worker| remove(worker) } if force
@@ -165,7 +167,7 @@ module Rondo
       case message.kind
       when :hello
         worker.pid = message.number(:pid)
-        @board.set(worker.seat, :pid, worker.pid) if worker.seat
+        @seats.set(worker, :pid, worker.pid)
         @workers.each { |other| other.check_in if other.mold == worker.mold && !other.pid } # they stand behind it
       when :ready then ready(worker)
       when :alive then worker.requests = message.number(:requests)
@@ -177,8 +179,7 @@ module Rondo
       return unless worker.booting?
 
       worker.enter(:ready)
-      score(worker, :ready)
-      @board.set(worker.seat, :ready_ms, (ProcessLoop.now * 1000).to_i) if worker.seat
+      @seats.ready(worker)
       @log.say format("- Worker %<index>d (PID: %<pid>d) booted in %<age>.2fs, phase: %<phase>d",
                       index: worker.index, pid: worker.pid, age: worker.age, phase: worker.mold.generation)
       reconcile
@@ -200,7 +201,7 @@ module Rondo
 
     def fork_worker(index)
       mold = @generations.mold_to_fork or return
-      seat = free_seat(index) or return
+      seat = @seats.free(index, @workers) or return
       link, hub_socket = @hub.link(seat)
       own, other = MessageSocket.pair
       worker = WorkerHandle.new(index: index, seat: seat, mold: mold, socket: own, link: link)
@@ -208,7 +209,7 @@ module Rondo
       return drop(worker) unless request(worker, other, hub_socket)
 
       @workers << worker
-      note_start(worker)
+      @seats.occupy(worker)
       watch(worker)
       worker
     ensure
@@ -227,22 +228,6 @@ module Rondo
       worker.mold.socket.notify(:fork, ios: ios, index: worker.index, seat: worker.seat, seats: @board.size,
                                        outboxes: @slots.room, generation: worker.mold.generation, master: Process.pid,
                                        engine: @cluster.engine ? 1 : 0)
-    end
-
-    def note_start(worker)
-      @board.clear(worker.seat)
-      @board.set(worker.seat, :generation, worker.mold.generation)
-      @board.set(worker.seat, :started_ms, (ProcessLoop.now * 1000).to_i)
-      score(worker, :booting)
-    end
-
-    # Two rows of the scoreboard for each slot: while one worker takes over from another, both write.
-    def free_seat(index)
-      ([index, index + @slots.room] - @workers.map(&:seat)).first
-    end
-
-    def score(worker, state)
-      @board.set(worker.seat, :state, Scoreboard::STATES.index(state)) if worker.seat
     end
 
     # ---- replacements ----
@@ -277,7 +262,7 @@ module Rondo
 
     def check_lifetimes
       serving.each do |worker|
-        @board.set(worker.seat, :rss_bytes, Lifetimes.memory(worker.pid)) if worker.seat
+        @seats.set(worker, :rss_bytes, Lifetimes.memory(worker.pid))
         next if worker.worn_out || @stopping
 
         reason = @lifetimes.hung_request(worker, @board) || @lifetimes.reached(worker) or next
@@ -295,7 +280,7 @@ module Rondo
     # ---- ends ----
 
     def stop_worker(worker)
-      score(worker, :draining)
+      @seats.enter(worker, :draining)
       name_heirs(worker) unless worker.seat
       worker.stop
     end
@@ -342,7 +327,7 @@ module Rondo
       @workers.delete(worker) or return
       @loop.unwatch(worker.socket.io)
       drop(worker)
-      @board.clear(worker.seat) if worker.seat
+      @seats.vacate(worker)
       close_slot(worker.index)
       explain(worker)
       worker.enter(:ended)

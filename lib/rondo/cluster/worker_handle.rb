@@ -4,7 +4,7 @@
 # at. The process itself is in worker.rb.
 # SPDX-License-Identifier: MIT
 
-require "rondo/cluster/process_loop"
+require "rondo/process/process_loop"
 
 module Rondo
   # One worker process, from the request to fork it to its end. Hooks of the configuration get it.

@@ -5,7 +5,7 @@
 
 require "test_helper"
 require "rondo"
-require "rondo/cluster/process_loop"
+require "rondo/process/process_loop"
 
 class ProcessLoopTest < Minitest::Test
   # Keeps what the loop complained about.

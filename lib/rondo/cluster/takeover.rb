@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+# The master's last act before it becomes another program by exec: whatever goes on there is kept open and named
+# in environment variables. The program after it reads them (inherited.rb, succession.rb, hub.rb).
+# SPDX-License-Identifier: MIT
+
+require "rondo/boot/inherited"
+require "rondo/cluster/succession"
+require "rondo/pubsub/hub"
+
+module Rondo
+  # Hands the sockets, molds, workers and published messages of a {Cluster} to the next program.
+  class Takeover
+    # @param cluster [Cluster]
+    # @param control [Control, nil]
+    # @param command [Hash] of {Inherited.command}
+    def initialize(cluster, control, command)
+      @cluster = cluster
+      @control = control
+      @command = command
+    end
+
+    # Returns only where the other program cannot be executed.
+    # @param current [MoldHandle] with the new code
+    # @param previous [MoldHandle, nil]
+    # @param environment [Hash{String => String, nil}] variables to restore
+    # @return [void]
+    def exec(current, previous, environment)
+      text, keep = Succession.hand_on(current, previous, @cluster.supervisor.workers)
+      @cluster.loop.restore_signals(except: Inherited::EARLY)
+      listeners = Inherited.hand_on(@cluster.slots.all.map { |url, io| [url, io.fileno] })
+      published, links = hand_on_messages
+      Inherited.exec_again(@command, listeners, foreign: @cluster.slots.foreign, keep: [*keep, *links],
+                                                more: { Succession::VARIABLE => text, Hub::VARIABLE => published,
+                                                        **environment })
+    rescue Error, SystemCallError => e
+      @cluster.log.error "! #{e.message}"
+      listeners&.map(&:last)&.each(&:close)
+      keep&.each { |io| io.close_on_exec = true }
+    end
+
+    private
+
+    # The control server first: it shows what the hub has.
+    def hand_on_messages
+      @control&.hand_on
+      @control&.close
+      @cluster.engine&.rest
+      @cluster.hub.hand_on
+    end
+  end
+end
