@@ -24,6 +24,9 @@ library := $(OUT)/librondo.a
 fuzz_objects := $(patsubst $(core)/%.c,$(OUT)/counted/%.o,$(sources))
 
 test_sources := $(sort $(wildcard $(ROOT)/test/core/*/test_*.c))
+# What several tests share and is more than a header.
+test_shared := $(sort $(wildcard $(ROOT)/test/core/*.c))
+test_shared_objects := $(patsubst $(ROOT)/test/core/%.c,$(OUT)/shared/%.o,$(test_shared))
 test_programs := $(patsubst $(ROOT)/test/core/%.c,$(OUT)/test/%,$(test_sources))
 
 fuzz_sources := $(shell grep -l LLVMFuzzerTestOneInput $(ROOT)/test/fuzz/*.c 2>/dev/null | sort)
@@ -56,9 +59,14 @@ $(OUT)/%.o: $(core)/%.c
 
 tests: $(test_programs)
 
-$(OUT)/test/%: $(ROOT)/test/core/%.c $(library)
+$(OUT)/shared/%.o: $(ROOT)/test/core/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -MF $@.d $< $(library) $(LDFLAGS) $(LDLIBS) -o $@
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(OUT)/test/%: $(ROOT)/test/core/%.c $(test_shared_objects) $(library)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -MF $@.d $< $(test_shared_objects) $(library) $(LDFLAGS) \
+	    $(LDLIBS) -o $@
 
 # Runs all of them even if one fails, then says how many tests passed in all.
 test: tests
@@ -93,4 +101,4 @@ list-fuzz:
 clean:
 	rm -rf $(OUT)
 
--include $(objects:.o=.d) $(fuzz_objects:.o=.d) $(addsuffix .d,$(test_programs) $(fuzz_programs) $(replay_programs))
+-include $(objects:.o=.d) $(test_shared_objects:.o=.d) $(fuzz_objects:.o=.d) $(addsuffix .d,$(test_programs) $(fuzz_programs) $(replay_programs))

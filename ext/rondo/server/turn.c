@@ -21,7 +21,7 @@
 /* What the next turn does by itself, without the application and without the poller. */
 static bool has_own_work(const rd_server *server) {
     return rd_pubsub_waits(&server->pubsub) || rd_files_wait(server) ||
-           rd_conn_set_has_long(&server->conns) ||
+           rd_conn_set_has_long(&server->conns) || rd_conn_set_has_layers(&server->conns) ||
            (server->conns.moving && rd_departure_is_busy(&server->departure));
 }
 
@@ -134,6 +134,7 @@ static void begin_turn(rd_server *server) {
 
 static void process(rd_server *server, rd_ready_set *found) {
     rd_loop_process(&server->loop, found);
+    if (rd_conn_set_has_layers(&server->conns)) rd_conn_set_serve_layers(&server->conns);
     sort_guests(server);
     rd_server_carry_out_stop(server);
     if (server->stopping != RD_STOP_NOT) rd_siblings_leave(server);

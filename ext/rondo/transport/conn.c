@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening, reading, deadlines and the end of a connection; see conn.h. conn_send.c sends.
+ * The life of a connection, and what it waits for; see conn.h. conn_send.c sends, conn_read.c reads
+ * and hears of readiness and deadlines.
  */
 #include "transport/conn_parts.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/apart.h"
 #include "transport/progress.h"
-#include "transport/stalled.h"
 
 void rd_conn_set_state(rd_conn *conn, rd_conn_state state) {
     static const uint8_t ways[] = {
@@ -26,16 +25,6 @@ void rd_conn_set_state(rd_conn *conn, rd_conn_state state) {
 }
 
 /* ---- the set ---- */
-
-void rd_conn_set_init(rd_conn_set *set, rd_loop *loop, const rd_settings *settings) {
-    *set = (rd_conn_set){.loop = loop, .settings = settings};
-    rd_ledger_init(&set->ledger);
-    rd_list_init(&set->conns);
-    rd_list_init(&set->carried);
-    rd_list_init(&set->dirty);
-    rd_list_init(&set->stalled);
-    rd_list_init(&set->long_sends);
-}
 
 void rd_conn_set_clear(rd_conn_set *set) {
     rd_chunk_pool_clear(&set->chunks);
@@ -62,75 +51,12 @@ void rd_conn_arm(rd_conn *conn) {
     set_timer(conn, due);
 }
 
-static void read_some(rd_conn *conn);
-
-/* The thread may have been held up since it asked the poller: what came by now came in time. */
-static void look_again(rd_conn *conn) {
-    if (conn->state != RD_CONN_OPEN || conn->read_eof || conn->read_paused) return;
-    rd_conn_ref(conn);
-    read_some(conn);
-    rd_conn_unref(conn);
-}
-
-/* Nor is it the peer's fault that a long send stands in its line. */
-static void send_what_waits(rd_conn *conn) {
-    if (!rd_list_is_linked(&conn->in_dirty)) return;
-    rd_conn_ref(conn);
-    rd_conn_flush(conn);
-    rd_conn_unref(conn);
-}
-
-/* When it has lingered long enough, whatever its peer takes. */
-static uint64_t linger_end(const rd_conn *conn) {
-    const rd_settings *settings = conn->set->settings;
-    const int64_t longest = settings->write_timeout_ms > settings->linger_timeout_ms
-                                ? settings->write_timeout_ms
-                                : settings->linger_timeout_ms;
-    return conn->lingers_since + (uint64_t)longest;
-}
-
-/* Closing may cost a slow reader the rest of its answer, when more of its input comes. */
-static void end_linger(rd_conn *conn) {
-    const uint64_t now = conn->set->loop->now_ms, end = linger_end(conn);
-    if (now >= end || !rd_progress_while_lingering(conn)) {
-        rd_conn_close(conn);
-        return;
-    }
-    const uint64_t again = now + (uint64_t)conn->set->settings->linger_timeout_ms;
-    conn->deadline = again < end ? again : end;
-}
-
-static void on_timer(rd_timer *timer) {
-    rd_conn *conn = RD_CONTAINER(timer, rd_conn, timer);
-    uint64_t now = conn->set->loop->now_ms;
-    if (conn->write_deadline <= now) send_what_waits(conn);
-    if (conn->state == RD_CONN_CLOSED) return;
-    rd_progress_look(conn);
-    if (conn->write_deadline <= now) {
-        conn->set->write_timeouts++;
-        rd_conn_reset(conn); /* the kernel forgets what it still has, too */
-        return;
-    }
-    if (conn->deadline <= now) look_again(conn);
-    if (conn->deadline <= now) {
-        conn->deadline = UINT64_MAX;
-        if (conn->state == RD_CONN_LINGERING) {
-            end_linger(conn);
-        } else if (conn->state == RD_CONN_OPEN) {
-            conn->protocol->on_timeout(conn);
-        }
-    }
-    if (conn->state != RD_CONN_CLOSED) rd_conn_arm(conn);
-}
-
 void rd_conn_set_deadline(rd_conn *conn, uint64_t at_ms) {
     conn->deadline = at_ms;
     rd_conn_arm(conn);
 }
 
 /* ---- opening ---- */
-
-static void on_ready(rd_source *source, unsigned ready);
 
 static void free_conn(rd_closing *closing) {
     rd_free(RD_CONTAINER(closing, rd_conn, closing));
@@ -140,13 +66,19 @@ static size_t rounded(size_t size) {
     return (size + 7) & ~(size_t)7;
 }
 
+static void init_layer(rd_conn *conn) {
+    rd_layer *layer = rd_conn_layer(conn);
+    layer->conn = conn;
+    rd_list_init(&layer->in_line);
+}
+
 static rd_conn *new_conn(rd_conn_set *set, int fd, const rd_transport *transport,
                          const rd_protocol *protocol, const rd_address *peer) {
     const size_t room = rounded(protocol->state_size);
     const size_t layer = transport->is_plain ? 0 : sizeof(rd_layer) + transport->state_size;
     assert(room <= UINT16_MAX);
     rd_conn *conn = rd_alloc_zero(sizeof(*conn) + room + layer);
-    conn->source = (rd_source){.fd = fd, .interest = RD_READABLE, .on_ready = on_ready};
+    conn->source = (rd_source){.fd = fd, .interest = RD_READABLE, .on_ready = set->on_ready};
     conn->room = (uint16_t)room;
     conn->layered = !transport->is_plain;
     conn->secure = transport->is_secure;
@@ -161,7 +93,8 @@ static rd_conn *new_conn(rd_conn_set *set, int fd, const rd_transport *transport
     rd_list_init(&conn->in_dirty);
     rd_list_init(&conn->in_stalled);
     rd_list_init(&conn->in_set);
-    rd_timer_init(&conn->timer, on_timer);
+    rd_timer_init(&conn->timer, set->on_timer);
+    if (conn->layered) init_layer(conn);
     conn->slot = rd_slots_take(&set->slots);
     return conn;
 }
@@ -189,6 +122,11 @@ rd_conn *rd_conn_open_carried(rd_conn *carrier, const rd_transport *transport,
     return conn;
 }
 
+void rd_conn_mark_dirty(rd_conn *conn) {
+    if (conn->state == RD_CONN_CLOSED || rd_list_is_linked(&conn->in_dirty)) return;
+    rd_list_append(&conn->set->dirty, &conn->in_dirty);
+}
+
 void rd_conn_switch(rd_conn *conn, const rd_protocol *protocol) {
     assert(rd_conn_is_open(conn) && protocol->state_size <= conn->room);
     memset(rd_conn_state_of(conn), 0, protocol->state_size);
@@ -211,10 +149,11 @@ void rd_conn_unref(rd_conn *conn) {
 
 /* ---- interest ---- */
 
-static unsigned wanted_interest(const rd_conn *conn) {
+static unsigned wanted_interest(rd_conn *conn) {
     unsigned interest = 0;
-    if (!conn->read_eof && !conn->read_paused) interest |= RD_READABLE;
+    if (rd_conn_reads(conn)) interest |= RD_READABLE;
     if (conn->out.bytes > 0 && !conn->warming) interest |= RD_WRITABLE;
+    if (rd_conn_unsent(conn) > 0) interest |= RD_WRITABLE;
     return interest;
 }
 
@@ -237,67 +176,6 @@ void rd_conn_pause_reading(rd_conn *conn) {
     if (conn->source.registered) rd_conn_update_interest(conn);
 }
 
-void rd_conn_resume_reading(rd_conn *conn) {
-    conn->read_paused = false;
-    if (conn->source.registered) rd_conn_update_interest(conn);
-}
-
-/* ---- reading ---- */
-
-void rd_conn_drop_input(rd_conn *conn) {
-    rd_buffer_clear(&conn->input);
-    rd_conn_count_input(conn);
-}
-
-static void linger_data(rd_conn *conn, size_t len) {
-    if (len >= conn->linger_left) {
-        rd_conn_close(conn);
-        return;
-    }
-    conn->linger_left -= (uint32_t)len;
-}
-
-static void read_end(rd_conn *conn) {
-    conn->read_eof = true;
-    if (conn->state == RD_CONN_LINGERING) {
-        rd_conn_close(conn);
-        return;
-    }
-    if (conn->state == RD_CONN_OPEN) conn->protocol->on_eof(conn);
-    rd_conn_update_interest(conn);
-}
-
-static void read_some(rd_conn *conn) {
-    rd_loop *loop = conn->set->loop;
-    ssize_t got = conn->transport->read(conn, loop->receive, sizeof(loop->receive));
-    if (got > 0) {
-        if (!conn->uncounted) conn->set->bytes_in += (uint64_t)got;
-        if (conn->state == RD_CONN_OPEN) {
-            conn->protocol->on_data(conn, loop->receive, (size_t)got);
-        } else if (conn->state == RD_CONN_LINGERING) {
-            linger_data(conn, (size_t)got);
-        } /* FINISHING: nobody waits for it any more */
-    } else if (got == 0) {
-        read_end(conn);
-    } else if (errno != EAGAIN && errno != EWOULDBLOCK) {
-        rd_conn_close(conn);
-    }
-}
-
-void rd_conn_read_now(rd_conn *conn) {
-    rd_conn_ref(conn);
-    read_some(conn);
-    if (!conn->settled) rd_conn_ensure_registered(conn); /* else by the flush of its answer */
-    rd_conn_unref(conn);
-}
-
-void rd_conn_take_data(rd_conn *conn, const char *bytes, size_t len) {
-    rd_conn_ref(conn);
-    conn->protocol->on_data(conn, bytes, len);
-    rd_conn_ensure_registered(conn);
-    rd_conn_unref(conn);
-}
-
 void rd_conn_leave_loop(rd_conn *conn) {
     rd_loop_remove(conn->set->loop, &conn->source);
 }
@@ -306,22 +184,12 @@ void rd_conn_rejoin_loop(rd_conn *conn) {
     rd_conn_ensure_registered(conn);
 }
 
-static void on_ready(rd_source *source, unsigned ready) {
-    rd_conn *conn = RD_CONTAINER(source, rd_conn, source);
-    rd_conn_ref(conn);
-    bool reading = !conn->read_eof && !conn->read_paused;
-    if ((ready & RD_READABLE) && reading) {
-        read_some(conn);
-    } else if (ready & RD_HANGUP) {
-        rd_conn_close(conn); /* both directions are dead and nothing is left to read */
-    }
-    if ((ready & RD_WRITABLE) && conn->state != RD_CONN_CLOSED && conn->out.bytes > 0) {
-        rd_conn_send_or_wait(conn);
-    }
-    rd_conn_unref(conn);
-}
-
 /* ---- the end ---- */
+
+void rd_conn_drop_input(rd_conn *conn) {
+    rd_buffer_clear(&conn->input);
+    rd_conn_count_input(conn);
+}
 
 void rd_conn_finish(rd_conn *conn, bool linger) {
     if (conn->state != RD_CONN_OPEN) return;
@@ -339,15 +207,23 @@ static void leave(rd_conn *conn) {
     rd_loop_remove(set->loop, &conn->source);
     if (rd_timer_is_armed(&conn->timer)) rd_timer_cancel(&conn->timer);
     if (rd_list_is_linked(&conn->in_dirty)) rd_list_unlink(&conn->in_dirty);
+    if (conn->layered) rd_list_unlink(&rd_conn_layer(conn)->in_line);
     rd_list_unlink(&conn->in_set);
     rd_slots_give(&set->slots, conn->slot);
     if (!conn->uncounted) set->count--;
     if (conn->source.fd >= 0) rd_ledger_give(&set->ledger, RD_LEDGER_DESCRIPTORS, 1);
 }
 
+/* Its queue is empty. */
+static void leave_stalled(rd_conn *conn) {
+    if (!rd_list_is_linked(&conn->in_stalled)) return;
+    rd_list_unlink(&conn->in_stalled);
+    rd_ledger_settle(&conn->set->ledger, RD_LEDGER_OUTPUT, &conn->output_counted, 0);
+}
+
 static void forget(rd_conn *conn) {
     rd_outq_clear(&conn->out, &conn->set->chunks);
-    rd_stalled_leave(conn);
+    leave_stalled(conn);
     rd_conn_drop_input(conn);
     conn->protocol->on_close(conn);
     rd_conn *carrier = rd_conn_carrier(conn);

@@ -46,6 +46,8 @@ typedef struct rd_conn_set {
     rd_list dirty;         /* those with something queued since the last flush */
     rd_list stalled;       /* those that do not take what is queued; see stalled.h */
     rd_list long_sends;    /* those with much to send, in the order in which they get a slice */
+    rd_list handshakes;    /* those whose handshake can go on, and */
+    rd_list pending;       /* those whose transport has more to hand out: see layer.h */
     uint64_t long_sent_ns; /* when they last got one */
     rd_slots slots;
     rd_ledger ledger; /* what all of them hold together */
@@ -56,7 +58,13 @@ typedef struct rd_conn_set {
     /* Long sends wait for rd_conn_set_send_long(), but for what rd_conn_flush() sends; else each
      * goes when it can. */
     bool takes_turns;
+    /* What conn_read.c does when the poller and the timer wheel call. */
+    void (*on_ready)(rd_source *source, unsigned ready);
+    void (*on_timer)(rd_timer *timer);
     void *shared; /* what the protocols of this set share */
+    /* The names of protocols that a handshake may agree upon, the best one first; an empty one: no
+     * more. Or NULL. */
+    rd_slice (*offer)(size_t index);
     /* An answer is not what was promised of it, RD_ERR_*: the connection is closed next. Or NULL.
      */
     void (*on_cut)(rd_conn *conn, int code);
@@ -104,7 +112,12 @@ struct rd_conn {
 
 /* What a connection has besides, when its transport is not plain. */
 typedef struct rd_layer {
-    rd_conn *carrier; /* a reference, or NULL: it has a descriptor of its own */
+    rd_list in_line; /* in `handshakes` or `pending` of the set */
+    rd_conn *conn;
+    rd_conn *carrier;         /* a reference, or NULL: it has a descriptor of its own */
+    const rd_transport *held; /* or NULL: it has begun */
+    bool is_shaking;          /* the handshake is not over */
+    bool has_finished;        /* its last message is queued */
 } rd_layer;
 
 void rd_conn_set_init(rd_conn_set *set, rd_loop *loop, const rd_settings *settings);
@@ -146,6 +159,16 @@ static inline void *rd_conn_transport_state(rd_conn *conn) {
 /* The one that carries it, or NULL. */
 static inline rd_conn *rd_conn_carrier(rd_conn *conn) {
     return conn->layered ? rd_conn_layer(conn)->carrier : NULL;
+}
+
+/* Bytes that a layer has taken and not sent. */
+static inline size_t rd_conn_unsent(rd_conn *conn) {
+    return conn->layered && conn->transport->unsent != NULL ? conn->transport->unsent(conn) : 0;
+}
+
+/* Whether what comes is wanted now. */
+static inline bool rd_conn_reads(const rd_conn *conn) {
+    return !conn->read_eof && !conn->read_paused;
 }
 
 static inline bool rd_conn_is_open(const rd_conn *conn) {
@@ -231,10 +254,25 @@ static inline bool rd_conn_set_has_long(const rd_conn_set *set) {
     return !rd_list_is_empty(&set->long_sends);
 }
 
+/* Whether transports can go on by themselves: no readiness will tell of it. */
+static inline bool rd_conn_set_has_layers(const rd_conn_set *set) {
+    return !rd_list_is_empty(&set->handshakes) || !rd_list_is_empty(&set->pending);
+}
+
+/* Goes on with handshakes, one after the other, for a millisecond, so that a flood of them leaves
+ * the others their time; and reads once from each connection whose transport has more to hand out.
+ */
+void rd_conn_set_serve_layers(rd_conn_set *set);
+
 /* Closes once everything queued is sent. With `linger`, half-closes and reads on for a while, so
  * that unread input does not turn into a reset that destroys the answer on its way: for
  * linger_timeout_ms, and again while the peer takes some of it, but write_timeout_ms in all. */
 void rd_conn_finish(rd_conn *conn, bool linger);
+
+/* To be called when nothing is queued: sends the transport's last message and half-closes. The
+ * connection stays open and reads on. False when the socket did not take all of it: to be called
+ * again, with the next on_drained. */
+bool rd_conn_end_output(rd_conn *conn);
 
 /* Closes now and drops what is queued. Safe in any state. */
 void rd_conn_close(rd_conn *conn);

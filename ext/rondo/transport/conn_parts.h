@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What conn.c (life, reading) and conn_send.c (sending) ask of each other. Under the loop lock.
+ * What conn.c (life) offers to conn_send.c (sending), and both to conn_read.c (reading, readiness,
+ * deadlines). Under the loop lock.
  */
 #ifndef RD_TRANSPORT_CONN_PARTS_H
 #define RD_TRANSPORT_CONN_PARTS_H

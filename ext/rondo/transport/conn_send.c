@@ -9,6 +9,7 @@
 #include "base/apart.h"
 #include "base/error.h"
 #include "system/clock.h"
+#include "transport/layer.h"
 #include "transport/progress.h"
 #include "transport/stalled.h"
 #include "transport/warming.h"
@@ -18,11 +19,6 @@
 #define LONG_BYTES   131072 /* more than that to send can wait for its turn */
 #define LONG_NS      250000 /* of a turn of the loop, for all long sends */
 #define LONG_MOST_NS 1000000
-
-void rd_conn_mark_dirty(rd_conn *conn) {
-    if (conn->state == RD_CONN_CLOSED || rd_list_is_linked(&conn->in_dirty)) return;
-    rd_list_append(&conn->set->dirty, &conn->in_dirty);
-}
 
 /* Whether these bytes at the front are all there is before a file: one packet with its beginning.
  */
@@ -67,10 +63,15 @@ static rd_sending send_slice(rd_conn *conn, size_t limit) {
     return (rd_sending){offered, sent};
 }
 
+/* Whether something waits for the peer. */
+static bool has_unsent(rd_conn *conn) {
+    return conn->out.bytes > 0 || rd_conn_unsent(conn) > 0;
+}
+
 static void after_progress(rd_conn *conn, size_t sent) {
     uint64_t timeout = (uint64_t)conn->set->settings->write_timeout_ms;
     if (!conn->uncounted) conn->set->bytes_out += sent;
-    conn->write_deadline = conn->out.bytes > 0 ? conn->set->loop->now_ms + timeout : UINT64_MAX;
+    conn->write_deadline = has_unsent(conn) ? conn->set->loop->now_ms + timeout : UINT64_MAX;
     conn->full_unread = 0;
 }
 
@@ -98,21 +99,39 @@ RD_APART static void end_after_flush(rd_conn *conn) {
     rd_conn_update_interest(conn);
 }
 
+/* Whether everything has gone, the last message of its transport too. */
+static bool has_said_all(rd_conn *conn) {
+    if (!conn->layered || conn->out.bytes > 0) return conn->out.bytes == 0;
+    rd_layer_finish(conn);
+    rd_layer_flush(conn); /* an error comes again with the next one, which closes */
+    return rd_conn_unsent(conn) == 0;
+}
+
+bool rd_conn_end_output(rd_conn *conn) {
+    if (!has_said_all(conn)) {
+        conn->tell_empty = true;
+        rd_conn_mark_dirty(conn);
+        return false;
+    }
+    conn->transport->shutdown_write(conn);
+    return true;
+}
+
 static void after_flush(rd_conn *conn, bool is_full) {
     bool drained =
         conn->above_high && conn->out.bytes <= (size_t)conn->set->settings->output_low_bytes;
-    bool emptied = conn->tell_empty && conn->out.bytes == 0;
+    bool emptied = conn->tell_empty && !has_unsent(conn);
     if (drained || emptied) {
         conn->above_high = false;
         if (emptied) conn->tell_empty = false;
         if (conn->state == RD_CONN_OPEN) conn->protocol->on_drained(conn);
     }
-    if (conn->state == RD_CONN_FINISHING && conn->out.bytes == 0) {
+    if (conn->state == RD_CONN_FINISHING && has_said_all(conn)) {
         end_after_flush(conn);
         return;
     }
     if (conn->state == RD_CONN_CLOSED) return;
-    if (conn->out.bytes > 0 && !conn->warming) {
+    if (has_unsent(conn) && !conn->warming) {
         if (conn->write_deadline == UINT64_MAX) after_progress(conn, 0);
         if (is_full && conn->full_unread == 0) rd_progress_begin(conn);
         rd_conn_arm(conn);
@@ -122,6 +141,18 @@ static void after_flush(rd_conn *conn, bool is_full) {
     } else {
         rd_conn_ensure_registered(conn);
     }
+}
+
+/* What the transport has taken and not sent. False when the connection is closed. */
+RD_APART static bool flush_layer(rd_conn *conn) {
+    const size_t before = rd_conn_unsent(conn);
+    if (before == 0) return true;
+    if (rd_layer_flush(conn) != 0 && errno != EAGAIN && errno != EWOULDBLOCK) {
+        rd_conn_close(conn);
+        return false;
+    }
+    if (rd_conn_unsent(conn) < before) after_progress(conn, 0);
+    return true;
 }
 
 /* One slice; whether the socket took all of it and there is more. */
@@ -144,6 +175,7 @@ static bool send_now(rd_conn *conn) {
         progress = progress || sent > 0;
         if (sent < slice.offered) break;
     }
+    if (conn->layered && !flush_layer(conn)) return false;
     if (conn->out.bytes > 0 || rd_list_is_linked(&conn->in_stalled)) {
         rd_stalled_note(conn, progress);
     }

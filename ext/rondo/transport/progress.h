@@ -3,7 +3,7 @@
  * Whether a peer takes what the kernel has of a connection. send(2) does not tell: it takes more
  * only when a third of the socket's buffer is free, which is megabytes for some, and minutes for a
  * slow reader. So while a socket is full, what the peer has not acknowledged is compared from time
- * to time. conn.c and conn_send.c call this. Under the loop lock.
+ * to time. conn_read.c and conn_send.c call this. Under the loop lock.
  */
 #ifndef RD_TRANSPORT_PROGRESS_H
 #define RD_TRANSPORT_PROGRESS_H

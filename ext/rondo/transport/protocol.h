@@ -37,6 +37,9 @@ typedef struct rd_protocol {
     bool (*is_movable)(rd_conn *conn);
     /* It is reset next, because its peer takes nothing and others need the memory. Or NULL. */
     void (*on_stalled)(rd_conn *conn);
+    /* The handshake of its transport is over, 0, or has failed, RD_ERR_*. NULL, but for the one
+     * that such a connection begins with. */
+    void (*on_handshake)(rd_conn *conn, int code);
 } rd_protocol;
 
 #endif

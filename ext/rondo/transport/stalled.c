@@ -25,12 +25,6 @@ void rd_stalled_note(rd_conn *conn, bool progress) {
     if (holds && (progress || !is_listed)) stand_last(conn);
 }
 
-void rd_stalled_leave(rd_conn *conn) {
-    if (!rd_list_is_linked(&conn->in_stalled)) return;
-    rd_list_unlink(&conn->in_stalled);
-    rd_ledger_settle(&conn->set->ledger, RD_LEDGER_OUTPUT, &conn->output_counted, 0);
-}
-
 static void give_up(rd_conn *conn) {
     rd_conn_set *set = conn->set;
     rd_ledger_refuse(&set->ledger, RD_LEDGER_OUTPUT);

@@ -14,9 +14,6 @@
  * took some of it. */
 void rd_stalled_note(rd_conn *conn, bool progress);
 
-/* The connection ends, and its queue is empty. */
-void rd_stalled_leave(rd_conn *conn);
-
 /* Closes those that have stalled longest, a few at a time, from seven eighths of what all together
  * may hold. None that took something half a second ago, but beyond nine eighths. Only one, and only
  * beyond the limit, where all of them take something. Not from within a callback of a connection.

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a connection does when its descriptor is ready, a deadline has passed, or its transport can
+ * go on by itself; see conn.h.
+ */
+#include <errno.h>
+
+#include "system/clock.h"
+#include "transport/conn_parts.h"
+#include "transport/layer.h"
+#include "transport/progress.h"
+
+#define HANDSHAKES_NS 1000000 /* of a turn of the loop, for all handshakes */
+
+/* ---- reading ---- */
+
+static void linger_data(rd_conn *conn, size_t len) {
+    if (len >= conn->linger_left) {
+        rd_conn_close(conn);
+        return;
+    }
+    conn->linger_left -= (uint32_t)len;
+}
+
+static void read_end(rd_conn *conn) {
+    conn->read_eof = true;
+    if (conn->state == RD_CONN_LINGERING) {
+        rd_conn_close(conn);
+        return;
+    }
+    if (conn->state == RD_CONN_OPEN) conn->protocol->on_eof(conn);
+    rd_conn_update_interest(conn);
+}
+
+static void read_some(rd_conn *conn) {
+    rd_loop *loop = conn->set->loop;
+    if (conn->layered && !rd_layer_may_read(conn)) return;
+    ssize_t got = conn->transport->read(conn, loop->receive, sizeof(loop->receive));
+    if (got > 0) {
+        if (!conn->uncounted) conn->set->bytes_in += (uint64_t)got;
+        if (conn->state == RD_CONN_OPEN) {
+            conn->protocol->on_data(conn, loop->receive, (size_t)got);
+        } else if (conn->state == RD_CONN_LINGERING) {
+            linger_data(conn, (size_t)got);
+        } /* FINISHING: nobody waits for it any more */
+    } else if (got == 0) {
+        read_end(conn);
+    } else if (errno != EAGAIN && errno != EWOULDBLOCK) {
+        rd_conn_close(conn);
+    }
+    if (conn->layered) rd_layer_note_pending(conn);
+}
+
+void rd_conn_read_now(rd_conn *conn) {
+    rd_conn_ref(conn);
+    read_some(conn);
+    if (!conn->settled) rd_conn_ensure_registered(conn); /* else by the flush of its answer */
+    rd_conn_unref(conn);
+}
+
+void rd_conn_take_data(rd_conn *conn, const char *bytes, size_t len) {
+    rd_conn_ref(conn);
+    conn->protocol->on_data(conn, bytes, len);
+    rd_conn_ensure_registered(conn);
+    rd_conn_unref(conn);
+}
+
+/* ---- deadlines ---- */
+
+/* The thread may have been held up since it asked the poller: what came by now came in time. */
+static void look_again(rd_conn *conn) {
+    if (!rd_conn_is_open(conn) || !rd_conn_reads(conn)) return;
+    rd_conn_ref(conn);
+    read_some(conn);
+    rd_conn_unref(conn);
+}
+
+/* Nor is it the peer's fault that a long send stands in its line. */
+static void send_what_waits(rd_conn *conn) {
+    if (!rd_list_is_linked(&conn->in_dirty)) return;
+    rd_conn_ref(conn);
+    rd_conn_flush(conn);
+    rd_conn_unref(conn);
+}
+
+/* When it has lingered long enough, whatever its peer takes. */
+static uint64_t linger_end(const rd_conn *conn) {
+    const rd_settings *settings = conn->set->settings;
+    const int64_t longest = settings->write_timeout_ms > settings->linger_timeout_ms
+                                ? settings->write_timeout_ms
+                                : settings->linger_timeout_ms;
+    return conn->lingers_since + (uint64_t)longest;
+}
+
+/* Closing may cost a slow reader the rest of its answer, when more of its input comes. */
+static void end_linger(rd_conn *conn) {
+    const uint64_t now = conn->set->loop->now_ms, end = linger_end(conn);
+    if (now >= end || !rd_progress_while_lingering(conn)) {
+        rd_conn_close(conn);
+        return;
+    }
+    const uint64_t again = now + (uint64_t)conn->set->settings->linger_timeout_ms;
+    conn->deadline = again < end ? again : end;
+}
+
+static void on_timer(rd_timer *timer) {
+    rd_conn *conn = RD_CONTAINER(timer, rd_conn, timer);
+    uint64_t now = conn->set->loop->now_ms;
+    if (conn->write_deadline <= now) send_what_waits(conn);
+    if (conn->state == RD_CONN_CLOSED) return;
+    rd_progress_look(conn);
+    if (conn->write_deadline <= now) {
+        conn->set->write_timeouts++;
+        rd_conn_reset(conn); /* the kernel forgets what it still has, too */
+        return;
+    }
+    if (conn->deadline <= now) look_again(conn);
+    if (conn->deadline <= now) {
+        conn->deadline = UINT64_MAX;
+        if (conn->state == RD_CONN_LINGERING) {
+            end_linger(conn);
+        } else if (conn->state == RD_CONN_OPEN) {
+            conn->protocol->on_timeout(conn);
+        }
+    }
+    if (conn->state != RD_CONN_CLOSED) rd_conn_arm(conn);
+}
+
+/* ---- readiness ---- */
+
+static void on_ready(rd_source *source, unsigned ready) {
+    rd_conn *conn = RD_CONTAINER(source, rd_conn, source);
+    rd_conn_ref(conn);
+    if ((ready & RD_READABLE) && rd_conn_reads(conn)) {
+        read_some(conn);
+    } else if (ready & RD_HANGUP) {
+        rd_conn_close(conn); /* both directions are dead and nothing is left to read */
+    }
+    if ((ready & RD_WRITABLE) && conn->state != RD_CONN_CLOSED &&
+        (conn->out.bytes > 0 || conn->layered)) {
+        rd_conn_send_or_wait(conn);
+    }
+    rd_conn_unref(conn);
+}
+
+/* ---- layers ---- */
+
+void rd_conn_resume_reading(rd_conn *conn) {
+    conn->read_paused = false;
+    if (conn->layered) rd_layer_note_pending(conn);
+    if (conn->source.registered) rd_conn_update_interest(conn);
+}
+
+static void read_if_wanted(rd_conn *conn) {
+    if (conn->state != RD_CONN_CLOSED && rd_conn_reads(conn)) read_some(conn);
+}
+
+/* What came behind the handshake is read at once. */
+static void shake_hands(rd_conn *conn) {
+    const int result = rd_layer_handshake(conn);
+    if (result != 0) {
+        conn->protocol->on_handshake(conn, result > 0 ? 0 : result);
+        read_if_wanted(conn);
+    }
+    rd_conn_ensure_registered(conn);
+    rd_conn_update_interest(conn);
+}
+
+static void serve(rd_list *node, void (*step)(rd_conn *conn)) {
+    rd_layer *layer = RD_CONTAINER(node, rd_layer, in_line);
+    rd_conn *conn = layer->conn;
+    rd_conn_ref(conn);
+    step(conn);
+    rd_conn_unref(conn);
+}
+
+static void serve_handshakes(rd_conn_set *set) {
+    const uint64_t until = rd_clock_ns() + HANDSHAKES_NS;
+    for (rd_list *node; (node = rd_list_shift(&set->handshakes)) != NULL;) {
+        serve(node, shake_hands);
+        if (rd_clock_ns() >= until) break;
+    }
+}
+
+static void serve_pending(rd_conn_set *set) {
+    rd_list all;
+    rd_list_take(&all, &set->pending);
+    for (rd_list *node; (node = rd_list_shift(&all)) != NULL;) serve(node, read_if_wanted);
+}
+
+void rd_conn_set_serve_layers(rd_conn_set *set) {
+    serve_handshakes(set);
+    serve_pending(set);
+}
+
+/* ---- the set ---- */
+
+void rd_conn_set_init(rd_conn_set *set, rd_loop *loop, const rd_settings *settings) {
+    *set = (rd_conn_set){
+        .loop = loop, .settings = settings, .on_ready = on_ready, .on_timer = on_timer};
+    rd_ledger_init(&set->ledger);
+    rd_list_init(&set->conns);
+    rd_list_init(&set->carried);
+    rd_list_init(&set->dirty);
+    rd_list_init(&set->stalled);
+    rd_list_init(&set->long_sends);
+    rd_list_init(&set->handshakes);
+    rd_list_init(&set->pending);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Asking a transport that is no plain one; see layer.h.
+ */
+#include "transport/layer.h"
+
+/* ---- the handshake ---- */
+
+static void stand_in_line(rd_conn *conn, rd_list *line) {
+    rd_layer *layer = rd_conn_layer(conn);
+    if (!rd_list_is_linked(&layer->in_line)) rd_list_append(line, &layer->in_line);
+}
+
+void rd_layer_hold(rd_conn *conn) {
+    rd_conn_layer(conn)->held = conn->transport;
+    conn->transport = &rd_transport_tcp;
+}
+
+void rd_layer_begin(rd_conn *conn, const char *ahead, size_t len) {
+    rd_layer *layer = rd_conn_layer(conn);
+    if (layer->held != NULL) conn->transport = layer->held;
+    layer->held = NULL;
+    layer->is_shaking = true;
+    if (conn->transport->begin != NULL) conn->transport->begin(conn, ahead, len);
+    stand_in_line(conn, &conn->set->handshakes);
+}
+
+bool rd_layer_may_read(rd_conn *conn) {
+    if (!rd_conn_layer(conn)->is_shaking) return true;
+    stand_in_line(conn, &conn->set->handshakes);
+    return false;
+}
+
+int rd_layer_handshake(rd_conn *conn) {
+    rd_layer *layer = rd_conn_layer(conn);
+    const int result = conn->transport->handshake == NULL ? 1 : conn->transport->handshake(conn);
+    layer->is_shaking = result == 0;
+    if (result < 0) layer->has_finished = true; /* no orderly end of what has not begun */
+    return result;
+}
+
+bool rd_layer_is_in_line(rd_conn *conn) {
+    return rd_list_is_linked(&rd_conn_layer(conn)->in_line);
+}
+
+/* ---- reading and writing ---- */
+
+void rd_layer_note_pending(rd_conn *conn) {
+    const rd_transport *transport = conn->transport;
+    if (conn->state == RD_CONN_CLOSED || !rd_conn_reads(conn)) return;
+    if (transport->has_pending == NULL || rd_conn_layer(conn)->is_shaking) return;
+    if (transport->has_pending(conn)) stand_in_line(conn, &conn->set->pending);
+}
+
+int rd_layer_flush(rd_conn *conn) {
+    return conn->transport->flush == NULL ? 0 : conn->transport->flush(conn);
+}
+
+void rd_layer_finish(rd_conn *conn) {
+    rd_layer *layer = rd_conn_layer(conn);
+    if (layer->has_finished || layer->is_shaking) return;
+    layer->has_finished = true;
+    if (conn->transport->finish != NULL) conn->transport->finish(conn);
+}

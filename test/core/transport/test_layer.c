@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A connection whose transport is no plain one, by the transport of xor_transport.h: its handshake,
+ * cut anywhere and late; what it has decoded and not handed out; what it has taken and not sent;
+ * its last message. On both pollers.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "conn_notes.h"
+#include "hand_clock.h"
+#include "transport/layer.h"
+#include "xor_transport.h"
+
+#define HELLO                                                                                      \
+    "XOR?1XOR?2\x02\x01"                                                                           \
+    "b"
+
+static int peer;
+static int shaken; /* what on_handshake was told; 1: nothing */
+static rd_slice agreed;
+
+static void begin_at_once(rd_conn *conn) {
+    told.opened++;
+    rd_layer_begin(conn, NULL, 0);
+}
+
+static void note_handshake(rd_conn *conn, int code) {
+    CHECK_INT(shaken, 1);
+    shaken = code;
+    if (code == 0) agreed = conn->transport->agreed(conn);
+    if (code != 0) rd_conn_finish(conn, false);
+}
+
+static rd_slice offer(size_t index) {
+    static const rd_slice names[] = {RD_SLICE_INIT("a"), RD_SLICE_INIT("b"), {0}};
+    return names[index];
+}
+
+static rd_conn *open_with(const rd_transport *transport) {
+    static rd_protocol shaking;
+    int pair[2];
+    const rd_address nobody = {0};
+    shaking = notes;
+    shaking.on_open = begin_at_once;
+    shaking.on_handshake = note_handshake;
+    memset(&told, 0, sizeof(told));
+    shaken = 1;
+    agreed = (rd_slice){0};
+    set.offer = offer;
+    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+    peer = pair[1];
+    return rd_conn_open(&set, pair[0], transport, &shaking, &nobody);
+}
+
+static rd_conn *open_conn(void) {
+    return open_with(&rd_transport_xor);
+}
+
+static void turn(void) {
+    rd_conn_set_flush(&set);
+    rd_loop_wait(&loop, &found, 0);
+    rd_loop_process(&loop, &found);
+    rd_conn_set_serve_layers(&set);
+}
+
+static void say(const char *bytes, size_t len) {
+    CHECK_INT(send(peer, bytes, len, MSG_NOSIGNAL), len);
+}
+
+/* As one record. */
+static void say_record(const char *bytes, size_t len) {
+    char record[2 + XOR_RECORD_MAX];
+    record[0] = (char)(len >> 8);
+    record[1] = (char)(len & 0xff);
+    for (size_t i = 0; i < len; i++) record[2 + i] = (char)(bytes[i] ^ XOR_BYTE);
+    say(record, 2 + len);
+}
+
+/* What has come, as it came; -1: the end, and nothing before it. */
+static ssize_t hear(char *bytes, size_t size) {
+    size_t len = 0;
+    ssize_t got = 1;
+    while (len < size && (got = recv(peer, bytes + len, size - len, 0)) > 0) len += (size_t)got;
+    return len == 0 && got == 0 ? -1 : (ssize_t)len;
+}
+
+static void check_heard(const char *expected, size_t expected_len) {
+    char bytes[256];
+    const ssize_t len = hear(bytes, sizeof(bytes));
+    CHECK_INT(len, expected_len);
+    CHECK(len == (ssize_t)expected_len && memcmp(bytes, expected, expected_len) == 0);
+}
+
+/* Past the handshake. */
+static rd_conn *open_shaken(void) {
+    rd_conn *conn = open_conn();
+    say(HELLO, sizeof(HELLO) - 1);
+    rd_conn_read_now(conn);
+    turn();
+    CHECK_INT(shaken, 0);
+    check_heard("XOR!1XOR!2\x01"
+                "b",
+                12);
+    return conn;
+}
+
+static void check_gone(void) {
+    turn();
+    CHECK_INT(told.closed, 1);
+    CHECK_INT(set.count, 0);
+    CHECK(!rd_conn_set_has_layers(&set) && rd_list_is_empty(&set.dirty));
+    close(peer);
+}
+
+static void end(rd_conn *conn) {
+    rd_conn_close(conn);
+    check_gone();
+}
+
+static void queue(rd_conn *conn, const char *bytes, size_t len) {
+    rd_outq_copy(&conn->out, &set.chunks, bytes, len);
+    rd_conn_mark_dirty(conn);
+}
+
+/* ---- the handshake ---- */
+
+static void test_nothing_is_read_before_the_handshake(void) {
+    rd_conn *conn = open_conn();
+    rd_conn_read_now(conn);
+    turn();
+    CHECK_INT(shaken, 1);
+    CHECK(conn->source.registered);
+    say("XOR?1", 5);
+    turn();
+    check_heard("XOR!1", 5);
+    CHECK_INT(shaken, 1);
+    CHECK_INT(told.len, 0);
+    end(conn);
+}
+
+static void test_a_handshake_may_be_cut_anywhere(void) {
+    const size_t len = sizeof(HELLO) - 1;
+    for (size_t cut = 0; cut <= len; cut++) {
+        rd_conn *conn = open_conn();
+        rd_conn_read_now(conn);
+        if (cut > 0) say(HELLO, cut);
+        turn();
+        turn();
+        CHECK_INT(shaken, cut == len ? 0 : 1);
+        if (cut < len) say(HELLO + cut, len - cut);
+        say_record("first", 5);
+        for (int i = 0; i < 3; i++) turn();
+        CHECK_INT(shaken, 0);
+        CHECK_BYTES(agreed.ptr, agreed.len, "b");
+        CHECK_BYTES(told.bytes, told.len, "first");
+        end(conn);
+    }
+}
+
+static void test_a_handshake_byte_by_byte(void) {
+    rd_conn *conn = open_conn();
+    rd_conn_read_now(conn);
+    for (size_t i = 0; i < sizeof(HELLO) - 1; i++) {
+        CHECK_INT(shaken, 1);
+        say(HELLO + i, 1);
+        turn();
+        turn();
+    }
+    CHECK_INT(shaken, 0);
+    end(conn);
+}
+
+static void test_bytes_that_came_with_the_handshake_are_read(void) {
+    rd_conn *conn = open_conn();
+    say(HELLO, sizeof(HELLO) - 1);
+    say_record("early", 5);
+    rd_conn_read_now(conn);
+    turn();
+    CHECK_BYTES(told.bytes, told.len, "early");
+    end(conn);
+}
+
+static void test_another_handshake_fails_and_is_told_so(void) {
+    rd_conn *conn = open_conn();
+    say("GET / HTTP/1.1\r\n", 16);
+    rd_conn_read_now(conn);
+    turn();
+    CHECK_INT(shaken, RD_ERR_HANDSHAKE);
+    turn();
+    check_heard("XOR!0", 5); /* and no last message of what did not begin */
+    check_gone();
+}
+
+static void test_a_peer_that_leaves_in_its_handshake(void) {
+    rd_conn *conn = open_conn();
+    say("XOR?", 4);
+    rd_conn_read_now(conn);
+    shutdown(peer, SHUT_WR);
+    turn();
+    turn();
+    CHECK_INT(shaken, RD_ERR_CLOSED);
+    check_gone();
+}
+
+static void test_a_slow_handshake_hits_its_deadline(void) {
+    rd_conn *conn = open_conn();
+    rd_conn_set_deadline(conn, loop.now_ms + 1000);
+    rd_conn_read_now(conn);
+    turn();
+    say("XOR?1", 5);
+    pass_ms(900);
+    turn();
+    CHECK_INT(told.timeouts, 0);
+    pass_ms(200);
+    turn();
+    CHECK_INT(told.timeouts, 1);
+    CHECK_INT(shaken, 1);
+    end(conn);
+}
+
+/* ---- what is pending ---- */
+
+static void test_what_is_decoded_is_served_without_readiness(void) {
+    static char record[XOR_PIECE * 3];
+    rd_conn *conn = open_shaken();
+    const uint64_t before = set.bytes_in;
+    memset(record, 'a', sizeof(record));
+    say_record(record, sizeof(record));
+    turn();
+    CHECK_INT(set.bytes_in - before, XOR_PIECE * 2); /* of readiness, then of the line */
+    CHECK(rd_conn_set_has_layers(&set));
+    turn();
+    CHECK_INT(set.bytes_in - before, sizeof(record));
+    CHECK(!rd_conn_set_has_layers(&set));
+    end(conn);
+}
+
+static void test_what_is_decoded_waits_while_reading_is_paused(void) {
+    rd_conn *conn = open_shaken();
+    told.react = rd_conn_pause_reading;
+    say_record("one", 3);
+    say_record("two", 3);
+    for (int i = 0; i < 3; i++) turn();
+    CHECK_BYTES(told.bytes, told.len, "one");
+    CHECK(!rd_conn_set_has_layers(&set));
+    told.react = NULL;
+    rd_conn_resume_reading(conn);
+    CHECK(rd_conn_set_has_layers(&set));
+    turn();
+    CHECK_BYTES(told.bytes, told.len, "onetwo");
+    end(conn);
+}
+
+static void test_the_last_record_is_the_end_though_the_socket_stays_open(void) {
+    rd_conn *conn = open_shaken();
+    say_record("bye", 3);
+    say_record("", 0);
+    for (int i = 0; i < 3; i++) turn();
+    CHECK_BYTES(told.bytes, told.len, "bye");
+    CHECK_INT(told.eofs, 1);
+    queue(conn, "answer", 6);
+    turn();
+    char bytes[16];
+    CHECK_INT(hear(bytes, sizeof(bytes)), 8);
+    end(conn);
+}
+
+static void test_one_that_closes_in_its_reaction(void) {
+    rd_conn *conn = open_shaken();
+    told.react = rd_conn_close;
+    say_record("one", 3);
+    say_record("two", 3);
+    rd_conn_ref(conn);
+    for (int i = 0; i < 3; i++) turn();
+    CHECK_BYTES(told.bytes, told.len, "one");
+    rd_conn_unref(conn);
+    check_gone();
+}
+
+/* ---- what is unsent ---- */
+
+static const char zeros[3000000];
+
+/* The socket is full; so many bytes stand in it and in the transport. */
+static void fill(rd_conn *conn) {
+    queue(conn, zeros, sizeof(zeros));
+    turn();
+    CHECK(conn->out.bytes > 0 && rd_conn_unsent(conn) > 0);
+}
+
+/* Takes everything that comes, records and all, until nothing more does. */
+static size_t drain(rd_conn *conn, bool *ended) {
+    static char bytes[65536];
+    size_t len = 0;
+    *ended = false;
+    for (int idle = 0; idle < 3;) {
+        const ssize_t got = recv(peer, bytes, sizeof(bytes), 0);
+        if (got > 0) len += (size_t)got;
+        *ended = got == 0;
+        idle = got > 0 ? 0 : idle + 1;
+        turn();
+    }
+    CHECK(conn->state == RD_CONN_CLOSED || rd_conn_unsent(conn) == 0);
+    return len;
+}
+
+static void test_unsent_bytes_wait_for_the_socket(void) {
+    rd_conn *conn = open_shaken();
+    bool ended;
+    fill(conn);
+    CHECK(conn->source.interest & RD_WRITABLE);
+    CHECK(conn->write_deadline != UINT64_MAX);
+    const size_t records = sizeof(zeros) / XOR_RECORD_MAX;
+    CHECK(drain(conn, &ended) >= sizeof(zeros) + 2 * records);
+    CHECK_INT(conn->out.bytes, 0);
+    CHECK_INT(conn->write_deadline, UINT64_MAX);
+    CHECK(!(conn->source.interest & RD_WRITABLE));
+    end(conn);
+}
+
+/* Everything is out of the queue, but not out of the transport. */
+static void fill_transport_only(rd_conn *conn) {
+    int small = 4096;
+    setsockopt(conn->source.fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+    queue(conn, zeros, 60000);
+    turn();
+    CHECK_INT(conn->out.bytes, 0);
+    CHECK(rd_conn_unsent(conn) > 0);
+}
+
+static void test_unsent_bytes_hold_the_deadline_of_writing(void) {
+    rd_conn *conn = open_shaken();
+    fill_transport_only(conn);
+    CHECK(conn->source.interest & RD_WRITABLE);
+    const uint64_t before = set.write_timeouts;
+    pass_ms((uint64_t)settings.write_timeout_ms + 2);
+    turn();
+    CHECK_INT(set.write_timeouts - before, 1);
+    CHECK_INT(told.closed, 1);
+    check_gone();
+}
+
+static void test_unsent_bytes_hold_tell_empty(void) {
+    rd_conn *conn = open_shaken();
+    bool ended;
+    fill_transport_only(conn);
+    conn->tell_empty = true;
+    turn();
+    CHECK_INT(told.drained, 0);
+    drain(conn, &ended);
+    CHECK_INT(told.drained, 1);
+    end(conn);
+}
+
+static void test_unsent_bytes_hold_the_close(void) {
+    rd_conn *conn = open_shaken();
+    bool ended;
+    fill_transport_only(conn);
+    rd_conn_finish(conn, false);
+    turn();
+    CHECK_INT(conn->state, RD_CONN_FINISHING);
+    rd_conn_ref(conn);
+    CHECK(drain(conn, &ended) > 60000);
+    CHECK(ended);
+    rd_conn_unref(conn);
+    check_gone();
+}
+
+/* ---- the last message ---- */
+
+static void test_an_orderly_close_ends_with_the_last_message(void) {
+    rd_conn *conn = open_shaken();
+    queue(conn, "U", 1);
+    rd_conn_finish(conn, false);
+    turn();
+    check_heard("\0\1\0\0", 5);
+    check_gone();
+}
+
+static void test_a_linger_has_sent_the_last_message(void) {
+    rd_conn *conn = open_shaken();
+    rd_conn_finish(conn, true);
+    turn();
+    CHECK_INT(conn->state, RD_CONN_LINGERING);
+    check_heard("\0\0", 2);
+    say_record("late", 4);
+    turn();
+    CHECK_INT(conn->state, RD_CONN_LINGERING);
+    shutdown(peer, SHUT_WR);
+    turn();
+    check_gone();
+}
+
+static void test_a_reset_and_a_close_have_none(void) {
+    for (int i = 0; i < 2; i++) {
+        rd_conn *conn = open_shaken();
+        if (i == 0)
+            rd_conn_reset(conn);
+        else
+            rd_conn_close(conn);
+        turn();
+        char bytes[8];
+        CHECK_INT(hear(bytes, sizeof(bytes)), -1);
+        check_gone();
+    }
+}
+
+static void test_one_direction_may_end_alone(void) {
+    rd_conn *conn = open_shaken();
+    bool ended;
+    CHECK(rd_conn_end_output(conn));
+    check_heard("\0\0", 2);
+    say_record("more", 4);
+    turn();
+    CHECK_BYTES(told.bytes, told.len, "more");
+    end(conn);
+
+    conn = open_shaken();
+    fill_transport_only(conn);
+    CHECK(!rd_conn_end_output(conn));
+    drain(conn, &ended);
+    CHECK_INT(told.drained, 1); /* then everything has gone: */
+    CHECK(!ended);
+    CHECK(rd_conn_end_output(conn));
+    drain(conn, &ended);
+    CHECK(ended);
+    end(conn);
+}
+
+/* ---- files ---- */
+
+static void test_a_file_goes_through_the_transport(void) {
+    rd_conn *conn = open_shaken();
+    char path[] = "/tmp/rondo-layer-XXXXXX";
+    bool ended;
+    const int fd = mkstemp(path);
+    unlink(path);
+    CHECK_INT(write(fd, zeros, 100000), 100000);
+    rd_file *file = rd_file_new(&loop, fd, 0);
+    file->memory = RD_FILE_IS_MEMORY;
+    rd_outq_file(&conn->out, file, 0, 100000);
+    rd_file_unref(file);
+    rd_conn_mark_dirty(conn);
+    CHECK(drain(conn, &ended) > 100000);
+    CHECK_INT(conn->out.bytes, 0);
+    end(conn);
+    rd_disk_settle(&loop);
+}
+
+/* ---- bytes before the transport ---- */
+
+static void hold(rd_conn *conn) {
+    rd_layer_hold(conn);
+}
+
+static void test_bytes_before_the_transport_are_read_as_they_are(void) {
+    static rd_protocol held;
+    rd_conn *conn;
+    int pair[2];
+    const rd_address nobody = {0};
+    held = notes;
+    held.on_open = hold;
+    held.on_handshake = note_handshake;
+    memset(&told, 0, sizeof(told));
+    shaken = 1;
+    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+    peer = pair[1];
+    conn = rd_conn_open(&set, pair[0], &rd_transport_xor, &held, &nobody);
+    say("PROXY ", 6);
+    rd_conn_read_now(conn);
+    CHECK_BYTES(told.bytes, told.len, "PROXY ");
+    rd_layer_begin(conn, "XOR?1XO", 7);
+    say(HELLO + 7, sizeof(HELLO) - 1 - 7);
+    say_record("then", 4);
+    for (int i = 0; i < 2; i++) turn();
+    CHECK_INT(shaken, 0);
+    CHECK_BYTES(told.bytes, told.len, "PROXY then");
+    end(conn);
+}
+
+static void test_all(void) {
+    test_nothing_is_read_before_the_handshake();
+    test_a_handshake_may_be_cut_anywhere();
+    test_a_handshake_byte_by_byte();
+    test_bytes_that_came_with_the_handshake_are_read();
+    test_another_handshake_fails_and_is_told_so();
+    test_a_peer_that_leaves_in_its_handshake();
+    test_a_slow_handshake_hits_its_deadline();
+    test_what_is_decoded_is_served_without_readiness();
+    test_what_is_decoded_waits_while_reading_is_paused();
+    test_the_last_record_is_the_end_though_the_socket_stays_open();
+    test_one_that_closes_in_its_reaction();
+    test_unsent_bytes_wait_for_the_socket();
+    test_unsent_bytes_hold_the_deadline_of_writing();
+    test_unsent_bytes_hold_tell_empty();
+    test_unsent_bytes_hold_the_close();
+    test_an_orderly_close_ends_with_the_last_message();
+    test_a_linger_has_sent_the_last_message();
+    test_a_reset_and_a_close_have_none();
+    test_one_direction_may_end_alone();
+    test_a_file_goes_through_the_transport();
+    test_bytes_before_the_transport_are_read_as_they_are();
+}
+
+int main(void) {
+    return check_on_both_pollers(test_all);
+}
