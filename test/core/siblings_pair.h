@@ -25,6 +25,8 @@ static int clients[128];
 static unsigned client_count;
 static bool one_inbox; /* for both, as for a worker and its successor */
 static char got[65536];
+static const rd_transport *dialed = &rd_transport_tcp; /* of the listener that clients dial */
+static rd_slice dialed_name;                           /* and what it is called */
 
 static void wait_in_poll(rd_server *server, int64_t timeout_us) {
     (void)timeout_us;
@@ -108,9 +110,9 @@ static int dial(void) {
     int pair[2];
     CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
     rd_loop_lock(&server->loop);
-    if (!rd_handover_accepted(server, pair[0], &nobody)) {
+    if (!rd_handover_accepted(server, pair[0], &nobody, dialed_name)) {
         rd_conn_read_now(
-            rd_conn_open(&server->conns, pair[0], &rd_transport_tcp, &rd_protocol_http1, &nobody));
+            rd_conn_open(&server->conns, pair[0], dialed, &rd_protocol_http1, &nobody));
         rd_server_publish(server);
     }
     rd_loop_unlock(&server->loop);
@@ -127,6 +129,26 @@ static const char *hear(int fd) {
     got[len > 0 ? len : 0] = '\0';
     const char *body = strstr(got, "\r\n\r\n");
     return body == NULL ? got : body + 4;
+}
+
+/* A message with a descriptor, whatever it says. */
+__attribute__((unused)) static void send_descriptor(int inbox, int fd, const char *bytes,
+                                                    size_t len) {
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {.room = {0}};
+    struct iovec iov = {(void *)(uintptr_t)bytes, len};
+    struct msghdr message = {.msg_iov = &iov,
+                             .msg_iovlen = 1,
+                             .msg_control = control.room,
+                             .msg_controllen = sizeof(control.room)};
+    struct cmsghdr *part = CMSG_FIRSTHDR(&message);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(part), &fd, sizeof(int));
+    CHECK_INT(sendmsg(inbox, &message, 0), len);
 }
 
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: a\r\n\r\n"

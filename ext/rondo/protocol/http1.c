@@ -314,5 +314,6 @@ const rd_protocol rd_protocol_http1 = {
     .on_close = http1_on_close,
     .is_spare = rd_http1_is_spare,
     .on_shutdown = rd_http1_on_shutdown,
-    .is_movable = rd_http1_is_movable,
+    .pack = rd_http1_pack,
+    .unpack = rd_http1_unpack,
 };

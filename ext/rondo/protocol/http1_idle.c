@@ -14,12 +14,6 @@ bool rd_http1_is_idle(rd_conn *conn) {
     return rd_http1_is_between_requests(http) || http->input == RD_HTTP1_PROXY;
 }
 
-void rd_http1_resume(rd_conn *conn, uint32_t served) {
-    rd_http1 *http = rd_http1_of(conn);
-    if (http->input == RD_HTTP1_PROXY) rd_http1_set_input(http, RD_HTTP1_HEAD);
-    http->served = served;
-}
-
 bool rd_http1_is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
     const rd_http1 *http = rd_http1_of(conn);
     const rd_settings *settings = conn->set->settings;
@@ -42,7 +36,55 @@ void rd_http1_on_shutdown(rd_conn *conn) {
     }
 }
 
-bool rd_http1_is_movable(rd_conn *conn) {
-    const rd_http1 *http = rd_http1_of(conn);
+/* ---- in another process ---- */
+
+/* All that was read of the next request is in conn->input. */
+static bool is_before_request(const rd_http1 *http) {
     return http->input == RD_HTTP1_HEAD || http->input == RD_HTTP1_PROXY;
+}
+
+/* Nothing of an answer, and all of the body in memory, as it was sent. */
+static bool can_begin_anew(const rd_http1 *http) {
+    const rd_request *request = http->request;
+    if (request == NULL || !request->body_complete || http->started) return false;
+    if (request->body.spool != NULL) return false;
+    return request->body.size == 0 ? request->head.framing != RD_FRAMING_CHUNKED
+                                   : request->head.framing == RD_FRAMING_LENGTH;
+}
+
+static void pack_request(const rd_request *request, rd_packed *packed) {
+    const rd_buffer *body = &request->body.memory;
+    packed->parts[RD_PACKED_HEAD] = rd_slice_of(request->bytes, request->head_len);
+    packed->parts[RD_PACKED_BODY] = rd_slice_of(rd_buffer_ptr(body), rd_buffer_len(body));
+}
+
+bool rd_http1_pack(rd_conn *conn, bool request, rd_packed *packed) {
+    const rd_http1 *http = rd_http1_of(conn);
+    if (request ? !can_begin_anew(http) : !is_before_request(http)) return false;
+    packed->served = http->served;
+    packed->begun = http->input != RD_HTTP1_PROXY;
+    if (request) pack_request(http->request, packed);
+    return true;
+}
+
+/* What has come, and what comes from now on. True when nothing more has come than was known. */
+static bool read_on(rd_conn *conn, const rd_packed *packed) {
+    bool any = false;
+    for (size_t i = 0; i < RD_PACKED_PARTS && rd_conn_is_open(conn); i++) {
+        if (packed->parts[i].len == 0) continue;
+        rd_conn_take_data(conn, packed->parts[i].ptr, packed->parts[i].len);
+        any = true;
+    }
+    if (!any) rd_conn_read_now(conn);
+    if (!rd_conn_is_open(conn)) return false;
+    return any ? is_before_request(rd_http1_of(conn)) : rd_http1_is_idle(conn);
+}
+
+void rd_http1_unpack(rd_conn *conn, const rd_packed *packed) {
+    rd_http1 *http = rd_http1_of(conn);
+    if (packed->begun && http->input == RD_HTTP1_PROXY) rd_http1_set_input(http, RD_HTTP1_HEAD);
+    http->served = packed->served;
+    if (read_on(conn, packed) && packed->left_ms != UINT32_MAX) {
+        rd_conn_set_deadline(conn, conn->set->loop->now_ms + packed->left_ms);
+    }
 }

@@ -28,6 +28,14 @@ const rd_protocol *rd_protocol_find(rd_slice alpn) {
     return NULL;
 }
 
+rd_slice rd_protocol_name_of(const rd_conn *conn) {
+    for (size_t i = 0; i < rd_protocol_count; i++) {
+        const rd_protocol_row *row = &rd_protocols[i];
+        if (row->protocol == conn->protocol && row->protocol != rd_protocol_first) return row->alpn;
+    }
+    return RD_SLICE("");
+}
+
 rd_slice rd_protocol_busy(void) {
     return rd_http1_busy;
 }

@@ -26,6 +26,10 @@ extern const rd_protocol *const rd_protocol_first;
 /* The protocol with this name in ALPN, or NULL. */
 const rd_protocol *rd_protocol_find(rd_slice alpn);
 
+/* The name by which another process finds the protocol of the connection in its table: empty for
+ * the first one and what comes before it. */
+rd_slice rd_protocol_name_of(const rd_conn *conn);
+
 /* What a client gets that cannot become a connection, ready for the wire. */
 rd_slice rd_protocol_busy(void);
 

@@ -4,10 +4,8 @@
  */
 #include "server/departure.h"
 
-#include <string.h>
 #include <unistd.h>
 
-#include "protocol/http1.h"
 #include "server/server.h"
 
 #define LOOKED_AT_PER_TURN 256
@@ -30,48 +28,28 @@ static void announce(rd_server *server) {
     rd_server_each_conn(server, rd_conn_shut_down);
 }
 
-static bool can_leave(rd_conn *conn) {
-    if (!rd_conn_is_open(conn) || conn->out.bytes > 0 || conn->read_eof || conn->read_paused)
-        return false;
-    if (rd_buffer_len(&conn->input) > RD_HANDOVER_BYTES_MAX) return false;
-    return rd_conn_is_movable(conn);
-}
-
-static uint32_t time_left(const rd_conn *conn) {
-    uint64_t now = conn->set->loop->now_ms;
-    if (conn->deadline == UINT64_MAX) return UINT32_MAX;
-    return conn->deadline > now ? (uint32_t)(conn->deadline - now) : 0;
-}
-
-/* The loop must not know the descriptor any more when the other worker gets it. */
-static bool move(rd_server *server, rd_conn *conn) {
+static bool move(rd_server *server, rd_conn *conn, const rd_packed *packed) {
     int64_t to = rd_siblings_lightest(server, rd_siblings_load_of, server->connection_limit);
-    if (to < 0) return false;
-    bool is_new = rd_http1_of(conn)->input == RD_HTTP1_PROXY;
-    rd_handover_header header = {
-        .len = (uint32_t)rd_buffer_len(&conn->input),
-        .served = rd_http1_of(conn)->served,
-        .time = time_left(conn),
-        .flags = (uint8_t)(RD_HANDOVER_IDLE | (is_new ? RD_HANDOVER_NEW : 0)),
-        .peer = conn->peer,
-    };
-    rd_conn_leave_loop(conn);
-    if (!rd_siblings_send(server, to, conn->source.fd, &header, rd_buffer_ptr(&conn->input))) {
-        rd_conn_rejoin_loop(conn);
-        return false;
-    }
+    const int flags = RD_HANDOVER_IDLE | (packed->begun ? 0 : RD_HANDOVER_NEW);
+    if (to < 0 || !rd_handover_give(server, to, conn, packed, flags, packed->left_ms)) return false;
     close(rd_conn_detach(conn));
     return true;
+}
+
+/* With more than a message holds it stays. */
+static bool can_leave(rd_conn *conn, rd_packed *packed) {
+    return rd_conn_pack(conn, false, packed) && rd_packed_len(packed) <= RD_HANDOVER_BYTES_MAX;
 }
 
 /* One of the round; those that stay for now come to the end of the list. */
 static bool look_at_next(rd_server *server) {
     rd_list *node = rd_list_shift(&server->conns.conns);
     rd_conn *conn = RD_CONTAINER(node, rd_conn, in_set);
+    rd_packed packed;
     rd_list_append(&server->conns.conns, node);
     server->departure.left--;
-    if (!can_leave(conn)) return false;
-    if (move(server, conn)) return true;
+    if (!can_leave(conn, &packed)) return false;
+    if (move(server, conn, &packed)) return true;
     server->departure.blocked = true;
     return false;
 }

@@ -4,11 +4,10 @@
  */
 #include "server/handover.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include "system/clock.h"
-#include "protocol/http1_idle.h"
+#include "protocol/protocols.h"
 #include "server/server.h"
 
 #define QUEUED_PER_TURN  16 /* looked at */
@@ -25,20 +24,41 @@ static uint64_t score(const _Atomic uint64_t *number) {
 /* ---- new connections ---- */
 
 /* Two workers may have chosen the same third one at the same time: it passes the connection on. */
-static bool pass_on(rd_server *server, int fd, const rd_address *peer, uint32_t hops) {
+static bool pass_on(rd_server *server, int fd, const rd_address *peer, rd_slice listener,
+                    uint32_t hops) {
     const rd_siblings *siblings = &server->siblings;
     if (siblings->board == NULL || hops >= HOPS_MAX) return false;
     uint64_t here = server->conns.count + score(&server->score->arriving);
     int64_t to = rd_siblings_lightest(server, rd_siblings_load_of, here);
     if (to < 0) return false;
-    rd_handover_header header = {.peer = *peer, .hops = (uint8_t)(hops + 1)};
-    if (!rd_siblings_send(server, to, fd, &header, NULL)) return false;
+    rd_handover handover = {.header = {.peer = *peer, .hops = (uint8_t)(hops + 1)},
+                            .listener = listener};
+    if (!rd_siblings_send(server, to, fd, &handover)) return false;
     close(fd);
     return true;
 }
 
-bool rd_handover_accepted(rd_server *server, int fd, const rd_address *peer) {
-    return pass_on(server, fd, peer, 0);
+bool rd_handover_accepted(rd_server *server, int fd, const rd_address *peer, rd_slice listener) {
+    return pass_on(server, fd, peer, listener, 0);
+}
+
+/* ---- connections ---- */
+
+bool rd_handover_give(rd_server *server, int64_t to, rd_conn *conn, const rd_packed *packed,
+                      int flags, uint32_t time) {
+    rd_handover handover = {
+        .header = {.served = packed->served,
+                   .time = time,
+                   .flags = (uint8_t)flags,
+                   .peer = conn->peer},
+        .listener = rd_listener_name_of_conn(conn),
+        .protocol = rd_protocol_name_of(conn),
+        .packed = *packed,
+    };
+    rd_conn_leave_loop(conn);
+    const bool has_left = rd_siblings_send(server, to, conn->source.fd, &handover);
+    if (!has_left) rd_conn_rejoin_loop(conn);
+    return has_left;
 }
 
 /* ---- requests that wait ---- */
@@ -60,53 +80,19 @@ static uint64_t delay_here(const rd_server *server, uint64_t place) {
     return away_us + place * score(&server->score->call_us);
 }
 
-/* Whether the request can begin anew elsewhere: nothing of an answer, all of its body in memory and
- * as it was sent. */
-static bool can_move(const rd_request *request) {
+/* Whether the request can begin anew elsewhere. */
+static bool can_move(const rd_request *request, rd_packed *packed) {
     rd_conn *conn = request->conn;
-    if (conn == NULL || !rd_conn_is_open(conn) || conn->protocol != &rd_protocol_http1)
-        return false;
-    if (!conn->transport->can_move || conn->read_eof || conn->out.bytes > 0) return false;
-    if (!request->body_complete || rd_http1_of(conn)->started) return false;
-    if (request->body.spool != NULL) return false;
-    return request->body.size == 0 ? request->head.framing != RD_FRAMING_CHUNKED
-                                   : request->head.framing == RD_FRAMING_LENGTH;
+    return conn != NULL && rd_conn_pack(conn, true, packed) &&
+           rd_packed_len(packed) <= RD_HANDOVER_BYTES_MAX;
 }
 
-/* Head, body, and what was read ahead; 0 when it is too much. */
-static size_t unanswered_bytes(const rd_request *request, char *bytes) {
-    const rd_slice parts[] = {
-        rd_slice_of(request->bytes, request->head_len),
-        rd_slice_of(rd_buffer_ptr(&request->body.memory), rd_buffer_len(&request->body.memory)),
-        rd_slice_of(rd_buffer_ptr(&request->conn->input), rd_buffer_len(&request->conn->input)),
-    };
-    size_t len = 0;
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        if (len + parts[i].len > RD_HANDOVER_BYTES_MAX) return 0;
-        if (parts[i].ptr != NULL) memcpy(bytes + len, parts[i].ptr, parts[i].len);
-        len += parts[i].len;
-    }
-    return len;
-}
-
-/* The loop must not know the descriptor any more when the other worker gets it. */
-static bool move_request(rd_server *server, rd_request *request, int64_t to) {
-    char *bytes = server->loop.receive; /* nobody reads just now */
+static bool move_request(rd_server *server, rd_request *request, const rd_packed *packed,
+                         int64_t to) {
     rd_conn *conn = request->conn;
-    size_t len = unanswered_bytes(request, bytes);
-    if (len == 0) return false;
     uint64_t waited_us = (server->loop.now_ns - request->ready_ns) / 1000;
-    rd_handover_header header = {
-        .len = (uint32_t)len,
-        .served = rd_http1_of(conn)->served,
-        .time = waited_us > UINT32_MAX ? UINT32_MAX : (uint32_t)waited_us,
-        .peer = conn->peer,
-    };
-    rd_conn_leave_loop(conn);
-    if (!rd_siblings_send(server, to, conn->source.fd, &header, bytes)) {
-        rd_conn_rejoin_loop(conn);
-        return false;
-    }
+    uint32_t time = waited_us > UINT32_MAX ? UINT32_MAX : (uint32_t)waited_us;
+    if (!rd_handover_give(server, to, conn, packed, 0, time)) return false;
     request->detached = true;
     close(rd_conn_detach(conn));
     return true;
@@ -138,11 +124,12 @@ void rd_handover_queued(rd_server *server) {
     rd_list *node = server->queue.next;
     for (uint64_t place = 0; place < QUEUED_PER_TURN && node != &server->queue; place++) {
         rd_request *request = RD_CONTAINER(node, rd_request, in_queue);
+        rd_packed packed;
         node = node->next;
-        if (!can_move(request)) continue;
+        if (!can_move(request, &packed)) continue;
         int64_t to = rd_siblings_lightest(server, delay_of, delay_here(server, place));
         if (to < 0) continue;
-        if (!move_request(server, request, to)) continue;
+        if (!move_request(server, request, &packed, to)) continue;
         rd_list_unlink(&request->in_queue);
         server->queue_len--;
         rd_request_unref(request);
@@ -168,8 +155,9 @@ bool rd_handover_returns(const rd_server *server) {
 }
 
 static bool move_guest(rd_server *server, rd_request *request) {
-    int64_t to = can_move(request) ? host_of_guests(server) : -1;
-    return to >= 0 && move_request(server, request, to);
+    rd_packed packed;
+    int64_t to = can_move(request, &packed) ? host_of_guests(server) : -1;
+    return to >= 0 && move_request(server, request, &packed, to);
 }
 
 void rd_handover_guests(rd_server *server) {
@@ -187,54 +175,55 @@ void rd_handover_guests(rd_server *server) {
 /* ---- receiving ---- */
 
 /* A request that has waited elsewhere, and what came after it. */
-static void go_on_with_request(rd_conn *conn, const rd_handover_header *header, const char *bytes) {
-    rd_server *server = RD_CONTAINER(conn->set, rd_server, conns);
-    server->handed_wait_ns = (uint64_t)header->time * 1000 + 1;
+static void go_on_with_request(rd_server *server, rd_conn *conn, const rd_handover *handover) {
+    server->handed_wait_ns = (uint64_t)handover->header.time * 1000 + 1;
     conn->guest = true;
-    rd_http1_resume(conn, header->served);
-    rd_conn_take_data(conn, bytes, header->len);
+    rd_conn_unpack(conn, &handover->packed);
     server->handed_wait_ns = 0;
 }
 
-/* Its deadline goes on as well, unless more has come meanwhile. */
-static void go_on_idle(rd_conn *conn, const rd_handover_header *header, const char *bytes) {
-    if ((header->flags & RD_HANDOVER_NEW) == 0) rd_http1_resume(conn, header->served);
-    if (header->len > 0) {
-        rd_conn_take_data(conn, bytes, header->len);
-    } else {
-        rd_conn_read_now(conn);
-    }
-    if (!rd_conn_is_open(conn) || header->time == UINT32_MAX) return;
-    bool as_before = header->len > 0 ? rd_http1_is_movable(conn) : rd_http1_is_idle(conn);
-    if (as_before) rd_conn_set_deadline(conn, conn->set->loop->now_ms + header->time);
+/* As its listener would have opened it. NULL: no listener or protocol here has that name. */
+static rd_conn *open_conn(rd_server *server, int fd, const rd_handover *handover) {
+    const rd_transport *transport =
+        rd_listener_names_find(&server->listener_names, handover->listener);
+    const rd_protocol *protocol =
+        handover->protocol.len == 0 ? rd_protocol_first : rd_protocol_find(handover->protocol);
+    if (transport == NULL || protocol == NULL || protocol->unpack == NULL) return NULL;
+    return rd_conn_open(&server->conns, fd, transport, protocol, &handover->header.peer);
 }
 
-static void adopt(rd_server *server, int fd, const rd_handover_header *header, const char *bytes) {
-    const bool is_idle = header->flags & RD_HANDOVER_IDLE, is_fresh = !is_idle && header->len == 0;
-    if (is_fresh && pass_on(server, fd, &header->peer, header->hops)) return;
-    rd_conn *conn =
-        rd_conn_open(&server->conns, fd, &rd_transport_tcp, &rd_protocol_http1, &header->peer);
+static void adopt(rd_server *server, int fd, const rd_handover *handover) {
+    const rd_handover_header *header = &handover->header;
+    const bool is_idle = header->flags & RD_HANDOVER_IDLE;
+    const bool is_fresh = !is_idle && header->len == header->names;
+    if (is_fresh && pass_on(server, fd, &header->peer, handover->listener, header->hops)) return;
+    rd_conn *conn = open_conn(server, fd, handover);
+    if (conn == NULL) {
+        server->dropped++;
+        close(fd);
+        return;
+    }
     rd_conn_ref(conn);
     server->handed_in++;
     atomic_store_explicit(&server->score->connections, server->conns.count, memory_order_relaxed);
     if (is_idle) {
-        go_on_idle(conn, header, bytes);
+        rd_conn_unpack(conn, &handover->packed);
     } else if (is_fresh) {
         rd_conn_read_now(conn);
     } else {
-        go_on_with_request(conn, header, bytes);
+        go_on_with_request(server, conn, handover);
     }
-    if (rd_conn_ends(conn)) rd_conn_shut_down(conn);
+    if (rd_conn_is_open(conn) && rd_conn_ends(conn)) rd_conn_shut_down(conn);
     rd_conn_unref(conn);
 }
 
 void rd_handover_receive(rd_server *server) {
-    rd_handover_header header;
-    char *bytes = server->loop.receive;
+    rd_handover handover;
+    char *bytes = server->loop.receive; /* nobody reads just now */
     int fd;
     for (int left = RECEIVE_PER_TURN; left > 0; left--) {
-        if (!rd_siblings_receive(server, &header, bytes, &fd)) break;
-        if (fd >= 0) adopt(server, fd, &header, bytes);
+        if (!rd_siblings_receive(server, &handover, bytes, &fd)) break;
+        if (fd >= 0) adopt(server, fd, &handover);
     }
     rd_server_publish(server);
 }

@@ -8,7 +8,8 @@
  * A connection that came with a request is a guest: with a later one it goes on to a worker that
  * has clearly fewer and has been well for a while.
  *
- * Only plain HTTP/1.1 without an answer on its way moves. The sender forgets the connection only
+ * In the middle of its requests a connection moves when nothing of an answer is on its way and its
+ * transport and protocol can (packed.h). The sender forgets the connection only
  * when the message is in the inbox; a worker that dies leaves its inbox to the next one. Reasons
  * are in docs/decisions/0008-connections-change-workers.md.
  */
@@ -22,8 +23,16 @@
 struct rd_server;
 
 /* Gives a connection that was just accepted to the worker with the fewest, if this one would have
- * two more than that. True: the descriptor has gone. */
-bool rd_handover_accepted(struct rd_server *server, int fd, const rd_address *peer);
+ * two more than that. It goes with the name of its listener, and nothing has been read of it: so it
+ * goes whatever its transport is. True: the descriptor has gone. */
+bool rd_handover_accepted(struct rd_server *server, int fd, const rd_address *peer,
+                          rd_slice listener);
+
+/* Sends a connection, as it was packed, to that worker. True: it is in the inbox there, and the
+ * loop does not know the descriptor any more; the caller detaches and closes it. `flags` and `time`
+ * are those of rd_handover_header. */
+bool rd_handover_give(struct rd_server *server, int64_t to, rd_conn *conn, const rd_packed *packed,
+                      int flags, uint32_t time);
 
 /* Notes whether this worker is stuck; if so, connections whose requests wait go to workers that
  * have less to do. For the watch thread. */

@@ -231,7 +231,7 @@ void rd_server_limit_accepting(rd_server *server) {
 static void on_accept(rd_listener *listener, int fd, const rd_address *peer) {
     rd_server *server = listener->owner;
     server->accepted++;
-    if (rd_handover_accepted(server, fd, peer)) return;
+    if (rd_handover_accepted(server, fd, peer, rd_listener_name_of(listener))) return;
     rd_conn *conn = rd_conn_open(&server->conns, fd, listener->transport, rd_protocol_first, peer);
     atomic_store_explicit(&server->score->connections, server->conns.count, memory_order_relaxed);
     rd_conn_read_now(conn);
@@ -266,6 +266,7 @@ int rd_server_add_listener(rd_server *server, rd_listener *listener) {
     listener->accepts_per_turn = (int)server->settings.accepts_per_turn;
     if (rd_listener_start(listener, &server->loop) != 0) return -1;
     rd_list_append(&server->listeners, &listener->in_server);
+    rd_listener_names_add(&server->listener_names, listener);
     /* Siblings may count on it before its first turn. */
     atomic_store_explicit(&server->score->listening, 1, memory_order_relaxed);
     return 0;
@@ -365,6 +366,7 @@ void rd_server_free(rd_server *server) {
     }
     rd_loop_clear(&server->loop);
     rd_conn_set_clear(&server->conns);
+    rd_listener_names_clear(&server->listener_names);
     rd_request_pool_clear(&server->http.requests);
     rd_sections_clear(&server->http.sections);
     rd_protocols_clear(&server->http);

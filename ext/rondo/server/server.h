@@ -74,6 +74,7 @@ struct rd_server {
     rd_departure departure;
     rd_static *files; /* or NULL */
     rd_list listeners;
+    rd_listener_names listener_names;
     rd_list queue;  /* requests for the application, in the order in which they get their turn */
     rd_list next;   /* at most one: the next request of the connection whose quantum runs */
     rd_list guests; /* requests of connections that may go on to another worker; see handover.h */

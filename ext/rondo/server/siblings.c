@@ -4,6 +4,7 @@
  */
 #include "server/siblings.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -14,7 +15,8 @@
 #include "server/budgets.h"
 #include "server/server.h"
 
-#define MAGIC 0x52444831u
+#define MAGIC       0x52444831u
+#define MAGIC_NAMED 0x52444832u /* names stand in front of the bytes */
 
 /* ---- a place among them ---- */
 
@@ -131,14 +133,29 @@ typedef union rd_rights {
     char room[CMSG_SPACE(sizeof(int))];
 } rd_rights;
 
-bool rd_siblings_send(rd_server *server, int64_t to, int fd, rd_handover_header *header,
-                      const char *bytes) {
-    header->magic = MAGIC;
+/* Listener, a zero byte, protocol: nothing when both are empty. */
+static size_t put_names(const rd_handover *handover, char names[RD_HANDOVER_NAMES_MAX]) {
+    const rd_slice listener = handover->listener, protocol = handover->protocol;
+    if (listener.len == 0 && protocol.len == 0) return 0;
+    assert(listener.len + protocol.len < RD_HANDOVER_NAMES_MAX);
+    if (listener.len > 0) memcpy(names, listener.ptr, listener.len);
+    names[listener.len] = '\0';
+    if (protocol.len > 0) memcpy(names + listener.len + 1, protocol.ptr, protocol.len);
+    return listener.len + 1 + protocol.len;
+}
+
+static void complete_header(rd_handover *handover, int64_t to, size_t names, size_t bytes) {
+    rd_handover_header *header = &handover->header;
+    header->magic = names == 0 ? MAGIC : MAGIC_NAMED;
+    header->len = (uint32_t)(names + bytes);
+    header->names = (uint16_t)names;
     header->to = (uint32_t)to;
-    struct iovec iov[2] = {{header, sizeof(*header)}, {(void *)(uintptr_t)bytes, header->len}};
+}
+
+static bool send_message(int outbox, const struct iovec *iov, size_t count, int fd) {
     rd_rights control = {.room = {0}};
-    struct msghdr message = {.msg_iov = iov,
-                             .msg_iovlen = 2,
+    struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)iov,
+                             .msg_iovlen = count,
                              .msg_control = control.room,
                              .msg_controllen = sizeof(control.room)};
     struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
@@ -146,12 +163,26 @@ bool rd_siblings_send(rd_server *server, int64_t to, int fd, rd_handover_header 
     rights->cmsg_type = SCM_RIGHTS;
     rights->cmsg_len = CMSG_LEN(sizeof(int));
     memcpy(CMSG_DATA(rights), &fd, sizeof(int));
+    return sendmsg(outbox, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+}
+
+static struct iovec iovec_of(rd_slice bytes) {
+    return (struct iovec){(void *)(uintptr_t)bytes.ptr, bytes.len};
+}
+
+bool rd_siblings_send(rd_server *server, int64_t to, int fd, rd_handover *handover) {
+    char names[RD_HANDOVER_NAMES_MAX];
+    const size_t names_len = put_names(handover, names), len = rd_packed_len(&handover->packed);
+    if (len > RD_HANDOVER_BYTES_MAX) return false;
+    complete_header(handover, to, names_len, len);
+    struct iovec iov[2 + RD_PACKED_PARTS] = {{&handover->header, sizeof(handover->header)},
+                                             {names, names_len}};
+    for (size_t i = 0; i < RD_PACKED_PARTS; i++) iov[2 + i] = iovec_of(handover->packed.parts[i]);
     const rd_scoreboard *board = server->siblings.board;
     rd_score_slot *target = &board->slots[to];
     atomic_fetch_add(&target->arriving, 1);
-    int outbox = server->siblings.outboxes[to];
     if (atomic_load(&target->state) == RD_SCORE_READY &&
-        sendmsg(outbox, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
+        send_message(server->siblings.outboxes[to], iov, 2 + RD_PACKED_PARTS, fd)) {
         server->handed_out++;
         return true;
     }
@@ -169,23 +200,63 @@ static int descriptor_of(struct msghdr *message) {
     return fd;
 }
 
-bool rd_siblings_receive(rd_server *server, rd_handover_header *header, char *bytes, int *fd) {
-    struct iovec iov[2] = {{header, sizeof(*header)}, {bytes, RD_HANDOVER_BYTES_MAX}};
+/* Whether the message is one of ours, and all of it is there. */
+static bool is_whole(const rd_handover_header *header, size_t len) {
+    if (len < sizeof(*header) || header->len != len - sizeof(*header)) return false;
+    if (header->magic == MAGIC) return header->names == 0;
+    return header->magic == MAGIC_NAMED && header->names > 0 && header->names <= header->len;
+}
+
+/* False: the names are none. */
+static bool take_names(rd_handover *handover, const char *bytes) {
+    const size_t len = handover->header.names;
+    handover->listener = handover->protocol = RD_SLICE("");
+    if (len == 0) return true;
+    const char *end = memchr(bytes, '\0', len);
+    if (end == NULL) return false;
+    handover->listener = rd_slice_of(bytes, (size_t)(end - bytes));
+    handover->protocol = rd_slice_of(end + 1, (size_t)(bytes + len - (end + 1)));
+    return true;
+}
+
+static void take_packed(rd_handover *handover, const char *bytes) {
+    const rd_handover_header *header = &handover->header;
+    const bool is_idle = header->flags & RD_HANDOVER_IDLE;
+    handover->packed = (rd_packed){
+        .served = header->served,
+        .left_ms = is_idle ? header->time : UINT32_MAX,
+        .begun = (header->flags & RD_HANDOVER_NEW) == 0,
+        .parts[RD_PACKED_INPUT] = rd_slice_of(bytes + header->names, header->len - header->names),
+    };
+}
+
+/* Bytes of the message that came, 0 without one. */
+static size_t receive_message(int inbox, rd_handover_header *header, char *bytes, int *fd) {
+    struct iovec iov[2] = {{header, sizeof(*header)},
+                           {bytes, RD_HANDOVER_NAMES_MAX + RD_HANDOVER_BYTES_MAX}};
     rd_rights control;
     struct msghdr message = {.msg_iov = iov,
                              .msg_iovlen = 2,
                              .msg_control = control.room,
                              .msg_controllen = sizeof(control.room)};
-    const rd_siblings *siblings = &server->siblings;
-    ssize_t len = recvmsg(siblings->inbox.fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (len <= 0) return false;
-    bool whole = (size_t)len >= sizeof(*header) && header->magic == MAGIC &&
-                 header->len == (size_t)len - sizeof(*header);
+    const ssize_t len = recvmsg(inbox, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (len <= 0) return 0;
     *fd = descriptor_of(&message);
+    return (size_t)len;
+}
+
+bool rd_siblings_receive(rd_server *server, rd_handover *handover, char *bytes, int *fd) {
+    const rd_siblings *siblings = &server->siblings;
+    rd_handover_header *header = &handover->header;
+    const size_t len = receive_message(siblings->inbox.fd, header, bytes, fd);
+    if (len == 0) return false;
+    const bool whole = is_whole(header, len) && take_names(handover, bytes);
     /* A head of another version does not say where it was sent to: here, as far as one knows. */
     if (whole || *fd >= 0) count_arrival(siblings->home, whole ? header->to : siblings->own);
     if (*fd < 0) server->dropped++; /* no descriptor is left, in spite of those kept */
-    if (*fd >= 0 && !whole) {
+    if (whole) {
+        take_packed(handover, bytes);
+    } else if (*fd >= 0) {
         close(*fd);
         *fd = -1;
     }

@@ -12,10 +12,14 @@
 
 #include "loop/loop.h"
 #include "cluster/scoreboard.h"
-#include "transport/address.h"
+#include "transport/listener_names.h"
+#include "transport/packed.h"
 
-#define RD_HANDOVER_VERSION   1 /* of messages; raised when an older reader would misread them */
-#define RD_HANDOVER_BYTES_MAX 32768
+/* Of messages; raised when an older reader would misread them. One that it cannot read at all, it
+ * refuses by the magic number. */
+#define RD_HANDOVER_VERSION   1
+#define RD_HANDOVER_BYTES_MAX 32768 /* read and not answered */
+#define RD_HANDOVER_NAMES_MAX 512
 
 struct rd_server;
 
@@ -34,21 +38,31 @@ enum {
     RD_HANDOVER_NEW = 2,  /* with RD_HANDOVER_IDLE: its PROXY header was not read, if it has one */
 };
 
-/* In front of the bytes. Both ends are on the same machine, so it is a plain struct. They may be of
- * different versions: a reader of version 0 has one number for hops, flags and the room behind
- * them, and keeps a connection with flags like one that came too far. */
+/* In front of the names and the bytes. Both ends are on the same machine, so it is a plain struct.
+ * They may be of different versions: a reader of version 0 has one number for hops, flags and
+ * names, and keeps a connection with flags like one that came too far. A message with names has a
+ * magic number of its own: readers that know none refuse it, and do not open an encrypted
+ * connection as a plain one. */
 typedef struct rd_handover_header {
     uint32_t magic;
-    uint32_t len;    /* of the bytes: read and not answered */
+    uint32_t len;    /* of names and bytes */
     uint32_t served; /* requests so far */
     uint32_t time; /* us the request has waited; with RD_HANDOVER_IDLE: ms left of its deadline, if
                       any */
     uint8_t hops;  /* a new connection may be passed on, but not for ever */
     uint8_t flags;
-    uint16_t none;
-    uint32_t to; /* row it was meant for; the inbox may be another process's by now */
+    uint16_t names; /* bytes of them; 0: plain, and with the protocol that connections begin with */
+    uint32_t to;    /* row it was meant for; the inbox may be another process's by now */
     rd_address peer;
 } rd_handover_header;
+
+/* A connection on its way. The header's magic, len, names and to are the message's own. */
+typedef struct rd_handover {
+    rd_handover_header header;
+    rd_slice listener; /* see listener_names.h */
+    rd_slice protocol; /* its name in the table of protocols; empty: the first one */
+    rd_packed packed;  /* of the header: served, left_ms and begun */
+} rd_handover;
 
 void rd_siblings_init(rd_siblings *siblings);
 
@@ -81,14 +95,13 @@ typedef uint64_t (*rd_siblings_weigh)(const struct rd_server *server, const rd_s
 int64_t rd_siblings_lightest(const struct rd_server *server, rd_siblings_weigh weigh,
                              uint64_t below);
 
-/* True when the connection is in that one's inbox; the descriptor is still open here. Fills in what
- * is not about the connection. */
-bool rd_siblings_send(struct rd_server *server, int64_t to, int fd, rd_handover_header *header,
-                      const char *bytes);
+/* True when the connection is in that one's inbox; the descriptor is still open here. False also
+ * when there is too much to send along. */
+bool rd_siblings_send(struct rd_server *server, int64_t to, int fd, rd_handover *handover);
 
-/* Takes one message out of the inbox; false when there is none. `bytes` has room for
- * RD_HANDOVER_BYTES_MAX; `fd` is -1 where the message is of no use. */
-bool rd_siblings_receive(struct rd_server *server, rd_handover_header *header, char *bytes,
-                         int *fd);
+/* Takes one message out of the inbox; false when there is none. What it says points into `bytes`,
+ * which has room for RD_HANDOVER_NAMES_MAX + RD_HANDOVER_BYTES_MAX; `fd` is -1 where the message is
+ * of no use. */
+bool rd_siblings_receive(struct rd_server *server, rd_handover *handover, char *bytes, int *fd);
 
 #endif

@@ -175,6 +175,12 @@ static inline bool rd_conn_is_open(const rd_conn *conn) {
     return conn->state == RD_CONN_OPEN;
 }
 
+/* Its transport, also when that has not begun and other bytes come first. */
+static inline const rd_transport *rd_conn_own_transport(rd_conn *conn) {
+    const bool is_held = conn->layered && rd_conn_layer(conn)->held != NULL;
+    return is_held ? rd_conn_layer(conn)->held : conn->transport;
+}
+
 /* Whether the request being answered is the connection's last one here or anywhere. */
 static inline bool rd_conn_ends(const rd_conn *conn) {
     return conn->set->stopping && !(conn->set->moving && conn->transport->can_move);
@@ -189,15 +195,6 @@ static inline bool rd_conn_is_spare(rd_conn *conn, bool kept, uint64_t since_ms)
 /* The server stops: nothing new begins on the connection. */
 static inline void rd_conn_shut_down(rd_conn *conn) {
     if (rd_conn_is_open(conn)) conn->protocol->on_shutdown(conn);
-}
-
-/* Whether another process can ever go on with it, and whether it can now. */
-static inline bool rd_conn_may_move(const rd_conn *conn) {
-    return conn->transport->can_move && conn->protocol->is_movable != NULL;
-}
-
-static inline bool rd_conn_is_movable(rd_conn *conn) {
-    return rd_conn_may_move(conn) && conn->protocol->is_movable(conn);
 }
 
 /* Tries to read at once, before the poller says so: fresh connections mostly bring a request. */

@@ -52,6 +52,12 @@ void rd_layer_note_pending(rd_conn *conn) {
     if (transport->has_pending(conn)) stand_in_line(conn, &conn->set->pending);
 }
 
+bool rd_layer_is_at_rest(rd_conn *conn) {
+    const rd_layer *layer = rd_conn_layer(conn);
+    if (layer->held != NULL || layer->is_shaking || rd_conn_unsent(conn) > 0) return false;
+    return conn->transport->has_pending == NULL || !conn->transport->has_pending(conn);
+}
+
 int rd_layer_flush(rd_conn *conn) {
     return conn->transport->flush == NULL ? 0 : conn->transport->flush(conn);
 }

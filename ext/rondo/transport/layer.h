@@ -30,6 +30,9 @@ bool rd_layer_is_in_line(rd_conn *conn);
 /* After a read, or when reading goes on: stands in line if there is something to hand out. */
 void rd_layer_note_pending(rd_conn *conn);
 
+/* Whether the transport has begun, its handshake is over, and it holds no bytes of either side. */
+bool rd_layer_is_at_rest(rd_conn *conn);
+
 /* 0, or -1 with errno. */
 int rd_layer_flush(rd_conn *conn);
 

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 typedef struct rd_conn rd_conn;
+struct rd_packed;
 
 typedef struct rd_protocol {
     size_t state_size;
@@ -32,9 +33,12 @@ typedef struct rd_protocol {
     bool (*is_spare)(rd_conn *conn, bool kept, uint64_t since_ms);
     /* The server stops: nothing new shall begin on this connection. */
     void (*on_shutdown)(rd_conn *conn);
-    /* Whether another process can go on with the connection now: nothing is being answered, and all
-     * that was read of the next request is in conn->input. NULL: never. */
-    bool (*is_movable)(rd_conn *conn);
+    /* These two let another process go on with a connection; see packed.h. NULL: it stays where it
+     * is. `pack` says whether the connection can go now, with a request that nobody answers yet or
+     * between two, and adds the protocol's own part; deadline and input are there already. `unpack`
+     * goes on from there, on a connection that was just opened, and may close it. */
+    bool (*pack)(rd_conn *conn, bool request, struct rd_packed *packed);
+    void (*unpack)(rd_conn *conn, const struct rd_packed *packed);
     /* It is reset next, because its peer takes nothing and others need the memory. Or NULL. */
     void (*on_stalled)(rd_conn *conn);
     /* The handshake of its transport is over, 0, or has failed, RD_ERR_*. NULL, but for the one

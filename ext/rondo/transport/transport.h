@@ -38,7 +38,9 @@ typedef struct rd_transport {
     uint32_t (*count_unread)(rd_conn *conn);
     /* The descriptor alone carries the bytes, as they are: whoever has it has the connection. */
     bool is_plain;
-    bool can_move; /* another process can go on with the descriptor */
+    /* The descriptor is all there is: opened on it in the middle of the bytes, in another process,
+     * the transport goes on. */
+    bool can_move;
 
     /* ---- of layers ---- */
 

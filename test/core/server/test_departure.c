@@ -310,10 +310,10 @@ static void test_who_comes_when_it_is_announced_already(void) {
     int pair[2];
     CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
     clients[client_count++] = pair[1];
-    rd_handover_header header = {.peer.kind = RD_ADDRESS_UNIX};
+    rd_handover handover = {.header.peer.kind = RD_ADDRESS_UNIX};
     board.slots[A].state = RD_SCORE_READY;
     board.slots[A].arriving = 0;
-    CHECK(rd_siblings_send(servers[B], A, pair[0], &header, NULL));
+    CHECK(rd_siblings_send(servers[B], A, pair[0], &handover));
     board.slots[A].state = RD_SCORE_DRAINING;
     close(pair[0]);
     for (int i = 0; i < ROUNDS; i++) serve(servers[A]);

@@ -275,33 +275,15 @@ static void test_nonsense_in_the_inbox(void) {
     end();
 }
 
-/* As a worker of another version would: a head that is not ours, and a descriptor. */
-static void send_foreign(int inbox, int fd) {
-    char head[64] = "another version";
-    union {
-        struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control = {.room = {0}};
-    struct iovec iov = {head, sizeof(head)};
-    struct msghdr message = {.msg_iov = &iov,
-                             .msg_iovlen = 1,
-                             .msg_control = control.room,
-                             .msg_controllen = sizeof(control.room)};
-    struct cmsghdr *part = CMSG_FIRSTHDR(&message);
-    part->cmsg_level = SOL_SOCKET;
-    part->cmsg_type = SCM_RIGHTS;
-    part->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(part), &fd, sizeof(int));
-    CHECK_INT(sendmsg(inbox, &message, 0), sizeof(head));
-}
-
-/* Its connection is closed, and is not on its way any more. */
+/* As a worker of another version would send it: a head that is not ours, and a descriptor. The
+ * connection is closed, and is not on its way any more. */
 static void test_a_message_of_another_version(void) {
+    static const char head[64] = "another version";
     start();
     int pair[2];
     CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     board.slots[B].arriving = 1; /* as every sender counts */
-    send_foreign(inboxes[B][1], pair[0]);
+    send_descriptor(inboxes[B][1], pair[0], head, sizeof(head));
     close(pair[0]);
     for (int i = 0; i < 2; i++) serve(servers[B]);
     CHECK_INT(board.slots[B].arriving, 0);
