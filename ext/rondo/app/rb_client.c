@@ -189,7 +189,7 @@ static VALUE client_set_handler(VALUE self, VALUE handler) {
     }
     if (!rd_client_lock(client)) return handler;
     RB_OBJ_WRITE(self, &client->next_handler, handler);
-    client->push->handler_due = true;
+    rd_push_set_due(client->push, RD_PUSH_HANDLER);
     rd_push_tell(client->push);
     rd_unlock(client->binding);
     return handler;

@@ -12,9 +12,28 @@
 #include "app/rb_channels.h"
 #include "app/rb_client.h"
 
+/* Methods of the handler, by event; NULL: it has none. */
+static const ID *const callbacks[RD_PUSH_EVENT_COUNT] = {
+#define RD_PUSH_EVENT(name, callback) [RD_PUSH_##name] = &rd_id.callback,
+#define RD_PUSH_STEP(name)
+#include "http/push_events.def"
+#undef RD_PUSH_EVENT
+#undef RD_PUSH_STEP
+};
+
+bool rd_event_is_wanted(VALUE handler) {
+    for (unsigned event = 0; event < RD_PUSH_EVENT_COUNT; event++) {
+        if (callbacks[event] != NULL && rd_handler_answers(handler, *callbacks[event])) return true;
+    }
+    return false;
+}
+
+/* ---- connections ---- */
+
 typedef struct rd_telling {
     rd_binding *binding;
     const rd_event *event;
+    rd_push *push;
     VALUE client;
 } rd_telling;
 
@@ -38,29 +57,16 @@ static VALUE change_handler(VALUE self) {
 
 static VALUE tell(VALUE argument) {
     rd_telling *telling = (rd_telling *)argument;
+    const unsigned kind = telling->event->kind;
+    const rd_push_message *message = rd_push_message_of(telling->event);
     rd_client *client = rd_client_of(telling->client);
     VALUE arguments[] = {telling->client, Qnil};
-    const rd_push_message *message = telling->event->message;
-    switch (telling->event->kind) {
-    case RD_PUSH_OPEN:
-        return rb_check_funcall(client->handler, rd_id.on_open, 1, arguments);
-    case RD_PUSH_MESSAGE:
-        arguments[1] = data_of(message);
-        return rb_check_funcall(client->handler, rd_id.on_message, 2, arguments);
-    case RD_PUSH_PUBLISHED:
+    if (kind == RD_PUSH_HANDLER) return change_handler(telling->client);
+    if (kind == RD_PUSH_PUBLISHED) {
         return rd_channels_tell(rb_hash_lookup(client->blocks, ULL2NUM(message->block)), message);
-    case RD_PUSH_HANDLER:
-        return change_handler(telling->client);
-    case RD_PUSH_DRAINED:
-        return rb_check_funcall(client->handler, rd_id.on_drained, 1, arguments);
-    case RD_PUSH_SHUTDOWN:
-        return rb_check_funcall(client->handler, rd_id.on_shutdown, 1, arguments);
-    case RD_PUSH_CLOSE:
-        return rb_check_funcall(client->handler, rd_id.on_close, 1, arguments);
-    case RD_PUSH_NOTHING:
-        break;
     }
-    return Qnil;
+    if (message != NULL) arguments[1] = data_of(message);
+    return rb_check_funcall(client->handler, *callbacks[kind], message != NULL ? 2 : 1, arguments);
 }
 
 /* The connection is over: nobody can be told of it any more. */
@@ -74,35 +80,53 @@ static void forget(rd_binding *binding, rd_push *push, VALUE self) {
 }
 
 /* An exception is the end of this connection and of no other; a Thread#kill is for the thread. */
-static int handle_failure(rd_telling *telling, int state) {
+static int handle_failure(rd_binding *binding, rd_push *push, int state) {
     VALUE error = rb_errinfo();
-    rd_push *push = telling->event->push;
-    rd_lock(telling->binding);
+    rd_lock(binding);
     if (push->conn != NULL && !push->closing) push->ops->close(push, 1011, RD_SLICE(""));
-    rd_unlock(telling->binding);
+    rd_unlock(binding);
     if (!rb_obj_is_kind_of(error, rb_eException)) return state;
     rb_set_errinfo(Qnil);
-    rd_report_error(telling->binding, error, Qnil);
+    rd_report_error(binding, error, Qnil);
     return 0;
 }
 
-/* A subscription of the application itself: its block. */
-static VALUE tell_subscriber(VALUE argument) {
-    const rd_telling *telling = (const rd_telling *)argument;
-    VALUE block =
-        rb_hash_lookup(telling->binding->subscribers, rd_subscriber_key(telling->event->push));
-    return rd_channels_tell(block, telling->event->message);
-}
-
-int rd_event_tell(rd_binding *binding, const rd_event *event) {
+static int tell_connection(rd_binding *binding, const rd_event *event) {
+    rd_push *push = rd_push_of_source(event->source);
+    VALUE self = RARRAY_AREF(binding->clients, push->slot);
+    rd_telling telling = {binding, event, push, self};
     int state = 0;
-    bool is_own = rd_push_is_own(event->push);
-    VALUE self = is_own ? Qnil : RARRAY_AREF(binding->clients, event->push->slot);
-    rd_telling telling = {binding, event, self};
-    if (!event->push->is_deaf) rb_protect(is_own ? tell_subscriber : tell, (VALUE)&telling, &state);
+    if (!push->is_deaf) rb_protect(tell, (VALUE)&telling, &state);
     if (rd_is_forked(binding)) return 0;
-    if (state != 0) state = handle_failure(&telling, state);
-    if (event->kind == RD_PUSH_CLOSE) forget(binding, event->push, self);
+    if (state != 0) state = handle_failure(binding, push, state);
+    if (event->kind == RD_PUSH_CLOSE) forget(binding, push, self);
     RB_GC_GUARD(self);
     return state;
+}
+
+/* ---- subscriptions of the application itself ---- */
+
+static VALUE call_block(VALUE argument) {
+    const rd_telling *telling = (const rd_telling *)argument;
+    VALUE block = rb_hash_lookup(telling->binding->subscribers, rd_subscriber_key(telling->push));
+    return rd_channels_tell(block, rd_push_message_of(telling->event));
+}
+
+static int tell_subscriber(rd_binding *binding, const rd_event *event) {
+    rd_push *push = rd_push_of_source(event->source);
+    rd_telling telling = {binding, event, push, Qnil};
+    int state = 0;
+    rb_protect(call_block, (VALUE)&telling, &state);
+    if (rd_is_forked(binding)) return 0;
+    return state != 0 ? handle_failure(binding, push, state) : 0;
+}
+
+/* ---- any of them ---- */
+
+int rd_event_tell(rd_binding *binding, const rd_event *event) {
+    static int (*const tellers[RD_EVENT_FAMILY_COUNT])(rd_binding *, const rd_event *) = {
+        [RD_EVENTS_OF_CONNECTION] = tell_connection,
+        [RD_EVENTS_OF_SUBSCRIBER] = tell_subscriber,
+    };
+    return tellers[event->source->ops->family](binding, event);
 }

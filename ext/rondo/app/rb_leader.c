@@ -107,7 +107,7 @@ static int serve_batch(rd_runner *runner) {
 /* Tells the application of what upgraded connections have; the state of a Thread#kill, or 0. */
 static int serve_events(rd_runner *runner) {
     rd_binding *binding = runner->binding;
-    rd_event event = {.push = NULL};
+    rd_event event = {.source = NULL};
     int killed = 0;
     for (int left = EVENTS_PER_TURN; killed == 0; left--) {
         bool goes_on = left > 0 && binding->pool.leader == runner && rd_pool_has_place(binding);
@@ -120,7 +120,7 @@ static int serve_events(rd_runner *runner) {
         if (rd_is_forked(binding)) return 0;
         rd_pool_leave(runner);
     }
-    if (event.push != NULL) { /* killed */
+    if (event.source != NULL) { /* killed */
         rd_lock(binding);
         rd_server_tell(binding->server, &event, false);
         rd_unlock(binding);

@@ -11,6 +11,7 @@
 #include "rack/rb_call.h"
 #include "rack/rb_fields.h"
 #include "app/rb_client.h"
+#include "app/rb_events.h"
 
 /* ---- what cannot be ---- */
 
@@ -30,15 +31,6 @@ static VALUE answer_to_stranger(const rd_call *call) {
 }
 
 /* ---- the step over ---- */
-
-static bool wants_callbacks(VALUE handler) {
-    const ID callbacks[] = {rd_id.on_open, rd_id.on_message, rd_id.on_drained, rd_id.on_shutdown,
-                            rd_id.on_close};
-    for (size_t i = 0; i < sizeof(callbacks) / sizeof(callbacks[0]); i++) {
-        if (rd_handler_answers(handler, callbacks[i])) return true;
-    }
-    return false;
-}
 
 /* Under the lock: before anybody can be told of the connection. */
 static void meet_push(rd_push *push, rd_client *client, uint32_t slot, bool wants_drained) {
@@ -69,7 +61,7 @@ static void upgrade(rd_call *call, VALUE handler) {
     rd_binding *binding = call->binding;
     rd_collect collect;
     bool wants_drained = rd_handler_answers(handler, rd_id.on_drained);
-    VALUE self = wants_callbacks(handler) ? rd_client_new(call, handler) : Qnil;
+    VALUE self = rd_event_is_wanted(handler) ? rd_client_new(call, handler) : Qnil;
     rd_collect_init(&collect, call);
     collect.head.raw = true;
     rd_collect_fields(&collect, call->headers);

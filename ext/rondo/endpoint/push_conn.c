@@ -39,7 +39,7 @@ void rd_push_on_open(rd_conn *conn) {
 void rd_push_on_drained(rd_conn *conn) {
     rd_push *push = rd_push_of(conn);
     if (push->closing || conn->out.bytes > 0) return;
-    push->drained_due = push->wants_drained;
+    if (push->wants_drained) rd_push_set_due(push, RD_PUSH_DRAINED);
     rd_push_tell(push);
 }
 
@@ -55,7 +55,7 @@ bool rd_push_is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
 void rd_push_on_shutdown(rd_conn *conn) {
     rd_push *push = rd_push_of(conn);
     if (push->closing) return;
-    push->shutdown_due = true;
+    rd_push_set_due(push, RD_PUSH_SHUTDOWN);
     rd_push_tell(push);
 }
 

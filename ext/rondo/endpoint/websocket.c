@@ -94,7 +94,9 @@ static void finish(rd_websocket *ws) {
  * everything that came before and could still answer it. */
 static void answer_end(rd_websocket *ws) {
     const rd_push *push = &ws->push;
-    if (ws->phase != RD_WEBSOCKET_ENDING || push->is_told || push->open_due) return;
+    if (ws->phase != RD_WEBSOCKET_ENDING || push->source.is_told ||
+        rd_push_is_due(push, RD_PUSH_OPEN))
+        return;
     if (!rd_list_is_empty(&push->messages)) return;
     queue_close(push->conn, push->close_code, rd_push_reason(push));
     finish(ws);
@@ -158,7 +160,7 @@ static void push_told(rd_push *push) {
     if (ws->phase == RD_WEBSOCKET_ENDING) {
         answer_end(ws);
     } else if (push->message_bytes < BACKLOG_BYTES / 2 && push->conn->read_paused &&
-               !push->shutdown_due) {
+               !rd_push_is_due(push, RD_PUSH_SHUTDOWN)) {
         go_on(ws);
     }
 }

@@ -8,6 +8,7 @@
 
 #include "base/settings.h"
 #include "http/date.h"
+#include "http/event.h"
 #include "http/head.h"
 #include "http/push.h"
 #include "http/request.h"
@@ -21,8 +22,8 @@ struct rd_handler {
     /* A request was refused with RD_ERR_* before the application saw it; or a WebSocket message, or
      * a subscription. */
     void (*on_refused)(rd_handler *handler, const rd_conn *conn, int code);
-    /* An upgraded connection has an event, and none is being told. */
-    void (*on_push)(rd_handler *handler, rd_push *push);
+    /* A source has an event for the application, and none is being told. */
+    void (*on_event)(rd_handler *handler, rd_event_source *source);
 };
 
 /* The setting slow_client: what happens to a published message above max_pending_bytes. */

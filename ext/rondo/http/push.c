@@ -31,8 +31,68 @@ static void on_near(const rd_subscriber *subscriber) {
 static const rd_subscriber_ops subscriber_ops = {
     .on_message = on_message, .on_served = on_served, .on_near = on_near};
 
+/* ---- as a source of events ---- */
+
+static unsigned source_next(const rd_event_source *source) {
+    return rd_push_next(RD_CONTAINER(source, const rd_push, source));
+}
+
+static void source_take(rd_event_source *source, rd_event *event) {
+    rd_push *push = rd_push_of_source(source);
+    event->kind = rd_push_next(push);
+    event->message = rd_push_take(push);
+}
+
+/* What every event does to the connection once the application knows of it. */
+static bool connection_told(rd_event_source *source, const rd_event *event) {
+    rd_push *push = rd_push_of_source(source);
+    if (push->conn != NULL && event->kind == RD_PUSH_SHUTDOWN) {
+        push->ops->close(push, 1001, RD_SLICE("going away"));
+    }
+    if (push->conn != NULL) push->ops->told(push);
+    return event->kind == RD_PUSH_CLOSE;
+}
+
+static bool subscriber_told(rd_event_source *source, const rd_event *event) {
+    rd_push *push = rd_push_of_source(source);
+    (void)event;
+    push->ops->told(push);
+    return false;
+}
+
+static void source_ref(rd_event_source *source) {
+    rd_push_ref(rd_push_of_source(source));
+}
+
+static void source_release(rd_event_source *source, void *message) {
+    if (message != NULL) rd_push_free_message(message);
+    rd_push_unref(rd_push_of_source(source));
+}
+
+static const rd_event_ops connection_source = {
+    .family = RD_EVENTS_OF_CONNECTION,
+    .next = source_next,
+    .take = source_take,
+    .told = connection_told,
+    .ref = source_ref,
+    .release = source_release,
+};
+
+static const rd_event_ops subscriber_source = {
+    .family = RD_EVENTS_OF_SUBSCRIBER,
+    .next = source_next,
+    .take = source_take,
+    .told = subscriber_told,
+    .ref = source_ref,
+    .release = source_release,
+};
+
+/* ---- life ---- */
+
 void rd_push_init(rd_push *push, const rd_push_ops *ops, rd_http_shared *shared, rd_conn *conn) {
     memset(push, 0, sizeof(*push));
+    rd_event_source_init(&push->source, conn != NULL ? &connection_source : &subscriber_source,
+                         conn != NULL);
     rd_subscriber_init(&push->subscriber, &subscriber_ops,
                        (uint32_t)shared->settings->max_subscriptions);
     push->shared = shared;
@@ -40,7 +100,6 @@ void rd_push_init(rd_push *push, const rd_push_ops *ops, rd_http_shared *shared,
         push->subscriber.ledger = shared->ledger;
         push->subscriber.name_limit = (size_t)shared->settings->max_subscription_bytes;
     }
-    rd_list_init(&push->in_queue);
     rd_list_init(&push->messages);
     rd_list_init(&push->replays);
     push->ops = ops;
@@ -48,7 +107,7 @@ void rd_push_init(rd_push *push, const rd_push_ops *ops, rd_http_shared *shared,
     push->ping_interval_ms = (uint32_t)shared->settings->ping_interval_ms;
     push->refs = 1;
     push->close_code = RD_PUSH_ABNORMAL;
-    push->open_due = conn != NULL;
+    if (conn != NULL) rd_push_set_due(push, RD_PUSH_OPEN);
 }
 
 void rd_push_ref(rd_push *push) {
@@ -80,6 +139,7 @@ static void add(rd_push *push, const rd_push_message *message) {
     *copy = *message;
     push->message_bytes += memory_of(copy);
     rd_list_append(&push->messages, &copy->node);
+    rd_push_set_due(push, RD_PUSH_MESSAGE);
 }
 
 void rd_push_add_message(rd_push *push, rd_buffer *payload, bool is_text) {
@@ -165,8 +225,8 @@ void rd_push_expect(rd_push *push) {
 }
 
 void rd_push_tell(rd_push *push) {
-    if (push->is_told || rd_push_next(push) == RD_PUSH_NOTHING) return;
-    push->shared->handler->on_push(push->shared->handler, push);
+    if (push->source.is_told || push->due == 0) return;
+    push->shared->handler->on_event(push->shared->handler, &push->source);
 }
 
 void rd_push_leave_channels(rd_push *push) {
@@ -180,7 +240,8 @@ void rd_push_leave_channels(rd_push *push) {
 
 void rd_push_closed(rd_push *push) {
     push->conn = NULL;
-    push->closing = push->close_due = true;
+    push->closing = true;
+    rd_push_set_due(push, RD_PUSH_CLOSE);
     rd_push_leave_channels(push);
     rd_push_tell(push);
     rd_push_unref(push);
@@ -196,44 +257,30 @@ void rd_push_set_close(rd_push *push, unsigned code, rd_slice reason) {
 }
 
 rd_push_event rd_push_next(const rd_push *push) {
-    if (push->open_due) return RD_PUSH_OPEN;
-    if (push->handler_due) return RD_PUSH_HANDLER;
-    if (!rd_list_is_empty(&push->messages)) {
-        const rd_push_message *first = RD_CONTAINER(push->messages.next, rd_push_message, node);
-        return first->published != NULL ? RD_PUSH_PUBLISHED : RD_PUSH_MESSAGE;
-    }
-    if (push->close_due) return RD_PUSH_CLOSE;
-    if (push->drained_due) return RD_PUSH_DRAINED;
-    return push->shutdown_due ? RD_PUSH_SHUTDOWN : RD_PUSH_NOTHING;
+    if (push->due == 0) return RD_PUSH_NOTHING;
+    const rd_push_event event = (rd_push_event)__builtin_ctz(push->due);
+    if (event != RD_PUSH_MESSAGE) return event;
+    const rd_push_message *first = RD_CONTAINER(push->messages.next, rd_push_message, node);
+    return first->published != NULL ? RD_PUSH_PUBLISHED : RD_PUSH_MESSAGE;
+}
+
+static void clear_due(rd_push *push, rd_push_event event) {
+    push->due = (uint16_t)(push->due & ~(1u << event));
+}
+
+static rd_push_message *take_message(rd_push *push) {
+    rd_push_message *message = RD_CONTAINER(rd_list_shift(&push->messages), rd_push_message, node);
+    push->message_bytes -= memory_of(message);
+    if (rd_list_is_empty(&push->messages)) clear_due(push, RD_PUSH_MESSAGE);
+    return message;
 }
 
 rd_push_message *rd_push_take(rd_push *push) {
-    rd_push_message *message = NULL;
-    switch (rd_push_next(push)) {
-    case RD_PUSH_OPEN:
-        push->open_due = false;
-        break;
-    case RD_PUSH_HANDLER:
-        push->handler_due = false;
-        break;
-    case RD_PUSH_MESSAGE:
-    case RD_PUSH_PUBLISHED:
-        message = RD_CONTAINER(rd_list_shift(&push->messages), rd_push_message, node);
-        push->message_bytes -= memory_of(message);
-        break;
-    case RD_PUSH_DRAINED:
-        push->drained_due = false;
-        break;
-    case RD_PUSH_SHUTDOWN:
-        push->shutdown_due = false;
-        break;
-    case RD_PUSH_CLOSE:
-        push->close_due = push->drained_due = push->shutdown_due = false;
-        break;
-    case RD_PUSH_NOTHING:
-        break;
-    }
-    return message;
+    const rd_push_event event = rd_push_next(push);
+    if (event == RD_PUSH_MESSAGE || event == RD_PUSH_PUBLISHED) return take_message(push);
+    clear_due(push, event);
+    if (event == RD_PUSH_CLOSE) push->due = 0;
+    return NULL;
 }
 
 void rd_push_free_message(rd_push_message *message) {

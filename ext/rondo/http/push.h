@@ -9,8 +9,8 @@
  *
  *   OPEN ─▶ MESSAGE, PUBLISHED, DRAINED, SHUTDOWN in any number ─▶ CLOSE
  *
- * One event at a time: whoever takes one gives it back before the next one comes (server/events.h).
- * Without a connection it is the application's own subscriber, with nothing but PUBLISHED.
+ * push_events.def has all of them. They are told one at a time (http/event.h). Without a connection
+ * it is the application's own subscriber, with nothing but PUBLISHED.
  */
 #ifndef RD_HTTP_PUSH_H
 #define RD_HTTP_PUSH_H
@@ -21,6 +21,7 @@
 #include "base/buffer.h"
 #include "base/list.h"
 #include "base/slice.h"
+#include "http/event.h"
 #include "pubsub/channel.h"
 
 typedef struct rd_conn rd_conn;
@@ -31,13 +32,12 @@ enum { RD_PUSH_REASON_MAX = 123, RD_PUSH_ABNORMAL = 1006 };
 
 typedef enum rd_push_event {
     RD_PUSH_NOTHING,
-    RD_PUSH_OPEN,
-    RD_PUSH_HANDLER, /* the application changes its handler */
-    RD_PUSH_MESSAGE,
-    RD_PUSH_PUBLISHED,
-    RD_PUSH_DRAINED,
-    RD_PUSH_SHUTDOWN,
-    RD_PUSH_CLOSE,
+#define RD_PUSH_EVENT(name, callback) RD_PUSH_##name,
+#define RD_PUSH_STEP(name)            RD_PUSH_##name,
+#include "http/push_events.def"
+#undef RD_PUSH_EVENT
+#undef RD_PUSH_STEP
+    RD_PUSH_EVENT_COUNT,
 } rd_push_event;
 
 /* An event of a stream. `ptr` NULL: it has no such field. Without data it only sets the id and the
@@ -82,9 +82,9 @@ typedef struct rd_push_replay {
 } rd_push_replay;
 
 struct rd_push {
+    rd_event_source source;
     rd_subscriber subscriber;
     struct rd_http_shared *shared; /* of the server; it outlives the connection */
-    rd_list in_queue;              /* of the server, while events wait and none is being told */
     rd_list messages;              /* not told yet */
     rd_list replays;               /* of rd_push_replay */
     const rd_push_ops *ops;
@@ -93,15 +93,10 @@ struct rd_push {
     uint32_t refs;
     uint32_t ping_interval_ms; /* 0: never */
     uint32_t slot;             /* of the application's object */
+    uint16_t due;              /* bits: the events that wait, MESSAGE also for PUBLISHED */
     uint16_t close_code;       /* RD_PUSH_ABNORMAL: the connection ended without one */
     uint8_t reason_len;
     bool is_deaf; /* the application wants to know of nothing but the end; read without the lock */
-    bool open_due : 1;
-    bool handler_due : 1;
-    bool drained_due : 1;
-    bool shutdown_due : 1;
-    bool close_due : 1;
-    bool is_told : 1; /* an event is with the application just now */
     bool closing : 1; /* nothing more can be sent */
     bool wants_drained : 1;
     char *reason; /* allocated when there is one */
@@ -116,12 +111,31 @@ typedef struct rd_push_message {
     bool is_text;
 } rd_push_message;
 
+/* What comes with the event of a push; NULL: nothing does. */
+static inline const rd_push_message *rd_push_message_of(const rd_event *event) {
+    return event->message;
+}
+
 /* `conn` NULL: a subscriber of the application itself. */
 void rd_push_init(rd_push *push, const rd_push_ops *ops, struct rd_http_shared *shared,
                   rd_conn *conn);
+
+static inline rd_push *rd_push_of_source(rd_event_source *source) {
+    return RD_CONTAINER(source, rd_push, source);
+}
+
 /* Whether it is the application's own subscriber. */
 static inline bool rd_push_is_own(const rd_push *push) {
-    return push->ops->close == NULL;
+    return push->source.ops->family == RD_EVENTS_OF_SUBSCRIBER;
+}
+
+static inline bool rd_push_is_due(const rd_push *push, rd_push_event event) {
+    return (push->due >> event & 1) != 0;
+}
+
+/* The event waits from now on; rd_push_tell() has it told. */
+static inline void rd_push_set_due(rd_push *push, rd_push_event event) {
+    push->due = (uint16_t)(push->due | 1u << event);
 }
 
 void rd_push_ref(rd_push *push);
@@ -139,7 +153,7 @@ static inline rd_slice rd_push_reason(const rd_push *push) {
 
 /* Whether the last event is being told. */
 static inline bool rd_push_is_ending(const rd_push *push) {
-    return push->conn == NULL && push->is_told && !push->close_due;
+    return push->conn == NULL && push->source.is_told && !rd_push_is_due(push, RD_PUSH_CLOSE);
 }
 
 /* A published message for the client (`block` 0) or for a block of the application; the latter is

@@ -6,56 +6,50 @@
 
 #include "server/server.h"
 
-void rd_events_add(rd_server *server, rd_push *push) {
-    if (rd_list_is_linked(&push->in_queue)) return;
-    if (push->open_due) server->pushes++;
-    rd_push_ref(push);
-    rd_list_append(&server->events, &push->in_queue);
+/* A source that holds the server does so from its first event on. */
+static void count(rd_server *server, rd_event_source *source) {
+    if (!source->holds || source->is_counted) return;
+    source->is_counted = true;
+    server->event_holders[source->ops->family]++;
 }
 
-/* What every event does to the connection once the application knows of it. */
-static void after(rd_server *server, const rd_event *event) {
-    rd_push *push = event->push;
-    switch (event->kind) {
-    case RD_PUSH_SHUTDOWN:
-        if (push->conn != NULL) push->ops->close(push, 1001, RD_SLICE("going away"));
-        break;
-    case RD_PUSH_CLOSE:
-        server->pushes--;
-        break;
-    default:
-        break;
-    }
+void rd_events_add(rd_server *server, rd_event_source *source) {
+    if (rd_list_is_linked(&source->in_queue)) return;
+    count(server, source);
+    source->ops->ref(source);
+    rd_list_append(&server->events, &source->in_queue);
 }
 
 static void give_back(rd_server *server, const rd_event *event) {
-    rd_push *push = event->push;
-    push->is_told = false;
-    after(server, event);
-    if (push->conn != NULL || rd_push_is_own(push)) push->ops->told(push);
-    if (rd_push_next(push) != RD_PUSH_NOTHING) rd_events_add(server, push);
-    if (event->message != NULL) rd_push_free_message(event->message);
-    rd_push_unref(push);
+    rd_event_source *source = event->source;
+    source->is_told = false;
+    const bool is_over = source->ops->told(source, event);
+    if (is_over && source->is_counted) server->event_holders[source->ops->family]--;
+    if (source->ops->next(source) != 0) rd_events_add(server, source);
+    source->ops->release(source, event->message);
 }
 
 bool rd_server_tell(rd_server *server, rd_event *event, bool goes_on) {
-    if (event->push != NULL) give_back(server, event);
-    *event = (rd_event){.push = NULL};
+    if (event->source != NULL) give_back(server, event);
+    *event = (rd_event){.source = NULL};
     rd_list *node = goes_on ? rd_list_shift(&server->events) : NULL;
     if (node == NULL) return false;
-    event->push = RD_CONTAINER(node, rd_push, in_queue);
-    event->kind = rd_push_next(event->push);
-    event->message = rd_push_take(event->push);
-    event->push->is_told = true;
+    event->source = RD_CONTAINER(node, rd_event_source, in_queue);
+    event->source->ops->take(event->source, event);
+    event->source->is_told = true;
     return true;
 }
 
 bool rd_events_live(const rd_server *server) {
-    return server->pushes > 0 || !rd_list_is_empty(&server->events);
+    for (unsigned family = 0; family < RD_EVENT_FAMILY_COUNT; family++) {
+        if (server->event_holders[family] > 0) return true;
+    }
+    return !rd_list_is_empty(&server->events);
 }
 
 void rd_events_clear(rd_server *server) {
     for (rd_list *node; (node = rd_list_shift(&server->events)) != NULL;) {
-        rd_push_unref(RD_CONTAINER(node, rd_push, in_queue));
+        rd_event_source *source = RD_CONTAINER(node, rd_event_source, in_queue);
+        source->ops->release(source, NULL);
     }
 }

@@ -37,7 +37,7 @@ void rd_server_publish(rd_server *server) {
     PUT(bytes_out, server->conns.bytes_out);
     PUT(write_timeouts, server->conns.write_timeouts);
     PUT(given_up, server->given_up);
-    PUT(upgraded, server->pushes);
+    PUT(upgraded, server->event_holders[RD_EVENTS_OF_CONNECTION]);
     PUT(subscriptions, server->pubsub.channels.subscription_count);
     PUT(published, server->pubsub.published);
     PUT(messages_dropped, server->http.messages_dropped);

@@ -33,8 +33,8 @@ static void on_request(rd_handler *handler, rd_request *request) {
     if (!rd_files_take(server, request)) rd_queue_add(server, request);
 }
 
-static void on_push(rd_handler *handler, rd_push *push) {
-    rd_events_add(server_of(handler), push);
+static void on_event(rd_handler *handler, rd_event_source *source) {
+    rd_events_add(server_of(handler), source);
 }
 
 static void keep_refusal(rd_server *server, const rd_address *peer, int code) {
@@ -118,7 +118,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
     }
     rd_conn_set_init(&server->conns, &server->loop, &server->settings);
     server->conns.takes_turns = true;
-    server->handler = (rd_handler){on_request, on_refused, on_push};
+    server->handler = (rd_handler){on_request, on_refused, on_event};
     server->http.handler = &server->handler;
     server->http.settings = &server->settings;
     rd_head_limits_init(&server->http.limits, settings);

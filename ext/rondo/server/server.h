@@ -119,7 +119,7 @@ struct rd_server {
     uint64_t told_file_cut_ms; /* the same of a file that shrank while it was sent */
     uint32_t refusal_count;    /* kept in `refusals`; there is no line for the rest */
     uint32_t queue_len;
-    uint32_t pushes; /* upgraded connections whose end was not told yet */
+    uint32_t event_holders[RD_EVENT_FAMILY_COUNT]; /* sources whose last event was not told yet */
     uint32_t batch_count;
     uint32_t connection_limit;
     atomic_int phase;  /* rd_phase */

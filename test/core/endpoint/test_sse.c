@@ -28,7 +28,7 @@ static void tell(void) {
                                    [RD_PUSH_DRAINED] = 'd',
                                    [RD_PUSH_SHUTDOWN] = 's',
                                    [RD_PUSH_CLOSE] = 'c'};
-    rd_event event = {.push = NULL};
+    rd_event event = {.source = NULL};
     rd_loop_lock(&server->loop);
     while (rd_server_tell(server, &event, true)) {
         const size_t len = strlen(told);

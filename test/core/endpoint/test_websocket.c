@@ -31,7 +31,7 @@ static rd_push_event next_event(void) {
     rd_loop_lock(&server->loop);
     bool is_one = rd_server_tell(server, &event, true);
     rd_loop_unlock(&server->loop);
-    return is_one ? event.kind : RD_PUSH_NOTHING;
+    return is_one ? (rd_push_event)event.kind : RD_PUSH_NOTHING;
 }
 
 static void give_back(void) {
@@ -154,7 +154,7 @@ static void test_an_application_that_is_slow_is_no_silence(void) {
     if (!CHECK(push->conn != NULL)) return;
     for (int i = 0; i < 20; i++) {
         CHECK_INT(next_event(), RD_PUSH_MESSAGE);
-        CHECK_INT(rd_buffer_len(&event.message->payload), sizeof(large));
+        CHECK_INT(rd_buffer_len(&rd_push_message_of(&event)->payload), sizeof(large));
         turns(2);
     }
     CHECK_INT(next_event(), RD_PUSH_NOTHING);
@@ -374,7 +374,7 @@ static void test_reading_stops_while_messages_wait(void) {
     CHECK_SAYS(push->message_bytes < MOST_WAITING, "%zu bytes wait", push->message_bytes);
     for (int i = 0; i < 300 && told < sent; i++) {
         if (next_event() == RD_PUSH_MESSAGE) {
-            CHECK_INT((unsigned char)rd_buffer_ptr(&event.message->payload)[0], told);
+            CHECK_INT((unsigned char)rd_buffer_ptr(&rd_push_message_of(&event)->payload)[0], told);
             told++;
         }
         CHECK(push->message_bytes < MOST_WAITING);

@@ -71,8 +71,8 @@ static uint32_t hear_events(rd_event *event, uint32_t until) {
     while (rd_server_tell(server, event, true)) {
         CHECK(push->message_bytes <= BACKLOG_BYTES + 2 * MESSAGE_BYTES);
         if (event->kind != RD_PUSH_MESSAGE) continue;
-        CHECK_INT(rd_buffer_len(&event->message->payload), MESSAGE_BYTES);
-        memcpy(&number, rd_buffer_ptr(&event->message->payload), sizeof number);
+        CHECK_INT(rd_buffer_len(&rd_push_message_of(event)->payload), MESSAGE_BYTES);
+        memcpy(&number, rd_buffer_ptr(&rd_push_message_of(event)->payload), sizeof number);
         CHECK_INT(number, count);
         if (++count == until) break;
     }
@@ -81,7 +81,7 @@ static uint32_t hear_events(rd_event *event, uint32_t until) {
 }
 
 static void leave(int fd) {
-    rd_event event = {.push = NULL};
+    rd_event event = {.source = NULL};
 
     close(fd);
     turns(2);
@@ -91,7 +91,7 @@ static void leave(int fd) {
 }
 
 static void test_backlog(void) {
-    rd_event event = {.push = NULL};
+    rd_event event = {.source = NULL};
     int fd = open_websocket();
 
     send_messages(fd, false);
@@ -112,7 +112,7 @@ static int fail_to_modify(rd_poller *poller, rd_source *source) {
 /* Reading cannot go on when there is room again: the connection is over, what came before is told.
  */
 static void test_poller_that_fails(void) {
-    rd_event event = {.push = NULL};
+    rd_event event = {.source = NULL};
     int fd = open_websocket();
     const rd_poller_ops *whole = server->loop.ops;
     rd_poller_ops broken = *whole;
@@ -129,7 +129,7 @@ static void test_poller_that_fails(void) {
 }
 
 static void test_close_behind(void) {
-    rd_event event = {.push = NULL};
+    rd_event event = {.source = NULL};
     int fd = open_websocket();
 
     send_messages(fd, true);
@@ -142,7 +142,7 @@ static void test_close_behind(void) {
 
 /* The application closes while messages wait: they are read up to the peer's Close, and dropped. */
 static void test_close_before(void) {
-    rd_event event = {.push = NULL};
+    rd_event event = {.source = NULL};
     int fd = open_websocket();
 
     send_messages(fd, true);

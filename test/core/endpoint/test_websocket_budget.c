@@ -74,7 +74,7 @@ static unsigned close_code(int fd) {
 }
 
 static unsigned tell_some(void) {
-    rd_event event = {.push = NULL};
+    rd_event event = {.source = NULL};
     unsigned messages = 0;
     rd_loop_lock(&server->loop);
     while (rd_server_tell(server, &event, true)) messages += event.kind == RD_PUSH_MESSAGE;

@@ -49,7 +49,7 @@ static rd_push_event next_event(void) {
     rd_loop_lock(&server->loop);
     bool is_one = rd_server_tell(server, &event, true);
     rd_loop_unlock(&server->loop);
-    return is_one ? event.kind : RD_PUSH_NOTHING;
+    return is_one ? (rd_push_event)event.kind : RD_PUSH_NOTHING;
 }
 
 static void publish(const char *payload, size_t len) {
@@ -199,7 +199,7 @@ static void test_the_end_of_a_block_with_a_busy_channel(void) {
     turns(2);
     publish("behind", 6);
     CHECK_INT(next_event(), RD_PUSH_PUBLISHED);
-    CHECK_BYTES(event.message->published->bytes + 4, 6, "before");
+    CHECK_BYTES(rd_push_message_of(&event)->published->bytes + 4, 6, "before");
     rd_loop_lock(&server->loop);
     CHECK_INT(rd_pubsub_subscribe(&server->pubsub, push, RD_SLICE("more"), false, &terms),
               RD_ERR_CHANNEL_LIMIT);

@@ -19,12 +19,12 @@ static rd_http_shared shared;
 static rd_pubsub pubsub;
 static unsigned told;
 
-static void on_push(rd_handler *handler, rd_push *push) {
-    (void)handler, (void)push;
+static void on_event(rd_handler *handler, rd_event_source *source) {
+    (void)handler, (void)source;
     told++;
 }
 
-static rd_handler handler = {.on_push = on_push};
+static rd_handler handler = {.on_event = on_event};
 
 static void begin(void) {
     rd_settings_init(&settings);
@@ -110,8 +110,8 @@ static int subscribe(rd_push *push, const char *name, const rd_pubsub_terms *ter
 /* The next event and its payload as text. */
 static const char *take(rd_push *push) {
     static char line[256];
-    static const char *const names[] = {"nothing",   "open",    "handler",  "message",
-                                        "published", "drained", "shutdown", "close"};
+    static const char *const names[] = {"nothing",   "open",  "handler", "message",
+                                        "published", "close", "drained", "shutdown"};
     const rd_push_event event = rd_push_next(push);
     rd_push_message *message = rd_push_take(push);
     (void)snprintf(line, sizeof(line), "%s", names[event]);
@@ -164,7 +164,7 @@ static void test_blocks_are_told_in_order(void) {
     CHECK_STR(take(push), "published 8! c");
     CHECK_STR(take(push), "nothing");
     CHECK_INT(push->message_bytes, 0);
-    push->is_told = true; /* whoever is being told comes back by himself */
+    push->source.is_told = true; /* whoever is being told comes back by himself */
     publish("news", "d");
     deliver();
     CHECK_INT(told, 3);
@@ -205,7 +205,9 @@ static void test_handler_changes_come_before_messages(void) {
     subscribe(push, "news", &(rd_pubsub_terms){.block = 1});
     publish("news", "a");
     deliver();
-    push->handler_due = push->drained_due = push->shutdown_due = true;
+    rd_push_set_due(push, RD_PUSH_SHUTDOWN);
+    rd_push_set_due(push, RD_PUSH_DRAINED);
+    rd_push_set_due(push, RD_PUSH_HANDLER);
     CHECK_STR(take(push), "handler");
     CHECK_STR(take(push), "published 1 a");
     CHECK_STR(take(push), "drained");

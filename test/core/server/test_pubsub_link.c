@@ -98,8 +98,8 @@ static int publish(worker *worker, const char *name, const char *payload) {
 
 /* ---- the loop ---- */
 
-static void on_push(rd_handler *handler, rd_push *push) {
-    (void)handler, (void)push;
+static void on_event(rd_handler *handler, rd_event_source *source) {
+    (void)handler, (void)source;
 }
 
 static int refused;
@@ -110,7 +110,7 @@ static void on_refused(rd_handler *handler, const rd_conn *conn, int code) {
     refused++;
 }
 
-static rd_handler handler = {.on_push = on_push, .on_refused = on_refused};
+static rd_handler handler = {.on_event = on_event, .on_refused = on_refused};
 
 static void turn(void) {
     static rd_ready_set found;

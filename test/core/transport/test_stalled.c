@@ -172,7 +172,7 @@ static void upgrade(rd_request *request) {
 }
 
 static void tell_all(void) {
-    rd_event event = {.push = NULL};
+    rd_event event = {.source = NULL};
     while (rd_server_tell(server, &event, true)) {
     }
 }

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * server/events: sources of other families than connections stand in the same queue. The source
+ * here has nothing but a number of ticks, as a timer would.
+ */
+#include "serving.h"
+
+typedef struct ticker {
+    rd_event_source source;
+    unsigned due, told, refs, released;
+} ticker;
+
+enum { TICK = 1 };
+
+static ticker *ticker_of(const rd_event_source *source) {
+    return RD_CONTAINER((rd_event_source *)(uintptr_t)source, ticker, source);
+}
+
+static unsigned next(const rd_event_source *source) {
+    return ticker_of(source)->due > 0 ? TICK : 0;
+}
+
+static void take(rd_event_source *source, rd_event *event) {
+    event->kind = TICK;
+    event->message = &ticker_of(source)->due;
+    ticker_of(source)->due--;
+}
+
+/* The last one is the last for ever. */
+static bool on_told(rd_event_source *source, const rd_event *event) {
+    CHECK_INT(event->kind, TICK);
+    ticker_of(source)->told++;
+    return ticker_of(source)->due == 0;
+}
+
+static void ref(rd_event_source *source) {
+    ticker_of(source)->refs++;
+}
+
+static void release(rd_event_source *source, void *message) {
+    if (message != NULL) ticker_of(source)->released++;
+    ticker_of(source)->refs--;
+}
+
+static const rd_event_ops ticker_ops = {.family = RD_EVENTS_OF_SUBSCRIBER,
+                                        .next = next,
+                                        .take = take,
+                                        .told = on_told,
+                                        .ref = ref,
+                                        .release = release};
+
+static ticker new_ticker(unsigned due, bool holds) {
+    ticker made = {.due = due};
+    rd_event_source_init(&made.source, &ticker_ops, holds);
+    return made;
+}
+
+/* A list links to itself, so it is made where it stays. */
+static void add(ticker *one) {
+    rd_list_init(&one->source.in_queue);
+    rd_events_add(server, &one->source);
+}
+
+static void begin(void) {
+    start(NULL);
+    rd_loop_lock(&server->loop);
+}
+
+static void finish(void) {
+    rd_loop_unlock(&server->loop);
+    end();
+}
+
+static void test_sources_take_turns(void) {
+    rd_event event = {.source = NULL};
+    ticker one = new_ticker(2, false), other = new_ticker(1, false);
+    begin();
+    add(&one);
+    add(&other);
+    rd_events_add(server, &other.source); /* stands there already */
+    CHECK_INT(other.refs, 1);
+    CHECK(rd_server_tell(server, &event, true));
+    CHECK(event.source == &one.source && event.message == &one.due);
+    CHECK(one.source.is_told);
+    CHECK(rd_server_tell(server, &event, true)); /* its second event goes to the end */
+    CHECK(event.source == &other.source);
+    CHECK(!one.source.is_told);
+    CHECK_INT(one.told, 1);
+    CHECK(rd_server_tell(server, &event, true));
+    CHECK(event.source == &one.source);
+    CHECK(!rd_server_tell(server, &event, true));
+    CHECK_INT(one.told, 2);
+    CHECK_INT(one.refs, 0);
+    CHECK_INT(one.released, 2);
+    finish();
+}
+
+static void test_who_holds_the_server_does_until_the_last_event(void) {
+    rd_event event = {.source = NULL};
+    ticker one = new_ticker(1, true);
+    begin();
+    CHECK(!rd_events_live(server));
+    add(&one);
+    CHECK(rd_server_tell(server, &event, true));
+    CHECK(rd_events_live(server));
+    one.due = 1; /* while the first is told */
+    CHECK(rd_server_tell(server, &event, true));
+    CHECK(rd_events_live(server));
+    CHECK(!rd_server_tell(server, &event, false));
+    CHECK(!rd_events_live(server));
+    finish();
+}
+
+static void test_what_nobody_takes_is_released(void) {
+    ticker one = new_ticker(3, false);
+    begin();
+    add(&one);
+    rd_events_clear(server);
+    CHECK_INT(one.refs, 0);
+    CHECK_INT(one.told, 0);
+    finish();
+}
+
+int main(void) {
+    rd_settings_init(&settings);
+    test_sources_take_turns();
+    test_who_holds_the_server_does_until_the_last_event();
+    test_what_nobody_takes_is_released();
+    return check_summary();
+}

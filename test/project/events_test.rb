@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+# An event of upgraded connections is a row of http/push_events.def, the place where it arises, and a row in
+# docs/PUSH.md: nothing else names its callback.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+
+class EventsTest < Minitest::Test
+  ROOT = File.expand_path("../..", __dir__)
+  CALLBACKS = File.read("#{ROOT}/ext/rondo/http/push_events.def").scan(/^RD_PUSH_EVENT\(\w+, (\w+)\)/).flatten
+  # on_close and on_open are also told when the handler changes; on_drained is asked about, because it is dear.
+  ELSEWHERE = { "on_open" => %w[rb_events.c], "on_close" => %w[rb_events.c],
+                "on_drained" => %w[rb_client.c rb_upgrade.c] }.freeze
+
+  def test_each_callback_has_its_row_in_the_manual
+    assert_includes CALLBACKS, "on_message"
+    rows = File.read("#{ROOT}/docs/PUSH.md").scan(/^\| `(on_\w+)\(client/).flatten
+    assert_equal CALLBACKS.sort, rows.sort
+  end
+
+  def test_no_other_file_names_a_callback
+    CALLBACKS.each do |callback|
+      files = Dir["#{ROOT}/ext/rondo/{ruby,binding,rack,app}/*.{c,h,def}"].select do |file|
+        File.read(file, encoding: "UTF-8").match?(/rd_id\.#{callback}\b/)
+      end
+      assert_equal ELSEWHERE.fetch(callback, []), files.map { |file| File.basename(file) }.sort, callback
+    end
+  end
+end
