@@ -13,6 +13,7 @@
 #include "http/status.h"
 #include "protocol/http1.h"
 #include "protocol/http1_body.h"
+#include "transport/pump.h"
 
 /* The lines that the server adds to a head; HEAD_RESERVE has room for one of each. */
 #define LENGTH_NAME   "content-length: "
@@ -352,7 +353,10 @@ static int http1_detach(rd_request *request, rd_buffer *rest) {
     conn->input = (rd_buffer){0};
     rd_conn_count_input(conn);
     request->detached = true;
-    return rd_conn_detach(conn);
+    if (!conn->layered) return rd_conn_detach(conn);
+    const int fd = rd_pump_begin(conn);
+    if (fd < 0) rd_conn_reset(conn);
+    return fd < 0 ? RD_ERR_CLOSED : fd;
 }
 
 static void http1_switch_to(rd_request *request, const rd_protocol *protocol) {

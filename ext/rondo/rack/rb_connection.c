@@ -5,6 +5,7 @@
  */
 #include "rack/rb_connection.h"
 
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "ruby/rb_error.h"
@@ -32,12 +33,18 @@ rd_call *rd_connection_call(VALUE self) {
 typedef struct rd_detached {
     int fd;
     rd_buffer rest;
-    bool unix_socket;
 } rd_detached;
+
+/* Not the peer's address says it: where the transport needs it, this is one end of a pair. */
+static bool is_unix(int fd) {
+    struct sockaddr_storage bound = {.ss_family = AF_UNSPEC};
+    socklen_t len = sizeof(bound);
+    return getsockname(fd, (struct sockaddr *)&bound, &len) == 0 && bound.ss_family == AF_UNIX;
+}
 
 static VALUE wrap_descriptor(VALUE argument) {
     rd_detached *detached = (rd_detached *)argument;
-    VALUE socket = rb_path2class(detached->unix_socket ? "UNIXSocket" : "TCPSocket");
+    VALUE socket = rb_path2class(is_unix(detached->fd) ? "UNIXSocket" : "TCPSocket");
     VALUE io = rb_funcall(socket, rd_id.for_fd, 1, INT2NUM(detached->fd));
     detached->fd = -1;
     size_t len = rd_buffer_len(&detached->rest);
@@ -55,7 +62,7 @@ VALUE rd_connection_detach(rd_call *call) {
     if (call->request->conn != NULL) call->request->conn->tell_empty = true;
     rd_unlock(call->binding);
     rd_wait_until(call->binding, call->request, rd_has_sent_all);
-    rd_detached detached = {.fd = -1, .unix_socket = call->peer.kind == RD_ADDRESS_UNIX};
+    rd_detached detached = {.fd = -1};
     rd_lock(call->binding);
     int fd = call->request->responder->detach(call->request, &detached.rest);
     rd_unlock(call->binding);

@@ -99,12 +99,24 @@ static rd_conn *new_conn(rd_conn_set *set, int fd, const rd_transport *transport
     return conn;
 }
 
+static void join_set(rd_conn *conn) {
+    rd_list_append(&conn->set->conns, &conn->in_set);
+    rd_ledger_add(&conn->set->ledger, RD_LEDGER_DESCRIPTORS, 1);
+}
+
 rd_conn *rd_conn_open(rd_conn_set *set, int fd, const rd_transport *transport,
                       const rd_protocol *protocol, const rd_address *peer) {
     rd_conn *conn = new_conn(set, fd, transport, protocol, peer);
-    rd_list_append(&set->conns, &conn->in_set);
+    join_set(conn);
     set->count++;
-    rd_ledger_add(&set->ledger, RD_LEDGER_DESCRIPTORS, 1);
+    protocol->on_open(conn);
+    return conn;
+}
+
+rd_conn *rd_conn_open_inner(rd_conn *outer, int fd, const rd_protocol *protocol) {
+    rd_conn *conn = new_conn(outer->set, fd, &rd_transport_tcp, protocol, &outer->peer);
+    join_set(conn);
+    conn->uncounted = conn->patient = true;
     protocol->on_open(conn);
     return conn;
 }
@@ -261,7 +273,7 @@ void rd_conn_set_abandon(rd_conn_set *set) {
 }
 
 int rd_conn_detach(rd_conn *conn) {
-    assert(conn->state == RD_CONN_OPEN);
+    assert(conn->state == RD_CONN_OPEN && !conn->layered);
     int fd = conn->source.fd;
     leave(conn);
     forget(conn);

@@ -108,6 +108,7 @@ struct rd_conn {
     bool secure : 1;     /* the scheme of its requests is https: its transport, or its carrier */
     bool layered : 1;    /* its transport is not plain: it has an rd_layer */
     bool uncounted : 1;  /* no connection of its own for limits, balance and traffic */
+    bool patient : 1;    /* its peer may take what is queued whenever it likes, while it is open */
 };
 
 /* What a connection has besides, when its transport is not plain. */
@@ -141,6 +142,11 @@ rd_conn *rd_conn_open(rd_conn_set *set, int fd, const rd_transport *transport,
  * on_close closes all that the connection carries. */
 rd_conn *rd_conn_open_carried(rd_conn *carrier, const rd_transport *transport,
                               const rd_protocol *protocol);
+
+/* A socket whose other end is in this process, for a part of `outer`: it counts as a descriptor but
+ * not as a connection, has no deadline of writing while it is open, and otherwise is one of
+ * rd_conn_open(), with a plain transport. */
+rd_conn *rd_conn_open_inner(rd_conn *outer, int fd, const rd_protocol *protocol);
 
 /* Behind a connection stand the protocol's state, the layer and the state of the layer's transport:
  * the latter two only when the connection is `layered`. */
@@ -282,7 +288,8 @@ void rd_conn_reset(rd_conn *conn);
  * The connections of the set are closed from then on, whoever still looks at them. */
 void rd_conn_set_abandon(rd_conn_set *set);
 
-/* Gives the descriptor away without closing it: the connection ends as if closed. */
+/* Gives the descriptor away without closing it: the connection ends as if closed. Its transport is
+ * plain; for others there is the pump. */
 int rd_conn_detach(rd_conn *conn);
 
 #endif

@@ -68,10 +68,15 @@ static bool has_unsent(rd_conn *conn) {
     return conn->out.bytes > 0 || rd_conn_unsent(conn) > 0;
 }
 
+static bool has_write_deadline(rd_conn *conn) {
+    return has_unsent(conn) && !(conn->patient && rd_conn_is_open(conn));
+}
+
 static void after_progress(rd_conn *conn, size_t sent) {
     uint64_t timeout = (uint64_t)conn->set->settings->write_timeout_ms;
     if (!conn->uncounted) conn->set->bytes_out += sent;
-    conn->write_deadline = has_unsent(conn) ? conn->set->loop->now_ms + timeout : UINT64_MAX;
+    conn->write_deadline =
+        has_write_deadline(conn) ? conn->set->loop->now_ms + timeout : UINT64_MAX;
     conn->full_unread = 0;
 }
 
@@ -131,7 +136,7 @@ static void after_flush(rd_conn *conn, bool is_full) {
         return;
     }
     if (conn->state == RD_CONN_CLOSED) return;
-    if (has_unsent(conn) && !conn->warming) {
+    if (has_write_deadline(conn) && !conn->warming) {
         if (conn->write_deadline == UINT64_MAX) after_progress(conn, 0);
         if (is_full && conn->full_unread == 0) rd_progress_begin(conn);
         rd_conn_arm(conn);

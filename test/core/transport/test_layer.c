@@ -4,128 +4,13 @@
  * cut anywhere and late; what it has decoded and not handed out; what it has taken and not sent;
  * its last message. On both pollers.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "check.h"
-#include "conn_notes.h"
 #include "hand_clock.h"
-#include "transport/layer.h"
-#include "xor_transport.h"
-
-#define HELLO                                                                                      \
-    "XOR?1XOR?2\x02\x01"                                                                           \
-    "b"
-
-static int peer;
-static int shaken; /* what on_handshake was told; 1: nothing */
-static rd_slice agreed;
-
-static void begin_at_once(rd_conn *conn) {
-    told.opened++;
-    rd_layer_begin(conn, NULL, 0);
-}
-
-static void note_handshake(rd_conn *conn, int code) {
-    CHECK_INT(shaken, 1);
-    shaken = code;
-    if (code == 0) agreed = conn->transport->agreed(conn);
-    if (code != 0) rd_conn_finish(conn, false);
-}
-
-static rd_slice offer(size_t index) {
-    static const rd_slice names[] = {RD_SLICE_INIT("a"), RD_SLICE_INIT("b"), {0}};
-    return names[index];
-}
-
-static rd_conn *open_with(const rd_transport *transport) {
-    static rd_protocol shaking;
-    int pair[2];
-    const rd_address nobody = {0};
-    shaking = notes;
-    shaking.on_open = begin_at_once;
-    shaking.on_handshake = note_handshake;
-    memset(&told, 0, sizeof(told));
-    shaken = 1;
-    agreed = (rd_slice){0};
-    set.offer = offer;
-    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
-    peer = pair[1];
-    return rd_conn_open(&set, pair[0], transport, &shaking, &nobody);
-}
-
-static rd_conn *open_conn(void) {
-    return open_with(&rd_transport_xor);
-}
-
-static void turn(void) {
-    rd_conn_set_flush(&set);
-    rd_loop_wait(&loop, &found, 0);
-    rd_loop_process(&loop, &found);
-    rd_conn_set_serve_layers(&set);
-}
-
-static void say(const char *bytes, size_t len) {
-    CHECK_INT(send(peer, bytes, len, MSG_NOSIGNAL), len);
-}
-
-/* As one record. */
-static void say_record(const char *bytes, size_t len) {
-    char record[2 + XOR_RECORD_MAX];
-    record[0] = (char)(len >> 8);
-    record[1] = (char)(len & 0xff);
-    for (size_t i = 0; i < len; i++) record[2 + i] = (char)(bytes[i] ^ XOR_BYTE);
-    say(record, 2 + len);
-}
-
-/* What has come, as it came; -1: the end, and nothing before it. */
-static ssize_t hear(char *bytes, size_t size) {
-    size_t len = 0;
-    ssize_t got = 1;
-    while (len < size && (got = recv(peer, bytes + len, size - len, 0)) > 0) len += (size_t)got;
-    return len == 0 && got == 0 ? -1 : (ssize_t)len;
-}
-
-static void check_heard(const char *expected, size_t expected_len) {
-    char bytes[256];
-    const ssize_t len = hear(bytes, sizeof(bytes));
-    CHECK_INT(len, expected_len);
-    CHECK(len == (ssize_t)expected_len && memcmp(bytes, expected, expected_len) == 0);
-}
-
-/* Past the handshake. */
-static rd_conn *open_shaken(void) {
-    rd_conn *conn = open_conn();
-    say(HELLO, sizeof(HELLO) - 1);
-    rd_conn_read_now(conn);
-    turn();
-    CHECK_INT(shaken, 0);
-    check_heard("XOR!1XOR!2\x01"
-                "b",
-                12);
-    return conn;
-}
-
-static void check_gone(void) {
-    turn();
-    CHECK_INT(told.closed, 1);
-    CHECK_INT(set.count, 0);
-    CHECK(!rd_conn_set_has_layers(&set) && rd_list_is_empty(&set.dirty));
-    close(peer);
-}
-
-static void end(rd_conn *conn) {
-    rd_conn_close(conn);
-    check_gone();
-}
-
-static void queue(rd_conn *conn, const char *bytes, size_t len) {
-    rd_outq_copy(&conn->out, &set.chunks, bytes, len);
-    rd_conn_mark_dirty(conn);
-}
+#include "xor_conn.h"
 
 /* ---- the handshake ---- */
 

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One protocol for both ends, each of which knows the other; see pump.h.
+ */
+#include "transport/pump.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+typedef struct rd_pump {
+    rd_conn *other; /* NULL: it is closed */
+    bool ends;      /* nothing more comes for this one: half-close when all is sent */
+    bool has_ended; /* that is done */
+} rd_pump;
+
+static rd_pump *pump_of(rd_conn *conn) {
+    return rd_conn_state_of(conn);
+}
+
+static bool is_over(rd_conn *conn) {
+    return conn->read_eof && pump_of(conn)->has_ended;
+}
+
+/* Whoever has nothing more to read and to write is closed, and that ends the other one. */
+static void end_output(rd_conn *conn) {
+    rd_pump *pump = pump_of(conn);
+    if (!rd_conn_is_open(conn)) return;
+    pump->ends = true;
+    if (pump->has_ended || conn->out.bytes > 0) {
+        conn->tell_empty = !pump->has_ended;
+        return;
+    }
+    pump->has_ended = rd_conn_end_output(conn);
+    if (is_over(conn)) rd_conn_finish(conn, false);
+}
+
+static void on_data(rd_conn *conn, const char *bytes, size_t len) {
+    rd_conn *other = pump_of(conn)->other;
+    if (other == NULL || pump_of(other)->ends) return;
+    rd_outq_copy(&other->out, &conn->set->chunks, bytes, len);
+    rd_conn_mark_dirty(other);
+    if (other->out.bytes <= (size_t)conn->set->settings->output_high_bytes) return;
+    other->above_high = true;
+    rd_conn_pause_reading(conn);
+}
+
+static void on_eof(rd_conn *conn) {
+    rd_conn *other = pump_of(conn)->other;
+    if (other != NULL) end_output(other);
+    if (rd_conn_is_open(conn) && is_over(conn)) rd_conn_finish(conn, false);
+}
+
+static void on_drained(rd_conn *conn) {
+    rd_conn *other = pump_of(conn)->other;
+    if (pump_of(conn)->ends && conn->out.bytes == 0) {
+        end_output(conn);
+    } else if (other != NULL && rd_conn_is_open(other) && other->read_paused) {
+        rd_conn_resume_reading(other);
+    }
+}
+
+static void on_close(rd_conn *conn) {
+    rd_conn *other = pump_of(conn)->other;
+    if (other == NULL) return;
+    pump_of(other)->other = NULL;
+    rd_conn_finish(other, other->layered);
+}
+
+static bool is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
+    (void)conn, (void)kept, (void)since_ms;
+    return false;
+}
+
+/* The client says nothing more, as far as the application hears. */
+static void on_shutdown(rd_conn *conn) {
+    if (!conn->layered || conn->read_eof) return;
+    conn->read_eof = true;
+    rd_conn_pause_reading(conn);
+    on_eof(conn);
+}
+
+static void on_nothing(rd_conn *conn) {
+    (void)conn;
+}
+
+static const rd_protocol pump = {
+    .state_size = sizeof(rd_pump),
+    .on_open = on_nothing,
+    .on_data = on_data,
+    .on_eof = on_eof,
+    .on_drained = on_drained,
+    .on_timeout = on_nothing,
+    .on_close = on_close,
+    .is_spare = is_spare,
+    .on_shutdown = on_shutdown,
+};
+
+int rd_pump_begin(rd_conn *conn) {
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) return -1;
+    conn->protocol->on_close(conn);
+    rd_conn_switch(conn, &pump);
+    rd_conn *inner = rd_conn_open_inner(conn, pair[0], &pump);
+    pump_of(conn)->other = inner;
+    pump_of(inner)->other = conn;
+    rd_conn_read_now(inner);
+    rd_conn_resume_reading(conn);
+    return pair[1];
+}

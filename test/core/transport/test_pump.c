@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A connection whose transport is no plain one, hijacked: what the application writes and reads on
+ * its end goes through the transport, each way ends alone, and what is queued has limits. On both
+ * pollers.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "check.h"
+#include "hand_clock.h"
+#include "transport/pump.h"
+#include "xor_conn.h"
+
+static int app; /* the application's end */
+static const char zeros[3000000];
+
+static rd_conn *open_pumped(void) {
+    rd_conn *conn = open_shaken();
+    app = rd_pump_begin(conn);
+    CHECK(app >= 0);
+    CHECK_INT(told.closed, 1);
+    return conn;
+}
+
+static void turns(int count) {
+    while (count-- > 0) turn();
+}
+
+/* What the application reads; -1: the end. */
+static ssize_t app_hears(char *bytes, size_t size) {
+    const ssize_t got = recv(app, bytes, size, 0);
+    return got == 0 ? -1 : got < 0 ? 0 : got;
+}
+
+static void check_app_hears(const char *expected) {
+    char bytes[64];
+    const ssize_t len = app_hears(bytes, sizeof(bytes));
+    CHECK_BYTES(bytes, len < 0 ? 0 : (size_t)len, expected);
+}
+
+static void app_says(const char *text) {
+    CHECK_INT(send(app, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
+
+static void check_all_gone(void) {
+    turns(3);
+    CHECK_INT(set.count, 0);
+    CHECK_INT(set.ledger.rows[RD_LEDGER_DESCRIPTORS].held, 0);
+    CHECK(rd_list_is_empty(&set.conns));
+    close(peer);
+}
+
+static void test_bytes_go_both_ways(void) {
+    rd_conn *conn = open_pumped();
+    CHECK_INT(set.count, 1);
+    CHECK_INT(set.ledger.rows[RD_LEDGER_DESCRIPTORS].held, 2);
+    say_record("question", 8);
+    turns(2);
+    check_app_hears("question");
+    app_says("U");
+    turns(2);
+    check_heard("\0\1\0", 3);
+    close(app);
+    rd_conn_close(conn);
+    check_all_gone();
+}
+
+static void test_the_client_may_end_first(void) {
+    open_pumped();
+    say_record("last", 4);
+    say_record("", 0);
+    turns(4);
+    check_app_hears("last");
+    char byte;
+    CHECK_INT(app_hears(&byte, 1), -1);
+    app_says("U");
+    turns(2);
+    check_heard("\0\1\0", 3);
+    close(app);
+    turns(3);
+    check_heard("\0\0", 2);
+    check_all_gone();
+}
+
+static void test_the_application_may_end_first(void) {
+    open_pumped();
+    app_says("U");
+    shutdown(app, SHUT_WR);
+    turns(3);
+    check_heard("\0\1\0\0\0", 5);
+    say_record("more", 4);
+    turns(2);
+    check_app_hears("more");
+    say_record("", 0);
+    turns(3);
+    check_all_gone();
+    close(app);
+}
+
+static void test_an_application_that_closes_ends_it_all(void) {
+    open_pumped();
+    app_says("U");
+    close(app);
+    turns(4);
+    check_heard("\0\1\0\0\0", 5);
+    shutdown(peer, SHUT_WR);
+    turns(2);
+    check_all_gone();
+}
+
+static void test_a_client_that_vanishes_ends_it_all(void) {
+    open_pumped();
+    close(peer);
+    turns(4);
+    char byte;
+    CHECK_INT(app_hears(&byte, 1), -1);
+    close(app);
+    peer = -1;
+    turns(3);
+    CHECK_INT(set.count, 0);
+    CHECK(rd_list_is_empty(&set.conns));
+}
+
+static rd_conn *other_of(rd_conn *conn) {
+    rd_conn *first = RD_CONTAINER(set.conns.next, rd_conn, in_set);
+    return first == conn ? RD_CONTAINER(first->in_set.next, rd_conn, in_set) : first;
+}
+
+static void test_an_application_that_reads_late_holds_the_client_up_without_end(void) {
+    static char record[XOR_RECORD_MAX], bytes[65536];
+    rd_conn *conn = open_pumped(), *inner = other_of(conn);
+    size_t said = 0, heard = 0;
+    for (int i = 0; i < 400; i++) {
+        if (send(peer, "\x40\0", 2, MSG_NOSIGNAL) != 2) break;
+        if (send(peer, record, sizeof(record), MSG_NOSIGNAL) != (ssize_t)sizeof(record)) break;
+        said += sizeof(record);
+        turns(6);
+    }
+    CHECK(said < 400 * sizeof(record));
+    CHECK(conn->read_paused);
+    CHECK(inner->out.bytes <= (size_t)settings.output_high_bytes + sizeof(loop.receive));
+    pass_ms((uint64_t)settings.write_timeout_ms * 3);
+    turns(3);
+    CHECK(rd_conn_is_open(conn));
+    for (int idle = 0; idle < 5; turns(2)) {
+        const ssize_t got = app_hears(bytes, sizeof(bytes));
+        heard += got > 0 ? (size_t)got : 0;
+        idle = got > 0 ? 0 : idle + 1;
+    }
+    CHECK(heard >= said);
+    CHECK(!conn->read_paused);
+    rd_conn_close(conn);
+    turns(2);
+    close(app);
+    check_all_gone();
+}
+
+static void test_a_client_that_reads_late_holds_the_application_up_until_its_deadline(void) {
+    rd_conn *conn = open_pumped();
+    size_t said = 0;
+    for (int idle = 0; idle < 5 && said < 40 * sizeof(zeros); turns(2)) {
+        const ssize_t sent = send(app, zeros, sizeof(zeros), MSG_NOSIGNAL);
+        said += sent > 0 ? (size_t)sent : 0;
+        idle = sent > 0 ? 0 : idle + 1;
+    }
+    CHECK(said < 40 * sizeof(zeros));
+    CHECK(conn->out.bytes <= (size_t)settings.output_high_bytes + sizeof(loop.receive));
+    const uint64_t before = set.write_timeouts;
+    pass_ms((uint64_t)settings.write_timeout_ms + 2);
+    turns(4);
+    CHECK_INT(set.write_timeouts - before, 1);
+    close(app);
+    check_all_gone();
+}
+
+static void test_when_the_server_stops_the_application_reads_the_end_and_may_write(void) {
+    rd_conn *conn = open_pumped();
+    say_record("before", 6);
+    turns(2);
+    rd_conn_shut_down(other_of(conn));
+    rd_conn_shut_down(conn);
+    say_record("after", 5);
+    turns(3);
+    check_app_hears("before");
+    char byte;
+    CHECK_INT(app_hears(&byte, 1), -1);
+    app_says("U");
+    turns(2);
+    check_heard("\0\1\0", 3);
+    close(app);
+    turns(3);
+    check_heard("\0\0", 2);
+    shutdown(peer, SHUT_WR);
+    check_all_gone();
+}
+
+static void test_all(void) {
+    test_bytes_go_both_ways();
+    test_the_client_may_end_first();
+    test_the_application_may_end_first();
+    test_an_application_that_closes_ends_it_all();
+    test_a_client_that_vanishes_ends_it_all();
+    test_an_application_that_reads_late_holds_the_client_up_without_end();
+    test_a_client_that_reads_late_holds_the_application_up_until_its_deadline();
+    test_when_the_server_stops_the_application_reads_the_end_and_may_write();
+}
+
+int main(void) {
+    return check_on_both_pollers(test_all);
+}
