@@ -274,7 +274,7 @@ module Rondo
       return if @stopping || !@listening
 
       @reconciled = false
-      @supervisor.grow or @log.say "! There is room for #{@slots.room} workers"
+      @supervisor.grow or @log.say "! There is room for only #{@slots.room} workers"
       watch_queues
     rescue AddressError => e
       @log.error "! #{e.message}"

@@ -90,14 +90,14 @@ module Rondo
 
     def say_without_workers(settings, log)
       count = WorkerCount.new(settings)
-      log.say "! workers: #{count}: only the command rondo starts workers; this is one process" if count.cluster?
+      log.say "! workers: #{count}: only the command rondo starts workers; this server is one process" if count.cluster?
     end
 
     def say_what_is_left(values, log)
       left = values.slice(*OF_THE_COMMAND).reject { |_name, (value, _source)| value.nil? }
       return if left.empty?
 
-      log.say "! #{left.keys.join(", ")} (#{left.values.first.last}): only the command rondo obeys that"
+      log.say "! #{left.keys.join(", ")} (#{left.values.first.last}): only the command rondo uses this"
     end
 
     # Rackup takes INT itself and leaves TERM to Ruby.
@@ -151,7 +151,7 @@ module Rondo
       typed = %i[host port].any? { |name| settings.source(name) == TYPED }
       uris = [*settings[:bind]]
       if typed && uris.any?
-        log.say "! bind (#{settings.source(:bind)}): the options of the program say where to listen"
+        log.say "! bind (#{settings.source(:bind)}): ignored, because the options of the program say where to listen"
         uris = []
       end
       uris = [Address.tcp_uri(settings[:host] || Address.any_host, settings[:port])] if uris.empty?

@@ -88,7 +88,7 @@ module Rondo
     end
 
     def refuse(text)
-      raise SettingError, "allowed_origins: #{text.inspect} is no origin like https://www.example.com"
+      raise SettingError, "allowed_origins: #{text.inspect} is not an origin like https://www.example.com"
     end
   end
 end

@@ -11,8 +11,8 @@ module Rondo
     HTML = { "content-type" => "text/html; charset=utf-8", "x-content-type-options" => "nosniff" }.freeze
     PLAIN = { "content-type" => "text/plain; charset=utf-8" }.freeze
     # Why a file that the application names is not sent: for the log, and for the client.
-    FILES = { 404 => ["of the application is not there", "not found"],
-              500 => ["of the application is below no x_sendfile_root", "Internal Server Error"],
+    FILES = { 404 => ["of the application does not exist", "not found"],
+              500 => ["of the application is not below an x_sendfile_root", "Internal Server Error"],
               503 => ["of the application cannot be opened now", "too many files are open"] }.freeze
     SHOWN_MAX = 300
     # Bytes of a message in the log: that of a parser may quote a whole body.
@@ -97,7 +97,7 @@ module Rondo
     # @param reason [String] why it was subscribed without what it has missed
     # @return [void]
     def report_replay(address, reason)
-      @log.error("Subscribed #{address} without what it has missed: #{reason}")
+      @log.error("Subscribed #{address} without the messages it has missed: #{reason}")
     end
 
     # @param address [String] of the client
@@ -118,7 +118,7 @@ module Rondo
     # @param reason [String] why calls that may wait for a disk are made by the loop itself
     # @return [void]
     def report_no_disk_thread(reason)
-      @log.error("#{reason.capitalize}: while a disk does not answer, nobody is served (see ulimit -u, TasksMax)")
+      @log.error("#{reason.capitalize}: while a disk does not answer, no client is served (see ulimit -u, TasksMax)")
     end
 
     # @param verb [String] of the request line

@@ -20,7 +20,7 @@ module Rondo
     ANY_OF_CORE = Option.new(true).freeze
     STRING = Option.new(true, "a String", String).freeze
     ARRAY = Option.new(true, "an Array", Array).freeze
-    CALLABLE = Option.new(false, "something that answers call", ->(value) { value.respond_to?(:call) }).freeze
+    CALLABLE = Option.new(false, "something that responds to call", ->(value) { value.respond_to?(:call) }).freeze
     private_constant :ANY, :ANY_OF_CORE, :STRING, :ARRAY, :CALLABLE
 
     OPTION_TABLE = {
@@ -54,7 +54,10 @@ module Rondo
       options, numbers = settings.partition { |name, _| OPTIONS.include?(name) }.map(&:to_h)
       check_kinds(options)
       options[:public_only] = true if app.nil? && options[:public]
-      raise SettingError, "the application does not answer call" unless options[:public_only] || app.respond_to?(:call)
+      unless options[:public_only] || app.respond_to?(:call)
+        raise SettingError,
+              "the application does not respond to call"
+      end
 
       @log = options[:log] || Logger.errors_only
       reporter = Reporter.new(log: @log, handler: options[:lowlevel_error_handler],

@@ -139,8 +139,8 @@ class CliTest < ShellCase
 
   ENDS = { "raise Exception, 'no luck'" => /:2: no luck \(Exception\)/,
            "def deeper = deeper; deeper" => /:2: stack level too deep \(SystemStackError\)/,
-           "exit 0" => /:2: it ended the process at boot \(exit 0\)/,
-           "exit 3" => /:2: it ended the process at boot \(exit 3\)/ }.freeze
+           "exit 0" => /:2: it called exit at boot \(status 0\)/,
+           "exit 3" => /:2: it called exit at boot \(status 3\)/ }.freeze
 
   def test_whatever_ends_the_boot_is_one_line
     ENDS.each do |line, words|
@@ -322,7 +322,7 @@ class CliTest < ShellCase
   def test_a_pid_file_of_a_process_that_lives
     write "config.ru", HELLO
     write "server.pid", "#{Process.pid}\n"
-    assert_complaint 1, /running already.*#{Process.pid}/, rondo("-q", "-b", "tcp://127.0.0.1:0", "--pidfile", "server.pid")
+    assert_complaint 1, /already running.*#{Process.pid}/, rondo("-q", "-b", "tcp://127.0.0.1:0", "--pidfile", "server.pid")
     assert_equal "#{Process.pid}\n", read("server.pid")
   end
 

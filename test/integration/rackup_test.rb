@@ -80,7 +80,7 @@ class RackupTest < ShellCase
       [200, { "content-type" => "text/plain" }, ["hello"]]
     }
   RUBY
-  WAITING = /^- Waiting for 1 request, the oldest GET \/slow for \d+\.\d s, 30 s at most; a second Ctrl-C or TERM ends at once$/
+  WAITING = /^- Waiting for 1 request, the oldest GET \/slow for \d+\.\d s, at most 30 s; a second Ctrl-C or TERM stops at once$/
 
   def while_slow(server)
     client = Thread.new { get(server, "/slow") }
@@ -109,7 +109,7 @@ class RackupTest < ShellCase
         server.wait_for_log(/^- Stopping at once$/)
         status = server.stop(signal: 0)
         ends_by ? assert_equal(ends_by, status.termsig) : assert_equal(0, status.exitstatus)
-        assert_match(/^- Ended while the application was still at a request \(1 request, the oldest GET \/slow for/, server.log)
+        assert_match(/^- Ended while the application was still working on a request \(1 request, the oldest GET \/slow for/, server.log)
       end
     end
   end
@@ -119,7 +119,7 @@ class RackupTest < ShellCase
     server = stuck_rackup
     while_slow(server) do
       assert_equal 0, server.stop(signal: "INT").exitstatus
-      assert_match(/^- Ended while the application was still at a request.*\nstopped$/, server.log)
+      assert_match(/^- Ended while the application was still working on a request.*\nstopped$/, server.log)
     end
   end
 
@@ -163,7 +163,7 @@ class RackupTest < ShellCase
     write "config/puma.rb", "workers 2\n"
     log = rackup.log
     assert_match(/^Rondo \d+\.\d+\.\d+ starting/, log)
-    assert_match(/^! workers: 2 \(puma\.rb\): only the command rondo starts workers; this is one process$/, log)
+    assert_match(/^! workers: 2 \(puma\.rb\): only the command rondo starts workers; this server is one process$/, log)
   end
 
   def test_what_was_typed_wins_over_the_file
@@ -171,7 +171,7 @@ class RackupTest < ShellCase
     server = rackup
     assert_equal [server.url], server.urls
     refute File.exist?(File.join(@folder, "file.sock"))
-    assert_match(/^! bind \(rondo\.rb\): the options of the program say where to listen$/, server.log)
+    assert_match(/^! bind \(rondo\.rb\): ignored, because the options of the program say where to listen$/, server.log)
   end
 
   def test_redis_of_the_configuration_file_or_of_the_environment
@@ -239,7 +239,7 @@ class RackupTest < ShellCase
   def test_what_only_the_command_does_is_said
     write "config/puma.rb", "pidfile 'a.pid'\ntag nil\nplugin :tmp_restart\n"
     server = rackup
-    assert_match(/^! pidfile, tmp_restart \(puma\.rb\): only the command rondo obeys that$/, server.log)
+    assert_match(/^! pidfile, tmp_restart \(puma\.rb\): only the command rondo uses this$/, server.log)
     refute File.exist?(File.join(@folder, "a.pid"))
   end
 

@@ -73,7 +73,7 @@ class SignalsTest < ShellCase
     answer = in_flight(server)
     server.signal("INT")
     server.wait_for_log(/Gracefully stopping/)
-    server.wait_for_log(/^- Waiting for 1 request, the oldest GET \/slow for \d+\.\d s, 30 s at most; a second Ctrl-C or TERM ends/)
+    server.wait_for_log(/^- Waiting for 1 request, the oldest GET \/slow for \d+\.\d s, at most 30 s; a second Ctrl-C or TERM stops/)
     open_gate
     assert_equal server.pid.to_s, answer.value.body
     assert server.stop(signal: 0).success? # only waits
@@ -319,7 +319,7 @@ class SignalsTest < ShellCase
 
   # Everything that belongs to an end came after the application was given up.
   def assert_ended(server)
-    assert_match(/^- Ended while the application was still at a request(?: \(1 request, the oldest GET \/slow for \S+ s\))\nstopped\n- Goodbye!\n\z/, server.log)
+    assert_match(/^- Ended while the application was still working on a request(?: \(1 request, the oldest GET \/slow for \S+ s\))\nstopped\n- Goodbye!\n\z/, server.log)
   end
 
   def open_gate

@@ -94,7 +94,7 @@ class OriginsTest < Minitest::Test
   def test_what_is_no_origin
     ["example.com", "https://example.com/", "https://*", "*", "https://a.*.com", "", "https://*.example.com/x", :all, 5].each do |entry|
       error = assert_raises(Rondo::SettingError, entry.inspect) { Rondo::Origins.new([entry]) }
-      assert_match(/\Aallowed_origins: .* is no origin/, error.message)
+      assert_match(/\Aallowed_origins: .* is not an origin/, error.message)
     end
   end
 end

@@ -141,7 +141,7 @@ class ReporterTest < Minitest::Test
   end
 
   def test_files_that_are_not_sent
-    { 404 => "is not there", 500 => "is below no x_sendfile_root", 503 => "cannot be opened now" }.each do |status, why|
+    { 404 => "does not exist", 500 => "is not below an x_sendfile_root", 503 => "cannot be opened now" }.each do |status, why|
       answered, headers, body = reporter.refuse_file(ENV_OF_REQUEST, "/a\nb\xff", status)
       assert_equal [status, "text/plain; charset=utf-8"], [answered, headers["content-type"]]
       refute_includes body.join, "/a"
@@ -166,7 +166,7 @@ class ReporterTest < Minitest::Test
 
   def test_replays_without_an_answer
     reporter.report_replay("127.0.0.1", "too late")
-    assert_equal ["Subscribed 127.0.0.1 without what it has missed: too late"], @log.errors
+    assert_equal ["Subscribed 127.0.0.1 without the messages it has missed: too late"], @log.errors
   end
 
   def test_connections_without_a_descriptor
@@ -177,6 +177,6 @@ class ReporterTest < Minitest::Test
 
   def test_calls_that_wait_for_a_disk_themselves
     reporter.report_no_disk_thread("there is no thread")
-    assert_equal ["There is no thread: while a disk does not answer, nobody is served (see ulimit -u, TasksMax)"], @log.errors
+    assert_equal ["There is no thread: while a disk does not answer, no client is served (see ulimit -u, TasksMax)"], @log.errors
   end
 end

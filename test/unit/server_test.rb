@@ -29,7 +29,7 @@ class ServerTest < Minitest::Test
   def test_options_of_the_wrong_type
     { trusted_proxies: "an Array", proxy_protocol_from: "an Array", url_scheme: "a String", default_host: "a String",
       public: "a String", x_sendfile_roots: "an Array", sendfile_type: "a String",
-      lowlevel_error_handler: "something that answers call" }.each do |name, kind|
+      lowlevel_error_handler: "something that responds to call" }.each do |name, kind|
       assert_equal "#{name} must be #{kind}, not 5", complaint(name => 5)
     end
     assert_equal 'trusted_proxies must be an Array, not "x"', complaint(trusted_proxies: "x")

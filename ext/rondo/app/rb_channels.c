@@ -25,7 +25,7 @@ static VALUE mRondo;
 
 static bool is_pattern(VALUE flag, VALUE match) {
     if (match == Qundef || NIL_P(match)) return RTEST(flag);
-    if (match != ID2SYM(rd_id.redis)) rb_raise(rb_eArgError, "match is :redis or nil");
+    if (match != ID2SYM(rd_id.redis)) rb_raise(rb_eArgError, "match must be :redis or nil");
     return true;
 }
 
@@ -33,7 +33,7 @@ static rd_receive_as receive_as(VALUE as) {
     if (as == Qundef || NIL_P(as)) return RD_AS_SENT;
     if (as == ID2SYM(rd_id.text)) return RD_AS_TEXT;
     if (as == ID2SYM(rd_id.binary)) return RD_AS_BINARY;
-    rb_raise(rb_eArgError, "as is :text, :binary or nil");
+    rb_raise(rb_eArgError, "as must be :text, :binary or nil");
 }
 
 /* The point in time somebody has seen everything up to; false for one who has seen nothing. */
@@ -45,11 +45,11 @@ static bool read_since(VALUE since, uint64_t *id) {
         since = rb_funcall(us, rb_intern("to_i"), 0);
     }
     if (!RB_INTEGER_TYPE_P(since)) {
-        rb_raise(rb_eTypeError, "since is an Integer, a String or a Time, not %" PRIsVALUE,
+        rb_raise(rb_eTypeError, "since must be an Integer, a String or a Time, not %" PRIsVALUE,
                  rb_obj_class(since));
     }
     if (RTEST(rb_funcall(since, '<', 1, INT2FIX(0))))
-        rb_raise(rb_eArgError, "since is not negative");
+        rb_raise(rb_eArgError, "since must not be negative");
     *id = NUM2ULL(since);
     return true;
 }

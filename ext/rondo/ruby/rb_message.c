@@ -12,11 +12,12 @@
 VALUE rd_channel_name_of(VALUE channel) {
     VALUE name = SYMBOL_P(channel) ? rb_sym2str(channel) : channel;
     if (!RB_TYPE_P(name, T_STRING)) {
-        rb_raise(rb_eTypeError, "a channel is a String or Symbol, not %" PRIsVALUE,
+        rb_raise(rb_eTypeError, "a channel must be a String or Symbol, not %" PRIsVALUE,
                  rb_obj_class(channel));
     }
     if (RSTRING_LEN(name) == 0 || RSTRING_LEN(name) > RD_CHANNEL_NAME_MAX) {
-        rb_raise(rb_eArgError, "the name of a channel has 1 to %d bytes", RD_CHANNEL_NAME_MAX);
+        rb_raise(rb_eArgError, "the name of a channel must have 1 to %d bytes",
+                 RD_CHANNEL_NAME_MAX);
     }
     return name;
 }
@@ -24,7 +25,7 @@ VALUE rd_channel_name_of(VALUE channel) {
 VALUE rd_channel_pattern_of(VALUE channel, bool is_pattern) {
     VALUE name = rd_channel_name_of(channel);
     if (is_pattern && RSTRING_LEN(name) > RD_GLOB_MAX) {
-        rb_raise(rb_eArgError, "a pattern has 1 to %d bytes", RD_GLOB_MAX);
+        rb_raise(rb_eArgError, "a pattern must have 1 to %d bytes", RD_GLOB_MAX);
     }
     return name;
 }
@@ -47,7 +48,7 @@ bool rd_message_is_encoded(VALUE string) {
 bool rd_message_is_text(VALUE string) {
     if (!rd_message_is_encoded(string)) return false;
     if (rb_enc_str_coderange(string) == ENC_CODERANGE_BROKEN) {
-        rb_raise(rb_eArgError, "text of a message is not valid UTF-8");
+        rb_raise(rb_eArgError, "the text of the message is not valid UTF-8");
     }
     return true;
 }

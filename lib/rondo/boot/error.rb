@@ -15,7 +15,7 @@ module Rondo
     # @param error [Exception]
     # @return [String] one line
     def words(error)
-      return "it ended the process at boot (exit #{error.status})" if error.is_a?(SystemExit)
+      return "it called exit at boot (status #{error.status})" if error.is_a?(SystemExit)
 
       line = message(error).lines.map(&:strip).find { |text| !text.empty? }
       [line && line[0, LINE_MAX], "(#{error.class})"].compact.join(" ")
@@ -32,7 +32,7 @@ module Rondo
     def message(error)
       utf8(error.message.to_s)
     rescue StandardError => e
-      "its message cannot be told: #{e.class}"
+      "its message cannot be shown: #{e.class}"
     end
 
     # @param text [String] in any encoding

@@ -20,7 +20,7 @@ module Rondo
       disconnect_active_record
       disconnect_sequel
     rescue StandardError => e
-      log.error "! connections of the mold could not be closed before a fork: #{e.message} (#{e.class})"
+      log.error "! could not close connections of the mold before a fork: #{e.message} (#{e.class})"
     end
 
     # @return [Array<Thread>] those that a fork ends and nobody said not to mind

@@ -27,10 +27,10 @@ module Rondo
 
       pid = File.read(@pidfile).to_i
       if pid != @pid && alive?(pid)
-        raise ConfigurationError, "a server is running already: #{@pidfile} names process #{pid}"
+        raise ConfigurationError, "a server is already running: #{@pidfile} names process #{pid}"
       end
 
-      @log.say "! #{@pidfile} was left over from process #{pid}; replaced"
+      @log.say "! Replaced #{@pidfile}, which process #{pid} left behind"
     rescue SystemCallError => e
       raise ConfigurationError, "cannot read #{@pidfile}: #{SystemCallError.new(nil, e.errno).message}"
     end

@@ -80,7 +80,7 @@ module Rondo
       return false unless mold == @current
 
       if @previous
-        @log.error "! Generation #{mold.generation} is not used: #{reason}; generation #{@previous.generation} goes on"
+        say_not_used(mold, reason, @previous)
         @current, @previous = @previous, nil
         discard(mold)
         @cluster.generation_failed
@@ -108,7 +108,7 @@ module Rondo
     def hung(mold)
       return unless molds.include?(mold) && mold.alive?
 
-      @log.error "! The mold (PID: #{mold.pid}) is killed: it does not fork any more"
+      @log.error "! Killed the mold (PID: #{mold.pid}): it no longer forks workers"
       mold.kill
     end
 
@@ -189,8 +189,13 @@ module Rondo
       discard(mold)
       return @cluster.cannot_start(reason) unless @current
 
-      @log.error "! Generation #{mold.generation} is not used: #{reason}; generation #{@current.generation} goes on"
+      say_not_used(mold, reason, @current)
       @cluster.generation_failed
+    end
+
+    def say_not_used(mold, reason, other)
+      @log.error "! Generation #{mold.generation} is not used: #{reason}; " \
+                 "generation #{other.generation} keeps serving"
     end
 
     def on_exit(mold, status)
@@ -200,7 +205,7 @@ module Rondo
       words = status.signaled? ? "SIG#{Signal.signame(status.termsig)}" : "status #{status.exitstatus}"
       return failed(mold, "the mold ended with #{words} while it loaded the application") if mold == @next
 
-      @log.error "! The mold (PID: #{mold.pid}) ended with #{words}; another one is started when a worker is needed"
+      @log.error "! The mold (PID: #{mold.pid}) ended with #{words}; the next one starts when a worker is needed"
       mold.stop
       @previous = nil if mold == @previous
       @backoff.failed

@@ -60,7 +60,7 @@ module Rondo
 
       began = board.get(worker.seat, :oldest_call_ms)
       seconds = ProcessLoop.now - (began / 1000.0)
-      "a request has been inside for #{seconds.round} s" if began.positive? && seconds > limit
+      "a request has been in the application for #{seconds.round} s" if began.positive? && seconds > limit
     end
 
     # @param worker [WorkerHandle]
@@ -74,9 +74,11 @@ module Rondo
     # @param limit [Numeric] of {#overdue}
     # @return [String]
     def overdue_in_words(worker, limit)
-      return "not ready after #{limit} s" if worker.booting?
+      return "it was not ready after #{limit} s" if worker.booting?
 
-      worker.stopping? ? "still there #{limit} s after it was told to stop" : "failed to check in within #{limit} s"
+      return "it was still there #{limit} s after it was told to stop" if worker.stopping?
+
+      "it did not check in within #{limit} s"
     end
 
     private

@@ -58,7 +58,8 @@ module Rondo
     def check_protocol
       return if @link.protocol == MoldHandle::PROTOCOL
 
-      raise Error, "this version cannot be forked for a master of another one; stop the server and start it again"
+      raise Error,
+            "this version cannot fork workers for a master of another version; stop the server and start it again"
     end
 
     # What is sent to the whole group of processes is the master's to answer.

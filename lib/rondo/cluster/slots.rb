@@ -30,7 +30,7 @@ module Rondo
       @addresses = []
       @inboxes = Array.new(room) { UNIXSocket.pair(:SEQPACKET) }
     rescue SystemCallError => e
-      raise Error, "there is no room for #{room} workers: #{SystemCallError.new(nil, e.errno).message}"
+      raise Error, "cannot open the sockets of #{room} workers: #{SystemCallError.new(nil, e.errno).message}"
     end
 
     # @return [Integer] slots there may ever be

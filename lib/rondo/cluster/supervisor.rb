@@ -267,14 +267,14 @@ module Rondo
 
         reason = @lifetimes.hung_request(worker, @board) || @lifetimes.reached(worker) or next
         worker.worn_out = reason
-        @log.say "- #{worker} is replaced: #{reason}"
+        @log.say "- Replacing #{worker}: #{reason}"
       end
       reconcile
     end
 
     def note_outage(link)
       worker = @workers.find { |each| each.link == link } or return
-      @log.error "! #{worker} does not take what is published: it loses messages above hub_queue_bytes"
+      @log.error "! #{worker} does not read published messages: it loses those above hub_queue_bytes"
     end
 
     # ---- ends ----
@@ -311,14 +311,14 @@ module Rondo
         next give_up(worker, limit) unless worker.pid
         next unless worker.kill
 
-        @log.error "! #{worker} is killed: #{@lifetimes.overdue_in_words(worker, limit)}"
+        @log.error "! Killed #{worker}: #{@lifetimes.overdue_in_words(worker, limit)}"
         worker.failure ||= "it was not ready after #{limit} s" if worker.booting?
       end
     end
 
     # Nobody has forked it: its mold hangs.
     def give_up(worker, limit)
-      worker.failure = "it was not forked within #{limit} s"
+      worker.failure = "the mold did not fork it within #{limit} s"
       @generations.hung(worker.mold)
       remove(worker)
     end

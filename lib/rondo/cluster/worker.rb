@@ -167,7 +167,7 @@ module Rondo
       seats = message.number(:seats)
       @serving.server.name_heirs(Scoreboard.new(seats, board.fileno), (inboxes.map(&:fileno) * 2).first(seats))
     rescue SystemCallError => e
-      @log.error "! Connections are closed instead of handed over: #{e.message}"
+      @log.error "! Closing connections instead of handing them over: #{e.message}"
     end
 
     def stop(force: false, tells: false)

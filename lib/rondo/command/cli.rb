@@ -170,7 +170,7 @@ module Rondo
 
       set(name, number)
     rescue ArgumentError
-      raise UsageError, "#{value.inspect} is no size; use a number with k, m or g"
+      raise UsageError, "#{value.inspect} is not a size; use a number with k, m or g"
     end
 
     def parser
@@ -211,7 +211,7 @@ module Rondo
       case Settings::CORE.fetch(name)[:unit]
       when "bool" then set(name, 1)
       when "ms"
-        raise UsageError, "#{word.inspect} are no seconds" unless word.match?(/\A\d+(\.\d+)?\z/)
+        raise UsageError, "#{word.inspect} is not a number of seconds" unless word.match?(/\A\d+(\.\d+)?\z/)
 
         core(name, (word.to_f * 1000).round)
       else core(name, word)
@@ -238,7 +238,7 @@ module Rondo
     # Options of Puma that start scripts have, which change nothing here.
     PUMA_ONLY = { ["-f", "--fork-worker [N]"] => Configuration::Verbs::BUILT_IN[:fork_worker],
                   ["--idle-timeout SECONDS"] => "not in this version",
-                  ["--bind-to-activated-sockets [only]"] => "sockets handed over by systemd are always taken",
+                  ["--bind-to-activated-sockets [only]"] => "Rondo always uses the sockets that systemd hands over",
                   ["-R", "--restart-cmd COMMAND"] => "a restart runs the words that started this process",
                   ["--prune-bundler"] => "Rondo never needs that",
                   ["--extra-runtime-dependencies NAMES"] => "Rondo never needs that" }.freeze
@@ -271,7 +271,7 @@ module Rondo
     def plugin(name)
       return set(:tmp_restart, true) if name == "tmp_restart"
 
-      @notes << "--plugin #{name}: Puma's plugins are not loaded; start it beside the server"
+      @notes << "--plugin #{name}: Rondo does not load Puma's plugins; start it beside the server"
     end
 
     def threads(text)

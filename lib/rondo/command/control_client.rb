@@ -93,10 +93,10 @@ module Rondo
       text = +"".b
       limit = now + ANSWER
       loop do
-        raise Unreachable, "no answer of #{@url} within #{ANSWER} s" unless socket.wait_readable([limit - now, 0].max)
+        raise Unreachable, "no answer from #{@url} within #{ANSWER} s" unless socket.wait_readable([limit - now, 0].max)
 
         text << socket.readpartial(65_536)
-        raise Unreachable, "the answer of #{@url} has no end" if text.bytesize > ANSWER_BYTES
+        raise Unreachable, "the answer from #{@url} is too long" if text.bytesize > ANSWER_BYTES
       end
     rescue EOFError
       text
@@ -104,7 +104,7 @@ module Rondo
 
     def parse(text)
       match = %r{\AHTTP/1\.[01] (\d{3}).*?\r\n\r\n}m.match(text) or
-        raise Unreachable, "what answers at #{@url} is no control server"
+        raise Unreachable, "the server at #{@url} is not a control server"
       Response.new(match[1].to_i, match.post_match.force_encoding(Encoding::UTF_8))
     end
 

@@ -35,7 +35,7 @@ module Rondo
       verb, *rest = parser.parse(@arguments)
       return @done if @done
 
-      raise Error, "which verb? #{VERBS.join(", ")}" unless verb
+      raise Error, "which verb? One of #{VERBS.join(", ")}" unless verb
       raise Error, "unknown verb #{verb}#{Server.nearest(verb, VERBS)}" unless VERBS.include?(verb)
       raise Error, "too many arguments: #{rest.join(" ")}" if rest.any?
 
@@ -103,17 +103,17 @@ module Rondo
 
     def by_signal(verb)
       names = SIGNALS[verb] or
-        raise Error, "#{verb} needs the control server; process #{@server.pid} is known by its pid alone"
+        raise Error, "#{verb} needs the control server; only the pid of process #{@server.pid} is known"
       signal(names)
       say "Command #{verb} sent success"
     rescue Errno::ESRCH
-      raise Error, "no process #{@server.pid}"
+      raise Error, "there is no process #{@server.pid}"
     end
 
     def signal(names)
       names.each { |name| Process.kill(name, @server.pid) }
     rescue Errno::EPERM
-      raise Error, "process #{@server.pid} belongs to somebody else"
+      raise Error, "process #{@server.pid} belongs to another user"
     end
 
     # A server with what was typed here.

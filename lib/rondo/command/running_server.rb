@@ -52,18 +52,18 @@ module Rondo
       read_state if @named[:state] && !@given[:url] && !@given[:pid]
       @pid ||= read_pidfile if @named[:pidfile]
       # To kill(2), 0 and less are groups of processes.
-      raise NotFound, "#{@pid} is no process id" unless @pid.nil? || @pid.positive?
+      raise NotFound, "#{@pid} is not a process id" unless @pid.nil? || @pid.positive?
 
       return self if @pid || @url
 
       raise NotFound, "which server? Name it by -S STATE, -P PIDFILE, -p PID, --control-url URI or a " \
-                      "configuration file that has one of these"
+                      "configuration file that names one of these"
     end
 
     # @return [ControlClient]
     # @raise [NotFound, AddressError]
     def client
-      url or raise NotFound, "process #{pid} has no control server that is known of: name it by its state " \
+      url or raise NotFound, "the control server of process #{pid} is not known: name it by its state " \
                              "file or by --control-url"
       ControlClient.new(url, token)
     end
@@ -104,7 +104,7 @@ module Rondo
 
     def read_pidfile
       text = File.read(@named[:pidfile])
-      text.to_i.positive? or raise NotFound, "#{@named[:pidfile]} holds no process id"
+      text.to_i.positive? or raise NotFound, "#{@named[:pidfile]} does not contain a process id"
       text.to_i
     rescue SystemCallError => e
       return if @url

@@ -83,7 +83,7 @@ module Rondo
     def self.bytes(text)
       return text if text.is_a?(Integer)
 
-      match = /\A(\d+)([kmg]?)b?\z/i.match(text.to_s.strip) or raise ArgumentError, "no size: #{text}"
+      match = /\A(\d+)([kmg]?)b?\z/i.match(text.to_s.strip) or raise ArgumentError, "not a size: #{text}"
       match[1].to_i << SIZES.fetch(match[2].downcase, 0)
     end
 

@@ -64,13 +64,13 @@ module Rondo
       REFORK_HOOKS.each do |verb|
         define_method(verb) do |*, &block|
           need_block(verb, block)
-          note "#{verb}: workers are not forked from workers; before_fork runs before all of them"
+          note "#{verb}: Rondo never forks a worker from another worker; before_fork runs before all of them"
         end
       end
 
       NOT_YET.each { |verb| define_method(verb) { |*, **| note "#{verb}: not in this version" } }
       WITHOUT_MEANING.each do |verb|
-        define_method(verb) { |*, **, &_block| note "#{verb}: without a meaning for Rondo" }
+        define_method(verb) { |*, **, &_block| note "#{verb}: has no effect in Rondo" }
       end
 
       HOOKS.merge(WORKER_HOOKS).each do |verb, name|
@@ -97,7 +97,7 @@ module Rondo
 
       # Nothing to say: sockets that systemd hands over are always taken.
       def bind_to_activated_sockets(*)
-        note "bind_to_activated_sockets: sockets handed over by systemd are always taken"
+        note "bind_to_activated_sockets: Rondo always uses the sockets that systemd hands over"
       end
 
       # @param low [Integer, String]
@@ -105,7 +105,7 @@ module Rondo
       def threads(low, high = low)
         low, high = [low, high].map { |value| Integer(value.to_s, 10) }
         fail_here "threads: the minimum #{low} is above the maximum #{high}" if low > high
-        fail_here "threads: at least one is needed" if high < 1
+        fail_here "threads: at least one thread is needed" if high < 1
         set(:min_threads, core_number(:min_threads, [low, 1].max))
         set(:max_threads, core_number(:max_threads, high))
       end
@@ -151,7 +151,7 @@ module Rondo
         return set(:custom_logger, logger) if logger.nil? || logger.respond_to?(:write) ||
                                               %i[info warn error].all? { |name| logger.respond_to?(name) }
 
-        fail_here "custom_logger must answer info, warn and error, or write; #{logger.inspect} does not"
+        fail_here "custom_logger must respond to info, warn and error, or to write; #{logger.inspect} does not"
       end
 
       # @yieldparam line [String]
@@ -192,7 +192,7 @@ module Rondo
         handler ||= need_block(:lowlevel_error_handler, block)
         return set(:lowlevel_error_handler, handler) if handler.respond_to?(:call)
 
-        fail_here "lowlevel_error_handler must answer call; #{handler.inspect} does not"
+        fail_here "lowlevel_error_handler must respond to call; #{handler.inspect} does not"
       end
 
       # @yieldreturn [PubSub::Engine, nil] the default one, made in the process that was started: the master, if
@@ -216,7 +216,7 @@ module Rondo
       def plugin(name)
         return set(:tmp_restart, true) if name.to_sym == :tmp_restart
 
-        note "plugin #{name}: Puma's plugins are not loaded; start it beside the server"
+        note "plugin #{name}: Rondo does not load Puma's plugins; start it beside the server"
       end
 
       # @param path [String] another file of verbs

@@ -62,7 +62,8 @@ module Rondo
       return nil if given.empty? || given == "none"
       return given if given.match?(TOKEN)
 
-      raise ConfigurationError, "control_token: visible ASCII characters without quotes and backslashes, at most 512"
+      raise ConfigurationError,
+            "control_token must be at most 512 visible ASCII characters, without quotes and backslashes"
     end
 
     # @return [String] a Unix socket of its own in the folder for temporary files
@@ -183,8 +184,8 @@ module Rondo
     end
 
     def refuse(uri)
-      raise AddressError, "#{uri} is open to other machines: it needs a token of your own (control_token), " \
-                          "or an address of this machine alone"
+      raise AddressError, "#{uri} can be reached from other machines: set control_token, " \
+                          "or use an address that only this machine can reach"
     end
 
     # One line for each verb; the native thread closes its end when it ends.

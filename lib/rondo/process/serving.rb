@@ -61,8 +61,8 @@ module Rondo
     # @return [void]
     def say_what_is_left(who = nil)
       left = in_flight or return
-      @log.say "- #{who ? "#{who} waits" : "Waiting"} for #{left}, #{format("%g", @drain_ms / 1000.0)} s at most; " \
-               "a second Ctrl-C or TERM ends at once"
+      @log.say "- #{who ? "#{who} waits" : "Waiting"} for #{left}, at most #{format("%g", @drain_ms / 1000.0)} s; " \
+               "a second Ctrl-C or TERM stops at once"
     end
 
     private
@@ -93,7 +93,7 @@ module Rondo
 
     def give_up
       left = in_flight
-      @log.say "- Ended while the application was still at a request#{" (#{left})" if left}"
+      @log.say "- Ended while the application was still working on a request#{" (#{left})" if left}"
       @thread.raise(GivenUp)
       @thread = nil # once is enough
     end

@@ -45,7 +45,7 @@ module Rondo
       def own(block)
         engine = block.call or return
         missing = PubSub.missing(engine)
-        raise ConfigurationError, "pubsub_engine: an engine answers #{missing.join(", ")}" if missing.any?
+        raise ConfigurationError, "pubsub_engine: an engine must respond to #{missing.join(", ")}" if missing.any?
 
         engine
       end

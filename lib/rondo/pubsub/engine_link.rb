@@ -79,14 +79,14 @@ module Rondo
       def end_thread
         return if @thread.nil? || @thread.join(FAREWELL)
 
-        @log.error "! #{@engine.class} did not come back: what it was given is lost"
+        @log.error "! #{@engine.class} did not finish: the messages that it had are lost"
         @thread.kill
       end
 
       def run
         turn until @ended
       rescue SystemCallError, IOError, RelayFrames::Invalid => e
-        @log.error "! the engine of pub/sub has lost its hub: #{e.message}" unless @ended
+        @log.error "! the pub/sub engine lost its connection to the hub: #{e.message}" unless @ended
       ensure
         @mutex.synchronize { @ended = true }
         PubSub.outlet = nil if PubSub.outlet.equal?(self)
@@ -115,7 +115,7 @@ module Rondo
         if bytes.nil?
           return @ended = true if @ending
 
-          raise EOFError, "it has gone"
+          raise EOFError, "it is gone"
         end
         @frames.feed(bytes) { |frame| dispatch(frame) } unless bytes.is_a?(Symbol)
       end

@@ -155,7 +155,7 @@ module Rondo
 
       def check(engine)
         missing = missing(engine)
-        raise ArgumentError, "an engine answers #{missing.join(", ")}" if missing.any?
+        raise ArgumentError, "an engine must respond to #{missing.join(", ")}" if missing.any?
       end
 
       # As clients and subscribers get it.
@@ -164,11 +164,11 @@ module Rondo
         when String
           return message if message.valid_encoding? || !TEXT.include?(message.encoding)
 
-          raise ArgumentError, "text of a message is not valid UTF-8"
+          raise ArgumentError, "the text of the message is not valid UTF-8"
         when Hash, Array
           require "json"
           JSON.generate(message)
-        else raise TypeError, "a message is a String, Hash or Array, not #{message.class}"
+        else raise TypeError, "a message must be a String, Hash or Array, not #{message.class}"
         end
       end
 

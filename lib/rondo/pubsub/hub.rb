@@ -146,7 +146,7 @@ module Rondo
       file = IO.for_fd(file)
       return if @core.restore(file.fileno)
 
-      @log.error "! What was published is not known any more: the workers there are publish for themselves"
+      @log.error "! The kept messages are lost: the workers that run already publish only to their own clients"
       @core.close
       links.each { |number| close_descriptor(number) }
       @core = new_core

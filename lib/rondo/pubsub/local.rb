@@ -90,8 +90,8 @@ module Rondo
       def history(channel, is_pattern = false, size:, match: nil, ttl: 0) # rubocop:disable Style/OptionalBooleanParameter
         is_pattern = pattern?(is_pattern, match)
         name = pattern_of(channel, is_pattern)
-        raise ArgumentError, "size is from 0 to 4294967295" unless size.between?(0, 0xffff_ffff)
-        raise ArgumentError, "ttl is from 0 to 4294967295" unless ttl.between?(0, 0xffff_ffff)
+        raise ArgumentError, "size must be from 0 to 4294967295" unless size.between?(0, 0xffff_ffff)
+        raise ArgumentError, "ttl must be from 0 to 4294967295" unless ttl.between?(0, 0xffff_ffff)
 
         rule = Rule.new(name, is_pattern, size, (ttl * 1000).ceil)
         @mutex.synchronize do
@@ -105,7 +105,7 @@ module Rondo
       def subscribe(channel, is_pattern = false, match: nil, as: nil, since: nil, &block) # rubocop:disable Style/OptionalBooleanParameter
         raise ArgumentError, "a subscription without a client needs a block" unless block
 
-        raise ArgumentError, "as is :text, :binary or nil" unless [nil, :text, :binary].include?(as)
+        raise ArgumentError, "as must be :text, :binary or nil" unless [nil, :text, :binary].include?(as)
 
         is_pattern = pattern?(is_pattern, match)
         added = Subscription.new(pattern_of(channel, is_pattern), is_pattern, as, id_of(since), block, {})
@@ -195,17 +195,17 @@ module Rondo
 
       # Names are bytes, and a String may change later.
       def name_of(channel)
-        raise TypeError, "a channel is a String or Symbol, not #{channel.class}" unless channel.is_a?(String) ||
-                                                                                        channel.is_a?(Symbol)
+        raise TypeError, "a channel must be a String or Symbol, not #{channel.class}" unless channel.is_a?(String) ||
+                                                                                             channel.is_a?(Symbol)
         name = String.new(channel.to_s, encoding: Encoding::UTF_8).freeze
-        raise ArgumentError, "the name of a channel has 1 to 1024 bytes" unless name.bytesize.between?(1, 1024)
+        raise ArgumentError, "the name of a channel must have 1 to 1024 bytes" unless name.bytesize.between?(1, 1024)
 
         name
       end
 
       def pattern_of(channel, is_pattern)
         name = name_of(channel)
-        raise ArgumentError, "a pattern has 1 to 255 bytes" if is_pattern && name.bytesize > 255
+        raise ArgumentError, "a pattern must have 1 to 255 bytes" if is_pattern && name.bytesize > 255
 
         name
       end
@@ -214,14 +214,14 @@ module Rondo
       def id_of(since)
         since = (since.to_r * 1_000_000).to_i if since.is_a?(Time)
         return since if since.nil? || since.is_a?(String)
-        raise TypeError, "since is an Integer, a String or a Time, not #{since.class}" unless since.is_a?(Integer)
-        raise ArgumentError, "since is from 0 to #{ID_MAX}" unless since.between?(0, ID_MAX)
+        raise TypeError, "since must be an Integer, a String or a Time, not #{since.class}" unless since.is_a?(Integer)
+        raise ArgumentError, "since must be from 0 to #{ID_MAX}" unless since.between?(0, ID_MAX)
 
         since
       end
 
       def pattern?(flag, match)
-        raise ArgumentError, "match is :redis or nil" unless [nil, :redis].include?(match)
+        raise ArgumentError, "match must be :redis or nil" unless [nil, :redis].include?(match)
 
         flag || match == :redis
       end

@@ -153,7 +153,7 @@ module Rondo
       rescue LoadError
         raise ConfigurationError, "Redis needs the gem redis-client: add it to the Gemfile"
       rescue ArgumentError, URI::Error
-        raise ConfigurationError, "this is no address of Redis: #{without_credentials(url.to_s)}"
+        raise ConfigurationError, "this is not the address of a Redis server: #{without_credentials(url.to_s)}"
       end
 
       # Of an address that may be none: whatever stands before an @.

@@ -192,7 +192,7 @@ class ClusterPubsubTest < ClusterCase
       a.tell("flood news")
       200.times { b.next_message }
     end
-    server.wait_for_log(/^! Worker \d \(PID: #{c.pid}\) does not take what is published/)
+    server.wait_for_log(/^! Worker \d \(PID: #{c.pid}\) does not read published messages/)
     Process.kill("CONT", c.pid)
     assert_equal "done  back", c.tell("are you back")
     a.tell("pub news last")

@@ -139,7 +139,7 @@ class ClusterRestartTest < ClusterCase
     before = workers(server)
     write "config.ru", "\nraise 'no luck'\n"
     %w[USR1 USR2].each do |signal|
-      after_signal(server, signal, /^! Generation 1 is not used: .*config\.ru:2: no luck \(RuntimeError\), at `raise 'no luck'`; generation 0 goes on$/)
+      after_signal(server, signal, /^! Generation 1 is not used: .*config\.ru:2: no luck \(RuntimeError\), at `raise 'no luck'`; generation 0 keeps serving$/)
       assert_match(/^RuntimeError: no luck\n    config\.ru:2:in /, server.log)
       assert_equal before, workers(server)
       assert_includes before.values.map(&:to_s), get(server).body
@@ -157,7 +157,7 @@ class ClusterRestartTest < ClusterCase
       "before_worker_boot { raise 'no boot' }" => /before_worker_boot raised at .*rondo\.rb:1: no boot/,
       "exit!(3)" => /the mold ended with status 3 while it loaded/ }.each do |text, reason|
       write "config/rondo.rb", text
-      after_signal(server, "USR1", /^! Generation \d is not used: .*#{reason.source}.*; generation 0 goes on$/)
+      after_signal(server, "USR1", /^! Generation \d is not used: .*#{reason.source}.*; generation 0 keeps serving$/)
       eventually("only the old ones") { children(server.pid).size == 3 }
       assert_equal before, workers(server)
     end
@@ -170,7 +170,7 @@ class ClusterRestartTest < ClusterCase
     server = cluster
     before = workers(server)
     write "hang", ""
-    after_signal(server, "USR1", /^! Generation 1 is not used: it was not ready after 1 s; generation 0 goes on$/)
+    after_signal(server, "USR1", /^! Generation 1 is not used: it was not ready after 1 s; generation 0 keeps serving$/)
     assert_equal before, workers(server)
   end
 

@@ -33,7 +33,7 @@ class ClusterSignalsTest < ClusterCase
     server = cluster
     answer = in_flight(server)
     after_signal(server, "INT", /Gracefully shutting down/)
-    server.wait_for_log(/^- Worker \d \(PID: \d+\) waits for 1 request, the oldest GET \/\S* for \d+\.\d s, 30 s at most; a second/)
+    server.wait_for_log(/^- Worker \d \(PID: \d+\) waits for 1 request, the oldest GET \/\S* for \d+\.\d s, at most 30 s; a second/)
     write "go", ""
     assert_equal "200", answer.value.code
     assert server.stop(signal: 0).success?
@@ -126,7 +126,7 @@ class ClusterSignalsTest < ClusterCase
   def test_there_is_room_for_so_many
     server = cluster
     14.times { |n| after_signal(server, "TTIN", /^- Worker #{n + 2} .*booted/) }
-    after_signal(server, "TTIN", /^! There is room for 16 workers$/)
+    after_signal(server, "TTIN", /^! There is room for only 16 workers$/)
   end
 
   def test_nothing_is_lost_when_one_leaves
@@ -226,7 +226,7 @@ class ClusterSignalsTest < ClusterCase
 
   # The worker that was given up and the master, too, end with all that belongs to it.
   def assert_ended(server)
-    assert_match(/^- Ended while the application was still at a request \(1 request, the oldest GET /, server.log)
+    assert_match(/^- Ended while the application was still working on a request \(1 request, the oldest GET /, server.log)
     assert_equal ["end of 0", "end of 1"], server.log.scan(/^end of \d+$/).sort
     assert_match(/^stopped\n- Goodbye!\n\z/, server.log)
   end

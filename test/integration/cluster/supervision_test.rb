@@ -15,8 +15,8 @@ class ClusterSupervisionTest < ClusterCase
     server = cluster("-t", "2")
     hanging = TCPSocket.new("127.0.0.1", server.port)
     hanging.write("GET /slow HTTP/1.0\r\n\r\n")
-    server.wait_for_log(/^- (Worker \d \(PID: \d+\)) is replaced: a request has been inside for \d+ s$/)
-    replaced = server.log[/\(PID: (\d+)\) is replaced/, 1].to_i
+    server.wait_for_log(/^- Replacing (Worker \d \(PID: \d+\)): a request has been in the application for \d+ s$/)
+    replaced = server.log[/^- Replacing Worker \d \(PID: (\d+)\)/, 1].to_i
     wait_for_workers(server, 3)
     wait_for_end_of(replaced)
     assert_equal 2, workers(server).size
@@ -35,9 +35,9 @@ class ClusterSupervisionTest < ClusterCase
     answer = hanging.read
     assert_match(/\AHTTP\/1\.1 503 .*^retry-after: 1\r$.*\r\n\r\nthe application took too long\n\z/m, answer)
     server.wait_for_log(%r{^GET /slow: no answer for \d+\.\d s \(hard_request_timeout\), given up \(503\), at\n    \S+:\d+:in })
-    server.wait_for_log(/^- Worker \d \(PID: \d+\) is replaced: a request has been inside for \d+ s$/)
-    wait_for_end_of(server.log[/\(PID: (\d+)\) is replaced/, 1].to_i)
-    refute_match(/is killed|Ended while/, server.log)
+    server.wait_for_log(/^- Replacing Worker \d \(PID: \d+\): a request has been in the application for \d+ s$/)
+    wait_for_end_of(server.log[/^- Replacing Worker \d \(PID: (\d+)\)/, 1].to_i)
+    refute_match(/Killed|Ended while/, server.log)
     assert_equal "200", get(server, "/").code
   ensure
     hanging&.close
@@ -155,7 +155,7 @@ class ClusterSupervisionTest < ClusterCase
     server = cluster
     hung = workers(server).fetch(0)
     halt(hung)
-    server.wait_for_log(/^! Worker 0 \(PID: #{hung}\) is killed: failed to check in within 2 s$/)
+    server.wait_for_log(/^! Killed Worker 0 \(PID: #{hung}\): it did not check in within 2 s$/)
     wait_for_workers(server, 3)
     wait_for_end_of(hung)
   end
@@ -166,7 +166,7 @@ class ClusterSupervisionTest < ClusterCase
     hung = workers(server).fetch(0)
     halt(hung)
     server.stop
-    assert_match(/^! Worker 0 \(PID: #{hung}\) is killed: still there 3 s after it was told to stop$/, server.log)
+    assert_match(/^! Killed Worker 0 \(PID: #{hung}\): it was still there 3 s after it was told to stop$/, server.log)
     assert_match(/Goodbye/, server.log)
   end
 
@@ -178,7 +178,7 @@ class ClusterSupervisionTest < ClusterCase
     hung = mold(server)
     halt(hung)
     Process.kill("KILL", workers(server).fetch(0))
-    server.wait_for_log(/^! The mold \(PID: #{hung}\) is killed: it does not fork any more$/)
+    server.wait_for_log(/^! Killed the mold \(PID: #{hung}\): it no longer forks workers$/)
     wait_for_workers(server, 3)
     refute_includes children(server.pid), hung
   end
@@ -241,7 +241,7 @@ class ClusterSupervisionTest < ClusterCase
     server = cluster
     first = workers(server)
     load = load_on(server)
-    2.times { |index| server.wait_for_log(/^- Worker #{index} \(PID: #{first[index]}\) is replaced: \d+ requests$/) }
+    2.times { |index| server.wait_for_log(/^- Replacing Worker #{index} \(PID: #{first[index]}\): \d+ requests$/) }
     wait_for_end_of(*first.values)
     load.more(20)
     assert_empty load.stop
@@ -252,7 +252,7 @@ class ClusterSupervisionTest < ClusterCase
     server = cluster
     load = load_on(server)
     first = workers(server)
-    2.times { |index| server.wait_for_log(/^- Worker #{index} \(PID: #{first[index]}\) is replaced: \d+ s old$/) }
+    2.times { |index| server.wait_for_log(/^- Replacing Worker #{index} \(PID: #{first[index]}\): \d+ s old$/) }
     wait_for_end_of(*first.values)
     load.more(20)
     assert_empty load.stop
@@ -265,7 +265,7 @@ class ClusterSupervisionTest < ClusterCase
     server = cluster(workers: 1)
     large = workers(server).fetch(0)
     4.times { get(server, "/grow") }
-    server.wait_for_log(/^- Worker 0 \(PID: #{large}\) is replaced: \d+ MiB of memory \(pss\)$/)
+    server.wait_for_log(/^- Replacing Worker 0 \(PID: #{large}\): \d+ MiB of memory \(pss\)$/)
     wait_for_end_of(large)
     refute_equal large.to_s, get(server).body
   end

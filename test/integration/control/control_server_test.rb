@@ -85,7 +85,7 @@ class ControlServerTest < ControlCase
     ["tcp://0.0.0.0:0", "tcp://[::]:0"].each do |uri|
       [[], ["--control-token", "none"], ["--control-token", ""]].each do |words|
         result = rondo("-q", "-b", "tcp://127.0.0.1:0", "--control-url", uri, *words)
-        assert_complaint 1, /control server: .*#{Regexp.escape(uri)} is open to other machines: it needs a token/, result
+        assert_complaint 1, /control server: .*#{Regexp.escape(uri)} can be reached from other machines: set control_token/, result
       end
     end
     server = controlled(uri: "tcp://0.0.0.0:0")
@@ -108,7 +108,7 @@ class ControlServerTest < ControlCase
     result = rondo("check", "-b", "tcp://127.0.0.1:0", "--control-url", "tcp://127.0.0.1:0")
     assert_match(%r{^ok +control server: tcp://127\.0\.0\.1:\d+$}, result.out)
     result = rondo("check", "-b", "tcp://127.0.0.1:0", "--control-url", "tcp://0.0.0.0:0")
-    assert_match(/^failed +control server: .*open to other machines/, result.out)
+    assert_match(/^failed +control server: .*can be reached from other machines/, result.out)
     assert_equal 1, result.code
   end
 

@@ -28,7 +28,7 @@ class CtlTest < ControlCase
     write "garbage", "nothing\n"
     { [] => /which server\?/, %w[-S none] => /cannot read the state file none: No such file/,
       %w[-S old] => /not running: no control server at unix:.*: No such file/, %w[-P none] => /cannot read none/,
-      %w[-S garbage] => /which server/, %w[-P garbage] => /no process id/, %w[-p 99999999] => /not running: No such process/,
+      %w[-S garbage] => /which server/, %w[-P garbage] => /does not contain a process id/, %w[-p 99999999] => /not running: No such process/,
       %w[--control-url nonsense] => /expected tcp/, %w[-C none.rb] => /cannot read none\.rb/ }.each do |words, pattern|
       assert_complaint 1, pattern, ctl("status", *words)
     end

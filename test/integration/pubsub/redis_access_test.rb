@@ -71,7 +71,7 @@ class RedisAccessTest < RedisCase
     ["http://127.0.0.1", "redis://h:port", "redis://user:secret@h/zero", "redis://a b", "user:secret@h:6379",
      "redis://:a/secret@h", "redis://:a@secret@h", "garbage", "", "unix://", "redis://h:99999", "redis://h:0"].each do |url|
       error = assert_raises(Rondo::ConfigurationError, url) { Rondo::PubSub::Redis.new(url) }
-      assert_match(/\Athis is no address of Redis: /, error.message)
+      assert_match(/\Athis is not the address of a Redis server: /, error.message)
       refute_includes error.message, "secret"
     end
   end
@@ -138,7 +138,7 @@ class RedisAccessTest < RedisCase
 
   def test_a_redis_that_talks_nonsense_is_left_alone_for_a_while
     { "HTTP/1.1 400 Bad Request\r\n\r\n" => /not the Redis protocol/,
-      "+PONG\r\n+OK\r\n" => /a reply nobody asked for/,
+      "+PONG\r\n+OK\r\n" => /a reply without a command/,
       "$99999999999\r\n" => /a reply of more than/,
       ("*1\r\n" * 2000) => /inside each other/ }.each do |bytes, reason|
       with_peer(bytes) do |url|

@@ -78,7 +78,7 @@ class RedisEngineTest < RedisCase
     5.times { engine.publish("c" * 2000, "x") }
     engine.publish("c", "end")
     assert_equal [%w[c end]], take(1)
-    assert_equal 1, @log.string.scan("could not be handed on: the name of a channel has").size
+    assert_equal 1, @log.string.scan("could not be handed on: the name of a channel must have").size
   end
 
   def test_publishers_and_subscribers_outside

@@ -102,7 +102,7 @@ class TwoMachinesTest < ShellCase
 
   def test_a_redis_that_is_required_and_absent_keeps_the_server_from_starting
     write "rondo.rb", "redis_url 'redis://h:p'\n"
-    assert_complaint 1, /this is no address of Redis/, rondo("-C", "rondo.rb", "-q")
+    assert_complaint 1, /this is not the address of a Redis server/, rondo("-C", "rondo.rb", "-q")
     result = rondo("check", "-r", "redis://127.0.0.1:1")
     assert_match(/^failed  redis: Redis at redis:..127.0.0.1:1 is away: Connection refused$/, result.out)
   end

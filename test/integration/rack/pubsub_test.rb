@@ -126,19 +126,19 @@ class PubsubTest < RackCase
 
   def test_what_is_no_channel_no_option_and_no_message
     peer, = peers(1)
-    [["client.subscribe('')", "ArgumentError: the name of a channel has 1 to 1024 bytes"],
-     ["client.subscribe('x' * 1025)", "ArgumentError: the name of a channel has 1 to 1024 bytes"],
-     ["client.subscribe('*' * 256, match: :redis)", "ArgumentError: a pattern has 1 to 255 bytes"],
-     ["Rondo.subscribe('*' * 256, true) { nil }", "ArgumentError: a pattern has 1 to 255 bytes"],
-     ["client.subscribe(1)", "TypeError: a channel is a String or Symbol, not Integer"],
-     ["client.subscribe('a', match: :glob)", "ArgumentError: match is :redis or nil"],
-     ["client.subscribe('a', as: :json)", "ArgumentError: as is :text, :binary or nil"],
-     ["client.subscribe('a', since: -1)", "ArgumentError: since is not negative"],
-     ["client.subscribe('a', since: 1.5)", "TypeError: since is an Integer, a String or a Time, not Float"],
+    [["client.subscribe('')", "ArgumentError: the name of a channel must have 1 to 1024 bytes"],
+     ["client.subscribe('x' * 1025)", "ArgumentError: the name of a channel must have 1 to 1024 bytes"],
+     ["client.subscribe('*' * 256, match: :redis)", "ArgumentError: a pattern must have 1 to 255 bytes"],
+     ["Rondo.subscribe('*' * 256, true) { nil }", "ArgumentError: a pattern must have 1 to 255 bytes"],
+     ["client.subscribe(1)", "TypeError: a channel must be a String or Symbol, not Integer"],
+     ["client.subscribe('a', match: :glob)", "ArgumentError: match must be :redis or nil"],
+     ["client.subscribe('a', as: :json)", "ArgumentError: as must be :text, :binary or nil"],
+     ["client.subscribe('a', since: -1)", "ArgumentError: since must not be negative"],
+     ["client.subscribe('a', since: 1.5)", "TypeError: since must be an Integer, a String or a Time, not Float"],
      ["client.subscribe('a', wrong: 1)", "ArgumentError: unknown keyword: :wrong"],
      ["client.publish('a', 1)", "TypeError: a String, Hash or Array can be sent, not Integer"],
-     ["client.publish('a', \"\\xff\")", "ArgumentError: text of a message is not valid UTF-8"],
-     ["client.publish('', 'a')", "ArgumentError: the name of a channel has 1 to 1024 bytes"]].each do |code, error|
+     ["client.publish('a', \"\\xff\")", "ArgumentError: the text of the message is not valid UTF-8"],
+     ["client.publish('', 'a')", "ArgumentError: the name of a channel must have 1 to 1024 bytes"]].each do |code, error|
       assert_equal "! #{error}", told(peer, code), code
     end
     assert_equal "0", told(peer, "client.pubsub?")

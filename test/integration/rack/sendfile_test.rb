@@ -196,7 +196,7 @@ class SendfileTest < RackCase
       next assert_empty(lines, path) if status == 200
 
       assert_equal 1, lines.size, path
-      assert_includes lines.first, "#{path.inspect} of the application is #{status == 500 ? "below no x_sendfile_root" : "not there"}"
+      assert_includes lines.first, "#{path.inspect} of the application #{status == 500 ? "is not below an x_sendfile_root" : "does not exist"}"
       assert_equal ["text/plain; charset=utf-8", status == 500 ? "Internal Server Error\n" : "not found\n"],
                    [response.header("content-type"), response.body]
       refute_includes response.body, "secret"

@@ -43,7 +43,7 @@ class BootFailureTest < Minitest::Test
       [{ "config.ru" => "load 'one.rb'", "one.rb" => "x = 1\nx +* 2\n" }, /\Aone\.rb:2: .*\(SyntaxError\), at `x \+\* 2`\z/],
     "exit" =>
       [{ "config.ru" => "load 'one.rb'", "one.rb" => "exit 3" },
-       "one.rb:1: it ended the process at boot (exit 3), at `exit 3`"],
+       "one.rb:1: it called exit at boot (status 3), at `exit 3`"],
     "an endless recursion" =>
       [{ "config.ru" => "load 'one.rb'", "one.rb" => "def deeper_and_deeper = deeper_and_deeper\ndeeper_and_deeper" },
        /\Aone\.rb:1: stack level too deep \(SystemStackError\), at `/],
@@ -53,7 +53,7 @@ class BootFailureTest < Minitest::Test
       [{ "config.ru" => "raise Class.new(StandardError), 'nameless'" }, /\Aconfig\.ru:1: nameless \(#<Class:/],
     "an exception whose message raises" =>
       [{ "config.ru" => "raise Class.new(StandardError) { def message = raise('no words') }" },
-       /\Aconfig\.ru:1: its message cannot be told: RuntimeError/],
+       /\Aconfig\.ru:1: its message cannot be shown: RuntimeError/],
     "an exception whose message is nothing" =>
       [{ "config.ru" => "raise Class.new(StandardError) { def self.to_s = 'Odd'; def message = nil }" }, /\Aconfig\.ru:1: \(Odd\)/],
     "an exception whose backtrace raises" =>

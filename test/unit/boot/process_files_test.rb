@@ -64,7 +64,7 @@ class ProcessFilesTest < Minitest::Test
   def test_a_process_that_lives_is_refused
     File.write(@pidfile, "#{Process.ppid}\n")
     error = assert_raises(Rondo::ConfigurationError) { files.claim }
-    assert_equal "a server is running already: #{@pidfile} names process #{Process.ppid}", error.message
+    assert_equal "a server is already running: #{@pidfile} names process #{Process.ppid}", error.message
     files.remove
     assert_path_exists @pidfile
   end
@@ -73,7 +73,7 @@ class ProcessFilesTest < Minitest::Test
     pid = dead_pid
     File.write(@pidfile, "#{pid}\n")
     files.claim
-    assert_equal ["! #{@pidfile} was left over from process #{pid}; replaced"], @said
+    assert_equal ["! Replaced #{@pidfile}, which process #{pid} left behind"], @said
   end
 
   def test_a_file_of_anything_else_is_replaced

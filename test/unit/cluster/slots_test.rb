@@ -82,7 +82,7 @@ class SlotsTest < Minitest::Test
     before = Process.getrlimit(:NOFILE)
     Process.setrlimit(:NOFILE, 64, before.last)
     error = assert_raises(Rondo::Error) { Rondo::Slots.new(Rondo::Settings::Resolved.new({}), room: 64) }
-    assert_equal "there is no room for 64 workers: Too many open files", error.message
+    assert_equal "cannot open the sockets of 64 workers: Too many open files", error.message
   ensure
     Process.setrlimit(:NOFILE, *before)
   end

@@ -193,8 +193,8 @@ class SupervisorTest < Minitest::Test
   # ---- those that do not do what they should ----
 
   # State, seconds it may take, what the log says.
-  { booting: [60, /killed: not ready after 60 s/], ready: [60, /killed: failed to check in within 60 s/],
-    stopping: [32, /killed: still there 32 s after/] }.each do |state, (limit, line)|
+  { booting: [60, /Killed .*: it was not ready after 60 s/], ready: [60, /Killed .*: it did not check in within 60 s/],
+    stopping: [32, /Killed .*: it was still there 32 s after/] }.each do |state, (limit, line)|
     define_method("test_too_long_#{state}") do
       begin_with
       killed = []
@@ -217,7 +217,7 @@ class SupervisorTest < Minitest::Test
     @cluster.now += 61
     @supervisor.reconcile
     assert_equal [@molds[0]], @generations.hung_ones
-    assert_equal [0, "it was not forked within 60 s"], @generations.failed
+    assert_equal [0, "the mold did not fork it within 60 s"], @generations.failed
   end
 
   def test_a_fork_that_fails
@@ -260,7 +260,7 @@ class SupervisorTest < Minitest::Test
     @supervisor.receive_from_all
     @cluster.loop.pass
     assert_equal ["fork 0", "reconciled"], @cluster.happened
-    assert_match(/Worker 0 .* is replaced: 100 requests/, @cluster.log.join("\n"))
+    assert_match(/Replacing Worker 0 .*: 100 requests/, @cluster.log.join("\n"))
   end
 
   def test_a_request_that_hangs
@@ -269,6 +269,6 @@ class SupervisorTest < Minitest::Test
     @cluster.now = 1011.0
     @cluster.loop.pass
     assert_includes @cluster.happened, "fork 1"
-    assert_match(/Worker 1 .* is replaced: a request has been inside for 11 s/, @cluster.log.join("\n"))
+    assert_match(/Replacing Worker 1 .*: a request has been in the application for 11 s/, @cluster.log.join("\n"))
   end
 end

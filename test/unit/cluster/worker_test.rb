@@ -61,7 +61,7 @@ class WorkerTest < Minitest::Test
   def test_a_scoreboard_of_another_version
     name_heirs(File.open(__FILE__))
     assert_nil @server.board
-    assert_match(/closed instead of handed over: .*scoreboard/, @log.lines.first)
+    assert_match(/Closing connections instead of handing them over: .*scoreboard/, @log.lines.first)
   end
 
   def test_a_worker_that_does_not_serve_yet

@@ -84,7 +84,7 @@ class CheckTest < Minitest::Test
       File.write("server.pid", Process.ppid.to_s)
       code, lines = check(pidfile: "server.pid")
       assert_equal 1, code
-      assert_includes lines, "failed  written files: a server is running already: #{folder}/server.pid names process #{Process.ppid}"
+      assert_includes lines, "failed  written files: a server is already running: #{folder}/server.pid names process #{Process.ppid}"
     end
   end
 

@@ -84,8 +84,8 @@ class CliUnitTest < Minitest::Test
     %w[--prot 1] => /--prot; did you mean --port\?/, %w[--qiet] => /did you mean --quiet\?/,
     %w[-p] => /missing argument: -p/, %w[-p 70000] => /port must be a number up to 65535/,
     %w[-t 0] => /threads must be at least 1/, %w[-t 4:2] => /minimum is above/, %w[-t 1:] => /threads must be N/,
-    %w[-w -1] => /workers|missing/, %w[-maxbd 1x] => /"1x" is no size/, %w[-maxhd 1] => /max_head_bytes 1 is not between/,
-    %w[-k x] => /"x" are no seconds/, %w[-ping 3] => /not in this version/, %w[--cert=x] => /not in this version/,
+    %w[-w -1] => /workers|missing/, %w[-maxbd 1x] => /"1x" is not a size/, %w[-maxhd 1] => /max_head_bytes 1 is not between/,
+    %w[-k x] => /"x" is not a number of seconds/, %w[-ping 3] => /not in this version/, %w[--cert=x] => /not in this version/,
     %w[a b] => /too many arguments: a b/
   }.each do |words, pattern|
     define_method("test_refuses_#{words.join(" ")}") { assert_match pattern, complaint(*words) }

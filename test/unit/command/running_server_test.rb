@@ -53,7 +53,7 @@ class RunningServerTest < Minitest::Test
   def test_what_is_no_pid
     in_folder("state" => "pid: \n", "other" => "pid: -1\n", "pid" => "-1\n") do
       [%w[-p 0], %w[-p -1], %w[-S state], %w[-S other], %w[-P pid]].each do |words|
-        assert_match(/no process id/, assert_raises(Rondo::RunningServer::NotFound, words) { find(*words) }.message)
+        assert_match(/process id$/, assert_raises(Rondo::RunningServer::NotFound, words) { find(*words) }.message)
       end
     end
   end

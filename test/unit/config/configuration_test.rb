@@ -104,8 +104,8 @@ class ConfigurationTest < Minitest::Test
     "x_sendfile_root 'a', 5" => /x_sendfile_root must be a path, not 5/,
     "stdout_redirect 'a', 5" => /stdout_redirect must be a path, not 5/,
     "log_format :xml" => /log_format must be common or json, not :xml/,
-    "custom_logger 5" => /custom_logger must answer info, warn and error, or write; 5 does not/,
-    "lowlevel_error_handler 5" => /lowlevel_error_handler must answer call; 5 does not/
+    "custom_logger 5" => /custom_logger must respond to info, warn and error, or to write; 5 does not/,
+    "lowlevel_error_handler 5" => /lowlevel_error_handler must respond to call; 5 does not/
   }.freeze
 
   def test_values_of_the_wrong_type_name_verb_and_line
@@ -213,7 +213,7 @@ class ConfigurationTest < Minitest::Test
     assert_equal [2, 7], values("threads 2, 7").values_at(:min_threads, :max_threads)
     assert_equal [4, 4], values("threads 4").values_at(:min_threads, :max_threads)
     assert_equal [1, 5], values("threads 0, 5").values_at(:min_threads, :max_threads)
-    assert_match(/:1: threads: at least one is needed/, complaint("threads 0"))
+    assert_match(/:1: threads: at least one thread is needed/, complaint("threads 0"))
     assert_match(/:1: threads: the minimum 5 is above the maximum 2/, complaint("threads 5, 2"))
   end
 
@@ -253,7 +253,7 @@ class ConfigurationTest < Minitest::Test
     assert_equal [:same, [:same, "https://a.example"], nil],
                  [":same", "[:same, 'https://a.example']", "nil"].map { |text| values("allowed_origins #{text}")[:allowed_origins] }
     assert values("allowed_origins { |env| env }")[:allowed_origins].call(true)
-    assert_match(/:1: allowed_origins: "example.com" is no origin/, complaint("allowed_origins 'example.com'"))
+    assert_match(/:1: allowed_origins: "example.com" is not an origin/, complaint("allowed_origins 'example.com'"))
   end
 
   def test_files_of_the_application
@@ -333,7 +333,7 @@ class ConfigurationTest < Minitest::Test
   def test_exceptions_that_are_no_standard_error
     assert_equal "#{@path}:1: no luck (Exception)", complaint("raise Exception, 'no luck'")
     assert_match(/\A#{@path}:1: stack level too deep \(SystemStackError\)\z/, complaint("def deeper = deeper\ndeeper"))
-    assert_equal "#{@path}:2: it ended the process at boot (exit 0)", complaint("\nexit")
+    assert_equal "#{@path}:2: it called exit at boot (status 0)", complaint("\nexit")
     assert_raises(Interrupt) { load("raise Interrupt") }
     assert_raises(SignalException) { load("raise SignalException, 'TERM'") }
   end

@@ -50,14 +50,14 @@ class ConfiguredEngineTest < Minitest::Test
   def test_a_bad_address_ends_the_start_unless_it_may_be_meant_for_others
     assert_raises(Rondo::ConfigurationError) { make(env: { "RONDO_REDIS_URL" => "http://x" }) }
     assert_nil make(env: { "REDIS_URL" => "http://x" })
-    assert_equal "! REDIS_URL is not used: this is no address of Redis: http://x\n", @log.string
+    assert_equal "! REDIS_URL is not used: this is not the address of a Redis server: http://x\n", @log.string
   end
 
   def test_a_block_makes_any_engine
     assert_same Rondo::PubSub::PROCESS, make(file: "redis_url #{NOWHERE.inspect}\npubsub_engine { Rondo::PubSub::PROCESS }")
     assert_nil make(file: "pubsub_engine { nil }")
     error = assert_raises(Rondo::ConfigurationError) { make(file: "pubsub_engine { 42 }") }
-    assert_equal "pubsub_engine: an engine answers subscribe, unsubscribe, publish", error.message
+    assert_equal "pubsub_engine: an engine must respond to subscribe, unsubscribe, publish", error.message
   end
 
   def test_what_the_application_has_chosen_stays

@@ -78,7 +78,7 @@ class EngineLinkTest < Minitest::Test
     @hub.write("\xff" * 16)
     assert_nil Timeout.timeout(PATIENCE) { @hub.read(1) }
     @link.close
-    assert_match(/has lost its hub: a frame of type 255/, @log.string)
+    assert_match(/lost its connection to the hub: a frame of type 255/, @log.string)
     assert_nil Rondo::PubSub.outlet
   end
 
@@ -96,7 +96,7 @@ class EngineLinkTest < Minitest::Test
     pop(began)
     assert Thread.new { @link.finish(0) }.join(30), "waits for the engine"
     assert_nil Timeout.timeout(PATIENCE) { @hub.read(1) }
-    assert_equal "! EngineLinkTest::Notes did not come back: what it was given is lost\n", @log.string
+    assert_equal "! EngineLinkTest::Notes did not finish: the messages that it had are lost\n", @log.string
   ensure
     gate.close
   end

@@ -172,7 +172,7 @@ class EnginesTest < Minitest::Test
   end
 
   def test_what_is_no_engine_no_channel_no_message
-    assert_match(/answers unsubscribe, publish/, assert_raises(ArgumentError) { P.attach(Class.new { def subscribe(*); end }.new) }.message)
+    assert_match(/must respond to unsubscribe, publish/, assert_raises(ArgumentError) { P.attach(Class.new { def subscribe(*); end }.new) }.message)
     assert_raises(TypeError) { Rondo.publish(1, "x", @engine) }
     assert_raises(ArgumentError) { Rondo.publish("", "x", @engine) }
     assert_raises(TypeError) { Rondo.publish("c", 1, @engine) }

@@ -170,7 +170,7 @@ class HubTest < Minitest::Test
     file.flush
     @env[Rondo::Hub::VARIABLE] = "#{file.dup.tap { |copy| copy.autoclose = false }.fileno}:"
     other = new_hub
-    assert_match(/publish for themselves/, @log.lines.first)
+    assert_match(/publish only to their own clients/, @log.lines.first)
     assert_equal 0, other.stats[:links]
     other.close
     worker.close

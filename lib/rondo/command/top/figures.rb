@@ -45,7 +45,7 @@ module Rondo
         @version = stats.dig("versions", "rondo").to_s
         @other_bytes = stats.fetch("master_rss_bytes", 0) + stats.fetch("mold_rss_bytes", 0)
       rescue JSON::ParserError, KeyError, TypeError, NoMethodError, ArgumentError
-        raise Error, "these are no statistics of a Rondo server"
+        raise Error, "this is not the statistics page of a Rondo server"
       end
 
       # @return [Boolean] whether the server has worker processes

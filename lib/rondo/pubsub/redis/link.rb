@@ -220,7 +220,7 @@ module Rondo
         def dispatch(reply)
           return if @on_push&.call(reply)
 
-          asked = @asked.shift or raise Broken, "a reply nobody asked for"
+          asked = @asked.shift or raise Broken, "a reply without a command"
           asked.block&.call(reply)
         end
 

@@ -83,7 +83,7 @@ module Rondo
           return if @is_full
 
           @is_full = true
-          @log.error "! #{@name}: the queue is full (#{limits}); what is published now is lost"
+          @log.error "! #{@name}: the queue is full (#{limits}); messages published now are lost"
         end
 
         # The queue is empty.

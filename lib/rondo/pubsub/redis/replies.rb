@@ -66,7 +66,7 @@ module Rondo
           when 0x3a then number(rest)      # :
           when 0x2b then text(rest)        # +
           when 0x2d then refusal(rest) # -
-          else raise Invalid, "no reply begins so"
+          else raise Invalid, "no reply begins like this"
           end
         end
 
@@ -100,7 +100,7 @@ module Rondo
 
         def read_blob
           return :more if @buffer.bytesize - @at < @blob + 2
-          raise Invalid, "a text does not end where it should" unless @buffer.byteslice(@at + @blob, 2) == "\r\n"
+          raise Invalid, "a string does not end where it should" unless @buffer.byteslice(@at + @blob, 2) == "\r\n"
 
           value = text(@buffer.byteslice(@at, @blob))
           @at = @searched = @at + @blob + 2
@@ -132,7 +132,7 @@ module Rondo
         end
 
         def number(text)
-          raise Invalid, "no number" unless text.match?(NUMBER)
+          raise Invalid, "not a number" unless text.match?(NUMBER)
 
           text.to_i
         end
