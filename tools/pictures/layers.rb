@@ -49,7 +49,7 @@ module LayersPicture
   end
 
   def foot(svg, layers, height)
-    y = TOP + (layers.size - 1) * CELL
+    y = TOP + (layers - Sources.binding_layers).size * CELL
     svg.arrow([20, y], [LEFT + layers.size * CELL, y], head: false, dashed: true)
     svg.note(20, height - 34, "Above the broken line there is no Ruby: core.mk builds that part by itself, for unit",
              "tests, sanitizers and fuzzers. tools/check_layers enforces all of this.")

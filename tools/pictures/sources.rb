@@ -15,6 +15,11 @@ module Sources
     @layers ||= read("tools/check_layers")[/LAYERS = %w\[([^\]]+)\]/m, 1].split
   end
 
+  # @return [Array<String>] those of them that may know Ruby
+  def binding_layers
+    @binding_layers ||= read("tools/check_layers")[/BINDING = %w\[([^\]]+)\]/m, 1].split
+  end
+
   # @return [Hash{String => Array<String>}] which folders the sources of a folder include, beyond itself
   def includes
     @includes ||= layers.to_h do |layer|

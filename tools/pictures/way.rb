@@ -15,7 +15,7 @@ class WayPicture
   # Sections of error.def, by the title of the step that returns their errors.
   REFUSALS = {
     "Parse the head" => ["Lines", "Request line", "Fields", "What the fields mean"],
-    "Collect the body, queue" => ["Body", "Resources"]
+    "Collect the body" => ["Body", "Resources"]
   }.freeze
   # Without a step of its own: whatever waits for the client, or not about HTTP/1.1.
   ELSEWHERE = ["Time", "The WebSocket handshake"].freeze
@@ -30,9 +30,9 @@ class WayPicture
     @columns = Sources.layers & @steps.flat_map { |_, files| files.map { |file| File.dirname(file) } }
     left = LEFT
     @places = @columns.to_h do |folder|
-      width = files_of(folder).map { |file| Svg.width(file, size: 12, font: Svg::MONO) }.max + 18
+      width = files_of(folder).map { |file| Svg.width(file, size: 12, font: Svg::MONO) }.max + 14
       width = [width, 60].max
-      [folder, [left, width].tap { left += width + 8 }]
+      [folder, [left, width].tap { left += width + 6 }]
     end
     @width = left + 6
     check_sections
@@ -44,8 +44,9 @@ class WayPicture
     @svg.text(20, 30, @heading, size: 15, weight: "bold")
     columns(heights.sum)
     rows(heights)
-    @svg.note(20, TOP + heights.sum + 26, "Columns are folders of ext/rondo. The statuses are those of base/error.def;",
-              "408 is the answer while a head or a body is late.")
+    @svg.note(20, TOP + heights.sum + 26,
+              "Columns are folders of ext/rondo. A number is a status that the step may refuse with (base/error.def);",
+              "408 is the answer when a head or a body is late.")
     @svg.to_s
   end
 
@@ -70,7 +71,8 @@ class WayPicture
 
   def columns(height)
     @places.each do |folder, (x, width)|
-      @svg.rect(x, TOP - 30, width, height + 34, %w[ruby binding rack app].include?(folder) ? :ruby : :frame)
+      colour = Sources.binding_layers.include?(folder) ? :ruby : :frame
+      @svg.rect(x, TOP - 30, width, height + 34, colour)
       @svg.text(x + width / 2, TOP - 12, folder, anchor: "middle", weight: "bold")
     end
   end
@@ -97,12 +99,12 @@ class WayPicture
     lines = statuses.each_slice(4).map { |some| some.join(" ") }
     @svg.text(54, middle + 5 - lines.size * 8, title, weight: "bold")
     lines.each_with_index do |line, place|
-      @svg.note(54, middle + 21 - lines.size * 8 + place * 15, place.zero? ? "may refuse: #{line}" : line)
+      @svg.note(54, middle + 21 - lines.size * 8 + place * 15, place.zero? ? "or #{line}" : line)
     end
   end
 
   def file(folder, name, y)
     x, width = @places.fetch(folder)
-    @svg.box(x + 5, y + 3, width - 10, LINE - 6, [name])
+    @svg.box(x + 3, y + 3, width - 6, LINE - 6, [name])
   end
 end
