@@ -93,10 +93,11 @@ module Rondo
     # Adopts a listening descriptor that another process opened (systemd, the process before exec).
     # @param descriptor [Integer]
     # @param owns_file [Boolean] whether the file of a Unix socket is removed at the end
+    # @param scheme [String] what is spoken there: "http", also on a Unix socket
     # @return [String] its address as a URL
     # @raise [AddressError] one line
-    def listen_fd(descriptor, owns_file: false)
-      open_address({ kind: :fd, fd: descriptor, owns_file: owns_file })[:url]
+    def listen_fd(descriptor, owns_file: false, scheme: "http")
+      open_address({ kind: :fd, fd: descriptor, owns_file: owns_file, scheme: scheme })[:url]
     end
 
     # Closes a listening socket for good, in a moment, so that no client notices while others listen at its address.

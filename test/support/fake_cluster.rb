@@ -55,6 +55,7 @@ class FakeCluster
     def outboxes = [@io]
     def listeners(_index) = [@io]
     def own_listeners(index) = @open[index] ? [@io] : []
+    def schemes(ios) = Array.new(ios.size, "http").join(" ")
     def grow(indexes) = indexes.each { |index| @open[index] = true }
 
     def close(index)

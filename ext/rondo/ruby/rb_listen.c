@@ -17,7 +17,8 @@ static int int_option(VALUE address, const char *name, int fallback) {
 /* What to open, with everything that may raise behind it. */
 typedef struct rd_listen_request {
     rd_listen_options options;
-    int fd; /* >= 0: adopt it */
+    int fd;             /* >= 0: adopt it */
+    const char *scheme; /* of the adopted one */
     bool owns_file;
     const char *path; /* else a Unix socket, where not NULL */
     const char *host; /* else TCP */
@@ -36,6 +37,8 @@ static rd_listen_request read_address(const rd_settings *settings, VALUE address
     };
     if (kind == ID2SYM(rb_intern("fd"))) {
         wanted.fd = NUM2INT(rd_option(address, "fd"));
+        VALUE scheme = rd_option(address, "scheme");
+        wanted.scheme = NIL_P(scheme) ? "http" : StringValueCStr(scheme);
         wanted.owns_file = RTEST(rd_option(address, "owns_file"));
     } else if (kind == ID2SYM(rb_intern("unix"))) {
         VALUE path = rd_option(address, "path");
@@ -53,7 +56,7 @@ static rd_listen_request read_address(const rd_settings *settings, VALUE address
 static int open_listener(rd_listener *listener, const rd_listen_request *wanted,
                          char error[RD_LISTENER_ERROR_MAX]) {
     if (wanted->fd >= 0) {
-        return rd_listen_inherited(listener, wanted->fd, wanted->owns_file, error);
+        return rd_listen_inherited(listener, wanted->fd, wanted->scheme, wanted->owns_file, error);
     }
     if (wanted->path != NULL) {
         return rd_listen_unix(listener, wanted->path, &wanted->options, error);

@@ -169,13 +169,29 @@ static void describe_unix(rd_listener *listener, const struct sockaddr_un *bound
              (int)(abstract ? path_len - 1 : path_len), path);
 }
 
-int rd_listen_inherited(rd_listener *listener, int fd, bool owns_file,
+static const rd_transport *const transports[] = {&rd_transport_tcp};
+
+static const rd_transport *find_transport(const char *scheme) {
+    for (size_t i = 0; i < sizeof(transports) / sizeof(transports[0]); i++) {
+        if (strcmp(transports[i]->scheme, scheme) == 0) return transports[i];
+    }
+    return NULL;
+}
+
+int rd_listen_inherited(rd_listener *listener, int fd, const char *scheme, bool owns_file,
                         char error[RD_LISTENER_ERROR_MAX]) {
     struct sockaddr_storage bound = {.ss_family = AF_UNSPEC};
     socklen_t len = sizeof(bound);
     int listening = 0;
     socklen_t listening_len = sizeof(listening);
     prepare(listener);
+    listener->transport = find_transport(scheme);
+    if (listener->transport == NULL) {
+        snprintf(error, RD_LISTENER_ERROR_MAX,
+                 "cannot listen on inherited descriptor %d: this version has no %.32s", fd, scheme);
+        rd_listener_close(listener);
+        return -EPROTONOSUPPORT;
+    }
     if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &listening_len) != 0 || !listening ||
         getsockname(fd, (struct sockaddr *)&bound, &len) != 0) {
         snprintf(error, RD_LISTENER_ERROR_MAX,

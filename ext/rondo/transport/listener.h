@@ -61,8 +61,9 @@ int rd_listen_tcp(rd_listener *listener, const char *host, uint16_t port,
                   const rd_listen_options *options, char error[RD_LISTENER_ERROR_MAX]);
 int rd_listen_unix(rd_listener *listener, const char *path, const rd_listen_options *options,
                    char error[RD_LISTENER_ERROR_MAX]);
-/* With `owns_file` the file of a Unix socket is removed at the end, as if opened here. */
-int rd_listen_inherited(rd_listener *listener, int fd, bool owns_file,
+/* A socket does not say what is spoken on it: `scheme` does, "http" being plain. With `owns_file`
+ * the file of a Unix socket is removed at the end, as if opened here. */
+int rd_listen_inherited(rd_listener *listener, int fd, const char *scheme, bool owns_file,
                         char error[RD_LISTENER_ERROR_MAX]);
 
 /* Registers with the loop. 0 or -1 with errno. */

@@ -84,7 +84,7 @@ module Rondo
     def self.from_predecessor(env)
       entries = env.delete(VARIABLE).to_s.split(",").map { |entry| entry.match(/\A(\d+)([=~])(.*)\z/).captures }
       entries.partition { |_, kind, _| kind == "=" }.map do |some|
-        some.map { |number, _, url| [url.sub(/\Ahttps?:/, "tcp:"), number.to_i] }
+        some.map { |number, _, url| [Address.uri_of(url), number.to_i] }
       end
     end
     private_class_method :from_predecessor
@@ -168,8 +168,9 @@ module Rondo
     end
 
     # Where port 0 was asked for, the predecessor has got a real one for it.
+    # What is spoken there is for the one that binds it to say.
     def same_place?(uri, number, wanted)
-      known = Address.parse(uri)
+      known = Address.parse(uri.sub(/\Assl:/, "tcp:"))
       return false if nameless?(known)
 
       known[:port] = 0 if wanted[:port]&.zero? && own?(number)

@@ -67,7 +67,7 @@ module Rondo
     # @param urls [Array<String>] where it listens; the title has them as Puma's has
     # @return [void]
     def name_process(what, urls = [])
-      addresses = urls.uniq.map { |url| url.sub(/\Ahttps?:/, "tcp:") }.join(",")
+      addresses = urls.uniq.map { |url| Address.uri_of(url) }.join(",")
       parts = { "(#{addresses})" => addresses, "[#{tag}]" => tag }.reject { |_, text| text.empty? }.keys
       $PROGRAM_NAME = [what, *parts].join(" ")
     end

@@ -87,6 +87,13 @@ module Rondo
       @addresses.reject(&:shared).filter_map { |address| address.ios[index] }
     end
 
+    # @param ios [Array<IO>] some of {#listeners}
+    # @return [String] what is spoken on each of them, in their order, for a message to a worker
+    def schemes(ios)
+      ios.map { |io| @addresses.find { |address| address.ios.include?(io) } }
+         .map { |address| Rondo::Address.scheme(address.url) }.join(" ")
+    end
+
     # @param index [Integer, nil] of a slot; nil: the sockets that all slots share
     # @return [Hash{String => Integer}] descriptors by URL
     def descriptors(index)
@@ -136,7 +143,7 @@ module Rondo
         ios = [number, *inherited.siblings_of(number)].map { |each| IO.for_fd(each) }
         ios.each { |io| io.close_on_exec = true }
         ios.each { |io| allow_siblings(io) } if own
-        url = Inherited.uri_of(number).sub(/\Atcp:/, "http:")
+        url = Inherited.uri_of(number).sub(/\Atcp(?=:)/, Rondo::Address.scheme(uri))
         Address.new(url: url, uri: uri, shared: !own || url.start_with?("unix:"), foreign: !own, ios: ios)
       end
     end
@@ -182,7 +189,7 @@ module Rondo
 
     def open_another(address)
       options = Rondo::Address.parse(address.uri)
-      place = Rondo::Address.parse(address.url.sub(/\Ahttps?:/, "tcp:"))
+      place = Rondo::Address.parse(Rondo::Address.uri_of(address.url))
       @opener.open(options.merge(place, reuse_port: true)).io
     end
   end

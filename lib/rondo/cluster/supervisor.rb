@@ -223,11 +223,12 @@ module Rondo
     end
 
     def request(worker, other, hub_socket)
+      listeners = @slots.listeners(worker.index)
       ios = [other.io, IO.for_fd(@board.fd, autoclose: false), @slots.inbox(worker.index), hub_socket,
-             *@slots.outboxes, *@slots.listeners(worker.index)]
+             *@slots.outboxes, *listeners]
       worker.mold.socket.notify(:fork, ios: ios, index: worker.index, seat: worker.seat, seats: @board.size,
                                        outboxes: @slots.room, generation: worker.mold.generation, master: Process.pid,
-                                       engine: @cluster.engine ? 1 : 0)
+                                       engine: @cluster.engine ? 1 : 0, schemes: @slots.schemes(listeners))
     end
 
     # ---- replacements ----
@@ -347,7 +348,7 @@ module Rondo
       return if ios.empty?
 
       served = @workers.any? { |worker| worker.index == index && worker.ready? }
-      serving.last&.socket&.notify(:cover, ios: ios) unless served
+      notify_cover(serving.last, ios) unless served
       inodes = ios.map { |io| io.stat.ino }
       @slots.close(index)
       @places[index].covered = nil
@@ -376,7 +377,11 @@ module Rondo
       return if place.covered&.ready?
 
       place.covered = serving.find { |worker| worker.index != index } or return
-      place.covered.socket.notify(:cover, ios: @slots.own_listeners(index))
+      notify_cover(place.covered, @slots.own_listeners(index))
+    end
+
+    def notify_cover(worker, ios)
+      worker&.socket&.notify(:cover, ios: ios, schemes: @slots.schemes(ios))
     end
 
     def failed_to_boot(worker)

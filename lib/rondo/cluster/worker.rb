@@ -19,9 +19,9 @@ module Rondo
     ADOPTION = 5
 
     # @param request [MessageSocket::Message] of the master: index (of the slot), seat (its row of the scoreboard),
-    #   seats (rows there are), outboxes (number of them), generation, master (pid), and descriptors: the worker's
-    #   end of the message socket, the scoreboard, its inbox, its socket to the hub, the inboxes of all slots by
-    #   number, its listeners
+    #   seats (rows there are), outboxes (number of them), generation, master (pid), schemes (of its listeners), and
+    #   descriptors: the worker's end of the message socket, the scoreboard, its inbox, its socket to the hub, the
+    #   inboxes of all slots by number, its listeners
     # @param app [#call, nil] what was loaded before the fork, if anything was
     # @param settings [Settings::Resolved]
     # @param configuration [Configuration]
@@ -99,7 +99,7 @@ module Rondo
       options = @settings.server_options(@log).merge(shared_options, @configuration.thread_hooks,
                                                      drain_timeout_ms: drain_ms)
       server = Server.new(@app, **options)
-      @listeners.each { |io| server.listen_fd(io.fileno) }
+      listen(server, @listeners, @request[:schemes])
       @serving = Serving.new(server, @log, drain_ms: drain_ms)
     end
 
@@ -136,7 +136,7 @@ module Rondo
         case message.kind
         when :stop then stop(tells: message[:ends])
         when :halt then stop(force: true)
-        when :cover then cover(message.ios)
+        when :cover then cover(message)
         when :heirs then name_heirs(message)
         when :retire then retire(message[:sockets].split.map(&:to_i))
         when :reopen then reopen_logs
@@ -147,9 +147,15 @@ module Rondo
     end
 
     # The sockets of a slot that has no worker for a while.
-    def cover(ios)
-      ios.each { |io| io.autoclose = false }
-      @serving.stopping? ? ios.each(&:close) : ios.each { |io| @serving.server.listen_fd(io.fileno) }
+    def cover(message)
+      ios = message.ios.each { |io| io.autoclose = false }
+      @serving.stopping? ? ios.each(&:close) : listen(@serving.server, ios, message[:schemes])
+    end
+
+    # @param schemes [String, nil] in the order of the sockets; a master of an earlier version names none, and has
+    #   only plain ones
+    def listen(server, ios, schemes)
+      ios.zip(schemes.to_s.split) { |io, scheme| server.listen_fd(io.fileno, scheme: scheme || "http") }
     end
 
     # The sockets of a slot that goes, as far as this worker listens there.

@@ -13,6 +13,9 @@ module Rondo
 
     LOOPBACK = %w[127.0.0.1 ::1].freeze
 
+    # How a URL names what an address is opened with, and how a URI to bind does.
+    URI_SCHEMES = { "http" => "tcp", "https" => "ssl" }.freeze
+
     module_function
 
     # @param uri [String]
@@ -46,6 +49,19 @@ module Rondo
       LOOPBACK.first(1)
     end
     private_class_method :localhost
+
+    # @param url [String] of a listener, http://127.0.0.1:3000
+    # @return [String] the URI that binds it, tcp://127.0.0.1:3000
+    def uri_of(url)
+      url.sub(/\Ahttps?(?=:)/, URI_SCHEMES)
+    end
+
+    # A listening socket does not say what is spoken on it: its scheme goes along, from process to process.
+    # @param uri [String] a URI to bind, or the URL of a listener
+    # @return [String] "http" for what is plain, Unix sockets included
+    def scheme(uri)
+      %w[ssl https].include?(uri[/\A[a-z]+/]) ? "https" : "http"
+    end
 
     # @return [String] "::" where the system has IPv6, else "0.0.0.0"
     def any_host

@@ -208,15 +208,15 @@ module Rondo
       inherited = @inherited || Inherited.extract
       Binds.uris(@settings, inherited).each do |uri|
         descriptors = inherited.descriptors_for(uri).flat_map { |number| [number, *inherited.siblings_of(number)] }
-        descriptors.each { |number| adopt(number, inherited) }
+        descriptors.each { |number| adopt(number, inherited, uri) }
         @server.listen(uri) if descriptors.empty?
       end
       inherited.close_rest
     end
 
-    def adopt(number, inherited)
+    def adopt(number, inherited, uri)
       own = inherited.own?(number)
-      url = @server.listen_fd(number, owns_file: own)
+      url = @server.listen_fd(number, owns_file: own, scheme: Address.scheme(uri))
       @foreign << url unless own
     end
 

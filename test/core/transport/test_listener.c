@@ -3,6 +3,8 @@
  * Listening sockets: ports the kernel chooses, ports that are taken, Unix sockets that are stale,
  * alive, abstract or somebody else's by now, descriptors from a parent.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <stdlib.h>
@@ -78,15 +80,25 @@ static void test_inherited(void) {
     rd_listener one, two;
     int pair[2];
     CHECK_INT(rd_listen_tcp(&one, "127.0.0.1", 0, &options, error), 0);
-    CHECK_INT(rd_listen_inherited(&two, dup(one.source.fd), false, error), 0);
+    CHECK_INT(rd_listen_inherited(&two, dup(one.source.fd), "http", false, error), 0);
     CHECK_STR(two.url, one.url);
     rd_listener_close(&one);
     rd_listener_close(&two);
     CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-    CHECK(rd_listen_inherited(&one, pair[0], false, error) < 0);
+    CHECK(rd_listen_inherited(&one, pair[0], "http", false, error) < 0);
     CHECK(strstr(error, "not a listening socket") != NULL);
     close(pair[0]);
     close(pair[1]);
+}
+
+/* Never taken for a plain one; the descriptor stays its owner's. */
+static void test_inherited_with_an_unknown_scheme(void) {
+    rd_listener one, two;
+    CHECK_INT(rd_listen_tcp(&one, "127.0.0.1", 0, &options, error), 0);
+    CHECK_INT(rd_listen_inherited(&two, one.source.fd, "https", false, error), -EPROTONOSUPPORT);
+    CHECK(strstr(error, "this version has no https") != NULL);
+    CHECK(fcntl(one.source.fd, F_GETFD) >= 0);
+    rd_listener_close(&one);
 }
 
 int main(void) {
@@ -95,5 +107,6 @@ int main(void) {
     test_a_file_that_is_no_socket_stays();
     test_abstract_and_too_long();
     test_inherited();
+    test_inherited_with_an_unknown_scheme();
     return check_summary();
 }

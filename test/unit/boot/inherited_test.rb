@@ -26,11 +26,19 @@ class InheritedTest < Minitest::Test
   def test_those_of_the_predecessor
     inherited = take("7=http://127.0.0.1:1,8=unix://@x,9~https://[::1]:2")
     assert_predicate inherited, :any?
-    assert_equal ["tcp://127.0.0.1:1", "unix://@x", "tcp://[::1]:2"], inherited.uris
+    assert_equal ["tcp://127.0.0.1:1", "unix://@x", "ssl://[::1]:2"], inherited.uris
     assert_equal [7], inherited.descriptors_for("tcp://127.0.0.1:1?backlog=4")
     assert_equal [8], inherited.descriptors_for("unix://@x?backlog=3")
     assert_equal [9], inherited.descriptors_for("tcp://[::1]:2")
     assert_equal [true, true, false], [7, 8, 9].map { |number| inherited.own?(number) }
+  end
+
+  # Where nothing says what to bind, it is served as it was, or not at all.
+  def test_a_port_with_tls_does_not_become_a_plain_one
+    uri = take("9=https://127.0.0.1:1").uris.first
+    assert_equal "https", Rondo::Address.scheme(uri)
+    error = assert_raises(Rondo::AddressError) { Rondo::Address.parse(uri) }
+    assert_equal "cannot listen on ssl://127.0.0.1:1: this version has no TLS", error.message
   end
 
   def test_each_is_given_out_once

@@ -34,6 +34,16 @@ class SlotsTest < Minitest::Test
     assert_equal 1, ports.uniq.size
   end
 
+  def test_what_is_spoken_on_each
+    Dir.mktmpdir do |folder|
+      listen(2)
+      listen(2, uri: "unix://#{File.join(folder, "https:")}")
+      assert_equal "http http", @slots.schemes(@slots.listeners(0))
+      assert_equal "http", @slots.schemes(@slots.own_listeners(1))
+      assert_equal "", @slots.schemes([])
+    end
+  end
+
   def test_only_the_slot_that_grows_gets_one
     listen(3)
     [0, 1].each { |index| @slots.close(index) }

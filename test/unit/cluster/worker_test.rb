@@ -12,7 +12,11 @@ class WorkerTest < Minitest::Test
 
   # Notes who the heirs are.
   class Server
-    attr_reader :board, :inboxes
+    attr_reader :board, :inboxes, :schemes
+
+    def listen_fd(_descriptor, scheme:)
+      (@schemes ||= []) << scheme
+    end
 
     def name_heirs(board, inboxes)
       @board = board
@@ -20,7 +24,9 @@ class WorkerTest < Minitest::Test
     end
   end
 
-  Serving = Struct.new(:server)
+  Serving = Struct.new(:server) do
+    def stopping? = false
+  end
 
   def setup
     @server = Server.new
@@ -68,5 +74,22 @@ class WorkerTest < Minitest::Test
     @worker.instance_variable_set(:@serving, nil)
     name_heirs(board)
     assert_nil @server.board
+  end
+
+  # @param fields [Hash] of the message
+  # @return [Array<String>] what the sockets are opened with
+  def cover(**fields)
+    ios = Array.new(2) { File.open(File::NULL) }
+    @worker.send(:cover, Rondo::MessageSocket::Message.new(:cover, fields.transform_keys(&:to_s), ios))
+    ios.each(&:close)
+    @server.schemes
+  end
+
+  def test_the_master_says_what_is_spoken_on_a_socket
+    assert_equal %w[https http], cover(schemes: "https http")
+  end
+
+  def test_a_master_of_an_earlier_version_has_only_plain_sockets
+    assert_equal %w[http http], cover
   end
 end

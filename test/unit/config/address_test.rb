@@ -27,6 +27,15 @@ class AddressTest < Minitest::Test
     define_method("test_#{uri}") { assert_equal address, Address.parse(uri) }
   end
 
+  def test_urls_and_uris
+    { "http://127.0.0.1:1" => "tcp://127.0.0.1:1", "https://[::1]:2" => "ssl://[::1]:2",
+      "unix:///http:" => "unix:///http:" }.each { |url, uri| assert_equal uri, Address.uri_of(url) }
+    %w[http://127.0.0.1:1 tcp://127.0.0.1:1 unix:///https: unix://@ssl:].each do |plain|
+      assert_equal "http", Address.scheme(plain)
+    end
+    %w[https://127.0.0.1:1 ssl://127.0.0.1:1?key=k].each { |secure| assert_equal "https", Address.scheme(secure) }
+  end
+
   def test_a_relative_path_is_that_of_the_current_folder
     assert_equal File.expand_path("tmp/a.sock"), Address.parse("unix://tmp/a.sock")[:path]
   end
