@@ -24,6 +24,9 @@ struct rd_handler {
     void (*on_refused)(rd_handler *handler, const rd_conn *conn, int code);
     /* A source has an event for the application, and none is being told. */
     void (*on_event)(rd_handler *handler, rd_event_source *source);
+    /* The protocol lets go of a request that has a place (rd_place): it is answered, or its client
+     * is gone. It leaves that place. Not before on_request() has returned. */
+    void (*on_left)(rd_handler *handler, rd_request *request);
 };
 
 /* The setting slow_client: what happens to a published message above max_pending_bytes. */
@@ -52,6 +55,19 @@ typedef struct rd_http_shared {
 
 static inline rd_http_shared *rd_http_shared_of(const rd_conn *conn) {
     return conn->set->shared;
+}
+
+/* A protocol lets go of the request, and gives back its reference: it is answered, or its client is
+ * gone. Whoever waits for its client hears of it: another thread may have ended the answer. */
+static inline void rd_request_leave(rd_request *request) {
+    const rd_conn *conn = request->conn; /* NULL while the head has not come */
+    request->conn = NULL;
+    if (request->queued.place != RD_PLACE_NONE) {
+        rd_handler *handler = rd_http_shared_of(conn)->handler;
+        handler->on_left(handler, request);
+    }
+    rd_request_wake(request);
+    rd_request_unref(request);
 }
 
 #endif

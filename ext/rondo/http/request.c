@@ -22,6 +22,10 @@ rd_request *rd_request_new(rd_request_pool *pool) {
         request = rd_alloc(sizeof(*request));
         rd_head_init(&request->head);
         rd_list_init(&request->in_queue);
+        rd_list_init(&request->queued.by_age);
+        rd_list_init(&request->queued.standing.node);
+        request->queued.standing.is_line = false;
+        request->queued.place = RD_PLACE_NONE;
         rd_list_init(&request->waiters);
         request->bytes = request->inline_bytes;
         rd_body_init(&request->body, pool->ledger, pool->folder);

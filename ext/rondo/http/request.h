@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "http/body.h"
 #include "http/head.h"
+#include "http/line.h"
 #include "http/responder.h"
 #include "transport/conn.h"
 
@@ -34,9 +35,28 @@ typedef struct rd_waiter {
     void (*wake)(struct rd_waiter *waiter);
 } rd_waiter;
 
+/* Where a request waits. It has to leave that place when its client is gone. */
+typedef enum rd_place {
+    RD_PLACE_NONE,    /* with its protocol alone, or the call needs no seat */
+    RD_PLACE_WAITING, /* in a line, for the application */
+    RD_PLACE_GUEST,   /* for the decision whether it goes on to another worker */
+    RD_PLACE_EXCESS,  /* to be turned away */
+    RD_PLACE_FILES,   /* in a line, for the static folder */
+    RD_PLACE_SEATED,  /* with the application, on a seat of a line that others wait in */
+} rd_place;
+
+/* What the queues of a server know of a request. */
+typedef struct rd_queued {
+    rd_standing standing; /* while it is a line by itself */
+    rd_line *line;        /* in which it waits, or whose seat it has; NULL: it is one by itself */
+    rd_list by_age;       /* of those that wait for the application, the oldest first */
+    rd_place place;
+} rd_queued;
+
 struct rd_request {
-    rd_list in_queue; /* waiting for the application */
-    rd_list waiters;  /* rd_waiter: told of the next change, and taken out */
+    rd_list in_queue; /* waiting for the application, for a file, or inside */
+    rd_queued queued;
+    rd_list waiters; /* rd_waiter: told of the next change, and taken out */
     rd_request_pool *pool;
     rd_request *next_free;
     rd_conn *conn; /* NULL once the client has gone or the answer is finished */
@@ -103,6 +123,14 @@ bool rd_request_keep_head(rd_request *request, const char *bytes, size_t len);
 /* Whether it asks for what is there: GET or HEAD. */
 static inline bool rd_request_reads(const rd_request *request) {
     return request->head.method_id == RD_METHOD_GET || request->head.method_id == RD_METHOD_HEAD;
+}
+
+/* The first request of what stands in a FIFO with this node. */
+static inline rd_request *rd_standing_first(rd_list *node) {
+    rd_standing *standing = RD_CONTAINER(node, rd_standing, node);
+    if (!standing->is_line) return RD_CONTAINER(standing, rd_request, queued.standing);
+    const rd_line *line = RD_CONTAINER(standing, rd_line, standing);
+    return RD_CONTAINER(line->waiting.next, rd_request, in_queue);
 }
 
 static inline rd_slice rd_request_slice(const rd_request *request, rd_span span) {

@@ -27,15 +27,12 @@ void rd_http1_set_input(rd_http1 *http, rd_http1_input input) {
 
 /* ---- refusing ---- */
 
-/* Whoever waits for its client hears of it: another thread may have ended the answer. */
 static void drop_request(rd_http1 *http) {
     rd_request *request = http->request;
     if (request == NULL) return;
     rd_http1_end_early_call(http);
     http->request = NULL;
-    request->conn = NULL;
-    rd_request_wake(request);
-    rd_request_unref(request);
+    rd_request_leave(request);
 }
 
 /* Answers a broken rule and ends the connection. Answers of earlier requests stand in the queue

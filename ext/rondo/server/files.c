@@ -50,6 +50,20 @@ static void expect_late(rd_server *server, uint64_t at_ms) {
     rd_timer_set(&server->loop.timers, &server->files_timer, at_ms);
 }
 
+/* In the line of its connection's descriptor, see http/line.h. */
+static void wait_for_answer(rd_server *server, rd_request *request) {
+    rd_lines *lines = rd_conn_lines(request->conn);
+    rd_line *line = request->queued.line = lines != NULL ? &lines->files : NULL;
+    rd_request_ref(request);
+    request->queued.place = RD_PLACE_FILES;
+    if (line == NULL) {
+        rd_list_append(&server->for_files, &request->queued.standing.node);
+    } else {
+        rd_list_append(&line->waiting, &request->in_queue);
+        rd_line_stand(&server->for_files, line);
+    }
+}
+
 /* The first ones have waited longest. `left`: how many more may be answered in this turn. The
  * others are answered in the next turn. */
 static void answer_late(rd_server *server, rd_list *waiting, int *left) {
@@ -62,8 +76,7 @@ static void answer_late(rd_server *server, rd_list *waiting, int *left) {
         rd_list_unlink(&request->in_queue);
         request->file_error = ETIMEDOUT;
         server->dropped++;
-        rd_request_ref(request);
-        rd_list_append(&server->for_files, &request->in_queue);
+        wait_for_answer(server, request);
     }
 }
 
@@ -86,8 +99,7 @@ static bool place(rd_server *server, rd_request *request, rd_static_take take,
     case RD_STATIC_NOT:
         return false;
     case RD_STATIC_READY:
-        rd_request_ref(request);
-        rd_list_append(&server->for_files, &request->in_queue);
+        wait_for_answer(server, request);
         return true;
     case RD_STATIC_WAITS:
         rd_list_append(&opening->waiting, &request->in_queue);
@@ -154,11 +166,49 @@ bool rd_files_wait(const rd_server *server) {
            (!rd_list_is_empty(&server->files_later) && may_open(server));
 }
 
-static void answer(rd_server *server, rd_list *node) {
-    rd_request *request = RD_CONTAINER(node, rd_request, in_queue);
-    if (request->conn != NULL) rd_static_answer(server->files, request);
+static void leave_line(rd_request *request) {
+    if (request->queued.line == NULL) {
+        rd_list_unlink(&request->queued.standing.node);
+    } else {
+        rd_list_unlink(&request->in_queue);
+        rd_line_settle(request->queued.line);
+    }
+    request->queued.place = RD_PLACE_NONE;
+}
+
+void rd_files_leave(rd_request *request) {
+    leave_line(request);
     rd_static_let_go(request);
     rd_request_unref(request);
+}
+
+static void answer(rd_server *server, rd_request *request) {
+    leave_line(request);
+    rd_static_answer(server->files, request);
+    rd_static_let_go(request);
+    rd_request_unref(request);
+}
+
+/* As many as it has seats, then the others have their turn; how many were answered. */
+static int answer_line(rd_server *server, rd_line *line, int most) {
+    rd_lines *lines = RD_CONTAINER(line, rd_lines, files);
+    int count = 0;
+    rd_lines_ref(lines);
+    rd_list_unlink(&line->standing.node);
+    for (; count < most && (uint32_t)count < line->seats && rd_line_is_ready(line); count++) {
+        answer(server, RD_CONTAINER(line->waiting.next, rd_request, in_queue));
+    }
+    rd_line_stand(&server->for_files, line);
+    rd_lines_unref(lines);
+    return count;
+}
+
+/* What stands first: a request that is a line by itself, or a line. */
+static int answer_first(rd_server *server, int most) {
+    rd_request *request = rd_standing_first(server->for_files.next);
+    if (request->queued.line != NULL) return answer_line(server, request->queued.line, most);
+    answer(server, request);
+    return 1;
 }
 
 /* An answer lets the connection's next request in, which waits behind those of the others. */
@@ -166,10 +216,8 @@ void rd_files_answer(rd_server *server) {
     if (!rd_files_wait(server)) return;
     for (int left = ANSWERS_PER_TURN; left > 0 && take_up(server); left--) {
     }
-    rd_list *node;
-    for (int left = ANSWERS_PER_TURN; left > 0; left--) {
-        if ((node = rd_list_shift(&server->for_files)) == NULL) break;
-        answer(server, node);
+    for (int left = ANSWERS_PER_TURN; left > 0 && !rd_list_is_empty(&server->for_files);) {
+        left -= answer_first(server, left);
     }
     rd_conn_set_flush(&server->conns);
 }
@@ -177,10 +225,8 @@ void rd_files_answer(rd_server *server) {
 /* ---- the end ---- */
 
 void rd_files_clear(rd_server *server) {
-    for (rd_list *node; (node = rd_list_shift(&server->for_files)) != NULL;) {
-        rd_request *request = RD_CONTAINER(node, rd_request, in_queue);
-        rd_static_let_go(request);
-        rd_request_unref(request);
+    while (!rd_list_is_empty(&server->for_files)) {
+        rd_files_leave(rd_standing_first(server->for_files.next));
     }
     for (rd_list *node; (node = rd_list_shift(&server->files_opened)) != NULL;) {
         rd_file_opening_free(RD_CONTAINER(node, rd_file_opening, in_list));

@@ -22,6 +22,9 @@ int rd_files_open(rd_server *server, const char *folder, bool alone);
 /* False: the request is for the application. */
 bool rd_files_take(rd_server *server, rd_request *request);
 
+/* Its client is gone while it waits to be answered. */
+void rd_files_leave(rd_request *request);
+
 /* Part of every turn. */
 void rd_files_answer(rd_server *server);
 

@@ -87,6 +87,7 @@ static bool can_move(const rd_request *request, rd_packed *packed) {
            rd_packed_len(packed) <= RD_HANDOVER_BYTES_MAX;
 }
 
+/* What is moved leaves the queue. */
 static bool move_request(rd_server *server, rd_request *request, const rd_packed *packed,
                          int64_t to) {
     rd_conn *conn = request->conn;
@@ -121,18 +122,14 @@ void rd_handover_queued(rd_server *server) {
     const rd_siblings *siblings = &server->siblings;
     if (siblings->board == NULL || !is_stuck(server)) return;
     atomic_store_explicit(&server->score->stuck_ms, server->loop.now_ms, memory_order_relaxed);
-    rd_list *node = server->queue.next;
-    for (uint64_t place = 0; place < QUEUED_PER_TURN && node != &server->queue; place++) {
-        rd_request *request = RD_CONTAINER(node, rd_request, in_queue);
+    rd_list *lines = &server->queue.lines, *node = lines->next;
+    for (uint64_t place = 0; place < QUEUED_PER_TURN && node != lines; place++) {
+        rd_request *request = rd_standing_first(node);
         rd_packed packed;
         node = node->next;
         if (!can_move(request, &packed)) continue;
         int64_t to = rd_siblings_lightest(server, delay_of, delay_here(server, place));
-        if (to < 0) continue;
-        if (!move_request(server, request, &packed, to)) continue;
-        rd_list_unlink(&request->in_queue);
-        server->queue_len--;
-        rd_request_unref(request);
+        if (to >= 0) move_request(server, request, &packed, to);
     }
 }
 
@@ -154,32 +151,20 @@ bool rd_handover_returns(const rd_server *server) {
     return host_of_guests(server) >= 0;
 }
 
-static bool move_guest(rd_server *server, rd_request *request) {
+bool rd_handover_move_guest(rd_server *server, rd_request *request) {
     rd_packed packed;
     int64_t to = can_move(request, &packed) ? host_of_guests(server) : -1;
     return to >= 0 && move_request(server, request, &packed, to);
-}
-
-void rd_handover_guests(rd_server *server) {
-    for (rd_list *node; (node = rd_list_shift(&server->guests)) != NULL;) {
-        rd_request *request = RD_CONTAINER(node, rd_request, in_queue);
-        if (move_guest(server, request)) {
-            server->queue_len--;
-            rd_request_unref(request);
-        } else {
-            rd_list_append(&server->queue, &request->in_queue);
-        }
-    }
 }
 
 /* ---- receiving ---- */
 
 /* A request that has waited elsewhere, and what came after it. */
 static void go_on_with_request(rd_server *server, rd_conn *conn, const rd_handover *handover) {
-    server->handed_wait_ns = (uint64_t)handover->header.time * 1000 + 1;
+    server->queue.handed_wait_ns = (uint64_t)handover->header.time * 1000 + 1;
     conn->guest = true;
     rd_conn_unpack(conn, &handover->packed);
-    server->handed_wait_ns = 0;
+    server->queue.handed_wait_ns = 0;
 }
 
 /* As its listener would have opened it. NULL: no listener or protocol here has that name. */

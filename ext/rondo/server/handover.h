@@ -16,6 +16,7 @@
 #ifndef RD_SERVER_HANDOVER_H
 #define RD_SERVER_HANDOVER_H
 
+#include "http/request.h"
 #include "server/siblings.h"
 
 #define RD_HANDOVER_AWAY_NS 3000000 /* of the leader: stuck, unless it waits for a CPU */
@@ -42,8 +43,8 @@ void rd_handover_queued(struct rd_server *server);
  * worker with fewer that has been well for a while. */
 bool rd_handover_returns(const struct rd_server *server);
 
-/* Their next requests go on to that worker, or into the queue of this one. */
-void rd_handover_guests(struct rd_server *server);
+/* The next request of a guest goes on to that worker, and leaves the queue. False: it stays. */
+bool rd_handover_move_guest(struct rd_server *server, rd_request *request);
 
 /* Takes what is in the inbox. */
 void rd_handover_receive(struct rd_server *server);

@@ -21,7 +21,7 @@ void rd_server_publish(rd_server *server) {
 #define PUT(name, value) atomic_store_explicit(&score->name, (value), memory_order_relaxed)
     PUT(last_turn_ms, server->loop.now_ms);
     PUT(connections, server->conns.count);
-    PUT(queue, server->queue_len);
+    PUT(queue, server->queue.len);
     PUT(requests, server->requests);
     PUT(static_answers, server->files == NULL ? 0 : server->files->answers);
     PUT(call_us, server->call_ns / 1000 + 1);
@@ -43,8 +43,8 @@ void rd_server_publish(rd_server *server) {
     PUT(messages_dropped, server->http.messages_dropped);
     PUT(replay_timeouts, server->pubsub.replay_timeouts);
     PUT(listening, !server->accept_paused && server->stopping == RD_STOP_NOT);
-    if (server->queue_len > atomic_load_explicit(&score->max_queue_seen, memory_order_relaxed)) {
-        PUT(max_queue_seen, server->queue_len);
+    if (server->queue.len > atomic_load_explicit(&score->max_queue_seen, memory_order_relaxed)) {
+        PUT(max_queue_seen, server->queue.len);
     }
 #undef PUT
     if (server->conns.ledger.changed) publish_ledger(score, &server->conns.ledger);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Requests on their way through the application; see queue.h.
+ * Requests on their way to the application; see queue.h.
  */
 #include "server/queue.h"
 
 #include <string.h>
 
+#include "base/apart.h"
 #include "system/clock.h"
 #include "server/server.h"
 
@@ -14,27 +15,136 @@
 #define UNHEARD_NS    1000000000
 #define LOOKED_AT     16 /* calls, each turn; those whose answers have begun may be many */
 
-/* ---- in ---- */
+static rd_request *of_node(rd_list *node) {
+    return RD_CONTAINER(node, rd_request, in_queue);
+}
 
-/* Every connection gets one request a round, or a quantum of application time if that is longer:
- * cheap pipelined requests leave together, an expensive one sends its connection to the end. The
- * next request of the connection whose turn it is stands aside until the clock is read anyway. */
-void rd_queue_add(rd_server *server, rd_request *request) {
-    int64_t most = server->settings.max_queue;
-    rd_request_ref(request);
-    request->ready_ns = server->loop.now_ns - server->handed_wait_ns;
-    if (most > 0 && server->queue_len >= most) {
-        rd_list_append(&server->excess, &request->in_queue);
+/* ---- lines ---- */
+
+/* Whose round it can be: a line, or a connection that carries no others. Never followed. */
+static const void *owner_of(const rd_request *request) {
+    const rd_line *line = request->queued.line;
+    return line != NULL ? (const void *)line : request->conn;
+}
+
+/* Where a line stands whose turn is to come: with that of the one whose round it is one waits until
+ * the clock is read anyway. */
+static rd_list *fifo_for(rd_queue *queue, const void *owner) {
+    bool goes_on = owner == queue->current && rd_list_is_empty(&queue->next);
+    return goes_on ? &queue->next : &queue->lines;
+}
+
+RD_APART static void join_line(rd_queue *queue, rd_request *request, rd_line *line) {
+    request->queued.line = line;
+    rd_list_append(&line->waiting, &request->in_queue);
+    rd_line_stand(fifo_for(queue, line), line);
+}
+
+/* A connection that is carried waits with the others of its carrier. */
+static void wait_in_line(rd_server *server, rd_request *request) {
+    rd_queue *queue = &server->queue;
+    rd_lines *lines = rd_conn_lines(request->conn);
+    request->queued.place = RD_PLACE_WAITING;
+    if (server->settings.queue_timeout_ms > 0) {
+        rd_list_append(&queue->by_age, &request->queued.by_age);
+    }
+    if (lines != NULL) {
+        join_line(queue, request, &lines->calls);
         return;
     }
-    server->queue_len++;
-    if (request->conn->guest && server->handed_wait_ns == 0 && rd_handover_returns(server)) {
-        rd_list_append(&server->guests, &request->in_queue);
-    } else if (request->conn == server->current && rd_list_is_empty(&server->next)) {
-        rd_list_append(&server->next, &request->in_queue);
+    request->queued.line = NULL;
+    rd_list_append(fifo_for(queue, request->conn), &request->queued.standing.node);
+}
+
+static void leave_line(rd_queue *queue, rd_request *request) {
+    rd_line *line = request->queued.line;
+    if (line == NULL) {
+        rd_list_unlink(&request->queued.standing.node);
     } else {
-        rd_list_append(&server->queue, &request->in_queue);
+        rd_list_unlink(&request->in_queue);
+        rd_line_settle(line);
     }
+    if (rd_list_is_linked(&request->queued.by_age)) rd_list_unlink(&request->queued.by_age);
+    request->queued.place = RD_PLACE_NONE;
+    queue->len--;
+}
+
+/* ---- seats ---- */
+
+static void take_seat(rd_request *request, rd_line *line) {
+    request->queued.place = RD_PLACE_SEATED;
+    rd_lines_ref(RD_CONTAINER(line, rd_lines, calls));
+    line->inside++;
+    rd_line_settle(line);
+}
+
+RD_APART static void free_seat(rd_queue *queue, rd_request *request) {
+    rd_line *line = request->queued.line;
+    request->queued.place = RD_PLACE_NONE;
+    line->inside--;
+    rd_line_stand(fifo_for(queue, line), line);
+    rd_lines_unref(RD_CONTAINER(line, rd_lines, calls));
+}
+
+void rd_queue_end_call(rd_server *server, rd_request *request) {
+    if (request->queued.place == RD_PLACE_SEATED) free_seat(&server->queue, request);
+}
+
+/* ---- in ---- */
+
+void rd_queue_add(rd_server *server, rd_request *request) {
+    rd_queue *queue = &server->queue;
+    int64_t most = server->settings.max_queue;
+    rd_request_ref(request);
+    request->ready_ns = server->loop.now_ns - queue->handed_wait_ns;
+    if (most > 0 && queue->len >= most) {
+        request->queued.place = RD_PLACE_EXCESS;
+        rd_list_append(&queue->excess, &request->in_queue);
+        return;
+    }
+    queue->len++;
+    if (request->conn->guest && queue->handed_wait_ns == 0 && rd_handover_returns(server)) {
+        request->queued.place = RD_PLACE_GUEST;
+        rd_list_append(&queue->guests, &request->in_queue);
+    } else {
+        wait_in_line(server, request);
+    }
+}
+
+void rd_queue_sort_guests(rd_server *server) {
+    for (rd_list *node; (node = rd_list_shift(&server->queue.guests)) != NULL;) {
+        rd_request *request = of_node(node);
+        if (!rd_handover_move_guest(server, request)) wait_in_line(server, request);
+    }
+}
+
+/* ---- clients that are gone ---- */
+
+static void leave_list(rd_request *request) {
+    rd_list_unlink(&request->in_queue);
+    request->queued.place = RD_PLACE_NONE;
+}
+
+RD_APART void rd_queue_leave(rd_server *server, rd_request *request) {
+    switch (request->queued.place) {
+    case RD_PLACE_WAITING:
+        leave_line(&server->queue, request);
+        break;
+    case RD_PLACE_GUEST:
+        leave_list(request);
+        server->queue.len--;
+        break;
+    case RD_PLACE_EXCESS:
+        leave_list(request);
+        break;
+    case RD_PLACE_SEATED:
+        if (!request->gone) free_seat(&server->queue, request);
+        return;
+    case RD_PLACE_FILES:
+    case RD_PLACE_NONE:
+        return;
+    }
+    rd_request_unref(request);
 }
 
 /* ---- requests that wait too long ---- */
@@ -55,7 +165,7 @@ static void answer_unavailable(rd_request *request, const char *text) {
 /* 503 with Retry-After; the connection lives on. */
 static void turn_away(rd_server *server, rd_request *request) {
     server->dropped++;
-    if (request->conn != NULL) answer_unavailable(request, "too many requests are waiting\n");
+    answer_unavailable(request, "too many requests are waiting\n");
     rd_request_unref(request);
 }
 
@@ -63,20 +173,27 @@ static uint64_t after_ms(uint64_t ns, int64_t ms) {
     return ns + (uint64_t)ms * 1000000;
 }
 
-static bool waits_too_long(const rd_server *server, const rd_request *request) {
-    int64_t most = server->settings.queue_timeout_ms;
-    return most > 0 && server->loop.now_ns > after_ms(request->ready_ns, most);
+static uint64_t late_ns(const rd_server *server, const rd_request *request) {
+    return after_ms(request->ready_ns, server->settings.queue_timeout_ms);
+}
+
+/* NULL when none waits, or none can wait too long: then they are not sorted by age. */
+static rd_request *oldest(const rd_server *server) {
+    const rd_queue *queue = &server->queue;
+    if (rd_list_is_empty(&queue->by_age)) return NULL;
+    return RD_CONTAINER(queue->by_age.next, rd_request, queued.by_age);
 }
 
 void rd_queue_turn_away(rd_server *server) {
-    for (rd_list *node; (node = rd_list_shift(&server->excess)) != NULL;) {
-        turn_away(server, RD_CONTAINER(node, rd_request, in_queue));
+    rd_queue *queue = &server->queue;
+    for (rd_list *node; (node = rd_list_shift(&queue->excess)) != NULL;) {
+        rd_request *request = of_node(node);
+        request->queued.place = RD_PLACE_NONE;
+        turn_away(server, request);
     }
-    while (!rd_list_is_empty(&server->queue)) {
-        rd_request *first = RD_CONTAINER(server->queue.next, rd_request, in_queue);
-        if (!waits_too_long(server, first)) return;
-        rd_list_unlink(&first->in_queue);
-        server->queue_len--;
+    for (rd_request *first; (first = oldest(server)) != NULL;) {
+        if (server->loop.now_ns <= late_ns(server, first)) return;
+        leave_line(queue, first);
         turn_away(server, first);
     }
 }
@@ -194,11 +311,8 @@ uint64_t rd_queue_oldest_call_ms(const rd_server *server) {
 
 int64_t rd_queue_timeout(const rd_server *server) {
     uint64_t due = server->next_call_due_ns, now = rd_clock_ns();
-    if (server->settings.queue_timeout_ms > 0 && !rd_list_is_empty(&server->queue)) {
-        const rd_request *first = RD_CONTAINER(server->queue.next, rd_request, in_queue);
-        uint64_t queued = after_ms(first->ready_ns, server->settings.queue_timeout_ms);
-        if (queued < due) due = queued;
-    }
+    const rd_request *first = oldest(server);
+    if (first != NULL && late_ns(server, first) < due) due = late_ns(server, first);
     if (due == UINT64_MAX) return -1;
     return due > now ? (int64_t)((due - now) / 1000) + 1 : 0;
 }
@@ -206,18 +320,22 @@ int64_t rd_queue_timeout(const rd_server *server) {
 /* ---- out ---- */
 
 void rd_queue_end_quantum(rd_server *server) {
-    rd_list *node = rd_list_shift(&server->next);
-    if (node != NULL) rd_list_append(&server->queue, node);
-    server->current = NULL;
+    rd_queue *queue = &server->queue;
+    if (queue->round_left > 0 && !rd_list_is_empty(&queue->next)) return;
+    rd_list *node = rd_list_shift(&queue->next);
+    if (node != NULL) rd_list_append(&queue->lines, node);
+    queue->current = NULL;
+    queue->round_left = 0;
 }
 
 static bool batch_is_over(rd_server *server, uint64_t now) {
-    if (server->batch_count == 0) {
-        server->batch_since_ns = now;
+    rd_queue *queue = &server->queue;
+    if (queue->batch_count == 0) {
+        queue->batch_since_ns = now;
         return false;
     }
-    if (server->batch_count >= (uint32_t)server->settings.batch_requests) return true;
-    return now - server->batch_since_ns > (uint64_t)server->settings.batch_us * 1000;
+    if (queue->batch_count >= (uint32_t)server->settings.batch_requests) return true;
+    return now - queue->batch_since_ns > (uint64_t)server->settings.batch_us * 1000;
 }
 
 static void let_go(rd_server *server, rd_request *request, uint64_t now) {
@@ -225,6 +343,7 @@ static void let_go(rd_server *server, rd_request *request, uint64_t now) {
     rd_histogram_add(&server->score->duration, took_ns / 1000);
     server->call_ns += took_ns / SMOOTHED_OVER;
     server->call_ns -= server->call_ns / SMOOTHED_OVER;
+    rd_queue_end_call(server, request);
     rd_list_unlink(&request->in_queue);
     rd_request_unref(request);
 }
@@ -233,38 +352,92 @@ void rd_server_let_go(rd_server *server, rd_request *request) {
     let_go(server, request, rd_clock_ns());
 }
 
-static rd_request *take(rd_server *server, bool goes_on, uint64_t now) {
-    rd_list *node = rd_list_shift(goes_on ? &server->next : &server->queue);
-    rd_request *request = RD_CONTAINER(node, rd_request, in_queue);
-    uint64_t waited = now > request->ready_ns ? now - request->ready_ns : 0;
-    request->taken_ns = now;
-    rd_histogram_add(&server->score->wait, waited / 1000);
-    server->queue_len--;
-    server->requests++;
-    server->batch_count++;
-    rd_list_append(&server->calls, &request->in_queue);
-    expect_call(server, request);
+/* The first request of the line whose turn it is. */
+static rd_request *take_first(rd_queue *queue) {
+    rd_list *lines = rd_list_is_empty(&queue->next) ? &queue->lines : &queue->next;
+    rd_request *request = rd_standing_first(lines->next);
+    leave_line(queue, request);
+    if (request->queued.line != NULL) take_seat(request, request->queued.line);
     return request;
 }
 
+/* More of its requests wait: they go on from there. */
+RD_APART static void go_on_with(rd_queue *queue, rd_line *line) {
+    queue->round_left = line->seats - 1;
+    if (!rd_list_is_linked(&line->standing.node)) return;
+    rd_list_unlink(&line->standing.node);
+    rd_list_append(&queue->next, &line->standing.node);
+}
+
+static void begin_round(rd_server *server, const rd_request *request, uint64_t now) {
+    rd_queue *queue = &server->queue;
+    queue->current = owner_of(request);
+    queue->round_left = 0;
+    queue->quantum_end_ns = now + (uint64_t)server->settings.quantum_us * 1000;
+    server->busy_until_ns = now + BUSY_NS;
+    if (request->queued.line != NULL) go_on_with(queue, request->queued.line);
+}
+
+static void begin_call(rd_server *server, rd_request *request, uint64_t now) {
+    uint64_t waited = now > request->ready_ns ? now - request->ready_ns : 0;
+    request->taken_ns = now;
+    rd_histogram_add(&server->score->wait, waited / 1000);
+    server->requests++;
+    server->queue.batch_count++;
+    rd_list_append(&server->calls, &request->in_queue);
+    expect_call(server, request);
+}
+
 rd_request *rd_server_next_request(rd_server *server, rd_request *before) {
-    bool goes_on = !rd_list_is_empty(&server->next);
-    bool none = !goes_on && rd_list_is_empty(&server->queue);
-    if (none && before == NULL) return NULL;
+    rd_queue *queue = &server->queue;
+    if (before == NULL && !rd_queue_is_ready(queue)) return NULL;
     uint64_t now = rd_clock_ns();
     server->leader_seen_ns = now;
     if (before != NULL) let_go(server, before, now);
-    if (none) return NULL;
-    if (goes_on && now >= server->quantum_end_ns) {
-        rd_queue_end_quantum(server);
-        goes_on = false;
-    }
+    if (!rd_queue_is_ready(queue)) return NULL;
+    if (now >= queue->quantum_end_ns) rd_queue_end_quantum(server);
     if (batch_is_over(server, now)) return NULL;
-    rd_request *request = take(server, goes_on, now);
+    const bool goes_on = !rd_list_is_empty(&queue->next);
+    rd_request *request = take_first(queue);
     if (!goes_on) {
-        server->current = request->conn;
-        server->busy_until_ns = now + BUSY_NS;
-        server->quantum_end_ns = now + (uint64_t)server->settings.quantum_us * 1000;
+        begin_round(server, request, now);
+    } else if (queue->round_left > 0) {
+        queue->round_left--;
     }
+    begin_call(server, request, now);
     return request;
+}
+
+/* ---- the queue itself ---- */
+
+void rd_queue_init(rd_queue *queue) {
+    rd_list_init(&queue->lines);
+    rd_list_init(&queue->next);
+    rd_list_init(&queue->by_age);
+    rd_list_init(&queue->guests);
+    rd_list_init(&queue->excess);
+}
+
+static void unref_all(rd_list *requests) {
+    for (rd_list *node; (node = rd_list_shift(requests)) != NULL;) {
+        rd_request *request = of_node(node);
+        request->queued.place = RD_PLACE_NONE;
+        rd_request_unref(request);
+    }
+}
+
+static void empty(rd_queue *queue, rd_list *fifo) {
+    while (!rd_list_is_empty(fifo)) {
+        rd_request *first = rd_standing_first(fifo->next);
+        leave_line(queue, first);
+        rd_request_unref(first);
+    }
+}
+
+/* What is still there had no chance to leave: its connection is the parent's, who has forked. */
+void rd_queue_clear(rd_queue *queue) {
+    empty(queue, &queue->next);
+    empty(queue, &queue->lines);
+    unref_all(&queue->excess);
+    unref_all(&queue->guests);
 }

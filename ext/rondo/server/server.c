@@ -37,6 +37,14 @@ static void on_event(rd_handler *handler, rd_event_source *source) {
     rd_events_add(server_of(handler), source);
 }
 
+static void on_left(rd_handler *handler, rd_request *request) {
+    if (request->queued.place == RD_PLACE_FILES) {
+        rd_files_leave(request);
+    } else {
+        rd_queue_leave(server_of(handler), request);
+    }
+}
+
 static void keep_refusal(rd_server *server, const rd_address *peer, int code) {
     if (server->refusal_count < RD_REFUSALS_KEPT) {
         server->refusals[server->refusal_count++] = (rd_refusal){*peer, code};
@@ -118,7 +126,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
     }
     rd_conn_set_init(&server->conns, &server->loop, &server->settings);
     server->conns.takes_turns = true;
-    server->handler = (rd_handler){on_request, on_refused, on_event};
+    server->handler = (rd_handler){on_request, on_refused, on_event, on_left};
     server->http.handler = &server->handler;
     server->http.settings = &server->settings;
     rd_head_limits_init(&server->http.limits, settings);
@@ -131,10 +139,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
     server->http.requests.folder = server->body_folder;
     rd_budgets_init(server);
     rd_list_init(&server->listeners);
-    rd_list_init(&server->queue);
-    rd_list_init(&server->next);
-    rd_list_init(&server->excess);
-    rd_list_init(&server->guests);
+    rd_queue_init(&server->queue);
     rd_list_init(&server->events);
     rd_list_init(&server->for_files);
     rd_list_init(&server->files_opened);
@@ -338,21 +343,12 @@ bool rd_server_is_done(const rd_server *server) {
 
 /* ---- the end ---- */
 
-static void unref_all(rd_list *requests) {
-    for (rd_list *node; (node = rd_list_shift(requests)) != NULL;) {
-        rd_request_unref(RD_CONTAINER(node, rd_request, in_queue));
-    }
-}
-
 void rd_server_free(rd_server *server) {
     rd_loop_lock(&server->loop);
     end_listeners(server, 0);
     rd_siblings_clear(server);
     rd_server_each_conn(server, rd_conn_close);
-    rd_queue_end_quantum(server);
-    unref_all(&server->queue);
-    unref_all(&server->excess);
-    unref_all(&server->guests);
+    rd_queue_clear(&server->queue);
     rd_events_clear(server);
     rd_pubsub_clear(&server->pubsub);
     if (rd_timer_is_armed(&server->drain_timer)) rd_timer_cancel(&server->drain_timer);

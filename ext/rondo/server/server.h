@@ -75,10 +75,7 @@ struct rd_server {
     rd_static *files; /* or NULL */
     rd_list listeners;
     rd_listener_names listener_names;
-    rd_list queue;  /* requests for the application, in the order in which they get their turn */
-    rd_list next;   /* at most one: the next request of the connection whose quantum runs */
-    rd_list guests; /* requests of connections that may go on to another worker; see handover.h */
-    rd_list excess; /* requests beyond max_queue, to be answered 503 */
+    rd_queue queue;
     rd_list for_files;    /* requests that the static folder answers; see files.h */
     rd_list files_opened; /* openings that are over */
     rd_list files_later;  /* requests beyond those that may be in flight */
@@ -96,21 +93,17 @@ struct rd_server {
     void *owner;                        /* whoever set need_thread */
     rd_network *proxies;                /* owned; see http.proxies */
     char *body_folder;                  /* for files of bodies, as it was in the beginning */
-    rd_conn *current;      /* whose request is being answered, for its quantum; never followed */
-    uint64_t attention_ns; /* since when attention is needed; 0: it is not */
-    uint64_t next_call_due_ns; /* when one of `calls` takes too long */
-    uint64_t leader_seen_ns;   /* when the leader last turned or took a request */
-    rd_thread leader;          /* who ran the last turn that was not the watch thread's */
-    uint64_t watch_since_ns;   /* when the watch thread came in for the leader, */
-    uint64_t leader_cpu_ns;    /* and the CPU time the leader had used by then */
-    uint64_t call_ns;          /* how long calls take lately */
-    uint64_t handed_wait_ns;   /* how long the request being read has waited elsewhere */
-    uint64_t quantum_end_ns;
-    uint64_t batch_since_ns;
-    uint64_t busy_until_ns; /* a pause before this one is expected to be short */
-    uint64_t awake_ns;      /* when the last sleep was over, set by whoever slept; 0: not said */
-    uint64_t return_ns;     /* how long the way back from a sleep took: others had the GVL */
-    uint64_t returned_ns;   /* when that was */
+    uint64_t attention_ns;              /* since when attention is needed; 0: it is not */
+    uint64_t next_call_due_ns;          /* when one of `calls` takes too long */
+    uint64_t leader_seen_ns;            /* when the leader last turned or took a request */
+    rd_thread leader;                   /* who ran the last turn that was not the watch thread's */
+    uint64_t watch_since_ns;            /* when the watch thread came in for the leader, */
+    uint64_t leader_cpu_ns;             /* and the CPU time the leader had used by then */
+    uint64_t call_ns;                   /* how long calls take lately */
+    uint64_t busy_until_ns;             /* a pause before this one is expected to be short */
+    uint64_t awake_ns;    /* when the last sleep was over, set by whoever slept; 0: not said */
+    uint64_t return_ns;   /* how long the way back from a sleep took: others had the GVL */
+    uint64_t returned_ns; /* when that was */
     uint64_t requests, refused, accepted, dropped, timed_out, given_up, handed_in, handed_out;
     rd_refusal refusals[RD_REFUSALS_KEPT];
     uint64_t no_descriptor_ms; /* when a connection last found none; 0: never */
@@ -118,9 +111,7 @@ struct rd_server {
     uint64_t told_given_up_ms; /* when the log was last told of a client given up; 0: never */
     uint64_t told_file_cut_ms; /* the same of a file that shrank while it was sent */
     uint32_t refusal_count;    /* kept in `refusals`; there is no line for the rest */
-    uint32_t queue_len;
     uint32_t event_holders[RD_EVENT_FAMILY_COUNT]; /* sources whose last event was not told yet */
-    uint32_t batch_count;
     uint32_t connection_limit;
     atomic_int phase;  /* rd_phase */
     atomic_uint turns; /* of the leader's */

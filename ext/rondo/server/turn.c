@@ -29,7 +29,7 @@ static bool must_not_sleep(rd_server *server, bool takes_requests) {
     if (rd_retire_stop_due(server) > server->stopping) return true;
     if (rd_server_is_done(server) || has_own_work(server) || server->expected) return true;
     return takes_requests &&
-           (!rd_list_is_empty(&server->queue) || !rd_list_is_empty(&server->events));
+           (rd_queue_is_ready(&server->queue) || !rd_list_is_empty(&server->events));
 }
 
 static void enter_phase(rd_server *server, rd_phase phase) {
@@ -116,7 +116,7 @@ static void wait_for_work(rd_server *server, rd_server_wait wait, bool takes_req
 }
 
 static void sort_guests(rd_server *server) {
-    if (!rd_list_is_empty(&server->guests)) rd_handover_guests(server);
+    if (!rd_list_is_empty(&server->queue.guests)) rd_queue_sort_guests(server);
 }
 
 /* Both halves of every turn, around its poll; server.h has the picture. Connections that ended make
@@ -150,7 +150,7 @@ static void process(rd_server *server, rd_ready_set *found) {
  * one of the next calls blocks, whoever waits behind it would wait for the end of that poll. */
 static void call_watch_back(rd_server *server) {
     if (!server->watch_waits) return;
-    if (server->queue_len > 0 || !rd_list_is_empty(&server->events) || rd_files_wait(server)) {
+    if (server->queue.len > 0 || !rd_list_is_empty(&server->events) || rd_files_wait(server)) {
         rd_loop_interrupt(&server->loop);
     }
 }
@@ -161,7 +161,7 @@ void rd_server_turn(rd_server *server, rd_server_wait wait, bool takes_requests)
     atomic_store_explicit(&server->score->ruby_turn_ms, server->loop.now_ms, memory_order_relaxed);
     atomic_fetch_add_explicit(&server->turns, 1, memory_order_relaxed);
     begin_turn(server);
-    server->batch_count = 0;
+    server->queue.batch_count = 0;
     wait_for_work(server, wait, takes_requests);
     process(server, &server->found);
     if (takes_requests) call_watch_back(server);
@@ -178,7 +178,7 @@ bool rd_server_turn_apart(rd_server *server, rd_ready_set *found) {
     if (has_own_work(server)) timeout = 0;
     /* Siblings are told soon, and asked again and again while requests wait. */
     bool is_new = rd_clock_ns() - server->watch_since_ns < RD_HANDOVER_AWAY_NS;
-    bool asks = server->siblings.board != NULL && (server->queue_len > 0 || is_new);
+    bool asks = server->siblings.board != NULL && (server->queue.len > 0 || is_new);
     int64_t most = asks ? RD_WATCH_ASK_US : RD_WATCH_WAIT_US;
     if (timeout < 0 || timeout > most) timeout = most;
     server->watch_waits = true;
@@ -206,10 +206,10 @@ RD_APART static void leave_tidy(rd_server *server) {
     rd_loop *loop = &server->loop;
     rd_pubsub_run(&server->pubsub);
     rd_conn_set_flush(&server->conns);
-    if (has_own_work(server) || !rd_list_is_empty(&server->queue) ||
-        !rd_list_is_empty(&server->next) || !rd_list_is_empty(&server->guests) ||
-        !rd_list_is_empty(&server->events) || rd_timer_next(&loop->timers) < loop->sleep_until_ms ||
-        !loop->ops->is_live || server->refusal_count > 0 || rd_server_is_stopping(server)) {
+    if (has_own_work(server) || rd_queue_is_ready(&server->queue) ||
+        !rd_list_is_empty(&server->queue.guests) || !rd_list_is_empty(&server->events) ||
+        rd_timer_next(&loop->timers) < loop->sleep_until_ms || !loop->ops->is_live ||
+        server->refusal_count > 0 || rd_server_is_stopping(server)) {
         rd_loop_wakeup(loop);
     }
 }

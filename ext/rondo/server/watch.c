@@ -40,7 +40,7 @@ static void turn_for_leader(rd_server *server) {
         server->leader_cpu_ns = rd_thread_cpu_ns(&server->leader);
     }
     while (goes_on && !atomic_load(&watch->over)) {
-        bool waiting = server->queue_len > 0 || !rd_list_is_empty(&server->events);
+        bool waiting = server->queue.len > 0 || !rd_list_is_empty(&server->events);
         if (waiting || rd_server_is_stopping(server)) call_for_thread(server);
         rd_score_slot *score = server->score;
         uint64_t turns = atomic_load_explicit(&score->watch_turns, memory_order_relaxed);

@@ -116,6 +116,7 @@ typedef struct rd_layer {
     rd_list in_line; /* in `handshakes` or `pending` of the set */
     rd_conn *conn;
     rd_conn *carrier;         /* a reference, or NULL: it has a descriptor of its own */
+    struct rd_lines *lines;   /* of the carrier, set by its protocol; see http/line.h */
     const rd_transport *held; /* or NULL: it has begun */
     bool is_shaking;          /* the handshake is not over */
     bool has_finished;        /* its last message is queued */
@@ -160,6 +161,11 @@ static inline rd_layer *rd_conn_layer(rd_conn *conn) {
 
 static inline void *rd_conn_transport_state(rd_conn *conn) {
     return rd_conn_layer(conn) + 1;
+}
+
+/* Of the one that carries it, or NULL. */
+static inline struct rd_lines *rd_conn_lines(rd_conn *conn) {
+    return conn->layered ? rd_conn_layer(conn)->lines : NULL;
 }
 
 /* The one that carries it, or NULL. */

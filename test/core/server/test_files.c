@@ -367,10 +367,10 @@ static void test_excess_behind_a_file(void) {
     say(waiting, GET("/app"));
     rd_loop_lock(&server->loop);
     rd_server_turn(server, wait_in_poll, false);
-    CHECK_INT(server->queue_len, 1);
+    CHECK_INT(server->queue.len, 1);
     say(client, GET("/t") GET("/app"));
     rd_server_turn(server, wait_in_poll, false);
-    CHECK(rd_list_is_empty(&server->excess));
+    CHECK(rd_list_is_empty(&server->queue.excess));
     CHECK_INT(server->dropped, 1);
     rd_loop_unlock(&server->loop);
     turns(2);

@@ -108,7 +108,7 @@ static void answer_meanwhile(rd_server *server, int64_t timeout_us) {
     (void)timeout_us;
     rd_server_lock(server);
     answer(server, held);
-    CHECK(!rd_list_is_empty(&server->guests));
+    CHECK(!rd_list_is_empty(&server->queue.guests));
     rd_server_unlock(server);
     CHECK(!atomic_load(&server->loop.sleeping));
     rd_loop_wait(&server->loop, &server->found, 0);
@@ -153,7 +153,7 @@ static void stay(const char *text, void (*change)(void)) {
     if (change != NULL) change();
     for (int i = 0; i < 3; i++) stand_in(servers[A]);
     CHECK_INT(servers[A]->handed_out, 0);
-    CHECK_INT(servers[A]->queue_len, 1);
+    CHECK_INT(servers[A]->queue.len, 1);
     board.slots[A].busy = 0;
     serve(servers[A]);
     CHECK_SAYS(hear(fd)[0] == 'A', "%s", got);

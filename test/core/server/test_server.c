@@ -150,7 +150,7 @@ static void test_the_end_of_a_server_with_requests_queued(void) {
     say(two, GET("/a") "GET /half");
     rd_loop_lock(&server->loop);
     rd_server_turn(server, wait_in_poll, true);
-    CHECK(!rd_list_is_empty(&server->queue));
+    CHECK(rd_queue_is_ready(&server->queue));
     rd_loop_unlock(&server->loop);
     rd_server_free(server);
     CHECK(hear(one) && got_len == 0);

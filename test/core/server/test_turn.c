@@ -89,13 +89,13 @@ static void test_turns_of_somebody_who_waits(void) {
     sleeps = 0;
     rd_loop_lock(&server->loop);
     rd_server_turn(server, count_sleep, true);
-    CHECK(!rd_list_is_empty(&server->queue));
+    CHECK(rd_queue_is_ready(&server->queue));
     sleeps = 0;
     rd_server_turn(server, count_sleep, true);
     CHECK_INT(sleeps, 0);
     rd_server_turn(server, count_sleep, false);
     CHECK_INT(sleeps, 1);
-    CHECK(!rd_list_is_empty(&server->queue));
+    CHECK(rd_queue_is_ready(&server->queue));
     rd_loop_unlock(&server->loop);
     close(fd);
     end();

@@ -212,7 +212,7 @@ static void test_without_a_leader(void) {
     CHECK(read_until(broken, "\n"));
     for (uint32_t len = 0; len == 0;) {
         rd_loop_lock(&server->loop);
-        len = server->queue_len;
+        len = server->queue.len;
         rd_loop_unlock(&server->loop);
     }
     rd_server_stop(server, RD_STOP_NOW);

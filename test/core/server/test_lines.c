@@ -1,0 +1,649 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Lines: connections that one descriptor carries share its turns and its seats, and are otherwise
+ * connections like all others. By the protocol of numbered.h, on both pollers.
+ */
+#include "serving.h"
+
+#include <stdlib.h>
+
+#include "client_frames.h"
+#include "endpoint/websocket.h"
+#include "numbered.h"
+
+#define NUMBERS 64
+
+/* ---- a client with numbers ---- */
+
+typedef struct heard {
+    char text[4 * NUMBERED_WINDOW]; /* a string: the last of it */
+    size_t len;                     /* of the text */
+    size_t total;
+    char end; /* kind of the message that ended it */
+} heard;
+
+static heard numbers[NUMBERS];
+static char raw[1 << 20]; /* the beginning of a message */
+static size_t raw_len;
+
+static rd_conn *carrier;
+
+static int join_carrier(void) {
+    const rd_address nobody = {.kind = RD_ADDRESS_UNIX};
+    int pair[2];
+    memset(numbers, 0, sizeof(numbers));
+    raw_len = 0;
+    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+    rd_loop_lock(&server->loop);
+    carrier = rd_conn_open(&server->conns, pair[0], &rd_transport_tcp, &numbered_protocol, &nobody);
+    rd_conn_read_now(carrier);
+    rd_loop_unlock(&server->loop);
+    return pair[1];
+}
+
+static void send_message(int fd, char kind, unsigned number, const char *bytes, size_t len) {
+    char message[NUMBERED_HEADER + 1024];
+    CHECK(len <= 1024);
+    numbered_put_header(message, kind, number, len);
+    if (len > 0) memcpy(message + NUMBERED_HEADER, bytes, len);
+    CHECK_INT(send(fd, message, NUMBERED_HEADER + len, MSG_NOSIGNAL), NUMBERED_HEADER + len);
+}
+
+static void say_to(int fd, unsigned number, const char *text) {
+    send_message(fd, 'd', number, text, strlen(text));
+}
+
+static void open_window(int fd, unsigned number, uint32_t more) {
+    const char bytes[] = {(char)(more >> 24), (char)(more >> 16), (char)(more >> 8), (char)more};
+    send_message(fd, 'w', number, bytes, sizeof(bytes));
+}
+
+static void take_message(char kind, unsigned number, const char *bytes, size_t len) {
+    if (!CHECK(number < NUMBERS)) return;
+    heard *to = &numbers[number];
+    if (kind != 'd') {
+        to->end = kind;
+    } else {
+        if (to->len + len >= sizeof(to->text)) to->len = 0;
+        to->total += len;
+        memcpy(to->text + to->len, bytes, len);
+        to->text[to->len += len] = '\0';
+    }
+}
+
+/* Sorts what there is by its numbers; whether the end has come. */
+static bool hear_numbers(int fd) {
+    ssize_t part = 1;
+    while (part > 0) {
+        part = recv(fd, raw + raw_len, sizeof(raw) - raw_len, 0);
+        if (part > 0) raw_len += (size_t)part;
+    }
+    size_t at = 0;
+    while (raw_len - at >= NUMBERED_HEADER) {
+        const size_t len = numbered_u16(raw + at + 3);
+        if (raw_len - at < NUMBERED_HEADER + len) break;
+        take_message(raw[at], numbered_u16(raw + at + 1), raw + at + NUMBERED_HEADER, len);
+        at += NUMBERED_HEADER + len;
+    }
+    memmove(raw, raw + at, raw_len -= at);
+    return part == 0;
+}
+
+static bool ask_numbers(int fd) {
+    turns(4);
+    return hear_numbers(fd);
+}
+
+static void say_path(int fd, unsigned number) {
+    char text[64];
+    snprintf(text, sizeof(text), "GET /%u HTTP/1.1\r\nHost: a\r\n\r\n", number);
+    say_to(fd, number, text);
+}
+
+static unsigned count_answered(void) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < NUMBERS; i++) count += begins(numbers[i].text, "HTTP/1.1 200 OK\r\n");
+    return count;
+}
+
+/* ---- an application with several threads ---- */
+
+static rd_request *inside[NUMBERS];
+static unsigned inside_count;
+
+/* Takes all that the queue gives, as so many threads would that do not come back. */
+static void take_all(void) {
+    rd_loop_lock(&server->loop);
+    for (rd_request *request; (request = rd_server_next_request(server, NULL)) != NULL;) {
+        inside[inside_count++] = request;
+    }
+    rd_loop_unlock(&server->loop);
+}
+
+static void turn_and_take_all(void) {
+    rd_loop_lock(&server->loop);
+    rd_server_turn(server, wait_in_poll, true);
+    rd_loop_unlock(&server->loop);
+    take_all();
+}
+
+static unsigned number_of(const rd_request *request) {
+    const rd_slice path = rd_request_slice(request, request->head.path);
+    return (unsigned)strtoul(path.ptr + 1, NULL, 10);
+}
+
+/* The call that is `place` in the order of those inside ends with an answer. */
+static void end_call(unsigned place) {
+    rd_request *request = inside[place];
+    rd_loop_lock(&server->loop);
+    if (request->conn != NULL) answer_path(request);
+    rd_server_let_go(server, request);
+    rd_loop_unlock(&server->loop);
+    inside_count--;
+    memmove(inside + place, inside + place + 1, (inside_count - place) * sizeof(inside[0]));
+}
+
+static void end_all_calls(void) {
+    while (inside_count > 0) end_call(0);
+}
+
+/* ---- several at once ---- */
+
+static void test_answers_in_any_order(void) {
+    start(answer_path);
+    int fd = join_carrier();
+    for (unsigned i = 1; i <= 4; i++) say_path(fd, i);
+    turn_and_take_all();
+    CHECK_INT(inside_count, 4);
+    CHECK_INT(number_of(inside[3]), 4);
+    end_call(3);
+    turn();
+    hear_numbers(fd);
+    CHECK(ends(numbers[4].text, "\r\n\r\n/4"));
+    CHECK_INT(count_answered(), 1);
+    end_call(1);
+    turn();
+    hear_numbers(fd);
+    CHECK(ends(numbers[2].text, "\r\n\r\n/2"));
+    CHECK_INT(count_answered(), 2);
+    end_all_calls();
+    ask_numbers(fd);
+    CHECK_INT(count_answered(), 4);
+    close(fd);
+    end();
+}
+
+static void test_each_number_goes_on(void) {
+    start(answer_path);
+    int fd = join_carrier();
+    say_to(fd, 1, GET("/a") GET("/b"));
+    say_to(fd, 2, GET("/c") "GET /half HTTP/1.1\r\n");
+    ask_numbers(fd);
+    CHECK(strstr(numbers[1].text, "/a") != NULL && ends(numbers[1].text, "/b"));
+    CHECK(ends(numbers[2].text, "/c"));
+    say_to(fd, 2, "Host: a\r\n\r\n");
+    say_to(fd, 1, LAST("/d"));
+    ask_numbers(fd);
+    CHECK(ends(numbers[2].text, "/half") && numbers[2].end == '\0');
+    CHECK(ends(numbers[1].text, "/d") && numbers[1].end == 'e');
+    close(fd);
+    end();
+}
+
+static void test_what_is_carried_is_no_connection(void) {
+    start(answer_path);
+    int fd = join_carrier();
+    for (unsigned i = 1; i <= 20; i++) say_path(fd, i);
+    ask_numbers(fd);
+    CHECK_INT(count_answered(), 20);
+    CHECK_INT(server->conns.count, 1);
+    CHECK_INT(server->conns.ledger.rows[RD_LEDGER_DESCRIPTORS].held, 1);
+    CHECK_INT(server->requests, 20);
+    close(fd);
+    end();
+}
+
+/* ---- rounds and seats ---- */
+
+static char order[256];
+static unsigned order_len;
+
+/* 'c': of the carrier, 'p': of a plain connection. */
+static void note_order(rd_request *request) {
+    if (order_len < sizeof(order)) {
+        order[order_len++] = rd_conn_carrier(request->conn) != NULL ? 'c' : 'p';
+    }
+    answer_path(request);
+}
+
+static unsigned count_of_carrier(unsigned from, unsigned to) {
+    unsigned count = 0;
+    for (unsigned i = from; i < to; i++) count += order[i] == 'c';
+    return count;
+}
+
+/* In every round each of the ten plain clients gets one request, and the carrier one for each of
+ * its six seats, wherever batches and turns end. */
+static void check_shares(int64_t batch_requests) {
+    int plain[10];
+    settings.quantum_us = 0;
+    settings.batch_requests = batch_requests;
+    start(note_order);
+    order_len = 0;
+    int fd = join_carrier();
+    for (unsigned i = 0; i < 48; i++) say_path(fd, i);
+    for (unsigned i = 0; i < 10; i++) {
+        plain[i] = join();
+        for (unsigned k = 0; k < 8; k++) say(plain[i], GET("/p"));
+    }
+    turns(200);
+    CHECK_INT(order_len, 48 + 80);
+    for (unsigned round = 0; round < 8; round++) {
+        CHECK_INT(count_of_carrier(16 * round, 16 * round + 16), 6);
+    }
+    for (unsigned i = 0; i < 10; i++) close(plain[i]);
+    close(fd);
+    end();
+}
+
+static void test_shares_of_a_round(void) {
+    static const int64_t batches[] = {32, 1, 5, 16};
+    for (size_t i = 0; i < sizeof(batches) / sizeof(batches[0]); i++) check_shares(batches[i]);
+}
+
+/* A round lasts a quantum at least, as it does for one that pipelines. */
+static void test_cheap_requests_share_a_quantum(void) {
+    start(note_order);
+    order_len = 0;
+    int fd = join_carrier(), plain = join();
+    for (unsigned i = 0; i < 20; i++) say_path(fd, i);
+    for (unsigned i = 0; i < 5; i++) say(plain, GET("/p"));
+    turns(5);
+    CHECK_INT(order_len, 25);
+    const unsigned first = order[0] == 'c' ? 20 : 5; /* the poller begins with whom it likes */
+    CHECK_INT(count_of_carrier(0, first), order[0] == 'c' ? 20 : 0);
+    close(fd);
+    close(plain);
+    end();
+}
+
+static void test_seats(void) {
+    start(answer_path);
+    int fd = join_carrier(), plain = join();
+    for (unsigned i = 0; i < 50; i++) say_path(fd, i);
+    turn_and_take_all();
+    CHECK_INT(inside_count, 6);
+    CHECK_INT(server->queue.len, 44);
+    CHECK(!rd_queue_is_ready(&server->queue)); /* nobody wakes up for them */
+    say(plain, GET("/p"));
+    turn_and_take_all();
+    CHECK_INT(inside_count, 7);
+    CHECK(rd_conn_carrier(inside[6]->conn) == NULL);
+    end_call(6);
+    end_call(2);
+    CHECK(rd_queue_is_ready(&server->queue));
+    take_all();
+    CHECK_INT(inside_count, 6);
+    CHECK_INT(number_of(inside[5]), 6);
+    for (int i = 0; i < 50; i++) {
+        end_all_calls();
+        turn_and_take_all();
+    }
+    ask_numbers(fd);
+    CHECK_INT(count_answered(), 50);
+    CHECK_INT(server->queue.len, 0);
+    close(fd);
+    close(plain);
+    end();
+}
+
+/* The answer is what a seat is for: a call that goes on behind it needs none. */
+static void test_an_answer_frees_the_seat(void) {
+    numbered_seats = 1;
+    start(answer_path);
+    int fd = join_carrier();
+    say_path(fd, 1);
+    say_path(fd, 2);
+    turn_and_take_all();
+    CHECK_INT(inside_count, 1);
+    rd_loop_lock(&server->loop);
+    answer_path(inside[0]);
+    rd_loop_unlock(&server->loop);
+    take_all();
+    CHECK_INT(inside_count, 2);
+    CHECK_INT(number_of(inside[1]), 2);
+    end_all_calls();
+    numbered_seats = 6;
+    close(fd);
+    end();
+}
+
+/* ---- clients that go ---- */
+
+static void test_a_cancelled_request_leaves_the_queue_at_once(void) {
+    start(answer_path);
+    int fd = join_carrier();
+    for (unsigned i = 0; i < 20; i++) say_path(fd, i);
+    turn_and_take_all();
+    CHECK_INT(server->queue.len, 14);
+    const uint32_t live = server->http.requests.live;
+    for (unsigned i = 8; i < 16; i++) send_message(fd, 'e', i, NULL, 0);
+    turn_and_take_all();
+    CHECK_INT(server->queue.len, 6);
+    CHECK_INT(server->http.requests.live, live - 8);
+    CHECK_INT(inside_count, 6);
+    for (int i = 0; i < 20; i++) {
+        end_all_calls();
+        turn_and_take_all();
+    }
+    CHECK_INT(server->requests, 12);
+    CHECK_INT(server->dropped, 0);
+    ask_numbers(fd);
+    CHECK_INT(count_answered(), 12);
+    close(fd);
+    end();
+}
+
+/* Or a client could have as many calls run as it likes. */
+static void test_a_cancelled_call_keeps_its_seat(void) {
+    start(answer_path);
+    int fd = join_carrier();
+    for (unsigned i = 0; i < 12; i++) say_path(fd, i);
+    turn_and_take_all();
+    for (unsigned i = 0; i < 6; i++) send_message(fd, 'e', i, NULL, 0);
+    turn_and_take_all();
+    CHECK_INT(inside_count, 6);
+    CHECK(inside[0]->gone && inside[0]->conn == NULL);
+    end_call(0);
+    take_all();
+    CHECK_INT(inside_count, 6);
+    CHECK_INT(number_of(inside[5]), 6);
+    for (int i = 0; i < 12; i++) {
+        end_all_calls();
+        turn_and_take_all();
+    }
+    ask_numbers(fd);
+    CHECK_INT(count_answered(), 6);
+    close(fd);
+    end();
+}
+
+static void test_a_plain_client_that_goes_leaves_the_queue(void) {
+    start(answer_path);
+    int one = join(), two = join();
+    say(one, GET("/a"));
+    say(two, GET("/b"));
+    rd_loop_lock(&server->loop);
+    rd_server_turn(server, wait_in_poll, true);
+    CHECK_INT(server->queue.len, 2);
+    rd_conn_close(joined);
+    CHECK_INT(server->queue.len, 1);
+    rd_loop_unlock(&server->loop);
+    turns(2);
+    CHECK_INT(server->requests, 1);
+    close(one);
+    close(two);
+    end();
+}
+
+static void test_a_carrier_that_ends_in_the_middle(void) {
+    start(answer_path);
+    int fd = join_carrier();
+    for (unsigned i = 0; i < 20; i++) say_path(fd, i);
+    turn_and_take_all();
+    rd_loop_lock(&server->loop);
+    rd_conn_close(carrier);
+    CHECK_INT(server->queue.len, 0);
+    rd_loop_unlock(&server->loop);
+    turn();
+    CHECK(rd_list_is_empty(&server->conns.carried));
+    CHECK_INT(inside_count, 6);
+    for (unsigned i = 0; i < 6; i++) CHECK(inside[i]->gone && inside[i]->conn == NULL);
+    end_all_calls();
+    CHECK_INT(server->http.requests.live, 0);
+    CHECK(hear_numbers(fd));
+    close(fd);
+    end();
+}
+
+static void test_a_server_that_ends_with_lines(void) {
+    start(answer_path);
+    int fd = join_carrier();
+    for (unsigned i = 0; i < 20; i++) say_path(fd, i);
+    rd_loop_lock(&server->loop);
+    rd_server_turn(server, wait_in_poll, true);
+    CHECK_INT(server->queue.len, 20);
+    rd_loop_unlock(&server->loop);
+    rd_server_free(server);
+    close(fd);
+}
+
+static void test_a_drain_waits_for_what_is_carried(void) {
+    start(answer_path);
+    int fd = join_carrier();
+    say_path(fd, 1);
+    say_to(fd, 2, "GET /2 HTTP/1.1\r\n");
+    turn_and_take_all();
+    rd_server_stop(server, RD_STOP_DRAIN);
+    turn_and_take_all();
+    CHECK(!rd_server_is_done(server));
+    end_all_calls();
+    say_to(fd, 2, "Host: a\r\n\r\n");
+    ask_numbers(fd);
+    CHECK(strstr(numbers[1].text, "connection: close\r\n") != NULL && ends(numbers[1].text, "/1"));
+    CHECK(strstr(numbers[2].text, "connection: close\r\n") != NULL && ends(numbers[2].text, "/2"));
+    turns(3);
+    CHECK(hear_numbers(fd));
+    CHECK(rd_server_is_done(server));
+    close(fd);
+    end();
+}
+
+/* ---- limits of the queue ---- */
+
+static void test_max_queue_counts_requests(void) {
+    settings.max_queue = 5;
+    start(answer_path);
+    int fd = join_carrier();
+    for (unsigned i = 0; i < 8; i++) say_path(fd, i);
+    turn_and_take_all();
+    turn_and_take_all();
+    hear_numbers(fd);
+    CHECK_INT(server->dropped, 3);
+    for (unsigned i = 5; i < 8; i++) CHECK(begins(numbers[i].text, "HTTP/1.1 503 "));
+    end_all_calls();
+    ask_numbers(fd);
+    CHECK_INT(count_answered(), 5);
+    close(fd);
+    end();
+}
+
+/* Those that wait for a seat wait, too. */
+static void test_queue_timeout_finds_the_oldest_of_all_lines(void) {
+    settings.queue_timeout_ms = 1000;
+    start(answer_path);
+    int fd = join_carrier(), plain = join();
+    for (unsigned i = 0; i < 8; i++) say_path(fd, i);
+    turn_and_take_all();
+    CHECK_INT(server->queue.len, 2);
+    pass_ms(600);
+    say(plain, GET("/p"));
+    rd_loop_lock(&server->loop);
+    rd_server_turn(server, wait_in_poll, true);
+    CHECK_INT(server->queue.len, 3);
+    pass_ms(500);
+    rd_server_turn(server, wait_in_poll, true);
+    rd_server_turn(server, wait_in_poll, true);
+    CHECK_INT(server->queue.len, 1);
+    rd_loop_unlock(&server->loop);
+    hear_numbers(fd);
+    CHECK(begins(numbers[6].text, "HTTP/1.1 503 ") && begins(numbers[7].text, "HTTP/1.1 503 "));
+    CHECK_INT(server->dropped, 2);
+    end_all_calls();
+    turns(3);
+    CHECK(!hear(plain) && begins(got, "HTTP/1.1 200 OK"));
+    close(fd);
+    close(plain);
+    end();
+}
+
+/* ---- each number has its own limits ---- */
+
+static char page[300000]; /* more than output_high_bytes */
+
+static void answer_page(rd_request *request) {
+    if (number_of(request) == 1) {
+        answer_with(request, page, sizeof(page));
+    } else {
+        answer_path(request);
+    }
+}
+
+/* Its answer waits with it, and so does its next request, but no other number. */
+static void test_a_slow_reader_holds_up_nobody(void) {
+    memset(page, 'x', sizeof(page));
+    start(answer_page);
+    int fd = join_carrier();
+    say_to(fd, 1, GET("/1") GET("/100"));
+    ask_numbers(fd);
+    CHECK_INT(numbers[1].total, NUMBERED_WINDOW);
+    const rd_conn *slow = numbered_find(carrier, 1)->conn;
+    CHECK(slow->above_high && slow->write_deadline != UINT64_MAX);
+    for (unsigned i = 2; i < 20; i++) say_path(fd, i);
+    ask_numbers(fd);
+    CHECK_INT(count_answered(), 19);
+    CHECK_INT(carrier->out.bytes, 0);
+    open_window(fd, 1, 1000);
+    ask_numbers(fd);
+    CHECK_INT(numbers[1].total, NUMBERED_WINDOW + 1000);
+    CHECK(slow->above_high);
+    for (int i = 0; i < 40; i++) {
+        open_window(fd, 1, 10000);
+        ask_numbers(fd);
+    }
+    CHECK(ends(numbers[1].text, "/100"));
+    CHECK(!slow->above_high && slow->write_deadline == UINT64_MAX);
+    close(fd);
+    end();
+}
+
+/* The carrier's own socket is full: what the numbers have waits with them, and goes on. */
+static void test_a_slow_carrier(void) {
+    start(answer_page);
+    int fd = join_carrier();
+    say_path(fd, 1);
+    open_window(fd, 1, 1000000);
+    const int small = 4096;
+    setsockopt(carrier->source.fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+    turns(20);
+    CHECK(carrier->out.bytes > 0);
+    CHECK(carrier->out.bytes <= NUMBERED_OUT_MAX + NUMBERED_PART + NUMBERED_HEADER);
+    CHECK(numbered_find(carrier, 1)->conn->out.bytes > 100000);
+    for (int i = 0; i < 500; i++) {
+        hear_numbers(fd);
+        turn();
+    }
+    CHECK(numbers[1].total > sizeof(page));
+    CHECK_INT(carrier->out.bytes, 0);
+    close(fd);
+    end();
+}
+
+static void test_deadlines_of_a_number(void) {
+    start(answer_page);
+    int fd = join_carrier();
+    say_path(fd, 1);
+    say_to(fd, 2, "GET /2 HTTP/1.1\r\n");
+    say_path(fd, 3);
+    ask_numbers(fd);
+    later((uint64_t)settings.head_timeout_ms + 1);
+    ask_numbers(fd);
+    CHECK(begins(numbers[2].text, "HTTP/1.1 408 ") && numbers[2].end == 'e');
+    CHECK(numbers[3].end == '\0' || settings.keep_alive_timeout_ms <= settings.head_timeout_ms);
+    for (int64_t ms = 0; ms <= settings.write_timeout_ms; ms += 1000) later(1000);
+    ask_numbers(fd);
+    CHECK(numbers[1].end == 'r'); /* its client takes nothing */
+    CHECK_INT(server->conns.write_timeouts, 1);
+    say_path(fd, 4);
+    ask_numbers(fd);
+    CHECK(ends(numbers[4].text, "/4"));
+    close(fd);
+    end();
+}
+
+/* ---- what a number is switched to ---- */
+
+#define UPGRADE                                                                                    \
+    "GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"               \
+    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+
+static rd_push *push;
+
+static void upgrade(rd_request *request) {
+    const rd_upgrade_row *row = rd_upgrade_asked(request);
+    if (row == NULL) {
+        answer_path(request);
+    } else {
+        push = row->begin(request, NULL, 0);
+    }
+}
+
+static void test_a_number_becomes_a_websocket(void) {
+    char frame[CLIENT_HEADER_MAX + 5];
+    start(upgrade);
+    int fd = join_carrier();
+    push = NULL;
+    say_to(fd, 1, UPGRADE);
+    say_path(fd, 2);
+    ask_numbers(fd);
+    CHECK(begins(numbers[1].text, "HTTP/1.1 101 ") && ends(numbers[2].text, "/2"));
+    CHECK(push != NULL && push->conn == numbered_find(carrier, 1)->conn);
+    size_t len = client_frame(frame, FIN | PING, 0x01020304, "hello", 5, 5);
+    numbers[1].len = 0;
+    send_message(fd, 'd', 1, frame, len);
+    ask_numbers(fd);
+    CHECK_BYTES(numbers[1].text, numbers[1].len, "\x8a\x05hello");
+    rd_loop_lock(&server->loop);
+    numbers[1].len = 0;
+    push->ops->write(push, "news", 4, true);
+    rd_loop_unlock(&server->loop);
+    ask_numbers(fd);
+    CHECK_BYTES(numbers[1].text, numbers[1].len, "\x81\x04news");
+    send_message(fd, 'e', 1, NULL, 0);
+    ask_numbers(fd);
+    CHECK(push->conn == NULL);
+    rd_loop_lock(&server->loop);
+    rd_event event = {0};
+    while (rd_server_tell(server, &event, true)) {
+    }
+    rd_push_unref(push);
+    rd_loop_unlock(&server->loop);
+    close(fd);
+    end();
+}
+
+static void test_all(void) {
+    test_answers_in_any_order();
+    test_each_number_goes_on();
+    test_what_is_carried_is_no_connection();
+    test_shares_of_a_round();
+    test_cheap_requests_share_a_quantum();
+    test_seats();
+    test_an_answer_frees_the_seat();
+    test_a_cancelled_request_leaves_the_queue_at_once();
+    test_a_cancelled_call_keeps_its_seat();
+    test_a_plain_client_that_goes_leaves_the_queue();
+    test_a_carrier_that_ends_in_the_middle();
+    test_a_server_that_ends_with_lines();
+    test_a_drain_waits_for_what_is_carried();
+    test_max_queue_counts_requests();
+    test_queue_timeout_finds_the_oldest_of_all_lines();
+    test_a_slow_reader_holds_up_nobody();
+    test_a_slow_carrier();
+    test_deadlines_of_a_number();
+    test_a_number_becomes_a_websocket();
+}
+
+int main(void) {
+    return test_both_pollers(test_all);
+}
