@@ -11,7 +11,7 @@ require_relative "raw_client"
 
 class Exchange
   TIOCOUTQ = 0x5411
-  DEADLINE = 6
+  DEADLINE = 30
   # How long a piece waits for its predecessor to be taken: a server may rightly leave bytes unread.
   PATIENCE = 0.05
   FOLLOW_UP = "GET /follow-up HTTP/1.1\r\nHost: follow-up\r\nConnection: close\r\n\r\n"

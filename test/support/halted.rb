@@ -5,7 +5,7 @@
 # Processes that stand still. A signal stops a process thread by thread, so for a moment after
 # kill(2) some of them still run, and may accept a connection, say.
 module Halted
-  PATIENCE = 10
+  PATIENCE = 60
 
   module_function
 

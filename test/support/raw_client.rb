@@ -12,7 +12,7 @@ class RawClient
   # Nothing came before the deadline.
   class Timeout < StandardError; end
 
-  DEADLINE = 10
+  DEADLINE = 30
 
   attr_reader :socket, :buffer
 

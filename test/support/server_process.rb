@@ -16,7 +16,7 @@ class ServerProcess
   class Failure < StandardError; end
 
   ROOT = File.expand_path("../..", __dir__)
-  DEADLINE = 30
+  DEADLINE = 60
   LISTENING = %r{\* Listening on ((?:http|https|unix)://\S+)}
 
   attr_reader :pid, :urls, :directory
@@ -76,9 +76,10 @@ class ServerProcess
     url[/\d+\z/].to_i
   end
 
-  # @return [String] everything the server wrote to stdout and stderr so far
+  # @return [String] everything the server wrote to stdout and stderr so far: a line that it wrote before an answer is
+  #   here when the answer is
   def log
-    @mutex.synchronize { @log.dup }
+    @mutex.synchronize { drain && @log.dup }
   end
 
   # Waits until the log holds a match.
@@ -160,23 +161,32 @@ class ServerProcess
   end
 
   def start(command, env, spawn)
-    output, input = IO.pipe
+    @output, input = IO.pipe
     @pid = Process.spawn({ "RACK_ENV" => "production" }.merge(env), *command,
                          in: File::NULL, out: input, err: input, pgroup: true, **spawn)
     input.close
     self.class.running << self
     @waiter = Process.detach(@pid)
-    @reader = Thread.new { collect(output) }
+    @reader = Thread.new { collect }
   end
 
-  def collect(output)
-    loop do
-      chunk = output.readpartial(65_536)
-      @mutex.synchronize { @log << chunk.force_encoding("BINARY") and @changed.broadcast }
+  def collect
+    until @ended
+      @output.wait_readable
+      @mutex.synchronize { drain }
     end
-  rescue EOFError
-    output.close
-    @mutex.synchronize { @ended = true and @changed.broadcast }
+    @output.close
+  end
+
+  # Takes what the pipe holds; with the mutex.
+  def drain
+    until @ended
+      chunk = @output.read_nonblock(65_536, exception: false)
+      break if chunk == :wait_readable
+      chunk ? @log << chunk.force_encoding("BINARY") : @ended = true
+      @changed.broadcast
+    end
+    true
   end
 
   def wait_until_listening(count, deadline)

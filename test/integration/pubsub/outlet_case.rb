@@ -9,7 +9,7 @@ require "rondo"
 require "timeout"
 
 class OutletCase < Minitest::Test
-  PATIENCE = 20
+  PATIENCE = 60
 
   # Takes what an engine hands on.
   class Outlet

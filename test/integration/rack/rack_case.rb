@@ -15,7 +15,7 @@ require "support/raw_client"
 
 class RackCase < Minitest::Test
   # How long anything that should happen soon may take on a loaded machine.
-  PATIENCE = 20
+  PATIENCE = 60
 
   # Keeps what the server says.
   class Log

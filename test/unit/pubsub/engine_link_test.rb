@@ -12,7 +12,7 @@ require "stringio"
 require "timeout"
 
 class EngineLinkTest < Minitest::Test
-  PATIENCE = 10
+  PATIENCE = 60
   Frames = Rondo::PubSub::RelayFrames
 
   class Notes < Rondo::PubSub::Engine
