@@ -264,12 +264,13 @@ class CliTest < ShellCase
 
   def test_quiet_and_silent
     write "config.ru", HELLO
-    port = TCPServer.open("127.0.0.1", 0) { |socket| socket.addr[1] }
-    %w[-q -s].each do |word|
-      server = start(word, "-b", "tcp://127.0.0.1:#{port}", binds: [])
-      eventually("an answer") { Net::HTTP.get(URI("http://127.0.0.1:#{port}/")) rescue false } # by then it takes signals
-      assert server.stop.success?
-      assert_empty server.log
+    HeldPort.open do |port|
+      %w[-q -s].each do |word|
+        server = start(word, "-b", "tcp://127.0.0.1:#{port}", binds: [])
+        eventually("an answer") { Net::HTTP.get(URI("http://127.0.0.1:#{port}/")) rescue false } # by then it takes signals
+        assert server.stop.success?
+        assert_empty server.log
+      end
     end
   end
 

@@ -105,9 +105,10 @@ class ConfigurationIntegrationTest < ShellCase
   end
 
   def test_port_and_host_of_the_environment
-    port = TCPServer.open("127.0.0.1", 0) { |socket| socket.addr[1] }
-    server = start(binds: [], env: { "PORT" => port.to_s, "HOST" => "127.0.0.1" })
-    assert_equal "http://127.0.0.1:#{port}", server.wait_for_log(ServerProcess::LISTENING)[1]
+    HeldPort.open do |port|
+      server = start(binds: [], env: { "PORT" => port.to_s, "HOST" => "127.0.0.1" })
+      assert_equal "http://127.0.0.1:#{port}", server.wait_for_log(ServerProcess::LISTENING)[1]
+    end
   end
 
   # ---- Puma's files ----
@@ -220,11 +221,12 @@ class ConfigurationIntegrationTest < ShellCase
 
   def test_a_logger_of_the_application
     write "config/rondo.rb", "require 'logger'\ncustom_logger Logger.new('own.log')\n"
-    port = TCPServer.open("127.0.0.1", 0) { |socket| socket.addr[1] }
-    server = start("-b", "tcp://127.0.0.1:#{port}", binds: [])
-    eventually("the server") { File.exist?(File.join(@folder, "own.log")) && read("own.log").include?("Use Ctrl-C") }
-    server.stop
+    HeldPort.open do |port|
+      server = start("-b", "tcp://127.0.0.1:#{port}", binds: [])
+      eventually("the server") { File.exist?(File.join(@folder, "own.log")) && read("own.log").include?("Use Ctrl-C") }
+      server.stop
+      assert_empty server.log
+    end
     assert_match(/INFO.*Listening on.*INFO.*Goodbye/m, read("own.log"))
-    assert_empty server.log
   end
 end

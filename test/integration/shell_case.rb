@@ -11,6 +11,7 @@ require "net/http"
 require "open3"
 require "socket"
 require "support/halted"
+require "support/held_port"
 require "support/server_process"
 require "timeout"
 require "tmpdir"
@@ -18,7 +19,7 @@ require "tmpdir"
 class ShellCase < Minitest::Test
   include Halted
 
-  PATIENCE = 30
+  PATIENCE = 60
   ROOT = ServerProcess::ROOT
   RONDO = [RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", File.join(ROOT, "exe/rondo")].freeze
   # What the one who runs the tests may have set.

@@ -9,6 +9,7 @@ require "test_helper"
 require "fileutils"
 require "net/http"
 require "open3"
+require "support/held_port"
 require "support/server_process"
 require "tmpdir"
 
@@ -71,12 +72,11 @@ class ReadmeTest < Minitest::Test
 
   def test_rondo_in_the_folder_of_an_application
     in_folder_of_an_application do |folder|
-      port = free_port
+      port, other = free_ports(2)
       environment = { "PORT" => port.to_s, "RUBYLIB" => File.join(ROOT, "lib") }
       serve(environment, Gem.ruby, File.join(ROOT, "exe/rondo"), folder: folder) do
         assert_equal "Hello, World!\n", get(port)
       end
-      other = free_port
       serve(environment, Gem.ruby, File.join(ROOT, "exe/rondo"), "-b", "tcp://127.0.0.1:#{other}",
             "-e", "production", folder: folder) { assert_equal "Hello, World!\n", get(other) }
     end
@@ -84,7 +84,7 @@ class ReadmeTest < Minitest::Test
 
   def test_rondo_with_workers
     in_folder_of_an_application do |folder|
-      port = free_port
+      port, = free_ports(1)
       environment = { "PORT" => port.to_s, "RUBYLIB" => File.join(ROOT, "lib") }
       serve(environment, Gem.ruby, File.join(ROOT, "exe/rondo"), "-w", "4", "-t", "5:16", folder: folder) do
         8.times { assert_equal "Hello, World!\n", get(port) }
@@ -94,7 +94,7 @@ class ReadmeTest < Minitest::Test
 
   def test_rackup
     in_folder_of_an_application do |folder|
-      port = free_port
+      port, = free_ports(1)
       rackup = Gem.bin_path("rackup", "rackup")
       environment = { "RUBYLIB" => File.join(ROOT, "lib") }
       serve(environment, Gem.ruby, rackup, "-s", "rondo", "-o", "127.0.0.1", "-p", port.to_s,
@@ -170,8 +170,15 @@ class ReadmeTest < Minitest::Test
     end
   end
 
-  def free_port
-    TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+  # They stay free until the end of the test.
+  def free_ports(count)
+    @held = Array.new(count) { HeldPort.new }
+    @held.map(&:number)
+  end
+
+  def teardown
+    @held&.each(&:close)
+    super
   end
 
   def get(port)
@@ -191,7 +198,7 @@ class ReadmeTest < Minitest::Test
     output.close
   end
 
-  def wait_until_listening(output, seconds: 30)
+  def wait_until_listening(output, seconds: 60)
     limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
     said = +""
     until said.include?("Listening on")

@@ -8,9 +8,10 @@ require "fileutils"
 require "socket"
 require "tmpdir"
 require_relative "halted"
+require_relative "held_port"
 
 class ChildServer
-  DEADLINE = 20
+  DEADLINE = 60
 
   @running = []
   class << self
@@ -21,14 +22,19 @@ class ChildServer
   end
   at_exit { running.dup.each(&:close) }
 
-  attr_reader :port, :pid, :folder
+  attr_reader :pid, :folder
 
   def initialize
     @folder = Dir.mktmpdir("rondo-child")
-    @port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+    @held = HeldPort.new
     yield if block_given?
     ChildServer.running << self
     start
+  end
+
+  # @return [Integer]
+  def port
+    @held.number
   end
 
   def start
@@ -59,6 +65,7 @@ class ChildServer
 
   def close
     kill if @waiter.alive?
+    @held.close
     ChildServer.running.delete(self)
     FileUtils.rm_rf(@folder)
   end
@@ -70,7 +77,7 @@ class ChildServer
   end
 
   def connect
-    TCPSocket.new("127.0.0.1", @port)
+    TCPSocket.new("127.0.0.1", port)
   end
 
   def wait_until_listening

@@ -8,6 +8,7 @@
 require "fileutils"
 require "socket"
 require "tmpdir"
+require_relative "held_port"
 
 class ProxyProcess
   KEEP_ALIVE = "proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $way;"
@@ -31,7 +32,8 @@ class ProxyProcess
     @backend = haproxy
     @server = server
     @directory = Dir.mktmpdir("rondo-proxy")
-    own = Addrinfo.tcp("127.0.0.1", 0).bind { |socket| socket.local_address.ip_port }
+    @held = HeldPort.new
+    own = @held.number
     @url = "http://127.0.0.1:#{own}"
     config = File.join(@directory, "proxy.conf")
     File.write(config, name == "nginx" ? nginx_config(own, port) : haproxy_config(own, port))
@@ -42,12 +44,13 @@ class ProxyProcess
 
   # @return [Integer] its own
   def port
-    @url[/\d+\z/].to_i
+    @held.number
   end
 
   def stop
     Process.kill("TERM", @pid)
     Process.wait(@pid)
+    @held.close
     FileUtils.rm_rf(@directory)
   end
 
@@ -102,7 +105,7 @@ class ProxyProcess
   end
 
   def wait
-    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 10
+    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
     begin
       TCPSocket.new("127.0.0.1", port).close
     rescue Errno::ECONNREFUSED

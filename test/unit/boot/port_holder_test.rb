@@ -8,6 +8,7 @@ require "socket"
 require "tmpdir"
 require "fileutils"
 require "rondo"
+require "support/held_port"
 
 class PortHolderTest < Minitest::Test
   def test_this_process
@@ -22,8 +23,7 @@ class PortHolderTest < Minitest::Test
   end
 
   def test_nobody
-    port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
-    assert_nil Rondo::PortHolder.find(port)
+    HeldPort.open { |port| assert_nil Rondo::PortHolder.find(port) }
   end
 
   def test_connections_do_not_hold_a_port
