@@ -9,7 +9,9 @@ require "support/redis_server"
 
 class RedisCase < OutletCase
   # Short, because tests wait for some of them, and long enough for a Redis that the machine holds up.
-  QUICK = { timeout: 1.5, ping: 0.2 }.freeze
+  # Nothing here is to run into the deadline but what tries it.
+  TERMS = { timeout: PATIENCE, ping: 0.2 }.freeze
+  SOON = 1.5
 
   def setup
     super
@@ -33,7 +35,7 @@ class RedisCase < OutletCase
   end
 
   def engine(url, **options)
-    Rondo::PubSub::Redis.new(url, log: log, **QUICK, **options).tap { |engine| @engines << engine }
+    Rondo::PubSub::Redis.new(url, log: log, **TERMS, **options).tap { |engine| @engines << engine }
   end
 
   # @return [String] what is said of one that cannot be reached
