@@ -9,7 +9,7 @@ require_relative "rack_case"
 
 class TimeoutsTest < RackCase
   # Quick calls keep it on a busy machine, too.
-  DEADLINE_MS = 300
+  DEADLINE_MS = 1000
 
   def setup
     super
@@ -39,17 +39,17 @@ class TimeoutsTest < RackCase
   def test_503_at_the_deadline_and_an_exception_in_the_application
     running = start_blocking(request_timeout_ms: DEADLINE_MS, max_threads: 2)
     client = connect(running)
-    3.times do
+    2.times do
       response = get(client, "/wait")
       assert_equal [503, "1", "the application took too long\n"],
                    [response.status, response.header("retry-after"), response.body]
       error = take(@raised, "the application hears of it")
       assert_instance_of Rondo::RequestTimeout, error
-      assert_equal "no answer within 0.3 s", error.message
+      assert_equal "no answer within 1 s", error.message
       assert_equal "/next", get(client, "/next").body
     end
-    assert_equal 3, running.server.stats[:timed_out]
-    eventually("it is logged") { log.scan("GET /wait: Rondo::RequestTimeout: no answer within 0.3 s\n").size == 3 }
+    eventually("it is counted") { running.server.stats[:timed_out] == 2 }
+    eventually("it is logged") { log.scan("GET /wait: Rondo::RequestTimeout: no answer within 1 s\n").size == 2 }
   end
 
   def test_an_application_that_goes_on_all_the_same
@@ -135,7 +135,7 @@ class TimeoutsTest < RackCase
                  [response.status, response.header("retry-after"), response.body]
     assert_equal "/next", get(client, "/next").body
     assert_predicate @raised, :empty?
-    assert_equal 1, running.server.stats[:timed_out]
+    eventually("it is counted") { running.server.stats[:timed_out] == 1 }
     eventually("only the call that hangs is left") { running.server.in_flight == [0] }
     eventually("it is logged") { log.match?(/GET \/wait: no answer for \d\.\d s \(hard_request_timeout\), given up \(503\), at\n/) }
     running.server.stop
@@ -167,15 +167,17 @@ class TimeoutsTest < RackCase
       @gate.pop if env["PATH_INFO"] == "/wait"
       [200, {}, [body]]
     end
-    { "/" => 200, "/wait" => 503 }.each do |path, status|
-      client = connect(running)
-      client.write(bytes("POST", path, { "Expect" => "100-continue", "Content-Length" => "2" }))
+    clients = { "/" => 200, "/wait" => 503 }.map do |path, status|
+      client = connect(running).write(bytes("POST", path, { "Expect" => "100-continue", "Content-Length" => "2" }))
       assert_equal 100, client.response(interim: true).status
-      sleep 3 * DEADLINE_MS / 1000.0 # the time that must not count
+      [client, status]
+    end
+    sleep 2.5 * DEADLINE_MS / 1000.0 # the time that must not count, more than both deadlines
+    clients.each do |client, status|
       client.write("ab")
       assert_equal status, client.response.status
     end
-    assert_equal 1, running.server.stats[:timed_out]
+    eventually("it is counted") { running.server.stats[:timed_out] == 1 }
   end
 
   # The exception of the first deadline does not end it.
@@ -188,7 +190,7 @@ class TimeoutsTest < RackCase
     client = connect(running)
     assert_equal 503, get(client, "/wait").status
     eventually("it is given up") { running.server.in_flight == [0] }
-    assert_equal 1, running.server.stats[:timed_out]
+    eventually("it is counted") { running.server.stats[:timed_out] == 1 }
     assert_equal "quick", get(client, "/").body
     running.server.stop
     assert running.thread.join(PATIENCE), "the stop waits for what hangs"
