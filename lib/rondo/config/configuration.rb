@@ -1,18 +1,17 @@
 # frozen_string_literal: true
 
-# The configuration file: reading it, what it said, and what is said of an error in it. Its verbs are in
-# verbs.rb.
+# Reads the configuration file, keeps what it sets, and describes its errors. The verbs are in verbs.rb.
 # SPDX-License-Identifier: MIT
 
 require "rondo/boot/error"
 require "rondo/config/verbs"
 
 module Rondo
-  # What a configuration file said.
+  # What a configuration file sets.
   class Configuration
     # @return [Hash{Symbol => Array(Object, String)}] values with their source
     attr_reader :values
-    # @return [Array<String>] lines for the boot block
+    # @return [Array<String>] lines for the log at boot
     attr_reader :notes
     # @return [Hash{Symbol => Array<Proc>}] hooks by name
     attr_reader :hooks
@@ -20,7 +19,7 @@ module Rondo
     attr_reader :path
     # @return [Array<Array(Boolean, Proc)>] blocks for the cluster (true) or for one process (false)
     attr_reader :later
-    # @return [Hash{Object => Hash}] what hooks with a key keep for each other
+    # @return [Hash{Object => Hash}] what hooks with the same key share
     attr_reader :kept
 
     # @param environment [String]
@@ -102,5 +101,5 @@ module Rondo
   end
 end
 
-# Stands outside the module, so that `Logger` in a file is everybody's and not Rondo's.
+# It is outside the module, so that `Logger` in a configuration file is Ruby's and not Rondo's.
 Rondo::Configuration::EVALUATE = ->(*given) { given[0].instance_eval(given[1], given[2], 1) }

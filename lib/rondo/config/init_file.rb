@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# `rondo init`: a configuration file in which every setting stands with its default, commented out.
+# `rondo init` writes a configuration file with every setting and its default, commented out.
 # SPDX-License-Identifier: MIT
 
 require "fileutils"
@@ -13,8 +13,8 @@ module Rondo
       # frozen_string_literal: true
 
       # Configuration of Rondo; uncomment a line to change it. Sizes may be written as "64k", "10m",
-      # "1g". Puma's verbs work here as well. First what is changed most and examples of what has no
-      # default, then every setting with its default.
+      # "1g". Puma's verbs work here as well. First come examples of what is changed most and of what has
+      # no default, then every setting with its default.
 
     RUBY
     HOOKS = <<~RUBY

@@ -20,7 +20,7 @@ module Rondo
     # @param value [Integer, String, Symbol] a number, a size, or the name of a number
     # @return [Integer] what it is set to
     # @raise [KeyError] the core has no such setting
-    # @raise [ArgumentError, TypeError] the value is none of these
+    # @raise [ArgumentError, TypeError] the value is neither
     def self.core_value(name, value)
       row = CORE.fetch(name)
       return bytes(value) if row[:unit] == "bytes"
@@ -43,9 +43,9 @@ module Rondo
       end
     end
 
-    # Which configuration file is read hangs on the environment, so this asks everybody but the file.
-    # @param typed [Hash{Symbol => Array(Object, String)}] what somebody typed
-    # @param offered [Hash{Symbol => Array(Object, String)}] what stands in for a default
+    # The environment decides which configuration file is read, so it comes from every source but the file.
+    # @param typed [Hash{Symbol => Array(Object, String)}] what was typed
+    # @param offered [Hash{Symbol => Array(Object, String)}] used in place of a default
     # @param env [Hash{String => String}] the variables
     # @return [String]
     def self.environment(typed, offered = {}, env: ENV)
@@ -98,7 +98,7 @@ module Rondo
       end
 
       # @param name [Symbol]
-      # @return [Boolean] whether anything but the default was said
+      # @return [Boolean] whether a source has set it
       def given?(name)
         @values.key?(name)
       end
@@ -109,8 +109,8 @@ module Rondo
         @values.key?(name) ? @values[name].last : "default"
       end
 
-      # @return [Hash{Symbol => Object}] the settings of the core that were given, with no more
-      #   threads at least than at most
+      # @return [Hash{Symbol => Object}] the settings of the core that were given; min_threads is
+      #   lowered to max_threads
       def core
         given = @values.slice(*CORE.keys).transform_values(&:first)
         given[:min_threads] = self[:max_threads] if self[:min_threads] > self[:max_threads]
@@ -124,22 +124,22 @@ module Rondo
                    quiet: quiet || self[:quiet], silent: self[:silent], json: json?)
       end
 
-      # @return [String, nil] the folder whose files are served, by the way that leads there from where the server
-      #   stands when this is asked first: before the application may go elsewhere
-      # @raise [ConfigurationError] there is none, or nothing in it can be read
+      # @return [String, nil] the folder whose files are served. The first call makes the path absolute, before the
+      #   application can change the working directory.
+      # @raise [ConfigurationError] the folder does not exist or cannot be read
       def public_folder
         return if self[:public].nil?
 
         @public_folder ||= StaticFolder.find(self[:public])
       end
 
-      # @return [Array<String>, nil] the folders of X-Sendfile, from there as well; nil: that of {#public_folder}
+      # @return [Array<String>, nil] the folders of X-Sendfile, in the same way; nil: {#public_folder}
       # @raise [ConfigurationError]
       def x_sendfile_roots
         @x_sendfile_roots ||= self[:x_sendfile_root]&.map { |path| StaticFolder.find(path, "x_sendfile_root") }
       end
 
-      # Both, before anything else.
+      # Finds both, before anything else is done.
       # @return [void]
       # @raise [ConfigurationError]
       def find_folders

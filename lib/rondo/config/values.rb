@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What the verbs of the configuration file take: each check answers the value as the settings want it, or
-# refuses it with verb, file and line. Used by verbs.rb.
+# Checks of values for the verbs of the configuration file (verbs.rb). A check returns the value in the form of the
+# settings, or raises an error that names the verb, the file and the line.
 # SPDX-License-Identifier: MIT
 
 require "rondo/config/settings"
@@ -37,7 +37,7 @@ module Rondo
         fail_here "#{verb} must be a number of seconds, not #{seconds.inspect}"
       end
 
-      # What a setting of the core is given by a verb of another name.
+      # The number for a setting of the core whose verb has another name.
       def renamed_number(name, verb, value)
         case Settings::CORE.fetch(name)[:unit]
         when "ms" then core_number(name, milliseconds(verb, value))

@@ -2,7 +2,7 @@
 
 # The verbs of the configuration file (configuration.rb): Puma's, iodine's where Puma has none, and every
 # setting of the core by its own name. A verb of something this version does not have is accepted with a
-# line at boot; a verb nobody knows is an error that names file, line and the nearest verb.
+# line at boot; an unknown verb is an error that names the file, the line and the nearest verb.
 # SPDX-License-Identifier: MIT
 
 require "rondo/config/settings"
@@ -95,7 +95,7 @@ module Rondo
         set(:bind, [])
       end
 
-      # Nothing to say: sockets that systemd hands over are always taken.
+      # Changes nothing: the server always uses the sockets that systemd hands over.
       def bind_to_activated_sockets(*)
         note "bind_to_activated_sockets: Rondo always uses the sockets that systemd hands over"
       end
@@ -242,7 +242,7 @@ module Rondo
         @configuration.later << [true, need_block(:cluster, block)]
       end
 
-      # There is no TLS, and to serve without it would be no favour.
+      # This version has no TLS. It must not serve in clear where TLS was asked for.
       # @param host [String]
       # @param port [Integer, String]
       # @raise [ConfigurationError] always

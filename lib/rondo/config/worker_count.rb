@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-# How many workers the settings mean, and who said so: -w, `workers`, WEB_CONCURRENCY; `auto` counts
-# CPUs.
+# The number of workers and its source: -w, `workers` or WEB_CONCURRENCY. `auto` counts CPUs.
 # SPDX-License-Identifier: MIT
 
 require "rondo/config/cpu_count"
