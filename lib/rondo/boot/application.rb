@@ -11,7 +11,7 @@ require "rondo/boot/failure"
 module Rondo
   # Finds and loads the application; a failure is one line, and its backtrace goes to the log.
   module Application
-    # Words of the command line; whoever mistypes one names a file that is not there.
+    # Words of the command line. A word that is mistyped names a file that does not exist.
     COMMANDS = %w[init check ctl top start help version].freeze
 
     module_function
@@ -44,7 +44,7 @@ module Rondo
     end
 
     # @param settings [Settings::Resolved]
-    # @return [Boolean] whether there is a static folder, and nobody has named an application
+    # @return [Boolean] whether there is a static folder and no application was named
     def none?(settings)
       return false if settings[:public].nil? || settings.given?(:app) || settings.given?(:rackup)
 

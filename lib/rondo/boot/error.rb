@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-# Words for an exception that left somebody else's code at boot: the configuration file
-# (config/configuration.rb) or the application (boot/failure.rb), each of which adds the place.
+# Describes an exception that the configuration file (config/configuration.rb) or the application
+# (boot/failure.rb) raised at boot; those add the place.
 # SPDX-License-Identifier: MIT
 
 module Rondo
-  # Words for whatever was raised, `exit` included: a server that is told to exit by what it loads
-  # has not started, whatever status that asked for.
+  # Describes any exception, `exit` included: a server whose application calls exit has not started,
+  # whatever the status.
   module BootError
     LINE_MAX = 1000
 

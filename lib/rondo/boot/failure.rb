@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What is said of an exception that left the application while it was loaded (application.rb): the
-# place of the application's own code that it came through last, and the backtrace for the log.
+# Describes an exception that the application raised while it was loaded (application.rb): the innermost
+# place in the application's own code, and the backtrace for the log.
 # SPDX-License-Identifier: MIT
 
 require "rbconfig"
@@ -10,7 +10,7 @@ require "rondo/boot/error"
 module Rondo
   # One exception, seen from the application's folder.
   class BootFailure
-    # A backtrace of an endless recursion has thousands of frames: so many of its begin and of its end.
+    # A backtrace of an endless recursion has thousands of frames: this many from its beginning and from its end.
     SHOWN = 50
     # Causes of causes that are followed.
     CAUSES = 5
@@ -20,7 +20,7 @@ module Rondo
     FRAME = /\A(?<path>[^\n]+?):(?<line>\d+)(?::\s*(?<rest>.*))?$/
 
     # @param error [Exception]
-    # @param rackup [String, nil] path of the rackup file, blamed where nothing else is known
+    # @param rackup [String, nil] path of the rackup file, named where nothing else is known
     # @param folder [String] the application's; the place is named from there
     # @param debug [Boolean] keeps the frames of the server in the backtrace
     def initialize(error, rackup, folder: Dir.pwd, debug: false)
@@ -91,7 +91,7 @@ module Rondo
       @roots ||= [@folder, (File.dirname(@rackup) if @rackup)].compact.flat_map { |root| both_names(root) }.uniq
     end
 
-    # What is not the application's although it may lie in its folder: gems, the language, this server.
+    # Code in the folder of the application that is not its own: gems, Ruby, this server.
     def foreign
       @foreign ||= [*Gem.path, *Gem.default_dir, RbConfig::CONFIG["rubylibprefix"], RONDO,
                     *roots.map { |root| File.join(root, "vendor/bundle") }].flat_map { |root| both_names(root) }.uniq
@@ -142,12 +142,12 @@ module Rondo
       [*frames.first(SHOWN), "... #{frames.size - (2 * SHOWN)} more ...", *frames.last(SHOWN)]
     end
 
-    # From the server's call on, the frames say nothing of the application.
+    # From the call of the server on, the frames say nothing about the application.
     def without_server(frames)
       frames.take_while { |frame| !frame.start_with?("#{RONDO}/rondo/boot/application.rb:") }
     end
 
-    # An exception may have none, and may be of a class that answers anything.
+    # An exception may have no backtrace, and its class may return anything.
     def backtrace(error)
       Array(error.backtrace).grep(String)
     rescue StandardError

@@ -19,7 +19,7 @@ module Rondo
       Process.pid == 1
     end
 
-    # Returns in the child, which goes on as the server; ends this process with the server's status.
+    # Returns in the child, which becomes the server; this process ends with the status of the server.
     # @return [void]
     def self.stand_apart
       new.run
@@ -72,10 +72,10 @@ module Rondo
       count = ENV["LISTEN_PID"] == "1" ? ENV["LISTEN_FDS"].to_i : 0
       count.times { |index| IO.for_fd(Inherited::FIRST_SYSTEMD_FD + index).close }
     rescue SystemCallError
-      nil # the child complains of what is no socket
+      nil # not a socket: the child reports it
     end
 
-    # Reaps whoever ends, until it is the child.
+    # Reaps children until the server has ended.
     def wait
       loop do
         pid, status = Process.wait2(-1)

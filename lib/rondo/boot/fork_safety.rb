@@ -2,13 +2,13 @@
 
 # What must not be shared between a mold and its workers: connections to databases, which both sides
 # would speak on, and threads, which a fork leaves behind. ActiveRecord and Sequel are taken care of;
-# threads are named, so that somebody can start them in before_worker_boot.
+# threads are named, so that the application can start them in before_worker_boot.
 # SPDX-License-Identifier: MIT
 
 module Rondo
   # Prepares a process that is about to be forked.
   module ForkSafety
-    # Of Ruby itself: it starts them anew when it needs them.
+    # Threads of Ruby itself, which starts them again when it needs them.
     HARMLESS = /\A(?:Timeout stdlib thread|Timeout::Request)/
 
     module_function
@@ -23,7 +23,7 @@ module Rondo
       log.error "! could not close connections of the mold before a fork: #{e.message} (#{e.class})"
     end
 
-    # @return [Array<Thread>] those that a fork ends and nobody said not to mind
+    # @return [Array<Thread>] those that a fork ends, without those that are known to be harmless
     def threads
       Thread.list.reject do |thread|
         thread == Thread.current || thread.name&.match?(HARMLESS) || thread.thread_variable_get(:fork_safe)

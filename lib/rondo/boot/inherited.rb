@@ -64,7 +64,7 @@ module Rondo
       raise Error, "cannot restart: #{e.message}"
     end
 
-    # Waits for nobody: who does not read misses it.
+    # Does not wait: a reader that is not ready misses the message.
     # @param state [String] READY=1, STOPPING=1, …
     # @return [void]
     def self.notify(state, env = ENV)
@@ -75,7 +75,7 @@ module Rondo
       socket.connect(Addrinfo.unix(path.sub(/\A@/, "\0")))
       socket.sendmsg_nonblock(state, exception: false)
     rescue SystemCallError, ArgumentError
-      nil # nobody listens, or that is no address: nothing to tell
+      nil # there is no listener, or this is not an address
     ensure
       socket&.close
     end
@@ -98,7 +98,7 @@ module Rondo
 
     # @param descriptor [Integer] a listening socket
     # @return [String]
-    # @raise [AddressError] it is none
+    # @raise [AddressError] it is not a listening socket
     def self.uri_of(descriptor)
       address = BasicSocket.for_fd(descriptor).tap { |socket| socket.autoclose = false }.local_address
       return "unix://#{address.unix_path.sub(/\A\0/, "@")}" if address.unix?
@@ -164,7 +164,7 @@ module Rondo
     def close_on_exec(number)
       IO.for_fd(number, autoclose: false).close_on_exec = true
     rescue SystemCallError, ArgumentError
-      nil # whoever listens on it finds out
+      nil # the code that listens on it reports the error
     end
 
     # Where port 0 was asked for, the predecessor has got a real one for it.
@@ -177,7 +177,7 @@ module Rondo
       %i[kind host port path].all? { |part| known[part] == wanted[part] }
     end
 
-    # A socket whose file somebody has removed: nobody could find it, so it is bound anew.
+    # A socket whose file was removed: no client can find it, so the address is bound again.
     def nameless?(address)
       address[:kind] == :unix && !address[:path].start_with?("@") && !File.socket?(address[:path])
     end

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-# The block of lines at boot, laid out as Puma's because programs read it: what was found and who
-# said so.
+# The lines at boot: each setting and its source. Programs read these lines, so they look as Puma's.
 # SPDX-License-Identifier: MIT
 
 require "rondo"

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Who holds a port that we wanted: Linux lists listening sockets with their inodes in /proc/net/tcp
+# Finds the process that holds a port that is in use: Linux lists listening sockets with their inodes in /proc/net/tcp
 # and tcp6, and the descriptors of each process with the inodes they lead to. Called by server.rb
-# when an address is in use; finds nothing where the process belongs to somebody else.
+# when an address is in use. It cannot see processes of other users.
 # SPDX-License-Identifier: MIT
 
 module Rondo

@@ -90,7 +90,7 @@ module Rondo
       text.match?(/\A[A-Za-z][A-Za-z0-9_-]*\z/) ? text : "\"#{text}\""
     end
 
-    # A file with a secret is nobody else's from its first byte on.
+    # A file with a secret is readable by its owner only, from its first byte on.
     def put(path, text, mode: nil)
       FileUtils.mkdir_p(File.dirname(path))
       return File.write(path, text) unless mode

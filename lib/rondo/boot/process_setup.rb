@@ -51,7 +51,7 @@ module Rondo
       OUTPUTS.keys.filter_map { |name| @settings[name] }.map { |path| WriteTrial.call(path) }
     end
 
-    # What it was before {#export_environment}: a restart reads it anew, and shall not find our own words.
+    # The variables before {#export_environment}: a restart reads them again and must not find what we wrote.
     # @return [Hash{String => String, nil}]
     attr_reader :environment_before
 
@@ -82,7 +82,7 @@ module Rondo
 
     private
 
-    # The name of the folder where the application is loaded, unless somebody said another one; "" for none.
+    # The tag of the settings, or the name of the application's folder; "" for none.
     def tag
       @tag ||= (@settings.given?(:tag) ? @settings[:tag] : File.basename(Dir.pwd).delete("/")).to_s
     end
@@ -91,7 +91,7 @@ module Rondo
     def redirect_one(name, output, again)
       path = @settings[name] or return
       io = output == "stdout" ? $stdout : $stderr
-      # Opened before it replaces the old one, which a failure has to be told on.
+      # Opened before it replaces the old output, because an error is reported there.
       File.open(path, "a") do |file|
         file.truncate(0) unless again || @settings[:redirect_append]
         # Before reopen, which takes it over: a line written meanwhile would wait in the buffer.

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# For `rondo check`: whether a file could be written where the start would write it. Used by
+# For `rondo check`: finds out whether a file can be written that a start would write. Used by
 # process_files.rb and process_setup.rb.
 # SPDX-License-Identifier: MIT
 
 module Rondo
-  # Tries it and leaves no trace: what was there keeps its content, what was not is gone again.
+  # Tries it and leaves no trace: a file that exists keeps its content, a new one is removed.
   module WriteTrial
     # @param path [String]
     # @param folders [Boolean] whether the start would make the folders as well
@@ -36,7 +36,7 @@ module Rondo
     def self.remove(folders)
       folders.each { |folder| Dir.rmdir(folder) }
     rescue SystemCallError
-      nil # somebody else has begun to use it
+      nil # another process uses it already
     end
     private_class_method :remove
 

@@ -28,7 +28,7 @@ module Rondo
 
     # @return [String, nil] the address as people wrote it, with the real port
     attr_reader :url
-    # @return [String, nil] nil where nobody needs one
+    # @return [String, nil] nil: no token is needed
     attr_reader :token
 
     # What the settings ask for, listening and started, or nil.
@@ -54,7 +54,7 @@ module Rondo
       raise
     end
 
-    # @param given [String, nil] nil: a random one; "none" or "": nobody needs one
+    # @param given [String, nil] nil: a random one; "none" or "": no token is needed
     # @return [String, nil]
     # @raise [ConfigurationError] it cannot be sent, or not be written to the state file
     def self.token_of(given)
@@ -93,7 +93,7 @@ module Rondo
 
     # @param uri [String] tcp://HOST:PORT, "auto", or unix:///PATH, whose file is for its owner alone
     #   unless it says ?mode=
-    # @param chosen [Boolean] whether somebody chose the token, and so knows it
+    # @param chosen [Boolean] whether the token was configured, so that its owner knows it
     # @raise [AddressError] cannot be listened on, or open to other machines without a token
     # @return [String] the URL
     def listen(uri, chosen: false)

@@ -27,7 +27,7 @@ module Rondo
       raise ConfigurationError, "#{name} raised at #{at}: #{e.message.lines.first.to_s.chomp} (#{e.class})"
     end
 
-    # For what goes on all the same.
+    # For a hook whose failure stops nothing: the error is logged.
     # @return [void]
     def try(name, *arguments)
       call(name, *arguments)

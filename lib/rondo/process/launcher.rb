@@ -109,7 +109,7 @@ module Rondo
     # Graceful the first time, at once the second time.
     # @return [void]
     def stop
-      return @restart = false if @restart # the stop under way goes on, the restart does not
+      return @restart = false if @restart # the stop continues without the restart
 
       stop_serving
     end
@@ -156,7 +156,7 @@ module Rondo
       # Nor do they while the application is loaded; but what it starts shall not ignore them.
       Inherited::EARLY.each { |name| trap(name) {} } # rubocop:disable Lint/EmptyBlock
       stand
-      @settings.find_folders # complains, if there is none
+      @settings.find_folders # raises if one does not exist
       @setup.redirect
       @log = @settings.logger
       @setup.export_environment
@@ -222,7 +222,7 @@ module Rondo
 
     # ---- running ----
 
-    # Whoever reads that the server listens may send it a signal: the traps come first.
+    # The traps come first: a program that reads that the server listens may send it a signal.
     def serve(signals)
       signals.install
       notify_ready

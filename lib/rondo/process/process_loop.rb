@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
-# The loop of the master: signals, descriptors, timers and what other threads ask for, one after the
-# other on one thread, so that the state of a cluster needs no lock. Signal handlers and {#post} only
-# queue and wake it.
+# The loop of the master. It handles signals, descriptors, timers and requests of other threads one after
+# the other on one thread, so that the state of a cluster needs no lock. Signal handlers and {#post} only
+# queue a block and wake the loop.
 # SPDX-License-Identifier: MIT
 
 module Rondo
-  # Waits for something to happen and calls whoever wants to know.
+  # Waits for events and calls their blocks.
   class ProcessLoop
-    # Something to be done at a time; {#cancel} it by setting `block` to nil.
+    # A block that is called at a time; see {#cancel}.
     Timer = Struct.new(:due, :every, :block)
 
     # @return [Float] seconds of the monotonic clock
@@ -16,7 +16,7 @@ module Rondo
       Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
 
-    # @param log [#error] is told what a block raised
+    # @param log [#error] gets what a block raised
     def initialize(log)
       @log = log
       @reader, @writer = IO.pipe
@@ -37,8 +37,8 @@ module Rondo
       end
     end
 
-    # Gives the signals back.
-    # @param except [Array<String>] those that go on being taken
+    # Restores the handlers from before.
+    # @param except [Array<String>] those whose handlers stay
     # @return [void]
     def restore_signals(except: [])
       @before.except(*except).each { |name, handler| trap(name, handler || "DEFAULT") }
@@ -84,7 +84,7 @@ module Rondo
       @timers.delete(timer)
     end
 
-    # Until the block says that it is over; it is asked after whatever happened.
+    # Runs until the block returns true; it is asked after each turn.
     # @yieldreturn [Boolean]
     # @return [void]
     def run_until

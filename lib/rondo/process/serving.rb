@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A server that runs on this thread until somebody stops it, and the application's end when it does
-# not come back by itself. Used by the launcher, by workers and by the handlers of other programs.
+# Runs a server on this thread until it is stopped, and ends an application that does not finish by
+# itself. The launcher, workers and the handlers of other programs use it.
 # SPDX-License-Identifier: MIT
 
 require "rondo"
@@ -9,11 +9,11 @@ require "rondo"
 module Rondo
   # Runs a server and stops it by its deadline.
   class Serving
-    # Seconds the application has after the core has given it up.
+    # Seconds that the application has after the core has given it up.
     GRACE = 1
 
-    # Ends {#run} and the application's threads with it. A signal, because those are what the server
-    # passes on wherever it is.
+    # Ends {#run} and the threads of the application. It is a SignalException, because the server passes
+    # those on from wherever it is.
     class GivenUp < SignalException
       def initialize
         super("TERM")
@@ -56,8 +56,8 @@ module Rondo
       end_application_after(force ? 0 : @drain_ms / 1000.0)
     end
 
-    # Says what a stop waits for, if it does.
-    # @param who [String, nil] waits, for the log of several processes
+    # Logs what a stop waits for, if it waits.
+    # @param who [String, nil] name of this process, where several write to the log
     # @return [void]
     def say_what_is_left(who = nil)
       left = in_flight or return
@@ -82,8 +82,8 @@ module Rondo
       @lock.synchronize { @thread = nil }
     end
 
-    # The core cannot end what the application itself does not finish: its threads are ended, which
-    # runs their `ensure`, a moment after the core has dropped the rest.
+    # The core cannot end a request that the application does not finish. So its threads are ended, which
+    # runs their `ensure`, a moment after the core has dropped the connections.
     def end_application_after(seconds)
       Thread.new do
         sleep(seconds + GRACE)

@@ -32,7 +32,7 @@ module Rondo
       end
     end
 
-    # Takes those that nobody else in this program takes.
+    # Installs handlers for those signals that have none in this program.
     # @param names [Array<String>]
     # @return [void]
     def install_free(names)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What systemd is told (sd_notify(3)): readiness, restarts, the end, a line for `systemctl status`
+# Notifies systemd (sd_notify(3)): readiness, restarts, the end, a line for `systemctl status`
 # each second, and a sign of life at half the period that it asks for (WatchdogSec=).
 # SPDX-License-Identifier: MIT
 

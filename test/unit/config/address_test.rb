@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
+require "socket"
 require "rondo"
 
 class AddressTest < Minitest::Test
