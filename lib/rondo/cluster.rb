@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
 # The master of a cluster: it never loads the application. It keeps the sockets, starts molds
-# (generations.rb) and lets them fork workers (supervisor.rb), answers signals, restarts itself, and
-# reaps whoever ends. One thread and one loop (process_loop.rb); what other threads ask for is posted.
+# (generations.rb) and lets them fork workers (supervisor.rb), handles signals, restarts itself and
+# reaps its children. All of that runs on one thread and one loop (process_loop.rb); requests of other
+# threads are posted to it.
 # SPDX-License-Identifier: MIT
 
 require "rondo"
@@ -77,7 +78,7 @@ module Rondo
       @inherited = Inherited.extract # before there are children
       trap_signals
       begin_serving
-      @loop.post { reap } # whom a master before us has left
+      @loop.post { reap } # children that an earlier master has left
       @loop.run_until { ended? }
       finish
     ensure
@@ -102,7 +103,7 @@ module Rondo
       @supervisor.reconcile unless @stopping
     end
 
-    # Every slot is served by the newest code. Is said more than once.
+    # Every slot is served by the newest code. May be called more than once.
     # @return [void]
     def reconciled
       return if @reconciled
@@ -114,14 +115,14 @@ module Rondo
       phased_restart_now if @restart_again
     end
 
-    # The code before it goes on.
+    # The new generation cannot be used; the one before it keeps serving.
     # @return [void]
     def generation_failed
       @systemd.notify("READY=1")
       phased_restart_now if @restart_again
     end
 
-    # There is nothing that could serve instead.
+    # There is no other generation that could serve.
     # @param reason [String]
     # @return [void]
     def cannot_start(reason)
@@ -150,13 +151,13 @@ module Rondo
       $stdout.sync = true
       @setup = ProcessSetup.new(@settings)
       @setup.go_to_directory
-      @settings.find_folders # complains, if there is none
+      @settings.find_folders # raises if one does not exist
       @setup.redirect
       @log = @settings.logger
       @hooks = Hooks.new(@configuration, @log)
       @setup.export_environment
       @setup.name_process("rondo #{VERSION}")
-      @setup.look_ahead unless Succession.pending? # what serves already goes on
+      @setup.look_ahead unless Succession.pending? # the workers that run keep serving
       @files = ProcessFiles.new(@settings[:pidfile], @settings[:state_path], @log)
       @files.claim
       @reaper = ProcessTree.set_subreaper
@@ -221,7 +222,7 @@ module Rondo
       cannot_start(e.message)
     end
 
-    # A full disk is no reason to end what serves.
+    # A full disk must not end workers that serve.
     def write_files
       @files.write(@slots.urls, @control)
     rescue Error => e
@@ -292,7 +293,7 @@ module Rondo
 
     def phased_restart_now
       return if @stopping || !@listening
-      return restart_now if @generations.restarting? # that is more, and begins anew
+      return restart_now if @generations.restarting? # a restart does more, and begins again
       return @restart_again = true if @generations.previous # one at a time: the newest code comes last
 
       @restart_again = @reconciled = false
@@ -303,7 +304,7 @@ module Rondo
       @log.error "! #{e.message}"
     end
 
-    # The code is loaded first: if that fails, nothing has happened.
+    # The code is loaded first: if that fails, nothing has changed.
     def restart_now
       return if @stopping || !@listening
 
@@ -325,7 +326,7 @@ module Rondo
       stay(current)
     end
 
-    # There is nothing to replace this program: it goes on.
+    # No program could replace this one: it continues.
     def stay(mold)
       trap_signals
       @hub.go_on
@@ -349,7 +350,7 @@ module Rondo
       end
       @log.say "- Stopping at once" if force && @stopping
       @stopping = true
-      # From here on the kernel refuses whom no worker has accepted.
+      # From here on the kernel refuses connections that no worker has accepted.
       @control&.unwatch
       @slots.close_all
       @generations.stop
@@ -372,13 +373,13 @@ module Rondo
       0
     end
 
-    # Also when something unforeseen ends the master.
+    # Also runs when an unexpected error ends the master.
     def end_everybody
       @generations&.stop
       @supervisor&.workers&.each(&:kill)
     end
 
-    # Whoever has ended may have said who it is while another one was buried.
+    # A child may have sent its pid while the end of another one was handled.
     def reap
       while (pid, status = Process.wait2(-1, Process::WNOHANG))
         @supervisor.receive_from_all

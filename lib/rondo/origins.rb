@@ -16,7 +16,7 @@ module Rondo
 
     # @param allowed [nil, Symbol, String, Array<String, Symbol>, #call]
     # @param fields [Symbol] see {#initialize}
-    # @return [Origins, nil] nil: everybody's may
+    # @return [Origins, nil] nil: every origin may
     # @raise [SettingError]
     def self.from(allowed, fields: :x_forwarded)
       allowed.nil? ? nil : new(allowed, fields: fields)

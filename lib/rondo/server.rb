@@ -100,22 +100,23 @@ module Rondo
       open_address({ kind: :fd, fd: descriptor, owns_file: owns_file, scheme: scheme })[:url]
     end
 
-    # Closes a listening socket for good, in a moment, so that no client notices while others listen at its address.
+    # Closes a listening socket a moment later. No client notices it while other processes listen at its address.
     # @param inode [Integer] its number, whatever its descriptor is
     # @return [void]
     def retire(inode)
       @core.retire(inode)
     end
 
-    # Whoever gets the connections of this server when it stops, instead of its siblings: workers of another master.
-    # @param scoreboard [Scoreboard] theirs
+    # Names the workers of another master that get the connections of this server when it stops, instead of its
+    # siblings.
+    # @param scoreboard [Scoreboard] of those workers
     # @param inboxes [Array<Integer, nil>] descriptors by row of it; stay open as long as the server
     # @return [void]
     def name_heirs(scoreboard, inboxes)
       @core.set_heirs(scoreboard, inboxes)
     end
 
-    # Before another process goes on with {#descriptors}: the files of Unix sockets stay.
+    # Keeps the files of Unix sockets at the end, because another process continues with {#descriptors}.
     # @return [void]
     def keep_files
       @core.keep_files
@@ -177,7 +178,7 @@ module Rondo
       @core.poller
     end
 
-    # @param name [Symbol, String] that nobody knows
+    # @param name [Symbol, String] that is unknown
     # @param names [Array<Symbol, String>] that are known
     # @return [String] "; did you mean …?" or ""
     def self.nearest(name, names = Settings::CORE.keys + OPTIONS)

@@ -13,7 +13,7 @@ module Rondo
     SHOWN_MAX = 200
 
     # @param log [#info, #warn]
-    # @param origins [Origins, nil] who may open a WebSocket; nil for everybody
+    # @param origins [Origins, nil] who may open a WebSocket; nil for every origin
     def initialize(log:, origins: nil)
       @log = log
       @origins = origins

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The molds of a cluster: the one whose workers serve, the one that is loading, and the one before,
-# which is kept until nothing of the new one can fail any more. A generation that cannot be used
+# which is kept until every worker of the new one serves. A generation that cannot be used
 # leaves the one before it serving. Everything runs on the master's loop.
 # SPDX-License-Identifier: MIT
 
@@ -36,7 +36,7 @@ module Rondo
       !(@next.nil? || @when_ready.nil?)
     end
 
-    # Loads the code anew; a mold that is still loading is given up.
+    # Loads the code again; a mold that is still loading is discarded.
     # @yield when it is ready, instead of using it at once
     # @return [void]
     def advance(&when_ready)
@@ -56,7 +56,7 @@ module Rondo
       @proven = true
     end
 
-    # @return [MoldHandle, nil] nil while there is none; it is on its way then
+    # @return [MoldHandle, nil] nil while there is none; the next one is starting then
     def mold_to_fork
       return @current if @current&.ready?
 
@@ -102,7 +102,7 @@ module Rondo
       true
     end
 
-    # It was asked for a worker and there is none.
+    # The mold was asked for a worker and did not fork it.
     # @param mold [MoldHandle]
     # @return [void]
     def hung(mold)
@@ -132,7 +132,7 @@ module Rondo
       @next.tap { @next = nil }
     end
 
-    # What {#detach_next} gave, and nobody could use.
+    # Discards the mold of {#detach_next}, which could not be used.
     # @param mold [MoldHandle]
     # @return [void]
     def refuse(mold)
@@ -199,7 +199,7 @@ module Rondo
     end
 
     def on_exit(mold, status)
-      return if mold.state == :ended # it was given up
+      return if mold.state == :ended # it was discarded
 
       @loop.unwatch(mold.socket.io)
       words = status.signaled? ? "SIG#{Signal.signame(status.termsig)}" : "status #{status.exitstatus}"
@@ -246,7 +246,7 @@ module Rondo
       mold.kill
     end
 
-    # What the application does at its end may take for ever.
+    # Code that the application runs at its end may never return.
     def end_those_that_stay
       @leaving.each_value { |mold, due| mold.kill if due < ProcessLoop.now }
     end

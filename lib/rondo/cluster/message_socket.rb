@@ -37,9 +37,9 @@ module Rondo
       UNIXSocket.pair(:SEQPACKET).map { |socket| new(socket) }
     end
 
-    # @param descriptor [Integer] of an end that this process was given
+    # @param descriptor [Integer] of an end that this process inherited
     # @return [MessageSocket]
-    # @raise [SystemCallError] it is no socket
+    # @raise [SystemCallError] it is not a socket
     def self.adopt(descriptor)
       socket = UNIXSocket.for_fd(descriptor)
       socket.close_on_exec = true
@@ -58,7 +58,7 @@ module Rondo
     # @param kind [Symbol, String]
     # @param ios [Array<IO>] descriptors that go along
     # @param fields [Hash{Symbol => #to_s}]
-    # @return [Boolean] false when the other end has gone, or does not read any more
+    # @return [Boolean] false when the other end is closed, or no longer reads
     def notify(kind, ios: [], **fields)
       *first, last = ios.each_slice(SLICE).to_a
       first.each { |some| send_message([MORE], some) }
@@ -69,7 +69,7 @@ module Rondo
     end
 
     # Waits for a message.
-    # @return [Message, nil] nil when the other end has gone
+    # @return [Message, nil] nil when the other end is closed
     def receive
       loop do
         text, _, _, *extras = @io.recvmsg(LONGEST, 0, CONTROL, scm_rights: true)
@@ -80,7 +80,7 @@ module Rondo
         return message(text)
       end
     rescue Errno::ECONNRESET
-      # The other end has gone without reading all of ours; what it sent before comes after this.
+      # The other end was closed before it read everything; what it sent can still be read.
       retry
     rescue SystemCallError, IOError
       nil

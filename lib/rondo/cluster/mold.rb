@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # The mold: a process that has loaded the application once and is forked for every worker of its
-# generation. It serves nobody and runs no threads of ours. Started by the master (mold_handle.rb) with
-# the server's own command line, so that it reads code, configuration and Gemfile.lock anew.
+# generation. It serves no client and runs no threads of Rondo. Started by the master (mold_handle.rb) with
+# the server's own command line, so that it reads code, configuration and Gemfile.lock again.
 # SPDX-License-Identifier: MIT
 
 require "rondo/boot/application"
@@ -16,11 +16,11 @@ require "rondo/process/hooks"
 module Rondo
   # Loads the application, forks workers when the master asks for one.
   class Mold
-    # What a mold is given by the master.
+    # What a mold gets from the master.
     Link = Struct.new(:socket, :generation, :master, :protocol, keyword_init: true)
 
     # @param env [Hash] the variable is removed, so that children do not take it too
-    # @return [Link, nil] nil in any process that is no mold
+    # @return [Link, nil] nil in any process that is not a mold
     def self.extract(env = ENV)
       protocol, descriptor, generation, master = env.delete(MoldHandle::VARIABLE)&.split(":")&.map(&:to_i)
       descriptor && Link.new(socket: MessageSocket.adopt(descriptor), generation: generation, master: master,
@@ -62,7 +62,7 @@ module Rondo
             "this version cannot fork workers for a master of another version; stop the server and start it again"
     end
 
-    # What is sent to the whole group of processes is the master's to answer.
+    # The master handles signals that are sent to the whole process group.
     def ignore_signals
       (%w[INT HUP USR1 USR2 TTIN TTOU PWR INFO] & Signal.list.keys).each do |name|
         trap(name) {} # rubocop:disable Lint/EmptyBlock -- what it starts shall not ignore the signal
@@ -74,7 +74,7 @@ module Rondo
     def prepare
       @setup = ProcessSetup.new(@settings)
       @setup.go_to_directory
-      @settings.find_folders # complains, if there is none
+      @settings.find_folders # raises if one does not exist
       @log = @settings.logger
       @hooks = Hooks.new(@configuration, @log)
       @setup.export_environment

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# What belongs to a place in the cluster and not to the process that is there at the time: its
-# listening sockets, and the box in which connections arrive that siblings hand over. A worker that
-# dies leaves its queues to the next one. Kept by the master; workers get copies when they are forked.
+# What belongs to a slot of the cluster and not to the worker that serves it: its listening sockets, and
+# the inbox for connections that siblings hand over. The queues of a worker that dies go to the next one.
+# The master keeps them; workers get copies when they are forked.
 # SPDX-License-Identifier: MIT
 
 require "rondo"
@@ -16,7 +16,7 @@ module Rondo
     # @!attribute url [String]
     # @!attribute uri [String] what was asked for, with its options
     # @!attribute shared [Boolean] one socket for all slots
-    # @!attribute foreign [Boolean] somebody else opened it and keeps its file
+    # @!attribute foreign [Boolean] another program opened it and keeps its file
     # @!attribute ios [Array<IO>] by slot; only the first where it is shared
     # @!attribute file [Array, nil] which file a Unix socket had at first
     Address = Struct.new(:url, :uri, :shared, :foreign, :ios, :file, keyword_init: true)
@@ -50,7 +50,7 @@ module Rondo
       grow(0...count)
     end
 
-    # Opens what these slots have not got yet, and nothing else: what nobody accepts from swallows connections.
+    # Opens what these slots do not have yet, and nothing else: connections would be lost in a socket without a worker.
     # @param indexes [Enumerable<Integer>]
     # @return [void]
     # @raise [AddressError]
@@ -112,12 +112,12 @@ module Rondo
       @inboxes.map(&:last)
     end
 
-    # @return [Array<Array(String, IO)>] everything with its URL, for the process that goes on
+    # @return [Array<Array(String, IO)>] all sockets with their URLs, for the next program
     def all
       @addresses.flat_map { |address| address.ios.compact.map { |io| [address.url, io] } }
     end
 
-    # @return [Array<String>] URLs of those that somebody else opened
+    # @return [Array<String>] URLs of those that another program opened
     def foreign
       @addresses.select(&:foreign).map(&:url)
     end
@@ -126,7 +126,7 @@ module Rondo
     # @return [void]
     def close_all
       @addresses.each do |address|
-        # Somebody else may have put another one in its place.
+        # Another program may have put another socket in its place.
         own_file = address.shared && !address.foreign && address.file == file_of(address)
         @opener.remove_file(address.ios.first) if own_file
         address.ios.compact.each(&:close)

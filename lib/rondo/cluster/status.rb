@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# How a cluster is, for people and programs: the line for systemd and Puma's statistics. Read from
+# The state of a cluster, for people and programs: the line for systemd and Puma's statistics. Read from
 # the scoreboard, which workers write themselves.
 # SPDX-License-Identifier: MIT
 

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# What a master hands to the one that replaces it by exec: the same process id, the same children,
-# other code. Listening sockets go the way of every restart (inherited.rb); this is the rest: molds and
-# workers with the sockets to them, so that the old workers serve until the new ones are ready.
+# What a master hands to the program that replaces it by exec: molds and workers, with the sockets to
+# them. The process id and the children stay the same, so the old workers serve until the new ones are
+# ready. Listening sockets are handed over as in every restart (inherited.rb).
 # SPDX-License-Identifier: MIT
 
 require "rondo/cluster/mold_handle"
@@ -32,7 +32,7 @@ module Rondo
       text && new(*text.split(";").partition { |entry| entry.start_with?("mold") })
     end
 
-    # For a process that goes on without workers: those there are finish their requests and end.
+    # For a process that continues without workers: the workers finish their requests and end.
     # @return [void]
     def dismiss
       [@current, @previous].compact.each { |mold| mold.socket.close }

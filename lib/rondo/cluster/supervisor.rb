@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Who serves in which slot. Events (a message, a death, a signal) only change what is known; then
-# {#reconcile} compares that with what should be, and does what is missing: forks, replaces, ends. So an
+# Decides which worker serves in which slot. Events (a message, a death, a signal) only change what is
+# known. Then {#reconcile} compares that with what should be and forks, replaces or ends workers. So an
 # event during another change needs no case of its own. Molds are in generations.rb, sockets in
 # slots.rb; everything runs on the master's loop.
 # SPDX-License-Identifier: MIT
@@ -18,7 +18,8 @@ module Rondo
     # What is known of a slot besides its worker: when it may start again, and the sibling that listens there.
     Place = Struct.new(:backoff, :covered)
 
-    # Seconds until the next try after so many ends in a row; a worker that lived longer than STABLE starts anew.
+    # Seconds until the next try after so many ends in a row. After a worker that lived longer than STABLE the first
+    # delay comes again.
     DELAYS = [0, 1, 2, 4, 8, 16, 30].freeze
     STABLE = 30
     # Workers of a generation that end unexplained before they are ready until it counts as failed.
@@ -31,7 +32,7 @@ module Rondo
     # @return [Generations]
     attr_accessor :generations
 
-    # @param cluster [Cluster] is asked for settings, log, loop, slots, board, hub; is told what happens
+    # @param cluster [Cluster] has settings, log, loop, slots, board and hub, and is notified of what happens
     def initialize(cluster)
       @cluster = cluster
       @settings = cluster.settings
@@ -71,7 +72,7 @@ module Rondo
       @cluster.reconciled if reconciled?
     end
 
-    # @return [Boolean] whether every slot has a ready worker of the newest code, and nobody else is there
+    # @return [Boolean] whether every slot has a ready worker of the newest code, and there is no other worker
     def reconciled?
       @active.all? { |index| newest(index)&.ready? } && @workers.size == @active.size && outdated.empty?
     end
@@ -103,7 +104,7 @@ module Rondo
       @stopping = true
       @workers.each { |worker| @seats.enter(worker, :draining) }
       @workers.each { |worker| worker.stop(force: force, ends: true) }
-      # Should they be forked after all, they find that nobody waits for them.
+      # If they are forked after all, they find their socket closed and end.
       @workers.reject(&:pid).each { |worker| remove(worker) } if force
     end
 
@@ -115,7 +116,7 @@ module Rondo
       watch(worker)
     end
 
-    # @param message [Symbol] told to every worker
+    # @param message [Symbol] sent to every worker
     # @param fields [Hash{Symbol => #to_s}]
     # @return [void]
     def notify_all(message, **fields)
@@ -168,7 +169,7 @@ module Rondo
       when :hello
         worker.pid = message.number(:pid)
         @seats.set(worker, :pid, worker.pid)
-        @workers.each { |other| other.check_in if other.mold == worker.mold && !other.pid } # they stand behind it
+        @workers.each { |other| other.check_in if other.mold == worker.mold && !other.pid } # they queue behind it
       when :ready then ready(worker)
       when :alive then worker.requests = message.number(:requests)
       when :failed then worker.failure = message[:message]
@@ -185,7 +186,7 @@ module Rondo
       reconcile
     end
 
-    # Its end is told by the kernel, too, unless it never had a name.
+    # The kernel reports its end as well, unless its pid was never known.
     def lost_contact(worker)
       @loop.unwatch(worker.socket.io)
       remove(worker) if worker.pid.nil? || !@cluster.reaper?
@@ -305,7 +306,7 @@ module Rondo
       youngest ? order.last : order.first
     end
 
-    # A worker that takes too long for what it is at.
+    # Kills workers that take too long to boot, to check in or to stop.
     def end_overdue
       @workers.dup.each do |worker|
         limit = @lifetimes.overdue(worker) or next
@@ -317,7 +318,7 @@ module Rondo
       end
     end
 
-    # Nobody has forked it: its mold hangs.
+    # The mold has not forked the worker: it hangs.
     def give_up(worker, limit)
       worker.failure = "the mold did not fork it within #{limit} s"
       @generations.hung(worker.mold)
@@ -336,13 +337,13 @@ module Rondo
       reconcile
     end
 
-    # Nobody is to serve there any more, and nobody does.
+    # The slot is not active any more, and no worker is left in it.
     def close_slot(index)
       retire_slot(index) unless @active.include?(index) || @workers.any? { |worker| worker.index == index }
     end
 
-    # What waits there is its worker's, or a sibling's where there is none. The master lets go first, so that whoever
-    # listens there, siblings that once covered it included, can take the last one and close.
+    # Connections that wait there belong to its worker, or to a sibling if it has none. The master closes its sockets
+    # first, so that the processes that listen there can accept the last connection and close theirs.
     def retire_slot(index)
       ios = @slots.own_listeners(index)
       return if ios.empty?
@@ -371,7 +372,7 @@ module Rondo
       delay.zero? ? "" : "; the next one starts in #{delay} s"
     end
 
-    # While nobody serves a slot for long, a sibling listens there, too.
+    # While a slot has no worker for long, a sibling listens there as well.
     def cover(index)
       place = @places[index]
       return if place.covered&.ready?

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The master's last act before it becomes another program by exec: whatever goes on there is kept open and named
-# in environment variables. The program after it reads them (inherited.rb, succession.rb, hub.rb).
+# The last step of a master before it becomes another program by exec: what the next program needs is kept open and
+# named in environment variables. The program after it reads them (inherited.rb, succession.rb, hub.rb).
 # SPDX-License-Identifier: MIT
 
 require "rondo/boot/inherited"

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# A worker: one process that serves. Forked by the mold (mold.rb), watched by the master through a
-# socket (worker_handle.rb), which it tells when it is ready and that it is alive, and which tells it
-# when to stop. It ends when the master does.
+# A worker: one process that serves. The mold forks it (mold.rb). Over a socket (worker_handle.rb) it
+# notifies the master that it is ready and that it is alive, and the master notifies it when to stop. It
+# ends when the master does.
 # SPDX-License-Identifier: MIT
 
 require "rondo/boot/application"
@@ -63,7 +63,7 @@ module Rondo
       @listeners = rest
     end
 
-    # ---- coming into the world ----
+    # ---- start ----
 
     def join_cluster
       name = "rondo: cluster worker #{@index}: #{@request.number(:master)}"
@@ -110,7 +110,7 @@ module Rondo
         link: @link.fileno, inboxes: (@outboxes.map(&:fileno) * 2).first(seats) }.slice(*Server::OPTIONS)
     end
 
-    # Before the master loses its patience.
+    # Shorter than the time after which the master kills the worker.
     def drain_ms
       [@settings[:drain_timeout_ms], (@settings[:worker_shutdown_timeout] * 1000).round].min
     end
@@ -130,7 +130,7 @@ module Rondo
       end
     end
 
-    # What the master says; when it is silent for good, it has gone.
+    # Handles messages of the master; when the socket is closed, the master is gone.
     def obey
       while (message = @socket.receive)
         case message.kind
@@ -163,8 +163,8 @@ module Rondo
       inodes.each { |inode| @serving&.server&.retire(inode) }
     end
 
-    # The master is another program by now, and so are the workers it has started: they take over the connections.
-    # Where they could not read what this version sends, nobody does.
+    # The master has been replaced by another program, whose workers take over the connections. If they cannot read
+    # what this version sends, the connections are closed.
     def name_heirs(message)
       @heirs = message.ios.each { |io| io.autoclose = false }
       return unless message.number(:version) == Server::Core::HANDOVER_VERSION && @serving

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A worker as the master sees it: its place, what it said last, how long it may take for what it is
-# at. The process itself is in worker.rb.
+# A worker as the master sees it: its slot, its state and its last message. The process itself is in
+# worker.rb.
 # SPDX-License-Identifier: MIT
 
 require "rondo/process/process_loop"
@@ -20,7 +20,7 @@ module Rondo
     # @!attribute [r] link
     #   @return [Integer, nil] its number at the hub
     attr_reader :index, :seat, :mold, :socket, :link
-    # @return [Integer, nil] nil until it has said so
+    # @return [Integer, nil] nil until the worker has sent it
     attr_accessor :pid
     # @return [Integer] requests it has answered, as far as is known
     attr_accessor :requests
@@ -38,7 +38,7 @@ module Rondo
     attr_reader :since, :checked_in
 
     # @param pid [Integer, nil]
-    # @param state [Symbol] see {#state}; the others are what the readers of the same name say
+    # @param state [Symbol] see {#state}; the others as the readers of the same name
     def initialize(index:, seat:, mold:, socket:, link: nil, pid: nil, state: :booting)
       @index = index
       @seat = seat
@@ -93,7 +93,7 @@ module Rondo
     # Asks it to finish; again: the same.
     # @param force [Boolean] at once
     # @param ends [Boolean] the whole server does: it says what it waits for
-    # @return [Boolean] false when it has gone
+    # @return [Boolean] false when the worker is gone
     def stop(force: false, ends: false)
       enter(:stopping) unless stopping?
       return @socket.notify(:halt) if force
@@ -102,7 +102,7 @@ module Rondo
     end
 
     # Ends it at once.
-    # @return [Boolean] false when it was told before, or when nobody knows its pid
+    # @return [Boolean] false when it was killed before, or when its pid is not known
     def kill
       return false if @killed || @pid.nil?
 
