@@ -17,7 +17,7 @@ require "rondo/config/worker_count"
 module Rondo
   # Extended by the modules that are registered.
   module Handler
-    # Where a value came from that somebody typed.
+    # The source of a value that was typed.
     TYPED = "options"
     # Settings of a process that is all the server's; here it is the program's that called.
     OF_THE_COMMAND = %i[app rackup directory pidfile state_path control_url tag redirect_stdout redirect_stderr
@@ -37,7 +37,7 @@ module Rondo
     # @param app [#call]
     # @param options [Hash] :Host, :Port, :Config (for Rackup, where :config is the application),
     #   :config (for Rails), :Verbose, :Silent, :environment, :quiet, :early_hints, and
-    #   :user_supplied_options, the names of those that somebody typed
+    #   :user_supplied_options, the names of those that were typed
     # @yieldparam server [Server]
     # @return [void]
     def run(app, **options)
@@ -125,7 +125,7 @@ module Rondo
       Configuration.find(Settings.environment(typed(options), offered(options)))
     end
 
-    # What somebody typed wins over the file; what the program made up does not. Rackup does not say
+    # What was typed wins over the file; the program's own defaults do not. Rackup does not say
     # which is which: its environment, always there, counts as the RACK_ENV that it becomes.
     def typed(options)
       names = options[:user_supplied_options]

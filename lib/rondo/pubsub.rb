@@ -15,7 +15,7 @@ module Rondo
     #   Array goes as JSON
     # @param engine [Object, false, nil] nil for the default one, false for this process only
     # @return [Boolean] whether it is on its way
-    # @raise [ArgumentError, TypeError] for a name or a message that is none
+    # @raise [ArgumentError, TypeError] for a name or a message that is not valid
     def publish(channel, message, engine = nil)
       PubSub.publish(channel, message, engine)
     end

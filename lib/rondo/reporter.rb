@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What becomes of an exception that reaches the server, and of what was refused, cut or closed: the
-# log, and the response that the client gets. The extension calls it; its neighbours are error_page.rb, which
+# Writes to the log, and answers, when an exception reaches the server, and when a request is refused or a
+# connection is cut or closed. The extension calls it; its neighbours are error_page.rb, which
 # makes the page for development, and logger.rb.
 # SPDX-License-Identifier: MIT
 

@@ -10,7 +10,7 @@ require "rondo"
 module Rondo
   # Speaks to the control server of another process.
   class ControlClient
-    # Nobody is there, or it is no control server: a message of one line.
+    # No server answers, or it is not a control server: a message of one line.
     class Unreachable < Error; end
 
     # @!attribute status [Integer]

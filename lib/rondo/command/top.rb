@@ -76,7 +76,7 @@ module Rondo
       end
     end
 
-    # Where the server was started anew, its address and token may have changed.
+    # If the server was restarted, its address and token may have changed.
     # @return [Sample]
     def sample
       response = @server.locate.client.get("/stats")

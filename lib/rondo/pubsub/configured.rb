@@ -13,7 +13,7 @@ module Rondo
       PATIENCE = 10
       # Seconds that an engine has to close.
       FAREWELL = 2
-      # A variable that is often meant for others: what is wrong with it stops nobody.
+      # The variable is often meant for other programs, so an error in it does not stop the server.
       COMMON = "REDIS_URL"
 
       module_function

@@ -7,7 +7,7 @@ module Rondo
   module PubSub
     # The interface of an engine; whatever answers these three may be one, this class or not.
     #
-    # It is told of the first and of the last subscriber of each channel, once per channel, never two
+    # It is notified of the first and of the last subscriber of each channel, once per channel, never two
     # calls at once. What comes from outside it gives to {PROCESS}.publish. None of the three may wait.
     class Engine
       # The first subscriber is there.
@@ -16,7 +16,7 @@ module Rondo
       # @return [void]
       def subscribe(channel, is_pattern); end
 
-      # The last subscriber has gone.
+      # The last subscriber is gone.
       # @param channel [String]
       # @param is_pattern [Boolean]
       # @return [void]

@@ -15,7 +15,7 @@ module Rondo
       # Bytes kept for a hub that does not read.
       QUEUE_MAX = 64 << 20
       READ_BYTES = 65_536
-      # Seconds that an engine has to come back from what it is told at the end.
+      # Seconds in which an engine must return from its last notice.
       FAREWELL = 1
 
       # @param engine [#subscribe, #unsubscribe, #publish]
@@ -42,7 +42,7 @@ module Rondo
       end
 
       # From the engine, on any thread: for all workers.
-      # @return [Boolean] false when the hub does not read, has gone, or the message is above its limits
+      # @return [Boolean] false when the hub does not read, is gone, or the message is above its limits
       def publish_here(channel, message)
         frame = RelayFrames.publish(channel, message) or return false
         @mutex.synchronize do
@@ -56,7 +56,7 @@ module Rondo
         false # it has ended meanwhile
       end
 
-      # The hub closes its end when it has sent what it had: until then the engine is told.
+      # The hub closes its end when it has sent everything; until then the engine is notified.
       # @param patience [Numeric] seconds
       # @return [void]
       def finish(patience)
@@ -75,7 +75,7 @@ module Rondo
 
       private
 
-      # An engine that is stuck keeps nobody from ending.
+      # An engine that is stuck does not keep the process from ending.
       def end_thread
         return if @thread.nil? || @thread.join(FAREWELL)
 
@@ -90,7 +90,7 @@ module Rondo
       ensure
         @mutex.synchronize { @ended = true }
         PubSub.outlet = nil if PubSub.outlet.equal?(self)
-        # In this order: whoever wakes it meanwhile finds its end closed, not a pipe that nobody reads.
+        # In this order: a thread that wakes it meanwhile finds its end closed, not a pipe without a reader.
         [@socket, @wake, @waker].each(&:close)
       end
 

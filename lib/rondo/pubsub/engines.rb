@@ -10,7 +10,7 @@ require "rondo/pubsub/notices"
 require "rondo/pubsub/redis"
 
 module Rondo
-  # Engines: the default one, those that are attached, and what they are told.
+  # Engines: the default one, those that are attached, and the subscriptions they are notified of.
   module PubSub
     # Every subscriber of all workers of this server: the default.
     CLUSTER = Class.new(Engine) do
@@ -51,11 +51,11 @@ module Rondo
     TEXT = [Encoding::UTF_8, Encoding::US_ASCII].freeze
 
     @default = CLUSTER
-    # Seconds that engines have at the end of a server to be told that it has no subscribers any more.
+    # Seconds in which engines are notified, at the end of a server, that it has no subscribers any more.
     FAREWELL = 1
 
     @told = {}.compare_by_identity # by engine: its Notices
-    @telling = Mutex.new # a change of subscriptions and what engines are to be told of it are one step
+    @telling = Mutex.new # a change of subscriptions and the notices of it are one step
 
     class << self
       # @return [Engine] of a publish that names none
@@ -78,7 +78,7 @@ module Rondo
         @default = engine if built_in?(engine) || @told.key?(engine)
       end
 
-      # From now on the engine is told of subscriptions, those that there are first, on a thread for this engine.
+      # From now on the engine is notified of subscriptions, first of those that exist, on a thread of its own.
       # @param engine [#subscribe, #unsubscribe, #publish]
       # @return [void]
       def attach(engine)
@@ -91,9 +91,9 @@ module Rondo
         end
       end
 
-      # Waits for nobody: an engine that does not come back from what it is being told would keep the process
+      # Does not wait: an engine that does not return from its current notice would keep the process
       # from ending.
-      # @param engine [Object] is told nothing new any more
+      # @param engine [Object] gets no more notices
       # @return [void]
       def detach(engine)
         @told.delete(engine)&.end

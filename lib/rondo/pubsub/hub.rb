@@ -17,13 +17,13 @@ module Rondo
 
     LIMITS = %i[history_messages history_bytes hub_queue_bytes max_publish_bytes].freeze
 
-    # For a process that goes on without workers.
+    # For a process that continues without workers.
     # @param env [Hash] the variable is removed
     # @return [void]
     def self.dismiss(env = ENV)
       env.delete(VARIABLE).to_s.split(/[:,]/).each { |number| IO.for_fd(number.to_i).close }
     rescue SystemCallError
-      nil # whoever holds it finds out
+      nil # the process that holds it reports the error
     end
 
     # Goes on where the process before stopped.

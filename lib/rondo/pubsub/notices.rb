@@ -7,7 +7,8 @@
 
 module Rondo
   module PubSub
-    # Subscriptions of one engine, told one at a time: by a thread of its own, or by whoever calls {#notify_due}.
+    # Subscriptions of one engine. It is notified of one at a time, by a thread of its own or by the caller of
+    # {#notify_due}.
     class Notices
       # Seconds until calls that raised are repeated; doubled while some of them raise again.
       RETRY = 1
@@ -55,7 +56,7 @@ module Rondo
         @log.call.error(line) if line
       end
 
-      # The engine has forgotten everything: all that is wanted is told again.
+      # The engine has forgotten everything: it is notified of all subscriptions again.
       # @param interests [Array<Array(String, Boolean)>]
       # @return [void]
       def reset(interests)
@@ -96,7 +97,7 @@ module Rondo
       end
 
       # Waits until the engine has been told all that is due, so that what is published next comes back to those
-      # who subscribed before. An engine that does not return from a call holds up nobody for long.
+      # who subscribed before. An engine that does not return from a call delays no subscriber for long.
       # @return [void]
       def catch_up
         limit = now + CATCH_UP
@@ -110,7 +111,7 @@ module Rondo
         end
       end
 
-      # Nothing more is told. Waits for no engine.
+      # Sends no more notices. Does not wait for the engine.
       # @return [void]
       def end
         @mutex.synchronize do
@@ -177,7 +178,7 @@ module Rondo
         return unless @slow_named
 
         @slow_named = false
-        "- #{@engine.class} has come back after #{(now - @began).round(1)} s, and is told of what has changed since"
+        "- #{@engine.class} returned after #{(now - @began).round(1)} s and is notified of what has changed since"
       end
 
       # ---- the thread ----
@@ -220,7 +221,7 @@ module Rondo
         succeeded(key, wanted)
       rescue SystemExit
         raise # ends the process, as in any thread
-      rescue Exception => e # rubocop:disable Lint/RescueException -- nobody would start the thread again
+      rescue Exception => e # rubocop:disable Lint/RescueException -- the thread would not be started again
         failed(key, wanted, e)
       end
 

@@ -2,7 +2,7 @@
 
 # Pub/sub through Redis, and ordinary commands beside it. What is called here only queues and wakes the
 # engine's thread (redis/pump.rb), which is started in the process that first needs it: a stopped Redis
-# holds up nobody. Needs the gem redis-client for addresses, credentials and TLS.
+# delays no client. Needs the gem redis-client for addresses, credentials and TLS.
 # SPDX-License-Identifier: MIT
 
 require "rondo/pubsub/engine"
@@ -41,7 +41,7 @@ module Rondo
       # @param reply_max [Integer] bytes of a reply, or of a message
       # @param log [Logger]
       # @param options [Hash] further ones of RedisClient.config, such as `ssl_params: { ca_file: "ca.pem" }`
-      # @raise [ConfigurationError] the gem is missing, or the URL is none
+      # @raise [ConfigurationError] the gem is missing, or the URL is not valid
       def initialize(url, ping: 10, timeout: 5, queue: 10_000, queue_bytes: 64 << 20, reply_max: 16 << 20,
                      log: PubSub.log, **options)
         super()

@@ -29,7 +29,7 @@ module Rondo
       attr_reader :version
       # @return [Time]
       attr_reader :started_at
-      # @return [Integer] bytes of master and molds, which are no workers; 0 where that is not known
+      # @return [Integer] bytes of master and molds, which are not workers; 0 where that is not known
       attr_reader :other_bytes
 
       # @param text [String] of /stats
@@ -159,7 +159,7 @@ module Rondo
                 oldest_us: since(worker["oldest_call_ms"]), **times(delta))
       end
 
-      # Nobody came back from the application for a while, and there is no thread for another request: all
+      # No call has returned from the application for a while, and there is no thread for another request: all
       # are in the application, or Ruby keeps them from running.
       def stuck?(worker)
         return false unless worker.numbers["state"] == "ready" && worker["busy"].positive?

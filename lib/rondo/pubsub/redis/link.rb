@@ -15,13 +15,13 @@ module Rondo
     class Redis < Engine
       # A connection and the commands on it that have no reply yet.
       class Link
-        # The connection cannot be opened, has gone, or is silent: a message of one line.
+        # The connection cannot be opened, is closed, or is silent: a message of one line.
         class Broken < StandardError; end
 
         # Redis is there, but says no.
         class Refused < Broken; end
 
-        # A command on its way; its block is told the reply.
+        # A command whose reply is still to come; its block gets the reply.
         Asked = Struct.new(:word, :begins_at, :block)
 
         # What is read in a turn at most; the rest waits for the next one.
@@ -181,7 +181,7 @@ module Rondo
           end
         end
 
-        # The answer to PING says that somebody works there: a stopped process still accepts.
+        # Only the answer to PING shows that the server works: a stopped process still accepts.
         def greet
           [*@config.connection_prelude, ["PING"]].each do |words|
             ask(words) do |reply|

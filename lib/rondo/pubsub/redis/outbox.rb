@@ -14,12 +14,12 @@ module Rondo
         # @!attribute bytes [String] the command on the wire
         # @!attribute number [Integer] of the last change of subscriptions before it
         # @!attribute publish [Boolean] may be sent again
-        # @!attribute block [Proc, nil] is told the reply
+        # @!attribute block [Proc, nil] gets the reply
         Entry = Struct.new(:bytes, :number, :publish, :block)
 
         # @param count [Integer]
         # @param bytes [Integer]
-        # @param on_lost [#call] is told an entry that may or may not have been executed
+        # @param on_lost [#call] gets an entry that may or may not have been executed
         def initialize(count, bytes, on_lost:)
           @count_max = count
           @bytes_max = bytes

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # What Redis answers (RESP, version 2), out of any cut of its bytes: Strings, Integers, Arrays, nil
-# and errors. Redis may be somebody else's: a reply is limited in bytes, depth and elements before
+# and errors. Redis may belong to another party: a reply is limited in bytes, depth and elements before
 # memory is taken for it. Used by link.rb.
 # SPDX-License-Identifier: MIT
 
@@ -12,7 +12,7 @@ module Rondo
     class Redis < Engine
       # Puts replies together.
       class Replies
-        # These bytes are no reply, or one above the limits.
+        # These bytes are not a reply, or one above the limits.
         class Invalid < StandardError; end
 
         # An answer to one command that says why not.

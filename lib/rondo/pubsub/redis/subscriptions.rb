@@ -21,7 +21,7 @@ module Rondo
         # @return [Integer] number of the last change that was asked for
         attr_reader :asked
 
-        # @param on_refusal [#call] is told the channel and why
+        # @param on_refusal [#call] gets the channel and the reason
         # @yieldparam channel [String]
         # @yieldparam message [String]
         def initialize(on_refusal:, &deliver)
@@ -38,7 +38,7 @@ module Rondo
           @wanted.any?
         end
 
-        # @return [Integer] changes that Redis is to be told of
+        # @return [Integer] changes that must be sent to Redis
         def pending
           @changes.size
         end
@@ -66,7 +66,7 @@ module Rondo
           @wanted.empty? || number <= @confirmed
         end
 
-        # The connection has gone, and with it all that Redis knew.
+        # The connection is closed: Redis has forgotten the subscriptions.
         # @return [void]
         def forget_link
           @link = nil
