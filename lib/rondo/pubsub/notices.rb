@@ -168,7 +168,7 @@ module Rondo
         return if @calling.nil? || @slow_named || now - @began < @slow_after
 
         @slow_named = true
-        "! #{@engine.class} has not come back for #{(now - @began).round} s from being told of a subscription: " \
+        "! #{@engine.class} has not returned for #{(now - @began).round} s from the notice of a subscription: " \
           "#{@due.size} more wait"
       end
 

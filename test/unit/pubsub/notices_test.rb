@@ -97,10 +97,10 @@ class NoticesTest < Minitest::Test
     notices.want("b", false, true)
     notices.want("c", false, true)
     refute notices.flush(0)
-    assert_equal 1, @log.string.scan(/^! NoticesTest::Told has not come back for 0 s .*: 1 more wait$/).size
+    assert_equal 1, @log.string.scan(/^! NoticesTest::Told has not returned for 0 s .*: 1 more wait$/).size
     gate.close
     assert notices.flush(30)
-    assert_match(/^- NoticesTest::Told has come back/, @log.string)
+    assert_match(/^- NoticesTest::Told returned after/, @log.string)
   ensure
     gate.close
     notices.end
