@@ -169,7 +169,12 @@ static void describe_unix(rd_listener *listener, const struct sockaddr_un *bound
              (int)(abstract ? path_len - 1 : path_len), path);
 }
 
-static const rd_transport *const transports[] = {&rd_transport_tcp};
+static const rd_transport *const transports[] = {
+    &rd_transport_tcp,
+#ifdef RD_TEST_TRANSPORTS
+    &rd_transport_claims_secure,
+#endif
+};
 
 static const rd_transport *find_transport(const char *scheme) {
     for (size_t i = 0; i < sizeof(transports) / sizeof(transports[0]); i++) {

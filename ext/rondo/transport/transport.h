@@ -64,4 +64,9 @@ typedef struct rd_transport {
 
 extern const rd_transport rd_transport_tcp;
 
+#ifdef RD_TEST_TRANSPORTS
+/* For tests, in builds with assertions only: plain bytes of which it says that they are secure. */
+extern const rd_transport rd_transport_claims_secure;
+#endif
+
 #endif
