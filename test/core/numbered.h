@@ -10,8 +10,7 @@
  *   e   it ends, with nothing behind the header: closed
  *   r   the same from the server: cut off
  *
- * A number is a carried connection that speaks the first protocol of the server, HTTP/1.1 or
- * whatever it was switched to.
+ * A number is a carried connection that speaks HTTP/1.1, or what it was switched to.
  */
 #ifndef NUMBERED_H
 #define NUMBERED_H
@@ -165,6 +164,11 @@ static void numbered_reset(rd_conn *conn) {
     numbered_share_of(conn)->was_reset = true;
 }
 
+/* Reading was paused while more came. */
+static bool numbered_has_pending(rd_conn *conn) {
+    return rd_buffer_len(&numbered_share_of(conn)->came) > 0;
+}
+
 static uint32_t numbered_count_unread(rd_conn *conn) {
     (void)conn;
     return 0;
@@ -180,6 +184,7 @@ static const rd_transport numbered_transport = {
     .close = numbered_close,
     .reset = numbered_reset,
     .count_unread = numbered_count_unread,
+    .has_pending = numbered_has_pending,
 };
 
 /* ---- the carrier ---- */
@@ -194,7 +199,8 @@ static rd_numbered_share *numbered_find(rd_conn *carrier, unsigned number) {
 }
 
 static rd_numbered_share *numbered_open(rd_conn *carrier, unsigned number) {
-    rd_conn *conn = rd_conn_open_carried(carrier, &numbered_transport, rd_protocol_first);
+    const rd_protocol *protocol = rd_protocol_find(RD_SLICE("http/1.1"));
+    rd_conn *conn = rd_conn_open_carried(carrier, &numbered_transport, protocol);
     rd_conn_layer(conn)->lines = numbered_of(carrier)->lines;
     rd_numbered_share *share = numbered_share_of(conn);
     share->conn = conn;

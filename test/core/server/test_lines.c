@@ -190,6 +190,20 @@ static void test_each_number_goes_on(void) {
     end();
 }
 
+/* More than is read ahead: reading pauses, and goes on with what the carrier has kept. */
+static void test_a_number_that_pipelines(void) {
+    settings.max_pipeline_bytes = 1024;
+    start(answer_path);
+    int fd = join_carrier();
+    for (unsigned i = 0; i < 200; i++) say_to(fd, 1, GET("/a"));
+    say_to(fd, 1, GET("/last"));
+    for (int i = 0; i < 50; i++) ask_numbers(fd);
+    CHECK_INT(server->requests, 201);
+    CHECK(ends(numbers[1].text, "/last"));
+    close(fd);
+    end();
+}
+
 static void test_what_is_carried_is_no_connection(void) {
     start(answer_path);
     int fd = join_carrier();
@@ -625,6 +639,7 @@ static void test_a_number_becomes_a_websocket(void) {
 static void test_all(void) {
     test_answers_in_any_order();
     test_each_number_goes_on();
+    test_a_number_that_pipelines();
     test_what_is_carried_is_no_connection();
     test_shares_of_a_round();
     test_cheap_requests_share_a_quantum();
