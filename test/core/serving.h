@@ -18,6 +18,7 @@
 #include "disk_jobs.h"
 #include "hand_clock.h"
 #include "protocol/http1.h"
+#include "protocol/protocols.h"
 #include "server/server.h"
 
 #define GET(path)  "GET " path " HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -171,7 +172,8 @@ __attribute__((unused)) static int join(void) {
     writes = 0;
     CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
     rd_loop_lock(&server->loop);
-    joined = rd_conn_open(&server->conns, pair[0], &counted, &rd_protocol_http1, &nobody);
+    const rd_protocol *protocol = rd_protocol_begin(&server->conns, &counted, &nobody);
+    joined = rd_conn_open(&server->conns, pair[0], &counted, protocol, &nobody);
     rd_conn_read_now(joined);
     rd_loop_unlock(&server->loop);
     return pair[1];

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "check.h"
 #include "protocol/http1.h"
+#include "protocol/protocols.h"
 #include "server/server.h"
 
 enum { A, B, SERVERS };
@@ -111,8 +112,8 @@ static int dial(void) {
     CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
     rd_loop_lock(&server->loop);
     if (!rd_handover_accepted(server, pair[0], &nobody, dialed_name)) {
-        rd_conn_read_now(
-            rd_conn_open(&server->conns, pair[0], dialed, &rd_protocol_http1, &nobody));
+        const rd_protocol *protocol = rd_protocol_begin(&server->conns, dialed, &nobody);
+        rd_conn_read_now(rd_conn_open(&server->conns, pair[0], dialed, protocol, &nobody));
         rd_server_publish(server);
     }
     rd_loop_unlock(&server->loop);

@@ -9,11 +9,9 @@
 
 #include "system/clock.h"
 #include "protocol/http1_idle.h"
-#include "transport/proxy_header.h"
 
 void rd_http1_set_input(rd_http1 *http, rd_http1_input input) {
     static const uint8_t ways[] = {
-        [RD_HTTP1_PROXY] = 1 << RD_HTTP1_HEAD | 1 << RD_HTTP1_OVER,
         [RD_HTTP1_HEAD] = 1 << RD_HTTP1_BODY | 1 << RD_HTTP1_DONE | 1 << RD_HTTP1_OVER,
         [RD_HTTP1_BODY] = 1 << RD_HTTP1_STORING | 1 << RD_HTTP1_DONE | 1 << RD_HTTP1_OVER,
         [RD_HTTP1_STORING] = 1 << RD_HTTP1_DONE | 1 << RD_HTTP1_HEAD | 1 << RD_HTTP1_OVER,
@@ -110,28 +108,6 @@ static size_t read_head(rd_conn *conn, const char *bytes, size_t len) {
     return 0;
 }
 
-/* ---- PROXY protocol ---- */
-
-static size_t read_proxy_header(rd_conn *conn, const char *bytes, size_t len) {
-    rd_proxy_header header;
-    int used = rd_proxy_header_parse(bytes, len, &header);
-    if (used < 0) {
-        rd_http1_refuse(conn, used);
-        return 0;
-    }
-    if (used == 0) return 0;
-    if (header.has_addresses) {
-        rd_address_from_sockaddr(&conn->peer, (const struct sockaddr *)&header.source);
-    }
-    rd_http1_set_input(rd_http1_of(conn), RD_HTTP1_HEAD);
-    return (size_t)used;
-}
-
-static bool must_send_proxy_header(const rd_conn *conn) {
-    const rd_http_shared *shared = rd_http_shared_of(conn);
-    return rd_networks_contain(shared->proxies, shared->proxy_count, &conn->peer);
-}
-
 /* ---- from bytes to the states ---- */
 
 /* Goes as far as it can; how many bytes are used up. */
@@ -141,9 +117,6 @@ static size_t feed(rd_conn *conn, const char *bytes, size_t len) {
     while (used < len && rd_conn_is_open(conn)) {
         size_t step = 0;
         switch ((rd_http1_input)http->input) {
-        case RD_HTTP1_PROXY:
-            step = read_proxy_header(conn, bytes + used, len - used);
-            break;
         case RD_HTTP1_HEAD:
             step = read_head(conn, bytes + used, len - used);
             break;
@@ -204,7 +177,6 @@ static void http1_on_data(rd_conn *conn, const char *bytes, size_t len) {
 
 static void http1_on_open(rd_conn *conn) {
     rd_http1 *http = rd_http1_of(conn);
-    if (!must_send_proxy_header(conn)) rd_http1_set_input(http, RD_HTTP1_HEAD);
     http->section = rd_http_shared_of(conn)->sections.last;
     rd_http1_set_timeout(conn, rd_http1_settings(conn)->head_timeout_ms);
 }

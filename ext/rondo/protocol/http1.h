@@ -5,7 +5,7 @@
  *
  *            ┌──────────────────────────── next request ────────────────────────────┐
  *            ▼                                                                      │
- *  PROXY ▶ HEAD ──▶ BODY ──▶ STORING ──▶ DONE (with the application) ──finish──────▶┤
+ *          HEAD ──▶ BODY ──▶ STORING ──▶ DONE (with the application) ──finish──────▶┤
  *            │        │          │                                                  │
  *            └────────┴─ refused ┴─▶ OVER ◀── answer that ends the connection ◀─────┘
  *
@@ -22,7 +22,6 @@
 #include "transport/protocol.h"
 
 typedef enum rd_http1_input {
-    RD_HTTP1_PROXY,
     RD_HTTP1_HEAD,
     RD_HTTP1_BODY,
     RD_HTTP1_STORING, /* the body has come, the rest of it is being written */

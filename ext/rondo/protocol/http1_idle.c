@@ -10,8 +10,7 @@ bool rd_http1_is_between_requests(const rd_http1 *http) {
 }
 
 bool rd_http1_is_idle(rd_conn *conn) {
-    const rd_http1 *http = rd_http1_of(conn);
-    return rd_http1_is_between_requests(http) || http->input == RD_HTTP1_PROXY;
+    return rd_http1_is_between_requests(rd_http1_of(conn));
 }
 
 bool rd_http1_is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
@@ -40,7 +39,7 @@ void rd_http1_on_shutdown(rd_conn *conn) {
 
 /* All that was read of the next request is in conn->input. */
 static bool is_before_request(const rd_http1 *http) {
-    return http->input == RD_HTTP1_HEAD || http->input == RD_HTTP1_PROXY;
+    return http->input == RD_HTTP1_HEAD;
 }
 
 /* Nothing of an answer, and all of the body in memory, as it was sent. */
@@ -62,7 +61,7 @@ bool rd_http1_pack(rd_conn *conn, bool request, rd_packed *packed) {
     const rd_http1 *http = rd_http1_of(conn);
     if (request ? !can_begin_anew(http) : !is_before_request(http)) return false;
     packed->served = http->served;
-    packed->begun = http->input != RD_HTTP1_PROXY;
+    packed->begun = true;
     if (request) pack_request(http->request, packed);
     return true;
 }
@@ -82,7 +81,6 @@ static bool read_on(rd_conn *conn, const rd_packed *packed) {
 
 void rd_http1_unpack(rd_conn *conn, const rd_packed *packed) {
     rd_http1 *http = rd_http1_of(conn);
-    if (packed->begun && http->input == RD_HTTP1_PROXY) rd_http1_set_input(http, RD_HTTP1_HEAD);
     http->served = packed->served;
     if (read_on(conn, packed) && packed->left_ms != UINT32_MAX) {
         rd_conn_set_deadline(conn, conn->set->loop->now_ms + packed->left_ms);

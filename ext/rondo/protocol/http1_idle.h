@@ -13,7 +13,7 @@
 /* Nothing of the next request has come. */
 bool rd_http1_is_between_requests(const rd_http1 *http);
 
-/* The same, or nothing has come of it at all and the PROXY header is not whole yet. */
+/* The same of a connection. */
 bool rd_http1_is_idle(rd_conn *conn);
 
 /* Functions of rd_protocol_http1. */

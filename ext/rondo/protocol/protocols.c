@@ -9,31 +9,15 @@
 #include "endpoint/websocket.h"
 #include "endpoint/websocket_deflate.h"
 #include "protocol/http1.h"
+#include "protocol/opening.h"
 
 _Static_assert(sizeof(rd_websocket_input) <= sizeof(rd_http1), "a connection cannot grow");
 
-/* ---- protocols with requests ---- */
+/* ---- connections ---- */
 
-const rd_protocol_row rd_protocols[] = {
-    {RD_SLICE_INIT("http/1.1"), &rd_protocol_http1},
-};
-const size_t rd_protocol_count = sizeof(rd_protocols) / sizeof(rd_protocols[0]);
-
-const rd_protocol *const rd_protocol_first = &rd_protocol_http1;
-
-const rd_protocol *rd_protocol_find(rd_slice alpn) {
-    for (size_t i = 0; i < rd_protocol_count; i++) {
-        if (rd_slice_equal(rd_protocols[i].alpn, alpn)) return rd_protocols[i].protocol;
-    }
-    return NULL;
-}
-
-rd_slice rd_protocol_name_of(const rd_conn *conn) {
-    for (size_t i = 0; i < rd_protocol_count; i++) {
-        const rd_protocol_row *row = &rd_protocols[i];
-        if (row->protocol == conn->protocol && row->protocol != rd_protocol_first) return row->alpn;
-    }
-    return RD_SLICE("");
+const rd_protocol *rd_protocol_begin(const rd_conn_set *set, const rd_transport *transport,
+                                     const rd_address *peer) {
+    return rd_opening_is_needed(set, transport, peer) ? &rd_protocol_opening : rd_protocol_first;
 }
 
 rd_slice rd_protocol_busy(void) {

@@ -8,27 +8,12 @@
 #define RD_PROTOCOL_PROTOCOLS_H
 
 #include "http/handler.h"
-#include "transport/protocol.h"
+#include "protocol/request_protocols.h"
 
-/* A protocol that carries requests, and its name in ALPN (RFC 7301). */
-typedef struct rd_protocol_row {
-    rd_slice alpn;
-    const rd_protocol *protocol;
-} rd_protocol_row;
-
-/* In the order in which the server prefers them. */
-extern const rd_protocol_row rd_protocols[];
-extern const size_t rd_protocol_count;
-
-/* What a new connection speaks when nothing else is known of it. */
-extern const rd_protocol *const rd_protocol_first;
-
-/* The protocol with this name in ALPN, or NULL. */
-const rd_protocol *rd_protocol_find(rd_slice alpn);
-
-/* The name by which another process finds the protocol of the connection in its table: empty for
- * the first one and what comes before it. */
-rd_slice rd_protocol_name_of(const rd_conn *conn);
+/* What a connection from such a peer begins with when nothing of it has been read: the first
+ * protocol, or the opening (opening.h) that the transport or the peer needs before it. */
+const rd_protocol *rd_protocol_begin(const rd_conn_set *set, const rd_transport *transport,
+                                     const rd_address *peer);
 
 /* What a client gets that cannot become a connection, ready for the wire. */
 rd_slice rd_protocol_busy(void);

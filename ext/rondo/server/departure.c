@@ -32,7 +32,7 @@ static bool move(rd_server *server, rd_conn *conn, const rd_packed *packed) {
     int64_t to = rd_siblings_lightest(server, rd_siblings_load_of, server->connection_limit);
     const int flags = RD_HANDOVER_IDLE | (packed->begun ? 0 : RD_HANDOVER_NEW);
     if (to < 0 || !rd_handover_give(server, to, conn, packed, flags, packed->left_ms)) return false;
-    close(rd_conn_detach(conn));
+    rd_conn_close(conn); /* the descriptor lives on there */
     return true;
 }
 

@@ -95,7 +95,7 @@ static bool move_request(rd_server *server, rd_request *request, const rd_packed
     uint32_t time = waited_us > UINT32_MAX ? UINT32_MAX : (uint32_t)waited_us;
     if (!rd_handover_give(server, to, conn, packed, 0, time)) return false;
     request->detached = true;
-    close(rd_conn_detach(conn));
+    rd_conn_close(conn); /* the descriptor lives on there */
     return true;
 }
 
@@ -167,21 +167,33 @@ static void go_on_with_request(rd_server *server, rd_conn *conn, const rd_handov
     server->queue.handed_wait_ns = 0;
 }
 
+static bool is_fresh(const rd_handover_header *header) {
+    return (header->flags & RD_HANDOVER_IDLE) == 0 && header->len == header->names;
+}
+
+static const rd_protocol *protocol_of(const rd_server *server, const rd_transport *transport,
+                                      const rd_handover *handover) {
+    const rd_handover_header *header = &handover->header;
+    if (handover->protocol.len > 0) return rd_protocol_find(handover->protocol);
+    if (handover->packed.begun && !is_fresh(header)) return rd_protocol_first;
+    return rd_protocol_begin(&server->conns, transport, &header->peer);
+}
+
 /* As its listener would have opened it. NULL: no listener or protocol here has that name. */
 static rd_conn *open_conn(rd_server *server, int fd, const rd_handover *handover) {
     const rd_transport *transport =
         rd_listener_names_find(&server->listener_names, handover->listener);
-    const rd_protocol *protocol =
-        handover->protocol.len == 0 ? rd_protocol_first : rd_protocol_find(handover->protocol);
-    if (transport == NULL || protocol == NULL || protocol->unpack == NULL) return NULL;
+    if (transport == NULL) return NULL;
+    const rd_protocol *protocol = protocol_of(server, transport, handover);
+    if (protocol == NULL || protocol->unpack == NULL) return NULL;
     return rd_conn_open(&server->conns, fd, transport, protocol, &handover->header.peer);
 }
 
 static void adopt(rd_server *server, int fd, const rd_handover *handover) {
     const rd_handover_header *header = &handover->header;
     const bool is_idle = header->flags & RD_HANDOVER_IDLE;
-    const bool is_fresh = !is_idle && header->len == header->names;
-    if (is_fresh && pass_on(server, fd, &header->peer, handover->listener, header->hops)) return;
+    if (is_fresh(header) && pass_on(server, fd, &header->peer, handover->listener, header->hops))
+        return;
     rd_conn *conn = open_conn(server, fd, handover);
     if (conn == NULL) {
         server->dropped++;
@@ -193,7 +205,7 @@ static void adopt(rd_server *server, int fd, const rd_handover *handover) {
     atomic_store_explicit(&server->score->connections, server->conns.count, memory_order_relaxed);
     if (is_idle) {
         rd_conn_unpack(conn, &handover->packed);
-    } else if (is_fresh) {
+    } else if (is_fresh(header)) {
         rd_conn_read_now(conn);
     } else {
         go_on_with_request(server, conn, handover);

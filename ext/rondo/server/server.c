@@ -126,6 +126,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
     }
     rd_conn_set_init(&server->conns, &server->loop, &server->settings);
     server->conns.takes_turns = true;
+    server->conns.offer = rd_protocol_offer;
     server->handler = (rd_handler){on_request, on_refused, on_event, on_left};
     server->http.handler = &server->handler;
     server->http.settings = &server->settings;
@@ -237,7 +238,8 @@ static void on_accept(rd_listener *listener, int fd, const rd_address *peer) {
     rd_server *server = listener->owner;
     server->accepted++;
     if (rd_handover_accepted(server, fd, peer, rd_listener_name_of(listener))) return;
-    rd_conn *conn = rd_conn_open(&server->conns, fd, listener->transport, rd_protocol_first, peer);
+    const rd_protocol *protocol = rd_protocol_begin(&server->conns, listener->transport, peer);
+    rd_conn *conn = rd_conn_open(&server->conns, fd, listener->transport, protocol, peer);
     atomic_store_explicit(&server->score->connections, server->conns.count, memory_order_relaxed);
     rd_conn_read_now(conn);
     rd_server_limit_accepting(server);

@@ -65,13 +65,34 @@ void rd_conn_take_data(rd_conn *conn, const char *bytes, size_t len) {
     rd_conn_unref(conn);
 }
 
+/* ---- the handshake ---- */
+
+static void read_if_wanted(rd_conn *conn) {
+    if (conn->state != RD_CONN_CLOSED && rd_conn_reads(conn)) read_some(conn);
+}
+
+/* What came behind the handshake is read at once. */
+static void shake_hands(rd_conn *conn) {
+    const int result = rd_layer_handshake(conn);
+    if (result != 0) {
+        conn->protocol->on_handshake(conn, result > 0 ? 0 : result);
+        read_if_wanted(conn);
+    }
+    rd_conn_ensure_registered(conn);
+    rd_conn_update_interest(conn);
+}
+
 /* ---- deadlines ---- */
 
 /* The thread may have been held up since it asked the poller: what came by now came in time. */
 static void look_again(rd_conn *conn) {
     if (!rd_conn_is_open(conn) || !rd_conn_reads(conn)) return;
     rd_conn_ref(conn);
-    read_some(conn);
+    if (!conn->layered || !rd_layer_is_shaking(conn)) {
+        read_some(conn);
+    } else if (!rd_layer_is_in_line(conn)) {
+        shake_hands(conn);
+    }
     rd_conn_unref(conn);
 }
 
@@ -149,21 +170,6 @@ void rd_conn_resume_reading(rd_conn *conn) {
     conn->read_paused = false;
     if (conn->layered) rd_layer_note_pending(conn);
     if (conn->source.registered) rd_conn_update_interest(conn);
-}
-
-static void read_if_wanted(rd_conn *conn) {
-    if (conn->state != RD_CONN_CLOSED && rd_conn_reads(conn)) read_some(conn);
-}
-
-/* What came behind the handshake is read at once. */
-static void shake_hands(rd_conn *conn) {
-    const int result = rd_layer_handshake(conn);
-    if (result != 0) {
-        conn->protocol->on_handshake(conn, result > 0 ? 0 : result);
-        read_if_wanted(conn);
-    }
-    rd_conn_ensure_registered(conn);
-    rd_conn_update_interest(conn);
 }
 
 static void serve(rd_list *node, void (*step)(rd_conn *conn)) {

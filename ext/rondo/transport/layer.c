@@ -39,6 +39,10 @@ int rd_layer_handshake(rd_conn *conn) {
     return result;
 }
 
+bool rd_layer_is_shaking(rd_conn *conn) {
+    return rd_conn_layer(conn)->is_shaking;
+}
+
 bool rd_layer_is_in_line(rd_conn *conn) {
     return rd_list_is_linked(&rd_conn_layer(conn)->in_line);
 }

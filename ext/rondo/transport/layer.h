@@ -24,6 +24,8 @@ bool rd_layer_may_read(rd_conn *conn);
 /* Goes on with the handshake: see rd_transport.handshake. */
 int rd_layer_handshake(rd_conn *conn);
 
+bool rd_layer_is_shaking(rd_conn *conn);
+
 /* Whether its handshake stands in line: it is not the peer's fault that it is not over. */
 bool rd_layer_is_in_line(rd_conn *conn);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The PROXY protocol header, versions 1 and 2, that a load balancer puts before the first byte of
- * a connection to name the real client. conn.c asks for it once per connection, and only where
- * the peer is trusted to say such things. Any thread.
+ * a connection to name the real client. protocol/opening.c asks for it once per connection, and
+ * only where the peer is trusted to say such things. Any thread.
  */
 #ifndef RD_TRANSPORT_PROXY_HEADER_H
 #define RD_TRANSPORT_PROXY_HEADER_H

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The opening as a protocol of its own; see opening.h.
+ */
+#include "protocol/opening.h"
+
+#include "base/error.h"
+#include "protocol/http1.h"
+#include "protocol/request_protocols.h"
+#include "transport/layer.h"
+#include "transport/packed.h"
+#include "transport/proxy_header.h"
+
+typedef enum rd_opening_step { PROXY, HANDSHAKE } rd_opening_step;
+
+typedef struct rd_opening {
+    rd_opening_step step;
+} rd_opening;
+
+/* Room for the protocol that follows, too. */
+typedef union rd_opening_room {
+    rd_opening opening;
+    rd_http1 http1;
+} rd_opening_room;
+
+static rd_opening *opening_of(rd_conn *conn) {
+    return rd_conn_state_of(conn);
+}
+
+static bool has_proxy_header(const rd_conn_set *set, const rd_address *peer) {
+    const rd_http_shared *shared = set->shared;
+    return rd_networks_contain(shared->proxies, shared->proxy_count, peer);
+}
+
+bool rd_opening_is_needed(const rd_conn_set *set, const rd_transport *transport,
+                          const rd_address *peer) {
+    return transport->handshake != NULL || has_proxy_header(set, peer);
+}
+
+/* ---- the way to the protocol ---- */
+
+/* The deadline of the opening stays, where it is the sooner one. */
+static void go_on_with(rd_conn *conn, const rd_protocol *protocol) {
+    const uint64_t due = conn->deadline;
+    rd_conn_switch(conn, protocol);
+    protocol->on_open(conn);
+    if (due < conn->deadline) rd_conn_set_deadline(conn, due);
+}
+
+/* The first protocol knows how to refuse, and tells of it. */
+static void refuse(rd_conn *conn, int code) {
+    go_on_with(conn, rd_protocol_first);
+    rd_http1_refuse(conn, code);
+}
+
+static void take_input(rd_conn *conn, rd_buffer *input) {
+    *input = conn->input;
+    conn->input = (rd_buffer){0};
+    rd_conn_count_input(conn);
+}
+
+/* Behind the PROXY header; `bytes` are not in conn->input. */
+static void end_proxy_header(rd_conn *conn, const char *bytes, size_t len) {
+    if (conn->layered) {
+        opening_of(conn)->step = HANDSHAKE;
+        rd_layer_begin(conn, bytes, len);
+        return;
+    }
+    go_on_with(conn, rd_protocol_first);
+    if (len > 0) conn->protocol->on_data(conn, bytes, len);
+}
+
+static void on_handshake(rd_conn *conn, int code) {
+    rd_handler *handler = rd_http_shared_of(conn)->handler;
+    if (code != 0) {
+        if (code != RD_ERR_CLOSED) handler->on_refused(handler, conn, code);
+        rd_conn_finish(conn, true);
+        return;
+    }
+    const rd_transport *transport = conn->transport;
+    const rd_slice name = transport->agreed == NULL ? RD_SLICE("") : transport->agreed(conn);
+    const rd_protocol *protocol = rd_protocol_find(name);
+    go_on_with(conn, protocol == NULL ? rd_protocol_first : protocol);
+}
+
+/* ---- the PROXY header ---- */
+
+/* Bytes of it; 0: it is not whole, < 0: it is wrong. */
+static int read_proxy_header(rd_conn *conn, const char *bytes, size_t len) {
+    rd_proxy_header header;
+    const int used = rd_proxy_header_parse(bytes, len, &header);
+    if (used > 0 && header.has_addresses) {
+        rd_address_from_sockaddr(&conn->peer, (const struct sockaddr *)&header.source);
+    }
+    return used;
+}
+
+static void on_data(rd_conn *conn, const char *bytes, size_t len) {
+    rd_buffer input;
+    rd_buffer_append(&conn->input, bytes, len);
+    const int used =
+        read_proxy_header(conn, rd_buffer_ptr(&conn->input), rd_buffer_len(&conn->input));
+    if (used < 0) {
+        refuse(conn, used);
+    } else if (used == 0) {
+        if (!rd_conn_count_input(conn)) refuse(conn, RD_ERR_INPUT_FULL);
+    } else {
+        take_input(conn, &input);
+        rd_buffer_consume(&input, (size_t)used);
+        end_proxy_header(conn, rd_buffer_ptr(&input), rd_buffer_len(&input));
+        rd_buffer_clear(&input);
+    }
+}
+
+/* ---- the life of the connection ---- */
+
+static void on_open(rd_conn *conn) {
+    const uint64_t timeout = (uint64_t)conn->set->settings->head_timeout_ms;
+    rd_conn_set_deadline(conn, conn->set->loop->now_ms + timeout);
+    const bool has_header = has_proxy_header(conn->set, &conn->peer);
+    opening_of(conn)->step = has_header ? PROXY : HANDSHAKE;
+    if (!has_header) {
+        rd_layer_begin(conn, NULL, 0);
+    } else if (conn->layered) {
+        rd_layer_hold(conn);
+    }
+}
+
+static void on_eof(rd_conn *conn) {
+    rd_conn_finish(conn, false);
+}
+
+/* A handshake that stands in line is late, but not by the fault of its peer. */
+static void on_timeout(rd_conn *conn) {
+    if (conn->layered && rd_layer_is_in_line(conn)) {
+        rd_conn_set_deadline(conn, conn->set->loop->now_ms + 1000);
+    } else {
+        rd_conn_finish(conn, false);
+    }
+}
+
+static void on_nothing(rd_conn *conn) {
+    (void)conn;
+}
+
+/* A load balancer may open connections long before it has something to say; a handshake that does
+ * not come is nothing to wait for. */
+static bool is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
+    const uint64_t timeout = (uint64_t)conn->set->settings->head_timeout_ms;
+    return !kept && opening_of(conn)->step == HANDSHAKE && conn->deadline <= since_ms + timeout;
+}
+
+/* As HTTP/1.1 does it before its first request. */
+static void on_shutdown(rd_conn *conn) {
+    const uint64_t grace_ms = (uint64_t)conn->set->settings->idle_grace_ms;
+    const uint64_t due = conn->set->loop->now_ms + grace_ms;
+    if (grace_ms == 0) {
+        rd_conn_finish(conn, false);
+    } else if (due < conn->deadline) {
+        rd_conn_set_deadline(conn, due);
+    }
+}
+
+/* ---- in another process ---- */
+
+static bool pack(rd_conn *conn, bool request, rd_packed *packed) {
+    packed->begun = false;
+    return !request && !conn->layered;
+}
+
+static void unpack(rd_conn *conn, const rd_packed *packed) {
+    const rd_slice input = packed->parts[RD_PACKED_INPUT];
+    if (input.len > 0) {
+        rd_conn_take_data(conn, input.ptr, input.len);
+    } else {
+        rd_conn_read_now(conn);
+    }
+    if (!rd_conn_is_open(conn) || conn->protocol != &rd_protocol_opening) return;
+    if (packed->left_ms == UINT32_MAX) return;
+    rd_conn_set_deadline(conn, conn->set->loop->now_ms + packed->left_ms);
+}
+
+const rd_protocol rd_protocol_opening = {
+    .state_size = sizeof(rd_opening_room),
+    .on_open = on_open,
+    .on_data = on_data,
+    .on_eof = on_eof,
+    .on_drained = on_nothing,
+    .on_timeout = on_timeout,
+    .on_close = on_nothing,
+    .is_spare = is_spare,
+    .on_shutdown = on_shutdown,
+    .pack = pack,
+    .unpack = unpack,
+    .on_handshake = on_handshake,
+};

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The rows of protocols with requests; see request_protocols.h.
+ */
+#include "protocol/request_protocols.h"
+
+#include "protocol/http1.h"
+
+const rd_protocol_row rd_protocols[] = {
+    {RD_SLICE_INIT("http/1.1"), &rd_protocol_http1},
+};
+const size_t rd_protocol_count = sizeof(rd_protocols) / sizeof(rd_protocols[0]);
+
+const rd_protocol *const rd_protocol_first = &rd_protocol_http1;
+
+const rd_protocol *rd_protocol_find(rd_slice alpn) {
+    for (size_t i = 0; i < rd_protocol_count; i++) {
+        if (rd_slice_equal(rd_protocols[i].alpn, alpn)) return rd_protocols[i].protocol;
+    }
+    return NULL;
+}
+
+rd_slice rd_protocol_name_of(const rd_conn *conn) {
+    for (size_t i = 0; i < rd_protocol_count; i++) {
+        const rd_protocol_row *row = &rd_protocols[i];
+        if (row->protocol == conn->protocol && row->protocol != rd_protocol_first) return row->alpn;
+    }
+    return RD_SLICE("");
+}
+
+rd_slice rd_protocol_offer(size_t index) {
+    return index < rd_protocol_count ? rd_protocols[index].alpn : RD_SLICE("");
+}

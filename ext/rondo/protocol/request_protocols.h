@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The part of the table (protocols.h) that is about protocols with requests.
+ */
+#ifndef RD_PROTOCOL_REQUEST_PROTOCOLS_H
+#define RD_PROTOCOL_REQUEST_PROTOCOLS_H
+
+#include "transport/conn.h"
+
+/* A protocol that carries requests, and its name in ALPN (RFC 7301). */
+typedef struct rd_protocol_row {
+    rd_slice alpn;
+    const rd_protocol *protocol;
+} rd_protocol_row;
+
+/* In the order in which the server prefers them. */
+extern const rd_protocol_row rd_protocols[];
+extern const size_t rd_protocol_count;
+
+/* What a new connection speaks when nothing else is known of it. */
+extern const rd_protocol *const rd_protocol_first;
+
+/* The protocol with this name in ALPN, or NULL. */
+const rd_protocol *rd_protocol_find(rd_slice alpn);
+
+/* The name by which another process finds the protocol of the connection in its table: empty for
+ * the first one and what comes before it. */
+rd_slice rd_protocol_name_of(const rd_conn *conn);
+
+/* The name of the protocol at this place, for rd_conn_set.offer; empty: there are no more. */
+rd_slice rd_protocol_offer(size_t index);
+
+#endif
