@@ -271,7 +271,7 @@ void rd_client_let_go(rd_binding *binding, uint32_t slot) {
 
 /* Document-class: Rondo::Client
  * An upgraded connection, a WebSocket or a stream of events: what its handler's callbacks get. */
-VALUE rd_init_client(VALUE rondo) {
+void rd_init_client(VALUE rondo) {
     cClient = rb_define_class_under(rondo, "Client", rb_cObject);
     rb_undef_alloc_func(cClient);
     rb_define_method(cClient, "write", client_write, 1);
@@ -287,5 +287,4 @@ VALUE rd_init_client(VALUE rondo) {
     rb_define_method(cClient, "close_code", client_close_code, 0);
     rb_define_method(cClient, "close_reason", client_close_reason, 0);
     rb_define_method(cClient, "inspect", client_inspect, 0);
-    return cClient;
 }

@@ -43,7 +43,7 @@ VALUE rd_client_env(VALUE self);
 /* Whether on_drained is wanted, which costs a callback for every broadcast. */
 void rd_client_watch_drained(rd_client *client);
 
-/* The class, without what other files add to it. */
-VALUE rd_init_client(VALUE rondo);
+/* Rondo::Client, without what other files add to it. YARD reads classes of void functions only. */
+void rd_init_client(VALUE rondo);
 
 #endif

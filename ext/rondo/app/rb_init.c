@@ -22,7 +22,8 @@ void Init_rondo(void) {
     rd_init_errors();
     rd_init_input(rondo);
     rd_init_connection(rondo);
-    VALUE client = rd_init_client(rondo);
+    rd_init_client(rondo);
+    VALUE client = rb_const_get(rondo, rb_intern("Client"));
     rd_init_client_event(client);
     rd_init_channels(client);
     rd_init_stream(rondo);
