@@ -273,7 +273,7 @@ void rd_conn_set_abandon(rd_conn_set *set) {
 }
 
 int rd_conn_detach(rd_conn *conn) {
-    assert(conn->state == RD_CONN_OPEN && !conn->layered);
+    assert(conn->state == RD_CONN_OPEN && (!conn->layered || conn->transport->can_move));
     int fd = conn->source.fd;
     leave(conn);
     forget(conn);

@@ -295,7 +295,7 @@ void rd_conn_reset(rd_conn *conn);
 void rd_conn_set_abandon(rd_conn_set *set);
 
 /* Gives the descriptor away without closing it: the connection ends as if closed. Its transport is
- * plain; for others there is the pump. */
+ * plain, or can move and goes on in another process; for others there is the pump. */
 int rd_conn_detach(rd_conn *conn);
 
 #endif
