@@ -122,7 +122,7 @@ static VALUE client_subscribe(int argc, VALUE *argv, VALUE self) {
     rd_client *client = rd_client_of(self);
     rd_subscribing to = {.block = Qnil};
     read_arguments(argc, argv, self, &to);
-    if (!NIL_P(to.block)) to.terms.block = ++client->binding->last_block;
+    if (!NIL_P(to.block)) to.terms.block = ++client->binding->clients.last_block;
     if (!rd_client_lock(client)) return Qnil;
     rd_unlock(client->binding);
     drop_block(client, to.name, to.is_pattern);
@@ -214,15 +214,15 @@ static VALUE new_subscriber(rd_binding *binding, VALUE block, rd_push **push) {
     *push = rd_pubsub_subscriber(&binding->server->pubsub);
     rd_unlock(binding);
     VALUE key = rd_subscriber_key(*push);
-    rb_hash_aset(binding->subscribers, key, block);
+    rb_hash_aset(binding->clients.subscribers, key, block);
     return key;
 }
 
 /* The one that has that key goes on with another block; NULL when it has ended. */
 static rd_push *known_subscriber(const rd_binding *binding, VALUE key, VALUE block) {
-    if (NIL_P(key) || NIL_P(rb_hash_lookup(binding->subscribers, key))) return NULL;
+    if (NIL_P(key) || NIL_P(rb_hash_lookup(binding->clients.subscribers, key))) return NULL;
     if (!RTEST(rb_obj_is_proc(block))) rb_raise(rb_eTypeError, "a block is needed");
-    rb_hash_aset(binding->subscribers, key, block);
+    rb_hash_aset(binding->clients.subscribers, key, block);
     // NOLINTNEXTLINE(performance-no-int-to-ptr): only who had the reference is in the Hash
     return (rd_push *)(uintptr_t)NUM2ULL(key);
 }
@@ -264,7 +264,8 @@ static VALUE core_watch(VALUE self, VALUE block) {
 
 static VALUE core_unsubscribe(VALUE self, VALUE key) {
     rd_binding *binding = rd_binding_of(self);
-    if (NIL_P(rb_hash_delete(binding->subscribers, key)) || rd_is_forked(binding)) return Qfalse;
+    if (NIL_P(rb_hash_delete(binding->clients.subscribers, key)) || rd_is_forked(binding))
+        return Qfalse;
     // NOLINTNEXTLINE(performance-no-int-to-ptr): only who had the reference is in the Hash
     rd_push *push = (rd_push *)(uintptr_t)NUM2ULL(key);
     rd_lock(binding);

@@ -259,14 +259,14 @@ VALUE rd_client_new(rd_call *call, VALUE handler) {
 }
 
 uint32_t rd_client_keep(rd_binding *binding, VALUE object) {
-    uint32_t slot = rd_slots_take(&binding->client_slots);
-    rb_ary_store(binding->clients, slot, object);
+    uint32_t slot = rd_slots_take(&binding->clients.slots);
+    rb_ary_store(binding->clients.objects, slot, object);
     return slot;
 }
 
 void rd_client_let_go(rd_binding *binding, uint32_t slot) {
-    rb_ary_store(binding->clients, slot, Qnil);
-    rd_slots_give(&binding->client_slots, slot);
+    rb_ary_store(binding->clients.objects, slot, Qnil);
+    rd_slots_give(&binding->clients.slots, slot);
 }
 
 /* Document-class: Rondo::Client

@@ -27,9 +27,9 @@
 static bool take_triple(rd_call *call, VALUE response) {
     VALUE triple = rb_check_array_type(response);
     if (NIL_P(triple) || RARRAY_LEN(triple) != 3) return false;
-    call->status = RARRAY_AREF(triple, 0);
-    call->headers = RARRAY_AREF(triple, 1);
-    call->body = RARRAY_AREF(triple, 2);
+    call->answer.status = RARRAY_AREF(triple, 0);
+    call->answer.headers = RARRAY_AREF(triple, 1);
+    call->answer.body = RARRAY_AREF(triple, 2);
     return true;
 }
 
@@ -43,10 +43,10 @@ static VALUE call_application(VALUE argument) {
     call->connection = rd_connection_new();
     call->finished = rb_ary_new_capa(0);
     VALUE env = rd_env_build(call);
-    VALUE response = rb_funcallv(call->binding->app, rd_id.call, 1, &env);
+    VALUE response = rb_funcallv(call->binding->app.object, rd_id.call, 1, &env);
     if (rd_is_forked(call->binding)) return Qnil;
     rd_call_check(call);
-    if (call->hijacked) { /* nothing is sent; middleware ends in `close` what it began */
+    if (call->state.hijacked) { /* nothing is sent; middleware ends in `close` what it began */
         take_triple(call, response);
     } else {
         take_response(call, response);
@@ -66,10 +66,10 @@ static VALUE close_body(VALUE argument) {
 static VALUE respond_error(VALUE argument) {
     rd_call *call = (rd_call *)argument;
     VALUE arguments[] = {call->error, NIL_P(call->env) ? rb_hash_new() : call->env};
-    VALUE response = rb_funcallv(call->binding->reporter, rd_id.handle_error, 2, arguments);
+    VALUE response = rb_funcallv(call->binding->app.reporter, rd_id.handle_error, 2, arguments);
     if (rd_is_forked(call->binding)) return Qnil;
     take_response(call, response);
-    call->body_closed = false;
+    call->answer.body_closed = false;
     rd_respond(call);
     rd_call_close_body(call);
     return Qnil;
@@ -77,9 +77,9 @@ static VALUE respond_error(VALUE argument) {
 
 static VALUE respond_bare(VALUE argument) {
     rd_call *call = (rd_call *)argument;
-    call->status = INT2FIX(500);
-    call->headers = rb_hash_new();
-    call->body = rb_ary_new();
+    call->answer.status = INT2FIX(500);
+    call->answer.headers = rb_hash_new();
+    call->answer.body = rb_ary_new();
     rd_respond(call);
     return Qnil;
 }
@@ -113,8 +113,8 @@ static bool try_respond_error(rd_call *call) {
 }
 
 static void abort_response(rd_call *call) {
-    if (call->done || rd_is_forked(call->binding)) return;
-    call->done = true;
+    if (call->state.done || rd_is_forked(call->binding)) return;
+    call->state.done = true;
     rd_lock(call->binding);
     call->request->responder->abort(call->request);
     rd_unlock(call->binding);
@@ -130,7 +130,7 @@ static void give_up(rd_call *call, int state) {
 /* Whoever called run() ends it, as if the signal had come there. */
 static VALUE pass_to_supervisor(VALUE argument) {
     rd_call *call = (rd_call *)argument;
-    VALUE supervisor = call->binding->supervisor;
+    VALUE supervisor = call->binding->app.supervisor;
     if (NIL_P(supervisor)) return Qnil;
     return rb_funcall(supervisor, rb_intern("raise"), 1, call->error);
 }
@@ -155,13 +155,13 @@ static void handle_failure(rd_call *call, int state) {
     rd_unlock(call->binding);
     if (is_clients_end(call, error)) {
         abort_response(call); /* the client left: nobody's fault */
-    } else if (call->started || call->done || call->hijacked || timed_out) {
+    } else if (call->state.started || call->state.done || call->state.hijacked || timed_out) {
         report(call);
         abort_response(call);
-    } else if (!try_respond_error(call) && !call->started) {
+    } else if (!try_respond_error(call) && !call->state.started) {
         rd_call_try(respond_bare, call);
     }
-    if (!call->done) abort_response(call);
+    if (!call->state.done) abort_response(call);
 }
 
 /* ---- from the leader ---- */
@@ -177,9 +177,7 @@ static rd_request *drop_stray(rd_call *call, int state) {
                       .request = request,
                       .serial = runner->serial,
                       .env = Qnil,
-                      .status = Qnil,
-                      .headers = Qnil,
-                      .body = Qnil,
+                      .answer = {Qnil, Qnil, Qnil, false},
                       .error = state == 0 ? Qnil : rb_errinfo()};
     if (request != NULL) abort_response(call);
     if (state == 0) return request;
@@ -201,8 +199,9 @@ rd_request *rd_call_run(rd_call *call) {
     if (!rd_call_is_current(call)) return drop_stray(call, state);
     if (state != 0) handle_failure(call, state);
     if (rd_is_forked(call->binding)) return NULL;
-    if (call->stream != 0 && !call->left_open) rd_stream_after_call(call);
-    if (!call->left_open) rd_complete(call); /* else the stream does, which has its own reference */
+    if (call->stream != 0 && !call->state.left_open) rd_stream_after_call(call);
+    if (!call->state.left_open)
+        rd_complete(call); /* else the stream does, which has its own reference */
     return call->request;
 }
 
@@ -213,12 +212,8 @@ static void init_call(rd_call *call, rd_runner *runner, rd_request *request) {
                       .request = request,
                       .env = Qnil,
                       .error = Qnil,
-                      .status = Qnil,
-                      .headers = Qnil,
-                      .body = Qnil,
-                      .slot = conn->slot,
-                      .peer = conn->peer,
-                      .secure = conn->secure,
+                      .answer = {Qnil, Qnil, Qnil, false},
+                      .conn = {conn->peer, conn->slot, conn->secure},
                       .whole = request->body_complete,
                       .turn_ns = request->taken_ns};
 }

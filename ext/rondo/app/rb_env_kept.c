@@ -70,10 +70,10 @@ static VALUE key_list(rd_binding *binding, const rd_keeping *keeping) {
     rd_slice bytes =
         rd_slice_of((const char *)keeping->keys, (size_t)keeping->count * sizeof(keeping->keys[0]));
     long at = (long)(rd_hash_weak(bytes) % KEY_LISTS);
-    VALUE list = rb_ary_entry(binding->key_lists, at);
+    VALUE list = rb_ary_entry(binding->env.key_lists, at);
     if (is_list_of(list, keeping)) return list;
     list = rb_ary_new_from_values(keeping->count, keeping->keys);
-    rb_ary_store(binding->key_lists, at, list);
+    rb_ary_store(binding->env.key_lists, at, list);
     return list;
 }
 
@@ -84,7 +84,7 @@ VALUE rd_env_keep(rd_call *call) {
     /* Unsigned, because Ruby's macro takes the number as a long and as a size_t. */
     VALUE *places = ALLOCV_N(VALUE, room, (unsigned)(2 * most));
     rd_keeping keeping = {
-        .template = call->binding->env_template, .keys = places, .values = places + most + 1};
+        .template = call->binding->env.template, .keys = places, .values = places + most + 1};
     places[most] = Qnil;
     rb_hash_foreach(call->env, keep_pair, (VALUE)&keeping);
     if (keeping.found == RHASH_SIZE(keeping.template)) {
@@ -102,7 +102,7 @@ static VALUE own(VALUE value) {
 }
 
 VALUE rd_env_restore(rd_binding *binding, VALUE kept) {
-    VALUE env = rb_hash_dup(binding->env_template), keys = RARRAY_AREF(kept, 0);
+    VALUE env = rb_hash_dup(binding->env.template), keys = RARRAY_AREF(kept, 0);
     for (long i = 0; i < RARRAY_LEN(keys); i++) {
         rb_hash_aset(env, RARRAY_AREF(keys, i), own(RARRAY_AREF(kept, i + 1)));
     }

@@ -93,7 +93,7 @@ static int handle_failure(rd_binding *binding, rd_push *push, int state) {
 
 static int tell_connection(rd_binding *binding, const rd_event *event) {
     rd_push *push = rd_push_of_source(event->source);
-    VALUE self = RARRAY_AREF(binding->clients, push->slot);
+    VALUE self = RARRAY_AREF(binding->clients.objects, push->slot);
     rd_telling telling = {binding, event, push, self};
     int state = 0;
     if (!push->is_deaf) rb_protect(tell, (VALUE)&telling, &state);
@@ -108,7 +108,8 @@ static int tell_connection(rd_binding *binding, const rd_event *event) {
 
 static VALUE call_block(VALUE argument) {
     const rd_telling *telling = (const rd_telling *)argument;
-    VALUE block = rb_hash_lookup(telling->binding->subscribers, rd_subscriber_key(telling->push));
+    VALUE block =
+        rb_hash_lookup(telling->binding->clients.subscribers, rd_subscriber_key(telling->push));
     return rd_channels_tell(block, rd_push_message_of(telling->event));
 }
 

@@ -44,7 +44,7 @@ static rd_left_over turn(rd_runner *runner) {
     server->expected = rd_pool_has_place(binding) && !rd_list_is_empty(&pool->aside);
     server->leader = runner->self;
     rd_server_turn(server, rd_gvl_wait, rd_pool_has_place(binding));
-    rd_left_over left = {rd_server_is_done(server), binding->released != NULL};
+    rd_left_over left = {rd_server_is_done(server), binding->lent.released != NULL};
     runner->refused = server->refusal_count > 0;
     bool slept = server->slept;
     rd_unlock(binding);
@@ -75,11 +75,11 @@ static void hand_over(rd_binding *binding, rd_request *before) {
 /* Logs may block: meanwhile another thread may take the loop. */
 static void write_logs(rd_runner *runner) {
     rd_binding *binding = runner->binding;
-    if (!runner->refused && binding->log_len == 0) return;
+    if (!runner->refused && binding->log.len == 0) return;
     hand_over(binding, NULL); /* answers first */
     runner->away = true;
     if (runner->refused) rd_report_refusals(binding);
-    if (binding->log_len > 0) rd_log_flush(binding);
+    if (binding->log.len > 0) rd_log_flush(binding);
     runner->away = false;
 }
 
@@ -239,11 +239,11 @@ static bool take_part_protected(rd_runner *runner) {
 static VALUE live(VALUE argument) {
     rd_runner *runner = (rd_runner *)argument;
     rd_binding *binding = runner->binding;
-    call_hook(binding, binding->thread_start);
+    call_hook(binding, binding->app.thread_start);
     while (!rd_is_forked(binding) && take_part_protected(runner)) {
     }
     if (rd_is_forked(binding)) return Qnil;
-    call_hook(binding, binding->thread_exit);
+    call_hook(binding, binding->app.thread_exit);
     return Qnil;
 }
 
@@ -252,7 +252,7 @@ static void end_life(rd_runner *runner) {
     rd_pool *pool = &binding->pool;
     if (rd_is_forked(binding)) return;
     rd_list_unlink(&runner->node);
-    rb_ary_delete(binding->threads, runner->thread);
+    rb_ary_delete(binding->app.threads, runner->thread);
     pool->threads--;
     rd_pool_publish(binding);
     if (pool->leader == runner) {

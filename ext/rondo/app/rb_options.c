@@ -69,10 +69,11 @@ static void take_default_host(rd_binding *binding, VALUE text) {
     if (rd_authority_parse(RSTRING_PTR(text), (size_t)RSTRING_LEN(text), &host_len, &port) < 0) {
         rb_raise(rd_eSettingError, "default_host: %" PRIsVALUE " is no HOST or HOST:PORT", text);
     }
-    RD_BINDING_SET(binding, default_host, rb_str_to_interned_str(rb_str_substr(text, 0, host_len)));
+    RD_BINDING_SET(binding, env.default_host,
+                   rb_str_to_interned_str(rb_str_substr(text, 0, host_len)));
     if (port == 0) return;
     VALUE digits = rb_obj_as_string(UINT2NUM(port));
-    RD_BINDING_SET(binding, default_port, rb_str_to_interned_str(digits));
+    RD_BINDING_SET(binding, env.default_port, rb_str_to_interned_str(digits));
 }
 
 /* A socket to the hub of a cluster, which is taken over. */
@@ -99,7 +100,7 @@ static void allow_file_roots(rd_binding *binding, VALUE folders) {
     Check_Type(folders, T_ARRAY);
     for (long i = 0; i < RARRAY_LEN(folders); i++) {
         VALUE folder = RARRAY_AREF(folders, i);
-        if (rd_file_roots_add(&binding->file_roots, StringValueCStr(folder)) == 0) continue;
+        if (rd_file_roots_add(&binding->files.roots, StringValueCStr(folder)) == 0) continue;
         rb_raise(rd_eSettingError, "x_sendfile_root: cannot read the folder %" PRIsVALUE ": %s",
                  folder, strerror(errno));
     }
@@ -107,23 +108,23 @@ static void allow_file_roots(rd_binding *binding, VALUE folders) {
 
 void rd_take_options(rd_binding *binding, VALUE options) {
     size_t count;
-    RD_BINDING_SET(binding, reporter, rd_option(options, "reporter"));
-    RD_BINDING_SET(binding, upgrades, rd_option(options, "upgrades"));
-    RD_BINDING_SET(binding, request_log, rd_option(options, "request_log"));
-    RD_BINDING_SET(binding, scheme, shared_value(rd_option(options, "url_scheme")));
-    binding->log_json = rd_option(options, "request_log_format") == ID2SYM(rb_intern("json"));
-    binding->split_newlines = RTEST(rd_option(options, "split_newlines"));
+    RD_BINDING_SET(binding, app.reporter, rd_option(options, "reporter"));
+    RD_BINDING_SET(binding, app.upgrades, rd_option(options, "upgrades"));
+    RD_BINDING_SET(binding, log.output, rd_option(options, "request_log"));
+    RD_BINDING_SET(binding, env.scheme, shared_value(rd_option(options, "url_scheme")));
+    binding->log.json = rd_option(options, "request_log_format") == ID2SYM(rb_intern("json"));
+    binding->rules.split_newlines = RTEST(rd_option(options, "split_newlines"));
     take_default_host(binding, rd_option(options, "default_host"));
     rd_take_slot(binding, options);
     take_link(binding, rd_option(options, "link"));
     serve_folder(binding, rd_option(options, "public"), RTEST(rd_option(options, "public_only")));
     allow_file_roots(binding, rd_option(options, "x_sendfile_roots"));
-    RD_BINDING_SET(binding, sendfile_type, rd_option(options, "sendfile_type"));
-    RD_BINDING_SET(binding, thread_start, rd_option(options, "thread_start"));
-    RD_BINDING_SET(binding, thread_exit, rd_option(options, "thread_exit"));
-    binding->trusted =
+    RD_BINDING_SET(binding, env.sendfile_type, rd_option(options, "sendfile_type"));
+    RD_BINDING_SET(binding, app.thread_start, rd_option(options, "thread_start"));
+    RD_BINDING_SET(binding, app.thread_exit, rd_option(options, "thread_exit"));
+    binding->proxies.trusted =
         networks_of(rd_option(options, "trusted_proxies"), "trusted_proxies", &count);
-    binding->trusted_count = count;
+    binding->proxies.count = count;
     rd_network *proxies =
         networks_of(rd_option(options, "proxy_protocol_from"), "proxy_protocol_from", &count);
     rd_server_set_proxies(binding->server, proxies, count);

@@ -36,16 +36,16 @@ static VALUE core_initialize(VALUE self, VALUE app, VALUE numbers, VALUE options
     rd_take_settings(&settings, numbers);
     binding->server = rd_server_new(&settings);
     if (binding->server == NULL) rb_sys_fail("cannot make a poller");
-    binding->early_hints = settings.early_hints != 0;
-    binding->frozen_headers = settings.frozen_headers != 0;
-    binding->boundaries = rd_boundaries_random();
-    RD_BINDING_SET(binding, app, app);
-    RD_BINDING_SET(binding, clients, rb_ary_new());
-    RD_BINDING_SET(binding, subscribers, rb_hash_new());
-    RD_BINDING_SET(binding, key_lists, rb_ary_new());
-    RD_BINDING_SET(binding, borrowed, rb_ary_new());
-    RD_BINDING_SET(binding, threads, rb_ary_new());
-    RD_BINDING_SET(binding, empty_input, rd_input_empty());
+    binding->rules.early_hints = settings.early_hints != 0;
+    binding->rules.frozen_headers = settings.frozen_headers != 0;
+    binding->files.boundaries = rd_boundaries_random();
+    RD_BINDING_SET(binding, app.object, app);
+    RD_BINDING_SET(binding, clients.objects, rb_ary_new());
+    RD_BINDING_SET(binding, clients.subscribers, rb_hash_new());
+    RD_BINDING_SET(binding, env.key_lists, rb_ary_new());
+    RD_BINDING_SET(binding, lent.strings, rb_ary_new());
+    RD_BINDING_SET(binding, app.threads, rb_ary_new());
+    RD_BINDING_SET(binding, env.empty_input, rd_input_empty());
     rd_take_options(binding, options);
     rd_pool_init(binding);
     rd_cache_init(binding);
@@ -102,7 +102,7 @@ static VALUE core_stats(VALUE self) {
     }
     put_stat(stats, "active", active);
     put_stat(stats, "waiting", binding->pool.waiting);
-    put_stat(stats, "request_log_lost", binding->log_lost);
+    put_stat(stats, "request_log_lost", binding->log.lost);
     return stats;
 }
 

@@ -26,7 +26,7 @@
 static VALUE make_thread(VALUE argument) {
     rd_binding *binding = (rd_binding *)argument;
     VALUE thread = rb_thread_create(rd_leader_run_thread, binding);
-    rb_ary_push(binding->threads, thread);
+    rb_ary_push(binding->app.threads, thread);
     return thread;
 }
 
@@ -116,9 +116,10 @@ static VALUE report_by(rd_runner *runner, ID method_of_reporter) {
     rd_slice method = rd_request_slice(request, request->head.method);
     rd_slice path = rd_request_slice(request, request->head.path);
     uint64_t ms = (rd_clock_ns() - request->taken_ns) / 1000000;
-    return rb_funcall(
-        runner->binding->reporter, method_of_reporter, 4, rb_str_new(method.ptr, (long)method.len),
-        rb_str_new(path.ptr, (long)path.len), DBL2NUM((double)ms / 1000), runner->thread);
+    return rb_funcall(runner->binding->app.reporter, method_of_reporter, 4,
+                      rb_str_new(method.ptr, (long)method.len),
+                      rb_str_new(path.ptr, (long)path.len), DBL2NUM((double)ms / 1000),
+                      runner->thread);
 }
 
 static VALUE report_slow(VALUE argument) {
@@ -248,7 +249,7 @@ static VALUE end_thread(VALUE thread) {
 static void end_threads(rd_binding *binding) {
     rd_server_stop(binding->server, RD_STOP_NOW);
     rd_pool_end(binding);
-    VALUE threads = rb_ary_dup(binding->threads);
+    VALUE threads = rb_ary_dup(binding->app.threads);
     for (long i = 0; i < RARRAY_LEN(threads); i++) {
         int state = 0;
         rb_protect(end_thread, RARRAY_AREF(threads, i), &state);
@@ -273,8 +274,8 @@ static VALUE end_run(VALUE argument) {
     if (binding->pool.threads > 0) end_threads(binding);
     rd_watch_stop(binding->server);
     carry_out_stop(binding);
-    RD_BINDING_SET(binding, supervisor, Qnil);
-    if (binding->log_len > 0) rd_log_flush(binding);
+    RD_BINDING_SET(binding, app.supervisor, Qnil);
+    if (binding->log.len > 0) rd_log_flush(binding);
     binding->running = false;
     if (NIL_P(error) || rb_obj_is_kind_of(error, rb_eException)) rb_set_errinfo(error);
     return Qnil;
@@ -287,6 +288,6 @@ void rd_supervisor_run(rd_binding *binding) {
     if (code != 0) rb_syserr_fail(code, "cannot start the watch thread");
     binding->pool.over = false;
     binding->running = true;
-    RD_BINDING_SET(binding, supervisor, rb_thread_current());
+    RD_BINDING_SET(binding, app.supervisor, rb_thread_current());
     rb_ensure(supervise, (VALUE)binding, end_run, (VALUE)binding);
 }

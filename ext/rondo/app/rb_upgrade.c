@@ -17,17 +17,18 @@
 
 /* What is answered in place of an upgrade; nil: what the application said. */
 static VALUE answer_to_impossible(const rd_call *call, VALUE handler) {
-    VALUE arguments[] = {handler, call->env, call->status};
-    return rb_funcallv(call->binding->upgrades, rd_id.report_impossible, 3, arguments);
+    VALUE arguments[] = {handler, call->env, call->answer.status};
+    return rb_funcallv(call->binding->app.upgrades, rd_id.report_impossible, 3, arguments);
 }
 
 /* A page of somebody else's, RFC 6455 section 10.2. Nil: it is not. */
 static VALUE answer_to_stranger(const rd_call *call) {
     const rd_binding *binding = call->binding;
-    bool is_trusted = rd_networks_contain(binding->trusted, binding->trusted_count, &call->peer);
+    bool is_trusted =
+        rd_networks_contain(binding->proxies.trusted, binding->proxies.count, &call->conn.peer);
     VALUE arguments[] = {call->env, is_trusted ? Qtrue : Qfalse};
     if (!call->upgrade->same_origin) return Qnil;
-    return rb_funcallv(binding->upgrades, rd_id.refuse, 2, arguments);
+    return rb_funcallv(binding->app.upgrades, rd_id.refuse, 2, arguments);
 }
 
 /* ---- the step over ---- */
@@ -53,7 +54,7 @@ static bool choose_protocol(const rd_call *call, rd_collect *collect) {
 
 static void report_protocol(const rd_call *call, VALUE handler) {
     VALUE arguments[] = {handler, call->env};
-    rb_funcallv(call->binding->upgrades, rd_id.report_protocol, 2, arguments);
+    rb_funcallv(call->binding->app.upgrades, rd_id.report_protocol, 2, arguments);
 }
 
 /* Everything that can raise comes before the lock: from the answer on there is no way back. */
@@ -64,12 +65,12 @@ static void upgrade(rd_call *call, VALUE handler) {
     VALUE self = rd_event_is_wanted(handler) ? rd_client_new(call, handler) : Qnil;
     rd_collect_init(&collect, call);
     collect.head.raw = true;
-    rd_collect_fields(&collect, call->headers);
+    rd_collect_fields(&collect, call->answer.headers);
     bool all_stay = choose_protocol(call, &collect);
     uint32_t slot = rd_client_keep(binding, NIL_P(self) ? handler : self);
     rd_lock(binding);
-    call->started = call->done = true;
-    call->status = INT2FIX(call->upgrade->status);
+    call->state.started = call->state.done = true;
+    call->answer.status = INT2FIX(call->upgrade->status);
     rd_push *push = call->upgrade->begin(call->request, collect.head.fields, collect.head.count);
     if (push != NULL) meet_push(push, NIL_P(self) ? NULL : rd_client_of(self), slot, wants_drained);
     rd_unlock(binding);
@@ -80,7 +81,7 @@ static void upgrade(rd_call *call, VALUE handler) {
 
 bool rd_upgrade(rd_call *call) {
     VALUE handler = rb_hash_lookup(call->env, rd_key.rack_upgrade);
-    if (!RTEST(handler) || NUM2INT(rb_Integer(call->status)) >= 300) return false;
+    if (!RTEST(handler) || NUM2INT(rb_Integer(call->answer.status)) >= 300) return false;
     VALUE response =
         call->upgrade != NULL ? answer_to_stranger(call) : answer_to_impossible(call, handler);
     if (!NIL_P(response)) rd_call_replace_response(call, response);

@@ -14,7 +14,7 @@ bool rd_upgrade(rd_call *call);
 /* Env has as many keys as it came with, and the status is one: then there is nothing to upgrade. */
 static inline bool rd_may_upgrade(const rd_call *call) {
     return call->upgrade != NULL || RHASH_SIZE(call->env) != call->env_size ||
-           (FIXNUM_P(call->status) && FIX2LONG(call->status) < 100);
+           (FIXNUM_P(call->answer.status) && FIX2LONG(call->answer.status) < 100);
 }
 
 #endif

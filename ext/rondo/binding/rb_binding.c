@@ -13,7 +13,7 @@
 static void core_mark(void *pointer) {
     rd_binding *binding = pointer;
     if (binding == NULL) return;
-#define MARK(name) rb_gc_mark_movable(binding->name);
+#define MARK(part, name) rb_gc_mark_movable(binding->part.name);
     RD_BINDING_VALUES(MARK)
 #undef MARK
 }
@@ -21,8 +21,8 @@ static void core_mark(void *pointer) {
 static void core_compact(void *pointer) {
     rd_binding *binding = pointer;
     if (binding == NULL) return;
-#define MOVE(name) binding->name = rb_gc_location(binding->name);
-    MOVE(self)
+#define MOVE(part, name) binding->part.name = rb_gc_location(binding->part.name);
+    binding->self = rb_gc_location(binding->self);
     RD_BINDING_VALUES(MOVE)
 #undef MOVE
 }
@@ -56,12 +56,12 @@ void rd_binding_unref(rd_binding *binding) {
         rd_server_free(binding->server);
     }
     rd_borrow_clear(binding);
-    rd_slots_clear(&binding->client_slots);
+    rd_slots_clear(&binding->clients.slots);
     rd_cache_clear(binding);
-    rd_free(binding->env_cache);
-    rd_file_roots_clear(&binding->file_roots);
-    rd_free(binding->trusted);
-    rd_free(binding->log_bytes);
+    rd_free(binding->env.cache);
+    rd_file_roots_clear(&binding->files.roots);
+    rd_free(binding->proxies.trusted);
+    rd_free(binding->log.bytes);
     rd_free(binding);
 }
 
@@ -89,7 +89,7 @@ VALUE rd_binding_allocate(VALUE klass) {
     binding->refs = 1;
     binding->forks = rd_forks();
     rd_list_init(&binding->in_all);
-#define CLEAR(name) binding->name = Qnil;
+#define CLEAR(part, name) binding->part.name = Qnil;
     RD_BINDING_VALUES(CLEAR)
 #undef CLEAR
     DATA_PTR(self) = binding;

@@ -19,71 +19,124 @@
 #include "cluster/scoreboard.h"
 #include "server/server.h"
 
-/* The Ruby objects a binding holds, marked and moved together. */
+/* The Ruby objects that a binding holds, part by part: X(part, name). Whoever adds one here has it
+ * marked, moved and nil at first. */
+#define RD_APP_VALUES(X)                                                                           \
+    X(app, object)       /* answers call(env) */                                                   \
+    X(app, reporter)     /* answers handle_error, refuse_file, report_error, _refusal, … */      \
+    X(app, upgrades)     /* answers refuse, report_impossible and report_protocol */               \
+    X(app, threads)      /* the application threads */                                             \
+    X(app, supervisor)   /* Thread that called run(), or nil */                                    \
+    X(app, thread_start) /* called in each application thread before its first request, or nil */  \
+    X(app, thread_exit)  /* and after its last */
+
+#define RD_ENV_VALUES(X)                                                                           \
+    X(env, template)          /* Hash that every env starts from */                                \
+    X(env, secure_template)   /* the same for connections that are secure */                       \
+    X(env, empty_input)       /* rack.input of requests without a body */                          \
+    X(env, templates)         /* cache of env templates by authority and peer */                   \
+    X(env, section_templates) /* cache of env templates by header section and peer */              \
+    X(env, key_lists)         /* cache of what the envs of upgraded connections have as keys */    \
+    X(env, scheme)            /* rack.url_scheme forced by a setting, or nil */                    \
+    X(env, default_host)      /* SERVER_NAME and port of requests without Host, or nil */          \
+    X(env, default_port)                                                                           \
+    X(env, sendfile_type) /* sendfile.type of every env, or nil */
+
+#define RD_STRINGS_VALUES(X)                                                                       \
+    X(strings, values) /* cache of header values */                                                \
+    X(strings, names)  /* cache of HTTP_* keys of names without an id */
+
+#define RD_LENT_VALUES(X) X(lent, strings) /* slot → String whose bytes are queued */
+
+#define RD_CLIENTS_VALUES(X)                                                                       \
+    X(clients, objects)     /* slot → Rondo::Client, or a handler that needs none */             \
+    X(clients, subscribers) /* address of an rd_push without a connection → block */
+
+#define RD_LOG_VALUES(X) X(log, output) /* answers write(lines), or nil */
+
+#define RD_CLUSTER_VALUES(X)                                                                       \
+    X(cluster, scoreboard) /* Rondo::Scoreboard that score lies in, or nil */                      \
+    X(cluster, heirs)      /* that of the workers of another master, or nil */
+
 #define RD_BINDING_VALUES(X)                                                                       \
-    X(app)          /* answers call(env) */                                                        \
-    X(reporter)     /* answers handle_error, refuse_file, report_error, _refusal, _cut, _slow */   \
-    X(upgrades)     /* answers refuse, report_impossible and report_protocol */                    \
-    X(request_log)  /* answers write(lines), or nil */                                             \
-    X(env_template) /* Hash that every env starts from */                                          \
-    X(env_secure_template) /* the same for connections that are secure */                          \
-    X(empty_input)         /* rack.input of requests without a body */                             \
-    X(clients)             /* slot → Rondo::Client, or a handler that needs none */              \
-    X(subscribers)         /* address of an rd_push without a connection → block */              \
-    X(borrowed)            /* slot → String whose bytes are queued */                            \
-    X(values)              /* cache of header values */                                            \
-    X(templates)           /* cache of env templates by authority and peer */                      \
-    X(section_templates)   /* cache of env templates by header section and peer */                 \
-    X(names)               /* cache of HTTP_* keys of names without an id */                       \
-    X(key_lists)           /* cache of what the envs of upgraded connections have as keys */       \
-    X(threads)             /* the application threads */                                           \
-    X(supervisor)          /* Thread that called run(), or nil */                                  \
-    X(thread_start) /* called in each application thread before its first request, or nil */       \
-    X(thread_exit)  /* and after its last */                                                       \
-    X(scoreboard)   /* Rondo::Scoreboard that score lies in, or nil */                             \
-    X(heirs)        /* that of the workers of another master, or nil */                            \
-    X(scheme)       /* rack.url_scheme forced by a setting, or nil */                              \
-    X(default_host) /* SERVER_NAME and port of requests without Host, or nil */                    \
-    X(default_port)                                                                                \
-    X(sendfile_type) /* sendfile.type of every env, or nil */
-
-#define RD_VALUE_CACHE_SIZE    4096
-#define RD_NAME_CACHE_SIZE     512
-#define RD_TEMPLATE_CACHE_SIZE 256
-#define RD_SECTION_CACHE_SIZE  256
-#define RD_SECTION_SEEN_SIZE   1024
-#define RD_LAST_SECTIONS       4096
-
-typedef struct rd_cache_entry {
-    uint32_t hash;
-    uint32_t len;
-} rd_cache_entry;
-
-/* Compared as bytes: every member is set, unused room is zero. */
-typedef struct rd_template_key {
-    uint32_t hash;
-    rd_address peer;
-    uint8_t version; /* RD_HTTP_1_1 … */
-    bool secure;     /* the connection */
-    uint8_t authority_len;
-    char authority[64];
-} rd_template_key;
-
-typedef struct rd_section_key {
-    uint64_t section; /* rd_head.section, version and scheme in one word; 0: empty */
-    rd_address peer;
-} rd_section_key;
-
-/* See rb_env_cache.c. */
-typedef struct rd_env_cache {
-    rd_template_key templates[RD_TEMPLATE_CACHE_SIZE];
-    rd_section_key sections[RD_SECTION_CACHE_SIZE];
-    uint32_t seen[RD_SECTION_SEEN_SIZE];     /* hashes of keys that came once */
-    uint8_t last_sections[RD_LAST_SECTIONS]; /* by the connection's slot: place of its last one */
-} rd_env_cache;
+    RD_APP_VALUES(X)                                                                               \
+    RD_ENV_VALUES(X)                                                                               \
+    RD_STRINGS_VALUES(X)                                                                           \
+    RD_LENT_VALUES(X) RD_CLIENTS_VALUES(X) RD_LOG_VALUES(X) RD_CLUSTER_VALUES(X)
 
 typedef struct rd_borrow rd_borrow;
-typedef struct rd_request_line_log rd_request_line_log;
+typedef struct rd_cache_entry rd_cache_entry;
+typedef struct rd_env_cache rd_env_cache;
+
+#define RD_BINDING_VALUE(part, name) VALUE name;
+
+/* The application and what runs it. */
+typedef struct rd_app {
+    RD_APP_VALUES(RD_BINDING_VALUE)
+} rd_app;
+
+/* What envs are made of; see rb_env_cache.c. */
+typedef struct rd_env_parts {
+    RD_ENV_VALUES(RD_BINDING_VALUE)
+    rd_env_cache *cache;
+    unsigned base_sizes[2]; /* keys of the templates, plain and secure; header fields follow */
+} rd_env_parts;
+
+/* See rb_cache.c. */
+typedef struct rd_strings {
+    RD_STRINGS_VALUES(RD_BINDING_VALUE)
+    rd_cache_entry *value_entries;
+    rd_cache_entry *name_entries;
+} rd_strings;
+
+/* See rb_borrow.c. */
+typedef struct rd_lent {
+    RD_LENT_VALUES(RD_BINDING_VALUE)
+    rd_slots slots;
+    rd_borrow *released; /* under the loop lock: Strings whose bytes are not needed any more */
+} rd_lent;
+
+/* Upgraded connections and subscriptions of the application. */
+typedef struct rd_clients {
+    RD_CLIENTS_VALUES(RD_BINDING_VALUE)
+    rd_slots slots;
+    uintptr_t last_block; /* the highest number of a subscription's block so far */
+} rd_clients;
+
+/* The request log; see rb_log.c. */
+typedef struct rd_log {
+    RD_LOG_VALUES(RD_BINDING_VALUE)
+    bool json;
+    char *bytes; /* request lines of this turn */
+    size_t len, capacity;
+    uint64_t lost; /* writes that failed */
+    int64_t second;
+    char time[RD_DATE_LOG_BYTES + 1];
+} rd_log;
+
+/* What the server shares with the workers of its cluster. */
+typedef struct rd_cluster_board {
+    RD_CLUSTER_VALUES(RD_BINDING_VALUE)
+} rd_cluster_board;
+
+/* Peers that may name the client, scheme and port. */
+typedef struct rd_proxies {
+    rd_network *trusted;
+    size_t count;
+} rd_proxies;
+
+/* Files that the application names. */
+typedef struct rd_named_files {
+    rd_file_roots roots;      /* x_sendfile_root; none: X-Sendfile is not for us */
+    rd_boundaries boundaries; /* under the loop lock */
+} rd_named_files;
+
+/* Settings that are looked at for each request. */
+typedef struct rd_call_rules {
+    bool early_hints, frozen_headers, split_newlines;
+} rd_call_rules;
+
+#undef RD_BINDING_VALUE
 
 struct rd_binding {
     rd_list in_all;
@@ -91,29 +144,18 @@ struct rd_binding {
     VALUE self; /* the Rondo::Server::Core; not marked, it owns this */
     uint32_t refs;
     unsigned forks; /* of this process when it was made */
-#define RD_BINDING_VALUE(name) VALUE name;
-    RD_BINDING_VALUES(RD_BINDING_VALUE)
-#undef RD_BINDING_VALUE
-    rd_cache_entry *value_entries;
-    rd_cache_entry *name_entries;
-    rd_env_cache *env_cache;
-    unsigned env_base[2]; /* keys of the base templates, plain and secure; header fields follow */
-    rd_network *trusted;  /* peers that may name the client, scheme and port */
-    size_t trusted_count;
-    rd_borrow *released; /* under the loop lock: Strings whose bytes are not needed any more */
-    rd_slots borrowed_slots;
-    rd_slots client_slots;
-    uintptr_t last_block; /* the highest number of a subscription's block so far */
-    rd_pool pool;
-    rd_file_roots file_roots; /* x_sendfile_root; none: X-Sendfile is not for us */
-    rd_boundaries boundaries; /* under the loop lock */
     bool running;
-    bool early_hints, frozen_headers, split_newlines, log_json;
-    char *log_bytes; /* request lines of this turn */
-    size_t log_len, log_capacity;
-    uint64_t log_lost; /* writes of the request log that failed */
-    int64_t log_second;
-    char log_time[RD_DATE_LOG_BYTES + 1];
+    rd_call_rules rules;
+    rd_app app;
+    rd_env_parts env;
+    rd_strings strings;
+    rd_lent lent;
+    rd_clients clients;
+    rd_log log;
+    rd_cluster_board cluster;
+    rd_proxies proxies;
+    rd_named_files files;
+    rd_pool pool;
 };
 
 /* The alloc function of Rondo::Server::Core: a binding without a server. */
@@ -138,7 +180,7 @@ static inline void rd_unlock(rd_binding *binding) {
     rd_server_unlock(binding->server);
 }
 
-/* Keeps `object` in `field`, which is a name of RD_BINDING_VALUES. */
+/* Keeps `object` in `field`, which is a part and a name of RD_BINDING_VALUES: `env.scheme`. */
 #define RD_BINDING_SET(binding, field, object)                                                     \
     RB_OBJ_WRITE((binding)->self, &(binding)->field, (object))
 

@@ -18,23 +18,23 @@ struct rd_borrow {
 /* Runs under the loop lock, without a right to touch Ruby objects: only takes note. */
 static void note_release(rd_release *release) {
     rd_borrow *borrow = RD_CONTAINER(release, rd_borrow, release);
-    borrow->next = borrow->binding->released;
-    borrow->binding->released = borrow;
+    borrow->next = borrow->binding->lent.released;
+    borrow->binding->lent.released = borrow;
 }
 
 rd_release *rd_borrow_string(rd_binding *binding, VALUE frozen) {
     rd_borrow *made = rd_alloc(sizeof(*made));
     made->release.run = note_release;
     made->binding = binding;
-    made->slot = rd_slots_take(&binding->borrowed_slots);
-    rb_ary_store(binding->borrowed, made->slot, frozen);
+    made->slot = rd_slots_take(&binding->lent.slots);
+    rb_ary_store(binding->lent.strings, made->slot, frozen);
     return &made->release;
 }
 
 static rd_borrow *take_released(rd_binding *binding) {
     rd_server_lock(binding->server);
-    rd_borrow *list = binding->released;
-    binding->released = NULL;
+    rd_borrow *list = binding->lent.released;
+    binding->lent.released = NULL;
     rd_server_unlock(binding->server);
     return list;
 }
@@ -42,18 +42,18 @@ static rd_borrow *take_released(rd_binding *binding) {
 void rd_borrow_release_all(rd_binding *binding) {
     for (rd_borrow *list = take_released(binding); list != NULL;) {
         rd_borrow *next = list->next;
-        rb_ary_store(binding->borrowed, list->slot, Qnil);
-        rd_slots_give(&binding->borrowed_slots, list->slot);
+        rb_ary_store(binding->lent.strings, list->slot, Qnil);
+        rd_slots_give(&binding->lent.slots, list->slot);
         rd_free(list);
         list = next;
     }
 }
 
 void rd_borrow_clear(rd_binding *binding) {
-    while (binding->released != NULL) {
-        rd_borrow *next = binding->released->next;
-        rd_free(binding->released);
-        binding->released = next;
+    while (binding->lent.released != NULL) {
+        rd_borrow *next = binding->lent.released->next;
+        rd_free(binding->lent.released);
+        binding->lent.released = next;
     }
-    rd_slots_clear(&binding->borrowed_slots);
+    rd_slots_clear(&binding->lent.slots);
 }

@@ -20,7 +20,7 @@ typedef struct rd_error_report {
 static VALUE report_error(VALUE argument) {
     const rd_error_report *report = (const rd_error_report *)argument;
     VALUE arguments[] = {report->error, NIL_P(report->env) ? rb_hash_new() : report->env};
-    return rb_funcallv(report->binding->reporter, rd_id.report_error, 2, arguments);
+    return rb_funcallv(report->binding->app.reporter, rd_id.report_error, 2, arguments);
 }
 
 int rd_report_error(const rd_binding *binding, VALUE error, VALUE env) {
@@ -54,7 +54,7 @@ static VALUE report_refusal(VALUE argument) {
     size_t len = rd_address_text(&report->refusal.peer, text);
     const int code = report->refusal.code;
     VALUE address = rb_str_new(text, (long)len), reason = reason_of(code);
-    VALUE reporter = report->binding->reporter;
+    VALUE reporter = report->binding->app.reporter;
     switch (code) {
     case RD_ERR_FILE_CUT:
     case RD_ERR_ANSWER_SHORT:

@@ -39,7 +39,7 @@ void rd_take_slot(rd_binding *binding, VALUE options) {
     const rd_scoreboard *scoreboard = rd_scoreboard_of(board);
     unsigned number = NUM2UINT(slot);
     if (number >= scoreboard->slot_count) rb_raise(rb_eIndexError, "slot %u", number);
-    RD_BINDING_SET(binding, scoreboard, board);
+    RD_BINDING_SET(binding, cluster.scoreboard, board);
     binding->server->score = &scoreboard->slots[number];
     if (!NIL_P(inbox)) join_siblings(binding, scoreboard, number, inbox, inboxes);
 }
@@ -54,7 +54,7 @@ static VALUE core_set_heirs(VALUE self, VALUE board, VALUE inboxes) {
     rd_lock(binding);
     rd_siblings_set_heirs(binding->server, scoreboard, outboxes);
     rd_unlock(binding);
-    RD_BINDING_SET(binding, heirs, board);
+    RD_BINDING_SET(binding, cluster.heirs, board);
     RB_GC_GUARD(room);
     return Qnil;
 }

@@ -43,19 +43,21 @@ RD_APART bool rd_call_try(VALUE (*step)(VALUE), rd_call *call) {
 }
 
 void rd_call_close_body(rd_call *call) {
-    if (call->body_closed || RB_SPECIAL_CONST_P(call->body)) return;
-    call->body_closed = true;
-    if (RB_TYPE_P(call->body, T_ARRAY) && RBASIC_CLASS(call->body) == rb_cArray) return;
+    if (call->answer.body_closed || RB_SPECIAL_CONST_P(call->answer.body)) return;
+    call->answer.body_closed = true;
+    if (RB_TYPE_P(call->answer.body, T_ARRAY) && RBASIC_CLASS(call->answer.body) == rb_cArray)
+        return;
     if (rd_is_forked(call->binding)) return; /* the parent closes the body, this is a copy */
-    if (rb_respond_to(call->body, rd_id.close)) rb_funcall(call->body, rd_id.close, 0);
+    if (rb_respond_to(call->answer.body, rd_id.close))
+        rb_funcall(call->answer.body, rd_id.close, 0);
 }
 
 void rd_call_replace_response(rd_call *call, VALUE response) {
     rd_call_close_body(call);
-    call->body_closed = false;
-    call->status = RARRAY_AREF(response, 0);
-    call->headers = RARRAY_AREF(response, 1);
-    call->body = RARRAY_AREF(response, 2);
+    call->answer.body_closed = false;
+    call->answer.status = RARRAY_AREF(response, 0);
+    call->answer.headers = RARRAY_AREF(response, 1);
+    call->answer.body = RARRAY_AREF(response, 2);
 }
 
 VALUE rd_upgrade_symbol(const rd_upgrade_row *upgrade) {

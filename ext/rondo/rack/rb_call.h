@@ -10,6 +10,27 @@
 #include "protocol/protocols.h"
 #include "binding/rb_binding.h"
 
+/* [status, headers, body] of the application, or what is answered in its place. */
+typedef struct rd_answer {
+    VALUE status, headers, body;
+    bool body_closed;
+} rd_answer;
+
+/* What is known of the connection, which may close meanwhile. */
+typedef struct rd_call_conn {
+    rd_address peer;
+    uint32_t slot;
+    bool secure; /* the scheme is https where nothing else says so */
+} rd_call_conn;
+
+/* How far the answer is. */
+typedef struct rd_call_state {
+    bool started; /* the head is out */
+    bool done;    /* finished, aborted or detached */
+    bool hijacked;
+    bool left_open; /* the stream goes on after the call */
+} rd_call_state;
+
 struct rd_call {
     rd_binding *binding;
     rd_request *request;
@@ -18,23 +39,17 @@ struct rd_call {
     VALUE connection; /* Rondo::Connection: its rack.hijack */
     VALUE finished;   /* the rack.response_finished Array */
     VALUE stream;     /* Rondo::Stream of a call body, or 0 */
-    VALUE status, headers, body;
-    VALUE error;       /* what the application raised, or nil */
+    VALUE error;      /* what the application raised, or nil */
+    rd_answer answer;
+    rd_call_conn conn;
+    rd_call_state state;
     rd_runner *runner; /* whose thread this is; NULL once a stream outlives the call */
-    int killed;        /* state of a Thread#kill that ended the call */
     uint64_t serial;   /* its runner's while it runs */
     uint64_t queue_us; /* with the setting queue_time */
     uint64_t turn_ns; /* since when its turn lasts; waits for room move it on, see rd_part_send() */
-    uint32_t slot;
-    rd_address peer;
-    bool secure;  /* its connection is: the scheme is https where nothing else says so */
-    bool whole;   /* the body was there when the call began */
-    bool started; /* the head of the response is out */
-    bool done;    /* finished, aborted or detached */
-    bool hijacked;
-    bool body_closed;
-    bool left_open;                /* the stream goes on after the call */
-    size_t env_size;               /* keys that the application got */
+    int killed;       /* state of a Thread#kill that ended the call */
+    bool whole;       /* the body was there when the call began */
+    size_t env_size;  /* keys that the application got */
     const rd_upgrade_row *upgrade; /* what the connection can become; NULL: nothing else */
 };
 

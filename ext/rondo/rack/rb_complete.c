@@ -26,7 +26,7 @@ static VALUE call_finished(VALUE argument) {
 /* In reverse order, with (env, status, headers, error); Rack SPEC, rack.response_finished. */
 RD_APART static void run_finished(rd_call *call) {
     rd_finished_call finished = {
-        .arguments = {call->env, call->status, call->headers, call->error}};
+        .arguments = {call->env, call->answer.status, call->answer.headers, call->error}};
     for (long i = RARRAY_LEN(call->finished) - 1; i >= 0; i--) {
         int state = 0;
         finished.callable = rb_ary_entry(call->finished, i);
@@ -50,7 +50,7 @@ void rd_complete(rd_call *call) {
         run_finished(call);
         if (rd_is_forked(binding)) return;
     }
-    if (!NIL_P(binding->request_log) && !call->hijacked) rd_call_try(log_request, call);
+    if (!NIL_P(binding->log.output) && !call->state.hijacked) rd_call_try(log_request, call);
     if (call->input != 0) rd_input_detach(call->input);
 }
 

@@ -68,7 +68,7 @@ VALUE rd_connection_detach(rd_call *call) {
     rd_unlock(call->binding);
     if (fd < 0) rd_raise_closed();
     detached.fd = fd;
-    call->done = true;
+    call->state.done = true;
     int state = 0;
     VALUE io = rb_protect(wrap_descriptor, (VALUE)&detached, &state);
     rd_buffer_clear(&detached.rest);
@@ -90,9 +90,9 @@ static VALUE connection_call(VALUE self) {
     if (call == NULL) {
         rb_raise(rb_eIOError, "hijack is only possible during the request, on its thread");
     }
-    if (call->started) rb_raise(rb_eIOError, "the response has begun already");
+    if (call->state.started) rb_raise(rb_eIOError, "the response has begun already");
     io = rd_connection_detach(call);
-    call->hijacked = true;
+    call->state.hijacked = true;
     rb_ivar_set(self, id_io, io);
     return io;
 }

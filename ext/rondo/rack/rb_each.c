@@ -79,7 +79,7 @@ static VALUE end_each(VALUE argument) {
 void rd_give_parts(rd_call *call) {
     const VALUE fiber = rb_fiber_current();
     rd_each *each;
-    rd_giving giving = {call->body, TypedData_Make_Struct(0, rd_each, &each_type, each)};
+    rd_giving giving = {call->answer.body, TypedData_Make_Struct(0, rd_each, &each_type, each)};
     rd_binding_ref(call->binding);
     *each = (rd_each){call->binding, call, fiber};
     rb_ensure(call_each, (VALUE)&giving, end_each, (VALUE)&giving);

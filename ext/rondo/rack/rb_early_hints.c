@@ -23,7 +23,7 @@ static void send_hints(rd_call *call, VALUE headers) {
 
 static VALUE send_early_hints(RB_BLOCK_CALL_FUNC_ARGLIST(headers, connection)) {
     rd_call *call = rd_connection_call(connection);
-    if (call != NULL && !call->started && !call->done) send_hints(call, headers);
+    if (call != NULL && !call->state.started && !call->state.done) send_hints(call, headers);
     return Qnil;
 }
 

@@ -33,7 +33,7 @@ static VALUE header_value(const rd_call *call, const rd_header *header, rd_slice
     rd_binding *binding = call->binding;
     bool may_be_secret = header->id == RD_HEADER_OTHER && call->request->head.doubtful;
     if (may_be_secret || rd_header_id_is_secret(header->id)) return new_string(bytes);
-    if (binding->frozen_headers) return rd_cached_value(binding, bytes);
+    if (binding->rules.frozen_headers) return rd_cached_value(binding, bytes);
     if (bytes.len <= RD_EMBEDDED_MAX) return new_string(bytes);
     return rb_str_dup(rd_cached_value(binding, bytes));
 }
@@ -44,13 +44,13 @@ static VALUE joined(const rd_call *call, const rd_header *header, VALUE before, 
     if (repeat == RD_REPEAT_REFUSE) return before;
     VALUE list = rb_str_cat_cstr(rb_str_dup(before), repeat == RD_REPEAT_SEMICOLON ? "; " : ", ");
     rb_str_append(list, value);
-    return call->binding->frozen_headers ? rb_obj_freeze(list) : list;
+    return call->binding->rules.frozen_headers ? rb_obj_freeze(list) : list;
 }
 
 /* What a proxy would say to Rack::Sendfile, and a client may not: where X-Sendfile is obeyed, there
  * is no such proxy. */
 static bool is_about_files(const rd_binding *binding, VALUE key) {
-    if (binding->file_roots.count == 0) return false;
+    if (binding->files.roots.count == 0) return false;
     return key == rd_key.http_x_sendfile_type || key == rd_key.http_x_accel_mapping ||
            key == rd_key.http_x_sendfile || key == rd_key.http_x_accel_redirect;
 }
@@ -174,7 +174,8 @@ static int take_pair(VALUE key, VALUE value, VALUE argument) {
 /* A template out of an env that is complete but for the request's own values: these, the header
  * fields, what all share. */
 static VALUE new_template(const rd_call *call) {
-    rd_sorting sorting = {.template = rb_hash_new(), .base = call->binding->env_base[call->secure]};
+    rd_sorting sorting = {.template = rb_hash_new(),
+                          .base = call->binding->env.base_sizes[call->conn.secure]};
     rb_hash_foreach(call->env, take_pair, (VALUE)&sorting);
     sorting.at = 0;
     sorting.shared = true;
@@ -227,13 +228,14 @@ VALUE rd_env_build(rd_call *call) {
     } else {
         build_afresh(call);
     }
-    bool is_trusted = rd_networks_contain(binding->trusted, binding->trusted_count, &call->peer);
+    bool is_trusted =
+        rd_networks_contain(binding->proxies.trusted, binding->proxies.count, &call->conn.peer);
     if (is_trusted) rd_env_set_forwarded(call);
     if (binding->server->settings.queue_time) {
         call->queue_us = queue_time_us(call, is_trusted);
         rb_hash_aset(call->env, rd_key.rondo_queue_time, ULL2NUM(call->queue_us));
     }
-    if (binding->early_hints && rd_http_versions[call->request->head.version].has_interim) {
+    if (binding->rules.early_hints && rd_http_versions[call->request->head.version].has_interim) {
         rb_hash_aset(call->env, rd_key.rack_early_hints, rd_early_hints_new(call->connection));
     }
     call->env_size = RHASH_SIZE(call->env);

@@ -21,17 +21,44 @@
 #include "binding/rb_cache.h"
 #include "rack/rb_env_place.h"
 
+#define RD_TEMPLATE_CACHE_SIZE 256
+#define RD_SECTION_CACHE_SIZE  256
+#define RD_SECTION_SEEN_SIZE   1024
+#define RD_LAST_SECTIONS       4096
+
+/* Compared as bytes: every member is set, unused room is zero. */
+typedef struct rd_template_key {
+    uint32_t hash;
+    rd_address peer;
+    uint8_t version; /* RD_HTTP_1_1 … */
+    bool secure;     /* the connection */
+    uint8_t authority_len;
+    char authority[64];
+} rd_template_key;
+
+typedef struct rd_section_key {
+    uint64_t section; /* rd_head.section, version and scheme in one word; 0: empty */
+    rd_address peer;
+} rd_section_key;
+
+struct rd_env_cache {
+    rd_template_key templates[RD_TEMPLATE_CACHE_SIZE];
+    rd_section_key sections[RD_SECTION_CACHE_SIZE];
+    uint32_t seen[RD_SECTION_SEEN_SIZE];     /* hashes of keys that came once */
+    uint8_t last_sections[RD_LAST_SECTIONS]; /* by the connection's slot: place of its last one */
+};
+
 void rd_env_cache_init(rd_binding *binding) {
-    binding->env_cache = rd_alloc_zero(sizeof(rd_env_cache));
-    RD_BINDING_SET(binding, templates, rb_ary_new_capa(RD_TEMPLATE_CACHE_SIZE));
-    RD_BINDING_SET(binding, section_templates, rb_ary_new_capa(RD_SECTION_CACHE_SIZE));
-    rb_ary_store(binding->templates, RD_TEMPLATE_CACHE_SIZE - 1, Qnil);
-    rb_ary_store(binding->section_templates, RD_SECTION_CACHE_SIZE - 1, Qnil);
+    binding->env.cache = rd_alloc_zero(sizeof(rd_env_cache));
+    RD_BINDING_SET(binding, env.templates, rb_ary_new_capa(RD_TEMPLATE_CACHE_SIZE));
+    RD_BINDING_SET(binding, env.section_templates, rb_ary_new_capa(RD_SECTION_CACHE_SIZE));
+    rb_ary_store(binding->env.templates, RD_TEMPLATE_CACHE_SIZE - 1, Qnil);
+    rb_ary_store(binding->env.section_templates, RD_SECTION_CACHE_SIZE - 1, Qnil);
 }
 
 /* Version and scheme. */
 static uint32_t way_of(const rd_call *call) {
-    return (uint32_t)call->request->head.version << 1 | call->secure;
+    return (uint32_t)call->request->head.version << 1 | call->conn.secure;
 }
 
 /* ---- by authority and peer ---- */
@@ -40,13 +67,13 @@ static bool template_key(rd_template_key *key, const rd_call *call) {
     rd_slice authority = rd_request_slice(call->request, call->request->head.authority);
     if (authority.len > sizeof(key->authority)) return false;
     memset(key, 0, sizeof(*key));
-    key->hash = rd_hash_weak(authority) ^ rd_address_hash(&call->peer) ^ way_of(call);
-    key->peer = call->peer;
+    key->hash = rd_hash_weak(authority) ^ rd_address_hash(&call->conn.peer) ^ way_of(call);
+    key->peer = call->conn.peer;
     key->peer.port = 0;
     memcpy(key->authority, authority.ptr, authority.len);
     key->authority_len = (uint8_t)authority.len;
     key->version = call->request->head.version;
-    key->secure = call->secure;
+    key->secure = call->conn.secure;
     return true;
 }
 
@@ -55,12 +82,12 @@ VALUE rd_env_template(rd_call *call) {
     rd_template_key key;
     if (!template_key(&key, call)) return rd_env_new_template(call);
     uint32_t at = key.hash % RD_TEMPLATE_CACHE_SIZE;
-    rd_template_key *entry = &binding->env_cache->templates[at];
+    rd_template_key *entry = &binding->env.cache->templates[at];
     if (entry->hash == key.hash && memcmp(entry, &key, sizeof(key)) == 0) {
-        return RARRAY_AREF(binding->templates, at);
+        return RARRAY_AREF(binding->env.templates, at);
     }
     VALUE env = rd_env_new_template(call);
-    rb_ary_store(binding->templates, at, env);
+    rb_ary_store(binding->env.templates, at, env);
     *entry = key;
     return env;
 }
@@ -77,29 +104,29 @@ static uint64_t section_of(const rd_call *call) {
 }
 
 static bool is_at(const rd_call *call, uint32_t at) {
-    const rd_section_key *key = &call->binding->env_cache->sections[at];
-    return key->section == section_of(call) && is_same_peer(&key->peer, &call->peer);
+    const rd_section_key *key = &call->binding->env.cache->sections[at];
+    return key->section == section_of(call) && is_same_peer(&key->peer, &call->conn.peer);
 }
 
 static uint32_t section_hash(const rd_call *call) {
     uint32_t section = (uint32_t)(section_of(call) * 0x9e3779b1u);
-    return section ^ rd_address_hash(&call->peer) ^ call->peer.kind;
+    return section ^ rd_address_hash(&call->conn.peer) ^ call->conn.peer.kind;
 }
 
 /* Looks first where the connection's last one was. */
 VALUE rd_env_section_find(const rd_call *call) {
     rd_binding *binding = call->binding;
-    uint8_t *last = &binding->env_cache->last_sections[call->slot % RD_LAST_SECTIONS];
-    if (is_at(call, *last)) return RARRAY_AREF(binding->section_templates, *last);
+    uint8_t *last = &binding->env.cache->last_sections[call->conn.slot % RD_LAST_SECTIONS];
+    if (is_at(call, *last)) return RARRAY_AREF(binding->env.section_templates, *last);
     uint32_t at = section_hash(call) % RD_SECTION_CACHE_SIZE;
     if (!is_at(call, at)) return Qnil;
     *last = (uint8_t)at;
-    return RARRAY_AREF(binding->section_templates, at);
+    return RARRAY_AREF(binding->env.section_templates, at);
 }
 
 bool rd_env_section_is_new(const rd_call *call) {
     uint32_t hash = section_hash(call);
-    uint32_t *seen = &call->binding->env_cache->seen[hash % RD_SECTION_SEEN_SIZE];
+    uint32_t *seen = &call->binding->env.cache->seen[hash % RD_SECTION_SEEN_SIZE];
     bool is_new = *seen != hash;
     *seen = hash;
     return is_new;
@@ -108,9 +135,9 @@ bool rd_env_section_is_new(const rd_call *call) {
 void rd_env_section_keep(const rd_call *call, VALUE template) {
     rd_binding *binding = call->binding;
     uint32_t at = section_hash(call) % RD_SECTION_CACHE_SIZE;
-    rb_ary_store(binding->section_templates, at, template);
-    binding->env_cache->sections[at] =
-        (rd_section_key){.section = section_of(call), .peer = call->peer};
+    rb_ary_store(binding->env.section_templates, at, template);
+    binding->env.cache->sections[at] =
+        (rd_section_key){.section = section_of(call), .peer = call->conn.peer};
 }
 
 /* ---- filling ---- */
@@ -179,8 +206,9 @@ static void fill_all(rd_fill *fill) {
 
 void rd_env_fill(rd_call *call, const VALUE own[RD_ENV_OWN_COUNT], bool copy_headers) {
     rd_fill fill = {.env = call->env, .own = own, .end = RD_ENV_OWN_COUNT};
-    if (copy_headers && !call->binding->frozen_headers) {
-        fill.end += (unsigned)RHASH_SIZE(call->env) - call->binding->env_base[call->secure];
+    if (copy_headers && !call->binding->rules.frozen_headers) {
+        fill.end +=
+            (unsigned)RHASH_SIZE(call->env) - call->binding->env.base_sizes[call->conn.secure];
     }
     fill_all(&fill);
 }

@@ -17,7 +17,7 @@
 
 /* What the scheme is unless a proxy says otherwise. */
 static VALUE scheme_of(const rd_binding *binding, bool secure) {
-    if (!NIL_P(binding->scheme)) return binding->scheme;
+    if (!NIL_P(binding->env.scheme)) return binding->env.scheme;
     return secure ? rd_key.https : rd_key.http;
 }
 
@@ -36,7 +36,7 @@ static VALUE new_base(rd_binding *binding, bool secure) {
         [RD_ENV_REMOTE_ADDR] = rd_key.empty,
         [RD_ENV_SCHEME] = scheme,
         [RD_ENV_ERRORS] = rb_const_get(rb_path2class("Rondo"), rb_intern("ERRORS")),
-        [RD_ENV_INPUT] = binding->empty_input,
+        [RD_ENV_INPUT] = binding->env.empty_input,
         [RD_ENV_IS_HIJACK] = Qtrue,
         [RD_ENV_HIJACK] = Qnil,
         [RD_ENV_FINISHED] = Qnil,
@@ -44,8 +44,8 @@ static VALUE new_base(rd_binding *binding, bool secure) {
     };
     for (unsigned i = 0; i < RD_ENV_COUNT; i++) rb_hash_aset(env, keys[i], values[i]);
     rb_hash_update_by(env, rb_const_get(rb_path2class("Rondo"), rb_intern("ENV_EXTRAS")), NULL);
-    if (!NIL_P(binding->sendfile_type)) {
-        rb_hash_aset(env, rd_key.sendfile_type, binding->sendfile_type);
+    if (!NIL_P(binding->env.sendfile_type)) {
+        rb_hash_aset(env, rd_key.sendfile_type, binding->env.sendfile_type);
     }
     /* Where only a setting says https, it is a proxy that has the certificate. */
     if (secure && scheme == rd_key.https) rb_hash_aset(env, rd_key.https_key, rd_key.on);
@@ -53,14 +53,14 @@ static VALUE new_base(rd_binding *binding, bool secure) {
 }
 
 void rd_env_place_init(rd_binding *binding) {
-    RD_BINDING_SET(binding, env_template, new_base(binding, false));
-    RD_BINDING_SET(binding, env_secure_template, new_base(binding, true));
-    binding->env_base[false] = (unsigned)RHASH_SIZE(binding->env_template);
-    binding->env_base[true] = (unsigned)RHASH_SIZE(binding->env_secure_template);
+    RD_BINDING_SET(binding, env.template, new_base(binding, false));
+    RD_BINDING_SET(binding, env.secure_template, new_base(binding, true));
+    binding->env.base_sizes[false] = (unsigned)RHASH_SIZE(binding->env.template);
+    binding->env.base_sizes[true] = (unsigned)RHASH_SIZE(binding->env.secure_template);
 }
 
 static VALUE base_of(const rd_call *call) {
-    return call->secure ? call->binding->env_secure_template : call->binding->env_template;
+    return call->conn.secure ? call->binding->env.secure_template : call->binding->env.template;
 }
 
 /* ---- who and where ---- */
@@ -87,8 +87,8 @@ static void set_host(rd_binding *binding, VALUE env, const rd_request *request, 
         port = head->port != 0 ? port_string(binding, head->port)
                                : (https ? rd_key.port_443 : rd_key.port_80);
     } else {
-        name = NIL_P(binding->default_host) ? rd_key.localhost : binding->default_host;
-        port = NIL_P(binding->default_port) ? rd_key.port_80 : binding->default_port;
+        name = NIL_P(binding->env.default_host) ? rd_key.localhost : binding->env.default_host;
+        port = NIL_P(binding->env.default_port) ? rd_key.port_80 : binding->env.default_port;
     }
     rb_hash_aset(env, rd_key.server_name, name);
     rb_hash_aset(env, rd_key.server_port, port);
@@ -98,8 +98,8 @@ VALUE rd_env_new_template(rd_call *call) {
     rd_binding *binding = call->binding;
     const unsigned version = call->request->head.version;
     VALUE env = rb_hash_dup(base_of(call));
-    set_host(binding, env, call->request, scheme_of(binding, call->secure) == rd_key.https);
-    set_address(binding, env, &call->peer);
+    set_host(binding, env, call->request, scheme_of(binding, call->conn.secure) == rd_key.https);
+    set_address(binding, env, &call->conn.peer);
     if (version != RD_HTTP_1_1) {
         rb_hash_aset(env, rd_key.server_protocol, rd_version_names[version]);
     }
@@ -111,12 +111,13 @@ void rd_env_set_forwarded(rd_call *call) {
     rd_binding *binding = call->binding;
     rd_forwarded said;
     unsigned fields = (unsigned)binding->server->settings.trusted_proxy_fields;
-    rd_forwarded_read(&said, call->request, fields, binding->trusted, binding->trusted_count);
+    rd_forwarded_read(&said, call->request, fields, binding->proxies.trusted,
+                      binding->proxies.count);
     if (said.has_client) set_address(binding, call->env, &said.client);
     if (said.scheme != RD_FORWARDED_NO_SCHEME) {
         bool https = said.scheme == RD_FORWARDED_HTTPS;
         rb_hash_aset(call->env, rd_key.rack_url_scheme, https ? rd_key.https : rd_key.http);
-        if (!https && call->secure) rb_hash_delete(call->env, rd_key.https_key);
+        if (!https && call->conn.secure) rb_hash_delete(call->env, rd_key.https_key);
         if (call->request->head.port == 0) set_host(binding, call->env, call->request, https);
     }
     if (said.port != 0) {

@@ -111,7 +111,7 @@ static bool asks_to_close(rd_slice list) {
 
 /* X-Sendfile and its like. Where they are obeyed a client never sees them. */
 static bool take_file(rd_collect *collect, VALUE value, bool is_escaped) {
-    if (collect->call->binding->file_roots.count == 0) return false;
+    if (collect->call->binding->files.roots.count == 0) return false;
     if (NIL_P(collect->file)) {
         collect->file = value;
         collect->file_is_escaped = is_escaped;
@@ -150,7 +150,7 @@ static bool take_special(rd_collect *collect, rd_slice name, VALUE value) {
 
 /* A "\n" separates values in Rack 2 only; in Rack 3 it is a mistake, or an attack. */
 static void add_lines(rd_collect *collect, VALUE shown, rd_slice name, rd_slice value) {
-    while (collect->call->binding->split_newlines) {
+    while (collect->call->binding->rules.split_newlines) {
         const char *end = memchr(value.ptr, '\n', value.len);
         if (end == NULL) break;
         rd_slice line = rd_slice_of(value.ptr, (size_t)(end - value.ptr));

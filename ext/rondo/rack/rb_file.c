@@ -89,7 +89,7 @@ static rd_validators validators_of(const rd_collect *collect) {
 /* ---- sending ---- */
 
 static void finish_call(rd_collect *collect) {
-    collect->call->done = true;
+    collect->call->state.done = true;
     RD_COLLECT_GUARD(collect);
 }
 
@@ -108,10 +108,10 @@ static void send_wanted(rd_collect *collect, const rd_opening *opening,
     rd_lock(binding);
     rd_file *file = new_file(binding, opening);
     const rd_file_body body = {file, NULL, (uint64_t)opening->info.st_size};
-    collect->call->started = true;
+    collect->call->state.started = true;
     if (is_divisible(collect)) {
         rd_file_body_send_wanted(request, &collect->head, collect->fields, &body, validators,
-                                 &binding->boundaries);
+                                 &binding->files.boundaries);
     } else {
         rd_file_body_send(request, &collect->head, &body);
     }
@@ -128,7 +128,7 @@ static void send_promised(rd_collect *collect, const rd_opening *opening) {
     if (collect->head.length < 0) collect->head.length = opening->info.st_size;
     rd_lock(binding);
     rd_file *file = new_file(binding, opening);
-    collect->call->started = true;
+    collect->call->state.started = true;
     if (to->start(request, &collect->head) >= 0) {
         to->send_file(request, file, 0, (size_t)opening->info.st_size);
         to->finish(request);
@@ -166,7 +166,7 @@ static int status_for(int error) {
 static void refuse(rd_collect *collect, int error) {
     rd_call *call = collect->call;
     VALUE arguments[] = {call->env, collect->file, INT2FIX(status_for(error))};
-    VALUE response = rb_funcallv(call->binding->reporter, rd_id.refuse_file, 3, arguments);
+    VALUE response = rb_funcallv(call->binding->app.reporter, rd_id.refuse_file, 3, arguments);
     rd_call_replace_response(call, response);
 }
 
@@ -181,7 +181,7 @@ static void answer_nothing(rd_collect *collect, int status) {
         head.length = -1;
     }
     rd_lock(call->binding);
-    collect->call->started = true;
+    collect->call->state.started = true;
     head.close = collect->head.close;
     if (to->start(call->request, &head) >= 0) to->finish(call->request);
     rd_unlock(call->binding);
@@ -221,7 +221,7 @@ bool rd_file_respond_named(rd_collect *collect) {
         refuse(collect, EACCES);
         return false;
     }
-    rd_opening opening = {.roots = &collect->call->binding->file_roots,
+    rd_opening opening = {.roots = &collect->call->binding->files.roots,
                           .path = StringValueCStr(path),
                           .fd = -1,
                           .error = EMFILE};

@@ -17,21 +17,21 @@
 #include "ruby/rb_value.h"
 
 static void put(rd_binding *binding, const char *bytes, size_t len) {
-    if (binding->log_len + len > binding->log_capacity) {
-        size_t capacity = binding->log_capacity ? binding->log_capacity * 2 : 4096;
-        while (capacity < binding->log_len + len) capacity *= 2;
-        binding->log_bytes = rd_realloc(binding->log_bytes, capacity);
-        binding->log_capacity = capacity;
+    if (binding->log.len + len > binding->log.capacity) {
+        size_t capacity = binding->log.capacity ? binding->log.capacity * 2 : 4096;
+        while (capacity < binding->log.len + len) capacity *= 2;
+        binding->log.bytes = rd_realloc(binding->log.bytes, capacity);
+        binding->log.capacity = capacity;
     }
-    memcpy(binding->log_bytes + binding->log_len, bytes, len);
-    binding->log_len += len;
+    memcpy(binding->log.bytes + binding->log.len, bytes, len);
+    binding->log.len += len;
 }
 
 #define PUT(binding, literal) put((binding), (literal), sizeof(literal) - 1)
 
 /* CTL, DEL, quotes, backslashes and bytes above 0x7f as \xHH, in JSON as \u00HH. */
 static void put_escaped(rd_binding *binding, rd_slice text) {
-    const char *format = binding->log_json ? "\\u%04x" : "\\x%02X";
+    const char *format = binding->log.json ? "\\u%04x" : "\\x%02X";
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.ptr[i];
         if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {
@@ -56,15 +56,15 @@ static void put_version(rd_binding *binding, const rd_request *request) {
 /* Formatted once a second. */
 static const char *log_time(rd_binding *binding) {
     int64_t now = rd_clock_wall_seconds();
-    if (binding->log_second != now) {
-        binding->log_second = now;
-        if (binding->log_json) {
-            rd_date_format_iso(now, binding->log_time);
+    if (binding->log.second != now) {
+        binding->log.second = now;
+        if (binding->log.json) {
+            rd_date_format_iso(now, binding->log.time);
         } else {
-            rd_date_format_common(now, binding->log_time);
+            rd_date_format_common(now, binding->log.time);
         }
     }
-    return binding->log_time;
+    return binding->log.time;
 }
 
 static rd_slice client_of(const rd_call *call) {
@@ -122,7 +122,7 @@ static void put_json(const rd_call *call, rd_slice client, uint64_t took_us) {
 void rd_log_request(rd_call *call) {
     uint64_t took_us = (rd_clock_ns() - call->request->taken_ns) / 1000;
     rd_slice client = client_of(call);
-    if (call->binding->log_json) {
+    if (call->binding->log.json) {
         put_json(call, client, took_us);
     } else {
         put_common(call, client, took_us);
@@ -131,16 +131,16 @@ void rd_log_request(rd_call *call) {
 
 static VALUE write_lines(VALUE argument) {
     rd_binding *binding = (rd_binding *)argument;
-    VALUE lines = rb_str_new(binding->log_bytes, (long)binding->log_len);
-    binding->log_len = 0; /* before the write, which lets other threads add theirs */
-    return rb_funcall(binding->request_log, rd_id.write, 1, lines);
+    VALUE lines = rb_str_new(binding->log.bytes, (long)binding->log.len);
+    binding->log.len = 0; /* before the write, which lets other threads add theirs */
+    return rb_funcall(binding->log.output, rd_id.write, 1, lines);
 }
 
 void rd_log_flush(rd_binding *binding) {
     int state = 0;
     rb_protect(write_lines, (VALUE)binding, &state);
     if (state == 0) return;
-    binding->log_lost++;
+    binding->log.lost++;
     if (rd_ends_thread(rb_errinfo())) rb_jump_tag(state);
     /* A log that cannot be written is no reason to stop serving; the lines are counted as lost. */
     rb_set_errinfo(Qnil);

@@ -30,15 +30,15 @@ static int status_of(VALUE object) {
 
 static void begin_collect(rd_collect *collect, rd_call *call) {
     rd_collect_init(collect, call);
-    collect->head.status = status_of(call->status);
-    collect->head.raw = collect->head.status == 101 && rb_respond_to(call->body, rd_id.call);
-    rd_collect_fields(collect, call->headers);
+    collect->head.status = status_of(call->answer.status);
+    collect->head.raw = collect->head.status == 101 && rb_respond_to(call->answer.body, rd_id.call);
+    rd_collect_fields(collect, call->answer.headers);
     if (!NIL_P(collect->hijack) && !collect->head.raw) {
         collect->head.raw = true; /* found on the way: once more, leaving every field as it is */
-        rd_collect_fields(collect, call->headers);
+        rd_collect_fields(collect, call->answer.headers);
     }
     if (collect->head.status < 200 && !collect->head.raw) {
-        rd_refuse_response("an informational status is no response", call->status);
+        rd_refuse_response("an informational status is no response", call->answer.status);
     }
     if (collect->head.raw && !collect->has_connection) {
         rd_collect_add(collect, RD_SLICE("connection"), RD_SLICE("close"));
@@ -47,7 +47,7 @@ static void begin_collect(rd_collect *collect, rd_call *call) {
 
 static int start_locked(rd_collect *collect) {
     rd_request *request = collect->call->request;
-    collect->call->started = true;
+    collect->call->state.started = true;
     return request->responder->start(request, &collect->head);
 }
 
@@ -67,7 +67,7 @@ static void finish(rd_call *call) {
     rd_lock(call->binding);
     call->request->responder->finish(call->request);
     rd_unlock(call->binding);
-    call->done = true;
+    call->state.done = true;
 }
 
 /* ---- bodies ---- */
@@ -104,7 +104,7 @@ static void respond_array(rd_collect *collect, VALUE array) {
     }
     if (code >= 0) call->request->responder->finish(call->request);
     rd_unlock(call->binding);
-    call->done = true;
+    call->state.done = true;
     RD_COLLECT_GUARD(collect);
 }
 
@@ -126,10 +126,10 @@ static void respond_each(rd_collect *collect) {
 
 static void respond_raw(rd_collect *collect) {
     rd_call *call = collect->call;
-    VALUE taker = NIL_P(collect->hijack) ? call->body : collect->hijack;
+    VALUE taker = NIL_P(collect->hijack) ? call->answer.body : collect->hijack;
     start(collect);
     VALUE io = rd_connection_detach(call);
-    call->hijacked = true;
+    call->state.hijacked = true;
     rb_funcall(taker, rd_id.call, 1, io);
 }
 
@@ -137,7 +137,7 @@ static void respond_stream(rd_collect *collect) {
     rd_call *call = collect->call;
     start(collect);
     call->stream = rd_stream_new(call);
-    rb_funcall(call->body, rd_id.call, 1, call->stream);
+    rb_funcall(call->answer.body, rd_id.call, 1, call->stream);
     rd_call_check(call);
     rd_stream_after_call(call);
 }
@@ -160,7 +160,7 @@ static bool respond_path(rd_collect *collect, VALUE body) {
 }
 
 static void respond_body(rd_collect *collect) {
-    VALUE body = collect->call->body;
+    VALUE body = collect->call->answer.body;
     if (RB_TYPE_P(body, T_ARRAY)) {
         respond_array(collect, body);
     } else if (rd_status_has_body(collect->head.status) && respond_path(collect, body)) {

@@ -29,8 +29,9 @@ static void stream_mark(void *pointer) {
     rb_gc_mark(stream->input);
     if (stream->call != &stream->own) return;
     const rd_call *call = stream->call;
-    const VALUE held[] = {call->env,    call->input,   call->connection, call->finished,
-                          call->status, call->headers, call->body,       call->error};
+    const VALUE held[] = {call->env,         call->input,         call->connection,
+                          call->finished,    call->answer.status, call->answer.headers,
+                          call->answer.body, call->error};
     for (size_t i = 0; i < sizeof(held) / sizeof(held[0]); i++) rb_gc_mark(held[i]);
 }
 
@@ -73,7 +74,7 @@ VALUE rd_stream_new(rd_call *call) {
 
 /* For a forked process it has: its parent answers. */
 static bool has_ended(const rd_stream *stream) {
-    return stream->call == NULL || rd_is_forked(stream->binding) || stream->call->done;
+    return stream->call == NULL || rd_is_forked(stream->binding) || stream->call->state.done;
 }
 
 static rd_call *writable(rd_stream *stream) {
@@ -85,7 +86,7 @@ static rd_call *writable(rd_stream *stream) {
 static void end_response(rd_stream *stream) {
     if (has_ended(stream)) return;
     rd_call *call = stream->call;
-    call->done = true;
+    call->state.done = true;
     rd_lock(call->binding);
     call->request->responder->finish(call->request);
     rd_unlock(call->binding);
@@ -99,7 +100,7 @@ void rd_stream_after_call(rd_call *call) {
     if (stream->call == NULL || rd_is_forked(stream->binding)) return;
     if (has_ended(stream) || !rd_call_has_client(call)) {
         stream->call = NULL;
-        call->done = true;
+        call->state.done = true;
         rd_lock(call->binding);
         rd_request_unref(call->request);
         rd_unlock(call->binding);
@@ -108,7 +109,7 @@ void rd_stream_after_call(rd_call *call) {
     stream->own = *call;
     stream->own.runner = NULL;
     stream->call = &stream->own;
-    call->left_open = true;
+    call->state.left_open = true;
     rd_lock(call->binding);
     rd_request_keep(call->request);
     rd_unlock(call->binding);
