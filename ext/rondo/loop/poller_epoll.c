@@ -10,10 +10,10 @@
 #include <errno.h>
 #include <limits.h>
 #include <sys/epoll.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "system/clock.h"
 
 #define EVENTS_MAX 256
 
@@ -66,7 +66,7 @@ static int wait_for(rd_poller *poller, struct epoll_event *events, int capacity,
                     int64_t timeout_us) {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
     if (timeout_us > 0 && timeout_us < 1000) {
-        struct timespec timeout = {.tv_nsec = (long)timeout_us * 1000};
+        const struct timespec timeout = rd_clock_timespec((uint64_t)timeout_us * 1000);
         int count = epoll_pwait2(poller->fd, events, capacity, &timeout, NULL);
         if (count >= 0 || errno != ENOSYS) return count;
     }

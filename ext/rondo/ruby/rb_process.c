@@ -8,6 +8,7 @@
 #include "ruby/rb_objects.h"
 
 #include "base/alloc.h"
+#include "system/clock.h"
 #include "system/thread_start.h"
 
 #include <errno.h>
@@ -17,7 +18,6 @@
 #include <ruby.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -100,7 +100,7 @@ static void *guard_main(void *argument) {
     rd_free(argument);
     wait_for_hang_up(guard.fd);
     kill(getpid(), SIGTERM);
-    struct timespec left = {guard.grace_ms / 1000, (guard.grace_ms % 1000) * 1000000};
+    struct timespec left = rd_clock_timespec((uint64_t)guard.grace_ms * 1000000);
     while (nanosleep(&left, &left) != 0 && errno == EINTR) {
     }
     kill(getpid(), SIGKILL);
@@ -126,7 +126,7 @@ static VALUE tree_end_with(VALUE self, VALUE fd, VALUE grace_ms) {
     int copy = fcntl(NUM2INT(fd), F_DUPFD_CLOEXEC, 0);
     if (copy < 0) rb_sys_fail("guard");
     guard *started = rd_alloc(sizeof(*started));
-    *started = (guard){.fd = copy, .grace_ms = grace};
+    *started = (guard){.fd = copy, .grace_ms = grace > 0 ? grace : 0};
     int code = start_detached(guard_main, started);
     if (code != 0) {
         close(copy);

@@ -6,12 +6,19 @@
 #define RD_SYSTEM_CLOCK_H
 
 #include <stdint.h>
+#include <time.h>
 
 /* Monotonic time in nanoseconds. */
 uint64_t rd_clock_ns(void);
 
 /* Monotonic time in milliseconds. */
 uint64_t rd_clock_ms(void);
+
+/* A point in time, or a span of it, as the system takes it. */
+static inline struct timespec rd_clock_timespec(uint64_t ns) {
+    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000),
+                             .tv_nsec = (long)(ns % 1000000000)};
+}
 
 /* Microseconds since the epoch. */
 int64_t rd_clock_wall_us(void);
