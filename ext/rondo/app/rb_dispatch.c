@@ -170,12 +170,12 @@ static void handle_failure(rd_call *call, int state) {
  * stack; its request may be another one's by now. What this thread really has in hand is cut off.
  */
 static rd_request *drop_stray(rd_call *call, int state) {
-    rd_runner *runner = call->runner;
-    rd_request *request = runner->request;
-    *call = (rd_call){.binding = runner->binding,
-                      .runner = runner,
+    rd_visit *visit = call->visit;
+    rd_request *request = visit->request;
+    *call = (rd_call){.binding = visit->runner->binding,
+                      .visit = visit,
                       .request = request,
-                      .serial = runner->serial,
+                      .serial = visit->serial,
                       .env = Qnil,
                       .answer = {Qnil, Qnil, Qnil, false},
                       .error = state == 0 ? Qnil : rb_errinfo()};
@@ -192,8 +192,8 @@ static rd_request *drop_stray(rd_call *call, int state) {
 
 rd_request *rd_call_run(rd_call *call) {
     int state = 0;
-    call->serial = call->runner->serial;
-    call->runner->call = call;
+    call->serial = call->visit->serial;
+    call->visit->call = call;
     rb_protect(call_application, (VALUE)call, &state);
     if (rd_is_forked(call->binding)) return NULL; /* the parent answers */
     if (!rd_call_is_current(call)) return drop_stray(call, state);
@@ -208,7 +208,7 @@ rd_request *rd_call_run(rd_call *call) {
 static void init_call(rd_call *call, rd_runner *runner, rd_request *request) {
     const rd_conn *conn = request->conn;
     *call = (rd_call){.binding = runner->binding,
-                      .runner = runner,
+                      .visit = &runner->visit,
                       .request = request,
                       .env = Qnil,
                       .error = Qnil,

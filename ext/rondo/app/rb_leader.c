@@ -15,6 +15,7 @@
 #include "binding/rb_fork.h"
 #include "binding/rb_pool.h"
 #include "binding/rb_report.h"
+#include "binding/rb_strand.h"
 #include "rack/rb_log.h"
 #include "app/rb_dispatch.h"
 #include "app/rb_events.h"
@@ -93,10 +94,10 @@ static int serve_batch(rd_runner *runner) {
         bool more = rd_call_begin(&call, runner, before);
         before = NULL;
         if (!more) return 0;
-        rd_pool_enter(runner, call.request);
+        rd_pool_enter(&runner->visit, call.request);
         before = rd_call_run(&call);
         if (rd_is_forked(binding)) return 0;
-        rd_pool_leave(runner);
+        rd_pool_leave(&runner->visit);
         killed = call.killed;
         if (killed != 0) break;
     }
@@ -115,10 +116,10 @@ static int serve_events(rd_runner *runner) {
         bool more = rd_server_tell(binding->server, &event, goes_on);
         rd_unlock(binding);
         if (!more) break;
-        rd_pool_enter(runner, NULL);
+        rd_pool_enter(&runner->visit, NULL);
         killed = rd_event_tell(binding, &event);
         if (rd_is_forked(binding)) return 0;
-        rd_pool_leave(runner);
+        rd_pool_leave(&runner->visit);
     }
     if (event.source != NULL) { /* killed */
         rd_lock(binding);
@@ -225,7 +226,7 @@ static bool take_part_protected(rd_runner *runner) {
     rd_binding *binding = runner->binding;
     int state = 0;
     VALUE goes_on = rb_protect(take_part, (VALUE)runner, &state);
-    runner->in_application = false;
+    runner->visit.is_inside = false;
     runner->away = true;
     if (rd_is_forked(binding)) return false;
     if (state == 0) return RTEST(goes_on);
@@ -269,6 +270,7 @@ VALUE rd_leader_run_thread(void *argument) {
     rd_runner *runner = rd_alloc_zero(sizeof(*runner));
     *runner =
         (rd_runner){.binding = binding, .thread = thread, .away = true, .self = rd_thread_self()};
+    runner->visit = (rd_visit){.runner = runner, .strand = &rd_thread_strand};
     rd_list_append(&binding->pool.runners, &runner->node);
     int state = 0; /* no rb_ensure(), whose end continuations run before it is time */
     rb_protect(live, (VALUE)runner, &state);

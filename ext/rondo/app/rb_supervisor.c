@@ -111,23 +111,23 @@ static void unheard(rd_server *server) {
     if (write(STDERR_FILENO, line, (size_t)len) < 0) return; /* nobody reads the log either */
 }
 
-static VALUE report_by(rd_runner *runner, ID method_of_reporter) {
-    const rd_request *request = runner->request;
+static VALUE report_by(rd_visit *visit, ID method_of_reporter) {
+    const rd_request *request = visit->request;
     rd_slice method = rd_request_slice(request, request->head.method);
     rd_slice path = rd_request_slice(request, request->head.path);
     uint64_t ms = (rd_clock_ns() - request->taken_ns) / 1000000;
-    return rb_funcall(runner->binding->app.reporter, method_of_reporter, 4,
+    return rb_funcall(visit->runner->binding->app.reporter, method_of_reporter, 4,
                       rb_str_new(method.ptr, (long)method.len),
                       rb_str_new(path.ptr, (long)path.len), DBL2NUM((double)ms / 1000),
-                      runner->thread);
+                      visit->runner->thread);
 }
 
 static VALUE report_slow(VALUE argument) {
-    return report_by((rd_runner *)argument, rb_intern("report_slow"));
+    return report_by((rd_visit *)argument, rb_intern("report_slow"));
 }
 
 static VALUE report_hung(VALUE argument) {
-    return report_by((rd_runner *)argument, rb_intern("report_hung"));
+    return report_by((rd_visit *)argument, rb_intern("report_hung"));
 }
 
 VALUE rd_supervisor_in_flight(rd_binding *binding) {
@@ -157,49 +157,48 @@ VALUE rd_supervisor_in_flight(rd_binding *binding) {
 }
 
 static VALUE raise_timeout(VALUE argument) {
-    rd_runner *runner = (rd_runner *)argument;
-    double seconds = (double)runner->binding->server->settings.request_timeout_ms / 1000;
-    return rb_funcall(runner->thread, rb_intern("raise"), 2, rd_eRequestTimeout,
-                      rb_sprintf("no answer within %.3g s", seconds));
+    const rd_visit *visit = (const rd_visit *)argument;
+    const int64_t ms = visit->runner->binding->server->settings.request_timeout_ms;
+    visit->strand->raise(visit, rd_eRequestTimeout,
+                         rb_sprintf("no answer within %.3g s", (double)ms / 1000));
+    return Qnil;
 }
 
-static void try(VALUE (*step)(VALUE), rd_runner *runner) {
+static void try(VALUE (*step)(VALUE), rd_visit *visit) {
     int state = 0;
-    rb_protect(step, (VALUE)runner, &state);
+    rb_protect(step, (VALUE)visit, &state);
     if (state == 0) return;
     if (rd_ends_thread(rb_errinfo())) rb_jump_tag(state);
     rb_set_errinfo(Qnil);
 }
 
 /* Whether something was done, which may have let other threads run and this one end. */
-static bool attend_to(rd_runner *runner) {
-    rd_binding *binding = runner->binding;
-    if (runner->request == NULL) return false; /* an event */
+static bool attend_to(rd_visit *visit) {
+    rd_binding *binding = visit->runner->binding;
+    if (visit->request == NULL) return false; /* an event */
     rd_lock(binding);
-    bool slow = runner->request->reported, timed_out = runner->request->timed_out;
-    const bool hung = runner->request->hung;
+    bool slow = visit->request->reported, timed_out = visit->request->timed_out;
+    const bool hung = visit->request->hung;
     rd_unlock(binding);
-    if (hung && !runner->told_hung) {
-        runner->told_hung = runner->told_slow = true; /* with the backtrace */
-        try(report_hung, runner);
+    if (hung && !visit->told_hung) {
+        visit->told_hung = visit->told_slow = true; /* with the backtrace */
+        try(report_hung, visit);
         return true;
     }
-    if (timed_out && !runner->told_timeout) {
-        runner->told_timeout = true;
-        try(raise_timeout, runner); /* its log line has the backtrace */
+    if (timed_out && !visit->told_timeout) {
+        visit->told_timeout = true;
+        try(raise_timeout, visit); /* its log line has the backtrace */
         return true;
     }
-    if (!slow || runner->told_slow) return false;
-    runner->told_slow = true;
-    try(report_slow, runner);
+    if (!slow || visit->told_slow) return false;
+    visit->told_slow = true;
+    try(report_slow, visit);
     return true;
 }
 
 static bool attend_to_one(rd_binding *binding) {
-    rd_list *all = &binding->pool.runners;
-    for (rd_list *node = all->next; node != all; node = node->next) {
-        rd_runner *runner = RD_CONTAINER(node, rd_runner, node);
-        if (runner->in_application && attend_to(runner)) return true;
+    RD_EACH_VISIT(&binding->pool, visit, node) {
+        if (attend_to(visit)) return true;
     }
     return false;
 }
@@ -219,8 +218,8 @@ static bool only_hung_left(const rd_binding *binding) {
     if (!pool->over) return false;
     for (const rd_list *node = pool->runners.next; node != &pool->runners; node = node->next) {
         const rd_runner *runner = RD_CONTAINER(node, rd_runner, node);
-        if (!runner->in_application || runner->request == NULL || !runner->request->hung)
-            return false;
+        const rd_visit *visit = &runner->visit;
+        if (!visit->is_inside || visit->request == NULL || !visit->request->hung) return false;
     }
     return true;
 }

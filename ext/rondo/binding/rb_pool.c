@@ -10,6 +10,7 @@
 #include "ruby/rb_error.h"
 #include "ruby/rb_gvl.h"
 #include "binding/rb_binding.h"
+#include "binding/rb_strand.h"
 
 #define BLOCKING_MAX    65536
 #define BLOCKING_ENOUGH 1024 /* about one call of sixty-four */
@@ -83,8 +84,8 @@ static void provide_standby(rd_binding *binding) {
 
 typedef struct rd_resuming {
     rd_list node;
-    rd_runner *runner;
-    rd_semaphore granted;
+    rd_visit *visit;
+    rd_sleep sleep; /* woken when a place is granted */
     bool has_place;
 } rd_resuming;
 
@@ -95,9 +96,9 @@ bool rd_pool_has_place(const rd_binding *binding) {
 RD_APART static void grant_place(rd_pool *pool, rd_list *line) {
     rd_resuming *first = RD_CONTAINER(rd_list_shift(line), rd_resuming, node);
     first->has_place = true;
-    first->runner->stepped_out = first->runner->needed = false;
+    first->visit->stepped_out = first->visit->needed = false;
     pool->active++;
-    rd_semaphore_post(&first->granted);
+    first->sleep.ops->wake(&first->sleep);
 }
 
 static void grant_places(rd_binding *binding, rd_list *line) {
@@ -135,12 +136,12 @@ static void leave_place(rd_binding *binding) {
 
 static uint64_t entered; /* the application, by all servers of this process; under the GVL */
 
-void rd_pool_enter(rd_runner *runner, rd_request *request) {
-    rd_binding *binding = runner->binding;
-    runner->request = request;
-    runner->serial = ++entered;
-    runner->told_slow = runner->told_timeout = runner->told_hung = runner->needed = false;
-    runner->in_application = runner->away = true;
+void rd_pool_enter(rd_visit *visit, rd_request *request) {
+    rd_binding *binding = visit->runner->binding;
+    visit->request = request;
+    visit->serial = ++entered;
+    visit->told_slow = visit->told_timeout = visit->told_hung = visit->needed = false;
+    visit->is_inside = visit->runner->away = true;
     binding->pool.begun = true;
     take_place(binding);
     provide_standby(binding);
@@ -153,10 +154,11 @@ RD_APART static void drop_timeout(void) {
     if (rb_obj_is_kind_of(error, rd_eRequestTimeout)) rb_set_errinfo(Qnil);
 }
 
-void rd_pool_leave(rd_runner *runner) {
+void rd_pool_leave(rd_visit *visit) {
+    rd_runner *runner = visit->runner;
     rd_pool *pool = &runner->binding->pool;
-    if (runner->told_timeout) drop_timeout();
-    runner->in_application = runner->away = false;
+    if (visit->told_timeout) drop_timeout();
+    visit->is_inside = runner->away = false;
     leave_place(runner->binding);
     if (pool->leader == runner) {
         pool->blocking -= pool->blocking >> 8;
@@ -227,25 +229,25 @@ static bool has_room_outside(rd_binding *binding) {
     return give_up_longest(binding);
 }
 
-static bool step_out(rd_runner *runner) {
-    rd_binding *binding = runner->binding;
+static bool step_out(rd_visit *visit) {
+    rd_binding *binding = visit->runner->binding;
     rd_pool *pool = &binding->pool;
-    if (runner->stepped_out || !has_room_outside(binding)) return false;
-    runner->stepped_out = true;
+    if (visit->stepped_out || !has_room_outside(binding)) return false;
+    visit->stepped_out = true;
     pool->waiting++;
     leave_place(binding);
     return true;
 }
 
-int64_t rd_pool_wait_for_client(rd_runner *runner, rd_client_wait *wait) {
-    rd_binding *binding = runner->binding;
+int64_t rd_pool_wait_for_client(rd_visit *visit, rd_client_wait *wait) {
+    rd_binding *binding = visit->runner->binding;
     rd_pool *pool = &binding->pool;
     if (!rd_list_is_linked(&wait->node)) {
         wait->since_ns = rd_clock_ns();
         rd_list_append(&pool->for_clients, &wait->node);
     }
-    if (!wait->stepped_out) wait->stepped_out = step_out(runner);
-    if (pool->leader == runner) give_loop_away(binding);
+    if (!wait->stepped_out) wait->stepped_out = step_out(visit);
+    if (pool->leader == visit->runner) give_loop_away(binding);
     const bool looks = !wait->stepped_out && binding->server->settings.max_parked_bodies > 0;
     return looks ? PLACE_LOOK_MS : -1;
 }
@@ -258,12 +260,10 @@ static VALUE is_locked_out(VALUE thread) {
 
 /* All places are with calls that nothing wakes, and who waits for one may hold what they need. */
 static bool is_deadlocked(const rd_binding *binding) {
-    const rd_list *all = &binding->pool.runners;
-    for (const rd_list *node = all->next; node != all; node = node->next) {
-        const rd_runner *runner = RD_CONTAINER(node, rd_runner, node);
-        if (!runner->in_application || runner->stepped_out) continue;
+    RD_EACH_VISIT(&binding->pool, visit, node) {
+        if (visit->stepped_out) continue;
         int state = 0;
-        VALUE locked_out = rb_protect(is_locked_out, runner->thread, &state);
+        VALUE locked_out = rb_protect(is_locked_out, visit->runner->thread, &state);
         if (state != 0) rb_set_errinfo(Qnil);
         if (state != 0 || !RTEST(locked_out)) return false;
     }
@@ -278,13 +278,13 @@ static void call_leader(rd_binding *binding) {
     if (!rd_pool_arm(pool) && rd_pool_may_grow(binding)) rd_pool_want_thread(pool);
 }
 
-static int wait_in(rd_runner *runner, rd_list *line, bool at_once) {
-    rd_binding *binding = runner->binding;
+static int wait_in(rd_visit *visit, rd_list *line, bool at_once) {
+    rd_binding *binding = visit->runner->binding;
     rd_pool *pool = &binding->pool;
-    rd_resuming self = {.runner = runner};
+    rd_resuming self = {.visit = visit};
     unsigned looks = 0;
     int state = 0;
-    rd_semaphore_init(&self.granted);
+    rd_sleep_begin(&self.sleep, visit->strand);
     rd_list_append(line, &self.node);
     if (line == &pool->resuming) {
         grant_places(binding, line);
@@ -294,7 +294,7 @@ static int wait_in(rd_runner *runner, rd_list *line, bool at_once) {
     while (!self.has_place && !at_once && state == 0) {
         const bool is_first = line->next == &self.node;
         const bool granted =
-            rd_gvl_wait_semaphore(&self.granted, is_first ? FIRST_LOOKS_MS : OTHERS_LOOK_MS);
+            visit->strand->sleep(&self.sleep, is_first ? FIRST_LOOKS_MS : OTHERS_LOOK_MS);
         state = rd_gvl_protected_interrupts();
         if (granted || line->next != &self.node) continue;
         const bool is_late = line == &pool->aside && ++looks >= MOST_LOOKS;
@@ -305,8 +305,8 @@ static int wait_in(rd_runner *runner, rd_list *line, bool at_once) {
     }
     if (!self.has_place) {
         rd_list_unlink(&self.node);
-        runner->stepped_out = false;
-        runner->needed = !rd_pool_has_place(binding);
+        visit->stepped_out = false;
+        visit->needed = !rd_pool_has_place(binding);
         pool->active++;
     }
     pool->waiting--;
@@ -314,29 +314,26 @@ static int wait_in(rd_runner *runner, rd_list *line, bool at_once) {
     return state;
 }
 
-int rd_pool_client_came(rd_runner *runner, rd_client_wait *wait, bool at_once) {
+int rd_pool_client_came(rd_visit *visit, rd_client_wait *wait, bool at_once) {
     if (rd_list_is_linked(&wait->node)) rd_list_unlink(&wait->node);
     if (!wait->stepped_out) return 0;
-    rd_pool *pool = &runner->binding->pool;
+    rd_pool *pool = &visit->runner->binding->pool;
     if (!wait->given_up) pool->returning++;
-    const int state = wait_in(runner, &pool->resuming, at_once);
+    const int state = wait_in(visit, &pool->resuming, at_once);
     pool->returning--;
     return state;
 }
 
-int rd_pool_step_aside(rd_runner *runner) {
-    rd_binding *binding = runner->binding;
-    const bool leaves = step_out(runner);
-    if (binding->pool.leader == runner) give_loop_away(binding);
-    return leaves ? wait_in(runner, &binding->pool.aside, binding->pool.over) : 0;
+int rd_pool_step_aside(rd_visit *visit) {
+    rd_binding *binding = visit->runner->binding;
+    const bool leaves = step_out(visit);
+    if (binding->pool.leader == visit->runner) give_loop_away(binding);
+    return leaves ? wait_in(visit, &binding->pool.aside, binding->pool.over) : 0;
 }
 
-rd_runner *rd_pool_current(rd_binding *binding) {
-    VALUE thread = rb_thread_current();
-    rd_list *all = &binding->pool.runners;
-    for (rd_list *node = all->next; node != all; node = node->next) {
-        rd_runner *runner = RD_CONTAINER(node, rd_runner, node);
-        if (runner->thread == thread) return runner->in_application ? runner : NULL;
+rd_visit *rd_visit_current(rd_binding *binding) {
+    RD_EACH_VISIT(&binding->pool, visit, node) {
+        if (visit->strand->is_current(visit)) return visit;
     }
     return NULL;
 }

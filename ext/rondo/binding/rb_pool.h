@@ -28,28 +28,46 @@
 #include "base/list.h"
 #include "system/semaphore.h"
 #include "http/request.h"
+#include "binding/rb_strand.h"
 #include "server/server.h"
 
 typedef struct rd_binding rd_binding;
 
 typedef struct rd_call rd_call;
 
-/* One application thread. Not on its stack, which a continuation brings back as it once was. */
-typedef struct rd_runner {
+typedef struct rd_runner rd_runner;
+
+/* One stay in the application: a call, or an event. A thread has one at a time; with fibers it
+ * would have several. Not on a stack, which a continuation brings back as it once was. */
+struct rd_visit {
+    rd_runner *runner; /* on whose thread */
+    const rd_strand_ops *strand;
+    uint64_t serial;     /* no other visit has it */
+    rd_request *request; /* of the call; NULL: an event */
+    rd_call *call;       /* the same, on the stack of whoever runs it */
+    bool is_inside;      /* it has begun, and is not over */
+    bool stepped_out;    /* or aside: in the application, without a place */
+    bool needed;         /* by the others, it seems: its body steps aside later */
+    bool told_slow, told_timeout, told_hung;
+};
+
+/* One application thread. */
+struct rd_runner {
     rd_list node; /* in rd_pool.runners */
     rd_binding *binding;
     VALUE thread;
     rd_thread self; /* the same, to the kernel */
     bool away;      /* not inside the core: another one may take the loop */
     bool refused;   /* there are lines for the log: what was refused, what was cut */
-    bool in_application;
-    bool stepped_out;    /* or aside: in the application, without a place */
-    bool needed;         /* by the others, it seems: its body steps aside later */
-    uint64_t serial;     /* of what it does in the application: no other call or event has it */
-    rd_request *request; /* of the call, while in_application; NULL: an event */
-    rd_call *call;       /* the same, on its stack */
-    bool told_slow, told_timeout, told_hung; /* about this call */
-} rd_runner;
+    rd_visit visit;
+};
+
+/* All visits there are, with a runner of each; `node` is any name. */
+#define RD_EACH_VISIT(pool, visit, node)                                                           \
+    for (rd_list *node = (pool)->runners.next; node != &(pool)->runners; node = node->next)        \
+        for (rd_visit *visit = &RD_CONTAINER(node, rd_runner, node)->visit; visit != NULL;         \
+             visit = NULL)                                                                         \
+            if (visit->is_inside)
 
 /* A wait of a call for its client; on the stack of the thread that waits. */
 typedef struct rd_client_wait {
@@ -84,21 +102,21 @@ typedef struct rd_pool {
 
 void rd_pool_init(rd_binding *binding);
 
-/* The runner whose thread this is, or NULL. */
-rd_runner *rd_pool_current(rd_binding *binding);
+/* The visit that the code which runs now belongs to, or NULL. */
+rd_visit *rd_visit_current(rd_binding *binding);
 
 /* Before each sleep of a wait for the client: gives the place away. For how many ms to sleep at
  * most before the next call of this: -1 for ever, else the place was kept, because all who are out
  * were not waited for long enough to be given up. */
-int64_t rd_pool_wait_for_client(rd_runner *runner, rd_client_wait *wait);
+int64_t rd_pool_wait_for_client(rd_visit *visit, rd_client_wait *wait);
 /* The wait is over. 0, or the state of an exception that came meanwhile; the place is taken either
  * way. `at_once`: an exception is on its way out already, and waits for no place. */
-int rd_pool_client_came(rd_runner *runner, rd_client_wait *wait, bool at_once);
+int rd_pool_client_came(rd_visit *visit, rd_client_wait *wait, bool at_once);
 
 /* Lets those go first who wait for a place, and comes back in after them: a long body between two
  * of its parts. Where nobody can be given up for it the place is kept. 0, or the state of an
  * exception that came meanwhile; the place is taken either way. */
-int rd_pool_step_aside(rd_runner *runner);
+int rd_pool_step_aside(rd_visit *visit);
 
 /* ---- for the leader and the supervisor ---- */
 
@@ -111,8 +129,8 @@ bool rd_pool_arm(rd_pool *pool);
 /* Asks the supervisor for one more thread. Any thread. */
 void rd_pool_want_thread(rd_pool *pool);
 /* Around a call of the application. */
-void rd_pool_enter(rd_runner *runner, rd_request *request);
-void rd_pool_leave(rd_runner *runner);
+void rd_pool_enter(rd_visit *visit, rd_request *request);
+void rd_pool_leave(rd_visit *visit);
 /* From the leader, so that new requests and long bodies take turns. */
 void rd_pool_let_back_in(rd_binding *binding);
 /* Nothing is left to do: all threads end. */

@@ -11,6 +11,7 @@
 #include "ruby/rb_gvl.h"
 #include "binding/rb_binding.h"
 #include "binding/rb_pool.h"
+#include "binding/rb_strand.h"
 
 bool rd_has_drained(const rd_request *request) {
     return request->conn == NULL || !request->conn->above_high || !rd_conn_is_open(request->conn);
@@ -24,31 +25,33 @@ bool rd_has_sent_all(const rd_request *request) {
     return request->conn == NULL || request->conn->out.bytes == 0;
 }
 
-typedef struct rd_thread_waiter {
+/* Whoever waits sleeps, and the core wakes it. */
+typedef struct rd_sleeper {
     rd_client_wait wait;
-    rd_semaphore changed;
-} rd_thread_waiter;
+    rd_sleep sleep;
+} rd_sleeper;
 
 static void wake(rd_waiter *waiter) {
-    rd_semaphore_post(&RD_CONTAINER(waiter, rd_thread_waiter, wait.waiter)->changed);
+    rd_sleep *sleep = &RD_CONTAINER(waiter, rd_sleeper, wait.waiter)->sleep;
+    sleep->ops->wake(sleep);
 }
 
 /* Stands in the request's list, unless there is nothing to wait for any more. */
 static bool begin_waiting(rd_binding *binding, rd_request *request, rd_satisfied satisfied,
-                          rd_thread_waiter *waiter) {
+                          rd_sleeper *sleeper) {
     rd_lock(binding);
     bool waits = !satisfied(request);
-    if (waits) rd_request_begin_wait(request, &waiter->wait.waiter);
+    if (waits) rd_request_begin_wait(request, &sleeper->wait.waiter);
     rd_unlock(binding);
     return waits;
 }
 
 /* The state of what was raised meanwhile, or 0. */
-static int wait_once(rd_binding *binding, rd_request *request, rd_thread_waiter *waiter,
+static int wait_once(rd_binding *binding, rd_request *request, rd_sleeper *sleeper,
                      int64_t most_ms) {
-    rd_gvl_wait_semaphore(&waiter->changed, most_ms);
+    sleeper->sleep.ops->sleep(&sleeper->sleep, most_ms);
     rd_lock(binding);
-    rd_request_end_wait(request, &waiter->wait.waiter);
+    rd_request_end_wait(request, &sleeper->wait.waiter);
     rd_unlock(binding);
     return rd_gvl_protected_interrupts();
 }
@@ -69,21 +72,22 @@ static bool let_go(rd_binding *binding, rd_request *request) {
     return is_there;
 }
 
-/* Another thread may end the call meanwhile, so what is waited with is held. */
+/* Another thread may end the call meanwhile, so what is waited with is held. A thread that is in no
+ * visit of this server waits as a thread. */
 bool rd_wait_until(rd_binding *binding, rd_request *request, rd_satisfied satisfied) {
-    rd_thread_waiter waiter = {.wait = {.request = request, .waiter.wake = wake}};
-    rd_runner *runner = rd_pool_current(binding);
+    rd_sleeper sleeper = {.wait = {.request = request, .waiter.wake = wake}};
+    rd_visit *visit = rd_visit_current(binding);
     int state = 0;
-    rd_list_init(&waiter.wait.node);
-    rd_list_init(&waiter.wait.waiter.node);
-    rd_semaphore_init(&waiter.changed);
+    rd_list_init(&sleeper.wait.node);
+    rd_list_init(&sleeper.wait.waiter.node);
+    rd_sleep_begin(&sleeper.sleep, visit != NULL ? visit->strand : &rd_thread_strand);
     hold(binding, request);
-    while (state == 0 && begin_waiting(binding, request, satisfied, &waiter)) {
-        const int64_t most_ms = runner != NULL ? rd_pool_wait_for_client(runner, &waiter.wait) : -1;
-        state = wait_once(binding, request, &waiter, most_ms);
+    while (state == 0 && begin_waiting(binding, request, satisfied, &sleeper)) {
+        const int64_t most_ms = visit != NULL ? rd_pool_wait_for_client(visit, &sleeper.wait) : -1;
+        state = wait_once(binding, request, &sleeper, most_ms);
     }
-    if (runner != NULL) {
-        int raised = rd_pool_client_came(runner, &waiter.wait, state != 0);
+    if (visit != NULL) {
+        int raised = rd_pool_client_came(visit, &sleeper.wait, state != 0);
         if (state == 0) state = raised;
     }
     const bool is_there = let_go(binding, request);

@@ -19,9 +19,9 @@ void rd_call_check(const rd_call *call) {
 /* Where a continuation has brought back another call's frames, none of them is. */
 rd_call *rd_call_current(void) {
     RD_EACH_BINDING(binding, node) {
-        const rd_runner *runner = rd_pool_current(binding);
-        if (runner == NULL || runner->request == NULL) continue;
-        return runner->call->serial == runner->serial ? runner->call : NULL;
+        const rd_visit *visit = rd_visit_current(binding);
+        if (visit == NULL || visit->request == NULL) continue;
+        return visit->call->serial == visit->serial ? visit->call : NULL;
     }
     return NULL;
 }

@@ -43,8 +43,8 @@ struct rd_call {
     rd_answer answer;
     rd_call_conn conn;
     rd_call_state state;
-    rd_runner *runner; /* whose thread this is; NULL once a stream outlives the call */
-    uint64_t serial;   /* its runner's while it runs */
+    rd_visit *visit;   /* NULL once a stream outlives the call */
+    uint64_t serial;   /* its visit's while it runs */
     uint64_t queue_us; /* with the setting queue_time */
     uint64_t turn_ns; /* since when its turn lasts; waits for room move it on, see rd_part_send() */
     int killed;       /* state of a Thread#kill that ended the call */
@@ -61,7 +61,7 @@ rd_call *rd_call_current(void);
 void rd_call_check(const rd_call *call);
 
 static inline bool rd_call_is_current(const rd_call *call) {
-    return call->runner == NULL || call->runner->serial == call->serial;
+    return call->visit == NULL || call->visit->serial == call->serial;
 }
 
 /* What rack.upgrade? says of it. */

@@ -52,18 +52,23 @@ static bool has_crowd(const rd_binding *binding) {
     return binding->server->queue.len > 0 || !rd_list_is_empty(&binding->server->events);
 }
 
+/* Whether the call goes on, and the code that runs now belongs to it. */
+static bool is_own(const rd_visit *visit) {
+    return visit != NULL && visit->strand->is_current(visit);
+}
+
 /* Whoever leads does not know who waits, because nobody has looked since. */
 static void take_turns(rd_call *call, bool is_crowded) {
     const uint64_t since = rd_clock_ns() - call->turn_ns;
     if (since < TURN_NS || rd_is_forked(call->binding)) return;
     rd_pool *pool = &call->binding->pool;
-    rd_runner *runner = call->runner;
-    if (runner == NULL || runner->thread != rb_thread_current()) return;
-    if (runner->needed && since < NEEDED_NS) return;
+    rd_visit *visit = call->visit;
+    if (!is_own(visit)) return;
+    if (visit->needed && since < NEEDED_NS) return;
     int state = 0;
-    if (is_crowded || pool->leader == runner || !rd_list_is_empty(&pool->resuming) ||
+    if (is_crowded || pool->leader == visit->runner || !rd_list_is_empty(&pool->resuming) ||
         !rd_list_is_empty(&pool->aside)) {
-        state = rd_pool_step_aside(runner);
+        state = rd_pool_step_aside(visit);
     }
     call->turn_ns = rd_clock_ns();
     if (state != 0) rb_jump_tag(state);
@@ -82,10 +87,9 @@ int rd_part_send(rd_call *call, VALUE part, uint64_t *waited_ns) {
         take_turns(call, is_crowded);
         return code;
     }
-    const rd_runner *runner = call->runner;
-    const bool is_own = runner != NULL && runner->thread == rb_thread_current();
+    const bool is_timed = is_own(call->visit);
     const uint64_t before = rd_clock_ns();
     const bool is_there = rd_wait_until(binding, request, rd_has_drained);
-    if (is_own) *waited_ns = rd_clock_ns() - before;
+    if (is_timed) *waited_ns = rd_clock_ns() - before;
     return is_there ? 0 : RD_ERR_CLOSED;
 }

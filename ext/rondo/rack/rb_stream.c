@@ -107,7 +107,7 @@ void rd_stream_after_call(rd_call *call) {
         return;
     }
     stream->own = *call;
-    stream->own.runner = NULL;
+    stream->own.visit = NULL;
     stream->call = &stream->own;
     call->state.left_open = true;
     rd_lock(call->binding);

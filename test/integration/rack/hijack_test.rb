@@ -89,6 +89,26 @@ class RackHijackTest < RackCase
     assert_equal "", client.read_all
   end
 
+  # A fiber of the application belongs to the call of its thread; another thread does not.
+  def test_a_fiber_takes_it_and_another_thread_does_not
+    errors = Queue.new
+    client = serve(lint: false) do |env|
+      Thread.new { errors << hijack_error(env) }.join
+      Fiber.new { env["rack.hijack"].call.tap { |io| io.write("mine") }.close }.resume
+      [-1, {}, []]
+    end
+    client.write(bytes("GET", "/"))
+    assert_equal "mine", client.read_all
+    assert_match(/on its thread\z/, take(errors).message)
+  end
+
+  def hijack_error(env)
+    env["rack.hijack"].call
+    nil
+  rescue IOError => e
+    e
+  end
+
   def test_the_server_leaves_it_alone
     ios = Queue.new
     client = serve(lint: false, head_timeout_ms: 300, keep_alive_timeout_ms: 300) do |env|
