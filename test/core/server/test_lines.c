@@ -8,8 +8,10 @@
 #include <stdlib.h>
 
 #include "client_frames.h"
+#include "folder.h"
 #include "endpoint/websocket.h"
 #include "numbered.h"
+#include "server/files.h"
 
 #define NUMBERS 64
 
@@ -585,6 +587,65 @@ static void test_deadlines_of_a_number(void) {
     end();
 }
 
+/* ---- the static folder ---- */
+
+#define FILE_AND(end) "GET /a.txt HTTP/1.1\r\nHost: a\r\n" end "\r\n"
+
+static void serve_folder(void) {
+    start(answer_path);
+    CHECK_INT(rd_files_open(server, folder, false), 0);
+}
+
+static unsigned count_files(void) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < NUMBERS; i++) count += ends(numbers[i].text, "\r\n\r\nhello");
+    return count;
+}
+
+static void test_files_for_numbers(void) {
+    make_text("a.txt", "hello");
+    serve_folder();
+    int fd = join_carrier();
+    for (unsigned i = 0; i < 30; i++) say_to(fd, i, FILE_AND(""));
+    turns(10);
+    hear_numbers(fd);
+    CHECK_INT(count_files(), 30);
+    say_to(fd, 1, FILE_AND("") FILE_AND("Connection: close\r\n"));
+    ask_numbers(fd);
+    CHECK(ends(numbers[1].text, "\r\n\r\nhello") && numbers[1].end == 'e');
+    close(fd);
+    end();
+}
+
+/* Turns by hand, because the turn that reads a request answers it. */
+static void test_files_of_clients_that_are_gone(void) {
+    serve_folder();
+    int fd = join_carrier(), plain = join();
+    say_to(fd, 1, FILE_AND(""));
+    turns(10); /* the file is known from now on */
+    rd_loop_lock(&server->loop);
+    for (unsigned i = 2; i < 22; i++) say_to(fd, i, FILE_AND(""));
+    say(plain, FILE_AND(""));
+    rd_loop_wait(&server->loop, &server->found, 1000);
+    rd_loop_process(&server->loop, &server->found);
+    rd_lines *lines = numbered_of(carrier)->lines;
+    CHECK(!rd_list_is_empty(&lines->files.waiting) && rd_files_wait(server));
+    for (unsigned i = 2; i < 22; i += 2) rd_conn_close(numbered_find(carrier, i)->conn);
+    unsigned left = 0;
+    for (rd_list *node = lines->files.waiting.next; node != &lines->files.waiting; left++) {
+        node = node->next;
+    }
+    CHECK_INT(left, 10);
+    rd_conn_close(carrier);
+    CHECK(rd_files_wait(server)); /* the plain one */
+    rd_conn_close(joined);
+    CHECK(!rd_files_wait(server));
+    rd_loop_unlock(&server->loop);
+    close(fd);
+    close(plain);
+    end();
+}
+
 /* ---- what a number is switched to ---- */
 
 #define UPGRADE                                                                                    \
@@ -656,9 +717,12 @@ static void test_all(void) {
     test_a_slow_reader_holds_up_nobody();
     test_a_slow_carrier();
     test_deadlines_of_a_number();
+    test_files_for_numbers();
+    test_files_of_clients_that_are_gone();
     test_a_number_becomes_a_websocket();
 }
 
 int main(void) {
+    make_folder();
     return test_both_pollers(test_all);
 }
