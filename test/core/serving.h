@@ -90,7 +90,7 @@ __attribute__((unused)) static rd_request *woken(void) {
 
 static void wait_in_poll(rd_server *waiting, int64_t timeout_us) {
     (void)timeout_us;
-    rd_loop_wait(&waiting->loop, &waiting->found,
+    rd_loop_wait(&waiting->loop, &waiting->lead.found,
                  1000); /* never for long: the test drives both sides */
 }
 

@@ -31,7 +31,7 @@ static rd_slice dialed_name;                           /* and what it is called 
 
 static void wait_in_poll(rd_server *server, int64_t timeout_us) {
     (void)timeout_us;
-    rd_loop_wait(&server->loop, &server->found, 1000);
+    rd_loop_wait(&server->loop, &server->lead.found, 1000);
 }
 
 static void answer(rd_server *server, rd_request *request) {
@@ -61,8 +61,8 @@ static void serve(rd_server *server) {
 __attribute__((unused)) static void stand_in(rd_server *server) {
     static rd_ready_set found;
     rd_loop_lock(&server->loop);
-    server->watch_owns = true;
-    server->leader_seen_ns = 0; /* long ago */
+    server->lead.watch_owns = true;
+    server->lead.seen_ns = 0; /* long ago */
     rd_server_turn_apart(server, &found);
     rd_loop_unlock(&server->loop);
 }

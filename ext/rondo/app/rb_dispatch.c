@@ -227,7 +227,7 @@ bool rd_call_begin(rd_call *call, rd_runner *runner, rd_request *before) {
         request = rd_server_next_request(binding->server, request);
     } while (request != NULL && request->conn == NULL);
     if (request != NULL) init_call(call, runner, request);
-    runner->refused = binding->server->refusal_count > 0;
+    runner->refused = binding->server->incidents.count > 0;
     rd_unlock(binding);
     return request != NULL;
 }

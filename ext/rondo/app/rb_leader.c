@@ -41,13 +41,13 @@ static rd_left_over turn(rd_runner *runner) {
     rd_server *server = binding->server;
     rd_pool *pool = &binding->pool;
     rd_lock(binding);
-    server->may_hold = pool->active == 0;
-    server->expected = rd_pool_has_place(binding) && !rd_list_is_empty(&pool->aside);
-    server->leader = runner->self;
+    server->lead.may_hold = pool->active == 0;
+    server->lead.expected = rd_pool_has_place(binding) && !rd_list_is_empty(&pool->aside);
+    server->lead.thread = runner->self;
     rd_server_turn(server, rd_gvl_wait, rd_pool_has_place(binding));
     rd_left_over left = {rd_server_is_done(server), binding->lent.released != NULL};
-    runner->refused = server->refusal_count > 0;
-    bool slept = server->slept;
+    runner->refused = server->incidents.count > 0;
+    bool slept = server->lead.slept;
     rd_unlock(binding);
     pool->busy_turns = slept ? 0 : pool->busy_turns + 1;
     return left;

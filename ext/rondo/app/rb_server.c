@@ -112,7 +112,7 @@ static VALUE core_in_flight(VALUE self) {
 
 /* How many connections there can be at once. */
 static VALUE core_connection_limit(VALUE self) {
-    return UINT2NUM(rd_binding_of(self)->server->connection_limit);
+    return UINT2NUM(rd_binding_of(self)->server->accepting.limit);
 }
 
 static VALUE core_poller(VALUE self) {

@@ -69,13 +69,14 @@ static bool lacks_thread(rd_binding *binding) {
 
 /* rd_server.need_attention: any thread, without the GVL. */
 static void need_attention(rd_server *server) {
-    rd_pool *pool = &((rd_binding *)server->owner)->pool;
+    rd_pool *pool = &((rd_binding *)server->hooks.owner)->pool;
     atomic_store(&pool->attention_wanted, true);
     rd_semaphore_post(&pool->supervisor);
 }
 
 static const rd_request *first_reported(const rd_server *server) {
-    for (rd_list *node = server->calls.next; node != &server->calls; node = node->next) {
+    for (rd_list *node = server->calls.active.next; node != &server->calls.active;
+         node = node->next) {
         const rd_request *call = RD_CONTAINER(node, rd_request, in_queue);
         if (call->reported || call->hung) return call;
     }
@@ -135,11 +136,11 @@ VALUE rd_supervisor_in_flight(rd_binding *binding) {
     rd_request *oldest = NULL;
     rd_lock(binding);
     const uint32_t count = server->http.requests.live;
-    rd_list *node = server->calls.next;
-    while (node != &server->calls && RD_CONTAINER(node, rd_request, in_queue)->hung) {
+    rd_list *node = server->calls.active.next;
+    while (node != &server->calls.active && RD_CONTAINER(node, rd_request, in_queue)->hung) {
         node = node->next;
     }
-    if (node != &server->calls) {
+    if (node != &server->calls.active) {
         oldest = RD_CONTAINER(node, rd_request, in_queue);
         rd_request_ref(oldest);
     }
@@ -205,7 +206,7 @@ static bool attend_to_one(rd_binding *binding) {
 
 static void attend(rd_binding *binding) {
     rd_lock(binding);
-    binding->server->attention_ns = 0;
+    binding->server->calls.attention_ns = 0;
     rd_unlock(binding);
     while (attend_to_one(binding)) {
     }
@@ -260,7 +261,7 @@ static void end_threads(rd_binding *binding) {
 static void carry_out_stop(rd_binding *binding) {
     rd_server *server = binding->server;
     rd_lock(binding);
-    if (atomic_load(&server->stop_wanted) > server->stopping) {
+    if (atomic_load(&server->stop.wanted) > server->stop.state) {
         rd_server_turn(server, rd_gvl_wait, false);
     }
     rd_unlock(binding);
@@ -281,8 +282,8 @@ static VALUE end_run(VALUE argument) {
 }
 
 void rd_supervisor_run(rd_binding *binding) {
-    binding->server->need_attention = need_attention;
-    binding->server->unheard = unheard;
+    binding->server->hooks.need_attention = need_attention;
+    binding->server->hooks.unheard = unheard;
     int code = rd_watch_start(binding->server);
     if (code != 0) rb_syserr_fail(code, "cannot start the watch thread");
     binding->pool.over = false;

@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#include "server/fork.h"
+#include "server/server.h"
 
 rd_list rd_all_bindings = {&rd_all_bindings, &rd_all_bindings};
 

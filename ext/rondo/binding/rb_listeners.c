@@ -5,7 +5,7 @@
 #include "binding/rb_listeners.h"
 
 #include "base/alloc.h"
-#include "server/retire.h"
+#include "server/stop.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_listen.h"
 #include "binding/rb_binding.h"
@@ -40,7 +40,7 @@ static VALUE core_listen(VALUE self, VALUE address) {
 static VALUE core_keep_files(VALUE self) {
     rd_binding *binding = rd_binding_of(self);
     if (rd_is_forked(binding)) return Qnil;
-    rd_list *all = &binding->server->listeners;
+    rd_list *all = &binding->server->accepting.listeners;
     rd_lock(binding);
     for (rd_list *node = all->next; node != all; node = node->next) {
         rd_listener_keep_file(RD_CONTAINER(node, rd_listener, in_server));
@@ -54,7 +54,7 @@ static VALUE core_close_listeners(VALUE self) {
     rd_binding *binding = rd_binding_of(self);
     if (rd_is_forked(binding)) return Qnil;
     rd_lock(binding);
-    for (rd_list *node; (node = rd_list_shift(&binding->server->listeners)) != NULL;) {
+    for (rd_list *node; (node = rd_list_shift(&binding->server->accepting.listeners)) != NULL;) {
         drop_listener(RD_CONTAINER(node, rd_listener, in_server));
     }
     rd_unlock(binding);
@@ -67,7 +67,7 @@ static VALUE core_retire(VALUE self, VALUE inode) {
     uint64_t number = NUM2ULL(inode);
     if (rd_is_forked(binding)) return Qnil;
     rd_lock(binding);
-    rd_retire_socket(binding->server, number);
+    rd_server_retire_socket(binding->server, number);
     rd_unlock(binding);
     return Qnil;
 }
@@ -75,7 +75,7 @@ static VALUE core_retire(VALUE self, VALUE inode) {
 static VALUE core_addresses(VALUE self) {
     rd_binding *binding = rd_binding_of(self);
     VALUE urls = rb_ary_new();
-    rd_list *all = &binding->server->listeners;
+    rd_list *all = &binding->server->accepting.listeners;
     for (rd_list *node = all->next; node != all; node = node->next) {
         rb_ary_push(urls, rb_str_new_cstr(RD_CONTAINER(node, rd_listener, in_server)->url));
     }

@@ -58,7 +58,7 @@ bool rd_pool_may_grow(const rd_binding *binding) {
 
 /* rd_server.need_thread: from the watch thread, without the GVL. */
 static void need_thread(rd_server *server) {
-    rd_binding *binding = server->owner;
+    rd_binding *binding = server->hooks.owner;
     if (!rd_pool_arm(&binding->pool)) rd_pool_want_thread(&binding->pool);
 }
 
@@ -181,7 +181,7 @@ static rd_client_wait *choose(rd_binding *binding) {
         node = node->next;
         if (now - wait->since_ns < PATIENCE_MS * UINT64_C(1000000)) break;
         if (!rd_list_is_linked(&wait->waiter.node)) continue; /* over: its thread comes anyway */
-        if (rd_server_is_silent(binding->server, wait->request, SILENT_MS)) return wait;
+        if (rd_calls_is_silent(binding->server, wait->request, SILENT_MS)) return wait;
         if (first == NULL) first = wait;
     }
     return first;
@@ -207,7 +207,7 @@ static bool give_up_longest(rd_binding *binding) {
     if (chosen != NULL) {
         let_pass(pool, chosen);
         rd_list_unlink(&chosen->node);
-        rd_server_give_up(binding->server, chosen->request);
+        rd_calls_give_up(binding->server, chosen->request);
     }
     rd_unlock(binding);
     if (chosen == NULL || !chosen->stepped_out) return false;
@@ -352,7 +352,7 @@ void rd_pool_init(rd_binding *binding) {
     atomic_init(&pool->armed, false);
     atomic_init(&pool->thread_wanted, false);
     atomic_init(&pool->attention_wanted, false);
-    binding->server->owner = binding;
-    binding->server->need_thread = need_thread;
+    binding->server->hooks.owner = binding;
+    binding->server->hooks.need_thread = need_thread;
     atomic_store(&binding->server->score->max_threads, rd_pool_max_threads(binding));
 }

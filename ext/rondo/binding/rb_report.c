@@ -35,11 +35,11 @@ int rd_report_error(const rd_binding *binding, VALUE error, VALUE env) {
 
 /* ---- refusals ---- */
 
-typedef struct rd_refusal_report {
+typedef struct rd_incident_report {
     rd_binding *binding;
-    rd_refusal refusal;
+    rd_incident refusal;
     uint64_t given_up; /* so far */
-} rd_refusal_report;
+} rd_incident_report;
 
 /* Clients read the same text, but the settings are the operator's. */
 static VALUE reason_of(int code) {
@@ -49,7 +49,7 @@ static VALUE reason_of(int code) {
 }
 
 static VALUE report_refusal(VALUE argument) {
-    rd_refusal_report *report = (rd_refusal_report *)argument;
+    rd_incident_report *report = (rd_incident_report *)argument;
     char text[RD_ADDRESS_TEXT_MAX];
     size_t len = rd_address_text(&report->refusal.peer, text);
     const int code = report->refusal.code;
@@ -81,16 +81,16 @@ static VALUE report_refusal(VALUE argument) {
 }
 
 void rd_report_refusals(rd_binding *binding) {
-    rd_refusal refusals[RD_REFUSALS_KEPT];
+    rd_incident refusals[RD_INCIDENTS_KEPT];
     rd_lock(binding);
-    uint32_t count = binding->server->refusal_count;
-    const uint64_t given_up = binding->server->given_up;
-    memcpy(refusals, binding->server->refusals, count * sizeof(rd_refusal));
-    binding->server->refusal_count = 0;
+    uint32_t count = binding->server->incidents.count;
+    const uint64_t given_up = binding->server->counts.given_up;
+    memcpy(refusals, binding->server->incidents.kept, count * sizeof(rd_incident));
+    binding->server->incidents.count = 0;
     rd_unlock(binding);
     for (uint32_t i = 0; i < count; i++) {
         int state = 0;
-        rd_refusal_report report = {binding, refusals[i], given_up};
+        rd_incident_report report = {binding, refusals[i], given_up};
         rb_protect(report_refusal, (VALUE)&report, &state);
         if (state == 0) continue;
         if (rd_ends_thread(rb_errinfo())) rb_jump_tag(state);

@@ -19,7 +19,7 @@
 #include "http/field_list.h"
 #include "control/accept_queue.h"
 #include "control/errands.h"
-#include "server/fork.h"
+#include "server/server.h"
 #include "system/memory.h"
 #include "control/metrics.h"
 #include "control/reply.h"
@@ -241,7 +241,7 @@ static void handle(rd_control *control, rd_request *request) {
 /* ---- the thread ---- */
 
 static void wait_in_poll(rd_server *server, int64_t timeout_us) {
-    rd_loop_wait(&server->loop, &server->found, timeout_us);
+    rd_loop_wait(&server->loop, &server->lead.found, timeout_us);
 }
 
 static void *run(void *argument) {
@@ -379,7 +379,7 @@ void rd_control_unwatch(rd_control *control) {
 
 void rd_control_keep_files(rd_control *control) {
     rd_loop *loop = &control->server->loop;
-    rd_list *all = &control->server->listeners;
+    rd_list *all = &control->server->accepting.listeners;
     rd_loop_lock(loop);
     for (rd_list *node = all->next; node != all; node = node->next) {
         rd_listener_keep_file(RD_CONTAINER(node, rd_listener, in_server));

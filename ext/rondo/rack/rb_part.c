@@ -49,7 +49,7 @@ int rd_part_write(rd_call *call, VALUE part) {
 
 /* Whether something waits for the application; under the lock. */
 static bool has_crowd(const rd_binding *binding) {
-    return binding->server->queue.len > 0 || !rd_list_is_empty(&binding->server->events);
+    return binding->server->queue.len > 0 || !rd_list_is_empty(&binding->server->events.waiting);
 }
 
 /* Whether the call goes on, and the code that runs now belongs to it. */

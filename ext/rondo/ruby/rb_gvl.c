@@ -17,9 +17,9 @@ typedef struct rd_poll_wait {
 static void *wait_nogvl(void *argument) {
     rd_poll_wait *wait = argument;
     rd_server *server = wait->server;
-    rd_loop_wait(&server->loop, &server->found, wait->timeout_us);
-    server->awake_ns = rd_clock_ns();
-    atomic_store(&server->phase, RD_PHASE_AWAKE);
+    rd_loop_wait(&server->loop, &server->lead.found, wait->timeout_us);
+    server->lead.awake_ns = rd_clock_ns();
+    atomic_store(&server->lead.phase, RD_PHASE_AWAKE);
     rd_watch_begin(&server->watch);
     return NULL;
 }

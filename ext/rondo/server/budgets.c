@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #include "base/error.h"
-#include "server/disk_room.h"
+#include "system/disk_room.h"
 
 #define BODY_FILES_PART 4  /* of the descriptors, at most */
 #define BODY_KEPT_PART  16 /* of the descriptors, for bodies alone */
@@ -26,9 +26,9 @@ static void limit_descriptors(rd_server *server) {
     rd_ledger_limit(ledger, RD_LEDGER_DESCRIPTORS, descriptors);
     rd_ledger_limit(ledger, RD_LEDGER_BODY_FILES, descriptors / BODY_FILES_PART);
     ledger->body_files_kept = kept;
-    server->connection_limit = server->settings.max_connections > 0
-                                   ? (uint32_t)server->settings.max_connections
-                                   : descriptors - kept;
+    server->accepting.limit = server->settings.max_connections > 0
+                                  ? (uint32_t)server->settings.max_connections
+                                  : descriptors - kept;
 }
 
 void rd_budgets_init(rd_server *server) {

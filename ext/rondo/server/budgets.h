@@ -9,7 +9,7 @@
 
 #include "server/server.h"
 
-/* Sets the limits, and server->connection_limit. Before the server runs. */
+/* Sets the limits, and server->accepting.limit. Before the server runs. */
 void rd_budgets_init(rd_server *server);
 
 /* The server is one of so many processes: what was derived from the free space is shared. */

@@ -19,17 +19,17 @@ void rd_departure_begin(rd_server *server) {
     rd_departure *departure = &server->departure;
     departure->due_ms = server->loop.now_ms + (uint64_t)server->settings.drain_timeout_ms / 2;
     server->conns.moving = rd_siblings_are_there(server);
-    rd_server_each_conn(server, server->conns.moving ? tell_if_it_stays : rd_conn_shut_down);
+    rd_conn_set_each(&server->conns, server->conns.moving ? tell_if_it_stays : rd_conn_shut_down);
 }
 
 static void announce(rd_server *server) {
     server->conns.moving = false;
     server->departure.left = 0;
-    rd_server_each_conn(server, rd_conn_shut_down);
+    rd_conn_set_each(&server->conns, rd_conn_shut_down);
 }
 
 static bool move(rd_server *server, rd_conn *conn, const rd_packed *packed) {
-    int64_t to = rd_siblings_lightest(server, rd_siblings_load_of, server->connection_limit);
+    int64_t to = rd_siblings_lightest(server, rd_siblings_load_of, server->accepting.limit);
     const int flags = RD_HANDOVER_IDLE | (packed->begun ? 0 : RD_HANDOVER_NEW);
     if (to < 0 || !rd_handover_give(server, to, conn, packed, flags, packed->left_ms)) return false;
     rd_conn_close(conn); /* the descriptor lives on there */

@@ -10,21 +10,21 @@
 static void count(rd_server *server, rd_event_source *source) {
     if (!source->holds || source->is_counted) return;
     source->is_counted = true;
-    server->event_holders[source->ops->family]++;
+    server->events.holders[source->ops->family]++;
 }
 
 void rd_events_add(rd_server *server, rd_event_source *source) {
     if (rd_list_is_linked(&source->in_queue)) return;
     count(server, source);
     source->ops->ref(source);
-    rd_list_append(&server->events, &source->in_queue);
+    rd_list_append(&server->events.waiting, &source->in_queue);
 }
 
 static void give_back(rd_server *server, const rd_event *event) {
     rd_event_source *source = event->source;
     source->is_told = false;
     const bool is_over = source->ops->told(source, event);
-    if (is_over && source->is_counted) server->event_holders[source->ops->family]--;
+    if (is_over && source->is_counted) server->events.holders[source->ops->family]--;
     if (source->ops->next(source) != 0) rd_events_add(server, source);
     source->ops->release(source, event->message);
 }
@@ -32,7 +32,7 @@ static void give_back(rd_server *server, const rd_event *event) {
 bool rd_server_tell(rd_server *server, rd_event *event, bool goes_on) {
     if (event->source != NULL) give_back(server, event);
     *event = (rd_event){.source = NULL};
-    rd_list *node = goes_on ? rd_list_shift(&server->events) : NULL;
+    rd_list *node = goes_on ? rd_list_shift(&server->events.waiting) : NULL;
     if (node == NULL) return false;
     event->source = RD_CONTAINER(node, rd_event_source, in_queue);
     event->source->ops->take(event->source, event);
@@ -42,13 +42,13 @@ bool rd_server_tell(rd_server *server, rd_event *event, bool goes_on) {
 
 bool rd_events_live(const rd_server *server) {
     for (unsigned family = 0; family < RD_EVENT_FAMILY_COUNT; family++) {
-        if (server->event_holders[family] > 0) return true;
+        if (server->events.holders[family] > 0) return true;
     }
-    return !rd_list_is_empty(&server->events);
+    return !rd_list_is_empty(&server->events.waiting);
 }
 
 void rd_events_clear(rd_server *server) {
-    for (rd_list *node; (node = rd_list_shift(&server->events)) != NULL;) {
+    for (rd_list *node; (node = rd_list_shift(&server->events.waiting)) != NULL;) {
         rd_event_source *source = RD_CONTAINER(node, rd_event_source, in_queue);
         source->ops->release(source, NULL);
     }

@@ -6,9 +6,17 @@
 #ifndef RD_SERVER_EVENTS_H
 #define RD_SERVER_EVENTS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "http/event.h"
 
 struct rd_server;
+
+typedef struct rd_event_queue {
+    rd_list waiting;                         /* sources that have an event */
+    uint32_t holders[RD_EVENT_FAMILY_COUNT]; /* sources whose last event was not told yet */
+} rd_event_queue;
 
 /* The source has an event, and none is being told. */
 void rd_events_add(struct rd_server *server, rd_event_source *source);

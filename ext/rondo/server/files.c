@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "base/apart.h"
+#include "server/server.h"
 
 #define ANSWERS_PER_TURN 256
 
@@ -15,16 +16,16 @@
 static void share_descriptors(rd_server *server, rd_file_cache *cache) {
     cache->ledger = &server->conns.ledger;
     if (server->settings.max_connections > 0) return;
-    if (cache->most_open > server->connection_limit / 4)
-        cache->most_open = server->connection_limit / 4;
-    server->connection_limit -= cache->most_open;
+    if (cache->most_open > server->accepting.limit / 4)
+        cache->most_open = server->accepting.limit / 4;
+    server->accepting.limit -= cache->most_open;
 }
 
 /* ---- openings ---- */
 
 static void on_opened(void *owner, rd_file_opening *opening) {
     rd_server *server = owner;
-    rd_list_append(&server->files_opened, &opening->in_list);
+    rd_list_append(&server->files.opened, &opening->in_list);
 }
 
 int rd_files_open(rd_server *server, const char *folder, bool alone) {
@@ -33,8 +34,8 @@ int rd_files_open(rd_server *server, const char *folder, bool alone) {
     share_descriptors(server, &files->cache);
     files->cache.on_opened = on_opened;
     files->cache.owner = server;
-    rd_static_free(server->files);
-    server->files = files;
+    rd_static_free(server->files.folder);
+    server->files.folder = files;
     return 0;
 }
 
@@ -46,8 +47,8 @@ static uint64_t late_at(const rd_server *server, const rd_request *request) {
 }
 
 static void expect_late(rd_server *server, uint64_t at_ms) {
-    if (rd_timer_is_armed(&server->files_timer) && server->files_timer.due <= at_ms) return;
-    rd_timer_set(&server->loop.timers, &server->files_timer, at_ms);
+    if (rd_timer_is_armed(&server->files.timer) && server->files.timer.due <= at_ms) return;
+    rd_timer_set(&server->loop.timers, &server->files.timer, at_ms);
 }
 
 /* In the line of its connection's descriptor, see http/line.h. */
@@ -57,10 +58,10 @@ static void wait_for_answer(rd_server *server, rd_request *request) {
     rd_request_ref(request);
     request->queued.place = RD_PLACE_FILES;
     if (line == NULL) {
-        rd_list_append(&server->for_files, &request->queued.standing.node);
+        rd_list_append(&server->files.found, &request->queued.standing.node);
     } else {
         rd_list_append(&line->waiting, &request->in_queue);
-        rd_line_stand(&server->for_files, line);
+        rd_line_stand(&server->files.found, line);
     }
 }
 
@@ -75,19 +76,27 @@ static void answer_late(rd_server *server, rd_list *waiting, int *left) {
         }
         rd_list_unlink(&request->in_queue);
         request->file_error = ETIMEDOUT;
-        server->dropped++;
+        server->counts.dropped++;
         wait_for_answer(server, request);
     }
 }
 
-void rd_files_on_late(rd_timer *timer) {
-    rd_server *server = RD_CONTAINER(timer, rd_server, files_timer);
-    rd_list *in_flight = &server->files->cache.in_flight;
+static void on_late(rd_timer *timer) {
+    rd_server *server = RD_CONTAINER(timer, rd_server, files.timer);
+    rd_list *in_flight = &server->files.folder->cache.in_flight;
     int left = ANSWERS_PER_TURN;
     for (rd_list *node = in_flight->next; node != in_flight; node = node->next) {
         answer_late(server, &RD_CONTAINER(node, rd_file_opening, in_list)->waiting, &left);
     }
-    answer_late(server, &server->files_later, &left);
+    answer_late(server, &server->files.later, &left);
+}
+
+void rd_files_init(rd_server *server) {
+    rd_files_queue *files = &server->files;
+    rd_list_init(&files->found);
+    rd_list_init(&files->opened);
+    rd_list_init(&files->later);
+    rd_timer_init(&files->timer, on_late);
 }
 
 /* ---- requests ---- */
@@ -105,7 +114,7 @@ static bool place(rd_server *server, rd_request *request, rd_static_take take,
         rd_list_append(&opening->waiting, &request->in_queue);
         break;
     case RD_STATIC_LATER:
-        rd_list_append(&server->files_later, &request->in_queue);
+        rd_list_append(&server->files.later, &request->in_queue);
         break;
     }
     if (server->settings.queue_timeout_ms > 0) expect_late(server, late_at(server, request));
@@ -115,15 +124,15 @@ static bool place(rd_server *server, rd_request *request, rd_static_take take,
 RD_APART static bool ask(rd_server *server, rd_request *request) {
     rd_file_opening *opening = NULL;
     const rd_static_take take =
-        rd_static_ask(server->files, request, server->loop.now_ms, &opening);
+        rd_static_ask(server->files.folder, request, server->loop.now_ms, &opening);
     return place(server, request, take, opening);
 }
 
 bool rd_files_take(rd_server *server, rd_request *request) {
-    if (server->files == NULL) return false;
-    rd_file_cache *cache = &server->files->cache;
+    if (server->files.folder == NULL) return false;
+    rd_file_cache *cache = &server->files.folder->cache;
     request->ready_ns = server->loop.now_ns;
-    cache->has_line = !rd_list_is_empty(&server->files_later);
+    cache->has_line = !rd_list_is_empty(&server->files.later);
     const bool is_taken = ask(server, request);
     cache->has_line = false;
     return is_taken;
@@ -140,30 +149,30 @@ static void take_up_opened(rd_server *server, rd_file_opening *opened) {
     rd_request *request = RD_CONTAINER(node, rd_request, in_queue);
     rd_file_opening *opening = NULL;
     const rd_static_take take =
-        rd_static_opened(server->files, request, opened, server->loop.now_ms, &opening);
+        rd_static_opened(server->files.folder, request, opened, server->loop.now_ms, &opening);
     if (!place(server, request, take, opening)) rd_queue_add(server, request);
 }
 
 static bool may_open(const rd_server *server) {
-    return server->files->cache.openings.count < RD_FILE_OPENINGS_MAX;
+    return server->files.folder->cache.openings.count < RD_FILE_OPENINGS_MAX;
 }
 
 /* Makes one of those who wait ready; false when there is none. */
 static bool take_up(rd_server *server) {
-    if (!rd_list_is_empty(&server->files_opened)) {
-        take_up_opened(server, RD_CONTAINER(server->files_opened.next, rd_file_opening, in_list));
+    if (!rd_list_is_empty(&server->files.opened)) {
+        take_up_opened(server, RD_CONTAINER(server->files.opened.next, rd_file_opening, in_list));
         return true;
     }
-    if (rd_list_is_empty(&server->files_later) || !may_open(server)) return false;
-    rd_request *request = RD_CONTAINER(rd_list_shift(&server->files_later), rd_request, in_queue);
+    if (rd_list_is_empty(&server->files.later) || !may_open(server)) return false;
+    rd_request *request = RD_CONTAINER(rd_list_shift(&server->files.later), rd_request, in_queue);
     if (!ask(server, request)) rd_queue_add(server, request);
     return true;
 }
 
 bool rd_files_wait(const rd_server *server) {
-    if (server->files == NULL) return false;
-    return !rd_list_is_empty(&server->for_files) || !rd_list_is_empty(&server->files_opened) ||
-           (!rd_list_is_empty(&server->files_later) && may_open(server));
+    if (server->files.folder == NULL) return false;
+    return !rd_list_is_empty(&server->files.found) || !rd_list_is_empty(&server->files.opened) ||
+           (!rd_list_is_empty(&server->files.later) && may_open(server));
 }
 
 static void leave_line(rd_request *request) {
@@ -184,7 +193,7 @@ void rd_files_leave(rd_request *request) {
 
 static void answer(rd_server *server, rd_request *request) {
     leave_line(request);
-    rd_static_answer(server->files, request);
+    rd_static_answer(server->files.folder, request);
     rd_static_let_go(request);
     rd_request_unref(request);
 }
@@ -198,14 +207,14 @@ static int answer_line(rd_server *server, rd_line *line, int most) {
     for (; count < most && (uint32_t)count < line->seats && rd_line_is_ready(line); count++) {
         answer(server, RD_CONTAINER(line->waiting.next, rd_request, in_queue));
     }
-    rd_line_stand(&server->for_files, line);
+    rd_line_stand(&server->files.found, line);
     rd_lines_unref(lines);
     return count;
 }
 
 /* What stands first: a request that is a line by itself, or a line. */
 static int answer_first(rd_server *server, int most) {
-    rd_request *request = rd_standing_first(server->for_files.next);
+    rd_request *request = rd_standing_first(server->files.found.next);
     if (request->queued.line != NULL) return answer_line(server, request->queued.line, most);
     answer(server, request);
     return 1;
@@ -216,7 +225,7 @@ void rd_files_answer(rd_server *server) {
     if (!rd_files_wait(server)) return;
     for (int left = ANSWERS_PER_TURN; left > 0 && take_up(server); left--) {
     }
-    for (int left = ANSWERS_PER_TURN; left > 0 && !rd_list_is_empty(&server->for_files);) {
+    for (int left = ANSWERS_PER_TURN; left > 0 && !rd_list_is_empty(&server->files.found);) {
         left -= answer_first(server, left);
     }
     rd_conn_set_flush(&server->conns);
@@ -225,11 +234,11 @@ void rd_files_answer(rd_server *server) {
 /* ---- the end ---- */
 
 void rd_files_clear(rd_server *server) {
-    while (!rd_list_is_empty(&server->for_files)) {
-        rd_files_leave(rd_standing_first(server->for_files.next));
+    while (!rd_list_is_empty(&server->files.found)) {
+        rd_files_leave(rd_standing_first(server->files.found.next));
     }
-    for (rd_list *node; (node = rd_list_shift(&server->files_opened)) != NULL;) {
+    for (rd_list *node; (node = rd_list_shift(&server->files.opened)) != NULL;) {
         rd_file_opening_free(RD_CONTAINER(node, rd_file_opening, in_list));
     }
-    if (rd_timer_is_armed(&server->files_timer)) rd_timer_cancel(&server->files_timer);
+    if (rd_timer_is_armed(&server->files.timer)) rd_timer_cancel(&server->files.timer);
 }

@@ -76,7 +76,7 @@ static uint64_t delay_of(const rd_server *server, const rd_score_slot *slot) {
 /* The same for the request at this place of the own queue. What holds the leader has lasted for a
  * while, and nothing is known but that it may well last as long again. */
 static uint64_t delay_here(const rd_server *server, uint64_t place) {
-    uint64_t away_us = (rd_clock_ns() - server->watch_since_ns) / 1000;
+    uint64_t away_us = (rd_clock_ns() - server->lead.watch_since_ns) / 1000;
     return away_us + place * score(&server->score->call_us);
 }
 
@@ -104,14 +104,14 @@ static bool move_request(rd_server *server, rd_request *request, const rd_packed
  * stuck by that alone. One that sleeps while threads are left is about to be relieved. */
 static bool is_stuck(const rd_server *server) {
     const rd_score_slot *here = server->score;
-    uint64_t away_ns = rd_clock_ns() - server->watch_since_ns;
+    uint64_t away_ns = rd_clock_ns() - server->lead.watch_since_ns;
     if (away_ns < SLEEPS_NS) return false;
-    switch (rd_thread_state_of(&server->leader)) {
+    switch (rd_thread_state_of(&server->lead.thread)) {
     case RD_THREAD_SLEEPING:
         if (score(&here->busy) >= score(&here->max_threads)) return true;
         break;
     case RD_THREAD_RUNNABLE:
-        return rd_thread_cpu_ns(&server->leader) >= server->leader_cpu_ns + COMPUTES_NS;
+        return rd_thread_cpu_ns(&server->lead.thread) >= server->lead.cpu_ns + COMPUTES_NS;
     case RD_THREAD_UNKNOWN:
         break;
     }
@@ -182,7 +182,7 @@ static const rd_protocol *protocol_of(const rd_server *server, const rd_transpor
 /* As its listener would have opened it. NULL: no listener or protocol here has that name. */
 static rd_conn *open_conn(rd_server *server, int fd, const rd_handover *handover) {
     const rd_transport *transport =
-        rd_listener_names_find(&server->listener_names, handover->listener);
+        rd_listener_names_find(&server->accepting.names, handover->listener);
     if (transport == NULL) return NULL;
     const rd_protocol *protocol = protocol_of(server, transport, handover);
     if (protocol == NULL || protocol->unpack == NULL) return NULL;
@@ -196,12 +196,12 @@ static void adopt(rd_server *server, int fd, const rd_handover *handover) {
         return;
     rd_conn *conn = open_conn(server, fd, handover);
     if (conn == NULL) {
-        server->dropped++;
+        server->counts.dropped++;
         close(fd);
         return;
     }
     rd_conn_ref(conn);
-    server->handed_in++;
+    server->counts.handed_in++;
     atomic_store_explicit(&server->score->connections, server->conns.count, memory_order_relaxed);
     if (is_idle) {
         rd_conn_unpack(conn, &handover->packed);

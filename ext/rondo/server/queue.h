@@ -2,7 +2,7 @@
  *
  * Requests on their way to the application: which one is next, and which wait too long for it.
  *
- *   ready ──▶ line ──▶ FIFO of lines ──(next_request)──▶ calls ──(let_go)──▶
+ *   ready ──▶ line ──▶ FIFO of lines ──(next_request)──▶ calls.h
  *               ├── max_queue, queue_timeout_ms: 503
  *               ├── its client is gone: it leaves at once
  *               └── on to another worker: handover.h
@@ -63,12 +63,6 @@ void rd_queue_end_quantum(struct rd_server *server);
 
 /* Answers what waited too long, and what is beyond max_queue. */
 void rd_queue_turn_away(struct rd_server *server);
-
-/* Answers calls that took too long, and tells the binding of those it should speak of. */
-void rd_queue_check_calls(struct rd_server *server);
-
-/* When the oldest call without an answer began, in monotonic milliseconds; 0 without one. */
-uint64_t rd_queue_oldest_call_ms(const struct rd_server *server);
 
 /* When the next request or call is late, in microseconds from now; -1 for never. */
 int64_t rd_queue_timeout(const struct rd_server *server);

@@ -20,13 +20,14 @@
 
 /* ---- a place among them ---- */
 
-void rd_siblings_init(rd_siblings *siblings) {
-    *siblings = (rd_siblings){.inbox.fd = -1};
+void rd_siblings_init(rd_siblings *siblings, void (*on_messages)(rd_server *server)) {
+    *siblings = (rd_siblings){.inbox.fd = -1, .on_messages = on_messages};
 }
 
 static void on_inbox(rd_source *source, unsigned ready) {
     (void)ready;
-    rd_handover_receive(RD_CONTAINER(source, rd_server, siblings.inbox));
+    rd_server *server = RD_CONTAINER(source, rd_server, siblings.inbox);
+    server->siblings.on_messages(server);
 }
 
 static void set_outboxes(rd_siblings *siblings, const rd_scoreboard *board, const int *outboxes) {
@@ -64,7 +65,7 @@ void rd_siblings_clear(rd_server *server) {
     if (siblings->board == NULL) return;
     if (rd_siblings_expect(server)) rd_loop_remove(&server->loop, &siblings->inbox);
     rd_free(siblings->outboxes);
-    rd_siblings_init(siblings);
+    rd_siblings_init(siblings, siblings->on_messages);
 }
 
 /* A sender counts first and looks at the state then, so one of the two sees the other. */
@@ -72,7 +73,7 @@ void rd_siblings_leave(rd_server *server) {
     rd_siblings *siblings = &server->siblings;
     if (!rd_siblings_expect(server)) return;
     atomic_store(&server->score->state, RD_SCORE_DRAINING);
-    if (atomic_load(&server->score->arriving) > 0 && server->stopping != RD_STOP_NOW) return;
+    if (atomic_load(&server->score->arriving) > 0 && server->stop.state != RD_STOP_NOW) return;
     rd_loop_remove(&server->loop, &siblings->inbox);
     siblings->inbox.fd = -1;
 }
@@ -183,7 +184,7 @@ bool rd_siblings_send(rd_server *server, int64_t to, int fd, rd_handover *handov
     atomic_fetch_add(&target->arriving, 1);
     if (atomic_load(&target->state) == RD_SCORE_READY &&
         send_message(server->siblings.outboxes[to], iov, 2 + RD_PACKED_PARTS, fd)) {
-        server->handed_out++;
+        server->counts.handed_out++;
         return true;
     }
     count_arrival(board, (uint32_t)to);
@@ -253,7 +254,7 @@ bool rd_siblings_receive(rd_server *server, rd_handover *handover, char *bytes, 
     const bool whole = is_whole(header, len) && take_names(handover, bytes);
     /* A head of another version does not say where it was sent to: here, as far as one knows. */
     if (whole || *fd >= 0) count_arrival(siblings->home, whole ? header->to : siblings->own);
-    if (*fd < 0) server->dropped++; /* no descriptor is left, in spite of those kept */
+    if (*fd < 0) server->counts.dropped++; /* no descriptor is left, in spite of those kept */
     if (whole) {
         take_packed(handover, bytes);
     } else if (*fd >= 0) {

@@ -30,6 +30,7 @@ typedef struct rd_siblings {
     uint32_t own;               /* its row at home */
     int *outboxes;   /* owned; by row of `board`, -1 where there is none; the descriptors are not */
     rd_source inbox; /* not owned; fd -1: none, or left */
+    void (*on_messages)(struct rd_server *server); /* something is in the inbox */
 } rd_siblings;
 
 /* How a connection comes. */
@@ -64,7 +65,7 @@ typedef struct rd_handover {
     rd_packed packed;  /* of the header: served, left_ms and begun */
 } rd_handover;
 
-void rd_siblings_init(rd_siblings *siblings);
+void rd_siblings_init(rd_siblings *siblings, void (*on_messages)(struct rd_server *server));
 
 /* Takes part from now on. `outboxes` (by row, as many as the board has) is copied; all descriptors
  * stay the caller's and must be open as long as the server. 0, or -1 with errno. */

@@ -5,9 +5,9 @@
  * lock, but for the wait in the middle.
  */
 #include "base/apart.h"
+#include "base/error.h"
 #include "system/clock.h"
-#include "server/files.h"
-#include "server/retire.h"
+#include "loop/disk.h"
 #include "server/server.h"
 #include "transport/stalled.h"
 
@@ -26,35 +26,36 @@ static bool has_own_work(const rd_server *server) {
 }
 
 static bool must_not_sleep(rd_server *server, bool takes_requests) {
-    if (rd_retire_stop_due(server) > server->stopping) return true;
-    if (rd_server_is_done(server) || has_own_work(server) || server->expected) return true;
+    if (rd_stop_is_due(server)) return true;
+    if (rd_server_is_done(server) || has_own_work(server) || server->lead.expected) return true;
     return takes_requests &&
-           (rd_queue_is_ready(&server->queue) || !rd_list_is_empty(&server->events));
+           (rd_queue_is_ready(&server->queue) || !rd_list_is_empty(&server->events.waiting));
 }
 
 static void enter_phase(rd_server *server, rd_phase phase) {
-    atomic_store_explicit(&server->phase, (int)phase, memory_order_relaxed);
+    atomic_store_explicit(&server->lead.phase, (int)phase, memory_order_relaxed);
 }
 
 /* The lock again after a wait without it. Meanwhile the watch thread may have run turns: what the
  * wait found is out of date then, and will be reported again. */
 static void come_back(rd_server *server) {
     rd_loop_lock(&server->loop);
-    if (server->watch_owns) server->found.count = 0;
-    server->watch_owns = false;
+    if (server->lead.watch_owns) server->lead.found.count = 0;
+    server->lead.watch_owns = false;
 }
 
 /* Whether somebody else computes, as far as is known: that is found out by giving way. */
 static bool is_crowded(const rd_server *server, uint64_t now) {
-    return server->return_ns >= CROWDED_NS && now - server->returned_ns < CROWDED_FOR_NS;
+    return server->lead.return_ns >= CROWDED_NS && now - server->lead.returned_ns < CROWDED_FOR_NS;
 }
 
 /* The dearer it was to come back, the longer it pays to stay: a twentieth of that. Where nobody
  * else wants to compute it pays nothing: to wait with a timer costs more than to give way. */
 static int64_t brief_wait_us(const rd_server *server) {
-    int64_t usual = server->settings.brief_wait_us, longer = (int64_t)(server->return_ns / 20000);
+    int64_t usual = server->settings.brief_wait_us,
+            longer = (int64_t)(server->lead.return_ns / 20000);
     uint64_t now = rd_clock_ns();
-    bool busy = server->may_hold && now < server->busy_until_ns;
+    bool busy = server->lead.may_hold && now < server->lead.busy_until_ns;
     if (usual == 0 || !busy || !is_crowded(server, now)) return 0;
     if (longer <= usual) return usual;
     return longer < BRIEF_WAIT_MAX_US ? longer : BRIEF_WAIT_MAX_US;
@@ -66,11 +67,11 @@ static int64_t brief_wait_us(const rd_server *server) {
 static bool find_ready(rd_server *server) {
     rd_loop *loop = &server->loop;
     int64_t brief_us = brief_wait_us(server);
-    if (brief_us == 0) return rd_loop_wait(loop, &server->found, 0) > 0;
+    if (brief_us == 0) return rd_loop_wait(loop, &server->lead.found, 0) > 0;
     rd_loop_unlock(loop);
-    rd_loop_wait(loop, &server->found, brief_us);
+    rd_loop_wait(loop, &server->lead.found, brief_us);
     come_back(server);
-    return server->found.count > 0;
+    return server->lead.found.count > 0;
 }
 
 static int64_t sooner(int64_t a, int64_t b) {
@@ -83,7 +84,7 @@ static bool asks_siblings(const rd_server *server) {
 
 static int64_t timeout_of(rd_server *server) {
     int64_t timeout = rd_loop_timeout(&server->loop), queue = rd_queue_timeout(server);
-    if (server->stopping != RD_STOP_NOT && asks_siblings(server)) {
+    if (server->stop.state != RD_STOP_NOT && asks_siblings(server)) {
         timeout = sooner(timeout, LEAVE_ASK_US);
     }
     if (queue < 0) return timeout;
@@ -93,9 +94,9 @@ static int64_t timeout_of(rd_server *server) {
 
 static void wait_for_work(rd_server *server, rd_server_wait wait, bool takes_requests) {
     rd_loop *loop = &server->loop;
-    server->slept = false;
+    server->lead.slept = false;
     if (must_not_sleep(server, takes_requests)) {
-        rd_loop_wait(loop, &server->found, 0);
+        rd_loop_wait(loop, &server->lead.found, 0);
         return;
     }
     rd_server_publish(server); /* what siblings see while it lasts */
@@ -103,13 +104,14 @@ static void wait_for_work(rd_server *server, rd_server_wait wait, bool takes_req
     atomic_store(&loop->sleeping, true);
     /* Whoever asked for something before this saw nobody sleeping: look again. */
     int64_t timeout = must_not_sleep(server, takes_requests) ? 0 : timeout_of(server);
-    server->slept = true;
+    server->lead.slept = true;
     enter_phase(server, RD_PHASE_SLEEP);
-    server->awake_ns = 0;
+    server->lead.awake_ns = 0;
     rd_loop_unlock(loop);
     wait(server, timeout);
-    server->returned_ns = rd_clock_ns();
-    server->return_ns = server->awake_ns != 0 ? server->returned_ns - server->awake_ns : 0;
+    server->lead.returned_ns = rd_clock_ns();
+    server->lead.return_ns =
+        server->lead.awake_ns != 0 ? server->lead.returned_ns - server->lead.awake_ns : 0;
     come_back(server);
     enter_phase(server, RD_PHASE_TURN);
     atomic_store(&loop->sleeping, false);
@@ -127,66 +129,73 @@ static void begin_turn(rd_server *server) {
     rd_conn_set_send_long(&server->conns);
     if (server->conns.moving) rd_departure_continue(server);
     rd_stalled_relieve(&server->conns);
-    rd_server_limit_accepting(server);
+    rd_accept_limit(server);
     rd_queue_end_quantum(server);
     sort_guests(server);
+}
+
+static void check_disk(rd_server *server) {
+    if (rd_disk_take_failure(&server->loop)) {
+        rd_incidents_add(server, NULL, RD_ERR_NO_DISK_THREAD);
+    }
 }
 
 static void process(rd_server *server, rd_ready_set *found) {
     rd_loop_process(&server->loop, found);
     if (rd_conn_set_has_layers(&server->conns)) rd_conn_set_serve_layers(&server->conns);
     sort_guests(server);
-    rd_server_carry_out_stop(server);
-    if (server->stopping != RD_STOP_NOT) rd_siblings_leave(server);
-    rd_server_limit_accepting(server);
+    rd_stop_carry_out(server);
+    if (server->stop.state != RD_STOP_NOT) rd_siblings_leave(server);
+    rd_accept_limit(server);
     rd_files_answer(server); /* may let in one too many */
     rd_queue_turn_away(server);
-    rd_queue_check_calls(server);
-    if (server->loop.disk != NULL) rd_server_check_disk(server);
+    rd_calls_check(server);
+    if (server->loop.disk != NULL) check_disk(server);
     rd_server_publish(server);
 }
 
 /* The watch thread may still be in a poll that began before this turn, with nothing to wake it: if
  * one of the next calls blocks, whoever waits behind it would wait for the end of that poll. */
 static void call_watch_back(rd_server *server) {
-    if (!server->watch_waits) return;
-    if (server->queue.len > 0 || !rd_list_is_empty(&server->events) || rd_files_wait(server)) {
+    if (!server->lead.watch_waits) return;
+    if (server->queue.len > 0 || !rd_list_is_empty(&server->events.waiting) ||
+        rd_files_wait(server)) {
         rd_loop_interrupt(&server->loop);
     }
 }
 
 void rd_server_turn(rd_server *server, rd_server_wait wait, bool takes_requests) {
-    server->watch_owns = false;
+    server->lead.watch_owns = false;
     enter_phase(server, RD_PHASE_TURN);
     atomic_store_explicit(&server->score->ruby_turn_ms, server->loop.now_ms, memory_order_relaxed);
-    atomic_fetch_add_explicit(&server->turns, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&server->lead.turns, 1, memory_order_relaxed);
     begin_turn(server);
     server->queue.batch_count = 0;
     wait_for_work(server, wait, takes_requests);
-    process(server, &server->found);
+    process(server, &server->lead.found);
     if (takes_requests) call_watch_back(server);
-    server->leader_seen_ns = server->loop.now_ns;
+    server->lead.seen_ns = server->loop.now_ns;
     atomic_store_explicit(&server->score->ruby_turn_ms, server->loop.now_ms, memory_order_relaxed);
     enter_phase(server, RD_PHASE_APPLICATION);
 }
 
 bool rd_server_turn_apart(rd_server *server, rd_ready_set *found) {
-    if (!server->watch_owns) return false;
+    if (!server->lead.watch_owns) return false;
     begin_turn(server);
     int64_t timeout = timeout_of(server);
-    if (rd_retire_stop_due(server) > server->stopping) timeout = 0;
+    if (rd_stop_is_due(server)) timeout = 0;
     if (has_own_work(server)) timeout = 0;
     /* Siblings are told soon, and asked again and again while requests wait. */
-    bool is_new = rd_clock_ns() - server->watch_since_ns < RD_HANDOVER_AWAY_NS;
+    bool is_new = rd_clock_ns() - server->lead.watch_since_ns < RD_HANDOVER_AWAY_NS;
     bool asks = server->siblings.board != NULL && (server->queue.len > 0 || is_new);
     int64_t most = asks ? RD_WATCH_ASK_US : RD_WATCH_WAIT_US;
     if (timeout < 0 || timeout > most) timeout = most;
-    server->watch_waits = true;
+    server->lead.watch_waits = true;
     rd_loop_unlock(&server->loop);
     rd_loop_wait(&server->loop, found, timeout);
     rd_loop_lock(&server->loop);
-    server->watch_waits = false;
-    if (!server->watch_owns) return false;
+    server->lead.watch_waits = false;
+    if (!server->lead.watch_owns) return false;
     process(server, found);
     rd_conn_set_flush(&server->conns);
     rd_handover_queued(server);
@@ -207,9 +216,9 @@ RD_APART static void leave_tidy(rd_server *server) {
     rd_pubsub_run(&server->pubsub);
     rd_conn_set_flush(&server->conns);
     if (has_own_work(server) || rd_queue_is_ready(&server->queue) ||
-        !rd_list_is_empty(&server->queue.guests) || !rd_list_is_empty(&server->events) ||
+        !rd_list_is_empty(&server->queue.guests) || !rd_list_is_empty(&server->events.waiting) ||
         rd_timer_next(&loop->timers) < loop->sleep_until_ms || !loop->ops->is_live ||
-        server->refusal_count > 0 || rd_server_is_stopping(server)) {
+        server->incidents.count > 0 || rd_server_is_stopping(server)) {
         rd_loop_wakeup(loop);
     }
 }
@@ -227,7 +236,7 @@ RD_APART static void leave_to_watch(rd_server *server) {
 void rd_server_unlock(rd_server *server) {
     if (atomic_load_explicit(&server->loop.sleeping, memory_order_relaxed)) {
         leave_tidy(server);
-    } else if (server->watch_owns && server->watch_waits) {
+    } else if (server->lead.watch_owns && server->lead.watch_waits) {
         leave_to_watch(server);
     }
     rd_loop_unlock(&server->loop);

@@ -17,14 +17,14 @@ static void sleep_until_needed(rd_server *server) {
     rd_watch *watch = &server->watch;
     atomic_store(&watch->asleep, true);
     /* Whoever woke before this saw it ticking: look again. */
-    bool needed = atomic_load(&server->phase) != RD_PHASE_SLEEP || atomic_load(&watch->over);
+    bool needed = atomic_load(&server->lead.phase) != RD_PHASE_SLEEP || atomic_load(&watch->over);
     if (needed && atomic_exchange(&watch->asleep, false)) return;
     while (!rd_semaphore_wait(&watch->wake, -1)) {
     }
 }
 
 static void call_for_thread(rd_server *server) {
-    if (server->need_thread != NULL) server->need_thread(server);
+    if (server->hooks.need_thread != NULL) server->hooks.need_thread(server);
 }
 
 /* Turns until the leader is back. */
@@ -32,15 +32,15 @@ static void turn_for_leader(rd_server *server) {
     rd_watch *watch = &server->watch;
     rd_loop_lock(&server->loop);
     /* The leader may have held the lock and be well, or sleep in a poll that sees everything. */
-    bool goes_on = atomic_load(&server->phase) != RD_PHASE_SLEEP &&
-                   rd_clock_ns() - server->leader_seen_ns >= TICK_NS;
-    server->watch_owns = goes_on;
+    bool goes_on = atomic_load(&server->lead.phase) != RD_PHASE_SLEEP &&
+                   rd_clock_ns() - server->lead.seen_ns >= TICK_NS;
+    server->lead.watch_owns = goes_on;
     if (goes_on) {
-        server->watch_since_ns = rd_clock_ns();
-        server->leader_cpu_ns = rd_thread_cpu_ns(&server->leader);
+        server->lead.watch_since_ns = rd_clock_ns();
+        server->lead.cpu_ns = rd_thread_cpu_ns(&server->lead.thread);
     }
     while (goes_on && !atomic_load(&watch->over)) {
-        bool waiting = server->queue.len > 0 || !rd_list_is_empty(&server->events);
+        bool waiting = server->queue.len > 0 || !rd_list_is_empty(&server->events.waiting);
         if (waiting || rd_server_is_stopping(server)) call_for_thread(server);
         rd_score_slot *score = server->score;
         uint64_t turns = atomic_load_explicit(&score->watch_turns, memory_order_relaxed);
@@ -51,14 +51,14 @@ static void turn_for_leader(rd_server *server) {
 }
 
 static void watch_over(rd_server *server) {
-    unsigned turns = atomic_load(&server->turns);
+    unsigned turns = atomic_load(&server->lead.turns);
     bool in_turn = false;
     for (unsigned quiet = 0; quiet < QUIET_TICKS;) {
         /* Only the end posts while it ticks. */
         rd_semaphore_wait(&server->watch.wake, in_turn ? RARE_NS : TICK_NS);
         if (atomic_load(&server->watch.over)) return;
-        unsigned now = atomic_load_explicit(&server->turns, memory_order_relaxed);
-        const int phase = atomic_load(&server->phase);
+        unsigned now = atomic_load_explicit(&server->lead.turns, memory_order_relaxed);
+        const int phase = atomic_load(&server->lead.phase);
         const bool sleeps = phase == RD_PHASE_SLEEP;
         /* In a turn it has the lock, and does itself what would be done for it. */
         in_turn = phase == RD_PHASE_TURN && (in_turn || now == turns);

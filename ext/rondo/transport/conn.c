@@ -266,6 +266,15 @@ static void abandon(rd_list *conns) {
     }
 }
 
+void rd_conn_set_each(rd_conn_set *set, void (*visit)(rd_conn *conn)) {
+    rd_list all;
+    rd_list_take(&all, &set->conns);
+    for (rd_list *node; (node = rd_list_shift(&all)) != NULL;) {
+        rd_list_append(&set->conns, node);
+        visit(RD_CONTAINER(node, rd_conn, in_set));
+    }
+}
+
 /* The poller is the parent's as well: taking something out of it here would take it out there. */
 void rd_conn_set_abandon(rd_conn_set *set) {
     abandon(&set->conns);

@@ -290,6 +290,9 @@ void rd_conn_close(rd_conn *conn);
  * end of an answer. */
 void rd_conn_reset(rd_conn *conn);
 
+/* Calls `visit` for every connection, any of which may close meanwhile. */
+void rd_conn_set_each(rd_conn_set *set, void (*visit)(rd_conn *conn));
+
 /* In a forked child: closes the descriptors, which are copies of the parent's, and nothing else.
  * The connections of the set are closed from then on, whoever still looks at them. */
 void rd_conn_set_abandon(rd_conn_set *set);

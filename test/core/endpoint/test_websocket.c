@@ -237,7 +237,7 @@ static void test_an_end_while_an_event_is_told(void) {
     turns(2);
     CHECK(push->conn == NULL);
     rd_loop_lock(&server->loop);
-    CHECK(rd_list_is_empty(&server->events)); /* never two at once */
+    CHECK(rd_list_is_empty(&server->events.waiting)); /* never two at once */
     rd_loop_unlock(&server->loop);
     check_closed(1006, "");
     client = dup(0);

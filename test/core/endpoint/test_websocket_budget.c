@@ -146,8 +146,8 @@ static void test_messages_that_never_end(void) {
     gather(begin_packed); /* 256 KiB and an inflater, less the part that is free */
     CHECK_INT(count_refused(), CROWD - 3);
     CHECK_INT(row()->refused, CROWD - 3);
-    CHECK_INT(server->refusal_count, 1); /* one line */
-    CHECK_INT(server->refusals[0].code, RD_ERR_WS_MESSAGES_FULL);
+    CHECK_INT(server->incidents.count, 1); /* one line */
+    CHECK_INT(server->incidents.kept[0].code, RD_ERR_WS_MESSAGES_FULL);
     check_bystander();
     leave_all();
     gather(begin_plain); /* 64 KiB less 16 */
@@ -220,7 +220,7 @@ static void test_the_deadline_of_a_message(void) {
     tell_all();
     CHECK_INT(close_code(late), 1008);
     CHECK_INT(close_code(good), 0);
-    CHECK_INT(server->refusals[0].code, RD_ERR_WS_MESSAGE_TIMEOUT);
+    CHECK_INT(server->incidents.kept[0].code, RD_ERR_WS_MESSAGE_TIMEOUT);
     leave_all();
 }
 

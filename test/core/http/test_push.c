@@ -265,7 +265,7 @@ static void test_publishing_beside_a_busy_leader(void) {
     struct pollfd woken;
     open_one(0);
     rd_server_lock(server);
-    server->watch_owns = server->watch_waits = true;
+    server->lead.watch_owns = server->lead.watch_waits = true;
     CHECK_INT(rd_pubsub_publish(&server->pubsub, RD_SLICE("news"), RD_SLICE("now"), true,
                                 RD_REACH_PROCESS),
               1);
@@ -274,7 +274,7 @@ static void test_publishing_beside_a_busy_leader(void) {
     CHECK(got_len == 5 && memcmp(got, "\x81\x03now", 5) == 0);
     woken = (struct pollfd){.fd = server->loop.wakeup.fd, .events = POLLIN};
     CHECK_INT(poll(&woken, 1, 0), settings.poll_only);
-    server->watch_owns = server->watch_waits = false;
+    server->lead.watch_owns = server->lead.watch_waits = false;
     end_one();
 }
 

@@ -132,7 +132,7 @@ static void test_answers_that_nobody_reads_are_bounded(void) {
         answers += count_in_got("HTTP/1.1 200");
     }
     CHECK_INT(sent, sizeof(many));
-    CHECK_INT(server->requests, COUNT);
+    CHECK_INT(server->counts.requests, COUNT);
     finish();
 }
 
@@ -209,8 +209,8 @@ static void test_refusals_after_what_was_good(void) {
         snprintf(last, sizeof(last), "HTTP/1.1 %s", refusals[i].status);
         CHECK_SAYS(strstr(got, last) != NULL, "%s", got);
         CHECK_SAYS(count_in_got("connection: close\r\n") == 1, "%s", got);
-        CHECK_INT(server->refused, 1);
-        CHECK_INT(server->refusal_count, 1);
+        CHECK_INT(server->counts.refused, 1);
+        CHECK_INT(server->incidents.count, 1);
         if (refusals[i].answers > 1) CHECK_INT(writes, 1);
         CHECK_INT(begins(refusals[i].sent, "HEAD"), ends(got, "\r\n\r\n"));
         finish();
@@ -301,8 +301,8 @@ static void test_minimum_rate_of_bodies(void) {
             CHECK(send(client, bytes, rates[i].bytes_a_second, MSG_NOSIGNAL) > 0);
             turns(2);
         }
-        CHECK_SAYS(server->refused == rates[i].refused, "row %zu", i);
-        if (rates[i].refused) CHECK_INT(server->refusals[0].code, RD_ERR_BODY_TOO_SLOW);
+        CHECK_SAYS(server->counts.refused == rates[i].refused, "row %zu", i);
+        if (rates[i].refused) CHECK_INT(server->incidents.kept[0].code, RD_ERR_BODY_TOO_SLOW);
         if (held != NULL) answer_path(held);
         finish();
     }
@@ -318,7 +318,7 @@ static void test_minimum_rate_of_a_client_that_did_not_wait(void) {
     later(1000);
     ask(client, "67890");
     CHECK(held->body_complete);
-    CHECK_INT(server->refused, 0);
+    CHECK_INT(server->counts.refused, 0);
     answer_path(held);
     finish();
 }
@@ -366,7 +366,7 @@ static void test_failing_bodies(void) {
         CHECK_INT(held->body_error, failures[i].code);
         CHECK(!held->body_complete && !held->gone);
         CHECK_INT(held->body.size, 3); /* what came can be read */
-        CHECK_INT(server->refused, 1);
+        CHECK_INT(server->counts.refused, 1);
         answer_path(held); /* as the application likes */
         let_go();
         turns(2);
@@ -489,7 +489,7 @@ static void test_a_full_disk(void) {
         CHECK(ask(client, stored[i].sent));
         CHECK_SAYS(strstr(got, "HTTP/1.1 507 Insufficient Storage\r\n") != NULL, "%s", got);
         CHECK_INT(count_in_got("connection: close\r\n"), 1);
-        CHECK_INT(server->refusals[0].code, RD_ERR_DISK_FULL);
+        CHECK_INT(server->incidents.kept[0].code, RD_ERR_DISK_FULL);
         close(client);
         client = join();
         CHECK(!ask(client, GET("/")));

@@ -328,7 +328,7 @@ static void test_asking_after_the_answer_began(void) {
 static void give_up_request(rd_request *request) {
     rd_request_ref(request);
     await(request);
-    rd_server_give_up(server, request);
+    rd_calls_give_up(server, request);
     CHECK(woken() == request);
 }
 
@@ -342,7 +342,7 @@ static void test_giving_up_a_body(void) {
     CHECK_INT(request->body_error, RD_ERR_GIVEN_UP);
     CHECK_INT(rd_error_status(request->body_error), 408);
     CHECK_INT(server->http.early_calls, 0);
-    CHECK_INT(server->given_up, 1);
+    CHECK_INT(server->counts.given_up, 1);
     answer_path(request);
     rd_request_unref(request);
     turns(2);
@@ -362,8 +362,8 @@ static void test_giving_up_when_the_answer_has_begun(void) {
         CHECK(request->gone && request->conn == NULL);
         CHECK_INT(server->conns.count, 0);
         CHECK_INT(server->http.early_calls, 0);
-        rd_server_give_up(server, request); /* once is enough */
-        CHECK_INT(server->given_up, 1);
+        rd_calls_give_up(server, request); /* once is enough */
+        CHECK_INT(server->counts.given_up, 1);
         rd_request_unref(request);
         finish();
     }
@@ -380,14 +380,14 @@ static void test_who_is_given_up_is_logged_now_and_then(void) {
         const int fd = join();
         ask(fd, EXPECTING);
         later(rows[i].pause_ms);
-        rd_server_give_up(server, held);
-        CHECK_INT(server->refusal_count, rows[i].lines);
-        CHECK_INT(server->refusals[rows[i].lines - 1].code, RD_ERR_GIVEN_UP);
+        rd_calls_give_up(server, held);
+        CHECK_INT(server->incidents.count, rows[i].lines);
+        CHECK_INT(server->incidents.kept[rows[i].lines - 1].code, RD_ERR_GIVEN_UP);
         let_go();
         close(fd);
         turns(2);
     }
-    CHECK_INT(server->given_up, 4);
+    CHECK_INT(server->counts.given_up, 4);
     finish();
 }
 
@@ -395,21 +395,21 @@ static void test_silence(void) {
     rd_request *request = begin_held(EXPECTING);
     request->responder->want_body(request);
     later(1000);
-    CHECK(rd_server_is_silent(server, request, 1000));
-    CHECK(!rd_server_is_silent(server, request, 1001));
+    CHECK(rd_calls_is_silent(server, request, 1000));
+    CHECK(!rd_calls_is_silent(server, request, 1001));
     ask(client, "1");
-    CHECK(!rd_server_is_silent(server, request, 1));
+    CHECK(!rd_calls_is_silent(server, request, 1));
     start_answer(request, 200, sizeof(zeros));
     request->responder->write(request, zeros, sizeof(zeros));
     turn();
     later(500);
-    CHECK(rd_server_is_silent(server, request, 500));
+    CHECK(rd_calls_is_silent(server, request, 500));
     const size_t before = joined->out.bytes;
     for (int i = 0; i < 100 && joined->out.bytes == before; i++) {
         hear(client);
         turn();
     }
-    CHECK(!rd_server_is_silent(server, request, 1));
+    CHECK(!rd_calls_is_silent(server, request, 1));
     finish();
 }
 
@@ -418,7 +418,7 @@ static void test_silence_without_a_deadline(void) {
     settings.body_timeout_ms = 500;
     rd_request *request = begin_held(EXPECTING);
     later(5000);
-    CHECK(!rd_server_is_silent(server, request, 1000));
+    CHECK(!rd_calls_is_silent(server, request, 1000));
     finish();
 }
 

@@ -99,7 +99,7 @@ static void test_a_wrong_proxy_header_has_no_answer(void) {
     turns(2);
     CHECK(hear(client));
     CHECK_STR(got, "");
-    CHECK_INT(server->refused, 1);
+    CHECK_INT(server->counts.refused, 1);
     finish();
 }
 
@@ -143,8 +143,8 @@ static void test_a_wrong_handshake_is_told_and_ends(void) {
     turns(3);
     CHECK(hear(client));
     CHECK_STR(got, "XOR!0");
-    CHECK_INT(server->refused, 1);
-    CHECK_INT(server->refusals[0].code, RD_ERR_HANDSHAKE);
+    CHECK_INT(server->counts.refused, 1);
+    CHECK_INT(server->incidents.kept[0].code, RD_ERR_HANDSHAKE);
     finish();
 }
 
@@ -154,7 +154,7 @@ static void test_a_peer_that_leaves_in_its_handshake_is_not_told_of(void) {
     shutdown(client, SHUT_WR);
     turns(3);
     CHECK(hear(client));
-    CHECK_INT(server->refused, 0);
+    CHECK_INT(server->counts.refused, 0);
     CHECK_INT(server->conns.count, 0);
     finish();
 }

@@ -66,15 +66,15 @@ static bool has_field(const char *line) {
 }
 
 static void check_told_once(int code) {
-    CHECK_INT(server->refusal_count, 1);
-    CHECK_INT(server->refusals[0].code, code);
+    CHECK_INT(server->incidents.count, 1);
+    CHECK_INT(server->incidents.kept[0].code, code);
 }
 
 /* 64 descriptors for clients, 4 of them for bodies alone. */
 static void test_files_of_bodies(void) {
     settings.body_memory_bytes = 1000;
     start_with_descriptors(128);
-    CHECK_INT(server->connection_limit, 60);
+    CHECK_INT(server->accepting.limit, 60);
     gather(30, UPLOAD, portion);
     CHECK_INT(row(RD_LEDGER_BODY_FILES)->held, 16);
     CHECK_INT(row(RD_LEDGER_BODY_FILES)->refused, 14);
@@ -99,11 +99,11 @@ static void test_accepting_pauses_before_the_last_descriptor(void) {
     start_with_descriptors(64); /* 32 for clients, 2 of them for bodies alone, which may have 8 */
     gather(8, UPLOAD, portion);
     CHECK_INT(row(RD_LEDGER_DESCRIPTORS)->held, 16);
-    CHECK(!server->accept_paused);
+    CHECK(!server->accepting.paused);
     for (int i = 8; i < 24; i++) crowd[i] = join();
     turns(1);
     CHECK_INT(row(RD_LEDGER_DESCRIPTORS)->held, 32);
-    CHECK(server->accept_paused);
+    CHECK(server->accepting.paused);
     int late = dial();
     say(late, GET("/late"));
     turns(3);
@@ -143,7 +143,7 @@ static void test_the_folder_of_bodies_stays(void) {
     int client = join();
     say(client, "POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: 199999\r\n\r\n");
     uint64_t stored = 0;
-    for (size_t at = 0; at < sizeof(body) - 1 || (stored == 0 && server->requests == 0);) {
+    for (size_t at = 0; at < sizeof(body) - 1 || (stored == 0 && server->counts.requests == 0);) {
         const ssize_t sent = send(client, body + at, sizeof(body) - 1 - at, MSG_NOSIGNAL);
         if (sent < 0 && errno != EAGAIN) break; /* it was refused */
         if (sent > 0) at += (size_t)sent;
@@ -185,9 +185,9 @@ static void test_the_log_is_told_again_after_a_second(void) {
         pass_ms(steps[i].ms);
         gather(1, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100001\r\n\r\n", NULL);
         leave(1);
-        CHECK_INT(server->refusal_count, steps[i].lines);
+        CHECK_INT(server->incidents.count, steps[i].lines);
     }
-    CHECK_INT(server->refused, 4);
+    CHECK_INT(server->counts.refused, 4);
     end();
 }
 
@@ -255,7 +255,7 @@ static void test_bodies_in_memory(void) {
     gather(CROWD, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 30001\r\n\r\n", body);
     CHECK_INT(row(RD_LEDGER_INPUT)->held, 6 * (32768 - RD_LEDGER_FREE));
     CHECK_INT(row(RD_LEDGER_BODY_FILES)->held, CROWD - 6);
-    CHECK_INT(server->refused, 0);
+    CHECK_INT(server->counts.refused, 0);
     for (int i = 0; i < CROWD; i++) {
         CHECK(!ask(crowd[i], "y"));
         CHECK(begins(got, "HTTP/1.1 200 "));

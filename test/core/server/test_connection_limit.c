@@ -18,7 +18,7 @@ static void test_the_limit_of_connections(void) {
         CHECK(server->conns.count <= LIMIT);
         close(fds[i]);
     }
-    CHECK_INT(server->accepted, CLIENTS);
+    CHECK_INT(server->counts.accepted, CLIENTS);
     end();
 }
 
@@ -42,7 +42,7 @@ static void test_idle_connections_at_the_limit(void) {
 }
 
 static rd_listener *only_listener(void) {
-    return RD_CONTAINER(server->listeners.next, rd_listener, in_server);
+    return RD_CONTAINER(server->accepting.listeners.next, rd_listener, in_server);
 }
 
 /* Connections without use make room when somebody waits: those that never said anything first, then
@@ -114,7 +114,7 @@ static void test_out_of_descriptors(void) {
     CHECK(talk(first, NULL));
     CHECK_STR(got, "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\n"
                    "content-length: 0\r\n\r\n");
-    CHECK_INT(server->dropped, 1);
+    CHECK_INT(server->counts.dropped, 1);
     setrlimit(RLIMIT_NOFILE, &before);
     say(second, LAST("/b"));
     turns(3);

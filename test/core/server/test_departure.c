@@ -59,7 +59,7 @@ static void test_idle_connections_move(void) {
         conn->peer = (rd_address){.kind = RD_ADDRESS_V4, .bytes = {192, 0, 2, 7}, .port = 99};
         stop(servers[A]);
         CHECK(rd_server_is_done(servers[A]));
-        CHECK_INT(servers[A]->handed_out, 1);
+        CHECK_INT(servers[A]->counts.handed_out, 1);
         CHECK(!is_closed(fd));
         serve(servers[B]);
         conn = only_conn_of(servers[B]);
@@ -211,7 +211,7 @@ static void b_accepts_no_more(void) {
 /* They are there, but the message of a connection does not arrive before half of the time is over.
  */
 static void b_is_full(void) {
-    board.slots[B].connections = servers[A]->connection_limit;
+    board.slots[B].connections = servers[A]->accepting.limit;
 }
 
 static void the_inbox_is_full(void) {
@@ -224,7 +224,7 @@ static void announce(void (*change)(void), bool after_a_while) {
     int busy = dial_and_ask(), idle = dial_and_ask();
     change();
     stop(servers[A]);
-    CHECK_INT(servers[A]->handed_out, 0);
+    CHECK_INT(servers[A]->counts.handed_out, 0);
     CHECK(!is_closed(busy) && !is_closed(idle));
     if (after_a_while) {
         say(busy, GET("/meanwhile"));
@@ -273,7 +273,7 @@ static void test_room_that_comes_meanwhile(void) {
     int fd = dial_and_ask();
     b_is_full();
     stop(servers[A]);
-    CHECK_INT(servers[A]->handed_out, 0);
+    CHECK_INT(servers[A]->counts.handed_out, 0);
     board.slots[B].connections = 0;
     serve_both();
     CHECK(rd_server_is_done(servers[A]));
@@ -291,7 +291,7 @@ static void test_few_at_a_time(void) {
     rd_server_turn(servers[A], wait_in_poll, true);
     rd_server_turn(servers[A], wait_in_poll, true);
     rd_loop_unlock(&servers[A]->loop);
-    CHECK(servers[A]->handed_out > 0 && servers[A]->handed_out < 50);
+    CHECK(servers[A]->counts.handed_out > 0 && servers[A]->counts.handed_out < 50);
     for (int i = 0; i < ROUNDS; i++) serve_both();
     CHECK(rd_server_is_done(servers[A]));
     CHECK_INT(servers[B]->conns.count, 100);

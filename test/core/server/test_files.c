@@ -50,7 +50,7 @@ static void test_files_and_the_application(void) {
     CHECK(ends(got, "\r\n\r\nhello"));
     rd_server_publish(server);
     CHECK_INT(atomic_load(&server->score->static_answers), 2);
-    CHECK_INT(server->requests, 2);
+    CHECK_INT(server->counts.requests, 2);
     end();
 }
 
@@ -170,7 +170,7 @@ static void test_many_from_one_descriptor(void) {
         say(clients[i], GET("/large"));
     }
     turns(2);
-    rd_map_node *node = rd_map_find(&server->files->cache.entries, RD_SLICE("large"));
+    rd_map_node *node = rd_map_find(&server->files.folder->cache.entries, RD_SLICE("large"));
     rd_file_entry *entry = RD_CONTAINER(node, rd_file_entry, node);
     rd_file *file = entry->is.variants[RD_CODING_IDENTITY]->file;
     CHECK_INT(file->refs, 9);
@@ -203,9 +203,9 @@ static void test_a_file_that_shrinks(void) {
     }
     CHECK(ended);
     CHECK_INT(server->conns.count, 0);
-    CHECK_INT(server->refusal_count, 1);
-    CHECK_INT(server->refusals[0].code, RD_ERR_FILE_CUT);
-    CHECK_INT(server->refused, 0);
+    CHECK_INT(server->incidents.count, 1);
+    CHECK_INT(server->incidents.kept[0].code, RD_ERR_FILE_CUT);
+    CHECK_INT(server->counts.refused, 0);
     close(client);
     end();
 }
@@ -233,7 +233,7 @@ static void test_lines_about_a_file_that_shrinks(void) {
             hear(client);
         }
         CHECK_INT(server->conns.count, 0);
-        CHECK_INT(server->refusal_count, steps[i].lines);
+        CHECK_INT(server->incidents.count, steps[i].lines);
         close(client);
     }
     end();
@@ -298,18 +298,18 @@ static void test_room_for_descriptors(void) {
     limit.rlim_cur = 464;
     setrlimit(RLIMIT_NOFILE, &limit);
     serve(false);
-    CHECK_INT(server->files->cache.most_open, 93);
-    CHECK_INT(server->connection_limit, 282); /* 25 of 400 are kept for bodies */
+    CHECK_INT(server->files.folder->cache.most_open, 93);
+    CHECK_INT(server->accepting.limit, 282); /* 25 of 400 are kept for bodies */
     end();
     settings.static_cache_files = 10;
     serve(false);
-    CHECK_INT(server->files->cache.most_open, 10);
-    CHECK_INT(server->connection_limit, 365);
+    CHECK_INT(server->files.folder->cache.most_open, 10);
+    CHECK_INT(server->accepting.limit, 365);
     end();
     settings.max_connections = 50;
     serve(false);
-    CHECK_INT(server->files->cache.most_open, 256);
-    CHECK_INT(server->connection_limit, 50);
+    CHECK_INT(server->files.folder->cache.most_open, 256);
+    CHECK_INT(server->accepting.limit, 50);
     end();
     setrlimit(RLIMIT_NOFILE, &before);
 }
@@ -328,7 +328,7 @@ static void test_files_of_slow_clients(void) {
     }
     start_listening(answer_path);
     CHECK_INT(rd_files_open(server, folder, false), 0);
-    rd_file_cache *cache = &server->files->cache;
+    rd_file_cache *cache = &server->files.folder->cache;
     cache->most_open = 2;
     server->conns.ledger.body_files_kept = 0;
     rd_ledger_limit(&server->conns.ledger, RD_LEDGER_DESCRIPTORS, 8);
@@ -347,10 +347,10 @@ static void test_files_of_slow_clients(void) {
     int late = dial();
     say(late, GET("/t"));
     turns(4);
-    CHECK(server->accept_paused && !hear(late) && got_len == 0);
+    CHECK(server->accepting.paused && !hear(late) && got_len == 0);
     for (int i = 0; i < 5; i++) close(clients[i]);
     turns(4);
-    CHECK(!server->accept_paused && !hear(late) && ends(got, "\r\n\r\nt"));
+    CHECK(!server->accepting.paused && !hear(late) && ends(got, "\r\n\r\nt"));
     CHECK_INT(files_open(), cache->open);
     close(late);
     turns(2);
@@ -371,7 +371,7 @@ static void test_excess_behind_a_file(void) {
     say(client, GET("/t") GET("/app"));
     rd_server_turn(server, wait_in_poll, false);
     CHECK(rd_list_is_empty(&server->queue.excess));
-    CHECK_INT(server->dropped, 1);
+    CHECK_INT(server->counts.dropped, 1);
     rd_loop_unlock(&server->loop);
     turns(2);
     CHECK(!hear(client) && has("\r\n\r\ntHTTP/1.1 503 "));
@@ -397,7 +397,7 @@ static void test_a_cold_file_delays_nobody_else(void) {
     CHECK(!hear(waiting) && got_len == 0);
     ask(client, GET("/t") ASK("POST", "/app", "Content-Length: 0\r\n"));
     CHECK(has("\r\n\r\ntHTTP/1.1 200 OK\r\n") && ends(got, "\r\n\r\n/app"));
-    CHECK_INT(server->files->cache.openings.count, 1);
+    CHECK_INT(server->files.folder->cache.openings.count, 1);
     release_jobs(&server->loop);
     turns(10);
     CHECK(!hear(waiting) && has("\r\n\r\ncoldHTTP/1.1") && has("\r\n\r\ntHTTP/1.1"));
@@ -484,13 +484,13 @@ static void test_many_that_wait_too_long(void) {
     hold_volume(&server->loop, RD_DISK_FOLDER);
     for (int i = 0; i < COUNT; i++) clients[i] = ask_for_cold(i % 3);
     turns(3);
-    CHECK_INT(server->files->cache.openings.count, 3);
+    CHECK_INT(server->files.folder->cache.openings.count, 3);
     pass_ms(2000);
     turns(1);
-    CHECK_INT(server->dropped, A_TURN);
+    CHECK_INT(server->counts.dropped, A_TURN);
     pass_ms(1);
     turns(1);
-    CHECK_INT(server->dropped, COUNT);
+    CHECK_INT(server->counts.dropped, COUNT);
     turns(2);
     for (int i = 0; i < COUNT; i++) {
         CHECK_SAYS(!hear(clients[i]) && begins(got, "HTTP/1.1 503 "), "%d: %s", i, got);
@@ -517,7 +517,7 @@ static void test_more_openings_than_may_be_in_flight(void) {
         say(clients[i], request);
     }
     turns(3);
-    CHECK_INT(server->files->cache.openings.count, RD_FILE_OPENINGS_MAX);
+    CHECK_INT(server->files.folder->cache.openings.count, RD_FILE_OPENINGS_MAX);
     release_jobs(&server->loop);
     turns(10);
     for (int i = 0; i < COUNT; i++) {
@@ -542,7 +542,7 @@ static void test_the_line_for_openings(void) {
     rd_loop_lock(&server->loop);
     rd_loop_run_posted(&server->loop);
     rd_conn_read_now(joined);
-    CHECK_INT(server->files->cache.openings.count, 0);
+    CHECK_INT(server->files.folder->cache.openings.count, 0);
     rd_loop_unlock(&server->loop);
     turns(10);
     for (int i = 0; i < RD_FILE_OPENINGS_MAX + 2; i++) {

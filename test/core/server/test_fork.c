@@ -7,7 +7,7 @@
 
 #include <sys/wait.h>
 
-#include "server/fork.h"
+#include "server/server.h"
 
 static bool is_open(int fd) {
     return fcntl(fd, F_GETFD) >= 0;
@@ -32,7 +32,8 @@ static void test_fork(void) {
     int client = join();
     CHECK(!ask(client, GET("/held")));
     CHECK(held != NULL);
-    const rd_listener *listener = RD_CONTAINER(server->listeners.next, rd_listener, in_server);
+    const rd_listener *listener =
+        RD_CONTAINER(server->accepting.listeners.next, rd_listener, in_server);
     const int listener_fd = listener->source.fd, conn_fd = joined->source.fd;
 
     rd_server_hold(server);

@@ -13,8 +13,8 @@ static void test_new_connections_are_balanced(void) {
     }
     CHECK_INT(servers[A]->conns.count, 5);
     CHECK_INT(servers[B]->conns.count, 4);
-    CHECK_INT(servers[A]->handed_out, 4);
-    CHECK_INT(servers[B]->handed_in, 4);
+    CHECK_INT(servers[A]->counts.handed_out, 4);
+    CHECK_INT(servers[B]->counts.handed_in, 4);
     board.slots[B].state = RD_SCORE_DRAINING; /* not to a worker that goes */
     dial();
     CHECK_INT(servers[A]->conns.count, 6);
@@ -38,7 +38,7 @@ static void move(const char *text, const char *answer_of_b) {
     say(fd, text);
     board.slots[A].busy = 1;
     for (int i = 0; i < 3; i++) stand_in(servers[A]);
-    CHECK_INT(servers[A]->handed_out, 1);
+    CHECK_INT(servers[A]->counts.handed_out, 1);
     CHECK_INT(servers[A]->conns.count, 0);
     serve(servers[B]);
     serve(servers[B]);
@@ -111,7 +111,7 @@ static void answer_meanwhile(rd_server *server, int64_t timeout_us) {
     CHECK(!rd_list_is_empty(&server->queue.guests));
     rd_server_unlock(server);
     CHECK(!atomic_load(&server->loop.sleeping));
-    rd_loop_wait(&server->loop, &server->found, 0);
+    rd_loop_wait(&server->loop, &server->lead.found, 0);
 }
 
 /* Nobody sleeps while the request of a guest waits to be sent back. */
@@ -152,7 +152,7 @@ static void stay(const char *text, void (*change)(void)) {
     board.slots[A].busy = 1;
     if (change != NULL) change();
     for (int i = 0; i < 3; i++) stand_in(servers[A]);
-    CHECK_INT(servers[A]->handed_out, 0);
+    CHECK_INT(servers[A]->counts.handed_out, 0);
     CHECK_INT(servers[A]->queue.len, 1);
     board.slots[A].busy = 0;
     serve(servers[A]);
@@ -171,8 +171,8 @@ static void b_has_a_full_queue(void) {
 }
 
 static void a_only_waits_for_a_cpu(void) {
-    servers[A]->leader = rd_thread_self(); /* runs, and has used no time since */
-    servers[A]->leader_cpu_ns = UINT64_MAX / 2;
+    servers[A]->lead.thread = rd_thread_self(); /* runs, and has used no time since */
+    servers[A]->lead.cpu_ns = UINT64_MAX / 2;
 }
 
 static void b_is_stuck(void) {
@@ -207,7 +207,7 @@ static void test_a_worker_that_stops(void) {
     board.slots[B].call_us = 1;
     dial();
     dial(); /* goes to B, which does not know it yet */
-    CHECK_INT(servers[A]->handed_out, 1);
+    CHECK_INT(servers[A]->counts.handed_out, 1);
     CHECK_INT(board.slots[B].arriving, 1);
     rd_server_stop(servers[B], RD_STOP_DRAIN);
     CHECK(!rd_server_is_done(servers[B]));
@@ -220,15 +220,15 @@ static void test_a_worker_that_stops(void) {
     CHECK(rd_server_is_done(servers[B]));
     dial();
     dial();
-    CHECK_INT(servers[A]->handed_out, 1);
+    CHECK_INT(servers[A]->counts.handed_out, 1);
     CHECK_INT(servers[A]->conns.count, 3);
 
     board.slots[B].state = RD_SCORE_READY; /* its successor: the inbox is as it was */
     board.slots[B].listening = 1;
     dial();
-    CHECK_INT(servers[A]->handed_out, 2);
+    CHECK_INT(servers[A]->counts.handed_out, 2);
     serve(servers[B]);
-    CHECK_INT(servers[B]->handed_in, 1); /* as before */
+    CHECK_INT(servers[B]->counts.handed_in, 1); /* as before */
     board.slots[B].arriving = 0;
     end();
 }
@@ -237,7 +237,7 @@ static int64_t waited_us;
 
 static void note_wait(rd_server *server, int64_t timeout_us) {
     waited_us = timeout_us;
-    rd_loop_wait(&server->loop, &server->found, 0);
+    rd_loop_wait(&server->loop, &server->lead.found, 0);
 }
 
 /* A sender that sees the state takes its count back, and whoever else reads the inbox counts after

@@ -200,7 +200,7 @@ static void test_a_number_that_pipelines(void) {
     for (unsigned i = 0; i < 200; i++) say_to(fd, 1, GET("/a"));
     say_to(fd, 1, GET("/last"));
     for (int i = 0; i < 50; i++) ask_numbers(fd);
-    CHECK_INT(server->requests, 201);
+    CHECK_INT(server->counts.requests, 201);
     CHECK(ends(numbers[1].text, "/last"));
     close(fd);
     end();
@@ -214,7 +214,7 @@ static void test_what_is_carried_is_no_connection(void) {
     CHECK_INT(count_answered(), 20);
     CHECK_INT(server->conns.count, 1);
     CHECK_INT(server->conns.ledger.rows[RD_LEDGER_DESCRIPTORS].held, 1);
-    CHECK_INT(server->requests, 20);
+    CHECK_INT(server->counts.requests, 20);
     close(fd);
     end();
 }
@@ -352,8 +352,8 @@ static void test_a_cancelled_request_leaves_the_queue_at_once(void) {
         end_all_calls();
         turn_and_take_all();
     }
-    CHECK_INT(server->requests, 12);
-    CHECK_INT(server->dropped, 0);
+    CHECK_INT(server->counts.requests, 12);
+    CHECK_INT(server->counts.dropped, 0);
     ask_numbers(fd);
     CHECK_INT(count_answered(), 12);
     close(fd);
@@ -396,7 +396,7 @@ static void test_a_plain_client_that_goes_leaves_the_queue(void) {
     CHECK_INT(server->queue.len, 1);
     rd_loop_unlock(&server->loop);
     turns(2);
-    CHECK_INT(server->requests, 1);
+    CHECK_INT(server->counts.requests, 1);
     close(one);
     close(two);
     end();
@@ -465,7 +465,7 @@ static void test_max_queue_counts_requests(void) {
     turn_and_take_all();
     turn_and_take_all();
     hear_numbers(fd);
-    CHECK_INT(server->dropped, 3);
+    CHECK_INT(server->counts.dropped, 3);
     for (unsigned i = 5; i < 8; i++) CHECK(begins(numbers[i].text, "HTTP/1.1 503 "));
     end_all_calls();
     ask_numbers(fd);
@@ -494,7 +494,7 @@ static void test_queue_timeout_finds_the_oldest_of_all_lines(void) {
     rd_loop_unlock(&server->loop);
     hear_numbers(fd);
     CHECK(begins(numbers[6].text, "HTTP/1.1 503 ") && begins(numbers[7].text, "HTTP/1.1 503 "));
-    CHECK_INT(server->dropped, 2);
+    CHECK_INT(server->counts.dropped, 2);
     end_all_calls();
     turns(3);
     CHECK(!hear(plain) && begins(got, "HTTP/1.1 200 OK"));

@@ -92,14 +92,14 @@ static void test_answers_that_are_not_as_long_as_they_say(void) {
     start(answer);
     int one = join(), two = join();
     ask(one, GET("/s"));
-    CHECK_INT(server->refusal_count, 1);
-    CHECK_INT(server->refusals[0].code, RD_ERR_ANSWER_SHORT);
+    CHECK_INT(server->incidents.count, 1);
+    CHECK_INT(server->incidents.kept[0].code, RD_ERR_ANSWER_SHORT);
     ask(two, GET("/l"));
-    CHECK_INT(server->refusal_count, 2);
-    CHECK_INT(server->refusals[1].code, RD_ERR_ANSWER_LONG);
+    CHECK_INT(server->incidents.count, 2);
+    CHECK_INT(server->incidents.kept[1].code, RD_ERR_ANSWER_LONG);
     ask(one, "HEAD /l HTTP/1.1\r\nHost: a\r\n\r\n");
-    CHECK_INT(server->refusal_count, 2);
-    CHECK_INT(server->refused, 0);
+    CHECK_INT(server->incidents.count, 2);
+    CHECK_INT(server->counts.refused, 0);
     close(one);
     close(two);
     end();
@@ -276,7 +276,7 @@ static void *stop_a_sleeper(void *argument) {
 
 static void sleep_long(rd_server *waiting, int64_t timeout_us) {
     (void)timeout_us;
-    CHECK_INT(rd_loop_wait(&waiting->loop, &waiting->found, 60000000), 1);
+    CHECK_INT(rd_loop_wait(&waiting->loop, &waiting->lead.found, 60000000), 1);
 }
 
 static void test_a_stop_wakes_the_loop(void) {
@@ -287,7 +287,7 @@ static void test_a_stop_wakes_the_loop(void) {
     rd_server_turn(server, sleep_long, true);
     rd_loop_unlock(&server->loop);
     pthread_join(thread, NULL);
-    CHECK_INT(server->stopping, RD_STOP_DRAIN);
+    CHECK_INT(server->stop.state, RD_STOP_DRAIN);
     CHECK(rd_server_is_done(server));
     end();
 }

@@ -24,7 +24,7 @@ static void begin(bool can_move) {
 static void listen_at(rd_server *server, const char *url) {
     rd_listener listener = {.transport = &other};
     snprintf(listener.url, sizeof(listener.url), "%s", url);
-    rd_listener_names_add(&server->listener_names, &listener);
+    rd_listener_names_add(&server->accepting.names, &listener);
 }
 
 static void finish(void) {
@@ -149,7 +149,7 @@ static void test_accepted_connections_keep_their_transport(void) {
     dial_secure();
     dial();
     dial(); /* goes to B, though its transport cannot move: nothing has been read of it */
-    CHECK_INT(servers[A]->handed_out, 1);
+    CHECK_INT(servers[A]->counts.handed_out, 1);
     serve(servers[B]);
     CHECK(only_conn_of(servers[B])->transport == &other);
     CHECK(only_conn_of(servers[B])->secure);
@@ -170,10 +170,10 @@ static void test_passing_on(void) {
     dial();
     serve(servers[B]);
     servers[B]->conns.count -= 2;
-    CHECK_INT(servers[B]->handed_out, 1);
+    CHECK_INT(servers[B]->counts.handed_out, 1);
     serve(servers[A]);
     CHECK_INT(servers[A]->conns.count, 2);
-    CHECK_INT(servers[A]->handed_in, 1);
+    CHECK_INT(servers[A]->counts.handed_in, 1);
     rd_conn *last = RD_CONTAINER(servers[A]->conns.conns.prev, rd_conn, in_set);
     CHECK(last->transport == &other);
     finish();
@@ -200,7 +200,7 @@ static void test_what_cannot_move_stays_and_is_served(void) {
     dial_secure();
     dial_half("GET /half HT");
     stop_a();
-    CHECK_INT(servers[A]->handed_out, 0);
+    CHECK_INT(servers[A]->counts.handed_out, 0);
     say(clients[0], "TP/1.1\r\nHost: a\r\n\r\n");
     serve(servers[A]);
     CHECK_STR(hear(clients[0]), "A /half 0");
@@ -218,7 +218,7 @@ static void test_a_transport_that_has_not_begun(void) {
         rd_layer_hold(only_conn_of(servers[A]));
         CHECK(only_conn_of(servers[A])->transport == &rd_transport_tcp);
         stop_a();
-        CHECK_INT(servers[A]->handed_out, 0);
+        CHECK_INT(servers[A]->counts.handed_out, 0);
         CHECK_INT(servers[A]->conns.count, 1);
         finish();
     }
@@ -262,7 +262,7 @@ static void test_requests_that_cannot_move_stay(void) {
     say(fd, GET("/waits"));
     board.slots[A].busy = 1;
     for (int i = 0; i < 3; i++) stand_in(servers[A]);
-    CHECK_INT(servers[A]->handed_out, 0);
+    CHECK_INT(servers[A]->counts.handed_out, 0);
     board.slots[A].busy = 0;
     serve(servers[A]);
     CHECK_STR(hear(fd), "A /waits 0");
@@ -290,8 +290,8 @@ static void refuse(rd_slice listener, rd_slice protocol) {
     say(fd, GET("/"));
     serve(servers[B]);
     CHECK_INT(servers[B]->conns.count, 0);
-    CHECK_INT(servers[B]->dropped, 1);
-    CHECK_INT(servers[B]->handed_in, 0);
+    CHECK_INT(servers[B]->counts.dropped, 1);
+    CHECK_INT(servers[B]->counts.handed_in, 0);
     CHECK_SAYS(recv(fd, got, sizeof(got), 0) <= 0, "%s", got);
     finish();
 }

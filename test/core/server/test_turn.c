@@ -77,7 +77,7 @@ static unsigned sleeps;
 static void count_sleep(rd_server *waiting, int64_t timeout_us) {
     (void)timeout_us;
     sleeps++;
-    rd_loop_wait(&waiting->loop, &waiting->found, 0);
+    rd_loop_wait(&waiting->loop, &waiting->lead.found, 0);
 }
 
 /* Whoever waits inside an application call must sleep, though requests are queued that only others
@@ -127,7 +127,7 @@ static void come_back_late(rd_server *sleeper, int64_t timeout_us) {
     (void)timeout_us;
     sleeps++;
     if (return_ns == 0) return;
-    sleeper->awake_ns = rd_clock_ns();
+    sleeper->lead.awake_ns = rd_clock_ns();
     hand_clock_ns += return_ns;
 }
 
@@ -206,13 +206,13 @@ static void test_the_watch_thread_is_called_back(void) {
     start(answer_path);
     int fd = join();
     rd_loop_lock(&server->loop);
-    server->watch_waits = true;
+    server->lead.watch_waits = true;
     CHECK(!calls_watch_back(true)); /* nothing is to be done */
     say(fd, GET("/a"));
     CHECK(calls_watch_back(true));
     CHECK(calls_watch_back(true)); /* this turn has taken the first call away */
     CHECK(!calls_watch_back(false));
-    server->watch_waits = false;
+    server->lead.watch_waits = false;
     CHECK(!calls_watch_back(true));
     rd_loop_unlock(&server->loop);
     close(fd);

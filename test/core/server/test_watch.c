@@ -42,9 +42,9 @@ static void need_thread(rd_server *one) {
 
 static void wait_without_gvl(rd_server *one, int64_t timeout_us) {
     pthread_mutex_unlock(&gvl);
-    rd_loop_wait(&one->loop, &one->found,
+    rd_loop_wait(&one->loop, &one->lead.found,
                  timeout_us < 0 || timeout_us > 20000 ? 20000 : timeout_us);
-    atomic_store(&one->phase, RD_PHASE_AWAKE);
+    atomic_store(&one->lead.phase, RD_PHASE_AWAKE);
     rd_watch_begin(&one->watch);
     pthread_mutex_lock(&gvl);
 }
@@ -76,7 +76,7 @@ static void call_application(leader *self, const rd_request *request) {
 
 static void lead(leader *self) {
     rd_server_lock(server);
-    server->may_hold = inside == 0;
+    server->lead.may_hold = inside == 0;
     rd_server_turn(server, wait_without_gvl, true);
     rd_server_unlock(server);
     rd_request *request = NULL;
@@ -161,7 +161,7 @@ static void start(void) {
     rd_settings_init(&settings);
     settings.linger_timeout_ms = 50;
     server = rd_server_new(&settings);
-    server->need_thread = need_thread;
+    server->hooks.need_thread = need_thread;
     rd_listener *listener = rd_alloc_zero(sizeof(*listener));
     rd_listen_options options = {.backlog = 64, .mode = -1};
     CHECK_INT(rd_listen_tcp(listener, "127.0.0.1", 0, &options, error), 0);
@@ -195,7 +195,7 @@ static void test_clients(void) {
         pthread_join(clients[i], &failed);
         CHECK_INT((intptr_t)failed, 0);
     }
-    CHECK_INT(server->requests, CLIENTS * REQUESTS);
+    CHECK_INT(server->counts.requests, CLIENTS * REQUESTS);
     CHECK(atomic_load(&called) > 0);
     stop();
 }

@@ -74,8 +74,8 @@ static void test_the_longest_stalled_goes(void) {
     CHECK(row()->held <= TOTAL);
     CHECK(closed > 0 && closed < CROWD);
     CHECK_INT(server->conns.count, CROWD - closed);
-    CHECK(server->refusal_count > 0 && server->refusal_count <= (unsigned)closed);
-    CHECK_INT(server->refusals[0].code, RD_ERR_OUTPUT_FULL);
+    CHECK(server->incidents.count > 0 && server->incidents.count <= (unsigned)closed);
+    CHECK_INT(server->incidents.kept[0].code, RD_ERR_OUTPUT_FULL);
     CHECK_INT(atomic_load(&server->score->output_bytes_refused), closed);
     int other = join();
     CHECK(!ask(other, GET("/s")) && ends(got, "/s"));

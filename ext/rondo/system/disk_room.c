@@ -2,7 +2,7 @@
  *
  * Free space by statvfs(3); see disk_room.h.
  */
-#include "server/disk_room.h"
+#include "system/disk_room.h"
 
 #include <fcntl.h>
 #include <sys/statvfs.h>

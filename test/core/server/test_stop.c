@@ -5,15 +5,15 @@
 #include <sys/stat.h>
 
 #include "serving.h"
-#include "server/retire.h"
+#include "server/stop.h"
 
 static rd_listener *first_listener(void) {
-    return RD_CONTAINER(server->listeners.next, rd_listener, in_server);
+    return RD_CONTAINER(server->accepting.listeners.next, rd_listener, in_server);
 }
 
 static void retire(uint64_t inode) {
     rd_loop_lock(&server->loop);
-    rd_retire_socket(server, inode);
+    rd_server_retire_socket(server, inode);
     rd_loop_unlock(&server->loop);
 }
 
@@ -43,7 +43,7 @@ static void test_a_server_that_goes_on(void) {
     CHECK(!rd_retirement_has_begun(&first_listener()->retirement));
     retire(own_inode());
     later(2);
-    CHECK(rd_list_is_empty(&server->listeners));
+    CHECK(rd_list_is_empty(&server->accepting.listeners));
     CHECK(!talk(fd, "/q"));
     say(fd, GET("/next"));
     CHECK(!talk(fd, "/next"));
@@ -58,12 +58,12 @@ static void test_a_drain_waits_for_it(void) {
     retire(own_inode());
     rd_server_stop(server, RD_STOP_DRAIN);
     turns(3);
-    CHECK_INT(server->stopping, RD_STOP_NOT);
+    CHECK_INT(server->stop.state, RD_STOP_NOT);
     say(idle, GET("/i"));
     CHECK(!talk(idle, "/i"));
     later(2);
-    CHECK_INT(server->stopping, RD_STOP_DRAIN);
-    CHECK(rd_list_is_empty(&server->listeners));
+    CHECK_INT(server->stop.state, RD_STOP_DRAIN);
+    CHECK(rd_list_is_empty(&server->accepting.listeners));
     later((uint64_t)server->settings.idle_grace_ms);
     CHECK(hear(idle));
     CHECK(rd_server_is_done(server));
@@ -91,8 +91,8 @@ static void test_a_stop_at_once_does_not_wait(void) {
     retire(own_inode());
     rd_server_stop(server, RD_STOP_NOW);
     turn();
-    CHECK_INT(server->stopping, RD_STOP_NOW);
-    CHECK(rd_list_is_empty(&server->listeners));
+    CHECK_INT(server->stop.state, RD_STOP_NOW);
+    CHECK(rd_list_is_empty(&server->accepting.listeners));
     end();
 }
 

@@ -3,8 +3,8 @@
  * How much of the file system that request bodies are stored in they may take. Asks the kernel:
  * when a server is made, never while it serves. Any thread.
  */
-#ifndef RD_SERVER_DISK_ROOM_H
-#define RD_SERVER_DISK_ROOM_H
+#ifndef RD_SYSTEM_DISK_ROOM_H
+#define RD_SYSTEM_DISK_ROOM_H
 
 #include <stdint.h>
 

@@ -2,7 +2,7 @@
  *
  * How much of a file system bodies may take, and what memory there is.
  */
-#include "server/disk_room.h"
+#include "system/disk_room.h"
 
 #include <sys/statvfs.h>
 #include <unistd.h>

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which incidents the log is told; see incidents.h.
+ */
+#include "server/incidents.h"
+
+#include "base/error.h"
+#include "server/budgets.h"
+#include "server/server.h"
+
+#define RECOVERED_MS 10000 /* without a connection that found no descriptor, and the like */
+#define TOLD_MS      1000  /* between two lines about the same */
+
+/* Whether the last one of its kind (0: never) is so long ago; then it is now. */
+static bool is_due(const rd_server *server, uint64_t *last_ms) {
+    const uint64_t now = server->loop.now_ms;
+    if (*last_ms != 0 && now - *last_ms < TOLD_MS) return false;
+    *last_ms = now;
+    return true;
+}
+
+/* The log is told when a scarcity begins, and again only after it was over for a while: with
+ * descriptors that come and go, each connection would be a new beginning. */
+static bool begins(const rd_server *server, uint64_t *last_ms) {
+    const uint64_t before = *last_ms, now = server->loop.now_ms;
+    *last_ms = now;
+    return before == 0 || now - before >= RECOVERED_MS;
+}
+
+/* A full budget refuses many requests, a file that shrinks cuts all answers that send it, and a
+ * flood of silent clients must not become a flood of lines: one line speaks for all of them. */
+static bool is_told(rd_server *server, int code) {
+    rd_incidents *incidents = &server->incidents;
+    switch (code) {
+    case RD_ERR_FILE_CUT:
+        return is_due(server, &incidents->file_cut_ms);
+    case RD_ERR_GIVEN_UP:
+        return is_due(server, &incidents->given_up_ms);
+    case RD_ERR_NO_DESCRIPTOR:
+        return begins(server, &incidents->no_descriptor_ms);
+    case RD_ERR_NO_DISK_THREAD:
+        return begins(server, &incidents->no_thread_ms);
+    default:
+        break;
+    }
+    const rd_ledger_kind budget = rd_budget_of(code);
+    return budget == RD_LEDGER_KINDS ||
+           rd_ledger_tells(&server->conns.ledger, budget, server->loop.now_ms);
+}
+
+void rd_incidents_add(rd_server *server, const rd_address *peer, int code) {
+    static const rd_address blank = {.kind = RD_ADDRESS_NONE};
+    rd_incidents *incidents = &server->incidents;
+    if (!is_told(server, code) || incidents->count == RD_INCIDENTS_KEPT) return;
+    incidents->kept[incidents->count++] = (rd_incident){peer != NULL ? *peer : blank, code};
+}
