@@ -74,20 +74,47 @@ class RackKeptTest < RackCase
     refute_includes client.read_all, "late.css"
   end
 
+  # ---- what belongs to a thread ----
+
+  ELSEWHERE = "elsewhere"
+
+  # What is kept at /keep may be used at /use by the same thread alone. One thread calls the application and another one
+  # stands by, and they change places now and then.
+  def serve_keeping(&app)
+    keeper = nil
+    serve(lint: false, max_threads: 1) do |env|
+      keeper = Thread.current if env["PATH_INFO"] == "/keep"
+      next [200, {}, [ELSEWHERE]] if env["PATH_INFO"] == "/use" && Thread.current != keeper
+      app.call(env)
+    end
+  end
+
+  # @return [Array(String, String)] what came to /keep, and to /use in the same thread
+  def keep_and_use(client)
+    eventually("one thread for both") do
+      kept = get(client, "/keep").body
+      used = yield
+      [kept, used] unless used.end_with?(ELSEWHERE)
+    end
+  end
+
   def test_a_fiber_that_was_kept
     fiber = nil
-    client = serve(lint: false, max_threads: 1) do |env|
-      fiber ||= Fiber.new do
-        kept = env["rack.hijack"]
-        Fiber.yield "begun"
-        kept.call
-      rescue IOError => e
-        e.message
+    client = serve_keeping do |env|
+      if env["PATH_INFO"] == "/keep"
+        fiber = Fiber.new do
+          kept = env["rack.hijack"]
+          Fiber.yield "begun"
+          kept.call
+        rescue IOError => e
+          e.message
+        end
       end
       [200, {}, [fiber.resume]]
     end
-    assert_equal "begun", get(client).body
-    assert_match(/only possible during the request/, get(client).body)
+    begun, said = keep_and_use(client) { get(client, "/use").body }
+    assert_equal "begun", begun
+    assert_match(/only possible during the request/, said)
   end
 
   def test_a_hijack_inside_of_a_fiber
@@ -101,8 +128,8 @@ class RackKeptTest < RackCase
 
   def test_the_block_of_a_body_kept_by_a_fiber
     fiber = nil
-    client = serve(lint: false, max_threads: 1) do |env|
-      next [200, {}, [fiber.resume]] unless env["PATH_INFO"] == "/body"
+    client = serve_keeping do |env|
+      next [200, {}, [fiber.resume]] unless env["PATH_INFO"] == "/keep"
       [200, {}, Body.new do |out|
         fiber = Fiber.new do
           out.call("one")
@@ -114,8 +141,7 @@ class RackKeptTest < RackCase
         fiber.resume
       end]
     end
-    assert_equal "one", get(client, "/body").body
-    assert_equal "the response is over", get(client, "/next").body
+    assert_equal ["one", "the response is over"], keep_and_use(client) { get(client, "/use").body }
   end
 
   # ---- continuations ----
@@ -123,19 +149,17 @@ class RackKeptTest < RackCase
   # Captured where the block of `kept` is called, and called again by the next request.
   def jumping(&app)
     require "continuation"
-    serve(lint: false, max_threads: 1, &app)
+    serve_keeping(&app)
   rescue LoadError
     skip "this Ruby has no continuations"
   end
 
   # The jumper is cut off, an open stream of another client is its own, and the server goes on.
   def assert_only_the_jumper_ends(client, logged = "a continuation of a request that is over was called")
-    get(client, "/keep")
     bystander = connect
     bystander.write(bytes("GET", "/stream"))
     assert_includes bystander.read_some, "200 OK"
-    client.write(bytes("GET", "/jump"))
-    refute_includes client.read_all, "secret"
+    refute_includes keep_and_use(client) { jump(client) }.last, "secret"
     assert_equal "after", get(connect, "/after").body
     @stream.write("the last part")
     @stream.close
@@ -144,6 +168,17 @@ class RackKeptTest < RackCase
     assert_includes rest, "the last part"
     refute_includes rest, "secret"
     eventually("it is logged") { log.include?(logged) }
+  end
+
+  # @return [String] what came until the connection was closed, or the answer of another thread
+  def jump(client)
+    received = +""
+    client.write(bytes("GET", "/use"))
+    while (part = client.read_some)
+      received << part
+      break if received.end_with?(ELSEWHERE)
+    end
+    received
   end
 
   def open_stream
@@ -158,7 +193,7 @@ class RackKeptTest < RackCase
         jumped = callcc { |continuation| (kept = continuation) && nil }
         [200, {}, [jumped || "kept"]]
       when "/stream" then open_stream
-      when "/jump" then kept.call("secret of the jumper")
+      when "/use" then kept.call("secret of the jumper")
       else [200, {}, ["after"]]
       end
     end
@@ -175,7 +210,7 @@ class RackKeptTest < RackCase
       case env["PATH_INFO"]
       when "/keep" then [200, {}, Body.new(&each)]
       when "/stream" then open_stream
-      when "/jump" then kept.call("secret")
+      when "/use" then kept.call("secret")
       else [200, {}, ["after"]]
       end
     end
@@ -192,7 +227,7 @@ class RackKeptTest < RackCase
         hijack&.call
         [200, {}, ["kept"]]
       when "/stream" then open_stream
-      when "/jump" then kept.call(env["rack.hijack"])
+      when "/use" then kept.call(env["rack.hijack"])
       else [200, {}, ["after"]]
       end
     end
