@@ -16,7 +16,7 @@
 #include "check.h"
 #include "cluster/hub_thread.h"
 
-enum { PATIENCE_MS = 20000, LINKS = 4, QUEUE = 1 << 20 };
+enum { PATIENCE_MS = 60000, LINKS = 4, QUEUE = 1 << 20 };
 
 typedef struct worker {
     int fd;

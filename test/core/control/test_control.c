@@ -17,7 +17,7 @@
 #include "control/control.h"
 #include "control/verbs.h"
 
-#define PATIENCE_MS 10000
+#define PATIENCE_MS 60000
 
 static rd_scoreboard board;
 static rd_control *control;
