@@ -365,38 +365,48 @@ class RackStreamTest < RackCase
     assert_equal "", client.response.body
   end
 
+  # Collects until the block is true. The stack of a thread may still refer to what it served last, so each time calls
+  # wait for each other in as many threads as there are places.
+  def collect_until(what)
+    others = Array.new(PLACES) { connect }
+    eventually(what) do
+      GC.start
+      others.each { |other| other.write(bytes("GET", "/other")) }
+      others.each(&:response)
+      yield
+    end
+  end
+
+  PLACES = 2
+
+  # @return [Array] the answer of a call that waits for another one beside it
+  def meet
+    @inside ||= Queue.new
+    @inside << true
+    eventually("others are inside") { @inside.size % PLACES == 0 }
+    [200, {}, ["here"]]
+  end
+
   def test_a_forgotten_stream_ends_with_the_collector
-    client = serve(lint: false) do |env|
-      env["PATH_INFO"] == "/" ? [200, {}, ->(stream) { stream.write("left") && nil }] : [200, {}, ["here"]]
+    client = serve(lint: false, max_threads: PLACES) do |env|
+      env["PATH_INFO"] == "/" ? [200, {}, ->(stream) { stream.write("left") && nil }] : meet
     end
     client.write(bytes("GET", "/"))
     read_until(client, "left")
-    other = connect
-    # Nothing must refer to it any more, so that another call has gone over the stack.
-    10.times { get(other, "/other") }
-    eventually("the connection is closed") do
-      GC.start
-      get(other, "/other")
-      client.socket.wait_readable(0) && client.read_all
-    end
+    collect_until("the connection is closed") { client.socket.wait_readable(0) && client.read_all }
   end
 
   # Their bodies, too: a request that is never let go of would keep the server from draining.
   def test_forgotten_streams_with_request_bodies
-    running = start(lint: false) do |env|
-      next [200, {}, []] if env["PATH_INFO"] != "/"
+    running = start(lint: false, max_threads: PLACES) do |env|
+      next meet if env["PATH_INFO"] != "/"
       env["rack.input"].read(2)
       [200, {}, ->(stream) { stream.write("left") && nil }]
     end
     clients = Array.new(3) { connect(running).tap { |client| client.write(bytes("POST", "/", {}, "a body")) } }
     clients.each { |client| read_until(client, "left") }
     clients.each(&:close)
-    other = connect(running)
-    eventually("all requests are let go of") do
-      GC.start
-      get(other, "/other")
-      running.server.stats[:active].zero?
-    end
+    collect_until("all requests are let go of") { running.server.stats[:active].zero? }
   end
 
   def test_each_wins_over_call
