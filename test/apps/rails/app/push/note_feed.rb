@@ -31,7 +31,7 @@ class NoteFeed
     when "version" then "the first version"
     when "wait"
       client.write("waiting")
-      Timeout.timeout(8) { sleep(0.002) until unloading? }
+      Timeout.timeout(60) { sleep(0.002) until unloading? }
       "waited for #{Note.name}"
     end
   end
