@@ -25,7 +25,7 @@ class BudgetsTest < ControlCase
   def test_uploads_that_stay_leave_the_application_its_descriptors
     write "config.ru", FILES
     server = controlled(spawn: { rlimit_nofile: 512 })
-    Net::HTTP.start("127.0.0.1", server.port, read_timeout: PATIENCE) do |kept|
+    Net::HTTP.start("127.0.0.1", server.port, read_timeout: PATIENCE, keep_alive_timeout: PATIENCE) do |kept|
       gather(300, server.port, UPLOAD)
       eventually("an answer for all") { number(server, "body_files_refused_total") == 188 }
       assert_equal 112, number(server, "body_files")

@@ -23,7 +23,7 @@ class DescriptorsTest < ShellCase
   def test_one_line_however_many_are_refused
     write "config.ru", LEAK
     server = start(spawn: { rlimit_nofile: 128 })
-    Net::HTTP.start("127.0.0.1", server.port, read_timeout: PATIENCE) do |kept|
+    Net::HTTP.start("127.0.0.1", server.port, read_timeout: PATIENCE, keep_alive_timeout: PATIENCE) do |kept|
       assert_equal "200", kept.get("/leak").code
       3.times { assert_equal "503", get(server).code }
       server.wait_for_log(LINE)

@@ -17,8 +17,9 @@ class WebsocketPeer
   # @param lines [String] more header lines
   # @param extensions [String, nil] what it offers
   # @param fields [Hash{String => String}] further fields; a Host replaces the usual one
-  def initialize(url, path = "", lines = "", extensions: nil, fields: {})
-    @raw = RawClient.new(url)
+  # @param receive_buffer [Integer, nil] bytes; a small one makes a slow reader visible early
+  def initialize(url, path = "", lines = "", extensions: nil, fields: {}, receive_buffer: nil)
+    @raw = RawClient.new(url, receive_buffer: receive_buffer)
     @raw.write(handshake(path, lines, { "Sec-WebSocket-Extensions" => extensions, **fields }.compact))
     @buffer = +"".b
     @buffer << @raw.read_some until @buffer.include?("\r\n\r\n")

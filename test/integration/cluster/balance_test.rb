@@ -108,7 +108,7 @@ class ClusterBalanceTest < ClusterCase
   end
 
   def test_a_queue_without_idle_siblings_is_bounded
-    write "config/rondo.rb", "queue_timeout_ms 1000\n" # enough for the first two, which wait for nobody
+    write "config/rondo.rb", "queue_timeout_ms 3000\n" # enough for the first two, which wait for nobody
     server = cluster("-t", "1")
     sockets = Array.new(4) { dial(server) }
     sockets.first(2).each { |socket| say(socket, "/sleep") }

@@ -74,7 +74,7 @@ class ClusterPubsubTest < ClusterCase
       tries ||= 0
       super
     rescue RawClient::Timeout
-      (tries += 1) < 6 ? retry : raise
+      (tries += 1) < 2 ? retry : raise
     end
   end
 

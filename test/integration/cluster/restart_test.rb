@@ -166,19 +166,19 @@ class ClusterRestartTest < ClusterCase
   end
 
   def test_a_worker_of_new_code_that_hangs_at_boot_leaves_the_old_one_serving
-    write "config/rondo.rb", "worker_boot_timeout 1\nbefore_worker_boot { sleep if File.exist?('hang') }\n"
+    write "config/rondo.rb", "worker_boot_timeout 3\nbefore_worker_boot { sleep if File.exist?('hang') }\n"
     server = cluster
     before = workers(server)
     write "hang", ""
-    after_signal(server, "USR1", /^! Generation 1 is not used: it was not ready after 1 s; generation 0 keeps serving$/)
+    after_signal(server, "USR1", /^! Generation 1 is not used: it was not ready after 3 s; generation 0 keeps serving$/)
     assert_equal before, workers(server)
   end
 
   def test_an_application_that_never_loads_is_given_up
-    write "config/rondo.rb", "mold_boot_timeout 4\n"
+    write "config/rondo.rb", "mold_boot_timeout 8\n"
     server = cluster
     write "config.ru", "sleep\n"
-    after_signal(server, "USR1", /^! Generation 1 is not used: its application was not loaded after 4 s/)
+    after_signal(server, "USR1", /^! Generation 1 is not used: its application was not loaded after 8 s/)
     eventually("only the old ones") { children(server.pid).size == 3 }
   end
 

@@ -173,7 +173,7 @@ class ClusterSupervisionTest < ClusterCase
   # ---- molds that hang ----
 
   def test_a_mold_that_does_not_fork_any_more_is_replaced
-    write "config/rondo.rb", "worker_boot_timeout 1\n"
+    write "config/rondo.rb", "worker_boot_timeout 3\n"
     server = cluster
     hung = mold(server)
     halt(hung)
@@ -190,7 +190,7 @@ class ClusterSupervisionTest < ClusterCase
     Process.kill("KILL", killed)
     server.wait_for_log(/^! Worker 0 .*SIGKILL/)
     after_signal(server, "INT", /Gracefully shutting down/)
-    server.stop(deadline: 10)
+    server.stop(deadline: 30) # half of the time that a worker has to boot
     assert_match(/Goodbye/, server.log)
   end
 
@@ -206,7 +206,7 @@ class ClusterSupervisionTest < ClusterCase
   # Nor is it left behind when other code takes over, and siblings listen for the slot meanwhile.
   def test_a_mold_that_hangs_when_it_is_started_again_is_given_up
     write "config.ru", "(warn('hangs'); sleep) if File.exist?('hang')\n#{APP}"
-    write "config/rondo.rb", "mold_boot_timeout 4\n" # it takes a part of that
+    write "config/rondo.rb", "mold_boot_timeout 8\n" # it takes a part of that
     server = cluster
     first = mold(server)
     write "hang", ""
@@ -215,7 +215,7 @@ class ClusterSupervisionTest < ClusterCase
     Process.kill("KILL", workers(server).fetch(0))
     server.wait_for_log(/^hangs$/)
     10.times { assert_equal workers(server).fetch(1).to_s, get(server).body }
-    server.wait_for_log(/^! The mold cannot be started again: its application was not loaded after 4 s$/)
+    server.wait_for_log(/^! The mold cannot be started again: its application was not loaded after 8 s$/)
     File.delete(File.join(@folder, "hang"))
     wait_for_workers(server, 3)
     eventually("nobody but them") { children(server.pid).size == 3 }

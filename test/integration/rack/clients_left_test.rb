@@ -80,7 +80,7 @@ class ClientsLeftTest < Minitest::Test
   def test_threads_that_go_on_while_it_ends
     threads = Array.new(3) { Thread.new { nil while @client.write("x" * 100) && @client.subscribe("a") } }
     stop
-    threads.each { |thread| assert thread.join(10) }
+    threads.each { |thread| assert thread.join(60) }
     assert_says_no
   end
 

@@ -40,8 +40,14 @@ class PubsubTest < RackCase
     Array.new(count) { connect_peer }
   end
 
-  def connect_peer
-    peer = WebsocketPeer.new(@running.last.url)
+  # Two, whatever the kernel would keep for the first one; it does not read.
+  def stalled_and_other(**settings)
+    start(UPGRADE, lint: false, max_pending_bytes: 200_000, **settings)
+    [connect_peer(receive_buffer: 65_536), connect_peer]
+  end
+
+  def connect_peer(**options)
+    peer = WebsocketPeer.new(@running.last.url, **options)
     @clients << peer
     assert_equal "open", peer.hear
     peer
@@ -302,7 +308,7 @@ class PubsubTest < RackCase
   end
 
   def test_a_reader_that_does_not_read_is_dropped
-    stalled, other = peers(2, max_pending_bytes: 200_000)
+    stalled, other = stalled_and_other
     [stalled, other].each { |peer| told(peer, "client.subscribe('flood')") }
     2000.times do
       Rondo.publish("flood", "x" * 8000)
@@ -337,7 +343,7 @@ class PubsubTest < RackCase
 
   # What somebody gets who begins to read when everything has been published.
   def heard_of_flood(**settings)
-    stalled, publisher = peers(2, max_pending_bytes: 200_000, **settings)
+    stalled, publisher = stalled_and_other(**settings)
     told(stalled, "client.subscribe('flood')")
     told(publisher, "3000.times { |n| Rondo.publish('flood', n.to_s.ljust(8000)) }; nil")
     heard = []
