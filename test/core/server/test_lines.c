@@ -626,8 +626,8 @@ static void test_files_of_clients_that_are_gone(void) {
     rd_loop_lock(&server->loop);
     for (unsigned i = 2; i < 22; i++) say_to(fd, i, FILE_AND(""));
     say(plain, FILE_AND(""));
-    rd_loop_wait(&server->loop, &server->found, 1000);
-    rd_loop_process(&server->loop, &server->found);
+    rd_loop_wait(&server->loop, &server->lead.found, 1000);
+    rd_loop_process(&server->loop, &server->lead.found);
     rd_lines *lines = numbered_of(carrier)->lines;
     CHECK(!rd_list_is_empty(&lines->files.waiting) && rd_files_wait(server));
     for (unsigned i = 2; i < 22; i += 2) rd_conn_close(numbered_find(carrier, i)->conn);
