@@ -383,7 +383,7 @@ class RackStreamTest < RackCase
   def meet
     @inside ||= Queue.new
     @inside << true
-    eventually("others are inside") { @inside.size % PLACES == 0 }
+    eventually("others are inside") { (@inside.size % PLACES).zero? }
     [200, {}, ["here"]]
   end
 
