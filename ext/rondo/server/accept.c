@@ -12,8 +12,8 @@
 #include "server/server.h"
 
 #define ROOM_MADE 8    /* connections that make room at a time */
-#define ROOM_MS   100  /* between two looks for connections that could make room */
-#define SPARE_MS  1000 /* without a word from them */
+#define ROOM_MS   100  /* between two searches for connections that can make room */
+#define SPARE_MS  1000 /* of silence, before a connection is spare */
 
 /* ---- room ---- */
 
@@ -29,7 +29,7 @@ static bool somebody_waits(rd_server *server) {
     return false;
 }
 
-/* Closes some whose last answer was sent before then. Whether there were any. */
+/* Closes a few connections whose last answer was sent before since_ms. True if there were any. */
 static bool close_lingering(rd_server *server, uint64_t since_ms) {
     unsigned left = ROOM_MADE;
     rd_list *node = server->conns.conns.next;
@@ -43,7 +43,8 @@ static bool close_lingering(rd_server *server, uint64_t since_ms) {
     return left < ROOM_MADE;
 }
 
-/* Closes some that have said nothing since then; true when there are any of the kind at all. */
+/* Closes a few spare connections that have been silent since since_ms. True if there is any spare
+ * connection of this kind, silent for that long or not. */
 static bool close_spare(rd_server *server, bool kept, uint64_t since_ms) {
     bool any = false;
     rd_list *node = server->conns.conns.next;
@@ -60,9 +61,9 @@ static bool close_spare(rd_server *server, bool kept, uint64_t since_ms) {
     return any;
 }
 
-/* At the limit connections that nobody uses make room for new ones, a few at a time: those that
- * linger, then those that never said anything, and only when there are none, those that are kept
- * for later. */
+/* At the limit, unused connections make room for new ones, a few at a time: first those that
+ * linger, then those that never sent anything. Kept-alive connections are closed only when there
+ * are none of the others. */
 static void on_room_due(rd_timer *timer) {
     rd_server *server = RD_CONTAINER(timer, rd_server, accepting.timer);
     if (!server->accepting.paused || server->stop.state != RD_STOP_NOT) return;
@@ -73,7 +74,7 @@ static void on_room_due(rd_timer *timer) {
     if (!close_spare(server, false, since_ms)) close_spare(server, true, since_ms);
 }
 
-/* At the limit new connections wait in the kernel's queue instead of being turned away. */
+/* At the limit, new connections wait in the kernel's queue; they are not rejected. */
 void rd_accept_limit(rd_server *server) {
     bool full = server->conns.count >= server->accepting.limit ||
                 rd_ledger_lacks_descriptors(&server->conns.ledger);
@@ -111,7 +112,7 @@ int rd_server_add_listener(rd_server *server, rd_listener *listener) {
     if (rd_listener_start(listener, &server->loop) != 0) return -1;
     rd_list_append(&server->accepting.listeners, &listener->in_server);
     rd_listener_names_add(&server->accepting.names, listener);
-    /* Siblings may count on it before its first turn. */
+    /* Siblings may send connections before the first turn of this server. */
     atomic_store_explicit(&server->score->listening, 1, memory_order_relaxed);
     return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The listeners of a server, and whether there is room for what they accept. At the limit, new
- * connections wait in the kernel's queue, and connections that nothing uses make room for them.
- * Under the loop lock, or before the server runs.
+ * The listeners of a server, and the limit of connections. At the limit, new connections wait in
+ * the kernel's queue, and unused connections are closed to make room. Under the loop lock, or
+ * before the server runs.
  */
 #ifndef RD_SERVER_ACCEPT_H
 #define RD_SERVER_ACCEPT_H
@@ -15,13 +15,13 @@ struct rd_server;
 typedef struct rd_accepting {
     rd_list listeners;
     rd_listener_names names;
-    rd_network *proxies; /* owned: peers that open with the PROXY protocol */
+    rd_network *proxies; /* owned: peers that begin with a PROXY header */
     uint32_t limit;      /* of connections */
     rd_timer timer;      /* runs while the limit is reached */
     bool paused;
 } rd_accepting;
 
-/* `node` goes on before the body, which may end the listener. */
+/* `node` advances before the body runs, so the body may end the listener. */
 #define RD_EACH_LISTENER(server, listener, node)                                                   \
     for (rd_list *node = (server)->accepting.listeners.next, *next = node->next;                   \
          node != &(server)->accepting.listeners; node = next, next = node->next)                   \
@@ -30,19 +30,19 @@ typedef struct rd_accepting {
 
 void rd_accept_init(struct rd_server *server);
 
-/* The listeners have ended, and the connections are closed. */
+/* Call it after the listeners have ended and the connections are closed. */
 void rd_accept_clear(struct rd_server *server);
 
-/* Peers that open each connection with the PROXY protocol; the array is taken over. */
+/* Sets the peers that begin each connection with a PROXY header. Takes over the array. */
 void rd_server_set_proxies(struct rd_server *server, rd_network *networks, size_t count);
 
-/* Takes over an opened listener (allocated by rd_alloc). 0 or -1 with errno. */
+/* Takes over an opened listener, allocated by rd_alloc. Returns 0, or -1 with errno. */
 int rd_server_add_listener(struct rd_server *server, rd_listener *listener);
 
-/* Accepts only while there is room. Part of every turn. */
+/* Pauses the listeners while there is no room. Part of every turn. */
 void rd_accept_limit(struct rd_server *server);
 
-/* Ends all listeners; each takes at most that many of the connections that wait. */
+/* Ends all listeners. Each first accepts at most `most` of the connections that wait. */
 void rd_accept_end(struct rd_server *server, int most);
 
 #endif

@@ -60,8 +60,8 @@ rd_ledger_kind rd_budget_of(int code) {
         return RD_LEDGER_INPUT;
     case RD_ERR_OUTPUT_FULL:
         return RD_LEDGER_OUTPUT;
-    case RD_ERR_REPLAY_LATE:   /* no budget, but as many lines in the log */
-    case RD_ERR_CHANNEL_LIMIT: /* of one client, and the same line in the log */
+    case RD_ERR_REPLAY_LATE:   /* not a budget, but logged as often */
+    case RD_ERR_CHANNEL_LIMIT: /* a limit of one client, logged alike */
     case RD_ERR_SUBSCRIPTIONS_FULL:
         return RD_LEDGER_SUBSCRIPTIONS;
     case RD_ERR_WS_MESSAGES_FULL:

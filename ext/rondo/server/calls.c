@@ -11,7 +11,7 @@
 
 #define SMOOTHED_OVER 16 /* calls */
 #define UNHEARD_NS    1000000000
-#define LOOKED_AT     16 /* calls, each turn; those whose answers have begun may be many */
+#define LOOKED_AT     16 /* calls per turn; many may have begun to answer */
 
 /* ---- calls that take too long ---- */
 
@@ -32,12 +32,13 @@ void rd_calls_answer_unavailable(rd_request *request, const char *text) {
     request->responder->finish(request);
 }
 
-/* The application itself has not begun to answer. */
+/* Whether the application has not begun to answer. A 503 from the server does not count. */
 static bool is_unanswered(const rd_request *request) {
     return request->status == 0 || request->timed_out;
 }
 
-/* After so many ms of the application's own time: its client's does not count. */
+/* When the application has used `ms` of its own time. Time spent waiting for its client does not
+ * count. */
 static uint64_t own_after_ms(const rd_server *server, const rd_request *request, int64_t ms) {
     return after_ms(rd_request_begun_ns(request, server->loop.now_ns), ms);
 }
@@ -49,11 +50,11 @@ static uint64_t hangs_at(const rd_server *server, const rd_request *request) {
     return own_after_ms(server, request, most);
 }
 
-/* When a call is looked at next; UINT64_MAX for never again. */
+/* When the call must be checked next. UINT64_MAX: never again. */
 static uint64_t next_due(const rd_server *server, const rd_request *request) {
     const rd_settings *settings = &server->settings;
     uint64_t due = hangs_at(server, request);
-    if (request->conn == NULL || request->status != 0) return due; /* nobody waits for more */
+    if (request->conn == NULL || request->status != 0) return due; /* no client waits */
     if (settings->request_timeout_ms > 0) {
         uint64_t late = own_after_ms(server, request, settings->request_timeout_ms);
         if (late < due) due = late;
@@ -65,7 +66,7 @@ static uint64_t next_due(const rd_server *server, const rd_request *request) {
     return due;
 }
 
-/* Whatever the application answers later, nobody hears it. */
+/* Answers 503 in place of the application. What the application answers later is discarded. */
 static void answer_for_it(rd_server *server, rd_request *request) {
     server->counts.timed_out++;
     rd_calls_answer_unavailable(request, "the application took too long\n");
@@ -77,7 +78,7 @@ static bool waits_for_answer(const rd_request *request) {
     return request->conn != NULL && request->status == 0;
 }
 
-/* Its process is to be replaced, and nobody waits for it meanwhile. */
+/* The call hangs: its process is to be replaced, and its client is not kept waiting. */
 static void hang(rd_server *server, rd_request *request) {
     rd_request_set_hung(request);
     if (waits_for_answer(request)) answer_for_it(server, request);
@@ -101,7 +102,7 @@ static void check_call(rd_server *server, rd_request *request) {
     if (server->calls.attention_ns == 0) server->calls.attention_ns = now;
 }
 
-/* Whoever should attend to it has not come: Ruby as a whole is stuck. */
+/* No Ruby thread has reacted to need_attention(): Ruby as a whole is stuck. */
 static void check_attention(rd_server *server) {
     uint64_t since_ns = server->calls.attention_ns;
     if (since_ns == 0 || server->loop.now_ns < since_ns + UNHEARD_NS) return;
@@ -144,7 +145,7 @@ void rd_calls_init(rd_calls *calls) {
     calls->due_ns = UINT64_MAX;
 }
 
-/* It is the youngest, so only the first one changes what is due next. */
+/* The new call is the youngest, so its deadline is rarely the next one. */
 void rd_calls_begin(rd_server *server, rd_request *request) {
     rd_list_append(&server->calls.active, &request->in_queue);
     uint64_t due = next_due(server, request);
@@ -162,7 +163,7 @@ void rd_calls_end(rd_server *server, rd_request *request, uint64_t now_ns) {
 
 /* ---- calls that wait for their clients ---- */
 
-/* Deadlines move on with all that a client does. */
+/* Whatever the client does moves its deadline, so the deadline says when the client last acted. */
 bool rd_calls_is_silent(const rd_server *server, const rd_request *request, uint64_t for_ms) {
     const rd_conn *conn = request->conn;
     if (conn == NULL) return true;
@@ -170,7 +171,7 @@ bool rd_calls_is_silent(const rd_server *server, const rd_request *request, uint
     const bool reads = conn->write_deadline != UINT64_MAX;
     const uint64_t deadline = reads ? conn->write_deadline : conn->deadline;
     const int64_t timeout_ms = reads ? settings->write_timeout_ms : settings->body_timeout_ms;
-    if (deadline == UINT64_MAX) return false; /* it is not the client who is late */
+    if (deadline == UINT64_MAX) return false; /* the call does not wait for the client */
     return deadline - (uint64_t)timeout_ms + for_ms <= server->loop.now_ms;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The numbers of a server, written into its slot of the scoreboard. Every turn, under the loop
- * lock.
+ * Writes the numbers of a server into its slot of the scoreboard, every turn, under the loop lock.
  */
 #include "server/server.h"
 

@@ -32,16 +32,17 @@ static bool move(rd_server *server, rd_conn *conn, const rd_packed *packed) {
     int64_t to = rd_siblings_lightest(server, rd_siblings_load_of, server->accepting.limit);
     const int flags = RD_HANDOVER_IDLE | (packed->begun ? 0 : RD_HANDOVER_NEW);
     if (to < 0 || !rd_handover_give(server, to, conn, packed, flags, packed->left_ms)) return false;
-    rd_conn_close(conn); /* the descriptor lives on there */
+    rd_conn_close(conn); /* the other worker has a copy of the descriptor */
     return true;
 }
 
-/* With more than a message holds it stays. */
+/* A connection stays if its state does not fit into one message. */
 static bool can_leave(rd_conn *conn, rd_packed *packed) {
     return rd_conn_pack(conn, false, packed) && rd_packed_len(packed) <= RD_HANDOVER_BYTES_MAX;
 }
 
-/* One of the round; those that stay for now come to the end of the list. */
+/* Moves the next connection of the round, if it can move. If not, it goes to the end of the list.
+ */
 static bool look_at_next(rd_server *server) {
     rd_list *node = rd_list_shift(&server->conns.conns);
     rd_conn *conn = RD_CONTAINER(node, rd_conn, in_set);
@@ -66,8 +67,8 @@ static void move_some(rd_server *server) {
     if (departure->blocked) departure->left = 0; /* the next round begins where this one ended */
 }
 
-/* What comes through the inbox of this place is for this worker until it has left it; it would take
- * back what it gives to its successor. */
+/* This worker reads the inbox of its slot until it has left it. Until then nothing moves, because
+ * the worker would receive what it sends to its successor. */
 void rd_departure_continue(rd_server *server) {
     server->departure.blocked = rd_siblings_expect(server);
     if (!rd_siblings_are_there(server) || server->loop.now_ms >= server->departure.due_ms) {

@@ -6,7 +6,7 @@
 
 #include "server/server.h"
 
-/* A source that holds the server does so from its first event on. */
+/* A source may keep the server from ending; it does so from its first event on. */
 static void count(rd_server *server, rd_event_source *source) {
     if (!source->holds || source->is_counted) return;
     source->is_counted = true;

@@ -11,8 +11,7 @@
 
 #define ANSWERS_PER_TURN 256
 
-/* Where connections have what the limit of descriptors leaves, some of it is for files that are
- * kept. */
+/* If connections may use all descriptors that the limit leaves, some of these go to kept files. */
 static void share_descriptors(rd_server *server, rd_file_cache *cache) {
     cache->ledger = &server->conns.ledger;
     if (server->settings.max_connections > 0) return;
@@ -41,7 +40,7 @@ int rd_files_open(rd_server *server, const char *folder, bool alone) {
 
 /* ---- waiting for them ---- */
 
-/* When it has waited long enough, in milliseconds. */
+/* When the request has waited too long, in milliseconds. */
 static uint64_t late_at(const rd_server *server, const rd_request *request) {
     return request->ready_ns / 1000000 + (uint64_t)server->settings.queue_timeout_ms;
 }
@@ -51,7 +50,7 @@ static void expect_late(rd_server *server, uint64_t at_ms) {
     rd_timer_set(&server->loop.timers, &server->files.timer, at_ms);
 }
 
-/* In the line of its connection's descriptor, see http/line.h. */
+/* The request waits in the line of its connection's descriptor, see http/line.h. */
 static void wait_for_answer(rd_server *server, rd_request *request) {
     rd_lines *lines = rd_conn_lines(request->conn);
     rd_line *line = request->queued.line = lines != NULL ? &lines->files : NULL;
@@ -65,7 +64,7 @@ static void wait_for_answer(rd_server *server, rd_request *request) {
     }
 }
 
-/* The first ones have waited longest. `left`: how many more may be answered in this turn. The
+/* The first requests have waited longest. `left`: how many more may be answered in this turn. The
  * others are answered in the next turn. */
 static void answer_late(rd_server *server, rd_list *waiting, int *left) {
     for (; !rd_list_is_empty(waiting); --*left) {
@@ -101,7 +100,7 @@ void rd_files_init(rd_server *server) {
 
 /* ---- requests ---- */
 
-/* Without a reference where it waits: if its client leaves, it is gone. */
+/* A request that waits for an opening has no reference: if its client leaves, it is freed. */
 static bool place(rd_server *server, rd_request *request, rd_static_take take,
                   rd_file_opening *opening) {
     switch (take) {
@@ -138,7 +137,7 @@ bool rd_files_take(rd_server *server, rd_request *request) {
     return is_taken;
 }
 
-/* One of those who have waited for an opening that is over. */
+/* Takes up one request that has waited for this opening. */
 static void take_up_opened(rd_server *server, rd_file_opening *opened) {
     rd_list *node = rd_list_shift(&opened->waiting);
     if (node == NULL) {
@@ -157,7 +156,7 @@ static bool may_open(const rd_server *server) {
     return server->files.folder->cache.openings.count < RD_FILE_OPENINGS_MAX;
 }
 
-/* Makes one of those who wait ready; false when there is none. */
+/* Makes one waiting request ready. False: there is none. */
 static bool take_up(rd_server *server) {
     if (!rd_list_is_empty(&server->files.opened)) {
         take_up_opened(server, RD_CONTAINER(server->files.opened.next, rd_file_opening, in_list));
@@ -198,7 +197,8 @@ static void answer(rd_server *server, rd_request *request) {
     rd_request_unref(request);
 }
 
-/* As many as it has seats, then the others have their turn; how many were answered. */
+/* Answers as many requests of the line as it has seats, then the next line has its turn. Returns
+ * how many were answered. */
 static int answer_line(rd_server *server, rd_line *line, int most) {
     rd_lines *lines = RD_CONTAINER(line, rd_lines, files);
     int count = 0;
@@ -212,7 +212,7 @@ static int answer_line(rd_server *server, rd_line *line, int most) {
     return count;
 }
 
-/* What stands first: a request that is a line by itself, or a line. */
+/* Answers the first entry: a request that is a line by itself, or a line. */
 static int answer_first(rd_server *server, int most) {
     rd_request *request = rd_standing_first(server->files.found.next);
     if (request->queued.line != NULL) return answer_line(server, request->queued.line, most);
@@ -220,7 +220,7 @@ static int answer_first(rd_server *server, int most) {
     return 1;
 }
 
-/* An answer lets the connection's next request in, which waits behind those of the others. */
+/* After an answer, the connection's next request waits behind those of other connections. */
 void rd_files_answer(rd_server *server) {
     if (!rd_files_wait(server)) return;
     for (int left = ANSWERS_PER_TURN; left > 0 && take_up(server); left--) {

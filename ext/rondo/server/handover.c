@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which connections change their worker, and how they go on where they come to; see handover.h.
+ * Which connections change their worker, and how the other worker continues them; see handover.h.
  */
 #include "server/handover.h"
 
@@ -10,12 +10,12 @@
 #include "protocol/protocols.h"
 #include "server/server.h"
 
-#define QUEUED_PER_TURN  16 /* looked at */
+#define QUEUED_PER_TURN  16 /* requests examined */
 #define RECEIVE_PER_TURN 64
 #define HOPS_MAX         4
-#define SLEEPS_NS        1000000 /* the watch thread there for so long, the last thread asleep */
-#define COMPUTES_NS      2000000 /* CPU time used, while the watch thread has been there */
-#define GUESTS_STAY_MS   200     /* after the last time that worker was stuck */
+#define SLEEPS_NS        1000000 /* of turns by the watch thread, the last thread sleeps */
+#define COMPUTES_NS      2000000 /* of CPU time used while the watch thread ran turns */
+#define GUESTS_STAY_MS   200     /* after the other worker was last stuck */
 
 static uint64_t score(const _Atomic uint64_t *number) {
     return atomic_load_explicit(number, memory_order_relaxed);
@@ -23,7 +23,7 @@ static uint64_t score(const _Atomic uint64_t *number) {
 
 /* ---- new connections ---- */
 
-/* Two workers may have chosen the same third one at the same time: it passes the connection on. */
+/* Two workers may have chosen this one at the same time: then it passes the connection on. */
 static bool pass_on(rd_server *server, int fd, const rd_address *peer, rd_slice listener,
                     uint32_t hops) {
     const rd_siblings *siblings = &server->siblings;
@@ -63,8 +63,8 @@ bool rd_handover_give(rd_server *server, int64_t to, rd_conn *conn, const rd_pac
 
 /* ---- requests that wait ---- */
 
-/* Microseconds until a worker would come to one more request; a worker that is stuck itself may
- * never, and one with a full queue would answer 503. */
+/* Microseconds until a worker would take one more request. A stuck worker may never take it, and
+ * one with a full queue would answer 503: both give UINT64_MAX. */
 static uint64_t delay_of(const rd_server *server, const rd_score_slot *slot) {
     uint64_t busy = score(&slot->busy), waiting = score(&slot->queue) + score(&slot->arriving);
     uint64_t most = (uint64_t)server->settings.max_queue;
@@ -73,21 +73,21 @@ static uint64_t delay_of(const rd_server *server, const rd_score_slot *slot) {
     return (waiting + busy) * score(&slot->call_us);
 }
 
-/* The same for the request at this place of the own queue. What holds the leader has lasted for a
- * while, and nothing is known but that it may well last as long again. */
+/* The same for the request at this place of this worker's queue. What holds the leader has lasted
+ * for a while; the best guess is that it lasts as long again. */
 static uint64_t delay_here(const rd_server *server, uint64_t place) {
     uint64_t away_us = (rd_clock_ns() - server->lead.watch_since_ns) / 1000;
     return away_us + place * score(&server->score->call_us);
 }
 
-/* Whether the request can begin anew elsewhere. */
+/* Whether the request can start over in another worker. */
 static bool can_move(const rd_request *request, rd_packed *packed) {
     rd_conn *conn = request->conn;
     return conn != NULL && rd_conn_pack(conn, true, packed) &&
            rd_packed_len(packed) <= RD_HANDOVER_BYTES_MAX;
 }
 
-/* What is moved leaves the queue. */
+/* A request that moves leaves the queue. */
 static bool move_request(rd_server *server, rd_request *request, const rd_packed *packed,
                          int64_t to) {
     rd_conn *conn = request->conn;
@@ -95,13 +95,14 @@ static bool move_request(rd_server *server, rd_request *request, const rd_packed
     uint32_t time = waited_us > UINT32_MAX ? UINT32_MAX : (uint32_t)waited_us;
     if (!rd_handover_give(server, to, conn, packed, 0, time)) return false;
     request->detached = true;
-    rd_conn_close(conn); /* the descriptor lives on there */
+    rd_conn_close(conn); /* the other worker has a copy of the descriptor */
     return true;
 }
 
-/* Whether those who wait do so for the application. With more processes than CPUs a leader often
- * waits some milliseconds for one, and its requests would be no better off elsewhere: it is never
- * stuck by that alone. One that sleeps while threads are left is about to be relieved. */
+/* Whether requests wait because of the application. With more processes than CPUs, a leader often
+ * waits some milliseconds for a CPU. Its requests would wait as long elsewhere, so that alone does
+ * not make it stuck. If the leader sleeps and other threads are free, one of them replaces it soon.
+ */
 static bool is_stuck(const rd_server *server) {
     const rd_score_slot *here = server->score;
     uint64_t away_ns = rd_clock_ns() - server->lead.watch_since_ns;
@@ -133,15 +134,15 @@ void rd_handover_queued(rd_server *server) {
     }
 }
 
-/* Connections of a worker that has been there for them for a while: going back for a moment only
- * makes them wait once more. */
+/* The load of a worker, if it has not been stuck for a while. If a connection went back too early,
+ * it would soon wait again. */
 static uint64_t load_where_free(const rd_server *server, const rd_score_slot *slot) {
     uint64_t stuck_ms = score(&slot->stuck_ms);
     bool was_stuck = stuck_ms > 0 && server->loop.now_ms < stuck_ms + GUESTS_STAY_MS;
     return was_stuck || score(&slot->standing_in) ? UINT64_MAX : rd_siblings_load_of(server, slot);
 }
 
-/* The worker with clearly fewer of them; -1 without one. */
+/* The worker with clearly fewer connections; -1: there is none. */
 static int64_t host_of_guests(const rd_server *server) {
     uint64_t here = server->conns.count + score(&server->score->arriving);
     return here < 2 ? -1 : rd_siblings_lightest(server, load_where_free, here - 1);
@@ -159,7 +160,7 @@ bool rd_handover_move_guest(rd_server *server, rd_request *request) {
 
 /* ---- receiving ---- */
 
-/* A request that has waited elsewhere, and what came after it. */
+/* Continues with a request that has waited in another worker, and the bytes that came after it. */
 static void go_on_with_request(rd_server *server, rd_conn *conn, const rd_handover *handover) {
     server->queue.handed_wait_ns = (uint64_t)handover->header.time * 1000 + 1;
     conn->guest = true;
@@ -179,7 +180,8 @@ static const rd_protocol *protocol_of(const rd_server *server, const rd_transpor
     return rd_protocol_begin(&server->conns, transport, &header->peer);
 }
 
-/* As its listener would have opened it. NULL: no listener or protocol here has that name. */
+/* Opens the connection as its listener would have. NULL: this worker has no listener or protocol of
+ * that name. */
 static rd_conn *open_conn(rd_server *server, int fd, const rd_handover *handover) {
     const rd_transport *transport =
         rd_listener_names_find(&server->accepting.names, handover->listener);
@@ -216,7 +218,7 @@ static void adopt(rd_server *server, int fd, const rd_handover *handover) {
 
 void rd_handover_receive(rd_server *server) {
     rd_handover handover;
-    char *bytes = server->loop.receive; /* nobody reads just now */
+    char *bytes = server->loop.receive; /* free: no connection is being read */
     int fd;
     for (int left = RECEIVE_PER_TURN; left > 0; left--) {
         if (!rd_siblings_receive(server, &handover, bytes, &fd)) break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which incidents the log is told; see incidents.h.
+ * Which incidents are logged; see incidents.h.
  */
 #include "server/incidents.h"
 
@@ -8,10 +8,10 @@
 #include "server/budgets.h"
 #include "server/server.h"
 
-#define RECOVERED_MS 10000 /* without a connection that found no descriptor, and the like */
+#define RECOVERED_MS 10000 /* without another one of its kind: then a scarcity is over */
 #define TOLD_MS      1000  /* between two lines about the same */
 
-/* Whether the last one of its kind (0: never) is so long ago; then it is now. */
+/* Whether the last incident of this kind (0: never) was TOLD_MS ago or more. If so, it is now. */
 static bool is_due(const rd_server *server, uint64_t *last_ms) {
     const uint64_t now = server->loop.now_ms;
     if (*last_ms != 0 && now - *last_ms < TOLD_MS) return false;
@@ -19,16 +19,16 @@ static bool is_due(const rd_server *server, uint64_t *last_ms) {
     return true;
 }
 
-/* The log is told when a scarcity begins, and again only after it was over for a while: with
- * descriptors that come and go, each connection would be a new beginning. */
+/* A scarcity is logged when it begins, and again only after it was over for a while. Without this
+ * pause, each connection could begin a new one, because descriptors come and go. */
 static bool begins(const rd_server *server, uint64_t *last_ms) {
     const uint64_t before = *last_ms, now = server->loop.now_ms;
     *last_ms = now;
     return before == 0 || now - before >= RECOVERED_MS;
 }
 
-/* A full budget refuses many requests, a file that shrinks cuts all answers that send it, and a
- * flood of silent clients must not become a flood of lines: one line speaks for all of them. */
+/* A full budget refuses many requests. A file that shrinks cuts all answers that send it. Silent
+ * clients may be many. In each of these cases one line in the log stands for all. */
 static bool is_told(rd_server *server, int code) {
     rd_incidents *incidents = &server->incidents;
     switch (code) {

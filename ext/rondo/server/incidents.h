@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the operator should read in the log: a request that was refused, an answer that was cut, a
- * descriptor or a thread that the system did not give. The core keeps a few of them until the
- * binding takes them; a flood of the same kind becomes one line. Under the loop lock.
+ * descriptor or a thread that the system did not give. The core keeps a few incidents until the
+ * binding takes them. A flood of the same kind becomes one line. Under the loop lock.
  */
 #ifndef RD_SERVER_INCIDENTS_H
 #define RD_SERVER_INCIDENTS_H
@@ -16,18 +16,18 @@
 struct rd_server;
 
 typedef struct rd_incident {
-    rd_address peer; /* blank where no client is concerned */
+    rd_address peer; /* blank: no client is concerned */
     int code;        /* RD_ERR_* */
 } rd_incident;
 
 typedef struct rd_incidents {
     rd_incident kept[RD_INCIDENTS_KEPT];
-    uint32_t count; /* in `kept`; there is no line for the rest */
-    /* When the last one of its kind was, in ms; 0: never. */
+    uint32_t count; /* in `kept`; further ones are not logged */
+    /* When the last incident of this kind happened, in ms; 0: never. */
     uint64_t no_descriptor_ms, no_thread_ms, given_up_ms, file_cut_ms;
 } rd_incidents;
 
-/* Keeps an incident, unless the log has just been told of one like it. `peer`: NULL where no client
+/* Keeps an incident for the log, unless one like it was logged recently. `peer`: NULL if no client
  * is concerned. */
 void rd_incidents_add(struct rd_server *server, const rd_address *peer, int code);
 

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "transport/conn.h"
 
-#define WAITING_BYTES (1 << 20) /* published and not delivered; above it the publisher helps */
+#define WAITING_BYTES (1 << 20) /* not delivered yet; above it the publisher helps to deliver */
 #define EXPIRY_MS     10000
 
 /* ---- the application's own subscribers ---- */
@@ -69,7 +69,7 @@ void rd_pubsub_release(rd_pubsub *pubsub, rd_push *push) {
 
 /* ---- whoever carries messages further ---- */
 
-/* The next change becomes an event when the one before it has been told. */
+/* The next change becomes an event when the application has been told the one before. */
 static void feed_watcher(rd_pubsub *pubsub) {
     static const char *const commands[] = RD_PUBSUB_COMMANDS;
     rd_change *change = rd_changes_first(&pubsub->changes);
@@ -128,9 +128,9 @@ static void on_expiry(rd_timer *timer) {
 
 /* ---- the hub ---- */
 
-/* Whoever publishes much faster than the loop turns does a part of its work, the larger the more
- * waits: that bounds it, and one large message for a crowd does not hold the lock until all have
- * it. */
+/* A thread that publishes much faster than the loop turns does a part of the delivery itself; the
+ * more waits, the larger the part. This bounds what waits, and one large message for a crowd does
+ * not hold the lock until all have it. */
 static void keep_up(rd_pubsub *pubsub) {
     const rd_fanout *fanout = &pubsub->channels.fanout;
     size_t slices = fanout->is_running ? 0 : fanout->waiting_bytes / WAITING_BYTES;
@@ -219,7 +219,7 @@ void rd_pubsub_clear(rd_pubsub *pubsub) {
 
 /* ---- publishing ---- */
 
-/* An id for what the history may keep, and none where nobody has asked for one. */
+/* An id for a message that the history may keep; 0 if there are no rules. */
 static uint64_t next_id(rd_pubsub *pubsub) {
     if (rd_list_is_empty(&pubsub->history.rules)) return 0;
     return rd_history_next_id(&pubsub->history, (uint64_t)rd_clock_wall_us());
@@ -235,7 +235,7 @@ static void publish_here(rd_pubsub *pubsub, rd_slice channel, rd_slice payload, 
     rd_message_unref(message);
 }
 
-/* The hub gives the ids: what it keeps is delivered here when it comes back. */
+/* The hub gives the ids. A message that it keeps is delivered here when it comes back. */
 static int publish_to_hub(rd_pubsub *pubsub, rd_slice channel, rd_slice payload, bool is_text) {
     const bool is_kept = rd_history_wants(&pubsub->history, channel);
     const unsigned flags = (is_text ? RD_RELAY_TEXT : 0) | (is_kept ? RD_RELAY_ECHO : 0);
@@ -268,7 +268,7 @@ int rd_pubsub_publish(rd_pubsub *pubsub, rd_slice channel, rd_slice payload, boo
 
 /* ---- subscribing ---- */
 
-/* Somebody who waits for the hub's answer, and subscribes at its end. */
+/* A subscriber that waits for a replay of the hub. It is subscribed at the end of the replay. */
 typedef struct rd_replaying {
     rd_link_replay replay;
     rd_push_replay of_push;
@@ -276,7 +276,7 @@ typedef struct rd_replaying {
     rd_push *push; /* a reference */
     rd_pubsub_terms terms;
     bool is_pattern;
-    bool is_counted; /* as the subscription that it will be */
+    bool is_counted; /* already counts as a subscription */
     size_t name_len;
     char name[];
 } rd_replaying;
@@ -335,7 +335,7 @@ static void cancel(rd_push_replay *of_push) {
     end_replaying(replaying);
 }
 
-/* Whoever subscribes or unsubscribes meanwhile does not want the answer any more. */
+/* A later subscribe or unsubscribe replaces the replay. */
 static bool cancel_replaying(rd_push *push, rd_slice name, bool is_pattern) {
     for (rd_list *node = push->replays.next; node != &push->replays; node = node->next) {
         rd_replaying *each = RD_CONTAINER(node, rd_replaying, of_push.in_push);
@@ -371,7 +371,7 @@ static bool is_beyond_limit(const rd_push *push) {
     return count > push->subscriber.limit;
 }
 
-/* Until the answer is there, this one is subscribed no more: it would get messages twice. */
+/* Ends the present subscription until the replay is over; else messages would arrive twice. */
 static int ask_hub(rd_pubsub *pubsub, rd_push *push, rd_slice name, bool is_pattern,
                    const rd_pubsub_terms *terms) {
     if (!rd_channel_is_name(name, is_pattern)) return RD_ERR_CHANNEL_NAME;

@@ -8,7 +8,7 @@
 #include "system/clock.h"
 #include "server/server.h"
 
-#define BUSY_NS 2000000 /* since the last request was taken on */
+#define BUSY_NS 2000000 /* after a request was taken: the next one is expected soon */
 
 static rd_request *of_node(rd_list *node) {
     return RD_CONTAINER(node, rd_request, in_queue);
@@ -16,14 +16,14 @@ static rd_request *of_node(rd_list *node) {
 
 /* ---- lines ---- */
 
-/* Whose round it can be: a line, or a connection that carries no others. Never followed. */
+/* The owner of a round: a line, or a connection that carries no others. Never dereferenced. */
 static const void *owner_of(const rd_request *request) {
     const rd_line *line = request->queued.line;
     return line != NULL ? (const void *)line : request->conn;
 }
 
-/* Where a line stands whose turn is to come: with that of the one whose round it is one waits until
- * the clock is read anyway. */
+/* The list in which a line waits for its turn: the owner of the present round continues its round
+ * until the clock is read next. */
 static rd_list *fifo_for(rd_queue *queue, const void *owner) {
     bool goes_on = owner == queue->current && rd_list_is_empty(&queue->next);
     return goes_on ? &queue->next : &queue->lines;
@@ -35,7 +35,7 @@ RD_APART static void join_line(rd_queue *queue, rd_request *request, rd_line *li
     rd_line_stand(fifo_for(queue, line), line);
 }
 
-/* A connection that is carried waits with the others of its carrier. */
+/* A request of a carried connection waits in its carrier's line. */
 static void wait_in_line(rd_server *server, rd_request *request) {
     rd_queue *queue = &server->queue;
     rd_lines *lines = rd_conn_lines(request->conn);
@@ -144,7 +144,7 @@ RD_APART void rd_queue_leave(rd_server *server, rd_request *request) {
 
 /* ---- requests that wait too long ---- */
 
-/* 503 with Retry-After; the connection lives on. */
+/* Answers 503 with Retry-After. The connection stays open. */
 static void turn_away(rd_server *server, rd_request *request) {
     server->counts.dropped++;
     rd_calls_answer_unavailable(request, "too many requests are waiting\n");
@@ -155,7 +155,7 @@ static uint64_t late_ns(const rd_server *server, const rd_request *request) {
     return request->ready_ns + (uint64_t)server->settings.queue_timeout_ms * 1000000;
 }
 
-/* NULL when none waits, or none can wait too long: then they are not sorted by age. */
+/* NULL: no request waits, or there is no queue_timeout_ms; then requests are not sorted by age. */
 static rd_request *oldest(const rd_server *server) {
     const rd_queue *queue = &server->queue;
     if (rd_list_is_empty(&queue->by_age)) return NULL;
@@ -223,7 +223,7 @@ static rd_request *take_first(rd_queue *queue) {
     return request;
 }
 
-/* More of its requests wait: they go on from there. */
+/* If more requests of the line wait, its round continues with them. */
 RD_APART static void go_on_with(rd_queue *queue, rd_line *line) {
     queue->round_left = line->seats - 1;
     if (!rd_list_is_linked(&line->standing.node)) return;
@@ -295,7 +295,7 @@ static void empty(rd_queue *queue, rd_list *fifo) {
     }
 }
 
-/* What is still there had no chance to leave: its connection is the parent's, who has forked. */
+/* Requests remain only in a child of a fork: their connections belong to the parent. */
 void rd_queue_clear(rd_queue *queue) {
     empty(queue, &queue->next);
     empty(queue, &queue->lines);

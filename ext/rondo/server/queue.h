@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Requests on their way to the application: which one is next, and which wait too long for it.
+ * Requests on their way to the application: which one is next, and which have waited too long.
  *
  *   ready ──▶ line ──▶ FIFO of lines ──(next_request)──▶ calls.h
  *               ├── max_queue, queue_timeout_ms: 503
  *               ├── its client is gone: it leaves at once
- *               └── on to another worker: handover.h
+ *               └── to another worker: handover.h
  *
  * Requests wait in the line of their connection's descriptor (http/line.h), and lines have their
  * turns one after the other. In a round a line gets as many requests as it has seats, or a quantum
  * of application time if that is longer. A seat that becomes free puts its line at the end.
  *
- * A request is in one list at a time, by its in_queue. Under the loop lock.
+ * A request is in one list at a time, linked by its in_queue. Under the loop lock.
  */
 #ifndef RD_SERVER_QUEUE_H
 #define RD_SERVER_QUEUE_H
@@ -24,47 +24,47 @@ struct rd_server;
 
 typedef struct rd_queue {
     rd_list lines;  /* rd_standing: in the order in which they get their turn */
-    rd_list next;   /* rd_standing, at most one: the line whose round goes on */
-    rd_list by_age; /* requests that wait in lines, the oldest first, with queue_timeout_ms */
-    rd_list guests; /* requests of connections that may go on to another worker; see handover.h */
+    rd_list next;   /* rd_standing, at most one: the line whose round continues */
+    rd_list by_age; /* with queue_timeout_ms: requests in lines, the oldest first */
+    rd_list guests; /* requests of connections that may move to another worker; see handover.h */
     rd_list excess; /* requests beyond max_queue, to be answered 503 */
     uint32_t len;   /* of requests in lines, and of guests */
     uint32_t batch_count;
     uint64_t batch_since_ns;
     uint64_t quantum_end_ns;
-    uint64_t handed_wait_ns; /* how long the request being read has waited elsewhere */
-    const void *current;     /* whose round it is: a connection, or a line that is shared */
-    uint32_t round_left;     /* requests that it still has, however long they take */
+    uint64_t handed_wait_ns; /* how long the request being read waited in another worker */
+    const void *current;     /* the owner of the round: a connection, or a shared line */
+    uint32_t round_left;     /* requests of the round still to come, however long they take */
 } rd_queue;
 
 void rd_queue_init(rd_queue *queue);
 void rd_queue_clear(rd_queue *queue);
 
-/* Whether a line could have its turn. */
+/* Whether a line waits for its turn. */
 static inline bool rd_queue_is_ready(const rd_queue *queue) {
     return !rd_list_is_empty(&queue->lines) || !rd_list_is_empty(&queue->next);
 }
 
-/* A request is ready for the application. */
+/* Adds a request that is ready for the application. */
 void rd_queue_add(struct rd_server *server, rd_request *request);
 
-/* Guests go on to another worker, or wait with the others. */
+/* Moves guests to another worker, or lets them wait with the other requests. */
 void rd_queue_sort_guests(struct rd_server *server);
 
-/* The request leaves the queue, or gives back its seat, unless its call goes on without a client:
- * then rd_queue_end_call() does. */
+/* The request leaves the queue, or gives back its seat. If its call continues without a client,
+ * rd_queue_end_call() gives the seat back. */
 void rd_queue_leave(struct rd_server *server, rd_request *request);
 
-/* Its call is over. */
+/* The call of the request is over. */
 void rd_queue_end_call(struct rd_server *server, rd_request *request);
 
-/* A line whose quantum is over goes to the end, unless the rest of its round is still to come. */
+/* A line whose quantum is over goes to the end, unless requests of its round are still to come. */
 void rd_queue_end_quantum(struct rd_server *server);
 
-/* Answers what waited too long, and what is beyond max_queue. */
+/* Answers 503 to requests that have waited too long, and to those beyond max_queue. */
 void rd_queue_turn_away(struct rd_server *server);
 
-/* When the next request or call is late, in microseconds from now; -1 for never. */
+/* Microseconds until the next request or call is late; -1: never. */
 int64_t rd_queue_timeout(const struct rd_server *server);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A server's parts, what protocols tell it, its listeners and the way to a stop; see server.h.
+ * The parts of a server, what protocols tell it, its beginning and end, forks; see server.h.
  */
 #include "server/server.h"
 
@@ -17,9 +17,9 @@
 #include "server/stop.h"
 
 #define ROOM_MADE    8     /* at a time */
-#define ROOM_MS      100   /* between two looks for connections that could make room */
-#define SPARE_MS     1000  /* without a word from them */
-#define RECOVERED_MS 10000 /* without a connection that found no descriptor, and the like */
+#define ROOM_MS      100   /* between two searches for connections that can make room */
+#define SPARE_MS     1000  /* of silence, before a connection is spare */
+#define RECOVERED_MS 10000 /* without another one of its kind: then a scarcity is over */
 #define TOLD_MS      1000  /* between two lines about the same */
 
 /* ---- what protocols tell ---- */
@@ -72,7 +72,7 @@ static void init_parts(rd_server *server) {
     rd_files_init(server);
     rd_siblings_init(&server->siblings, rd_handover_receive);
     rd_stop_init(server);
-    atomic_init(&server->lead.phase, RD_PHASE_APPLICATION); /* nobody leads yet */
+    atomic_init(&server->lead.phase, RD_PHASE_APPLICATION); /* there is no leader yet */
     atomic_init(&server->lead.turns, 0);
     server->lead.may_hold = true;
 }
@@ -118,7 +118,7 @@ void rd_server_free(rd_server *server) {
     rd_loop_unlock(&server->loop);
     const bool is_over = rd_disk_stop(&server->loop);
     rd_files_clear(server);
-    if (is_over) { /* else a thread still looks at these folders */
+    if (is_over) { /* if not, a thread still uses these folders */
         rd_static_free(server->files.folder);
         rd_free(server->body_folder);
     }

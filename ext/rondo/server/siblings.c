@@ -16,7 +16,7 @@
 #include "server/server.h"
 
 #define MAGIC       0x52444831u
-#define MAGIC_NAMED 0x52444832u /* names stand in front of the bytes */
+#define MAGIC_NAMED 0x52444832u /* names precede the bytes */
 
 /* ---- a place among them ---- */
 
@@ -68,7 +68,8 @@ void rd_siblings_clear(rd_server *server) {
     rd_siblings_init(siblings, siblings->on_messages);
 }
 
-/* A sender counts first and looks at the state then, so one of the two sees the other. */
+/* A sender increments `arriving` first and reads the state afterwards, so one of the two sees the
+ * other. */
 void rd_siblings_leave(rd_server *server) {
     rd_siblings *siblings = &server->siblings;
     if (!rd_siblings_expect(server)) return;
@@ -134,7 +135,7 @@ typedef union rd_rights {
     char room[CMSG_SPACE(sizeof(int))];
 } rd_rights;
 
-/* Listener, a zero byte, protocol: nothing when both are empty. */
+/* Listener, a zero byte, protocol. Nothing if both are empty. */
 static size_t put_names(const rd_handover *handover, char names[RD_HANDOVER_NAMES_MAX]) {
     const rd_slice listener = handover->listener, protocol = handover->protocol;
     if (listener.len == 0 && protocol.len == 0) return 0;
@@ -201,14 +202,14 @@ static int descriptor_of(struct msghdr *message) {
     return fd;
 }
 
-/* Whether the message is one of ours, and all of it is there. */
+/* Whether the message is of this format and complete. */
 static bool is_whole(const rd_handover_header *header, size_t len) {
     if (len < sizeof(*header) || header->len != len - sizeof(*header)) return false;
     if (header->magic == MAGIC) return header->names == 0;
     return header->magic == MAGIC_NAMED && header->names > 0 && header->names <= header->len;
 }
 
-/* False: the names are none. */
+/* False: the names are not valid. */
 static bool take_names(rd_handover *handover, const char *bytes) {
     const size_t len = handover->header.names;
     handover->listener = handover->protocol = RD_SLICE("");
@@ -231,7 +232,7 @@ static void take_packed(rd_handover *handover, const char *bytes) {
     };
 }
 
-/* Bytes of the message that came, 0 without one. */
+/* Length of the message that was received; 0: there was none. */
 static size_t receive_message(int inbox, rd_handover_header *header, char *bytes, int *fd) {
     struct iovec iov[2] = {{header, sizeof(*header)},
                            {bytes, RD_HANDOVER_NAMES_MAX + RD_HANDOVER_BYTES_MAX}};
@@ -252,9 +253,9 @@ bool rd_siblings_receive(rd_server *server, rd_handover *handover, char *bytes, 
     const size_t len = receive_message(siblings->inbox.fd, header, bytes, fd);
     if (len == 0) return false;
     const bool whole = is_whole(header, len) && take_names(handover, bytes);
-    /* A head of another version does not say where it was sent to: here, as far as one knows. */
+    /* A header of another version does not say which row it was sent to: probably this one. */
     if (whole || *fd >= 0) count_arrival(siblings->home, whole ? header->to : siblings->own);
-    if (*fd < 0) server->counts.dropped++; /* no descriptor is left, in spite of those kept */
+    if (*fd < 0) server->counts.dropped++; /* no descriptor is left, not even a kept one */
     if (whole) {
         take_packed(handover, bytes);
     } else if (*fd >= 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Retiring sockets, carrying out a stop; see stop.h.
+ * Retires sockets and carries out a stop; see stop.h.
  */
 #include "server/stop.h"
 
@@ -37,7 +37,7 @@ static bool is_retiring(rd_server *server) {
     return false;
 }
 
-/* The stop that is to be carried out by now: draining waits for listeners that retire. */
+/* The stop that is due now: draining waits for listeners that retire. */
 static int stop_due(rd_server *server) {
     int wanted = atomic_load(&server->stop.wanted);
     return wanted == RD_STOP_DRAIN && is_retiring(server) ? server->stop.state : wanted;
@@ -45,7 +45,7 @@ static int stop_due(rd_server *server) {
 
 /* ---- stopping ---- */
 
-/* An answer that is cut off must not look whole: where nothing else tells, a reset does. */
+/* An answer that is cut must not look complete: a reset tells the client. */
 static void end_now(rd_conn *conn) {
     if (conn->settled || conn->out.bytes > 0) {
         rd_conn_reset(conn);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * One turn: what stands ready is sent, the poller asked, what it found read and queued; and what
- * whoever takes the lock between two turns leaves behind. server.h has the picture. Under the loop
- * lock, but for the wait in the middle.
+ * One turn: sends what is ready, asks the poller, reads and queues what the poller found. Also what
+ * a thread that takes the lock between two turns does before it releases it. server.h has the
+ * picture. Under the loop lock, except for the wait in the middle.
  */
 #include "base/apart.h"
 #include "base/error.h"
@@ -11,14 +11,14 @@
 #include "server/server.h"
 #include "transport/stalled.h"
 
-#define LEAVE_ASK_US      5000 /* how often a server that stops asks what siblings do not tell it */
+#define LEAVE_ASK_US      5000 /* interval at which a stopping server checks its siblings */
 #define BRIEF_WAIT_MAX_US 5000
-#define CROWDED_NS        1000000    /* to come back takes longer only where others compute */
-#define CROWDED_FOR_NS    2000000000 /* then it is found out again */
+#define CROWDED_NS        1000000    /* a slower return means that other threads compute */
+#define CROWDED_FOR_NS    2000000000 /* after this time it is measured again */
 
 /* ---- the turn ---- */
 
-/* What the next turn does by itself, without the application and without the poller. */
+/* Whether the next turn has work that needs neither the application nor the poller. */
 static bool has_own_work(const rd_server *server) {
     return rd_pubsub_waits(&server->pubsub) || rd_files_wait(server) ||
            rd_conn_set_has_long(&server->conns) || rd_conn_set_has_layers(&server->conns) ||
@@ -36,21 +36,22 @@ static void enter_phase(rd_server *server, rd_phase phase) {
     atomic_store_explicit(&server->lead.phase, (int)phase, memory_order_relaxed);
 }
 
-/* The lock again after a wait without it. Meanwhile the watch thread may have run turns: what the
- * wait found is out of date then, and will be reported again. */
+/* Takes the lock again after a wait without it. The watch thread may have run turns meanwhile: then
+ * what the wait found is out of date, and the poller will report it again. */
 static void come_back(rd_server *server) {
     rd_loop_lock(&server->loop);
     if (server->lead.watch_owns) server->lead.found.count = 0;
     server->lead.watch_owns = false;
 }
 
-/* Whether somebody else computes, as far as is known: that is found out by giving way. */
+/* Whether other threads compute, as far as is known. Only releasing the GVL shows it. */
 static bool is_crowded(const rd_server *server, uint64_t now) {
     return server->lead.return_ns >= CROWDED_NS && now - server->lead.returned_ns < CROWDED_FOR_NS;
 }
 
-/* The dearer it was to come back, the longer it pays to stay: a twentieth of that. Where nobody
- * else wants to compute it pays nothing: to wait with a timer costs more than to give way. */
+/* The longer the last return took, the longer it pays to keep the GVL: a twentieth of that time. If
+ * no other thread computes it does not pay: a wait with a timer costs more than releasing the GVL.
+ */
 static int64_t brief_wait_us(const rd_server *server) {
     int64_t usual = server->settings.brief_wait_us,
             longer = (int64_t)(server->lead.return_ns / 20000);
@@ -61,9 +62,9 @@ static int64_t brief_wait_us(const rd_server *server) {
     return longer < BRIEF_WAIT_MAX_US ? longer : BRIEF_WAIT_MAX_US;
 }
 
-/* Requests come in bursts, and the next one is mostly microseconds away. For that long the loop
- * waits without giving way: letting other threads of the process run (the GVL) can cost a hundred
- * milliseconds until it comes back. They get their share at the end of each time slice anyway. */
+/* Requests come in bursts, and the next one is often microseconds away. For that long the loop
+ * waits without releasing the GVL: if other threads of the process run, it can take a hundred
+ * milliseconds to get it back. They get their share at the end of each time slice anyway. */
 static bool find_ready(rd_server *server) {
     rd_loop *loop = &server->loop;
     int64_t brief_us = brief_wait_us(server);
@@ -88,7 +89,7 @@ static int64_t timeout_of(rd_server *server) {
         timeout = sooner(timeout, LEAVE_ASK_US);
     }
     if (queue < 0) return timeout;
-    server->loop.sleep_until_ms = 0; /* whoever comes by wakes the sleeper: simply correct */
+    server->loop.sleep_until_ms = 0; /* every unlock wakes the sleeper: simple and correct */
     return sooner(timeout, queue);
 }
 
@@ -99,10 +100,10 @@ static void wait_for_work(rd_server *server, rd_server_wait wait, bool takes_req
         rd_loop_wait(loop, &server->lead.found, 0);
         return;
     }
-    rd_server_publish(server); /* what siblings see while it lasts */
+    rd_server_publish(server); /* what siblings see during the sleep */
     if (find_ready(server)) return;
     atomic_store(&loop->sleeping, true);
-    /* Whoever asked for something before this saw nobody sleeping: look again. */
+    /* A thread that queued work before this line saw no sleeper, and woke none: check again. */
     int64_t timeout = must_not_sleep(server, takes_requests) ? 0 : timeout_of(server);
     server->lead.slept = true;
     enter_phase(server, RD_PHASE_SLEEP);
@@ -121,8 +122,8 @@ static void sort_guests(rd_server *server) {
     if (!rd_list_is_empty(&server->queue.guests)) rd_queue_sort_guests(server);
 }
 
-/* Both halves of every turn, around its poll; server.h has the picture. Connections that ended make
- * room for new ones in either. */
+/* begin_turn() and process() are the halves of every turn, before and after its poll; server.h has
+ * the picture. In both, connections that ended make room for new ones. */
 static void begin_turn(rd_server *server) {
     rd_pubsub_run(&server->pubsub);
     rd_conn_set_flush(&server->conns);
@@ -147,15 +148,15 @@ static void process(rd_server *server, rd_ready_set *found) {
     rd_stop_carry_out(server);
     if (server->stop.state != RD_STOP_NOT) rd_siblings_leave(server);
     rd_accept_limit(server);
-    rd_files_answer(server); /* may let in one too many */
+    rd_files_answer(server); /* may let in one request too many */
     rd_queue_turn_away(server);
     rd_calls_check(server);
     if (server->loop.disk != NULL) check_disk(server);
     rd_server_publish(server);
 }
 
-/* The watch thread may still be in a poll that began before this turn, with nothing to wake it: if
- * one of the next calls blocks, whoever waits behind it would wait for the end of that poll. */
+/* The watch thread may still be in a poll that began before this turn, and nothing would wake it.
+ * If one of the next calls blocks, the requests behind it would wait for the end of that poll. */
 static void call_watch_back(rd_server *server) {
     if (!server->lead.watch_waits) return;
     if (server->queue.len > 0 || !rd_list_is_empty(&server->events.waiting) ||
@@ -185,7 +186,8 @@ bool rd_server_turn_apart(rd_server *server, rd_ready_set *found) {
     int64_t timeout = timeout_of(server);
     if (rd_stop_is_due(server)) timeout = 0;
     if (has_own_work(server)) timeout = 0;
-    /* Siblings are told soon, and asked again and again while requests wait. */
+    /* The first turns are short, so that siblings learn of it soon; so are all while requests wait,
+     * because each turn asks the siblings again. */
     bool is_new = rd_clock_ns() - server->lead.watch_since_ns < RD_HANDOVER_AWAY_NS;
     bool asks = server->siblings.board != NULL && (server->queue.len > 0 || is_new);
     int64_t most = asks ? RD_WATCH_ASK_US : RD_WATCH_WAIT_US;
@@ -223,8 +225,8 @@ RD_APART static void leave_tidy(rd_server *server) {
     }
 }
 
-/* The watch thread is in its poll, and the leader is away: what was queued just now would wait for
- * the end of that poll. */
+/* The leader is away and the watch thread is in its poll: what was just queued would wait for the
+ * end of that poll. */
 RD_APART static void leave_to_watch(rd_server *server) {
     rd_pubsub_run(&server->pubsub);
     rd_conn_set_flush(&server->conns);

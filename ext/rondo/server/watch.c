@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * When the watch thread sleeps, ticks and turns; see watch.h. What a turn of it does stands in
- * turn.c.
+ * When the watch thread sleeps, ticks and turns; see watch.h. turn.c has its turns.
  */
 #include "server/watch.h"
 
@@ -10,13 +9,13 @@
 #include "server/server.h"
 
 #define TICK_NS     1000000
-#define RARE_NS     4000000 /* between ticks while the leader is busy in long turns of its own */
-#define QUIET_TICKS 20      /* so many without work, then it sleeps until it is needed */
+#define RARE_NS     4000000 /* between ticks while the leader is in a long turn */
+#define QUIET_TICKS 20      /* ticks without work; then the thread sleeps until it is needed */
 
 static void sleep_until_needed(rd_server *server) {
     rd_watch *watch = &server->watch;
     atomic_store(&watch->asleep, true);
-    /* Whoever woke before this saw it ticking: look again. */
+    /* A leader that woke before this line saw the thread ticking, and did not post: check again. */
     bool needed = atomic_load(&server->lead.phase) != RD_PHASE_SLEEP || atomic_load(&watch->over);
     if (needed && atomic_exchange(&watch->asleep, false)) return;
     while (!rd_semaphore_wait(&watch->wake, -1)) {
@@ -27,11 +26,11 @@ static void call_for_thread(rd_server *server) {
     if (server->hooks.need_thread != NULL) server->hooks.need_thread(server);
 }
 
-/* Turns until the leader is back. */
+/* Runs turns until the leader is back. */
 static void turn_for_leader(rd_server *server) {
     rd_watch *watch = &server->watch;
     rd_loop_lock(&server->loop);
-    /* The leader may have held the lock and be well, or sleep in a poll that sees everything. */
+    /* The leader may have held the lock and be active, or sleep in a poll that sees everything. */
     bool goes_on = atomic_load(&server->lead.phase) != RD_PHASE_SLEEP &&
                    rd_clock_ns() - server->lead.seen_ns >= TICK_NS;
     server->lead.watch_owns = goes_on;
@@ -54,13 +53,13 @@ static void watch_over(rd_server *server) {
     unsigned turns = atomic_load(&server->lead.turns);
     bool in_turn = false;
     for (unsigned quiet = 0; quiet < QUIET_TICKS;) {
-        /* Only the end posts while it ticks. */
+        /* While the thread ticks, only rd_watch_stop() posts. */
         rd_semaphore_wait(&server->watch.wake, in_turn ? RARE_NS : TICK_NS);
         if (atomic_load(&server->watch.over)) return;
         unsigned now = atomic_load_explicit(&server->lead.turns, memory_order_relaxed);
         const int phase = atomic_load(&server->lead.phase);
         const bool sleeps = phase == RD_PHASE_SLEEP;
-        /* In a turn it has the lock, and does itself what would be done for it. */
+        /* A leader in a turn has the lock, and does the work itself. */
         in_turn = phase == RD_PHASE_TURN && (in_turn || now == turns);
         if (now == turns && !sleeps && phase != RD_PHASE_TURN) {
             call_for_thread(server);

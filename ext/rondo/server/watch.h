@@ -7,7 +7,7 @@
  *      ▲                                           │  ▲                             │
  *      └──────(the leader sleeps in its poll)──────┘  └─────(the leader is back)────┘
  *
- * The leader pays one load for it when it wakes from its poll, and nothing else.
+ * It costs the leader one load when it wakes from its poll, and nothing else.
  */
 #ifndef RD_SERVER_WATCH_H
 #define RD_SERVER_WATCH_H
@@ -19,8 +19,8 @@
 #include "system/semaphore.h"
 #include "loop/loop.h"
 
-#define RD_WATCH_WAIT_US 50000 /* longest wait of one of its turns */
-#define RD_WATCH_ASK_US  1000  /* the same while requests wait that a sibling could take */
+#define RD_WATCH_WAIT_US 50000 /* longest wait of a turn of the watch thread */
+#define RD_WATCH_ASK_US  1000  /* the same, while a sibling could take waiting requests */
 
 struct rd_server;
 
@@ -32,13 +32,13 @@ typedef struct rd_watch {
     rd_ready_set found; /* by its own poll */
 } rd_watch;
 
-/* 0, or an errno. Not twice without a stop between. */
+/* Returns 0 or an errno. Not twice without a stop in between. */
 int rd_watch_start(struct rd_server *server);
 
-/* Ends the thread and waits for it. Nothing when there is none. */
+/* Ends the thread and waits for it. Does nothing if it does not run. */
 void rd_watch_stop(struct rd_server *server);
 
-/* The leader has something to do: the watch thread looks after it from now on. Any thread. */
+/* The leader has something to do: the watch thread observes it from now on. Any thread. */
 static inline void rd_watch_begin(rd_watch *watch) {
     if (atomic_load(&watch->asleep) && atomic_exchange(&watch->asleep, false)) {
         rd_semaphore_post(&watch->wake);
