@@ -71,8 +71,9 @@ static void read_if_wanted(rd_conn *conn) {
     if (conn->state != RD_CONN_CLOSED && rd_conn_reads(conn)) read_some(conn);
 }
 
-/* What came behind the handshake is read at once. */
+/* What came behind the handshake is read at once. One that ends already does not begin. */
 static void shake_hands(rd_conn *conn) {
+    if (!rd_conn_is_open(conn)) return;
     const int result = rd_layer_handshake(conn);
     if (result != 0) {
         conn->protocol->on_handshake(conn, result > 0 ? 0 : result);

@@ -108,6 +108,18 @@ static void test_a_slow_handshake_hits_its_deadline(void) {
     end(conn);
 }
 
+static void test_one_that_ends_in_line_has_no_handshake(void) {
+    rd_conn *conn = open_conn();
+    say(HELLO, sizeof(HELLO) - 1);
+    rd_conn_read_now(conn);
+    CHECK(rd_conn_set_has_layers(&set));
+    rd_conn_finish(conn, false);
+    rd_conn_set_serve_layers(&set);
+    CHECK_INT(shaken, 1);
+    turn();
+    check_gone();
+}
+
 /* ---- what is pending ---- */
 
 static void test_what_is_decoded_is_served_without_readiness(void) {
@@ -376,6 +388,7 @@ static void test_all(void) {
     test_another_handshake_fails_and_is_told_so();
     test_a_peer_that_leaves_in_its_handshake();
     test_a_slow_handshake_hits_its_deadline();
+    test_one_that_ends_in_line_has_no_handshake();
     test_what_is_decoded_is_served_without_readiness();
     test_what_is_decoded_waits_while_reading_is_paused();
     test_the_last_record_is_the_end_though_the_socket_stays_open();
