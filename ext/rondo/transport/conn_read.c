@@ -150,10 +150,18 @@ static void on_timer(rd_timer *timer) {
 
 /* ---- readiness ---- */
 
+/* The application has closed its end of a pump: what it wrote before is read although reading is
+ * paused. It is no more than a socket holds. */
+static bool has_last_words(const rd_conn *conn) {
+    return conn->patient && rd_conn_is_open(conn) && !conn->read_eof;
+}
+
 static void on_ready(rd_source *source, unsigned ready) {
     rd_conn *conn = RD_CONTAINER(source, rd_conn, source);
     rd_conn_ref(conn);
     if ((ready & RD_READABLE) && rd_conn_reads(conn)) {
+        read_some(conn);
+    } else if ((ready & RD_HANGUP) && has_last_words(conn)) {
         read_some(conn);
     } else if (ready & RD_HANGUP) {
         rd_conn_close(conn); /* both directions are dead and nothing is left to read */

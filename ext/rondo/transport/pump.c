@@ -104,6 +104,10 @@ int rd_pump_begin(rd_conn *conn) {
     pump_of(conn)->other = inner;
     pump_of(inner)->other = conn;
     rd_conn_read_now(inner);
-    rd_conn_resume_reading(conn);
+    if (conn->read_eof) {
+        end_output(inner); /* the client said so before, and says it once */
+    } else {
+        rd_conn_resume_reading(conn);
+    }
     return pair[1];
 }

@@ -174,6 +174,51 @@ static void test_a_client_that_reads_late_holds_the_application_up_until_its_dea
     check_all_gone();
 }
 
+/* What the client reads, until nothing comes for a while. */
+static size_t client_reads_all(void) {
+    static char bytes[65536];
+    size_t heard = 0;
+    for (int idle = 0; idle < 5; turns(2)) {
+        const ssize_t got = recv(peer, bytes, sizeof(bytes), 0);
+        heard += got > 0 ? (size_t)got : 0;
+        idle = got > 0 ? 0 : idle + 1;
+    }
+    return heard;
+}
+
+static void test_a_client_that_reads_late_gets_all_that_was_written_before_the_close(void) {
+    rd_conn *conn = open_pumped(), *inner = other_of(conn);
+    size_t said = 0;
+    for (int idle = 0; idle < 5; turns(2)) {
+        const ssize_t sent = send(app, zeros, sizeof(zeros), MSG_NOSIGNAL);
+        said += sent > 0 ? (size_t)sent : 0;
+        idle = sent > 0 ? 0 : idle + 1;
+    }
+    CHECK(inner->read_paused);
+    close(app);
+    turns(3);
+    CHECK(client_reads_all() > said); /* records have heads */
+    shutdown(peer, SHUT_WR);
+    check_all_gone();
+}
+
+static void test_a_client_that_ended_before_the_hijack_has_ended(void) {
+    open_shaken();
+    rd_conn *conn = RD_CONTAINER(set.conns.next, rd_conn, in_set);
+    say_record("", 0);
+    turns(2);
+    CHECK(conn->read_eof);
+    app = rd_pump_begin(conn);
+    turns(2);
+    char byte;
+    CHECK_INT(app_hears(&byte, 1), -1);
+    app_says("U");
+    turns(2);
+    check_heard("\0\1\0", 3);
+    close(app);
+    check_all_gone();
+}
+
 static void test_when_the_server_stops_the_application_reads_the_end_and_may_write(void) {
     rd_conn *conn = open_pumped();
     say_record("before", 6);
@@ -203,6 +248,8 @@ static void test_all(void) {
     test_a_client_that_vanishes_ends_it_all();
     test_an_application_that_reads_late_holds_the_client_up_without_end();
     test_a_client_that_reads_late_holds_the_application_up_until_its_deadline();
+    test_a_client_that_reads_late_gets_all_that_was_written_before_the_close();
+    test_a_client_that_ended_before_the_hijack_has_ended();
     test_when_the_server_stops_the_application_reads_the_end_and_may_write();
 }
 
