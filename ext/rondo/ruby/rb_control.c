@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Rondo::Control::Core: the control server as a Ruby object. lib/rondo/process/control.rb wraps it
- * and documents what people use. Its native thread never comes here and never takes the GVL.
+ * and documents the public interface. Its native thread never runs this code and never takes the
+ * GVL.
  */
 #include "ruby/rb_objects.h"
 
@@ -22,7 +23,7 @@ typedef struct rd_control_handle {
     VALUE board;         /* whose memory the control server reads */
 } rd_control_handle;
 
-/* Those of this process, for forks; under the GVL, which whoever forks has. */
+/* All handles of this process, for forks. Under the GVL, which a thread that forks holds. */
 static rd_list all_handles = {&all_handles, &all_handles};
 
 #define EACH_HANDLE(handle, node)                                                                  \
@@ -44,7 +45,7 @@ static void after_fork_in_parent(void) {
     }
 }
 
-/* What is left of it here is memory, which is lost: see rd_control_abandon(). */
+/* Only memory is left of it in the child, and that is lost: see rd_control_abandon(). */
 static void after_fork_in_child(void) {
     for (rd_list *node; (node = rd_list_shift(&all_handles)) != NULL;) {
         rd_control_handle *handle = RD_CONTAINER(node, rd_control_handle, in_all);
@@ -153,7 +154,7 @@ static VALUE control_initialize(VALUE self, VALUE board, VALUE given) {
     return self;
 }
 
-/* The descriptor that the process reads verbs from; the caller owns it. */
+/* The descriptor from which the process reads verbs; the caller owns it. */
 static VALUE control_process_fd(VALUE self) {
     return rb_ivar_get(self, rb_intern("@process_fd"));
 }
@@ -170,7 +171,7 @@ static VALUE described(const rd_listener *listener) {
     return result;
 }
 
-/* Binds and listens at once; {url:, port:, fd:, public:}. */
+/* Binds and listens at once. Returns {url:, port:, fd:, public:}. */
 static VALUE control_listen(VALUE self, VALUE address) {
     rd_control *control = control_of(self);
     rd_settings settings;
@@ -185,7 +186,7 @@ static VALUE control_listen(VALUE self, VALUE address) {
     return result;
 }
 
-/* watch(url, descriptor, slot or nil), as Rondo::Control#watch for one socket. */
+/* watch(url, descriptor, slot or nil): Rondo::Control#watch for one socket. */
 static VALUE control_watch(VALUE self, VALUE url, VALUE fd, VALUE slot) {
     rd_control_watch(control_of(self), StringValueCStr(url), NUM2INT(fd),
                      NIL_P(slot) ? -1 : NUM2INT(slot));
@@ -210,8 +211,8 @@ static VALUE control_keep_files(VALUE self) {
     return Qnil;
 }
 
-/* Waits for its thread, without the GVL; may be called twice. In the list until that begins: an
- * interrupt may raise, fork or close before. */
+/* Waits for the thread, without the GVL. May be called twice. The handle stays in the list until
+ * the wait begins, because an interrupt may raise, fork or close before. */
 static VALUE control_close(VALUE self) {
     rd_control_handle *handle = handle_of(self);
     for (rd_control *control; (control = take_out(handle)) != NULL;) {

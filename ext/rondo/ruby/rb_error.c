@@ -12,19 +12,19 @@ VALUE rd_eError, rd_eAddressError, rd_eSettingError, rd_eResponseError, rd_eClos
 void rd_init_errors(void) {
     VALUE rondo = rb_define_module("Rondo");
     /* Document-class: Rondo::Error
-     * Something cannot be done as it is asked for. */
+     * Something cannot be done as requested. */
     rd_eError = rb_define_class_under(rondo, "Error", rb_eStandardError);
     /* Document-class: Rondo::AddressError
-     * An address that cannot be listened on. */
+     * The server cannot listen on an address. */
     rd_eAddressError = rb_define_class_under(rondo, "AddressError", rd_eError);
     /* Document-class: Rondo::SettingError
-     * A setting that is unknown, or a value that it cannot have. */
+     * A setting is unknown, or cannot have this value. */
     rd_eSettingError = rb_define_class_under(rondo, "SettingError", rd_eError);
     /* Document-class: Rondo::ResponseError
-     * The application answered something that is no response. */
+     * The application returned something that is not a response. */
     rd_eResponseError = rb_define_class_under(rondo, "ResponseError", rd_eError);
     /* Document-class: Rondo::ClientGone
-     * Nobody is there any more to take the response. */
+     * The client has closed the connection, so the response cannot be sent. */
     rd_eClosed = rb_define_class_under(rondo, "ClientGone", rb_eIOError);
     /* Document-class: Rondo::BodyError
      * The client did not send the whole body of its request. */
@@ -32,7 +32,7 @@ void rd_init_errors(void) {
     /* Document-class: Rondo::RequestTimeout
      * Raised in an application that has not begun its answer within request_timeout_ms. */
     rd_eRequestTimeout = rb_define_class_under(rondo, "RequestTimeout", rd_eError);
-    /* @return [Integer] what the client is answered when nobody rescues this: 400, 408 or 413 */
+    /* @return [Integer] what the client is answered if this is not rescued: 400, 408 or 413 */
     rb_define_attr(rd_eBodyError, "status", 1, 0);
 }
 

@@ -10,17 +10,18 @@
 
 extern VALUE rd_eError, rd_eAddressError, rd_eSettingError;
 extern VALUE rd_eResponseError; /* the application's response breaks HTTP */
-extern VALUE rd_eClosed;        /* the client has gone (an IOError) */
+extern VALUE rd_eClosed;        /* the client is gone (an IOError) */
 extern VALUE rd_eRequestTimeout;
 extern VALUE rd_eBodyError; /* the request body cannot be completed (an EOFError) */
 
 void rd_init_errors(void);
 
-/* Whether what was raised is meant for the thread or the process (Thread#kill, a signal), so that
- * nobody on the way may keep it. */
+/* Whether what was raised is meant for the thread or the process (Thread#kill, a signal): no code
+ * on the way may rescue it. */
 bool rd_ends_thread(VALUE error);
 
-/* Raises what the negative code of the core means; `status` becomes BodyError#status. */
+/* Raises the exception for a negative code of the core. The code's status becomes
+ * BodyError#status. */
 NORETURN(void rd_raise_body_error(int code));
 NORETURN(void rd_raise_closed(void));
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waiting without the GVL; see rb_gvl.h. RUBY_UBF_IO everywhere: a ubf of one's own costs 25 us a
- * call on Ruby up to 3.2.
+ * Waiting without the GVL; see rb_gvl.h. All calls use RUBY_UBF_IO: up to Ruby 3.2 any other ubf
+ * costs 25 us a call.
  */
 #include "ruby/rb_gvl.h"
 

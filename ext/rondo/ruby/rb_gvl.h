@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every crossing of the GVL: letting go of it to wait, and nothing else. Functions that run
- * without it end in _nogvl.
+ * Every crossing of the GVL: releasing it to wait, and nothing else. Functions that run without it
+ * end in _nogvl.
  */
 #ifndef RD_RUBY_GVL_H
 #define RD_RUBY_GVL_H
@@ -10,25 +10,25 @@
 
 #include "server/server.h"
 
-/* Sleeps in the poller without the GVL; a rd_server_wait. Never raises: interrupts are looked at
- * by rd_gvl_check_interrupts() once no C frame of the core is on the stack. */
+/* Sleeps in the poller without the GVL; a rd_server_wait. Never raises: the caller runs
+ * rd_gvl_check_interrupts() when no C frame of the core is on the stack. */
 void rd_gvl_wait(rd_server *server, int64_t timeout_us);
 
-/* Lets other threads have their share and runs trap handlers; may raise. Not under the lock. */
+/* Lets other threads run and runs trap handlers. May raise. Not under the lock. */
 void rd_gvl_check_interrupts(void);
 
-/* The same, without raising: the state for rb_jump_tag(), or 0. */
+/* The same, but never raises: returns the state for rb_jump_tag(), or 0. */
 int rd_gvl_protected_interrupts(void);
 
-/* Waits for a post, at most so long (-1: for ever). Whether one came; false also when an interrupt
- * is to be looked at. Never raises. */
+/* Waits for a post, at most timeout_ms (-1: for ever). True: a post came. False: time is up, or an
+ * interrupt is pending. Never raises. */
 bool rd_gvl_wait_semaphore(rd_semaphore *semaphore, int64_t timeout_ms);
 
-/* Runs what may take its time, such as opening a file. False: an interrupt is to be looked at
- * first; nothing was run, nor any other thread. Never raises. */
+/* Runs a function that may take long, such as opening a file, without the GVL. False: an interrupt
+ * is pending; neither the function nor another thread was run. Never raises. */
 bool rd_gvl_try(void (*run_nogvl)(void *argument), void *argument);
 
-/* The same, after the interrupts. Raises, if at all, before it began. */
+/* The same, but checks interrupts first. If it raises, the function has not begun. */
 void rd_gvl_run(void (*run_nogvl)(void *argument), void *argument);
 
 #endif

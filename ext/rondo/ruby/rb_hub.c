@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Rondo::Hub::Core: the hub of a cluster as a Ruby object. lib/rondo/pubsub/hub.rb wraps it and
- * documents what people use. Its native thread never comes here and never takes the GVL.
+ * documents the public interface. Its native thread never runs this code and never takes the GVL.
  */
 #include "ruby/rb_objects.h"
 
@@ -25,7 +25,7 @@ typedef struct rd_hub_handle {
     size_t publish_bytes;
 } rd_hub_handle;
 
-/* Those of this process, for forks; under the GVL, which whoever forks has. */
+/* All handles of this process, for forks. Under the GVL, which a thread that forks holds. */
 static rd_list all_handles = {&all_handles, &all_handles};
 
 #define EACH_HANDLE(handle, node)                                                                  \
@@ -47,7 +47,7 @@ static void after_fork_in_parent(void) {
     }
 }
 
-/* What is left of it here is memory, which is lost: see rd_hub_thread_abandon(). */
+/* Only memory is left of it in the child, and that is lost: see rd_hub_thread_abandon(). */
 static void after_fork_in_child(void) {
     for (rd_list *node; (node = rd_list_shift(&all_handles)) != NULL;) {
         rd_hub_handle *handle = RD_CONTAINER(node, rd_hub_handle, in_all);
@@ -139,15 +139,15 @@ static VALUE hub_start(VALUE self) {
     return Qnil;
 }
 
-/* Ends its thread and waits for that; all links stay. */
+/* Ends the thread and waits for it. All links stay. */
 static VALUE hub_stop(VALUE self) {
-    /* Asked again after an interrupt, which may have closed it. */
+    /* hub_of() is called again after each interrupt, which may have closed the hub. */
     while (!rd_gvl_try(stop_nogvl, hub_of(self))) rd_gvl_check_interrupts();
     return Qnil;
 }
 
-/* May be called twice. In the list until the end begins: an interrupt may raise, fork or close
- * before. */
+/* May be called twice. The handle stays in the list until the wait begins, because an interrupt may
+ * raise, fork or close before. */
 static VALUE hub_close(VALUE self) {
     rd_hub_handle *handle = handle_of(self);
     for (rd_hub_thread *hub; (hub = take_out(handle)) != NULL;) {
@@ -185,7 +185,7 @@ static VALUE hub_add_engine(VALUE self, VALUE fd) {
     return LL2NUM(number);
 }
 
-/* Its process has ended, or the engine is to. */
+/* The process of this link has ended, or its engine is to end. */
 static VALUE hub_remove(VALUE self, VALUE number) {
     rd_hub_thread_remove(hub_of(self), NUM2LL(number));
     return Qnil;
@@ -200,7 +200,7 @@ static VALUE hub_outage(VALUE self) {
 /* ---- publishing ---- */
 
 /* publish(channel, message, whether it goes to the engine). @return [Boolean] whether it was queued
- * for all who want it */
+ * for all links that want it */
 static VALUE hub_publish(VALUE self, VALUE channel, VALUE message, VALUE by_engine) {
     rd_hub_thread *hub = hub_of(self);
     VALUE name = rd_channel_name_of(channel), string = rd_message_text_of(message);
@@ -247,7 +247,7 @@ typedef struct rd_hub_descriptor {
     int fd;
 } rd_hub_descriptor;
 
-/* Under the lock: no objects yet. */
+/* Runs under the lock, so it makes no Ruby objects. */
 static void add_descriptor(void *found, int64_t number, int fd) {
     const rd_hub_descriptor descriptor = {number, fd};
     rd_buffer_append(found, (const char *)&descriptor, sizeof(descriptor));
@@ -266,8 +266,8 @@ static VALUE descriptors_of(rd_hub_thread *hub) {
     return result;
 }
 
-/* Between stop and start. @return [Array(Integer, Array)] descriptor of a nameless file with all
- * there is, which the caller owns, and numbers of the links with their descriptors */
+/* Between stop and start. @return [Array(Integer, Array)] descriptor of a nameless file with the
+ * whole state, which the caller owns, and numbers of the links with their descriptors */
 static VALUE hub_save(VALUE self) {
     rd_hub_thread *hub = hub_of(self);
     const int fd = memfd_create("rondo hub", MFD_CLOEXEC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens listening sockets; see rb_listen.h. lib/rondo/config/address.rb has parsed what people
- * write.
+ * Opens listening sockets; see rb_listen.h. lib/rondo/config/address.rb has already parsed the
+ * address.
  */
 #include "ruby/rb_listen.h"
 
@@ -14,13 +14,13 @@ static int int_option(VALUE address, const char *name, int fallback) {
     return NIL_P(value) ? fallback : NUM2INT(value);
 }
 
-/* What to open, with everything that may raise behind it. */
+/* What to open. Once this is filled in, nothing raises any more. */
 typedef struct rd_listen_request {
     rd_listen_options options;
     int fd;             /* >= 0: adopt it */
-    const char *scheme; /* of the adopted one */
+    const char *scheme; /* of the adopted socket */
     bool owns_file;
-    const char *path; /* else a Unix socket, where not NULL */
+    const char *path; /* else, if not NULL: a Unix socket */
     const char *host; /* else TCP */
     uint16_t port;
 } rd_listen_request;

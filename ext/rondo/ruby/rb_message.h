@@ -15,13 +15,13 @@ VALUE rd_channel_name_of(VALUE channel);
 /* The same for a pattern of names, which is shorter. */
 VALUE rd_channel_pattern_of(VALUE channel, bool is_pattern);
 
-/* What is sent: a String as it is, a Hash or an Array as JSON. Raises TypeError. */
+/* The String to send: a String as it is, a Hash or an Array as JSON. Raises TypeError. */
 VALUE rd_message_text_of(VALUE data);
 
-/* Whether the String has an encoding of text, valid or not. */
+/* Whether the String's encoding is one of text; its bytes may be invalid. */
 bool rd_message_is_encoded(VALUE string);
 
-/* Whether it is sent as text. Raises ArgumentError for text that is not valid. */
+/* Whether the String is sent as text. Raises ArgumentError for invalid text. */
 bool rd_message_is_text(VALUE string);
 
 /* Raises ArgumentError. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Filling the tables of names; see rb_names.h.
+ * Fills the tables of names; see rb_names.h.
  */
 #include "ruby/rb_names.h"
 

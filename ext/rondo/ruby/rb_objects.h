@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the extension defines and no other file of it uses.
+ * Classes that the extension defines and that no other C file uses.
  */
 #ifndef RD_RUBY_OBJECTS_H
 #define RD_RUBY_OBJECTS_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rondo::ProcessTree: what a server asks of the kernel and Ruby has no words for: who adopts
- * orphans, that a child does not outlive its parent, which processes a terminal's signals go to,
- * how many arenas malloc has. Its neighbours are lib/rondo/cluster.rb, worker.rb and
- * first_process.rb; the guard below runs on a thread of its own, without Ruby.
+ * Rondo::ProcessTree: what a server asks of the kernel and Ruby has no methods for: which process
+ * adopts orphans, that a child does not outlive its parent, which processes get a terminal's
+ * signals, how many arenas malloc has. lib/rondo/cluster.rb, worker.rb and first_process.rb use it.
+ * The guard below runs on its own thread, without Ruby.
  */
 #include "ruby/rb_objects.h"
 
@@ -39,7 +39,7 @@ static VALUE tree_set_subreaper(VALUE self) {
 
 /* The signal that the kernel sends to this process when its parent dies.
  * @param signal [Integer] its number; 0: none
- * @return [Boolean] whether the system can do that; false for a number that is no signal's */
+ * @return [Boolean] whether the system can do that; false if the number is not a signal's */
 static VALUE tree_set_parent_death_signal(VALUE self, VALUE signal) {
     (void)self;
     int number = NUM2INT(signal);
@@ -51,13 +51,13 @@ static VALUE tree_set_parent_death_signal(VALUE self, VALUE signal) {
 #endif
 }
 
-/* Makes this process the leader of a group of its own, which has the terminal if the process had
- * one: what is typed there (Ctrl-C) goes to this group alone.
+/* Makes this process the leader of its own process group. If the process has a terminal, the group
+ * gets it: signals typed there (Ctrl-C) go to this group alone.
  * @return [nil] */
 static VALUE tree_lead_terminal(VALUE self) {
     (void)self;
     setpgid(0, 0);
-    /* Whoever takes the terminal from the background is stopped by TTOU. */
+    /* A background process that takes the terminal gets TTOU, which would stop it. */
     sigset_t output, before;
     sigemptyset(&output);
     sigaddset(&output, SIGTTOU);
@@ -67,9 +67,9 @@ static VALUE tree_lead_terminal(VALUE self) {
     return Qnil;
 }
 
-/* Ruby's threads allocate one after the other, so an arena for each of them only spreads what is
- * free: two do, unless the environment says otherwise. What is made from now on keeps to it;
- * children too.
+/* Ruby's threads allocate one at a time, so an arena for each of them only fragments free memory.
+ * Two are enough, unless the environment says otherwise. The limit holds for new arenas, and in
+ * child processes.
  * @return [nil] */
 static VALUE tree_limit_arenas(VALUE self) {
     (void)self;
@@ -114,12 +114,12 @@ static int start_detached(void *(*run)(void *), void *argument) {
     return code;
 }
 
-/* TERM to this process when the other end of a socket is closed, and KILL later: holds also while
- * Ruby is stuck.
+/* Sends this process TERM when the other end of a socket is closed, and KILL later. Works even
+ * while Ruby is stuck.
  * @param fd [Integer] of the socket; a duplicate is kept
  * @param grace_ms [Integer] milliseconds between the two
  * @return [nil]
- * @raise [SystemCallError] no descriptor or no thread is left */
+ * @raise [SystemCallError] the system has no descriptor or no thread left */
 static VALUE tree_end_with(VALUE self, VALUE fd, VALUE grace_ms) {
     (void)self;
     int64_t grace = NUM2LL(grace_ms);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Rondo::Scoreboard: the shared memory of a server's processes as a Ruby object. Numbers are
- * Integers and go by the names of cluster/scoreboard.def, which has their units; `slot` is a row of
- * it, from 0. IndexError: there is no such row; KeyError: no such number.
+ * Integers and have the names and units of cluster/scoreboard.def. `slot` is a row, from 0.
+ * IndexError: there is no such row. KeyError: there is no such number.
  */
 #include "ruby/rb_scoreboard.h"
 
@@ -36,10 +36,10 @@ rd_scoreboard *rd_scoreboard_of(VALUE self) {
 }
 
 /* @overload initialize(slots, descriptor = nil)
- *   @param slots [Integer] rows, 1 to 512; one that another process made has as many as that says
- *   @param descriptor [Integer, nil] of one that another process made; taken over
- *   @raise [SystemCallError] no memory; EINVAL: so many rows cannot be, or what is behind the
- *     descriptor was made by another version */
+ *   @param slots [Integer] rows, 1 to 512; ignored with a descriptor
+ *   @param descriptor [Integer, nil] of a scoreboard that another process made; taken over
+ *   @raise [SystemCallError] no memory; EINVAL: the number of rows is out of range, or another
+ *     version made the scoreboard of the descriptor */
 static VALUE board_initialize(int argc, VALUE *argv, VALUE self) {
     rd_scoreboard *board = rb_check_typeddata(self, &board_type);
     VALUE slots, descriptor;
@@ -88,7 +88,7 @@ static VALUE board_set(VALUE self, VALUE index, VALUE name, VALUE value) {
     return value;
 }
 
-/* Everything in it is 0 then, histograms too.
+/* Sets all numbers of the slot to 0, and its histograms.
  * @param index [Integer] of the slot, from 0
  * @return [nil]
  * @raise [IndexError] no such slot */
@@ -120,7 +120,7 @@ static VALUE counts(const rd_histogram *histogram) {
 
 /* @param index [Integer] of the slot, from 0
  * @param name [Symbol] :wait for the application, or :duration in it
- * @return [Array<Integer>] counts by bucket, whose upper ends are BOUNDS_US; the last one has none
+ * @return [Array<Integer>] counts by bucket; BOUNDS_US are their upper ends, the last one has none
  * @raise [IndexError] no such slot
  * @raise [KeyError] no such histogram */
 static VALUE board_histogram(VALUE self, VALUE index, VALUE name) {
@@ -130,7 +130,7 @@ static VALUE board_histogram(VALUE self, VALUE index, VALUE name) {
     rb_raise(rb_eKeyError, "the scoreboard has no such histogram");
 }
 
-/* @return [Integer] the descriptor to hand on; the scoreboard owns it */
+/* @return [Integer] the descriptor to pass on; the scoreboard owns it */
 static VALUE board_fd(VALUE self) {
     return INT2NUM(rd_scoreboard_of(self)->fd);
 }
@@ -157,8 +157,8 @@ static VALUE all_bounds(void) {
 }
 
 /* Document-class: Rondo::Scoreboard
- * Memory that the processes of a server share: a slot for each that serves, with the numbers of
- * cluster/scoreboard.def. */
+ * Memory that the processes of a server share: a slot for each process that serves, with the
+ * numbers of cluster/scoreboard.def. */
 void rd_init_scoreboard(VALUE rondo) {
     VALUE board = rb_define_class_under(rondo, "Scoreboard", rb_cObject);
     rb_define_alloc_func(board, board_allocate);
@@ -170,7 +170,7 @@ void rd_init_scoreboard(VALUE rondo) {
     rb_define_method(board, "histogram", board_histogram, 2);
     rb_define_method(board, "fd", board_fd, 0);
     rb_define_method(board, "size", board_size, 0);
-    /* Names of the states, each at its number. */
+    /* Names of the states; a state's number is its index. */
     rb_define_const(board, "STATES", all_states());
     /* Microseconds: upper ends of all buckets but the last. */
     rb_define_const(board, "BOUNDS_US", all_bounds());

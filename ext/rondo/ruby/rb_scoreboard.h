@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rondo::Scoreboard to the objects that write or read it. With the GVL.
+ * Rondo::Scoreboard, for the objects that write or read it. With the GVL.
  */
 #ifndef RD_RUBY_SCOREBOARD_H
 #define RD_RUBY_SCOREBOARD_H
@@ -9,8 +9,8 @@
 
 #include "cluster/scoreboard.h"
 
-/* The scoreboard of this object. Raises TypeError for any other, and Rondo::Error for one that has
- * none yet. */
+/* The scoreboard of this object. Raises TypeError for an object of another class, and Rondo::Error
+ * if the object is not initialised. */
 rd_scoreboard *rd_scoreboard_of(VALUE self);
 
 void rd_init_scoreboard(VALUE rondo);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rondo::Settings::CORE: the rows of settings.def for Ruby, where names, documents and checks of
- * the settings are made of them (lib/rondo/config/settings.rb).
+ * Rondo::Settings::CORE: the rows of settings.def for Ruby. lib/rondo/config/settings.rb makes the
+ * names, documents and checks of the settings from them.
  */
 #include "ruby/rb_objects.h"
 

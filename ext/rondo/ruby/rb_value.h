@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What C reads out of Ruby's Strings and Hashes in many places. Under the GVL.
+ * Reading Ruby's Strings and Hashes from C. Under the GVL.
  */
 #ifndef RD_RUBY_VALUE_H
 #define RD_RUBY_VALUE_H
@@ -9,7 +9,7 @@
 
 #include "base/slice.h"
 
-/* Valid while the String stays, unchanged: RB_GC_GUARD it behind the last use. */
+/* Valid while the String lives and does not change: RB_GC_GUARD it after the last use. */
 static inline rd_slice rd_slice_of_string(VALUE string) {
     return rd_slice_of(RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
 }
