@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The life of a binding and what the garbage collector is told of it; see rb_binding.h.
+ * The life of a binding, and what it reports to the garbage collector; see rb_binding.h.
  */
 #include "binding/rb_binding.h"
 
@@ -50,7 +50,7 @@ void rd_binding_ref(rd_binding *binding) {
 
 void rd_binding_unref(rd_binding *binding) {
     if (--binding->refs > 0) return;
-    if (rd_is_forked(binding)) return; /* the parent's: removing a socket here removes it there */
+    if (rd_is_forked(binding)) return; /* the parent has the same poller */
     if (binding->server != NULL) {
         if (rd_list_is_linked(&binding->in_all)) rd_list_unlink(&binding->in_all);
         rd_server_free(binding->server);

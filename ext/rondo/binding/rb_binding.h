@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The binding of one server to Ruby: the core's server, the application, and the Ruby objects that
- * C keeps. Those live in Arrays indexed by slot, because a mark function that walked all
- * connections would be run by every minor GC. Everything here is under the GVL; the core's own
- * state is under the loop lock, and the order is always GVL first, then the lock.
+ * C keeps. These objects are in Arrays indexed by slot, because every minor GC would run a mark
+ * function that walks all connections. Everything here is under the GVL. The core's own state is
+ * under the loop lock. The order is always GVL first, then the lock.
  */
 #ifndef RD_BINDING_BINDING_H
 #define RD_BINDING_BINDING_H
@@ -19,24 +19,24 @@
 #include "cluster/scoreboard.h"
 #include "server/server.h"
 
-/* The Ruby objects that a binding holds, part by part: X(part, name). Whoever adds one here has it
- * marked, moved and nil at first. */
+/* The Ruby objects that a binding holds, part by part: X(part, name). Each object in these lists is
+ * nil at first, is marked, and is updated by compaction. */
 #define RD_APP_VALUES(X)                                                                           \
     X(app, object)       /* answers call(env) */                                                   \
     X(app, reporter)     /* answers handle_error, refuse_file, report_error, _refusal, … */      \
     X(app, upgrades)     /* answers refuse, report_impossible and report_protocol */               \
     X(app, threads)      /* the application threads */                                             \
-    X(app, supervisor)   /* Thread that called run(), or nil */                                    \
-    X(app, thread_start) /* called in each application thread before its first request, or nil */  \
-    X(app, thread_exit)  /* and after its last */
+    X(app, supervisor)   /* the Thread that called run(), or nil */                                \
+    X(app, thread_start) /* called in each application thread before its first call, or nil */     \
+    X(app, thread_exit)  /* called after its last, or nil */
 
 #define RD_ENV_VALUES(X)                                                                           \
     X(env, template)          /* Hash that every env starts from */                                \
-    X(env, secure_template)   /* the same for connections that are secure */                       \
+    X(env, secure_template)   /* the same for secure connections */                                \
     X(env, empty_input)       /* rack.input of requests without a body */                          \
     X(env, templates)         /* cache of env templates by authority and peer */                   \
     X(env, section_templates) /* cache of env templates by header section and peer */              \
-    X(env, key_lists)         /* cache of what the envs of upgraded connections have as keys */    \
+    X(env, key_lists)         /* cache of the keys in envs of upgraded connections */              \
     X(env, scheme)            /* rack.url_scheme forced by a setting, or nil */                    \
     X(env, default_host)      /* SERVER_NAME and port of requests without Host, or nil */          \
     X(env, default_port)                                                                           \
@@ -49,14 +49,14 @@
 #define RD_LENT_VALUES(X) X(lent, strings) /* slot → String whose bytes are queued */
 
 #define RD_CLIENTS_VALUES(X)                                                                       \
-    X(clients, objects)     /* slot → Rondo::Client, or a handler that needs none */             \
+    X(clients, objects)     /* slot → Rondo::Client, or a handler without a client */            \
     X(clients, subscribers) /* address of an rd_push without a connection → block */
 
 #define RD_LOG_VALUES(X) X(log, output) /* answers write(lines), or nil */
 
 #define RD_CLUSTER_VALUES(X)                                                                       \
-    X(cluster, scoreboard) /* Rondo::Scoreboard that score lies in, or nil */                      \
-    X(cluster, heirs)      /* that of the workers of another master, or nil */
+    X(cluster, scoreboard) /* the Rondo::Scoreboard with server->score, or nil */                  \
+    X(cluster, heirs)      /* that of another master's workers, or nil */
 
 #define RD_BINDING_VALUES(X)                                                                       \
     RD_APP_VALUES(X)                                                                               \
@@ -79,7 +79,7 @@ typedef struct rd_app {
 typedef struct rd_env_parts {
     RD_ENV_VALUES(RD_BINDING_VALUE)
     rd_env_cache *cache;
-    unsigned base_sizes[2]; /* keys of the templates, plain and secure; header fields follow */
+    unsigned base_sizes[2]; /* keys of the plain and the secure template */
 } rd_env_parts;
 
 /* See rb_cache.c. */
@@ -93,14 +93,14 @@ typedef struct rd_strings {
 typedef struct rd_lent {
     RD_LENT_VALUES(RD_BINDING_VALUE)
     rd_slots slots;
-    rd_borrow *released; /* under the loop lock: Strings whose bytes are not needed any more */
+    rd_borrow *released; /* under the loop lock: Strings whose bytes are no longer needed */
 } rd_lent;
 
 /* Upgraded connections and subscriptions of the application. */
 typedef struct rd_clients {
     RD_CLIENTS_VALUES(RD_BINDING_VALUE)
     rd_slots slots;
-    uintptr_t last_block; /* the highest number of a subscription's block so far */
+    uintptr_t last_block; /* number of the newest block of a subscription */
 } rd_clients;
 
 /* The request log; see rb_log.c. */
@@ -127,11 +127,11 @@ typedef struct rd_proxies {
 
 /* Files that the application names. */
 typedef struct rd_named_files {
-    rd_file_roots roots;      /* x_sendfile_root; none: X-Sendfile is not for us */
+    rd_file_roots roots;      /* x_sendfile_root; none: X-Sendfile passes through */
     rd_boundaries boundaries; /* under the loop lock */
 } rd_named_files;
 
-/* Settings that are looked at for each request. */
+/* Settings that are read for each request. */
 typedef struct rd_call_rules {
     bool early_hints, frozen_headers, split_newlines;
 } rd_call_rules;
@@ -141,9 +141,9 @@ typedef struct rd_call_rules {
 struct rd_binding {
     rd_list in_all;
     rd_server *server;
-    VALUE self; /* the Rondo::Server::Core; not marked, it owns this */
+    VALUE self; /* the Rondo::Server::Core; not marked, because it owns the binding */
     uint32_t refs;
-    unsigned forks; /* of this process when it was made */
+    unsigned forks; /* rd_forks() when the binding was made */
     bool running;
     rd_call_rules rules;
     rd_app app;
@@ -161,13 +161,13 @@ struct rd_binding {
 /* The alloc function of Rondo::Server::Core: a binding without a server. */
 VALUE rd_binding_allocate(VALUE klass);
 
-/* That of a Core with or without a server. */
+/* The binding of a Core, with or without a server. */
 rd_binding *rd_binding_allocated(VALUE core);
 
-/* Raises where there is no server yet. */
+/* The binding of a Core. Raises if there is no server yet. */
 rd_binding *rd_binding_of(VALUE core);
 
-/* For what a forked child cannot do: it has closed the descriptors. Raises there. */
+/* The same, but also raises in a forked child, which has closed the descriptors. */
 rd_binding *rd_own_binding_of(VALUE core);
 void rd_binding_ref(rd_binding *binding);
 void rd_binding_unref(rd_binding *binding);
@@ -180,7 +180,7 @@ static inline void rd_unlock(rd_binding *binding) {
     rd_server_unlock(binding->server);
 }
 
-/* Keeps `object` in `field`, which is a part and a name of RD_BINDING_VALUES: `env.scheme`. */
+/* Keeps `object` in `field`: a part and a name of RD_BINDING_VALUES, such as `env.scheme`. */
 #define RD_BINDING_SET(binding, field, object)                                                     \
     RB_OBJ_WRITE((binding)->self, &(binding)->field, (object))
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Strings whose bytes stand in output queues: kept in an Array until the core has let go of them.
- * The core releases under its lock, where no Ruby object may be touched, so a release only takes
- * note and the loop forgets the String later. Used by rb_response.c.
+ * Strings whose bytes are in output queues: kept in an Array until the core has released them. The
+ * core releases them under its lock, where no Ruby object may be touched. So a release only takes
+ * note, and the loop removes the String from the Array later. Used by rb_response.c.
  */
 #include "binding/rb_borrow.h"
 
@@ -15,7 +15,7 @@ struct rd_borrow {
     uint32_t slot;
 };
 
-/* Runs under the loop lock, without a right to touch Ruby objects: only takes note. */
+/* Runs under the loop lock, where no Ruby object may be touched: only takes note. */
 static void note_release(rd_release *release) {
     rd_borrow *borrow = RD_CONTAINER(release, rd_borrow, release);
     borrow->next = borrow->binding->lent.released;

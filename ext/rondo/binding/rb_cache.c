@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Two bounded, direct-mapped caches of Strings: header values (2-7 ns instead of 20-60 for a new
- * String) and HTTP_* keys of names that have no id. The Strings stand in Ruby Arrays, so the GC
- * sees and may move them; C keeps hash and length beside. Secrets never get here (rb_env.c).
+ * String) and HTTP_* keys of names that have no id. The Strings are in Ruby Arrays, so the GC marks
+ * them and may move them. C keeps their hashes and lengths. Secrets are never cached (rb_env.c).
  */
 #include "binding/rb_cache.h"
 
@@ -77,8 +77,8 @@ VALUE rd_cached_name(rd_binding *binding, rd_slice name) {
     }
     VALUE key = rb_str_to_interned_str(key_of(name));
     VALUE pair = rb_assoc_new(rb_obj_freeze(rb_str_new(name.ptr, (long)name.len)), key);
-    rb_ary_store(binding->strings.names, at,
-                 pair); /* where no memory is left, the old entry stays whole */
+    /* This may raise NoMemoryError: then the old entry stays valid. */
+    rb_ary_store(binding->strings.names, at, pair);
     *entry = (rd_cache_entry){hash, (uint32_t)name.len};
     return key;
 }

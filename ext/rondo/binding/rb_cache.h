@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Strings that come again and again. With the GVL.
+ * Strings that many requests have in common. With the GVL.
  */
 #ifndef RD_BINDING_CACHE_H
 #define RD_BINDING_CACHE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a fork means for the servers of this process; server/fork.h says why they are held. The
- * child counts it, so that everybody who has a binding can tell that it is the parent's, and
- * forgets them all. See rb_fork.h.
+ * What a fork does to the servers of this process; server/server.h says why they are held. The
+ * child counts the fork, so that code with a binding can tell that it is the parent's. Then it
+ * forgets all bindings. See rb_fork.h.
  */
 #include "binding/rb_fork.h"
 

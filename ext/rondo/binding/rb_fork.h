@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a fork means for the servers of this process. Under the GVL.
+ * What a fork does to the servers of this process. Under the GVL.
  */
 #ifndef RD_BINDING_FORK_H
 #define RD_BINDING_FORK_H
 
 #include "binding/rb_binding.h"
 
-/* Whether this process is a child that the application forked: it has copies of everything but the
- * sockets, and the poller is still the parent's, so it must neither serve nor tidy up. */
+/* Whether this process is a child that the application forked. The child has copies of everything
+ * except the sockets, and shares the poller with its parent. So it must neither serve nor clean up.
+ */
 bool rd_is_forked(const rd_binding *binding);
-/* How many forks lie between this process and the one that began. */
+/* Number of forks between the first process and this one. */
 unsigned rd_forks(void);
 
-/* Those with a server, of this process: none of its parent's. Under the GVL, which whoever forks
- * has. */
+/* All bindings of this process that have a server, none of its parent's. Under the GVL, which a
+ * thread that forks holds. */
 extern rd_list rd_all_bindings;
 
 #define RD_EACH_BINDING(binding, node)                                                             \

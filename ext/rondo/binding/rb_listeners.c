@@ -16,7 +16,7 @@ static void drop_listener(rd_listener *listener) {
     rd_free(listener);
 }
 
-/* Binds and listens at once; {url:, host:, port:, fd:}. */
+/* Binds and listens at once. Returns {url:, host:, port:, fd:}. */
 static VALUE core_listen(VALUE self, VALUE address) {
     rd_binding *binding = rd_own_binding_of(self);
     rd_listener *listener = rd_listener_from(&binding->server->settings, address);
@@ -49,7 +49,7 @@ static VALUE core_keep_files(VALUE self) {
     return Qnil;
 }
 
-/* For whoever only opens sockets: without a turn, which would accept from them. */
+/* For a process that only opens sockets: closes them without a turn, which would accept. */
 static VALUE core_close_listeners(VALUE self) {
     rd_binding *binding = rd_binding_of(self);
     if (rd_is_forked(binding)) return Qnil;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The listening sockets of a server as Ruby asks for them. With the GVL; the loop lock is taken
- * inside.
+ * The listening sockets of a server, for Ruby. With the GVL; takes the loop lock.
  */
 #ifndef RD_BINDING_LISTENERS_H
 #define RD_BINDING_LISTENERS_H

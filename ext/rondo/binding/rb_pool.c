@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Places in the application, and who is woken for the loop; see rb_pool.h.
+ * Places in the application, and which thread is woken for the loop; see rb_pool.h.
  */
 #include "binding/rb_pool.h"
 
@@ -13,21 +13,21 @@
 #include "binding/rb_strand.h"
 
 #define BLOCKING_MAX    65536
-#define BLOCKING_ENOUGH 1024 /* about one call of sixty-four */
+#define BLOCKING_ENOUGH 1024 /* about one call in sixty-four */
 #define BUSY_TURNS      4
 
-/* How often whoever waits for a place looks whether nobody will leave one: the first of a line, and
- * those behind it, who only look whether they are the first by now. After so many looks as the
- * first, a body that stands aside comes in past all places; a signal for its thread is a look, too.
- */
+/* How often a visit that waits for a place checks whether a place can still become free. Only the
+ * first of a line checks; the others check whether they have become the first. After MOST_LOOKS
+ * checks as the first, a body that stands aside comes back in without a place. A signal for its
+ * thread counts as a check. */
 #define FIRST_LOOKS_MS 50
 #define OTHERS_LOOK_MS 1000
 #define MOST_LOOKS     5
 
-#define PATIENCE_MS   2000 /* for each client, however many others are waited for */
-#define SILENT_MS     1000 /* without a byte from or to a client: given up before others */
-#define PLACE_LOOK_MS 50   /* between two tries to leave the place */
-#define LOOKED_AT     16   /* clients, for one who can be given up */
+#define PATIENCE_MS   2000 /* with each client, however many calls wait for others */
+#define SILENT_MS     1000 /* without a byte from or to a client: it is given up first */
+#define PLACE_LOOK_MS 50   /* between two attempts to leave the place */
+#define LOOKED_AT     16   /* clients, in search of one that can be given up */
 
 uint32_t rd_pool_max_threads(const rd_binding *binding) {
     return (uint32_t)binding->server->settings.max_threads;
@@ -56,21 +56,22 @@ bool rd_pool_may_grow(const rd_binding *binding) {
     return pool->threads - pool->waiting < rd_pool_max_threads(binding);
 }
 
-/* rd_server.need_thread: from the watch thread, without the GVL. */
+/* hooks.need_thread: called by the watch thread, without the GVL. */
 static void need_thread(rd_server *server) {
     rd_binding *binding = server->hooks.owner;
     if (!rd_pool_arm(&binding->pool)) rd_pool_want_thread(&binding->pool);
 }
 
-/* Somebody has to go on with the loop; where nobody is left, the watch thread does what it can. */
+/* Another thread must take the loop. If there is none, the watch thread runs the turns. */
 static void give_loop_away(rd_binding *binding) {
     binding->pool.leader = NULL;
     if (!rd_pool_arm(&binding->pool) && rd_pool_may_grow(binding))
         rd_pool_want_thread(&binding->pool);
 }
 
-/* Before a call: whoever goes on with the loop if it blocks is woken beforehand, when that is
- * likely, and queues for the GVL. Else the watch thread wakes it, a millisecond later. */
+/* Before a call. If the call is likely to block, wakes a standby now, which then queues for the GVL
+ * and takes the loop. If not, the watch thread wakes the standby a millisecond after the call
+ * blocks. */
 static void provide_standby(rd_binding *binding) {
     rd_pool *pool = &binding->pool;
     if (atomic_load_explicit(&pool->standbys, memory_order_relaxed) == 0) {
@@ -128,13 +129,13 @@ static void take_place(rd_binding *binding) {
 static void leave_place(rd_binding *binding) {
     rd_pool *pool = &binding->pool;
     pool->active--;
-    grant_places(binding, &pool->resuming); /* who waited for a client comes before new requests */
+    grant_places(binding, &pool->resuming); /* before new requests */
     rd_pool_publish(binding);
-    /* A leader that slept because there was no place left looks again. */
+    /* The leader may sleep because no place was left: it checks again. */
     if (pool->active + 1 == rd_pool_max_threads(binding)) rd_loop_wakeup(&binding->server->loop);
 }
 
-static uint64_t entered; /* the application, by all servers of this process; under the GVL */
+static uint64_t entered; /* visits of all servers of this process so far; under the GVL */
 
 void rd_pool_enter(rd_visit *visit, rd_request *request) {
     rd_binding *binding = visit->runner->binding;
@@ -147,7 +148,7 @@ void rd_pool_enter(rd_visit *visit, rd_request *request) {
     provide_standby(binding);
 }
 
-/* A timeout that came when the call was over anyway. */
+/* Drops a timeout that was raised after the call had ended. */
 RD_APART static void drop_timeout(void) {
     if (rd_gvl_protected_interrupts() == 0) return;
     VALUE error = rb_errinfo();
@@ -169,8 +170,8 @@ void rd_pool_leave(rd_visit *visit) {
 
 /* ---- waiting for clients ---- */
 
-/* The first whose client does nothing, or just the first; NULL when none was waited for long. Under
- * the loop lock. */
+/* Chooses the first wait whose client is silent, else the first wait. NULL: none has lasted long
+ * enough. Under the loop lock. */
 static rd_client_wait *choose(rd_binding *binding) {
     const rd_list *all = &binding->pool.for_clients;
     const uint64_t now = rd_clock_ns();
@@ -180,14 +181,14 @@ static rd_client_wait *choose(rd_binding *binding) {
         rd_client_wait *wait = RD_CONTAINER(node, rd_client_wait, node);
         node = node->next;
         if (now - wait->since_ns < PATIENCE_MS * UINT64_C(1000000)) break;
-        if (!rd_list_is_linked(&wait->waiter.node)) continue; /* over: its thread comes anyway */
+        if (!rd_list_is_linked(&wait->waiter.node)) continue; /* over: its thread returns anyway */
         if (rd_calls_is_silent(binding->server, wait->request, SILENT_MS)) return wait;
         if (first == NULL) first = wait;
     }
     return first;
 }
 
-/* Those before it in the list are not looked at again soon: their clients do something. */
+/* The waits before the chosen one are not examined again soon: their clients are active. */
 static void let_pass(rd_pool *pool, const rd_client_wait *chosen) {
     const uint64_t now = rd_clock_ns();
     while (pool->for_clients.next != &chosen->node) {
@@ -198,8 +199,8 @@ static void let_pass(rd_pool *pool, const rd_client_wait *chosen) {
     }
 }
 
-/* Whether one who is out comes back. The chosen one may have kept its place until now: that will be
- * free then. */
+/* Gives up the client that was waited for longest. True: its call had stepped out and comes back.
+ * If the call had kept its place, false: that place will soon be free. */
 static bool give_up_longest(rd_binding *binding) {
     rd_pool *pool = &binding->pool;
     rd_lock(binding);
@@ -216,8 +217,8 @@ static bool give_up_longest(rd_binding *binding) {
     return true;
 }
 
-/* Whether one more call may leave its place. Those who come back are out a little longer; so that
- * they do not become many, one of them has to be there to take the place. */
+/* Whether one more call may leave its place. Calls that come back are still out for a moment. To
+ * bound their number, one of them must be ready to take the place. */
 static bool has_room_outside(rd_binding *binding) {
     const rd_pool *pool = &binding->pool;
     const uint32_t most = (uint32_t)binding->server->settings.max_parked_bodies;
@@ -252,13 +253,14 @@ int64_t rd_pool_wait_for_client(rd_visit *visit, rd_client_wait *wait) {
     return looks ? PLACE_LOOK_MS : -1;
 }
 
-/* Whether the thread stands still until another one wakes it, at a Mutex for one. */
+/* Whether the thread sleeps until another one wakes it, for example at a Mutex. */
 static VALUE is_locked_out(VALUE thread) {
     VALUE text = rb_funcall(thread, rb_intern("inspect"), 0);
     return strstr(StringValueCStr(text), " sleep_forever>") != NULL ? Qtrue : Qfalse;
 }
 
-/* All places are with calls that nothing wakes, and who waits for one may hold what they need. */
+/* Whether all calls with a place sleep for ever. A call that waits for a place may hold the Mutex
+ * that they need. */
 static bool is_deadlocked(const rd_binding *binding) {
     RD_EACH_VISIT(&binding->pool, visit, node) {
         if (visit->stepped_out) continue;
@@ -270,7 +272,7 @@ static bool is_deadlocked(const rd_binding *binding) {
     return true;
 }
 
-/* Whoever leads lets those who stand aside back in. */
+/* Makes the leader let bodies that stand aside back in. */
 static void call_leader(rd_binding *binding) {
     rd_pool *pool = &binding->pool;
     rd_loop_wakeup(&binding->server->loop);

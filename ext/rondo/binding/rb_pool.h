@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
  * The application threads of a server. One of them is the leader: it runs the loop and calls the
- * application itself, so that a request that does not block changes hands never. When the leader's
- * call lets go of the GVL, a standby that queues for it goes on with the loop:
+ * application itself, so a request that does not block never changes threads. When the leader's
+ * call releases the GVL, a standby that queues for the GVL takes the loop:
  *
  *   standby ──(takes the loop)──▶ leader ──(calls)──▶ in the application ──(returns)──▶ leader
  *      ▲                                                │     │     │
- *      │                     (another one took the loop)│     │     │(its body had its time)
+ *      │                  (another thread took the loop)│     │     │(its body had its time)
  *      └────────────────────────────────────────────────┘     │     ▼
  *                                       (waits for its client)│   aside ──(a place is left)──▶ …
  *                                                             ▼
  *                                                        stepped out ──(a place is free)──▶ …
  *
  * A thread that waits for its client inside the application steps out: it gives its place to
- * another one and comes back in as soon as one is free, before new requests do. One whose body has
- * long given parts stands aside in the same way, and the leader lets it back in after a batch of
- * new requests. At most max_parked_bodies are out in these ways; for one more, the client that was
- * waited for longest is given up. Everything here is under the GVL, but for the atomics, which the
- * watch thread touches.
+ * another thread, and comes back in as soon as a place is free, before new requests. A thread whose
+ * body has given parts for long stands aside in the same way, and the leader lets it back in after
+ * a batch of new requests. At most max_parked_bodies are stepped out or aside. For one more, the
+ * client that was waited for longest is given up. Everything here is under the GVL, except for the
+ * atomics, which the watch thread uses.
  */
 #ifndef RD_BINDING_POOL_H
 #define RD_BINDING_POOL_H
@@ -38,16 +38,16 @@ typedef struct rd_call rd_call;
 typedef struct rd_runner rd_runner;
 
 /* One stay in the application: a call, or an event. A thread has one at a time; with fibers it
- * would have several. Not on a stack, which a continuation brings back as it once was. */
+ * would have several. It is not on a stack, because a continuation restores an old copy of it. */
 struct rd_visit {
-    rd_runner *runner; /* on whose thread */
+    rd_runner *runner; /* the runner whose thread runs it */
     const rd_strand_ops *strand;
-    uint64_t serial;     /* no other visit has it */
+    uint64_t serial;     /* unique */
     rd_request *request; /* of the call; NULL: an event */
-    rd_call *call;       /* the same, on the stack of whoever runs it */
-    bool is_inside;      /* it has begun, and is not over */
-    bool stepped_out;    /* or aside: in the application, without a place */
-    bool needed;         /* by the others, it seems: its body steps aside later */
+    rd_call *call;       /* the call itself, on the stack of the thread that runs it */
+    bool is_inside;      /* it has begun and not ended */
+    bool stepped_out;    /* or stands aside: in the application, without a place */
+    bool needed;         /* others probably need it: its body steps aside later */
     bool told_slow, told_timeout, told_hung;
 };
 
@@ -56,20 +56,20 @@ struct rd_runner {
     rd_list node; /* in rd_pool.runners */
     rd_binding *binding;
     VALUE thread;
-    rd_thread self; /* the same, to the kernel */
-    bool away;      /* not inside the core: another one may take the loop */
-    bool refused;   /* there are lines for the log: what was refused, what was cut */
+    rd_thread self; /* the kernel's name of it */
+    bool away;      /* not inside the core: another thread may take the loop */
+    bool refused;   /* there are incidents for the log */
     rd_visit visit;
 };
 
-/* All visits there are, with a runner of each; `node` is any name. */
+/* All visits, one for each runner; `node` is any name. */
 #define RD_EACH_VISIT(pool, visit, node)                                                           \
     for (rd_list *node = (pool)->runners.next; node != &(pool)->runners; node = node->next)        \
         for (rd_visit *visit = &RD_CONTAINER(node, rd_runner, node)->visit; visit != NULL;         \
              visit = NULL)                                                                         \
             if (visit->is_inside)
 
-/* A wait of a call for its client; on the stack of the thread that waits. */
+/* A wait of a call for its client, on the stack of the thread that waits. */
 typedef struct rd_client_wait {
     rd_list node; /* in rd_pool.for_clients */
     rd_waiter waiter;
@@ -81,21 +81,21 @@ typedef struct rd_client_wait {
 
 typedef struct rd_pool {
     rd_list runners;
-    rd_runner *leader; /* NULL: whoever comes first */
-    uint32_t threads;  /* runners there are */
-    uint32_t active;   /* places taken: at most max_threads, but for those let in past the others */
-    uint32_t waiting;  /* stepped out or aside: max_parked_bodies, and those who come back */
-    uint32_t returning;  /* of these: the wait is over, a place is what they wait for */
-    uint32_t blocking;   /* how often calls lose the loop lately: 0..65535, fast up, slow down */
+    rd_runner *leader;   /* NULL: the first thread that comes takes the loop */
+    uint32_t threads;    /* number of runners */
+    uint32_t active;     /* places taken; above max_threads if visits came in past others */
+    uint32_t waiting;    /* stepped out or aside: max_parked_bodies, and those that come back */
+    uint32_t returning;  /* of these: wait only for a place */
+    uint32_t blocking;   /* how often calls lost the loop lately: 0..65535, fast up, slow down */
     uint32_t busy_turns; /* turns in a row that did not sleep */
     uint64_t next_yield_ns;
-    rd_list for_clients; /* rd_client_wait, the one that began first in front */
-    rd_list resuming;    /* who wants back in, in order */
-    rd_list aside;       /* the same, who had their time and let others go first */
-    bool begun;          /* a request since the last of these came in */
+    rd_list for_clients; /* rd_client_wait, the oldest first */
+    rd_list resuming;    /* visits that want to come back in, in order */
+    rd_list aside;       /* the same, for bodies that stand aside */
+    bool begun;          /* a request has begun since bodies were let back in */
     rd_semaphore standby, supervisor;
     atomic_uint standbys; /* waiting for `standby` */
-    atomic_bool armed;    /* one of them is on its way */
+    atomic_bool armed;    /* one of them is being woken */
     atomic_bool thread_wanted, attention_wanted;
     bool over;
 } rd_pool;
@@ -105,17 +105,18 @@ void rd_pool_init(rd_binding *binding);
 /* The visit that the code which runs now belongs to, or NULL. */
 rd_visit *rd_visit_current(rd_binding *binding);
 
-/* Before each sleep of a wait for the client: gives the place away. For how many ms to sleep at
- * most before the next call of this: -1 for ever, else the place was kept, because all who are out
- * were not waited for long enough to be given up. */
+/* Call it before each sleep of a wait for the client: gives the place away. Returns how many ms to
+ * sleep at most before the next call; -1: for ever. Not -1 if the place was kept, because no client
+ * has been waited for long enough to be given up. */
 int64_t rd_pool_wait_for_client(rd_visit *visit, rd_client_wait *wait);
-/* The wait is over. 0, or the state of an exception that came meanwhile; the place is taken either
- * way. `at_once`: an exception is on its way out already, and waits for no place. */
+/* The wait is over. Returns 0, or the state of an exception that was raised meanwhile; the place is
+ * taken in both cases. `at_once`: an exception is already being raised, so it waits for no place.
+ */
 int rd_pool_client_came(rd_visit *visit, rd_client_wait *wait, bool at_once);
 
-/* Lets those go first who wait for a place, and comes back in after them: a long body between two
- * of its parts. Where nobody can be given up for it the place is kept. 0, or the state of an
- * exception that came meanwhile; the place is taken either way. */
+/* For a long body between two of its parts: lets visits that wait for a place go first, and comes
+ * back in after them. The place is kept if no client can be given up. Returns 0, or the state of an
+ * exception that was raised meanwhile; the place is taken in both cases. */
 int rd_pool_step_aside(rd_visit *visit);
 
 /* ---- for the leader and the supervisor ---- */
@@ -124,14 +125,14 @@ uint32_t rd_pool_max_threads(const rd_binding *binding);
 bool rd_pool_has_place(const rd_binding *binding);
 bool rd_pool_may_grow(const rd_binding *binding);
 void rd_pool_publish(const rd_binding *binding);
-/* Wakes a standby, which queues for the GVL then; false: there is none. Any thread. */
+/* Wakes a standby, which then queues for the GVL. False: there is none. Any thread. */
 bool rd_pool_arm(rd_pool *pool);
 /* Asks the supervisor for one more thread. Any thread. */
 void rd_pool_want_thread(rd_pool *pool);
 /* Around a call of the application. */
 void rd_pool_enter(rd_visit *visit, rd_request *request);
 void rd_pool_leave(rd_visit *visit);
-/* From the leader, so that new requests and long bodies take turns. */
+/* Called by the leader, so that new requests and long bodies take turns. */
 void rd_pool_let_back_in(rd_binding *binding);
 /* Nothing is left to do: all threads end. */
 void rd_pool_end(rd_binding *binding);

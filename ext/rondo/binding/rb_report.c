@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tells the reporter what the log shall say; see rb_report.h.
+ * Tells the reporter what to log; see rb_report.h.
  */
 #include "binding/rb_report.h"
 
@@ -38,10 +38,10 @@ int rd_report_error(const rd_binding *binding, VALUE error, VALUE env) {
 typedef struct rd_incident_report {
     rd_binding *binding;
     rd_incident refusal;
-    uint64_t given_up; /* so far */
+    uint64_t given_up; /* in total, so far */
 } rd_incident_report;
 
-/* Clients read the same text, but the settings are the operator's. */
+/* Clients get the same text, but without the setting, which concerns only the operator. */
 static VALUE reason_of(int code) {
     const char *text = rd_error_text(code), *setting = rd_budget_setting(code);
     if (setting == NULL) return rb_str_new_cstr(text);

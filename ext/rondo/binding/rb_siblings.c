@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Descriptors and rows from Ruby for server/siblings.h; see rb_siblings.h.
+ * Converts descriptors and rows from Ruby for server/siblings.h; see rb_siblings.h.
  */
 #include "binding/rb_siblings.h"
 
@@ -8,7 +8,7 @@
 #include "ruby/rb_value.h"
 #include "binding/rb_binding.h"
 
-/* Descriptors by row, -1 where there is none; in a String that the caller keeps. */
+/* Descriptors by row, -1 if there is none, in a String that the caller keeps. */
 static const int *outboxes_of(const rd_scoreboard *board, VALUE inboxes, VALUE *room) {
     Check_Type(inboxes, T_ARRAY);
     *room = rb_str_buf_new((long)(board->slot_count * sizeof(int)));
@@ -20,7 +20,7 @@ static const int *outboxes_of(const rd_scoreboard *board, VALUE inboxes, VALUE *
     return outboxes;
 }
 
-/* inbox: a descriptor; inboxes: the siblings' by row, or nil where there is none. */
+/* inbox: a descriptor; inboxes: those of the siblings by row, nil if there is none. */
 static void join_siblings(rd_binding *binding, const rd_scoreboard *board, unsigned own,
                           VALUE inbox, VALUE inboxes) {
     VALUE room;
@@ -44,8 +44,8 @@ void rd_take_slot(rd_binding *binding, VALUE options) {
     if (!NIL_P(inbox)) join_siblings(binding, scoreboard, number, inbox, inboxes);
 }
 
-/* The workers that get what this one gives away from now on: their scoreboard, their inboxes by
- * row. */
+/* Sets the workers that get this worker's connections from now on: their scoreboard, and their
+ * inboxes by row. */
 static VALUE core_set_heirs(VALUE self, VALUE board, VALUE inboxes) {
     rd_binding *binding = rd_binding_of(self);
     VALUE room;

@@ -8,7 +8,7 @@
 
 #include "binding/rb_binding.h"
 
-/* scoreboard, slot, inbox, inboxes. Raises. */
+/* Reads the options scoreboard, slot, inbox, inboxes. May raise. */
 void rd_take_slot(rd_binding *binding, VALUE options);
 
 void rd_init_core_siblings(VALUE core);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waiting inside an application call for the client: until it took enough of the response, sent
- * its body, or left. Nobody else may wait for that: an application thread gives its place away
- * meanwhile (rb_pool.h), so that slow clients cost threads that sleep, never requests that wait.
+ * Waiting inside an application call for the client: until it has read enough of the response, sent
+ * its body, or left. Other requests must not wait for that: the application thread gives its place
+ * away meanwhile (rb_pool.h). So slow clients cost threads that sleep, but never delay requests.
  */
 #include "binding/rb_wait.h"
 
@@ -25,7 +25,7 @@ bool rd_has_sent_all(const rd_request *request) {
     return request->conn == NULL || request->conn->out.bytes == 0;
 }
 
-/* Whoever waits sleeps, and the core wakes it. */
+/* A call that sleeps until the core wakes it. */
 typedef struct rd_sleeper {
     rd_client_wait wait;
     rd_sleep sleep;
@@ -36,7 +36,7 @@ static void wake(rd_waiter *waiter) {
     sleep->ops->wake(sleep);
 }
 
-/* Stands in the request's list, unless there is nothing to wait for any more. */
+/* Adds the waiter to the request's list. False: there is nothing to wait for any more. */
 static bool begin_waiting(rd_binding *binding, rd_request *request, rd_satisfied satisfied,
                           rd_sleeper *sleeper) {
     rd_lock(binding);
@@ -46,7 +46,7 @@ static bool begin_waiting(rd_binding *binding, rd_request *request, rd_satisfied
     return waits;
 }
 
-/* The state of what was raised meanwhile, or 0. */
+/* Returns the state of what was raised meanwhile, or 0. */
 static int wait_once(rd_binding *binding, rd_request *request, rd_sleeper *sleeper,
                      int64_t most_ms) {
     sleeper->sleep.ops->sleep(&sleeper->sleep, most_ms);
@@ -72,8 +72,8 @@ static bool let_go(rd_binding *binding, rd_request *request) {
     return is_there;
 }
 
-/* Another thread may end the call meanwhile, so what is waited with is held. A thread that is in no
- * visit of this server waits as a thread. */
+/* Another thread may end the call meanwhile, so this holds references to what it uses. A thread
+ * without a visit of this server waits as a plain thread. */
 bool rd_wait_until(rd_binding *binding, rd_request *request, rd_satisfied satisfied) {
     rd_sleeper sleeper = {.wait = {.request = request, .waiter.wake = wake}};
     rd_visit *visit = rd_visit_current(binding);

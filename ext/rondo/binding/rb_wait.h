@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waiting inside an application call until `satisfied` says so, which is asked under the lock. On
+ * Waiting inside an application call until `satisfied` is true, which is called under the lock. On
  * another thread than the call's, the call may be over afterwards. With the GVL; may raise.
  */
 #ifndef RD_BINDING_WAIT_H
