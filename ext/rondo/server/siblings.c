@@ -240,18 +240,17 @@ static size_t receive_message(int inbox, rd_handover_header *header, char *bytes
     struct msghdr message = {.msg_iov = iov,
                              .msg_iovlen = 2,
                              .msg_control = control.room,
-                             .msg_controllen = sizeof(control.room)};
+                             .msg_controllen = CMSG_LEN(sizeof(int))};
     const ssize_t len = recvmsg(inbox, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (len <= 0) return 0;
-    *fd = descriptor_of(&message);
-    return (size_t)len;
+    *fd = len < 0 ? -1 : descriptor_of(&message);
+    return len < 0 ? 0 : (size_t)len;
 }
 
 bool rd_siblings_receive(rd_server *server, rd_handover *handover, char *bytes, int *fd) {
     const rd_siblings *siblings = &server->siblings;
     rd_handover_header *header = &handover->header;
     const size_t len = receive_message(siblings->inbox.fd, header, bytes, fd);
-    if (len == 0) return false;
+    if (len == 0 && *fd < 0) return false;
     const bool whole = is_whole(header, len) && take_names(handover, bytes);
     /* A header of another version does not say which row it was sent to: probably this one. */
     if (whole || *fd >= 0) count_arrival(siblings->home, whole ? header->to : siblings->own);

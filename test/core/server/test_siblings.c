@@ -347,6 +347,39 @@ static void test_broken_messages(void) {
     }
 }
 
+/* Two descriptors in one message, and one that comes with no byte: neither stays open here. */
+static void test_descriptors_that_nobody_expects(void) {
+    int pair[2][2], two[2];
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(2 * sizeof(int))];
+    } control = {.room = {0}};
+    rd_handover_header header = {.magic = 0x52444831, .to = B, .peer.kind = RD_ADDRESS_UNIX};
+    struct iovec iov = {&header, sizeof(header)};
+    struct msghdr message = {.msg_iov = &iov,
+                             .msg_iovlen = 1,
+                             .msg_control = control.room,
+                             .msg_controllen = sizeof(control.room)};
+    begin(true);
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair[i]), 0);
+        two[i] = pair[i][0];
+    }
+    control.header = (struct cmsghdr){
+        .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(two))};
+    memcpy(CMSG_DATA(&control.header), two, sizeof(two));
+    CHECK_INT(sendmsg(inboxes[B][1], &message, 0), sizeof(header));
+    send_descriptor(inboxes[B][1], pair[0][0], "", 0);
+    for (int i = 0; i < 2; i++) close(pair[i][0]);
+    rd_server_stop(servers[B], RD_STOP_NOW);
+    for (int i = 0; i < 3; i++) serve(servers[B]);
+    for (int i = 0; i < 2; i++) {
+        CHECK_SAYS(is_closed(pair[i][1]), "descriptor %d", i);
+        close(pair[i][1]);
+    }
+    finish();
+}
+
 int main(void) {
     test_fields_between_requests();
     test_fields_of_a_request();
@@ -361,5 +394,6 @@ int main(void) {
     test_names_that_nobody_has();
     test_names_that_it_has();
     test_broken_messages();
+    test_descriptors_that_nobody_expects();
     return check_summary();
 }
