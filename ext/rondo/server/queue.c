@@ -106,10 +106,18 @@ void rd_queue_add(rd_server *server, rd_request *request) {
     }
 }
 
+/* Where the message cannot be sent, the connection may close: then it has left already. */
+static void sort_guest(rd_server *server, rd_request *request) {
+    rd_request_ref(request);
+    if (!rd_handover_move_guest(server, request) && request->conn != NULL) {
+        wait_in_line(server, request);
+    }
+    rd_request_unref(request);
+}
+
 void rd_queue_sort_guests(rd_server *server) {
     for (rd_list *node; (node = rd_list_shift(&server->queue.guests)) != NULL;) {
-        rd_request *request = of_node(node);
-        if (!rd_handover_move_guest(server, request)) wait_in_line(server, request);
+        sort_guest(server, of_node(node));
     }
 }
 

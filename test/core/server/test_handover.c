@@ -3,6 +3,8 @@
  * Two servers with one scoreboard: new connections are balanced, requests that wait move with all
  * their bytes, and what cannot move stays. Nonsense in an inbox harms nobody.
  */
+#include <errno.h>
+
 #include "siblings_pair.h"
 
 static void test_new_connections_are_balanced(void) {
@@ -140,6 +142,43 @@ static void test_guests_wake_the_leader(void) {
     servers[B]->conns.count -= 2;
     hear(fd);
     CHECK(strstr(got, "B /1 0") && strstr(got, "A /2 0"));
+    end();
+}
+
+static int refuse_to_add(rd_poller *poller, rd_source *source) {
+    (void)poller, (void)source;
+    errno = ENOSPC;
+    return -1;
+}
+
+/* B does not get it, and the poller of A does not take it again. */
+static void test_a_guest_that_is_lost_on_its_way(void) {
+    start();
+    board.slots[B].connections = 100;
+    int fd = dial();
+    rd_server *server = servers[A];
+    const rd_poller_ops *usual = server->loop.ops;
+    rd_poller_ops refusing = *usual;
+    refusing.add = refuse_to_add;
+    rd_loop_lock(&server->loop);
+    RD_CONTAINER(server->conns.conns.next, rd_conn, in_set)->guest = true;
+    board.slots[B].connections = 0;
+    server->conns.count += 2;
+    say(fd, GET("/lost"));
+    rd_loop_wait(&server->loop, &server->lead.found, 1000);
+    rd_loop_process(&server->loop, &server->lead.found);
+    CHECK(!rd_list_is_empty(&server->queue.guests));
+    const int outbox = server->siblings.outboxes[B];
+    server->siblings.outboxes[B] = server->loop.wakeup.fd; /* not a socket */
+    server->loop.ops = &refusing;
+    rd_queue_sort_guests(server);
+    server->loop.ops = usual;
+    server->siblings.outboxes[B] = outbox;
+    CHECK_INT(server->queue.len, 0);
+    CHECK(!rd_queue_is_ready(&server->queue));
+    server->conns.count -= 2;
+    rd_loop_unlock(&server->loop);
+    CHECK_INT(server->conns.count, 0);
     end();
 }
 
@@ -298,6 +337,7 @@ int main(void) {
     test_with_everything_behind_them();
     test_guests_go_back();
     test_guests_wake_the_leader();
+    test_a_guest_that_is_lost_on_its_way();
     test_what_stays();
     test_a_worker_that_stops();
     test_a_worker_that_stops_looks_again();
