@@ -66,11 +66,12 @@ static uint64_t next_due(const rd_server *server, const rd_request *request) {
     return due;
 }
 
-/* Answers 503 in place of the application. What the application answers later is discarded. */
+/* Answers 503 in place of the application. What the application answers later is discarded. The
+ * call keeps its seat to its end. */
 static void answer_for_it(rd_server *server, rd_request *request) {
     server->counts.timed_out++;
-    rd_calls_answer_unavailable(request, "the application took too long\n");
     rd_request_set_gone(request);
+    rd_calls_answer_unavailable(request, "the application took too long\n");
     rd_request_wake(request);
 }
 

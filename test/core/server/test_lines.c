@@ -384,6 +384,35 @@ static void test_a_cancelled_call_keeps_its_seat(void) {
     end();
 }
 
+/* Nor by calls that take too long. */
+static void test_a_call_that_takes_too_long_keeps_its_seat(void) {
+    const int64_t usual = settings.request_timeout_ms;
+    numbered_seats = 1;
+    settings.request_timeout_ms = 1000;
+    start(answer_path);
+    int fd = join_carrier();
+    say_path(fd, 1);
+    turn_and_take_all();
+    pass_ms(1100);
+    turn_and_take_all();
+    turn_and_take_all();
+    hear_numbers(fd);
+    CHECK(begins(numbers[1].text, "HTTP/1.1 503 "));
+    say_path(fd, 2);
+    turn_and_take_all();
+    CHECK_INT(inside_count, 1);
+    end_call(0);
+    take_all();
+    CHECK_INT(inside_count, 1);
+    end_all_calls();
+    ask_numbers(fd);
+    CHECK(ends(numbers[2].text, "/2"));
+    numbered_seats = 6;
+    settings.request_timeout_ms = usual;
+    close(fd);
+    end();
+}
+
 static void test_a_plain_client_that_goes_leaves_the_queue(void) {
     start(answer_path);
     int one = join(), two = join();
@@ -708,6 +737,7 @@ static void test_all(void) {
     test_an_answer_frees_the_seat();
     test_a_cancelled_request_leaves_the_queue_at_once();
     test_a_cancelled_call_keeps_its_seat();
+    test_a_call_that_takes_too_long_keeps_its_seat();
     test_a_plain_client_that_goes_leaves_the_queue();
     test_a_carrier_that_ends_in_the_middle();
     test_a_server_that_ends_with_lines();
