@@ -160,6 +160,14 @@ RD_APART static bool flush_layer(rd_conn *conn) {
     return true;
 }
 
+/* The application has closed its end of a pump, or reads no more. What waits for it is dropped, and
+ * what it wrote before is still read. False: the connection is not such an end. */
+RD_APART static bool drop_unwanted(rd_conn *conn) {
+    if (!conn->patient || !rd_conn_is_open(conn) || conn->read_eof) return false;
+    rd_outq_clear(&conn->out, &conn->set->chunks);
+    return true;
+}
+
 /* One slice; whether the socket took all of it and there is more. */
 static bool send_now(rd_conn *conn) {
     if (conn->state == RD_CONN_CLOSED) return false;
@@ -169,7 +177,7 @@ static bool send_now(rd_conn *conn) {
     while (conn->out.bytes > 0 && limit > 0) {
         const rd_sending slice = send_slice(conn, limit);
         if (slice.sent < 0) {
-            if (errno == EAGAIN || errno == EWOULDBLOCK) break;
+            if (errno == EAGAIN || errno == EWOULDBLOCK || drop_unwanted(conn)) break;
             rd_conn_close(conn);
             return false;
         }

@@ -202,6 +202,27 @@ static void test_a_client_that_reads_late_gets_all_that_was_written_before_the_c
     check_all_gone();
 }
 
+/* The application closes its end without reading: what the client says then has no reader. */
+static void test_a_client_that_goes_on_gets_all_that_was_written_before_the_close(void) {
+    open_pumped();
+    say_record("question", 8);
+    turns(2);
+    size_t said = 0;
+    for (int idle = 0; idle < 5; turns(2)) {
+        const ssize_t sent = send(app, zeros, sizeof(zeros), MSG_NOSIGNAL);
+        said += sent > 0 ? (size_t)sent : 0;
+        idle = sent > 0 ? 0 : idle + 1;
+    }
+    close(app);
+    say_record("more", 4);
+    turns(2);
+    say_record("and more", 8);
+    turns(2);
+    CHECK(client_reads_all() > said);
+    shutdown(peer, SHUT_WR);
+    check_all_gone();
+}
+
 static void test_a_client_that_ended_before_the_hijack_has_ended(void) {
     open_shaken();
     rd_conn *conn = RD_CONTAINER(set.conns.next, rd_conn, in_set);
@@ -249,6 +270,7 @@ static void test_all(void) {
     test_an_application_that_reads_late_holds_the_client_up_without_end();
     test_a_client_that_reads_late_holds_the_application_up_until_its_deadline();
     test_a_client_that_reads_late_gets_all_that_was_written_before_the_close();
+    test_a_client_that_goes_on_gets_all_that_was_written_before_the_close();
     test_a_client_that_ended_before_the_hijack_has_ended();
     test_when_the_server_stops_the_application_reads_the_end_and_may_write();
 }
