@@ -37,12 +37,14 @@ class WebsocketPeer
     self
   end
 
+  # Answers pings, which come when a test takes long.
   # @return [String] payload of the next message
   def hear
     frame = next_frame or raise "closed"
     raise "frame #{frame}" if frame.opcode == F::CLOSE
+    return frame.payload unless frame.opcode == F::PING
 
-    frame.payload
+    send_bytes(F.frame(F::PONG, frame.payload)).hear
   end
 
   # @return [Array(Integer, String), nil] code and reason of the Close; nil: the connection ended without one
