@@ -10,6 +10,7 @@
 
 require "fileutils"
 require "tmpdir"
+require_relative "xor_proxy"
 
 class ServerProcess
   # It did not start, or did not stop, before the deadline.
@@ -191,7 +192,7 @@ class ServerProcess
 
   def wait_until_listening(count, deadline)
     wait(deadline, "the server does not listen") { @log.scan(LISTENING).size >= count }
-    @urls = log.scan(LISTENING).flatten
+    @urls = log.scan(LISTENING).flatten.map { |url| XorProxy.front(url) }
   end
 
   def wait(seconds, complaint)

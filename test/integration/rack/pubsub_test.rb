@@ -308,6 +308,7 @@ class PubsubTest < RackCase
   end
 
   def test_a_reader_that_does_not_read_is_dropped
+    skip "what the proxy holds counts as read" if XorProxy.on?
     stalled, other = stalled_and_other
     [stalled, other].each { |peer| told(peer, "client.subscribe('flood')") }
     2000.times do

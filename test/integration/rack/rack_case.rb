@@ -12,6 +12,7 @@ require "rack"
 require "rack/lint"
 require "rondo"
 require "support/raw_client"
+require "support/xor_proxy"
 
 class RackCase < Minitest::Test
   # How long anything that should happen soon may take on a loaded machine.
@@ -71,7 +72,7 @@ class RackCase < Minitest::Test
     def initialize(app, **settings)
       @log = Log.new
       @server = Rondo::Server.new(app, log: @log, **settings)
-      @url = @server.listen("tcp://127.0.0.1:0")
+      @url = XorProxy.front(@server.listen("tcp://127.0.0.1:0"))
       @thread = Thread.new { @server.run }
       @thread.report_on_exception = false
     end

@@ -202,6 +202,7 @@ class TimeoutsTest < RackCase
 
   # The kernel says that there is room when the client has taken a third of a buffer of megabytes.
   def test_a_client_that_reads_slowly_and_steadily_is_not_cut
+    skip "what the proxy holds counts as read" if XorProxy.on?
     running = start(write_timeout_ms: 1_000) { |_env| [200, {}, [SLOW_BODY]] }
     client = connect(running).write(bytes("GET", "/", { "Connection" => "close" }))
     read = +""

@@ -1,0 +1,153 @@
+# frozen_string_literal: true
+
+# SPDX-License-Identifier: MIT
+#
+# Stands between plain clients and a server whose listeners have the transport of
+# test/core/xor_transport.h, so that the tests need not know of it. What a client does to its
+# connection (a half-close, a reset) happens to the one to the server, and the other way round. Runs
+# in a process of its own: each line it reads names an address of a server, and it prints where it
+# listens for that one.
+
+require "socket"
+
+module XorProxy
+  XOR = Array.new(256) { |byte| byte ^ 0x55 }.pack("C*")
+  BYTES = Array.new(256, &:itself).pack("C*")
+  RECORD = 16_384
+  NAMES = "\x08http/1.1"
+
+  # One connection of a client, and the one to the server that belongs to it.
+  class Pair
+    def initialize(client, server)
+      @client = client
+      @server = server
+      @left = 2
+      @mutex = Mutex.new
+    end
+
+    def run
+      shake_hands
+      other = Thread.new { way(@client) { to_client } }
+      way(@server) { to_server }
+      other.join
+    rescue SystemCallError, IOError
+      reset
+    ensure
+      [@client, @server].each { |socket| socket.close unless socket.closed? }
+    end
+
+    private
+
+    def shake_hands
+      @server.write("XOR?1XOR?2#{[NAMES.bytesize].pack("C")}#{NAMES}")
+      raise IOError, "no handshake" unless exactly(5) == "XOR!1" && exactly(5) == "XOR!2"
+      exactly(exactly(1).ord)
+    end
+
+    def exactly(len)
+      @server.read(len).then { |bytes| bytes&.bytesize == len ? bytes : raise(EOFError) }
+    end
+
+    # One direction, until it ends; when it breaks, everything does.
+    def way(target)
+      yield
+      target.shutdown(:WR)
+    rescue Errno::ENOTCONN, EOFError
+      nil
+    rescue SystemCallError, IOError
+      reset
+    end
+
+    def to_server
+      while (bytes = some(@client))
+        bytes.tr!(BYTES_FROM, BYTES_TO)
+        @server.write(bytes.bytesize.divmod(256).pack("CC"), bytes)
+      end
+      @server.write("\0\0")
+    end
+
+    def to_client
+      while (head = @server.read(2)) && head != "\0\0"
+        high, low = head.unpack("CC")
+        bytes = exactly((high * 256) + low)
+        @client.write(bytes.tr(BYTES_FROM, BYTES_TO))
+      end
+    end
+
+    def some(socket)
+      socket.readpartial(RECORD)
+    rescue EOFError
+      nil
+    end
+
+    # Neither side may take it for an orderly end.
+    def reset
+      [@client, @server].each do |socket|
+        next if socket.closed?
+        socket.setsockopt(Socket::Option.linger(true, 0))
+        socket.close
+      end
+    rescue SystemCallError, IOError
+      nil
+    end
+  end
+
+  # Ranges for tr, which has a table for them: XOR of each byte.
+  escape = ->(bytes) { bytes.gsub(/[\\\-^]/n) { |byte| "\\#{byte}" }.b }
+  BYTES_FROM = escape.call(BYTES).freeze
+  BYTES_TO = escape.call(XOR).freeze
+
+  # What the process does.
+  module Main
+    def self.run
+      Thread.report_on_exception = false
+      $stdout.sync = true
+      $stdin.each_line(chomp: true) do |url|
+        server, front = listen(url)
+        Thread.new { serve(server, url) }
+        puts front
+      end
+    end
+
+    def self.listen(url)
+      return [UNIXServer.new("#{url.delete_prefix("unix://")}.xor"), "#{url}.xor"] if url.start_with?("unix:")
+      server = TCPServer.new("127.0.0.1", 0)
+      [server, "http://127.0.0.1:#{server.addr[1]}"]
+    end
+
+    def self.serve(server, url)
+      server.listen(1024)
+      loop do
+        client = server.accept
+        Thread.new { pair(client, url) }
+      end
+    end
+
+    def self.pair(client, url)
+      Pair.new(client, connect(url)).run
+    rescue SystemCallError
+      client.setsockopt(Socket::Option.linger(true, 0))
+      client.close
+    end
+
+    def self.connect(url)
+      return UNIXSocket.new(url.delete_prefix("unix://")) if url.start_with?("unix:")
+      TCPSocket.new("127.0.0.1", url[/\d+\z/].to_i).tap { |socket| socket.setsockopt(:TCP, :NODELAY, true) }
+    end
+  end
+
+  # Whether the servers of the tests have the transport.
+  def self.on?
+    ENV.key?("RONDO_TEST_XOR")
+  end
+
+  # @return [String] the address for a client of the server at `url`: that of the proxy, if there is one
+  def self.front(url)
+    return url unless on?
+    @pipe ||= IO.popen([RbConfig.ruby, "--disable-gems", __FILE__], "r+")
+    @pipe.puts(url)
+    @pipe.gets.chomp
+  end
+end
+
+XorProxy::Main.run if $PROGRAM_NAME == __FILE__
