@@ -12,10 +12,13 @@
 
 enum { RD_READABLE = 1, RD_WRITABLE = 2, RD_HANGUP = 4 };
 
+/* With an interest: epoll reports the source once, then not before it is modified. */
+#define RD_ONCE 8
+
 /* Something with a descriptor. Lives in its owner (connection, listener, wake-up). */
 typedef struct rd_source {
     int fd;
-    uint8_t interest; /* RD_READABLE | RD_WRITABLE as registered */
+    uint8_t interest; /* RD_READABLE | RD_WRITABLE as registered, and RD_ONCE */
     uint8_t registered;
     void (*on_ready)(struct rd_source *source, unsigned ready);
     uint32_t index; /* for the poller's own use */
@@ -31,6 +34,7 @@ typedef struct rd_poller rd_poller;
 typedef struct rd_poller_ops {
     const char *name;
     bool is_live; /* whether a wait that sleeps sees what is added and changed meanwhile */
+    bool by_file; /* whether a source is a file that is open, not the number of a descriptor */
     /* A new poller, or NULL with errno set. */
     rd_poller *(*open)(void);
     void (*close)(rd_poller *poller);

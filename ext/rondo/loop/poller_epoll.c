@@ -38,6 +38,7 @@ static int control(rd_poller *poller, int operation, rd_source *source) {
     struct epoll_event event = {.events = 0, .data.ptr = source};
     if (source->interest & RD_READABLE) event.events |= EPOLLIN;
     if (source->interest & RD_WRITABLE) event.events |= EPOLLOUT;
+    if (source->interest & RD_ONCE) event.events |= EPOLLONESHOT;
     return epoll_ctl(poller->fd, operation, source->fd, &event);
 }
 
@@ -89,7 +90,8 @@ static int epoll_wait_ready(rd_poller *poller, rd_ready *ready, int capacity, in
 }
 
 const rd_poller_ops rd_poller_epoll = {
-    "epoll", true, epoll_open, epoll_close, epoll_add, epoll_modify, epoll_remove, epoll_wait_ready,
+    "epoll",   true,         true,         epoll_open,       epoll_close,
+    epoll_add, epoll_modify, epoll_remove, epoll_wait_ready,
 };
 
 #endif

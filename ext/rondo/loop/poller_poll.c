@@ -135,5 +135,6 @@ static int poll_wait_ready(rd_poller *poller, rd_ready *ready, int capacity, int
 }
 
 const rd_poller_ops rd_poller_poll = {
-    "poll", false, poll_open, poll_close, poll_add, poll_modify, poll_remove, poll_wait_ready,
+    "poll",   false,       false,       poll_open,       poll_close,
+    poll_add, poll_modify, poll_remove, poll_wait_ready,
 };
