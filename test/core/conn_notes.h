@@ -7,6 +7,7 @@
 #define TEST_CONN_NOTES_H
 
 #include "check.h"
+#include "loop/disk.h"
 #include "base/error.h"
 #include "transport/conn.h"
 
@@ -80,6 +81,7 @@ static int check_on_both_pollers(void (*test_all)(void)) {
         test_all();
         rd_loop_unlock(&loop);
         rd_conn_set_clear(&set);
+        rd_disk_stop(&loop);
         rd_loop_clear(&loop);
     }
     return check_summary();

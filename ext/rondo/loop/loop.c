@@ -13,7 +13,6 @@
 #endif
 
 #include "system/clock.h"
-#include "loop/disk.h"
 
 static void on_wakeup(rd_source *source, unsigned ready) {
     (void)ready;
@@ -83,7 +82,7 @@ static void free_closed(rd_loop *loop) {
 }
 
 void rd_loop_clear(rd_loop *loop) {
-    rd_disk_stop(loop);
+    assert(loop->disk == NULL);
     free_closed(loop);
     rd_loop_remove(loop, &loop->wakeup);
     close(loop->wakeup.fd);

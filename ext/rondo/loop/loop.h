@@ -62,6 +62,8 @@ typedef struct rd_loop {
 
 /* 0, or -1 with errno set. */
 int rd_loop_init(rd_loop *loop, bool poll_only);
+
+/* Where jobs for disks may have been handed over, after rd_disk_stop(). */
 void rd_loop_clear(rd_loop *loop);
 
 void rd_loop_lock(rd_loop *loop);

@@ -1,44 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Interests, and what follows from them for each frame; see hub.h. A topic is a channel or pattern
- * that somebody wants; it goes with its last interest.
+ * What the hub does with each frame, by the interests of its links; see hub.h.
  */
 #include "pubsub/hub.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "pubsub/channel.h"
-#include "pubsub/hub_parts.h"
-
-typedef struct topic {
-    rd_map_node in_map;
-    rd_list in_all;
-    rd_list interests;
-    bool is_pattern;
-    rd_pattern pattern; /* if it is one */
-    char name[];
-} topic;
-
-typedef struct interest {
-    rd_list in_topic, in_link;
-    topic *topic;
-    rd_hub_link *link;
-} interest;
+#include "pubsub/hub_interests.h"
+#include "pubsub/hub_replay.h"
 
 static bool is_pattern(const rd_relay_frame *frame) {
     return (frame->flags & RD_RELAY_PATTERN) != 0;
-}
-
-static rd_map *map_of(rd_hub *hub, bool is_pattern) {
-    return is_pattern ? &hub->patterns : &hub->names;
-}
-
-static topic *find(rd_hub *hub, rd_slice name, bool is_pattern) {
-    rd_map_node *node = rd_map_find(map_of(hub, is_pattern), name);
-    return node == NULL ? NULL : RD_CONTAINER(node, topic, in_map);
 }
 
 void rd_hub_init(rd_hub *hub, rd_hub_send *send, rd_hub_room *room, rd_history_limits limits,
@@ -64,106 +39,6 @@ void rd_hub_clear(rd_hub *hub) {
     rd_buffer_clear(&hub->unclaimed);
 }
 
-/* --- interests --- */
-
-static bool send_interest(rd_hub *hub, rd_slice name, bool is_pattern, bool is_wanted) {
-    return hub->send(
-        hub->engine,
-        &(rd_relay_frame){.type = is_wanted ? RD_RELAY_SUBSCRIBE : RD_RELAY_UNSUBSCRIBE,
-                          .flags = is_pattern ? RD_RELAY_PATTERN : 0,
-                          .channel = name},
-        NULL);
-}
-
-/* In order: once a change waits, all later ones do. */
-static void tell_engine(rd_hub *hub, const topic *topic, bool is_wanted) {
-    const rd_slice name = topic->in_map.name;
-    if (hub->engine == NULL) return;
-    if (rd_changes_is_empty(&hub->changes) &&
-        send_interest(hub, name, topic->is_pattern, is_wanted)) {
-        return;
-    }
-    rd_changes_note(&hub->changes, name, topic->is_pattern, is_wanted);
-}
-
-void rd_hub_catch_up(rd_hub *hub, unsigned count) {
-    for (; count > 0; count--) {
-        rd_change *change = rd_changes_first(&hub->changes);
-        if (change == NULL) return;
-        if (!send_interest(hub, rd_change_name(change), change->is_pattern, change->is_wanted)) {
-            return;
-        }
-        rd_changes_remove(&hub->changes, change);
-    }
-}
-
-static topic *add_topic(rd_hub *hub, rd_slice name, bool is_pattern) {
-    topic *added = rd_alloc(sizeof(*added) + name.len);
-    *added = (topic){.is_pattern = is_pattern};
-    memcpy(added->name, name.ptr, name.len);
-    added->in_map.name = rd_slice_of(added->name, name.len);
-    rd_list_init(&added->interests);
-    rd_map_add(map_of(hub, is_pattern), &added->in_map);
-    rd_list_append(is_pattern ? &hub->all_patterns : &hub->all_names, &added->in_all);
-    if (is_pattern) rd_patterns_add(&hub->matcher, &added->pattern, added->in_map.name);
-    tell_engine(hub, added, true);
-    return added;
-}
-
-static void remove_topic(rd_hub *hub, topic *topic) {
-    tell_engine(hub, topic, false);
-    rd_map_remove(map_of(hub, topic->is_pattern), &topic->in_map);
-    rd_list_unlink(&topic->in_all);
-    if (topic->is_pattern) rd_patterns_remove(&hub->matcher, &topic->pattern);
-    rd_free(topic);
-}
-
-/* Along the list that is short: there are few processes. */
-static interest *find_interest(const topic *topic, const rd_hub_link *link) {
-    for (rd_list *node = topic->interests.next; node != &topic->interests; node = node->next) {
-        interest *found = RD_CONTAINER(node, interest, in_topic);
-        if (found->link == link) return found;
-    }
-    return NULL;
-}
-
-int rd_hub_subscribe(rd_hub *hub, rd_hub_link *link, rd_slice name, bool is_pattern) {
-    topic *topic = find(hub, name, is_pattern);
-    if (topic != NULL && find_interest(topic, link) != NULL) return 0;
-    if (link->interest_count >= RD_HUB_INTERESTS_MAX) return RD_ERR_CHANNEL_LIMIT;
-    if (topic == NULL) topic = add_topic(hub, name, is_pattern);
-    interest *added = rd_alloc(sizeof(*added));
-    *added = (interest){.topic = topic, .link = link};
-    rd_list_append(&topic->interests, &added->in_topic);
-    rd_list_append(&link->interests, &added->in_link);
-    link->interest_count++;
-    return 0;
-}
-
-static void end(rd_hub *hub, interest *interest) {
-    topic *topic = interest->topic;
-    rd_list_unlink(&interest->in_topic);
-    rd_list_unlink(&interest->in_link);
-    interest->link->interest_count--;
-    rd_free(interest);
-    if (rd_list_is_empty(&topic->interests)) remove_topic(hub, topic);
-}
-
-static void unsubscribe(rd_hub *hub, rd_hub_link *link, rd_slice name, bool is_pattern) {
-    const topic *topic = find(hub, name, is_pattern);
-    interest *found = topic == NULL ? NULL : find_interest(topic, link);
-    if (found != NULL) end(hub, found);
-}
-
-void rd_hub_each_interest(const rd_hub_link *link, rd_history_tell *tell, void *with) {
-    for (rd_list *node = link->interests.next; node != &link->interests; node = node->next) {
-        const topic *topic = RD_CONTAINER(node, interest, in_link)->topic;
-        tell(with, &(rd_relay_frame){.type = RD_RELAY_SUBSCRIBE,
-                                     .flags = topic->is_pattern ? RD_RELAY_PATTERN : 0,
-                                     .channel = topic->in_map.name});
-    }
-}
-
 /* --- publishing --- */
 
 static bool send_message(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *frame,
@@ -179,10 +54,10 @@ static bool send_message(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *f
     return false;
 }
 
-static void offer(rd_hub *hub, const topic *topic, const rd_relay_frame *frame,
+static void offer(rd_hub *hub, const rd_hub_topic *topic, const rd_relay_frame *frame,
                   rd_message *message) {
     for (rd_list *node = topic->interests.next; node != &topic->interests; node = node->next) {
-        rd_hub_link *link = RD_CONTAINER(node, interest, in_topic)->link;
+        rd_hub_link *link = RD_CONTAINER(node, rd_hub_interest, in_topic)->link;
         if (link->mark == hub->mark) continue;
         link->mark = hub->mark;
         send_message(hub, link, frame, message);
@@ -197,11 +72,11 @@ typedef struct offering {
 
 static void offer_to_pattern(void *with, rd_pattern *pattern) {
     const offering *self = with;
-    offer(self->hub, RD_CONTAINER(pattern, topic, pattern), self->frame, self->message);
+    offer(self->hub, RD_CONTAINER(pattern, rd_hub_topic, pattern), self->frame, self->message);
 }
 
 static void offer_all(rd_hub *hub, const rd_relay_frame *frame, rd_message *message) {
-    const topic *topic = find(hub, frame->channel, false);
+    const rd_hub_topic *topic = rd_hub_find_topic(hub, frame->channel, false);
     if (topic != NULL) offer(hub, topic, frame, message);
     offering self = {hub, frame, message};
     rd_patterns_match(&hub->matcher, frame->channel, offer_to_pattern, &self);
@@ -322,12 +197,6 @@ static void tell_rule(void *with, const rd_relay_frame *frame) {
     newcomer->hub->send(newcomer->link, frame, NULL);
 }
 
-static void tell_topics(rd_hub *hub, const rd_list *list) {
-    for (rd_list *node = list->next; node != list; node = node->next) {
-        tell_engine(hub, RD_CONTAINER(node, topic, in_all), true);
-    }
-}
-
 void rd_hub_join(rd_hub *hub, rd_hub_link *link, rd_hub_kind kind) {
     *link = (rd_hub_link){.kind = kind};
     rd_list_init(&link->interests);
@@ -340,8 +209,7 @@ void rd_hub_join(rd_hub *hub, rd_hub_link *link, rd_hub_kind kind) {
     }
     assert(hub->engine == NULL);
     hub->engine = link;
-    tell_topics(hub, &hub->all_names);
-    tell_topics(hub, &hub->all_patterns);
+    rd_hub_tell_interests(hub);
     rd_hub_each_unclaimed(hub, claim, hub);
     rd_buffer_clear(&hub->unclaimed);
 }
@@ -356,9 +224,7 @@ void rd_hub_leave(rd_hub *hub, rd_hub_link *link) {
     rd_hub_retire_engine(hub, link);
     rd_list_unlink(&link->in_hub);
     rd_hub_forget_replays(link);
-    while (!rd_list_is_empty(&link->interests)) {
-        end(hub, RD_CONTAINER(link->interests.next, interest, in_link));
-    }
+    rd_hub_end_interests(hub, link);
 }
 
 int rd_hub_take(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *frame) {
@@ -370,7 +236,7 @@ int rd_hub_take(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *frame) {
     case RD_RELAY_SUBSCRIBE:
         return rd_hub_subscribe(hub, link, frame->channel, is_pattern(frame));
     case RD_RELAY_UNSUBSCRIBE:
-        unsubscribe(hub, link, frame->channel, is_pattern(frame));
+        rd_hub_unsubscribe(hub, link, frame->channel, is_pattern(frame));
         return 0;
     case RD_RELAY_REPLAY:
         return rd_hub_replay(hub, link, frame);

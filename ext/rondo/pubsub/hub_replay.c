@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the hub answers to who was away; see hub.h. Messages go first: an answer is only given while
- * a part of the link's queue is free, has no more than that part and than its client can take, and
- * so never makes a message get lost.
+ * What the hub answers to who was away; see hub_replay.h. Messages go first: an answer is only
+ * given while a part of the link's queue is free, has no more than that part and than its client
+ * can take, and so never makes a message get lost.
  */
+#include "pubsub/hub_replay.h"
+
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "pubsub/hub_parts.h"
+#include "pubsub/hub_interests.h"
 
 typedef struct answering {
     rd_hub *hub;

@@ -513,6 +513,7 @@ int main(void) {
     test_no_more_openings_than_there_may_be();
     test_what_is_surely_nowhere();
     test_a_name_that_collides();
+    rd_disk_stop(&loop);
     rd_loop_clear(&loop);
     return check_summary();
 }

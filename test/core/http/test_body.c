@@ -12,6 +12,7 @@
 #include "check.h"
 #include "disk_jobs.h"
 #include "full_disk.h"
+#include "loop/disk.h"
 #include "http/body.h"
 
 static rd_ledger ledger;
@@ -323,6 +324,7 @@ int main(void) {
     test_letting_go_of_a_write_in_flight();
     test_memory_that_waits_for_the_disk();
     test_buffer();
+    rd_disk_stop(&loop);
     rd_loop_clear(&loop);
     return check_summary();
 }

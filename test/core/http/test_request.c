@@ -157,6 +157,7 @@ int main(void) {
     test_a_body_ends_with_its_request();
     test_a_body_that_failed_ends_with_its_request();
     test_the_pool_is_bounded();
+    rd_disk_stop(&loop);
     rd_loop_clear(&loop);
     return check_summary();
 }

@@ -213,6 +213,7 @@ int main(void) {
     test_limits_of_a_gathering();
     test_files_end_a_gathering();
     test_clear_releases();
+    rd_disk_stop(&loop);
     rd_loop_clear(&loop);
     return check_summary();
 }
