@@ -7,8 +7,7 @@
 
 #include "binding/rb_binding.h"
 
-/* Keeps the String from the GC while its bytes are queued. Returns the release to queue with them.
- */
+/* Keeps a String alive while its bytes are queued. Returns the release to queue with them. */
 rd_release *rd_borrow_string(rd_binding *binding, VALUE frozen);
 
 /* Lets the GC have the Strings that the core has released. */

@@ -8,8 +8,7 @@
 #include "binding/rb_binding.h"
 
 /* Whether this process is a child that the application forked. The child has copies of everything
- * except the sockets, and shares the poller with its parent. So it must neither serve nor clean up.
- */
+ * except the sockets, and shares the poller with its parent. So it must not serve or clean up. */
 bool rd_is_forked(const rd_binding *binding);
 /* Number of forks between the first process and this one. */
 unsigned rd_forks(void);

@@ -110,8 +110,7 @@ rd_visit *rd_visit_current(rd_binding *binding);
  * has been waited for long enough to be given up. */
 int64_t rd_pool_wait_for_client(rd_visit *visit, rd_client_wait *wait);
 /* The wait is over. Returns 0, or the state of an exception that was raised meanwhile; the place is
- * taken in both cases. `at_once`: an exception is already being raised, so it waits for no place.
- */
+ * taken in both cases. `at_once`: an exception is being raised, so it waits for no place. */
 int rd_pool_client_came(rd_visit *visit, rd_client_wait *wait, bool at_once);
 
 /* For a long body between two of its parts: lets visits that wait for a place go first, and comes

@@ -41,8 +41,7 @@ static bool can_leave(rd_conn *conn, rd_packed *packed) {
     return rd_conn_pack(conn, false, packed) && rd_packed_len(packed) <= RD_HANDOVER_BYTES_MAX;
 }
 
-/* Moves the next connection of the round, if it can move. If not, it goes to the end of the list.
- */
+/* Moves the next connection of the round. If it cannot move, it goes to the end of the list. */
 static bool look_at_next(rd_server *server) {
     rd_list *node = rd_list_shift(&server->conns.conns);
     rd_conn *conn = RD_CONTAINER(node, rd_conn, in_set);

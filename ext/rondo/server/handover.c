@@ -101,8 +101,7 @@ static bool move_request(rd_server *server, rd_request *request, const rd_packed
 
 /* Whether requests wait because of the application. With more processes than CPUs, a leader often
  * waits some milliseconds for a CPU. Its requests would wait as long elsewhere, so that alone does
- * not make it stuck. If the leader sleeps and other threads are free, one of them replaces it soon.
- */
+ * not make it stuck. If the leader sleeps and other threads are free, one soon takes over. */
 static bool is_stuck(const rd_server *server) {
     const rd_score_slot *here = server->score;
     uint64_t away_ns = rd_clock_ns() - server->lead.watch_since_ns;

@@ -50,8 +50,7 @@ static bool is_crowded(const rd_server *server, uint64_t now) {
 }
 
 /* The longer the last return took, the longer it pays to keep the GVL: a twentieth of that time. If
- * no other thread computes it does not pay: a wait with a timer costs more than releasing the GVL.
- */
+ * no other thread computes, it does not pay: a wait with a timer costs more than a release. */
 static int64_t brief_wait_us(const rd_server *server) {
     int64_t usual = server->settings.brief_wait_us,
             longer = (int64_t)(server->lead.return_ns / 20000);
