@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whose call it is, and what all who answer one do; see rb_call.h.
+ * Which call the present code belongs to, and what all ways to answer a call share; see rb_call.h.
  */
 #include "rack/rb_call.h"
 
@@ -13,10 +13,10 @@
 
 void rd_call_check(const rd_call *call) {
     if (rd_call_is_current(call)) return;
-    rb_raise(rd_eError, "a continuation of a request that is over was called");
+    rb_raise(rd_eError, "a continuation of a finished request was called");
 }
 
-/* Where a continuation has brought back another call's frames, none of them is. */
+/* NULL also if a continuation has restored the frames of another call. */
 rd_call *rd_call_current(void) {
     RD_EACH_BINDING(binding, node) {
         const rd_visit *visit = rd_visit_current(binding);
@@ -47,7 +47,7 @@ void rd_call_close_body(rd_call *call) {
     call->answer.body_closed = true;
     if (RB_TYPE_P(call->answer.body, T_ARRAY) && RBASIC_CLASS(call->answer.body) == rb_cArray)
         return;
-    if (rd_is_forked(call->binding)) return; /* the parent closes the body, this is a copy */
+    if (rd_is_forked(call->binding)) return; /* a copy: the parent closes the body */
     if (rb_respond_to(call->answer.body, rd_id.close))
         rb_funcall(call->answer.body, rd_id.close, 0);
 }

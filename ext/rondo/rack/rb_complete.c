@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The end of a request: rack.response_finished, its line of the log, its input; see rb_complete.h.
+ * The end of a request: rack.response_finished, its log line, its input; see rb_complete.h.
  */
 #include "rack/rb_complete.h"
 
@@ -23,7 +23,8 @@ static VALUE call_finished(VALUE argument) {
     return rb_funcallv(finished->callable, rd_id.call, 4, finished->arguments);
 }
 
-/* In reverse order, with (env, status, headers, error); Rack SPEC, rack.response_finished. */
+/* Calls them in reverse order, with (env, status, headers, error); Rack SPEC,
+ * rack.response_finished. */
 RD_APART static void run_finished(rd_call *call) {
     rd_finished_call finished = {
         .arguments = {call->env, call->answer.status, call->answer.headers, call->error}};

@@ -7,10 +7,10 @@
 
 #include "rack/rb_call.h"
 
-/* Runs what stands in rack.response_finished, writes the line of the log, detaches the input. */
+/* Runs the callables in rack.response_finished, writes the log line, detaches the input. */
 void rd_complete(rd_call *call);
 
-/* The same, then lets go of the request. */
+/* The same, then gives back the reference to the request. */
 void rd_complete_and_unref(rd_call *call);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rondo::Connection: what a request can do with its connection. It is the rack.hijack of one
- * request (Rack SPEC, "Hijacking").
+ * Rondo::Connection: what a request can do with its connection. Each request has its own, as its
+ * rack.hijack (Rack SPEC, "Hijacking").
  */
 #include "rack/rb_connection.h"
 
@@ -15,16 +15,16 @@
 #include "rack/rb_call.h"
 
 static VALUE cConnection;
-static rb_alloc_func_t allocate; /* Object's: there is one of these for every request */
+static rb_alloc_func_t allocate; /* that of Object: every request has such an object */
 static ID id_io;                 /* after a hijack */
 
 VALUE rd_connection_new(void) {
     return allocate(cConnection);
 }
 
-/* It is known by its address: whoever calls it keeps it, and the call has its own on a stack, where
- * nothing is moved. On another thread its call could end at any moment, and in a forked process it
- * is the parent's. */
+/* The object is compared by its address. That is safe: its caller keeps it alive, and the reference
+ * of the call is on a stack, so compaction does not move it. On another thread the call could end
+ * at any moment, and in a forked process the call belongs to the parent. */
 rd_call *rd_connection_call(VALUE self) {
     rd_call *call = rd_call_current();
     return call != NULL && call->connection == self ? call : NULL;
@@ -35,7 +35,7 @@ typedef struct rd_detached {
     rd_buffer rest;
 } rd_detached;
 
-/* Not the peer's address says it: where the transport needs it, this is one end of a pair. */
+/* The peer's address does not tell, because some transports give one end of a socket pair. */
 static bool is_unix(int fd) {
     struct sockaddr_storage bound = {.ss_family = AF_UNSPEC};
     socklen_t len = sizeof(bound);
@@ -49,7 +49,7 @@ static VALUE wrap_descriptor(VALUE argument) {
     detached->fd = -1;
     size_t len = rd_buffer_len(&detached->rest);
     if (len > 0) {
-        /* What was read ahead comes first when the application reads. */
+        /* The application first reads the bytes that were read ahead. */
         VALUE ahead = rb_str_new(rd_buffer_ptr(&detached->rest), (long)len);
         rb_funcall(io, rd_id.ungetbyte, 1, ahead);
     }
@@ -81,7 +81,7 @@ VALUE rd_connection_detach(rd_call *call) {
 
 /* Full hijack: takes the connection out of the server.
  * @return [IO] a TCPSocket or UNIXSocket; bytes that were read ahead come first
- * @raise [IOError] outside of the application call, or when the client has gone
+ * @raise [IOError] outside of the application call, or when the client is gone
  * @see Rack SPEC, Full Hijack */
 static VALUE connection_call(VALUE self) {
     VALUE io = rb_attr_get(self, id_io);
@@ -90,7 +90,7 @@ static VALUE connection_call(VALUE self) {
     if (call == NULL) {
         rb_raise(rb_eIOError, "hijack is only possible during the request, on its thread");
     }
-    if (call->state.started) rb_raise(rb_eIOError, "the response has begun already");
+    if (call->state.started) rb_raise(rb_eIOError, "the response has already begun");
     io = rd_connection_detach(call);
     call->state.hijacked = true;
     rb_ivar_set(self, id_io, io);
@@ -103,7 +103,7 @@ static VALUE connection_inspect(VALUE self) {
 }
 
 /* Document-class: Rondo::Connection
- * What rack.hijack is. */
+ * The object in rack.hijack. */
 void rd_init_connection(VALUE rondo) {
     id_io = rb_intern("io");
     cConnection = rb_define_class_under(rondo, "Connection", rb_cObject);

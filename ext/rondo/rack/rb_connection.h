@@ -10,11 +10,11 @@
 void rd_init_connection(VALUE rondo);
 VALUE rd_connection_new(void);
 
-/* The call whose rack.hijack this is, while the application is inside it and on its thread; else
- * NULL. */
+/* The call whose rack.hijack this is, while the application is inside the call and on its thread;
+ * else NULL. */
 rd_call *rd_connection_call(VALUE self);
 
-/* Waits until everything queued is sent, then takes the descriptor; a Ruby IO. */
+/* Waits until everything queued is sent, then takes the descriptor. Returns a Ruby IO. */
 VALUE rd_connection_detach(rd_call *call);
 
 #endif

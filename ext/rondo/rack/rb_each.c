@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Bodies that give their parts by `each` (Rack SPEC, "Enumerable Body"): each part leaves at once,
- * a full queue holds the body up until the client has read, a client that leaves stops it. An
- * application may keep the block, or call it on another thread: it ends with the response, not
- * with `each`, and holds what it waits with itself.
+ * a full queue makes the body wait until the client has read, a client that leaves stops the body.
+ * An application may keep the block, or call it on another thread: the block works until the
+ * response ends, not until `each` ends, and holds its own references.
  */
 #include "rack/rb_each.h"
 
@@ -15,11 +15,11 @@
 #include "rack/rb_fields.h"
 #include "rack/rb_part.h"
 
-/* What the block has. */
+/* The state of the block. */
 typedef struct rd_each {
     rd_binding *binding;
     rd_call *call; /* on the stack of `each`; NULL when the response is over */
-    VALUE fiber;   /* only that can break out of `each`; compared while it is on its stack */
+    VALUE fiber;   /* only this fiber can break out of `each`; compared while it runs */
 } rd_each;
 
 static void each_free(void *pointer) {
@@ -38,7 +38,8 @@ static rd_each *each_of(VALUE self) {
     return RTYPEDDATA_DATA(self);
 }
 
-/* The body's `ensure`s run, nothing after them; elsewhere the block can only raise. */
+/* Breaks out of `each`: the body's `ensure` clauses run, and nothing else. On another fiber the
+ * block can only raise. */
 static void stop_body(VALUE self) {
     const rd_each *each = each_of(self);
     if (each->call != NULL && each->fiber == rb_fiber_current()) rb_iter_break();
@@ -47,15 +48,15 @@ static void stop_body(VALUE self) {
 
 static VALUE each_part(RB_BLOCK_CALL_FUNC_ARGLIST(part, self)) {
     const rd_each *each = each_of(self);
-    /* First: in a forked process the stack may be another thread's by now. */
-    if (rd_is_forked(each->binding)) rb_raise(rb_eIOError, "the parent process answers");
+    /* This is checked first: in a forked process the stack may belong to another thread. */
+    if (rd_is_forked(each->binding)) rb_raise(rb_eIOError, "only the parent process can answer");
     if (each->call == NULL) rb_raise(rb_eIOError, "the response is over");
     if (!RB_TYPE_P(part, T_STRING)) rd_refuse_response("body part is not a String", part);
     if (RSTRING_LEN(part) == 0) return Qnil;
     uint64_t waited_ns;
     const int code = rd_part_send(each->call, part, &waited_ns);
     if (code < 0) stop_body(self);
-    /* Others ran meanwhile: on another thread `each` may have returned. */
+    /* Other threads ran meanwhile: `each` may have returned if it runs on one of them. */
     if (each->call == NULL) return Qnil;
     each->call->turn_ns += waited_ns;
     rd_borrow_release_all(each->binding);

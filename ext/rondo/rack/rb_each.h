@@ -7,7 +7,7 @@
 
 #include "rack/rb_call.h"
 
-/* Sends what the body's `each` yields, until its end or the client's. */
+/* Sends what the body's `each` yields, until the body ends or the client leaves. */
 void rd_give_parts(rd_call *call);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the application calls as rack.early_hints; see rb_early_hints.h.
+ * The object in rack.early_hints, which the application calls; see rb_early_hints.h.
  */
 #include "rack/rb_early_hints.h"
 

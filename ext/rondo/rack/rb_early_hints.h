@@ -7,7 +7,7 @@
 
 #include "rack/rb_call.h"
 
-/* The callable of the call that this rack.hijack belongs to. */
+/* The callable for the call that this rack.hijack belongs to. */
 VALUE rd_early_hints_new(VALUE connection);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a request to its env: a dup of the template, the values that differ, the header fields
- * (Rack SPEC, RFC 3875 section 4.1). A new Hash every time, because applications keep them. Values
- * of the client are ASCII-8BIT; HTTP_* ones are mutable copies unless frozen_headers is set.
+ * Makes the env of a request: a dup of the template, the values that differ, the header fields
+ * (Rack SPEC, RFC 3875 section 4.1). Each request gets a new Hash, because applications keep it.
+ * Values from the client are ASCII-8BIT. HTTP_* values are mutable copies unless frozen_headers is
+ * set.
  */
 #include "rack/rb_env.h"
 
@@ -16,7 +17,7 @@
 #include "rack/rb_env_place.h"
 #include "rack/rb_input.h"
 
-#define PLAUSIBLE_US 86400000000ll /* a day: more than that is a clock that is wrong */
+#define PLAUSIBLE_US 86400000000ll /* a day: beyond that the proxy's clock is wrong */
 
 void rd_env_init(rd_binding *binding) {
     rd_env_place_init(binding);
@@ -38,7 +39,7 @@ static VALUE header_value(const rd_call *call, const rd_header *header, rd_slice
     return rb_str_dup(rd_cached_value(binding, bytes));
 }
 
-/* A field that came before: its values are one list, RFC 9110 section 5.3. */
+/* Joins the values of a repeated field into one list, RFC 9110 section 5.3. */
 static VALUE joined(const rd_call *call, const rd_header *header, VALUE before, VALUE value) {
     unsigned repeat = rd_header_id_repeat(header->id);
     if (repeat == RD_REPEAT_REFUSE) return before;
@@ -47,8 +48,8 @@ static VALUE joined(const rd_call *call, const rd_header *header, VALUE before, 
     return call->binding->rules.frozen_headers ? rb_obj_freeze(list) : list;
 }
 
-/* What a proxy would say to Rack::Sendfile, and a client may not: where X-Sendfile is obeyed, there
- * is no such proxy. */
+/* Fields with which a proxy controls Rack::Sendfile. If this server obeys X-Sendfile, there is no
+ * such proxy, so a client must not send them. */
 static bool is_about_files(const rd_binding *binding, VALUE key) {
     if (binding->files.roots.count == 0) return false;
     return key == rd_key.http_x_sendfile_type || key == rd_key.http_x_accel_mapping ||
@@ -74,7 +75,7 @@ static void add_headers(rd_call *call) {
     for (unsigned i = 0; i < head->header_count; i++) {
         const rd_header *header = &head->headers[i];
         if (header->id == RD_HEADER_CONTENT_LENGTH) continue;
-        /* The application sees the body without its coding, so the coding is not its business. */
+        /* The application reads the decoded body, so it does not get the coding. */
         if (header->id == RD_HEADER_TRANSFER_ENCODING && call->whole) continue;
         add_header(call, header);
     }
@@ -110,7 +111,7 @@ static VALUE method_of(const rd_request *request) {
     return new_string(rd_request_slice(request, request->head.method));
 }
 
-/* What the template says otherwise. */
+/* Sets the values that differ from the template's. */
 static void set_unusual(const rd_call *call) {
     const rd_request *request = call->request;
     if (request->head.method_id != RD_METHOD_GET) {
@@ -125,7 +126,7 @@ static void set_unusual(const rd_call *call) {
     }
 }
 
-/* Everything that is this request's own, in one pass over its fresh env. */
+/* Sets everything that is the request's own, in one pass over the new env. */
 static void set_own(rd_call *call, bool copy_headers) {
     const rd_request *request = call->request;
     VALUE own[RD_ENV_OWN_COUNT];
@@ -155,7 +156,7 @@ static void set_body(rd_call *call) {
 typedef struct rd_sorting {
     VALUE template;
     unsigned base, at;
-    bool shared; /* those that stand last are taken now, else all others */
+    bool shared; /* true: takes the keys that stand last; false: all others */
 } rd_sorting;
 
 static int take_pair(VALUE key, VALUE value, VALUE argument) {
@@ -164,15 +165,15 @@ static int take_pair(VALUE key, VALUE value, VALUE argument) {
     if (sorting->shared != (at >= RD_ENV_OWN_COUNT && at < sorting->base)) return ST_CONTINUE;
     if (RB_TYPE_P(value, T_STRING) && !RB_OBJ_FROZEN(value)) {
         VALUE frozen = rb_obj_freeze(rb_str_new(RSTRING_PTR(value), RSTRING_LEN(value)));
-        RB_GC_GUARD(value); /* only the env holds it, and lets a compaction move it */
+        RB_GC_GUARD(value); /* only the env refers to it, and compaction may move it */
         value = frozen;
     }
     rb_hash_aset(sorting->template, key, value);
     return ST_CONTINUE;
 }
 
-/* A template out of an env that is complete but for the request's own values: these, the header
- * fields, what all share. */
+/* Makes a template from an env that lacks only the request's own values. Its order: own values,
+ * header fields, keys that all requests share. */
 static VALUE new_template(const rd_call *call) {
     rd_sorting sorting = {.template = rb_hash_new(),
                           .base = call->binding->env.base_sizes[call->conn.secure]};
@@ -193,8 +194,8 @@ static void build_from_section(rd_call *call) {
     call->env = rb_hash_dup(rd_env_template(call));
     call->upgrade = rd_upgrade_asked(call->request);
     add_headers(call);
-    /* A connection that becomes something else sends no second request, and what is kept says for
-     * any method that nothing is asked for. */
+    /* An upgraded connection sends no second request, and a template must be right for any method,
+     * so a request that names an upgrade makes none. */
     if (!rd_env_section_is_new(call) && !rd_upgrade_is_named(call->request)) {
         rd_env_section_keep(call, new_template(call));
     }
@@ -209,7 +210,7 @@ static void build_afresh(rd_call *call) {
     add_headers(call);
 }
 
-/* From readable to here; from the proxy to here where one that is trusted says when it began. */
+/* The time from readable until now. If a trusted proxy says when the request began, from then. */
 static uint64_t queue_time_us(const rd_call *call, bool is_trusted) {
     const rd_request *request = call->request;
     uint64_t waited = (request->taken_ns - request->ready_ns) / 1000;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The env of a request, and that of a connection that goes on. With the GVL.
+ * The env of a request. With the GVL.
  */
 #ifndef RD_RACK_ENV_H
 #define RD_RACK_ENV_H

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Env templates that differ from the base template only in what a peer sends again and again:
+ * Env templates: the base template and what a peer sends again and again:
  *
  *   by authority and peer    SERVER_NAME, SERVER_PORT, REMOTE_ADDR
  *   by header section        those and every HTTP_* key, for requests without a body
  *
  * The scheme of the connection and the version of HTTP are in both keys.
  *
- * A section is one that http/sections.h knows again: no secret is in it. Its template is made when
- * the same peer sends it once more. Both tables are bounded and direct-mapped. Values of a template
- * are shared, so rd_env_fill() puts a request's own values and copies in place of them.
+ * http/sections.h recognises header sections, none with a secret. A template is made when the same
+ * peer sends a section for the second time. Both tables are bounded and direct-mapped. Values of a
+ * template are shared, so rd_env_fill() replaces them by a request's own values and by copies.
  */
 #include "rack/rb_env_cache.h"
 
@@ -26,12 +26,12 @@
 #define RD_SECTION_SEEN_SIZE   1024
 #define RD_LAST_SECTIONS       4096
 
-/* Compared as bytes: every member is set, unused room is zero. */
+/* Compared as bytes, so every member is set and unused room is zero. */
 typedef struct rd_template_key {
     uint32_t hash;
     rd_address peer;
     uint8_t version; /* RD_HTTP_1_1 … */
-    bool secure;     /* the connection */
+    bool secure;     /* whether the connection is */
     uint8_t authority_len;
     char authority[64];
 } rd_template_key;
@@ -44,8 +44,8 @@ typedef struct rd_section_key {
 struct rd_env_cache {
     rd_template_key templates[RD_TEMPLATE_CACHE_SIZE];
     rd_section_key sections[RD_SECTION_CACHE_SIZE];
-    uint32_t seen[RD_SECTION_SEEN_SIZE];     /* hashes of keys that came once */
-    uint8_t last_sections[RD_LAST_SECTIONS]; /* by the connection's slot: place of its last one */
+    uint32_t seen[RD_SECTION_SEEN_SIZE];     /* hashes of keys that were seen once */
+    uint8_t last_sections[RD_LAST_SECTIONS]; /* by connection slot: its last template */
 };
 
 void rd_env_cache_init(rd_binding *binding) {
@@ -56,7 +56,7 @@ void rd_env_cache_init(rd_binding *binding) {
     rb_ary_store(binding->env.section_templates, RD_SECTION_CACHE_SIZE - 1, Qnil);
 }
 
-/* Version and scheme. */
+/* Version and scheme in one number. */
 static uint32_t way_of(const rd_call *call) {
     return (uint32_t)call->request->head.version << 1 | call->conn.secure;
 }
@@ -98,7 +98,7 @@ static bool is_same_peer(const rd_address *a, const rd_address *b) {
     return a->kind == b->kind && memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
 }
 
-/* Numbers of sections are counted, so there is room behind them. */
+/* Sections have consecutive numbers, so the high bits are free. */
 static uint64_t section_of(const rd_call *call) {
     return call->request->head.section << 8 | way_of(call);
 }
@@ -113,7 +113,7 @@ static uint32_t section_hash(const rd_call *call) {
     return section ^ rd_address_hash(&call->conn.peer) ^ call->conn.peer.kind;
 }
 
-/* Looks first where the connection's last one was. */
+/* Looks first at the last template of the connection. */
 VALUE rd_env_section_find(const rd_call *call) {
     rd_binding *binding = call->binding;
     uint8_t *last = &binding->env.cache->last_sections[call->conn.slot % RD_LAST_SECTIONS];
@@ -144,16 +144,16 @@ void rd_env_section_keep(const rd_call *call, VALUE template) {
 
 typedef struct rd_fill {
     VALUE env;
-    const VALUE *own; /* by position; Qundef: what the template has */
-    unsigned end;     /* up to here own values, then header fields to copy */
+    const VALUE *own; /* by position; Qundef: the template's value stays */
+    unsigned end;     /* number of own values; header fields to copy follow */
     unsigned at;
 } rd_fill;
 
-/* A mutable String of a template's frozen one. Up to 23 bytes live in the object itself. */
+/* A mutable copy of a template's frozen String. Up to 23 bytes are stored in the object itself. */
 static VALUE header_copy(VALUE shared) {
     long len = RSTRING_LEN(shared);
     VALUE copy = len <= RD_EMBEDDED_MAX ? rb_str_new(RSTRING_PTR(shared), len) : rb_str_dup(shared);
-    RB_GC_GUARD(shared); /* only the env holds it, and lets a compaction move it */
+    RB_GC_GUARD(shared); /* only the env refers to it, and compaction may move it */
     return copy;
 }
 
@@ -161,8 +161,8 @@ static VALUE header_copy(VALUE shared) {
 
 #include <ruby/st.h>
 
-/* Goes once over the table in its order instead of looking every key up again: hashing thirteen
- * keys costs more than copying their values. */
+/* Walks once over the table in its order and does not look up keys: hashing thirteen keys costs
+ * more than copying their values. */
 static int visit_entry(st_data_t key, st_data_t value, st_data_t argument, int error) {
     rd_fill *fill = (rd_fill *)argument;
     (void)key, (void)value, (void)error;
@@ -171,7 +171,7 @@ static int visit_entry(st_data_t key, st_data_t value, st_data_t argument, int e
     return at >= RD_ENV_OWN_COUNT || fill->own[at] != Qundef ? ST_REPLACE : ST_CONTINUE;
 }
 
-/* No write barrier: a Hash that gave out its table is looked through as a whole. */
+/* No write barrier: the GC marks all of a Hash whose table was given out. */
 static int replace_entry(st_data_t *key, st_data_t *value, st_data_t argument, int existing) {
     rd_fill *fill = (rd_fill *)argument;
     (void)key, (void)existing;

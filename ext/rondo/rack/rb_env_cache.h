@@ -8,15 +8,15 @@
 #include "rack/rb_call.h"
 #include "ruby/rb_names.h"
 
-/* What every env has: X(PLACE, key of rb_names.def). These are the request's own and stand first in
- * every template. */
+/* The keys of every env: X(PLACE, key of rb_names.def). These values are the request's own. They
+ * come first in every template. */
 #define RD_ENV_OWN_ROWS(X)                                                                         \
     X(PATH, path_info)                                                                             \
     X(HIJACK, rack_hijack)                                                                         \
     X(FINISHED, rack_response_finished)
 
-/* And these stand last, behind the header fields if the template has any. The first four are the
- * request's own as well, but mostly what they are in the template. */
+/* These come last, after the header fields if the template has any. The first four are the
+ * request's own as well, but usually equal to the template's. */
 #define RD_ENV_SHARED_ROWS(X)                                                                      \
     X(METHOD, request_method)                                                                      \
     X(QUERY, query_string)                                                                         \
@@ -47,11 +47,11 @@ enum {
 
 void rd_env_cache_init(rd_binding *binding);
 
-/* That of this authority and peer. Shared: to be dup'ed. */
+/* The template of this authority and peer. It is shared, so dup it. */
 VALUE rd_env_template(rd_call *call);
 
-/* Of requests whose header section is known: the template, or nil; whether this peer sends it for
- * the first time; keeping one. */
+/* For requests whose header section is known. Find: the template, or nil. Is new: whether this peer
+ * sends the section for the first time. Keep: keeps a template. */
 VALUE rd_env_section_find(const rd_call *call);
 bool rd_env_section_is_new(const rd_call *call);
 void rd_env_section_keep(const rd_call *call, VALUE template);

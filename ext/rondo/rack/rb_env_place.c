@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What an env says before the request's own values: the base templates, who and where. What others
- * say of the client is believed of trusted proxies only.
+ * The env without the request's own values: the base templates, client and server addresses. What
+ * others say about the client is used only from trusted proxies.
  */
 #include "rack/rb_env_place.h"
 
@@ -15,7 +15,7 @@
 
 /* ---- templates ---- */
 
-/* What the scheme is unless a proxy says otherwise. */
+/* The scheme, unless a proxy says otherwise. */
 static VALUE scheme_of(const rd_binding *binding, bool secure) {
     if (!NIL_P(binding->env.scheme)) return binding->env.scheme;
     return secure ? rd_key.https : rd_key.http;
@@ -47,7 +47,7 @@ static VALUE new_base(rd_binding *binding, bool secure) {
     if (!NIL_P(binding->env.sendfile_type)) {
         rb_hash_aset(env, rd_key.sendfile_type, binding->env.sendfile_type);
     }
-    /* Where only a setting says https, it is a proxy that has the certificate. */
+    /* If only a setting says https, a proxy has the certificate, and HTTPS is not set. */
     if (secure && scheme == rd_key.https) rb_hash_aset(env, rd_key.https_key, rd_key.on);
     return env;
 }
@@ -106,7 +106,7 @@ VALUE rd_env_new_template(rd_call *call) {
     return env;
 }
 
-/* What a listed proxy says of the client; nobody else is believed. */
+/* Sets what a trusted proxy says about the client; others are ignored. */
 void rd_env_set_forwarded(rd_call *call) {
     rd_binding *binding = call->binding;
     rd_forwarded said;

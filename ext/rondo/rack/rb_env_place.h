@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * What an env says of who and where: SERVER_*, REMOTE_ADDR, the scheme. With the GVL.
+ * The addresses in an env: SERVER_*, REMOTE_ADDR, the scheme. With the GVL.
  */
 #ifndef RD_RACK_ENV_PLACE_H
 #define RD_RACK_ENV_PLACE_H
 
 #include "rack/rb_call.h"
 
-/* The base templates, of plain and of secure connections. */
+/* Makes the base templates, of plain and of secure connections. */
 void rd_env_place_init(rd_binding *binding);
 
-/* A base template and what the keys of both caches stand for: SERVER_*, REMOTE_ADDR, the scheme,
- * the version. */
+/* A base template with the values that the keys of both caches stand for: SERVER_*, REMOTE_ADDR,
+ * the scheme, the version. */
 VALUE rd_env_new_template(rd_call *call);
 
-/* What a trusted proxy says of the client. */
+/* Sets what a trusted proxy says about the client. */
 void rd_env_set_forwarded(rd_call *call);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checking and collecting header fields; see rb_fields.h.
+ * Checks and collects header fields; see rb_fields.h.
  */
 #include "rack/rb_fields.h"
 
@@ -12,26 +12,26 @@
 #include "ruby/rb_value.h"
 
 #define FIELDS_MAX  4096
-#define CHUNK_BYTES 16384 /* no String of that size has its bytes inside */
+#define CHUNK_BYTES 16384 /* a String of this size is never embedded */
 
 void rd_refuse_response(const char *what, VALUE object) {
     VALUE shown = rb_inspect(object);
     rb_raise(rd_eResponseError, "%s: %.200s", what, StringValueCStr(shown));
 }
 
-/* Whether all of the eight bytes are a to z or "-", as names of fields mostly are. */
+/* Whether all of the eight bytes are a to z or "-". In most field names they are. */
 static bool are_usual(const char *bytes) {
     uint64_t eight;
     memcpy(&eight, bytes, 8);
     const uint64_t ones = 0x0101010101010101u, high = 0x80 * ones;
-    /* With the dashes as "m", nothing below 0x80 carries into its neighbour. */
+    /* Replaces dashes by "m"; then no byte below 0x80 carries into its neighbour. */
     const uint64_t dashes = ~(((eight ^ '-' * ones) & ~high) + 0x7f * ones) & high;
     const uint64_t letters = eight ^ (dashes >> 1);
     const uint64_t from_a = letters + (0x80 - 'a') * ones, after_z = letters + (0x7f - 'z') * ones;
     return ((eight | ~from_a | after_z) & high) == 0;
 }
 
-/* RFC 9110 section 5.6.2. Eight bytes at a time save some 60 of the instructions of a response. */
+/* RFC 9110 section 5.6.2. Eight bytes at a time save about 60 instructions per response. */
 static bool is_token(rd_slice text) {
     if (text.len >= 8 && text.len <= 16 && are_usual(text.ptr) &&
         are_usual(text.ptr + text.len - 8)) {
@@ -109,7 +109,7 @@ static bool asks_to_close(rd_slice list) {
     return false;
 }
 
-/* X-Sendfile and its like. Where they are obeyed a client never sees them. */
+/* X-Sendfile and X-Accel-Redirect. If the server obeys them, clients never see them. */
 static bool take_file(rd_collect *collect, VALUE value, bool is_escaped) {
     if (collect->call->binding->files.roots.count == 0) return false;
     if (NIL_P(collect->file)) {
@@ -119,13 +119,13 @@ static bool take_file(rd_collect *collect, VALUE value, bool is_escaped) {
     return true;
 }
 
-/* Fields that the server decides itself; true when this one is dealt with. RFC 9112 section 6. */
+/* Fields that the server sets itself. True: this field is done. RFC 9112 section 6. */
 static bool take_special(rd_collect *collect, rd_slice name, VALUE value) {
     switch (name.len) {
     case 4:
         if (IS_NAMED(name, "date")) collect->head.has_date = true;
         return false;
-    case 7: /* never alone: RFC 9110 section 7.8 */
+    case 7: /* needs Connection: upgrade, RFC 9110 section 7.8 */
         if (!IS_NAMED(name, "upgrade") || collect->head.raw) return false;
         add_field(collect, RD_SLICE("connection"), RD_SLICE("upgrade"));
         return false;
@@ -148,7 +148,7 @@ static bool take_special(rd_collect *collect, rd_slice name, VALUE value) {
     }
 }
 
-/* A "\n" separates values in Rack 2 only; in Rack 3 it is a mistake, or an attack. */
+/* A "\n" separates values only in Rack 2. In Rack 3 it is a mistake, or an attack. */
 static void add_lines(rd_collect *collect, VALUE shown, rd_slice name, rd_slice value) {
     while (collect->call->binding->rules.split_newlines) {
         const char *end = memchr(value.ptr, '\n', value.len);
@@ -198,7 +198,7 @@ static int collect_header(VALUE key, VALUE value, VALUE argument) {
     rd_slice name = copy_of(collect, shown);
     if (name.len > 5 && memcmp(name.ptr, "rack.", 5) == 0) {
         if (rd_slice_equal(name, RD_SLICE("rack.hijack"))) collect->hijack = value;
-        return ST_CONTINUE; /* between server and application only */
+        return ST_CONTINUE; /* only for the server, never sent */
     }
     if (!is_token(name)) rd_refuse_response("invalid header name", shown);
     if (RB_TYPE_P(value, T_ARRAY)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The header fields of an answer, out of the application's Hash: every name and value is checked (a
- * CR, LF or NUL is an error of the application, never bytes on the wire). Rack SPEC, "The Headers".
+ * The header fields of an answer, from the application's Hash. Every name and value is checked: a
+ * CR, LF or NUL is an error of the application and is never sent. Rack SPEC, "The Headers".
  */
 #ifndef RD_RACK_FIELDS_H
 #define RD_RACK_FIELDS_H
@@ -15,14 +15,14 @@ typedef struct rd_collect {
     rd_call *call;
     rd_field *fields;
     size_t count, capacity;
-    VALUE room;   /* a String that holds the fields once there are many */
-    VALUE chunks; /* Array of Strings that hold names and values once they are long, or nil */
+    VALUE room;   /* a String with the fields, if there are many */
+    VALUE chunks; /* Array of Strings with names and values, if they are long, or nil */
     char *bytes;  /* where the next name or value goes */
     size_t bytes_left;
     VALUE hijack; /* rack.hijack of the response (partial hijack), or nil */
     VALUE file;   /* path of the file to send instead of the body (X-Sendfile), or nil */
     rd_response_head head;
-    bool file_is_escaped; /* X-Accel-Redirect: as in a URL */
+    bool file_is_escaped; /* X-Accel-Redirect: escaped as in a URL */
     bool has_connection;
     rd_field first[RD_FIELDS_INLINE];
     char first_bytes[RD_FIELD_BYTES_INLINE];
@@ -31,22 +31,22 @@ typedef struct rd_collect {
 /* Raises ResponseError: "what: the object". */
 NORETURN(void rd_refuse_response(const char *what, VALUE object));
 
-/* Ready for rd_collect_fields(), nothing known of the answer. */
+/* Prepares an empty answer for rd_collect_fields(). */
 void rd_collect_init(rd_collect *collect, rd_call *call);
 
-/* Raises ResponseError. The fields point into `collect`, never into Strings of the application:
- * code of its own that runs before the head is written (to_s of the next field, to_path, other
- * threads) could change or drop those, and a GC that compacts moves them. */
+/* Raises ResponseError. The fields point into `collect`, never into Strings of the application.
+ * Application code that runs before the head is written (to_s of the next field, to_path, other
+ * threads) could change or drop those Strings, and compaction moves them. */
 void rd_collect_fields(rd_collect *collect, VALUE headers);
 void rd_collect_add(rd_collect *collect, rd_slice name, rd_slice value);
 
-/* Room for so many more fields, which whoever adds them does without raising; may raise itself. */
+/* Makes room for `count` more fields, so that adding them does not raise. May raise itself. */
 void rd_collect_reserve(rd_collect *collect, size_t count);
 void rd_collect_remove(rd_collect *collect, rd_slice name);
 /* The first field of that name, in any letter case, or NULL. */
 const rd_field *rd_collect_find(const rd_collect *collect, rd_slice name);
 
-/* The Strings that hold the fields live until here. */
+/* Keeps the Strings with the fields alive until here. */
 #define RD_COLLECT_GUARD(collect)                                                                  \
     do {                                                                                           \
         RB_GC_GUARD((collect)->chunks);                                                            \

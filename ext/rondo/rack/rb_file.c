@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Answers that are files; see rb_file.h. Files are opened without the GVL: a slow disk is nobody
- * else's wait.
+ * Answers that are files; see rb_file.h. Files are opened without the GVL, so other threads do not
+ * wait for a slow disk.
  */
 #include "rack/rb_file.h"
 
@@ -28,13 +28,13 @@
 typedef struct rd_opening {
     const rd_file_roots *roots; /* NULL: the file may be anywhere */
     const char *path;
-    int fd; /* below 0: see error */
+    int fd; /* below 0: see `error` */
     int error;
     struct stat info;
 } rd_opening;
 
-/* Looked at before it is opened, which alone wakes who waits at a FIFO; and once more, because
- * another file may have its name by then. */
+/* Checks the file before it opens it, because opening a FIFO would already wake its other end.
+ * Checks it again afterwards, because another file may have the name by then. */
 static int open_regular(const char *path, struct stat *info) {
     if (stat(path, info) != 0 || !S_ISREG(info->st_mode)) return -1;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -43,7 +43,7 @@ static int open_regular(const char *path, struct stat *info) {
     return -1;
 }
 
-/* Slow clients of many files must not have the descriptors of the application. */
+/* Slow clients that load many files must not use up the descriptors of the application. */
 static bool may_open(rd_binding *binding) {
     rd_ledger *ledger = &binding->server->conns.ledger;
     rd_lock(binding);
@@ -67,7 +67,7 @@ static bool says_none(const rd_field *field) {
     return field != NULL && rd_field_is_word(field->value, RD_SLICE("none"));
 }
 
-/* Whether the whole file is the answer, of which a part may be sent instead. */
+/* Whether the answer is the whole file, so that ranges of it may be sent instead. */
 static bool is_divisible(const rd_collect *collect) {
     return collect->head.status == 200 && rd_request_reads(collect->call->request) &&
            rd_collect_find(collect, RD_SLICE("content-range")) == NULL &&
@@ -78,7 +78,7 @@ static void add_missing(rd_collect *collect, rd_slice name, rd_slice value) {
     if (rd_collect_find(collect, name) == NULL) rd_collect_add(collect, name, value);
 }
 
-/* What the fields say of the file; nothing where they do not. */
+/* The validators in the fields; empty if there are none. */
 static rd_validators validators_of(const rd_collect *collect) {
     const rd_field *etag = rd_collect_find(collect, RD_SLICE("etag"));
     const rd_field *modified = rd_collect_find(collect, RD_SLICE("last-modified"));
@@ -93,14 +93,14 @@ static void finish_call(rd_collect *collect) {
     RD_COLLECT_GUARD(collect);
 }
 
-/* With the lock. */
+/* Under the lock. */
 static rd_file *new_file(rd_binding *binding, const rd_opening *opening) {
     rd_file *file = rd_file_new(&binding->server->loop, opening->fd, opening->info.st_dev);
     rd_file_count(file, &binding->server->conns.ledger);
     return file;
 }
 
-/* Takes the descriptor over. */
+/* Sends the file, or what the request wants of it. Takes over the descriptor. */
 static void send_wanted(rd_collect *collect, const rd_opening *opening,
                         const rd_validators *validators) {
     rd_binding *binding = collect->call->binding;
@@ -120,7 +120,8 @@ static void send_wanted(rd_collect *collect, const rd_opening *opening,
     finish_call(collect);
 }
 
-/* As much of it as the application has promised, as with any other body. Takes the descriptor. */
+/* Sends as much of the file as the application has promised, as with any other body. Takes over the
+ * descriptor. */
 static void send_promised(rd_collect *collect, const rd_opening *opening) {
     rd_binding *binding = collect->call->binding;
     rd_request *request = collect->call->request;
@@ -140,8 +141,8 @@ static void send_promised(rd_collect *collect, const rd_opening *opening) {
 
 /* ---- named by a header ---- */
 
-/* The value of the field as a path with a NUL behind it, as the Strings of others are not; nil if
- * it has one inside. */
+/* The value of the field as a path with a NUL at its end, which other Strings may lack. Nil if the
+ * value has a NUL inside. */
 static VALUE path_of(const rd_collect *collect) {
     VALUE path = rb_str_new(RSTRING_PTR(collect->file), RSTRING_LEN(collect->file));
     char *to = RSTRING_PTR(path);
@@ -156,13 +157,13 @@ static VALUE path_of(const rd_collect *collect) {
     return has_nul ? Qnil : path;
 }
 
-/* EACCES: it lies outside. */
+/* EACCES: the file is outside the roots. */
 static int status_for(int error) {
     if (error == EACCES) return 500;
     return rd_file_may_pass(error) ? 503 : 404;
 }
 
-/* What is answered in place of it, from then on the response of the call. */
+/* Refuses the file: the reporter's answer becomes the response of the call. */
 static void refuse(rd_collect *collect, int error) {
     rd_call *call = collect->call;
     VALUE arguments[] = {call->env, collect->file, INT2FIX(status_for(error))};
@@ -238,7 +239,8 @@ bool rd_file_respond_named(rd_collect *collect) {
 
 /* ---- named by the body ---- */
 
-/* A part of it is sent only where nobody before us has cut, packed or counted it otherwise. */
+/* Whether the body is the whole file as it is: not cut, not compressed, with its own length. Only
+ * then ranges may be sent. */
 static bool is_plain(const rd_collect *collect, int64_t size) {
     return is_divisible(collect) && (collect->head.length < 0 || collect->head.length == size) &&
            rd_collect_find(collect, RD_SLICE("content-encoding")) == NULL;

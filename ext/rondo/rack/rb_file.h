@@ -8,14 +8,14 @@
 
 #include "rack/rb_fields.h"
 
-/* Answers with the file that collect->file names. False: it is refused, and the call has another
- * response, in the words of the reporter. */
+/* Answers with the file that collect->file names. False: the file is refused, and the call has
+ * another response, made by the reporter. */
 bool rd_file_respond_named(rd_collect *collect);
 
 typedef enum rd_path_answer {
-    RD_PATH_NONE,    /* nothing is done: the body's each has to do */
+    RD_PATH_NONE,    /* nothing is done: use the body's `each` */
     RD_PATH_SENT,    /* all is done */
-    RD_PATH_REFUSED, /* the call has another response, in the words of the reporter */
+    RD_PATH_REFUSED, /* the call has another response, made by the reporter */
 } rd_path_answer;
 
 /* Answers with the file that the body's to_path names, if it names one that can be opened. */

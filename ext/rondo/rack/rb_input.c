@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Rondo::Input, the rack.input of a request (Rack SPEC, "The Input Stream"): reads the body from
- * memory or its temporary file. A body that has not come yet (Expect: 100-continue) is asked for
- * and waited for by the first read; a body that was cut short raises, it never just ends.
+ * memory or its temporary file. If the body has not come yet (Expect: 100-continue), the first read
+ * requests it and waits for it. A body that was cut short raises; it does not look complete.
  */
 #include "rack/rb_input.h"
 
@@ -19,14 +19,14 @@ typedef struct rd_input {
     rd_binding *binding;
     rd_request *request; /* NULL: an empty body, or detached */
     uint64_t at;
-    bool whole; /* the body has come, and nobody changes it any more */
+    bool whole; /* the body is complete and does not change any more */
     bool closed;
 } rd_input;
 
 static VALUE cInput, the_empty_input;
 
-/* Whoever completes the request calls rd_input_detach(); of one that was left open and forgotten
- * the collector lets go. */
+/* Completing the request calls rd_input_detach(). If a request was left open and forgotten, the GC
+ * releases it here. */
 static void input_free(void *pointer) {
     rd_input *input = pointer;
     if (input->binding != NULL) {
@@ -85,11 +85,11 @@ static rd_input *get_open(VALUE self) {
     return input;
 }
 
-/* The whole body is here after this, or it has raised. */
+/* Waits for the whole body. Raises if it does not come. */
 static void await_body(rd_input *input) {
     rd_request *request = input->request;
     if (request == NULL || input->whole) return;
-    if (rd_is_forked(input->binding)) raise_closed(); /* what comes is the parent's */
+    if (rd_is_forked(input->binding)) raise_closed(); /* the parent receives the body */
     rd_lock(input->binding);
     if (request->body_error == 0 && request->responder) request->responder->want_body(request);
     rd_unlock(input->binding);
@@ -142,7 +142,7 @@ static void read_into(rd_input *input, VALUE string, long len) {
 static VALUE input_read(int argc, VALUE *argv, VALUE self) {
     VALUE length, buffer;
     rb_scan_args(argc, argv, "02", &length, &buffer);
-    /* May run code during which another thread ends the request: before looking at it. */
+    /* NUM2LONG may run code while another thread ends the request, so it comes first. */
     const long most = NIL_P(length) ? LONG_MAX : NUM2LONG(length);
     if (most < 0) rb_raise(rb_eArgError, "negative length %ld given", most);
     if (!NIL_P(buffer)) StringValue(buffer);
@@ -196,7 +196,7 @@ static VALUE input_each(VALUE self) {
     return self;
 }
 
-/* @return [Integer] 0; reading starts at the first byte again */
+/* @return [Integer] 0; the next read starts at the first byte */
 static VALUE input_rewind(VALUE self) {
     get_open(self)->at = 0;
     return INT2FIX(0);
@@ -210,7 +210,7 @@ static VALUE input_size(VALUE self) {
     return input->request == NULL ? INT2FIX(0) : ULL2NUM(input->request->body.size);
 }
 
-/* @return [nil] reading raises IOError from now on; the shared empty input stays as it is */
+/* @return [nil] reading raises IOError from now on; does nothing to the shared empty input */
 static VALUE input_close(VALUE self) {
     rd_input *input = rb_check_typeddata(self, &input_type);
     if (self != the_empty_input) input->closed = true;
@@ -232,12 +232,12 @@ static VALUE input_is_eof(VALUE self) {
     return bytes_left(input) == 0 ? Qtrue : Qfalse;
 }
 
-/* @return [self] it is binary already */
+/* @return [self] it is always binary */
 static VALUE input_binmode(VALUE self) {
     return self;
 }
 
-/* @return [Encoding] ASCII-8BIT, that of all it gives */
+/* @return [Encoding] ASCII-8BIT, the encoding of all Strings that it returns */
 static VALUE input_external_encoding(VALUE self) {
     (void)self;
     return rb_enc_from_encoding(rb_ascii8bit_encoding());

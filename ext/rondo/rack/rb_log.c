@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Request lines, gathered for a turn and written with one call, in the common log format with the
- * duration at the end, or as JSON. Whatever comes from a client is escaped, so that no request can
- * forge a line or drive a terminal.
+ * Request lines, collected during a turn and written with one call, in the common log format with
+ * the duration at the end, or as JSON. Everything from a client is escaped, so that no request can
+ * forge a line or control a terminal.
  */
 #include "rack/rb_log.h"
 
@@ -132,7 +132,7 @@ void rd_log_request(rd_call *call) {
 static VALUE write_lines(VALUE argument) {
     rd_binding *binding = (rd_binding *)argument;
     VALUE lines = rb_str_new(binding->log.bytes, (long)binding->log.len);
-    binding->log.len = 0; /* before the write, which lets other threads add theirs */
+    binding->log.len = 0; /* before the write, during which other threads may add lines */
     return rb_funcall(binding->log.output, rd_id.write, 1, lines);
 }
 
@@ -142,6 +142,6 @@ void rd_log_flush(rd_binding *binding) {
     if (state == 0) return;
     binding->log.lost++;
     if (rd_ends_thread(rb_errinfo())) rb_jump_tag(state);
-    /* A log that cannot be written is no reason to stop serving; the lines are counted as lost. */
+    /* If the log cannot be written, the server goes on, and counts the lines as lost. */
     rb_set_errinfo(Qnil);
 }

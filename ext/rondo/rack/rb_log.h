@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The request log: lines of a turn, gathered and written with one call. With the GVL.
+ * The request log: the lines of a turn, written with one call. With the GVL.
  */
 #ifndef RD_RACK_LOG_H
 #define RD_RACK_LOG_H
@@ -9,7 +9,7 @@
 
 void rd_log_request(rd_call *call);
 
-/* Writes what is gathered. Raises what is meant for the thread. */
+/* Writes the collected lines. Raises only what is meant for the thread. */
 void rd_log_flush(rd_binding *binding);
 
 #endif

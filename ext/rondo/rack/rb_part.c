@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parts of a body; see rb_part.h. Sending one ends in a wait for the client (rb_wait.c), or in
- * letting others go first.
+ * Parts of a body; see rb_part.h. After each part, the thread may wait for the client (rb_wait.c)
+ * or let others go first.
  */
 #include "rack/rb_part.h"
 
@@ -15,8 +15,8 @@
 
 #define BORROW_MIN 16384
 
-#define TURN_NS   2000000   /* of a call, from rd_call.turn_ns on, while others wait */
-#define NEEDED_NS 100000000 /* of one that came in because nobody else went on */
+#define TURN_NS   2000000   /* of a call, since rd_call.turn_ns, while others wait */
+#define NEEDED_NS 100000000 /* of a call that was let in without a place */
 
 bool rd_part_is_small(VALUE part) {
     return RSTRING_LEN(part) < BORROW_MIN;
@@ -27,8 +27,8 @@ int rd_part_copy(rd_call *call, VALUE part) {
                                            (size_t)RSTRING_LEN(part));
 }
 
-/* Small parts are copied; large ones are kept as they are, frozen so that they stay so. Under the
- * lock only the queueing: making Ruby objects comes before. */
+/* Small parts are copied. Large ones are borrowed, and frozen so that they do not change. Ruby
+ * objects are made before the lock is taken; only the queueing is under the lock. */
 int rd_part_write(rd_call *call, VALUE part) {
     rd_binding *binding = call->binding;
     int code;
@@ -47,17 +47,18 @@ int rd_part_write(rd_call *call, VALUE part) {
     return code;
 }
 
-/* Whether something waits for the application; under the lock. */
+/* Whether requests or events wait for the application. Under the lock. */
 static bool has_crowd(const rd_binding *binding) {
     return binding->server->queue.len > 0 || !rd_list_is_empty(&binding->server->events.waiting);
 }
 
-/* Whether the call goes on, and the code that runs now belongs to it. */
+/* Whether the call is not over, and the code that runs now belongs to it. */
 static bool is_own(const rd_visit *visit) {
     return visit != NULL && visit->strand->is_current(visit);
 }
 
-/* Whoever leads does not know who waits, because nobody has looked since. */
+/* Ends the turn of a call that has had its time. The leader steps aside even if nothing seems to
+ * wait, because no turn has checked since its call began. */
 static void take_turns(rd_call *call, bool is_crowded) {
     const uint64_t since = rd_clock_ns() - call->turn_ns;
     if (since < TURN_NS || rd_is_forked(call->binding)) return;

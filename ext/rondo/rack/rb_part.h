@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * One part of a body: queueing it, and what follows. On any thread, with the GVL; may raise.
+ * Queueing and sending one part of a body. On any thread, with the GVL; may raise.
  */
 #ifndef RD_RACK_PART_H
 #define RD_RACK_PART_H
 
 #include "rack/rb_call.h"
 
-/* Queues one part of a body, copied or, when it is long, borrowed. Takes the lock itself. 0 or
+/* Queues one part of a body: copied, or borrowed if it is long. Takes the lock itself. Returns 0 or
  * RD_ERR_CLOSED. */
 int rd_part_write(rd_call *call, VALUE part);
 
-/* The same for one that is copied whatever its length, under the lock. */
+/* The same, but copies a part of any length. Under the lock. */
 int rd_part_copy(rd_call *call, VALUE part);
 
-/* Sends one part of a body, then waits until the client has taken enough, or, when the call had its
- * turn, lets others go first. 0, or RD_ERR_CLOSED when nobody is there any more. The wait for the
- * client takes nothing of the body's time: to be added to turn_ns, unless the call is over by then,
- * ended by another thread. */
+/* Sends one part of a body, then waits until the client has read enough, or, if the call has had
+ * its turn, lets others go first. Returns 0, or RD_ERR_CLOSED if the client is gone. A wait for the
+ * client does not count as the body's time: the caller adds waited_ns to turn_ns, unless another
+ * thread has ended the call meanwhile. */
 int rd_part_send(rd_call *call, VALUE part, uint64_t *waited_ns);
 
 /* Whether a part of this length is copied. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * From the application's [status, headers, body] to the responder: checks the status, has the
- * header fields checked (rb_fields.c), finds out what kind of body it is and sends it. Rack SPEC,
- * "The Response".
+ * From the application's [status, headers, body] to the responder: checks the status and the header
+ * fields (rb_fields.c), determines the kind of the body and sends it. Rack SPEC, "The Response".
  */
 #include "rack/rb_response.h"
 
@@ -34,11 +33,11 @@ static void begin_collect(rd_collect *collect, rd_call *call) {
     collect->head.raw = collect->head.status == 101 && rb_respond_to(call->answer.body, rd_id.call);
     rd_collect_fields(collect, call->answer.headers);
     if (!NIL_P(collect->hijack) && !collect->head.raw) {
-        collect->head.raw = true; /* found on the way: once more, leaving every field as it is */
+        collect->head.raw = true; /* found meanwhile: collects again, with every field as it is */
         rd_collect_fields(collect, call->answer.headers);
     }
     if (collect->head.status < 200 && !collect->head.raw) {
-        rd_refuse_response("an informational status is no response", call->answer.status);
+        rd_refuse_response("an informational status is not a response", call->answer.status);
     }
     if (collect->head.raw && !collect->has_connection) {
         rd_collect_add(collect, RD_SLICE("connection"), RD_SLICE("close"));
@@ -62,7 +61,7 @@ static void start(rd_collect *collect) {
 }
 
 static void finish(rd_call *call) {
-    if (rd_is_forked(call->binding)) return; /* the parent's body ends, this is a copy */
+    if (rd_is_forked(call->binding)) return; /* a copy: the parent sends the body */
     rd_call_check(call);
     rd_lock(call->binding);
     call->request->responder->finish(call->request);
@@ -84,7 +83,7 @@ static bool all_small_strings(VALUE array, size_t *total) {
     return small;
 }
 
-/* The common case: everything is there, one visit to the lock does it all. */
+/* The common case: the body is complete, and the lock is taken only once. */
 static void respond_array(rd_collect *collect, VALUE array) {
     rd_call *call = collect->call;
     size_t total;
@@ -142,8 +141,9 @@ static void respond_stream(rd_collect *collect) {
     rd_stream_after_call(call);
 }
 
-/* Only for the length: Rails answers to to_ary for every body, where it has no Array with something
- * else or with a LocalJumpError (a range of a file that ActiveStorage has on the disk). */
+/* Used only to find the length. Bodies of Rails always respond to to_ary; if they have no Array, it
+ * returns something else or raises LocalJumpError (a range of a file that ActiveStorage has on the
+ * disk). */
 static bool respond_to_ary(rd_collect *collect, VALUE body) {
     if (collect->head.length >= 0 || !rb_respond_to(body, rd_id.to_ary)) return false;
     VALUE array = rb_funcall(body, rd_id.to_ary, 0);
@@ -152,7 +152,7 @@ static bool respond_to_ary(rd_collect *collect, VALUE body) {
     return true;
 }
 
-/* False: the body's each has to do. */
+/* False: use the body's `each`. */
 static bool respond_path(rd_collect *collect, VALUE body) {
     const rd_path_answer answer = rd_file_respond_path(collect, body);
     if (answer == RD_PATH_REFUSED) rd_respond(collect->call);
@@ -164,7 +164,7 @@ static void respond_body(rd_collect *collect) {
     if (RB_TYPE_P(body, T_ARRAY)) {
         respond_array(collect, body);
     } else if (rd_status_has_body(collect->head.status) && respond_path(collect, body)) {
-        return; /* for HEAD, too, which wants to know the length */
+        return; /* also for HEAD, which needs the length */
     } else if (has_no_body(collect)) {
         respond_nothing(collect);
     } else if (respond_to_ary(collect, body)) {
@@ -174,7 +174,7 @@ static void respond_body(rd_collect *collect) {
     } else if (rb_respond_to(body, rd_id.call)) {
         respond_stream(collect);
     } else {
-        rd_refuse_response("body answers neither each nor call", body);
+        rd_refuse_response("body responds to neither each nor call", body);
     }
 }
 

@@ -7,7 +7,7 @@
 
 #include "rack/rb_call.h"
 
-/* Answers with call->response. Raises ResponseError, and what the application raises. */
+/* Answers with call->answer. Raises ResponseError, and what the application raises. */
 void rd_respond(rd_call *call);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rondo::Stream, what a streaming body's call(stream) gets (Rack SPEC, "Streaming Body"): writes
- * leave at once, a full queue makes the writer wait, reads come from the request body. It may
- * outlive the call and be finished by any thread; one that is forgotten ends when the GC finds it.
+ * Rondo::Stream, the argument of a streaming body's call(stream) (Rack SPEC, "Streaming Body"):
+ * writes leave at once, a full queue makes the writer wait, reads come from the request body. A
+ * stream may outlive the call, and any thread may close it. The GC ends a stream that is forgotten.
  */
 #include "rack/rb_stream.h"
 
@@ -15,7 +15,7 @@
 #include "rack/rb_part.h"
 
 typedef struct rd_stream {
-    rd_call *call; /* the dispatch's while that runs, then `own`; NULL when the response is over */
+    rd_call *call; /* that of the dispatch while it runs, then `own`; NULL: the response is over */
     rd_call own;
     rd_binding *binding;
     VALUE input;
@@ -66,13 +66,13 @@ VALUE rd_stream_new(rd_call *call) {
     stream->binding = call->binding;
     stream->call = call;
     rd_lock(call->binding);
-    rd_request_ref(call->request); /* until the response is over, whoever ends it */
+    rd_request_ref(call->request); /* until the response is over */
     rd_unlock(call->binding);
     stream->input = call->input ? call->input : rd_input_empty();
     return self;
 }
 
-/* For a forked process it has: its parent answers. */
+/* True in a forked process, because its parent answers. */
 static bool has_ended(const rd_stream *stream) {
     return stream->call == NULL || rd_is_forked(stream->binding) || stream->call->state.done;
 }
@@ -82,7 +82,7 @@ static rd_call *writable(rd_stream *stream) {
     return stream->call;
 }
 
-/* Ends the response; when the application's call is over, everything else of it, too. */
+/* Ends the response. If the application's call is over, also completes the request. */
 static void end_response(rd_stream *stream) {
     if (has_ended(stream)) return;
     rd_call *call = stream->call;
@@ -115,11 +115,11 @@ void rd_stream_after_call(rd_call *call) {
     rd_unlock(call->binding);
 }
 
-/* @param data [String] sent at once; waits while the client does not take it
+/* @param data [String] sent at once; waits while the client does not read
  * @return [Integer] bytes
- * @raise [IOError] the stream is closed, or the client has gone (Rondo::ClientGone) */
+ * @raise [IOError] the stream is closed, or the client is gone (Rondo::ClientGone) */
 static VALUE stream_write(VALUE self, VALUE data) {
-    data = rb_obj_as_string(data); /* may run code that closes the stream: before looking at it */
+    data = rb_obj_as_string(data); /* may run code that closes the stream, so it comes first */
     rd_stream *stream = get(self);
     rd_call *call = writable(stream);
     if (RSTRING_LEN(data) == 0) return INT2FIX(0);
@@ -129,7 +129,7 @@ static VALUE stream_write(VALUE self, VALUE data) {
     return LONG2NUM(RSTRING_LEN(data));
 }
 
-/* The same, for chains.
+/* The same as {#write}, but returns the stream, for chains.
  * @param data [String]
  * @return [self]
  * @raise [IOError] as {#write} */
@@ -138,7 +138,7 @@ static VALUE stream_append(VALUE self, VALUE data) {
     return self;
 }
 
-/* @return [self] nothing to do: what is written leaves at once
+/* @return [self] does nothing: what is written leaves at once
  * @raise [IOError] the stream is closed */
 static VALUE stream_flush(VALUE self) {
     writable(get(self));
@@ -166,7 +166,7 @@ static VALUE stream_gets(VALUE self) {
     return rb_funcallv(stream->input, rb_intern("gets"), 0, NULL);
 }
 
-/* @return [nil] reading raises IOError from now on; writing goes on */
+/* @return [nil] reading raises IOError from now on; writing still works */
 static VALUE stream_close_read(VALUE self) {
     get(self)->read_closed = true;
     return Qnil;
@@ -186,7 +186,7 @@ static VALUE stream_close(VALUE self) {
     return Qnil;
 }
 
-/* @return [Boolean] closed, or the client has gone */
+/* @return [Boolean] closed, or the client is gone */
 static VALUE stream_is_closed(VALUE self) {
     rd_stream *stream = get(self);
     return has_ended(stream) || !rd_call_has_client(stream->call) ? Qtrue : Qfalse;
@@ -198,7 +198,8 @@ static VALUE stream_inspect(VALUE self) {
 }
 
 /* Document-class: Rondo::Stream
- * What a streaming body's call gets: writes go to the client, reads come from the request's body.
+ * The argument of a streaming body's call: writes go to the client, reads come from the request's
+ * body.
  */
 void rd_init_stream(VALUE rondo) {
     cStream = rb_define_class_under(rondo, "Stream", rb_cObject);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rondo::Stream, what a streaming body's call gets. With the GVL.
+ * Rondo::Stream, the argument of a streaming body's call. With the GVL.
  */
 #ifndef RD_RACK_STREAM_H
 #define RD_RACK_STREAM_H
@@ -10,7 +10,7 @@
 void rd_init_stream(VALUE rondo);
 VALUE rd_stream_new(rd_call *call);
 
-/* The body's call returned or raised: the stream is closed, or left to whoever holds it. */
+/* The body's call returned or raised. Closes the stream, or leaves it to the code that kept it. */
 void rd_stream_after_call(rd_call *call);
 
 #endif

@@ -155,7 +155,7 @@ class RackKeptTest < RackCase
   end
 
   # The jumper is cut off, an open stream of another client is its own, and the server goes on.
-  def assert_only_the_jumper_ends(client, logged = "a continuation of a request that is over was called")
+  def assert_only_the_jumper_ends(client, logged = "a continuation of a finished request was called")
     bystander = connect
     bystander.write(bytes("GET", "/stream"))
     assert_includes bystander.read_some, "200 OK"
