@@ -23,7 +23,7 @@ class ServerTest < Minitest::Test
     assert_match(/call/, complaint(nil))
     assert_equal "public: cannot read the folder /no/such/folder: No such file or directory",
                  complaint(nil, public: "/no/such/folder")
-    assert_match(/nonsense is no address or network/, complaint(trusted_proxies: ["nonsense"]))
+    assert_match(/nonsense is not an address or network/, complaint(trusted_proxies: ["nonsense"]))
   end
 
   def test_options_of_the_wrong_type

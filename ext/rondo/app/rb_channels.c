@@ -3,8 +3,8 @@
  * Channels for the application: subscribe, unsubscribe and publish of Rondo::Client, and what the
  * module Rondo::PubSub needs of a server (Rondo::Server::Core, see lib/rondo/pubsub/local.rb).
  *
- * C keeps a number for each block. The block itself is found by it in a Hash, and not any more once
- * its subscription has ended: a message on its way to it then is nobody's.
+ * C keeps a number for each block, and finds the block by this number in a Hash. When a
+ * subscription ends, its block is removed, and a message that is still on its way to it is dropped.
  */
 #include "app/rb_channels.h"
 
@@ -36,7 +36,7 @@ static rd_receive_as receive_as(VALUE as) {
     rb_raise(rb_eArgError, "as must be :text, :binary or nil");
 }
 
-/* The point in time somebody has seen everything up to; false for one who has seen nothing. */
+/* Reads `since`: the id or time up to which the client has seen everything. False: not given. */
 static bool read_since(VALUE since, uint64_t *id) {
     if (since == Qundef || NIL_P(since)) return false;
     if (RB_TYPE_P(since, T_STRING)) return rd_history_parse_id(rd_slice_of_string(since), id);
@@ -62,7 +62,7 @@ typedef struct rd_subscribing {
     rd_pubsub_terms terms;
 } rd_subscribing;
 
-/* An event stream goes on where the browser lost it. */
+/* An event stream continues after the last event that the browser has seen. */
 static VALUE last_event_id(VALUE self) {
     if (!rd_client_of(self)->push->ops->has_ids) return Qnil;
     return rb_hash_lookup(rd_client_env(self), rd_key.http_last_event_id);
@@ -88,7 +88,7 @@ static VALUE block_key(VALUE name, bool is_pattern) {
     return key;
 }
 
-/* Takes the place of the block before. */
+/* Keeps the block in place of the previous one. */
 static void keep_block(VALUE self, rd_client *client, const rd_subscribing *subscribing) {
     if (NIL_P(client->blocks)) RB_OBJ_WRITE(self, &client->blocks, rb_hash_new());
     VALUE number = ULL2NUM(subscribing->terms.block);
@@ -102,22 +102,21 @@ static void drop_block(const rd_client *client, VALUE name, bool is_pattern) {
     if (!NIL_P(number)) rb_hash_delete(client->blocks, number);
 }
 
-/* Messages of a channel go straight to the client, or to the block. Subscribing again replaces. Any
- * thread.
+/* Sends the messages of a channel straight to the client, or to the block. A second call for the
+ * same channel replaces the first. Any thread.
  * @overload subscribe(channel, is_pattern = false, match: nil, as: nil, since: nil)
  *   @param channel [String, Symbol] its name, up to 1024 bytes; a pattern up to 255
- *   @param is_pattern [Boolean] a pattern of names: * ? [a-z] [^x] and \ before what is meant as it
- *     is
- *   @param match [Symbol, nil] :redis for the same
- *   @param as [Symbol, nil] :text or :binary, whatever a message was published as
- *   @param since [Integer, String, Time, nil] the last id that was seen, or a time: what came later
- *     and the history has kept is sent first; an event stream's Last-Event-ID where it is not given
+ *   @param is_pattern [Boolean] a pattern of names: * ? [a-z] [^x], \ before a literal character
+ *   @param match [Symbol, nil] :redis: the name is a pattern
+ *   @param as [Symbol, nil] :text or :binary: sends all messages in this form
+ *   @param since [Integer, String, Time, nil] the last id that was seen, or a time: later messages
+ *     that the history has kept are sent first; by default the Last-Event-ID of an event stream
  *   @yieldparam channel [String]
  *   @yieldparam message [String]
  *   @yieldparam id [Integer, nil] in the history
- *   @return [true, nil] nil when the client is closed or has all the subscriptions it may;
- *     the log says so
- *   @raise [ArgumentError, TypeError] for a name or an option that is none */
+ *   @return [true, nil] nil when the client is closed, or at its limit of subscriptions, which is
+ *     logged
+ *   @raise [ArgumentError, TypeError] for a name or an option that is not valid */
 static VALUE client_subscribe(int argc, VALUE *argv, VALUE self) {
     rd_client *client = rd_client_of(self);
     rd_subscribing to = {.block = Qnil};
@@ -161,19 +160,19 @@ static VALUE client_unsubscribe(int argc, VALUE *argv, VALUE self) {
     return was ? Qtrue : Qfalse;
 }
 
-/* Publishes to all who are subscribed, this client included. Any thread.
+/* Publishes to all subscribers, including this client. Any thread.
  * @overload publish(channel, message, engine = nil)
  *   @param channel [String, Symbol]
  *   @param message [String, Hash, Array] as for {#write}
  *   @param engine [Object, false, nil] nil for the default one, false for this process only
  *   @return [Boolean] whether it is on its way
- *   @raise [ArgumentError, TypeError] for a name or a message that is none */
+ *   @raise [ArgumentError, TypeError] for a name or a message that is not valid */
 static VALUE client_publish(int argc, VALUE *argv, VALUE self) {
     (void)self;
     return rb_funcallv(mRondo, rd_id.publish, argc, argv);
 }
 
-/* @return [Integer] 0: pub/sub is there, as the drafts for Rack have it */
+/* @return [Integer] 0: pub/sub is available, as in the drafts for Rack */
 static VALUE client_pubsub(VALUE self) {
     (void)self;
     return INT2FIX(0);
@@ -218,7 +217,7 @@ static VALUE new_subscriber(rd_binding *binding, VALUE block, rd_push **push) {
     return key;
 }
 
-/* The one that has that key goes on with another block; NULL when it has ended. */
+/* Gives the subscriber with this key another block. NULL: the subscriber has ended. */
 static rd_push *known_subscriber(const rd_binding *binding, VALUE key, VALUE block) {
     if (NIL_P(key) || NIL_P(rb_hash_lookup(binding->clients.subscribers, key))) return NULL;
     if (!RTEST(rb_obj_is_proc(block))) rb_raise(rb_eTypeError, "a block is needed");
@@ -227,8 +226,8 @@ static rd_push *known_subscriber(const rd_binding *binding, VALUE key, VALUE blo
     return (rd_push *)(uintptr_t)NUM2ULL(key);
 }
 
-/* `key`: of the subscription to the same channel whose place it takes, or nil: no message reaches
- * both, and none neither.
+/* `key`: of the subscription to the same channel that this one replaces, or nil. Each message
+ * reaches exactly one of the two.
  * @return [Integer, nil] for core_unsubscribe; nil in a child process, whose server is the parent's
  */
 static VALUE core_subscribe(VALUE self, VALUE channel, VALUE pattern, VALUE as, VALUE since,
@@ -249,8 +248,8 @@ static VALUE core_subscribe(VALUE self, VALUE channel, VALUE pattern, VALUE as, 
     return key;
 }
 
-/* Calls the block with a channel and one of RD_PUBSUB_COMMANDS whenever the first subscriber comes
- * or the last one goes. @return [Integer] for core_unsubscribe */
+/* Calls the block with a channel and one of RD_PUBSUB_COMMANDS when its first subscriber comes or
+ * its last one goes. @return [Integer] for core_unsubscribe */
 static VALUE core_watch(VALUE self, VALUE block) {
     rd_binding *binding = rd_binding_of(self);
     if (rd_is_forked(binding)) return Qnil;
@@ -275,7 +274,7 @@ static VALUE core_unsubscribe(VALUE self, VALUE key) {
 }
 
 /* @return [void]
- * @raise [ArgumentError] for a name that is none */
+ * @raise [ArgumentError] for a name that is not valid */
 static VALUE core_keep(VALUE self, VALUE channel, VALUE pattern, VALUE size, VALUE ttl_ms) {
     rd_binding *binding = rd_binding_of(self);
     VALUE name = rd_channel_pattern_of(channel, RTEST(pattern));
@@ -302,7 +301,7 @@ VALUE rd_channels_tell(VALUE block, const rd_push_message *message) {
                          : rb_str_new(payload.ptr, (long)payload.len),
         published->id != 0 ? ULL2NUM(published->id) : Qnil,
     };
-    /* A lambda for two is called with two. */
+    /* A lambda with two parameters is called with two arguments. */
     int count = RTEST(rb_proc_lambda_p(block)) && rb_proc_arity(block) == 2 ? 2 : 3;
     return rb_proc_call_with_block(block, count, arguments, Qnil);
 }

@@ -11,13 +11,13 @@
 /* Adds subscribe, unsubscribe and publish to Rondo::Client. */
 void rd_init_channels(VALUE cClient);
 
-/* What Rondo::PubSub needs of Rondo::Server::Core. */
+/* Adds to Rondo::Server::Core what Rondo::PubSub needs. */
 void rd_init_core_channels(VALUE core);
 
-/* Finds the block of a push in the binding's Hash `subscribers`. */
+/* The key of a push's block in the binding's Hash `subscribers`. */
 VALUE rd_subscriber_key(const rd_push *push);
 
-/* Calls the block of a subscription, if it is still there. */
+/* Calls the block of a subscription, unless it is nil. */
 VALUE rd_channels_tell(VALUE block, const rd_push_message *message);
 
 #endif

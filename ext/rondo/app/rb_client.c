@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rondo::Client: what a handler's callbacks get, one object per upgraded connection from its
- * upgrade until on_close has returned. The binding keeps them by slot; in the place of a client
- * that nobody will see it keeps the handler, so that this lives as long as its connection.
+ * Rondo::Client: the argument of a handler's callbacks, one object per upgraded connection, from
+ * its upgrade until on_close has returned. The binding keeps clients by slot. If the handler has no
+ * callbacks, there is no client: the binding keeps the handler, so that it lives as long as its
+ * connection.
  */
 #include "app/rb_client.h"
 
@@ -26,7 +27,7 @@ static void client_mark(void *pointer) {
     rb_gc_mark_movable(client->next_handler);
     rb_gc_mark_movable(client->env);
     rb_gc_mark_movable(client->blocks);
-    /* What the binding holds of Ruby lives as long as the server, and a client may outlive that. */
+    /* The binding's objects live as long as the server, and a client may outlive the server. */
     if (client->binding != NULL) rb_gc_mark(client->binding->self);
 }
 
@@ -38,7 +39,7 @@ static void client_compact(void *pointer) {
     client->blocks = rb_gc_location(client->blocks);
 }
 
-/* One whose server was given up before it could be told of its end. */
+/* Also frees a client whose server was dropped before on_close could be called. */
 static void client_free(void *pointer) {
     rd_client *client = pointer;
     if (client->push != NULL && !rd_is_forked(client->binding)) {
@@ -70,12 +71,12 @@ bool rd_client_lock(rd_client *client) {
     return false;
 }
 
-/* A stream of events is text: bytes without an encoding may be UTF-8, other encodings are not. */
+/* An event stream is text. Bytes without an encoding may be UTF-8; other encodings are refused. */
 static bool needs_text(const rd_client *client, VALUE string) {
     if (!client->kind->text_only) return false;
     rd_slice bytes = rd_slice_of_string(string);
     if (rb_enc_get_index(string) != rb_ascii8bit_encindex() || !rd_utf8_is_text(bytes)) {
-        rb_raise(rb_eArgError, "a stream of events is UTF-8");
+        rb_raise(rb_eArgError, "an event stream must be UTF-8");
     }
     return true;
 }
@@ -86,10 +87,11 @@ bool rd_client_goes_as_text(const rd_client *client, VALUE string) {
 
 /* Queues one message; never blocks. Any thread.
  * @param data [String, Hash, Array] UTF-8 and US-ASCII are sent as text, other encodings as binary,
- *   a Hash or an Array as JSON; a stream of events has text only, and takes bytes that are UTF-8
+ *   a Hash or an Array as JSON; an event stream has only text, and takes binary Strings that are
+ *   UTF-8
  * @return [Boolean] false when the connection is closed
  * @raise [TypeError] for anything else
- * @raise [ArgumentError] for text that is not valid, and for what is none in a stream of events
+ * @raise [ArgumentError] for text that is not valid, and in an event stream for what is not text
  * @see RFC 6455 section 5.6 */
 static VALUE client_write(VALUE self, VALUE data) {
     rd_client *client = rd_client_of(self);
@@ -104,10 +106,10 @@ static VALUE client_write(VALUE self, VALUE data) {
     return still_open ? Qtrue : Qfalse;
 }
 
-/* Closes after what is queued. Any thread; nothing when it is closed already. A stream of events
- * just ends: code and reason are for on_close.
+/* Closes the connection after what is queued. Any thread. Does nothing if it is already closed. An
+ * event stream just ends; on_close gets the code and reason.
  * @overload close(code = 1000, reason = "")
- *   @param code [Integer] one that an application may use: 1000 to 1003, 1007 to 1014, 3000 to 4999
+ *   @param code [Integer] one that applications may use: 1000 to 1003, 1007 to 1014, 3000 to 4999
  *   @param reason [String] up to 123 bytes of UTF-8; more is cut
  *   @return [nil]
  *   @raise [ArgumentError] for any other code, or a reason that is not UTF-8
@@ -117,7 +119,7 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self) {
     rb_scan_args(argc, argv, "02", &code, &reason);
     int number = NIL_P(code) ? 1000 : NUM2INT(code);
     if (number < 0 || !rd_push_is_close_code((unsigned)number)) {
-        rb_raise(rb_eArgError, "%d is no code to close with", number);
+        rb_raise(rb_eArgError, "%d is not a valid close code", number);
     }
     if (NIL_P(reason)) reason = rb_utf8_str_new_cstr("");
     StringValue(reason);
@@ -150,9 +152,9 @@ static VALUE client_pending(VALUE self) {
     return SIZET2NUM(bytes);
 }
 
-/* @return [Hash] of the request that was upgraded, but for what was only good while it was
- *   answered: rack.hijack, rack.response_finished, rack.early_hints and the key of the handshake.
- *   Equal to what the application was called with, and always the same one */
+/* @return [Hash] the env of the request that was upgraded, always the same Hash. It equals the env
+ *   of the application call, without what is valid only during that call: rack.hijack,
+ *   rack.response_finished, rack.early_hints and the key of the handshake */
 VALUE rd_client_env(VALUE self) {
     rd_client *client = rd_client_of(self);
     if (!RB_TYPE_P(client->env, T_HASH)) {
@@ -161,7 +163,7 @@ VALUE rd_client_env(VALUE self) {
     return client->env;
 }
 
-/* @return [Object] what gets the callbacks */
+/* @return [Object] the object whose callbacks are called */
 static VALUE client_handler(VALUE self) {
     const rd_client *client = rd_client_of(self);
     return client->next_handler == Qundef ? client->handler : client->next_handler;
@@ -178,8 +180,9 @@ void rd_client_watch_drained(rd_client *client) {
     rd_unlock(client->binding);
 }
 
-/* Another handler, once the callback that runs has returned: on_close of the old one, then on_open
- * of the new one. Subscriptions stay. Any thread; nothing when it is closed already.
+/* Sets another handler. When the present callback has returned, on_close of the old handler is
+ * called, then on_open of the new one. Subscriptions stay. Any thread. Does nothing if the
+ * connection is already closed.
  * @param handler [Object, nil] nil closes */
 static VALUE client_set_handler(VALUE self, VALUE handler) {
     rd_client *client = rd_client_of(self);
@@ -195,7 +198,7 @@ static VALUE client_set_handler(VALUE self, VALUE handler) {
     return handler;
 }
 
-/* @return [Float] seconds of silence after which the peer is asked whether it is there; 0: never */
+/* @return [Float] seconds of silence after which the peer gets a ping; 0: never */
 static VALUE client_timeout(VALUE self) {
     rd_client *client = rd_client_of(self);
     if (!rd_client_lock(client)) return INT2FIX(0);
@@ -210,7 +213,7 @@ static VALUE client_set_timeout(VALUE self, VALUE seconds) {
     rd_client *client = rd_client_of(self);
     double ms = NUM2DBL(seconds) * 1000;
     if (!(ms >= 0 && ms <= 86400000))
-        rb_raise(rb_eArgError, "a timeout is from 0 to 86400 seconds");
+        rb_raise(rb_eArgError, "a timeout must be from 0 to 86400 seconds");
     if (!rd_client_lock(client)) return seconds;
     client->push->ping_interval_ms = (uint32_t)ms;
     rd_push_expect(client->push);
@@ -223,8 +226,8 @@ static VALUE client_protocol(VALUE self) {
     return rd_upgrade_symbol(rd_client_of(self)->kind);
 }
 
-/* @return [Integer, nil] inside on_close: the peer's or our code; 1005 when the peer gave none,
- *   1006 when the connection ended without a word */
+/* @return [Integer, nil] inside on_close: the code of the peer or of this server; 1005 when the
+ *   peer gave none, 1006 when the connection ended without a close frame */
 static VALUE client_close_code(VALUE self) {
     const rd_push *push = rd_client_of(self)->push;
     return push != NULL && rd_push_is_ending(push) ? INT2FIX(push->close_code) : Qnil;
@@ -270,7 +273,7 @@ void rd_client_let_go(rd_binding *binding, uint32_t slot) {
 }
 
 /* Document-class: Rondo::Client
- * An upgraded connection, a WebSocket or a stream of events: what its handler's callbacks get. */
+ * An upgraded connection, a WebSocket or an event stream. Callbacks of its handler get it. */
 void rd_init_client(VALUE rondo) {
     cClient = rb_define_class_under(rondo, "Client", rb_cObject);
     rb_undef_alloc_func(cClient);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rondo::Client#event: an event of a stream with its name, its id and the time to reconnect.
+ * Rondo::Client#event: an event of an event stream with its name, its id and the time to reconnect.
  */
 #include "app/rb_client_event.h"
 
@@ -23,7 +23,7 @@ static VALUE line_of(VALUE value, const char *what) {
     if (RB_SYMBOL_P(value) || RB_INTEGER_TYPE_P(value)) value = rb_obj_as_string(value);
     StringValue(value);
     if (!rd_utf8_is_line(rd_slice_of_string(value))) {
-        rb_raise(rb_eArgError, "the %s of an event is one line of UTF-8 without NUL", what);
+        rb_raise(rb_eArgError, "the %s of an event must be one line of UTF-8 without NUL", what);
     }
     return value;
 }
@@ -31,7 +31,7 @@ static VALUE line_of(VALUE value, const char *what) {
 static int64_t retry_of(VALUE value) {
     if (NIL_P(value)) return -1;
     if (!RB_FIXNUM_P(value) || FIX2LONG(value) < 0) {
-        rb_raise(rb_eArgError, "retry is a number of milliseconds, not %+" PRIsVALUE, value);
+        rb_raise(rb_eArgError, "retry must be a number of milliseconds, not %+" PRIsVALUE, value);
     }
     return FIX2LONG(value);
 }
@@ -39,13 +39,12 @@ static int64_t retry_of(VALUE value) {
 /* Queues an event; never blocks. Any thread. A WebSocket has no fields: it gets the data alone, as
  * by {#write}.
  * @overload event(data, event: nil, id: nil, retry: nil)
- *   @param data [String, Hash, Array, nil] as for {#write}; nil: no event, only id and retry are
- * told
+ *   @param data [String, Hash, Array, nil] as for {#write}; nil: sends no event, only id and retry
  *   @param event [String, Symbol, nil] its name; nil: "message"
- *   @param id [String, Integer, nil] what the client sends as Last-Event-ID when it comes back
- *   @param retry [Integer, nil] milliseconds the client waits before it does
+ *   @param id [String, Integer, nil] what the client sends as Last-Event-ID when it reconnects
+ *   @param retry [Integer, nil] milliseconds that the client waits before it reconnects
  *   @return [Boolean] false when the connection is closed
- *   @raise [TypeError, ArgumentError] as {#write} does; for event or id with CR, LF or NUL
+ *   @raise [TypeError, ArgumentError] as {#write}; also for event or id with CR, LF or NUL
  *   @see WHATWG HTML, section 9.2 */
 static VALUE client_event(int argc, VALUE *argv, VALUE self) {
     VALUE data, options, values[3] = {Qundef, Qundef, Qundef};

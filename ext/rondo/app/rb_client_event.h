@@ -7,7 +7,7 @@
 
 #include <ruby.h>
 
-/* Adds event. The class has one name in all files, by which YARD finds it. */
+/* Adds `event`. YARD finds the class by its name, which is the same in all files. */
 void rd_init_client_event(VALUE cClient);
 
 #endif

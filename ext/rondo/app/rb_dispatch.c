@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One application call, from the request to its answer, behind one rb_protect, whatever it raises.
- * Runs on an application thread; rb_pool.c says which one.
+ * One application call, from the request to its answer. One rb_protect catches everything that it
+ * raises. Runs on an application thread; rb_pool.c says on which one.
  */
 #include "app/rb_dispatch.h"
 
@@ -23,7 +23,7 @@
 
 /* ---- the application ---- */
 
-/* Whether it is [status, headers, body]. */
+/* Whether the response is [status, headers, body]. */
 static bool take_triple(rd_call *call, VALUE response) {
     VALUE triple = rb_check_array_type(response);
     if (NIL_P(triple) || RARRAY_LEN(triple) != 3) return false;
@@ -46,7 +46,7 @@ static VALUE call_application(VALUE argument) {
     VALUE response = rb_funcallv(call->binding->app.object, rd_id.call, 1, &env);
     if (rd_is_forked(call->binding)) return Qnil;
     rd_call_check(call);
-    if (call->state.hijacked) { /* nothing is sent; middleware ends in `close` what it began */
+    if (call->state.hijacked) { /* nothing is sent, but middleware relies on `close` */
         take_triple(call, response);
     } else {
         take_response(call, response);
@@ -96,7 +96,7 @@ static bool is_clients_end(rd_call *call, VALUE error) {
     return gone && rb_obj_is_kind_of(error, rd_eClosed);
 }
 
-/* What answers may fail itself: lowlevel_error_handler is the application's, too. */
+/* Answers with the error. That may fail as well: lowlevel_error_handler is application code. */
 static bool try_respond_error(rd_call *call) {
     int state = 0;
     rb_protect(respond_error, (VALUE)call, &state);
@@ -108,7 +108,7 @@ static bool try_respond_error(rd_call *call) {
     } else if (!is_clients_end(call, error)) {
         rd_report_error(call->binding, error, call->env);
     }
-    rd_call_try(close_body, call); /* that of the answer to the error */
+    rd_call_try(close_body, call); /* the body of the answer to the error */
     return false;
 }
 
@@ -120,14 +120,14 @@ static void abort_response(rd_call *call) {
     rd_unlock(call->binding);
 }
 
-/* The thread is being killed; what still runs on it is what an `ensure` would do. */
+/* The thread is being killed: does only what an `ensure` clause would do. */
 static void give_up(rd_call *call, int state) {
     call->killed = state;
     abort_response(call);
     rd_call_try(close_body, call);
 }
 
-/* Whoever called run() ends it, as if the signal had come there. */
+/* The thread in run() ends the server, as if the signal had been delivered there. */
 static VALUE pass_to_supervisor(VALUE argument) {
     rd_call *call = (rd_call *)argument;
     VALUE supervisor = call->binding->app.supervisor;
@@ -143,7 +143,7 @@ static void handle_failure(rd_call *call, int state) {
     }
     rb_set_errinfo(Qnil);
     call->error = error;
-    if (rd_ends_thread(error)) { /* a signal, which is not the application's to lose */
+    if (rd_ends_thread(error)) { /* a signal, which must not be lost */
         abort_response(call);
         rd_call_try(close_body, call);
         rd_call_try(pass_to_supervisor, call);
@@ -154,7 +154,7 @@ static void handle_failure(rd_call *call, int state) {
     const bool timed_out = call->request->timed_out;
     rd_unlock(call->binding);
     if (is_clients_end(call, error)) {
-        abort_response(call); /* the client left: nobody's fault */
+        abort_response(call); /* the client left: not an error */
     } else if (call->state.started || call->state.done || call->state.hijacked || timed_out) {
         report(call);
         abort_response(call);
@@ -166,9 +166,9 @@ static void handle_failure(rd_call *call, int state) {
 
 /* ---- from the leader ---- */
 
-/* A continuation has brought back the frames of a call that is over, with all that lay on the
- * stack; its request may be another one's by now. What this thread really has in hand is cut off.
- */
+/* A continuation has restored the frames of a call that is over, with everything on its stack. The
+ * memory of its request may belong to another request by now. This aborts the call that the thread
+ * really has. */
 static rd_request *drop_stray(rd_call *call, int state) {
     rd_visit *visit = call->visit;
     rd_request *request = visit->request;
@@ -195,13 +195,13 @@ rd_request *rd_call_run(rd_call *call) {
     call->serial = call->visit->serial;
     call->visit->call = call;
     rb_protect(call_application, (VALUE)call, &state);
-    if (rd_is_forked(call->binding)) return NULL; /* the parent answers */
+    if (rd_is_forked(call->binding)) return NULL; /* the parent process answers */
     if (!rd_call_is_current(call)) return drop_stray(call, state);
     if (state != 0) handle_failure(call, state);
     if (rd_is_forked(call->binding)) return NULL;
     if (call->stream != 0 && !call->state.left_open) rd_stream_after_call(call);
     if (!call->state.left_open)
-        rd_complete(call); /* else the stream does, which has its own reference */
+        rd_complete(call); /* if not, the stream does it, with its own reference */
     return call->request;
 }
 
@@ -218,12 +218,12 @@ static void init_call(rd_call *call, rd_runner *runner, rd_request *request) {
                       .turn_ns = request->taken_ns};
 }
 
-/* One visit to the lock for both. */
+/* Takes the lock once for both. */
 bool rd_call_begin(rd_call *call, rd_runner *runner, rd_request *before) {
     rd_binding *binding = runner->binding;
     rd_request *request = before;
     rd_lock(binding);
-    do { /* a request whose client left before its turn came is let go of at once */
+    do { /* a request whose client is already gone is dropped at once */
         request = rd_server_next_request(binding->server, request);
     } while (request != NULL && request->conn == NULL);
     if (request != NULL) init_call(call, runner, request);

@@ -7,10 +7,11 @@
 
 #include "rack/rb_call.h"
 
-/* Takes the next request of the batch and lets go of the one `before`; false: the batch is over. */
+/* Takes the next request of the batch and gives back `before`. False: the batch is over. */
 bool rd_call_begin(rd_call *call, rd_runner *runner, rd_request *before);
 
-/* Calls the application and answers. The request to let go of, or NULL when a stream goes on. */
+/* Calls the application and answers. Returns the request to give back, or NULL if a stream
+ * continues the answer. */
 rd_request *rd_call_run(rd_call *call);
 
 #endif

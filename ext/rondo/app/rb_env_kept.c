@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The env of an upgraded connection, which may never be asked for and would be the largest part of
- * its memory: an Array of the values that the base template does not have, header values interned,
- * behind a list of their keys that all envs of the same shape share. From it the Hash is made again
- * (Rondo::Client#env in rb_client.c). The application's own entries stay what they are.
+ * The env of an upgraded connection. Applications may never read it, and as a Hash it would be the
+ * largest part of the connection's memory. So it is kept as an Array: a list of keys, which all
+ * envs with the same keys share, then the values that the base template does not have; header
+ * values are interned. Rondo::Client#env in rb_client.c makes the Hash again. The application's own
+ * entries are kept as they are.
  */
 #include "app/rb_env_kept.h"
 
@@ -12,7 +13,7 @@
 
 #include <ruby/encoding.h>
 
-#define KEY_LISTS 64 /* direct-mapped; beyond them lists are not shared */
+#define KEY_LISTS 64 /* direct-mapped; on a collision a list is not shared */
 
 typedef struct rd_keeping {
     VALUE template;
@@ -21,7 +22,7 @@ typedef struct rd_keeping {
     size_t found; /* keys of the template */
 } rd_keeping;
 
-/* Good only while the request was answered. */
+/* Whether the value is valid only while the request is being answered. */
 static bool is_over(VALUE key) {
     return key == rd_key.rack_hijack || key == rd_key.rack_response_finished ||
            key == rd_key.rack_early_hints || key == rd_header_keys[RD_HEADER_SEC_WEBSOCKET_KEY];
@@ -31,7 +32,7 @@ static bool is_binary(VALUE string) {
     return rb_enc_get_index(string) == rb_ascii8bit_encindex();
 }
 
-/* Whether a key's value is kept nowhere but in the env of its request. */
+/* Whether the key's value must be kept nowhere except in the env of its request. */
 static bool is_secret(VALUE key) {
     for (unsigned id = 1; id < RD_HEADER_COUNT; id++) {
         if (rd_header_keys[id] == key) return rd_header_id_is_secret(id);
@@ -39,7 +40,7 @@ static bool is_secret(VALUE key) {
     return key == rd_key.query_string;
 }
 
-/* A client's value, in one String for all that have the same. */
+/* A value from a client, as one String that all equal values share. */
 static VALUE shared(VALUE key, VALUE value) {
     if (!RB_TYPE_P(value, T_STRING) || RB_OBJ_FROZEN(value) || !is_binary(value)) return value;
     if (rb_obj_class(value) != rb_cString || is_secret(key)) return value;
@@ -64,8 +65,8 @@ static bool is_list_of(VALUE list, const rd_keeping *keeping) {
     return true;
 }
 
-/* Keys are interned, so their addresses tell them apart; when those change, a list is made again.
- */
+/* Keys are interned, so their addresses identify them. When compaction changes the addresses, a new
+ * list is made. */
 static VALUE key_list(rd_binding *binding, const rd_keeping *keeping) {
     rd_slice bytes =
         rd_slice_of((const char *)keeping->keys, (size_t)keeping->count * sizeof(keeping->keys[0]));
@@ -77,7 +78,7 @@ static VALUE key_list(rd_binding *binding, const rd_keeping *keeping) {
     return list;
 }
 
-/* The Hash itself when the application has deleted what every env has. */
+/* Keeps the Hash itself if the application has deleted a key that every env has. */
 VALUE rd_env_keep(rd_call *call) {
     VALUE room, kept = call->env;
     size_t most = RHASH_SIZE(call->env) + 1;
@@ -95,7 +96,7 @@ VALUE rd_env_keep(rd_call *call) {
     return kept;
 }
 
-/* What shared() has frozen can be changed again. */
+/* A mutable copy of what shared() has frozen. */
 static VALUE own(VALUE value) {
     bool is_shared = RB_TYPE_P(value, T_STRING) && RB_OBJ_FROZEN(value) && is_binary(value);
     return is_shared ? rb_str_dup(value) : value;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The env of a connection that goes on, small until somebody asks for it. With the GVL.
+ * The env of an upgraded connection, kept small until it is read. With the GVL.
  */
 #ifndef RD_APP_ENV_KEPT_H
 #define RD_APP_ENV_KEPT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Events of upgraded connections and of subscriptions: which method or block is called with what;
- * see rb_events.h.
+ * Events of upgraded connections and of subscriptions: which method or block is called, and with
+ * which arguments; see rb_events.h.
  */
 #include "app/rb_events.h"
 
@@ -12,7 +12,7 @@
 #include "app/rb_channels.h"
 #include "app/rb_client.h"
 
-/* Methods of the handler, by event; NULL: it has none. */
+/* Methods of the handler, by event; NULL: the event has none. */
 static const ID *const callbacks[RD_PUSH_EVENT_COUNT] = {
 #define RD_PUSH_EVENT(name, callback) [RD_PUSH_##name] = &rd_id.callback,
 #define RD_PUSH_STEP(name)
@@ -43,7 +43,7 @@ static VALUE data_of(const rd_push_message *message) {
     return message->is_text ? rb_utf8_str_new(bytes, len) : rb_str_new(bytes, len);
 }
 
-/* The old one is told of its end, the new one of its beginning. */
+/* Calls on_close of the old handler, then on_open of the new one. */
 static VALUE change_handler(VALUE self) {
     rd_client *client = rd_client_of(self);
     VALUE before = client->handler, after = client->next_handler;
@@ -69,7 +69,7 @@ static VALUE tell(VALUE argument) {
     return rb_check_funcall(client->handler, *callbacks[kind], message != NULL ? 2 : 1, arguments);
 }
 
-/* The connection is over: nobody can be told of it any more. */
+/* The connection has ended: no callback can be called for it any more. */
 static void forget(rd_binding *binding, rd_push *push, VALUE self) {
     rd_client_let_go(binding, push->slot);
     if (push->is_deaf) return;
@@ -79,7 +79,7 @@ static void forget(rd_binding *binding, rd_push *push, VALUE self) {
     rd_unlock(binding);
 }
 
-/* An exception is the end of this connection and of no other; a Thread#kill is for the thread. */
+/* An exception ends this connection and no other. A Thread#kill ends the thread. */
 static int handle_failure(rd_binding *binding, rd_push *push, int state) {
     VALUE error = rb_errinfo();
     rd_lock(binding);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * An application thread: waits as a standby, leads, retires; and when the leader lets others have
+ * An application thread: it waits as a standby, leads, retires. Also decides when the leader yields
  * the GVL. See rb_pool.h.
  */
 #include "app/rb_leader.h"
@@ -30,10 +30,10 @@ static void count(_Atomic uint64_t *number) {
 
 /* ---- the leader ---- */
 
-/* What a turn leaves to be done, as seen under the lock. */
+/* What is to be done after a turn, as read under the lock. */
 typedef struct rd_left_over {
-    bool done;     /* the server is */
-    bool released; /* borrowed Strings are not needed any more */
+    bool done;     /* the server has stopped */
+    bool released; /* borrowed Strings are no longer needed */
 } rd_left_over;
 
 static rd_left_over turn(rd_runner *runner) {
@@ -53,9 +53,9 @@ static rd_left_over turn(rd_runner *runner) {
     return left;
 }
 
-/* Threads that come back from a wait, or that lost the loop in the middle of a short call, need
- * the GVL now and not at the end of a time slice. One that computes for long takes its whole
- * slice then, so it is offered again only after as much time of the leader's. */
+/* Threads that return from a wait, or that lost the loop during a short call, need the GVL now, not
+ * at the end of a time slice. But a thread that computes for long then uses its whole slice. So the
+ * leader yields again only after it has run for as long as the last yield took. */
 static void yield_to_others(rd_pool *pool) {
     if (pool->active == 0) return;
     uint64_t before = rd_clock_ns();
@@ -65,7 +65,7 @@ static void yield_to_others(rd_pool *pool) {
     pool->next_yield_ns = after + (after - before > YIELD_NS ? after - before : YIELD_NS);
 }
 
-/* Answers that stand ready leave now: another thread has the loop, or nobody. */
+/* Sends the answers that are ready, because another thread has the loop, or none. */
 static void hand_over(rd_binding *binding, rd_request *before) {
     rd_lock(binding);
     if (before != NULL) rd_server_let_go(binding->server, before);
@@ -73,18 +73,18 @@ static void hand_over(rd_binding *binding, rd_request *before) {
     rd_unlock(binding);
 }
 
-/* Logs may block: meanwhile another thread may take the loop. */
+/* Writing logs may block. Meanwhile another thread may take the loop. */
 static void write_logs(rd_runner *runner) {
     rd_binding *binding = runner->binding;
     if (!runner->refused && binding->log.len == 0) return;
-    hand_over(binding, NULL); /* answers first */
+    hand_over(binding, NULL); /* sends answers first */
     runner->away = true;
     if (runner->refused) rd_report_refusals(binding);
     if (binding->log.len > 0) rd_log_flush(binding);
     runner->away = false;
 }
 
-/* Calls the application for a batch of requests; the state of a Thread#kill, or 0. */
+/* Calls the application for a batch of requests. Returns the state of a Thread#kill, or 0. */
 static int serve_batch(rd_runner *runner) {
     rd_binding *binding = runner->binding;
     rd_request *before = NULL;
@@ -105,7 +105,8 @@ static int serve_batch(rd_runner *runner) {
     return killed;
 }
 
-/* Tells the application of what upgraded connections have; the state of a Thread#kill, or 0. */
+/* Delivers events of upgraded connections to the application. Returns the state of a Thread#kill,
+ * or 0. */
 static int serve_events(rd_runner *runner) {
     rd_binding *binding = runner->binding;
     rd_event event = {.source = NULL};
@@ -145,7 +146,7 @@ static VALUE lead(VALUE argument) {
         yield_to_others(pool);
         if (pool->begun) rd_pool_let_back_in(binding);
         int killed = serve_batch(runner);
-        if (rd_is_forked(binding)) return Qfalse; /* what waits here is a copy: the parent tells */
+        if (rd_is_forked(binding)) return Qfalse; /* the parent has these events, too */
         if (killed == 0) killed = serve_events(runner);
         if (rd_is_forked(binding)) return Qfalse;
         if (pool->leader == runner) rd_pool_let_back_in(binding);
@@ -157,7 +158,7 @@ static VALUE lead(VALUE argument) {
 
 /* ---- the life of a thread ---- */
 
-/* Whether the thread could go on if it had the GVL: its time slice ended. */
+/* Whether the thread only waits for the GVL, because its time slice has ended. */
 static bool is_preempted(const rd_runner *runner) {
     return !RTEST(rb_funcallv(runner->thread, rd_id.is_stopped, 0, NULL));
 }
@@ -168,8 +169,8 @@ static bool takes_loop(rd_runner *runner) {
     if (before != NULL && !before->away) return false;
     if (before != NULL) count(&runner->binding->server->score->takeovers);
     pool->leader = runner;
-    /* Whoever lost it in the middle of a short call goes on at once; the others have to wait for
-     * a while, so that most requests are begun without giving way. */
+    /* A thread that lost the loop during a short call gets the GVL at once. Others wait a while, so
+     * that the leader begins most requests without a yield. */
     bool gives_way = before != NULL && is_preempted(before);
     pool->next_yield_ns = gives_way ? 0 : rd_clock_ns() + YIELD_NS;
     runner->away = false;
@@ -183,7 +184,7 @@ static bool may_retire(const rd_binding *binding) {
     return pool->threads - pool->waiting > kept && atomic_load(&pool->standbys) > 0;
 }
 
-/* Waits for its turn to run the loop; false: this thread is not needed any more. */
+/* Waits for its turn to run the loop. False: this thread is not needed any more. */
 static bool become_leader(rd_runner *runner) {
     rd_binding *binding = runner->binding;
     rd_pool *pool = &binding->pool;
@@ -221,7 +222,7 @@ static VALUE take_part(VALUE argument) {
 }
 
 /* What is raised into a thread outside of the application (a Timeout that comes too late) must not
- * take the thread down. */
+ * end the thread. */
 static bool take_part_protected(rd_runner *runner) {
     rd_binding *binding = runner->binding;
     int state = 0;
@@ -272,7 +273,7 @@ VALUE rd_leader_run_thread(void *argument) {
         (rd_runner){.binding = binding, .thread = thread, .away = true, .self = rd_thread_self()};
     runner->visit = (rd_visit){.runner = runner, .strand = &rd_thread_strand};
     rd_list_append(&binding->pool.runners, &runner->node);
-    int state = 0; /* no rb_ensure(), whose end continuations run before it is time */
+    int state = 0; /* not rb_ensure(): continuations would run its end too early */
     rb_protect(live, (VALUE)runner, &state);
     end_life(runner);
     if (!rd_is_forked(binding)) rd_binding_unref(binding);

@@ -7,7 +7,7 @@
 
 #include "binding/rb_binding.h"
 
-/* What it does from its beginning to its end; the argument is the binding, with a reference. */
+/* The main function of an application thread. The argument is the binding, with a reference. */
 VALUE rd_leader_run_thread(void *binding);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What Rondo::Server::Core is made with; see rb_options.h.
+ * The arguments of Rondo::Server::Core.new; see rb_options.h.
  */
 #include "app/rb_options.h"
 
@@ -43,7 +43,7 @@ static rd_network *networks_of(VALUE list, const char *what, size_t *count) {
     for (size_t i = 0; i < len; i++) {
         VALUE text = rb_obj_as_string(RARRAY_AREF(list, (long)i));
         if (!rd_network_parse(&parsed[i], RSTRING_PTR(text), (size_t)RSTRING_LEN(text))) {
-            rb_raise(rd_eSettingError, "%s: %s is no address or network", what,
+            rb_raise(rd_eSettingError, "%s: %s is not an address or network", what,
                      StringValueCStr(text));
         }
     }
@@ -67,7 +67,7 @@ static void take_default_host(rd_binding *binding, VALUE text) {
     uint16_t port;
     StringValue(text);
     if (rd_authority_parse(RSTRING_PTR(text), (size_t)RSTRING_LEN(text), &host_len, &port) < 0) {
-        rb_raise(rd_eSettingError, "default_host: %" PRIsVALUE " is no HOST or HOST:PORT", text);
+        rb_raise(rd_eSettingError, "default_host: %" PRIsVALUE " is not HOST or HOST:PORT", text);
     }
     RD_BINDING_SET(binding, env.default_host,
                    rb_str_to_interned_str(rb_str_substr(text, 0, host_len)));
@@ -76,7 +76,7 @@ static void take_default_host(rd_binding *binding, VALUE text) {
     RD_BINDING_SET(binding, env.default_port, rb_str_to_interned_str(digits));
 }
 
-/* A socket to the hub of a cluster, which is taken over. */
+/* Takes over a socket to the hub of a cluster. */
 static void take_link(rd_binding *binding, VALUE link) {
     if (NIL_P(link)) return;
     const int number = NUM2INT(link);
@@ -86,7 +86,7 @@ static void take_link(rd_binding *binding, VALUE link) {
     if (opened != 0) rb_sys_fail("link");
 }
 
-/* A static folder by its absolute path, or nil. `alone`: there is no application. */
+/* Serves a static folder, an absolute path or nil. `alone`: there is no application. */
 static void serve_folder(rd_binding *binding, VALUE folder, bool alone) {
     if (NIL_P(folder)) return;
     if (rd_files_open(binding->server, StringValueCStr(folder), alone) == 0) return;
@@ -94,7 +94,7 @@ static void serve_folder(rd_binding *binding, VALUE folder, bool alone) {
              strerror(errno));
 }
 
-/* An Array of absolute paths, or nil: below them X-Sendfile may name files. */
+/* Allows X-Sendfile to name files in these folders: an Array of absolute paths, or nil. */
 static void allow_file_roots(rd_binding *binding, VALUE folders) {
     if (NIL_P(folders)) return;
     Check_Type(folders, T_ARRAY);

@@ -7,11 +7,11 @@
 
 #include "binding/rb_binding.h"
 
-/* {setting: Integer}. Raises SettingError. */
+/* Reads {setting: Integer}. Raises SettingError. */
 void rd_take_settings(rd_settings *settings, VALUE numbers);
 
-/* {option: Object}, of a binding that has its server. Raises SettingError, and SystemCallError for
- * a descriptor that cannot be used. */
+/* Reads {option: Object} for a binding that has its server. Raises SettingError, and
+ * SystemCallError for a descriptor that cannot be used. */
 void rd_take_options(rd_binding *binding, VALUE options);
 
 #endif

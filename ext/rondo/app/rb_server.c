@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rondo::Server::Core: one server as a Ruby object. lib/rondo/server.rb wraps it and documents
- * what people use; this class only carries the calls into C.
+ * Rondo::Server::Core: one server as a Ruby object. lib/rondo/server.rb wraps it and documents the
+ * public interface; this class only passes the calls to C.
  */
 #include "app/rb_server.h"
 
@@ -50,7 +50,7 @@ static VALUE core_initialize(VALUE self, VALUE app, VALUE numbers, VALUE options
     rd_pool_init(binding);
     rd_cache_init(binding);
     rd_env_init(binding);
-    rd_list_append(&rd_all_bindings, &binding->in_all); /* last: an option may have raised */
+    rd_list_append(&rd_all_bindings, &binding->in_all); /* last, because an option may raise */
     return self;
 }
 
@@ -58,14 +58,14 @@ static VALUE core_initialize(VALUE self, VALUE app, VALUE numbers, VALUE options
 
 static VALUE core_run(VALUE self) {
     rd_binding *binding = rd_own_binding_of(self);
-    if (binding->running) rb_raise(rd_eError, "the server is running already");
+    if (binding->running) rb_raise(rd_eError, "the server is already running");
     rd_supervisor_run(binding);
     return Qnil;
 }
 
 static VALUE core_stop(VALUE self, VALUE force) {
     rd_binding *binding = rd_binding_of(self);
-    if (rd_is_forked(binding)) return Qnil; /* nothing runs here; an at_exit may ask */
+    if (rd_is_forked(binding)) return Qnil; /* nothing runs here; an at_exit block may call it */
     rd_server_stop(binding->server, RTEST(force) ? RD_STOP_NOW : RD_STOP_DRAIN);
     return Qnil;
 }
@@ -74,7 +74,7 @@ static void finish_link_nogvl(void *link) {
     rd_link_finish(link, LINK_FINISH_MS);
 }
 
-/* What was published leaves before the process ends. */
+/* Sends what was published, before the process ends. */
 static VALUE core_finish_link(VALUE self) {
     rd_binding *binding = rd_binding_of(self);
     rd_link *link = binding->server->pubsub.link;
@@ -86,7 +86,7 @@ static void put_stat(VALUE stats, const char *name, uint64_t value) {
     rb_hash_aset(stats, ID2SYM(rb_intern(name)), ULL2NUM(value));
 }
 
-/* The numbers of the scoreboard, and what only this process knows. */
+/* The numbers of the scoreboard, and numbers that only this process knows. */
 static VALUE core_stats(VALUE self) {
     rd_binding *binding = rd_own_binding_of(self);
     rd_server *server = binding->server;
@@ -110,7 +110,7 @@ static VALUE core_in_flight(VALUE self) {
     return rd_supervisor_in_flight(rd_own_binding_of(self));
 }
 
-/* How many connections there can be at once. */
+/* The limit of connections. */
 static VALUE core_connection_limit(VALUE self) {
     return UINT2NUM(rd_binding_of(self)->server->accepting.limit);
 }

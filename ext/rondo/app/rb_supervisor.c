@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread that called run(): makes application threads, takes signals and exceptions, speaks of
- * calls that take long, and never calls the application itself; see rb_pool.h.
+ * The thread that called run(): makes application threads, takes signals and exceptions, reports
+ * calls that take long. It never calls the application itself. See rb_pool.h.
  */
 #include "app/rb_supervisor.h"
 
@@ -30,13 +30,13 @@ static VALUE make_thread(VALUE argument) {
     return thread;
 }
 
-/* Calls methods, so a signal or an exception for this thread may come out of it. */
+/* Calls methods, so a signal or an exception for this thread may be raised here. */
 static void describe_thread(const rd_binding *binding, VALUE thread) {
     rb_funcall(thread, rb_intern("name="), 1, rb_sprintf("rondo %u", binding->pool.threads));
     rb_funcall(thread, rb_intern("report_on_exception="), 1, Qfalse);
 }
 
-/* False when the system gives none: those there are go on, and whoever misses one asks again. */
+/* False: the system gives no thread. The others go on, and the next demand tries again. */
 static bool add_thread(rd_binding *binding) {
     int state = 0;
     rd_binding_ref(binding);
@@ -50,7 +50,7 @@ static bool add_thread(rd_binding *binding) {
     binding->pool.threads--;
     rd_binding_unref(binding);
     VALUE error = rb_errinfo();
-    bool serves_nobody = binding->pool.threads == 0 && !binding->pool.over; /* not for the stop */
+    bool serves_nobody = binding->pool.threads == 0 && !binding->pool.over; /* unless stopping */
     if (serves_nobody || rd_ends_thread(error)) rb_jump_tag(state);
     rb_set_errinfo(Qnil);
     rd_report_error(binding, error, Qnil);
@@ -67,7 +67,7 @@ static bool lacks_thread(rd_binding *binding) {
 
 /* ---- calls that take long ---- */
 
-/* rd_server.need_attention: any thread, without the GVL. */
+/* hooks.need_attention: any thread, without the GVL. */
 static void need_attention(rd_server *server) {
     rd_pool *pool = &((rd_binding *)server->hooks.owner)->pool;
     atomic_store(&pool->attention_wanted, true);
@@ -83,7 +83,7 @@ static const rd_request *first_reported(const rd_server *server) {
     return NULL;
 }
 
-/* As much as there is room for; bytes that a terminal might obey as \xHH. */
+/* Copies as much as there is room for. Bytes that could control a terminal become \xHH. */
 static int make_visible(char *to, size_t room, rd_slice text) {
     size_t len = 0;
     for (size_t i = 0; i < text.len && len + 5 <= room; i++) {
@@ -94,8 +94,8 @@ static int make_visible(char *to, size_t room, rd_slice text) {
     return (int)len;
 }
 
-/* rd_server.unheard: C code keeps the GVL, so no Ruby writes this line, and there is no backtrace.
- * Without waiting: the loop lock is held, and a pipe that nobody reads must not stop the loop. */
+/* hooks.unheard: C code keeps the GVL, so Ruby cannot write this line, and there is no backtrace.
+ * It never blocks: the loop lock is held, and a pipe without a reader must not stop the loop. */
 static void unheard(rd_server *server) {
     char line[512], verb[16], path[256];
     struct pollfd err = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -106,10 +106,10 @@ static void unheard(rd_server *server) {
     double seconds = (double)(server->loop.now_ns - call->taken_ns) / 1e9;
     int len =
         snprintf(line, sizeof(line),
-                 "! %.*s %.*s: %.1f s in the application, which does not let Ruby go on "
+                 "! %.*s %.*s: %.1f s in the application, which blocks all of Ruby "
                  "(no backtrace: C code keeps the GVL)%s\n",
                  verb_len, verb, path_len, path, seconds, call->hung ? ", given up (503)" : "");
-    if (write(STDERR_FILENO, line, (size_t)len) < 0) return; /* nobody reads the log either */
+    if (write(STDERR_FILENO, line, (size_t)len) < 0) return; /* the log cannot be written either */
 }
 
 static VALUE report_by(rd_visit *visit, ID method_of_reporter) {
@@ -173,7 +173,7 @@ static void try(VALUE (*step)(VALUE), rd_visit *visit) {
     rb_set_errinfo(Qnil);
 }
 
-/* Whether something was done, which may have let other threads run and this one end. */
+/* True: something was done; meanwhile other threads may have run, and this one may have ended. */
 static bool attend_to(rd_visit *visit) {
     rd_binding *binding = visit->runner->binding;
     if (visit->request == NULL) return false; /* an event */
@@ -212,8 +212,8 @@ static void attend(rd_binding *binding) {
     }
 }
 
-/* Those who are left are at calls that nobody waits for any more: they are ended, not waited for.
- */
+/* Whether only hung calls are left, whose clients were already answered: their threads are killed,
+ * not waited for. */
 static bool only_hung_left(const rd_binding *binding) {
     const rd_pool *pool = &binding->pool;
     if (!pool->over) return false;
@@ -245,7 +245,7 @@ static VALUE end_thread(VALUE thread) {
     return rb_funcall(thread, rb_intern("join"), 1, DBL2NUM(KILL_PATIENCE_MS / 1000.0));
 }
 
-/* This thread was told to end by an exception: everything ends at once. */
+/* An exception ends this thread, so everything ends at once. */
 static void end_threads(rd_binding *binding) {
     rd_server_stop(binding->server, RD_STOP_NOW);
     rd_pool_end(binding);
@@ -256,8 +256,8 @@ static void end_threads(rd_binding *binding) {
     }
 }
 
-/* Threads that were ended by force may have left it undone. A turn that has this to do does not
- * sleep; without it one would. */
+/* Threads that were killed may not have carried out the stop. A turn with a stop to carry out does
+ * not sleep; any other turn would. */
 static void carry_out_stop(rd_binding *binding) {
     rd_server *server = binding->server;
     rd_lock(binding);

@@ -7,12 +7,10 @@
 
 #include "binding/rb_binding.h"
 
-/* Serves until the server is done; raises what is raised into this thread meanwhile, after the
- * server was stopped. */
+/* Serves until the server has stopped. Then raises what was raised into this thread meanwhile. */
 void rd_supervisor_run(rd_binding *binding);
 
-/* What a stop waits for: [requests], or [requests, method, path, seconds] with the call that has
- * been inside for longest. */
+/* What a stop waits for: [requests], or [requests, method, path, seconds] with the oldest call. */
 VALUE rd_supervisor_in_flight(rd_binding *binding);
 
 #endif

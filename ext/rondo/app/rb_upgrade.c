@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a response to an upgraded connection: whether what the application asked for by rack.upgrade
- * is possible and allowed (lib/rondo/upgrades.rb has the words for it), and the step over to the
- * handler. Called by rb_dispatch.c; what the handler gets is rb_client.c's.
+ * From a response to an upgraded connection: whether the upgrade in rack.upgrade is possible and
+ * allowed (lib/rondo/upgrades.rb has the messages), and the switch to the handler. rb_dispatch.c
+ * calls it; rb_client.c has what the handler gets.
  */
 #include "app/rb_upgrade.h"
 
@@ -15,13 +15,14 @@
 
 /* ---- what cannot be ---- */
 
-/* What is answered in place of an upgrade; nil: what the application said. */
+/* The answer in place of an upgrade that is not possible; nil: the application's own. */
 static VALUE answer_to_impossible(const rd_call *call, VALUE handler) {
     VALUE arguments[] = {handler, call->env, call->answer.status};
     return rb_funcallv(call->binding->app.upgrades, rd_id.report_impossible, 3, arguments);
 }
 
-/* A page of somebody else's, RFC 6455 section 10.2. Nil: it is not. */
+/* The answer to a request from a page of another origin, RFC 6455 section 10.2. Nil: the origin is
+ * allowed. */
 static VALUE answer_to_stranger(const rd_call *call) {
     const rd_binding *binding = call->binding;
     bool is_trusted =
@@ -33,7 +34,7 @@ static VALUE answer_to_stranger(const rd_call *call) {
 
 /* ---- the step over ---- */
 
-/* Under the lock: before anybody can be told of the connection. */
+/* Under the lock, so that no event of the connection can be delivered before. */
 static void meet_push(rd_push *push, rd_client *client, uint32_t slot, bool wants_drained) {
     push->slot = slot;
     push->wants_drained = wants_drained;
@@ -41,11 +42,11 @@ static void meet_push(rd_push *push, rd_client *client, uint32_t slot, bool want
     if (client != NULL) {
         client->push = push;
     } else {
-        rd_push_unref(push); /* there is no client to have it */
+        rd_push_unref(push); /* there is no client to keep it */
     }
 }
 
-/* Whether every field stays that the application has given. */
+/* Whether all fields that the application has given are kept. */
 static bool choose_protocol(const rd_call *call, rd_collect *collect) {
     if (call->upgrade->choose == NULL) return true;
     collect->head.count = call->upgrade->choose(call->request, collect->fields, collect->count);
@@ -57,7 +58,7 @@ static void report_protocol(const rd_call *call, VALUE handler) {
     rb_funcallv(call->binding->app.upgrades, rd_id.report_protocol, 2, arguments);
 }
 
-/* Everything that can raise comes before the lock: from the answer on there is no way back. */
+/* Everything that can raise comes before the lock: an answer that has begun cannot be undone. */
 static void upgrade(rd_call *call, VALUE handler) {
     rd_binding *binding = call->binding;
     rd_collect collect;
@@ -75,7 +76,7 @@ static void upgrade(rd_call *call, VALUE handler) {
     if (push != NULL) meet_push(push, NIL_P(self) ? NULL : rd_client_of(self), slot, wants_drained);
     rd_unlock(binding);
     RD_COLLECT_GUARD(&collect);
-    if (push == NULL) rd_client_let_go(binding, slot); /* its client has gone: it was never open */
+    if (push == NULL) rd_client_let_go(binding, slot); /* the client is gone: it was never open */
     if (!all_stay) report_protocol(call, handler);
 }
 

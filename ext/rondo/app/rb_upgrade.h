@@ -7,11 +7,12 @@
 
 #include "rack/rb_call.h"
 
-/* The application may have set rack.upgrade. True: the connection is the handler's, or nobody's;
- * false: answer as usual, with a response that may be another one now. */
+/* Upgrades the connection if the application has set rack.upgrade. True: the handler has the
+ * connection, or the client is gone. False: answer as usual; the response may be another one. */
 bool rd_upgrade(rd_call *call);
 
-/* Env has as many keys as it came with, and the status is one: then there is nothing to upgrade. */
+/* False: the connection cannot be upgraded, the application has added no key to env, and the status
+ * is valid. Then rack.upgrade need not be looked up. */
 static inline bool rd_may_upgrade(const rd_call *call) {
     return call->upgrade != NULL || RHASH_SIZE(call->env) != call->env_size ||
            (FIXNUM_P(call->answer.status) && FIX2LONG(call->answer.status) < 100);

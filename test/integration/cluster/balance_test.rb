@@ -101,7 +101,7 @@ class ClusterBalanceTest < ClusterCase
     write "config/rondo.rb", "slow_request_ms 100\n"
     server = cluster("-t", "1", workers: 1)
     say(dial(server), "/c")
-    server.wait_for_log(%r{^! GET /c: \d\.\d s in the application, which does not let Ruby go on})
+    server.wait_for_log(%r{^! GET /c: \d\.\d s in the application, which blocks all of Ruby})
     refute_match(%r{GET /c: no answer}, server.log)
     open_gate
     assert_equal 1, [hear(@sockets.first)].size
