@@ -20,8 +20,8 @@ static void from_v6(rd_address *address, const struct sockaddr_in6 *from) {
     }
 }
 
-/* Copies out of `from`: it was written as another type, and compilers that see both ends of that
- * may believe that the two have nothing to do with each other. */
+/* Copies out of `from` by memcpy: it was written as another type, so a compiler that sees both
+ * accesses may assume that they do not alias. */
 void rd_address_from_sockaddr(rd_address *address, const struct sockaddr *from) {
     sa_family_t family;
     memcpy(&family, (const char *)from + offsetof(struct sockaddr, sa_family), sizeof(family));

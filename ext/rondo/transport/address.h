@@ -29,18 +29,19 @@ typedef struct rd_network {
 
 void rd_address_from_sockaddr(rd_address *address, const struct sockaddr *from);
 
-/* Writes the address without its port ("127.0.0.1", "::1", "127.0.0.1" for unix); its length. */
+/* Writes the address without its port ("127.0.0.1", "::1", "127.0.0.1" for unix). Returns its
+ * length. */
 size_t rd_address_text(const rd_address *address, char text[RD_ADDRESS_TEXT_MAX]);
 
-/* Parses "1.2.3.4", "::1", "[::1]"; false when it is neither. The port is left 0. */
+/* Parses "1.2.3.4", "::1", "[::1]". False: it is neither. The port stays 0. */
 bool rd_address_parse(rd_address *address, const char *text, size_t len);
 
-/* Parses "10.0.0.0/8", "::1", "unix"; false when it is none of them. */
+/* Parses "10.0.0.0/8", "::1", "unix". False: it is none of them. */
 bool rd_network_parse(rd_network *network, const char *text, size_t len);
 
 bool rd_network_contains(const rd_network *network, const rd_address *address);
 
-/* Whether any of them does. */
+/* Whether any of the networks contains the address. */
 bool rd_networks_contain(const rd_network *networks, size_t count, const rd_address *address);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The life of a connection, and what it waits for; see conn.h. conn_send.c sends, conn_read.c reads
- * and hears of readiness and deadlines.
+ * The life of a connection, and what it waits for; see conn.h. conn_send.c sends. conn_read.c reads
+ * and handles readiness and deadlines.
  */
 #include "transport/conn_parts.h"
 
@@ -145,7 +145,7 @@ void rd_conn_switch(rd_conn *conn, const rd_protocol *protocol) {
     conn->protocol = protocol;
     conn->deadline = UINT64_MAX;
     conn->settled = conn->tell_empty = conn->read_paused = false;
-    rd_conn_mark_dirty(conn); /* the poller hears of it then: the new state cannot be closed yet */
+    rd_conn_mark_dirty(conn); /* the flush tells the poller: the new state must not be closed yet */
 }
 
 void rd_conn_ref(rd_conn *conn) {
@@ -226,7 +226,7 @@ static void leave(rd_conn *conn) {
     if (conn->source.fd >= 0) rd_ledger_give(&set->ledger, RD_LEDGER_DESCRIPTORS, 1);
 }
 
-/* Its queue is empty. */
+/* The queue of the connection is empty. */
 static void leave_stalled(rd_conn *conn) {
     if (!rd_list_is_linked(&conn->in_stalled)) return;
     rd_list_unlink(&conn->in_stalled);
@@ -262,7 +262,7 @@ static void abandon(rd_list *conns) {
         if (conn->source.fd >= 0) close(conn->source.fd);
         conn->source.fd = -1;
         conn->source.registered = 0;
-        conn->state = RD_CONN_CLOSED; /* from any state, and nobody is told */
+        conn->state = RD_CONN_CLOSED; /* from any state, without on_close */
     }
 }
 
@@ -275,7 +275,7 @@ void rd_conn_set_each(rd_conn_set *set, void (*visit)(rd_conn *conn)) {
     }
 }
 
-/* The poller is the parent's as well: taking something out of it here would take it out there. */
+/* The child shares the poller with its parent: a removal here would also remove it there. */
 void rd_conn_set_abandon(rd_conn_set *set) {
     abandon(&set->conns);
     abandon(&set->carried);

@@ -8,21 +8,22 @@
 
 #include "transport/conn.h"
 
-/* Only along the picture in conn.h. */
+/* Only the steps in the picture of conn.h are allowed. */
 void rd_conn_set_state(rd_conn *conn, rd_conn_state state);
 
-/* After a deadline has changed. The wheel is touched only when one moves forward in time order; one
- * that moves away is found too early once and set again then. So a request costs no timer
- * operation. */
+/* Call it after a deadline has changed. The timer is set anew only if the deadline comes earlier.
+ * If it comes later, the timer runs too early once, and is then set again. So a request costs no
+ * timer operation. */
 void rd_conn_arm(rd_conn *conn);
 
-/* Asks the poller for what the connection waits for now. */
+/* Tells the poller what the connection waits for now. */
 void rd_conn_update_interest(rd_conn *conn);
 
-/* A fresh connection goes to the poller only after its first read, because many are over then. */
+/* A new connection is registered with the poller only after its first read, because many have ended
+ * by then. */
 void rd_conn_ensure_registered(rd_conn *conn);
 
-/* The socket takes more: sends, or stands in the line of long sends. */
+/* The socket takes more: sends, or joins the line of long sends. */
 void rd_conn_send_or_wait(rd_conn *conn);
 
 #endif

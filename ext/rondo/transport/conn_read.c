@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a connection does when its descriptor is ready, a deadline has passed, or its transport can
- * go on by itself; see conn.h.
+ * What a connection does when its descriptor is ready, a deadline has passed, or its transport has
+ * work without readiness; see conn.h.
  */
 #include <errno.h>
 
@@ -42,7 +42,7 @@ static void read_some(rd_conn *conn) {
             conn->protocol->on_data(conn, loop->receive, (size_t)got);
         } else if (conn->state == RD_CONN_LINGERING) {
             linger_data(conn, (size_t)got);
-        } /* FINISHING: nobody waits for it any more */
+        } /* FINISHING: input is dropped */
     } else if (got == 0) {
         read_end(conn);
     } else if (errno != EAGAIN && errno != EWOULDBLOCK) {
@@ -54,7 +54,7 @@ static void read_some(rd_conn *conn) {
 void rd_conn_read_now(rd_conn *conn) {
     rd_conn_ref(conn);
     read_some(conn);
-    if (!conn->settled) rd_conn_ensure_registered(conn); /* else by the flush of its answer */
+    if (!conn->settled) rd_conn_ensure_registered(conn); /* else its answer's flush does it */
     rd_conn_unref(conn);
 }
 
@@ -71,7 +71,8 @@ static void read_if_wanted(rd_conn *conn) {
     if (conn->state != RD_CONN_CLOSED && rd_conn_reads(conn)) read_some(conn);
 }
 
-/* What came behind the handshake is read at once. One that ends already does not begin. */
+/* What came after the handshake is read at once. A connection that is already ending has no
+ * handshake. */
 static void shake_hands(rd_conn *conn) {
     if (!rd_conn_is_open(conn)) return;
     const int result = rd_layer_handshake(conn);
@@ -85,7 +86,7 @@ static void shake_hands(rd_conn *conn) {
 
 /* ---- deadlines ---- */
 
-/* The thread may have been held up since it asked the poller: what came by now came in time. */
+/* The thread may have been delayed since it asked the poller: what has come by now is in time. */
 static void look_again(rd_conn *conn) {
     if (!rd_conn_is_open(conn) || !rd_conn_reads(conn)) return;
     rd_conn_ref(conn);
@@ -97,7 +98,7 @@ static void look_again(rd_conn *conn) {
     rd_conn_unref(conn);
 }
 
-/* Nor is it the peer's fault that a long send stands in its line. */
+/* The peer must not time out because a long send waits in its line. */
 static void send_what_waits(rd_conn *conn) {
     if (!rd_list_is_linked(&conn->in_dirty)) return;
     rd_conn_ref(conn);
@@ -105,7 +106,7 @@ static void send_what_waits(rd_conn *conn) {
     rd_conn_unref(conn);
 }
 
-/* When it has lingered long enough, whatever its peer takes. */
+/* When lingering ends, even if the peer still reads. */
 static uint64_t linger_end(const rd_conn *conn) {
     const rd_settings *settings = conn->set->settings;
     const int64_t longest = settings->write_timeout_ms > settings->linger_timeout_ms
@@ -114,7 +115,8 @@ static uint64_t linger_end(const rd_conn *conn) {
     return conn->lingers_since + (uint64_t)longest;
 }
 
-/* Closing may cost a slow reader the rest of its answer, when more of its input comes. */
+/* Closes at the end of the linger time, unless the peer still reads: a close could cost a slow
+ * reader the rest of its answer, if more of its input comes. */
 static void end_linger(rd_conn *conn) {
     const uint64_t now = conn->set->loop->now_ms, end = linger_end(conn);
     if (now >= end || !rd_progress_while_lingering(conn)) {
@@ -133,7 +135,7 @@ static void on_timer(rd_timer *timer) {
     rd_progress_look(conn);
     if (conn->write_deadline <= now) {
         conn->set->write_timeouts++;
-        rd_conn_reset(conn); /* the kernel forgets what it still has, too */
+        rd_conn_reset(conn); /* the kernel also drops what it has not sent */
         return;
     }
     if (conn->deadline <= now) look_again(conn);
@@ -150,8 +152,8 @@ static void on_timer(rd_timer *timer) {
 
 /* ---- readiness ---- */
 
-/* The application has closed its end of a pump: what it wrote before is read although reading is
- * paused. It is no more than a socket holds. */
+/* Whether the application has closed its end of a pump: then what it wrote before is read even if
+ * reading is paused. That is at most what a socket holds. */
 static bool has_last_words(const rd_conn *conn) {
     return conn->patient && rd_conn_is_open(conn) && !conn->read_eof;
 }
@@ -164,7 +166,7 @@ static void on_ready(rd_source *source, unsigned ready) {
     } else if ((ready & RD_HANGUP) && has_last_words(conn)) {
         read_some(conn);
     } else if (ready & RD_HANGUP) {
-        rd_conn_close(conn); /* both directions are dead and nothing is left to read */
+        rd_conn_close(conn); /* both directions have ended and nothing is left to read */
     }
     if ((ready & RD_WRITABLE) && conn->state != RD_CONN_CLOSED &&
         (conn->out.bytes > 0 || conn->layered)) {

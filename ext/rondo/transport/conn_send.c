@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sending: flushes, slices of long sends, and what follows when everything is sent; see conn.h.
+ * Sending: flushes, slices of long sends, and what happens when everything is sent; see conn.h.
  */
 #include "transport/conn_parts.h"
 
@@ -16,12 +16,11 @@
 
 #define IOV_MAX_USED 64
 #define SLICE_BYTES  262144
-#define LONG_BYTES   131072 /* more than that to send can wait for its turn */
+#define LONG_BYTES   131072 /* with more to send, a connection waits for its turn */
 #define LONG_NS      250000 /* of a turn of the loop, for all long sends */
 #define LONG_MOST_NS 1000000
 
-/* Whether these bytes at the front are all there is before a file: one packet with its beginning.
- */
+/* Whether a file follows these bytes: its beginning can share a packet with them. */
 static bool file_follows(const rd_conn *conn, size_t offered) {
     const rd_chunk *chunk = conn->out.first;
     for (; chunk != NULL && chunk->kind != RD_CHUNK_FILE && chunk->len <= offered;
@@ -43,7 +42,7 @@ RD_APART static rd_sending send_file(rd_conn *conn, rd_chunk *first, size_t limi
         return (rd_sending){offered, -1};
     }
     ssize_t sent = conn->transport->send_file(conn, first->file->fd, first->offset, offered);
-    if (sent == 0) { /* the file shrank: the promised length cannot be kept */
+    if (sent == 0) { /* the file has shrunk, so the promised length is wrong */
         if (conn->set->on_cut != NULL) conn->set->on_cut(conn, RD_ERR_FILE_CUT);
         errno = EIO;
         return (rd_sending){offered, -1};
@@ -63,7 +62,7 @@ static rd_sending send_slice(rd_conn *conn, size_t limit) {
     return (rd_sending){offered, sent};
 }
 
-/* Whether something waits for the peer. */
+/* Whether something is still to be sent. */
 static bool has_unsent(rd_conn *conn) {
     return conn->out.bytes > 0 || rd_conn_unsent(conn) > 0;
 }
@@ -80,7 +79,7 @@ static void after_progress(rd_conn *conn, size_t sent) {
     conn->full_unread = 0;
 }
 
-/* A carried one needs no linger: its end leaves what the carrier has to send untouched. */
+/* A carried connection needs no linger: its end does not affect what the carrier still sends. */
 static bool must_linger(rd_conn *conn) {
     return conn->linger && !conn->read_eof && conn->source.fd >= 0 &&
            conn->set->settings->linger_timeout_ms != 0;
@@ -104,11 +103,11 @@ RD_APART static void end_after_flush(rd_conn *conn) {
     rd_conn_update_interest(conn);
 }
 
-/* Whether everything has gone, the last message of its transport too. */
+/* Whether everything was sent, including the last message of its transport. */
 static bool has_said_all(rd_conn *conn) {
     if (!conn->layered || conn->out.bytes > 0) return conn->out.bytes == 0;
     rd_layer_finish(conn);
-    rd_layer_flush(conn); /* an error comes again with the next one, which closes */
+    rd_layer_flush(conn); /* an error comes again with the next flush, which closes */
     return rd_conn_unsent(conn) == 0;
 }
 
@@ -148,7 +147,7 @@ static void after_flush(rd_conn *conn, bool is_full) {
     }
 }
 
-/* What the transport has taken and not sent. False when the connection is closed. */
+/* Sends what the transport has taken and not sent. False: the connection is closed. */
 RD_APART static bool flush_layer(rd_conn *conn) {
     const size_t before = rd_conn_unsent(conn);
     if (before == 0) return true;
@@ -160,15 +159,15 @@ RD_APART static bool flush_layer(rd_conn *conn) {
     return true;
 }
 
-/* The application has closed its end of a pump, or reads no more. What waits for it is dropped, and
- * what it wrote before is still read. False: the connection is not such an end. */
+/* The application has closed its end of a pump, or reads no more. Drops what was to be sent to it,
+ * and still reads what it wrote before. False: the connection is not such an end. */
 RD_APART static bool drop_unwanted(rd_conn *conn) {
     if (!conn->patient || !rd_conn_is_open(conn) || conn->read_eof) return false;
     rd_outq_clear(&conn->out, &conn->set->chunks);
     return true;
 }
 
-/* One slice; whether the socket took all of it and there is more. */
+/* Sends one slice. True: the socket took all of it and there is more. */
 static bool send_now(rd_conn *conn) {
     if (conn->state == RD_CONN_CLOSED) return false;
     if (rd_list_is_linked(&conn->in_dirty)) rd_list_unlink(&conn->in_dirty);
@@ -200,7 +199,7 @@ void rd_conn_flush(rd_conn *conn) {
     send_now(conn);
 }
 
-/* At the end of the line, unless it is in one already. */
+/* Joins the end of the line, unless the connection is already in one. */
 static void wait_for_slice(rd_conn *conn) {
     if (rd_list_is_linked(&conn->in_dirty)) return;
     rd_list_append(&conn->set->long_sends, &conn->in_dirty);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Counting who sends from a file, and closing it; see file.h.
+ * Counts the references to a file and closes it; see file.h.
  */
 #include "transport/file.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Asking a transport that is no plain one; see layer.h.
+ * Calls to a transport that is not plain; see layer.h.
  */
 #include "transport/layer.h"
 
@@ -35,7 +35,7 @@ int rd_layer_handshake(rd_conn *conn) {
     rd_layer *layer = rd_conn_layer(conn);
     const int result = conn->transport->handshake == NULL ? 1 : conn->transport->handshake(conn);
     layer->is_shaking = result == 0;
-    if (result < 0) layer->has_finished = true; /* no orderly end of what has not begun */
+    if (result < 0) layer->has_finished = true; /* it has not begun, so it has no orderly end */
     return result;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening listening sockets: TCP over IPv4, IPv6 and both, Unix by path and by abstract name, and
- * descriptors that a parent (systemd, an earlier self) opened. Every failure is one line for a
- * person. See listener.h.
+ * Opens listening sockets: TCP over IPv4, IPv6 and both, Unix by path and by abstract name, and
+ * descriptors that a parent (systemd, an earlier self) opened. Every failure is a message of one
+ * line for people. See listener.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ static void switch_on(int fd, int level, int option) {
     setsockopt(fd, level, option, &on, sizeof(on));
 }
 
-/* What the kernel chose (port 0) and how people write it. */
+/* Notes the port that the kernel chose (port 0), and the address as people write it. */
 static void describe_tcp(rd_listener *listener) {
     struct sockaddr_storage bound;
     socklen_t len = sizeof(bound);
@@ -98,7 +98,7 @@ int rd_listen_tcp(rd_listener *listener, const char *host, uint16_t port,
     return 0;
 }
 
-/* A socket file that nobody listens on is left over from a process that died. */
+/* Whether a socket file is left over from a process that died: no process listens on it. */
 static bool is_stale(const struct sockaddr_un *address, socklen_t len) {
     struct stat info;
     if (lstat(address->sun_path, &info) != 0 || !S_ISSOCK(info.st_mode)) return false;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Accepting connections and surviving without descriptors; see listener.h. The sockets themselves
- * are opened in listen.c.
+ * Accepts connections, and survives without descriptors; see listener.h. listen.c opens sockets.
  */
 #include "transport/listener.h"
 
@@ -48,9 +47,8 @@ static void back_off(rd_listener *listener) {
     update_interest(listener);
 }
 
-/* Out of descriptors: the first in the queue is told so by a close instead of being left waiting.
- * One descriptor for that is made free by closing a spare; where that fails, too, only time helps.
- */
+/* Out of descriptors: the first connection in the queue is refused and closed, so that it does not
+ * wait. Closing the spare descriptor makes room for it. If that fails, only backing off helps. */
 static void refuse_one(rd_listener *listener) {
     if (listener->spare_fd >= 0) {
         close(listener->spare_fd);
@@ -68,7 +66,7 @@ static void refuse_one(rd_listener *listener) {
     back_off(listener);
 }
 
-/* Errors of accept(2) that belong to the connection that went away, not to the listener. */
+/* Errors of accept(2) that concern a connection that went away, not the listener. */
 static bool is_transient(int error) {
     switch (error) {
     case EINTR:
@@ -149,7 +147,7 @@ void rd_listener_abandon(rd_listener *listener) {
 }
 
 void rd_listener_end(rd_listener *listener, int most) {
-    rd_list_unlink(&listener->in_server); /* at its limit the server would pause it again */
+    rd_list_unlink(&listener->in_server); /* else the server would pause it again at its limit */
     rd_listener_pause(listener, false);
     rd_listener_accept(listener, most);
     rd_listener_close(listener);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Listening sockets: opened from an address or adopted from a parent, accepting a bounded number
- * of connections a turn. Out of descriptors, it takes one connection with the help of a spare
- * descriptor, sends it the bytes that its owner set for this case, closes it, and then backs off,
- * so that it neither spins nor starves.
- * Under the loop lock, but for the opening functions, which come before the loop runs.
+ * Listening sockets: opened from an address or adopted from a parent. A listener accepts a bounded
+ * number of connections a turn. Out of descriptors, it accepts one connection with the help of a
+ * spare descriptor, sends it the bytes that its owner set for this case, and closes it. Then it
+ * backs off, so that it neither spins nor starves.
+ * Under the loop lock, except for the opening functions, which are called before the loop runs.
  */
 #ifndef RD_TRANSPORT_LISTENER_H
 #define RD_TRANSPORT_LISTENER_H
@@ -41,51 +41,51 @@ struct rd_listener {
     const rd_transport *transport;
     /* Takes over the descriptor. */
     void (*on_accept)(rd_listener *listener, int fd, const rd_address *peer);
-    /* NULL, or told of each connection that there was no descriptor for. */
+    /* NULL, or called for each connection that got no descriptor. */
     void (*on_busy)(rd_listener *listener);
     void *owner;
-    rd_slice busy; /* what such a connection is sent */
+    rd_slice busy; /* what is sent to such a connection */
     int accepts_per_turn;
     bool paused;        /* see rd_listener_pause() */
-    int spare_fd;       /* closed to refuse one connection when there is no other */
+    int spare_fd;       /* closed to refuse a connection if there is no other */
     uint16_t port;      /* 0 for Unix sockets */
-    char *unlink_path;  /* the Unix socket's file, when it is ours */
-    ino_t unlink_inode; /* inodes are used again at once, so the time of making counts, too */
+    char *unlink_path;  /* the Unix socket's file, if it is to be removed */
+    ino_t unlink_inode; /* inodes are reused at once, so its creation time counts, too */
     struct timespec unlink_made;
     char host[64];
     char url[RD_LISTENER_URL_MAX];
 };
 
-/* These open one listening socket. 0, or a negative errno with one line in `error`. */
+/* Each opens one listening socket. Returns 0, or a negative errno with one line in `error`. */
 int rd_listen_tcp(rd_listener *listener, const char *host, uint16_t port,
                   const rd_listen_options *options, char error[RD_LISTENER_ERROR_MAX]);
 int rd_listen_unix(rd_listener *listener, const char *path, const rd_listen_options *options,
                    char error[RD_LISTENER_ERROR_MAX]);
-/* A socket does not say what is spoken on it: `scheme` does, "http" being plain. With `owns_file`
- * the file of a Unix socket is removed at the end, as if opened here. */
+/* `scheme` says what is spoken on the socket, because the socket does not; "http" is plain. With
+ * `owns_file` the file of a Unix socket is removed at the end, as if it was opened here. */
 int rd_listen_inherited(rd_listener *listener, int fd, const char *scheme, bool owns_file,
                         char error[RD_LISTENER_ERROR_MAX]);
 
-/* Registers with the loop. 0 or -1 with errno. */
+/* Registers with the loop. Returns 0, or -1 with errno. */
 int rd_listener_start(rd_listener *listener, rd_loop *loop);
 
-/* A paused listener leaves new connections in the kernel's queue, from the next one on: on_accept
- * may call it. */
+/* A paused listener leaves new connections in the kernel's queue. It takes effect with the next
+ * connection, so on_accept may call it. */
 void rd_listener_pause(rd_listener *listener, bool paused);
 
-/* Accepts what waits in the kernel's queue, at most `most`; how many there were. */
+/* Accepts what waits in the kernel's queue, at most `most`. Returns how many there were. */
 int rd_listener_accept(rd_listener *listener, int most);
 
-/* Another process goes on with the socket: its file stays when this one closes. */
+/* Another process still uses the socket, so its file stays when this process closes it. */
 void rd_listener_keep_file(rd_listener *listener);
 
-/* Closes the socket and removes the file of a Unix socket that it made itself. */
+/* Closes the socket, and removes the file of a Unix socket that it created. */
 void rd_listener_close(rd_listener *listener);
 
 /* In a forked child: closes its copies of the descriptors, and nothing else. */
 void rd_listener_abandon(rd_listener *listener);
 
-/* The end of one that a server has: accepts what waits, at most `most`, closes and frees it. */
+/* Ends a listener of a server: accepts what waits, at most `most`, closes and frees it. */
 void rd_listener_end(rd_listener *listener, int most);
 
 #endif

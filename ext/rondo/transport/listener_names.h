@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names of listeners, by which a connection that comes from another process is opened as that
- * listener would have opened it. A plain listener has an empty name: whatever its address is, its
- * connections are all alike. Any other one is called by its URL; a connection that another process
- * goes on with in the middle is called by the scheme alone ("https"), because what a listener
- * decides is decided already. The names outlive their listeners: a server that stops has none any
- * more, and connections are still on their way to it. Under the loop lock.
+ * Names of listeners. By its name, a connection that comes from another process is opened as that
+ * listener would have opened it. A plain listener has an empty name: its connections are all alike,
+ * whatever its address is. Any other listener has its URL as its name. A connection that moves
+ * after its first bytes has only the scheme ("https") as its name, because what a listener decides
+ * is already decided. The names outlive their listeners: a server that stops has no listeners any
+ * more, while connections are still on their way to it. Under the loop lock.
  */
 #ifndef RD_TRANSPORT_LISTENER_NAMES_H
 #define RD_TRANSPORT_LISTENER_NAMES_H
@@ -21,7 +21,7 @@ typedef struct rd_listener_name {
     char url[RD_LISTENER_URL_MAX];
 } rd_listener_name;
 
-/* Zeroed: none. */
+/* Zeroed: there are no names. */
 typedef struct rd_listener_names {
     rd_listener_name *rows;
     size_t count;
@@ -30,10 +30,10 @@ typedef struct rd_listener_names {
 void rd_listener_names_add(rd_listener_names *names, const rd_listener *listener);
 void rd_listener_names_clear(rd_listener_names *names);
 
-/* The transport of that listener; NULL: there never was one of this name. */
+/* The transport of the listener with this name. NULL: there never was one. */
 const rd_transport *rd_listener_names_find(const rd_listener_names *names, rd_slice name);
 
-/* Of a connection that the listener has just accepted, and of one in the middle. */
+/* The name for a connection that was just accepted, and for one that was already used. */
 rd_slice rd_listener_name_of(const rd_listener *listener);
 rd_slice rd_listener_name_of_conn(rd_conn *conn);
 

@@ -66,7 +66,7 @@ static size_t overhead_of(const rd_chunk *chunk) {
     return sizeof(*chunk) + room_in(chunk);
 }
 
-/* So many bytes of the chunk have gone. */
+/* `len` bytes of the chunk were sent or dropped. */
 static void uncount(rd_outq *queue, const rd_chunk *chunk, size_t len) {
     queue->bytes -= len;
     if (chunk->kind == RD_CHUNK_FILE) queue->in_files -= len;
@@ -90,7 +90,7 @@ char *rd_outq_reserve(rd_outq *queue, rd_chunk_pool *pool, size_t len) {
     assert(len <= RD_CHUNK_COPY_MAX);
     if (room_in(queue->last) < len) append(queue, copied_chunk(pool, len));
     rd_chunk *chunk = queue->last;
-    /* An empty reserve is possible only on an existing chunk of another kind. */
+    /* With a len of 0 this must still be a chunk of copied bytes. */
     if (chunk == NULL || chunk->kind != RD_CHUNK_COPIED) {
         append(queue, copied_chunk(pool, 0));
         chunk = queue->last;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The output queue of a connection: what is to be sent, in order, as three kinds of chunks:
+ * The output queue of a connection: what is to be sent, in order, as chunks of three kinds:
  *
- *   copied    bytes in a pooled block of 4 KiB (or one made to measure, up to 16 KiB)
- *   borrowed  somebody else's bytes, with a release that runs once they are not needed any more
+ *   copied    bytes in a pooled block of 4 KiB (or in a block of exact size, up to 16 KiB)
+ *   borrowed  bytes of another owner, with a release that runs when they are no longer needed
  *   file      a range of an open file, with a reference to it
  *
- * Releases run under the loop lock and therefore never call into the application: a release puts
- * itself on a list of its owner. Knows no socket; conn_send.c does the sending.
+ * Releases run under the loop lock, so they never call the application: a release puts itself on a
+ * list of its owner. The queue knows no socket; conn_send.c sends.
  */
 #ifndef RD_TRANSPORT_OUTQ_H
 #define RD_TRANSPORT_OUTQ_H
@@ -33,7 +33,7 @@ typedef enum rd_chunk_kind { RD_CHUNK_COPIED, RD_CHUNK_BORROWED, RD_CHUNK_FILE }
 typedef struct rd_chunk {
     struct rd_chunk *next;
     rd_chunk_kind kind;
-    bool is_shared; /* borrowed, and so do other queues */
+    bool is_shared; /* borrowed, by other queues as well */
     size_t len;     /* bytes not yet sent */
     union {
         struct { /* copied: bytes follow the struct */
@@ -46,7 +46,7 @@ typedef struct rd_chunk {
         struct { /* file */
             rd_file *file;
             off_t offset;
-            off_t looked_to; /* found in memory up to here when it was last looked for */
+            off_t looked_to; /* the last check found it in memory up to here */
         };
     };
 } rd_chunk;
@@ -61,27 +61,28 @@ typedef struct rd_outq {
     rd_chunk *first, *last;
     size_t bytes;            /* everything queued */
     size_t in_files, shared; /* of them */
-    size_t overhead; /* memory it takes besides: the chunks themselves, room in their blocks */
+    size_t overhead;         /* further memory: the chunks themselves, unused room in blocks */
 } rd_outq;
 
-/* What small pieces in turn, copied and borrowed, cost is many times their bytes. */
+/* Includes the overhead: small pieces, alternately copied and borrowed, cost many times their
+ * bytes. */
 static inline size_t rd_outq_memory(const rd_outq *queue) {
     return queue->bytes + queue->overhead;
 }
 
-/* Memory that goes when the queue is cleared: without what files hold, */
+/* Memory that is freed when the queue is cleared: without the bytes of files. */
 static inline size_t rd_outq_held(const rd_outq *queue) {
     return queue->bytes - queue->in_files + queue->overhead;
 }
 
-/* and without what other queues hold as well. */
+/* The same, without bytes that other queues hold as well. */
 static inline size_t rd_outq_own(const rd_outq *queue) {
     return rd_outq_held(queue) - queue->shared;
 }
 
 void rd_chunk_pool_clear(rd_chunk_pool *pool);
 
-/* Room for `len` (<= RD_CHUNK_COPY_MAX) more bytes in one piece at the end; what was written there
+/* Room for `len` (<= RD_CHUNK_COPY_MAX) more bytes in one piece at the end. What is written there
  * counts only after rd_outq_commit(). */
 char *rd_outq_reserve(rd_outq *queue, rd_chunk_pool *pool, size_t len);
 void rd_outq_commit(rd_outq *queue, size_t len);
@@ -93,18 +94,18 @@ void rd_outq_share(rd_outq *queue, const char *bytes, size_t len, rd_release *re
 /* Takes its own reference. */
 void rd_outq_file(rd_outq *queue, rd_file *file, off_t offset, size_t len);
 
-/* Fills iov with the leading copied and borrowed chunks, at most `count` and `limit` bytes; number
- * of entries, 0 when the first chunk is a file or there is none. */
+/* Fills iov with the leading copied and borrowed chunks, at most `count` entries and `limit` bytes.
+ * Returns the number of entries; 0: the first chunk is a file, or there is none. */
 int rd_outq_gather(const rd_outq *queue, struct iovec *iov, int count, size_t limit);
 
-/* Hands out what is queued, as pieces; there is no file in the queue. */
+/* Calls `run` with each queued piece. There must be no file in the queue. */
 typedef void rd_outq_visit(void *with, rd_slice bytes);
 void rd_outq_each(const rd_outq *queue, rd_outq_visit *run, void *with);
 
-/* Drops `len` sent bytes from the front, releasing what is finished. */
+/* Drops `len` sent bytes from the front, and releases chunks that are finished. */
 void rd_outq_advance(rd_outq *queue, rd_chunk_pool *pool, size_t len);
 
-/* Drops the chunk behind this one, unsent. */
+/* Drops the chunk after this one, unsent. */
 void rd_outq_drop_after(rd_outq *queue, rd_chunk_pool *pool, rd_chunk *before);
 
 void rd_outq_clear(rd_outq *queue, rd_chunk_pool *pool);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is the same for all protocols when a connection is packed and unpacked; see packed.h.
+ * The part of packing and unpacking that all protocols share; see packed.h.
  */
 #include "transport/packed.h"
 
@@ -20,7 +20,7 @@ bool rd_conn_pack(rd_conn *conn, bool request, rd_packed *packed) {
     if (!rd_conn_is_open(conn) || !rd_conn_may_move(conn)) return false;
     if (conn->out.bytes > 0 || conn->read_eof) return false;
     if (conn->layered && !rd_layer_is_at_rest(conn)) return false;
-    if (conn->read_paused && !request) return false; /* the rest of its answers is on its way */
+    if (conn->read_paused && !request) return false; /* an answer is still being sent */
     *packed = (rd_packed){
         .left_ms = time_left(conn),
         .parts[RD_PACKED_INPUT] =

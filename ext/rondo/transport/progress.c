@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What peers take of a full socket; see progress.h.
+ * What peers read from a full socket; see progress.h.
  */
 #include "transport/progress.h"
 
 #include "base/apart.h"
 
-#define LOOKS 4 /* within write_timeout_ms: whoever stops is noticed that much later at most */
+#define LOOKS 4 /* checks within write_timeout_ms: a peer that stops is noticed that much later */
 
 void rd_progress_begin(rd_conn *conn) {
     conn->full_unread = conn->transport->count_unread(conn);

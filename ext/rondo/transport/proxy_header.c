@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The PROXY protocol; see proxy_header.h. The header is short, so it is read anew whenever more of
- * it has come; every answer holds for all longer inputs too. Any thread.
+ * The PROXY protocol; see proxy_header.h. The header is short, so it is parsed from the beginning
+ * whenever more of it has come. Every result also holds for all longer inputs. Any thread.
  */
 #include "transport/proxy_header.h"
 
@@ -68,7 +68,7 @@ static bool read_addresses(rd_slice line, int family, rd_proxy_header *out) {
     if (!read_address(next_part(&line), family, source)) return false;
     if (!read_address(next_part(&line), family, destination)) return false;
     if (!read_port(next_part(&line), &source_port)) return false;
-    if (!read_port(line, &destination_port)) return false; /* the rest: nothing may follow it */
+    if (!read_port(line, &destination_port)) return false; /* it must be the rest of the line */
     if (family == AF_INET) {
         set_address4(&out->source, source, source_port);
         set_address4(&out->destination, destination, destination_port);
@@ -113,7 +113,7 @@ static uint16_t be16(const unsigned char *bytes) {
     return (uint16_t)(bytes[0] << 8 | bytes[1]);
 }
 
-/* The addresses of v2; TLVs behind them are skipped. */
+/* The addresses of v2. TLVs after them are skipped. */
 static bool read_block(const unsigned char *block, size_t len, int family, rd_proxy_header *out) {
     const size_t size = family == V2_TCP4 ? 4 : 16;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The PROXY protocol header, versions 1 and 2, that a load balancer puts before the first byte of
- * a connection to name the real client. protocol/opening.c asks for it once per connection, and
- * only where the peer is trusted to say such things. Any thread.
+ * The PROXY protocol header, versions 1 and 2, which a load balancer sends before the first byte of
+ * a connection to name the real client. protocol/opening.c parses it once per connection, and only
+ * if the peer is trusted to send it. Any thread.
  */
 #ifndef RD_TRANSPORT_PROXY_HEADER_H
 #define RD_TRANSPORT_PROXY_HEADER_H
@@ -19,16 +19,16 @@ enum {
 };
 
 typedef struct rd_proxy_header {
-    /* False for LOCAL (health checks), UNKNOWN and unix sockets: the peer's own address stands. */
+    /* False for LOCAL (health checks), UNKNOWN and unix sockets: the peer's own address counts. */
     bool has_addresses;
     struct sockaddr_storage source;
     struct sockaddr_storage destination;
 } rd_proxy_header;
 
 /*
- * `buf` is everything since the connection began. Returns > 0: so many bytes were the header; 0:
- * more is needed (never above the maxima); < 0: error, there is no header. A connection that begins
- * otherwise is an error too: what is trusted to send one must send one.
+ * `buf` is everything since the connection began. Returns > 0: the length of the header; 0: more is
+ * needed (never above the maxima); < 0: error, there is no header. A connection that begins
+ * otherwise is also an error: a peer that is trusted to send a header must send one.
  */
 int rd_proxy_header_parse(const char *buf, size_t len, rd_proxy_header *out);
 

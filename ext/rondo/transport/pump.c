@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * One protocol for both ends, each of which knows the other; see pump.h.
+ * One protocol for both ends. Each end knows the other; see pump.h.
  */
 #include "transport/pump.h"
 
@@ -9,8 +9,8 @@
 
 typedef struct rd_pump {
     rd_conn *other; /* NULL: it is closed */
-    bool ends;      /* nothing more comes for this one: half-close when all is sent */
-    bool has_ended; /* that is done */
+    bool ends;      /* nothing more comes for this end: half-close when all is sent */
+    bool has_ended; /* it is half-closed */
 } rd_pump;
 
 static rd_pump *pump_of(rd_conn *conn) {
@@ -21,7 +21,8 @@ static bool is_over(rd_conn *conn) {
     return conn->read_eof && pump_of(conn)->has_ended;
 }
 
-/* Whoever has nothing more to read and to write is closed, and that ends the other one. */
+/* Ends the output of this end. When it has nothing more to read or to write, it is closed, which
+ * also ends the other one. */
 static void end_output(rd_conn *conn) {
     rd_pump *pump = pump_of(conn);
     if (!rd_conn_is_open(conn)) return;
@@ -71,7 +72,7 @@ static bool is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
     return false;
 }
 
-/* The client says nothing more, as far as the application hears. */
+/* The server stops: for the application, the client's input has ended. */
 static void on_shutdown(rd_conn *conn) {
     if (!conn->layered || conn->read_eof) return;
     conn->read_eof = true;
@@ -105,7 +106,7 @@ int rd_pump_begin(rd_conn *conn) {
     pump_of(inner)->other = conn;
     rd_conn_read_now(inner);
     if (conn->read_eof) {
-        end_output(inner); /* the client said so before, and says it once */
+        end_output(inner); /* the client's end came before, and comes only once */
     } else {
         rd_conn_resume_reading(conn);
     }

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
  * A full hijack of a connection whose descriptor does not carry the bytes as they are: the
- * application gets one end of a pair of sockets, and the loop pumps between the other end and the
- * connection, both ways. Each way has a queue up to output_high_bytes and ends alone; a client that
- * takes nothing has the deadline of writing, an application that takes nothing has none. When the
- * server stops, the application reads the end and can still write. Under the loop lock.
+ * application gets one end of a socket pair, and the loop copies between the other end and the
+ * connection, in both directions. Each direction has a queue of up to output_high_bytes, and ends
+ * by itself. A client that reads nothing is subject to the write deadline; an application that
+ * reads nothing is not. When the server stops, the application reads the end of the input and can
+ * still write. Under the loop lock.
  */
 #ifndef RD_TRANSPORT_PUMP_H
 #define RD_TRANSPORT_PUMP_H
 
 #include "transport/conn.h"
 
-/* The application's end, a descriptor for the caller. The connection's protocol is told that the
- * connection is closed, and has nothing to do with it any more. -1 with errno: nothing happened. */
+/* Returns the application's end, a descriptor that the caller owns. The on_close of the
+ * connection's protocol is called, and the protocol is not used any more. -1 with errno: nothing
+ * has changed. */
 int rd_pump_begin(rd_conn *conn);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Holding back by a socket filter, and asking by sock_diag(7) for handshakes that are not finished;
- * see retirement.h.
+ * Holds clients back by a socket filter, and asks sock_diag(7) for unfinished handshakes; see
+ * retirement.h.
  */
 #include "transport/retirement.h"
 
@@ -19,14 +19,14 @@
 #include <linux/sock_diag.h>
 #endif
 
-/* Looks for handshakes after so many milliseconds, then after twice as many, and so on: a quarter
- * of a second in all, well before those who were held back come again. */
+/* Checks for handshakes after FIRST_STEP_MS, then after twice that time, and so on: a quarter of a
+ * second in total, well before clients that were held back try again. */
 #define FIRST_STEP_MS 2
 #define LAST_STEP_MS  128
 
 #ifdef __linux__
 
-/* A filter sees each segment from its TCP header on. Connections inherit it, to no effect. */
+/* The filter sees each segment from its TCP header on. Connections inherit it, without effect. */
 static int hold_back(int fd) {
     enum { FLAGS = 13, SYN = 0x02, ACK = 0x10 };
     struct sock_filter steps[] = {
@@ -45,8 +45,7 @@ typedef struct rd_diag_question {
     struct inet_diag_req_v2 wanted;
 } rd_diag_question;
 
-/* Whether the kernel knows any socket of that kind; it answers at once. True when it does not say.
- */
+/* Whether the kernel has any socket of this kind. It answers at once. True if it does not say. */
 static bool any_socket(const rd_diag_question *question) {
     char answer[4096];
     struct nlmsghdr header = {.nlmsg_type = NLMSG_ERROR};
@@ -60,8 +59,8 @@ static bool any_socket(const rd_diag_question *question) {
     return header.nlmsg_type != NLMSG_DONE;
 }
 
-/* Whether somebody is on the way to any of the sockets at this port: which of them, nobody tells.
- */
+/* Whether a handshake with any socket at this port is unfinished. The kernel does not say which
+ * socket. */
 static bool somebody_comes(int fd) {
     union {
         struct sockaddr any;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * What slow readers hold; see stalled.h.
+ * The memory that slow readers hold; see stalled.h.
  */
 #include "transport/stalled.h"
 
 #include "base/error.h"
 
-#define LOOKED_AT_MAX 64  /* at a time: each holds at least RD_LEDGER_FREE */
-#define JUDGED_MS     500 /* since it took something: what is acknowledged takes a round trip */
+#define LOOKED_AT_MAX 64  /* connections at a time: each holds at least RD_LEDGER_FREE */
+#define JUDGED_MS     500 /* since it read something: an acknowledgement takes a round trip */
 #define PART          8   /* of the limit */
 
 static void stand_last(rd_conn *conn) {
@@ -35,7 +35,7 @@ static void give_up(rd_conn *conn) {
     rd_conn_reset(conn);
 }
 
-/* Judging takes JUDGED_MS, so it begins a little below the limit. */
+/* Choosing takes JUDGED_MS, so it begins a little below the limit. */
 static bool is_relieved(const rd_conn_set *set) {
     const rd_ledger_row *row = &set->ledger.rows[RD_LEDGER_OUTPUT];
     return rd_list_is_empty(&set->stalled) || row->held <= row->limit - row->limit / PART;
@@ -49,8 +49,8 @@ static rd_conn *first_of(const rd_conn_set *set) {
     return RD_CONTAINER(set->stalled.next, rd_conn, in_stalled);
 }
 
-/* The kernel asks for more only when much of what it has is gone: until then the peer may have
- * taken some of that. Such a one goes to the end. How much it has taken. */
+/* Returns how much the peer has read. The kernel asks for more only when much of what it has is
+ * gone, so the peer may have read without that. Such a connection goes to the end. */
 static uint32_t look(rd_conn *conn) {
     const uint32_t before = conn->stalled_unread, unread = conn->transport->count_unread(conn);
     if (unread >= before) return 0;
@@ -59,19 +59,19 @@ static uint32_t look(rd_conn *conn) {
     return before - unread;
 }
 
-/* Then it is no time for differences. */
+/* Far beyond the limit, connections are closed even if their peers read. */
 static bool is_far_beyond(const rd_conn_set *set) {
     const rd_ledger_row *row = &set->ledger.rows[RD_LEDGER_OUTPUT];
     return row->held > row->limit && row->held - row->limit > row->limit / PART;
 }
 
-/* The others in the list took something even later. */
+/* The first connection is enough: the others have read something even later. */
 static bool is_too_early(const rd_conn_set *set, const rd_conn *first) {
     return set->loop->now_ms - first->stalled_since < JUDGED_MS && !is_far_beyond(set);
 }
 
-/* Each is looked at once: who has just shown that it takes something needs time to take more. Where
- * nobody is found who takes nothing, the one that has taken least is closed. */
+/* Examines each connection once: a peer that has just read something needs time to read more. If
+ * all peers have read something, the connection whose peer has read least is closed. */
 void rd_stalled_relieve(rd_conn_set *set) {
     const rd_list *last = set->stalled.prev;
     rd_conn *slowest = NULL;

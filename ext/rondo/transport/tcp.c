@@ -25,8 +25,8 @@ static ssize_t tcp_read(rd_conn *conn, char *bytes, size_t len) {
     return got;
 }
 
-/* Several small pieces in one: each of them costs the kernel more than copying it. Returns whether
- * they had room. */
+/* Joins several small pieces into one, because each piece costs the kernel more than a copy. False:
+ * they do not fit. */
 static bool join(struct iovec *joined, const struct iovec *iov, int count) {
     size_t len = 0;
     for (int i = 0; i < count; i++) {
@@ -71,7 +71,7 @@ static void tcp_shutdown_write(rd_conn *conn) {
     shutdown(conn->source.fd, SHUT_WR);
 }
 
-/* The kernel forgets what it still has, too. */
+/* The kernel also drops what it has not sent. */
 static void tcp_reset(rd_conn *conn) {
     const struct linger none = {.l_onoff = 1, .l_linger = 0};
     setsockopt(conn->source.fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looking into the kernel's memory of files, and filling it; see warming.h.
+ * Checks whether a file is in the kernel's memory, and reads it into that memory; see warming.h.
  */
 #include "transport/warming.h"
 
@@ -11,13 +11,13 @@
 #include "base/alloc.h"
 #include "system/fd.h"
 
-#define AHEAD_BYTES   1048576 /* read by one job where a look tells what of it is still there */
+#define AHEAD_BYTES   1048576 /* read by one job, if checks tell what is still in memory */
 #define SCRATCH_BYTES 65536
 
-/* ---- looking ---- */
+/* ---- checking ---- */
 
 #ifdef RWF_NOWAIT
-/* The end of the file is no reason to wait, nor is an error: sending will tell. */
+/* At the end of the file and after an error there is no need to wait: sending will report it. */
 static rd_file_memory look(const rd_file *file, off_t offset) {
     char byte;
     const struct iovec iov = {.iov_base = &byte, .iov_len = 1};
@@ -37,8 +37,9 @@ static rd_file_memory look(const rd_file *file, off_t offset) {
 }
 #endif
 
-/* One look for each slice, at its end: what is read in order is there before it. The first of
- * several begins with one more, because the kernel drops what was read first. */
+/* One check for each slice, at its end: a file is read in order, so what precedes is in memory. The
+ * first of several slices is also checked at its beginning, because the kernel drops the oldest
+ * parts first. */
 bool rd_warming_is_warm(rd_chunk *part, size_t len) {
     rd_file *file = part->file;
     if (file->memory == RD_FILE_IS_MEMORY) return true;
