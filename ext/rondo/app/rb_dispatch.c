@@ -61,7 +61,7 @@ static VALUE close_body(VALUE argument) {
     return Qnil;
 }
 
-/* ---- what went wrong ---- */
+/* ---- errors ---- */
 
 static VALUE respond_error(VALUE argument) {
     rd_call *call = (rd_call *)argument;

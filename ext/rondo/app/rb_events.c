@@ -122,7 +122,7 @@ static int tell_subscriber(rd_binding *binding, const rd_event *event) {
     return state != 0 ? handle_failure(binding, push, state) : 0;
 }
 
-/* ---- any of them ---- */
+/* ---- all events ---- */
 
 int rd_event_tell(rd_binding *binding, const rd_event *event) {
     static int (*const tellers[RD_EVENT_FAMILY_COUNT])(rd_binding *, const rd_event *) = {

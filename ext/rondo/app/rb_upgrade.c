@@ -13,7 +13,7 @@
 #include "app/rb_client.h"
 #include "app/rb_events.h"
 
-/* ---- what cannot be ---- */
+/* ---- upgrades that are refused ---- */
 
 /* The answer in place of an upgrade that is not possible; nil: the application's own. */
 static VALUE answer_to_impossible(const rd_call *call, VALUE handler) {
@@ -32,7 +32,7 @@ static VALUE answer_to_stranger(const rd_call *call) {
     return rb_funcallv(binding->app.upgrades, rd_id.refuse, 2, arguments);
 }
 
-/* ---- the step over ---- */
+/* ---- the switch to the handler ---- */
 
 /* Under the lock, so that no event of the connection can be delivered before. */
 static void meet_push(rd_push *push, rd_client *client, uint32_t slot, bool wants_drained) {

@@ -39,7 +39,7 @@ void rd_pool_publish(const rd_binding *binding) {
     atomic_store_explicit(&score->threads, binding->pool.threads, memory_order_relaxed);
 }
 
-/* ---- calling for others ---- */
+/* ---- waking other threads ---- */
 
 bool rd_pool_arm(rd_pool *pool) {
     if (atomic_load(&pool->standbys) == 0) return false;

@@ -86,7 +86,7 @@ static void add_headers(rd_call *call) {
     }
 }
 
-/* ---- who and where ---- */
+/* ---- client and server addresses ---- */
 
 static VALUE decimal(uint64_t number) {
     char digits[24];

@@ -63,7 +63,7 @@ static VALUE base_of(const rd_call *call) {
     return call->conn.secure ? call->binding->env.secure_template : call->binding->env.template;
 }
 
-/* ---- who and where ---- */
+/* ---- client and server addresses ---- */
 
 static void set_address(rd_binding *binding, VALUE env, const rd_address *address) {
     char text[RD_ADDRESS_TEXT_MAX];

@@ -81,7 +81,7 @@ static VALUE tree_limit_arenas(VALUE self) {
     return Qnil;
 }
 
-/* ---- the guard: ends this process after the other end of a socket has gone ---- */
+/* ---- the guard: ends this process after the other end of a socket is closed ---- */
 
 typedef struct guard {
     int fd; /* owned: a duplicate */

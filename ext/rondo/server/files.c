@@ -38,7 +38,7 @@ int rd_files_open(rd_server *server, const char *folder, bool alone) {
     return 0;
 }
 
-/* ---- waiting for them ---- */
+/* ---- waiting for openings ---- */
 
 /* When the request has waited too long, in milliseconds. */
 static uint64_t late_at(const rd_server *server, const rd_request *request) {

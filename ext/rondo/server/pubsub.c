@@ -67,7 +67,7 @@ void rd_pubsub_release(rd_pubsub *pubsub, rd_push *push) {
     rd_push_unref(push);
 }
 
-/* ---- whoever carries messages further ---- */
+/* ---- first and last subscribers ---- */
 
 /* The next change becomes an event when the application has been told the one before. */
 static void feed_watcher(rd_pubsub *pubsub) {
@@ -191,7 +191,7 @@ int rd_pubsub_link(rd_pubsub *pubsub, int fd) {
     return 0;
 }
 
-/* ---- the whole ---- */
+/* ---- beginning and end ---- */
 
 void rd_pubsub_init(rd_pubsub *pubsub, rd_conn_set *conns, rd_http_shared *shared) {
     const rd_settings *settings = shared->settings;

@@ -18,7 +18,7 @@
 #define MAGIC       0x52444831u
 #define MAGIC_NAMED 0x52444832u /* names precede the bytes */
 
-/* ---- a place among them ---- */
+/* ---- joining and leaving ---- */
 
 void rd_siblings_init(rd_siblings *siblings, void (*on_messages)(rd_server *server)) {
     *siblings = (rd_siblings){.inbox.fd = -1, .on_messages = on_messages};

@@ -203,7 +203,7 @@ bool rd_server_turn_apart(rd_server *server, rd_ready_set *found) {
     return true;
 }
 
-/* ---- those who come by ---- */
+/* ---- threads that take the lock between turns ---- */
 
 void rd_server_lock(rd_server *server) {
     rd_loop_lock(&server->loop);
