@@ -27,7 +27,8 @@ class FilesRunner < ConformanceRunner
     Dir.mktmpdir("rondo-files") do |root|
       FilesFolder.build(root)
       # Without an application there must be none in the directory either.
-      ServerProcess.run(%i[app failing].include?(@settings) ? APP : nil, unix: true, spawn: { chdir: root }, **folder(root), &block)
+      app = APP if %i[app failing].include?(@settings)
+      ServerProcess.run(app, settings: PATIENT, unix: true, spawn: { chdir: root }, **folder(root), &block)
     end
   end
 

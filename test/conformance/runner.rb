@@ -23,6 +23,8 @@ class ConformanceRunner
   # After so many failures the rest of a case is not delivered: every timeout costs seconds.
   ENOUGH = 4
   APP = File.expand_path("echo.ru", __dir__)
+  # A request that comes byte by byte beside many others may take its time.
+  PATIENT = { head_timeout_ms: 600_000, body_timeout_ms: 600_000, body_min_rate: 0 }.freeze
 
   # What the application reports under other names than Rack's.
   SEEN = { path: "PATH_INFO", query: "QUERY_STRING", method: "REQUEST_METHOD", server: "SERVER_NAME",
@@ -79,7 +81,7 @@ class ConformanceRunner
   private
 
   def serve(&block)
-    ServerProcess.run(APP, settings: @settings, unix: true, &block)
+    ServerProcess.run(APP, settings: PATIENT.merge(@settings), unix: true, &block)
   end
 
   def exchanges
