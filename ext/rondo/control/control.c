@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread, its pages and who may see them; see control.h. Everything but start and
- * stop happens under the lock of its own loop.
+ * The thread and its pages; see control.h. Who may see them is in access.h. Everything but start
+ * and stop happens under the lock of its own loop.
  */
 #include "control/control.h"
 
@@ -16,15 +16,13 @@
 #include "system/clock.h"
 #include "base/text.h"
 #include "system/thread_start.h"
-#include "http/field_list.h"
 #include "control/accept_queue.h"
+#include "control/access.h"
 #include "control/errands.h"
-#include "server/server.h"
 #include "system/memory.h"
 #include "control/metrics.h"
 #include "control/reply.h"
 #include "server/server.h"
-#include "control/token.h"
 #include "control/verbs.h"
 
 struct rd_control {
@@ -158,78 +156,21 @@ static void carry_out(rd_control *control, rd_request *request, int verb) {
     }
 }
 
-/* ---- who may ---- */
-
-/* A page of some site in a browser on this machine can send requests to it, too. */
-static bool is_from_a_page(const rd_request *request) {
-    const rd_head *head = &request->head;
-    if (rd_head_has(head, RD_HEADER_ORIGIN) || rd_head_has(head, RD_HEADER_REFERER)) return true;
-    const rd_header *site = rd_head_find(head, RD_HEADER_SEC_FETCH_SITE);
-    return site != NULL &&
-           !rd_slice_equal(rd_request_header_value(request, site), RD_SLICE("none"));
-}
-
-static bool is_loopback(const rd_address *address) {
-    static const uint8_t loopback[16] = {[15] = 1};
-    if (address->kind == RD_ADDRESS_V4) return address->bytes[0] == 127;
-    return address->kind == RD_ADDRESS_V6 && memcmp(address->bytes, loopback, 16) == 0;
-}
-
-/* A page whose name was made to lead here (DNS rebinding) is of the same origin to its browser,
- * which says so in no field. But Host is that name. */
-static bool is_for_this_machine(const rd_request *request) {
-    rd_slice host = rd_request_slice(request, request->head.host);
-    rd_address address;
-    if (host.len == 0 || rd_field_is_word(host, RD_SLICE("localhost"))) return true;
-    return rd_address_parse(&address, host.ptr, host.len) && is_loopback(&address);
-}
-
-/* No browser comes through a Unix socket. */
-static bool is_guarded_by_file(const rd_request *request) {
-    return request->conn->peer.kind == RD_ADDRESS_UNIX;
-}
-
-/* Why it is refused, or NULL. */
-static const char *refusal(const rd_control *control, const rd_request *request, bool probe) {
-    if (probe && !control->is_public) return NULL;
-    if (control->token != NULL) {
-        return rd_token_matches(control->token, request) ? NULL : "wrong or missing token";
-    }
-    if (is_from_a_page(request)) return "from a page in a browser: that needs a token";
-    if (is_guarded_by_file(request) || is_for_this_machine(request)) return NULL;
-    return "Host is neither localhost nor a loopback address: that needs a token";
-}
-
-/* Methods that do, as in Allow. Without a token a verb is no GET: the address of an image would be
- * enough for one. pumactl asks by GET, with its token or through a Unix socket. */
-static const char *methods_of(const rd_control *control, const rd_request *request, bool is_verb) {
-    if (!is_verb) return "GET, HEAD, POST";
-    return control->token != NULL || is_guarded_by_file(request) ? "GET, POST" : "POST";
-}
-
-static bool does_method(const rd_request *request, const char *methods) {
-    switch (request->head.method_id) {
-    case RD_METHOD_GET:
-        return strstr(methods, "GET") != NULL;
-    case RD_METHOD_HEAD:
-        return strstr(methods, "HEAD") != NULL;
-    default:
-        return request->head.method_id == RD_METHOD_POST;
-    }
-}
+/* ---- requests ---- */
 
 static void handle(rd_control *control, rd_request *request) {
     rd_slice path = rd_request_slice(request, request->head.path);
     if (path.len > 0 && path.ptr[0] == '/') path = rd_slice_of(path.ptr + 1, path.len - 1);
     const rd_page *page = find_page(path);
     int verb = page == NULL ? rd_verb_find(path.ptr, path.len) : -1;
-    const char *why = refusal(control, request, page != NULL && page->is_probe);
-    const char *methods = methods_of(control, request, verb >= 0);
+    const bool is_open = page != NULL && page->is_probe && !control->is_public;
+    const char *why = is_open ? NULL : rd_access_refusal(control->token, request);
+    const char *methods = rd_access_methods(control->token, request, verb >= 0);
     if (why != NULL) {
         rd_reply_error(request, 403, why);
     } else if (page == NULL && verb < 0) {
         rd_reply_error(request, 404, "Unsupported action");
-    } else if (!does_method(request, methods)) {
+    } else if (!rd_access_has_method(request, methods)) {
         rd_reply_use(request, methods);
     } else if (page != NULL) {
         page->show(control, request);
@@ -343,16 +284,9 @@ rd_control *rd_control_new(const rd_control_options *options, int *process_fd) {
     return control;
 }
 
-bool rd_control_is_public(const rd_listener *listener) {
-    rd_address address;
-    if (listener->port == 0) return false; /* a Unix socket */
-    if (!rd_address_parse(&address, listener->host, strlen(listener->host))) return true;
-    return !is_loopback(&address);
-}
-
 int rd_control_add_listener(rd_control *control, rd_listener *listener) {
     rd_loop *loop = &control->server->loop;
-    control->is_public |= rd_control_is_public(listener);
+    control->is_public |= rd_access_is_public(listener);
     rd_loop_lock(loop);
     int added = rd_server_add_listener(control->server, listener);
     rd_loop_unlock(loop);

@@ -36,9 +36,6 @@ rd_control *rd_control_new(const rd_control_options *options, int *process_fd);
 /* Takes over an opened listener (allocated by rd_alloc); before start. 0 or -1 with errno. */
 int rd_control_add_listener(rd_control *control, rd_listener *listener);
 
-/* Whether others than this machine can reach the listener. */
-bool rd_control_is_public(const rd_listener *listener);
-
 /* Shows how many connections wait for the listening socket `fd`; `slot` is its worker's, or -1.
  * Any thread, also before start. */
 void rd_control_watch(rd_control *control, const char *url, int fd, int slot);

@@ -7,6 +7,7 @@
 #include "ruby/rb_objects.h"
 
 #include "base/alloc.h"
+#include "control/access.h"
 #include "control/control.h"
 #include "control/verbs.h"
 #include "ruby/rb_error.h"
@@ -167,7 +168,7 @@ static VALUE described(const rd_listener *listener) {
     rb_hash_aset(result, ID2SYM(rb_intern("port")), UINT2NUM(listener->port));
     rb_hash_aset(result, ID2SYM(rb_intern("fd")), INT2NUM(listener->source.fd));
     rb_hash_aset(result, ID2SYM(rb_intern("public")),
-                 rd_control_is_public(listener) ? Qtrue : Qfalse);
+                 rd_access_is_public(listener) ? Qtrue : Qfalse);
     return result;
 }
 

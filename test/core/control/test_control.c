@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "system/clock.h"
 #include "check.h"
+#include "control/access.h"
 #include "control/control.h"
 #include "control/verbs.h"
 
@@ -35,7 +36,7 @@ static void start_with(rd_control_options options) {
     if (!CHECK(control != NULL)) return;
     rd_listener *listener = rd_alloc_zero(sizeof(*listener));
     CHECK_INT(rd_listen_tcp(listener, "127.0.0.1", 0, &listen, error), 0);
-    CHECK(!rd_control_is_public(listener));
+    CHECK(!rd_access_is_public(listener));
     port = listener->port;
     CHECK_INT(rd_control_add_listener(control, listener), 0);
     CHECK_INT(rd_control_start(control), 0);
@@ -471,7 +472,7 @@ static void test_public_addresses(void) {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         rd_listener listener = {.port = 1};
         snprintf(listener.host, sizeof(listener.host), "%s", rows[i].host);
-        CHECK_SAYS(rd_control_is_public(&listener) == rows[i].is_public, "%s", rows[i].host);
+        CHECK_SAYS(rd_access_is_public(&listener) == rows[i].is_public, "%s", rows[i].host);
     }
 }
 

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tokens, browsers and loopback addresses; see access.h.
+ */
+#include "control/access.h"
+
+#include <string.h>
+
+#include "control/token.h"
+#include "http/field_list.h"
+
+/* A page of some site in a browser on this machine can send requests to it, too. */
+static bool is_from_a_page(const rd_request *request) {
+    const rd_head *head = &request->head;
+    if (rd_head_has(head, RD_HEADER_ORIGIN) || rd_head_has(head, RD_HEADER_REFERER)) return true;
+    const rd_header *site = rd_head_find(head, RD_HEADER_SEC_FETCH_SITE);
+    return site != NULL &&
+           !rd_slice_equal(rd_request_header_value(request, site), RD_SLICE("none"));
+}
+
+static bool is_loopback(const rd_address *address) {
+    static const uint8_t loopback[16] = {[15] = 1};
+    if (address->kind == RD_ADDRESS_V4) return address->bytes[0] == 127;
+    return address->kind == RD_ADDRESS_V6 && memcmp(address->bytes, loopback, 16) == 0;
+}
+
+/* A page whose name was made to lead here (DNS rebinding) is of the same origin to its browser,
+ * which says so in no field. But Host is that name. */
+static bool is_for_this_machine(const rd_request *request) {
+    rd_slice host = rd_request_slice(request, request->head.host);
+    rd_address address;
+    if (host.len == 0 || rd_field_is_word(host, RD_SLICE("localhost"))) return true;
+    return rd_address_parse(&address, host.ptr, host.len) && is_loopback(&address);
+}
+
+/* No browser comes through a Unix socket. */
+static bool is_guarded_by_file(const rd_request *request) {
+    return request->conn->peer.kind == RD_ADDRESS_UNIX;
+}
+
+const char *rd_access_refusal(const char *token, const rd_request *request) {
+    if (token != NULL) {
+        return rd_token_matches(token, request) ? NULL : "wrong or missing token";
+    }
+    if (is_from_a_page(request)) return "from a page in a browser: that needs a token";
+    if (is_guarded_by_file(request) || is_for_this_machine(request)) return NULL;
+    return "Host is neither localhost nor a loopback address: that needs a token";
+}
+
+/* Methods that do, as in Allow. Without a token a verb is no GET: the address of an image would be
+ * enough for one. pumactl asks by GET, with its token or through a Unix socket. */
+const char *rd_access_methods(const char *token, const rd_request *request, bool is_verb) {
+    if (!is_verb) return "GET, HEAD, POST";
+    return token != NULL || is_guarded_by_file(request) ? "GET, POST" : "POST";
+}
+
+bool rd_access_has_method(const rd_request *request, const char *methods) {
+    switch (request->head.method_id) {
+    case RD_METHOD_GET:
+        return strstr(methods, "GET") != NULL;
+    case RD_METHOD_HEAD:
+        return strstr(methods, "HEAD") != NULL;
+    default:
+        return request->head.method_id == RD_METHOD_POST;
+    }
+}
+
+bool rd_access_is_public(const rd_listener *listener) {
+    rd_address address;
+    if (listener->port == 0) return false; /* a Unix socket */
+    if (!rd_address_parse(&address, listener->host, strlen(listener->host))) return true;
+    return !is_loopback(&address);
+}
