@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * For a function that few calls of a hot one need: a function of its own. Inlined, its registers
- * and its memory on the stack would be made ready in every call.
+ * RD_APART marks a part of a hot function that few of its calls need. The compiler would inline it,
+ * and then every call would prepare registers and stack memory for it.
  */
 #ifndef RD_BASE_APART_H
 #define RD_BASE_APART_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Letter case of ASCII, whatever the locale: toupper(3) and strncasecmp(3) follow it, and Ruby sets
- * the one of the environment. Under tr_TR 'i' is no upper case 'I' of theirs. Any thread.
+ * Letter case of ASCII, independent of the locale. toupper(3) and strncasecmp(3) depend on the
+ * locale, and Ruby sets it from the environment. Under tr_TR the upper case of 'i' is not 'I'. Any
+ * thread.
  */
 #ifndef RD_BASE_ASCII_H
 #define RD_BASE_ASCII_H
@@ -20,8 +21,9 @@ static inline char rd_ascii_lower(char byte) {
     return (char)(byte + 0x20);
 }
 
-/* Compares without case; `lower` has no upper case letter. Most names are in lower case already,
- * and for a literal the compiler makes a few words of the memcmp. */
+/* Compares without regard to case. `lower` must not contain upper case letters. Most names are in
+ * lower case already, so memcmp comes first; for a literal the compiler turns it into a few word
+ * comparisons. */
 static inline bool rd_ascii_is(rd_slice text, rd_slice lower) {
     if (text.len != lower.len) return false;
     if (memcmp(text.ptr, lower.ptr, lower.len) == 0) return true;

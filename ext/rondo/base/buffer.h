@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Growing bytes with a consumed front: what a connection keeps of an incomplete message, what a
- * body keeps in memory. The caller checks limits before it appends. One owner, no lock.
+ * Growing bytes with a consumed front. Connections keep incomplete messages in it, bodies the part
+ * that stays in memory. The caller checks limits before it appends. One owner, no lock.
  */
 #ifndef RD_BASE_BUFFER_H
 #define RD_BASE_BUFFER_H
@@ -11,7 +11,7 @@
 
 typedef struct rd_buffer {
     char *bytes;
-    uint32_t start; /* bytes before this one are consumed */
+    uint32_t start; /* bytes before this offset are consumed */
     uint32_t end;
     uint32_t capacity;
 } rd_buffer;
@@ -26,10 +26,10 @@ static inline size_t rd_buffer_len(const rd_buffer *buf) {
 
 void rd_buffer_append(rd_buffer *buf, const char *bytes, size_t len);
 
-/* Drops `len` bytes from the front; an emptied buffer gives its memory back. */
+/* Drops `len` bytes from the front. An emptied buffer frees its memory. */
 void rd_buffer_consume(rd_buffer *buf, size_t len);
 
-/* Keeps `len` bytes and drops those behind them; an emptied buffer gives its memory back. */
+/* Keeps `len` bytes and drops those behind them. An emptied buffer frees its memory. */
 void rd_buffer_truncate(rd_buffer *buf, size_t len);
 
 void rd_buffer_clear(rd_buffer *buf);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The numbers of error.def. Functions of the core return >= 0 when they succeed and one of these
- * when they do not; what to do about it follows from the class alone. Used by every layer; any
- * thread.
+ * The numbers of error.def. A function of the core returns a number >= 0 when it succeeds and one
+ * of these when it fails. The class alone decides what to do about a failure. Used by every layer;
+ * any thread.
  */
 #ifndef RD_BASE_ERROR_H
 #define RD_BASE_ERROR_H
@@ -27,14 +27,14 @@ typedef enum rd_error_class_of {
 } rd_error_class_of;
 
 /*
- * The HTTP status to answer; for FRAME the WebSocket's close code; 0 when there is no answer.
- * Unknown codes are 0, CONN, "unknown error".
+ * The HTTP status to answer. For FRAME the close code of the WebSocket, 0 when there is no answer.
+ * An unknown code has status 0, class CONN and the text "unknown error".
  */
 int rd_error_status(int code);
 
 rd_error_class_of rd_error_class(int code);
 
-/* One line without a full stop; static, never NULL, never quotes what the peer sent. */
+/* One line without a full stop. Static, never NULL, and never quotes what the peer sent. */
 const char *rd_error_text(int code);
 
 #endif

@@ -46,7 +46,7 @@ static void take(lanes *v, uint64_t word) {
     v->v0 ^= word;
 }
 
-/* Up to eight bytes, the first of them lowest, on every machine. */
+/* Up to eight bytes as a number. The first byte is the lowest, on every machine. */
 static uint64_t word_of(const char *bytes, size_t len) {
     uint64_t word = 0;
     for (size_t i = 0; i < len; i++) word |= (uint64_t)(uint8_t)bytes[i] << (8 * i);
@@ -64,7 +64,8 @@ uint64_t rd_hash(rd_hash_key key, rd_slice bytes) {
     return v.v0 ^ v.v1 ^ v.v2 ^ v.v3;
 }
 
-/* Eight bytes a step, multiply and fold: any distribution will do for a direct-mapped table. */
+/* Takes eight bytes at a time, multiplies and folds. Any distribution will do for a direct-mapped
+ * table. */
 uint32_t rd_hash_weak(rd_slice bytes) {
     uint64_t hash = 0x9e3779b97f4a7c15u ^ bytes.len, word;
     const char *at = bytes.ptr;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a hexadecimal digit is worth: for chunk sizes and percent escapes. Any thread.
+ * The value of a hexadecimal digit, for chunk sizes and percent escapes. Any thread.
  */
 #ifndef RD_BASE_HEX_H
 #define RD_BASE_HEX_H
@@ -14,8 +14,8 @@ static inline int rd_hex_value(char byte) {
     return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
 }
 
-/* The byte that the escape %XX at `ptr` stands for; -1 where fewer than three bytes are left or the
- * two are no digits. The percent sign itself is the caller's to see. */
+/* The byte that the escape %XX at `ptr` stands for, or -1 when fewer than three bytes are left or
+ * the two are not digits. The caller has checked the percent sign. */
 static inline int rd_hex_escape(const char *ptr, size_t left) {
     const int high = left >= 3 ? rd_hex_value(ptr[1]) : -1;
     const int low = left >= 3 ? rd_hex_value(ptr[2]) : -1;

@@ -22,7 +22,7 @@ static inline bool rd_list_is_empty(const rd_list *list) {
     return list->next == list;
 }
 
-/* Whether the node stands in some list. */
+/* Whether the node is in a list. */
 static inline bool rd_list_is_linked(const rd_list *node) {
     return node->next != node;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A table from names to elements, intrusive as a list is: the node lies inside its element, which
- * owns the name too. Chains in a power of two of buckets, about one for each element, under a hash
- * with a random key. One owner, no lock.
+ * A table from names to elements. It is intrusive, as the list is: the node lies inside its
+ * element, which also owns the name. Elements are chained in buckets, whose number is a power of
+ * two and about that of the elements. The hash has a random key. One owner, no lock.
  */
 #ifndef RD_BASE_MAP_H
 #define RD_BASE_MAP_H
@@ -13,7 +13,7 @@
 #include "base/slice.h"
 
 typedef struct rd_map_node {
-    struct rd_map_node *next; /* in its bucket */
+    struct rd_map_node *next; /* the next one in its bucket */
     uint64_t hash;
     rd_slice name;
 } rd_map_node;
@@ -27,13 +27,13 @@ typedef struct rd_map {
 
 void rd_map_init(rd_map *map);
 
-/* The elements must be out of it. */
+/* The caller has removed all elements. */
 void rd_map_clear(rd_map *map);
 
-/* NULL when there is none. */
+/* Returns NULL when there is none. */
 rd_map_node *rd_map_find(const rd_map *map, rd_slice name);
 
-/* Puts an element in whose node has its name already, and which no other element has. */
+/* Adds an element. Its node has its name already, and no other element has that name. */
 void rd_map_add(rd_map *map, rd_map_node *node);
 
 void rd_map_remove(rd_map *map, rd_map_node *node);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The settings of one server as plain integers, and the table that describes them. The table is
- * settings.def; whoever fills a rd_settings (tests, the binding) goes through rd_settings_set().
+ * The settings of one server as plain integers, and the table that describes them, which is
+ * settings.def. Tests and the binding fill a rd_settings with rd_settings_set().
  */
 #ifndef RD_BASE_SETTINGS_H
 #define RD_BASE_SETTINGS_H
@@ -26,13 +26,13 @@ typedef struct rd_setting_info {
 extern const rd_setting_info rd_setting_table[];
 extern const size_t rd_setting_count;
 
-/* All defaults. */
+/* Sets all defaults. */
 void rd_settings_init(rd_settings *settings);
 
-/* The row of that name, or NULL. */
+/* The row of this name, or NULL. */
 const rd_setting_info *rd_setting_find(const char *name, size_t len);
 
-/* Sets one value; -1 when it lies outside the row's bounds. */
+/* Sets one value. Returns -1 when it is outside the row's bounds. */
 int rd_settings_set(rd_settings *settings, const rd_setting_info *row, int64_t value);
 
 #endif

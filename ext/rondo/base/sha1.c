@@ -46,7 +46,7 @@ static void add_block(uint32_t h[5], const uint8_t *block) {
     h[4] += e;
 }
 
-/* The last bytes, a single bit, zeros, and the length in bits: one block, or two. */
+/* The last block or two: the rest of the bytes, a single one bit, zeros, and the length in bits. */
 static void add_end(uint32_t h[5], const char *rest, size_t rest_len, uint64_t bits) {
     uint8_t block[BLOCK] = {0};
 

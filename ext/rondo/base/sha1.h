@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * SHA-1 (RFC 3174) of bytes that are all there, for the WebSocket handshake, which wants it as a
- * proof of understanding, not of security. For nothing else: it is broken. Any thread.
+ * SHA-1 (RFC 3174) of bytes that are all in memory. The WebSocket handshake uses it as a proof of
+ * understanding, not for security. Do not use it for anything else: it is broken. Any thread.
  */
 #ifndef RD_BASE_SHA1_H
 #define RD_BASE_SHA1_H

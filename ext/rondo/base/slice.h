@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A slice is a piece of somebody else's bytes: pointer and length, nothing owned, no terminator.
- * Used by every layer; any thread.
+ * A slice is a piece of bytes that something else owns: a pointer and a length, no terminator. Used
+ * by every layer; any thread.
  */
 #ifndef RD_BASE_SLICE_H
 #define RD_BASE_SLICE_H
@@ -26,7 +26,7 @@ static inline int rd_slice_equal(rd_slice a, rd_slice b) {
     return a.len == b.len && memcmp(a.ptr, b.ptr, a.len) == 0;
 }
 
-/* The struct of which `pointer` is the member `member`. */
+/* The struct whose member `member` is at `pointer`. */
 #define RD_CONTAINER(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A free list in an array; see slots.h. It ends in the capacity, where growing begins.
+ * A free list in an array; see slots.h. The list ends with the capacity as a number, which means
+ * that the array must grow.
  */
 #include "base/slots.h"
 

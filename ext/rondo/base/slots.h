@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Small numbers for things that come and go: what is given back is taken again first, so a table by
- * slot never has many more rows than there were things at once. One owner, no lock.
+ * Small numbers for things that come and go. Numbers that were given back are reused first, so a
+ * table indexed by them never has many more rows than there were things at once. One owner, no
+ * lock.
  */
 #ifndef RD_BASE_SLOTS_H
 #define RD_BASE_SLOTS_H
 
 #include <stdint.h>
 
-/* Zeroed, it is ready. */
+/* Ready when zeroed. */
 typedef struct rd_slots {
-    uint32_t *next; /* of each free slot the free one behind it */
+    uint32_t *next; /* for each free slot, the next free one */
     uint32_t capacity;
     uint32_t free;
 } rd_slots;

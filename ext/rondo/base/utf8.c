@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Validation of UTF-8; see utf8.h. Which bytes may follow a lead byte is table 3-7 of the Unicode
- * standard: only the second byte's range ever differs from 80..bf.
+ * Validation of UTF-8; see utf8.h. Table 3-7 of the Unicode standard says which bytes may follow a
+ * lead byte: only the range of the second byte ever differs from 80..bf.
  */
 #include "base/utf8.h"
 
@@ -9,7 +9,7 @@
 
 #define HIGH_BITS UINT64_C(0x8080808080808080)
 
-/* How many bytes from `at` on are ASCII, as far as whole words tell. */
+/* Returns the offset behind the ASCII bytes from `at` on, as far as it can see by whole words. */
 static size_t skip_ascii(const char *bytes, size_t at, size_t len) {
     uint64_t word;
 
@@ -22,8 +22,8 @@ static size_t skip_ascii(const char *bytes, size_t at, size_t len) {
 }
 
 /*
- * The length of the character that begins at `bytes`, of which four may be read; 0 when it is not
- * a valid one of two bytes or more. A byte at a time, such texts take about twice as long.
+ * The length of the character at `bytes`, or 0 when it is not a valid one of two bytes or more.
+ * Reads up to four bytes. Going byte by byte would take about twice as long for such texts.
  */
 static size_t character_len(const uint8_t *bytes) {
     const uint32_t first = bytes[0], second = bytes[1] ^ 0x80u, third = bytes[2] ^ 0x80u,
@@ -41,7 +41,8 @@ static size_t character_len(const uint8_t *bytes) {
     return point >= 0x10000 && point < 0x110000 ? 4 : 0;
 }
 
-/* How many bytes from `at` on are whole characters; stops early, and wherever something is odd. */
+/* Returns the offset behind the whole characters from `at` on. Stops early near the end and at
+ * anything unusual. */
 static size_t skip_characters(const char *bytes, size_t at, size_t len) {
     size_t taken;
 
@@ -53,7 +54,8 @@ static size_t skip_characters(const char *bytes, size_t at, size_t len) {
     return at;
 }
 
-/* What must follow `byte`, the first of a character beyond ASCII; false when nothing can. */
+/* Sets what must follow `byte`, the first one of a character beyond ASCII. Returns false when
+ * nothing may follow it. */
 static bool begin(rd_utf8 *utf8, uint8_t byte) {
     if (byte < 0xc2 || byte > 0xf4) return false;
     utf8->left = byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;

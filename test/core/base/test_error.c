@@ -10,7 +10,7 @@
 static void test_known_codes(void) {
     CHECK_INT(rd_error_status(RD_ERR_BARE_LF), 400);
     CHECK_INT(rd_error_class(RD_ERR_BARE_LF), RD_ERROR_PEER);
-    CHECK_STR(rd_error_text(RD_ERR_BARE_LF), "line ended by a bare LF");
+    CHECK_STR(rd_error_text(RD_ERR_BARE_LF), "line ends with a bare LF");
     CHECK_INT(rd_error_status(RD_ERR_BODY_TOO_LARGE), 413);
     CHECK_INT(rd_error_class(RD_ERR_CLOSED), RD_ERROR_CONN);
     CHECK_INT(rd_error_status(RD_ERR_WS_NOT_UTF8), 1007);
