@@ -14,7 +14,7 @@ uint64_t rd_clock_ns(void);
 /* Monotonic time in milliseconds. */
 uint64_t rd_clock_ms(void);
 
-/* A point in time, or a span of it, as the system takes it. */
+/* A point in time, or a duration, in the form that system calls take. */
 static inline struct timespec rd_clock_timespec(uint64_t ns) {
     return (struct timespec){.tv_sec = (time_t)(ns / 1000000000),
                              .tv_nsec = (long)(ns % 1000000000)};
@@ -23,7 +23,7 @@ static inline struct timespec rd_clock_timespec(uint64_t ns) {
 /* Microseconds since the epoch. */
 int64_t rd_clock_wall_us(void);
 
-/* Seconds since the epoch; a new one may be some milliseconds late. */
+/* Seconds since the epoch. May still return the old second for some milliseconds. */
 int64_t rd_clock_wall_seconds(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory by proc(5); see memory.h.
+ * Memory of processes by proc(5); see memory.h.
  */
 #include "system/memory.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The beginning of a small file, with a NUL behind it. */
+/* Reads the beginning of a small file and ends it with a NUL. */
 static bool read_text(const char *path, char *text, size_t size) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;
@@ -26,7 +26,8 @@ uint64_t rd_memory_of(uint64_t pid) {
     char path[40], text[128];
     snprintf(path, sizeof(path), "/proc/%" PRIu64 "/statm", pid);
     if (!read_text(path, text, sizeof(text))) return 0;
-    const char *second = strchr(text, ' '); /* all pages, then those in memory */
+    const char *second = strchr(text, ' '); /* the first number is all pages, the second those in
+                                             * memory */
     uint64_t pages = second != NULL ? strtoull(second, NULL, 10) : 0;
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
@@ -36,15 +37,15 @@ static uint64_t memory_of_machine(void) {
     return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : UINT64_MAX;
 }
 
-/* "max" is none. */
+/* Returns UINT64_MAX for "max", which means no limit. */
 static uint64_t limit_in(const char *path) {
     char text[32];
     if (!read_text(path, text, sizeof(text)) || text[0] < '0' || text[0] > '9') return UINT64_MAX;
     return strtoull(text, NULL, 10);
 }
 
-/* The limit of the group that this line of /proc/self/cgroup names and of those above it, for
- * version 2 ("0::/path"). In a container the path is its own root. */
+/* The lowest limit of a version 2 group ("0::/path") and of the groups above it. `line` is from
+ * /proc/self/cgroup. In a container the path is its own root. */
 static uint64_t limit_of_groups(const char *line) {
     char path[4096 + 64];
     uint64_t least = limit_in("/sys/fs/cgroup/memory.max");
@@ -74,7 +75,7 @@ uint64_t rd_memory_of_children(bool (*is_left_out)(const void *asker, uint64_t p
                                const void *asker) {
     char path[60];
     uint64_t sum = 0, own = (uint64_t)getpid();
-    char number[24]; /* of a process, with a blank behind it */
+    char number[24]; /* of a process, with a space behind it */
     snprintf(path, sizeof(path), "/proc/self/task/%" PRIu64 "/children", own);
     FILE *children = fopen(path, "re");
     if (children == NULL) return 0;

@@ -12,14 +12,15 @@
 
 #include "system/clock.h"
 
-/* What the kernel reads at SYS_futex, whatever size the C library's time_t has. */
+/* What the kernel reads at SYS_futex, independent of the size of time_t in the C library. */
 typedef struct rd_futex_time {
     long seconds, nanoseconds;
 } rd_futex_time;
 
 void rd_semaphore_post(rd_semaphore *semaphore) {
     atomic_fetch_add_explicit(&semaphore->count, 1, memory_order_release);
-    /* An address alone: where the memory is gone, nobody is woken, or somebody looks once more. */
+    /* Only the address is used. If the memory is gone, no thread wakes, or an unrelated one looks
+     * once more. */
     syscall(SYS_futex, &semaphore->count, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 

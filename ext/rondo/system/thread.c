@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The state is the field behind the name, which is in parentheses and may contain some itself.
+ * The state of a thread from proc(5); see thread.h. It is the field behind the name. The name is in
+ * parentheses and may contain parentheses itself.
  */
 #include "system/thread.h"
 

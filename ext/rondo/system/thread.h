@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What another thread of this process is doing, as the kernel sees it. A thread that has not been
- * heard of for a while computes, sleeps, or would go on if only it had a CPU: three different
- * things to whoever waits for it.
+ * What another thread of this process is doing, as the kernel sees it. A thread that has not
+ * reported for a while may compute, sleep, or be ready but without a CPU. The watch thread must
+ * tell these apart.
  */
 #ifndef RD_SYSTEM_THREAD_H
 #define RD_SYSTEM_THREAD_H
@@ -12,23 +12,23 @@
 #include <time.h>
 
 typedef struct rd_thread {
-    pid_t id; /* 0: nobody */
+    pid_t id; /* 0: no thread */
     clockid_t cpu_clock;
 } rd_thread;
 
 typedef enum rd_thread_state {
-    RD_THREAD_UNKNOWN,  /* nobody, or the system does not say */
+    RD_THREAD_UNKNOWN,  /* no thread, or the system does not say */
     RD_THREAD_RUNNABLE, /* on a CPU, or waiting for one */
-    RD_THREAD_SLEEPING, /* waiting for anything else: input, a lock, the time, a debugger */
+    RD_THREAD_SLEEPING, /* waiting for anything else: input, a lock, time, a debugger */
 } rd_thread_state;
 
-/* The thread that calls. One system call: keep what it says. */
+/* The calling thread. Makes a system call: keep the result. */
 rd_thread rd_thread_self(void);
 
-/* proc(5), /proc/self/task/ID/stat; about 10 µs. */
+/* Reads /proc/self/task/ID/stat, see proc(5). Takes about 10 µs. */
 rd_thread_state rd_thread_state_of(const rd_thread *thread);
 
-/* CPU time it has used, in ns; 0 when nobody can tell. */
+/* CPU time that the thread has used, in ns; 0 when it is unknown. */
 uint64_t rd_thread_cpu_ns(const rd_thread *thread);
 
 #endif

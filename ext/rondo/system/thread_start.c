@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A new thread has the signal mask of the one that starts it.
+ * A new thread inherits the signal mask of the thread that starts it.
  */
 #include "system/thread_start.h"
 
