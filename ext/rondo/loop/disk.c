@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lanes, their threads, and their end; see disk.h. The lock here is held for a few instructions
- * only, never across a call that may wait.
+ * Lanes, their threads, and their end; see disk.h. The lock of this file is held for a few
+ * instructions only, never during a call that may block.
  */
 #include "loop/disk.h"
 
@@ -22,18 +22,18 @@ typedef struct rd_disk_lane {
 } rd_disk_lane;
 
 struct rd_disk {
-    rd_loop *loop; /* not after `left_behind` */
+    rd_loop *loop; /* not used after `left_behind` is set */
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* nothing is left to do, or a thread has ended */
+    pthread_cond_t changed; /* signalled when no job is left, or a thread has ended */
     rd_disk_lane lanes[RD_DISK_LANES];
     uint32_t unfinished; /* jobs, queued and running */
-    uint32_t refs;       /* the loop's, and one of each thread */
+    uint32_t refs;       /* one of the loop, one of each thread */
     bool failed;
     bool over;
     bool left_behind;
 };
 
-/* What a thread begins with. */
+/* The argument of a new thread. */
 typedef struct rd_disk_start {
     rd_disk *disk;
     rd_disk_lane *lane;
@@ -41,7 +41,7 @@ typedef struct rd_disk_start {
 
 /* ---- the threads ---- */
 
-/* Gives the lock back as well. */
+/* Unlocks, too. */
 static void unref(rd_disk *disk) {
     const bool is_last = --disk->refs == 0;
     pthread_cond_broadcast(&disk->changed);
@@ -120,13 +120,14 @@ static bool is_free(const rd_disk_lane *lane) {
     return lane->queued + lane->running == 0;
 }
 
-/* That of the volume, else one without work; with more volumes at work than lanes they share. */
+/* The lane of the volume, else one without work. With more busy volumes than lanes, volumes share
+ * one. */
 static rd_disk_lane *lane_of(rd_disk *disk, uint64_t volume) {
     rd_disk_lane *found = NULL;
     for (int i = 0; i < RD_DISK_LANES; i++) {
         rd_disk_lane *lane = &disk->lanes[i];
         if (lane->volume == volume) return lane;
-        /* One that has threads saves starting others. */
+        /* A lane that has threads already need not start any. */
         if (is_free(lane) && (found == NULL || lane->threads > found->threads)) found = lane;
     }
     if (found == NULL) return &disk->lanes[volume % RD_DISK_LANES];
@@ -153,7 +154,7 @@ static rd_disk *disk_of(rd_loop *loop) {
     return disk;
 }
 
-/* False: there is no thread for it and none can be made. */
+/* Returns false when the lane has no thread and none can be started. */
 static bool queue_job(rd_disk *disk, rd_disk_job *job, uint64_t volume) {
     rd_disk_lane *lane = lane_of(disk, volume);
     const bool wants_thread = lane->queued >= lane->idle && lane->threads < RD_DISK_THREADS;
@@ -171,7 +172,7 @@ void rd_disk_do(rd_loop *loop, rd_disk_job *job, uint64_t volume) {
     job->posted.run = tell_done;
     pthread_mutex_lock(&disk->lock);
     const bool is_queued = !disk->over && queue_job(disk, job, volume);
-    const bool is_lost = disk->left_behind; /* with the threads that do not come back */
+    const bool is_lost = disk->left_behind; /* together with the threads that do not return */
     disk->failed |= !is_queued && !disk->over;
     pthread_mutex_unlock(&disk->lock);
     if (is_queued || is_lost) return;
@@ -222,7 +223,7 @@ bool rd_disk_stop(rd_loop *loop) {
     const bool is_over = await_threads(disk);
     disk->left_behind = !is_over;
     pthread_mutex_unlock(&disk->lock);
-    /* What is told may hand over more: that runs here. */
+    /* done() may hand over more jobs; these run on this thread. */
     rd_loop_lock(loop);
     while (has_posted(loop)) rd_loop_run_posted(loop);
     rd_loop_unlock(loop);

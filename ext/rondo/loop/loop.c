@@ -115,7 +115,7 @@ void rd_loop_wakeup(rd_loop *loop) {
 void rd_loop_interrupt(rd_loop *loop) {
     uint64_t one = 1;
     ssize_t written = write(loop->wakeup.fd, &one, sizeof(one));
-    (void)written; /* a full counter wakes the sleeper all the same */
+    (void)written; /* when the counter is full, the sleeper wakes anyway */
 }
 
 int64_t rd_loop_timeout(rd_loop *loop) {
@@ -136,8 +136,8 @@ void rd_loop_process(rd_loop *loop, rd_ready_set *found) {
     rd_loop_refresh(loop);
     int count = found->count;
     found->count = 0;
-    /* Begins elsewhere each turn: the poller's order tends to repeat, and whoever is always first
-     * is answered first, asks again first, and ends up with more than its share. */
+    /* Starts at another place each turn. The poller tends to repeat its order: a connection that is
+     * always first is answered first, asks again first, and gets more than its share. */
     int at = count > 0 ? (int)(loop->turns++ % (uint32_t)count) : 0;
     for (int left = count; left > 0; left--) {
         rd_ready *ready = &found->ready[at];

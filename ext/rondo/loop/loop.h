@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loop: poller, timer wheel, closing list, the shared receive buffer, the wake-up and the
- * loop lock. Everything of a server that changes belongs to whoever holds the loop lock.
+ * The loop: poller, timer wheel, closing list, the shared receive buffer, the wake-up and the loop
+ * lock. A thread must hold the loop lock to read or change what changes in a server.
  *
- * Two rules keep the lock free of deadlocks, and debug builds assert what they can of them:
- * never call into the application while holding it; never wait for the application's own lock
- * (the GVL) while holding it. rd_loop_wakeup(), rd_loop_interrupt() and rd_loop_post() may be
- * called without the lock.
+ * Two rules prevent deadlocks, and debug builds assert what they can of them: while holding the
+ * lock, never call into the application, and never wait for the application's own lock (the GVL).
+ * rd_loop_wakeup(), rd_loop_interrupt() and rd_loop_post() may be called without the lock.
  */
 #ifndef RD_LOOP_LOOP_H
 #define RD_LOOP_LOOP_H
@@ -29,13 +28,13 @@ typedef struct rd_closing {
     void (*free)(struct rd_closing *closing);
 } rd_closing;
 
-/* Something that another thread has done: whoever asked for it is told under the lock. */
+/* Something that another thread has done. run() is called under the lock. */
 typedef struct rd_posted {
     rd_list node;
     void (*run)(struct rd_posted *posted);
 } rd_posted;
 
-/* What one wait found. Its sources are valid as long as nobody else has processed a set since. */
+/* What one wait found. Its sources are valid until another set is processed. */
 typedef struct rd_ready_set {
     int count;
     rd_ready ready[RD_LOOP_READY_MAX];
@@ -46,21 +45,21 @@ typedef struct rd_loop {
     rd_poller *poller;
     rd_timer_wheel timers;
     uint64_t now_ns, now_ms; /* monotonic, taken once a turn */
-    uint64_t sleep_until_ms; /* of whoever sleeps in wait() */
+    uint64_t sleep_until_ms; /* until when the thread in wait() sleeps */
     rd_list closing;
     pthread_mutex_t lock;
     pthread_t lock_owner; /* meaningful while lock_held */
     bool lock_held;
-    atomic_bool sleeping; /* somebody sleeps in wait() and must be woken */
+    atomic_bool sleeping; /* a thread sleeps in wait() and must be woken */
     rd_source wakeup;
     pthread_mutex_t posted_lock;
     rd_list posted;
-    struct rd_disk *disk; /* made for the first job; see disk.h */
+    struct rd_disk *disk; /* created for the first job; see disk.h */
     uint32_t turns;
     char receive[RD_LOOP_RECEIVE_BYTES];
 } rd_loop;
 
-/* 0, or -1 with errno set. */
+/* Returns 0, or -1 with errno set. */
 int rd_loop_init(rd_loop *loop, bool poll_only);
 
 /* Where jobs for disks may have been handed over, after rd_disk_stop(). */
@@ -70,37 +69,40 @@ void rd_loop_lock(rd_loop *loop);
 void rd_loop_unlock(rd_loop *loop);
 void rd_loop_assert_locked(const rd_loop *loop);
 
-/* Makes a sleeping rd_loop_wait() return; cheap when nobody sleeps. Any thread, lock or not. */
+/* Makes a sleeping rd_loop_wait() return. Cheap when no thread sleeps. Any thread, with or without
+ * the lock. */
 void rd_loop_wakeup(rd_loop *loop);
 
-/* Makes the next wait return, whoever waits. Any thread. */
+/* Makes the next wait return, in any thread. Any thread. */
 void rd_loop_interrupt(rd_loop *loop);
 
 /* Calls posted->run() under the lock in the next turn, in the order of the posts. Any thread. */
 void rd_loop_post(rd_loop *loop, rd_posted *posted);
 
-/* Runs what was posted by now. Locked; a turn does it. */
+/* Runs everything posted so far. Locked; each turn does this. */
 void rd_loop_run_posted(rd_loop *loop);
 
-/* How long a wait may sleep, in microseconds: until the next timer; -1 without one. */
+/* How long a wait may sleep, in microseconds: until the next timer. -1 when there is no timer. */
 int64_t rd_loop_timeout(rd_loop *loop);
 
-/* Looks for readiness without the lock; how much it found. */
+/* Waits for ready sources, without the lock. Returns how many it found. */
 int rd_loop_wait(rd_loop *loop, rd_ready_set *found, int64_t timeout_us);
 
-/* Calls on_ready of what wait() found, then the timers, then frees what was closed. Locked, and by
- * one owner of the loop at a time: nobody else may hold a set that is still to be processed. */
+/* Calls on_ready of the sources that wait() found, then the timers, then frees what was closed.
+ * Locked, and by one owner of the loop at a time: no other thread may hold a set that is still to
+ * be processed. */
 void rd_loop_process(rd_loop *loop, rd_ready_set *found);
 
-/* Takes the time again, for somebody who comes by while the loop sleeps. Locked. */
+/* Reads the clock again, for a thread that uses the loop while another sleeps in it. Locked. */
 void rd_loop_refresh(rd_loop *loop);
 
-/* Registers, re-registers with a new interest, removes a source. 0, or -1 with errno set. */
+/* Register a source, change its interest, remove it. The first two return 0, or -1 with errno
+ * set. */
 int rd_loop_add(rd_loop *loop, rd_source *source, unsigned interest);
 int rd_loop_set_interest(rd_loop *loop, rd_source *source, unsigned interest);
 void rd_loop_remove(rd_loop *loop, rd_source *source);
 
-/* Frees `closing` by its own function at the end of the turn. */
+/* Calls `closing->free` at the end of the turn. */
 void rd_loop_free_later(rd_loop *loop, rd_closing *closing);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The seam to the operating system's readiness call: six functions, level-triggered. epoll is the
- * normal one, poll(2) serves where epoll does not exist and proves the seam. A poller belongs to
- * one loop; wait() runs without the loop lock, the others under it.
+ * normal one; poll(2) serves systems without epoll and proves the seam. A poller belongs to one
+ * loop. wait() runs without the loop lock, the others under it.
  */
 #ifndef RD_LOOP_POLLER_H
 #define RD_LOOP_POLLER_H
@@ -33,19 +33,19 @@ typedef struct rd_poller rd_poller;
 
 typedef struct rd_poller_ops {
     const char *name;
-    bool is_live; /* whether a wait that sleeps sees what is added and changed meanwhile */
-    bool by_file; /* whether a source is a file that is open, not the number of a descriptor */
-    /* A new poller, or NULL with errno set. */
+    bool is_live; /* whether a sleeping wait notices sources that are added or changed meanwhile */
+    bool by_file; /* whether a source is an open file, not the number of a descriptor */
+    /* Returns a new poller, or NULL with errno set. */
     rd_poller *(*open)(void);
     void (*close)(rd_poller *poller);
-    /* These three answer 0, or -1 with errno set. */
+    /* These three return 0, or -1 with errno set. */
     int (*add)(rd_poller *poller, rd_source *source);
     int (*modify)(rd_poller *poller, rd_source *source);
     int (*remove)(rd_poller *poller, rd_source *source);
-    /* Fills up to `capacity` entries; timeout in microseconds, -1 for ever. Number of entries; 0
-     * after a signal, too. A descriptor that is only hung up or broken is reported readable and
-     * writable. Where the system counts in milliseconds, shorter waits do not wait at all. Several
-     * threads may wait at once. */
+    /* Fills up to `capacity` entries and returns their number, 0 also after a signal. The timeout
+     * is in microseconds, -1 for ever. A descriptor that is only hung up or broken is reported
+     * readable and writable. Where the system counts in milliseconds, shorter waits return at once.
+     * Several threads may wait at the same time. */
     int (*wait)(rd_poller *poller, rd_ready *ready, int capacity, int64_t timeout_us);
 } rd_poller_ops;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The poller by epoll(7), level-triggered: one recv a readiness, never a second one just to be
- * told that there is nothing (0.6-1.0 us a request). See poller.h.
+ * The poller by epoll(7), level-triggered: one recv for each readiness, never a second one just to
+ * learn that there is nothing more (0.6-1.0 us a request). See poller.h.
  */
 #include "loop/poller.h"
 

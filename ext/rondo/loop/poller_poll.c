@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The poller by poll(2), for systems without epoll. Two arrays side by side: what the kernel
- * wants to see and whose it is. wait() works on a copy, because sources may come and go (under
- * the loop lock) while it sleeps without it; a small mutex covers the copying. See poller.h.
+ * The poller by poll(2), for systems without epoll. Two parallel arrays hold what the kernel reads
+ * and the sources it belongs to. wait() works on a copy, because it sleeps without the loop lock,
+ * under which sources come and go. A small mutex covers the copying. See poller.h.
  */
 #include "loop/poller.h"
 
@@ -22,7 +22,7 @@ typedef struct rd_poll_set {
 struct rd_poller {
     pthread_mutex_t lock;
     rd_poll_set live;
-    uint32_t first; /* where the next wait() starts to look, so that nobody is always last */
+    uint32_t first; /* where the next wait() starts to look, so that no source is always last */
 };
 
 static rd_poller *poll_open(void) {
@@ -95,7 +95,7 @@ static unsigned readiness(short events) {
     return ready;
 }
 
-/* What one wait() sleeps on, and where it starts to look. */
+/* Copies what one wait() sleeps on. Returns where it starts to look. */
 static uint32_t copy_live(rd_poller *poller, rd_poll_set *copy) {
     pthread_mutex_lock(&poller->lock);
     uint32_t count = poller->live.count, first = poller->first;

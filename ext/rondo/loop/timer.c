@@ -6,13 +6,13 @@
 
 #define LEVEL_BITS 6
 #define SLOT_MASK  63u
-/* Less than the top level's 64 slots, so that a timer that crosses into its next round stands
- * behind now's slot and cannot be taken for one of this round. */
+/* Less than the 64 slots of the top level. So a timer that crosses into the next round stands
+ * before now's slot and cannot be mistaken for one of this round. */
 #define SPAN_LIMIT (UINT64_C(62) << (LEVEL_BITS * (RD_TIMER_LEVELS - 1)))
 
 typedef struct rd_slot_ref {
     unsigned level, slot;
-    uint64_t time; /* UINT64_MAX: there is none */
+    uint64_t time; /* UINT64_MAX: none */
 } rd_slot_ref;
 
 void rd_timer_wheel_init(rd_timer_wheel *wheel, uint64_t now) {
@@ -62,7 +62,7 @@ static rd_slot_ref next_slot(const rd_timer_wheel *wheel) {
         uint64_t above = wheel->now >> shift >> LEVEL_BITS << LEVEL_BITS << shift;
         return (rd_slot_ref){level, slot, above | ((uint64_t)slot << shift)};
     }
-    /* Only a timer that crosses into the next span of the top level stands behind now's slot. */
+    /* Only a timer that crosses into the next span of the top level has a lower slot than now's. */
     unsigned shift = (RD_TIMER_LEVELS - 1) * LEVEL_BITS;
     if (wheel->occupied[RD_TIMER_LEVELS - 1] != 0) {
         unsigned slot = (unsigned)__builtin_ctzll(wheel->occupied[RD_TIMER_LEVELS - 1]);
