@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Subscriptions to be told; see changes.h. An entry means that the other side believes the
- * opposite, so a second word about the same name cancels the first.
+ * Subscriptions to report; see changes.h. An entry means that the other side believes the opposite,
+ * so a second change of the same name cancels the first.
  */
 #include "pubsub/changes.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Subscriptions that another side (an engine, the hub) has not been told of yet. This is state, not
- * a queue of messages: one entry for each name whose state the other side does not know, and the
- * last word wins. What comes and goes before it was told leaves nothing behind. So there are never
- * more entries than channels that exist here plus channels the other side still knows, and none is
- * ever dropped.
+ * Subscriptions that another side (an engine, the hub) does not know about yet. This is state, not
+ * a queue of messages: there is one entry for each name whose state the other side does not know,
+ * and the last change wins. A subscription that comes and goes before it is reported leaves no
+ * entry. So there are never more entries than channels that exist here plus channels that the other
+ * side still knows, and no entry is ever dropped.
  *
  * No lock of its own: the caller holds the loop lock.
  */
@@ -19,7 +19,7 @@
 
 typedef struct rd_changes {
     rd_map names, patterns;
-    rd_list all; /* in the order in which they are to be told */
+    rd_list all; /* in the order in which they are reported */
 } rd_changes;
 
 typedef struct rd_change {
@@ -40,13 +40,13 @@ static inline bool rd_changes_is_empty(const rd_changes *changes) {
     return rd_list_is_empty(&changes->all);
 }
 
-/* The name is wanted now, or no longer. Called once for each change of that state. */
+/* The name is wanted now, or no longer wanted. Called once for each change of that state. */
 void rd_changes_note(rd_changes *changes, rd_slice name, bool is_pattern, bool is_wanted);
 
-/* The other side learns the name's state in another way. */
+/* Drops the entry of a name whose state the other side learns in another way. */
 void rd_changes_forget(rd_changes *changes, rd_slice name, bool is_pattern);
 
-/* The change to be told next, valid until it is removed; NULL: none. */
+/* The change to report next, valid until it is removed. NULL: none. */
 rd_change *rd_changes_first(const rd_changes *changes);
 void rd_changes_remove(rd_changes *changes, rd_change *change);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of channels; see channel.h. Patterns have a table of their own; which of them a publish
- * is for, patterns.h knows.
+ * The table of channels; see channel.h. Patterns have a table of their own; patterns.h finds those
+ * that a message is for.
  */
 #include "pubsub/channel.h"
 
@@ -20,7 +20,7 @@ struct rd_channel {
     char name[];
 };
 
-/* What a channel that is a pattern has besides. */
+/* What a channel that is a pattern needs in addition. */
 typedef struct matched {
     rd_pattern pattern;
     rd_channel *channel;
@@ -104,7 +104,7 @@ void rd_subscriber_give(rd_subscriber *subscriber, size_t name_len) {
     subscriber->name_bytes -= name_len;
 }
 
-/* Goes along the shorter of the two lists the subscription would stand in. */
+/* Searches the shorter of the two lists that would hold the subscription. */
 static rd_subscription *find_subscription(const rd_channel *channel,
                                           const rd_subscriber *subscriber) {
     if (channel->line.count < subscriber->count) {

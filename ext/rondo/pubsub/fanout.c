@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fanning out; see fanout.h. Nothing that a callback may free is touched after it has returned,
- * unless `visited` and `served` still say that it is there.
+ * Delivers messages to subscribers; see fanout.h. After a callback has returned, nothing that it
+ * may have freed is touched, unless `visited` and `served` say that it still exists.
  */
 #include "pubsub/fanout.h"
 
@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/prefetch.h"
 
-#define NEAR_BYTES 192 /* of a subscriber and what it is a part of */
+#define NEAR_BYTES 192 /* of a subscriber and the struct around it */
 
 struct rd_fanout_entry {
     rd_fanout_entry *next;
@@ -33,7 +33,7 @@ static rd_subscription *subscription_at(rd_list *node) {
     return RD_CONTAINER(node, rd_subscription, in_line);
 }
 
-/* As if it were alone in having the message. */
+/* Counts the whole message, even if other entries share it. */
 static size_t memory_of(const rd_fanout_entry *entry) {
     const rd_message *message = entry->message;
     return sizeof(*entry) + sizeof(*message) + message->channel_len + message->payload_len;
@@ -113,14 +113,15 @@ static void end_pass(rd_fanout *fanout, rd_fanout_line *line) {
     line->cursor = NULL;
 }
 
-/* Whether nobody is left for the pass: those that came after its last message stand at the end. */
+/* Whether all subscriptions of the pass are served. Those that came after its last message are at
+ * the end of the list. */
 static bool is_pass_over(const rd_fanout_line *line) {
     return line->cursor == &line->subscriptions ||
            subscription_at(line->cursor)->since >= line->pass_last->number;
 }
 
-/* The members of a crowd are far from each other in memory, and long out of the cache. Three steps
- * ahead, because each tells where the next is. */
+/* The subscribers of a crowd are far apart in memory and long out of the cache. Looks three steps
+ * ahead, because each step gives the address of the next. */
 static void look_ahead(const rd_fanout_line *line) {
     const rd_list *const end = &line->subscriptions;
     rd_list *const first = line->cursor;
@@ -133,7 +134,8 @@ static void look_ahead(const rd_fanout_line *line) {
     rd_prefetch(second->next, sizeof(rd_subscription));
 }
 
-/* All messages of the pass to the subscription at the cursor; false when the line has gone. */
+/* Delivers all messages of the pass to the subscription at the cursor. Returns false when the line
+ * has gone. */
 static bool serve(rd_fanout *fanout, rd_fanout_line *line, bool is_crowd) {
     rd_subscription *subscription = subscription_at(line->cursor);
     const rd_fanout_entry *entry = line->first;
@@ -161,7 +163,7 @@ static bool serve(rd_fanout *fanout, rd_fanout_line *line, bool is_crowd) {
     return true;
 }
 
-/* Goes on with the line's pass, or begins one. Subscribers served. */
+/* Goes on with the line's pass, or begins one. Returns how many subscribers it served. */
 static uint32_t visit(rd_fanout *fanout, rd_fanout_line *line, uint32_t subscribers) {
     const bool is_crowd = rd_fanout_is_crowd(fanout);
     uint32_t served = 0;

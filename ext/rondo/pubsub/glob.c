@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Globs; see glob.h. All ways to match are followed at once: a set of places, one bit for each,
- * says how much of the text the elements so far may have taken. An element keeps the places where
- * its byte stands and moves them on by one; a * adds all places behind the first one.
+ * Globs; see glob.h. All ways to match are followed at once. A set of places, one bit for each,
+ * says how much of the text the elements so far may have consumed. An element keeps the places
+ * where its byte stands and moves them on by one; a * adds all places behind the first one.
  *
  *   text   a b a c        below[b]  1 0 1 0 0    places of bytes lower than b
  *   place  0 1 2 3 4      below[c]  1 1 1 0 0    so b stands where these two differ
  *
- * Every range of bytes is the difference of two rows, as bytes are: so a class takes as many steps
- * as it has members, not as many as these stand for.
+ * The places of any range of bytes are the difference of two rows. So a class takes as many steps
+ * as it has members, however many bytes these stand for.
  */
 #include "pubsub/glob.h"
 
@@ -24,7 +24,8 @@ static uint8_t byte_at(rd_slice slice, size_t at) {
 
 /* ---- elements ---- */
 
-/* Members of a class from *at on; false at its end, which *at is behind then. */
+/* Reads the next member of a class from *at. Returns false at the end of the class; *at is behind
+ * it then. */
 static bool next_member(rd_slice pattern, size_t *at, uint8_t *low, uint8_t *high) {
     size_t i = *at;
     if (i >= pattern.len || pattern.ptr[i] == ']') {
@@ -89,7 +90,7 @@ void rd_glob_text_set(rd_glob_text *text, rd_slice bytes) {
     text->is_indexed = false;
 }
 
-/* Behind the rows there is room for two sets. */
+/* Makes room for the rows and two sets behind them. */
 static void index_text(rd_glob_text *text) {
     const size_t words = text->words, wanted = (ROWS + 2) * words;
     if (text->below == NULL || wanted > text->capacity) {
@@ -111,14 +112,14 @@ static void index_text(rd_glob_text *text) {
 typedef struct rd_glob_run {
     rd_glob_text *text;
     uint64_t *places, *kept;
-    size_t first; /* no place is in a word before this one */
+    size_t first; /* the words before this one are zero */
 } rd_glob_run;
 
 static void count_steps(const rd_glob_run *run) {
     run->text->steps += run->text->words - run->first;
 }
 
-/* To `kept`: the places where a byte of this range stands. */
+/* Adds the places where a byte of this range stands to `kept`. */
 static void keep_range(const rd_glob_run *run, uint8_t low, uint8_t high) {
     const size_t words = run->text->words;
     const uint64_t *from = run->text->below + (size_t)low * words;
@@ -127,7 +128,7 @@ static void keep_range(const rd_glob_run *run, uint8_t low, uint8_t high) {
     count_steps(run);
 }
 
-/* The class that begins behind its [ at *at. */
+/* Reads the class whose [ is before *at. */
 static void keep_class(const rd_glob_run *run, rd_slice pattern, size_t *at) {
     const uint64_t *every = run->text->below + (ROWS - 1) * run->text->words;
     const bool is_negated = *at < pattern.len && pattern.ptr[*at] == '^';
@@ -139,8 +140,8 @@ static void keep_class(const rd_glob_run *run, rd_slice pattern, size_t *at) {
     count_steps(run);
 }
 
-/* The places that have a byte of this range, or of the class in `kept`, go on to the next one each.
- * False when there are none. */
+/* Moves the places that have a byte of this range, or of the class in `kept`, on by one. Returns
+ * false when no place is left. */
 static bool move_on(rd_glob_run *run, const uint64_t *from, const uint64_t *to) {
     const size_t words = run->text->words;
     uint64_t carry = 0, any = 0;
@@ -164,10 +165,11 @@ static bool take_range(rd_glob_run *run, uint8_t low, uint8_t high) {
 static bool take_class(rd_glob_run *run, rd_slice pattern, size_t *at) {
     memset(run->kept, 0, run->text->words * sizeof(uint64_t));
     keep_class(run, pattern, at);
-    return move_on(run, run->text->below, run->kept); /* nothing is below the lowest byte */
+    return move_on(run, run->text->below, run->kept); /* row 0 is empty: no byte is below the
+                                                       * lowest */
 }
 
-/* The element at *at, which is no *; leaves *at behind it. */
+/* Takes the element at *at, which is not a *, and moves *at behind it. */
 static bool take_element(rd_glob_run *run, rd_slice pattern, size_t *at) {
     const uint8_t first = byte_at(pattern, (*at)++);
     if (first == '?') return take_range(run, 0, UINT8_MAX);
@@ -177,7 +179,7 @@ static bool take_element(rd_glob_run *run, rd_slice pattern, size_t *at) {
     return take_range(run, escaped, escaped);
 }
 
-/* Behind the end of the text places mean nothing: no byte stands there, so they never move on. */
+/* Places behind the end of the text do no harm: no byte stands there, so they never move on. */
 static void add_all_behind(const rd_glob_run *run) {
     const uint64_t word = run->places[run->first];
     run->places[run->first] = ~((word & (~word + 1)) - 1);

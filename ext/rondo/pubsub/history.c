@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The history of channels; see history.h. A record has the messages of one channel and lives while
- * it has any; its floor is the id up to which messages of this channel may be missing.
+ * The history of channels; see history.h. A record holds the messages of one channel and exists
+ * while it has any. Its floor is the id up to which messages of this channel may be missing.
  */
 #include "pubsub/history.h"
 
@@ -13,7 +13,7 @@
 #include "pubsub/glob.h"
 #include "pubsub/history_parts.h"
 
-#define ID_MAX (UINT64_MAX >> 1) /* room for the next one */
+#define ID_MAX (UINT64_MAX >> 1) /* leaves room for the next one */
 
 typedef rd_history_rule rule;
 typedef rd_history_record record;
@@ -52,7 +52,7 @@ static void remove_record(rd_history *history, record *record) {
     rd_free(record);
 }
 
-/* The record goes with its last entry. */
+/* Frees the record with its last entry. */
 static void drop(rd_history *history, entry *entry) {
     record *record = entry->record;
     record->floor = higher(record->floor, entry->message->id);
@@ -214,7 +214,7 @@ static void add_entry(rd_history *history, record *record, rd_message *message, 
     }
 }
 
-/* One that alone is more than all may be: it is as good as dropped. */
+/* Skips a message that alone is larger than the limits of all. It counts as dropped. */
 static bool pass_over(rd_history *history, record *record, uint64_t id) {
     if (record == NULL) {
         history->forgotten = higher(history->forgotten, id);
@@ -270,7 +270,7 @@ static void save_entry(const entry *entry, rd_history_tell *tell, void *with) {
                                  .payload = rd_message_payload(message)});
 }
 
-/* Floors go last, because what is restored before them would move them. */
+/* Floors go last, because restoring a message would move them. */
 void rd_history_save(const rd_history *history, rd_history_tell *tell, void *with) {
     rd_history_each_rule(history, tell, with);
     const rd_list *entries = &history->entries, *records = &history->records;
@@ -300,7 +300,7 @@ static void restore_rule(rd_history *history, const rd_relay_frame *frame) {
     if (restored != NULL) restored->floor = frame->id;
 }
 
-/* Not below a floor, as a new message would be: it was kept already, perhaps by another rule. */
+/* Ignores the floor, unlike a new message: this one was kept already, perhaps by another rule. */
 static void restore_message(rd_history *history, const rd_relay_frame *frame) {
     record *record = rd_history_find_record(history, frame->channel);
     const rule *rule = record != NULL ? record->rule : rd_history_rule_for(history, frame->channel);
@@ -323,7 +323,7 @@ void rd_history_restore(rd_history *history, const rd_relay_frame *frame) {
         record *record = rd_history_find_record(history, frame->channel);
         if (record != NULL) record->floor = higher(record->floor, frame->id);
     } else if (frame->type == RD_RELAY_SAVED_IDS) {
-        history->last_id = frame->id; /* it goes on: when it began here means nothing */
+        history->last_id = frame->id; /* continues; when this history began does not matter */
         history->forgotten = rd_relay_get_number(frame->payload.ptr, 8);
     }
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The last messages of channels, for whoever was away: kept by number and age where a rule asks for
- * it, replayed from the id that somebody has seen last.
+ * The last messages of channels, for clients that were away. A rule says how many messages are kept
+ * and for how long; they are replayed from the last id that a client has seen.
  *
  * Ids ascend over all channels of a server. They begin at the wall clock in microseconds, so that
- * those of an earlier life of the server are lower than all of this one. An id is a place in time,
- * so every number has an answer, be it from the channel or not; see rd_replay.
+ * ids of an earlier run of the server are lower than all of this one. An id is a point in time, so
+ * a replay can begin at any number, whether or not a message of the channel has it; see rd_replay.
  *
- * The seam: in one hold of the lock, add to the history and publish; in one hold, replay and
- * subscribe (rd_subscribe_terms.is_afresh). Then whatever is published is either replayed or
- * delivered, never both and never neither. A history in another process has the same seam if its
- * answer comes over the same stream as the messages: subscribe when the end of the replay arrives.
+ * The rule for callers: add to the history and publish in one hold of the lock; replay and
+ * subscribe (rd_subscribe_terms.is_afresh) in one hold of the lock. Then a published message is
+ * either replayed or delivered, never both and never neither. The same holds for a history in
+ * another process if its answer comes over the same stream as the messages: subscribe when the end
+ * of the replay arrives.
  *
  * No lock of its own: the caller holds the loop lock.
  */
@@ -27,8 +28,8 @@
 #include "pubsub/message.h"
 #include "pubsub/relay.h"
 
-/* Above either, the oldest message of all channels goes. Bytes are those of names, payloads and
- * what keeps them, without encodings. */
+/* Above either limit, the oldest message of all channels is dropped. Bytes are those of names,
+ * payloads and bookkeeping, without encodings. */
 typedef struct rd_history_limits {
     uint32_t messages;
     size_t bytes;
@@ -43,30 +44,31 @@ typedef struct rd_history {
     size_t bytes;
     rd_history_limits limits;
     uint64_t last_id;
-    uint64_t replays;   /* of patterns so far */
-    uint64_t forgotten; /* up to this id, messages may have been in channels nothing is known of */
-    uint64_t restored_ms; /* of the message that is restored next */
+    uint64_t replays;     /* of patterns so far */
+    uint64_t forgotten;   /* up to this id, messages may be missing in channels without a record */
+    uint64_t restored_ms; /* when the message that is restored next was added */
 } rd_history;
 
-/* What a replay was. When in doubt it is a gap: one may be reported where nothing is missing, but
- * nothing is missing where none is reported. */
+/* How complete a replay was. When in doubt it is a gap: a gap may be reported where nothing is
+ * missing, but no missing message goes unreported. */
 typedef enum rd_replay {
-    RD_REPLAY_WHOLE,   /* all after the id; all that is kept after id 0 */
-    RD_REPLAY_GAP,     /* what is kept after the id; something before it may be lost */
-    RD_REPLAY_UNKNOWN, /* nothing: the id has not been given to anybody yet */
-    RD_REPLAY_NONE     /* nothing: no history is kept of this */
+    RD_REPLAY_WHOLE,   /* all after the id; for id 0 all that is kept */
+    RD_REPLAY_GAP,     /* what is kept after the id; earlier messages may be lost */
+    RD_REPLAY_UNKNOWN, /* nothing: no message has this id yet */
+    RD_REPLAY_NONE     /* nothing: no history is kept here */
 } rd_replay;
 
 void rd_history_init(rd_history *history, rd_history_limits limits, uint64_t wall_us);
 void rd_history_clear(rd_history *history);
 
-/* Keeps the last `size` messages of a channel, or of each channel a pattern matches, for `ttl_ms`
- * (0: for ever). A channel's own rule goes before patterns, a newer pattern before an older one;
- * the same name again replaces, size 0 ends the rule. 0, or RD_ERR_CHANNEL_NAME. */
+/* Keeps the last `size` messages of a channel, or of each channel that a pattern matches, for
+ * `ttl_ms` (0: for ever). A channel's own rule goes before patterns, a newer pattern before an
+ * older one. A rule of the same name is replaced; size 0 ends it. Returns 0, or
+ * RD_ERR_CHANNEL_NAME. */
 int rd_history_keep(rd_history *history, rd_slice name, bool is_pattern, uint32_t size,
                     uint64_t ttl_ms);
 
-/* Whether there is exactly this rule; with size 0, whether there is none. */
+/* Whether exactly this rule exists; with size 0, whether no rule has this name. */
 bool rd_history_has_rule(const rd_history *history, rd_slice name, bool is_pattern, uint32_t size,
                          uint64_t ttl_ms);
 
@@ -76,43 +78,43 @@ bool rd_history_wants(const rd_history *history, rd_slice channel);
 /* The id of the next message. */
 uint64_t rd_history_next_id(rd_history *history, uint64_t wall_us);
 
-/* Keeps the message if a rule wants it; whether it did. To be called with every message, also those
- * that other processes gave their ids. One whose id is not above the last of its channel is a
- * double and not kept. `now_ms` is monotonic. */
+/* Keeps the message if a rule wants it; returns whether it did. To be called with every message,
+ * also with those that have their id from other processes. A message whose id is not above the last
+ * one of its channel is a duplicate and not kept. `now_ms` is monotonic. */
 bool rd_history_add(rd_history *history, rd_message *message, uint64_t now_ms);
 
-/* What is to be replayed: what came after `since`, of the channel or of all channels that the
- * pattern matches. */
+/* What to replay: messages after `since`, of the channel or of all channels that the pattern
+ * matches. */
 typedef struct rd_history_wish {
     rd_slice name;
     bool is_pattern;
     uint64_t since, now_ms;
-    size_t bytes_max; /* of names and payloads; the newest messages that are no more than that */
+    size_t bytes_max; /* of names and payloads; the newest messages that fit are taken */
 } rd_history_wish;
 
-/* Hands it out by ascending id. What the limits leave out is a gap; a pattern has some of its own,
- * which only histories of many thousand channels meet. `run` may do as it likes; it keeps a
- * reference for longer. */
+/* Calls `run` for the messages by ascending id. What the limits leave out is a gap. A pattern has
+ * further limits, which only histories of many thousand channels reach. `run` may call anything; it
+ * takes a reference to keep a message. */
 typedef void rd_history_visit(void *with, rd_message *message);
 rd_replay rd_history_replay(rd_history *history, const rd_history_wish *wish, rd_history_visit *run,
                             void *with);
 
-/* Drops what has become too old; for a timer, so that silent channels do not keep it. */
+/* Drops messages that are too old. A timer calls this, so that silent channels do not keep them. */
 void rd_history_expire(rd_history *history, uint64_t now_ms);
 
-/* Hands out every rule as a KEEP frame, the oldest first: told in this order they mean the same
- * elsewhere. */
+/* Calls `tell` with every rule as a KEEP frame, the oldest first: taken in this order they mean the
+ * same elsewhere. */
 typedef void rd_history_tell(void *with, const rd_relay_frame *frame);
 void rd_history_each_rule(const rd_history *history, rd_history_tell *tell, void *with);
 
-/* For a process that goes on where this one ends, on the same clock: everything as frames (KEEP,
- * PUBLISH, SAVED_*), and back into a history that is new. Frames that are no concern of it are
- * passed over. */
+/* Hands the history to a process that continues this one, on the same clock: save() writes
+ * everything as frames (KEEP, PUBLISH, SAVED_*), restore() reads them into a new history and
+ * ignores other frames. */
 void rd_history_save(const rd_history *history, rd_history_tell *tell, void *with);
 void rd_history_restore(rd_history *history, const rd_relay_frame *frame);
 
-/* An id as clients send it back (Last-Event-ID): decimal, without sign, blanks or leading zeros.
- * False for anything else; such a client is one that has never been here. */
+/* Parses an id as clients send it back (Last-Event-ID): decimal, without sign, blanks or leading
+ * zeros. Returns false for anything else; such a client is treated as a new one. */
 bool rd_history_parse_id(rd_slice text, uint64_t *id);
 
 #endif

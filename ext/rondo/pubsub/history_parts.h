@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a history consists of. Shared by history.c, which keeps it, and history_replay.c, which
- * hands it out. Under its owner's loop lock.
+ * The parts of a history. Shared by history.c, which keeps messages, and history_replay.c, which
+ * replays them. Under its owner's loop lock.
  */
 #ifndef RD_PUBSUB_HISTORY_PARTS_H
 #define RD_PUBSUB_HISTORY_PARTS_H
@@ -13,7 +13,7 @@ typedef struct rd_history_rule {
     bool is_pattern;
     uint32_t size;
     uint64_t ttl_ms;
-    uint64_t floor; /* what was published up to this id, it has not seen */
+    uint64_t floor; /* the rule has not seen messages up to this id */
     size_t name_len;
     char name[];
 } rd_history_rule;
@@ -25,7 +25,7 @@ typedef struct rd_history_record {
     const rd_history_rule *rule;
     uint32_t count;
     uint64_t floor, last_id;
-    uint64_t asked; /* the replay that has found out whether its pattern matches */
+    uint64_t asked; /* the last replay that matched this channel with its pattern */
     bool is_match;
     char name[];
 } rd_history_record;
@@ -39,12 +39,12 @@ typedef struct rd_history_entry {
 
 rd_history_rule *rd_history_find_rule(const rd_history *history, rd_slice name, bool is_pattern);
 
-/* The rule that counts for a channel; NULL: none. */
+/* The rule that applies to a channel; NULL: none. */
 const rd_history_rule *rd_history_rule_for(const rd_history *history, rd_slice channel);
 
 rd_history_record *rd_history_find_record(const rd_history *history, rd_slice channel);
 
-/* Drops what is too old; false when nothing is left and the record with it. */
+/* Drops what is too old. Returns false when nothing is left; the record is gone then, too. */
 bool rd_history_expire_record(rd_history *history, rd_history_record *record, uint64_t now_ms);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replays of a history; see history.h. The newest messages are looked for first, because a replay
- * has limits: of bytes, which are the client's, and of work, which a client's pattern could make
- * large.
+ * Replays of a history; see history.h. Looks for the newest messages first, because a replay is
+ * limited: in bytes, by what the client can take, and in work, because a client's pattern could
+ * take very long.
  */
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 
 enum {
     LOOKS_MAX = 1 << 14, /* messages, or channels, that a pattern is compared with */
-    STEPS_MAX = 1 << 21  /* of comparing, see glob.h */
+    STEPS_MAX = 1 << 21  /* steps of matching, see glob.h */
 };
 
 typedef struct replay {
@@ -29,13 +29,13 @@ static uint64_t higher(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
 
-/* One message may be longer than all. */
+/* A single message may be longer than the limit. */
 static bool has_room(const replay *self, const rd_message *message) {
     const size_t bytes = (size_t)message->channel_len + message->payload_len;
     return self->count == 0 || (bytes <= self->bytes_max && self->bytes <= self->bytes_max - bytes);
 }
 
-/* False: that was the last one. */
+/* Returns false when the search is over. */
 static bool add(replay *self, rd_message *message) {
     if (message->id <= self->since) return false;
     if (!has_room(self, message)) {
@@ -85,7 +85,7 @@ static bool is_too_old(const replay *self, const rd_history_entry *entry) {
     return ttl_ms != 0 && self->now_ms - entry->added_ms >= ttl_ms;
 }
 
-/* Through the messages of all channels. False: that was the last one. */
+/* Takes one entry of all channels. Returns false when the search is over. */
 static bool take_entry(replay *self, const rd_history_entry *entry) {
     self->is_kept = true;
     self->floor = higher(self->floor, entry->record->floor);
@@ -108,7 +108,7 @@ static void collect_newest(rd_history *history, replay *self, rd_glob_text *text
     }
 }
 
-/* Whether any channel that the pattern matches is kept. */
+/* Finds out whether any channel that the pattern matches is kept. */
 static void look_for_any(rd_history *history, replay *self, rd_glob_text *text, rd_slice pattern) {
     const rd_list *list = &history->records;
     int looks = LOOKS_MAX;
@@ -147,7 +147,7 @@ rd_replay rd_history_replay(rd_history *history, const rd_history_wish *wish, rd
         collect_channel(history, &self, wish->name);
     }
     if (!self.is_kept) return self.is_cut ? RD_REPLAY_GAP : RD_REPLAY_NONE;
-    if (wish->since > history->last_id) return RD_REPLAY_UNKNOWN; /* and nothing was collected */
+    if (wish->since > history->last_id) return RD_REPLAY_UNKNOWN; /* nothing was collected */
     if (self.count > 1) qsort(self.messages, self.count, sizeof(rd_message *), by_id);
     for (size_t i = 0; i < self.count; i++) {
         run(with, self.messages[i]);

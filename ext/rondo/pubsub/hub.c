@@ -82,7 +82,7 @@ static void offer_all(rd_hub *hub, const rd_relay_frame *frame, rd_message *mess
     rd_patterns_match(&hub->matcher, frame->channel, offer_to_pattern, &self);
 }
 
-/* To everybody but the engine: the history first, which gives the id. */
+/* Publishes to all links except the engine. The history comes first, because it gives the id. */
 static void publish_here(rd_hub *hub, const rd_relay_frame *from) {
     const bool is_kept = rd_history_wants(&hub->history, from->channel);
     rd_relay_frame frame = {.type = RD_RELAY_PUBLISH,
@@ -136,7 +136,7 @@ static void claim(void *with, const rd_relay_frame *frame) {
     publish_by_engine(with, frame);
 }
 
-/* `origin` does not get it, unless it wants to; NULL: nobody is left out. */
+/* `origin` does not get the message unless it asks for it. NULL: no link is excluded. */
 static void publish(rd_hub *hub, rd_hub_link *origin, const rd_relay_frame *frame) {
     hub->published++;
     hub->mark++;
@@ -164,7 +164,7 @@ static void tell_workers(rd_hub *hub, const rd_relay_frame *frame) {
     }
 }
 
-/* Every worker brings the rules of its configuration: the same ones are no news. */
+/* Every worker sends the rules of its configuration; a rule that exists already changes nothing. */
 int rd_hub_keep(rd_hub *hub, rd_slice name, bool is_pattern, uint32_t size, uint64_t ttl_ms) {
     if (rd_history_has_rule(&hub->history, name, is_pattern, size, ttl_ms)) return 0;
     const int kept = rd_history_keep(&hub->history, name, is_pattern, size, ttl_ms);
@@ -217,7 +217,7 @@ void rd_hub_join(rd_hub *hub, rd_hub_link *link, rd_hub_kind kind) {
 void rd_hub_retire_engine(rd_hub *hub, const rd_hub_link *link) {
     if (hub->engine != link) return;
     hub->engine = NULL;
-    rd_changes_reset(&hub->changes); /* the next one is told of everything */
+    rd_changes_reset(&hub->changes); /* the next engine is told everything anew */
 }
 
 void rd_hub_leave(rd_hub *hub, rd_hub_link *link) {

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * The middle of the star: who of the processes of a server wants which channel, and what each is to
- * be sent. A link is a worker process, or the engine (Redis, say), which carries messages further
- * and brings them back. The hub alone has the history and gives ids.
+ * The centre of the star: which process of a server wants which channel, and what to send to each.
+ * A link is a worker process, or the engine (Redis, for example), which carries messages to other
+ * servers and brings them back. The hub alone has the history and gives ids.
  *
  *   worker ──SUBSCRIBE, PUBLISH, REPLAY, KEEP──▶ hub ──PUBLISH, REPLAY_BEGIN/_END, KEEP──▶ worker
  *   engine ──PUBLISH──▶ hub ──SUBSCRIBE, UNSUBSCRIBE, PUBLISH──▶ engine
  *
- * - A worker subscribes once for all its clients. A link that goes takes its interests with it.
- * - A message reaches each link once, however many channels and patterns of it match. Its origin
- *   has delivered it already and gets it only if it asked for that (ECHO): it does so where a rule
- *   matches, because its clients are to see the id. With ENGINE it goes to the engine alone.
+ * - A worker subscribes once for all its clients. A link that leaves takes its interests with it.
+ * - A message reaches each link once, however many of its channels and patterns match. The origin
+ *   has delivered the message already and gets it only if it asks for it (ECHO): it does where a
+ *   rule matches, because its clients should see the id. With ENGINE the message goes to the engine
+ *   alone.
  * - The answer to a REPLAY goes into the same stream as messages, in one piece, and subscribes: so
- *   nothing is missed or comes twice at its end. It has the newest messages that its client can
- *   take, and gives way to messages: while a part of the link's queue is full, replays wait.
- * - Rules of the history are told to all workers.
+ *   nothing is missed or duplicated at its end. It has the newest messages that its client can
+ *   take. Messages go first: while a part of the link's queue is full, replays wait.
+ * - Rules of the history are sent to all workers.
  *
- * Messages of a link leave in the order in which they came, to everybody.
+ * Every link gets its messages in the order in which they came to the hub.
  *
  * Knows no sockets. No lock of its own: the caller holds the loop lock.
  */
@@ -36,35 +37,35 @@
 
 enum {
     RD_HUB_COPY_MAX = 2048,        /* payloads up to this are copied for each link */
-    RD_HUB_REPLAYS_MAX = 65536,    /* of a link, that wait; it asks for fewer, see cluster/link.h */
+    RD_HUB_REPLAYS_MAX = 65536,    /* waiting on one link; the link asks for fewer, see
+                                    * cluster/link.h */
     RD_HUB_INTERESTS_MAX = 1 << 22 /* of a link */
 };
 
 typedef enum rd_hub_kind { RD_HUB_WORKER, RD_HUB_ENGINE } rd_hub_kind;
 
-/* Lies inside of whatever sends. */
+/* Embedded in each sender. */
 typedef struct rd_hub_link {
     rd_list in_hub;
     rd_list interests;
-    rd_list replays; /* that wait for room, in the order in which they were asked for */
+    rd_list replays; /* that wait for room, in the order of their requests */
     uint32_t interest_count, replay_count;
     rd_hub_kind kind;
-    bool is_losing;   /* an outage lasts; whoever sends says when it is over */
-    uint64_t mark;    /* of the last message it was offered */
+    bool is_losing;   /* an outage lasts; the sender says when it is over */
+    uint64_t mark;    /* of the last message that it was offered */
     uint64_t sent;    /* messages */
-    uint64_t dropped; /* messages it took too slowly for */
+    uint64_t dropped; /* messages that it was too slow for */
     uint64_t outages;
-    uint64_t replay_gaps; /* replays that did not have all */
+    uint64_t replay_gaps; /* replays that were incomplete */
 } rd_hub_link;
 
-/* Queues a frame; false: there is no room for it. PUBLISH is dropped then; SUBSCRIBE and
+/* Queues a frame. Returns false when there is no room: PUBLISH is dropped then; SUBSCRIBE and
  * UNSUBSCRIBE are state that the hub keeps for rd_hub_catch_up(); any other type must be taken, or
- * the link closed. `message`, where not NULL, is what channel and payload lie in. Calls nothing of
- * the hub.
- */
+ * the link closed. `message`, if not NULL, owns the bytes of channel and payload. Must not call the
+ * hub. */
 typedef bool rd_hub_send(rd_hub_link *link, const rd_relay_frame *frame, rd_message *message);
 
-/* How many bytes a replay may have on this link now; 0: it waits. */
+/* How many bytes a replay may have on this link now; 0: the replay waits. */
 typedef size_t rd_hub_room(const rd_hub_link *link);
 
 typedef struct rd_hub {
@@ -77,51 +78,53 @@ typedef struct rd_hub {
     rd_hub_send *send;
     rd_hub_room *room;
     rd_history history;
-    uint64_t now_ms, wall_us; /* the caller's to keep right */
+    uint64_t now_ms, wall_us; /* the caller keeps them up to date */
     uint64_t mark;
     uint64_t published;  /* messages that came */
-    rd_buffer unclaimed; /* frames for an engine that is not there yet, or again */
+    rd_buffer unclaimed; /* frames for an engine that is not connected */
     size_t unclaimed_max;
-    uint64_t unclaimed_lost; /* messages above it */
-    uint64_t lost;           /* all messages that were not queued for somebody who wants them */
+    uint64_t unclaimed_lost; /* messages that did not fit */
+    uint64_t lost;           /* all messages that could not be queued for a link that wants them */
 } rd_hub;
 
 void rd_hub_init(rd_hub *hub, rd_hub_send *send, rd_hub_room *room, rd_history_limits limits,
                  uint64_t wall_us);
 
-/* The links must have left. */
+/* All links must have left. */
 void rd_hub_clear(rd_hub *hub);
 
-/* The new one is told what it has to know; an engine gets what has waited for it. There is one
- * engine at a time. */
+/* Adds a link and sends it what it must know. An engine also gets what has waited for it. There is
+ * one engine at a time. */
 void rd_hub_join(rd_hub *hub, rd_hub_link *link, rd_hub_kind kind);
 void rd_hub_leave(rd_hub *hub, rd_hub_link *link);
 
-/* What is for the engine waits for the next one from now on; the link stays until it leaves. */
+/* From now on messages for the engine wait for the next one; the link stays until it leaves. */
 void rd_hub_retire_engine(rd_hub *hub, const rd_hub_link *link);
 
-/* Tells the engine up to so many of the changes that it had no room for, while it takes them. */
+/* Sends the engine up to `count` of the changes that it had no room for, while it takes them. */
 void rd_hub_catch_up(rd_hub *hub, unsigned count);
 
-/* What a link says: 0, or < 0 and it is to be closed, because no link says that. */
+/* Takes a frame of a link. Returns 0, or < 0 when the link must be closed because no link may send
+ * that. */
 int rd_hub_take(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *frame);
 
-/* Answers the first replay that waits, if there is one and room for it; whether it did. */
+/* Answers the first waiting replay, if there is one and room for it. Returns whether it did. */
 bool rd_hub_answer(rd_hub *hub, rd_hub_link *link);
 
-/* What this process publishes; ENGINE and TEXT count. Whether it was queued for all who want it. */
+/* Publishes a message of this process. The flags ENGINE and TEXT count. Returns whether it was
+ * queued for all links that want it. */
 bool rd_hub_publish(rd_hub *hub, const rd_relay_frame *frame);
 
-/* A rule of this process; 0 or RD_ERR_CHANNEL_NAME. */
+/* Adds a rule of this process. Returns 0 or RD_ERR_CHANNEL_NAME. */
 int rd_hub_keep(rd_hub *hub, rd_slice name, bool is_pattern, uint32_t size, uint64_t ttl_ms);
 
-/* Hands out what waits for an engine, as frames for rd_hub_publish() of another hub. */
+/* Calls `tell` with what waits for an engine, as frames for rd_hub_publish() of another hub. */
 void rd_hub_each_unclaimed(const rd_hub *hub, rd_history_tell *tell, void *with);
 
-/* Hands out the replays that wait, as REPLAY frames. */
+/* Calls `tell` with the waiting replays, as REPLAY frames. */
 void rd_hub_each_replay(const rd_hub_link *link, rd_history_tell *tell, void *with);
 
-/* Hands out the interests of a link as SUBSCRIBE frames. */
+/* Calls `tell` with the interests of a link, as SUBSCRIBE frames. */
 void rd_hub_each_interest(const rd_hub_link *link, rd_history_tell *tell, void *with);
 
 #endif

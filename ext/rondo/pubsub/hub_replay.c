@@ -24,7 +24,7 @@ static bool is_pattern(const rd_relay_frame *frame) {
 
 typedef struct waiting {
     rd_list in_link;
-    rd_relay_frame frame; /* REPLAY, its slices below */
+    rd_relay_frame frame; /* REPLAY; its slices point to the bytes below */
     char bytes[];
 } waiting;
 
@@ -40,7 +40,7 @@ static void replay_message(void *with, rd_message *message) {
     to->is_cut |= !is_sent;
 }
 
-/* What the client can take, where the worker says so. */
+/* How much the client can take, if the worker says so. */
 static size_t client_room(const rd_relay_frame *wanted) {
     if (wanted->payload.len < RD_RELAY_REPLAY_NOTE) return SIZE_MAX;
     return (size_t)rd_relay_get_number(wanted->payload.ptr + RD_RELAY_REPLAY_NOTE - 8, 8);
@@ -103,7 +103,8 @@ void rd_hub_forget_replays(rd_hub_link *link) {
     for (waiting *first; (first = first_waiting(link)) != NULL;) forget_waiting(link, first);
 }
 
-/* Who has more interests than it may gets no answer: the link has said so already. */
+/* A link with more interests than it may have gets no answer: the link has reported that
+ * already. */
 bool rd_hub_answer(rd_hub *hub, rd_hub_link *link) {
     waiting *first = first_waiting(link);
     const size_t room = first == NULL ? 0 : hub->room(link);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A published message: channel, payload, text or binary, id. Immutable and counted, so that all
- * subscribers, the history and the output queues share one. What it looks like on a wire is made
- * by the protocols, at most once a kind, and kept with it: an output queue borrows those bytes.
+ * A published message: channel, payload, text or binary, id. It is immutable and counted, so that
+ * all subscribers, the history and the output queues share it. The protocols make its bytes for the
+ * wire, at most once for each kind. They are kept with the message, and output queues borrow them.
  *
  * As everything in pubsub/: no lock of its own, the caller holds the loop lock.
  */
@@ -21,7 +21,7 @@
 typedef enum rd_encoding_kind {
     RD_ENCODING_WS_TEXT,
     RD_ENCODING_WS_BINARY,
-    RD_ENCODING_WS_TEXT_DEFLATED, /* without context takeover: the same bytes for everybody */
+    RD_ENCODING_WS_TEXT_DEFLATED, /* without context takeover: the same bytes for all clients */
     RD_ENCODING_WS_BINARY_DEFLATED,
     RD_ENCODING_SSE,
     RD_ENCODING_COUNT
@@ -29,31 +29,31 @@ typedef enum rd_encoding_kind {
 
 typedef struct rd_message rd_message;
 
-/* The bytes of one kind; they live as long as their message. */
+/* The bytes of one kind. They live as long as their message. */
 typedef struct rd_encoding {
     rd_release release; /* drops one reference to the message */
     rd_message *message;
     rd_buffer bytes;
-    uint32_t queues;   /* that hold it */
-    rd_ledger *ledger; /* which counts it once as output while there are any; or NULL */
-    bool is_none;      /* the encoder refused: there is no such encoding of this message */
+    uint32_t queues;   /* that hold these bytes */
+    rd_ledger *ledger; /* counts the bytes once as output while a queue holds them; or NULL */
+    bool is_none;      /* the encoder refused: this message has no such encoding */
 } rd_encoding;
 
 struct rd_message {
     rd_release release; /* drops one reference */
     uint32_t refs;
     bool is_text;
-    uint64_t id; /* 0: has none */
+    uint64_t id; /* 0: none */
     rd_encoding *encodings[RD_ENCODING_COUNT];
     size_t channel_len, payload_len;
     char bytes[]; /* channel, then payload */
 };
 
-/* Appends what the message is on the wire to `out`; < 0 when it cannot be encoded so, or is not
- * worth it. `with` is the caller's, a compressor for instance. */
+/* Appends the wire form of the message to `out`. Returns < 0 when the message cannot be encoded, or
+ * when it is not worth it. `with` comes from the caller, a compressor for instance. */
 typedef int rd_encode(const rd_message *message, void *with, rd_buffer *out);
 
-/* Copies both; the caller owns the one reference. */
+/* Copies both. The caller owns the only reference. */
 rd_message *rd_message_new(rd_slice channel, rd_slice payload, bool is_text, uint64_t id);
 
 rd_message *rd_message_ref(rd_message *message);
@@ -67,11 +67,11 @@ static inline rd_slice rd_message_payload(const rd_message *message) {
     return rd_slice_of(message->bytes + message->channel_len, message->payload_len);
 }
 
-/* Queues channel and payload without a copy; the queue holds a reference. */
+/* Queues channel and payload without a copy. The queue holds a reference. */
 void rd_message_borrow(rd_message *message, rd_outq *queue);
 
-/* The encoding of that kind, made by `encode` when it is the first time somebody asks; NULL when
- * the encoder refused, now or then. */
+/* The encoding of this kind. The first call makes it by `encode`. NULL when the encoder refused,
+ * now or then. */
 rd_encoding *rd_message_encoding(rd_message *message, rd_encoding_kind kind, rd_encode *encode,
                                  void *with);
 
@@ -79,11 +79,11 @@ static inline rd_slice rd_encoding_bytes(const rd_encoding *encoding) {
     return rd_slice_of(rd_buffer_ptr(&encoding->bytes), rd_buffer_len(&encoding->bytes));
 }
 
-/* Queues the bytes without a copy; the queue holds a reference until they are sent or dropped. */
+/* Queues the bytes without a copy. The queue holds a reference until they are sent or dropped. */
 void rd_encoding_borrow(rd_encoding *encoding, rd_outq *queue);
 
-/* Takes whole encodings out of the queue, the oldest first, until it takes at most so much memory
- * or there are none; how many. What has begun to leave stays. */
+/* Removes whole encodings from the queue, the oldest first, until it uses at most `memory` bytes or
+ * none is left. Returns how many. A partly sent one stays. */
 uint32_t rd_encoding_drop_oldest(rd_outq *queue, rd_chunk_pool *pool, size_t memory);
 
 #endif

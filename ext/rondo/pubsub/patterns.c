@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Patterns in groups, and what is known about names; see patterns.h. A find is a pattern that
- * matches a known name; it goes with either.
+ * Patterns in groups, and cached matches of names; see patterns.h. A find is a pattern that matches
+ * a cached name; it is freed with either.
  */
 #include "pubsub/patterns.h"
 
@@ -60,7 +60,7 @@ static known *oldest(const rd_patterns *patterns) {
     return RD_CONTAINER(patterns->recent.next, known, in_recent);
 }
 
-/* All but the one that was used last go for it. */
+/* Drops the names used longest ago, but never the last one used. */
 static void keep_limits(rd_patterns *patterns) {
     while (patterns->names.count > RD_PATTERNS_NAMES ||
            (patterns->found > RD_PATTERNS_FOUND && patterns->names.count > 1)) {
@@ -146,7 +146,7 @@ void rd_patterns_remove(rd_patterns *patterns, rd_pattern *pattern) {
     rd_list_unlink(&pattern->in_all);
     if (rd_list_is_empty(&pattern->group->patterns)) remove_group(patterns, pattern->group);
     if (!rd_list_is_empty(&patterns->all)) return;
-    /* Nobody asks any more. */
+    /* No match is asked for any more. */
     while (!rd_list_is_empty(&patterns->recent)) forget(patterns, oldest(patterns));
 }
 
@@ -176,7 +176,7 @@ static known *try_all(rd_patterns *patterns, rd_slice bytes) {
     return name;
 }
 
-/* The newest stand last. */
+/* The newest patterns are at the end of the list. */
 static void try_newer(rd_patterns *patterns, known *name) {
     const rd_list *all = &patterns->all;
     for (rd_list *node = all->prev; node != all; node = node->prev) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Frames between processes; see relay.h. A frame that lies whole in the bytes is handed out where
- * it lies; only one that was cut is put together in `kept`.
+ * Frames between processes; see relay.h. A frame that is complete in the caller's bytes is returned
+ * in place. Only a frame that was cut is assembled in `kept`.
  */
 #include "pubsub/relay.h"
 
@@ -39,11 +39,11 @@ static size_t frame_bytes(const head *head) {
     return RD_RELAY_HEAD_BYTES + (size_t)head->channel_len + head->payload_len;
 }
 
-/* What a frame of each type may be. */
+/* What a frame of each type may contain. */
 typedef struct shape {
     uint8_t flags;
     bool has_channel;
-    uint32_t payload_least, payload_most; /* of PUBLISH, what the reader's limit says */
+    uint32_t payload_least, payload_most; /* of PUBLISH: the reader's limit */
 } shape;
 
 static const shape shapes[RD_RELAY_TYPE_END] = {
@@ -101,7 +101,7 @@ void rd_relay_reader_clear(rd_relay_reader *reader) {
     rd_buffer_clear(&reader->kept);
 }
 
-/* Moves bytes behind the kept ones until there are `wanted`; whether there are. */
+/* Moves bytes behind the kept ones until there are `wanted`. Returns whether there are. */
 static bool keep(rd_relay_reader *reader, size_t wanted, const char *bytes, size_t len,
                  size_t *used) {
     const size_t have = rd_buffer_len(&reader->kept);
