@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waiting lines that share one resource fairly (start-time fair queueing). Who waits is hashed to
- * one of a fixed number of lines. The line that has been served least is next, so whoever takes
- * much makes itself wait, not others. A line that was empty starts where the others are: it has no
- * claim to what it did not use.
+ * Waiting lines that share one resource fairly (start-time fair queueing). Each client is hashed to
+ * one of a fixed number of lines. The line that has been served least is next, so a client that
+ * takes much delays itself, not others. A line that was empty starts level with the others: it has
+ * no claim to what it did not use.
  *
  * The hash has a random key, so a client cannot choose whose line it joins.
  */
@@ -30,10 +30,10 @@ typedef struct rd_fair_lines {
 
 void rd_fair_lines_init(rd_fair_lines *lines);
 
-/* To the end of the line of `who`, which is returned. */
+/* Adds `node` to the end of the line of `who`. Returns the line. */
 rd_fair_line *rd_fair_lines_add(rd_fair_lines *lines, rd_slice who, rd_list *node);
 
-/* The line that is next; NULL: nobody waits. */
+/* The line that is next; NULL: all lines are empty. */
 rd_fair_line *rd_fair_lines_next(rd_fair_lines *lines);
 
 static inline void rd_fair_line_charge(rd_fair_line *line, uint64_t bytes) {

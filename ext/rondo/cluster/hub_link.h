@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A link of the hub's thread: what lies behind its connection. Shared by hub_thread.c, which runs
- * it, and hub_saved.c, which writes it down.
+ * A link of the hub's thread: the state behind its connection. Shared by hub_thread.c, which runs
+ * it, and hub_saved.c, which saves it.
  */
 #ifndef RD_CLUSTER_HUB_LINK_H
 #define RD_CLUSTER_HUB_LINK_H
@@ -19,7 +19,7 @@ typedef struct rd_hub_conn {
     int64_t number;
     rd_score_slot *score;
     uint64_t named_outages;
-    bool is_overrun; /* too much queued that cannot be dropped: to be closed */
+    bool is_overrun; /* too much queued that cannot be dropped: must be closed */
 } rd_hub_conn;
 
 struct rd_hub_thread {
@@ -35,7 +35,7 @@ struct rd_hub_thread {
     uint64_t sent, dropped; /* of links that have gone */
     pthread_t thread;
     bool is_running;
-    bool has_overrun; /* some link */
+    bool has_overrun; /* whether some link has */
     atomic_bool over;
 };
 
@@ -43,10 +43,10 @@ static inline rd_hub_conn *rd_hub_conn_of(rd_conn *conn) {
     return rd_conn_state_of(conn);
 }
 
-/* A link on this descriptor, which is taken over; NULL with errno. Locked. */
+/* Opens a link on this descriptor and takes the descriptor over. NULL with errno. Locked. */
 rd_conn *rd_hub_thread_open(rd_hub_thread *thread, int fd, rd_hub_kind kind);
 
-/* The links, one after the other; `run` closes none. */
+/* Visits the links one after the other. The body must not close any. */
 #define RD_EACH_HUB_CONN(thread, conn, node)                                                       \
     for (rd_list *node = (thread)->conns.conns.next; node != &(thread)->conns.conns;               \
          node = node->next)                                                                        \

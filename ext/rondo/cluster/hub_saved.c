@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A hub between two programs of the same process: everything as frames in a file, and back. After
- * the history come the links, each with its interests, what it has read of a frame that is not
- * whole, what it has not sent yet, and the replays that wait: so its stream goes on with the very
+ * Moves a hub from one program to the next within the same process: everything as frames in a file,
+ * and back. After the history come the links, each with its interests, the incomplete frame it has
+ * read, what it has not sent yet, and the waiting replays. So its stream continues with the very
  * next byte.
  */
 #include <errno.h>
@@ -85,7 +85,7 @@ int rd_hub_thread_save(rd_hub_thread *thread, int fd) {
 
 typedef struct restoring {
     rd_hub_thread *thread;
-    rd_conn *conn; /* the link that the frames are about */
+    rd_conn *conn; /* the link that the frames belong to */
 } restoring;
 
 static bool restore_link(restoring *self, const rd_relay_frame *frame) {
@@ -93,7 +93,7 @@ static bool restore_link(restoring *self, const rd_relay_frame *frame) {
     if (fd > INT32_MAX || frame->id == 0 || frame->id > INT64_MAX / 2) return false;
     self->conn = rd_hub_thread_open(self->thread, (int)fd, RD_HUB_WORKER);
     if (self->conn == NULL) return false;
-    /* Not the rules, which it knows: what comes next may be the rest of a frame. */
+    /* The link knows the rules already. What comes next may be the rest of a frame. */
     rd_outq_clear(&self->conn->out, &self->conn->set->chunks);
     const int64_t number = (int64_t)frame->id;
     rd_hub_conn_of(self->conn)->number = number;

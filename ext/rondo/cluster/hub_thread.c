@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The hub's thread, its links and who comes by; see hub_thread.h. Everything but start and stop
- * happens under the lock of its own loop.
+ * The hub's thread, its links and the calls from other threads; see hub_thread.h. Everything but
+ * start and stop happens under the lock of the thread's own loop.
  */
 #include "cluster/hub_thread.h"
 
@@ -18,7 +18,7 @@
 
 enum {
     EXPIRE_MS = 5000,
-    CATCH_UP = 1024,  /* changes of interests told in one turn */
+    CATCH_UP = 1024,  /* changes of interests sent in one turn */
     LAST_READS = 4096 /* of a link whose process has gone: more than any socket holds */
 };
 
@@ -50,7 +50,7 @@ static void queue_frame(rd_conn *conn, const char *head, const rd_relay_frame *f
     rd_outq_copy(&conn->out, chunks, frame->payload.ptr, frame->payload.len);
 }
 
-/* rd_hub_send. */
+/* Implements rd_hub_send. */
 static bool send_frame(rd_hub_link *link, const rd_relay_frame *frame, rd_message *message) {
     rd_conn *conn = conn_of(link);
     rd_hub_thread *thread = thread_of(conn);
@@ -70,15 +70,15 @@ static bool send_frame(rd_hub_link *link, const rd_relay_frame *frame, rd_messag
     return true;
 }
 
-/* rd_hub_room: a quarter of the queue, while another one is all that is taken. */
+/* Implements rd_hub_room: a quarter of the queue, as long as no more than a quarter is in use. */
 static size_t room_for_replay(const rd_hub_link *link) {
     const rd_conn *conn = conn_of(link);
     const size_t part = thread_of(conn)->queue_bytes / 4;
     return conn->out.bytes <= part ? part : 0;
 }
 
-/* A process that has gone may have left messages behind: an error of writing does not end the link,
- * its end of input does. */
+/* A process that has gone may have left messages to read. So a write error does not end the link;
+ * the end of its input does. */
 static ssize_t write_or_forget(rd_conn *conn, const struct iovec *iov, int count, bool more) {
     ssize_t sent = rd_transport_tcp.write(conn, iov, count, more);
     if (sent >= 0 || (errno != EPIPE && errno != ECONNRESET)) return sent;
@@ -118,7 +118,7 @@ static void on_close(rd_conn *conn) {
     rd_relay_reader_clear(&state->reader);
 }
 
-/* No deadlines, and no server that stops: those reactions are never asked for. */
+/* The hub has no deadlines and does not drain, so these callbacks are never called. */
 static const rd_protocol protocol = {
     .state_size = sizeof(rd_hub_conn),
     .on_open = on_open,
@@ -134,7 +134,7 @@ rd_conn *rd_hub_thread_open(rd_hub_thread *thread, int fd, rd_hub_kind kind) {
     if (fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) return NULL;
     rd_conn *conn = rd_conn_open(&thread->conns, fd, &thread->transport, &protocol, &nobody);
     rd_hub_join(&thread->hub, &rd_hub_conn_of(conn)->link, kind);
-    rd_conn_mark_dirty(conn); /* its first flush brings it to the poller */
+    rd_conn_mark_dirty(conn); /* the first flush adds it to the poller */
     return conn;
 }
 
@@ -173,13 +173,13 @@ static void set_expire_timer(rd_hub_thread *thread) {
     rd_timer_set(&thread->loop.timers, &thread->expire_timer, thread->loop.now_ms + EXPIRE_MS);
 }
 
-/* Whether the engine, half of whose queue is free again, has not been told of everything. */
+/* Whether the engine has not been sent all changes, although half of its queue is free again. */
 static bool is_behind(const rd_hub_thread *thread) {
     if (rd_changes_is_empty(&thread->hub.changes)) return false;
     return conn_of(thread->hub.engine)->out.bytes <= thread->queue_bytes / 2;
 }
 
-/* One replay for each link that has room for it. Whether more of them could be answered. */
+/* Answers one replay for each link that has room for it. Returns whether more could be answered. */
 static bool answer_replays(rd_hub_thread *thread) {
     bool goes_on = false;
     RD_EACH_HUB_CONN(thread, conn, node) {
@@ -190,7 +190,7 @@ static bool answer_replays(rd_hub_thread *thread) {
     return goes_on;
 }
 
-/* Whether there is more to do at once. */
+/* Returns whether there is more to do at once. */
 static bool send_all(rd_hub_thread *thread) {
     rd_conn_set_flush(&thread->conns);
     if (is_behind(thread)) rd_hub_catch_up(&thread->hub, CATCH_UP);
@@ -206,7 +206,7 @@ static void turn(rd_hub_thread *thread) {
     publish_scores(thread);
     set_expire_timer(thread);
     atomic_store(&loop->sleeping, true);
-    /* Whoever asked for the end before this saw nobody sleeping: look again. */
+    /* A thread that set `over` before this saw no sleeper to wake: look again. */
     const bool is_over = atomic_load(&thread->over);
     const int64_t timeout = is_over || goes_on ? 0 : rd_loop_timeout(loop);
     rd_loop_unlock(loop);
@@ -247,7 +247,7 @@ rd_hub_thread *rd_hub_thread_new(rd_history_limits limits, size_t queue_bytes) {
         return NULL;
     }
     rd_settings_init(&thread->settings);
-    thread->settings.write_timeout_ms = INT64_MAX / 4; /* a stopped process may go on */
+    thread->settings.write_timeout_ms = INT64_MAX / 4; /* a stopped process may continue later */
     rd_conn_set_init(&thread->conns, &thread->loop, &thread->settings);
     thread->conns.shared = thread;
     thread->transport = rd_transport_tcp;
@@ -273,7 +273,7 @@ void rd_hub_thread_free(rd_hub_thread *thread) {
     rd_free(thread);
 }
 
-/* ---- those who come by ---- */
+/* ---- calls from other threads ---- */
 
 static void enter(rd_hub_thread *thread) {
     rd_loop_lock(&thread->loop);
@@ -308,7 +308,7 @@ static rd_conn *find(rd_hub_thread *thread, int64_t number) {
     return NULL;
 }
 
-/* An engine still gets what is queued for it. */
+/* A worker's link closes at once; an engine still gets what is queued for it. */
 static void end_link(rd_hub_thread *thread, rd_conn *conn) {
     const rd_hub_link *link = &rd_hub_conn_of(conn)->link;
     if (link->kind == RD_HUB_WORKER || !rd_conn_is_open(conn)) {
@@ -404,7 +404,7 @@ void rd_hub_thread_release(rd_hub_thread *thread) {
     rd_loop_unlock(&thread->loop);
 }
 
-/* Closes only, as rd_server_abandon(): the poller is the parent's as well. */
+/* Only closes, like rd_server_abandon(): the poller belongs to the parent as well. */
 void rd_hub_thread_abandon(rd_hub_thread *thread) {
     rd_conn_set_abandon(&thread->conns);
     thread->is_running = false;

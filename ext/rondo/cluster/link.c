@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Frames to the hub and from it; see link.h. A ticket stands for a replay that waits, or whose
- * answer is due. The hub answers in the order in which it was asked; which one is asked for next is
- * fair_lines.h's to say.
+ * Frames to and from the hub; see link.h. A ticket stands for a replay that waits, or whose answer
+ * has not come yet. The hub answers in the order of the requests; fair_lines.h decides which replay
+ * is requested next.
  */
 #include "cluster/link.h"
 
@@ -14,21 +14,21 @@
 
 enum {
     NOTE_BYTES = RD_RELAY_REPLAY_NOTE,
-    NUMBER_BYTES = 8, /* of a note; the rest is what the client can take */
-    ASKED_MAX = 8,    /* replays at the hub */
+    NUMBER_BYTES = 8, /* of a note; the rest is how much the client can take */
+    ASKED_MAX = 8,    /* replays requested from the hub at once */
     REPLAY_BYTES_PER_MS = 32 * 1024,
     REPLAY_BURST = 8 * 1024 * 1024,
-    ASKED_COST = 4096, /* of a replay, before its answer is known */
+    ASKED_COST = 4096, /* charged for a replay before its answer is known */
     LATE_AT_ONCE = 256,
-    AGE_NEVER = 255, /* of a client that has seen nothing yet */
-    CATCH_UP = 1024, /* changes of subscriptions told in one turn */
+    AGE_NEVER = 255, /* of a client that has not seen anything yet */
+    CATCH_UP = 1024, /* changes of subscriptions sent in one turn */
 };
 
 typedef struct rd_link_ticket {
     rd_link *link;
     rd_list in_link;        /* in a line, or in the tickets */
-    rd_list in_deadlines;   /* unless whoever asked has gone */
-    rd_link_replay *replay; /* NULL: whoever asked has gone */
+    rd_list in_deadlines;   /* unless its client has gone */
+    rd_link_replay *replay; /* NULL: its client has gone */
     rd_fair_line *line;
     uint64_t due_ms;
     uint64_t number;
@@ -60,8 +60,8 @@ static bool has_ticket(const rd_link *link, rd_slice name, bool is_pattern) {
 
 /* ---- to the hub ---- */
 
-/* Rules and replays have twice the room. Rules are few and needed, so a link that cannot take one
- * ends; all else is refused. */
+/* Rules and replays may use twice the limit. Rules are few and necessary, so a link that has no
+ * room for one is closed. All other frames are refused. */
 static bool has_room(rd_link *link, const rd_relay_frame *frame) {
     const size_t limit = (size_t)link->settings.hub_queue_bytes, queued = link->conn->out.bytes;
     const size_t len = RD_RELAY_HEAD_BYTES + frame->channel.len + frame->payload.len;
@@ -71,7 +71,7 @@ static bool has_room(rd_link *link, const rd_relay_frame *frame) {
     return false;
 }
 
-/* 1, 0 or an error of relay.h. */
+/* Returns 1, 0 or an error of relay.h. */
 static int send_frame(rd_link *link, const rd_relay_frame *frame) {
     char head[RD_RELAY_HEAD_BYTES];
     const int code = rd_relay_head(frame, RD_RELAY_PAYLOAD_MAX, head);
@@ -96,7 +96,7 @@ static bool send_interest(rd_link *link, rd_slice name, bool is_pattern, bool is
                                               .channel = name}) > 0;
 }
 
-/* In order: once a change waits, all later ones do. */
+/* Keeps the order: once a change waits, all later ones wait. */
 static void tell_interest(rd_link *link, rd_slice name, bool is_pattern, bool is_wanted) {
     if (link->conn == NULL) return;
     if (rd_changes_is_empty(&link->changes) && send_interest(link, name, is_pattern, is_wanted)) {
@@ -117,7 +117,8 @@ void rd_link_catch_up(rd_link *link) {
     rd_conn_set_flush(&link->conns);
 }
 
-/* A replay that was asked for subscribes, too, and its end decides what is still so. */
+/* A requested replay subscribes, too. At its end the link checks which subscriptions are still
+ * wanted. */
 void rd_link_subscribe(rd_link *link, rd_slice name, bool is_pattern) {
     if (has_ticket(link, name, is_pattern)) return;
     tell_interest(link, name, is_pattern, true);
@@ -185,7 +186,7 @@ static void leave_line(rd_link *link, ticket *ticket) {
     link->waiting--;
 }
 
-/* A replay subscribes: what had to wait about the same name is void. */
+/* A replay subscribes, so a waiting change of the same name is obsolete. */
 static void ask(rd_link *link) {
     while (link->conn != NULL && link->asked < ASKED_MAX && link->waiting > 0) {
         if (!has_credit(link)) return;
@@ -209,7 +210,7 @@ static void on_pause_over(rd_timer *timer) {
     rd_link_ask(RD_CONTAINER(timer, rd_link, pause));
 }
 
-/* Ids are times in microseconds: how long the client was away, in powers of two of a second. */
+/* How long the client was away, in powers of two of a second: ids are times in microseconds. */
 static unsigned char age_of(uint64_t since) {
     const uint64_t now_us = (uint64_t)rd_clock_wall_us();
     unsigned char age = 0;
@@ -218,8 +219,9 @@ static unsigned char age_of(uint64_t since) {
     return age;
 }
 
-/* One client has a whole /64 of IPv6. Behind a proxy all have one address: there those who were
- * away for long do not hold up those who were not, and who only says so has a small answer. */
+/* Hashes the client's address and how long it was away. One client may have a whole /64 of IPv6.
+ * Behind a proxy all clients have one address: there clients that were away for long do not hold up
+ * the others, and a client that lies about this gets a small answer. */
 static void enter_line(rd_link *link, ticket *added) {
     const rd_address *from = &added->replay->from;
     unsigned char who[2 + sizeof(from->bytes)] = {from->kind, age_of(added->since)};
@@ -266,8 +268,8 @@ void rd_link_replay_cancel(rd_link_replay *replay) {
 
 /* ---- replays that have no answer in time ---- */
 
-/* Whoever asked subscribes now. The hub is told in any case: it has subscribed this process only
- * when it has answered. */
+/* The client is subscribed now. The hub must know it in any case: it subscribes this process only
+ * when it answers. */
 static void give_up(rd_link *link, ticket *late) {
     rd_link_replay *replay = late->replay;
     const rd_slice name = name_of(late);
@@ -300,7 +302,8 @@ static void on_deadline(rd_timer *timer) {
 
 /* ---- from the hub ---- */
 
-/* Whoever asked subscribes now; when nobody did, and nobody else does, the hub need not send. */
+/* Subscribes the client that asked. If it has gone and no other client wants the channel, the hub
+ * need not send its messages. */
 static void end_ticket(rd_link *link, ticket *due, rd_replay kind) {
     const rd_slice name = name_of(due);
     if (due->replay != NULL) {
@@ -316,7 +319,7 @@ static void end_ticket(rd_link *link, ticket *due, rd_replay kind) {
     rd_free(due);
 }
 
-/* Whether the answer is for the ticket that is due. */
+/* Whether the answer is for the oldest ticket. */
 static bool is_due(const rd_link *link, const rd_relay_frame *frame) {
     const ticket *due = first_ticket(link);
     return due != NULL && frame->payload.len == NOTE_BYTES &&
@@ -336,7 +339,7 @@ static void take_message(rd_link *link, const rd_relay_frame *frame) {
     if (replay != NULL) replay->on_message(replay, frame);
 }
 
-/* False: no hub says that. */
+/* Returns false for a frame that a hub never sends. */
 static bool take(rd_link *link, const rd_relay_frame *frame) {
     switch (frame->type) {
     case RD_RELAY_PUBLISH:
@@ -364,7 +367,7 @@ static void on_open(rd_conn *conn) {
     (void)conn;
 }
 
-/* What is called may end the link. */
+/* The callbacks may end the link. */
 static void on_data(rd_conn *conn, const char *bytes, size_t len) {
     rd_link *link = conn->set->shared;
     for (size_t at = 0, used; link->conn != NULL; at += used) {
@@ -393,7 +396,7 @@ static void on_close(rd_conn *conn) {
     for (ticket *due; (due = first_ticket(link)) != NULL;) end_ticket(link, due, RD_REPLAY_GAP);
 }
 
-/* No deadlines, and apart from the connections of the server that stops. */
+/* Has no deadlines, and is not one of the connections that a stopping server waits for. */
 static const rd_protocol protocol = {
     .on_open = on_open,
     .on_data = on_data,
@@ -410,7 +413,8 @@ rd_link *rd_link_open(rd_loop *loop, const rd_settings *settings, int fd, const 
     if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) return NULL;
     rd_link *link = rd_alloc_zero(sizeof(*link));
     link->settings = *settings;
-    link->settings.write_timeout_ms = INT64_MAX / 4; /* the hub rests while its program changes */
+    link->settings.write_timeout_ms = INT64_MAX / 4; /* the hub pauses while its program is
+                                                      * replaced */
     link->ops = ops;
     link->owner = owner;
     rd_changes_init(&link->changes);
@@ -427,7 +431,7 @@ rd_link *rd_link_open(rd_loop *loop, const rd_settings *settings, int fd, const 
     rd_conn_set_init(&link->conns, loop, &link->settings);
     link->conns.shared = link;
     link->conn = rd_conn_open(&link->conns, fd, &rd_transport_tcp, &protocol, &nobody);
-    rd_conn_flush(link->conn); /* brings it to the poller */
+    rd_conn_flush(link->conn); /* adds it to the poller */
     return link;
 }
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The end of a link: what is queued still leaves, though nobody turns the loop any more; see
- * link.h.
+ * The end of a link: sends what is queued although no thread runs the loop any more; see link.h.
  */
 #include <poll.h>
 
 #include "system/clock.h"
 #include "cluster/link.h"
 
-/* What is still unsent, and on which descriptor. */
+/* Returns how many bytes are unsent. Sets the descriptor they wait for. */
 static size_t flush_some(rd_link *link, int *fd) {
     size_t left = 0;
     rd_loop *loop = link->conns.loop;

@@ -15,7 +15,7 @@
 
 #include "system/fd.h"
 
-#define FIRST_BOUND  16 /* us; each bucket reaches twice as far */
+#define FIRST_BOUND  16 /* us; each further bucket reaches twice as far */
 #define HEADER_BYTES 64
 
 typedef struct rd_scoreboard_header {
@@ -38,7 +38,8 @@ const rd_score_info rd_score_table[] = {
 
 const size_t rd_score_count = sizeof(rd_score_table) / sizeof(rd_score_table[0]);
 
-/* Of the rows by name and order: FNV-1a. Another version's scoreboard has another one. */
+/* A hash (FNV-1a) of the names of the rows and their order. It differs for the scoreboard of
+ * another version. */
 static uint64_t magic(void) {
     uint64_t hash = 0xcbf29ce484222325u;
     for (size_t i = 0; i < rd_score_count; i++) {
@@ -173,7 +174,8 @@ static unsigned bucket_of(uint64_t us) {
     return bucket < RD_HISTOGRAM_BUCKETS ? bucket : RD_HISTOGRAM_BUCKETS - 1;
 }
 
-/* A plain load and store: nobody else writes here, and a locked add costs ten times as much. */
+/* A plain load and store: there is no other writer here, and a locked add costs ten times as
+ * much. */
 static void add(_Atomic uint64_t *number, uint64_t value) {
     uint64_t before = atomic_load_explicit(number, memory_order_relaxed);
     atomic_store_explicit(number, before + value, memory_order_relaxed);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * The scoreboard: a piece of memory that all processes of a server share, one slot for each process
- * that serves. A worker writes its own slot, everybody reads all of them: for balance, hang
- * detection, metrics. A few numbers of it have other writers: siblings count `arriving`, the master
- * says pid, generation, state and when they changed, the hub's thread what it relayed, whoever
- * shows rss_bytes measures it. No locks: every number stands for itself and is read and written
- * whole.
+ * The scoreboard: memory that all processes of a server share, one slot for each process that
+ * serves. A worker writes its own slot and all processes read all slots: for balance, hang
+ * detection, metrics. A few numbers have other writers: siblings count `arriving`; the master
+ * writes pid, generation, state and their times; the hub's thread writes what it relayed; rss_bytes
+ * is measured by the process that shows it. There are no locks: every number is independent and is
+ * read and written whole.
  *
- * A master keeps two of these slots for each place in its cluster (a `seat` in lib/rondo), because
- * two workers have it while one takes over from the other.
+ * A master keeps two slots for each place in its cluster (a `seat` in lib/rondo), because two
+ * workers have the place while one takes over from the other.
  *
- * It lies behind a descriptor, so that a process that was started by exec finds it again.
+ * The memory is behind a descriptor, so that a process started by exec can map it again.
  */
 #ifndef RD_CLUSTER_SCOREBOARD_H
 #define RD_CLUSTER_SCOREBOARD_H
@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define RD_SCOREBOARD_SLOTS_MAX 512
-#define RD_HISTOGRAM_BUCKETS    24 /* the last one is everything above */
+#define RD_HISTOGRAM_BUCKETS    24 /* the last one counts everything above */
 
 typedef enum rd_score_state {
     RD_SCORE_EMPTY,
@@ -30,7 +30,7 @@ typedef enum rd_score_state {
     RD_SCORE_STATE_COUNT
 } rd_score_state;
 
-/* Times in microseconds; bucket i counts those up to rd_histogram_bound_us(i). */
+/* Times in microseconds. Bucket i counts times up to rd_histogram_bound_us(i). */
 typedef struct rd_histogram {
     _Atomic uint64_t buckets[RD_HISTOGRAM_BUCKETS];
     _Atomic uint64_t sum_us;
@@ -68,21 +68,22 @@ extern const size_t rd_score_count;
 /* "empty", "booting", "ready", "draining"; "unknown" for anything else. */
 const char *rd_score_state_name(uint64_t state);
 
-/* A new one, all zero; 0, or -1 with errno set. The descriptor is close-on-exec. */
+/* Creates a scoreboard, all zero. Returns 0, or -1 with errno set. The descriptor is
+ * close-on-exec. */
 int rd_scoreboard_create(rd_scoreboard *board, uint32_t slots);
 
-/* Maps one that another process created; takes the descriptor over if it succeeds. 0, or -1 with
- * errno set: EINVAL when what lies behind it was written by another version. */
+/* Maps a scoreboard that another process created, and takes the descriptor over on success. Returns
+ * 0, or -1 with errno set: EINVAL when another version wrote it. */
 int rd_scoreboard_open(rd_scoreboard *board, int fd);
 
 void rd_scoreboard_close(rd_scoreboard *board);
 
-/* Any number of a slot by its row. */
+/* Reads any number of a slot by its row. */
 uint64_t rd_score_get(const rd_score_slot *slot, const rd_score_info *row);
 void rd_score_set(rd_score_slot *slot, const rd_score_info *row, uint64_t value);
 const rd_score_info *rd_score_find(const char *name, size_t len);
 
-/* Zeroes a slot, its histograms included. */
+/* Zeroes a slot with its histograms. */
 void rd_score_clear(rd_score_slot *slot);
 
 /* The upper bound of a bucket; UINT64_MAX for the last one. */
