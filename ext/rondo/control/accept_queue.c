@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * TCP sockets tell by TCP_INFO, Unix sockets by sock_diag(7); see accept_queue.h.
+ * Measures TCP sockets by TCP_INFO, Unix sockets by sock_diag(7); see accept_queue.h.
  */
 #include "control/accept_queue.h"
 
@@ -32,7 +32,7 @@ void rd_accept_queue_init(rd_accept_queue *queue, const char *url, int fd, int s
 
 #ifdef __linux__
 
-/* Of a listening socket, tcpi_unacked and tcpi_sacked are its queue and the limit of that. */
+/* For a listening socket, tcpi_unacked is the length of its queue and tcpi_sacked the limit. */
 static void measure_tcp(rd_accept_queue *queue) {
     struct tcp_info info = {0};
     socklen_t len = sizeof(info);
@@ -46,7 +46,7 @@ typedef struct rd_diag_question {
     struct unix_diag_req wanted;
 } rd_diag_question;
 
-/* Behind the message stand attributes: length, type, value, each padded to four bytes. */
+/* Attributes follow the message: length, type, value, each padded to four bytes. */
 static void read_answer(rd_accept_queue *queue, const char *bytes, size_t len) {
     struct nlmsghdr header;
     struct rtattr attribute;

@@ -30,7 +30,7 @@ struct rd_control {
     rd_report report;
     char *token, *versions, *about;
     uint32_t verbs;
-    bool is_public; /* some listener is reachable from elsewhere */
+    bool is_public; /* some listener is reachable from other machines */
     bool running;
     pthread_t thread;
     rd_errands errands;
@@ -39,7 +39,7 @@ struct rd_control {
 
 /* ---- pages ---- */
 
-/* `within=SECONDS` of the query; 0 without it. */
+/* Reads `within=SECONDS` of the query; 0 if it is missing. */
 static uint64_t within_ms(const rd_request *request) {
     rd_slice query = rd_request_slice(request, request->head.query);
     static const rd_slice name = {"within=", 7};
@@ -82,13 +82,13 @@ static bool is_worker(const void *board, uint64_t pid) {
     return false;
 }
 
-/* The children of a master that are no workers are molds. */
+/* The children of a master that are not workers are molds. */
 static void measure_master(rd_report *report) {
     report->master_bytes = rd_memory_of((uint64_t)getpid());
     report->mold_bytes = rd_memory_of_children(is_worker, report->board);
 }
 
-/* What nobody has to keep up to date, because the kernel knows it whenever somebody looks. */
+/* Measures what no process keeps up to date, because the kernel can be asked for it at any time. */
 static void measure(rd_control *control) {
     for (uint32_t i = 0; i < control->report.board->slot_count; i++) {
         rd_score_slot *slot = &control->report.board->slots[i];
@@ -152,7 +152,7 @@ static void carry_out(rd_control *control, rd_request *request, int verb) {
     } else if (rd_errands_tell(&control->errands, row->path)) {
         rd_reply_ok(request);
     } else {
-        rd_reply_error(request, 503, "the process takes no more orders");
+        rd_reply_error(request, 503, "the process accepts no more commands");
     }
 }
 
@@ -214,9 +214,9 @@ void rd_control_stop(rd_control *control) {
     control->running = false;
 }
 
-/* ---- making one ---- */
+/* ---- creating one ---- */
 
-/* Few clients, small requests: tighter than what the public meets, by the same rules. */
+/* Few clients and small requests: stricter limits than those for the public, by the same rules. */
 static void take_settings(rd_settings *settings) {
     rd_settings_init(settings);
     settings->max_head_bytes = 16384;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The control server: tells how the other server of this process (or those of its workers) does,
- * and passes on what it is asked to do. It runs on a native thread of its own, with a server, a
- * loop and the HTTP codec of the core, and reads nothing but the scoreboard: so it answers while
- * the application, or all of Ruby, is stuck.
+ * The control server: reports how the other server of this process (or those of its workers) is
+ * doing, and passes commands on. It runs on a native thread of its own, with a server, a loop and
+ * the HTTP codec of the core, and reads nothing but the scoreboard. So it answers even while the
+ * application, or all of Ruby, is stuck.
  *
- * What only the process can do goes through a socket to it, one line "ID VERB\n" each; ID 0 wants
- * no answer. An answer comes back as "ID STATUS LENGTH\n" and LENGTH bytes of JSON.
+ * What only the process can do is sent to the process through a socket, as lines "ID VERB\n"; ID 0
+ * wants no answer. An answer comes back as "ID STATUS LENGTH\n" and LENGTH bytes of JSON.
  */
 #ifndef RD_CONTROL_CONTROL_H
 #define RD_CONTROL_CONTROL_H
@@ -21,43 +21,46 @@ typedef struct rd_control rd_control;
 
 typedef struct rd_control_options {
     const rd_scoreboard *board; /* outlives the control server */
-    const char *token;          /* NULL: nobody needs one */
+    const char *token;          /* NULL: no token is needed */
     const char *versions;       /* a JSON object, for /stats */
     const char *about;          /* labels of rondo_build_info, for /metrics */
-    bool cluster;               /* whether the slots are worker processes */
-    uint32_t room;              /* workers there may be, see rd_report; 0: one for each slot */
+    bool cluster;               /* whether the slots belong to worker processes */
+    uint32_t room;              /* most workers there may be, see rd_report; 0: one for each slot */
     uint32_t verbs;             /* bit RD_VERB_*: what the process can do */
     int64_t answer_timeout_ms;
 } rd_control_options;
 
-/* NULL with errno set. The process reads its lines from *process_fd and owns it. */
+/* Returns NULL with errno set on failure. The process reads its lines from *process_fd and owns
+ * it. */
 rd_control *rd_control_new(const rd_control_options *options, int *process_fd);
 
-/* Takes over an opened listener (allocated by rd_alloc); before start. 0 or -1 with errno. */
+/* Takes over an opened listener (allocated by rd_alloc). Before start. Returns 0, or -1 with
+ * errno. */
 int rd_control_add_listener(rd_control *control, rd_listener *listener);
 
 /* Shows how many connections wait for the listening socket `fd`; `slot` is its worker's, or -1.
  * Any thread, also before start. */
 void rd_control_watch(rd_control *control, const char *url, int fd, int slot);
 
-/* Forgets all of them. */
+/* Forgets all these sockets. */
 void rd_control_unwatch(rd_control *control);
 
-/* Starts the thread, which takes no signals. 0 or a negative errno. */
+/* Starts the thread, with all signals blocked. Returns 0 or a negative errno. */
 int rd_control_start(rd_control *control);
 
-/* Ends the thread, if it runs, and waits for it: answers on their way leave first, for at most a
+/* Ends the thread, if it runs, and waits for it. Unsent answers are sent first, for at most a
  * second. */
 void rd_control_stop(rd_control *control);
 
 /* Stops and frees. */
 void rd_control_free(rd_control *control);
 
-/* Another process goes on with the listeners: files of Unix sockets stay. Before stop. */
+/* Another process continues with the listeners: the files of Unix sockets stay. Before stop. */
 void rd_control_keep_files(rd_control *control);
 
 /* Around a fork, by the thread that forks: hold before it, then release in the parent and abandon
- * in the child, which closes the descriptors it got (a client would wait for its end otherwise). */
+ * in the child. Abandon closes the inherited descriptors, otherwise a client would wait for their
+ * end. */
 void rd_control_hold(rd_control *control);
 void rd_control_release(rd_control *control);
 void rd_control_abandon(rd_control *control);

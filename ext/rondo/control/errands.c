@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lines out, answers in; see errands.h.
+ * Sends lines, receives answers; see errands.h.
  */
 #include "control/errands.h"
 
@@ -41,7 +41,7 @@ static void on_no_answer(rd_timer *timer) {
 void rd_errands_give_up(rd_errands *errands) {
     while (!rd_list_is_empty(&errands->waiting)) {
         rd_errand *errand = RD_CONTAINER(errands->waiting.next, rd_errand, in_waiting);
-        rd_reply_error(errand->request, 503, "the server stops");
+        rd_reply_error(errand->request, 503, "the server is stopping");
         end_errand(errand);
     }
 }
@@ -55,7 +55,7 @@ static bool tell_process(rd_errands *errands, uint64_t id, const char *verb) {
 
 void rd_errands_ask(rd_errands *errands, rd_request *request, const char *verb) {
     if (!tell_process(errands, ++errands->last_id, verb)) {
-        rd_reply_error(request, 503, "the process takes no more questions");
+        rd_reply_error(request, 503, "the process accepts no more requests");
         return;
     }
     rd_errand *errand = rd_alloc_zero(sizeof(*errand));
@@ -82,7 +82,7 @@ static void take_answer(rd_errands *errands, uint64_t id, int status, const char
     }
 }
 
-/* Takes one whole answer out of what has come; false when there is none yet. */
+/* Takes one whole answer from the received bytes. Returns false when there is none yet. */
 static bool take_next_answer(rd_errands *errands, bool *broken) {
     char line[64];
     uint64_t id;

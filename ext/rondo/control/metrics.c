@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prometheus' text format: a family at a time, HELP and TYPE before its samples; see metrics.h.
+ * Prometheus' text format, one family after the other, HELP and TYPE before the samples; see
+ * metrics.h.
  */
 #include "control/metrics.h"
 
@@ -24,7 +25,7 @@ static void add_worker_label(const rd_report *report, rd_buffer *text, uint32_t 
     if (rd_report_is_leaving(report, row)) rd_text_add(text, ",leaving=\"1\"");
 }
 
-/* The name, its label, and a blank. */
+/* Writes the name, its label, and a space. */
 static void begin_sample(const rd_report *report, rd_buffer *text, const char *name, uint32_t row) {
     rd_text_add(text, "rondo_%s{", name);
     add_worker_label(report, text, row);
@@ -89,7 +90,7 @@ static void add_durations(const rd_report *report, rd_buffer *text) {
     }
 }
 
-/* ---- what facts say ---- */
+/* ---- metrics made of facts ---- */
 
 static void add_states(const rd_report *report, rd_buffer *text) {
     begin(text, "workers", "gauge", "worker processes by what they do");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The same numbers for Prometheus, in its text format 0.0.4. Names come from scoreboard.def and
- * stay; docs/MONITORING.md lists them. Any thread.
+ * The same numbers for Prometheus, in its text format 0.0.4. The names come from scoreboard.def and
+ * must not change; docs/MONITORING.md lists them. Any thread.
  */
 #ifndef RD_CONTROL_METRICS_H
 #define RD_CONTROL_METRICS_H

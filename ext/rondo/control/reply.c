@@ -15,7 +15,7 @@ static void answer_with(rd_request *request, const rd_response_head *head, const
     responder->finish(request);
 }
 
-/* allow: NULL, or the field of a 405. */
+/* `allow`: NULL, or the Allow field of a 405. */
 static void reply(rd_request *request, int status, const char *type, const rd_buffer *text,
                   const char *allow) {
     const rd_field fields[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whole answers of the control server: a status and a text. Under the lock of its loop. Nothing
- * happens where the client has gone.
+ * Complete answers of the control server: a status and a text. Under the lock of its loop. Does
+ * nothing when the client has gone.
  */
 #ifndef RD_CONTROL_REPLY_H
 #define RD_CONTROL_REPLY_H
@@ -17,10 +17,10 @@ void rd_reply(rd_request *request, int status, const char *type, const rd_buffer
 /* { "error": why } */
 void rd_reply_error(rd_request *request, int status, const char *why);
 
-/* 405 with Allow: methods, which is "GET, POST" and the like. */
+/* 405 with the Allow field `methods`, such as "GET, POST". */
 void rd_reply_use(rd_request *request, const char *methods);
 
-/* { "status": "ok" }, as Puma says it. */
+/* { "status": "ok" }, as Puma answers. */
 void rd_reply_ok(rd_request *request);
 
 #endif

@@ -67,7 +67,9 @@ static uint64_t copy_counts(const rd_histogram *histogram, uint64_t counts[RD_HI
 static uint64_t within_bucket(unsigned bucket, uint64_t rank, uint64_t count) {
     uint64_t low = bucket == 0 ? 0 : rd_histogram_bound_us(bucket - 1);
     uint64_t high = rd_histogram_bound_us(bucket);
-    if (high == UINT64_MAX) return low; /* nothing is known of the last one but where it begins */
+    if (high == UINT64_MAX)
+        return low; /* nothing but its lower bound is known of the last
+                     * bucket */
     return low + (uint64_t)((double)(high - low) * ((double)rank / (double)count));
 }
 
@@ -100,7 +102,7 @@ static void add_histogram(rd_buffer *text, const char *name, const rd_histogram 
 
 /* ---- one worker ---- */
 
-/* Wall time of a moment of CLOCK_MONOTONIC, which is what the scoreboard has. */
+/* Writes a time of CLOCK_MONOTONIC, which the scoreboard uses, as wall time. */
 static void add_time(rd_buffer *text, uint64_t at_ms) {
     char time[RD_TEXT_TIME_MAX];
     int64_t ago_ms = (int64_t)(rd_clock_ms() - at_ms);
@@ -112,7 +114,7 @@ static void add_time(rd_buffer *text, uint64_t at_ms) {
     }
 }
 
-/* Puma's numbers under Puma's names. */
+/* Puma's numbers with Puma's names. */
 static void add_status(rd_buffer *text, const rd_score_slot *slot) {
     uint64_t busy = get(&slot->busy), most = get(&slot->max_threads);
     rd_text_add(text, "\"backlog\":%" PRIu64 ",\"running\":%" PRIu64, get(&slot->queue),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a server tells about itself as JSON: Puma's keys, for the tools that read those, and
- * everything on the scoreboard under "rondo". Reads only what is shared; any thread.
+ * What a server reports about itself as JSON: Puma's keys, for the tools that read those, and the
+ * whole scoreboard under "rondo". Reads only shared memory; any thread.
  */
 #ifndef RD_CONTROL_STATS_H
 #define RD_CONTROL_STATS_H
@@ -13,7 +13,7 @@
 #include "control/accept_queue.h"
 #include "cluster/scoreboard.h"
 
-/* Where the reports come from. */
+/* What the reports are made of. */
 typedef struct rd_report {
     const rd_scoreboard *board;
     const rd_accept_queue *queues; /* measured by the caller */
@@ -21,33 +21,33 @@ typedef struct rd_report {
     const char *versions;  /* a JSON object, or NULL */
     const char *about;     /* labels of rondo_build_info, or NULL */
     int64_t started_s;     /* since the epoch */
-    uint64_t master_bytes; /* memory of processes that are on no board; measured by the caller */
+    uint64_t master_bytes; /* memory of processes that have no slot; measured by the caller */
     uint64_t mold_bytes;
     bool cluster;
-    uint32_t
-        room; /* for workers: rows i and i + room are of one, while it takes over from itself */
+    uint32_t room; /* most workers: rows i and i + room belong to one worker, while a new process of
+                    * it takes over */
 } rd_report;
 
-/* The number of the worker in a row of the board. */
+/* The number of the worker in a row of the scoreboard. */
 static inline uint32_t rd_report_worker(const rd_report *report, uint32_t row) {
     return row % report->room;
 }
 
-/* Whether another process of the same worker was started after the one in this row. */
+/* Whether a newer process of the same worker than the one in this row exists. */
 bool rd_report_is_leaving(const rd_report *report, uint32_t row);
 
-/* Slots in that state; RD_SCORE_STATE_COUNT for every slot with a process. */
+/* Slots in this state; RD_SCORE_STATE_COUNT counts every slot with a process. */
 unsigned rd_report_count(const rd_report *report, rd_score_state state);
 
-/* Whether every ready worker has something to do and none of them was seen in Ruby for that long:
+/* Whether every ready worker has something to do and none of them was seen in Ruby for this long:
  * the application hangs, and only a new process helps. */
 bool rd_report_is_stuck(const rd_report *report, uint64_t within_ms);
 
 /* Appends the JSON object of /stats. */
 void rd_report_stats(const rd_report *report, rd_buffer *text);
 
-/* The time below which `permille` of 1000 measurements lie, between the bounds of its bucket as if
- * they were spread evenly there; 0 without any. */
+/* The time below which `permille` of 1000 measurements lie. Within a bucket they count as spread
+ * evenly between its bounds. 0 without measurements. */
 uint64_t rd_histogram_percentile(const uint64_t counts[RD_HISTOGRAM_BUCKETS], unsigned permille);
 
 #endif

@@ -9,7 +9,7 @@
 
 #define TOKEN_MAX 512
 
-/* Every byte of the token is looked at, whatever was given and wherever they differ. */
+/* Looks at every byte of the token, whatever was given and wherever the first difference is. */
 static bool is_equal(const char *token, rd_slice given) {
     size_t len = strlen(token);
     size_t differ = len ^ given.len;
@@ -40,7 +40,7 @@ static bool is_in_query(const char *token, rd_slice query) {
         rd_slice part = rd_slice_of(query.ptr + at, end - at);
         if (part.len < name.len || memcmp(part.ptr, name.ptr, name.len) != 0) continue;
         part = rd_slice_of(part.ptr + name.len, part.len - name.len);
-        /* pumactl sends it as it is, others encode it. */
+        /* pumactl sends it as it is, other clients encode it */
         found |= is_equal(token, part);
         found |= is_equal_decoded(token, part);
     }

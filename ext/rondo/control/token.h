@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whether a request of the control server brings its token: as `token=` in the query, which is
+ * Whether a request of the control server has the right token: as `token=` in the query, which is
  * Puma's way, or as `Authorization: Bearer` (RFC 6750). Any thread.
  */
 #ifndef RD_CONTROL_TOKEN_H

@@ -23,7 +23,7 @@ typedef struct rd_verb_info {
 
 extern const rd_verb_info rd_verb_table[RD_VERB_COUNT];
 
-/* The verb of that path, without its slash; -1 when there is none. */
+/* The verb of this path (without its slash), or -1. */
 int rd_verb_find(const char *path, size_t len);
 
 #endif
