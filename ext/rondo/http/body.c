@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Request bodies in memory and in nameless files; see body.h.
+ * Request bodies in memory and in unnamed files; see body.h.
  */
 #include "http/body.h"
 
@@ -20,7 +20,7 @@ int rd_body_error(const rd_body *body) {
     return body->spool == NULL || body->spool->busy ? 0 : body->spool->error;
 }
 
-/* While there is little memory for all, a body waits for its disk after each read. */
+/* When clients together leave little memory, a body waits for its disk after each read. */
 bool rd_body_is_full(const rd_body *body) {
     const size_t len = rd_buffer_len(&body->memory);
     if (rd_body_is_stored(body)) return false;
@@ -33,8 +33,8 @@ static size_t memory_of(const rd_body *body) {
     return body->memory.capacity + (body->spool != NULL ? body->spool->writing.capacity : 0);
 }
 
-/* False when requests of all clients have no room for what it has in memory. What waits for the
- * disk is counted all the same. */
+/* Returns false when the ledger has no room for what the body has in memory. Bytes that wait for
+ * the disk are counted anyway. */
 static bool count_memory(rd_body *body) {
     const size_t size = memory_of(body);
     if (rd_ledger_keep(body->ledger, RD_LEDGER_INPUT, &body->counted, size)) return true;
@@ -44,7 +44,7 @@ static bool count_memory(rd_body *body) {
     return false;
 }
 
-/* One piece at a time: the next one gathers meanwhile. */
+/* Writes one piece at a time; the next piece gathers meanwhile. */
 static void write_more(rd_body *body, size_t kept_back) {
     if (body->spool->busy || rd_buffer_len(&body->memory) <= kept_back) return;
     rd_spool_write(body->spool, &body->memory);
@@ -57,7 +57,8 @@ static void on_written(void *owner) {
     if (body->on_stored != NULL) body->on_stored(body);
 }
 
-/* With room for what is here and for what comes; the body is as before when there is none. */
+/* Needs disk space for the present bytes and for `len` more. The body is unchanged when there is
+ * none. */
 static int move_to_file(rd_body *body, rd_loop *loop, size_t len) {
     int code = 0;
     rd_spool *spool = rd_spool_new(loop, body->ledger, body->folder, on_written, body);
@@ -102,7 +103,7 @@ static ssize_t read_file(int fd, uint64_t offset, char *bytes, size_t len) {
     return got;
 }
 
-/* The part of a buffer, which begins at `begin` of the body. */
+/* Reads from a buffer that begins at offset `begin` of the body. */
 static ssize_t read_memory(const rd_buffer *from, uint64_t begin, uint64_t offset, char *bytes,
                            size_t len) {
     const size_t at = (size_t)(offset - begin), left = rd_buffer_len(from) - at;

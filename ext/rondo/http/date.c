@@ -13,7 +13,7 @@
 
 #define LAST_SECOND INT64_C(253402300799) /* of the year 9999 */
 
-/* Read by their first three letters, or (days, in the form of RFC 850) whole. */
+/* Recognised by their first three letters; days of the RFC 850 form by the whole name. */
 static const char days[7][10] = {"Sunday",   "Monday", "Tuesday", "Wednesday",
                                  "Thursday", "Friday", "Saturday"};
 static const char months[12][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
@@ -84,7 +84,7 @@ static bool take_month(rd_slice *text, int *month) {
     return false;
 }
 
-/* Exactly that many digits. */
+/* Reads a number of exactly this many digits. */
 static bool take_number(rd_slice *text, size_t digits, int *number) {
     *number = 0;
     if (text->len < digits) return false;
@@ -111,7 +111,7 @@ static bool take_year(rd_slice *text, size_t digits, struct tm *at) {
     return true;
 }
 
-/* One piece of a date; the letters are those of strptime(). */
+/* Reads one piece of a date; the letters are those of strptime(). */
 static bool take_piece(rd_slice *text, char letter, struct tm *at) {
     switch (letter) {
     case 'a':
@@ -151,7 +151,8 @@ int64_t rd_date_parse(rd_slice text) {
         struct tm at = {0};
         if (!has_form(text, forms[i], &at)) continue;
         const int day = at.tm_mday, month = at.tm_mon, second = at.tm_sec;
-        at.tm_sec = 0; /* a leap second must not become another day before that is looked at */
+        at.tm_sec = 0; /* a leap second must not carry over into another day before the check
+                        * below */
         const int64_t seconds = (int64_t)timegm(&at) + second;
         if (at.tm_mday != day || at.tm_mon != month) return -1; /* the month has no such day */
         return seconds < 0 ? 0 : seconds;

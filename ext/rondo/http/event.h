@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Events on their way to the application, and what has some: an upgraded connection, a subscription
+ * Events on their way to the application, and their sources: an upgraded connection, a subscription
  * of the application itself. A timer or a task can be a source too: the queue (server/events.h)
- * knows only what stands here. Under the loop lock.
+ * knows only the interface below. Under the loop lock.
  *
- * A source has one event at a time with the application; its others wait inside it.
+ * The application handles one event of a source at a time; the others wait inside the source.
  */
 #ifndef RD_HTTP_EVENT_H
 #define RD_HTTP_EVENT_H
@@ -15,7 +15,7 @@
 
 typedef struct rd_event_source rd_event_source;
 
-/* Who takes the events of a source, and what their kinds mean. */
+/* Which handler takes the events of a source, and what their kinds mean. */
 typedef enum rd_event_family {
     RD_EVENTS_OF_CONNECTION,
     RD_EVENTS_OF_SUBSCRIBER,
@@ -25,16 +25,16 @@ typedef enum rd_event_family {
 typedef struct rd_event {
     rd_event_source *source; /* a reference; NULL: none */
     unsigned kind;           /* a number of the source's family; never 0 */
-    void *message;           /* what comes with it, or NULL */
+    void *message;           /* the data of the event, or NULL */
 } rd_event;
 
 typedef struct rd_event_ops {
     rd_event_family family;
-    /* The kind of the next event; 0: there is none. */
+    /* The kind of the next event; 0: none. */
     unsigned (*next)(const rd_event_source *source);
-    /* Takes it: sets kind and message. */
+    /* Takes the next event: sets kind and message. */
     void (*take)(rd_event_source *source, rd_event *event);
-    /* The application has been told. Whether it was the last event there can be. */
+    /* The application has handled the event. Returns whether it was the last event there can be. */
     bool (*told)(rd_event_source *source, const rd_event *event);
     void (*ref)(rd_event_source *source);
     /* Frees the message and drops the reference. */
@@ -43,10 +43,10 @@ typedef struct rd_event_ops {
 
 struct rd_event_source {
     const rd_event_ops *ops;
-    rd_list in_queue; /* of the server, while events wait and none is being told */
-    bool is_told;     /* an event is with the application just now */
-    bool holds;       /* the server is not done before the last event has been told */
-    bool is_counted;  /* the server counts it among those that hold it */
+    rd_list in_queue; /* of the server, while events wait and the application handles none */
+    bool is_told;     /* the application is handling an event */
+    bool holds;       /* the server does not end before the last event was handled */
+    bool is_counted;  /* the server counts this source as one that holds it */
 };
 
 static inline void rd_event_source_init(rd_event_source *source, const rd_event_ops *ops,

@@ -42,7 +42,7 @@ static bool has_underscore(rd_slice name) {
     return memchr(name.ptr, '_', name.len) != NULL;
 }
 
-/* Equal once folded the way env keys are: no case, '_' as '-'. */
+/* Equal when folded the way env keys are: without case, '_' as '-'. */
 static bool is_twin(rd_slice a, rd_slice b) {
     if (a.len != b.len) return false;
     for (size_t i = 0; i < a.len; i++) {

@@ -25,7 +25,7 @@ bool rd_field_list_next(rd_slice *rest, char separator, rd_slice *element) {
         if (rest->ptr[at] == '"') quoted = !quoted;
         if (rest->ptr[at] == '\\' && quoted) at++;
     }
-    if (at > rest->len) at = rest->len; /* a backslash was the last byte */
+    if (at > rest->len) at = rest->len; /* the last byte was a backslash */
     *element = rd_field_trim(rd_slice_of(rest->ptr, at));
     *rest =
         at < rest->len ? rd_slice_of(rest->ptr + at + 1, rest->len - at - 1) : (rd_slice){NULL, 0};

@@ -13,16 +13,15 @@ static inline bool rd_field_is_blank(unsigned char byte) {
     return byte == ' ' || byte == '\t';
 }
 
-/* Without the blanks around it. */
+/* The text without the blanks around it. */
 rd_slice rd_field_trim(rd_slice text);
 
-/* Compares without case. `word` is in lower case and has no byte but letters, digits, '-' and '/'.
- */
+/* Compares without case. `word` is in lower case and consists of letters, digits, '-' and '/'. */
 bool rd_field_is_word(rd_slice text, rd_slice word);
 
 /*
- * Takes the first element off a list, without the blanks around it; false when the list has come to
- * its end. A separator within a quoted string is none. Elements may be empty.
+ * Takes the first element off a list, without the blanks around it. Returns false at the end of the
+ * list. A separator within a quoted string does not count. Elements may be empty.
  */
 bool rd_field_list_next(rd_slice *rest, char separator, rd_slice *element);
 

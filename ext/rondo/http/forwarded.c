@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading Forwarded and X-Forwarded-*; see forwarded.h.
+ * Reads Forwarded and X-Forwarded-*; see forwarded.h.
  */
 #include "http/forwarded.h"
 
@@ -16,8 +16,8 @@ static rd_slice unquote(rd_slice text) {
     return rd_slice_of(text.ptr + 1, text.len - 2);
 }
 
-/* Takes the last element off the end of a comma-separated list; empty ones do not count (RFC 9110
- * section 5.6.1). */
+/* Takes the last element off a comma-separated list. Empty elements do not count (RFC 9110 section
+ * 5.6.1). */
 static bool take_last(rd_slice *list, rd_slice *element) {
     element->len = 0;
     while (list->len > 0 && element->len == 0) {
@@ -29,7 +29,7 @@ static bool take_last(rd_slice *list, rd_slice *element) {
     return element->len > 0;
 }
 
-/* "192.0.2.1", "192.0.2.1:80", "[::1]:80", "::1", any of them in quotes. */
+/* Parses "192.0.2.1", "192.0.2.1:80", "[::1]:80" or "::1", each with or without quotes. */
 static bool parse_node(rd_address *address, rd_slice node) {
     node = unquote(node);
     if (rd_address_parse(address, node.ptr, node.len)) return true;
@@ -60,7 +60,8 @@ static uint16_t parse_port(rd_slice text) {
     return port <= 65535 ? (uint16_t)port : 0;
 }
 
-/* One step outwards; false when the walk is over (an untrusted client, or nonsense). */
+/* Goes one step outwards. Returns false at the end: at an untrusted client, or an invalid
+ * address. */
 static bool step(rd_forwarded *said, const rd_trust *trust, rd_slice node) {
     rd_address address;
     if (!parse_node(&address, node)) return false;
@@ -69,7 +70,7 @@ static bool step(rd_forwarded *said, const rd_trust *trust, rd_slice node) {
     return rd_networks_contain(trust->networks, trust->count, &address);
 }
 
-/* The value of "key=value" within one Forwarded element. */
+/* Finds the value of "key=value" in one Forwarded element. */
 static bool parameter(rd_slice element, rd_slice key, rd_slice *value) {
     while (element.len > 0) {
         const char *end = memchr(element.ptr, ';', element.len);
@@ -89,7 +90,8 @@ static bool parameter(rd_slice element, rd_slice key, rd_slice *value) {
     return false;
 }
 
-/* Fields of the same name are one list (RFC 9110 section 5.3): the last field is the nearest. */
+/* Fields of the same name are one list (RFC 9110 section 5.3): the last field comes from the
+ * nearest proxy. */
 static int last_field(const rd_request *request, unsigned id, int before) {
     for (int i = before - 1; i >= 0; i--) {
         if (request->head.headers[i].id == id) return i;
@@ -101,8 +103,8 @@ static rd_slice field_value(const rd_request *request, int index) {
     return rd_request_header_value(request, &request->head.headers[index]);
 }
 
-/* Each element is one proxy's, about its own client: the scheme the client used is what the
- * outermost trusted proxy says, as the address is. */
+/* Each element describes the client of the proxy that wrote it. So the scheme, like the address, is
+ * what the outermost trusted proxy says. */
 static void read_standard(rd_forwarded *said, const rd_request *request, const rd_trust *trust) {
     int field = request->head.header_count;
     while ((field = last_field(request, RD_HEADER_FORWARDED, field)) >= 0) {
@@ -131,8 +133,8 @@ static bool nearest_value(const rd_request *request, unsigned id, rd_slice *valu
     return take_last(&list, value);
 }
 
-/* Scheme and port are the nearest proxy's words: these lists have no entry for each proxy, most
- * proxies overwrite them and some pass them on, so no other entry is known to be a proxy's. */
+/* Scheme and port are what the nearest proxy says. These lists have no entry for each proxy: most
+ * proxies overwrite them and some pass them on. So no other entry is known to come from a proxy. */
 static void read_x_fields(rd_forwarded *said, const rd_request *request, const rd_trust *trust) {
     rd_slice value;
     read_client(said, request, trust);

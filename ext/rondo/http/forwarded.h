@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What trusted proxies say of the client: in X-Forwarded-* or in Forwarded (RFC 7239), whichever
- * the settings name. The other family is never read: a proxy passes on fields that it does not
- * know, so those may be the client's. Read from the nearest proxy outwards, so that nothing a
- * client wrote in front of them counts. The caller has checked that the peer itself is trusted. Any
- * thread.
+ * What trusted proxies report about the client, in X-Forwarded-* or in Forwarded (RFC 7239). A
+ * setting chooses the family of fields. The other family is never read: a proxy passes on fields
+ * that it does not know, so the client may have written them. Elements are read from the nearest
+ * proxy outwards, so that nothing a client wrote before them counts. The caller has checked that
+ * the peer itself is trusted. Any thread.
  */
 #ifndef RD_HTTP_FORWARDED_H
 #define RD_HTTP_FORWARDED_H
@@ -23,10 +23,10 @@ typedef struct rd_forwarded {
     rd_address client;
     bool has_client;
     uint8_t scheme; /* RD_FORWARDED_* */
-    uint16_t port;  /* of the server as the client sees it; 0: nothing said */
+    uint16_t port;  /* of the server as the client sees it; 0: not reported */
 } rd_forwarded;
 
-/* fields: RD_FORWARDED_FIELDS_*, those that all trusted proxies write. */
+/* `fields`: RD_FORWARDED_FIELDS_*, the family that all trusted proxies write. */
 void rd_forwarded_read(rd_forwarded *said, const rd_request *request, unsigned fields,
                        const rd_network *trusted, size_t trusted_count);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a protocol tells the server, and what all HTTP connections of a server share. Under the
- * loop lock. None of these may call the application: they queue.
+ * What a protocol reports to the server, and what all HTTP connections of a server share. Under the
+ * loop lock. These functions must not call the application: they queue.
  */
 #ifndef RD_HTTP_HANDLER_H
 #define RD_HTTP_HANDLER_H
@@ -17,15 +17,15 @@
 typedef struct rd_handler rd_handler;
 
 struct rd_handler {
-    /* A request the application can answer; the handler takes its own reference. */
+    /* A request is ready for the application. The handler takes its own reference. */
     void (*on_request)(rd_handler *handler, rd_request *request);
-    /* A request was refused with RD_ERR_* before the application saw it; or a WebSocket message, or
-     * a subscription. */
+    /* A request was refused with RD_ERR_* before the application saw it, or a WebSocket message or
+     * a subscription was refused. */
     void (*on_refused)(rd_handler *handler, const rd_conn *conn, int code);
-    /* A source has an event for the application, and none is being told. */
+    /* A source has an event for the application, which is not handling another one of it. */
     void (*on_event)(rd_handler *handler, rd_event_source *source);
     /* The protocol lets go of a request that has a place (rd_place): it is answered, or its client
-     * is gone. It leaves that place. Not before on_request() has returned. */
+     * has gone. The request leaves that place. Only called after on_request() has returned. */
     void (*on_left)(rd_handler *handler, rd_request *request);
 };
 
@@ -36,31 +36,31 @@ typedef enum rd_slow_policy {
     RD_SLOW_DROP_NEWEST,
 } rd_slow_policy;
 
-/* Hangs at rd_conn_set.shared of the set that serves HTTP. */
+/* rd_conn_set.shared points to it in the set that serves HTTP. */
 typedef struct rd_http_shared {
     rd_handler *handler;
     rd_head_limits limits;
     rd_date date;
     rd_request_pool requests;
     rd_ledger *ledger;             /* what all clients hold together */
-    rd_sections sections;          /* header sections that came before */
-    struct rd_ws_deflate *deflate; /* of protocol/; made for the first client that deflates */
+    rd_sections sections;          /* header sections that were seen before */
+    struct rd_ws_deflate *deflate; /* of protocol/; created for the first client that deflates */
     const rd_network *proxies;     /* peers that must open with the PROXY protocol */
     size_t proxy_count;
-    uint32_t early_calls; /* requests with the application whose bodies have not come */
+    uint32_t early_calls; /* requests with the application whose bodies are still arriving */
     const rd_settings *settings;
     rd_channels *channels;     /* of upgraded connections */
-    uint64_t messages_dropped; /* that a slow client did not get */
+    uint64_t messages_dropped; /* that slow clients did not get */
 } rd_http_shared;
 
 static inline rd_http_shared *rd_http_shared_of(const rd_conn *conn) {
     return conn->set->shared;
 }
 
-/* A protocol lets go of the request, and gives back its reference: it is answered, or its client is
- * gone. Whoever waits for its client hears of it: another thread may have ended the answer. */
+/* A protocol lets go of the request, and drops its reference: it is answered, or its client has
+ * gone. The waiters of the request are woken, because another thread may have ended the answer. */
 static inline void rd_request_leave(rd_request *request) {
-    const rd_conn *conn = request->conn; /* NULL while the head has not come */
+    const rd_conn *conn = request->conn; /* NULL while the head is incomplete */
     request->conn = NULL;
     if (request->queued.place != RD_PLACE_NONE) {
         rd_handler *handler = rd_http_shared_of(conn)->handler;

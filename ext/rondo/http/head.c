@@ -32,7 +32,8 @@ void rd_head_init(rd_head *head) {
     rd_head_reset(head);
 }
 
-/* The headers themselves stay as they are: they are most of the struct, and written before read. */
+/* Leaves the headers themselves as they are: they are most of the struct, and written before
+ * read. */
 void rd_head_reset(rd_head *head) {
     memset(head, 0, offsetof(rd_head, header_count));
     head->header_count = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The head of one request, as the parsers leave it and everything above reads it: spans into the
- * bytes of the head, never copies. Filled by protocol/http1_parser.c (HTTP/2 will fill the same),
- * turned into the Rack env by ruby/. The bytes may move between two calls, so everything is an
- * offset from the first byte of the message. One owner, no lock.
+ * The head of one request, as the parsers leave it and the layers above read it: spans into the
+ * bytes of the head, never copies. Filled by protocol/http1_parser.c (HTTP/2 will fill the same
+ * struct), turned into the Rack env by rack/. The bytes may move between two calls, so everything
+ * is an offset from the first byte of the message. One owner, no lock.
  */
 #ifndef RD_HTTP_HEAD_H
 #define RD_HTTP_HEAD_H
@@ -17,7 +17,7 @@
 #include "http/header_names.h"
 #include "http/version.h"
 
-/* What a head and the framing of a body may be at most. Sizes in bytes. */
+/* Upper limits of a head and of the framing of a body. Sizes in bytes. */
 typedef struct rd_head_limits {
     uint32_t head_bytes;            /* whole head, skipped empty lines included; else 431 */
     uint32_t target_bytes;          /* else 414 */
@@ -34,7 +34,7 @@ typedef struct rd_head_limits {
     bool allow_connect;             /* CONNECT with an authority as target */
 } rd_head_limits;
 
-/* The limits that the settings of a server want. */
+/* Sets the limits from the settings of a server. */
 void rd_head_limits_init(rd_head_limits *limits, const rd_settings *settings);
 
 /* Methods are case-sensitive; any other token is RD_METHOD_OTHER and the app decides. */
@@ -59,46 +59,47 @@ typedef struct rd_span {
     uint32_t len;
 } rd_span;
 
-/* One field line. The value has no blanks around it and may be empty. */
+/* One field line. The value may be empty and has no blanks around it. */
 typedef struct rd_header {
     uint32_t name_at;
     uint32_t value_at;
     uint32_t value_len;
     uint16_t name_len;
-    uint16_t id; /* RD_HEADER_*; RD_HEADER_OTHER (0) when the name is none we know */
+    uint16_t id; /* RD_HEADER_*; RD_HEADER_OTHER (0) for a name that is not in the table */
 } rd_header;
 
 enum { RD_HEAD_INLINE_HEADERS = 24 };
 
 /*
  * Not in `headers`: fields whose name has an underscore (unless allowed), and Proxy, which would
- * become HTTP_PROXY. With allow_underscore a name with '_' is still dropped when it would fall on
- * the env key of a field with dashes that is present or that frames the message.
+ * become HTTP_PROXY. With allow_underscore a name with '_' is still dropped when it would get the
+ * env key of a field with dashes that is present or that frames the message.
  *
  * `headers` may point to `first`: a head must not be moved once initialised.
  */
 typedef struct rd_head {
     rd_span method;
     rd_span target;    /* as sent */
-    rd_span path;      /* as sent, never decoded; empty (absolute-form only) stands for "/" */
+    rd_span path;      /* as sent, never decoded; empty means "/" (absolute-form only) */
     rd_span query;     /* without the '?' */
-    rd_span authority; /* host[:port] that counts: the absolute-form's, else Host's; may be empty */
+    rd_span authority; /* the effective host[:port]: of the absolute-form, else of Host; may be
+                        * empty */
     rd_span host;      /* authority without the port; IPv6 keeps its brackets */
     uint64_t content_length; /* with RD_FRAMING_LENGTH */
-    uint64_t seen[2];        /* bit id % 64 of word id / 64: a header with that id is present */
-    uint64_t section;        /* rd_section.id of the fields, if they came before; else 0 */
+    uint64_t seen[2];        /* bit id % 64 of word id / 64: a header with this id is present */
+    uint64_t section;        /* rd_section.id of the fields if they were seen before; else 0 */
     uint32_t start;          /* first byte of the method: empty lines before it are skipped */
     uint32_t fields;         /* first byte behind the request line */
     uint32_t length;         /* all bytes of the head from offset 0, its empty line included */
-    uint16_t port;           /* 0: none was given */
+    uint16_t port;           /* 0: not given */
     uint8_t method_id;       /* RD_METHOD_* */
     uint8_t version;         /* RD_HTTP_1_0, RD_HTTP_1_1; 1.2 and above count as 1.1 */
     uint8_t form;            /* RD_TARGET_* */
     uint8_t framing;         /* RD_FRAMING_* */
-    bool keep_alive;         /* as the request wants it; the settings come on top */
+    bool keep_alive;         /* as the request wants it; the settings may overrule it */
     bool expect_continue;    /* 1.1, Expect: 100-continue and a body that is not empty */
-    bool repeated;           /* some name we know came twice: values have to be joined */
-    bool doubtful;           /* some name has a '_', or its field was dropped */
+    bool repeated;           /* a known name came twice: its values must be joined */
+    bool doubtful;           /* a name has a '_', or such a field was dropped */
     uint16_t header_count;
     uint16_t header_capacity;
     rd_header *headers;
@@ -107,28 +108,28 @@ typedef struct rd_head {
 
 void rd_head_init(rd_head *head);
 
-/* Makes it ready for the next request; keeps the memory of a grown header array. */
+/* Prepares for the next request. Keeps the memory of a grown header array. */
 void rd_head_reset(rd_head *head);
 
 void rd_head_clear(rd_head *head);
 
 void rd_head_grow(rd_head *head);
 
-/* The next free header, after growing if need be. Valid until the next call. */
+/* The next free header; grows the array if necessary. Valid until the next call. */
 static inline rd_header *rd_head_next_header(rd_head *head) {
     if (head->header_count == head->header_capacity) rd_head_grow(head);
     return &head->headers[head->header_count];
 }
 
-/* The first header with that id, or NULL. Use rd_head_has() when that is the question. */
+/* The first header with this id, or NULL. To ask only whether it is present, use rd_head_has(). */
 const rd_header *rd_head_find(const rd_head *head, unsigned id);
 
 static inline bool rd_head_has(const rd_head *head, unsigned id) {
     return (head->seen[id / 64] >> (id % 64)) & 1;
 }
 
-/* Fields whose values are kept nowhere but with their request: secrets, and one that never comes
- * again. */
+/* Fields whose values are kept only with their request: secrets, and a field whose value never
+ * repeats. */
 bool rd_header_id_is_secret(unsigned id);
 bool rd_head_has_secret(const rd_head *head);
 
@@ -144,7 +145,7 @@ static inline rd_slice rd_header_value(const rd_header *header, const char *buf)
     return (rd_slice){buf + header->value_at, header->value_len};
 }
 
-/* RD_METHOD_* of a method, RD_METHOD_OTHER for one we have no name for. */
+/* RD_METHOD_* of a method, RD_METHOD_OTHER for one that is not in the table. */
 uint8_t rd_method_id(const char *name, size_t len);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * A line: the requests of one descriptor, in order of arrival. What waits for its turn is a FIFO of
+ * A line: the requests of one descriptor, in order of arrival. The server's queue is a FIFO of
  * lines, not of requests, so that each connection gets the same share, however many requests it
- * carries. A line has seats: at most so many of its requests are with the application at once, and
- * in a round it gets at least so many turns.
+ * carries. A line has seats: this many of its requests may be with the application at once, and
+ * at least this many are taken from it in each round.
  *
  *   request ──▶ waiting ──(a seat)──▶ inside ──(answered, or its call is over)──▶ the seat is free
  *
- * A line stands in the FIFO while it has a request waiting and a seat free. A connection that
- * carries no others has one request at a time: that is a line by itself and has its own
- * rd_standing. A connection that carries others has an rd_lines. Under the loop lock.
+ * A line is in the FIFO while it has a waiting request and a free seat. A connection that carries
+ * no others has one request at a time: the request is a line by itself and has its own rd_standing.
+ * A connection that carries others has an rd_lines. Under the loop lock.
  */
 #ifndef RD_HTTP_LINE_H
 #define RD_HTTP_LINE_H
@@ -19,10 +19,10 @@
 
 #include "base/list.h"
 
-/* What stands in a FIFO. */
+/* An element of the FIFO. */
 typedef struct rd_standing {
     rd_list node;
-    bool is_line; /* an rd_line, else an rd_request */
+    bool is_line; /* an rd_line, otherwise an rd_request */
 } rd_standing;
 
 typedef struct rd_line {
@@ -32,32 +32,34 @@ typedef struct rd_line {
     uint32_t inside; /* seats that are taken */
 } rd_line;
 
-/* The lines of a connection that carries others: of requests for the application, and of those that
- * the static folder answers. Counted: the carrier holds a reference, and each taken seat. */
+/* The lines of a connection that carries others: one for requests to the application, one for
+ * requests that the static folder answers. Counted: the carrier holds a reference, and so does each
+ * taken seat. */
 typedef struct rd_lines {
     rd_line calls, files;
     uint32_t refs;
 } rd_lines;
 
-/* With one reference. The protocol of the carrier puts it into the rd_layer of each connection that
- * it opens, before that one can have a request. */
+/* Returns lines with one reference. The carrier's protocol puts them into the rd_layer of each
+ * connection that it opens, before that connection can have a request. */
 rd_lines *rd_lines_new(uint32_t seats);
 void rd_lines_ref(rd_lines *lines);
 void rd_lines_unref(rd_lines *lines);
 
-/* Whether its next request can have its turn. */
+/* Whether the next request of the line may be taken. */
 static inline bool rd_line_is_ready(const rd_line *line) {
     return line->inside < line->seats && !rd_list_is_empty(&line->waiting);
 }
 
-/* Puts a line that is ready at the end of the FIFO, unless it stands in one already. */
+/* Puts a line that is ready at the end of the FIFO, unless it is in one already. */
 static inline void rd_line_stand(rd_list *fifo, rd_line *line) {
     if (rd_line_is_ready(line) && !rd_list_is_linked(&line->standing.node)) {
         rd_list_append(fifo, &line->standing.node);
     }
 }
 
-/* A request left `waiting`, or a seat was taken: a line that is not ready leaves its FIFO. */
+/* Call it when a request has left `waiting`, or a seat was taken: a line that is not ready leaves
+ * its FIFO. */
 static inline void rd_line_settle(rd_line *line) {
     if (!rd_line_is_ready(line) && rd_list_is_linked(&line->standing.node)) {
         rd_list_unlink(&line->standing.node);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The order of events: messages that came before the end are told before it; see push.h.
+ * The order of events; see push.h. Messages that came before the end are delivered before it.
  */
 #include "http/push.h"
 
@@ -43,7 +43,7 @@ static void source_take(rd_event_source *source, rd_event *event) {
     event->message = rd_push_take(push);
 }
 
-/* What every event does to the connection once the application knows of it. */
+/* What every event changes in the connection once the application has handled it. */
 static bool connection_told(rd_event_source *source, const rd_event *event) {
     rd_push *push = rd_push_of_source(source);
     if (push->conn != NULL && event->kind == RD_PUSH_SHUTDOWN) {
@@ -172,7 +172,7 @@ size_t rd_push_room(const rd_push *push, uintptr_t block) {
     return waits < most ? most - waits : 0;
 }
 
-/* One flush sends no more than a slice. */
+/* Loops because one flush sends no more than a slice. */
 void rd_push_relieve(rd_push *push, size_t memory) {
     const rd_outq *queue = &push->conn->out;
     size_t before;
@@ -182,12 +182,13 @@ void rd_push_relieve(rd_push *push, size_t memory) {
     } while (push->conn != NULL && queue->bytes < before && rd_outq_memory(queue) > memory);
 }
 
-/* One message may be longer than all that may wait. */
+/* A single message may be longer than the limit. */
 static bool has_room(const rd_outq *queue, size_t len, size_t most) {
     return queue->bytes == 0 || rd_outq_memory(queue) + len <= most;
 }
 
-/* Whether there is room for so many bytes more; what has to go for it has gone then. */
+/* Whether there is room for `len` more bytes. Drops queued messages for them where the policy says
+ * so. */
 static bool make_room(rd_push *push, size_t len) {
     rd_http_shared *shared = push->shared;
     rd_outq *queue = &push->conn->out;

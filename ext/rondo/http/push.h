@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * A connection that was upgraded: what it tells the application, event by event, and what the
- * application sends, whatever the protocol below (WebSocket, Server-Sent Events). It may
- * subscribe to channels: what is published there goes straight to its client, or, for a
- * subscription with a block, to the application as an event. Counted: the protocol holds one
- * reference until the connection is closed, the side of the application another until the last
- * event was told. Under the loop lock.
+ * An upgraded connection: its events for the application, and what the application sends,
+ * independent of the protocol below (WebSocket, Server-Sent Events). It may subscribe to channels.
+ * A message published there goes straight to its client, or, for a subscription with a block, to
+ * the application as an event. Counted: the protocol holds one reference until the connection is
+ * closed, the side of the application another until the last event was handled. Under the loop
+ * lock.
  *
  *   OPEN ─▶ MESSAGE, PUBLISHED, DRAINED, SHUTDOWN in any number ─▶ CLOSE
  *
- * push_events.def has all of them. They are told one at a time (http/event.h). Without a connection
- * it is the application's own subscriber, with nothing but PUBLISHED.
+ * push_events.def lists all events. They are handled one at a time (http/event.h). Without a
+ * connection it is the application's own subscriber, which has no events but PUBLISHED.
  */
 #ifndef RD_HTTP_PUSH_H
 #define RD_HTTP_PUSH_H
@@ -40,13 +40,13 @@ typedef enum rd_push_event {
     RD_PUSH_EVENT_COUNT,
 } rd_push_event;
 
-/* An event of a stream. `ptr` NULL: it has no such field. Without data it only sets the id and the
- * time to reconnect. */
+/* An event of a stream. A field whose `ptr` is NULL is missing. Without data it only sets the id
+ * and the reconnection time. */
 typedef struct rd_named_event {
-    rd_slice type; /* with `id`: has to be rd_utf8_is_line() */
+    rd_slice type; /* both must be rd_utf8_is_line() */
     rd_slice id;
     int64_t retry_ms; /* < 0: none */
-    rd_slice data;    /* has to be rd_utf8_is_text(), unless `is_text` is false */
+    rd_slice data;    /* must be rd_utf8_is_text(), unless `is_text` is false */
     bool is_text;
 } rd_named_event;
 
@@ -57,35 +57,37 @@ static inline bool rd_push_is_close_code(unsigned code) {
            (code >= 3000 && code <= 4999);
 }
 
-/* What a protocol does for an open one; never called once it is closed. */
+/* What a protocol does for an open connection. Not called once it is closed. */
 typedef struct rd_push_ops {
-    bool has_ids; /* clients get a message's id, and send it back when they return */
-    /* Queues one message; it leaves with the next flush. */
+    bool has_ids; /* clients get the id of a message, and send it back when they return */
+    /* Queues one message, which leaves with the next flush. */
     void (*write)(rd_push *push, const char *bytes, size_t len, bool is_text);
-    /* Queues an event; where events have no fields, its data alone. */
+    /* Queues an event. A protocol whose messages have no fields queues the data alone. */
     void (*event)(rd_push *push, const rd_named_event *event);
-    /* Queues a published message, if its protocol has a form for it. */
+    /* Queues a published message, if the protocol has a form for it. */
     void (*publish)(rd_push *push, rd_message *message, rd_receive_as as);
-    /* So many bytes of messages wait for the application that this one must not. */
+    /* This message for the application exceeds the limit of waiting bytes. */
     void (*overflow)(rd_push *push);
-    /* Closes after what is queued. */
+    /* Closes the connection after what is queued. */
     void (*close)(rd_push *push, unsigned code, rd_slice reason);
-    /* The application has been told of an event. */
+    /* The application has handled an event. */
     void (*told)(rd_push *push);
     void (*free)(rd_push *push);
 } rd_push_ops;
 
-/* An answer that a push waits for before it is subscribed; lies inside of whoever asked for it. */
+/* A replay that a push waits for before it is subscribed. Embedded in the part that requested
+ * it. */
 typedef struct rd_push_replay {
     rd_list in_push;
-    void (*cancel)(struct rd_push_replay *replay); /* takes it out; it is not used any more */
+    void (*cancel)(struct rd_push_replay *replay); /* ends the wait; the struct is not used any
+                                                    * more */
 } rd_push_replay;
 
 struct rd_push {
     rd_event_source source;
     rd_subscriber subscriber;
     struct rd_http_shared *shared; /* of the server; it outlives the connection */
-    rd_list messages;              /* not told yet */
+    rd_list messages;              /* not handled yet */
     rd_list replays;               /* of rd_push_replay */
     const rd_push_ops *ops;
     rd_conn *conn;        /* NULL once closed */
@@ -93,25 +95,25 @@ struct rd_push {
     uint32_t refs;
     uint32_t ping_interval_ms; /* 0: never */
     uint32_t slot;             /* of the application's object */
-    uint16_t due;              /* bits: the events that wait, MESSAGE also for PUBLISHED */
-    uint16_t close_code;       /* RD_PUSH_ABNORMAL: the connection ended without one */
+    uint16_t due;              /* bits: the waiting events; MESSAGE also stands for PUBLISHED */
+    uint16_t close_code;       /* RD_PUSH_ABNORMAL: the connection ended without a code */
     uint8_t reason_len;
-    bool is_deaf; /* the application wants to know of nothing but the end; read without the lock */
+    bool is_deaf;     /* the application wants no event but the end; read without the lock */
     bool closing : 1; /* nothing more can be sent */
     bool wants_drained : 1;
-    char *reason; /* allocated when there is one */
+    char *reason; /* allocated, or NULL */
 };
 
-/* What the application gets: from its client, or from a channel. */
+/* A message for the application: from the client, or from a channel. */
 typedef struct rd_push_message {
     rd_list node;
     rd_buffer payload;
-    rd_message *published; /* a reference; NULL: came from the client, as `payload` */
+    rd_message *published; /* a reference; NULL: `payload` came from the client */
     uintptr_t block;       /* of the subscription */
     bool is_text;
 } rd_push_message;
 
-/* What comes with the event of a push; NULL: nothing does. */
+/* The message of an event of a push, or NULL. */
 static inline const rd_push_message *rd_push_message_of(const rd_event *event) {
     return event->message;
 }
@@ -124,7 +126,7 @@ static inline rd_push *rd_push_of_source(rd_event_source *source) {
     return RD_CONTAINER(source, rd_push, source);
 }
 
-/* Whether it is the application's own subscriber. */
+/* Whether it is a subscriber of the application itself. */
 static inline bool rd_push_is_own(const rd_push *push) {
     return push->source.ops->family == RD_EVENTS_OF_SUBSCRIBER;
 }
@@ -133,7 +135,7 @@ static inline bool rd_push_is_due(const rd_push *push, rd_push_event event) {
     return (push->due >> event & 1) != 0;
 }
 
-/* The event waits from now on; rd_push_tell() has it told. */
+/* Marks the event as waiting; rd_push_tell() hands it to the application. */
 static inline void rd_push_set_due(rd_push *push, rd_push_event event) {
     push->due = (uint16_t)(push->due | 1u << event);
 }
@@ -141,54 +143,55 @@ static inline void rd_push_set_due(rd_push *push, rd_push_event event) {
 void rd_push_ref(rd_push *push);
 void rd_push_unref(rd_push *push);
 
-/* Takes the payload over; its buffer is empty afterwards. A deaf application gets nothing. */
+/* Takes the payload over; the buffer is empty afterwards. Dropped if the application is deaf. */
 void rd_push_add_message(rd_push *push, rd_buffer *payload, bool is_text);
 
-/* The connection ends with this code and reason; only the first one counts. */
+/* Sets the code and reason with which the connection ends. Only the first call counts. */
 void rd_push_set_close(rd_push *push, unsigned code, rd_slice reason);
 
 static inline rd_slice rd_push_reason(const rd_push *push) {
     return rd_slice_of(push->reason, push->reason_len);
 }
 
-/* Whether the last event is being told. */
+/* Whether the application is handling the last event. */
 static inline bool rd_push_is_ending(const rd_push *push) {
     return push->conn == NULL && push->source.is_told && !rd_push_is_due(push, RD_PUSH_CLOSE);
 }
 
-/* A published message for the client (`block` 0) or for a block of the application; the latter is
- * refused by ops->overflow() when more than max_pending_bytes wait already. */
+/* Delivers a published message to the client (`block` 0) or to a block of the application. When
+ * more than max_pending_bytes wait for blocks already, ops->overflow() refuses it. */
 void rd_push_publish(rd_push *push, rd_message *message, rd_receive_as as, uintptr_t block);
 
-/* Sends what the socket takes until no more than so much memory is queued; it may close. */
+/* Sends what the socket takes until at most `memory` bytes are queued. May close the connection. */
 void rd_push_relieve(rd_push *push, size_t memory);
 
-/* Queues bytes that many share, unless max_pending_bytes wait already: then it goes by the policy
- * for slow clients. */
+/* Queues bytes that many clients share. When max_pending_bytes wait already, the policy for slow
+ * clients decides. */
 void rd_push_queue(rd_push *push, rd_encoding *encoding);
 
-/* Something was heard, or the interval changed: the next ping is a whole interval away. */
+/* Something was received, or the interval has changed: the next ping is a whole interval away. */
 void rd_push_expect(rd_push *push);
 
-/* Has the application told, if there is something and nothing is being told. */
+/* Hands the next event to the application, if there is one and no other is being handled. */
 void rd_push_tell(rd_push *push);
 
-/* How many bytes of published messages there is room for, to its client (`block` 0) or a block. */
+/* How many bytes of published messages there is room for, to the client (`block` 0) or to a
+ * block. */
 size_t rd_push_room(const rd_push *push, uintptr_t block);
 
-/* Nothing that is published from now on reaches it, no replay either, and it cannot subscribe any
+/* Ends its part in pub/sub: it gets no later message and no replay, and cannot subscribe any
  * more. */
 void rd_push_leave_channels(rd_push *push);
 
-/* The connection is closed: nothing can be sent, its subscriptions end, the application is told.
+/* The connection is closed: nothing can be sent, its subscriptions end, the application gets CLOSE.
  * Drops the protocol's reference. */
 void rd_push_closed(rd_push *push);
 
-/* What comes next. */
+/* The next event. */
 rd_push_event rd_push_next(const rd_push *push);
 
-/* Takes it. The message of RD_PUSH_MESSAGE and RD_PUSH_PUBLISHED, to be given to
- * rd_push_free_message(), else NULL. */
+/* Takes the next event. Returns the message of RD_PUSH_MESSAGE and RD_PUSH_PUBLISHED, which must be
+ * freed with rd_push_free_message(), else NULL. */
 rd_push_message *rd_push_take(rd_push *push);
 void rd_push_free_message(rd_push_message *message);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Requests and their pool; see request.h. The pool hands out the one freed last, which is still
- * in the cache.
+ * Requests and their pool; see request.h. The pool hands out the request that was freed last, which
+ * is still in the cache.
  */
 #include "http/request.h"
 

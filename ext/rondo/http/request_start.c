@@ -14,7 +14,7 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* Digits at `*at`; at most 17 of them count, so that nothing overflows. */
+/* Reads digits at `*at`. Returns -1 for more than 17, so that nothing overflows. */
 static int64_t read_digits(rd_slice text, size_t *at) {
     int64_t number = 0;
     for (size_t count = 0; *at < text.len && is_digit(text.ptr[*at]); count++, ++*at) {
@@ -24,7 +24,7 @@ static int64_t read_digits(rd_slice text, size_t *at) {
     return number;
 }
 
-/* Six digits behind the point, whatever is there. */
+/* Reads six digits behind the point; missing ones are zeros. */
 static int64_t read_millionths(rd_slice text, size_t *at) {
     int64_t number = 0;
     for (int place = 0; place < 6; place++) {

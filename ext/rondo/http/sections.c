@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Comparing, keeping and handing out header sections; see sections.h. Only what every request line
- * of HTTP/1.1 with a path would make of the same fields is kept: no body, no other authority than
- * Host's.
+ * Compares, keeps and applies header sections; see sections.h. A section is kept only if it has the
+ * same meaning after every request line of HTTP/1.1 with a path: it has no body and no other
+ * authority than Host's.
  */
 #include "http/sections.h"
 
@@ -29,9 +29,10 @@ static bool may_come_again(const rd_head *head) {
            head->version != RD_HTTP_1_0;
 }
 
-/* ---- handing out ---- */
+/* ---- applying ---- */
 
-/* Positions in another message; `by` may be a negative number's complement. */
+/* Moves a span to its place in another message. `by` may be the two's complement of a negative
+ * number. */
 static rd_span shifted(rd_span span, uint32_t by) {
     return (rd_span){span.at + by, span.len};
 }
@@ -87,7 +88,7 @@ static void keep(rd_section *section, const rd_head *head, rd_slice bytes) {
     };
 }
 
-/* A name with '_' may be that of a secret, spelled otherwise. */
+/* A name with '_' may be that of a secret in another spelling. */
 static bool may_be_secret(const rd_head *head) {
     return rd_head_has_secret(head) || head->doubtful;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Header sections (RFC 9110, section 6.3) that came before, as they were parsed. A client sends the
- * same one with nearly every request, and to compare bytes costs far less than to parse them. Kept
- * is what comes a second time, frames no body and holds no secret; the table is bounded and
- * direct-mapped. Under the loop lock.
+ * Parsed header sections (RFC 9110, section 6.3) that were seen before. A client sends the same
+ * section with nearly every request, and comparing bytes costs far less than parsing them. A
+ * section is kept when it comes a second time, frames no body and holds no secret. The table is
+ * bounded and direct-mapped. Under the loop lock.
  */
 #ifndef RD_HTTP_SECTIONS_H
 #define RD_HTTP_SECTIONS_H
@@ -15,8 +15,8 @@
 
 /* Positions count from the section's first byte. */
 typedef struct rd_section {
-    uint64_t id; /* of these bytes and of no others, for as long as the table lives; 0: empty */
-    rd_header *headers; /* owned; the bytes stand behind them */
+    uint64_t id;        /* unique to these bytes as long as the table lives; 0: empty */
+    rd_header *headers; /* owned; the bytes follow them */
     const char *bytes;  /* field lines and the empty line, line ends included */
     uint32_t len;
     uint64_t seen[2];
@@ -27,20 +27,20 @@ typedef struct rd_section {
 
 typedef struct rd_sections {
     rd_section entries[RD_SECTIONS_SIZE];
-    uint32_t seen[RD_SECTIONS_SEEN_SIZE]; /* hashes of what came once */
+    uint32_t seen[RD_SECTIONS_SEEN_SIZE]; /* hashes of sections that came once */
     uint64_t last_id;
-    uint8_t last; /* place of the last one that was kept or found */
+    uint8_t last; /* index of the last one kept or found */
 } rd_sections;
 
 void rd_sections_init(rd_sections *sections);
 void rd_sections_clear(rd_sections *sections);
 
-/* Whether the message `buf`, whose fields begin at `head->fields`, goes on with that section. Then
- * the head is complete, as if the fields had been parsed. */
+/* Whether the fields of the message `buf`, which begin at `head->fields`, are exactly this section.
+ * Then the head is complete, as if the fields had been parsed. */
 bool rd_section_apply(const rd_section *section, rd_head *head, const char *buf, size_t len);
 
-/* A head that was parsed: finds or keeps its section, if it is one to keep. Sets head->section.
- * Returns the place where the connection's next head should be looked for. */
+/* For a head that was parsed: finds or keeps its section, if it may be kept. Sets head->section.
+ * Returns the index to try first for the connection's next head. */
 uint8_t rd_sections_learn(rd_sections *sections, rd_head *head, const char *buf);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing and closing files that have no name; see spool.h.
+ * Writes and closes unnamed files; see spool.h.
  */
 #include "http/spool.h"
 
@@ -69,7 +69,7 @@ static void run_close(rd_disk_job *job) {
 
 /* ---- under the lock ---- */
 
-/* Also of one that nobody wants: the disk may answer long after its client has gone. */
+/* Also counts an abandoned spool: the disk may answer long after the client has gone. */
 static void count_writing(rd_spool *spool, size_t size) {
     rd_ledger_settle(spool->ledger, RD_LEDGER_INPUT, &spool->counted, size);
 }

@@ -11,10 +11,10 @@
 
 #define RD_STATUS_LINE_MAX 64
 
-/* "HTTP/1.1 200 OK\r\n", ready for the wire; `room` serves codes without a ready-made line. */
+/* "HTTP/1.1 200 OK\r\n", ready for the wire. `room` is used for codes without a ready-made line. */
 rd_slice rd_status_line(int status, char room[RD_STATUS_LINE_MAX]);
 
-/* Whether a response of that status can carry a body (RFC 9110 section 6.4.1). */
+/* Whether a response of this status can have a body (RFC 9110 section 6.4.1). */
 bool rd_status_has_body(int status);
 
 #endif

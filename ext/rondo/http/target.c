@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/hex.h"
 
-/* RFC 3986: unreserved and sub-delims without the comma, which would let two hosts pass as one. */
+/* RFC 3986: unreserved and sub-delims except the comma, which would let two hosts pass as one. */
 static const uint8_t host_bytes[256] = {
     ['!'] = 1, ['$'] = 1, ['&'] = 1, ['\''] = 1, ['('] = 1, [')'] = 1, ['*'] = 1, ['+'] = 1,
     ['-'] = 1, ['.'] = 1, [';'] = 1, ['='] = 1,  ['_'] = 1, ['~'] = 1, ['0'] = 1, ['1'] = 1,
@@ -23,7 +23,7 @@ static const uint8_t host_bytes[256] = {
     ['w'] = 1, ['x'] = 1, ['y'] = 1, ['z'] = 1,
 };
 
-/* Length of the name or IPv4 address `ptr` begins with. */
+/* Length of the name or IPv4 address at `ptr`. */
 static size_t name_len(const char *ptr, size_t len) {
     size_t i = 0;
 
@@ -39,7 +39,7 @@ static size_t name_len(const char *ptr, size_t len) {
     return i;
 }
 
-/* Length of the [IPv6 address] `ptr` begins with; 0 if it is none. */
+/* Length of the [IPv6 address] at `ptr`; 0 if there is none. */
 static size_t literal_len(const char *ptr, size_t len) {
     char text[INET6_ADDRSTRLEN];
     struct in6_addr address;
@@ -52,7 +52,7 @@ static size_t literal_len(const char *ptr, size_t len) {
     return inet_pton(AF_INET6, text, &address) == 1 ? inner + 2 : 0;
 }
 
-/* RFC 3986 lets a port be empty. */
+/* RFC 3986 allows an empty port. */
 static int port_parse(const char *ptr, size_t len, uint16_t *port) {
     uint32_t value = 0;
 
@@ -123,7 +123,7 @@ static int absolute_parse(rd_head *head, const char *buf) {
     return 0;
 }
 
-/* CONNECT names host and port, both (RFC 9110, section 9.3.6). */
+/* CONNECT names both host and port (RFC 9110, section 9.3.6). */
 static int connect_parse(rd_head *head, const char *buf, bool allowed) {
     int rc;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The versions of HTTP that a request can have, and how they differ for everything that is not a
- * parser. A version is a small number, like a method; what it allows is in its row. A newer version
- * is one more row at the end.
+ * The versions of HTTP that a request can have, and how they differ outside the parsers. A version
+ * is a small number, like a method; its row says what it allows. A newer version is one more row at
+ * the end.
  */
 #ifndef RD_HTTP_VERSION_H
 #define RD_HTTP_VERSION_H
@@ -25,12 +25,12 @@ enum {
 
 typedef struct rd_http_version {
     rd_slice text;    /* SERVER_PROTOCOL, and in the request log */
-    bool keeps_alive; /* the connection goes on unless one side says that it ends */
+    bool keeps_alive; /* the connection stays open unless one side says that it ends */
     bool has_chunked; /* a body without a length is sent in chunks */
     bool has_interim; /* the client understands 1xx, RFC 9110 section 15.2 */
 } rd_http_version;
 
-/* By RD_HTTP_1_0, RD_HTTP_1_1. */
+/* Indexed by RD_HTTP_1_0, RD_HTTP_1_1. */
 extern const rd_http_version rd_http_versions[RD_HTTP_VERSION_COUNT];
 
 #endif
