@@ -9,7 +9,7 @@
 /* Weights are in thousandths. */
 enum { UNSAID = -1, WHOLE = 1000 };
 
-/* Of the codings we know, and of "*": that is all others. */
+/* Weights of the known codings, and of "*": all others. */
 typedef struct weights {
     int of[RD_CODING_COUNT];
     int others;
@@ -19,7 +19,7 @@ static int parse_digit(char byte) {
     return byte >= '0' && byte <= '9' ? byte - '0' : UNSAID;
 }
 
-/* "0" to "1" with up to three decimals; UNSAID for anything else. */
+/* Parses "0" to "1" with up to three decimals. UNSAID for anything else. */
 static int parse_weight(rd_slice text) {
     int weight;
     if (text.len == 0 || text.len > 5 || (text.len > 1 && text.ptr[1] != '.')) return UNSAID;
@@ -32,7 +32,7 @@ static int parse_weight(rd_slice text) {
     return weight >= 0 && weight <= WHOLE ? weight : UNSAID;
 }
 
-/* What follows the name of a coding: nothing, or one parameter that is its weight. */
+/* Reads what follows the name of a coding: nothing, or one parameter, its weight. */
 static int read_weight(rd_slice parameters) {
     rd_slice parameter;
     if (!rd_field_list_next(&parameters, ';', &parameter)) return WHOLE;
@@ -42,7 +42,7 @@ static int read_weight(rd_slice parameters) {
     return parse_weight(rd_slice_of(parameter.ptr + 2, parameter.len - 2));
 }
 
-/* Where the weight of that coding belongs; NULL for one we do not know. */
+/* The place for the weight of this coding; NULL for an unknown coding. */
 static int *find(weights *all, rd_slice name) {
     if (rd_field_is_word(name, RD_SLICE("gzip"))) return &all->of[RD_CODING_GZIP];
     if (rd_field_is_word(name, RD_SLICE("br"))) return &all->of[RD_CODING_BR];

@@ -57,7 +57,7 @@ static int send_one_range(rd_request *request, rd_response_head *head, rd_field 
     return code;
 }
 
-/* ---- several ---- */
+/* ---- several ranges ---- */
 
 static rd_field *find_field(rd_field *fields, size_t count, rd_slice name) {
     for (size_t i = 0; i < count; i++) {
@@ -66,8 +66,9 @@ static rd_field *find_field(rd_field *fields, size_t count, rd_slice name) {
     return NULL;
 }
 
-/* Whether they can be sent as parts. Not of encoded content: the field that says so would be about
- * what stands around the parts, too. And not if all of it is more than a length can say. */
+/* Whether the ranges can be sent as parts. Not for encoded content: Content-Encoding would then
+ * also apply to the text around the parts. And not if all parts together are longer than a length
+ * can say. */
 static bool can_be_parts(const rd_response_head *head, rd_field *fields,
                          const rd_file_range *ranges, int count) {
     uint64_t room = INT64_MAX - PARTS_TEXT_MAX;
@@ -79,7 +80,8 @@ static bool can_be_parts(const rd_response_head *head, rd_field *fields,
     return true;
 }
 
-/* The lines before a part; before the first one, too, the CRLF is allowed (RFC 2046 5.1.1). */
+/* Writes the lines before a part. The CRLF is allowed before the first part, too (RFC 2046
+ * 5.1.1). */
 static void put_part_head(rd_buffer *text, const rd_field *type, const rd_file_range *range,
                           uint64_t size, uint64_t boundary) {
     char value[CONTENT_RANGE_MAX];
@@ -91,7 +93,7 @@ static void put_part_head(rd_buffer *text, const rd_field *type, const rd_file_r
     rd_text_add(text, "content-range: %s\r\n\r\n", value);
 }
 
-/* All heads of parts and the end, one behind the other; ends[i]: where that of part i ends. */
+/* Writes the heads of all parts and the end into one text. The head of part i ends at ends[i]. */
 static void put_part_heads(rd_buffer *text, size_t ends[RD_RANGES_MAX], const rd_field *type,
                            uint64_t size, const rd_file_range *ranges, int count,
                            uint64_t boundary) {
@@ -143,7 +145,7 @@ static int send_ranges(rd_request *request, rd_response_head *head, rd_field *fi
 
 /* ---- what the request wants ---- */
 
-/* With fields of its own: nobody may keep this answer for a while. */
+/* Uses only fields of its own: this answer must not be cached. */
 static int refuse_range(rd_request *request, const rd_response_head *whole, uint64_t size) {
     char text[CONTENT_RANGE_MAX];
     int len = snprintf(text, sizeof(text), "bytes */%" PRIu64, size);
@@ -158,7 +160,7 @@ static int refuse_range(rd_request *request, const rd_response_head *whole, uint
     return code;
 }
 
-/* As rd_file_ranges_parse(); more than one line of it is ignored, RFC 9110 section 5.3. */
+/* As rd_file_ranges_parse(). More than one Range line is ignored, RFC 9110 section 5.3. */
 static int wanted_ranges(const rd_request *request, const rd_validators *validators, uint64_t size,
                          rd_file_range ranges[RD_RANGES_MAX]) {
     const rd_header *only = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keeping what was found, and asking for what was not; see file_cache.h.
+ * Keeps what was found, and asks the disk for the rest; see file_cache.h.
  */
 #include "files/file_cache.h"
 
@@ -42,7 +42,7 @@ void rd_file_entry_unref(rd_file_entry *entry) {
     rd_free(entry);
 }
 
-/* One that only says that a folder lacks its slash is as much as a file. */
+/* An entry that only says that a folder lacks its slash counts as one file. */
 static void count(rd_file_cache *cache, const rd_file_entry *entry, bool adds) {
     uint32_t files = entry->is.is_folder, open = 0;
     for (unsigned i = 0; i < RD_CODING_COUNT; i++) {
@@ -82,7 +82,7 @@ void rd_file_cache_clear(rd_file_cache *cache) {
     rd_file_root_close(&cache->folder.root);
 }
 
-/* One of its files that nobody sends from, or NULL. */
+/* One of its files that is not being sent, or NULL. */
 static rd_file *idle_file(const rd_file_found *found) {
     for (unsigned i = 0; i < RD_CODING_COUNT; i++) {
         const rd_file_variant *variant = found->variants[i];
@@ -93,8 +93,8 @@ static rd_file *idle_file(const rd_file_found *found) {
     return NULL;
 }
 
-/* Drops the entry used least that has such a file and that nobody is about to answer with, but not
- * `kept`; the file with a reference, or NULL when there is none. */
+/* Drops the least recently used entry that has such a file and that no request holds, but not
+ * `kept`. Returns the file with a reference, or NULL when there is none. */
 static rd_file *drop_idle(rd_file_cache *cache, const rd_file_entry *kept) {
     for (rd_list *at = cache->used.next; at != &cache->used; at = at->next) {
         rd_file_entry *entry = entry_of(at);
@@ -107,13 +107,13 @@ static rd_file *drop_idle(rd_file_cache *cache, const rd_file_entry *kept) {
     return NULL;
 }
 
-/* The one that was opened last is counted already. */
+/* The file that was opened last is counted already. */
 static bool is_full(const rd_file_cache *cache) {
     return cache->ledger != NULL && rd_ledger_lacks_descriptors(cache->ledger);
 }
 
-/* Slow clients of many files must not have the descriptors that others need. Small files have
- * theirs no more. Those that are dropped count until they are closed. */
+/* Files sent to slow clients must not take the descriptors that others need. Small files do not
+ * keep theirs. A dropped file counts until it is closed. */
 static bool make_room(rd_file_cache *cache, const rd_file_found *found) {
     if (idle_file(found) == NULL || !is_full(cache)) return true;
     rd_file *file = drop_idle(cache, NULL);
@@ -134,8 +134,8 @@ static rd_file_entry *add(rd_file_cache *cache, const rd_file_found *found, rd_s
     return entry;
 }
 
-/* The file that is the same stays: answers that are being sent share it. Bytes are always the ones
- * just read: a file can change without its facts, within one tick of their clock. */
+/* An unchanged file keeps its descriptor, which answers in flight share. Bytes are always those
+ * just read: a file can change within one tick of its clock, without a change of its facts. */
 static void renew(rd_file_cache *cache, rd_file_entry *entry, rd_file_found *found) {
     count(cache, entry, false);
     for (unsigned i = 0; i < RD_CODING_COUNT; i++) {
@@ -161,14 +161,14 @@ static bool is_fresh(const rd_file_entry *entry, uint64_t now_ms) {
     return entry != NULL && now_ms - entry->checked_ms < LOOK_AGAIN_MS;
 }
 
-/* Without an escape the path is its own key, if it is a path at all: others are no keys. */
+/* A path without an escape is its own key. An invalid path matches no key. */
 static rd_file_entry *find_fresh(rd_file_cache *cache, rd_slice path, uint64_t now_ms) {
     if (path.len == 0 || path.ptr[0] != '/' || memchr(path.ptr, '%', path.len)) return NULL;
     rd_file_entry *entry = known(cache, rd_slice_of(path.ptr + 1, path.len - 1));
     return is_fresh(entry, now_ms) ? entry : NULL;
 }
 
-/* What was found takes its place; the least used make room for it. */
+/* Keeps what was found and drops the least recently used entries to make room. */
 static rd_file_entry *keep(rd_file_cache *cache, rd_file_entry *entry, rd_file_found *found,
                            rd_slice key) {
     if (entry == NULL) {
@@ -191,7 +191,7 @@ static void run_opening(rd_disk_job *job) {
     opening->error = rd_file_look(&opening->cache->folder, &opening->path, &opening->found);
 }
 
-/* What was opened counts from now on. */
+/* Turns opened descriptors into files, which count from now on. */
 static void adopt(rd_file_cache *cache, rd_file_found *found) {
     for (unsigned i = 0; i < RD_CODING_COUNT; i++) {
         rd_file_variant *variant = found->variants[i];
@@ -201,7 +201,7 @@ static void adopt(rd_file_cache *cache, rd_file_found *found) {
     }
 }
 
-/* What is there from now on, or NULL with opening->error. */
+/* Returns the current entry, or NULL with opening->error. */
 static rd_file_entry *conclude(rd_file_opening *opening) {
     rd_file_cache *cache = opening->cache;
     rd_file_entry *entry = known(cache, opening->node.name);
@@ -220,7 +220,7 @@ static rd_file_entry *conclude(rd_file_opening *opening) {
     return entry;
 }
 
-/* Out of descriptors: those that are only kept go first. */
+/* When descriptors ran out, closes one that is only cached. */
 static bool can_try_again(rd_file_opening *opening) {
     if (opening->error != EMFILE && opening->error != ENFILE) return false;
     opening->idle = drop_idle(opening->cache, known(opening->cache, opening->node.name));
@@ -277,7 +277,7 @@ static rd_file_answer give(rd_file_entry *found, rd_file_entry **entry) {
     return RD_FILE_THERE;
 }
 
-/* However a path is spelt, what it names has one place. */
+/* The key is the decoded name, so that every spelling of a path has the same entry. */
 static rd_slice key_of(const rd_file_path *path, char bytes[RD_FILE_PATH_MAX + 1]) {
     memcpy(bytes, path->name, path->len);
     bytes[path->len] = '/';

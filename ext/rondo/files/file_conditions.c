@@ -20,15 +20,15 @@ static rd_slice without_weakness(rd_slice etag) {
     return is_weak(etag) ? rd_slice_of(etag.ptr + 2, etag.len - 2) : etag;
 }
 
-/* Section 8.8.3.2; `weakly`: a weak one may be equal, too. */
+/* Compares ETags, section 8.8.3.2. `weakly`: a weak one may be equal, too. */
 static bool is_same(rd_slice a, rd_slice b, bool weakly) {
     if (a.len == 0 || b.len == 0 || (!weakly && (is_weak(a) || is_weak(b)))) return false;
     return rd_slice_equal(without_weakness(a), without_weakness(b));
 }
 
 /*
- * Takes an ETag and the comma behind it off a list; false at its end and at anything that is no
- * ETag. Not rd_field_list_next(): between these quotes a backslash is a byte like any other.
+ * Takes an ETag and the comma behind it off a list. Returns false at the end and at anything that
+ * is not an ETag. Not rd_field_list_next(): between these quotes a backslash is an ordinary byte.
  */
 static bool take_etag(rd_slice *list, rd_slice *etag) {
     rd_slice rest = *list;
@@ -63,7 +63,7 @@ static bool has_match(const rd_request *request, unsigned id, rd_slice etag, boo
     return false;
 }
 
-/* The value of a field that is no list; empty if it came twice. */
+/* The value of a field that is not a list; empty if it came twice. */
 static rd_slice only_value(const rd_request *request, unsigned id) {
     const rd_head *head = &request->head;
     rd_slice value = {"", 0};
@@ -76,7 +76,7 @@ static rd_slice only_value(const rd_request *request, unsigned id) {
     return lines == 1 ? value : (rd_slice){"", 0};
 }
 
-/* The date in a field, -1 if there is none that counts. */
+/* The date in a field, -1 if there is no valid one. */
 static int64_t date_of(const rd_request *request, unsigned id) {
     if (!rd_head_has(&request->head, id)) return -1;
     return rd_date_parse(only_value(request, id));

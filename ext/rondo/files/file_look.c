@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening what a path names, with its siblings; see file_look.h.
+ * Opens what a path names, with its siblings; see file_look.h.
  */
 #include "files/file_look.h"
 
@@ -17,7 +17,7 @@
 
 static const struct {
     rd_slice ending;
-    rd_slice tag; /* in the ETag */
+    rd_slice tag; /* its part of the ETag */
 } encodings[RD_CODING_COUNT] = {
     [RD_CODING_IDENTITY] = {RD_SLICE_INIT(""), RD_SLICE_INIT("")},
     [RD_CODING_BR] = {RD_SLICE_INIT(".br"), RD_SLICE_INIT("br")},
@@ -25,7 +25,7 @@ static const struct {
     [RD_CODING_GZIP] = {RD_SLICE_INIT(".gz"), RD_SLICE_INIT("gz")},
 };
 
-/* A name below the root, with room for what is put behind it. */
+/* A name below the root, with room for a suffix. */
 typedef struct rd_file_name {
     char bytes[RD_FILE_PATH_MAX + sizeof("/" INDEX) + sizeof(".zst")];
     size_t len;
@@ -55,7 +55,7 @@ static void free_unused(rd_file_variant *variant) {
     rd_free(variant);
 }
 
-/* False when the file has changed since its length was read. */
+/* Returns false when the file has changed since its length was read. */
 static bool read_whole(int fd, char *bytes, size_t len) {
     size_t got = 0;
     while (got < len) {
@@ -81,7 +81,7 @@ static void keep_content(rd_file_variant *variant, int fd) {
     variant->fd = fd;
 }
 
-/* NULL with errno. */
+/* Returns NULL with errno on failure. */
 static rd_file_variant *open_variant(const rd_file_folder *folder, const char *name,
                                      unsigned encoding) {
     struct stat facts;
@@ -103,7 +103,7 @@ static bool is_hex(char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-/* What build tools put in: no number and no date. */
+/* Whether it looks like the digests of build tools, and not like a number or a date. */
 static bool is_digest(rd_slice part) {
     size_t letters = 0;
     for (size_t i = 0; i < part.len; i++) {
@@ -113,7 +113,8 @@ static bool is_digest(rd_slice part) {
     return part.len >= 20 || (part.len >= 8 && letters > 0 && letters < part.len);
 }
 
-/* Whether a part between `-` or `.` and the extension is a digest: its content never changes. */
+/* Whether a part between `-` or `.` and the extension is a digest. Then the content never
+ * changes. */
 static bool names_digest(rd_slice name) {
     size_t begin = 0;
     bool is_part = false, found = false;
@@ -121,7 +122,7 @@ static bool names_digest(rd_slice name) {
         char c = name.ptr[i];
         if (c == '.' && is_part && is_digest(rd_slice_of(name.ptr + begin, i - begin)))
             found = true;
-        if (c == '/') found = false; /* that was the name of a folder */
+        if (c == '/') found = false; /* it was in the name of a folder */
         if (c == '.' || c == '-' || c == '/') {
             begin = i + 1;
             is_part = c != '/';
@@ -132,7 +133,7 @@ static bool names_digest(rd_slice name) {
 
 /* ---- what a path names ---- */
 
-/* A sibling older than its original was made from another one. */
+/* Skips a sibling that is older than its original: it was made from an older version. */
 static void open_siblings(const rd_file_folder *folder, rd_file_found *found, rd_file_name *name) {
     const rd_file_variant *original = found->variants[RD_CODING_IDENTITY];
     const size_t len = name->len;
@@ -188,7 +189,7 @@ static rd_slice first_segment(const rd_file_path *path) {
     return rd_slice_of(path->name, end == NULL ? path->len : (size_t)(end - path->name));
 }
 
-/* Whether nothing is there because its first segment is not. */
+/* Whether nothing is there because the first segment of the path does not exist. */
 static bool lacks_first_segment(const rd_file_folder *folder, const rd_file_path *path) {
     const rd_slice segment = first_segment(path);
     if (folder->adds_html && segment.len == path->len && !path->is_folder) return false;
@@ -208,7 +209,7 @@ static void set_name(rd_file_name *name, const rd_file_path *path) {
 int rd_file_look(const rd_file_folder *folder, const rd_file_path *path, rd_file_found *found) {
     rd_file_name name;
     *found = (rd_file_found){.available = 0};
-    /* For this no descriptor is needed, so that there being none is not what is found. */
+    /* This needs no descriptor. So for a missing path it does not fail for lack of descriptors. */
     if (lacks_first_segment(folder, path)) return ENOENT;
     set_name(&name, path);
     const bool is_there =
@@ -218,7 +219,7 @@ int rd_file_look(const rd_file_folder *folder, const rd_file_path *path, rd_file
 
 /* ---- without the disk ---- */
 
-/* Whether what the kernel has in memory says that nothing has this name. */
+/* Whether the kernel's cache is enough to say that nothing has this name. */
 static bool is_surely_absent(const rd_file_folder *folder, rd_file_name *name, bool is_folder) {
     if (!rd_file_is_absent(&folder->root, name->bytes)) return false;
     if (is_folder || !folder->adds_html) return true;
@@ -243,7 +244,7 @@ bool rd_file_is_nowhere(const rd_file_folder *folder, rd_file_memo *memo, const 
     const rd_slice segment = first_segment(path);
     rd_file_walk *walk = &memo->walks[rd_hash_weak(segment) % RD_FILE_MEMO];
     const bool is_walked = is_noted(walk, segment, now_ms);
-    /* Half of what a walk costs, and as certain while the kernel has the segment in memory. */
+    /* Costs half of a walk, and is as certain while the kernel has the segment in its cache. */
     if ((is_walked || folder->root.is_memory) && lacks_first_segment(folder, path)) return true;
     rd_file_name name;
     set_name(&name, path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening beneath a folder; see file_open.h. By openat2(2) where there is one, else segment by
- * segment, each relative to the descriptor of the one before and none of them a symlink.
+ * Opens files beneath a folder; see file_open.h. Uses openat2(2) if available. Otherwise goes
+ * segment by segment, each relative to the descriptor of the one before, and refuses symlinks.
  */
 #include "files/file_open.h"
 
@@ -19,13 +19,13 @@
 
 #include "system/fd.h"
 
-/* Any rename in the whole system may disturb a lookup that goes through "..". */
+/* Any rename in the whole system may disturb a lookup that passes through "..". */
 enum { TRIES = 128 };
 
 enum {
     LOOK = O_PATH | O_CLOEXEC,
     LOOK_FOLDER = LOOK | O_DIRECTORY,
-    /* Neither waits for a FIFO's writer nor becomes a terminal's process. */
+    /* Does not wait for the writer of a FIFO, and does not acquire a terminal. */
     READ = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
 };
 
@@ -44,7 +44,8 @@ static int open_by_kernel(int root, const char *name, int flags, uint64_t resolv
 #endif
 }
 
-/* O_PATH opens a symlink itself instead of following it, and then it is no folder and no file. */
+/* O_PATH opens a symlink itself instead of following it; the result is neither a folder nor a
+ * file. */
 static int open_segment(int folder, const char *name, size_t len, int flags) {
     char segment[NAME_MAX + 1];
 
@@ -117,17 +118,18 @@ int rd_file_open(const rd_file_root *root, const char *name, struct stat *info) 
     int fd;
 
     if (name[0] == '/' || strlen(name) >= PATH_MAX) return refuse(ENOENT);
-    /* The kernel would let "a/../b" pass, the walk could not: neither takes it. */
+    /* The kernel would accept "a/../b", the walk could not: so both refuse it. */
     if (rd_file_has_dotdot(name)) return refuse(ENOENT);
-    /* Looked at before it is opened: opening alone wakes who waits at a FIFO, rewinds a tape. */
+    /* Checked before it is opened: opening alone would wake a process that waits at a FIFO, or
+     * rewind a tape. */
     fd = open_regular(root, name, LOOK, info);
     if (fd < 0) return -1;
     close(fd);
     return open_regular(root, name, READ, info);
 }
 
-/* Those for which open_regular() says that nothing is there. A walk that would have to ask the disk
- * ends with EAGAIN, an older kernel says EINVAL. */
+/* Errors for which open_regular() reports that nothing is there. A lookup that would have to ask
+ * the disk ends with EAGAIN; an older kernel returns EINVAL. */
 static bool is_final(int error) {
     return error == ENOENT || error == ENOTDIR || error == ELOOP || error == EXDEV ||
            error == EACCES;
@@ -145,7 +147,8 @@ bool rd_file_is_absent(const rd_file_root *root, const char *name) {
 #endif
 }
 
-/* 1, 0, or -1 when that cannot be known now. Sandboxes answer as they like (ENOSYS, EPERM). */
+/* Returns 1, 0, or -1 when it cannot be known now. Sandboxes return various errors (ENOSYS,
+ * EPERM). */
 static int probe_openat2(int root) {
     const int fd = open_by_kernel(root, ".", LOOK_FOLDER, 0);
 
@@ -159,7 +162,7 @@ int rd_file_root_open(rd_file_root *root, const char *path) {
 
     root->fd = open(path, LOOK_FOLDER);
     if (root->fd < 0) return -1;
-    /* To find the folder needs no permission of its own, to find "." in it does. */
+    /* Finding the folder needs no permission on it, finding "." in it does. */
     inside = openat(root->fd, ".", LOOK_FOLDER);
     if (inside >= 0) {
         close(inside);

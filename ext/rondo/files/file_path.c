@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a request's path to a file's name; see file_path.h. Nothing is looked at twice, so what an
- * escape stood for cannot become an escape or a separator.
+ * From a request's path to a file's name; see file_path.h. Every byte is decoded once, so an
+ * unescaped byte can never become an escape or a separator.
  */
 #include "files/file_path.h"
 
@@ -9,7 +9,7 @@
 
 enum { SEGMENT_MAX = 255 }; /* NAME_MAX of Linux */
 
-/* Its next byte, decoded, or -1; a slash that separates is not asked for here. */
+/* The next byte, decoded, or -1. Not called at a slash that separates segments. */
 static int next_byte(rd_slice path, size_t *at) {
     int byte = (unsigned char)path.ptr[*at];
 
@@ -29,13 +29,13 @@ static bool is_served(rd_slice segment, bool is_first) {
 
 bool rd_file_path_parse(rd_file_path *result, rd_slice path) {
     char *name = result->name;
-    size_t len = 0, segment = 0; /* where in the name the present one begins */
+    size_t len = 0, segment = 0; /* where in the name the current one begins */
 
     if (path.len == 0 || path.ptr[0] != '/') return false;
     for (size_t at = 1; at < path.len;) {
         if (path.ptr[at] == '/') {
             if (!is_served(rd_slice_of(name + segment, len - segment), segment == 0)) return false;
-            name[len++] = '/'; /* one behind the longest name has room */
+            name[len++] = '/'; /* there is room for one behind the longest name */
             segment = len;
             at++;
         } else {
@@ -49,7 +49,7 @@ bool rd_file_path_parse(rd_file_path *result, rd_slice path) {
     if (!result->is_folder) {
         if (!is_served(rd_slice_of(name + segment, len - segment), segment == 0)) return false;
     } else if (len > 0) {
-        len--; /* the slash at the end */
+        len--; /* without the final slash */
     }
     name[len] = 0;
     result->len = len;

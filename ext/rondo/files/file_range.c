@@ -8,14 +8,14 @@
 
 #include "http/field_list.h"
 
-/* As a range is written. */
+/* A range as it is written. */
 typedef struct range_spec {
-    uint64_t first, last; /* of a suffix, `last` is its length */
+    uint64_t first, last; /* in a suffix, `last` is its length */
     bool is_suffix;
 } range_spec;
 
-/* Takes the digits that `text` begins with, which may be none. A number that does not fit is the
- * largest there is: beyond every file all the same. */
+/* Takes the digits at the beginning of `text`, possibly none. A number that does not fit becomes
+ * the largest one: both are beyond every file. */
 static bool take_number(rd_slice *text, uint64_t *number) {
     size_t at = 0;
     for (*number = 0; at < text->len && text->ptr[at] >= '0' && text->ptr[at] <= '9'; at++) {
@@ -26,7 +26,7 @@ static bool take_number(rd_slice *text, uint64_t *number) {
     return at > 0;
 }
 
-/* "first-last", "first-" or "-length". */
+/* Parses "first-last", "first-" or "-length". */
 static bool parse_spec(range_spec *spec, rd_slice text) {
     spec->is_suffix = !take_number(&text, &spec->first);
     if (text.len == 0 || text.ptr[0] != '-') return false;
@@ -38,7 +38,8 @@ static bool parse_spec(range_spec *spec, rd_slice text) {
     return text.len == 0 && (spec->is_suffix || spec->first <= spec->last);
 }
 
-/* Whether any of it is in the file; the end of an empty one counts (RFC 9110, section 14.1.2). */
+/* Whether any byte of it is in the file. A suffix of an empty file counts (RFC 9110, section
+ * 14.1.2). */
 static bool is_satisfiable(const range_spec *spec, uint64_t size) {
     return spec->is_suffix ? spec->last > 0 : spec->first < size;
 }
@@ -79,7 +80,7 @@ int rd_file_ranges_parse(rd_slice value, uint64_t size, rd_file_range ranges[RD_
         if (element.len == 0) continue;
         if (asked++ == RD_RANGES_MAX || !parse_spec(&spec, element)) return 0;
         if (!is_satisfiable(&spec, size)) continue;
-        if (size == 0) return 0; /* its end has no first byte that Content-Range could name */
+        if (size == 0) return 0; /* Content-Range could not name a first byte */
         ranges[count] = range_of(&spec, size);
         if (overlaps(ranges, count, ranges[count])) return 0;
         count++;

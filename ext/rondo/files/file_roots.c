@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which folder a path lies below; see file_roots.h.
+ * Finds the folder that a path lies below; see file_roots.h.
  */
 #include "files/file_roots.h"
 
@@ -47,7 +47,7 @@ void rd_file_roots_clear(rd_file_roots *roots) {
     *roots = (rd_file_roots){0};
 }
 
-/* What follows the folder and its slash, or NULL: /public is no beginning of /publicX. */
+/* What follows the folder and its slash, or NULL: /publicX is not below /public. */
 static const char *name_below(const char *folder, const char *path) {
     const size_t len = strlen(folder);
     if (strncmp(path, folder, len) != 0 || (path[len] != '/' && path[len] != 0)) return NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The folders below which an application may name files of any path (X-Sendfile). Each goes by two
- * names, the one it was given and the one behind its symlinks, because a path may come either way:
+ * The folders below which an application may name files by any path (X-Sendfile). Each folder has
+ * two names, the one given and the one with its symlinks resolved, because a path may use either:
  * /srv/app/current/files and /srv/app/releases/7/files. Reading them: any thread.
  */
 #ifndef RD_FILES_FILE_ROOTS_H
@@ -21,13 +21,13 @@ typedef struct rd_file_roots {
     size_t count;
 } rd_file_roots;
 
-/* Adds a folder by its absolute path. 0, or -1 with errno. */
+/* Adds a folder by its absolute path. Returns 0, or -1 with errno. */
 int rd_file_roots_add(rd_file_roots *roots, const char *path);
 void rd_file_roots_clear(rd_file_roots *roots);
 
 /*
- * As rd_file_open(), for an absolute path; EACCES when it lies below none of the folders. Where it
- * lies below several, the first one that has it counts.
+ * As rd_file_open(), for an absolute path. EACCES when the path is below none of the folders. If it
+ * is below several, the first folder that has the file counts.
  */
 int rd_file_roots_open(const rd_file_roots *roots, const char *path, struct stat *info);
 

@@ -287,8 +287,8 @@ static const row rows[] = {
 };
 /* clang-format on */
 
-/* What comes after the last dot of the last segment, in lower case and with a NUL. False when it
- * is in no row, as after a dot that begins the segment. */
+/* What comes after the last dot of the last segment, in lower case and with a NUL. Returns false
+ * when no row has it, also after a dot that begins the segment. */
 static bool take_extension(char extension[LONGEST + 1], rd_slice name) {
     size_t at = name.len;
     while (at > 0 && name.ptr[at - 1] != '.' && name.ptr[at - 1] != '/') at--;

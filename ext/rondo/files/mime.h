@@ -8,7 +8,7 @@
 #include "base/slice.h"
 
 /* The Content-Type of a file by the last extension of its name, any letter case. The name may be a
- * path. application/octet-stream for an extension we do not know, and for none. Never empty. */
+ * path. application/octet-stream for an unknown extension, and for none. Never empty. */
 rd_slice rd_mime_type(rd_slice name);
 
 #endif

@@ -56,7 +56,7 @@ static void answer_head(rd_request *request, const rd_response_head *head) {
     if (request->responder->start(request, head) == 0) request->responder->finish(request);
 }
 
-/* The path has exactly one slash at its beginning, so what it names is on this host. */
+/* The path is made to begin with exactly one slash, so the redirect stays on this host. */
 static void redirect_into(rd_request *request) {
     rd_slice path = rd_request_slice(request, request->head.path);
     rd_slice query = rd_request_slice(request, request->head.query);
@@ -89,7 +89,7 @@ static rd_slice cache_control(const rd_static *files, const rd_file_entry *entry
     return rd_slice_of(files->cache_control, strlen(files->cache_control));
 }
 
-/* What a 304 carries, too: RFC 9110 section 15.4.5. */
+/* Fields that a 304 has, too: RFC 9110 section 15.4.5. */
 static void add_validators(rd_static_fields *all, const rd_static *files,
                            const rd_file_entry *entry, const rd_file_variant *variant,
                            const rd_validators *validators) {
@@ -143,7 +143,7 @@ static void answer_file(rd_static *files, rd_request *request, const rd_file_ent
     rd_file_body_send_wanted(request, &head, all.fields, &body, &validators, &files->boundaries);
 }
 
-/* ---- no application ---- */
+/* ---- without an application ---- */
 
 static void answer_not_found(rd_request *request, const rd_file_entry *page) {
     if (page == NULL || page->is.is_folder) {
@@ -160,7 +160,7 @@ static void answer_not_found(rd_request *request, const rd_file_entry *page) {
     rd_file_body_send(request, &head, &body);
 }
 
-/* ---- which ---- */
+/* ---- which file ---- */
 
 static rd_slice path_of(const rd_request *request) {
     const rd_slice path = rd_request_slice(request, request->head.path);
@@ -182,7 +182,7 @@ static rd_static_take ask(rd_static *files, rd_request *request, rd_slice path, 
     return RD_STATIC_NOT;
 }
 
-/* With an application it is that one's; else there may be a page that says so. */
+/* If there is an application, the request goes to it. Otherwise there may be a page for a 404. */
 static rd_static_take seek_page(rd_static *files, rd_request *request, uint64_t now_ms,
                                 rd_file_opening **opening) {
     if (!files->alone) return RD_STATIC_NOT;
@@ -215,7 +215,7 @@ rd_static_take rd_static_opened(rd_static *files, rd_request *request,
     return RD_STATIC_READY;
 }
 
-/* ---- how ---- */
+/* ---- the answer ---- */
 
 static void answer(rd_static *files, rd_request *request) {
     const rd_file_entry *entry = request->file_entry;
