@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a request to an upgraded connection, and what happens to every such one; see push_conn.h.
+ * From a request to an upgraded connection, and what all such connections do; see push_conn.h.
  */
 #include "endpoint/push_conn.h"
 
@@ -12,10 +12,11 @@
 
 void rd_push_overflow(rd_push *push) {
     rd_push_set_close(push, 1013, RD_SLICE("too slow"));
-    rd_conn_close(push->conn); /* a last word would wait behind what the client does not read */
+    rd_conn_close(push->conn); /* a Close would wait behind the output that the client does not
+                                * read */
 }
 
-/* A burst for a client that reads is no reason to close it. */
+/* A burst to a client that reads is not a reason to close it. */
 bool rd_push_may_write(rd_push *push) {
     rd_conn *conn = push->conn;
     const size_t most = (size_t)conn->set->settings->max_pending_bytes;
@@ -79,7 +80,7 @@ static bool has_field(const rd_field *fields, size_t count, rd_slice name) {
     return false;
 }
 
-/* Into `all`, which has room for the fields of both. */
+/* Writes to `all`, which has room for the fields of both. */
 static size_t join_fields(const rd_push_answer *answer, const rd_field *fields, size_t count,
                           rd_field *all) {
     size_t kept = 0;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What all protocols of upgraded connections share: the answer to the request, the way to the
- * new protocol, what every connection tells the application, the limit of what is
- * queued. The state behind such a connection begins with a pointer to its rd_push. Under the loop
- * lock.
+ * What all protocols of upgraded connections share: the answer to the request, the switch to the
+ * new protocol, the events of every connection, the limit of queued bytes. The state of such a
+ * connection begins with a pointer to its rd_push. Under the loop lock.
  */
 #ifndef RD_ENDPOINT_PUSH_CONN_H
 #define RD_ENDPOINT_PUSH_CONN_H
@@ -15,36 +14,37 @@
 /* The answer to a request that is upgraded. */
 typedef struct rd_push_answer {
     int status;
-    const rd_slice *dropped; /* names, in lower case, that the application has no say in */
+    const rd_slice *dropped; /* names, in lower case, that the application may not set */
     size_t dropped_count;
-    const rd_field *own; /* the server's fields, each unless the application gave one of its name */
+    const rd_field *own; /* the server's fields; the application's field of the same name
+                          * replaces one */
     size_t own_count;
 } rd_push_answer;
 
-/* Answers with the application's `fields` and the server's own; 0, or RD_ERR_CLOSED. */
+/* Answers with the application's `fields` and the server's own. Returns 0, or RD_ERR_CLOSED. */
 int rd_push_answer_send(rd_request *request, const rd_push_answer *answer, const rd_field *fields,
                         size_t count);
 
-/* The request is answered and over for HTTP: its connection has `protocol` from now on, with `push`
- * in its state, otherwise zeroed, and gets the bytes that were read ahead. A reference for the
- * caller. */
+/* The request is answered and HTTP is over: its connection has `protocol` from now on. The state is
+ * `push`, otherwise zeroed, and the protocol gets the bytes that were read ahead. Returns a
+ * reference for the caller. */
 rd_push *rd_push_begin(rd_request *request, rd_push *push, const rd_protocol *protocol);
 
 static inline rd_push *rd_push_of(rd_conn *conn) {
     return *(rd_push **)rd_conn_state_of(conn);
 }
 
-/* Whether the application may queue a message. Not when more than max_pending_bytes wait although
- * everything was sent that the socket takes: that closes the connection. */
+/* Whether the application may queue a message. If more than max_pending_bytes wait after everything
+ * was sent that the socket takes, closes the connection and returns false. */
 bool rd_push_may_write(rd_push *push);
 
-/* It has queued one, which leaves with the next flush. */
+/* The application has queued a message, which leaves with the next flush. */
 void rd_push_queued(rd_push *push);
 
-/* An overflow of rd_push_ops: too much waits, for the client or for the application. */
+/* Implements `overflow` of rd_push_ops: too much waits, for the client or for the application. */
 void rd_push_overflow(rd_push *push);
 
-/* Reactions of an rd_protocol. */
+/* Callbacks of an rd_protocol. */
 void rd_push_on_open(rd_conn *conn);
 void rd_push_on_drained(rd_conn *conn);
 void rd_push_on_close(rd_conn *conn);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The two ends of a stream of events and its silence; see sse.h.
+ * The beginning and the end of an event stream, and its keep-alive comments; see sse.h.
  */
 #include "endpoint/sse.h"
 
@@ -11,7 +11,7 @@
 
 typedef struct rd_sse {
     rd_push push;
-    size_t ignored; /* bytes the client sent behind its request */
+    size_t ignored; /* bytes that the client sent after its request */
 } rd_sse;
 
 static rd_sse *of_push(rd_push *push) {
@@ -38,7 +38,7 @@ static void push_write(rd_push *push, const char *bytes, size_t len, bool is_tex
     push_event(push, &event);
 }
 
-/* Text or binary as its subscriber wants it: there is only text. */
+/* The form that the subscriber wants does not matter: there is only text. */
 static void push_publish(rd_push *push, rd_message *message, rd_receive_as as) {
     rd_encoding *encoding = rd_message_encoding(message, RD_ENCODING_SSE, rd_sse_encode, NULL);
     (void)as;
@@ -47,7 +47,7 @@ static void push_publish(rd_push *push, rd_message *message, rd_receive_as as) {
     rd_push_queue(push, encoding);
 }
 
-/* What is queued still leaves. */
+/* Sends what is queued, then ends. */
 static void finish(rd_push *push, bool linger) {
     push->closing = true;
     rd_conn_finish(push->conn, linger);
@@ -59,7 +59,7 @@ static void push_close(rd_push *push, unsigned code, rd_slice reason) {
 }
 
 static void push_told(rd_push *push) {
-    (void)push; /* nothing waits for it: there are no messages to hold back */
+    (void)push; /* there are no messages of the client to hold back */
 }
 
 static void push_free(rd_push *push) {
@@ -79,13 +79,13 @@ static const rd_push_ops ops = {
 
 /* ---- the life of the connection ---- */
 
-/* Another request, or whatever it is: nobody will answer it. */
+/* Another request, or anything else: it gets no answer. */
 static void on_data(rd_conn *conn, const char *bytes, size_t len) {
     rd_sse *sse = of_push(rd_push_of(conn));
     (void)bytes;
     sse->ignored += len;
     if (sse->ignored <= (size_t)conn->set->settings->max_pipeline_bytes) return;
-    rd_push_set_close(&sse->push, 1002, RD_SLICE("nothing is read here"));
+    rd_push_set_close(&sse->push, 1002, RD_SLICE("an event stream takes no input"));
     rd_conn_close(conn);
 }
 
@@ -93,8 +93,8 @@ static void on_eof(rd_conn *conn) {
     finish(rd_push_of(conn), false);
 }
 
-/* Nothing was sent for an interval: a comment shows that the stream is alive to those between, and
- * to the server that its client is not. */
+/* Nothing was sent for an interval. A comment shows proxies that the stream is alive, and shows the
+ * server if its client has gone. */
 static void on_timeout(rd_conn *conn) {
     if (conn->out.bytes == 0) {
         put(conn, ":\n\n", 3);
@@ -118,7 +118,7 @@ const rd_protocol rd_protocol_sse = {
 
 /* ---- the upgrade ---- */
 
-/* A request with a body may have some of it still on its way. */
+/* A request with a body is refused, because some of the body may still be on its way. */
 bool rd_sse_is_asked(const rd_request *request) {
     const rd_head *head = &request->head;
     if (head->method_id != RD_METHOD_GET || head->framing == RD_FRAMING_CHUNKED) return false;

@@ -6,7 +6,7 @@
 
 #include "http/field_list.h"
 
-/* "q=0", with up to three more zeros. */
+/* Matches "q=0", with up to three more zeros. */
 static bool is_refusal(rd_slice parameter) {
     if (parameter.len < 3 || !rd_field_is_word(rd_slice_of(parameter.ptr, 1), RD_SLICE("q")))
         return false;
@@ -27,7 +27,8 @@ static bool is_wanted(rd_slice element) {
     return true;
 }
 
-/* "-s" is rare there: what browsers send for pages and curl for everything is passed over. */
+/* A quick check: "-s" is rare in Accept. The values that browsers send for pages, and that of curl,
+ * do not contain it. */
 static bool may_be_wanted(rd_slice list) {
     const char *end = list.ptr + list.len, *at = list.ptr;
     while ((at = memchr(at, '-', (size_t)(end - at))) != NULL) {

@@ -24,7 +24,7 @@ static void put_line(rd_slice name, rd_slice value, rd_sse_put *put, void *to) {
     put(to, "\n", 1);
 }
 
-/* Both kinds of ends are looked for ahead, and again only once they are passed: linear. */
+/* Searches ahead for the next CR and the next LF, and again only after passing one: linear. */
 static void put_data(rd_slice data, rd_sse_put *put, void *to) {
     size_t at = 0, cr = find(data, 0, '\r'), lf = find(data, 0, '\n');
     for (;;) {
@@ -38,7 +38,7 @@ static void put_data(rd_slice data, rd_sse_put *put, void *to) {
     }
 }
 
-/* A value follows its colon and one blank, because one blank is taken away from it. */
+/* Writes a space after each colon, because the client removes one. */
 void rd_sse_write(const rd_named_event *event, rd_sse_put *put, void *to) {
     if (event->id.ptr != NULL) put_line(RD_SLICE("id: "), event->id, put, to);
     if (event->type.ptr != NULL) put_line(RD_SLICE("event: "), event->type, put, to);

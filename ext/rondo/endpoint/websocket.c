@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * From events of the message layer to events of the application, and the two ends of a connection;
- * see websocket.h.
+ * Turns events of the message layer into events of the application, and closes the connection from
+ * either side; see websocket.h.
  */
 #include "endpoint/websocket.h"
 
@@ -15,10 +15,9 @@
 #include "endpoint/websocket_handshake.h"
 
 #define BACKLOG_BYTES                                                                              \
-    65536 /* of messages that the application has not taken: then reading stops                    \
-           */
+    65536 /* of messages that the application has not taken: above this, reading stops */
 #define MESSAGE_FRAGMENTS_MAX 131072
-#define PONGS_BEHIND_MAX      32 /* behind much output: a client that reads needs fewer */
+#define PONGS_BEHIND_MAX      32 /* most pongs queued behind much output */
 
 static rd_ws_reader *reader_of(rd_conn *conn) {
     return &((rd_websocket_input *)rd_conn_state_of(conn))->reader;
@@ -74,7 +73,7 @@ static void queue_close(rd_conn *conn, unsigned code, rd_slice reason) {
 
 static void go_on(rd_websocket *ws);
 
-/* Our Close goes first; the peer has until the deadline to answer it. */
+/* The server's Close goes first; the client has until the deadline to answer it. */
 static void begin_close(rd_websocket *ws, unsigned code, rd_slice reason) {
     rd_conn *conn = ws->push.conn;
     if (ws->phase != RD_WEBSOCKET_OPEN) return;
@@ -84,14 +83,14 @@ static void begin_close(rd_websocket *ws, unsigned code, rd_slice reason) {
     go_on(ws);
 }
 
-/* Nothing more is read or sent; what is queued still leaves. */
+/* Nothing more is read or queued; what is queued still leaves. */
 static void finish(rd_websocket *ws) {
     set_phase(ws, RD_WEBSOCKET_OVER);
     rd_conn_finish(ws->push.conn, true);
 }
 
-/* The answer to the peer's Close, or to a rule it broke, once the application has been told of
- * everything that came before and could still answer it. */
+/* Answers the client's Close, or a rule that it broke, once the application has handled everything
+ * that came before and could still answer it. */
 static void answer_end(rd_websocket *ws) {
     const rd_push *push = &ws->push;
     if (ws->phase != RD_WEBSOCKET_ENDING || push->source.is_told ||
@@ -102,27 +101,27 @@ static void answer_end(rd_websocket *ws) {
     finish(ws);
 }
 
-/* The peer's side is over. */
+/* The client's side has ended. */
 static void begin_end(rd_websocket *ws, unsigned code, rd_slice reason) {
     rd_push_set_close(&ws->push, code, reason);
     if (ws->phase == RD_WEBSOCKET_CLOSING) {
         finish(ws);
     } else if (ws->phase == RD_WEBSOCKET_OPEN) {
         set_phase(ws, RD_WEBSOCKET_ENDING);
-        rd_push_leave_channels(&ws->push); /* a busy channel would put the end off */
+        rd_push_leave_channels(&ws->push); /* a busy channel would delay the end */
         set_timeout(ws->push.conn, 0);
-        rd_conn_pause_reading(ws->push.conn); /* which may close it */
+        rd_conn_pause_reading(ws->push.conn); /* may close the connection */
     }
 }
 
-/* A rule is broken, or there is no room: nothing of the peer counts any more. */
+/* The client broke a rule, or there is no room: whatever else it sends is ignored. */
 static void fail(rd_websocket *ws, int code) {
     const char *text = rd_error_text(code);
     begin_end(ws, (unsigned)rd_error_status(code), rd_slice_of(text, strlen(text)));
 }
 
-/* Memory of the messages that are not complete or not told, and of `more`; false when those of all
- * clients have no room for it. */
+/* Counts the memory of messages that are incomplete or not handled, and of `more`. Returns false
+ * when all clients together have no room for it. */
 static bool count_messages(rd_websocket *ws, size_t more) {
     const rd_push *push = &ws->push;
     size_t size = push->message_bytes + more;
@@ -136,7 +135,7 @@ static void push_write(rd_push *push, const char *bytes, size_t len, bool is_tex
     rd_push_queued(push);
 }
 
-/* Messages have no fields. */
+/* Sends the data alone: WebSocket messages have no fields. */
 static void push_event(rd_push *push, const rd_named_event *event) {
     if (event->data.ptr == NULL) return;
     push_write(push, event->data.ptr, event->data.len, event->is_text);
@@ -183,7 +182,7 @@ static const rd_push_ops ops = {
 
 /* ---- receiving ---- */
 
-/* The log hears of it, too. What came before is still told. */
+/* Also logged. Messages that came before are still delivered. */
 static void refuse(rd_websocket *ws, int code) {
     rd_conn *conn = ws->push.conn;
     rd_handler *handler = ws->push.shared->handler;
@@ -194,7 +193,8 @@ static void refuse(rd_websocket *ws, int code) {
     fail(ws, code);
 }
 
-/* While there is little room for all, the application takes one message before the next is read. */
+/* When clients together leave little memory, the application takes one message before the next is
+ * read. */
 static bool is_backlog_full(const rd_websocket *ws) {
     const size_t waiting = ws->push.message_bytes;
     if (waiting >= BACKLOG_BYTES) return true;
@@ -215,7 +215,7 @@ static void take_message(rd_websocket *ws, const rd_ws_event *event) {
     if (is_backlog_full(ws)) rd_conn_pause_reading(ws->push.conn);
 }
 
-/* Whoever does not read pongs need not get them all. */
+/* A client that does not read its pongs need not get all of them. */
 static void answer_ping(rd_websocket *ws, rd_slice payload) {
     rd_conn *conn = ws->push.conn;
     if (conn->out.bytes <= RD_CHUNK_COPY_MAX) ws->pongs_behind = 0;
@@ -244,7 +244,7 @@ static bool takes_input(const rd_websocket *ws) {
     return ws->phase == RD_WEBSOCKET_OPEN || ws->phase == RD_WEBSOCKET_CLOSING;
 }
 
-/* A message that has begun has a deadline of its own, which pings and fragments do not move. */
+/* A message that has begun has a deadline of its own, which pings and fragments do not extend. */
 static void expect_message(rd_websocket *ws) {
     rd_conn *conn = ws->push.conn;
     const uint64_t timeout_ms = (uint64_t)conn->set->settings->message_timeout_ms;
@@ -254,7 +254,7 @@ static void expect_message(rd_websocket *ws) {
     if (due < conn->deadline) rd_conn_set_deadline(conn, due);
 }
 
-/* What is left of a read, and what a message that is not complete takes. */
+/* Keeps the rest of a read, and updates the count for an incomplete message. */
 static void keep_rest(rd_websocket *ws, const char *bytes, size_t len) {
     rd_conn *conn = ws->push.conn;
     const bool is_open = rd_ws_reader_is_open(reader_of(conn));
@@ -265,9 +265,9 @@ static void keep_rest(rd_websocket *ws, const char *bytes, size_t len) {
     refuse(ws, RD_ERR_WS_MESSAGES_FULL);
 }
 
-/* The events of these bytes, which are unmasked in place. A read of deflated messages may be some
- * thousand times as large inflated: those that the application has no room for wait as they came.
- */
+/* Handles the events of these bytes, which are unmasked in place. Deflated messages of one read may
+ * be some thousand times as large when inflated. So those that the application has no room for stay
+ * compressed. */
 static void take_bytes(rd_websocket *ws, char *bytes, size_t len) {
     rd_conn *conn = ws->push.conn;
     const rd_ws_limits limits = {
@@ -293,14 +293,15 @@ static void take_bytes(rd_websocket *ws, char *bytes, size_t len) {
     rd_push_tell(&ws->push);
 }
 
-/* There is room for messages again: those that came before, then the socket's. */
+/* There is room for messages again: first for those read before, then for more from the socket. */
 static void go_on(rd_websocket *ws) {
     rd_conn *conn = ws->push.conn;
     rd_buffer waiting = conn->input;
     conn->input = (rd_buffer){0};
     rd_conn_count_input(conn);
-    if (ws->message_since_ms != 0) ws->message_since_ms = conn->set->loop->now_ms; /* we waited */
-    rd_conn_resume_reading(conn); /* which may close it */
+    if (ws->message_since_ms != 0)
+        ws->message_since_ms = conn->set->loop->now_ms; /* the server made it wait */
+    rd_conn_resume_reading(conn);                       /* may close the connection */
     if (ws->push.conn != NULL && rd_buffer_len(&waiting) > 0) {
         take_bytes(ws, rd_buffer_ptr(&waiting), rd_buffer_len(&waiting));
     }
@@ -313,14 +314,14 @@ static void on_data(rd_conn *conn, const char *bytes, size_t len) {
         ws->pinged = false;
         rd_push_expect(&ws->push);
     }
-    take_bytes(ws, (char *)(uintptr_t)bytes, len); /* the receive buffer may be written to */
+    take_bytes(ws, (char *)(uintptr_t)bytes, len); /* the receive buffer is writable */
 }
 
 /* ---- the life of the connection ---- */
 
 static void on_eof(rd_conn *conn) {
     rd_websocket *ws = websocket_of(conn);
-    if (ws->phase == RD_WEBSOCKET_ENDING) return; /* its answer is to come */
+    if (ws->phase == RD_WEBSOCKET_ENDING) return; /* its answer is still to come */
     if (ws->phase != RD_WEBSOCKET_OVER) set_phase(ws, RD_WEBSOCKET_OVER);
     rd_conn_finish(conn, false);
 }
@@ -331,11 +332,11 @@ static bool is_message_late(const rd_websocket *ws) {
            set->loop->now_ms >= ws->message_since_ms + (uint64_t)set->settings->message_timeout_ms;
 }
 
-/* Nothing was heard for an interval: a ping, and after another one the end. */
+/* Nothing was received for an interval: sends a ping, and after another interval closes. */
 static void on_timeout(rd_conn *conn) {
     rd_websocket *ws = websocket_of(conn);
     if (ws->phase == RD_WEBSOCKET_ENDING) return; /* waits for the application */
-    const bool listens = !conn->read_paused;      /* else the silence is ours */
+    const bool listens = !conn->read_paused;      /* otherwise the server caused the silence */
     if (ws->phase != RD_WEBSOCKET_OPEN || (ws->pinged && listens)) {
         rd_conn_close(conn);
         return;
@@ -357,12 +358,12 @@ static void on_close(rd_conn *conn) {
     rd_websocket *ws = websocket_of(conn);
     ws->phase = RD_WEBSOCKET_OVER;
     rd_ws_reader_clear(
-        reader_of(conn)); /* what it has of the server's goes back while there is one */
+        reader_of(conn)); /* returns what belongs to the server, while the server exists */
     count_messages(ws, 0);
     rd_push_on_close(conn);
 }
 
-/* Reads no more until the application has been told, or a busy client would put that off. */
+/* Stops reading until the application has handled the event: a busy client would delay that. */
 static void on_shutdown(rd_conn *conn) {
     if (websocket_of(conn)->phase != RD_WEBSOCKET_OPEN) return;
     rd_conn_pause_reading(conn);
@@ -436,7 +437,7 @@ rd_push *rd_websocket_upgrade(rd_request *request, const rd_field *fields, size_
         .dropped = dropped,
         .dropped_count = sizeof(dropped) / sizeof(dropped[0]),
         .own = own,
-        .own_count = extensions_len > 0 ? 4 : 3, /* the last one only when there is one */
+        .own_count = extensions_len > 0 ? 4 : 3, /* the last field only if there are extensions */
     };
     if (rd_push_answer_send(request, &answer, fields, count) < 0) return NULL;
     rd_websocket *ws = new_websocket(request->conn, extension.window_bits);

@@ -11,18 +11,18 @@
 #include "base/alloc.h"
 
 /*
- * Level 1 because the loop waits for it: 12 us for a KiB of JSON (a third is left), 1.5 ms for 256,
- * the most it is made to wait; level 6 takes three times as long and leaves a tenth less. A hash of
- * 13 bits (memory level 6) because it is cleared for each message: 15 bits take half as long again
- * for a KiB.
+ * Level 1, because the loop waits for it: 12 us for a KiB of JSON (leaving a third of it), 1.5 ms
+ * for 256 KiB, the most the loop ever waits. Level 6 takes three times as long and leaves a tenth
+ * less. A hash of 13 bits (memory level 6), because it is cleared for each message: 15 bits take
+ * half as long again for a KiB.
  */
 #define LEVEL        1
 #define MEMORY_LEVEL 6
 #define PACK_MAX     262144
 
 #define STEP_BYTES      16384
-#define SPARE_MAX       4     /* inflaters, of 40 KiB each */
-#define ROOM_KEPT       65536 /* of the packed message */
+#define SPARE_MAX       4     /* inflaters kept, 40 KiB each */
+#define ROOM_KEPT       65536 /* of the output buffer */
 #define ZLIB_WINDOW_MIN 9     /* for raw deflate */
 #define UNUSED_BITS     0x3f  /* in z_stream.data_type, see inflate() in zlib.h */
 #define BEHIND_A_BLOCK  0x80
@@ -30,13 +30,13 @@
 struct rd_ws_inflater {
     z_stream stream;
     rd_ws_deflate *shared;
-    rd_ws_inflater *next; /* while spare */
+    rd_ws_inflater *next; /* the next spare one */
     uint32_t taken;
     bool complete;
 };
 
 struct rd_ws_deflate {
-    z_stream *packers[RD_WS_WINDOW_MAX + 1]; /* by bits of the window; most are never made */
+    z_stream *packers[RD_WS_WINDOW_MAX + 1]; /* by bits of the window; most are never created */
     rd_ws_inflater *spare;
     unsigned spare_count;
     size_t threshold, room;
@@ -46,7 +46,7 @@ struct rd_ws_deflate {
 
 const rd_slice rd_ws_inflate_tail = RD_SLICE_INIT("\0\0\xff\xff");
 
-/* zlib's sizes are its own, small numbers. */
+/* Never overflows: zlib asks for small sizes of its own. */
 static void *take_memory(void *none, uInt count, uInt size) {
     (void)none;
     return rd_alloc((size_t)count * size);
@@ -57,7 +57,7 @@ static void give_memory(void *none, void *memory) {
     rd_free(memory);
 }
 
-/* Memory never fails here, and the arguments are good: so zlib does not fail either. */
+/* Memory allocation never fails here and the arguments are valid, so zlib does not fail either. */
 static void must(int rc) {
     assert(rc == Z_OK);
     (void)rc;
@@ -104,7 +104,7 @@ static z_stream *packer_for(rd_ws_deflate *shared, unsigned bits) {
     return packer;
 }
 
-/* What a large message needed is not kept for ever. */
+/* Frees what a large message needed. */
 static void make_room(rd_ws_deflate *shared, size_t len) {
     if (len <= shared->room && (len > ROOM_KEPT || shared->room <= ROOM_KEPT)) return;
     rd_free(shared->packed);
@@ -117,9 +117,9 @@ rd_slice rd_ws_deflate_pack(rd_ws_deflate *shared, unsigned window_bits, rd_slic
     if (payload.len < shared->threshold || payload.len > PACK_MAX) return not_worth_it;
     if (window_bits < ZLIB_WINDOW_MIN) {
         if (payload.len > (size_t)1 << window_bits) return not_worth_it;
-        window_bits = ZLIB_WINDOW_MIN; /* nothing refers back further than the message is long */
+        window_bits = ZLIB_WINDOW_MIN; /* a message cannot refer back further than its length */
     }
-    /* If it fills as much, it is no shorter than the payload once its tail is off. */
+    /* A result that fills this room is not shorter than the payload, even without its tail. */
     const size_t room = payload.len + rd_ws_inflate_tail.len;
     make_room(shared, room);
     z_stream *packer = packer_for(shared, window_bits);
@@ -170,16 +170,16 @@ void rd_ws_inflater_give(rd_ws_inflater *inflater) {
     shared->spare_count++;
 }
 
-/* Behind a block, and with too few bits left to begin another one. */
+/* Whether it is behind a block, with too few bits left to begin another one. */
 static bool is_boundary(const z_stream *stream) {
     return (stream->data_type & BEHIND_A_BLOCK) != 0 && (stream->data_type & UNUSED_BITS) < 3;
 }
 
 /*
- * One call of zlib goes to the end of a block at most: only there does zlib say that it is one. The
- * last block of a stream (BFINAL) may come in the middle of a message, and another stream behind it
- * (RFC 7692, section 7.2.3.5). What came out before an error is handed out before it, so that the
- * answer does not depend on how the bytes were cut.
+ * One call of zlib goes to the end of a block at most, because zlib reports the end of a block only
+ * there. The last block of a stream (BFINAL) may come in the middle of a message, with another
+ * stream behind it (RFC 7692, section 7.2.3.5). Output before an error is returned before the
+ * error, so that the result does not depend on how the bytes were cut.
  */
 int rd_ws_inflate(rd_ws_inflater *inflater, rd_slice *in, size_t limit, rd_slice *out) {
     z_stream *stream = &inflater->stream;
@@ -195,7 +195,7 @@ int rd_ws_inflate(rd_ws_inflater *inflater, rd_slice *in, size_t limit, rd_slice
     inflater->taken += (uint32_t)(before - in->len);
     if (rc == Z_STREAM_END) must(inflateReset(stream));
     if (rc == Z_DATA_ERROR) return out->len > 0 ? 1 : RD_ERR_WS_DEFLATE;
-    /* Nothing went in or out, and no block ended by bits that were left. */
+    /* Nothing went in or out, and no block ended with the bits that were left. */
     if (rc == Z_BUF_ERROR && (stream->data_type & BEHIND_A_BLOCK) == 0) return 0;
     inflater->complete = rc == Z_STREAM_END || is_boundary(stream);
     return 1;

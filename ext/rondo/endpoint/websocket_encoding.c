@@ -21,7 +21,7 @@ static int write_deflated(const rd_message *message, rd_ws_deflate *deflate, uns
     return packed.ptr != NULL ? write_frame(out, opcode, true, packed) : -1;
 }
 
-/* For those who want text whatever it was published as. */
+/* For subscribers that want text however it was published. */
 static bool is_text_possible(const rd_message *message) {
     rd_utf8 utf8 = {0};
     const rd_slice payload = rd_message_payload(message);
@@ -49,7 +49,8 @@ static int encode_binary_deflated(const rd_message *message, void *with, rd_buff
     return write_deflated(message, with, RD_WS_BINARY, out);
 }
 
-/* Deflated for the largest window; no message refers back further than to its own beginning. */
+/* Whether a client with this window can read the message. It was deflated for the largest window,
+ * but no message refers back further than to its own beginning. */
 static bool reads_deflated(const rd_message *message, unsigned window_bits) {
     return window_bits > 0 &&
            (window_bits == RD_WS_WINDOW_MAX || message->payload_len <= (size_t)1 << window_bits);

@@ -10,8 +10,9 @@
 #include "pubsub/channel.h"
 
 /*
- * Never NULL. Binary where text was asked for, but is not UTF-8; plain where the client takes
- * nothing deflated (`window_bits` 0), its window may be too small, or it is not worth it.
+ * Never returns NULL. Binary if text was requested but the message is not UTF-8. Not deflated if
+ * the client does not accept that (`window_bits` 0), its window may be too small, or it is not
+ * worth it.
  */
 rd_encoding *rd_ws_encoding(rd_message *message, rd_receive_as as, rd_ws_deflate *deflate,
                             unsigned window_bits);

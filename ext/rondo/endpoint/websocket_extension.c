@@ -12,7 +12,7 @@
 
 #include "http/field.h"
 
-/* Parameters of permessage-deflate; as bits, which of them an offer has. */
+/* Parameters of permessage-deflate. The bits say which of them an offer has. */
 enum { SERVER_NO_TAKEOVER = 1, CLIENT_NO_TAKEOVER = 2, SERVER_WINDOW = 4, CLIENT_WINDOW = 8 };
 
 enum { NO_VALUE = 0, NO_NUMBER = -1 };
@@ -32,7 +32,7 @@ static bool take_byte(cursor *text, char byte) {
     return true;
 }
 
-/* Empty when there is none. */
+/* Returns an empty slice when there is no token. */
 static rd_slice take_token(cursor *text) {
     skip_blanks(text);
     const char *start = text->at;
@@ -40,8 +40,9 @@ static rd_slice take_token(cursor *text) {
     return rd_slice_of(start, (size_t)(text->at - start));
 }
 
-/* A quoted value means what it holds, without the backslashes (RFC 6455, section 9.1): its first
- * bytes in `value`, as many as a number may have and one more. False when it has no end. */
+/* Takes a quoted value. Its value is the text inside, without the backslashes (RFC 6455, section
+ * 9.1). `value` gets the first bytes: as many as a number may have, and one more. Returns false
+ * when the closing quote is missing. */
 static bool take_quoted(cursor *text, char value[3], size_t *len) {
     for (*len = 0; text->at < text->end; text->at++) {
         if (*text->at == '"') {
@@ -54,7 +55,7 @@ static bool take_quoted(cursor *text, char value[3], size_t *len) {
     return false;
 }
 
-/* Decimal without leading zeros, of two digits at most (RFC 7692, section 7.1.2.1). */
+/* A decimal number without leading zeros, of at most two digits (RFC 7692, section 7.1.2.1). */
 static int number_of(const char *digits, size_t len) {
     int number = 0;
     if (len == 0 || len > 2 || digits[0] == '0') return NO_NUMBER;
@@ -65,7 +66,7 @@ static int number_of(const char *digits, size_t len) {
     return number;
 }
 
-/* The value of a parameter: NO_VALUE, a number above 0, or NO_NUMBER for all others. */
+/* The value of a parameter: NO_VALUE, a number above 0, or NO_NUMBER for anything else. */
 static int take_value(cursor *text) {
     char quoted[3];
     size_t len;
@@ -87,8 +88,8 @@ static unsigned parameter_of(rd_slice name) {
     return 0;
 }
 
-/* Can the parameter be kept to? What the client promises of its own window needs nothing: whoever
- * inflates with 15 bits reads them all. */
+/* Whether the server can keep to the parameter. A promise of the client about its own window needs
+ * nothing: an inflater with 15 bits reads all windows. */
 static bool is_kept(unsigned parameter, int value) {
     switch (parameter) {
     case SERVER_NO_TAKEOVER:
@@ -103,7 +104,7 @@ static bool is_kept(unsigned parameter, int value) {
     }
 }
 
-/* The parameters up to one that cannot be kept to. */
+/* Takes parameters up to one that the server cannot keep to. */
 static bool take_parameters(cursor *text, rd_ws_extension *offer) {
     unsigned seen = 0;
     while (take_byte(text, ';')) {
@@ -117,7 +118,7 @@ static bool take_parameters(cursor *text, rd_ws_extension *offer) {
     return true;
 }
 
-/* To the next offer; true when nothing was passed over but blanks. */
+/* Moves to the next offer. Returns true when it skipped nothing but blanks. */
 static bool skip_offer(cursor *text) {
     char value[3];
     size_t len;
@@ -152,8 +153,8 @@ rd_ws_extension rd_ws_extension_choose(const rd_head *head, const char *buf) {
     return chosen;
 }
 
-/* Neither side keeps a window from one message to the next: the server may say so of both unasked
- * (RFC 7692, sections 7.1.1.1 and 7.1.1.2). */
+/* Neither side keeps a window between messages. The server may declare this for both sides without
+ * being asked (RFC 7692, sections 7.1.1.1 and 7.1.1.2). */
 size_t rd_ws_extension_write(const rd_ws_extension *extension, char text[RD_WS_EXTENSION_MAX]) {
     int len = 0;
     if (extension->window_bits == 0) return 0;

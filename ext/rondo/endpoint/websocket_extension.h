@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What a client offers in Sec-WebSocket-Extensions (RFC 6455, section 9.1), and what the server
- * makes of it: permessage-deflate (RFC 7692, section 7.1) or nothing. Reads every byte once. Any
+ * accepts: permessage-deflate (RFC 7692, section 7.1) or nothing. Reads every byte once. Any
  * thread.
  */
 #ifndef RD_ENDPOINT_WEBSOCKET_EXTENSION_H
@@ -9,24 +9,24 @@
 
 #include "http/head.h"
 
-/* Bits of the window in which a message may refer back to itself. */
+/* Bits of the window within which a message may refer back to itself. */
 enum { RD_WS_WINDOW_MIN = 8, RD_WS_WINDOW_MAX = 15 };
 
 enum { RD_WS_EXTENSION_MAX = 112 };
 
 typedef struct rd_ws_extension {
     uint8_t window_bits; /* of what the server sends; 0: no extension */
-    bool window_asked;   /* the client wants to read of it in the answer */
+    bool window_asked;   /* the client wants to see it in the answer */
 } rd_ws_extension;
 
 /*
- * The first offer that can be kept to, whatever else is offered before or behind it. An offer with
- * a parameter that is unknown, malformed, there twice or not to be kept to is passed over, as other
- * extensions are: nothing here fails.
+ * Chooses the first offer that the server can keep to, whatever else is offered before or after it.
+ * An offer is skipped if a parameter is unknown, malformed, repeated, or cannot be kept to. Other
+ * extensions are skipped, too: nothing here fails.
  */
 rd_ws_extension rd_ws_extension_choose(const rd_head *head, const char *buf);
 
-/* The value of Sec-WebSocket-Extensions in the answer; returns its length, 0: there is none. */
+/* Writes the value of Sec-WebSocket-Extensions for the answer. Returns its length, 0 for none. */
 size_t rd_ws_extension_write(const rd_ws_extension *extension, char text[RD_WS_EXTENSION_MAX]);
 
 #endif

@@ -16,7 +16,7 @@
 
 enum { FIN = 0x80, RSV1 = 0x40, RSV2_OR_3 = 0x30, OPCODE = 0x0f, MASKED = 0x80, LENGTH = 0x7f };
 
-/* Values of the 7-bit length that stand for a longer field. */
+/* Values of the 7-bit length that announce a longer field. */
 enum { LENGTH_16 = 126, LENGTH_64 = 127 };
 
 static bool is_opcode(unsigned opcode) {
@@ -47,7 +47,8 @@ static int read_second(rd_ws_frame *frame, uint8_t byte) {
     return 0;
 }
 
-/* A byte of the longer length: most significant first, and no shorter form would have done. */
+/* Reads a byte of the longer length: most significant byte first. A length that fits a shorter form
+ * is an error. */
 static int read_length(rd_ws_frame *frame, uint8_t byte) {
     if (frame->at == 2 && frame->extended == 8 && (byte & 0x80)) return RD_ERR_WS_LENGTH_SIGN;
     frame->length = frame->length << 8 | byte;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * WebSocket frames (RFC 6455, section 5): the header a client sends, with every rule that can be
- * judged from one header alone; the mask; the header a server sends. What frames mean to each other
- * is websocket_message's. One owner, no lock.
+ * WebSocket frames (RFC 6455, section 5): the header that a client sends, with every rule that a
+ * single header can break; the mask; the header that a server sends. websocket_message.h handles
+ * the relations between frames. One owner, no lock.
  */
 #ifndef RD_ENDPOINT_WEBSOCKET_FRAME_H
 #define RD_ENDPOINT_WEBSOCKET_FRAME_H
@@ -29,22 +29,22 @@ enum {
     RD_WS_CLOSE_MAX = 2 + RD_WS_CONTROL_MAX   /* Close frame that a server sends */
 };
 
-/* Zeroed, it stands before a header. All but `at` is filled as the bytes come. */
+/* Zeroed, it is ready for a header. All members but `at` are filled as the bytes come. */
 typedef struct rd_ws_frame {
     uint64_t length; /* bytes of payload */
     uint8_t mask[4];
     uint8_t at; /* bytes of the header so far */
     uint8_t opcode;
-    uint8_t extended; /* bytes of the header the length takes beyond the second */
+    uint8_t extended; /* bytes of the header that the length takes beyond the second */
     bool fin : 1;
     bool rsv1 : 1;
 } rd_ws_frame;
 
 /*
- * Takes the next bytes of a header, stopping behind its last one. `deflate`: RSV1 may stand on the
+ * Takes the next bytes of a header and stops behind its last one. `deflate`: RSV1 is allowed on the
  * first frame of a message (RFC 7692, section 6). Returns 1 when the header is complete, 0 when
- * more is needed, or an error at the first byte that is wrong; `used` is how many bytes it took.
- * Before the next header, zero the frame.
+ * more is needed, or an error at the first wrong byte. `used` is how many bytes it took. Zero the
+ * frame before the next header.
  */
 int rd_ws_frame_read(rd_ws_frame *frame, bool deflate, const char *bytes, size_t len, size_t *used);
 
@@ -52,18 +52,18 @@ static inline bool rd_ws_is_control(unsigned opcode) {
     return (opcode & 0x8) != 0;
 }
 
-/* Takes the mask off bytes that begin at `offset` of the payload, or puts it on. */
+/* Removes the mask from bytes that begin at `offset` of the payload, or applies it. */
 void rd_ws_mask(char *bytes, size_t len, const uint8_t mask[4], uint64_t offset);
 
 /*
- * Writes the header of an unfragmented frame of a server, without a mask and as short as it can be;
- * returns its length.
+ * Writes the header of an unfragmented frame of a server, without a mask and as short as possible.
+ * Returns its length.
  */
 size_t rd_ws_header_write(char header[RD_WS_HEADER_MAX], unsigned opcode, bool rsv1,
                           uint64_t length);
 
 /*
- * Writes a whole Close frame of a server; returns its length. A reason too long for it is cut
+ * Writes a whole Close frame of a server. Returns its length. A reason that is too long is cut
  * between two characters. Code 0: neither code nor reason.
  */
 size_t rd_ws_close_write(char frame[RD_WS_CLOSE_MAX], unsigned code, rd_slice reason);

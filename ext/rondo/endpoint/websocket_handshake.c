@@ -17,7 +17,7 @@ static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 enum { KEY_LEN = 24 };
 
-/* Some field with that id has the word as an element of its list. */
+/* Whether a field with this id has the word as an element of its list. */
 static bool has_element(const rd_head *head, const char *buf, unsigned id, rd_slice word) {
     rd_slice list, element;
 
@@ -31,7 +31,7 @@ static bool has_element(const rd_head *head, const char *buf, unsigned id, rd_sl
     return false;
 }
 
-/* The value of a field that may come only once; NULL when there is none, or more than one. */
+/* The value of a field that may come only once. NULL when there is none, or more than one. */
 static rd_slice only_value(const rd_head *head, const char *buf, unsigned id) {
     rd_slice value = {NULL, 0};
 
@@ -44,7 +44,8 @@ static rd_slice only_value(const rd_head *head, const char *buf, unsigned id) {
     return value;
 }
 
-/* 22 letters of base64 and "==" are 16 bytes; the last letter has only two bits of them. */
+/* Whether it is 22 letters of base64 and "==", which is 16 bytes; only two bits of the last letter
+ * are used. */
 static bool is_key(rd_slice text) {
     if (text.len != KEY_LEN || memcmp(text.ptr + KEY_LEN - 2, "==", 2) != 0) return false;
     for (size_t i = 0; i < KEY_LEN - 2; i++)
@@ -63,12 +64,13 @@ int rd_ws_handshake_check(const rd_head *head, const char *buf, rd_slice *key) {
     if (!version.ptr || !rd_slice_equal(version, RD_SLICE(RD_WS_VERSION))) return RD_ERR_WS_VERSION;
     *key = only_value(head, buf, RD_HEADER_SEC_WEBSOCKET_KEY);
     if (!key->ptr || !is_key(*key)) return RD_ERR_WS_KEY;
-    /* What follows the head would be body to one reader and frames to another. */
+    /* One reader would take what follows the head for a body, another one for frames. */
     if (head->framing == RD_FRAMING_CHUNKED || head->content_length > 0) return RD_ERR_WS_BODY;
     return 1;
 }
 
-/* RFC 4648, section 4, for a number of bytes that leaves two behind the last three: one '='. */
+/* Base64 (RFC 4648, section 4) of a number of bytes that is two more than a multiple of three: one
+ * '='. */
 static void encode(const uint8_t *bytes, size_t len, char *text) {
     size_t at = 0;
 
@@ -111,7 +113,7 @@ static bool is_offered(const rd_head *head, const char *buf, rd_slice protocol) 
     return false;
 }
 
-/* The first of the names that was offered, or an empty one. */
+/* The first of the names that the client offers, or an empty slice. */
 static rd_slice first_offered(const rd_head *head, const char *buf, rd_slice names) {
     rd_slice name;
 

@@ -2,13 +2,13 @@
  *
  * Messages out of frames; see websocket_message.h.
  *
- *   HEADER ─▶ PAYLOAD ─▶ HEADER        a frame that is complete gives an event, or is a fragment
+ *   HEADER ─▶ PAYLOAD ─▶ HEADER        a complete frame gives an event, or is a fragment
  *      │         ├─▶ ENDED             a close
  *      ╰─────────┴─▶ ENDED             an error
  *
- * A payload that is fed in one piece is handed out where it lies. The buffer holds what is not, and
- * what was inflated: first the bytes of the open message, behind them those of a control frame that
- * was cut.
+ * A payload that is fed in one piece is returned in place. The buffer holds other payloads, and
+ * inflated ones: first the bytes of the open message, behind them those of a control frame that was
+ * cut.
  */
 #include "endpoint/websocket_message.h"
 
@@ -46,7 +46,8 @@ static void end_frame(rd_ws_reader *reader) {
     reader->state = HEADER;
 }
 
-/* Nothing that follows counts; the buffer goes with the next call, an event may lie in it. */
+/* Ignores all that follows. The buffer is freed at the next call, because an event may point into
+ * it. */
 static void end(rd_ws_reader *reader) {
     end_frame(reader);
     end_inflating(reader);
@@ -60,8 +61,9 @@ static uint32_t message_limit(const rd_ws_limits *limits) {
 }
 
 /*
- * How many bytes more the frames of the open message may have. Deflating makes some messages
- * longer: by an eighth at most, in the least clever encoder. What is inflated has the limit itself.
+ * How many more bytes the frames of the open message may have. Deflating makes some messages
+ * longer, by an eighth at most in the worst encoder. The limit also applies to the inflated
+ * message.
  */
 static uint32_t bytes_left(const rd_ws_reader *reader, const rd_ws_limits *limits) {
     uint32_t limit = message_limit(limits), taken = reader->message;
@@ -82,7 +84,8 @@ static int begin_message(rd_ws_reader *reader) {
     return 0;
 }
 
-/* A data frame's header: a wrong one, or one too many, fails before its payload is there. */
+/* Checks a data frame's header. A wrong frame, or one too many, fails before its payload is
+ * there. */
 static int begin_data(rd_ws_reader *reader, const rd_ws_limits *limits) {
     int rc = 0;
 
@@ -112,7 +115,8 @@ static bool is_text(rd_utf8 *utf8, const char *bytes, size_t len) {
     return rd_utf8_feed(utf8, bytes, len) == len;
 }
 
-/* The payload of a close as far as it is there; the bytes up to `checked` have been here before. */
+/* Checks the payload of a close as far as it has been received. The bytes up to `checked` were
+ * checked before. */
 static int check_close(rd_ws_reader *reader, rd_slice payload, size_t checked) {
     if (payload.len < 2) return 0;
     if (checked < 2) {
@@ -128,7 +132,7 @@ static bool may_be_message(rd_ws_reader *reader, const char *bytes, size_t len) 
     return reader->opcode != RD_WS_TEXT || is_text(&reader->utf8, bytes, len);
 }
 
-/* What was inflated; the byte that is one too many counts only if those before it are right. */
+/* Keeps inflated bytes. A byte above the limit only counts if the bytes before it are valid. */
 static int keep_inflated(rd_ws_reader *reader, rd_slice bytes, uint32_t room) {
     const size_t len = bytes.len < room ? bytes.len : room;
 
@@ -171,8 +175,8 @@ static int take_compressed(rd_ws_reader *reader, const rd_ws_limits *limits, rd_
 }
 
 /*
- * The next piece of the frame's payload. Leaves in `payload` all of it that is known: in the bytes
- * fed if nothing came before, in the buffer otherwise.
+ * Takes the next piece of the frame's payload. Sets `payload` to all of the payload so far: in the
+ * bytes fed if nothing came before, in the buffer otherwise.
  */
 static int take_piece(rd_ws_reader *reader, const rd_ws_limits *limits, char *bytes, size_t len,
                       rd_slice *payload) {
@@ -218,7 +222,7 @@ static int finish_close(rd_ws_reader *reader, rd_ws_event *event) {
     return RD_WS_EVENT_CLOSE;
 }
 
-/* The payload is complete: which event that makes, if any. */
+/* The payload is complete: returns the event that it makes, if any. */
 static int finish_frame(rd_ws_reader *reader, rd_ws_event *event) {
     const rd_ws_frame frame = reader->frame;
 
@@ -247,7 +251,7 @@ static int read_header(rd_ws_reader *reader, const rd_ws_limits *limits, const c
     return rc > 0 ? begin_frame(reader, limits) : rc;
 }
 
-/* A step forward: to the end of a header, or of what is there of a payload. */
+/* One step: to the end of a header, or of the present part of a payload. */
 static int read_some(rd_ws_reader *reader, const rd_ws_limits *limits, char *bytes, size_t len,
                      size_t *used, rd_ws_event *event) {
     if (reader->state == HEADER) {

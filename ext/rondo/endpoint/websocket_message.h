@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Messages out of WebSocket frames (RFC 6455, sections 5.4 to 8.1): fragments are put together and
- * inflated, control frames among them handed out at once, text checked as it comes, limits kept
- * before anything is allocated. Knows no connection: bytes in, events out. Whoever drives it
- * (endpoint/websocket.c) answers pings and closes. Holder of the loop lock.
+ * Messages out of WebSocket frames (RFC 6455, sections 5.4 to 8.1). Fragments are joined and
+ * inflated, control frames among them returned at once, text checked as it comes, limits checked
+ * before anything is allocated. Knows no connection: bytes in, events out. endpoint/websocket.c
+ * drives it and answers pings and closes. Under the loop lock.
  */
 #ifndef RD_ENDPOINT_WEBSOCKET_MESSAGE_H
 #define RD_ENDPOINT_WEBSOCKET_MESSAGE_H
@@ -14,7 +14,7 @@
 #include "endpoint/websocket_deflate.h"
 #include "endpoint/websocket_frame.h"
 
-/* The same at every call for a reader. */
+/* Must be the same at every call for a reader. */
 typedef struct rd_ws_limits {
     uint32_t
         message_bytes;  /* payload of all fragments together; at most RD_WS_MESSAGE_MAX counts */
@@ -26,22 +26,23 @@ enum { RD_WS_MESSAGE_MAX = 1 << 30 };
 
 /*
  * Allocates only while a message or a control frame is incomplete at the end of what was fed, and
- * never more than about twice what has come of it, inflated: an announced length reserves nothing.
+ * never more than about twice what has been received of it, inflated. An announced length reserves
+ * nothing.
  */
 typedef struct rd_ws_reader {
     rd_buffer buffer;  /* the open message, then the payload of a control frame that is cut */
-    rd_ws_frame frame; /* the one being read */
+    rd_ws_frame frame; /* the frame being read */
     rd_ws_inflater *inflater; /* of the open message, from its first bytes on */
-    uint32_t done;            /* bytes of the frame's payload dealt with */
+    uint32_t done;            /* bytes of the frame's payload that are done */
     uint32_t message;         /* bytes of the open message in the buffer */
     uint32_t fragments;
     rd_utf8 utf8;        /* of the open text, or of the reason of the close */
-    uint8_t opcode : 4;  /* of the open message; 0: there is none */
-    bool compressed : 1; /* the open message is */
+    uint8_t opcode : 4;  /* of the open message; 0: none */
+    bool compressed : 1; /* the open message is compressed */
     uint8_t state : 2;
 } rd_ws_reader;
 
-/* A message has begun and is not complete. */
+/* Whether a message has begun and is incomplete. */
 static inline bool rd_ws_reader_is_open(const rd_ws_reader *reader) {
     return reader->opcode != 0;
 }
@@ -51,19 +52,20 @@ static inline size_t rd_ws_reader_memory(const rd_ws_reader *reader) {
     return reader->buffer.capacity + (reader->inflater != NULL ? RD_WS_INFLATER_BYTES : 0);
 }
 
-/* What rd_ws_feed() answers, besides errors. */
+/* What rd_ws_feed() returns, apart from errors. */
 enum {
     RD_WS_EVENT_NONE,    /* everything fed is used */
     RD_WS_EVENT_MESSAGE, /* opcode, payload */
     RD_WS_EVENT_PING,    /* payload: send it back in a pong */
     RD_WS_EVENT_PONG,    /* payload */
-    RD_WS_EVENT_CLOSE    /* code, payload is the reason; all that follows is ignored */
+    RD_WS_EVENT_CLOSE    /* code; payload is the reason; all that follows is ignored */
 };
 
-enum { RD_WS_NO_CODE = 1005 }; /* a close that says nothing; never sent */
+enum { RD_WS_NO_CODE = 1005 }; /* a close without a code; never sent */
 
 typedef struct rd_ws_event {
-    rd_slice payload; /* in the bytes fed or in the reader: until the next call, of whatever kind */
+    rd_slice payload; /* in the bytes fed or in the reader; valid until the next call of any
+                       * function */
     uint16_t code;    /* RD_WS_NO_CODE: the close had none */
     uint8_t opcode;   /* RD_WS_TEXT: valid UTF-8; or RD_WS_BINARY */
 } rd_ws_event;
@@ -73,19 +75,19 @@ void rd_ws_reader_init(rd_ws_reader *reader);
 void rd_ws_reader_clear(rd_ws_reader *reader);
 
 /*
- * Takes bytes of a client up to the next event; they are unmasked where they lie. `used` is how
- * many it took. Call again with the rest, be it empty, until it answers RD_WS_EVENT_NONE: only then
- * the memory of the last event is given back. A negative error is final: its status is the close
- * code, and everything fed later is ignored, as it is after a close.
+ * Takes bytes of a client up to the next event and unmasks them in place. `used` is how many it
+ * took. Call again with the rest, even if it is empty, until it returns RD_WS_EVENT_NONE: only then
+ * is the memory of the last event freed. A negative error is final: its status is the close code.
+ * After an error, as after a close, everything fed later is ignored.
  *
- * Which events come, and at which byte, depends on the bytes alone, never on how they were cut.
+ * Which events come, and at which byte, depends only on the bytes, never on how they were cut.
  */
 int rd_ws_feed(rd_ws_reader *reader, const rd_ws_limits *limits, char *bytes, size_t len,
                size_t *used, rd_ws_event *event);
 
 /*
- * Makes the payload of the MESSAGE that rd_ws_feed() has just answered the caller's own: takes the
- * reader's buffer over where the payload lies in it, copies otherwise. `payload` is zeroed before.
+ * Gives the payload of the MESSAGE that rd_ws_feed() has just returned to the caller. Takes the
+ * reader's buffer over if the payload is in it, copies otherwise. `payload` must be zeroed.
  */
 void rd_ws_reader_take(rd_ws_reader *reader, const rd_ws_event *event, rd_buffer *payload);
 
