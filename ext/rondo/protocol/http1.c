@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The reading side of HTTP/1.1: from bytes to requests, refusals, deadlines. Calls the parsers
- * beside it and tells the handler; see http1.h for the states, http1_body.c for bodies.
+ * beside it and reports to the handler. http1.h has the states, http1_body.c the bodies.
  */
 #include "protocol/http1_body.h"
 
@@ -33,8 +33,8 @@ static void drop_request(rd_http1 *http) {
     rd_request_leave(request);
 }
 
-/* Answers a broken rule and ends the connection. Answers of earlier requests stand in the queue
- * before this one. */
+/* Answers a broken rule and ends the connection. The answer comes after those of earlier requests
+ * in the queue. */
 void rd_http1_refuse(rd_conn *conn, int code) {
     rd_http1 *http = rd_http1_of(conn);
     rd_handler *handler = rd_http_shared_of(conn)->handler;
@@ -81,7 +81,7 @@ static void begin_request(rd_conn *conn, const char *bytes, size_t len, bool mor
     }
 }
 
-/* Bytes of the head used: all of it or none. */
+/* Returns how many bytes of the head it used: all of it or none. */
 static size_t read_head(rd_conn *conn, const char *bytes, size_t len) {
     rd_http1 *http = rd_http1_of(conn);
     rd_http_shared *shared = rd_http_shared_of(conn);
@@ -110,7 +110,7 @@ static size_t read_head(rd_conn *conn, const char *bytes, size_t len) {
 
 /* ---- from bytes to the states ---- */
 
-/* Goes as far as it can; how many bytes are used up. */
+/* Goes as far as it can. Returns how many bytes are used up. */
 static size_t feed(rd_conn *conn, const char *bytes, size_t len) {
     rd_http1 *http = rd_http1_of(conn);
     size_t used = 0;
@@ -127,7 +127,7 @@ static size_t feed(rd_conn *conn, const char *bytes, size_t len) {
         case RD_HTTP1_DONE:
             return used;
         case RD_HTTP1_OVER:
-            return len; /* nobody will look at it */
+            return len; /* ignored */
         }
         if (step == 0) break;
         used += step;
@@ -140,8 +140,8 @@ static void limit_read_ahead(rd_conn *conn) {
     if (full && rd_http1_has_read(rd_http1_of(conn))) rd_conn_pause_reading(conn);
 }
 
-/* All connections together have no room for what this one has sent ahead. A head is refused. Behind
- * a request that is being answered the rest is dropped, and its answer is the last. */
+/* All connections together have no room for what this client has sent ahead. A head is refused.
+ * Behind a request that is being answered the rest is dropped, and that answer is the last. */
 static void lack_input(rd_conn *conn) {
     rd_http1 *http = rd_http1_of(conn);
     rd_handler *handler = rd_http_shared_of(conn)->handler;
@@ -203,12 +203,13 @@ static void http1_on_timeout(rd_conn *conn) {
     }
 }
 
-/* The next request, unless the client does not take its answers: they would pile up without end. */
+/* Reads the next request, unless the client does not take its answers: they would pile up without
+ * end. */
 static void begin_next(rd_conn *conn) {
     rd_http1 *http = rd_http1_of(conn);
     if (conn->out.bytes > (size_t)rd_http1_settings(conn)->output_high_bytes) {
         conn->above_high = true;
-        rd_conn_set_deadline(conn, UINT64_MAX); /* that of writing runs */
+        rd_conn_set_deadline(conn, UINT64_MAX); /* the deadline of writing runs */
         rd_conn_pause_reading(conn);
         return;
     }
@@ -256,8 +257,8 @@ static bool is_last(const rd_conn *conn, const rd_http1 *http) {
 void rd_http1_request_done(rd_conn *conn) {
     rd_http1 *http = rd_http1_of(conn);
     bool last = is_last(conn, http);
-    /* A client that did not ask for the end may be sending the next request already: without a
-     * linger that would reset the connection and could destroy the answer on its way. */
+    /* A client that did not ask for the end may be sending its next request already. Without a
+     * linger that request would reset the connection and could destroy the answer in flight. */
     bool unread = !rd_http1_has_read(http) || conn->input.end > 0 || http->request->head.keep_alive;
     drop_request(http);
     http->served++;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Request bodies of HTTP/1.1: framing, storing, deadlines, and their ends; see http1_body.h.
+ * Request bodies of HTTP/1.1: framing, storing, deadlines, and how they end; see http1_body.h.
  */
 #include "protocol/http1_body.h"
 
 #include <assert.h>
 
-#define EARLY_SHARE 32 /* of max_parked_bodies: one call in so many may begin before its body */
+#define EARLY_SHARE 32 /* of max_parked_bodies: one call in 32 may begin before its body */
 
 /* ---- the ends of a body ---- */
 
@@ -16,7 +16,7 @@ void rd_http1_end_early_call(rd_http1 *http) {
     rd_http_shared_of(http->request->conn)->early_calls--;
 }
 
-/* The application has the request and hears of it when it reads. */
+/* The application has the request. Its next read fails. */
 static void cut_body(rd_conn *conn, int code) {
     rd_http1 *http = rd_http1_of(conn);
     assert(http->delivered);
@@ -26,7 +26,7 @@ static void cut_body(rd_conn *conn, int code) {
     http->request->body_error = code;
     rd_conn_set_deadline(conn, UINT64_MAX);
     rd_request_wake(http->request);
-    rd_conn_pause_reading(conn); /* last, because it may close it */
+    rd_conn_pause_reading(conn); /* last, because it may close the connection */
 }
 
 void rd_http1_fail_body(rd_conn *conn, int code) {
@@ -58,7 +58,7 @@ void rd_http1_body_complete(rd_conn *conn) {
     }
 }
 
-/* All of it has come; the application may have it once it is where it will be read from. */
+/* The body is complete. The application gets it once it is stored. */
 static void end_body(rd_conn *conn) {
     rd_http1 *http = rd_http1_of(conn);
     if (rd_body_is_stored(&http->request->body)) {
@@ -67,7 +67,7 @@ static void end_body(rd_conn *conn) {
     }
     rd_http1_set_input(http, RD_HTTP1_STORING);
     http->wants_continue = false;
-    rd_conn_set_deadline(conn, UINT64_MAX); /* it is not the client who is late */
+    rd_conn_set_deadline(conn, UINT64_MAX); /* the client is not late any more */
 }
 
 /* ---- a disk that is behind ---- */
@@ -88,7 +88,7 @@ static void resume_body(rd_conn *conn) {
     rd_conn_resume_reading(conn);
 }
 
-/* More of the body is in its file, or never will be. */
+/* More of the body is in its file, or will never be. */
 static void on_stored(rd_body *body) {
     const rd_request *request = RD_CONTAINER(body, rd_request, body);
     rd_conn *conn = request->conn;
@@ -113,8 +113,8 @@ static bool is_too_large(const rd_conn *conn, uint64_t size) {
     return limit > 0 && size > (uint64_t)limit;
 }
 
-/* What will not fit into the files of all bodies is refused before it is sent. It reserves nothing:
- * that would be held by a number in a head. */
+/* Refuses a body that will not fit into the files of all bodies before it is sent. Reserves
+ * nothing: a mere number in a head would hold it. */
 static bool lacks_disk(const rd_conn *conn, uint64_t size) {
     rd_ledger *ledger = &conn->set->ledger;
     if (size <= (uint64_t)rd_http1_settings(conn)->body_memory_bytes) return false;
@@ -123,7 +123,7 @@ static bool lacks_disk(const rd_conn *conn, uint64_t size) {
     return true;
 }
 
-/* A call before its body may cost a thread that waits for the client, so there are few of them,
+/* A call before its body may occupy a thread that waits for the client. So there are few of them,
  * however many clients expect a 100. */
 static bool may_call_early(const rd_conn *conn) {
     const int64_t most = rd_http1_settings(conn)->max_parked_bodies / EARLY_SHARE;
@@ -196,7 +196,7 @@ static size_t read_length_body(rd_conn *conn, const char *bytes, size_t len) {
     return part;
 }
 
-/* Takes one step of the decoder; all of `bytes` or up to the end of a piece of data. */
+/* Takes one step of the decoder: all of `bytes`, or up to the end of a piece of data. */
 static size_t read_chunked_body(rd_conn *conn, const char *bytes, size_t len) {
     rd_http1 *http = rd_http1_of(conn);
     size_t used = 0;
@@ -227,7 +227,7 @@ size_t rd_http1_read_body(rd_conn *conn, const char *bytes, size_t len) {
         }
     }
     if (http->input != RD_HTTP1_BODY || !rd_conn_is_open(conn)) return used;
-    if (http->wants_continue) { /* it did not wait to be asked: its time begins here */
+    if (http->wants_continue) { /* the client did not wait for the 100: its time begins here */
         http->wants_continue = false;
         http->body_since_ms = conn->set->loop->now_ms;
     }

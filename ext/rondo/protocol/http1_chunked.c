@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The chunked transfer coding; see http1_chunked.h. One step per byte but for the data itself,
- * which is handed out in one piece. Sizes are added up digit by digit, nothing is looked at twice.
+ * The chunked transfer coding; see http1_chunked.h. One step for each byte except data, which is
+ * returned in one piece. Sizes are added up digit by digit; no byte is read twice.
  *
  *   SIZE ─▶ (EXTENSION ...) ─▶ SIZE_LF ─▶ DATA ─▶ DATA_CR ─▶ DATA_LF ─▶ SIZE
  *                                 │ size 0
@@ -69,7 +69,7 @@ static bool is_quotable(unsigned char byte) {
     return byte >= 0x20 ? byte != 0x7f : byte == '\t';
 }
 
-/* What may stand behind the value of an extension. */
+/* Checks what follows the value of an extension. */
 static int end_extension(rd_http1_chunked *chunked, unsigned char byte) {
     if (byte == '\r') return go(chunked, SIZE_LF);
     if (rd_field_is_blank(byte)) return go(chunked, EXTENSION_GAP);
@@ -111,9 +111,8 @@ static int read_extension(rd_http1_chunked *chunked, unsigned char byte) {
 }
 
 /*
- * A size line is complete. Chunks of one byte cost us far more than they cost the sender, so
- * beyond a free allowance (a body of 64 KiB in single bytes fits) a body must be data for a
- * quarter at least.
+ * A size line is complete. Chunks of one byte cost the server far more than the sender. So beyond a
+ * free allowance (a body of 64 KiB in single bytes fits) a quarter of a body at least must be data.
  */
 static int start_chunk(rd_http1_chunked *chunked) {
     chunked->overhead += chunked->line + 4;
@@ -124,7 +123,7 @@ static int start_chunk(rd_http1_chunked *chunked) {
     return go(chunked, chunked->left > 0 ? DATA : TRAILER);
 }
 
-/* A byte of a size line, its LF included. */
+/* Reads a byte of a size line, including its LF. */
 static int read_chunk_line(rd_http1_chunked *chunked, const rd_head_limits *limits,
                            unsigned char byte) {
     const uint8_t state = chunked->state;
@@ -170,7 +169,7 @@ static int read_trailer_value(rd_http1_chunked *chunked, const rd_head_limits *l
     return ++chunked->line > limits->header_value_bytes ? RD_ERR_FIELD_VALUE_TOO_LONG : 0;
 }
 
-/* The same rules as for fields of a head; what they say is nobody's business. */
+/* Checks trailers by the same rules as fields of a head, and drops them. */
 static int read_trailer(rd_http1_chunked *chunked, const rd_head_limits *limits,
                         unsigned char byte) {
     if (++chunked->trailers > limits->trailer_bytes) return RD_ERR_TRAILER_TOO_LARGE;

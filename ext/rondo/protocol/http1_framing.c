@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the fields of a head mean; see http1_framing.h. Fields are judged in the order they came,
- * combinations of them afterwards, so one request always gets one and the same answer. Holder of
- * the loop lock.
+ * What the fields of a head mean; see http1_framing.h. Fields are checked in the order in which
+ * they came, then their combinations. So a request always gets the same answer. Under the loop
+ * lock.
  */
 #include "protocol/http1_framing.h"
 
@@ -10,7 +10,7 @@
 #include "http/target.h"
 #include "http/field.h"
 
-/* What has been found so far; the rest goes straight into the head. */
+/* Findings so far; everything else goes straight into the head. */
 typedef struct found {
     const rd_head_limits *limits;
     bool host;
@@ -21,7 +21,7 @@ typedef struct found {
     bool expectation;
 } found;
 
-/* 1*DIGIT (RFC 9110, section 8.6), as a decimal number whatever it begins with. */
+/* 1*DIGIT (RFC 9110, section 8.6), always decimal, even with leading zeros. */
 static int length_parse(rd_slice text, uint64_t *length) {
     uint64_t value = 0;
 
@@ -50,7 +50,8 @@ static int length_add(rd_head *head, found *found, rd_slice text) {
     return 0;
 }
 
-/* A list is several lengths in one line; whoever may repeat the field may send it like that. */
+/* A list is several lengths in one line. A client that may repeat the field may send it like this,
+ * too. */
 static int read_length(rd_head *head, found *found, rd_slice value) {
     rd_slice element;
     int rc = 0;
@@ -75,7 +76,7 @@ static bool is_known_coding(rd_slice name) {
            rd_field_is_word(name, RD_SLICE("x-compress"));
 }
 
-/* Anything but exactly "chunked" is refused; this only finds the right words for it. */
+/* Finds the error for anything but exactly "chunked". */
 static int coding_error(rd_slice value) {
     rd_slice element;
     unsigned chunked = 0;

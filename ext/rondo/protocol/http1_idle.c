@@ -22,8 +22,8 @@ bool rd_http1_is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
     return conn->deadline != UINT64_MAX && conn->deadline <= since_ms + (uint64_t)timeout_ms;
 }
 
-/* A request may be on its way, so an idle connection stays for a while; its answer, and that of a
- * request under way, says that it is the last. */
+/* A request may be on its way, so an idle connection stays open for a while. The answer to it, or
+ * to a request in progress, says that it is the last. */
 void rd_http1_on_shutdown(rd_conn *conn) {
     uint64_t grace_ms = (uint64_t)conn->set->settings->idle_grace_ms;
     uint64_t due = conn->set->loop->now_ms + grace_ms;
@@ -42,7 +42,8 @@ static bool is_before_request(const rd_http1 *http) {
     return http->input == RD_HTTP1_HEAD;
 }
 
-/* Nothing of an answer, and all of the body in memory, as it was sent. */
+/* Whether the request can be sent to another process as it was received: nothing is answered, and
+ * the whole body is in memory. */
 static bool can_begin_anew(const rd_http1 *http) {
     const rd_request *request = http->request;
     if (request == NULL || !request->body_complete || http->started) return false;
@@ -66,7 +67,8 @@ bool rd_http1_pack(rd_conn *conn, bool request, rd_packed *packed) {
     return true;
 }
 
-/* What has come, and what comes from now on. True when nothing more has come than was known. */
+/* Takes the packed bytes, or reads the socket if there are none. Returns true when nothing else of
+ * a request has been received. */
 static bool read_on(rd_conn *conn, const rd_packed *packed) {
     bool any = false;
     for (size_t i = 0; i < RD_PACKED_PARTS && rd_conn_is_open(conn); i++) {

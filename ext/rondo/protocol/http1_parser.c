@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The request head, line by line; see http1_parser.h. One function per state; each looks at every
- * byte once and in order, and decides a limit by the position of the byte that breaks it, so that
- * the answer does not depend on how the bytes were cut. Holder of the loop lock.
+ * The request head, line by line; see http1_parser.h. One function for each state. Each reads every
+ * byte once and in order. A limit is decided by the position of the byte that exceeds it, so that
+ * the answer does not depend on how the bytes were cut. Under the loop lock.
  *
  *   START ─▶ METHOD ─▶ TARGET ─▶ VERSION ─▶ LINE ─▶ NAME ─▶ VALUE
  *     ↺ empty lines                          │ ▲               │
@@ -20,12 +20,14 @@
 
 enum { START, METHOD, TARGET, VERSION, LINE, NAME, VALUE };
 
-/* What a state function says: out of bytes, or on to the state it has set, or the head is there. */
+/* Results of a state function: more bytes are needed, go on to the state it has set, or the head is
+ * complete. */
 enum { MORE = 0, NEXT = 1, COMPLETE = 2 };
 
 enum { METHOD_MAX = 24, EMPTY_LINES_MAX = 4, VERSION_LEN = 8 };
 
-/* Bytes of a target: 1 always, 2 only when lenient. Brackets are common in queries: they pass. */
+/* Bytes of a target: 1 always allowed, 2 only when lenient. Brackets are common in queries, so they
+ * are allowed. */
 static const uint8_t target_bytes[256] = {
     ['!'] = 1, ['$'] = 1, ['%'] = 1, ['&'] = 1, ['\''] = 1, ['('] = 1, [')'] = 1, ['*'] = 1,
     ['+'] = 1, [','] = 1, ['-'] = 1, ['.'] = 1, ['/'] = 1,  ['0'] = 1, ['1'] = 1, ['2'] = 1,
@@ -41,7 +43,7 @@ static const uint8_t target_bytes[256] = {
     ['^'] = 2, ['`'] = 2, ['{'] = 2, ['|'] = 2, ['}'] = 2,
 };
 
-/* One call's view: the parser by value, so that the compiler may keep it in registers. */
+/* The state of one call. The parser is a copy, so that the compiler may keep it in registers. */
 typedef struct run {
     rd_http1_parser parser;
     rd_head *head;
@@ -54,7 +56,7 @@ static inline unsigned char byte_at(const run *run, uint32_t at) {
     return (unsigned char)run->buf[at];
 }
 
-/* Takes the line end at `at`: NEXT with `at` behind it, MORE, or an error. */
+/* Takes the line end at `at`. Returns NEXT with `at` behind it, MORE, or an error. */
 static inline int take_line_end(run *run) {
     uint32_t at = run->parser.at;
 
@@ -63,7 +65,7 @@ static inline int take_line_end(run *run) {
         run->parser.at = at + 1;
         return NEXT;
     }
-    if (at + 1 == run->end) return MORE; /* the CR is looked at once more: that is one byte */
+    if (at + 1 == run->end) return MORE; /* the next call reads the CR again, one byte */
     if (byte_at(run, at + 1) != '\n') return RD_ERR_BARE_CR;
     run->parser.at = at + 2;
     return NEXT;
@@ -73,7 +75,7 @@ static inline bool is_line_end(unsigned char byte) {
     return byte == '\r' || byte == '\n';
 }
 
-/* Empty lines may come before a request (RFC 9112, section 2.2), a few of them. */
+/* Skips empty lines before a request (RFC 9112, section 2.2); a few are allowed. */
 static inline int read_start(run *run) {
     int rc;
 
@@ -135,7 +137,7 @@ static inline bool is_digit(unsigned char byte) {
     return byte >= '0' && byte <= '9';
 }
 
-/* The eight bytes of HTTP/d.d and the line end, as far as they are there. */
+/* Reads the eight bytes of HTTP/d.d and the line end, as far as they have been received. */
 static int read_version_bytes(run *run) {
     static const char pattern[VERSION_LEN] = "HTTP/0.0";
 
@@ -152,7 +154,8 @@ static int read_version_bytes(run *run) {
     return MORE;
 }
 
-/* The target is judged only now, so that a preface of HTTP/2 is told about the version. */
+/* The target is checked only here, so that the preface of HTTP/2 gets the error about the
+ * version. */
 static inline int read_version(run *run) {
     const uint32_t token = run->parser.token;
     int rc;
@@ -219,7 +222,7 @@ static inline int read_name(run *run) {
     return NEXT;
 }
 
-/* Puts the header whose value ends at `end` into the array, unless it is one to drop. */
+/* Puts the header whose value ends at `end` into the array, unless it must be dropped. */
 static inline void keep_header(run *run, uint32_t end) {
     rd_head *head = run->head;
     rd_header *header = &head->headers[head->header_count];
@@ -234,7 +237,7 @@ static inline void keep_header(run *run, uint32_t end) {
         head->doubtful = true;
         return;
     }
-    if (at < end && byte_at(run, at) == ' ') at++; /* all there is in nearly every line */
+    if (at < end && byte_at(run, at) == ' ') at++; /* the only blank in nearly every line */
     if (at < end && (byte_at(run, at) <= ' ' || byte_at(run, end - 1) <= ' ')) {
         while (at < end && rd_field_is_blank(byte_at(run, at))) at++;
         while (at < end && rd_field_is_blank(byte_at(run, end - 1))) end--;
@@ -265,7 +268,7 @@ static inline int read_value(run *run) {
     return NEXT;
 }
 
-/* Field lines until the empty one; `state` says where in a line the last call stopped. */
+/* Reads field lines until the empty one. `state` says where in a line the last call stopped. */
 static inline int read_fields(run *run) {
     int rc;
 
@@ -283,7 +286,7 @@ static inline int read_fields(run *run) {
     }
 }
 
-/* Each state leads to the next, so resuming is to jump in and fall through. */
+/* Each state leads to the next: to resume, jump in and fall through. */
 static inline int run_states(run *run) {
     int rc;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The answering side of HTTP/1.1: head, framing of the body, the end of a response. What it
- * queues leaves with the next flush of the connection. See http/responder.h and http1.h.
+ * The answering side of HTTP/1.1: head, framing of the body, end of a response. Everything queued
+ * here leaves with the next flush of the connection. See http/responder.h and http1.h.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "protocol/http1_body.h"
 #include "transport/pump.h"
 
-/* The lines that the server adds to a head; HEAD_RESERVE has room for one of each. */
+/* The lines that the server adds to a head. HEAD_RESERVE has room for one of each. */
 #define LENGTH_NAME   "content-length: "
 #define LENGTH_DIGITS 20
 #define CHUNKED_LINE  "transfer-encoding: chunked\r\n"
@@ -25,8 +25,8 @@
     (RD_STATUS_LINE_MAX + RD_DATE_LINE_BYTES + LENGTH_DIGITS +                                     \
      sizeof(LENGTH_NAME CHUNKED_LINE CLOSE_LINE KEEP_LINE "\r\n\r\n"))
 
-/* The one writer of heads. Every byte of it is checked against `end`: whatever was counted wrong
- * must not become an overflow. */
+/* Writes all heads. It checks every byte against `end`, so a wrong count cannot become an
+ * overflow. */
 typedef struct rd_writer {
     char *at;
     const char *end;
@@ -70,7 +70,7 @@ static size_t fields_size(const rd_response_head *head) {
     return size;
 }
 
-/* Decides how the body is framed and whether the connection goes on. RFC 9112 section 6.3. */
+/* Decides how the body is framed and whether the connection stays open. RFC 9112 section 6.3. */
 static void decide(rd_conn *conn, rd_request *request, const rd_response_head *head) {
     rd_http1 *http = rd_http1_of(conn);
     const rd_settings *settings = conn->set->settings;
@@ -124,7 +124,7 @@ static void put_head(rd_writer *writer, rd_conn *conn, unsigned version,
     PUT(writer, "\r\n");
 }
 
-/* Straight into the queue's block where it fits, which it nearly always does. */
+/* Writes directly into the queue's block if the head fits, which it nearly always does. */
 static void queue_head(rd_conn *conn, unsigned version, const rd_response_head *head) {
     size_t most = fields_size(head) + HEAD_RESERVE;
     if (most <= RD_CHUNK_COPY_MAX) {
@@ -142,7 +142,7 @@ static void queue_head(rd_conn *conn, unsigned version, const rd_response_head *
     rd_conn_mark_dirty(conn);
 }
 
-/* NULL when there is nobody to answer any more. */
+/* Returns NULL when there is no client to answer. */
 static rd_conn *conn_of(const rd_request *request) {
     rd_conn *conn = request->conn;
     return conn != NULL && rd_conn_is_open(conn) ? conn : NULL;
@@ -178,7 +178,7 @@ void rd_http1_queue_refusal(rd_conn *conn, int code, bool with_body) {
     static const rd_field fields[] = {
         {RD_SLICE_INIT("content-type"), RD_SLICE_INIT("text/plain; charset=utf-8")},
         {RD_SLICE_INIT("retry-after"),
-         RD_SLICE_INIT("1")}, /* only where it is no fault of theirs */
+         RD_SLICE_INIT("1")}, /* only when the client is not at fault */
     };
     rd_http1 *http = rd_http1_of(conn);
     const char *text = rd_error_text(code);
@@ -202,7 +202,8 @@ static void tell_cut(rd_conn *conn, int code) {
     if (conn->set->on_cut != NULL) conn->set->on_cut(conn, code);
 }
 
-/* How much of `len` bytes may be sent: more than promised is cut, and the connection ends. */
+/* How many of `len` bytes may be sent. What exceeds the promised length is cut, and the connection
+ * ends. */
 static size_t allowed(rd_conn *conn, size_t len) {
     rd_http1 *http = rd_http1_of(conn);
     if (!http->length_out) return len;
@@ -281,7 +282,7 @@ static int http1_flush(rd_request *request) {
 
 /* ---- the end ---- */
 
-/* Whether nothing but the end of the connection ends the body (RFC 9112 section 6.3, rule 8). */
+/* Whether only the end of the connection ends the body (RFC 9112 section 6.3, rule 8). */
 static bool ends_with_connection(const rd_http1 *http, const rd_request *request) {
     if (!http->started || http->raw_out || request->drop_body) return false;
     return !http->length_out && !http->chunked_out;
@@ -305,7 +306,7 @@ static int http1_finish(rd_request *request) {
     assert(http->started);
     if (http->length_out && http->output_left > 0 && !request->drop_body) {
         tell_cut(conn, RD_ERR_ANSWER_SHORT);
-        http1_abort(request); /* fewer bytes than promised: the client must see it */
+        http1_abort(request); /* fewer bytes than promised: the client must notice */
         return 0;
     }
     if (http->chunked_out) rd_outq_copy(&conn->out, &conn->set->chunks, "0\r\n\r\n", 5);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * How far a name, a target or a value goes: sixteen bytes at a time where SSE2 is, else one. The
- * block tests know only the common bytes; what they stop at is looked up in the tables of
- * field.h. For http1_parser.c. Any thread.
+ * How far a name, a target or a value reaches: sixteen bytes at a time with SSE2, otherwise one.
+ * The block tests know only the common bytes; the byte at which they stop is looked up in the
+ * tables of field.h. For http1_parser.c. Any thread.
  */
 #ifndef RD_PROTOCOL_HTTP1_SCAN_H
 #define RD_PROTOCOL_HTTP1_SCAN_H
@@ -30,14 +30,15 @@ static inline __m128i rd_scan_letters(__m128i bytes) {
     return rd_scan_range(_mm_or_si128(bytes, _mm_set1_epi8(0x20)), 'a', 'z');
 }
 
-/* Offset of the first byte that is not 0xff; 16 if all are. */
+/* Offset of the first byte that is not 0xff; 16 if there is none. */
 static inline uint32_t rd_scan_first_miss(__m128i hits) {
     return (uint32_t)__builtin_ctz(~(unsigned)_mm_movemask_epi8(hits));
 }
 
 #endif
 
-/* Letters, digits, '-': nearly all names have nothing else. (Dot and slash go to the table.) */
+/* Letters, digits, '-': nearly all names have nothing else. (Dot and slash are left to the
+ * table.) */
 static inline uint32_t rd_scan_plain_name(const char *buf, uint32_t at, uint32_t end) {
 #if defined(__SSE2__)
     while (end - at >= 16) {
@@ -57,7 +58,8 @@ static inline uint32_t rd_scan_plain_name(const char *buf, uint32_t at, uint32_t
     return at;
 }
 
-/* First byte of buf[at..end) that is none of a token; adds what it has seen to *kinds. */
+/* First byte of buf[at..end) that is not part of a token. Adds the kinds of the others to
+ * *kinds. */
 static inline uint32_t rd_scan_name(const char *buf, uint32_t at, uint32_t end, unsigned *kinds) {
     unsigned kind;
 
@@ -94,7 +96,7 @@ static inline bool rd_scan_is_value_byte(unsigned char byte) {
     return byte >= 0x20 ? byte != 0x7f : byte == '\t';
 }
 
-/* First byte that cannot stand in a value (CTL but HTAB, DEL), a line end among them. */
+/* First byte that is not allowed in a value (CTL except HTAB, DEL). Line ends are such bytes. */
 static inline uint32_t rd_scan_value(const char *buf, uint32_t at, uint32_t end) {
 #if defined(__SSE2__)
     while (end - at >= 16) {

@@ -17,7 +17,7 @@ typedef struct rd_opening {
     rd_opening_step step;
 } rd_opening;
 
-/* Room for the protocol that follows, too. */
+/* Has room for the protocol that follows, too. */
 typedef union rd_opening_room {
     rd_opening opening;
     rd_http1 http1;
@@ -39,7 +39,7 @@ bool rd_opening_is_needed(const rd_conn_set *set, const rd_transport *transport,
 
 /* ---- the way to the protocol ---- */
 
-/* The deadline of the opening stays, where it is the sooner one. */
+/* Switches to the protocol. The deadline of the opening stays if it is earlier. */
 static void go_on_with(rd_conn *conn, const rd_protocol *protocol) {
     const uint64_t due = conn->deadline;
     rd_conn_switch(conn, protocol);
@@ -47,7 +47,7 @@ static void go_on_with(rd_conn *conn, const rd_protocol *protocol) {
     if (due < conn->deadline) rd_conn_set_deadline(conn, due);
 }
 
-/* The first protocol knows how to refuse, and tells of it. */
+/* Switches to the first protocol, which refuses and reports it. */
 static void refuse(rd_conn *conn, int code) {
     go_on_with(conn, rd_protocol_first);
     rd_http1_refuse(conn, code);
@@ -59,7 +59,7 @@ static void take_input(rd_conn *conn, rd_buffer *input) {
     rd_conn_count_input(conn);
 }
 
-/* Behind the PROXY header; `bytes` are not in conn->input. */
+/* Goes on behind the PROXY header; `bytes` are not in conn->input. */
 static void end_proxy_header(rd_conn *conn, const char *bytes, size_t len) {
     if (conn->layered) {
         opening_of(conn)->step = HANDSHAKE;
@@ -85,7 +85,7 @@ static void on_handshake(rd_conn *conn, int code) {
 
 /* ---- the PROXY header ---- */
 
-/* Bytes of it; 0: it is not whole, < 0: it is wrong. */
+/* Returns the bytes of the header; 0: it is incomplete, < 0: it is invalid. */
 static int read_proxy_header(rd_conn *conn, const char *bytes, size_t len) {
     rd_proxy_header header;
     const int used = rd_proxy_header_parse(bytes, len, &header);
@@ -130,7 +130,7 @@ static void on_eof(rd_conn *conn) {
     rd_conn_finish(conn, false);
 }
 
-/* A handshake that stands in line is late, but not by the fault of its peer. */
+/* A handshake that waits in the server's line is late, but not because of its peer. */
 static void on_timeout(rd_conn *conn) {
     if (conn->layered && rd_layer_is_in_line(conn)) {
         rd_conn_set_deadline(conn, conn->set->loop->now_ms + 1000);
@@ -143,14 +143,14 @@ static void on_nothing(rd_conn *conn) {
     (void)conn;
 }
 
-/* A load balancer may open connections long before it has something to say; a handshake that does
- * not come is nothing to wait for. */
+/* A load balancer may open connections long before it uses them. A connection whose handshake does
+ * not come is not worth keeping. */
 static bool is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
     const uint64_t timeout = (uint64_t)conn->set->settings->head_timeout_ms;
     return !kept && opening_of(conn)->step == HANDSHAKE && conn->deadline <= since_ms + timeout;
 }
 
-/* As HTTP/1.1 does it before its first request. */
+/* Does the same as HTTP/1.1 before its first request. */
 static void on_shutdown(rd_conn *conn) {
     const uint64_t grace_ms = (uint64_t)conn->set->settings->idle_grace_ms;
     const uint64_t due = conn->set->loop->now_ms + grace_ms;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rows of protocols with requests; see request_protocols.h.
+ * The rows of protocols that carry requests; see request_protocols.h.
  */
 #include "protocol/request_protocols.h"
 

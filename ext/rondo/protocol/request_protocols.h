@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of the table (protocols.h) that is about protocols with requests.
+ * The part of the table (protocols.h) for protocols that carry requests.
  */
 #ifndef RD_PROTOCOL_REQUEST_PROTOCOLS_H
 #define RD_PROTOCOL_REQUEST_PROTOCOLS_H
@@ -17,17 +17,17 @@ typedef struct rd_protocol_row {
 extern const rd_protocol_row rd_protocols[];
 extern const size_t rd_protocol_count;
 
-/* What a new connection speaks when nothing else is known of it. */
+/* The protocol of a new connection when nothing else is known of it. */
 extern const rd_protocol *const rd_protocol_first;
 
-/* The protocol with this name in ALPN, or NULL. */
+/* The protocol with this ALPN name, or NULL. */
 const rd_protocol *rd_protocol_find(rd_slice alpn);
 
-/* The name by which another process finds the protocol of the connection in its table: empty for
- * the first one and what comes before it. */
+/* The name by which another process finds the protocol of the connection in its table. Empty for
+ * the first protocol and the opening before it. */
 rd_slice rd_protocol_name_of(const rd_conn *conn);
 
-/* The name of the protocol at this place, for rd_conn_set.offer; empty: there are no more. */
+/* The name of the protocol at this index, for rd_conn_set.offer. Empty: there are no more. */
 rd_slice rd_protocol_offer(size_t index);
 
 #endif
