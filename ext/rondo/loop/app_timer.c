@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Nanoseconds on a wheel of milliseconds; see app_timer.h.
+ * Timers in nanoseconds on a wheel of milliseconds; see app_timer.h.
  */
 #include "loop/app_timer.h"
 
-/* The wheel reaches twelve days ahead, and brings what is later forward to that. */
+/* The wheel reaches twelve days ahead and brings a later time forward to that. */
 static void arm(rd_app_timer *timer) {
     const uint64_t ms = timer->due_ns / 1000000, rest = timer->due_ns % 1000000;
     rd_timer_set(&timer->timers->loop->timers, &timer->timer, rest > 0 ? ms + 1 : ms);

@@ -62,7 +62,7 @@ typedef struct rd_loop {
 /* Returns 0, or -1 with errno set. */
 int rd_loop_init(rd_loop *loop, bool poll_only);
 
-/* Where jobs for disks may have been handed over, after rd_disk_stop(). */
+/* If jobs for disks were handed over, call rd_disk_stop() first. */
 void rd_loop_clear(rd_loop *loop);
 
 void rd_loop_lock(rd_loop *loop);

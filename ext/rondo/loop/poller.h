@@ -12,7 +12,7 @@
 
 enum { RD_READABLE = 1, RD_WRITABLE = 2, RD_HANGUP = 4 };
 
-/* With an interest: epoll reports the source once, then not before it is modified. */
+/* Added to an interest: epoll reports the source once, then not until it is modified. */
 #define RD_ONCE 8
 
 /* Something with a descriptor. Lives in its owner (connection, listener, wake-up). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a descriptor to its waiters, and one source in the poller for all of them; see waiters.h.
+ * From a descriptor to its waiters, with one source in the poller for all of them; see waiters.h.
  */
 #include "loop/waiters.h"
 
@@ -51,18 +51,20 @@ static void free_waited(rd_closing *closing) {
     rd_free(RD_CONTAINER(closing, rd_waited, closing));
 }
 
-/* Whether the number still names the file that was waited for. If that was closed unannounced, it
- * may be a connection of the loop's own by now, whose source must not be touched. */
+/* Whether the number still names the file that was waited for. If that file was closed without
+ * notice, the number may now belong to a connection of the loop, whose source must not be
+ * touched. */
 static bool is_same_file(const rd_waited *waited) {
     struct stat info;
     return fstat(waited->source.fd, &info) == 0 && info.st_dev == waited->device &&
            info.st_ino == waited->inode;
 }
 
-/* Out of the table and the poller. epoll reports by the address of the source, and keeps one whose
- * descriptor was closed unannounced while a copy of it is open, in a forked child perhaps: it has
- * no name any more by which it could be taken out. Such a source is kept until the end; as it is
- * reported once only, it costs nothing but its memory. */
+/* Removes the descriptor from the table and the poller. epoll reports by the address of the source.
+ * If the descriptor was closed without notice, epoll keeps the source while a copy of the
+ * descriptor is open, for instance in a forked child, and no number is left by which to remove it.
+ * Such a source is kept until the end; as it is reported only once, it costs nothing but its
+ * memory. */
 static void forget(rd_waited *waited) {
     rd_waiters *waiters = waited->waiters;
     rd_loop *loop = waiters->loop;
@@ -98,7 +100,7 @@ static int set_interest(rd_waited *waited, unsigned wanted) {
     return loop->ops->modify(loop->poller, &waited->source);
 }
 
-/* The poller looks for what is still wanted, and for nothing more. */
+/* Makes the poller look only for what is still wanted. */
 static void narrow(rd_waited *waited) {
     unsigned wanted = 0;
     for (rd_list *node = waited->waiting.next; node != &waited->waiting; node = node->next) {
@@ -111,8 +113,8 @@ static void narrow(rd_waited *waited) {
     }
 }
 
-/* Callbacks may do anything, so those that are due stand in a list of their own, from where they
- * can be removed like from any other. */
+/* Callbacks may do anything. So waiters that are due are in a list of their own, from which they
+ * can be removed as from any other. */
 static void on_ready(rd_source *source, unsigned ready) {
     rd_waited *waited = RD_CONTAINER(source, rd_waited, source);
     rd_list due;
@@ -129,7 +131,7 @@ static void on_ready(rd_source *source, unsigned ready) {
 
 /* ---- waiting ---- */
 
-/* NULL with errno. */
+/* Returns NULL with errno on failure. */
 static rd_waited *begin(rd_waiters *waiters, int fd, unsigned wanted) {
     struct stat info;
     if (fstat(fd, &info) != 0) return NULL;
@@ -150,7 +152,7 @@ static rd_waited *begin(rd_waiters *waiters, int fd, unsigned wanted) {
     return waiters->by_fd[fd] = waited;
 }
 
-/* False: the others wait for another file that had this number. */
+/* Returns false when the others wait for another file that had this number. */
 static bool widen(rd_waited *waited, unsigned wanted) {
     return is_same_file(waited) && set_interest(waited, waited->source.interest | wanted) == 0;
 }
@@ -202,7 +204,7 @@ void rd_waiters_close(rd_waiters *waiters, int fd) {
 }
 
 void rd_waiters_clear(rd_waiters *waiters) {
-    waiters->limit = 0; /* those that are woken do not wait again */
+    waiters->limit = 0; /* woken waiters cannot wait again */
     for (int fd = 0; fd < waiters->size; fd++) end(waiters, fd, -ECANCELED);
     for (rd_list *node; (node = rd_list_shift(&waiters->lost)) != NULL;) {
         free_waited(RD_CONTAINER(node, rd_closing, node));
