@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Topics and interests, and what the engine is told of them; see hub_interests.h.
+ * Topics and interests, and how the engine learns of them; see hub_interests.h.
  */
 #include "pubsub/hub_interests.h"
 
@@ -27,7 +27,7 @@ static bool send_interest(rd_hub *hub, rd_slice name, bool is_pattern, bool is_w
         NULL);
 }
 
-/* In order: once a change waits, all later ones do. */
+/* Keeps the order: once a change waits, all later ones wait. */
 static void tell_engine(rd_hub *hub, const rd_hub_topic *topic, bool is_wanted) {
     const rd_slice name = topic->in_map.name;
     if (hub->engine == NULL) return;
@@ -70,7 +70,7 @@ static void remove_topic(rd_hub *hub, rd_hub_topic *topic) {
     rd_free(topic);
 }
 
-/* Along the list that is short: there are few processes. */
+/* Searches the list of the topic, which is short: there are few processes. */
 static rd_hub_interest *find_interest(const rd_hub_topic *topic, const rd_hub_link *link) {
     for (rd_list *node = topic->interests.next; node != &topic->interests; node = node->next) {
         rd_hub_interest *found = RD_CONTAINER(node, rd_hub_interest, in_topic);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which link of the hub wants which channel. A topic is a channel or pattern that a link wants; it
- * goes with its last interest. Under the lock of the hub's loop.
+ * Which link of the hub wants which channel. A topic is a channel or pattern that some link wants.
+ * It is freed with its last interest. Under the lock of the hub's loop.
  */
 #ifndef RD_PUBSUB_HUB_INTERESTS_H
 #define RD_PUBSUB_HUB_INTERESTS_H
@@ -13,7 +13,7 @@ typedef struct rd_hub_topic {
     rd_list in_all;
     rd_list interests;
     bool is_pattern;
-    rd_pattern pattern; /* if it is one */
+    rd_pattern pattern; /* only used if the topic is a pattern */
     char name[];
 } rd_hub_topic;
 
@@ -23,19 +23,19 @@ typedef struct rd_hub_interest {
     rd_hub_link *link;
 } rd_hub_interest;
 
-/* NULL: no link wants it. */
+/* Returns NULL when no link wants it. */
 rd_hub_topic *rd_hub_find_topic(rd_hub *hub, rd_slice name, bool is_pattern);
 
-/* 0, or RD_ERR_CHANNEL_LIMIT. */
+/* Returns 0, or RD_ERR_CHANNEL_LIMIT. */
 int rd_hub_subscribe(rd_hub *hub, rd_hub_link *link, rd_slice name, bool is_pattern);
 
-/* Nothing if the link does not want it. */
+/* Does nothing if the link does not want it. */
 void rd_hub_unsubscribe(rd_hub *hub, rd_hub_link *link, rd_slice name, bool is_pattern);
 
-/* All interests of a link. */
+/* Ends all interests of a link. */
 void rd_hub_end_interests(rd_hub *hub, rd_hub_link *link);
 
-/* Tells a new engine of all topics. */
+/* Reports all topics to a new engine. */
 void rd_hub_tell_interests(rd_hub *hub);
 
 #endif

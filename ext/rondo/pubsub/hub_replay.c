@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the hub answers to who was away; see hub_replay.h. Messages go first: an answer is only
- * given while a part of the link's queue is free, has no more than that part and than its client
- * can take, and so never makes a message get lost.
+ * The hub's answers to clients that were away; see hub_replay.h. Messages go first. An answer is
+ * only given while a part of the link's queue is free, and has no more than that part and no more
+ * than its client can take. So an answer never makes a message get lost.
  */
 #include "pubsub/hub_replay.h"
 
