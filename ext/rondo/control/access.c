@@ -9,7 +9,7 @@
 #include "control/token.h"
 #include "http/field_list.h"
 
-/* A page of some site in a browser on this machine can send requests to it, too. */
+/* A page of any site, in a browser on this machine, can send requests to the server, too. */
 static bool is_from_a_page(const rd_request *request) {
     const rd_head *head = &request->head;
     if (rd_head_has(head, RD_HEADER_ORIGIN) || rd_head_has(head, RD_HEADER_REFERER)) return true;
@@ -24,8 +24,8 @@ static bool is_loopback(const rd_address *address) {
     return address->kind == RD_ADDRESS_V6 && memcmp(address->bytes, loopback, 16) == 0;
 }
 
-/* A page whose name was made to lead here (DNS rebinding) is of the same origin to its browser,
- * which says so in no field. But Host is that name. */
+/* DNS rebinding: a page whose name was made to resolve to this machine is of the same origin for
+ * its browser, which sends none of these fields. But Host is then that name. */
 static bool is_for_this_machine(const rd_request *request) {
     rd_slice host = rd_request_slice(request, request->head.host);
     rd_address address;
@@ -33,7 +33,7 @@ static bool is_for_this_machine(const rd_request *request) {
     return rd_address_parse(&address, host.ptr, host.len) && is_loopback(&address);
 }
 
-/* No browser comes through a Unix socket. */
+/* A browser cannot connect to a Unix socket. */
 static bool is_guarded_by_file(const rd_request *request) {
     return request->conn->peer.kind == RD_ADDRESS_UNIX;
 }
@@ -42,13 +42,13 @@ const char *rd_access_refusal(const char *token, const rd_request *request) {
     if (token != NULL) {
         return rd_token_matches(token, request) ? NULL : "wrong or missing token";
     }
-    if (is_from_a_page(request)) return "from a page in a browser: that needs a token";
+    if (is_from_a_page(request)) return "a request from a page in a browser needs a token";
     if (is_guarded_by_file(request) || is_for_this_machine(request)) return NULL;
-    return "Host is neither localhost nor a loopback address: that needs a token";
+    return "Host is neither localhost nor a loopback address: such a request needs a token";
 }
 
-/* Methods that do, as in Allow. Without a token a verb is no GET: the address of an image would be
- * enough for one. pumactl asks by GET, with its token or through a Unix socket. */
+/* Without a token a verb cannot be called by GET: the address of an image would be enough to call
+ * one. pumactl uses GET, with its token or through a Unix socket. */
 const char *rd_access_methods(const char *token, const rd_request *request, bool is_verb) {
     if (!is_verb) return "GET, HEAD, POST";
     return token != NULL || is_guarded_by_file(request) ? "GET, POST" : "POST";

@@ -38,8 +38,8 @@ rd_control *rd_control_new(const rd_control_options *options, int *process_fd);
  * errno. */
 int rd_control_add_listener(rd_control *control, rd_listener *listener);
 
-/* Shows how many connections wait for the listening socket `fd`; `slot` is its worker's, or -1.
- * Any thread, also before start. */
+/* Shows how many connections wait for the listening socket `fd`. `slot` is that of its worker, or
+ * -1. Any thread, also before start. */
 void rd_control_watch(rd_control *control, const char *url, int fd, int slot);
 
 /* Forgets all these sockets. */
