@@ -161,24 +161,14 @@ void rd_conn_unref(rd_conn *conn) {
 
 /* ---- interest ---- */
 
-static unsigned wanted_interest(rd_conn *conn) {
-    unsigned interest = 0;
-    if (rd_conn_reads(conn)) interest |= RD_READABLE;
-    if (conn->out.bytes > 0 && !conn->warming) interest |= RD_WRITABLE;
-    if (rd_conn_unsent(conn) > 0) interest |= RD_WRITABLE;
-    return interest;
-}
-
-void rd_conn_update_interest(rd_conn *conn) {
+RD_APART void rd_conn_change_interest(rd_conn *conn, unsigned interest) {
     if (conn->state == RD_CONN_CLOSED) return;
-    if (rd_loop_set_interest(conn->set->loop, &conn->source, wanted_interest(conn)) != 0) {
-        rd_conn_close(conn);
-    }
+    if (rd_loop_set_interest(conn->set->loop, &conn->source, interest) != 0) rd_conn_close(conn);
 }
 
 void rd_conn_ensure_registered(rd_conn *conn) {
     if (conn->state == RD_CONN_CLOSED || conn->source.registered || conn->source.fd < 0) return;
-    if (rd_loop_add(conn->set->loop, &conn->source, wanted_interest(conn)) != 0) {
+    if (rd_loop_add(conn->set->loop, &conn->source, rd_conn_wanted_interest(conn)) != 0) {
         rd_conn_close(conn);
     }
 }

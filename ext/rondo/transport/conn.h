@@ -95,19 +95,20 @@ struct rd_conn {
     rd_address peer;
     uint16_t room; /* bytes for the state of its protocols */
     uint8_t state;
+    /* The first eight are in one byte: every flush tests several of them. */
     bool read_eof : 1;
     bool read_paused : 1;
     bool above_high : 1; /* the queue passed the high watermark and has not drained yet */
     bool tell_empty : 1; /* tell the protocol once when everything queued is sent */
-    bool linger : 1;     /* half-close, and read for a while, before closing */
-    bool settled : 1;    /* set by the protocol: needs no readiness before its answer */
-    bool guest : 1;      /* came from another worker in the middle of its requests */
     bool warming : 1;    /* the next part of its queue is being read from a disk */
-    bool warmed : 1;     /* that part was just read */
-    bool secure : 1;     /* its requests are https: by its transport, or its carrier */
     bool layered : 1;    /* its transport is not plain, so it has an rd_layer */
     bool uncounted : 1;  /* does not count for limits, balance and traffic */
     bool patient : 1;    /* has no write deadline while it is open */
+    bool linger : 1;     /* half-close, and read for a while, before closing */
+    bool settled : 1;    /* set by the protocol: needs no readiness before its answer */
+    bool guest : 1;      /* came from another worker in the middle of its requests */
+    bool warmed : 1;     /* the next part of its queue was just read from a disk */
+    bool secure : 1;     /* its requests are https: by its transport, or its carrier */
 };
 
 /* What a connection has in addition if its transport is not plain. */
@@ -206,6 +207,24 @@ static inline bool rd_conn_is_spare(rd_conn *conn, bool kept, uint64_t since_ms)
 /* The server stops: nothing new begins on the connection. */
 static inline void rd_conn_shut_down(rd_conn *conn) {
     if (rd_conn_is_open(conn)) conn->protocol->on_shutdown(conn);
+}
+
+/* What the connection waits for now. */
+static inline unsigned rd_conn_wanted_interest(rd_conn *conn) {
+    unsigned interest = rd_conn_reads(conn) ? RD_READABLE : 0;
+    if (conn->out.bytes > 0 && !conn->warming) interest |= RD_WRITABLE;
+    if (rd_conn_unsent(conn) > 0) interest |= RD_WRITABLE;
+    return interest;
+}
+
+/* Tells the poller of it, unless the connection is closed. */
+void rd_conn_change_interest(rd_conn *conn, unsigned interest);
+
+/* Call it after something has changed that the connection may wait for. Mostly nothing changes for
+ * the poller. */
+static inline void rd_conn_update_interest(rd_conn *conn) {
+    const unsigned interest = rd_conn_wanted_interest(conn);
+    if (conn->source.interest != interest) rd_conn_change_interest(conn, interest);
 }
 
 /* Tries to read at once, without the poller: most new connections already have a request. */

@@ -16,9 +16,6 @@ void rd_conn_set_state(rd_conn *conn, rd_conn_state state);
  * timer operation. */
 void rd_conn_arm(rd_conn *conn);
 
-/* Tells the poller what the connection waits for now. */
-void rd_conn_update_interest(rd_conn *conn);
-
 /* A new connection is registered with the poller only after its first read, because many have ended
  * by then. */
 void rd_conn_ensure_registered(rd_conn *conn);

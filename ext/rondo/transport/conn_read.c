@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "base/apart.h"
 #include "system/clock.h"
 #include "transport/conn_parts.h"
 #include "transport/layer.h"
@@ -32,9 +33,8 @@ static void read_end(rd_conn *conn) {
     rd_conn_update_interest(conn);
 }
 
-static void read_some(rd_conn *conn) {
+static void read_bytes(rd_conn *conn) {
     rd_loop *loop = conn->set->loop;
-    if (conn->layered && !rd_layer_may_read(conn)) return;
     ssize_t got = conn->transport->read(conn, loop->receive, sizeof(loop->receive));
     if (got > 0) {
         if (!conn->uncounted) conn->set->bytes_in += (uint64_t)got;
@@ -48,7 +48,20 @@ static void read_some(rd_conn *conn) {
     } else if (errno != EAGAIN && errno != EWOULDBLOCK) {
         rd_conn_close(conn);
     }
-    if (conn->layered) rd_layer_note_pending(conn);
+}
+
+RD_APART static void read_layer(rd_conn *conn) {
+    if (!rd_layer_may_read(conn)) return;
+    read_bytes(conn);
+    rd_layer_note_pending(conn);
+}
+
+static void read_some(rd_conn *conn) {
+    if (conn->layered) {
+        read_layer(conn);
+    } else {
+        read_bytes(conn);
+    }
 }
 
 void rd_conn_read_now(rd_conn *conn) {

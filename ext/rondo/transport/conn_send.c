@@ -71,11 +71,22 @@ static bool has_write_deadline(rd_conn *conn) {
     return has_unsent(conn) && !(conn->patient && rd_conn_is_open(conn));
 }
 
-static void after_progress(rd_conn *conn, size_t sent) {
-    uint64_t timeout = (uint64_t)conn->set->settings->write_timeout_ms;
-    if (!conn->uncounted) conn->set->bytes_out += sent;
+/* The peer took something, and gets its time for what is left. */
+RD_APART static void renew_write_deadline(rd_conn *conn) {
+    const uint64_t timeout = (uint64_t)conn->set->settings->write_timeout_ms;
     conn->write_deadline =
         has_write_deadline(conn) ? conn->set->loop->now_ms + timeout : UINT64_MAX;
+    conn->full_unread = 0;
+}
+
+/* Most answers leave with one write. */
+static inline void after_progress(rd_conn *conn, size_t sent) {
+    if (!conn->uncounted) conn->set->bytes_out += sent;
+    if (conn->out.bytes > 0 || conn->layered) {
+        renew_write_deadline(conn);
+        return;
+    }
+    conn->write_deadline = UINT64_MAX;
     conn->full_unread = 0;
 }
 
@@ -121,7 +132,16 @@ bool rd_conn_end_output(rd_conn *conn) {
     return true;
 }
 
-static void after_flush(rd_conn *conn, bool is_full) {
+/* Everything is sent and the connection waits as before: so most flushes end. */
+static bool is_settled(const rd_conn *conn) {
+    if (conn->out.bytes > 0 || conn->state != RD_CONN_OPEN || !conn->source.registered)
+        return false;
+    if (conn->read_eof || conn->read_paused || conn->layered) return false;
+    if (conn->above_high || conn->tell_empty) return false;
+    return conn->source.interest == RD_READABLE;
+}
+
+RD_APART static void after_flush(rd_conn *conn, bool is_full) {
     bool drained =
         conn->above_high && conn->out.bytes <= (size_t)conn->set->settings->output_low_bytes;
     bool emptied = conn->tell_empty && !has_unsent(conn);
@@ -136,7 +156,7 @@ static void after_flush(rd_conn *conn, bool is_full) {
     }
     if (conn->state == RD_CONN_CLOSED) return;
     if (has_write_deadline(conn) && !conn->warming) {
-        if (conn->write_deadline == UINT64_MAX) after_progress(conn, 0);
+        if (conn->write_deadline == UINT64_MAX) renew_write_deadline(conn);
         if (is_full && conn->full_unread == 0) rd_progress_begin(conn);
         rd_conn_arm(conn);
     }
@@ -155,7 +175,7 @@ RD_APART static bool flush_layer(rd_conn *conn) {
         rd_conn_close(conn);
         return false;
     }
-    if (rd_conn_unsent(conn) < before) after_progress(conn, 0);
+    if (rd_conn_unsent(conn) < before) renew_write_deadline(conn);
     return true;
 }
 
@@ -191,6 +211,7 @@ static bool send_now(rd_conn *conn) {
     if (conn->out.bytes > 0 || rd_list_is_linked(&conn->in_stalled)) {
         rd_stalled_note(conn, progress);
     }
+    if (is_settled(conn)) return false;
     after_flush(conn, limit > 0);
     return limit == 0 && conn->state != RD_CONN_CLOSED && conn->out.bytes > 0;
 }
