@@ -7,6 +7,7 @@
 
 #include <assert.h>
 
+#include "base/apart.h"
 #include "system/clock.h"
 #include "protocol/http1_idle.h"
 
@@ -203,18 +204,9 @@ static void http1_on_timeout(rd_conn *conn) {
     }
 }
 
-/* Reads the next request, unless the client does not take its answers: they would pile up without
- * end. */
-static void begin_next(rd_conn *conn) {
+/* Parses what was read ahead, and reads again if reading was paused. */
+RD_APART static void go_on_reading(rd_conn *conn) {
     rd_http1 *http = rd_http1_of(conn);
-    if (conn->out.bytes > (size_t)rd_http1_settings(conn)->output_high_bytes) {
-        conn->above_high = true;
-        rd_conn_set_deadline(conn, UINT64_MAX); /* the deadline of writing runs */
-        rd_conn_pause_reading(conn);
-        return;
-    }
-    rd_http1_set_timeout(conn, rd_http1_settings(conn)->keep_alive_timeout_ms);
-    if (conn->input.end == 0 && !conn->read_paused) return;
     size_t used = feed(conn, rd_buffer_ptr(&conn->input), rd_buffer_len(&conn->input));
     if (!rd_conn_is_open(conn)) return;
     rd_buffer_consume(&conn->input, used);
@@ -223,6 +215,23 @@ static void begin_next(rd_conn *conn) {
     if (conn->read_paused && !http->disk_behind) rd_conn_resume_reading(conn);
     limit_read_ahead(conn);
     if (conn->read_eof && !rd_http1_has_read(http)) http1_on_eof(conn);
+}
+
+RD_APART static void wait_for_room(rd_conn *conn) {
+    conn->above_high = true;
+    rd_conn_set_deadline(conn, UINT64_MAX); /* the deadline of writing runs */
+    rd_conn_pause_reading(conn);
+}
+
+/* Reads the next request, unless the client does not take its answers: they would pile up without
+ * end. */
+static void begin_next(rd_conn *conn) {
+    if (conn->out.bytes > (size_t)rd_http1_settings(conn)->output_high_bytes) {
+        wait_for_room(conn);
+        return;
+    }
+    rd_http1_set_timeout(conn, rd_http1_settings(conn)->keep_alive_timeout_ms);
+    if (conn->input.end > 0 || conn->read_paused) go_on_reading(conn);
 }
 
 static void http1_on_drained(rd_conn *conn) {
