@@ -51,13 +51,17 @@ static void wait_in_line(rd_server *server, rd_request *request) {
     rd_list_append(fifo_for(queue, request->conn), &request->queued.standing.node);
 }
 
-static void leave_line(rd_queue *queue, rd_request *request) {
+RD_APART static void leave_shared_line(rd_request *request, rd_line *line) {
+    rd_list_unlink(&request->in_queue);
+    rd_line_settle(line);
+}
+
+static inline void leave_line(rd_queue *queue, rd_request *request) {
     rd_line *line = request->queued.line;
     if (line == NULL) {
         rd_list_unlink(&request->queued.standing.node);
     } else {
-        rd_list_unlink(&request->in_queue);
-        rd_line_settle(line);
+        leave_shared_line(request, line);
     }
     if (rd_list_is_linked(&request->queued.by_age)) rd_list_unlink(&request->queued.by_age);
     request->queued.place = RD_PLACE_NONE;
@@ -66,7 +70,7 @@ static void leave_line(rd_queue *queue, rd_request *request) {
 
 /* ---- seats ---- */
 
-static void take_seat(rd_request *request, rd_line *line) {
+RD_APART static void take_seat(rd_request *request, rd_line *line) {
     request->queued.place = RD_PLACE_SEATED;
     rd_lines_ref(RD_CONTAINER(line, rd_lines, calls));
     line->inside++;
@@ -81,8 +85,8 @@ RD_APART static void free_seat(rd_queue *queue, rd_request *request) {
     rd_lines_unref(RD_CONTAINER(line, rd_lines, calls));
 }
 
-void rd_queue_end_call(rd_server *server, rd_request *request) {
-    if (request->queued.place == RD_PLACE_SEATED) free_seat(&server->queue, request);
+static inline void end_call(rd_queue *queue, rd_request *request) {
+    if (request->queued.place == RD_PLACE_SEATED) free_seat(queue, request);
 }
 
 /* ---- in ---- */
@@ -194,13 +198,24 @@ int64_t rd_queue_timeout(const rd_server *server) {
 
 /* ---- out ---- */
 
-void rd_queue_end_quantum(rd_server *server) {
-    rd_queue *queue = &server->queue;
-    if (queue->round_left > 0 && !rd_list_is_empty(&queue->next)) return;
-    rd_list *node = rd_list_shift(&queue->next);
-    if (node != NULL) rd_list_append(&queue->lines, node);
+/* Of the line that stands in `next`. */
+RD_APART static void end_round(rd_queue *queue) {
+    if (queue->round_left > 0) return;
+    rd_list_append(&queue->lines, rd_list_shift(&queue->next));
+    queue->current = NULL;
+}
+
+static inline void end_quantum(rd_queue *queue) {
+    if (!rd_list_is_empty(&queue->next)) {
+        end_round(queue);
+        return;
+    }
     queue->current = NULL;
     queue->round_left = 0;
+}
+
+void rd_queue_end_quantum(rd_server *server) {
+    end_quantum(&server->queue);
 }
 
 static bool batch_is_over(rd_server *server, uint64_t now) {
@@ -213,8 +228,8 @@ static bool batch_is_over(rd_server *server, uint64_t now) {
     return now - queue->batch_since_ns > (uint64_t)server->settings.batch_us * 1000;
 }
 
-static void let_go(rd_server *server, rd_request *request, uint64_t now) {
-    rd_queue_end_call(server, request);
+static inline void let_go(rd_server *server, rd_request *request, uint64_t now) {
+    end_call(&server->queue, request);
     rd_calls_end(server, request, now);
 }
 
@@ -264,7 +279,7 @@ rd_request *rd_server_next_request(rd_server *server, rd_request *before) {
     server->lead.seen_ns = now;
     if (before != NULL) let_go(server, before, now);
     if (!rd_queue_is_ready(queue)) return NULL;
-    if (now >= queue->quantum_end_ns) rd_queue_end_quantum(server);
+    if (now >= queue->quantum_end_ns) end_quantum(queue);
     if (batch_is_over(server, now)) return NULL;
     const bool goes_on = !rd_list_is_empty(&queue->next);
     rd_request *request = take_first(queue);

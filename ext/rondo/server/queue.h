@@ -51,12 +51,9 @@ void rd_queue_add(struct rd_server *server, rd_request *request);
 /* Moves guests to another worker, or lets them wait with the other requests. */
 void rd_queue_sort_guests(struct rd_server *server);
 
-/* The request leaves the queue, or gives back its seat. If its call continues without a client,
- * rd_queue_end_call() gives the seat back. */
+/* The request leaves the queue, or gives back its seat. If its call continues without a client, the
+ * end of the call gives the seat back. */
 void rd_queue_leave(struct rd_server *server, rd_request *request);
-
-/* The call of the request is over. */
-void rd_queue_end_call(struct rd_server *server, rd_request *request);
 
 /* A line whose quantum is over goes to the end, unless requests of its round are still to come. */
 void rd_queue_end_quantum(struct rd_server *server);
