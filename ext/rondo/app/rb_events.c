@@ -5,6 +5,7 @@
  */
 #include "app/rb_events.h"
 
+#include "base/apart.h"
 #include "ruby/rb_names.h"
 #include "binding/rb_binding.h"
 #include "binding/rb_fork.h"
@@ -70,7 +71,7 @@ static VALUE tell(VALUE argument) {
 }
 
 /* The connection has ended: no callback can be called for it any more. */
-static void forget(rd_binding *binding, rd_push *push, VALUE self) {
+RD_APART static void forget(rd_binding *binding, rd_push *push, VALUE self) {
     rd_client_let_go(binding, push->slot);
     if (push->is_deaf) return;
     rd_client_of(self)->push = NULL;
@@ -80,7 +81,7 @@ static void forget(rd_binding *binding, rd_push *push, VALUE self) {
 }
 
 /* An exception ends this connection and no other. A Thread#kill ends the thread. */
-static int handle_failure(rd_binding *binding, rd_push *push, int state) {
+RD_APART static int handle_failure(rd_binding *binding, rd_push *push, int state) {
     VALUE error = rb_errinfo();
     rd_lock(binding);
     if (push->conn != NULL && !push->closing) push->ops->close(push, 1011, RD_SLICE(""));
@@ -113,7 +114,7 @@ static VALUE call_block(VALUE argument) {
     return rd_channels_tell(block, rd_push_message_of(telling->event));
 }
 
-static int tell_subscriber(rd_binding *binding, const rd_event *event) {
+RD_APART static int tell_subscriber(rd_binding *binding, const rd_event *event) {
     rd_push *push = rd_push_of_source(event->source);
     rd_telling telling = {binding, event, push, Qnil};
     int state = 0;
@@ -125,9 +126,13 @@ static int tell_subscriber(rd_binding *binding, const rd_event *event) {
 /* ---- all events ---- */
 
 int rd_event_tell(rd_binding *binding, const rd_event *event) {
-    static int (*const tellers[RD_EVENT_FAMILY_COUNT])(rd_binding *, const rd_event *) = {
-        [RD_EVENTS_OF_CONNECTION] = tell_connection,
-        [RD_EVENTS_OF_SUBSCRIBER] = tell_subscriber,
-    };
-    return tellers[event->source->ops->family](binding, event);
+    switch (event->source->ops->family) {
+    case RD_EVENTS_OF_CONNECTION:
+        return tell_connection(binding, event);
+    case RD_EVENTS_OF_SUBSCRIBER:
+        return tell_subscriber(binding, event);
+    case RD_EVENT_FAMILY_COUNT:
+        break;
+    }
+    return 0;
 }

@@ -38,9 +38,7 @@ static unsigned source_next(const rd_event_source *source) {
 }
 
 static void source_take(rd_event_source *source, rd_event *event) {
-    rd_push *push = rd_push_of_source(source);
-    event->kind = rd_push_next(push);
-    event->message = rd_push_take(push);
+    event->message = rd_push_take(rd_push_of_source(source), &event->kind);
 }
 
 /* What every event changes in the connection once the application has handled it. */
@@ -276,8 +274,9 @@ static rd_push_message *take_message(rd_push *push) {
     return message;
 }
 
-rd_push_message *rd_push_take(rd_push *push) {
+rd_push_message *rd_push_take(rd_push *push, unsigned *kind) {
     const rd_push_event event = rd_push_next(push);
+    *kind = event;
     if (event == RD_PUSH_MESSAGE || event == RD_PUSH_PUBLISHED) return take_message(push);
     clear_due(push, event);
     if (event == RD_PUSH_CLOSE) push->due = 0;

@@ -190,9 +190,9 @@ void rd_push_closed(rd_push *push);
 /* The next event. */
 rd_push_event rd_push_next(const rd_push *push);
 
-/* Takes the next event. Returns the message of RD_PUSH_MESSAGE and RD_PUSH_PUBLISHED, which must be
- * freed with rd_push_free_message(), else NULL. */
-rd_push_message *rd_push_take(rd_push *push);
+/* Takes the next event, and sets `kind` to it. Returns the message of RD_PUSH_MESSAGE and
+ * RD_PUSH_PUBLISHED, which must be freed with rd_push_free_message(), else NULL. */
+rd_push_message *rd_push_take(rd_push *push, unsigned *kind);
 void rd_push_free_message(rd_push_message *message);
 
 #endif

@@ -113,7 +113,8 @@ static const char *take(rd_push *push) {
     static const char *const names[] = {"nothing",   "open",  "handler", "message",
                                         "published", "close", "drained", "shutdown"};
     const rd_push_event event = rd_push_next(push);
-    rd_push_message *message = rd_push_take(push);
+    unsigned kind;
+    rd_push_message *message = rd_push_take(push, &kind);
     (void)snprintf(line, sizeof(line), "%s", names[event]);
     if (message != NULL && message->published != NULL) {
         const rd_slice payload = rd_message_payload(message->published);
@@ -257,7 +258,8 @@ static void test_ids_only_where_somebody_keeps(void) {
     rd_pubsub_keep(&pubsub, text("kept"), false, 2, 0);
     publish("news", "b");
     deliver();
-    rd_push_message *first = rd_push_take(push), *second = rd_push_take(push);
+    unsigned kind;
+    rd_push_message *first = rd_push_take(push, &kind), *second = rd_push_take(push, &kind);
     CHECK_INT(first->published->id, 0);
     CHECK(second->published->id > 0);
     rd_push_free_message(first);
