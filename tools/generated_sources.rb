@@ -8,7 +8,7 @@ module GeneratedSources
   #
   # @param folder [String] below the root of the project
   # @param files [Hash{String => String}] names and texts
-  def self.settle(folder, files)
+  def self.write_or_check(folder, files)
     paths = files.transform_keys { |name| File.expand_path("../#{folder}/#{name}", __dir__) }
     differing = paths.reject { |path, text| File.file?(path) && File.binread(path) == text.b }
     if ARGV.include?("--check")

@@ -27,7 +27,7 @@ module Rondo
       environment: ANY, log: ANY, request_log: ANY_OF_CORE, request_log_format: ANY_OF_CORE,
       lowlevel_error_handler: CALLABLE, trusted_proxies: ARRAY, proxy_protocol_from: ARRAY, url_scheme: STRING,
       default_host: STRING, allowed_origins: ANY, public: STRING, public_only: ANY_OF_CORE,
-      x_sendfile_roots: ARRAY, sendfile_type: STRING, scoreboard: ANY_OF_CORE, slot: ANY_OF_CORE,
+      x_sendfile_roots: ARRAY, sendfile_type: STRING, scoreboard: ANY_OF_CORE, row: ANY_OF_CORE,
       inbox: ANY_OF_CORE, inboxes: ANY_OF_CORE, link: ANY_OF_CORE, thread_start: ANY_OF_CORE, thread_exit: ANY_OF_CORE
     }.freeze
     private_constant :OPTION_TABLE
@@ -45,7 +45,7 @@ module Rondo
     #   whose files are served without Ruby;
     #   public_only [Boolean] whatever is not in it is not there; x_sendfile_roots [Array<String>] folders
     #   whose files the application may name by X-Sendfile or X-Accel-Redirect, the public one without it;
-    #   sendfile_type [String] which of the two Rack::Sendfile uses; scoreboard [Scoreboard], slot
+    #   sendfile_type [String] which of the two Rack::Sendfile uses; scoreboard [Scoreboard], row
     #   [Integer] the row it writes; inbox [Integer], inboxes [Array<Integer, nil>] descriptors by
     #   which the workers of a cluster give each other connections; link [Integer] a socket to the hub of
     #   the cluster, which is taken over; thread_start, thread_exit [#call] run in every application thread

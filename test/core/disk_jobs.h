@@ -13,7 +13,7 @@
 /* Until nothing is left to do; what is done is told. Without the lock. */
 __attribute__((unused)) static void finish_jobs(rd_loop *loop) {
     for (bool more = true; more;) {
-        rd_disk_settle(loop);
+        rd_disk_wait_idle(loop);
         rd_loop_lock(loop);
         more = !rd_list_is_empty(&loop->posted);
         rd_loop_run_posted(loop);
@@ -58,7 +58,7 @@ __attribute__((unused)) static void hold_jobs(rd_loop *loop) {
 
 __attribute__((unused)) static void release_jobs(rd_loop *loop) {
     for (int i = 0; i < RD_DISK_THREADS; i++) sem_post(&held_over);
-    rd_disk_settle(loop);
+    rd_disk_wait_idle(loop);
     jobs_are_held = false;
 }
 

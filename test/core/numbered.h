@@ -89,7 +89,7 @@ static size_t numbered_room(rd_conn *conn) {
     rd_conn *carrier = rd_conn_carrier(conn);
     if (!rd_conn_is_open(carrier)) return 0;
     if (carrier->out.bytes >= NUMBERED_OUT_MAX) {
-        carrier->tell_empty = true; /* on_drained has the numbers go on */
+        carrier->notify_drained = true; /* on_drained has the numbers go on */
         return 0;
     }
     return share->window < NUMBERED_PART ? share->window : NUMBERED_PART;

@@ -102,7 +102,7 @@ static void turn(void) {
         if (request->conn != NULL) app(request);
     }
     rd_loop_unlock(&server->loop);
-    if (!jobs_are_held) rd_disk_settle(&server->loop); /* the next turn hears what they did */
+    if (!jobs_are_held) rd_disk_wait_idle(&server->loop); /* the next turn hears what they did */
 }
 
 __attribute__((unused)) static void turns(int count) {

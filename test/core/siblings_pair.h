@@ -77,13 +77,13 @@ static void start(void) {
     const int outboxes[SERVERS] = {inboxes[A][1], inboxes[one_inbox ? A : B][1]};
     for (uint32_t i = 0; i < SERVERS; i++) {
         rd_server *server = servers[i] = rd_server_new(&settings);
-        server->score = &board.slots[i];
-        board.slots[i].state = RD_SCORE_READY;
-        board.slots[i].max_threads = 1;
+        server->score = &board.rows[i];
+        board.rows[i].state = RD_SCORE_READY;
+        board.rows[i].max_threads = 1;
         rd_loop_lock(&server->loop);
         int inbox = inboxes[one_inbox ? A : i][0];
         CHECK_INT(rd_siblings_join(server, &board, i, inbox, outboxes), 0);
-        rd_server_publish(server);
+        rd_server_write_scores(server);
         rd_loop_unlock(&server->loop);
     }
     client_count = 0;
@@ -95,7 +95,7 @@ static void end(void) {
         serve(servers[i]);
         CHECK_INT(servers[i]->conns.count, 0);
         CHECK_INT(servers[i]->http.requests.live, 0);
-        CHECK_INT(board.slots[i].arriving, 0);
+        CHECK_INT(board.rows[i].arriving, 0);
         rd_server_free(servers[i]);
         close(inboxes[i][0]);
         close(inboxes[i][1]);
@@ -114,7 +114,7 @@ static int dial(void) {
     if (!rd_handover_accepted(server, pair[0], &nobody, dialed_name)) {
         const rd_protocol *protocol = rd_protocol_begin(&server->conns, dialed, &nobody);
         rd_conn_read_now(rd_conn_open(&server->conns, pair[0], dialed, protocol, &nobody));
-        rd_server_publish(server);
+        rd_server_write_scores(server);
     }
     rd_loop_unlock(&server->loop);
     clients[client_count++] = pair[1];

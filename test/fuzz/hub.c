@@ -60,7 +60,7 @@ static void hear(process *process, const uint8_t *bytes, size_t len) {
         rc = rd_relay_read(&process->reader, copy + at, len - at, &used, &frame);
         if (rc == 0) break;
         at += used;
-        if (rc == 1) rc = rd_hub_take(&hub, &process->link, &frame);
+        if (rc == 1) rc = rd_hub_receive(&hub, &process->link, &frame);
     }
     if (rc < 0) go(process);
     if (process->is_here) rd_hub_answer(&hub, &process->link);
@@ -76,7 +76,7 @@ static void check_that_it_goes_on(void) {
 
     go(honest);
     come(honest, RD_HUB_WORKER);
-    FUZZ_CHECK(rd_hub_take(&hub, &honest->link, &wish) == 0);
+    FUZZ_CHECK(rd_hub_receive(&hub, &honest->link, &wish) == 0);
     for (int i = 0; i < LINKS; i++) processes[i].sent = 0;
     rd_hub_publish(&hub, &message);
     FUZZ_CHECK(honest->sent == 1);

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "error_name.h"
 #include "endpoint/websocket_message.h"
-#include "http/push.h"
+#include "http/endpoint.h"
 
 static const rd_ws_limits wide = {.message_bytes = 1 << 20, .fragments = 1000};
 static const rd_ws_limits tight = {.message_bytes = 40, .fragments = 4};
@@ -37,7 +37,8 @@ static void check_event(int rc, const rd_ws_event *event, const rd_ws_limits *li
         if (event->opcode == RD_WS_TEXT) check_text(event->payload);
         break;
     case RD_WS_EVENT_CLOSE:
-        FUZZ_CHECK(event->code == RD_WS_NO_CODE ? len == 0 : rd_push_is_close_code(event->code));
+        FUZZ_CHECK(event->code == RD_WS_NO_CODE ? len == 0
+                                                : rd_endpoint_is_close_code(event->code));
         FUZZ_CHECK(len <= RD_WS_REASON_MAX);
         check_text(event->payload);
         break;

@@ -61,7 +61,7 @@ class LocaleTest < RackCase
   def test_numbers_of_the_metrics
     board = Rondo::Scoreboard.new(1)
     board.set(0, :state, 2)
-    board.slot(0).each_key { |name| board.set(0, name, 1_234_567) unless name == :state }
+    board.row(0).each_key { |name| board.set(0, name, 1_234_567) unless name == :state }
     control = Rondo::Control.new(board, Object.new, cluster: true)
     url = control.listen("unix://@rondo-locale-test-#{Process.pid}")
     control.start

@@ -8,7 +8,7 @@ require "test_helper"
 
 class EventsTest < Minitest::Test
   ROOT = File.expand_path("../..", __dir__)
-  CALLBACKS = File.read("#{ROOT}/ext/rondo/http/push_events.def").scan(/^RD_PUSH_EVENT\(\w+, (\w+)\)/).flatten
+  CALLBACKS = File.read("#{ROOT}/ext/rondo/http/push_events.def").scan(/^RD_ENDPOINT_EVENT\(\w+, (\w+)\)/).flatten
   # on_close and on_open are also told when the handler changes; on_drained is asked about, because it is dear.
   ELSEWHERE = { "on_open" => %w[rb_events.c], "on_close" => %w[rb_events.c],
                 "on_drained" => %w[rb_client.c rb_upgrade.c] }.freeze

@@ -32,7 +32,7 @@ class NamesTest < Minitest::Test
     assert_empty(missing(GUIDES) { |span| span.match?(folders) && !span.start_with?("build/") && !path?(span.chomp("/")) })
   end
 
-  # `rd_hub_take()`, `Supervisor#settle`, `conn->input`, `max_body`, `Rondo::Server::Core`
+  # `rd_hub_receive()`, `Supervisor#settle`, `conn->input`, `max_body`, `Rondo::Server::Core`
   def test_names_exist
     names = missing(PAGES) do |span|
       span.match?(/\A[\w:#.>()?!*-]+\z/) && !path?(span) &&

@@ -23,7 +23,7 @@ class MetricsTest < Minitest::Test
     @board = Rondo::Scoreboard.new(3)
     @board.set(0, :state, 2)
     @board.set(2, :state, 1)
-    @board.slot(0).keys.each_with_index { |name, index| @board.set(0, name, index * 1000) unless name == :state }
+    @board.row(0).keys.each_with_index { |name, index| @board.set(0, name, index * 1000) unless name == :state }
   end
 
   def text
@@ -81,7 +81,7 @@ class MetricsTest < Minitest::Test
   def test_every_number_of_the_scoreboard_is_there
     facts = %i[pid generation state started_ms ready_ms last_turn_ms ruby_turn_ms oldest_call_ms
                stuck_ms call_us]
-    names = @board.slot(0).keys - facts
+    names = @board.row(0).keys - facts
     families = self.families.keys
     assert_empty(names.reject { |name| families.include?("rondo_#{name}") || families.include?("rondo_#{name}_total") })
     assert_includes text, "rondo_connections{worker=\"0\"} #{@board.get(0, :connections)}\n"

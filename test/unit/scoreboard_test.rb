@@ -12,9 +12,9 @@ class ScoreboardTest < Minitest::Test
     board.set(1, :requests, 2**40)
     assert_equal 2**40, board.get(1, :requests)
     assert_equal 0, board.get(0, :requests)
-    assert_equal 2**40, board.slot(1)[:requests]
+    assert_equal 2**40, board.row(1)[:requests]
     board.clear(1)
-    assert_equal [0], board.slot(1).values.uniq
+    assert_equal [0], board.row(1).values.uniq
     assert_equal [0], board.histogram(1, :wait).uniq
     assert_equal Rondo::Scoreboard::BOUNDS_US.size + 1, board.histogram(1, :duration).size
     assert_equal :ready, Rondo::Scoreboard::STATES[2]

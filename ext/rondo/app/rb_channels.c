@@ -64,7 +64,7 @@ typedef struct rd_subscribing {
 
 /* An event stream continues after the last event that the browser has seen. */
 static VALUE last_event_id(VALUE self) {
-    if (!rd_client_of(self)->push->ops->has_ids) return Qnil;
+    if (!rd_client_of(self)->endpoint->ops->has_ids) return Qnil;
     return rb_hash_lookup(rd_client_env(self), rd_key.http_last_event_id);
 }
 
@@ -77,7 +77,7 @@ static void read_arguments(int argc, VALUE *argv, VALUE self, rd_subscribing *to
     to->name = rd_channel_pattern_of(channel, to->is_pattern);
     to->terms.as = receive_as(values[1]);
     VALUE since = values[2];
-    if (since == Qundef && rd_client_of(self)->push != NULL) since = last_event_id(self);
+    if (since == Qundef && rd_client_of(self)->endpoint != NULL) since = last_event_id(self);
     to->terms.replays = read_since(since, &to->terms.since);
 }
 
@@ -128,7 +128,7 @@ static VALUE client_subscribe(int argc, VALUE *argv, VALUE self) {
     if (!NIL_P(to.block)) keep_block(self, client, &to);
     int result = RD_ERR_CLOSED;
     if (rd_client_lock(client)) {
-        result = rd_pubsub_subscribe(&client->binding->server->pubsub, client->push,
+        result = rd_pubsub_subscribe(&client->binding->server->pubsub, client->endpoint,
                                      rd_slice_of_string(to.name), to.is_pattern, &to.terms);
         rd_unlock(client->binding);
     }
@@ -153,7 +153,7 @@ static VALUE client_unsubscribe(int argc, VALUE *argv, VALUE self) {
     bool as_pattern = is_pattern(flag, match);
     drop_block(client, name, as_pattern);
     if (!rd_client_lock(client)) return Qfalse;
-    bool was = rd_pubsub_unsubscribe(&client->binding->server->pubsub, client->push,
+    bool was = rd_pubsub_unsubscribe(&client->binding->server->pubsub, client->endpoint,
                                      rd_slice_of_string(name), as_pattern);
     rd_unlock(client->binding);
     RB_GC_GUARD(name);
@@ -180,8 +180,8 @@ static VALUE client_pubsub(VALUE self) {
 
 /* ---- what a server does for Rondo::PubSub ---- */
 
-VALUE rd_subscriber_key(const rd_push *push) {
-    return ULL2NUM((uint64_t)(uintptr_t)push);
+VALUE rd_subscriber_key(const rd_endpoint *endpoint) {
+    return ULL2NUM((uint64_t)(uintptr_t)endpoint);
 }
 
 static rd_reach reach_of(VALUE name) {
@@ -207,23 +207,23 @@ static VALUE core_publish(VALUE self, VALUE channel, VALUE message, VALUE reach)
 }
 
 /* A subscriber with a block. @return [Integer] for core_unsubscribe */
-static VALUE new_subscriber(rd_binding *binding, VALUE block, rd_push **push) {
+static VALUE new_subscriber(rd_binding *binding, VALUE block, rd_endpoint **endpoint) {
     if (!RTEST(rb_obj_is_proc(block))) rb_raise(rb_eTypeError, "a block is needed");
     rd_lock(binding);
-    *push = rd_pubsub_subscriber(&binding->server->pubsub);
+    *endpoint = rd_pubsub_subscriber(&binding->server->pubsub);
     rd_unlock(binding);
-    VALUE key = rd_subscriber_key(*push);
+    VALUE key = rd_subscriber_key(*endpoint);
     rb_hash_aset(binding->clients.subscribers, key, block);
     return key;
 }
 
 /* Gives the subscriber with this key another block. NULL: the subscriber has ended. */
-static rd_push *known_subscriber(const rd_binding *binding, VALUE key, VALUE block) {
+static rd_endpoint *find_subscriber(const rd_binding *binding, VALUE key, VALUE block) {
     if (NIL_P(key) || NIL_P(rb_hash_lookup(binding->clients.subscribers, key))) return NULL;
     if (!RTEST(rb_obj_is_proc(block))) rb_raise(rb_eTypeError, "a block is needed");
     rb_hash_aset(binding->clients.subscribers, key, block);
     // NOLINTNEXTLINE(performance-no-int-to-ptr): only who had the reference is in the Hash
-    return (rd_push *)(uintptr_t)NUM2ULL(key);
+    return (rd_endpoint *)(uintptr_t)NUM2ULL(key);
 }
 
 /* `key`: of the subscription to the same channel that this one replaces, or nil. Each message
@@ -238,11 +238,11 @@ static VALUE core_subscribe(VALUE self, VALUE channel, VALUE pattern, VALUE as, 
     to.terms = (rd_pubsub_terms){.as = receive_as(as), .block = 1};
     to.terms.replays = read_since(since, &to.terms.since);
     if (rd_is_forked(binding)) return Qnil;
-    rd_push *push = known_subscriber(binding, key, block);
-    if (push == NULL) key = new_subscriber(binding, block, &push);
+    rd_endpoint *endpoint = find_subscriber(binding, key, block);
+    if (endpoint == NULL) key = new_subscriber(binding, block, &endpoint);
     rd_lock(binding);
-    rd_pubsub_subscribe(&binding->server->pubsub, push, rd_slice_of_string(to.name), to.is_pattern,
-                        &to.terms);
+    rd_pubsub_subscribe(&binding->server->pubsub, endpoint, rd_slice_of_string(to.name),
+                        to.is_pattern, &to.terms);
     rd_unlock(binding);
     RB_GC_GUARD(to.name);
     return key;
@@ -250,13 +250,13 @@ static VALUE core_subscribe(VALUE self, VALUE channel, VALUE pattern, VALUE as, 
 
 /* Calls the block with a channel and one of RD_PUBSUB_COMMANDS when its first subscriber comes or
  * its last one goes. @return [Integer] for core_unsubscribe */
-static VALUE core_watch(VALUE self, VALUE block) {
+static VALUE core_observe(VALUE self, VALUE block) {
     rd_binding *binding = rd_binding_of(self);
     if (rd_is_forked(binding)) return Qnil;
-    rd_push *push;
-    VALUE key = new_subscriber(binding, block, &push);
+    rd_endpoint *endpoint;
+    VALUE key = new_subscriber(binding, block, &endpoint);
     rd_lock(binding);
-    rd_pubsub_watch(&binding->server->pubsub, push);
+    rd_pubsub_observe(&binding->server->pubsub, endpoint);
     rd_unlock(binding);
     return key;
 }
@@ -266,9 +266,9 @@ static VALUE core_unsubscribe(VALUE self, VALUE key) {
     if (NIL_P(rb_hash_delete(binding->clients.subscribers, key)) || rd_is_forked(binding))
         return Qfalse;
     // NOLINTNEXTLINE(performance-no-int-to-ptr): only who had the reference is in the Hash
-    rd_push *push = (rd_push *)(uintptr_t)NUM2ULL(key);
+    rd_endpoint *endpoint = (rd_endpoint *)(uintptr_t)NUM2ULL(key);
     rd_lock(binding);
-    rd_pubsub_release(&binding->server->pubsub, push);
+    rd_pubsub_release(&binding->server->pubsub, endpoint);
     rd_unlock(binding);
     return Qtrue;
 }
@@ -291,7 +291,7 @@ static VALUE core_keep(VALUE self, VALUE channel, VALUE pattern, VALUE size, VAL
 
 /* ---- to the application ---- */
 
-VALUE rd_channels_tell(VALUE block, const rd_push_message *message) {
+VALUE rd_channels_call_block(VALUE block, const rd_endpoint_message *message) {
     const rd_message *published = message->published;
     if (NIL_P(block)) return Qnil;
     rd_slice name = rd_message_channel(published), payload = rd_message_payload(published);
@@ -319,6 +319,6 @@ void rd_init_core_channels(VALUE core) {
     rb_define_method(core, "publish", core_publish, 3);
     rb_define_method(core, "subscribe", core_subscribe, 6);
     rb_define_method(core, "unsubscribe", core_unsubscribe, 1);
-    rb_define_method(core, "watch", core_watch, 1);
+    rb_define_method(core, "observe", core_observe, 1);
     rb_define_method(core, "keep", core_keep, 4);
 }

@@ -6,7 +6,7 @@
 #define RD_APP_CHANNELS_H
 
 #include <ruby.h>
-#include "http/push.h"
+#include "http/endpoint.h"
 
 /* Adds subscribe, unsubscribe and publish to Rondo::Client. */
 void rd_init_channels(VALUE cClient);
@@ -14,10 +14,10 @@ void rd_init_channels(VALUE cClient);
 /* Adds to Rondo::Server::Core what Rondo::PubSub needs. */
 void rd_init_core_channels(VALUE core);
 
-/* The key of a push's block in the binding's Hash `subscribers`. */
-VALUE rd_subscriber_key(const rd_push *push);
+/* The key of an endpoint's block in the binding's Hash `subscribers`. */
+VALUE rd_subscriber_key(const rd_endpoint *endpoint);
 
 /* Calls the block of a subscription, unless it is nil. */
-VALUE rd_channels_tell(VALUE block, const rd_push_message *message);
+VALUE rd_channels_call_block(VALUE block, const rd_endpoint_message *message);
 
 #endif

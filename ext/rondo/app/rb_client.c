@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Rondo::Client: the argument of a handler's callbacks, one object per upgraded connection, from
- * its upgrade until on_close has returned. The binding keeps clients by slot. If the handler has no
- * callbacks, there is no client: the binding keeps the handler, so that it lives as long as its
+ * its upgrade until on_close has returned. The binding keeps clients by index. If the handler has
+ * no callbacks, there is no client: the binding keeps the handler, so that it lives as long as its
  * connection.
  */
 #include "app/rb_client.h"
@@ -42,9 +42,9 @@ static void client_compact(void *pointer) {
 /* Also frees a client whose server was dropped before on_close could be called. */
 static void client_free(void *pointer) {
     rd_client *client = pointer;
-    if (client->push != NULL && !rd_is_forked(client->binding)) {
+    if (client->endpoint != NULL && !rd_is_forked(client->binding)) {
         rd_lock(client->binding);
-        rd_push_unref(client->push);
+        rd_endpoint_unref(client->endpoint);
         rd_unlock(client->binding);
     }
     if (client->binding != NULL) rd_binding_unref(client->binding);
@@ -64,9 +64,9 @@ rd_client *rd_client_of(VALUE self) {
 /* ---- from the application ---- */
 
 bool rd_client_lock(rd_client *client) {
-    if (client->push == NULL || rd_is_forked(client->binding)) return false;
+    if (client->endpoint == NULL || rd_is_forked(client->binding)) return false;
     rd_lock(client->binding);
-    if (client->push->conn != NULL && !client->push->closing) return true;
+    if (client->endpoint->conn != NULL && !client->endpoint->is_closing) return true;
     rd_unlock(client->binding);
     return false;
 }
@@ -98,9 +98,9 @@ static VALUE client_write(VALUE self, VALUE data) {
     VALUE string = rd_message_text_of(data);
     bool as_text = rd_client_goes_as_text(client, string);
     if (!rd_client_lock(client)) return Qfalse;
-    rd_push *push = client->push;
-    push->ops->write(push, RSTRING_PTR(string), (size_t)RSTRING_LEN(string), as_text);
-    bool still_open = push->conn != NULL;
+    rd_endpoint *endpoint = client->endpoint;
+    endpoint->ops->write(endpoint, RSTRING_PTR(string), (size_t)RSTRING_LEN(string), as_text);
+    bool still_open = endpoint->conn != NULL;
     rd_unlock(client->binding);
     RB_GC_GUARD(string);
     return still_open ? Qtrue : Qfalse;
@@ -118,7 +118,7 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self) {
     VALUE code, reason;
     rb_scan_args(argc, argv, "02", &code, &reason);
     int number = NIL_P(code) ? 1000 : NUM2INT(code);
-    if (number < 0 || !rd_push_is_close_code((unsigned)number)) {
+    if (number < 0 || !rd_endpoint_is_close_code((unsigned)number)) {
         rb_raise(rb_eArgError, "%d is not a valid close code", number);
     }
     if (NIL_P(reason)) reason = rb_utf8_str_new_cstr("");
@@ -129,7 +129,7 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self) {
     rd_client *client = rd_client_of(self);
     if (!rd_client_lock(client)) return Qnil;
     rd_slice text = rd_slice_of_string(reason);
-    client->push->ops->close(client->push, (unsigned)number, text);
+    client->endpoint->ops->close(client->endpoint, (unsigned)number, text);
     rd_unlock(client->binding);
     RB_GC_GUARD(reason);
     return Qnil;
@@ -147,7 +147,7 @@ static VALUE client_is_open(VALUE self) {
 static VALUE client_pending(VALUE self) {
     rd_client *client = rd_client_of(self);
     if (!rd_client_lock(client)) return INT2FIX(-1);
-    size_t bytes = client->push->conn->out.bytes;
+    size_t bytes = client->endpoint->conn->out.bytes;
     rd_unlock(client->binding);
     return SIZET2NUM(bytes);
 }
@@ -173,10 +173,10 @@ bool rd_handler_answers(VALUE handler, ID callback) {
     return rb_obj_respond_to(handler, callback, true);
 }
 
-void rd_client_watch_drained(rd_client *client) {
+void rd_client_want_drained(rd_client *client) {
     bool wants = rd_handler_answers(client->handler, rd_id.on_drained);
     rd_lock(client->binding);
-    client->push->wants_drained = wants;
+    client->endpoint->wants_drained = wants;
     rd_unlock(client->binding);
 }
 
@@ -192,8 +192,8 @@ static VALUE client_set_handler(VALUE self, VALUE handler) {
     }
     if (!rd_client_lock(client)) return handler;
     RB_OBJ_WRITE(self, &client->next_handler, handler);
-    rd_push_set_due(client->push, RD_PUSH_HANDLER);
-    rd_push_tell(client->push);
+    rd_endpoint_set_due(client->endpoint, RD_ENDPOINT_HANDLER);
+    rd_endpoint_notify(client->endpoint);
     rd_unlock(client->binding);
     return handler;
 }
@@ -202,7 +202,7 @@ static VALUE client_set_handler(VALUE self, VALUE handler) {
 static VALUE client_timeout(VALUE self) {
     rd_client *client = rd_client_of(self);
     if (!rd_client_lock(client)) return INT2FIX(0);
-    uint32_t ms = client->push->ping_interval_ms;
+    uint32_t ms = client->endpoint->ping_interval_ms;
     rd_unlock(client->binding);
     return DBL2NUM(ms / 1000.0);
 }
@@ -215,8 +215,8 @@ static VALUE client_set_timeout(VALUE self, VALUE seconds) {
     if (!(ms >= 0 && ms <= 86400000))
         rb_raise(rb_eArgError, "a timeout must be from 0 to 86400 seconds");
     if (!rd_client_lock(client)) return seconds;
-    client->push->ping_interval_ms = (uint32_t)ms;
-    rd_push_expect(client->push);
+    client->endpoint->ping_interval_ms = (uint32_t)ms;
+    rd_endpoint_expect(client->endpoint);
     rd_unlock(client->binding);
     return seconds;
 }
@@ -229,15 +229,16 @@ static VALUE client_protocol(VALUE self) {
 /* @return [Integer, nil] inside on_close: the code of the peer or of this server; 1005 when the
  *   peer gave none, 1006 when the connection ended without a close frame */
 static VALUE client_close_code(VALUE self) {
-    const rd_push *push = rd_client_of(self)->push;
-    return push != NULL && rd_push_is_ending(push) ? INT2FIX(push->close_code) : Qnil;
+    const rd_endpoint *endpoint = rd_client_of(self)->endpoint;
+    return endpoint != NULL && rd_endpoint_is_ending(endpoint) ? INT2FIX(endpoint->close_code)
+                                                               : Qnil;
 }
 
 /* @return [String, nil] inside on_close: the reason that came with the code */
 static VALUE client_close_reason(VALUE self) {
-    const rd_push *push = rd_client_of(self)->push;
-    if (push == NULL || !rd_push_is_ending(push)) return Qnil;
-    return rb_utf8_str_new(push->reason, push->reason_len);
+    const rd_endpoint *endpoint = rd_client_of(self)->endpoint;
+    if (endpoint == NULL || !rd_endpoint_is_ending(endpoint)) return Qnil;
+    return rb_utf8_str_new(endpoint->reason, endpoint->reason_len);
 }
 
 static VALUE client_inspect(VALUE self) {
@@ -262,14 +263,14 @@ VALUE rd_client_new(rd_call *call, VALUE handler) {
 }
 
 uint32_t rd_client_keep(rd_binding *binding, VALUE object) {
-    uint32_t slot = rd_slots_take(&binding->clients.slots);
-    rb_ary_store(binding->clients.objects, slot, object);
-    return slot;
+    uint32_t index = rd_indexes_acquire(&binding->clients.indexes);
+    rb_ary_store(binding->clients.objects, index, object);
+    return index;
 }
 
-void rd_client_let_go(rd_binding *binding, uint32_t slot) {
-    rb_ary_store(binding->clients.objects, slot, Qnil);
-    rd_slots_give(&binding->clients.slots, slot);
+void rd_client_let_go(rd_binding *binding, uint32_t index) {
+    rb_ary_store(binding->clients.objects, index, Qnil);
+    rd_indexes_release(&binding->clients.indexes, index);
 }
 
 /* Document-class: Rondo::Client

@@ -9,8 +9,8 @@
 #include "rack/rb_call.h"
 
 typedef struct rd_client {
-    rd_binding *binding; /* a reference */
-    rd_push *push;       /* a reference; NULL once on_close was called */
+    rd_binding *binding;   /* a reference */
+    rd_endpoint *endpoint; /* a reference; NULL once on_close was called */
     const rd_upgrade_row *kind;
     VALUE handler;
     VALUE next_handler; /* Qundef: none */
@@ -25,7 +25,7 @@ VALUE rd_client_new(rd_call *call, VALUE handler);
 
 /* Keeps an object in the binding's Array `clients`, and removes it again. */
 uint32_t rd_client_keep(rd_binding *binding, VALUE object);
-void rd_client_let_go(rd_binding *binding, uint32_t slot);
+void rd_client_let_go(rd_binding *binding, uint32_t index);
 
 /* Whether the handler has this callback; the same rules as rb_check_funcall(). */
 bool rd_handler_answers(VALUE handler, ID callback);
@@ -41,7 +41,7 @@ bool rd_client_goes_as_text(const rd_client *client, VALUE string);
 VALUE rd_client_env(VALUE self);
 
 /* Notes whether the handler has on_drained, which costs a callback for every broadcast. */
-void rd_client_watch_drained(rd_client *client);
+void rd_client_want_drained(rd_client *client);
 
 /* Defines Rondo::Client, without the methods of other files. YARD reads only void functions for
  * classes. */

@@ -65,8 +65,8 @@ static VALUE client_event(int argc, VALUE *argv, VALUE self) {
                                   .retry_ms = retry_ms,
                                   .data = slice_or_none(string),
                                   .is_text = as_text};
-    client->push->ops->event(client->push, &event);
-    bool still_open = client->push->conn != NULL;
+    client->endpoint->ops->event(client->endpoint, &event);
+    bool still_open = client->endpoint->conn != NULL;
     rd_unlock(client->binding);
     RB_GC_GUARD(string);
     RB_GC_GUARD(type);

@@ -213,9 +213,9 @@ static void init_call(rd_call *call, rd_runner *runner, rd_request *request) {
                       .env = Qnil,
                       .error = Qnil,
                       .answer = {Qnil, Qnil, Qnil, false},
-                      .conn = {conn->peer, conn->slot, conn->secure},
+                      .conn = {conn->peer, conn->index, conn->secure},
                       .whole = request->body_complete,
-                      .turn_ns = request->taken_ns};
+                      .quantum_since_ns = request->taken_ns};
 }
 
 /* Takes the lock once for both. */
@@ -227,7 +227,7 @@ bool rd_call_begin(rd_call *call, rd_runner *runner, rd_request *before) {
         request = rd_server_next_request(binding->server, request);
     } while (request != NULL && request->conn == NULL);
     if (request != NULL) init_call(call, runner, request);
-    runner->refused = binding->server->incidents.count > 0;
+    runner->has_incidents = binding->server->incidents.count > 0;
     rd_unlock(binding);
     return request != NULL;
 }

@@ -8,7 +8,7 @@
 #include "binding/rb_binding.h"
 
 /* Calls the handler, or the block of a subscription. Returns the state of a Thread#kill, or 0. */
-int rd_event_tell(rd_binding *binding, const rd_event *event);
+int rd_event_dispatch(rd_binding *binding, const rd_event *event);
 
 /* Whether the handler of an upgraded connection has a method for any event. */
 bool rd_event_is_wanted(VALUE handler);

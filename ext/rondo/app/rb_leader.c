@@ -11,7 +11,7 @@
 #include "ruby/rb_gvl.h"
 #include "ruby/rb_names.h"
 #include "binding/rb_binding.h"
-#include "binding/rb_borrow.h"
+#include "binding/rb_borrowed.h"
 #include "binding/rb_fork.h"
 #include "binding/rb_pool.h"
 #include "binding/rb_report.h"
@@ -46,7 +46,7 @@ static rd_left_over turn(rd_runner *runner) {
     server->lead.thread = runner->self;
     rd_server_turn(server, rd_gvl_wait, rd_pool_has_place(binding));
     rd_left_over left = {rd_server_is_done(server), binding->lent.released != NULL};
-    runner->refused = server->incidents.count > 0;
+    runner->has_incidents = server->incidents.count > 0;
     bool slept = server->lead.slept;
     rd_unlock(binding);
     pool->busy_turns = slept ? 0 : pool->busy_turns + 1;
@@ -76,10 +76,10 @@ static void hand_over(rd_binding *binding, rd_request *before) {
 /* Writing logs may block. Meanwhile another thread may take the loop. */
 static void write_logs(rd_runner *runner) {
     rd_binding *binding = runner->binding;
-    if (!runner->refused && binding->log.len == 0) return;
+    if (!runner->has_incidents && binding->log.len == 0) return;
     hand_over(binding, NULL); /* sends answers first */
     runner->away = true;
-    if (runner->refused) rd_report_refusals(binding);
+    if (runner->has_incidents) rd_report_incidents(binding);
     if (binding->log.len > 0) rd_log_flush(binding);
     runner->away = false;
 }
@@ -114,17 +114,17 @@ static int serve_events(rd_runner *runner) {
     for (int left = EVENTS_PER_TURN; killed == 0; left--) {
         bool goes_on = left > 0 && binding->pool.leader == runner && rd_pool_has_place(binding);
         rd_lock(binding);
-        bool more = rd_server_tell(binding->server, &event, goes_on);
+        bool more = rd_server_next_event(binding->server, &event, goes_on);
         rd_unlock(binding);
         if (!more) break;
         rd_pool_enter(&runner->visit, NULL);
-        killed = rd_event_tell(binding, &event);
+        killed = rd_event_dispatch(binding, &event);
         if (rd_is_forked(binding)) return 0;
         rd_pool_leave(&runner->visit);
     }
     if (event.source != NULL) { /* killed */
         rd_lock(binding);
-        rd_server_tell(binding->server, &event, false);
+        rd_server_next_event(binding->server, &event, false);
         rd_unlock(binding);
     }
     return killed;
@@ -137,7 +137,7 @@ static VALUE lead(VALUE argument) {
     while (pool->leader == runner && !pool->over) {
         rd_left_over left = turn(runner);
         rd_gvl_check_interrupts();
-        if (left.released) rd_borrow_release_all(binding);
+        if (left.released) rd_borrowed_release_all(binding);
         if (left.done) {
             write_logs(runner);
             rd_pool_end(binding);
@@ -256,7 +256,7 @@ static void end_life(rd_runner *runner) {
     rd_list_unlink(&runner->node);
     rb_ary_delete(binding->app.threads, runner->thread);
     pool->threads--;
-    rd_pool_publish(binding);
+    rd_pool_write_scores(binding);
     if (pool->leader == runner) {
         pool->leader = NULL;
         rd_pool_arm(pool);

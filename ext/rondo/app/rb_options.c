@@ -115,7 +115,7 @@ void rd_take_options(rd_binding *binding, VALUE options) {
     binding->log.json = rd_option(options, "request_log_format") == ID2SYM(rb_intern("json"));
     binding->rules.split_newlines = RTEST(rd_option(options, "split_newlines"));
     take_default_host(binding, rd_option(options, "default_host"));
-    rd_take_slot(binding, options);
+    rd_attach_siblings(binding, options);
     take_link(binding, rd_option(options, "link"));
     serve_folder(binding, rd_option(options, "public"), RTEST(rd_option(options, "public_only")));
     allow_file_roots(binding, rd_option(options, "x_sendfile_roots"));

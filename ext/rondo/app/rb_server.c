@@ -92,7 +92,7 @@ static VALUE core_stats(VALUE self) {
     rd_server *server = binding->server;
     VALUE stats = rb_hash_new();
     rd_lock(binding);
-    rd_server_publish(server);
+    rd_server_write_scores(server);
     uint32_t active = server->http.requests.live;
     rd_unlock(binding);
     for (size_t i = 0; i < rd_score_count; i++) {

@@ -43,7 +43,7 @@ static bool add_thread(rd_binding *binding) {
     binding->pool.threads++;
     VALUE thread = rb_protect(make_thread, (VALUE)binding, &state);
     if (state == 0) {
-        rd_pool_publish(binding);
+        rd_pool_write_scores(binding);
         describe_thread(binding, thread);
         return true;
     }
@@ -181,18 +181,18 @@ static bool attend_to(rd_visit *visit) {
     bool slow = visit->request->reported, timed_out = visit->request->timed_out;
     const bool hung = visit->request->hung;
     rd_unlock(binding);
-    if (hung && !visit->told_hung) {
-        visit->told_hung = visit->told_slow = true; /* with the backtrace */
+    if (hung && !visit->logged_hung) {
+        visit->logged_hung = visit->logged_slow = true; /* with the backtrace */
         try(report_hung, visit);
         return true;
     }
-    if (timed_out && !visit->told_timeout) {
-        visit->told_timeout = true;
+    if (timed_out && !visit->logged_timeout) {
+        visit->logged_timeout = true;
         try(raise_timeout, visit); /* its log line has the backtrace */
         return true;
     }
-    if (!slow || visit->told_slow) return false;
-    visit->told_slow = true;
+    if (!slow || visit->logged_slow) return false;
+    visit->logged_slow = true;
     try(report_slow, visit);
     return true;
 }

@@ -35,22 +35,24 @@ static VALUE answer_to_stranger(const rd_call *call) {
 /* ---- the switch to the handler ---- */
 
 /* Under the lock, so that no event of the connection can be delivered before. */
-static void meet_push(rd_push *push, rd_client *client, uint32_t slot, bool wants_drained) {
-    push->slot = slot;
-    push->wants_drained = wants_drained;
-    push->is_deaf = client == NULL;
+static void attach_client(rd_endpoint *endpoint, rd_client *client, uint32_t index,
+                          bool wants_drained) {
+    endpoint->index = index;
+    endpoint->wants_drained = wants_drained;
+    endpoint->is_deaf = client == NULL;
     if (client != NULL) {
-        client->push = push;
+        client->endpoint = endpoint;
     } else {
-        rd_push_unref(push); /* there is no client to keep it */
+        rd_endpoint_unref(endpoint); /* there is no client to keep it */
     }
 }
 
 /* Whether all fields that the application has given are kept. */
-static bool choose_protocol(const rd_call *call, rd_collect *collect) {
+static bool choose_protocol(const rd_call *call, rd_collector *collector) {
     if (call->upgrade->choose == NULL) return true;
-    collect->head.count = call->upgrade->choose(call->request, collect->fields, collect->count);
-    return collect->head.count == collect->count;
+    collector->head.count =
+        call->upgrade->choose(call->request, collector->fields, collector->count);
+    return collector->head.count == collector->count;
 }
 
 static void report_protocol(const rd_call *call, VALUE handler) {
@@ -61,22 +63,25 @@ static void report_protocol(const rd_call *call, VALUE handler) {
 /* Everything that can raise comes before the lock: an answer that has begun cannot be undone. */
 static void upgrade(rd_call *call, VALUE handler) {
     rd_binding *binding = call->binding;
-    rd_collect collect;
+    rd_collector collector;
     bool wants_drained = rd_handler_answers(handler, rd_id.on_drained);
     VALUE self = rd_event_is_wanted(handler) ? rd_client_new(call, handler) : Qnil;
-    rd_collect_init(&collect, call);
-    collect.head.raw = true;
-    rd_collect_fields(&collect, call->answer.headers);
-    bool all_stay = choose_protocol(call, &collect);
-    uint32_t slot = rd_client_keep(binding, NIL_P(self) ? handler : self);
+    rd_collector_init(&collector, call);
+    collector.head.raw = true;
+    rd_collector_read(&collector, call->answer.headers);
+    bool all_stay = choose_protocol(call, &collector);
+    uint32_t index = rd_client_keep(binding, NIL_P(self) ? handler : self);
     rd_lock(binding);
     call->state.started = call->state.done = true;
     call->answer.status = INT2FIX(call->upgrade->status);
-    rd_push *push = call->upgrade->begin(call->request, collect.head.fields, collect.head.count);
-    if (push != NULL) meet_push(push, NIL_P(self) ? NULL : rd_client_of(self), slot, wants_drained);
+    rd_endpoint *endpoint =
+        call->upgrade->begin(call->request, collector.head.fields, collector.head.count);
+    if (endpoint != NULL)
+        attach_client(endpoint, NIL_P(self) ? NULL : rd_client_of(self), index, wants_drained);
     rd_unlock(binding);
-    RD_COLLECT_GUARD(&collect);
-    if (push == NULL) rd_client_let_go(binding, slot); /* the client is gone: it was never open */
+    RD_COLLECTOR_GUARD(&collector);
+    if (endpoint == NULL)
+        rd_client_let_go(binding, index); /* the client is gone: it was never open */
     if (!all_stay) report_protocol(call, handler);
 }
 

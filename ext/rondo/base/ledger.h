@@ -25,8 +25,8 @@ typedef enum rd_ledger_kind {
 
 typedef struct rd_ledger_row {
     uint64_t held, limit;
-    uint64_t refused; /* how often there was no room */
-    uint64_t told_ms; /* when it was last logged; 0: never */
+    uint64_t refused;   /* how often there was no room */
+    uint64_t logged_ms; /* when it was last logged; 0: never */
 } rd_ledger_row;
 
 typedef struct rd_ledger {
@@ -55,9 +55,9 @@ static inline void rd_ledger_add(rd_ledger *ledger, rd_ledger_kind kind, uint64_
 }
 
 /* Returns false, and counts a refusal, when there is no room for all of it. */
-bool rd_ledger_take(rd_ledger *ledger, rd_ledger_kind kind, uint64_t amount);
+bool rd_ledger_reserve(rd_ledger *ledger, rd_ledger_kind kind, uint64_t amount);
 
-void rd_ledger_give(rd_ledger *ledger, rd_ledger_kind kind, uint64_t amount);
+void rd_ledger_release(rd_ledger *ledger, rd_ledger_kind kind, uint64_t amount);
 
 /* Something of a client takes `size` bytes of memory from now on. `counted` is the ledger's
  * account of it, 0 at first. Returns false and leaves the account as it was when there is no
@@ -72,19 +72,19 @@ static inline bool rd_ledger_keep(rd_ledger *ledger, rd_ledger_kind kind, size_t
 }
 
 /* The same for what exists already: it cannot be refused. */
-void rd_ledger_settle(rd_ledger *ledger, rd_ledger_kind kind, size_t *counted, size_t size);
+void rd_ledger_recount(rd_ledger *ledger, rd_ledger_kind kind, size_t *counted, size_t size);
 
 /* Counts a refusal that the caller decided on. */
 void rd_ledger_refuse(rd_ledger *ledger, rd_ledger_kind kind);
 
 /* Takes one descriptor for a body. It counts both as a descriptor and as a body file. */
-bool rd_ledger_take_body_file(rd_ledger *ledger);
-void rd_ledger_give_body_file(rd_ledger *ledger);
+bool rd_ledger_reserve_body_file(rd_ledger *ledger);
+void rd_ledger_release_body_file(rd_ledger *ledger);
 
 /* Whether connections and sent files have used up all descriptors that they may have. */
 bool rd_ledger_lacks_descriptors(const rd_ledger *ledger);
 
 /* Whether to log a refusal now: at most once a second. */
-bool rd_ledger_tells(rd_ledger *ledger, rd_ledger_kind kind, uint64_t now_ms);
+bool rd_ledger_may_log(rd_ledger *ledger, rd_ledger_kind kind, uint64_t now_ms);
 
 #endif

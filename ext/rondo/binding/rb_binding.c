@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "ruby/rb_error.h"
-#include "binding/rb_borrow.h"
+#include "binding/rb_borrowed.h"
 #include "binding/rb_cache.h"
 #include "binding/rb_fork.h"
 
@@ -55,8 +55,8 @@ void rd_binding_unref(rd_binding *binding) {
         if (rd_list_is_linked(&binding->in_all)) rd_list_unlink(&binding->in_all);
         rd_server_free(binding->server);
     }
-    rd_borrow_clear(binding);
-    rd_slots_clear(&binding->clients.slots);
+    rd_borrowed_clear(binding);
+    rd_indexes_clear(&binding->clients.indexes);
     rd_cache_clear(binding);
     rd_free(binding->env.cache);
     rd_file_roots_clear(&binding->files.roots);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The binding of one server to Ruby: the core's server, the application, and the Ruby objects that
- * C keeps. These objects are in Arrays indexed by slot, because every minor GC would run a mark
+ * C keeps. These objects are in Arrays by index, because every minor GC would run a mark
  * function that walks all connections. Everything here is under the GVL. The core's own state is
  * under the loop lock. The order is always GVL first, then the lock.
  */
@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <ruby.h>
 
-#include "base/slots.h"
+#include "base/indexes.h"
 #include "http/date.h"
 #include "files/file_body.h"
 #include "files/file_roots.h"
@@ -46,11 +46,11 @@
     X(strings, values) /* cache of header values */                                                \
     X(strings, names)  /* cache of HTTP_* keys of names without an id */
 
-#define RD_LENT_VALUES(X) X(lent, strings) /* slot → String whose bytes are queued */
+#define RD_LENT_VALUES(X) X(lent, strings) /* index → String whose bytes are queued */
 
 #define RD_CLIENTS_VALUES(X)                                                                       \
-    X(clients, objects)     /* slot → Rondo::Client, or a handler without a client */            \
-    X(clients, subscribers) /* address of an rd_push without a connection → block */
+    X(clients, objects)     /* index → Rondo::Client, or a handler without a client */           \
+    X(clients, subscribers) /* address of an rd_endpoint without a connection → block */
 
 #define RD_LOG_VALUES(X) X(log, output) /* answers write(lines), or nil */
 
@@ -64,7 +64,7 @@
     RD_STRINGS_VALUES(X)                                                                           \
     RD_LENT_VALUES(X) RD_CLIENTS_VALUES(X) RD_LOG_VALUES(X) RD_CLUSTER_VALUES(X)
 
-typedef struct rd_borrow rd_borrow;
+typedef struct rd_borrowed rd_borrowed;
 typedef struct rd_cache_entry rd_cache_entry;
 typedef struct rd_env_cache rd_env_cache;
 
@@ -89,17 +89,17 @@ typedef struct rd_strings {
     rd_cache_entry *name_entries;
 } rd_strings;
 
-/* See rb_borrow.c. */
+/* See rb_borrowed.c. */
 typedef struct rd_lent {
     RD_LENT_VALUES(RD_BINDING_VALUE)
-    rd_slots slots;
-    rd_borrow *released; /* under the loop lock: Strings whose bytes are no longer needed */
+    rd_indexes indexes;
+    rd_borrowed *released; /* under the loop lock: Strings whose bytes are no longer needed */
 } rd_lent;
 
 /* Upgraded connections and subscriptions of the application. */
 typedef struct rd_clients {
     RD_CLIENTS_VALUES(RD_BINDING_VALUE)
-    rd_slots slots;
+    rd_indexes indexes;
     uintptr_t last_block; /* number of the newest block of a subscription */
 } rd_clients;
 

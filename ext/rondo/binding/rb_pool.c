@@ -33,8 +33,8 @@ uint32_t rd_pool_max_threads(const rd_binding *binding) {
     return (uint32_t)binding->server->settings.max_threads;
 }
 
-void rd_pool_publish(const rd_binding *binding) {
-    rd_score_slot *score = binding->server->score;
+void rd_pool_write_scores(const rd_binding *binding) {
+    rd_score_row *score = binding->server->score;
     atomic_store_explicit(&score->busy, binding->pool.active, memory_order_relaxed);
     atomic_store_explicit(&score->threads, binding->pool.threads, memory_order_relaxed);
 }
@@ -97,7 +97,7 @@ bool rd_pool_has_place(const rd_binding *binding) {
 RD_APART static void grant_place(rd_pool *pool, rd_list *line) {
     rd_resuming *first = RD_CONTAINER(rd_list_shift(line), rd_resuming, node);
     first->has_place = true;
-    first->visit->stepped_out = first->visit->needed = false;
+    first->visit->stepped_out = first->visit->is_needed = false;
     pool->active++;
     first->sleep.ops->wake(&first->sleep);
 }
@@ -123,14 +123,14 @@ void rd_pool_end(rd_binding *binding) {
 
 static void take_place(rd_binding *binding) {
     binding->pool.active++;
-    rd_pool_publish(binding);
+    rd_pool_write_scores(binding);
 }
 
 static void leave_place(rd_binding *binding) {
     rd_pool *pool = &binding->pool;
     pool->active--;
     grant_places(binding, &pool->resuming); /* before new requests */
-    rd_pool_publish(binding);
+    rd_pool_write_scores(binding);
     /* The leader may sleep because no place was left: it checks again. */
     if (pool->active + 1 == rd_pool_max_threads(binding)) rd_loop_wakeup(&binding->server->loop);
 }
@@ -141,7 +141,7 @@ void rd_pool_enter(rd_visit *visit, rd_request *request) {
     rd_binding *binding = visit->runner->binding;
     visit->request = request;
     visit->serial = ++entered;
-    visit->told_slow = visit->told_timeout = visit->told_hung = visit->needed = false;
+    visit->logged_slow = visit->logged_timeout = visit->logged_hung = visit->is_needed = false;
     visit->is_inside = visit->runner->away = true;
     binding->pool.begun = true;
     take_place(binding);
@@ -158,7 +158,7 @@ RD_APART static void drop_timeout(void) {
 void rd_pool_leave(rd_visit *visit) {
     rd_runner *runner = visit->runner;
     rd_pool *pool = &runner->binding->pool;
-    if (visit->told_timeout) drop_timeout();
+    if (visit->logged_timeout) drop_timeout();
     visit->is_inside = runner->away = false;
     leave_place(runner->binding);
     if (pool->leader == runner) {
@@ -308,11 +308,11 @@ static int wait_in(rd_visit *visit, rd_list *line, bool at_once) {
     if (!self.has_place) {
         rd_list_unlink(&self.node);
         visit->stepped_out = false;
-        visit->needed = !rd_pool_has_place(binding);
+        visit->is_needed = !rd_pool_has_place(binding);
         pool->active++;
     }
     pool->waiting--;
-    rd_pool_publish(binding);
+    rd_pool_write_scores(binding);
     return state;
 }
 

@@ -47,8 +47,8 @@ struct rd_visit {
     rd_call *call;       /* the call itself, on the stack of the thread that runs it */
     bool is_inside;      /* it has begun and not ended */
     bool stepped_out;    /* or stands aside: in the application, without a place */
-    bool needed;         /* others probably need it: its body steps aside later */
-    bool told_slow, told_timeout, told_hung;
+    bool is_needed;      /* others probably need it: its body steps aside later */
+    bool logged_slow, logged_timeout, logged_hung;
 };
 
 /* One application thread. */
@@ -56,9 +56,9 @@ struct rd_runner {
     rd_list node; /* in rd_pool.runners */
     rd_binding *binding;
     VALUE thread;
-    rd_thread self; /* the kernel's name of it */
-    bool away;      /* not inside the core: another thread may take the loop */
-    bool refused;   /* there are incidents for the log */
+    rd_thread self;     /* the kernel's name of it */
+    bool away;          /* not inside the core: another thread may take the loop */
+    bool has_incidents; /* there are incidents for the log */
     rd_visit visit;
 };
 
@@ -123,7 +123,7 @@ int rd_pool_step_aside(rd_visit *visit);
 uint32_t rd_pool_max_threads(const rd_binding *binding);
 bool rd_pool_has_place(const rd_binding *binding);
 bool rd_pool_may_grow(const rd_binding *binding);
-void rd_pool_publish(const rd_binding *binding);
+void rd_pool_write_scores(const rd_binding *binding);
 /* Wakes a standby, which then queues for the GVL. False: there is none. Any thread. */
 bool rd_pool_arm(rd_pool *pool);
 /* Asks the supervisor for one more thread. Any thread. */

@@ -33,11 +33,11 @@ int rd_report_error(const rd_binding *binding, VALUE error, VALUE env) {
     return state;
 }
 
-/* ---- refusals ---- */
+/* ---- incidents ---- */
 
 typedef struct rd_incident_report {
     rd_binding *binding;
-    rd_incident refusal;
+    rd_incident incident;
     uint64_t given_up; /* in total, so far */
 } rd_incident_report;
 
@@ -48,11 +48,11 @@ static VALUE reason_of(int code) {
     return rb_sprintf("%s; the limit is %s", text, setting);
 }
 
-static VALUE report_refusal(VALUE argument) {
+static VALUE report_incident(VALUE argument) {
     rd_incident_report *report = (rd_incident_report *)argument;
     char text[RD_ADDRESS_TEXT_MAX];
-    size_t len = rd_address_text(&report->refusal.peer, text);
-    const int code = report->refusal.code;
+    size_t len = rd_address_text(&report->incident.peer, text);
+    const int code = report->incident.code;
     VALUE address = rb_str_new(text, (long)len), reason = reason_of(code);
     VALUE reporter = report->binding->app.reporter;
     switch (code) {
@@ -80,18 +80,18 @@ static VALUE report_refusal(VALUE argument) {
     }
 }
 
-void rd_report_refusals(rd_binding *binding) {
-    rd_incident refusals[RD_INCIDENTS_KEPT];
+void rd_report_incidents(rd_binding *binding) {
+    rd_incident incidents[RD_INCIDENTS_KEPT];
     rd_lock(binding);
     uint32_t count = binding->server->incidents.count;
     const uint64_t given_up = binding->server->counts.given_up;
-    memcpy(refusals, binding->server->incidents.kept, count * sizeof(rd_incident));
+    memcpy(incidents, binding->server->incidents.kept, count * sizeof(rd_incident));
     binding->server->incidents.count = 0;
     rd_unlock(binding);
     for (uint32_t i = 0; i < count; i++) {
         int state = 0;
-        rd_incident_report report = {binding, refusals[i], given_up};
-        rb_protect(report_refusal, (VALUE)&report, &state);
+        rd_incident_report report = {binding, incidents[i], given_up};
+        rb_protect(report_incident, (VALUE)&report, &state);
         if (state == 0) continue;
         if (rd_ends_thread(rb_errinfo())) rb_jump_tag(state);
         rb_set_errinfo(Qnil);

@@ -13,6 +13,6 @@ int rd_report_error(const rd_binding *binding, VALUE error, VALUE env);
 
 /* Reports what was refused, cut or closed since the last call. Raises only what is meant for the
  * thread. */
-void rd_report_refusals(rd_binding *binding);
+void rd_report_incidents(rd_binding *binding);
 
 #endif

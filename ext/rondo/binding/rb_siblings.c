@@ -11,9 +11,9 @@
 /* Descriptors by row, -1 if there is none, in a String that the caller keeps. */
 static const int *outboxes_of(const rd_scoreboard *board, VALUE inboxes, VALUE *room) {
     Check_Type(inboxes, T_ARRAY);
-    *room = rb_str_buf_new((long)(board->slot_count * sizeof(int)));
+    *room = rb_str_buf_new((long)(board->row_count * sizeof(int)));
     int *outboxes = (int *)(void *)RSTRING_PTR(*room);
-    for (uint32_t i = 0; i < board->slot_count; i++) {
+    for (uint32_t i = 0; i < board->row_count; i++) {
         VALUE outbox = rb_ary_entry(inboxes, (long)i);
         outboxes[i] = NIL_P(outbox) ? -1 : NUM2INT(outbox);
     }
@@ -32,15 +32,15 @@ static void join_siblings(rd_binding *binding, const rd_scoreboard *board, unsig
     RB_GC_GUARD(room);
 }
 
-void rd_take_slot(rd_binding *binding, VALUE options) {
-    VALUE board = rd_option(options, "scoreboard"), slot = rd_option(options, "slot");
+void rd_attach_siblings(rd_binding *binding, VALUE options) {
+    VALUE board = rd_option(options, "scoreboard"), row = rd_option(options, "row");
     VALUE inbox = rd_option(options, "inbox"), inboxes = rd_option(options, "inboxes");
     if (NIL_P(board)) return;
     const rd_scoreboard *scoreboard = rd_scoreboard_of(board);
-    unsigned number = NUM2UINT(slot);
-    if (number >= scoreboard->slot_count) rb_raise(rb_eIndexError, "slot %u", number);
+    unsigned number = NUM2UINT(row);
+    if (number >= scoreboard->row_count) rb_raise(rb_eIndexError, "row %u", number);
     RD_BINDING_SET(binding, cluster.scoreboard, board);
-    binding->server->score = &scoreboard->slots[number];
+    binding->server->score = &scoreboard->rows[number];
     if (!NIL_P(inbox)) join_siblings(binding, scoreboard, number, inbox, inboxes);
 }
 

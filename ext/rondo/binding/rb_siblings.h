@@ -8,8 +8,8 @@
 
 #include "binding/rb_binding.h"
 
-/* Reads the options scoreboard, slot, inbox, inboxes. May raise. */
-void rd_take_slot(rd_binding *binding, VALUE options);
+/* Reads the options scoreboard, row, inbox, inboxes. May raise. */
+void rd_attach_siblings(rd_binding *binding, VALUE options);
 
 void rd_init_core_siblings(VALUE core);
 

@@ -17,7 +17,7 @@ typedef struct rd_hub_conn {
     rd_hub_link link;
     rd_relay_reader reader;
     int64_t number;
-    rd_score_slot *score;
+    rd_score_row *score;
     uint64_t named_outages;
     bool is_overrun; /* too much queued that cannot be dropped: must be closed */
 } rd_hub_conn;

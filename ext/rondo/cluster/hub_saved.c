@@ -108,7 +108,7 @@ static bool restore_of_link(restoring *self, const rd_relay_frame *frame) {
     switch (frame->type) {
     case RD_RELAY_SUBSCRIBE:
     case RD_RELAY_REPLAY:
-        return rd_hub_take(&self->thread->hub, &state->link, frame) == 0;
+        return rd_hub_receive(&self->thread->hub, &state->link, frame) == 0;
     case RD_RELAY_SAVED_INPUT:
         return rd_relay_read(&state->reader, frame->payload.ptr, frame->payload.len, &used,
                              &none) == 0;

@@ -101,7 +101,7 @@ static void on_data(rd_conn *conn, const char *bytes, size_t len) {
         rd_relay_frame frame;
         int code = rd_relay_read(&state->reader, bytes + at, len - at, &used, &frame);
         if (code == 0) return;
-        if (code > 0) code = rd_hub_take(&thread->hub, &state->link, &frame);
+        if (code > 0) code = rd_hub_receive(&thread->hub, &state->link, &frame);
         if (code < 0) {
             rd_conn_close(conn);
             return;
@@ -148,7 +148,7 @@ static void close_overrun(rd_hub_thread *thread) {
     }
 }
 
-static void publish_scores(rd_hub_thread *thread) {
+static void write_scores(rd_hub_thread *thread) {
     RD_EACH_HUB_CONN(thread, conn, node) {
         const rd_hub_conn *state = rd_hub_conn_of(conn);
         if (state->score == NULL) continue;
@@ -203,7 +203,7 @@ static void turn(rd_hub_thread *thread) {
     rd_loop *loop = &thread->loop;
     const bool goes_on = send_all(thread);
     close_overrun(thread);
-    publish_scores(thread);
+    write_scores(thread);
     set_expire_timer(thread);
     atomic_store(&loop->sleeping, true);
     /* A thread that set `over` before this saw no sleeper to wake: look again. */
@@ -286,7 +286,7 @@ static void leave(rd_hub_thread *thread) {
     rd_loop_unlock(&thread->loop);
 }
 
-int64_t rd_hub_thread_add(rd_hub_thread *thread, int fd, rd_hub_kind kind, rd_score_slot *score) {
+int64_t rd_hub_thread_add(rd_hub_thread *thread, int fd, rd_hub_kind kind, rd_score_row *score) {
     int64_t number = -1;
     enter(thread);
     const bool is_taken = kind == RD_HUB_ENGINE && thread->hub.engine != NULL;

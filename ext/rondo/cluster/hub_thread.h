@@ -48,7 +48,7 @@ void rd_hub_thread_free(rd_hub_thread *thread);
 /* Adds a link and takes over its descriptor, a stream socket. Returns the link's number (> 0), or
  * -1 with errno; then the descriptor stays the caller's. `score`, if not NULL, is the worker's row
  * until the link ends. EEXIST: there is an engine already. */
-int64_t rd_hub_thread_add(rd_hub_thread *thread, int fd, rd_hub_kind kind, rd_score_slot *score);
+int64_t rd_hub_thread_add(rd_hub_thread *thread, int fd, rd_hub_kind kind, rd_score_row *score);
 
 /* Call it when the link's process has ended. Reads what the process has left and closes the link,
  * although other processes (its children) may still hold the socket. An engine's link closes after

@@ -97,7 +97,7 @@ static bool send_interest(rd_link *link, rd_slice name, bool is_pattern, bool is
 }
 
 /* Keeps the order: once a change waits, all later ones wait. */
-static void tell_interest(rd_link *link, rd_slice name, bool is_pattern, bool is_wanted) {
+static void update_interest(rd_link *link, rd_slice name, bool is_pattern, bool is_wanted) {
     if (link->conn == NULL) return;
     if (rd_changes_is_empty(&link->changes) && send_interest(link, name, is_pattern, is_wanted)) {
         return;
@@ -121,12 +121,12 @@ void rd_link_catch_up(rd_link *link) {
  * wanted. */
 void rd_link_subscribe(rd_link *link, rd_slice name, bool is_pattern) {
     if (has_ticket(link, name, is_pattern)) return;
-    tell_interest(link, name, is_pattern, true);
+    update_interest(link, name, is_pattern, true);
 }
 
 void rd_link_unsubscribe(rd_link *link, rd_slice name, bool is_pattern) {
     if (has_ticket(link, name, is_pattern)) return;
-    tell_interest(link, name, is_pattern, false);
+    update_interest(link, name, is_pattern, false);
 }
 
 int rd_link_publish(rd_link *link, rd_slice channel, rd_slice payload, unsigned flags) {
@@ -280,7 +280,7 @@ static void give_up(rd_link *link, ticket *late) {
     if (!late->is_asked) leave_line(link, late);
     replay->on_end(replay, RD_REPLAY_GAP);
     if (link->ops->is_wanted(link, name, late->is_pattern)) {
-        tell_interest(link, name, late->is_pattern, true);
+        update_interest(link, name, late->is_pattern, true);
     }
     if (!late->is_asked) rd_free(late);
 }

@@ -20,15 +20,15 @@
 
 typedef struct rd_scoreboard_header {
     uint64_t magic;
-    uint64_t slot_bytes;
-    uint64_t slot_count;
+    uint64_t row_bytes;
+    uint64_t row_count;
 } rd_scoreboard_header;
 
 const rd_score_info rd_score_table[] = {
 #define fact                            RD_SCORE_FACT
 #define gauge                           RD_SCORE_GAUGE
 #define counter                         RD_SCORE_COUNTER
-#define RD_SCORE(name, kind, unit, doc) {#name, kind, unit, doc, offsetof(rd_score_slot, name)},
+#define RD_SCORE(name, kind, unit, doc) {#name, kind, unit, doc, offsetof(rd_score_row, name)},
 #include "cluster/scoreboard.def"
 #undef RD_SCORE
 #undef fact
@@ -75,28 +75,28 @@ static int map(rd_scoreboard *board, int fd, size_t bytes) {
     if (memory == MAP_FAILED) return -1;
     board->bytes = bytes;
     board->fd = fd;
-    board->slots = (rd_score_slot *)(void *)((char *)memory + HEADER_BYTES);
+    board->rows = (rd_score_row *)(void *)((char *)memory + HEADER_BYTES);
     return 0;
 }
 
 static rd_scoreboard_header *header_of(const rd_scoreboard *board) {
-    return (rd_scoreboard_header *)(void *)((char *)board->slots - HEADER_BYTES);
+    return (rd_scoreboard_header *)(void *)((char *)board->rows - HEADER_BYTES);
 }
 
-int rd_scoreboard_create(rd_scoreboard *board, uint32_t slots) {
-    if (slots == 0 || slots > RD_SCOREBOARD_SLOTS_MAX) {
+int rd_scoreboard_create(rd_scoreboard *board, uint32_t rows) {
+    if (rows == 0 || rows > RD_SCOREBOARD_ROWS_MAX) {
         errno = EINVAL;
         return -1;
     }
     int fd = nameless_file();
     if (fd < 0) return -1;
-    size_t bytes = HEADER_BYTES + slots * sizeof(rd_score_slot);
+    size_t bytes = HEADER_BYTES + rows * sizeof(rd_score_row);
     if (ftruncate(fd, (off_t)bytes) != 0 || map(board, fd, bytes) != 0) {
         rd_close_keeping_errno(fd);
         return -1;
     }
-    board->slot_count = slots;
-    *header_of(board) = (rd_scoreboard_header){magic(), sizeof(rd_score_slot), slots};
+    board->row_count = rows;
+    *header_of(board) = (rd_scoreboard_header){magic(), sizeof(rd_score_row), rows};
     return 0;
 }
 
@@ -109,44 +109,44 @@ int rd_scoreboard_open(rd_scoreboard *board, int fd) {
     }
     if (map(board, fd, (size_t)file.st_size) != 0) return -1;
     rd_scoreboard_header header = *header_of(board);
-    bool fits = header.magic == magic() && header.slot_bytes == sizeof(rd_score_slot) &&
-                header.slot_count <= RD_SCOREBOARD_SLOTS_MAX &&
-                HEADER_BYTES + header.slot_count * sizeof(rd_score_slot) == board->bytes;
+    bool fits = header.magic == magic() && header.row_bytes == sizeof(rd_score_row) &&
+                header.row_count <= RD_SCOREBOARD_ROWS_MAX &&
+                HEADER_BYTES + header.row_count * sizeof(rd_score_row) == board->bytes;
     if (!fits) {
         munmap(header_of(board), board->bytes);
         errno = EINVAL;
         return -1;
     }
-    board->slot_count = (uint32_t)header.slot_count;
+    board->row_count = (uint32_t)header.row_count;
     return 0;
 }
 
 void rd_scoreboard_close(rd_scoreboard *board) {
     munmap(header_of(board), board->bytes);
     close(board->fd);
-    board->slots = NULL;
-    board->slot_count = 0;
+    board->rows = NULL;
+    board->row_count = 0;
     board->fd = -1;
 }
 
 /* ---- numbers ---- */
 
-static _Atomic uint64_t *number(const rd_score_slot *slot, const rd_score_info *row) {
-    return (_Atomic uint64_t *)(void *)((char *)(uintptr_t)slot + row->offset);
+static _Atomic uint64_t *number(const rd_score_row *row, const rd_score_info *info) {
+    return (_Atomic uint64_t *)(void *)((char *)(uintptr_t)row + info->offset);
 }
 
-uint64_t rd_score_get(const rd_score_slot *slot, const rd_score_info *row) {
-    return atomic_load_explicit(number(slot, row), memory_order_relaxed);
+uint64_t rd_score_get(const rd_score_row *row, const rd_score_info *info) {
+    return atomic_load_explicit(number(row, info), memory_order_relaxed);
 }
 
-void rd_score_set(rd_score_slot *slot, const rd_score_info *row, uint64_t value) {
-    atomic_store_explicit(number(slot, row), value, memory_order_relaxed);
+void rd_score_set(rd_score_row *row, const rd_score_info *info, uint64_t value) {
+    atomic_store_explicit(number(row, info), value, memory_order_relaxed);
 }
 
 const rd_score_info *rd_score_find(const char *name, size_t len) {
     for (size_t i = 0; i < rd_score_count; i++) {
-        const rd_score_info *row = &rd_score_table[i];
-        if (strlen(row->name) == len && memcmp(row->name, name, len) == 0) return row;
+        const rd_score_info *info = &rd_score_table[i];
+        if (strlen(info->name) == len && memcmp(info->name, name, len) == 0) return info;
     }
     return NULL;
 }
@@ -156,10 +156,10 @@ static void clear_histogram(rd_histogram *histogram) {
     atomic_store(&histogram->sum_us, 0);
 }
 
-void rd_score_clear(rd_score_slot *slot) {
-    for (size_t i = 0; i < rd_score_count; i++) rd_score_set(slot, &rd_score_table[i], 0);
-    clear_histogram(&slot->wait);
-    clear_histogram(&slot->duration);
+void rd_score_clear(rd_score_row *row) {
+    for (size_t i = 0; i < rd_score_count; i++) rd_score_set(row, &rd_score_table[i], 0);
+    clear_histogram(&row->wait);
+    clear_histogram(&row->duration);
 }
 
 /* ---- histograms ---- */

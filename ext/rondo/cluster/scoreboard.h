@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The scoreboard: memory that all processes of a server share, one slot for each process that
- * serves. A worker writes its own slot and all processes read all slots: for balance, hang
+ * The scoreboard: memory that all processes of a server share, one row for each process that
+ * serves. A worker writes its own row and all processes read all rows: for balance, hang
  * detection, metrics. A few numbers have other writers: siblings count `arriving`; the master
  * writes pid, generation, state and their times; the hub's thread writes what it relayed; rss_bytes
  * is measured by the process that shows it. There are no locks: every number is independent and is
  * read and written whole.
  *
- * A master keeps two slots for each place in its cluster (a `seat` in lib/rondo), because two
+ * A master keeps two rows for each place in its cluster (a `seat` in lib/rondo), because two
  * workers have the place while one takes over from the other.
  *
  * The memory is behind a descriptor, so that a process started by exec can map it again.
@@ -19,8 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RD_SCOREBOARD_SLOTS_MAX 512
-#define RD_HISTOGRAM_BUCKETS    24 /* the last one counts everything above */
+#define RD_SCOREBOARD_ROWS_MAX 512
+#define RD_HISTOGRAM_BUCKETS   24 /* the last one counts everything above */
 
 typedef enum rd_score_state {
     RD_SCORE_EMPTY,
@@ -36,19 +36,19 @@ typedef struct rd_histogram {
     _Atomic uint64_t sum_us;
 } rd_histogram;
 
-typedef struct rd_score_slot {
+typedef struct rd_score_row {
 #define RD_SCORE(name, kind, unit, doc) _Atomic uint64_t name;
 #include "cluster/scoreboard.def"
 #undef RD_SCORE
     rd_histogram wait;     /* from readable to the application */
     rd_histogram duration; /* in the application */
     _Alignas(64) char end[64];
-} rd_score_slot;
+} rd_score_row;
 
 typedef struct rd_scoreboard {
     int fd; /* owned */
-    uint32_t slot_count;
-    rd_score_slot *slots;
+    uint32_t row_count;
+    rd_score_row *rows;
     size_t bytes;
 } rd_scoreboard;
 
@@ -70,7 +70,7 @@ const char *rd_score_state_name(uint64_t state);
 
 /* Creates a scoreboard, all zero. Returns 0, or -1 with errno set. The descriptor is
  * close-on-exec. */
-int rd_scoreboard_create(rd_scoreboard *board, uint32_t slots);
+int rd_scoreboard_create(rd_scoreboard *board, uint32_t rows);
 
 /* Maps a scoreboard that another process created, and takes the descriptor over on success. Returns
  * 0, or -1 with errno set: EINVAL when another version wrote it. */
@@ -78,13 +78,13 @@ int rd_scoreboard_open(rd_scoreboard *board, int fd);
 
 void rd_scoreboard_close(rd_scoreboard *board);
 
-/* Reads any number of a slot by its row. */
-uint64_t rd_score_get(const rd_score_slot *slot, const rd_score_info *row);
-void rd_score_set(rd_score_slot *slot, const rd_score_info *row, uint64_t value);
+/* Reads any number of a row by its row. */
+uint64_t rd_score_get(const rd_score_row *row, const rd_score_info *info);
+void rd_score_set(rd_score_row *row, const rd_score_info *info, uint64_t value);
 const rd_score_info *rd_score_find(const char *name, size_t len);
 
-/* Zeroes a slot with its histograms. */
-void rd_score_clear(rd_score_slot *slot);
+/* Zeroes a row with its histograms. */
+void rd_score_clear(rd_score_row *row);
 
 /* The upper bound of a bucket; UINT64_MAX for the last one. */
 uint64_t rd_histogram_bound_us(unsigned bucket);

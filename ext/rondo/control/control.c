@@ -18,7 +18,7 @@
 #include "system/thread_start.h"
 #include "control/accept_queue.h"
 #include "control/access.h"
-#include "control/errands.h"
+#include "control/commands.h"
 #include "system/memory.h"
 #include "control/metrics.h"
 #include "control/reply.h"
@@ -33,7 +33,7 @@ struct rd_control {
     bool is_public; /* some listener is reachable from other machines */
     bool running;
     pthread_t thread;
-    rd_errands errands;
+    rd_commands commands;
     rd_accept_queue *queues;
 };
 
@@ -76,8 +76,8 @@ static void show_ready(rd_control *control, rd_request *request) {
 
 static bool is_worker(const void *board, uint64_t pid) {
     const rd_scoreboard *scores = board;
-    for (uint32_t i = 0; i < scores->slot_count; i++) {
-        if (atomic_load(&scores->slots[i].pid) == pid) return true;
+    for (uint32_t i = 0; i < scores->row_count; i++) {
+        if (atomic_load(&scores->rows[i].pid) == pid) return true;
     }
     return false;
 }
@@ -90,10 +90,10 @@ static void measure_master(rd_report *report) {
 
 /* Measures what no process keeps up to date, because the kernel can be asked for it at any time. */
 static void measure(rd_control *control) {
-    for (uint32_t i = 0; i < control->report.board->slot_count; i++) {
-        rd_score_slot *slot = &control->report.board->slots[i];
-        uint64_t pid = atomic_load(&slot->pid), bytes = pid > 0 ? rd_memory_of(pid) : 0;
-        if (bytes > 0) atomic_store(&slot->rss_bytes, bytes);
+    for (uint32_t i = 0; i < control->report.board->row_count; i++) {
+        rd_score_row *row = &control->report.board->rows[i];
+        uint64_t pid = atomic_load(&row->pid), bytes = pid > 0 ? rd_memory_of(pid) : 0;
+        if (bytes > 0) atomic_store(&row->rss_bytes, bytes);
     }
     if (control->report.cluster) measure_master(&control->report);
     for (size_t i = 0; i < control->report.queue_count; i++) {
@@ -148,8 +148,8 @@ static void carry_out(rd_control *control, rd_request *request, int verb) {
         snprintf(why, sizeof(why), "%s not available", row->path);
         rd_reply_error(request, 404, why);
     } else if (row->answers) {
-        rd_errands_ask(&control->errands, request, row->path);
-    } else if (rd_errands_tell(&control->errands, row->path)) {
+        rd_commands_ask(&control->commands, request, row->path);
+    } else if (rd_commands_send(&control->commands, row->path)) {
         rd_reply_ok(request);
     } else {
         rd_reply_error(request, 503, "the process accepts no more commands");
@@ -195,7 +195,7 @@ static void *run(void *argument) {
         while ((request = rd_server_next_request(server, request)) != NULL) {
             if (request->conn != NULL) handle(control, request);
         }
-        if (rd_server_is_stopping(server)) rd_errands_give_up(&control->errands);
+        if (rd_server_is_stopping(server)) rd_commands_give_up(&control->commands);
     }
     rd_loop_unlock(&server->loop);
     return NULL;
@@ -241,10 +241,10 @@ static char *copy(const char *text) {
     return own;
 }
 
-static int open_errands(rd_control *control, int64_t timeout_ms, int *process_fd) {
+static int open_commands(rd_control *control, int64_t timeout_ms, int *process_fd) {
     rd_loop *loop = &control->server->loop;
     rd_loop_lock(loop);
-    int opened = rd_errands_open(&control->errands, loop, timeout_ms, process_fd);
+    int opened = rd_commands_open(&control->commands, loop, timeout_ms, process_fd);
     rd_loop_unlock(loop);
     return opened;
 }
@@ -270,11 +270,11 @@ rd_control *rd_control_new(const rd_control_options *options, int *process_fd) {
                     .versions = control->versions,
                     .about = control->about,
                     .cluster = options->cluster,
-                    .room = options->room > 0 ? options->room : options->board->slot_count,
+                    .room = options->room > 0 ? options->room : options->board->row_count,
                     .started_s = rd_clock_wall_seconds()};
     control->server = rd_server_new(&settings);
     if (control->server == NULL ||
-        open_errands(control, options->answer_timeout_ms, process_fd) != 0) {
+        open_commands(control, options->answer_timeout_ms, process_fd) != 0) {
         int error = errno;
         if (control->server != NULL) rd_server_free(control->server);
         free_parts(control);
@@ -293,7 +293,7 @@ int rd_control_add_listener(rd_control *control, rd_listener *listener) {
     return added;
 }
 
-void rd_control_watch(rd_control *control, const char *url, int fd, int slot) {
+void rd_control_add_queue(rd_control *control, const char *url, int fd, int slot) {
     rd_loop *loop = &control->server->loop;
     rd_loop_lock(loop);
     size_t count = control->report.queue_count + 1;
@@ -304,7 +304,7 @@ void rd_control_watch(rd_control *control, const char *url, int fd, int slot) {
     rd_loop_unlock(loop);
 }
 
-void rd_control_unwatch(rd_control *control) {
+void rd_control_clear_queues(rd_control *control) {
     rd_loop *loop = &control->server->loop;
     rd_loop_lock(loop);
     control->report.queue_count = 0;
@@ -327,7 +327,7 @@ void rd_control_free(rd_control *control) {
     rd_control_stop(control);
     rd_loop *loop = &control->server->loop;
     rd_loop_lock(loop);
-    rd_errands_close(&control->errands);
+    rd_commands_close(&control->commands);
     rd_loop_unlock(loop);
     rd_server_free(control->server);
     free_parts(control);
@@ -344,7 +344,7 @@ void rd_control_release(rd_control *control) {
 }
 
 void rd_control_abandon(rd_control *control) {
-    if (control->errands.process.fd >= 0) close(control->errands.process.fd);
+    if (control->commands.process.fd >= 0) close(control->commands.process.fd);
     control->running = false;
     rd_server_abandon(control->server);
 }

@@ -25,7 +25,7 @@ typedef struct rd_control_options {
     const char *versions;       /* a JSON object, for /stats */
     const char *about;          /* labels of rondo_build_info, for /metrics */
     bool cluster;               /* whether the slots belong to worker processes */
-    uint32_t room;              /* most workers there may be, see rd_report; 0: one for each slot */
+    uint32_t room;              /* most workers there may be, see rd_report; 0: one for each row */
     uint32_t verbs;             /* bit RD_VERB_*: what the process can do */
     int64_t answer_timeout_ms;
 } rd_control_options;
@@ -40,10 +40,10 @@ int rd_control_add_listener(rd_control *control, rd_listener *listener);
 
 /* Shows how many connections wait for the listening socket `fd`. `slot` is that of its worker, or
  * -1. Any thread, also before start. */
-void rd_control_watch(rd_control *control, const char *url, int fd, int slot);
+void rd_control_add_queue(rd_control *control, const char *url, int fd, int slot);
 
 /* Forgets all these sockets. */
-void rd_control_unwatch(rd_control *control);
+void rd_control_clear_queues(rd_control *control);
 
 /* Starts the thread, with all signals blocked. Returns 0 or a negative errno. */
 int rd_control_start(rd_control *control);

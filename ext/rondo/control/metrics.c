@@ -15,10 +15,10 @@ static uint64_t get(const _Atomic uint64_t *number) {
     return atomic_load_explicit(number, memory_order_relaxed);
 }
 
-#define EACH_WORKER(report, slot, index)                                                           \
-    for (uint32_t index = 0; index < (report)->board->slot_count; index++)                         \
-        for (const rd_score_slot *slot = &(report)->board->slots[index];                           \
-             slot != NULL && get(&slot->state) != RD_SCORE_EMPTY; slot = NULL)
+#define EACH_WORKER(report, row, index)                                                            \
+    for (uint32_t index = 0; index < (report)->board->row_count; index++)                          \
+        for (const rd_score_row *row = &(report)->board->rows[index];                              \
+             row != NULL && get(&row->state) != RD_SCORE_EMPTY; row = NULL)
 
 static void add_worker_label(const rd_report *report, rd_buffer *text, uint32_t row) {
     rd_text_add(text, "worker=\"%u\"", rd_report_worker(report, row));
@@ -38,14 +38,14 @@ static void begin(rd_buffer *text, const char *name, const char *type, const cha
 
 /* ---- numbers of the scoreboard ---- */
 
-static void add_row(const rd_report *report, rd_buffer *text, const rd_score_info *row) {
-    bool counter = row->kind == RD_SCORE_COUNTER;
+static void add_row(const rd_report *report, rd_buffer *text, const rd_score_info *info) {
+    bool counter = info->kind == RD_SCORE_COUNTER;
     char name[64];
-    snprintf(name, sizeof(name), counter ? "%s_total" : "%s", row->name);
-    begin(text, name, counter ? "counter" : "gauge", row->doc);
-    EACH_WORKER(report, slot, index) {
+    snprintf(name, sizeof(name), counter ? "%s_total" : "%s", info->name);
+    begin(text, name, counter ? "counter" : "gauge", info->doc);
+    EACH_WORKER(report, row, index) {
         begin_sample(report, text, name, index);
-        rd_text_add(text, "%" PRIu64 "\n", rd_score_get(slot, row));
+        rd_text_add(text, "%" PRIu64 "\n", rd_score_get(row, info));
     }
 }
 
@@ -78,15 +78,15 @@ static void add_buckets(const rd_report *report, rd_buffer *text, const char *fa
 
 static void add_queue_times(const rd_report *report, rd_buffer *text) {
     begin(text, "queue_time_seconds", "histogram", "from readable to the application");
-    EACH_WORKER(report, slot, index) {
-        add_buckets(report, text, "queue_time_seconds", index, &slot->wait);
+    EACH_WORKER(report, row, index) {
+        add_buckets(report, text, "queue_time_seconds", index, &row->wait);
     }
 }
 
 static void add_durations(const rd_report *report, rd_buffer *text) {
     begin(text, "request_duration_seconds", "histogram", "in the application");
-    EACH_WORKER(report, slot, index) {
-        add_buckets(report, text, "request_duration_seconds", index, &slot->duration);
+    EACH_WORKER(report, row, index) {
+        add_buckets(report, text, "request_duration_seconds", index, &row->duration);
     }
 }
 
@@ -102,9 +102,9 @@ static void add_states(const rd_report *report, rd_buffer *text) {
 
 static void add_generations(const rd_report *report, rd_buffer *text) {
     begin(text, "generation", "gauge", "of the application's code: one more each phased restart");
-    EACH_WORKER(report, slot, index) {
+    EACH_WORKER(report, row, index) {
         begin_sample(report, text, "generation", index);
-        rd_text_add(text, "%" PRIu64 "\n", get(&slot->generation));
+        rd_text_add(text, "%" PRIu64 "\n", get(&row->generation));
     }
 }
 
@@ -112,8 +112,8 @@ static void add_age(const rd_report *report, rd_buffer *text, const char *name, 
                     size_t offset) {
     uint64_t now = rd_clock_ms();
     begin(text, name, "gauge", help);
-    EACH_WORKER(report, slot, index) {
-        const char *at = (const char *)slot + offset;
+    EACH_WORKER(report, row, index) {
+        const char *at = (const char *)row + offset;
         uint64_t since = get((const _Atomic uint64_t *)(const void *)at);
         if (since == 0) continue; /* not yet */
         begin_sample(report, text, name, index);
@@ -154,15 +154,15 @@ void rd_report_metrics(const rd_report *report, rd_buffer *text) {
     add_states(report, text);
     add_generations(report, text);
     add_age(report, text, "worker_age_seconds", "since the process was started",
-            offsetof(rd_score_slot, started_ms));
+            offsetof(rd_score_row, started_ms));
     add_age(report, text, "last_turn_age_seconds", "since the last sign of life",
-            offsetof(rd_score_slot, last_turn_ms));
+            offsetof(rd_score_row, last_turn_ms));
     add_age(report, text, "ruby_turn_age_seconds",
             "since a Ruby thread ran the loop or came back from the application",
-            offsetof(rd_score_slot, ruby_turn_ms));
+            offsetof(rd_score_row, ruby_turn_ms));
     add_age(report, text, "oldest_call_age_seconds",
             "since the oldest request without an answer was given to the application",
-            offsetof(rd_score_slot, oldest_call_ms));
+            offsetof(rd_score_row, oldest_call_ms));
     for (size_t i = 0; i < rd_score_count; i++) {
         if (rd_score_table[i].kind != RD_SCORE_FACT) add_row(report, text, &rd_score_table[i]);
     }

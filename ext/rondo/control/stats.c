@@ -14,43 +14,43 @@ static uint64_t get(const _Atomic uint64_t *number) {
     return atomic_load_explicit(number, memory_order_relaxed);
 }
 
-static bool is_used(const rd_score_slot *slot) {
-    return get(&slot->state) != RD_SCORE_EMPTY;
+static bool is_used(const rd_score_row *row) {
+    return get(&row->state) != RD_SCORE_EMPTY;
 }
 
 unsigned rd_report_count(const rd_report *report, rd_score_state state) {
     unsigned count = 0;
-    for (uint32_t i = 0; i < report->board->slot_count; i++) {
-        const rd_score_slot *slot = &report->board->slots[i];
-        if (state == RD_SCORE_STATE_COUNT ? is_used(slot) : get(&slot->state) == state) count++;
+    for (uint32_t i = 0; i < report->board->row_count; i++) {
+        const rd_score_row *row = &report->board->rows[i];
+        if (state == RD_SCORE_STATE_COUNT ? is_used(row) : get(&row->state) == state) count++;
     }
     return count;
 }
 
 bool rd_report_is_leaving(const rd_report *report, uint32_t row) {
-    const rd_score_slot *slots = report->board->slots;
-    for (uint32_t i = row % report->room; i < report->board->slot_count; i += report->room) {
-        if (i == row || !is_used(&slots[i])) continue;
-        uint64_t started = get(&slots[i].started_ms), own = get(&slots[row].started_ms);
+    const rd_score_row *rows = report->board->rows;
+    for (uint32_t i = row % report->room; i < report->board->row_count; i += report->room) {
+        if (i == row || !is_used(&rows[i])) continue;
+        uint64_t started = get(&rows[i].started_ms), own = get(&rows[row].started_ms);
         if (started > own || (started == own && i > row)) return true;
     }
     return false;
 }
 
-static bool is_stuck(const rd_score_slot *slot, uint64_t now, uint64_t within_ms) {
-    uint64_t seen = get(&slot->ruby_turn_ms);
-    bool has_work = get(&slot->busy) > 0 || get(&slot->queue) > 0;
+static bool is_stuck(const rd_score_row *row, uint64_t now, uint64_t within_ms) {
+    uint64_t seen = get(&row->ruby_turn_ms);
+    bool has_work = get(&row->busy) > 0 || get(&row->queue) > 0;
     return has_work && seen > 0 && now > seen + within_ms;
 }
 
 bool rd_report_is_stuck(const rd_report *report, uint64_t within_ms) {
     uint64_t now = rd_clock_ms();
     unsigned ready = 0, stuck = 0;
-    for (uint32_t i = 0; i < report->board->slot_count; i++) {
-        const rd_score_slot *slot = &report->board->slots[i];
-        if (get(&slot->state) != RD_SCORE_READY) continue;
+    for (uint32_t i = 0; i < report->board->row_count; i++) {
+        const rd_score_row *row = &report->board->rows[i];
+        if (get(&row->state) != RD_SCORE_READY) continue;
         ready++;
-        if (is_stuck(slot, now, within_ms)) stuck++;
+        if (is_stuck(row, now, within_ms)) stuck++;
     }
     return ready > 0 && stuck == ready;
 }
@@ -115,44 +115,44 @@ static void add_time(rd_buffer *text, uint64_t at_ms) {
 }
 
 /* Puma's numbers with Puma's names. */
-static void add_status(rd_buffer *text, const rd_score_slot *slot) {
-    uint64_t busy = get(&slot->busy), most = get(&slot->max_threads);
-    rd_text_add(text, "\"backlog\":%" PRIu64 ",\"running\":%" PRIu64, get(&slot->queue),
-                get(&slot->threads));
+static void add_status(rd_buffer *text, const rd_score_row *row) {
+    uint64_t busy = get(&row->busy), most = get(&row->max_threads);
+    rd_text_add(text, "\"backlog\":%" PRIu64 ",\"running\":%" PRIu64, get(&row->queue),
+                get(&row->threads));
     rd_text_add(text, ",\"pool_capacity\":%" PRIu64 ",\"busy_threads\":%" PRIu64,
                 most > busy ? most - busy : 0, busy);
     rd_text_add(text, ",\"max_threads\":%" PRIu64 ",\"requests_count\":%" PRIu64, most,
-                get(&slot->requests));
+                get(&row->requests));
     rd_text_add(text, ",\"backlog_max\":%" PRIu64 ",\"reactor_max\":%" PRIu64 ",\"io_threads\":0",
-                get(&slot->max_queue_seen), get(&slot->connections));
+                get(&row->max_queue_seen), get(&row->connections));
 }
 
-static void add_own(rd_buffer *text, const rd_score_slot *slot) {
-    rd_text_add(text, "{\"state\":\"%s\"", rd_score_state_name(get(&slot->state)));
+static void add_own(rd_buffer *text, const rd_score_row *row) {
+    rd_text_add(text, "{\"state\":\"%s\"", rd_score_state_name(get(&row->state)));
     for (size_t i = 0; i < rd_score_count; i++) {
-        const rd_score_info *row = &rd_score_table[i];
-        if (strcmp(row->name, "state") == 0) continue;
-        rd_text_add(text, ",\"%s\":%" PRIu64, row->name, rd_score_get(slot, row));
+        const rd_score_info *info = &rd_score_table[i];
+        if (strcmp(info->name, "state") == 0) continue;
+        rd_text_add(text, ",\"%s\":%" PRIu64, info->name, rd_score_get(row, info));
     }
-    add_histogram(text, "queue_time_us", &slot->wait);
-    add_histogram(text, "duration_us", &slot->duration);
+    add_histogram(text, "queue_time_us", &row->wait);
+    add_histogram(text, "duration_us", &row->duration);
     rd_text_add(text, "}");
 }
 
-static void add_worker(rd_buffer *text, const rd_score_slot *slot, uint32_t index) {
-    uint64_t state = get(&slot->state);
+static void add_worker(rd_buffer *text, const rd_score_row *row, uint32_t index) {
+    uint64_t state = get(&row->state);
     bool booted = state == RD_SCORE_READY || state == RD_SCORE_DRAINING;
     rd_text_add(text, "{\"started_at\":");
-    add_time(text, get(&slot->started_ms));
+    add_time(text, get(&row->started_ms));
     rd_text_add(text,
                 ",\"pid\":%" PRIu64 ",\"index\":%u,\"phase\":%" PRIu64 ",\"booted\":%s"
                 ",\"last_checkin\":",
-                get(&slot->pid), index, get(&slot->generation), booted ? "true" : "false");
-    add_time(text, get(&slot->last_turn_ms));
+                get(&row->pid), index, get(&row->generation), booted ? "true" : "false");
+    add_time(text, get(&row->last_turn_ms));
     rd_text_add(text, ",\"last_status\":{");
-    add_status(text, slot);
+    add_status(text, row);
     rd_text_add(text, "},\"rondo\":");
-    add_own(text, slot);
+    add_own(text, row);
     rd_text_add(text, "}");
 }
 
@@ -160,19 +160,19 @@ static void add_worker(rd_buffer *text, const rd_score_slot *slot, uint32_t inde
 
 static uint64_t newest_generation(const rd_report *report) {
     uint64_t newest = 0;
-    for (uint32_t i = 0; i < report->board->slot_count; i++) {
-        const rd_score_slot *slot = &report->board->slots[i];
-        uint64_t generation = get(&slot->generation);
-        if (is_used(slot) && generation > newest) newest = generation;
+    for (uint32_t i = 0; i < report->board->row_count; i++) {
+        const rd_score_row *row = &report->board->rows[i];
+        uint64_t generation = get(&row->generation);
+        if (is_used(row) && generation > newest) newest = generation;
     }
     return newest;
 }
 
 static unsigned count_old(const rd_report *report, uint64_t newest) {
     unsigned count = 0;
-    for (uint32_t i = 0; i < report->board->slot_count; i++) {
-        const rd_score_slot *slot = &report->board->slots[i];
-        if (is_used(slot) && get(&slot->generation) < newest) count++;
+    for (uint32_t i = 0; i < report->board->row_count; i++) {
+        const rd_score_row *row = &report->board->rows[i];
+        if (is_used(row) && get(&row->generation) < newest) count++;
     }
     return count;
 }
@@ -185,10 +185,10 @@ static void add_cluster(const rd_report *report, rd_buffer *text) {
                 rd_report_count(report, RD_SCORE_STATE_COUNT), phase, ready + draining);
     rd_text_add(text, ",\"old_workers\":%u,\"worker_status\":[", count_old(report, phase));
     bool first = true;
-    for (uint32_t i = 0; i < report->board->slot_count; i++) {
-        if (!is_used(&report->board->slots[i])) continue;
+    for (uint32_t i = 0; i < report->board->row_count; i++) {
+        if (!is_used(&report->board->rows[i])) continue;
         if (!first) rd_text_add(text, ",");
-        add_worker(text, &report->board->slots[i], rd_report_worker(report, i));
+        add_worker(text, &report->board->rows[i], rd_report_worker(report, i));
         first = false;
     }
     rd_text_add(text, "]");
@@ -196,9 +196,9 @@ static void add_cluster(const rd_report *report, rd_buffer *text) {
 
 static void add_single(const rd_report *report, rd_buffer *text) {
     rd_text_add(text, ",");
-    add_status(text, &report->board->slots[0]);
+    add_status(text, &report->board->rows[0]);
     rd_text_add(text, ",\"rondo\":");
-    add_own(text, &report->board->slots[0]);
+    add_own(text, &report->board->rows[0]);
 }
 
 static void add_number(rd_buffer *text, const char *name, int64_t number) {

@@ -21,7 +21,7 @@ typedef struct rd_report {
     const char *versions;  /* a JSON object, or NULL */
     const char *about;     /* labels of rondo_build_info, or NULL */
     int64_t started_s;     /* since the epoch */
-    uint64_t master_bytes; /* memory of processes that have no slot; measured by the caller */
+    uint64_t master_bytes; /* memory of processes that have no row; measured by the caller */
     uint64_t mold_bytes;
     bool cluster;
     uint32_t room; /* most workers: rows i and i + room belong to one worker, while a new process of
@@ -36,7 +36,7 @@ static inline uint32_t rd_report_worker(const rd_report *report, uint32_t row) {
 /* Whether a newer process of the same worker than the one in this row exists. */
 bool rd_report_is_leaving(const rd_report *report, uint32_t row);
 
-/* Slots in this state; RD_SCORE_STATE_COUNT counts every slot with a process. */
+/* Slots in this state; RD_SCORE_STATE_COUNT counts every row with a process. */
 unsigned rd_report_count(const rd_report *report, rd_score_state state);
 
 /* Whether every ready worker has something to do and none of them was seen in Ruby for this long:

@@ -6,16 +6,16 @@
 
 #include "base/alloc.h"
 #include "http/handler.h"
-#include "endpoint/push_conn.h"
+#include "endpoint/endpoint_conn.h"
 #include "endpoint/sse_accept.h"
 
 typedef struct rd_sse {
-    rd_push push;
+    rd_endpoint endpoint;
     size_t ignored; /* bytes that the client sent after its request */
 } rd_sse;
 
-static rd_sse *of_push(rd_push *push) {
-    return RD_CONTAINER(push, rd_sse, push);
+static rd_sse *of_endpoint(rd_endpoint *endpoint) {
+    return RD_CONTAINER(endpoint, rd_sse, endpoint);
 }
 
 /* ---- sending ---- */
@@ -25,72 +25,72 @@ static void put(void *to, const char *bytes, size_t len) {
     rd_outq_copy(&conn->out, &conn->set->chunks, bytes, len);
 }
 
-static void push_event(rd_push *push, const rd_named_event *event) {
-    if (!rd_push_may_write(push)) return;
-    rd_sse_write(event, put, push->conn);
-    rd_push_expect(push);
-    rd_push_queued(push);
+static void push_event(rd_endpoint *endpoint, const rd_named_event *event) {
+    if (!rd_endpoint_may_write(endpoint)) return;
+    rd_sse_write(event, put, endpoint->conn);
+    rd_endpoint_expect(endpoint);
+    rd_endpoint_queued(endpoint);
 }
 
-static void push_write(rd_push *push, const char *bytes, size_t len, bool is_text) {
+static void endpoint_write(rd_endpoint *endpoint, const char *bytes, size_t len, bool is_text) {
     const rd_named_event event = {.data = rd_slice_of(bytes, len), .retry_ms = -1};
     (void)is_text;
-    push_event(push, &event);
+    push_event(endpoint, &event);
 }
 
 /* The form that the subscriber wants does not matter: there is only text. */
-static void push_publish(rd_push *push, rd_message *message, rd_receive_as as) {
+static void endpoint_deliver(rd_endpoint *endpoint, rd_message *message, rd_receive_as as) {
     rd_encoding *encoding = rd_message_encoding(message, RD_ENCODING_SSE, rd_sse_encode, NULL);
     (void)as;
     if (encoding == NULL) return;
-    rd_push_expect(push);
-    rd_push_queue(push, encoding);
+    rd_endpoint_expect(endpoint);
+    rd_endpoint_queue(endpoint, encoding);
 }
 
 /* Sends what is queued, then ends. */
-static void finish(rd_push *push, bool linger) {
-    push->closing = true;
-    rd_conn_finish(push->conn, linger);
+static void finish(rd_endpoint *endpoint, bool linger) {
+    endpoint->is_closing = true;
+    rd_conn_finish(endpoint->conn, linger);
 }
 
-static void push_close(rd_push *push, unsigned code, rd_slice reason) {
-    rd_push_set_close(push, code, reason);
-    finish(push, true);
+static void endpoint_close(rd_endpoint *endpoint, unsigned code, rd_slice reason) {
+    rd_endpoint_set_close(endpoint, code, reason);
+    finish(endpoint, true);
 }
 
-static void push_told(rd_push *push) {
-    (void)push; /* there are no messages of the client to hold back */
+static void endpoint_handled(rd_endpoint *endpoint) {
+    (void)endpoint; /* there are no messages of the client to hold back */
 }
 
-static void push_free(rd_push *push) {
-    rd_free(of_push(push));
+static void endpoint_free(rd_endpoint *endpoint) {
+    rd_free(of_endpoint(endpoint));
 }
 
-static const rd_push_ops ops = {
+static const rd_endpoint_ops ops = {
     .has_ids = true,
-    .write = push_write,
+    .write = endpoint_write,
     .event = push_event,
-    .publish = push_publish,
-    .overflow = rd_push_overflow,
-    .close = push_close,
-    .told = push_told,
-    .free = push_free,
+    .deliver = endpoint_deliver,
+    .overflow = rd_endpoint_overflow,
+    .close = endpoint_close,
+    .handled = endpoint_handled,
+    .free = endpoint_free,
 };
 
 /* ---- the life of the connection ---- */
 
 /* Another request, or anything else: it gets no answer. */
 static void on_data(rd_conn *conn, const char *bytes, size_t len) {
-    rd_sse *sse = of_push(rd_push_of(conn));
+    rd_sse *sse = of_endpoint(rd_endpoint_of(conn));
     (void)bytes;
     sse->ignored += len;
     if (sse->ignored <= (size_t)conn->set->settings->max_pipeline_bytes) return;
-    rd_push_set_close(&sse->push, 1002, RD_SLICE("an event stream takes no input"));
+    rd_endpoint_set_close(&sse->endpoint, 1002, RD_SLICE("an event stream takes no input"));
     rd_conn_close(conn);
 }
 
 static void on_eof(rd_conn *conn) {
-    finish(rd_push_of(conn), false);
+    finish(rd_endpoint_of(conn), false);
 }
 
 /* Nothing was sent for an interval. A comment shows proxies that the stream is alive, and shows the
@@ -100,20 +100,20 @@ static void on_timeout(rd_conn *conn) {
         put(conn, ":\n\n", 3);
         rd_conn_mark_dirty(conn);
     }
-    rd_push_expect(rd_push_of(conn));
+    rd_endpoint_expect(rd_endpoint_of(conn));
 }
 
 const rd_protocol rd_protocol_sse = {
-    .state_size = sizeof(rd_push *),
-    .on_open = rd_push_on_open,
+    .state_size = sizeof(rd_endpoint *),
+    .on_open = rd_endpoint_on_open,
     .on_data = on_data,
     .on_eof = on_eof,
-    .on_drained = rd_push_on_drained,
+    .on_drained = rd_endpoint_on_drained,
     .on_timeout = on_timeout,
-    .on_close = rd_push_on_close,
-    .is_spare = rd_push_is_spare,
-    .on_shutdown = rd_push_on_shutdown,
-    .on_stalled = rd_push_on_stalled,
+    .on_close = rd_endpoint_on_close,
+    .is_spare = rd_endpoint_is_spare,
+    .on_shutdown = rd_endpoint_on_shutdown,
+    .on_stalled = rd_endpoint_on_stalled,
 };
 
 /* ---- the upgrade ---- */
@@ -139,16 +139,16 @@ static const rd_field own[] = {
     {RD_SLICE_INIT("connection"), RD_SLICE_INIT("close")},
 };
 
-rd_push *rd_sse_upgrade(rd_request *request, const rd_field *fields, size_t count) {
-    const rd_push_answer answer = {
+rd_endpoint *rd_sse_upgrade(rd_request *request, const rd_field *fields, size_t count) {
+    const rd_endpoint_answer answer = {
         .status = 200,
         .dropped = dropped,
         .dropped_count = sizeof(dropped) / sizeof(dropped[0]),
         .own = own,
         .own_count = sizeof(own) / sizeof(own[0]),
     };
-    if (rd_push_answer_send(request, &answer, fields, count) < 0) return NULL;
+    if (rd_endpoint_answer_send(request, &answer, fields, count) < 0) return NULL;
     rd_sse *sse = rd_alloc_zero(sizeof(*sse));
-    rd_push_init(&sse->push, &ops, rd_http_shared_of(request->conn), request->conn);
-    return rd_push_begin(request, &sse->push, &rd_protocol_sse);
+    rd_endpoint_init(&sse->endpoint, &ops, rd_http_shared_of(request->conn), request->conn);
+    return rd_endpoint_begin(request, &sse->endpoint, &rd_protocol_sse);
 }

@@ -10,7 +10,7 @@
 #ifndef RD_ENDPOINT_SSE_H
 #define RD_ENDPOINT_SSE_H
 
-#include "http/push.h"
+#include "http/endpoint.h"
 #include "http/request.h"
 #include "endpoint/sse_field.h"
 #include "transport/protocol.h"
@@ -23,6 +23,6 @@ bool rd_sse_is_asked(const rd_request *request);
 /* Answers with 200 and `fields` (except those that the server sets itself), and makes the
  * connection an event stream. Returns a reference for the caller, or NULL when the client has
  * gone. */
-rd_push *rd_sse_upgrade(rd_request *request, const rd_field *fields, size_t count);
+rd_endpoint *rd_sse_upgrade(rd_request *request, const rd_field *fields, size_t count);
 
 #endif

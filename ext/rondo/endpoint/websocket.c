@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "http/handler.h"
-#include "endpoint/push_conn.h"
+#include "endpoint/endpoint_conn.h"
 #include "endpoint/websocket_encoding.h"
 #include "endpoint/websocket_handshake.h"
 
@@ -23,12 +23,12 @@ static rd_ws_reader *reader_of(rd_conn *conn) {
     return &((rd_websocket_input *)rd_conn_state_of(conn))->reader;
 }
 
-static rd_websocket *of_push(rd_push *push) {
-    return RD_CONTAINER(push, rd_websocket, push);
+static rd_websocket *of_endpoint(rd_endpoint *endpoint) {
+    return RD_CONTAINER(endpoint, rd_websocket, endpoint);
 }
 
 static rd_websocket *websocket_of(rd_conn *conn) {
-    return of_push(rd_push_of(conn));
+    return of_endpoint(rd_endpoint_of(conn));
 }
 
 static void set_timeout(rd_conn *conn, int64_t ms) {
@@ -38,12 +38,12 @@ static void set_timeout(rd_conn *conn, int64_t ms) {
 static void set_phase(rd_websocket *ws, rd_websocket_phase phase) {
     assert(phase > ws->phase);
     ws->phase = (uint8_t)phase;
-    ws->push.closing = phase >= RD_WEBSOCKET_CLOSING;
+    ws->endpoint.is_closing = phase >= RD_WEBSOCKET_CLOSING;
 }
 
 /* NULL: permessage-deflate was not negotiated. */
 static rd_ws_deflate *deflate_of(const rd_websocket *ws) {
-    return ws->window_bits > 0 ? ws->push.shared->deflate : NULL;
+    return ws->window_bits > 0 ? ws->endpoint.shared->deflate : NULL;
 }
 
 /* ---- sending ---- */
@@ -61,7 +61,8 @@ static void queue_message(rd_websocket *ws, unsigned opcode, rd_slice payload) {
     if (ws->window_bits > 0) {
         packed = rd_ws_deflate_pack(deflate_of(ws), ws->window_bits, payload);
     }
-    queue_frame(ws->push.conn, opcode, packed.ptr != NULL, packed.ptr != NULL ? packed : payload);
+    queue_frame(ws->endpoint.conn, opcode, packed.ptr != NULL,
+                packed.ptr != NULL ? packed : payload);
 }
 
 static void queue_close(rd_conn *conn, unsigned code, rd_slice reason) {
@@ -75,7 +76,7 @@ static void go_on(rd_websocket *ws);
 
 /* The server's Close goes first; the client has until the deadline to answer it. */
 static void begin_close(rd_websocket *ws, unsigned code, rd_slice reason) {
-    rd_conn *conn = ws->push.conn;
+    rd_conn *conn = ws->endpoint.conn;
     if (ws->phase != RD_WEBSOCKET_OPEN) return;
     set_phase(ws, RD_WEBSOCKET_CLOSING);
     queue_close(conn, code, reason);
@@ -86,31 +87,31 @@ static void begin_close(rd_websocket *ws, unsigned code, rd_slice reason) {
 /* Nothing more is read or queued; what is queued still leaves. */
 static void finish(rd_websocket *ws) {
     set_phase(ws, RD_WEBSOCKET_OVER);
-    rd_conn_finish(ws->push.conn, true);
+    rd_conn_finish(ws->endpoint.conn, true);
 }
 
 /* Answers the client's Close, or a rule that it broke, once the application has handled everything
  * that came before and could still answer it. */
 static void answer_end(rd_websocket *ws) {
-    const rd_push *push = &ws->push;
-    if (ws->phase != RD_WEBSOCKET_ENDING || push->source.is_told ||
-        rd_push_is_due(push, RD_PUSH_OPEN))
+    const rd_endpoint *endpoint = &ws->endpoint;
+    if (ws->phase != RD_WEBSOCKET_ENDING || endpoint->source.is_handling ||
+        rd_endpoint_is_due(endpoint, RD_ENDPOINT_OPEN))
         return;
-    if (!rd_list_is_empty(&push->messages)) return;
-    queue_close(push->conn, push->close_code, rd_push_reason(push));
+    if (!rd_list_is_empty(&endpoint->messages)) return;
+    queue_close(endpoint->conn, endpoint->close_code, rd_endpoint_reason(endpoint));
     finish(ws);
 }
 
 /* The client's side has ended. */
 static void begin_end(rd_websocket *ws, unsigned code, rd_slice reason) {
-    rd_push_set_close(&ws->push, code, reason);
+    rd_endpoint_set_close(&ws->endpoint, code, reason);
     if (ws->phase == RD_WEBSOCKET_CLOSING) {
         finish(ws);
     } else if (ws->phase == RD_WEBSOCKET_OPEN) {
         set_phase(ws, RD_WEBSOCKET_ENDING);
-        rd_push_leave_channels(&ws->push); /* a busy channel would delay the end */
-        set_timeout(ws->push.conn, 0);
-        rd_conn_pause_reading(ws->push.conn); /* may close the connection */
+        rd_endpoint_end_subscriptions(&ws->endpoint); /* a busy channel would delay the end */
+        set_timeout(ws->endpoint.conn, 0);
+        rd_conn_pause_reading(ws->endpoint.conn); /* may close the connection */
     }
 }
 
@@ -123,69 +124,70 @@ static void fail(rd_websocket *ws, int code) {
 /* Counts the memory of messages that are incomplete or not handled, and of `more`. Returns false
  * when all clients together have no room for it. */
 static bool count_messages(rd_websocket *ws, size_t more) {
-    const rd_push *push = &ws->push;
-    size_t size = push->message_bytes + more;
-    if (push->conn != NULL) size += rd_ws_reader_memory(reader_of(push->conn));
-    return rd_ledger_keep(push->shared->ledger, RD_LEDGER_MESSAGES, &ws->counted, size);
+    const rd_endpoint *endpoint = &ws->endpoint;
+    size_t size = endpoint->message_bytes + more;
+    if (endpoint->conn != NULL) size += rd_ws_reader_memory(reader_of(endpoint->conn));
+    return rd_ledger_keep(endpoint->shared->ledger, RD_LEDGER_MESSAGES, &ws->counted, size);
 }
 
-static void push_write(rd_push *push, const char *bytes, size_t len, bool is_text) {
-    if (!rd_push_may_write(push)) return;
-    queue_message(of_push(push), is_text ? RD_WS_TEXT : RD_WS_BINARY, rd_slice_of(bytes, len));
-    rd_push_queued(push);
+static void endpoint_write(rd_endpoint *endpoint, const char *bytes, size_t len, bool is_text) {
+    if (!rd_endpoint_may_write(endpoint)) return;
+    queue_message(of_endpoint(endpoint), is_text ? RD_WS_TEXT : RD_WS_BINARY,
+                  rd_slice_of(bytes, len));
+    rd_endpoint_queued(endpoint);
 }
 
 /* Sends the data alone: WebSocket messages have no fields. */
-static void push_event(rd_push *push, const rd_named_event *event) {
+static void push_event(rd_endpoint *endpoint, const rd_named_event *event) {
     if (event->data.ptr == NULL) return;
-    push_write(push, event->data.ptr, event->data.len, event->is_text);
+    endpoint_write(endpoint, event->data.ptr, event->data.len, event->is_text);
 }
 
-static void push_publish(rd_push *push, rd_message *message, rd_receive_as as) {
-    const rd_websocket *ws = of_push(push);
-    rd_push_queue(push, rd_ws_encoding(message, as, deflate_of(ws), ws->window_bits));
+static void endpoint_deliver(rd_endpoint *endpoint, rd_message *message, rd_receive_as as) {
+    const rd_websocket *ws = of_endpoint(endpoint);
+    rd_endpoint_queue(endpoint, rd_ws_encoding(message, as, deflate_of(ws), ws->window_bits));
 }
 
-static void push_close(rd_push *push, unsigned code, rd_slice reason) {
-    rd_websocket *ws = of_push(push);
+static void endpoint_close(rd_endpoint *endpoint, unsigned code, rd_slice reason) {
+    rd_websocket *ws = of_endpoint(endpoint);
     if (ws->phase != RD_WEBSOCKET_OPEN) return;
-    rd_push_set_close(push, code, reason);
+    rd_endpoint_set_close(endpoint, code, reason);
     begin_close(ws, code, reason);
 }
 
-static void push_told(rd_push *push) {
-    rd_websocket *ws = of_push(push);
+static void endpoint_handled(rd_endpoint *endpoint) {
+    rd_websocket *ws = of_endpoint(endpoint);
     count_messages(ws, 0);
     if (ws->phase == RD_WEBSOCKET_ENDING) {
         answer_end(ws);
-    } else if (push->message_bytes < BACKLOG_BYTES / 2 && push->conn->read_paused &&
-               !rd_push_is_due(push, RD_PUSH_SHUTDOWN)) {
+    } else if (endpoint->message_bytes < BACKLOG_BYTES / 2 && endpoint->conn->read_paused &&
+               !rd_endpoint_is_due(endpoint, RD_ENDPOINT_SHUTDOWN)) {
         go_on(ws);
     }
 }
 
-static void push_free(rd_push *push) {
-    rd_websocket *ws = of_push(push);
-    rd_ledger_keep(push->shared->ledger, RD_LEDGER_MESSAGES, &ws->counted, 0);
+static void endpoint_free(rd_endpoint *endpoint) {
+    rd_websocket *ws = of_endpoint(endpoint);
+    rd_ledger_keep(endpoint->shared->ledger, RD_LEDGER_MESSAGES, &ws->counted, 0);
     rd_free(ws);
 }
 
-static const rd_push_ops ops = {
-    .write = push_write,
+static const rd_endpoint_ops ops = {
+    .write = endpoint_write,
     .event = push_event,
-    .publish = push_publish,
-    .overflow = rd_push_overflow,
-    .close = push_close,
-    .told = push_told,
-    .free = push_free,
+    .deliver = endpoint_deliver,
+    .overflow = rd_endpoint_overflow,
+    .close = endpoint_close,
+    .handled = endpoint_handled,
+    .free = endpoint_free,
 };
 
 /* ---- receiving ---- */
 
 /* Also logged. Messages that came before are still delivered. */
 static void refuse(rd_websocket *ws, int code) {
-    rd_conn *conn = ws->push.conn;
-    rd_handler *handler = ws->push.shared->handler;
+    rd_conn *conn = ws->endpoint.conn;
+    rd_handler *handler = ws->endpoint.shared->handler;
     handler->on_refused(handler, conn, code);
     rd_ws_reader_clear(reader_of(conn));
     rd_conn_drop_input(conn);
@@ -196,14 +198,14 @@ static void refuse(rd_websocket *ws, int code) {
 /* When clients together leave little memory, the application takes one message before the next is
  * read. */
 static bool is_backlog_full(const rd_websocket *ws) {
-    const size_t waiting = ws->push.message_bytes;
+    const size_t waiting = ws->endpoint.message_bytes;
     if (waiting >= BACKLOG_BYTES) return true;
     return waiting > 0 &&
-           !rd_ledger_has_room(ws->push.shared->ledger, RD_LEDGER_MESSAGES, BACKLOG_BYTES);
+           !rd_ledger_has_room(ws->endpoint.shared->ledger, RD_LEDGER_MESSAGES, BACKLOG_BYTES);
 }
 
 static void take_message(rd_websocket *ws, const rd_ws_event *event) {
-    rd_ws_reader *reader = reader_of(ws->push.conn);
+    rd_ws_reader *reader = reader_of(ws->endpoint.conn);
     rd_buffer payload = {0};
     ws->message_since_ms = 0;
     if (!count_messages(ws, rd_ws_reader_memory(reader) > 0 ? 0 : event->payload.len)) {
@@ -211,13 +213,13 @@ static void take_message(rd_websocket *ws, const rd_ws_event *event) {
         return;
     }
     rd_ws_reader_take(reader, event, &payload);
-    rd_push_add_message(&ws->push, &payload, event->opcode == RD_WS_TEXT);
-    if (is_backlog_full(ws)) rd_conn_pause_reading(ws->push.conn);
+    rd_endpoint_add_message(&ws->endpoint, &payload, event->opcode == RD_WS_TEXT);
+    if (is_backlog_full(ws)) rd_conn_pause_reading(ws->endpoint.conn);
 }
 
 /* A client that does not read its pongs need not get all of them. */
 static void answer_ping(rd_websocket *ws, rd_slice payload) {
-    rd_conn *conn = ws->push.conn;
+    rd_conn *conn = ws->endpoint.conn;
     if (conn->out.bytes <= RD_CHUNK_COPY_MAX) ws->pongs_behind = 0;
     if (ws->pongs_behind == PONGS_BEHIND_MAX) return;
     ws->pongs_behind++;
@@ -246,7 +248,7 @@ static bool takes_input(const rd_websocket *ws) {
 
 /* A message that has begun has a deadline of its own, which pings and fragments do not extend. */
 static void expect_message(rd_websocket *ws) {
-    rd_conn *conn = ws->push.conn;
+    rd_conn *conn = ws->endpoint.conn;
     const uint64_t timeout_ms = (uint64_t)conn->set->settings->message_timeout_ms;
     if (ws->phase != RD_WEBSOCKET_OPEN || timeout_ms == 0) return;
     if (ws->message_since_ms == 0) ws->message_since_ms = conn->set->loop->now_ms;
@@ -256,7 +258,7 @@ static void expect_message(rd_websocket *ws) {
 
 /* Keeps the rest of a read, and updates the count for an incomplete message. */
 static void keep_rest(rd_websocket *ws, const char *bytes, size_t len) {
-    rd_conn *conn = ws->push.conn;
+    rd_conn *conn = ws->endpoint.conn;
     const bool is_open = rd_ws_reader_is_open(reader_of(conn));
     if (is_open) expect_message(ws);
     if (len == 0 && !is_open && ws->counted == 0) return;
@@ -269,7 +271,7 @@ static void keep_rest(rd_websocket *ws, const char *bytes, size_t len) {
  * be some thousand times as large when inflated. So those that the application has no room for stay
  * compressed. */
 static void take_bytes(rd_websocket *ws, char *bytes, size_t len) {
-    rd_conn *conn = ws->push.conn;
+    rd_conn *conn = ws->endpoint.conn;
     const rd_ws_limits limits = {
         .message_bytes = (uint32_t)conn->set->settings->max_message_bytes,
         .fragments = MESSAGE_FRAGMENTS_MAX,
@@ -290,19 +292,19 @@ static void take_bytes(rd_websocket *ws, char *bytes, size_t len) {
     }
     if (takes_input(ws)) keep_rest(ws, bytes, len);
     answer_end(ws);
-    rd_push_tell(&ws->push);
+    rd_endpoint_notify(&ws->endpoint);
 }
 
 /* There is room for messages again: first for those read before, then for more from the socket. */
 static void go_on(rd_websocket *ws) {
-    rd_conn *conn = ws->push.conn;
+    rd_conn *conn = ws->endpoint.conn;
     rd_buffer waiting = conn->input;
     conn->input = (rd_buffer){0};
     rd_conn_count_input(conn);
     if (ws->message_since_ms != 0)
         ws->message_since_ms = conn->set->loop->now_ms; /* the server made it wait */
     rd_conn_resume_reading(conn);                       /* may close the connection */
-    if (ws->push.conn != NULL && rd_buffer_len(&waiting) > 0) {
+    if (ws->endpoint.conn != NULL && rd_buffer_len(&waiting) > 0) {
         take_bytes(ws, rd_buffer_ptr(&waiting), rd_buffer_len(&waiting));
     }
     rd_buffer_clear(&waiting);
@@ -312,7 +314,7 @@ static void on_data(rd_conn *conn, const char *bytes, size_t len) {
     rd_websocket *ws = websocket_of(conn);
     if (ws->phase == RD_WEBSOCKET_OPEN) {
         ws->pinged = false;
-        rd_push_expect(&ws->push);
+        rd_endpoint_expect(&ws->endpoint);
     }
     take_bytes(ws, (char *)(uintptr_t)bytes, len); /* the receive buffer is writable */
 }
@@ -327,7 +329,7 @@ static void on_eof(rd_conn *conn) {
 }
 
 static bool is_message_late(const rd_websocket *ws) {
-    const rd_conn_set *set = ws->push.conn->set;
+    const rd_conn_set *set = ws->endpoint.conn->set;
     return ws->message_since_ms != 0 &&
            set->loop->now_ms >= ws->message_since_ms + (uint64_t)set->settings->message_timeout_ms;
 }
@@ -344,14 +346,14 @@ static void on_timeout(rd_conn *conn) {
     if (listens && is_message_late(ws)) {
         refuse(ws, RD_ERR_WS_MESSAGE_TIMEOUT);
         answer_end(ws);
-        rd_push_tell(&ws->push);
+        rd_endpoint_notify(&ws->endpoint);
         return;
     }
     if (listens) {
         ws->pinged = true;
         queue_frame(conn, RD_WS_PING, false, RD_SLICE(""));
     }
-    rd_push_expect(&ws->push);
+    rd_endpoint_expect(&ws->endpoint);
 }
 
 static void on_close(rd_conn *conn) {
@@ -360,27 +362,27 @@ static void on_close(rd_conn *conn) {
     rd_ws_reader_clear(
         reader_of(conn)); /* returns what belongs to the server, while the server exists */
     count_messages(ws, 0);
-    rd_push_on_close(conn);
+    rd_endpoint_on_close(conn);
 }
 
 /* Stops reading until the application has handled the event: a busy client would delay that. */
 static void on_shutdown(rd_conn *conn) {
     if (websocket_of(conn)->phase != RD_WEBSOCKET_OPEN) return;
     rd_conn_pause_reading(conn);
-    rd_push_on_shutdown(conn);
+    rd_endpoint_on_shutdown(conn);
 }
 
 const rd_protocol rd_protocol_websocket = {
     .state_size = sizeof(rd_websocket_input),
-    .on_open = rd_push_on_open,
+    .on_open = rd_endpoint_on_open,
     .on_data = on_data,
     .on_eof = on_eof,
-    .on_drained = rd_push_on_drained,
+    .on_drained = rd_endpoint_on_drained,
     .on_timeout = on_timeout,
     .on_close = on_close,
-    .is_spare = rd_push_is_spare,
+    .is_spare = rd_endpoint_is_spare,
     .on_shutdown = on_shutdown,
-    .on_stalled = /* its subscriptions stay here */ rd_push_on_stalled,
+    .on_stalled = /* its subscriptions stay here */ rd_endpoint_on_stalled,
 };
 
 /* ---- the upgrade ---- */
@@ -412,13 +414,13 @@ static rd_ws_extension choose_extension(const rd_request *request) {
 
 static rd_websocket *new_websocket(rd_conn *conn, unsigned window_bits) {
     rd_websocket *ws = rd_alloc_zero(sizeof(*ws));
-    rd_push_init(&ws->push, &ops, rd_http_shared_of(conn), conn);
+    rd_endpoint_init(&ws->endpoint, &ops, rd_http_shared_of(conn), conn);
     ws->window_bits = (uint8_t)window_bits;
-    if (window_bits > 0) need_deflate(ws->push.shared);
+    if (window_bits > 0) need_deflate(ws->endpoint.shared);
     return ws;
 }
 
-rd_push *rd_websocket_upgrade(rd_request *request, const rd_field *fields, size_t count) {
+rd_endpoint *rd_websocket_upgrade(rd_request *request, const rd_field *fields, size_t count) {
     char accept[RD_WS_ACCEPT_LEN], extensions[RD_WS_EXTENSION_MAX];
     rd_slice key;
     if (request->conn == NULL) return NULL;
@@ -432,14 +434,14 @@ rd_push *rd_websocket_upgrade(rd_request *request, const rd_field *fields, size_
         {RD_SLICE("sec-websocket-accept"), rd_slice_of(accept, sizeof(accept))},
         {RD_SLICE("sec-websocket-extensions"), rd_slice_of(extensions, extensions_len)},
     };
-    const rd_push_answer answer = {
+    const rd_endpoint_answer answer = {
         .status = 101,
         .dropped = dropped,
         .dropped_count = sizeof(dropped) / sizeof(dropped[0]),
         .own = own,
         .own_count = extensions_len > 0 ? 4 : 3, /* the last field only if there are extensions */
     };
-    if (rd_push_answer_send(request, &answer, fields, count) < 0) return NULL;
+    if (rd_endpoint_answer_send(request, &answer, fields, count) < 0) return NULL;
     rd_websocket *ws = new_websocket(request->conn, extension.window_bits);
-    return rd_push_begin(request, &ws->push, &rd_protocol_websocket);
+    return rd_endpoint_begin(request, &ws->endpoint, &rd_protocol_websocket);
 }

@@ -8,7 +8,7 @@
 #ifndef RD_ENDPOINT_WEBSOCKET_H
 #define RD_ENDPOINT_WEBSOCKET_H
 
-#include "http/push.h"
+#include "http/endpoint.h"
 #include "http/request.h"
 #include "endpoint/websocket_message.h"
 #include "transport/protocol.h"
@@ -21,7 +21,7 @@ typedef enum rd_websocket_phase {
 } rd_websocket_phase;
 
 typedef struct rd_websocket {
-    rd_push push;
+    rd_endpoint endpoint;
     uint8_t window_bits; /* of deflated output; 0: permessage-deflate was not negotiated */
     uint8_t phase;       /* rd_websocket_phase */
     bool pinged;         /* and nothing was received since */
@@ -32,7 +32,7 @@ typedef struct rd_websocket {
 
 /* The state of the connection. It takes the place of the state that HTTP/1.1 had. */
 typedef struct rd_websocket_input {
-    rd_push *push;
+    rd_endpoint *endpoint;
     rd_ws_reader reader;
 } rd_websocket_input;
 
@@ -47,6 +47,6 @@ size_t rd_websocket_choose(const rd_request *request, rd_field *fields, size_t c
 /* Answers the request with 101 and `fields` (except those that the handshake sets itself), and
  * makes its connection a WebSocket. Returns a reference for the caller, or NULL when the client has
  * gone or its key is invalid. */
-rd_push *rd_websocket_upgrade(rd_request *request, const rd_field *fields, size_t count);
+rd_endpoint *rd_websocket_upgrade(rd_request *request, const rd_field *fields, size_t count);
 
 #endif

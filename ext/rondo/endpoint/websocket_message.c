@@ -14,7 +14,7 @@
 
 #include <assert.h>
 
-#include "http/push.h"
+#include "http/endpoint.h"
 
 enum { HEADER, PAYLOAD, ENDED };
 
@@ -120,7 +120,7 @@ static bool is_text(rd_utf8 *utf8, const char *bytes, size_t len) {
 static int check_close(rd_ws_reader *reader, rd_slice payload, size_t checked) {
     if (payload.len < 2) return 0;
     if (checked < 2) {
-        if (!rd_push_is_close_code(close_code(payload.ptr))) return RD_ERR_WS_CLOSE_CODE;
+        if (!rd_endpoint_is_close_code(close_code(payload.ptr))) return RD_ERR_WS_CLOSE_CODE;
         checked = 2;
     }
     return is_text(&reader->utf8, payload.ptr + checked, payload.len - checked)

@@ -148,7 +148,7 @@ static void renew(rd_file_cache *cache, rd_file_entry *entry, rd_file_found *fou
     count(cache, entry, true);
 }
 
-static rd_file_entry *known(rd_file_cache *cache, rd_slice key) {
+static rd_file_entry *find_entry(rd_file_cache *cache, rd_slice key) {
     rd_map_node *node = rd_map_find(&cache->entries, key);
     if (node == NULL) return NULL;
     rd_file_entry *entry = RD_CONTAINER(node, rd_file_entry, node);
@@ -164,7 +164,7 @@ static bool is_fresh(const rd_file_entry *entry, uint64_t now_ms) {
 /* A path without an escape is its own key. An invalid path matches no key. */
 static rd_file_entry *find_fresh(rd_file_cache *cache, rd_slice path, uint64_t now_ms) {
     if (path.len == 0 || path.ptr[0] != '/' || memchr(path.ptr, '%', path.len)) return NULL;
-    rd_file_entry *entry = known(cache, rd_slice_of(path.ptr + 1, path.len - 1));
+    rd_file_entry *entry = find_entry(cache, rd_slice_of(path.ptr + 1, path.len - 1));
     return is_fresh(entry, now_ms) ? entry : NULL;
 }
 
@@ -204,7 +204,7 @@ static void adopt(rd_file_cache *cache, rd_file_found *found) {
 /* Returns the current entry, or NULL with opening->error. */
 static rd_file_entry *conclude(rd_file_opening *opening) {
     rd_file_cache *cache = opening->cache;
-    rd_file_entry *entry = known(cache, opening->node.name);
+    rd_file_entry *entry = find_entry(cache, opening->node.name);
     if (opening->error == 0) {
         adopt(cache, &opening->found);
         if (entry != NULL || make_room(cache, &opening->found)) {
@@ -223,7 +223,7 @@ static rd_file_entry *conclude(rd_file_opening *opening) {
 /* When descriptors ran out, closes one that is only cached. */
 static bool can_try_again(rd_file_opening *opening) {
     if (opening->error != EMFILE && opening->error != ENFILE) return false;
-    opening->idle = drop_idle(opening->cache, known(opening->cache, opening->node.name));
+    opening->idle = drop_idle(opening->cache, find_entry(opening->cache, opening->node.name));
     return opening->idle != NULL;
 }
 
@@ -288,7 +288,7 @@ static rd_file_answer ask_parsed(rd_file_cache *cache, const rd_file_path *path,
                                  rd_file_entry **entry, rd_file_opening **opening) {
     char bytes[RD_FILE_PATH_MAX + 1];
     const rd_slice key = key_of(path, bytes);
-    rd_file_entry *found = known(cache, key);
+    rd_file_entry *found = find_entry(cache, key);
     if (is_fresh(found, now_ms)) return give(found, entry);
     if (found == NULL && rd_file_is_nowhere(&cache->folder, &cache->memo, path, now_ms)) {
         return RD_FILE_NOWHERE;

@@ -39,7 +39,7 @@ static bool count_memory(rd_body *body) {
     const size_t size = memory_of(body);
     if (rd_ledger_keep(body->ledger, RD_LEDGER_INPUT, &body->counted, size)) return true;
     if (body->spool != NULL) {
-        rd_ledger_settle(body->ledger, RD_LEDGER_INPUT, &body->counted, size);
+        rd_ledger_recount(body->ledger, RD_LEDGER_INPUT, &body->counted, size);
     }
     return false;
 }

@@ -35,7 +35,7 @@ typedef struct rd_event_ops {
     /* Takes the next event: sets kind and message. */
     void (*take)(rd_event_source *source, rd_event *event);
     /* The application has handled the event. Returns whether it was the last event there can be. */
-    bool (*told)(rd_event_source *source, const rd_event *event);
+    bool (*handled)(rd_event_source *source, const rd_event *event);
     void (*ref)(rd_event_source *source);
     /* Frees the message and drops the reference. */
     void (*release)(rd_event_source *source, void *message);
@@ -44,7 +44,7 @@ typedef struct rd_event_ops {
 struct rd_event_source {
     const rd_event_ops *ops;
     rd_list in_queue; /* of the server, while events wait and the application handles none */
-    bool is_told;     /* the application is handling an event */
+    bool is_handling; /* the application is handling an event */
     bool holds;       /* the server does not end before the last event was handled */
     bool is_counted;  /* the server counts this source as one that holds it */
 };

@@ -10,7 +10,7 @@
 #include "http/date.h"
 #include "http/event.h"
 #include "http/head.h"
-#include "http/push.h"
+#include "http/endpoint.h"
 #include "http/request.h"
 #include "http/sections.h"
 

@@ -54,7 +54,7 @@ typedef struct rd_responder {
     void (*give_up)(rd_request *request);
     /* Takes the connection out of the server. Returns its descriptor, or RD_ERR_CLOSED; `rest` gets
      * what was read ahead, and the caller must clear it. What is still queued is dropped: flush and
-     * wait first, with tell_empty of the connection set. */
+     * wait first, with notify_drained of the connection set. */
     int (*detach)(rd_request *request, rd_buffer *rest);
     /* The request is answered, and its connection has another protocol from now on, whose zeroed
      * state takes the place of the old one. The caller calls on_open(). Only for a request with a

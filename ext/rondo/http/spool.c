@@ -71,12 +71,12 @@ static void run_close(rd_disk_job *job) {
 
 /* Also counts an abandoned spool: the disk may answer long after the client has gone. */
 static void count_writing(rd_spool *spool, size_t size) {
-    rd_ledger_settle(spool->ledger, RD_LEDGER_INPUT, &spool->counted, size);
+    rd_ledger_recount(spool->ledger, RD_LEDGER_INPUT, &spool->counted, size);
 }
 
 static void free_spool(rd_spool *spool) {
-    rd_ledger_give_body_file(spool->ledger);
-    rd_ledger_give(spool->ledger, RD_LEDGER_BODY_DISK, spool->reserved);
+    rd_ledger_release_body_file(spool->ledger);
+    rd_ledger_release(spool->ledger, RD_LEDGER_BODY_DISK, spool->reserved);
     rd_free(spool);
 }
 
@@ -112,7 +112,7 @@ static void write_done(rd_disk_job *job) {
 
 rd_spool *rd_spool_new(rd_loop *loop, rd_ledger *ledger, const char *folder,
                        void (*on_written)(void *owner), void *owner) {
-    if (!rd_ledger_take_body_file(ledger)) return NULL;
+    if (!rd_ledger_reserve_body_file(ledger)) return NULL;
     rd_spool *spool = rd_alloc_zero(sizeof(*spool));
     *spool = (rd_spool){.loop = loop, .ledger = ledger, .folder = folder};
     spool->on_written = on_written;
@@ -124,7 +124,7 @@ rd_spool *rd_spool_new(rd_loop *loop, rd_ledger *ledger, const char *folder,
 }
 
 int rd_spool_reserve(rd_spool *spool, uint64_t len) {
-    if (!rd_ledger_take(spool->ledger, RD_LEDGER_BODY_DISK, len)) return RD_ERR_BODY_DISK;
+    if (!rd_ledger_reserve(spool->ledger, RD_LEDGER_BODY_DISK, len)) return RD_ERR_BODY_DISK;
     spool->reserved += len;
     return 0;
 }

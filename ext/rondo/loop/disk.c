@@ -53,16 +53,16 @@ static void unref(rd_disk *disk) {
     rd_free(disk);
 }
 
-static void tell_done(rd_posted *posted) {
+static void report_done(rd_posted *posted) {
     rd_disk_job *job = RD_CONTAINER(posted, rd_disk_job, posted);
     job->done(job);
 }
 
 /* A job without done() frees itself in run(). */
 static bool run_job(rd_disk_job *job) {
-    const bool tells = job->done != NULL;
+    const bool reports = job->done != NULL;
     job->run(job);
-    return tells;
+    return reports;
 }
 
 static void run_next(rd_disk *disk, rd_disk_lane *lane) {
@@ -71,9 +71,9 @@ static void run_next(rd_disk *disk, rd_disk_lane *lane) {
     lane->queued--;
     lane->running++;
     pthread_mutex_unlock(&disk->lock);
-    const bool tells = run_job(job);
+    const bool reports = run_job(job);
     pthread_mutex_lock(&disk->lock);
-    if (tells && !disk->left_behind) rd_loop_post(disk->loop, &job->posted);
+    if (reports && !disk->left_behind) rd_loop_post(disk->loop, &job->posted);
     lane->running--;
     if (--disk->unfinished == 0) pthread_cond_broadcast(&disk->changed);
 }
@@ -169,7 +169,7 @@ static bool queue_job(rd_disk *disk, rd_disk_job *job, uint64_t volume) {
 void rd_disk_do(rd_loop *loop, rd_disk_job *job, uint64_t volume) {
     rd_disk *disk = disk_of(loop);
     rd_list_init(&job->posted.node);
-    job->posted.run = tell_done;
+    job->posted.run = report_done;
     pthread_mutex_lock(&disk->lock);
     const bool is_queued = !disk->over && queue_job(disk, job, volume);
     const bool is_lost = disk->left_behind; /* together with the threads that do not return */
@@ -188,7 +188,7 @@ bool rd_disk_take_failure(rd_loop *loop) {
 
 /* ---- the end ---- */
 
-void rd_disk_settle(rd_loop *loop) {
+void rd_disk_wait_idle(rd_loop *loop) {
     rd_disk *disk = loop->disk;
     if (disk == NULL) return;
     pthread_mutex_lock(&disk->lock);

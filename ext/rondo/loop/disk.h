@@ -44,7 +44,7 @@ void rd_disk_do(rd_loop *loop, rd_disk_job *job, uint64_t volume);
 bool rd_disk_take_failure(rd_loop *loop);
 
 /* Waits until no job is queued or running and their done() calls are posted. For tests. */
-void rd_disk_settle(rd_loop *loop);
+void rd_disk_wait_idle(rd_loop *loop);
 
 /* Waits up to a second for all jobs, calls their done(), and ends the threads. Returns false when a
  * disk does not answer: the threads that wait for it are left behind with their jobs. Call it

@@ -61,7 +61,7 @@ int rd_loop_init(rd_loop *loop, bool poll_only) {
     if (loop->poller == NULL) return -1;
     rd_loop_refresh(loop);
     rd_timer_wheel_init(&loop->timers, loop->now_ms);
-    rd_list_init(&loop->closing);
+    rd_list_init(&loop->disposals);
     pthread_mutex_init(&loop->lock, NULL);
     pthread_mutex_init(&loop->posted_lock, NULL);
     rd_list_init(&loop->posted);
@@ -75,9 +75,9 @@ int rd_loop_init(rd_loop *loop, bool poll_only) {
 }
 
 static void free_closed(rd_loop *loop) {
-    for (rd_list *node; (node = rd_list_shift(&loop->closing)) != NULL;) {
-        rd_closing *closing = RD_CONTAINER(node, rd_closing, node);
-        closing->free(closing);
+    for (rd_list *node; (node = rd_list_shift(&loop->disposals)) != NULL;) {
+        rd_disposal *disposal = RD_CONTAINER(node, rd_disposal, node);
+        disposal->free(disposal);
     }
 }
 
@@ -167,6 +167,6 @@ void rd_loop_remove(rd_loop *loop, rd_source *source) {
     loop->ops->remove(loop->poller, source);
 }
 
-void rd_loop_free_later(rd_loop *loop, rd_closing *closing) {
-    rd_list_append(&loop->closing, &closing->node);
+void rd_loop_free_later(rd_loop *loop, rd_disposal *disposal) {
+    rd_list_append(&loop->disposals, &disposal->node);
 }

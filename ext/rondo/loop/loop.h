@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loop: poller, timer wheel, closing list, the shared receive buffer, the wake-up and the loop
+ * The loop: poller, timer wheel, disposals, the shared receive buffer, the wake-up and the loop
  * lock. A thread must hold the loop lock to read or change what changes in a server.
  *
  * Two rules prevent deadlocks, and debug builds assert what they can of them: while holding the
@@ -23,10 +23,10 @@
 #define RD_LOOP_RECEIVE_BYTES 65536
 
 /* Something that is freed at the end of the turn in which it was closed. */
-typedef struct rd_closing {
+typedef struct rd_disposal {
     rd_list node;
-    void (*free)(struct rd_closing *closing);
-} rd_closing;
+    void (*free)(struct rd_disposal *disposal);
+} rd_disposal;
 
 /* Something that another thread has done. run() is called under the lock. */
 typedef struct rd_posted {
@@ -46,7 +46,7 @@ typedef struct rd_loop {
     rd_timer_wheel timers;
     uint64_t now_ns, now_ms; /* monotonic, taken once a turn */
     uint64_t sleep_until_ms; /* until when the thread in wait() sleeps */
-    rd_list closing;
+    rd_list disposals;
     pthread_mutex_t lock;
     pthread_t lock_owner; /* meaningful while lock_held */
     bool lock_held;
@@ -103,6 +103,6 @@ int rd_loop_set_interest(rd_loop *loop, rd_source *source, unsigned interest);
 void rd_loop_remove(rd_loop *loop, rd_source *source);
 
 /* Calls `closing->free` at the end of the turn. */
-void rd_loop_free_later(rd_loop *loop, rd_closing *closing);
+void rd_loop_free_later(rd_loop *loop, rd_disposal *disposal);
 
 #endif

@@ -19,27 +19,27 @@ typedef struct rd_waited {
     dev_t device; /* and inode: which file it is */
     ino_t inode;
     rd_list waiting;
-    rd_waiters *waiters;
-    rd_closing closing;
+    rd_fd_waiters *waiters;
+    rd_disposal closing;
 } rd_waited;
 
-void rd_waiters_init(rd_waiters *waiters, rd_loop *loop, uint32_t limit) {
-    *waiters = (rd_waiters){.loop = loop, .limit = limit};
+void rd_waiters_init(rd_fd_waiters *waiters, rd_loop *loop, uint32_t limit) {
+    *waiters = (rd_fd_waiters){.loop = loop, .limit = limit};
     rd_list_init(&waiters->lost);
 }
 
-void rd_waiter_init(rd_waiter *waiter, void (*on_ready)(rd_waiter *waiter, int ready)) {
-    *waiter = (rd_waiter){.fd = -1, .on_ready = on_ready};
+void rd_waiter_init(rd_fd_waiter *waiter, void (*on_ready)(rd_fd_waiter *waiter, int ready)) {
+    *waiter = (rd_fd_waiter){.fd = -1, .on_ready = on_ready};
     rd_list_init(&waiter->node);
 }
 
 /* ---- the table ---- */
 
-static rd_waited *find(const rd_waiters *waiters, int fd) {
+static rd_waited *find(const rd_fd_waiters *waiters, int fd) {
     return fd >= 0 && fd < waiters->size ? waiters->by_fd[fd] : NULL;
 }
 
-static void make_room(rd_waiters *waiters, int fd) {
+static void make_room(rd_fd_waiters *waiters, int fd) {
     const size_t before = (size_t)waiters->size, size = ((size_t)fd / GROWS_BY + 1) * GROWS_BY;
     if (size <= before) return;
     waiters->by_fd = rd_realloc(waiters->by_fd, size * sizeof(*waiters->by_fd));
@@ -47,8 +47,8 @@ static void make_room(rd_waiters *waiters, int fd) {
     waiters->size = (int)size;
 }
 
-static void free_waited(rd_closing *closing) {
-    rd_free(RD_CONTAINER(closing, rd_waited, closing));
+static void free_waited(rd_disposal *disposal) {
+    rd_free(RD_CONTAINER(disposal, rd_waited, closing));
 }
 
 /* Whether the number still names the file that was waited for. If that file was closed without
@@ -66,7 +66,7 @@ static bool is_same_file(const rd_waited *waited) {
  * Such a source is kept until the end; as it is reported only once, it costs nothing but its
  * memory. */
 static void forget(rd_waited *waited) {
-    rd_waiters *waiters = waited->waiters;
+    rd_fd_waiters *waiters = waited->waiters;
     rd_loop *loop = waiters->loop;
     waiters->by_fd[waited->source.fd] = NULL;
     waited->source.registered = 0;
@@ -80,9 +80,9 @@ static void forget(rd_waited *waited) {
 
 /* ---- waking ---- */
 
-static void wake(rd_waiters *waiters, rd_list *due, int ready) {
+static void wake(rd_fd_waiters *waiters, rd_list *due, int ready) {
     for (rd_list *node; (node = rd_list_shift(due)) != NULL;) {
-        rd_waiter *waiter = RD_CONTAINER(node, rd_waiter, node);
+        rd_fd_waiter *waiter = RD_CONTAINER(node, rd_fd_waiter, node);
         waiters->count--;
         waiter->on_ready(waiter, ready < 0 ? ready : ready & (int)waiter->wanted);
     }
@@ -104,7 +104,7 @@ static int set_interest(rd_waited *waited, unsigned wanted) {
 static void narrow(rd_waited *waited) {
     unsigned wanted = 0;
     for (rd_list *node = waited->waiting.next; node != &waited->waiting; node = node->next) {
-        wanted |= RD_CONTAINER(node, rd_waiter, node)->wanted;
+        wanted |= RD_CONTAINER(node, rd_fd_waiter, node)->wanted;
     }
     if (wanted == 0) {
         forget(waited);
@@ -121,7 +121,7 @@ static void on_ready(rd_source *source, unsigned ready) {
     rd_list_init(&due);
     for (rd_list *node = waited->waiting.next, *next; node != &waited->waiting; node = next) {
         next = node->next;
-        if ((RD_CONTAINER(node, rd_waiter, node)->wanted & ready) == 0) continue;
+        if ((RD_CONTAINER(node, rd_fd_waiter, node)->wanted & ready) == 0) continue;
         rd_list_unlink(node);
         rd_list_append(&due, node);
     }
@@ -132,7 +132,7 @@ static void on_ready(rd_source *source, unsigned ready) {
 /* ---- waiting ---- */
 
 /* Returns NULL with errno on failure. */
-static rd_waited *begin(rd_waiters *waiters, int fd, unsigned wanted) {
+static rd_waited *begin(rd_fd_waiters *waiters, int fd, unsigned wanted) {
     struct stat info;
     if (fstat(fd, &info) != 0) return NULL;
     rd_waited *waited = rd_alloc_zero(sizeof(*waited));
@@ -157,7 +157,7 @@ static bool widen(rd_waited *waited, unsigned wanted) {
     return is_same_file(waited) && set_interest(waited, waited->source.interest | wanted) == 0;
 }
 
-static int wait_for(rd_waiters *waiters, rd_waited *waited, rd_waiter *waiter) {
+static int wait_for(rd_fd_waiters *waiters, rd_waited *waited, rd_fd_waiter *waiter) {
     if (waited == NULL) waited = begin(waiters, waiter->fd, waiter->wanted);
     if (waited == NULL) return errno == EPERM ? 1 : -1;
     rd_list_append(&waited->waiting, &waiter->node);
@@ -165,7 +165,7 @@ static int wait_for(rd_waiters *waiters, rd_waited *waited, rd_waiter *waiter) {
     return 0;
 }
 
-int rd_waiters_add(rd_waiters *waiters, rd_waiter *waiter, int fd, unsigned wanted) {
+int rd_waiters_add(rd_fd_waiters *waiters, rd_fd_waiter *waiter, int fd, unsigned wanted) {
     assert(!rd_waiter_waits(waiter) && wanted != 0);
     rd_waited *waited = find(waiters, fd), *gone = NULL;
     if (fd < 0 || waiters->count >= waiters->limit) {
@@ -184,7 +184,7 @@ int rd_waiters_add(rd_waiters *waiters, rd_waiter *waiter, int fd, unsigned want
     return result;
 }
 
-void rd_waiters_remove(rd_waiters *waiters, rd_waiter *waiter) {
+void rd_waiters_remove(rd_fd_waiters *waiters, rd_fd_waiter *waiter) {
     if (!rd_waiter_waits(waiter)) return;
     rd_list_unlink(&waiter->node);
     waiters->count--;
@@ -192,22 +192,22 @@ void rd_waiters_remove(rd_waiters *waiters, rd_waiter *waiter) {
     if (waited != NULL) narrow(waited);
 }
 
-static void end(rd_waiters *waiters, int fd, int code) {
+static void end(rd_fd_waiters *waiters, int fd, int code) {
     rd_waited *waited = find(waiters, fd);
     if (waited == NULL) return;
     forget(waited);
     wake_all(waited, code);
 }
 
-void rd_waiters_close(rd_waiters *waiters, int fd) {
+void rd_waiters_close(rd_fd_waiters *waiters, int fd) {
     end(waiters, fd, -EBADF);
 }
 
-void rd_waiters_clear(rd_waiters *waiters) {
+void rd_waiters_clear(rd_fd_waiters *waiters) {
     waiters->limit = 0; /* woken waiters cannot wait again */
     for (int fd = 0; fd < waiters->size; fd++) end(waiters, fd, -ECANCELED);
     for (rd_list *node; (node = rd_list_shift(&waiters->lost)) != NULL;) {
-        free_waited(RD_CONTAINER(node, rd_closing, node));
+        free_waited(RD_CONTAINER(node, rd_disposal, node));
     }
     rd_free(waiters->by_fd);
     waiters->by_fd = NULL;

@@ -23,46 +23,46 @@
 #include "loop/loop.h"
 
 /* Lives in its owner, which removes it before it is freed. */
-typedef struct rd_waiter {
+typedef struct rd_fd_waiter {
     rd_list node;
     int fd;
     unsigned wanted; /* RD_READABLE, RD_WRITABLE or both: either direction wakes it */
     /* `ready` is the wanted directions that are ready, or a negative errno. The waiter does not
      * wait any more. It may be added again, and any other waiter added, removed or closed. */
-    void (*on_ready)(struct rd_waiter *waiter, int ready);
-} rd_waiter;
+    void (*on_ready)(struct rd_fd_waiter *waiter, int ready);
+} rd_fd_waiter;
 
 struct rd_waited;
 
-typedef struct rd_waiters {
+typedef struct rd_fd_waiters {
     rd_loop *loop;
     struct rd_waited **by_fd; /* NULL where nothing waits */
     int size;
     rd_list lost; /* sources that the poller may still report, see waiters.c */
     uint32_t count, limit;
-} rd_waiters;
+} rd_fd_waiters;
 
 /* `limit`: how many may wait at a time. */
-void rd_waiters_init(rd_waiters *waiters, rd_loop *loop, uint32_t limit);
+void rd_waiters_init(rd_fd_waiters *waiters, rd_loop *loop, uint32_t limit);
 
 /* Wakes all waiters with -ECANCELED. Before the loop is cleared. */
-void rd_waiters_clear(rd_waiters *waiters);
+void rd_waiters_clear(rd_fd_waiters *waiters);
 
-void rd_waiter_init(rd_waiter *waiter, void (*on_ready)(rd_waiter *waiter, int ready));
+void rd_waiter_init(rd_fd_waiter *waiter, void (*on_ready)(rd_fd_waiter *waiter, int ready));
 
-static inline bool rd_waiter_waits(const rd_waiter *waiter) {
+static inline bool rd_waiter_waits(const rd_fd_waiter *waiter) {
     return rd_list_is_linked(&waiter->node);
 }
 
 /* Returns 0 when the waiter waits, and 1 when it does not, because such a descriptor (of a file) is
  * always ready. Returns -1 with errno: ENOBUFS at the limit, EBADF, EEXIST for a descriptor that
  * the loop owns. */
-int rd_waiters_add(rd_waiters *waiters, rd_waiter *waiter, int fd, unsigned wanted);
+int rd_waiters_add(rd_fd_waiters *waiters, rd_fd_waiter *waiter, int fd, unsigned wanted);
 
 /* Ends the wait. Does nothing if the waiter does not wait. */
-void rd_waiters_remove(rd_waiters *waiters, rd_waiter *waiter);
+void rd_waiters_remove(rd_fd_waiters *waiters, rd_fd_waiter *waiter);
 
 /* Must be called before the descriptor is closed. */
-void rd_waiters_close(rd_waiters *waiters, int fd);
+void rd_waiters_close(rd_fd_waiters *waiters, int fd);
 
 #endif

@@ -272,7 +272,7 @@ void rd_http1_request_done(rd_conn *conn) {
     drop_request(http);
     http->served++;
     http->delivered = http->started = false;
-    conn->settled = false;
+    conn->awaits_answer = false;
     if (last || (conn->read_eof && conn->input.end == 0)) {
         if (http->input != RD_HTTP1_OVER) rd_http1_set_input(http, RD_HTTP1_OVER);
         rd_conn_finish(conn, unread);

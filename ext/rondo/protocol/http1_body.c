@@ -49,7 +49,7 @@ void rd_http1_body_complete(rd_conn *conn) {
     http->request->body_complete = true;
     http->wants_continue = false;
     rd_http1_end_early_call(http);
-    conn->settled = true;
+    conn->awaits_answer = true;
     if (http->delivered) {
         rd_conn_set_deadline(conn, UINT64_MAX);
         rd_request_wake(http->request);

@@ -198,7 +198,7 @@ void rd_http1_queue_refusal(rd_conn *conn, int code, bool with_body) {
 
 /* ---- body ---- */
 
-static void tell_cut(rd_conn *conn, int code) {
+static void report_cut(rd_conn *conn, int code) {
     if (conn->set->on_cut != NULL) conn->set->on_cut(conn, code);
 }
 
@@ -208,7 +208,7 @@ static size_t allowed(rd_conn *conn, size_t len) {
     rd_http1 *http = rd_http1_of(conn);
     if (!http->length_out) return len;
     if (len > http->output_left) {
-        if (!http->too_long) tell_cut(conn, RD_ERR_ANSWER_LONG);
+        if (!http->too_long) report_cut(conn, RD_ERR_ANSWER_LONG);
         http->close_after = http->too_long = true;
         len = (size_t)http->output_left;
     }
@@ -305,7 +305,7 @@ static int http1_finish(rd_request *request) {
     rd_http1 *http = rd_http1_of(conn);
     assert(http->started);
     if (http->length_out && http->output_left > 0 && !request->drop_body) {
-        tell_cut(conn, RD_ERR_ANSWER_SHORT);
+        report_cut(conn, RD_ERR_ANSWER_SHORT);
         http1_abort(request); /* fewer bytes than promised: the client must notice */
         return 0;
     }

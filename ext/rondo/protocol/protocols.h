@@ -34,7 +34,7 @@ typedef struct rd_upgrade_row {
     size_t (*choose)(const rd_request *request, rd_field *fields, size_t count);
     /* Answers with these fields and its own, and upgrades the connection. Returns a reference for
      * the caller, or NULL when the client has gone. Under the loop lock. */
-    rd_push *(*begin)(rd_request *request, const rd_field *fields, size_t count);
+    rd_endpoint *(*begin)(rd_request *request, const rd_field *fields, size_t count);
 } rd_upgrade_row;
 
 /* What the request can be upgraded to, or NULL. Any thread. */

@@ -87,20 +87,21 @@ void rd_subscriber_init(rd_subscriber *subscriber, const rd_subscriber_ops *ops,
     rd_list_init(&subscriber->subscriptions);
 }
 
-int rd_subscriber_take(rd_subscriber *subscriber, size_t name_len) {
+int rd_subscriber_reserve(rd_subscriber *subscriber, size_t name_len) {
     if (subscriber->ledger == NULL) return 0;
     if (subscriber->name_bytes + name_len > subscriber->name_limit) return RD_ERR_CHANNEL_LIMIT;
-    if (!rd_ledger_take(subscriber->ledger, RD_LEDGER_SUBSCRIPTIONS,
-                        name_len + RD_SUBSCRIPTION_BYTES)) {
+    if (!rd_ledger_reserve(subscriber->ledger, RD_LEDGER_SUBSCRIPTIONS,
+                           name_len + RD_SUBSCRIPTION_BYTES)) {
         return RD_ERR_SUBSCRIPTIONS_FULL;
     }
     subscriber->name_bytes += name_len;
     return 0;
 }
 
-void rd_subscriber_give(rd_subscriber *subscriber, size_t name_len) {
+void rd_subscriber_release(rd_subscriber *subscriber, size_t name_len) {
     if (subscriber->ledger == NULL) return;
-    rd_ledger_give(subscriber->ledger, RD_LEDGER_SUBSCRIPTIONS, name_len + RD_SUBSCRIPTION_BYTES);
+    rd_ledger_release(subscriber->ledger, RD_LEDGER_SUBSCRIPTIONS,
+                      name_len + RD_SUBSCRIPTION_BYTES);
     subscriber->name_bytes -= name_len;
 }
 
@@ -123,7 +124,7 @@ static rd_subscription *find_subscription(const rd_channel *channel,
     return NULL;
 }
 
-static void tell_end(rd_subscriber *subscriber, void *with) {
+static void notify_end(rd_subscriber *subscriber, void *with) {
     if (subscriber->ops->on_end != NULL) subscriber->ops->on_end(subscriber, with);
 }
 
@@ -133,7 +134,7 @@ static int replace(rd_channels *channels, rd_subscription *subscription,
     subscription->as = terms->as;
     subscription->with = terms->with;
     if (terms->is_afresh) rd_fanout_rejoin(&channels->fanout, subscription);
-    tell_end(subscription->subscriber, with);
+    notify_end(subscription->subscriber, with);
     return 0;
 }
 
@@ -144,7 +145,7 @@ int rd_channels_subscribe(rd_channels *channels, rd_subscriber *subscriber, rd_s
     rd_subscription *subscription = channel ? find_subscription(channel, subscriber) : NULL;
     if (subscription != NULL) return replace(channels, subscription, terms);
     if (subscriber->count >= subscriber->limit) return RD_ERR_CHANNEL_LIMIT;
-    const int room = rd_subscriber_take(subscriber, name.len);
+    const int room = rd_subscriber_reserve(subscriber, name.len);
     if (room < 0) return room;
     const bool is_first = channel == NULL;
     if (is_first) channel = add(channels, name, is_pattern);
@@ -168,8 +169,8 @@ static void end(rd_channels *channels, rd_subscription *subscription) {
     rd_list_unlink(&subscription->in_subscriber);
     subscriber->count--;
     channels->subscription_count--;
-    rd_subscriber_give(subscriber, channel->in_map.name.len);
-    tell_end(subscriber, subscription->with);
+    rd_subscriber_release(subscriber, channel->in_map.name.len);
+    notify_end(subscriber, subscription->with);
     rd_free(subscription);
     if (channel->line.count > 0) return;
     const bool is_pattern = channel->pattern != NULL;
@@ -229,7 +230,7 @@ static void add_to_pattern(void *with, rd_pattern *pattern) {
     self->taken++;
 }
 
-int rd_channels_publish(rd_channels *channels, rd_message *message) {
+int rd_channels_enqueue(rd_channels *channels, rd_message *message) {
     const rd_slice name = rd_message_channel(message);
     if (name.len == 0 || name.len > RD_CHANNEL_NAME_MAX) return RD_ERR_CHANNEL_NAME;
     publishing self = {.fanout = &channels->fanout, .message = message};

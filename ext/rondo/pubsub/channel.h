@@ -71,8 +71,8 @@ void rd_subscriber_init(rd_subscriber *subscriber, const rd_subscriber_ops *ops,
 /* Takes room for one more name of this subscriber. Returns 0, RD_ERR_CHANNEL_LIMIT when the
  * subscriber's names are too long together, or RD_ERR_SUBSCRIPTIONS_FULL when the names of all
  * subscribers are. */
-int rd_subscriber_take(rd_subscriber *subscriber, size_t name_len);
-void rd_subscriber_give(rd_subscriber *subscriber, size_t name_len);
+int rd_subscriber_reserve(rd_subscriber *subscriber, size_t name_len);
+void rd_subscriber_release(rd_subscriber *subscriber, size_t name_len);
 
 /* Ends all subscriptions of the subscriber, in time proportional to their number. */
 void rd_subscriber_clear(rd_channels *channels, rd_subscriber *subscriber);
@@ -80,7 +80,7 @@ void rd_subscriber_clear(rd_channels *channels, rd_subscriber *subscriber);
 /* Returns 1 for a new subscription, and 0 when there was one already, whose terms are replaced.
  * RD_ERR_CHANNEL_NAME: the name is empty, longer than RD_CHANNEL_NAME_MAX, or as a pattern longer
  * than RD_GLOB_MAX. RD_ERR_CHANNEL_LIMIT: above the subscriber's limit. Or an error of
- * rd_subscriber_take(). `with` is kept only on success. */
+ * rd_subscriber_reserve(). `with` is kept only on success. */
 int rd_channels_subscribe(rd_channels *channels, rd_subscriber *subscriber, rd_slice name,
                           bool is_pattern, const rd_subscribe_terms *terms);
 
@@ -90,7 +90,7 @@ bool rd_channels_unsubscribe(rd_channels *channels, rd_subscriber *subscriber, r
 
 /* Queues the message for all current subscribers of its channel in this process. Returns how many
  * channels and patterns took it, or RD_ERR_CHANNEL_NAME. rd_channels_run() delivers it. */
-int rd_channels_publish(rd_channels *channels, rd_message *message);
+int rd_channels_enqueue(rd_channels *channels, rd_message *message);
 
 /* Delivers a slice of what is queued. Returns true when there is more. */
 static inline bool rd_channels_run(rd_channels *channels) {

@@ -246,13 +246,13 @@ bool rd_history_add(rd_history *history, rd_message *message, uint64_t now_ms) {
 
 /* --- for the process that goes on --- */
 
-void rd_history_each_rule(const rd_history *history, rd_history_tell *tell, void *with) {
+void rd_history_each_rule(const rd_history *history, rd_history_emit *emit, void *with) {
     const rd_list *rules = &history->rules;
     for (rd_list *node = rules->prev; node != rules; node = node->prev) {
         const rule *rule = RD_CONTAINER(node, struct rd_history_rule, in_rules);
         char terms[RD_RELAY_TERMS_BYTES];
         rd_relay_put_terms(terms, rule->size, rule->ttl_ms);
-        tell(with, &(rd_relay_frame){.type = RD_RELAY_KEEP,
+        emit(with, &(rd_relay_frame){.type = RD_RELAY_KEEP,
                                      .flags = rule->is_pattern ? RD_RELAY_PATTERN : 0,
                                      .id = rule->floor,
                                      .channel = rule_name(rule),
@@ -260,10 +260,10 @@ void rd_history_each_rule(const rd_history *history, rd_history_tell *tell, void
     }
 }
 
-static void save_entry(const entry *entry, rd_history_tell *tell, void *with) {
+static void save_entry(const entry *entry, rd_history_emit *emit, void *with) {
     const rd_message *message = entry->message;
-    tell(with, &(rd_relay_frame){.type = RD_RELAY_SAVED_TIME, .id = entry->added_ms});
-    tell(with, &(rd_relay_frame){.type = RD_RELAY_PUBLISH,
+    emit(with, &(rd_relay_frame){.type = RD_RELAY_SAVED_TIME, .id = entry->added_ms});
+    emit(with, &(rd_relay_frame){.type = RD_RELAY_PUBLISH,
                                  .flags = message->is_text ? RD_RELAY_TEXT : 0,
                                  .id = message->id,
                                  .channel = rd_message_channel(message),
@@ -271,21 +271,21 @@ static void save_entry(const entry *entry, rd_history_tell *tell, void *with) {
 }
 
 /* Floors go last, because restoring a message would move them. */
-void rd_history_save(const rd_history *history, rd_history_tell *tell, void *with) {
-    rd_history_each_rule(history, tell, with);
+void rd_history_save(const rd_history *history, rd_history_emit *emit, void *with) {
+    rd_history_each_rule(history, emit, with);
     const rd_list *entries = &history->entries, *records = &history->records;
     for (rd_list *node = entries->next; node != entries; node = node->next) {
-        save_entry(RD_CONTAINER(node, entry, in_all), tell, with);
+        save_entry(RD_CONTAINER(node, entry, in_all), emit, with);
     }
     for (rd_list *node = records->next; node != records; node = node->next) {
         const record *record = record_at(node);
-        tell(with, &(rd_relay_frame){.type = RD_RELAY_SAVED_FLOOR,
+        emit(with, &(rd_relay_frame){.type = RD_RELAY_SAVED_FLOOR,
                                      .id = record->floor,
                                      .channel = record->in_names.name});
     }
     char forgotten[8];
     rd_relay_put_number(forgotten, 8, history->forgotten);
-    tell(with, &(rd_relay_frame){.type = RD_RELAY_SAVED_IDS,
+    emit(with, &(rd_relay_frame){.type = RD_RELAY_SAVED_IDS,
                                  .id = history->last_id,
                                  .payload = rd_slice_of(forgotten, sizeof(forgotten))});
 }

@@ -104,13 +104,13 @@ void rd_history_expire(rd_history *history, uint64_t now_ms);
 
 /* Calls `tell` with every rule as a KEEP frame, the oldest first: taken in this order they mean the
  * same elsewhere. */
-typedef void rd_history_tell(void *with, const rd_relay_frame *frame);
-void rd_history_each_rule(const rd_history *history, rd_history_tell *tell, void *with);
+typedef void rd_history_emit(void *with, const rd_relay_frame *frame);
+void rd_history_each_rule(const rd_history *history, rd_history_emit *emit, void *with);
 
 /* Hands the history to a process that continues this one, on the same clock: save() writes
  * everything as frames (KEEP, PUBLISH, SAVED_*), restore() reads them into a new history and
  * ignores other frames. */
-void rd_history_save(const rd_history *history, rd_history_tell *tell, void *with);
+void rd_history_save(const rd_history *history, rd_history_emit *emit, void *with);
 void rd_history_restore(rd_history *history, const rd_relay_frame *frame);
 
 /* Parses an id as clients send it back (Last-Event-ID): decimal, without sign, blanks or leading

@@ -83,7 +83,7 @@ static void offer_all(rd_hub *hub, const rd_relay_frame *frame, rd_message *mess
 }
 
 /* Publishes to all links except the engine. The history comes first, because it gives the id. */
-static void publish_here(rd_hub *hub, const rd_relay_frame *from) {
+static void deliver_here(rd_hub *hub, const rd_relay_frame *from) {
     const bool is_kept = rd_history_wants(&hub->history, from->channel);
     rd_relay_frame frame = {.type = RD_RELAY_PUBLISH,
                             .flags = from->flags & RD_RELAY_TEXT,
@@ -117,7 +117,7 @@ static void publish_by_engine(rd_hub *hub, const rd_relay_frame *from) {
     }
 }
 
-void rd_hub_each_unclaimed(const rd_hub *hub, rd_history_tell *tell, void *with) {
+void rd_hub_each_unclaimed(const rd_hub *hub, rd_history_emit *emit, void *with) {
     const char *bytes = rd_buffer_ptr(&hub->unclaimed);
     size_t len = rd_buffer_len(&hub->unclaimed), used = 0;
     rd_relay_reader reader;
@@ -125,7 +125,7 @@ void rd_hub_each_unclaimed(const rd_hub *hub, rd_history_tell *tell, void *with)
     rd_relay_reader_init(&reader, RD_RELAY_PAYLOAD_MAX);
     while (len > 0 && rd_relay_read(&reader, bytes, len, &used, &frame) == 1) {
         frame.flags |= RD_RELAY_ENGINE;
-        tell(with, &frame);
+        emit(with, &frame);
         bytes += used;
         len -= used;
     }
@@ -145,7 +145,7 @@ static void publish(rd_hub *hub, rd_hub_link *origin, const rd_relay_frame *fram
     if ((frame->flags & RD_RELAY_ENGINE) && !is_from_engine) {
         publish_by_engine(hub, frame);
     } else {
-        publish_here(hub, frame);
+        deliver_here(hub, frame);
     }
 }
 
@@ -157,7 +157,7 @@ bool rd_hub_publish(rd_hub *hub, const rd_relay_frame *frame) {
 
 /* --- rules --- */
 
-static void tell_workers(rd_hub *hub, const rd_relay_frame *frame) {
+static void send_to_workers(rd_hub *hub, const rd_relay_frame *frame) {
     for (rd_list *node = hub->links.next; node != &hub->links; node = node->next) {
         rd_hub_link *link = RD_CONTAINER(node, rd_hub_link, in_hub);
         if (link->kind == RD_HUB_WORKER) hub->send(link, frame, NULL);
@@ -171,10 +171,10 @@ int rd_hub_keep(rd_hub *hub, rd_slice name, bool is_pattern, uint32_t size, uint
     if (kept < 0) return kept;
     char terms[RD_RELAY_TERMS_BYTES];
     rd_relay_put_terms(terms, size, ttl_ms);
-    tell_workers(hub, &(rd_relay_frame){.type = RD_RELAY_KEEP,
-                                        .flags = is_pattern ? RD_RELAY_PATTERN : 0,
-                                        .channel = name,
-                                        .payload = rd_slice_of(terms, sizeof(terms))});
+    send_to_workers(hub, &(rd_relay_frame){.type = RD_RELAY_KEEP,
+                                           .flags = is_pattern ? RD_RELAY_PATTERN : 0,
+                                           .channel = name,
+                                           .payload = rd_slice_of(terms, sizeof(terms))});
     return 0;
 }
 
@@ -192,7 +192,7 @@ typedef struct newcomer {
     rd_hub_link *link;
 } newcomer;
 
-static void tell_rule(void *with, const rd_relay_frame *frame) {
+static void send_rule(void *with, const rd_relay_frame *frame) {
     const newcomer *newcomer = with;
     newcomer->hub->send(newcomer->link, frame, NULL);
 }
@@ -204,7 +204,7 @@ void rd_hub_join(rd_hub *hub, rd_hub_link *link, rd_hub_kind kind) {
     rd_list_append(&hub->links, &link->in_hub);
     if (kind == RD_HUB_WORKER) {
         newcomer newcomer = {hub, link};
-        rd_history_each_rule(&hub->history, tell_rule, &newcomer);
+        rd_history_each_rule(&hub->history, send_rule, &newcomer);
         return;
     }
     assert(hub->engine == NULL);
@@ -227,7 +227,7 @@ void rd_hub_leave(rd_hub *hub, rd_hub_link *link) {
     rd_hub_end_interests(hub, link);
 }
 
-int rd_hub_take(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *frame) {
+int rd_hub_receive(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *frame) {
     if (frame->type != RD_RELAY_PUBLISH && link->kind == RD_HUB_ENGINE) return RD_ERR_RELAY_TYPE;
     switch (frame->type) {
     case RD_RELAY_PUBLISH:

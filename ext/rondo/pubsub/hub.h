@@ -106,7 +106,7 @@ void rd_hub_catch_up(rd_hub *hub, unsigned count);
 
 /* Takes a frame of a link. Returns 0, or < 0 when the link must be closed because no link may send
  * that. */
-int rd_hub_take(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *frame);
+int rd_hub_receive(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *frame);
 
 /* Answers the first waiting replay, if there is one and room for it. Returns whether it did. */
 bool rd_hub_answer(rd_hub *hub, rd_hub_link *link);
@@ -119,12 +119,12 @@ bool rd_hub_publish(rd_hub *hub, const rd_relay_frame *frame);
 int rd_hub_keep(rd_hub *hub, rd_slice name, bool is_pattern, uint32_t size, uint64_t ttl_ms);
 
 /* Calls `tell` with what waits for an engine, as frames for rd_hub_publish() of another hub. */
-void rd_hub_each_unclaimed(const rd_hub *hub, rd_history_tell *tell, void *with);
+void rd_hub_each_unclaimed(const rd_hub *hub, rd_history_emit *emit, void *with);
 
 /* Calls `tell` with the waiting replays, as REPLAY frames. */
-void rd_hub_each_replay(const rd_hub_link *link, rd_history_tell *tell, void *with);
+void rd_hub_each_replay(const rd_hub_link *link, rd_history_emit *emit, void *with);
 
 /* Calls `tell` with the interests of a link, as SUBSCRIBE frames. */
-void rd_hub_each_interest(const rd_hub_link *link, rd_history_tell *tell, void *with);
+void rd_hub_each_interest(const rd_hub_link *link, rd_history_emit *emit, void *with);
 
 #endif

@@ -28,7 +28,7 @@ static bool send_interest(rd_hub *hub, rd_slice name, bool is_pattern, bool is_w
 }
 
 /* Keeps the order: once a change waits, all later ones wait. */
-static void tell_engine(rd_hub *hub, const rd_hub_topic *topic, bool is_wanted) {
+static void send_to_engine(rd_hub *hub, const rd_hub_topic *topic, bool is_wanted) {
     const rd_slice name = topic->in_map.name;
     if (hub->engine == NULL) return;
     if (rd_changes_is_empty(&hub->changes) &&
@@ -58,12 +58,12 @@ static rd_hub_topic *add_topic(rd_hub *hub, rd_slice name, bool is_pattern) {
     rd_map_add(map_of(hub, is_pattern), &added->in_map);
     rd_list_append(is_pattern ? &hub->all_patterns : &hub->all_names, &added->in_all);
     if (is_pattern) rd_patterns_add(&hub->matcher, &added->pattern, added->in_map.name);
-    tell_engine(hub, added, true);
+    send_to_engine(hub, added, true);
     return added;
 }
 
 static void remove_topic(rd_hub *hub, rd_hub_topic *topic) {
-    tell_engine(hub, topic, false);
+    send_to_engine(hub, topic, false);
     rd_map_remove(map_of(hub, topic->is_pattern), &topic->in_map);
     rd_list_unlink(&topic->in_all);
     if (topic->is_pattern) rd_patterns_remove(&hub->matcher, &topic->pattern);
@@ -113,22 +113,22 @@ void rd_hub_end_interests(rd_hub *hub, rd_hub_link *link) {
     }
 }
 
-void rd_hub_each_interest(const rd_hub_link *link, rd_history_tell *tell, void *with) {
+void rd_hub_each_interest(const rd_hub_link *link, rd_history_emit *emit, void *with) {
     for (rd_list *node = link->interests.next; node != &link->interests; node = node->next) {
         const rd_hub_topic *topic = RD_CONTAINER(node, rd_hub_interest, in_link)->topic;
-        tell(with, &(rd_relay_frame){.type = RD_RELAY_SUBSCRIBE,
+        emit(with, &(rd_relay_frame){.type = RD_RELAY_SUBSCRIBE,
                                      .flags = topic->is_pattern ? RD_RELAY_PATTERN : 0,
                                      .channel = topic->in_map.name});
     }
 }
 
-static void tell_topics(rd_hub *hub, const rd_list *list) {
+static void send_topics(rd_hub *hub, const rd_list *list) {
     for (rd_list *node = list->next; node != list; node = node->next) {
-        tell_engine(hub, RD_CONTAINER(node, rd_hub_topic, in_all), true);
+        send_to_engine(hub, RD_CONTAINER(node, rd_hub_topic, in_all), true);
     }
 }
 
 void rd_hub_tell_interests(rd_hub *hub) {
-    tell_topics(hub, &hub->all_names);
-    tell_topics(hub, &hub->all_patterns);
+    send_topics(hub, &hub->all_names);
+    send_topics(hub, &hub->all_patterns);
 }

@@ -114,8 +114,8 @@ bool rd_hub_answer(rd_hub *hub, rd_hub_link *link) {
     return true;
 }
 
-void rd_hub_each_replay(const rd_hub_link *link, rd_history_tell *tell, void *with) {
+void rd_hub_each_replay(const rd_hub_link *link, rd_history_emit *emit, void *with) {
     for (rd_list *node = link->replays.next; node != &link->replays; node = node->next) {
-        tell(with, &RD_CONTAINER(node, waiting, in_link)->frame);
+        emit(with, &RD_CONTAINER(node, waiting, in_link)->frame);
     }
 }

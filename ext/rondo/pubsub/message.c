@@ -12,7 +12,7 @@
 static void release_encoding(rd_release *release) {
     rd_encoding *encoding = RD_CONTAINER(release, rd_encoding, release);
     if (--encoding->queues == 0 && encoding->ledger != NULL) {
-        rd_ledger_give(encoding->ledger, RD_LEDGER_OUTPUT, rd_buffer_len(&encoding->bytes));
+        rd_ledger_release(encoding->ledger, RD_LEDGER_OUTPUT, rd_buffer_len(&encoding->bytes));
     }
     rd_message_unref(encoding->message);
 }

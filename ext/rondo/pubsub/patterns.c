@@ -16,16 +16,16 @@ typedef struct rd_pattern_group {
     char prefix[];
 } group;
 
-typedef struct known {
+typedef struct recent_name {
     rd_map_node in_names;
     rd_list in_recent;
     rd_list finds;
     uint64_t number; /* of the last pattern that was tried */
     char name[];
-} known;
+} recent_name;
 
 typedef struct find {
-    rd_list in_known, in_pattern;
+    rd_list in_name, in_pattern;
     rd_pattern *pattern;
 } find;
 
@@ -41,23 +41,23 @@ void rd_patterns_init(rd_patterns *patterns) {
 /* ---- what is known about names ---- */
 
 static void forget_find(rd_patterns *patterns, find *found) {
-    rd_list_unlink(&found->in_known);
+    rd_list_unlink(&found->in_name);
     rd_list_unlink(&found->in_pattern);
     rd_free(found);
     patterns->found--;
 }
 
-static void forget(rd_patterns *patterns, known *name) {
+static void forget(rd_patterns *patterns, recent_name *name) {
     while (!rd_list_is_empty(&name->finds)) {
-        forget_find(patterns, RD_CONTAINER(name->finds.next, find, in_known));
+        forget_find(patterns, RD_CONTAINER(name->finds.next, find, in_name));
     }
     rd_map_remove(&patterns->names, &name->in_names);
     rd_list_unlink(&name->in_recent);
     rd_free(name);
 }
 
-static known *oldest(const rd_patterns *patterns) {
-    return RD_CONTAINER(patterns->recent.next, known, in_recent);
+static recent_name *oldest(const rd_patterns *patterns) {
+    return RD_CONTAINER(patterns->recent.next, recent_name, in_recent);
 }
 
 /* Drops the names used longest ago, but never the last one used. */
@@ -68,18 +68,18 @@ static void keep_limits(rd_patterns *patterns) {
     }
 }
 
-static known *recall(rd_patterns *patterns, rd_slice name) {
+static recent_name *recall(rd_patterns *patterns, rd_slice name) {
     rd_map_node *node = rd_map_find(&patterns->names, name);
     if (node == NULL) return NULL;
-    known *found = RD_CONTAINER(node, known, in_names);
+    recent_name *found = RD_CONTAINER(node, recent_name, in_names);
     rd_list_unlink(&found->in_recent);
     rd_list_append(&patterns->recent, &found->in_recent);
     return found;
 }
 
-static known *get_to_know(rd_patterns *patterns, rd_slice name) {
-    known *added = rd_alloc(sizeof(*added) + name.len);
-    *added = (known){.number = patterns->last_number};
+static recent_name *get_to_know(rd_patterns *patterns, rd_slice name) {
+    recent_name *added = rd_alloc(sizeof(*added) + name.len);
+    *added = (recent_name){.number = patterns->last_number};
     memcpy(added->name, name.ptr, name.len);
     added->in_names.name = rd_slice_of(added->name, name.len);
     rd_list_init(&added->finds);
@@ -88,13 +88,13 @@ static known *get_to_know(rd_patterns *patterns, rd_slice name) {
     return added;
 }
 
-static void try_pattern(rd_patterns *patterns, known *name, rd_pattern *pattern) {
+static void try_pattern(rd_patterns *patterns, recent_name *name, rd_pattern *pattern) {
     patterns->tried++;
     if (pattern->least > name->in_names.name.len) return;
     if (!rd_glob_text_matches(&patterns->text, pattern->text)) return;
     find *added = rd_alloc(sizeof(*added));
     *added = (find){.pattern = pattern};
-    rd_list_append(&name->finds, &added->in_known);
+    rd_list_append(&name->finds, &added->in_name);
     rd_list_append(&pattern->finds, &added->in_pattern);
     patterns->found++;
 }
@@ -159,15 +159,15 @@ void rd_patterns_clear(rd_patterns *patterns) {
 
 /* ---- matching ---- */
 
-static void try_group(rd_patterns *patterns, known *name, const group *group) {
+static void try_group(rd_patterns *patterns, recent_name *name, const group *group) {
     const rd_list *list = &group->patterns;
     for (rd_list *node = list->next; node != list; node = node->next) {
         try_pattern(patterns, name, RD_CONTAINER(node, rd_pattern, in_group));
     }
 }
 
-static known *try_all(rd_patterns *patterns, rd_slice bytes) {
-    known *name = get_to_know(patterns, bytes);
+static recent_name *try_all(rd_patterns *patterns, rd_slice bytes) {
+    recent_name *name = get_to_know(patterns, bytes);
     for (size_t len = 0; len <= RD_PATTERNS_PREFIX && len <= bytes.len; len++) {
         if (patterns->with_prefix[len] == 0) continue;
         const group *group = find_group(patterns, rd_slice_of(bytes.ptr, len));
@@ -177,7 +177,7 @@ static known *try_all(rd_patterns *patterns, rd_slice bytes) {
 }
 
 /* The newest patterns are at the end of the list. */
-static void try_newer(rd_patterns *patterns, known *name) {
+static void try_newer(rd_patterns *patterns, recent_name *name) {
     const rd_list *all = &patterns->all;
     for (rd_list *node = all->prev; node != all; node = node->prev) {
         rd_pattern *pattern = RD_CONTAINER(node, rd_pattern, in_all);
@@ -190,7 +190,7 @@ static void try_newer(rd_patterns *patterns, known *name) {
 void rd_patterns_match(rd_patterns *patterns, rd_slice bytes, rd_pattern_visit *run, void *with) {
     if (rd_list_is_empty(&patterns->all)) return;
     rd_glob_text_set(&patterns->text, bytes);
-    known *name = recall(patterns, bytes);
+    recent_name *name = recall(patterns, bytes);
     if (name == NULL) {
         name = try_all(patterns, bytes);
     } else if (name->number < patterns->last_number) {
@@ -199,6 +199,6 @@ void rd_patterns_match(rd_patterns *patterns, rd_slice bytes, rd_pattern_visit *
     keep_limits(patterns);
     const rd_list *finds = &name->finds;
     for (rd_list *node = finds->next; node != finds; node = node->next) {
-        run(with, RD_CONTAINER(node, find, in_known)->pattern);
+        run(with, RD_CONTAINER(node, find, in_name)->pattern);
     }
 }

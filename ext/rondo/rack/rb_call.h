@@ -19,7 +19,7 @@ typedef struct rd_answer {
 /* What the call needs to know of its connection, which may close meanwhile. */
 typedef struct rd_call_conn {
     rd_address peer;
-    uint32_t slot;
+    uint32_t index;
     bool secure; /* the scheme is https, unless a setting or a proxy says otherwise */
 } rd_call_conn;
 
@@ -43,13 +43,14 @@ struct rd_call {
     rd_answer answer;
     rd_call_conn conn;
     rd_call_state state;
-    rd_visit *visit;   /* NULL once a stream outlives the call */
-    uint64_t serial;   /* that of its visit, while it runs */
-    uint64_t queue_us; /* with the setting queue_time */
-    uint64_t turn_ns;  /* when its turn began; waits for the client move it, see rd_part_send() */
-    int killed;        /* state of a Thread#kill that ended the call */
-    bool whole;        /* the body was complete when the call began */
-    size_t env_size;   /* keys that the application got */
+    rd_visit *visit;               /* NULL once a stream outlives the call */
+    uint64_t serial;               /* that of its visit, while it runs */
+    uint64_t queue_us;             /* with the setting queue_time */
+    uint64_t quantum_since_ns;     /* when its turn began; waits for the client move it, see
+                                      rd_part_send() */
+    int killed;                    /* state of a Thread#kill that ended the call */
+    bool whole;                    /* the body was complete when the call began */
+    size_t env_size;               /* keys that the application got */
     const rd_upgrade_row *upgrade; /* what the connection can be upgraded to; NULL: nothing */
 };
 

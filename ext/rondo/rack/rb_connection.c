@@ -59,7 +59,7 @@ static VALUE wrap_descriptor(VALUE argument) {
 VALUE rd_connection_detach(rd_call *call) {
     rd_lock(call->binding);
     call->request->responder->flush(call->request);
-    if (call->request->conn != NULL) call->request->conn->tell_empty = true;
+    if (call->request->conn != NULL) call->request->conn->notify_drained = true;
     rd_unlock(call->binding);
     rd_wait_until(call->binding, call->request, rd_has_sent_all);
     rd_detached detached = {.fd = -1};

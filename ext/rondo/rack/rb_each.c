@@ -10,7 +10,7 @@
 #include "ruby/rb_error.h"
 #include "ruby/rb_names.h"
 #include "binding/rb_binding.h"
-#include "binding/rb_borrow.h"
+#include "binding/rb_borrowed.h"
 #include "binding/rb_fork.h"
 #include "rack/rb_fields.h"
 #include "rack/rb_part.h"
@@ -58,8 +58,8 @@ static VALUE each_part(RB_BLOCK_CALL_FUNC_ARGLIST(part, self)) {
     if (code < 0) stop_body(self);
     /* Other threads ran meanwhile: `each` may have returned if it runs on one of them. */
     if (each->call == NULL) return Qnil;
-    each->call->turn_ns += waited_ns;
-    rd_borrow_release_all(each->binding);
+    each->call->quantum_since_ns += waited_ns;
+    rd_borrowed_release_all(each->binding);
     return Qnil;
 }
 
@@ -77,7 +77,7 @@ static VALUE end_each(VALUE argument) {
     return Qnil;
 }
 
-void rd_give_parts(rd_call *call) {
+void rd_send_each(rd_call *call) {
     const VALUE fiber = rb_fiber_current();
     rd_each *each;
     rd_giving giving = {call->answer.body, TypedData_Make_Struct(0, rd_each, &each_type, each)};

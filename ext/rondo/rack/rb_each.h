@@ -8,6 +8,6 @@
 #include "rack/rb_call.h"
 
 /* Sends what the body's `each` yields, until the body ends or the client leaves. */
-void rd_give_parts(rd_call *call);
+void rd_send_each(rd_call *call);
 
 #endif

@@ -9,16 +9,16 @@
 #include "rack/rb_fields.h"
 
 static void send_hints(rd_call *call, VALUE headers) {
-    rd_collect collect;
-    rd_collect_init(&collect, call);
-    collect.head.status = 103;
-    rd_collect_fields(&collect, headers);
+    rd_collector collector;
+    rd_collector_init(&collector, call);
+    collector.head.status = 103;
+    rd_collector_read(&collector, headers);
     rd_lock(call->binding);
-    if (call->request->responder->inform(call->request, &collect.head) >= 0) {
+    if (call->request->responder->inform(call->request, &collector.head) >= 0) {
         call->request->responder->flush(call->request);
     }
     rd_unlock(call->binding);
-    RD_COLLECT_GUARD(&collect);
+    RD_COLLECTOR_GUARD(&collector);
 }
 
 static VALUE send_early_hints(RB_BLOCK_CALL_FUNC_ARGLIST(headers, connection)) {

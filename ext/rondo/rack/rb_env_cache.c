@@ -45,7 +45,7 @@ struct rd_env_cache {
     rd_template_key templates[RD_TEMPLATE_CACHE_SIZE];
     rd_section_key sections[RD_SECTION_CACHE_SIZE];
     uint32_t seen[RD_SECTION_SEEN_SIZE];     /* hashes of keys that were seen once */
-    uint8_t last_sections[RD_LAST_SECTIONS]; /* by connection slot: its last template */
+    uint8_t last_sections[RD_LAST_SECTIONS]; /* by connection index: its last template */
 };
 
 void rd_env_cache_init(rd_binding *binding) {
@@ -116,7 +116,7 @@ static uint32_t section_hash(const rd_call *call) {
 /* Looks first at the last template of the connection. */
 VALUE rd_env_section_find(const rd_call *call) {
     rd_binding *binding = call->binding;
-    uint8_t *last = &binding->env.cache->last_sections[call->conn.slot % RD_LAST_SECTIONS];
+    uint8_t *last = &binding->env.cache->last_sections[call->conn.index % RD_LAST_SECTIONS];
     if (is_at(call, *last)) return RARRAY_AREF(binding->env.section_templates, *last);
     uint32_t at = section_hash(call) % RD_SECTION_CACHE_SIZE;
     if (!is_at(call, at)) return Qnil;

@@ -68,24 +68,24 @@ static bool is_field_value(rd_slice text) {
 
 #define IS_NAMED(name, literal) rd_ascii_is((name), RD_SLICE(literal))
 
-static void grow_fields(rd_collect *collect) {
-    if (collect->count >= FIELDS_MAX) rb_raise(rd_eResponseError, "too many header fields");
-    size_t capacity = collect->capacity * 2;
+static void grow_fields(rd_collector *collector) {
+    if (collector->count >= FIELDS_MAX) rb_raise(rd_eResponseError, "too many header fields");
+    size_t capacity = collector->capacity * 2;
     VALUE room = rb_str_buf_new((long)(capacity * sizeof(rd_field)));
-    memcpy(RSTRING_PTR(room), collect->fields, collect->count * sizeof(rd_field));
-    collect->room = room;
-    collect->fields = (rd_field *)(void *)RSTRING_PTR(room);
-    collect->capacity = capacity;
+    memcpy(RSTRING_PTR(room), collector->fields, collector->count * sizeof(rd_field));
+    collector->room = room;
+    collector->fields = (rd_field *)(void *)RSTRING_PTR(room);
+    collector->capacity = capacity;
 }
 
-void rd_collect_reserve(rd_collect *collect, size_t count) {
-    while (collect->capacity - collect->count < count) grow_fields(collect);
-    collect->head.fields = collect->fields;
+void rd_collector_reserve(rd_collector *collector, size_t count) {
+    while (collector->capacity - collector->count < count) grow_fields(collector);
+    collector->head.fields = collector->fields;
 }
 
-static void add_field(rd_collect *collect, rd_slice name, rd_slice value) {
-    if (collect->count == collect->capacity) grow_fields(collect);
-    collect->fields[collect->count++] = (rd_field){name, value};
+static void add_field(rd_collector *collector, rd_slice name, rd_slice value) {
+    if (collector->count == collector->capacity) grow_fields(collector);
+    collector->fields[collector->count++] = (rd_field){name, value};
 }
 
 static int64_t parse_length(VALUE value) {
@@ -110,74 +110,74 @@ static bool asks_to_close(rd_slice list) {
 }
 
 /* X-Sendfile and X-Accel-Redirect. If the server obeys them, clients never see them. */
-static bool take_file(rd_collect *collect, VALUE value, bool is_escaped) {
-    if (collect->call->binding->files.roots.count == 0) return false;
-    if (NIL_P(collect->file)) {
-        collect->file = value;
-        collect->file_is_escaped = is_escaped;
+static bool take_file(rd_collector *collector, VALUE value, bool is_escaped) {
+    if (collector->call->binding->files.roots.count == 0) return false;
+    if (NIL_P(collector->file)) {
+        collector->file = value;
+        collector->file_is_escaped = is_escaped;
     }
     return true;
 }
 
 /* Fields that the server sets itself. True: this field is done. RFC 9112 section 6. */
-static bool take_special(rd_collect *collect, rd_slice name, VALUE value) {
+static bool take_special(rd_collector *collector, rd_slice name, VALUE value) {
     switch (name.len) {
     case 4:
-        if (IS_NAMED(name, "date")) collect->head.has_date = true;
+        if (IS_NAMED(name, "date")) collector->head.has_date = true;
         return false;
     case 7: /* needs Connection: upgrade, RFC 9110 section 7.8 */
-        if (!IS_NAMED(name, "upgrade") || collect->head.raw) return false;
-        add_field(collect, RD_SLICE("connection"), RD_SLICE("upgrade"));
+        if (!IS_NAMED(name, "upgrade") || collector->head.raw) return false;
+        add_field(collector, RD_SLICE("connection"), RD_SLICE("upgrade"));
         return false;
     case 10:
-        if (IS_NAMED(name, "x-sendfile")) return take_file(collect, value, false);
+        if (IS_NAMED(name, "x-sendfile")) return take_file(collector, value, false);
         if (!IS_NAMED(name, "connection")) return false;
-        collect->has_connection = true;
-        if (asks_to_close(rd_slice_of_string(value))) collect->head.close = true;
-        return !collect->head.raw;
+        collector->has_connection = true;
+        if (asks_to_close(rd_slice_of_string(value))) collector->head.close = true;
+        return !collector->head.raw;
     case 14:
         if (!IS_NAMED(name, "content-length")) return false;
-        collect->head.length = parse_length(value);
-        return !collect->head.raw;
+        collector->head.length = parse_length(value);
+        return !collector->head.raw;
     case 16:
-        return IS_NAMED(name, "x-accel-redirect") && take_file(collect, value, true);
+        return IS_NAMED(name, "x-accel-redirect") && take_file(collector, value, true);
     case 17:
-        return IS_NAMED(name, "transfer-encoding") && !collect->head.raw;
+        return IS_NAMED(name, "transfer-encoding") && !collector->head.raw;
     default:
         return false;
     }
 }
 
 /* A "\n" separates values only in Rack 2. In Rack 3 it is a mistake, or an attack. */
-static void add_lines(rd_collect *collect, VALUE shown, rd_slice name, rd_slice value) {
-    while (collect->call->binding->rules.split_newlines) {
+static void add_lines(rd_collector *collector, VALUE shown, rd_slice name, rd_slice value) {
+    while (collector->call->binding->rules.split_newlines) {
         const char *end = memchr(value.ptr, '\n', value.len);
         if (end == NULL) break;
         rd_slice line = rd_slice_of(value.ptr, (size_t)(end - value.ptr));
         if (!is_field_value(line)) rd_refuse_response("header value with a control byte", shown);
-        if (line.len > 0) add_field(collect, name, line);
+        if (line.len > 0) add_field(collector, name, line);
         value = rd_slice_of(end + 1, value.len - line.len - 1);
     }
     if (!is_field_value(value)) rd_refuse_response("header value with a control byte", shown);
-    add_field(collect, name, value);
+    add_field(collector, name, value);
 }
 
-static void add_chunk(rd_collect *collect, size_t len) {
+static void add_chunk(rd_collector *collector, size_t len) {
     const size_t size = len > CHUNK_BYTES ? len : CHUNK_BYTES;
     VALUE chunk = rb_str_buf_new((long)size);
-    if (NIL_P(collect->chunks)) collect->chunks = rb_ary_new();
-    rb_ary_push(collect->chunks, chunk);
-    collect->bytes = RSTRING_PTR(chunk);
-    collect->bytes_left = size;
+    if (NIL_P(collector->chunks)) collector->chunks = rb_ary_new();
+    rb_ary_push(collector->chunks, chunk);
+    collector->bytes = RSTRING_PTR(chunk);
+    collector->bytes_left = size;
 }
 
-static rd_slice copy_of(rd_collect *collect, VALUE string) {
+static rd_slice copy_of(rd_collector *collector, VALUE string) {
     const size_t len = (size_t)RSTRING_LEN(string);
-    if (len > collect->bytes_left) add_chunk(collect, len);
-    char *copy = collect->bytes;
+    if (len > collector->bytes_left) add_chunk(collector, len);
+    char *copy = collector->bytes;
     memcpy(copy, RSTRING_PTR(string), len);
-    collect->bytes += len;
-    collect->bytes_left -= len;
+    collector->bytes += len;
+    collector->bytes_left -= len;
     RB_GC_GUARD(string);
     return rd_slice_of(copy, len);
 }
@@ -186,83 +186,83 @@ static VALUE string_of(VALUE object) {
     return RB_TYPE_P(object, T_STRING) ? object : rb_obj_as_string(object);
 }
 
-static void add_value(rd_collect *collect, rd_slice name, VALUE object) {
+static void add_value(rd_collector *collector, rd_slice name, VALUE object) {
     VALUE value = string_of(object);
-    if (take_special(collect, name, value)) return;
-    add_lines(collect, value, name, copy_of(collect, value));
+    if (take_special(collector, name, value)) return;
+    add_lines(collector, value, name, copy_of(collector, value));
 }
 
 static int collect_header(VALUE key, VALUE value, VALUE argument) {
-    rd_collect *collect = (rd_collect *)argument;
+    rd_collector *collector = (rd_collector *)argument;
     VALUE shown = string_of(key);
-    rd_slice name = copy_of(collect, shown);
+    rd_slice name = copy_of(collector, shown);
     if (name.len > 5 && memcmp(name.ptr, "rack.", 5) == 0) {
-        if (rd_slice_equal(name, RD_SLICE("rack.hijack"))) collect->hijack = value;
+        if (rd_slice_equal(name, RD_SLICE("rack.hijack"))) collector->hijack = value;
         return ST_CONTINUE; /* only for the server, never sent */
     }
     if (!is_token(name)) rd_refuse_response("invalid header name", shown);
     if (RB_TYPE_P(value, T_ARRAY)) {
         for (long i = 0; i < RARRAY_LEN(value); i++) {
-            add_value(collect, name, RARRAY_AREF(value, i));
+            add_value(collector, name, RARRAY_AREF(value, i));
         }
     } else {
-        add_value(collect, name, value);
+        add_value(collector, name, value);
     }
     return ST_CONTINUE;
 }
 
-static VALUE collect_pair(RB_BLOCK_CALL_FUNC_ARGLIST(pair, collect)) {
+static VALUE collect_pair(RB_BLOCK_CALL_FUNC_ARGLIST(pair, collector)) {
     (void)pair;
     if (argc == 1 && RB_TYPE_P(argv[0], T_ARRAY) && RARRAY_LEN(argv[0]) == 2) {
-        collect_header(RARRAY_AREF(argv[0], 0), RARRAY_AREF(argv[0], 1), collect);
+        collect_header(RARRAY_AREF(argv[0], 0), RARRAY_AREF(argv[0], 1), collector);
     } else if (argc == 2) {
-        collect_header(argv[0], argv[1], collect);
+        collect_header(argv[0], argv[1], collector);
     }
     return Qnil;
 }
 
-void rd_collect_add(rd_collect *collect, rd_slice name, rd_slice value) {
-    add_field(collect, name, value);
-    collect->head.fields = collect->fields;
-    collect->head.count = collect->count;
+void rd_collector_add(rd_collector *collector, rd_slice name, rd_slice value) {
+    add_field(collector, name, value);
+    collector->head.fields = collector->fields;
+    collector->head.count = collector->count;
 }
 
-const rd_field *rd_collect_find(const rd_collect *collect, rd_slice name) {
-    for (size_t i = 0; i < collect->head.count; i++) {
-        const rd_field *field = &collect->head.fields[i];
+const rd_field *rd_collector_find(const rd_collector *collector, rd_slice name) {
+    for (size_t i = 0; i < collector->head.count; i++) {
+        const rd_field *field = &collector->head.fields[i];
         if (rd_ascii_is(field->name, name)) return field;
     }
     return NULL;
 }
 
-void rd_collect_remove(rd_collect *collect, rd_slice name) {
+void rd_collector_remove(rd_collector *collector, rd_slice name) {
     size_t kept = 0;
-    for (size_t i = 0; i < collect->count; i++) {
-        rd_field field = collect->fields[i];
-        if (!rd_ascii_is(field.name, name)) collect->fields[kept++] = field;
+    for (size_t i = 0; i < collector->count; i++) {
+        rd_field field = collector->fields[i];
+        if (!rd_ascii_is(field.name, name)) collector->fields[kept++] = field;
     }
-    collect->head.count = collect->count = kept;
+    collector->head.count = collector->count = kept;
 }
 
-void rd_collect_init(rd_collect *collect, rd_call *call) {
-    memset(collect, 0, offsetof(rd_collect, first));
-    collect->call = call;
-    collect->head.length = -1;
-    collect->hijack = Qnil;
+void rd_collector_init(rd_collector *collector, rd_call *call) {
+    memset(collector, 0, offsetof(rd_collector, first));
+    collector->call = call;
+    collector->head.length = -1;
+    collector->hijack = Qnil;
 }
 
-void rd_collect_fields(rd_collect *collect, VALUE headers) {
-    collect->fields = collect->first;
-    collect->count = 0;
-    collect->capacity = RD_FIELDS_INLINE;
-    collect->bytes = collect->first_bytes;
-    collect->bytes_left = RD_FIELD_BYTES_INLINE;
-    collect->chunks = collect->room = collect->file = Qnil;
+void rd_collector_read(rd_collector *collector, VALUE headers) {
+    collector->fields = collector->first;
+    collector->count = 0;
+    collector->capacity = RD_FIELDS_INLINE;
+    collector->bytes = collector->first_bytes;
+    collector->bytes_left = RD_FIELD_BYTES_INLINE;
+    collector->chunks = collector->room = collector->file = Qnil;
     if (RB_TYPE_P(headers, T_HASH)) {
-        rb_hash_foreach(headers, collect_header, (VALUE)collect);
+        rb_hash_foreach(headers, collect_header, (VALUE)collector);
     } else if (!NIL_P(headers)) {
-        rb_block_call(headers, rd_id.each, 0, NULL, collect_pair, (VALUE)collect);
+        rb_block_call(headers, rd_id.each, 0, NULL, collect_pair, (VALUE)collector);
     }
-    collect->head.fields = collect->fields;
-    collect->head.count = collect->count;
+    collector->head.fields = collector->fields;
+    collector->head.count = collector->count;
 }

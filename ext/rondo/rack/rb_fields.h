@@ -11,7 +11,7 @@
 #define RD_FIELDS_INLINE      40
 #define RD_FIELD_BYTES_INLINE 4096
 
-typedef struct rd_collect {
+typedef struct rd_collector {
     rd_call *call;
     rd_field *fields;
     size_t count, capacity;
@@ -26,31 +26,31 @@ typedef struct rd_collect {
     bool has_connection;
     rd_field first[RD_FIELDS_INLINE];
     char first_bytes[RD_FIELD_BYTES_INLINE];
-} rd_collect;
+} rd_collector;
 
 /* Raises ResponseError: "what: the object". */
 NORETURN(void rd_refuse_response(const char *what, VALUE object));
 
-/* Prepares an empty answer for rd_collect_fields(). */
-void rd_collect_init(rd_collect *collect, rd_call *call);
+/* Prepares an empty answer for rd_collector_read(). */
+void rd_collector_init(rd_collector *collector, rd_call *call);
 
-/* Raises ResponseError. The fields point into `collect`, never into Strings of the application.
+/* Raises ResponseError. The fields point into `collector`, never into Strings of the application.
  * Application code that runs before the head is written (to_s of the next field, to_path, other
  * threads) could change or drop those Strings, and compaction moves them. */
-void rd_collect_fields(rd_collect *collect, VALUE headers);
-void rd_collect_add(rd_collect *collect, rd_slice name, rd_slice value);
+void rd_collector_read(rd_collector *collector, VALUE headers);
+void rd_collector_add(rd_collector *collector, rd_slice name, rd_slice value);
 
 /* Makes room for `count` more fields, so that adding them does not raise. May raise itself. */
-void rd_collect_reserve(rd_collect *collect, size_t count);
-void rd_collect_remove(rd_collect *collect, rd_slice name);
+void rd_collector_reserve(rd_collector *collector, size_t count);
+void rd_collector_remove(rd_collector *collector, rd_slice name);
 /* The first field of that name, in any letter case, or NULL. */
-const rd_field *rd_collect_find(const rd_collect *collect, rd_slice name);
+const rd_field *rd_collector_find(const rd_collector *collector, rd_slice name);
 
 /* Keeps the Strings with the fields alive until here. */
-#define RD_COLLECT_GUARD(collect)                                                                  \
+#define RD_COLLECTOR_GUARD(collector)                                                              \
     do {                                                                                           \
-        RB_GC_GUARD((collect)->chunks);                                                            \
-        RB_GC_GUARD((collect)->room);                                                              \
+        RB_GC_GUARD((collector)->chunks);                                                          \
+        RB_GC_GUARD((collector)->room);                                                            \
     } while (0)
 
 #endif

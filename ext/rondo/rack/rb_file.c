@@ -68,29 +68,29 @@ static bool says_none(const rd_field *field) {
 }
 
 /* Whether the answer is the whole file, so that ranges of it may be sent instead. */
-static bool is_divisible(const rd_collect *collect) {
-    return collect->head.status == 200 && rd_request_reads(collect->call->request) &&
-           rd_collect_find(collect, RD_SLICE("content-range")) == NULL &&
-           !says_none(rd_collect_find(collect, RD_SLICE("accept-ranges")));
+static bool is_divisible(const rd_collector *collector) {
+    return collector->head.status == 200 && rd_request_reads(collector->call->request) &&
+           rd_collector_find(collector, RD_SLICE("content-range")) == NULL &&
+           !says_none(rd_collector_find(collector, RD_SLICE("accept-ranges")));
 }
 
-static void add_missing(rd_collect *collect, rd_slice name, rd_slice value) {
-    if (rd_collect_find(collect, name) == NULL) rd_collect_add(collect, name, value);
+static void add_missing(rd_collector *collector, rd_slice name, rd_slice value) {
+    if (rd_collector_find(collector, name) == NULL) rd_collector_add(collector, name, value);
 }
 
 /* The validators in the fields; empty if there are none. */
-static rd_validators validators_of(const rd_collect *collect) {
-    const rd_field *etag = rd_collect_find(collect, RD_SLICE("etag"));
-    const rd_field *modified = rd_collect_find(collect, RD_SLICE("last-modified"));
+static rd_validators validators_of(const rd_collector *collector) {
+    const rd_field *etag = rd_collector_find(collector, RD_SLICE("etag"));
+    const rd_field *modified = rd_collector_find(collector, RD_SLICE("last-modified"));
     return (rd_validators){etag != NULL ? etag->value : rd_slice_of("", 0),
                            modified != NULL ? rd_date_parse(modified->value) : -1};
 }
 
 /* ---- sending ---- */
 
-static void finish_call(rd_collect *collect) {
-    collect->call->state.done = true;
-    RD_COLLECT_GUARD(collect);
+static void finish_call(rd_collector *collector) {
+    collector->call->state.done = true;
+    RD_COLLECTOR_GUARD(collector);
 }
 
 /* Under the lock. */
@@ -101,58 +101,58 @@ static rd_file *new_file(rd_binding *binding, const rd_opening *opening) {
 }
 
 /* Sends the file, or what the request wants of it. Takes over the descriptor. */
-static void send_wanted(rd_collect *collect, const rd_opening *opening,
+static void send_wanted(rd_collector *collector, const rd_opening *opening,
                         const rd_validators *validators) {
-    rd_binding *binding = collect->call->binding;
-    rd_request *request = collect->call->request;
+    rd_binding *binding = collector->call->binding;
+    rd_request *request = collector->call->request;
     rd_lock(binding);
     rd_file *file = new_file(binding, opening);
     const rd_file_body body = {file, NULL, (uint64_t)opening->info.st_size};
-    collect->call->state.started = true;
-    if (is_divisible(collect)) {
-        rd_file_body_send_wanted(request, &collect->head, collect->fields, &body, validators,
+    collector->call->state.started = true;
+    if (is_divisible(collector)) {
+        rd_file_body_send_wanted(request, &collector->head, collector->fields, &body, validators,
                                  &binding->files.boundaries);
     } else {
-        rd_file_body_send(request, &collect->head, &body);
+        rd_file_body_send(request, &collector->head, &body);
     }
     rd_file_unref(file);
     rd_unlock(binding);
-    finish_call(collect);
+    finish_call(collector);
 }
 
 /* Sends as much of the file as the application has promised, as with any other body. Takes over the
  * descriptor. */
-static void send_promised(rd_collect *collect, const rd_opening *opening) {
-    rd_binding *binding = collect->call->binding;
-    rd_request *request = collect->call->request;
+static void send_promised(rd_collector *collector, const rd_opening *opening) {
+    rd_binding *binding = collector->call->binding;
+    rd_request *request = collector->call->request;
     const rd_responder *to = request->responder;
-    if (collect->head.length < 0) collect->head.length = opening->info.st_size;
+    if (collector->head.length < 0) collector->head.length = opening->info.st_size;
     rd_lock(binding);
     rd_file *file = new_file(binding, opening);
-    collect->call->state.started = true;
-    if (to->start(request, &collect->head) >= 0) {
+    collector->call->state.started = true;
+    if (to->start(request, &collector->head) >= 0) {
         to->send_file(request, file, 0, (size_t)opening->info.st_size);
         to->finish(request);
     }
     rd_file_unref(file);
     rd_unlock(binding);
-    finish_call(collect);
+    finish_call(collector);
 }
 
 /* ---- named by a header ---- */
 
 /* The value of the field as a path with a NUL at its end, which other Strings may lack. Nil if the
  * value has a NUL inside. */
-static VALUE path_of(const rd_collect *collect) {
-    VALUE path = rb_str_new(RSTRING_PTR(collect->file), RSTRING_LEN(collect->file));
+static VALUE path_of(const rd_collector *collector) {
+    VALUE path = rb_str_new(RSTRING_PTR(collector->file), RSTRING_LEN(collector->file));
     char *to = RSTRING_PTR(path);
     const char *from = to, *end = to + RSTRING_LEN(path);
-    while (collect->file_is_escaped && from < end) {
+    while (collector->file_is_escaped && from < end) {
         const int byte = *from == '%' ? rd_hex_escape(from, (size_t)(end - from)) : -1;
         *to++ = byte >= 0 ? (char)byte : *from;
         from += byte >= 0 ? 3 : 1;
     }
-    if (collect->file_is_escaped) rb_str_set_len(path, to - RSTRING_PTR(path));
+    if (collector->file_is_escaped) rb_str_set_len(path, to - RSTRING_PTR(path));
     const bool has_nul = memchr(RSTRING_PTR(path), 0, (size_t)RSTRING_LEN(path)) != NULL;
     return has_nul ? Qnil : path;
 }
@@ -164,32 +164,32 @@ static int status_for(int error) {
 }
 
 /* Refuses the file: the reporter's answer becomes the response of the call. */
-static void refuse(rd_collect *collect, int error) {
-    rd_call *call = collect->call;
-    VALUE arguments[] = {call->env, collect->file, INT2FIX(status_for(error))};
+static void refuse(rd_collector *collector, int error) {
+    rd_call *call = collector->call;
+    VALUE arguments[] = {call->env, collector->file, INT2FIX(status_for(error))};
     VALUE response = rb_funcallv(call->binding->app.reporter, rd_id.refuse_file, 3, arguments);
     rd_call_replace_response(call, response);
 }
 
-static void answer_nothing(rd_collect *collect, int status) {
-    rd_call *call = collect->call;
+static void answer_nothing(rd_collector *collector, int status) {
+    rd_call *call = collector->call;
     const rd_responder *to = call->request->responder;
     rd_response_head head = {.status = status, .length = 0};
     if (status == 304) {
-        rd_collect_remove(collect, RD_SLICE("content-type"));
-        head = collect->head;
+        rd_collector_remove(collector, RD_SLICE("content-type"));
+        head = collector->head;
         head.status = status;
         head.length = -1;
     }
     rd_lock(call->binding);
-    collect->call->state.started = true;
-    head.close = collect->head.close;
+    collector->call->state.started = true;
+    head.close = collector->head.close;
     if (to->start(call->request, &head) >= 0) to->finish(call->request);
     rd_unlock(call->binding);
-    finish_call(collect);
+    finish_call(collector);
 }
 
-static void answer_named(rd_collect *collect, const rd_opening *opening) {
+static void answer_named(rd_collector *collector, const rd_opening *opening) {
     const struct stat *info = &opening->info;
     char etag[RD_ETAG_MAX], modified[RD_DATE_BYTES + 1];
     const size_t len =
@@ -197,41 +197,41 @@ static void answer_named(rd_collect *collect, const rd_opening *opening) {
     rd_validators validators = {rd_slice_of("", 0), -1};
     rd_date_format(info->st_mtim.tv_sec, modified);
     const char *path = opening->path;
-    add_missing(collect, RD_SLICE("content-type"), rd_mime_type(rd_slice_of(path, strlen(path))));
-    if (collect->head.status == 200 && rd_request_reads(collect->call->request)) {
-        add_missing(collect, RD_SLICE("etag"), rd_slice_of(etag, len));
+    add_missing(collector, RD_SLICE("content-type"), rd_mime_type(rd_slice_of(path, strlen(path))));
+    if (collector->head.status == 200 && rd_request_reads(collector->call->request)) {
+        add_missing(collector, RD_SLICE("etag"), rd_slice_of(etag, len));
         if (rd_file_modified(info) >= 0) {
-            add_missing(collect, RD_SLICE("last-modified"), rd_slice_of(modified, RD_DATE_BYTES));
+            add_missing(collector, RD_SLICE("last-modified"), rd_slice_of(modified, RD_DATE_BYTES));
         }
-        add_missing(collect, RD_SLICE("accept-ranges"), RD_SLICE("bytes"));
-        validators = validators_of(collect);
-        const int condition = rd_file_conditions(collect->call->request, &validators);
+        add_missing(collector, RD_SLICE("accept-ranges"), RD_SLICE("bytes"));
+        validators = validators_of(collector);
+        const int condition = rd_file_conditions(collector->call->request, &validators);
         if (condition != RD_CONDITION_NONE) {
             close(opening->fd);
-            answer_nothing(collect, condition);
+            answer_nothing(collector, condition);
             return;
         }
     }
-    send_wanted(collect, opening, &validators);
+    send_wanted(collector, opening, &validators);
 }
 
-bool rd_file_respond_named(rd_collect *collect) {
-    VALUE path = path_of(collect);
-    rd_collect_reserve(collect, FIELDS_ADDED);
+bool rd_file_respond_named(rd_collector *collector) {
+    VALUE path = path_of(collector);
+    rd_collector_reserve(collector, FIELDS_ADDED);
     if (NIL_P(path)) {
-        refuse(collect, EACCES);
+        refuse(collector, EACCES);
         return false;
     }
-    rd_opening opening = {.roots = &collect->call->binding->files.roots,
+    rd_opening opening = {.roots = &collector->call->binding->files.roots,
                           .path = StringValueCStr(path),
                           .fd = -1,
                           .error = EMFILE};
-    if (may_open(collect->call->binding)) rd_gvl_run(open_nogvl, &opening);
+    if (may_open(collector->call->binding)) rd_gvl_run(open_nogvl, &opening);
     const bool is_open = opening.fd >= 0;
     if (is_open) {
-        answer_named(collect, &opening);
+        answer_named(collector, &opening);
     } else {
-        refuse(collect, opening.error);
+        refuse(collector, opening.error);
     }
     RB_GC_GUARD(path);
     return is_open;
@@ -241,36 +241,37 @@ bool rd_file_respond_named(rd_collect *collect) {
 
 /* Whether the body is the whole file as it is: not cut, not compressed, with its own length. Only
  * then ranges may be sent. */
-static bool is_plain(const rd_collect *collect, int64_t size) {
-    return is_divisible(collect) && (collect->head.length < 0 || collect->head.length == size) &&
-           rd_collect_find(collect, RD_SLICE("content-encoding")) == NULL;
+static bool is_plain(const rd_collector *collector, int64_t size) {
+    return is_divisible(collector) &&
+           (collector->head.length < 0 || collector->head.length == size) &&
+           rd_collector_find(collector, RD_SLICE("content-encoding")) == NULL;
 }
 
-rd_path_answer rd_file_respond_path(rd_collect *collect, VALUE body) {
+rd_path_answer rd_file_respond_path(rd_collector *collector, VALUE body) {
     if (!rb_respond_to(body, rd_id.to_path)) return RD_PATH_NONE;
     VALUE path = rb_funcall(body, rd_id.to_path, 0);
-    rd_call_check(collect->call);
+    rd_call_check(collector->call);
     if (NIL_P(path)) return RD_PATH_NONE;
     FilePathValue(path); /* a Pathname will do */
     VALUE own_path = rb_str_new(RSTRING_PTR(path), RSTRING_LEN(path));
     RB_GC_GUARD(path);
     path = own_path;
     rd_opening opening = {.path = StringValueCStr(path)};
-    if (!may_open(collect->call->binding)) {
-        collect->file = path;
-        refuse(collect, EMFILE);
+    if (!may_open(collector->call->binding)) {
+        collector->file = path;
+        refuse(collector, EMFILE);
         return RD_PATH_REFUSED;
     }
-    rd_collect_reserve(collect, FIELDS_ADDED);
+    rd_collector_reserve(collector, FIELDS_ADDED);
     rd_gvl_run(open_nogvl, &opening);
     RB_GC_GUARD(path);
     if (opening.fd < 0) return RD_PATH_NONE;
-    if (!is_plain(collect, opening.info.st_size)) {
-        send_promised(collect, &opening);
+    if (!is_plain(collector, opening.info.st_size)) {
+        send_promised(collector, &opening);
         return RD_PATH_SENT;
     }
-    const rd_validators validators = validators_of(collect);
-    add_missing(collect, RD_SLICE("accept-ranges"), RD_SLICE("bytes"));
-    send_wanted(collect, &opening, &validators);
+    const rd_validators validators = validators_of(collector);
+    add_missing(collector, RD_SLICE("accept-ranges"), RD_SLICE("bytes"));
+    send_wanted(collector, &opening, &validators);
     return RD_PATH_SENT;
 }

@@ -8,9 +8,9 @@
 
 #include "rack/rb_fields.h"
 
-/* Answers with the file that collect->file names. False: the file is refused, and the call has
+/* Answers with the file that collector->file names. False: the file is refused, and the call has
  * another response, made by the reporter. */
-bool rd_file_respond_named(rd_collect *collect);
+bool rd_file_respond_named(rd_collector *collector);
 
 typedef enum rd_path_answer {
     RD_PATH_NONE,    /* nothing is done: use the body's `each` */
@@ -19,6 +19,6 @@ typedef enum rd_path_answer {
 } rd_path_answer;
 
 /* Answers with the file that the body's to_path names, if it names one that can be opened. */
-rd_path_answer rd_file_respond_path(rd_collect *collect, VALUE body);
+rd_path_answer rd_file_respond_path(rd_collector *collector, VALUE body);
 
 #endif

@@ -8,15 +8,15 @@
 #include "base/error.h"
 #include "system/clock.h"
 #include "binding/rb_binding.h"
-#include "binding/rb_borrow.h"
+#include "binding/rb_borrowed.h"
 #include "binding/rb_fork.h"
 #include "binding/rb_pool.h"
 #include "binding/rb_wait.h"
 
 #define BORROW_MIN 16384
 
-#define TURN_NS   2000000   /* of a call, since rd_call.turn_ns, while others wait */
-#define NEEDED_NS 100000000 /* of a call that was let in without a place */
+#define BODY_QUANTUM_NS      2000000 /* of a call, since rd_call.quantum_since_ns, while others wait */
+#define LONG_BODY_QUANTUM_NS 100000000 /* of a call that was let in without a place */
 
 bool rd_part_is_small(VALUE part) {
     return RSTRING_LEN(part) < BORROW_MIN;
@@ -59,19 +59,19 @@ static bool is_own(const rd_visit *visit) {
 
 /* Ends the turn of a call that has had its time. The leader steps aside even if nothing seems to
  * wait, because no turn has checked since its call began. */
-static void take_turns(rd_call *call, bool is_crowded) {
-    const uint64_t since = rd_clock_ns() - call->turn_ns;
-    if (since < TURN_NS || rd_is_forked(call->binding)) return;
+static void end_quantum(rd_call *call, bool is_crowded) {
+    const uint64_t since = rd_clock_ns() - call->quantum_since_ns;
+    if (since < BODY_QUANTUM_NS || rd_is_forked(call->binding)) return;
     rd_pool *pool = &call->binding->pool;
     rd_visit *visit = call->visit;
     if (!is_own(visit)) return;
-    if (visit->needed && since < NEEDED_NS) return;
+    if (visit->is_needed && since < LONG_BODY_QUANTUM_NS) return;
     int state = 0;
     if (is_crowded || pool->leader == visit->runner || !rd_list_is_empty(&pool->resuming) ||
         !rd_list_is_empty(&pool->aside)) {
         state = rd_pool_step_aside(visit);
     }
-    call->turn_ns = rd_clock_ns();
+    call->quantum_since_ns = rd_clock_ns();
     if (state != 0) rb_jump_tag(state);
 }
 
@@ -85,7 +85,7 @@ int rd_part_send(rd_call *call, VALUE part, uint64_t *waited_ns) {
     rd_unlock(binding);
     *waited_ns = 0;
     if (code < 0 || drained) {
-        take_turns(call, is_crowded);
+        end_quantum(call, is_crowded);
         return code;
     }
     const bool is_timed = is_own(call->visit);

@@ -16,8 +16,8 @@ int rd_part_copy(rd_call *call, VALUE part);
 
 /* Sends one part of a body, then waits until the client has read enough, or, if the call has had
  * its turn, lets others go first. Returns 0, or RD_ERR_CLOSED if the client is gone. A wait for the
- * client does not count as the body's time: the caller adds waited_ns to turn_ns, unless another
- * thread has ended the call meanwhile. */
+ * client does not count as the body's time: the caller adds waited_ns to quantum_since_ns, unless
+ * another thread has ended the call meanwhile. */
 int rd_part_send(rd_call *call, VALUE part, uint64_t *waited_ns);
 
 /* Whether a part of this length is copied. */

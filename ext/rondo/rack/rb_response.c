@@ -27,36 +27,37 @@ static int status_of(VALUE object) {
     return status;
 }
 
-static void begin_collect(rd_collect *collect, rd_call *call) {
-    rd_collect_init(collect, call);
-    collect->head.status = status_of(call->answer.status);
-    collect->head.raw = collect->head.status == 101 && rb_respond_to(call->answer.body, rd_id.call);
-    rd_collect_fields(collect, call->answer.headers);
-    if (!NIL_P(collect->hijack) && !collect->head.raw) {
-        collect->head.raw = true; /* found meanwhile: collects again, with every field as it is */
-        rd_collect_fields(collect, call->answer.headers);
+static void begin_collect(rd_collector *collector, rd_call *call) {
+    rd_collector_init(collector, call);
+    collector->head.status = status_of(call->answer.status);
+    collector->head.raw =
+        collector->head.status == 101 && rb_respond_to(call->answer.body, rd_id.call);
+    rd_collector_read(collector, call->answer.headers);
+    if (!NIL_P(collector->hijack) && !collector->head.raw) {
+        collector->head.raw = true; /* found meanwhile: collects again, with every field as it is */
+        rd_collector_read(collector, call->answer.headers);
     }
-    if (collect->head.status < 200 && !collect->head.raw) {
+    if (collector->head.status < 200 && !collector->head.raw) {
         rd_refuse_response("an informational status is not a response", call->answer.status);
     }
-    if (collect->head.raw && !collect->has_connection) {
-        rd_collect_add(collect, RD_SLICE("connection"), RD_SLICE("close"));
+    if (collector->head.raw && !collector->has_connection) {
+        rd_collector_add(collector, RD_SLICE("connection"), RD_SLICE("close"));
     }
 }
 
-static int start_locked(rd_collect *collect) {
-    rd_request *request = collect->call->request;
-    collect->call->state.started = true;
-    return request->responder->start(request, &collect->head);
+static int start_locked(rd_collector *collector) {
+    rd_request *request = collector->call->request;
+    collector->call->state.started = true;
+    return request->responder->start(request, &collector->head);
 }
 
-static void start(rd_collect *collect) {
-    rd_binding *binding = collect->call->binding;
-    rd_call_check(collect->call);
+static void start(rd_collector *collector) {
+    rd_binding *binding = collector->call->binding;
+    rd_call_check(collector->call);
     rd_lock(binding);
-    int code = start_locked(collect);
+    int code = start_locked(collector);
     rd_unlock(binding);
-    RD_COLLECT_GUARD(collect);
+    RD_COLLECTOR_GUARD(collector);
     if (code < 0) rd_raise_closed();
 }
 
@@ -84,57 +85,57 @@ static bool all_small_strings(VALUE array, size_t *total) {
 }
 
 /* The common case: the body is complete, and the lock is taken only once. */
-static void respond_array(rd_collect *collect, VALUE array) {
-    rd_call *call = collect->call;
+static void respond_array(rd_collector *collector, VALUE array) {
+    rd_call *call = collector->call;
     size_t total;
     rd_call_check(call);
     bool small = all_small_strings(array, &total);
-    if (collect->head.length < 0) collect->head.length = (int64_t)total;
+    if (collector->head.length < 0) collector->head.length = (int64_t)total;
     if (!small) {
-        start(collect);
+        start(collector);
         for (long i = 0; i < RARRAY_LEN(array); i++) rd_part_write(call, RARRAY_AREF(array, i));
         finish(call);
         return;
     }
     rd_lock(call->binding);
-    int code = start_locked(collect);
+    int code = start_locked(collector);
     for (long i = 0; i < RARRAY_LEN(array) && code >= 0; i++) {
         code = rd_part_copy(call, RARRAY_AREF(array, i));
     }
     if (code >= 0) call->request->responder->finish(call->request);
     rd_unlock(call->binding);
     call->state.done = true;
-    RD_COLLECT_GUARD(collect);
+    RD_COLLECTOR_GUARD(collector);
 }
 
-static bool has_no_body(const rd_collect *collect) {
-    return collect->call->request->head.method_id == RD_METHOD_HEAD ||
-           !rd_status_has_body(collect->head.status);
+static bool has_no_body(const rd_collector *collector) {
+    return collector->call->request->head.method_id == RD_METHOD_HEAD ||
+           !rd_status_has_body(collector->head.status);
 }
 
-static void respond_nothing(rd_collect *collect) {
-    start(collect);
-    finish(collect->call);
+static void respond_nothing(rd_collector *collector) {
+    start(collector);
+    finish(collector->call);
 }
 
-static void respond_each(rd_collect *collect) {
-    start(collect);
-    rd_give_parts(collect->call);
-    finish(collect->call);
+static void respond_each(rd_collector *collector) {
+    start(collector);
+    rd_send_each(collector->call);
+    finish(collector->call);
 }
 
-static void respond_raw(rd_collect *collect) {
-    rd_call *call = collect->call;
-    VALUE taker = NIL_P(collect->hijack) ? call->answer.body : collect->hijack;
-    start(collect);
+static void respond_raw(rd_collector *collector) {
+    rd_call *call = collector->call;
+    VALUE taker = NIL_P(collector->hijack) ? call->answer.body : collector->hijack;
+    start(collector);
     VALUE io = rd_connection_detach(call);
     call->state.hijacked = true;
     rb_funcall(taker, rd_id.call, 1, io);
 }
 
-static void respond_stream(rd_collect *collect) {
-    rd_call *call = collect->call;
-    start(collect);
+static void respond_stream(rd_collector *collector) {
+    rd_call *call = collector->call;
+    start(collector);
     call->stream = rd_stream_new(call);
     rb_funcall(call->answer.body, rd_id.call, 1, call->stream);
     rd_call_check(call);
@@ -144,48 +145,48 @@ static void respond_stream(rd_collect *collect) {
 /* Used only to find the length. Bodies of Rails always respond to to_ary; if they have no Array, it
  * returns something else or raises LocalJumpError (a range of a file that ActiveStorage has on the
  * disk). */
-static bool respond_to_ary(rd_collect *collect, VALUE body) {
-    if (collect->head.length >= 0 || !rb_respond_to(body, rd_id.to_ary)) return false;
+static bool respond_to_ary(rd_collector *collector, VALUE body) {
+    if (collector->head.length >= 0 || !rb_respond_to(body, rd_id.to_ary)) return false;
     VALUE array = rb_funcall(body, rd_id.to_ary, 0);
     if (!RB_TYPE_P(array, T_ARRAY)) return false;
-    respond_array(collect, array);
+    respond_array(collector, array);
     return true;
 }
 
 /* False: use the body's `each`. */
-static bool respond_path(rd_collect *collect, VALUE body) {
-    const rd_path_answer answer = rd_file_respond_path(collect, body);
-    if (answer == RD_PATH_REFUSED) rd_respond(collect->call);
+static bool respond_path(rd_collector *collector, VALUE body) {
+    const rd_path_answer answer = rd_file_respond_path(collector, body);
+    if (answer == RD_PATH_REFUSED) rd_respond(collector->call);
     return answer != RD_PATH_NONE;
 }
 
-static void respond_body(rd_collect *collect) {
-    VALUE body = collect->call->answer.body;
+static void respond_body(rd_collector *collector) {
+    VALUE body = collector->call->answer.body;
     if (RB_TYPE_P(body, T_ARRAY)) {
-        respond_array(collect, body);
-    } else if (rd_status_has_body(collect->head.status) && respond_path(collect, body)) {
+        respond_array(collector, body);
+    } else if (rd_status_has_body(collector->head.status) && respond_path(collector, body)) {
         return; /* also for HEAD, which needs the length */
-    } else if (has_no_body(collect)) {
-        respond_nothing(collect);
-    } else if (respond_to_ary(collect, body)) {
+    } else if (has_no_body(collector)) {
+        respond_nothing(collector);
+    } else if (respond_to_ary(collector, body)) {
         return;
     } else if (rb_respond_to(body, rd_id.each)) {
-        respond_each(collect);
+        respond_each(collector);
     } else if (rb_respond_to(body, rd_id.call)) {
-        respond_stream(collect);
+        respond_stream(collector);
     } else {
         rd_refuse_response("body responds to neither each nor call", body);
     }
 }
 
 void rd_respond(rd_call *call) {
-    rd_collect collect;
-    begin_collect(&collect, call);
-    if (collect.head.raw) {
-        respond_raw(&collect);
-    } else if (!NIL_P(collect.file) && rd_status_has_body(collect.head.status)) {
-        if (!rd_file_respond_named(&collect)) rd_respond(call);
+    rd_collector collector;
+    begin_collect(&collector, call);
+    if (collector.head.raw) {
+        respond_raw(&collector);
+    } else if (!NIL_P(collector.file) && rd_status_has_body(collector.head.status)) {
+        if (!rd_file_respond_named(&collector)) rd_respond(call);
     } else {
-        respond_body(&collect);
+        respond_body(&collector);
     }
 }

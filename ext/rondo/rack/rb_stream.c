@@ -125,7 +125,7 @@ static VALUE stream_write(VALUE self, VALUE data) {
     if (RSTRING_LEN(data) == 0) return INT2FIX(0);
     uint64_t waited_ns;
     if (rd_part_send(call, data, &waited_ns) < 0) rd_raise_closed();
-    if (stream->call == call) call->turn_ns += waited_ns;
+    if (stream->call == call) call->quantum_since_ns += waited_ns;
     return LONG2NUM(RSTRING_LEN(data));
 }
 

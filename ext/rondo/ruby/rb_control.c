@@ -187,15 +187,15 @@ static VALUE control_listen(VALUE self, VALUE address) {
     return result;
 }
 
-/* watch(url, descriptor, slot or nil): Rondo::Control#watch for one socket. */
-static VALUE control_watch(VALUE self, VALUE url, VALUE fd, VALUE slot) {
-    rd_control_watch(control_of(self), StringValueCStr(url), NUM2INT(fd),
-                     NIL_P(slot) ? -1 : NUM2INT(slot));
+/* add_queue(url, descriptor, slot or nil): Rondo::Control#watch for one socket. */
+static VALUE control_add_queue(VALUE self, VALUE url, VALUE fd, VALUE slot) {
+    rd_control_add_queue(control_of(self), StringValueCStr(url), NUM2INT(fd),
+                         NIL_P(slot) ? -1 : NUM2INT(slot));
     return Qnil;
 }
 
-static VALUE control_unwatch(VALUE self) {
-    rd_control_unwatch(control_of(self));
+static VALUE control_clear_queues(VALUE self) {
+    rd_control_clear_queues(control_of(self));
     return Qnil;
 }
 
@@ -245,8 +245,8 @@ void rd_init_control(VALUE rondo) {
     rb_define_method(core, "initialize", control_initialize, 2);
     rb_define_method(core, "process_fd", control_process_fd, 0);
     rb_define_method(core, "listen", control_listen, 1);
-    rb_define_method(core, "watch", control_watch, 3);
-    rb_define_method(core, "unwatch", control_unwatch, 0);
+    rb_define_method(core, "add_queue", control_add_queue, 3);
+    rb_define_method(core, "clear_queues", control_clear_queues, 0);
     rb_define_method(core, "start", control_start, 0);
     rb_define_method(core, "keep_files", control_keep_files, 0);
     rb_define_method(core, "close", control_close, 0);

@@ -166,11 +166,11 @@ static VALUE hub_add(VALUE self, VALUE fd, VALUE seat) {
     rd_hub_handle *handle = handle_of(self);
     rd_hub_thread *hub = hub_of(self);
     const rd_scoreboard *board = rd_scoreboard_of(handle->board);
-    rd_score_slot *score = NULL;
+    rd_score_row *score = NULL;
     if (!NIL_P(seat)) {
         const unsigned number = NUM2UINT(seat);
-        if (number >= board->slot_count) rb_raise(rb_eIndexError, "slot %u", number);
-        score = &board->slots[number];
+        if (number >= board->row_count) rb_raise(rb_eIndexError, "row %u", number);
+        score = &board->rows[number];
     }
     const int64_t number = rd_hub_thread_add(hub, NUM2INT(fd), RD_HUB_WORKER, score);
     if (number < 0) rb_sys_fail("hub");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Rondo::Scoreboard: the shared memory of a server's processes as a Ruby object. Numbers are
- * Integers and have the names and units of cluster/scoreboard.def. `slot` is a row, from 0.
+ * Integers and have the names and units of cluster/scoreboard.def. `row` is a row, from 0.
  * IndexError: there is no such row. KeyError: there is no such number.
  */
 #include "ruby/rb_scoreboard.h"
@@ -13,7 +13,7 @@
 
 static void board_free(void *pointer) {
     rd_scoreboard *board = pointer;
-    if (board->slots != NULL) rd_scoreboard_close(board);
+    if (board->rows != NULL) rd_scoreboard_close(board);
     rd_free(board);
 }
 
@@ -31,81 +31,81 @@ static VALUE board_allocate(VALUE klass) {
 
 rd_scoreboard *rd_scoreboard_of(VALUE self) {
     rd_scoreboard *board = rb_check_typeddata(self, &board_type);
-    if (board->slots == NULL) rb_raise(rd_eError, "scoreboard is not initialised");
+    if (board->rows == NULL) rb_raise(rd_eError, "scoreboard is not initialised");
     return board;
 }
 
-/* @overload initialize(slots, descriptor = nil)
- *   @param slots [Integer] rows, 1 to 512; ignored with a descriptor
+/* @overload initialize(rows, descriptor = nil)
+ *   @param rows [Integer] rows, 1 to 512; ignored with a descriptor
  *   @param descriptor [Integer, nil] of a scoreboard that another process made; taken over
  *   @raise [SystemCallError] no memory; EINVAL: the number of rows is out of range, or another
  *     version made the scoreboard of the descriptor */
 static VALUE board_initialize(int argc, VALUE *argv, VALUE self) {
     rd_scoreboard *board = rb_check_typeddata(self, &board_type);
-    VALUE slots, descriptor;
-    rb_scan_args(argc, argv, "11", &slots, &descriptor);
-    if (board->slots != NULL) rb_raise(rd_eError, "initialised twice");
-    int made = NIL_P(descriptor) ? rd_scoreboard_create(board, NUM2UINT(slots))
+    VALUE rows, descriptor;
+    rb_scan_args(argc, argv, "11", &rows, &descriptor);
+    if (board->rows != NULL) rb_raise(rd_eError, "initialised twice");
+    int made = NIL_P(descriptor) ? rd_scoreboard_create(board, NUM2UINT(rows))
                                  : rd_scoreboard_open(board, NUM2INT(descriptor));
     if (made != 0) rb_sys_fail("scoreboard");
     return self;
 }
 
-static rd_score_slot *slot_of(VALUE self, VALUE index) {
+static rd_score_row *row_at(VALUE self, VALUE index) {
     rd_scoreboard *board = rd_scoreboard_of(self);
     long number = NUM2LONG(index);
-    if (number < 0 || number >= (long)board->slot_count) {
-        rb_raise(rb_eIndexError, "slot %ld of %u", number, board->slot_count);
+    if (number < 0 || number >= (long)board->row_count) {
+        rb_raise(rb_eIndexError, "row %ld of %u", number, board->row_count);
     }
-    return &board->slots[number];
+    return &board->rows[number];
 }
 
-static const rd_score_info *row_of(VALUE name) {
+static const rd_score_info *info_of(VALUE name) {
     VALUE text = rb_sym2str(name);
-    const rd_score_info *row = rd_score_find(RSTRING_PTR(text), (size_t)RSTRING_LEN(text));
-    if (row == NULL) rb_raise(rb_eKeyError, "the scoreboard has no %s", RSTRING_PTR(text));
-    return row;
+    const rd_score_info *info = rd_score_find(RSTRING_PTR(text), (size_t)RSTRING_LEN(text));
+    if (info == NULL) rb_raise(rb_eKeyError, "the scoreboard has no %s", RSTRING_PTR(text));
+    return info;
 }
 
-/* @param index [Integer] of the slot, from 0
+/* @param index [Integer] of the row, from 0
  * @param name [Symbol] :requests
- * @return [Integer] in the unit of its row
- * @raise [IndexError] no such slot
+ * @return [Integer] in the unit of that number
+ * @raise [IndexError] no such row
  * @raise [KeyError] no such number */
 static VALUE board_get(VALUE self, VALUE index, VALUE name) {
-    return ULL2NUM(rd_score_get(slot_of(self, index), row_of(name)));
+    return ULL2NUM(rd_score_get(row_at(self, index), info_of(name)));
 }
 
-/* @param index [Integer] of the slot, from 0
+/* @param index [Integer] of the row, from 0
  * @param name [Symbol] :state
- * @param value [Integer] from 0, in the unit of its row; a state is its place in STATES
+ * @param value [Integer] from 0, in the unit of that number; a state is its place in STATES
  * @return [Integer] the value
- * @raise [IndexError] no such slot
+ * @raise [IndexError] no such row
  * @raise [KeyError] no such number
  * @raise [RangeError] a value beyond 64 bits */
 static VALUE board_set(VALUE self, VALUE index, VALUE name, VALUE value) {
-    rd_score_set(slot_of(self, index), row_of(name), NUM2ULL(value));
+    rd_score_set(row_at(self, index), info_of(name), NUM2ULL(value));
     return value;
 }
 
-/* Sets all numbers of the slot to 0, and its histograms.
- * @param index [Integer] of the slot, from 0
+/* Sets all numbers of the row to 0, and its histograms.
+ * @param index [Integer] of the row, from 0
  * @return [nil]
- * @raise [IndexError] no such slot */
+ * @raise [IndexError] no such row */
 static VALUE board_clear(VALUE self, VALUE index) {
-    rd_score_clear(slot_of(self, index));
+    rd_score_clear(row_at(self, index));
     return Qnil;
 }
 
-/* @param index [Integer] of the slot, from 0
+/* @param index [Integer] of the row, from 0
  * @return [Hash{Symbol => Integer}] all its numbers
- * @raise [IndexError] no such slot */
-static VALUE board_slot(VALUE self, VALUE index) {
-    const rd_score_slot *slot = slot_of(self, index);
+ * @raise [IndexError] no such row */
+static VALUE board_row(VALUE self, VALUE index) {
+    const rd_score_row *row = row_at(self, index);
     VALUE result = rb_hash_new();
     for (size_t i = 0; i < rd_score_count; i++) {
-        const rd_score_info *row = &rd_score_table[i];
-        rb_hash_aset(result, ID2SYM(rb_intern(row->name)), ULL2NUM(rd_score_get(slot, row)));
+        const rd_score_info *info = &rd_score_table[i];
+        rb_hash_aset(result, ID2SYM(rb_intern(info->name)), ULL2NUM(rd_score_get(row, info)));
     }
     return result;
 }
@@ -118,15 +118,15 @@ static VALUE counts(const rd_histogram *histogram) {
     return result;
 }
 
-/* @param index [Integer] of the slot, from 0
+/* @param index [Integer] of the row, from 0
  * @param name [Symbol] :wait for the application, or :duration in it
  * @return [Array<Integer>] counts by bucket; BOUNDS_US are their upper ends, the last one has none
- * @raise [IndexError] no such slot
+ * @raise [IndexError] no such row
  * @raise [KeyError] no such histogram */
 static VALUE board_histogram(VALUE self, VALUE index, VALUE name) {
-    const rd_score_slot *slot = slot_of(self, index);
-    if (name == ID2SYM(rb_intern("wait"))) return counts(&slot->wait);
-    if (name == ID2SYM(rb_intern("duration"))) return counts(&slot->duration);
+    const rd_score_row *row = row_at(self, index);
+    if (name == ID2SYM(rb_intern("wait"))) return counts(&row->wait);
+    if (name == ID2SYM(rb_intern("duration"))) return counts(&row->duration);
     rb_raise(rb_eKeyError, "the scoreboard has no such histogram");
 }
 
@@ -135,9 +135,9 @@ static VALUE board_fd(VALUE self) {
     return INT2NUM(rd_scoreboard_of(self)->fd);
 }
 
-/* @return [Integer] how many slots there are */
+/* @return [Integer] how many rows there are */
 static VALUE board_size(VALUE self) {
-    return UINT2NUM(rd_scoreboard_of(self)->slot_count);
+    return UINT2NUM(rd_scoreboard_of(self)->row_count);
 }
 
 static VALUE all_states(void) {
@@ -157,7 +157,7 @@ static VALUE all_bounds(void) {
 }
 
 /* Document-class: Rondo::Scoreboard
- * Memory that the processes of a server share: a slot for each process that serves, with the
+ * Memory that the processes of a server share: a row for each process that serves, with the
  * numbers of cluster/scoreboard.def. */
 void rd_init_scoreboard(VALUE rondo) {
     VALUE board = rb_define_class_under(rondo, "Scoreboard", rb_cObject);
@@ -166,7 +166,7 @@ void rd_init_scoreboard(VALUE rondo) {
     rb_define_method(board, "get", board_get, 2);
     rb_define_method(board, "set", board_set, 3);
     rb_define_method(board, "clear", board_clear, 1);
-    rb_define_method(board, "slot", board_slot, 1);
+    rb_define_method(board, "row", board_row, 1);
     rb_define_method(board, "histogram", board_histogram, 2);
     rb_define_method(board, "fd", board_fd, 0);
     rb_define_method(board, "size", board_size, 0);

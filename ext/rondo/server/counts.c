@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes the numbers of a server into its slot of the scoreboard, every turn, under the loop lock.
+ * Writes the numbers of a server into its row of the scoreboard, every turn, under the loop lock.
  */
 #include "server/server.h"
 
-static void publish_ledger(rd_score_slot *score, rd_ledger *ledger) {
+static void write_ledger(rd_score_row *score, rd_ledger *ledger) {
 #define RD_LEDGER(NAME, name, unit, doc)                                                           \
     atomic_store_explicit(&score->name, ledger->rows[RD_LEDGER_##NAME].held,                       \
                           memory_order_relaxed);                                                   \
@@ -15,8 +15,8 @@ static void publish_ledger(rd_score_slot *score, rd_ledger *ledger) {
     ledger->changed = false;
 }
 
-void rd_server_publish(rd_server *server) {
-    rd_score_slot *score = server->score;
+void rd_server_write_scores(rd_server *server) {
+    rd_score_row *score = server->score;
 #define PUT(name, value) atomic_store_explicit(&score->name, (value), memory_order_relaxed)
     PUT(last_turn_ms, server->loop.now_ms);
     PUT(connections, server->conns.count);
@@ -46,5 +46,5 @@ void rd_server_publish(rd_server *server) {
         PUT(max_queue_seen, server->queue.len);
     }
 #undef PUT
-    if (server->conns.ledger.changed) publish_ledger(score, &server->conns.ledger);
+    if (server->conns.ledger.changed) write_ledger(score, &server->conns.ledger);
 }

@@ -11,7 +11,7 @@
 #define LOOKED_AT_PER_TURN 256
 #define MOVED_PER_TURN     32
 
-static void tell_if_it_stays(rd_conn *conn) {
+static void notify_if_it_stays(rd_conn *conn) {
     if (!rd_conn_may_move(conn)) rd_conn_shut_down(conn);
 }
 
@@ -19,7 +19,7 @@ void rd_departure_begin(rd_server *server) {
     rd_departure *departure = &server->departure;
     departure->due_ms = server->loop.now_ms + (uint64_t)server->settings.drain_timeout_ms / 2;
     server->conns.moving = rd_siblings_are_there(server);
-    rd_conn_set_each(&server->conns, server->conns.moving ? tell_if_it_stays : rd_conn_shut_down);
+    rd_conn_set_each(&server->conns, server->conns.moving ? notify_if_it_stays : rd_conn_shut_down);
 }
 
 static void announce(rd_server *server) {

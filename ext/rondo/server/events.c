@@ -22,21 +22,21 @@ void rd_events_add(rd_server *server, rd_event_source *source) {
 
 static void give_back(rd_server *server, const rd_event *event) {
     rd_event_source *source = event->source;
-    source->is_told = false;
-    const bool is_over = source->ops->told(source, event);
+    source->is_handling = false;
+    const bool is_over = source->ops->handled(source, event);
     if (is_over && source->is_counted) server->events.holders[source->ops->family]--;
     if (source->ops->next(source) != 0) rd_events_add(server, source);
     source->ops->release(source, event->message);
 }
 
-bool rd_server_tell(rd_server *server, rd_event *event, bool goes_on) {
+bool rd_server_next_event(rd_server *server, rd_event *event, bool goes_on) {
     if (event->source != NULL) give_back(server, event);
     *event = (rd_event){.source = NULL};
     rd_list *node = goes_on ? rd_list_shift(&server->events.waiting) : NULL;
     if (node == NULL) return false;
     event->source = RD_CONTAINER(node, rd_event_source, in_queue);
     event->source->ops->take(event->source, event);
-    event->source->is_told = true;
+    event->source->is_handling = true;
     return true;
 }
 

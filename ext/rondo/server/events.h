@@ -23,7 +23,7 @@ void rd_events_add(struct rd_server *server, rd_event_source *source);
 
 /* Gives back the event that the application was told, unless its source is NULL, and puts the next
  * event in its place. False: there is no next event, or `goes_on` is false. */
-bool rd_server_tell(struct rd_server *server, rd_event *event, bool goes_on);
+bool rd_server_next_event(struct rd_server *server, rd_event *event, bool goes_on);
 
 /* Whether events wait, or sources are still to have their last event. */
 bool rd_events_live(const struct rd_server *server);

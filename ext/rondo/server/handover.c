@@ -65,12 +65,12 @@ bool rd_handover_give(rd_server *server, int64_t to, rd_conn *conn, const rd_pac
 
 /* Microseconds until a worker would take one more request. A stuck worker may never take it, and
  * one with a full queue would answer 503: both give UINT64_MAX. */
-static uint64_t delay_of(const rd_server *server, const rd_score_slot *slot) {
-    uint64_t busy = score(&slot->busy), waiting = score(&slot->queue) + score(&slot->arriving);
+static uint64_t delay_of(const rd_server *server, const rd_score_row *row) {
+    uint64_t busy = score(&row->busy), waiting = score(&row->queue) + score(&row->arriving);
     uint64_t most = (uint64_t)server->settings.max_queue;
-    if (score(&slot->standing_in) && busy >= score(&slot->max_threads)) return UINT64_MAX;
+    if (score(&row->standing_in) && busy >= score(&row->max_threads)) return UINT64_MAX;
     if (most > 0 && waiting >= most) return UINT64_MAX;
-    return (waiting + busy) * score(&slot->call_us);
+    return (waiting + busy) * score(&row->call_us);
 }
 
 /* The same for the request at this place of this worker's queue. What holds the leader has lasted
@@ -103,7 +103,7 @@ static bool move_request(rd_server *server, rd_request *request, const rd_packed
  * waits some milliseconds for a CPU. Its requests would wait as long elsewhere, so that alone does
  * not make it stuck. If the leader sleeps and other threads are free, one soon takes over. */
 static bool is_stuck(const rd_server *server) {
-    const rd_score_slot *here = server->score;
+    const rd_score_row *here = server->score;
     uint64_t away_ns = rd_clock_ns() - server->lead.watch_since_ns;
     if (away_ns < SLEEPS_NS) return false;
     switch (rd_thread_state_of(&server->lead.thread)) {
@@ -135,10 +135,10 @@ void rd_handover_queued(rd_server *server) {
 
 /* The load of a worker, if it has not been stuck for a while. If a connection went back too early,
  * it would soon wait again. */
-static uint64_t load_where_free(const rd_server *server, const rd_score_slot *slot) {
-    uint64_t stuck_ms = score(&slot->stuck_ms);
+static uint64_t load_where_free(const rd_server *server, const rd_score_row *row) {
+    uint64_t stuck_ms = score(&row->stuck_ms);
     bool was_stuck = stuck_ms > 0 && server->loop.now_ms < stuck_ms + GUESTS_STAY_MS;
-    return was_stuck || score(&slot->standing_in) ? UINT64_MAX : rd_siblings_load_of(server, slot);
+    return was_stuck || score(&row->standing_in) ? UINT64_MAX : rd_siblings_load_of(server, row);
 }
 
 /* The worker with clearly fewer connections; -1: there is none. */
@@ -223,5 +223,5 @@ void rd_handover_receive(rd_server *server) {
         if (!rd_siblings_receive(server, &handover, bytes, &fd)) break;
         if (fd >= 0) adopt(server, fd, &handover);
     }
-    rd_server_publish(server);
+    rd_server_write_scores(server);
 }

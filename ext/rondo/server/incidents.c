@@ -29,7 +29,7 @@ static bool begins(const rd_server *server, uint64_t *last_ms) {
 
 /* A full budget refuses many requests. A file that shrinks cuts all answers that send it. Silent
  * clients may be many. In each of these cases one line in the log stands for all. */
-static bool is_told(rd_server *server, int code) {
+static bool may_log(rd_server *server, int code) {
     rd_incidents *incidents = &server->incidents;
     switch (code) {
     case RD_ERR_FILE_CUT:
@@ -45,12 +45,12 @@ static bool is_told(rd_server *server, int code) {
     }
     const rd_ledger_kind budget = rd_budget_of(code);
     return budget == RD_LEDGER_KINDS ||
-           rd_ledger_tells(&server->conns.ledger, budget, server->loop.now_ms);
+           rd_ledger_may_log(&server->conns.ledger, budget, server->loop.now_ms);
 }
 
 void rd_incidents_add(rd_server *server, const rd_address *peer, int code) {
     static const rd_address blank = {.kind = RD_ADDRESS_NONE};
     rd_incidents *incidents = &server->incidents;
-    if (!is_told(server, code) || incidents->count == RD_INCIDENTS_KEPT) return;
+    if (!may_log(server, code) || incidents->count == RD_INCIDENTS_KEPT) return;
     incidents->kept[incidents->count++] = (rd_incident){peer != NULL ? *peer : blank, code};
 }

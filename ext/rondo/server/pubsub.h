@@ -32,13 +32,13 @@ typedef struct rd_pubsub {
     rd_conn_set *conns;
     rd_timer expiry; /* runs while the history has messages */
     rd_http_shared *shared;
-    rd_push *watcher;   /* the application's, notified like the engine; NULL: none */
-    rd_changes changes; /* of which the watcher is still to be notified */
+    rd_endpoint *observer; /* the application's, notified like the engine; NULL: none */
+    rd_changes changes;    /* of which the observer is still to be notified */
     uint64_t published;
     uint64_t replay_timeouts;
 } rd_pubsub;
 
-/* Payloads of the messages to the watcher. The message's channel is the one that changed. */
+/* Payloads of the messages to the observer. The message's channel is the one that changed. */
 #define RD_PUBSUB_COMMANDS                                                                         \
     { "unsubscribe", "subscribe", "punsubscribe", "psubscribe" }
 
@@ -57,16 +57,17 @@ int rd_pubsub_publish(rd_pubsub *pubsub, rd_slice channel, rd_slice payload, boo
 /* How to subscribe; see rd_subscribe_terms. */
 typedef struct rd_pubsub_terms {
     rd_receive_as as;
-    uintptr_t block; /* 0: messages go to the client of the push */
+    uintptr_t block; /* 0: messages go to the client of the endpoint */
     bool replays;    /* what came after `since`, from the history */
     uint64_t since;
 } rd_pubsub_terms;
 
 /* 1: subscribed; 0: was subscribed before; < 0: see rd_channels_subscribe(). A replay from the hub
  * arrives later, and new messages after it. */
-int rd_pubsub_subscribe(rd_pubsub *pubsub, rd_push *push, rd_slice name, bool is_pattern,
+int rd_pubsub_subscribe(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name, bool is_pattern,
                         const rd_pubsub_terms *terms);
-bool rd_pubsub_unsubscribe(rd_pubsub *pubsub, rd_push *push, rd_slice name, bool is_pattern);
+bool rd_pubsub_unsubscribe(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name,
+                           bool is_pattern);
 
 /* See rd_history_keep(). */
 int rd_pubsub_keep(rd_pubsub *pubsub, rd_slice name, bool is_pattern, uint32_t size,
@@ -74,12 +75,12 @@ int rd_pubsub_keep(rd_pubsub *pubsub, rd_slice name, bool is_pattern, uint32_t s
 
 /* A subscriber of the application itself, without a connection. The caller has the reference, until
  * rd_pubsub_release(). */
-rd_push *rd_pubsub_subscriber(rd_pubsub *pubsub);
-void rd_pubsub_release(rd_pubsub *pubsub, rd_push *push);
+rd_endpoint *rd_pubsub_subscriber(rd_pubsub *pubsub);
+void rd_pubsub_release(rd_pubsub *pubsub, rd_endpoint *endpoint);
 
 /* Notifies such a subscriber of every channel that has subscribers here: first of the present ones,
  * then of every change. One event at a time waits for it; later changes are kept as state. */
-void rd_pubsub_watch(rd_pubsub *pubsub, rd_push *push);
+void rd_pubsub_observe(rd_pubsub *pubsub, rd_endpoint *endpoint);
 
 /* Delivers a slice of the published messages, here and to the hub. */
 static inline void rd_pubsub_run(rd_pubsub *pubsub) {

@@ -157,7 +157,7 @@ RD_APART void rd_queue_leave(rd_server *server, rd_request *request) {
 /* ---- requests that wait too long ---- */
 
 /* Answers 503 with Retry-After. The connection stays open. */
-static void turn_away(rd_server *server, rd_request *request) {
+static void shed(rd_server *server, rd_request *request) {
     server->counts.dropped++;
     rd_calls_answer_unavailable(request, "too many requests are waiting\n");
     rd_request_unref(request);
@@ -174,17 +174,17 @@ static rd_request *oldest(const rd_server *server) {
     return RD_CONTAINER(queue->by_age.next, rd_request, queued.by_age);
 }
 
-void rd_queue_turn_away(rd_server *server) {
+void rd_queue_shed(rd_server *server) {
     rd_queue *queue = &server->queue;
     for (rd_list *node; (node = rd_list_shift(&queue->excess)) != NULL;) {
         rd_request *request = of_node(node);
         request->queued.place = RD_PLACE_NONE;
-        turn_away(server, request);
+        shed(server, request);
     }
     for (rd_request *first; (first = oldest(server)) != NULL;) {
         if (server->loop.now_ns <= late_ns(server, first)) return;
         leave_line(queue, first);
-        turn_away(server, first);
+        shed(server, first);
     }
 }
 

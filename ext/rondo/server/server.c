@@ -85,7 +85,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
         return NULL;
     }
     rd_conn_set_init(&server->conns, &server->loop, &server->settings);
-    server->conns.takes_turns = true;
+    server->conns.shares_sending = true;
     server->conns.offer = rd_protocol_offer;
     server->handler = (rd_handler){on_request, on_refused, on_event, on_left};
     server->http.handler = &server->handler;

@@ -61,8 +61,8 @@ typedef struct rd_server_hooks {
 } rd_server_hooks;
 
 struct rd_server {
-    rd_score_slot own_score;
-    rd_score_slot *score; /* own_score, or a slot of the shared scoreboard */
+    rd_score_row own_score;
+    rd_score_row *score; /* own_score, or a slot of the shared scoreboard */
     rd_settings settings;
     rd_loop loop;
     rd_conn_set conns;
@@ -116,8 +116,8 @@ void rd_server_unlock(rd_server *server);
 /* Takes the lock, and updates the loop's time if the loop sleeps. */
 void rd_server_lock(rd_server *server);
 
-/* Writes the numbers of the server into its slot of the scoreboard. Every turn does it. */
-void rd_server_publish(rd_server *server);
+/* Writes the numbers of the server into its row of the scoreboard. Every turn does it. */
+void rd_server_write_scores(rd_server *server);
 
 /* Whether a stop was asked for. Any thread. */
 static inline bool rd_server_is_stopping(const rd_server *server) {

@@ -31,7 +31,7 @@ static void on_inbox(rd_source *source, unsigned ready) {
 }
 
 static void set_outboxes(rd_siblings *siblings, const rd_scoreboard *board, const int *outboxes) {
-    size_t bytes = board->slot_count * sizeof(int);
+    size_t bytes = board->row_count * sizeof(int);
     rd_free(siblings->outboxes);
     siblings->board = board;
     siblings->outboxes = rd_alloc(bytes);
@@ -45,7 +45,7 @@ int rd_siblings_join(rd_server *server, const rd_scoreboard *board, uint32_t own
     if (flags < 0 || fcntl(inbox, F_SETFL, flags | O_NONBLOCK) != 0) return -1;
     siblings->inbox = (rd_source){.fd = inbox, .on_ready = on_inbox};
     if (rd_loop_add(&server->loop, &siblings->inbox, RD_READABLE) != 0) return -1;
-    rd_budgets_share(server, board->slot_count);
+    rd_budgets_share(server, board->row_count);
     siblings->home = board;
     siblings->own = own;
     set_outboxes(siblings, board, outboxes);
@@ -85,22 +85,22 @@ static uint64_t score(const _Atomic uint64_t *number) {
     return atomic_load_explicit(number, memory_order_relaxed);
 }
 
-uint64_t rd_siblings_load_of(const rd_server *server, const rd_score_slot *slot) {
+uint64_t rd_siblings_load_of(const rd_server *server, const rd_score_row *row) {
     (void)server;
-    return score(&slot->connections) + score(&slot->arriving);
+    return score(&row->connections) + score(&row->arriving);
 }
 
 static bool takes_part(const rd_siblings *siblings, uint32_t number) {
-    const rd_score_slot *slot = &siblings->board->slots[number];
+    const rd_score_row *row = &siblings->board->rows[number];
     bool is_own = siblings->board == siblings->home && number == siblings->own;
-    return !is_own && siblings->outboxes[number] >= 0 && score(&slot->state) == RD_SCORE_READY &&
-           score(&slot->listening) != 0;
+    return !is_own && siblings->outboxes[number] >= 0 && score(&row->state) == RD_SCORE_READY &&
+           score(&row->listening) != 0;
 }
 
 bool rd_siblings_are_there(const rd_server *server) {
     const rd_siblings *siblings = &server->siblings;
     if (siblings->board == NULL) return false;
-    for (uint32_t i = 0; i < siblings->board->slot_count; i++) {
+    for (uint32_t i = 0; i < siblings->board->row_count; i++) {
         if (takes_part(siblings, i)) return true;
     }
     return false;
@@ -109,9 +109,9 @@ bool rd_siblings_are_there(const rd_server *server) {
 int64_t rd_siblings_lightest(const rd_server *server, rd_siblings_weigh weigh, uint64_t below) {
     const rd_siblings *siblings = &server->siblings;
     int64_t best = -1;
-    for (uint32_t i = 0; i < siblings->board->slot_count; i++) {
+    for (uint32_t i = 0; i < siblings->board->row_count; i++) {
         if (!takes_part(siblings, i)) continue;
-        uint64_t weight = weigh(server, &siblings->board->slots[i]);
+        uint64_t weight = weigh(server, &siblings->board->rows[i]);
         if (weight >= below) continue;
         below = weight;
         best = i;
@@ -121,10 +121,10 @@ int64_t rd_siblings_lightest(const rd_server *server, rd_siblings_weigh weigh, u
 
 /* ---- messages ---- */
 
-static void count_arrival(const rd_scoreboard *board, uint32_t slot) {
-    if (slot >= board->slot_count) return;
-    _Atomic uint64_t *arriving = &board->slots[slot].arriving;
-    uint64_t count = atomic_load(arriving); /* a cleared slot begins at 0 */
+static void count_arrival(const rd_scoreboard *board, uint32_t row) {
+    if (row >= board->row_count) return;
+    _Atomic uint64_t *arriving = &board->rows[row].arriving;
+    uint64_t count = atomic_load(arriving); /* a cleared row begins at 0 */
     while (count > 0 && !atomic_compare_exchange_weak(arriving, &count, count - 1)) {
     }
 }
@@ -181,7 +181,7 @@ bool rd_siblings_send(rd_server *server, int64_t to, int fd, rd_handover *handov
                                              {names, names_len}};
     for (size_t i = 0; i < RD_PACKED_PARTS; i++) iov[2 + i] = iovec_of(handover->packed.parts[i]);
     const rd_scoreboard *board = server->siblings.board;
-    rd_score_slot *target = &board->slots[to];
+    rd_score_row *target = &board->rows[to];
     atomic_fetch_add(&target->arriving, 1);
     if (atomic_load(&target->state) == RD_SCORE_READY &&
         send_message(server->siblings.outboxes[to], iov, 2 + RD_PACKED_PARTS, fd)) {

@@ -2,7 +2,7 @@
  *
  * A server among the workers of its cluster: its own inbox, the outboxes to the others, and the
  * message that carries a connection. An inbox is a socket that keeps whole messages. It belongs to
- * a slot of the cluster, so queued messages outlive a worker. handover.h and departure.h decide
+ * a row of the cluster, so queued messages outlive a worker. handover.h and departure.h decide
  * which connections move. Under the loop lock.
  *
  *   worker 0 ── sendmsg(descriptor, header, bytes) ──▶ inbox of worker 1
@@ -87,14 +87,14 @@ bool rd_siblings_expect(const struct rd_server *server);
 void rd_siblings_clear(struct rd_server *server);
 
 /* Number of connections of a worker, including those on their way to it. */
-uint64_t rd_siblings_load_of(const struct rd_server *server, const rd_score_slot *slot);
+uint64_t rd_siblings_load_of(const struct rd_server *server, const rd_score_row *row);
 
 /* Whether any sibling takes connections. */
 bool rd_siblings_are_there(const struct rd_server *server);
 
 /* The sibling that takes connections and has the least weight, if that is below `below`; -1: there
  * is none. */
-typedef uint64_t (*rd_siblings_weigh)(const struct rd_server *server, const rd_score_slot *slot);
+typedef uint64_t (*rd_siblings_weigh)(const struct rd_server *server, const rd_score_row *row);
 int64_t rd_siblings_lightest(const struct rd_server *server, rd_siblings_weigh weigh,
                              uint64_t below);
 

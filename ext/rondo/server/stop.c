@@ -47,7 +47,7 @@ static int stop_due(rd_server *server) {
 
 /* An answer that is cut must not look complete: a reset tells the client. */
 static void end_now(rd_conn *conn) {
-    if (conn->settled || conn->out.bytes > 0) {
+    if (conn->awaits_answer || conn->out.bytes > 0) {
         rd_conn_reset(conn);
     } else {
         rd_conn_close(conn);

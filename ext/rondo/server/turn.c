@@ -99,7 +99,7 @@ static void wait_for_work(rd_server *server, rd_server_wait wait, bool takes_req
         rd_loop_wait(loop, &server->lead.found, 0);
         return;
     }
-    rd_server_publish(server); /* what siblings see during the sleep */
+    rd_server_write_scores(server); /* what siblings see during the sleep */
     if (find_ready(server)) return;
     atomic_store(&loop->sleeping, true);
     /* A thread that queued work before this line saw no sleeper, and woke none: check again. */
@@ -148,10 +148,10 @@ static void process(rd_server *server, rd_ready_set *found) {
     if (server->stop.state != RD_STOP_NOT) rd_siblings_leave(server);
     rd_accept_limit(server);
     rd_files_answer(server); /* may let in one request too many */
-    rd_queue_turn_away(server);
+    rd_queue_shed(server);
     rd_calls_check(server);
     if (server->loop.disk != NULL) check_disk(server);
-    rd_server_publish(server);
+    rd_server_write_scores(server);
 }
 
 /* The watch thread may still be in a poll that began before this turn, and nothing would wake it.

@@ -28,7 +28,7 @@ void rd_conn_set_state(rd_conn *conn, rd_conn_state state) {
 
 void rd_conn_set_clear(rd_conn_set *set) {
     rd_chunk_pool_clear(&set->chunks);
-    rd_slots_clear(&set->slots);
+    rd_indexes_clear(&set->indexes);
 }
 
 /* ---- deadlines ---- */
@@ -58,8 +58,8 @@ void rd_conn_set_deadline(rd_conn *conn, uint64_t at_ms) {
 
 /* ---- opening ---- */
 
-static void free_conn(rd_closing *closing) {
-    rd_free(RD_CONTAINER(closing, rd_conn, closing));
+static void free_conn(rd_disposal *disposal) {
+    rd_free(RD_CONTAINER(disposal, rd_conn, disposal));
 }
 
 static size_t rounded(size_t size) {
@@ -88,14 +88,14 @@ static rd_conn *new_conn(rd_conn_set *set, int fd, const rd_transport *transport
     conn->deadline = conn->write_deadline = UINT64_MAX;
     conn->refs = 1;
     conn->peer = *peer;
-    conn->closing.free = free_conn;
-    rd_list_init(&conn->closing.node);
+    conn->disposal.free = free_conn;
+    rd_list_init(&conn->disposal.node);
     rd_list_init(&conn->in_dirty);
     rd_list_init(&conn->in_stalled);
     rd_list_init(&conn->in_set);
     rd_timer_init(&conn->timer, set->on_timer);
     if (conn->layered) init_layer(conn);
-    conn->slot = rd_slots_take(&set->slots);
+    conn->index = rd_indexes_acquire(&set->indexes);
     return conn;
 }
 
@@ -144,7 +144,7 @@ void rd_conn_switch(rd_conn *conn, const rd_protocol *protocol) {
     memset(rd_conn_state_of(conn), 0, protocol->state_size);
     conn->protocol = protocol;
     conn->deadline = UINT64_MAX;
-    conn->settled = conn->tell_empty = conn->read_paused = false;
+    conn->awaits_answer = conn->notify_drained = conn->read_paused = false;
     rd_conn_mark_dirty(conn); /* the flush tells the poller: the new state must not be closed yet */
 }
 
@@ -156,7 +156,7 @@ void rd_conn_unref(rd_conn *conn) {
     assert(conn->refs > 0);
     if (--conn->refs > 0) return;
     assert(conn->state == RD_CONN_CLOSED);
-    rd_loop_free_later(conn->set->loop, &conn->closing);
+    rd_loop_free_later(conn->set->loop, &conn->disposal);
 }
 
 /* ---- interest ---- */
@@ -211,16 +211,16 @@ static void leave(rd_conn *conn) {
     if (rd_list_is_linked(&conn->in_dirty)) rd_list_unlink(&conn->in_dirty);
     if (conn->layered) rd_list_unlink(&rd_conn_layer(conn)->in_line);
     rd_list_unlink(&conn->in_set);
-    rd_slots_give(&set->slots, conn->slot);
+    rd_indexes_release(&set->indexes, conn->index);
     if (!conn->uncounted) set->count--;
-    if (conn->source.fd >= 0) rd_ledger_give(&set->ledger, RD_LEDGER_DESCRIPTORS, 1);
+    if (conn->source.fd >= 0) rd_ledger_release(&set->ledger, RD_LEDGER_DESCRIPTORS, 1);
 }
 
 /* The queue of the connection is empty. */
 static void leave_stalled(rd_conn *conn) {
     if (!rd_list_is_linked(&conn->in_stalled)) return;
     rd_list_unlink(&conn->in_stalled);
-    rd_ledger_settle(&conn->set->ledger, RD_LEDGER_OUTPUT, &conn->output_counted, 0);
+    rd_ledger_recount(&conn->set->ledger, RD_LEDGER_OUTPUT, &conn->output_counted, 0);
 }
 
 static void forget(rd_conn *conn) {

@@ -22,7 +22,7 @@
 #include "base/ledger.h"
 #include "base/list.h"
 #include "base/settings.h"
-#include "base/slots.h"
+#include "base/indexes.h"
 #include "loop/loop.h"
 #include "transport/address.h"
 #include "transport/outq.h"
@@ -49,7 +49,7 @@ typedef struct rd_conn_set {
     rd_list handshakes;    /* those whose handshake can continue: see layer.h */
     rd_list pending;       /* those whose transport has decoded input: see layer.h */
     uint64_t long_sent_ns; /* when long_sends last got a slice */
-    rd_slots slots;
+    rd_indexes indexes;
     rd_ledger ledger; /* what all connections hold together */
     uint32_t count;
     uint64_t bytes_in, bytes_out, write_timeouts;
@@ -57,7 +57,7 @@ typedef struct rd_conn_set {
     bool moving;   /* connections that can move do so, and are served until then */
     /* Long sends wait for rd_conn_set_send_long(), except for what rd_conn_flush() sends. If false,
      * each sends when it can. */
-    bool takes_turns;
+    bool shares_sending;
     /* The callbacks of conn_read.c for the poller and the timer wheel. */
     void (*on_ready)(rd_source *source, unsigned ready);
     void (*on_timer)(rd_timer *timer);
@@ -75,7 +75,7 @@ struct rd_conn {
     rd_list in_dirty; /* in `dirty` or `long_sends` */
     rd_list in_stalled;
     rd_timer timer;
-    rd_closing closing;
+    rd_disposal disposal;
     rd_conn_set *set;
     const rd_transport *transport;
     const rd_protocol *protocol;
@@ -88,7 +88,7 @@ struct rd_conn {
     rd_outq out;
     size_t output_counted; /* bytes of `out` in the ledger, while it is stalled */
     uint32_t refs;
-    uint32_t slot; /* a small number, unique among the server's open connections */
+    uint32_t index; /* a small number, unique among the server's open connections */
     uint32_t linger_left;
     uint32_t stalled_unread; /* bytes sent and unread when the socket last took some */
     uint32_t full_unread;    /* the same at the last check of a full socket; 0: none is due */
@@ -98,17 +98,17 @@ struct rd_conn {
     /* The first eight are in one byte: every flush tests several of them. */
     bool read_eof : 1;
     bool read_paused : 1;
-    bool above_high : 1; /* the queue passed the high watermark and has not drained yet */
-    bool tell_empty : 1; /* tell the protocol once when everything queued is sent */
-    bool warming : 1;    /* the next part of its queue is being read from a disk */
-    bool layered : 1;    /* its transport is not plain, so it has an rd_layer */
-    bool uncounted : 1;  /* does not count for limits, balance and traffic */
-    bool patient : 1;    /* has no write deadline while it is open */
-    bool linger : 1;     /* half-close, and read for a while, before closing */
-    bool settled : 1;    /* set by the protocol: needs no readiness before its answer */
-    bool guest : 1;      /* came from another worker in the middle of its requests */
-    bool warmed : 1;     /* the next part of its queue was just read from a disk */
-    bool secure : 1;     /* its requests are https: by its transport, or its carrier */
+    bool above_high : 1;     /* the queue passed the high watermark and has not drained yet */
+    bool notify_drained : 1; /* tell the protocol once when everything queued is sent */
+    bool warming : 1;        /* the next part of its queue is being read from a disk */
+    bool layered : 1;        /* its transport is not plain, so it has an rd_layer */
+    bool uncounted : 1;      /* does not count for limits, balance and traffic */
+    bool patient : 1;        /* has no write deadline while it is open */
+    bool linger : 1;         /* half-close, and read for a while, before closing */
+    bool awaits_answer : 1;  /* set by the protocol: needs no readiness before its answer */
+    bool guest : 1;          /* came from another worker in the middle of its requests */
+    bool warmed : 1;         /* the next part of its queue was just read from a disk */
+    bool secure : 1;         /* its requests are https: by its transport, or its carrier */
 };
 
 /* What a connection has in addition if its transport is not plain. */

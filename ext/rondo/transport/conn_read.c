@@ -67,7 +67,7 @@ static void read_some(rd_conn *conn) {
 void rd_conn_read_now(rd_conn *conn) {
     rd_conn_ref(conn);
     read_some(conn);
-    if (!conn->settled) rd_conn_ensure_registered(conn); /* else its answer's flush does it */
+    if (!conn->awaits_answer) rd_conn_ensure_registered(conn); /* else its answer's flush does it */
     rd_conn_unref(conn);
 }
 

@@ -51,7 +51,7 @@ RD_APART static rd_sending send_file(rd_conn *conn, rd_chunk *first, size_t limi
 }
 
 /* Offers at most `limit` bytes of one kind to the transport. */
-static rd_sending send_slice(rd_conn *conn, size_t limit) {
+static rd_sending send_share(rd_conn *conn, size_t limit) {
     struct iovec iov[IOV_MAX_USED];
     rd_chunk *first = conn->out.first;
     if (first->kind == RD_CHUNK_FILE) return send_file(conn, first, limit);
@@ -124,7 +124,7 @@ static bool has_said_all(rd_conn *conn) {
 
 bool rd_conn_end_output(rd_conn *conn) {
     if (!has_said_all(conn)) {
-        conn->tell_empty = true;
+        conn->notify_drained = true;
         rd_conn_mark_dirty(conn);
         return false;
     }
@@ -137,17 +137,17 @@ static bool is_settled(const rd_conn *conn) {
     if (conn->out.bytes > 0 || conn->state != RD_CONN_OPEN || !conn->source.registered)
         return false;
     if (conn->read_eof || conn->read_paused || conn->layered) return false;
-    if (conn->above_high || conn->tell_empty) return false;
+    if (conn->above_high || conn->notify_drained) return false;
     return conn->source.interest == RD_READABLE;
 }
 
 RD_APART static void after_flush(rd_conn *conn, bool is_full) {
     bool drained =
         conn->above_high && conn->out.bytes <= (size_t)conn->set->settings->output_low_bytes;
-    bool emptied = conn->tell_empty && !has_unsent(conn);
+    bool emptied = conn->notify_drained && !has_unsent(conn);
     if (drained || emptied) {
         conn->above_high = false;
-        if (emptied) conn->tell_empty = false;
+        if (emptied) conn->notify_drained = false;
         if (conn->state == RD_CONN_OPEN) conn->protocol->on_drained(conn);
     }
     if (conn->state == RD_CONN_FINISHING && has_said_all(conn)) {
@@ -194,7 +194,7 @@ static bool send_now(rd_conn *conn) {
     size_t limit = SLICE_BYTES;
     bool progress = false;
     while (conn->out.bytes > 0 && limit > 0) {
-        const rd_sending slice = send_slice(conn, limit);
+        const rd_sending slice = send_share(conn, limit);
         if (slice.sent < 0) {
             if (errno == EAGAIN || errno == EWOULDBLOCK || drop_unwanted(conn)) break;
             rd_conn_close(conn);
@@ -221,14 +221,14 @@ void rd_conn_flush(rd_conn *conn) {
 }
 
 /* Joins the end of the line, unless the connection is already in one. */
-static void wait_for_slice(rd_conn *conn) {
+static void wait_for_share(rd_conn *conn) {
     if (rd_list_is_linked(&conn->in_dirty)) return;
     rd_list_append(&conn->set->long_sends, &conn->in_dirty);
 }
 
 void rd_conn_send_or_wait(rd_conn *conn) {
-    if (conn->set->takes_turns && conn->out.bytes > LONG_BYTES) {
-        wait_for_slice(conn);
+    if (conn->set->shares_sending && conn->out.bytes > LONG_BYTES) {
+        wait_for_share(conn);
     } else {
         rd_conn_flush(conn);
     }
@@ -249,7 +249,7 @@ void rd_conn_set_send_long(rd_conn_set *set) {
                                                            : without);
     do {
         rd_conn *conn = RD_CONTAINER(set->long_sends.next, rd_conn, in_dirty);
-        if (send_now(conn)) wait_for_slice(conn);
+        if (send_now(conn)) wait_for_share(conn);
         now = rd_clock_ns();
     } while (rd_conn_set_has_long(set) && now < until);
     set->long_sent_ns = now;

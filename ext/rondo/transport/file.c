@@ -37,7 +37,7 @@ static void run_close(rd_disk_job *job) {
 
 static void close_done(rd_disk_job *job) {
     rd_file *file = RD_CONTAINER(job, rd_file, job);
-    if (file->ledger != NULL) rd_ledger_give(file->ledger, RD_LEDGER_DESCRIPTORS, 1);
+    if (file->ledger != NULL) rd_ledger_release(file->ledger, RD_LEDGER_DESCRIPTORS, 1);
     rd_free(file);
 }
 

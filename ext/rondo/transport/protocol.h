@@ -22,7 +22,7 @@ typedef struct rd_protocol {
     /* The peer will send no more, but answers can still reach it. */
     void (*on_eof)(rd_conn *conn);
     /* The output queue has fallen from above the high watermark to below the low one, or has become
-     * empty while tell_empty was set. */
+     * empty while notify_drained was set. */
     void (*on_drained)(rd_conn *conn);
     /* The deadline of rd_conn_set_deadline() has passed. */
     void (*on_timeout)(rd_conn *conn);

@@ -28,7 +28,7 @@ static void end_output(rd_conn *conn) {
     if (!rd_conn_is_open(conn)) return;
     pump->ends = true;
     if (pump->has_ended || conn->out.bytes > 0) {
-        conn->tell_empty = !pump->has_ended;
+        conn->notify_drained = !pump->has_ended;
         return;
     }
     pump->has_ended = rd_conn_end_output(conn);

@@ -18,7 +18,7 @@ static void stand_last(rd_conn *conn) {
 
 void rd_stalled_note(rd_conn *conn, bool progress) {
     rd_ledger *ledger = &conn->set->ledger;
-    rd_ledger_settle(ledger, RD_LEDGER_OUTPUT, &conn->output_counted, rd_outq_own(&conn->out));
+    rd_ledger_recount(ledger, RD_LEDGER_OUTPUT, &conn->output_counted, rd_outq_own(&conn->out));
     const bool is_listed = rd_list_is_linked(&conn->in_stalled);
     const bool holds = rd_outq_held(&conn->out) > RD_LEDGER_FREE;
     if (is_listed && (progress || !holds)) rd_list_unlink(&conn->in_stalled);

@@ -22,7 +22,7 @@ module Rondo
     def worker_in_words(board, worker)
       return "{ old }" unless worker.seat
 
-      row = board.slot(worker.seat)
+      row = board.row(worker.seat)
       threads = row[:threads]
       "{ #{threads}/#{row[:max_threads]} threads, #{threads - row[:busy]} available, #{row[:queue]} backlog }"
     end

@@ -106,7 +106,7 @@ module Rondo
     # What the processes of a cluster share, as far as the server takes it.
     def shared_options
       seats = @request.number(:seats)
-      { scoreboard: Scoreboard.new(seats, @board.fileno), slot: @request.number(:seat), inbox: @inbox.fileno,
+      { scoreboard: Scoreboard.new(seats, @board.fileno), row: @request.number(:seat), inbox: @inbox.fileno,
         link: @link.fileno, inboxes: (@outboxes.map(&:fileno) * 2).first(seats) }.slice(*Server::OPTIONS)
     end
 

@@ -111,13 +111,13 @@ module Rondo
     # @param worker [Integer, nil] the slot whose worker accepts from them; nil: every worker
     # @return [void]
     def watch(descriptors, worker: nil)
-      descriptors.each { |url, descriptor| @core.watch(url, descriptor, worker) }
+      descriptors.each { |url, descriptor| @core.add_queue(url, descriptor, worker) }
     end
 
     # Forgets the sockets of {#watch}: to be called before they are closed.
     # @return [void]
     def unwatch
-      @core.unwatch
+      @core.clear_queues
     end
 
     # @return [void]

@@ -57,7 +57,7 @@ module Rondo
       show_signs_of_life
       @engine = PubSub::Configured.open(@settings, @log) # the application may publish while it is loaded
       @server = Server.new(load_app, **@settings.server_options(@log), **@configuration.thread_hooks,
-                                     scoreboard: @scoreboard, slot: 0)
+                                     scoreboard: @scoreboard, row: 0)
       @serving = Serving.new(@server, @log, drain_ms: @settings[:drain_timeout_ms])
       listen
       @setup.name_process("rondo #{VERSION}", @server.addresses)

@@ -129,7 +129,7 @@ module Rondo
         @mutex.synchronize do
           @cores += [core]
           @rules.each_value { |rule| keep(core, rule) }
-          @watches[core] = core.watch(->(channel, command, _id) { watched(core, channel, command) })
+          @watches[core] = core.observe(->(channel, command, _id) { watched(core, channel, command) })
           @subscriptions.each_value { |subscription| establish(core, subscription) }
         end
       end

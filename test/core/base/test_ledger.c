@@ -18,17 +18,17 @@ static uint64_t refused(rd_ledger_kind kind) {
 
 static void test_take_and_give(void) {
     rd_ledger_init(&ledger);
-    CHECK(rd_ledger_take(&ledger, RD_LEDGER_BODY_DISK, UINT64_MAX)); /* no limit */
+    CHECK(rd_ledger_reserve(&ledger, RD_LEDGER_BODY_DISK, UINT64_MAX)); /* no limit */
     rd_ledger_init(&ledger);
     rd_ledger_limit(&ledger, RD_LEDGER_BODY_DISK, 100);
-    CHECK(rd_ledger_take(&ledger, RD_LEDGER_BODY_DISK, 60));
-    CHECK(!rd_ledger_take(&ledger, RD_LEDGER_BODY_DISK, 41));
-    CHECK(!rd_ledger_take(&ledger, RD_LEDGER_BODY_DISK, UINT64_MAX));
-    CHECK(rd_ledger_take(&ledger, RD_LEDGER_BODY_DISK, 40));
-    CHECK(rd_ledger_take(&ledger, RD_LEDGER_BODY_DISK, 0));
+    CHECK(rd_ledger_reserve(&ledger, RD_LEDGER_BODY_DISK, 60));
+    CHECK(!rd_ledger_reserve(&ledger, RD_LEDGER_BODY_DISK, 41));
+    CHECK(!rd_ledger_reserve(&ledger, RD_LEDGER_BODY_DISK, UINT64_MAX));
+    CHECK(rd_ledger_reserve(&ledger, RD_LEDGER_BODY_DISK, 40));
+    CHECK(rd_ledger_reserve(&ledger, RD_LEDGER_BODY_DISK, 0));
     CHECK_INT(held(RD_LEDGER_BODY_DISK), 100);
     CHECK_INT(refused(RD_LEDGER_BODY_DISK), 2);
-    rd_ledger_give(&ledger, RD_LEDGER_BODY_DISK, 100);
+    rd_ledger_release(&ledger, RD_LEDGER_BODY_DISK, 100);
     CHECK_INT(held(RD_LEDGER_BODY_DISK), 0);
     CHECK_INT(refused(RD_LEDGER_BODY_FILES), 0);
 }
@@ -40,7 +40,7 @@ static void test_add(void) {
     rd_ledger_add(&ledger, RD_LEDGER_DESCRIPTORS, 3);
     CHECK_INT(held(RD_LEDGER_DESCRIPTORS), 3);
     CHECK(!rd_ledger_has_room(&ledger, RD_LEDGER_DESCRIPTORS, 0));
-    CHECK(!rd_ledger_take(&ledger, RD_LEDGER_DESCRIPTORS, 1));
+    CHECK(!rd_ledger_reserve(&ledger, RD_LEDGER_DESCRIPTORS, 1));
 }
 
 /* A part of everybody is free. */
@@ -57,7 +57,7 @@ static void test_resize(void) {
     CHECK(!rd_ledger_keep(&ledger, RD_LEDGER_INPUT, &second, RD_LEDGER_FREE + 500));
     CHECK_INT(second, 400); /* as it was */
     CHECK_INT(held(RD_LEDGER_INPUT), 1000);
-    rd_ledger_settle(&ledger, RD_LEDGER_INPUT, &second, RD_LEDGER_FREE + 500);
+    rd_ledger_recount(&ledger, RD_LEDGER_INPUT, &second, RD_LEDGER_FREE + 500);
     CHECK_INT(held(RD_LEDGER_INPUT), 1100);
     CHECK(rd_ledger_keep(&ledger, RD_LEDGER_INPUT, &second, RD_LEDGER_FREE + 450)); /* less fits */
     CHECK(rd_ledger_keep(&ledger, RD_LEDGER_INPUT, &second, 0));
@@ -72,14 +72,14 @@ static void test_change_is_seen(void) {
     ledger.changed = false;
     rd_ledger_has_room(&ledger, RD_LEDGER_BODY_DISK, 1);
     CHECK(!ledger.changed);
-    rd_ledger_take(&ledger, RD_LEDGER_BODY_DISK, 1);
+    rd_ledger_reserve(&ledger, RD_LEDGER_BODY_DISK, 1);
     CHECK(ledger.changed);
     ledger.changed = false;
-    rd_ledger_give(&ledger, RD_LEDGER_BODY_DISK, 1);
+    rd_ledger_release(&ledger, RD_LEDGER_BODY_DISK, 1);
     CHECK(ledger.changed);
     ledger.changed = false;
     rd_ledger_limit(&ledger, RD_LEDGER_BODY_DISK, 0);
-    rd_ledger_take(&ledger, RD_LEDGER_BODY_DISK, 1);
+    rd_ledger_reserve(&ledger, RD_LEDGER_BODY_DISK, 1);
     CHECK(ledger.changed);
 }
 
@@ -101,24 +101,24 @@ static void test_descriptors(void) {
         ledger.body_files_kept = 2;
         rd_ledger_add(&ledger, RD_LEDGER_DESCRIPTORS, descriptors[i].others);
         for (unsigned j = 0; j < descriptors[i].bodies; j++) {
-            CHECK(rd_ledger_take_body_file(&ledger));
+            CHECK(rd_ledger_reserve_body_file(&ledger));
         }
         CHECK_INT(!rd_ledger_lacks_descriptors(&ledger), descriptors[i].another);
-        CHECK_INT(rd_ledger_take_body_file(&ledger), descriptors[i].body);
+        CHECK_INT(rd_ledger_reserve_body_file(&ledger), descriptors[i].body);
         CHECK_INT(refused(RD_LEDGER_BODY_FILES), !descriptors[i].body);
         CHECK_INT(held(RD_LEDGER_BODY_FILES), descriptors[i].bodies + descriptors[i].body);
-        while (held(RD_LEDGER_BODY_FILES) > 0) rd_ledger_give_body_file(&ledger);
+        while (held(RD_LEDGER_BODY_FILES) > 0) rd_ledger_release_body_file(&ledger);
         CHECK_INT(held(RD_LEDGER_DESCRIPTORS), descriptors[i].others);
     }
 }
 
 static void test_the_log_is_told_once_a_second(void) {
     rd_ledger_init(&ledger);
-    CHECK(rd_ledger_tells(&ledger, RD_LEDGER_BODY_DISK, 5000));
-    CHECK(!rd_ledger_tells(&ledger, RD_LEDGER_BODY_DISK, 5999));
-    CHECK(rd_ledger_tells(&ledger, RD_LEDGER_BODY_FILES, 5999));
-    CHECK(rd_ledger_tells(&ledger, RD_LEDGER_BODY_DISK, 6000));
-    CHECK(!rd_ledger_tells(&ledger, RD_LEDGER_BODY_DISK, 6000));
+    CHECK(rd_ledger_may_log(&ledger, RD_LEDGER_BODY_DISK, 5000));
+    CHECK(!rd_ledger_may_log(&ledger, RD_LEDGER_BODY_DISK, 5999));
+    CHECK(rd_ledger_may_log(&ledger, RD_LEDGER_BODY_FILES, 5999));
+    CHECK(rd_ledger_may_log(&ledger, RD_LEDGER_BODY_DISK, 6000));
+    CHECK(!rd_ledger_may_log(&ledger, RD_LEDGER_BODY_DISK, 6000));
 }
 
 int main(void) {

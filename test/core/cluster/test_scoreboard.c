@@ -16,21 +16,21 @@
 static void numbers_by_name(void) {
     rd_scoreboard board;
     CHECK_INT(rd_scoreboard_create(&board, 3), 0);
-    CHECK_INT(board.slot_count, 3);
+    CHECK_INT(board.row_count, 3);
     for (size_t i = 0; i < rd_score_count; i++) {
-        const rd_score_info *row = &rd_score_table[i];
-        CHECK(rd_score_find(row->name, strlen(row->name)) == row);
-        rd_score_set(&board.slots[1], row, i + 7);
+        const rd_score_info *info = &rd_score_table[i];
+        CHECK(rd_score_find(info->name, strlen(info->name)) == info);
+        rd_score_set(&board.rows[1], info, i + 7);
     }
     for (size_t i = 0; i < rd_score_count; i++) {
-        CHECK_INT(rd_score_get(&board.slots[1], &rd_score_table[i]), i + 7);
-        CHECK_INT(rd_score_get(&board.slots[0], &rd_score_table[i]), 0);
-        CHECK_INT(rd_score_get(&board.slots[2], &rd_score_table[i]), 0);
+        CHECK_INT(rd_score_get(&board.rows[1], &rd_score_table[i]), i + 7);
+        CHECK_INT(rd_score_get(&board.rows[0], &rd_score_table[i]), 0);
+        CHECK_INT(rd_score_get(&board.rows[2], &rd_score_table[i]), 0);
     }
-    rd_histogram_add(&board.slots[1].wait, 5);
-    rd_score_clear(&board.slots[1]);
-    CHECK_INT(board.slots[1].wait.buckets[0], 0);
-    CHECK_INT(board.slots[1].pid, 0);
+    rd_histogram_add(&board.rows[1].wait, 5);
+    rd_score_clear(&board.rows[1]);
+    CHECK_INT(board.rows[1].wait.buckets[0], 0);
+    CHECK_INT(board.rows[1].pid, 0);
     CHECK(rd_score_find("pidd", 4) == NULL);
     rd_scoreboard_close(&board);
 }
@@ -40,15 +40,15 @@ static void shared_with_others(void) {
     CHECK_INT(rd_scoreboard_create(&board, 2), 0);
     pid_t child = fork();
     if (child == 0) {
-        board.slots[1].requests = 42;
+        board.rows[1].requests = 42;
         _exit(0);
     }
     CHECK_INT(waitpid(child, NULL, 0), child);
-    CHECK_INT(board.slots[1].requests, 42);
+    CHECK_INT(board.rows[1].requests, 42);
     CHECK_INT(rd_scoreboard_open(&again, dup(board.fd)), 0);
-    CHECK_INT(again.slot_count, 2);
-    again.slots[0].queue = 9;
-    CHECK_INT(board.slots[0].queue, 9);
+    CHECK_INT(again.row_count, 2);
+    again.rows[0].queue = 9;
+    CHECK_INT(board.rows[0].queue, 9);
     rd_scoreboard_close(&again);
     rd_scoreboard_close(&board);
 }
@@ -57,7 +57,7 @@ static void foreign_memory(void) {
     rd_scoreboard board;
     CHECK_INT(rd_scoreboard_create(&board, 0), -1);
     CHECK_INT(errno, EINVAL);
-    CHECK_INT(rd_scoreboard_create(&board, RD_SCOREBOARD_SLOTS_MAX + 1), -1);
+    CHECK_INT(rd_scoreboard_create(&board, RD_SCOREBOARD_ROWS_MAX + 1), -1);
     CHECK_INT(rd_scoreboard_open(&board, -1), -1);
     CHECK_INT(errno, EBADF);
     char path[] = "/tmp/rondo-test-XXXXXX";

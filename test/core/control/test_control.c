@@ -110,21 +110,21 @@ static void test_probes(void) {
     start();
     CHECK_INT(status_of(fetch("GET", "/live", "")), 200);
     CHECK_INT(status_of(fetch("GET", "/ready", "")), 503);
-    atomic_store(&board.slots[1].state, RD_SCORE_READY);
+    atomic_store(&board.rows[1].state, RD_SCORE_READY);
     CHECK_INT(status_of(fetch("GET", "/ready", "")), 200);
     CHECK(strstr(got, "\r\n\r\nready: 1 of 1\n") != NULL);
-    atomic_store(&board.slots[1].state, RD_SCORE_DRAINING);
+    atomic_store(&board.rows[1].state, RD_SCORE_DRAINING);
     CHECK_INT(status_of(fetch("HEAD", "/ready", "")), 503);
     finish();
 }
 
 static void test_a_process_whose_application_hangs(void) {
     start();
-    rd_score_slot *slots = board.slots;
+    rd_score_row *rows = board.rows;
     for (int i = 0; i < 2; i++) {
-        atomic_store(&slots[i].state, RD_SCORE_READY);
-        atomic_store(&slots[i].busy, 1);
-        atomic_store(&slots[i].ruby_turn_ms, rd_clock_ms() - 5000);
+        atomic_store(&rows[i].state, RD_SCORE_READY);
+        atomic_store(&rows[i].busy, 1);
+        atomic_store(&rows[i].ruby_turn_ms, rd_clock_ms() - 5000);
     }
     CHECK_INT(status_of(fetch("GET", "/live", "")), 200);
     CHECK_INT(status_of(fetch("GET", "/live?a=b&within=3", "")), 503);
@@ -132,9 +132,9 @@ static void test_a_process_whose_application_hangs(void) {
     CHECK_INT(status_of(fetch("GET", "/live?within=", "")), 200);
     CHECK_INT(status_of(fetch("GET", "/live?notwithin=3", "")), 200);
     CHECK_INT(status_of(fetch("GET", "/live?within=99999999999999999999999", "")), 200);
-    atomic_store(&slots[1].busy, 0); /* idle workers need no turns */
+    atomic_store(&rows[1].busy, 0); /* idle workers need no turns */
     CHECK_INT(status_of(fetch("GET", "/live?within=3", "")), 200);
-    atomic_store(&slots[1].queue, 1);
+    atomic_store(&rows[1].queue, 1);
     CHECK_INT(status_of(fetch("GET", "/live?within=3", "")), 503);
     finish();
 }
@@ -242,21 +242,21 @@ static void test_methods_with_a_token(void) {
 
 static void test_stats_and_metrics(void) {
     start_with((rd_control_options){.cluster = true, .versions = "{\"rondo\":\"1\"}"});
-    rd_score_slot *slot = &board.slots[1];
-    atomic_store(&slot->state, RD_SCORE_READY);
-    atomic_store(&slot->pid, (uint64_t)getpid());
-    atomic_store(&slot->busy, 2);
-    atomic_store(&slot->max_threads, 5);
-    atomic_store(&slot->requests, 99);
-    atomic_store(&slot->started_ms, rd_clock_ms());
-    rd_histogram_add(&slot->wait, 1500);
+    rd_score_row *row = &board.rows[1];
+    atomic_store(&row->state, RD_SCORE_READY);
+    atomic_store(&row->pid, (uint64_t)getpid());
+    atomic_store(&row->busy, 2);
+    atomic_store(&row->max_threads, 5);
+    atomic_store(&row->requests, 99);
+    atomic_store(&row->started_ms, rd_clock_ms());
+    rd_histogram_add(&row->wait, 1500);
     fetch("GET", "/stats", "");
     CHECK(strstr(got, "\"workers\":1,\"phase\":0,\"booted_workers\":1,\"old_workers\":0") != NULL);
     char expected[64];
     snprintf(expected, sizeof(expected), "\"pid\":%d,\"index\":1,\"phase\":0,\"booted\":true",
              (int)getpid());
     CHECK_SAYS(strstr(got, expected) != NULL, "%s", got);
-    CHECK(atomic_load(&slot->rss_bytes) > 100000);
+    CHECK(atomic_load(&row->rss_bytes) > 100000);
     CHECK(strstr(got, "\"pool_capacity\":3,\"busy_threads\":2,\"max_threads\":5") != NULL);
     CHECK(strstr(got, "\"versions\":{\"rondo\":\"1\"}}") != NULL);
     fetch("GET", "/metrics", "");
@@ -276,7 +276,7 @@ static void watch_and_fill(rd_listener *listener, int family, const struct socka
                            socklen_t len) {
     int clients[2];
     start_with((rd_control_options){0});
-    rd_control_watch(control, listener->url, listener->source.fd, 3);
+    rd_control_add_queue(control, listener->url, listener->source.fd, 3);
     for (int i = 0; i < 2; i++) {
         clients[i] = socket(family, SOCK_STREAM, 0);
         CHECK_INT(connect(clients[i], to, len), 0);
@@ -284,7 +284,7 @@ static void watch_and_fill(rd_listener *listener, int family, const struct socka
     fetch("GET", "/stats", "");
     bool known = strstr(got, "\"worker\":3,\"depth\":2,\"limit\":7") != NULL;
     CHECK_SAYS(known || strstr(got, "\"depth\":null") != NULL, "%s", got);
-    rd_control_unwatch(control);
+    rd_control_clear_queues(control);
     CHECK(strstr(fetch("GET", "/stats", ""), "\"accept_queues\":[]") != NULL);
     for (int i = 0; i < 2; i++) close(clients[i]);
     finish();

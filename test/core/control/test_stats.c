@@ -29,10 +29,10 @@ static void test_two_processes_of_a_worker(void) {
     rd_buffer text = {0};
     CHECK_INT(rd_scoreboard_create(&board, 4), 0);
     rd_report report = {.board = &board, .room = 2, .cluster = true};
-    for (int i = 0; i < 4; i++) atomic_store(&board.slots[i].started_ms, (uint64_t)(10 + i));
-    atomic_store(&board.slots[1].state, RD_SCORE_DRAINING);
+    for (int i = 0; i < 4; i++) atomic_store(&board.rows[i].started_ms, (uint64_t)(10 + i));
+    atomic_store(&board.rows[1].state, RD_SCORE_DRAINING);
     CHECK(!rd_report_is_leaving(&report, 1)); /* there is no other */
-    atomic_store(&board.slots[3].state, RD_SCORE_READY);
+    atomic_store(&board.rows[3].state, RD_SCORE_READY);
     CHECK(rd_report_is_leaving(&report, 1));
     CHECK(!rd_report_is_leaving(&report, 3));
     CHECK_INT(rd_report_worker(&report, 3), 1);
@@ -50,9 +50,9 @@ static void test_counting_states(void) {
     rd_report report = {.board = &board, .room = 4};
     CHECK_INT(rd_report_count(&report, RD_SCORE_STATE_COUNT), 0);
     CHECK(!rd_report_is_stuck(&report, 1));
-    atomic_store(&board.slots[0].state, RD_SCORE_READY);
-    atomic_store(&board.slots[2].state, RD_SCORE_READY);
-    atomic_store(&board.slots[3].state, RD_SCORE_BOOTING);
+    atomic_store(&board.rows[0].state, RD_SCORE_READY);
+    atomic_store(&board.rows[2].state, RD_SCORE_READY);
+    atomic_store(&board.rows[3].state, RD_SCORE_BOOTING);
     CHECK_INT(rd_report_count(&report, RD_SCORE_READY), 2);
     CHECK_INT(rd_report_count(&report, RD_SCORE_DRAINING), 0);
     CHECK_INT(rd_report_count(&report, RD_SCORE_STATE_COUNT), 3);

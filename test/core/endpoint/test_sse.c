@@ -10,30 +10,30 @@
 #define ASK(more) "GET /news HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n" more "\r\n"
 
 static int client;
-static rd_push *push;          /* the application's reference */
+static rd_endpoint *endpoint;  /* the application's reference */
 static const rd_field *fields; /* of the application */
 static size_t field_count;
 static char told[64]; /* a letter for each event that the application heard of */
 
 static void upgrade(rd_request *request) {
     CHECK(rd_sse_is_asked(request));
-    push = rd_sse_upgrade(request, fields, field_count);
-    if (CHECK(push != NULL)) push->wants_drained = true;
+    endpoint = rd_sse_upgrade(request, fields, field_count);
+    if (CHECK(endpoint != NULL)) endpoint->wants_drained = true;
 }
 
 /* What the application would do with its events: nothing, but a last word at shutdown. */
 static void tell(void) {
-    static const char letters[] = {[RD_PUSH_OPEN] = 'o',
-                                   [RD_PUSH_MESSAGE] = 'm',
-                                   [RD_PUSH_DRAINED] = 'd',
-                                   [RD_PUSH_SHUTDOWN] = 's',
-                                   [RD_PUSH_CLOSE] = 'c'};
+    static const char letters[] = {[RD_ENDPOINT_OPEN] = 'o',
+                                   [RD_ENDPOINT_MESSAGE] = 'm',
+                                   [RD_ENDPOINT_DRAINED] = 'd',
+                                   [RD_ENDPOINT_SHUTDOWN] = 's',
+                                   [RD_ENDPOINT_CLOSE] = 'c'};
     rd_event event = {.source = NULL};
     rd_loop_lock(&server->loop);
-    while (rd_server_tell(server, &event, true)) {
+    while (rd_server_next_event(server, &event, true)) {
         const size_t len = strlen(told);
         if (len < sizeof(told) - 1) told[len] = letters[event.kind];
-        if (event.kind == RD_PUSH_SHUTDOWN) push->ops->write(push, "bye", 3, true);
+        if (event.kind == RD_ENDPOINT_SHUTDOWN) endpoint->ops->write(endpoint, "bye", 3, true);
     }
     rd_loop_unlock(&server->loop);
 }
@@ -61,12 +61,12 @@ static void leave(void) {
 
 static void finish(void) {
     if (client >= 0) leave();
-    if (push != NULL) {
+    if (endpoint != NULL) {
         rd_loop_lock(&server->loop);
-        rd_push_unref(push);
+        rd_endpoint_unref(endpoint);
         rd_loop_unlock(&server->loop);
     }
-    push = NULL;
+    endpoint = NULL;
     end();
 }
 
@@ -79,14 +79,14 @@ static void begin_stream(void) {
 
 static void write_text(const char *text, size_t len) {
     rd_loop_lock(&server->loop);
-    push->ops->write(push, text, len, true);
+    endpoint->ops->write(endpoint, text, len, true);
     rd_loop_unlock(&server->loop);
     work();
 }
 
 static void close_stream(void) {
     rd_loop_lock(&server->loop);
-    push->ops->close(push, 1000, RD_SLICE("enough"));
+    endpoint->ops->close(endpoint, 1000, RD_SLICE("enough"));
     rd_loop_unlock(&server->loop);
     work();
 }
@@ -149,7 +149,7 @@ static void test_not_asked(void) {
         finish();
     }
     begin(ASK("Content-Length: 0\r\n"));
-    CHECK(push != NULL);
+    CHECK(endpoint != NULL);
     finish();
 }
 
@@ -177,8 +177,8 @@ static void test_events(void) {
     CHECK_STR(got, "data: \n\n");
     CHECK_STR(told, "od");
     rd_loop_lock(&server->loop);
-    push->ops->event(push, &event);
-    push->ops->write(push, "c", 1, false);
+    endpoint->ops->event(endpoint, &event);
+    endpoint->ops->write(endpoint, "c", 1, false);
     rd_loop_unlock(&server->loop);
     writes = 0;
     work();
@@ -193,7 +193,7 @@ static void test_events(void) {
 static void publish(uint64_t id, rd_slice payload, rd_receive_as as) {
     rd_message *message = rd_message_new(RD_SLICE("news"), payload, false, id);
     rd_loop_lock(&server->loop);
-    rd_push_publish(push, message, as, 0);
+    rd_endpoint_deliver(endpoint, message, as, 0);
     rd_message_unref(message);
     rd_loop_unlock(&server->loop);
 }
@@ -219,12 +219,12 @@ static void test_too_much_published(void) {
     settings.max_pending_bytes = 65536;
     memset(text, 'x', sizeof(text));
     begin_stream();
-    for (int i = 0; i < 100 && push->conn != NULL; i++) {
+    for (int i = 0; i < 100 && endpoint->conn != NULL; i++) {
         publish(1, rd_slice_of(text, sizeof(text)), RD_AS_TEXT);
         work();
     }
-    CHECK(push->conn == NULL);
-    CHECK_INT(push->close_code, 1013);
+    CHECK(endpoint->conn == NULL);
+    CHECK_INT(endpoint->close_code, 1013);
     finish();
 }
 
@@ -263,12 +263,12 @@ static void test_slow_reader(void) {
     settings.max_pending_bytes = 65536;
     memset(text, 'x', sizeof(text));
     begin_stream();
-    for (int i = 0; i < 1000 && push->conn != NULL; i++) {
+    for (int i = 0; i < 1000 && endpoint->conn != NULL; i++) {
         write_text(text, sizeof(text));
-        CHECK(push->conn == NULL || push->conn->out.bytes <= 65536 + 10010);
+        CHECK(endpoint->conn == NULL || endpoint->conn->out.bytes <= 65536 + 10010);
     }
-    CHECK(push->conn == NULL && push->closing);
-    CHECK_INT(push->close_code, 1013);
+    CHECK(endpoint->conn == NULL && endpoint->is_closing);
+    CHECK_INT(endpoint->close_code, 1013);
     CHECK(ends(told, "c"));
     finish();
 }
@@ -279,14 +279,14 @@ static void test_stalled_reader_is_not_pinged_for_ever(void) {
     settings.write_timeout_ms = 5500;
     memset(text, 'x', sizeof(text));
     begin_stream();
-    while (push->conn != NULL && push->conn->out.bytes == 0) write_text(text, sizeof(text));
-    const size_t queued = push->conn->out.bytes;
+    while (endpoint->conn != NULL && endpoint->conn->out.bytes == 0) write_text(text, sizeof(text));
+    const size_t queued = endpoint->conn->out.bytes;
     later(3000);
-    CHECK_INT(push->conn->out.bytes, queued);
+    CHECK_INT(endpoint->conn->out.bytes, queued);
     later(3000);
     tell();
-    CHECK(push->conn == NULL);
-    CHECK_INT(push->close_code, RD_PUSH_ABNORMAL);
+    CHECK(endpoint->conn == NULL);
+    CHECK_INT(endpoint->close_code, RD_ENDPOINT_ABNORMAL);
     finish();
 }
 
@@ -297,11 +297,11 @@ static void test_empty_lines(void) {
     memset(lines, '\n', sizeof(lines));
     begin_stream();
     write_text(lines, sizeof(lines));
-    CHECK(push->conn != NULL);
-    CHECK(push->conn->out.bytes > 65536 && push->conn->out.bytes < 7 * sizeof(lines));
+    CHECK(endpoint->conn != NULL);
+    CHECK(endpoint->conn->out.bytes > 65536 && endpoint->conn->out.bytes < 7 * sizeof(lines));
     write_text(lines, 1);
-    CHECK(push->conn == NULL);
-    CHECK_INT(push->close_code, 1013);
+    CHECK(endpoint->conn == NULL);
+    CHECK_INT(endpoint->close_code, 1013);
     finish();
 }
 
@@ -316,11 +316,11 @@ static void test_what_the_client_still_sends(void) {
     CHECK(strstr(got, "200 OK") && ends(got, "\r\n\r\n") && !strstr(got, "/next"));
     say(client, more);
     work();
-    CHECK(push->conn != NULL);
+    CHECK(endpoint->conn != NULL);
     say(client, more);
     work();
-    CHECK(push->conn == NULL);
-    CHECK_INT(push->close_code, 1002);
+    CHECK(endpoint->conn == NULL);
+    CHECK_INT(endpoint->close_code, 1002);
     CHECK_STR(told, "oc");
     finish();
 }
@@ -335,22 +335,22 @@ static void test_close(void) {
     CHECK_STR(got, "data: last\n\n");
     write_text("too late", 8);
     leave();
-    CHECK(push->conn == NULL);
-    CHECK_INT(push->close_code, 1000);
+    CHECK(endpoint->conn == NULL);
+    CHECK_INT(endpoint->close_code, 1000);
     finish();
 }
 
 static void test_end_of_the_client(void) {
     begin_stream();
     rd_loop_lock(&server->loop);
-    push->ops->write(push, "x", 1, true);
+    endpoint->ops->write(endpoint, "x", 1, true);
     rd_loop_unlock(&server->loop);
     shutdown(client, SHUT_WR);
     work();
     CHECK(hear(client));
     CHECK_STR(got, "data: x\n\n");
-    CHECK(push->conn == NULL);
-    CHECK_INT(push->close_code, RD_PUSH_ABNORMAL);
+    CHECK(endpoint->conn == NULL);
+    CHECK_INT(endpoint->close_code, RD_ENDPOINT_ABNORMAL);
     CHECK_STR(told, "odc");
     finish();
 }
@@ -362,7 +362,7 @@ static void test_shutdown(void) {
     CHECK(hear(client));
     CHECK_STR(got, "data: bye\n\n");
     CHECK(strchr(told, 's') != NULL);
-    CHECK_INT(push->close_code, 1001);
+    CHECK_INT(endpoint->close_code, 1001);
     finish();
     CHECK(ends(told, "c"));
 }

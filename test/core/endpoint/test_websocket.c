@@ -16,39 +16,39 @@
 /* 64 KiB, and what one read of the socket can add. */
 enum { MOST_WAITING = 65536 + sizeof(((rd_loop *)0)->receive) + 8192 };
 
-static rd_push *push; /* of the client; a reference */
+static rd_endpoint *endpoint; /* of the client; a reference */
 static rd_event event;
 static int client;
 
 static void upgrade(rd_request *request) {
-    push = rd_websocket_upgrade(request, NULL, 0);
-    CHECK(push != NULL);
-    push->wants_drained = true;
+    endpoint = rd_websocket_upgrade(request, NULL, 0);
+    CHECK(endpoint != NULL);
+    endpoint->wants_drained = true;
 }
 
 /* Takes the next event, after the one before is given back; its kind. */
-static rd_push_event next_event(void) {
+static rd_endpoint_event next_event(void) {
     rd_loop_lock(&server->loop);
-    bool is_one = rd_server_tell(server, &event, true);
+    bool is_one = rd_server_next_event(server, &event, true);
     rd_loop_unlock(&server->loop);
-    return is_one ? (rd_push_event)event.kind : RD_PUSH_NOTHING;
+    return is_one ? (rd_endpoint_event)event.kind : RD_ENDPOINT_NOTHING;
 }
 
 static void give_back(void) {
     rd_loop_lock(&server->loop);
-    rd_server_tell(server, &event, false);
+    rd_server_next_event(server, &event, false);
     rd_loop_unlock(&server->loop);
 }
 
 static void write_text(const char *text, size_t len) {
     rd_loop_lock(&server->loop);
-    if (push->conn != NULL) push->ops->write(push, text, len, true);
+    if (endpoint->conn != NULL) endpoint->ops->write(endpoint, text, len, true);
     rd_loop_unlock(&server->loop);
 }
 
 static void close_with(unsigned code, const char *reason) {
     rd_loop_lock(&server->loop);
-    push->ops->close(push, code, rd_slice_of(reason, strlen(reason)));
+    endpoint->ops->close(endpoint, code, rd_slice_of(reason, strlen(reason)));
     rd_loop_unlock(&server->loop);
 }
 
@@ -79,24 +79,24 @@ static void open_one(void) {
     turns(3);
     CHECK(!hear(client));
     CHECK(begins(got, "HTTP/1.1 101 "));
-    CHECK_INT(next_event(), RD_PUSH_OPEN);
-    CHECK_INT(next_event(), RD_PUSH_NOTHING);
+    CHECK_INT(next_event(), RD_ENDPOINT_OPEN);
+    CHECK_INT(next_event(), RD_ENDPOINT_NOTHING);
     turn();
 }
 
 /* What the application is told of the end, and that it is the last it hears. */
 static void check_closed(unsigned code, const char *reason) {
-    CHECK_INT(next_event(), RD_PUSH_CLOSE);
-    CHECK_INT(push->close_code, code);
-    CHECK_BYTES(push->reason, push->reason_len, reason);
-    CHECK(push->conn == NULL);
-    CHECK_INT(next_event(), RD_PUSH_NOTHING);
+    CHECK_INT(next_event(), RD_ENDPOINT_CLOSE);
+    CHECK_INT(endpoint->close_code, code);
+    CHECK_BYTES(endpoint->reason, endpoint->reason_len, reason);
+    CHECK(endpoint->conn == NULL);
+    CHECK_INT(next_event(), RD_ENDPOINT_NOTHING);
     CHECK(!rd_events_live(server));
 }
 
 static void end_one(void) {
     rd_loop_lock(&server->loop);
-    rd_push_unref(push);
+    rd_endpoint_unref(endpoint);
     rd_loop_unlock(&server->loop);
     close(client);
     end();
@@ -111,7 +111,7 @@ static void test_a_silent_client_is_pinged_and_then_closed(void) {
     later(2000);
     CHECK(!CHECK_HEARD("\x89\0"));
     later(39000);
-    CHECK_INT(next_event(), RD_PUSH_NOTHING);
+    CHECK_INT(next_event(), RD_ENDPOINT_NOTHING);
     later(2000);
     CHECK(CHECK_HEARD(""));
     check_closed(1006, "");
@@ -151,13 +151,13 @@ static void test_an_application_that_is_slow_is_no_silence(void) {
     later(41000);
     later(41000);
     later(41000);
-    if (!CHECK(push->conn != NULL)) return;
+    if (!CHECK(endpoint->conn != NULL)) return;
     for (int i = 0; i < 20; i++) {
-        CHECK_INT(next_event(), RD_PUSH_MESSAGE);
-        CHECK_INT(rd_buffer_len(&rd_push_message_of(&event)->payload), sizeof(large));
+        CHECK_INT(next_event(), RD_ENDPOINT_MESSAGE);
+        CHECK_INT(rd_buffer_len(&rd_endpoint_message_of(&event)->payload), sizeof(large));
         turns(2);
     }
-    CHECK_INT(next_event(), RD_PUSH_NOTHING);
+    CHECK_INT(next_event(), RD_ENDPOINT_NOTHING);
     CHECK(!joined->read_paused);
     later(41000);
     CHECK(!CHECK_HEARD("\x89\0"));
@@ -180,7 +180,7 @@ static void test_our_close_waits_for_theirs_until_its_deadline(void) {
                        "bye\x88\x05\x0b\xb9why"));
     send_frame(FIN | TEXT, "ignored", 7); /* and does not put the deadline off */
     later(4000);
-    CHECK(push->conn != NULL);
+    CHECK(endpoint->conn != NULL);
     later(1500);
     CHECK(hear(client));
     check_closed(3001, "why");
@@ -207,9 +207,9 @@ static void test_their_close_is_answered_behind_the_last_answer(void) {
     turns(2);
     CHECK(!CHECK_HEARD(""));
     later(100000); /* as long as the application takes */
-    CHECK_INT(next_event(), RD_PUSH_MESSAGE);
+    CHECK_INT(next_event(), RD_ENDPOINT_MESSAGE);
     write_text("A", 1);
-    CHECK_INT(next_event(), RD_PUSH_NOTHING);
+    CHECK_INT(next_event(), RD_ENDPOINT_NOTHING);
     turns(2);
     CHECK(CHECK_HEARD("\x81\x01"
                       "A\x88\x02\x03\xe8"));
@@ -223,7 +223,7 @@ static void test_an_end_without_a_close_comes_behind_the_messages(void) {
     send_frame(FIN | TEXT, "a", 1);
     CHECK_INT(shutdown(client, SHUT_WR), 0);
     turns(4);
-    CHECK_INT(next_event(), RD_PUSH_MESSAGE);
+    CHECK_INT(next_event(), RD_ENDPOINT_MESSAGE);
     check_closed(1006, "");
     end_one();
 }
@@ -232,10 +232,10 @@ static void test_an_end_while_an_event_is_told(void) {
     open_one();
     send_frame(FIN | TEXT, "a", 1);
     turns(2);
-    CHECK_INT(next_event(), RD_PUSH_MESSAGE);
+    CHECK_INT(next_event(), RD_ENDPOINT_MESSAGE);
     close(client);
     turns(2);
-    CHECK(push->conn == NULL);
+    CHECK(endpoint->conn == NULL);
     rd_loop_lock(&server->loop);
     CHECK(rd_list_is_empty(&server->events.waiting)); /* never two at once */
     rd_loop_unlock(&server->loop);
@@ -250,15 +250,15 @@ static void test_last_words_at_shutdown(void) {
     open_one();
     rd_server_stop(server, RD_STOP_DRAIN);
     turns(2);
-    CHECK_INT(next_event(), RD_PUSH_SHUTDOWN);
+    CHECK_INT(next_event(), RD_ENDPOINT_SHUTDOWN);
     write_text("last", 4);
-    CHECK_INT(next_event(), RD_PUSH_NOTHING);
+    CHECK_INT(next_event(), RD_ENDPOINT_NOTHING);
     turns(2);
     CHECK(!CHECK_HEARD("\x81\x04last\x88\x0c\x03\xe9going away"));
     CHECK(!rd_server_is_done(server));
     send_close();
     turns(3);
-    CHECK_INT(next_event(), RD_PUSH_NOTHING);
+    CHECK_INT(next_event(), RD_ENDPOINT_NOTHING);
     later(30000);
     check_closed(1001, "going away");
     turns(2);
@@ -270,21 +270,21 @@ static void test_last_words_at_shutdown(void) {
 static void test_shutdown_is_told_in_spite_of_a_busy_client(void) {
     static const char large[4096];
     int messages = 0;
-    rd_push_event kind = RD_PUSH_NOTHING;
+    rd_endpoint_event kind = RD_ENDPOINT_NOTHING;
     open_one();
     send_frame(FIN | BINARY, large, sizeof(large));
     send_frame(FIN | BINARY, large, sizeof(large));
     turns(2);
     rd_server_stop(server, RD_STOP_DRAIN);
     turns(2);
-    for (; messages < 100 && kind != RD_PUSH_SHUTDOWN; messages++) {
+    for (; messages < 100 && kind != RD_ENDPOINT_SHUTDOWN; messages++) {
         send_frame(FIN | BINARY, large, sizeof(large));
         turns(2);
         kind = next_event();
     }
-    CHECK_INT(kind, RD_PUSH_SHUTDOWN);
+    CHECK_INT(kind, RD_ENDPOINT_SHUTDOWN);
     CHECK_INT(messages, 3);
-    CHECK_INT(next_event(), RD_PUSH_NOTHING);
+    CHECK_INT(next_event(), RD_ENDPOINT_NOTHING);
     send_close();
     turns(3);
     later(30000);
@@ -298,9 +298,9 @@ static void test_a_stalled_reader_is_closed_at_its_limit(void) {
     static const char page[8192];
     unsigned written = 0;
     open_one();
-    while (written < 30000 && push->conn != NULL) {
+    while (written < 30000 && endpoint->conn != NULL) {
         write_text(page, sizeof(page));
-        if (push->conn != NULL) CHECK(joined->out.bytes <= 1048576 + sizeof(page) + 4);
+        if (endpoint->conn != NULL) CHECK(joined->out.bytes <= 1048576 + sizeof(page) + 4);
         if (written++ % 10 == 0) turn();
     }
     CHECK_SAYS(written > 128 && written < 300, "%u pages of 8 KiB", written);
@@ -314,19 +314,19 @@ static void test_a_burst_for_a_client_that_reads(void) {
     size_t heard = 0;
     open_one();
     write_text(large, sizeof(large));
-    for (int i = 0; i < 1000 && push->conn != NULL && heard < sizeof(large) + 10; i++) {
+    for (int i = 0; i < 1000 && endpoint->conn != NULL && heard < sizeof(large) + 10; i++) {
         CHECK(!hear(client));
         heard += got_len;
         turn();
     }
     CHECK_INT(heard, sizeof(large) + 10);
-    for (int i = 0; i < 40 && push->conn != NULL; i++) write_text(large, 30000);
-    CHECK(push->conn != NULL);
-    CHECK_INT(next_event(), RD_PUSH_DRAINED);
+    for (int i = 0; i < 40 && endpoint->conn != NULL; i++) write_text(large, 30000);
+    CHECK(endpoint->conn != NULL);
+    CHECK_INT(next_event(), RD_ENDPOINT_DRAINED);
     send_close();
     turns(2);
-    CHECK(push->conn != NULL);
-    CHECK_INT(next_event(), RD_PUSH_NOTHING);
+    CHECK(endpoint->conn != NULL);
+    CHECK_INT(next_event(), RD_ENDPOINT_NOTHING);
     close(client);
     client = dup(0);
     turns(3);
@@ -371,13 +371,14 @@ static void test_reading_stops_while_messages_wait(void) {
         turn();
     }
     CHECK(joined->read_paused);
-    CHECK_SAYS(push->message_bytes < MOST_WAITING, "%zu bytes wait", push->message_bytes);
+    CHECK_SAYS(endpoint->message_bytes < MOST_WAITING, "%zu bytes wait", endpoint->message_bytes);
     for (int i = 0; i < 300 && told < sent; i++) {
-        if (next_event() == RD_PUSH_MESSAGE) {
-            CHECK_INT((unsigned char)rd_buffer_ptr(&rd_push_message_of(&event)->payload)[0], told);
+        if (next_event() == RD_ENDPOINT_MESSAGE) {
+            CHECK_INT((unsigned char)rd_buffer_ptr(&rd_endpoint_message_of(&event)->payload)[0],
+                      told);
             told++;
         }
-        CHECK(push->message_bytes < MOST_WAITING);
+        CHECK(endpoint->message_bytes < MOST_WAITING);
         turn();
     }
     give_back();
@@ -398,7 +399,7 @@ static void test_a_server_that_ends_with_events_untold(void) {
     send_frame(FIN | TEXT, "nobody hears it", 15);
     turns(2);
     rd_loop_lock(&server->loop);
-    rd_push_unref(push);
+    rd_endpoint_unref(endpoint);
     rd_loop_unlock(&server->loop);
     rd_server_stop(server, RD_STOP_NOW);
     turns(2);

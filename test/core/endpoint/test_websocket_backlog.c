@@ -19,11 +19,11 @@
 
 enum { COUNT = 150, MESSAGE_BYTES = 100000, BACKLOG_BYTES = 65536 };
 
-static rd_push *push;
+static rd_endpoint *endpoint;
 
 static void upgrade(rd_request *request) {
-    push = rd_websocket_upgrade(request, NULL, 0);
-    CHECK(push != NULL);
+    endpoint = rd_websocket_upgrade(request, NULL, 0);
+    CHECK(endpoint != NULL);
 }
 
 /* A message of zeros that begins with its number. */
@@ -68,11 +68,11 @@ static uint32_t hear_events(rd_event *event, uint32_t until) {
     uint32_t count = 0, number;
 
     rd_loop_lock(&server->loop);
-    while (rd_server_tell(server, event, true)) {
-        CHECK(push->message_bytes <= BACKLOG_BYTES + 2 * MESSAGE_BYTES);
-        if (event->kind != RD_PUSH_MESSAGE) continue;
-        CHECK_INT(rd_buffer_len(&rd_push_message_of(event)->payload), MESSAGE_BYTES);
-        memcpy(&number, rd_buffer_ptr(&rd_push_message_of(event)->payload), sizeof number);
+    while (rd_server_next_event(server, event, true)) {
+        CHECK(endpoint->message_bytes <= BACKLOG_BYTES + 2 * MESSAGE_BYTES);
+        if (event->kind != RD_ENDPOINT_MESSAGE) continue;
+        CHECK_INT(rd_buffer_len(&rd_endpoint_message_of(event)->payload), MESSAGE_BYTES);
+        memcpy(&number, rd_buffer_ptr(&rd_endpoint_message_of(event)->payload), sizeof number);
         CHECK_INT(number, count);
         if (++count == until) break;
     }
@@ -86,7 +86,7 @@ static void leave(int fd) {
     close(fd);
     turns(2);
     hear_events(&event, COUNT + 1);
-    rd_push_unref(push);
+    rd_endpoint_unref(endpoint);
     end();
 }
 
@@ -95,11 +95,12 @@ static void test_backlog(void) {
     int fd = open_websocket();
 
     send_messages(fd, false);
-    CHECK(push->message_bytes > 0 && push->message_bytes <= BACKLOG_BYTES + 2 * MESSAGE_BYTES);
-    CHECK(push->conn->read_paused);
+    CHECK(endpoint->message_bytes > 0 &&
+          endpoint->message_bytes <= BACKLOG_BYTES + 2 * MESSAGE_BYTES);
+    CHECK(endpoint->conn->read_paused);
     CHECK_INT(hear_events(&event, COUNT + 1), COUNT);
-    CHECK(!push->conn->read_paused);
-    CHECK(push->conn->input.bytes == NULL);
+    CHECK(!endpoint->conn->read_paused);
+    CHECK(endpoint->conn->input.bytes == NULL);
     leave(fd);
 }
 
@@ -118,12 +119,12 @@ static void test_poller_that_fails(void) {
     rd_poller_ops broken = *whole;
 
     send_messages(fd, false);
-    CHECK(push->conn->read_paused);
+    CHECK(endpoint->conn->read_paused);
     broken.modify = fail_to_modify;
     server->loop.ops = &broken;
     const uint32_t heard = hear_events(&event, COUNT + 1);
     CHECK(heard > 0 && heard < COUNT);
-    CHECK(push->conn == NULL);
+    CHECK(endpoint->conn == NULL);
     server->loop.ops = whole;
     leave(fd);
 }
@@ -148,7 +149,7 @@ static void test_close_before(void) {
     send_messages(fd, true);
     CHECK_INT(hear_events(&event, 1), 1);
     rd_loop_lock(&server->loop);
-    push->ops->close(push, 4000, RD_SLICE("enough"));
+    endpoint->ops->close(endpoint, 4000, RD_SLICE("enough"));
     rd_loop_unlock(&server->loop);
     turns(2);
     hear(fd);
@@ -156,7 +157,7 @@ static void test_close_before(void) {
                                   "\x88\x08\x0f\xa0"
                                   "enough",
                                   10) == 0);
-    CHECK(push->conn == NULL || !rd_conn_is_open(push->conn));
+    CHECK(endpoint->conn == NULL || !rd_conn_is_open(endpoint->conn));
     hear_events(&event, COUNT + 1);
     leave(fd);
 }
@@ -168,8 +169,8 @@ static void test_written(void) {
 
     memset(text, 'a', sizeof text);
     rd_loop_lock(&server->loop);
-    push->ops->write(push, text, sizeof text, true);
-    push->ops->write(push, text, 1000, true);
+    endpoint->ops->write(endpoint, text, sizeof text, true);
+    endpoint->ops->write(endpoint, text, 1000, true);
     rd_loop_unlock(&server->loop);
     turns(2);
     hear(fd);

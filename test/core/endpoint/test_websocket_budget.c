@@ -19,7 +19,7 @@
 
 enum { CROWD = 40, TOTAL = 1 << 20, LARGE = 200000 };
 
-static rd_push *pushes[CROWD + 1];
+static rd_endpoint *endpoints[CROWD + 1];
 static int fds[CROWD + 1];
 static unsigned count;
 static char large[LARGE];
@@ -29,8 +29,8 @@ static rd_ledger_row *row(void) {
 }
 
 static void upgrade(rd_request *request) {
-    pushes[count] = rd_websocket_upgrade(request, NULL, 0);
-    CHECK(pushes[count] != NULL);
+    endpoints[count] = rd_websocket_upgrade(request, NULL, 0);
+    CHECK(endpoints[count] != NULL);
 }
 
 static int open_websocket(void) {
@@ -77,7 +77,8 @@ static unsigned tell_some(void) {
     rd_event event = {.source = NULL};
     unsigned messages = 0;
     rd_loop_lock(&server->loop);
-    while (rd_server_tell(server, &event, true)) messages += event.kind == RD_PUSH_MESSAGE;
+    while (rd_server_next_event(server, &event, true))
+        messages += event.kind == RD_ENDPOINT_MESSAGE;
     rd_loop_unlock(&server->loop);
     turns(2);
     return messages;
@@ -94,7 +95,7 @@ static void leave_all(void) {
     for (unsigned i = 0; i < count; i++) close(fds[i]);
     turns(3);
     tell_all();
-    for (unsigned i = 0; i < count; i++) rd_push_unref(pushes[i]);
+    for (unsigned i = 0; i < count; i++) rd_endpoint_unref(endpoints[i]);
     count = 0;
     CHECK_INT(row()->held, 0);
     CHECK_INT(server->conns.ledger.rows[RD_LEDGER_INPUT].held, 0);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "endpoint/websocket_frame.h"
-#include "http/push.h"
+#include "http/endpoint.h"
 
 typedef struct row {
     const char *bytes;
@@ -217,14 +217,14 @@ static void test_written_by_a_client(void) {
 static void test_close_codes(void) {
     unsigned allowed = 0;
 
-    for (unsigned code = 0; code < 70000; code++) allowed += rd_push_is_close_code(code);
+    for (unsigned code = 0; code < 70000; code++) allowed += rd_endpoint_is_close_code(code);
     CHECK_INT(allowed, 4 + 8 + 2000);
-    CHECK(rd_push_is_close_code(1000) && rd_push_is_close_code(1003) &&
-          rd_push_is_close_code(1007));
-    CHECK(rd_push_is_close_code(1014) && rd_push_is_close_code(3000) &&
-          rd_push_is_close_code(4999));
-    CHECK(!rd_push_is_close_code(1004) && !rd_push_is_close_code(1006) &&
-          !rd_push_is_close_code(1015));
+    CHECK(rd_endpoint_is_close_code(1000) && rd_endpoint_is_close_code(1003) &&
+          rd_endpoint_is_close_code(1007));
+    CHECK(rd_endpoint_is_close_code(1014) && rd_endpoint_is_close_code(3000) &&
+          rd_endpoint_is_close_code(4999));
+    CHECK(!rd_endpoint_is_close_code(1004) && !rd_endpoint_is_close_code(1006) &&
+          !rd_endpoint_is_close_code(1015));
 }
 
 static void test_written_closes(void) {

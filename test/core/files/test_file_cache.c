@@ -386,7 +386,7 @@ static rd_file_opening *ask(const char *path) {
 /* One after the other, whatever else is told meanwhile. */
 static void take_openings(int count) {
     while (count > 0) {
-        rd_disk_settle(&loop);
+        rd_disk_wait_idle(&loop);
         rd_loop_lock(&loop);
         rd_list *first = rd_list_shift(&loop.posted);
         rd_posted *posted = RD_CONTAINER(first, rd_posted, node);

@@ -83,13 +83,13 @@ static void test_wakeup(rd_loop *loop) {
 
 static unsigned freed;
 
-static void count_free(rd_closing *closing) {
-    (void)closing;
+static void count_free(rd_disposal *disposal) {
+    (void)disposal;
     freed++;
 }
 
 static void test_closing(rd_loop *loop) {
-    rd_closing closing = {.free = count_free};
+    rd_disposal closing = {.free = count_free};
     freed = 0;
     rd_loop_free_later(loop, &closing);
     CHECK_INT(freed, 0);

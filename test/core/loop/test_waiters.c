@@ -15,18 +15,18 @@
 #define LIMIT 8
 
 static rd_loop loop;
-static rd_waiters waiters;
+static rd_fd_waiters waiters;
 static rd_ready_set found;
 
 typedef struct waiting {
-    rd_waiter waiter;
+    rd_fd_waiter waiter;
     int calls, last;
     void (*then)(struct waiting *one);
 } waiting;
 
 static waiting a, b, c;
 
-static void on_ready(rd_waiter *waiter, int ready) {
+static void on_ready(rd_fd_waiter *waiter, int ready) {
     waiting *one = RD_CONTAINER(waiter, waiting, waiter);
     CHECK(!rd_waiter_waits(waiter));
     one->calls++;

@@ -62,7 +62,7 @@ static bool unsubscribe(rd_channels *channels, listener *self, const char *name,
 
 static int publish(rd_channels *channels, const char *name, const char *payload) {
     rd_message *message = rd_message_new(text(name), text(payload), true, 0);
-    const int taken = rd_channels_publish(channels, message);
+    const int taken = rd_channels_enqueue(channels, message);
     rd_message_unref(message);
     return taken;
 }
@@ -183,7 +183,7 @@ static void test_limits(void) {
     CHECK(unsubscribe(&channels, &a, "two", false));
     CHECK_INT(subscribe(&channels, &a, "three", false), 1);
     rd_message *message = rd_message_new(longest, RD_SLICE(""), true, 0);
-    CHECK_INT(rd_channels_publish(&channels, message), 1);
+    CHECK_INT(rd_channels_enqueue(&channels, message), 1);
     rd_message_unref(message);
     rd_channels_clear(&channels);
 }

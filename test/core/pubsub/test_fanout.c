@@ -80,7 +80,7 @@ static void leave(crowd *all, unsigned index, const char *name) {
 static void publish(crowd *all, const char *name, const char *payload) {
     const rd_slice channel = {name, strlen(name)}, bytes = {payload, strlen(payload)};
     rd_message *message = rd_message_new(channel, bytes, true, 0);
-    CHECK(rd_channels_publish(&all->channels, message) >= 0);
+    CHECK(rd_channels_enqueue(&all->channels, message) >= 0);
     rd_message_unref(message);
 }
 
@@ -340,7 +340,7 @@ static void model_publish(void) {
     }
     const rd_slice payload = {(char *)&number, sizeof(number)};
     rd_message *message = rd_message_new(model_name(which, false), payload, false, number);
-    CHECK(rd_channels_publish(&model.channels, message) >= 0);
+    CHECK(rd_channels_enqueue(&model.channels, message) >= 0);
     rd_message_unref(message);
 }
 

@@ -292,7 +292,7 @@ static void seam_publish(const char *channel) {
         seam.last_id = id;
     }
     rd_history_add(&seam.history, message, 0);
-    CHECK(rd_channels_publish(&seam.channels, message) >= 0);
+    CHECK(rd_channels_enqueue(&seam.channels, message) >= 0);
     rd_message_unref(message);
 }
 

@@ -184,7 +184,7 @@ static int say(int link, rd_relay_type type, int flags, const char *channel, con
                                   .id = (uint64_t)id,
                                   .channel = text(channel),
                                   .payload = text(payload)};
-    return rd_hub_take(&hub, &processes[link].link, &frame);
+    return rd_hub_receive(&hub, &processes[link].link, &frame);
 }
 
 static void come(int link) {
@@ -406,7 +406,7 @@ static void ask(int link, size_t bytes_max, int since) {
                                   .id = (uint64_t)since,
                                   .channel = text("a"),
                                   .payload = rd_slice_of(note_of(bytes_max), RD_RELAY_REPLAY_NOTE)};
-    CHECK_INT(rd_hub_take(&hub, &processes[link].link, &frame), 0);
+    CHECK_INT(rd_hub_receive(&hub, &processes[link].link, &frame), 0);
 }
 
 /* Words of what a link was sent. */
@@ -473,9 +473,9 @@ static void test_replays_that_wait_have_a_limit(void) {
     begin(1);
     replay_room = 0;
     for (int i = 0; i < RD_HUB_REPLAYS_MAX; i++) {
-        CHECK_INT(rd_hub_take(&hub, &processes[0].link, &wanted), 0);
+        CHECK_INT(rd_hub_receive(&hub, &processes[0].link, &wanted), 0);
     }
-    CHECK_INT(rd_hub_take(&hub, &processes[0].link, &wanted), RD_ERR_CHANNEL_LIMIT);
+    CHECK_INT(rd_hub_receive(&hub, &processes[0].link, &wanted), RD_ERR_CHANNEL_LIMIT);
     CHECK_INT(processes[0].link.replay_count, RD_HUB_REPLAYS_MAX);
     replay_room = SIZE_MAX;
     finish();
@@ -499,11 +499,11 @@ static void test_rules_are_told_once(void) {
         .type = RD_RELAY_KEEP, .channel = text("a"), .payload = rd_slice_of(terms, sizeof(terms))};
     begin(2);
     rd_relay_put_terms(terms, 5, 0);
-    for (int i = 0; i < 3; i++) CHECK_INT(rd_hub_take(&hub, &processes[0].link, &rule), 0);
+    for (int i = 0; i < 3; i++) CHECK_INT(rd_hub_receive(&hub, &processes[0].link, &rule), 0);
     check_said(0, "keep a terms #0;");
     check_said(1, "keep a terms #0;");
     rd_relay_put_terms(terms, 0, 0);
-    for (int i = 0; i < 3; i++) CHECK_INT(rd_hub_take(&hub, &processes[0].link, &rule), 0);
+    for (int i = 0; i < 3; i++) CHECK_INT(rd_hub_receive(&hub, &processes[0].link, &rule), 0);
     check_said(1, "keep a terms #0;");
     finish();
 }

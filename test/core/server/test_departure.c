@@ -27,12 +27,12 @@ static void later(uint64_t ms) {
 
 /* A client of A, which A has answered. */
 static int dial_and_ask(void) {
-    board.slots[B].connections = 100; /* so that it stays at first */
+    board.rows[B].connections = 100; /* so that it stays at first */
     int fd = dial();
     say(fd, GET("/first"));
     serve(servers[A]);
     CHECK_STR(hear(fd), "A /first 0");
-    board.slots[B].connections = 0;
+    board.rows[B].connections = 0;
     return fd;
 }
 
@@ -88,11 +88,11 @@ static void test_what_was_read_moves_as_well(void) {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         for (int asked = 0; asked < 2; asked++) {
             start();
-            board.slots[B].connections = 100;
+            board.rows[B].connections = 100;
             int fd = asked ? dial_and_ask() : dial();
             say(fd, cases[i].before);
             serve(servers[A]);
-            board.slots[B].connections = 0;
+            board.rows[B].connections = 0;
             stop(servers[A]);
             CHECK(rd_server_is_done(servers[A]));
             serve(servers[B]);
@@ -162,11 +162,11 @@ static void test_behind_the_proxy_protocol(void) {
         start();
         take_proxies(servers[A]);
         take_proxies(servers[B]);
-        board.slots[B].connections = 100;
+        board.rows[B].connections = 100;
         int fd = dial();
         say(fd, parts[i][0]);
         serve(servers[A]);
-        board.slots[B].connections = 0;
+        board.rows[B].connections = 0;
         stop(servers[A]);
         hear(fd);
         serve(servers[B]);
@@ -201,17 +201,17 @@ static void test_deadlines_go_on(void) {
 /* ---- those that nobody takes ---- */
 
 static void b_stops_too(void) {
-    board.slots[B].state = RD_SCORE_DRAINING;
+    board.rows[B].state = RD_SCORE_DRAINING;
 }
 
 static void b_accepts_no_more(void) {
-    board.slots[B].listening = 0;
+    board.rows[B].listening = 0;
 }
 
 /* They are there, but the message of a connection does not arrive before half of the time is over.
  */
 static void b_is_full(void) {
-    board.slots[B].connections = servers[A]->accepting.limit;
+    board.rows[B].connections = servers[A]->accepting.limit;
 }
 
 static void the_inbox_is_full(void) {
@@ -274,7 +274,7 @@ static void test_room_that_comes_meanwhile(void) {
     b_is_full();
     stop(servers[A]);
     CHECK_INT(servers[A]->counts.handed_out, 0);
-    board.slots[B].connections = 0;
+    board.rows[B].connections = 0;
     serve_both();
     CHECK(rd_server_is_done(servers[A]));
     say(fd, GET("/2"));
@@ -305,16 +305,16 @@ static void test_who_comes_when_it_is_announced_already(void) {
     the_inbox_is_full();
     b_stops_too();
     rd_server_stop(servers[A], RD_STOP_DRAIN);
-    board.slots[A].arriving = 1; /* somebody has sent one before */
+    board.rows[A].arriving = 1; /* somebody has sent one before */
     for (int i = 0; i < ROUNDS; i++) serve(servers[A]);
     int pair[2];
     CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
     clients[client_count++] = pair[1];
     rd_handover handover = {.header.peer.kind = RD_ADDRESS_UNIX};
-    board.slots[A].state = RD_SCORE_READY;
-    board.slots[A].arriving = 0;
+    board.rows[A].state = RD_SCORE_READY;
+    board.rows[A].arriving = 0;
     CHECK(rd_siblings_send(servers[B], A, pair[0], &handover));
-    board.slots[A].state = RD_SCORE_DRAINING;
+    board.rows[A].state = RD_SCORE_DRAINING;
     close(pair[0]);
     for (int i = 0; i < ROUNDS; i++) serve(servers[A]);
     CHECK_INT(servers[A]->conns.count, 2);
@@ -336,19 +336,19 @@ static void test_heirs(void) {
     rd_loop_lock(&servers[B]->loop);
     rd_siblings_clear(servers[B]);
     CHECK_INT(rd_siblings_join(servers[B], &other, 2, inboxes[B][0], outboxes), 0);
-    servers[B]->score = &other.slots[2];
-    other.slots[2].state = RD_SCORE_READY;
-    rd_server_publish(servers[B]);
+    servers[B]->score = &other.rows[2];
+    other.rows[2].state = RD_SCORE_READY;
+    rd_server_write_scores(servers[B]);
     rd_loop_unlock(&servers[B]->loop);
-    board.slots[B].state = RD_SCORE_EMPTY;
+    board.rows[B].state = RD_SCORE_EMPTY;
     rd_loop_lock(&servers[A]->loop);
     rd_siblings_set_heirs(servers[A], &other, outboxes);
     rd_loop_unlock(&servers[A]->loop);
     stop(servers[A]);
     CHECK(rd_server_is_done(servers[A]));
-    CHECK_INT(other.slots[2].arriving, 1);
+    CHECK_INT(other.rows[2].arriving, 1);
     serve(servers[B]);
-    CHECK_INT(other.slots[2].arriving, 0);
+    CHECK_INT(other.rows[2].arriving, 0);
     say(fd, GET("/heir"));
     serve(servers[B]);
     CHECK_STR(hear(fd), "B /heir 0");

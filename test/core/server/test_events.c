@@ -45,7 +45,7 @@ static void release(rd_event_source *source, void *message) {
 static const rd_event_ops ticker_ops = {.family = RD_EVENTS_OF_SUBSCRIBER,
                                         .next = next,
                                         .take = take,
-                                        .told = on_told,
+                                        .handled = on_told,
                                         .ref = ref,
                                         .release = release};
 
@@ -79,16 +79,16 @@ static void test_sources_take_turns(void) {
     add(&other);
     rd_events_add(server, &other.source); /* stands there already */
     CHECK_INT(other.refs, 1);
-    CHECK(rd_server_tell(server, &event, true));
+    CHECK(rd_server_next_event(server, &event, true));
     CHECK(event.source == &one.source && event.message == &one.due);
-    CHECK(one.source.is_told);
-    CHECK(rd_server_tell(server, &event, true)); /* its second event goes to the end */
+    CHECK(one.source.is_handling);
+    CHECK(rd_server_next_event(server, &event, true)); /* its second event goes to the end */
     CHECK(event.source == &other.source);
-    CHECK(!one.source.is_told);
+    CHECK(!one.source.is_handling);
     CHECK_INT(one.told, 1);
-    CHECK(rd_server_tell(server, &event, true));
+    CHECK(rd_server_next_event(server, &event, true));
     CHECK(event.source == &one.source);
-    CHECK(!rd_server_tell(server, &event, true));
+    CHECK(!rd_server_next_event(server, &event, true));
     CHECK_INT(one.told, 2);
     CHECK_INT(one.refs, 0);
     CHECK_INT(one.released, 2);
@@ -101,12 +101,12 @@ static void test_who_holds_the_server_does_until_the_last_event(void) {
     begin();
     CHECK(!rd_events_live(server));
     add(&one);
-    CHECK(rd_server_tell(server, &event, true));
+    CHECK(rd_server_next_event(server, &event, true));
     CHECK(rd_events_live(server));
     one.due = 1; /* while the first is told */
-    CHECK(rd_server_tell(server, &event, true));
+    CHECK(rd_server_next_event(server, &event, true));
     CHECK(rd_events_live(server));
-    CHECK(!rd_server_tell(server, &event, false));
+    CHECK(!rd_server_next_event(server, &event, false));
     CHECK(!rd_events_live(server));
     finish();
 }

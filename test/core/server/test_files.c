@@ -48,7 +48,7 @@ static void test_files_and_the_application(void) {
     CHECK(second != NULL && begins(got, "HTTP/1.1 200 OK\r\n"));
     CHECK(has("\r\n\r\n/appHTTP/1.1") && has("\r\n\r\n/a.txtHTTP/1.1"));
     CHECK(ends(got, "\r\n\r\nhello"));
-    rd_server_publish(server);
+    rd_server_write_scores(server);
     CHECK_INT(atomic_load(&server->score->static_answers), 2);
     CHECK_INT(server->counts.requests, 2);
     end();

@@ -17,7 +17,7 @@ static void test_new_connections_are_balanced(void) {
     CHECK_INT(servers[B]->conns.count, 4);
     CHECK_INT(servers[A]->counts.handed_out, 4);
     CHECK_INT(servers[B]->counts.handed_in, 4);
-    board.slots[B].state = RD_SCORE_DRAINING; /* not to a worker that goes */
+    board.rows[B].state = RD_SCORE_DRAINING; /* not to a worker that goes */
     dial();
     CHECK_INT(servers[A]->conns.count, 6);
     for (unsigned i = 0; i < client_count; i++) {
@@ -32,13 +32,13 @@ static void test_new_connections_are_balanced(void) {
 /* B has nothing to do, A's leader is busy: what waits at A is answered by B. */
 static void move(const char *text, const char *answer_of_b) {
     start();
-    board.slots[B].connections = 100; /* so that the connection itself stays */
+    board.rows[B].connections = 100; /* so that the connection itself stays */
     int fd = dial();
     say(fd, GET("/before"));
     serve(servers[A]);
     CHECK_STR(hear(fd), "A /before 0");
     say(fd, text);
-    board.slots[A].busy = 1;
+    board.rows[A].busy = 1;
     for (int i = 0; i < 3; i++) stand_in(servers[A]);
     CHECK_INT(servers[A]->counts.handed_out, 1);
     CHECK_INT(servers[A]->conns.count, 0);
@@ -58,10 +58,10 @@ static void test_requests_that_wait_move(void) {
 
 static void test_with_everything_behind_them(void) {
     start();
-    board.slots[B].connections = 100;
+    board.rows[B].connections = 100;
     int fd = dial();
     say(fd, GET("/1") GET("/2") "GET /3 HTTP/1.1\r\nHo");
-    board.slots[A].busy = 1;
+    board.rows[A].busy = 1;
     for (int i = 0; i < 3; i++) stand_in(servers[A]);
     for (int i = 0; i < 3; i++) serve(servers[B]);
     say(fd, "st: a\r\n\r\n");
@@ -74,22 +74,22 @@ static void test_with_everything_behind_them(void) {
 /* The connection that B took over goes back when A has been there for a while and has fewer. */
 static void test_guests_go_back(void) {
     start();
-    board.slots[B].connections = 100;
+    board.rows[B].connections = 100;
     int fd = dial();
     say(fd, GET("/1"));
-    board.slots[A].busy = 1;
+    board.rows[A].busy = 1;
     for (int i = 0; i < 3; i++) stand_in(servers[A]);
     serve(servers[B]);
     serve(servers[B]);
     CHECK_STR(hear(fd), "B /1 0");
-    board.slots[A].busy = 0;
+    board.rows[A].busy = 0;
     serve(servers[A]); /* it is there again, without any connection */
     servers[B]->conns.count += 2;
     say(fd, GET("/stays"));
     serve(servers[B]);
     CHECK_STR(hear(fd), "B /stays 0");
-    CHECK(board.slots[A].stuck_ms > 0);
-    board.slots[A].stuck_ms = 1; /* long ago */
+    CHECK(board.rows[A].stuck_ms > 0);
+    board.rows[A].stuck_ms = 1; /* long ago */
     say(fd, GET("/2") GET("/3"));
     for (int i = 0; i < 3; i++) {
         serve(servers[B]);
@@ -119,14 +119,14 @@ static void answer_meanwhile(rd_server *server, int64_t timeout_us) {
 /* Nobody sleeps while the request of a guest waits to be sent back. */
 static void test_guests_wake_the_leader(void) {
     start();
-    board.slots[B].connections = 100;
+    board.rows[B].connections = 100;
     int fd = dial();
     say(fd, GET("/1") GET("/2"));
-    board.slots[A].busy = 1;
+    board.rows[A].busy = 1;
     for (int i = 0; i < 3; i++) stand_in(servers[A]);
-    board.slots[A].busy = 0;
+    board.rows[A].busy = 0;
     serve(servers[A]);
-    board.slots[A].stuck_ms = 1; /* long ago */
+    board.rows[A].stuck_ms = 1; /* long ago */
     servers[B]->conns.count += 2;
     rd_loop_lock(&servers[B]->loop);
     rd_server_turn(servers[B], wait_in_poll, true);
@@ -154,7 +154,7 @@ static int refuse_to_add(rd_poller *poller, rd_source *source) {
 /* B does not get it, and the poller of A does not take it again. */
 static void test_a_guest_that_is_lost_on_its_way(void) {
     start();
-    board.slots[B].connections = 100;
+    board.rows[B].connections = 100;
     int fd = dial();
     rd_server *server = servers[A];
     const rd_poller_ops *usual = server->loop.ops;
@@ -162,7 +162,7 @@ static void test_a_guest_that_is_lost_on_its_way(void) {
     refusing.add = refuse_to_add;
     rd_loop_lock(&server->loop);
     RD_CONTAINER(server->conns.conns.next, rd_conn, in_set)->guest = true;
-    board.slots[B].connections = 0;
+    board.rows[B].connections = 0;
     server->conns.count += 2;
     say(fd, GET("/lost"));
     rd_loop_wait(&server->loop, &server->lead.found, 1000);
@@ -185,28 +185,28 @@ static void test_a_guest_that_is_lost_on_its_way(void) {
 /* What cannot move, or had better not. */
 static void stay(const char *text, void (*change)(void)) {
     start();
-    board.slots[B].connections = 100;
+    board.rows[B].connections = 100;
     int fd = dial();
     say(fd, text);
-    board.slots[A].busy = 1;
+    board.rows[A].busy = 1;
     if (change != NULL) change();
     for (int i = 0; i < 3; i++) stand_in(servers[A]);
     CHECK_INT(servers[A]->counts.handed_out, 0);
     CHECK_INT(servers[A]->queue.len, 1);
-    board.slots[A].busy = 0;
+    board.rows[A].busy = 0;
     serve(servers[A]);
     CHECK_SAYS(hear(fd)[0] == 'A', "%s", got);
     end();
 }
 
 static void b_would_be_later(void) {
-    board.slots[B].busy = 1;
-    board.slots[B].call_us = UINT64_MAX / 4;
+    board.rows[B].busy = 1;
+    board.rows[B].call_us = UINT64_MAX / 4;
 }
 
 static void b_has_a_full_queue(void) {
     servers[A]->settings.max_queue = 1;
-    board.slots[B].queue = 1;
+    board.rows[B].queue = 1;
 }
 
 static void a_only_waits_for_a_cpu(void) {
@@ -215,12 +215,12 @@ static void a_only_waits_for_a_cpu(void) {
 }
 
 static void b_is_stuck(void) {
-    board.slots[B].busy = board.slots[B].standing_in = 1;
-    board.slots[A].busy = 10;
+    board.rows[B].busy = board.rows[B].standing_in = 1;
+    board.rows[A].busy = 10;
 }
 
 static void b_is_not_there(void) {
-    board.slots[B].state = RD_SCORE_EMPTY;
+    board.rows[B].state = RD_SCORE_EMPTY;
 }
 
 static void the_inbox_is_full(void) {
@@ -243,16 +243,16 @@ static void test_what_stays(void) {
 /* What was on its way is still served by the one that stops; nothing more is sent to it. */
 static void test_a_worker_that_stops(void) {
     start();
-    board.slots[B].call_us = 1;
+    board.rows[B].call_us = 1;
     dial();
     dial(); /* goes to B, which does not know it yet */
     CHECK_INT(servers[A]->counts.handed_out, 1);
-    CHECK_INT(board.slots[B].arriving, 1);
+    CHECK_INT(board.rows[B].arriving, 1);
     rd_server_stop(servers[B], RD_STOP_DRAIN);
     CHECK(!rd_server_is_done(servers[B]));
     say(clients[1], GET("/late"));
     serve(servers[B]);
-    CHECK_INT(board.slots[B].state, RD_SCORE_DRAINING);
+    CHECK_INT(board.rows[B].state, RD_SCORE_DRAINING);
     serve(servers[B]);
     CHECK_STR(hear(clients[1]), "B /late 0");
     for (int i = 0; i < 3; i++) serve(servers[B]);
@@ -262,13 +262,13 @@ static void test_a_worker_that_stops(void) {
     CHECK_INT(servers[A]->counts.handed_out, 1);
     CHECK_INT(servers[A]->conns.count, 3);
 
-    board.slots[B].state = RD_SCORE_READY; /* its successor: the inbox is as it was */
-    board.slots[B].listening = 1;
+    board.rows[B].state = RD_SCORE_READY; /* its successor: the inbox is as it was */
+    board.rows[B].listening = 1;
     dial();
     CHECK_INT(servers[A]->counts.handed_out, 2);
     serve(servers[B]);
     CHECK_INT(servers[B]->counts.handed_in, 1); /* as before */
-    board.slots[B].arriving = 0;
+    board.rows[B].arriving = 0;
     end();
 }
 
@@ -284,7 +284,7 @@ static void note_wait(rd_server *server, int64_t timeout_us) {
 static void test_a_worker_that_stops_looks_again(void) {
     start();
     dial();
-    board.slots[A].arriving = 1;
+    board.rows[A].arriving = 1;
     rd_server_stop(servers[A], RD_STOP_DRAIN);
     rd_loop_lock(&servers[A]->loop);
     rd_server_turn(servers[A], note_wait, true);
@@ -292,7 +292,7 @@ static void test_a_worker_that_stops_looks_again(void) {
     rd_server_turn(servers[A], note_wait, true);
     CHECK(!rd_server_is_done(servers[A]));
     CHECK(waited_us >= 0 && waited_us <= 10000);
-    board.slots[A].arriving = 0;
+    board.rows[A].arriving = 0;
     rd_server_turn(servers[A], note_wait, true);
     CHECK(!rd_siblings_expect(servers[A]));
     rd_loop_unlock(&servers[A]->loop);
@@ -321,11 +321,11 @@ static void test_a_message_of_another_version(void) {
     start();
     int pair[2];
     CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-    board.slots[B].arriving = 1; /* as every sender counts */
+    board.rows[B].arriving = 1; /* as every sender counts */
     send_descriptor(inboxes[B][1], pair[0], head, sizeof(head));
     close(pair[0]);
     for (int i = 0; i < 2; i++) serve(servers[B]);
-    CHECK_INT(board.slots[B].arriving, 0);
+    CHECK_INT(board.rows[B].arriving, 0);
     CHECK_INT(recv(pair[1], got, sizeof(got), MSG_DONTWAIT), 0);
     close(pair[1]);
     end();

@@ -681,14 +681,14 @@ static void test_files_of_clients_that_are_gone(void) {
     "GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"               \
     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 
-static rd_push *push;
+static rd_endpoint *endpoint;
 
 static void upgrade(rd_request *request) {
     const rd_upgrade_row *row = rd_upgrade_asked(request);
     if (row == NULL) {
         answer_path(request);
     } else {
-        push = row->begin(request, NULL, 0);
+        endpoint = row->begin(request, NULL, 0);
     }
 }
 
@@ -696,12 +696,12 @@ static void test_a_number_becomes_a_websocket(void) {
     char frame[CLIENT_HEADER_MAX + 5];
     start(upgrade);
     int fd = join_carrier();
-    push = NULL;
+    endpoint = NULL;
     say_to(fd, 1, UPGRADE);
     say_path(fd, 2);
     ask_numbers(fd);
     CHECK(begins(numbers[1].text, "HTTP/1.1 101 ") && ends(numbers[2].text, "/2"));
-    CHECK(push != NULL && push->conn == numbered_find(carrier, 1)->conn);
+    CHECK(endpoint != NULL && endpoint->conn == numbered_find(carrier, 1)->conn);
     size_t len = client_frame(frame, FIN | PING, 0x01020304, "hello", 5, 5);
     numbers[1].len = 0;
     send_message(fd, 'd', 1, frame, len);
@@ -709,18 +709,18 @@ static void test_a_number_becomes_a_websocket(void) {
     CHECK_BYTES(numbers[1].text, numbers[1].len, "\x8a\x05hello");
     rd_loop_lock(&server->loop);
     numbers[1].len = 0;
-    push->ops->write(push, "news", 4, true);
+    endpoint->ops->write(endpoint, "news", 4, true);
     rd_loop_unlock(&server->loop);
     ask_numbers(fd);
     CHECK_BYTES(numbers[1].text, numbers[1].len, "\x81\x04news");
     send_message(fd, 'e', 1, NULL, 0);
     ask_numbers(fd);
-    CHECK(push->conn == NULL);
+    CHECK(endpoint->conn == NULL);
     rd_loop_lock(&server->loop);
     rd_event event = {0};
-    while (rd_server_tell(server, &event, true)) {
+    while (rd_server_next_event(server, &event, true)) {
     }
-    rd_push_unref(push);
+    rd_endpoint_unref(endpoint);
     rd_loop_unlock(&server->loop);
     close(fd);
     end();

@@ -138,7 +138,7 @@ static void test_a_deadline_in_the_line(void) {
 
 /* A set that has no such turns sends what it can when it can. */
 static void test_a_set_without_turns(void) {
-    set.takes_turns = false;
+    set.shares_sending = false;
     open_all();
     for (int i = 0; i < COUNT; i++) queue(i, sizeof(zeros));
     memset(order, 0, sizeof(order));
@@ -146,11 +146,11 @@ static void test_a_set_without_turns(void) {
     CHECK_STR(order, "ABCDE");
     CHECK(!rd_conn_set_has_long(&set));
     close_all();
-    set.takes_turns = true;
+    set.shares_sending = true;
 }
 
 static void test_all(void) {
-    set.takes_turns = true;
+    set.shares_sending = true;
     test_short_answers_come_first();
     test_each_in_turn_until_all_is_sent();
     test_as_long_as_the_application_took();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pub/sub of a process: what a push is told of what is published, history and its end, the
- * watcher, and what is bounded. Connections are not needed: a push without one has the same rules
- * for blocks, and records what would go to a client.
+ * The pub/sub of a process: what an endpoint is told of what is published, history and its end, the
+ * observer, and what is bounded. Connections are not needed: an endpoint without one has the same
+ * rules for blocks, and records what would go to a client.
  */
 #include <stdlib.h>
 
@@ -42,53 +42,53 @@ static void end(void) {
     rd_loop_clear(&loop);
 }
 
-/* ---- a push that writes down what its client would get ---- */
+/* ---- an endpoint that writes down what its client would get ---- */
 
 static char sent[4096];
 static unsigned overflows;
 
-static void note_publish(rd_push *push, rd_message *message, rd_receive_as as) {
-    (void)push;
+static void note_publish(rd_endpoint *endpoint, rd_message *message, rd_receive_as as) {
+    (void)endpoint;
     const rd_slice payload = rd_message_payload(message);
     const size_t at = strlen(sent);
     (void)snprintf(sent + at, sizeof(sent) - at, "%.*s%s ", (int)payload.len, payload.ptr,
                    as == RD_AS_BINARY ? "!" : "");
 }
 
-static void note_overflow(rd_push *push) {
-    (void)push;
+static void note_overflow(rd_endpoint *endpoint) {
+    (void)endpoint;
     overflows++;
 }
 
-static void nothing(rd_push *push) {
-    (void)push;
+static void nothing(rd_endpoint *endpoint) {
+    (void)endpoint;
 }
 
-static void free_push(rd_push *push) {
-    rd_free(push);
+static void free_push(rd_endpoint *endpoint) {
+    rd_free(endpoint);
 }
 
-static void no_close(rd_push *push, unsigned code, rd_slice reason) {
-    (void)push, (void)code, (void)reason;
+static void no_close(rd_endpoint *endpoint, unsigned code, rd_slice reason) {
+    (void)endpoint, (void)code, (void)reason;
 }
 
-static const rd_push_ops ops = {.publish = note_publish,
-                                .overflow = note_overflow,
-                                .close = no_close,
-                                .told = nothing,
-                                .free = free_push};
+static const rd_endpoint_ops ops = {.deliver = note_publish,
+                                    .overflow = note_overflow,
+                                    .close = no_close,
+                                    .handled = nothing,
+                                    .free = free_push};
 
-static rd_push *new_push(void) {
-    rd_push *push = rd_alloc_zero(sizeof(*push));
-    rd_push_init(push, &ops, &shared, NULL);
+static rd_endpoint *new_push(void) {
+    rd_endpoint *endpoint = rd_alloc_zero(sizeof(*endpoint));
+    rd_endpoint_init(endpoint, &ops, &shared, NULL);
     sent[0] = '\0';
     overflows = 0;
-    return push;
+    return endpoint;
 }
 
-static void free_it(rd_push *push) {
-    rd_subscriber_clear(&pubsub.channels, &push->subscriber);
-    rd_push_unref(push);
+static void free_it(rd_endpoint *endpoint) {
+    rd_subscriber_clear(&pubsub.channels, &endpoint->subscriber);
+    rd_endpoint_unref(endpoint);
 }
 
 static rd_slice text(const char *string) {
@@ -103,25 +103,25 @@ static void deliver(void) {
     while (rd_pubsub_waits(&pubsub)) rd_pubsub_run(&pubsub);
 }
 
-static int subscribe(rd_push *push, const char *name, const rd_pubsub_terms *terms) {
-    return rd_pubsub_subscribe(&pubsub, push, text(name), false, terms);
+static int subscribe(rd_endpoint *endpoint, const char *name, const rd_pubsub_terms *terms) {
+    return rd_pubsub_subscribe(&pubsub, endpoint, text(name), false, terms);
 }
 
 /* The next event and its payload as text. */
-static const char *take(rd_push *push) {
+static const char *take(rd_endpoint *endpoint) {
     static char line[256];
     static const char *const names[] = {"nothing",   "open",  "handler", "message",
                                         "published", "close", "drained", "shutdown"};
-    const rd_push_event event = rd_push_next(push);
+    const rd_endpoint_event event = rd_endpoint_next(endpoint);
     unsigned kind;
-    rd_push_message *message = rd_push_take(push, &kind);
+    rd_endpoint_message *message = rd_endpoint_take(endpoint, &kind);
     (void)snprintf(line, sizeof(line), "%s", names[event]);
     if (message != NULL && message->published != NULL) {
         const rd_slice payload = rd_message_payload(message->published);
         (void)snprintf(line, sizeof(line), "%s %u%s %.*s", names[event], (unsigned)message->block,
                        message->is_text ? "" : "!", (int)payload.len, payload.ptr);
     }
-    if (message != NULL) rd_push_free_message(message);
+    if (message != NULL) rd_endpoint_free_message(message);
     return line;
 }
 
@@ -129,48 +129,48 @@ static const char *take(rd_push *push) {
 
 static void test_straight_to_the_client(void) {
     begin();
-    rd_push *push = new_push();
-    CHECK_INT(subscribe(push, "news", &(rd_pubsub_terms){0}), 1);
-    CHECK_INT(subscribe(push, "data", &(rd_pubsub_terms){.as = RD_AS_BINARY}), 1);
+    rd_endpoint *endpoint = new_push();
+    CHECK_INT(subscribe(endpoint, "news", &(rd_pubsub_terms){0}), 1);
+    CHECK_INT(subscribe(endpoint, "data", &(rd_pubsub_terms){.as = RD_AS_BINARY}), 1);
     publish("news", "a");
     publish("data", "b");
     publish("other", "c");
     CHECK_STR(sent, "");
     deliver();
     CHECK_STR(sent, "a b! ");
-    CHECK(rd_pubsub_unsubscribe(&pubsub, push, text("news"), false));
-    CHECK(!rd_pubsub_unsubscribe(&pubsub, push, text("news"), false));
+    CHECK(rd_pubsub_unsubscribe(&pubsub, endpoint, text("news"), false));
+    CHECK(!rd_pubsub_unsubscribe(&pubsub, endpoint, text("news"), false));
     publish("news", "d");
     deliver();
     CHECK_STR(sent, "a b! ");
     CHECK_INT(told, 0);
     CHECK_INT(pubsub.published, 4);
-    free_it(push);
+    free_it(endpoint);
     end();
 }
 
 static void test_blocks_are_told_in_order(void) {
     begin();
-    rd_push *push = new_push();
-    subscribe(push, "news", &(rd_pubsub_terms){.block = 7});
+    rd_endpoint *endpoint = new_push();
+    subscribe(endpoint, "news", &(rd_pubsub_terms){.block = 7});
     publish("news", "a");
     publish("news", "b");
     deliver();
     CHECK_INT(told, 2);
-    CHECK_STR(take(push), "published 7 a");
-    subscribe(push, "news", &(rd_pubsub_terms){.block = 8, .as = RD_AS_BINARY});
+    CHECK_STR(take(endpoint), "published 7 a");
+    subscribe(endpoint, "news", &(rd_pubsub_terms){.block = 8, .as = RD_AS_BINARY});
     publish("news", "c");
     deliver();
-    CHECK_STR(take(push), "published 7 b");
-    CHECK_STR(take(push), "published 8! c");
-    CHECK_STR(take(push), "nothing");
-    CHECK_INT(push->message_bytes, 0);
-    push->source.is_told = true; /* whoever is being told comes back by himself */
+    CHECK_STR(take(endpoint), "published 7 b");
+    CHECK_STR(take(endpoint), "published 8! c");
+    CHECK_STR(take(endpoint), "nothing");
+    CHECK_INT(endpoint->message_bytes, 0);
+    endpoint->source.is_handling = true; /* whoever is being told comes back by himself */
     publish("news", "d");
     deliver();
     CHECK_INT(told, 3);
     CHECK_STR(sent, "");
-    free_it(push);
+    free_it(endpoint);
     end();
 }
 
@@ -179,18 +179,18 @@ static void test_a_slow_block_is_bounded(void) {
     memset(big, 'x', sizeof(big) - 1);
     begin();
     settings.max_pending_bytes = 65536;
-    rd_push *push = new_push();
-    subscribe(push, "news", &(rd_pubsub_terms){.block = 1});
+    rd_endpoint *endpoint = new_push();
+    subscribe(endpoint, "news", &(rd_pubsub_terms){.block = 1});
     publish("news", big);
     publish("news", big);
     publish("news", "small");
     deliver();
     CHECK_INT(overflows, 1);
-    CHECK_INT(strlen(take(push)), 255);
-    CHECK_STR(take(push), "published 1 small");
-    free_it(push);
-    rd_push *own = rd_pubsub_subscriber(&pubsub);
-    CHECK(rd_push_is_own(own));
+    CHECK_INT(strlen(take(endpoint)), 255);
+    CHECK_STR(take(endpoint), "published 1 small");
+    free_it(endpoint);
+    rd_endpoint *own = rd_pubsub_subscriber(&pubsub);
+    CHECK(rd_endpoint_is_own(own));
     subscribe(own, "news", &(rd_pubsub_terms){.block = 1});
     publish("news", big);
     publish("news", big);
@@ -202,43 +202,43 @@ static void test_a_slow_block_is_bounded(void) {
 
 static void test_handler_changes_come_before_messages(void) {
     begin();
-    rd_push *push = new_push();
-    subscribe(push, "news", &(rd_pubsub_terms){.block = 1});
+    rd_endpoint *endpoint = new_push();
+    subscribe(endpoint, "news", &(rd_pubsub_terms){.block = 1});
     publish("news", "a");
     deliver();
-    rd_push_set_due(push, RD_PUSH_SHUTDOWN);
-    rd_push_set_due(push, RD_PUSH_DRAINED);
-    rd_push_set_due(push, RD_PUSH_HANDLER);
-    CHECK_STR(take(push), "handler");
-    CHECK_STR(take(push), "published 1 a");
-    CHECK_STR(take(push), "drained");
-    CHECK_STR(take(push), "shutdown");
-    rd_push_ref(push);
-    rd_push_closed(push);
+    rd_endpoint_set_due(endpoint, RD_ENDPOINT_SHUTDOWN);
+    rd_endpoint_set_due(endpoint, RD_ENDPOINT_DRAINED);
+    rd_endpoint_set_due(endpoint, RD_ENDPOINT_HANDLER);
+    CHECK_STR(take(endpoint), "handler");
+    CHECK_STR(take(endpoint), "published 1 a");
+    CHECK_STR(take(endpoint), "drained");
+    CHECK_STR(take(endpoint), "shutdown");
+    rd_endpoint_ref(endpoint);
+    rd_endpoint_closed(endpoint);
     publish("news", "nobody");
     deliver();
-    CHECK_STR(take(push), "close");
-    CHECK_STR(take(push), "nothing");
+    CHECK_STR(take(endpoint), "close");
+    CHECK_STR(take(endpoint), "nothing");
     CHECK_INT(pubsub.channels.subscription_count, 0);
-    rd_push_unref(push);
+    rd_endpoint_unref(endpoint);
     end();
 }
 
 static void test_history_is_replayed_once(void) {
     begin();
     rd_pubsub_keep(&pubsub, text("kept"), false, 2, 1000);
-    rd_push *push = new_push();
+    rd_endpoint *endpoint = new_push();
     publish("kept", "a");
     publish("kept", "b");
     publish("kept", "c");
-    subscribe(push, "kept", &(rd_pubsub_terms){.replays = true});
+    subscribe(endpoint, "kept", &(rd_pubsub_terms){.replays = true});
     CHECK_STR(sent, "b c ");
     deliver(); /* what was queued when it came is not delivered again */
     CHECK_STR(sent, "b c ");
     publish("kept", "d");
     deliver();
     CHECK_STR(sent, "b c d ");
-    subscribe(push, "kept", &(rd_pubsub_terms){.replays = true, .since = UINT64_MAX});
+    subscribe(endpoint, "kept", &(rd_pubsub_terms){.replays = true, .since = UINT64_MAX});
     CHECK_STR(sent, "b c d ");
     CHECK(rd_timer_is_armed(&pubsub.expiry));
     pass_ms(20000);
@@ -246,55 +246,56 @@ static void test_history_is_replayed_once(void) {
     rd_timer_advance(&loop.timers, loop.now_ms);
     CHECK_INT(pubsub.history.count, 0);
     CHECK(!rd_timer_is_armed(&pubsub.expiry));
-    free_it(push);
+    free_it(endpoint);
     end();
 }
 
 static void test_ids_only_where_somebody_keeps(void) {
     begin();
-    rd_push *push = new_push();
-    subscribe(push, "news", &(rd_pubsub_terms){.block = 1});
+    rd_endpoint *endpoint = new_push();
+    subscribe(endpoint, "news", &(rd_pubsub_terms){.block = 1});
     publish("news", "a");
     rd_pubsub_keep(&pubsub, text("kept"), false, 2, 0);
     publish("news", "b");
     deliver();
     unsigned kind;
-    rd_push_message *first = rd_push_take(push, &kind), *second = rd_push_take(push, &kind);
+    rd_endpoint_message *first = rd_endpoint_take(endpoint, &kind),
+                        *second = rd_endpoint_take(endpoint, &kind);
     CHECK_INT(first->published->id, 0);
     CHECK(second->published->id > 0);
-    rd_push_free_message(first);
-    rd_push_free_message(second);
-    free_it(push);
+    rd_endpoint_free_message(first);
+    rd_endpoint_free_message(second);
+    free_it(endpoint);
     end();
 }
 
-/* The watcher's next event, told: as rd_server_tell() does it. */
-static const char *tell(rd_push *watcher) {
-    const char *line = take(watcher);
-    watcher->ops->told(watcher);
+/* The observer's next event, told: as rd_server_next_event() does it. */
+static const char *tell(rd_endpoint *observer) {
+    const char *line = take(observer);
+    observer->ops->handled(observer);
     return line;
 }
 
 static void test_the_watcher(void) {
     begin();
-    rd_push *watcher = rd_pubsub_subscriber(&pubsub), *a = new_push(), *b = new_push();
+    rd_endpoint *observer = rd_pubsub_subscriber(&pubsub), *a = new_push(), *b = new_push();
     subscribe(a, "early", &(rd_pubsub_terms){0});
-    rd_pubsub_watch(&pubsub, watcher);
+    rd_pubsub_observe(&pubsub, observer);
     subscribe(a, "news", &(rd_pubsub_terms){0});
     subscribe(b, "news", &(rd_pubsub_terms){0});
     rd_pubsub_subscribe(&pubsub, a, text("n*"), true, &(rd_pubsub_terms){0});
-    CHECK_STR(tell(watcher), "published 1 subscribe");
-    CHECK_STR(tell(watcher), "published 1 subscribe");
-    CHECK_STR(tell(watcher), "published 1 psubscribe");
-    CHECK_STR(tell(watcher), "nothing");
+    CHECK_STR(tell(observer), "published 1 subscribe");
+    CHECK_STR(tell(observer), "published 1 subscribe");
+    CHECK_STR(tell(observer), "published 1 psubscribe");
+    CHECK_STR(tell(observer), "nothing");
     free_it(a);
-    CHECK_STR(tell(watcher), "published 1 unsubscribe");
-    CHECK_STR(tell(watcher), "published 1 punsubscribe");
-    CHECK_STR(tell(watcher), "nothing");
+    CHECK_STR(tell(observer), "published 1 unsubscribe");
+    CHECK_STR(tell(observer), "published 1 punsubscribe");
+    CHECK_STR(tell(observer), "nothing");
     free_it(b);
-    CHECK_STR(tell(watcher), "published 1 unsubscribe");
-    rd_pubsub_release(&pubsub, watcher);
-    CHECK(pubsub.watcher == NULL);
+    CHECK_STR(tell(observer), "published 1 unsubscribe");
+    rd_pubsub_release(&pubsub, observer);
+    CHECK(pubsub.observer == NULL);
     end();
 }
 
@@ -304,9 +305,9 @@ static void test_a_watcher_that_is_late_misses_nothing(void) {
     enum { CHANNELS = 20000, STAY = 777 };
     char name[32];
     begin();
-    rd_push *watcher = rd_pubsub_subscriber(&pubsub), *stays = new_push(), *goes = new_push();
+    rd_endpoint *observer = rd_pubsub_subscriber(&pubsub), *stays = new_push(), *goes = new_push();
     stays->subscriber.limit = goes->subscriber.limit = CHANNELS;
-    rd_pubsub_watch(&pubsub, watcher);
+    rd_pubsub_observe(&pubsub, observer);
     for (int i = 0; i < CHANNELS; i++) {
         (void)snprintf(name, sizeof(name), "channel:%d", i);
         subscribe(i < STAY ? stays : goes, name, &(rd_pubsub_terms){0});
@@ -314,11 +315,11 @@ static void test_a_watcher_that_is_late_misses_nothing(void) {
     CHECK(pubsub.changes.names.count == CHANNELS - 1);
     free_it(goes);
     int told_of = 0;
-    while (strcmp(tell(watcher), "published 1 subscribe") == 0) told_of++;
+    while (strcmp(tell(observer), "published 1 subscribe") == 0) told_of++;
     CHECK_INT(told_of, STAY);
     CHECK_INT(shared.messages_dropped, 0);
     free_it(stays);
-    rd_pubsub_release(&pubsub, watcher);
+    rd_pubsub_release(&pubsub, observer);
     CHECK(rd_changes_is_empty(&pubsub.changes));
     end();
 }
@@ -328,33 +329,33 @@ static void test_a_flood_is_bounded(void) {
     static char big[8193];
     memset(big, 'x', sizeof(big) - 1);
     begin();
-    rd_push *push = new_push();
-    subscribe(push, "news", &(rd_pubsub_terms){.block = 1});
+    rd_endpoint *endpoint = new_push();
+    subscribe(endpoint, "news", &(rd_pubsub_terms){.block = 1});
     for (int i = 0; i < 1000; i++) {
         publish("news", big);
         CHECK(pubsub.channels.fanout.waiting_bytes <= 1 << 20);
     }
     CHECK_INT(rd_pubsub_publish(&pubsub, text(""), text("x"), true, RD_REACH_PROCESS),
               RD_ERR_CHANNEL_NAME);
-    free_it(push);
+    free_it(endpoint);
     end();
 }
 
 /* A message without a byte takes memory, too. */
 static void test_a_flood_of_nothing_is_bounded(void) {
     begin();
-    rd_push *push = new_push();
-    subscribe(push, "news", &(rd_pubsub_terms){0});
+    rd_endpoint *endpoint = new_push();
+    subscribe(endpoint, "news", &(rd_pubsub_terms){0});
     for (int i = 0; i < 20000; i++) publish("news", "");
     CHECK(pubsub.channels.fanout.waiting * sizeof(rd_message) < 1 << 20);
-    free_it(push);
+    free_it(endpoint);
     end();
 }
 
 static unsigned served;
 
-static void count_publish(rd_push *push, rd_message *message, rd_receive_as as) {
-    (void)push, (void)message, (void)as;
+static void count_publish(rd_endpoint *endpoint, rd_message *message, rd_receive_as as) {
+    (void)endpoint, (void)message, (void)as;
     served++;
 }
 
@@ -363,11 +364,11 @@ static void count_publish(rd_push *push, rd_message *message, rd_receive_as as) 
 static void test_a_large_message_for_a_crowd(void) {
     enum { CROWD = 4000, LARGE = 1 << 20 };
     static const char large[LARGE];
-    static rd_push *crowd[CROWD];
-    static rd_push_ops counting;
+    static rd_endpoint *crowd[CROWD];
+    static rd_endpoint_ops counting;
     begin();
     counting = ops;
-    counting.publish = count_publish;
+    counting.deliver = count_publish;
     for (int i = 0; i < CROWD; i++) {
         crowd[i] = new_push();
         crowd[i]->ops = &counting;

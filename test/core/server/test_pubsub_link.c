@@ -24,7 +24,7 @@ typedef struct worker {
 
 /* A client that writes down what it gets. */
 typedef struct client {
-    rd_push push;
+    rd_endpoint endpoint;
     worker *worker;
     char got[8192];
     uint64_t last_id;
@@ -41,8 +41,8 @@ static rd_slice text(const char *string) {
 
 /* ---- clients ---- */
 
-static void note_publish(rd_push *push, rd_message *message, rd_receive_as as) {
-    client *client = RD_CONTAINER(push, struct client, push);
+static void note_publish(rd_endpoint *endpoint, rd_message *message, rd_receive_as as) {
+    client *client = RD_CONTAINER(endpoint, struct client, endpoint);
     const rd_slice payload = rd_message_payload(message);
     const size_t at = strlen(client->got);
     (void)as;
@@ -51,45 +51,47 @@ static void note_publish(rd_push *push, rd_message *message, rd_receive_as as) {
     if (message->id != 0) client->last_id = message->id;
 }
 
-static void nothing(rd_push *push) {
-    (void)push;
+static void nothing(rd_endpoint *endpoint) {
+    (void)endpoint;
 }
 
-static void no_close(rd_push *push, unsigned code, rd_slice reason) {
-    (void)push, (void)code, (void)reason;
+static void no_close(rd_endpoint *endpoint, unsigned code, rd_slice reason) {
+    (void)endpoint, (void)code, (void)reason;
 }
 
-static void free_client(rd_push *push) {
-    rd_free(RD_CONTAINER(push, client, push));
+static void free_client(rd_endpoint *endpoint) {
+    rd_free(RD_CONTAINER(endpoint, client, endpoint));
 }
 
-static const rd_push_ops ops = {.publish = note_publish,
-                                .overflow = nothing,
-                                .close = no_close,
-                                .told = nothing,
-                                .free = free_client};
+static const rd_endpoint_ops ops = {.deliver = note_publish,
+                                    .overflow = nothing,
+                                    .close = no_close,
+                                    .handled = nothing,
+                                    .free = free_client};
 
 static client *new_client(worker *worker) {
     client *added = rd_alloc_zero(sizeof(*added));
     added->worker = worker;
-    rd_push_init(&added->push, &ops, &worker->shared, NULL);
+    rd_endpoint_init(&added->endpoint, &ops, &worker->shared, NULL);
     return added;
 }
 
 static void close_client(client *client) {
-    client->push.closing = true;
-    rd_subscriber_clear(&client->worker->pubsub.channels, &client->push.subscriber);
-    rd_push_unref(&client->push);
+    client->endpoint.is_closing = true;
+    rd_subscriber_clear(&client->worker->pubsub.channels, &client->endpoint.subscriber);
+    rd_endpoint_unref(&client->endpoint);
 }
 
 static int subscribe(client *client, const char *name) {
     const rd_pubsub_terms terms = {.as = RD_AS_SENT};
-    return rd_pubsub_subscribe(&client->worker->pubsub, &client->push, text(name), false, &terms);
+    return rd_pubsub_subscribe(&client->worker->pubsub, &client->endpoint, text(name), false,
+                               &terms);
 }
 
 static int subscribe_since(client *client, const char *name, uint64_t since) {
     const rd_pubsub_terms terms = {.replays = true, .since = since};
-    return rd_pubsub_subscribe(&client->worker->pubsub, &client->push, text(name), false, &terms);
+    return rd_pubsub_subscribe(&client->worker->pubsub, &client->endpoint, text(name), false,
+                               &terms);
 }
 
 static int publish(worker *worker, const char *name, const char *payload) {
@@ -269,15 +271,15 @@ static void test_changes_while_the_answer_is_due(void) {
     settle(&workers[1]);
     rd_pubsub *pubsub = &workers[0].pubsub;
     CHECK_INT(subscribe_since(reader, "kept", 0), 1);
-    CHECK(rd_pubsub_unsubscribe(pubsub, &reader->push, text("kept"), false));
-    CHECK(!rd_pubsub_unsubscribe(pubsub, &reader->push, text("kept"), false));
+    CHECK(rd_pubsub_unsubscribe(pubsub, &reader->endpoint, text("kept"), false));
+    CHECK(!rd_pubsub_unsubscribe(pubsub, &reader->endpoint, text("kept"), false));
     CHECK_INT(subscribe_since(reader, "kept", 0), 1);
     CHECK_INT(subscribe(reader, "kept"), 1); /* from now on, without what was */
     CHECK_INT(subscribe_since(leaver, "kept", 0), 1);
     close_client(leaver);
     settle(&workers[0]);
     CHECK_STR(reader->got, "");
-    CHECK(rd_list_is_empty(&reader->push.replays));
+    CHECK(rd_list_is_empty(&reader->endpoint.replays));
     publish(&workers[1], "kept", "two");
     hear(reader, "two ");
     CHECK_INT(rd_channels_subscribers(&pubsub->channels, text("kept"), false), 1);
@@ -299,7 +301,7 @@ static void test_limits(void) {
     CHECK_INT(subscribe_since(reader, "a", 1), 0);
     CHECK_INT(subscribe_since(reader, "", 1), RD_ERR_CHANNEL_NAME);
     settle(&workers[0]);
-    CHECK_INT(reader->push.subscriber.count, 3);
+    CHECK_INT(reader->endpoint.subscriber.count, 3);
     for (size_t extra = 0; extra < 2; extra++) {
         const rd_slice body = rd_slice_of(payload, (size_t)settings.max_publish_bytes + extra);
         CHECK_INT(rd_pubsub_publish(&workers[0].pubsub, text("x"), body, true, RD_REACH_CLUSTER),
@@ -318,19 +320,19 @@ static void test_bytes_of_names(void) {
     rd_ledger_init(&ledger);
     rd_ledger_limit(&ledger, RD_LEDGER_SUBSCRIPTIONS, 2 * RD_SUBSCRIPTION_BYTES + 2);
     client *reader = new_client(&workers[0]);
-    reader->push.subscriber.ledger = &ledger;
-    reader->push.subscriber.name_limit = 100;
+    reader->endpoint.subscriber.ledger = &ledger;
+    reader->endpoint.subscriber.name_limit = 100;
     CHECK_INT(subscribe_since(reader, "b", 1), 1);
     CHECK_INT(subscribe(reader, "c"), 1);
     CHECK_INT(*held, 2 * RD_SUBSCRIPTION_BYTES + 2);
     CHECK_INT(subscribe(reader, "d"), RD_ERR_SUBSCRIPTIONS_FULL);
     CHECK_INT(subscribe_since(reader, "d", 1), RD_ERR_SUBSCRIPTIONS_FULL);
     settle(&workers[0]);
-    CHECK_INT(reader->push.subscriber.count, 2);
+    CHECK_INT(reader->endpoint.subscriber.count, 2);
     CHECK_INT(*held, 2 * RD_SUBSCRIPTION_BYTES + 2);
     CHECK_INT(subscribe_since(reader, "c", 1), 0);
     CHECK_INT(*held, 2 * RD_SUBSCRIPTION_BYTES + 2);
-    CHECK(rd_pubsub_unsubscribe(&workers[0].pubsub, &reader->push, text("c"), false));
+    CHECK(rd_pubsub_unsubscribe(&workers[0].pubsub, &reader->endpoint, text("c"), false));
     CHECK_INT(*held, RD_SUBSCRIPTION_BYTES + 1);
     CHECK_INT(subscribe_since(reader, "d", 1), 1); /* and leaves before the answer */
     close_client(reader);
@@ -373,8 +375,8 @@ static void test_a_client_that_goes_before_its_turn(void) {
     CHECK(workers[0].pubsub.link->waiting > 0);
     CHECK_INT(subscribe_since(stays, "news", 0), 1);
     for (int i = 0; i < 20; i++) {
-        rd_push_leave_channels(&gone[i]->push);
-        CHECK_INT(gone[i]->push.refs, 1);
+        rd_endpoint_end_subscriptions(&gone[i]->endpoint);
+        CHECK_INT(gone[i]->endpoint.refs, 1);
         close_client(gone[i]);
     }
     hear(stays, "kept ");
@@ -391,14 +393,14 @@ static void test_a_replay_without_an_answer(void) {
     client *reader = new_client(&workers[0]);
     rd_hub_thread_stop(hub);
     pubsub->link->wait_ms = 1;
-    reader->push.conn = &conn;
+    reader->endpoint.conn = &conn;
     CHECK_INT(subscribe_since(reader, "news", 1), 1);
     while (pubsub->replay_timeouts == 0 && check_failed == 0) {
         static rd_ready_set found;
         rd_loop_wait(&loop, &found, rd_loop_timeout(&loop));
         rd_loop_process(&loop, &found);
     }
-    reader->push.conn = NULL;
+    reader->endpoint.conn = NULL;
     CHECK_INT(refused, 1);
     CHECK_INT(rd_channels_subscribers(&pubsub->channels, text("news"), false), 1);
     pubsub->link->wait_ms = 60000;

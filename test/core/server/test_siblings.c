@@ -70,14 +70,14 @@ static void stop_a(void) {
 /* A connection of A that has been served once and sent half a head, with peer and deadline known.
  */
 static void dial_half(const char *half) {
-    board.slots[B].connections = 100;
+    board.rows[B].connections = 100;
     int fd = dial();
     say(fd, GET("/first"));
     serve(servers[A]);
     hear(fd);
     say(fd, half);
     serve(servers[A]);
-    board.slots[B].connections = 0;
+    board.rows[B].connections = 0;
     rd_conn *conn = only_conn_of(servers[A]);
     conn->peer = (rd_address){.kind = RD_ADDRESS_V4, .bytes = {192, 0, 2, 7}, .port = 99};
     conn->deadline = servers[A]->loop.now_ms + 5000000;
@@ -108,12 +108,12 @@ static void test_fields_of_a_request(void) {
     static const char *const text =
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhelloGET /next";
     begin(true);
-    board.slots[B].connections = 100;
+    board.rows[B].connections = 100;
     int fd = dial();
     only_conn_of(servers[A])->peer =
         (rd_address){.kind = RD_ADDRESS_V4, .bytes = {192, 0, 2, 7}, .port = 99};
     say(fd, text);
-    board.slots[A].busy = 1;
+    board.rows[A].busy = 1;
     for (int i = 0; i < 3; i++) stand_in(servers[A]);
     take_at_b();
     check_common(0);
@@ -166,7 +166,7 @@ static void test_passing_on(void) {
     dial_secure();
     dial();
     servers[B]->conns.count += 2;
-    board.slots[B].connections = 0; /* not true any more, but A believes it */
+    board.rows[B].connections = 0; /* not true any more, but A believes it */
     dial();
     serve(servers[B]);
     servers[B]->conns.count -= 2;
@@ -257,13 +257,13 @@ static void test_requests_that_cannot_move_stay(void) {
     begin(false);
     listen_at(servers[B], URL);
     dial_secure();
-    board.slots[B].connections = 100;
+    board.rows[B].connections = 100;
     int fd = dial();
     say(fd, GET("/waits"));
-    board.slots[A].busy = 1;
+    board.rows[A].busy = 1;
     for (int i = 0; i < 3; i++) stand_in(servers[A]);
     CHECK_INT(servers[A]->counts.handed_out, 0);
-    board.slots[A].busy = 0;
+    board.rows[A].busy = 0;
     serve(servers[A]);
     CHECK_STR(hear(fd), "A /waits 0");
     finish();
@@ -335,12 +335,12 @@ static void test_broken_messages(void) {
         char message[sizeof(header) + 8];
         memcpy(message, &header, sizeof(header));
         memcpy(message + sizeof(header), "12345678", 8);
-        board.slots[B].arriving = 1; /* as every sender counts */
+        board.rows[B].arriving = 1; /* as every sender counts */
         send_descriptor(inboxes[B][1], pair[0], message, sizeof(message));
         close(pair[0]);
         serve(servers[B]);
         CHECK_INT(servers[B]->conns.count, 0);
-        CHECK_INT(board.slots[B].arriving, 0);
+        CHECK_INT(board.rows[B].arriving, 0);
         CHECK_SAYS(is_closed(pair[1]), "row %zu", i);
         close(pair[1]);
         finish();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Connections that another one carries: they read and write through it, end with it, count neither
- * as connections nor as descriptors, and have slots, deadlines and watermarks of their own. The
+ * as connections nor as descriptors, and have indexes, deadlines and watermarks of their own. The
  * transport here hands out what the test puts into its state, and writes to the carrier.
  */
 #include <errno.h>
@@ -132,7 +132,7 @@ static void test_it_counts_neither_as_connection_nor_as_descriptor(void) {
     rd_conn *carrier = open_carrier(), *one = open_carried(carrier), *two = open_carried(carrier);
     CHECK_INT(set.count, 1);
     CHECK_INT(set.ledger.rows[RD_LEDGER_DESCRIPTORS].held, 1);
-    CHECK(one->slot != two->slot && one->slot != carrier->slot);
+    CHECK(one->index != two->index && one->index != carrier->index);
     CHECK_INT(one->peer.port, 4711);
     CHECK(rd_conn_carrier(one) == carrier && rd_conn_carrier(carrier) == NULL);
     CHECK_INT(told.opened, 3);

@@ -106,9 +106,9 @@ static void test_a_half_closed_peer_is_answered(void) {
     end(conn);
 }
 
-static void test_a_settled_connection_is_registered_by_its_flush(void) {
+static void test_a_waiting_connection_is_registered_by_its_flush(void) {
     rd_conn *conn = open_conn();
-    conn->settled = true;
+    conn->awaits_answer = true;
     rd_conn_read_now(conn);
     CHECK(!conn->source.registered);
     queue(conn, "a", 1);
@@ -145,7 +145,7 @@ static void leave_a_file_that_shrank(rd_conn *conn) {
     rd_file_unref(file);
     rd_conn_mark_dirty(conn);
     turn();
-    rd_disk_settle(&loop); /* a job has found out what kind of file it is */
+    rd_disk_wait_idle(&loop); /* a job has found out what kind of file it is */
     rd_loop_run_posted(&loop);
 }
 
@@ -211,24 +211,24 @@ static void test_ends_inside_a_reaction(void) {
     }
 }
 
-/* ---- slots and references ---- */
+/* ---- indexes and references ---- */
 
-static void test_slots(void) {
+static void test_indexes(void) {
     rd_conn *conns[150];
     int peers[150];
     bool seen[256] = {false};
     for (unsigned i = 0; i < 150; i++) {
         conns[i] = open_conn();
         peers[i] = peer;
-        CHECK(conns[i]->slot < 256 && !seen[conns[i]->slot]);
-        seen[conns[i]->slot & 255] = true;
+        CHECK(conns[i]->index < 256 && !seen[conns[i]->index]);
+        seen[conns[i]->index & 255] = true;
     }
-    uint32_t slot = conns[70]->slot;
+    uint32_t index = conns[70]->index;
     rd_conn_close(conns[70]);
     close(peers[70]);
     conns[70] = open_conn();
     peers[70] = peer;
-    CHECK_INT(conns[70]->slot, slot);
+    CHECK_INT(conns[70]->index, index);
     CHECK_INT(set.count, 150);
     for (unsigned i = 0; i < 150; i++) {
         rd_conn_close(conns[i]);
@@ -308,7 +308,7 @@ static void test_a_slice_a_turn(void) {
 
 static void test_tell_empty_tells_once(void) {
     rd_conn *conn = open_registered();
-    conn->tell_empty = true;
+    conn->notify_drained = true;
     queue(conn, "a", 1);
     turn();
     CHECK_INT(told.drained, 1);
@@ -570,10 +570,10 @@ static void test_finishing_without_a_linger(void) {
 static void test_all(void) {
     test_reading();
     test_a_half_closed_peer_is_answered();
-    test_a_settled_connection_is_registered_by_its_flush();
+    test_a_waiting_connection_is_registered_by_its_flush();
     test_peers_that_leave();
     test_ends_inside_a_reaction();
-    test_slots();
+    test_indexes();
     test_a_reference_outlives_the_turn();
     test_detaching();
     test_a_large_answer();

@@ -246,7 +246,7 @@ static void test_unsent_bytes_hold_tell_empty(void) {
     rd_conn *conn = open_shaken();
     bool ended;
     fill_transport_only(conn);
-    conn->tell_empty = true;
+    conn->notify_drained = true;
     turn();
     CHECK_INT(told.drained, 0);
     drain(conn, &ended);
@@ -346,7 +346,7 @@ static void test_a_file_goes_through_the_transport(void) {
     CHECK(drain(conn, &ended) > 100000);
     CHECK_INT(conn->out.bytes, 0);
     end(conn);
-    rd_disk_settle(&loop);
+    rd_disk_wait_idle(&loop);
 }
 
 /* ---- bytes before the transport ---- */

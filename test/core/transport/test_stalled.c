@@ -18,7 +18,7 @@ enum { CROWD = 20, LARGE = 400000, TOTAL = 1 << 20, JUDGED_MS = 500 };
 
 static char large[LARGE];
 static int crowd[CROWD];
-static rd_push *pushes[CROWD];
+static rd_endpoint *endpoints[CROWD];
 static unsigned push_count;
 
 static rd_ledger_row *row(void) {
@@ -168,12 +168,12 @@ static void test_what_is_small_is_free(void) {
 }
 
 static void upgrade(rd_request *request) {
-    pushes[push_count++] = rd_websocket_upgrade(request, NULL, 0);
+    endpoints[push_count++] = rd_websocket_upgrade(request, NULL, 0);
 }
 
 static void tell_all(void) {
     rd_event event = {.source = NULL};
-    while (rd_server_tell(server, &event, true)) {
+    while (rd_server_next_event(server, &event, true)) {
     }
 }
 
@@ -184,7 +184,8 @@ static void test_websockets(void) {
     rd_loop_unlock(&server->loop);
     for (int i = 0; i < CROWD; i++) {
         rd_loop_lock(&server->loop);
-        if (pushes[i]->conn != NULL) pushes[i]->ops->write(pushes[i], large, sizeof(large), false);
+        if (endpoints[i]->conn != NULL)
+            endpoints[i]->ops->write(endpoints[i], large, sizeof(large), false);
         rd_loop_unlock(&server->loop);
         turns(2);
         later(JUDGED_MS);
@@ -193,14 +194,14 @@ static void test_websockets(void) {
     const int closed = (int)row()->refused;
     CHECK(closed > 0 && closed < CROWD);
     for (int i = 0; i < CROWD; i++) {
-        CHECK_INT(pushes[i]->conn == NULL, i < closed);
-        CHECK_INT(pushes[i]->close_code, i < closed ? 1013 : RD_PUSH_ABNORMAL);
+        CHECK_INT(endpoints[i]->conn == NULL, i < closed);
+        CHECK_INT(endpoints[i]->close_code, i < closed ? 1013 : RD_ENDPOINT_ABNORMAL);
     }
     for (int i = 0; i < CROWD; i++) close(crowd[i]);
     turns(3);
     rd_loop_lock(&server->loop);
     tell_all();
-    for (int i = 0; i < CROWD; i++) rd_push_unref(pushes[i]);
+    for (int i = 0; i < CROWD; i++) rd_endpoint_unref(endpoints[i]);
     rd_loop_unlock(&server->loop);
     push_count = 0;
     CHECK_INT(row()->held, 0);
@@ -214,11 +215,11 @@ static void test_a_message_for_all_counts_once(void) {
     tell_all();
     const rd_subscribe_terms terms = {0};
     for (int i = 0; i < CROWD; i++) {
-        rd_channels_subscribe(&server->pubsub.channels, &pushes[i]->subscriber, RD_SLICE("c"),
+        rd_channels_subscribe(&server->pubsub.channels, &endpoints[i]->subscriber, RD_SLICE("c"),
                               false, &terms);
     }
     rd_message *message = rd_message_new(RD_SLICE("c"), rd_slice_of(large, LARGE), false, 0);
-    rd_channels_publish(&server->pubsub.channels, message);
+    rd_channels_enqueue(&server->pubsub.channels, message);
     rd_message_unref(message);
     rd_loop_unlock(&server->loop);
     turns(10);
@@ -230,7 +231,7 @@ static void test_a_message_for_all_counts_once(void) {
     CHECK_INT(row()->held, 0);
     rd_loop_lock(&server->loop);
     tell_all();
-    for (int i = 0; i < CROWD; i++) rd_push_unref(pushes[i]);
+    for (int i = 0; i < CROWD; i++) rd_endpoint_unref(endpoints[i]);
     rd_loop_unlock(&server->loop);
     push_count = 0;
     end();

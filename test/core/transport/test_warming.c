@@ -27,7 +27,7 @@ static void note_warm(void *owner) {
 
 /* Under the lock, as all tests here. */
 static void finish(void) {
-    rd_disk_settle(&loop);
+    rd_disk_wait_idle(&loop);
     rd_loop_run_posted(&loop);
 }
 

@@ -17,7 +17,7 @@ class PubsubLocalTest < Minitest::Test
       @subscribed = {}
     end
 
-    def watch(block)
+    def observe(block)
       @watcher = block
       :watch
     end

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * http/push: published messages for clients that do not read, one that is longer than all that may
- * wait, and a channel that goes on while a client leaves. A WebSocket of a whole server turned by
- * hand; the application is the test.
+ * http/endpoint: published messages for clients that do not read, one that is longer than all that
+ * may wait, and a channel that goes on while a client leaves. A WebSocket of a whole server turned
+ * by hand; the application is the test.
  */
 #include "client_frames.h"
 #include "serving.h"
@@ -13,13 +13,13 @@
     "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"                   \
     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 
-static rd_push *push; /* of the client; a reference */
+static rd_endpoint *endpoint; /* of the client; a reference */
 static rd_event event;
 static int client;
 
 static void upgrade(rd_request *request) {
-    push = rd_websocket_upgrade(request, NULL, 0);
-    CHECK(push != NULL);
+    endpoint = rd_websocket_upgrade(request, NULL, 0);
+    CHECK(endpoint != NULL);
 }
 
 static int refuse_modify(rd_poller *poller, rd_source *source) {
@@ -45,11 +45,11 @@ static void upgrade_with_a_broken_poller(rd_request *request) {
 }
 
 /* Takes the next event, after the one before is given back; its kind. */
-static rd_push_event next_event(void) {
+static rd_endpoint_event next_event(void) {
     rd_loop_lock(&server->loop);
-    bool is_one = rd_server_tell(server, &event, true);
+    bool is_one = rd_server_next_event(server, &event, true);
     rd_loop_unlock(&server->loop);
-    return is_one ? (rd_push_event)event.kind : RD_PUSH_NOTHING;
+    return is_one ? (rd_endpoint_event)event.kind : RD_ENDPOINT_NOTHING;
 }
 
 static void publish(const char *payload, size_t len) {
@@ -63,7 +63,7 @@ static void publish(const char *payload, size_t len) {
 
 static void write_text(const char *text, size_t len) {
     rd_loop_lock(&server->loop);
-    if (push->conn != NULL) push->ops->write(push, text, len, true);
+    if (endpoint->conn != NULL) endpoint->ops->write(endpoint, text, len, true);
     rd_loop_unlock(&server->loop);
 }
 
@@ -75,20 +75,20 @@ static void open_one(uintptr_t block) {
     say(client, HANDSHAKE);
     turns(3);
     CHECK(!hear(client));
-    CHECK_INT(next_event(), RD_PUSH_OPEN);
-    CHECK_INT(next_event(), RD_PUSH_NOTHING);
+    CHECK_INT(next_event(), RD_ENDPOINT_OPEN);
+    CHECK_INT(next_event(), RD_ENDPOINT_NOTHING);
     rd_loop_lock(&server->loop);
-    CHECK_INT(rd_pubsub_subscribe(&server->pubsub, push, RD_SLICE("news"), false, &terms), 1);
+    CHECK_INT(rd_pubsub_subscribe(&server->pubsub, endpoint, RD_SLICE("news"), false, &terms), 1);
     rd_loop_unlock(&server->loop);
 }
 
 static void end_one(void) {
     close(client);
     turns(3);
-    CHECK_INT(next_event(), RD_PUSH_CLOSE);
-    CHECK_INT(next_event(), RD_PUSH_NOTHING);
+    CHECK_INT(next_event(), RD_ENDPOINT_CLOSE);
+    CHECK_INT(next_event(), RD_ENDPOINT_NOTHING);
     rd_loop_lock(&server->loop);
-    rd_push_unref(push);
+    rd_endpoint_unref(endpoint);
     rd_loop_unlock(&server->loop);
     end();
 }
@@ -120,15 +120,15 @@ static void test_small_messages_cost_what_they_take(int64_t policy) {
 static void test_small_answers_between_messages(void) {
     settings.max_pending_bytes = 65536;
     open_one(0);
-    for (int i = 0; i < 20000 && push->conn != NULL; i++) {
+    for (int i = 0; i < 20000 && endpoint->conn != NULL; i++) {
         publish("x", 1);
         write_text("y", 1);
-        if (push->conn != NULL) {
-            CHECK(memory_of(&push->conn->out) <= 65536 + 2 * RD_CHUNK_BLOCK_BYTES);
+        if (endpoint->conn != NULL) {
+            CHECK(memory_of(&endpoint->conn->out) <= 65536 + 2 * RD_CHUNK_BLOCK_BYTES);
         }
     }
-    CHECK(push->conn == NULL);
-    CHECK_INT(push->close_code, 1013);
+    CHECK(endpoint->conn == NULL);
+    CHECK_INT(endpoint->close_code, 1013);
     end_one();
 }
 
@@ -138,7 +138,7 @@ static void test_one_message_longer_than_the_limit(void) {
     settings.max_pending_bytes = 65536;
     open_one(0);
     publish(large, sizeof(large));
-    for (int i = 0; i < 1000 && push->conn != NULL && heard < sizeof(large) + 10; i++) {
+    for (int i = 0; i < 1000 && endpoint->conn != NULL && heard < sizeof(large) + 10; i++) {
         turn();
         CHECK(!hear(client));
         heard += got_len;
@@ -146,8 +146,8 @@ static void test_one_message_longer_than_the_limit(void) {
     CHECK_INT(heard, sizeof(large) + 10);
     publish(large, sizeof(large));
     publish("x", 1);
-    CHECK(push->conn == NULL);
-    CHECK_INT(push->close_code, 1013);
+    CHECK(endpoint->conn == NULL);
+    CHECK_INT(endpoint->close_code, 1013);
     end_one();
 }
 
@@ -172,15 +172,15 @@ static void test_large_messages_for_a_socket_that_takes_them(void) {
     thirsty.write = swallow;
     joined->transport = &thirsty;
     for (int i = 0; i < 3; i++) publish(large, sizeof(large));
-    CHECK(push->conn != NULL);
+    CHECK(endpoint->conn != NULL);
     turns(20);
     CHECK_INT(swallowed, 3 * frame);
     write_text(large, sizeof(large));
     for (int i = 0; i < 3; i++) write_text(large, sizeof(large));
-    CHECK(push->conn != NULL);
+    CHECK(endpoint->conn != NULL);
     turns(20);
     CHECK_INT(swallowed, 7 * frame);
-    if (push->conn != NULL) joined->transport = before;
+    if (endpoint->conn != NULL) joined->transport = before;
     end_one();
 }
 
@@ -198,14 +198,14 @@ static void test_the_end_of_a_block_with_a_busy_channel(void) {
     send_frame(FIN | CLOSE, "\x03\xe8", 2);
     turns(2);
     publish("behind", 6);
-    CHECK_INT(next_event(), RD_PUSH_PUBLISHED);
-    CHECK_BYTES(rd_push_message_of(&event)->published->bytes + 4, 6, "before");
+    CHECK_INT(next_event(), RD_ENDPOINT_PUBLISHED);
+    CHECK_BYTES(rd_endpoint_message_of(&event)->published->bytes + 4, 6, "before");
     rd_loop_lock(&server->loop);
-    CHECK_INT(rd_pubsub_subscribe(&server->pubsub, push, RD_SLICE("more"), false, &terms),
+    CHECK_INT(rd_pubsub_subscribe(&server->pubsub, endpoint, RD_SLICE("more"), false, &terms),
               RD_ERR_CHANNEL_LIMIT);
     rd_loop_unlock(&server->loop);
     publish("behind", 6);
-    CHECK_INT(next_event(), RD_PUSH_NOTHING);
+    CHECK_INT(next_event(), RD_ENDPOINT_NOTHING);
     turns(2);
     CHECK(hear(client));
     CHECK(got_len == 4 && memcmp(got, "\x88\x02\x03\xe8", 4) == 0);
@@ -223,15 +223,15 @@ static void test_many_small_messages_of_a_client(void) {
     turns(3);
     CHECK(joined->read_paused);
     size_t waiting = 0;
-    for (rd_list *node = push->messages.next; node != &push->messages; node = node->next) {
-        const rd_push_message *message = RD_CONTAINER(node, rd_push_message, node);
+    for (rd_list *node = endpoint->messages.next; node != &endpoint->messages; node = node->next) {
+        const rd_endpoint_message *message = RD_CONTAINER(node, rd_endpoint_message, node);
         waiting += sizeof(*message) + message->payload.capacity;
     }
-    CHECK_INT(push->message_bytes, waiting);
+    CHECK_INT(endpoint->message_bytes, waiting);
     CHECK_SAYS(waiting <= 65536 + 1024, "%zu bytes wait", waiting);
-    while (next_event() == RD_PUSH_MESSAGE) told++;
+    while (next_event() == RD_ENDPOINT_MESSAGE) told++;
     CHECK_INT(told, 2000);
-    CHECK_INT(push->message_bytes, 0);
+    CHECK_INT(endpoint->message_bytes, 0);
     end_one();
 }
 
@@ -243,9 +243,9 @@ static void test_a_poller_that_fails_at_the_end(void) {
     send_frame(FIN | CLOSE, "\x03\xe8", 2);
     turns(2);
     server->loop.ops = before;
-    CHECK(push->conn == NULL);
-    CHECK_INT(next_event(), RD_PUSH_PUBLISHED);
-    CHECK_INT(push->close_code, 1000);
+    CHECK(endpoint->conn == NULL);
+    CHECK_INT(next_event(), RD_ENDPOINT_PUBLISHED);
+    CHECK_INT(endpoint->close_code, 1000);
     end_one();
 }
 
@@ -255,7 +255,7 @@ static void test_a_poller_that_fails_at_the_upgrade(void) {
     turns(2); /* waits for the request, so the poller knows of it */
     say(client, HANDSHAKE);
     turns(3);
-    CHECK_INT(next_event(), RD_PUSH_OPEN);
+    CHECK_INT(next_event(), RD_ENDPOINT_OPEN);
     end_one();
 }
 

@@ -2,8 +2,8 @@
  *
  * Strings whose bytes are in output queues. With the GVL; takes the loop lock.
  */
-#ifndef RD_BINDING_BORROW_H
-#define RD_BINDING_BORROW_H
+#ifndef RD_BINDING_BORROWED_H
+#define RD_BINDING_BORROWED_H
 
 #include "binding/rb_binding.h"
 
@@ -11,8 +11,8 @@
 rd_release *rd_borrow_string(rd_binding *binding, VALUE frozen);
 
 /* Lets the GC have the Strings that the core has released. */
-void rd_borrow_release_all(rd_binding *binding);
+void rd_borrowed_release_all(rd_binding *binding);
 
-void rd_borrow_clear(rd_binding *binding);
+void rd_borrowed_clear(rd_binding *binding);
 
 #endif

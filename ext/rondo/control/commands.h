@@ -4,35 +4,35 @@
  * answers back, as control.h describes them. A request that waits for an answer is kept here until
  * the answer, its deadline or the end. Under the lock of the control server's loop.
  */
-#ifndef RD_CONTROL_ERRANDS_H
-#define RD_CONTROL_ERRANDS_H
+#ifndef RD_CONTROL_COMMANDS_H
+#define RD_CONTROL_COMMANDS_H
 
 #include "base/buffer.h"
 #include "http/request.h"
 #include "loop/loop.h"
 
-typedef struct rd_errands {
+typedef struct rd_commands {
     rd_loop *loop;
     rd_source process; /* the server's end of the socket; fd -1 when the process is gone */
     rd_buffer answers; /* received bytes of the next answer */
     rd_list waiting;
     uint64_t last_id;
     int64_t timeout_ms;
-} rd_errands;
+} rd_commands;
 
 /* Returns 0, or -1 with errno set. The process owns *process_fd. */
-int rd_errands_open(rd_errands *errands, rd_loop *loop, int64_t timeout_ms, int *process_fd);
+int rd_commands_open(rd_commands *commands, rd_loop *loop, int64_t timeout_ms, int *process_fd);
 
 /* Answers all waiting requests, and closes. */
-void rd_errands_close(rd_errands *errands);
+void rd_commands_close(rd_commands *commands);
 
 /* Passes a verb on and does not wait. Returns false when the process does not take it. */
-bool rd_errands_tell(rd_errands *errands, const char *verb);
+bool rd_commands_send(rd_commands *commands, const char *verb);
 
 /* Passes a verb on. The request is answered with the process' answer, or an error. */
-void rd_errands_ask(rd_errands *errands, rd_request *request, const char *verb);
+void rd_commands_ask(rd_commands *commands, rd_request *request, const char *verb);
 
 /* Answers all waiting requests with an error, because no answer will come. */
-void rd_errands_give_up(rd_errands *errands);
+void rd_commands_give_up(rd_commands *commands);
 
 #endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From a request to an upgraded connection, and what all such connections do; see endpoint_conn.h.
+ */
+#include "endpoint/endpoint_conn.h"
+
+#include "base/alloc.h"
+#include "http/field_list.h"
+#include "http/handler.h"
+
+/* ---- sending ---- */
+
+void rd_endpoint_overflow(rd_endpoint *endpoint) {
+    rd_endpoint_set_close(endpoint, 1013, RD_SLICE("too slow"));
+    rd_conn_close(endpoint->conn); /* a Close would wait behind the output that the client does not
+                                    * read */
+}
+
+/* A burst to a client that reads is not a reason to close it. */
+bool rd_endpoint_may_write(rd_endpoint *endpoint) {
+    rd_conn *conn = endpoint->conn;
+    const size_t most = (size_t)conn->set->settings->max_pending_bytes;
+    if (endpoint->is_closing) return false;
+    if (rd_outq_memory(&conn->out) > most) rd_endpoint_relieve(endpoint, most);
+    if (rd_outq_memory(&conn->out) > most) rd_endpoint_overflow(endpoint);
+    return endpoint->conn != NULL;
+}
+
+void rd_endpoint_queued(rd_endpoint *endpoint) {
+    endpoint->conn->notify_drained = endpoint->wants_drained;
+    rd_conn_mark_dirty(endpoint->conn);
+}
+
+/* ---- the life of the connection ---- */
+
+void rd_endpoint_on_open(rd_conn *conn) {
+    rd_endpoint_notify(rd_endpoint_of(conn));
+}
+
+void rd_endpoint_on_drained(rd_conn *conn) {
+    rd_endpoint *endpoint = rd_endpoint_of(conn);
+    if (endpoint->is_closing || conn->out.bytes > 0) return;
+    if (endpoint->wants_drained) rd_endpoint_set_due(endpoint, RD_ENDPOINT_DRAINED);
+    rd_endpoint_notify(endpoint);
+}
+
+void rd_endpoint_on_close(rd_conn *conn) {
+    rd_endpoint_closed(rd_endpoint_of(conn));
+}
+
+bool rd_endpoint_is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
+    (void)conn, (void)kept, (void)since_ms;
+    return false;
+}
+
+void rd_endpoint_on_shutdown(rd_conn *conn) {
+    rd_endpoint *endpoint = rd_endpoint_of(conn);
+    if (endpoint->is_closing) return;
+    rd_endpoint_set_due(endpoint, RD_ENDPOINT_SHUTDOWN);
+    rd_endpoint_notify(endpoint);
+}
+
+void rd_endpoint_on_stalled(rd_conn *conn) {
+    rd_endpoint_set_close(rd_endpoint_of(conn), 1013, RD_SLICE("too slow"));
+}
+
+/* ---- the upgrade ---- */
+
+static bool is_dropped(const rd_endpoint_answer *answer, rd_slice name) {
+    for (size_t i = 0; i < answer->dropped_count; i++) {
+        if (rd_field_is_word(name, answer->dropped[i])) return true;
+    }
+    return false;
+}
+
+static bool has_field(const rd_field *fields, size_t count, rd_slice name) {
+    for (size_t i = 0; i < count; i++) {
+        if (rd_field_is_word(fields[i].name, name)) return true;
+    }
+    return false;
+}
+
+/* Writes to `all`, which has room for the fields of both. */
+static size_t join_fields(const rd_endpoint_answer *answer, const rd_field *fields, size_t count,
+                          rd_field *all) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_dropped(answer, fields[i].name)) all[kept++] = fields[i];
+    }
+    size_t len = kept;
+    for (size_t i = 0; i < answer->own_count; i++) {
+        if (!has_field(all, kept, answer->own[i].name)) all[len++] = answer->own[i];
+    }
+    return len;
+}
+
+int rd_endpoint_answer_send(rd_request *request, const rd_endpoint_answer *answer,
+                            const rd_field *fields, size_t count) {
+    rd_field *all = rd_alloc((count + answer->own_count) * sizeof(*all));
+    size_t len = join_fields(answer, fields, count, all);
+    const rd_response_head head = {.status = answer->status,
+                                   .fields = all,
+                                   .count = len,
+                                   .length = -1,
+                                   .has_date = has_field(all, len, RD_SLICE("date")),
+                                   .raw = true};
+    int result = request->responder->start(request, &head);
+    rd_free(all);
+    return result;
+}
+
+rd_endpoint *rd_endpoint_begin(rd_request *request, rd_endpoint *endpoint,
+                               const rd_protocol *protocol) {
+    rd_conn *conn = request->conn;
+    request->responder->switch_to(request, protocol);
+    *(rd_endpoint **)rd_conn_state_of(conn) = endpoint;
+    rd_endpoint_expect(endpoint);
+    rd_endpoint_ref(endpoint);
+    protocol->on_open(conn);
+    rd_buffer ahead = conn->input;
+    conn->input = (rd_buffer){0};
+    rd_conn_count_input(conn);
+    if (rd_buffer_len(&ahead) > 0)
+        protocol->on_data(conn, rd_buffer_ptr(&ahead), rd_buffer_len(&ahead));
+    rd_buffer_clear(&ahead);
+    if (conn->set->stopping && rd_conn_is_open(conn)) protocol->on_shutdown(conn);
+    return endpoint;
+}
