@@ -125,11 +125,11 @@ class ClusterEngineTest < ClusterCase
     def initialize(server)
       @connection = RedisClient.config(url: server.url).new_client.pubsub
       @connection.call("SUBSCRIBE", "news")
-      @connection.next_event(PATIENCE)
+      @connection.next_event(ShellCase::PATIENCE)
     end
 
     def heard(count)
-      Array.new(count) { @connection.next_event(PATIENCE)&.last }
+      Array.new(count) { @connection.next_event(ShellCase::PATIENCE)&.last }
     end
   end
 end
