@@ -62,7 +62,7 @@ typedef struct rd_server_hooks {
 
 struct rd_server {
     rd_score_row own_score;
-    rd_score_row *score; /* own_score, or a slot of the shared scoreboard */
+    rd_score_row *score; /* own_score, or a row of the shared scoreboard */
     rd_settings settings;
     rd_loop loop;
     rd_conn_set conns;

@@ -137,7 +137,7 @@ rd_conn *rd_conn_open(rd_conn_set *set, int fd, const rd_transport *transport,
  *   read      returns what has come for the connection. When there is something, or the end, the
  *             carrier's protocol calls rd_conn_read_now(), but not while `read_paused`;
  *   close     the connection is closed: removes it from the carrier's list.
- * It has the carrier's peer, and its own slot, deadlines and watermarks. It counts neither as a
+ * It has the carrier's peer, and its own index, deadlines and watermarks. It counts neither as a
  * connection nor as a descriptor, never lingers, and is not in `conns`: what happens to all
  * connections (for example a stop) happens to the carrier, and the carrier's protocol passes it on.
  * The on_close of that protocol closes all connections that the carrier carries. */
