@@ -63,7 +63,7 @@ class PubsubTest < RackCase
   def test_a_process_that_the_application_forks_has_no_channels
     peer, = peers(1)
     core = "Rondo::PubSub.instance_variable_get(:@cores).first"
-    { "subscribe('x', false, nil, nil, proc {}, nil)" => "nil?", "watch(proc {})" => "nil?",
+    { "subscribe('x', false, nil, nil, proc {}, nil)" => "nil?", "observe(proc {})" => "nil?",
       "publish('x', 'y', false)" => "!" }.each do |call, expected|
       child = "fork { exit!(#{core}.#{call}.#{expected}) }"
       assert_equal "true", told(peer, "Process.wait(#{child}); $?.success?"), call
