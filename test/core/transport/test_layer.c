@@ -37,7 +37,7 @@ static void test_a_handshake_may_be_cut_anywhere(void) {
         turn();
         turn();
         CHECK_INT(shaken, cut == len ? 0 : 1);
-        if (cut < len) say(HELLO + cut, len - cut);
+        if (cut < len) say(&HELLO[cut], len - cut);
         say_record("first", 5);
         for (int i = 0; i < 3; i++) turn();
         CHECK_INT(shaken, 0);
@@ -52,7 +52,7 @@ static void test_a_handshake_byte_by_byte(void) {
     rd_conn_read_now(conn);
     for (size_t i = 0; i < sizeof(HELLO) - 1; i++) {
         CHECK_INT(shaken, 1);
-        say(HELLO + i, 1);
+        say(&HELLO[i], 1);
         turn();
         turn();
     }
@@ -372,7 +372,7 @@ static void test_bytes_before_the_transport_are_read_as_they_are(void) {
     rd_conn_read_now(conn);
     CHECK_BYTES(told.bytes, told.len, "PROXY ");
     rd_layer_begin(conn, "XOR?1XO", 7);
-    say(HELLO + 7, sizeof(HELLO) - 1 - 7);
+    say(&HELLO[7], sizeof(HELLO) - 1 - 7);
     say_record("then", 4);
     for (int i = 0; i < 2; i++) turn();
     CHECK_INT(shaken, 0);
