@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
@@ -42,8 +41,8 @@ static rd_waited *find(const rd_fd_waiters *waiters, int fd) {
 static void make_room(rd_fd_waiters *waiters, int fd) {
     const size_t before = (size_t)waiters->size, size = ((size_t)fd / GROWS_BY + 1) * GROWS_BY;
     if (size <= before) return;
-    waiters->by_fd = rd_realloc(waiters->by_fd, size * sizeof(*waiters->by_fd));
-    memset(waiters->by_fd + before, 0, (size - before) * sizeof(*waiters->by_fd));
+    waiters->by_fd = rd_realloc(waiters->by_fd, size * sizeof(void *));
+    for (size_t next = before; next < size; next++) waiters->by_fd[next] = NULL;
     waiters->size = (int)size;
 }
 

@@ -174,9 +174,8 @@ static bool has_last_words(const rd_conn *conn) {
 static void on_ready(rd_source *source, unsigned ready) {
     rd_conn *conn = RD_CONTAINER(source, rd_conn, source);
     rd_conn_ref(conn);
-    if ((ready & RD_READABLE) && rd_conn_reads(conn)) {
-        read_some(conn);
-    } else if ((ready & RD_HANGUP) && has_last_words(conn)) {
+    if (((ready & RD_READABLE) && rd_conn_reads(conn)) ||
+        ((ready & RD_HANGUP) && has_last_words(conn))) {
         read_some(conn);
     } else if (ready & RD_HANGUP) {
         rd_conn_close(conn); /* both directions have ended and nothing is left to read */
