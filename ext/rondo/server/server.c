@@ -16,12 +16,6 @@
 #include "server/files.h"
 #include "server/stop.h"
 
-#define ROOM_MADE    8     /* at a time */
-#define ROOM_MS      100   /* between two searches for connections that can make room */
-#define SPARE_MS     1000  /* of silence, before a connection is spare */
-#define RECOVERED_MS 10000 /* without another one of its kind: then a scarcity is over */
-#define TOLD_MS      1000  /* between two lines about the same */
-
 /* ---- what protocols tell ---- */
 
 static rd_server *server_of(rd_handler *handler) {
