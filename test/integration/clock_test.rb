@@ -26,7 +26,7 @@ class ClockTest < Minitest::Test
   RUBY
 
   def setup
-    skip "no C compiler" unless system("command -v cc >/dev/null")
+    skip "cc is not installed" unless system("command -v cc >/dev/null")
     @folder = Dir.mktmpdir("rondo-clock")
     @library = File.join(@folder, "clock_step.so")
     assert system("cc", "-shared", "-fPIC", "-O1", "-o", @library, SHIM)

@@ -49,7 +49,7 @@ class FirstProcessTest < ShellCase
 
   def setup
     super
-    skip "unshare(1) may not make namespaces here" unless system(*NAMESPACE, "true", err: File::NULL)
+    skip "the right to make namespaces by unshare(1) is missing" unless system(*NAMESPACE, "true", err: File::NULL)
     File.mkfifo(File.join(@folder, "gate"))
     write "config.ru", APP
   end

@@ -107,7 +107,7 @@ class ChildrenTest < Minitest::Test
   end
 
   def test_nobody_listens_after_the_end
-    skip "the proxy still listens" if XorProxy.on?
+    skip "needs the server's own port: the proxy of the XOR transport still listens" if XorProxy.on?
     [{}, { poll_only: true }].each do |settings|
       ServerProcess.run(@app, settings: settings, unix: true) do |server|
         path, port = server.unix_url.delete_prefix("unix://"), server.port
@@ -122,7 +122,7 @@ class ChildrenTest < Minitest::Test
   end
 
   def test_nobody_listens_after_the_end_of_workers
-    skip "the proxy still listens" if XorProxy.on?
+    skip "needs the server's own port: the proxy of the XOR transport still listens" if XorProxy.on?
     ServerProcess.run(@app, settings: { workers: 2 }) do |server|
       WAYS.each { |way| assert_lives(Net::HTTP.get("127.0.0.1", way, server.port).to_i) }
       port = server.port

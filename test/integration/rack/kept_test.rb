@@ -151,7 +151,7 @@ class RackKeptTest < RackCase
     require "continuation"
     serve_keeping(&app)
   rescue LoadError
-    skip "this Ruby has no continuations"
+    skip "the library continuation is missing in this Ruby"
   end
 
   # The jumper is cut off, an open stream of another client is its own, and the server goes on.
