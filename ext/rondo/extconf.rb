@@ -31,7 +31,7 @@ debug = ENV["RONDO_DEBUG"] || !sanitizers.empty?
 # The sockets' interface reads one struct as another (sockaddr), which the optimiser may otherwise
 # take for two that have nothing to do with each other.
 flags = ["-std=c11", "-D_GNU_SOURCE", "-fvisibility=hidden", "-fno-strict-aliasing"]
-flags += debug ? ["-O1", "-g", "-fno-omit-frame-pointer", "-DRD_TEST_TRANSPORTS"] : ["-O3", "-DNDEBUG"]
+flags += debug ? ["-O1", "-g", "-fno-omit-frame-pointer"] : ["-O3", "-DNDEBUG"]
 flags << "-fsanitize=#{sanitizers}" << "-fno-sanitize-recover=all" unless sanitizers.empty?
 
 # Across files the linker inlines what the core's small functions cost to call, and -fno-plt spares

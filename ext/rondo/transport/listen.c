@@ -171,9 +171,6 @@ static void describe_unix(rd_listener *listener, const struct sockaddr_un *bound
 
 static const rd_transport *const transports[] = {
     &rd_transport_tcp,
-#ifdef RD_TEST_TRANSPORTS
-    &rd_transport_claims_secure,
-#endif
 };
 
 static const rd_transport *find_transport(const char *scheme) {

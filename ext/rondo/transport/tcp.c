@@ -91,14 +91,15 @@ static uint32_t tcp_count_unread(rd_conn *conn) {
     return (uint32_t)bytes;
 }
 
-#define PLAIN_SOCKET                                                                               \
-    .read = tcp_read, .write = tcp_write, .send_file = tcp_send_file,                              \
-    .shutdown_write = tcp_shutdown_write, .close = tcp_close, .reset = tcp_reset,                  \
-    .is_plain = true, .can_move = true, .count_unread = tcp_count_unread
-
-const rd_transport rd_transport_tcp = {.scheme = "http", PLAIN_SOCKET};
-
-#ifdef RD_TEST_TRANSPORTS
-const rd_transport rd_transport_claims_secure = {
-    .scheme = "test-https", .is_secure = true, PLAIN_SOCKET};
-#endif
+const rd_transport rd_transport_tcp = {
+    .scheme = "http",
+    .read = tcp_read,
+    .write = tcp_write,
+    .send_file = tcp_send_file,
+    .shutdown_write = tcp_shutdown_write,
+    .close = tcp_close,
+    .reset = tcp_reset,
+    .is_plain = true,
+    .can_move = true,
+    .count_unread = tcp_count_unread,
+};

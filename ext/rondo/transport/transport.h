@@ -65,9 +65,4 @@ typedef struct rd_transport {
 
 extern const rd_transport rd_transport_tcp;
 
-#ifdef RD_TEST_TRANSPORTS
-/* For tests, only in builds with assertions: a plain transport that claims to be secure. */
-extern const rd_transport rd_transport_claims_secure;
-#endif
-
 #endif
