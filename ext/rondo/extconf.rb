@@ -14,7 +14,7 @@ if ENV["CC"]
   $warnflags = "-Wall"
 end
 
-FOLDERS = %w[base system loop transport pubsub cluster http files endpoint protocol server control
+FOLDERS = %w[base system loop transport listen pubsub cluster http request files endpoint protocol server control
              ruby binding rack app].freeze
 
 sources = FOLDERS.flat_map { |folder| Dir[File.join(__dir__, folder, "*.c")] }.sort

@@ -97,7 +97,8 @@ static bool tree_make_socket(const char *place) {
     const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     bool ok = fd >= 0;
 
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", place);
+    ok = ok && strlen(place) < sizeof address.sun_path;
+    if (ok) memcpy(address.sun_path, place, strlen(place) + 1);
     ok = ok && bind(fd, (struct sockaddr *)&address, sizeof address) == 0;
     if (fd >= 0) close(fd);
     return ok;

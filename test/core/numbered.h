@@ -20,7 +20,7 @@
 
 #include "base/alloc.h"
 #include "base/buffer.h"
-#include "http/line.h"
+#include "request/line.h"
 #include "protocol/protocols.h"
 #include "transport/conn.h"
 

@@ -4,7 +4,7 @@
  * is asked for only below the maxima.
  */
 #include "fuzz.h"
-#include "transport/proxy_header.h"
+#include "protocol/proxy_header.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len) {
     rd_proxy_header whole, piece;

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "error_name.h"
 #include "endpoint/websocket_message.h"
-#include "http/endpoint.h"
+#include "endpoint/endpoint.h"
 
 static const rd_ws_limits wide = {.message_bytes = 1 << 20, .fragments = 1000};
 static const rd_ws_limits tight = {.message_bytes = 40, .fragments = 4};

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# An event of upgraded connections is a row of http/push_events.def, the place where it arises, and a row in
+# An event of upgraded connections is a row of endpoint/endpoint_events.def, the place where it arises, and a row in
 # docs/PUSH.md: nothing else names its callback.
 # SPDX-License-Identifier: MIT
 
@@ -8,7 +8,7 @@ require "test_helper"
 
 class EventsTest < Minitest::Test
   ROOT = File.expand_path("../..", __dir__)
-  CALLBACKS = File.read("#{ROOT}/ext/rondo/http/push_events.def").scan(/^RD_ENDPOINT_EVENT\(\w+, (\w+)\)/).flatten
+  CALLBACKS = File.read("#{ROOT}/ext/rondo/endpoint/endpoint_events.def").scan(/^RD_ENDPOINT_EVENT\(\w+, (\w+)\)/).flatten
   # on_close and on_open are also told when the handler changes; on_drained is asked about, because it is dear.
   ELSEWHERE = { "on_open" => %w[rb_events.c], "on_close" => %w[rb_events.c],
                 "on_drained" => %w[rb_client.c rb_upgrade.c] }.freeze

@@ -7,7 +7,7 @@ require_relative "sources"
 require_relative "svg"
 
 module LayersPicture
-  CELL = 31
+  CELL = 29
   LEFT = 384
   TOP = 112
 

@@ -30,9 +30,9 @@ class WayPicture
     @columns = Sources.layers & @steps.flat_map { |_, files| files.map { |file| File.dirname(file) } }
     left = LEFT
     @places = @columns.to_h do |folder|
-      width = files_of(folder).map { |file| Svg.width(file, size: 12, font: Svg::MONO) }.max + 14
+      width = files_of(folder).map { |file| Svg.width(file, size: 12, font: Svg::MONO) }.max + 13
       width = [width, 60].max
-      [folder, [left, width].tap { left += width + 6 }]
+      [folder, [left, width].tap { left += width + 3 }]
     end
     @width = left + 6
     check_sections

@@ -6,7 +6,7 @@
 #define RD_APP_CHANNELS_H
 
 #include <ruby.h>
-#include "http/endpoint.h"
+#include "endpoint/endpoint.h"
 
 /* Adds subscribe, unsubscribe and publish to Rondo::Client. */
 void rd_init_channels(VALUE cClient);

@@ -17,7 +17,7 @@
 static const ID *const callbacks[RD_ENDPOINT_EVENT_COUNT] = {
 #define RD_ENDPOINT_EVENT(name, callback) [RD_ENDPOINT_##name] = &rd_id.callback,
 #define RD_ENDPOINT_STEP(name)
-#include "http/push_events.def"
+#include "endpoint/endpoint_events.def"
 #undef RD_ENDPOINT_EVENT
 #undef RD_ENDPOINT_STEP
 };

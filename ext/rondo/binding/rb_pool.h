@@ -27,7 +27,7 @@
 
 #include "base/list.h"
 #include "system/semaphore.h"
-#include "http/request.h"
+#include "request/request.h"
 #include "binding/rb_strand.h"
 #include "server/server.h"
 

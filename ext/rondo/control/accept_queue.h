@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "transport/listener.h"
+#include "listen/listener.h"
 
 typedef struct rd_accept_queue {
     char url[RD_LISTENER_URL_MAX];

@@ -6,8 +6,8 @@
 #ifndef RD_CONTROL_ACCESS_H
 #define RD_CONTROL_ACCESS_H
 
-#include "http/request.h"
-#include "transport/listener.h"
+#include "request/request.h"
+#include "listen/listener.h"
 
 /* Returns why the request is refused, or NULL. `token`: NULL if the server has none. */
 const char *rd_access_refusal(const char *token, const rd_request *request);

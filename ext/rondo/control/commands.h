@@ -8,7 +8,7 @@
 #define RD_CONTROL_COMMANDS_H
 
 #include "base/buffer.h"
-#include "http/request.h"
+#include "request/request.h"
 #include "loop/loop.h"
 
 typedef struct rd_commands {

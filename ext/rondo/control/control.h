@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "cluster/scoreboard.h"
-#include "transport/listener.h"
+#include "listen/listener.h"
 
 typedef struct rd_control rd_control;
 

@@ -7,7 +7,7 @@
 #define RD_CONTROL_REPLY_H
 
 #include "base/buffer.h"
-#include "http/request.h"
+#include "request/request.h"
 
 #define RD_REPLY_TEXT "text/plain; charset=utf-8"
 #define RD_REPLY_JSON "application/json"

@@ -6,7 +6,7 @@
 #ifndef RD_CONTROL_TOKEN_H
 #define RD_CONTROL_TOKEN_H
 
-#include "http/request.h"
+#include "request/request.h"
 
 /* Takes as long for a wrong token as for the right one. */
 bool rd_token_matches(const char *token, const rd_request *request);

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "http/field_list.h"
-#include "http/handler.h"
+#include "request/handler.h"
 
 /* ---- sending ---- */
 

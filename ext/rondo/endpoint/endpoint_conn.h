@@ -7,8 +7,8 @@
 #ifndef RD_ENDPOINT_ENDPOINT_CONN_H
 #define RD_ENDPOINT_ENDPOINT_CONN_H
 
-#include "http/endpoint.h"
-#include "http/request.h"
+#include "endpoint/endpoint.h"
+#include "request/request.h"
 #include "transport/protocol.h"
 
 /* The answer to a request that is upgraded. */

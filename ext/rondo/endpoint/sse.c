@@ -5,7 +5,7 @@
 #include "endpoint/sse.h"
 
 #include "base/alloc.h"
-#include "http/handler.h"
+#include "request/handler.h"
 #include "endpoint/endpoint_conn.h"
 #include "endpoint/sse_accept.h"
 

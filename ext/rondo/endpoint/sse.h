@@ -10,8 +10,8 @@
 #ifndef RD_ENDPOINT_SSE_H
 #define RD_ENDPOINT_SSE_H
 
-#include "http/endpoint.h"
-#include "http/request.h"
+#include "endpoint/endpoint.h"
+#include "request/request.h"
 #include "endpoint/sse_field.h"
 #include "transport/protocol.h"
 

@@ -13,7 +13,7 @@
 
 #include "base/buffer.h"
 #include "base/slice.h"
-#include "http/endpoint.h"
+#include "endpoint/endpoint.h"
 
 typedef struct rd_message rd_message;
 

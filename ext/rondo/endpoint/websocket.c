@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "http/handler.h"
+#include "request/handler.h"
 #include "endpoint/endpoint_conn.h"
 #include "endpoint/websocket_encoding.h"
 #include "endpoint/websocket_handshake.h"

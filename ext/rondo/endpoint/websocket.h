@@ -8,8 +8,8 @@
 #ifndef RD_ENDPOINT_WEBSOCKET_H
 #define RD_ENDPOINT_WEBSOCKET_H
 
-#include "http/endpoint.h"
-#include "http/request.h"
+#include "endpoint/endpoint.h"
+#include "request/request.h"
 #include "endpoint/websocket_message.h"
 #include "transport/protocol.h"
 

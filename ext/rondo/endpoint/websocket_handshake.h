@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "http/head.h"
-#include "http/responder.h"
+#include "request/responder.h"
 
 enum { RD_WS_ACCEPT_LEN = 28 };
 

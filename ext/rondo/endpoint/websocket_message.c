@@ -14,7 +14,7 @@
 
 #include <assert.h>
 
-#include "http/endpoint.h"
+#include "endpoint/endpoint.h"
 
 enum { HEADER, PAYLOAD, ENDED };
 

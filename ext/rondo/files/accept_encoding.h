@@ -6,7 +6,7 @@
 #ifndef RD_FILES_ACCEPT_ENCODING_H
 #define RD_FILES_ACCEPT_ENCODING_H
 
-#include "http/request.h"
+#include "request/request.h"
 
 /* In the order of choice when the client has no preference, except that identity comes last. */
 enum { RD_CODING_IDENTITY, RD_CODING_BR, RD_CODING_ZSTD, RD_CODING_GZIP, RD_CODING_COUNT };

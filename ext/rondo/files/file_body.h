@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 #include "files/file_conditions.h"
-#include "http/request.h"
+#include "request/request.h"
 
 /* Room that the caller leaves in its fields behind head->count, for fields that are added here. */
 #define RD_FILE_BODY_FIELDS 1

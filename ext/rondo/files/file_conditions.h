@@ -13,7 +13,7 @@
 #include "base/slice.h"
 #include <sys/stat.h>
 
-#include "http/request.h"
+#include "request/request.h"
 
 /* What is known of the file, or of the encoding of it that would be sent. */
 typedef struct rd_validators {

@@ -8,7 +8,7 @@
 
 #include "files/file_body.h"
 #include "files/file_cache.h"
-#include "http/request.h"
+#include "request/request.h"
 
 #define RD_CACHE_CONTROL_MAX 48
 

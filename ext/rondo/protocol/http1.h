@@ -16,7 +16,7 @@
 #ifndef RD_PROTOCOL_HTTP1_H
 #define RD_PROTOCOL_HTTP1_H
 
-#include "http/handler.h"
+#include "request/handler.h"
 #include "protocol/http1_chunked.h"
 #include "protocol/http1_parser.h"
 #include "transport/protocol.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The answering side of HTTP/1.1: head, framing of the body, end of a response. Everything queued
- * here leaves with the next flush of the connection. See http/responder.h and http1.h.
+ * here leaves with the next flush of the connection. See request/responder.h and http1.h.
  */
 #include <assert.h>
 #include <stdio.h>

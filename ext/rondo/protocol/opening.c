@@ -9,7 +9,7 @@
 #include "protocol/request_protocols.h"
 #include "transport/layer.h"
 #include "transport/packed.h"
-#include "transport/proxy_header.h"
+#include "protocol/proxy_header.h"
 
 typedef enum rd_opening_step { PROXY, HANDSHAKE } rd_opening_step;
 

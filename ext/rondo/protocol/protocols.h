@@ -7,7 +7,8 @@
 #ifndef RD_PROTOCOL_PROTOCOLS_H
 #define RD_PROTOCOL_PROTOCOLS_H
 
-#include "http/handler.h"
+#include "endpoint/endpoint.h"
+#include "request/handler.h"
 #include "protocol/request_protocols.h"
 
 /* The protocol of a new connection from this peer: the first protocol, or the opening (opening.h)

@@ -8,7 +8,7 @@
 #include "rack/rb_env.h"
 
 #include "system/clock.h"
-#include "http/request_start.h"
+#include "request/request_start.h"
 #include "ruby/rb_names.h"
 #include "binding/rb_cache.h"
 #include "rack/rb_call.h"

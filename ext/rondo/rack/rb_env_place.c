@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "http/forwarded.h"
+#include "request/forwarded.h"
 #include "ruby/rb_names.h"
 #include "binding/rb_binding.h"
 #include "binding/rb_cache.h"

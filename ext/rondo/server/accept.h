@@ -7,8 +7,8 @@
 #ifndef RD_SERVER_ACCEPT_H
 #define RD_SERVER_ACCEPT_H
 
-#include "transport/listener.h"
-#include "transport/listener_names.h"
+#include "listen/listener.h"
+#include "listen/listener_names.h"
 
 struct rd_server;
 

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "http/request.h"
+#include "request/request.h"
 
 struct rd_server;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Events on their way to the application: a FIFO of sources that have events (http/event.h). A
+ * Events on their way to the application: a FIFO of sources that have events (request/event.h). A
  * source is with one application thread at a time. Under the loop lock.
  */
 #ifndef RD_SERVER_EVENTS_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "http/event.h"
+#include "request/event.h"
 
 struct rd_server;
 

@@ -50,7 +50,7 @@ static void expect_late(rd_server *server, uint64_t at_ms) {
     rd_timer_set(&server->loop.timers, &server->files.timer, at_ms);
 }
 
-/* The request waits in the line of its connection's descriptor, see http/line.h. */
+/* The request waits in the line of its connection's descriptor, see request/line.h. */
 static void wait_for_answer(rd_server *server, rd_request *request) {
     rd_lines *lines = rd_conn_lines(request->conn);
     rd_line *line = request->queued.line = lines != NULL ? &lines->files : NULL;

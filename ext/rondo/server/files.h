@@ -14,7 +14,7 @@
 #define RD_SERVER_FILES_H
 
 #include "files/static_file.h"
-#include "http/request.h"
+#include "request/request.h"
 
 struct rd_server;
 

@@ -16,7 +16,7 @@
 #ifndef RD_SERVER_HANDOVER_H
 #define RD_SERVER_HANDOVER_H
 
-#include "http/request.h"
+#include "request/request.h"
 #include "server/siblings.h"
 
 #define RD_HANDOVER_AWAY_NS 3000000 /* a leader away for longer is stuck, or waits for a CPU */

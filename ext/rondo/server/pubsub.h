@@ -11,7 +11,8 @@
 #ifndef RD_SERVER_PUBSUB_H
 #define RD_SERVER_PUBSUB_H
 
-#include "http/handler.h"
+#include "endpoint/endpoint.h"
+#include "request/handler.h"
 #include "transport/conn.h"
 #include "pubsub/changes.h"
 #include "pubsub/channel.h"

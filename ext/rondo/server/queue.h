@@ -7,7 +7,7 @@
  *               ├── its client is gone: it leaves at once
  *               └── to another worker: handover.h
  *
- * Requests wait in the line of their connection's descriptor (http/line.h), and lines have their
+ * Requests wait in the line of their connection's descriptor (request/line.h), and lines have their
  * turns one after the other. In a round a line gets as many requests as it has seats, or a quantum
  * of application time if that is longer. A seat that becomes free puts its line at the end.
  *
@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-#include "http/request.h"
+#include "request/request.h"
 
 struct rd_server;
 

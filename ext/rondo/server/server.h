@@ -29,7 +29,7 @@
 #include "loop/loop.h"
 #include "transport/conn.h"
 #include "cluster/scoreboard.h"
-#include "http/handler.h"
+#include "request/handler.h"
 #include "server/accept.h"
 #include "server/calls.h"
 #include "server/departure.h"

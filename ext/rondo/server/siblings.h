@@ -12,7 +12,7 @@
 
 #include "loop/loop.h"
 #include "cluster/scoreboard.h"
-#include "transport/listener_names.h"
+#include "listen/listener_names.h"
 #include "transport/packed.h"
 
 /* The version of messages, raised when an older reader would misread them. A reader refuses a

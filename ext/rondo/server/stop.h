@@ -2,7 +2,7 @@
  *
  * How a server stops: gracefully within a time limit, or at once. Also how listening sockets close
  * for good while the server, or its siblings, still serve their address; see
- * transport/retirement.h.
+ * listen/retirement.h.
  *
  *   RD_STOP_NOT ──▶ RD_STOP_DRAIN ──(drain_timeout_ms)──▶ RD_STOP_NOW
  *        │            nothing new begins; present work ends  ▲ all connections close

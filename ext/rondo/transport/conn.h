@@ -116,7 +116,7 @@ typedef struct rd_layer {
     rd_list in_line; /* in `handshakes` or `pending` of the set */
     rd_conn *conn;
     rd_conn *carrier;         /* a reference; NULL: it has its own descriptor */
-    struct rd_lines *lines;   /* those of the carrier, set by its protocol; see http/line.h */
+    struct rd_lines *lines;   /* those of the carrier, set by its protocol; see request/line.h */
     const rd_transport *held; /* its transport, until it begins; or NULL */
     bool is_shaking;          /* the handshake is not over */
     bool has_finished;        /* the transport's last message is queued */

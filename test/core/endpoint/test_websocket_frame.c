@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "endpoint/websocket_frame.h"
-#include "http/endpoint.h"
+#include "endpoint/endpoint.h"
 
 typedef struct row {
     const char *bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * http/file_conditions: what requests with conditions are answered, as tables; ETags.
+ * files/file_conditions: what requests with conditions are answered, as tables; ETags.
  */
 #include "check.h"
 #include "default_limits.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * http/file_open against a real folder: what is a file of it and what is none, by openat2 and by
+ * files/file_open against a real folder: what is a file of it and what is none, by openat2 and by
  * walking; who may not read; who has no descriptors left; who renames at the same time.
  */
 #include "check.h"
@@ -304,7 +304,7 @@ static void test_nothing_else_is_opened(void) {
 /* Where it may be done: seen by this process only, and gone with it. */
 static void test_bind_mount(void) {
     const rd_file_root before = root;
-    char outside[sizeof tree_path + 32];
+    char outside[PATH_MAX];
 
     if (unshare(CLONE_NEWNS) < 0 || mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) return;
     snprintf(outside, sizeof outside, "%s", tree_place("outside"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * http/file_path: which paths name a file, and which one.
+ * files/file_path: which paths name a file, and which one.
  */
 #include "check.h"
 

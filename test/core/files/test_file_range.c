@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * http/file_range: values of Range as a table; hostile ones.
+ * files/file_range: values of Range as a table; hostile ones.
  */
 #include "check.h"
 #include "files/file_range.h"

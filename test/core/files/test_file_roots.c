@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * http/file_roots against a real folder: which paths lie below one of the roots, by either of its
+ * files/file_roots against a real folder: which paths lie below one of the roots, by either of its
  * names, and what is opened then.
  */
 #include "check.h"

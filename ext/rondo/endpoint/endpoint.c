@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The order of events; see endpoint.h. Messages that came before the end are delivered before it.
+ */
+#include "endpoint/endpoint.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/prefetch.h"
+#include "request/handler.h"
+#include "transport/conn.h"
+
+static void on_message(rd_subscriber *subscriber, rd_subscription *subscription,
+                       rd_message *message) {
+    rd_endpoint *endpoint = RD_CONTAINER(subscriber, rd_endpoint, subscriber);
+    rd_endpoint_deliver(endpoint, message, subscription->as, (uintptr_t)subscription->with);
+}
+
+static void on_served(rd_subscriber *subscriber) {
+    rd_conn *conn = RD_CONTAINER(subscriber, rd_endpoint, subscriber)->conn;
+    if (conn != NULL && rd_list_is_linked(&conn->in_dirty)) rd_conn_flush(conn);
+}
+
+static void on_near(const rd_subscriber *subscriber) {
+    const rd_conn *conn = RD_CONTAINER(subscriber, const rd_endpoint, subscriber)->conn;
+    if (conn != NULL) rd_prefetch(conn, sizeof(*conn));
+}
+
+static const rd_subscriber_ops subscriber_ops = {
+    .on_message = on_message, .on_served = on_served, .on_near = on_near};
+
+/* ---- as a source of events ---- */
+
+static unsigned source_next(const rd_event_source *source) {
+    return rd_endpoint_next(RD_CONTAINER(source, const rd_endpoint, source));
+}
+
+static void source_take(rd_event_source *source, rd_event *event) {
+    event->message = rd_endpoint_take(rd_endpoint_of_source(source), &event->kind);
+}
+
+/* What every event changes in the connection once the application has handled it. */
+static bool connection_handled(rd_event_source *source, const rd_event *event) {
+    rd_endpoint *endpoint = rd_endpoint_of_source(source);
+    if (endpoint->conn != NULL && event->kind == RD_ENDPOINT_SHUTDOWN) {
+        endpoint->ops->close(endpoint, 1001, RD_SLICE("going away"));
+    }
+    if (endpoint->conn != NULL) endpoint->ops->handled(endpoint);
+    return event->kind == RD_ENDPOINT_CLOSE;
+}
+
+static bool subscriber_handled(rd_event_source *source, const rd_event *event) {
+    rd_endpoint *endpoint = rd_endpoint_of_source(source);
+    (void)event;
+    endpoint->ops->handled(endpoint);
+    return false;
+}
+
+static void source_ref(rd_event_source *source) {
+    rd_endpoint_ref(rd_endpoint_of_source(source));
+}
+
+static void source_release(rd_event_source *source, void *message) {
+    if (message != NULL) rd_endpoint_free_message(message);
+    rd_endpoint_unref(rd_endpoint_of_source(source));
+}
+
+static const rd_event_ops connection_source = {
+    .family = RD_EVENTS_OF_CONNECTION,
+    .next = source_next,
+    .take = source_take,
+    .handled = connection_handled,
+    .ref = source_ref,
+    .release = source_release,
+};
+
+static const rd_event_ops subscriber_source = {
+    .family = RD_EVENTS_OF_SUBSCRIBER,
+    .next = source_next,
+    .take = source_take,
+    .handled = subscriber_handled,
+    .ref = source_ref,
+    .release = source_release,
+};
+
+/* ---- life ---- */
+
+void rd_endpoint_init(rd_endpoint *endpoint, const rd_endpoint_ops *ops, rd_http_shared *shared,
+                      rd_conn *conn) {
+    memset(endpoint, 0, sizeof(*endpoint));
+    rd_event_source_init(&endpoint->source, conn != NULL ? &connection_source : &subscriber_source,
+                         conn != NULL);
+    rd_subscriber_init(&endpoint->subscriber, &subscriber_ops,
+                       (uint32_t)shared->settings->max_subscriptions);
+    endpoint->shared = shared;
+    if (conn != NULL) {
+        endpoint->subscriber.ledger = shared->ledger;
+        endpoint->subscriber.name_limit = (size_t)shared->settings->max_subscription_bytes;
+    }
+    rd_list_init(&endpoint->messages);
+    rd_list_init(&endpoint->replays);
+    endpoint->ops = ops;
+    endpoint->conn = conn;
+    endpoint->ping_interval_ms = (uint32_t)shared->settings->ping_interval_ms;
+    endpoint->refs = 1;
+    endpoint->close_code = RD_ENDPOINT_ABNORMAL;
+    if (conn != NULL) rd_endpoint_set_due(endpoint, RD_ENDPOINT_OPEN);
+}
+
+void rd_endpoint_ref(rd_endpoint *endpoint) {
+    endpoint->refs++;
+}
+
+void rd_endpoint_unref(rd_endpoint *endpoint) {
+    assert(endpoint->refs > 0);
+    if (--endpoint->refs > 0) return;
+    for (rd_list *node; (node = rd_list_shift(&endpoint->messages)) != NULL;) {
+        rd_endpoint_free_message(RD_CONTAINER(node, rd_endpoint_message, node));
+    }
+    rd_free(endpoint->reason);
+    endpoint->ops->free(endpoint);
+}
+
+static size_t max_pending(const rd_http_shared *shared) {
+    return (size_t)shared->settings->max_pending_bytes;
+}
+
+static size_t memory_of(const rd_endpoint_message *message) {
+    size_t payload =
+        message->published != NULL ? message->published->payload_len : message->payload.capacity;
+    return payload + sizeof(*message);
+}
+
+static void add(rd_endpoint *endpoint, const rd_endpoint_message *message) {
+    rd_endpoint_message *copy = rd_alloc(sizeof(*copy));
+    *copy = *message;
+    endpoint->message_bytes += memory_of(copy);
+    rd_list_append(&endpoint->messages, &copy->node);
+    rd_endpoint_set_due(endpoint, RD_ENDPOINT_MESSAGE);
+}
+
+void rd_endpoint_add_message(rd_endpoint *endpoint, rd_buffer *payload, bool is_text) {
+    if (endpoint->is_deaf) {
+        rd_buffer_clear(payload);
+        return;
+    }
+    add(endpoint, &(rd_endpoint_message){.payload = *payload, .is_text = is_text});
+    *payload = (rd_buffer){0};
+}
+
+void rd_endpoint_deliver(rd_endpoint *endpoint, rd_message *message, rd_receive_as as,
+                         uintptr_t block) {
+    if (endpoint->is_closing) return;
+    if (block == 0) {
+        endpoint->ops->deliver(endpoint, message, as);
+    } else if (endpoint->message_bytes + message->payload_len > max_pending(endpoint->shared)) {
+        endpoint->ops->overflow(endpoint);
+    } else {
+        bool is_text = as == RD_AS_SENT ? message->is_text : as == RD_AS_TEXT;
+        add(endpoint, &(rd_endpoint_message){.published = rd_message_ref(message),
+                                             .block = block,
+                                             .is_text = is_text});
+        rd_endpoint_notify(endpoint);
+    }
+}
+
+size_t rd_endpoint_room(const rd_endpoint *endpoint, uintptr_t block) {
+    const size_t most = max_pending(endpoint->shared);
+    const bool to_client = block == 0 && endpoint->conn != NULL;
+    const size_t waits = to_client ? rd_outq_memory(&endpoint->conn->out) : endpoint->message_bytes;
+    return waits < most ? most - waits : 0;
+}
+
+/* Loops because one flush sends no more than a slice. */
+void rd_endpoint_relieve(rd_endpoint *endpoint, size_t memory) {
+    const rd_outq *queue = &endpoint->conn->out;
+    size_t before;
+    do {
+        before = queue->bytes;
+        rd_conn_flush(endpoint->conn);
+    } while (endpoint->conn != NULL && queue->bytes < before && rd_outq_memory(queue) > memory);
+}
+
+/* A single message may be longer than the limit. */
+static bool has_room(const rd_outq *queue, size_t len, size_t most) {
+    return queue->bytes == 0 || rd_outq_memory(queue) + len <= most;
+}
+
+/* Whether there is room for `len` more bytes. Drops queued messages for them where the policy says
+ * so. */
+static bool make_room(rd_endpoint *endpoint, size_t len) {
+    rd_http_shared *shared = endpoint->shared;
+    rd_outq *queue = &endpoint->conn->out;
+    const size_t most = max_pending(shared);
+    if (has_room(queue, len, most)) return true;
+    rd_endpoint_relieve(endpoint, len < most ? most - len : 0);
+    if (endpoint->conn == NULL) return false;
+    if (has_room(queue, len, most)) return true;
+    if (shared->settings->slow_client == RD_SLOW_CLOSE) {
+        endpoint->ops->overflow(endpoint);
+        return false;
+    }
+    if (shared->settings->slow_client == RD_SLOW_DROP_OLDEST && len <= most) {
+        shared->messages_dropped +=
+            rd_encoding_drop_oldest(queue, &endpoint->conn->set->chunks, most - len);
+        if (has_room(queue, len, most)) return true;
+    }
+    shared->messages_dropped++;
+    return false;
+}
+
+void rd_endpoint_queue(rd_endpoint *endpoint, rd_encoding *encoding) {
+    rd_conn *conn = endpoint->conn;
+    if (!make_room(endpoint, rd_buffer_len(&encoding->bytes))) return;
+    encoding->ledger = &conn->set->ledger;
+    rd_encoding_borrow(encoding, &conn->out);
+    conn->notify_drained = endpoint->wants_drained;
+    rd_conn_mark_dirty(conn);
+}
+
+void rd_endpoint_expect(rd_endpoint *endpoint) {
+    const uint64_t now_ms = endpoint->conn->set->loop->now_ms;
+    const uint32_t ms = endpoint->ping_interval_ms;
+    rd_conn_set_deadline(endpoint->conn, ms > 0 ? now_ms + ms : UINT64_MAX);
+}
+
+void rd_endpoint_notify(rd_endpoint *endpoint) {
+    if (endpoint->source.is_handling || endpoint->due == 0) return;
+    endpoint->shared->handler->on_event(endpoint->shared->handler, &endpoint->source);
+}
+
+void rd_endpoint_end_subscriptions(rd_endpoint *endpoint) {
+    endpoint->subscriber.limit = 0;
+    while (!rd_list_is_empty(&endpoint->replays)) {
+        rd_endpoint_replay *replay =
+            RD_CONTAINER(endpoint->replays.next, rd_endpoint_replay, in_endpoint);
+        replay->cancel(replay);
+    }
+    rd_subscriber_clear(endpoint->shared->channels, &endpoint->subscriber);
+}
+
+void rd_endpoint_closed(rd_endpoint *endpoint) {
+    endpoint->conn = NULL;
+    endpoint->is_closing = true;
+    rd_endpoint_set_due(endpoint, RD_ENDPOINT_CLOSE);
+    rd_endpoint_end_subscriptions(endpoint);
+    rd_endpoint_notify(endpoint);
+    rd_endpoint_unref(endpoint);
+}
+
+void rd_endpoint_set_close(rd_endpoint *endpoint, unsigned code, rd_slice reason) {
+    if (endpoint->close_code != RD_ENDPOINT_ABNORMAL) return;
+    endpoint->close_code = (uint16_t)code;
+    endpoint->reason_len =
+        (uint8_t)(reason.len > RD_ENDPOINT_REASON_MAX ? RD_ENDPOINT_REASON_MAX : reason.len);
+    if (endpoint->reason_len == 0) return;
+    endpoint->reason = rd_alloc(endpoint->reason_len);
+    memcpy(endpoint->reason, reason.ptr, endpoint->reason_len);
+}
+
+rd_endpoint_event rd_endpoint_next(const rd_endpoint *endpoint) {
+    if (endpoint->due == 0) return RD_ENDPOINT_NOTHING;
+    const rd_endpoint_event event = (rd_endpoint_event)__builtin_ctz(endpoint->due);
+    if (event != RD_ENDPOINT_MESSAGE) return event;
+    const rd_endpoint_message *first =
+        RD_CONTAINER(endpoint->messages.next, rd_endpoint_message, node);
+    return first->published != NULL ? RD_ENDPOINT_PUBLISHED : RD_ENDPOINT_MESSAGE;
+}
+
+static void clear_due(rd_endpoint *endpoint, rd_endpoint_event event) {
+    endpoint->due = (uint16_t)(endpoint->due & ~(1u << event));
+}
+
+static rd_endpoint_message *take_message(rd_endpoint *endpoint) {
+    rd_endpoint_message *message =
+        RD_CONTAINER(rd_list_shift(&endpoint->messages), rd_endpoint_message, node);
+    endpoint->message_bytes -= memory_of(message);
+    if (rd_list_is_empty(&endpoint->messages)) clear_due(endpoint, RD_ENDPOINT_MESSAGE);
+    return message;
+}
+
+rd_endpoint_message *rd_endpoint_take(rd_endpoint *endpoint, unsigned *kind) {
+    const rd_endpoint_event event = rd_endpoint_next(endpoint);
+    *kind = event;
+    if (event == RD_ENDPOINT_MESSAGE || event == RD_ENDPOINT_PUBLISHED)
+        return take_message(endpoint);
+    clear_due(endpoint, event);
+    if (event == RD_ENDPOINT_CLOSE) endpoint->due = 0;
+    return NULL;
+}
+
+void rd_endpoint_free_message(rd_endpoint_message *message) {
+    if (message->published != NULL) rd_message_unref(message->published);
+    rd_buffer_clear(&message->payload);
+    rd_free(message);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * An upgraded connection: its events for the application, and what the application sends,
+ * independent of the protocol below (WebSocket, Server-Sent Events). It may subscribe to channels.
+ * A message published there goes straight to its client, or, for a subscription with a block, to
+ * the application as an event. Counted: the protocol holds one reference until the connection is
+ * closed, the side of the application another until the last event was handled. Under the loop
+ * lock.
+ *
+ *   OPEN ─▶ MESSAGE, PUBLISHED, DRAINED, SHUTDOWN in any number ─▶ CLOSE
+ *
+ * endpoint_events.def lists all events. They are handled one at a time (request/event.h). Without a
+ * connection it is the application's own subscriber, which has no events but PUBLISHED.
+ */
+#ifndef RD_ENDPOINT_ENDPOINT_H
+#define RD_ENDPOINT_ENDPOINT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/list.h"
+#include "base/slice.h"
+#include "request/event.h"
+#include "pubsub/channel.h"
+
+typedef struct rd_conn rd_conn;
+typedef struct rd_endpoint rd_endpoint;
+struct rd_http_shared;
+
+enum { RD_ENDPOINT_REASON_MAX = 123, RD_ENDPOINT_ABNORMAL = 1006 };
+
+typedef enum rd_endpoint_event {
+    RD_ENDPOINT_NOTHING,
+#define RD_ENDPOINT_EVENT(name, callback) RD_ENDPOINT_##name,
+#define RD_ENDPOINT_STEP(name)            RD_ENDPOINT_##name,
+#include "endpoint/endpoint_events.def"
+#undef RD_ENDPOINT_EVENT
+#undef RD_ENDPOINT_STEP
+    RD_ENDPOINT_EVENT_COUNT,
+} rd_endpoint_event;
+
+/* An event of a stream. A field whose `ptr` is NULL is missing. Without data it only sets the id
+ * and the reconnection time. */
+typedef struct rd_named_event {
+    rd_slice type; /* both must be rd_utf8_is_line() */
+    rd_slice id;
+    int64_t retry_ms; /* < 0: none */
+    rd_slice data;    /* must be rd_utf8_is_text(), unless `is_text` is false */
+    bool is_text;
+} rd_named_event;
+
+/* Whether a connection may be closed with this code (RFC 6455, section 7.4, and the codes
+ * registered since). */
+static inline bool rd_endpoint_is_close_code(unsigned code) {
+    return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||
+           (code >= 3000 && code <= 4999);
+}
+
+/* What a protocol does for an open connection. Not called once it is closed. */
+typedef struct rd_endpoint_ops {
+    bool has_ids; /* clients get the id of a message, and send it back when they return */
+    /* Queues one message, which leaves with the next flush. */
+    void (*write)(rd_endpoint *endpoint, const char *bytes, size_t len, bool is_text);
+    /* Queues an event. A protocol whose messages have no fields queues the data alone. */
+    void (*event)(rd_endpoint *endpoint, const rd_named_event *event);
+    /* Queues a published message, if the protocol has a form for it. */
+    void (*deliver)(rd_endpoint *endpoint, rd_message *message, rd_receive_as as);
+    /* This message for the application exceeds the limit of waiting bytes. */
+    void (*overflow)(rd_endpoint *endpoint);
+    /* Closes the connection after what is queued. */
+    void (*close)(rd_endpoint *endpoint, unsigned code, rd_slice reason);
+    /* The application has handled an event. */
+    void (*handled)(rd_endpoint *endpoint);
+    void (*free)(rd_endpoint *endpoint);
+} rd_endpoint_ops;
+
+/* A replay that an endpoint waits for before it is subscribed. Embedded in the part that requested
+ * it. */
+typedef struct rd_endpoint_replay {
+    rd_list in_endpoint;
+    void (*cancel)(struct rd_endpoint_replay *replay); /* ends the wait; the struct is not used any
+                                                        * more */
+} rd_endpoint_replay;
+
+struct rd_endpoint {
+    rd_event_source source;
+    rd_subscriber subscriber;
+    struct rd_http_shared *shared; /* of the server; it outlives the connection */
+    rd_list messages;              /* not handled yet */
+    rd_list replays;               /* of rd_endpoint_replay */
+    const rd_endpoint_ops *ops;
+    rd_conn *conn;        /* NULL once closed */
+    size_t message_bytes; /* memory of `messages` */
+    uint32_t refs;
+    uint32_t ping_interval_ms; /* 0: never */
+    uint32_t index;            /* of the application's object */
+    uint16_t due;              /* bits: the waiting events; MESSAGE also stands for PUBLISHED */
+    uint16_t close_code;       /* RD_ENDPOINT_ABNORMAL: the connection ended without a code */
+    uint8_t reason_len;
+    bool is_deaf;        /* the application wants no event but the end; read without the lock */
+    bool is_closing : 1; /* nothing more can be sent */
+    bool wants_drained : 1;
+    char *reason; /* allocated, or NULL */
+};
+
+/* A message for the application: from the client, or from a channel. */
+typedef struct rd_endpoint_message {
+    rd_list node;
+    rd_buffer payload;
+    rd_message *published; /* a reference; NULL: `payload` came from the client */
+    uintptr_t block;       /* of the subscription */
+    bool is_text;
+} rd_endpoint_message;
+
+/* The message of an event of an endpoint, or NULL. */
+static inline const rd_endpoint_message *rd_endpoint_message_of(const rd_event *event) {
+    return event->message;
+}
+
+/* `conn` NULL: a subscriber of the application itself. */
+void rd_endpoint_init(rd_endpoint *endpoint, const rd_endpoint_ops *ops,
+                      struct rd_http_shared *shared, rd_conn *conn);
+
+static inline rd_endpoint *rd_endpoint_of_source(rd_event_source *source) {
+    return RD_CONTAINER(source, rd_endpoint, source);
+}
+
+/* Whether it is a subscriber of the application itself. */
+static inline bool rd_endpoint_is_own(const rd_endpoint *endpoint) {
+    return endpoint->source.ops->family == RD_EVENTS_OF_SUBSCRIBER;
+}
+
+static inline bool rd_endpoint_is_due(const rd_endpoint *endpoint, rd_endpoint_event event) {
+    return (endpoint->due >> event & 1) != 0;
+}
+
+/* Marks the event as waiting; rd_endpoint_notify() hands it to the application. */
+static inline void rd_endpoint_set_due(rd_endpoint *endpoint, rd_endpoint_event event) {
+    endpoint->due = (uint16_t)(endpoint->due | 1u << event);
+}
+
+void rd_endpoint_ref(rd_endpoint *endpoint);
+void rd_endpoint_unref(rd_endpoint *endpoint);
+
+/* Takes the payload over; the buffer is empty afterwards. Dropped if the application is deaf. */
+void rd_endpoint_add_message(rd_endpoint *endpoint, rd_buffer *payload, bool is_text);
+
+/* Sets the code and reason with which the connection ends. Only the first call counts. */
+void rd_endpoint_set_close(rd_endpoint *endpoint, unsigned code, rd_slice reason);
+
+static inline rd_slice rd_endpoint_reason(const rd_endpoint *endpoint) {
+    return rd_slice_of(endpoint->reason, endpoint->reason_len);
+}
+
+/* Whether the application is handling the last event. */
+static inline bool rd_endpoint_is_ending(const rd_endpoint *endpoint) {
+    return endpoint->conn == NULL && endpoint->source.is_handling &&
+           !rd_endpoint_is_due(endpoint, RD_ENDPOINT_CLOSE);
+}
+
+/* Delivers a published message to the client (`block` 0) or to a block of the application. When
+ * more than max_pending_bytes wait for blocks already, ops->overflow() refuses it. */
+void rd_endpoint_deliver(rd_endpoint *endpoint, rd_message *message, rd_receive_as as,
+                         uintptr_t block);
+
+/* Sends what the socket takes until at most `memory` bytes are queued. May close the connection. */
+void rd_endpoint_relieve(rd_endpoint *endpoint, size_t memory);
+
+/* Queues bytes that many clients share. When max_pending_bytes wait already, the policy for slow
+ * clients decides. */
+void rd_endpoint_queue(rd_endpoint *endpoint, rd_encoding *encoding);
+
+/* Something was received, or the interval has changed: the next ping is a whole interval away. */
+void rd_endpoint_expect(rd_endpoint *endpoint);
+
+/* Hands the next event to the application, if there is one and no other is being handled. */
+void rd_endpoint_notify(rd_endpoint *endpoint);
+
+/* How many bytes of published messages there is room for, to the client (`block` 0) or to a
+ * block. */
+size_t rd_endpoint_room(const rd_endpoint *endpoint, uintptr_t block);
+
+/* Ends its part in pub/sub: it gets no later message and no replay, and cannot subscribe any
+ * more. */
+void rd_endpoint_end_subscriptions(rd_endpoint *endpoint);
+
+/* The connection is closed: nothing can be sent, its subscriptions end, the application gets CLOSE.
+ * Drops the protocol's reference. */
+void rd_endpoint_closed(rd_endpoint *endpoint);
+
+/* The next event. */
+rd_endpoint_event rd_endpoint_next(const rd_endpoint *endpoint);
+
+/* Takes the next event, and sets `kind` to it. Returns the message of RD_ENDPOINT_MESSAGE and
+ * RD_ENDPOINT_PUBLISHED, which must be freed with rd_endpoint_free_message(), else NULL. */
+rd_endpoint_message *rd_endpoint_take(rd_endpoint *endpoint, unsigned *kind);
+void rd_endpoint_free_message(rd_endpoint_message *message);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The lines of connections that carry others; see line.h.
+ */
+#include "request/line.h"
+
+#include <assert.h>
+
+#include "base/alloc.h"
+
+static void init(rd_line *line, uint32_t seats) {
+    rd_list_init(&line->standing.node);
+    rd_list_init(&line->waiting);
+    line->standing.is_line = true;
+    line->seats = seats;
+    line->inside = 0;
+}
+
+rd_lines *rd_lines_new(uint32_t seats) {
+    assert(seats > 0);
+    rd_lines *lines = rd_alloc(sizeof(*lines));
+    init(&lines->calls, seats);
+    init(&lines->files, seats);
+    lines->refs = 1;
+    return lines;
+}
+
+void rd_lines_ref(rd_lines *lines) {
+    lines->refs++;
+}
+
+void rd_lines_unref(rd_lines *lines) {
+    assert(lines->refs > 0);
+    if (--lines->refs > 0) return;
+    assert(rd_list_is_empty(&lines->calls.waiting) && rd_list_is_empty(&lines->files.waiting));
+    rd_free(lines);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * An unnamed temporary file. The threads of loop/disk.h write it, one job at a time and so in
+ * order. Opening and closing it are jobs as well: close(2) of a large file has much to free.
+ * Counted, under the loop lock: the body has a reference, and so has a job in flight. Dropping a
+ * reference never waits for the disk. What the ledger counts, a descriptor and the bytes, is given
+ * back when the file is closed.
+ */
+#ifndef RD_REQUEST_SPOOL_H
+#define RD_REQUEST_SPOOL_H
+
+#include <stdatomic.h>
+
+#include "base/buffer.h"
+#include "base/ledger.h"
+#include "loop/disk.h"
+
+typedef struct rd_spool {
+    rd_disk_job job;
+    rd_loop *loop;
+    rd_ledger *ledger;
+    const char *folder;
+    void (*on_written)(void *owner); /* a job is done */
+    void *owner;
+    rd_buffer writing; /* what the job in flight writes, or what could not be written */
+    uint64_t stored;   /* bytes in the file */
+    uint64_t reserved; /* bytes that it may use */
+    size_t counted;    /* of `writing`, in the ledger, after the owner has stopped counting them */
+    uint32_t refs;
+    int fd;                /* -1: not opened yet */
+    int error;             /* RD_ERR_*: nothing is written any more; not changed while a job is
+                            * in flight */
+    bool busy;             /* a job is in flight */
+    atomic_bool abandoned; /* the owner has gone */
+} rd_spool;
+
+/* The folder for the files: TMPDIR, or /tmp. Reads the environment, which other threads may change:
+ * call it only where they cannot, and copy the result. */
+const char *rd_spool_folder(void);
+
+/* Returns a spool with one reference. `folder` must outlive it. NULL: clients have all descriptors
+ * that they may have. */
+rd_spool *rd_spool_new(rd_loop *loop, rd_ledger *ledger, const char *folder,
+                       void (*on_written)(void *owner), void *owner);
+
+/* Reserves disk space for `len` more bytes. Returns 0, or RD_ERR_BODY_DISK when bodies use all that
+ * they may. */
+int rd_spool_reserve(rd_spool *spool, uint64_t len);
+
+/* Starts to write these bytes behind the others. Takes them over and leaves `bytes` empty. Not
+ * while it is busy, and not after an error. */
+void rd_spool_write(rd_spool *spool, rd_buffer *bytes);
+
+/* Drops the owner's reference; on_written() is not called any more. */
+void rd_spool_abandon(rd_spool *spool);
+
+#endif

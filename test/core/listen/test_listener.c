@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Listening sockets: ports the kernel chooses, ports that are taken, Unix sockets that are stale,
+ * alive, abstract or somebody else's by now, descriptors from a parent.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "listen/listener.h"
+
+static char error[RD_LISTENER_ERROR_MAX];
+static rd_listen_options options = {.backlog = 8, .mode = -1};
+
+static void test_tcp(void) {
+    rd_listener one, two;
+    CHECK_INT(rd_listen_tcp(&one, "127.0.0.1", 0, &options, error), 0);
+    CHECK(one.port != 0);
+    char url[64];
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u", one.port);
+    CHECK_STR(one.url, url);
+    CHECK(rd_listen_tcp(&two, "127.0.0.1", one.port, &options, error) < 0);
+    CHECK(strstr(error, "address already in use") != NULL);
+    rd_listener_close(&one);
+    CHECK(rd_listen_tcp(&two, "no.such.host.invalid", 80, &options, error) < 0);
+    CHECK(strstr(error, "cannot listen on tcp://no.such.host.invalid:80") != NULL);
+}
+
+static void test_unix(void) {
+    char path[64], with_scheme[96];
+    rd_listener one, two;
+    struct stat info;
+    snprintf(path, sizeof(path), "/tmp/rondo-test-%d.sock", (int)getpid());
+    options.mode = 0600;
+    CHECK_INT(rd_listen_unix(&one, path, &options, error), 0);
+    snprintf(with_scheme, sizeof(with_scheme), "unix://%s", path);
+    CHECK_STR(one.url, with_scheme);
+    CHECK_INT(stat(path, &info), 0);
+    CHECK_INT(info.st_mode & 0777, 0600);
+    CHECK(rd_listen_unix(&two, path, &options, error) < 0); /* somebody listens */
+    CHECK(strstr(error, "address already in use") != NULL);
+    close(one.source.fd); /* died without tidying up */
+    one.source.fd = -1;
+    CHECK_INT(rd_listen_unix(&two, path, &options, error), 0);
+    rd_listener_close(&one); /* the file is the second one's by now */
+    CHECK_INT(stat(path, &info), 0);
+    rd_listener_close(&two);
+    CHECK(stat(path, &info) != 0);
+    options.mode = -1;
+}
+
+static void test_a_file_that_is_no_socket_stays(void) {
+    char path[] = "/tmp/rondo-test-XXXXXX";
+    rd_listener one;
+    struct stat info;
+    int fd = mkstemp(path);
+    CHECK(rd_listen_unix(&one, path, &options, error) < 0);
+    CHECK_INT(stat(path, &info), 0);
+    unlink(path);
+    close(fd);
+}
+
+static void test_abstract_and_too_long(void) {
+    rd_listener one, two;
+    char name[200];
+    snprintf(name, sizeof(name), "@rondo-test-%d", (int)getpid());
+    CHECK_INT(rd_listen_unix(&one, name, &options, error), 0);
+    CHECK(rd_listen_unix(&two, name, &options, error) < 0);
+    rd_listener_close(&one);
+    memset(name, 'x', sizeof(name));
+    name[sizeof(name) - 1] = '\0';
+    CHECK(rd_listen_unix(&one, name, &options, error) < 0);
+}
+
+static void test_inherited(void) {
+    rd_listener one, two;
+    int pair[2];
+    CHECK_INT(rd_listen_tcp(&one, "127.0.0.1", 0, &options, error), 0);
+    CHECK_INT(rd_listen_inherited(&two, dup(one.source.fd), "http", false, error), 0);
+    CHECK_STR(two.url, one.url);
+    rd_listener_close(&one);
+    rd_listener_close(&two);
+    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    CHECK(rd_listen_inherited(&one, pair[0], "http", false, error) < 0);
+    CHECK(strstr(error, "not a listening socket") != NULL);
+    close(pair[0]);
+    close(pair[1]);
+}
+
+/* Never taken for a plain one; the descriptor stays its owner's. */
+static void test_inherited_with_an_unknown_scheme(void) {
+    rd_listener one, two;
+    CHECK_INT(rd_listen_tcp(&one, "127.0.0.1", 0, &options, error), 0);
+    CHECK_INT(rd_listen_inherited(&two, one.source.fd, "https", false, error), -EPROTONOSUPPORT);
+    CHECK(strstr(error, "this version has no https") != NULL);
+    CHECK(fcntl(one.source.fd, F_GETFD) >= 0);
+    rd_listener_close(&one);
+}
+
+int main(void) {
+    test_tcp();
+    test_unix();
+    test_a_file_that_is_no_socket_stays();
+    test_abstract_and_too_long();
+    test_inherited();
+    test_inherited_with_an_unknown_scheme();
+    return check_summary();
+}
