@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A link of the hub's thread: the state behind its connection. Shared by hub_thread.c, which runs
- * it, and hub_saved.c, which saves it.
+ * The links of the hub's thread: what they send and read, what is queued for them, how they end.
+ * hub_thread.c runs them, hub_saved.c saves them. Under the lock of the thread's loop.
  */
 #ifndef RD_CLUSTER_HUB_LINK_H
 #define RD_CLUSTER_HUB_LINK_H
@@ -43,8 +43,26 @@ static inline rd_hub_conn *rd_hub_conn_of(rd_conn *conn) {
     return rd_conn_state_of(conn);
 }
 
-/* Opens a link on this descriptor and takes the descriptor over. NULL with errno. Locked. */
-rd_conn *rd_hub_thread_open(rd_hub_thread *thread, int fd, rd_hub_kind kind);
+/* The hub and its connections, none yet. The loop is there already. */
+void rd_hub_links_init(rd_hub_thread *thread, rd_history_limits limits, size_t queue_bytes);
+
+/* Closes all links and forgets what the hub knows. rd_conn_set_clear() follows, after the loop's.
+ */
+void rd_hub_links_clear(rd_hub_thread *thread);
+
+/* Tells the hub what time it is. */
+void rd_hub_links_take_time(rd_hub_thread *thread);
+
+/* Opens a link on this descriptor and takes the descriptor over. NULL with errno. */
+rd_conn *rd_hub_link_open(rd_hub_thread *thread, int fd, rd_hub_kind kind);
+
+/* The process behind the link has ended: reads what it has left, then closes the link; an engine's
+ * link closes when all is sent. */
+void rd_hub_link_end(rd_hub_thread *thread, rd_conn *conn);
+
+/* What each turn does before it polls: sends, answers replays, closes links that have too much
+ * queued, writes scores. Returns whether there is more to do at once. */
+bool rd_hub_links_serve(rd_hub_thread *thread);
 
 /* Visits the links one after the other. The body must not close any. */
 #define RD_EACH_HUB_CONN(thread, conn, node)                                                       \

@@ -91,7 +91,7 @@ typedef struct restoring {
 static bool restore_link(restoring *self, const rd_relay_frame *frame) {
     const uint64_t fd = rd_relay_get_number(frame->payload.ptr, 8);
     if (fd > INT32_MAX || frame->id == 0 || frame->id > INT64_MAX / 2) return false;
-    self->conn = rd_hub_thread_open(self->thread, (int)fd, RD_HUB_WORKER);
+    self->conn = rd_hub_link_open(self->thread, (int)fd, RD_HUB_WORKER);
     if (self->conn == NULL) return false;
     /* The link knows the rules already. What comes next may be the rest of a frame. */
     rd_outq_clear(&self->conn->out, &self->conn->set->chunks);

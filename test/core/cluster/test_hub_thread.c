@@ -1,137 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * The hub as it runs, on its thread; this one plays the workers: messages cross, a process that
- * does not read costs only its own messages, one that breaks off or dies leaves nothing undone, and
- * another hub goes on at the very byte where this one stopped.
+ * does not read costs only its own messages, one that breaks off or dies leaves nothing undone.
  */
 #include <errno.h>
-#include <linux/sockios.h>
-#include <poll.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include "check.h"
-#include "cluster/hub_thread.h"
-
-enum { PATIENCE_MS = 60000, LINKS = 4, QUEUE = 1 << 20 };
-
-typedef struct worker {
-    int fd;
-    int64_t number;
-    rd_relay_reader reader;
-    char bytes[65536];
-    size_t at, len;
-} worker;
-
-static const rd_history_limits limits = {1000, 1 << 24};
-static rd_hub_thread *hub;
-static worker workers[LINKS];
-
-static rd_slice text(const char *string) {
-    return rd_slice_of(string, strlen(string));
-}
-
-static void join_as(worker *worker, rd_hub_kind kind) {
-    int fds[2];
-    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-    worker->fd = fds[1];
-    worker->at = worker->len = 0;
-    worker->number = rd_hub_thread_add(hub, fds[0], kind, NULL);
-    CHECK(worker->number > 0);
-    rd_relay_reader_init(&worker->reader, RD_RELAY_PAYLOAD_MAX);
-}
-
-static void begin(int count) {
-    hub = rd_hub_thread_new(limits, QUEUE);
-    CHECK_INT(rd_hub_thread_start(hub), 0);
-    for (int i = 0; i < LINKS; i++) workers[i].fd = -1;
-    for (int i = 0; i < count; i++) join_as(&workers[i], RD_HUB_WORKER);
-}
-
-static void go(worker *worker) {
-    if (worker->fd >= 0) close(worker->fd);
-    rd_relay_reader_clear(&worker->reader);
-    worker->fd = -1;
-}
-
-static void finish(void) {
-    rd_hub_thread_free(hub);
-    for (int i = 0; i < LINKS; i++) {
-        if (workers[i].fd >= 0) go(&workers[i]);
-    }
-}
-
-/* ---- a worker's end, which waits ---- */
-
-static void put(worker *worker, const char *bytes, size_t len) {
-    while (len > 0) {
-        const ssize_t sent = send(worker->fd, bytes, len, MSG_NOSIGNAL);
-        if (!CHECK(sent > 0)) return;
-        bytes += sent;
-        len -= (size_t)sent;
-    }
-}
-
-static void say(worker *worker, rd_relay_type type, int flags, const char *channel,
-                rd_slice payload, uint64_t id) {
-    rd_buffer out = {0};
-    const rd_relay_frame frame = {type, (uint8_t)flags, id, text(channel), payload};
-    CHECK_INT(rd_relay_write(&frame, RD_RELAY_PAYLOAD_MAX, &out), 0);
-    put(worker, rd_buffer_ptr(&out), rd_buffer_len(&out));
-    rd_buffer_clear(&out);
-}
-
-static void subscribe(worker *worker, const char *channel) {
-    say(worker, RD_RELAY_SUBSCRIBE, 0, channel, text(""), 0);
-}
-
-static void publish(worker *worker, const char *channel, const char *payload) {
-    say(worker, RD_RELAY_PUBLISH, 0, channel, text(payload), 0);
-}
-
-/* The next frame, valid until the next call; false at the end of the stream. */
-static bool hear(worker *worker, rd_relay_frame *frame) {
-    for (;;) {
-        size_t used;
-        const int got = rd_relay_read(&worker->reader, worker->bytes + worker->at,
-                                      worker->len - worker->at, &used, frame);
-        worker->at += used;
-        if (got != 0) return CHECK_INT(got, 1);
-        struct pollfd ready = {.fd = worker->fd, .events = POLLIN};
-        if (check_failed > 0 || !CHECK_INT(poll(&ready, 1, PATIENCE_MS), 1)) return false;
-        const ssize_t len = recv(worker->fd, worker->bytes, sizeof(worker->bytes), 0);
-        if (len <= 0) return false;
-        worker->at = 0;
-        worker->len = (size_t)len;
-    }
-}
-
-static void check_message(worker *worker, const char *channel, const char *payload) {
-    rd_relay_frame frame;
-    if (!CHECK(hear(worker, &frame))) return;
-    CHECK_INT(frame.type, RD_RELAY_PUBLISH);
-    CHECK_BYTES(frame.channel.ptr, frame.channel.len, channel);
-    CHECK_BYTES(frame.payload.ptr, frame.payload.len, payload);
-}
-
-static void check_end(worker *worker) {
-    rd_relay_frame frame;
-    CHECK(!hear(worker, &frame));
-}
-
-/* Asks for the history of what it has subscribed to: what it said before has been done by then. */
-static void settle(worker *worker, const char *channel) {
-    rd_relay_frame frame;
-    say(worker, RD_RELAY_REPLAY, 0, channel, text("note"), 0);
-    do {
-        if (!CHECK(hear(worker, &frame))) return;
-    } while (frame.type != RD_RELAY_REPLAY_END);
-}
-
-/* ---- tests ---- */
+#include "hub_workers.h"
 
 static void test_messages_cross(void) {
     begin(3);
@@ -376,110 +251,6 @@ static void test_an_engine_that_is_stuck(void) {
     finish();
 }
 
-/* ---- another one goes on ---- */
-
-typedef struct held {
-    int fds[LINKS], copies[LINKS];
-    int count;
-} held;
-
-static void hold(void *with, int64_t number, int fd) {
-    held *held = with;
-    CHECK(number > 0);
-    held->fds[held->count] = fd;
-    held->copies[held->count++] = dup(fd);
-}
-
-/* As exec does it: the descriptors stay, everything else goes. */
-static void replace_hub(int file) {
-    held held = {.count = 0};
-    rd_hub_thread_stop(hub);
-    CHECK_INT(ftruncate(file, 0), 0);
-    CHECK_INT(lseek(file, 0, SEEK_SET), 0);
-    CHECK_INT(rd_hub_thread_save(hub, file), 0);
-    rd_hub_thread_each(hub, hold, &held);
-    rd_hub_thread_free(hub);
-    for (int i = 0; i < held.count; i++) {
-        CHECK_INT(dup2(held.copies[i], held.fds[i]), held.fds[i]);
-        close(held.copies[i]);
-    }
-    hub = rd_hub_thread_new(limits, QUEUE);
-    CHECK_INT(rd_hub_thread_restore(hub, file), 0);
-    CHECK_INT(rd_hub_thread_start(hub), 0);
-}
-
-static void write_message(int number, char letter, rd_buffer *out) {
-    static char payload[4000];
-    memset(payload, letter, sizeof(payload));
-    const int len = snprintf(payload, sizeof(payload), "%d", number);
-    payload[len] = letter;
-    const size_t bytes = number % 5 == 3 ? sizeof(payload) : (size_t)len;
-    const rd_relay_frame frame = {RD_RELAY_PUBLISH, 0, 0, text("news"), {payload, bytes}};
-    CHECK_INT(rd_relay_write(&frame, RD_RELAY_PAYLOAD_MAX, out), 0);
-}
-
-static void check_numbered(worker *worker, int number, uint64_t *last_id) {
-    rd_relay_frame frame;
-    char digits[16];
-    (void)snprintf(digits, sizeof(digits), "%d", number);
-    if (!CHECK(hear(worker, &frame)) || !CHECK_INT(frame.type, RD_RELAY_PUBLISH)) return;
-    CHECK(memcmp(frame.payload.ptr, digits, strlen(digits)) == 0);
-    CHECK_INT(frame.payload.len, number % 5 == 3 ? 4000 : strlen(digits));
-    CHECK(frame.id > *last_id);
-    *last_id = frame.id;
-}
-
-static bool is_unread(const worker *worker) {
-    int bytes = 0;
-    CHECK_INT(ioctl(worker->fd, SIOCOUTQ, &bytes), 0);
-    return bytes > 0;
-}
-
-/* The reader reads only at the end: what its socket does not hold is queued when the hub changes.
- * The writer is cut inside of a frame each time. */
-static void test_another_one_goes_on(void) {
-    enum { CHANGES = 40, EACH = 10 };
-    const int file = memfd_create("hub", MFD_CLOEXEC);
-    uint64_t last_id = 0;
-    rd_relay_frame frame;
-    int published = 0;
-    begin(2);
-    CHECK_INT(rd_hub_thread_keep(hub, text("news"), false, 1000, 0), 0);
-    CHECK(hear(&workers[0], &frame) && frame.type == RD_RELAY_KEEP);
-    subscribe(&workers[0], "news");
-    settle(&workers[0], "news");
-    for (int change = 0; change < CHANGES; change++) {
-        rd_buffer out = {0};
-        for (int i = 0; i < EACH; i++) write_message(published++, (char)('a' + change % 26), &out);
-        const size_t cut = rd_buffer_len(&out) - 1 - (size_t)(change * 7 % 30);
-        put(&workers[1], rd_buffer_ptr(&out), cut);
-        while (change % 2 == 0 && is_unread(&workers[1])) continue;
-        replace_hub(file);
-        put(&workers[1], rd_buffer_ptr(&out) + cut, rd_buffer_len(&out) - cut);
-        rd_buffer_clear(&out);
-    }
-    for (int i = 0; i < published; i++) check_numbered(&workers[0], i, &last_id);
-    say(&workers[1], RD_RELAY_REPLAY, 0, "news", text("note"), last_id - 1);
-    do {
-        if (!CHECK(hear(&workers[1], &frame))) break;
-    } while (frame.type != RD_RELAY_PUBLISH);
-    CHECK(frame.id == last_id);
-    CHECK(hear(&workers[1], &frame) && frame.type == RD_RELAY_REPLAY_END && frame.id == 0);
-    close(file);
-    finish();
-}
-
-static void test_a_file_that_is_none(void) {
-    const int file = memfd_create("hub", MFD_CLOEXEC);
-    begin(0);
-    rd_hub_thread_stop(hub);
-    CHECK_INT(rd_hub_thread_restore(hub, file), 0); /* nothing is nothing */
-    CHECK(write(file, "what is this?...", 16) == 16);
-    CHECK(rd_hub_thread_restore(hub, file) == -1 && errno == EINVAL);
-    close(file);
-    finish();
-}
-
 int main(void) {
     test_messages_cross();
     test_long_messages();
@@ -491,7 +262,5 @@ int main(void) {
     test_one_whose_socket_lives_on();
     test_the_engine();
     test_an_engine_that_is_stuck();
-    test_another_one_goes_on();
-    test_a_file_that_is_none();
     return check_summary();
 }
