@@ -1,363 +1,46 @@
 /* SPDX-License-Identifier: MIT
  *
- * Frames to and from the hub; see link.h. A ticket stands for a replay that waits, or whose answer
- * has not come yet. The hub answers in the order of the requests; fair_lines.h decides which replay
- * is requested next.
+ * A link from its beginning to its end, and the frames that come from the hub; see link.h.
  */
 #include "cluster/link.h"
 
 #include <fcntl.h>
-#include <string.h>
 
 #include "base/alloc.h"
-#include "system/clock.h"
+#include "cluster/link_parts.h"
 
-enum {
-    NOTE_BYTES = RD_RELAY_REPLAY_NOTE,
-    NUMBER_BYTES = 8, /* of a note; the rest is how much the client can take */
-    ASKED_MAX = 8,    /* replays requested from the hub at once */
-    REPLAY_BYTES_PER_MS = 32 * 1024,
-    REPLAY_BURST = 8 * 1024 * 1024,
-    ASKED_COST = 4096, /* charged for a replay before its answer is known */
-    LATE_AT_ONCE = 256,
-    AGE_NEVER = 255, /* of a client that has not seen anything yet */
-    CATCH_UP = 1024, /* changes of subscriptions sent in one turn */
-};
-
-typedef struct rd_link_ticket {
-    rd_link *link;
-    rd_list in_link;        /* in a line, or in the tickets */
-    rd_list in_deadlines;   /* unless its client has gone */
-    rd_link_replay *replay; /* NULL: its client has gone */
-    rd_fair_line *line;
-    uint64_t due_ms;
-    uint64_t number;
-    uint64_t since;
-    size_t bytes_max;
-    bool is_asked;
-    bool is_pattern;
-    size_t name_len;
-    char name[];
-} ticket;
-
-static rd_slice name_of(const ticket *ticket) {
-    return rd_slice_of(ticket->name, ticket->name_len);
-}
-
-static ticket *first_ticket(const rd_link *link) {
-    if (rd_list_is_empty(&link->tickets)) return NULL;
-    return RD_CONTAINER(link->tickets.next, ticket, in_link);
-}
-
-static bool has_ticket(const rd_link *link, rd_slice name, bool is_pattern) {
-    for (rd_list *node = link->tickets.next; node != &link->tickets; node = node->next) {
-        const ticket *due = RD_CONTAINER(node, ticket, in_link);
-        if (due->is_pattern != is_pattern) continue;
-        if (rd_slice_equal(name_of(due), name)) return true;
-    }
-    return false;
-}
-
-/* ---- to the hub ---- */
-
-/* Rules and replays may use twice the limit. Rules are few and necessary, so a link that has no
- * room for one is closed. All other frames are refused. */
-static bool has_room(rd_link *link, const rd_relay_frame *frame) {
-    const size_t limit = (size_t)link->settings.hub_queue_bytes, queued = link->conn->out.bytes;
-    const size_t len = RD_RELAY_HEAD_BYTES + frame->channel.len + frame->payload.len;
-    if (frame->type <= RD_RELAY_PUBLISH) return queued == 0 || queued + len <= limit;
-    if (queued + len <= 2 * limit) return true;
-    if (frame->type == RD_RELAY_KEEP) rd_conn_close(link->conn);
-    return false;
-}
-
-/* Returns 1, 0 or an error of relay.h. */
-static int send_frame(rd_link *link, const rd_relay_frame *frame) {
-    char head[RD_RELAY_HEAD_BYTES];
-    const int code = rd_relay_head(frame, RD_RELAY_PAYLOAD_MAX, head);
-    if (code < 0) return code;
-    if (link->conn == NULL || !has_room(link, frame)) return 0;
-    rd_outq *out = &link->conn->out;
-    rd_outq_copy(out, &link->conns.chunks, head, sizeof(head));
-    rd_outq_copy(out, &link->conns.chunks, frame->channel.ptr, frame->channel.len);
-    rd_outq_copy(out, &link->conns.chunks, frame->payload.ptr, frame->payload.len);
-    rd_conn_mark_dirty(link->conn);
-    return 1;
-}
-
-static uint8_t pattern_flag(bool is_pattern) {
-    return is_pattern ? RD_RELAY_PATTERN : 0;
-}
-
-static bool send_interest(rd_link *link, rd_slice name, bool is_pattern, bool is_wanted) {
-    return send_frame(link, &(rd_relay_frame){.type = is_wanted ? RD_RELAY_SUBSCRIBE
-                                                                : RD_RELAY_UNSUBSCRIBE,
-                                              .flags = pattern_flag(is_pattern),
-                                              .channel = name}) > 0;
-}
-
-/* Keeps the order: once a change waits, all later ones wait. */
-static void update_interest(rd_link *link, rd_slice name, bool is_pattern, bool is_wanted) {
-    if (link->conn == NULL) return;
-    if (rd_changes_is_empty(&link->changes) && send_interest(link, name, is_pattern, is_wanted)) {
-        return;
-    }
-    rd_changes_note(&link->changes, name, is_pattern, is_wanted);
-}
-
-void rd_link_catch_up(rd_link *link) {
-    for (int count = CATCH_UP; count > 0; count--) {
-        rd_change *change = rd_changes_first(&link->changes);
-        if (change == NULL) break;
-        if (!send_interest(link, rd_change_name(change), change->is_pattern, change->is_wanted)) {
-            break;
-        }
-        rd_changes_remove(&link->changes, change);
-    }
-    rd_conn_set_flush(&link->conns);
-}
+/* ---- subscriptions ---- */
 
 /* A requested replay subscribes, too. At its end the link checks which subscriptions are still
  * wanted. */
 void rd_link_subscribe(rd_link *link, rd_slice name, bool is_pattern) {
-    if (has_ticket(link, name, is_pattern)) return;
-    update_interest(link, name, is_pattern, true);
+    if (rd_link_has_ticket(link, name, is_pattern)) return;
+    rd_link_note_interest(link, name, is_pattern, true);
 }
 
 void rd_link_unsubscribe(rd_link *link, rd_slice name, bool is_pattern) {
-    if (has_ticket(link, name, is_pattern)) return;
-    update_interest(link, name, is_pattern, false);
-}
-
-int rd_link_publish(rd_link *link, rd_slice channel, rd_slice payload, unsigned flags) {
-    const int code = send_frame(link, &(rd_relay_frame){.type = RD_RELAY_PUBLISH,
-                                                        .flags = (uint8_t)flags,
-                                                        .channel = channel,
-                                                        .payload = payload});
-    link->published += code > 0;
-    link->refused += code == 0;
-    return code;
-}
-
-void rd_link_keep(rd_link *link, rd_slice name, bool is_pattern, uint32_t size, uint64_t ttl_ms) {
-    char terms[RD_RELAY_TERMS_BYTES];
-    rd_relay_put_terms(terms, size, ttl_ms);
-    send_frame(link, &(rd_relay_frame){.type = RD_RELAY_KEEP,
-                                       .flags = pattern_flag(is_pattern),
-                                       .channel = name,
-                                       .payload = rd_slice_of(terms, sizeof(terms))});
-}
-
-/* ---- replays ---- */
-
-static bool send_replay(rd_link *link, const ticket *asking) {
-    char note[NOTE_BYTES];
-    rd_relay_put_number(note, NUMBER_BYTES, asking->number);
-    rd_relay_put_number(note + NUMBER_BYTES, NOTE_BYTES - NUMBER_BYTES, asking->bytes_max);
-    const rd_relay_frame frame = {.type = RD_RELAY_REPLAY,
-                                  .flags = pattern_flag(asking->is_pattern),
-                                  .id = asking->since,
-                                  .channel = name_of(asking),
-                                  .payload = rd_slice_of(note, sizeof(note))};
-    return send_frame(link, &frame) == 1;
-}
-
-static void take_credit(rd_link *link) {
-    const uint64_t now_ms = link->conns.loop->now_ms, passed = now_ms - link->credited_ms;
-    const uint64_t least = REPLAY_BURST / REPLAY_BYTES_PER_MS;
-    link->credited_ms = now_ms;
-    link->credit += (int64_t)(passed < least ? passed : least) * REPLAY_BYTES_PER_MS;
-    if (link->credit > REPLAY_BURST) link->credit = REPLAY_BURST;
-}
-
-static bool has_credit(rd_link *link) {
-    if (link->credit > 0) return true;
-    take_credit(link);
-    if (link->credit > 0) return true;
-    if (!rd_timer_is_armed(&link->pause)) {
-        const uint64_t pause_ms = (uint64_t)(-link->credit) / REPLAY_BYTES_PER_MS + 1;
-        rd_timer_set(&link->conns.loop->timers, &link->pause, link->credited_ms + pause_ms);
-    }
-    return false;
-}
-
-static void leave_line(rd_link *link, ticket *ticket) {
-    rd_list_unlink(&ticket->in_link);
-    link->waiting--;
-}
-
-/* A replay subscribes, so a waiting change of the same name is obsolete. */
-static void ask(rd_link *link) {
-    while (link->conn != NULL && link->asked < ASKED_MAX && link->waiting > 0) {
-        if (!has_credit(link)) return;
-        ticket *next = RD_CONTAINER(rd_fair_lines_next(link->lines)->waiting.next, ticket, in_link);
-        if (!send_replay(link, next)) return;
-        rd_changes_forget(&link->changes, name_of(next), next->is_pattern);
-        leave_line(link, next);
-        rd_list_append(&link->tickets, &next->in_link);
-        rd_fair_line_charge(next->line, ASKED_COST);
-        next->is_asked = true;
-        link->asked++;
-    }
-}
-
-void rd_link_ask(rd_link *link) {
-    ask(link);
-    rd_conn_set_flush(&link->conns);
-}
-
-static void on_pause_over(rd_timer *timer) {
-    rd_link_ask(RD_CONTAINER(timer, rd_link, pause));
-}
-
-/* How long the client was away, in powers of two of a second: ids are times in microseconds. */
-static unsigned char age_of(uint64_t since) {
-    const uint64_t now_us = (uint64_t)rd_clock_wall_us();
-    unsigned char age = 0;
-    if (since == 0) return AGE_NEVER;
-    for (uint64_t s = since < now_us ? (now_us - since) / 1000000 : 0; s > 0; s /= 2) age++;
-    return age;
-}
-
-/* Hashes the client's address and how long it was away. One client may have a whole /64 of IPv6.
- * Behind a proxy all clients have one address: there clients that were away for long do not hold up
- * the others, and a client that lies about this gets a small answer. */
-static void enter_line(rd_link *link, ticket *added) {
-    const rd_address *from = &added->replay->from;
-    unsigned char who[2 + sizeof(from->bytes)] = {from->kind, age_of(added->since)};
-    memcpy(who + 2, from->bytes, from->kind == RD_ADDRESS_V6 ? 8 : sizeof(from->bytes));
-    const rd_slice key = rd_slice_of((const char *)who, sizeof(who));
-    added->line = rd_fair_lines_add(link->lines, key, &added->in_link);
-    link->waiting++;
-}
-
-static void expect_deadline(rd_link *link, ticket *added) {
-    added->due_ms = link->conns.loop->now_ms + link->wait_ms;
-    rd_list_append(&link->deadlines, &added->in_deadlines);
-    if (rd_timer_is_armed(&link->deadline)) return;
-    rd_timer_set(&link->conns.loop->timers, &link->deadline, added->due_ms);
-}
-
-bool rd_link_replay_begin(rd_link *link, rd_link_replay *replay, rd_slice name, bool is_pattern,
-                          uint64_t since) {
-    if (link->conn == NULL) return false;
-    ticket *added = rd_alloc(sizeof(*added) + name.len);
-    *added = (ticket){
-        .link = link, .replay = replay, .number = ++link->last_number, .is_pattern = is_pattern};
-    added->since = since;
-    added->bytes_max = replay->bytes_max;
-    added->name_len = name.len;
-    memcpy(added->name, name.ptr, name.len);
-    replay->ticket = added;
-    enter_line(link, added);
-    expect_deadline(link, added);
-    ask(link);
-    return true;
-}
-
-void rd_link_replay_cancel(rd_link_replay *replay) {
-    ticket *due = replay->ticket;
-    replay->ticket = NULL;
-    if (due == NULL) return;
-    due->replay = NULL;
-    rd_list_unlink(&due->in_deadlines);
-    if (due->is_asked) return;
-    leave_line(due->link, due);
-    rd_free(due);
-}
-
-/* ---- replays that have no answer in time ---- */
-
-/* The client is subscribed now. The hub must know it in any case: it subscribes this process only
- * when it answers. */
-static void give_up(rd_link *link, ticket *late) {
-    rd_link_replay *replay = late->replay;
-    const rd_slice name = name_of(late);
-    replay->ticket = NULL;
-    replay->is_late = true;
-    late->replay = NULL;
-    rd_list_unlink(&late->in_deadlines);
-    if (!late->is_asked) leave_line(link, late);
-    replay->on_end(replay, RD_REPLAY_GAP);
-    if (link->ops->is_wanted(link, name, late->is_pattern)) {
-        update_interest(link, name, late->is_pattern, true);
-    }
-    if (!late->is_asked) rd_free(late);
-}
-
-static void on_deadline(rd_timer *timer) {
-    rd_link *link = RD_CONTAINER(timer, rd_link, deadline);
-    const uint64_t now_ms = link->conns.loop->now_ms;
-    for (int count = 0; !rd_list_is_empty(&link->deadlines); count++) {
-        ticket *oldest = RD_CONTAINER(link->deadlines.next, ticket, in_deadlines);
-        if (oldest->due_ms > now_ms || count == LATE_AT_ONCE) {
-            const uint64_t due_ms = oldest->due_ms > now_ms ? oldest->due_ms : now_ms + 1;
-            rd_timer_set(&link->conns.loop->timers, timer, due_ms);
-            break;
-        }
-        give_up(link, oldest);
-    }
-    rd_conn_set_flush(&link->conns);
+    if (rd_link_has_ticket(link, name, is_pattern)) return;
+    rd_link_note_interest(link, name, is_pattern, false);
 }
 
 /* ---- from the hub ---- */
-
-/* Subscribes the client that asked. If it has gone and no other client wants the channel, the hub
- * need not send its messages. */
-static void end_ticket(rd_link *link, ticket *due, rd_replay kind) {
-    const rd_slice name = name_of(due);
-    if (due->replay != NULL) {
-        due->replay->ticket = NULL;
-        due->replay->on_end(due->replay, kind);
-    }
-    rd_list_unlink(&due->in_link);
-    rd_list_unlink(&due->in_deadlines);
-    link->asked -= due->is_asked;
-    if (!link->ops->is_wanted(link, name, due->is_pattern)) {
-        rd_link_unsubscribe(link, name, due->is_pattern);
-    }
-    rd_free(due);
-}
-
-/* Whether the answer is for the oldest ticket. */
-static bool is_due(const rd_link *link, const rd_relay_frame *frame) {
-    const ticket *due = first_ticket(link);
-    return due != NULL && frame->payload.len == NOTE_BYTES &&
-           rd_relay_get_number(frame->payload.ptr, NUMBER_BYTES) == due->number;
-}
-
-static void take_message(rd_link *link, const rd_relay_frame *frame) {
-    if (!link->is_replaying) {
-        link->ops->on_message(link, frame);
-        return;
-    }
-    const size_t bytes = RD_RELAY_HEAD_BYTES + frame->channel.len + frame->payload.len;
-    const ticket *due = first_ticket(link);
-    rd_link_replay *replay = due->replay;
-    link->credit -= (int64_t)bytes;
-    rd_fair_line_charge(due->line, bytes);
-    if (replay != NULL) replay->on_message(replay, frame);
-}
 
 /* Returns false for a frame that a hub never sends. */
 static bool take(rd_link *link, const rd_relay_frame *frame) {
     switch (frame->type) {
     case RD_RELAY_PUBLISH:
-        take_message(link, frame);
+        if (link->is_replaying)
+            rd_link_answer_take(link, frame);
+        else
+            link->ops->on_message(link, frame);
         return true;
     case RD_RELAY_KEEP:
         link->ops->on_rule(link, frame);
         return true;
     case RD_RELAY_REPLAY_BEGIN:
-        if (link->is_replaying || !is_due(link, frame)) return false;
-        link->is_replaying = true;
-        return true;
+        return rd_link_answer_begin(link, frame);
     case RD_RELAY_REPLAY_END:
-        if (!link->is_replaying || !is_due(link, frame) || frame->id > RD_REPLAY_NONE) return false;
-        link->is_replaying = false;
-        end_ticket(link, first_ticket(link), (rd_replay)frame->id);
-        ask(link);
-        return true;
+        return rd_link_answer_end(link, frame);
     default:
         return false;
     }
@@ -384,16 +67,8 @@ static void on_data(rd_conn *conn, const char *bytes, size_t len) {
 static void on_close(rd_conn *conn) {
     rd_link *link = conn->set->shared;
     link->conn = NULL;
-    link->is_replaying = false;
     rd_changes_reset(&link->changes);
-    if (rd_timer_is_armed(&link->pause)) rd_timer_cancel(&link->pause);
-    if (rd_timer_is_armed(&link->deadline)) rd_timer_cancel(&link->deadline);
-    while (!rd_list_is_empty(&link->deadlines)) {
-        ticket *next = RD_CONTAINER(link->deadlines.next, ticket, in_deadlines);
-        if (!next->is_asked) leave_line(link, next);
-        end_ticket(link, next, RD_REPLAY_GAP);
-    }
-    for (ticket *due; (due = first_ticket(link)) != NULL;) end_ticket(link, due, RD_REPLAY_GAP);
+    rd_link_replays_end(link);
 }
 
 /* Has no deadlines, and is not one of the connections that a stopping server waits for. */
@@ -418,18 +93,10 @@ rd_link *rd_link_open(rd_loop *loop, const rd_settings *settings, int fd, const 
     link->ops = ops;
     link->owner = owner;
     rd_changes_init(&link->changes);
-    rd_list_init(&link->tickets);
-    rd_list_init(&link->deadlines);
-    rd_timer_init(&link->deadline, on_deadline);
-    link->wait_ms = RD_REPLAY_WAIT_MS;
-    link->lines = rd_alloc(sizeof(*link->lines));
-    rd_fair_lines_init(link->lines);
-    rd_timer_init(&link->pause, on_pause_over);
-    link->credit = REPLAY_BURST;
-    link->credited_ms = loop->now_ms;
     rd_relay_reader_init(&link->reader, RD_RELAY_PAYLOAD_MAX);
     rd_conn_set_init(&link->conns, loop, &link->settings);
     link->conns.shared = link;
+    rd_link_replays_init(link);
     link->conn = rd_conn_open(&link->conns, fd, &rd_transport_tcp, &protocol, &nobody);
     rd_conn_flush(link->conn); /* adds it to the poller */
     return link;
