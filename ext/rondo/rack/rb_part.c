@@ -47,11 +47,6 @@ int rd_part_write(rd_call *call, VALUE part) {
     return code;
 }
 
-/* Whether requests or events wait for the application. Under the lock. */
-static bool has_crowd(const rd_binding *binding) {
-    return binding->server->queue.len > 0 || !rd_list_is_empty(&binding->server->events.waiting);
-}
-
 /* Whether the call is not over, and the code that runs now belongs to it. */
 static bool is_own(const rd_visit *visit) {
     return visit != NULL && visit->strand->is_current(visit);
@@ -81,7 +76,7 @@ int rd_part_send(rd_call *call, VALUE part, uint64_t *waited_ns) {
     int code = rd_part_write(call, part);
     rd_lock(binding);
     if (code >= 0) code = request->responder->flush(request);
-    const bool drained = rd_has_drained(request), is_crowded = has_crowd(binding);
+    const bool drained = rd_has_drained(request), is_crowded = rd_server_has_calls(binding->server);
     rd_unlock(binding);
     *waited_ns = 0;
     if (code < 0 || drained) {

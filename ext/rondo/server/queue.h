@@ -16,6 +16,7 @@
 #ifndef RD_SERVER_QUEUE_H
 #define RD_SERVER_QUEUE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "request/request.h"
@@ -28,7 +29,7 @@ typedef struct rd_queue {
     rd_list by_age; /* with queue_timeout_ms: requests in lines, the oldest first */
     rd_list guests; /* requests of connections that may move to another worker; see handover.h */
     rd_list excess; /* requests beyond max_queue, to be answered 503 */
-    uint32_t len;   /* of requests in lines, and of guests */
+    uint32_t len;   /* of requests in lines, with or without a free seat, and of guests */
     uint32_t batch_count;
     uint64_t batch_since_ns;
     uint64_t quantum_end_ns;
@@ -43,6 +44,12 @@ void rd_queue_clear(rd_queue *queue);
 /* Whether a line waits for its turn. */
 static inline bool rd_queue_is_ready(const rd_queue *queue) {
     return !rd_list_is_empty(&queue->lines) || !rd_list_is_empty(&queue->next);
+}
+
+/* Whether a request can be taken now, or would be if no other worker took it. The queue may be long
+ * without that: its requests wait for seats of their lines then. */
+static inline bool rd_queue_has_work(const rd_queue *queue) {
+    return rd_queue_is_ready(queue) || !rd_list_is_empty(&queue->guests);
 }
 
 /* Adds a request that is ready for the application. */

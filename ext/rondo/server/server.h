@@ -119,6 +119,11 @@ void rd_server_lock(rd_server *server);
 /* Writes the numbers of the server into its row of the scoreboard. Every turn does it. */
 void rd_server_write_scores(rd_server *server);
 
+/* Whether the application could be called now, for a request or an event. Locked. */
+static inline bool rd_server_has_calls(const rd_server *server) {
+    return rd_queue_has_work(&server->queue) || !rd_list_is_empty(&server->events.waiting);
+}
+
 /* Whether a stop was asked for. Any thread. */
 static inline bool rd_server_is_stopping(const rd_server *server) {
     return atomic_load_explicit(&server->stop.wanted, memory_order_relaxed) != RD_STOP_NOT;

@@ -158,10 +158,7 @@ static void process(rd_server *server, rd_ready_set *found) {
  * If one of the next calls blocks, the requests behind it would wait for the end of that poll. */
 static void call_watch_back(rd_server *server) {
     if (!server->lead.watch_waits) return;
-    if (server->queue.len > 0 || !rd_list_is_empty(&server->events.waiting) ||
-        rd_files_wait(server)) {
-        rd_loop_interrupt(&server->loop);
-    }
+    if (rd_server_has_calls(server) || rd_files_wait(server)) rd_loop_interrupt(&server->loop);
 }
 
 void rd_server_turn(rd_server *server, rd_server_wait wait, bool takes_requests) {
@@ -188,7 +185,7 @@ bool rd_server_turn_apart(rd_server *server, rd_ready_set *found) {
     /* The first turns are short, so that siblings learn of it soon; so are all while requests wait,
      * because each turn asks the siblings again. */
     bool is_new = rd_clock_ns() - server->lead.watch_since_ns < RD_HANDOVER_AWAY_NS;
-    bool asks = server->siblings.board != NULL && (server->queue.len > 0 || is_new);
+    bool asks = server->siblings.board != NULL && (rd_queue_has_work(&server->queue) || is_new);
     int64_t most = asks ? RD_WATCH_ASK_US : RD_WATCH_WAIT_US;
     if (timeout < 0 || timeout > most) timeout = most;
     server->lead.watch_waits = true;
@@ -216,8 +213,7 @@ RD_APART static void leave_tidy(rd_server *server) {
     rd_loop *loop = &server->loop;
     rd_pubsub_run(&server->pubsub);
     rd_conn_set_flush(&server->conns);
-    if (has_own_work(server) || rd_queue_is_ready(&server->queue) ||
-        !rd_list_is_empty(&server->queue.guests) || !rd_list_is_empty(&server->events.waiting) ||
+    if (has_own_work(server) || rd_server_has_calls(server) ||
         rd_timer_next(&loop->timers) < loop->sleep_until_ms || !loop->ops->is_live ||
         server->incidents.count > 0 || rd_server_is_stopping(server)) {
         rd_loop_wakeup(loop);

@@ -39,8 +39,7 @@ static void turn_for_leader(rd_server *server) {
         server->lead.cpu_ns = rd_thread_cpu_ns(&server->lead.thread);
     }
     while (goes_on && !atomic_load(&watch->over)) {
-        bool waiting = server->queue.len > 0 || !rd_list_is_empty(&server->events.waiting);
-        if (waiting || rd_server_is_stopping(server)) call_for_thread(server);
+        if (rd_server_has_calls(server) || rd_server_is_stopping(server)) call_for_thread(server);
         rd_score_row *score = server->score;
         uint64_t turns = atomic_load_explicit(&score->watch_turns, memory_order_relaxed);
         atomic_store_explicit(&score->watch_turns, turns + 1, memory_order_relaxed);

@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "check.h"
+#include "numbered.h"
 #include "server/server.h"
 
 enum { LEADERS = 3, CLIENTS = 6, REQUESTS = 60 };
@@ -208,21 +209,29 @@ static void test_clients(void) {
     stop();
 }
 
-/* Nobody runs the application at all: what is broken is refused all the same, the rest is queued.
- */
-static void test_without_a_leader(void) {
+static void start_without_a_leader(void) {
     atomic_store(&over, true);
     start();
     for (int i = 0; i < LEADERS; i++) pthread_join(leaders[i].thread, NULL);
-    int queued = dial(), broken = dial();
-    CHECK_INT(send(queued, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", 27, MSG_NOSIGNAL), 27);
-    CHECK_INT(send(broken, "nonsense\r\n\r\n", 12, MSG_NOSIGNAL), 12);
-    CHECK(read_until(broken, "\n"));
-    for (uint32_t len = 0; len == 0;) {
+}
+
+static void wait_for_queue(uint32_t wanted) {
+    for (uint32_t len = wanted + 1; len != wanted;) {
         rd_loop_lock(&server->loop);
         len = server->queue.len;
         rd_loop_unlock(&server->loop);
     }
+}
+
+/* Nobody runs the application at all: what is broken is refused all the same, the rest is queued.
+ */
+static void test_without_a_leader(void) {
+    start_without_a_leader();
+    int queued = dial(), broken = dial();
+    CHECK_INT(send(queued, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", 27, MSG_NOSIGNAL), 27);
+    CHECK_INT(send(broken, "nonsense\r\n\r\n", 12, MSG_NOSIGNAL), 12);
+    CHECK(read_until(broken, "\n"));
+    wait_for_queue(1);
     rd_server_stop(server, RD_STOP_NOW);
     rd_watch_stop(server);
     rd_server_free(server);
@@ -230,8 +239,61 @@ static void test_without_a_leader(void) {
     close(broken);
 }
 
+/* A client of the protocol of numbered.h. */
+static int join_carrier(void) {
+    const rd_address nobody = {.kind = RD_ADDRESS_UNIX};
+    int pair[2];
+    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+    rd_server_lock(server);
+    rd_conn_read_now(
+        rd_conn_open(&server->conns, pair[0], &rd_transport_tcp, &numbered_protocol, &nobody));
+    rd_server_unlock(server);
+    return pair[1];
+}
+
+static void ask_by_number(int fd, unsigned number) {
+    char message[NUMBERED_HEADER + 27];
+    numbered_put_header(message, 'd', number, 27);
+    memcpy(message + NUMBERED_HEADER, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", 27);
+    CHECK_INT(send(fd, message, sizeof(message), MSG_NOSIGNAL), sizeof(message));
+}
+
+/* The watch thread asks for a thread while something could be taken. A request that waits only for
+ * a seat of its line could not. */
+static void test_what_needs_a_thread(void) {
+    numbered_seats = 1;
+    start_without_a_leader();
+    int carrier = join_carrier(), plain = dial();
+    ask_by_number(carrier, 1);
+    ask_by_number(carrier, 2);
+    wait_for_queue(2);
+    rd_server_lock(server);
+    rd_request *seated = rd_server_next_request(server, NULL);
+    CHECK(seated != NULL && rd_server_next_request(server, NULL) == NULL);
+    atomic_store(&called, 0);
+    rd_server_unlock(server);
+    for (int i = 0; i < 3; i++) { /* each makes the watch thread turn */
+        int broken = dial();
+        CHECK_INT(send(broken, "nonsense\r\n\r\n", 12, MSG_NOSIGNAL), 12);
+        CHECK(read_until(broken, "\n"));
+        close(broken);
+    }
+    CHECK_INT(atomic_load(&called), 0);
+    CHECK_INT(send(plain, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", 27, MSG_NOSIGNAL), 27);
+    while (atomic_load(&called) == 0) pause_us(200);
+    rd_server_lock(server);
+    rd_server_let_go(server, seated);
+    rd_server_unlock(server);
+    rd_server_stop(server, RD_STOP_NOW);
+    rd_watch_stop(server);
+    rd_server_free(server);
+    close(carrier);
+    close(plain);
+}
+
 int main(void) {
     test_clients();
     test_without_a_leader();
+    test_what_needs_a_thread();
     return check_summary();
 }
