@@ -99,7 +99,7 @@ module Rondo
       options = @settings.server_options(@log).merge(shared_options, @configuration.thread_hooks,
                                                      drain_timeout_ms: drain_ms)
       server = Server.new(@app, **options)
-      listen(server, @listeners, @request[:schemes])
+      each_socket(@listeners, @request[:schemes]) { |io, scheme| server.listen_fd(io.fileno, scheme: scheme) }
       @serving = Serving.new(server, @log, drain_ms: drain_ms)
     end
 
@@ -146,16 +146,24 @@ module Rondo
       stop
     end
 
-    # The sockets of a slot that has no worker for a while.
+    # The sockets of a slot that has no worker for a while. A newer master may have some that this version does not
+    # know: they wait for their own worker.
     def cover(message)
       ios = message.ios.each { |io| io.autoclose = false }
-      @serving.stopping? ? ios.each(&:close) : listen(@serving.server, ios, message[:schemes])
+      return ios.each(&:close) if @serving.stopping?
+
+      each_socket(ios, message[:schemes]) do |io, scheme|
+        @serving.server.listen_fd(io.fileno, scheme: scheme)
+      rescue AddressError => e
+        io.close
+        @log.error "! Not accepting connections for another worker: #{e.message}"
+      end
     end
 
     # @param schemes [String, nil] in the order of the sockets; a master of an earlier version names none, and has
     #   only plain ones
-    def listen(server, ios, schemes)
-      ios.zip(schemes.to_s.split) { |io, scheme| server.listen_fd(io.fileno, scheme: scheme || "http") }
+    def each_socket(ios, schemes)
+      ios.zip(schemes.to_s.split) { |io, scheme| yield io, scheme || "http" }
     end
 
     # The sockets of a slot that goes, as far as this worker listens there.

@@ -15,6 +15,8 @@ class WorkerTest < Minitest::Test
     attr_reader :board, :inboxes, :schemes
 
     def listen_fd(_descriptor, scheme:)
+      raise Rondo::AddressError, "this version does not speak #{scheme}" unless scheme.start_with?("http")
+
       (@schemes ||= []) << scheme
     end
 
@@ -81,12 +83,19 @@ class WorkerTest < Minitest::Test
   def cover(**fields)
     ios = Array.new(2) { File.open(File::NULL) }
     @worker.send(:cover, Rondo::MessageSocket::Message.new(:cover, fields.transform_keys(&:to_s), ios))
+    @open = ios.map { |io| !io.closed? }
     ios.each(&:close)
     @server.schemes
   end
 
   def test_the_master_says_what_is_spoken_on_a_socket
     assert_equal %w[https http], cover(schemes: "https http")
+  end
+
+  def test_a_socket_that_this_version_cannot_serve
+    assert_equal %w[http], cover(schemes: "gopher http")
+    assert_equal ["! Not accepting connections for another worker: this version does not speak gopher"], @log.lines
+    assert_equal [false, true], @open
   end
 
   def test_a_master_of_an_earlier_version_has_only_plain_sockets
