@@ -74,9 +74,16 @@ module Rondo
 
     # @param address [String] of the client
     # @param reason [String] why its answer ended before its end
+    # @param count [Integer] answers cut so far, of which the log does not name all
     # @return [void]
-    def report_cut(address, reason)
-      @log.error("Cut an answer to #{address}: #{reason}")
+    def report_cut(address, reason, count)
+      @log.error("Cut an answer to #{address}: #{reason}; #{count} cut so far")
+    end
+
+    # @param count [Integer] incidents that came at once with those that the log names
+    # @return [void]
+    def report_lost(count)
+      @log.error("The log does not name #{count} more incidents like these: too many came at once")
     end
 
     # @param address [String] of the client

@@ -150,8 +150,13 @@ class ReporterTest < Minitest::Test
   end
 
   def test_answers_that_are_cut
-    reporter.report_cut("127.0.0.1", "no more of it")
-    assert_equal ["Cut an answer to 127.0.0.1: no more of it"], @log.errors
+    reporter.report_cut("127.0.0.1", "no more of it", 3)
+    assert_equal ["Cut an answer to 127.0.0.1: no more of it; 3 cut so far"], @log.errors
+  end
+
+  def test_incidents_that_there_was_no_room_for
+    reporter.report_lost(7)
+    assert_equal ["The log does not name 7 more incidents like these: too many came at once"], @log.errors
   end
 
   def test_connections_that_are_closed

@@ -38,7 +38,8 @@ int rd_report_error(const rd_binding *binding, VALUE error, VALUE env) {
 typedef struct rd_incident_report {
     rd_binding *binding;
     rd_incident incident;
-    uint64_t given_up; /* in total, so far */
+    uint64_t given_up, cut; /* in total, so far */
+    uint32_t lost;
 } rd_incident_report;
 
 /* Clients get the same text, but without the setting, which concerns only the operator. */
@@ -59,7 +60,7 @@ static VALUE report_incident(VALUE argument) {
     case RD_ERR_FILE_CUT:
     case RD_ERR_ANSWER_SHORT:
     case RD_ERR_ANSWER_LONG:
-        return rb_funcall(reporter, rd_id.report_cut, 2, address, reason);
+        return rb_funcall(reporter, rd_id.report_cut, 3, address, reason, ULL2NUM(report->cut));
     case RD_ERR_OUTPUT_FULL:
         return rb_funcall(reporter, rd_id.report_closed, 2, address, reason);
     case RD_ERR_CHANNEL_LIMIT:
@@ -80,20 +81,31 @@ static VALUE report_incident(VALUE argument) {
     }
 }
 
+static VALUE report_lost(VALUE argument) {
+    const rd_incident_report *report = (const rd_incident_report *)argument;
+    return rb_funcall(report->binding->app.reporter, rd_id.report_lost, 1, UINT2NUM(report->lost));
+}
+
+static void try_report(VALUE (*run)(VALUE argument), rd_incident_report *report) {
+    int state = 0;
+    rb_protect(run, (VALUE)report, &state);
+    if (state == 0) return;
+    if (rd_ends_thread(rb_errinfo())) rb_jump_tag(state);
+    rb_set_errinfo(Qnil);
+}
+
 void rd_report_incidents(rd_binding *binding) {
-    rd_incident incidents[RD_INCIDENTS_KEPT];
+    rd_incidents_taken taken;
+    rd_incident_report report = {.binding = binding};
     rd_lock(binding);
-    uint32_t count = binding->server->incidents.count;
-    const uint64_t given_up = binding->server->counts.given_up;
-    memcpy(incidents, binding->server->incidents.kept, count * sizeof(rd_incident));
-    binding->server->incidents.count = 0;
+    rd_incidents_take(binding->server, &taken);
+    report.given_up = binding->server->counts.given_up;
+    report.cut = binding->server->counts.cut;
     rd_unlock(binding);
-    for (uint32_t i = 0; i < count; i++) {
-        int state = 0;
-        rd_incident_report report = {binding, incidents[i], given_up};
-        rb_protect(report_incident, (VALUE)&report, &state);
-        if (state == 0) continue;
-        if (rd_ends_thread(rb_errinfo())) rb_jump_tag(state);
-        rb_set_errinfo(Qnil);
+    for (uint32_t i = 0; i < taken.count; i++) {
+        report.incident = taken.kept[i];
+        try_report(report_incident, &report);
     }
+    report.lost = taken.lost;
+    if (taken.lost > 0) try_report(report_lost, &report);
 }

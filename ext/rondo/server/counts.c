@@ -36,6 +36,7 @@ void rd_server_write_scores(rd_server *server) {
     PUT(bytes_out, server->conns.bytes_out);
     PUT(write_timeouts, server->conns.write_timeouts);
     PUT(given_up, server->counts.given_up);
+    PUT(answers_cut, server->counts.cut);
     PUT(upgraded, server->events.holders[RD_EVENTS_OF_CONNECTION]);
     PUT(subscriptions, server->pubsub.channels.subscription_count);
     PUT(published, server->pubsub.published);

@@ -4,6 +4,8 @@
  */
 #include "server/incidents.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "server/budgets.h"
 #include "server/server.h"
@@ -27,13 +29,18 @@ static bool begins(const rd_server *server, uint64_t *last_ms) {
     return before == 0 || now - before >= RECOVERED_MS;
 }
 
-/* A full budget refuses many requests. A file that shrinks cuts all answers that send it. Silent
- * clients may be many. In each of these cases one line in the log stands for all. */
+/* A full budget refuses many requests. A file that shrinks cuts all answers that send it, and an
+ * application that counts wrongly each of its answers. Silent clients may be many. In each of these
+ * cases one line in the log stands for all. */
 static bool may_log(rd_server *server, int code) {
     rd_incidents *incidents = &server->incidents;
     switch (code) {
     case RD_ERR_FILE_CUT:
         return is_due(server, &incidents->file_cut_ms);
+    case RD_ERR_ANSWER_SHORT:
+        return is_due(server, &incidents->answer_short_ms);
+    case RD_ERR_ANSWER_LONG:
+        return is_due(server, &incidents->answer_long_ms);
     case RD_ERR_GIVEN_UP:
         return is_due(server, &incidents->given_up_ms);
     case RD_ERR_NO_DESCRIPTOR:
@@ -51,6 +58,18 @@ static bool may_log(rd_server *server, int code) {
 void rd_incidents_add(rd_server *server, const rd_address *peer, int code) {
     static const rd_address blank = {.kind = RD_ADDRESS_NONE};
     rd_incidents *incidents = &server->incidents;
-    if (!may_log(server, code) || incidents->count == RD_INCIDENTS_KEPT) return;
+    if (incidents->count == RD_INCIDENTS_KEPT) {
+        incidents->lost++;
+        return;
+    }
+    if (!may_log(server, code)) return;
     incidents->kept[incidents->count++] = (rd_incident){peer != NULL ? *peer : blank, code};
+}
+
+void rd_incidents_take(rd_server *server, rd_incidents_taken *taken) {
+    rd_incidents *incidents = &server->incidents;
+    taken->count = incidents->count;
+    taken->lost = incidents->lost;
+    memcpy(taken->kept, incidents->kept, incidents->count * sizeof(rd_incident));
+    incidents->count = incidents->lost = 0;
 }

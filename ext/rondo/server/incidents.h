@@ -2,7 +2,8 @@
  *
  * What the operator should read in the log: a request that was refused, an answer that was cut, a
  * descriptor or a thread that the system did not give. The core keeps a few incidents until the
- * binding takes them. A flood of the same kind becomes one line. Under the loop lock.
+ * binding takes them; how many more there were is one more line. A flood of the same kind becomes
+ * one line a second, and a number of the scoreboard counts it. Under the loop lock.
  */
 #ifndef RD_SERVER_INCIDENTS_H
 #define RD_SERVER_INCIDENTS_H
@@ -22,13 +23,23 @@ typedef struct rd_incident {
 
 typedef struct rd_incidents {
     rd_incident kept[RD_INCIDENTS_KEPT];
-    uint32_t count; /* in `kept`; further ones are not logged */
+    uint32_t count; /* in `kept` */
+    uint32_t lost;  /* there was no room for them in `kept` */
     /* When the last incident of this kind happened, in ms; 0: never. */
-    uint64_t no_descriptor_ms, no_thread_ms, given_up_ms, file_cut_ms;
+    uint64_t no_descriptor_ms, no_thread_ms, given_up_ms, file_cut_ms, answer_short_ms,
+        answer_long_ms;
 } rd_incidents;
+
+typedef struct rd_incidents_taken {
+    rd_incident kept[RD_INCIDENTS_KEPT];
+    uint32_t count, lost;
+} rd_incidents_taken;
 
 /* Keeps an incident for the log, unless one like it was logged recently. `peer`: NULL if no client
  * is concerned. */
 void rd_incidents_add(struct rd_server *server, const rd_address *peer, int code);
+
+/* Takes out what is kept, for the log. */
+void rd_incidents_take(struct rd_server *server, rd_incidents_taken *taken);
 
 #endif

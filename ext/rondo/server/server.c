@@ -48,7 +48,9 @@ static void on_refused(rd_handler *handler, const rd_conn *conn, int code) {
 }
 
 static void on_cut(rd_conn *conn, int code) {
-    rd_incidents_add(RD_CONTAINER(conn->set, rd_server, conns), &conn->peer, code);
+    rd_server *server = RD_CONTAINER(conn->set, rd_server, conns);
+    if (code != RD_ERR_OUTPUT_FULL) server->counts.cut++;
+    rd_incidents_add(server, &conn->peer, code);
 }
 
 /* ---- making one ---- */

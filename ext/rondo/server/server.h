@@ -48,7 +48,7 @@ typedef struct rd_server rd_server;
 #define RD_DESCRIPTORS_KEPT 64 /* never for clients, but for the application and its logs */
 
 typedef struct rd_counts {
-    uint64_t requests, refused, accepted, dropped, timed_out, given_up, handed_in, handed_out;
+    uint64_t requests, refused, accepted, dropped, timed_out, given_up, cut, handed_in, handed_out;
 } rd_counts;
 
 /* What the core asks of the binding. `owner` is the binding's own. */

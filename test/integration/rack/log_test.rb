@@ -69,7 +69,8 @@ class LogTest < RackCase
     run(->(_) { read.call(pipe.fileno, "x", 1) && [200, {}, []] })
   RUBY
 
-  def test_the_line_that_ruby_cannot_write
+  # Yields the server, the native thread's line about the request that sticks, and what lets it go on.
+  def while_stuck(target)
     Dir.mktmpdir do |folder|
       app, pipe = %w[config.ru pipe].map { |name| File.join(folder, name) }
       File.write(app, STUCK)
@@ -77,14 +78,31 @@ class LogTest < RackCase
       settings = { slow_request_ms: 10, lenient_target_bytes: true }
       ServerProcess.run(app, settings: settings, env: { "PIPE" => pipe }) do |server|
         RawClient.open(server.url) do |client|
-          client.write("GET /\u009b31m\xff#{"\u0085" * 200} HTTP/1.1\r\nHost: a\r\n\r\n")
-          line = server.wait_for_log(/^! GET (.*): \d+\.\d s in the application, which blocks all of Ruby/)
-          assert line[1].start_with?('/\xC2\x9B31m\xFF\xC2\x85'), line[1]
-        ensure
-          File.open(pipe, "r+") { |io| io.write("x") }
-          assert_equal 200, client.response.status
+          client.write("GET #{target} HTTP/1.1\r\nHost: a\r\n\r\n")
+          go_on = lambda do
+            File.open(pipe, "r+") { |io| io.write("x") }
+            client.response.status
+          end
+          yield server, server.wait_for_log(/^! GET (.*): \d+\.\d s in the application, which blocks all of Ruby/), go_on
         end
       end
+    end
+  end
+
+  def test_the_line_that_ruby_cannot_write
+    while_stuck("/\u009b31m\xff#{"\u0085" * 200}") do |_server, line, go_on|
+      assert line[1].start_with?('/\xC2\x9B31m\xFF\xC2\x85'), line[1]
+      assert_equal 200, go_on.call
+    end
+  end
+
+  # The native thread refuses them, and Ruby logs them later: 32 by name, and how many more there were.
+  def test_more_refusals_than_the_log_names
+    while_stuck("/") do |server, _line, go_on|
+      40.times { RawClient.open(server.url) { |client| client.write("nonsense\r\n\r\n") && client.read_all } }
+      assert_equal 200, go_on.call
+      lost = server.wait_for_log(/^The log does not name (\d+) more incidents like these/)
+      assert_equal [32, 8], [server.log.scan(/^Refused a request/).size, lost[1].to_i]
     end
   end
 

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is kept for the log: a flood of one kind is one line a second, and what there is no room for
+ * is counted.
+ */
+#include "serving.h"
+
+static void add(int code) {
+    const rd_address peer = {.kind = RD_ADDRESS_UNIX};
+    rd_loop_lock(&server->loop);
+    rd_incidents_add(server, &peer, code);
+    rd_loop_unlock(&server->loop);
+}
+
+static uint32_t take(rd_incidents_taken *taken) {
+    rd_loop_lock(&server->loop);
+    rd_incidents_take(server, taken);
+    rd_loop_unlock(&server->loop);
+    return taken->count;
+}
+
+static void test_a_flood_is_a_line_a_second(void) {
+    static const int codes[] = {RD_ERR_ANSWER_SHORT, RD_ERR_ANSWER_LONG, RD_ERR_FILE_CUT,
+                                RD_ERR_GIVEN_UP};
+    rd_incidents_taken taken;
+    start(answer_path);
+    for (int i = 0; i < 4; i++) {
+        for (int times = 0; times < 10; times++) add(codes[i]);
+        CHECK_INT(take(&taken), 1);
+        CHECK_INT(taken.kept[0].code, codes[i]);
+        later(999);
+        add(codes[i]);
+        CHECK_INT(take(&taken), 0);
+        later(1);
+        add(codes[i]);
+        CHECK_INT(take(&taken), 1);
+        CHECK_INT(taken.lost, 0);
+    }
+    end();
+}
+
+/* A line that there is no room for does not use up the second of its kind. */
+static void test_more_than_there_is_room_for(void) {
+    rd_incidents_taken taken;
+    start(answer_path);
+    for (int i = 0; i < RD_INCIDENTS_KEPT + 3; i++) add(RD_ERR_METHOD_INVALID);
+    add(RD_ERR_ANSWER_SHORT);
+    add(RD_ERR_NO_DESCRIPTOR);
+    CHECK_INT(take(&taken), RD_INCIDENTS_KEPT);
+    CHECK_INT(taken.lost, 5);
+    add(RD_ERR_ANSWER_SHORT);
+    add(RD_ERR_NO_DESCRIPTOR);
+    CHECK_INT(take(&taken), 2);
+    CHECK_INT(taken.lost, 0);
+    CHECK_INT(taken.kept[0].code, RD_ERR_ANSWER_SHORT);
+    CHECK_INT(taken.kept[1].code, RD_ERR_NO_DESCRIPTOR);
+    CHECK_INT(take(&taken), 0);
+    end();
+}
+
+static void test_all(void) {
+    test_a_flood_is_a_line_a_second();
+    test_more_than_there_is_room_for();
+}
+
+int main(void) {
+    return test_both_pollers(test_all);
+}
