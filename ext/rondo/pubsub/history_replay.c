@@ -11,8 +11,8 @@
 #include "pubsub/history_parts.h"
 
 enum {
-    LOOKS_MAX = 1 << 14, /* messages, or channels, that a pattern is compared with */
-    STEPS_MAX = 1 << 21  /* steps of matching, see glob.h */
+    LOOKS_MAX = 1 << 12, /* messages, or channels, that a pattern is compared with: a millisecond */
+    STEPS_MAX = 1 << 19  /* steps of matching, see glob.h */
 };
 
 typedef struct replay {
