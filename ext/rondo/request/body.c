@@ -12,8 +12,8 @@
 
 #define KEPT_BACK 4096 /* bytes that wait for more before they are written */
 
-void rd_body_init(rd_body *body, rd_ledger *ledger, const char *folder) {
-    *body = (rd_body){.ledger = ledger, .folder = folder};
+void rd_body_init(rd_body *body, rd_ledger *ledger, rd_spools *spools) {
+    *body = (rd_body){.ledger = ledger, .spools = spools};
 }
 
 int rd_body_error(const rd_body *body) {
@@ -61,7 +61,7 @@ static void on_written(void *owner) {
  * none. */
 static int move_to_file(rd_body *body, rd_loop *loop, size_t len) {
     int code = 0;
-    rd_spool *spool = rd_spool_new(loop, body->ledger, body->folder, on_written, body);
+    rd_spool *spool = rd_spool_new(loop, body->ledger, body->spools, on_written, body);
     if (spool == NULL) return RD_ERR_BODY_DESCRIPTOR;
     code = rd_spool_reserve(spool, body->size + len);
     if (code == 0) {
@@ -129,5 +129,5 @@ void rd_body_clear(rd_body *body) {
     rd_buffer_clear(&body->memory);
     rd_ledger_keep(body->ledger, RD_LEDGER_INPUT, &body->counted, 0);
     if (body->spool != NULL) rd_spool_abandon(body->spool);
-    rd_body_init(body, body->ledger, body->folder);
+    rd_body_init(body, body->ledger, body->spools);
 }

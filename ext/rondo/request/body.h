@@ -28,12 +28,12 @@ typedef struct rd_body {
     uint64_t size;
     size_t counted;                          /* bytes in memory that the ledger counts */
     rd_ledger *ledger;                       /* of the server */
-    const char *folder;                      /* of the file */
+    rd_spools *spools;                       /* where its file is, if it has one */
     void (*on_stored)(struct rd_body *body); /* some of it was written, or could not be */
 } rd_body;
 
-/* `folder` must outlive the body and its file, which may still be written after rd_body_clear(). */
-void rd_body_init(rd_body *body, rd_ledger *ledger, const char *folder);
+/* `spools` must outlive the body and its file, which may still be written after rd_body_clear(). */
+void rd_body_init(rd_body *body, rd_ledger *ledger, rd_spools *spools);
 
 /* Appends. Everything moves to a file beyond `memory_limit`, or when requests of all clients use
  * too much memory. Returns 0, or RD_ERR_BODY_DESCRIPTOR, RD_ERR_BODY_DISK, or the error of an

@@ -28,7 +28,7 @@ rd_request *rd_request_new(rd_request_pool *pool) {
         request->queued.place = RD_PLACE_NONE;
         rd_list_init(&request->waiters);
         request->bytes = request->inline_bytes;
-        rd_body_init(&request->body, pool->ledger, pool->folder);
+        rd_body_init(&request->body, pool->ledger, &pool->spools);
         request->pool = pool;
         request->head_counted = 0;
     }

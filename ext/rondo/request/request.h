@@ -23,9 +23,9 @@
 typedef struct rd_request_pool {
     rd_request *free;
     uint32_t count;
-    uint32_t live;      /* with a client, or in a call */
-    rd_ledger *ledger;  /* counts what bodies hold */
-    const char *folder; /* for their files */
+    uint32_t live;     /* with a client, or in a call */
+    rd_ledger *ledger; /* counts what bodies hold */
+    rd_spools spools;  /* their files */
 } rd_request_pool;
 
 /* A part that waits for something of a request: for its body, for room in the queue to its client,

@@ -48,7 +48,7 @@ static int write_all(int fd, const char *bytes, size_t len) {
 }
 
 static int open_file(rd_spool *spool) {
-    spool->fd = open_nameless(spool->folder);
+    spool->fd = open_nameless(spool->spools->folder);
     if (spool->fd >= 0) return 0;
     return errno == EMFILE || errno == ENFILE ? RD_ERR_BODY_DESCRIPTOR : RD_ERR_DISK_FULL;
 }
@@ -64,7 +64,9 @@ static void run_write(rd_disk_job *job) {
 
 static void run_close(rd_disk_job *job) {
     rd_spool *spool = RD_CONTAINER(job, rd_spool, job);
-    close(spool->fd);
+    const int fd = spool->fd;
+    spool->fd = -1; /* first: a fork may come in between, and the number may be used again then */
+    close(fd);
 }
 
 /* ---- under the lock ---- */
@@ -75,6 +77,8 @@ static void count_writing(rd_spool *spool, size_t size) {
 }
 
 static void free_spool(rd_spool *spool) {
+    *spool->in_spools = spool->next;
+    if (spool->next != NULL) spool->next->in_spools = spool->in_spools;
     rd_ledger_release_body_file(spool->ledger);
     rd_ledger_release(spool->ledger, RD_LEDGER_BODY_DISK, spool->reserved);
     rd_free(spool);
@@ -110,16 +114,24 @@ static void write_done(rd_disk_job *job) {
     unref(spool);
 }
 
-rd_spool *rd_spool_new(rd_loop *loop, rd_ledger *ledger, const char *folder,
+static void enter(rd_spools *spools, rd_spool *spool) {
+    spool->next = spools->first;
+    if (spool->next != NULL) spool->next->in_spools = &spool->next;
+    spool->in_spools = &spools->first;
+    spools->first = spool;
+}
+
+rd_spool *rd_spool_new(rd_loop *loop, rd_ledger *ledger, rd_spools *spools,
                        void (*on_written)(void *owner), void *owner) {
     if (!rd_ledger_reserve_body_file(ledger)) return NULL;
     rd_spool *spool = rd_alloc_zero(sizeof(*spool));
-    *spool = (rd_spool){.loop = loop, .ledger = ledger, .folder = folder};
+    *spool = (rd_spool){.loop = loop, .ledger = ledger, .spools = spools};
     spool->on_written = on_written;
     spool->owner = owner;
     spool->refs = 1;
     spool->fd = -1;
     atomic_init(&spool->abandoned, false);
+    enter(spools, spool);
     return spool;
 }
 
@@ -143,4 +155,13 @@ void rd_spool_abandon(rd_spool *spool) {
     atomic_store_explicit(&spool->abandoned, true, memory_order_relaxed);
     count_writing(spool, spool->writing.capacity);
     unref(spool);
+}
+
+/* Only the calling thread exists here, so no job is under way, whatever `busy` says. */
+void rd_spools_abandon(rd_spools *spools) {
+    for (rd_spool *spool = spools->first; spool != NULL; spool = spool->next) {
+        if (spool->is_kept || spool->fd < 0) continue;
+        close(spool->fd);
+        spool->fd = -1;
+    }
 }

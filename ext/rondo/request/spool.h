@@ -5,6 +5,9 @@
  * Counted, under the loop lock: the body has a reference, and so has a job in flight. Dropping a
  * reference never waits for the disk. What the ledger counts, a descriptor and the bytes, is given
  * back when the file is closed.
+ *
+ * A child of the process has copies of all descriptors. It keeps those of bodies that the
+ * application was given; the others would hold the disk's space for as long as the child lives.
  */
 #ifndef RD_REQUEST_SPOOL_H
 #define RD_REQUEST_SPOOL_H
@@ -15,11 +18,20 @@
 #include "base/ledger.h"
 #include "loop/disk.h"
 
+struct rd_spool;
+
+/* The files of a server. All zero but the folder: there is none yet. */
+typedef struct rd_spools {
+    const char *folder; /* must outlive the files */
+    struct rd_spool *first;
+} rd_spools;
+
 typedef struct rd_spool {
+    struct rd_spool *next, **in_spools;
     rd_disk_job job;
     rd_loop *loop;
     rd_ledger *ledger;
-    const char *folder;
+    rd_spools *spools;
     void (*on_written)(void *owner); /* a job is done */
     void *owner;
     rd_buffer writing; /* what the job in flight writes, or what could not be written */
@@ -31,6 +43,7 @@ typedef struct rd_spool {
     int error;             /* RD_ERR_*: nothing is written any more; not changed while a job is
                             * in flight */
     bool busy;             /* a job is in flight */
+    bool is_kept;          /* a child of the process keeps it, too */
     atomic_bool abandoned; /* the owner has gone */
 } rd_spool;
 
@@ -38,9 +51,8 @@ typedef struct rd_spool {
  * call it only where they cannot, and copy the result. */
 const char *rd_spool_folder(void);
 
-/* Returns a spool with one reference. `folder` must outlive it. NULL: clients have all descriptors
- * that they may have. */
-rd_spool *rd_spool_new(rd_loop *loop, rd_ledger *ledger, const char *folder,
+/* Returns a spool with one reference. NULL: clients have all descriptors that they may have. */
+rd_spool *rd_spool_new(rd_loop *loop, rd_ledger *ledger, rd_spools *spools,
                        void (*on_written)(void *owner), void *owner);
 
 /* Reserves disk space for `len` more bytes. Returns 0, or RD_ERR_BODY_DISK when bodies use all that
@@ -53,5 +65,9 @@ void rd_spool_write(rd_spool *spool, rd_buffer *bytes);
 
 /* Drops the owner's reference; on_written() is not called any more. */
 void rd_spool_abandon(rd_spool *spool);
+
+/* In a child of a fork: closes all files that are not to be kept. Nothing can be read of them any
+ * more. */
+void rd_spools_abandon(rd_spools *spools);
 
 #endif

@@ -93,7 +93,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
     server->conns.on_cut = on_cut;
     server->http.ledger = server->http.requests.ledger = &server->conns.ledger;
     server->body_folder = copy(rd_spool_folder());
-    server->http.requests.folder = server->body_folder;
+    server->http.requests.spools.folder = server->body_folder;
     rd_budgets_init(server);
     init_parts(server);
     server->score = &server->own_score;
@@ -138,7 +138,18 @@ void rd_server_release(rd_server *server) {
     rd_loop_unlock(&server->loop);
 }
 
+/* The application may read on in the child what it was given before. */
+static void keep_bodies_of_calls(rd_server *server) {
+    const rd_list *active = &server->calls.active;
+    for (rd_list *node = active->next; node != active; node = node->next) {
+        const rd_body *body = &RD_CONTAINER(node, rd_request, in_queue)->body;
+        if (body->spool != NULL) body->spool->is_kept = true;
+    }
+}
+
 void rd_server_abandon(rd_server *server) {
+    keep_bodies_of_calls(server);
+    rd_spools_abandon(&server->http.requests.spools);
     RD_EACH_LISTENER(server, listener, node) rd_listener_abandon(listener);
     rd_conn_set_abandon(&server->conns);
     if (server->pubsub.link != NULL) rd_conn_set_abandon(&server->pubsub.link->conns);

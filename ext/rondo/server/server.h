@@ -138,7 +138,8 @@ static inline bool rd_server_is_stopping(const rd_server *server) {
 void rd_server_hold(rd_server *server);
 void rd_server_release(rd_server *server);
 
-/* Closes the descriptors of clients, of listeners and of the hub's link. Only memory is left. */
+/* Closes the descriptors of clients, of listeners, of the hub's link and of bodies that the
+ * application was not given. Only memory is left. */
 void rd_server_abandon(rd_server *server);
 
 #endif

@@ -17,6 +17,7 @@
 
 static rd_ledger ledger;
 static rd_loop loop;
+static rd_spools spools = {.folder = "/tmp"}, nowhere = {.folder = "/nonexistent"};
 
 static int append(rd_body *body, const char *bytes, size_t len, size_t limit) {
     rd_loop_lock(&loop);
@@ -34,7 +35,7 @@ static void clear(rd_body *body) {
 
 static void fill(rd_body *body, size_t size, size_t portion, size_t limit) {
     char bytes[64];
-    rd_body_init(body, &ledger, "/tmp");
+    rd_body_init(body, &ledger, &spools);
     for (size_t at = 0; at < size; at += portion) {
         size_t len = size - at < portion ? size - at : portion;
         for (size_t i = 0; i < len; i++) bytes[i] = (char)('a' + (at + i) % 26);
@@ -111,7 +112,7 @@ static void test_a_full_disk(void) {
         char bytes[5000];
         rd_body body;
         memset(bytes, 'x', sizeof(bytes));
-        rd_body_init(&body, &ledger, "/tmp");
+        rd_body_init(&body, &ledger, &spools);
         fill_disk(full_disks[i].room);
         int code = 0;
         while (code == 0 && body.size < 20000) {
@@ -134,7 +135,7 @@ static void test_a_full_disk(void) {
 
 static void test_no_folder_for_the_file(void) {
     rd_body body;
-    rd_body_init(&body, &ledger, "/nonexistent");
+    rd_body_init(&body, &ledger, &nowhere);
     CHECK_INT(append(&body, "bytes", 5, 4), 0);
     finish_jobs(&loop);
     CHECK_INT(rd_body_error(&body), RD_ERR_DISK_FULL);
@@ -164,7 +165,7 @@ static void note_stored(rd_body *body) {
 static void test_reading_what_is_not_written_yet(void) {
     static char bytes[65536];
     rd_body body;
-    rd_body_init(&body, &ledger, "/tmp");
+    rd_body_init(&body, &ledger, &spools);
     body.on_stored = note_stored;
     stored = 0;
     hold_jobs(&loop);
@@ -188,7 +189,7 @@ static void test_reading_what_is_not_written_yet(void) {
 /* Whoever lets go does not wait, and is not told. */
 static void test_letting_go_of_a_write_in_flight(void) {
     rd_body body;
-    rd_body_init(&body, &ledger, "/tmp");
+    rd_body_init(&body, &ledger, &spools);
     body.on_stored = note_stored;
     stored = 0;
     hold_jobs(&loop);
@@ -270,7 +271,7 @@ static void test_all_bodies_take_the_disk(void) {
     memset(bytes, 'x', sizeof(bytes));
     rd_ledger_limit(&ledger, RD_LEDGER_BODY_DISK, 12000);
     fill(&first, 5000, 1, 0);
-    rd_body_init(&second, &ledger, "/tmp");
+    rd_body_init(&second, &ledger, &spools);
     CHECK_INT(append(&second, bytes, sizeof(bytes), 0), 0);
     CHECK_INT(append(&second, bytes, sizeof(bytes), 0), RD_ERR_BODY_DISK);
     CHECK_INT(ledger.rows[RD_LEDGER_BODY_DISK].refused, 1);
@@ -289,7 +290,7 @@ static void test_memory_that_waits_for_the_disk(void) {
     static const size_t limits[] = {0, sizeof(bytes)};
     for (size_t i = 0; i < 2; i++) {
         rd_body body;
-        rd_body_init(&body, &ledger, "/tmp");
+        rd_body_init(&body, &ledger, &spools);
         rd_ledger_limit(&ledger, RD_LEDGER_INPUT, 50000);
         hold_jobs(&loop);
         CHECK_INT(append(&body, bytes, sizeof(bytes), limits[i]), 0);

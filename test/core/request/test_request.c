@@ -13,7 +13,7 @@
 #include "request/request.h"
 
 static rd_ledger ledger;
-static rd_request_pool pool = {.ledger = &ledger, .folder = "/tmp"};
+static rd_request_pool pool = {.ledger = &ledger, .spools = {.folder = "/tmp"}};
 static rd_loop loop;
 
 static void test_references(void) {

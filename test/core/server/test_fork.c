@@ -5,6 +5,7 @@
  */
 #include "serving.h"
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "server/server.h"
@@ -62,6 +63,86 @@ static void test_fork(void) {
     end();
 }
 
+/* ---- bodies in files ---- */
+
+/* Descriptors of files without a name. */
+static int count_nameless(void) {
+    int count = 0;
+    for (int fd = 0; fd < 256; fd++) {
+        struct stat found;
+        if (fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && found.st_nlink == 0) count++;
+    }
+    return count;
+}
+
+/* Turns until the application can be called. */
+static rd_request *take_call(void) {
+    rd_request *request = NULL;
+    while (request == NULL && check_failed == 0) {
+        rd_loop_lock(&server->loop);
+        rd_server_turn(server, wait_in_poll, true);
+        request = rd_server_next_request(server, NULL);
+        rd_loop_unlock(&server->loop);
+    }
+    return request;
+}
+
+static int child_with_bodies(const rd_request *called, int before) {
+    int wrong = 0;
+    char bytes[16];
+    rd_server_abandon(server);
+    if (count_nameless() != before + 1) wrong |= 1;
+    if (rd_body_read(&called->body, 0, bytes, sizeof(bytes)) != 16) wrong |= 2;
+    if (memcmp(bytes, "0123456789abcdef", 16) != 0) wrong |= 4;
+    return wrong;
+}
+
+/* The child reads on what the application was given. What clients are sending, and what waits in
+ * the queue, is the parent's alone. */
+static void test_bodies_in_files(void) {
+    const char *post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 16\r\n\r\n0123456789abcdef";
+    const int before = count_nameless();
+    settings.body_memory_bytes = 4;
+    start(answer_path);
+    int called = join(), queued = join(), sending = join();
+    say(called, post);
+    rd_request *call = take_call();
+    say(sending, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9999\r\n\r\n");
+    char part[5000];
+    memset(part, 'x', sizeof(part));
+    CHECK_INT(send(sending, part, sizeof(part), MSG_NOSIGNAL), sizeof(part));
+    say(queued, post);
+    while ((!rd_queue_is_ready(&server->queue) || count_nameless() < before + 3) &&
+           check_failed == 0) {
+        rd_loop_lock(&server->loop);
+        rd_server_turn(server, wait_in_poll, true);
+        rd_loop_unlock(&server->loop);
+    }
+    rd_disk_wait_idle(&server->loop);
+    rd_server_hold(server);
+    const pid_t pid = fork();
+    if (pid == 0) _exit(child_with_bodies(call, before));
+    rd_server_release(server);
+    int status = -1;
+    CHECK_INT(waitpid(pid, &status, 0), pid);
+    CHECK(WIFEXITED(status));
+    CHECK_INT(WEXITSTATUS(status), 0);
+    CHECK_INT(count_nameless(), before + 3);
+    rd_loop_lock(&server->loop);
+    answer_path(call);
+    rd_server_let_go(server, call);
+    rd_loop_unlock(&server->loop);
+    close(called);
+    close(queued);
+    close(sending);
+    end();
+}
+
+static void test_all(void) {
+    test_fork();
+    test_bodies_in_files();
+}
+
 int main(void) {
-    return test_both_pollers(test_fork);
+    return test_both_pollers(test_all);
 }
