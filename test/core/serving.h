@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "check.h"
 #include "disk_jobs.h"
 #include "hand_clock.h"
-#include "protocol/http1.h"
 #include "protocol/protocols.h"
 #include "server/server.h"
 

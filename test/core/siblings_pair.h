@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "check.h"
-#include "protocol/http1.h"
 #include "protocol/protocols.h"
 #include "server/server.h"
 

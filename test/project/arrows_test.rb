@@ -71,15 +71,6 @@ class ArrowsTest < Minitest::Test
     )
   end
 
-  def test_a_known_arrow_may_run_up_until_it_is_gone
-    up = { "http/a.c" => "int rd_a(void) {\n    return rd_b();\n}\n", "http/b.c" => "int rd_b(void) {\n    return rd_a();\n}\n" }
-    assert_equal ["", true], check(up.merge(known: "http/a -> b\n"))
-    output, fine = check(up.merge("http/a.c" => "int rd_a(void) {\n    return 0;\n}\n", known: "http/a -> b\n"))
-    refute fine
-    assert_includes output, "http/: a -> b runs up no more"
-    assert_includes check(up.merge(known: "http/a -> b\nhttp/b -> a\n")).first, "runs up no more"
-  end
-
   def test_no_call_runs_to_a_later_folder
     files = { "loop/a.h" => "int rd_b(void);\n", "http/b.c" => "int rd_b(void) {\n    return 0;\n}\n",
               "loop/a.c" => "int rd_a(void) {\n    return rd_b() + rd_b();\n}\n" }
@@ -100,7 +91,7 @@ class ArrowsTest < Minitest::Test
   def check(files, *options)
     Dir.mktmpdir do |root|
       files.each do |path, text|
-        file = File.join(root, path == :known ? "tools/known_arrows" : "ext/rondo/#{path}")
+        file = File.join(root, "ext", "rondo", path)
         FileUtils.mkdir_p(File.dirname(file))
         File.write(file, text)
       end

@@ -1,68 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * The reading side of HTTP/1.1: from bytes to requests, refusals, deadlines. Calls the parsers
- * beside it and reports to the handler. http1.h has the states, http1_body.c the bodies.
+ * HTTP/1.1 from request to request: bytes become a request, and the end of its answer begins the
+ * next one, or ends the connection or its protocol. Both tables of callbacks are here. http1_body.c
+ * has the bodies, http1_responder.c what is queued of an answer.
  */
-#include "protocol/http1_body.h"
+#include "protocol/http1.h"
 
 #include <assert.h>
 
 #include "base/apart.h"
-#include "system/clock.h"
+#include "protocol/http1_body.h"
 #include "protocol/http1_idle.h"
+#include "protocol/http1_responder.h"
+#include "transport/pump.h"
 
-void rd_http1_set_input(rd_http1 *http, rd_http1_input input) {
-    static const uint8_t ways[] = {
-        [RD_HTTP1_HEAD] = 1 << RD_HTTP1_BODY | 1 << RD_HTTP1_DONE | 1 << RD_HTTP1_OVER,
-        [RD_HTTP1_BODY] = 1 << RD_HTTP1_STORING | 1 << RD_HTTP1_DONE | 1 << RD_HTTP1_OVER,
-        [RD_HTTP1_STORING] = 1 << RD_HTTP1_DONE | 1 << RD_HTTP1_HEAD | 1 << RD_HTTP1_OVER,
-        [RD_HTTP1_DONE] = 1 << RD_HTTP1_HEAD | 1 << RD_HTTP1_OVER,
-        [RD_HTTP1_OVER] = 0,
-    };
-    assert(ways[http->input] & 1 << input);
-    (void)ways;
-    http->input = (uint8_t)input;
-}
-
-/* ---- refusing ---- */
-
-static void drop_request(rd_http1 *http) {
-    rd_request *request = http->request;
-    if (request == NULL) return;
-    rd_http1_end_early_call(http);
-    http->request = NULL;
-    rd_request_leave(request);
-}
-
-/* Answers a broken rule and ends the connection. The answer comes after those of earlier requests
- * in the queue. */
-void rd_http1_refuse(rd_conn *conn, int code) {
-    rd_http1 *http = rd_http1_of(conn);
-    rd_handler *handler = rd_http_shared_of(conn)->handler;
-    handler->on_refused(handler, conn, code);
-    if (rd_error_class(code) != RD_ERROR_PEER) {
-        rd_http1_set_input(http, RD_HTTP1_OVER);
-        drop_request(http);
-        rd_conn_finish(conn, true); /* answers of earlier requests may still be queued */
-        return;
-    }
-    const bool has_head = http->input == RD_HTTP1_BODY || http->input == RD_HTTP1_STORING;
-    const bool is_head = has_head && http->request->head.method_id == RD_METHOD_HEAD;
-    rd_http1_set_input(http, RD_HTTP1_OVER);
-    drop_request(http);
-    rd_http1_queue_refusal(conn, code, !is_head);
-    rd_conn_finish(conn, true);
-}
-
-/* ---- delivering ---- */
-
-void rd_http1_deliver(rd_conn *conn) {
-    rd_http1 *http = rd_http1_of(conn);
-    rd_handler *handler = rd_http_shared_of(conn)->handler;
-    http->delivered = true;
-    rd_conn_set_deadline(conn, UINT64_MAX);
-    handler->on_request(handler, http->request);
-}
+static const rd_responder http1_responder; /* at the end of this file */
 
 /* ---- head ---- */
 
@@ -71,7 +23,7 @@ static void begin_request(rd_conn *conn, const char *bytes, size_t len, bool mor
     rd_request *request = http->request;
     const bool has_room = rd_request_keep_head(request, bytes, len);
     request->conn = conn;
-    request->responder = &rd_http1_responder;
+    request->responder = &http1_responder;
     http->head_deadline = http->started = false;
     if (!has_room) {
         rd_http1_refuse(conn, RD_ERR_INPUT_FULL);
@@ -249,27 +201,23 @@ static void http1_on_close(rd_conn *conn) {
     if (request == NULL) return;
     if (!request->detached) rd_request_set_gone(request);
     if (!request->body_complete && request->body_error == 0) request->body_error = RD_ERR_BODY_CUT;
-    drop_request(http);
+    rd_http1_drop_request(http);
 }
 
-void rd_http1_leave(rd_conn *conn) {
-    rd_http1 *http = rd_http1_of(conn);
-    assert(http->input == RD_HTTP1_DONE);
-    http->request->detached = true;
-    drop_request(http);
-}
+/* ---- the end of a request ---- */
 
 static bool is_last(const rd_conn *conn, const rd_http1 *http) {
     return http->close_after || !rd_http1_has_read(http) || rd_conn_ends(conn);
 }
 
-void rd_http1_request_done(rd_conn *conn) {
+/* The answer is complete: keeps the connection for the next request or ends it. */
+static void request_done(rd_conn *conn) {
     rd_http1 *http = rd_http1_of(conn);
     bool last = is_last(conn, http);
     /* A client that did not ask for the end may be sending its next request already. Without a
      * linger that request would reset the connection and could destroy the answer in flight. */
     bool unread = !rd_http1_has_read(http) || conn->input.end > 0 || http->request->head.keep_alive;
-    drop_request(http);
+    rd_http1_drop_request(http);
     http->served++;
     http->delivered = http->started = false;
     conn->awaits_answer = false;
@@ -282,6 +230,67 @@ void rd_http1_request_done(rd_conn *conn) {
     http->chunked_out = http->length_out = http->raw_out = false;
     begin_next(conn);
 }
+
+static void http1_abort(rd_request *request) {
+    rd_conn *conn = rd_http1_client(request);
+    if (conn == NULL) return;
+    rd_http1 *http = rd_http1_of(conn);
+    bool looks_whole = rd_http1_ends_with_connection(request);
+    http->close_after = true;
+    if (http->input != RD_HTTP1_OVER) rd_http1_set_input(http, RD_HTTP1_OVER);
+    request_done(conn);
+    if (looks_whole) rd_conn_reset(conn);
+}
+
+static int http1_finish(rd_request *request) {
+    rd_conn *conn = rd_http1_client(request);
+    if (conn == NULL) return RD_ERR_CLOSED;
+    if (rd_http1_end_answer(request)) {
+        request_done(conn);
+    } else {
+        http1_abort(request);
+    }
+    return 0;
+}
+
+static int http1_detach(rd_request *request, rd_buffer *rest) {
+    rd_conn *conn = rd_http1_client(request);
+    if (conn == NULL) return RD_ERR_CLOSED;
+    *rest = conn->input;
+    conn->input = (rd_buffer){0};
+    rd_conn_count_input(conn);
+    request->detached = true;
+    if (!conn->layered) return rd_conn_detach(conn);
+    const int fd = rd_pump_begin(conn);
+    if (fd < 0) rd_conn_reset(conn);
+    return fd < 0 ? RD_ERR_CLOSED : fd;
+}
+
+static void http1_switch_to(rd_request *request, const rd_protocol *protocol) {
+    rd_conn *conn = request->conn;
+    rd_http1 *http = rd_http1_of(conn);
+    assert(http->input == RD_HTTP1_DONE);
+    request->detached = true;
+    rd_http1_drop_request(http);
+    rd_conn_switch(conn, protocol);
+}
+
+/* ---- the tables ---- */
+
+static const rd_responder http1_responder = {
+    .inform = rd_http1_inform,
+    .start = rd_http1_start,
+    .write = rd_http1_write,
+    .borrow = rd_http1_borrow,
+    .send_file = rd_http1_send_file,
+    .flush = rd_http1_flush,
+    .finish = http1_finish,
+    .abort = http1_abort,
+    .want_body = rd_http1_want_body,
+    .give_up = rd_http1_give_up,
+    .detach = http1_detach,
+    .switch_to = http1_switch_to,
+};
 
 const rd_protocol rd_protocol_http1 = {
     .state_size = sizeof(rd_http1),

@@ -1,103 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * HTTP/1.1 on one connection: http1.c and http1_body.c read, http1_responder.c answers. All use
- * this state, which is inline behind the connection. Under the loop lock.
- *
- *            ┌──────────────────────────── next request ────────────────────────────┐
- *            ▼                                                                      │
- *          HEAD ──▶ BODY ──▶ STORING ──▶ DONE (with the application) ──finish──────▶┤
- *            │        │          │                                                  │
- *            └────────┴─ refused ┴─▶ OVER ◀── answer that ends the connection ◀─────┘
- *
- * A body whose file is still being written at its last byte goes through STORING to DONE, other
- * bodies go there directly. With Expect the application has the request before the body, and DONE
- * comes while it works. If its answer is finished before that, STORING counts as DONE.
+ * HTTP/1.1 as the table of protocols has it. http1_state.h has the states.
  */
 #ifndef RD_PROTOCOL_HTTP1_H
 #define RD_PROTOCOL_HTTP1_H
 
-#include "request/handler.h"
-#include "protocol/http1_chunked.h"
-#include "protocol/http1_parser.h"
 #include "transport/protocol.h"
 
-typedef enum rd_http1_input {
-    RD_HTTP1_HEAD,
-    RD_HTTP1_BODY,
-    RD_HTTP1_STORING, /* the body is complete, the rest of it is being written */
-    RD_HTTP1_DONE,
-    RD_HTTP1_OVER,
-} rd_http1_input;
-
-typedef struct rd_http1 {
-    rd_request *request; /* being read or being answered */
-    union {
-        rd_http1_parser parser;   /* HEAD */
-        rd_http1_chunked chunked; /* BODY */
-        uint64_t length_left;     /* BODY */
-    };
-    uint64_t body_since_ms; /* when the client was free to send its body; while the disk is
-                             * behind: for how long it was free */
-    uint64_t output_left;   /* bytes that are missing from the promised content-length */
-    uint32_t served;
-    uint8_t input;           /* rd_http1_input */
-    uint8_t section;         /* index of the last header section in rd_http_shared.sections */
-    bool delivered : 1;      /* the application has the request */
-    bool head_deadline : 1;  /* the deadline is that of the head */
-    bool wants_continue : 1; /* the client waits for 100 */
-    bool started : 1;        /* the head of the answer is queued */
-    bool close_after : 1;
-    bool chunked_out : 1;
-    bool length_out : 1; /* output_left is valid */
-    bool raw_out : 1;
-    bool too_long : 1;    /* the answer had more bytes than promised */
-    bool disk_behind : 1; /* reading pauses until more of the body is written */
-    bool early : 1;       /* counted in rd_http_shared.early_calls */
-} rd_http1;
-
 extern const rd_protocol rd_protocol_http1;
-extern const rd_responder rd_http1_responder;
-
-static inline rd_http1 *rd_http1_of(rd_conn *conn) {
-    return rd_conn_state_of(conn);
-}
-
-static inline const rd_settings *rd_http1_settings(const rd_conn *conn) {
-    return conn->set->settings;
-}
-
-static inline void rd_http1_set_timeout(rd_conn *conn, int64_t timeout_ms) {
-    rd_conn_set_deadline(conn, conn->set->loop->now_ms + (uint64_t)timeout_ms);
-}
-
-/* Whether the request has been received completely. */
-static inline bool rd_http1_has_read(const rd_http1 *http) {
-    return http->input == RD_HTTP1_DONE || http->input == RD_HTTP1_STORING;
-}
-
-/* The only way to change the state; the change must be in the picture. */
-void rd_http1_set_input(rd_http1 *http, rd_http1_input input);
-
-/* Answers a broken rule and ends the connection, after the answers of earlier requests. */
-void rd_http1_refuse(rd_conn *conn, int code);
-
-/* Hands the request to the application. */
-void rd_http1_deliver(rd_conn *conn);
-
-/* The connection switches to another protocol: releases the request. */
-void rd_http1_leave(rd_conn *conn);
-
-/* The answer is complete: keeps the connection for the next request or ends it. */
-void rd_http1_request_done(rd_conn *conn);
-
-/* Asks for the body by queueing a 100, and starts its deadline. */
-void rd_http1_ask_for_body(rd_conn *conn);
-
-/* Queues the complete answer to a broken rule, whose code must have a status. The caller must
- * finish the connection afterwards. */
-void rd_http1_queue_refusal(rd_conn *conn, int code, bool with_body);
-
-/* The answer to a client that cannot become a connection, ready for the wire. */
-extern const rd_slice rd_http1_busy;
 
 #endif

@@ -6,15 +6,11 @@
 
 #include <assert.h>
 
+#include "protocol/http1_responder.h"
+
 #define EARLY_SHARE 32 /* of max_parked_bodies: one call in 32 may begin before its body */
 
 /* ---- the ends of a body ---- */
-
-void rd_http1_end_early_call(rd_http1 *http) {
-    if (!http->early) return;
-    http->early = false;
-    rd_http_shared_of(http->request->conn)->early_calls--;
-}
 
 /* The application has the request. Its next read fails. */
 static void cut_body(rd_conn *conn, int code) {
@@ -39,8 +35,24 @@ void rd_http1_fail_body(rd_conn *conn, int code) {
     cut_body(conn, code);
 }
 
-void rd_http1_give_up_body(rd_conn *conn) {
-    cut_body(conn, RD_ERR_GIVEN_UP);
+void rd_http1_give_up(rd_request *request) {
+    rd_conn *conn = rd_http1_client(request);
+    if (conn == NULL) return;
+    rd_http1 *http = rd_http1_of(conn);
+    if (!http->started && (http->input == RD_HTTP1_BODY || http->input == RD_HTTP1_STORING)) {
+        cut_body(conn, RD_ERR_GIVEN_UP);
+    } else {
+        rd_conn_reset(conn);
+    }
+}
+
+/* Hands the request to the application. */
+static void deliver(rd_conn *conn) {
+    rd_http1 *http = rd_http1_of(conn);
+    rd_handler *handler = rd_http_shared_of(conn)->handler;
+    http->delivered = true;
+    rd_conn_set_deadline(conn, UINT64_MAX);
+    handler->on_request(handler, http->request);
 }
 
 void rd_http1_body_complete(rd_conn *conn) {
@@ -54,7 +66,7 @@ void rd_http1_body_complete(rd_conn *conn) {
         rd_conn_set_deadline(conn, UINT64_MAX);
         rd_request_wake(http->request);
     } else {
-        rd_http1_deliver(conn);
+        deliver(conn);
     }
 }
 
@@ -106,6 +118,41 @@ static void on_stored(rd_body *body) {
     }
 }
 
+/* ---- Expect: 100-continue ---- */
+
+/* Asks for the body by queueing a 100, and starts its deadline. */
+static void ask_for_body(rd_conn *conn) {
+    rd_http1 *http = rd_http1_of(conn);
+    http->wants_continue = false;
+    http->body_since_ms = conn->set->loop->now_ms;
+    rd_http1_set_timeout(conn, rd_http1_settings(conn)->body_timeout_ms);
+    if (http->started) return; /* a 100 inside an answer would be part of its body */
+    rd_outq_copy(&conn->out, &conn->set->chunks, "HTTP/1.1 100 Continue\r\n\r\n", 25);
+    rd_conn_mark_dirty(conn);
+}
+
+int rd_http1_want_body(rd_request *request) {
+    rd_conn *conn = rd_http1_client(request);
+    if (conn == NULL) return RD_ERR_CLOSED;
+    if (!rd_http1_of(conn)->wants_continue) return 0;
+    ask_for_body(conn);
+    return rd_http1_flush(request);
+}
+
+/* A call before its body may occupy a thread that waits for the client. So there are few of them,
+ * however many clients expect a 100. */
+static bool may_call_early(const rd_conn *conn) {
+    const int64_t most = rd_http1_settings(conn)->max_parked_bodies / EARLY_SHARE;
+    return rd_http_shared_of(conn)->early_calls < (uint64_t)most;
+}
+
+static void call_early(rd_conn *conn) {
+    rd_http1 *http = rd_http1_of(conn);
+    http->wants_continue = http->early = true;
+    rd_http_shared_of(conn)->early_calls++;
+    deliver(conn);
+}
+
 /* ---- the beginning ---- */
 
 static bool is_too_large(const rd_conn *conn, uint64_t size) {
@@ -121,20 +168,6 @@ static bool lacks_disk(const rd_conn *conn, uint64_t size) {
     if (rd_ledger_has_room(ledger, RD_LEDGER_BODY_DISK, size)) return false;
     rd_ledger_refuse(ledger, RD_LEDGER_BODY_DISK);
     return true;
-}
-
-/* A call before its body may occupy a thread that waits for the client. So there are few of them,
- * however many clients expect a 100. */
-static bool may_call_early(const rd_conn *conn) {
-    const int64_t most = rd_http1_settings(conn)->max_parked_bodies / EARLY_SHARE;
-    return rd_http_shared_of(conn)->early_calls < (uint64_t)most;
-}
-
-static void call_early(rd_conn *conn) {
-    rd_http1 *http = rd_http1_of(conn);
-    http->wants_continue = http->early = true;
-    rd_http_shared_of(conn)->early_calls++;
-    rd_http1_deliver(conn);
 }
 
 void rd_http1_begin_body(rd_conn *conn, bool more_came) {
@@ -164,7 +197,7 @@ void rd_http1_begin_body(rd_conn *conn, bool more_came) {
         if (may_call_early(conn)) {
             call_early(conn);
         } else {
-            rd_http1_ask_for_body(conn);
+            ask_for_body(conn);
         }
     }
 }

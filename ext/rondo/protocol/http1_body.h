@@ -7,7 +7,7 @@
 #ifndef RD_PROTOCOL_HTTP1_BODY_H
 #define RD_PROTOCOL_HTTP1_BODY_H
 
-#include "protocol/http1.h"
+#include "protocol/http1_state.h"
 
 /* The head is complete and announces a body. `more_came`: some bytes behind it have been
  * received. */
@@ -25,11 +25,8 @@ void rd_http1_body_complete(rd_conn *conn);
  * its next read fails. */
 void rd_http1_fail_body(rd_conn *conn, int code);
 
-/* The application no longer waits for the body of a request that it has already. */
-void rd_http1_give_up_body(rd_conn *conn);
-
-/* The application has the body of the request, or will not get it. Does nothing if it was not
- * called before its body. */
-void rd_http1_end_early_call(rd_http1 *http);
+/* Rows of rd_responder; request/responder.h describes them. */
+int rd_http1_want_body(rd_request *request);
+void rd_http1_give_up(rd_request *request);
 
 #endif

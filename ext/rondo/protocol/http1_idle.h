@@ -7,7 +7,7 @@
 #ifndef RD_PROTOCOL_HTTP1_IDLE_H
 #define RD_PROTOCOL_HTTP1_IDLE_H
 
-#include "protocol/http1.h"
+#include "protocol/http1_state.h"
 #include "transport/packed.h"
 
 /* Whether nothing of the next request has been received. */

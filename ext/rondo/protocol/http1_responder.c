@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The answering side of HTTP/1.1: head, framing of the body, end of a response. Everything queued
- * here leaves with the next flush of the connection. See request/responder.h and http1.h.
+ * What HTTP/1.1 queues of an answer: head, body in its framing, refusals; see http1_responder.h.
  */
+#include "protocol/http1_responder.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +12,6 @@
 #include "base/apart.h"
 #include "base/error.h"
 #include "http/status.h"
-#include "protocol/http1.h"
-#include "protocol/http1_body.h"
-#include "transport/pump.h"
 
 /* The lines that the server adds to a head. HEAD_RESERVE has room for one of each. */
 #define LENGTH_NAME   "content-length: "
@@ -142,14 +140,8 @@ static void queue_head(rd_conn *conn, unsigned version, const rd_response_head *
     rd_conn_mark_dirty(conn);
 }
 
-/* Returns NULL when there is no client to answer. */
-static rd_conn *conn_of(const rd_request *request) {
-    rd_conn *conn = request->conn;
-    return conn != NULL && rd_conn_is_open(conn) ? conn : NULL;
-}
-
-static int http1_inform(rd_request *request, const rd_response_head *head) {
-    rd_conn *conn = conn_of(request);
+int rd_http1_inform(rd_request *request, const rd_response_head *head) {
+    rd_conn *conn = rd_http1_client(request);
     if (conn == NULL) return RD_ERR_CLOSED;
     if (!rd_http_versions[request->head.version].has_interim) return 0;
     assert(head->status < 200 && !rd_http1_of(conn)->started);
@@ -157,8 +149,8 @@ static int http1_inform(rd_request *request, const rd_response_head *head) {
     return 0;
 }
 
-static int http1_start(rd_request *request, const rd_response_head *head) {
-    rd_conn *conn = conn_of(request);
+int rd_http1_start(rd_request *request, const rd_response_head *head) {
+    rd_conn *conn = rd_http1_client(request);
     if (conn == NULL) return RD_ERR_CLOSED;
     rd_http1 *http = rd_http1_of(conn);
     assert(!http->started);
@@ -174,7 +166,8 @@ static int http1_start(rd_request *request, const rd_response_head *head) {
 const rd_slice rd_http1_busy = RD_SLICE_INIT("HTTP/1.1 503 Service Unavailable\r\n" CLOSE_LINE
                                              "retry-after: 1\r\n" LENGTH_NAME "0\r\n\r\n");
 
-void rd_http1_queue_refusal(rd_conn *conn, int code, bool with_body) {
+/* The complete answer to a broken rule, whose code must have a status. */
+static void queue_refusal(rd_conn *conn, int code, bool with_body) {
     static const rd_field fields[] = {
         {RD_SLICE_INIT("content-type"), RD_SLICE_INIT("text/plain; charset=utf-8")},
         {RD_SLICE_INIT("retry-after"),
@@ -194,6 +187,26 @@ void rd_http1_queue_refusal(rd_conn *conn, int code, bool with_body) {
     if (!with_body) return;
     rd_outq_copy(&conn->out, &conn->set->chunks, text, len);
     rd_outq_copy(&conn->out, &conn->set->chunks, "\n", 1);
+}
+
+/* Answers a broken rule and ends the connection. The answer comes after those of earlier requests
+ * in the queue. */
+void rd_http1_refuse(rd_conn *conn, int code) {
+    rd_http1 *http = rd_http1_of(conn);
+    rd_handler *handler = rd_http_shared_of(conn)->handler;
+    handler->on_refused(handler, conn, code);
+    if (rd_error_class(code) != RD_ERROR_PEER) {
+        rd_http1_set_input(http, RD_HTTP1_OVER);
+        rd_http1_drop_request(http);
+        rd_conn_finish(conn, true); /* answers of earlier requests may still be queued */
+        return;
+    }
+    const bool has_head = http->input == RD_HTTP1_BODY || http->input == RD_HTTP1_STORING;
+    const bool is_head = has_head && http->request->head.method_id == RD_METHOD_HEAD;
+    rd_http1_set_input(http, RD_HTTP1_OVER);
+    rd_http1_drop_request(http);
+    queue_refusal(conn, code, !is_head);
+    rd_conn_finish(conn, true);
 }
 
 /* ---- body ---- */
@@ -233,8 +246,8 @@ static void after_part(rd_conn *conn, rd_request *request, size_t len) {
     rd_conn_mark_dirty(conn);
 }
 
-static int http1_write(rd_request *request, const char *bytes, size_t len) {
-    rd_conn *conn = conn_of(request);
+int rd_http1_write(rd_request *request, const char *bytes, size_t len) {
+    rd_conn *conn = rd_http1_client(request);
     if (conn == NULL) return RD_ERR_CLOSED;
     if (request->drop_body) return 0;
     len = allowed(conn, len);
@@ -245,8 +258,8 @@ static int http1_write(rd_request *request, const char *bytes, size_t len) {
     return 0;
 }
 
-static int http1_borrow(rd_request *request, const char *bytes, size_t len, rd_release *release) {
-    rd_conn *conn = conn_of(request);
+int rd_http1_borrow(rd_request *request, const char *bytes, size_t len, rd_release *release) {
+    rd_conn *conn = rd_http1_client(request);
     size_t part = 0;
     if (conn != NULL && !request->drop_body) part = allowed(conn, len);
     if (part == 0) {
@@ -259,8 +272,8 @@ static int http1_borrow(rd_request *request, const char *bytes, size_t len, rd_r
     return 0;
 }
 
-static int http1_send_file(rd_request *request, rd_file *file, off_t offset, size_t len) {
-    rd_conn *conn = conn_of(request);
+int rd_http1_send_file(rd_request *request, rd_file *file, off_t offset, size_t len) {
+    rd_conn *conn = rd_http1_client(request);
     if (conn == NULL) return RD_ERR_CLOSED;
     if (request->drop_body) return 0;
     len = allowed(conn, len);
@@ -271,8 +284,8 @@ static int http1_send_file(rd_request *request, rd_file *file, off_t offset, siz
     return 0;
 }
 
-static int http1_flush(rd_request *request) {
-    rd_conn *conn = conn_of(request);
+int rd_http1_flush(rd_request *request) {
+    rd_conn *conn = rd_http1_client(request);
     if (conn == NULL) return RD_ERR_CLOSED;
     rd_conn_ref(conn);
     rd_conn_flush(conn);
@@ -280,93 +293,21 @@ static int http1_flush(rd_request *request) {
     return request->conn != NULL ? 0 : RD_ERR_CLOSED;
 }
 
-/* ---- the end ---- */
-
-/* Whether only the end of the connection ends the body (RFC 9112 section 6.3, rule 8). */
-static bool ends_with_connection(const rd_http1 *http, const rd_request *request) {
+bool rd_http1_ends_with_connection(const rd_request *request) {
+    const rd_http1 *http = rd_http1_of(request->conn);
     if (!http->started || http->raw_out || request->drop_body) return false;
     return !http->length_out && !http->chunked_out;
 }
 
-static void http1_abort(rd_request *request) {
-    rd_conn *conn = conn_of(request);
-    if (conn == NULL) return;
-    rd_http1 *http = rd_http1_of(conn);
-    bool looks_whole = ends_with_connection(http, request);
-    http->close_after = true;
-    if (http->input != RD_HTTP1_OVER) rd_http1_set_input(http, RD_HTTP1_OVER);
-    rd_http1_request_done(conn);
-    if (looks_whole) rd_conn_reset(conn);
-}
-
-static int http1_finish(rd_request *request) {
-    rd_conn *conn = conn_of(request);
-    if (conn == NULL) return RD_ERR_CLOSED;
-    rd_http1 *http = rd_http1_of(conn);
+bool rd_http1_end_answer(rd_request *request) {
+    rd_conn *conn = request->conn;
+    const rd_http1 *http = rd_http1_of(conn);
     assert(http->started);
     if (http->length_out && http->output_left > 0 && !request->drop_body) {
         report_cut(conn, RD_ERR_ANSWER_SHORT);
-        http1_abort(request); /* fewer bytes than promised: the client must notice */
-        return 0;
+        return false;
     }
     if (http->chunked_out) rd_outq_copy(&conn->out, &conn->set->chunks, "0\r\n\r\n", 5);
     rd_conn_mark_dirty(conn);
-    rd_http1_request_done(conn);
-    return 0;
+    return true;
 }
-
-/* ---- around the body ---- */
-
-void rd_http1_ask_for_body(rd_conn *conn) {
-    rd_http1 *http = rd_http1_of(conn);
-    http->wants_continue = false;
-    http->body_since_ms = conn->set->loop->now_ms;
-    uint64_t timeout = (uint64_t)conn->set->settings->body_timeout_ms;
-    rd_conn_set_deadline(conn, conn->set->loop->now_ms + timeout);
-    if (http->started) return; /* a 100 inside an answer would be part of its body */
-    rd_outq_copy(&conn->out, &conn->set->chunks, "HTTP/1.1 100 Continue\r\n\r\n", 25);
-    rd_conn_mark_dirty(conn);
-}
-
-static int http1_want_body(rd_request *request) {
-    rd_conn *conn = conn_of(request);
-    if (conn == NULL) return RD_ERR_CLOSED;
-    if (!rd_http1_of(conn)->wants_continue) return 0;
-    rd_http1_ask_for_body(conn);
-    return http1_flush(request);
-}
-
-static void http1_give_up(rd_request *request) {
-    rd_conn *conn = conn_of(request);
-    if (conn == NULL) return;
-    rd_http1 *http = rd_http1_of(conn);
-    if (!http->started && (http->input == RD_HTTP1_BODY || http->input == RD_HTTP1_STORING)) {
-        rd_http1_give_up_body(conn);
-    } else {
-        rd_conn_reset(conn);
-    }
-}
-
-static int http1_detach(rd_request *request, rd_buffer *rest) {
-    rd_conn *conn = conn_of(request);
-    if (conn == NULL) return RD_ERR_CLOSED;
-    *rest = conn->input;
-    conn->input = (rd_buffer){0};
-    rd_conn_count_input(conn);
-    request->detached = true;
-    if (!conn->layered) return rd_conn_detach(conn);
-    const int fd = rd_pump_begin(conn);
-    if (fd < 0) rd_conn_reset(conn);
-    return fd < 0 ? RD_ERR_CLOSED : fd;
-}
-
-static void http1_switch_to(rd_request *request, const rd_protocol *protocol) {
-    rd_conn *conn = request->conn;
-    rd_http1_leave(conn);
-    rd_conn_switch(conn, protocol);
-}
-
-const rd_responder rd_http1_responder = {
-    http1_inform, http1_start, http1_write,     http1_borrow,  http1_send_file, http1_flush,
-    http1_finish, http1_abort, http1_want_body, http1_give_up, http1_detach,    http1_switch_to,
-};

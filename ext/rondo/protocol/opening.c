@@ -5,7 +5,7 @@
 #include "protocol/opening.h"
 
 #include "base/error.h"
-#include "protocol/http1.h"
+#include "protocol/http1_responder.h"
 #include "protocol/request_protocols.h"
 #include "transport/layer.h"
 #include "transport/packed.h"

@@ -8,7 +8,7 @@
 #include "endpoint/sse_accept.h"
 #include "endpoint/websocket.h"
 #include "endpoint/websocket_deflate.h"
-#include "protocol/http1.h"
+#include "protocol/http1_responder.h"
 #include "protocol/opening.h"
 
 _Static_assert(sizeof(rd_websocket_input) <= sizeof(rd_http1), "a connection cannot grow");

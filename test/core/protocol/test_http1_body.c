@@ -5,6 +5,7 @@
  * bodies that are stored at once are in test_http1.c.
  */
 #include "full_disk.h"
+#include "protocol/http1_state.h"
 #include "serving.h"
 
 #define POST(fields) "POST /p HTTP/1.1\r\nHost: a\r\n" fields "\r\n"

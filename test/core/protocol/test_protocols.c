@@ -6,6 +6,7 @@
 
 #include "check.h"
 #include "protocol/http1.h"
+#include "protocol/http1_parser.h"
 
 #define KEY "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
 

@@ -4,6 +4,7 @@
  * is told that its next answer is the last one, and closed when it stays silent.
  */
 #include "hand_clock.h"
+#include "protocol/http1_state.h"
 #include "siblings_pair.h"
 
 #define ROUNDS 6
