@@ -215,7 +215,7 @@ static void init_call(rd_call *call, rd_runner *runner, rd_request *request) {
                       .answer = {Qnil, Qnil, Qnil, false},
                       .conn = {conn->peer, conn->index, conn->secure},
                       .whole = request->body_complete,
-                      .quantum_since_ns = request->taken_ns};
+                      .quantum_since_ns = request->times.taken_ns};
 }
 
 /* Takes the lock once for both. */

@@ -103,7 +103,7 @@ static void unheard(rd_server *server) {
     if (call == NULL || poll(&err, 1, 0) != 1) return;
     int verb_len = make_visible(verb, sizeof(verb), rd_request_slice(call, call->head.method));
     int path_len = make_visible(path, sizeof(path), rd_request_slice(call, call->head.path));
-    double seconds = (double)(server->loop.now_ns - call->taken_ns) / 1e9;
+    double seconds = (double)(server->loop.now_ns - call->times.taken_ns) / 1e9;
     int len =
         snprintf(line, sizeof(line),
                  "! %.*s %.*s: %.1f s in the application, which blocks all of Ruby "
@@ -116,7 +116,7 @@ static VALUE report_by(rd_visit *visit, ID method_of_reporter) {
     const rd_request *request = visit->request;
     rd_slice method = rd_request_slice(request, request->head.method);
     rd_slice path = rd_request_slice(request, request->head.path);
-    uint64_t ms = (rd_clock_ns() - request->taken_ns) / 1000000;
+    uint64_t ms = (rd_clock_ns() - request->times.taken_ns) / 1000000;
     return rb_funcall(visit->runner->binding->app.reporter, method_of_reporter, 4,
                       rb_str_new(method.ptr, (long)method.len),
                       rb_str_new(path.ptr, (long)path.len), DBL2NUM((double)ms / 1000),
@@ -148,7 +148,7 @@ VALUE rd_supervisor_in_flight(rd_binding *binding) {
     if (oldest == NULL) return rb_ary_new_from_args(1, UINT2NUM(count));
     rd_slice method = rd_request_slice(oldest, oldest->head.method);
     rd_slice path = rd_request_slice(oldest, oldest->head.path);
-    const double seconds = (double)(rd_clock_ns() - oldest->taken_ns) / 1e9;
+    const double seconds = (double)(rd_clock_ns() - oldest->times.taken_ns) / 1e9;
     VALUE all = rb_ary_new_from_args(4, UINT2NUM(count), rb_str_new(method.ptr, (long)method.len),
                                      rb_str_new(path.ptr, (long)path.len), DBL2NUM(seconds));
     rd_lock(binding);

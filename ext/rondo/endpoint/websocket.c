@@ -253,7 +253,7 @@ static void expect_message(rd_websocket *ws) {
     if (ws->phase != RD_WEBSOCKET_OPEN || timeout_ms == 0) return;
     if (ws->message_since_ms == 0) ws->message_since_ms = conn->set->loop->now_ms;
     const uint64_t due = ws->message_since_ms + timeout_ms;
-    if (due < conn->deadline) rd_conn_set_deadline(conn, due);
+    if (due < conn->deadlines.protocol) rd_conn_set_deadline(conn, due);
 }
 
 /* Keeps the rest of a read, and updates the count for an incomplete message. */

@@ -19,7 +19,8 @@ bool rd_http1_is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
     if ((http->served > 0) != kept || !rd_http1_is_between_requests(http) || conn->input.end > 0)
         return false;
     int64_t timeout_ms = kept ? settings->keep_alive_timeout_ms : settings->head_timeout_ms;
-    return conn->deadline != UINT64_MAX && conn->deadline <= since_ms + (uint64_t)timeout_ms;
+    return conn->deadlines.protocol != UINT64_MAX &&
+           conn->deadlines.protocol <= since_ms + (uint64_t)timeout_ms;
 }
 
 /* A request may be on its way, so an idle connection stays open for a while. The answer to it, or
@@ -30,7 +31,7 @@ void rd_http1_on_shutdown(rd_conn *conn) {
     if (!rd_http1_is_idle(conn)) return;
     if (grace_ms == 0) {
         rd_conn_finish(conn, false);
-    } else if (due < conn->deadline) {
+    } else if (due < conn->deadlines.protocol) {
         rd_conn_set_deadline(conn, due);
     }
 }

@@ -41,10 +41,10 @@ bool rd_opening_is_needed(const rd_conn_set *set, const rd_transport *transport,
 
 /* Switches to the protocol. The deadline of the opening stays if it is earlier. */
 static void go_on_with(rd_conn *conn, const rd_protocol *protocol) {
-    const uint64_t due = conn->deadline;
+    const uint64_t due = conn->deadlines.protocol;
     rd_conn_switch(conn, protocol);
     protocol->on_open(conn);
-    if (due < conn->deadline) rd_conn_set_deadline(conn, due);
+    if (due < conn->deadlines.protocol) rd_conn_set_deadline(conn, due);
 }
 
 /* Switches to the first protocol, which refuses and reports it. */
@@ -147,7 +147,8 @@ static void on_nothing(rd_conn *conn) {
  * not come is not worth keeping. */
 static bool is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
     const uint64_t timeout = (uint64_t)conn->set->settings->head_timeout_ms;
-    return !kept && opening_of(conn)->step == HANDSHAKE && conn->deadline <= since_ms + timeout;
+    return !kept && opening_of(conn)->step == HANDSHAKE &&
+           conn->deadlines.protocol <= since_ms + timeout;
 }
 
 /* Does the same as HTTP/1.1 before its first request. */
@@ -156,7 +157,7 @@ static void on_shutdown(rd_conn *conn) {
     const uint64_t due = conn->set->loop->now_ms + grace_ms;
     if (grace_ms == 0) {
         rd_conn_finish(conn, false);
-    } else if (due < conn->deadline) {
+    } else if (due < conn->deadlines.protocol) {
         rd_conn_set_deadline(conn, due);
     }
 }

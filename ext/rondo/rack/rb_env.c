@@ -213,7 +213,7 @@ static void build_afresh(rd_call *call) {
 /* The time from readable until now. If a trusted proxy says when the request began, from then. */
 static uint64_t queue_time_us(const rd_call *call, bool is_trusted) {
     const rd_request *request = call->request;
-    uint64_t waited = (request->taken_ns - request->ready_ns) / 1000;
+    uint64_t waited = (request->times.taken_ns - request->times.ready_ns) / 1000;
     const rd_header *field = rd_head_find(&request->head, RD_HEADER_X_REQUEST_START);
     if (!is_trusted || field == NULL) return waited;
     int64_t began = rd_request_start_us(rd_request_header_value(request, field));

@@ -120,7 +120,7 @@ static void put_json(const rd_call *call, rd_slice client, uint64_t took_us) {
 }
 
 void rd_log_request(rd_call *call) {
-    uint64_t took_us = (rd_clock_ns() - call->request->taken_ns) / 1000;
+    uint64_t took_us = (rd_clock_ns() - call->request->times.taken_ns) / 1000;
     rd_slice client = client_of(call);
     if (call->binding->log.json) {
         put_json(call, client, took_us);

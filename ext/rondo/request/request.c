@@ -37,8 +37,7 @@ rd_request *rd_request_new(rd_request_pool *pool) {
     request->responder = NULL;
     request->bytes_out = 0;
     request->refs = 1;
-    request->ready_ns = request->taken_ns = 0;
-    request->client_ns = request->client_since_ns = 0;
+    request->times = (rd_request_times){0};
     request->body_error = request->status = 0;
     request->body_complete = request->gone = request->drop_body = false;
     request->detached = request->timed_out = request->reported = request->kept = false;
@@ -102,14 +101,14 @@ void rd_request_unref(rd_request *request) {
 }
 
 void rd_request_begin_wait(rd_request *request, rd_waiter *waiter) {
-    if (request->client_since_ns == 0) request->client_since_ns = rd_clock_ns();
+    if (request->times.client_since_ns == 0) request->times.client_since_ns = rd_clock_ns();
     rd_list_append(&request->waiters, &waiter->node);
 }
 
 static void count_wait(rd_request *request) {
-    if (request->client_since_ns == 0 || !rd_list_is_empty(&request->waiters)) return;
-    request->client_ns += rd_clock_ns() - request->client_since_ns;
-    request->client_since_ns = 0;
+    if (request->times.client_since_ns == 0 || !rd_list_is_empty(&request->waiters)) return;
+    request->times.client_ns += rd_clock_ns() - request->times.client_since_ns;
+    request->times.client_since_ns = 0;
 }
 
 void rd_request_end_wait(rd_request *request, rd_waiter *waiter) {
@@ -118,9 +117,9 @@ void rd_request_end_wait(rd_request *request, rd_waiter *waiter) {
 }
 
 uint64_t rd_request_begun_ns(const rd_request *request, uint64_t now_ns) {
-    const uint64_t since = request->client_since_ns;
-    return request->taken_ns + request->client_ns +
-           (since > 0 && now_ns > since ? now_ns - since : 0);
+    const rd_request_times *times = &request->times;
+    const uint64_t since = times->client_since_ns;
+    return times->taken_ns + times->client_ns + (since > 0 && now_ns > since ? now_ns - since : 0);
 }
 
 void rd_request_wake(rd_request *request) {

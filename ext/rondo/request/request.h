@@ -54,6 +54,13 @@ typedef struct rd_queued {
     rd_place place;
 } rd_queued;
 
+typedef struct rd_request_times {
+    uint64_t ready_ns;        /* when the request was ready for the application */
+    uint64_t taken_ns;        /* when the application took it */
+    uint64_t client_ns;       /* how long it has waited for its client since */
+    uint64_t client_since_ns; /* since when it waits for its client now; 0: it does not */
+} rd_request_times;
+
 struct rd_request {
     rd_list in_queue; /* waiting for the application, for a file, or inside */
     rd_queued queued;
@@ -70,12 +77,9 @@ struct rd_request {
     uint64_t bytes_out;               /* body bytes of the answer */
     struct rd_file_entry *file_entry; /* of the static folder; see static_file.h */
     uint32_t refs;
-    uint64_t ready_ns;        /* when the request was ready for the application */
-    uint64_t taken_ns;        /* when the application took it */
-    uint64_t client_ns;       /* how long it has waited for its client since */
-    uint64_t client_since_ns; /* since when it waits for its client now; 0: it does not */
-    int body_error;           /* RD_ERR_* when the body cannot be completed */
-    int status;               /* of the answer; 0 before */
+    rd_request_times times;
+    int body_error; /* RD_ERR_* when the body cannot be completed */
+    int status;     /* of the answer; 0 before */
     int file_error;
     bool body_complete : 1;
     bool gone : 1;      /* the client left before the answer was finished */

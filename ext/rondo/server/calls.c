@@ -60,7 +60,7 @@ static uint64_t next_due(const rd_server *server, const rd_request *request) {
         if (late < due) due = late;
     }
     if (settings->slow_request_ms > 0 && !request->reported) {
-        uint64_t slow = after_ms(request->taken_ns, settings->slow_request_ms);
+        uint64_t slow = after_ms(request->times.taken_ns, settings->slow_request_ms);
         if (slow < due) due = slow;
     }
     return due;
@@ -89,7 +89,7 @@ static void check_call(rd_server *server, rd_request *request) {
     const rd_settings *settings = &server->settings;
     uint64_t now = server->loop.now_ns;
     if (settings->slow_request_ms > 0 &&
-        now >= after_ms(request->taken_ns, settings->slow_request_ms)) {
+        now >= after_ms(request->times.taken_ns, settings->slow_request_ms)) {
         request->reported = true;
     }
     if (settings->request_timeout_ms > 0 && waits_for_answer(request) &&
@@ -131,7 +131,7 @@ uint64_t rd_calls_oldest_ms(const rd_server *server) {
     for (int left = LOOKED_AT; left > 0 && node != &server->calls.active;
          left--, node = node->next) {
         const rd_request *request = RD_CONTAINER(node, rd_request, in_queue);
-        if (request->taken_ns >= oldest) break;
+        if (request->times.taken_ns >= oldest) break;
         if (!is_unanswered(request) && !request->hung) continue;
         const uint64_t begun = rd_request_begun_ns(request, server->loop.now_ns);
         if (begun < oldest) oldest = begun;
@@ -154,7 +154,7 @@ void rd_calls_begin(rd_server *server, rd_request *request) {
 }
 
 void rd_calls_end(rd_server *server, rd_request *request, uint64_t now_ns) {
-    uint64_t took_ns = now_ns - request->taken_ns;
+    uint64_t took_ns = now_ns - request->times.taken_ns;
     rd_histogram_add(&server->score->duration, took_ns / 1000);
     server->calls.usual_ns += took_ns / SMOOTHED_OVER;
     server->calls.usual_ns -= server->calls.usual_ns / SMOOTHED_OVER;
@@ -169,8 +169,8 @@ bool rd_calls_is_silent(const rd_server *server, const rd_request *request, uint
     const rd_conn *conn = request->conn;
     if (conn == NULL) return true;
     const rd_settings *settings = &server->settings;
-    const bool reads = conn->write_deadline != UINT64_MAX;
-    const uint64_t deadline = reads ? conn->write_deadline : conn->deadline;
+    const bool reads = conn->deadlines.write != UINT64_MAX;
+    const uint64_t deadline = reads ? conn->deadlines.write : conn->deadlines.protocol;
     const int64_t timeout_ms = reads ? settings->write_timeout_ms : settings->body_timeout_ms;
     if (deadline == UINT64_MAX) return false; /* the call does not wait for the client */
     return deadline - (uint64_t)timeout_ms + for_ms <= server->loop.now_ms;

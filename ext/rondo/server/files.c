@@ -42,7 +42,7 @@ int rd_files_open(rd_server *server, const char *folder, bool alone) {
 
 /* When the request has waited too long, in milliseconds. */
 static uint64_t late_at(const rd_server *server, const rd_request *request) {
-    return request->ready_ns / 1000000 + (uint64_t)server->settings.queue_timeout_ms;
+    return request->times.ready_ns / 1000000 + (uint64_t)server->settings.queue_timeout_ms;
 }
 
 static void expect_late(rd_server *server, uint64_t at_ms) {
@@ -130,7 +130,7 @@ RD_APART static bool ask(rd_server *server, rd_request *request) {
 bool rd_files_take(rd_server *server, rd_request *request) {
     if (server->files.folder == NULL) return false;
     rd_file_cache *cache = &server->files.folder->cache;
-    request->ready_ns = server->loop.now_ns;
+    request->times.ready_ns = server->loop.now_ns;
     cache->has_line = !rd_list_is_empty(&server->files.later);
     const bool is_taken = ask(server, request);
     cache->has_line = false;

@@ -91,7 +91,7 @@ static bool can_move(const rd_request *request, rd_packed *packed) {
 static bool move_request(rd_server *server, rd_request *request, const rd_packed *packed,
                          int64_t to) {
     rd_conn *conn = request->conn;
-    uint64_t waited_us = (server->loop.now_ns - request->ready_ns) / 1000;
+    uint64_t waited_us = (server->loop.now_ns - request->times.ready_ns) / 1000;
     uint32_t time = waited_us > UINT32_MAX ? UINT32_MAX : (uint32_t)waited_us;
     if (!rd_handover_give(server, to, conn, packed, 0, time)) return false;
     request->detached = true;

@@ -95,7 +95,7 @@ void rd_queue_add(rd_server *server, rd_request *request) {
     rd_queue *queue = &server->queue;
     int64_t most = server->settings.max_queue;
     rd_request_ref(request);
-    request->ready_ns = server->loop.now_ns - queue->handed_wait_ns;
+    request->times.ready_ns = server->loop.now_ns - queue->handed_wait_ns;
     if (most > 0 && queue->len >= most) {
         request->queued.place = RD_PLACE_EXCESS;
         rd_list_append(&queue->excess, &request->in_queue);
@@ -164,7 +164,7 @@ static void shed(rd_server *server, rd_request *request) {
 }
 
 static uint64_t late_ns(const rd_server *server, const rd_request *request) {
-    return request->ready_ns + (uint64_t)server->settings.queue_timeout_ms * 1000000;
+    return request->times.ready_ns + (uint64_t)server->settings.queue_timeout_ms * 1000000;
 }
 
 /* NULL: no request waits, or there is no queue_timeout_ms; then requests are not sorted by age. */
@@ -264,8 +264,8 @@ static void begin_round(rd_server *server, const rd_request *request, uint64_t n
 }
 
 static void begin_call(rd_server *server, rd_request *request, uint64_t now) {
-    uint64_t waited = now > request->ready_ns ? now - request->ready_ns : 0;
-    request->taken_ns = now;
+    uint64_t waited = now > request->times.ready_ns ? now - request->times.ready_ns : 0;
+    request->times.taken_ns = now;
     rd_histogram_add(&server->score->wait, waited / 1000);
     server->counts.requests++;
     server->queue.batch_count++;

@@ -34,25 +34,26 @@ void rd_conn_set_clear(rd_conn_set *set) {
 /* ---- deadlines ---- */
 
 static uint64_t earliest(const rd_conn *conn) {
-    uint64_t due = conn->write_deadline < conn->deadline ? conn->write_deadline : conn->deadline;
-    if (conn->full_unread == 0) return due;
+    const rd_conn_deadlines *deadlines = &conn->deadlines;
+    uint64_t due = deadlines->write < deadlines->protocol ? deadlines->write : deadlines->protocol;
+    if (deadlines->full_unread == 0) return due;
     uint64_t look = rd_progress_due(conn);
     return look < due ? look : due;
 }
 
 RD_APART static void set_timer(rd_conn *conn, uint64_t due) {
-    rd_timer_set(&conn->set->loop->timers, &conn->timer, due);
+    rd_timer_set(&conn->set->loop->timers, &conn->deadlines.timer, due);
 }
 
 void rd_conn_arm(rd_conn *conn) {
     uint64_t due = earliest(conn);
     if (due == UINT64_MAX) return;
-    if (rd_timer_is_armed(&conn->timer) && conn->timer.due <= due) return;
+    if (rd_timer_is_armed(&conn->deadlines.timer) && conn->deadlines.timer.due <= due) return;
     set_timer(conn, due);
 }
 
 void rd_conn_set_deadline(rd_conn *conn, uint64_t at_ms) {
-    conn->deadline = at_ms;
+    conn->deadlines.protocol = at_ms;
     rd_conn_arm(conn);
 }
 
@@ -85,15 +86,15 @@ static rd_conn *new_conn(rd_conn_set *set, int fd, const rd_transport *transport
     conn->set = set;
     conn->transport = transport;
     conn->protocol = protocol;
-    conn->deadline = conn->write_deadline = UINT64_MAX;
+    conn->deadlines.protocol = conn->deadlines.write = UINT64_MAX;
     conn->refs = 1;
     conn->peer = *peer;
     conn->disposal.free = free_conn;
     rd_list_init(&conn->disposal.node);
     rd_list_init(&conn->in_dirty);
-    rd_list_init(&conn->in_stalled);
+    rd_list_init(&conn->stall.in_set);
     rd_list_init(&conn->in_set);
-    rd_timer_init(&conn->timer, set->on_timer);
+    rd_timer_init(&conn->deadlines.timer, set->on_timer);
     if (conn->layered) init_layer(conn);
     conn->index = rd_indexes_acquire(&set->indexes);
     return conn;
@@ -143,7 +144,7 @@ void rd_conn_switch(rd_conn *conn, const rd_protocol *protocol) {
     assert(rd_conn_is_open(conn) && protocol->state_size <= conn->room);
     memset(rd_conn_state_of(conn), 0, protocol->state_size);
     conn->protocol = protocol;
-    conn->deadline = UINT64_MAX;
+    conn->deadlines.protocol = UINT64_MAX;
     conn->awaits_answer = conn->notify_drained = conn->read_paused = false;
     rd_conn_mark_dirty(conn); /* the flush tells the poller: the new state must not be closed yet */
 }
@@ -196,8 +197,8 @@ void rd_conn_drop_input(rd_conn *conn) {
 void rd_conn_finish(rd_conn *conn, bool linger) {
     if (conn->state != RD_CONN_OPEN) return;
     rd_conn_set_state(conn, RD_CONN_FINISHING);
-    conn->linger = linger;
-    conn->deadline = UINT64_MAX;
+    conn->linger.wanted = linger;
+    conn->deadlines.protocol = UINT64_MAX;
     rd_conn_drop_input(conn);
     conn->read_paused = true;
     rd_conn_mark_dirty(conn);
@@ -207,7 +208,7 @@ static void leave(rd_conn *conn) {
     rd_conn_set *set = conn->set;
     rd_conn_set_state(conn, RD_CONN_CLOSED);
     rd_loop_remove(set->loop, &conn->source);
-    if (rd_timer_is_armed(&conn->timer)) rd_timer_cancel(&conn->timer);
+    if (rd_timer_is_armed(&conn->deadlines.timer)) rd_timer_cancel(&conn->deadlines.timer);
     if (rd_list_is_linked(&conn->in_dirty)) rd_list_unlink(&conn->in_dirty);
     if (conn->layered) rd_list_unlink(&rd_conn_layer(conn)->in_line);
     rd_list_unlink(&conn->in_set);
@@ -218,9 +219,9 @@ static void leave(rd_conn *conn) {
 
 /* The queue of the connection is empty. */
 static void leave_stalled(rd_conn *conn) {
-    if (!rd_list_is_linked(&conn->in_stalled)) return;
-    rd_list_unlink(&conn->in_stalled);
-    rd_ledger_recount(&conn->set->ledger, RD_LEDGER_OUTPUT, &conn->output_counted, 0);
+    if (!rd_list_is_linked(&conn->stall.in_set)) return;
+    rd_list_unlink(&conn->stall.in_set);
+    rd_ledger_recount(&conn->set->ledger, RD_LEDGER_OUTPUT, &conn->stall.counted, 0);
 }
 
 static void forget(rd_conn *conn) {

@@ -69,30 +69,39 @@ typedef struct rd_conn_set {
     void (*on_cut)(rd_conn *conn, int code);
 } rd_conn_set;
 
+/* When something has to happen next; one timer for all of it. In ms, UINT64_MAX: never. */
+typedef struct rd_conn_deadlines {
+    rd_timer timer;
+    uint64_t protocol;    /* of rd_conn_set_deadline() */
+    uint64_t write;       /* UINT64_MAX while nothing waits for the peer */
+    uint32_t full_unread; /* bytes sent and unread at the last check of a full socket, which moves
+                           * `write`; 0: none is due. See progress.h */
+} rd_conn_deadlines;
+
+/* Of a connection whose peer does not read what is queued; see stalled.h. */
+typedef struct rd_stall {
+    rd_list in_set;    /* in `stalled` of the set */
+    uint64_t since_ms; /* when its peer last read something, while it is stalled */
+    size_t counted;    /* bytes of the output queue in the ledger */
+    uint32_t unread;   /* bytes sent and unread when the socket last took some */
+} rd_stall;
+
+/* The end of a connection that half-closes, and reads for a while, before it closes. */
+typedef struct rd_linger {
+    uint64_t since_ms; /* while it is LINGERING */
+    uint32_t left;     /* bytes that it still reads */
+    bool wanted;
+} rd_linger;
+
+/* What a request touches stands first, together; what few connections need stands last. */
 struct rd_conn {
     rd_source source; /* its descriptor is -1 when another connection carries this one */
-    rd_list in_set;   /* in `conns` or `carried` */
     rd_list in_dirty; /* in `dirty` or `long_sends` */
-    rd_list in_stalled;
-    rd_timer timer;
-    rd_disposal disposal;
     rd_conn_set *set;
     const rd_transport *transport;
     const rd_protocol *protocol;
-    uint64_t deadline;       /* of the protocol, ms; UINT64_MAX: none */
-    uint64_t write_deadline; /* UINT64_MAX while nothing waits for the peer */
-    uint64_t stalled_since;  /* ms, when its peer last read something, while it is stalled */
-    uint64_t lingers_since;  /* ms, while it is LINGERING */
-    rd_buffer input;         /* an incomplete message, or requests that were read ahead */
-    size_t input_counted;    /* bytes of `input` in the ledger */
-    rd_outq out;
-    size_t output_counted; /* bytes of `out` in the ledger, while it is stalled */
+    rd_conn_deadlines deadlines;
     uint32_t refs;
-    uint32_t index; /* a small number, unique among the server's open connections */
-    uint32_t linger_left;
-    uint32_t stalled_unread; /* bytes sent and unread when the socket last took some */
-    uint32_t full_unread;    /* the same at the last check of a full socket; 0: none is due */
-    rd_address peer;
     uint16_t room; /* bytes for the state of its protocols */
     uint8_t state;
     /* The first eight are in one byte: every flush tests several of them. */
@@ -104,11 +113,19 @@ struct rd_conn {
     bool layered : 1;        /* its transport is not plain, so it has an rd_layer */
     bool uncounted : 1;      /* does not count for limits, balance and traffic */
     bool patient : 1;        /* has no write deadline while it is open */
-    bool linger : 1;         /* half-close, and read for a while, before closing */
     bool awaits_answer : 1;  /* set by the protocol: needs no readiness before its answer */
     bool guest : 1;          /* came from another worker in the middle of its requests */
     bool warmed : 1;         /* the next part of its queue was just read from a disk */
     bool secure : 1;         /* its requests are https: by its transport, or its carrier */
+    rd_buffer input;         /* an incomplete message, or requests that were read ahead */
+    size_t input_counted;    /* bytes of `input` in the ledger */
+    rd_outq out;
+    uint32_t index; /* a small number, unique among the server's open connections */
+    rd_address peer;
+    rd_stall stall;
+    rd_linger linger;
+    rd_list in_set; /* in `conns` or `carried` */
+    rd_disposal disposal;
 };
 
 /* What a connection has in addition if its transport is not plain. */

@@ -16,11 +16,11 @@
 /* ---- reading ---- */
 
 static void linger_data(rd_conn *conn, size_t len) {
-    if (len >= conn->linger_left) {
+    if (len >= conn->linger.left) {
         rd_conn_close(conn);
         return;
     }
-    conn->linger_left -= (uint32_t)len;
+    conn->linger.left -= (uint32_t)len;
 }
 
 static void read_end(rd_conn *conn) {
@@ -125,7 +125,7 @@ static uint64_t linger_end(const rd_conn *conn) {
     const int64_t longest = settings->write_timeout_ms > settings->linger_timeout_ms
                                 ? settings->write_timeout_ms
                                 : settings->linger_timeout_ms;
-    return conn->lingers_since + (uint64_t)longest;
+    return conn->linger.since_ms + (uint64_t)longest;
 }
 
 /* Closes at the end of the linger time, unless the peer still reads: a close could cost a slow
@@ -137,23 +137,23 @@ static void end_linger(rd_conn *conn) {
         return;
     }
     const uint64_t again = now + (uint64_t)conn->set->settings->linger_timeout_ms;
-    conn->deadline = again < end ? again : end;
+    conn->deadlines.protocol = again < end ? again : end;
 }
 
 static void on_timer(rd_timer *timer) {
-    rd_conn *conn = RD_CONTAINER(timer, rd_conn, timer);
+    rd_conn *conn = RD_CONTAINER(timer, rd_conn, deadlines.timer);
     uint64_t now = conn->set->loop->now_ms;
-    if (conn->write_deadline <= now) send_what_waits(conn);
+    if (conn->deadlines.write <= now) send_what_waits(conn);
     if (conn->state == RD_CONN_CLOSED) return;
     rd_progress_look(conn);
-    if (conn->write_deadline <= now) {
+    if (conn->deadlines.write <= now) {
         conn->set->write_timeouts++;
         rd_conn_reset(conn); /* the kernel also drops what it has not sent */
         return;
     }
-    if (conn->deadline <= now) look_again(conn);
-    if (conn->deadline <= now) {
-        conn->deadline = UINT64_MAX;
+    if (conn->deadlines.protocol <= now) look_again(conn);
+    if (conn->deadlines.protocol <= now) {
+        conn->deadlines.protocol = UINT64_MAX;
         if (conn->state == RD_CONN_LINGERING) {
             end_linger(conn);
         } else if (conn->state == RD_CONN_OPEN) {

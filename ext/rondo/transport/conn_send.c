@@ -74,9 +74,9 @@ static bool has_write_deadline(rd_conn *conn) {
 /* The peer took something, and gets its time for what is left. */
 RD_APART static void renew_write_deadline(rd_conn *conn) {
     const uint64_t timeout = (uint64_t)conn->set->settings->write_timeout_ms;
-    conn->write_deadline =
+    conn->deadlines.write =
         has_write_deadline(conn) ? conn->set->loop->now_ms + timeout : UINT64_MAX;
-    conn->full_unread = 0;
+    conn->deadlines.full_unread = 0;
 }
 
 /* Most answers leave with one write. */
@@ -86,13 +86,13 @@ static inline void after_progress(rd_conn *conn, size_t sent) {
         renew_write_deadline(conn);
         return;
     }
-    conn->write_deadline = UINT64_MAX;
-    conn->full_unread = 0;
+    conn->deadlines.write = UINT64_MAX;
+    conn->deadlines.full_unread = 0;
 }
 
 /* A carried connection needs no linger: its end does not affect what the carrier still sends. */
 static bool must_linger(rd_conn *conn) {
-    return conn->linger && !conn->read_eof && conn->source.fd >= 0 &&
+    return conn->linger.wanted && !conn->read_eof && conn->source.fd >= 0 &&
            conn->set->settings->linger_timeout_ms != 0;
 }
 
@@ -104,12 +104,12 @@ RD_APART static void end_after_flush(rd_conn *conn) {
     rd_conn_set_state(conn, RD_CONN_LINGERING);
     rd_progress_begin(conn);
     conn->transport->shutdown_write(conn);
-    conn->linger_left = (uint32_t)conn->set->settings->linger_bytes;
+    conn->linger.left = (uint32_t)conn->set->settings->linger_bytes;
     conn->read_paused = false;
     rd_conn_drop_input(conn);
-    conn->lingers_since = conn->set->loop->now_ms;
+    conn->linger.since_ms = conn->set->loop->now_ms;
     uint64_t timeout = (uint64_t)conn->set->settings->linger_timeout_ms;
-    rd_conn_set_deadline(conn, conn->lingers_since + timeout);
+    rd_conn_set_deadline(conn, conn->linger.since_ms + timeout);
     rd_conn_ensure_registered(conn);
     rd_conn_update_interest(conn);
 }
@@ -156,8 +156,8 @@ RD_APART static void after_flush(rd_conn *conn, bool is_full) {
     }
     if (conn->state == RD_CONN_CLOSED) return;
     if (has_write_deadline(conn) && !conn->warming) {
-        if (conn->write_deadline == UINT64_MAX) renew_write_deadline(conn);
-        if (is_full && conn->full_unread == 0) rd_progress_begin(conn);
+        if (conn->deadlines.write == UINT64_MAX) renew_write_deadline(conn);
+        if (is_full && conn->deadlines.full_unread == 0) rd_progress_begin(conn);
         rd_conn_arm(conn);
     }
     if (conn->source.registered) {
@@ -208,7 +208,7 @@ static bool send_now(rd_conn *conn) {
         if (sent < slice.offered) break;
     }
     if (conn->layered && !flush_layer(conn)) return false;
-    if (conn->out.bytes > 0 || rd_list_is_linked(&conn->in_stalled)) {
+    if (conn->out.bytes > 0 || rd_list_is_linked(&conn->stall.in_set)) {
         rd_stalled_note(conn, progress);
     }
     if (is_settled(conn)) return false;

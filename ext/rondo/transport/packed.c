@@ -8,8 +8,8 @@
 
 static uint32_t time_left(const rd_conn *conn) {
     const uint64_t now = conn->set->loop->now_ms;
-    if (conn->deadline == UINT64_MAX) return UINT32_MAX;
-    return conn->deadline > now ? (uint32_t)(conn->deadline - now) : 0;
+    if (conn->deadlines.protocol == UINT64_MAX) return UINT32_MAX;
+    return conn->deadlines.protocol > now ? (uint32_t)(conn->deadlines.protocol - now) : 0;
 }
 
 bool rd_conn_may_move(rd_conn *conn) {

@@ -55,7 +55,7 @@ static void test_live_with_a_client_or_a_call(void) {
 static void use_every_field(rd_request *request, rd_list *queue) {
     rd_list_append(queue, &request->in_queue);
     request->bytes_out = 9;
-    request->ready_ns = request->taken_ns = 3;
+    request->times.ready_ns = request->times.taken_ns = 3;
     request->body_error = request->status = 500;
     request->body_complete = request->gone = true;
     request->drop_body = request->detached = true;
@@ -74,7 +74,7 @@ static void test_nothing_is_remembered(void) {
     CHECK(rd_request_new(&pool) == request);
     CHECK(request->conn == NULL && request->responder == NULL);
     CHECK_INT(request->bytes_out, 0);
-    CHECK_INT(request->ready_ns + request->taken_ns, 0);
+    CHECK_INT(request->times.ready_ns + request->times.taken_ns, 0);
     CHECK_INT(request->body_error, 0);
     CHECK_INT(request->status, 0);
     CHECK(!request->body_complete && !request->gone);

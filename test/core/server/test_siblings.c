@@ -80,7 +80,7 @@ static void dial_half(const char *half) {
     board.rows[B].connections = 0;
     rd_conn *conn = only_conn_of(servers[A]);
     conn->peer = (rd_address){.kind = RD_ADDRESS_V4, .bytes = {192, 0, 2, 7}, .port = 99};
-    conn->deadline = servers[A]->loop.now_ms + 5000000;
+    conn->deadlines.protocol = servers[A]->loop.now_ms + 5000000;
 }
 
 static void check_common(uint32_t served) {

@@ -211,11 +211,11 @@ static void test_unsent_bytes_wait_for_the_socket(void) {
     bool ended;
     fill(conn);
     CHECK(conn->source.interest & RD_WRITABLE);
-    CHECK(conn->write_deadline != UINT64_MAX);
+    CHECK(conn->deadlines.write != UINT64_MAX);
     const size_t records = sizeof(zeros) / XOR_RECORD_MAX;
     CHECK(drain(conn, &ended) >= sizeof(zeros) + 2 * records);
     CHECK_INT(conn->out.bytes, 0);
-    CHECK_INT(conn->write_deadline, UINT64_MAX);
+    CHECK_INT(conn->deadlines.write, UINT64_MAX);
     CHECK(!(conn->source.interest & RD_WRITABLE));
     end(conn);
 }

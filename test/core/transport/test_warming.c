@@ -157,7 +157,7 @@ static void test_a_connection_stands_still_meanwhile(void) {
     turn();
     CHECK_INT(take(), 4);
     CHECK(conn->warming && !(conn->source.interest & RD_WRITABLE));
-    CHECK_INT(conn->write_deadline, UINT64_MAX);
+    CHECK_INT(conn->deadlines.write, UINT64_MAX);
     pass_ms(10 * 60 * 1000); /* not the peer's time */
     turn();
     CHECK_INT(take(), 0);
