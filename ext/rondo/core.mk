@@ -16,7 +16,7 @@ comma := ,
 variant := $(notdir $(firstword $(CC)))$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
 OUT ?= $(ROOT)/build/core/$(variant)
 
-folders := base system loop transport listen pubsub cluster http request files endpoint protocol server control
+folders := base system loop transport listen pubsub cluster http request files endpoint messaging protocol server control
 core := $(ROOT)/ext/rondo
 sources := $(sort $(foreach folder,$(folders),$(wildcard $(core)/$(folder)/*.c)))
 objects := $(patsubst $(core)/%.c,$(OUT)/%.o,$(sources))

@@ -14,8 +14,8 @@ if ENV["CC"]
   $warnflags = "-Wall"
 end
 
-FOLDERS = %w[base system loop transport listen pubsub cluster http request files endpoint protocol server control
-             ruby binding rack app].freeze
+FOLDERS = %w[base system loop transport listen pubsub cluster http request files endpoint messaging protocol server
+             control ruby binding rack app].freeze
 
 sources = FOLDERS.flat_map { |folder| Dir[File.join(__dir__, folder, "*.c")] }.sort
 twice = sources.group_by { |path| File.basename(path) }.select { |_, paths| paths.size > 1 }

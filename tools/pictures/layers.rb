@@ -7,7 +7,7 @@ require_relative "sources"
 require_relative "svg"
 
 module LayersPicture
-  CELL = 29
+  CELL = 28
   LEFT = 384
   TOP = 112
 

@@ -38,7 +38,7 @@
 #include "server/handover.h"
 #include "server/incidents.h"
 #include "server/lead.h"
-#include "server/pubsub.h"
+#include "messaging/pubsub.h"
 #include "server/queue.h"
 #include "server/stop.h"
 #include "server/watch.h"

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "check.h"
 #include "hand_clock.h"
-#include "server/pubsub.h"
+#include "messaging/pubsub.h"
 
 static rd_settings settings;
 static rd_loop loop;

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "check.h"
 #include "cluster/hub_thread.h"
-#include "server/pubsub.h"
+#include "messaging/pubsub.h"
 
 enum { WORKERS = 2, TURN_US = 10000000 };
 

@@ -8,8 +8,8 @@
  * ids. A message that is published here goes to the subscribers here at once, and to the hub. If a
  * rule of the history matches, it is delivered only when it comes back from the hub with its id.
  */
-#ifndef RD_SERVER_PUBSUB_H
-#define RD_SERVER_PUBSUB_H
+#ifndef RD_MESSAGING_PUBSUB_H
+#define RD_MESSAGING_PUBSUB_H
 
 #include "endpoint/endpoint.h"
 #include "request/handler.h"

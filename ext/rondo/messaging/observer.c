@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Subscribers of the application itself, and the one of them that observes which channels have
+ * subscribers here; see pubsub.h.
+ */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "messaging/pubsub_parts.h"
+
+/* ---- the application's own subscribers ---- */
+
+typedef struct rd_own {
+    rd_endpoint endpoint;
+    rd_pubsub *pubsub;
+} rd_own;
+
+static void feed_observer(rd_pubsub *pubsub);
+
+static void own_deliver(rd_endpoint *endpoint, rd_message *message, rd_receive_as as) {
+    (void)endpoint, (void)message, (void)as;
+}
+
+static void own_overflow(rd_endpoint *endpoint) {
+    endpoint->shared->messages_dropped++;
+}
+
+static void own_handled(rd_endpoint *endpoint) {
+    rd_pubsub *pubsub = RD_CONTAINER(endpoint, rd_own, endpoint)->pubsub;
+    if (endpoint == pubsub->observer) feed_observer(pubsub);
+}
+
+static void own_free(rd_endpoint *endpoint) {
+    rd_free(RD_CONTAINER(endpoint, rd_own, endpoint));
+}
+
+static const rd_endpoint_ops own_ops = {
+    .deliver = own_deliver,
+    .overflow = own_overflow,
+    .handled = own_handled,
+    .free = own_free,
+};
+
+rd_endpoint *rd_pubsub_subscriber(rd_pubsub *pubsub) {
+    rd_own *own = rd_alloc_zero(sizeof(*own));
+    own->pubsub = pubsub;
+    rd_endpoint_init(&own->endpoint, &own_ops, pubsub->shared, NULL);
+    own->endpoint.subscriber.limit = UINT32_MAX;
+    return &own->endpoint;
+}
+
+void rd_pubsub_end_observer(rd_pubsub *pubsub) {
+    pubsub->observer = NULL;
+    rd_changes_reset(&pubsub->changes);
+}
+
+void rd_pubsub_release(rd_pubsub *pubsub, rd_endpoint *endpoint) {
+    endpoint->is_closing = true;
+    rd_subscriber_clear(&pubsub->channels, &endpoint->subscriber);
+    if (pubsub->observer == endpoint) rd_pubsub_end_observer(pubsub);
+    rd_endpoint_unref(endpoint);
+}
+
+/* ---- the observer ---- */
+
+/* The next change becomes an event when the application has been told the one before. */
+static void feed_observer(rd_pubsub *pubsub) {
+    static const char *const commands[] = RD_PUBSUB_COMMANDS;
+    rd_change *change = rd_changes_first(&pubsub->changes);
+    if (change == NULL || !rd_list_is_empty(&pubsub->observer->messages)) return;
+    const char *command = commands[(change->is_pattern ? 2 : 0) + (change->is_wanted ? 1 : 0)];
+    rd_message *message =
+        rd_message_new(rd_change_name(change), rd_slice_of(command, strlen(command)), true, 0);
+    rd_changes_remove(&pubsub->changes, change);
+    rd_endpoint_deliver(pubsub->observer, message, RD_AS_SENT, 1);
+    rd_message_unref(message);
+}
+
+void rd_pubsub_notify_observer(rd_pubsub *pubsub, rd_slice name, bool is_pattern, bool is_wanted) {
+    if (pubsub->observer == NULL) return;
+    rd_changes_note(&pubsub->changes, name, is_pattern, is_wanted);
+    feed_observer(pubsub);
+}
+
+static void note_channel(void *with, rd_slice name, bool is_pattern) {
+    rd_changes_note(with, name, is_pattern, true);
+}
+
+void rd_pubsub_observe(rd_pubsub *pubsub, rd_endpoint *endpoint) {
+    rd_pubsub_end_observer(pubsub);
+    pubsub->observer = endpoint;
+    rd_channels_each(&pubsub->channels, note_channel, &pubsub->changes);
+    feed_observer(pubsub);
+}

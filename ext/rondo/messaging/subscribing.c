@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How an endpoint subscribes: at once, or at the end of a replay, from the hub or from the history
+ * of this process; see pubsub.h.
+ */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "system/clock.h"
+#include "messaging/pubsub_parts.h"
+
+/* A subscriber that waits for a replay of the hub. It is subscribed at the end of the replay. */
+typedef struct rd_replaying {
+    rd_link_replay replay;
+    rd_endpoint_replay of_endpoint;
+    rd_pubsub *pubsub;
+    rd_endpoint *endpoint; /* a reference */
+    rd_pubsub_terms terms;
+    bool is_pattern;
+    bool is_counted; /* already counts as a subscription */
+    size_t name_len;
+    char name[];
+} rd_replaying;
+
+static int subscribe_now(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name, bool is_pattern,
+                         const rd_pubsub_terms *terms, bool is_afresh) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a number of the application's, never followed
+    const rd_subscribe_terms how = {terms->as, (void *)terms->block, is_afresh};
+    return rd_channels_subscribe(&pubsub->channels, &endpoint->subscriber, name, is_pattern, &how);
+}
+
+static void give_room(rd_replaying *replaying) {
+    if (!replaying->is_counted) return;
+    rd_subscriber_release(&replaying->endpoint->subscriber, replaying->name_len);
+    replaying->is_counted = false;
+}
+
+static void end_replaying(rd_replaying *replaying) {
+    give_room(replaying);
+    rd_list_unlink(&replaying->of_endpoint.in_endpoint);
+    rd_endpoint_unref(replaying->endpoint);
+    rd_free(replaying);
+}
+
+static void on_replayed(rd_link_replay *replay, const rd_relay_frame *frame) {
+    rd_replaying *replaying = RD_CONTAINER(replay, rd_replaying, replay);
+    if (replaying->endpoint->is_closing) return;
+    rd_message *message = rd_pubsub_message_of(frame);
+    rd_endpoint_deliver(replaying->endpoint, message, replaying->terms.as, replaying->terms.block);
+    rd_message_unref(message);
+}
+
+static void note_late(const rd_replaying *replaying) {
+    rd_handler *handler = replaying->pubsub->shared->handler;
+    const rd_conn *conn = replaying->endpoint->conn;
+    replaying->pubsub->replay_timeouts++;
+    if (conn != NULL) handler->on_refused(handler, conn, RD_ERR_REPLAY_LATE);
+}
+
+static void on_replay_end(rd_link_replay *replay, rd_replay kind) {
+    rd_replaying *replaying = RD_CONTAINER(replay, rd_replaying, replay);
+    const rd_slice name = rd_slice_of(replaying->name, replaying->name_len);
+    (void)kind;
+    if (replay->is_late) note_late(replaying);
+    give_room(replaying);
+    if (!replaying->endpoint->is_closing) {
+        subscribe_now(replaying->pubsub, replaying->endpoint, name, replaying->is_pattern,
+                      &replaying->terms, false);
+    }
+    end_replaying(replaying);
+}
+
+static void cancel(rd_endpoint_replay *of_endpoint) {
+    rd_replaying *replaying = RD_CONTAINER(of_endpoint, rd_replaying, of_endpoint);
+    rd_link_replay_cancel(&replaying->replay);
+    end_replaying(replaying);
+}
+
+/* A later subscribe or unsubscribe replaces the replay. */
+static bool cancel_replaying(rd_endpoint *endpoint, rd_slice name, bool is_pattern) {
+    for (rd_list *node = endpoint->replays.next; node != &endpoint->replays; node = node->next) {
+        rd_replaying *each = RD_CONTAINER(node, rd_replaying, of_endpoint.in_endpoint);
+        if (each->is_pattern != is_pattern) continue;
+        if (!rd_slice_equal(rd_slice_of(each->name, each->name_len), name)) continue;
+        cancel(&each->of_endpoint);
+        return true;
+    }
+    return false;
+}
+
+static rd_replaying *new_replaying(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name,
+                                   bool is_pattern, const rd_pubsub_terms *terms) {
+    rd_replaying *replaying = rd_alloc(sizeof(*replaying) + name.len);
+    *replaying = (rd_replaying){.replay = {.on_message = on_replayed, .on_end = on_replay_end},
+                                .of_endpoint = {.cancel = cancel},
+                                .pubsub = pubsub,
+                                .endpoint = endpoint,
+                                .terms = *terms,
+                                .is_pattern = is_pattern,
+                                .name_len = name.len};
+    memcpy(replaying->name, name.ptr, name.len);
+    rd_endpoint_ref(endpoint);
+    replaying->replay.bytes_max = rd_endpoint_room(endpoint, terms->block);
+    if (endpoint->conn != NULL) replaying->replay.from = endpoint->conn->peer;
+    rd_list_append(&endpoint->replays, &replaying->of_endpoint.in_endpoint);
+    return replaying;
+}
+
+static bool is_beyond_limit(const rd_endpoint *endpoint) {
+    uint32_t count = endpoint->subscriber.count;
+    for (rd_list *node = endpoint->replays.next; node != &endpoint->replays; node = node->next)
+        count++;
+    return count > endpoint->subscriber.limit;
+}
+
+/* Ends the present subscription until the replay is over; else messages would arrive twice. */
+static int ask_hub(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name, bool is_pattern,
+                   const rd_pubsub_terms *terms) {
+    if (!rd_channel_is_name(name, is_pattern)) return RD_ERR_CHANNEL_NAME;
+    rd_replaying *replaying = new_replaying(pubsub, endpoint, name, is_pattern, terms);
+    if (!rd_link_replay_begin(pubsub->link, &replaying->replay, name, is_pattern, terms->since)) {
+        end_replaying(replaying);
+        return RD_ERR_CLOSED;
+    }
+    const bool was_subscribed =
+        rd_channels_unsubscribe(&pubsub->channels, &endpoint->subscriber, name, is_pattern);
+    const int code = is_beyond_limit(endpoint)
+                         ? RD_ERR_CHANNEL_LIMIT
+                         : rd_subscriber_reserve(&endpoint->subscriber, name.len);
+    if (code < 0) {
+        cancel_replaying(endpoint, name, is_pattern);
+        return code;
+    }
+    replaying->is_counted = true;
+    return was_subscribed ? 0 : 1;
+}
+
+typedef struct rd_local_replay {
+    rd_endpoint *endpoint;
+    const rd_pubsub_terms *terms;
+} rd_local_replay;
+
+static void replay(void *with, rd_message *message) {
+    const rd_local_replay *replaying = with;
+    rd_endpoint_deliver(replaying->endpoint, message, replaying->terms->as,
+                        replaying->terms->block);
+}
+
+static int subscribe(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name, bool is_pattern,
+                     const rd_pubsub_terms *terms) {
+    const bool was_due = cancel_replaying(endpoint, name, is_pattern);
+    if (terms->replays && rd_link_is_open(pubsub->link)) {
+        const int asked = ask_hub(pubsub, endpoint, name, is_pattern, terms);
+        if (asked != RD_ERR_CLOSED) return asked == 1 && was_due ? 0 : asked;
+    }
+    const int result = subscribe_now(pubsub, endpoint, name, is_pattern, terms, terms->replays);
+    if (result < 0 || !terms->replays) return result;
+    rd_local_replay replaying = {endpoint, terms};
+    const rd_history_wish wish = {.name = name,
+                                  .is_pattern = is_pattern,
+                                  .since = terms->since,
+                                  .now_ms = rd_clock_ms(),
+                                  .bytes_max = rd_endpoint_room(endpoint, terms->block)};
+    rd_history_replay(&pubsub->history, &wish, replay, &replaying);
+    return result;
+}
+
+int rd_pubsub_subscribe(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name, bool is_pattern,
+                        const rd_pubsub_terms *terms) {
+    rd_handler *handler = pubsub->shared->handler;
+    const int code = subscribe(pubsub, endpoint, name, is_pattern, terms);
+    const bool is_refused = code == RD_ERR_CHANNEL_LIMIT || code == RD_ERR_SUBSCRIPTIONS_FULL;
+    if (is_refused && endpoint->conn != NULL) handler->on_refused(handler, endpoint->conn, code);
+    return code;
+}
+
+bool rd_pubsub_unsubscribe(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name,
+                           bool is_pattern) {
+    const bool was_due = cancel_replaying(endpoint, name, is_pattern);
+    return rd_channels_unsubscribe(&pubsub->channels, &endpoint->subscriber, name, is_pattern) ||
+           was_due;
+}
