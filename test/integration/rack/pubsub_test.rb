@@ -189,10 +189,11 @@ class PubsubTest < RackCase
     told(peer, "client.publish('jobs', 'one')")
     assert_equal ["jobs", "one", nil], heard.pop
     second = start(UPGRADE, lint: false)
-    connect_peer # it serves by then
+    other = connect_peer # it serves by then
     Rondo.subscribe("jobs") { |_, message| heard << message }
     told(peer, "client.publish('jobs', 'two')")
     assert_equal(%w[two two], [heard.pop, heard.pop]) # both servers of this process
+    other.close # nobody would answer its Close
     second.stop
     assert Rondo.unsubscribe(:jobs)
     refute Rondo.unsubscribe(:jobs)
