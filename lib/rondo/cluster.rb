@@ -275,7 +275,7 @@ module Rondo
       return if @stopping || !@listening
 
       @reconciled = false
-      @supervisor.grow or @log.say "! There is room for only #{@slots.room} workers"
+      @supervisor.grow or @log.say "! No worker was added: there is room for #{@slots.room} workers"
       watch_queues
     rescue AddressError => e
       @log.error "! #{e.message}"
@@ -285,7 +285,7 @@ module Rondo
       return if @stopping || !@listening
 
       @reconciled = false
-      @supervisor.shrink or @log.say "! The last worker stays"
+      @supervisor.shrink or @log.say "! No worker was ended: it is the last one"
       watch_queues
     end
 

@@ -11,9 +11,9 @@ module Rondo
     HTML = { "content-type" => "text/html; charset=utf-8", "x-content-type-options" => "nosniff" }.freeze
     PLAIN = { "content-type" => "text/plain; charset=utf-8" }.freeze
     # Why a file that the application names is not sent: for the log, and for the client.
-    FILES = { 404 => ["of the application does not exist", "not found"],
-              500 => ["of the application is not below an x_sendfile_root", "Internal Server Error"],
-              503 => ["of the application cannot be opened now", "too many files are open"] }.freeze
+    FILES = { 404 => ["does not exist", "not found"],
+              500 => ["is not below x_sendfile_root", "Internal Server Error"],
+              503 => ["cannot be opened now, because too many files are open", "too many files are open"] }.freeze
     SHOWN_MAX = 300
     # Bytes of a message in the log: that of a parser may quote a whole body.
     MESSAGE_MAX = 16_384
@@ -58,7 +58,7 @@ module Rondo
     # @return [Array(Integer, Hash, #each)] what is answered in place of the application's response
     def refuse_file(env, path, status)
       why, text = FILES.fetch(status)
-      @log.error("#{request_of(env)}: the file #{utf8(path).inspect[0, SHOWN_MAX]} #{why} (#{status})")
+      @log.error("#{request_of(env)}: the application named the file #{utf8(path).inspect[0, SHOWN_MAX]}, which #{why} (#{status})")
       headers = status == 503 ? PLAIN.merge("retry-after" => "1") : PLAIN.dup
       [status, headers, ["#{text}\n"]]
     end
@@ -77,7 +77,7 @@ module Rondo
     # @param count [Integer] answers cut so far, of which the log does not name all
     # @return [void]
     def report_cut(address, reason, count)
-      @log.error("Cut an answer to #{address}: #{reason}; #{count} cut so far")
+      @log.error("Cut the answer to #{address}: #{reason}; #{count} cut so far")
     end
 
     # @param count [Integer] incidents that came at once with those that the log names
@@ -104,7 +104,7 @@ module Rondo
     # @param reason [String] why it was subscribed without what it has missed
     # @return [void]
     def report_replay(address, reason)
-      @log.error("Subscribed #{address} without the messages it has missed: #{reason}")
+      @log.error("Subscribed #{address} without the messages that it missed: #{reason}")
     end
 
     # @param address [String] of the client
@@ -112,20 +112,20 @@ module Rondo
     # @param count [Integer] clients given up so far, of which the log does not name all
     # @return [void]
     def report_given_up(address, reason, count)
-      @log.error("Gave up waiting for #{address}: #{reason} (max_parked_bodies); #{count} given up so far")
+      @log.error("Gave up the client #{address}: #{reason} (max_parked_bodies); #{count} given up so far")
     end
 
     # @param reason [String] why connections are refused from now on
     # @return [void]
     def report_no_descriptor(reason)
       limit, = Process.getrlimit(:NOFILE)
-      @log.error("#{reason.capitalize}, they are answered 503 (the limit is #{limit} open files)")
+      @log.error("#{reason.capitalize}: they are answered 503 (the limit is #{limit} open files; see ulimit -n, LimitNOFILE)")
     end
 
     # @param reason [String] why calls that may wait for a disk are made by the loop itself
     # @return [void]
     def report_no_disk_thread(reason)
-      @log.error("#{reason.capitalize}: while a disk does not answer, no client is served (see ulimit -u, TasksMax)")
+      @log.error("#{reason.capitalize}: a disk that does not answer now holds up all clients (see ulimit -u, TasksMax)")
     end
 
     # @param verb [String] of the request line
@@ -135,7 +135,7 @@ module Rondo
     # @return [void]
     def report_slow(verb, path, seconds, thread)
       lines = thread.backtrace&.map { |line| "\n    #{quote(line)}" }
-      @log.error("#{quote(verb)} #{quote(path)}: no answer for #{seconds.round(1)} s, at#{lines&.join}")
+      @log.error("#{quote(verb)} #{quote(path)}: no answer for #{seconds.round(1)} s; the application is at#{lines&.join}")
     end
 
     # @param verb [String] of the request line
@@ -146,7 +146,7 @@ module Rondo
     def report_hung(verb, path, seconds, thread)
       lines = thread.backtrace&.map { |line| "\n    #{quote(line)}" }
       @log.error("#{quote(verb)} #{quote(path)}: no answer for #{seconds.round(1)} s (hard_request_timeout), " \
-                 "given up (503), at#{lines&.join}")
+                 "given up (503); the application is at#{lines&.join}")
     end
 
     private
@@ -169,7 +169,7 @@ module Rondo
     def shorten(text)
       return utf8(text) if text.bytesize <= MESSAGE_MAX
 
-      "#{utf8(text.byteslice(0, MESSAGE_MAX))} (the message has #{text.bytesize} bytes)"
+      "#{utf8(text.byteslice(0, MESSAGE_MAX))} (cut: the message has #{text.bytesize} bytes)"
     end
 
     def quote(text)

@@ -32,9 +32,9 @@ class BudgetsTest < ControlCase
       assert_equal "10", kept.post("/", "x" * 10).body
       assert_equal "200", get(server).code
       assert_equal 188, @crowd.count { |client| answered?(client, /\AHTTP.1.1 503 /) }
-      server.wait_for_log(/no descriptor is left to store the body/)
+      server.wait_for_log(/no file descriptor is left to store the body/)
     end
-    assert_operator server.log.scan("no descriptor is left").size, :<, 30
+    assert_operator server.log.scan("no file descriptor is left").size, :<, 30
   end
 
   LARGE = "run ->(env) { [200, {}, [env['PATH_INFO'] == '/large' ? 'x' * 8_000_000 : 'small']] }\n"

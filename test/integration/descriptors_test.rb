@@ -31,7 +31,7 @@ class DescriptorsTest < ShellCase
     end
     assert_equal "200", get(server).code
     server.stop
-    assert_equal ["No descriptor is left for new connections, they are answered 503 (the limit is 128 open files)"],
+    assert_equal ["No file descriptor is left for new connections: they are answered 503 (the limit is 128 open files; see ulimit -n, LimitNOFILE)"],
                  server.log.scan(LINE)
   end
 end

@@ -110,7 +110,7 @@ class FilesTest < ShellCase
       assert server.stop.success?
     end
     result = rondo("check", "-www", "site", "-b", "tcp://#{NOWHERE}")
-    assert_match(/^ok      application: none, only files$/, result.out)
+    assert_match(/^ok      application: none; only files are served$/, result.out)
   end
 
   def test_an_application_that_is_named_has_to_be_there

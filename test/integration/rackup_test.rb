@@ -163,7 +163,7 @@ class RackupTest < ShellCase
     write "config/puma.rb", "workers 2\n"
     log = rackup.log
     assert_match(/^Rondo \d+\.\d+\.\d+ starting/, log)
-    assert_match(/^! workers: 2 \(puma\.rb\): only the command rondo starts workers; this server is one process$/, log)
+    assert_match(/^! workers: 2 \(puma\.rb\): only the command `rondo` starts workers; this server is one process$/, log)
   end
 
   def test_what_was_typed_wins_over_the_file
@@ -239,7 +239,7 @@ class RackupTest < ShellCase
   def test_what_only_the_command_does_is_said
     write "config/puma.rb", "pidfile 'a.pid'\ntag nil\nplugin :tmp_restart\n"
     server = rackup
-    assert_match(/^! pidfile, tmp_restart \(puma\.rb\): only the command rondo uses this$/, server.log)
+    assert_match(/^! pidfile, tmp_restart \(puma\.rb\): no effect, because only the command `rondo` uses this$/, server.log)
     refute File.exist?(File.join(@folder, "a.pid"))
   end
 

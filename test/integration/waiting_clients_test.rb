@@ -74,7 +74,7 @@ class WaitingClientsTest < ShellCase
 
   def test_clients_that_do_not_read_where_memory_is_plenty
     write "config/rondo.rb", "total_output_bytes 1 << 40\n"
-    assert_outlives_unread_bodies(/^Gave up waiting for \S+: too many calls wait for their clients \(max_parked_bodies\)/)
+    assert_outlives_unread_bodies(/^Gave up the client \S+: too many calls wait for their clients \(max_parked_bodies\)/)
   end
 
   def assert_outlives_unread_bodies(line)

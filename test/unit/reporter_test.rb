@@ -82,8 +82,8 @@ class ReporterTest < Minitest::Test
   # An error of a parser may quote all that the client sent.
   def test_a_message_of_many_bytes_is_cut
     most = Rondo::Reporter::MESSAGE_MAX
-    [["\n" * most, "\n" * most], ["a" * (most + 1), "#{"a" * most} (the message has #{most + 1} bytes)"],
-     ["\u00e9" * most, "#{"\u00e9" * (most / 2)} (the message has #{2 * most} bytes)"]].each do |message, shown|
+    [["\n" * most, "\n" * most], ["a" * (most + 1), "#{"a" * most} (cut: the message has #{most + 1} bytes)"],
+     ["\u00e9" * most, "#{"\u00e9" * (most / 2)} (cut: the message has #{2 * most} bytes)"]].each do |message, shown|
       reporter.report_error(error(message), ENV_OF_REQUEST)
       assert_equal "GET /a: RuntimeError: #{shown.gsub("\n", "\n    | ")}\n", @log.errors.pop[/\A.*?\n(?=    [^|])/m]
     end
@@ -141,17 +141,17 @@ class ReporterTest < Minitest::Test
   end
 
   def test_files_that_are_not_sent
-    { 404 => "does not exist", 500 => "is not below an x_sendfile_root", 503 => "cannot be opened now" }.each do |status, why|
+    { 404 => "does not exist", 500 => "is not below x_sendfile_root", 503 => "cannot be opened now" }.each do |status, why|
       answered, headers, body = reporter.refuse_file(ENV_OF_REQUEST, "/a\nb\xff", status)
       assert_equal [status, "text/plain; charset=utf-8"], [answered, headers["content-type"]]
       refute_includes body.join, "/a"
-      assert_equal "GET /a: the file \"/a\\nb\u{fffd}\" of the application #{why} (#{status})", @log.errors.last
+      assert_equal "GET /a: the application named the file \"/a\\nb\u{fffd}\", which #{why} (#{status})", @log.errors.last
     end
   end
 
   def test_answers_that_are_cut
     reporter.report_cut("127.0.0.1", "no more of it", 3)
-    assert_equal ["Cut an answer to 127.0.0.1: no more of it; 3 cut so far"], @log.errors
+    assert_equal ["Cut the answer to 127.0.0.1: no more of it; 3 cut so far"], @log.errors
   end
 
   def test_incidents_that_there_was_no_room_for
@@ -171,17 +171,17 @@ class ReporterTest < Minitest::Test
 
   def test_replays_without_an_answer
     reporter.report_replay("127.0.0.1", "too late")
-    assert_equal ["Subscribed 127.0.0.1 without the messages it has missed: too late"], @log.errors
+    assert_equal ["Subscribed 127.0.0.1 without the messages that it missed: too late"], @log.errors
   end
 
   def test_connections_without_a_descriptor
     reporter.report_no_descriptor("nothing is left")
-    assert_equal ["Nothing is left, they are answered 503 (the limit is #{Process.getrlimit(:NOFILE).first} open files)"],
+    assert_equal ["Nothing is left: they are answered 503 (the limit is #{Process.getrlimit(:NOFILE).first} open files; see ulimit -n, LimitNOFILE)"],
                  @log.errors
   end
 
   def test_calls_that_wait_for_a_disk_themselves
     reporter.report_no_disk_thread("there is no thread")
-    assert_equal ["There is no thread: while a disk does not answer, no client is served (see ulimit -u, TasksMax)"], @log.errors
+    assert_equal ["There is no thread: a disk that does not answer now holds up all clients (see ulimit -u, TasksMax)"], @log.errors
   end
 end

@@ -208,7 +208,8 @@ static VALUE core_publish(VALUE self, VALUE channel, VALUE message, VALUE reach)
 
 /* A subscriber with a block. @return [Integer] for core_unsubscribe */
 static VALUE new_subscriber(rd_binding *binding, VALUE block, rd_endpoint **endpoint) {
-    if (!RTEST(rb_obj_is_proc(block))) rb_raise(rb_eTypeError, "a block is needed");
+    if (!RTEST(rb_obj_is_proc(block)))
+        rb_raise(rb_eTypeError, "a subscription without a client needs a block");
     rd_lock(binding);
     *endpoint = rd_pubsub_subscriber(&binding->server->pubsub);
     rd_unlock(binding);
@@ -220,7 +221,8 @@ static VALUE new_subscriber(rd_binding *binding, VALUE block, rd_endpoint **endp
 /* Gives the subscriber with this key another block. NULL: the subscriber has ended. */
 static rd_endpoint *find_subscriber(const rd_binding *binding, VALUE key, VALUE block) {
     if (NIL_P(key) || NIL_P(rb_hash_lookup(binding->clients.subscribers, key))) return NULL;
-    if (!RTEST(rb_obj_is_proc(block))) rb_raise(rb_eTypeError, "a block is needed");
+    if (!RTEST(rb_obj_is_proc(block)))
+        rb_raise(rb_eTypeError, "a subscription without a client needs a block");
     rb_hash_aset(binding->clients.subscribers, key, block);
     // NOLINTNEXTLINE(performance-no-int-to-ptr): only who had the reference is in the Hash
     return (rd_endpoint *)(uintptr_t)NUM2ULL(key);

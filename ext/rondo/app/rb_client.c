@@ -76,7 +76,7 @@ static bool needs_text(const rd_client *client, VALUE string) {
     if (!client->kind->text_only) return false;
     rd_slice bytes = rd_slice_of_string(string);
     if (rb_enc_get_index(string) != rb_ascii8bit_encindex() || !rd_utf8_is_text(bytes)) {
-        rb_raise(rb_eArgError, "an event stream must be UTF-8");
+        rb_raise(rb_eArgError, "an event stream carries only text: the message must be UTF-8");
     }
     return true;
 }
@@ -119,7 +119,10 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self) {
     rb_scan_args(argc, argv, "02", &code, &reason);
     int number = NIL_P(code) ? 1000 : NUM2INT(code);
     if (number < 0 || !rd_endpoint_is_close_code((unsigned)number)) {
-        rb_raise(rb_eArgError, "%d is not a valid close code", number);
+        rb_raise(
+            rb_eArgError,
+            "%d is not a close code for applications (1000 to 1003, 1007 to 1014, 3000 to 4999)",
+            number);
     }
     if (NIL_P(reason)) reason = rb_utf8_str_new_cstr("");
     StringValue(reason);
@@ -213,7 +216,7 @@ static VALUE client_set_timeout(VALUE self, VALUE seconds) {
     rd_client *client = rd_client_of(self);
     double ms = NUM2DBL(seconds) * 1000;
     if (!(ms >= 0 && ms <= 86400000))
-        rb_raise(rb_eArgError, "a timeout must be from 0 to 86400 seconds");
+        rb_raise(rb_eArgError, "timeout must be from 0 to 86400 seconds, not %" PRIsVALUE, seconds);
     if (!rd_client_lock(client)) return seconds;
     client->endpoint->ping_interval_ms = (uint32_t)ms;
     rd_endpoint_expect(client->endpoint);

@@ -94,7 +94,7 @@ static int make_visible(char *to, size_t room, rd_slice text) {
     return (int)len;
 }
 
-/* hooks.unheard: C code keeps the GVL, so Ruby cannot write this line, and there is no backtrace.
+/* hooks.unheard: C code holds the GVL, so Ruby cannot write this line, and there is no backtrace.
  * It never blocks: the loop lock is held, and a pipe without a reader must not stop the loop. */
 static void unheard(rd_server *server) {
     char line[512], verb[16], path[256];
@@ -107,7 +107,7 @@ static void unheard(rd_server *server) {
     int len =
         snprintf(line, sizeof(line),
                  "! %.*s %.*s: %.1f s in the application, which blocks all of Ruby "
-                 "(no backtrace: C code keeps the GVL)%s\n",
+                 "(no backtrace: C code holds the GVL)%s\n",
                  verb_len, verb, path_len, path, seconds, call->hung ? ", given up (503)" : "");
     if (write(STDERR_FILENO, line, (size_t)len) < 0) return; /* the log cannot be written either */
 }

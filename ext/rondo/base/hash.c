@@ -17,7 +17,7 @@ typedef struct lanes {
 rd_hash_key rd_hash_key_random(void) {
     rd_hash_key key;
     if (getentropy(&key, sizeof(key)) != 0) {
-        perror("rondo: no randomness");
+        perror("rondo: the system gives no random bytes");
         abort();
     }
     return key;

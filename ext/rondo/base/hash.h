@@ -14,7 +14,7 @@ typedef struct rd_hash_key {
     uint64_t k0, k1;
 } rd_hash_key;
 
-/* A key that cannot be guessed. Ends the process if the system has no randomness to give. */
+/* A key that cannot be guessed. Ends the process if the system gives no random bytes. */
 rd_hash_key rd_hash_key_random(void);
 
 uint64_t rd_hash(rd_hash_key key, rd_slice bytes);

@@ -55,7 +55,7 @@ static bool send_line(rd_commands *commands, uint64_t id, const char *verb) {
 
 void rd_commands_ask(rd_commands *commands, rd_request *request, const char *verb) {
     if (!send_line(commands, ++commands->last_id, verb)) {
-        rd_reply_error(request, 503, "the process accepts no more requests");
+        rd_reply_error(request, 503, "the process no longer takes commands");
         return;
     }
     rd_command *command = rd_alloc_zero(sizeof(*command));

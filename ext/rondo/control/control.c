@@ -60,7 +60,7 @@ static void show_live(rd_control *control, rd_request *request) {
     rd_buffer text = {0};
     uint64_t within = within_ms(request);
     bool stuck = within > 0 && rd_report_is_stuck(&control->report, within);
-    rd_text_add(&text, stuck ? "stuck: no worker came back from the application\n" : "live\n");
+    rd_text_add(&text, stuck ? "stuck: no worker has returned from the application\n" : "live\n");
     rd_reply(request, stuck ? 503 : 200, RD_REPLY_TEXT, &text);
     rd_buffer_clear(&text);
 }
@@ -152,7 +152,7 @@ static void carry_out(rd_control *control, rd_request *request, int verb) {
     } else if (rd_commands_send(&control->commands, row->path)) {
         rd_reply_ok(request);
     } else {
-        rd_reply_error(request, 503, "the process accepts no more commands");
+        rd_reply_error(request, 503, "the process no longer takes commands");
     }
 }
 

@@ -51,7 +51,8 @@ static VALUE each_part(RB_BLOCK_CALL_FUNC_ARGLIST(part, self)) {
     /* This is checked first: in a forked process the stack may belong to another thread. */
     if (rd_is_forked(each->binding)) rb_raise(rb_eIOError, "only the parent process can answer");
     if (each->call == NULL) rb_raise(rb_eIOError, "the response is over");
-    if (!RB_TYPE_P(part, T_STRING)) rd_refuse_response("body part is not a String", part);
+    if (!RB_TYPE_P(part, T_STRING))
+        rd_refuse_response("the body has a part that is not a String", part);
     if (RSTRING_LEN(part) == 0) return Qnil;
     uint64_t waited_ns;
     const int code = rd_part_send(each->call, part, &waited_ns);

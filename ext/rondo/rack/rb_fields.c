@@ -91,10 +91,10 @@ static void add_field(rd_collector *collector, rd_slice name, rd_slice value) {
 static int64_t parse_length(VALUE value) {
     rd_slice text = rd_slice_of_string(value);
     int64_t length = 0;
-    if (text.len == 0 || text.len > 18) rd_refuse_response("invalid content-length", value);
+    if (text.len == 0 || text.len > 18) rd_refuse_response("content-length is not a number", value);
     for (size_t i = 0; i < text.len; i++) {
         if (text.ptr[i] < '0' || text.ptr[i] > '9')
-            rd_refuse_response("invalid content-length", value);
+            rd_refuse_response("content-length is not a number", value);
         length = length * 10 + (text.ptr[i] - '0');
     }
     return length;
@@ -154,11 +154,11 @@ static void add_lines(rd_collector *collector, VALUE shown, rd_slice name, rd_sl
         const char *end = memchr(value.ptr, '\n', value.len);
         if (end == NULL) break;
         rd_slice line = rd_slice_of(value.ptr, (size_t)(end - value.ptr));
-        if (!is_field_value(line)) rd_refuse_response("header value with a control byte", shown);
+        if (!is_field_value(line)) rd_refuse_response("a header value has a control byte", shown);
         if (line.len > 0) add_field(collector, name, line);
         value = rd_slice_of(end + 1, value.len - line.len - 1);
     }
-    if (!is_field_value(value)) rd_refuse_response("header value with a control byte", shown);
+    if (!is_field_value(value)) rd_refuse_response("a header value has a control byte", shown);
     add_field(collector, name, value);
 }
 
@@ -200,7 +200,7 @@ static int collect_header(VALUE key, VALUE value, VALUE argument) {
         if (rd_slice_equal(name, RD_SLICE("rack.hijack"))) collector->hijack = value;
         return ST_CONTINUE; /* only for the server, never sent */
     }
-    if (!is_token(name)) rd_refuse_response("invalid header name", shown);
+    if (!is_token(name)) rd_refuse_response("a header name is not a token", shown);
     if (RB_TYPE_P(value, T_ARRAY)) {
         for (long i = 0; i < RARRAY_LEN(value); i++) {
             add_value(collector, name, RARRAY_AREF(value, i));

@@ -126,7 +126,7 @@ static void read_into(rd_input *input, VALUE string, long len) {
         ssize_t got = rd_body_read(&input->request->body, input->at, RSTRING_PTR(string) + done,
                                    (size_t)(len - done));
         if (got < 0) rb_sys_fail("reading the request body");
-        if (got == 0) rb_raise(rb_eIOError, "the request body ends before its size");
+        if (got == 0) rb_raise(rb_eIOError, "the stored request body is shorter than it was");
         done += got;
         input->at += (uint64_t)got;
     }

@@ -23,7 +23,8 @@
 
 static int status_of(VALUE object) {
     int status = FIXNUM_P(object) ? FIX2INT(object) : NUM2INT(rb_Integer(object));
-    if (status < 100 || status > 999) rd_refuse_response("invalid status", object);
+    if (status < 100 || status > 999)
+        rd_refuse_response("the status is not a number from 100 to 999", object);
     return status;
 }
 
@@ -77,7 +78,8 @@ static bool all_small_strings(VALUE array, size_t *total) {
     bool small = true;
     for (long i = 0; i < RARRAY_LEN(array); i++) {
         VALUE part = RARRAY_AREF(array, i);
-        if (!RB_TYPE_P(part, T_STRING)) rd_refuse_response("body part is not a String", part);
+        if (!RB_TYPE_P(part, T_STRING))
+            rd_refuse_response("the body has a part that is not a String", part);
         if (!rd_part_is_small(part)) small = false;
         *total += (size_t)RSTRING_LEN(part);
     }
@@ -175,7 +177,7 @@ static void respond_body(rd_collector *collector) {
     } else if (rb_respond_to(body, rd_id.call)) {
         respond_stream(collector);
     } else {
-        rd_refuse_response("body responds to neither each nor call", body);
+        rd_refuse_response("the body responds to neither each nor call", body);
     }
 }
 

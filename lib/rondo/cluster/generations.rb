@@ -242,7 +242,7 @@ module Rondo
       mold = [@next, @current].compact.find(&:loading?) or return
       return unless limit.positive? && ProcessLoop.now - mold.started > limit
 
-      failed(mold, "its application was not loaded after #{limit} s")
+      failed(mold, "its application did not load within #{limit} s")
       mold.kill
     end
 

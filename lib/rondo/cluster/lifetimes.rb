@@ -76,7 +76,7 @@ module Rondo
     def overdue_in_words(worker, limit)
       return "it was not ready after #{limit} s" if worker.booting?
 
-      return "it was still there #{limit} s after it was told to stop" if worker.stopping?
+      return "it did not end within #{limit} s after it was told to stop" if worker.stopping?
 
       "it did not check in within #{limit} s"
     end

@@ -32,7 +32,7 @@ module Rondo
       report("configuration") { [@configuration.path || "none", *@configuration.notes].join("; ") }
       launcher = Launcher.new(@settings, @configuration, debug: @debug)
       report("files") { launcher.folder_only } if @settings[:public]
-      report("written files") { launcher.written_only.join(", ") } if WRITTEN.any? { |name| @settings[name] }
+      report("files to write") { launcher.written_only.join(", ") } if WRITTEN.any? { |name| @settings[name] }
       server = nil
       report("application") do
         server = launcher.prepare_only
@@ -50,7 +50,7 @@ module Rondo
     def application
       return "given in the configuration" if @settings.given?(:app)
 
-      Application.none?(@settings) ? "none, only files" : @settings[:rackup]
+      Application.none?(@settings) ? "none; only files are served" : @settings[:rackup]
     end
 
     def control_server
@@ -80,10 +80,10 @@ module Rondo
       most = server.connection_limit
       needed = most + Server::Core::DESCRIPTORS_KEPT
       if @settings[:max_connections].positive? && needed > limit
-        raise ConfigurationError, "max_connections #{most} needs #{needed}, the limit is #{limit}"
+        raise ConfigurationError, "max_connections #{most} needs #{needed} open files, but the limit is #{limit} (see ulimit -n, LimitNOFILE)"
       end
 
-      "limit #{limit}, connections at most #{most}"
+      "at most #{most} connections, because the limit is #{limit} open files"
     end
   end
 end

@@ -223,7 +223,7 @@ module Rondo
       settings_of(options, :where)
       options.on("-C", "--config FILE", "configuration file; - for none") { |path| @config = path }
       options.on("--no-config", "no configuration file") { @config = "-" }
-      options.on("-I", "--include PATHS", "add to the load path") do |paths|
+      options.on("-I", "--include PATHS", "folders for the load path, separated by colons") do |paths|
         $LOAD_PATH.unshift(*paths.split(":"))
       end
     end
@@ -232,19 +232,19 @@ module Rondo
       options.separator "\nProcesses:"
       options.on("-t", "--threads MIN:MAX", "application threads") { |text| threads(text) }
       settings_of(options, :processes)
-      options.on("--plugin NAME", "tmp_restart; others are not loaded") { |name| plugin(name) }
+      options.on("--plugin NAME", "only tmp_restart; Rondo loads no other plugin of Puma") { |name| plugin(name) }
     end
 
     # Options of Puma that start scripts have, which change nothing here.
     PUMA_ONLY = { ["-f", "--fork-worker [N]"] => Configuration::Verbs::BUILT_IN[:fork_worker],
                   ["--idle-timeout SECONDS"] => "not in this version",
                   ["--bind-to-activated-sockets [only]"] => "Rondo always uses the sockets that systemd hands over",
-                  ["-R", "--restart-cmd COMMAND"] => "a restart runs the words that started this process",
+                  ["-R", "--restart-cmd COMMAND"] => "a restart uses the command line that started this process",
                   ["--prune-bundler"] => "Rondo never needs that",
                   ["--extra-runtime-dependencies NAMES"] => "Rondo never needs that" }.freeze
 
     def puma_only(options)
-      options.separator "\nAccepted because Puma has them, with a line at boot:"
+      options.separator "\nOptions of Puma that have no effect; each logs a line at boot:"
       PUMA_ONLY.each do |words, why|
         options.on(*words) { @notes << "#{words.last[/\A\S+/]}: #{why}" }
       end
@@ -258,20 +258,20 @@ module Rondo
     def logs(options)
       options.separator "\nLogs:"
       settings_of(options, :logs)
-      options.on("--debug", "backtraces of errors at boot") { @debug = true }
+      options.on("--debug", "show backtraces of errors at boot") { @debug = true }
     end
 
     def others(options)
       options.separator "\nOthers:"
-      options.on("--force", "with init: overwrite the file") { @force = true }
-      options.on("-V", "--version", "version and what it was built with") { done(version) }
-      options.on("-h", "--help", "this text") { done(options.help) }
+      options.on("--force", "rondo init overwrites the file") { @force = true }
+      options.on("-V", "--version", "show the version and what it was built with") { done(version) }
+      options.on("-h", "--help", "show this text") { done(options.help) }
     end
 
     def plugin(name)
       return set(:tmp_restart, true) if name == "tmp_restart"
 
-      @notes << "--plugin #{name}: Rondo does not load Puma's plugins; start it beside the server"
+      @notes << "--plugin #{name}: Rondo does not load plugins of Puma; run its work as a process of its own"
     end
 
     def threads(text)

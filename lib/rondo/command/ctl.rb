@@ -35,7 +35,7 @@ module Rondo
       verb, *rest = parser.parse(@arguments)
       return @done if @done
 
-      raise Error, "which verb? One of #{VERBS.join(", ")}" unless verb
+      raise Error, "the verb is missing; use one of #{VERBS.join(", ")}" unless verb
       raise Error, "unknown verb #{verb}#{Server.nearest(verb, VERBS)}" unless VERBS.include?(verb)
       raise Error, "too many arguments: #{rest.join(" ")}" if rest.any?
 
@@ -53,8 +53,8 @@ module Rondo
                                                                           .join("\n       ")}\n\n"
         options.require_exact = true
         @server.define(options)
-        options.on("-Q", "--quiet", "print only what was asked for") { @quiet = true }
-        options.on("-h", "--help", "this text") do
+        options.on("-Q", "--quiet", "print nothing but the answer of the server") { @quiet = true }
+        options.on("-h", "--help", "show this text") do
           @out.puts options.help
           @done = 0
         end
@@ -103,7 +103,7 @@ module Rondo
 
     def by_signal(verb)
       names = SIGNALS[verb] or
-        raise Error, "#{verb} needs the control server; only the pid of process #{@server.pid} is known"
+        raise Error, "#{verb} needs the control server, and only the process id #{@server.pid} is known: name the server by -S STATE or --control-url URI"
       signal(names)
       say "Command #{verb} sent success"
     rescue Errno::ESRCH

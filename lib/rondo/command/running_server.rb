@@ -32,12 +32,12 @@ module Rondo
     # @return [void]
     def define(options)
       { state: ["-S", "--state FILE", "state file of the server"],
-        pidfile: ["-P", "--pidfile FILE", "file with its process id"],
-        pid: ["-p", "--pid PID", Integer, "its process id"],
-        url: ["--control-url URI", "address of its control server"],
-        token: ["-T", "--control-token TOKEN", "token of that"],
+        pidfile: ["-P", "--pidfile FILE", "file with the process id of the server"],
+        pid: ["-p", "--pid PID", Integer, "process id of the server"],
+        url: ["--control-url URI", "address of the control server"],
+        token: ["-T", "--control-token TOKEN", "token of the control server"],
         config: ["-C", "--config FILE", "configuration file that names one of these; - for none"],
-        environment: ["-e", "--environment NAME", "for finding the configuration file"] }.each do |name, words|
+        environment: ["-e", "--environment NAME", "environment whose configuration file is read"] }.each do |name, words|
         options.on(*words) { |value| @given[name] = value }
       end
       options.on("-F", "--config-file FILE") { |value| @given[:config] = value }
@@ -56,7 +56,7 @@ module Rondo
 
       return self if @pid || @url
 
-      raise NotFound, "which server? Name it by -S STATE, -P PIDFILE, -p PID, --control-url URI or a " \
+      raise NotFound, "it is not known which server is meant: name it by -S STATE, -P PIDFILE, -p PID, --control-url URI or a " \
                       "configuration file that names one of these"
     end
 

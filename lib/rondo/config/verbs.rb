@@ -15,9 +15,9 @@ module Rondo
       include VerbValues
 
       # Puma's ways to share memory and to balance, which every worker of Rondo has anyway.
-      BUILT_IN = { fork_worker: "every worker is forked from a process that is kept for that",
-                   nakayoshi_fork: "memory is put in order before workers are forked",
-                   wait_for_less_busy_worker: "connections are balanced between workers" }.freeze
+      BUILT_IN = { fork_worker: "Rondo always forks workers from a process that has loaded the application",
+                   nakayoshi_fork: "Rondo always compacts memory before it forks workers",
+                   wait_for_less_busy_worker: "Rondo always balances connections between workers" }.freeze
       # Hooks around workers, under Puma's names of today and of before.
       WORKER_HOOKS = { before_fork: :before_fork,
                        before_worker_fork: :before_worker_fork, on_worker_fork: :before_worker_fork,
@@ -64,7 +64,7 @@ module Rondo
       REFORK_HOOKS.each do |verb|
         define_method(verb) do |*, &block|
           need_block(verb, block)
-          note "#{verb}: Rondo never forks a worker from another worker; before_fork runs before all of them"
+          note "#{verb}: Rondo never forks a worker from another worker; use before_fork, which runs before every fork of a worker"
         end
       end
 
@@ -216,7 +216,7 @@ module Rondo
       def plugin(name)
         return set(:tmp_restart, true) if name.to_sym == :tmp_restart
 
-        note "plugin #{name}: Rondo does not load Puma's plugins; start it beside the server"
+        note "plugin #{name}: Rondo does not load plugins of Puma; run its work as a process of its own"
       end
 
       # @param path [String] another file of verbs

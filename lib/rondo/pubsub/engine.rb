@@ -26,7 +26,7 @@ module Rondo
       # @param message [String]
       # @return [Boolean] whether it will be sent
       def publish(channel, message)
-        raise NotImplementedError, "#{self.class} does not publish"
+        raise NotImplementedError, "#{self.class} must define publish(channel, message)"
       end
 
       # What was published leaves, as far as it can.

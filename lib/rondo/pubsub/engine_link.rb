@@ -79,7 +79,7 @@ module Rondo
       def end_thread
         return if @thread.nil? || @thread.join(FAREWELL)
 
-        @log.error "! #{@engine.class} did not finish: the messages that it had are lost"
+        @log.error "! #{@engine.class} did not finish in time: the messages that it still had are lost"
         @thread.kill
       end
 
@@ -115,7 +115,7 @@ module Rondo
         if bytes.nil?
           return @ended = true if @ending
 
-          raise EOFError, "it is gone"
+          raise EOFError, "the hub closed it"
         end
         @frames.feed(bytes) { |frame| dispatch(frame) } unless bytes.is_a?(Symbol)
       end

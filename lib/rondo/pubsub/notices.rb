@@ -168,8 +168,8 @@ module Rondo
         return if @calling.nil? || @slow_named || now - @began < @slow_after
 
         @slow_named = true
-        "! #{@engine.class} has not returned for #{(now - @began).round} s from the notice of a subscription: " \
-          "#{@due.size} more wait"
+        "! #{@engine.class} has not returned from a notice of a subscription for #{(now - @began).round} s: " \
+          "#{@due.size} more notices wait"
       end
 
       def came_back

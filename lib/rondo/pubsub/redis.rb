@@ -84,8 +84,8 @@ module Rondo
       # @raise [ArgumentError] the command would change the connection
       def cmd(*words, &block)
         verb = words.first.to_s.upcase
-        raise ArgumentError, "a command is needed" if verb.empty?
-        raise ArgumentError, "#{verb} would change the connection" if changes_connection?(verb, words[1].to_s)
+        raise ArgumentError, "the command is missing" if verb.empty?
+        raise ArgumentError, "#{verb} would change the connection that all commands share, so it is refused" if changes_connection?(verb, words[1].to_s)
 
         push(words, false, block)
       end
@@ -102,7 +102,7 @@ module Rondo
       def wait_until_connected(seconds)
         start
         wait_for(seconds) { @outage.here? } or
-          raise Error, "#{@name} is away: #{@outage.reason || "no answer within #{seconds} s"}"
+          raise Error, "#{@name} is not available: #{@outage.reason || "no answer within #{seconds} s"}"
       end
 
       # Waits for the answers to all that is queued.
@@ -247,7 +247,7 @@ module Rondo
       def deliver(channel, message)
         PROCESS.publish(channel, message)
       rescue StandardError => e
-        @outage.refused("a message could not be handed on: #{e.message} (#{e.class})")
+        @outage.refused("a message from Redis could not be delivered: #{e.message} (#{e.class})")
       end
 
       def answered(entry, reply)
@@ -265,11 +265,11 @@ module Rondo
       end
 
       def lost(entry)
-        resolve(entry, Error.new("#{@name} went away before it answered"))
+        resolve(entry, Error.new("#{@name} lost the connection before it replied"))
       end
 
       def refused(channel, reason)
-        @outage.refused("no subscription of #{channel.inspect}: #{reason}")
+        @outage.refused("cannot subscribe to #{channel.inspect}: #{reason}")
       end
 
       # ---- replies for the application ----

@@ -536,7 +536,7 @@ static const struct {
     {GET("/a"), "/a"},
     {GET("/a") GET("/b"), "/b"},
     {GET("/a") "\r\n", "/a"},
-    {GET("/a") "GET /b HT", "connection ended inside the head\n"},
+    {GET("/a") "GET /b HT", "connection ended before the end of the head\n"},
     {GET("/a") POST("Content-Length: 9\r\n") "1234", "/a"},
 };
 

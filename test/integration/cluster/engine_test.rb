@@ -97,7 +97,7 @@ class ClusterEngineTest < ClusterCase
     one, two = peers_of_all(server)
     wait_for_subscribers(1)
     @redis.kill
-    server.wait_for_log(/Redis at .* is away/)
+    server.wait_for_log(/Redis at .* is not available/)
     20.times { |number| assert_equal "true", get(server, "/?#{number}").body }
     @redis.start
     # Published by both workers, which are two publishers: in no order between them.

@@ -178,7 +178,7 @@ class ClusterRestartTest < ClusterCase
     write "config/rondo.rb", "mold_boot_timeout 8\n"
     server = cluster
     write "config.ru", "sleep\n"
-    after_signal(server, "USR1", /^! Generation 1 is not used: its application was not loaded after 8 s/)
+    after_signal(server, "USR1", /^! Generation 1 is not used: its application did not load within 8 s/)
     eventually("only the old ones") { children(server.pid).size == 3 }
   end
 

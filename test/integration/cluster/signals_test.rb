@@ -73,7 +73,7 @@ class ClusterSignalsTest < ClusterCase
     server = cluster
     after_signal(server, "TTIN", /^- Worker 2 \(PID: \d+\) booted/)
     2.downto(1) { |index| one_less(server, index) }
-    after_signal(server, "TTOU", /^! The last worker stays$/)
+    after_signal(server, "TTOU", /^! No worker was ended: it is the last one$/)
     assert_equal workers(server).fetch(0).to_s, get(server).body
     after_signal(server, "TTIN", /^- Worker 1 \(PID: \d+\) booted/)
   end
@@ -126,7 +126,7 @@ class ClusterSignalsTest < ClusterCase
   def test_there_is_room_for_so_many
     server = cluster
     14.times { |n| after_signal(server, "TTIN", /^- Worker #{n + 2} .*booted/) }
-    after_signal(server, "TTIN", /^! There is room for only 16 workers$/)
+    after_signal(server, "TTIN", /^! No worker was added: there is room for 16 workers$/)
   end
 
   def test_nothing_is_lost_when_one_leaves

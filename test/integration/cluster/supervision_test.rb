@@ -34,7 +34,7 @@ class ClusterSupervisionTest < ClusterCase
     assert hanging.wait_readable(PATIENCE), "no answer"
     answer = hanging.read
     assert_match(/\AHTTP\/1\.1 503 .*^retry-after: 1\r$.*\r\n\r\nthe application took too long\n\z/m, answer)
-    server.wait_for_log(%r{^GET /slow: no answer for \d+\.\d s \(hard_request_timeout\), given up \(503\), at\n    \S+:\d+:in })
+    server.wait_for_log(%r{^GET /slow: no answer for \d+\.\d s \(hard_request_timeout\), given up \(503\); the application is at\n    \S+:\d+:in })
     server.wait_for_log(/^- Replacing Worker \d \(PID: \d+\): a request has been in the application for \d+ s$/)
     wait_for_end_of(server.log[/^- Replacing Worker \d \(PID: (\d+)\)/, 1].to_i)
     refute_match(/Killed|Ended while/, server.log)
@@ -166,7 +166,7 @@ class ClusterSupervisionTest < ClusterCase
     hung = workers(server).fetch(0)
     halt(hung)
     server.stop
-    assert_match(/^! Killed Worker 0 \(PID: #{hung}\): it was still there 3 s after it was told to stop$/, server.log)
+    assert_match(/^! Killed Worker 0 \(PID: #{hung}\): it did not end within 3 s after it was told to stop$/, server.log)
     assert_match(/Goodbye/, server.log)
   end
 
@@ -215,7 +215,7 @@ class ClusterSupervisionTest < ClusterCase
     Process.kill("KILL", workers(server).fetch(0))
     server.wait_for_log(/^hangs$/)
     10.times { assert_equal workers(server).fetch(1).to_s, get(server).body }
-    server.wait_for_log(/^! The mold cannot be started again: its application was not loaded after 8 s$/)
+    server.wait_for_log(/^! The mold cannot be started again: its application did not load within 8 s$/)
     File.delete(File.join(@folder, "hang"))
     wait_for_workers(server, 3)
     eventually("nobody but them") { children(server.pid).size == 3 }

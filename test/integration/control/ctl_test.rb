@@ -26,16 +26,16 @@ class CtlTest < ControlCase
   def test_servers_that_are_not_there
     write "old", "---\npid: 99999999\ncontrol_url: unix:///#{@folder}/none.sock\n"
     write "garbage", "nothing\n"
-    { [] => /which server\?/, %w[-S none] => /cannot read the state file none: No such file/,
+    { [] => /which server is meant/, %w[-S none] => /cannot read the state file none: No such file/,
       %w[-S old] => /not running: no control server at unix:.*: No such file/, %w[-P none] => /cannot read none/,
-      %w[-S garbage] => /which server/, %w[-P garbage] => /does not contain a process id/, %w[-p 99999999] => /not running: No such process/,
+      %w[-S garbage] => /which server is meant/, %w[-P garbage] => /does not contain a process id/, %w[-p 99999999] => /not running: No such process/,
       %w[--control-url nonsense] => /expected tcp/, %w[-C none.rb] => /cannot read none\.rb/ }.each do |words, pattern|
       assert_complaint 1, pattern, ctl("status", *words)
     end
   end
 
   def test_wrong_words
-    assert_complaint 1, /which verb\?.*thread-backtraces/, ctl
+    assert_complaint 1, /the verb is missing.*thread-backtraces/, ctl
     assert_complaint 1, /unknown verb restrat; did you mean restart\?/, ctl("restrat")
     assert_complaint 1, /invalid option: --stat/, ctl("status", "--stat", "x")
     assert_complaint 1, /too many arguments: now/, ctl("stop", "now")

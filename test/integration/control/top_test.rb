@@ -31,8 +31,8 @@ class TopTest < ControlCase
 
   def test_what_cannot_be_shown
     server = controlled("-S", "state")
-    assert_complaint 1, /which server/, rondo("top")
-    assert_complaint 1, /wrong or missing token/, rondo("top", "--control-url", control_url(server))
+    assert_complaint 1, /which server is meant/, rondo("top")
+    assert_complaint 1, /the token is wrong or missing/, rondo("top", "--control-url", control_url(server))
     assert_complaint 1, /no control server at/, rondo("top", "--control-url", "unix:///#{@folder}/none")
     assert_complaint 1, /interval must be/, rondo("top", "-S", "state", "--interval", "0")
     assert_complaint 1, /not the statistics page of a Rondo server/, rondo("top", "--control-url", server.url.sub("http", "tcp"))

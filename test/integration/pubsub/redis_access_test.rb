@@ -19,7 +19,7 @@ class RedisAccessTest < RedisCase
     assert_round_trip engine, "app:news"
     engine.subscribe("other", false)
     engine.publish("other", "x")
-    eventually("a refusal") { @log.string.include?('no subscription of "other": NOPERM') }
+    eventually("a refusal") { @log.string.include?('cannot subscribe to "other": NOPERM') }
     assert_round_trip engine, "app:more"
     eventually("the other refusal") { @log.string.match?(/can't publish|! Redis at \S+: NOPERM/) }
     assert_equal 1, @log.string.scan("can't publish").size + @log.string.scan("! Redis at #{server.url}: NOPERM").size
@@ -28,7 +28,7 @@ class RedisAccessTest < RedisCase
   def test_a_wrong_password_is_one_line_without_the_password_and_a_new_try
     server = redis(users: ["user default on >right ~* &* +@all"])
     engine = engine(server.url("default:wrong"))
-    assert_match(/\ARedis at #{server.url} is away: WRONGPASS/, refusal_of(engine))
+    assert_match(/\ARedis at #{server.url} is not available: WRONGPASS/, refusal_of(engine))
     assert_equal 1, @log.string.lines.size, @log.string
     refute_match(/wrong[^ ]*@|:wrong/, @log.string)
     server.cli("-a", "right", "ACL", "SETUSER", "default", ">wrong")
@@ -40,13 +40,13 @@ class RedisAccessTest < RedisCase
     server = redis
     server.kill
     engine = engine(server.url)
-    assert_equal "Redis at #{server.url} is away: Connection refused", refusal_of(engine)
+    assert_equal "Redis at #{server.url} is not available: Connection refused", refusal_of(engine)
     assert engine.publish("c", "early")
     engine.subscribe("c", false)
     server.start
     engine.wait_until_connected(PATIENCE)
     assert_round_trip engine
-    assert_equal 1, @log.string.scan("is away").size
+    assert_equal 1, @log.string.scan("is not available").size
   end
 
   def test_tls
@@ -86,7 +86,7 @@ class RedisAccessTest < RedisCase
     server = redis("--rename-command", "AUTH", "")
     engine = engine(server.url(":secret"))
     message = refusal_of(engine)
-    assert_match(/is away: ERR unknown command .AUTH/, message)
+    assert_match(/is not available: ERR unknown command .AUTH/, message)
     refute_includes @log.string + message, "secret"
   end
 
@@ -98,15 +98,15 @@ class RedisAccessTest < RedisCase
     with_peer("-LOADING the dataset\n! of another line\r\n", server.port) do
       eventually("the new reason") { @log.string.include?("LOADING") }
     end
-    lines = @log.string.lines.grep(/away/)
+    lines = @log.string.lines.grep(/not available/)
     assert_equal 2, lines.size, @log.string
-    assert_equal "! Redis at #{server.url} is away: LOADING the dataset ! of another line; trying again\n", lines.last
+    assert_equal "! Redis at #{server.url} is not available: LOADING the dataset ! of another line; trying again\n", lines.last
   end
 
   def test_a_greeting_that_never_ends_has_a_deadline
     with_drip do |url|
       engine(url, timeout: SOON).start
-      eventually("an outage") { @log.string.include?("is away: no answer within #{SOON} s") }
+      eventually("an outage") { @log.string.include?("is not available: no answer within #{SOON} s") }
     end
   end
 
@@ -139,7 +139,7 @@ class RedisAccessTest < RedisCase
 
   def test_a_redis_that_talks_nonsense_is_left_alone_for_a_while
     { "HTTP/1.1 400 Bad Request\r\n\r\n" => /not the Redis protocol/,
-      "+PONG\r\n+OK\r\n" => /a reply without a command/,
+      "+PONG\r\n+OK\r\n" => /a reply that belongs to no command/,
       "$99999999999\r\n" => /a reply of more than/,
       ("*1\r\n" * 2000) => /inside each other/ }.each do |bytes, reason|
       with_peer(bytes) do |url|
@@ -158,7 +158,7 @@ class RedisAccessTest < RedisCase
     bytes = "+PONG\r\n*2\r\n$7\r\nmessage\r\n:1\r\n"
     with_peer(bytes) do |url|
       engine(url).start
-      eventually("an outage") { @log.string.include?("is away") }
+      eventually("an outage") { @log.string.include?("is not available") }
     end
     assert_empty @outlet.received
   end

@@ -41,7 +41,7 @@ class RedisCase < OutletCase
   # @return [String] what is said of one that cannot be reached
   def refusal_of(engine)
     engine.start
-    eventually("an outage") { @log.string.include?("is away") }
+    eventually("an outage") { @log.string.include?("is not available") }
     assert_raises(Rondo::PubSub::Redis::Error) { engine.wait_until_connected(0.05) }.message
   end
 

@@ -61,7 +61,7 @@ class RedisEngineTest < RedisCase
     length = 100_000
     length -= 1 until engine.publish("c" * 300, "x" * length)
     assert_equal length, take(1).first.last.bytesize
-    refute_includes @log.string, "is away"
+    refute_includes @log.string, "is not available"
   end
 
   def test_a_publisher_that_is_interrupted_leaves_nothing_half_done
@@ -78,7 +78,7 @@ class RedisEngineTest < RedisCase
     5.times { engine.publish("c" * 2000, "x") }
     engine.publish("c", "end")
     assert_equal [%w[c end]], take(1)
-    assert_equal 1, @log.string.scan("could not be handed on: the name of a channel must have").size
+    assert_equal 1, @log.string.scan("could not be delivered: the name of a channel must have").size
   end
 
   def test_publishers_and_subscribers_outside
@@ -147,8 +147,8 @@ class RedisEngineTest < RedisCase
     @redis.start
     assert_equal [*sent, %w[late new]], take(sent.size + 1)
     assert_empty @outlet.received
-    assert_equal 1, @log.string.scan("is away").size, @log.string
-    assert_equal 1, @log.string.scan("is back").size, @log.string
+    assert_equal 1, @log.string.scan("is not available").size, @log.string
+    assert_equal 1, @log.string.scan("is available again").size, @log.string
   end
 
   def test_the_queue_is_bounded_in_number_and_bytes_and_says_so_once
@@ -184,7 +184,7 @@ class RedisEngineTest < RedisCase
     engine.cmd("BLPOP", "never", 0) { |reply| replies << reply }
     error = Timeout.timeout(PATIENCE) { replies.pop }
     assert_instance_of Rondo::PubSub::Redis::Error, error
-    assert_match(/went away before it answered/, error.message)
+    assert_match(/lost the connection before it replied/, error.message)
     engine.cmd("PING") { |reply| replies << reply }
     assert_equal "PONG", Timeout.timeout(PATIENCE) { replies.pop }
   end
@@ -194,7 +194,7 @@ class RedisEngineTest < RedisCase
     engine.subscribe("c", false)
     eventually("pings") { @redis.cli("INFO", "commandstats")[/cmdstat_ping:calls=(\d+)/, 1].to_i > 6 }
     assert engine.connected?
-    refute_includes @log.string, "is away"
+    refute_includes @log.string, "is not available"
   end
 
   def test_a_connection_that_is_cut_off_comes_back
@@ -203,7 +203,7 @@ class RedisEngineTest < RedisCase
     engine.publish("c", "1")
     take(1)
     @redis.cli("CLIENT", "KILL", "TYPE", "pubsub")
-    eventually("a new one") { @log.string.include?("is back") }
+    eventually("a new one") { @log.string.include?("is available again") }
     engine.publish("c", "2")
     assert_equal [%w[c 2]], take(1)
   end
@@ -227,7 +227,7 @@ class RedisEngineTest < RedisCase
     assert_predicate Process.wait2(pid).last, :success?
     engine.publish("c", "of the parent")
     assert_equal ["of the child", "of the parent"], take(2).map(&:last)
-    refute_includes @log.string, "is away"
+    refute_includes @log.string, "is not available"
   end
 
   def test_close_sends_what_is_queued_and_then_nothing

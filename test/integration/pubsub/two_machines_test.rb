@@ -60,11 +60,11 @@ class TwoMachinesTest < ShellCase
     get(one, "/?c=0")
     assert_equal %w[0 0], [near.hear, far.hear]
     @redis.kill
-    [one, two].each { |server| server.wait_for_log(/Redis at .* is away/) }
+    [one, two].each { |server| server.wait_for_log(/Redis at .* is not available/) }
     sent = (1..50).map(&:to_s)
     sent.each { |number| assert_equal "true", get(one, "/?c=#{number}").body }
     @redis.start
-    [one, two].each { |server| server.wait_for_log(/Redis at .* is back/) }
+    [one, two].each { |server| server.wait_for_log(/Redis at .* is available again/) }
     wait_for_redis("c", 2)
     get(two, "/?c=last")
     assert_equal [*sent, "last"], heard_until("last", near)
@@ -104,7 +104,7 @@ class TwoMachinesTest < ShellCase
     write "rondo.rb", "redis_url 'redis://h:p'\n"
     assert_complaint 1, /this is not the address of a Redis server/, rondo("-C", "rondo.rb", "-q")
     result = rondo("check", "-r", "redis://127.0.0.1:1")
-    assert_match(/^failed  redis: Redis at redis:..127.0.0.1:1 is away: Connection refused$/, result.out)
+    assert_match(/^failed  redis: Redis at redis:..127.0.0.1:1 is not available: Connection refused$/, result.out)
   end
 
   private

@@ -302,7 +302,7 @@ class PubsubTest < RackCase
   def test_a_timeout_of_ones_own
     peer, = peers(1)
     assert_equal "40.0", told(peer, "client.timeout")
-    assert_equal "! ArgumentError: a timeout must be from 0 to 86400 seconds", told(peer, "client.timeout = -1")
+    assert_equal "! ArgumentError: timeout must be from 0 to 86400 seconds, not -1", told(peer, "client.timeout = -1")
     assert_equal "0.05", told(peer, "client.timeout = 0.05")
     assert_equal WebsocketFrames::PING, peer.next_frame.opcode
     assert_nil peer.next_frame

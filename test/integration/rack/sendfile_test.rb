@@ -196,7 +196,7 @@ class SendfileTest < RackCase
       next assert_empty(lines, path) if status == 200
 
       assert_equal 1, lines.size, path
-      assert_includes lines.first, "#{path.inspect} of the application #{status == 500 ? "is not below an x_sendfile_root" : "does not exist"}"
+      assert_includes lines.first, "#{path.inspect}, which #{status == 500 ? "is not below x_sendfile_root" : "does not exist"}"
       assert_equal ["text/plain; charset=utf-8", status == 500 ? "Internal Server Error\n" : "not found\n"],
                    [response.header("content-type"), response.body]
       refute_includes response.body, "secret"
@@ -442,7 +442,7 @@ class SendfileTest < RackCase
   def test_a_file_that_shrinks_meanwhile
     assert_operator received_while(2_000).bytesize, :<, 9_000_000
     eventually("it is logged") { !log.empty? }
-    assert_equal "error: Cut an answer to 127.0.0.1: the file became shorter while it was sent; 1 cut so far", log
+    assert_equal "error: Cut the answer to 127.0.0.1: the file became shorter while it was sent; 1 cut so far", log
   end
 
   def test_a_file_that_grows_meanwhile

@@ -87,7 +87,7 @@ class TimeoutsTest < RackCase
     running = start_blocking(slow_request_ms: 20)
     client = connect(running)
     client.write(bytes("GET", "/wait"))
-    eventually("the log says so") { log.match?(%r{GET /wait: no answer for \d+\.\d s, at\n.*timeouts_test\.rb}m) }
+    eventually("the log says so") { log.match?(%r{GET /wait: no answer for \d+\.\d s; the application is at\n.*timeouts_test\.rb}m) }
     @gate << true
     assert_equal "/wait", client.response.body
     assert_equal 1, log.scan("no answer for").size
@@ -137,7 +137,7 @@ class TimeoutsTest < RackCase
     assert_predicate @raised, :empty?
     eventually("it is counted") { running.server.stats[:timed_out] == 1 }
     eventually("only the call that hangs is left") { running.server.in_flight == [0] }
-    eventually("it is logged") { log.match?(/GET \/wait: no answer for \d\.\d s \(hard_request_timeout\), given up \(503\), at\n/) }
+    eventually("it is logged") { log.match?(/GET \/wait: no answer for \d\.\d s \(hard_request_timeout\), given up \(503\); the application is at\n/) }
     running.server.stop
     assert running.thread.join(PATIENCE), "the stop waits for what hangs"
   end

@@ -182,7 +182,7 @@ class WaitingTest < RackCase
     eventually("the bystander is served") { running.server.stats[:given_up] >= 7 }
     3.times { assert_equal "quick", get(connect(running), "/quick").body }
     eventually("others sit there and stay") { running.server.stats[:waiting].between?(3, 3 + 2) }
-    line = /Gave up waiting for 127\.0\.0\.1: too many calls wait for their clients \(max_parked_bodies\); \d+ given up so far/
+    line = /Gave up the client 127\.0\.0\.1: too many calls wait for their clients \(max_parked_bodies\); \d+ given up so far/
     eventually("it is logged") { log.match?(line) }
     assert_operator log.scan(line).size, :<=, running.server.stats[:given_up]
     refute_empty attackers

@@ -96,7 +96,7 @@ class GenerationsTest < Minitest::Test
     "the first one dies" => ["advance, dies 0", [nil, nil],
                              ["cannot start: the mold ended with SIGKILL while it loaded the application"]],
     "the first one takes too long" => ["advance, too_long", [nil, nil],
-                                       ["cannot start: its application was not loaded after 60 s"]],
+                                       ["cannot start: its application did not load within 60 s"]],
     "the first worker of all fails" => ["advance, ready 0, worker_fails 0", [0, nil], ["reconcile", "cannot start: no boot"]],
     "a worker fails later" => ["advance, ready 0, reconciled, worker_fails 0", [0, nil], ["reconcile"]],
     "the next one loads" => ["advance, ready 0, reconciled, advance", [0, nil], ["reconcile"]],

@@ -194,7 +194,7 @@ class SupervisorTest < Minitest::Test
 
   # State, seconds it may take, what the log says.
   { booting: [60, /Killed .*: it was not ready after 60 s/], ready: [60, /Killed .*: it did not check in within 60 s/],
-    stopping: [32, /Killed .*: it was still there 32 s after/] }.each do |state, (limit, line)|
+    stopping: [32, /Killed .*: it did not end within 32 s after/] }.each do |state, (limit, line)|
     define_method("test_too_long_#{state}") do
       begin_with
       killed = []

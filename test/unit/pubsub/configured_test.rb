@@ -44,7 +44,7 @@ class ConfiguredEngineTest < Minitest::Test
 
   def test_a_redis_that_is_required
     error = assert_raises(Rondo::Error) { make(file: "redis_url #{NOWHERE.inspect}\nredis_required") }
-    assert_equal "Redis at #{NOWHERE} is away: Connection refused", error.message
+    assert_equal "Redis at #{NOWHERE} is not available: Connection refused", error.message
   end
 
   def test_a_bad_address_ends_the_start_unless_it_may_be_meant_for_others

@@ -96,7 +96,7 @@ class EngineLinkTest < Minitest::Test
     pop(began)
     assert Thread.new { @link.finish(0) }.join(30), "waits for the engine"
     assert_nil Timeout.timeout(PATIENCE) { @hub.read(1) }
-    assert_equal "! EngineLinkTest::Notes did not finish: the messages that it had are lost\n", @log.string
+    assert_equal "! EngineLinkTest::Notes did not finish in time: the messages that it still had are lost\n", @log.string
   ensure
     gate.close
   end

@@ -97,7 +97,7 @@ class NoticesTest < Minitest::Test
     notices.want("b", false, true)
     notices.want("c", false, true)
     refute notices.flush(0)
-    assert_equal 1, @log.string.scan(/^! NoticesTest::Told has not returned for 0 s .*: 1 more wait$/).size
+    assert_equal 1, @log.string.scan(/^! NoticesTest::Told has not returned .* for 0 s: 1 more notices wait$/).size
     gate.close
     assert notices.flush(30)
     assert_match(/^- NoticesTest::Told returned after/, @log.string)

@@ -141,7 +141,7 @@ module Rondo
         # @return [String] what the system says, without what Ruby adds
         def self.reason(error)
           return SystemCallError.new(nil, error.errno).message if error.is_a?(SystemCallError)
-          return "it closed the connection" if error.is_a?(EOFError)
+          return "Redis closed the connection" if error.is_a?(EOFError)
 
           error.message.lines.first.to_s.chomp
         end
@@ -220,7 +220,7 @@ module Rondo
         def dispatch(reply)
           return if @on_push&.call(reply)
 
-          asked = @asked.shift or raise Broken, "a reply without a command"
+          asked = @asked.shift or raise Broken, "a reply that belongs to no command"
           asked.block&.call(reply)
         end
 

@@ -119,13 +119,13 @@ module Rondo
 
         def say_away(reason)
           @said = reason
-          @log.error "! #{@name} is away: #{reason}; trying again"
+          @log.error "! #{@name} is not available: #{reason}; trying again"
         end
 
         def say_over
           return @log.say "* #{@name}" unless @reason
 
-          @log.say format("* %<name>s is back after %<seconds>.1f s", name: @name, seconds: now - @since)
+          @log.say format("* %<name>s is available again after %<seconds>.1f s", name: @name, seconds: now - @since)
         end
       end
     end

@@ -66,7 +66,7 @@ module Rondo
           when 0x3a then number(rest)      # :
           when 0x2b then text(rest)        # +
           when 0x2d then refusal(rest) # -
-          else raise Invalid, "no reply begins like this"
+          else raise Invalid, "no type of reply begins with this byte"
           end
         end
 
