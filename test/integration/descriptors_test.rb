@@ -18,7 +18,7 @@ class DescriptorsTest < ShellCase
       [200, { "content-type" => "text/plain" }, ["hello"]]
     }
   RUBY
-  LINE = /^.*no descriptor.*$/i
+  LINE = /^.*no file descriptor.*$/i
 
   def test_one_line_however_many_are_refused
     write "config.ru", LEAK

@@ -141,7 +141,7 @@ class ReporterTest < Minitest::Test
   end
 
   def test_files_that_are_not_sent
-    { 404 => "does not exist", 500 => "is not below x_sendfile_root", 503 => "cannot be opened now" }.each do |status, why|
+    { 404 => "does not exist", 500 => "is not below x_sendfile_root", 503 => "cannot be opened now, because too many files are open" }.each do |status, why|
       answered, headers, body = reporter.refuse_file(ENV_OF_REQUEST, "/a\nb\xff", status)
       assert_equal [status, "text/plain; charset=utf-8"], [answered, headers["content-type"]]
       refute_includes body.join, "/a"

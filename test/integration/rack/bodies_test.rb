@@ -58,7 +58,7 @@ class RackBodiesTest < RackCase
       client = serve(->(_env) { [200, { "content-length" => length }, %w[one two]] }, lint: false)
       client.write(bytes("GET", "/"))
       client.read_all
-      eventually("it is logged") { log.include?("it has #{which} bytes than its content-length says; 1 cut so far") }
+      eventually("it is logged") { log.include?("the application sent #{which} bytes than content-length says; 1 cut so far") }
       assert_equal 1, @running.last.server.stats[:answers_cut]
     end
   end
