@@ -96,7 +96,7 @@ module Rondo
       row(:public, :path, nil, "path",
           "folder whose files are served without Ruby; if there is no application, nothing else is served",
           flag: "--public DIR, -www DIR", group: :where,
-          help: "serve the files of this folder (also -www); no application is needed", example: 'public "public"'),
+          help: "serve the files of this folder; no application is needed", example: 'public "public"'),
       row(:x_sendfile_root, :paths, nil, "paths",
           "folders below which the application may name files by X-Sendfile or X-Accel-Redirect; if it is not " \
           "set, the folder of public",
