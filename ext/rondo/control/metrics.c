@@ -77,7 +77,7 @@ static void add_buckets(const rd_report *report, rd_buffer *text, const char *fa
 }
 
 static void add_queue_times(const rd_report *report, rd_buffer *text) {
-    begin(text, "queue_time_seconds", "histogram", "from readable to the application");
+    begin(text, "queue_time_seconds", "histogram", "from the time a request can be read until the application gets it");
     EACH_WORKER(report, row, index) {
         add_buckets(report, text, "queue_time_seconds", index, &row->wait);
     }
@@ -139,7 +139,7 @@ static void add_queue(const rd_report *report, rd_buffer *text, const char *name
 }
 
 static void add_server(const rd_report *report, rd_buffer *text) {
-    begin(text, "build_info", "gauge", "always 1; the labels tell the versions");
+    begin(text, "build_info", "gauge", "always 1; its labels have the versions");
     rd_text_add(text, "rondo_build_info{%s} 1\n", report->about == NULL ? "" : report->about);
     begin(text, "start_time_seconds", "gauge", "when the server was started, since the epoch");
     rd_text_add(text, "rondo_start_time_seconds %" PRId64 "\n", report->started_s);
@@ -158,10 +158,10 @@ void rd_report_metrics(const rd_report *report, rd_buffer *text) {
     add_age(report, text, "last_turn_age_seconds", "since the last sign of life",
             offsetof(rd_score_row, last_turn_ms));
     add_age(report, text, "ruby_turn_age_seconds",
-            "since a Ruby thread ran the loop or came back from the application",
+            "since a Ruby thread ran the loop or returned from the application",
             offsetof(rd_score_row, ruby_turn_ms));
     add_age(report, text, "oldest_call_age_seconds",
-            "since the oldest request without an answer was given to the application",
+            "since the application got the oldest request that has no answer yet",
             offsetof(rd_score_row, oldest_call_ms));
     for (size_t i = 0; i < rd_score_count; i++) {
         if (rd_score_table[i].kind != RD_SCORE_FACT) add_row(report, text, &rd_score_table[i]);
