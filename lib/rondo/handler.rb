@@ -90,14 +90,18 @@ module Rondo
 
     def say_without_workers(settings, log)
       count = WorkerCount.new(settings)
-      log.say "! workers: #{count}: only the command `rondo` starts workers; this server is one process" if count.cluster?
+      if count.cluster?
+        log.say "! workers: #{count}: only the command `rondo` starts workers; this server " \
+                "is one process"
+      end
     end
 
     def say_what_is_left(values, log)
       left = values.slice(*OF_THE_COMMAND).reject { |_name, (value, _source)| value.nil? }
       return if left.empty?
 
-      log.say "! #{left.keys.join(", ")} (#{left.values.first.last}): no effect, because only the command `rondo` uses this"
+      log.say "! #{left.keys.join(", ")} (#{left.values.first.last}): no effect, because only the command " \
+              "`rondo` uses this"
     end
 
     # Rackup takes INT itself and leaves TERM to Ruby.

@@ -58,7 +58,8 @@ module Rondo
     # @return [Array(Integer, Hash, #each)] what is answered in place of the application's response
     def refuse_file(env, path, status)
       why, text = FILES.fetch(status)
-      @log.error("#{request_of(env)}: the application named the file #{utf8(path).inspect[0, SHOWN_MAX]}, which #{why} (#{status})")
+      @log.error("#{request_of(env)}: the application named the file #{utf8(path).inspect[0, SHOWN_MAX]}, " \
+                 "which #{why} (#{status})")
       headers = status == 503 ? PLAIN.merge("retry-after" => "1") : PLAIN.dup
       [status, headers, ["#{text}\n"]]
     end
@@ -119,7 +120,8 @@ module Rondo
     # @return [void]
     def report_no_descriptor(reason)
       limit, = Process.getrlimit(:NOFILE)
-      @log.error("#{reason.capitalize}: they are answered 503 (the limit is #{limit} open files; see ulimit -n, LimitNOFILE)")
+      @log.error("#{reason.capitalize}: they are answered 503 (the limit is #{limit} open files; " \
+                 "see ulimit -n, LimitNOFILE)")
     end
 
     # @param reason [String] why calls that may wait for a disk are made by the loop itself
@@ -135,7 +137,8 @@ module Rondo
     # @return [void]
     def report_slow(verb, path, seconds, thread)
       lines = thread.backtrace&.map { |line| "\n    #{quote(line)}" }
-      @log.error("#{quote(verb)} #{quote(path)}: no answer for #{seconds.round(1)} s; the application is at#{lines&.join}")
+      @log.error("#{quote(verb)} #{quote(path)}: no answer for #{seconds.round(1)} s; " \
+                 "the application is at#{lines&.join}")
     end
 
     # @param verb [String] of the request line

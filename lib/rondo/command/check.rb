@@ -80,7 +80,8 @@ module Rondo
       most = server.connection_limit
       needed = most + Server::Core::DESCRIPTORS_KEPT
       if @settings[:max_connections].positive? && needed > limit
-        raise ConfigurationError, "max_connections #{most} needs #{needed} open files, but the limit is #{limit} (see ulimit -n, LimitNOFILE)"
+        raise ConfigurationError, "max_connections #{most} needs #{needed} open files, but the limit is " \
+                                  "#{limit} (see ulimit -n, LimitNOFILE)"
       end
 
       "at most #{most} connections, because the limit is #{limit} open files"

@@ -103,7 +103,8 @@ module Rondo
 
     def by_signal(verb)
       names = SIGNALS[verb] or
-        raise Error, "#{verb} needs the control server, and only the process id #{@server.pid} is known: name the server by -S STATE or --control-url URI"
+        raise Error, "#{verb} needs the control server, and only the process id #{@server.pid} is known: name " \
+                     "the server by -S STATE or --control-url URI"
       signal(names)
       say "Command #{verb} sent success"
     rescue Errno::ESRCH

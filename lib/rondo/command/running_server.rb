@@ -37,7 +37,8 @@ module Rondo
         url: ["--control-url URI", "address of the control server"],
         token: ["-T", "--control-token TOKEN", "token of the control server"],
         config: ["-C", "--config FILE", "configuration file that names one of these; - for none"],
-        environment: ["-e", "--environment NAME", "environment whose configuration file is read"] }.each do |name, words|
+        environment: ["-e", "--environment NAME", "environment whose configuration file is " \
+                                                  "read"] }.each do |name, words|
         options.on(*words) { |value| @given[name] = value }
       end
       options.on("-F", "--config-file FILE") { |value| @given[:config] = value }
@@ -56,7 +57,8 @@ module Rondo
 
       return self if @pid || @url
 
-      raise NotFound, "it is not known which server is meant: name it by -S STATE, -P PIDFILE, -p PID, --control-url URI or a " \
+      raise NotFound, "it is not known which server is meant: name it by -S STATE, -P PIDFILE, -p PID, " \
+                      "--control-url URI or a " \
                       "configuration file that names one of these"
     end
 

@@ -49,7 +49,9 @@ module Rondo
         options.banner = "Usage: rondo top [options]\n\n"
         options.require_exact = true
         @server.define(options)
-        options.on("--interval SECONDS", Float, "time between two updates (1)") { |seconds| @interval = at_least(seconds) }
+        options.on("--interval SECONDS", Float, "time between two updates (1)") do |seconds|
+          @interval = at_least(seconds)
+        end
         options.on("--once", "print one line and end") { @once = true }
         options.on("-h", "--help", "show this text") do
           @out.puts options.help
@@ -80,7 +82,10 @@ module Rondo
     # @return [Sample]
     def sample
       response = @server.locate.client.get("/stats")
-      raise Error, "#{@server.url} refuses the statistics: the token is wrong or missing (-T, --control-token)" if response.status == 403
+      if response.status == 403
+        raise Error, "#{@server.url} refuses the statistics: the token is wrong or missing " \
+                     "(-T, --control-token)"
+      end
       raise Error, "#{@server.url} has no statistics: #{response.reason}" unless response.ok?
 
       Sample.new(response.body)

@@ -131,7 +131,8 @@ module Rondo
           choices: %i[rss pss]),
       row(:max_age, :seconds, 0, "s", "age at which a worker is replaced; 0: never"),
       row(:recycle_jitter, :count, 10, "percent",
-          "by how much the limits of a worker are lowered at most, at random, so that workers do not end at the same time",
+          "by how much the limits of a worker are lowered at most, at random, so that workers do not end at the " \
+          "same time",
           most: 100),
       row(:directory, :folder, nil, "path", "working directory; the server changes to it before anything else",
           flag: "--dir DIR", group: :where, help: "working directory", example: 'directory "/srv/app"'),

@@ -64,7 +64,8 @@ module Rondo
       REFORK_HOOKS.each do |verb|
         define_method(verb) do |*, &block|
           need_block(verb, block)
-          note "#{verb}: Rondo never forks a worker from another worker; use before_fork, which runs before every fork of a worker"
+          note "#{verb}: Rondo never forks a worker from another worker; use before_fork, which runs before " \
+               "every fork of a worker"
         end
       end
 

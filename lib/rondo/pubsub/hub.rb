@@ -146,7 +146,8 @@ module Rondo
       file = IO.for_fd(file)
       return if @core.restore(file.fileno)
 
-      @log.error "! The restart lost the history of published messages, and the old workers publish only to their own clients"
+      @log.error "! The restart lost the history of published messages, and the old workers publish only to " \
+                 "their own clients"
       @core.close
       links.each { |number| close_descriptor(number) }
       @core = new_core

@@ -85,7 +85,10 @@ module Rondo
       def cmd(*words, &block)
         verb = words.first.to_s.upcase
         raise ArgumentError, "the command is missing" if verb.empty?
-        raise ArgumentError, "#{verb} would change the connection that all commands share, so it is refused" if changes_connection?(verb, words[1].to_s)
+        if changes_connection?(verb, words[1].to_s)
+          raise ArgumentError, "#{verb} would change the connection that all commands share, so it is " \
+                               "refused"
+        end
 
         push(words, false, block)
       end
