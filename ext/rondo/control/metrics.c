@@ -77,7 +77,8 @@ static void add_buckets(const rd_report *report, rd_buffer *text, const char *fa
 }
 
 static void add_queue_times(const rd_report *report, rd_buffer *text) {
-    begin(text, "queue_time_seconds", "histogram", "from the time a request can be read until the application gets it");
+    begin(text, "queue_time_seconds", "histogram",
+          "from the time a request can be read until the application gets it");
     EACH_WORKER(report, row, index) {
         add_buckets(report, text, "queue_time_seconds", index, &row->wait);
     }
