@@ -99,7 +99,8 @@ static int set_interest(rd_waited *waited, unsigned wanted) {
     return loop->ops->modify(loop->poller, &waited->source);
 }
 
-/* Makes the poller look only for what is still wanted. */
+/* Makes the poller look only for what is still wanted. If it cannot, the descriptor was closed
+ * without notice, and the poller would never report it to the other waiters: they are woken. */
 static void narrow(rd_waited *waited) {
     unsigned wanted = 0;
     for (rd_list *node = waited->waiting.next; node != &waited->waiting; node = node->next) {
@@ -107,8 +108,9 @@ static void narrow(rd_waited *waited) {
     }
     if (wanted == 0) {
         forget(waited);
-    } else if (is_same_file(waited)) {
-        set_interest(waited, wanted);
+    } else if (!is_same_file(waited) || set_interest(waited, wanted) != 0) {
+        forget(waited);
+        wake_all(waited, -EBADF);
     }
 }
 

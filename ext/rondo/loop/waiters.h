@@ -10,8 +10,8 @@
  *
  * A waiter waits once. A descriptor without waiters is not in the poller, so it may be closed
  * without notice. For a descriptor with waiters, rd_waiters_close() must be called first. Otherwise
- * its waiters are woken with -EBADF when its number is waited for again. A waiter may be woken
- * although nothing can be read: it tries, and waits again.
+ * its waiters are woken with -EBADF when its number is waited for again, or when one of them ends
+ * its wait. A waiter may be woken although nothing can be read: it tries, and waits again.
  *
  * Descriptors stay with their owners, and nothing runs until a waiter is added. Under the loop
  * lock. If the loop sleeps in a poller that is not live, the caller that adds a waiter must wake
@@ -59,7 +59,8 @@ static inline bool rd_waiter_waits(const rd_fd_waiter *waiter) {
  * the loop owns. */
 int rd_waiters_add(rd_fd_waiters *waiters, rd_fd_waiter *waiter, int fd, unsigned wanted);
 
-/* Ends the wait. Does nothing if the waiter does not wait. */
+/* Ends the wait. Does nothing if the waiter does not wait. If the descriptor was closed without
+ * notice, it wakes the other waiters. */
 void rd_waiters_remove(rd_fd_waiters *waiters, rd_fd_waiter *waiter);
 
 /* Must be called before the descriptor is closed. */

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -252,6 +253,53 @@ static void test_closed_with_a_copy(void) {
     close(pair[1]);
 }
 
+/* The number names the same file again, a FIFO that was opened anew, but epoll has forgotten it:
+ * the waiters that stay when one has gone are woken, because epoll would never report it to them.
+ */
+static void test_closed_and_opened_anew(void) {
+    char folder[] = "/tmp/rondo-waiters-XXXXXX", path[64];
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof(path), "%s/fifo", folder);
+    CHECK_INT(mkfifo(path, 0600), 0);
+    for (int woken = 0; woken < 2; woken++) {
+        renew(&a);
+        renew(&b);
+        const int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+        add(&a, fd, RD_READABLE);
+        add(&b, fd, RD_READABLE | RD_WRITABLE);
+        if (woken == 0) {
+            const int again = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+            CHECK_INT(dup2(again, fd), fd); /* closes it unannounced */
+            close(again);
+            rd_waiters_remove(&waiters, &b.waiter);
+        } else {
+            CHECK(turn(1000000) > 0); /* b was told that it can write */
+            CHECK_INT(b.last, RD_WRITABLE);
+        }
+        CHECK_INT(write(fd, "x", 1), 1);
+        turn(0);
+        CHECK_INT(a.calls, 1);
+        CHECK_INT(a.last, woken == 0 && loop.ops->by_file ? -EBADF : RD_READABLE);
+        close(fd);
+    }
+    unlink(path);
+    rmdir(folder);
+}
+
+/* The other waiters of a number that is closed learn it when one of them gives up. */
+static void test_closed_and_given_up(void) {
+    int pair[2];
+    open_pair(pair);
+    add(&a, pair[0], RD_READABLE);
+    add(&b, pair[0], RD_READABLE);
+    close_pair(pair);
+    rd_waiters_remove(&waiters, &b.waiter);
+    CHECK_INT(a.calls, 1);
+    CHECK_INT(a.last, -EBADF);
+    CHECK_INT(b.calls, 0);
+    CHECK_INT(waiters.count, 0);
+}
+
 /* ---- limits ---- */
 
 static void test_limit(void) {
@@ -337,6 +385,8 @@ int main(void) {
                                    test_number_used_again,
                                    test_number_used_by_the_loop,
                                    test_closed_with_a_copy,
+                                   test_closed_and_opened_anew,
+                                   test_closed_and_given_up,
                                    test_limit,
                                    test_what_cannot_be_waited_for,
                                    test_any_order};
