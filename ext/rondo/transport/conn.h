@@ -112,7 +112,7 @@ struct rd_conn {
     bool warming : 1;        /* the next part of its queue is being read from a disk */
     bool layered : 1;        /* its transport is not plain, so it has an rd_layer */
     bool uncounted : 1;      /* does not count for limits, balance and traffic */
-    bool patient : 1;        /* has no write deadline while it is open */
+    bool patient : 1;        /* has no write deadline until its input ends */
     bool awaits_answer : 1;  /* set by the protocol: needs no readiness before its answer */
     bool guest : 1;          /* came from another worker in the middle of its requests */
     bool warmed : 1;         /* the next part of its queue was just read from a disk */
@@ -162,7 +162,7 @@ rd_conn *rd_conn_open_carried(rd_conn *carrier, const rd_transport *transport,
                               const rd_protocol *protocol);
 
 /* A socket whose other end is in this process, for a part of `outer`. It counts as a descriptor but
- * not as a connection, and has no write deadline while it is open. Otherwise it is like a
+ * not as a connection, and has no write deadline until its input ends. Otherwise it is like a
  * connection of rd_conn_open() with a plain transport. */
 rd_conn *rd_conn_open_inner(rd_conn *outer, int fd, const rd_protocol *protocol);
 

@@ -67,8 +67,13 @@ static bool has_unsent(rd_conn *conn) {
     return conn->out.bytes > 0 || rd_conn_unsent(conn) > 0;
 }
 
+/* An application that has ended its writing and reads nothing has no more time than a client. */
+static bool is_patient(const rd_conn *conn) {
+    return conn->patient && rd_conn_is_open(conn) && !conn->read_eof;
+}
+
 static bool has_write_deadline(rd_conn *conn) {
-    return has_unsent(conn) && !(conn->patient && rd_conn_is_open(conn));
+    return has_unsent(conn) && !is_patient(conn);
 }
 
 /* The peer took something, and gets its time for what is left. */
@@ -168,21 +173,26 @@ RD_APART static void after_flush(rd_conn *conn, bool is_full) {
 }
 
 /* Sends what the transport has taken and not sent. False: the connection is closed. */
-RD_APART static bool flush_layer(rd_conn *conn) {
+RD_APART static bool flush_layer(rd_conn *conn, bool *progress) {
     const size_t before = rd_conn_unsent(conn);
     if (before == 0) return true;
     if (rd_layer_flush(conn) != 0 && errno != EAGAIN && errno != EWOULDBLOCK) {
         rd_conn_close(conn);
         return false;
     }
-    if (rd_conn_unsent(conn) < before) renew_write_deadline(conn);
+    const size_t left = rd_conn_unsent(conn);
+    if (left < before) {
+        renew_write_deadline(conn);
+        *progress = true;
+    }
+    if (left > 0 && conn->out.bytes == 0) rd_stalled_note(conn, *progress);
     return true;
 }
 
 /* The application has closed its end of a pump, or reads no more. Drops what was to be sent to it,
  * and still reads what it wrote before. False: the connection is not such an end. */
 RD_APART static bool drop_unwanted(rd_conn *conn) {
-    if (!conn->patient || !rd_conn_is_open(conn) || conn->read_eof) return false;
+    if (!is_patient(conn)) return false;
     rd_outq_clear(&conn->out, &conn->set->chunks);
     return true;
 }

@@ -47,6 +47,7 @@ static void on_data(rd_conn *conn, const char *bytes, size_t len) {
 
 static void on_eof(rd_conn *conn) {
     rd_conn *other = pump_of(conn)->other;
+    rd_conn_mark_dirty(conn); /* its patience is over: the flush sets the deadline */
     if (other != NULL) end_output(other);
     if (rd_conn_is_open(conn) && is_over(conn)) rd_conn_finish(conn, false);
 }

@@ -4,8 +4,8 @@
  * application gets one end of a socket pair, and the loop copies between the other end and the
  * connection, in both directions. Each direction has a queue of up to output_high_bytes, and ends
  * by itself. A client that reads nothing is subject to the write deadline; an application that
- * reads nothing is not. When the server stops, the application reads the end of the input and can
- * still write. Under the loop lock.
+ * reads nothing is not, until it ends its writing. When the server stops, the application reads the
+ * end of the input and can still write. Under the loop lock.
  */
 #ifndef RD_TRANSPORT_PUMP_H
 #define RD_TRANSPORT_PUMP_H

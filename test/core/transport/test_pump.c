@@ -156,6 +156,37 @@ static void test_an_application_that_reads_late_holds_the_client_up_without_end(
     check_all_gone();
 }
 
+/* It has ended its writing, so nobody waits for what it might still say. */
+static void test_an_application_that_only_reads_has_a_deadline(void) {
+    static char record[XOR_RECORD_MAX], bytes[4096];
+    rd_conn *conn = open_pumped(), *inner = other_of(conn);
+    for (int i = 0; i < 400 && !conn->read_paused; i++) {
+        if (send(peer, "\x40\0", 2, MSG_NOSIGNAL) != 2) break;
+        if (send(peer, record, sizeof(record), MSG_NOSIGNAL) != (ssize_t)sizeof(record)) break;
+        turns(6);
+    }
+    CHECK(inner->out.bytes > 0);
+    CHECK_INT(inner->deadlines.write, UINT64_MAX);
+    shutdown(app, SHUT_WR);
+    turns(3);
+    CHECK(inner->deadlines.write != UINT64_MAX);
+    const uint64_t before = set.write_timeouts;
+    for (int i = 0; i < 3; i++) { /* as long as it reads a little it goes on */
+        for (int n = 0; n < 12; n++) (void)!recv(app, bytes, sizeof(bytes), 0);
+        pass_ms((uint64_t)settings.write_timeout_ms / 2);
+        turns(3);
+    }
+    CHECK(rd_conn_is_open(inner));
+    CHECK_INT(set.write_timeouts - before, 0);
+    pass_ms((uint64_t)settings.write_timeout_ms * 2);
+    turns(3);
+    CHECK_INT(set.write_timeouts - before, 1);
+    close(app);
+    shutdown(peer, SHUT_WR);
+    rd_conn_close(conn);
+    check_all_gone();
+}
+
 static void test_a_client_that_reads_late_holds_the_application_up_until_its_deadline(void) {
     rd_conn *conn = open_pumped();
     size_t said = 0;
@@ -268,6 +299,7 @@ static void test_all(void) {
     test_an_application_that_closes_ends_it_all();
     test_a_client_that_vanishes_ends_it_all();
     test_an_application_that_reads_late_holds_the_client_up_without_end();
+    test_an_application_that_only_reads_has_a_deadline();
     test_a_client_that_reads_late_holds_the_application_up_until_its_deadline();
     test_a_client_that_reads_late_gets_all_that_was_written_before_the_close();
     test_a_client_that_goes_on_gets_all_that_was_written_before_the_close();
