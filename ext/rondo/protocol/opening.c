@@ -4,6 +4,8 @@
  */
 #include "protocol/opening.h"
 
+#include <assert.h>
+
 #include "base/error.h"
 #include "protocol/http1_responder.h"
 #include "protocol/request_protocols.h"
@@ -34,6 +36,7 @@ static bool has_proxy_header(const rd_conn_set *set, const rd_address *peer) {
 
 bool rd_opening_is_needed(const rd_conn_set *set, const rd_transport *transport,
                           const rd_address *peer) {
+    assert((transport->begin == NULL) == (transport->handshake == NULL));
     return transport->handshake != NULL || has_proxy_header(set, peer);
 }
 
