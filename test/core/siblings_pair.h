@@ -125,7 +125,7 @@ static void say(int fd, const char *text) {
     CHECK_INT(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
 }
 
-static const char *hear(int fd) {
+__attribute__((unused)) static const char *hear(int fd) {
     ssize_t len = recv(fd, got, sizeof(got) - 1, 0);
     got[len > 0 ? len : 0] = '\0';
     const char *body = strstr(got, "\r\n\r\n");

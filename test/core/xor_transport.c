@@ -196,6 +196,10 @@ static bool has_pending(rd_conn *conn) {
     return state->record > 0 || (!state->has_ended && has_whole_record(state));
 }
 
+static size_t read_ahead(rd_conn *conn) {
+    return rd_buffer_len(&state_of(conn)->came);
+}
+
 static void begin_record(xor_state *state) {
     state->record = length_of_record(state);
     rd_buffer_consume(&state->came, 2);
@@ -245,21 +249,12 @@ static uint32_t count_unread(rd_conn *conn) {
     return rd_transport_tcp.count_unread(conn);
 }
 
-const rd_transport rd_transport_xor = {
-    .scheme = "http",
-    .read = xor_read,
-    .write = xor_write,
-    .send_file = xor_send_file,
-    .shutdown_write = shutdown_write,
-    .close = xor_close,
-    .reset = reset,
-    .count_unread = count_unread,
-    .state_size = sizeof(xor_state),
-    .begin = begin,
-    .handshake = handshake,
-    .agreed = agreed,
-    .unsent = count_unsent,
-    .flush = flush,
-    .has_pending = has_pending,
-    .finish = finish,
-};
+#define XOR_FUNCTIONS                                                                              \
+    .scheme = "http", .read = xor_read, .write = xor_write, .send_file = xor_send_file,            \
+    .shutdown_write = shutdown_write, .close = xor_close, .reset = reset,                          \
+    .count_unread = count_unread, .state_size = sizeof(xor_state), .begin = begin,                 \
+    .handshake = handshake, .agreed = agreed, .unsent = count_unsent, .flush = flush,              \
+    .has_pending = has_pending, .read_ahead = read_ahead, .finish = finish
+
+const rd_transport rd_transport_xor = {XOR_FUNCTIONS};
+const rd_transport rd_transport_xor_moving = {XOR_FUNCTIONS, .can_move = true};

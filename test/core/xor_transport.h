@@ -22,6 +22,7 @@
 #define XOR_RECORD_MAX 16384
 #define XOR_PIECE      4096 /* of a record, handed out by one read */
 
-extern const rd_transport rd_transport_xor;
+extern const rd_transport rd_transport_xor;        /* cannot move */
+extern const rd_transport rd_transport_xor_moving; /* the same, but between records it can */
 
 #endif

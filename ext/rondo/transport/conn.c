@@ -204,13 +204,19 @@ void rd_conn_finish(rd_conn *conn, bool linger) {
     rd_conn_mark_dirty(conn);
 }
 
+static void leave_layer(rd_conn *conn) {
+    rd_layer *layer = rd_conn_layer(conn);
+    rd_list_unlink(&layer->in_line);
+    rd_ledger_recount(&conn->set->ledger, RD_LEDGER_INPUT, &layer->ahead_counted, 0);
+}
+
 static void leave(rd_conn *conn) {
     rd_conn_set *set = conn->set;
     rd_conn_set_state(conn, RD_CONN_CLOSED);
     rd_loop_remove(set->loop, &conn->source);
     if (rd_timer_is_armed(&conn->deadlines.timer)) rd_timer_cancel(&conn->deadlines.timer);
     if (rd_list_is_linked(&conn->in_dirty)) rd_list_unlink(&conn->in_dirty);
-    if (conn->layered) rd_list_unlink(&rd_conn_layer(conn)->in_line);
+    if (conn->layered) leave_layer(conn);
     rd_list_unlink(&conn->in_set);
     rd_indexes_release(&set->indexes, conn->index);
     if (!conn->uncounted) set->count--;
@@ -273,7 +279,7 @@ void rd_conn_set_abandon(rd_conn_set *set) {
 }
 
 int rd_conn_detach(rd_conn *conn) {
-    assert(conn->state == RD_CONN_OPEN && (!conn->layered || conn->transport->can_move));
+    assert(conn->state == RD_CONN_OPEN && !conn->layered);
     int fd = conn->source.fd;
     leave(conn);
     forget(conn);

@@ -135,6 +135,7 @@ typedef struct rd_layer {
     rd_conn *carrier;         /* a reference; NULL: it has its own descriptor */
     struct rd_lines *lines;   /* those of the carrier, set by its protocol; see request/line.h */
     const rd_transport *held; /* its transport, until it begins; or NULL */
+    size_t ahead_counted;     /* bytes that it has read ahead, in the ledger */
     bool is_shaking;          /* the handshake is not over */
     bool has_finished;        /* the transport's last message is queued */
 } rd_layer;
@@ -332,7 +333,7 @@ void rd_conn_set_each(rd_conn_set *set, void (*visit)(rd_conn *conn));
 void rd_conn_set_abandon(rd_conn_set *set);
 
 /* Gives the descriptor away without closing it. The connection ends as if closed. Its transport
- * must be plain, or be able to move to another process; for other transports there is the pump. */
+ * must be plain; for other transports there is the pump. */
 int rd_conn_detach(rd_conn *conn);
 
 #endif

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "base/apart.h"
+#include "base/error.h"
 #include "system/clock.h"
 #include "transport/conn_parts.h"
 #include "transport/layer.h"
@@ -50,9 +51,16 @@ static void read_bytes(rd_conn *conn) {
     }
 }
 
+/* The protocol cannot answer what its transport has not decoded. */
+static void refuse_ahead(rd_conn *conn) {
+    if (conn->set->on_cut != NULL) conn->set->on_cut(conn, RD_ERR_INPUT_FULL);
+    rd_conn_reset(conn);
+}
+
 RD_APART static void read_layer(rd_conn *conn) {
     if (!rd_layer_may_read(conn)) return;
     read_bytes(conn);
+    if (!rd_layer_count_ahead(conn)) refuse_ahead(conn);
     rd_layer_note_pending(conn);
 }
 

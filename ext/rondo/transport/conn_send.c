@@ -217,7 +217,11 @@ static bool send_now(rd_conn *conn) {
         progress = progress || sent > 0;
         if (sent < slice.offered) break;
     }
-    if (conn->layered && !flush_layer(conn)) return false;
+    if (conn->layered) {
+        bool taken = progress; /* `progress` itself stays in a register */
+        if (!flush_layer(conn, &taken)) return false;
+        progress = taken;
+    }
     if (conn->out.bytes > 0 || rd_list_is_linked(&conn->stall.in_set)) {
         rd_stalled_note(conn, progress);
     }

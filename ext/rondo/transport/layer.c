@@ -4,6 +4,8 @@
  */
 #include "transport/layer.h"
 
+#include "base/error.h"
+
 /* ---- the handshake ---- */
 
 static void stand_in_line(rd_conn *conn, rd_list *line) {
@@ -33,7 +35,8 @@ bool rd_layer_may_read(rd_conn *conn) {
 
 int rd_layer_handshake(rd_conn *conn) {
     rd_layer *layer = rd_conn_layer(conn);
-    const int result = conn->transport->handshake == NULL ? 1 : conn->transport->handshake(conn);
+    int result = conn->transport->handshake == NULL ? 1 : conn->transport->handshake(conn);
+    if (result >= 0 && !rd_layer_count_ahead(conn)) result = RD_ERR_INPUT_FULL;
     layer->is_shaking = result == 0;
     if (result < 0) layer->has_finished = true; /* it has not begun, so it has no orderly end */
     return result;
@@ -56,9 +59,20 @@ void rd_layer_note_pending(rd_conn *conn) {
     if (transport->has_pending(conn)) stand_in_line(conn, &conn->set->pending);
 }
 
+static size_t read_ahead(rd_conn *conn) {
+    return conn->transport->read_ahead == NULL ? 0 : conn->transport->read_ahead(conn);
+}
+
+bool rd_layer_count_ahead(rd_conn *conn) {
+    if (conn->state == RD_CONN_CLOSED) return true;
+    return rd_ledger_keep(&conn->set->ledger, RD_LEDGER_INPUT, &rd_conn_layer(conn)->ahead_counted,
+                          read_ahead(conn));
+}
+
 bool rd_layer_is_at_rest(rd_conn *conn) {
     const rd_layer *layer = rd_conn_layer(conn);
     if (layer->held != NULL || layer->is_shaking || rd_conn_unsent(conn) > 0) return false;
+    if (read_ahead(conn) > 0) return false;
     return conn->transport->has_pending == NULL || !conn->transport->has_pending(conn);
 }
 

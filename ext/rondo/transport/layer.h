@@ -33,6 +33,10 @@ bool rd_layer_is_in_line(rd_conn *conn);
 /* After a read, or when reading resumes: joins the line if the transport has decoded input. */
 void rd_layer_note_pending(rd_conn *conn);
 
+/* Call it when the transport has read. False: all clients together have no room for what it has
+ * read ahead. */
+bool rd_layer_count_ahead(rd_conn *conn);
+
 /* Whether the transport has begun, its handshake is over, and it holds no bytes either way. */
 bool rd_layer_is_at_rest(rd_conn *conn);
 

@@ -18,9 +18,10 @@ static void stand_last(rd_conn *conn) {
 
 void rd_stalled_note(rd_conn *conn, bool progress) {
     rd_ledger *ledger = &conn->set->ledger;
-    rd_ledger_recount(ledger, RD_LEDGER_OUTPUT, &conn->stall.counted, rd_outq_own(&conn->out));
+    const size_t unsent = rd_conn_unsent(conn), own = rd_outq_own(&conn->out) + unsent;
+    rd_ledger_recount(ledger, RD_LEDGER_OUTPUT, &conn->stall.counted, own);
     const bool is_listed = rd_list_is_linked(&conn->stall.in_set);
-    const bool holds = rd_outq_held(&conn->out) > RD_LEDGER_FREE;
+    const bool holds = rd_outq_held(&conn->out) + unsent > RD_LEDGER_FREE;
     if (is_listed && (progress || !holds)) rd_list_unlink(&conn->stall.in_set);
     if (holds && (progress || !is_listed)) stand_last(conn);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Connections whose clients do not read what is queued for them, the longest stalled first. What
- * they hold together has a budget. When it is spent, the first ones are closed. Uses the queue and
- * the ledger; conn_send.c calls it when a flush has left something. Under the loop lock.
+ * they hold together has a budget, with what their transports have taken and not sent. When it is
+ * spent, the first ones are closed. Uses the queue and the ledger; conn_send.c calls it when a
+ * flush has left something. Under the loop lock.
  */
 #ifndef RD_TRANSPORT_STALLED_H
 #define RD_TRANSPORT_STALLED_H

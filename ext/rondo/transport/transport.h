@@ -40,13 +40,15 @@ typedef struct rd_transport {
     /* The descriptor carries the bytes as they are, so it can replace the connection. */
     bool is_plain;
     /* The descriptor is the whole state: another process can open the transport on it between any
-     * two bytes. */
+     * two bytes. Of a layer: when its handshake is over and it holds no bytes either way. The other
+     * process calls neither begin() nor handshake(). */
     bool can_move;
 
     /* ---- of layers ---- */
 
     size_t state_size; /* of its state in a connection: rd_conn_transport_state(), zeroed */
-    /* Called once, first: these bytes were already read from the descriptor. */
+    /* Called once, first: these bytes were already read from the descriptor. It comes with a
+     * handshake(), or neither is there. */
     void (*begin)(rd_conn *conn, const char *ahead, size_t len);
     /* Continues the handshake: reads what has come and sends its next messages. Returns 1: it is
      * over; 0: it waits for the peer; RD_ERR_*: it has failed. */
@@ -59,6 +61,9 @@ typedef struct rd_transport {
     int (*flush)(rd_conn *conn);
     /* Whether read() has something to return that no readiness will announce. */
     bool (*has_pending)(rd_conn *conn);
+    /* Bytes that were read from the descriptor and not handed out, decoded or not. The ledger
+     * counts them: those of all clients together have a limit. */
+    size_t (*read_ahead)(rd_conn *conn);
     /* Nothing more will be written: adds a last message after what is unsent. Once. */
     void (*finish)(rd_conn *conn);
 } rd_transport;

@@ -268,6 +268,94 @@ static void test_unsent_bytes_hold_the_close(void) {
     check_gone();
 }
 
+/* ---- what all of them hold together ---- */
+
+static rd_ledger_row *row(rd_ledger_kind kind) {
+    return &set.ledger.rows[kind];
+}
+
+static int cut_with; /* what on_cut was told */
+
+static void note_why(rd_conn *conn, int code) {
+    CHECK(rd_conn_is_open(conn));
+    cut_with = code;
+}
+
+/* A record that is never whole: its bytes are input, as heads are that never end. */
+static void test_what_is_read_ahead_is_counted(void) {
+    static char record[XOR_RECORD_MAX * 3];
+    rd_conn *conn = open_shaken();
+    memset(record, 0xff, sizeof(record));
+    say(record, sizeof(record));
+    turn();
+    turn();
+    CHECK_INT(row(RD_LEDGER_INPUT)->held, sizeof(record) - RD_LEDGER_FREE);
+    end(conn);
+    CHECK_INT(row(RD_LEDGER_INPUT)->held, 0);
+}
+
+static void test_there_is_no_room_for_what_is_read_ahead(void) {
+    static char record[XOR_RECORD_MAX * 3];
+    rd_ledger_limit(&set.ledger, RD_LEDGER_INPUT, XOR_RECORD_MAX);
+    const uint64_t refused = row(RD_LEDGER_INPUT)->refused;
+    open_shaken();
+    set.on_cut = note_why;
+    memset(record, 0xff, sizeof(record));
+    say(record, sizeof(record));
+    turn();
+    turn();
+    CHECK_INT(cut_with, RD_ERR_INPUT_FULL);
+    CHECK_INT(row(RD_LEDGER_INPUT)->refused - refused, 1);
+    CHECK_INT(row(RD_LEDGER_INPUT)->held, 0);
+    check_gone();
+    rd_ledger_limit(&set.ledger, RD_LEDGER_INPUT, UINT64_MAX);
+    set.on_cut = note_cut;
+}
+
+static size_t much(rd_conn *conn) {
+    return conn != NULL ? 100000 : 0;
+}
+
+/* Messages of a handshake may be long: its protocol is told, and says why the connection ends. */
+static void test_there_is_no_room_for_a_handshake(void) {
+    rd_transport greedy = rd_transport_xor;
+    greedy.read_ahead = much;
+    rd_ledger_limit(&set.ledger, RD_LEDGER_INPUT, 100000);
+    rd_conn *conn = open_with(&greedy);
+    rd_conn_read_now(conn);
+    turn();
+    CHECK_INT(shaken, 1);
+    CHECK_INT(row(RD_LEDGER_INPUT)->held, 100000 - RD_LEDGER_FREE);
+    rd_ledger_limit(&set.ledger, RD_LEDGER_INPUT, 100);
+    const int first = peer;
+    rd_conn_read_now(open_with(&greedy));
+    turn();
+    CHECK_INT(shaken, RD_ERR_INPUT_FULL);
+    turn();
+    CHECK_INT(told.closed, 1);
+    CHECK_INT(set.count, 1);
+    told.closed = 0;
+    end(conn);
+    close(first);
+    rd_ledger_limit(&set.ledger, RD_LEDGER_INPUT, UINT64_MAX);
+}
+
+/* What the transport has taken and the peer does not: output, and its connection is stalled. */
+static void test_what_is_unsent_is_counted(void) {
+    rd_conn *conn = open_shaken();
+    bool ended;
+    fill_transport_only(conn);
+    CHECK_INT(row(RD_LEDGER_OUTPUT)->held, rd_conn_unsent(conn) - RD_LEDGER_FREE);
+    CHECK(rd_list_is_linked(&conn->stall.in_set));
+    drain(conn, &ended);
+    CHECK_INT(row(RD_LEDGER_OUTPUT)->held, 0);
+    CHECK(!rd_list_is_linked(&conn->stall.in_set));
+    fill_transport_only(conn);
+    CHECK(row(RD_LEDGER_OUTPUT)->held > 0);
+    end(conn);
+    CHECK_INT(row(RD_LEDGER_OUTPUT)->held, 0);
+}
+
 /* ---- the last message ---- */
 
 static void test_an_orderly_close_ends_with_the_last_message(void) {
@@ -397,6 +485,10 @@ static void test_all(void) {
     test_unsent_bytes_hold_the_deadline_of_writing();
     test_unsent_bytes_hold_tell_empty();
     test_unsent_bytes_hold_the_close();
+    test_what_is_read_ahead_is_counted();
+    test_there_is_no_room_for_what_is_read_ahead();
+    test_there_is_no_room_for_a_handshake();
+    test_what_is_unsent_is_counted();
     test_an_orderly_close_ends_with_the_last_message();
     test_a_linger_has_sent_the_last_message();
     test_a_reset_and_a_close_have_none();
