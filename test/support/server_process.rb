@@ -77,6 +77,16 @@ class ServerProcess
     url[/\d+\z/].to_i
   end
 
+  # @return [Array<String>] where the server itself listens: clients connect to `urls`, which may be a proxy's
+  def own_urls
+    log.scan(LISTENING).flatten.uniq
+  end
+
+  # @return [Integer] the server's own port; clients connect to `port`
+  def own_port
+    own_urls.find { |url| url.start_with?("http") }[/\d+\z/].to_i
+  end
+
   # @return [String] everything the server wrote to stdout and stderr so far: a line that it wrote before an answer is
   #   here when the answer is
   def log

@@ -141,12 +141,35 @@ module XorProxy
     ENV.key?("RONDO_TEST_XOR")
   end
 
+  # Whether connections of the servers can move to other workers.
+  def self.moves?
+    ENV.fetch("RONDO_TEST_XOR", "moves") == "moves"
+  end
+
   # @return [String] the address for a client of the server at `url`: that of the proxy, if there is one
   def self.front(url)
     return url unless on?
     @pipe ||= IO.popen([RbConfig.ruby, "--disable-gems", __FILE__], "r+")
-    @pipe.puts(url)
-    @pipe.gets.chomp
+    @fronts ||= {}
+    @fronts[url] ||= @pipe.puts(url) || @pipe.gets.chomp
+  end
+
+  # @return [String] the same for the path of a Unix socket
+  def self.front_path(path)
+    front("unix://#{path}").delete_prefix("unix://")
+  end
+
+  # @return [Integer] the same for a port of this machine
+  def self.front_port(port)
+    front("http://127.0.0.1:#{port}")[/\d+\z/].to_i
+  end
+
+  # @param server [Socket] a connection to a server
+  # @return [UNIXSocket] what a plain client reads and writes instead
+  def self.through(server)
+    client, inner = UNIXSocket.pair
+    Thread.new { Pair.new(inner, server).run }
+    client
   end
 end
 

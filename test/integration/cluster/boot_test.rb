@@ -32,7 +32,7 @@ class ClusterBootTest < ClusterCase
     pids = workers(server).values
     assert_equal [*pids, mold(server)].sort, children(server.pid).sort
     assert_equal "rondo: cluster worker 0: #{server.pid} [#{File.basename(@folder)}]", title(workers(server).fetch(0))
-    assert_equal "rondo #{Rondo::VERSION} (tcp://127.0.0.1:#{server.port}) [#{File.basename(@folder)}]", title(server.pid)
+    assert_equal "rondo #{Rondo::VERSION} (tcp://127.0.0.1:#{server.own_port}) [#{File.basename(@folder)}]", title(server.pid)
     assert_includes pids.map(&:to_s), get(server).body
   end
 
@@ -55,18 +55,18 @@ class ClusterBootTest < ClusterCase
 
   def test_each_worker_has_a_socket_of_its_own
     server = cluster(workers: 3)
-    inodes = workers(server).values.map { |pid| listening_inodes(pid, server.port) }
+    inodes = workers(server).values.map { |pid| listening_inodes(pid, server.own_port) }
     assert_equal [1, 1, 1], inodes.map(&:size)
     assert_equal 3, inodes.uniq.size
-    assert_equal inodes.flatten.sort, listening_inodes(server.pid, server.port).sort
-    eventually("a mold without any") { listening_inodes(mold(server), server.port).empty? } # it may still close them
+    assert_equal inodes.flatten.sort, listening_inodes(server.pid, server.own_port).sort
+    eventually("a mold without any") { listening_inodes(mold(server), server.own_port).empty? } # it may still close them
   end
 
   def test_a_port_in_use_is_an_error_also_when_a_cluster_holds_it
     server = cluster
-    result = rondo("-q", "-w", "2", "-b", "tcp://127.0.0.1:#{server.port}")
-    assert_complaint 1, /:#{server.port}: address already in use by process \d+ /, result
-    assert_complaint 1, /already in use/, rondo("-q", "-b", "tcp://127.0.0.1:#{server.port}")
+    result = rondo("-q", "-w", "2", "-b", "tcp://127.0.0.1:#{server.own_port}")
+    assert_complaint 1, /:#{server.own_port}: address already in use by process \d+ /, result
+    assert_complaint 1, /already in use/, rondo("-q", "-b", "tcp://127.0.0.1:#{server.own_port}")
     TCPServer.open("127.0.0.1", 0) do |taken|
       assert_complaint 1, /already in use/, rondo("-q", "-w", "1", "-b", "tcp://127.0.0.1:#{taken.addr[1]}")
     end
@@ -77,7 +77,7 @@ class ClusterBootTest < ClusterCase
     server = cluster(binds: ["tcp://127.0.0.1:0", "unix://#{path}?mode=0600", "tcp://localhost:0"])
     assert_equal server.urls.uniq, server.urls
     assert_equal 0o600, File.stat(path).mode & 0o777
-    assert_includes workers(server).values.map(&:to_s), ask(UNIXSocket.new(path))
+    assert_includes workers(server).values.map(&:to_s), ask(UNIXSocket.new(XorProxy.front_path(path)))
     server.stop
     refute_path_exists path
   end
@@ -96,11 +96,11 @@ class ClusterBootTest < ClusterCase
       server = Activated.new(nil, binds: [], args: %w[-w 2], env: BLANK, spawn: { chdir: @folder, 3 => socket.fileno })
       @servers << server
       wait_for_workers(server, 2)
-      assert_includes workers(server).values.map(&:to_s), ask(TCPSocket.new("127.0.0.1", socket.addr[1]))
+      assert_includes workers(server).values.map(&:to_s), ask(TCPSocket.new("127.0.0.1", XorProxy.front_port(socket.addr[1])))
       old = workers(server).values
       after_signal(server, "USR2", /Restarting\.\.\.$.*(booted in.*){2}/m)
       wait_for_end_of(*old)
-      assert_includes workers(server).values.map(&:to_s), ask(TCPSocket.new("127.0.0.1", socket.addr[1]))
+      assert_includes workers(server).values.map(&:to_s), ask(TCPSocket.new("127.0.0.1", XorProxy.front_port(socket.addr[1])))
     end
   end
 

@@ -152,7 +152,7 @@ class ClusterCase < ShellCase
 
   # @return [Integer] how many there are at the server's port
   def listening_sockets(server)
-    File.foreach("/proc/net/tcp").grep(/ 0100007F:#{format("%04X", server.port)} \S+ 0A /).size
+    File.foreach("/proc/net/tcp").grep(/ 0100007F:#{format("%04X", server.own_port)} \S+ 0A /).size
   end
 
   def load_on(server, **options)

@@ -15,7 +15,7 @@ class ClusterSignalsTest < ClusterCase
       server = cluster("--pidfile", "pid", "-S", "state")
       pids = descendants(server.pid)
       assert_equal server.pid.to_s, read("pid").chomp
-      assert_includes read("state"), server.url
+      assert_includes read("state"), server.own_urls.first
       status = server.stop(signal: signal)
       assert_equal [code, (Signal.list["TERM"] unless code)], [status.exitstatus, status.termsig]
       assert_match(/^- Gracefully shutting down workers\.\.\.\n(?:.*\n)*- Goodbye!\n\z/, server.log)

@@ -27,9 +27,14 @@ class ControlCase < ShellCase
     server.log[/^\* Control server on (\S+)/, 1] or flunk server.log
   end
 
+  # @return [Integer] for clients
+  def control_port(server)
+    XorProxy.front_port(control_url(server)[/\d+\z/].to_i)
+  end
+
   # @return [Net::HTTPResponse]
   def control(server, path, headers = {}, token: TOKEN, verb: :get)
-    http = Net::HTTP.new("127.0.0.1", control_url(server)[/\d+\z/].to_i)
+    http = Net::HTTP.new("127.0.0.1", control_port(server))
     http.read_timeout = PATIENCE
     headers = headers.merge("authorization" => "Bearer #{token}") if token
     verb == :get ? http.get(path, headers) : http.post(path, "", headers)

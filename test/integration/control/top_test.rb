@@ -35,7 +35,7 @@ class TopTest < ControlCase
     assert_complaint 1, /the token is wrong or missing/, rondo("top", "--control-url", control_url(server))
     assert_complaint 1, /no control server at/, rondo("top", "--control-url", "unix:///#{@folder}/none")
     assert_complaint 1, /interval must be/, rondo("top", "-S", "state", "--interval", "0")
-    assert_complaint 1, /not the statistics page of a Rondo server/, rondo("top", "--control-url", server.url.sub("http", "tcp"))
+    assert_complaint 1, /not the statistics page of a Rondo server/, rondo("top", "--control-url", server.own_urls.first.sub("http", "tcp"))
     server.stop
     assert_complaint 1, /cannot read the state file/, rondo("top", "-S", "state")
   end
