@@ -62,6 +62,6 @@ headers = Dir[File.join(__dir__, "**", "*.{h,def}")].map { |path| path.delete_pr
 File.open("Makefile", "a") do |makefile|
   makefile.puts "\n$(OBJS): #{headers.sort.map { |path| "$(srcdir)/#{path}" }.join(" ")}"
   # Ruby raises by jumping over the binding's frames, in a way ASan does not see: what it believes
-  # of their variables is wrong afterwards. Nobody jumps over the core's.
+  # of their variables is wrong afterwards. Nothing jumps over the functions of the core.
   makefile.puts "$(filter rb_%,$(OBJS)): CFLAGS += --param asan-stack=0" if sanitizers.include?("address")
 end

@@ -82,7 +82,7 @@ module Rondo
       env.fetch("HTTP_X_FORWARDED_HOST", "").split(",").map(&:strip)
     end
 
-    # Whatever the scheme of the request is: whoever ends its TLS need not say so.
+    # For any scheme of the request: a proxy that ends TLS need not report it.
     def same?(origin, host)
       origin == known("#{origin[%r{\A.*?://}]}#{host}")
     end

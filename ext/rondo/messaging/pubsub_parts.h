@@ -17,7 +17,7 @@ static inline rd_message *rd_pubsub_message_of(const rd_relay_frame *frame) {
 /* A channel has its first subscriber here, or no more. */
 void rd_pubsub_notify_observer(rd_pubsub *pubsub, rd_slice name, bool is_pattern, bool is_wanted);
 
-/* From now on nobody observes. */
+/* From now on there is no observer. */
 void rd_pubsub_end_observer(rd_pubsub *pubsub);
 
 #endif

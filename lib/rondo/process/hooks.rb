@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Calls the hooks of the configuration file. A hook that raises is one line that names it and its
-# place; whether that ends anything is up to whoever called.
+# place; the caller decides whether that ends anything.
 # SPDX-License-Identifier: MIT
 
 require "rondo"
