@@ -64,6 +64,8 @@ module XorProxy
         @server.write(bytes.bytesize.divmod(256).pack("CC"), bytes)
       end
       @server.write("\0\0")
+    rescue Errno::EPIPE
+      nil # the server has ended, but what it said before is still on its way to the client
     end
 
     def to_client
