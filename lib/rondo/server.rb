@@ -91,7 +91,7 @@ module Rondo
     end
 
     # Adopts a listening descriptor that another process opened (systemd, the process before exec).
-    # @param descriptor [Integer]
+    # @param descriptor [Integer] the server's from now on; stays the caller's if this raises
     # @param owns_file [Boolean] whether the file of a Unix socket is removed at the end
     # @param scheme [String] what is spoken there: "http", also on a Unix socket
     # @return [String] its address as a URL

@@ -80,6 +80,19 @@ class ServerTest < Minitest::Test
     end
   end
 
+  def test_a_descriptor_that_the_poller_refuses_stays_the_callers
+    TCPServer.open("127.0.0.1", 0) do |socket|
+      given = socket.dup
+      given.autoclose = false # the server closes it
+      server = Rondo::Server.new(HELLO, poll_only: 0)
+      skip "poll(2) takes a descriptor twice" unless server.poller == "epoll"
+      server.listen_fd(given.fileno)
+      assert_raises(Rondo::AddressError) { server.listen_fd(given.fileno) }
+      assert_equal socket.addr, given.addr
+      assert_equal "hello", answer(server)
+    end
+  end
+
   def test_several_in_one_process
     servers = Array.new(3) { |n| Rondo::Server.new(->(_env) { [200, {}, [n.to_s]] }) }
     servers.each { |server| server.listen("tcp://127.0.0.1:0") }

@@ -202,6 +202,7 @@ int rd_listen_inherited(rd_listener *listener, int fd, const char *scheme, bool 
         return -ENOTSOCK;
     }
     listener->source.fd = fd;
+    listener->is_adopted = true;
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
     if (bound.ss_family == AF_UNIX) {

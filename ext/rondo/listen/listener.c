@@ -34,12 +34,22 @@ void rd_listener_pause(rd_listener *listener, bool paused) {
     update_interest(listener);
 }
 
+/* Closing the listener closes neither the descriptor nor removes the file any more. */
+static void give_back(rd_listener *listener) {
+    listener->source.fd = -1;
+    rd_listener_keep_file(listener);
+}
+
 int rd_listener_start(rd_listener *listener, rd_loop *loop) {
     listener->loop = loop;
     listener->source.on_ready = on_ready;
     rd_timer_init(&listener->backoff, on_backoff_over);
     rd_retirement_init(&listener->retirement);
-    return rd_loop_add(loop, &listener->source, RD_READABLE);
+    if (rd_loop_add(loop, &listener->source, RD_READABLE) == 0) return 0;
+    const int error = errno;
+    if (listener->is_adopted) give_back(listener);
+    errno = error;
+    return -1;
 }
 
 static void back_off(rd_listener *listener) {

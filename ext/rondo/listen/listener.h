@@ -47,6 +47,7 @@ struct rd_listener {
     rd_slice busy; /* what is sent to such a connection */
     int accepts_per_turn;
     bool paused;        /* see rd_listener_pause() */
+    bool is_adopted;    /* another part opened the socket */
     int spare_fd;       /* closed to refuse a connection if there is no other */
     uint16_t port;      /* 0 for Unix sockets */
     char *unlink_path;  /* the Unix socket's file, if it is to be removed */
@@ -62,11 +63,13 @@ int rd_listen_tcp(rd_listener *listener, const char *host, uint16_t port,
 int rd_listen_unix(rd_listener *listener, const char *path, const rd_listen_options *options,
                    char error[RD_LISTENER_ERROR_MAX]);
 /* `scheme` says what is spoken on the socket, because the socket does not; "http" is plain. With
- * `owns_file` the file of a Unix socket is removed at the end, as if it was opened here. */
+ * `owns_file` the file of a Unix socket is removed at the end, as if it was opened here. The
+ * descriptor stays the caller's until rd_listener_start() succeeds; only then is it closed here. */
 int rd_listen_inherited(rd_listener *listener, int fd, const char *scheme, bool owns_file,
                         char error[RD_LISTENER_ERROR_MAX]);
 
-/* Registers with the loop. Returns 0, or -1 with errno. */
+/* Registers with the loop. Returns 0, or -1 with errno. An adopted descriptor and its file are the
+ * caller's then. */
 int rd_listener_start(rd_listener *listener, rd_loop *loop);
 
 /* A paused listener leaves new connections in the kernel's queue. It takes effect with the next

@@ -40,8 +40,10 @@ module Rondo
     # @return [void]
     def remove_file(io)
       copy = io.dup
-      copy.autoclose = false
-      with_core { |core| core.listen({ kind: :fd, fd: copy.fileno, owns_file: true }) }
+      with_core do |core|
+        core.listen({ kind: :fd, fd: copy.fileno, owns_file: true })
+        copy.autoclose = false # the core closes it
+      end
     end
 
     private

@@ -101,6 +101,32 @@ static void test_inherited_with_an_unknown_scheme(void) {
     rd_listener_close(&one);
 }
 
+/* The poller takes a descriptor once: what it refuses stays its owner's, and so does its file. */
+static void test_inherited_and_refused_by_the_poller(void) {
+    char path[64];
+    rd_listener opened, one, two;
+    rd_loop loop;
+    CHECK_INT(rd_loop_init(&loop, false), 0);
+    snprintf(path, sizeof(path), "/tmp/rondo-refused-%d.sock", (int)getpid());
+    CHECK_INT(rd_listen_unix(&opened, path, &options, error), 0);
+    const int fd = opened.source.fd;
+    CHECK_INT(rd_listen_inherited(&one, fd, "http", true, error), 0);
+    CHECK_INT(rd_listen_inherited(&two, fd, "http", true, error), 0);
+    rd_loop_lock(&loop);
+    CHECK_INT(rd_listener_start(&one, &loop), 0);
+    CHECK_INT(rd_listener_start(&two, &loop), -1);
+    rd_listener_close(&two);
+    CHECK(fcntl(fd, F_GETFD) >= 0);
+    CHECK_INT(access(path, F_OK), 0);
+    rd_listener_close(&one);
+    CHECK(fcntl(fd, F_GETFD) < 0);
+    CHECK(access(path, F_OK) != 0);
+    rd_loop_unlock(&loop);
+    rd_loop_clear(&loop);
+    opened.source.fd = -1;
+    rd_listener_close(&opened);
+}
+
 int main(void) {
     test_tcp();
     test_unix();
@@ -108,5 +134,6 @@ int main(void) {
     test_abstract_and_too_long();
     test_inherited();
     test_inherited_with_an_unknown_scheme();
+    test_inherited_and_refused_by_the_poller();
     return check_summary();
 }
