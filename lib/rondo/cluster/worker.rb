@@ -147,13 +147,14 @@ module Rondo
     end
 
     # The sockets of a slot that has no worker for a while. A newer master may have some that this version does not
-    # know: they wait for their own worker.
+    # know: they wait for their own worker. What is not served is closed, or the kernel would go on queueing
+    # connections there for a worker that never accepts them.
     def cover(message)
-      ios = message.ios.each { |io| io.autoclose = false }
-      return ios.each(&:close) if @serving.stopping?
+      return message.ios.each(&:close) if @serving.stopping?
 
-      each_socket(ios, message[:schemes]) do |io, scheme|
+      each_socket(message.ios, message[:schemes]) do |io, scheme|
         @serving.server.listen_fd(io.fileno, scheme: scheme)
+        io.autoclose = false # it is the server's now, and close would not close it any more
       rescue AddressError => e
         io.close
         @log.error "! Not accepting connections for another worker: #{e.message}"

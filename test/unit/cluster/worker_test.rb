@@ -26,8 +26,8 @@ class WorkerTest < Minitest::Test
     end
   end
 
-  Serving = Struct.new(:server) do
-    def stopping? = false
+  Serving = Struct.new(:server, :stopping) do
+    def stopping? = stopping
   end
 
   def setup
@@ -81,11 +81,20 @@ class WorkerTest < Minitest::Test
   # @param fields [Hash] of the message
   # @return [Array<String>] what the sockets are opened with
   def cover(**fields)
-    ios = Array.new(2) { File.open(File::NULL) }
+    ios = Array.new(2) { TCPServer.new("127.0.0.1", 0) }
+    ports = ios.map { |io| io.addr[1] }
     @worker.send(:cover, Rondo::MessageSocket::Message.new(:cover, fields.transform_keys(&:to_s), ios))
-    @open = ios.map { |io| !io.closed? }
-    ios.each(&:close)
+    @open = ports.map { |port| queues?(port) }
     @server.schemes
+  ensure
+    ios.reject(&:closed?).each { |io| io.tap { io.autoclose = true }.close }
+  end
+
+  # Whether the kernel still takes connections there.
+  def queues?(port)
+    TCPSocket.open("127.0.0.1", port) { true }
+  rescue Errno::ECONNREFUSED
+    false
   end
 
   def test_the_master_says_what_is_spoken_on_a_socket
@@ -96,6 +105,12 @@ class WorkerTest < Minitest::Test
     assert_equal %w[http], cover(schemes: "gopher http")
     assert_equal ["! Not accepting connections for another worker: this version does not speak gopher"], @log.lines
     assert_equal [false, true], @open
+  end
+
+  def test_sockets_for_a_worker_that_stops
+    @worker.instance_variable_get(:@serving).stopping = true
+    assert_nil cover(schemes: "http http")
+    assert_equal [false, false], @open
   end
 
   def test_a_master_of_an_earlier_version_has_only_plain_sockets
