@@ -38,7 +38,7 @@ __attribute__((unused)) static int check_summary(void) {
     return check_failed ? 1 : 0;
 }
 
-/* Each yields whether it held, so that a test may stop where going on makes no sense. */
+/* Each returns whether the check held, so that a test can stop where going on makes no sense. */
 #define CHECK(condition) check_note((condition), __FILE__, __LINE__, #condition, "is false")
 
 #define CHECK_SAYS(condition, ...)                                                                 \
@@ -49,7 +49,7 @@ __attribute__((unused)) static int check_summary(void) {
 
 #define CHECK_STR(actual, expected) check_str((actual), (expected), __FILE__, __LINE__, #actual)
 
-/* `ptr`, `len` against a C string. */
+/* Compares `ptr`, `len` with a C string. */
 #define CHECK_BYTES(ptr, len, expected)                                                            \
     check_bytes((ptr), (len), (expected), strlen(expected), __FILE__, __LINE__, #ptr)
 

@@ -10,7 +10,7 @@
 
 #include "loop/disk.h"
 
-/* Until nothing is left to do; what is done is told. Without the lock. */
+/* Waits until no job is left, and reports the finished ones. Without the lock. */
 __attribute__((unused)) static void finish_jobs(rd_loop *loop) {
     for (bool more = true; more;) {
         rd_disk_wait_idle(loop);

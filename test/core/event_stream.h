@@ -17,7 +17,7 @@ typedef struct event_stream {
     void (*on_event)(struct event_stream *stream); /* `type` (empty: message), `data`, `last_id` */
     void *with;
     rd_buffer line, data, type, id, last_id;
-    int64_t retry_ms; /* -1: never told */
+    int64_t retry_ms; /* -1: the stream never set it */
     unsigned events, comments;
     bool begun, after_cr;
 } event_stream;
@@ -93,7 +93,7 @@ static inline void stream_byte(event_stream *stream, char byte) {
     }
     rd_buffer_append(&stream->line, &byte, 1);
     if (stream->begun || rd_buffer_len(&stream->line) < 3) return;
-    stream->begun = true; /* one byte order mark at the very beginning is none of the text */
+    stream->begun = true; /* a byte order mark at the very beginning does not belong to the text */
     if (memcmp(rd_buffer_ptr(&stream->line), "\xef\xbb\xbf", 3) == 0)
         rd_buffer_consume(&stream->line, 3);
 }

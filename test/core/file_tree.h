@@ -134,7 +134,7 @@ static bool tree_make_row(const tree_row *row) {
     }
 }
 
-/* Says what failed, if something did. */
+/* Prints what failed, if anything did. */
 static bool tree_make(void) {
     bool ok = mkdtemp(tree_path) && chmod(tree_path, 0755) == 0;
 
@@ -154,7 +154,7 @@ static void tree_remove(void) {
     nftw(tree_path, tree_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* The first file of the tree that is this one, or NULL. */
+/* The first file of the tree that is this file, or NULL. */
 static const char *tree_path_of(const struct stat *info) {
     for (int i = 0; i < TREE_ROWS; i++) {
         if (tree_rows[i].kind == 'f' && tree_facts[i].st_ino == info->st_ino &&

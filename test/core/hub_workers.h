@@ -61,7 +61,7 @@ __attribute__((unused)) static void finish(void) {
     }
 }
 
-/* ---- a worker's end, which waits ---- */
+/* ---- a worker's end, with waiting reads ---- */
 
 __attribute__((unused)) static void put(worker *worker, const char *bytes, size_t len) {
     while (len > 0) {
@@ -121,7 +121,8 @@ __attribute__((unused)) static void check_end(worker *worker) {
     CHECK(!hear(worker, &frame));
 }
 
-/* Asks for the history of what it has subscribed to: what it said before has been done by then. */
+/* Asks for the history of its channels. When the answer comes, everything it sent before is done.
+ */
 __attribute__((unused)) static void settle(worker *worker, const char *channel) {
     rd_relay_frame frame;
     say(worker, RD_RELAY_REPLAY, 0, channel, text("note"), 0);

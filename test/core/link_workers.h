@@ -21,7 +21,7 @@ typedef struct worker {
     rd_link *link;
     int64_t number;
     bool wants_news;
-    int heard[NEWS_MAX]; /* numbers of messages, live or replayed */
+    int heard[NEWS_MAX]; /* numbers of messages, live and replayed ones */
     int count;
     int rules;
     uint64_t last_id;
@@ -36,7 +36,7 @@ __attribute__((unused)) static rd_slice text(const char *string) {
     return rd_slice_of(string, strlen(string));
 }
 
-/* ---- what the links tell ---- */
+/* ---- what the links report ---- */
 
 __attribute__((unused)) static void note(worker *worker, const rd_relay_frame *frame) {
     char digits[16] = "";
@@ -66,7 +66,7 @@ __attribute__((unused)) static bool is_wanted(rd_link *link, rd_slice name, bool
 
 static const rd_link_ops ops = {on_message, on_rule, is_wanted};
 
-/* ---- one who comes back ---- */
+/* ---- a client that comes back ---- */
 
 typedef struct asker {
     rd_link_replay replay;
@@ -132,7 +132,7 @@ __attribute__((unused)) static void turn_until(const bool *done) {
     while (!*done && check_failed == 0) turn();
 }
 
-/* Until the hub has done all that this worker has asked for. */
+/* Turns until the hub has done everything that this worker has asked for. */
 __attribute__((unused)) static void settle(worker *worker) {
     asker asker;
     CHECK(ask(&asker, worker, "settle", 0, false));
@@ -181,7 +181,7 @@ __attribute__((unused)) static void hear(worker *worker, int count) {
     while (worker->count < count && check_failed == 0) turn();
 }
 
-/* But for the one of settle(), which has come just before. */
+/* Without the replay of settle(), which came just before. */
 __attribute__((unused)) static uint32_t channels_at_hub(void) {
     rd_loop_lock(&hub->loop);
     const uint32_t count = hub->hub.names.count - 1;

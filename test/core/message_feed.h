@@ -28,7 +28,7 @@ typedef struct frame {
 #define F(first, payload)                                                                          \
     { (first), (payload), sizeof(payload) - 1, sizeof(payload) - 1 }
 
-/* A frame that is cut: what is there must be enough to decide. */
+/* A frame that is cut: the reader must be able to decide with the bytes that are there. */
 #define CUT(first, announced, payload)                                                             \
     { (first), (payload), sizeof(payload) - 1, (announced) }
 

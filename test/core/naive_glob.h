@@ -16,7 +16,7 @@ static rd_slice naive_rest(rd_slice slice, size_t from) {
     return rd_slice_of(slice.ptr + from, slice.len - from);
 }
 
-/* `members` is what lies between the brackets. */
+/* `members` is the text between the brackets. */
 static bool naive_is_member(rd_slice members, unsigned char byte) {
     const unsigned char *at = (const unsigned char *)members.ptr;
     if (members.len == 0) return false;
@@ -31,7 +31,7 @@ static bool naive_is_member(rd_slice members, unsigned char byte) {
     return at[0] == byte || naive_is_member(naive_rest(members, 1), byte);
 }
 
-/* Where the ] stands that ends the class, or where the pattern ends. */
+/* The position of the ] that ends the class, or the end of the pattern. */
 static size_t naive_class_end(rd_slice pattern, size_t at) {
     if (at >= pattern.len) return pattern.len;
     if (pattern.ptr[at] == ']') return at;

@@ -28,18 +28,18 @@ enum {
     NUMBERED_HEADER = 5,
     NUMBERED_WINDOW = 16384,
     NUMBERED_PART = 4096,    /* bytes of a message from the server at most */
-    NUMBERED_OUT_MAX = 65536 /* waiting for the carrier's socket: then the numbers wait */
+    NUMBERED_OUT_MAX = 65536 /* waiting for the carrier's socket; then the numbers wait too */
 };
 
 static uint32_t numbered_seats = 6;
 
-/* Of the carrier, behind its connection. */
+/* State of the carrier, behind its connection. */
 typedef struct rd_numbered {
     rd_lines *lines;
     rd_list numbers; /* of rd_numbered_share */
 } rd_numbered;
 
-/* Of a number, behind the layer of its connection. */
+/* State of a number, behind the layer of its connection. */
 typedef struct rd_numbered_share {
     rd_list in_carrier;
     rd_conn *conn;
@@ -83,13 +83,13 @@ static ssize_t numbered_read(rd_conn *conn, char *bytes, size_t len) {
     return (ssize_t)part;
 }
 
-/* So many bytes its client and the carrier's queue take now. */
+/* How many bytes its client and the carrier's queue take now. */
 static size_t numbered_room(rd_conn *conn) {
     const rd_numbered_share *share = numbered_share_of(conn);
     rd_conn *carrier = rd_conn_carrier(conn);
     if (!rd_conn_is_open(carrier)) return 0;
     if (carrier->out.bytes >= NUMBERED_OUT_MAX) {
-        carrier->notify_drained = true; /* on_drained has the numbers go on */
+        carrier->notify_drained = true; /* on_drained lets the numbers continue */
         return 0;
     }
     return share->window < NUMBERED_PART ? share->window : NUMBERED_PART;
@@ -141,10 +141,10 @@ static ssize_t numbered_send_file(rd_conn *conn, int fd, off_t offset, size_t le
 }
 
 static void numbered_shutdown_write(rd_conn *conn) {
-    (void)conn; /* what is carried never lingers */
+    (void)conn; /* a carried connection never lingers */
 }
 
-/* A carrier that has nothing to do any more ends with its last number. */
+/* A carrier with nothing left to do ends with its last number. */
 static void numbered_end_if_over(rd_conn *carrier) {
     const bool is_over = carrier->read_eof || carrier->set->stopping;
     if (is_over && rd_list_is_empty(&numbered_of(carrier)->numbers)) rd_conn_finish(carrier, false);
@@ -164,7 +164,7 @@ static void numbered_reset(rd_conn *conn) {
     numbered_share_of(conn)->was_reset = true;
 }
 
-/* Reading was paused while more came. */
+/* More arrived while reading was paused. */
 static bool numbered_has_pending(rd_conn *conn) {
     return rd_buffer_len(&numbered_share_of(conn)->came) > 0;
 }
@@ -233,8 +233,8 @@ static void numbered_on_message(rd_conn *carrier, char kind, unsigned number, co
     }
 }
 
-/* The bytes lie in the buffer that all connections read into, those of the numbers too: they are
- * copied first. */
+/* The bytes are in the buffer that all connections read into, and the numbers read into it too. So
+ * they are copied first. */
 static void numbered_on_data(rd_conn *carrier, const char *bytes, size_t len) {
     rd_buffer_append(&carrier->input, bytes, len);
     while (rd_conn_is_open(carrier) && rd_buffer_len(&carrier->input) >= NUMBERED_HEADER) {

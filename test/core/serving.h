@@ -29,7 +29,7 @@ static rd_settings settings;
 static uint16_t port;
 static rd_conn *joined;                  /* the server's end of the last join() */
 static void (*app)(rd_request *request); /* answers, or keeps a reference for later */
-static unsigned writes;                  /* system calls that sent something to a joined client */
+static unsigned writes;                  /* system calls that sent bytes to a joined client */
 static rd_request *held;                 /* what hold() keeps */
 static char got[65536];                  /* what a client has read, a string */
 static size_t got_len;
@@ -63,7 +63,7 @@ __attribute__((unused)) static void let_go(void) {
 
 static struct {
     rd_waiter waiter;
-    rd_request *request; /* NULL: nobody waits */
+    rd_request *request; /* NULL: no waiter */
     bool woken;
 } awaited;
 
@@ -79,7 +79,7 @@ __attribute__((unused)) static void await(rd_request *request) {
     rd_list_append(&request->waiters, &awaited.waiter.node);
 }
 
-/* The request whose waiter was told since, once; or NULL. */
+/* The request whose waiter was notified since the last call, once; or NULL. */
 __attribute__((unused)) static rd_request *woken(void) {
     rd_request *request = awaited.woken ? awaited.request : NULL;
     awaited.woken = false;
@@ -91,7 +91,7 @@ __attribute__((unused)) static rd_request *woken(void) {
 static void wait_in_poll(rd_server *waiting, int64_t timeout_us) {
     (void)timeout_us;
     rd_loop_wait(&waiting->loop, &waiting->lead.found,
-                 1000); /* never for long: the test drives both sides */
+                 1000); /* never a long wait: the test drives both sides */
 }
 
 static void turn(void) {
@@ -102,7 +102,7 @@ static void turn(void) {
         if (request->conn != NULL) app(request);
     }
     rd_loop_unlock(&server->loop);
-    if (!jobs_are_held) rd_disk_wait_idle(&server->loop); /* the next turn hears what they did */
+    if (!jobs_are_held) rd_disk_wait_idle(&server->loop); /* the next turn sees what they did */
 }
 
 __attribute__((unused)) static void turns(int count) {
@@ -111,7 +111,7 @@ __attribute__((unused)) static void turns(int count) {
 
 __attribute__((unused)) static void later(uint64_t ms) {
     pass_ms(ms);
-    turns(2); /* what the first one decides, the second one sends */
+    turns(2); /* what the first turn decides, the second one sends */
 }
 
 static void start(void (*application)(rd_request *)) {
@@ -131,7 +131,7 @@ __attribute__((unused)) static void start_listening(void (*application)(rd_reque
     rd_loop_unlock(&server->loop);
 }
 
-/* Ends the server; every request must have ended before. Every setting but the poller is its
+/* Ends the server; every request must have ended before. Every setting except the poller gets its
  * default again. */
 static void end(void) {
     let_go();
@@ -162,7 +162,7 @@ static ssize_t counted_write(rd_conn *conn, const struct iovec *iov, int count, 
     return rd_transport_tcp.write(conn, iov, count, more);
 }
 
-/* A client by a pair of sockets, where whatever is sent has arrived. */
+/* A client by a pair of sockets, where every byte that is sent has arrived. */
 __attribute__((unused)) static int join(void) {
     static rd_transport counted;
     rd_address nobody = {.kind = RD_ADDRESS_UNIX};
@@ -183,7 +183,7 @@ static void say(int fd, const char *text) {
     CHECK_INT(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
 }
 
-/* Reads what there is into `got`; whether the end has come. */
+/* Reads what is there into `got`; returns whether the end has come. */
 static bool hear(int fd) {
     ssize_t part = 1;
     for (got_len = 0; got_len < sizeof(got) - 1 && part > 0;) {
@@ -194,7 +194,8 @@ static bool hear(int fd) {
     return part == 0;
 }
 
-/* Turns until the server closes, or until `enough` stands in what came. Whether it closed. */
+/* Turns until the server closes, or until `enough` is in the bytes that came. Returns whether it
+ * closed. */
 __attribute__((unused)) static bool talk(int fd, const char *enough) {
     got[got_len = 0] = '\0';
     for (int i = 0; i < 3000; i++) {
@@ -209,7 +210,7 @@ __attribute__((unused)) static bool talk(int fd, const char *enough) {
     return false;
 }
 
-/* Says something, lets the server work, and hears the answer; whether the end has come. */
+/* Sends something, lets the server work, and reads the answer; returns whether the end has come. */
 __attribute__((unused)) static bool ask(int fd, const char *text) {
     say(fd, text);
     turns(3);

@@ -27,7 +27,7 @@ static unsigned client_count;
 static bool one_inbox; /* for both, as for a worker and its successor */
 static char got[65536];
 static const rd_transport *dialed = &rd_transport_tcp; /* of the listener that clients dial */
-static rd_slice dialed_name;                           /* and what it is called */
+static rd_slice dialed_name;                           /* and its name */
 
 static void wait_in_poll(rd_server *server, int64_t timeout_us) {
     (void)timeout_us;
@@ -45,7 +45,7 @@ static void answer(rd_server *server, rd_request *request) {
     request->responder->finish(request);
 }
 
-/* One turn and everything it brings. */
+/* One turn and all its consequences. */
 static void serve(rd_server *server) {
     rd_request *request = NULL;
     rd_loop_lock(&server->loop);
@@ -57,7 +57,7 @@ static void serve(rd_server *server) {
     rd_loop_unlock(&server->loop);
 }
 
-/* A turn of the watch thread, whose leader is somewhere else. */
+/* A turn of the watch thread while the leader is away. */
 __attribute__((unused)) static void stand_in(rd_server *server) {
     static rd_ready_set found;
     rd_loop_lock(&server->loop);
@@ -132,7 +132,7 @@ __attribute__((unused)) static const char *hear(int fd) {
     return body == NULL ? got : body + 4;
 }
 
-/* A message with a descriptor, whatever it says. */
+/* A message with a descriptor and any content. */
 __attribute__((unused)) static void send_descriptor(int inbox, int fd, const char *bytes,
                                                     size_t len) {
     union {

@@ -18,7 +18,7 @@
     "b"
 
 static int peer;
-static int shaken; /* what on_handshake was told; 1: nothing */
+static int shaken; /* the argument of on_handshake; 1: none yet */
 static rd_slice agreed;
 
 static void begin_at_once(rd_conn *conn) {
@@ -84,7 +84,7 @@ __attribute__((unused)) static void say_record(const char *bytes, size_t len) {
     say(record, 2 + len);
 }
 
-/* What has come, as it came; -1: the end, and nothing before it. */
+/* Reads the raw bytes that have come; -1: the end, without bytes before it. */
 __attribute__((unused)) static ssize_t hear(char *bytes, size_t size) {
     size_t len = 0;
     ssize_t got = 1;
@@ -99,7 +99,7 @@ __attribute__((unused)) static void check_heard(const char *expected, size_t exp
     CHECK(len == (ssize_t)expected_len && memcmp(bytes, expected, expected_len) == 0);
 }
 
-/* Past the handshake. */
+/* Completes the handshake. */
 __attribute__((unused)) static rd_conn *open_shaken(void) {
     rd_conn *conn = open_conn();
     say(HELLO, sizeof(HELLO) - 1);

@@ -18,8 +18,8 @@
 typedef enum step { FIRST_MESSAGE, SECOND_MESSAGE, RECORDS } step;
 
 typedef struct xor_state {
-    rd_buffer came;   /* as it came: handshake, then records */
-    rd_buffer unsent; /* as it goes */
+    rd_buffer came;   /* the raw input: handshake, then records */
+    rd_buffer unsent; /* the raw output */
     size_t record;    /* bytes left of the record that is being handed out */
     rd_slice agreed;
     uint8_t step;
@@ -30,7 +30,7 @@ static xor_state *state_of(rd_conn *conn) {
     return rd_conn_transport_state(conn);
 }
 
-/* Whether anything came; else errno says why not: 0 is the end. */
+/* Whether bytes came. If not, errno says why; 0 is the end. */
 static bool receive(rd_conn *conn) {
     char bytes[XOR_RECORD_MAX];
     const ssize_t got = rd_transport_tcp.read(conn, bytes, sizeof(bytes));
@@ -68,7 +68,7 @@ static void add_record(rd_buffer *unsent, const char *bytes, size_t len) {
     for (size_t i = 0; i < len; i++) added[i] = (char)(added[i] ^ XOR_BYTE);
 }
 
-/* How many bytes the next record may have; 0 with errno: none now. */
+/* How many bytes the next record may have; 0 and errno if none fit now. */
 static size_t room(rd_conn *conn) {
     if (count_unsent(conn) >= UNSENT_MAX && flush(conn) != 0) return 0;
     const size_t left = UNSENT_MAX - count_unsent(conn);
@@ -113,7 +113,7 @@ static bool is_named(rd_slice wanted, const char *names, size_t len) {
     return false;
 }
 
-/* The first of ours that the peer names, too. */
+/* The first of our names that the peer names, too. */
 static rd_slice choose(const rd_conn_set *set, const char *names, size_t len) {
     rd_slice none = {0}, offered;
     for (size_t i = 0; set->offer != NULL && (offered = set->offer(i)).len > 0; i++) {
@@ -131,7 +131,7 @@ static void answer(rd_conn *conn, const char *message, const rd_slice *name) {
     rd_buffer_append(unsent, name->ptr, name->len);
 }
 
-/* Bytes that the message at the front has; 0: it is not whole, < 0: it is another one. */
+/* How many bytes the message at the front has; 0: it is incomplete, < 0: it is invalid. */
 static int message_length(const rd_buffer *came, const char *expected, bool has_names) {
     const size_t len = rd_buffer_len(came);
     const char *bytes = rd_buffer_ptr(came);
@@ -144,7 +144,7 @@ static int message_length(const rd_buffer *came, const char *expected, bool has_
     return len < whole ? 0 : (int)whole;
 }
 
-/* One message and its answer: > 0 when it was there. */
+/* One message and its answer: > 0 if the message was there. */
 static int go_on(rd_conn *conn) {
     xor_state *state = state_of(conn);
     const bool is_second = state->step == SECOND_MESSAGE;
@@ -216,7 +216,7 @@ static ssize_t hand_out(xor_state *state, char *bytes, size_t len) {
     return (ssize_t)most;
 }
 
-/* The end without a last record is an end as well. */
+/* An end without a last record is an end as well. */
 static ssize_t xor_read(rd_conn *conn, char *bytes, size_t len) {
     xor_state *state = state_of(conn);
     while (state->record == 0 && !state->has_ended) {

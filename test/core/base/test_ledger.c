@@ -33,7 +33,7 @@ static void test_take_and_give(void) {
     CHECK_INT(refused(RD_LEDGER_BODY_FILES), 0);
 }
 
-/* What exists already is counted beyond the limit. */
+/* What exists already counts, even beyond the limit. */
 static void test_add(void) {
     rd_ledger_init(&ledger);
     rd_ledger_limit(&ledger, RD_LEDGER_DESCRIPTORS, 2);
@@ -43,7 +43,7 @@ static void test_add(void) {
     CHECK(!rd_ledger_reserve(&ledger, RD_LEDGER_DESCRIPTORS, 1));
 }
 
-/* A part of everybody is free. */
+/* The first bytes of each client are free. */
 static void test_resize(void) {
     size_t first = 0, second = 0;
     rd_ledger_init(&ledger);
@@ -83,10 +83,10 @@ static void test_change_is_seen(void) {
     CHECK(ledger.changed);
 }
 
-/* Of 10 descriptors 2 are kept for bodies, which may have 4. */
+/* Of 10 descriptors, 2 are reserved for bodies, and bodies may have 4. */
 static const struct {
-    unsigned others, bodies; /* that are there */
-    bool another, body;      /* whether there may be one more */
+    unsigned others, bodies; /* descriptors in use */
+    bool another, body;      /* whether one more is allowed */
 } descriptors[] = {
     {0, 0, true, true},   {7, 0, true, true},  {8, 0, false, true},  {8, 1, false, true},
     {8, 2, false, false}, {7, 1, true, true},  {7, 2, true, true},   {7, 3, false, false},

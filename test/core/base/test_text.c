@@ -60,7 +60,7 @@ static void test_times(void) {
     CHECK_STR(time, "1970-01-01T00:00:00Z");
     rd_text_time(1767225599, time);
     CHECK_STR(time, "2025-12-31T23:59:59Z");
-    rd_text_time(INT64_MAX, time); /* a year nobody can write down */
+    rd_text_time(INT64_MAX, time); /* a year that does not fit in the format */
     CHECK(strlen(time) < sizeof(time));
 }
 

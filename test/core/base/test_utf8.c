@@ -14,7 +14,7 @@ enum { VALID = -1, CUT = -2 };
 typedef struct row {
     const char *text;
     size_t len;
-    int fails; /* offset of the byte that rules it out, VALID, or CUT: it may go on */
+    int fails; /* offset of the byte that makes it invalid, VALID, or CUT if it may continue */
 } row;
 
 #define ROW(text, fails)                                                                           \
@@ -24,7 +24,7 @@ static const row rows[] = {
     ROW("", VALID),
     ROW("Hello-\xc2\xb5@\xc3\x9f\xc3\xb6\xc3\xa4\xc3\xbc\xc3\xa0\xc3\xa1-UTF-8!!", VALID),
     ROW("\xce\xba\xe1\xbd\xb9\xcf\x83\xce\xbc\xce\xb5", VALID),
-    /* what is not complete */
+    /* incomplete texts */
     ROW("\xce", CUT),
     ROW("\xce\xba\xe1", CUT),
     ROW("\xce\xba\xe1\xbd", CUT),
@@ -79,7 +79,7 @@ static const row rows[] = {
     ROW("\xed\xa0\x80\xed\xb0\x80", 1),
     /* non-characters are characters here */
     ROW("\xef\xb7\x90\xef\xb7\xaf\xef\xbf\xbe\xf0\x9f\xbf\xbe\xf4\x8f\xbf\xbf", VALID),
-    /* behind words of ASCII */
+    /* after words of ASCII */
     ROW("0123456789abcdef0123456\xf4\x90", 24),
     ROW("0123456789abcdef\xe2\x82\xac"
         "0123456789\xff",
@@ -111,7 +111,7 @@ static void check_row(const row *row) {
     CHECK_INT(outcome_of(row->text, row->len, 0, 1), row->fails);
 }
 
-/* RFC 3629, section 3, for any number below 2^21. */
+/* RFC 3629, section 3, for all numbers below 2^21. */
 static size_t encode(uint32_t point, char *text) {
     if (point < 0x80) {
         text[0] = (char)point;
@@ -141,7 +141,7 @@ static bool is_text(const char *text, size_t len) {
     return rd_utf8_feed(&utf8, text, len) == len && rd_utf8_is_boundary(&utf8);
 }
 
-/* At the end of a text and before more of it, where it is taken in one go. */
+/* At the end of a text, and before more of it, where the text is checked in one go. */
 static void test_every_code_point(void) {
     unsigned wrong = 0;
     char text[8];
@@ -157,7 +157,8 @@ static void test_every_code_point(void) {
     CHECK_INT(wrong, 0);
 }
 
-/* Four bytes at the edges of all ranges: in one go they fail where they do one by one. */
+/* Four bytes at the edges of all ranges: the check in one go fails where the check byte by byte
+ * fails. */
 static void test_all_cuts_agree(void) {
     static const uint8_t edges[] = {0x00, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0,
                                     0xc1, 0xc2, 0xdf, 0xe0, 0xe1, 0xec, 0xed, 0xee, 0xef,
@@ -178,7 +179,7 @@ static void test_all_cuts_agree(void) {
     CHECK_INT(wrong, 0);
 }
 
-/* A bad byte is found wherever it stands to the words. */
+/* A bad byte is found at every position relative to the words. */
 static void test_every_offset(void) {
     char text[64];
 

@@ -21,7 +21,7 @@ static rd_fair_line *serve(uint64_t bytes) {
     return line;
 }
 
-/* Names of two different lines; the key of the hash is another one in each run. */
+/* Names of two different lines; the key of the hash is different in each run. */
 static void begin(char *one, char *other) {
     rd_fair_lines_init(&lines);
     one[0] = 'a';
@@ -41,7 +41,7 @@ static void test_who_comes_later(void) {
     for (int i = 0; i < 20; i++) add(many, i);
     for (int i = 0; i < 10; i++) serve(1000);
     const rd_fair_line *line = add(one, 20);
-    serve(1000); /* where both are level, either */
+    serve(1000); /* both lines are level here, so either may be next */
     serve(1000);
     CHECK(rd_list_is_empty(&line->waiting));
     for (int i = 0; i < 9; i++) CHECK(serve(1000) != NULL);

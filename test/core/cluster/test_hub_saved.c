@@ -21,7 +21,7 @@ static void hold(void *with, int64_t number, int fd) {
     held->copies[held->count++] = dup(fd);
 }
 
-/* As exec does it: the descriptors stay, everything else goes. */
+/* As with exec: the descriptors stay, and everything else is lost. */
 static void replace_hub(int file) {
     held held = {.count = 0};
     rd_hub_thread_stop(hub);
@@ -66,8 +66,8 @@ static bool is_unread(const worker *worker) {
     return bytes > 0;
 }
 
-/* The reader reads only at the end: what its socket does not hold is queued when the hub changes.
- * The writer is cut inside of a frame each time. */
+/* The reader reads only at the end: bytes that do not fit in its socket are queued when the hub
+ * changes. The writer is cut in the middle of a frame each time. */
 static void test_another_one_goes_on(void) {
     enum { CHANGES = 40, EACH = 10 };
     const int file = memfd_create("hub", MFD_CLOEXEC);
@@ -104,7 +104,7 @@ static void test_a_file_that_is_none(void) {
     const int file = memfd_create("hub", MFD_CLOEXEC);
     begin(0);
     rd_hub_thread_stop(hub);
-    CHECK_INT(rd_hub_thread_restore(hub, file), 0); /* nothing is nothing */
+    CHECK_INT(rd_hub_thread_restore(hub, file), 0); /* an empty file restores nothing */
     CHECK(write(file, "what is this?...", 16) == 16);
     CHECK(rd_hub_thread_restore(hub, file) == -1 && errno == EINVAL);
     close(file);

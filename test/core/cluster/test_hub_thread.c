@@ -58,8 +58,8 @@ static void test_long_messages(void) {
     finish();
 }
 
-/* 20 MB for one that does not read, of which a socket and QUEUE hold the first; the other one gets
- * all of it. */
+/* 20 MB for a process that does not read. The socket and QUEUE hold the first part of it. The other
+ * process gets all of it. */
 static void test_one_that_does_not_read(void) {
     enum { COUNT = 20000 };
     char *payload = long_text(1000, 'x');
@@ -87,7 +87,7 @@ static void test_one_that_does_not_read(void) {
     finish();
 }
 
-/* Asking on without ever reading the answers: that link ends. */
+/* A worker that keeps asking and never reads the answers loses its link. */
 static void test_one_that_only_asks(void) {
     rd_relay_frame frame;
     begin(2);
@@ -109,8 +109,8 @@ static void test_one_that_only_asks(void) {
     finish();
 }
 
-/* Replays for a process that does not read just now take a part of its queue and no more: not one
- * message is lost for them. */
+/* Replays for a process that does not read at the moment take only a part of its queue: no message
+ * is lost because of them. */
 static void test_replays_give_way(void) {
     enum { KEPT = 900, ASKED = 200, LIVE = 200 };
     char terms[RD_RELAY_TERMS_BYTES], live[16];
@@ -161,7 +161,7 @@ static void test_a_broken_stream(void) {
     finish();
 }
 
-/* More than one turn reads of it, while others come for it: what it has said counts. */
+/* More bytes than one turn reads, while others send to it: everything it has sent counts. */
 static void test_last_words(void) {
     char *payload = long_text(20000, 'x');
     begin(3);
@@ -179,7 +179,7 @@ static void test_last_words(void) {
     finish();
 }
 
-/* A child of it holds the socket. */
+/* A child of the process holds the socket. */
 static void test_one_whose_socket_lives_on(void) {
     rd_hub_stats stats;
     begin(2);
@@ -218,8 +218,8 @@ static void test_the_engine(void) {
     finish();
 }
 
-/* An engine that does not read while more channels come and go than its queue holds: it ends up
- * knowing exactly those that are left. */
+/* An engine does not read while more channels come and go than its queue holds. In the end it knows
+ * exactly the channels that are left. */
 static void test_an_engine_that_is_stuck(void) {
     enum { ALL = 20000, LEFT = 123 };
     static bool known[ALL];
@@ -243,7 +243,7 @@ static void test_an_engine_that_is_stuck(void) {
         if (rd_slice_equal(frame.channel, text("last"))) break;
         CHECK(frame.type == RD_RELAY_SUBSCRIBE || frame.type == RD_RELAY_UNSUBSCRIBE);
         const int told = atoi(frame.channel.ptr);
-        if (frame.channel.len == 5) continue; /* what settle() asks for */
+        if (frame.channel.len == 5) continue; /* the answer that settle() asks for */
         CHECK(known[told] == (frame.type == RD_RELAY_UNSUBSCRIBE));
         known[told] = !known[told];
     }

@@ -35,7 +35,7 @@ static void test_rules_come_back(void) {
     finish();
 }
 
-/* A program that changes takes a while: what fits is kept, and then publishing says no. */
+/* A restart of the hub takes a while: messages that fit are kept, then publishing returns false. */
 static void test_a_hub_that_rests(void) {
     static char payload[10000];
     int taken = 0;
@@ -56,7 +56,7 @@ static void test_a_hub_that_rests(void) {
     finish();
 }
 
-/* Rules have more room, but not for ever. */
+/* Rules have more room, but not without limit. */
 static void test_a_hub_that_never_comes_back(void) {
     begin();
     rd_hub_thread_stop(hub);
@@ -77,8 +77,8 @@ static rd_slice long_name(int number) {
     return rd_slice_of(name, sizeof(name));
 }
 
-/* Four times as many subscriptions as the queue holds while the hub rests, half of which end: the
- * link stays, and the hub hears of what is left. */
+/* Four times as many subscriptions as the queue holds while the hub rests, and half of them end:
+ * the link stays, and the hub learns of those that are left. */
 static void test_subscriptions_are_state(void) {
     enum { ALL = 4000, LEFT = ALL / 2 };
     begin();
@@ -119,7 +119,7 @@ static void test_a_hub_that_goes(void) {
     finish();
 }
 
-/* A worker that ends publishes more than a socket holds, and nobody turns its loop any more. */
+/* A worker that ends publishes more than a socket holds, and its loop does not turn any more. */
 static void test_the_end_of_a_worker(void) {
     static char payload[1000];
     begin();

@@ -6,7 +6,8 @@
 #include "base/alloc.h"
 #include "link_workers.h"
 
-/* Somebody comes and goes while the other one publishes: all of it once, in order. */
+/* A client comes and goes while the other worker publishes: it gets every message once, in order.
+ */
 static void test_the_seam(void) {
     enum { ROUNDS = 300, EACH = 7 };
     worker *reader = &workers[0];
@@ -42,7 +43,8 @@ static uint64_t sent_to_all(void) {
     return stats.sent;
 }
 
-/* The hub subscribes who asks; whoever does not want that any more is not sent anything. */
+/* The hub subscribes a process that asks. If the process no longer wants the channel, the hub sends
+ * it nothing. */
 static void test_asked_for_and_not_wanted(void) {
     asker asker, second;
     begin();
@@ -55,7 +57,7 @@ static void test_asked_for_and_not_wanted(void) {
     publish(&workers[1], 1, 0);
     settle(&workers[1]);
     CHECK_INT(sent_to_all(), 0);
-    /* The last one unsubscribes while another one's answer is due. */
+    /* The last subscriber unsubscribes while the answer for another one is due. */
     want(&workers[0]);
     CHECK(ask(&second, &workers[0], "news", 1, true));
     workers[0].wants_news = false;
@@ -67,7 +69,7 @@ static void test_asked_for_and_not_wanted(void) {
     finish();
 }
 
-/* A few replays are at the hub, the others wait here, where one that is not wanted any more costs
+/* A few replays are at the hub. The others wait here, and a replay that is cancelled here costs
  * nothing. */
 static void test_replays_wait_for_each_other(void) {
     enum { ALL = 1000, AT_ONCE = 8 };
@@ -94,7 +96,8 @@ static void turn_with_timers(void) {
     rd_loop_process(&loop, &found);
 }
 
-/* Asked for or not: the clients are subscribed, and what is published reaches them. */
+/* Whether their replays were sent to the hub or not, the clients are subscribed, and published
+ * messages reach them. */
 static void test_replays_without_an_answer(void) {
     enum { ALL = 600 };
     static asker askers[ALL];
@@ -125,7 +128,7 @@ static size_t no_room(const rd_hub_link *link) {
     return 0;
 }
 
-/* The hub has no room for answers: whoever waits there is subscribed all the same. */
+/* The hub has no room for answers: clients that wait there are subscribed all the same. */
 static void test_a_hub_that_has_no_room_to_answer(void) {
     asker asker;
     begin();
@@ -147,7 +150,7 @@ static void test_a_hub_that_has_no_room_to_answer(void) {
     rd_link_flush(workers[1].link);
     while (workers[0].link->asked > 0 && check_failed == 0) turn_with_timers();
     while (workers[0].count < 2 && check_failed == 0) turn_with_timers();
-    CHECK_INT(asker.messages, 0); /* the answer came too late for it */
+    CHECK_INT(asker.messages, 0); /* the answer came too late for this replay */
     finish();
 }
 
@@ -174,9 +177,10 @@ static void begin_with_large_messages(int count, int bytes) {
     rd_free(payload);
 }
 
-/* Clients that ask for much wait for each other, and nobody waits for all of theirs. */
+/* Clients that ask for much wait for each other. A client that asks for little does not wait for
+ * all of them. */
 static void test_a_client_that_asks_for_much(void) {
-    enum { ALL = 400, OTHERS = 3 }; /* several: one may share a line with the greedy one */
+    enum { ALL = 400, OTHERS = 3 }; /* one may share a line with the greedy client */
     static asker askers[ALL], others[OTHERS];
     begin_with_large_messages(90, 100000);
     for (int i = 0; i < ALL; i++) CHECK(ask(&askers[i], &workers[0], "news", 0, false));
@@ -191,7 +195,7 @@ static void test_a_client_that_asks_for_much(void) {
     finish();
 }
 
-/* More than all replays may have in one go: the rest waits for the timer, and comes. */
+/* More bytes than all replays may have at once: the rest waits for the timer, then comes. */
 static void test_replays_have_a_budget(void) {
     enum { ALL = 12 };
     static asker askers[ALL];
@@ -206,7 +210,7 @@ static void test_replays_have_a_budget(void) {
     finish();
 }
 
-/* A replay that had to wait for room leaves in the turn that makes it. */
+/* A replay that waited for room leaves in the turn that makes the room. */
 static void test_a_replay_waits_for_room(void) {
     asker asker;
     begin();
@@ -221,7 +225,7 @@ static void test_a_replay_waits_for_room(void) {
     finish();
 }
 
-/* Where a replay subscribes, a change that had to wait is none any more. */
+/* When a replay subscribes, a change that waited for the same channel is dropped. */
 static void test_a_replay_is_a_subscription(void) {
     static char payload[10000];
     asker asker;

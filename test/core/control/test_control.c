@@ -82,7 +82,7 @@ static const char *hear(int fd, const char *enough) {
     return got;
 }
 
-/* The fields have Host. */
+/* `fields` contains Host. */
 static const char *fetch_for(const char *method, const char *target, const char *fields) {
     char head[1024];
     int fd = dial();
@@ -159,7 +159,7 @@ static const entrance entrances[] = {
     {"GET", "/metrics", "Authorization: Bearer s3creT\r\n", 403},
     {"GET", "/metrics", "Authorization: Basic s3cret\r\n", 403},
     {"GET", "/stop", "", 403},
-    {"GET", "/nothing", "", 403}, /* nobody learns what there is */
+    {"GET", "/nothing", "", 403}, /* an unauthorised client does not learn which pages exist */
     {"GET", "/nothing?token=s3cret", "", 404},
     {"GET", "/?token=s3cret", "", 404},
     {"GET", "//stats?token=s3cret", "", 404},
@@ -180,8 +180,9 @@ static void test_entrances(void) {
     finish();
 }
 
-/* Without a token: pages of other sites, also those whose name leads here, cannot use a browser of
- * this machine to give orders or to look. `fields` has Host. */
+/* Without a token, pages of other sites must not be able to use a browser of this machine to send
+ * commands or to read. This also holds for sites whose name resolves to this machine. `fields`
+ * contains Host. */
 static const entrance open_entrances[] = {
     {"GET", "/stats", "Host: localhost\r\n", 200},
     {"GET", "/stats", "Host: LOCALHOST:8080\r\n", 200},
@@ -198,12 +199,12 @@ static const entrance open_entrances[] = {
     {"GET", "/stats", "Host: 0.0.0.0\r\n", 403},
     {"GET", "/stats", "Host: [::2]\r\n", 403},
     {"GET", "/stats", "Host: 2130706433\r\n", 403},
-    {"GET", "http://evil.example/stats", "Host: localhost\r\n", 403}, /* that one counts */
+    {"GET", "http://evil.example/stats", "Host: localhost\r\n", 403}, /* this one counts */
     {"GET", "http://localhost/stats", "Host: evil.example\r\n", 200},
     {"GET", "/metrics", "Host: evil.example\r\n", 403},
     {"POST", "/gc-stats", "Host: evil.example\r\n", 403},
     {"GET", "/nothing", "Host: evil.example\r\n", 403},
-    {"GET", "/ready", "Host: evil.example\r\n", 503}, /* a probe may */
+    {"GET", "/ready", "Host: evil.example\r\n", 503}, /* a health probe may */
     {"GET", "/stop", "Host: localhost\r\nSec-Fetch-Site: cross-site\r\n", 403},
     {"POST", "/stop", "Host: localhost\r\nOrigin: http://a\r\n", 403},
     {"POST", "/stop", "Host: localhost\r\nReferer: http://a/\r\n", 403},
@@ -229,7 +230,7 @@ static void test_without_a_token(void) {
     finish();
 }
 
-/* Methods as Allow has them. */
+/* Methods in the form of Allow. */
 static void test_methods_with_a_token(void) {
     start();
     fetch("PUT", "/stop?token=s3cret", "");
@@ -271,7 +272,7 @@ static void test_stats_and_metrics(void) {
     finish();
 }
 
-/* The clients are in the kernel's queue once connect() is back: nobody accepts here. */
+/* The clients are in the kernel's queue when connect() has returned: no thread accepts here. */
 static void watch_and_fill(rd_listener *listener, int family, const struct sockaddr *to,
                            socklen_t len) {
     int clients[2];
@@ -346,7 +347,7 @@ static void test_stalled_and_many_clients(void) {
         say(clients[i], "TP/1.1\r\nHost: a\r\n\r\n");
         CHECK_INT(status_of(hear(clients[i], "live\n")), 200);
     }
-    finish(); /* with all of them connected */
+    finish(); /* while all of them are connected */
     for (int i = 0; i < 120; i++) close(clients[i]);
 }
 
@@ -396,7 +397,7 @@ static void test_answers_of_the_process(void) {
     fds[1] = ask("/gc");
     read_line(line, sizeof(line));
     CHECK_INT(sscanf(line, "%d gc", &numbers[1]), 1);
-    /* In the other order, in pieces, with one that nobody waits for. */
+    /* In reverse order, in pieces, and with an answer that no client waits for. */
     int len = snprintf(answer, sizeof(answer), "%d 500 3\nbad77 200 2\nxx%d 200 4\ngood",
                        numbers[1], numbers[0]);
     for (int i = 0; i < len; i++) CHECK_INT(send(process_fd, answer + i, 1, 0), 1);
@@ -449,7 +450,7 @@ static void test_questions_end_with_the_server(void) {
     start();
     int fd = ask("/thread-backtraces");
     char line[64];
-    read_line(line, sizeof(line)); /* it has come */
+    read_line(line, sizeof(line)); /* the command has arrived */
     finish();
     CHECK_INT(status_of(hear(fd, NULL)), 503);
     close(fd);

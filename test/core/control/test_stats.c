@@ -11,7 +11,7 @@ static void test_percentiles(void) {
     uint64_t counts[RD_HISTOGRAM_BUCKETS] = {0};
     CHECK_INT(rd_histogram_percentile(counts, 500), 0);
     counts[0] = 2;
-    CHECK_INT(rd_histogram_percentile(counts, 500), 8); /* half way to the end of the first */
+    CHECK_INT(rd_histogram_percentile(counts, 500), 8); /* the middle of the first bucket */
     CHECK_INT(rd_histogram_percentile(counts, 990), 16);
     counts[3] = 98; /* 64 to 128 us */
     CHECK_INT(rd_histogram_percentile(counts, 10), 8);
@@ -31,7 +31,7 @@ static void test_two_processes_of_a_worker(void) {
     rd_report report = {.board = &board, .room = 2, .cluster = true};
     for (int i = 0; i < 4; i++) atomic_store(&board.rows[i].started_ms, (uint64_t)(10 + i));
     atomic_store(&board.rows[1].state, RD_SCORE_DRAINING);
-    CHECK(!rd_report_is_leaving(&report, 1)); /* there is no other */
+    CHECK(!rd_report_is_leaving(&report, 1)); /* its worker has no other process */
     atomic_store(&board.rows[3].state, RD_SCORE_READY);
     CHECK(rd_report_is_leaving(&report, 1));
     CHECK(!rd_report_is_leaving(&report, 3));

@@ -27,7 +27,7 @@ static int refuse_modify(rd_poller *poller, rd_source *source) {
     return -1;
 }
 
-/* The kernel has no memory for a change of interest, from now until it is given back. */
+/* The kernel has no memory for a change of interest, from now until the test releases it. */
 static const rd_poller_ops *break_poller(void) {
     static rd_poller_ops failing;
     const rd_poller_ops *before = server->loop.ops;
@@ -44,7 +44,7 @@ static void upgrade_with_a_broken_poller(rd_request *request) {
     server->loop.ops = before;
 }
 
-/* Takes the next event, after the one before is given back; its kind. */
+/* Takes the next event, after it has released the one before; returns its kind. */
 static rd_endpoint_event next_event(void) {
     rd_loop_lock(&server->loop);
     bool is_one = rd_server_next_event(server, &event, true);
@@ -67,7 +67,7 @@ static void write_text(const char *text, size_t len) {
     rd_loop_unlock(&server->loop);
 }
 
-/* A WebSocket whose on_open was told, subscribed to "news". */
+/* A WebSocket whose on_open was delivered, subscribed to "news". */
 static void open_one(uintptr_t block) {
     const rd_pubsub_terms terms = {.block = block};
     start(upgrade);
@@ -93,7 +93,7 @@ static void end_one(void) {
     end();
 }
 
-/* What the queue takes, looked at from outside. */
+/* What the queue takes, measured from outside. */
 static size_t memory_of(const rd_outq *queue) {
     size_t memory = 0;
     for (const rd_chunk *chunk = queue->first; chunk != NULL; chunk = chunk->next) {
@@ -116,7 +116,7 @@ static void test_small_messages_cost_what_they_take(int64_t policy) {
     end_one();
 }
 
-/* Each answer begins a block behind a message that is not copied. */
+/* Each answer begins a new block, after a message that is not copied. */
 static void test_small_answers_between_messages(void) {
     settings.max_pending_bytes = 65536;
     open_one(0);
@@ -161,7 +161,7 @@ static ssize_t swallow(rd_conn *conn, const struct iovec *iov, int count, bool m
     return (ssize_t)len;
 }
 
-/* What its socket takes does not wait, however much it is at once. */
+/* A message that the socket takes does not wait, however large it is. */
 static void test_large_messages_for_a_socket_that_takes_them(void) {
     static const char large[900000];
     static rd_transport thirsty;
@@ -190,7 +190,7 @@ static void send_frame(unsigned first, const char *payload, size_t len) {
     CHECK_INT(send(client, frame, size, MSG_NOSIGNAL), size);
 }
 
-/* What is published while the application takes its time does not put the answer to a Close off. */
+/* Messages that are published while the application is busy do not delay the answer to a Close. */
 static void test_the_end_of_a_block_with_a_busy_channel(void) {
     const rd_pubsub_terms terms = {.block = 2};
     open_one(1);
@@ -212,7 +212,7 @@ static void test_the_end_of_a_block_with_a_busy_channel(void) {
     end_one();
 }
 
-/* The smallest message takes half a KiB where it waits. */
+/* Even the smallest message takes half a KiB while it waits. */
 static void test_many_small_messages_of_a_client(void) {
     static char frames[2000 * (CLIENT_HEADER_MAX + 1)];
     unsigned told = 0;
@@ -252,15 +252,15 @@ static void test_a_poller_that_fails_at_the_end(void) {
 static void test_a_poller_that_fails_at_the_upgrade(void) {
     start(upgrade_with_a_broken_poller);
     client = join();
-    turns(2); /* waits for the request, so the poller knows of it */
+    turns(2); /* it waits for the request, so the poller knows it */
     say(client, HANDSHAKE);
     turns(3);
     CHECK_INT(next_event(), RD_ENDPOINT_OPEN);
     end_one();
 }
 
-/* The leader computes and the watch thread is in its poll: whoever publishes sends it himself, and
- * ends the poll where there is more to do. */
+/* The leader computes and the watch thread is in its poll: the publishing thread sends the message
+ * itself, and ends the poll if there is more to do. */
 static void test_publishing_beside_a_busy_leader(void) {
     struct pollfd woken;
     open_one(0);

@@ -13,7 +13,7 @@ static int client;
 static rd_endpoint *endpoint;  /* the application's reference */
 static const rd_field *fields; /* of the application */
 static size_t field_count;
-static char told[64]; /* a letter for each event that the application heard of */
+static char told[64]; /* a letter for each event that the application got */
 
 static void upgrade(rd_request *request) {
     CHECK(rd_sse_is_asked(request));
@@ -21,7 +21,8 @@ static void upgrade(rd_request *request) {
     if (CHECK(endpoint != NULL)) endpoint->wants_drained = true;
 }
 
-/* What the application would do with its events: nothing, but a last word at shutdown. */
+/* Does what the application would do with its events: nothing, except a last message at shutdown.
+ */
 static void tell(void) {
     static const char letters[] = {[RD_ENDPOINT_OPEN] = 'o',
                                    [RD_ENDPOINT_MESSAGE] = 'm',
@@ -70,7 +71,7 @@ static void finish(void) {
     end();
 }
 
-/* Opens a stream and drops its head. */
+/* Opens a stream and discards its head. */
 static void begin_stream(void) {
     begin(ASK());
     CHECK(!hear(client));

@@ -14,7 +14,7 @@
 typedef struct row {
     rd_named_event event;
     rd_slice bytes;
-    rd_slice data; /* what arrives; NULL: no event does */
+    rd_slice data; /* the event that arrives; NULL: none */
 } row;
 
 #define DATA(text, bytes, arrives)                                                                 \

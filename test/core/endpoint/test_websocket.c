@@ -13,7 +13,7 @@
     "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"                   \
     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 
-/* 64 KiB, and what one read of the socket can add. */
+/* 64 KiB, and the bytes that one read of the socket can add. */
 enum { MOST_WAITING = 65536 + sizeof(((rd_loop *)0)->receive) + 8192 };
 
 static rd_endpoint *endpoint; /* of the client; a reference */
@@ -26,7 +26,7 @@ static void upgrade(rd_request *request) {
     endpoint->wants_drained = true;
 }
 
-/* Takes the next event, after the one before is given back; its kind. */
+/* Takes the next event, after it has released the one before; returns its kind. */
 static rd_endpoint_event next_event(void) {
     rd_loop_lock(&server->loop);
     bool is_one = rd_server_next_event(server, &event, true);
@@ -62,7 +62,7 @@ static void send_close(void) {
     send_frame(FIN | CLOSE, "\x03\xe8", 2);
 }
 
-/* What the client has got since it last looked; whether the end has come, too. */
+/* What the client got since the last call; returns whether the end has come, too. */
 #define CHECK_HEARD(bytes) check_heard(bytes, sizeof(bytes) - 1, __LINE__)
 
 static bool check_heard(const char *bytes, size_t len, int line) {
@@ -71,7 +71,7 @@ static bool check_heard(const char *bytes, size_t len, int line) {
     return ended;
 }
 
-/* A WebSocket whose on_open was told. */
+/* A WebSocket whose on_open was delivered. */
 static void open_one(void) {
     start(upgrade);
     client = join();
@@ -84,7 +84,7 @@ static void open_one(void) {
     turn();
 }
 
-/* What the application is told of the end, and that it is the last it hears. */
+/* What the application hears of the end, and that this is its last event. */
 static void check_closed(unsigned code, const char *reason) {
     CHECK_INT(next_event(), RD_ENDPOINT_CLOSE);
     CHECK_INT(endpoint->close_code, code);
@@ -139,7 +139,7 @@ static void test_whatever_is_heard_puts_the_ping_off(void) {
     end_one();
 }
 
-/* Nothing is read while the application has enough to do: that is not the client's silence. */
+/* Nothing is read while the application has enough to do. The client is not silent then. */
 static void test_an_application_that_is_slow_is_no_silence(void) {
     static const char large[4096];
     open_one();
@@ -178,7 +178,7 @@ static void test_our_close_waits_for_theirs_until_its_deadline(void) {
     turns(2);
     CHECK(!CHECK_HEARD("\x81\x03"
                        "bye\x88\x05\x0b\xb9why"));
-    send_frame(FIN | TEXT, "ignored", 7); /* and does not put the deadline off */
+    send_frame(FIN | TEXT, "ignored", 7); /* it does not postpone the deadline, either */
     later(4000);
     CHECK(endpoint->conn != NULL);
     later(1500);
@@ -194,7 +194,7 @@ static void test_our_close_and_theirs(void) {
     send_close();
     turns(3);
     CHECK(CHECK_HEARD("\x88\x02\x03\xe8"));
-    later(30000); /* it lingers for what is still on its way */
+    later(30000); /* it lingers for bytes that are still on their way */
     check_closed(1000, "");
     end_one();
 }
@@ -206,7 +206,7 @@ static void test_their_close_is_answered_behind_the_last_answer(void) {
     send_frame(FIN | TEXT, "b", 1);
     turns(2);
     CHECK(!CHECK_HEARD(""));
-    later(100000); /* as long as the application takes */
+    later(100000); /* for as long as the application takes */
     CHECK_INT(next_event(), RD_ENDPOINT_MESSAGE);
     write_text("A", 1);
     CHECK_INT(next_event(), RD_ENDPOINT_NOTHING);
@@ -237,7 +237,7 @@ static void test_an_end_while_an_event_is_told(void) {
     turns(2);
     CHECK(endpoint->conn == NULL);
     rd_loop_lock(&server->loop);
-    CHECK(rd_list_is_empty(&server->events.waiting)); /* never two at once */
+    CHECK(rd_list_is_empty(&server->events.waiting)); /* never two events at once */
     rd_loop_unlock(&server->loop);
     check_closed(1006, "");
     client = dup(0);
@@ -266,7 +266,7 @@ static void test_last_words_at_shutdown(void) {
     end_one();
 }
 
-/* A client that sends on and on does not keep the application from being told. */
+/* A client that keeps sending does not delay the application's shutdown event. */
 static void test_shutdown_is_told_in_spite_of_a_busy_client(void) {
     static const char large[4096];
     int messages = 0;
@@ -308,7 +308,7 @@ static void test_a_stalled_reader_is_closed_at_its_limit(void) {
     end_one();
 }
 
-/* More than the limit at once is no fault of a client that reads. */
+/* If a client reads, more bytes than the limit at once do not close its connection. */
 static void test_a_burst_for_a_client_that_reads(void) {
     static char large[3000000];
     size_t heard = 0;
@@ -334,7 +334,7 @@ static void test_a_burst_for_a_client_that_reads(void) {
     end_one();
 }
 
-/* Its pongs are few, but they come. */
+/* Its pongs are rare, but they come. */
 static void test_pings_of_a_client_that_does_not_read(void) {
     static const char large[500000];
     open_one();
@@ -403,9 +403,9 @@ static void test_a_server_that_ends_with_events_untold(void) {
     rd_loop_unlock(&server->loop);
     rd_server_stop(server, RD_STOP_NOW);
     turns(2);
-    CHECK(!rd_server_is_done(server)); /* it would still be told */
+    CHECK(!rd_server_is_done(server)); /* the event would still be delivered */
     close(client);
-    rd_server_free(server); /* the memory is LeakSanitizer's to look at */
+    rd_server_free(server); /* LeakSanitizer checks the memory */
 }
 
 int main(void) {

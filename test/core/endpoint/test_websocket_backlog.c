@@ -62,8 +62,8 @@ static void send_messages(int fd, bool and_close) {
     turns(2);
 }
 
-/* The events one by one, each given back before the next one; how many messages were among them.
- * At the message `until` it stops, with the event in hand. */
+/* Takes the events one by one, and releases each one before the next. Returns how many messages
+ * were among them. It stops at the message `until`, and keeps its event. */
 static uint32_t hear_events(rd_event *event, uint32_t until) {
     uint32_t count = 0, number;
 
@@ -110,8 +110,8 @@ static int fail_to_modify(rd_poller *poller, rd_source *source) {
     return -1;
 }
 
-/* Reading cannot go on when there is room again: the connection is over, what came before is told.
- */
+/* Reading cannot continue when there is room again. Then the connection is over, but earlier
+ * messages are still delivered. */
 static void test_poller_that_fails(void) {
     rd_event event = {.source = NULL};
     int fd = open_websocket();
@@ -162,7 +162,7 @@ static void test_close_before(void) {
     leave(fd);
 }
 
-/* Deflated by the one packer of the server, and only from the threshold on. */
+/* Messages are deflated by the one packer of the server, and only from the threshold on. */
 static void test_written(void) {
     static char text[5000];
     int fd = open_websocket();

@@ -50,7 +50,7 @@ static void send_frame(int fd, unsigned first, const char *payload, size_t len) 
     turns(2);
 }
 
-/* Many bytes as a few hundred. */
+/* Sends many bytes, deflated to a few hundred. */
 static void send_packed(int fd, unsigned first) {
     static char packed[LARGE];
     z_stream stream = {.next_in = (unsigned char *)large,
@@ -63,7 +63,7 @@ static void send_packed(int fd, unsigned first) {
     send_frame(fd, first | RSV1, packed, stream.total_out - 4);
 }
 
-/* Whether its Close came, and with which code; 0: no Close. */
+/* Returns the code of its Close; 0: no Close came. */
 static unsigned close_code(int fd) {
     hear(fd);
     for (size_t i = 0; i + 3 < got_len; i++) {
@@ -84,7 +84,7 @@ static unsigned tell_some(void) {
     return messages;
 }
 
-/* The application is told of everything that comes; how many messages. */
+/* Delivers all events to the application; returns how many were messages. */
 static unsigned tell_all(void) {
     unsigned all = 0;
     for (unsigned some = 1; some > 0; all += some) some = tell_some();
@@ -122,7 +122,7 @@ static void gather(void (*fill)(int fd)) {
 /* How many were closed because there was no room. */
 static unsigned count_refused(void) {
     unsigned refused = 0;
-    tell_all(); /* the Close is sent once the application has seen what came before */
+    tell_all(); /* the Close is sent after the application has got the events before it */
     for (int i = 0; i < CROWD; i++) {
         const unsigned code = close_code(fds[i]);
         CHECK(code == 0 || code == 1013);
@@ -144,7 +144,7 @@ static void begin_small(int fd) {
 }
 
 static void test_messages_that_never_end(void) {
-    gather(begin_packed); /* 256 KiB and an inflater, less the part that is free */
+    gather(begin_packed); /* 256 KiB and an inflater, less the free part */
     CHECK_INT(count_refused(), CROWD - 3);
     CHECK_INT(row()->refused, CROWD - 3);
     CHECK_INT(server->incidents.count, 1); /* one line */
@@ -168,7 +168,8 @@ static void send_whole(int fd) {
     send_frame(fd, FIN | BINARY, large, 60000);
 }
 
-/* Whoever sends a second message while there is little room for all has to wait for the first. */
+/* A client that sends a second message while the budget is nearly full waits until the first one is
+ * taken. */
 static void send_some(int fd) {
     for (int i = 0; i < 12; i++) send_frame(fd, FIN | BINARY, large, 3000);
 }
@@ -201,7 +202,7 @@ static void test_a_message_in_pieces_that_fit(void) {
     leave_all();
 }
 
-/* Pings and further fragments do not move the deadline, silence does not come into it. */
+/* Pings and further fragments do not move the deadline, and it is not the deadline for silence. */
 static void test_the_deadline_of_a_message(void) {
     settings.message_timeout_ms = 10000;
     settings.ping_interval_ms = 4000;
@@ -239,7 +240,7 @@ static void test_no_deadline(void) {
     leave_all();
 }
 
-/* The pause is ours: its time is not the client's. */
+/* The server causes the pause, so its time does not count against the client. */
 static void test_the_deadline_waits_for_the_application(void) {
     settings.message_timeout_ms = 10000;
     settings.ping_interval_ms = 0;
@@ -247,7 +248,7 @@ static void test_the_deadline_waits_for_the_application(void) {
     int fd = open_websocket();
     tell_all();
     send_frame(fd, FIN | BINARY, large, 40000);
-    send_frame(fd, FIN | BINARY, large, 40000); /* more is not read */
+    send_frame(fd, FIN | BINARY, large, 40000); /* no more is read */
     send_frame(fd, TEXT, "be", 2);
     later(60000);
     CHECK_INT(tell_all(), 2);

@@ -26,24 +26,24 @@ static const row rows[] = {
     {"ping(p) text(Hello) text(x)",
      {F(RSV1 | TEXT, ""), F(0, "\xf2"), F(FIN | PING, "p"), F(0, ""), F(0, "\x48\xcd\xc9"),
       F(0, "\xc9\x07\x00"), F(FIN, ""), F(FIN | TEXT, "x")}},
-    /* not compressed by the encoder, a last block, two blocks, two streams */
+    /* stored, with a last block, two blocks, two streams */
     {"text(Hello)", {F(C | TEXT, "\x00\x05\x00\xfa\xffHello\x00")}},
     {"text(Hello)", {F(C | TEXT, "\xf3\x48\xcd\xc9\xc9\x07\x00\x00")}},
     {"text(Hello)", {F(C | TEXT, "\xf2\x48\x05\x00" TAIL "\xca\xc9\xc9\x07\x00")}},
     {"text(HelloHello)", {F(C | TEXT, "\xf3\x48\xcd\xc9\xc9\x07\x00" HELLO)}},
     {"text(HelloHello)",
      {F(C | TEXT, "\xf3\x48\xcd\xc9\xc9\x07\x00\xf3\x48\xcd\xc9\xc9\x07\x00\x00")}},
-    /* empty ones */
+    /* empty messages */
     {"text()", {F(C | TEXT, "\x00")}},
     {"binary()", {F(C | BINARY, "\x03\x00\x00")}},
     {"text() text(a)", {F(C | TEXT, ""), F(FIN | TEXT, "a")}},
     {"binary()", {F(RSV1 | BINARY, ""), F(0, ""), F(FIN, "")}},
-    /* with the tail that should be off, without the byte that a last block leaves */
+    /* with the tail that should be removed; without the byte that a last block leaves */
     {"text(Hello)", {F(C | TEXT, HELLO TAIL)}},
     {"text(Hello)", {F(C | TEXT, "\xf3\x48\xcd\xc9\xc9\x07\x00")}},
     {"text()", {F(C | TEXT, "\x03\x00")}},
     {"text()", {F(C | TEXT, "\x00" TAIL)}},
-    /* not what deflate makes: at the first byte that rules it out, or at the end */
+    /* invalid deflate data: refused at the first byte that makes it invalid, or at the end */
     {"!WS_DEFLATE", {CUT(C | BINARY, 1000, "\x06")}},
     {"!WS_DEFLATE", {CUT(C | BINARY, 1000, "\x00\x05\x00\x05\x00")}},
     {"binary(Hello) !WS_DEFLATE", {F(C | BINARY, HELLO), F(C | BINARY, "\xf2\x00\x11\x00\x00")}},
@@ -51,7 +51,7 @@ static const row rows[] = {
     {"!WS_DEFLATE", {F(C | BINARY, "\x00\x05\x00")}},
     {"!WS_DEFLATE", {F(RSV1 | BINARY, "\x00\x05\x00\xfa\xffHel"), F(FIN, "")}},
     {"ping() !WS_DEFLATE", {F(RSV1 | BINARY, "\x00\x01"), F(FIN | PING, ""), F(0, "\x00\x00\x00")}},
-    /* text is judged as it comes out */
+    /* text is checked as it is inflated */
     {"binary(ab\xff)", {F(C | BINARY, "\x4a\x4c\xfa\x0f\x00")}},
     {"!WS_NOT_UTF8", {F(C | TEXT, "\x4a\x4c\xfa\x0f\x00")}},
     {"!WS_NOT_UTF8", {CUT(C | TEXT, 1000, "\x4a\x4c\xfa\x0f")}},
@@ -61,7 +61,7 @@ static const row rows[] = {
      {F(RSV1 | TEXT, "\x3a\xb7\xeb"), F(0, ""), F(0, "\xe1"), F(FIN, "\xde\x9d\x00\x00")}},
     {"!WS_NOT_UTF8", {F(C | TEXT, "\x3a\x07\x00")}},
     {"text(a) !WS_NOT_UTF8", {F(FIN | TEXT, "a"), F(FIN | TEXT, "\xff")}},
-    /* what else may go wrong is as without compression */
+    /* other errors are the same as without compression */
     {"!WS_RESERVED_BITS", {F(RSV1 | TEXT, "\xf2\x48"), F(C, "\xcd")}},
     {"!WS_RESERVED_BITS", {F(C | PING, "")}},
     {"!WS_RESERVED_BITS", {F(C | PONG, "")}},
@@ -73,7 +73,7 @@ static const row rows[] = {
     {"close(1000:x)", {F(RSV1 | TEXT, "\xf2\x48"), F(FIN | CLOSE, "\x03\xe8x"), F(FIN, "\xff")}},
 };
 
-/* What comes out of a message counts, not what it is on the wire. */
+/* The inflated size of a message counts, not the size on the wire. */
 static const row limited_rows[] = {
     {"binary(aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa) text(x)",
      {F(C | BINARY, A40), F(FIN | TEXT, "x")}},
@@ -102,7 +102,7 @@ static void check_rows(void) {
         check_row(&limited_rows[i], &limits);
 }
 
-/* Without the extension no bit is allowed. */
+/* Without the extension the bit is refused. */
 static void test_not_negotiated(void) {
     static const row refused = {"!WS_RESERVED_BITS", {F(C | TEXT, HELLO)}};
 
@@ -123,8 +123,8 @@ static size_t client_deflate(const char *bytes, size_t len, char *out, size_t ro
     return room - stream.avail_out - 4;
 }
 
-/* A message a thousand times as large as its frame stops at the limit, wherever that is, and takes
- * no more memory than the limit allows. */
+/* A message a thousand times as large as its frame stops at the limit, wherever the limit is, and
+ * takes no more memory than the limit allows. */
 static void test_bombs(void) {
     static char zeros[1 << 20], packed[4096], frame[4096 + CLIENT_HEADER_MAX];
     static const uint32_t allowed[] = {0, 1, 16383, 16384, 16385, 100000, 1048575, 1048576};
@@ -152,8 +152,8 @@ static void test_bombs(void) {
     }
 }
 
-/* A message that ends without being told, by a close or with its connection, gives back what it
- * had; more of them at a time than are kept do so as well. */
+/* If a message ends without being delivered, by a close or with its connection, it gives its memory
+ * back. So do messages beyond the number of inflaters that are kept. */
 static void test_inflaters_come_back(void) {
     rd_ws_limits limits = roomy;
     char frame[64];
@@ -176,7 +176,7 @@ static void test_inflaters_come_back(void) {
 
 /* ---- what the server packs ---- */
 
-/* Inflated by zlib with a window of so many bits. */
+/* Inflates with zlib and a window of this many bits. */
 static void check_unpacked(rd_slice packed, unsigned bits, rd_slice expected) {
     z_stream stream = {0};
     char *input = malloc(packed.len + 4), *out = malloc(expected.len + 1);
@@ -197,7 +197,8 @@ static void check_unpacked(rd_slice packed, unsigned bits, rd_slice expected) {
     free(out);
 }
 
-/* Numbers as text: shorter when packed, and with references back as far as a window goes. */
+/* Numbers as text: they are shorter when packed, and their references go back as far as the window.
+ */
 static char *numbers(size_t len) {
     char *text = malloc(len + 32);
 
@@ -216,7 +217,7 @@ static void test_windows(void) {
         for (unsigned bits = RD_WS_WINDOW_MIN; bits <= RD_WS_WINDOW_MAX; bits++) {
             const rd_slice packed = rd_ws_deflate_pack(shared, bits, payload);
 
-            if (bits == 8 && sizes[i] > 256) { /* zlib makes no such window */
+            if (bits == 8 && sizes[i] > 256) { /* zlib cannot make such a window */
                 CHECK(packed.ptr == NULL);
                 continue;
             }
@@ -224,7 +225,7 @@ static void test_windows(void) {
             CHECK(packed.len < payload.len);
             check_unpacked(packed, bits, payload);
         }
-        /* what is no longer than a window needs no larger one */
+        /* a message that fits in a window needs no larger one */
         for (unsigned bits = RD_WS_WINDOW_MIN; bits < RD_WS_WINDOW_MAX; bits++)
             if (sizes[i] <= (size_t)1 << bits)
                 check_unpacked(rd_ws_deflate_pack(shared, RD_WS_WINDOW_MAX, payload), bits,

@@ -18,7 +18,7 @@ static rd_message *publish(const char *payload, size_t len, bool is_text) {
     return rd_message_new(RD_SLICE("room"), rd_slice_of(payload, len), is_text, 0);
 }
 
-/* What a client without a larger window than so many bits makes of the frame. */
+/* What a client with a window of at most this many bits makes of the frame. */
 static void check_payload(rd_slice frame, unsigned window_bits, rd_slice expected) {
     static unsigned char out[100000];
     const size_t header = ((uint8_t)frame.ptr[1] == 126) ? 4
@@ -75,7 +75,7 @@ static void test_kinds(void) {
     rd_message_unref(no_text);
 }
 
-/* One deflated frame for all whose window has room for the whole message. */
+/* Clients share one deflated frame if their windows have room for the whole message. */
 static void test_windows(void) {
     static char text[70000];
     for (size_t i = 0; i < sizeof text; i++) text[i] = (char)('a' + i * i % 1009 % 23);

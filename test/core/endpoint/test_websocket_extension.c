@@ -34,11 +34,11 @@ static const row rows[] = {
     {PD "; server_max_window_bits=\"1\\2\"", AGREED BITS "12"},
     {PD "; client_max_window_bits=9; server_max_window_bits=11; client_no_context_takeover",
      AGREED BITS "11"},
-    /* not to be kept to */
+    /* offers that the server cannot keep */
     {PD "; server_max_window_bits=8", AGREED BITS "8"},
     {PD "; server_max_window_bits=8, " PD, AGREED BITS "8"},
     {PD "; server_max_window_bits=7, " PD "; server_max_window_bits=10", AGREED BITS "10"},
-    /* values that are none */
+    /* invalid values */
     {PD "; server_max_window_bits", ""},
     {PD "; server_max_window_bits=", ""},
     {PD "; server_max_window_bits=\"\"", ""},
@@ -64,7 +64,7 @@ static const row rows[] = {
     {PD "; server_no_context_takeover=", ""},
     {PD "; client_no_context_takeover=1", ""},
     {PD "; client_no_context_takeover=\"\"", ""},
-    /* parameters that are unknown or there twice */
+    /* unknown parameters, or one parameter twice */
     {PD "; x", ""},
     {PD "; x=1", ""},
     {PD "; Server_No_Context_Takeover", ""},
@@ -73,7 +73,7 @@ static const row rows[] = {
     {PD "; client_max_window_bits; client_max_window_bits=10", ""},
     {PD "; server_max_window_bits=10; server_max_window_bits=10", ""},
     {PD "; server_max_window_bits=10; x, " PD, AGREED},
-    /* lists, and offers that are none */
+    /* lists, and invalid offers */
     {"", ""},
     {",", ""},
     {";", ""},

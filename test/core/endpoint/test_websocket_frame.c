@@ -15,7 +15,7 @@
 typedef struct row {
     const char *bytes;
     size_t len;
-    int rc; /* 0: a complete header; an error comes at the last byte */
+    int rc; /* 0: a complete header; an error is reported at the last byte */
     unsigned opcode;
     uint64_t length;
     bool deflate;
@@ -246,7 +246,7 @@ static void test_written_closes(void) {
     CHECK_INT(len, RD_WS_CLOSE_MAX);
     len = rd_ws_close_write(frame, 1000, rd_slice_of(reason, sizeof reason));
     CHECK_INT(len, RD_WS_CLOSE_MAX);
-    memcpy(reason + 121, "\xe2\x82\xac", 3); /* byte 124 would be its last one */
+    memcpy(reason + 121, "\xe2\x82\xac", 3); /* byte 124 would be the last byte of the code point */
     len = rd_ws_close_write(frame, 1000, rd_slice_of(reason, sizeof reason));
     CHECK_INT(len, 4 + 121);
     CHECK_INT(frame[1], 2 + 121);

@@ -34,7 +34,7 @@ static const row rows[] = {
          KEYED},
     {1, GET, ALL "Content-Length: 0\r\n"},
     {1, GET, UPGRADE "Sec-WebSocket-Version:  13\t\r\nSec-WebSocket-Key:\t" KEY " \r\n"},
-    /* no WebSocket is asked for, or not in a way that counts */
+    /* requests that ask for no WebSocket, or not in a valid way */
     {0, GET, ""},
     {0, GET, VERSION KEYED},
     {0, GET, "Connection: Upgrade\r\n" VERSION KEYED},
@@ -48,7 +48,7 @@ static const row rows[] = {
     {0, "HEAD /chat HTTP/1.1", ALL},
     {0, "get /chat HTTP/1.1", ALL},
     {0, "GET /chat HTTP/1.0", ALL},
-    /* asked for in a version that is not ours */
+    /* requests for a version that the server does not speak */
     {RD_ERR_WS_VERSION, GET, UPGRADE KEYED},
     {RD_ERR_WS_VERSION, GET, UPGRADE KEYED "Sec-WebSocket-Version: 8\r\n"},
     {RD_ERR_WS_VERSION, GET, UPGRADE KEYED "Sec-WebSocket-Version: 14\r\n"},
@@ -104,7 +104,7 @@ static void test_statuses(void) {
     CHECK_INT(rd_error_status(RD_ERR_WS_BODY), 400);
 }
 
-/* The example of RFC 6455, section 1.3; the others are what OpenSSL makes of theirs. */
+/* The example of RFC 6455, section 1.3. The other answers were made with OpenSSL. */
 static void test_accept(void) {
     static const struct {
         const char *key, *accept;
@@ -125,7 +125,7 @@ static void test_accept(void) {
 
 #define OFFER(list) "Sec-WebSocket-Protocol: " list "\r\n"
 
-/* `given`: the application's fields, separated by |; `left` what stays of them. */
+/* `given`: the application's fields, separated by |; `left`: the fields that remain. */
 static void check_choice(const char *offers, const char *given, const char *left) {
     rd_http1_parser parser;
     rd_head head;

@@ -43,7 +43,7 @@ static const row rows[] = {
     {"!WS_INTERLEAVED", {F(TEXT, "a"), F(FIN | TEXT, "b")}},
     {"ping() !WS_INTERLEAVED", {F(TEXT, "a"), F(FIN | PING, ""), CUT(BINARY, 5, "")}},
     {"!WS_INTERLEAVED", {F(BINARY, ""), F(FIN | TEXT, "")}},
-    /* text is judged as it comes, and no sooner */
+    /* text is checked as it arrives, not earlier */
     {"text(\xce\xba\xe1\xbd\xb9)",
      {F(TEXT, "\xce\xba\xe1"), F(0, ""), F(0, "\xbd"), F(FIN, "\xb9")}},
     {"ping(\xff) text(\xce\xba)", {F(TEXT, "\xce"), F(FIN | PING, "\xff"), F(FIN, "\xba")}},
@@ -57,7 +57,7 @@ static const row rows[] = {
     {"text(a) !WS_NOT_UTF8", {F(FIN | TEXT, "a"), F(FIN | TEXT, "\x80")}},
     {"binary(\xce) text(a)", {F(FIN | BINARY, "\xce"), F(FIN | TEXT, "a")}},
     {"binary(\xce\xff)", {F(BINARY, "\xce"), F(FIN, "\xff")}},
-    /* closes, and nothing behind them */
+    /* closes, and no event after them */
     {"close(1005:)", {F(FIN | CLOSE, "")}},
     {"close(1000:)", {F(FIN | CLOSE, "\x03\xe8")}},
     {"close(1000:bye)",
@@ -74,12 +74,12 @@ static const row rows[] = {
     {"!WS_NOT_UTF8", {CUT(FIN | CLOSE, 20, "\x03\xe8\xf4\x90")}},
     {"!WS_NOT_UTF8", {F(FIN | CLOSE, "\x03\xe8\xce")}},
     {"!WS_NOT_UTF8", {F(TEXT, "\xce"), CUT(FIN | CLOSE, 20, "\x03\xe8\xba")}},
-    /* nothing behind an error */
+    /* no event after an error */
     {"!WS_OPCODE", {F(FIN | 0x3, "a"), F(FIN | TEXT, "b"), F(FIN | CLOSE, "")}},
     {"text(a) !WS_RESERVED_BITS", {F(FIN | TEXT, "a"), F(FIN | RSV1 | TEXT, "b"), F(FIN, "c")}},
 };
 
-/* One frame, alone and behind a message that must have been delivered. */
+/* One frame, alone, and after a message that must have been delivered. */
 static void check_refused(unsigned first, const char *payload, size_t len, const char *error) {
     const frame frames[] = {F(FIN | TEXT, "good"), {first, payload, len, len}};
     char bytes[256], events[64];
@@ -125,7 +125,7 @@ static void test_close_codes(void) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) check_close_code(bad[i], false);
 }
 
-/* A text as one frame, and with each byte as a fragment of its own and empty ones between. */
+/* A text as one frame, then with each byte as a fragment of its own and empty fragments between. */
 static void check_text(const char *text, bool valid) {
     const size_t len = strlen(text);
     char bytes[1024], events[64];
@@ -198,8 +198,8 @@ static void test_texts(void) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) check_text(bad[i], false);
 }
 
-/* One message of `len` bytes in frames of `fragment`, fed in pieces; must come out as it went in.
- */
+/* One message of `len` bytes in frames of `fragment` bytes, fed in pieces. It must come out
+ * unchanged. */
 static void check_large(unsigned opcode, size_t len, size_t fragment, size_t step) {
     const size_t frames = len / fragment + 2;
     char *payload = malloc(len + 1), *bytes = malloc(len + frames * CLIENT_HEADER_MAX);
@@ -246,7 +246,7 @@ static void test_sizes(void) {
     check_large(BINARY, 1 << 24, 1 << 24, 1 << 18);
 }
 
-/* Refused by what the headers say: nothing of what is too much is needed to tell. */
+/* Refused by its header: no byte of a payload that is too large is needed. */
 static void test_limits(void) {
     static const rd_ws_limits tight = {.message_bytes = 10, .fragments = 3};
     static const row limited[] = {
@@ -277,7 +277,8 @@ static void test_limits(void) {
     for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++) check_row(&nothing[i], &none);
 }
 
-/* What a limit does not forbid is not reserved either: memory follows what came. */
+/* A size that the limit allows is not reserved in advance: memory grows with the bytes that come.
+ */
 static void test_announced_is_not_allocated(void) {
     const rd_ws_limits limits = {.message_bytes = UINT32_MAX, .fragments = 1};
     char bytes[CLIENT_HEADER_MAX + 100];
@@ -297,7 +298,7 @@ static void test_announced_is_not_allocated(void) {
     check_events(&feed, "!WS_MESSAGE_TOO_LARGE");
 }
 
-/* A payload in one piece is handed out where it lies; one that was cut changes its owner. */
+/* A payload in one piece is handed out in place. If it was cut, the taker gets its buffer. */
 static void test_take(void) {
     char bytes[64];
     const size_t len = client_frame(bytes, FIN | TEXT, 0x11223344, "message", 7, 7);

@@ -23,7 +23,7 @@ static void add(rd_request *request, size_t at, size_t len) {
     head->seen[RD_HEADER_ACCEPT_ENCODING / 64] |= UINT64_C(1) << RD_HEADER_ACCEPT_ENCODING % 64;
 }
 
-/* `lines` are values with a LF after each. */
+/* Each of `lines` is a value with a LF behind it. */
 static unsigned choose(const char *lines, unsigned available) {
     rd_request_pool pool = {0};
     rd_request *request = rd_request_new(&pool);
@@ -85,7 +85,7 @@ static void test_identity(void) {
     check_choice("identity, gzip;q=0.5\n", ALL, RD_CODING_IDENTITY);
     check_choice("identity, gzip\n", ALL, RD_CODING_GZIP);
     check_choice("identity;q=0.4, gzip;q=0.5\n", ALL, RD_CODING_GZIP);
-    check_choice("gzip;q=0.1\n", GZIP, RD_CODING_GZIP); /* unsaid, it comes last */
+    check_choice("gzip;q=0.1\n", GZIP, RD_CODING_GZIP); /* a coding not listed is last */
     check_choice("identity;q=0\n", ALL, RD_CODING_IDENTITY);
     check_choice("identity;q=0, br\n", ALL, RD_CODING_BR);
     check_choice("identity;q=0, br\n", GZIP, RD_CODING_IDENTITY);
@@ -107,7 +107,7 @@ static void test_names(void) {
     check_choice("BR;q=0.9,ZSTD\n", ALL, RD_CODING_ZSTD);
     check_choice("x-br, gzipped, gzi, z, **, g\xfaip, \"gzip\"\n", ALL, RD_CODING_IDENTITY);
     check_choice("br gzip\n", ALL, RD_CODING_IDENTITY);
-    check_choice("\"br, gzip\n", ALL, RD_CODING_IDENTITY); /* a string without its end */
+    check_choice("\"br, gzip\n", ALL, RD_CODING_IDENTITY); /* a string without an end */
 }
 
 static void test_weights_that_are_none(void) {
@@ -124,7 +124,7 @@ static void test_weights_that_are_none(void) {
         snprintf(line, sizeof line, "br;q=0.1, gzip;%s\n", weights[i]);
         check_choice(line, ALL, RD_CODING_BR);
     }
-    check_choice("gzip;q=2, *;q=0.5\n", GZIP, RD_CODING_GZIP); /* as if it were not there */
+    check_choice("gzip;q=2, *;q=0.5\n", GZIP, RD_CODING_GZIP); /* as if the field were absent */
 }
 
 static void test_several_lines(void) {

@@ -13,7 +13,7 @@
 
 static rd_loop loop;
 static rd_file_cache cache;
-static rd_file_opening *opened; /* the last one that was over */
+static rd_file_opening *opened; /* the last opening that finished */
 static unsigned openings;
 
 static void note_opened(void *owner, rd_file_opening *opening) {
@@ -35,14 +35,14 @@ static void finish(void) {
     finish_jobs(&loop);
 }
 
-/* Nobody answers with it: it is the cache's alone. */
+/* No answer uses the entry: only the cache holds it. */
 static rd_file_entry *without_reference(rd_file_entry *entry) {
     CHECK_INT(entry->refs, 2);
     rd_file_entry_unref(entry);
     return entry;
 }
 
-/* What the opening in flight finds; NULL with errno. */
+/* The result of the opening in flight; NULL with errno. */
 static rd_file_entry *await_opening(void) {
     finish_jobs(&loop);
     if (!CHECK(opened != NULL)) return NULL;
@@ -103,12 +103,12 @@ static void test_kept_for_a_second(void) {
     CHECK(find("/a.txt", 7999) == entry);
     CHECK(find("/a.txt", 8000) == NULL && errno == ENOENT);
     CHECK_INT(cache.entries.count, 0);
-    make_text("a.txt", "again"); /* what is not there is not kept */
+    make_text("a.txt", "again"); /* a missing file is not kept */
     CHECK(find("/a.txt", 8000) != NULL);
     finish();
 }
 
-/* Answers share the descriptor for as long as it is the same file. */
+/* Answers share the descriptor as long as the file is the same. */
 static void test_the_same_file(void) {
     static char bytes[RD_FILE_BYTES_MAX + 1];
     make_file("same", bytes, sizeof(bytes), WRITTEN);
@@ -139,7 +139,7 @@ static void test_siblings(void) {
     finish();
 }
 
-/* Nanoseconds of this year do not fit in 64 bits. */
+/* Nanoseconds since the epoch do not fit in 64 bits here. */
 static void test_times_far_away(void) {
     const time_t year_2264 = 9300000000;
     make_file("far.js", "original", 8, year_2264);
@@ -194,8 +194,8 @@ static void test_digests(void) {
         rd_file_entry *entry = find(path, 0);
         CHECK_SAYS(entry != NULL && entry->is.has_digest == digests[i].has_digest, "%s", path);
     }
-    CHECK(find("/app%2D3f2a9c1b%2ejs", 0)->is.has_digest); /* it is the file's name that counts */
-    CHECK(find("/app-3f2a9c1b.js", 1000)->is.has_digest);  /* looked at again */
+    CHECK(find("/app%2D3f2a9c1b%2ejs", 0)->is.has_digest); /* the file's name counts */
+    CHECK(find("/app-3f2a9c1b.js", 1000)->is.has_digest);  /* the file was checked again */
     finish();
 }
 
@@ -213,7 +213,7 @@ static void test_the_least_used_goes(void) {
     finish();
 }
 
-/* Siblings are files, too; so is a folder's index that is redirected to. */
+/* Siblings are files, too; so is the index of a folder that is redirected to. */
 static void test_each_file_counts(void) {
     begin(3, false);
     make_text("1.gz", "1");
@@ -234,7 +234,7 @@ static void test_each_file_counts(void) {
     CHECK_INT(cache.files, 1);
     find("/2", 1000);
     finish();
-    begin(2, false); /* too many by itself: it is kept alone */
+    begin(2, false); /* more files than allowed: the entry is kept alone */
     make_text("1.gz", "1");
     make_text("1.br", "1");
     CHECK(find("/1", 0) != NULL && find("/1", 0) != NULL && find("/2", 0) != NULL);
@@ -265,7 +265,7 @@ static void test_no_more_open_than_there_may_be(void) {
     finish();
 }
 
-/* However its path is spelt, a file is kept once; and nothing is decoded twice. */
+/* A file is kept once, however its path is spelled, and no path is decoded twice. */
 static void test_spellings(void) {
     make_text("a.txt", "one");
     make_text("%61.txt", "escape");
@@ -287,13 +287,13 @@ static void test_spellings(void) {
     finish();
 }
 
-/* Two writes within one tick of the file system's clock leave the same facts. */
+/* Two writes within one tick of the file system's clock leave the same time and size. */
 static void test_bytes_that_change_unseen(void) {
     make_text("unseen", "1");
     int fd = open(in_folder("unseen"), O_RDWR | O_CLOEXEC);
     char *bytes = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (!CHECK(bytes != MAP_FAILED)) return;
-    bytes[0] = '2'; /* the page is dirty from now on: no further write is noted */
+    bytes[0] = '2'; /* the page is dirty from now on: the kernel notes no further write */
     begin(8, false);
     CHECK_INT(original_of(find("/unseen", 0))->bytes[0], '2');
     bytes[0] = '3';
@@ -303,7 +303,7 @@ static void test_bytes_that_change_unseen(void) {
     close(fd);
 }
 
-/* What is only kept makes room before anybody hears that there is none. */
+/* Cached descriptors are closed before a request is refused for lack of one. */
 static void test_out_of_descriptors(void) {
     static char bytes[RD_FILE_BYTES_MAX + 1];
     struct rlimit before, limit;
@@ -325,21 +325,21 @@ static void test_out_of_descriptors(void) {
         CHECK(find(path, 0) != NULL);
     }
     CHECK(cache.entries.count <= 5);
-    CHECK(find("/1", 0) != NULL); /* in memory: it makes no room */
+    CHECK(find("/1", 0) != NULL); /* in memory: closing it frees no descriptor */
     rd_file *held = original_of(find("/large8", 0))->file;
-    rd_file_ref(held); /* being sent: it stays open */
+    rd_file_ref(held); /* is being sent: it stays open */
     limit.rlim_cur = (rlim_t)held->fd;
     setrlimit(RLIMIT_NOFILE, &limit);
     while (dup(0) >= 0) {
     }
-    find("/large0", 5000); /* takes what can be made free */
+    find("/large0", 5000); /* takes the descriptor that can be freed */
     while (dup(0) >= 0) {
     }
     CHECK(find("/2", 5000) == NULL || cache.open == 1);
     while (dup(0) >= 0) {
     }
     CHECK(find("/3", 5000) == NULL && errno == EMFILE);
-    /* What was true a second ago has to do: no byte of it needs a descriptor. */
+    /* Facts that are a second old must be enough here: none of these answers needs a descriptor. */
     CHECK_INT(original_of(find("/1", 5000))->bytes[0], '1');
     CHECK(original_of(find("/large8", 5000))->file == held);
     CHECK(find("/nothing", 5000) == NULL && errno == ENOENT);
@@ -349,7 +349,7 @@ static void test_out_of_descriptors(void) {
     closefrom(lowest);
 }
 
-/* An answer that is about to be made needs the descriptor as much as one that is being sent. */
+/* An answer that is about to be sent needs the descriptor as much as one that is being sent. */
 static void test_an_entry_in_use_makes_no_room(void) {
     struct rlimit before, limit;
     begin(64, false);
@@ -372,7 +372,7 @@ static void test_an_entry_in_use_makes_no_room(void) {
     finish();
 }
 
-/* ---- while an opening has not come back ---- */
+/* ---- while an opening is in flight ---- */
 
 static rd_file_opening *ask(const char *path) {
     rd_file_entry *entry = NULL;
@@ -383,7 +383,7 @@ static rd_file_opening *ask(const char *path) {
     return opening;
 }
 
-/* One after the other, whatever else is told meanwhile. */
+/* Takes the openings one after the other, and runs the other posted work in between. */
 static void take_openings(int count) {
     while (count > 0) {
         rd_disk_wait_idle(&loop);
@@ -401,7 +401,7 @@ static void take_openings(int count) {
     }
 }
 
-/* However they spell it. */
+/* The same file in several spellings shares one opening. */
 static void test_many_ask_for_one(void) {
     begin(8, false);
     make_text("joined", "1");
@@ -417,7 +417,7 @@ static void test_many_ask_for_one(void) {
     finish();
 }
 
-/* What was dropped meanwhile lasts until nobody answers with it. */
+/* An opening that was dropped meanwhile lasts until its last answer has ended. */
 static void test_an_entry_outlives_its_place(void) {
     begin(1, false);
     rd_file_entry *entry = find("/joined", 0);
@@ -450,7 +450,7 @@ static void test_no_more_openings_than_there_may_be(void) {
     finish();
 }
 
-/* For the application as soon as the kernel knows: no opening, and not even that of the memory. */
+/* If the kernel knows that a file is missing, the request needs no opening. */
 static void test_what_is_surely_nowhere(void) {
     rd_file_root root;
     CHECK_INT(rd_file_root_open(&root, folder), 0);
@@ -465,13 +465,13 @@ static void test_what_is_surely_nowhere(void) {
     CHECK_INT(openings, before);
     CHECK(find("/deep/nothing", 0) == NULL && find("/deep/nothing", 0) == NULL);
     CHECK(openings <= before + 1);
-    make_text("nowhere", "now"); /* what is not there is not kept */
+    make_text("nowhere", "now"); /* a missing file is not kept */
     CHECK(find("/nowhere", 600) != NULL);
     unlink(in_folder("nowhere"));
     finish();
 }
 
-/* A name that nobody has asked the disk for is not known by another one that has its hash. */
+/* A name that was never looked up on the disk is not taken for another name with the same hash. */
 static void test_a_name_that_collides(void) {
     const char *walked = "absent008122", *other = "absent010181";
     rd_file_root root;
@@ -484,7 +484,7 @@ static void test_a_name_that_collides(void) {
     rd_file_root_close(&root);
     if (!tells || tells_other) return; /* before Linux 5.12, or no disk at all */
     begin(8, false);
-    cache.folder.root.is_memory = false; /* where the folder of this test may be */
+    cache.folder.root.is_memory = false; /* the folder of this test may be there */
     const unsigned before = openings;
     CHECK(find("/absent008122", 0) == NULL && openings == before);
     CHECK(find("/absent010181", 0) == NULL && openings == before + 1);

@@ -110,7 +110,7 @@ static const row rows[] = {
     {&file, UNMODIFIED, "If-None-Match: \"5-a\"\r\nIf-Match: \"5-a\"\r\n"},
     {&file, FAILED, "If-Modified-Since: " THEN "\r\nIf-Unmodified-Since: " BEFORE "\r\n"},
     {&file, UNMODIFIED, "If-Modified-Since: " THEN "\r\nIf-Unmodified-Since: " THEN "\r\n"},
-    /* what is no condition on the whole */
+    /* fields that do not form a condition together */
     {&file, SENT, "If-Range: \"x\"\r\nRange: bytes=0-1\r\n"},
 };
 

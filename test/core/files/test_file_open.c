@@ -30,7 +30,7 @@ static rd_file_root root;
 typedef struct row {
     const char *name, *path; /* path: which file of the tree is opened; NULL: none */
     int error;
-    bool follows; /* needs openat2, else ENOENT */
+    bool follows; /* needs openat2; without it ENOENT */
 } row;
 
 static const row rows[] = {
@@ -47,7 +47,7 @@ static const row rows[] = {
     {"\xc0\xae", "root/\xc0\xae", 0, false},
     {"back\\slash", "root/back\\slash", 0, false},
     {TREE_LONG, "root/" TREE_LONG, 0, false},
-    /* other ways to write it */
+    /* other spellings */
     {"./file", "root/file", 0, false},
     {"folder//file", "root/folder/file", 0, false},
     {"./folder/.//./file", "root/folder/file", 0, false},
@@ -61,7 +61,7 @@ static const row rows[] = {
     {"folder//", NULL, EISDIR, false},
     {"folder/.", NULL, EISDIR, false},
     {"folder/deep", NULL, EISDIR, false},
-    /* not there */
+    /* missing files */
     {"nothing", NULL, ENOENT, false},
     {"FILE", NULL, ENOENT, false},
     {"folder/nothing", NULL, ENOENT, false},
@@ -117,13 +117,14 @@ static const row rows[] = {
     {"magic", NULL, ENOENT, false},
     {"system/etc/passwd", NULL, ENOENT, false},
     {"system/dev/null", NULL, ENOENT, false},
-    /* no files */
+    /* not regular files */
     {"fifo", NULL, ENOENT, false},
     {"fifo/", NULL, ENOENT, false},
     {"socket", NULL, ENOENT, false},
 };
 
-/* The number a descriptor opened now would get: the same before and after when nothing leaks. */
+/* The number that the next descriptor would get. It is the same before and after if no descriptor
+ * leaks. */
 static int lowest_free(void) {
     const int fd = dup(0);
 
@@ -151,7 +152,7 @@ static const char *opened(const char *name) {
     return tree_path_of(&info) ? tree_path_of(&info) : "a stranger";
 }
 
-/* `path` NULL: nothing is, with this errno. */
+/* `path` NULL: nothing is found, with this errno. */
 static void check_opens(const char *name, const char *path, int error) {
     const char *actual = opened(name);
     const int actual_error = errno;
@@ -175,7 +176,7 @@ static void test_long_names(void) {
     static char name[3 * PATH_MAX];
 
     for (size_t i = 0; i < sizeof name - 1; i++) name[i] = i % 2 ? '/' : '.';
-    strcpy(name + PATH_MAX - 6, "/file"); /* as long as may be */
+    strcpy(name + PATH_MAX - 6, "/file"); /* as long as allowed */
     CHECK_INT(strlen(name), PATH_MAX - 1);
     check_opens(name, "root/file", 0);
     strcpy(name + PATH_MAX - 4, "file");
@@ -206,7 +207,7 @@ static void check_no_root(const char *place, int error) {
 }
 
 static void test_roots(void) {
-    rd_file_root at = root_at("root/link_to_folder"); /* the way to the root may be a link */
+    rd_file_root at = root_at("root/link_to_folder"); /* the path to the root may contain a link */
     struct stat info;
     int fd;
 
@@ -224,7 +225,7 @@ static void test_roots(void) {
     check_no_root("", ENOENT);
 }
 
-/* As somebody whom permissions bind. */
+/* Runs as a user to whom permissions apply. */
 static void test_permissions(void) {
     const bool is_root = geteuid() == 0;
     rd_file_root at;
@@ -239,7 +240,7 @@ static void test_permissions(void) {
     check_no_root(tree_place("outside"), EACCES);
     check_no_root(tree_place("outside/folder"), EACCES);
     if (is_root) CHECK_INT(seteuid(0), 0);
-    chmod(tree_place("outside"), 0111); /* nobody needs its list */
+    chmod(tree_place("outside"), 0111); /* no lookup needs to list it */
     if (is_root) CHECK_INT(seteuid(65534), 0);
     at = root_at("outside");
     rd_file_root_close(&at);
@@ -249,7 +250,7 @@ static void test_permissions(void) {
     chmod(tree_place("root/.dot"), 0644);
 }
 
-/* Room for `left` descriptors more. */
+/* Leaves room for `left` more descriptors. */
 static void leave_descriptors(const struct rlimit *before, int left) {
     const struct rlimit few = {(rlim_t)(lowest_free() + left), before->rlim_max};
 
@@ -278,12 +279,12 @@ static void test_no_descriptor_left(void) {
     check_opens("file", "root/file", 0);
 }
 
-/* A FIFO's writer and a tape drive would take notice; inotify does in their place. */
+/* A FIFO's writer or a tape drive would notice; inotify stands in for them. */
 static void check_is_opened(const char *name, bool is_opened) {
     char path[300], event[sizeof(struct inotify_event) + NAME_MAX + 1];
     const int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 
-    if (fd < 0) return; /* no instance left for this user */
+    if (fd < 0) return; /* this user has no inotify instance left */
     snprintf(path, sizeof path, "root/%s", name);
     CHECK(inotify_add_watch(fd, tree_place(path), IN_OPEN) >= 0);
     CHECK(!opened(name) == !is_opened);
@@ -301,7 +302,7 @@ static void test_nothing_else_is_opened(void) {
     }
 }
 
-/* Where it may be done: seen by this process only, and gone with it. */
+/* Mounts where this is allowed: only this process sees the mounts, and they end with it. */
 static void test_bind_mount(void) {
     const rd_file_root before = root;
     char outside[PATH_MAX];
@@ -310,10 +311,10 @@ static void test_bind_mount(void) {
     snprintf(outside, sizeof outside, "%s", tree_place("outside"));
     CHECK_INT(mkdir(tree_place("root/mounted"), 0755), 0);
     if (mount(outside, tree_place("root/mounted"), NULL, MS_BIND, NULL) == 0) {
-        root = root_at("root"); /* the one from before sees the mounts from before */
+        root = root_at("root"); /* the root that was opened before sees the old mounts */
         for (int has = root.has_openat2; has >= 0; has--) {
             root.has_openat2 = has;
-            check_opens("mounted/file", "outside/file", 0); /* whoever mounts it means it */
+            check_opens("mounted/file", "outside/file", 0); /* mounts are deliberate */
             check_opens("mounted/../../outside/file", NULL, ENOENT);
         }
         rd_file_root_close(&root);
@@ -323,7 +324,7 @@ static void test_bind_mount(void) {
     rmdir(tree_place("root/mounted"));
 }
 
-/* In a process of its own, for filters stay. 0: as it should be; 1: not so; 2: no filters here. */
+/* Runs in a process of its own, because filters stay. 0: right; 1: wrong; 2: no filters here. */
 static int serve_without_openat2(uint32_t error) {
     struct sock_filter rules[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -358,7 +359,7 @@ enum { ROUNDS = 3000, PLACE_MAX = sizeof tree_path + 64 };
 
 static atomic_bool is_renaming;
 
-/* The two names at once, where the file system can do that; and back again. */
+/* Exchanges both names at once, if the file system can do that, and back again. */
 static void swap_twice(const char *one, const char *other, const char *spare) {
     for (int i = 0; i < 2; i++) {
         if (renameat2(AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE) == 0) continue;
@@ -369,8 +370,8 @@ static void swap_twice(const char *one, const char *other, const char *spare) {
 }
 
 /*
- * A folder and a file each become a link to the outside and a folder again; a folder with links
- * that lead up goes outside, where up is somewhere else, and comes back.
+ * A folder and a file each become a link to the outside, and a folder again. A folder with links
+ * that lead up goes to the outside, where up is another folder, and comes back.
  */
 static void *rename_all(void *argument) {
     static const char *const paths[] = {"root/folder", "root/out_folder",  "root/in",
@@ -390,7 +391,7 @@ static void *rename_all(void *argument) {
     return NULL;
 }
 
-/* What stays is found all the time, even if renames elsewhere disturb the kernel's looking up. */
+/* A file that stays is found every time, even if renames elsewhere disturb the kernel's lookup. */
 static void check_racing(const char *name, bool stays) {
     struct stat info;
     const int fd = rd_file_open(&root, name, &info);

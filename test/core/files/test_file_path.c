@@ -7,7 +7,7 @@
 #include "files/file_path.h"
 
 typedef struct row {
-    const char *path, *name; /* name: NULL when it is refused */
+    const char *path, *name; /* NULL if the path is refused */
     bool is_folder;
 } row;
 
@@ -32,7 +32,7 @@ static const row rows[] = {
     {"/-", "-", false},
     {"/con", "con", false},
     {"/a:$DATA", "a:$DATA", false},
-    /* once, not twice */
+    /* decoded once, not twice */
     {"/%252e", "%2e", false},
     {"/%252e%252e/a", "%2e%2e/a", false},
     {"/%252f", "%2f", false},
@@ -41,7 +41,7 @@ static const row rows[] = {
     {"/%25252e", "%252e", false},
     {"/a%25", "a%", false},
     {"/%25%32%65", "%2e", false},
-    /* overlong forms stand for nothing */
+    /* overlong forms are not decoded */
     {"/%c0%ae", "\xc0\xae", false},
     {"/%c0%ae%c0%ae/%c0%afa",
      "\xc0\xae\xc0\xae/\xc0\xaf"
@@ -51,7 +51,7 @@ static const row rows[] = {
     {"/%ef%bc%8f", "\xef\xbc\x8f", false},
     {"/%e2%88%95", "\xe2\x88\x95", false},
     {"/%u002e", NULL, false},
-    /* no path, or no relative one */
+    /* no path, or not an absolute one */
     {"", NULL, false},
     {"a", NULL, false},
     {"*", NULL, false},
@@ -59,7 +59,7 @@ static const row rows[] = {
     {"../a", NULL, false},
     {"\\a", NULL, false},
     {"http://a/b", NULL, false},
-    /* escapes that are none */
+    /* invalid escapes */
     {"/%", NULL, false},
     {"/a%", NULL, false},
     {"/a%4", NULL, false},
@@ -130,7 +130,7 @@ static const row rows[] = {
     {"/.well-knownX/a", NULL, false},
     {"/.well-know/a", NULL, false},
     {"/.Well-Known/a", NULL, false},
-    /* separators that are none, or stand for nothing */
+    /* bytes that are no separators, or empty segments */
     {"/a%2fb", NULL, false},
     {"/a%2Fb", NULL, false},
     {"/%2f", NULL, false},
@@ -172,7 +172,7 @@ static void test_nul_as_it_is(void) {
     CHECK(!rd_file_path_parse(&path, RD_SLICE("\0/a")));
 }
 
-/* Each byte for itself: as it is, and escaped. */
+/* Each byte alone: raw, and escaped. */
 static void test_every_byte(void) {
     for (int byte = 0; byte < 256; byte++) {
         const bool is_text = byte >= 0x20 && byte != 0x7f && !strchr("/\\", byte);

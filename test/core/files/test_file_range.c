@@ -35,7 +35,7 @@ static const struct {
     {100, "bytes=0-9 ,\t20-29", "0+10 20+10"},
     {100, "bytes=,0-9,, ,20-29,", "0+10 20+10"},
     {100, "bytes= 0-9", "0+10"},
-    /* those that do not fit are left out */
+    /* ranges beyond the end are left out */
     {100, "bytes=0-9,100-,20-29", "0+10 20+10"},
     {100, "bytes=-0,5-5", "5+1"},
     {100, "bytes=200-300,400-", NONE},
@@ -152,7 +152,7 @@ static void test_how_many(void) {
     CHECK_INT(ask_for(RD_RANGES_MAX + 1, 0, 100, ranges), 0);
     CHECK_INT(ask_for(1000, 0, 10000, ranges), 0);
     CHECK_INT(ask_for(RD_RANGES_MAX, 100, 100, ranges), RD_RANGE_UNSATISFIABLE);
-    CHECK_INT(ask_for(RD_RANGES_MAX + 1, 100, 100, ranges), 0); /* what does not fit counts */
+    CHECK_INT(ask_for(RD_RANGES_MAX + 1, 100, 100, ranges), 0); /* those count, too */
 }
 
 int main(void) {

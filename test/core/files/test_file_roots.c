@@ -12,7 +12,7 @@
 
 static rd_file_roots roots;
 
-/* Opens tree/path; which file of the tree that is, or NULL with errno. */
+/* Opens tree/path; returns which file of the tree it is, or NULL with errno. */
 static const char *opened(const char *path) {
     struct stat info;
     const int fd = rd_file_roots_open(&roots, path, &info);
@@ -33,7 +33,7 @@ static const struct {
     {"root/folder", NULL, EISDIR},
     {"root/folder/", NULL, EISDIR},
     {"current", NULL, EISDIR},
-    /* what leaves, though it begins well */
+    /* paths that begin inside and leave */
     {"current/deep/up_out", NULL, ENOENT},
     {"root/folder/../folder/file", NULL, EACCES},
     {"root/folder/..", NULL, EACCES},
@@ -60,7 +60,7 @@ static void test_below_and_outside(void) {
     CHECK(opened(tree_place("root/folder/file")) == NULL && errno == EACCES);
 }
 
-/* The first of those that have it. */
+/* The first root that has the file. */
 static void test_several(void) {
     CHECK_INT(rd_file_roots_add(&roots, tree_place("root/folder/deep")), 0);
     CHECK_INT(rd_file_roots_add(&roots, tree_place("outside")), 0);

@@ -76,7 +76,7 @@ static void test_what_counts_as_an_extension(void) {
     check_type("a.html ", OTHER);
     check_type("a.xhtmlx", OTHER);
     check_type("a.htm\xc5\x82", OTHER);
-    check_type("a.mobileconfigxyz", OTHER);  /* as long as a row's field */
+    check_type("a.mobileconfigxyz", OTHER);  /* as long as the field of a row */
     check_type("a.mobileconfigxyzz", OTHER); /* longer */
 }
 
@@ -87,7 +87,7 @@ static void test_bytes_that_end_no_name(void) {
     CHECK_INT(rd_mime_type(rd_slice_of(NULL, 0)).len, strlen(OTHER));
 }
 
-/* "type/subtype" and the charset where it belongs: nothing a field line cannot carry. */
+/* "type/subtype", and the charset where it belongs: only bytes that a field line can carry. */
 static void check_is_well_formed(const char *name, rd_slice type) {
     static const char charset[] = "; charset=utf-8";
     const size_t end = sizeof charset - 1;

@@ -50,7 +50,7 @@ static void test_all_days_and_months(void) {
         struct tm at;
         char month[8];
         present = day * 86400;
-        if (day == 0) date.seconds = -1; /* a date begins as the line of no second */
+        if (day == 0) date.seconds = -1; /* a new date has no line yet */
         const char *line = rd_date_line(&date);
         CHECK_BYTES(
             line + 6, 3,
@@ -69,7 +69,7 @@ static void test_made_once_a_second(void) {
     CHECK(rd_date_line(&date) == line && line[0] == 'D');
     present++;
     CHECK(rd_date_line(&date) == line && line[0] == 'd');
-    present -= 3600; /* somebody set the clock back */
+    present -= 3600; /* the clock was set back */
     CHECK_STR(rd_date_line(&date), "date: Sun, 09 Sep 2001 00:46:41 GMT\r\n");
 }
 
@@ -114,7 +114,7 @@ static int64_t parsed(const char *text) {
 }
 
 static void test_three_forms(void) {
-    present = 1000000000; /* of 2001 */
+    present = 1000000000; /* in the year 2001 */
     CHECK_INT(parsed("Sun, 06 Nov 1994 08:49:37 GMT"), 784111777);
     CHECK_INT(parsed("Sunday, 06-Nov-94 08:49:37 GMT"), 784111777);
     CHECK_INT(parsed("Sun Nov  6 08:49:37 1994"), 784111777);

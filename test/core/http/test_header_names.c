@@ -29,7 +29,7 @@ static void test_every_name(void) {
     }
 }
 
-/* One byte changed to any other byte of a token makes it another name. */
+/* If one byte changes to any other byte of a token, it is another name. */
 static void test_near_misses(void) {
     static const char others[] = "!#$%&'*+-.^_`|~019AZaz";
     char copy[64];

@@ -26,7 +26,7 @@ static int parse(rd_head *head, const rd_section *expected, const char *text, si
     return rd_http1_parse(&parser, head, &default_limits, text, len);
 }
 
-/* Parses and learns, as often as said; the place. */
+/* Parses and learns the head this many times; returns its place. */
 static uint8_t learn(rd_head *head, const char *text, int times) {
     uint8_t place = 0;
 
@@ -53,7 +53,7 @@ static void test_kept_when_it_comes_again(void) {
     rd_sections_clear(&sections);
 }
 
-/* Behind another request line, at another position, with the next request behind it. */
+/* After another request line, at another position, with the next request behind it. */
 static void test_the_same_head(void) {
     static const char *const lines[] = {LINE, "\r\n\r\nPOST / HTTP/1.1\r\n",
                                         "PROPFIND /%20x?y HTTP/1.1\r\n"};
@@ -75,7 +75,7 @@ static void test_the_same_head(void) {
     rd_sections_clear(&sections);
 }
 
-/* One byte less, another byte, another line behind: all are parsed. */
+/* One byte less, another byte, another line after it: all of these are parsed. */
 static void test_not_the_same(void) {
     static const char text[] = LINE FIELDS;
     rd_head head;
@@ -101,7 +101,7 @@ static void test_not_the_same(void) {
     rd_sections_clear(&sections);
 }
 
-/* Only a path in a request of HTTP/1.1 takes its authority from Host. */
+/* Only a request of HTTP/1.1 whose target is a path takes its authority from Host. */
 static void test_other_request_lines(void) {
     static const char *const texts[] = {"GET http://b/ HTTP/1.1\r\n" FIELDS,
                                         "OPTIONS * HTTP/1.1\r\n" FIELDS,
@@ -140,7 +140,7 @@ static void test_never_kept(void) {
     check_never_kept(LINE "Host: a\r\nX-API-Key: 1\r\n\r\n");
     check_never_kept(LINE "Host: a\r\nX-CSRF-Token: 1\r\n\r\n");
     check_never_kept(LINE "Host: a\r\nSec-WebSocket-Key: 1\r\n\r\n");
-    check_never_kept(LINE "Host: a\r\nX_Api_Key: 1\r\n\r\n"); /* dropped, but it was there */
+    check_never_kept(LINE "Host: a\r\nX_Api_Key: 1\r\n\r\n"); /* dropped, but it did come */
     check_never_kept(LINE "Host: a\r\nProxy: 1\r\n\r\n");
     check_never_kept("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
     check_never_kept("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -154,7 +154,8 @@ static void test_never_kept(void) {
     rd_sections_clear(&sections);
 }
 
-/* More sections than places: what is pushed out is known no longer, and no number comes twice. */
+/* More sections than places: a section that is pushed out is no longer known, and each number is
+ * used once. */
 static void test_pushed_out(void) {
     uint64_t last = 0;
     rd_head head;

@@ -41,12 +41,12 @@ static void test_unix(void) {
     CHECK_STR(one.url, with_scheme);
     CHECK_INT(stat(path, &info), 0);
     CHECK_INT(info.st_mode & 0777, 0600);
-    CHECK(rd_listen_unix(&two, path, &options, error) < 0); /* somebody listens */
+    CHECK(rd_listen_unix(&two, path, &options, error) < 0); /* a live socket listens there */
     CHECK(strstr(error, "address already in use") != NULL);
-    close(one.source.fd); /* died without tidying up */
+    close(one.source.fd); /* its process died without removing it */
     one.source.fd = -1;
     CHECK_INT(rd_listen_unix(&two, path, &options, error), 0);
-    rd_listener_close(&one); /* the file is the second one's by now */
+    rd_listener_close(&one); /* the file belongs to the second socket by now */
     CHECK_INT(stat(path, &info), 0);
     rd_listener_close(&two);
     CHECK(stat(path, &info) != 0);
@@ -91,7 +91,7 @@ static void test_inherited(void) {
     close(pair[1]);
 }
 
-/* Never taken for a plain one; the descriptor stays its owner's. */
+/* It is never taken for a plain socket, and the descriptor still belongs to its owner. */
 static void test_inherited_with_an_unknown_scheme(void) {
     rd_listener one, two;
     CHECK_INT(rd_listen_tcp(&one, "127.0.0.1", 0, &options, error), 0);

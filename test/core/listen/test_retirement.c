@@ -48,7 +48,8 @@ static void end(void) {
     rd_loop_clear(&loop);
 }
 
-/* A client that does not wait; a deaf one hears no answer, so it never finishes its handshake. */
+/* A client that does not wait. A deaf client hears no answer, so it never finishes its handshake.
+ */
 static int dial(bool deaf) {
     struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(listener.port)};
     struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(listener.port)};
@@ -102,7 +103,7 @@ static void test_who_is_on_the_way_is_waited_for(const char *host) {
     }
     CHECK_INT(begin(), 0); /* makes no difference */
     later(128);
-    CHECK_INT(dues, 1); /* as long as that */
+    CHECK_INT(dues, 1); /* that long */
     close(deaf);
     end();
 }

@@ -56,7 +56,7 @@ static void test_never_early(void) {
     CHECK_INT(calls, 0);
     go_on(MS);
     CHECK_INT(calls, 1);
-    CHECK(rd_app_timer_set(&timers, &a, hand_clock_ns - 1)); /* has passed */
+    CHECK(rd_app_timer_set(&timers, &a, hand_clock_ns - 1)); /* the time has passed */
     CHECK_INT(calls, 1);
     go_on(MS);
     CHECK_INT(calls, 2);
@@ -101,7 +101,7 @@ static void test_limit(void) {
     start(1);
     CHECK(rd_app_timer_set(&timers, &a, hand_clock_ns + MS));
     CHECK(!rd_app_timer_set(&timers, &b, hand_clock_ns + MS));
-    CHECK(rd_app_timer_set(&timers, &a, hand_clock_ns + 2 * MS)); /* counts once */
+    CHECK(rd_app_timer_set(&timers, &a, hand_clock_ns + 2 * MS)); /* counts as one */
     rd_app_timer_cancel(&b);
     go_on(2 * MS);
     CHECK_INT(calls, 1);

@@ -40,7 +40,7 @@ static void hand_over(int i, uint64_t volume) {
     rd_loop_unlock(&loop);
 }
 
-/* In place of system/thread_start.c: the system may have no thread left. */
+/* Replaces system/thread_start.c, because the system may have no thread left. */
 static bool has_threads = true;
 
 int rd_thread_start(pthread_t *thread, void *(*begin)(void *), void *argument) {
@@ -48,7 +48,7 @@ int rd_thread_start(pthread_t *thread, void *(*begin)(void *), void *argument) {
 }
 
 static void test_jobs_run_elsewhere_and_are_told(void) {
-    CHECK(loop.disk == NULL); /* without a job there is nothing */
+    CHECK(loop.disk == NULL); /* without a job there is no thread */
     for (int i = 0; i < MANY; i++) hand_over(i, (uint64_t)i);
     finish_jobs(&loop);
     for (int i = 0; i < MANY; i++) {
@@ -59,7 +59,7 @@ static void test_jobs_run_elsewhere_and_are_told(void) {
     CHECK(!rd_disk_take_failure(&loop));
 }
 
-/* A turn tells, and a sleeping one is woken. */
+/* A turn reports the end of a job, and a sleeping turn is woken. */
 static void test_a_turn_tells(void) {
     static rd_ready_set found;
     hand_over(0, 1);
@@ -89,7 +89,7 @@ static void test_a_volume_that_does_not_answer(void) {
     CHECK_INT(jobs[0].told, 1);
 }
 
-/* The caller does it itself, and is told later as ever. */
+/* The caller does the job itself. Its end is still reported later. */
 static void test_without_threads(void) {
     has_threads = false;
     hand_over(0, 1);
@@ -111,7 +111,7 @@ static void free_itself(rd_disk_job *job) {
     __atomic_add_fetch(&frees, 1, __ATOMIC_RELAXED);
 }
 
-/* Handed over again while the end tells: it runs at once. */
+/* A job that is started while the end is reported runs at once. */
 static void done_with_more(rd_disk_job *job) {
     job->run = free_itself;
     job->done = NULL;
@@ -131,14 +131,14 @@ static void test_the_end_finishes_what_was_begun(void) {
     CHECK(loop.disk == NULL);
 }
 
-/* The threads come back when nobody is there any more. */
+/* The threads return after their loop is gone. */
 static void test_the_end_leaves_a_stuck_disk_behind(void) {
     hold_volume(&loop, 8);
     hand_over(0, 8);
     rd_disk_stop(&loop);
     CHECK(loop.disk == NULL);
     CHECK_INT(jobs[0].told, 0);
-    release_jobs(&loop); /* there is nobody to tell */
+    release_jobs(&loop); /* there is no loop to report to */
 }
 
 int main(void) {

@@ -10,7 +10,7 @@ enum { COUNT = 400 };
 
 typedef struct probe {
     rd_timer timer;
-    uint64_t due; /* the model: 0 when not armed */
+    uint64_t due; /* the model; 0: not armed */
     unsigned fired;
 } probe;
 
@@ -40,7 +40,7 @@ static void arm(probe *one, uint64_t due) {
 
 static uint64_t random_span(void) {
     static const uint64_t spans[] = {1, 3, 63, 64, 65, 4095, 4096, 262144, 86400000};
-    uint64_t span = spans[next_random() % 9]; /* first: C leaves the order of two calls open */
+    uint64_t span = spans[next_random() % 9]; /* first: C does not order two calls */
     return next_random() % (span + 1);
 }
 
@@ -101,7 +101,7 @@ static void test_cancel_and_rearm_inside_on_due(void) {
     CHECK_INT(second.fired, 3);
 }
 
-/* The top level's end: a timer behind it is neither early nor lost. */
+/* A timer beyond the end of the top level is neither early nor lost. */
 static void test_across_the_top_level(void) {
     uint64_t edge = UINT64_C(1) << 30;
     first.fired = 0;

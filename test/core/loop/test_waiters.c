@@ -87,19 +87,19 @@ static void test_directions(void) {
     CHECK_INT(b.last, RD_WRITABLE);
     CHECK_INT(c.last, RD_WRITABLE);
     CHECK_INT(waiters.count, 1);
-    CHECK_INT(turn(0), 0); /* those are not waited for any more */
+    CHECK_INT(turn(0), 0); /* those directions have no waiter any more */
     CHECK_INT(write(pair[1], "x", 1), 1);
     turn(1000000);
     CHECK_INT(a.last, RD_READABLE);
     CHECK_INT(a.calls + b.calls + c.calls, 3);
-    CHECK_INT(turn(0), 0); /* still readable, but nothing waits */
+    CHECK_INT(turn(0), 0); /* still readable, but no waiter is left */
     CHECK_INT(add(&a, pair[0], RD_READABLE), 0);
     turn(1000000);
     CHECK_INT(a.calls, 2);
     close(pair[1]);
     CHECK_INT(add(&b, pair[0], RD_READABLE), 0);
     turn(1000000);
-    CHECK_INT(b.last, RD_READABLE); /* hung up: a read says so */
+    CHECK_INT(b.last, RD_READABLE); /* hung up: a read reports it */
     close(pair[0]);
 }
 
@@ -191,13 +191,14 @@ static void test_closing(void) {
     CHECK_INT(turn(0), 0);
 }
 
-/* A number that is used again: its old waiter is told, its new one waits for the new file. */
+/* A number that is used again: its old waiter is notified, and its new one waits for the new file.
+ */
 static void test_number_used_again(void) {
     int before[2], after[2];
     open_pair(before);
     add(&a, before[0], RD_READABLE);
     open_pair(after);
-    CHECK_INT(dup2(after[0], before[0]), before[0]); /* closes it unannounced */
+    CHECK_INT(dup2(after[0], before[0]), before[0]); /* closes it without notice */
     CHECK_INT(add(&b, before[0], RD_READABLE), 0);
     CHECK_INT(a.last, -EBADF);
     CHECK_INT(write(after[1], "x", 1), 1);
@@ -214,7 +215,7 @@ static void on_own(rd_source *source, unsigned ready) {
     own_calls++;
 }
 
-/* It may be the descriptor of a connection: that goes on. */
+/* The number may be the descriptor of a connection. The connection continues. */
 static void test_number_used_by_the_loop(void) {
     int before[2], after[2];
     rd_source own = {.on_ready = on_own};
@@ -235,7 +236,8 @@ static void test_number_used_by_the_loop(void) {
     close_pair(after);
 }
 
-/* A copy keeps the file open, as in a forked child: the poller says once more that it is ready. */
+/* A copy keeps the file open, as in a forked child. The poller reports once more that it is ready.
+ */
 static void test_closed_with_a_copy(void) {
     int pair[2];
     open_pair(pair);
@@ -244,8 +246,7 @@ static void test_closed_with_a_copy(void) {
     close(pair[0]);
     CHECK_INT(write(pair[1], "x", 1), 1);
     turn(0);
-    rd_waiters_remove(&waiters,
-                      &a.waiter); /* with poll(2) it has heard that there is no such number */
+    rd_waiters_remove(&waiters, &a.waiter); /* poll(2) has reported an invalid number */
     turn(0);
     CHECK_INT(turn(0), 0);
     CHECK_INT(waiters.count, 0);
@@ -253,8 +254,8 @@ static void test_closed_with_a_copy(void) {
     close(pair[1]);
 }
 
-/* The number names the same file again, a FIFO that was opened anew, but epoll has forgotten it:
- * the waiters that stay when one has gone are woken, because epoll would never report it to them.
+/* The number means the same file again, a FIFO that was opened anew, but epoll has forgotten it.
+ * When one waiter leaves, the others are woken, because epoll would never report the file to them.
  */
 static void test_closed_and_opened_anew(void) {
     char folder[] = "/tmp/rondo-waiters-XXXXXX", path[64];
@@ -269,7 +270,7 @@ static void test_closed_and_opened_anew(void) {
         add(&b, fd, RD_READABLE | RD_WRITABLE);
         if (woken == 0) {
             const int again = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-            CHECK_INT(dup2(again, fd), fd); /* closes it unannounced */
+            CHECK_INT(dup2(again, fd), fd); /* closes it without notice */
             close(again);
             rd_waiters_remove(&waiters, &b.waiter);
         } else {
@@ -286,7 +287,7 @@ static void test_closed_and_opened_anew(void) {
     rmdir(folder);
 }
 
-/* The other waiters of a number that is closed learn it when one of them gives up. */
+/* The other waiters of a closed number are notified when one of them gives up. */
 static void test_closed_and_given_up(void) {
     int pair[2];
     open_pair(pair);
@@ -327,13 +328,13 @@ static void test_what_cannot_be_waited_for(void) {
     CHECK_INT(errno, EBADF);
     const int file = open("/proc/self/exe", O_RDONLY);
     const int result = add(&a, file, RD_READABLE);
-    if (result == 0) turn(1000000); /* poll(2) finds it ready */
+    if (result == 0) turn(1000000); /* poll(2) reports it as ready */
     CHECK(result == 1 || a.last == RD_READABLE);
     CHECK_INT(waiters.count, 0);
     close(file);
 }
 
-/* Anything in any order: no waiter is lost, and none is called that does not wait. */
+/* Random operations in random order: no waiter is lost, and only waiters that wait are called. */
 static void test_any_order(void) {
     int pairs[3][2];
     waiting some[LIMIT];

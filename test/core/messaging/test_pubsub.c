@@ -42,7 +42,7 @@ static void end(void) {
     rd_loop_clear(&loop);
 }
 
-/* ---- an endpoint that writes down what its client would get ---- */
+/* ---- an endpoint that records what its client would get ---- */
 
 static char sent[4096];
 static unsigned overflows;
@@ -165,7 +165,7 @@ static void test_blocks_are_told_in_order(void) {
     CHECK_STR(take(endpoint), "published 8! c");
     CHECK_STR(take(endpoint), "nothing");
     CHECK_INT(endpoint->message_bytes, 0);
-    endpoint->source.is_handling = true; /* whoever is being told comes back by himself */
+    endpoint->source.is_handling = true; /* it returns to the queue by itself */
     publish("news", "d");
     deliver();
     CHECK_INT(told, 3);
@@ -233,7 +233,7 @@ static void test_history_is_replayed_once(void) {
     publish("kept", "c");
     subscribe(endpoint, "kept", &(rd_pubsub_terms){.replays = true});
     CHECK_STR(sent, "b c ");
-    deliver(); /* what was queued when it came is not delivered again */
+    deliver(); /* messages that were queued when it subscribed are not delivered again */
     CHECK_STR(sent, "b c ");
     publish("kept", "d");
     deliver();
@@ -269,7 +269,7 @@ static void test_ids_only_where_somebody_keeps(void) {
     end();
 }
 
-/* The observer's next event, told: as rd_server_next_event() does it. */
+/* The observer's next event, delivered as rd_server_next_event() does it. */
 static const char *tell(rd_endpoint *observer) {
     const char *line = take(observer);
     observer->ops->handled(observer);
@@ -299,8 +299,8 @@ static void test_the_watcher(void) {
     end();
 }
 
-/* More channels than max_pending_bytes of notices, then most of them go, before the application
- * comes to take the first one: it hears of exactly what is left. */
+/* More channels come than max_pending_bytes of notices, then most of them go, before the
+ * application takes the first notice. It hears of exactly the channels that are left. */
 static void test_a_watcher_that_is_late_misses_nothing(void) {
     enum { CHANNELS = 20000, STAY = 777 };
     char name[32];
@@ -324,7 +324,8 @@ static void test_a_watcher_that_is_late_misses_nothing(void) {
     end();
 }
 
-/* Whoever publishes without a pause does the loop's work, so that little waits. */
+/* A thread that publishes without a pause does the loop's work, so that only a few messages wait.
+ */
 static void test_a_flood_is_bounded(void) {
     static char big[8193];
     memset(big, 'x', sizeof(big) - 1);
@@ -341,7 +342,7 @@ static void test_a_flood_is_bounded(void) {
     end();
 }
 
-/* A message without a byte takes memory, too. */
+/* An empty message takes memory, too. */
 static void test_a_flood_of_nothing_is_bounded(void) {
     begin();
     rd_endpoint *endpoint = new_push();
@@ -359,8 +360,8 @@ static void count_publish(rd_endpoint *endpoint, rd_message *message, rd_receive
     served++;
 }
 
-/* Nobody holds the lock until a whole crowd has what he published, and little waits all the same.
- */
+/* A publisher does not hold the lock until a whole crowd has its message, and still only a few
+ * messages wait. */
 static void test_a_large_message_for_a_crowd(void) {
     enum { CROWD = 4000, LARGE = 1 << 20 };
     static const char large[LARGE];

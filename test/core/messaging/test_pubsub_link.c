@@ -22,7 +22,7 @@ typedef struct worker {
     rd_pubsub pubsub;
 } worker;
 
-/* A client that writes down what it gets. */
+/* A client that records what it gets. */
 typedef struct client {
     rd_endpoint endpoint;
     worker *worker;
@@ -136,7 +136,8 @@ static void on_settled(rd_link_replay *replay, rd_replay kind) {
     (void)replay, (void)kind;
 }
 
-/* Until the hub has done what this worker asked for, and everything from before is delivered. */
+/* Turns until the hub has done what this worker asked for, and all earlier messages are delivered.
+ */
 static void settle(worker *worker) {
     rd_link_replay replay = {.on_end = on_settled};
     CHECK(rd_link_replay_begin(worker->pubsub.link, &replay, text("settle"), false, 0));
@@ -201,7 +202,7 @@ static void test_at_once_and_over_there(void) {
     finish();
 }
 
-/* What was there before the link is told as well. */
+/* Channels from before the link are reported to the hub as well. */
 static void test_a_link_that_comes_late(void) {
     int fds[2];
     begin();
@@ -221,7 +222,7 @@ static void test_a_link_that_comes_late(void) {
     finish();
 }
 
-/* The clients of the one who publishes see the id, too. */
+/* The clients of the worker that publishes see the id, too. */
 static void test_ids_for_everybody(void) {
     begin();
     client *here = new_client(&workers[0]), *there = new_client(&workers[1]);
@@ -255,7 +256,7 @@ static void test_replays(void) {
     const uint64_t last_id = reader->last_id;
     publish(&workers[1], "kept", "four");
     hear(reader, "one two three four ");
-    reader->got[0] = '\0'; /* again: what is subscribed already is replaced */
+    reader->got[0] = '\0'; /* again: the old subscription is replaced */
     CHECK_INT(subscribe_since(reader, "kept", last_id), 0);
     publish(&workers[1], "kept", "five");
     hear(reader, "four five ");
@@ -274,7 +275,7 @@ static void test_changes_while_the_answer_is_due(void) {
     CHECK(rd_pubsub_unsubscribe(pubsub, &reader->endpoint, text("kept"), false));
     CHECK(!rd_pubsub_unsubscribe(pubsub, &reader->endpoint, text("kept"), false));
     CHECK_INT(subscribe_since(reader, "kept", 0), 1);
-    CHECK_INT(subscribe(reader, "kept"), 1); /* from now on, without what was */
+    CHECK_INT(subscribe(reader, "kept"), 1); /* from now on, without older messages */
     CHECK_INT(subscribe_since(leaver, "kept", 0), 1);
     close_client(leaver);
     settle(&workers[0]);
@@ -312,7 +313,7 @@ static void test_limits(void) {
     finish();
 }
 
-/* Whoever waits for a replay has its place already. */
+/* A client that waits for a replay has its subscription already. */
 static void test_bytes_of_names(void) {
     rd_ledger ledger;
     const uint64_t *held = &ledger.rows[RD_LEDGER_SUBSCRIPTIONS].held;
@@ -334,13 +335,13 @@ static void test_bytes_of_names(void) {
     CHECK_INT(*held, 2 * RD_SUBSCRIPTION_BYTES + 2);
     CHECK(rd_pubsub_unsubscribe(&workers[0].pubsub, &reader->endpoint, text("c"), false));
     CHECK_INT(*held, RD_SUBSCRIPTION_BYTES + 1);
-    CHECK_INT(subscribe_since(reader, "d", 1), 1); /* and leaves before the answer */
+    CHECK_INT(subscribe_since(reader, "d", 1), 1); /* and leaves before the answer comes */
     close_client(reader);
     finish();
     CHECK_INT(*held, 0);
 }
 
-/* The worker goes on by itself, with a history of its own from then on. */
+/* The worker continues alone, with a history of its own from then on. */
 static void test_without_the_hub(void) {
     begin();
     client *reader = new_client(&workers[0]);
@@ -360,7 +361,7 @@ static void test_without_the_hub(void) {
     finish();
 }
 
-/* A client that has gone is asked for no more, and one that stays gets its answer. */
+/* A client that has gone is not asked for any more, and a client that stays gets its answer. */
 static void test_a_client_that_goes_before_its_turn(void) {
     begin();
     client *gone[20], *stays = new_client(&workers[0]);
@@ -385,7 +386,7 @@ static void test_a_client_that_goes_before_its_turn(void) {
     finish();
 }
 
-/* Its client is subscribed, the log and the metrics hear of it. */
+/* The client is subscribed, and the log and the metrics report it. */
 static void test_a_replay_without_an_answer(void) {
     rd_conn conn = {.peer = {.kind = RD_ADDRESS_V6}};
     begin();

@@ -25,7 +25,7 @@ static void test_room(void) {
     CHECK(rd_disk_room_for_bodies("/var/tmp") <= free_in("/var/tmp") / 2);
     CHECK(rd_disk_room_for_bodies("/dev/shm") <= free_in("/dev/shm") / 2);
     CHECK(rd_disk_room_for_bodies("/dev/shm") <= rd_memory_limit() / 4); /* on every Linux */
-    CHECK(rd_disk_room_for_bodies("/nonexistent") == UINT64_MAX); /* the first body will say so */
+    CHECK(rd_disk_room_for_bodies("/nonexistent") == UINT64_MAX); /* the first body will find out */
 }
 
 int main(void) {

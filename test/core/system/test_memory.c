@@ -22,7 +22,7 @@ static bool is_named(const void *asker, uint64_t pid) {
 
 static void test_a_process(void) {
     CHECK(rd_memory_of((uint64_t)getpid()) > 0);
-    CHECK_INT(rd_memory_of(1u << 30), 0); /* there is none */
+    CHECK_INT(rd_memory_of(1u << 30), 0); /* no such process */
 }
 
 static void test_children(void) {

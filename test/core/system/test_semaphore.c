@@ -13,7 +13,7 @@ enum { THREADS = 4, POSTS = 20000 };
 
 static rd_semaphore shared, ready;
 static _Atomic unsigned taken;
-static int plain; /* ordered by the semaphore alone */
+static int plain; /* protected only by the semaphore */
 
 static void test_posts_are_counted(void) {
     rd_semaphore one;
@@ -89,7 +89,7 @@ static void test_a_signal_ends_a_wait(void) {
     rd_semaphore_init(&ready);
     CHECK_INT(pthread_create(&thread, NULL, wait_for_signal, NULL), 0);
     CHECK(rd_semaphore_wait(&ready, -1));
-    /* It may not wait yet when the first ones come. */
+    /* The thread may not wait yet when the first posts come. */
     do pthread_kill(thread, SIGUSR1);
     while (!rd_semaphore_wait(&ready, 1000000));
     void *posted;

@@ -42,7 +42,7 @@ static void test_states(void) {
     while (rd_thread_state_of(&other) != RD_THREAD_SLEEPING) { /* on its way to sem_wait */
     }
     uint64_t before = rd_thread_cpu_ns(&other);
-    for (uint64_t now; (now = rd_thread_cpu_ns(&other)) != before; before = now) { /* soon still */
+    for (uint64_t now; (now = rd_thread_cpu_ns(&other)) != before; before = now) { /* until idle */
     }
     CHECK(before > 0);
 
@@ -53,7 +53,7 @@ static void test_states(void) {
     }
     atomic_store(&computes, false);
     pthread_join(thread, NULL);
-    while (rd_thread_state_of(&other) != RD_THREAD_UNKNOWN) { /* the kernel tidies up */
+    while (rd_thread_state_of(&other) != RD_THREAD_UNKNOWN) { /* the kernel cleans up */
     }
     CHECK_INT(rd_thread_cpu_ns(&other), 0);
     sem_destroy(&ready);
