@@ -34,6 +34,7 @@ static void count(_Atomic uint64_t *number) {
 typedef struct rd_left_over {
     bool done;     /* the server has stopped */
     bool released; /* borrowed Strings are no longer needed */
+    bool events;   /* wait for the application */
 } rd_left_over;
 
 static rd_left_over turn(rd_runner *runner) {
@@ -45,7 +46,8 @@ static rd_left_over turn(rd_runner *runner) {
     server->lead.expected = rd_pool_has_place(binding) && !rd_list_is_empty(&pool->aside);
     server->lead.thread = runner->self;
     rd_server_turn(server, rd_gvl_wait, rd_pool_has_place(binding));
-    rd_left_over left = {rd_server_is_done(server), binding->lent.released != NULL};
+    rd_left_over left = {rd_server_is_done(server), binding->lent.released != NULL,
+                         !rd_list_is_empty(&server->events.waiting)};
     runner->has_incidents = server->incidents.count > 0;
     bool slept = server->lead.slept;
     rd_unlock(binding);
@@ -147,7 +149,7 @@ static VALUE lead(VALUE argument) {
         if (pool->begun) rd_pool_let_back_in(binding);
         int killed = serve_batch(runner);
         if (rd_is_forked(binding)) return Qfalse; /* the parent has these events, too */
-        if (killed == 0) killed = serve_events(runner);
+        if (left.events && killed == 0) killed = serve_events(runner);
         if (rd_is_forked(binding)) return Qfalse;
         if (pool->leader == runner) rd_pool_let_back_in(binding);
         write_logs(runner);

@@ -16,14 +16,8 @@ static rd_request *of_node(rd_list *node) {
 
 /* ---- lines ---- */
 
-/* The owner of a round: a line, or a connection that carries no others. Never dereferenced. */
-static const void *owner_of(const rd_request *request) {
-    const rd_line *line = request->queued.line;
-    return line != NULL ? (const void *)line : request->conn;
-}
-
-/* The list in which a line waits for its turn: the owner of the present round continues its round
- * until the clock is read next. */
+/* The list in which a line waits for its turn. The owner of the present round is a line, or a
+ * connection that carries no others; it continues its round until the clock is read next. */
 static rd_list *fifo_for(rd_queue *queue, const void *owner) {
     bool goes_on = owner == queue->current && rd_list_is_empty(&queue->next);
     return goes_on ? &queue->next : &queue->lines;
@@ -56,6 +50,12 @@ RD_APART static void leave_shared_line(rd_request *request, rd_line *line) {
     rd_line_settle(line);
 }
 
+static inline void leave_queue(rd_queue *queue, rd_request *request) {
+    if (rd_list_is_linked(&request->queued.by_age)) rd_list_unlink(&request->queued.by_age);
+    request->queued.place = RD_PLACE_NONE;
+    queue->len--;
+}
+
 static inline void leave_line(rd_queue *queue, rd_request *request) {
     rd_line *line = request->queued.line;
     if (line == NULL) {
@@ -63,9 +63,7 @@ static inline void leave_line(rd_queue *queue, rd_request *request) {
     } else {
         leave_shared_line(request, line);
     }
-    if (rd_list_is_linked(&request->queued.by_age)) rd_list_unlink(&request->queued.by_age);
-    request->queued.place = RD_PLACE_NONE;
-    queue->len--;
+    leave_queue(queue, request);
 }
 
 /* ---- seats ---- */
@@ -237,13 +235,13 @@ void rd_server_let_go(rd_server *server, rd_request *request) {
     let_go(server, request, rd_clock_ns());
 }
 
-/* The first request of the line whose turn it is. */
-static rd_request *take_first(rd_queue *queue) {
-    rd_list *lines = rd_list_is_empty(&queue->next) ? &queue->lines : &queue->next;
-    rd_request *request = rd_standing_first(lines->next);
-    leave_line(queue, request);
-    if (request->queued.line != NULL) take_seat(request, request->queued.line);
-    return request;
+/* Its round lasts a quantum from now on. */
+static inline void begin_round(rd_server *server, const void *owner, uint64_t now) {
+    rd_queue *queue = &server->queue;
+    queue->current = owner;
+    queue->round_left = 0;
+    queue->quantum_end_ns = now + (uint64_t)server->settings.quantum_us * 1000;
+    server->lead.busy_until_ns = now + BUSY_NS;
 }
 
 /* If more requests of the line wait, its round continues with them. */
@@ -254,13 +252,36 @@ RD_APART static void go_on_with(rd_queue *queue, rd_line *line) {
     rd_list_append(&queue->next, &line->standing.node);
 }
 
-static void begin_round(rd_server *server, const rd_request *request, uint64_t now) {
+/* The first request of a line that connections share. */
+RD_APART static rd_request *take_of_line(rd_server *server, rd_line *line, bool goes_on,
+                                         uint64_t now) {
     rd_queue *queue = &server->queue;
-    queue->current = owner_of(request);
-    queue->round_left = 0;
-    queue->quantum_end_ns = now + (uint64_t)server->settings.quantum_us * 1000;
-    server->lead.busy_until_ns = now + BUSY_NS;
-    if (request->queued.line != NULL) go_on_with(queue, request->queued.line);
+    rd_request *request = of_node(line->waiting.next);
+    leave_line(queue, request);
+    take_seat(request, line);
+    if (!goes_on) {
+        begin_round(server, line, now);
+        go_on_with(queue, line);
+    } else if (queue->round_left > 0) {
+        queue->round_left--;
+    }
+    return request;
+}
+
+/* The first request of the line whose turn it is. Most requests are a line by themselves. */
+static rd_request *take_first(rd_server *server, uint64_t now) {
+    rd_queue *queue = &server->queue;
+    const bool goes_on = !rd_list_is_empty(&queue->next);
+    rd_standing *standing =
+        RD_CONTAINER(goes_on ? queue->next.next : queue->lines.next, rd_standing, node);
+    if (standing->is_line) {
+        return take_of_line(server, RD_CONTAINER(standing, rd_line, standing), goes_on, now);
+    }
+    rd_request *request = RD_CONTAINER(standing, rd_request, queued.standing);
+    rd_list_unlink(&standing->node);
+    leave_queue(queue, request);
+    if (!goes_on) begin_round(server, request->conn, now);
+    return request;
 }
 
 static void begin_call(rd_server *server, rd_request *request, uint64_t now) {
@@ -281,13 +302,7 @@ rd_request *rd_server_next_request(rd_server *server, rd_request *before) {
     if (!rd_queue_is_ready(queue)) return NULL;
     if (now >= queue->quantum_end_ns) end_quantum(queue);
     if (batch_is_over(server, now)) return NULL;
-    const bool goes_on = !rd_list_is_empty(&queue->next);
-    rd_request *request = take_first(queue);
-    if (!goes_on) {
-        begin_round(server, request, now);
-    } else if (queue->round_left > 0) {
-        queue->round_left--;
-    }
+    rd_request *request = take_first(server, now);
     begin_call(server, request, now);
     return request;
 }
