@@ -101,6 +101,7 @@ static void shake_hands(rd_conn *conn) {
         conn->protocol->on_handshake(conn, result > 0 ? 0 : result);
         read_if_wanted(conn);
     }
+    rd_conn_mark_dirty(conn); /* the flush sees whether anything is still to be sent */
     rd_conn_ensure_registered(conn);
     rd_conn_update_interest(conn);
 }

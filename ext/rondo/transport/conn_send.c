@@ -119,12 +119,29 @@ RD_APART static void end_after_flush(rd_conn *conn) {
     rd_conn_update_interest(conn);
 }
 
+/* The transport held `before` bytes. Whether it has sent some of them. A transport may also send
+ * outside a flush, so the deadline ends whenever nothing is left. */
+static bool note_layer_sent(rd_conn *conn, size_t before) {
+    const bool progress = rd_conn_unsent(conn) < before;
+    const bool is_over = conn->deadlines.write != UINT64_MAX && !has_unsent(conn);
+    if (progress || is_over) renew_write_deadline(conn);
+    return progress;
+}
+
+/* Sends all that the transport holds, with its last message. */
+RD_APART static bool has_finished_layer(rd_conn *conn) {
+    rd_layer_finish(conn);
+    const size_t before = rd_conn_unsent(conn);
+    rd_layer_flush(conn); /* an error comes again with the next flush, which closes */
+    const bool progress = note_layer_sent(conn, before);
+    if (rd_list_is_linked(&conn->stall.in_set)) rd_stalled_note(conn, progress);
+    return rd_conn_unsent(conn) == 0;
+}
+
 /* Whether everything was sent, including the last message of its transport. */
 static bool has_said_all(rd_conn *conn) {
     if (!conn->layered || conn->out.bytes > 0) return conn->out.bytes == 0;
-    rd_layer_finish(conn);
-    rd_layer_flush(conn); /* an error comes again with the next flush, which closes */
-    return rd_conn_unsent(conn) == 0;
+    return has_finished_layer(conn);
 }
 
 bool rd_conn_end_output(rd_conn *conn) {
@@ -175,17 +192,12 @@ RD_APART static void after_flush(rd_conn *conn, bool is_full) {
 /* Sends what the transport has taken and not sent. False: the connection is closed. */
 RD_APART static bool flush_layer(rd_conn *conn, bool *progress) {
     const size_t before = rd_conn_unsent(conn);
-    if (before == 0) return true;
-    if (rd_layer_flush(conn) != 0 && errno != EAGAIN && errno != EWOULDBLOCK) {
+    if (before > 0 && rd_layer_flush(conn) != 0 && errno != EAGAIN && errno != EWOULDBLOCK) {
         rd_conn_close(conn);
         return false;
     }
-    const size_t left = rd_conn_unsent(conn);
-    if (left < before) {
-        renew_write_deadline(conn);
-        *progress = true;
-    }
-    if (left > 0 && conn->out.bytes == 0) rd_stalled_note(conn, *progress);
+    if (note_layer_sent(conn, before)) *progress = true;
+    if (conn->out.bytes == 0 && rd_conn_unsent(conn) > 0) rd_stalled_note(conn, *progress);
     return true;
 }
 

@@ -242,6 +242,30 @@ static void test_unsent_bytes_hold_the_deadline_of_writing(void) {
     check_gone();
 }
 
+/* A message of the handshake did not leave, and leaves with the next step of the handshake. */
+static void test_a_handshake_that_sends_the_rest_ends_the_deadline(void) {
+    static char bytes[65536];
+    rd_conn *conn = open_conn();
+    rd_conn_read_now(conn);
+    while (send(conn->source.fd, zeros, 4096, MSG_NOSIGNAL) > 0) continue;
+    say("XOR?1", 5);
+    turn();
+    rd_conn_mark_dirty(conn);
+    rd_conn_set_flush(&set);
+    CHECK_INT(rd_conn_unsent(conn), 5);
+    CHECK(conn->deadlines.write != UINT64_MAX);
+    say("XOR?", 4);
+    rd_loop_wait(&loop, &found, 0);
+    rd_loop_process(&loop, &found);
+    while (recv(peer, bytes, sizeof(bytes), 0) > 0) continue;
+    rd_conn_set_serve_layers(&set);
+    CHECK_INT(rd_conn_unsent(conn), 0);
+    turn();
+    CHECK_INT(conn->deadlines.write, UINT64_MAX);
+    CHECK_INT(shaken, 1);
+    end(conn);
+}
+
 static void test_unsent_bytes_hold_tell_empty(void) {
     rd_conn *conn = open_shaken();
     bool ended;
@@ -483,6 +507,7 @@ static void test_all(void) {
     test_one_that_closes_in_its_reaction();
     test_unsent_bytes_wait_for_the_socket();
     test_unsent_bytes_hold_the_deadline_of_writing();
+    test_a_handshake_that_sends_the_rest_ends_the_deadline();
     test_unsent_bytes_hold_tell_empty();
     test_unsent_bytes_hold_the_close();
     test_what_is_read_ahead_is_counted();

@@ -217,6 +217,12 @@ static size_t client_reads_all(void) {
     return heard;
 }
 
+/* What has come, without a turn. */
+static void client_reads_all_at_once(void) {
+    static char bytes[65536];
+    while (recv(peer, bytes, sizeof(bytes), 0) > 0) continue;
+}
+
 static void test_a_client_that_reads_late_gets_all_that_was_written_before_the_close(void) {
     rd_conn *conn = open_pumped(), *inner = other_of(conn);
     size_t said = 0;
@@ -252,6 +258,37 @@ static void test_a_client_that_goes_on_gets_all_that_was_written_before_the_clos
     CHECK(client_reads_all() > said);
     shutdown(peer, SHUT_WR);
     check_all_gone();
+}
+
+/* The application ends its output just when the client has caught up: what the transport held then
+ * leaves with its last message, and nothing waits any more. */
+static void test_a_client_that_caught_up_at_the_end_has_no_deadline(void) {
+    rd_conn *conn = open_pumped();
+    do {
+        if (send(app, zeros, 8192, MSG_NOSIGNAL) <= 0) break;
+        turns(2);
+    } while (rd_conn_unsent(conn) <= RD_LEDGER_FREE || conn->out.bytes > 0);
+    CHECK(rd_conn_unsent(conn) > RD_LEDGER_FREE && conn->out.bytes == 0);
+    CHECK(conn->deadlines.write != UINT64_MAX);
+    CHECK(rd_list_is_linked(&conn->stall.in_set));
+    shutdown(app, SHUT_WR);
+    client_reads_all_at_once();
+    turns(4);
+    client_reads_all_at_once();
+    CHECK_INT(rd_conn_unsent(conn), 0);
+    CHECK_INT(conn->deadlines.write, UINT64_MAX);
+    CHECK_INT(set.ledger.rows[RD_LEDGER_OUTPUT].held, 0);
+    CHECK(!rd_list_is_linked(&conn->stall.in_set));
+    const uint64_t before = set.write_timeouts;
+    pass_ms((uint64_t)settings.write_timeout_ms + 2);
+    say_record("more", 4);
+    turns(2);
+    check_app_hears("more");
+    CHECK_INT(set.write_timeouts - before, 0);
+    say_record("", 0);
+    turns(3);
+    check_all_gone();
+    close(app);
 }
 
 static void test_a_client_that_ended_before_the_hijack_has_ended(void) {
@@ -303,6 +340,7 @@ static void test_all(void) {
     test_a_client_that_reads_late_holds_the_application_up_until_its_deadline();
     test_a_client_that_reads_late_gets_all_that_was_written_before_the_close();
     test_a_client_that_goes_on_gets_all_that_was_written_before_the_close();
+    test_a_client_that_caught_up_at_the_end_has_no_deadline();
     test_a_client_that_ended_before_the_hijack_has_ended();
     test_when_the_server_stops_the_application_reads_the_end_and_may_write();
 }
