@@ -25,14 +25,14 @@ static void finish(void) {
 
 /* ---- pipelines ---- */
 
-/* How many times `what` stands in `got`. */
+/* How many times `what` is in `got`. */
 static unsigned count_in_got(const char *what) {
     unsigned count = 0;
     for (const char *at = got; (at = strstr(at, what)) != NULL; at++) count++;
     return count;
 }
 
-/* The bodies of the answers in `got`, one after the other: those of answer_path(). */
+/* Checks the bodies of the answers in `got`, in order. answer_path() wrote them. */
 static void check_paths(const char *const *paths, unsigned count) {
     const char *at = got;
     for (unsigned i = 0; i < count; i++) {
@@ -84,7 +84,7 @@ static void test_an_answer_that_is_late_keeps_the_order(void) {
     finish();
 }
 
-/* Read-ahead is bounded while a request is being answered, and goes on when it is. */
+/* Read-ahead has a limit while a request is answered, and continues after the answer. */
 static void test_read_ahead_is_bounded(void) {
     enum { COUNT = 3000, SIZE = sizeof(GET("/a")) - 1 };
     static char many[COUNT * SIZE + 1];
@@ -108,7 +108,7 @@ static void test_read_ahead_is_bounded(void) {
     finish();
 }
 
-/* A client that sends and does not read: its answers must not pile up without end. */
+/* A client sends and does not read: its answers must not pile up without limit. */
 static void test_answers_that_nobody_reads_are_bounded(void) {
     static const char head[] = "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n";
     enum { SIZE = sizeof(head) - 1, COUNT = 20000 };
@@ -139,7 +139,7 @@ static void test_answers_that_nobody_reads_are_bounded(void) {
 /* ---- PROXY protocol ---- */
 
 static const struct {
-    const char *sent, *peer; /* as the application sees it; NULL: no request came */
+    const char *sent, *peer; /* the address that the application sees; NULL: no request came */
 } proxied[] = {
     {"PROXY TCP4 203.0.113.9 10.0.0.1 5555 80\r\n" GET("/a"), "203.0.113.9"},
     {"PROXY UNKNOWN\r\n" GET("/a"), "127.0.0.1"},
@@ -164,7 +164,7 @@ static void begin_proxied(void) {
     seen_peer[0] = '\0';
 }
 
-/* There is nobody to answer: the other side is the operator's own balancer. */
+/* No answer is sent: the other side is the operator's own load balancer. */
 static void test_proxied_connections(void) {
     for (size_t i = 0; i < sizeof(proxied) / sizeof(proxied[0]); i++) {
         size_t len = strlen(proxied[i].sent);
@@ -188,7 +188,7 @@ static void test_proxied_connections(void) {
 
 static const struct {
     const char *sent, *status; /* of the last answer */
-    unsigned answers;          /* with the refusal */
+    unsigned answers;          /* sent with the refusal */
 } refusals[] = {
     {GET("/a") "nonsense\r\n\r\n", "400 ", 2},
     {GET("/a") GET("/b") "GET /c HTTP/1.1\r\n\r\n" GET("/d"), "400 ", 3},
@@ -220,9 +220,9 @@ static void test_refusals_after_what_was_good(void) {
 /* ---- deadlines ---- */
 
 static const struct {
-    const char *sent;      /* before the deadline runs */
-    const char *more;      /* half-way, or NULL; `renews`: the deadline begins anew with it */
-    const char *answer;    /* begins so; "" for a silent end */
+    const char *sent;      /* sent before the deadline starts */
+    const char *more;      /* sent half-way, or NULL. `renews`: the deadline starts again then */
+    const char *answer;    /* the beginning of the answer; "" if the connection ends without one */
     size_t timeout_offset; /* the setting */
     bool renews;
 } deadlines[] = {
@@ -308,7 +308,7 @@ static void test_minimum_rate_of_bodies(void) {
     }
 }
 
-/* A client may send its body without having been asked for it; its time begins with that. */
+/* A client may send its body before it is asked for it. The time for the body starts then. */
 static void test_minimum_rate_of_a_client_that_did_not_wait(void) {
     begin(want_body);
     ask(client, POST("Content-Length: 10\r\n" EXPECTING));
@@ -365,9 +365,9 @@ static void test_failing_bodies(void) {
         CHECK(woken() == held);
         CHECK_INT(held->body_error, failures[i].code);
         CHECK(!held->body_complete && !held->gone);
-        CHECK_INT(held->body.size, 3); /* what came can be read */
+        CHECK_INT(held->body.size, 3); /* the bytes that came can be read */
         CHECK_INT(server->counts.refused, 1);
-        answer_path(held); /* as the application likes */
+        answer_path(held); /* the application may answer what it likes */
         let_go();
         turns(2);
         CHECK_SAYS(hear(client), "row %zu", i);
@@ -379,7 +379,7 @@ static void test_failing_bodies(void) {
 static void test_a_client_that_leaves_with_its_body(void) {
     begin(want_body);
     ask(client, POST("Content-Length: 5\r\n" EXPECTING));
-    held->responder->want_body(held); /* the client never reads it: its end is a reset */
+    held->responder->want_body(held); /* the client never reads it, so its end is a reset */
     close(client);
     turns(2);
     CHECK(woken() == held);
@@ -395,7 +395,8 @@ static int fail_to_modify(rd_poller *poller, rd_source *source) {
     return -1;
 }
 
-/* No more is read of a body that failed: if the poller cannot be told, the connection is over. */
+/* After a failure no more of the body is read. If the poller cannot be told, the connection ends.
+ */
 static void test_a_poller_that_fails_with_the_body(void) {
     begin(want_body);
     ask(client, POST("Content-Length: 5\r\n" EXPECTING));
@@ -428,7 +429,7 @@ static void expect_early(int fd, bool early) {
     CHECK_STR(got, early ? "" : "HTTP/1.1 100 Continue\r\n\r\n");
 }
 
-/* One in thirty-two of max_parked_bodies may wait for their bodies in the application. */
+/* One thirty-second of max_parked_bodies may wait for their bodies in the application. */
 static void test_calls_before_their_bodies_are_few(void) {
     settings.max_parked_bodies = 95;
     calls = 0;
@@ -438,7 +439,7 @@ static void test_calls_before_their_bodies_are_few(void) {
     expect_early(second, true);
     expect_early(client, false);
     ask(client, "12345");
-    CHECK_INT(calls, 3); /* with its body */
+    CHECK_INT(calls, 3); /* together with its body */
     close(first);
     turns(2);
     first = join();
@@ -479,7 +480,7 @@ static const struct {
     {GET("/a") POST("Content-Length: 40\r\n" EXPECTING) BODY GET("/b"), 10},
 };
 
-/* The body's client is told, and nobody else notices; the disk has room again, so has the server.
+/* Only the client of the body learns of it. When the disk has room again, the server works again.
  */
 static void test_a_full_disk(void) {
     for (size_t i = 0; i < sizeof(stored) / sizeof(stored[0]); i++) {

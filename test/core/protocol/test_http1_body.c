@@ -47,7 +47,7 @@ static void check_bystander(void) {
     turns(2);
 }
 
-/* Deadlines of the client pass: it has sent all there is. */
+/* The client's deadlines pass, but it has sent everything. */
 static void test_the_request_waits_for_its_last_write(void) {
     begin(answer_size);
     say(client, POST("Content-Length: 40\r\n") BODY POST("Content-Length: 0\r\n"));
@@ -68,7 +68,7 @@ static size_t send_some(size_t left) {
     return sent > 0 ? (size_t)sent : 0;
 }
 
-/* Reading stops at the bound of the queue, however long that lasts, and goes on behind it. */
+/* Reading stops at the limit of the queue, however long that lasts, and continues afterwards. */
 static void test_a_client_that_is_faster_than_the_disk(void) {
     char head[128];
     size_t left = LARGE;
@@ -101,7 +101,7 @@ static void test_a_client_that_is_faster_than_the_disk(void) {
     finish();
 }
 
-/* The time of the pause is nobody's; the client's own goes on. */
+/* The time of the pause does not count. The client's own time does. */
 static void test_deadlines_go_on_behind_a_pause(void) {
     char head[128];
     size_t left = LARGE;
@@ -122,7 +122,7 @@ static void test_deadlines_go_on_behind_a_pause(void) {
     finish();
 }
 
-/* What was read ahead is as much as what comes from the socket: the pause lasts. */
+/* Bytes that were read ahead count like bytes from the socket: the pause continues. */
 static void test_a_pause_for_a_body_that_was_read_ahead(void) {
     static char ahead[RD_BODY_QUEUE_BYTES + 4 * PIECE];
     settings.max_pipeline_bytes = 2 * sizeof(ahead);
@@ -176,7 +176,7 @@ static void test_a_client_that_leaves(void) {
     finish();
 }
 
-/* With Expect the answer may be over before the body is stored: the connection goes on. */
+/* With Expect the answer may end before the body is stored. The connection continues. */
 static void test_an_answer_before_the_last_write(void) {
     begin(hold);
     say(client, POST("Content-Length: 40\r\nExpect: 100-continue\r\n"));
@@ -200,7 +200,8 @@ static void test_an_answer_before_the_last_write(void) {
     finish();
 }
 
-/* Found out when all of it had come: refused all the same, before the application has it. */
+/* The failure is found when the whole body has come. It is still refused before the application
+ * gets it. */
 static void test_a_disk_that_is_full_in_the_end(void) {
     begin(answer_size);
     answers = 0;

@@ -104,7 +104,7 @@ static const row rows[] = {
     BAD("0\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", FIELD_NAME_BLANK),
 };
 
-/* A decoder fed piece by piece, and what came out of it. */
+/* A decoder that is fed in pieces, and the bytes that came out of it. */
 typedef struct feed {
     rd_http1_chunked chunked;
     const rd_head_limits *limits;
@@ -179,7 +179,7 @@ static void check_row(const row *row, const rd_head_limits *limits) {
     }
 }
 
-/* What comes behind the end belongs to the next request and stays untouched. */
+/* Bytes after the end belong to the next request and are not touched. */
 static void test_bytes_behind_the_end(void) {
     static const char text[] = "1\r\na\r\n0\r\n\r\nGET / HTTP/1.1\r\n";
     feed feed;
@@ -191,7 +191,7 @@ static void test_bytes_behind_the_end(void) {
     feed_end(&feed);
 }
 
-/* The size is known before the data is there, so that a limit can refuse it at once. */
+/* The size is known before the data comes, so a limit can refuse it at once. */
 static void test_size_is_announced(void) {
     rd_http1_chunked chunked;
     size_t used;
@@ -234,7 +234,7 @@ static void test_limits(void) {
     for (size_t i = 0; i < sizeof limited / sizeof *limited; i++) check_row(&limited[i], &limits);
 }
 
-/* `count` chunks of `size` bytes each, in lines as short as they can be. */
+/* `count` chunks of `size` bytes each, with the shortest possible size lines. */
 static int many_chunks(size_t count, size_t size) {
     const size_t room = size + 16;
     char *text = malloc(count * room + room);

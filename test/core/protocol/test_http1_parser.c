@@ -15,14 +15,14 @@
 typedef struct row {
     const char *text;
     size_t len;
-    int rc; /* 0: accepted, all of it; else the error */
+    int rc; /* 0: accepted as a whole; else the error */
 } row;
 
 #define ROW(text, rc)                                                                              \
     { (text), sizeof(text) - 1, (rc) }
 #define OK(text)         ROW(text, 0)
 #define BAD(text, error) ROW(text, RD_ERR_##error)
-/* One field line put into an otherwise good request. */
+/* One field line inside an otherwise valid request. */
 #define FIELD(line)    "GET / HTTP/1.1\r\nHost: a\r\n" line "\r\n\r\n"
 #define TARGET(target) "GET " target " HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -263,14 +263,14 @@ static const row framing_rows[] = {
     BAD(FIELD("Expect: 100-continue;q=1"), EXPECTATION),
 };
 
-/* One life of a parser: given more and more of the same bytes, each time at another address. */
+/* A parser that gets more and more of the same bytes, each time at another address. */
 typedef struct feed {
     rd_http1_parser parser;
     rd_head head;
     const rd_head_limits *limits;
     char *bytes; /* of the last call */
     int rc;
-    size_t given; /* when rc came */
+    size_t given; /* the length at which rc came */
 } feed;
 
 static void feed_start(feed *feed, const rd_head_limits *limits) {
@@ -285,7 +285,7 @@ static void feed_start(feed *feed, const rd_head_limits *limits) {
 static void feed_up_to(feed *feed, const char *text, size_t len) {
     if (feed->rc != 0) return;
     free(feed->bytes);
-    feed->bytes = malloc(len ? len : 1); /* exactly as long, so that reading beyond it shows */
+    feed->bytes = malloc(len ? len : 1); /* exact, so that a read beyond it is found */
     memcpy(feed->bytes, text, len);
     feed->given = len;
     feed->rc = rd_http1_parse(&feed->parser, &feed->head, feed->limits, feed->bytes, len);
@@ -324,7 +324,7 @@ static void check_row(const row *row, const rd_head_limits *limits) {
     feed_end(&whole);
 }
 
-/* What follows a head is not the parser's: neither another request nor garbage changes it. */
+/* Bytes after a head do not belong to it: neither another request nor garbage changes the head. */
 static void check_followed(const row *row, const rd_head_limits *limits) {
     static const char *const more[] = {"GET / HTTP/1.1\r\n\r\n", "\n\r\n \1\2\3", "\r"};
     char text[1024];
@@ -356,7 +356,8 @@ static void test_strict(void) {
     CHECK_ROWS(framing_rows, &default_limits);
 }
 
-/* RFC 9110 section 2.5: a higher minor version is understood as the highest one we know. */
+/* RFC 9110 section 2.5: a higher minor version is treated as the highest one that the server knows.
+ */
 static void test_versions(void) {
     static const struct {
         const char *text;
@@ -450,7 +451,7 @@ static void test_limits(void) {
     CHECK_ROWS(rows, &limits);
 }
 
-/* A body of garbage behind a limit never costs more memory or time than the limit. */
+/* Garbage beyond a limit never costs more memory or time than the limit. */
 static void test_endless(void) {
     char *text = malloc(200000);
     const row rows[] = {
@@ -547,7 +548,7 @@ static void test_dropped_names(void) {
     feed_end(&allowed);
 }
 
-/* A hundred headers through the growing array, in every cut. */
+/* A hundred headers in the growing array, with every cut. */
 static void test_many_headers(void) {
     char text[2048];
     size_t len = (size_t)sprintf(text, "GET / HTTP/1.1\r\nHost: a\r\n");

@@ -45,7 +45,7 @@ static int start_answer(rd_request *request, int status, int64_t length) {
 static const struct {
     const char *sent;
     rd_response_head head;
-    const char *has, *body; /* `has` in the head; "!" and a text: not */
+    const char *has, *body; /* `has` in the head; with "!" in front: not in it */
     bool closes;
 } framings[] = {
     {GET("/"), {.status = 200, .length = 4}, "content-length: 4\r\n", "body", false},
@@ -148,7 +148,7 @@ static int null_file(void) {
     return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* Whatever becomes of a body, what is borrowed is given back and what is owned is closed. */
+/* However a body ends, borrowed bytes are given back and owned descriptors are closed. */
 static void test_bodies_that_are_not_sent(void) {
     static const int statuses[] = {204, 304, 200};
     for (size_t i = 0; i < 3; i++) {
@@ -219,19 +219,19 @@ static void test_aborts(void) {
         CHECK(hear(client));
         if (aborts[i].ending != NULL) CHECK_SAYS(ends(got, aborts[i].ending), "%s", got);
         if (aborts[i].ending == NULL) CHECK_INT(got_len, 0);
-        CHECK(held == NULL); /* nothing after it is served */
+        CHECK(held == NULL); /* nothing after it is answered */
         finish();
     }
 }
 
-/* Reads on to the end: 0 for a regular one, or the negative errno. */
+/* Reads to the end: 0 for a regular end, or the negative errno. */
 static int hear_the_end(int fd) {
     ssize_t part = 1;
     while (part > 0) part = recv(fd, got, sizeof(got), 0);
     return part < 0 ? -errno : 0;
 }
 
-/* Where only the end of the connection ends the body, a regular end would say that it is whole. */
+/* If only the end of the connection ends the body, a regular end would mean that it is complete. */
 static void test_an_abort_of_a_body_that_ends_with_the_connection(void) {
     start_listening(hold);
     int fd = dial();
@@ -275,7 +275,7 @@ static void test_asking_for_the_body(void) {
     check_body(request, "12345");
     answer_path(request);
     turns(2);
-    CHECK(!hear(client) && strstr(got, "connection:") == NULL); /* it goes on */
+    CHECK(!hear(client) && strstr(got, "connection:") == NULL); /* the call continues */
     finish();
 }
 
@@ -299,7 +299,7 @@ static void test_an_answer_without_the_body_is_the_last(void) {
     finish();
 }
 
-/* A 100 must not stand in the middle of an answer: from then on the client decides by itself
+/* A 100 must not be sent in the middle of an answer. After that the client decides by itself
  * whether it sends its body, until the deadline. */
 static void test_asking_after_the_answer_began(void) {
     for (int sends = 0; sends < 2; sends++) {
@@ -350,7 +350,7 @@ static void test_giving_up_a_body(void) {
     finish();
 }
 
-/* Neither a 408 nor the rest can follow what has been sent. */
+/* Neither a 408 nor the rest of the answer can follow the part that was sent. */
 static void test_giving_up_when_the_answer_has_begun(void) {
     static const char *const sent[] = {EXPECTING, GET("/")};
     for (size_t i = 0; i < 2; i++) {
@@ -362,14 +362,14 @@ static void test_giving_up_when_the_answer_has_begun(void) {
         CHECK(request->gone && request->conn == NULL);
         CHECK_INT(server->conns.count, 0);
         CHECK_INT(server->http.early_calls, 0);
-        rd_calls_give_up(server, request); /* once is enough */
+        rd_calls_give_up(server, request); /* the second call has no effect */
         CHECK_INT(server->counts.given_up, 1);
         rd_request_unref(request);
         finish();
     }
 }
 
-/* The log hears of one a second. */
+/* The log reports one such case a second. */
 static void test_who_is_given_up_is_logged_now_and_then(void) {
     static const struct {
         uint64_t pause_ms;
@@ -413,7 +413,7 @@ static void test_silence(void) {
     finish();
 }
 
-/* Nothing is expected of it, however short its time would be. */
+/* Nothing is expected of the client, so its short deadline does not matter. */
 static void test_silence_without_a_deadline(void) {
     settings.body_timeout_ms = 500;
     rd_request *request = begin_held(EXPECTING);
@@ -445,7 +445,7 @@ static void test_watermarks(void) {
     finish();
 }
 
-/* What another thread of the application waits for ends with the answer. */
+/* Another thread of the application waits; the end of the answer ends its wait. */
 static void test_who_waits_hears_of_the_end(void) {
     rd_request *request = begin_held(GET("/"));
     start_answer(request, 200, sizeof(zeros));
@@ -474,8 +474,8 @@ static void test_a_client_that_does_not_read(void) {
     finish();
 }
 
-/* A regular end would leave what the kernel still has to be offered for minutes more, and would
- * make a body that ends with the connection look whole. */
+/* With a regular end the kernel would offer the rest to the client for minutes. A body that ends
+ * with the connection would look complete. */
 static void test_the_end_of_a_client_that_does_not_read(void) {
     start_listening(hold);
     int fd = dial();
@@ -485,7 +485,7 @@ static void test_the_end_of_a_client_that_does_not_read(void) {
     for (int i = 0; i < 20; i++) held->responder->write(held, zeros, sizeof(zeros));
     turns(100);
     CHECK(held->conn->out.bytes > 0);
-    later((uint64_t)settings.write_timeout_ms / 4); /* what was on its way has come by then */
+    later((uint64_t)settings.write_timeout_ms / 4); /* bytes in flight have arrived by then */
     later((uint64_t)settings.write_timeout_ms);
     CHECK(held->gone);
     CHECK_INT(hear_the_end(fd), -ECONNRESET);
@@ -493,8 +493,7 @@ static void test_the_end_of_a_client_that_does_not_read(void) {
     end();
 }
 
-/* The answer is finished, the client takes nothing of it: nobody waits for that but the deadline.
- */
+/* The answer is finished, but the client does not read it: only the deadline waits for it. */
 static void test_a_client_that_never_takes_its_answer(void) {
     rd_request *request = begin_held(GET("/"));
     answer_with(request, zeros, sizeof(zeros));
@@ -517,7 +516,7 @@ static void test_detaching(void) {
     CHECK_BYTES(rd_buffer_ptr(&rest), rd_buffer_len(&rest), "read ahead");
     CHECK_INT(server->conns.count, 0);
     say(client, "for the new owner");
-    later(86400000); /* no deadline of the server's reaches it */
+    later(86400000); /* no deadline of the server applies to it */
     CHECK_INT(recv(fd, got, sizeof(got), 0), 17);
     CHECK_INT(send(fd, "raw", 3, 0), 3);
     hear(client);

@@ -51,7 +51,7 @@ static size_t put_record(char *to, const char *text) {
     return 2 + len;
 }
 
-/* Takes the welcome and the records apart: `got` has what was in them. */
+/* Separates the welcome from the records; `got` has the bytes of the records. */
 static void decode(void) {
     char text[sizeof(got)];
     size_t len = 0, at = sizeof(WELCOME) - 1;
@@ -173,7 +173,7 @@ static void test_an_opening_has_one_deadline(void) {
     finish();
 }
 
-/* As before its first request: the header does not begin anew what the client has of time. */
+/* The time before the first request: a PROXY header does not start it again. */
 static void test_what_the_opening_took_is_gone(void) {
     const uint64_t timeout = (uint64_t)settings.head_timeout_ms;
     begin(&rd_transport_tcp, true);
@@ -193,7 +193,7 @@ static void test_a_handshake_that_does_not_come_makes_room(void) {
     CHECK(joined->protocol->is_spare(joined, false, server->loop.now_ms));
     CHECK(!joined->protocol->is_spare(joined, false, server->loop.now_ms - 1000));
     finish();
-    begin(&rd_transport_tcp, true); /* a load balancer's pool stays */
+    begin(&rd_transport_tcp, true); /* connections of a load balancer's pool stay */
     CHECK(!joined->protocol->is_spare(joined, false, server->loop.now_ms));
     finish();
 }

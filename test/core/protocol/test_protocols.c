@@ -20,7 +20,7 @@ static void test_names(void) {
 }
 
 typedef struct row {
-    const char *head, *asked; /* the name of the upgrade; "": none */
+    const char *head, *asked; /* the name of the upgrade; "": no upgrade */
     bool named;
 } row;
 

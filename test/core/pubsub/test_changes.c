@@ -16,7 +16,7 @@ static rd_slice text(const char *string) {
     return rd_slice_of(string, strlen(string));
 }
 
-/* Takes the next change, as a word. */
+/* Takes the next change and returns it as text. */
 static const char *take(void) {
     static char word[64];
     rd_change *change = rd_changes_first(&changes);
@@ -51,7 +51,7 @@ static void test_the_last_word_wins(void) {
     rd_changes_clear(&changes);
 }
 
-/* Names come and go at random; now and then the other side takes some of it. */
+/* Names come and go at random. From time to time the other side takes some changes. */
 static void test_the_other_side_ends_up_right(void) {
     bool is_here[NAMES] = {false}, is_known[NAMES] = {false};
     char name[2] = "a";

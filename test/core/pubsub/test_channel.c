@@ -10,7 +10,7 @@
 #include "naive_glob.h"
 #include "pubsub/channel.h"
 
-/* --- somebody who takes note of everything --- */
+/* --- a subscriber that records everything --- */
 
 typedef struct listener {
     rd_subscriber subscriber;
@@ -49,7 +49,7 @@ static int subscribe(rd_channels *channels, listener *self, const char *name, bo
                                  &(rd_subscribe_terms){0});
 }
 
-/* What is heard by it begins with `label`. */
+/* Each entry in its record begins with `label`. */
 static int subscribe_as(rd_channels *channels, listener *self, const char *name, bool is_pattern,
                         char *label) {
     return rd_channels_subscribe(channels, &self->subscriber, text(name), is_pattern,
@@ -75,7 +75,7 @@ static uint32_t count_of(const rd_channels *channels) {
     return channels->names.count + channels->patterns.count;
 }
 
-/* --- an engine that takes note --- */
+/* --- an engine that records --- */
 
 typedef struct note_engine {
     rd_engine engine;
@@ -112,7 +112,7 @@ static void test_who_gets_what(void) {
     listener_init(&b, 10);
     CHECK_INT(subscribe_as(&channels, &a, "news", false, name), 1);
     CHECK_INT(subscribe_as(&channels, &a, "n*", true, pattern), 1);
-    CHECK_INT(subscribe_as(&channels, &b, "n*", false, name), 1); /* the channel of that name */
+    CHECK_INT(subscribe_as(&channels, &b, "n*", false, name), 1); /* the channel with that name */
     CHECK_INT(publish(&channels, "news", "1"), 2);
     CHECK_INT(publish(&channels, "n*", "2"), 2);
     CHECK_INT(publish(&channels, "else", "3"), 0);
@@ -147,7 +147,7 @@ static void test_subscribing_again_replaces(void) {
     deliver(&channels);
     CHECK_STR(a.heard, "two=1 two=2 ");
     CHECK_INT(channels.subscription_count, 1);
-    /* Afresh: what waits is not delivered. */
+    /* A new subscription: messages that wait are not delivered. */
     terms.is_afresh = true;
     CHECK_INT(publish(&channels, "x", "3"), 1);
     CHECK_INT(rd_channels_subscribe(&channels, &a.subscriber, text("x"), false, &terms), 0);
@@ -192,7 +192,7 @@ static void collect(void *with, rd_slice name, bool is_pattern) {
     note(with, ' ', name, is_pattern);
 }
 
-/* Names of one subscriber, and subscriptions of all, have limits besides the number. */
+/* The names of one subscriber, and all subscriptions, have limits besides their number. */
 static void test_bytes_of_names(void) {
     rd_channels channels;
     rd_ledger ledger;
@@ -209,7 +209,7 @@ static void test_bytes_of_names(void) {
     CHECK_INT(subscribe(&channels, &a, "12345678", false), 1);
     CHECK_INT(subscribe(&channels, &a, "abc", false), RD_ERR_CHANNEL_LIMIT);
     CHECK_INT(subscribe(&channels, &a, "ab", true), 1);
-    CHECK_INT(subscribe(&channels, &a, "ab", true), 0); /* takes no more */
+    CHECK_INT(subscribe(&channels, &a, "ab", true), 0); /* accepts no more subscriptions */
     CHECK_INT(*held, 2 * RD_SUBSCRIPTION_BYTES + 10);
     CHECK_INT(subscribe(&channels, &b, "abc", false), RD_ERR_SUBSCRIPTIONS_FULL);
     CHECK_INT(rd_channels_subscribers(&channels, RD_SLICE("abc"), false), 0);

@@ -18,13 +18,13 @@ typedef struct member {
     char heard[128];
 } member;
 
-/* Many subscribers, and what one of them does when it hears something. */
+/* Many subscribers, and what one of them does when it gets a message. */
 struct crowd {
     rd_channels channels;
     member *members;
     unsigned size, served;
-    const member *last; /* whom a message reached last */
-    unsigned changes;   /* how often that was somebody else */
+    const member *last; /* the member that got the last message */
+    unsigned changes;   /* how often that was another member */
     void (*act)(crowd *self, member *member);
     unsigned told_served, told_near;
     void (*act_served)(crowd *self, member *member);
@@ -43,11 +43,11 @@ static void hear(rd_subscriber *subscriber, rd_subscription *subscription, rd_me
         strncat(self->heard, payload.ptr, payload.len);
     }
     if (all->act != NULL) all->act(all, self);
-    /* The message outlives whatever was done. */
+    /* The message lives on, whatever the callbacks did. */
     CHECK(rd_message_payload(message).ptr == payload.ptr && message->refs > 0);
 }
 
-/* Its messages came just before, and nobody else's between. */
+/* Its messages came one after the other, without messages of others between them. */
 static void be_served(rd_subscriber *subscriber) {
     member *self = RD_CONTAINER(subscriber, member, subscriber);
     crowd *all = self->crowd;
@@ -120,7 +120,7 @@ static void test_slices(void) {
     crowd_clear(&all);
 }
 
-/* Each subscriber gets all that was gathered before the next one gets anything. */
+/* Each subscriber gets all gathered messages before the next one gets any. */
 static void test_gathering(void) {
     crowd all;
     crowd_init(&all, 10, 10, "x");
@@ -136,8 +136,8 @@ static void test_gathering(void) {
     crowd_clear(&all);
 }
 
-/* Each member of a crowd is told when it has everything; few are not, nor where another channel has
- * something, maybe for the same. */
+/* Each member of a crowd is notified when it has all its messages. This does not hold for a few
+ * members, or if another channel has messages, which may be for the same members. */
 static void test_members_of_a_crowd_are_told(void) {
     crowd all;
     crowd_init(&all, RD_FANOUT_CROWD + 1, RD_FANOUT_CROWD, "x");
@@ -169,7 +169,7 @@ static void end_all(crowd *self, member *member) {
     }
 }
 
-/* A connection may turn out to be closed when it is sent what it has. */
+/* A connection may turn out to be closed when its messages are sent. */
 static void test_members_of_a_crowd_that_leave(void) {
     crowd all;
     crowd_init(&all, 400, 400, "x");
@@ -188,15 +188,16 @@ static void test_members_of_a_crowd_that_leave(void) {
     crowd_clear(&all);
 }
 
-/* In the middle of a fan-out: who comes gets the next message only, who leaves gets no more. */
+/* In the middle of a fan-out, a new subscriber gets only the next message, and one that leaves gets
+ * no more. */
 static void test_coming_and_going(void) {
     crowd all;
     crowd_init(&all, 700, 600, "x");
     publish(&all, "x", "1");
     CHECK(rd_channels_run(&all.channels));
-    leave(&all, 10, "x");              /* has it */
-    leave(&all, RD_FANOUT_SLICE, "x"); /* is next */
-    leave(&all, 599, "x");             /* is last */
+    leave(&all, 10, "x");              /* has the message already */
+    leave(&all, RD_FANOUT_SLICE, "x"); /* is the next one */
+    leave(&all, 599, "x");             /* is the last one */
     join(&all, 10, "x");
     for (unsigned i = 600; i < 700; i++) join(&all, i, "x");
     publish(&all, "x", "2");
@@ -240,7 +241,8 @@ static void end_next(crowd *all, member *member) {
     }
 }
 
-/* Out and in again: the channel is freed and made anew if nobody else is there. */
+/* Unsubscribe and subscribe again: if there is no other subscriber, the channel is freed and made
+ * anew. */
 static void come_back(crowd *all, member *member) {
     leave(all, member->index, "x");
     join(all, member->index, "x");
@@ -249,7 +251,7 @@ static void come_back(crowd *all, member *member) {
 
 static void answer(crowd *all, member *member) {
     if (member->index == 0 && member->count < 5) publish(all, "x", "r");
-    CHECK(rd_channels_run(&all->channels)); /* from inside: does nothing */
+    CHECK(rd_channels_run(&all->channels)); /* a call from inside does nothing */
 }
 
 static unsigned served_when(void (*act)(crowd *, member *), unsigned size, const char *heard) {
@@ -284,7 +286,7 @@ static void test_callbacks_that_change_things(void) {
 
 enum { PEOPLE = 40, CHANNELS = 5, QUEUE = 4096, ROUNDS = 6000 };
 
-/* What a subscription has still to get, in order. */
+/* The messages that a subscription has yet to get, in order. */
 typedef struct expectation {
     bool is_in;
     unsigned first, last;
@@ -388,7 +390,7 @@ static void model_hear(rd_subscriber *subscriber, rd_subscription *subscription,
     if (CHECK(expected->is_in && expected->first < expected->last)) {
         CHECK_INT(number, expected->numbers[expected->first++ % QUEUE]);
     }
-    /* Rarely enough for the messages to become fewer. */
+    /* Rare enough for the number of messages to fall. */
     if (draw(100) == 0 && ++model.in_callbacks) model_change();
     if (draw(100) == 0) model_leave((unsigned)(subscriber - model.people));
 }

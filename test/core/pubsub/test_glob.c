@@ -89,7 +89,7 @@ static void test_bytes_of_zero(void) {
     CHECK(rd_glob_matches(rd_slice_of("[\0]", 3), rd_slice_of("\0", 1)));
 }
 
-/* The number in digits of the alphabet, its highest digits left out; how long it is. */
+/* The number in digits of the alphabet, without leading zeros; returns its length. */
 static size_t spell(unsigned number, const char *alphabet, unsigned base, char *out) {
     size_t len = 0;
     for (; number > 0; number = (number - 1) / base) out[len++] = alphabet[(number - 1) % base];
@@ -112,7 +112,7 @@ static void test_all_short_ones(void) {
     CHECK(true);
 }
 
-/* An exponential matcher would not come back before the sun has gone out. */
+/* An exponential matcher would take longer than the sun will burn. */
 static void test_hostile_patterns(void) {
     enum { LEN = 64 * 1024 };
     static char string[LEN], pattern[512];
@@ -125,7 +125,7 @@ static void test_hostile_patterns(void) {
     CHECK(rd_glob_matches(rd_slice_of(pattern, 511), all));
     memset(pattern, '*', 511);
     CHECK(!rd_glob_matches(rd_slice_of(pattern, 512), all));
-    /* Most work for its length: everything behind the star matches but for its last byte. */
+    /* The most work for its length: all bytes after the star match, except the last one. */
     memset(pattern + 1, 'a', 510);
     CHECK(!rd_glob_matches(rd_slice_of(pattern, 512), all));
     CHECK(!rd_glob_matches(RD_SLICE("*[^b][^b][^b]*[a-z][a-z]*?*?*[b]"), all));

@@ -74,7 +74,7 @@ static void test_ids_that_are_refused(void) {
     rd_history_init(&history, wide, 100);
     rd_history_keep(&history, text("x"), false, 10, 0);
     CHECK(!add(&history, "x", 0, 0));
-    CHECK(!add(&history, "x", 100, 0)); /* from before this history */
+    CHECK(!add(&history, "x", 100, 0)); /* older than this history */
     CHECK(!add(&history, "x", UINT64_MAX, 0));
     CHECK(add(&history, "x", 105, 0));
     CHECK(!add(&history, "x", 105, 0));
@@ -111,7 +111,7 @@ static void test_age(void) {
     CHECK(add(&history, "x", 7, 1000000));
     CHECK_STR(replay_at(&history, "x", false, 4, 1000000), "GAP 7 ");
     CHECK_STR(replay_at(&history, "x", false, 5, 1000000), "WHOLE 7 ");
-    CHECK(add(&history, "x", 8, 9000000)); /* what it had has expired */
+    CHECK(add(&history, "x", 8, 9000000)); /* its messages have expired */
     CHECK_STR(replay_at(&history, "x", false, 0, 9000000), "WHOLE 8 ");
     rd_history_clear(&history);
 }
@@ -136,7 +136,7 @@ static void test_which_rule(void) {
     CHECK_STR(replay_pattern(&history, "*", 4), "GAP 6 8 9 10 11 12 ");
     CHECK_STR(replay_pattern(&history, "else:*", 0), "NONE ");
     CHECK_STR(replay_pattern(&history, "*", 13), "UNKNOWN ");
-    rd_history_keep(&history, text("room:*1"), true, 0, 0); /* back to the wider one */
+    rd_history_keep(&history, text("room:*1"), true, 0, 0); /* back to the larger limit */
     CHECK_STR(replay(&history, "room:11", 0), "WHOLE 9 12 ");
     rd_history_keep(&history, text("room:*"), true, 1, 0);
     CHECK_STR(replay(&history, "room:2", 5), "GAP 11 ");
@@ -144,7 +144,7 @@ static void test_which_rule(void) {
     rd_history_keep(&history, text("nobody"), true, 0, 0);
     CHECK_STR(replay(&history, "room:2", 0), "NONE ");
     CHECK_INT(history.count, 1);
-    /* What is kept again knows that it has missed something. */
+    /* A channel that is kept again knows that it missed messages. */
     rd_history_keep(&history, text("room:2"), false, 9, 0);
     CHECK(add(&history, "room:2", 14, 0));
     CHECK_STR(replay(&history, "room:2", 11), "GAP 14 ");
@@ -152,7 +152,7 @@ static void test_which_rule(void) {
     rd_history_clear(&history);
 }
 
-/* Whoever chooses names of channels does not choose how much memory they take. */
+/* A client that chooses the names of channels does not choose how much memory they take. */
 static void test_limits_of_all(void) {
     rd_history history;
     char name[24];
@@ -168,7 +168,7 @@ static void test_limits_of_all(void) {
     history.limits.bytes = history.bytes / 2;
     CHECK(add(&history, "c1", 1001, 0));
     CHECK(history.bytes <= history.limits.bytes && history.count < 60);
-    /* One that is too large takes nothing else with it. */
+    /* A message that is too large removes no other message. */
     const uint32_t count = history.count;
     static char large[100000];
     rd_message *message = rd_message_new(text("c1"), rd_slice_of(large, 100000), true, 1002);
@@ -181,14 +181,14 @@ static void test_limits_of_all(void) {
     CHECK(history.count == 0 && history.bytes == 0);
 }
 
-/* What a client can take: the newest, and one message at least. */
+/* As many as the client can take: the newest, and at least one message. */
 static void test_a_limit_of_bytes(void) {
     rd_history history;
     rd_history_init(&history, (rd_history_limits){1000, 1 << 20}, 0);
     rd_history_keep(&history, text("*"), true, 100, 0);
     for (int id = 1; id <= 6; id++)
         CHECK(add(&history, id % 2 == 0 ? "x2" : "x1", (uint64_t)id, 0));
-    const size_t each = 2 + 7; /* name and payload */
+    const size_t each = 2 + 7; /* bytes of name and payload */
     replay_bytes = 2 * each;
     CHECK_STR(replay(&history, "x1", 0), "GAP 3 5 ");
     CHECK_STR(replay(&history, "x1", 1), "WHOLE 3 5 ");
@@ -204,7 +204,7 @@ static void test_a_limit_of_bytes(void) {
     rd_history_clear(&history);
 }
 
-/* A pattern that matches nothing looks at so many messages and channels, and no more. */
+/* A pattern that matches nothing looks at a limited number of messages and channels. */
 static void test_a_limit_of_work(void) {
     enum { CHANNELS = 100000 };
     char name[16];
@@ -216,9 +216,9 @@ static void test_a_limit_of_work(void) {
         CHECK(add(&history, name, (uint64_t)i, 0));
     }
     CHECK_STR(replay_at(&history, "c99999", true, 1, 0), "GAP 99999 ");
-    CHECK_STR(replay_at(&history, "c95905", true, 1, 0), "GAP 95905 "); /* the last that is seen */
+    CHECK_STR(replay_at(&history, "c95905", true, 1, 0), "GAP 95905 "); /* the last one it sees */
     CHECK_STR(replay_at(&history, "c95904", true, 1, 0), "GAP ");
-    CHECK_STR(replay_at(&history, "none", true, 1, 0), "GAP "); /* it is not known */
+    CHECK_STR(replay_at(&history, "none", true, 1, 0), "GAP "); /* beyond the limit */
     CHECK_STR(replay_at(&history, "none", true, 99000, 0), "NONE ");
     rd_history_clear(&history);
 }
@@ -245,7 +245,8 @@ static void test_ids_of_clients(void) {
 
 enum { READERS = 8, ROUNDS = 20000 };
 
-/* Goes away and comes back with the id it saw last; its next message must be the next one. */
+/* Leaves and comes back with the last id that it saw; its next message must be the following one.
+ */
 typedef struct reader {
     rd_subscriber subscriber;
     uint64_t last_id;
@@ -255,7 +256,7 @@ static struct seam {
     rd_channels channels;
     rd_history history;
     reader readers[READERS];
-    uint64_t next_of[100000]; /* by id of a message: the id of the next one on "x" */
+    uint64_t next_of[100000]; /* indexed by a message's id: the id of the next message on "x" */
     uint64_t last_id;
     unsigned read;
     uint32_t random;
@@ -296,7 +297,7 @@ static void seam_publish(const char *channel) {
     rd_message_unref(message);
 }
 
-/* Also when it is here already, with messages on their way. */
+/* The same for a subscriber that is here already, with messages on their way to it. */
 static void seam_return(reader *self) {
     const rd_subscribe_terms terms = {.is_afresh = true};
     const rd_replay answer = rd_history_replay(
@@ -333,7 +334,7 @@ static void test_seam(void) {
     rd_history_clear(&seam.history);
 }
 
-/* ---- another process goes on ---- */
+/* ---- another process continues ---- */
 
 static void write_frame(void *with, const rd_relay_frame *frame) {
     CHECK_INT(rd_relay_write(frame, 1000, with), 0);
@@ -378,13 +379,13 @@ static void test_another_process_goes_on(void) {
         if (what == 0) rd_history_keep(&here, text("x*"), true, draw(5), draw(30));
         if (what == 1) rd_history_keep(&here, text(names[draw(3)]), false, draw(8), draw(30));
         if (what > 1) add(&here, names[draw(3)], id, now_ms);
-        if (id > 60) { /* what can be asked for stays little */
+        if (id > 60) { /* keeps the number of possible questions small */
             rd_history_clear(&here);
             rd_history_init(&here, (rd_history_limits){12, 1 << 20}, 3);
         }
         go_on(&here, &there, here.limits);
         check_same_answers(&here, &there, now_ms);
-        rd_history_keep(&here, text("y"), false, 3, 0); /* and goes on in the same way */
+        rd_history_keep(&here, text("y"), false, 3, 0); /* both continue in the same way */
         rd_history_keep(&there, text("y"), false, 3, 0);
         const uint64_t next = here.last_id + 1;
         CHECK_INT(add(&here, "y", next, now_ms), add(&there, "y", next, now_ms));

@@ -18,8 +18,8 @@ static const char *const names[NAMES] = {"a", "b", "ab", "ba", "kept", "a*", "?b
 typedef struct process {
     rd_hub_link link;
     bool is_here, is_full;
-    bool is_crammed; /* takes no changes of interests either */
-    char said[LOG];  /* what it was sent */
+    bool is_crammed; /* takes no changes of interests, either */
+    char said[LOG];  /* the frames that it got */
 } process;
 
 static rd_hub hub;
@@ -38,7 +38,7 @@ static rd_slice text(const char *string) {
     return rd_slice_of(string, strlen(string));
 }
 
-/* ---- what is sent, as words ---- */
+/* ---- frames as text ---- */
 
 static void note(char *log, const rd_relay_frame *frame) {
     static const char *const types[] = {"?",      "sub",   "unsub", "pub",
@@ -79,7 +79,7 @@ typedef struct kept {
 } kept;
 
 static struct {
-    int wants[LINKS][NAMES]; /* since when, in the order of wishes; 0: does not */
+    int wants[LINKS][NAMES]; /* since when, in order of the requests; 0: not interested */
     int wishes;
     char expected[LINKS][LOG];
     uint64_t dropped[LINKS];
@@ -175,7 +175,7 @@ static void model_replay(int link, int name, int since) {
     expect(link, RD_RELAY_REPLAY_END, flags, names[name], "n", kind);
 }
 
-/* ---- both do the same ---- */
+/* ---- the hub and the model do the same ---- */
 
 static int say(int link, rd_relay_type type, int flags, const char *channel, const char *payload,
                int id) {
@@ -189,7 +189,7 @@ static int say(int link, rd_relay_type type, int flags, const char *channel, con
 
 static void come(int link) {
     processes[link].is_here = true;
-    if (link == ENGINE) { /* what it is told then has a test of its own */
+    if (link == ENGINE) { /* the frames it gets then have a test of their own */
         rd_hub_join(&hub, &processes[link].link, RD_HUB_ENGINE);
         processes[link].said[0] = '\0';
         return;
@@ -316,7 +316,7 @@ static void test_the_engine_hears_of_first_and_last(void) {
     finish();
 }
 
-/* What an engine that is full has not been told of is told later, as it is then. */
+/* If an engine is full, it gets changes later, in the state they have then. */
 static void test_an_engine_that_is_full_hears_of_it_later(void) {
     begin(2);
     processes[ENGINE].is_here = true;
@@ -333,7 +333,7 @@ static void test_an_engine_that_is_full_hears_of_it_later(void) {
     check_said(ENGINE, "");
     processes[ENGINE].is_crammed = false;
     say(1, RD_RELAY_SUBSCRIBE, 0, "c", "", 0);
-    check_said(ENGINE, ""); /* not before the others */
+    check_said(ENGINE, ""); /* not before the other replays */
     rd_hub_catch_up(&hub, 2);
     check_said(ENGINE, "sub a  #0;unsub known  #0;");
     rd_hub_catch_up(&hub, 100);
@@ -348,7 +348,7 @@ static void test_an_engine_that_is_full_hears_of_it_later(void) {
     finish();
 }
 
-/* The way over the engine: out without an id, back with one, to the origin too. */
+/* The way through the engine: out without an id, back with one, also to the sender. */
 static void test_what_the_engine_brings_back(void) {
     begin(2);
     processes[ENGINE].is_here = true;
@@ -373,7 +373,8 @@ static void tell_unclaimed(void *with, const rd_relay_frame *frame) {
     note(with, frame);
 }
 
-/* Between two engines (a restart) messages wait, up to a limit, and the next one gets them. */
+/* Between two engines (in a restart) messages wait, up to a limit, and the next engine gets them.
+ */
 static void test_what_waits_for_an_engine(void) {
     begin(1);
     hub.unclaimed_max = 2 * RD_RELAY_HEAD_BYTES + 8;
@@ -393,7 +394,7 @@ static void test_what_waits_for_an_engine(void) {
     finish();
 }
 
-/* The note of a worker: its number, and what the client can take. */
+/* The note of a worker: its number, and how many bytes the client can take. */
 static const char *note_of(size_t bytes_max) {
     static char note[RD_RELAY_REPLAY_NOTE + 1];
     memset(note, 'n', RD_RELAY_REPLAY_NOTE - 8);
@@ -409,7 +410,7 @@ static void ask(int link, size_t bytes_max, int since) {
     CHECK_INT(rd_hub_receive(&hub, &processes[link].link, &frame), 0);
 }
 
-/* Words of what a link was sent. */
+/* The frames that a link got, as text. */
 static unsigned count_said(int link, const char *word) {
     unsigned count = 0;
     for (const char *at = processes[link].said; (at = strstr(at, word)) != NULL; at++) count++;
@@ -423,7 +424,7 @@ static void test_replays_have_limits(void) {
     for (int i = 0; i < 20; i++) say(1, RD_RELAY_PUBLISH, 0, "a", "m", 0);
     processes[0].said[0] = '\0';
     ask(0, 10, 0);
-    CHECK_INT(count_said(0, "pub"), 5); /* of two bytes each */
+    CHECK_INT(count_said(0, "pub"), 5); /* names of two bytes each */
     CHECK_INT(processes[0].link.replay_gaps, 1);
     replay_room = 4;
     ask(0, 1000, 0);
@@ -434,8 +435,8 @@ static void test_replays_have_limits(void) {
     finish();
 }
 
-/* Messages go first: replays wait while there is no room for them, in their order, and with the
- * link they go. */
+/* Messages go first. Replays wait in order while there is no room for them, and end with their
+ * link. */
 static void test_replays_wait(void) {
     begin(2);
     rd_hub_keep(&hub, text("a"), false, 100, 0);
@@ -448,12 +449,12 @@ static void test_replays_wait(void) {
     CHECK(!rd_hub_answer(&hub, &processes[0].link));
     say(1, RD_RELAY_PUBLISH, 0, "live", "goes first", 0);
     check_said(0, "pub live goes first #0;");
-    say(1, RD_RELAY_PUBLISH, 0, "a", "m2", 0); /* not subscribed yet */
+    say(1, RD_RELAY_PUBLISH, 0, "a", "m2", 0); /* it is not subscribed yet */
     check_said(0, "");
     replay_room = 1000;
     CHECK(rd_hub_answer(&hub, &processes[0].link));
     check_said(0, "begin a one #0;pub a m1 #1;pub a m2 #2;end a one #0;");
-    say(0, RD_RELAY_REPLAY, 0, "b", "three", 0); /* not before the second one */
+    say(0, RD_RELAY_REPLAY, 0, "b", "three", 0); /* not before the second replay */
     check_said(0, "");
     CHECK(rd_hub_answer(&hub, &processes[0].link));
     CHECK(rd_hub_answer(&hub, &processes[0].link));
@@ -467,7 +468,7 @@ static void test_replays_wait(void) {
     finish();
 }
 
-/* A worker that asks for ever without taking answers is no worker of ours. */
+/* A worker that keeps asking and never takes answers is not valid: it loses its link. */
 static void test_replays_that_wait_have_a_limit(void) {
     rd_relay_frame wanted = {.type = RD_RELAY_REPLAY, .channel = text("a")};
     begin(1);
@@ -531,7 +532,7 @@ static void test_what_no_link_says(void) {
     finish();
 }
 
-/* Long ones are made once for everybody. */
+/* Long frames are made once for all links. */
 static void test_long_messages(void) {
     static char payload[RD_HUB_COPY_MAX + 2];
     memset(payload, 'x', sizeof(payload) - 1);

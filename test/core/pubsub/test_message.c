@@ -66,8 +66,8 @@ static void test_refused_once(void) {
     rd_message_unref(message);
 }
 
-/* Two queues hold the bytes after the publisher has let go; one sends them in parts, one is
- * dropped. */
+/* Two queues hold the bytes after the publisher has released the message. One sends them in parts,
+ * the other is dropped. */
 static void test_borrowed(void) {
     rd_chunk_pool pool = {0};
     rd_outq sent = {0}, dropped = {0};
@@ -95,7 +95,7 @@ static void test_borrowed(void) {
     rd_chunk_pool_clear(&pool);
 }
 
-/* However many queues wait for it, its bytes are there once. */
+/* However many queues hold the message, its bytes exist once. */
 static void test_counted_once(void) {
     rd_chunk_pool pool = {0};
     rd_outq first = {0}, second = {0};
@@ -125,8 +125,8 @@ static void test_counted_once(void) {
     rd_chunk_pool_clear(&pool);
 }
 
-/* What may have begun to leave stays, and so does what is nobody's encoding; the oldest go first.
- */
+/* The oldest encodings are dropped first, but not the one that the queue may be sending, and not
+ * the queue's own bytes. */
 static void test_dropping_the_oldest(void) {
     rd_chunk_pool pool = {0};
     rd_outq queue = {0};

@@ -84,7 +84,7 @@ static void test_against_a_naive_one(void) {
     rd_patterns_clear(&patterns);
 }
 
-/* Every one is different, so that nothing is shared. */
+/* All are different, so that nothing is shared. */
 static void add_client(void (*spell_one)(char *out, int number)) {
     rd_patterns_init(&patterns);
     for (int i = 0; i < CLIENT; i++) {
@@ -110,7 +110,7 @@ static void put_number(char *out, int number) {
     for (int i = 4; i >= 0; i--, number /= 10) out[i] = (char)('0' + number % 10);
 }
 
-/* Everything matches but the end, from every place on. */
+/* Everything matches except the end, from every position on. */
 static void spell_repeated(char *out, int number) {
     memset(out, 'a', RD_GLOB_MAX);
     out[0] = '*';
@@ -140,10 +140,10 @@ static void test_the_steps_of_a_publish(void) {
         add_client(hostile[i]);
         CHECK(steps_of(longest) <= (2 * RD_GLOB_MAX * CLIENT + 257) * words);
         CHECK(steps_of(text("aaaaaaaaaaaaaaaaaaaa")) <= 2 * RD_GLOB_MAX * CLIENT + 257);
-        /* And then it is known. */
+        /* Then the result is known. */
         CHECK_INT(steps_of(longest), 0);
         CHECK_INT(steps_of(text("aaaaaaaaaaaaaaaaaaaa")), 0);
-        /* One that comes is tried alone. */
+        /* A new pattern is tried alone. */
         const uint64_t tried = patterns.tried;
         rd_patterns_remove(&patterns, &entries[0].pattern);
         rd_patterns_add(&patterns, &entries[0].pattern, text(entries[0].text));

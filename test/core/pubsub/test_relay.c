@@ -44,7 +44,7 @@ static void check_same(const rd_relay_frame *frame, int number) {
     CHECK(frame->payload.len == 0 || rd_slice_equal(frame->payload, expected->payload));
 }
 
-/* A block exactly as long as the piece, gone after its frames were looked at. */
+/* A block of exactly the piece's length, freed after its frames were checked. */
 static int read_piece(rd_relay_reader *reader, const char *bytes, size_t len, int number) {
     char *piece = malloc(len);
     memcpy(piece, bytes, len);
@@ -77,7 +77,7 @@ static void test_every_cut(void) {
     rd_buffer_clear(&out);
 }
 
-/* What lies whole in the bytes is not copied. */
+/* A frame that is complete in the bytes is not copied. */
 static void test_whole_frames_stay_where_they_are(void) {
     rd_buffer out = all_written();
     const char *bytes = rd_buffer_ptr(&out);
@@ -107,7 +107,7 @@ static void check_refused(const char *head, int error) {
             at += left < step ? left : step;
         }
         CHECK_INT(answer, error);
-        CHECK_INT(rd_relay_read(&reader, head, 1, &used, &frame), error); /* and for ever */
+        CHECK_INT(rd_relay_read(&reader, head, 1, &used, &frame), error); /* the error stays */
         CHECK(reader.kept.capacity <= 512);
         rd_relay_reader_clear(&reader);
     }
@@ -119,11 +119,11 @@ static void test_bad_heads(void) {
     check_refused("\xff\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0", RD_ERR_RELAY_TYPE);
     check_refused("\1\4\0\1\0\0\0\0\0\0\0\0\0\0\0\0", RD_ERR_RELAY_TYPE);
     check_refused("\1\1\0\1\0\0\0\0\0\0\0\0\0\0\0\0", RD_ERR_RELAY_TYPE); /* text subscribe */
-    check_refused("\3\2\0\1\0\0\0\0\0\0\0\0\0\0\0\0", RD_ERR_RELAY_TYPE); /* publish a pattern */
+    check_refused("\3\2\0\1\0\0\0\0\0\0\0\0\0\0\0\0", RD_ERR_RELAY_TYPE); /* publish to a pattern */
     check_refused("\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", RD_ERR_RELAY_CHANNEL);
     check_refused("\3\0\4\1\0\0\0\0\0\0\0\0\0\0\0\0", RD_ERR_RELAY_CHANNEL); /* 1025 */
     check_refused("\3\0\xff\xff\0\0\0\0\0\0\0\0\0\0\0\0", RD_ERR_RELAY_CHANNEL);
-    check_refused("\7\0\0\1\0\0\0\xb\0\0\0\0\0\0\0\0", RD_ERR_RELAY_PAYLOAD); /* no terms */
+    check_refused("\7\0\0\1\0\0\0\xb\0\0\0\0\0\0\0\0", RD_ERR_RELAY_PAYLOAD); /* without terms */
     check_refused("\1\0\0\1\0\0\0\1\0\0\0\0\0\0\0\0", RD_ERR_RELAY_PAYLOAD);
     check_refused("\4\0\0\1\0\0\0\x41\0\0\0\0\0\0\0\0", RD_ERR_RELAY_PAYLOAD);   /* 65 */
     check_refused("\3\0\0\1\0\0\x13\x89\0\0\0\0\0\0\0\0", RD_ERR_RELAY_PAYLOAD); /* 5001 */
@@ -155,7 +155,7 @@ static void test_the_writer_has_the_same_limits(void) {
     CHECK_INT(rd_buffer_len(&out), 0);
 }
 
-/* What only a hub that is handed on brings is no frame of a worker's. */
+/* Only the saved state of a hub has these frames. From a worker they are refused. */
 static void test_saved_frames(void) {
     const rd_relay_frame saved = {RD_RELAY_SAVED_IDS, 0, 7, {NULL, 0}, {letters, 8}};
     rd_buffer out = {0};

@@ -106,7 +106,7 @@ static const struct {
     {64, 64, 0, 4224}, {4224, 64, 0, 8384}, {25, 5000, 5000, 10000}, {5000, 5000, 0, 10000},
 };
 
-/* Nothing that came is lost, but nothing more comes. */
+/* No byte that came is lost, but no more bytes are accepted. */
 static void test_a_full_disk(void) {
     for (size_t i = 0; i < sizeof(full_disks) / sizeof(full_disks[0]); i++) {
         char bytes[5000];
@@ -146,14 +146,14 @@ static void test_no_folder_for_the_file(void) {
 static void test_which_folder(void) {
     unsetenv("TMPDIR");
     CHECK_STR(rd_spool_folder(), "/tmp");
-    setenv("TMPDIR", "relative", 1); /* counts for nothing */
+    setenv("TMPDIR", "relative", 1); /* is ignored */
     CHECK_STR(rd_spool_folder(), "/tmp");
     setenv("TMPDIR", "/var/tmp", 1);
     CHECK_STR(rd_spool_folder(), "/var/tmp");
     unsetenv("TMPDIR");
 }
 
-/* ---- while a write has not come back ---- */
+/* ---- while a write is in flight ---- */
 
 static unsigned stored;
 
@@ -161,7 +161,7 @@ static void note_stored(rd_body *body) {
     stored += body->size > 0;
 }
 
-/* All of it can be read, wherever it is, and no more is taken than the queue holds. */
+/* All bytes can be read wherever they are, and no more are taken than the queue holds. */
 static void test_reading_what_is_not_written_yet(void) {
     static char bytes[65536];
     rd_body body;
@@ -186,7 +186,7 @@ static void test_reading_what_is_not_written_yet(void) {
     clear(&body);
 }
 
-/* Whoever lets go does not wait, and is not told. */
+/* A caller that releases a body does not wait, and is not notified. */
 static void test_letting_go_of_a_write_in_flight(void) {
     rd_body body;
     rd_body_init(&body, &ledger, &spools);
@@ -283,8 +283,8 @@ static void test_all_bodies_take_the_disk(void) {
     rd_ledger_limit(&ledger, RD_LEDGER_BODY_DISK, UINT64_MAX);
 }
 
-/* What waits for the disk is counted, of a body that had to leave the memory, too, and until it is
- * freed: the disk may answer long after the client has gone. */
+/* Bytes that wait for the disk are counted until they are freed, even those of a body that had to
+ * leave memory. The disk may answer long after the client has gone. */
 static void test_memory_that_waits_for_the_disk(void) {
     static char bytes[100000];
     static const size_t limits[] = {0, sizeof(bytes)};

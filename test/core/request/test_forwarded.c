@@ -11,7 +11,7 @@
 
 typedef struct row {
     const char *fields;
-    const char *client; /* NULL: nothing said */
+    const char *client; /* NULL: unknown */
     unsigned scheme, port;
 } row;
 
@@ -39,7 +39,7 @@ static const row x_rows[] = {
     {"X-Forwarded-For: \"\r\n", NULL, 0, 0},
     {"X-Forwarded-For: \"\"\r\n", NULL, 0, 0},
     {"X-Forwarded-For: 203.0.113.9, ::ffff:10.0.0.2\r\n", "203.0.113.9", 0, 0},
-    /* what no setting believes */
+    /* values that no setting trusts */
     {"X-Real-IP: 6.6.6.6\r\nX-Forwarded-Scheme: https\r\nX-Forwarded-Ssl: on\r\n", NULL, 0, 0},
     {"X-Forwarded-Host: evil.example:8443\r\nX-Forwarded-Server: evil.example\r\n", NULL, 0, 0},
     /* lists (RFC 9110 section 5.6.1: empty elements are ignored) */
@@ -53,7 +53,7 @@ static const row x_rows[] = {
     {"X-Forwarded-Proto: https, http\r\n", NULL, RD_FORWARDED_HTTP, 0},
     {"X-Forwarded-Proto: https\r\nX-Forwarded-Proto: ws\r\n", NULL, RD_FORWARDED_HTTP, 0},
     {"X-Forwarded-For: 203.0.113.9, 10.0.0.2\r\nX-Forwarded-Proto: https, http\r\n", "203.0.113.9",
-     RD_FORWARDED_HTTP, 0}, /* the nearest proxy's word, whoever named the client */
+     RD_FORWARDED_HTTP, 0}, /* the nearest proxy decides, not the one that named the client */
     {"X-Forwarded-Proto: WSS\r\n", NULL, RD_FORWARDED_HTTPS, 0},
     {"X-Forwarded-Proto: https://\r\n", NULL, 0, 0},
     /* ports */
@@ -88,8 +88,8 @@ static const row standard_rows[] = {
     {"Forwarded: for=\r\n", NULL, 0, 0},
     {"Forwarded: xfor=6.6.6.6\r\n", NULL, 0, 0},
     {"Forwarded: for=203.0.113.9;host=\"evil.example:8443\"\r\n", "203.0.113.9", 0, 0},
-    /* several proxies: the scheme is that of the element which names the client, else the one of a
-     * nearer proxy */
+    /* several proxies: the scheme comes from the element that names the client, else from a nearer
+     * proxy */
     {"Forwarded: for=203.0.113.9;proto=https, for=10.0.0.2;proto=http\r\n", "203.0.113.9",
      RD_FORWARDED_HTTPS, 0},
     {"Forwarded: for=203.0.113.9;proto=https, for=10.0.0.2\r\n", "203.0.113.9", RD_FORWARDED_HTTPS,
@@ -105,7 +105,7 @@ static const row standard_rows[] = {
     {"Forwarded: for=203.0.113.9;proto=https\r\nForwarded: for=10.0.0.2;proto=http\r\n",
      "203.0.113.9", RD_FORWARDED_HTTPS, 0},
     {"Forwarded: for=203.0.113.9;proto=https,\r\n", "203.0.113.9", RD_FORWARDED_HTTPS, 0},
-    /* what the client left open cannot swallow what the proxy added */
+    /* a quote that the client left open must not swallow what the proxy appended */
     {"Forwarded: for=\"6.6.6.6, for=203.0.113.9;proto=https\r\n", "203.0.113.9", RD_FORWARDED_HTTPS,
      0},
     {"Forwarded: for=\"6.6.6.6;x=\", for=203.0.113.9\r\n", "203.0.113.9", 0, 0},

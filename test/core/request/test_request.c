@@ -30,7 +30,8 @@ static void test_references(void) {
     rd_request_unref(request);
 }
 
-/* Kept beyond its call it is live as long as its client is there, in whatever order both end. */
+/* A request that is kept beyond its call is live while its client is there, in whichever order both
+ * end. */
 static void test_live_with_a_client_or_a_call(void) {
     for (int client_first = 0; client_first < 2; client_first++) {
         rd_request *request = rd_request_new(&pool);
@@ -113,7 +114,7 @@ static void test_a_body_ends_with_its_request(void) {
     CHECK(fcntl(fd, F_GETFD) < 0);
 }
 
-/* A file that took nothing, or only a part, is not the next request's. */
+/* A file that stored nothing, or only a part, is not given to the next request. */
 static void test_a_body_that_failed_ends_with_its_request(void) {
     rd_request *request = rd_request_new(&pool);
     fill_disk(3);
@@ -133,8 +134,7 @@ static void test_a_body_that_failed_ends_with_its_request(void) {
     rd_request_unref(request);
 }
 
-/* The pool keeps some, not all that ever were; what it does not keep is freed (the sanitizer
- * looks). */
+/* The pool keeps some requests, not all. The others are freed (the sanitizer checks it). */
 static void test_the_pool_is_bounded(void) {
     static rd_request *many[200];
     for (size_t i = 0; i < 200; i++) many[i] = rd_request_new(&pool);

@@ -19,7 +19,7 @@ static rd_ledger_row *row(rd_ledger_kind kind) {
     return &server->conns.ledger.rows[kind];
 }
 
-/* As if the process could have so many descriptors. */
+/* Starts as if the process could have this many descriptors. */
 static void start_with_descriptors(rlim_t limit) {
     struct rlimit before, fewer;
     getrlimit(RLIMIT_NOFILE, &before);
@@ -29,7 +29,7 @@ static void start_with_descriptors(rlim_t limit) {
     setrlimit(RLIMIT_NOFILE, &before);
 }
 
-/* Each says so, and then nothing more. */
+/* Each client sends this, and then nothing more. */
 static void gather(int count, const char *head, const char *more) {
     for (int i = 0; i < count; i++) {
         say(crowd[i] = join(), head);
@@ -70,7 +70,7 @@ static void check_told_once(int code) {
     CHECK_INT(server->incidents.kept[0].code, code);
 }
 
-/* 64 descriptors for clients, 4 of them for bodies alone. */
+/* 64 descriptors for clients, 4 of them only for bodies. */
 static void test_files_of_bodies(void) {
     settings.body_memory_bytes = 1000;
     start_with_descriptors(128);
@@ -84,7 +84,7 @@ static void test_files_of_bodies(void) {
     check_told_once(RD_ERR_BODY_DESCRIPTOR);
     CHECK_INT(count_answered(30, "HTTP/1.1 503 "), 14);
     check_bystander();
-    say(crowd[0], portion); /* one of the first goes on */
+    say(crowd[0], portion); /* one of the first clients continues */
     turns(3);
     CHECK(!hear(crowd[0]) && begins(got, "HTTP/1.1 200 "));
     leave(30);
@@ -93,10 +93,11 @@ static void test_files_of_bodies(void) {
     end();
 }
 
-/* Files count like connections: new clients wait, they do not take what the application has. */
+/* Files count like connections: new clients wait, and do not take descriptors of the application.
+ */
 static void test_accepting_pauses_before_the_last_descriptor(void) {
     settings.body_memory_bytes = 1000;
-    start_with_descriptors(64); /* 32 for clients, 2 of them for bodies alone, which may have 8 */
+    start_with_descriptors(64); /* 32 for clients, 2 of them only for bodies; bodies may have 8 */
     gather(8, UPLOAD, portion);
     CHECK_INT(row(RD_LEDGER_DESCRIPTORS)->held, 16);
     CHECK(!server->accepting.paused);
@@ -124,7 +125,7 @@ static void test_disk_of_bodies(void) {
     gather(20, UPLOAD, portion);
     CHECK(row(RD_LEDGER_BODY_DISK)->held <= 20000);
     CHECK_INT(row(RD_LEDGER_BODY_DISK)->held, 2000 * row(RD_LEDGER_BODY_FILES)->held);
-    CHECK_INT(row(RD_LEDGER_BODY_FILES)->held, 9); /* for another one has 2000 left: not for 4000 */
+    CHECK_INT(row(RD_LEDGER_BODY_FILES)->held, 9); /* 2000 bytes are left, one needs 4000 */
     check_told_once(RD_ERR_BODY_DISK);
     CHECK_INT(count_answered(20, "HTTP/1.1 507 "), 11);
     check_bystander();
@@ -133,7 +134,7 @@ static void test_disk_of_bodies(void) {
     end();
 }
 
-/* The application may change its environment at any time: the server has looked at it before. */
+/* The application may change its environment at any time. The server read it before. */
 static void test_the_folder_of_bodies_stays(void) {
     static char body[200000];
     memset(body, 'x', sizeof(body) - 1);
@@ -145,7 +146,7 @@ static void test_the_folder_of_bodies_stays(void) {
     uint64_t stored = 0;
     for (size_t at = 0; at < sizeof(body) - 1 || (stored == 0 && server->counts.requests == 0);) {
         const ssize_t sent = send(client, body + at, sizeof(body) - 1 - at, MSG_NOSIGNAL);
-        if (sent < 0 && errno != EAGAIN) break; /* it was refused */
+        if (sent < 0 && errno != EAGAIN) break; /* the upload was refused */
         if (sent > 0) at += (size_t)sent;
         turns(1);
         stored += row(RD_LEDGER_BODY_DISK)->held;
@@ -158,7 +159,7 @@ static void test_the_folder_of_bodies_stays(void) {
     end();
 }
 
-/* It reserves nothing, and is refused before it has come. */
+/* It reserves nothing, and is refused before its body has come. */
 static void test_a_body_that_will_not_fit(void) {
     settings.total_body_bytes = 100000;
     start_with_descriptors(1024);
@@ -191,7 +192,7 @@ static void test_the_log_is_told_again_after_a_second(void) {
     end();
 }
 
-/* More heads than there is room for; whoever sends a small one is served. */
+/* More heads than there is room for. A client with a small head is served. */
 static void test_heads_that_never_end(void) {
     static char head[40001];
     memset(head, 'x', sizeof(head) - 1);
@@ -217,7 +218,7 @@ static void test_heads_that_never_end(void) {
     end();
 }
 
-/* Heads of requests that wait for the application, and what was sent behind them. */
+/* Heads of requests that wait for the application, and the bytes that were sent behind them. */
 static void test_what_was_read_ahead(void) {
     static char ahead[40001];
     memset(ahead, 'x', sizeof(ahead) - 1);
@@ -246,7 +247,7 @@ static void test_what_was_read_ahead(void) {
     end();
 }
 
-/* What has no room in memory goes to a file. */
+/* Bytes without room in memory go to a file. */
 static void test_bodies_in_memory(void) {
     static char body[30001];
     memset(body, 'x', sizeof(body) - 1);

@@ -13,7 +13,7 @@ static void test_the_limit_of_connections(void) {
     start_listening(answer_path);
     for (int i = 0; i < CLIENTS; i++) say(fds[i] = dial(), LAST("/a"));
     for (int i = 0; i < CLIENTS; i++) {
-        CHECK(talk(fds[i], NULL)); /* in the order of their coming, each when there is room */
+        CHECK(talk(fds[i], NULL)); /* in the order of arrival, each when there is room */
         CHECK(ends(got, "/a"));
         CHECK(server->conns.count <= LIMIT);
         close(fds[i]);
@@ -45,8 +45,8 @@ static rd_listener *only_listener(void) {
     return RD_CONTAINER(server->accepting.listeners.next, rd_listener, in_server);
 }
 
-/* Connections without use make room when somebody waits: those that never said anything first, then
- * those kept for later; what is at work does not. */
+/* Unused connections make room when a client waits: first those that never sent anything, then idle
+ * ones. Connections with a request do not. */
 static void test_spare_connections_make_room(void) {
     int fds[5], i = 0;
     settings.max_connections = 3;
@@ -59,14 +59,14 @@ static void test_spare_connections_make_room(void) {
     say(fds[0], GET("/b"));
     CHECK(!talk(fds[0], "/b"));
     later(200);
-    CHECK_INT(server->conns.count, 3); /* nobody waits: nobody leaves */
+    CHECK_INT(server->conns.count, 3); /* no client waits, so no connection is closed */
     say(fds[i++] = dial(), GET("/c"));
     later(200);
     CHECK(!talk(fds[3], "/c"));
     CHECK(hear(fds[2]) && got_len == 0);
     say(fds[i++] = dial(), GET("/d"));
     later(500);
-    CHECK(!hear(fds[4]) && got_len == 0); /* the others were at work a moment ago */
+    CHECK(!hear(fds[4]) && got_len == 0); /* the others had requests a moment ago */
     later(600);
     CHECK(!talk(fds[4], "/d"));
     CHECK(hear(fds[0]) && got_len == 0);
@@ -76,21 +76,22 @@ static void test_spare_connections_make_room(void) {
     end();
 }
 
-/* Whose last answer was sent a second ago goes before those that may still be used. */
+/* A connection that has lingered for a second is closed before connections that may still be used.
+ */
 static void test_lingering_connections_make_room(void) {
     int fds[4];
     settings.max_connections = 3;
     settings.linger_timeout_ms = 60000;
     start_listening(answer_path);
-    fds[0] = dial(); /* says nothing */
+    fds[0] = dial(); /* sends nothing */
     later(900);
     for (int i = 1; i < 3; i++) {
-        say(fds[i] = dial(), LAST("/a") "more"); /* is not read, so it lingers */
+        say(fds[i] = dial(), LAST("/a") "more"); /* the rest is not read, so it lingers */
         CHECK(talk(fds[i], NULL) && ends(got, "/a"));
     }
     CHECK_INT(server->conns.count, 3);
     later(900);
-    CHECK_INT(server->conns.count, 3); /* nobody waits */
+    CHECK_INT(server->conns.count, 3); /* no client waits */
     say(fds[0], "GET /half");
     later(200);
     say(fds[3] = dial(), GET("/d"));
@@ -103,7 +104,8 @@ static void test_lingering_connections_make_room(void) {
     end();
 }
 
-/* Nobody is left waiting: the first is told, the next ones have a chance after a pause. */
+/* No client waits for ever: the first one is answered 503, and the next ones get a chance after a
+ * pause. */
 static void test_out_of_descriptors(void) {
     struct rlimit before, none;
     start_listening(answer_path);
@@ -120,7 +122,7 @@ static void test_out_of_descriptors(void) {
     turns(3);
     CHECK(!hear(second) && got_len == 0);
     rd_listener_pause(only_listener(), true);
-    later(100); /* the end of one pause is not that of the other */
+    later(100); /* the end of one pause does not end the other */
     CHECK(!hear(second) && got_len == 0);
     rd_listener_pause(only_listener(), false);
     CHECK(talk(second, NULL));

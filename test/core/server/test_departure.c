@@ -75,7 +75,8 @@ static void test_idle_connections_move(void) {
     one_inbox = false;
 }
 
-/* Sent before the stop, sent after it, and what the other server makes of both. */
+/* Bytes before the stop, bytes after it, and the answers of the other server to both.
+ */
 static void test_what_was_read_moves_as_well(void) {
     static const struct {
         const char *before, *after, *answer;
@@ -110,7 +111,7 @@ static void test_what_came_meanwhile_is_answered_there(void) {
     start();
     int fd = dial_and_ask();
     stop(servers[A]);
-    say(fd, GET("/1") GET("/2") "GET /3 HTTP/1.1\r\n"); /* nobody has the connection just now */
+    say(fd, GET("/1") GET("/2") "GET /3 HTTP/1.1\r\n"); /* it is between the servers now */
     serve_both();
     say(fd, "Host: a\r\n\r\n");
     serve_both();
@@ -119,7 +120,7 @@ static void test_what_came_meanwhile_is_answered_there(void) {
     end();
 }
 
-/* Whoever is in the middle of a request goes when it is answered. */
+/* A connection in the middle of a request moves after the answer. */
 static void test_after_the_answer(void) {
     start();
     int fd = dial_and_ask();
@@ -151,7 +152,7 @@ static void take_proxies(rd_server *server) {
     rd_server_set_proxies(server, networks, 1);
 }
 
-/* The header comes once, at the beginning, wherever that is. */
+/* The header comes once, at the beginning of the connection, on whichever server that is. */
 static void test_behind_the_proxy_protocol(void) {
     static const char *const parts[][2] = {
         {"PROXY TCP4 192.0.2.9 192.0.2.1 5 80\r\n" GET("/1"), GET("/2")},
@@ -199,7 +200,7 @@ static void test_deadlines_go_on(void) {
     end();
 }
 
-/* ---- those that nobody takes ---- */
+/* ---- connections that no server takes ---- */
 
 static void b_stops_too(void) {
     board.rows[B].state = RD_SCORE_DRAINING;
@@ -209,8 +210,7 @@ static void b_accepts_no_more(void) {
     board.rows[B].listening = 0;
 }
 
-/* They are there, but the message of a connection does not arrive before half of the time is over.
- */
+/* They have arrived, but the message of a connection arrives only after half of the time. */
 static void b_is_full(void) {
     board.rows[B].connections = servers[A]->accepting.limit;
 }
@@ -299,14 +299,14 @@ static void test_few_at_a_time(void) {
     end();
 }
 
-/* A server that was told of no end of the others, and one that comes late. */
+/* A server that was not told that the others stop, and a connection that arrives late. */
 static void test_who_comes_when_it_is_announced_already(void) {
     start();
     dial_and_ask();
     the_inbox_is_full();
     b_stops_too();
     rd_server_stop(servers[A], RD_STOP_DRAIN);
-    board.rows[A].arriving = 1; /* somebody has sent one before */
+    board.rows[A].arriving = 1; /* another worker has sent one before */
     for (int i = 0; i < ROUNDS; i++) serve(servers[A]);
     int pair[2];
     CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);

@@ -26,7 +26,7 @@ static void take(rd_event_source *source, rd_event *event) {
     ticker_of(source)->due--;
 }
 
-/* The last one is the last for ever. */
+/* The last tick is the last one for ever. */
 static bool on_told(rd_event_source *source, const rd_event *event) {
     CHECK_INT(event->kind, TICK);
     ticker_of(source)->told++;
@@ -55,7 +55,7 @@ static ticker new_ticker(unsigned due, bool holds) {
     return made;
 }
 
-/* A list links to itself, so it is made where it stays. */
+/* A list links to itself, so it is initialised at its final address. */
 static void add(ticker *one) {
     rd_list_init(&one->source.in_queue);
     rd_events_add(server, &one->source);
@@ -77,7 +77,7 @@ static void test_sources_take_turns(void) {
     begin();
     add(&one);
     add(&other);
-    rd_events_add(server, &other.source); /* stands there already */
+    rd_events_add(server, &other.source); /* it is in the queue already */
     CHECK_INT(other.refs, 1);
     CHECK(rd_server_next_event(server, &event, true));
     CHECK(event.source == &one.source && event.message == &one.due);
@@ -103,7 +103,7 @@ static void test_who_holds_the_server_does_until_the_last_event(void) {
     add(&one);
     CHECK(rd_server_next_event(server, &event, true));
     CHECK(rd_events_live(server));
-    one.due = 1; /* while the first is told */
+    one.due = 1; /* while the first one is handled */
     CHECK(rd_server_next_event(server, &event, true));
     CHECK(rd_events_live(server));
     CHECK(!rd_server_next_event(server, &event, false));

@@ -20,14 +20,14 @@ static void serve(bool alone) {
     CHECK_INT(rd_files_open(server, folder, alone), 0);
 }
 
-/* Cold files take a turn more each. */
+/* A cold file needs one more turn for each request. */
 static bool ask_slowly(int client, const char *text) {
     say(client, text);
     turns(10);
     return hear(client);
 }
 
-/* What comes back for these bytes until the end of the connection or a pause. */
+/* Reads the answers to these bytes, until the end of the connection or a pause. */
 static void ask_once(const char *requests) {
     int client = join();
     ask_slowly(client, requests);
@@ -63,7 +63,7 @@ static void test_fields(void) {
     CHECK(has("\r\ncache-control: max-age=3600\r\n") && has("\r\naccept-ranges: bytes\r\n"));
     CHECK(has("\r\nx-content-type-options: nosniff\r\n") && !has("vary"));
     CHECK(ends(got, "\r\n\r\n"));
-    make_file("future", "x", 1, 9300000000); /* RFC 9110 section 8.8.2.1: no date to come */
+    make_file("future", "x", 1, 9300000000); /* RFC 9110 section 8.8.2.1: no date in the future */
     ask_once(ASK("HEAD", "/future", "If-Modified-Since: Sat, 01 Jan 2280 00:00:00 GMT\r\n"));
     CHECK(begins(got, "HTTP/1.1 200 ") && has("\r\netag: ") && !has("last-modified"));
     ask_once(ASK("HEAD", "/b.css", ""));
@@ -111,7 +111,7 @@ static void test_encodings(void) {
     ask_once(ASK("GET", "/e.js", "Accept-Encoding: gzip\r\nRange: bytes=1-1\r\n"));
     CHECK(begins(got, "HTTP/1.1 206 ") && has("\r\ncontent-encoding: gzip\r\n"));
     CHECK(ends(got, "\r\n\r\nz"));
-    /* The parts of several would not be what the field says. */
+    /* A body of several parts would not have the coding that the field names. */
     ask_once(ASK("GET", "/e.js", "Accept-Encoding: gzip\r\nRange: bytes=0-0,1-1\r\n"));
     CHECK(begins(got, "HTTP/1.1 200 ") && has("\r\ncontent-encoding: gzip\r\n"));
     CHECK(ends(got, "\r\n\r\ngz"));
@@ -135,7 +135,8 @@ static void test_nothing_but_the_folder(void) {
     end();
 }
 
-/* One client with many requests ahead and another one: both get on, and no answer is lost. */
+/* One client with many requests ahead, and another one: both make progress, and no answer is lost.
+ */
 static void test_each_gets_one_a_round(void) {
     char requests[400 * sizeof(GET("/t"))];
     size_t len = 0, answers = 0;
@@ -174,7 +175,7 @@ static void test_many_from_one_descriptor(void) {
     rd_file_entry *entry = RD_CONTAINER(node, rd_file_entry, node);
     rd_file *file = entry->is.variants[RD_CODING_IDENTITY]->file;
     CHECK_INT(file->refs, 9);
-    ask_once(GET("/t")); /* takes its place */
+    ask_once(GET("/t")); /* its entry replaces the other one */
     CHECK_INT(file->refs, 8);
     for (int i = 0; i < 8; i++) {
         size_t total = 0;
@@ -210,7 +211,7 @@ static void test_a_file_that_shrinks(void) {
     end();
 }
 
-/* Each answer that sends the file is cut; one line a second says so. */
+/* Each answer that sends the file is cut. The log has one line a second. */
 static void test_lines_about_a_file_that_shrinks(void) {
     static const struct {
         uint64_t ms;
@@ -239,7 +240,7 @@ static void test_lines_about_a_file_that_shrinks(void) {
     end();
 }
 
-/* Its ranges with what stands between them would be longer than a length can say. */
+/* With the bytes between its ranges, the length would be larger than a length can be. */
 static void answer_endless(rd_request *request) {
     rd_field fields[RD_FILE_BODY_FIELDS];
     rd_response_head head = {.status = 200, .fields = fields};
@@ -261,7 +262,8 @@ static void test_the_longest_file(void) {
     end();
 }
 
-/* Nobody can know whether the file is there: neither the application nor its 404 is asked for. */
+/* The server cannot know whether the file exists. It neither asks the application nor sends a 404.
+ */
 static void test_no_descriptor_is_left(void) {
     struct rlimit before, limit;
     make_file("large", large, sizeof(large), WRITTEN);
@@ -289,8 +291,8 @@ static void test_no_descriptor_is_left(void) {
     end();
 }
 
-/* The limit of connections leaves the descriptors of the files, and those a place for connections.
- */
+/* The limit of connections leaves descriptors for files, and the files leave descriptors for
+ * connections. */
 static void test_room_for_descriptors(void) {
     struct rlimit before, limit;
     getrlimit(RLIMIT_NOFILE, &before);
@@ -299,7 +301,7 @@ static void test_room_for_descriptors(void) {
     setrlimit(RLIMIT_NOFILE, &limit);
     serve(false);
     CHECK_INT(server->files.folder->cache.most_open, 93);
-    CHECK_INT(server->accepting.limit, 282); /* 25 of 400 are kept for bodies */
+    CHECK_INT(server->accepting.limit, 282); /* 25 of 400 are reserved for bodies */
     end();
     settings.static_cache_files = 10;
     serve(false);
@@ -318,7 +320,7 @@ static uint64_t files_open(void) {
     return server->conns.ledger.rows[RD_LEDGER_DESCRIPTORS].held - server->conns.count;
 }
 
-/* Files that slow clients have leave the others their descriptors, and so do new connections. */
+/* Files of slow clients leave descriptors for the other clients, and so do new connections. */
 static void test_files_of_slow_clients(void) {
     char request[64];
     int clients[5];
@@ -337,9 +339,9 @@ static void test_files_of_slow_clients(void) {
         snprintf(request, sizeof(request), "GET /slow%d HTTP/1.1\r\nHost: a\r\n\r\n", i);
         if (i < 4) ask_slowly(clients[i], request);
     }
-    CHECK_INT(files_open(), 3); /* 5 connections */
+    CHECK_INT(files_open(), 3); /* next to 5 connections */
     CHECK(begins(got, "HTTP/1.1 503 "));
-    ask_slowly(clients[4], GET("/slow2")); /* the last one that is kept */
+    ask_slowly(clients[4], GET("/slow2")); /* the last file that is kept open */
     CHECK(begins(got, "HTTP/1.1 200 "));
     CHECK_INT(files_open(), 3);
     ask_slowly(clients[3], GET("/t"));
@@ -357,12 +359,12 @@ static void test_files_of_slow_clients(void) {
     end();
 }
 
-/* Whoever is let in by the answer with a file and is one too many hears so in the same turn: there
- * may be no other one for long. */
+/* A request that a file's answer lets into a full queue is refused in the same turn. The next turn
+ * may be far away. */
 static void test_excess_behind_a_file(void) {
     settings.max_queue = 1;
     serve(false);
-    ask_once(GET("/t")); /* known from now on */
+    ask_once(GET("/t")); /* the file is cached from now on */
     int waiting = join(), client = join();
     say(waiting, GET("/app"));
     rd_loop_lock(&server->loop);
@@ -383,8 +385,8 @@ static void test_excess_behind_a_file(void) {
 
 /* ---- while the disk does not answer ---- */
 
-/* What is known is served, whoever asks for something else waits, and in the order of its requests.
- */
+/* A cached file is served. Only a client that asks for another file waits, and its answers stay in
+ * order. */
 static void test_a_cold_file_delays_nobody_else(void) {
     make_text("cold", "cold");
     serve(false);
@@ -410,7 +412,7 @@ static void test_a_cold_file_delays_nobody_else(void) {
     end();
 }
 
-/* Whoever leaves leaves nothing behind, and the others get theirs. */
+/* A client that leaves leaves nothing behind, and the others get their answers. */
 static void test_clients_that_leave_meanwhile(void) {
     serve(true);
     hold_volume(&server->loop, RD_DISK_FOLDER);
@@ -475,7 +477,8 @@ static int ask_for_cold(int number) {
     return client;
 }
 
-/* However many files they wait for, a turn answers a few of those who have waited too long. */
+/* However many files they wait for, a turn answers only a few requests that have waited too long.
+ */
 static void test_many_that_wait_too_long(void) {
     enum { COUNT = 300, A_TURN = 256 };
     static int clients[COUNT];
@@ -501,7 +504,8 @@ static void test_many_that_wait_too_long(void) {
     end();
 }
 
-/* More different files than may be in flight: the rest waits, and all get theirs. */
+/* More different files than may be opened at once: the rest waits, and all clients get their
+ * answers. */
 static void test_more_openings_than_may_be_in_flight(void) {
     enum { COUNT = RD_FILE_OPENINGS_MAX + 20 };
     static int clients[COUNT];
@@ -529,7 +533,7 @@ static void test_more_openings_than_may_be_in_flight(void) {
     end();
 }
 
-/* Who comes when openings are over stands behind those that have waited for that. */
+/* A client that comes when openings end waits behind those that have waited already. */
 static void test_the_line_for_openings(void) {
     static int clients[RD_FILE_OPENINGS_MAX + 2];
     settings.static_cache_files = 4;

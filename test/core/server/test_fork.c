@@ -14,7 +14,7 @@ static bool is_open(int fd) {
     return fcntl(fd, F_GETFD) >= 0;
 }
 
-/* What of the child is wrong, as bits of its exit status. */
+/* What is wrong with the child, as bits of its exit status. */
 static int child(int listener_fd, int conn_fd) {
     int wrong = 0;
     rd_server_abandon(server);
@@ -24,7 +24,7 @@ static int child(int listener_fd, int conn_fd) {
     const rd_response_head head = {.status = 200, .length = 2};
     if (held->responder->start(held, &head) != RD_ERR_CLOSED) wrong |= 8;
     if (held->responder->write(held, "no", 2) != RD_ERR_CLOSED) wrong |= 16;
-    rd_conn_close(joined); /* would take it out of the poller that the parent has, too */
+    rd_conn_close(joined); /* this would remove it from the poller that the parent uses, too */
     return wrong;
 }
 
@@ -75,7 +75,7 @@ static int count_nameless(void) {
     return count;
 }
 
-/* Turns until the application can be called. */
+/* Turns until a request for the application is there. */
 static rd_request *take_call(void) {
     rd_request *request = NULL;
     while (request == NULL && check_failed == 0) {
@@ -97,8 +97,8 @@ static int child_with_bodies(const rd_request *called, int before) {
     return wrong;
 }
 
-/* The child reads on what the application was given. What clients are sending, and what waits in
- * the queue, is the parent's alone. */
+/* The child continues to read the body that the application got. Bodies that clients still send,
+ * and requests in the queue, belong only to the parent. */
 static void test_bodies_in_files(void) {
     const char *post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 16\r\n\r\n0123456789abcdef";
     const int before = count_nameless();

@@ -17,7 +17,7 @@ static void test_new_connections_are_balanced(void) {
     CHECK_INT(servers[B]->conns.count, 4);
     CHECK_INT(servers[A]->counts.handed_out, 4);
     CHECK_INT(servers[B]->counts.handed_in, 4);
-    board.rows[B].state = RD_SCORE_DRAINING; /* not to a worker that goes */
+    board.rows[B].state = RD_SCORE_DRAINING; /* not to a worker that stops */
     dial();
     CHECK_INT(servers[A]->conns.count, 6);
     for (unsigned i = 0; i < client_count; i++) {
@@ -29,10 +29,10 @@ static void test_new_connections_are_balanced(void) {
     end();
 }
 
-/* B has nothing to do, A's leader is busy: what waits at A is answered by B. */
+/* B has nothing to do, and A's leader is busy: B answers the request that waits at A. */
 static void move(const char *text, const char *answer_of_b) {
     start();
-    board.rows[B].connections = 100; /* so that the connection itself stays */
+    board.rows[B].connections = 100; /* so that new connections stay at A */
     int fd = dial();
     say(fd, GET("/before"));
     serve(servers[A]);
@@ -45,7 +45,7 @@ static void move(const char *text, const char *answer_of_b) {
     serve(servers[B]);
     serve(servers[B]);
     CHECK_STR(hear(fd), answer_of_b);
-    say(fd, GET("/after")); /* and it stays there */
+    say(fd, GET("/after")); /* the connection stays at B */
     serve(servers[B]);
     CHECK_STR(hear(fd), "B /after 0");
     end();
@@ -71,7 +71,8 @@ static void test_with_everything_behind_them(void) {
     end();
 }
 
-/* The connection that B took over goes back when A has been there for a while and has fewer. */
+/* The connection that B took goes back when A has been available for a while and has fewer
+ * connections. */
 static void test_guests_go_back(void) {
     start();
     board.rows[B].connections = 100;
@@ -83,7 +84,7 @@ static void test_guests_go_back(void) {
     serve(servers[B]);
     CHECK_STR(hear(fd), "B /1 0");
     board.rows[A].busy = 0;
-    serve(servers[A]); /* it is there again, without any connection */
+    serve(servers[A]); /* A is available again, without any connection */
     servers[B]->conns.count += 2;
     say(fd, GET("/stays"));
     serve(servers[B]);
@@ -104,8 +105,8 @@ static void test_guests_go_back(void) {
 
 static rd_request *held;
 
-/* Another thread ends its call while the leader sleeps, and the next request of its connection,
- * which may go on to A, begins. */
+/* Another thread ends its call while the leader sleeps. Then the next request of its connection
+ * begins, and may go to A. */
 static void answer_meanwhile(rd_server *server, int64_t timeout_us) {
     (void)timeout_us;
     rd_server_lock(server);
@@ -116,7 +117,7 @@ static void answer_meanwhile(rd_server *server, int64_t timeout_us) {
     rd_loop_wait(&server->loop, &server->lead.found, 0);
 }
 
-/* Nobody sleeps while the request of a guest waits to be sent back. */
+/* The leader does not sleep while the request of a guest waits to be sent back. */
 static void test_guests_wake_the_leader(void) {
     start();
     board.rows[B].connections = 100;
@@ -151,7 +152,7 @@ static int refuse_to_add(rd_poller *poller, rd_source *source) {
     return -1;
 }
 
-/* B does not get it, and the poller of A does not take it again. */
+/* B does not get it, and A's poller does not watch it again. */
 static void test_a_guest_that_is_lost_on_its_way(void) {
     start();
     board.rows[B].connections = 100;
@@ -182,7 +183,7 @@ static void test_a_guest_that_is_lost_on_its_way(void) {
     end();
 }
 
-/* What cannot move, or had better not. */
+/* Connections that cannot move, or should not. */
 static void stay(const char *text, void (*change)(void)) {
     start();
     board.rows[B].connections = 100;
@@ -210,7 +211,7 @@ static void b_has_a_full_queue(void) {
 }
 
 static void a_only_waits_for_a_cpu(void) {
-    servers[A]->lead.thread = rd_thread_self(); /* runs, and has used no time since */
+    servers[A]->lead.thread = rd_thread_self(); /* it runs, and has used no CPU time since */
     servers[A]->lead.cpu_ns = UINT64_MAX / 2;
 }
 
@@ -240,12 +241,12 @@ static void test_what_stays(void) {
     stay(GET("/"), the_inbox_is_full);
 }
 
-/* What was on its way is still served by the one that stops; nothing more is sent to it. */
+/* The worker that stops still serves connections on their way to it, but gets no more of them. */
 static void test_a_worker_that_stops(void) {
     start();
     board.rows[B].call_us = 1;
     dial();
-    dial(); /* goes to B, which does not know it yet */
+    dial(); /* goes to B, which has not received it yet */
     CHECK_INT(servers[A]->counts.handed_out, 1);
     CHECK_INT(board.rows[B].arriving, 1);
     rd_server_stop(servers[B], RD_STOP_DRAIN);
@@ -262,7 +263,7 @@ static void test_a_worker_that_stops(void) {
     CHECK_INT(servers[A]->counts.handed_out, 1);
     CHECK_INT(servers[A]->conns.count, 3);
 
-    board.rows[B].state = RD_SCORE_READY; /* its successor: the inbox is as it was */
+    board.rows[B].state = RD_SCORE_READY; /* its successor has the same inbox */
     board.rows[B].listening = 1;
     dial();
     CHECK_INT(servers[A]->counts.handed_out, 2);
@@ -279,8 +280,8 @@ static void note_wait(rd_server *server, int64_t timeout_us) {
     rd_loop_wait(&server->loop, &server->lead.found, 0);
 }
 
-/* A sender that sees the state takes its count back, and whoever else reads the inbox counts after
- * it has read: nobody wakes the one that stops for that. */
+/* A sender that sees the state takes its count back. A worker that reads the inbox counts after it
+ * has read. So the worker that stops needs no wake-up. */
 static void test_a_worker_that_stops_looks_again(void) {
     start();
     dial();
@@ -314,14 +315,14 @@ static void test_nonsense_in_the_inbox(void) {
     end();
 }
 
-/* As a worker of another version would send it: a head that is not ours, and a descriptor. The
- * connection is closed, and is not on its way any more. */
+/* As a worker of another version would send it: an invalid head, and a descriptor. The connection
+ * is closed, and no longer counts as on its way. */
 static void test_a_message_of_another_version(void) {
     static const char head[64] = "another version";
     start();
     int pair[2];
     CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-    board.rows[B].arriving = 1; /* as every sender counts */
+    board.rows[B].arriving = 1; /* as each sender counts */
     send_descriptor(inboxes[B][1], pair[0], head, sizeof(head));
     close(pair[0]);
     for (int i = 0; i < 2; i++) serve(servers[B]);

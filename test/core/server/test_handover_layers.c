@@ -49,7 +49,7 @@ static void say_record(int fd, const char *text) {
     CHECK_INT(send(fd, record, len, MSG_NOSIGNAL), len);
 }
 
-/* The body of the answer that has come in records; "": none, or it came in clear. */
+/* The body of the answer that came in records; "": none came, or it came in clear. */
 static const char *hear_records(int fd) {
     static char text[4096];
     unsigned char bytes[4096];
@@ -99,7 +99,7 @@ static void check_only_at(int place) {
 
 static const struct form {
     const rd_transport *transport;
-    int place; /* of a connection that A would like to give to B */
+    int place; /* for a connection that A wants to give to B */
     const char *answer;
 } forms[] = {
     {&rd_transport_xor, A, "A"},
@@ -112,7 +112,7 @@ static void check_answer(const struct form *form, int fd, const char *rest) {
     CHECK_STR(hear_records(fd), expected);
 }
 
-/* Half of a request in a whole record: the layer holds nothing, and HTTP packs its half. */
+/* Half of a request in a whole record: the layer holds nothing, and HTTP packs the half request. */
 static void test_between_requests(const struct form *form) {
     begin(form->transport);
     const int fd = dial_shaken();
@@ -146,8 +146,8 @@ static void test_a_request_that_waits(const struct form *form) {
     finish();
 }
 
-/* The layer has read a part of a record, and only this process has it: the connection stays until
- * the record is whole. */
+/* The layer has read a part of a record, and only this process has that part. The connection stays
+ * until the record is complete. */
 static void test_half_a_record(const struct form *form) {
     char record[256];
     const size_t len = make_record(record, GET("/whole"));
@@ -162,7 +162,7 @@ static void test_half_a_record(const struct form *form) {
         serve_all();
         CHECK_STR(hear_records(fd), "A /whole 0");
         if (form->place == B) {
-            check_only_at(B); /* it moves when its answer has left */
+            check_only_at(B); /* it moves after its answer was sent */
             say_record(fd, GET("/next"));
             serve_all();
             CHECK_STR(hear_records(fd), "B /next 0");
@@ -171,7 +171,7 @@ static void test_half_a_record(const struct form *form) {
     }
 }
 
-/* In its handshake the layer has a state. */
+/* During the handshake the layer has state. */
 static void test_in_its_handshake(const struct form *form) {
     begin(form->transport);
     board.rows[B].connections = 100;
@@ -190,7 +190,7 @@ static void test_in_its_handshake(const struct form *form) {
     finish();
 }
 
-/* Nothing has been read of it: the other worker begins with the handshake. */
+/* Nothing of the connection was read: the other worker begins with the handshake. */
 static void test_just_accepted(const struct form *form) {
     begin(form->transport);
     dial_shaken();

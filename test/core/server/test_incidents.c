@@ -39,7 +39,7 @@ static void test_a_flood_is_a_line_a_second(void) {
     end();
 }
 
-/* A line that there is no room for does not use up the second of its kind. */
+/* A line without room does not use up the second of its kind. */
 static void test_more_than_there_is_room_for(void) {
     rd_incidents_taken taken;
     start(answer_path);

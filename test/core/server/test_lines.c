@@ -18,7 +18,7 @@
 /* ---- a client with numbers ---- */
 
 typedef struct heard {
-    char text[4 * NUMBERED_WINDOW]; /* a string: the last of it */
+    char text[4 * NUMBERED_WINDOW]; /* a string: the end of the text */
     size_t len;                     /* of the text */
     size_t total;
     char end; /* kind of the message that ended it */
@@ -73,7 +73,7 @@ static void take_message(char kind, unsigned number, const char *bytes, size_t l
     }
 }
 
-/* Sorts what there is by its numbers; whether the end has come. */
+/* Sorts the bytes that came by their numbers; returns whether the end has come. */
 static bool hear_numbers(int fd) {
     ssize_t part = 1;
     while (part > 0) {
@@ -113,7 +113,7 @@ static unsigned count_answered(void) {
 static rd_request *inside[NUMBERS];
 static unsigned inside_count;
 
-/* Takes all that the queue gives, as so many threads would that do not come back. */
+/* Takes all requests that the queue gives, like as many threads that do not return. */
 static void take_all(void) {
     rd_loop_lock(&server->loop);
     for (rd_request *request; (request = rd_server_next_request(server, NULL)) != NULL;) {
@@ -134,7 +134,7 @@ static unsigned number_of(const rd_request *request) {
     return (unsigned)strtoul(path.ptr + 1, NULL, 10);
 }
 
-/* The call that is `place` in the order of those inside ends with an answer. */
+/* Answers the call at `place` in the order of the running calls. */
 static void end_call(unsigned place) {
     rd_request *request = inside[place];
     rd_loop_lock(&server->loop);
@@ -192,7 +192,8 @@ static void test_each_number_goes_on(void) {
     end();
 }
 
-/* More than is read ahead: reading pauses, and goes on with what the carrier has kept. */
+/* More bytes than are read ahead: reading pauses, and continues with the bytes that the carrier
+ * kept. */
 static void test_a_number_that_pipelines(void) {
     settings.max_pipeline_bytes = 1024;
     start(answer_path);
@@ -224,7 +225,7 @@ static void test_what_is_carried_is_no_connection(void) {
 static char order[256];
 static unsigned order_len;
 
-/* 'c': of the carrier, 'p': of a plain connection. */
+/* 'c': a request of the carrier, 'p': one of a plain connection. */
 static void note_order(rd_request *request) {
     if (order_len < sizeof(order)) {
         order[order_len++] = rd_conn_carrier(request->conn) != NULL ? 'c' : 'p';
@@ -238,8 +239,8 @@ static unsigned count_of_carrier(unsigned from, unsigned to) {
     return count;
 }
 
-/* In every round each of the ten plain clients gets one request, and the carrier one for each of
- * its six seats, wherever batches and turns end. */
+/* In every round each of the ten plain clients gets one request, and the carrier gets one for each
+ * of its six seats, wherever batches and turns end. */
 static void check_shares(int64_t batch_requests) {
     int plain[10];
     settings.quantum_us = 0;
@@ -267,7 +268,7 @@ static void test_shares_of_a_round(void) {
     for (size_t i = 0; i < sizeof(batches) / sizeof(batches[0]); i++) check_shares(batches[i]);
 }
 
-/* A round lasts a quantum at least, as it does for one that pipelines. */
+/* A round lasts at least a quantum, as it does for a client that pipelines. */
 static void test_cheap_requests_share_a_quantum(void) {
     start(note_order);
     order_len = 0;
@@ -276,7 +277,7 @@ static void test_cheap_requests_share_a_quantum(void) {
     for (unsigned i = 0; i < 5; i++) say(plain, GET("/p"));
     turns(5);
     CHECK_INT(order_len, 25);
-    const unsigned first = order[0] == 'c' ? 20 : 5; /* the poller begins with whom it likes */
+    const unsigned first = order[0] == 'c' ? 20 : 5; /* the poller may begin with either of them */
     CHECK_INT(count_of_carrier(0, first), order[0] == 'c' ? 20 : 0);
     close(fd);
     close(plain);
@@ -290,7 +291,7 @@ static void test_seats(void) {
     turn_and_take_all();
     CHECK_INT(inside_count, 6);
     CHECK_INT(server->queue.len, 44);
-    CHECK(!rd_queue_is_ready(&server->queue)); /* nobody wakes up for them */
+    CHECK(!rd_queue_is_ready(&server->queue)); /* no thread wakes up for them */
     say(plain, GET("/p"));
     turn_and_take_all();
     CHECK_INT(inside_count, 7);
@@ -313,7 +314,7 @@ static void test_seats(void) {
     end();
 }
 
-/* The answer is what a seat is for: a call that goes on behind it needs none. */
+/* A seat is only for an answer: a call that continues after its answer needs none. */
 static void test_an_answer_frees_the_seat(void) {
     numbered_seats = 1;
     start(answer_path);
@@ -360,7 +361,7 @@ static void test_a_cancelled_request_leaves_the_queue_at_once(void) {
     end();
 }
 
-/* Or a client could have as many calls run as it likes. */
+/* Otherwise a client could have any number of running calls. */
 static void test_a_cancelled_call_keeps_its_seat(void) {
     start(answer_path);
     int fd = join_carrier();
@@ -384,7 +385,7 @@ static void test_a_cancelled_call_keeps_its_seat(void) {
     end();
 }
 
-/* Nor by calls that take too long. */
+/* The same for calls that take too long. */
 static void test_a_call_that_takes_too_long_keeps_its_seat(void) {
     const int64_t usual = settings.request_timeout_ms;
     numbered_seats = 1;
@@ -503,7 +504,7 @@ static void test_max_queue_counts_requests(void) {
     end();
 }
 
-/* Those that wait for a seat wait, too. */
+/* Requests that wait for a seat count as waiting, too. */
 static void test_queue_timeout_finds_the_oldest_of_all_lines(void) {
     settings.queue_timeout_ms = 1000;
     start(answer_path);
@@ -544,7 +545,7 @@ static void answer_page(rd_request *request) {
     }
 }
 
-/* Its answer waits with it, and so does its next request, but no other number. */
+/* Its answer waits with it, and so does its next request. No other number waits. */
 static void test_a_slow_reader_holds_up_nobody(void) {
     memset(page, 'x', sizeof(page));
     start(answer_page);
@@ -572,7 +573,7 @@ static void test_a_slow_reader_holds_up_nobody(void) {
     end();
 }
 
-/* The carrier's own socket is full: what the numbers have waits with them, and goes on. */
+/* The carrier's own socket is full: the output of the numbers waits with it, then continues. */
 static void test_a_slow_carrier(void) {
     start(answer_page);
     int fd = join_carrier();
@@ -607,7 +608,7 @@ static void test_deadlines_of_a_number(void) {
     CHECK(numbers[3].end == '\0' || settings.keep_alive_timeout_ms <= settings.head_timeout_ms);
     for (int64_t ms = 0; ms <= settings.write_timeout_ms; ms += 1000) later(1000);
     ask_numbers(fd);
-    CHECK(numbers[1].end == 'r'); /* its client takes nothing */
+    CHECK(numbers[1].end == 'r'); /* its client reads nothing */
     CHECK_INT(server->conns.write_timeouts, 1);
     say_path(fd, 4);
     ask_numbers(fd);
@@ -651,7 +652,7 @@ static void test_files_of_clients_that_are_gone(void) {
     serve_folder();
     int fd = join_carrier(), plain = join();
     say_to(fd, 1, FILE_AND(""));
-    turns(10); /* the file is known from now on */
+    turns(10); /* the file is cached from now on */
     rd_loop_lock(&server->loop);
     for (unsigned i = 2; i < 22; i++) say_to(fd, i, FILE_AND(""));
     say(plain, FILE_AND(""));
@@ -666,7 +667,7 @@ static void test_files_of_clients_that_are_gone(void) {
     }
     CHECK_INT(left, 10);
     rd_conn_close(carrier);
-    CHECK(rd_files_wait(server)); /* the plain one */
+    CHECK(rd_files_wait(server)); /* the request of the plain client */
     rd_conn_close(joined);
     CHECK(!rd_files_wait(server));
     rd_loop_unlock(&server->loop);

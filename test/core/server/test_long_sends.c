@@ -17,9 +17,9 @@
 static rd_conn *conns[COUNT];
 static int peers[COUNT];
 static const char zeros[4 * SLICE];
-static char order[64]; /* who sent, a letter each */
+static char order[64]; /* the connections that sent, a letter each */
 
-/* Takes whatever it is offered, in a tenth of a millisecond. */
+/* A transport that takes everything it is offered, in a tenth of a millisecond. */
 static ssize_t write_slowly(rd_conn *conn, const struct iovec *iov, int count, bool more) {
     size_t taken = 0;
     (void)more;
@@ -61,7 +61,7 @@ static void queue(int who, size_t len) {
     rd_conn_mark_dirty(conns[who]);
 }
 
-/* Who sends from now on, until a turn is over. */
+/* The connections that send until the end of a turn. */
 static const char *turn(void) {
     memset(order, 0, sizeof(order));
     rd_conn_set_flush(&set);
@@ -75,7 +75,7 @@ static void test_short_answers_come_first(void) {
     open_all();
     for (int i = 0; i < COUNT - 1; i++) queue(i, sizeof(zeros));
     queue(COUNT - 1, 100);
-    rd_conn_set_send_long(&set); /* they are in no line yet */
+    rd_conn_set_send_long(&set); /* they are in no line yet, so nothing is sent */
     CHECK_STR(turn(), "eABC");
     CHECK(rd_conn_set_has_long(&set));
     CHECK_INT(conns[0]->out.bytes, sizeof(zeros) - SLICE);
@@ -83,7 +83,7 @@ static void test_short_answers_come_first(void) {
     close_all();
 }
 
-/* Whoever can take more stands behind those who had nothing yet. */
+/* A connection that can take more goes behind those that have sent nothing yet. */
 static void test_each_in_turn_until_all_is_sent(void) {
     char all[64] = "";
     open_all();
@@ -95,7 +95,7 @@ static void test_each_in_turn_until_all_is_sent(void) {
     close_all();
 }
 
-/* Half of the time at most, and no more than a millisecond. */
+/* Half of the time at most, and at most a millisecond. */
 static void test_as_long_as_the_application_took(void) {
     open_all();
     for (int i = 0; i < COUNT; i++) queue(i, sizeof(zeros));
@@ -121,7 +121,7 @@ static void test_what_ends_in_the_line(void) {
     close_all();
 }
 
-/* The thread was held up, or the line is long: that is not the peer's fault. */
+/* The thread was held up, or the line is long: the peer did not cause that. */
 static void test_a_deadline_in_the_line(void) {
     open_all();
     for (int i = 0; i < COUNT; i++) queue(i, sizeof(zeros));
@@ -132,11 +132,11 @@ static void test_a_deadline_in_the_line(void) {
     rd_loop_process(&loop, &found);
     CHECK_INT(strlen(order), 3);
     CHECK_INT(set.write_timeouts, 0);
-    CHECK_STR(turn(), "DEDEDEDE"); /* the others stand in the line again */
+    CHECK_STR(turn(), "DEDEDEDE"); /* the others are in the line again */
     close_all();
 }
 
-/* A set that has no such turns sends what it can when it can. */
+/* A set without turns sends everything it can at once. */
 static void test_a_set_without_turns(void) {
     set.shares_sending = false;
     open_all();

@@ -34,7 +34,7 @@ static void answer(rd_request *request) {
 /* ---- exchanges ---- */
 
 typedef struct exchange {
-    const char *sent, *first, *last; /* what the answer begins and ends with */
+    const char *sent, *first, *last; /* the beginning and the end of the answer */
     bool half_close;
 } exchange;
 
@@ -119,7 +119,7 @@ static void test_requests_of_clients_that_left(void) {
     end();
 }
 
-/* ---- several, and their end ---- */
+/* ---- several servers, and their end ---- */
 
 static void test_two_servers(void) {
     start(answer);
@@ -142,7 +142,7 @@ static void test_two_servers(void) {
     end();
 }
 
-/* The sanitizer looks for what is left. */
+/* The sanitizer looks for leaks. */
 static void test_the_end_of_a_server_with_requests_queued(void) {
     start(answer);
     int one = join(), two = join();
@@ -240,7 +240,7 @@ static void stop_at_once_after_all(void) {
     rd_server_stop(server, RD_STOP_DRAIN);
     turns(2);
     rd_server_stop(server, RD_STOP_NOW);
-    rd_server_stop(server, RD_STOP_DRAIN); /* comes too late */
+    rd_server_stop(server, RD_STOP_DRAIN); /* this comes too late */
     turn();
 }
 
@@ -255,7 +255,7 @@ static void test_stops_that_do_not_wait(void) {
         await(held);
         stops[i]();
         CHECK(held->conn == NULL && held->gone);
-        CHECK(!rd_server_is_done(server)); /* somebody still has the request */
+        CHECK(!rd_server_is_done(server)); /* the application still has the request */
         CHECK(woken() == held);
         CHECK_INT(held->responder->finish(held), RD_ERR_CLOSED);
         let_go();

@@ -20,7 +20,7 @@ static void begin(bool can_move) {
     start();
 }
 
-/* As if this server had such a listener. */
+/* Makes the server believe that it has such a listener. */
 static void listen_at(rd_server *server, const char *url) {
     rd_listener listener = {.transport = &other};
     snprintf(listener.url, sizeof(listener.url), "%s", url);
@@ -54,7 +54,7 @@ static void check_packed(const rd_packed *packed, const char *text) {
 static rd_handover took;
 static char took_bytes[RD_HANDOVER_NAMES_MAX + RD_HANDOVER_BYTES_MAX];
 
-/* What is in the inbox of B, which is never told. */
+/* The message in the inbox of B; B never learns of it. */
 static void take_at_b(void) {
     int fd = -1;
     CHECK(rd_siblings_receive(servers[B], &took, took_bytes, &fd));
@@ -123,7 +123,8 @@ static void test_fields_of_a_request(void) {
     finish();
 }
 
-/* A worker of an older version reads what is plain, because nothing of it is new. */
+/* A worker of an older version reads messages of plain connections, because their format has not
+ * changed. */
 static void test_plain_messages_have_no_names(void) {
     begin(true);
     dial_half("");
@@ -148,7 +149,7 @@ static void test_accepted_connections_keep_their_transport(void) {
     listen_at(servers[B], URL);
     dial_secure();
     dial();
-    dial(); /* goes to B, though its transport cannot move: nothing has been read of it */
+    dial(); /* goes to B, though its transport cannot move: none of its bytes was read */
     CHECK_INT(servers[A]->counts.handed_out, 1);
     serve(servers[B]);
     CHECK(only_conn_of(servers[B])->transport == &other);
@@ -159,14 +160,14 @@ static void test_accepted_connections_keep_their_transport(void) {
     finish();
 }
 
-/* The name of the listener goes on with a connection that is passed on. */
+/* The name of the listener stays with a connection that is passed on again. */
 static void test_passing_on(void) {
     begin(false);
     listen_at(servers[A], URL);
     dial_secure();
     dial();
     servers[B]->conns.count += 2;
-    board.rows[B].connections = 0; /* not true any more, but A believes it */
+    board.rows[B].connections = 0; /* this is no longer true, but A believes it */
     dial();
     serve(servers[B]);
     servers[B]->conns.count -= 2;
@@ -181,7 +182,7 @@ static void test_passing_on(void) {
 
 static void test_connections_in_the_middle_keep_their_transport(void) {
     begin(true);
-    listen_at(servers[B], "https://127.0.0.1:8443"); /* at another address: it is all the same */
+    listen_at(servers[B], "https://127.0.0.1:8443"); /* any address will do */
     dial_secure();
     dial_half("GET /half HT");
     stop_a();
@@ -208,7 +209,7 @@ static void test_what_cannot_move_stays_and_is_served(void) {
     finish();
 }
 
-/* As long as other bytes come before those of its transport, it reads like a plain connection. */
+/* While other bytes come before those of its transport, it is read like a plain connection. */
 static void test_a_transport_that_has_not_begun(void) {
     for (int can_move = 0; can_move < 2; can_move++) {
         begin(can_move);
@@ -269,9 +270,9 @@ static void test_requests_that_cannot_move_stay(void) {
     finish();
 }
 
-/* ---- what the other worker does not have ---- */
+/* ---- listeners and protocols that the other worker does not have ---- */
 
-/* Sends B one end of a pair as A would; the other one. */
+/* Sends B one end of a pair, as A would; returns the other end. */
 static int send_to_b(rd_slice listener, rd_slice protocol) {
     int pair[2];
     CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
@@ -314,7 +315,7 @@ static void test_names_that_it_has(void) {
     finish();
 }
 
-/* Names without their zero byte, more of them than bytes, and a number that is not ours yet. */
+/* Names without their zero byte, more names than bytes, and a number that does not exist yet. */
 static void test_broken_messages(void) {
     static const struct {
         uint32_t magic, len;
@@ -335,7 +336,7 @@ static void test_broken_messages(void) {
         char message[sizeof(header) + 8];
         memcpy(message, &header, sizeof(header));
         memcpy(message + sizeof(header), "12345678", 8);
-        board.rows[B].arriving = 1; /* as every sender counts */
+        board.rows[B].arriving = 1; /* as each sender counts */
         send_descriptor(inboxes[B][1], pair[0], message, sizeof(message));
         close(pair[0]);
         serve(servers[B]);
@@ -347,7 +348,7 @@ static void test_broken_messages(void) {
     }
 }
 
-/* Two descriptors in one message, and one that comes with no byte: neither stays open here. */
+/* Two descriptors in one message, and one in a message without bytes: neither stays open here. */
 static void test_descriptors_that_nobody_expects(void) {
     int pair[2][2], two[2];
     union {

@@ -23,7 +23,7 @@ static uint64_t own_inode(void) {
     return info.st_ino;
 }
 
-/* The same socket once more, as of a sibling's slot that is told of twice. */
+/* The same socket again, as if a sibling's slot was announced twice. */
 static void listen_twice(void) {
     char error[RD_LISTENER_ERROR_MAX];
     rd_listener *again = rd_alloc_zero(sizeof(*again));

@@ -18,11 +18,11 @@ static void note_order(rd_request *request) {
 
 static const struct {
     uint64_t cost_ns;
-    const char *order, *other; /* the poller begins with whom it likes */
+    const char *order, *other; /* the poller may begin with either client */
 } rounds[] = {
-    {0, "abcxyz", "xyzabc"},     /* cheap ones of a connection are answered together */
-    {60000, "axbycz", "xaybzc"}, /* longer than a quantum: one each */
-    {30000, "abxycz", "xyabzc"}, /* as many as begin within the quantum */
+    {0, "abcxyz", "xyzabc"},     /* cheap requests of a connection are answered together */
+    {60000, "axbycz", "xaybzc"}, /* longer than a quantum: one of each in turn */
+    {30000, "abxycz", "xyabzc"}, /* as many as start within the quantum */
 };
 
 static void test_who_gets_the_next_turn(void) {
@@ -45,7 +45,7 @@ static void test_who_gets_the_next_turn(void) {
 static const struct {
     int64_t batch_requests, batch_us;
     uint64_t cost_ns;
-    unsigned answered; /* of forty, in one turn */
+    unsigned answered; /* out of forty, in one turn */
 } batches[] = {
     {32, 200, 0, 32},   {8, 200, 0, 8},
     {64, 200, 0, 40},   {32, 200, 100000, 3}, /* the third began when exactly 200 us had passed */
@@ -80,8 +80,8 @@ static void count_sleep(rd_server *waiting, int64_t timeout_us) {
     rd_loop_wait(&waiting->loop, &waiting->lead.found, 0);
 }
 
-/* Whoever waits inside an application call must sleep, though requests are queued that only others
- * will take. */
+/* A thread that waits inside an application call must sleep, even if requests are queued. Only
+ * other threads will take them. */
 static void test_turns_of_somebody_who_waits(void) {
     start(answer_path);
     int fd = join();
@@ -110,7 +110,7 @@ static int note_wait(rd_poller *poller, rd_ready *ready, int capacity, int64_t t
     return real_ops->wait(poller, ready, capacity, 0);
 }
 
-/* A client of a server whose waits are noted. */
+/* A client of a server whose waits are recorded. */
 static int join_noting_waits(void) {
     static rd_poller_ops ops;
     start(answer_path);
@@ -122,7 +122,7 @@ static int join_noting_waits(void) {
     return fd;
 }
 
-/* Sleeps, and takes so long to come back. */
+/* Sleeps, and takes this long to return. */
 static void come_back_late(rd_server *sleeper, int64_t timeout_us) {
     (void)timeout_us;
     sleeps++;
@@ -147,7 +147,7 @@ static const struct {
     {10000000, 500}, {50000000, 2500}, {100000000, 5000}, {60000000000, 5000},
 };
 
-/* A server that lost a time slice when it gave way gives way later the next time. */
+/* A server that lost a time slice when it yielded yields later the next time. */
 static void test_brief_waits(void) {
     int fd = join_noting_waits();
     for (size_t i = 0; i < sizeof(brief_waits) / sizeof(brief_waits[0]); i++) {
@@ -169,7 +169,7 @@ static void test_brief_waits(void) {
     end();
 }
 
-/* Whoever computed then may have ended: giving way finds out. */
+/* The other program may have stopped computing: the server finds out when it yields. */
 static void test_brief_waits_end(void) {
     int fd = join_noting_waits();
     return_ns = 100000000;
@@ -201,16 +201,16 @@ static bool calls_watch_back(bool takes_requests) {
     return poll(&called, 1, 0) == 1;
 }
 
-/* Its poll may have begun long before the calls behind which requests wait. */
+/* Its poll may have begun long before the calls that keep these requests waiting. */
 static void test_the_watch_thread_is_called_back(void) {
     start(answer_path);
     int fd = join();
     rd_loop_lock(&server->loop);
     server->lead.watch_waits = true;
-    CHECK(!calls_watch_back(true)); /* nothing is to be done */
+    CHECK(!calls_watch_back(true)); /* there is nothing to do */
     say(fd, GET("/a"));
     CHECK(calls_watch_back(true));
-    CHECK(calls_watch_back(true)); /* this turn has taken the first call away */
+    CHECK(calls_watch_back(true)); /* this turn has consumed the first wake-up */
     CHECK(!calls_watch_back(false));
     server->lead.watch_waits = false;
     CHECK(!calls_watch_back(true));

@@ -59,15 +59,15 @@ static void answer(rd_request *request) {
     request->responder->finish(request);
 }
 
-/* Sits there with the GVL: the first call until the watch thread has asked for another leader, as
- * the other clients' requests wait meanwhile. */
+/* Computes with the GVL. The first call does so until the watch thread has asked for another
+ * leader, because requests of other clients wait meanwhile. */
 static void keep_gvl(void) {
     for (int tries = 0; tries == 0 || (atomic_load(&called) == 0 && tries < 24000); tries++) {
         pause_us(2500);
     }
 }
 
-/* "/w…" waits without the GVL, "/s…" with it. */
+/* "/w…" waits without the GVL, "/s…" waits with it. */
 static void call_application(leader *self, const rd_request *request) {
     char kind = request->bytes[request->head.path.at + 1];
     inside++;
@@ -133,7 +133,7 @@ static int dial(void) {
     return fd;
 }
 
-/* Reads until `end` stands at the end of what came. */
+/* Reads until the bytes end with `end`. */
 static bool read_until(int fd, const char *end) {
     char got[2048];
     size_t len = 0, end_len = strlen(end);
@@ -189,7 +189,7 @@ static void stop(void) {
     atomic_store(&over, true);
     for (int i = 0; i < LEADERS; i++) pthread_join(leaders[i].thread, NULL);
     rd_watch_stop(server);
-    rd_watch_stop(server); /* nothing the second time */
+    rd_watch_stop(server); /* the second time there is nothing to do */
     rd_server_free(server);
 }
 
@@ -223,8 +223,7 @@ static void wait_for_queue(uint32_t wanted) {
     }
 }
 
-/* Nobody runs the application at all: what is broken is refused all the same, the rest is queued.
- */
+/* No thread runs the application. Broken requests are still refused, and the others are queued. */
 static void test_without_a_leader(void) {
     start_without_a_leader();
     int queued = dial(), broken = dial();
@@ -258,8 +257,8 @@ static void ask_by_number(int fd, unsigned number) {
     CHECK_INT(send(fd, message, sizeof(message), MSG_NOSIGNAL), sizeof(message));
 }
 
-/* The watch thread asks for a thread while something could be taken. A request that waits only for
- * a seat of its line could not. */
+/* The watch thread asks for a thread if there is a request to take. A request that only waits for a
+ * seat of its line cannot be taken. */
 static void test_what_needs_a_thread(void) {
     numbered_seats = 1;
     start_without_a_leader();
@@ -272,7 +271,7 @@ static void test_what_needs_a_thread(void) {
     CHECK(seated != NULL && rd_server_next_request(server, NULL) == NULL);
     atomic_store(&called, 0);
     rd_server_unlock(server);
-    for (int i = 0; i < 3; i++) { /* each makes the watch thread turn */
+    for (int i = 0; i < 3; i++) { /* each one makes the watch thread turn */
         int broken = dial();
         CHECK_INT(send(broken, "nonsense\r\n\r\n", 12, MSG_NOSIGNAL), 12);
         CHECK(read_until(broken, "\n"));

@@ -14,8 +14,8 @@
 #include "hand_clock.h"
 
 typedef struct share {
-    const char *came; /* or NULL: nothing */
-    size_t room;      /* so many bytes it still puts into the carrier's queue */
+    const char *came; /* or NULL: nothing to read */
+    size_t room;      /* how many more bytes it puts into the carrier's queue */
     bool has_ended;   /* the other side sends no more */
 } share;
 
@@ -102,8 +102,8 @@ static rd_conn *open_carried(rd_conn *carrier) {
 }
 
 static void turn(void) {
-    rd_conn_set_flush(&set); /* the carried ones, */
-    rd_conn_set_flush(&set); /* then what they gave their carriers */
+    rd_conn_set_flush(&set); /* flushes the carried connections, */
+    rd_conn_set_flush(&set); /* then the bytes they gave their carriers */
     rd_loop_wait(&loop, &found, 0);
     rd_loop_process(&loop, &found);
 }
@@ -159,10 +159,10 @@ static void test_it_reads_what_its_transport_has(void) {
     rd_conn *carrier = open_carrier(), *conn = open_carried(carrier);
     share_of(conn)->came = "hello";
     rd_conn_read_now(conn);
-    rd_conn_read_now(conn); /* nothing more: nothing happens */
+    rd_conn_read_now(conn); /* no more bytes: nothing happens */
     CHECK_BYTES(told.bytes, told.len, "hello");
     CHECK(!conn->source.registered);
-    CHECK_INT(set.bytes_in, 0); /* what the carrier reads counts */
+    CHECK_INT(set.bytes_in, 0); /* bytes that the carrier reads count */
     share_of(conn)->has_ended = true;
     rd_conn_read_now(conn);
     CHECK_INT(told.eofs, 1);
@@ -248,7 +248,7 @@ static void test_another_protocol_has_the_room_of_the_first(void) {
     rd_conn *conn = rd_conn_open_carried(carrier, &share_transport, &wide);
     share_of(conn)->room = 1;
     rd_conn_switch(conn, &narrow);
-    rd_conn_switch(conn, &wide); /* fits again */
+    rd_conn_switch(conn, &wide); /* it fits again */
     CHECK_INT(share_of(conn)->room, 1);
     rd_conn_close(conn);
     end(carrier);

@@ -14,7 +14,7 @@
 #include "hand_clock.h"
 
 static int peer;
-static const char zeros[3000000]; /* more than a socket takes */
+static const char zeros[3000000]; /* more bytes than a socket takes */
 
 static rd_conn *open_conn(void) {
     int pair[2];
@@ -52,7 +52,7 @@ static void from_peer(const char *text) {
     CHECK_INT(send(peer, text, strlen(text), MSG_NOSIGNAL), strlen(text));
 }
 
-/* Takes everything there is; how many bytes, or -1 if the end came and nothing before it. */
+/* Takes all bytes that are there; returns their number, or -1 if the end came without bytes. */
 static ssize_t take_all(void) {
     static char room[65536];
     ssize_t total = 0, got;
@@ -65,7 +65,7 @@ static void check_gone(unsigned closed) {
     CHECK_INT(told.closed, closed);
     CHECK_INT(set.count, 0);
     CHECK(rd_list_is_empty(&set.conns) && rd_list_is_empty(&set.dirty));
-    later(86400000); /* no timer is left to find it */
+    later(86400000); /* no timer is left that could find it */
     close(peer);
 }
 
@@ -98,7 +98,7 @@ static void test_a_half_closed_peer_is_answered(void) {
     rd_conn *conn = open_registered();
     shutdown(peer, SHUT_WR);
     for (int i = 0; i < 3; i++) turn();
-    CHECK_INT(told.eofs, 1); /* said once, though the descriptor stays readable */
+    CHECK_INT(told.eofs, 1); /* reported once, although the descriptor stays readable */
     CHECK_INT(conn->source.interest, 0);
     queue(conn, "answer", 6);
     turn();
@@ -145,7 +145,7 @@ static void leave_a_file_that_shrank(rd_conn *conn) {
     rd_file_unref(file);
     rd_conn_mark_dirty(conn);
     turn();
-    rd_disk_wait_idle(&loop); /* a job has found out what kind of file it is */
+    rd_disk_wait_idle(&loop); /* a job has found out the kind of file */
     rd_loop_run_posted(&loop);
 }
 
@@ -178,7 +178,7 @@ static void test_peers_that_leave(void) {
 
 static void react_close(rd_conn *conn) {
     rd_conn_close(conn);
-    rd_conn_close(conn); /* safe in any state */
+    rd_conn_close(conn); /* allowed in any state */
 }
 
 static void react_finish(rd_conn *conn) {
@@ -244,7 +244,7 @@ static void test_a_reference_outlives_the_turn(void) {
     rd_conn_close(conn);
     turn();
     turn();
-    CHECK_INT(conn->state, RD_CONN_CLOSED); /* the sanitizer looks, too */
+    CHECK_INT(conn->state, RD_CONN_CLOSED); /* the sanitizer checks it, too */
     CHECK_INT(conn->refs, 1);
     rd_conn_unref(conn);
     check_gone(1);
@@ -264,8 +264,8 @@ static void test_detaching(void) {
 
 /* ---- writing ---- */
 
-/* A queue larger than the socket takes: the rest when the peer has read, nothing lost, and word of
- * it at the low watermark. */
+/* A queue larger than the socket takes: the rest is sent when the peer has read, nothing is lost,
+ * and the protocol is notified at the low watermark. */
 static void test_a_large_answer(void) {
     rd_conn *conn = open_registered();
     uint64_t before = set.bytes_out;
@@ -291,7 +291,7 @@ static ssize_t write_endless(rd_conn *conn, const struct iovec *iov, int count, 
     return taken;
 }
 
-/* One that takes whatever it is offered is offered a slice a turn: others come round. */
+/* A socket that takes everything is offered one slice per turn, so others get their turn. */
 static void test_a_slice_a_turn(void) {
     static rd_transport endless;
     endless = rd_transport_tcp;
@@ -323,7 +323,7 @@ static void test_tell_empty_tells_once(void) {
 static void test_deadlines(void) {
     rd_conn *conn = open_registered();
     rd_conn_set_deadline(conn, loop.now_ms + 100);
-    rd_conn_set_deadline(conn, loop.now_ms + 300); /* moved away: found early, set again */
+    rd_conn_set_deadline(conn, loop.now_ms + 300); /* moved away: fires early, set again */
     later(299);
     CHECK_INT(told.timeouts, 0);
     later(1);
@@ -331,7 +331,7 @@ static void test_deadlines(void) {
     later(1000);
     CHECK_INT(told.timeouts, 1);
     rd_conn_set_deadline(conn, loop.now_ms + 300);
-    rd_conn_set_deadline(conn, loop.now_ms + 10); /* moved nearer */
+    rd_conn_set_deadline(conn, loop.now_ms + 10); /* moved closer */
     later(10);
     CHECK_INT(told.timeouts, 2);
     rd_conn_set_deadline(conn, loop.now_ms + 10);
@@ -345,7 +345,7 @@ static void give_time(rd_conn *conn) {
     rd_conn_set_deadline(conn, loop.now_ms + 100);
 }
 
-/* The thread is held up between the poller, which knows of nothing, and the deadlines. */
+/* The thread is held up between the poller, which has no events, and the deadlines. */
 static void turn_held_up(void (*meanwhile)(void)) {
     rd_loop_wait(&loop, &found, 0);
     pass_ms(100);
@@ -371,7 +371,7 @@ static void test_what_came_unseen_came_in_time(void) {
     told.react = NULL;
     turn_held_up(say_one_more);
     CHECK_INT(told.len, 2);
-    CHECK_INT(told.timeouts, 1); /* bytes that give it no time */
+    CHECK_INT(told.timeouts, 1); /* these bytes give it no more time */
     give_time(conn);
     told.react = rd_conn_close;
     turn_held_up(say_one_more);
@@ -397,7 +397,7 @@ static void test_write_timeout(void) {
         turn();
     }
     later(1);
-    queue(conn, "more", 4); /* nothing of it is taken, so it counts for nothing */
+    queue(conn, "more", 4); /* none of these bytes is taken, so they do not count */
     later((uint64_t)settings.write_timeout_ms - 1);
     CHECK_INT(set.write_timeouts, before + 1);
     check_gone(1);
@@ -410,7 +410,7 @@ static uint32_t count_unread_by_hand(rd_conn *conn) {
     return unread;
 }
 
-/* A socket that takes nothing more until its peer has taken very much of what it has. */
+/* A socket that takes no more bytes until its peer has read very much. */
 static rd_conn *begin_full(void) {
     static rd_transport full;
     full = rd_transport_tcp;
@@ -425,18 +425,18 @@ static rd_conn *begin_full(void) {
     return conn;
 }
 
-/* What the peer takes by its last quarter of a deadline gives it a new one. */
+/* Bytes that the peer takes before the last quarter of a deadline start a new one. */
 static void test_a_peer_that_takes_what_the_kernel_has(void) {
     const uint64_t timeout = (uint64_t)settings.write_timeout_ms, step = timeout / 4;
     uint64_t before = set.write_timeouts;
     rd_conn *conn = begin_full();
-    for (int i = 0; i < 20; i++) { /* a byte in each three quarters: there is no slowest rate */
+    for (int i = 0; i < 20; i++) { /* a byte in each three quarters: there is no minimum rate */
         later(3 * step);
         CHECK_INT(told.closed, 0);
         unread--;
     }
-    later(step);            /* is seen */
-    queue(conn, "more", 4); /* what is tried in vain changes nothing */
+    later(step);            /* this is noticed */
+    queue(conn, "more", 4); /* an attempt without success changes nothing */
     turn();
     later(timeout - 1);
     CHECK_INT(told.closed, 0);
@@ -514,7 +514,8 @@ static void finish(bool linger, bool eof_before) {
     check_gone(1);
 }
 
-/* A slow reader's last answer: as long as it takes something in each linger_timeout_ms. */
+/* A slow reader's last answer is sent as long as the reader takes some bytes in each
+ * linger_timeout_ms. */
 static void test_lingering_while_the_peer_reads(void) {
     static rd_transport slow;
     slow = rd_transport_tcp;
@@ -532,7 +533,7 @@ static void test_lingering_while_the_peer_reads(void) {
     check_gone(1);
 }
 
-/* But not for as long as it likes: a byte in each linger_timeout_ms would hold a connection for
+/* But not for ever: with a byte in each linger_timeout_ms a client would hold a connection for
  * days. */
 static void check_longest_linger(int64_t write_timeout_ms, uint64_t longest) {
     static rd_transport slow;
@@ -561,7 +562,7 @@ static void test_the_longest_linger(void) {
 static void test_finishing_without_a_linger(void) {
     finish(false, false);
     finish(false, true);
-    finish(true, true); /* nothing can be unread */
+    finish(true, true); /* no byte can be unread */
     settings.linger_timeout_ms = 0;
     finish(true, false);
     settings.linger_timeout_ms = 2000;

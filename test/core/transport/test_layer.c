@@ -77,7 +77,7 @@ static void test_another_handshake_fails_and_is_told_so(void) {
     turn();
     CHECK_INT(shaken, RD_ERR_HANDSHAKE);
     turn();
-    check_heard("XOR!0", 5); /* and no last message of what did not begin */
+    check_heard("XOR!0", 5); /* and no last message of a layer that did not begin */
     check_gone();
 }
 
@@ -129,7 +129,7 @@ static void test_what_is_decoded_is_served_without_readiness(void) {
     memset(record, 'a', sizeof(record));
     say_record(record, sizeof(record));
     turn();
-    CHECK_INT(set.bytes_in - before, XOR_PIECE * 2); /* of readiness, then of the line */
+    CHECK_INT(set.bytes_in - before, XOR_PIECE * 2); /* first from readiness, then from the line */
     CHECK(rd_conn_set_has_layers(&set));
     turn();
     CHECK_INT(set.bytes_in - before, sizeof(record));
@@ -183,14 +183,14 @@ static void test_one_that_closes_in_its_reaction(void) {
 
 static const char zeros[3000000];
 
-/* The socket is full; so many bytes stand in it and in the transport. */
+/* The socket is full; this many bytes are in it and in the transport. */
 static void fill(rd_conn *conn) {
     queue(conn, zeros, sizeof(zeros));
     turn();
     CHECK(conn->out.bytes > 0 && rd_conn_unsent(conn) > 0);
 }
 
-/* Takes everything that comes, records and all, until nothing more does. */
+/* Takes all bytes that come, with their records, until no more come. */
 static size_t drain(rd_conn *conn, bool *ended) {
     static char bytes[65536];
     size_t len = 0;
@@ -220,7 +220,7 @@ static void test_unsent_bytes_wait_for_the_socket(void) {
     end(conn);
 }
 
-/* Everything is out of the queue, but not out of the transport. */
+/* The queue is empty, but the transport still has bytes. */
 static void fill_transport_only(rd_conn *conn) {
     int small = 4096;
     setsockopt(conn->source.fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
@@ -292,20 +292,20 @@ static void test_unsent_bytes_hold_the_close(void) {
     check_gone();
 }
 
-/* ---- what all of them hold together ---- */
+/* ---- limits for all connections together ---- */
 
 static rd_ledger_row *row(rd_ledger_kind kind) {
     return &set.ledger.rows[kind];
 }
 
-static int cut_with; /* what on_cut was told */
+static int cut_with; /* the argument of on_cut */
 
 static void note_why(rd_conn *conn, int code) {
     CHECK(rd_conn_is_open(conn));
     cut_with = code;
 }
 
-/* A record that is never whole: its bytes are input, as heads are that never end. */
+/* A record that never ends: its bytes count as input, like those of a head that never ends. */
 static void test_what_is_read_ahead_is_counted(void) {
     static char record[XOR_RECORD_MAX * 3];
     rd_conn *conn = open_shaken();
@@ -340,7 +340,8 @@ static size_t much(rd_conn *conn) {
     return conn != NULL ? 100000 : 0;
 }
 
-/* Messages of a handshake may be long: its protocol is told, and says why the connection ends. */
+/* Messages of a handshake may be long. The protocol is told of the cut, and says why the connection
+ * ends. */
 static void test_there_is_no_room_for_a_handshake(void) {
     rd_transport greedy = rd_transport_xor;
     greedy.read_ahead = much;
@@ -364,7 +365,8 @@ static void test_there_is_no_room_for_a_handshake(void) {
     rd_ledger_limit(&set.ledger, RD_LEDGER_INPUT, UINT64_MAX);
 }
 
-/* What the transport has taken and the peer does not: output, and its connection is stalled. */
+/* Bytes that the transport has taken and the peer has not: they count as output, and the connection
+ * is stalled. */
 static void test_what_is_unsent_is_counted(void) {
     rd_conn *conn = open_shaken();
     bool ended;
@@ -433,7 +435,7 @@ static void test_one_direction_may_end_alone(void) {
     fill_transport_only(conn);
     CHECK(!rd_conn_end_output(conn));
     drain(conn, &ended);
-    CHECK_INT(told.drained, 1); /* then everything has gone: */
+    CHECK_INT(told.drained, 1); /* then everything is sent: */
     CHECK(!ended);
     CHECK(rd_conn_end_output(conn));
     drain(conn, &ended);

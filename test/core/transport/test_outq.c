@@ -75,7 +75,7 @@ static void fill_mixed(rd_outq *queue, rd_chunk_pool *pool, rd_release *release,
     rd_outq_copy(queue, pool, text + FILE_END, 10);
 }
 
-/* Where the queue's first byte stands, by what it is. */
+/* The kind and position of the queue's first byte. */
 static int position(const rd_outq *queue) {
     struct iovec iov[4];
     if (queue->first == NULL) return MIXED;
@@ -94,7 +94,7 @@ static void check_at(const rd_outq *queue, int fd, int sent) {
     CHECK_INT(fcntl(fd, F_GETFD) < 0, sent >= FILE_END);
 }
 
-/* A socket may take any part: every pair of places where it stops. */
+/* A socket may take any part of the bytes: every pair of positions where it stops. */
 static void test_every_partial_write(void) {
     rd_chunk_pool pool = {0};
     for (int first = 0; first <= MIXED; first++) {
@@ -149,7 +149,7 @@ static void test_files_end_a_gathering(void) {
     rd_file_unref(file);
     rd_outq_copy(&queue, &pool, "b", 1);
     CHECK_INT(queue.bytes, 12);
-    CHECK_INT(rd_outq_held(&queue), rd_outq_memory(&queue) - 10); /* files are no memory */
+    CHECK_INT(rd_outq_held(&queue), rd_outq_memory(&queue) - 10); /* files take no memory */
     CHECK_INT(rd_outq_gather(&queue, iov, 4, 100), 1);
     rd_outq_advance(&queue, &pool, 1);
     CHECK_INT(rd_outq_gather(&queue, iov, 4, 100), 0);

@@ -27,7 +27,7 @@ static void turns(int count) {
     while (count-- > 0) turn();
 }
 
-/* What the application reads; -1: the end. */
+/* Reads what the application gets; -1: the end. */
 static ssize_t app_hears(char *bytes, size_t size) {
     const ssize_t got = recv(app, bytes, size, 0);
     return got == 0 ? -1 : got < 0 ? 0 : got;
@@ -156,7 +156,7 @@ static void test_an_application_that_reads_late_holds_the_client_up_without_end(
     check_all_gone();
 }
 
-/* It has ended its writing, so nobody waits for what it might still say. */
+/* The application has ended its writing, so the pump does not wait for more bytes from it. */
 static void test_an_application_that_only_reads_has_a_deadline(void) {
     static char record[XOR_RECORD_MAX], bytes[4096];
     rd_conn *conn = open_pumped(), *inner = other_of(conn);
@@ -171,7 +171,7 @@ static void test_an_application_that_only_reads_has_a_deadline(void) {
     turns(3);
     CHECK(inner->deadlines.write != UINT64_MAX);
     const uint64_t before = set.write_timeouts;
-    for (int i = 0; i < 3; i++) { /* as long as it reads a little it goes on */
+    for (int i = 0; i < 3; i++) { /* while it reads a little, it continues */
         for (int n = 0; n < 12; n++) (void)!recv(app, bytes, sizeof(bytes), 0);
         pass_ms((uint64_t)settings.write_timeout_ms / 2);
         turns(3);
@@ -205,7 +205,7 @@ static void test_a_client_that_reads_late_holds_the_application_up_until_its_dea
     check_all_gone();
 }
 
-/* What the client reads, until nothing comes for a while. */
+/* Reads what the client gets, until no more comes for a while. */
 static size_t client_reads_all(void) {
     static char bytes[65536];
     size_t heard = 0;
@@ -239,7 +239,8 @@ static void test_a_client_that_reads_late_gets_all_that_was_written_before_the_c
     check_all_gone();
 }
 
-/* The application closes its end without reading: what the client says then has no reader. */
+/* The application closes its end without reading: bytes that the client sends then have no reader.
+ */
 static void test_a_client_that_goes_on_gets_all_that_was_written_before_the_close(void) {
     open_pumped();
     say_record("question", 8);

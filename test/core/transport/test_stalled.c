@@ -56,7 +56,7 @@ static void leave_all(void) {
     end();
 }
 
-/* How many of these are still there, in the order of their coming. */
+/* How many of these clients are still connected, in the order of arrival. */
 static int count_open(int from, int to) {
     int open = 0;
     for (int i = from; i < to; i++) {
@@ -80,12 +80,13 @@ static void test_the_longest_stalled_goes(void) {
     int other = join();
     CHECK(!ask(other, GET("/s")) && ends(got, "/s"));
     close(other);
-    CHECK_INT(count_open(0, closed), 0); /* the first ones */
+    CHECK_INT(count_open(0, closed), 0); /* the first clients */
     CHECK_INT(count_open(closed, CROWD), CROWD - closed);
     leave_all();
 }
 
-/* Slow is not stalled: whoever takes a part now and then is behind those that take nothing. */
+/* Slow is not stalled: a client that takes bytes now and then is closed after those that take none.
+ */
 static void test_a_reader_stays(void) {
     settings.total_output_bytes = TOTAL;
     start(answer_large);
@@ -96,7 +97,7 @@ static void test_a_reader_stays(void) {
     for (int i = 0; i < 10; i++) {
         say(crowd[i], GET("/large"));
         later(JUDGED_MS);
-        ssize_t part = recv(reader, got, 33000, 0); /* far less than the kernel waits for */
+        ssize_t part = recv(reader, got, 33000, 0); /* far fewer bytes than the kernel waits for */
         CHECK(part > 0);
         taken += (int)part;
     }
@@ -114,7 +115,7 @@ static void take(int client, int parts) {
     for (; parts > 0; parts--) CHECK(recv(client, got, 33000, 0) > 0);
 }
 
-/* Where all of them read, one is closed in a turn: the one that has taken least. */
+/* If all of them read, a turn closes only one: the one that has taken least. */
 static void test_the_slowest_of_those_that_read(void) {
     enum { SLOWEST = CROWD - 3, TOO_MUCH = 64000 };
     gather(answer_large, GET("/large"));
@@ -131,7 +132,7 @@ static void test_the_slowest_of_those_that_read(void) {
     leave_all();
 }
 
-/* But all together never hold much more than they may. */
+/* But together they never hold much more than the limit. */
 static void test_far_too_many_that_read(void) {
     gather(answer_large, GET("/large"));
     const uint64_t limit = row()->held / 2;
@@ -143,7 +144,7 @@ static void test_far_too_many_that_read(void) {
     leave_all();
 }
 
-/* A client far away acknowledges nothing for a round trip, however fast it reads. */
+/* A distant client acknowledges nothing for a round trip, however fast it reads. */
 static void test_time_to_take_something(void) {
     gather_each(answer_large, GET("/large"), 0);
     const uint64_t before = row()->refused;
@@ -208,7 +209,7 @@ static void test_websockets(void) {
     end();
 }
 
-/* What all of them wait for is there once. */
+/* A message that all of them wait for exists once. */
 static void test_a_message_for_all_counts_once(void) {
     gather(upgrade, HANDSHAKE);
     rd_loop_lock(&server->loop);

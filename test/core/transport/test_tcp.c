@@ -64,7 +64,7 @@ static void test_writing(void) {
     close_pair();
 }
 
-/* Small pieces leave as one, larger ones from where they are; nobody sees a difference. */
+/* Small pieces leave as one, larger ones are sent in place; the peer sees no difference. */
 static void test_pieces_of_all_sizes(void) {
     static char bytes[12288], copy[sizeof(bytes)];
     for (size_t i = 0; i < sizeof(bytes); i++) bytes[i] = (char)(i * 7 + i / 256);
@@ -97,7 +97,7 @@ static void test_a_peer_that_left(void) {
     open_pair();
     struct iovec parts[] = {{"one", 3}, {"two", 3}};
     CHECK_INT(tcp->write(&conn, parts, 1, false), 3);
-    close(peer); /* with bytes unread */
+    close(peer); /* with unread bytes */
     CHECK_INT(tcp->read(&conn, bytes, sizeof(bytes)), -1);
     CHECK(errno == ECONNRESET);
     for (int count = 1; count <= 2; count++) {
@@ -119,7 +119,7 @@ static void test_files(void) {
     CHECK_INT(tcp->send_file(&conn, fd, 8, 100), 2);
     check_peer_reads("89");
     CHECK_INT(tcp->send_file(&conn, fd, 10, 100), 0);
-    CHECK_INT(lseek(fd, 0, SEEK_CUR), 1); /* others may read from the same descriptor */
+    CHECK_INT(lseek(fd, 0, SEEK_CUR), 1); /* other processes may read from the same descriptor */
     CHECK_INT(tcp->send_file(&conn, -1, 0, 1), -1);
     CHECK(errno == EBADF);
     close_pair();
@@ -153,7 +153,7 @@ static void end_signals(void) {
     CHECK(signals >= 3);
 }
 
-/* Two signals interrupt a call that would block, the third brings what it waits for. */
+/* Two signals interrupt a call that would block; the third one brings the bytes it waits for. */
 static void test_signals(void) {
     char byte;
     open_pair();

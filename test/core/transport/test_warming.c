@@ -25,7 +25,7 @@ static void note_warm(void *owner) {
     warm++;
 }
 
-/* Under the lock, as all tests here. */
+/* Under the lock, as in all tests here. */
 static void finish(void) {
     rd_disk_wait_idle(&loop);
     rd_loop_run_posted(&loop);
@@ -39,7 +39,7 @@ static rd_file *file_of(int fd, size_t size) {
     return rd_file_new(&loop, fd, facts.st_dev);
 }
 
-/* Written, and not in memory any more if the file system does as it is told. */
+/* A file that was written and is no longer in memory, if the file system follows the advice. */
 static rd_file *cold_file(void) {
     char path[] = "/tmp/rondo-cold-XXXXXX";
     int fd = mkostemp(path, O_CLOEXEC);
@@ -71,14 +71,14 @@ static void test_a_part_is_read_before_it_is_sent(void) {
         CHECK_INT(part.looked_to, 4096 + 65536);
         part.offset += 65536;
         part.len -= 65536;
-        CHECK(rd_warming_is_warm(&part, 65536)); /* one job reads more than that */
+        CHECK(rd_warming_is_warm(&part, 65536)); /* one job reads more than 64 KiB */
     }
     CHECK_INT(file->refs, 1);
     rd_file_unref(file);
     finish();
 }
 
-/* There is no disk behind it, which the first job finds out. */
+/* There is no disk behind this file. The first job finds that out. */
 static void test_files_in_memory(void) {
     rd_file *file = file_of(memfd_create("memory", MFD_CLOEXEC), SIZE);
     rd_chunk part = part_of(file, 0);
@@ -95,7 +95,7 @@ static void test_files_in_memory(void) {
     finish();
 }
 
-/* Sending tells what is wrong with it. */
+/* The send reports what is wrong with the file. */
 static void test_parts_that_cannot_be_read(void) {
     int fds[2];
     CHECK_INT(pipe(fds), 0);
@@ -131,7 +131,7 @@ static void turn(void) {
     rd_loop_process(&loop, &found);
 }
 
-/* What nobody can look into: each slice is read by a job, and the queue stands still meanwhile. */
+/* A file whose memory cannot be checked: a job reads each slice, and the queue waits meanwhile. */
 static void queue_blind_file(rd_file *file) {
     file->memory = RD_FILE_BLIND;
     rd_outq_copy(&conn->out, &set.chunks, "head", 4);
@@ -158,7 +158,7 @@ static void test_a_connection_stands_still_meanwhile(void) {
     CHECK_INT(take(), 4);
     CHECK(conn->warming && !(conn->source.interest & RD_WRITABLE));
     CHECK_INT(conn->deadlines.write, UINT64_MAX);
-    pass_ms(10 * 60 * 1000); /* not the peer's time */
+    pass_ms(10 * 60 * 1000); /* this time does not count against the peer */
     turn();
     CHECK_INT(take(), 0);
     CHECK_INT(set.write_timeouts, 0);
@@ -190,7 +190,7 @@ static void test_a_connection_that_ends_meanwhile(void) {
     rd_conn_close(conn);
     turn();
     CHECK_INT(set.count, 0);
-    CHECK_INT(file->refs, 1); /* of the job */
+    CHECK_INT(file->refs, 1); /* the reference of the job */
     release_jobs(&loop);
     finish();
     turn();
