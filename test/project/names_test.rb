@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# What the pages name exists: files and folders, functions, types, constants, methods, settings. A page that
-# goes on to say how the house was before a change is worse than none.
+# What the pages name exists, and where they say it is: files and folders, functions, types, constants, methods,
+# settings; and the files that the C tests name. A page that goes on to say how the house was before a change is
+# worse than none.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -74,7 +75,56 @@ class NamesTest < Minitest::Test
     assert_empty(missing(PAGES) { |span| span.match?(/\Arondo_\w+_(?:total|seconds|bytes)\z/) && !known.include?(span) })
   end
 
+  # `may_call_early()` in `ext/rondo/protocol/http1_body.c`, `rd_protocols` (`protocol/request_protocols.c`)
+  def test_names_are_in_the_file_that_the_pages_say
+    places = PAGES.flat_map do |page|
+      text(page).scan(/`([^`\n]+)`\s(?:in\s|\()`([\w.\/-]+\.(?:c|h|rb|def))`/).map { |place| [page, *place] }
+    end
+    assert_operator places.size, :>, 40
+    assert_empty(places.reject { |_, name, file| in_file?(name, file) })
+  end
+
+  # A file by its name alone is in the folder of the last path before it in its row.
+  def test_files_of_the_table_of_changes_are_where_they_seem_to_be
+    rows = text("CONTRIBUTING.md").scan(/^\| (.*) \|$/).flatten
+    assert_operator rows.size, :>, 60
+    assert_empty(rows.flat_map { |row| strays(row).map { |file| "#{row[/\A[^|]*/]}: #{file}" } })
+  end
+
+  # The head of a C test begins with its file, or names the files of its subject.
+  def test_heads_of_the_c_tests_name_their_files
+    heads = Dir.glob("test/core/*/test_*.c", base: ROOT).to_h { |path| [path, text(path)[%r{\A.*?\*/}m]] }
+    assert_operator heads.size, :>, 80
+    wrong = heads.select { |_, head| head[%r{^ \* (\w+/\w+):}, 1]&.then { |file| !core?(file) } }
+    assert_empty wrong.keys
+    without = heads.reject do |path, head|
+      core?(path.delete_prefix("test/core/").sub("test_", "").delete_suffix(".c")) ||
+        [*head.scan(%r{\b([\w/]+)\.[ch]\b}), *head.scan(%r{^ \* (\w+/\w+):})].flatten.any? { |file| core?("**/#{file}") }
+    end
+    assert_empty without.keys
+  end
+
   private
+
+  def in_file?(name, file)
+    words = name.scan(/[A-Za-z_]\w*/)
+    tree.sources.any? do |path, text|
+      File.fnmatch("**/#{file}", "/#{path}") && words.all? { |word| path.include?(word) || text.match?(/\b#{word}\b/) }
+    end
+  end
+
+  def strays(row)
+    folder = nil
+    row.scan(/`([\w.\/-]+\.(?:c|h|rb|def))`/).flatten.reject do |file|
+      folder = File.dirname(file) if file.include?("/")
+      file.include?("/") ? path?(file) : folder && tree.paths.include?("/#{folder}/#{file}")
+    end
+  end
+
+  # @param file [String] "loop/timer", without an ending
+  def core?(file)
+    Dir.glob("ext/rondo/#{file}.[ch]", base: ROOT).any?
+  end
 
   # @return [Array<String>] "page: span" for each code span of these pages that the block says yes to
   def missing(pages, &block)

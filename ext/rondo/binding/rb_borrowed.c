@@ -2,7 +2,8 @@
  *
  * Strings whose bytes are in output queues: kept in an Array until the core has released them. The
  * core releases them under its lock, where no Ruby object may be touched. So a release only takes
- * note, and the loop removes the String from the Array later. Used by rb_response.c.
+ * note, and the loop removes the String from the Array later. Used by rack/rb_part.c and
+ * rack/rb_each.c.
  */
 #include "binding/rb_borrowed.h"
 

@@ -7,8 +7,8 @@
  * is measured by the process that shows it. There are no locks: every number is independent and is
  * read and written whole.
  *
- * A master keeps two rows for each place in its cluster (a `seat` in lib/rondo), because two
- * workers have the place while one takes over from the other.
+ * A master keeps two rows for each slot of its cluster (each row is a seat in lib/rondo), because
+ * two workers serve a slot while one takes over from the other.
  *
  * The memory is behind a descriptor, so that a process started by exec can map it again.
  */

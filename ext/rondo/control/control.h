@@ -24,7 +24,7 @@ typedef struct rd_control_options {
     const char *token;          /* NULL: no token is needed */
     const char *versions;       /* a JSON object, for /stats */
     const char *about;          /* labels of rondo_build_info, for /metrics */
-    bool cluster;               /* whether the slots belong to worker processes */
+    bool cluster;               /* whether the rows belong to worker processes */
     uint32_t room;              /* most workers there may be, see rd_report; 0: one for each row */
     uint32_t verbs;             /* bit RD_VERB_*: what the process can do */
     int64_t answer_timeout_ms;

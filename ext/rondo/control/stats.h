@@ -36,7 +36,7 @@ static inline uint32_t rd_report_worker(const rd_report *report, uint32_t row) {
 /* Whether a newer process of the same worker than the one in this row exists. */
 bool rd_report_is_leaving(const rd_report *report, uint32_t row);
 
-/* Slots in this state; RD_SCORE_STATE_COUNT counts every row with a process. */
+/* Rows in this state; RD_SCORE_STATE_COUNT counts every row with a process. */
 unsigned rd_report_count(const rd_report *report, rd_score_state state);
 
 /* Whether every ready worker has something to do and none of them was seen in Ruby for this long:

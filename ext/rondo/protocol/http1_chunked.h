@@ -2,7 +2,7 @@
  *
  * Removes the chunked transfer coding from a body (RFC 9112, section 7.1), byte by byte if
  * necessary. Keeps none of the bytes: extensions and trailers are checked and dropped. Called by
- * protocol/http1.c with the bytes behind the head. Under the loop lock.
+ * protocol/http1_body.c with the bytes behind the head. Under the loop lock.
  */
 #ifndef RD_PROTOCOL_HTTP1_CHUNKED_H
 #define RD_PROTOCOL_HTTP1_CHUNKED_H

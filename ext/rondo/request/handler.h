@@ -44,7 +44,7 @@ typedef struct rd_http_shared {
     rd_request_pool requests;
     rd_ledger *ledger;             /* what all clients hold together */
     rd_sections sections;          /* header sections that were seen before */
-    struct rd_ws_deflate *deflate; /* of protocol/; created for the first client that deflates */
+    struct rd_ws_deflate *deflate; /* of endpoint/; created for the first client that deflates */
     const rd_network *proxies;     /* peers that must open with the PROXY protocol */
     size_t proxy_count;
     uint32_t early_calls; /* requests with the application whose bodies are still arriving */

@@ -2,9 +2,9 @@
  *
  * What a connection does in addition if its transport is not plain (`conn->layered`): it waits for
  * its handshake, says whether anything is unsent, and stands in line if its transport has decoded
- * input that was not read. Only conn_read.c and conn_send.c call this, and only for such
- * connections. transport.h says what each part of a transport does. Closes nothing. Under the loop
- * lock.
+ * input that was not read. conn_read.c, conn_send.c, packed.c and protocol/opening.c call this, and
+ * only for such connections. transport.h says what each part of a transport does. Closes nothing.
+ * Under the loop lock.
  */
 #ifndef RD_TRANSPORT_LAYER_H
 #define RD_TRANSPORT_LAYER_H

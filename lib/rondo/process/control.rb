@@ -36,7 +36,7 @@ module Rondo
     # @param scoreboard [Scoreboard] what is shown
     # @param process [Object] answers the methods of {METHODS} that it can do
     # @param log [Logger]
-    # @param cluster [Boolean] whether the slots of the scoreboard are workers
+    # @param cluster [Boolean] whether the rows of the scoreboard are workers
     # @param room [Integer] workers there may be: row i + room is of the worker of row i, too; 0: a
     #   worker for each row
     # @return [Control, nil]

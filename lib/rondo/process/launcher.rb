@@ -31,7 +31,7 @@ module Rondo
     attr_reader :serving
     # @return [Logger]
     attr_reader :log
-    # @return [Scoreboard] one slot: this process
+    # @return [Scoreboard] one row: this process
     attr_reader :scoreboard
 
     # @param settings [Settings::Resolved]

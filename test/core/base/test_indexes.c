@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Slots: no number twice at once, and none that is larger than there were at once.
+ * Indexes: no number twice at once, and none that is larger than there were at once.
  */
 #include "base/indexes.h"
 #include "check.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * http/endpoint: published messages for clients that do not read, one that is longer than all that
- * may wait, and a channel that goes on while a client leaves. A WebSocket of a whole server turned
- * by hand; the application is the test.
+ * endpoint/endpoint: published messages for clients that do not read, one that is longer than all
+ * that may wait, and a channel that goes on while a client leaves. A WebSocket of a whole server
+ * turned by hand; the application is the test.
  */
 #include "client_frames.h"
 #include "serving.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * protocol/sse: a stream of events from its request to its end: the answer, silence, limits, what a
+ * endpoint/sse: a stream of events from its request to its end: the answer, silence, limits, what a
  * client may still send, and what the application is told.
  */
 #include "serving.h"

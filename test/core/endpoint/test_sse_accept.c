@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * protocol/sse_accept: which Accept fields list a stream of events.
+ * endpoint/sse_accept: which Accept fields list a stream of events.
  */
 #include "check.h"
 #include "default_limits.h"

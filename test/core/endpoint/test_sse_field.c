@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * protocol/sse_field: the bytes of events, and what a reader makes of them.
+ * endpoint/sse_field: the bytes of events, and what a reader makes of them.
  */
 #include "check.h"
 #include "event_stream.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * protocol/websocket: what time does to a connection, how it ends, and what it does with a client
+ * endpoint/websocket: what time does to a connection, how it ends, and what it does with a client
  * or an application that is slow. A whole server turned by hand, a clock by hand; the application
  * is the test, which takes the events one by one. What frames mean: test_websocket_message.c.
  */

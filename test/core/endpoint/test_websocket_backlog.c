@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * protocol/websocket: one read of deflated messages may be a thousand times as large as it came. An
- * application that is slow gets all of them, in order, but the server never holds more inflated
+ * endpoint/websocket: one read of deflated messages may be a thousand times as large as it came.
+ * An application that is slow gets all of them, in order, but the server never holds more inflated
  * than its backlog and one message; a Close behind them is seen in its turn.
  */
 #include "serving.h"

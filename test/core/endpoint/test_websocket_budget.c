@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * protocol/websocket: many clients whose messages never end, or are never taken. Together they hold
- * no more than total_message_bytes; small messages of others are taken all the same. A message that
- * has begun has a deadline.
+ * endpoint/websocket: many clients whose messages never end, or are never taken. Together they
+ * hold no more than total_message_bytes; small messages of others are taken all the same. A message
+ * that has begun has a deadline.
  */
 #include "serving.h"
 

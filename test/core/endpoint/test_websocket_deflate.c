@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * protocol/websocket_deflate: compressed messages of a client as the message layer hands them out,
+ * endpoint/websocket_deflate: compressed messages of a client as the message layer hands them out,
  * each row cut at every offset; and what a server packs, read by zlib itself.
  */
 #include "message_feed.h"

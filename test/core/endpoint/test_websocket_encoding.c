@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * protocol/websocket_encoding: which frame a client gets of a published message, and that all who
+ * endpoint/websocket_encoding: which frame a client gets of a published message, and that all who
  * get the same one share its bytes.
  */
 #include "check.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * protocol/websocket_extension: which offers are agreed to, and in which words.
+ * endpoint/websocket_extension: which offers are agreed to, and in which words.
  */
 #include "check.h"
 #include "default_limits.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * protocol/websocket_frame: headers and what is refused in them, each whole, byte by byte and cut
+ * endpoint/websocket_frame: headers and what is refused in them, each whole, byte by byte and cut
  * in two at each offset; masks at each offset; what a server writes.
  */
 #include "check.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * protocol/websocket_handshake: which requests open a WebSocket, and the answer to their key.
+ * endpoint/websocket_handshake: which requests open a WebSocket, and the answer to their key.
  */
 #include "check.h"
 #include "default_limits.h"

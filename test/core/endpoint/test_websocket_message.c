@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * protocol/websocket_message: frames of a client and the events they make, each row whole, byte by
+ * endpoint/websocket_message: frames of a client and the events they make, each row whole, byte by
  * byte, in odd pieces, cut in two at each offset.
  */
 #include "check.h"

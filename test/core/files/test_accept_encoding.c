@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * http/accept_encoding: weights, what is forbidden, what is ignored, several lines.
+ * files/accept_encoding: weights, what is forbidden, what is ignored, several lines.
  */
 #include "check.h"
 

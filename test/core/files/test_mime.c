@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * http/mime: the types the web lives on, what counts as an extension, and that every row is one
+ * files/mime: the types the web lives on, what counts as an extension, and that every row is one
  * that can be sent.
  */
 #include "check.h"

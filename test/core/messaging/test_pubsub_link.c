@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pub/sub of two workers with a hub between them, on one loop that this test turns: what is
- * delivered at once and what comes back with an id, replays that are asked for at the hub, and
- * subscriptions that change while the answer is due.
+ * The pub/sub of two workers with a hub between them (pubsub.c and subscribing.c with
+ * cluster/link.c), on one loop that this test turns: what is delivered at once and what comes back
+ * with an id, replays that are asked for at the hub, and subscriptions that change while the answer
+ * is due.
  */
 #include <stdlib.h>
 #include <sys/socket.h>

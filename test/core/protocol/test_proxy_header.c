@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * transport/proxy_header: both versions, with every shorter piece of each before it.
+ * protocol/proxy_header: both versions, with every shorter piece of each before it.
  */
 #include "check.h"
 #include "error_name.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * More clients than a server may have: who waits, who makes room, and no descriptor left.
+ * server/accept: more clients than a server may have: who waits, who makes room, and no descriptor
+ * left.
  */
 #include <sys/resource.h>
 

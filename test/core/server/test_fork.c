@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * server/fork: the child has none of the server's sockets, finds the lock free and answers nobody;
- * the parent's poller notices nothing.
+ * Forks (rd_server_hold() of server/server.c): the child has none of the server's sockets, finds
+ * the lock free and answers nobody; the parent's poller notices nothing.
  */
 #include "serving.h"
 

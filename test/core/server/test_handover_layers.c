@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hand-over and departure of connections with a transport that has a handshake and records, in both
- * forms of xor_transport.h. One that cannot move is served to its end by the worker that has it,
- * and its descriptor never leaves. One that can move leaves between two records, and the other
- * worker goes on in records. Neither is ever read or answered in clear.
+ * Hand-over and departure (handover.c, departure.c) of connections with a transport that has a
+ * handshake and records, in both forms of xor_transport.h. One that cannot move is served to its
+ * end by the worker that has it, and its descriptor never leaves. One that can move leaves between
+ * two records, and the other worker goes on in records. Neither is ever read or answered in clear.
  */
 #include "siblings_pair.h"
 #include "xor_transport.h"

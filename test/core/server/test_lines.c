@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lines: connections that one descriptor carries share its turns and its seats, and are otherwise
- * connections like all others. By the protocol of numbered.h, on both pollers.
+ * Lines (request/line.c, server/queue.c): connections that one descriptor carries share its turns
+ * and its seats, and are otherwise connections like all others. By the protocol of numbered.h, on
+ * both pollers.
  */
 #include "serving.h"
 

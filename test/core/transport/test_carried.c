@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Connections that another one carries: they read and write through it, end with it, count neither
- * as connections nor as descriptors, and have indexes, deadlines and watermarks of their own. The
- * transport here hands out what the test puts into its state, and writes to the carrier.
+ * Connections that another one carries (transport/conn.c): they read and write through it, end with
+ * it, count neither as connections nor as descriptors, and have indexes, deadlines and watermarks
+ * of their own. The transport here hands out what the test puts into its state, and writes to the
+ * carrier.
  */
 #include <errno.h>
 #include <sys/socket.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Long sends in turns: short answers leave before them, a turn has a fraction of a millisecond for
- * all of them, and the next one goes on where it ended.
+ * transport/conn_send: long sends in turns. Short answers leave before them, a turn has a fraction
+ * of a millisecond for all of them, and the next one goes on where it ended.
  */
 #include <sys/socket.h>
 #include <unistd.h>
