@@ -85,11 +85,20 @@ static rd_input *get_open(VALUE self) {
     return input;
 }
 
+/* In a forked child. What had not come before the fork, the parent receives. */
+static void require_body(rd_input *input) {
+    input->whole = input->request->body_complete;
+    if (!input->whole) raise_closed();
+}
+
 /* Waits for the whole body. Raises if it does not come. */
 static void await_body(rd_input *input) {
     rd_request *request = input->request;
     if (request == NULL || input->whole) return;
-    if (rd_is_forked(input->binding)) raise_closed(); /* the parent receives the body */
+    if (rd_is_forked(input->binding)) {
+        require_body(input);
+        return;
+    }
     rd_lock(input->binding);
     if (request->body_error == 0 && request->responder) request->responder->want_body(request);
     rd_unlock(input->binding);

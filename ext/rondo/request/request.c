@@ -130,6 +130,20 @@ void rd_request_wake(rd_request *request) {
     count_wait(request);
 }
 
+/* Whether the application has the whole body, in a call or through a stream that it left open. */
+static bool can_be_read_on(const rd_request *request) {
+    const bool in_call = request->times.taken_ns > 0 && rd_list_is_linked(&request->in_queue);
+    return request->body_complete && (in_call || request->kept);
+}
+
+void rd_request_pool_abandon(rd_request_pool *pool) {
+    for (rd_spool *spool = pool->spools.first; spool != NULL; spool = spool->next) {
+        if (atomic_load_explicit(&spool->abandoned, memory_order_relaxed)) continue;
+        spool->is_kept = can_be_read_on(RD_CONTAINER(spool->owner, rd_request, body));
+    }
+    rd_spools_abandon(&pool->spools);
+}
+
 void rd_request_pool_clear(rd_request_pool *pool) {
     while (pool->free != NULL) {
         rd_request *request = pool->free;

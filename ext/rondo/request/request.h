@@ -121,6 +121,10 @@ uint64_t rd_request_begun_ns(const rd_request *request, uint64_t now_ns);
 void rd_request_wake(rd_request *request);
 void rd_request_pool_clear(rd_request_pool *pool);
 
+/* In a child of a fork: closes the files of bodies, but not of those that the application can read
+ * on: they are complete, and the call has not ended or is kept. */
+void rd_request_pool_abandon(rd_request_pool *pool);
+
 /* Keeps the head's bytes; the spans point into this copy from now on. Returns false, although the
  * bytes are kept, when requests of all clients together use too much memory. */
 bool rd_request_keep_head(rd_request *request, const char *bytes, size_t len);

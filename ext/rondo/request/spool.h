@@ -7,7 +7,7 @@
  * back when the file is closed.
  *
  * A child of the process has copies of all descriptors. It keeps those of bodies that the
- * application was given; the others would hold the disk's space for as long as the child lives.
+ * application can read on; the others would hold the disk's space for as long as the child lives.
  */
 #ifndef RD_REQUEST_SPOOL_H
 #define RD_REQUEST_SPOOL_H

@@ -138,18 +138,8 @@ void rd_server_release(rd_server *server) {
     rd_loop_unlock(&server->loop);
 }
 
-/* The application may read on in the child what it was given before. */
-static void keep_bodies_of_calls(rd_server *server) {
-    const rd_list *active = &server->calls.active;
-    for (rd_list *node = active->next; node != active; node = node->next) {
-        const rd_body *body = &RD_CONTAINER(node, rd_request, in_queue)->body;
-        if (body->spool != NULL) body->spool->is_kept = true;
-    }
-}
-
 void rd_server_abandon(rd_server *server) {
-    keep_bodies_of_calls(server);
-    rd_spools_abandon(&server->http.requests.spools);
+    rd_request_pool_abandon(&server->http.requests);
     RD_EACH_LISTENER(server, listener, node) rd_listener_abandon(listener);
     rd_conn_set_abandon(&server->conns);
     if (server->pubsub.link != NULL) rd_conn_set_abandon(&server->pubsub.link->conns);

@@ -139,7 +139,7 @@ void rd_server_hold(rd_server *server);
 void rd_server_release(rd_server *server);
 
 /* Closes the descriptors of clients, of listeners, of the hub's link and of bodies that the
- * application was not given. Only memory is left. */
+ * application cannot read on. Only memory is left. */
 void rd_server_abandon(rd_server *server);
 
 #endif

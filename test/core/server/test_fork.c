@@ -87,32 +87,55 @@ static rd_request *take_call(void) {
     return request;
 }
 
-static int child_with_bodies(const rd_request *called, int before) {
-    int wrong = 0;
+static bool is_whole(const rd_request *request) {
     char bytes[16];
+    return rd_body_read(&request->body, 0, bytes, sizeof(bytes)) == 16 &&
+           memcmp(bytes, "0123456789abcdef", 16) == 0;
+}
+
+static int child_with_bodies(const rd_request *call, const rd_request *stream, int before) {
+    int wrong = 0;
     rd_server_abandon(server);
-    if (count_nameless() != before + 1) wrong |= 1;
-    if (rd_body_read(&called->body, 0, bytes, sizeof(bytes)) != 16) wrong |= 2;
-    if (memcmp(bytes, "0123456789abcdef", 16) != 0) wrong |= 4;
+    if (count_nameless() != before + 2) wrong |= 1;
+    if (!is_whole(call)) wrong |= 2;
+    if (!is_whole(stream)) wrong |= 4;
     return wrong;
 }
 
-/* The child continues to read the body that the application got. Bodies that clients still send,
- * and requests in the queue, belong only to the parent. */
+static void say_part(int client) {
+    char part[5000];
+    memset(part, 'x', sizeof(part));
+    CHECK_INT(send(client, part, sizeof(part), MSG_NOSIGNAL), sizeof(part));
+}
+
+#define POST_LONG(fields) "POST / HTTP/1.1\r\nHost: a\r\n" fields "Content-Length: 9999\r\n\r\n"
+
+/* The child continues to read the bodies that the application has: that of a call, and that of a
+ * stream that was left open. Bodies that clients still send, also to a call, and requests in the
+ * queue, belong only to the parent. */
 static void test_bodies_in_files(void) {
     const char *post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 16\r\n\r\n0123456789abcdef";
     const int before = count_nameless();
     settings.body_memory_bytes = 4;
     start(answer_path);
-    int called = join(), queued = join(), sending = join();
+    int called = join(), streaming = join(), asked = join(), queued = join(), sending = join();
     say(called, post);
     rd_request *call = take_call();
-    say(sending, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9999\r\n\r\n");
-    char part[5000];
-    memset(part, 'x', sizeof(part));
-    CHECK_INT(send(sending, part, sizeof(part), MSG_NOSIGNAL), sizeof(part));
+    say(streaming, post);
+    rd_request *stream = take_call();
+    say(asked, POST_LONG("Expect: 100-continue\r\n"));
+    rd_request *early = take_call();
+    rd_loop_lock(&server->loop);
+    rd_request_ref(stream);
+    rd_request_keep(stream);
+    rd_server_let_go(server, stream);
+    early->responder->want_body(early);
+    rd_loop_unlock(&server->loop);
+    say_part(asked);
+    say(sending, POST_LONG(""));
+    say_part(sending);
     say(queued, post);
-    while ((!rd_queue_is_ready(&server->queue) || count_nameless() < before + 3) &&
+    while ((!rd_queue_is_ready(&server->queue) || count_nameless() < before + 5) &&
            check_failed == 0) {
         rd_loop_lock(&server->loop);
         rd_server_turn(server, wait_in_poll, true);
@@ -121,18 +144,25 @@ static void test_bodies_in_files(void) {
     rd_disk_wait_idle(&server->loop);
     rd_server_hold(server);
     const pid_t pid = fork();
-    if (pid == 0) _exit(child_with_bodies(call, before));
+    if (pid == 0) _exit(child_with_bodies(call, stream, before));
     rd_server_release(server);
     int status = -1;
     CHECK_INT(waitpid(pid, &status, 0), pid);
     CHECK(WIFEXITED(status));
     CHECK_INT(WEXITSTATUS(status), 0);
-    CHECK_INT(count_nameless(), before + 3);
+    CHECK_INT(count_nameless(), before + 5);
     rd_loop_lock(&server->loop);
-    answer_path(call);
-    rd_server_let_go(server, call);
+    rd_request *const answered[] = {call, early};
+    for (int i = 0; i < 2; i++) {
+        answer_path(answered[i]);
+        rd_server_let_go(server, answered[i]);
+    }
+    answer_path(stream);
+    rd_request_unref(stream);
     rd_loop_unlock(&server->loop);
     close(called);
+    close(streaming);
+    close(asked);
     close(queued);
     close(sending);
     end();

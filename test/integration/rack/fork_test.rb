@@ -5,6 +5,7 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
+require "support/raw_client"
 require "support/server_process"
 require "tmpdir"
 require "net/http"
@@ -123,6 +124,98 @@ class ForkTest < Minitest::Test
       %w[/both /thread /both /thread].each { |path| assert_equal "one;two", http.get(path).body, path }
     end
     assert_equal "parent", Net::HTTP.get("127.0.0.1", "/", server.port)
+  end
+end
+
+# Bodies that the application has when it forks: parent and child read them independently.
+class ForkBodyTest < Minitest::Test
+  APP = <<~RUBY
+    GO = Queue.new
+
+    def in_child
+      reader, writer = IO.pipe
+      pid = fork do
+        writer.write(yield)
+      rescue IOError, SystemCallError => e
+        writer.write(e.class)
+      ensure
+        exit!(0)
+      end
+      writer.close
+      reader.read.tap { Process.wait(pid) }
+    end
+
+    # Reads once another call has begun: then the call that left the stream open is over.
+    READ_LATER = lambda do |stream|
+      stream.write("begun; ")
+      Thread.new do
+        GO.pop
+        child = in_child { stream.read(5) }
+        stream.write("child: \#{child}, parent: \#{stream.read(5)}")
+        stream.close
+      end
+    end
+
+    run lambda { |env|
+      input = env["rack.input"]
+      text =
+        case env["PATH_INFO"]
+        when "/go" then GO.push(1) && "gone on"
+        when "/stream" then next [200, {}, READ_LATER]
+        when "/call" then "child: \#{in_child { input.read(5) }}, parent: \#{input.read(5)}"
+        when "/unread" # the parent does not ask for it, but it comes
+          File.write(env["QUERY_STRING"], "begun")
+          limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 30
+          begin
+            child = in_child { input.read(5) }
+          end until child == "hello" || Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+          "child: \#{child}"
+        end
+      [200, {}, [text]]
+    }
+  RUBY
+  BODY = "hello" * 2000
+
+  def setup
+    @folder = Dir.mktmpdir
+    File.write(File.join(@folder, "bodies.ru"), APP)
+    @server = ServerProcess.new(File.join(@folder, "bodies.ru"), settings: { max_threads: 1, body_memory_bytes: 100 })
+  end
+
+  def teardown
+    @server.stop
+    warn @server.log unless passed?
+    FileUtils.rm_rf(@folder)
+  end
+
+  def test_the_body_of_a_call
+    assert_equal "child: hello, parent: hello", post("/call")
+  end
+
+  def test_the_body_of_a_stream_that_outlives_its_call
+    answer = post("/stream") { Net::HTTP.get("127.0.0.1", "/go", @server.port) }
+    assert_equal "begun; child: hello, parent: hello", answer
+  end
+
+  def test_a_body_that_came_and_was_not_read
+    File.mkfifo(begun = File.join(@folder, "begun"))
+    client = RawClient.new(@server.url)
+    client.write("POST /unread?#{begun} HTTP/1.1\r\nHost: a\r\nContent-Length: #{BODY.size}\r\nExpect: 100-continue\r\n\r\n")
+    assert_equal "begun", File.read(begun)
+    assert_equal "child: hello", client.request(BODY).body
+  ensure
+    client&.close
+  end
+
+  private
+
+  # Calls the block once the answer has begun.
+  def post(path)
+    request = Net::HTTP::Post.new(path)
+    request.body = BODY
+    Net::HTTP.start("127.0.0.1", @server.port) do |http|
+      http.request(request) { |_response| yield if block_given? }.body
+    end
   end
 end
 
