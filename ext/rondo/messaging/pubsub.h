@@ -37,6 +37,7 @@ typedef struct rd_pubsub {
     rd_changes changes;    /* of which the observer is still to be notified */
     uint64_t published;
     uint64_t replay_timeouts;
+    uint64_t replay_gaps; /* that the hub has not counted, and that are not in the row yet */
 } rd_pubsub;
 
 /* Payloads of the messages to the observer. The message's channel is the one that changed. */

@@ -58,11 +58,19 @@ static void note_late(const rd_replaying *replaying) {
     if (conn != NULL) handler->on_refused(handler, conn, RD_ERR_REPLAY_LATE);
 }
 
+/* Of a replay that the hub has not counted. */
+static void note_kind(rd_pubsub *pubsub, rd_replay kind) {
+    pubsub->replay_gaps += kind == RD_REPLAY_GAP;
+}
+
 static void on_replay_end(rd_link_replay *replay, rd_replay kind) {
     rd_replaying *replaying = RD_CONTAINER(replay, rd_replaying, replay);
     const rd_slice name = rd_slice_of(replaying->name, replaying->name_len);
-    (void)kind;
-    if (replay->is_late) note_late(replaying);
+    if (replay->is_late) {
+        note_late(replaying);
+    } else if (!rd_link_is_open(replaying->pubsub->link)) {
+        note_kind(replaying->pubsub, kind); /* the hub has gone before it could */
+    }
     give_room(replaying);
     if (!replaying->endpoint->is_closing) {
         subscribe_now(replaying->pubsub, replaying->endpoint, name, replaying->is_pattern,
@@ -162,7 +170,7 @@ static int subscribe(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name, bo
                                   .since = terms->since,
                                   .now_ms = rd_clock_ms(),
                                   .bytes_max = rd_endpoint_room(endpoint, terms->block)};
-    rd_history_replay(&pubsub->history, &wish, replay, &replaying);
+    note_kind(pubsub, rd_history_replay(&pubsub->history, &wish, replay, &replaying));
     return result;
 }
 

@@ -2,6 +2,7 @@
  *
  * Writes the numbers of a server into its row of the scoreboard, every turn, under the loop lock.
  */
+#include "base/apart.h"
 #include "server/server.h"
 
 static void write_ledger(rd_score_row *score, rd_ledger *ledger) {
@@ -13,6 +14,14 @@ static void write_ledger(rd_score_row *score, rd_ledger *ledger) {
 #include "base/ledger.def"
 #undef RD_LEDGER
     ledger->changed = false;
+}
+
+/* The hub writes the gaps of its answers into the same number of a worker's row. */
+RD_APART static void add_replay_gaps(rd_server *server) {
+    rd_pubsub *pubsub = &server->pubsub;
+    atomic_fetch_add_explicit(&server->score->replay_gaps, pubsub->replay_gaps,
+                              memory_order_relaxed);
+    pubsub->replay_gaps = 0;
 }
 
 void rd_server_write_scores(rd_server *server) {
@@ -47,5 +56,6 @@ void rd_server_write_scores(rd_server *server) {
         PUT(max_queue_seen, server->queue.len);
     }
 #undef PUT
+    if (server->pubsub.replay_gaps > 0) add_replay_gaps(server);
     if (server->conns.ledger.changed) write_ledger(score, &server->conns.ledger);
 }

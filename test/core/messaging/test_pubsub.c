@@ -240,6 +240,10 @@ static void test_history_is_replayed_once(void) {
     CHECK_STR(sent, "b c d ");
     subscribe(endpoint, "kept", &(rd_pubsub_terms){.replays = true, .since = UINT64_MAX});
     CHECK_STR(sent, "b c d ");
+    CHECK_INT(pubsub.replay_gaps, 0); /* nobody asked for what is older than the rule */
+    subscribe(endpoint, "kept", &(rd_pubsub_terms){.replays = true, .since = 1});
+    CHECK_STR(sent, "b c d c d ");
+    CHECK_INT(pubsub.replay_gaps, 1);
     CHECK(rd_timer_is_armed(&pubsub.expiry));
     pass_ms(20000);
     loop.now_ms = rd_clock_ms();
