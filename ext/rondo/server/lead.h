@@ -35,6 +35,7 @@ typedef struct rd_lead {
     atomic_uint turns;       /* number of the leader's turns */
     bool watch_owns;         /* the watch thread runs the turns, not the leader */
     bool watch_waits;        /* the watch thread is in its poll; the leader may own the turns */
+    bool watch_called;       /* it has called a thread for what waits for the application now */
     bool slept;              /* the leader, in its last turn */
     bool may_hold;           /* no other thread needs the GVL: a brief wait may keep it */
     bool expected;           /* the leader must not sleep in this turn */

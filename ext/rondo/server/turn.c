@@ -220,12 +220,21 @@ RD_APART static void leave_tidy(rd_server *server) {
     }
 }
 
+/* Whether something can be taken that the watch thread has called no thread for: a seat may have
+ * become free. True once a poll, since one call is enough. */
+static bool needs_call(rd_server *server) {
+    if (server->lead.watch_called || !rd_server_has_calls(server)) return false;
+    server->lead.watch_called = true;
+    return true;
+}
+
 /* The leader is away and the watch thread is in its poll: what was just queued would wait for the
  * end of that poll. */
 RD_APART static void leave_to_watch(rd_server *server) {
     rd_pubsub_run(&server->pubsub);
     rd_conn_set_flush(&server->conns);
-    if (has_own_work(server) || server->conns.moving || !server->loop.ops->is_live) {
+    if (has_own_work(server) || server->conns.moving || !server->loop.ops->is_live ||
+        needs_call(server)) {
         rd_loop_interrupt(&server->loop);
     }
 }

@@ -26,6 +26,12 @@ static void call_for_thread(rd_server *server) {
     if (server->hooks.need_thread != NULL) server->hooks.need_thread(server);
 }
 
+/* Before each turn: what can be taken, or a stop, needs a thread of the application. */
+static void call_if_needed(rd_server *server) {
+    server->lead.watch_called = rd_server_has_calls(server) || rd_server_is_stopping(server);
+    if (server->lead.watch_called) call_for_thread(server);
+}
+
 /* Runs turns until the leader is back. */
 static void turn_for_leader(rd_server *server) {
     rd_watch *watch = &server->watch;
@@ -39,7 +45,7 @@ static void turn_for_leader(rd_server *server) {
         server->lead.cpu_ns = rd_thread_cpu_ns(&server->lead.thread);
     }
     while (goes_on && !atomic_load(&watch->over)) {
-        if (rd_server_has_calls(server) || rd_server_is_stopping(server)) call_for_thread(server);
+        call_if_needed(server);
         rd_score_row *score = server->score;
         uint64_t turns = atomic_load_explicit(&score->watch_turns, memory_order_relaxed);
         atomic_store_explicit(&score->watch_turns, turns + 1, memory_order_relaxed);

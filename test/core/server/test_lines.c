@@ -362,6 +362,41 @@ static void test_a_cancelled_request_leaves_the_queue_at_once(void) {
     end();
 }
 
+/* Whether rd_server_unlock() has ended a poll of the watch thread. */
+static bool unlock_beside_watch(void) {
+    server->lead.watch_owns = server->lead.watch_waits = true;
+    rd_server_unlock(server);
+    struct pollfd woken = {.fd = server->loop.wakeup.fd, .events = POLLIN};
+    const bool is_woken = poll(&woken, 1, 0) == 1;
+    server->lead.watch_owns = server->lead.watch_waits = false;
+    return is_woken;
+}
+
+/* The leader is away: the watch thread need not call a thread for a request without a seat, but for
+ * the seat that becomes free. */
+static void test_a_free_seat_ends_the_poll_of_the_watch_thread(void) {
+    numbered_seats = 1;
+    start(answer_path);
+    int fd = join_carrier();
+    say_path(fd, 1);
+    say_path(fd, 2);
+    turn_and_take_all();
+    turn_and_take_all();
+    CHECK_INT(inside_count, 1);
+    rd_server_lock(server);
+    CHECK_INT(unlock_beside_watch(), settings.poll_only);
+    rd_server_lock(server);
+    rd_server_let_go(server, inside[--inside_count]);
+    CHECK(unlock_beside_watch());
+    turn_and_take_all();
+    rd_server_lock(server);
+    rd_server_let_go(server, inside[--inside_count]);
+    rd_server_unlock(server);
+    numbered_seats = 6;
+    close(fd);
+    end();
+}
+
 /* Otherwise a client could have any number of running calls. */
 static void test_a_cancelled_call_keeps_its_seat(void) {
     start(answer_path);
@@ -738,6 +773,7 @@ static void test_all(void) {
     test_seats();
     test_an_answer_frees_the_seat();
     test_a_cancelled_request_leaves_the_queue_at_once();
+    test_a_free_seat_ends_the_poll_of_the_watch_thread();
     test_a_cancelled_call_keeps_its_seat();
     test_a_call_that_takes_too_long_keeps_its_seat();
     test_a_plain_client_that_goes_leaves_the_queue();
