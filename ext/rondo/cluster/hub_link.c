@@ -162,22 +162,11 @@ static bool is_behind(const rd_hub_thread *thread) {
     return conn_of(thread->hub.engine)->out.bytes <= thread->queue_bytes / 2;
 }
 
-/* Answers one replay for each link that has room for it. Returns whether more could be answered. */
-static bool answer_replays(rd_hub_thread *thread) {
-    bool goes_on = false;
-    RD_EACH_HUB_CONN(thread, conn, node) {
-        rd_hub_link *link = &rd_hub_conn_of(conn)->link;
-        if (link->replay_count == 0 || !rd_hub_answer(&thread->hub, link)) continue;
-        goes_on |= link->replay_count > 0;
-    }
-    return goes_on;
-}
-
 /* Returns whether there is more to do at once. */
 static bool send_all(rd_hub_thread *thread) {
     rd_conn_set_flush(&thread->conns);
     if (is_behind(thread)) rd_hub_catch_up(&thread->hub, CATCH_UP);
-    const bool goes_on = answer_replays(thread);
+    const bool goes_on = rd_hub_answer(&thread->hub);
     rd_conn_set_flush(&thread->conns);
     return goes_on || is_behind(thread);
 }

@@ -24,6 +24,7 @@ void rd_hub_init(rd_hub *hub, rd_hub_send *send, rd_hub_room *room, rd_history_l
     rd_list_init(&hub->all_names);
     rd_list_init(&hub->all_patterns);
     rd_list_init(&hub->links);
+    rd_list_init(&hub->asking);
     rd_patterns_init(&hub->matcher);
     rd_changes_init(&hub->changes);
     rd_history_init(&hub->history, limits, wall_us);

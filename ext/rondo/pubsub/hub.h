@@ -14,7 +14,8 @@
  *   alone.
  * - The answer to a REPLAY goes into the same stream as messages, in one piece, and subscribes: so
  *   nothing is missed or duplicated at its end. It has the newest messages that its client can
- *   take. Messages go first: while a part of the link's queue is full, replays wait.
+ *   take. Messages go first: replays wait for rd_hub_answer(), and while a part of the link's queue
+ *   is full.
  * - Rules of the history are sent to all workers.
  *
  * Every link gets its messages in the order in which they came to the hub.
@@ -47,8 +48,9 @@ typedef enum rd_hub_kind { RD_HUB_WORKER, RD_HUB_ENGINE } rd_hub_kind;
 /* Embedded in each sender. */
 typedef struct rd_hub_link {
     rd_list in_hub;
+    rd_list in_asking; /* while replays wait */
     rd_list interests;
-    rd_list replays; /* that wait for room, in the order of their requests */
+    rd_list replays; /* that wait, in the order of their requests */
     uint32_t interest_count, replay_count;
     rd_hub_kind kind;
     bool is_losing;   /* an outage lasts; the sender says when it is over */
@@ -73,6 +75,7 @@ typedef struct rd_hub {
     rd_list all_names, all_patterns;
     rd_patterns matcher;
     rd_list links;
+    rd_list asking; /* links for which replays wait, in the order of their turns */
     rd_hub_link *engine;
     rd_changes changes; /* that the engine had no room for */
     rd_hub_send *send;
@@ -108,8 +111,10 @@ void rd_hub_catch_up(rd_hub *hub, unsigned count);
  * that. */
 int rd_hub_receive(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *frame);
 
-/* Answers the first waiting replay, if there is one and room for it. Returns whether it did. */
-bool rd_hub_answer(rd_hub *hub, rd_hub_link *link);
+/* Answers replays that wait, one of each link after the other, while there is room for them, for
+ * about a millisecond. Call it once in a hold of the lock. Returns whether there is time missing,
+ * not room. */
+bool rd_hub_answer(rd_hub *hub);
 
 /* Publishes a message of this process. The flags ENGINE and TEXT count. Returns whether it was
  * queued for all links that want it. */

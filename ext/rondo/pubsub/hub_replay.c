@@ -3,6 +3,10 @@
  * The hub's answers to clients that were away; see hub_replay.h. Messages go first. An answer is
  * only given while a part of the link's queue is free, and has no more than that part and no more
  * than its client can take. So an answer never makes a message get lost.
+ *
+ * All replays wait first, also where there is room. So one hold of the lock answers for so long and
+ * no longer, however many links ask, and links have turns. A search that finds nothing takes time
+ * but no room.
  */
 #include "pubsub/hub_replay.h"
 
@@ -10,7 +14,10 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "system/clock.h"
 #include "pubsub/hub_interests.h"
+
+enum { ANSWERS_NS = 1000000 }; /* the last answer begins before */
 
 typedef struct answering {
     rd_hub *hub;
@@ -69,7 +76,9 @@ static int answer(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *wanted, 
     return 0;
 }
 
-static int defer(rd_hub_link *link, const rd_relay_frame *wanted) {
+/* ---- waiting ---- */
+
+int rd_hub_replay(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *wanted) {
     if (link->replay_count >= RD_HUB_REPLAYS_MAX) return RD_ERR_CHANNEL_LIMIT;
     const size_t name = wanted->channel.len, note = wanted->payload.len;
     waiting *added = rd_alloc(sizeof(*added) + name + note);
@@ -79,39 +88,51 @@ static int defer(rd_hub_link *link, const rd_relay_frame *wanted) {
     added->frame.channel = rd_slice_of(added->bytes, name);
     added->frame.payload = rd_slice_of(added->bytes + name, note);
     rd_list_append(&link->replays, &added->in_link);
-    link->replay_count++;
+    if (link->replay_count++ == 0) rd_list_append(&hub->asking, &link->in_asking);
     return 0;
 }
 
-int rd_hub_replay(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *wanted) {
-    const size_t room = rd_list_is_empty(&link->replays) ? hub->room(link) : 0;
-    return room > 0 ? answer(hub, link, wanted, room) : defer(link, wanted);
-}
-
-static waiting *first_waiting(const rd_hub_link *link) {
-    if (rd_list_is_empty(&link->replays)) return NULL;
-    return RD_CONTAINER(link->replays.next, waiting, in_link);
-}
-
-static void forget_waiting(rd_hub_link *link, waiting *replay) {
-    rd_list_unlink(&replay->in_link);
-    link->replay_count--;
-    rd_free(replay);
+static void forget_first(rd_hub_link *link) {
+    rd_free(RD_CONTAINER(rd_list_shift(&link->replays), waiting, in_link));
+    if (--link->replay_count == 0) rd_list_unlink(&link->in_asking);
 }
 
 void rd_hub_forget_replays(rd_hub_link *link) {
-    for (waiting *first; (first = first_waiting(link)) != NULL;) forget_waiting(link, first);
+    while (link->replay_count > 0) forget_first(link);
 }
 
-/* A link with more interests than it may have gets no answer: the link has reported that
- * already. */
-bool rd_hub_answer(rd_hub *hub, rd_hub_link *link) {
-    waiting *first = first_waiting(link);
-    const size_t room = first == NULL ? 0 : hub->room(link);
+/* Answers the first replay of a link that asks. A link with more interests than it may have gets no
+ * answer: the link has reported that already. */
+static bool answer_first(rd_hub *hub, rd_hub_link *link) {
+    const size_t room = hub->room(link);
     if (room == 0) return false;
+    const waiting *first = RD_CONTAINER(link->replays.next, waiting, in_link);
     answer(hub, link, &first->frame, room);
-    forget_waiting(link, first);
+    forget_first(link);
     return true;
+}
+
+/* Links without room for an answer stand aside until the others are through. */
+bool rd_hub_answer(rd_hub *hub) {
+    rd_list full;
+    if (rd_list_is_empty(&hub->asking)) return false;
+    const uint64_t end_ns = rd_clock_ns() + ANSWERS_NS;
+    bool is_over = false;
+    rd_list_init(&full);
+    while (!is_over && !rd_list_is_empty(&hub->asking)) {
+        rd_hub_link *link = RD_CONTAINER(hub->asking.next, rd_hub_link, in_asking);
+        rd_list_unlink(&link->in_asking);
+        rd_list_append(&full, &link->in_asking);
+        if (!answer_first(hub, link)) continue;
+        if (link->replay_count > 0) {
+            rd_list_unlink(&link->in_asking);
+            rd_list_append(&hub->asking, &link->in_asking);
+        }
+        is_over = rd_clock_ns() >= end_ns;
+    }
+    const bool goes_on = !rd_list_is_empty(&hub->asking);
+    for (rd_list *node; (node = rd_list_shift(&full)) != NULL;) rd_list_append(&hub->asking, node);
+    return goes_on;
 }
 
 void rd_hub_each_replay(const rd_hub_link *link, rd_history_emit *emit, void *with) {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "check.h"
+#include "hand_clock.h"
 #include "naive_glob.h"
 #include "pubsub/hub.h"
 
@@ -52,9 +53,12 @@ static void note(char *log, const rd_relay_frame *frame) {
                    payload.len > 0 ? payload.ptr : "", (int)frame->id);
 }
 
+static unsigned send_ms; /* that each frame takes */
+
 static bool send_to(rd_hub_link *link, const rd_relay_frame *frame, rd_message *message) {
     process *to = RD_CONTAINER(link, process, link);
     CHECK(to->is_here);
+    pass_ms(send_ms);
     if (frame->type == RD_RELAY_PUBLISH && to->is_full) return false;
     if (frame->type < RD_RELAY_PUBLISH && to->is_crammed) return false;
     CHECK(message == NULL || frame->channel.ptr == rd_message_channel(message).ptr);
@@ -238,6 +242,7 @@ static void do_something(int link, int round) {
         const int since = model.last_id + 1 - (int)draw(5);
         if (since <= 0) return;
         CHECK_INT(say(link, RD_RELAY_REPLAY, flags, names[name], "n", since), 0);
+        CHECK(!rd_hub_answer(&hub));
         model_replay(link, name, since);
     } else {
         processes[link].is_full = draw(4) == 0;
@@ -410,6 +415,11 @@ static void ask(int link, size_t bytes_max, int since) {
     CHECK_INT(rd_hub_receive(&hub, &processes[link].link, &frame), 0);
 }
 
+static void ask_and_hear(int link, size_t bytes_max, int since) {
+    ask(link, bytes_max, since);
+    CHECK(!rd_hub_answer(&hub));
+}
+
 /* The frames that a link got, as text. */
 static unsigned count_said(int link, const char *word) {
     unsigned count = 0;
@@ -423,14 +433,14 @@ static void test_replays_have_limits(void) {
     rd_hub_keep(&hub, text("a"), false, 100, 0);
     for (int i = 0; i < 20; i++) say(1, RD_RELAY_PUBLISH, 0, "a", "m", 0);
     processes[0].said[0] = '\0';
-    ask(0, 10, 0);
+    ask_and_hear(0, 10, 0);
     CHECK_INT(count_said(0, "pub"), 5); /* names of two bytes each */
     CHECK_INT(processes[0].link.replay_gaps, 1);
     replay_room = 4;
-    ask(0, 1000, 0);
+    ask_and_hear(0, 1000, 0);
     CHECK_INT(count_said(0, "pub"), 2);
     replay_room = SIZE_MAX;
-    ask(0, 1000, 0);
+    ask_and_hear(0, 1000, 0);
     CHECK_INT(count_said(0, "pub"), 20);
     finish();
 }
@@ -446,25 +456,55 @@ static void test_replays_wait(void) {
     replay_room = 0;
     say(0, RD_RELAY_REPLAY, 0, "a", "one", 0);
     say(0, RD_RELAY_REPLAY, RD_RELAY_PATTERN, "a", "two", 0);
-    CHECK(!rd_hub_answer(&hub, &processes[0].link));
+    CHECK(!rd_hub_answer(&hub));
     say(1, RD_RELAY_PUBLISH, 0, "live", "goes first", 0);
     check_said(0, "pub live goes first #0;");
     say(1, RD_RELAY_PUBLISH, 0, "a", "m2", 0); /* it is not subscribed yet */
     check_said(0, "");
     replay_room = 1000;
-    CHECK(rd_hub_answer(&hub, &processes[0].link));
+    send_ms = 1;
+    CHECK(rd_hub_answer(&hub));
     check_said(0, "begin a one #0;pub a m1 #1;pub a m2 #2;end a one #0;");
     say(0, RD_RELAY_REPLAY, 0, "b", "three", 0); /* not before the second replay */
     check_said(0, "");
-    CHECK(rd_hub_answer(&hub, &processes[0].link));
-    CHECK(rd_hub_answer(&hub, &processes[0].link));
-    CHECK(!rd_hub_answer(&hub, &processes[0].link));
+    CHECK(rd_hub_answer(&hub));
+    CHECK(!rd_hub_answer(&hub));
+    send_ms = 0;
     check_said(0, "begin* a two #0;pub a m1 #1;pub a m2 #2;end* a two #0;"
                   "begin b three #0;end b three #3;");
     replay_room = 0;
     say(0, RD_RELAY_REPLAY, 0, "a", "four", 0);
     CHECK_INT(processes[0].link.replay_count, 1);
     replay_room = SIZE_MAX;
+    finish();
+}
+
+/* One hold of the lock answers for a millisecond, whoever asks and however much, and searches that
+ * find nothing count. Links have turns, also one that asks again all the time. */
+static void test_replays_take_turns(void) {
+    begin(3);
+    for (int link = 0; link < 2; link++) {
+        for (int i = 0; i < 3; i++) ask(link, 1000, 0);
+    }
+    check_said(0, ""); /* nothing while frames are read */
+    send_ms = 1;
+    for (int i = 0; i < 3; i++) {
+        CHECK(rd_hub_answer(&hub));
+        CHECK_INT(count_said(0, "end"), 1);
+        ask(0, 1000, 0);
+        CHECK_INT(count_said(1, "end"), 0);
+        CHECK(rd_hub_answer(&hub));
+        CHECK_INT(count_said(0, "end"), 0);
+        CHECK_INT(count_said(1, "end"), 1);
+    }
+    CHECK_INT(processes[0].link.replay_count, 3);
+    send_ms = 0;
+    CHECK(!rd_hub_answer(&hub));
+    CHECK_INT(count_said(0, "end"), 3);
+    for (int i = 0; i < 2; i++) ask(0, 1000, 0);
+    rd_hub_leave(&hub, &processes[0].link);
+    processes[0].is_here = false;
+    CHECK(!rd_hub_answer(&hub));
     finish();
 }
 
@@ -551,6 +591,7 @@ int main(void) {
     test_what_waits_for_an_engine();
     test_replays_have_limits();
     test_replays_wait();
+    test_replays_take_turns();
     test_replays_that_wait_have_a_limit();
     test_what_a_publish_of_the_hub_says();
     test_rules_are_told_once();
