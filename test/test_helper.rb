@@ -11,12 +11,13 @@ before = $LOAD_PATH.dup
 require "bundler/setup" unless ENV["RONDO_TEST_GC"] == "full" # tools/run_gc has asked it
 require "minitest/autorun"
 
-# What the tests start finds the same gems. To load Bundler, too, in each of these hundreds of processes would take
-# more than half of the time until one serves.
+# Programs that the tests start find the same gems. If each of these hundreds of processes loaded Bundler too, that
+# would take more than half of their start time.
 ENV["RUBYLIB"] = [*($LOAD_PATH - before), ENV.fetch("RUBYLIB", nil)].compact.join(File::PATH_SEPARATOR)
 ENV["RUBYOPT"] = ENV["RUBYOPT"].to_s.split.grep_v(/bundler/).join(" ")
 
-# A shell that runs the tests in the background has them ignore these, and so would whatever they start.
+# A shell that runs the tests in the background ignores these signals. The programs that the tests start would inherit
+# that.
 %w[INT QUIT].each { |name| trap(name, "DEFAULT") }
 
 root = File.expand_path("..", __dir__)

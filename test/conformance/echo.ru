@@ -1,14 +1,13 @@
 # frozen_string_literal: true
 
 # SPDX-License-Identifier: MIT
-#
-# The application of the conformance tests: answers with what it saw, as JSON, and misbehaves on
-# request. Bytes above 0x7f travel as the Unicode characters of the same number.
+# The application of the conformance tests. It answers as JSON what it received, and misbehaves on request. Bytes above
+# 0x7f are written as the Unicode characters with the same number.
 
 require "digest/sha2" # not on the first request: threads would meet a class half made
 require "json"
 
-# A body that counts how often it was closed, and may fail or lie on the way.
+# A body that counts how often it was closed. It may fail or lie on the way.
 class TestBody
   def initialize(parts, counts, failure: nil)
     @parts = parts
@@ -26,7 +25,7 @@ class TestBody
   end
 end
 
-# Endless body: the client has to go away, or stop reading.
+# An endless body: the client has to leave, or to stop reading.
 class EndlessBody < TestBody
   PART = "x" * 16_384
 

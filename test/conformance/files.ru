@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
 # SPDX-License-Identifier: MIT
-#
-# The application behind the static folder of the conformance tests: says which request has come to
-# it, so that "goes on to the application" can be seen.
+# The application behind the static folder of the conformance tests. It answers which request reached it, so that a test
+# sees when a request goes on to the application.
 
 SPECIAL = {
   "/app-404" => [404, { "content-type" => "text/plain" }, ["the application's own"]],

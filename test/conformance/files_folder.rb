@@ -2,9 +2,8 @@
 # frozen_string_literal: true
 
 # SPDX-License-Identifier: MIT
-#
-# The folders the rules of files_rules/ are about: every file with its bytes and its time, so that
-# length, Last-Modified and ETag of an answer are known before a server has seen the folder.
+# The folders for the rules of files_rules/: each file with its bytes and its time. So length, Last-Modified and ETag of
+# an answer are known before a server has seen the folder.
 
 require "fileutils"
 require "socket"
@@ -13,9 +12,9 @@ require "zlib"
 
 module FilesFolder
   # @!attribute modified [Integer] nanoseconds since 1970
-  # @!attribute type [String] what Content-Type has to say
+  # @!attribute type [String] what Content-Type must be
   Entry = Struct.new(:content, :modified, :type) do
-    # @param suffix [String, nil] that of the encoding, without its dot
+    # @param suffix [String, nil] suffix of the encoding, without its dot
     def etag(suffix = nil)
       format(suffix ? '"%x-%x-%s"' : '"%x-%x"', content.bytesize, modified, suffix)
     end
@@ -35,7 +34,7 @@ module FilesFolder
   BYTES = "application/octet-stream"
   GZIP = "application/gzip"
 
-  # Bytes that are different at every place and in every file.
+  # Bytes that differ at every position and in every file.
   def self.bytes(name, size)
     seed = Zlib.crc32(name)
     lines = (0...(size.fdiv(16).ceil)).map { |number| format("%06x:%08x\n", seed & 0xffffff, number) }
@@ -48,7 +47,7 @@ module FilesFolder
     # @return [Hash{String => Entry}] of the first folder, by the name below it
     attr_reader :public
 
-    # @return [Hash{String => Entry}] of the second one, which has pages for errors
+    # @return [Hash{String => Entry}] of the second folder, which has pages for errors
     attr_reader :pages
 
     private
@@ -57,7 +56,7 @@ module FilesFolder
       to[name] = Entry.new(bytes(name, size).freeze, modified, type).freeze
     end
 
-    # The encoded siblings of a file, each younger by its own number of seconds.
+    # The encoded siblings of a file. Each one is younger by its own number of seconds.
     def siblings(name, late = { "br" => 1, "gz" => 2, "zst" => 3 })
       late.each do |suffix, seconds|
         type = { "gz" => GZIP, "zst" => "application/zstd" }.fetch(suffix, BYTES)
@@ -197,7 +196,7 @@ module FilesFolder
               "link-gz.txt.gz" => "../outside.txt" }.freeze
 
   class << self
-    # Makes the folders `public` and `pages` and what lies outside of them.
+    # Makes the folders `public` and `pages`, and the files outside of them.
     # @param root [String] an empty folder
     def build(root)
       write(root, "public", @public)
@@ -220,7 +219,7 @@ module FilesFolder
       end
     end
 
-    # What is no plain file.
+    # Entries that are not regular files.
     def others(folder)
       FileUtils.mkdir_p([File.join(folder, "empty"), File.join(folder, "out-index")])
       INSIDE.merge(OUTSIDE).each { |name, target| File.symlink(target, File.join(folder, name)) }

@@ -2,19 +2,18 @@
 # frozen_string_literal: true
 
 # SPDX-License-Identifier: MIT
-#
-# The rules of the static folder as data: what is sent, and every byte that must come back. The rows
-# are in files_rules/*.rb; this file is the small language they are written in. The files are those of
-# files_folder.rb; the table knows nothing of sockets, test_files.rb delivers it.
+# The rules of the static folder as data: the bytes that are sent, and every byte that must come back. The rows are in
+# files_rules/*.rb; this file has the small language that they are written in. The files are those of files_folder.rb.
+# The table knows nothing of sockets; test_files.rb delivers it.
 
 require_relative "files_folder"
 
 module FilesRules
-  # statuses: it is one of them; fields: all of them but Date; a Regexp where a value is not known before, nil where
-  # anything is right;
-  # body: String, or nil for anything; parts: those of a multipart body, each a Content-Range and its bytes.
+  # statuses: the status is one of them; fields: all fields except Date; a Regexp if a value is not known in advance,
+  # nil if any value is right;
+  # body: String, or nil for anything; parts: the parts of a multipart body, each a Content-Range and its bytes.
   Answer = Struct.new(:statuses, :fields, :body, :parts, :head) do
-    # The same to a HEAD.
+    # The same answer to a HEAD.
     def to_head
       Answer.new(statuses, fields, "", nil, true)
     end
@@ -25,10 +24,10 @@ module FilesRules
     end
   end
 
-  # settings: which of SERVERS; ends: :open, :closed or :any.
+  # settings: one of SERVERS; ends: :open, :closed or :any.
   Case = Struct.new(:id, :title, :bytes, :answers, :ends, :settings, :half_close, :tcp_only)
 
-  # app: the first folder before an application; alone: that folder and nothing else;
+  # app: the first folder before an application; alone: only that folder;
   # pages, failing: the second folder, alone and before an application.
   SERVERS = %i[app alone pages failing].freeze
 
@@ -48,7 +47,7 @@ module FilesRules
     end
   end
 
-  # The answers there are.
+  # The possible answers.
   module Answers
     # The whole file.
     # @param suffix [String, nil] of the encoded sibling that is sent
@@ -59,14 +58,14 @@ module FilesRules
       Answer.new([200], facts(name, suffix, vary, cache).merge("content-length" => sent.content.bytesize.to_s), sent.content)
     end
 
-    # One range of it.
+    # One range of the file.
     def part(name, range, suffix = nil, vary: !suffix.nil?)
       content = sibling(name, suffix).content
       fields = { "content-length" => range.size.to_s, "content-range" => content_range(range, content) }
       Answer.new([206], facts(name, suffix, vary, HOUR).merge(fields), content[range])
     end
 
-    # Several.
+    # Several ranges.
     def parts(name, ranges, suffix = nil, vary: !suffix.nil?)
       sent = sibling(name, suffix)
       fields = { "content-length" => /\A\d+\z/, "content-type" => %r{\Amultipart/byteranges; boundary=[0-9A-Za-z_-]{1,70}\z} }
@@ -107,18 +106,18 @@ module FilesRules
       refusal(405, "method not allowed\n", "allow" => "GET, HEAD")
     end
 
-    # The server's own answer to what is no request.
+    # The server's own answer to an invalid request.
     def refused(status)
       Answer.new([*status], { "content-type" => nil, "content-length" => nil }, nil)
     end
 
-    # The application has seen it.
+    # The application has got the request.
     def app(request_line, input = "")
       text = "app #{request_line} #{input}"
       Answer.new([200], { "content-type" => "text/plain", "content-length" => text.bytesize.to_s }, text)
     end
 
-    # What a request gets that names no file.
+    # The answer to a request that names no file.
     def nothing(target, method = "GET", input = "")
       return app("#{method} #{target}", input) if @server == :app || @server == :failing
 
@@ -162,7 +161,7 @@ module FilesRules
       @server = :app
     end
 
-    # Starts a row: the cases that follow are named by its word and a number.
+    # Starts a row: the following cases get its word and a number as their name.
     def row(word, title)
       raise ArgumentError, word if FilesRules.cases.any? { |test| test.id.start_with?("#{word}_") }
 
@@ -189,13 +188,13 @@ module FilesRules
       answer
     end
 
-    # What is sent, and the answers to it in order.
+    # The bytes that are sent, and the answers to them in order.
     def gives(bytes, *answers, ends: :open, half_close: false)
       @number += 1
       FilesRules.cases << Case.new("#{@word}_#{@number}", @title, bytes.b, answers, ends, @server, half_close, false)
     end
 
-    # A request with further header lines.
+    # A request with more header lines.
     def request(method, target, *lines, minor: 1, body: "")
       "#{method} #{target} HTTP/1.#{minor}\r\nHost: a\r\n#{lines.map { |line| "#{line}\r\n" }.join}\r\n#{body}"
     end
@@ -208,7 +207,7 @@ module FilesRules
       request("HEAD", target, *lines)
     end
 
-    # Each of the targets names this file; a HEAD says the same.
+    # Each of the targets names this file; a HEAD gets the same answer.
     def serves(name, *targets, **facts)
       targets.each do |target|
         gives get(target), file(name, **facts)

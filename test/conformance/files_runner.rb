@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
 # SPDX-License-Identifier: MIT
-#
-# Delivers the cases of files_rules.rb as runner.rb does those of HTTP, to one server for each of
-# FilesRules::SERVERS, and judges every byte of what comes back but the time of the answer.
+# Delivers the cases of files_rules.rb, as runner.rb delivers those of HTTP, to one server for each of
+# FilesRules::SERVERS. It compares every byte of the answer except the time.
 
 require "tmpdir"
 require_relative "runner"
@@ -11,7 +10,7 @@ require_relative "files_rules"
 
 class FilesRunner < ConformanceRunner
   APP = File.expand_path("files.ru", __dir__)
-  # Cuts of a case; where they are differs from case to case.
+  # The number of cuts of a case. Their positions differ from case to case.
   CUTS = 3
   BOUNDARY = /; boundary=(.+)\z/n
 
@@ -26,13 +25,13 @@ class FilesRunner < ConformanceRunner
   def serve(&block)
     Dir.mktmpdir("rondo-files") do |root|
       FilesFolder.build(root)
-      # Without an application there must be none in the directory either.
+      # If there is no application, the directory must not have one either.
       app = APP if %i[app failing].include?(@settings)
       ServerProcess.run(app, settings: PATIENT, unix: true, spawn: { chdir: root }, **folder(root), &block)
     end
   end
 
-  # The folder may be given in several ways.
+  # There are several ways to configure the folder.
   def folder(root)
     case @settings
     when :app then { args: ["-www", File.join(root, "public")] }
@@ -82,7 +81,7 @@ class FilesRunner < ConformanceRunner
     bytes.bytesize > 100 ? "#{bytes.bytesize} bytes, #{bytes.byteslice(0, 40).inspect}..." : bytes.inspect
   end
 
-  # The whole of it, so that nothing is before, between or behind the parts.
+  # Matches the whole body, so that there are no bytes before, between or after the parts.
   def wrong_parts(answer, response)
     boundary = response.header("content-type")[BOUNDARY, 1]
     return "the boundary is in a part" if answer.parts.any? { |_, _, bytes| bytes.include?("--#{boundary}") }

@@ -2,15 +2,15 @@
 # frozen_string_literal: true
 
 # SPDX-License-Identifier: MIT
-#
-# The rules of HTTP/1.1 as data: what is sent, what must come back, how the connection ends. The
-# rows are in rules/*.rb; this file is the small language they are written in. The numbers only name
-# the cases: a new one takes the next that is free.
-# The table knows nothing of sockets: runner.rb delivers it.
+# The rules of HTTP/1.1 as data: what is sent, what must come back, and how the connection ends. The rows are in
+# rules/*.rb; this file has the small language that they are written in. The numbers only name the cases: a new case
+# takes the next free number.
+# The table knows nothing of sockets; runner.rb delivers it.
 
 module HttpRules
-  # status: Integer or Array of allowed ones (:none = closing without an answer is fine too);
-  # saw: what the application must have seen (an Array: one of these); fields: response fields; head: answers a HEAD.
+  # status: Integer or Array of allowed ones (:none = a close without an answer is right too);
+  # saw: what the application must have received (an Array: one of these); fields: response fields; head: answers a
+  # HEAD.
   Answer = Struct.new(:statuses, :saw, :fields, :head)
 
   # ends: :open (a follow-up request is answered), :closed (by the server), :any.
@@ -50,8 +50,8 @@ module HttpRules
       @settings = before
     end
 
-    # Each of the strings is refused with the status and the connection closed; each is also run
-    # behind a valid request, which must be answered first.
+    # Each of the strings is refused with the status, and the connection is closed. Each one is also run behind a valid
+    # request, which must be answered first.
     def refuse(status, *strings, front: true, **options)
       strings.each do |bytes|
         id = add(bytes, [answer(status)], :closed, options)
@@ -60,7 +60,7 @@ module HttpRules
       end
     end
 
-    # One request the application sees as described; the connection stays open unless told.
+    # One request that the application gets as described. The connection stays open unless the row says otherwise.
     def accept(bytes, ends: :open, tcp_only: false, half_close: false, **seen)
       add(bytes, [answer(seen)], ends, { tcp_only: tcp_only, half_close: half_close })
     end

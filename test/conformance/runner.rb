@@ -20,13 +20,13 @@ class ConformanceRunner
   CUTS = 40
   FRONT_CUTS = 12
   LONG = 2000
-  # After so many failures the rest of a case is not delivered: every timeout costs seconds.
+  # After this many failures the rest of a case is not delivered, because every timeout costs seconds.
   ENOUGH = 4
   APP = File.expand_path("echo.ru", __dir__)
-  # A request that comes byte by byte beside many others may take its time.
+  # A request that comes byte by byte beside many others may take longer.
   PATIENT = { head_timeout_ms: 600_000, body_timeout_ms: 600_000, body_min_rate: 0 }.freeze
 
-  # What the application reports under other names than Rack's.
+  # Values that the application reports under other names than Rack's.
   SEEN = { path: "PATH_INFO", query: "QUERY_STRING", method: "REQUEST_METHOD", server: "SERVER_NAME",
            protocol: "SERVER_PROTOCOL", body: "body", scheme: "scheme" }.freeze
 
@@ -140,7 +140,7 @@ class ConformanceRunner
     wrong_ending(test, exchange, responses.drop(test.answers.size))
   end
 
-  # A refusal without words, where the rule allows it.
+  # A refusal without a body, where the rule allows it.
   def silent_close?(test, exchange)
     test.answers.last.statuses.include?(:none) && exchange.ending == :closed &&
       exchange.responses.size == test.answers.size - 1 &&
@@ -192,12 +192,12 @@ class ConformanceRunner
     HttpRules::Answer.new([200], { path: "/follow-up" }, {}, false)
   end
 
-  # A client that asked for the end and sends on may be reset; its answer has come before.
+  # A client that asked for the close and keeps sending may be reset; its answer came before that.
   def late_bytes?(test, exchange)
     exchange.ending == :reset && test.ends == :closed && test.answers.last.statuses == [200]
   end
 
-  # HTTP/1.0 closes without saying so.
+  # HTTP/1.0 closes without a field that says so.
   def old?(test)
     test.bytes.include?("HTTP/1.0\r\n")
   end

@@ -13,7 +13,7 @@ require_relative "../support/server_process"
 class TestResources < Minitest::Test
   APP = File.expand_path("echo.ru", __dir__)
   GET = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-  # A whole request that is sent at once arrives in time on a busy machine, too.
+  # Even on a busy machine, a whole request that is sent at once arrives within this time.
   QUICK = { head_timeout_ms: 1000, body_timeout_ms: 1000, keep_alive_timeout_ms: 1000, write_timeout_ms: 1000,
             linger_timeout_ms: 500 }.freeze
 
@@ -140,7 +140,7 @@ class TestResources < Minitest::Test
     end
   end
 
-  # The client has much under way when the refusal comes; a reset would take the answer with it.
+  # The client has many bytes in flight when the refusal comes. A reset would discard the answer.
   def test_41_a_refusal_arrives_although_much_is_unread
     head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000000000\r\n\r\n"
     bad = "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"
@@ -220,8 +220,8 @@ class TestResources < Minitest::Test
     end
   end
 
-  # Sends a little now and then until the server has said something. The pauses are the client's
-  # slowness, nothing waits for them.
+  # Sends a few bytes now and then until the server has answered. The pauses make the client slow; no test waits for
+  # them.
   def trickle(client)
     answered = 200.times.any? do |i|
       client.write(yield(i))
@@ -232,14 +232,14 @@ class TestResources < Minitest::Test
     nil
   end
 
-  # Sends as much as the server takes, up to the whole string.
+  # Sends as many bytes as the server takes, up to the whole string.
   def push(client, bytes)
     client.write(bytes, timeout: 1)
   rescue Errno::EPIPE, Errno::ECONNRESET, RawClient::Timeout
     nil
   end
 
-  # Sends until nothing goes any more, or the server has closed.
+  # Sends until the server takes no more bytes, or has closed.
   def flood(client, bytes)
     2000.times do
       break unless client.write_some(bytes).positive? || client.socket.wait_writable(0.3)

@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
 # SPDX-License-Identifier: MIT
-#
-# Rows 33 and 35-39: interim responses, what leaves the server whatever the application returns,
-# and that every body is closed once. The misbehaving answers are the special paths of echo.ru.
+# Rows 33 and 35-39: interim responses, what the server sends for any answer of the application, and that every body is
+# closed once. The misbehaving answers are the special paths of echo.ru.
 
 require "json"
 require "minitest/autorun"
@@ -23,7 +22,7 @@ class TestResponses < Minitest::Test
   end
   Minitest.after_run { servers.each_value(&:stop) }
 
-  # Row 36: CR, LF and NUL never leave; the application's mistake is a 500 and a line in the log.
+  # Row 36: CR, LF and NUL never leave. The mistake of the application becomes a 500 and a line in the log.
   %w[crlf-value cr-value lf-value nul-value crlf-name lf-name nul-name colon-name empty-name crlf-array lf-array
      status-0 status-99 status-1000 status-word bad-length].each do |path|
     define_method("test_36_#{path.tr("-", "_")}_is_refused") do
@@ -197,7 +196,7 @@ class TestResponses < Minitest::Test
     with_client do |client|
       client.write("POST /unread HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
       response = client.response(interim: true)
-      # A server that reads bodies ahead of the application asks for this one too.
+      # A server that reads bodies ahead of the application asks for this body too.
       if response.status == 100
         client.write("hello")
         response = client.response(interim: true)
@@ -216,7 +215,7 @@ class TestResponses < Minitest::Test
     end
   end
 
-  # Row 38: whatever happens, one close and one response_finished.
+  # Row 38: in every case one close and one response_finished.
   { "/count/parts" => 200, "/count/204" => 204, "/count/304" => 304, "/count/short-length" => 200, "/count/array" => 200,
     "/count/crlf-value" => 500, "/count/status-0" => 500, "/count/empty" => 200 }.each do |path, status|
     define_method("test_38_close_runs_once_for_#{path.delete_prefix("/count/").tr("-", "_")}") do
@@ -322,7 +321,7 @@ class TestResponses < Minitest::Test
     Hash.new(0).merge(JSON.parse(get("/__counters").body))
   end
 
-  # Closing may come after the last byte of the response, so this waits for the counters.
+  # The close may come after the last byte of the response, so this waits for the counters.
   def assert_closed_once
     before = counters
     yield

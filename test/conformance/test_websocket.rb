@@ -17,7 +17,7 @@ class TestWebsocket < Minitest::Test
   F = WebsocketFrames
   LARGE = { max_message_bytes: WebsocketLargeRules::MESSAGE_MAX }.freeze
 
-  # One for each combination of settings.
+  # One server for each combination of settings.
   def self.server(settings = { max_message_bytes: 262_144 })
     @servers ||= {}
     @servers[settings] ||= ServerProcess.new(APP, settings: settings).tap do |server|
@@ -56,10 +56,10 @@ class TestWebsocket < Minitest::Test
     bytes = frames.join
     (0...bytes.bytesize).step(chop || bytes.bytesize) { |at| @client.write(bytes.byteslice(at, chop || bytes.bytesize)) }
   rescue Errno::EPIPE, Errno::ECONNRESET
-    nil # it failed fast, and the rest is not wanted
+    nil # the server failed fast, and does not read the rest
   end
 
-  # @return [Array<WebsocketFrames::Frame>] everything until the server closes
+  # @return [Array<WebsocketFrames::Frame>] all frames until the server closes
   def frames_until_end
     buffer = @rest.b
     while (more = @client.read_some)

@@ -17,7 +17,7 @@ class TestWebsocketDeflate < Minitest::Test
   CHOPS = { "whole" => nil, "in pieces" => 997, "in odd pieces" => 7, "byte by byte" => 1 }.freeze
   THRESHOLD = 1024
 
-  # What all tests of a setting share.
+  # Shared by all tests of a setting.
   def self.server(**settings)
     @servers ||= {}
     @servers[settings] ||= ServerProcess.new(APP, settings: { max_message_bytes: Rules::LIMIT,
@@ -30,7 +30,7 @@ class TestWebsocketDeflate < Minitest::Test
     @client&.close
   end
 
-  # @return [String] what the extensions of the answer are, nil without
+  # @return [String] the extensions of the answer, nil without
   def open_websocket(offer, **settings)
     @client&.close
     @client = RawClient.new(self.class.server(**settings).url)
@@ -47,10 +47,10 @@ class TestWebsocketDeflate < Minitest::Test
 
     (0...bytes.bytesize).step(size) { |at| @client.write(bytes.byteslice(at, size)) }
   rescue Errno::EPIPE, Errno::ECONNRESET
-    nil # it failed fast, and the rest is not wanted
+    nil # the server failed fast, and does not read the rest
   end
 
-  # @return [Array<WebsocketFrames::Frame>] so many, or all until the server closes
+  # @return [Array<WebsocketFrames::Frame>] this many, or all until the server closes
   def read_frames(count = nil)
     frames = F.take(@rest)
     until frames.size == count
@@ -63,7 +63,7 @@ class TestWebsocketDeflate < Minitest::Test
     frames
   end
 
-  # @return [String] of a whole message
+  # @return [String] the payload of a whole message
   def payload_of(frame, window: 15)
     assert frame.fin
     assert_includes [0, 4], frame.rsv
@@ -104,7 +104,7 @@ class TestWebsocketDeflate < Minitest::Test
     end
   end
 
-  # ---- what is agreed to ----
+  # ---- accepted offers ----
 
   def test_offers
     Rules::OFFERS.each do |offer, answer|

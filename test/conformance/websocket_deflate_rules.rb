@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# permessage-deflate as data: what a client offers and is answered, messages of many sizes and kinds
-# in every offer that changes something, and compressed messages that break a rule. Run by
-# test_websocket_deflate.rb. The client is Ruby's Zlib.
+# permessage-deflate as data: what a client offers and what the server answers, messages of many sizes and kinds with
+# every offer that makes a difference, and compressed messages that break a rule. Run by test_websocket_deflate.rb. The
+# client is Ruby's Zlib.
 #
-# The well-known list (groups 12.1 to 12.5 and 13.1 to 13.7, 18 cases each) sends a thousand messages
-# a case; here it is as many as BYTES_PER_ROW allows, 2 to 20, so that all of it takes seconds.
+# The well-known suite (groups 12.1 to 12.5 and 13.1 to 13.7, 18 cases each) sends a thousand messages in each case.
+# Here a case has as many as BYTES_PER_ROW allows, 2 to 20, so that all of them take only seconds.
 # SPDX-License-Identifier: MIT
 
 require "zlib"
@@ -94,7 +94,7 @@ module WebsocketDeflateRules
                          "permessage-deflate; server_no_context_takeover; server_max_window_bits=0, " \
                          "permessage-deflate; server_no_context_takeover", 8] }.freeze
 
-  # So many bytes of it that are whole characters, from another place for each message.
+  # This many bytes of the text, in whole characters, from another position for each message.
   def piece(text, at, size)
     return text.byteslice(at, size) unless text.equal?(PAYLOADS["12.5"])
 

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Group 9 of websocket_rules.rb: messages of up to 16 MiB, in fragments, in small writes, and many small
-# ones one after the other. Too large to keep: frames are made when they are asked for, of one block of
-# bytes that is repeated. Each is sent in one way only, whole unless `writes` says otherwise.
+# Group 9 of websocket_rules.rb: messages of up to 16 MiB, in fragments, in small writes, and many small messages in
+# sequence. They are too large to keep, so frames are made when they are needed, from one block of bytes that is
+# repeated. Each message is sent in only one way: whole, unless `writes` says otherwise.
 # SPDX-License-Identifier: MIT
 
 require_relative "websocket_rules"
@@ -15,7 +15,7 @@ module WebsocketLargeRules
   BLOCK = 64 * KIB
   TEXT = Random.new(9).bytes(BLOCK / 4 * 3).then { |bytes| [bytes].pack("m0") }.freeze
   BINARY = Random.new(9).bytes(BLOCK).freeze
-  # All masks of the repeated blocks are the same, as no fragment is cut inside of four bytes.
+  # All masks of the repeated blocks are the same, because no fragment is cut inside four bytes.
   MASKED = { TEXT => F.masked(TEXT, F::MASK), BINARY => F.masked(BINARY, F::MASK) }.freeze
 
   # @!attribute bytesize [Integer] of the message
@@ -53,7 +53,7 @@ module WebsocketLargeRules
       (part * size.fdiv(BLOCK).ceil).byteslice(0, size)
     end
 
-    # The continuations of a block, or the one that is larger than a block.
+    # The continuations of a block, or the single one that is larger than a block.
     def cut(masked)
       (0...[BLOCK, fragment].max).step(fragment).map do |at|
         head(F::CONTINUATION, fragment, false) + cut_one(masked, at)

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# What a WebSocket server has to answer, as data: what the client sends, and the frames that come
-# back. Run by test_websocket.rb whole, frame by frame, in odd pieces and byte by byte. Rows with a
-# number are those of the well-known suite of cases, TABLE says how many each group of them has; the
-# rows of a group with a word ("3 more") are ours. Large messages: websocket_large_rules.rb.
+# What a WebSocket server has to answer, as data: the frames that the client sends, and the frames that come back. Run
+# by test_websocket.rb whole, frame by frame, in odd pieces and byte by byte. Rows with a number belong to the
+# well-known suite; TABLE says how many each of its groups has. Rows of a group with a word ("3 more") are our own.
+# Large messages: websocket_large_rules.rb.
 # SPDX-License-Identifier: MIT
 
 require_relative "../support/websocket_frames"
@@ -18,10 +18,10 @@ module WebsocketRules
     "9.1" => 6, "9.2" => 6, "9.3" => 9, "9.4" => 9, "9.5" => 6, "9.6" => 6, "9.7" => 6, "9.8" => 6, "10.1" => 1
   }.freeze
 
-  # How a row is sent: a number is the bytes of each write.
+  # How a row is sent; a number is the size of each write in bytes.
   CHOPS = { "whole" => nil, "frame by frame" => :frames, "in pieces" => 997, "in odd pieces" => 7,
             "byte by byte" => 1 }.freeze
-  # A row that would take more writes is not sent in that way.
+  # A row that would need more writes is not sent in that way.
   WRITES_MAX = 2000
 
   # @!attribute numbers [Array<String>] of the suite; the same bytes may have several, sent differently there
@@ -53,7 +53,7 @@ module WebsocketRules
     add(number, name, [*frames, F.close], answers, 1000, writes)
   end
 
-  # The last of the bytes is wrong; nothing is sent behind it.
+  # The last byte is wrong; no byte follows it.
   def bad(number, name, code, frames, *answers)
     add(number, name, [*frames], answers, code, nil)
   end
@@ -184,8 +184,8 @@ module WebsocketRules
   good "6.2.4", "cut at every byte, no ASCII", fragments(*KOSME.b.chars), echo(KOSME)
   bad "6.3.1", "surrogates", 1007, text(BROKEN)
   bad "6.3.2", "surrogates, cut at every byte", 1007, fragments(*BROKEN.chars)
-  # At the first byte that rules it out, although the frame or the message is not complete: what would
-  # have to come behind it for the message to end is never sent.
+  # Refused at the first invalid byte, although the frame or the message is not complete. The rest of the message is
+  # never sent.
   bad "6.4.1", "fails in the second fragment", 1007,
       [text(KOSME, fin: false), more("\xf4\x90\x80\x80".b, fin: false)]
   bad "6.4.2", "fails at the second byte of a character", 1007,
@@ -196,7 +196,7 @@ module WebsocketRules
 
   STARTS = [0xc0..0xdf, 0xe0..0xef, 0xf0..0xf7, 0xf8..0xfb, 0xfc..0xfd].freeze
   INCOMPLETE = %w[c0 e080 f08080 f8808080 fc80808080 df efbf f7bfbf fbbfbfbf fdbfbfbfbf].freeze
-  # Valid ones as text, others in hexadecimal digits.
+  # Valid texts as text, others in hexadecimal digits.
   STRESS = {
     "6.5" => ["hello$world", "hello\u00a2world", "hello\u20acworld", "hello\u{24b62}world", KOSME],
     "6.6" => (1..11).map { |size| KOSME.b[0, size].unpack1("H*") },
@@ -258,7 +258,7 @@ module WebsocketRules
   [1012, 1013].each { |code| bad "7 more", "code #{code}", code, F.close(code) }
   bad "7 more", "reason cut inside of a character", 1007, F.close(1000, "\u20ac".b[0, 2])
 
-  # ---- headers that lie ----
+  # ---- wrong headers ----
 
   bad "headers", "a frame without a mask", 1002, text("a", mask: nil)
   bad "headers", "length in more bytes than it needs", 1002, "\x81\xfe\x00\x7d".b
@@ -268,7 +268,7 @@ module WebsocketRules
   bad "headers", "fragments that add up over the limit", 1009,
       [text("*" * 200_000, fin: false), "\x80\xfe\xf4\x80".b + F::MASK]
 
-  # ---- 10: what libraries do by themselves ----
+  # ---- 10: behaviour that libraries add ----
 
   good "10.1.1", "64 KiB in fragments of 1300", fragments(*("*" * 65_536).scan(/.{1,1300}/)), echo("*" * 65_536)
 end

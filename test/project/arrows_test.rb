@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# tools/check_arrows: it finds calls that run in a circle inside a folder, and takes nothing else for one.
+# tools/check_arrows finds calls that run in a circle inside a folder, and reports no other calls.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -78,7 +78,7 @@ class ArrowsTest < Minitest::Test
     assert_equal ["", true], check(files.merge("loop/b.c" => "int rd_b(void) {\n    return 1;\n}\n"))
   end
 
-  # The order of a folder is one in which each file comes after those it calls.
+  # In the order of a folder, each file comes after the files that it calls.
   def test_the_order_begins_with_the_lowest
     output, fine = check({ "loop/a.c" => "int rd_a(void) {\n    return rd_z();\n}\n",
                            "loop/z.c" => "int rd_z(void) {\n    return 0;\n}\n" }, "--order")

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Several people add entries at once: each stands below a heading that says what kind it is, and once.
+# Several people add entries at once. Each entry must be below a heading that names its kind, and each only once.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"

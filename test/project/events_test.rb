@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# An event of upgraded connections is a row of endpoint/endpoint_events.def, the place where it arises, and a row in
-# docs/PUSH.md: nothing else names its callback.
+# An event of upgraded connections has a row in endpoint/endpoint_events.def, one place that raises it, and a row in
+# docs/PUSH.md. No other place names its callback.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -9,7 +9,8 @@ require "test_helper"
 class EventsTest < Minitest::Test
   ROOT = File.expand_path("../..", __dir__)
   CALLBACKS = File.read("#{ROOT}/ext/rondo/endpoint/endpoint_events.def").scan(/^RD_ENDPOINT_EVENT\(\w+, (\w+)\)/).flatten
-  # on_close and on_open are also told when the handler changes; on_drained is asked about, because it is dear.
+  # on_close and on_open are also called when the handler changes. on_drained is checked first, because the call is
+  # expensive.
   ELSEWHERE = { "on_open" => %w[rb_events.c], "on_close" => %w[rb_events.c],
                 "on_drained" => %w[rb_client.c rb_upgrade.c] }.freeze
 

@@ -35,7 +35,7 @@ class GemTest < Minitest::Test
     Installed.new(home: home, package: package, log: log)
   end
 
-  # What Bundler fetched before, so that the test needs nobody's registry.
+  # Gems that Bundler fetched before, so that the test needs no registry.
   def self.dependencies
     name = Gem.loaded_specs.fetch("rack").full_name
     Gem.path.map { |path| File.join(path, "cache", "#{name}.gem") }.select { |path| File.file?(path) }.first(1)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# tools/check_layers: the tree keeps the law, and the check notices who breaks it.
+# tools/check_layers: the tree keeps the law, and the check finds files that break it.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -94,7 +94,7 @@ class LayersTest < Minitest::Test
     assert_equal ["", true], check_source("base/one.c", "log_time(NULL); rd_time(&now); time(3); clock_gettime(CLOCK_MONOTONIC, &a);\n")
   end
 
-  # Time.now steps with the wall clock: it is for what people read.
+  # Time.now follows changes of the wall clock. It is only for times that people read.
   def test_durations_of_the_shell_are_monotonic
     with_dates = Dir[File.join(ROOT, "{lib,exe}", "**", "*")].select do |file|
       File.file?(file) && File.extname(file) != ".so" && File.read(file).match?(/\bTime\.now\b|CLOCK_REALTIME/)

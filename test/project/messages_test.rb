@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# test/project/messages.txt lists every message of the sources; tree_test.rb compares it with them. Here:
-# that nothing a user may read is missing from the list, and what is no message stays out of it.
+# test/project/messages.txt lists every message of the sources; tree_test.rb compares it with them. These tests check
+# that every text a user may read is in the list, and that other strings are not.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -48,7 +48,7 @@ class MessagesTest < Minitest::Test
     assert_equal ["the tail", "Usage: \#{name}\n  --option\n"], found("a.rb", source)
   end
 
-  # What other people's code says is not ours; each of these says something that is.
+  # The list has only messages of our own code. Each of these files has some.
   def test_the_list_has_messages_of_every_kind
     list = File.read(File.expand_path("messages.txt", __dir__))
     ["base/error.def", "base/settings.def", "control/verbs.def", "binding/rb_binding.c", "rack/rb_response.c", "app/rb_client.c",

@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
-# What the pages name exists, and where they say it is: files and folders, functions, types, constants, methods,
-# settings; and the files that the C tests name. A page that goes on to say how the house was before a change is
-# worse than none.
+# The pages name only things that exist, in the place that they name: files and folders, functions, types, constants,
+# methods, settings. So do the heads of the C tests. A page must not describe how the code was before a change.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -11,17 +10,17 @@ class NamesTest < Minitest::Test
   ROOT = File.expand_path("../..", __dir__)
   PAGES = Dir.glob(["*.md", "docs/**/*.md", "test/*.md", "examples/*.md", "bench/results/README.md"], base: ROOT).sort -
           ["CHANGELOG.md"]
-  # Those about the sources themselves; the others speak of what an application sees, too.
+  # Pages about the sources. The other pages also describe what an application sees.
   GUIDES = %w[CONTRIBUTING.md docs/ARCHITECTURE.md docs/STYLE.md test/README.md].freeze
 
-  # Of other people: systems, gems, servers, applications.
+  # Names of other projects: systems, gems, servers, applications.
   FOREIGN = %w[
     ASCII-8BIT CurrentAttributes RAILS_SERVE_STATIC_FILES SO_ATTACH_REUSEPORT_CBPF SO_ATTACH_REUSEPORT_EBPF
     TypedData app-0a1b2c3d.css app.0a1b2c3d.chunk.js GC.stress cachestat(2) clone(CLONE_PARENT) close_range(2)
     config.action_dispatch.x_sendfile_header mincore(2) net.ipv4.tcp_migrate_req Rack::Static readahead(2) rsync
     /srv/reports2 statx(2) vfork
   ].freeze
-  # Parts that STYLE makes names of.
+  # Parts of names in the rules of STYLE.
   PARTS = %w[rd_noun_verb() _t _new _free _init _clear _ref _unref _open _close is_ has_ worker_].freeze
 
   def test_files_exist
@@ -126,7 +125,7 @@ class NamesTest < Minitest::Test
     Dir.glob("ext/rondo/#{file}.[ch]", base: ROOT).any?
   end
 
-  # @return [Array<String>] "page: span" for each code span of these pages that the block says yes to
+  # @return [Array<String>] "page: span" for each code span of these pages for which the block is true
   def missing(pages, &block)
     pages.select { |page| File.file?(File.join(ROOT, page)) }.flat_map do |page|
       spans = text(page).gsub(/^ *```.*?^ *```/m, "").scan(/`([^`\n]+)`/).flatten.uniq - FOREIGN - PARTS
@@ -134,7 +133,7 @@ class NamesTest < Minitest::Test
     end
   end
 
-  # By its path or the end of it; files of config/ are an application's.
+  # Finds a file by its path or the end of its path. Files of config/ belong to an application.
   def path?(span)
     span.start_with?("config/") || tree.paths.any? { |path| File.fnmatch("**/#{span}", path) }
   end
@@ -157,7 +156,7 @@ class NamesTest < Minitest::Test
     Tree.text(path)
   end
 
-  # All there is, read when it is first asked for.
+  # The text of all files, read when it is first needed.
   class Tree
     FOLDERS = "{bench,bin,examples,exe,ext,lib,test,tools}/**/*"
     LEFT_OUT = %r{\Atest/corpus/|\Abench/(?:results|\.build)/|\.(?:so|bundle|mark|md)\z|\Atest/project/names_test\.rb\z}
@@ -180,7 +179,7 @@ class NamesTest < Minitest::Test
       @words ||= sources.values.flat_map { |text| text.scan(/\w+/).uniq }.to_h { |word| [word, true] }
     end
 
-    # Without the comments of C.
+    # The text without C comments.
     def code
       @code ||= sources.values.join("\n").gsub(%r{/\*.*?\*/}m, "")
     end

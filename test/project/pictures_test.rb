@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The pictures of docs/pictures/: readable without a closer look. tree_test.rb checks that they are what
+# The pictures of docs/pictures/ are readable without zooming. tree_test.rb checks that they are what
 # tools/draw_pictures draws.
 # SPDX-License-Identifier: MIT
 
@@ -21,7 +21,7 @@ class PicturesTest < Minitest::Test
       assert_operator picture.scan(/font-size="(\d+)"/).flatten.map(&:to_i).min, :>=, 12
     end
 
-    # GitHub shows them about so wide: a wider one would be shrunk, and its text with it.
+    # GitHub shows pictures at about this width. It would shrink a wider one, and its text.
     define_method(:"test_#{name}_is_not_wider_than_a_page") do
       assert_operator picture[/<svg [^>]*width="(\d+)"/, 1].to_i, :<=, 980
     end
@@ -46,7 +46,7 @@ class PicturesTest < Minitest::Test
 
   private
 
-  # Those that are turned are left out.
+  # Rotated texts are left out.
   def labels(picture)
     picture.lines.grep_v(/transform=/).join.scan(TEXT).map do |x, y, font, size, more, words|
       width = Svg.width(words, size: size.to_i, font: font)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The tasks other people rely on are there, and those CONTRIBUTING names.
+# The tasks that other people rely on exist, and so do those that CONTRIBUTING names.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Every command of the README's code blocks is run by some test: here, or in the suite named in the
-# table. A command nobody knows fails, so the README cannot promise what was never tried. The same
-# holds for the table of examples/README.md, in which every example has its row.
+# A test runs every command of the README's code blocks: here, or in the suite that the table names. A command without a
+# test fails, so the README cannot promise anything that was never tried. The same holds for the table of
+# examples/README.md, in which every example has a row.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -135,7 +135,7 @@ class ReadmeTest < Minitest::Test
 
   private
 
-  # What browsers do with it is in test/apps/chat_test.rb.
+  # test/apps/chat_test.rb has what browsers do with it.
   def assert_talk(*args)
     ServerProcess.run(File.join(ROOT, "examples/chat/config.ru"), args: args) do |server|
       assert_includes Net::HTTP.get(URI("#{server.url}/")), "<title>Rondo chat</title>"
@@ -170,7 +170,7 @@ class ReadmeTest < Minitest::Test
     end
   end
 
-  # They stay free until the end of the test.
+  # These ports stay free until the end of the test.
   def free_ports(count)
     @held = Array.new(count) { HeldPort.new }
     @held.map(&:number)
@@ -185,7 +185,7 @@ class ReadmeTest < Minitest::Test
     Net::HTTP.get(URI("http://127.0.0.1:#{port}/"))
   end
 
-  # Runs a server that prints where it listens, yields once it does, and ends it.
+  # Runs a server that prints where it listens, yields when it does, and ends the server.
   def serve(environment, *command, folder:)
     output, input = IO.pipe
     pid = Process.spawn(environment, *command, chdir: folder, in: File::NULL, out: input, err: input)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# bin/setup, tools/compile and bin/test as far as they go without installing anything.
+# bin/setup, tools/compile and bin/test, in the parts that install nothing.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"

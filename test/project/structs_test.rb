@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# tools/check_structs: structs of the core are small, and the check counts their members as a reader does.
+# tools/check_structs: structs of the core are small, and the check counts members as a reader does.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"

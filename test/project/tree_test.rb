@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What holds for the files of the tree: how they begin, which links lead somewhere, that generated
-# sources are what their generators write, that version, lock and changelog agree.
+# Rules for the files of the tree: how they begin, that links lead somewhere, that generated sources are what their
+# generators write, that version, lock file and changelog agree.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"

@@ -25,7 +25,7 @@ class Chromium
 
   DEADLINE = 30
   NAMES = %w[chromium chromium-browser google-chrome].freeze
-  # No traffic but on loopback, and no page is slowed down because another one is in front of it.
+  # Only loopback traffic. A page is not slowed down when another one is in front of it.
   OPTIONS = %w[
     --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --no-default-browser-check
     --disable-extensions --disable-background-networking --disable-component-update --disable-sync
@@ -68,7 +68,7 @@ class Chromium
       answer["result"]["value"]
     end
 
-    # @param expression [String] looked at until it is true (in JavaScript's sense)
+    # @param expression [String] evaluated until it is true (in JavaScript's sense)
     # @return [Object] its value
     def wait_for(expression, deadline: DEADLINE)
       run(<<~SCRIPT, deadline: deadline)
@@ -189,7 +189,7 @@ class Chromium
   def start(program)
     theirs_in, @input = IO.pipe
     @output, theirs_out = IO.pipe
-    [theirs_in, theirs_out].each { |pipe| pipe.nonblock = false } # it takes EAGAIN for the end
+    [theirs_in, theirs_out].each { |pipe| pipe.nonblock = false } # it takes EAGAIN as the end
     @pid = Process.spawn({ "HOME" => @directory }, program, *OPTIONS, "--user-data-dir=#{@directory}/profile",
                          3 => theirs_in, 4 => theirs_out, in: File::NULL, out: log, err: log, pgroup: true)
     [theirs_in, theirs_out].each(&:close)
@@ -214,7 +214,7 @@ class Chromium
     @pages[message["sessionId"]]&.on_event(message["method"], message["params"])
   end
 
-  # It, and whatever it started: they are a group of their own.
+  # Ends it and every process that it started: they are a process group.
   def end_process
     limit = now + 10
     until Process.wait(@pid, Process::WNOHANG)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A server of somebody else's that a test starts on a free port of its own folder, freezes, kills and
-# starts again at the same place. What it is called with says the class below.
+# A foreign server that a test starts on a free port in its own folder. The test can freeze it, kill it and start it
+# again at the same place. The subclasses below name the command.
 # SPDX-License-Identifier: MIT
 
 require "fileutils"
@@ -15,7 +15,7 @@ class ChildServer
 
   @running = []
   class << self
-    # @return [Array<ChildServer>] those of all classes below
+    # @return [Array<ChildServer>] the servers of all classes below
     def running
       ChildServer.instance_variable_get(:@running)
     end
@@ -43,7 +43,7 @@ class ChildServer
     wait_until_listening
   end
 
-  # Ends it as a crash does.
+  # Ends the server like a crash.
   def kill
     signal("KILL")
     @waiter.join

@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
 # SPDX-License-Identifier: MIT
-#
-# Reads a stream of events by the letter of WHATWG HTML, section 9.2.6; written apart from the
-# server's writer, so that the two check each other. Takes the stream in pieces of any size.
+# Reads a stream of events by the letter of WHATWG HTML, section 9.2.6. It was written independently of the server's
+# writer, so that the two check each other. Takes the stream in pieces of any size.
 class EventStream
   Event = Struct.new(:type, :data, :id)
 
@@ -11,7 +10,7 @@ class EventStream
   attr_reader :events
   # @return [Integer] comments so far
   attr_reader :comments
-  # @return [Integer, nil] milliseconds, once told
+  # @return [Integer, nil] milliseconds, once the stream has set it
   attr_reader :retry
 
   def initialize
@@ -41,7 +40,7 @@ class EventStream
     @type = ""
   end
 
-  # One byte order mark at the very beginning is none of the text; false until that is known.
+  # A byte order mark at the very beginning does not belong to the text. False until that is known.
   def strip_mark
     return true if @begun
 
@@ -52,7 +51,7 @@ class EventStream
     @begun = true
   end
 
-  # A CR at the end of what came may be half of a CRLF.
+  # A CR at the end of the bytes may be half of a CRLF.
   def take_line
     match = /\r\n|\n|\r(?!\z)/n.match(@rest) or return
     line = match.pre_match

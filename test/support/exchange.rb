@@ -12,7 +12,7 @@ require_relative "raw_client"
 class Exchange
   TIOCOUTQ = 0x5411
   DEADLINE = 30
-  # How long a piece waits for its predecessor to be taken: a server may rightly leave bytes unread.
+  # How long a piece waits until its predecessor is taken: a server may rightly leave bytes unread.
   PATIENCE = 0.05
   FOLLOW_UP = "GET /follow-up HTTP/1.1\r\nHost: follow-up\r\nConnection: close\r\n\r\n"
 
@@ -41,7 +41,7 @@ class Exchange
     @deadline = now + DEADLINE
   end
 
-  # @return [Boolean] false when the listen queue is full and it has to be tried again
+  # @return [Boolean] false when the listen queue is full and the caller has to try again
   def open
     @socket ||= RawClient.connect(@url)
     true
@@ -49,7 +49,7 @@ class Exchange
     false
   end
 
-  # @return [Boolean] it has more to send
+  # @return [Boolean] whether it has more to send
   def sending?
     !@broken && (!@pieces.empty? || @half_close)
   end
@@ -58,7 +58,7 @@ class Exchange
     !@ending.nil?
   end
 
-  # Sends the next piece if the server took the one before.
+  # Sends the next piece if the server has taken the one before.
   def advance
     return if done? || !sending? || !taken?
     return shut_down if @pieces.empty?
@@ -69,11 +69,11 @@ class Exchange
     @deadline = now + DEADLINE
     sent == piece.bytesize ? @pieces.shift : @pieces[0] = piece.byteslice(sent..)
   rescue Errno::EPIPE, Errno::ECONNRESET
-    # What the server said before it closed is still to be read.
+    # The bytes that the server sent before it closed are still to be read.
     @broken = true
   end
 
-  # Reads what there is.
+  # Reads the bytes that are there.
   def receive
     chunk = @socket.read_nonblock(65_536, exception: false)
     return if chunk == :wait_readable
@@ -87,7 +87,7 @@ class Exchange
     finish(:malformed)
   end
 
-  # Gives up when nothing has moved for too long.
+  # Gives up when no byte has moved for too long.
   def expire
     finish(:timeout) if !done? && now > @deadline
   end
@@ -138,7 +138,7 @@ class Exchange
   end
 end
 
-# Drives exchanges, a bounded number at a time.
+# Drives exchanges, a limited number at a time.
 class ExchangeLoop
   AT_ONCE = 96
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A master without processes, for the unit tests of who decides in it: it notes what is asked for, its
-# molds are sockets whose other ends the test holds, and its clock stands still until the test moves it.
+# A master without processes, for the unit tests of the classes that decide in it. It records what they ask for. Its
+# molds are sockets, and the test holds their other ends. Its clock stands still until the test moves it.
 # SPDX-License-Identifier: MIT
 
 require "minitest/mock"
@@ -16,7 +16,7 @@ class FakeCluster
                worker_check_interval: 5, worker_boot_timeout: 60, worker_timeout: 60, worker_shutdown_timeout: 30,
                mold_boot_timeout: 60, hard_request_timeout_ms: 0, worker_culling_strategy: :youngest }.freeze
 
-  # Calls nobody; {#pass} does what is due.
+  # Runs no timer by itself; {#pass} runs the timers that are due.
   class Loop
     def initialize
       @timers = []
@@ -40,7 +40,7 @@ class FakeCluster
     alias error push
   end
 
-  # Sockets that lead nowhere.
+  # Sockets that are not connected.
   class Slots
     attr_reader :room
 
@@ -82,7 +82,7 @@ class FakeCluster
     def clear(row) = @rows.fetch(row).clear
   end
 
-  # Links that lead nowhere.
+  # Links that are not connected.
   class Hub
     attr_reader :unlinked
 
@@ -108,7 +108,7 @@ class FakeCluster
 
     def notify(...) = @socket.notify(...)
 
-    # @return [Array<String>] what it was told, "stop 0.1"
+    # @return [Array<String>] the messages it got, such as "stop 0.1"
     def heard
       found = []
       while (message = @socket.receive_now)
@@ -141,7 +141,7 @@ class FakeCluster
     [@workers, @pairs].compact.flatten.each { |peer| peer.socket.close unless peer.socket.closed? }
   end
 
-  # ---- what it is asked and told ----
+  # ---- what the classes ask and report ----
 
   def reaper? = true
   def reconciled = @done << "reconciled"
@@ -161,7 +161,7 @@ class FakeCluster
     [own, peer]
   end
 
-  # @return [MoldHandle] that forks: each worker it is asked for is the last one of {#workers}
+  # @return [MoldHandle] of a mold that forks: when it is asked for a worker, that is the last of {#workers}
   def mold(generation, state: :ready)
     forked = @workers
     done = @done
@@ -174,7 +174,7 @@ class FakeCluster
     Rondo::MoldHandle.new(generation: generation, pid: 100 + generation, socket: socket, state: state)
   end
 
-  # @return [Array<String>] everything since the last time, in order of the alphabet
+  # @return [Array<String>] everything since the last call, in alphabetical order
   def happened
     told = @workers.flat_map(&:heard)
     [*@done.slice!(0..), *told].sort

@@ -2,14 +2,14 @@
 
 # SPDX-License-Identifier: MIT
 
-# Processes that stand still. A signal stops a process thread by thread, so for a moment after
-# kill(2) some of them still run, and may accept a connection, say.
+# Processes that stand still. A signal stops a process thread by thread. So for a moment after kill(2) some threads
+# still run, and may for example accept a connection.
 module Halted
   PATIENCE = 60
 
   module_function
 
-  # Returns when none of its threads runs any more.
+  # Returns when none of its threads runs.
   def halt(pid)
     Process.kill("STOP", pid)
     limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE

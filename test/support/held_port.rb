@@ -1,17 +1,16 @@
 # frozen_string_literal: true
 
 # SPDX-License-Identifier: MIT
-#
-# A free port of 127.0.0.1 that stays free: a socket is bound to it and does not listen. The kernel gives the port to
-# no other program that asks for any port; a server that asks for this one, as servers do with SO_REUSEADDR, gets it,
-# also when it starts there a second time. Without a server a connection is refused.
+# A free port of 127.0.0.1 that stays free: a socket is bound to it and does not listen. The kernel gives the port to no
+# program that asks for any port. A server that asks for this port with SO_REUSEADDR, as servers do, gets it, even when
+# it starts there a second time. Without a server, connections are refused.
 
 require "socket"
 
 class HeldPort
   attr_reader :number
 
-  # Yields a number.
+  # Yields the number of the port.
   def self.open
     port = new
     yield port.number

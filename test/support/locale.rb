@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Required into every Ruby of a run under another locale (tools/run_locale): Ruby takes only LC_CTYPE from the
+# Required into every Ruby of a run under another locale (tools/run_locale). Ruby takes only LC_CTYPE from the
 # environment, but a library of the application may take all of it, as readline and many others do.
 # SPDX-License-Identifier: MIT
 

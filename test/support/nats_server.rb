@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A NATS of the test's own.
+# A NATS server that belongs to the test.
 # SPDX-License-Identifier: MIT
 
 require "support/child_server"

@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
 # SPDX-License-Identifier: MIT
-#
-# nginx or haproxy as a subprocess in front of a server, with a configuration of a few lines: as little
-# as possible changed on the way, WebSockets passed on, short deadlines.
+# nginx or haproxy as a subprocess in front of a server, with a configuration of a few lines. It changes as little as
+# possible on the way, passes on WebSockets, and has short deadlines.
 
 require "fileutils"
 require "socket"

@@ -1,15 +1,14 @@
 # frozen_string_literal: true
 
 # SPDX-License-Identifier: MIT
-#
-# A blocking client that sends exactly the bytes it is given and judges what comes back with
-# ResponseParser. Every read has a deadline. For many exchanges at once see exchange.rb.
+# A blocking client that sends exactly the given bytes and checks the answer with ResponseParser. Every read has a
+# deadline. For many exchanges at once see exchange.rb.
 
 require "socket"
 require_relative "response_parser"
 
 class RawClient
-  # Nothing came before the deadline.
+  # No bytes came before the deadline.
   class Timeout < StandardError; end
 
   DEADLINE = 30
@@ -65,7 +64,7 @@ class RawClient
     self
   end
 
-  # Sends what the socket takes at once.
+  # Sends the bytes that the socket takes at once.
   # @return [Integer] bytes sent, 0 when the socket is full
   def write_some(bytes)
     sent = @socket.write_nonblock(bytes, exception: false)
@@ -100,7 +99,7 @@ class RawClient
     @buffer.empty?
   end
 
-  # Reads what is there now or comes before the timeout.
+  # Reads the bytes that are there, or that come before the timeout.
   # @return [String, nil] bytes, nil at the end of the stream
   def read_some(timeout: DEADLINE)
     fill(timeout) while @buffer.empty? && !@eof
@@ -116,12 +115,12 @@ class RawClient
     @buffer.slice!(0, @buffer.bytesize)
   end
 
-  # Shuts down the sending side: the server sees the end of the stream, reading goes on.
+  # Shuts down the sending side: the server sees the end of the stream, and reading continues.
   def half_close
     @socket.shutdown(:WR)
     self
   rescue Errno::ENOTCONN
-    self # the server has ended it meanwhile; what it said can still be read
+    self # the server has ended it meanwhile; its last bytes can still be read
   end
 
   # Closes with a reset instead of a FIN.

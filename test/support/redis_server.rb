@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A Redis of the test's own: on a free port or a Unix socket, with a password, users or TLS, in a folder
-# that is removed. It can be stopped, frozen, killed, and started again at the same place.
+# A Redis that belongs to the test: on a free port or a Unix socket, with a password, users or TLS, in a folder that is
+# removed. A test can stop, freeze and kill it, and start it again at the same place.
 # SPDX-License-Identifier: MIT
 
 require "openssl"
@@ -39,13 +39,13 @@ class RedisServer < ChildServer
     File.join(folder, "ca.pem")
   end
 
-  # @return [String] what redis-cli says
+  # @return [String] the output of redis-cli
   def cli(*words)
     where = @unix ? ["-s", socket_path] : ["-p", port.to_s]
     IO.popen(["redis-cli", *where, *words, { err: %i[child out] }], &:read).chomp
   end
 
-  # @return [Array<Hash{String => String}>] connections but the one that asks
+  # @return [Array<Hash{String => String}>] all connections except the one that asks
   def clients
     cli("CLIENT", "LIST").lines.map { |line| line.split.to_h { |word| word.split("=", 2) } }
                          .reject { |client| client["cmd"].start_with?("client") }

@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
 # SPDX-License-Identifier: MIT
-#
-# A strict HTTP/1.1 response parser: what a careless client would forgive is an error here, because
-# the tests use it to judge the server. It does no I/O; RawClient and Exchange feed it.
+# A strict HTTP/1.1 response parser. It reports errors that a careless client would forgive, because the tests use it to
+# judge the server. It does no I/O; RawClient and Exchange feed it.
 
 # One parsed response. `fields` keeps names as sent, in order; `header` looks up by lower-case name.
 Response = Struct.new(:version, :status, :reason, :fields, :body, :framing, :trailers) do
@@ -27,7 +26,7 @@ end
 
 # Takes complete responses off the front of a buffer.
 class ResponseParser
-  # The bytes are no well-formed response.
+  # The bytes are not a well-formed response.
   class Malformed < StandardError; end
 
   STATUS_LINE = %r{\A(HTTP/1\.[01]) ([1-9][0-9][0-9]) ([\t\x20-\x7e\x80-\xff]*)\z}n
@@ -72,7 +71,7 @@ class ResponseParser
     [match[1], match[2]]
   end
 
-  # What RFC 9110 and 9112 forbid in any response, whoever wrote the application.
+  # What RFC 9110 and 9112 forbid in any response, whatever the application does.
   def self.check_fields(response)
     lengths = response.fields.select { |name, _| name.downcase == "content-length" }.map(&:last)
     codings = response.header("transfer-encoding")
@@ -82,7 +81,7 @@ class ResponseParser
     raise Malformed, "Transfer-Encoding #{codings.inspect}" if codings && codings.downcase != "chunked"
     bodyless = response.status < 200 || response.status == 204
     raise Malformed, "framing fields in a #{response.status}" if bodyless && (codings || lengths.any?)
-    # Other servers the tests are tried against leave it out.
+    # Other servers that the tests are tried against leave it out.
     return if response.status < 200 || ENV.key?("RONDO_TEST_SERVER")
     date = response.header("date")
     raise Malformed, "Date #{date.inspect}" unless date&.match?(IMF_DATE)

@@ -93,8 +93,8 @@ class ServerProcess
     @mutex.synchronize { drain && @log.dup }
   end
 
-  # Waits until the log holds a match.
-  # @param from [Integer] look only behind so many bytes
+  # Waits until the log has a match.
+  # @param from [Integer] skips this many bytes
   # @return [MatchData]
   def wait_for_log(pattern, from: 0, deadline: DEADLINE)
     wait(deadline, "no #{pattern.inspect} in the log") { pattern.match(@log.byteslice(from..)) }
@@ -148,7 +148,7 @@ class ServerProcess
 
   private
 
-  # It may end between the look and the signal.
+  # The process may end between the check and the signal.
   def send_signal(name)
     Process.kill(name, @pid) if alive?
   rescue Errno::ESRCH
@@ -189,7 +189,7 @@ class ServerProcess
     @output.close
   end
 
-  # Takes what the pipe holds; with the mutex.
+  # Takes the bytes in the pipe; the caller holds the mutex.
   def drain
     until @ended
       chunk = @output.read_nonblock(65_536, exception: false)

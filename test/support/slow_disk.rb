@@ -1,10 +1,8 @@
 # frozen_string_literal: true
 
 # SPDX-License-Identifier: MIT
-#
-# A folder on a disk that stops answering when the test says so, and answers when the test says so:
-# slow_disk.c is preloaded into the server. No clock is involved. What the server does meanwhile, it
-# does beside a call that has not come back.
+# A folder on a disk that stops answering when the test says so, and answers again when the test says so: slow_disk.c is
+# preloaded into the server. No clock is involved. The tests see what the server does while a call has not returned.
 
 require "fileutils"
 require "rbconfig"
@@ -42,7 +40,7 @@ class SlowDisk
 
   CALLS = %w[open openat2 write pread preadv2 sendfile close].freeze
 
-  # These calls do not come back from now on until the block is over.
+  # These calls do not return until the block is over.
   def hold(*names)
     File.write(@seen, "")
     File.write(@gate.path, (names.empty? ? CALLS : names).map { |name| "<#{name}>" }.join)
@@ -52,7 +50,7 @@ class SlowDisk
     @gate.flock(File::LOCK_UN)
   end
 
-  # Waits until a call of that name hangs.
+  # Waits until a call with that name hangs.
   def wait_for(name, deadline: DEADLINE)
     limit = now + deadline
     until File.read(@seen).include?("<#{name}>")

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# For an engine of pub/sub that does not come back from being told of a subscription until its gate is closed.
+# For a pub/sub engine whose subscribe call does not return until the gate is closed.
 # SPDX-License-Identifier: MIT
 module StuckEngine
-  # @return [Thread::Queue] of the channels that it is being told of
+  # @return [Thread::Queue] the channels of the calls that are running
   attr_reader :began
   # @return [Thread::Queue]
   attr_reader :gate

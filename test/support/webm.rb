@@ -1,10 +1,9 @@
 # frozen_string_literal: true
 
 # SPDX-License-Identifier: MIT
-#
-# Films without an encoder: a lossy WebP picture is a key frame of VP8, and a WebM file is frames in
-# EBML elements (RFC 8794, RFC 9559). Every second is a cluster with one frame, and all are in the
-# index, so that a player can go anywhere at once.
+# Films without an encoder: a lossy WebP picture is a key frame of VP8, and a WebM file is frames in EBML elements (RFC
+# 8794, RFC 9559). Every second is a cluster with one frame. All clusters are in the index, so a player can seek
+# anywhere at once.
 
 module Webm
   SECOND = 1000 # ticks, of a million nanoseconds each
@@ -47,7 +46,7 @@ module Webm
         element(0x1654AE6B, track)
     end
 
-    # Cues. All numbers have the same size, so that it does not depend on what they say.
+    # Cues. All numbers have the same size, so the length does not depend on their values.
     def index(offsets)
       points = offsets.map.with_index do |offset, second|
         element(0xBB, number(0xB3, second * SECOND), element(0xB7, number(0xF7, 1), number(0xF1, offset)))
@@ -55,7 +54,7 @@ module Webm
       element(0x1C53BB6B, *points)
     end
 
-    # With a SimpleBlock of track 1: at its beginning, a key frame.
+    # With a SimpleBlock of track 1 at its beginning, a key frame.
     def cluster(second, frame)
       element(0x1F43B675, number(0xE7, second * SECOND), element(0xA3, [0x81, 0, 0x80].pack("CnC") + frame))
     end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Frames of a WebSocket client as bytes, and those of a server out of bytes (RFC 6455, section 5);
-# written apart from the server's own codec, so that the two check each other.
+# Makes the frames of a WebSocket client, and parses those of a server (RFC 6455, section 5). It was written
+# independently of the server's own codec, so that the two check each other.
 # SPDX-License-Identifier: MIT
 
 module WebsocketFrames
@@ -13,7 +13,7 @@ module WebsocketFrames
   PONG = 10
   MASK = "\x37\xfa\x21\x3d".b
 
-  # What a server sent.
+  # A frame that a server sent.
   Frame = Struct.new(:opcode, :payload, :fin, :rsv)
 
   module_function
@@ -24,7 +24,7 @@ module WebsocketFrames
     head(opcode, bytes.bytesize, fin: fin, rsv: rsv, masked: mask) << mask.to_s << (mask ? masked(bytes, mask) : bytes)
   end
 
-  # @return [String] what stands in front of the mask
+  # @return [String] the bytes before the mask
   def head(opcode, size, fin: true, rsv: 0, masked: true)
     [((fin ? 0x80 : 0) | (rsv << 4) | opcode), length_byte(size) | (masked ? 0x80 : 0)].pack("CC") << extended(size)
   end
@@ -55,7 +55,7 @@ module WebsocketFrames
     size < 65_536 ? [size].pack("n") : [size].pack("Q>")
   end
 
-  # Takes whole frames of a server off the front.
+  # Takes whole frames of a server from the front.
   # @return [Array<Frame>]
   def take(buffer)
     frames = []

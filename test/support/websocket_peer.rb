@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 # SPDX-License-Identifier: MIT
-#
-# A WebSocket client that waits for what it expects; how frames look, websocket_frames.rb knows.
+# A WebSocket client that waits for what it expects. websocket_frames.rb has the format of frames.
 
 require_relative "raw_client"
 require_relative "websocket_frames"

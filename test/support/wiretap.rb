@@ -70,7 +70,7 @@ class Wiretap
     @mutex.synchronize { @cuts.concat(sizes) }
   end
 
-  # @param path [String, nil] only those about it
+  # @param path [String, nil] only exchanges of this path
   # @return [Array<Exchange>] in the order in which their answers began
   def exchanges(path = nil)
     all = @mutex.synchronize { @exchanges.dup }
@@ -108,7 +108,7 @@ class Wiretap
     [client, server].compact.each(&:close)
   end
 
-  # @return [Boolean] whether the connection goes on
+  # @return [Boolean] whether the connection continues
   def pass(server, client, exchange)
     size = exchange.body_size
     limit = @mutex.synchronize { @exchanges.push(exchange) && @cuts.shift } || size

@@ -1,12 +1,10 @@
 # frozen_string_literal: true
 
 # SPDX-License-Identifier: MIT
-#
-# Stands between plain clients and a server whose listeners have the transport of
-# test/core/xor_transport.h, so that the tests need not know of it. What a client does to its
-# connection (a half-close, a reset) happens to the one to the server, and the other way round. Runs
-# in a process of its own: each line it reads names an address of a server, and it prints where it
-# listens for that one.
+# Stands between plain clients and a server whose listeners have the transport of test/core/xor_transport.h. So the
+# tests need not know of the transport. A half-close or a reset of the client's connection is passed on to the server's
+# connection, and the other way round. The proxy is a process of its own: each line that it reads names an address of a
+# server, and it prints the address where it listens for that server.
 
 require "socket"
 
@@ -16,7 +14,7 @@ module XorProxy
   RECORD = 16_384
   NAMES = "\x08http/1.1"
 
-  # One connection of a client, and the one to the server that belongs to it.
+  # One connection of a client, and the connection to the server that belongs to it.
   class Pair
     def initialize(client, server)
       @client = client
@@ -48,7 +46,7 @@ module XorProxy
       @server.read(len).then { |bytes| bytes&.bytesize == len ? bytes : raise(EOFError) }
     end
 
-    # One direction, until it ends; when it breaks, everything does.
+    # One direction, until it ends. When it breaks, both connections break.
     def way(target)
       yield
       target.shutdown(:WR)
@@ -65,7 +63,7 @@ module XorProxy
       end
       @server.write("\0\0")
     rescue Errno::EPIPE
-      nil # the server has ended, but what it said before is still on its way to the client
+      nil # the server has ended, but its last bytes are still on their way to the client
     end
 
     def to_client
@@ -82,7 +80,7 @@ module XorProxy
       nil
     end
 
-    # Neither side may take it for an orderly end.
+    # Neither side may take this for an orderly end.
     def reset
       [@client, @server].each do |socket|
         next if socket.closed?
@@ -99,7 +97,7 @@ module XorProxy
   BYTES_FROM = escape.call(BYTES).freeze
   BYTES_TO = escape.call(XOR).freeze
 
-  # What the process does.
+  # The main loop of the process.
   module Main
     def self.run
       Thread.report_on_exception = false

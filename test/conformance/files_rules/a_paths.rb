@@ -2,8 +2,7 @@
 # frozen_string_literal: true
 
 # SPDX-License-Identifier: MIT
-#
-# Which file a path names: decoding, names, folders, hidden files, links and what is no file.
+# Which file a path names: decoding, names, folders, hidden files, links, and entries that are not regular files.
 
 FilesRules.define do
   row "plain", "a file"

@@ -2,8 +2,7 @@
 # frozen_string_literal: true
 
 # SPDX-License-Identifier: MIT
-#
-# What is said about a file, and the conditions under which it is sent. RFC 9110 sections 8.8 and 13.
+# The fields about a file, and the conditions under which it is sent. RFC 9110 sections 8.8 and 13.
 
 FilesRules.define do
   row "sizes", "files of every size"
@@ -38,7 +37,7 @@ FilesRules.define do
   time = FilesFolder.public["plain.txt"].last_modified
   before = FilesFolder.public["plain.txt"].last_modified(-1)
   after = FilesFolder.public["plain.txt"].last_modified(1)
-  # Cases of one file: the header lines, and whether they let it through.
+  # Cases of one file: the header lines, and whether the file is sent with them.
   cases = lambda do |lists, answer|
     lists.each do |lines|
       gives get("/plain.txt", *lines), answer

@@ -2,9 +2,7 @@
 # frozen_string_literal: true
 
 # SPDX-License-Identifier: MIT
-#
-# What is asked for in other ways: methods, forms of the target, bodies, versions, pipelines; and the
-# pages for errors.
+# Other kinds of requests: methods, forms of the target, bodies, versions, pipelines; and the pages for errors.
 
 FilesRules.define do
   row "methods", "other methods are the application's, for whatever path"

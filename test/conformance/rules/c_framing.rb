@@ -44,7 +44,7 @@ HttpRules.define do
            post("Content-Length: 5, 6\r\n", "hello"), post("Content-Length: 5\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n", "hello")
   end
 
-  # A decoded body may be given its length, as in the algorithm of RFC 9112 section 7.1.3.
+  # The server may give a decoded body its length, as in the algorithm of RFC 9112 section 7.1.3.
   row 25, "Transfer-Encoding"
   last = "0\r\n\r\n"
   refuse 400,
