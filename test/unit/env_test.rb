@@ -24,7 +24,7 @@ class EnvTest < Minitest::Test
     assert_equal "#<Rondo::Errors>", Rondo::ERRORS.inspect
   end
 
-  # Rack in other releases is only its release here: that is all that is asked.
+  # For this code, another release of Rack is only another release number.
   RACK = "require 'rondo'; module Rack; def self.release; '%<release>s'; end; end; " \
          "Rondo::Server.new(->(_env) {}, **%<settings>s); p Rondo.rack2?, Rondo::ENV_EXTRAS"
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The page for an exception says what happened and runs nothing.
+# The page for an exception shows what happened and runs no code.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"

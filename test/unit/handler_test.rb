@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What rackup's and Rails' options become.
+# How the options of rackup and Rails are read.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -103,7 +103,7 @@ class HandlerTest < Minitest::Test
   def test_shutdown_while_an_engine_is_opened
     HandlerTest.booting = @handler
     path = config("pubsub_engine { HandlerTest.booting.shutdown || Rondo::PubSub::Engine.new }")
-    2.times do # the second time there is the server of the first one
+    2.times do # the second time, the server of the first call is there
       thread = Thread.new { @handler.run(HELLO, config: path, quiet: true, Host: "127.0.0.1", Port: 0) }
       assert thread.join(30), "still serving"
     end

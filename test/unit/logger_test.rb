@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Where lines go, and that nothing in them steers a terminal.
+# Where lines are written, and that no line can control a terminal.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -66,7 +66,7 @@ class LoggerTest < Minitest::Test
     assert_equal "\\xE9", Rondo::Logger.escape("é".encode("ISO-8859-1"))
   end
 
-  # What a client may have said: the line of a request, of the boot block, of a log in JSON.
+  # Texts that a client may have sent: the line of a request, of the boot block, of a log in JSON.
   FORGED = ["127.0.0.1 - - [01/Jan/2026:00:00:00 +0000] \"GET / HTTP/1.1\" 200 0 0.1", "* Listening on http://evil",
             "{\"time\":\"\"}", "! Worker 0", "x"].freeze
 
@@ -102,7 +102,7 @@ class LoggerTest < Minitest::Test
     assert_equal ["<x>"], lines(formatter: ->(line) { "<#{line}>" }) { |log| log.info("x") }
   end
 
-  # What most programs have.
+  # Methods that most programs have.
   class Levels
     attr_reader :calls
 
@@ -119,7 +119,7 @@ class LoggerTest < Minitest::Test
     assert_equal [[:info, "say"], [:info, "info"], [:warn, "warn"], [:error, "error"]], custom.calls
   end
 
-  # What Puma asks for.
+  # Methods that Puma calls.
   class Writes
     attr_reader :written
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# /metrics obeys Prometheus' text format 0.0.4: by a strict check of its rules here, and by the
-# parser of Python's prometheus_client where that is installed. Its names are those of the docs.
+# /metrics obeys Prometheus' text format 0.0.4. It is checked by strict rules here, and by the parser of Python's
+# prometheus_client if that is installed. Its names are those of the docs.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -38,7 +38,7 @@ class MetricsTest < Minitest::Test
     end
   end
 
-  # @return [Hash{String => Array}] name of the family to its type and samples
+  # @return [Hash{String => Array}] name of the family => its type and samples
   def families
     found = {}
     text.each_line(chomp: true) do |line|

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Whose pages may open a WebSocket, whatever they say.
+# Which origins may open a WebSocket, whatever they send.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"

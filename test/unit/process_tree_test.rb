@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What processes ask of the system; see ext/rondo/ruby/rb_process.c.
+# What processes read from the system; see ext/rondo/ruby/rb_process.c.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -9,7 +9,7 @@ require "open3"
 require "rbconfig"
 
 class ProcessTreeTest < Minitest::Test
-  # Eight threads allocate while all of them are there; then how many arenas were made beside the first.
+  # Eight threads exist at the same time, and each one allocates. Prints how many arenas exist beside the first.
   THREADS = <<~RUBY
     require "rondo"
     Rondo::ProcessTree.limit_arenas

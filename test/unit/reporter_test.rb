@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What becomes of an exception: the log and the response.
+# What an exception causes: the lines of the log and the response.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -79,7 +79,7 @@ class ReporterTest < Minitest::Test
     LOG
   end
 
-  # An error of a parser may quote all that the client sent.
+  # The error of a parser may quote everything that the client sent.
   def test_a_message_of_many_bytes_is_cut
     most = Rondo::Reporter::MESSAGE_MAX
     [["\n" * most, "\n" * most], ["a" * (most + 1), "#{"a" * most} (cut: the message has #{most + 1} bytes)"],

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The server object: what it refuses, where it listens, how it ends.
+# The server object: which arguments it refuses, where it listens, how it ends.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"

@@ -86,7 +86,7 @@ class StaticFolderTest < Minitest::Test
 
   # ---- the setting ----
 
-  # The application may go elsewhere.
+  # The application may change its directory.
   def test_it_is_looked_for_once
     settings = Rondo::Settings::Resolved.new(public: %w[site test])
     Dir.chdir(@folder) { settings.public_folder }

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Which place an application is blamed at that cannot be loaded, and what the log has of it.
+# When an application cannot be loaded: which place is named, and what the log shows.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -12,7 +12,7 @@ require "rondo/config/settings"
 require "rondo/logger"
 
 class BootFailureTest < Minitest::Test
-  # config.ru has the first line of each, the other files are named: [files, what the line says].
+  # [files, the line of the log]. The line that raises is in config.ru or in a file that is named.
   TABLE = {
     "raised in the rackup file" =>
       [{ "config.ru" => "\nraise 'no database'" },
@@ -141,7 +141,7 @@ class BootFailureTest < Minitest::Test
     silence_warnings { Rondo::Application.load(settings, log, debug: debug) }
   end
 
-  # The parser speaks of what it cannot parse, too.
+  # An error of the parser names the file that it cannot parse.
   def silence_warnings
     before = $VERBOSE
     $VERBOSE = nil

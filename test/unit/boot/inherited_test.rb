@@ -33,7 +33,7 @@ class InheritedTest < Minitest::Test
     assert_equal [true, true, false], [7, 8, 9].map { |number| inherited.own?(number) }
   end
 
-  # Where nothing says what to bind, it is served as it was, or not at all.
+  # If no setting says what to bind, the socket is served as before, or not at all.
   def test_a_port_with_tls_does_not_become_a_plain_one
     uri = take("9=https://127.0.0.1:1").uris.first
     assert_equal "https", Rondo::Address.scheme(uri)

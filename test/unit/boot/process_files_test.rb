@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The pid file and the state file: written, removed, never somebody else's.
+# The pid file and the state file are written and removed, but never those of another process.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -10,7 +10,7 @@ require "rondo"
 require "rondo/boot/process_files"
 
 class ProcessFilesTest < Minitest::Test
-  # Keeps what was said.
+  # Records what was logged.
   class Said < Array
     alias say push
   end

@@ -9,7 +9,7 @@ require "rondo/boot/process_setup"
 require "tmpdir"
 
 class ProcessSetupTest < Minitest::Test
-  # Other threads write meanwhile: nothing of theirs may wait in a buffer.
+  # Other threads write meanwhile: none of their output may wait in a buffer.
   def test_what_is_written_while_a_log_is_opened_again_is_in_it_at_once
     Dir.mktmpdir do |folder|
       synchronous = nil

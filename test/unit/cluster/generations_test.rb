@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
-# Which generation of the code is used: a table of what molds and workers say, and what comes of it.
-# Molds are sockets; no process is started.
+# Which generation of the code is used: a table of messages from molds and workers, and their effects. Molds are
+# sockets; no process is started.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
 require "support/fake_cluster"
 
 class GenerationsTest < Minitest::Test
-  # Like that of a process that has ended.
+  # Like the end of a process that has ended.
   Status = Struct.new(:exitstatus, :termsig) do
     def signaled? = !termsig.nil?
   end
@@ -31,9 +31,9 @@ class GenerationsTest < Minitest::Test
     @cluster.end
   end
 
-  # ---- what happens, in a word ----
+  # ---- events, as words ----
 
-  # A mold of that number; it loads.
+  # A mold with that number, which is loading.
   def start(number)
     raise Rondo::Error, "cannot start a mold: no memory" if @no_memory
 
@@ -56,7 +56,7 @@ class GenerationsTest < Minitest::Test
     listen(number)
   end
 
-  # As the loop does when something can be read.
+  # As the loop does when a socket is readable.
   def listen(number)
     mold = @generations.molds.find { |each| each.generation == number }
     @generations.send(:receive_from, mold) if mold
@@ -88,7 +88,7 @@ class GenerationsTest < Minitest::Test
     mold&.generation
   end
 
-  # Words of what happens; numbers of the current generation and of the one before; what the cluster is told.
+  # Words of the events; numbers of the current generation and of the one before; the calls to the cluster.
   TABLE = {
     "it loads" => ["advance", [nil, nil], []],
     "it is ready" => ["advance, ready 0", [0, nil], ["reconcile"]],
@@ -123,7 +123,7 @@ class GenerationsTest < Minitest::Test
     end
   end
 
-  # ---- a mold that is not there ----
+  # ---- a mold that is gone ----
 
   def with_one_that_died
     advance
@@ -136,7 +136,7 @@ class GenerationsTest < Minitest::Test
     with_one_that_died
     assert_nil fork
     assert_equal [0, 0], @started
-    assert_nil fork # it loads
+    assert_nil fork # it is loading
     ready(0)
     assert_equal 0, fork.generation
   end

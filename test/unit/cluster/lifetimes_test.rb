@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Limits of workers, their jitter, and who has reached them.
+# Limits of workers, their jitter, and which workers have reached them.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -8,7 +8,7 @@ require "rondo/cluster/lifetimes"
 require "rondo/config/settings"
 
 class LifetimesTest < Minitest::Test
-  # As much of a handle as is looked at.
+  # The part of a handle that is read here.
   Worker = Struct.new(:pid, :requests, :age, :limits, keyword_init: true)
 
   def lifetimes(**settings)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Messages between processes: whole, with many descriptors, and what happens when nobody is there.
+# Messages between processes: whole messages, many descriptors, and a peer that is gone.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -55,7 +55,7 @@ class MessageSocketTest < Minitest::Test
     [reader, writer, *message&.ios].each(&:close)
   end
 
-  # As when too many descriptors are on their way.
+  # As when too many descriptors are in flight.
   def test_descriptors_of_a_message_that_broke_off
     reader, writer = IO.pipe
     @one.send(:send_message, [Rondo::MessageSocket::MORE], [reader] * 3)

@@ -15,7 +15,7 @@ class SuccessionTest < Minitest::Test
     @sockets.each { |socket| socket.close unless socket.closed? }
   end
 
-  # A pair whose one end is the handle's; what comes back has a descriptor of its own, as after exec.
+  # A pair with one end in the handle. The descriptor that comes back is a new one, as after exec.
   def socket
     Rondo::MessageSocket.pair.tap { |pair| @sockets.concat(pair) }.first
   end
@@ -58,7 +58,7 @@ class SuccessionTest < Minitest::Test
     found = there_and_back(new, old, workers)
     assert_equal [[4, 104, :ready], [3, 103, :ready]],
                  [found.current, found.previous].map { |each| [each.generation, each.pid, each.state] }
-    # One that has no name yet is not known to the next master: it ends when its socket is closed.
+    # The next master does not know a mold without a name: the mold ends when its socket is closed.
     assert_equal [[0, 11, :ready, 3], [1, 12, :stopping, 4], [3, 13, :ready, 1]],
                  found.workers.map { |each| [each.index, each.pid, each.state, each.mold.generation] }
     assert_equal [7, nil, nil], found.workers.map(&:link)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Who is forked, replaced and ended: a table of what is there, and what the supervisor does about it;
-# then what it does when something happens.
+# Which workers are forked, replaced and ended: a table of states, and the supervisor's actions for them; then its
+# actions for events.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -10,7 +10,7 @@ require "support/fake_cluster"
 class SupervisorTest < Minitest::Test
   ROOM = 4
 
-  # The molds of the cluster, as far as the supervisor asks.
+  # The molds of the cluster, as far as the supervisor uses them.
   Generations = Struct.new(:current, :usable, :failed, :hung_ones) do
     def mold_to_fork = usable ? current : nil
     def hung(mold) = (self.hung_ones = [*hung_ones, mold])
@@ -51,9 +51,9 @@ class SupervisorTest < Minitest::Test
     worker
   end
 
-  # ---- what is there, and what is done ----
+  # ---- states and actions ----
 
-  # Slots there should be, generation, workers as "SLOT.GENERATION" with their state; what is done.
+  # Number of slots, generation, workers as "SLOT.GENERATION" with their state; the actions.
   TABLE = {
     "nobody" => [2, 0, [], ["fork 0", "fork 1"]],
     "somebody is missing" => [2, 0, [["1.0", :ready]], ["fork 0"]],
@@ -88,12 +88,12 @@ class SupervisorTest < Minitest::Test
       @supervisor.active.concat((0...count).to_a)
       @supervisor.reconcile
       assert_equal done, @cluster.happened
-      @supervisor.reconcile # nothing new
+      @supervisor.reconcile # no new action
       assert_empty @cluster.happened - ["reconciled"]
     end
   end
 
-  # ---- a life ----
+  # ---- the life of a worker ----
 
   def booted(count = 2, **settings)
     begin_with(**settings)
@@ -136,11 +136,11 @@ class SupervisorTest < Minitest::Test
     @supervisor.stop
     assert_equal [3, 3], [0, 1].map { |row| @cluster.board.get(row, :state) }
     assert_equal ["stop 0.0", "stop 1.0"], @cluster.happened
-    @supervisor.reconcile # nothing any more
+    @supervisor.reconcile # no action
     assert_empty @cluster.happened
   end
 
-  # Ends in a row, seconds after each of them until the next try.
+  # Consecutive ends; for each of them, the seconds until the next try.
   def test_a_worker_that_dies_again_and_again
     booted(1)
     waits = Array.new(8) do |number|
@@ -190,9 +190,9 @@ class SupervisorTest < Minitest::Test
     assert_equal [1], @supervisor.active
   end
 
-  # ---- those that do not do what they should ----
+  # ---- workers that do not respond ----
 
-  # State, seconds it may take, what the log says.
+  # State, the seconds it may take, the line of the log.
   { booting: [60, /Killed .*: it was not ready after 60 s/], ready: [60, /Killed .*: it did not check in within 60 s/],
     stopping: [32, /Killed .*: it did not end within 32 s after/] }.each do |state, (limit, line)|
     define_method("test_too_long_#{state}") do
@@ -252,7 +252,7 @@ class SupervisorTest < Minitest::Test
     assert_match(/before it was ready/, @generations.failed.last)
   end
 
-  # ---- reasons to replace one ----
+  # ---- reasons to replace a worker ----
 
   def test_lifetimes
     booted(2, max_requests: 100)

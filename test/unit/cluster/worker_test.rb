@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What a worker makes of the heirs that the master names, whatever version that is of.
+# How a worker uses the heirs that the master names, in messages of any version.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -10,7 +10,7 @@ require "rondo/cluster/worker"
 class WorkerTest < Minitest::Test
   VERSION = Rondo::Server::Core::HANDOVER_VERSION
 
-  # Notes who the heirs are.
+  # Records the heirs.
   class Server
     attr_reader :board, :inboxes, :schemes
 
@@ -41,7 +41,7 @@ class WorkerTest < Minitest::Test
     @worker.instance_variable_set(:@log, log)
   end
 
-  # @param board [IO] what lies behind it
+  # @param board [IO] the memory of the scoreboard
   def name_heirs(board, **fields)
     inboxes = Array.new(2) { File.open(File::NULL) }
     words = { seats: 4, version: VERSION, **fields }.to_h { |name, value| [name.to_s, value.to_s] }
@@ -79,7 +79,7 @@ class WorkerTest < Minitest::Test
   end
 
   # @param fields [Hash] of the message
-  # @return [Array<String>] what the sockets are opened with
+  # @return [Array<String>] the arguments with which the sockets are opened
   def cover(**fields)
     ios = Array.new(2) { TCPServer.new("127.0.0.1", 0) }
     ports = ios.map { |io| io.addr[1] }

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What the words of a command line become; test/integration/cli_test.rb runs the executable.
+# How the words of a command line are read; test/integration/cli_test.rb runs the executable.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -10,7 +10,7 @@ require "rondo/boot/inherited"
 require "rondo/command/cli"
 
 class CliUnitTest < Minitest::Test
-  # Keeps what would have been served.
+  # Records the server that would have been started.
   class Recorder < Rondo::CLI
     attr_reader :seen
 
@@ -20,7 +20,7 @@ class CliUnitTest < Minitest::Test
     end
   end
 
-  # Nothing but Ruby here: a collection at every allocation would take minutes and prove nothing.
+  # This is only Ruby: a collection at every allocation would take minutes and prove nothing.
   def before_setup
     super
     GC.stress = false
@@ -91,7 +91,7 @@ class CliUnitTest < Minitest::Test
     define_method("test_refuses_#{words.join(" ")}") { assert_match pattern, complaint(*words) }
   end
 
-  # The rows say it for docs/CONFIGURATION.md, the parser by itself.
+  # The rows say it for docs/CONFIGURATION.md; the parser does it by itself.
   Rondo::Settings::SHELL.select { |_, row| row.flag }.each do |name, row|
     row.flag.split(", ").map { |form| form[/\A\S+/] }.each do |word|
       define_method("test_#{word}_is_the_flag_of_#{name}") do

@@ -49,7 +49,7 @@ class RunningServerTest < Minitest::Test
     end
   end
 
-  # As kill(2) understands them, these are crowds.
+  # kill(2) takes these as groups of processes.
   def test_what_is_no_pid
     in_folder("state" => "pid: \n", "other" => "pid: -1\n", "pid" => "-1\n") do
       [%w[-p 0], %w[-p -1], %w[-S state], %w[-S other], %w[-P pid]].each do |words|

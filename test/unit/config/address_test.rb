@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Addresses as people write them.
+# Addresses in the forms that people write.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# docs/CONFIGURATION.md is what its generator makes, and its examples hold.
+# docs/CONFIGURATION.md is what its generator writes, and its examples are valid.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"

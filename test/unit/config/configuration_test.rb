@@ -13,7 +13,7 @@ class ConfigurationTest < Minitest::Test
   Verbs = Configuration::Verbs
   Settings = Rondo::Settings
 
-  # Nothing but Ruby here: a collection at every allocation would take minutes and prove nothing.
+  # This is only Ruby: a collection at every allocation would take minutes and prove nothing.
   def before_setup
     super
     GC.stress = false
@@ -87,7 +87,7 @@ class ConfigurationTest < Minitest::Test
     end
   end
 
-  # A value of the wrong type => what its verb says.
+  # A value of the wrong type => the error of its verb.
   WRONG = {
     "trusted_proxies 5" => /trusted_proxies must be a list of addresses, not 5/,
     "proxy_protocol_from({})" => /proxy_protocol_from must be a list of addresses, not {}/,

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The written configuration file shows the defaults, and says nothing until something is uncommented.
+# The written configuration file shows the defaults, and changes nothing until a line is uncommented.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -52,7 +52,7 @@ class InitFileTest < Minitest::Test
 
   def test_every_setting_with_a_default_is_there
     defaults = Settings::SHELL.transform_values(&:default).reject { |_, value| value.nil? || value == [] }
-    defaults = defaults.except(:port, :tmp_restart) # an address, and a plugin that cannot be unsaid
+    defaults = defaults.except(:port, :tmp_restart) # an address, and a plugin that cannot be undone
     assert_equal defaults, uncommented.slice(*defaults.keys)
   end
 
@@ -74,14 +74,14 @@ class InitFileTest < Minitest::Test
 
   private
 
-  # What the file says when every line of it counts.
+  # The settings of the file when every line of it is uncommented.
   def uncommented
     write
     File.write(@path, File.read(@path).gsub(/^# ([a-z_]+!? .*)$/) { verb?($1) ? $1 : $& })
     Rondo::Configuration.new(@path).values.transform_values(&:first)
   end
 
-  # A line of the file that is a verb and its value, not a sentence.
+  # A line of the file that is a verb and its value, not prose.
   def verb?(line)
     Rondo::Configuration::Verbs.method_defined?(line[/\A\w+!?/], false)
   end

@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
-# A setting is one row: whatever stands in a table reaches the command line, the configuration file, the
-# environment, `rondo init` and the documentation. A row that is added here, in another process, proves
-# that nothing else has to know of it.
+# A setting is one row: the command line, the configuration file, the environment, `rondo init` and the documentation
+# all read it from the table. A row that is added here, in another process, proves that no other code has to know of it.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -28,7 +27,7 @@ class OptionsTest < Minitest::Test
     assert_empty Settings::CORE_NAMES.keys - Settings::CORE.keys
   end
 
-  # Setting and verb have one name, or the file of `rondo init` says how the verb sets it.
+  # Setting and verb have the same name, or the file of `rondo init` shows how the verb sets it.
   def test_verbs_are_methods
     verbs = Settings::ROWS.filter_map(&:verb_name) + Settings::CORE_NAMES.values.filter_map(&:verb) + Settings::CORE.keys
     assert_empty(verbs.reject { |verb| Verbs.public_method_defined?(verb, false) })

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Where a value comes from, and what it may look like.
+# Where a value comes from, and which forms it may have.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"

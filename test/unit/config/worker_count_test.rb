@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# How many workers the settings mean.
+# The number of workers for each setting.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The Ruby side of the control server: tokens, which verbs a process can do, what it shows.
+# The Ruby side of the control server: tokens, the verbs that a process supports, and its pages.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -10,7 +10,7 @@ require "rondo/process/control"
 class ControlTest < Minitest::Test
   Control = Rondo::Control
 
-  # A process that can do two things.
+  # A process that supports two verbs.
   class Process
     attr_reader :stopped
 
@@ -108,7 +108,7 @@ class ControlTest < Minitest::Test
     end
   end
 
-  # It is raised where the native thread would be waited for.
+  # It is raised at the wait for the native thread.
   def test_closing_again_after_an_interrupt
     opened do |client, control|
       Thread.handle_interrupt(Interrupted => :never) do
@@ -124,7 +124,7 @@ class ControlTest < Minitest::Test
     opened { |first| opened { |second| assert_equal([true, true], [first, second].map { |client| client.get("/live").ok? }) } }
   end
 
-  # A child that forks and ends normally runs finalizers of what it got.
+  # A child that forks and ends normally runs finalizers of the objects that it inherited.
   def test_a_forked_child_does_no_harm
     opened do |client, control|
       pid = fork do

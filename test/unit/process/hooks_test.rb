@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Hooks of the configuration: in order, with their arguments, and what raises is one line.
+# Hooks of the configuration: in order, with their arguments. An error in a hook is one line of the log.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"

@@ -8,7 +8,7 @@ require "rondo"
 require "rondo/process/process_loop"
 
 class ProcessLoopTest < Minitest::Test
-  # Keeps what the loop complained about.
+  # Records the errors that the loop logged.
   class Log
     attr_reader :lines
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Touching tmp/restart.txt, also where the file or its folder comes and goes.
+# Touching tmp/restart.txt, even if the file or its folder comes and goes.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What systemd is told, and how often.
+# The notifications for systemd, and how often they are sent.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Which engine the settings ask for, who may ask, and what is wrong with that.
+# Which engine the settings name, which process may make it, and the errors of such settings.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# An engine behind a hub, which here is the test: what it is told, what it hands on, a hub that goes,
-# one that does not read.
+# An engine behind a hub; the test is the hub. The calls of the engine, the messages it publishes, a hub that goes, and
+# a hub that does not read.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Which engine gets a message, and what engines are told of subscriptions.
+# Which engine gets a message, and how engines learn of subscriptions.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -11,7 +11,7 @@ require "support/stuck_engine"
 class EnginesTest < Minitest::Test
   P = Rondo::PubSub
 
-  # Has the interface and no class of ours above it.
+  # It has the interface, but no class of Rondo as its parent.
   class Told
     attr_reader :said
 
@@ -36,7 +36,7 @@ class EnginesTest < Minitest::Test
     prepend StuckEngine
   end
 
-  # Everything has been told after this, but to an engine that is stuck.
+  # After this, every engine has been called, except one that is stuck.
   def settled
     assert P.flush(30)
     @engine.said
@@ -45,7 +45,7 @@ class EnginesTest < Minitest::Test
   def setup
     @engine = Told.new
     @interests = []
-    @cores = P.instance_variable_get(:@cores) # of other tests' servers, in the same process
+    @cores = P.instance_variable_get(:@cores) # servers of other tests in the same process
     P.instance_variable_set(:@cores, [])
     interests = @interests
     P.singleton_class.alias_method(:interests_of_servers, :interests)

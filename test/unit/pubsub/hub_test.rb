@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The hub as the master has it: sockets for workers, what the master itself publishes, and the way to the
-# program that comes after this one. What it does with messages is tested in C.
+# The hub as the master has it: sockets for workers, messages of the master itself, and the handover to the next
+# program. The C tests cover what it does with messages.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -16,7 +16,7 @@ class HubTest < Minitest::Test
   # Raised in the thread that closes.
   class Interrupted < StandardError; end
 
-  # Keeps what is said.
+  # Records what is logged.
   class Log
     attr_reader :lines
 
@@ -60,7 +60,7 @@ class HubTest < Minitest::Test
     [type, io.read(channel), io.read(payload)]
   end
 
-  # Its subscription has arrived when the hub counts it.
+  # When the hub counts the subscription, it has arrived.
   def subscribe(io, channel)
     before = @hub.stats[:published]
     io.write(frame(SUBSCRIBE, channel), frame(PUBLISH, "nobody"))
@@ -130,12 +130,12 @@ class HubTest < Minitest::Test
     _, ios = @hub.hand_on
     @hub.go_on
     assert(ios.drop(1).all?(&:close_on_exec?))
-    @hub.go_on # nothing was handed on
+    @hub.go_on # no state was handed over
     @hub.publish("news", "hello")
     assert_equal "hello", take(io).last
   end
 
-  # It is raised where the native thread would be waited for.
+  # It is raised at the wait for the native thread.
   def test_closing_again_after_an_interrupt
     _, io = link
     Thread.handle_interrupt(Interrupted => :never) do
@@ -153,7 +153,7 @@ class HubTest < Minitest::Test
       @hub.publish("news", "x")
       exit!(1)
     rescue Rondo::Error
-      sleep # with the copies of all descriptors it was forked with
+      sleep # with copies of all descriptors that were open at the fork
     end
     @hub.close
     assert_nil io.read(1)

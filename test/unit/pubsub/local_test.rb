@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The servers of one process as engines see them, and what is asked for before there is a server.
+# The servers of one process as engines see them, and calls that come before there is a server.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -9,7 +9,7 @@ require "rondo"
 class PubsubLocalTest < Minitest::Test
   P = Rondo::PubSub
 
-  # A server that remembers what it was asked.
+  # A server that records the calls.
   class Core
     attr_reader :watcher, :subscribed
 
@@ -99,7 +99,7 @@ class PubsubLocalTest < Minitest::Test
     P.serve(core) { others.empty? ? yield : serve(*others, &block) }
   end
 
-  # Something that happens when a loss has been noticed and is about to be told.
+  # Runs after a loss was noticed and before it is reported.
   def between
     TracePoint.new(:call) { |call| yield if call.method_id == :interest && call.self.equal?(P) }
   end

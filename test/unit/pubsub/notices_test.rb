@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What an engine is told of subscriptions, whatever it does: it raises, it is slow, its thread is gone.
+# How an engine learns of subscriptions if it raises, is slow, or its thread is gone.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -8,10 +8,10 @@ require "rondo"
 require "stringio"
 
 class NoticesTest < Minitest::Test
-  # Remembers what it was told; raises at channels of a list.
+  # Records its calls; raises for the channels of a list.
   class Told
     attr_reader :said, :bad
-    attr_writer :cured_after # so many errors
+    attr_writer :cured_after # this many errors
 
     def initialize
       @said = []
@@ -106,7 +106,8 @@ class NoticesTest < Minitest::Test
     notices.end
   end
 
-  # The call may have reached the engine before it forgot, or after. Nobody knows, so the last word is told again.
+  # The call may have reached the engine before it lost its state, or after. It is unknown, so the last change is sent
+  # again.
   def test_a_reset_while_the_engine_is_told
     { [] => "+a -a", [["a", false]] => "+a +a" }.each do |interests, said|
       @engine = Told.new
@@ -126,7 +127,7 @@ class NoticesTest < Minitest::Test
     def message = raise("no message either")
   end
 
-  # Nothing is wanted after that, so nothing would start the thread again.
+  # No change comes after that, so no change would start the thread again.
   def test_an_engine_that_raises_anything_keeps_its_thread
     [BeyondStandardError, NoMemoryError, SystemStackError, Interrupt].each do |error|
       @engine = Told.new

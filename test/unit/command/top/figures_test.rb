@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What rondo top works out of two samples.
+# The figures that rondo top computes from two samples.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -72,7 +72,7 @@ class TopFiguresTest < Minitest::Test
     after = sample(worker(pid: 2, requests: 10, wait: [0, 0, 0, 1]), time_ms: 1000)
     figures = Top::Figures.new(before, after)
     assert_in_delta 10.0, figures.total.rate
-    assert_equal 64, figures.total.wait_p50 # of the last bucket only its lower end is known
+    assert_equal 64, figures.total.wait_p50 # only the lower end of the last bucket is known
   end
 
   def test_all_workers_together
@@ -86,7 +86,7 @@ class TopFiguresTest < Minitest::Test
     assert_in_delta 15.0, figures.total.rate
   end
 
-  # [state, busy, max_threads, standing_in, last sign of Ruby, what is shown] at 10,000 ms
+  # [state, busy, max_threads, standing_in, last sign of life from Ruby, the text shown] at 10,000 ms
   STATES = [
     ["ready", 5, 5, 0, 7000, "stuck"], # all threads are in the application
     ["ready", 5, 5, 0, 9000, "ready"], # not for long

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Replies of Redis out of any cut of their bytes; limits; bytes that are no replies.
+# Replies of Redis, with every cut of their bytes; limits; bytes that are not replies.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"

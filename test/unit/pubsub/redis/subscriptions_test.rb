@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What Redis is told of subscriptions: with a connection the last word of each channel, without one nothing.
+# The subscriptions that Redis gets: with a connection the last change of each channel, without one nothing.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -8,7 +8,7 @@ require "rondo"
 require "rondo/pubsub/redis"
 
 class RedisSubscriptionsTest < Minitest::Test
-  # A connection that keeps what it is asked, and answers when it is told to.
+  # A connection that records the commands, and answers when the test says so.
   class Link
     attr_reader :asked
 
@@ -70,7 +70,7 @@ class RedisSubscriptionsTest < Minitest::Test
     assert_equal 0, @subscriptions.pending
   end
 
-  # Also when the change itself was taken back: nobody would answer for it.
+  # Even if the change itself was taken back: otherwise no answer would come for it.
   def test_a_message_waits_until_what_was_asked_before_it_is_confirmed
     @subscriptions.add("known", false)
     @subscriptions.send_to(@link)
