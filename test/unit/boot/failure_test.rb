@@ -12,7 +12,7 @@ require "rondo/config/settings"
 require "rondo/logger"
 
 class BootFailureTest < Minitest::Test
-  # [files, the line of the log]. The line that raises is in config.ru or in a file that is named.
+  # What goes wrong: [files, the line of the log].
   TABLE = {
     "raised in the rackup file" =>
       [{ "config.ru" => "\nraise 'no database'" },
@@ -141,7 +141,7 @@ class BootFailureTest < Minitest::Test
     silence_warnings { Rondo::Application.load(settings, log, debug: debug) }
   end
 
-  # An error of the parser names the file that it cannot parse.
+  # The parser also warns about code that it cannot parse.
   def silence_warnings
     before = $VERBOSE
     $VERBOSE = nil
