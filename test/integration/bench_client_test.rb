@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The benchmarks' load client counts what a server really got: a small server of the test answers
-# in every framing, in pieces, and the client's numbers are compared with its own.
+# The benchmarks' load client counts what a server really received: a small server of the test answers in every framing,
+# in pieces, and the test compares the client's numbers with the server's.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -9,7 +9,7 @@ require "socket"
 require_relative "../../bench/measure"
 
 class BenchClientTest < Minitest::Test
-  # Answers every empty line with the next of the answers given, each as the pieces it is made of.
+  # Answers every empty line with the next of the given answers, each in the pieces that it has.
   class Responder
     attr_reader :port, :connections, :requests, :bodies
 
@@ -40,7 +40,7 @@ class BenchClientTest < Minitest::Test
           break if @close
         end
       rescue SystemCallError
-        nil # the client has what it came for
+        nil # the client has everything that it came for
       ensure
         socket.close
       end

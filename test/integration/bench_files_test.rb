@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# The benchmarks of files count what really arrived: against the floor, which sends everything, and
-# against a server of the test, which lies. One short round of each kind of scenario, so that what the
-# benchmarks need is known to work before anybody needs them.
+# The benchmarks of files count only bytes that really arrived: against the floor, which sends everything, and against a
+# server of the test, which lies. One short round of each kind of scenario shows that everything the benchmarks need
+# works.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -16,7 +16,7 @@ require_relative "../../bench/report"
 end
 
 class BenchFilesTest < Minitest::Test
-  # Answers every path with what it was told for it, `times` times on a connection.
+  # Answers every path with the answer it was given for it, `times` times on a connection.
   class Waiter
     attr_reader :port, :ended
 
@@ -45,7 +45,7 @@ class BenchFilesTest < Minitest::Test
         end
         socket.close
       rescue SystemCallError
-        nil # the client has what it came for
+        nil # the client has everything that it came for
       ensure
         @ended << true
       end
@@ -67,7 +67,7 @@ class BenchFilesTest < Minitest::Test
     @floor ||= Bench::Servers.all.fetch("floor")
   end
 
-  # @return [Hash] what the client says of a server with these answers
+  # @return [Hash] the client's report about a server with these answers
   def told(answers, *command, times: 1_000_000)
     waiter = Waiter.new(answers, times: times)
     Bench::DownloadClient.run(waiter.port) { |client| return client.tell(*command) }
@@ -125,7 +125,7 @@ class BenchFilesTest < Minitest::Test
     assert_equal "a plain request got no answer", said[:why]
   end
 
-  # What is stuck is so until a connection that fetched files has ended.
+  # A stuck call stays stuck until a connection that fetched files has ended.
   def stuck(stuck_answer, file_answer = GOOD)
     waiter = nil
     release = -> { waiter.ended.pop && stuck_answer }
@@ -177,7 +177,7 @@ class BenchFilesTest < Minitest::Test
     running&.stop
   end
 
-  # As it is started for the tables; byte by byte, then by two clients at once.
+  # Started as for the tables; byte by byte, then by two clients at once.
   def test_rondo_answers_in_every_way
     (Bench::Scenario::ANSWERS).each do |way|
       scenario = Bench.scenarios.fetch("files_ten_static").dup.tap { |each| each.answered(way) }
@@ -211,7 +211,7 @@ class BenchFilesTest < Minitest::Test
       end
   end
 
-  # A contestant as it is after its rounds.
+  # The numbers of a server after its rounds.
   def contestant(name, scenario, *rounds)
     Bench::Contestant.new(Bench::Servers.all.fetch(name), scenario).tap { |each| each.rounds.concat(rounds) }
   end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# The benchmarks of push count what really arrived: against the floor, which delivers everything, and
-# against a server of the test, which lies. One short round of each kind of scenario, so that what the
-# benchmarks need is known to work before anybody needs them.
+# The benchmarks of push count only messages that really arrived: against the floor, which delivers everything, and
+# against a server of the test, which lies. One short round of each kind of scenario shows that everything the
+# benchmarks need works.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -15,8 +15,8 @@ require_relative "../../bench/report"
 end
 
 class BenchPushTest < Minitest::Test
-  # Upgrades and greets everybody; when the control connection says something, the one subscriber gets the
-  # frames it was made with, byte by byte.
+  # Upgrades and greets every client. When bytes come on the control connection, the one subscriber gets the frames that
+  # the test made, byte by byte.
   class Liar
     ACCEPT = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
     attr_reader :port, :heard

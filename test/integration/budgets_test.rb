@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Many clients that take all there is of something and never go on: the others are served, the
-# application has its files, and log and numbers say what happened.
+# Many clients take all there is of one resource and then stop. The others are served, the application keeps its files,
+# and the log and the numbers show what happened.
 # SPDX-License-Identifier: MIT
 
 require_relative "control/control_case"
@@ -21,7 +21,7 @@ class BudgetsTest < ControlCase
     super
   end
 
-  # 448 of the 512 descriptors are the clients', a quarter of them for bodies.
+  # 448 of the 512 descriptors are for clients, a quarter of them for bodies.
   def test_uploads_that_stay_leave_the_application_its_descriptors
     write "config.ru", FILES
     server = controlled(spawn: { rlimit_nofile: 512 })
@@ -39,7 +39,7 @@ class BudgetsTest < ControlCase
 
   LARGE = "run ->(env) { [200, {}, [env['PATH_INFO'] == '/large' ? 'x' * 8_000_000 : 'small']] }\n"
 
-  # The kernel takes some megabytes of each answer, the rest is the server's.
+  # The kernel takes some megabytes of each answer; the server holds the rest.
   def test_clients_that_do_not_read_are_closed_when_they_hold_too_much
     write "config.ru", LARGE
     write "rondo.rb", "total_output_bytes 20_000_000\n"

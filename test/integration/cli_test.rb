@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-# The command line as people meet it: what it prints, where, and how it ends.
+# The command line as a user sees it: what it prints, where, and how it ends.
 # SPDX-License-Identifier: MIT
 
 require_relative "shell_case"
 require "yaml"
 
 class CliTest < ShellCase
-  # ---- words that are wrong ----
+  # ---- wrong words ----
 
   def test_unknown_options_name_the_nearest_one
     assert_complaint 2, /invalid option --prot; did you mean --port\?/, rondo("--prot", "1")
@@ -41,7 +41,7 @@ class CliTest < ShellCase
     assert_complaint 2, /too many arguments: a\.ru b\.ru/, rondo("a.ru", "b.ru")
   end
 
-  # ---- words that only tell something ----
+  # ---- words that only print ----
 
   def test_version
     %w[-V --version].each do |word|
@@ -62,7 +62,7 @@ class CliTest < ShellCase
     assert_equal "a file of that name", get(start("start")).body
   end
 
-  # Before the block of lines at boot.
+  # Before the lines at boot.
   def test_what_cannot_start_is_said_first
     write "config.ru", "warn 'loaded'\n#{HELLO}"
     { %w[strat] => /no application: strat does not exist in .*; did you mean start\?$/,
@@ -135,7 +135,7 @@ class CliTest < ShellCase
                       rondo("-q"))
   end
 
-  # ---- how an application ends the boot ----
+  # ---- an application that ends the boot ----
 
   ENDS = { "raise Exception, 'no luck'" => /:2: no luck \(Exception\)/,
            "def deeper = deeper; deeper" => /:2: stack level too deep \(SystemStackError\)/,
@@ -165,7 +165,7 @@ class CliTest < ShellCase
   def test_a_signal_ends_the_boot_as_ever
     write "config.ru", "Process.kill(:TERM, Process.pid)\nsleep\n"
     result = rondo("-q")
-    assert_nil result.code, result.err # a status of its own, that of the signal
+    assert_nil result.code, result.err # its own status, of the signal
     write "config/rondo.rb", "raise Interrupt\n"
     assert_equal [130, ""], rondo("-q").to_h.values_at(:code, :err)
   end
@@ -220,7 +220,7 @@ class CliTest < ShellCase
     refute File.exist?(path), "the socket file is left over"
   end
 
-  # ---- what the boot block says ----
+  # ---- the lines at boot ----
 
   def test_the_boot_block_says_what_was_found_and_why
     write "shop.ru", HELLO
@@ -260,7 +260,7 @@ class CliTest < ShellCase
     assert_equal '["development", "development"]', get(start).body
   end
 
-  # ---- where lines go ----
+  # ---- the output of lines ----
 
   def test_quiet_and_silent
     write "config.ru", HELLO

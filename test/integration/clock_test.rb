@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Whoever sets the clock while the server runs: nothing waits by it. While Ruby is stuck in C only the watch
-# thread can answer, which looks every millisecond, however far the wall clock was stepped.
+# Someone sets the clock while the server runs: no wait depends on the wall clock. While Ruby is stuck in C, only the
+# watch thread can answer. It looks every millisecond, however far the wall clock was stepped.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -13,7 +13,7 @@ require "support/server_process"
 class ClockTest < Minitest::Test
   SHIM = File.expand_path("../support/clock_step.c", __dir__)
   HOUR = 3600
-  # /stuck reads from a pipe in C without letting go of the GVL.
+  # /stuck reads from a pipe in C and keeps the GVL.
   APP = <<~RUBY
     require "fiddle"
     int, pointer = Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP
@@ -45,7 +45,7 @@ class ClockTest < Minitest::Test
     { "LD_PRELOAD" => preload, "CLOCK_STEP" => step.to_s, "PIPE" => @pipe }
   end
 
-  # The clients' deadline is far below the step.
+  # The clients' deadline is much shorter than the step.
   def check(step)
     ServerProcess.run(@app, env: environment(step)) do |server|
       told = RawClient.open(server.url) { |client| client.request("GET / HTTP/1.1\r\nHost: a\r\n\r\n").body }

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
-# Configuration files as a server reads them: which one, what wins over what, what a file with a
-# mistake says, and what the settings do to a real request.
+# Configuration files as a server reads them: which file, the order of precedence, the error for a mistake, and the
+# effect of settings on a real request.
 # SPDX-License-Identifier: MIT
 
 require_relative "shell_case"
 require "json"
 
 class ConfigurationIntegrationTest < ShellCase
-  # What `rails new` writes, and what people add to it.
+  # The file of `rails new`, and lines that people add to it.
   RAILS_PUMA = <<~RUBY
     threads_count = ENV.fetch("RAILS_MAX_THREADS", 3)
     threads threads_count, threads_count
@@ -80,7 +80,7 @@ class ConfigurationIntegrationTest < ShellCase
     assert_complaint 1, /PORT must be a number, not "http"/, rondo(env: { "PORT" => "http" })
   end
 
-  # ---- what wins ----
+  # ---- precedence ----
 
   def test_command_line_over_file_over_environment_over_default
     env = { "RAILS_MAX_THREADS" => "7", "RACK_ENV" => "test" }
@@ -150,7 +150,7 @@ class ConfigurationIntegrationTest < ShellCase
     assert_equal "from the file", get(boot).body
   end
 
-  # ---- what settings do ----
+  # ---- effects of settings ----
 
   def test_limits
     write "config/rondo.rb", "http_content_length_limit 10\n"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The static folder as people meet it: the words of the command line and the configuration file, what
-# is said about them, with and without an application, with workers, over restarts.
+# The static folder as users see it: the options of the command line and the configuration file, their errors, with and
+# without an application, with workers, over restarts.
 # SPDX-License-Identifier: MIT
 
 require_relative "shell_case"
@@ -19,7 +19,7 @@ class FilesTest < ShellCase
     get(server, path).body
   end
 
-  # ---- its words ----
+  # ---- options ----
 
   def test_words_of_the_command_line
     write "config.ru", HELLO
@@ -49,7 +49,7 @@ class FilesTest < ShellCase
     assert_complaint 2, /invalid option --publi; did you mean --public\?/, rondo("--publi", "site")
   end
 
-  # ---- folders that are none ----
+  # ---- folders that cannot be served ----
 
   def test_a_folder_that_cannot_be_served_is_one_line
     write "config.ru", HELLO

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What a server with a static folder opens, as the kernel sees it: strace writes down every open(2)
-# and its kin, while clients ask for what is not theirs. The same again where there is no openat2.
+# The files that a server with a static folder opens, as the kernel sees them: strace records every open(2) and related
+# calls, while clients ask for files that they must not get. The same again without openat2.
 # SPDX-License-Identifier: MIT
 
 require_relative "shell_case"
@@ -9,7 +9,7 @@ require "support/raw_client"
 
 class FilesTraceTest < ShellCase
   CALLS = "open,openat,openat2,creat,write"
-  # What the server's process opens whatever is asked for: to name its threads, to measure its memory.
+  # Files that the server's process opens in any case: to name its threads, to measure its memory.
   OF_RUBY = [%r{"/proc/self/task/\d+/comm"}, %r{"/proc/\d+/statm"}].freeze
   SECRET = "the secret of the machine"
 
@@ -27,7 +27,7 @@ class FilesTraceTest < ShellCase
     /note.txt/../../secret.txt /note.txt/ /leaves.txt/ /%ff%fe/../secret.txt /..%0asecret.txt /..%20/secret.txt
   ].freeze
 
-  # Its process is the server's: strace stands beside it.
+  # The process is the server's own; strace runs beside it.
   class Traced < ShellCase::Server
     def initialize(trace, inject, **options)
       @tracer = ["strace", "-D", "-f", "-y", "-s", "4096", "-e", "trace=#{CALLS}", *inject, "-o", trace]
@@ -79,7 +79,7 @@ class FilesTraceTest < ShellCase
 
   private
 
-  # @return [Array<String>] the lines of the trace that are of the folder
+  # @return [Array<String>] the lines of the trace about the folder
   def served_and_traced(*inject, links: true)
     server = traced(*inject)
     RawClient.open(server.url) do |client|
@@ -115,7 +115,7 @@ class FilesTraceTest < ShellCase
     end
   end
 
-  # What was opened since the server said that it listens: beneath the folder or known to be Ruby's.
+  # The files opened since the server listens: below the folder, or known to belong to Ruby.
   def of_folder(lines)
     begin_at = lines.index { |line| line.include?("Use Ctrl-C to stop") } or flunk lines.last(20).join
     end_at = lines.rindex { |line| line.match?(/write\(.*Goodbye/) } || lines.size
@@ -124,7 +124,7 @@ class FilesTraceTest < ShellCase
     lines.each { |line| assert_beneath(line) }
   end
 
-  # A call that another thread interrupted stands in two lines.
+  # A call that another thread interrupted takes two lines.
   def joined(lines)
     begun = {}
     lines.filter_map do |line|

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The server as process 1 of a process namespace, as in a container without an init: orphans, the
-# application's own children, signals, the status at the end.
+# The server as process 1 of a process namespace, as in a container without an init: orphans, the application's own
+# children, signals, the exit status.
 # SPDX-License-Identifier: MIT
 
 require_relative "shell_case"
@@ -9,8 +9,8 @@ require "rondo/boot/first_process"
 
 class FirstProcessTest < ShellCase
   NAMESPACE = %w[unshare --user --map-root-user --pid --fork --kill-child --mount-proc].freeze
-  # /orphan leaves a child of a child that ends later than its parent; /own waits for a child of its
-  # own; /zombies are those who ended and were reaped by nobody.
+  # /orphan leaves a grandchild that ends later than its parent; /own waits for a child of its own; /zombies are
+  # children that ended and were not reaped.
   APP = <<~'RUBY'
     require "open3"
     def answer(text) = [200, { "content-type" => "text/plain" }, [text.to_s]]
@@ -26,7 +26,7 @@ class FirstProcessTest < ShellCase
     }
   RUBY
 
-  # The server's process 1 is a child of unshare(1), and is signalled instead of that.
+  # The server's process 1 is a child of unshare(1). Signals go to it instead of unshare.
   class Contained < Server
     def first
       File.read("/proc/#{pid}/task/#{pid}/children").split.fetch(0).to_i
@@ -77,7 +77,7 @@ class FirstProcessTest < ShellCase
         server = contained(*words)
         assert_equal 0, server.stop(signal: signal).exitstatus
         assert_match(/^- Gracefully .*\n(?:.*\n)*- Goodbye!\n\z/, server.log)
-        refute_match(/at once/, server.log) # it came once
+        refute_match(/at once/, server.log) # the signal came once
       end
     end
   end
@@ -102,11 +102,11 @@ class FirstProcessTest < ShellCase
     assert_match(/cannot be loaded: config\.ru:1: no/, result.err)
   end
 
-  # `docker stop` right after a start: the first process has handed TERM on to a child that just began.
+  # `docker stop` right after a start: the first process has passed TERM on to a child that just began.
   def test_a_signal_that_comes_before_the_child_has_its_handlers
     early = Class.new(Rondo::FirstProcess) do
       def serve_as_child(...)
-        $stdin.reopen(File::NULL) # the terminal is that of the tests
+        $stdin.reopen(File::NULL) # the terminal belongs to the tests
         Process.kill("TERM", Process.pid)
         super
         exit!(9)
@@ -116,7 +116,7 @@ class FirstProcessTest < ShellCase
     assert_equal 128 + Signal.list["TERM"], status.exitstatus
   end
 
-  # The terminal's own signal and the one handed on would be two, and the second one ends at once.
+  # The terminal's own signal and the passed one would be two signals, and the second one ends at once.
   def test_ctrl_c_in_a_terminal_comes_once
     require "pty"
     Dir.chdir(@folder) do
@@ -142,7 +142,7 @@ class FirstProcessTest < ShellCase
     end
   end
 
-  # Becomes the server with a descriptor of podman's.
+  # Becomes the server, with a descriptor as podman passes it.
   class Activated < Contained
     private
 

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-# Sockets from outside and across restarts: abstract names, what systemd owns, what it is told, and
-# what happens when a signal meets a restart or a boot.
+# Sockets from outside and across restarts: abstract names, sockets that systemd owns, its notifications, and signals
+# during a restart or a boot.
 # SPDX-License-Identifier: MIT
 
 require_relative "shell_case"
 
 class InheritedSocketsTest < ShellCase
-  # Says that it has begun, and answers when the file "go" is there.
+  # Reports that it has begun, and answers when the file "go" is there.
   SLOW = <<~RUBY
     run lambda { |env|
       if env["PATH_INFO"] == "/slow"
@@ -18,7 +18,7 @@ class InheritedSocketsTest < ShellCase
     }
   RUBY
 
-  # Becomes the server with a descriptor of systemd's, or with one that is none.
+  # Becomes the server, with a descriptor as systemd passes it, or with an invalid one.
   class Activated < Server
     WRAPPER = 'LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"'
 
@@ -47,7 +47,7 @@ class InheritedSocketsTest < ShellCase
     server.wait_for_log(/Restarting.*Use Ctrl-C to stop/m, from: booted)
   end
 
-  # What the socket of NOTIFY_SOCKET is told next.
+  # The next notification on the socket of NOTIFY_SOCKET.
   def next_word(socket)
     assert socket.wait_readable(PATIENCE), "nothing was notified"
     socket.recv(100)[/\A\w+/]

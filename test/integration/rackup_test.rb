@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Rondo as others start it: rackup, Rackup's handler as an object, Capybara.
+# Other ways to start Rondo: rackup, Rackup's handler as an object, Capybara.
 # SPDX-License-Identifier: MIT
 
 require_relative "shell_case"
@@ -12,7 +12,7 @@ require "support/redis_server"
 
 class RackupTest < ShellCase
   LIB = File.join(ROOT, "lib")
-  # Answers what the message was published by, and says what came from outside.
+  # Answers the class of the engine that publishes, and prints messages that come from outside.
   PUBSUB = <<~'RUBY'
     require "rondo"
     Rondo.subscribe("news") { |_channel, message| warn "heard #{message}" }
@@ -22,7 +22,7 @@ class RackupTest < ShellCase
     }
   RUBY
 
-  # Rackup as a command; it has neither -C nor many addresses.
+  # Rackup as a command; it has no -C, and only one address.
   class Rackup < ServerProcess
     def self.running
       superclass.running
@@ -35,7 +35,7 @@ class RackupTest < ShellCase
     end
   end
 
-  # Without a word about the server.
+  # Without an option that names the server.
   class NamelessRackup < Rackup
     private
 
@@ -84,7 +84,7 @@ class RackupTest < ShellCase
 
   def while_slow(server)
     client = Thread.new { get(server, "/slow") }
-    client.report_on_exception = false # it may be cut
+    client.report_on_exception = false # it may be cut off
     server.wait_for_log(/^slow began$/)
     yield client
   ensure
@@ -298,7 +298,7 @@ class RackupTest < ShellCase
     assert_equal %w[one two], bodies
   ensure
     Capybara.server = :default
-    (Thread.list - before).each { |thread| thread.kill.join } # Capybara has no other way to end them
+    (Thread.list - before).each { |thread| thread.kill.join } # Capybara cannot end them in any other way
   end
 
   def test_capybara_first_registers_by_itself

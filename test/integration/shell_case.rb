@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# What the tests of the command line share: a folder of their own to stand in, commands that end by
-# themselves (their output and exit code), and servers that are stopped again. The executable is
-# started directly, so that what is tested is what the gem installs.
+# Shared by the tests of the command line: a folder of their own as the working directory, commands that end by
+# themselves (their output and exit code), and servers that are stopped again. The executable is started directly, so
+# the test runs what the gem installs.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -22,11 +22,11 @@ class ShellCase < Minitest::Test
   PATIENCE = 60
   ROOT = ServerProcess::ROOT
   RONDO = [RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", File.join(ROOT, "exe/rondo")].freeze
-  # What the one who runs the tests may have set.
+  # Variables that the environment of the tests may have.
   BLANK = %w[RACK_ENV APP_ENV RAILS_ENV PORT HOST BINDING PIDFILE WEB_CONCURRENCY RAILS_MAX_THREADS MAX_THREADS
              MIN_THREADS PUMA_MAX_THREADS PUMA_MIN_THREADS NOTIFY_SOCKET REDIS_URL RONDO_REDIS_URL].to_h { |name| [name, nil] }.freeze
   HELLO = "run ->(env) { [200, { 'content-type' => 'text/plain' }, ['hello']] }\n"
-  # /stuck holds the GVL inside C until a byte comes through the pipe; /spin is Ruby that spins.
+  # /stuck holds the GVL in C until a byte comes through the pipe; /spin is an endless loop in Ruby.
   STUCK = <<~RUBY
     require "fiddle"
     READ = Fiddle::Function.new(Fiddle.dlopen(nil)["read"], [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T],
@@ -41,13 +41,13 @@ class ShellCase < Minitest::Test
     }
   RUBY
 
-  # What a command left behind.
+  # The result of a command.
   Result = Struct.new(:out, :err, :code, keyword_init: true)
 
-  # A server of the test's own folder and words.
+  # A server with the test's own folder and options.
   class Server < ServerProcess
     def self.running
-      superclass.running # those that are killed at the end
+      superclass.running # these are killed at the end
     end
 
     private
@@ -85,7 +85,7 @@ class ShellCase < Minitest::Test
     run_command(*RONDO, *words, env: env)
   end
 
-  # As somebody who may do nothing, where the tests are run by root.
+  # As a user without rights, if root runs the tests.
   def powerless(*words)
     return rondo(*words) unless Process.uid.zero?
 
@@ -120,7 +120,7 @@ class ShellCase < Minitest::Test
     http.get(path, headers)
   end
 
-  # Yields a server while its application sits in C with the GVL, and the client it sits there for.
+  # Yields a server while its application is in C and keeps the GVL, and the client of that call.
   # @param starting [#call] starts it
   def while_stuck(starting)
     File.mkfifo(File.join(@folder, "gate"))
@@ -139,7 +139,7 @@ class ShellCase < Minitest::Test
     File.open(File.join(@folder, "gate"), "r+") { |gate| gate.write("..") }
   end
 
-  # Waits until the block answers something.
+  # Waits until the block returns a value.
   def eventually(what)
     Timeout.timeout(PATIENCE) do
       loop do
@@ -154,13 +154,13 @@ class ShellCase < Minitest::Test
     flunk "this never came: #{what}"
   end
 
-  # One line that says what is wrong, and the exit code; no backtrace.
+  # One line with the error, and the exit code; no backtrace.
   def assert_complaint(code, pattern, result)
     assert_one_line(code, pattern, result)
     refute_match(/^\s+from |:in [`']/, result.err)
   end
 
-  # The same for an application that cannot be loaded, whose backtrace the log has before, once.
+  # The same for an application that cannot be loaded. Its backtrace is in the log before, once.
   def assert_not_loaded(pattern, result)
     assert_one_line(1, /\Arondo: the application cannot be loaded: #{pattern}$/, result)
     assert_equal 1, result.err.scan(/^    \S*builder\.rb:\d+:in .*parse_file'$/).size, result.err

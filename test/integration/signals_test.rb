@@ -6,11 +6,11 @@
 require_relative "shell_case"
 
 class SignalsTest < ShellCase
-  # Answers the process id; at /slow it says so and waits until a byte comes through the pipe.
+  # Answers the process id. At /slow it prints a line and waits until a byte comes through the pipe.
   WAITING = <<~RUBY
     run lambda { |env|
       if env["PATH_INFO"] == "/slow"
-        # For writing too, so that opening waits for nobody.
+        # Opened for writing too, so that open does not wait.
         File.open("gate", "r+") { |gate| warn("slow began") || gate.read(1) }
       end
       [200, { "content-type" => "text/plain" }, [Process.pid.to_s]]
@@ -46,7 +46,7 @@ class SignalsTest < ShellCase
     assert_equal 0, start.stop(signal: "TERM").exitstatus
   end
 
-  # A thread is made when there is much to do; the signal comes in the middle of that.
+  # A thread is started when there is much to do. The signal comes in the middle of that.
   def test_term_while_a_thread_is_made
     script = <<~RUBY
       require "rondo"
@@ -76,13 +76,13 @@ class SignalsTest < ShellCase
     server.wait_for_log(/^- Waiting for 1 request, the oldest GET \/slow for \d+\.\d s, at most 30 s; a second Ctrl-C or TERM stops/)
     open_gate
     assert_equal server.pid.to_s, answer.value.body
-    assert server.stop(signal: 0).success? # only waits
+    assert server.stop(signal: 0).success? # the call only waits
   end
 
   def test_the_second_signal_forces_the_stop
     server = start
     client = TCPSocket.new("127.0.0.1", server.port)
-    # A request whose body never comes: nothing but force ends it before its deadline.
+    # A request whose body never comes: only force ends it before its deadline.
     client.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12")
     eventually("the connection") { File.read("/proc/net/tcp").include?(format(":%04X", client.local_address.ip_port)) }
     get(server)
@@ -123,7 +123,7 @@ class SignalsTest < ShellCase
     assert_equal server.pid.to_s, get(server).body
   end
 
-  # The watch thread needs no Ruby for it.
+  # The watch thread does it without Ruby.
   def test_while_ruby_is_stuck_a_call_that_hangs_is_answered
     write "config/rondo.rb", "hard_request_timeout 0.2\n"
     File.unlink(File.join(@folder, "gate"))
@@ -134,7 +134,7 @@ class SignalsTest < ShellCase
     end
   end
 
-  # ---- signals that tell ----
+  # ---- signals that print ----
 
   def test_signals_of_workers_are_answered_with_a_line
     server = start
@@ -160,7 +160,7 @@ class SignalsTest < ShellCase
     eventually("the first line") { read("out.log").include?("/first") }
     File.rename(File.join(@folder, "out.log"), File.join(@folder, "old.log"))
     server.signal("HUP")
-    # The file is there a moment before the process writes to it.
+    # The file exists a moment before the process writes to it.
     eventually("a new file") { File.identical?("/proc/#{server.pid}/fd/1", File.join(@folder, "out.log")) }
     get(server, "/second")
     eventually("the second line") { read("out.log").include?("/second") }
@@ -254,7 +254,7 @@ class SignalsTest < ShellCase
     assert_equal server.pid.to_s, get(server).body
   end
 
-  # What the server sets for the application is not taken for the words of whoever starts it.
+  # A variable that the server sets for the application is not taken for a setting of the user.
   def test_a_restart_says_who_chose_the_environment
     [{}, { "RACK_ENV" => "test" }].each do |env|
       server = start(env: { "RACK_ENV" => nil }.merge(env))
@@ -291,7 +291,7 @@ class SignalsTest < ShellCase
     end
   end
 
-  # A server behind a shell that hands it a socket.
+  # A server behind a shell that passes it a socket.
   class Activated < Server
     private
 
@@ -312,12 +312,12 @@ class SignalsTest < ShellCase
 
   def in_flight(server)
     answer = Thread.new { get(server, "/slow") }
-    answer.report_on_exception = false # where the server ends it, whoever asks is told
+    answer.report_on_exception = false # if the server ends it, the caller gets the error
     server.wait_for_log(/slow began/)
     answer
   end
 
-  # Everything that belongs to an end came after the application was given up.
+  # Every part of the end came after the application was given up.
   def assert_ended(server)
     assert_match(/^- Ended while the application was still working on a request(?: \(1 request, the oldest GET \/slow for \S+ s\))\nstopped\n- Goodbye!\n\z/, server.log)
   end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Disks that do not answer: whoever needs them waits, and nobody else does. A call hangs while the
-# others are served, so that no clock decides.
+# Disks that do not answer: requests that need them wait, and no others. A call hangs while the others are served, so no
+# clock decides.
 # SPDX-License-Identifier: MIT
 
 require_relative "shell_case"
@@ -60,7 +60,7 @@ class SlowDiskTest < ShellCase
     end
   end
 
-  # Closing a large file that nobody can find has much to give back.
+  # When a large file without a name is closed, the file system has much to free.
   def test_files_that_are_closed_by_a_disk_that_does_not_answer
     with_disk(env: ->(disk) { { "TMPDIR" => disk.folder } }) do |disk, server|
       kept = RawClient.open(server.url)
@@ -92,7 +92,7 @@ class SlowDiskTest < ShellCase
     end
   end
 
-  # A folder of which something is known, and something is not.
+  # A folder with known and unknown paths.
   def with_folder(**options)
     write "config.ru", options.delete(:app) || APPLICATION
     SlowDisk.open do |disk|
@@ -127,7 +127,7 @@ class SlowDiskTest < ShellCase
     end
   end
 
-  # What the kernel knows to be nowhere is the application's at once.
+  # If the kernel knows that a file does not exist, the application gets the request at once.
   def check_bystanders_of_folder(server, kept)
     assert_equal "/upload 3 294", kept.request(post("abc")).body
     assert_equal "/kept 0 0", kept.request(ask("/kept")).body
@@ -153,7 +153,7 @@ class SlowDiskTest < ShellCase
     end
   end
 
-  # The files stay those of the folder that was there at the start, and whoever leaves is forgotten.
+  # The files are still those of the folder at the start, and a client that leaves is forgotten.
   def test_ends_of_those_who_wait_for_a_file
     with_folder do |disk, server|
       disk.hold do
@@ -168,7 +168,7 @@ class SlowDiskTest < ShellCase
     end
   end
 
-  # Of the folder, and of the application by to_path.
+  # Files of the folder, and files that the application names by to_path.
   def test_files_that_are_sent_from_a_disk_that_does_not_answer
     write "config.ru", SENDER
     SlowDisk.open do |disk|

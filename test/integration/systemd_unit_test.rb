@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The units of examples/systemd: systemd can read them, and what they promise comes true with a test
-# in the place of systemd: the socket, the words, the reload, the signs of life, the end.
+# The units of examples/systemd: systemd can read them, and they work with a test in the place of systemd: the socket,
+# the command, the reload, the watchdog, the end.
 # SPDX-License-Identifier: MIT
 
 require_relative "shell_case"
@@ -9,7 +9,7 @@ require_relative "shell_case"
 class SystemdUnitTest < ShellCase
   UNITS = %w[rondo.service rondo.socket].map { |name| File.join(ROOT, "examples/systemd", name) }.freeze
 
-  # What systemd does before it becomes the service.
+  # The steps of systemd before it becomes the service.
   class Service < Server
     def self.lines(name)
       File.readlines(UNITS[0], chomp: true).filter_map { |line| line[/\A#{name}=(.*)/, 1] }
@@ -62,7 +62,7 @@ class SystemdUnitTest < ShellCase
   private
 
   def service(socket)
-    # Where Bundler found all gems and installed none, it has made no executable of this one either.
+    # If Bundler found all gems and installed none, it has made no executable of this gem, either.
     path = [File.join(ServerProcess::ROOT, "exe"), ENV.fetch("PATH")].join(File::PATH_SEPARATOR)
     env = BLANK.merge("PATH" => path, "NOTIFY_SOCKET" => File.join(@folder, "notify"), "WATCHDOG_USEC" => "100000")
     server = Service.new(nil, binds: [], env: env, spawn: { chdir: @folder, 3 => socket.fileno })
@@ -70,7 +70,7 @@ class SystemdUnitTest < ShellCase
     server
   end
 
-  # Signs of life come meanwhile: systemd would kill it otherwise.
+  # Watchdog messages come meanwhile; without them systemd would kill the service.
   def reload_with_an_application_that_takes_its_time(server)
     File.mkfifo(File.join(@folder, "gate"))
     write "config.ru", "warn 'loading'\nFile.read('gate')\n#{HELLO.sub("hello", "newer")}"

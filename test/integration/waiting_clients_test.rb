@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# More clients that never go on than calls may wait for, with default settings, while somebody else
-# wants to be served. The same in small is in rack/waiting_test.rb.
+# More clients stall than calls may wait, with default settings, and another client wants to be served.
+# rack/waiting_test.rb does the same on a small scale.
 # SPDX-License-Identifier: MIT
 
 require_relative "shell_case"
@@ -39,7 +39,7 @@ class WaitingClientsTest < ShellCase
     super
   end
 
-  # Over a Unix socket, whose buffers are small: the kernel keeps megabytes for each TCP client.
+  # Over a Unix socket, because its buffers are small. The kernel keeps megabytes for each TCP client.
   def attack(server, request)
     COUNT.times { @attackers << RawClient.new(server.unix_url).write(request) }
   end
@@ -67,7 +67,7 @@ class WaitingClientsTest < ShellCase
     refute_match(/Gave up/, server.log)
   end
 
-  # The budget of what is queued for them (total_output_bytes) is spent before that of calls.
+  # The budget for queued output (total_output_bytes) is full before the limit of calls is reached.
   def test_clients_that_do_not_read
     assert_outlives_unread_bodies(/^Closed the connection of \S+: clients that do not read fill the memory they may use/)
   end

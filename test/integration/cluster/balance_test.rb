@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-# Between workers: connections are spread evenly, and no request waits beside a worker that has
-# nothing to do.
+# Between workers: connections are spread evenly, and no request waits while another worker has nothing to do.
 # SPDX-License-Identifier: MIT
 
 require_relative "cluster_case"
@@ -29,7 +28,7 @@ class ClusterBalanceTest < ClusterCase
     @gate = File.open(File.join(@folder, "gate"), "r+")
   end
 
-  # What is inside goes on.
+  # The calls that are inside continue.
   def open_gate
     write "go", ""
     @gate.write("x")
@@ -70,14 +69,14 @@ class ClusterBalanceTest < ClusterCase
     define_method("test_connections_are_even_on_#{count}_workers") do
       server = cluster("-t", "1", workers: count)
       sockets = Array.new(4 * count) { dial(server) }
-      # A worker that the machine holds up for a while lends its clients, and gets them back.
+      # If the machine holds up a worker for a while, its clients go to others and come back.
       eventually("as many clients on each worker") do
         sockets.map { |socket| ask(socket) }.tally.values == [4] * count
       end
     end
   end
 
-  # The last one is in C and keeps the GVL.
+  # The last call is in C and keeps the GVL.
   %w[/sleep /loop /c].each do |stuck|
     define_method("test_nobody_waits_behind_a_worker_that_is_in_a#{stuck.tr("/", "_")}") do
       skip "needs connections that can move" unless XorProxy.moves?
@@ -97,7 +96,7 @@ class ClusterBalanceTest < ClusterCase
     end
   end
 
-  # No Ruby can write this line.
+  # Ruby cannot write this line.
   def test_an_application_that_keeps_ruby_to_itself_is_told_of
     write "config/rondo.rb", "slow_request_ms 100\n"
     server = cluster("-t", "1", workers: 1)

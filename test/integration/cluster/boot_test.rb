@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# How a cluster comes up: how many workers and why, who is whose parent, what they listen on, and
-# what happens when it cannot.
+# How a cluster starts: how many workers and why, which process is the parent of which, what they listen on, and what
+# happens when it cannot start.
 # SPDX-License-Identifier: MIT
 
 require_relative "cluster_case"
@@ -82,7 +82,7 @@ class ClusterBootTest < ClusterCase
     refute_path_exists path
   end
 
-  # Becomes the server with a descriptor of systemd's.
+  # Becomes the server, with a descriptor as systemd passes it.
   class Activated < Server
     private
 
@@ -104,7 +104,7 @@ class ClusterBootTest < ClusterCase
     end
   end
 
-  # ---- what keeps it from starting ----
+  # ---- errors at the start ----
 
   def test_an_application_that_raises
     write "config.ru", "\nraise 'no database'\n"

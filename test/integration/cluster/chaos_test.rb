@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Processes that stop and go on again, crowds of idle clients, one descriptor too many: clients see
-# late answers at worst, never none.
-# RONDO_TEST_IDLE says how many connections are idle during a restart.
+# Processes that stop and continue, crowds of idle clients, one descriptor too many: clients get at worst a late answer,
+# and always an answer.
+# RONDO_TEST_IDLE is the number of idle connections during a restart.
 # SPDX-License-Identifier: MIT
 
 require_relative "cluster_case"
@@ -72,7 +72,7 @@ class ClusterChaosTest < ClusterCase
     sockets.each { |socket| assert_match(%r{\AHTTP/1.1 200 }, answer_on(socket)) }
   end
 
-  # Each of them is served by a new worker afterwards, whatever the way of restarting; nobody notices.
+  # Afterwards a new worker serves each of them, whatever the kind of restart, and no client notices.
   %w[USR1 USR2].each do |signal|
     define_method("test_idle_connections_go_on_after_a_restart_by_#{signal}") do
       skip "needs connections that can move" unless XorProxy.moves?
@@ -91,10 +91,10 @@ class ClusterChaosTest < ClusterCase
     end
   end
 
-  # More clients than a worker has descriptors: they wait in the kernel's queue for those that go.
+  # More clients than a worker has descriptors: they wait in the kernel's queue until others leave.
   def test_more_clients_than_descriptors
     server = cluster(spawn: { rlimit_nofile: 200 })
-    # At once: one that says nothing for a second may have to make room.
+    # At once: a client that sends nothing for a second may have to make room.
     sockets = Array.new(400) { dial(server).tap { |s| s.write(GET.sub("Host", "Connection: close\r\nHost")) } }
     sockets.each { |socket| assert_match(%r{\AHTTP/1.1 200 }, answer_on(socket)) }
     refute_match(/Too many open files/, server.log)

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-# What the tests of clusters share: a server with workers, its processes as the kernel lists them,
-# load that counts what fails, and the certainty that nothing is left running.
+# Shared by the tests of clusters: a server with workers, its processes as the kernel lists them, load that counts
+# failures, and a check that no process is left running.
 # SPDX-License-Identifier: MIT
 
 require_relative "../shell_case"
 
 class ClusterCase < ShellCase
-  # Answers the process id; at /slow it waits for the file "go", at /KEY with the file of that name.
+  # Answers the process id. At /slow it waits for the file "go", at /KEY for the file with that name.
   APP = <<~RUBY
     VERSION_OF_CODE = "one"
     run lambda { |env|
@@ -21,7 +21,7 @@ class ClusterCase < ShellCase
   RUBY
   BOOTED = /^- Worker (\d+) \(PID: (\d+)\) booted in \d+\.\d+s, phase: (\d+)$/
 
-  # Asks for a page again and again, with as many clients; every second one keeps its connection. None sends a
+  # Asks for a page again and again, with this many clients; every second one keeps its connection. They never send a
   # request twice.
   class Load
     # A connection that reads whole answers.
@@ -45,14 +45,14 @@ class ClusterCase < ShellCase
       @threads = Array.new(clients) { |index| Thread.new { work(index.odd?) } }
     end
 
-    # @return [Array<String>] what went wrong
+    # @return [Array<String>] the failures
     def stop
       @stopping = true
       @threads.each(&:join)
       @failures
     end
 
-    # Waits for so many answers more.
+    # Waits for this many more answers.
     def more(answers, patience: 30)
       goal = @count + answers
       limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + patience
@@ -115,7 +115,7 @@ class ClusterCase < ShellCase
     server.wait_for_log(/(?:^- Worker \d+ .*#{pattern.source}.*){#{count}}/m, from: from)
   end
 
-  # @return [Hash{Integer => Integer}] process by slot, the newest of each
+  # @return [Hash{Integer => Integer}] slot => its newest process
   def workers(server)
     server.log.scan(BOOTED).to_h { |index, pid, _| [index.to_i, pid.to_i] }.select { |_, pid| alive?(pid) }
   end
@@ -150,7 +150,7 @@ class ClusterCase < ShellCase
     false
   end
 
-  # @return [Integer] how many there are at the server's port
+  # @return [Integer] how many sockets there are at the server's port
   def listening_sockets(server)
     File.foreach("/proc/net/tcp").grep(/ 0100007F:#{format("%04X", server.own_port)} \S+ 0A /).size
   end
@@ -163,7 +163,7 @@ class ClusterCase < ShellCase
     eventually("the end of #{pids}") { pids.none? { |pid| alive?(pid) } }
   end
 
-  # Waits for a line that is written from now on.
+  # Waits for a line that is written after the call.
   def after_signal(server, signal, pattern)
     from = server.log.bytesize
     server.signal(signal)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The engine of a cluster is in its master: two connections to Redis for all workers, before and after every
-# restart, and nothing that was published gets lost on the way.
+# The engine of a cluster is in its master: two connections to Redis for all workers, before and after every restart,
+# and no published message is lost on the way.
 # SPDX-License-Identifier: MIT
 
 require_relative "cluster_case"
@@ -88,7 +88,7 @@ class ClusterEngineTest < ClusterCase
     @over = true
     publisher.join
     heard = listener.heard(sent.size)
-    assert_equal sent, heard.sort_by(&:to_i), server.log # of two workers, which are two publishers
+    assert_equal sent, heard.sort_by(&:to_i), server.log # of two workers, so of two publishers
     eventually("one connection, nobody has subscribed, and the test's") { connections == 2 }
   end
 
@@ -100,11 +100,11 @@ class ClusterEngineTest < ClusterCase
     server.wait_for_log(/Redis at .* is not available/)
     20.times { |number| assert_equal "true", get(server, "/?#{number}").body }
     @redis.start
-    # Published by both workers, which are two publishers: in no order between them.
+    # Both workers published them. They are two publishers, so there is no order between them.
     [one, two].each { |peer| assert_equal (0...20).to_a, Array.new(20) { peer.hear.to_i }.sort }
   end
 
-  # The engine has rested by then, and goes on; what was published meanwhile is its.
+  # The engine has stopped by then, and continues. It sends the messages that were published meanwhile.
   def test_a_restart_that_fails
     app = File.join(@folder, "app")
     FileUtils.mkdir_p(app)
@@ -120,7 +120,7 @@ class ClusterEngineTest < ClusterCase
     eventually("two connections") { connections == 2 }
   end
 
-  # Somebody else's client.
+  # A client of another program.
   class Outsider
     def initialize(server)
       @connection = RedisClient.config(url: server.url).new_client.pubsub

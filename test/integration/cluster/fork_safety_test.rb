@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Nothing of the mold is shared by accident: connections of real databases, threads, random numbers.
+# Workers share nothing of the mold by accident: connections of real databases, threads, random numbers.
 # SPDX-License-Identifier: MIT
 
 require_relative "cluster_case"

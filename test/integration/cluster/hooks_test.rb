@@ -6,7 +6,7 @@
 require_relative "cluster_case"
 
 class ClusterHooksTest < ClusterCase
-  # Says the name of a hook, its process and its arguments.
+  # Writes the name of a hook, its process and its arguments.
   def self.say(name, given = "*given")
     "#{name} { |#{given}| warn \"#{name} in \#{Process.pid} with \#{given.inspect}\" }\n"
   end

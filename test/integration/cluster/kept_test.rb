@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Clients that keep their connections and never send a request twice, through every way in which a
-# worker leaves: what they ask is answered. The client is that of bench/restarts.rb.
-# RONDO_TEST_RESTARTS says how many restarts of each kind there are.
+# Clients that keep their connections and never send a request twice, in every way in which a worker leaves: each
+# request is answered. The client is the one of bench/restarts.rb.
+# RONDO_TEST_RESTARTS is the number of restarts of each kind.
 # SPDX-License-Identifier: MIT
 
 require_relative "cluster_case"
@@ -30,8 +30,8 @@ class ClusterKeptTest < ClusterCase
     Bench::RestartClient.new(target, "-c", CLIENTS.to_s, *words).tap { |client| @clients << client }
   end
 
-  # Asks before, during and after each; nothing is lost.
-  # @return [Hash{String => Integer}] what the clients counted
+  # Sends requests before, during and after each restart; none is lost.
+  # @return [Hash{String => Integer}] the client's counts
   def through(client, times = RESTARTS, &block)
     sum = Hash.new(0)
     times.times do |number|
@@ -44,7 +44,7 @@ class ClusterKeptTest < ClusterCase
     sum
   end
 
-  # A connection that cannot move is told, and asks on the next one.
+  # The answer on a connection that cannot move says that it is the last one, and the client uses a new connection.
   def assert_kept(closed)
     assert_equal 0, closed if XorProxy.moves?
   end
@@ -113,7 +113,7 @@ class ClusterKeptTest < ClusterCase
     assert_kept sum["closed"]
   end
 
-  # Slow clients: while the others are moved they say nothing, and ask afterwards.
+  # Slow clients: they send nothing while the others move, and send a request afterwards.
   def test_clients_that_take_their_time
     server = cluster
     sum = through(clients(server.port, "--pause", "20")) { restart(server, "USR1") }
@@ -127,7 +127,7 @@ class ClusterKeptTest < ClusterCase
     assert_kept sum["closed"]
   end
 
-  # ---- nobody there to take them ----
+  # ---- no worker to take them ----
 
   def test_one_worker
     server = cluster(workers: 1)
@@ -140,7 +140,7 @@ class ClusterKeptTest < ClusterCase
     through(clients(server.port, "--mixed")) { after_signal(server, "USR2", /Use Ctrl-C to stop/) }
   end
 
-  # Who asks in the grace is answered, and told.
+  # A request within the grace period is answered, and the answer says that it is the last one.
   def test_a_stop
     write "config/rondo.rb", "idle_grace_ms 60_000\n"
     [0, 2].each do |workers|
@@ -154,7 +154,7 @@ class ClusterKeptTest < ClusterCase
     end
   end
 
-  # ---- who they are ----
+  # ---- the identity of clients ----
 
   def ask(socket, text = "")
     socket.write("#{text}GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -193,7 +193,7 @@ class ClusterKeptTest < ClusterCase
     end
   end
 
-  # An upgraded connection has objects in its process: it is told, and stays until it ends.
+  # An upgraded connection has objects in its process: its handler is notified, and it stays until it ends.
   def test_upgraded_connections_are_told
     skip "needs connections that can move" unless XorProxy.moves?
     write "config.ru", <<~RUBY
@@ -216,7 +216,7 @@ class ClusterKeptTest < ClusterCase
     assert_match(%r{\AHTTP/1.1 200}, ask(plain))
   end
 
-  # Those that do not fit are told: the others have a limit, too.
+  # Connections that do not fit get a last answer, because the other workers have a limit, too.
   def test_siblings_that_are_full
     write "config/rondo.rb", "max_connections 10\ndrain_timeout 1\n"
     server = cluster(workers: 2)

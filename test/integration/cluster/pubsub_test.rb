@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What is published in one worker and heard in the others, while workers die, are stopped and replaced,
-# and while the master becomes another program.
+# Messages published in one worker and received in the others, while workers die, are stopped and replaced, and while
+# the master becomes another program.
 # SPDX-License-Identifier: MIT
 
 require_relative "cluster_case"
@@ -33,7 +33,7 @@ class ClusterPubsubTest < ClusterCase
     }
   RUBY
 
-  # A client that knows its worker.
+  # A client that knows which worker it is connected to.
   class Peer < WebsocketPeer
     READY = "ready"
 
@@ -44,7 +44,7 @@ class ClusterPubsubTest < ClusterCase
       @pid = hear.delete_prefix("pid ").to_i
     end
 
-    # Whatever else comes meanwhile is kept for later.
+    # Other messages that come meanwhile are kept for later.
     def tell(order)
       say(order)
       later = []
@@ -54,7 +54,7 @@ class ClusterPubsubTest < ClusterCase
       answer
     end
 
-    # Subscribes, and returns when the hub knows: `other`, of another worker, is heard then.
+    # Subscribes, and returns when the hub knows it: then `other`, a client of another worker, is heard.
     def listen(channel, other)
       tell("sub #{channel}")
       until @later.include?(READY)
@@ -69,7 +69,7 @@ class ClusterPubsubTest < ClusterCase
       text
     end
 
-    # While a server starts anew on a busy machine, nothing comes for a while.
+    # No message comes for a while when a server starts anew on a busy machine.
     def hear
       tries ||= 0
       super
@@ -125,7 +125,7 @@ class ClusterPubsubTest < ClusterCase
     assert_equal "done  ", a.tell("nothing")
   end
 
-  # The id is the hub's, so it means the same in every worker.
+  # The hub assigns the id, so it means the same in every worker.
   def test_a_history_of_all_workers
     server = cluster(workers: 2)
     a, b = peer_in_each(server, 2)
@@ -153,7 +153,8 @@ class ClusterPubsubTest < ClusterCase
     assert_equal "of worker #{b.pid}", a.next_message
   end
 
-  # It ends while somebody publishes and others listen: what it said before arrives, what others say does, too.
+  # The worker ends while it publishes and while its clients listen: its last messages arrive, and so do those of
+  # others.
   def test_a_worker_dies
     server = cluster(workers: 3)
     a, b, c = peer_in_each(server, 3)
@@ -167,7 +168,7 @@ class ClusterPubsubTest < ClusterCase
     assert_equal [Array.new(100) { |number| "c#{number}" }, Array.new(200) { |number| "a#{number}" }], said
   end
 
-  # What its clients say when they go leaves the worker before it ends.
+  # The messages of closing clients leave the worker before it ends.
   def test_a_worker_is_one_too_many
     server = cluster(workers: 2)
     peers = peer_in_each(server, 2)
@@ -181,14 +182,14 @@ class ClusterPubsubTest < ClusterCase
     assert_equal "of #{youngest}", staying.next_message
   end
 
-  # Nobody waits for a process that is stopped, and it costs nobody else anything.
+  # No process waits for a stopped one, and other processes lose no message.
   def test_a_worker_that_is_stopped
     write "config/rondo.rb", "hub_queue_bytes '1m'\nmax_pending_bytes '64m'\n"
     server = cluster(workers: 3)
     a, b, c = peer_in_each(server, 3)
     [b, c].each { |peer| peer.listen("news", a) }
     halt(c.pid)
-    15.times do # little enough for a worker that takes it, and too much for one that does not
+    15.times do # few enough for a worker that reads, and too many for one that does not
       a.tell("flood news")
       200.times { b.next_message }
     end
@@ -201,7 +202,7 @@ class ClusterPubsubTest < ClusterCase
 
   # ---- while everything is replaced ----
 
-  # Publishes number after number; whoever does not know whether one was taken says it again.
+  # Publishes number after number. If it is unknown whether one was accepted, it publishes that number again.
   class Publisher
     attr_reader :count, :doubtful
 
@@ -212,7 +213,7 @@ class ClusterPubsubTest < ClusterCase
       @thread = Thread.new { work }
     end
 
-    # Waits for so many more.
+    # Waits for this many more.
     def more(count)
       goal = @count + count
       limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
@@ -246,7 +247,7 @@ class ClusterPubsubTest < ClusterCase
     end
   end
 
-  # Hears all of a channel; comes back with the last id whenever it is closed.
+  # Receives a whole channel. Whenever it is closed, it comes back with the last id.
   class Listener
     attr_reader :numbers, :returns
 
@@ -290,7 +291,7 @@ class ClusterPubsubTest < ClusterCase
   def connector(server)
     lambda do
       connect(server)
-    rescue SystemCallError, TypeError, RuntimeError # the worker went before it had answered
+    rescue SystemCallError, TypeError, RuntimeError # the worker went before it answered
       retry
     end
   end

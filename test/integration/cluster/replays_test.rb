@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-# Clients that ask for all of a long history again and again, and do not read it, cost nobody a message.
+# Clients ask for a whole long history again and again, and do not read it. Other clients lose no message.
 # SPDX-License-Identifier: MIT
 
 require_relative "cluster_case"
 require_relative "../../support/websocket_peer"
 
 class ClusterReplaysTest < ClusterCase
-  KEPT = 9000 # of 1,000 bytes: nine times what may wait for a worker
+  KEPT = 9000 # of 1,000 bytes: nine times the limit of a worker's queue
   LIVE = 200
 
   PUSH = <<~'RUBY'
@@ -56,7 +56,7 @@ class ClusterReplaysTest < ClusterCase
     by_pid.values
   end
 
-  # One after the other, of whom the last twenty stay: they read nothing.
+  # One after the other. The last twenty stay and read nothing.
   def ask_again_and_again(server)
     until @over
       @crowd << TCPSocket.new("127.0.0.1", server.port).tap { |socket| socket.write(AGAIN) }

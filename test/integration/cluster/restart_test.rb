@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Restarts under load: new code comes, nobody notices, and code that cannot be used changes nothing.
-# RONDO_TEST_RESTARTS says how many restarts the longest tests make.
+# Restarts under load: new code is used, no client notices, and code that cannot be used changes nothing.
+# RONDO_TEST_RESTARTS is the number of restarts in the longest tests.
 # SPDX-License-Identifier: MIT
 
 require_relative "cluster_case"
@@ -83,7 +83,7 @@ class ClusterRestartTest < ClusterCase
     assert_equal old.to_s, answer.value.body
   end
 
-  # ---- what comes with a restart ----
+  # ---- changes that come with a restart ----
 
   def test_configuration_is_read_anew
     write "config/rondo.rb", "workers 1\nrack_url_scheme 'http'\n"
@@ -133,7 +133,7 @@ class ClusterRestartTest < ClusterCase
     assert_match(/^- Restarting\.\.\.$/, server.log)
   end
 
-  # ---- what cannot be used ----
+  # ---- code that cannot be used ----
 
   def test_an_application_that_raises_leaves_the_old_one_serving
     server = cluster
@@ -197,7 +197,7 @@ class ClusterRestartTest < ClusterCase
     assert_empty load.stop
   end
 
-  # ---- signals that meet a restart ----
+  # ---- signals during a restart ----
 
   def test_a_restart_during_a_restart
     server = cluster
@@ -206,7 +206,7 @@ class ClusterRestartTest < ClusterCase
     assert server.stop.success?
   end
 
-  # A program that is just starting would be ended by any of them.
+  # Each of these signals would end a program that is just starting.
   def test_signals_while_one_program_replaces_the_other
     server = cluster
     after_signal(server, "USR2", /^- Restarting\.\.\.$/)
@@ -239,7 +239,7 @@ class ClusterRestartTest < ClusterCase
     assert_equal "200", get(server).code
   end
 
-  # The folder where it was started is gone, or the program itself.
+  # The folder of the start is gone, or the program itself.
   def test_a_program_that_cannot_be_started_again_leaves_this_one_serving
     FileUtils.mkdir_p(File.join(@folder, "app"))
     write "app/config.ru", APP
@@ -261,7 +261,7 @@ class ClusterRestartTest < ClusterCase
     assert_match(/Goodbye/, server.log)
   end
 
-  # What waits in the queue of a slot that the next master does not have, and that nobody serves.
+  # Connections in the queue of a slot that the next master does not have and that no worker serves.
   def test_a_slot_too_many_without_a_worker
     write "config/rondo.rb", "before_worker_boot { |index| exit!(9) if index == 2 && File.exist?('bad') }\n"
     server = cluster
@@ -281,7 +281,7 @@ class ClusterRestartTest < ClusterCase
     server = cluster
     load = load_on(server)
     %w[USR1 TTIN USR1 TTOU TTIN USR2 TTOU].each { |signal| server.signal(signal) && load.more(5) }
-    server.wait_for_log(/^- Restarting\.\.\.$.*^- Worker \d+ .*booted/m) # by then the other program takes signals
+    server.wait_for_log(/^- Restarting\.\.\.$.*^- Worker \d+ .*booted/m) # by then the other program handles signals
     eventually("peace") { children(server.pid).size.between?(3, 4) && get(server) }
     assert_empty load.stop
     assert server.stop.success?

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The signals of a master, one after the other, and what its workers do with theirs.
+# The signals of a master, one after the other, and how its workers handle theirs.
 # SPDX-License-Identifier: MIT
 
 require_relative "cluster_case"
@@ -85,7 +85,7 @@ class ClusterSignalsTest < ClusterCase
     after_signal(server, "TTIN", /^- Worker 0 \(PID: \d+\) booted/)
   end
 
-  # The sockets of slots that nobody serves would swallow connections.
+  # The sockets of slots without a worker would swallow connections.
   def test_a_slot_between_two_others_that_is_not_served_has_no_socket
     write "config/rondo.rb", "worker_culling_strategy :oldest\n"
     server = cluster(workers: 3)
@@ -94,7 +94,7 @@ class ClusterSignalsTest < ClusterCase
     assert_equal 2, listening_sockets(server)
   end
 
-  # The kernel gives a closing socket connections until the last moment.
+  # The kernel adds connections to a closing socket until the last moment.
   def test_nobody_is_lost_when_a_slot_goes
     server = cluster(workers: 3)
     load = load_on(server, clients: 8)
@@ -107,7 +107,7 @@ class ClusterSignalsTest < ClusterCase
     assert_empty load.stop
   end
 
-  # Whoever listens for a slot without a worker lets go of it with the slot, and goes on serving.
+  # A worker that listens for a slot without a worker closes that socket with the slot, and continues to serve.
   def test_a_slot_that_siblings_serve_goes
     write "config/rondo.rb", "before_worker_boot { |index| exit!(9) if index == 2 && File.exist?('bad') }\n"
     server = cluster(workers: 3)
@@ -140,7 +140,7 @@ class ClusterSignalsTest < ClusterCase
     assert_empty load.stop
   end
 
-  # ---- telling ----
+  # ---- signals that print ----
 
   def test_backtraces_of_all_workers
     server = cluster
@@ -210,7 +210,7 @@ class ClusterSignalsTest < ClusterCase
 
   private
 
-  # Returns when the worker of that slot, which is the one to go, has gone.
+  # Returns when the worker of that slot, which is the one to end, has gone.
   def one_less(server, index)
     leaving = workers(server).fetch(index)
     server.signal("TTOU")
@@ -224,7 +224,7 @@ class ClusterSignalsTest < ClusterCase
     answer
   end
 
-  # The worker that was given up and the master, too, end with all that belongs to it.
+  # The worker that was given up ends with all its processes, and so does the master.
   def assert_ended(server)
     assert_match(/^- Ended while the application was still working on a request \(1 request, the oldest GET /, server.log)
     assert_equal ["end of 0", "end of 1"], server.log.scan(/^end of \d+$/).sort

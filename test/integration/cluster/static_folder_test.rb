@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The static folder behind a symbolic link that a deploy turns: as it was until the restart, and the
-# new one from then on.
+# The static folder behind a symbolic link that a deployment changes: the old folder until the restart, and the new one
+# after it.
 # SPDX-License-Identifier: MIT
 
 require_relative "cluster_case"
@@ -12,7 +12,7 @@ class ClusterStaticFolderTest < ClusterCase
     release "one"
   end
 
-  # What Capistrano does.
+  # Does what Capistrano does.
   def release(name)
     write "releases/#{name}/site/name.txt", name
     link = File.join(@folder, "link")

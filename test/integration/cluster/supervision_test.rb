@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Processes that die, hang or wear out, under load: only what was inside them is lost, and somebody
-# takes their place. RONDO_TEST_KILLS says how many workers the longest test kills.
+# Processes that die, hang or wear out, under load: only the requests inside them are lost, and another process replaces
+# them. RONDO_TEST_KILLS is the number of workers that the longest test kills.
 # SPDX-License-Identifier: MIT
 
 require_relative "cluster_case"
@@ -25,7 +25,7 @@ class ClusterSupervisionTest < ClusterCase
     hanging&.close
   end
 
-  # By the core, long before its process ends; and that does not wait for the end of the drain.
+  # The core does it, long before the process ends, and does not wait for the end of the drain.
   def test_the_client_of_a_request_that_hangs_is_answered
     write "config/rondo.rb", "hard_request_timeout 0.2\nworker_check_interval 0.1\n"
     server = cluster("-t", "2")
@@ -97,7 +97,7 @@ class ClusterSupervisionTest < ClusterCase
     server.wait_for_log(/slow began/)
     Process.kill("KILL", server.pid)
     write "go", ""
-    assert_match(/\A\d+\z/, answer.value.body) # what is in flight still finishes
+    assert_match(/\A\d+\z/, answer.value.body) # requests in flight still finish
     wait_for_end_of(*pids)
   end
 
@@ -127,7 +127,7 @@ class ClusterSupervisionTest < ClusterCase
     wait_for_workers(server, 3)
   end
 
-  # Nobody has read who they are when they are dead already, because of the hook.
+  # Because of the hook, they are dead before the master has read their names.
   def test_workers_that_end_while_others_are_buried
     write "config/rondo.rb", "before_worker_boot { exit!(9) if File.exist?('bad') }\nafter_worker_shutdown { sleep 0.3 }\n"
     server = cluster(workers: 3)
@@ -203,7 +203,7 @@ class ClusterSupervisionTest < ClusterCase
     eventually("its burial") { !children(server.pid).include?(before) }
   end
 
-  # Nor is it left behind when other code takes over, and siblings listen for the slot meanwhile.
+  # The mold also ends when other code takes over while siblings listen for the slot.
   def test_a_mold_that_hangs_when_it_is_started_again_is_given_up
     write "config.ru", "(warn('hangs'); sleep) if File.exist?('hang')\n#{APP}"
     write "config/rondo.rb", "mold_boot_timeout 8\n" # it takes a part of that

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What the tests of the control server share: a server that has one, its token, and requests to it.
+# Shared by the tests of the control server: a server that has one, its token, and requests to it.
 # SPDX-License-Identifier: MIT
 
 require_relative "../shell_case"
@@ -22,7 +22,7 @@ class ControlCase < ShellCase
     server
   end
 
-  # @return [String] where the control server of the log listens
+  # @return [String] where the control server listens, from the log
   def control_url(server)
     server.log[/^\* Control server on (\S+)/, 1] or flunk server.log
   end

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-# The control server of real processes: what it shows, who may see it, what it does, and that it
-# answers while Ruby cannot.
+# The control server of real processes: its pages, its access rules, its commands, and its answers while Ruby is stuck.
 # SPDX-License-Identifier: MIT
 
 require_relative "control_case"
@@ -57,7 +56,7 @@ class ControlServerTest < ControlCase
     stuck do |server|
       assert_equal "200", control(server, "/stop").code
       open_gate
-      assert server.stop(signal: 0).success? # only waits
+      assert server.stop(signal: 0).success? # the call only waits
     end
   end
 
@@ -138,7 +137,7 @@ class ControlServerTest < ControlCase
     assert_equal "403", control(server, "/stop", { "sec-fetch-site" => "cross-site" }, token: nil).code
   end
 
-  # DNS rebinding: the page's own origin leads here, and the browser adds nothing but its name in Host.
+  # DNS rebinding: the page's own origin resolves to this machine, and the browser adds only that name in Host.
   def test_a_name_that_leads_here_without_a_token
     server = controlled(token: "none")
     %w[/stats /metrics /thread-backtraces /stop /nothing].each do |path|
@@ -151,7 +150,7 @@ class ControlServerTest < ControlCase
     end
   end
 
-  # An image's address is enough for a GET, and need not say where it comes from.
+  # The address of an image is enough for a GET, and a GET need not name its origin.
   def test_verbs_without_a_token_are_no_get
     server = controlled(token: "none")
     %w[stop halt restart reopen-log info gc gc-stats thread-backtraces].each do |verb|
@@ -164,7 +163,7 @@ class ControlServerTest < ControlCase
     server.wait_for_log(/Goodbye!/)
   end
 
-  # As pumactl does it: by GET, with its token or through a Unix socket, whose file says who may.
+  # As pumactl does it: by GET, with its token, or through a Unix socket with the permissions of its file.
   def test_verbs_by_get
     assert_equal "200", control(controlled, "/gc").code
     server = controlled(uri: "unix://#{File.join(@folder, "open.sock")}", token: "none")
@@ -206,7 +205,7 @@ class ControlServerTest < ControlCase
     assert_equal server.own_urls * 2, server.log.scan(ServerProcess::LISTENING).flatten
   end
 
-  # A child that holds copies of the descriptors would keep clients waiting for their end.
+  # A child with copies of the descriptors would keep clients waiting for the end of their connections.
   def test_forks_of_the_application_do_not_hold_it
     write "config.ru", <<~RUBY
       run ->(_env) { [200, {}, [fork { $stdin.read; exit! }.to_s]] }

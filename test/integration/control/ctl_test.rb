@@ -76,7 +76,7 @@ class CtlTest < ControlCase
       assert_complaint 1, /#{verb} not available/, ctl(verb, "-S", "state")
     end
     assert_equal 0, ctl("stop", "-S", "state").code
-    assert server.stop(signal: 0).success? # only waits
+    assert server.stop(signal: 0).success? # the call only waits
     refute File.exist?(File.join(@folder, "state"))
   end
 

@@ -54,7 +54,7 @@ class TopTest < ControlCase
     end
   end
 
-  # Long before the next look is due.
+  # Long before the next update.
   def test_another_size_is_drawn_at_once
     controlled("-S", "state")
     in_terminal(interval: 1000) do |screen, pid|
@@ -82,7 +82,7 @@ class TopTest < ControlCase
 
   private
 
-  # What a terminal has been sent, and what it is set to.
+  # The bytes a terminal got, and its settings.
   class TerminalScreen
     attr_reader :terminal
 
@@ -93,7 +93,7 @@ class TopTest < ControlCase
       @text = +""
     end
 
-    # @return [String] all that came until something matched; the next look is at what comes later
+    # @return [String] everything up to the match; the next call looks at what comes later
     def until(pattern)
       Timeout.timeout(ShellCase::PATIENCE) do
         @text << @terminal.readpartial(65_536).force_encoding("UTF-8") until @text.valid_encoding? && @text.match?(pattern)
@@ -103,7 +103,7 @@ class TopTest < ControlCase
       @test.flunk "no #{pattern.inspect} in #{@text.inspect}"
     end
 
-    # @return [String] as stty has it
+    # @return [String] as stty prints it
     def mode
       " #{IO.popen(%w[stty -a], in: @slave, &:read).tr("\n;", "  ")} "
     end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The engine of examples/nats against a real NATS: what the interface asks of any engine.
+# The engine of examples/nats against a real NATS: the requirements that every engine has to meet.
 # SPDX-License-Identifier: MIT
 
 require_relative "outlet_case"

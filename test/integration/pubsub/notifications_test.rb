@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The example: a job says something, the browsers of a cluster hear it.
+# The example: a job publishes a message, and the browsers of a cluster get it.
 # SPDX-License-Identifier: MIT
 
 require_relative "../shell_case"

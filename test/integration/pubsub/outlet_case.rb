@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What the tests of engines share: engines that are closed, and what they hand on, caught before it
-# reaches a server of ours.
+# Shared by the tests of engines: engines that are closed at the end, and the messages that they deliver, caught before
+# they reach a server.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -11,7 +11,7 @@ require "timeout"
 class OutletCase < Minitest::Test
   PATIENCE = 60
 
-  # Takes what an engine hands on.
+  # Takes the messages that an engine delivers.
   class Outlet
     attr_reader :received
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# How the Redis engine gets in: passwords, users with rights, TLS, Unix sockets; what it says when it
-# does not; and a Redis that does not keep to the protocol.
+# How the Redis engine connects: passwords, users with rights, TLS, Unix sockets; the error when it cannot; and a Redis
+# that breaks the protocol.
 # SPDX-License-Identifier: MIT
 
 require_relative "redis_case"
@@ -172,7 +172,7 @@ class RedisAccessTest < RedisCase
     assert_equal [channel, "there and back"], got
   end
 
-  # Says the same to everybody, whatever they say.
+  # Answers the same to every client, whatever it sends.
   def with_peer(bytes, port = 0)
     server = TCPServer.new("127.0.0.1", port)
     sockets = []
@@ -191,7 +191,7 @@ class RedisAccessTest < RedisCase
     sockets.each(&:close)
   end
 
-  # Always a byte more, never a whole answer.
+  # Sends one more byte each time, and never a whole answer.
   def with_drip
     server = TCPServer.new("127.0.0.1", 0)
     thread = Thread.new do

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What the tests of the Redis engine share: servers and engines.
+# Shared by the tests of the Redis engine: servers and engines.
 # SPDX-License-Identifier: MIT
 
 require_relative "outlet_case"
@@ -8,8 +8,8 @@ require "stringio"
 require "support/redis_server"
 
 class RedisCase < OutletCase
-  # Short, because tests wait for some of them, and long enough for a Redis that the machine holds up.
-  # Nothing here is to run into the deadline but what tries it.
+  # Short, because tests wait for some of them, and long enough for a Redis that the machine holds up. Only the tests of
+  # the deadline should run into it.
   TERMS = { timeout: PATIENCE, ping: 0.2 }.freeze
   SOON = 1.5
 
@@ -38,7 +38,7 @@ class RedisCase < OutletCase
     Rondo::PubSub::Redis.new(url, log: log, **TERMS, **options).tap { |engine| @engines << engine }
   end
 
-  # @return [String] what is said of one that cannot be reached
+  # @return [String] the log's text about a Redis that cannot be reached
   def refusal_of(engine)
     engine.start
     eventually("an outage") { @log.string.include?("is not available") }

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The Redis engine by itself, against a real Redis that is stopped, killed and started again. What it
-# hands on is caught before it reaches a server.
+# The Redis engine alone, against a real Redis that is stopped, killed and started again. The messages that it delivers
+# are caught before they reach a server.
 # SPDX-License-Identifier: MIT
 
 require_relative "redis_case"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Two servers that share nothing but a Redis: what is published at one reaches the clients of the other,
-# whatever happens to Redis meanwhile. Single mode; the cluster's are in test/integration/cluster.
+# Two servers that share only a Redis: a message published at one reaches the clients of the other, whatever happens to
+# Redis meanwhile. Single mode; test/integration/cluster has the tests of clusters.
 # SPDX-License-Identifier: MIT
 
 require_relative "../shell_case"
@@ -68,7 +68,7 @@ class TwoMachinesTest < ShellCase
     wait_for_redis("c", 2)
     get(two, "/?c=last")
     assert_equal [*sent, "last"], heard_until("last", near)
-    # Who came back later has missed what Redis had nobody for.
+    # A client that came back later missed the messages for which Redis had no subscriber.
     assert_equal "last", heard_until("last", far).last
   end
 
@@ -109,7 +109,7 @@ class TwoMachinesTest < ShellCase
 
   private
 
-  # Redis hears of a subscription a moment after the client.
+  # Redis learns of a subscription a moment after the client.
   def wait_for_redis(channel, count, patterns: 0)
     eventually("#{count} subscriptions of #{channel}") do
       @redis.cli("PUBSUB", "NUMSUB", channel).split.last == count.to_s && @redis.cli("PUBSUB", "NUMPAT") == patterns.to_s
