@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-# Bodies that are enumerated, arrays, files; who waits for whom; and that close runs once, whatever
-# happens.
+# Bodies that are enumerated, arrays, files; which call waits for which; and that close runs once in every case.
 # SPDX-License-Identifier: MIT
 
 require "pathname"
@@ -30,7 +29,7 @@ class RackBodiesTest < RackCase
     end
   end
 
-  # A body without end; the block is called after every part.
+  # A body without an end; the block is called after every part.
   def endless(part)
     Body.new do |out|
       loop do
@@ -52,7 +51,7 @@ class RackBodiesTest < RackCase
     assert_equal ["", "0"], [response.body, response.header("content-length")]
   end
 
-  # What it promised it does not keep: the client sees it by the end of the connection, the operator in the log.
+  # The body does not keep its promise: the client sees it by the end of the connection, the operator in the log.
   def test_an_answer_that_is_not_as_long_as_it_says
     { "10" => "fewer", "2" => "more" }.each do |length, which|
       client = serve(->(_env) { [200, { "content-length" => length }, %w[one two]] }, lint: false)
@@ -99,7 +98,7 @@ class RackBodiesTest < RackCase
     eventually("it is closed") { body.closes.positive? }
   end
 
-  # Rails raises there when the body is a part of a file.
+  # Rails raises here when the body is a part of a file.
   def test_to_ary_is_not_asked_where_the_length_is_known
     body = Body.new("a", "b")
     body.define_singleton_method(:to_ary) { raise LocalJumpError }
@@ -108,7 +107,7 @@ class RackBodiesTest < RackCase
     assert_closed(body)
   end
 
-  # Rails hands out an Enumerator there when the body is one.
+  # Rails returns an Enumerator here when the body is an Enumerator.
   def test_to_ary_that_is_no_array
     [nil, %w[a b].each].each do |returned|
       body = Body.new("a", "b")
@@ -175,7 +174,7 @@ class RackBodiesTest < RackCase
       assert_equal "here", get(other).body
       still = pulled == seen
       seen = pulled
-      # Ten answers to somebody else without a further part: it waits.
+      # Ten answers to another client without a further part: the body waits.
       still && Array.new(10) { get(other).body } && pulled == seen
     end
     assert_operator pulled * part.bytesize, :<, 16 << 20
@@ -197,7 +196,7 @@ class RackBodiesTest < RackCase
     slow.each { |client| assert_equal 4_000_000, client.read_all.count("y") }
   end
 
-  # What ten clients are owed at once is their one String, and nobody waits behind it.
+  # Ten clients are owed the same String at once, and no call waits behind it.
   def test_a_large_string_for_slow_readers_beside_others
     large = Random.bytes(9_000_000).freeze
     running = start(lint: false) { |env| [200, {}, [env["PATH_INFO"] == "/large" ? large : "here"]] }
@@ -223,7 +222,7 @@ class RackBodiesTest < RackCase
     assert_equal [after, 1], [pulled, body.closes]
   end
 
-  # The block that each got
+  # The block that each got.
 
   def test_the_block_is_over_with_the_response
     kept = nil
@@ -453,7 +452,7 @@ class RackBodiesTest < RackCase
     assert_equal "each was called", get(answer(FileBody.new(nil))).body
   end
 
-  # Rails hands out what send_file was given.
+  # Rails returns the path that send_file was given.
   def test_to_path_that_is_a_pathname
     with_file("12345") do |path|
       assert_equal "12345", get(answer(FileBody.new(Pathname(path)), lint: false)).body

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Children of the application that live on: neither clients nor the server's addresses may depend on
-# them. They have copies of all descriptors until they close them.
+# Children of the application that live on: clients and the server's addresses must not depend on them. They have copies
+# of all descriptors until they close them.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -12,7 +12,7 @@ require "tmpdir"
 require "net/http"
 
 class ChildrenTest < Minitest::Test
-  # Living children have no part in what the tests read of the server's output.
+  # Children that live on do not hold the server's output, which the tests read.
   APP = <<~RUBY
     require "socket"
 
@@ -159,7 +159,7 @@ class ChildrenTest < Minitest::Test
     end
   end
 
-  # Other threads have the lock of the loop most of the time; no child may wait for it.
+  # Other threads hold the lock of the loop most of the time. A child must not wait for it.
   def test_forks_while_others_are_served
     ServerProcess.run(@app, settings: { max_threads: 8 }) do |server|
       over = false
@@ -192,7 +192,7 @@ class ChildrenTest < Minitest::Test
     raw(server).tap { |client| client.write("GET #{path} HTTP/1.0\r\n\r\n") }
   end
 
-  # Its parent may have ended, but it has not.
+  # Its parent may have ended, but the child has not.
   def assert_lives(pid, keep: true)
     assert_operator pid, :>, 1
     Process.kill(0, pid)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What the real clients of clients_test.rb ask: every way a response can be framed, and bodies
-# that come back as their digest.
+# The pages for the real clients of clients_test.rb: every way to frame a response, and bodies that come back as their
+# digest.
 # SPDX-License-Identifier: MIT
 
 require "digest/sha2"

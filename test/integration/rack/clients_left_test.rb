@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Clients that the application still has when there is nothing behind them any more: the connection
-# has gone, the server has stopped or was collected, or this is a child of the process. They say no.
+# Clients that the application still holds when their connection is gone: the connection has ended, the server has
+# stopped or was collected, or this is a child of the process. Their methods return false.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -10,7 +10,7 @@ require "support/websocket_peer"
 require "support/xor_proxy"
 
 class ClientsLeftTest < Minitest::Test
-  # Gives its client away.
+  # Publishes its client to the test.
   class Giver
     def initialize(queue)
       @queue = queue
@@ -100,7 +100,7 @@ class ClientsLeftTest < Minitest::Test
     assert_kind_of Giver, @client.handler
   end
 
-  # In a method of its own, so that nothing of it stays on the stack.
+  # In a method of its own, so that no reference stays on the stack.
   def serve
     queue = @queue
     app = lambda do |env|

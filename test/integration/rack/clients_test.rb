@@ -22,7 +22,7 @@ class ClientsTest < Minitest::Test
       @server ||= ServerProcess.new(APP, env: { "RONDO_TEST_LINT" => "1" })
     end
 
-    # For clients that count: without Lint.
+    # For clients that only count: without Lint.
     def plain_server
       @plain_server ||= ServerProcess.new(APP)
     end

@@ -7,7 +7,7 @@
 require_relative "rack_case"
 
 class RackCloseTest < RackCase
-  # `answer` gives what the application returns, `client` names what the client does.
+  # `answer` makes the answer of the application, `client` names what the client does.
   Way = Struct.new(:verb, :headers, :settings, :client, :answer, keyword_init: true)
 
   class << self
@@ -24,7 +24,7 @@ class RackCloseTest < RackCase
   # A handler without callbacks.
   module Deaf; end
 
-  # With a file's name as well.
+  # With a file name as well.
   class NamedBody < Body
     def to_path
       __FILE__
@@ -45,7 +45,7 @@ class RackCloseTest < RackCase
     end
   end
 
-  # That has its parts in an Array, too.
+  # A streaming body that also has its parts in an Array.
   class Listed < Body
     def to_ary
       @parts
@@ -238,7 +238,7 @@ class RackCloseTest < RackCase
 
   private
 
-  # What happens to a request, in order.
+  # The events of a request, in order.
   class Order
     def initialize
       @events = []
@@ -264,8 +264,8 @@ class RackCloseTest < RackCase
     end
   end
 
-  # The next request on the same thread comes after everything that belongs to this one, whatever
-  # was called too often would have been called by then.
+  # The next request on the same thread comes after everything of this one. A second call of close would have happened
+  # by then.
   def check(way)
     order = Order.new
     client = serve(lint: false, max_threads: 1, **way.settings) do |env|

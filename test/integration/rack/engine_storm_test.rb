@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A storm of clients that come back all at once, while the application and the engine are stuck: in the end the
-# engine knows exactly the channels there are, and none that has gone.
+# A storm of clients that all come back at once, while the application and the engine are stuck. In the end the engine
+# knows exactly the channels that exist, and no others.
 # SPDX-License-Identifier: MIT
 
 require "set"
@@ -10,10 +10,10 @@ require_relative "../../support/websocket_peer"
 
 class EngineStormTest < RackCase
   CLIENTS = 200
-  # Many times what one event queue of max_pending_bytes held.
+  # Many times the capacity that one event queue of max_pending_bytes had.
   CHANNELS = 100
 
-  # Subscribes when it is told to, once the gate is open.
+  # Subscribes on request, once the gate is open.
   class Crowd
     class << self
       attr_accessor :gate, :began
@@ -26,7 +26,7 @@ class EngineStormTest < RackCase
     end
   end
 
-  # Knows the channels it was told of, and waits at its gate before the first one.
+  # Records its channels, and waits at its gate before the first one.
   class Engine < Rondo::PubSub::Engine
     attr_reader :known, :gate, :mistakes
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What the env of a request holds, and that it belongs to the request alone.
+# The contents of a request's env, and that the env belongs to this request alone.
 # SPDX-License-Identifier: MIT
 
 require_relative "rack_case"

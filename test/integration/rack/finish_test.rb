@@ -6,7 +6,7 @@
 require_relative "rack_case"
 
 class RackFinishTest < RackCase
-  # What the callables of a request were called with, when its response ended.
+  # The arguments with which the callables of a request were called when its response ended.
   def finishing(order = Queue.new, **options)
     client = serve(lint: false, **options) do |env|
       2.times { |n| env["rack.response_finished"] << ->(*arguments) { order << [n, *arguments] } }

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Applications that fork: the child has copies of the server's objects, but the poller and the
-# sockets are the parent's. It must not answer, and its end must not take anything from the parent.
+# Applications that fork: the child has copies of the server's objects, but the poller and the sockets belong to the
+# parent. The child must not answer, and its end must not take anything from the parent.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -12,7 +12,7 @@ require "net/http"
 require "support/websocket_peer"
 
 class ForkTest < Minitest::Test
-  # What a child does on its way out is the parent's to send, or nobody's.
+  # Output that a child has on its way out belongs to the parent, or is dropped.
   APP = <<~RUBY
     STREAM = lambda do |stream|
       stream.write("one;")
@@ -44,7 +44,7 @@ class ForkTest < Minitest::Test
       end
     end
 
-    # The child has the stack of a thread that it has not.
+    # The child has the stack of a thread that does not exist in it.
     class THREAD
       def each(&block)
         yield "one;"
@@ -61,7 +61,7 @@ class ForkTest < Minitest::Test
       end
     end
 
-    # The parent closes its body, the child none: what `close` does is done once.
+    # The parent closes its body, the child does not: `close` runs once.
     class CLOSED < BOTH
       def initialize(file) = @file = file
       def close = File.write(@file, "\#{$$}\n", mode: "a")
@@ -105,7 +105,7 @@ class ForkTest < Minitest::Test
 
   private
 
-  # With one thread the next request begins after everything of the one before.
+  # With one thread the next request begins after the whole of the one before.
   def with_server
     Dir.mktmpdir do |folder|
       app = File.join(folder, "fork.ru")
@@ -145,7 +145,7 @@ class ForkBodyTest < Minitest::Test
       reader.read.tap { Process.wait(pid) }
     end
 
-    # Reads once another call has begun: then the call that left the stream open is over.
+    # Reads once another call has begun: then the call that left the stream open has ended.
     READ_LATER = lambda do |stream|
       stream.write("begun; ")
       Thread.new do
@@ -219,16 +219,16 @@ class ForkBodyTest < Minitest::Test
   end
 end
 
-# With upgraded connections: what came for them before the fork is the parent's to tell.
+# With upgraded connections: events that came before the fork are delivered by the parent.
 class ForkPushTest < Minitest::Test
-  # `fork` without a block wherever the application is called; the child returns. Waiting for the pipe
-  # "go" keeps Ruby's lock, and the priority a longer time slice, so that no other thread takes the
-  # loop: whatever comes meanwhile is queued, and told by the same thread after the fork.
+  # `fork` without a block at each place where the application is called; the child returns. The wait for the pipe "go"
+  # keeps Ruby's lock, and the priority gives a longer time slice, so no other thread takes the loop. Events that come
+  # meanwhile are queued, and the same thread delivers them after the fork.
   APP = <<~RUBY
     require "fiddle"
 
     module Kernel
-      # Unbuffered: a child that another thread forks meanwhile would write a buffer once more.
+      # Unbuffered: another thread's child would write a copy of the buffer.
       def note(text) = File.open("told", "a") { |file| file.syswrite("\#{$$} \#{text}\\n") }
 
       def fork_and_return
@@ -378,7 +378,7 @@ class ForkPushTest < Minitest::Test
     Net::HTTP.get("127.0.0.1", path, @server.port)
   end
 
-  # The server's native thread has read what was sent before: it answers files, too.
+  # The server's native thread has read the requests that came before: it answers files, too.
   def arrived
     assert_equal "there", get("/there")
   end
@@ -401,8 +401,8 @@ class ForkPushTest < Minitest::Test
     end
   end
 
-  # By the parent and once, in any order, which several connections do not have. The parent waits for
-  # its child before it goes on: whatever the child did is there by now.
+  # The parent delivers them once, in any order, because several connections have no order. The parent waits for its
+  # child before it continues, so everything that the child did is there by now.
   def assert_told(*texts)
     assert_equal texts.map { |text| "#{@server.pid} #{text}" }.sort, told.sort
   end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# A hostile client behind nginx and haproxy, alone and one behind the other: the application is told the
-# address, scheme and port that the proxies saw, whatever fields the client sends. Each host of the tests has
-# a loopback address of its own.
+# A hostile client behind nginx and haproxy, alone and one behind the other: the application gets the address, scheme
+# and port that the proxies saw, whatever fields the client sends. Each host of the tests has a loopback address of its
+# own.
 # SPDX-License-Identifier: MIT
 
 require_relative "rack_case"
@@ -14,7 +14,7 @@ class ForwardedTest < RackCase
   PROXY = "127.0.0.1"
   FRONT = "127.0.0.3"
   CLIENT = "127.0.0.2"
-  # What the client sends: both families, more than once, with addresses of proxies and of others.
+  # The fields that the client sends: both families, more than once, with addresses of proxies and of others.
   HOSTILE = <<~FIELDS.gsub("\n", "\r\n")
     Forwarded: for=6.6.6.6;proto=https;host=evil.example
     Forwarded: for=127.0.0.1;proto=https
@@ -28,7 +28,7 @@ class ForwardedTest < RackCase
     X-Real-Ip: 6.6.6.6
   FIELDS
 
-  # What DEPLOYMENT.md says of nginx and haproxy: fields are appended or overwritten.
+  # The configuration of nginx and haproxy from DEPLOYMENT.md: fields are appended or overwritten.
   NGINX = {
     x_forwarded: <<~CONFIG,
       proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; proxy_set_header X-Forwarded-Proto $scheme;
@@ -44,7 +44,7 @@ class ForwardedTest < RackCase
     CONFIG
     forwarded: "http-request add-header Forwarded for=%[src];proto=http"
   }.freeze
-  # Passes on what the client says of the other hop, and adds its own word.
+  # Passes on the client's statement about the other hop, and adds its own.
   NGINX_FRONT = {
     x_forwarded: NGINX[:x_forwarded],
     forwarded: 'proxy_set_header Forwarded "$http_forwarded, for=$remote_addr;proto=$scheme";'
@@ -71,7 +71,7 @@ class ForwardedTest < RackCase
     ProxyProcess.new(name, port, **options).tap { |proxy| @proxies << proxy }
   end
 
-  # @return [Array<String>] KEYS, as the application was told
+  # @return [Array<String>] KEYS, as the application got them
   def told(port, fields = HOSTILE)
     socket = TCPSocket.new("127.0.0.1", port, CLIENT, 0)
     socket.write("GET / HTTP/1.1\r\nHost: test.example\r\nConnection: close\r\n#{fields}\r\n")
@@ -91,14 +91,14 @@ class ForwardedTest < RackCase
   def test_haproxy_with_x_forwarded = check_one("haproxy", :x_forwarded, true, haproxy: HAPROXY[:x_forwarded])
   def test_haproxy_with_forwarded = check_one("haproxy", :forwarded, false, haproxy: HAPROXY[:forwarded])
 
-  # The setting says which family counts; a proxy that writes the other one alone says nothing.
+  # The setting names the family that counts. A proxy that writes only the other one has no effect.
   def test_a_proxy_that_writes_the_other_family_says_nothing
     port = serve_behind([PROXY], trusted_proxy_fields: :forwarded)
     front = proxy("nginx", port, nginx: "#{NGINX[:x_forwarded]} proxy_set_header Forwarded '';")
     assert_equal [PROXY, "http", "80"], told(front.port)
   end
 
-  # What a proxy neither writes nor removes is the client's word: SECURITY.md and DEPLOYMENT.md say so.
+  # A field that a proxy neither writes nor removes comes from the client: SECURITY.md and DEPLOYMENT.md say so.
   def test_what_a_proxy_passes_on_is_believed
     port = serve_behind([PROXY])
     front = proxy("nginx", port, nginx: "proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;")
@@ -117,7 +117,7 @@ class ForwardedTest < RackCase
   def test_two_proxies_with_x_forwarded = check_two(:x_forwarded)
   def test_two_proxies_with_forwarded = check_two(:forwarded)
 
-  # nginx writes one family, haproxy the other: the one that the setting names counts, as far as its proxies go.
+  # nginx writes one family, haproxy the other. The one that the setting names counts, as far as its proxies go.
   def test_two_proxies_with_two_families
     x_fields, standard = %i[x_forwarded forwarded].map { |family| serve_behind([PROXY], trusted_proxy_fields: family) }
     told = [x_fields, standard].map do |port|
@@ -127,8 +127,8 @@ class ForwardedTest < RackCase
     assert_equal [[CLIENT, "http"], [FRONT, "http"]], told.map { |values| values.take(2) }
   end
 
-  # haproxy names its own client by the PROXY protocol. That is nginx, which says who is behind it; whoever else
-  # comes to haproxy is not listed, and its fields are not read.
+  # haproxy names its own client by the PROXY protocol. That client is nginx, which names the client behind it. Other
+  # clients of haproxy are not listed, and their fields are not read.
   def check_proxy_protocol(family)
     skip "needs a client that sends a PROXY header before the handshake, and the XOR proxy sends none" if XorProxy.on?
     port = serve_behind([FRONT], trusted_proxy_fields: family, proxy_protocol_from: [PROXY])

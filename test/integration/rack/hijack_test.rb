@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Full and partial hijack: the application gets a real IO with what was already read in front, and
-# the server never touches the connection again.
+# Full and partial hijack: the application gets a real IO that starts with the bytes that were already read, and the
+# server never touches the connection again.
 # SPDX-License-Identifier: MIT
 
 require_relative "rack_case"
@@ -117,7 +117,7 @@ class RackHijackTest < RackCase
     client.write(bytes("GET", "/"))
     io = take(ios)
     other = connect
-    # The other connection outlives its deadline: so would the hijacked one, were it watched.
+    # The other connection outlives its deadline. So would the hijacked one, if it had a deadline.
     get(other, "/other")
     assert_predicate other, :closed?
     client.write("GET / HTTP/1.1\r\n\r\nnot for the server\n")

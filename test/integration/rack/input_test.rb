@@ -10,7 +10,7 @@ require_relative "rack_case"
 class RackInputTest < RackCase
   MEMORY = 65_536
 
-  # What the block does with the rack.input of a request with that body.
+  # The result of the block for the rack.input of a request with that body.
   def reading(body, headers = {}, **options)
     result = failure = nil
     client = serve(lint: false, **options) do |env|
@@ -25,7 +25,7 @@ class RackInputTest < RackCase
     result
   end
 
-  # Descriptors of this process that are unlinked files.
+  # Descriptors of this process for unlinked files.
   def unlinked_files
     Dir.children("/proc/self/fd").filter_map do |fd|
       target = File.readlink("/proc/self/fd/#{fd}")
@@ -265,14 +265,14 @@ class RackInputTest < RackCase
     assert_predicate client, :closed?
   end
 
-  # The request is over then, whatever its slot is used for next.
+  # The request is over then, whichever request uses its slot next.
   def test_an_answer_while_another_thread_waits_for_the_body
     readers = Queue.new
     client = serve(lint: false) do |env|
       readers << (reader = Thread.new { reading_raises(env["rack.input"]) })
       eventually("it waits") { reader.stop? }
       body = Body.new("no")
-      body.define_singleton_method(:close) { reader.join } # the answer is over, the call not yet
+      body.define_singleton_method(:close) { reader.join } # the answer has ended, the call has not
       [200, {}, body]
     end
     response = client.request(expecting("/", 5))
@@ -286,7 +286,7 @@ class RackInputTest < RackCase
     [e.class, e.message]
   end
 
-  # What an argument of read does comes before looking at the body.
+  # The argument of read is checked before the body is.
   def test_an_answer_while_another_thread_converts_a_length
     entered = Queue.new
     gate = Queue.new
@@ -418,7 +418,7 @@ class RackInputTest < RackCase
     $stderr = before
   end
 
-  # What Rack's and Sinatra's middleware does.
+  # As Rack's and Sinatra's middleware does it.
   def test_errors_serve_a_logger
     before = $stderr
     $stderr = written = StringIO.new

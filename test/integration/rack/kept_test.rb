@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What an application keeps of a request beyond it: its env, rack.response_finished, rack.hijack,
-# continuations, fibers. The next request of the connection must not notice.
+# Parts of a request that an application keeps beyond it: its env, rack.response_finished, rack.hijack, continuations,
+# fibers. They must not affect the next request of the connection.
 # SPDX-License-Identifier: MIT
 
 require_relative "rack_case"
@@ -74,12 +74,12 @@ class RackKeptTest < RackCase
     refute_includes client.read_all, "late.css"
   end
 
-  # ---- what belongs to a thread ----
+  # ---- parts that belong to a thread ----
 
   ELSEWHERE = "elsewhere"
 
-  # What is kept at /keep may be used at /use by the same thread alone. One thread calls the application and another one
-  # stands by, and they change places now and then.
+  # An object that is kept at /keep may be used at /use by the same thread alone. One thread calls the application and
+  # another one stands by, and they change places now and then.
   def serve_keeping(&app)
     keeper = nil
     serve(lint: false, max_threads: 1) do |env|
@@ -89,7 +89,7 @@ class RackKeptTest < RackCase
     end
   end
 
-  # @return [Array(String, String)] what came to /keep, and to /use in the same thread
+  # @return [Array(String, String)] the answers of /keep, and of /use in the same thread
   def keep_and_use(client)
     eventually("one thread for both") do
       kept = get(client, "/keep").body
@@ -146,7 +146,7 @@ class RackKeptTest < RackCase
 
   # ---- continuations ----
 
-  # Captured where the block of `kept` is called, and called again by the next request.
+  # Captured at the call of the block of `kept`, and called again by the next request.
   def jumping(&app)
     require "continuation"
     serve_keeping(&app)
@@ -154,7 +154,8 @@ class RackKeptTest < RackCase
     skip "the library continuation is missing in this Ruby"
   end
 
-  # The jumper is cut off, an open stream of another client is its own, and the server goes on.
+  # The connection of the request that jumps is cut. An open stream of another client is not affected, and the server
+  # continues.
   def assert_only_the_jumper_ends(client, logged = "a continuation of a finished request was called")
     bystander = connect
     bystander.write(bytes("GET", "/stream"))
@@ -170,7 +171,7 @@ class RackKeptTest < RackCase
     eventually("it is logged") { log.include?(logged) }
   end
 
-  # @return [String] what came until the connection was closed, or the answer of another thread
+  # @return [String] the bytes until the connection was closed, or the answer of another thread
   def jump(client)
     received = +""
     client.write(bytes("GET", "/use"))
@@ -217,7 +218,7 @@ class RackKeptTest < RackCase
     assert_only_the_jumper_ends(client)
   end
 
-  # Its frames are those of an old call, and the hijack is that of the one that runs.
+  # Its frames belong to an old call, but the hijack belongs to the call that runs.
   def test_a_continuation_that_calls_the_hijack_of_its_caller
     kept = nil
     client = jumping do |env|

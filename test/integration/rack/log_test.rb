@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What clients make the server write: no byte of theirs begins a line of the log or steers a terminal, neither
-# in the server's own lines nor in those of requests, in both formats.
+# Log lines about clients: no byte of a client begins a line of the log or controls a terminal, neither in the server's
+# own lines nor in those of requests, in both formats.
 # SPDX-License-Identifier: MIT
 
 require_relative "rack_case"
@@ -13,7 +13,7 @@ require "tmpdir"
 class LogTest < RackCase
   FORGED = '127.0.0.1 - - [01/Jan/2026:00:00:00 +0000] "POST /admin HTTP/1.1" 200 0 0.000001'
   HOSTILE = "x\n#{FORGED}\r\n#{FORGED}\u009b31m\u0085#{FORGED}\u2028\u202e\e[2J\xff".b.freeze
-  # What a terminal, or a program that reads lines, might obey.
+  # Bytes that a terminal, or a program that reads lines, might obey.
   DANGEROUS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/
 
   def written(format, **settings, &app)
@@ -34,7 +34,7 @@ class LogTest < RackCase
     [env["QUERY_STRING"]].pack("H*")
   end
 
-  # Lines that are no further ones of another.
+  # Lines that do not continue another line.
   def entries(text)
     text.lines.grep_v(/\A /)
   end
@@ -60,7 +60,7 @@ class LogTest < RackCase
     assert_equal [500, 200], requests.lines.map { |line| JSON.parse(line)["status"] }
   end
 
-  # Reads from a pipe in C without letting go of the GVL: the line is the native thread's.
+  # Reads from a pipe in C and keeps the GVL, so the native thread writes the line.
   STUCK = <<~RUBY
     require "fiddle"
     int, pointer = Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP
@@ -69,7 +69,7 @@ class LogTest < RackCase
     run(->(_) { read.call(pipe.fileno, "x", 1) && [200, {}, []] })
   RUBY
 
-  # Yields the server, the native thread's line about the request that sticks, and what lets it go on.
+  # Yields the server, the native thread's line about the stuck request, and a way to let it continue.
   def while_stuck(target)
     Dir.mktmpdir do |folder|
       app, pipe = %w[config.ru pipe].map { |name| File.join(folder, name) }
@@ -96,7 +96,7 @@ class LogTest < RackCase
     end
   end
 
-  # The native thread refuses them, and Ruby logs them later: 32 by name, and how many more there were.
+  # The native thread refuses them, and Ruby logs them later: 32 by name, and the number of the others.
   def test_more_refusals_than_the_log_names
     while_stuck("/") do |server, _line, go_on|
       40.times { RawClient.open(server.url) { |client| client.write("nonsense\r\n\r\n") && client.read_all } }
@@ -106,7 +106,7 @@ class LogTest < RackCase
     end
   end
 
-  # The page for development is no log: it shows the message as it is.
+  # The page for development is not a log: it shows the message unchanged.
   def test_the_page_of_an_error
     client = serve(lint: false, environment: "development", log: Rondo::Logger.new(io: StringIO.new)) { raise "a\nb" }
     assert_includes get(client).body, "RuntimeError: a\nb"

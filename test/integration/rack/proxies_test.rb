@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Trusted proxies: what X-Forwarded-* or Forwarded may say, and that by default nobody is believed. Through real
-# proxies: forwarded_test.rb.
+# Trusted proxies: the effect of X-Forwarded-* or Forwarded, and that by default no peer is trusted. forwarded_test.rb
+# uses real proxies.
 # SPDX-License-Identifier: MIT
 
 require_relative "rack_case"

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A published message goes deflated to whoever takes it so, plain to the others.
+# A published message is sent deflated to clients that accept it so, and plain to the others.
 # SPDX-License-Identifier: MIT
 
 require "zlib"
@@ -33,7 +33,7 @@ class PubsubDeflateTest < RackCase
     @peers.each { |peer| assert_equal "open", peer.hear }
   end
 
-  # @return [Array<Boolean>] who of the three got it deflated
+  # @return [Array<Boolean>] which of the three got it deflated
   def publish(text)
     @peers.first.say(text)
     @peers.map do |peer|

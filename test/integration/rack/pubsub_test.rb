@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
-# Channels within one process: who gets what, in which order, and what a client that does not read costs.
+# Channels within one process: which client gets which message, in which order, and the cost of a client that does not
+# read.
 # SPDX-License-Identifier: MIT
 
 require_relative "rack_case"
 require_relative "../../support/websocket_peer"
 
 class PubsubTest < RackCase
-  # Does what the message says, a line of Ruby with `client` in it, and answers what came out.
+  # Runs the message, a line of Ruby with `client` in it, and answers the result.
   class Handler
     def on_open(client) = client.write("open")
 
@@ -40,7 +41,7 @@ class PubsubTest < RackCase
     Array.new(count) { connect_peer }
   end
 
-  # Two, whatever the kernel would keep for the first one; it does not read.
+  # Two messages, however much the kernel would keep for the first one; the client does not read.
   def stalled_and_other(**settings)
     start(UPGRADE, lint: false, max_pending_bytes: 200_000, **settings)
     [connect_peer(receive_buffer: 65_536), connect_peer]
@@ -59,7 +60,7 @@ class PubsubTest < RackCase
     answer.delete_prefix("> ")
   end
 
-  # The lock may be held in the parent, and whatever is queued is the parent's to send.
+  # The lock may be held in the parent, and queued messages belong to the parent.
   def test_a_process_that_the_application_forks_has_no_channels
     peer, = peers(1)
     core = "Rondo::PubSub.instance_variable_get(:@cores).first"
@@ -156,7 +157,7 @@ class PubsubTest < RackCase
     assert_equal "[true, true, nil]", told(peer, "[client.unsubscribe('a'), *%w[c d].map { |name| client.subscribe(name) }]")
   end
 
-  # Each has room for one name of 1,000 bytes; all together for three.
+  # Each client has room for one name of 1,000 bytes; all together have room for three.
   def test_names_of_one_client_and_of_all_are_limited
     crowd = peers(5, max_subscription_bytes: 1100, total_subscription_bytes: 4100)
     long = ->(letter) { "client.subscribe('#{letter}' * 1000)" }
@@ -189,11 +190,11 @@ class PubsubTest < RackCase
     told(peer, "client.publish('jobs', 'one')")
     assert_equal ["jobs", "one", nil], heard.pop
     second = start(UPGRADE, lint: false)
-    other = connect_peer # it serves by then
+    other = connect_peer # it is serving by then
     Rondo.subscribe("jobs") { |_, message| heard << message }
     told(peer, "client.publish('jobs', 'two')")
     assert_equal(%w[two two], [heard.pop, heard.pop]) # both servers of this process
-    other.close # nobody would answer its Close
+    other.close # no program would answer its Close
     second.stop
     assert Rondo.unsubscribe(:jobs)
     refute Rondo.unsubscribe(:jobs)
@@ -214,7 +215,7 @@ class PubsubTest < RackCase
   end
   Rondo::Server::Core.prepend(Interrupted)
 
-  # What is published in the middle of that reaches one of the two.
+  # A message that is published in the middle of that reaches one of the two.
   def test_a_block_takes_the_place_of_another_one
     heard = Queue.new
     Rondo.subscribe("jobs") { |_, message| heard << [1, message] }
@@ -224,7 +225,7 @@ class PubsubTest < RackCase
     Interrupted.with = -> { between ||= Rondo.publish("jobs", "between") && heard.pop }
     Rondo.subscribe("jobs") { |_, message| heard << [2, message] }
     Rondo.publish("jobs", "after")
-    # The first one, where a server of another test has not ended yet and was the first to be told.
+    # The first server of this test, even if a server of another test has not ended yet and was called first.
     assert_equal ["between", [2, "after"]], [between.last, heard.pop]
     assert_empty heard
   ensure
@@ -321,7 +322,7 @@ class PubsubTest < RackCase
     assert_operator heard, :<, 2000
   end
 
-  # More than max_pending_bytes within a turn is not slow if the connection takes it at once.
+  # A client is not slow if its connection takes more than max_pending_bytes at once within a turn.
   def test_a_burst_for_a_reader_that_reads
     reader, publisher = peers(2, max_pending_bytes: 200_000)
     told(reader, "client.subscribe('flood')")
@@ -343,7 +344,7 @@ class PubsubTest < RackCase
     assert_operator heard.size, :<, 3000
   end
 
-  # What somebody gets who begins to read when everything has been published.
+  # The messages for a client that begins to read after everything was published.
   def heard_of_flood(**settings)
     stalled, publisher = stalled_and_other(**settings)
     told(stalled, "client.subscribe('flood')")

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Nothing stays of connections that are over: handlers, clients, envs, descriptors, memory. A few
+# Connections that are over leave nothing behind: no handlers, clients, envs, descriptors, memory. The test opens a few
 # thousand of them, or as many as RONDO_TEST_CONNECTS says.
 # SPDX-License-Identifier: MIT
 
@@ -11,10 +11,10 @@ require "support/websocket_peer"
 
 class PushLeaksTest < Minitest::Test
   F = WebsocketFrames
-  # ASan keeps what was freed for a while.
+  # ASan keeps freed memory for a while.
   MEMORY_KIB = ENV.fetch("LD_PRELOAD", "").include?("asan") ? 256 * 1024 : 4096
   CONNECTS = Integer(ENV.fetch("RONDO_TEST_CONNECTS", "3000"))
-  # What may stay: a conservative collector finds some on a stack.
+  # This many may stay: the conservative collector finds some on a stack.
   FEW = 20
   APP = <<~RUBY
     Mark = Class.new
@@ -33,7 +33,7 @@ class PushLeaksTest < Minitest::Test
     }
   RUBY
 
-  # The ways in which a connection comes to its end.
+  # The ways in which a connection ends.
   ENDS = [
     ->(peer) { peer.say("hello").hear && peer.send_bytes(F.close).hear_close },
     ->(peer) { peer.say("hello").hear && peer.close },
@@ -58,7 +58,7 @@ class PushLeaksTest < Minitest::Test
     end
   end
 
-  # Waits for the ends to be told.
+  # Waits until the ends were delivered.
   def assert_gone(server)
     wait_until("no more than #{FEW} of a kind stay") { alive(server).max <= FEW }
   end
@@ -75,7 +75,7 @@ class PushLeaksTest < Minitest::Test
     Dir.mktmpdir("rondo-leaks") do |folder|
       File.write(File.join(folder, "config.ru"), APP)
       ServerProcess.run(File.join(folder, "config.ru")) do |server|
-        alive(server) # all that it opens once is open
+        alive(server) # everything that it opens once is open
         descriptors = server.descriptors
         (CONNECTS / 2).times { |number| connect(server, number) }
         assert_gone(server)

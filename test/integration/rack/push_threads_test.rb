@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# rack.upgrade under application threads: while other threads write to clients and close them and
-# clients come and go, each connection's callbacks come one at a time, in order, and on_close once and
-# last. A server of this process, so that it runs under ThreadSanitizer, too.
+# rack.upgrade with application threads: other threads write to clients and close them, and clients come and go. The
+# callbacks of each connection run one at a time, in order, and on_close runs once and last. The server is in this
+# process, so that the test runs under ThreadSanitizer, too.
 # SPDX-License-Identifier: MIT
 
 require_relative "rack_case"
@@ -14,7 +14,7 @@ class PushThreadsTest < RackCase
   MESSAGES = 150
   WRITERS = 3
 
-  # What one connection was told, and whether two callbacks were ever at it.
+  # The callbacks of one connection, and whether two of them ever ran at the same time.
   class Handler
     attr_reader :told, :faults
 
@@ -74,8 +74,8 @@ class PushThreadsTest < RackCase
     end
   end
 
-  # Sends numbers; ends by itself if nobody ended it before, in one way or the other.
-  # @return [Array<String>] what was heard
+  # Sends numbers, and ends by itself, in one way or the other, if the server did not end it before.
+  # @return [Array<String>] the messages it got
   def converse(url, name)
     peer = WebsocketPeer.new(url)
     heard = []
@@ -84,7 +84,7 @@ class PushThreadsTest < RackCase
       MESSAGES.times { |number| peer.say(number.to_s) }
       name.even? ? peer.send_bytes(F.close) : peer.half_close
     rescue SystemCallError
-      nil # somebody closed it
+      nil # another thread closed it
     end
     reader.value
     heard
@@ -125,7 +125,7 @@ class PushThreadsTest < RackCase
     assert_equal (0...numbers.size).to_a, numbers
   end
 
-  # What each thread wrote comes in its order, and without a gap.
+  # The messages of each thread come in their order, and without a gap.
   def check_heard(heard)
     heard.map(&:split).group_by(&:first).each_value do |lines|
       assert_equal (0...lines.size).to_a, lines.map { |_, number| Integer(number) }

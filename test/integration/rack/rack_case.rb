@@ -15,10 +15,10 @@ require "support/raw_client"
 require "support/xor_proxy"
 
 class RackCase < Minitest::Test
-  # How long anything that should happen soon may take on a loaded machine.
+  # The time in which things that should happen soon may happen on a loaded machine.
   PATIENCE = 60
 
-  # Keeps what the server says.
+  # Records the log of the server.
   class Log
     def initialize
       @lines = []
@@ -34,7 +34,7 @@ class RackCase < Minitest::Test
     end
   end
 
-  # A body that tells what is done with it.
+  # A body that records its calls.
   class Body
     attr_reader :closes
 
@@ -55,7 +55,7 @@ class RackCase < Minitest::Test
     end
   end
 
-  # One that names a file as well.
+  # A body that names a file as well.
   class FileBody < Body
     attr_reader :to_path
 
@@ -111,7 +111,7 @@ class RackCase < Minitest::Test
     running
   end
 
-  # Starts the application and gives a client connected to it.
+  # Starts the application and returns a client connected to it.
   def serve(app = nil, **options, &block)
     connect(start(app, **options, &block))
   end
@@ -126,7 +126,7 @@ class RackCase < Minitest::Test
     @running.last.log.text
   end
 
-  # One request as bytes; its fields as a Hash or as keywords that are Strings.
+  # One request as bytes; its fields are a Hash, or keywords with Strings.
   def bytes(method, path, headers = {}, body = nil, version: "1.1", **fields)
     headers = { "Host" => "test.example" }.merge(headers, fields)
     headers = headers.merge("Content-Length" => body.bytesize) if body && !framed?(headers)
@@ -179,7 +179,7 @@ class RackCase < Minitest::Test
     assert_equal times, body.closes
   end
 
-  # What a thread comes to; fails instead of waiting for ever.
+  # The value of a thread; fails instead of waiting for ever.
   def value_of(thread)
     thread.join(PATIENCE) or flunk "a thread does not end: #{thread.backtrace&.first(8)}\n#{log}"
     thread.value

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Status, header fields and framing of responses: what is checked, what is decided by the server,
-# what HTTP/1.0 gets, and early hints.
+# Status, header fields and framing of responses: what the server checks, what it decides, what HTTP/1.0 gets, and early
+# hints.
 # SPDX-License-Identifier: MIT
 
 require_relative "rack_case"
@@ -11,7 +11,7 @@ class RackResponseHeadTest < RackCase
     serve(->(_env) { [status, headers, body] }, lint: false, **options)
   end
 
-  # Lines of the head as they came.
+  # Lines of the head in the order in which they came.
   def head_of(client, request = bytes("GET", "/", "Connection" => "close"))
     client.write(request)
     client.read_all.split("\r\n\r\n", 2)[0].split("\r\n")
@@ -167,7 +167,7 @@ class RackResponseHeadTest < RackCase
     assert_equal "4", get(responding(200, { "content-length" => 4 })).header("content-length")
   end
 
-  # Headers that nobody but `each` knows of, collected while code of the application runs behind them.
+  # Header objects that only `each` refers to, collected while code of the application runs behind them.
   def test_headers_made_on_the_way_stay_alive
     headers = Object.new
     def headers.each

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A plain listener and a secure one in one server: what the application and the log are told of each, whichever
-# came before. There is no secure transport yet, so tools/run_asan adds one to its copy that only claims to be.
+# A plain listener and a secure one in one server: the values that the application and the log get for each, whichever
+# came first. There is no secure transport yet. So tools/run_asan adds one to its copy that only claims to be secure.
 # SPDX-License-Identifier: MIT
 
 require_relative "rack_case"
@@ -39,7 +39,7 @@ class RackSchemesTest < RackCase
     JSON.parse(response.header("x-seen"))
   end
 
-  # Again and again, so that each comes from the templates of both caches.
+  # Again and again, so that both caches have a template for each.
   def test_each_listener_has_its_own_scheme
     [{}, { frozen_headers: 1 }].each do |settings|
       plain, secure = clients(**settings)
@@ -98,7 +98,7 @@ class RackSchemesTest < RackCase
     end
   end
 
-  # The env of an upgraded connection is kept as what differs from a template, and made again from that.
+  # The env of an upgraded connection is kept as its difference from a template, and made again from that.
   def test_the_env_of_an_upgraded_connection
     envs = Queue.new
     handler = Object.new

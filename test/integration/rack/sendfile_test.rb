@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Files that the application names: by X-Sendfile and X-Accel-Redirect below the folders that are
-# allowed, and by the to_path of a body; what of them a client gets, and what nobody gets.
+# Files that the application names: by X-Sendfile and X-Accel-Redirect below the allowed folders, and by the to_path of
+# a body; which parts a client gets, and which files no client gets.
 # SPDX-License-Identifier: MIT
 
 require "pathname"
@@ -43,7 +43,7 @@ class SendfileTest < RackCase
     path
   end
 
-  # An application that names a file by a header, its body counting.
+  # An application that names a file by a header. Its body counts the calls of close.
   def serve_named(path = file, name: "x-sendfile", status: 200, headers: {}, body: @body = Body.new("the body"), **options)
     options[:x_sendfile_roots] ||= [root]
     serve(lint: false, **options) { |_env| [status, { name => path, **headers }, body] }
@@ -83,7 +83,7 @@ class SendfileTest < RackCase
     assert_equal %w[a=1 b=2], response.fields.filter_map { |key, one| one if key == "set-cookie" }
   end
 
-  # RFC 9110 section 8.8.2.1, and the form of the field, which begins with 1970.
+  # RFC 9110 section 8.8.2.1, and the form of the field for times since 1970.
   def test_times_that_cannot_be_said
     [-86_400, Time.now.to_i + 86_400].each do |seconds|
       client = serve_named
@@ -116,7 +116,7 @@ class SendfileTest < RackCase
     assert_equal 200, get(client).status
   end
 
-  # Ranges and conditions: fields, and what they come to.
+  # Ranges and conditions: fields, and the answer to them.
   PARTS = {
     { "Range" => "bytes=2-4" } => [206, "234", "bytes 2-4/10"],
     { "Range" => "bytes=-3" } => [206, "789", "bytes 7-9/10"],
@@ -174,7 +174,7 @@ class SendfileTest < RackCase
     end
   end
 
-  # Path, as it is written in the header; status; what the log says.
+  # Path, as it is written in the header; status; the line of the log.
   def test_what_is_outside_and_what_is_not_there
     write("rootX/file.txt", "secret")
     write("root/folder/file.txt", TEXT)
@@ -328,7 +328,7 @@ class SendfileTest < RackCase
     end
   end
 
-  # Its mapping is of paths to themselves.
+  # Its mapping maps paths to themselves.
   def test_rack_sendfile_with_escapes
     write("root/a b%20?.txt", TEXT)
     files = Rack::Sendfile.new(Rack::Files.new(root), nil, [["/", "/"]])
@@ -367,7 +367,7 @@ class SendfileTest < RackCase
     assert_equal 200, get(serve_body, "/", "Range" => "bytes=1-1", "If-Range" => '"none"').status
   end
 
-  # Status and fields of an answer that is not to be cut into parts; its body.
+  # Status and fields of an answer that must not be cut into parts; its body.
   def test_bodies_without_ranges
     [[201, {}, TEXT], [404, {}, TEXT], [200, { "content-range" => "bytes 0-9/99" }, TEXT], [206, { "content-range" => "bytes 0-9/99" }, TEXT],
      [200, { "content-encoding" => "gzip" }, TEXT], [200, { "Accept-Ranges" => "none" }, TEXT],
@@ -427,7 +427,7 @@ class SendfileTest < RackCase
 
   # ---- files that change ----
 
-  # What a slow client gets of a file that is of another size before it has read everything.
+  # What a slow client gets of a file whose size changes before the client has read everything.
   def received_while(size)
     path = write("root/large", "x" * 9_000_000)
     client = connect(start(lint: false, x_sendfile_roots: [root]) { [200, { "x-sendfile" => path }, []] }, receive_buffer: 4096)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What the tests of streams of events share: a handler that tells the test what it hears, and a
-# client that waits for what it expects.
+# Shared by the tests of event streams: a handler that tells the test its callbacks, and a client that waits for what it
+# expects.
 # SPDX-License-Identifier: MIT
 
 require_relative "rack_case"
@@ -39,7 +39,7 @@ class SSECase < RackCase
       @told << "close #{client.close_code} #{client.close_reason} #{client.open?} #{client.write("x")} #{client.pending}".squeeze(" ")
     end
 
-    # @return [String] the next of what it was told
+    # @return [String] the next callback
     def hear = Timeout.timeout(RackCase::PATIENCE) { @told.pop }
     def client = Timeout.timeout(RackCase::PATIENCE) { @clients.pop }
   end
@@ -88,7 +88,7 @@ class SSECase < RackCase
     super
   end
 
-  # @return [Proc] an application that upgrades what it can
+  # @return [Proc] an application that upgrades each request that allows it
   def app_of(handler, status: 200, headers: {})
     lambda do |env|
       env["rack.upgrade"] = handler if env["rack.upgrade?"]

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Who reads streams of events: a browser's EventSource, curl, and whoever comes through nginx or haproxy.
+# Readers of event streams: a browser's EventSource, curl, and clients behind nginx or haproxy.
 # SPDX-License-Identifier: MIT
 
 require_relative "sse_case"
@@ -11,7 +11,7 @@ require "support/browser"
 require "support/proxy_process"
 
 class SSEClientsTest < SSECase
-  # What the application sends, and what a client has to make of it: name, data, last id.
+  # The calls of the application, and the events that a client has to get: name, data, last id.
   FIELDS = [
     [["plain"], "message", "plain", ""],
     [[""], "message", "", ""],
@@ -56,7 +56,7 @@ class SSEClientsTest < SSECase
     </script>
   HTML
 
-  # Reads through Net::HTTP on a thread of its own; gives the head's fields, then events, then nil.
+  # Reads through Net::HTTP on a thread of its own; pushes the head's fields, then events, then nil.
   class Through
     def initialize(url)
       @found = Queue.new

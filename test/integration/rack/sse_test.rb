@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Server-Sent Events by rack.upgrade: which requests, what is sent, what is told, how it ends.
+# Server-Sent Events by rack.upgrade: which requests, the bytes that are sent, the callbacks, the end.
 # SPDX-License-Identifier: MIT
 
 require_relative "sse_case"
@@ -40,7 +40,7 @@ class SSETest < SSECase
     assert_equal :sse, seen(bytes("GET", "/", handshake.merge("Sec-WebSocket-Version" => "12")))
   end
 
-  # Whose env may be made from that of an earlier request with the same fields.
+  # The env of this request may be made from that of an earlier one with the same fields.
   def test_the_same_fields_by_another_method_first
     accept = { "Accept" => "text/event-stream" }
     3.times { assert_nil seen(bytes("HEAD", "/", accept)) }

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Files on their way to a client, and what happens to them meanwhile. What is answered in which case
-# is in the table of rules (test/conformance).
+# Files on their way to a client, and changes to them meanwhile. The table of rules (test/conformance) has the answers
+# for each case.
 # SPDX-License-Identifier: MIT
 
 require_relative "rack_case"
@@ -30,7 +30,7 @@ class StaticFilesTest < RackCase
     File.join(@folder, name)
   end
 
-  # Appears whole under its name.
+  # The file appears complete under its name.
   def put(name, bytes)
     File.binwrite(path(".new"), bytes)
     File.rename(path(".new"), path(name))
@@ -103,7 +103,7 @@ class StaticFilesTest < RackCase
     beside = connect(folder)
     [alone, beside].each { |client| get(client, "/else") } # they are accepted
     without_descriptors do
-      [alone, beside].each do |client| # the application does not answer for a file that may be there
+      [alone, beside].each do |client| # the application does not answer for a file that may exist
         response = get(client, "/file")
         assert_equal [503, "too many files are open\n", "1"], [response.status, response.body, response.header("retry-after")]
       end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Streaming bodies: call(stream) with everything Rack asks of the stream, also from other threads
-# and after the call has returned.
+# Streaming bodies: call(stream) with everything that Rack requires of the stream, also from other threads and after the
+# call has returned.
 # SPDX-License-Identifier: MIT
 
 require_relative "rack_case"
@@ -29,7 +29,7 @@ class RackStreamTest < RackCase
     serve(->(_env) { [200, headers, call] }, lint: lint, **options)
   end
 
-  # Reads until the text has come, gives everything that came.
+  # Reads until the text has come; returns everything that came.
   def read_until(client, text)
     received = +""
     received << client.read_some until received.include?(text)
@@ -185,7 +185,7 @@ class RackStreamTest < RackCase
     assert_equal 8_000_000, value_of(writer)
   end
 
-  # Of most: a busy kernel may bring some bytes later.
+  # Of most clients: a busy kernel may deliver some bytes later.
   def test_its_end_leaves_at_once_though_the_only_thread_is_in_the_application
     skip "the proxy takes its time" if XorProxy.on?
     streams = Queue.new
@@ -300,7 +300,7 @@ class RackStreamTest < RackCase
     stream.close
   end
 
-  # The watch thread ends the connection while this thread looks at it.
+  # The watch thread ends the connection while this thread uses it.
   def test_a_client_that_leaves_is_seen_by_a_body_that_computes
     seen = Queue.new
     client = serve(lint: false, max_threads: 1) do |env|
@@ -366,8 +366,8 @@ class RackStreamTest < RackCase
     assert_equal "", client.response.body
   end
 
-  # Collects until the block is true. The stack of a thread may still refer to what it served last, so each time calls
-  # wait for each other in as many threads as there are places.
+  # Collects until the block is true. The stack of a thread may still refer to the last request it served. So each time,
+  # calls wait for each other in as many threads as there are places.
   def collect_until(what)
     others = Array.new(PLACES) { connect }
     eventually(what) do
@@ -397,7 +397,7 @@ class RackStreamTest < RackCase
     collect_until("the connection is closed") { client.socket.wait_readable(0) && client.read_all }
   end
 
-  # Their bodies, too: a request that is never let go of would keep the server from draining.
+  # Their bodies, too: a request that is never released would keep the server from draining.
   def test_forgotten_streams_with_request_bodies
     running = start(lint: false, max_threads: PLACES) do |env|
       next meet if env["PATH_INFO"] != "/"
@@ -449,7 +449,7 @@ class RackStreamTest < RackCase
     assert running.thread.join(PATIENCE), "the server ends"
   end
 
-  # Nobody waits for the rest of its answer. The deadline of the drain is far away.
+  # No client waits for the rest of its answer. The deadline of the drain is far away.
   def test_a_stop_does_not_wait_for_an_open_stream_without_a_client
     { "before" => %i[leave stop], "meanwhile" => %i[stop leave] }.each do |name, steps|
       streams = Queue.new
@@ -470,7 +470,7 @@ class RackStreamTest < RackCase
     end
   end
 
-  # Calls do work of their own, whoever listens.
+  # Calls do work of their own, even if no client listens.
   def test_a_stop_waits_for_a_call_without_a_client
     begun, gate = Queue.new, Queue.new
     done = false

@@ -11,7 +11,7 @@ require "io/nonblock"
 require "support/websocket_peer"
 
 class ThreadsTest < RackCase
-  # Reads in C without letting go of the GVL.
+  # Reads in C and keeps the GVL.
   READ = Fiddle::Function.new(Fiddle.dlopen(nil)["read"], [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T],
                               Fiddle::TYPE_SIZE_T, need_gvl: true)
 
@@ -26,7 +26,7 @@ class ThreadsTest < RackCase
     super
   end
 
-  # An application whose /wait stays inside until the gate lets it go.
+  # An application whose /wait stays inside until the gate opens.
   def start_gated(**settings)
     start(lint: false, **settings) do |env|
       if env["PATH_INFO"] == "/wait"
@@ -107,7 +107,7 @@ class ThreadsTest < RackCase
     assert_equal 4, stats[:threads]
   end
 
-  # Each thread takes 64 MiB of addresses, of which there are few.
+  # Each thread takes 64 MiB of address space, and there is little of it here.
   def test_a_system_that_gives_no_more_threads
     skip "it connects to the server itself" if XorProxy.on?
     script = <<~'RUBY'
@@ -165,7 +165,7 @@ class ThreadsTest < RackCase
     slow.each { |client| assert_whole client }
   end
 
-  # Bodies that never wait for their clients, with a place for one call: who reads, keeps reading.
+  # Bodies that never wait for their clients, with a place for one call: a client that reads keeps getting bytes.
   def start_endless
     start(lint: false, max_threads: 1) do |env|
       next [200, {}, ["quick"]] if env["PATH_INFO"] == "/quick"
@@ -195,7 +195,7 @@ class ThreadsTest < RackCase
     readers.each { |reader| assert value_of(reader).end_with?("0\r\n\r\n"), "the response is whole" }
   end
 
-  # Answers every message while a body goes on that never waits for its client.
+  # Answers every message while a body runs that never waits for its client.
   def test_a_long_body_lets_messages_go_first
     echo = Object.new
     def echo.on_message(client, data) = client.write(data)
@@ -213,7 +213,7 @@ class ThreadsTest < RackCase
     value_of(reader)
   end
 
-  # As a pool of database connections makes those wait who hold the places, with a deadline.
+  # As with a pool of database connections: calls with a place wait for it, with a deadline.
   def test_long_bodies_that_hold_what_others_wait_for
     pool = Queue.new
     2.times { pool << :connection }
@@ -239,7 +239,7 @@ class ThreadsTest < RackCase
     readers.each { |reader| assert value_of(reader).end_with?("0\r\n\r\n") }
   end
 
-  # Whoever waits for the Mutex has the only place, and whoever holds it waits for that.
+  # A call that waits for the Mutex has the only place, and the call that holds the Mutex waits for the place.
   def test_a_long_body_that_holds_a_mutex_is_let_in_past_those_who_wait_for_it
     mutex = Mutex.new
     asked = false
@@ -320,7 +320,7 @@ class ThreadsTest < RackCase
     end
   end
 
-  # The application lets no interrupt in; run() waits for a moment and ends all the same.
+  # The application blocks interrupts; run() waits for a moment and ends all the same.
   def test_run_ends_though_a_thread_does_not
     entered = Queue.new
     running = start(lint: false, max_threads: 2) do |_env|
@@ -348,7 +348,7 @@ class ThreadsTest < RackCase
   # ---- deadlines of the queue ----
 
   def test_requests_that_wait_too_long_are_turned_away
-    start_gated(max_threads: 1, queue_timeout_ms: 1000) # enough for those that find a free place
+    start_gated(max_threads: 1, queue_timeout_ms: 1000) # enough for requests that find a free place
     waiting = enter(1)
     client = connect
     2.times do
@@ -375,7 +375,7 @@ class ThreadsTest < RackCase
 
   # ---- while Ruby is stuck ----
 
-  # The clients are another process: this one's Ruby is stuck until that one lets it go, or ends.
+  # The clients are another process, because this one's Ruby is stuck until that process lets it continue, or ends.
   def test_refusals_and_connections_while_ruby_is_stuck
     gate, opener = IO.pipe
     gate.nonblock = false

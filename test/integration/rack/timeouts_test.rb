@@ -8,7 +8,7 @@
 require_relative "rack_case"
 
 class TimeoutsTest < RackCase
-  # Quick calls keep it on a busy machine, too.
+  # Quick calls end before it even on a busy machine.
   DEADLINE_MS = 1000
 
   def setup
@@ -125,7 +125,7 @@ class TimeoutsTest < RackCase
     assert_match(/"duration_us":\d+,"queue_us":\d+\}$/, lines.string)
   end
 
-  # Whatever the thread hangs in: nothing is raised, and no stop waits for it.
+  # Wherever the thread hangs: no exception is raised, and no stop waits for it.
 
   def test_503_for_a_call_that_hangs
     running = start_blocking(hard_request_timeout_ms: DEADLINE_MS, max_threads: 2, drain_timeout_ms: 3_600_000)
@@ -159,7 +159,8 @@ class TimeoutsTest < RackCase
     refute_match(/ClientGone/, log)
   end
 
-  # A body that is still on its way is the client's time; that of the application begins when it is there.
+  # While a body is on its way, the time counts against the client. The application's time begins when the body is
+  # there.
   def test_a_client_that_sends_slowly_is_not_the_application
     running = start(lint: false, request_timeout_ms: DEADLINE_MS, hard_request_timeout_ms: 2 * DEADLINE_MS,
                     max_threads: 2) do |env|
@@ -172,7 +173,7 @@ class TimeoutsTest < RackCase
       assert_equal 100, client.response(interim: true).status
       [client, status]
     end
-    sleep 2.5 * DEADLINE_MS / 1000.0 # the time that must not count, more than both deadlines
+    sleep 2.5 * DEADLINE_MS / 1000.0 # the time that must not count, longer than both deadlines
     clients.each do |client, status|
       client.write("ab")
       assert_equal status, client.response.status
@@ -196,11 +197,11 @@ class TimeoutsTest < RackCase
     assert running.thread.join(PATIENCE), "the stop waits for what hangs"
   end
 
-  # Clients that take little.
+  # Clients that read little.
 
   SLOW_BODY = ("x" * 8_000_000).freeze
 
-  # The kernel says that there is room when the client has taken a third of a buffer of megabytes.
+  # The kernel reports room when the client has taken a third of a buffer of megabytes.
   def test_a_client_that_reads_slowly_and_steadily_is_not_cut
     skip "what the proxy holds counts as read" if XorProxy.on?
     running = start(write_timeout_ms: 1_000) { |_env| [200, {}, [SLOW_BODY]] }
@@ -208,7 +209,7 @@ class TimeoutsTest < RackCase
     read = +""
     200.times do
       read << client.socket.readpartial(8_192)
-      IO.select(nil, nil, nil, 0.02) # this is how fast it reads
+      IO.select(nil, nil, nil, 0.02) # this limits its rate
     end
     assert_equal 0, running.server.stats[:write_timeouts]
     read << client.read_all(timeout: PATIENCE)

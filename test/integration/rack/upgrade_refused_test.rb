@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# rack.upgrade where it cannot be or may not be: pages of others, requests that are no handshake,
-# protocols that were not offered. Servers of this process, real sockets.
+# rack.upgrade when it is impossible or forbidden: pages of other sites, requests that are not a handshake, protocols
+# that were not offered. Servers of this process, real sockets.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -9,14 +9,14 @@ require "rondo"
 require "support/websocket_peer"
 
 class UpgradeRefusedTest < Minitest::Test
-  # Says that it is there.
+  # Reports that it was opened.
   class Greeter
     def on_open(client)
       client.write("welcome")
     end
   end
 
-  # Keeps what the server says.
+  # Records the log of the server.
   class Log
     attr_reader :lines
 
@@ -27,7 +27,7 @@ class UpgradeRefusedTest < Minitest::Test
     %i[debug info warn error].each { |level| define_method(level) { |line| @lines << "#{level}: #{line}" } }
   end
 
-  # Knows whether it was closed.
+  # Records whether it was closed.
   class Body < Array
     attr_reader :closed
 
@@ -132,7 +132,7 @@ class UpgradeRefusedTest < Minitest::Test
     end
   end
 
-  # ---- what is no handshake ----
+  # ---- requests that are not a handshake ----
 
   PLAIN = "GET /page HTTP/1.1\r\nHost: a\r\n\r\n"
 

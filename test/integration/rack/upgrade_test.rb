@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# rack.upgrade: a handler and its client. What is called when, what can be sent, how it ends.
+# rack.upgrade: a handler and its client. Which callback runs when, what can be sent, how it ends.
 # SPDX-License-Identifier: MIT
 
 require_relative "rack_case"
@@ -9,7 +9,7 @@ require "support/websocket_peer"
 
 class UpgradeTest < RackCase
   F = WebsocketFrames
-  # Logs what it is told; does what the message says.
+  # Records its callbacks; runs the message.
   APP = <<~RUBY
     class Handler
       def note(text) = warn("told: \#{text}")
@@ -77,7 +77,7 @@ class UpgradeTest < RackCase
       ServerProcess.run(File.join(folder, "config.ru"), spawn: { chdir: folder }, **options) do |server|
         yield server, folder
       ensure
-        @peers.each(&:close) # or the server waits for them at its end
+        @peers.each(&:close) # otherwise the server waits for them at its end
       end
     end
   end
@@ -158,7 +158,7 @@ class UpgradeTest < RackCase
     end
   end
 
-  # Its place is the next one's by then, who has asked already.
+  # By then its place belongs to the next client, which has asked already.
   def test_a_client_that_leaves_before_it_is_upgraded_takes_nothing_from_the_next
     entered = Queue.new
     gate = Queue.new
@@ -192,7 +192,7 @@ class UpgradeTest < RackCase
     end
   end
 
-  # What the application was called with, asked for when the request is long over.
+  # The env of the application's call, read when the request is long over.
   ENV_APP = <<~RUBY
     OVER = %w[rack.hijack rack.response_finished rack.early_hints HTTP_SEC_WEBSOCKET_KEY].freeze
     class Asked
@@ -245,7 +245,7 @@ class UpgradeTest < RackCase
     end
   end
 
-  # RFC 6455 section 4.2.2 and RFC 9110 section 15.5.22: the application may say which version is spoken.
+  # RFC 6455 section 4.2.2 and RFC 9110 section 15.5.22: the application may name the version that it speaks.
   def test_a_version_that_is_not_spoken
     app = lambda do |env|
       env["rack.upgrade"] = Module.new if env["rack.upgrade?"]

@@ -19,7 +19,7 @@ class WaitingTest < RackCase
     @made = 0
   end
 
-  # Reads a whole response after another client was served beside it.
+  # Reads a whole response after another client was served meanwhile.
   def assert_served_beside(slow)
     3.times { assert_equal "quick", get(connect, "/quick").body }
     assert_operator @made, :<, PARTS, "the body waits"
@@ -27,7 +27,7 @@ class WaitingTest < RackCase
     assert_equal "quick", get(connect, "/quick").body
   end
 
-  # Looks at the end only: taking 15 MB apart again with every read is slow.
+  # Checks only the end: parsing 15 MB again with every read is slow.
   def assert_complete(slow)
     answer = slow.read_all(timeout: PATIENCE)
     assert answer.end_with?("\r\n0\r\n\r\n"), "the response is whole"
@@ -158,7 +158,7 @@ class WaitingTest < RackCase
     assert_equal "quick", get(connect(running), "/quick").body
   end
 
-  # Clients that never go on.
+  # Clients that never continue.
 
   def unread_bodies(running, count)
     Array.new(count) { connect(running, receive_buffer: 4096).write(slow_request) }
@@ -177,7 +177,7 @@ class WaitingTest < RackCase
   def test_clients_that_do_not_read_stop_nobody
     running = start_unread(max_parked_bodies: 3, max_threads: 2)
     attackers = unread_bodies(running, 12)
-    # Behind all of them, each of which holds a place for two seconds at most.
+    # After all of them; each one holds a place for two seconds at most.
     assert_equal "quick", get(connect(running), "/quick").body
     eventually("the bystander is served") { running.server.stats[:given_up] >= 7 }
     3.times { assert_equal "quick", get(connect(running), "/quick").body }
@@ -188,7 +188,7 @@ class WaitingTest < RackCase
     refute_empty attackers
   end
 
-  # Which of the two it is depends on when each last took a byte.
+  # Which of the two it is depends on when each one last took a byte.
   def test_a_client_that_is_given_up_sees_a_reset
     running = start_unread(max_parked_bodies: 1, max_threads: 2)
     clients = unread_bodies(running, 1)
@@ -219,7 +219,7 @@ class WaitingTest < RackCase
     assert_equal "quick", get(connect(running), "/quick").body
   end
 
-  # Beyond a few, bodies are collected before the call, so that no call waits for them.
+  # Above a few, bodies are read completely before the call, so that no call waits for them.
   def test_many_clients_that_expect_a_100_and_send_nothing
     entered = Queue.new
     running = start(lint: false, max_parked_bodies: 64, max_threads: 2) do |env|

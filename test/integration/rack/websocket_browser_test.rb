@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A real browser's WebSocket: what a page sends, gets back and is told of the end.
+# A real browser's WebSocket: the messages that a page sends and gets, and the end that it sees.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -10,7 +10,7 @@ require "support/server_process"
 
 class WebsocketBrowserTest < Minitest::Test
   APP = File.expand_path("websocket_clients.ru", __dir__)
-  # Keeps everything that happens to the page's WebSocket, as text.
+  # Records all events of the page's WebSocket, as text.
   PAGE = <<~SCRIPT
     globalThis.seen = [];
     globalThis.connect = (path, protocols) => new Promise((open) => {

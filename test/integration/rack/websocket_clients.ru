@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What WebSocket clients that were not written here talk to: sends everything back, but for a few words.
+# The server for WebSocket clients of other projects: it sends everything back, except for a few words.
 # SPDX-License-Identifier: MIT
 
 module Words

@@ -17,7 +17,7 @@ class WebsocketClientsTest < Minitest::Test
     "pong" => "are you there", "closed" => [4001, "bye"], "closes" => [3000, "enough"], "raises" => [1011, ""],
     "limit" => [1009, "message is too large"], "refused" => 403
   }.freeze
-  # Where Debian keeps what it packages for node.
+  # Where Debian puts its packages for node.
   NODE = { "NODE_PATH" => "/usr/share/nodejs" }.freeze
 
   def self.server
