@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Clients that mean harm, all in one process: each opens a connection, sends its bytes and stays; who is
-# thrown out comes back, at most so many a second. Used by attacks.rb.
+# Hostile clients, all in one process: each opens a connection, sends its bytes and stays. A client that the server
+# closes comes back, with a limit on the rate. Used by attacks.rb.
 # SPDX-License-Identifier: MIT
 
 require "socket"
@@ -9,10 +9,10 @@ require "zlib"
 require_relative "servers"
 
 module Bench
-  # So many clients of one kind.
+  # A number of clients of one kind.
   class Attacker
     PER_SECOND = 40
-    MESSAGE_BYTES = 60_000 # less than what a server takes as one message
+    MESSAGE_BYTES = 60_000 # less than a server accepts as one message
 
     # @param port [Integer] of the server
     # @param kind [Symbol] one of the methods below {ways}
@@ -24,14 +24,14 @@ module Bench
       @sockets = []
     end
 
-    # Forks, and comes back when all its clients have begun.
+    # Forks, and returns when all its clients have begun.
     #
     # @return [Integer] the process
     def self.start(...)
       ready, told = IO.pipe
       pid = fork do
         ready.close
-        # On the CPU of the bystander, which must not wait for it: only what the server does counts.
+        # On the CPU of the bystander. The bystander must not wait for it, so that only the server's work counts.
         system("taskset", "-cp", CLIENT_CPU.to_s, Process.pid.to_s, out: File::NULL)
         system("chrt", "-i", "-p", "0", Process.pid.to_s, out: File::NULL)
         new(...).call { told.close }
@@ -42,9 +42,9 @@ module Bench
       pid
     end
 
-    # Goes on until it is killed.
+    # Runs until it is killed.
     #
-    # @yield when all are there
+    # @yield when all clients are connected
     def call
       @count.times { |number| begin_one(number) }
       yield
@@ -56,10 +56,10 @@ module Bench
     def begin_one(number)
       @sockets << send(@kind, number)
     rescue SystemCallError
-      sleep(1.0 / PER_SECOND) # the server has had enough of us
+      sleep(1.0 / PER_SECOND) # the server refuses more
     end
 
-    # Comes back for each connection that the server ended; one kind goes on with those it has.
+    # Comes back for each connection that the server ended. One kind keeps the connections it has.
     def go_on
       return publish_again if @kind == :patterns
 
@@ -68,7 +68,7 @@ module Bench
       (@count - @sockets.size).clamp(0, PER_SECOND / 20).times { |number| begin_one(number) }
     end
 
-    # What it says is read and forgotten.
+    # Bytes from the server are read and dropped.
     def look_at(socket)
       return unless socket.read_nonblock(65_536, exception: false).nil?
 
@@ -95,18 +95,18 @@ module Bench
 
     # ---- the ways ----
 
-    # Asks whether its body is wanted, and sends none.
+    # Asks whether its body is wanted, and never sends the body.
     def expect(_)
       ask("POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n")
     end
 
-    # Reads nothing of a body that comes in parts.
+    # Reads nothing of a body that is sent in parts.
     def unread(_)
       @reads = true
       ask("GET /parts HTTP/1.1\r\nHost: a\r\n\r\n", 4096)
     end
 
-    # Reads nothing of a body that is there as a whole.
+    # Reads nothing of a body that is sent as a whole.
     def slow(_)
       @reads = true
       ask("GET /whole HTTP/1.1\r\nHost: a\r\n\r\n", 4096)
@@ -117,7 +117,7 @@ module Bench
       ask("POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 71680\r\n\r\n#{"x" * 71_679}")
     end
 
-    # Sends for as long as it is read.
+    # Sends as long as the server reads.
     def disk(_)
       ask("POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 2097152\r\n\r\n").tap do |socket|
         Thread.new do
@@ -128,7 +128,7 @@ module Bench
       end
     end
 
-    # Begins a message that is much longer than what it sends.
+    # Begins a message that is announced as much longer than the bytes it sends.
     def message(_)
       upgrade("Sec-WebSocket-Extensions: permessage-deflate\r\n").tap do |socket|
         deflate = Zlib::Deflate.new(Zlib::BEST_COMPRESSION, -Zlib::MAX_WBITS)
@@ -137,13 +137,13 @@ module Bench
       end
     end
 
-    # Subscribes to as many long names as it may.
+    # Subscribes to as many long names as allowed.
     def names(number)
       upgrade.tap { |socket| say(socket, "names", 1000) { |index| "#{number}-#{index}-".ljust(1000, "n") } }
     end
 
-    # Subscribes to patterns that are hard to match, whatever is tried at each place of the name fails late. A
-    # thousand of them are as long as the names of one client may be together (max_subscription_bytes).
+    # Subscribes to patterns that are hard to match: at each position of the name they fail late. A thousand of them are
+    # as long as the names of one client may be together (max_subscription_bytes).
     def patterns(_)
       upgrade.tap do |socket|
         say(socket, "patterns", 1000) do |index|
@@ -173,7 +173,7 @@ module Bench
       raise Errno::ECONNRESET
     end
 
-    # In messages that are short enough to be taken, each answered before the next.
+    # Sends messages that are short enough to be accepted, and waits for the answer to each one.
     def say(socket, verb, count, &name)
       Array.new(count, &name).each_slice([MESSAGE_BYTES / 1001, 1].max) do |some|
         socket.write(frame("#{verb} #{some.join(" ")}"))

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# What one client has to wait for while many others mean harm: `ruby bench/attacks.rb [--out FILE]
-# [ATTACK...]`. Plain requests at a steady rate, first in quiet, then while the attack lasts, by turns on
-# fresh servers. Shown are the waits, their ratio within a round, and what the server's memory grew by.
+# How long one client has to wait while many others are hostile: `ruby bench/attacks.rb [--out FILE] [ATTACK...]`. Plain
+# requests at a steady rate, first without the attack, then during it, in turn on fresh servers. The table shows the
+# waits, their ratio within a round, and the growth of the server's memory.
 # SPDX-License-Identifier: MIT
 
 require "optparse"

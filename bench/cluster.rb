@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
-# Measures what two workers do to their clients: `ruby bench/cluster.rb [--out FILE] [SERVER...]`.
-# Who gets how much (client.c), who waits behind a worker that is stuck, what a restart or a death
-# costs (crowd.rb). Nothing is pinned to a CPU, because two workers are to run beside each other.
-# Figures are of one run, servers one after the other.
+# Measures how two workers treat their clients: `ruby bench/cluster.rb [--out FILE] [SERVER...]`. The share of each
+# client (client.c), the waits behind a stuck worker, the cost of a restart or a death (crowd.rb). No process is pinned
+# to a CPU, because two workers have to run at the same time. Figures are of one run, servers one after the other.
 # SPDX-License-Identifier: MIT
 
 require "optparse"
@@ -12,7 +11,7 @@ require_relative "measure"
 require_relative "servers"
 
 module Bench
-  # Servers with two workers, and what is done to them.
+  # Servers with two workers, and the measurements on them.
   class ClusterRun
     WORKERS = 2
     COLUMNS = {
@@ -93,7 +92,7 @@ module Bench
       known.dup.tap { |copy| copy.command = command }
     end
 
-    # ---- who gets how much ----
+    # ---- the share of each client ----
 
     # Counted by the C client, which does nothing else meanwhile; median and worst of the rounds.
     def shares(server, name)
@@ -145,11 +144,11 @@ module Bench
       counts.max.to_f / [counts.min, 1].max
     end
 
-    # ---- who waits ----
+    # ---- waits ----
 
-    # Without anything stuck for comparison: what the machine and the client do to the waits.
+    # Without a stuck worker, for comparison: the effect of the machine and the client on the waits.
     def stuck(server)
-      GC.disable # a pause of the client is none of the server
+      GC.disable # a pause of the client does not count against the server
       %i[alone sleep loop].to_h { |kind| [kind, format("%.1f", longest_wait(server, kind))] }
     ensure
       GC.enable
@@ -187,7 +186,7 @@ module Bench
       Process.kill("KILL", Crowd.ask(server.port, "/").to_i)
     end
 
-    # One after the other; each has its time.
+    # One after the other; each has time to finish.
     def restarts(server, signal)
       @restarts.times do
         Process.kill(signal, server.pid)

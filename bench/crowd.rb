@@ -1,20 +1,20 @@
 # frozen_string_literal: true
 
-# Clients in a closed loop, all in one thread: each asks, waits for its answer, asks again. Keeps the
-# longest wait and counts what failed. Used by cluster.rb.
+# Clients in a closed loop, all in one thread: each sends a request, waits for its answer, and repeats. Records the
+# longest wait and counts the failures. Used by cluster.rb.
 # SPDX-License-Identifier: MIT
 
 require "socket"
 
 module Bench
-  # So many clients, one path each.
+  # A number of clients, one path each.
   class Crowd
     # One connection.
     Client = Struct.new(:socket, :path, :answers, :pid, :asked, :text, keyword_init: true)
 
     # @return [Float] milliseconds
     attr_reader :longest_ms
-    # @return [Integer] requests without an answer, also those that a client might send again because their
+    # @return [Integer] requests without an answer, including those that a client might send again because their
     #   connection was kept
     attr_reader :failed
 
@@ -58,7 +58,7 @@ module Bench
       self
     end
 
-    # Any thread.
+    # Can be called from any thread.
     def tell
       @told = true
     end

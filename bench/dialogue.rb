@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A client in C that does what it is told line by line, so that the server can be looked at between two
-# lines. Used by push.rb and files.rb.
+# A client in C that gets its commands line by line, so that the server can be examined between two lines. Used by
+# push.rb and files.rb.
 # SPDX-License-Identifier: MIT
 
 require "json"
@@ -9,10 +9,10 @@ require_relative "programs"
 require_relative "servers"
 
 module Bench
-  # The client said nothing: the server took no connection, or nothing was answered.
+  # The client printed nothing: the server accepted no connection, or did not answer.
   class Silent < StandardError; end
 
-  # One run of such a client; what it is called says the class below.
+  # One run of such a client. The subclasses below name the program.
   class Dialogue
     # @param port [Integer] of the server
     # @param options [Array<String>] for the client

@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
-# How scenarios of files are measured: the client of download_client.c (client.c for small files) fetches
-# them, and between two of its lines the server's CPU time and memory are read. An answer that is wrong
-# or missing makes the row FAILED. Used by measure.rb.
+# Measures scenarios of files: the client of download_client.c (client.c for small files) fetches them, and between two
+# of its lines the server's CPU time and memory are read. A wrong or missing answer makes the row FAILED. Used by
+# measure.rb.
 # SPDX-License-Identifier: MIT
 
 require "fileutils"
 require_relative "dialogue"
 
 module Bench
-  # What is fetched: random bytes in a folder of the benchmarks' own.
+  # The files: random bytes in a folder of the benchmarks' own.
   module Files
     FOLDER = File.join(BUILD, "files")
     COLD = Array.new(4) { |number| "cold#{number}.bin" }.freeze
@@ -18,7 +18,7 @@ module Bench
 
     module_function
 
-    # Writes what is not there yet.
+    # Writes the files that are missing.
     def prepare
       FileUtils.mkdir_p(FOLDER)
       SIZES.each do |name, size|
@@ -31,7 +31,7 @@ module Bench
       File.join(FOLDER, name)
     end
 
-    # Has the kernel drop the cold ones from its cache.
+    # Makes the kernel drop the cold ones from its cache.
     def forget_cold
       COLD.each { |name| File.open(path(name)) { |file| file.fdatasync && file.advise(:dontneed) } }
     end
@@ -57,7 +57,7 @@ module Bench
       Files::SIZES.fetch(@scenario.file)
     end
 
-    # What the path answers must be the file: only lengths are looked at later.
+    # The answer to the path must be the file. Later only lengths are checked.
     def check_file
       good = ask(@scenario.path) == File.binread(Files.path(@scenario.file))
       @socket.close
@@ -73,7 +73,7 @@ module Bench
       { failed: failed }
     end
 
-    # A server that says nothing at all has failed like one that says something wrong.
+    # A server that does not answer has failed, like one with a wrong answer.
     def with_downloads(&block)
       @running.settle
       DownloadClient.run(@running.port, &block)
@@ -88,7 +88,7 @@ module Bench
       checked(*mistakes(found), found)
     end
 
-    # @return [Array] how many answers were not the file, and what they were
+    # @return [Array] how many answers were not the file, and the wrong answers
     def mistakes(found)
       failed = found.values_at(:errors, :connect_errors, :non_2xx).sum
       sizes = found.values_at(:body_min, :body_max).uniq
@@ -141,7 +141,7 @@ module Bench
       end
     end
 
-    # What the first half brings with it, room for garbage for one, the second does not.
+    # The first half has costs that the second does not have, such as room for garbage.
     def slow_figures(_seconds)
       half = @scenario.connections / 2
       with_downloads do |client|
@@ -155,7 +155,7 @@ module Bench
       end
     end
 
-    # @return [Array] what the client says, and the server's bytes then
+    # @return [Array] the client's report, and the server's memory then
     def slow_half(client, count)
       found = client.tell("slow", @scenario.path, file_size, count, SLOW_READ)
       @running.settle

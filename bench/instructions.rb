@@ -1,11 +1,10 @@
 # frozen_string_literal: true
 
-# Instructions per request in user space, counted by callgrind: the figure for regressions, because
-# it stands still on a busy machine. `ruby bench/instructions.rb [options]`; all of the process is
-# counted, the application too, between the warm-up and the end of so many requests. With --function
-# only what runs below that function (a turn of the loop) counts. Beside the requests of requests.rb
-# there are `pipelined`, sixteen plain ones at a time, and, per message that is delivered, `echo` and
-# `broadcast`.
+# Instructions per request in user space, counted by callgrind: the figure for regressions, because it does not change
+# on a busy machine. `ruby bench/instructions.rb [options]`. It counts the whole process, with the application, from the
+# warm-up to the end of that many requests. With --function it counts only the instructions below that function (a turn
+# of the loop). Beside the requests of requests.rb there are `pipelined`, sixteen plain ones at a time, and `echo` and
+# `broadcast`, counted per delivered message.
 # SPDX-License-Identifier: MIT
 
 require "optparse"
@@ -16,14 +15,14 @@ require_relative "report"
 module Bench
   # One server under callgrind.
   class Instructions
-    # What the goals say: request => [must, stretch], in instructions.
+    # The goals: request => [must, stretch], in instructions.
     GOALS = { browser: [20_000, 12_000] }.freeze
     WARM_UP = 2_000
     PIPELINED = %w[-p 16].freeze
-    # Slots of Ruby's heap. Without it the pages depend on where the last collection of the boot fell, and
-    # so do the collections for each thousand requests: 44 or 62 in 20,000, which is 1 % of all instructions.
+    # Slots of Ruby's heap. Without it the number of pages depends on the time of the last collection at boot, and so
+    # does the number of collections: 44 or 62 in 20,000 requests, which is 1 % of all instructions.
     HEAP = { "RUBY_GC_HEAP_INIT_SLOTS" => "60000" }.freeze
-    # What WebSockets there are for a load, and what their client is told again and again.
+    # The WebSockets for a load, and the messages that their client gets again and again.
     PUSH = { echo: [64, "/echo", ["echo", 100, 0.5]],
              broadcast: [100, "/subscribe", ["publish", 100, 1, 20, 0, 0]] }.freeze
 
@@ -74,7 +73,7 @@ module Bench
       end
     end
 
-    # @return [Integer] how many there were, some more than asked for
+    # @return [Integer] how many there were, a few more than requested
     def deliver(client, command, count)
       delivered = 0
       delivered += client.tell(*command)[:deliveries] while delivered < count

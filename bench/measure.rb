@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Measures one scenario: starts its servers, warms them up, then goes round all of them several
-# times with the client (client.c) and keeps what the client and the kernel said, round by round,
-# so that ratios can be taken between neighbours in time. Used by run.rb.
+# Measures one scenario: starts its servers, warms them up, then measures all of them in several rounds with the client
+# (client.c). It keeps the client's and the kernel's figures round by round, so that ratios can be taken between
+# measurements that are close in time. Used by run.rb.
 # SPDX-License-Identifier: MIT
 
 require "json"
@@ -20,7 +20,7 @@ module Bench
       @scenario = scenario
     end
 
-    # @return [Hash{String => Numeric}] what it counted
+    # @return [Hash{String => Numeric}] its counts
     # @raise [Silent] when it could not work at all
     def run(port, seconds)
       files = @scenario.requests.flat_map do |name|
@@ -33,7 +33,7 @@ module Bench
       JSON.parse(said).tap { |counted| raise Silent, "no answers" if counted["requests"].zero? }
     end
 
-    # Holds so many idle connections while the block runs.
+    # Holds this many idle connections while the block runs.
     #
     # @yieldparam held [Integer] how many there really are
     def idle(port, count)
@@ -49,7 +49,7 @@ module Bench
     end
   end
 
-  # One server in one scenario, running: measures itself once each round.
+  # One server in one scenario: measures itself once in each round.
   class Contestant
     include PushFigures
     include FileFigures
@@ -71,7 +71,7 @@ module Bench
       @notes = []
     end
 
-    # Starts and warms up; what goes wrong becomes a note and the end of its part.
+    # Starts and warms up. An error becomes a note, and the server takes no further part.
     def start
       @running = Running.new(server, @scenario.app, threads: @scenario.threads)
       @beside = Running.new(server, @scenario.beside, threads: @scenario.threads) if @scenario.beside
@@ -88,12 +88,12 @@ module Bench
       !@running.nil?
     end
 
-    # @return [Boolean] whether an answer of a round was wrong or missing, where each is checked
+    # @return [Boolean] whether an answer of a round was wrong or missing, if each answer is checked
     def failed?
       rounds.any? { |round| round ? round[:failed].to_i.positive? : @scenario.file }
     end
 
-    # Measures for so many seconds and appends the figures (nil when there are none) to {#rounds}.
+    # Measures for this many seconds and appends the figures (nil when there are none) to {#rounds}.
     def measure(seconds)
       restart if @scenario.fresh && fit? && @rounds.any?
       @rounds << (fit? ? figures(seconds * @scenario.lasting) : nil)
@@ -141,7 +141,7 @@ module Bench
       note = died_note
       found[:kept] = found[:rps] / beside_rps(seconds) if @beside && !note
       @running.pause if @scenario.restless
-      return give_up(note) if note # half a round's figures are none
+      return give_up(note) if note # half a round's figures do not count
 
       complain(found)
       found
@@ -181,7 +181,7 @@ module Bench
       hello.run(@beside.port, seconds)["rps"]
     end
 
-    # The client of the round before may have left garbage; what is held is what comes on top.
+    # The client of the round before may have left garbage. The idle connections add to that.
     def idle_figures(_seconds)
       hello.run(@running.port, WARM_UP_SECONDS)
       before = @running.anonymous_bytes
@@ -197,7 +197,7 @@ module Bench
       { objects: made[made.size / 2].to_f, objects_least: made.first.to_f }
     end
 
-    # One plain request outside of the load, by hand: every header more would make objects.
+    # One plain request outside of the load, written by hand, because every further header would make objects.
     def ask(path)
       @socket ||= Socket.tcp("127.0.0.1", @running.port)
       @socket.write("GET #{path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
@@ -227,14 +227,14 @@ module Bench
     attr_reader :scenario, :contestants
 
     # @param scenario [Scenario]
-    # @param servers [Array<Server>] those that cannot serve what it is about are left out
+    # @param servers [Array<Server>] servers that cannot serve the scenario are left out
     def initialize(scenario, servers)
       @scenario = scenario
       @contestants = servers.select { |server| server.takes_part?(scenario) }
                             .map { |server| Contestant.new(server, scenario) }
     end
 
-    # @param rounds [Integer] fewer when the scenario's time is over, but one
+    # @param rounds [Integer] at least one; fewer when the scenario's time is over
     # @param seconds [Float] of each measurement
     # @return [self]
     def run(rounds:, seconds:)
@@ -243,7 +243,7 @@ module Bench
       rounds.times do |round|
         break if round.positive? && now > over
 
-        # Another one goes first each time, so that none always follows the same neighbour.
+        # Another one starts each round, so that none always follows the same server.
         contestants.rotate(round).each { |contestant| contestant.measure(seconds) }
       end
       self

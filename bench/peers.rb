@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# The servers Rondo is measured beside, from their released gems, in a gem home of the benchmarks'
-# own (bench/.build/peers, not in git), so that the machine's gems stay as they are; npm's `ws` beside
-# them. Used by servers.rb; `ruby bench/peers.rb` installs them all. Needs a compiler and npm; what
-# cannot be installed is named and left out.
+# The servers that Rondo is compared with, from their released gems, in a gem home of the benchmarks' own
+# (bench/.build/peers, not in git), so that the machine's gems do not change; npm's `ws` is beside them. Used by
+# servers.rb; `ruby bench/peers.rb` installs them all. Needs a compiler and npm. Peers that cannot be installed are
+# named and left out.
 # SPDX-License-Identifier: MIT
 
 require "fileutils"
@@ -15,9 +15,8 @@ module Bench
     NODE_HOME = File.join(__dir__, ".build", "node")
     WS = "8.23.0"
 
-    # What to install: gem, version requirement, further options of `gem install`. Falcon 0.51 is
-    # the newest for Ruby 3.1, which has no iodine 0.8. opal-up declares Opal and more, which its
-    # server never loads.
+    # The peers to install: gem, version requirement, further options of `gem install`. Falcon 0.51 is the newest for
+    # Ruby 3.1, which has no iodine 0.8. opal-up declares Opal and more, which its server never loads.
     GEMS = [
       ["rack", "~> 3.2.0"],
       ["rackup", "~> 2.0"],

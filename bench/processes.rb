@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What the kernel says about a server's processes: CPU time and memory of a whole process tree,
-# read from /proc. Used by servers.rb and measure.rb; runs in the benchmark's own process.
+# The kernel's figures about a server's processes: CPU time and memory of a whole process tree, read from /proc. Used by
+# servers.rb and measure.rb; runs in the benchmark's own process.
 # SPDX-License-Identifier: MIT
 
 module Bench
@@ -14,7 +14,7 @@ module Bench
     def tree(root)
       children = Hash.new { |hash, parent| hash[parent] = [] }
       Dir.glob("/proc/[0-9]*/stat").each do |path|
-        # The name in parentheses may hold anything, so the fields are counted behind it.
+        # The name in parentheses may contain anything, so the fields are counted after it.
         stat = read(path).rpartition(")").last.split
         children[stat[1].to_i] << path.split("/")[2].to_i unless stat.empty?
       end

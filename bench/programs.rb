@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Builds what is measured with and what is measured: the C programs of this folder, Rondo's extension.
+# Builds the programs that measure and the one that is measured: the C programs of this folder, and Rondo's extension.
 # Used by run.rb and the clients.
 # SPDX-License-Identifier: MIT
 
@@ -13,7 +13,7 @@ module Bench
   module Programs
     FLAGS = %w[-std=c11 -D_GNU_SOURCE -Wall -Wextra -Wconversion -Werror -O2].freeze
 
-    # Each program, and the sources it is made of.
+    # Each program, and its sources.
     SOURCES = { "client" => "client{,_answer,_base,_latency,_requests}",
                 "push_client" => "{push_client*,client_{answer,base,bystander,latency}}",
                 "download_client" => "{download_client*,client_{answer,base,bystander,latency}}",
@@ -23,7 +23,7 @@ module Bench
 
     module_function
 
-    # Compiles Rondo's extension, so that what is measured is what the sources say.
+    # Compiles Rondo's extension, so that the measured program is the one of the sources.
     def compile_rondo
       system(File.join(ROOT, "tools", "compile")) || abort("bench: Rondo does not compile")
     end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# How scenarios of WebSockets are measured: the client of push_client.c does what it is told line by line,
-# and between two lines the server's CPU time and memory are read. A message that is missing, doubled
-# or strange makes the round's figures worth nothing. Used by measure.rb.
+# Measures scenarios of WebSockets: the client of push_client.c gets its commands line by line, and between two lines
+# the server's CPU time and memory are read. A missing, repeated or unknown message makes the round's figures invalid.
+# Used by measure.rb.
 # SPDX-License-Identifier: MIT
 
 require_relative "dialogue"
@@ -112,7 +112,7 @@ module Bench
       end
     end
 
-    # What the first half brings with it, room for garbage for one, the second does not.
+    # The first half has costs that the second does not have, such as room for garbage.
     def idle_sockets_figures(_seconds)
       before = @running.anonymous_bytes
       half = @scenario.connections / 2
@@ -124,7 +124,7 @@ module Bench
       end
     end
 
-    # The same messages without the stalled reader come first: what they cost is the application's.
+    # The same messages without the stalled reader come first: their cost belongs to the application.
     def stalled_figures(seconds)
       with_sockets("/subscribe", "open", 1) do |client|
         without = nil

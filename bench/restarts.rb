@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# Measures what restarts cost clients that keep their connections and never send a request twice:
-# `ruby bench/restarts.rb --phased 100 --full 20 --single 20 [--out FILE]`. restart_client.c asks and
-# counts; each restart is over when the new processes serve and the old ones have gone. Writes a line
-# for each restart that lost something, and a table at the end. Good for thousands of restarts.
+# Measures what restarts cost clients that keep their connections and never send a request twice: `ruby
+# bench/restarts.rb --phased 100 --full 20 --single 20 [--out FILE]`. restart_client.c sends requests and counts. A
+# restart is over when the new processes serve and the old ones have gone. Writes a line for each restart that lost a
+# request, and a table at the end. Suitable for thousands of restarts.
 # SPDX-License-Identifier: MIT
 
 require "json"
@@ -21,14 +21,14 @@ module Bench
       @pipe = IO.popen([Programs.path("restart_client"), *words, target.to_s], "r+")
     end
 
-    # @return [Hash{String => Integer}] since the last time
+    # @return [Hash{String => Integer}] since the last call
     def counts
       @pipe.puts
       read
     end
 
-    # Waits until so many more answers have come.
-    # @return [Hash{String => Integer}] since the last time
+    # Waits until this many more answers have come.
+    # @return [Hash{String => Integer}] since the last call
     def more(answers, patience: 60)
       limit = now + patience
       sum = counts
@@ -41,15 +41,15 @@ module Bench
       sum
     end
 
-    # Ends it when everything that was asked is answered.
-    # @return [Hash{String => Integer}] since the last time
+    # Ends it when every request is answered.
+    # @return [Hash{String => Integer}] since the last call
     def stop
       @pipe.close_write
       read.tap { @pipe.close }
     end
 
     # @param counts [Hash{String => Integer}]
-    # @return [Hash{String => Integer}] what was lost
+    # @return [Hash{String => Integer}] the losses
     def self.lost(counts)
       counts.slice(*LOST).reject { |_, number| number.zero? }
     end
@@ -66,7 +66,7 @@ module Bench
     end
   end
 
-  # A Rondo of its own folder, whose log says how far a restart is.
+  # A Rondo in its own folder. Its log says how far a restart is.
   class RestartedServer
     BOOTED = /^- Worker \d+ \(PID: (\d+)\) booted/
 
@@ -111,7 +111,7 @@ module Bench
 
     private
 
-    # How often all that serve have come.
+    # How often all processes that serve have started.
     def starts
       text = File.read(@log)
       @workers.zero? ? text.scan("Use Ctrl-C to stop").size : text.scan(BOOTED).size / @workers

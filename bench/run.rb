@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
-# The benchmarks' command: `ruby bench/run.rb [options] [SCENARIO...]`. Chooses scenarios (files of
-# bench/scenarios) and servers (servers.rb), has them measured (measure.rb) and prints or writes
-# the report (report.rb).
+# The benchmarks' command: `ruby bench/run.rb [options] [SCENARIO...]`. Chooses scenarios (files of bench/scenarios) and
+# servers (servers.rb), measures them (measure.rb) and prints or writes the report (report.rb).
 # SPDX-License-Identifier: MIT
 
 require "optparse"
@@ -60,7 +59,7 @@ module Bench
       end
     end
 
-    # A peer that is not installed is named, never silently dropped.
+    # A peer that is not installed is named, not dropped silently.
     def measure(scenario)
       ready, missing = servers.select { |server| server.takes_part?(scenario) }.partition(&:installed?)
       warn "bench: #{scenario.name}: not there: #{missing.map(&:name).join(", ")}" if missing.any?

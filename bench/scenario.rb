@@ -1,13 +1,12 @@
 # frozen_string_literal: true
 
-# What a scenario is: an application, the requests, how many connections, and which ratio of it
-# must reach what. The scenarios themselves are the files of bench/scenarios, a few lines each;
-# measure.rb carries them out, report.rb prints them.
+# A scenario has an application, requests, a number of connections, and a goal for one of its ratios. The scenarios
+# themselves are the files of bench/scenarios, a few lines each; measure.rb runs them, report.rb prints them.
 # SPDX-License-Identifier: MIT
 
 module Bench
-  # One line of the table of goals. The figure is `metric` of Rondo, divided by that of the server
-  # `over` in the same round when there is one; of several, by the better one's.
+  # One line of the table of goals. The figure is `metric` of Rondo, divided by that of the server `over` in the same
+  # round if there is one. If there are several, it is divided by the better one's.
   Goal = Struct.new(:text, :metric, :over, :must, :stretch, :at_least, keyword_init: true) do
     # @return [Array<String>] the servers it is compared with: the better one of them in each round
     def rivals
@@ -47,7 +46,7 @@ module Bench
                echo chat broadcast bystander idle_sockets stalled patterns
                hot cold fetch stuck slow].freeze
 
-    # How a file can be answered: as it lies in a folder of the server's, or as apps/files.ru says.
+    # The ways to answer a file: from a static folder of the server, or as apps/files.ru says.
     ANSWERS = %i[static string each to_path sendfile].freeze
 
     attr_reader :name, :title, :goals, :columns, :client_options, :requests, :connections
@@ -85,27 +84,27 @@ module Bench
       @threads = threads
     end
 
-    # Requests per second that would be perfect; the metric `of_ideal` is the share of them.
+    # Requests per second in the ideal case; the metric `of_ideal` is the share of them.
     def ideal(ideal = @ideal)
       @ideal = ideal
     end
 
-    # Rounds, when nobody asks for another number of them.
+    # Rounds, if the command line sets no number.
     def rounds(rounds = @rounds || 5)
       @rounds = rounds
     end
 
-    # Seconds after which no further round begins; without end if never called.
+    # Seconds after which no further round begins; no limit if never called.
     def within(seconds = @within || Float::INFINITY)
       @within = seconds
     end
 
-    # Whether each round has a new process: what the one before left in memory would help this one.
+    # Whether each round has a new process, because memory that the one before left would help this one.
     def fresh(fresh = @fresh)
       @fresh = fresh
     end
 
-    # What is asked for: where idle WebSockets are opened, or the file.
+    # The path: where idle WebSockets are opened, or the file.
     def path(path = @path || (answered == :static ? "/#{@file}" : "/#{@answered}"))
       @path = path
     end
@@ -125,12 +124,12 @@ module Bench
       @bystanders = per_second
     end
 
-    # Servers whose applications compute by themselves are stopped while others are measured.
+    # Servers whose applications compute all the time are stopped while others are measured.
     def restless(restless = @restless)
       @restless = restless
     end
 
-    # How many times the usual seconds one measurement takes.
+    # How many times longer than usual one measurement takes.
     def lasting(times = @lasting || 1)
       @lasting = times
     end
@@ -178,7 +177,7 @@ module Bench
     @scenarios ||= {}
   end
 
-  # @param name [String] of a scenario, or what the names of a group begin with: "push"
+  # @param name [String] of a scenario, or the beginning of a group's names: "push"
   # @return [Array<String>]
   # @raise [KeyError]
   def self.scenarios_named(name)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Every server the benchmarks know: how it starts with one worker, and a running one as an object.
-# Rondo first, then its peers (installed by peers.rb). Used by run.rb, measure.rb, instructions.rb.
+# Every server that the benchmarks know: how it starts with one worker, and a running one as an object. Rondo first,
+# then its peers (installed by peers.rb). Used by run.rb, measure.rb, instructions.rb.
 # SPDX-License-Identifier: MIT
 
 require "etc"
@@ -35,7 +35,7 @@ module Bench
     end
 
     # @param scenario [Scenario]
-    # @return [Boolean] whether it can serve what that is about
+    # @return [Boolean] whether it can serve this scenario
     def takes_part?(scenario)
       return serves_files?(scenario) if scenario.app == "files"
 
@@ -44,7 +44,7 @@ module Bench
 
     private
 
-    # Where Ruby is stuck there has to be a Ruby.
+    # A scenario with stuck Ruby needs a server that runs Ruby.
     def serves_files?(scenario)
       answers.to_a.include?(scenario.answered) && (scenario.kind != :stuck || apps.include?(:rack))
     end
@@ -102,7 +102,7 @@ module Bench
                  apps: RACK_AND_PUSH, answers: FOLDER_ANSWERS, environment: { "RACK_ENV" => "production" })
     end
 
-    # One thread whatever the scenario asks for: what more of them cost.
+    # One thread, whatever the scenario says: the comparison for the cost of more threads.
     def rondo1
       command = ->(port, app, *) { rondo_command("-t", "1", "-b", address(port), "-q", app) }
       rondo.dup.tap do |server|
@@ -111,12 +111,12 @@ module Bench
       end
     end
 
-    # Not through bin/rondo: setting up and compiling are over before anything is measured.
+    # Not through bin/rondo, because setup and compilation must be over before the measurement.
     def rondo_command(*arguments)
       [Gem.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe", "rondo"), *arguments]
     end
 
-    # Rondo and iodine call it the same.
+    # Rondo and iodine use the same name.
     def folder_option(app)
       app.end_with?("files.ru") ? ["-www", Files::FOLDER] : []
     end
@@ -192,7 +192,7 @@ module Bench
                   "-s", app)
     end
 
-    # With its usual queue of 30 requests it answers 503 to more connections than that.
+    # With its default queue of 30 requests it answers 503 to more connections than that.
     def itsi(port, app, folder, threads)
       config = File.join(folder, "Itsi.rb")
       File.write(config, "workers 1\nthreads #{threads}\nruby_thread_request_backlog_size 10_000\n" \
@@ -200,8 +200,8 @@ module Bench
       gem_command("itsi", "serve", "-C", config)
     end
 
-    # It takes no name of an application: the folder's config.ru is the one. Without the gems it
-    # declares RubyGems refuses to start it, so its executable is run by hand.
+    # It takes no application name: it always runs the folder's config.ru. RubyGems refuses to start it without the gems
+    # that it declares, so its executable is run by hand.
     def up(port, app, folder)
       FileUtils.cp(app, File.join(folder, "config.ru"))
       home = Dir.glob(File.join(Peers::HOME, "gems", "opal-up-*")).max
@@ -225,7 +225,7 @@ module Bench
       end
     end
 
-    # Its file was written for one of each.
+    # Its file has one worker and one thread.
     def itsi_with_workers(command, workers, threads)
       path = command.last
       File.write(path, File.read(path).sub("workers 1", "workers #{workers}").sub("threads 1", "threads #{threads}"))
@@ -248,7 +248,7 @@ module Bench
       "tcp://127.0.0.1:#{port}"
     end
 
-    # Its worker is who started it: others may not see the files.
+    # Its worker runs as the user who started it, because others may not see the files.
     def nginx_command(port, app, folder, _threads = 1)
       locations = app&.end_with?("files.ru") ? format(NGINX_FILES, root: Files::FOLDER) : NGINX_HELLO
       File.write(File.join(folder, "nginx.conf"),
@@ -268,7 +268,7 @@ module Bench
 
   # A server that is running, with everything below it, pinned to its CPU.
   class Running
-    # A server that did not come up, with what it said.
+    # A server that did not start, with its output.
     class BootError < StandardError; end
 
     BOOT_SECONDS = 60
@@ -284,7 +284,7 @@ module Bench
     def initialize(server, app, threads: 1, wrapper: ["taskset", "-c", SERVER_CPU.to_s])
       @server = server
       @folder = Dir.mktmpdir("bench")
-      File.chmod(0o755, @folder) # nginx' worker is somebody else
+      File.chmod(0o755, @folder) # the worker of nginx runs as another user
       @log = File.join(@folder, "log")
       @port = free_port
       command = server.command.call(@port, File.join(__dir__, "apps", "#{app}.ru"), @folder, threads)
@@ -317,7 +317,7 @@ module Bench
       Processes.proportional_bytes(@pid)
     end
 
-    # Waits until it has done what the last client left it to do: its neighbours have the same CPU.
+    # Waits until it has finished the work of the last client: its neighbours have the same CPU.
     def settle
       deadline = now + SETTLE_SECONDS
       loop do
@@ -333,17 +333,17 @@ module Bench
       Processes.peak_bytes(@pid, &block)
     end
 
-    # Takes it off the CPU until {#resume}: its background threads must not disturb its neighbours.
+    # Stops it until {#resume}: its background threads must not disturb its neighbours.
     def pause
       signal(:STOP)
     end
 
-    # Lets it go on.
+    # Lets it continue.
     def resume
       signal(:CONT)
     end
 
-    # Ends it and all it started.
+    # Ends it and all processes that it started.
     def stop
       resume
       signal(:TERM)
@@ -366,7 +366,7 @@ module Bench
       Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
 
-    # The group outlives its first process when that one died alone, so both are tried.
+    # The group lives longer than its first process if that one died alone, so both are tried.
     def signal(name)
       @group ||= @pid
       Process.kill(name, -@group) if @group
@@ -374,7 +374,7 @@ module Bench
       nil
     end
 
-    # Two in a row: up_ruby takes the next one for its own purposes.
+    # Two consecutive ports: up_ruby takes the second one for its own purposes.
     def free_port
       (20_000..29_998).step(2).to_a.shuffle.find do |port|
         [port, port + 1].each { |each| TCPServer.new("127.0.0.1", each).close }

@@ -6,7 +6,7 @@
 #   curl -N -H "Accept: text/event-stream" http://localhost:9292/counts
 #   curl -X POST http://localhost:9292/press
 
-# Counts, and tells everybody who looks.
+# Counts, and sends the number to every open page.
 class Counter
   def initialize
     @mutex = Mutex.new

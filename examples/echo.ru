@@ -8,7 +8,7 @@
 #   socket.onmessage = event => console.log(event.data)
 #   socket.send("hello")             // once it is open
 
-# The handler: nothing to remember, so the module itself will do.
+# The handler has no state, so the module itself is enough.
 module Echo
   def self.on_message(client, data)
     client.write(data)

@@ -9,7 +9,7 @@
 
 require "action_controller/railtie"
 
-# What config/application.rb and config/routes.rb hold otherwise.
+# Usually these lines are in config/application.rb and config/routes.rb.
 class Board < Rails::Application
   config.root = __dir__
   config.load_defaults 7.2
@@ -25,7 +25,7 @@ class Board < Rails::Application
 end
 Board.initialize! # before the controllers, which get the routes' helpers
 
-# An open page. Its callbacks run outside of Rails' executor: one that used records would wrap that.
+# An open page. Its callbacks run outside of Rails' executor. A callback that uses records would need to wrap that.
 class NoteFeed
   def initialize(nick)
     @nick = nick

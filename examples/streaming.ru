@@ -17,7 +17,7 @@ class Countdown
   end
 
   def close
-    # Free here what the body holds: a cursor, a file.
+    # Release here what the body holds: a cursor, a file.
   end
 end
 

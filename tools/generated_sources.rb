@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
-# What the generators of C sources share: they write what they made, or with --check only compare it.
+# Shared by the generators of C sources: they write their files, or with --check only compare them.
 # SPDX-License-Identifier: MIT
 
 module GeneratedSources
-  # Ends the process: with --check by status 1 if one of the files is not what it should be.
+  # Ends the process; with --check by status 1 if one of the files differs.
   #
   # @param folder [String] below the root of the project
   # @param files [Hash{String => String}] names and texts

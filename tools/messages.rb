@@ -23,7 +23,7 @@ module Messages
     LITERAL = /"(?:\\.|[^"\\\n])*"/
     COMMENT_OR_LITERAL = %r{#{LITERAL}|/\*.*?\*/|//[^\n]*|'(?:\\.|[^'\\\n])+'}m
     JOINED = /#{LITERAL}(?:\s*(?:[A-Z]\w+)?\s*#{LITERAL})*(?:\s*PRI\w+)?/
-    # What only programmers see.
+    # Texts that only programmers see.
     NO_MESSAGE = /^[ \t]*#[ \t]*(?:include|error).*|\b(?:_Static_assert|static_assert|assert)\([^;]*;/
 
     def initialize(source)
@@ -42,13 +42,13 @@ module Messages
     end
   end
 
-  # String literals of a Ruby source, here-documents among them. What is computed in one stays as it is
-  # written: "#{name} is missing".
+  # String literals of a Ruby source, here-documents among them. Computed parts stay as they are written: "#{name} is
+  # missing".
   class RubyTexts
-    # Lists of words, which are no messages.
+    # Lists of words, which are not messages.
     WORDS = %i[on_qwords_beg on_words_beg on_qsymbols_beg on_symbols_beg].freeze
     STRING_ENDS = %i[on_tstring_end on_label_end].freeze
-    # Between two literals that are one.
+    # Tokens between two literals that form one.
     JOINT = %i[on_sp on_ignored_nl].freeze
 
     def initialize(source)
@@ -102,7 +102,7 @@ module Messages
       text
     end
 
-    # The code of one #{}, and the literals in it for themselves.
+    # The code of one #{}, and the literals in it on their own.
     def code
       text = +""
       until @tokens.empty?

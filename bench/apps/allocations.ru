@@ -1,7 +1,7 @@
 # frozen_string_literal: false
 
-# Answers with the number of objects made since the request before, less those of the application
-# itself (which it learns by calling itself without a server): what the server makes per request.
+# Answers with the number of objects made since the last request, minus those of the application itself. It measures its
+# own objects by calling itself without a server. The rest is what the server makes per request.
 class Allocations
   def initialize
     @seen = made

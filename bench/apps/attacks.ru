@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# What the attacks of bench/attacks.rb need: an application that reads bodies, answers with long ones,
-# and lets its WebSocket clients subscribe to what they name. "/" is the bystander's, as in hello.ru.
+# The application for the attacks of bench/attacks.rb: it reads bodies, sends long answers, and lets its WebSocket
+# clients subscribe to names of their choice. "/" is for the bystander, as in hello.ru.
 
-# Does what the first word of a message says.
+# Runs the command in the first word of a message.
 module Words
   def self.on_message(client, text)
     verb, *names = text.split

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Says which process answers, by its number and, for counting, by the length of the answer; /slow
-# waits 5 ms, /sleep and /loop hold their thread for two seconds.
+# Says which process answers: by its number, and by the length of the answer, for counting. /slow waits 5 ms; /sleep and
+# /loop hold their thread for two seconds.
 run lambda { |env|
   case env["PATH_INFO"]
   when "/slow" then sleep 0.005

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# A file of 9 MB in every way an application can answer with one: which, says the path. Where the server
-# has no folder of its own, Rack::Files looks for all others. /stuck sleeps in C and keeps the GVL, so that
-# no Ruby runs for so many seconds.
+# A file of 9 MB in every way in which an application can answer with one; the path chooses the way. If a server has no
+# static folder, Rack::Files serves all other paths. /stuck sleeps in C and keeps the GVL, so that no Ruby runs for that
+# many seconds.
 FOLDER = File.expand_path("../.build/files", __dir__)
 PATH = File.join(FOLDER, "9mb.bin")
 CONTENT = File.binread(PATH).freeze
@@ -18,7 +18,7 @@ class Portions
   end
 end
 
-# A body that says where its file is; servers that do not look have it read.
+# A body that names its file. Servers that do not use the name read the body.
 class Located
   def to_path
     PATH
@@ -33,7 +33,7 @@ class Located
   end
 end
 
-# Everything else.
+# All other paths.
 module Others
   def self.call(env)
     require "rack/files"
@@ -42,7 +42,7 @@ module Others
   end
 end
 
-# So many seconds, in C.
+# Sleeps this many seconds in C.
 module Stuck
   def self.for(seconds)
     require "fiddle"

@@ -1,6 +1,6 @@
 # frozen_string_literal: false
 
-# Answers with the environment as text: what a server puts in there decides what this costs.
+# Answers with the environment as text. The cost depends on what a server puts into it.
 run lambda { |env|
   body = env.to_s
   [200, { "content-type" => "text/plain", "content-length" => body.bytesize.to_s }, [body]]

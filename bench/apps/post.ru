@@ -1,6 +1,6 @@
 # frozen_string_literal: false
 
-# Reads the request's body whole and says how long it was. Rack 3 allows no input at all for a GET.
+# Reads the whole body of the request and answers its length. Rack 3 allows a GET to have no input.
 run lambda { |env|
   input = env["rack.input"]
   text = (input ? input.read.to_s.bytesize : 0).to_s

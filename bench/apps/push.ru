@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# WebSockets by the interface that several servers share (`rack.upgrade`): what a connection does is
-# its path. Those that are greeted are told when they are subscribed; the control connection orders
-# messages that carry their numbers. Beside them plain requests, as hello.ru answers them.
+# WebSockets by the interface that several servers share (`rack.upgrade`). The path chooses what a connection does.
+# Greeted connections get a message when they are subscribed. The control connection orders messages that carry their
+# numbers. Other paths get plain requests, as in hello.ru.
 PADDING = Array.new(65_536)
 
 # Sends back what comes.
@@ -16,7 +16,7 @@ module Echo
   end
 end
 
-# Gets what is published.
+# Gets the published messages.
 module Subscriber
   def self.on_open(client)
     client.subscribe("all")
@@ -24,7 +24,7 @@ module Subscriber
   end
 end
 
-# Publishes "COUNT BYTES FIRST": so many messages of that size, numbered from the first.
+# Publishes "COUNT BYTES FIRST": COUNT messages of that size, numbered from FIRST.
 module Control
   def self.on_open(client)
     client.write("ready")
@@ -37,7 +37,7 @@ module Control
   end
 end
 
-# What one says all get.
+# A message of one goes to all.
 module Chat
   def self.on_open(client)
     client.subscribe("chat")
@@ -49,8 +49,8 @@ module Chat
   end
 end
 
-# Has 1,000 patterns, which match nothing that is published, but only at the end. They are as long as the names of
-# one client may be together (max_subscription_bytes).
+# Has 1,000 patterns that match no published message, but only fail at the end. They are as long as the names of one
+# client may be together (max_subscription_bytes).
 module Patterns
   def self.on_open(client)
     taken = Array.new(1000) { |number| client.subscribe("*?*[#{"b" * 54}#{number}]", match: :redis) }
@@ -58,11 +58,11 @@ module Patterns
   end
 end
 
-# Wants to know of nothing.
+# Has no callbacks.
 module Idle
 end
 
-# One object for each connection, that is told of it.
+# One object for each connection, with its callbacks.
 class Opened
   def on_open(client); end
 end

@@ -1,9 +1,8 @@
 # frozen_string_literal: false
 
-# hello.ru beside a Ruby thread that computes without end: how much throughput a server keeps.
-# /progress says how far the thread has come, because keeping everything by never letting the
-# thread run is no virtue. The thread starts with the first request, so that it lives in the
-# process that serves.
+# hello.ru beside a Ruby thread that computes without end: how much throughput a server keeps. /progress says how far
+# the thread has come, because a server that never lets the thread run would keep everything. The thread starts with the
+# first request, so that it runs in the process that serves.
 spins = 0
 spinner = nil
 

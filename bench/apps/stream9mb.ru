@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# A body of 9 MB (9 x 1024 x 1024 bytes) in parts of 16 KiB, without a length: what leaves while
-# it is made, and what it costs to frame it. The parts are one frozen string: the bytes are the
-# server's work here, not the application's.
+# A body of 9 MB (9 x 1024 x 1024 bytes) in parts of 16 KiB, without a length: it is sent while it is made, and the row
+# shows the cost of its framing. The parts are one frozen string, so the bytes are the server's work, not the
+# application's.
 PART = ("0123456789abcdef" * 1024).freeze
 PARTS = 576
 

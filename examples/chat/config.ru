@@ -10,7 +10,7 @@
 require "json"
 require "securerandom"
 
-# The last messages of each room, for those who come, reload or come back.
+# The last messages of each room, for people who come, reload or come back.
 Rondo::PubSub.history("chat:*", match: :redis, size: 100, ttl: 24 * 3600)
 
 # One person in one room.

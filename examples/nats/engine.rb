@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# An engine for NATS (gem nats-pure), to show that three methods are enough: messages go to the subject
-# rondo.CHANNEL, in hexadecimal, because a channel may have any bytes. NATS knows other patterns than
-# channels do, so this one listens to all channels while there is any subscriber, and leaves the choice
-# to the server. Everything is done on a thread of its own, so that nobody waits for NATS.
+# An engine for NATS (gem nats-pure), which shows that three methods are enough. Messages go to the subject
+# rondo.CHANNEL, in hexadecimal, because a channel may have any bytes. The patterns of NATS differ from those of
+# channels. So this engine listens to all channels while there is any subscriber, and the server chooses. All work is
+# done on a thread of its own, so that no caller waits for NATS.
 # SPDX-License-Identifier: MIT
 
 require "nats/client"
@@ -56,14 +56,14 @@ class NatsEngine < Rondo::PubSub::Engine
     end
     @nats.flush
   ensure
-    @nats&.close # what is open, nats-pure opens again in every process that is forked
+    @nats&.close # nats-pure reopens open connections in every forked process
   end
 
   def listen
     @subscription = @nats.subscribe("#{PREFIX}>") do |message|
       hand_over([message.subject.delete_prefix(PREFIX)].pack("H*"), message.data)
     end
-    @nats.flush # from here on nothing is missed
+    @nats.flush # from here on no message is missed
   end
 
   def ignore
@@ -74,7 +74,7 @@ class NatsEngine < Rondo::PubSub::Engine
     @nats.publish(PREFIX + channel.unpack1("H*"), message)
   end
 
-  # NATS does not say what is text either.
+  # NATS does not mark text, either.
   def hand_over(channel, message)
     text = message.dup.force_encoding(Encoding::UTF_8)
     Rondo::PubSub::PROCESS.publish(channel.force_encoding(Encoding::UTF_8), text.valid_encoding? ? text : message.b)

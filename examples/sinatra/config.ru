@@ -10,10 +10,10 @@
 require "securerandom"
 require "sinatra/base"
 
-# Who comes late sees the last notes first.
+# A new page first gets the last notes.
 Rondo::PubSub.history("wall", size: 20)
 
-# What an open page gets: notes, straight from the publisher.
+# An open page gets notes directly from the publisher.
 class LiveWall
   def on_open(client)
     client.subscribe("wall", since: 0)
@@ -24,7 +24,7 @@ end
 class Wall < Sinatra::Base
   enable :sessions
   set :session_secret, ENV.fetch("SESSION_SECRET") { SecureRandom.hex(64) }
-  set :protection, reaction: :deny # no form of another site's page
+  set :protection, reaction: :deny # no forms from other sites
   set :views, __dir__
 
   get "/" do
@@ -35,7 +35,7 @@ class Wall < Sinatra::Base
     halt 426 unless env["rack.upgrade?"] == :websocket
     halt 403 unless request.get_header("HTTP_ORIGIN") == request.base_url # browsers let any page connect
 
-    session[:visits] = session.fetch(:visits, 0) + 1 # its cookie goes with the answer 101
+    session[:visits] = session.fetch(:visits, 0) + 1 # its cookie is sent with the answer 101
     env["rack.upgrade"] = LiveWall.new
     200
   end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The law of layers: a table of who includes whom. Everything stands on its diagonal or to the left.
+# The law of layers: a table of includes. All of them are on its diagonal or to the left.
 # SPDX-License-Identifier: MIT
 
 require_relative "sources"
@@ -55,7 +55,7 @@ module LayersPicture
              "tests, sanitizers and fuzzers. tools/check_layers enforces all of this.")
   end
 
-  # As many words of ARCHITECTURE's table as there is room for.
+  # As many words of ARCHITECTURE's table as fit.
   def job(layer)
     words = Sources.table("The law of layers").to_h.fetch("`#{layer}`") do
       raise "docs/ARCHITECTURE.md: the table of layers has no row `#{layer}`"

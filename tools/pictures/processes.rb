@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The processes of a cluster: which forks which, and what they send each other by what.
+# The processes of a cluster: which one forks which, and the sockets between them.
 # SPDX-License-Identifier: MIT
 
 require_relative "sources"
@@ -25,7 +25,7 @@ module ProcessesPicture
     svg.to_s
   end
 
-  # Its name alone: all boxes here are narrow.
+  # Only its name, because all boxes here are narrow.
   def file(name)
     File.basename(Sources.path(name))
   end
@@ -65,7 +65,7 @@ module ProcessesPicture
     svg.note(257, 334, "forks", anchor: "middle")
   end
 
-  # Over message sockets, the hub's links and inboxes.
+  # Through message sockets, the hub's links and inboxes.
   def messages(svg)
     svg.arrow([300, 170], [119, 170], [119, 262], both: true)
     svg.note(128, 164, "fork, ready, stop …")
