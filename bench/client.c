@@ -32,13 +32,14 @@ typedef struct rd_conn {
     rd_answer answer;
     char *held; /* the beginning of a head that came in pieces; NULL when none */
     size_t held_len;
-    unsigned next;   /* index of the next request to send, at most one round past the first */
-    unsigned owed;   /* answers to come */
+    unsigned next;   /* index of the next request to send, at most one round ahead of the first */
+    unsigned owed;   /* answers that are still to come */
     unsigned oldest; /* slot of the oldest of them in sent_ns */
     unsigned answered_now;
     size_t out_at, out_end; /* part of the request bytes not yet taken by the kernel */
     uint64_t completed;
-    uint64_t close_due_ns; /* 0, or when a server that should have closed is no longer waited for */
+    uint64_t close_due_ns; /* 0, or the time after which a server that should have closed is no
+                              longer waited for */
     bool wants_write;
     uint64_t *sent_ns;
 } rd_conn;
@@ -92,7 +93,7 @@ static void held_drop(rd_conn *conn) {
     conn->held_len = 0;
 }
 
-/* Receives once; what was held stands before it. Returns what recv says. */
+/* Receives once; bytes that were held come first. Returns the result of recv. */
 static ssize_t conn_receive(rd_conn *conn, size_t *len, int flags) {
     size_t held = conn->held_len;
     ssize_t got = recv(conn->fd, receive_buf + held, sizeof receive_buf - held, flags);
@@ -103,7 +104,7 @@ static ssize_t conn_receive(rd_conn *conn, size_t *len, int flags) {
     return got;
 }
 
-/* Returns false when the bytes are no answer that was asked for. */
+/* Returns false if the bytes are not an answer to a request. */
 static bool bytes_read(rd_client *client, rd_conn *conn, size_t len, uint64_t now) {
     const char *at = receive_buf;
     while (len > 0) {
@@ -150,7 +151,7 @@ static void conn_flush(rd_client *client, rd_conn *conn) {
         ssize_t sent = send(conn->fd, client->requests.bytes + conn->out_at,
                             conn->out_end - conn->out_at, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0) {
-            /* Anything but a full socket is left to the next recv, which says what happened. */
+            /* Any error but a full socket is left to the next recv, which reports it. */
             if ((errno == EAGAIN || errno == ENOTCONN) && !conn->wants_write)
                 conn_watch(client, conn, EPOLL_CTL_MOD, true);
             return;
@@ -175,7 +176,7 @@ static void conn_ask(rd_client *client, rd_conn *conn, unsigned count) {
         conn->next %= client->requests.count;
         conn->out_at = client->requests.offsets[conn->next];
     } else if (conn->out_at >= round) {
-        /* The same bytes one round earlier, so that the run never grows out of the ring. */
+        /* The same bytes one round earlier, so that the run never leaves the ring. */
         size_t rounds = conn->out_at / round;
         conn->out_at -= rounds * round;
         conn->next -= (unsigned)rounds * client->requests.count;
@@ -202,7 +203,7 @@ static void conn_open(rd_client *client, rd_conn *conn) {
 }
 
 static void conn_close(rd_client *client, rd_conn *conn) {
-    /* What was asked and never answered is no longer on its way. */
+    /* Requests that were never answered are no longer on their way. */
     client->issued -= conn->owed;
     conn->owed = conn->answered_now = 0;
     held_drop(conn);
@@ -218,7 +219,7 @@ static void conn_ended(rd_client *client, rd_conn *conn, bool broken, uint64_t n
     conn_close(client, conn);
     if (client->stopping || (client->limit && client->issued >= client->limit)) return;
     if (!client->close_each) client->reconnects++;
-    /* A server that is gone would otherwise be asked again without end. */
+    /* Otherwise a server that is gone would be asked again and again without end. */
     if (client->errors + client->connect_errors < MAX_ERRORS) conn_open(client, conn);
 }
 
@@ -240,7 +241,7 @@ static void conn_turn(rd_client *client, rd_conn *conn, uint32_t events) {
     else if (client->close_each && conn->answered_now)
         conn->close_due_ns = now + 250000000u;
     if (client->close_each || conn->answer.head.closes)
-        conn->answered_now = 0; /* there is nothing more to ask here */
+        conn->answered_now = 0; /* there is nothing more to send here */
 }
 
 /* A server that ignores "Connection: close" must not stall the run: after 250 ms we close. A
@@ -263,7 +264,7 @@ static bool all_answered(const rd_client *client) {
     return true;
 }
 
-/* A connection that is still waiting when the time is up has waited at least so long. */
+/* A connection that still waits at the end of the time has waited at least this long. */
 static void open_waits_count(rd_client *client) {
     for (unsigned i = 0; i < client->connections; i++) {
         rd_conn *conn = &client->conns[i];
@@ -298,7 +299,7 @@ static void run(rd_client *client) {
         if (!client->stopping && (now >= due || spent)) {
             client->stopping = true;
             client->stopped_ns = now;
-            due = now + 5000000000u; /* what was asked is still waited for, but not for ever */
+            due = now + 5000000000u; /* answers to earlier requests are awaited, but not for ever */
         }
         bool hopeless = client->errors + client->connect_errors >= MAX_ERRORS;
         if (client->stopping && (now >= due || all_answered(client))) break;
@@ -326,7 +327,7 @@ static bool idle_ask(rd_client *client, rd_conn *conn) {
     return !conn->answer.head.closes;
 }
 
-/* Opens them, asks one thing on each, says so in a line and holds them until stdin ends. */
+/* Opens them, sends one request on each, prints a line and holds them until stdin ends. */
 static void idle_hold(rd_client *client) {
     unsigned held = 0;
     for (unsigned i = 0; i < client->idle && client->errors < 5; i++) {
@@ -342,7 +343,7 @@ static void idle_hold(rd_client *client) {
         ;
 }
 
-/* ---- what it says at the end ---- */
+/* ---- the report ---- */
 
 static double cpu_us(void) {
     struct rusage used;
@@ -351,8 +352,8 @@ static double cpu_us(void) {
            (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
-/* Answers of each connection, and the size of its last one: an application may tell by it who
- * answered. */
+/* The number of answers of each connection, and the size of its last one: the size may show which
+ * process answered. */
 static void report_connections(const rd_client *client) {
     printf(", \"conns\": [");
     for (unsigned i = 0; i < client->connections; i++) {

@@ -26,13 +26,13 @@ typedef struct rd_head {
 typedef struct rd_answer {
     rd_stage stage;
     rd_head head;
-    uint64_t left;       /* bytes of the body or chunk still to come */
+    uint64_t left;       /* bytes of the body or chunk that are still to come */
     uint64_t body_bytes; /* of the answer so far */
     unsigned line_bytes; /* of the chunk or trailer line being read */
     bool in_extension;   /* the digits of the chunk line are over */
 } rd_answer;
 
-/* Answers repeat: the last head and what it said spare reading the same bytes again. */
+/* Answers repeat: if the last head comes again, its bytes are not parsed again. */
 typedef struct rd_known_head {
     char bytes[1024];
     rd_head head;
@@ -41,22 +41,24 @@ typedef struct rd_known_head {
 typedef enum rd_progress {
     RD_MORE,      /* all bytes used, the answer goes on */
     RD_DONE,      /* an answer ended with the bytes used */
-    RD_HEAD_CUT,  /* nothing used: the head is not whole, hand in its beginning again with more */
+    RD_HEAD_CUT,  /* no byte used: the head is incomplete; call again with its beginning and more
+                     bytes */
     RD_NO_ANSWER, /* not HTTP/1 */
 } rd_progress;
 
-/* Takes bytes up to the end of one answer at most; *used says how many. After RD_DONE
+/* Takes bytes up to the end of one answer at most; *used is their number. After RD_DONE,
  * answer->head and ->body_bytes describe it until the next call. */
 rd_progress rd_answer_take(rd_answer *answer, rd_known_head *known, const char *at, size_t len,
                            size_t *used);
 
-/* Bytes of the body that come next and need no look at them; 0 when what comes is to be read. */
+/* The number of body bytes that come next and need not be read; 0 if the next bytes must be read.
+ */
 size_t rd_answer_plain_left(const rd_answer *answer);
 
-/* Takes that many of them, which were thrown away. */
+/* Takes this many of them, which were discarded. */
 rd_progress rd_answer_skip(rd_answer *answer, size_t len);
 
-/* Whether a close at this point ends an answer rightly. */
+/* Whether a close at this point is a valid end of an answer. */
 bool rd_answer_ends_with_close(const rd_answer *answer);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* Ends the program with what went wrong (and errno when it is set). */
+/* Ends the program with the error (and errno if it is set). */
 _Noreturn void rd_client_fail(const char *what);
 
 uint64_t rd_client_now_ns(void);
@@ -16,11 +16,11 @@ uint64_t rd_client_now_ns(void);
 /* Keeps the process on that CPU, given as on the command line. */
 void rd_client_pin(const char *cpu);
 
-/* A blocking connection to that port of the loopback; receive_bytes limits its buffer when it is
- * not 0. Returns -1 with errno when it was refused. */
+/* A blocking connection to that port of the loopback; receive_bytes limits its buffer if it is not
+ * 0. Returns -1 with errno if it was refused. */
 int rd_client_connect(unsigned port, int receive_bytes);
 
-/* Of that Unix socket; its length. */
+/* The address of that Unix socket; returns its length. */
 socklen_t rd_client_unix_address(struct sockaddr_storage *address, const char *path);
 
 /* Closes with a reset, so that nothing waits in the kernel for the next run. */

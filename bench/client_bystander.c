@@ -102,7 +102,7 @@ void rd_bystander_turn(rd_bystander *bystander) {
         if (events[i].data.ptr)
             conn_read(bystander, events[i].data.ptr);
         else if (read(bystander->timer, &ticks, sizeof ticks) < 0)
-            continue; /* somebody took the tick before; what is due says the clock */
+            continue; /* another reader took the tick before; the clock says what is due */
     }
     send_what_is_due(bystander, rd_client_now_ns());
 }

@@ -27,28 +27,28 @@ typedef struct rd_bystander_conn {
 typedef struct rd_bystander {
     const char *request;
     uint64_t body_bytes; /* of each answer; anything else is an error */
-    int poller, timer;   /* the poller becomes readable when a turn has something to do */
-    uint64_t next_ns, interval_ns, stop_ns; /* what is due at stop_ns or later is not sent */
+    int poller, timer;   /* the poller becomes readable when a turn has work to do */
+    uint64_t next_ns, interval_ns, stop_ns; /* requests due at stop_ns or later are not sent */
     uint64_t answered, errors;
     rd_latency latency;
     rd_known_head known;
     rd_bystander_conn conns[RD_BYSTANDERS];
 } rd_bystander;
 
-/* What hello.ru and those like it answer to a plain request. */
+/* The answer of hello.ru and similar applications to a plain request. */
 extern const char RD_HELLO_REQUEST[];
 enum { RD_HELLO_BYTES = 13 };
 
-/* Connects; the first request is due at once, then so many a second. The request must live as long
- * as the bystander. */
+/* Connects. The first request is due at once, then this many a second. The request must live as
+ * long as the bystander. */
 void rd_bystander_open(rd_bystander *bystander, unsigned port, unsigned per_second,
                        const char *request, uint64_t body_bytes);
 
-/* Sends what is due, reads what is there; never blocks. */
+/* Sends the requests that are due, and reads what has come; never blocks. */
 void rd_bystander_turn(rd_bystander *bystander);
 
-/* No request is due any more; those that were are still sent and waited for, but not for ever: what
- * has no answer then is an error. */
+/* No further request becomes due. Earlier ones are still sent and awaited, but not for ever: one
+ * without an answer then is an error. */
 void rd_bystander_close(rd_bystander *bystander);
 
 #endif

@@ -16,7 +16,7 @@ typedef struct rd_latency {
 
 void rd_latency_add(rd_latency *latency, uint64_t nanoseconds);
 
-/* Microseconds that `share` (0 to 1) of the waits were not longer than; 0 without any. */
+/* The microseconds that `share` (0 to 1) of the waits did not exceed; 0 without any waits. */
 double rd_latency_percentile_us(const rd_latency *latency, double share);
 
 #endif

@@ -24,7 +24,7 @@ static void text_say(rd_text *text, const char *string) {
     text_add(text, string, strlen(string));
 }
 
-/* One client runs in the process, so what it was told lives here. */
+/* There is one client in the process, so its options are here. */
 static rd_text text, headers;
 static size_t ends[RD_MAX_REQUESTS];
 static struct { const char *method, *body; } parts = {.method = "GET"};

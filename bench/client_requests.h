@@ -20,12 +20,12 @@ typedef struct rd_requests {
 /* Adds a whole request from a file. */
 void rd_requests_add_file(rd_requests *requests, const char *path);
 
-/* What the one request is made of when there is no file. */
+/* The parts of the one request when there is no file. */
 void rd_requests_set_method(const char *method);
 void rd_requests_set_body(const char *body);
 void rd_requests_add_header(const char *line);
 
-/* Composes a request if none was added, and lays them out for `depth` on the way at once. */
+/* Makes a request if none was added, and lays them out for `depth` at once on the way. */
 void rd_requests_lay(rd_requests *requests, const char *path, bool close_each, unsigned depth);
 
 #endif

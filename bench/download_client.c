@@ -23,7 +23,7 @@ enum { SLOW_RECEIVE_BYTES = 32768, STUCK_NS = 200000000 };
 typedef struct rd_downloads {
     rd_errand errand;
     rd_download *all;
-    unsigned held; /* slow ones, that stay until the end */
+    unsigned held; /* slow ones, which stay until the end */
     bool has_bystander;
     rd_bystander bystander;
 } rd_downloads;
@@ -36,7 +36,8 @@ static void watch(const rd_downloads *downloads, int fd, void *who) {
         rd_client_fail("epoll_ctl");
 }
 
-/* The bystander's turn comes after each of the others', so that its waits are the server's. */
+/* The bystander's turn comes after each of the others', so that its waits are caused by the server.
+ */
 static void turn(rd_downloads *downloads) {
     struct epoll_event events[EVENTS];
     int ready = epoll_wait(downloads->errand.poller, events, EVENTS, 10);
@@ -64,7 +65,7 @@ static void bystander_end(rd_downloads *downloads) {
         rd_errand_fail(&downloads->errand, "a plain request got no answer");
 }
 
-/* What both kinds of commands counted; the caller goes on with the line. */
+/* The counts of both kinds of commands; the caller continues the line. */
 static void report_begin(const rd_downloads *downloads, uint64_t begun_ns, uint64_t ended_ns) {
     const rd_bystander *bystander = &downloads->bystander;
     const rd_latency *wait = &bystander->latency;
@@ -86,8 +87,8 @@ static void report_connections(const rd_downloads *downloads, unsigned count) {
     printf("]}\n");
 }
 
-/* So many connections fetch it again and again; `rate` plain requests a second meanwhile. What is
- * on its way when the time is up counts as far as it has come. */
+/* This many connections fetch it again and again, with `rate` plain requests a second meanwhile. At
+ * the end of the time, the parts of unfinished answers count, too. */
 static void command_fetch(rd_downloads *downloads, unsigned count, double seconds, unsigned rate) {
     uint64_t begun = rd_client_now_ns(), now = begun;
     uint64_t due = begun + (uint64_t)(seconds * 1e9);
@@ -102,7 +103,7 @@ static void command_fetch(rd_downloads *downloads, unsigned count, double second
     for (unsigned i = 0; i < count; i++) rd_download_end(&downloads->all[i]);
 }
 
-/* Reads so many bytes of the body, then no more. */
+/* Reads this many bytes of the body, then no more. */
 static bool slow_one_begun(rd_errand *errand, rd_download *download, uint64_t bytes) {
     uint64_t patience = rd_client_now_ns() + SLOW_PATIENCE_NS;
     struct epoll_event event;
@@ -132,7 +133,7 @@ static void command_slow(rd_downloads *downloads, unsigned count, uint64_t bytes
            downloads->errand.why, begun);
 }
 
-/* Returns the status of an answer that is there, 0 without one. */
+/* Returns the status of an answer that has come, 0 without one. */
 static unsigned status_read(int fd, int flags) {
     char bytes[4096] = "";
     unsigned status = 0;

@@ -11,7 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-/* At once: little enough that nobody beside it is kept waiting by us. */
+/* At once: few enough bytes that the bystander does not wait for this client. */
 enum { RECV_BYTES = 262144 };
 
 static char receive_buf[RECV_BYTES];
@@ -100,7 +100,7 @@ static void connection_ended(rd_errand *errand, rd_download *download) {
     answer_done(errand, download);
 }
 
-/* What is known to be body is thrown away by the kernel, so that the client costs little. */
+/* The kernel discards bytes that are known to be body, so that the client costs little. */
 void rd_download_turn(rd_errand *errand, rd_download *download) {
     size_t plain = rd_answer_plain_left(&download->answer), held = download->held_len;
     size_t room = sizeof receive_buf - held;

@@ -34,13 +34,14 @@ typedef struct rd_download {
 void rd_errand_set(rd_errand *errand, const char *path, uint64_t body_bytes);
 void rd_errand_fail(rd_errand *errand, const char *why);
 
-/* Connects and asks. */
+/* Connects and sends the request. */
 void rd_download_begin(rd_errand *errand, rd_download *download, int receive_bytes);
 
-/* Reads once and asks again when an answer is whole; a failure counts and ends the connection. */
+/* Reads once, and sends the request again when an answer is complete. A failure counts and ends the
+ * connection. */
 void rd_download_turn(rd_errand *errand, rd_download *download);
 
-/* Bytes of bodies that arrived, of the answer that is on its way too. */
+/* Bytes of bodies that arrived, including those of the unfinished answer. */
 uint64_t rd_download_bytes(const rd_download *download);
 
 /* Ends the connection, if there is one, with a reset. */

@@ -69,7 +69,7 @@ static void file_add(const char *folder, const char *name) {
     entry->start_len += entry->size;
 }
 
-/* The first entry is what everybody gets who asks for no file. */
+/* The first entry is the answer to a path that is not a file. */
 static void folder_read(const char *folder) {
     DIR *listing = opendir(folder);
     rd_entry *hello = entry_add("", sizeof HELLO - 1);
@@ -100,7 +100,7 @@ static bool start_send(int fd, rd_sending *sending) {
     return true;
 }
 
-/* Returns false when the connection is of no more use. */
+/* Returns false if the connection cannot be used any more. */
 static bool slice_send(const rd_floor *floor, int fd) {
     rd_sending *sending = &sendings[fd];
     if (!sending->has_begun && !start_send(fd, sending)) return false;
@@ -116,7 +116,7 @@ static bool slice_send(const rd_floor *floor, int fd) {
     return !is_whole || !sending->closes;
 }
 
-/* Returns false when the connection is of no more use. */
+/* Returns false if the connection cannot be used any more. */
 static bool request_read(int fd) {
     char request[8192];
     rd_sending *sending = &sendings[fd];

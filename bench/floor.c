@@ -35,7 +35,8 @@ static char receive_buf[RECV_BYTES];
 static char answers[ANSWER_BYTES * MAX_ANSWERS];
 /* How much of "\r\n\r\n" each connection's bytes ended with: heads may come in pieces. */
 static unsigned char matched[RD_FLOOR_MAX_FD];
-/* Whether to close: asked once, of a connection's first bytes, so that keep-alive does not pay. */
+/* Whether to close: decided once, by a connection's first bytes, so that keep-alive costs nothing.
+ */
 static enum { FIRST, KEEP } mood[RD_FLOOR_MAX_FD];
 
 static unsigned empty_lines(int fd, const char *at, size_t len) {

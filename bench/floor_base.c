@@ -25,7 +25,7 @@ static int listener_open(unsigned port) {
     socklen_t len = sizeof address;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* inherited by what it accepts */
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* accepted sockets inherit it */
     if (bind(fd, (struct sockaddr *)&address, sizeof address) < 0) rd_floor_fail("bind");
     if (listen(fd, 1024) < 0 || getsockname(fd, (struct sockaddr *)&address, &len) < 0)
         rd_floor_fail("listen");

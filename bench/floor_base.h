@@ -11,15 +11,15 @@ typedef struct rd_floor {
     int poller, listener;
 } rd_floor;
 
-/* Ends the program with what went wrong and errno. */
+/* Ends the program with the error and errno. */
 _Noreturn void rd_floor_fail(const char *what);
 
 /* Listens on 127.0.0.1 at the port given as on the command line (0 or nothing takes a free one) and
  * prints it; SIGPIPE is ignored from now on. */
 rd_floor rd_floor_open(const char *port);
 
-/* Returns the next connection that waits, watched and below RD_FLOOR_MAX_FD; -1 when there is
- * none. */
+/* Returns the next connection that waits, watched and below RD_FLOOR_MAX_FD; -1 if there is none.
+ */
 int rd_floor_accept(const rd_floor *floor);
 
 #endif

@@ -35,15 +35,15 @@ typedef struct rd_push {
     unsigned port;
     uint64_t patience_ns; /* without any delivery */
     int poller;
-    rd_socket *sockets; /* those that are read */
+    rd_socket *sockets; /* connections that are read */
     unsigned count;
-    rd_socket control; /* fd -1 until something is published */
+    rd_socket control; /* fd -1 until a message is published */
     rd_game game;
     bool stopping;
     size_t bytes;                /* of each message */
     uint32_t published;          /* number of the next message */
     uint32_t *chat_next;         /* for each reader the next number of each sender */
-    uint64_t expected, asked_ns; /* of the publishing that is on its way */
+    uint64_t expected, asked_ns; /* of the publishing that is running */
     uint64_t first_ns, last_ns;
     bool has_bystander;
     rd_bystander bystander;
@@ -76,7 +76,7 @@ static bool number_read(const rd_push *push, const rd_frame *frame, uint32_t *nu
     return true;
 }
 
-/* Compares with what must come next and expects the one behind it from now on. */
+/* Compares with the number that must come next, and expects the following one from then on. */
 static void number_count(rd_tally *tally, uint32_t *next, uint32_t number) {
     if (number < *next) {
         tally->doubled++;
@@ -154,7 +154,7 @@ static void echo_send(rd_push *push, rd_socket *socket) {
     if (!rd_socket_send(socket, send_buf, len)) socket_lost(push, socket);
 }
 
-/* Small batches, so that the bystander is never kept waiting by us. */
+/* Small batches, so that the bystander never waits for this client. */
 static void turn(rd_push *push, int timeout_ms) {
     struct epoll_event events[EVENTS];
     int ready = epoll_wait(push->poller, events, EVENTS, timeout_ms);
@@ -172,7 +172,7 @@ static uint64_t settled(const rd_push *push) {
     return push->tally.delivered + push->tally.missing;
 }
 
-/* Returns false when nothing has come for a while and something is still expected. */
+/* Returns false if nothing has come for a while and messages are still expected. */
 static bool all_came(rd_push *push) {
     uint64_t seen = push->tally.delivered, since = rd_client_now_ns();
     while (settled(push) < push->expected) {
@@ -186,7 +186,7 @@ static bool all_came(rd_push *push) {
     return true;
 }
 
-/* What was sent twice comes late. */
+/* Messages that were sent twice come late. */
 static void stragglers_read(rd_push *push) {
     uint64_t until = rd_client_now_ns() + 20000000u;
     push->stopping = true;
@@ -211,7 +211,7 @@ static void command_begin(rd_push *push, rd_game game, unsigned bytes) {
     push->tally.begun_ns = rd_client_now_ns();
 }
 
-/* A stalled one is opened with a small buffer and then forgotten: nobody reads it. */
+/* A stalled one is opened with a small buffer and never read. */
 static void command_open(rd_push *push, unsigned count, const char *path, bool greeted,
                          bool stalled) {
     if (count > MOST_SOCKETS - push->count) rd_client_fail("too many sockets");
@@ -258,8 +258,8 @@ static void bystander_end(rd_push *push) {
     push->tally.wait = push->bystander.latency;
 }
 
-/* So many messages at once, so many times, each when all have got those before and the interval is
- * over; `rate` HTTP requests a second meanwhile. */
+/* This many messages at once, this many times. Each round begins when all have got the messages of
+ * the last one and the interval is over; `rate` HTTP requests a second meanwhile. */
 static void command_publish(rd_push *push, unsigned messages, unsigned times, unsigned interval_ms,
                             unsigned rate) {
     if (push->control.fd < 0) {
@@ -267,7 +267,7 @@ static void command_publish(rd_push *push, unsigned messages, unsigned times, un
         if (push->control.fd < 0) rd_client_fail("no control connection");
         watch(push, push->control.fd, &push->control);
     }
-    /* Beside a bystander nothing is charged to anybody, and we must not be the slow one. */
+    /* With a bystander no costs are measured, and this client must not be the slow part. */
     for (unsigned i = 0; i < push->count && rate == 0; i++)
         if (push->sockets[i].fd >= 0) rd_socket_delay_acknowledgement(&push->sockets[i]);
     bystander_begin(push, rate);
@@ -308,8 +308,8 @@ static bool chat_round(rd_push *push, unsigned batch, uint32_t from) {
     return all_came(push);
 }
 
-/* As in the well-known chat of 32 clients: each sends its messages, and when everybody has
- * everybody's each sends again. */
+/* As in the well-known chat of 32 clients: each sends its messages, and when all have got them,
+ * each sends again. */
 static void command_chat(rd_push *push, double seconds, unsigned batch) {
     uint64_t due = push->tally.begun_ns + (uint64_t)(seconds * 1e9);
     if (push->count > MOST_CHATTERS || batch * (push->bytes + RD_FRAME_MOST_HEAD) > sizeof send_buf)
@@ -386,8 +386,8 @@ int main(int argc, char **argv) {
     push.poller = epoll_create1(EPOLL_CLOEXEC);
     if (!push.sockets || push.poller < 0) rd_client_fail("cannot begin");
     while (fgets(line, sizeof line, stdin)) {
-        alarm(
-            COMMAND_SECONDS); /* a command that hangs ends the client, and that one its scenario */
+        alarm(COMMAND_SECONDS); /* a command that hangs ends the client, and the client's end ends
+                                   its scenario */
         command_run(&push, line);
         alarm(0);
         fflush(stdout);

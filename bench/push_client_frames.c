@@ -8,7 +8,7 @@
 
 static const unsigned char MASK[4] = {0x37, 0xfa, 0x21, 0x3d};
 
-/* Bytes of a head that begins so; 0 when it is none of ours. */
+/* Bytes of a head that begins like this; 0 if it is invalid. */
 static size_t head_bytes(const unsigned char *head) {
     unsigned opcode = head[0] & 15;
     if ((head[0] & 0xf0) != 0x80 || head[1] & 0x80 || opcode == 0) return 0;
@@ -46,7 +46,7 @@ static void payload_take(rd_frame_reader *reader, const unsigned char *at, size_
     reader->left -= len;
 }
 
-/* A frame that is all there, as nearly every one is, needs no copy. */
+/* A frame that is complete, as nearly every one is, needs no copy. */
 static bool whole_frame(const unsigned char *at, size_t len, size_t *used, rd_frame *frame) {
     size_t head = len < 2 ? 0 : head_bytes(at);
     if (head == 0 || len < head) return false;

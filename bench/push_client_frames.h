@@ -27,8 +27,9 @@ typedef struct rd_frame {
 
 typedef enum rd_frame_progress { RD_FRAME_MORE, RD_FRAME_WHOLE, RD_FRAME_BAD } rd_frame_progress;
 
-/* Takes bytes up to the end of one frame at most; *used says how many. *frame is valid until the
- * next call. Masked, fragmented or extended frames are bad: nobody here asked for them. */
+/* Takes bytes up to the end of one frame at most; *used is their number. *frame is valid until the
+ * next call. Masked, fragmented or extended frames are bad, because no client here asked for them.
+ */
 rd_frame_progress rd_frame_take(rd_frame_reader *reader, const unsigned char *at, size_t len,
                                 size_t *used, rd_frame *frame);
 

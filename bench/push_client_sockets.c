@@ -19,7 +19,8 @@ static const char HANDSHAKE[] = "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: 
                                 "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 static const char ACCEPT[] = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 
-/* Reads the answer to the handshake. Returns the bytes behind it, -1 when it is no upgrade. */
+/* Reads the answer to the handshake. Returns the number of bytes behind it, -1 if it is not an
+ * upgrade. */
 static ssize_t handshake_read(rd_socket *socket, char *bytes, size_t room, const char **rest) {
     size_t len = 0;
     const char *end = NULL;

@@ -17,18 +17,18 @@ typedef struct rd_socket {
     rd_frame_reader reader;
 } rd_socket;
 
-/* Opens `count` WebSockets at the path and, when `greeted`, waits for one message on each, which
- * says that the server has subscribed it. Returns how many did open; the others have fd -1. */
+/* Opens `count` WebSockets at the path. If `greeted`, it waits for one message on each, which says
+ * that the server has subscribed it. Returns how many opened; the others have fd -1. */
 unsigned rd_sockets_open(rd_socket *sockets, unsigned count, unsigned port, const char *path,
                          bool greeted, int receive_bytes);
 
-/* Sends all of it or answers false; never blocks. */
+/* Sends all of it or returns false; never blocks. */
 bool rd_socket_send(rd_socket *socket, const void *bytes, size_t len);
 
-/* Who acknowledges: left to itself the kernel does so for the first messages of a connection, and
- * for those after a pause, while they come in; over the loopback that is inside the server's
- * send(), and on its account. After the first of these it waits, and the second has it acknowledge
- * what was read on ours. */
+/* These two decide when acknowledgements are sent. By default the kernel acknowledges the first
+ * messages of a connection, and those after a pause, while they come in. On the loopback that
+ * happens inside the server's send(), at the server's cost. After the first function the kernel
+ * waits; the second makes it acknowledge the bytes that were read, at the client's cost. */
 void rd_socket_delay_acknowledgement(rd_socket *socket);
 void rd_socket_acknowledge(rd_socket *socket);
 

@@ -26,7 +26,7 @@ static const char UPGRADE[] = "HTTP/1.1 101 Switching Protocols\r\nupgrade: webs
                               "sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
 static const char READY[] = "\x81\x05ready";
 
-/* What a connection is, by the path it asked for. */
+/* The kind of a connection, by its path. */
 typedef enum rd_role { RD_HTTP, RD_ECHO, RD_SUBSCRIBER, RD_CHATTER, RD_CONTROL, RD_IDLE } rd_role;
 
 static const struct {
@@ -41,7 +41,7 @@ static unsigned char receive_buf[RECV_BYTES], gathered[GATHERED_BYTES];
 static size_t gathered_len;
 static unsigned char roles[RD_FLOOR_MAX_FD];
 static int subscribers[RD_FLOOR_MAX_FD],
-    place[RD_FLOOR_MAX_FD]; /* place: where a descriptor is among them */
+    place[RD_FLOOR_MAX_FD]; /* place: the index of a descriptor in it */
 static unsigned subscriber_count;
 
 static void drop(int fd) {
@@ -81,7 +81,7 @@ static void publish(const unsigned char *payload, size_t len) {
     gathered_len += len;
 }
 
-/* "COUNT BYTES FIRST": so many messages of that size, numbered from the first. */
+/* "COUNT BYTES FIRST": COUNT messages of that size, numbered from FIRST. */
 static void publish_numbered(const char *order) {
     static unsigned char payload[MOST_PAYLOAD + 1];
     unsigned count, bytes, number;
@@ -95,7 +95,7 @@ static void publish_numbered(const char *order) {
     }
 }
 
-/* ---- what comes in ---- */
+/* ---- input ---- */
 
 static bool message_came(int fd, unsigned char *payload, size_t len) {
     if (roles[fd] == RD_CHATTER) {
@@ -111,7 +111,7 @@ static bool message_came(int fd, unsigned char *payload, size_t len) {
     return true;
 }
 
-/* Frames of a client, all of them whole. Answers false for anything else. */
+/* Frames of a client, all of them complete. Returns false for anything else. */
 static bool frames_read(int fd, unsigned char *at, size_t len) {
     while (len > 0) {
         size_t head = len > 1 && (at[1] & 127) == 126 ? 8 : 6;

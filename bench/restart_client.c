@@ -187,7 +187,7 @@ static void conn_connected(rd_client *client, rd_conn *conn) {
     conn_ask(client, conn);
 }
 
-/* Takes what came; stops when the connection is another one by then. */
+/* Takes the bytes that came; stops if the connection was replaced meanwhile. */
 static void bytes_take(rd_client *client, rd_conn *conn, const char *at, size_t len) {
     int fd = conn->fd;
     while (len > 0 && conn->fd == fd) {
@@ -230,7 +230,7 @@ static void conn_read(rd_client *client, rd_conn *conn) {
     bytes_take(client, conn, bytes, held + (size_t)got);
 }
 
-/* What is due by the clock. */
+/* Does what is due by the clock. */
 static void sweep(rd_client *client) {
     uint64_t now = rd_client_now_ns();
     for (unsigned i = 0; i < client->connections; i++) {
@@ -249,7 +249,7 @@ static void sweep(rd_client *client) {
     }
 }
 
-/* ---- the whole ---- */
+/* ---- the main loop ---- */
 
 static void report(rd_client *client) {
     const char *comma = "{";
