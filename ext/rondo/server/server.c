@@ -47,9 +47,21 @@ static void on_refused(rd_handler *handler, const rd_conn *conn, int code) {
     rd_incidents_add(server, &conn->peer, code);
 }
 
+static rd_server *server_with(rd_conn_set *conns) {
+    return RD_CONTAINER(conns, rd_server, conns);
+}
+
+static void on_layer_refused(rd_conn *conn, int code) {
+    on_refused(&server_with(conn->set)->handler, conn, code);
+}
+
+static bool is_cut_answer(int code) {
+    return code == RD_ERR_FILE_CUT || code == RD_ERR_ANSWER_SHORT || code == RD_ERR_ANSWER_LONG;
+}
+
 static void on_cut(rd_conn *conn, int code) {
-    rd_server *server = RD_CONTAINER(conn->set, rd_server, conns);
-    if (code != RD_ERR_OUTPUT_FULL) server->counts.cut++;
+    rd_server *server = server_with(conn->set);
+    if (is_cut_answer(code)) server->counts.cut++;
     rd_incidents_add(server, &conn->peer, code);
 }
 
@@ -91,6 +103,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
     rd_pubsub_init(&server->pubsub, &server->conns, &server->http);
     server->conns.shared = &server->http;
     server->conns.on_cut = on_cut;
+    server->conns.on_refused = on_layer_refused;
     server->http.ledger = server->http.requests.ledger = &server->conns.ledger;
     server->body_folder = copy(rd_spool_folder());
     server->http.requests.spools.folder = server->body_folder;

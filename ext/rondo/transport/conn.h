@@ -67,6 +67,9 @@ typedef struct rd_conn_set {
     rd_slice (*offer)(size_t index);
     /* An answer is cut, RD_ERR_*: the connection is closed next. Or NULL. */
     void (*on_cut)(rd_conn *conn, int code);
+    /* There is no room for what its transport has read ahead, RD_ERR_INPUT_FULL: the connection is
+     * reset next. Or NULL. */
+    void (*on_refused)(rd_conn *conn, int code);
 } rd_conn_set;
 
 /* When something has to happen next; one timer for all of it. In ms, UINT64_MAX: never. */

@@ -34,9 +34,9 @@ static void read_end(rd_conn *conn) {
     rd_conn_update_interest(conn);
 }
 
-static void read_bytes(rd_conn *conn) {
+static inline void read_bytes(rd_conn *conn, const rd_transport *transport) {
     rd_loop *loop = conn->set->loop;
-    ssize_t got = conn->transport->read(conn, loop->receive, sizeof(loop->receive));
+    ssize_t got = transport->read(conn, loop->receive, sizeof(loop->receive));
     if (got > 0) {
         if (!conn->uncounted) conn->set->bytes_in += (uint64_t)got;
         if (conn->state == RD_CONN_OPEN) {
@@ -53,13 +53,19 @@ static void read_bytes(rd_conn *conn) {
 
 /* The protocol cannot answer what its transport has not decoded. */
 static void refuse_ahead(rd_conn *conn) {
-    if (conn->set->on_cut != NULL) conn->set->on_cut(conn, RD_ERR_INPUT_FULL);
+    if (conn->set->on_refused != NULL) conn->set->on_refused(conn, RD_ERR_INPUT_FULL);
     rd_conn_reset(conn);
 }
 
+/* While it lingers its input is dropped, so it is not decoded: its transport may not have shaken
+ * hands, or may have failed. */
 RD_APART static void read_layer(rd_conn *conn) {
+    if (conn->state == RD_CONN_LINGERING) {
+        read_bytes(conn, &rd_transport_tcp);
+        return;
+    }
     if (!rd_layer_may_read(conn)) return;
-    read_bytes(conn);
+    read_bytes(conn, conn->transport);
     if (!rd_layer_count_ahead(conn)) refuse_ahead(conn);
     rd_layer_note_pending(conn);
 }
@@ -68,7 +74,7 @@ static void read_some(rd_conn *conn) {
     if (conn->layered) {
         read_layer(conn);
     } else {
-        read_bytes(conn);
+        read_bytes(conn, conn->transport);
     }
 }
 
@@ -99,7 +105,7 @@ static void shake_hands(rd_conn *conn) {
     const int result = rd_layer_handshake(conn);
     if (result != 0) {
         conn->protocol->on_handshake(conn, result > 0 ? 0 : result);
-        read_if_wanted(conn);
+        if (result > 0) read_if_wanted(conn);
     }
     rd_conn_mark_dirty(conn); /* the flush sees whether anything is still to be sent */
     rd_conn_ensure_registered(conn);

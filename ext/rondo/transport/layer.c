@@ -64,9 +64,14 @@ static size_t read_ahead(rd_conn *conn) {
 }
 
 bool rd_layer_count_ahead(rd_conn *conn) {
+    rd_ledger *ledger = &conn->set->ledger;
+    size_t *counted = &rd_conn_layer(conn)->ahead_counted;
     if (conn->state == RD_CONN_CLOSED) return true;
-    return rd_ledger_keep(&conn->set->ledger, RD_LEDGER_INPUT, &rd_conn_layer(conn)->ahead_counted,
-                          read_ahead(conn));
+    if (rd_conn_is_open(conn)) {
+        return rd_ledger_keep(ledger, RD_LEDGER_INPUT, counted, read_ahead(conn));
+    }
+    rd_ledger_recount(ledger, RD_LEDGER_INPUT, counted, read_ahead(conn));
+    return true;
 }
 
 bool rd_layer_is_at_rest(rd_conn *conn) {

@@ -34,7 +34,7 @@ bool rd_layer_is_in_line(rd_conn *conn);
 void rd_layer_note_pending(rd_conn *conn);
 
 /* Call it when the transport has read. False: all clients together have no room for what it has
- * read ahead. */
+ * read ahead. A connection that is ending reads no more, so nothing is refused. */
 bool rd_layer_count_ahead(rd_conn *conn);
 
 /* Whether the transport has begun, its handshake is over, and it holds no bytes either way. */

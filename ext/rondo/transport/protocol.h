@@ -42,8 +42,9 @@ typedef struct rd_protocol {
     /* The connection is reset next, because its peer reads nothing and others need the memory. Or
      * NULL. */
     void (*on_stalled)(rd_conn *conn);
-    /* The handshake of its transport is over (0) or has failed (RD_ERR_*). NULL, except in the
-     * protocol that such a connection begins with. */
+    /* The handshake of its transport is over (0) or has failed (RD_ERR_*): then the protocol
+     * finishes or closes the connection. NULL, except in the protocol that such a connection begins
+     * with. */
     void (*on_handshake)(rd_conn *conn, int code);
 } rd_protocol;
 

@@ -159,6 +159,24 @@ static void test_a_peer_that_leaves_in_its_handshake_is_not_told_of(void) {
     finish();
 }
 
+/* A client that is refused has had no answer that was cut. */
+static void test_what_is_read_ahead_and_refused_is_no_cut_answer(void) {
+    static char sent[sizeof(HELLO) + 40000] = HELLO;
+    begin(&rd_transport_xor, false);
+    rd_ledger_limit(&server->conns.ledger, RD_LEDGER_INPUT, 100);
+    say_bytes(sent, sizeof(HELLO) - 1);
+    turns(2);
+    CHECK(joined->protocol == rd_protocol_first);
+    memset(&sent[sizeof(HELLO)], 0xff, 40000);
+    say_bytes(&sent[sizeof(HELLO)], 40000);
+    turns(4);
+    CHECK(server->conns.count == 0);
+    CHECK_INT(server->incidents.kept[0].code, RD_ERR_INPUT_FULL);
+    CHECK_INT(server->counts.refused, 1);
+    CHECK_INT(server->counts.cut, 0);
+    finish();
+}
+
 static void test_an_opening_has_one_deadline(void) {
     const uint64_t timeout = (uint64_t)settings.head_timeout_ms;
     begin(&rd_transport_xor, true);
@@ -216,6 +234,7 @@ static void test_all(void) {
     test_a_proxy_header_before_a_handshake_cut_anywhere();
     test_a_wrong_handshake_is_told_and_ends();
     test_a_peer_that_leaves_in_its_handshake_is_not_told_of();
+    test_what_is_read_ahead_and_refused_is_no_cut_answer();
     test_an_opening_has_one_deadline();
     test_what_the_opening_took_is_gone();
     test_a_handshake_that_does_not_come_makes_room();

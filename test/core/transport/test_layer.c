@@ -81,6 +81,59 @@ static void test_another_handshake_fails_and_is_told_so(void) {
     check_gone();
 }
 
+static void linger_after_handshake(rd_conn *conn, int code) {
+    shaken = code;
+    rd_conn_finish(conn, true);
+}
+
+static ssize_t never_read(rd_conn *conn, char *bytes, size_t len) {
+    CHECK(conn == NULL || bytes == NULL || len == 0);
+    return 0;
+}
+
+/* Its last bytes are dropped as they come: the transport has no keys to read them with. */
+static void test_a_transport_that_failed_reads_no_more(void) {
+    rd_transport failing = rd_transport_xor;
+    failing.read = never_read;
+    rd_conn *conn = open_with(&failing);
+    rd_protocol lingering = *conn->protocol;
+    lingering.on_handshake = linger_after_handshake;
+    conn->protocol = &lingering;
+    rd_conn_ref(conn);
+    rd_conn_read_now(conn);
+    say("\0\1U\0\1U", 6); /* whole records, but no handshake */
+    turn();
+    CHECK_INT(shaken, RD_ERR_HANDSHAKE);
+    turn();
+    check_heard("XOR!0", 5);
+    CHECK_INT(conn->state, RD_CONN_LINGERING);
+    say("\0\1U", 3);
+    turn();
+    CHECK_INT(conn->state, RD_CONN_LINGERING);
+    CHECK(!rd_conn_set_has_layers(&set));
+    shutdown(peer, SHUT_WR);
+    turn();
+    rd_conn_unref(conn);
+    check_gone();
+}
+
+/* Its handshake never came, and it lingers: what comes is dropped, and does not stand in line. */
+static void test_one_that_lingers_in_its_handshake(void) {
+    rd_conn *conn = open_conn();
+    rd_conn_read_now(conn);
+    turn();
+    rd_conn_finish(conn, true);
+    turn();
+    CHECK_INT(conn->state, RD_CONN_LINGERING);
+    say("XOR?1", 5);
+    turn();
+    CHECK(!rd_conn_set_has_layers(&set));
+    CHECK_INT(conn->state, RD_CONN_LINGERING);
+    shutdown(peer, SHUT_WR);
+    turn();
+    check_gone();
+}
+
 static void test_a_peer_that_leaves_in_its_handshake(void) {
     rd_conn *conn = open_conn();
     say("XOR?", 4);
@@ -298,11 +351,11 @@ static rd_ledger_row *row(rd_ledger_kind kind) {
     return &set.ledger.rows[kind];
 }
 
-static int cut_with; /* the argument of on_cut */
+static int refused_with; /* the argument of on_refused */
 
-static void note_why(rd_conn *conn, int code) {
+static void note_refused(rd_conn *conn, int code) {
     CHECK(rd_conn_is_open(conn));
-    cut_with = code;
+    refused_with = code;
 }
 
 /* A record that never ends: its bytes count as input, like those of a head that never ends. */
@@ -323,17 +376,52 @@ static void test_there_is_no_room_for_what_is_read_ahead(void) {
     rd_ledger_limit(&set.ledger, RD_LEDGER_INPUT, XOR_RECORD_MAX);
     const uint64_t refused = row(RD_LEDGER_INPUT)->refused;
     open_shaken();
-    set.on_cut = note_why;
+    set.on_refused = note_refused;
     memset(record, 0xff, sizeof(record));
     say(record, sizeof(record));
     turn();
     turn();
-    CHECK_INT(cut_with, RD_ERR_INPUT_FULL);
+    CHECK_INT(refused_with, RD_ERR_INPUT_FULL);
     CHECK_INT(row(RD_LEDGER_INPUT)->refused - refused, 1);
     CHECK_INT(row(RD_LEDGER_INPUT)->held, 0);
     check_gone();
     rd_ledger_limit(&set.ledger, RD_LEDGER_INPUT, UINT64_MAX);
-    set.on_cut = note_cut;
+    set.on_refused = NULL;
+}
+
+static void answer_last(rd_conn *conn) {
+    queue(conn, "U", 1);
+    rd_conn_finish(conn, true);
+}
+
+/* Its answer is on its way: more input does not cost the client that. */
+static void test_no_room_does_not_cut_a_last_answer(void) {
+    static char record[XOR_RECORD_MAX + 4096];
+    rd_conn *conn = open_shaken();
+    rd_conn_ref(conn);
+    rd_ledger_limit(&set.ledger, RD_LEDGER_INPUT, 100);
+    set.on_refused = note_refused;
+    refused_with = 0;
+    told.react = answer_last;
+    say_record("question", 8);
+    memset(record, 0xff, sizeof(record));
+    say(record, sizeof(record));
+    turn();
+    turn();
+    check_heard("\0\1\0\0\0", 5);
+    CHECK_INT(conn->state, RD_CONN_LINGERING);
+    say(record, sizeof(record));
+    turn();
+    turn();
+    CHECK_INT(conn->state, RD_CONN_LINGERING);
+    CHECK_INT(refused_with, 0);
+    shutdown(peer, SHUT_WR);
+    turn();
+    rd_conn_unref(conn);
+    check_gone();
+    CHECK_INT(row(RD_LEDGER_INPUT)->held, 0);
+    rd_ledger_limit(&set.ledger, RD_LEDGER_INPUT, UINT64_MAX);
+    set.on_refused = NULL;
 }
 
 static size_t much(rd_conn *conn) {
@@ -500,6 +588,8 @@ static void test_all(void) {
     test_a_handshake_byte_by_byte();
     test_bytes_that_came_with_the_handshake_are_read();
     test_another_handshake_fails_and_is_told_so();
+    test_a_transport_that_failed_reads_no_more();
+    test_one_that_lingers_in_its_handshake();
     test_a_peer_that_leaves_in_its_handshake();
     test_a_slow_handshake_hits_its_deadline();
     test_one_that_ends_in_line_has_no_handshake();
@@ -514,6 +604,7 @@ static void test_all(void) {
     test_unsent_bytes_hold_the_close();
     test_what_is_read_ahead_is_counted();
     test_there_is_no_room_for_what_is_read_ahead();
+    test_no_room_does_not_cut_a_last_answer();
     test_there_is_no_room_for_a_handshake();
     test_what_is_unsent_is_counted();
     test_an_orderly_close_ends_with_the_last_message();
