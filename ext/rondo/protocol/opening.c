@@ -62,11 +62,19 @@ static void take_input(rd_conn *conn, rd_buffer *input) {
     rd_conn_count_input(conn);
 }
 
+/* A transport that fails has said why, and the connection lingers so that the peer reads that. If
+ * there is no room, nothing was said, and what was read is freed at once. */
+static void refuse_handshake(rd_conn *conn, int code) {
+    rd_handler *handler = rd_http_shared_of(conn)->handler;
+    if (code != RD_ERR_CLOSED) handler->on_refused(handler, conn, code);
+    rd_conn_finish(conn, code != RD_ERR_INPUT_FULL);
+}
+
 /* Goes on behind the PROXY header; `bytes` are not in conn->input. */
 static void end_proxy_header(rd_conn *conn, const char *bytes, size_t len) {
     if (conn->layered) {
         opening_of(conn)->step = HANDSHAKE;
-        rd_layer_begin(conn, bytes, len);
+        if (!rd_layer_begin(conn, bytes, len)) refuse_handshake(conn, RD_ERR_INPUT_FULL);
         return;
     }
     go_on_with(conn, rd_protocol_first);
@@ -74,10 +82,8 @@ static void end_proxy_header(rd_conn *conn, const char *bytes, size_t len) {
 }
 
 static void on_handshake(rd_conn *conn, int code) {
-    rd_handler *handler = rd_http_shared_of(conn)->handler;
     if (code != 0) {
-        if (code != RD_ERR_CLOSED) handler->on_refused(handler, conn, code);
-        rd_conn_finish(conn, true);
+        refuse_handshake(conn, code);
         return;
     }
     const rd_transport *transport = conn->transport;

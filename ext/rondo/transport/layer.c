@@ -18,13 +18,16 @@ void rd_layer_hold(rd_conn *conn) {
     conn->transport = &rd_transport_tcp;
 }
 
-void rd_layer_begin(rd_conn *conn, const char *ahead, size_t len) {
+bool rd_layer_begin(rd_conn *conn, const char *ahead, size_t len) {
     rd_layer *layer = rd_conn_layer(conn);
+    rd_ledger *ledger = &conn->set->ledger;
+    if (!rd_ledger_keep(ledger, RD_LEDGER_INPUT, &layer->ahead_counted, len)) return false;
     if (layer->held != NULL) conn->transport = layer->held;
     layer->held = NULL;
     layer->is_shaking = true;
     if (conn->transport->begin != NULL) conn->transport->begin(conn, ahead, len);
     stand_in_line(conn, &conn->set->handshakes);
+    return true;
 }
 
 bool rd_layer_may_read(rd_conn *conn) {

@@ -16,8 +16,9 @@
 void rd_layer_hold(rd_conn *conn);
 
 /* Begins the transport, with these bytes that were already read. Its handshake stands in line from
- * now on. The protocol's on_handshake is called when it is over. */
-void rd_layer_begin(rd_conn *conn, const char *ahead, size_t len);
+ * now on. The protocol's on_handshake is called when it is over. False: all clients together have
+ * no room for the bytes, and the transport has not begun. */
+bool rd_layer_begin(rd_conn *conn, const char *ahead, size_t len);
 
 /* Whether bytes of the protocol can be read. If not, the handshake is put in line. */
 bool rd_layer_may_read(rd_conn *conn);

@@ -159,7 +159,30 @@ static void test_a_peer_that_leaves_in_its_handshake_is_not_told_of(void) {
     finish();
 }
 
-/* A client that is refused has had no answer that was cut. */
+/* What came with the header has to wait for its handshake, so it is counted before that. */
+static void test_what_comes_with_a_proxy_header_is_counted_at_once(void) {
+    static char sent[sizeof(PROXY) + 40000] = PROXY;
+    const rd_ledger_row *row;
+    for (int has_room = 0; has_room < 2; has_room++) {
+        begin(&rd_transport_xor, true);
+        row = &server->conns.ledger.rows[RD_LEDGER_INPUT];
+        rd_ledger_limit(&server->conns.ledger, RD_LEDGER_INPUT, has_room ? 40000 : 100);
+        say_bytes(sent, sizeof(sent) - 1);
+        rd_loop_lock(&server->loop);
+        rd_conn_read_now(joined);
+        CHECK_INT(row->held, has_room ? 40000 - RD_LEDGER_FREE : 0);
+        CHECK_INT(joined->state, has_room ? RD_CONN_OPEN : RD_CONN_FINISHING);
+        rd_loop_unlock(&server->loop);
+        turns(2);
+        const int code = has_room ? RD_ERR_HANDSHAKE : RD_ERR_INPUT_FULL;
+        CHECK_INT(server->incidents.kept[0].code, code);
+        CHECK_INT(server->incidents.count, 1);
+        CHECK_INT(server->counts.refused, 1);
+        finish();
+    }
+}
+
+/* After the handshake as well: a client that is refused has had no answer that was cut. */
 static void test_what_is_read_ahead_and_refused_is_no_cut_answer(void) {
     static char sent[sizeof(HELLO) + 40000] = HELLO;
     begin(&rd_transport_xor, false);
@@ -234,6 +257,7 @@ static void test_all(void) {
     test_a_proxy_header_before_a_handshake_cut_anywhere();
     test_a_wrong_handshake_is_told_and_ends();
     test_a_peer_that_leaves_in_its_handshake_is_not_told_of();
+    test_what_comes_with_a_proxy_header_is_counted_at_once();
     test_what_is_read_ahead_and_refused_is_no_cut_answer();
     test_an_opening_has_one_deadline();
     test_what_the_opening_took_is_gone();
