@@ -131,6 +131,18 @@ class LayersTest < Minitest::Test
     end
   end
 
+  def test_a_room_with_too_many_files_is_a_breach
+    { "ext/rondo/base" => ["c", 32], "lib/rondo/cluster" => ["rb", 16] }.each do |room, (ending, most)|
+      Dir.mktmpdir do |root|
+        FileUtils.mkdir_p([File.join(root, "ext/rondo"), File.join(root, room)])
+        most.times { |number| File.write(File.join(root, room, "one#{number}.#{ending}"), "") }
+        assert_equal ["", true], check(root)
+        File.write(File.join(root, room, "more.#{ending}"), "")
+        assert_equal ["#{room}: #{most + 1} files, and a room has at most #{most}\n", false], check(root)
+      end
+    end
+  end
+
   private
 
   def check(root)

@@ -90,6 +90,12 @@ class NamesTest < Minitest::Test
     assert_empty(rows.flat_map { |row| strays(row).map { |file| "#{row[/\A[^|]*/]}: #{file}" } })
   end
 
+  def test_each_room_of_the_shell_has_its_row
+    rooms = Dir.glob("lib/rondo/*/", base: ROOT).map { |path| File.basename(path) }
+    section = text("docs/ARCHITECTURE.md")[/^## The rooms of the shell\n(.*?)^## /m, 1]
+    assert_equal rooms.sort, section.scan(/^\| `(\w+)` \|/).flatten.sort
+  end
+
   # The head of a C test begins with its file, or names the files of its subject.
   def test_heads_of_the_c_tests_name_their_files
     heads = Dir.glob("test/core/*/test_*.c", base: ROOT).to_h { |path| [path, text(path)[%r{\A.*?\*/}m]] }

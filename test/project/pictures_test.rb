@@ -37,6 +37,11 @@ class PicturesTest < Minitest::Test
       assert_empty(all.combination(2).select { |one, other| overlap?(one, other) }.map { |pair| pair.map(&:words) })
     end
 
+    # A page of GitHub shows it without making its letters smaller.
+    define_method(:"test_#{name}_is_no_wider_than_a_page") do
+      assert_operator picture[/viewBox="0 0 (\d+)/, 1].to_i, :<=, 980
+    end
+
     define_method(:"test_#{name}_is_shown_and_described_by_a_page") do
       page = File.read(File.join(FOLDER, "../ARCHITECTURE.md"), encoding: "UTF-8")
       assert_match(/!\[[^\]]{20,}\]\(pictures\/#{name}\.svg\)/, page)

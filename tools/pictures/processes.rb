@@ -72,10 +72,11 @@ module ProcessesPicture
     svg.arrow([386, 212], [386, 302], both: true)
     svg.note(378, 242, "alive, stop …", anchor: "end")
     svg.arrow([520, 212], [520, 302], both: true)
+    svg.note(512, 242, "alive, stop …", anchor: "end")
     svg.arrow([590, 212], [590, 236], [730, 236], [730, 302], both: true)
     svg.note(600, 230, "published messages")
-    svg.arrow([618, 340], [652, 340], [652, 418], [684, 418])
-    svg.note(652, 468, "connections change their worker", anchor: "middle")
+    svg.arrow([618, 340], [652, 340], [652, 470], [724, 470], [724, 440])
+    svg.note(644, 474, "connections change their worker", anchor: "end")
   end
 
   def scoreboard(svg)
@@ -89,7 +90,7 @@ module ProcessesPicture
 
   def clients(svg)
     svg.box(300, 510, 576, 40, ["clients"])
-    svg.arrow([465, 510], [465, 440])
+    svg.arrow([400, 510], [400, 440])
     svg.arrow([774, 510], [774, 440])
   end
 

@@ -46,6 +46,7 @@ module ThreadsPicture
 
     PLACES.each do |name, (x, y, width, height, colour, words)|
       file = Sources.path(rows.fetch(name)[/`([^`]+)`/, 1])
+      file = "lib: #{file}" if file.end_with?(".rb") # the others are below ext/rondo
       svg.box(x, y, width, height, [name.delete("`"), words, file], colour: colour)
     end
   end

@@ -15,6 +15,9 @@ typedef enum rd_verb {
     RD_VERB_COUNT
 } rd_verb;
 
+/* What a process can do is a bit for each verb, in rd_control_options. */
+_Static_assert(RD_VERB_COUNT <= 32, "at most 32 verbs");
+
 typedef struct rd_verb_info {
     const char *path;
     bool answers;

@@ -40,6 +40,9 @@ typedef enum rd_endpoint_event {
     RD_ENDPOINT_EVENT_COUNT,
 } rd_endpoint_event;
 
+/* `due` of rd_endpoint has a bit for each. */
+_Static_assert(RD_ENDPOINT_EVENT_COUNT <= 16, "at most 16 events, NOTHING included");
+
 /* An event of a stream. A field whose `ptr` is NULL is missing. Without data it only sets the id
  * and the reconnection time. */
 typedef struct rd_named_event {
@@ -62,7 +65,8 @@ typedef struct rd_endpoint_ops {
     bool has_ids; /* clients get the id of a message, and send it back when they return */
     /* Queues one message, which leaves with the next flush. */
     void (*write)(rd_endpoint *endpoint, const char *bytes, size_t len, bool is_text);
-    /* Queues an event. A protocol whose messages have no fields queues the data alone. */
+    /* Queues an event of a stream for the client. A protocol whose messages have no fields queues
+     * the data alone. */
     void (*event)(rd_endpoint *endpoint, const rd_named_event *event);
     /* Queues a published message, if the protocol has a form for it. */
     void (*deliver)(rd_endpoint *endpoint, rd_message *message, rd_receive_as as);

@@ -2,7 +2,7 @@
  *
  * The pub/sub of one process: its channels, the history of its messages, and what carries them
  * to other processes. Messages that are published during a turn reach their subscribers before the
- * next turn sleeps, a slice of them at a time. Under the loop lock.
+ * next turn sleeps, a part of them at a time. Under the loop lock.
  *
  * A worker of a cluster has a link to the hub, which has the history of all workers and gives the
  * ids. A message that is published here goes to the subscribers here at once, and to the hub. If a
@@ -84,7 +84,7 @@ void rd_pubsub_release(rd_pubsub *pubsub, rd_endpoint *endpoint);
  * then of every change. One event at a time waits for it; later changes are kept as state. */
 void rd_pubsub_observe(rd_pubsub *pubsub, rd_endpoint *endpoint);
 
-/* Delivers a slice of the published messages, here and to the hub. */
+/* Delivers a part of the published messages, here and to the hub. */
 static inline void rd_pubsub_run(rd_pubsub *pubsub) {
     /* rd_channels_run() sends messages to a crowd at once; what is ready is sent before them. */
     if (rd_fanout_is_crowd(&pubsub->channels.fanout)) rd_conn_set_flush(pubsub->conns);

@@ -92,7 +92,7 @@ bool rd_channels_unsubscribe(rd_channels *channels, rd_subscriber *subscriber, r
  * channels and patterns took it, or RD_ERR_CHANNEL_NAME. rd_channels_run() delivers it. */
 int rd_channels_enqueue(rd_channels *channels, rd_message *message);
 
-/* Delivers a slice of what is queued. Returns true when there is more. */
+/* Delivers a part of what is queued. Returns true when there is more. */
 static inline bool rd_channels_run(rd_channels *channels) {
     return rd_fanout_run(&channels->fanout, RD_FANOUT_SLICE);
 }

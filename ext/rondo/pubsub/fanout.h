@@ -3,8 +3,8 @@
  * How messages get from a channel to its subscribers. A published message waits in the queue of its
  * channel. Between turns of the loop, rd_fanout_run() visits the channels that have messages and
  * hands each subscriber all that are queued, so that they leave with one write. It stops after a
- * slice of subscribers and goes on there next time: a message for ten thousand subscribers does not
- * hold up the requests.
+ * part of the subscribers and goes on there next time: a message for ten thousand subscribers does
+ * not hold up the requests.
  *
  *   queue   m1 m2 m3 | m4            a pass delivers the messages before the |; later ones wait
  *   line    a b c d e f              for the next pass
@@ -33,7 +33,7 @@
 enum {
     RD_FANOUT_SLICE = 256,    /* subscribers per call of rd_fanout_run() */
     RD_FANOUT_CROWD = 64,     /* a line of so many subscribers is a crowd: on_served is called */
-    RD_FANOUT_GATHER_MAX = 64 /* messages per pass, so that a slice also ends in time */
+    RD_FANOUT_GATHER_MAX = 64 /* messages per pass, so that a pass also ends in time */
 };
 
 typedef struct rd_fanout_entry rd_fanout_entry;
@@ -98,7 +98,7 @@ typedef struct rd_fanout {
     uint64_t sequence;
     uint64_t waiting;        /* messages in all queues */
     size_t waiting_bytes;    /* and their memory. A publisher that is much faster than the loop
-                              * checks this, and runs slices */
+                              * checks this, and runs parts */
     rd_fanout_line *visited; /* set while a callback runs; NULL once that line is empty */
     rd_subscription *served; /* likewise */
     bool is_running;

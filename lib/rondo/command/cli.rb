@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The command line of the executable; `require "rondo"` never comes here. Puma's options, iodine's
-# where Puma has none, and the subcommands init and check.
+# where Puma has none, and the subcommands: init and check here, ctl and top in classes of their own.
 # SPDX-License-Identifier: MIT
 
 require "optparse"

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 # Addresses as people write them: tcp://host:port?backlog=64, unix:///path?mode=0660,
-# unix://@abstract. Its neighbour is server.rb, which opens them.
+# unix://@abstract. Which addresses the settings mean is in binds.rb; server.rb and
+# boot/listener_opener.rb open them.
 # SPDX-License-Identifier: MIT
 
 module Rondo
