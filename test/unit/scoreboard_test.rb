@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The scoreboard from Ruby: by name, across processes, wrong slots and names.
+# The scoreboard from Ruby: by name, across processes, wrong rows and names.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
