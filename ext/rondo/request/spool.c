@@ -48,7 +48,7 @@ static int write_all(int fd, const char *bytes, size_t len) {
 }
 
 static int open_file(rd_spool *spool) {
-    spool->fd = open_nameless(spool->spools->folder);
+    spool->fd = open_nameless(spool->folder);
     if (spool->fd >= 0) return 0;
     return errno == EMFILE || errno == ENFILE ? RD_ERR_BODY_DESCRIPTOR : RD_ERR_DISK_FULL;
 }
@@ -125,7 +125,7 @@ rd_spool *rd_spool_new(rd_loop *loop, rd_ledger *ledger, rd_spools *spools,
                        void (*on_written)(void *owner), void *owner) {
     if (!rd_ledger_reserve_body_file(ledger)) return NULL;
     rd_spool *spool = rd_alloc_zero(sizeof(*spool));
-    *spool = (rd_spool){.loop = loop, .ledger = ledger, .spools = spools};
+    *spool = (rd_spool){.loop = loop, .ledger = ledger, .folder = spools->folder};
     spool->on_written = on_written;
     spool->owner = owner;
     spool->refs = 1;

@@ -22,7 +22,7 @@ struct rd_spool;
 
 /* The files of a server. All zero but the folder: there is none yet. */
 typedef struct rd_spools {
-    const char *folder; /* must outlive the files */
+    const char *folder; /* must outlive the files and the threads that write them */
     struct rd_spool *first;
 } rd_spools;
 
@@ -31,7 +31,7 @@ typedef struct rd_spool {
     rd_disk_job job;
     rd_loop *loop;
     rd_ledger *ledger;
-    rd_spools *spools;
+    const char *folder; /* of rd_spools, which may be freed before a thread that is late uses it */
     void (*on_written)(void *owner); /* a job is done */
     void *owner;
     rd_buffer writing; /* what the job in flight writes, or what could not be written */

@@ -203,6 +203,21 @@ static void test_letting_go_of_a_write_in_flight(void) {
     CHECK_INT(stored, 0);
 }
 
+/* A disk may answer after the server has ended, and with it the memory that `spools` is in. */
+static void test_a_thread_that_is_late(void) {
+    rd_body body;
+    rd_body_init(&body, &ledger, &spools);
+    hold_jobs(&loop);
+    CHECK_INT(append(&body, "bytes", 5, 0), 0);
+    spools.folder = NULL;
+    release_jobs(&loop);
+    spools.folder = "/tmp";
+    finish_jobs(&loop);
+    CHECK_INT(rd_body_error(&body), 0);
+    CHECK(file_of(&body) >= 0);
+    clear(&body);
+}
+
 static void test_buffer(void) {
     rd_buffer buf = {0};
     size_t in = 0, out = 0;
@@ -323,6 +338,7 @@ int main(void) {
     check_nothing_is_held();
     test_reading_what_is_not_written_yet();
     test_letting_go_of_a_write_in_flight();
+    test_a_thread_that_is_late();
     test_memory_that_waits_for_the_disk();
     test_buffer();
     rd_disk_stop(&loop);
