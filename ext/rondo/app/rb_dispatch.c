@@ -227,7 +227,7 @@ bool rd_call_begin(rd_call *call, rd_runner *runner, rd_request *before) {
         request = rd_server_next_request(binding->server, request);
     } while (request != NULL && request->conn == NULL);
     if (request != NULL) init_call(call, runner, request);
-    runner->has_incidents = binding->server->incidents.count > 0;
+    runner->has_incidents = rd_has_incidents(&binding->server->incidents);
     rd_unlock(binding);
     return request != NULL;
 }

@@ -48,7 +48,7 @@ static rd_left_over turn(rd_runner *runner) {
     rd_server_turn(server, rd_gvl_wait, rd_pool_has_place(binding));
     rd_left_over left = {rd_server_is_done(server), binding->lent.released != NULL,
                          !rd_list_is_empty(&server->events.waiting)};
-    runner->has_incidents = server->incidents.count > 0;
+    runner->has_incidents = rd_has_incidents(&server->incidents);
     bool slept = server->lead.slept;
     rd_unlock(binding);
     pool->busy_turns = slept ? 0 : pool->busy_turns + 1;

@@ -86,12 +86,28 @@ static VALUE report_lost(VALUE argument) {
     return rb_funcall(report->binding->app.reporter, rd_id.report_lost, 1, UINT2NUM(report->lost));
 }
 
-static void try_report(VALUE (*run)(VALUE argument), rd_incident_report *report) {
+/* Returns the state of what ends the thread, or 0. */
+static int try_report(VALUE (*run)(VALUE argument), rd_incident_report *report) {
     int state = 0;
     rb_protect(run, (VALUE)report, &state);
-    if (state == 0) return;
-    if (rd_ends_thread(rb_errinfo())) rb_jump_tag(state);
+    if (state == 0 || rd_ends_thread(rb_errinfo())) return state;
     rb_set_errinfo(Qnil);
+    return 0;
+}
+
+/* Another thread logs the rest. Nobody knows whether the line under way was written, so the
+ * incident is one of those that the log does not name. */
+static int report_all(rd_incident_report *report, rd_incidents_taken *taken, uint32_t *done) {
+    int killed = 0;
+    while (*done < taken->count) {
+        report->incident = taken->kept[(*done)++];
+        killed = try_report(report_incident, report);
+        if (killed == 0) continue;
+        taken->lost++;
+        return killed;
+    }
+    report->lost = taken->lost;
+    return taken->lost > 0 ? try_report(report_lost, report) : 0;
 }
 
 void rd_report_incidents(rd_binding *binding) {
@@ -102,10 +118,11 @@ void rd_report_incidents(rd_binding *binding) {
     report.given_up = binding->server->counts.given_up;
     report.cut = binding->server->counts.cut;
     rd_unlock(binding);
-    for (uint32_t i = 0; i < taken.count; i++) {
-        report.incident = taken.kept[i];
-        try_report(report_incident, &report);
-    }
-    report.lost = taken.lost;
-    if (taken.lost > 0) try_report(report_lost, &report);
+    uint32_t done = 0;
+    const int killed = report_all(&report, &taken, &done);
+    if (killed == 0) return;
+    rd_lock(binding);
+    rd_incidents_give_back(binding->server, &taken, done);
+    rd_unlock(binding);
+    rb_jump_tag(killed);
 }

@@ -73,3 +73,13 @@ void rd_incidents_take(rd_server *server, rd_incidents_taken *taken) {
     memcpy(taken->kept, incidents->kept, incidents->count * sizeof(rd_incident));
     incidents->count = incidents->lost = 0;
 }
+
+void rd_incidents_give_back(rd_server *server, const rd_incidents_taken *taken, uint32_t from) {
+    rd_incidents *incidents = &server->incidents;
+    const uint32_t rest = taken->count - from, room = RD_INCIDENTS_KEPT - rest;
+    const uint32_t newer = incidents->count < room ? incidents->count : room;
+    memmove(incidents->kept + rest, incidents->kept, newer * sizeof(rd_incident));
+    memcpy(incidents->kept, taken->kept + from, rest * sizeof(rd_incident));
+    incidents->lost += taken->lost + incidents->count - newer;
+    incidents->count = rest + newer;
+}

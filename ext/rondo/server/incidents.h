@@ -8,6 +8,7 @@
 #ifndef RD_SERVER_INCIDENTS_H
 #define RD_SERVER_INCIDENTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "transport/address.h"
@@ -41,5 +42,15 @@ void rd_incidents_add(struct rd_server *server, const rd_address *peer, int code
 
 /* Takes out what is kept, for the log. */
 void rd_incidents_take(struct rd_server *server, rd_incidents_taken *taken);
+
+/* Keeps again what was taken but not logged: the incidents from number `from` on, and those that
+ * were lost. They stand before newer ones. What there is no room for any more is lost. */
+void rd_incidents_give_back(struct rd_server *server, const rd_incidents_taken *taken,
+                            uint32_t from);
+
+/* Whether there is something to log. */
+static inline bool rd_has_incidents(const rd_incidents *incidents) {
+    return (incidents->count | incidents->lost) != 0;
+}
 
 #endif

@@ -58,7 +58,35 @@ static void test_more_than_there_is_room_for(void) {
     end();
 }
 
+static void give_back(const rd_incidents_taken *taken, uint32_t from) {
+    rd_loop_lock(&server->loop);
+    rd_incidents_give_back(server, taken, from);
+    rd_loop_unlock(&server->loop);
+}
+
+/* What comes back stands before what has come meanwhile, which is counted if there is no room. */
+static void test_what_was_taken_and_not_logged(void) {
+    rd_incidents_taken taken, again;
+    start(answer_path);
+    for (int i = 0; i < RD_INCIDENTS_KEPT + 3; i++) add(RD_ERR_METHOD_INVALID);
+    CHECK_INT(take(&taken), RD_INCIDENTS_KEPT);
+    for (int i = 0; i < 3; i++) add(RD_ERR_HOST_INVALID);
+    give_back(&taken, 1);
+    CHECK(rd_has_incidents(&server->incidents));
+    CHECK_INT(take(&again), RD_INCIDENTS_KEPT);
+    CHECK_INT(again.kept[RD_INCIDENTS_KEPT - 2].code, RD_ERR_METHOD_INVALID);
+    CHECK_INT(again.kept[RD_INCIDENTS_KEPT - 1].code, RD_ERR_HOST_INVALID);
+    CHECK_INT(again.lost, 3 + 2);
+    CHECK(!rd_has_incidents(&server->incidents));
+    give_back(&again, again.count);
+    CHECK(rd_has_incidents(&server->incidents));
+    CHECK_INT(take(&again), 0);
+    CHECK_INT(again.lost, 5);
+    end();
+}
+
 static void test_all(void) {
+    test_what_was_taken_and_not_logged();
     test_a_flood_is_a_line_a_second();
     test_more_than_there_is_room_for();
 }

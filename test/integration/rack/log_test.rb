@@ -106,6 +106,30 @@ class LogTest < RackCase
     end
   end
 
+  # A log that ends the thread which writes its first line.
+  class KillingLog < Log
+    def info(line)
+      @begun ? super : (@begun = Thread.current).kill
+    end
+  end
+
+  def test_a_thread_that_ends_while_it_logs
+    log = KillingLog.new
+    begun = Queue.new
+    go_on = Queue.new
+    client = serve(lint: false, log: log, max_threads: 1) do |env|
+      (begun << true) && go_on.pop if env["PATH_INFO"] == "/wait"
+      [200, {}, []]
+    end
+    client.write(bytes("GET", "/wait"))
+    take(begun)
+    5.times { connect.tap { |other| other.write("nonsense\r\n\r\n") }.read_all }
+    go_on << true
+    assert_equal 200, client.response.status
+    eventually("the rest is logged") { get(client) && log.text.include?("The log does not name 1 more") }
+    assert_equal 4, log.text.scan("Refused a request").size
+  end
+
   # The page for development is not a log: it shows the message unchanged.
   def test_the_page_of_an_error
     client = serve(lint: false, environment: "development", log: Rondo::Logger.new(io: StringIO.new)) { raise "a\nb" }
