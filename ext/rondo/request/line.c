@@ -12,6 +12,7 @@ static void init(rd_line *line, uint32_t seats) {
     rd_list_init(&line->standing.node);
     rd_list_init(&line->waiting);
     line->standing.is_line = true;
+    line->len = 0;
     line->seats = seats;
     line->inside = 0;
 }

@@ -28,6 +28,7 @@ typedef struct rd_standing {
 typedef struct rd_line {
     rd_standing standing;
     rd_list waiting; /* of rd_request.in_queue */
+    uint32_t len;    /* of `waiting`; of calls only */
     uint32_t seats;
     uint32_t inside; /* seats that are taken */
 } rd_line;

@@ -26,10 +26,11 @@ RD_APART static void add_replay_gaps(rd_server *server) {
 
 void rd_server_write_scores(rd_server *server) {
     rd_score_row *score = server->score;
+    const uint32_t queue_len = server->queue.len - server->queue.behind;
 #define PUT(name, value) atomic_store_explicit(&score->name, (value), memory_order_relaxed)
     PUT(last_turn_ms, server->loop.now_ms);
     PUT(connections, server->conns.count);
-    PUT(queue, server->queue.len);
+    PUT(queue, queue_len);
     PUT(requests, server->counts.requests);
     PUT(static_answers, server->files.folder == NULL ? 0 : server->files.folder->answers);
     PUT(call_us, server->calls.usual_ns / 1000 + 1);
@@ -52,8 +53,8 @@ void rd_server_write_scores(rd_server *server) {
     PUT(messages_dropped, server->http.messages_dropped);
     PUT(replay_timeouts, server->pubsub.replay_timeouts);
     PUT(listening, !server->accepting.paused && server->stop.state == RD_STOP_NOT);
-    if (server->queue.len > atomic_load_explicit(&score->max_queue_seen, memory_order_relaxed)) {
-        PUT(max_queue_seen, server->queue.len);
+    if (queue_len > atomic_load_explicit(&score->max_queue_seen, memory_order_relaxed)) {
+        PUT(max_queue_seen, queue_len);
     }
 #undef PUT
     if (server->pubsub.replay_gaps > 0) add_replay_gaps(server);

@@ -26,6 +26,7 @@ static rd_list *fifo_for(rd_queue *queue, const void *owner) {
 RD_APART static void join_line(rd_queue *queue, rd_request *request, rd_line *line) {
     request->queued.line = line;
     rd_list_append(&line->waiting, &request->in_queue);
+    queue->behind += line->len++ >= line->seats;
     rd_line_stand(fifo_for(queue, line), line);
 }
 
@@ -45,8 +46,9 @@ static void wait_in_line(rd_server *server, rd_request *request) {
     rd_list_append(fifo_for(queue, request->conn), &request->queued.standing.node);
 }
 
-RD_APART static void leave_shared_line(rd_request *request, rd_line *line) {
+RD_APART static void leave_shared_line(rd_queue *queue, rd_request *request, rd_line *line) {
     rd_list_unlink(&request->in_queue);
+    queue->behind -= --line->len >= line->seats;
     rd_line_settle(line);
 }
 
@@ -61,7 +63,7 @@ static inline void leave_line(rd_queue *queue, rd_request *request) {
     if (line == NULL) {
         rd_list_unlink(&request->queued.standing.node);
     } else {
-        leave_shared_line(request, line);
+        leave_shared_line(queue, request, line);
     }
     leave_queue(queue, request);
 }
@@ -89,12 +91,19 @@ static inline void end_call(rd_queue *queue, rd_request *request) {
 
 /* ---- in ---- */
 
+/* max_queue also limits each shared line: most of its requests do not count in the queue. */
+RD_APART static bool is_beyond(const rd_server *server, const rd_request *request) {
+    const rd_queue *queue = &server->queue;
+    const int64_t most = server->settings.max_queue;
+    const rd_lines *lines = rd_conn_lines(request->conn);
+    return queue->len - queue->behind >= most || (lines != NULL && lines->calls.len >= most);
+}
+
 void rd_queue_add(rd_server *server, rd_request *request) {
     rd_queue *queue = &server->queue;
-    int64_t most = server->settings.max_queue;
     rd_request_ref(request);
     request->times.ready_ns = server->loop.now_ns - queue->handed_wait_ns;
-    if (most > 0 && queue->len >= most) {
+    if (server->settings.max_queue > 0 && is_beyond(server, request)) {
         request->queued.place = RD_PLACE_EXCESS;
         rd_list_append(&queue->excess, &request->in_queue);
         return;

@@ -11,6 +11,10 @@
  * turns one after the other. In a round a line gets as many requests as it has seats, or a quantum
  * of application time if that is longer. A seat that becomes free puts its line at the end.
  *
+ * `len` less `behind` is how many requests wait for a thread: max_queue limits that, and siblings
+ * see it. Of a shared line at most as many count as it has seats: the others wait for these, and
+ * more threads would not help them.
+ *
  * A request is in one list at a time, linked by its in_queue. Under the loop lock.
  */
 #ifndef RD_SERVER_QUEUE_H
@@ -24,12 +28,13 @@
 struct rd_server;
 
 typedef struct rd_queue {
-    rd_list lines;  /* rd_standing: in the order in which they get their turn */
-    rd_list next;   /* rd_standing, at most one: the line whose round continues */
-    rd_list by_age; /* with queue_timeout_ms: requests in lines, the oldest first */
-    rd_list guests; /* requests of connections that may move to another worker; see handover.h */
-    rd_list excess; /* requests beyond max_queue, to be answered 503 */
-    uint32_t len;   /* of requests in lines, with or without a free seat, and of guests */
+    rd_list lines;   /* rd_standing: in the order in which they get their turn */
+    rd_list next;    /* rd_standing, at most one: the line whose round continues */
+    rd_list by_age;  /* with queue_timeout_ms: requests in lines, the oldest first */
+    rd_list guests;  /* requests of connections that may move to another worker; see handover.h */
+    rd_list excess;  /* requests beyond max_queue, to be answered 503 */
+    uint32_t len;    /* of requests in lines, with or without a free seat, and of guests */
+    uint32_t behind; /* of these, the requests of lines beyond their seats */
     uint32_t batch_count;
     uint64_t batch_since_ns;
     uint64_t quantum_end_ns;

@@ -540,6 +540,36 @@ static void test_max_queue_counts_requests(void) {
     end();
 }
 
+/* A carrier counts as so many requests as it has seats. So it cannot fill the queue for the others;
+ * its own line has the same limit. */
+static void test_a_carrier_does_not_fill_the_queue(void) {
+    settings.max_queue = 20;
+    start(answer_path);
+    int fd = join_carrier(), plain = join();
+    for (unsigned i = 0; i < 30; i++) say_path(fd, i);
+    rd_loop_lock(&server->loop);
+    rd_server_turn(server, wait_in_poll, true);
+    CHECK_INT(server->counts.dropped, 10);
+    CHECK_INT(atomic_load(&server->score->queue), 6);
+    rd_loop_unlock(&server->loop);
+    say(plain, GET("/p"));
+    turn_and_take_all();
+    CHECK_INT(server->counts.dropped, 10);
+    CHECK_INT(inside_count, 7);
+    CHECK_INT(server->queue.len, 14);
+    for (int i = 0; i < 12; i++) {
+        end_all_calls();
+        turn_and_take_all();
+    }
+    ask_numbers(fd);
+    CHECK_INT(count_answered(), 20);
+    CHECK(!hear(plain) && begins(got, "HTTP/1.1 200 OK"));
+    CHECK_INT(atomic_load(&server->score->queue), 0);
+    close(fd);
+    close(plain);
+    end();
+}
+
 /* Requests that wait for a seat count as waiting, too. */
 static void test_queue_timeout_finds_the_oldest_of_all_lines(void) {
     settings.queue_timeout_ms = 1000;
@@ -781,6 +811,7 @@ static void test_all(void) {
     test_a_server_that_ends_with_lines();
     test_a_drain_waits_for_what_is_carried();
     test_max_queue_counts_requests();
+    test_a_carrier_does_not_fill_the_queue();
     test_queue_timeout_finds_the_oldest_of_all_lines();
     test_a_slow_reader_holds_up_nobody();
     test_a_slow_carrier();
