@@ -27,7 +27,7 @@ module Rondo
       self
     end
 
-    # Does nothing: the stream is everybody's. Logger takes for a device only what can be closed.
+    # Does nothing, because all requests share the stream. Logger accepts only a device that can be closed.
     # @return [nil]
     def close; end
 

@@ -19,11 +19,11 @@ module Rondo
   module Handler
     # The source of a value that was typed.
     TYPED = "options"
-    # Settings of a process that is all the server's; here it is the program's that called.
+    # Settings of a process that belongs to the server. Here the process belongs to the program that called.
     OF_THE_COMMAND = %i[app rackup directory pidfile state_path control_url tag redirect_stdout redirect_stderr
                         raise_exception_on_sigterm tmp_restart].freeze
 
-    # What signals act on.
+    # The object that signals act on.
     Run = Struct.new(:serving, :log) do
       # @return [void]
       def stop
@@ -129,8 +129,8 @@ module Rondo
       Configuration.find(Settings.environment(typed(options), offered(options)))
     end
 
-    # What was typed wins over the file; the program's own defaults do not. Rackup does not say
-    # which is which: its environment, always there, counts as the RACK_ENV that it becomes.
+    # Typed options win over the file; the program's own defaults do not. Rackup does not say which are typed. Its
+    # environment is always there, and counts as the RACK_ENV that it becomes.
     def typed(options)
       names = options[:user_supplied_options]
       names ? values(options.slice(*names)) : values(options.except(:environment))

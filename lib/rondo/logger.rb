@@ -11,7 +11,7 @@ module Rondo
     # CTL, DEL and ESC, the second set of them (U+009B is another ESC [), line ends that only some programs
     # know, and what turns the direction of text round. Newline and tab stay, because backtraces have them.
     CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/
-    # A line of an entry behind its first one that nothing tells from the first line of another.
+    # A further line of an entry that looks like the first line of another entry.
     UNINDENTED = /\n(?=[^ \t\n])/
     INDENTATION = "\n    "
     private_constant :UNINDENTED, :INDENTATION
@@ -32,7 +32,7 @@ module Rondo
       require "json" if json
     end
 
-    # A logger that says nothing but errors: the default of a server inside another program.
+    # A logger that only writes errors: the default of a server inside another program.
     # @return [Logger]
     def self.errors_only
       new(silent: true)

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-# What is raised where the extension is missing: a clone, or `gem "rondo", path:`, which Bundler does not
-# compile.
+# Raised if the extension is missing: in a clone, or with `gem "rondo", path:`, which Bundler does not compile.
 # SPDX-License-Identifier: MIT
 
 module Rondo

@@ -70,7 +70,7 @@ module Rondo
       origin.start_with?(scheme) && origin.end_with?(ending) && origin.size > scheme.size + ending.size
     end
 
-    # What the client asked for, before proxies that are trusted changed it.
+    # The host of the client's request, before trusted proxies changed it.
     def hosts(env, trusted)
       said = trusted ? forwarded(env) : []
       said.empty? ? [env["HTTP_HOST"].to_s] : said

@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
-# Loads what is served: the application that the configuration file gave, or a rackup file, or none
-# where a static folder is all there is. Called by the launcher, the mold, or the worker where nothing
-# is loaded before the fork.
+# Loads the application: the one in the configuration file, or a rackup file. There is none if only a static folder
+# is served. Called by the launcher, by the mold, or by the worker if nothing is loaded before the fork.
 # SPDX-License-Identifier: MIT
 
 require "rondo"
@@ -35,7 +34,7 @@ module Rondo
       refuse(BootFailure.new(e, path, folder: folder, debug: debug), log)
     end
 
-    # For before anything else is said.
+    # Checks this before anything else is logged.
     # @param settings [Settings::Resolved]
     # @return [void]
     # @raise [ConfigurationError] there is no application

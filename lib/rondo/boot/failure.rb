@@ -20,7 +20,7 @@ module Rondo
     FRAME = /\A(?<path>[^\n]+?):(?<line>\d+)(?::\s*(?<rest>.*))?$/
 
     # @param error [Exception]
-    # @param rackup [String, nil] path of the rackup file, named where nothing else is known
+    # @param rackup [String, nil] path of the rackup file, named if no other place is known
     # @param folder [String] the application's; the place is named from there
     # @param debug [Boolean] keeps the frames of the server in the backtrace
     def initialize(error, rackup, folder: Dir.pwd, debug: false)

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# The first process of a container has two duties that no server has: it reaps orphans, and signals
-# without a handler do not end it. So the command (cli.rb) forks where it is process 1: the child
-# serves and may wait for its own children undisturbed, this process only hands signals on and reaps.
+# The first process of a container is special in two ways: it has to reap orphans, and signals without a handler do
+# not end it. So if the command (cli.rb) is process 1, it forks. The child serves, and may wait for its own children
+# undisturbed. The first process only passes signals on and reaps.
 # SPDX-License-Identifier: MIT
 
 require "rondo"
@@ -43,7 +43,7 @@ module Rondo
 
     # ---- the child ----
 
-    # What was handed on before this process had handlers is still to be obeyed.
+    # Handles signals that were passed on before this process had handlers.
     def serve_as_child(before, known)
       before.each { |name, handler| trap(name, handler || "DEFAULT") }
       # So that Ctrl-C comes from the first process alone, and once.
@@ -67,7 +67,7 @@ module Rondo
       nil # it has ended, and is reaped next
     end
 
-    # Sockets that were handed over are the child's: they are to close when it closes them.
+    # Inherited sockets belong to the child: they have to close when the child closes them.
     def close_sockets
       count = ENV["LISTEN_PID"] == "1" ? ENV["LISTEN_FDS"].to_i : 0
       count.times { |index| IO.for_fd(Inherited::FIRST_SYSTEMD_FD + index).close }
@@ -83,7 +83,7 @@ module Rondo
       end
     end
 
-    # As a shell has it; but a TERM that was handed on and obeyed is a good end.
+    # The same as in a shell, except that an end after a TERM that was passed on is a success.
     def status_of(status)
       return status.exitstatus unless status.signaled?
       return 0 if @asked && status.termsig == Signal.list["TERM"]

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# What must not be shared between a mold and its workers: connections to databases, which both sides
-# would speak on, and threads, which a fork leaves behind. ActiveRecord and Sequel are taken care of;
-# threads are named, so that the application can start them in before_worker_boot.
+# A mold and its workers must not share connections to databases, because both sides would use them. Threads do not
+# survive a fork. The connections of ActiveRecord and Sequel are closed; threads are named in the log, so that the
+# application can start them in before_worker_boot.
 # SPDX-License-Identifier: MIT
 
 module Rondo
@@ -23,7 +23,7 @@ module Rondo
       log.error "! could not close connections of the mold before a fork: #{e.message} (#{e.class})"
     end
 
-    # @return [Array<Thread>] those that a fork ends, without those that are known to be harmless
+    # @return [Array<Thread>] threads that a fork ends, without those that are known to be harmless
     def threads
       Thread.list.reject do |thread|
         thread == Thread.current || thread.name&.match?(HARMLESS) || thread.thread_variable_get(:fork_safe)
@@ -35,7 +35,7 @@ module Rondo
       threads.map { |thread| [thread.inspect, *thread.backtrace&.first(1)].join(" at ") }.join("; ")
     end
 
-    # What all workers share should be old and in order by then.
+    # Collects garbage, so that the objects that all workers will share are old and in order.
     # @return [void]
     def compact_memory
       Process.respond_to?(:warmup) ? Process.warmup : 3.times { GC.start }

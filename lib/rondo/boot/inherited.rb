@@ -30,9 +30,9 @@ module Rondo
       end
     end
 
-    # What started this process: the words from the system, because Ruby's own options are not in
-    # ARGV, and the folder as the shell named it, because a symbolic link may lead elsewhere by then.
-    # To be asked before anything sets the title of the process, which overwrites the words.
+    # The command that started this process. Its words come from the system, because Ruby's own options are not in
+    # ARGV. The folder is the one that the shell named, because a symbolic link may lead elsewhere later. Call this
+    # before the title of the process is set, which overwrites the words.
     # @return [Hash{Symbol => Object}] words and folder
     def self.command
       words = File.read("/proc/self/cmdline").split("\0", -1)[0...-1]
@@ -50,7 +50,7 @@ module Rondo
     # end or halt this process.
     # @param command [Hash] of {command}
     # @param ios [Array<Array(String, IO)>]
-    # @param foreign [Array<String>] URLs of those that systemd opened
+    # @param foreign [Array<String>] URLs of sockets that systemd opened
     # @param more [Hash{String => String}] further variables
     # @param keep [Array<IO>] further descriptors that stay open
     # @raise [Error] one line
@@ -153,7 +153,7 @@ module Rondo
       rest.map(&:last).each { |number| @used << number }
     end
 
-    # Closes what nothing asked for, so that no queue fills up unseen.
+    # Closes the sockets that were not taken, so that no queue fills up unseen.
     # @return [void]
     def close_rest
       (@descriptors.map(&:last) - @used).each { |number| IO.for_fd(number).close }
@@ -167,8 +167,7 @@ module Rondo
       nil # the code that listens on it reports the error
     end
 
-    # Where port 0 was asked for, the predecessor has got a real one for it.
-    # What is spoken there is for the one that binds it to say.
+    # If the URI has port 0, the predecessor got a real port for it. The process that binds the port knows its scheme.
     def same_place?(uri, number, wanted)
       known = Address.parse(uri.sub(/\Assl:/, "tcp:"))
       return false if nameless?(known)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# For `rondo check`: finds out whether a file can be written that a start would write. Used by
-# process_files.rb and process_setup.rb.
+# For `rondo check`: finds out whether a file of a start can be written. Used by process_files.rb and
+# process_setup.rb.
 # SPDX-License-Identifier: MIT
 
 module Rondo

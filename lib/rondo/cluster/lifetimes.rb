@@ -9,7 +9,7 @@
 require "rondo/process/process_loop"
 
 module Rondo
-  # Limits, and who has reached them.
+  # The limits, and the workers that have reached them.
   class Lifetimes
     FIELDS = { rss: ["status", /^VmRSS:\s+(\d+) kB/], pss: ["smaps_rollup", /^Pss:\s+(\d+) kB/] }.freeze
 
@@ -50,7 +50,7 @@ module Rondo
       end
     end
 
-    # Whatever a thread hangs in, an exception may not reach it: its process has to go.
+    # An exception may not reach a thread that hangs, so its process has to end.
     # @param worker [WorkerHandle]
     # @param board [Scoreboard]
     # @return [String, nil] how long a request has been inside, if that is too long

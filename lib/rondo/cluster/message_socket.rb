@@ -10,7 +10,7 @@ require "socket"
 module Rondo
   # One end of a connection between two processes.
   class MessageSocket
-    # What came: its kind, its fields, the descriptors that came along.
+    # A message: its kind, its fields and its descriptors.
     Message = Struct.new(:kind, :fields, :ios) do
       # @return [String, nil]
       def [](name)
@@ -26,7 +26,7 @@ module Rondo
     # Said before a message whose descriptors do not fit into one (SCM_MAX_FD is 253).
     MORE = "more"
     SLICE = 200
-    # The field with the number of descriptors: of a message that could not be sent to its end some may be there.
+    # The field with the number of descriptors. If a message could not be sent completely, some of them are missing.
     COUNT = "descriptors"
     LONGEST = 65_536
     # Room for the descriptors of a message; Ruby would look for it in ever larger steps.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Where workers sit on the scoreboard. A slot has two rows: while one worker takes over from another, both write.
-# What the master knows of a worker it writes there; the rest the worker writes itself.
+# The seats of workers on the scoreboard. A slot has two rows, because two workers write while one takes over from the
+# other. The master writes the numbers that it knows of a worker; the worker writes the others.
 # SPDX-License-Identifier: MIT
 
 require "rondo/process/process_loop"

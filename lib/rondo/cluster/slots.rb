@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What belongs to a slot of the cluster and not to the worker that serves it: its listening sockets, and
-# the inbox for connections that siblings hand over. The queues of a worker that dies go to the next one.
+# The parts of a slot that outlive its workers: its listening sockets, and the inbox for connections that siblings
+# hand over. The queues of a worker that dies go to the next one.
 # The master keeps them; workers get copies when they are forked.
 # SPDX-License-Identifier: MIT
 
@@ -50,7 +50,7 @@ module Rondo
       grow(0...count)
     end
 
-    # Opens what these slots do not have yet, and nothing else: connections would be lost in a socket without a worker.
+    # Opens the sockets that these slots lack, and no others: a socket without a worker would lose connections.
     # @param indexes [Enumerable<Integer>]
     # @return [void]
     # @raise [AddressError]
@@ -60,7 +60,7 @@ module Rondo
       end
     end
 
-    # Closes what belongs to one slot alone.
+    # Closes the sockets that belong only to this slot.
     # @param index [Integer]
     # @return [void]
     def close(index)
@@ -122,7 +122,7 @@ module Rondo
       @addresses.select(&:foreign).map(&:url)
     end
 
-    # Ends accepting: what is queued is left to the workers, which still have their copies.
+    # Stops accepting. Queued connections are left to the workers, which still have their copies of the sockets.
     # @return [void]
     def close_all
       @addresses.each do |address|

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Decides which worker serves in which slot. Events (a message, a death, a signal) only change what is
-# known. Then {#reconcile} compares that with what should be and forks, replaces or ends workers. So an
+# Decides which worker serves in which slot. Events (a message, a death, a signal) only
+# change the known state. Then {#reconcile} compares it with the target, and forks, replaces or ends workers. So an
 # event during another change needs no case of its own. Molds are in generations.rb, sockets in
 # slots.rb; everything runs on the master's loop.
 # SPDX-License-Identifier: MIT
@@ -15,7 +15,7 @@ require "rondo/cluster/worker_handle"
 module Rondo
   # Keeps one worker in each slot.
   class Supervisor
-    # What is known of a slot besides its worker: when it may start again, and the sibling that listens there.
+    # The state of a slot besides its worker: when it may start again, and the sibling that listens there.
     Place = Struct.new(:backoff, :covered)
 
     # Seconds until the next try after so many ends in a row. After a worker that lived longer than STABLE the first
@@ -25,7 +25,7 @@ module Rondo
     # Workers of a generation that end unexplained before they are ready until it counts as failed.
     LOST = 3
 
-    # @return [Array<WorkerHandle>] all there are, those on their way out included
+    # @return [Array<WorkerHandle>] all workers, including those that are ending
     attr_reader :workers
     # @return [Array<Integer>] slots that should have a worker
     attr_reader :active
@@ -60,7 +60,7 @@ module Rondo
       reconcile
     end
 
-    # Brings what is together with what should be.
+    # Compares the state with the target, and acts on the difference.
     # @return [void]
     def reconcile
       end_overdue

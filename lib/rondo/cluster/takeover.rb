@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# The last step of a master before it becomes another program by exec: what the next program needs is kept open and
-# named in environment variables. The program after it reads them (inherited.rb, succession.rb, hub.rb).
+# The last step of a master before it becomes another program by exec: it keeps open the descriptors that the next
+# program needs, and names them in environment variables. The next program reads these (inherited.rb, succession.rb,
+# hub.rb).
 # SPDX-License-Identifier: MIT
 
 require "rondo/boot/inherited"

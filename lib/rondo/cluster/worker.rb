@@ -103,7 +103,7 @@ module Rondo
       @serving = Serving.new(server, @log, drain_ms: drain_ms)
     end
 
-    # What the processes of a cluster share, as far as the server takes it.
+    # The parts that the processes of a cluster share and the server uses.
     def shared_options
       seats = @request.number(:seats)
       { scoreboard: Scoreboard.new(seats, @board.fileno), row: @request.number(:seat), inbox: @inbox.fileno,
@@ -167,7 +167,7 @@ module Rondo
       ios.zip(schemes.to_s.split) { |io, scheme| yield io, scheme || "http" }
     end
 
-    # The sockets of a slot that goes, as far as this worker listens there.
+    # The sockets of a slot that ends, if this worker listens there.
     def retire(inodes)
       inodes.each { |inode| @serving&.server&.retire(inode) }
     end

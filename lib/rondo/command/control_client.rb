@@ -78,7 +78,7 @@ module Rondo
       Socket.tcp(reachable_host, @address[:port], connect_timeout: CONNECT)
     end
 
-    # What listens on every address is asked on this machine's own.
+    # A server that listens on every address is reached at the loopback address.
     def reachable_host
       { "0.0.0.0" => "127.0.0.1", "::" => "::1" }.fetch(@address[:host], @address[:host])
     end

@@ -10,11 +10,11 @@ require "rondo/process/control"
 module Rondo
   # Parses the words behind `ctl` and does what they say.
   class Ctl
-    # Those that the control server answers with something to print.
+    # Verbs whose answer from the control server is printed.
     SHOWN = %w[stats gc-stats thread-backtraces metrics live ready].freeze
-    # What is only looked at; everything else is a verb.
+    # Requests that only read; all others are verbs.
     PAGES = %w[stats metrics live ready].freeze
-    # What a process understands without a control server; two signals for what needs force.
+    # The signals for verbs without a control server; two signals for a stop by force.
     SIGNALS = { "stop" => %w[TERM], "halt" => %w[INT QUIT], "restart" => %w[USR2], "phased-restart" => %w[USR1],
                 "reopen-log" => %w[HUP], "worker-count-up" => %w[TTIN],
                 "worker-count-down" => %w[TTOU], "info" => [Signal.list.key?("INFO") ? "INFO" : "PWR"] }.freeze
@@ -117,7 +117,7 @@ module Rondo
       raise Error, "process #{@server.pid} belongs to another user"
     end
 
-    # A server with what was typed here.
+    # A server with the options of this command line.
     def start
       require "rondo/command/cli"
       options = { state: "--state", pidfile: "--pidfile", url: "--control-url", token: "--control-token",

@@ -14,7 +14,7 @@ module Rondo
 
     LOOPBACK = %w[127.0.0.1 ::1].freeze
 
-    # How a URL names what an address is opened with, and how a URI to bind does.
+    # The scheme of a listener's URL, and the scheme of the URI that binds it.
     URI_SCHEMES = { "http" => "tcp", "https" => "ssl" }.freeze
 
     module_function
@@ -57,7 +57,7 @@ module Rondo
       url.sub(/\Ahttps?(?=:)/, URI_SCHEMES)
     end
 
-    # A listening socket does not say what is spoken on it: its scheme goes along, from process to process.
+    # A listening socket does not show its protocol, so its scheme goes with it from process to process.
     # @param uri [String] a URI to bind, or the URL of a listener
     # @return [String] "http" for what is plain, Unix sockets included
     def scheme(uri)
@@ -99,7 +99,7 @@ module Rondo
     end
     private_class_method :options
 
-    # What is masked of a socket's file is what its mode leaves out; a mode of its own wins.
+    # The umask removes bits from the mode of a socket's file; an explicit mode wins.
     def with_mode(options)
       umask = options.delete(:umask)
       umask ? { mode: 0o777 & ~umask }.merge(options) : options

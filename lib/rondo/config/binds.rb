@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-# Which addresses the settings mean. Used by the launcher and the master.
+# The addresses to bind. Used by the launcher and the master.
 # SPDX-License-Identifier: MIT
 
 require "rondo"
 
 module Rondo
-  # Chooses between what was typed, what the file binds and what was inherited.
+  # Chooses among the command line, the configuration file and inherited sockets.
   module Binds
     module_function
 
@@ -19,7 +19,7 @@ module Rondo
       wanted.empty? ? [default(settings)] : wanted
     end
 
-    # What no address is is found before the application is loaded.
+    # Finds invalid addresses before the application is loaded.
     # @param settings [Settings::Resolved]
     # @return [void]
     # @raise [AddressError] one line
@@ -27,7 +27,7 @@ module Rondo
       wanted(settings).each { |uri| Address.parse(uri) }
     end
 
-    # What was typed replaces what the file binds.
+    # Addresses of the command line replace those of the file.
     def wanted(settings)
       typed = %i[bind port].select { |name| settings.source(name) == "command line" }
       return [*settings[:bind]] if typed.empty?

@@ -115,7 +115,7 @@ module Rondo
 
       number
     end
-    # What is alone may be written without brackets.
+    # A single value may be written without brackets.
     list = lambda do |value, _row|
       next value if value.nil? || value.is_a?(Array)
 

@@ -139,7 +139,7 @@ module Rondo
         @x_sendfile_roots ||= self[:x_sendfile_root]&.map { |path| StaticFolder.find(path, "x_sendfile_root") }
       end
 
-      # Finds both, before anything else is done.
+      # Checks both folders before anything else is done.
       # @return [void]
       # @raise [ConfigurationError]
       def find_folders

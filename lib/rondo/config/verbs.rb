@@ -91,7 +91,7 @@ module Rondo
         bind Address.tcp_uri(host || Address.any_host, Integer(port.to_s, 10))
       end
 
-      # Forgets what was bound so far.
+      # Removes the addresses that were bound so far.
       def clear_binds!
         set(:bind, [])
       end
@@ -111,8 +111,8 @@ module Rondo
         set(:max_threads, core_number(:max_threads, high))
       end
 
-      # @param count [Integer, String, Symbol, nil] :auto for as many as there are CPUs; nil or "" as
-      #   if it was not said
+      # @param count [Integer, String, Symbol, nil] :auto for as many as there are CPUs; nil or "":
+      #   the setting is not set
       def workers(count)
         text = count.to_s.strip
         return if text.empty?

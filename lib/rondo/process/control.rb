@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# The control server of a process: what it says comes from the scoreboard and is served by a native
-# thread (ext/rondo/control/control.c); what it is asked to do arrives here, on a Ruby thread, and is
-# done by the launcher or the master. docs/MONITORING.md is its manual.
+# The control server of a process. A native thread (ext/rondo/control/control.c) serves its pages from the scoreboard.
+# Commands arrive here, on a Ruby thread, and the launcher or the master carries them out. docs/MONITORING.md is its
+# manual.
 # SPDX-License-Identifier: MIT
 
 require "json"
@@ -31,7 +31,7 @@ module Rondo
     # @return [String, nil] nil: no token is needed
     attr_reader :token
 
-    # What the settings ask for, listening and started, or nil.
+    # The control server of the settings, listening and started, or nil.
     # @param settings [Settings::Resolved] control_url, control_token, control_data_only
     # @param scoreboard [Scoreboard] what is shown
     # @param process [Object] answers the methods of {METHODS} that it can do
@@ -138,7 +138,7 @@ module Rondo
       @core.keep_files
     end
 
-    # Ends its threads, after the answers that are on their way. In a forked child it only lets go.
+    # Ends its threads, after the answers that are on their way. In a forked child it only releases its descriptors.
     # @return [void]
     def close
       @core.close
@@ -171,7 +171,7 @@ module Rondo
       address[:kind] == :unix ? { mode: 0o600 }.merge(address) : address
     end
 
-    # What {#hand_on} left for this address, if it still is the one that is asked for.
+    # The socket that {#hand_on} left, if the address is still the same.
     def socket_left(uri)
       number, asked = ENV.delete(VARIABLE)&.split("=", 2)
       return unless number

@@ -153,7 +153,8 @@ module Rondo
     end
 
     def prepare
-      # Nor do they while the application is loaded; but what it starts shall not ignore them.
+      # These signals do nothing while the application is loaded. Programs that it starts must not ignore them, so they
+      # get a handler that does nothing.
       Inherited::EARLY.each { |name| trap(name) {} } # rubocop:disable Lint/EmptyBlock
       stand
       @settings.find_folders # raises if one does not exist

@@ -17,7 +17,7 @@ module Rondo
       @restarting = false
     end
 
-    # @return [Boolean] whether anybody listens
+    # @return [Boolean] whether systemd listens
     def wanted?
       @wanted
     end
@@ -34,13 +34,13 @@ module Rondo
       notify("RELOADING=1\nMONOTONIC_USEC=#{Process.clock_gettime(Process::CLOCK_MONOTONIC, :microsecond)}")
     end
 
-    # Says so unless the process is about to be started again: that would be taken for the end of it.
+    # Reports the stop, unless the process is about to be started again: systemd would take that for its end.
     # @return [void]
     def ready
       @mutex.synchronize { notify("READY=1") unless @restarting }
     end
 
-    # This process says nothing more of being ready: the one that takes its place does.
+    # This process does not report that it is ready any more; the process that replaces it does.
     # @return [void]
     def restarting
       @mutex.synchronize do

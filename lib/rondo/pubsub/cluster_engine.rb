@@ -10,7 +10,7 @@ require "rondo/pubsub/engine_link"
 module Rondo
   # Between the hub and an engine.
   class ClusterEngine
-    # Seconds for what is on its way when this program is replaced or ends.
+    # Seconds for messages that are on their way when this program is replaced or ends.
     PATIENCE = 2
 
     # @param settings [Settings::Resolved]
@@ -32,7 +32,7 @@ module Rondo
       @log = log
     end
 
-    # From now on the engine carries what is published for it, and what has waited.
+    # From now on the engine carries messages that are published for it, and those that have waited.
     # @return [void]
     # @raise [SystemCallError] no descriptor is left
     def go_on
@@ -43,7 +43,7 @@ module Rondo
       @link = PubSub::EngineLink.new(@engine, socket, @log).start
     end
 
-    # What is published for it waits in the hub; what it has been given leaves.
+    # Messages that are published for it wait in the hub; messages that it already has are sent.
     # @return [void]
     def rest
       return unless @number

@@ -63,7 +63,7 @@ module Rondo
       end
       private_class_method :redis
 
-      # What was published leaves before the process ends, becomes another one or serves again.
+      # Published messages leave before the process ends, becomes another program or serves again.
       # @param engine [Engine, nil]
       # @param log [Logger]
       # @return [void]

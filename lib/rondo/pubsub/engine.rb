@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What carries messages between processes, and the two engines that every server has.
+# Engines carry messages between processes. Every server has two of them.
 # SPDX-License-Identifier: MIT
 
 module Rondo
@@ -29,9 +29,9 @@ module Rondo
         raise NotImplementedError, "#{self.class} must define publish(channel, message)"
       end
 
-      # What was published leaves, as far as it can.
+      # Sends the published messages, as far as possible.
       # @param seconds [Numeric] to wait at most
-      # @return [Integer] messages that have not left
+      # @return [Integer] messages that were not sent
       def flush(seconds) # rubocop:disable Lint/UnusedMethodArgument
         0
       end

@@ -128,7 +128,7 @@ module Rondo
         @notices.notify_due
       end
 
-      # An engine's error is the engine's.
+      # An error of an engine ends nothing else.
       def publish(frame)
         @engine.publish(frame.channel, frame.message)
       rescue StandardError, ScriptError => e # NotImplementedError is one

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Which engine carries what is published, and which engines hear of subscriptions. What happens inside
-# this process is local.rb, docs/PUSH.md has the manual.
+# Which engine carries a published message, and which engines are notified of subscriptions. local.rb has the pub/sub
+# of this process, docs/PUSH.md the manual.
 # SPDX-License-Identifier: MIT
 
 require "rondo/logger"
@@ -23,7 +23,7 @@ module Rondo
       end
     end.new
 
-    # What the settings ask for, where it runs once for all workers, in the master: the default there.
+    # The engine of the settings, if it runs once for all workers, in the master: the default there.
     MASTER = Class.new(Engine) do
       def publish(channel, message)
         PubSub.publish_by_engine(channel, message)
@@ -47,7 +47,7 @@ module Rondo
       end
     end.new
 
-    # What goes as text.
+    # The encodings that are sent as text.
     TEXT = [Encoding::UTF_8, Encoding::US_ASCII].freeze
 
     @default = CLUSTER
@@ -74,7 +74,7 @@ module Rondo
       # @param engine [#publish] is attached, too
       def default=(engine)
         attach(engine)
-        # Unless it was detached while it was told what there is.
+        # Unless it was detached while it was notified of the current subscriptions.
         @default = engine if built_in?(engine) || @told.key?(engine)
       end
 
@@ -132,7 +132,7 @@ module Rondo
         [name_of(channel), text_of(message)]
       end
 
-      # @return [Array<Symbol>] what an engine answers and this does not
+      # @return [Array<Symbol>] methods of an engine that the object lacks
       # @private
       def missing(engine)
         %i[subscribe unsubscribe publish].reject { |name| engine.respond_to?(name) }
@@ -158,7 +158,7 @@ module Rondo
         raise ArgumentError, "an engine must respond to #{missing.join(", ")}" if missing.any?
       end
 
-      # As clients and subscribers get it.
+      # In the form in which clients and subscribers get it.
       def text_of(message)
         case message
         when String

@@ -26,7 +26,7 @@ module Rondo
       nil # the process that holds it reports the error
     end
 
-    # Goes on where the process before stopped.
+    # Continues where the process before stopped.
     # @param settings [Settings::Resolved]
     # @param board [Scoreboard]
     # @param log [Logger]
@@ -54,7 +54,7 @@ module Rondo
       raise
     end
 
-    # An engine is to carry what is published further: what waits for one is its.
+    # Adds an engine, which gets the messages that have waited for one.
     # @return [Array(Integer, IO)] number of the link, and the engine's end
     # @raise [SystemCallError] no descriptor is left
     def link_engine
@@ -67,7 +67,7 @@ module Rondo
       raise
     end
 
-    # The worker has ended, or the engine is to: it gets what is queued first.
+    # The worker has ended, or the engine has to end: it gets the queued messages first.
     # @param number [Integer, nil] of its link
     # @return [void]
     def unlink(number)
@@ -114,7 +114,7 @@ module Rondo
       ["#{file}:#{links.map(&:last).join(",")}", @handed_on]
     end
 
-    # This process stays what it is, whether {#hand_on} was done or not.
+    # Continues in this process, whether {#hand_on} was called or not.
     # @return [void]
     def go_on
       return unless @rests
@@ -138,7 +138,7 @@ module Rondo
       Core.new(@board, *LIMITS.map { |name| Settings.core_value(name, @settings[name]) })
     end
 
-    # Workers whose link is lost go on with what is published in their own process.
+    # Workers whose link is lost still deliver messages of their own process.
     def adopt(text)
       return unless text
 

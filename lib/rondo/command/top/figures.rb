@@ -68,9 +68,9 @@ module Rondo
       end
     end
 
-    # What happened between two samples. Times are microseconds; nil where nothing can be known.
+    # The changes between two samples. Times are in microseconds, and nil if they are unknown.
     class Figures
-      # Without a sign of life of Ruby for so long, a worker that could do nothing else is stuck.
+      # A worker without a free thread and without a sign of life from Ruby for this long is stuck.
       STUCK_MS = 2000
       Row = Struct.new(:index, :pid, :generation, :state, :busy, :threads, :max_threads, :queue, :connections,
                        :rss_bytes, :oldest_us, :rate, :file_rate, :wait_p50, :wait_p99, :time_p50, :time_p99,

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Draws what figures.rb found out: a screenful of lines for a terminal, or one plain line. Knows
-# neither the server nor the terminal.
+# Draws the figures of figures.rb: a screen of lines for a terminal, or one plain line. It knows neither the server nor
+# the terminal.
 # SPDX-License-Identifier: MIT
 
 require "rondo/command/top/figures"
@@ -18,7 +18,7 @@ module Rondo
                   "wait p99": 8, "time p50": 8, "time p99": 8, conns: 7, memory: 7 }.freeze
       # Of a line, by what it shows: SGR parameters of ECMA-48.
       COLORS = { headline: "1", titles: "7", stuck: "1;31", slow: "33", other: "33" }.freeze
-      # A call that lasts so long is shown as slow.
+      # A call that lasts this long is shown as slow.
       SLOW_US = 5_000_000
       LEFT = %i[worker state busy].freeze
 
