@@ -16,7 +16,7 @@
 
 #include "base/alloc.h"
 
-enum { ROWS = 257, WORD = 64 };
+enum { ROWS = 257, WORD = 64, PLAIN_BYTES = 16 /* of the text, searched in a step */ };
 
 static uint8_t byte_at(rd_slice slice, size_t at) {
     return (uint8_t)slice.ptr[at];
@@ -205,6 +205,33 @@ static bool follow(rd_glob_text *text, rd_slice pattern, size_t at) {
     return (run.places[end / WORD] >> end % WORD & 1) != 0;
 }
 
+/* ---- plain patterns ---- */
+
+/* Whether the pattern has bytes and * only, from this place on. */
+static bool is_plain(rd_slice pattern, size_t at) {
+    while (at < pattern.len && (pattern.ptr[at] == '*' || is_literal(pattern.ptr[at]))) at++;
+    return at == pattern.len;
+}
+
+/* Matches such a pattern, whose part before `at` ends at the same place of the text. The bytes
+ * between two * are looked for as early as possible, those behind the last one at the end. */
+static bool follow_plain(rd_glob_text *text, rd_slice pattern, size_t at) {
+    const char *from = text->text.ptr + at, *end = text->text.ptr + text->text.len;
+    text->steps += text->text.len / PLAIN_BYTES;
+    for (;;) {
+        while (at < pattern.len && pattern.ptr[at] == '*') at++;
+        const rd_slice rest = rd_slice_of(pattern.ptr + at, pattern.len - at);
+        const size_t len = rd_glob_literal(rest), left = (size_t)(end - from);
+        text->steps++;
+        if (len > left) return false;
+        if (len == rest.len) return len == 0 || memcmp(end - len, rest.ptr, len) == 0;
+        const char *found = memmem(from, left, rest.ptr, len);
+        if (found == NULL) return false;
+        from = found + len;
+        at += len;
+    }
+}
+
 bool rd_glob_text_matches(rd_glob_text *text, rd_slice pattern) {
     const rd_slice bytes = text->text;
     const size_t literal = rd_glob_literal(pattern);
@@ -213,7 +240,10 @@ bool rd_glob_text_matches(rd_glob_text *text, rd_slice pattern) {
     if (literal > 0 && memcmp(pattern.ptr, bytes.ptr, literal) != 0) return false;
     if (literal == pattern.len) return literal == bytes.len;
     if (literal + 1 == pattern.len && pattern.ptr[literal] == '*') return true;
-    if (!text->is_indexed) index_text(text);
+    if (text->is_indexed) return follow(text, pattern, literal);
+    if (is_plain(pattern, literal)) return follow_plain(text, pattern, literal);
+    if (rd_glob_least(pattern) > bytes.len) return false;
+    index_text(text);
     return follow(text, pattern, literal);
 }
 

@@ -12,7 +12,8 @@
 
 enum {
     LOOKS_MAX = 1 << 12, /* messages, or channels, that a pattern is compared with: a millisecond */
-    STEPS_MAX = 1 << 19  /* steps of matching, see glob.h */
+    STEPS_MAX = 1 << 19  /* steps of matching, see glob.h; only patterns with ? [ \ or very many *
+                          * reach it before */
 };
 
 typedef struct replay {

@@ -223,6 +223,28 @@ static void test_a_limit_of_work(void) {
     rd_history_clear(&history);
 }
 
+/* Of long names as many are seen, whatever the pattern's literals are. */
+static void test_a_limit_of_work_with_long_names(void) {
+    enum { CHANNELS = 6000, LEN = 1000 };
+    char name[LEN + 1];
+    rd_history history;
+    rd_history_init(&history, (rd_history_limits){CHANNELS, 1 << 30}, 0);
+    rd_history_keep(&history, text("*"), true, 100, 0);
+    memset(name, 'x', LEN);
+    name[LEN] = '\0';
+    for (int i = 1; i <= CHANNELS; i++) {
+        const int len = snprintf(name, sizeof(name), "c%d-", i);
+        name[len] = 'x';
+        name[LEN - 1] = i == CHANNELS - 4095 || i == CHANNELS - 4096 ? '9' : 'x';
+        CHECK(add(&history, name, (uint64_t)i, 0));
+    }
+    CHECK_STR(replay_at(&history, "c*9", true, 1, 0), "GAP 1905 ");
+    CHECK_STR(replay_at(&history, "c*-*9", true, 1, 0), "GAP 1905 ");
+    CHECK_STR(replay_at(&history, "*1905-*", true, 1, 0), "GAP 1905 ");
+    CHECK_STR(replay_at(&history, "*x9*", true, 1, 0), "GAP 1905 ");
+    rd_history_clear(&history);
+}
+
 static void test_ids_of_clients(void) {
     static const char *const garbage[] = {"",    "-1",
                                           "+1",  " 1",
@@ -422,6 +444,7 @@ int main(void) {
     test_limits_of_all();
     test_a_limit_of_bytes();
     test_a_limit_of_work();
+    test_a_limit_of_work_with_long_names();
     test_ids_of_clients();
     test_seam();
     return check_summary();
