@@ -218,7 +218,7 @@ class RailsDevelopmentTest < AppCase
                                                                        "GATE" => gate))
   end
 
-  # A request that is stuck, for whatever reason, keeps nobody from ending the server.
+  # A stuck request, whatever its reason, does not keep the server from ending.
   def test_a_second_ctrl_c_ends_at_once
     other = self.class.start_server("-P", File.join(RailsApp.instance.path, "tmp/pids/other.pid"))
     client = TCPSocket.new("127.0.0.1", other.port)

@@ -104,7 +104,7 @@ class TestWebsocket < Minitest::Test
         row.rounds.times do
           send_in(row.writes, [bytes])
           message = next_message
-          assert message == [row.opcode, row.payload], "#{row.number}: #{row.name}" # nobody reads a difference of megabytes
+          assert message == [row.opcode, row.payload], "#{row.number}: #{row.name}" # a difference would be too long to read of megabytes
         end
         @client.write(F.close)
         assert_equal [[F::CLOSE, F.close_payload(1000)]], frames_until_end.map { |frame| [frame.opcode, frame.payload] }

@@ -127,7 +127,7 @@ class CollectedServerTest < Minitest::Test
   end.join.freeze
   FILE_TAG = "\"#{"e" * 50}\"".freeze
 
-  # Strings that nobody keeps: the names and values of the fields, the path.
+  # Strings that no code keeps: the names and values of the fields, the path.
   def test_files
     file = Struct.new(:to_path)
     app = lambda do |env|

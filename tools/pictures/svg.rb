@@ -2,7 +2,7 @@
 
 # A picture in SVG, drawn with rectangles, lines and text. It has a background of its own, so it reads
 # the same on a light and on a dark page. Text is never smaller than 12 pixels at full width, and
-# a label that is wider than its box is an error, because nobody would notice it otherwise.
+# a label that is wider than its box is an error, because it would not be noticed otherwise.
 # SPDX-License-Identifier: MIT
 
 class Svg

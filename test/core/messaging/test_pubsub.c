@@ -240,7 +240,7 @@ static void test_history_is_replayed_once(void) {
     CHECK_STR(sent, "b c d ");
     subscribe(endpoint, "kept", &(rd_pubsub_terms){.replays = true, .since = UINT64_MAX});
     CHECK_STR(sent, "b c d ");
-    CHECK_INT(pubsub.replay_gaps, 0); /* nobody asked for what is older than the rule */
+    CHECK_INT(pubsub.replay_gaps, 0); /* no client asked for older messages */
     subscribe(endpoint, "kept", &(rd_pubsub_terms){.replays = true, .since = 1});
     CHECK_STR(sent, "b c d c d ");
     CHECK_INT(pubsub.replay_gaps, 1);

@@ -109,7 +109,7 @@ class ClusterBalanceTest < ClusterCase
 
   def test_a_queue_without_idle_siblings_is_bounded
     skip "needs connections that can move" unless XorProxy.moves?
-    write "config/rondo.rb", "queue_timeout_ms 3000\n" # enough for the first two, which wait for nobody
+    write "config/rondo.rb", "queue_timeout_ms 3000\n" # enough for the first two, which do not wait
     server = cluster("-t", "1")
     sockets = Array.new(4) { dial(server) }
     sockets.first(2).each { |socket| say(socket, "/sleep") }

@@ -125,7 +125,7 @@ class PubsubTest < RackCase
     told(a, "client.subscribe('b', as: :binary)")
     told(b, "client.publish('t', 'é'.b)")
     assert_equal [WebsocketFrames::TEXT, "é".b], a.next_frame.then { |frame| [frame.opcode, frame.payload.b] }
-    told(b, "client.publish('t', \"\\xff\".b)") # that is no text, whoever asks for it
+    told(b, "client.publish('t', \"\\xff\".b)") # that is not text, in whatever form a client asks for it
     assert_equal [WebsocketFrames::BINARY, "\xFF".b], a.next_frame.then { |frame| [frame.opcode, frame.payload.b] }
     told(b, "client.publish('b', 'é')")
     assert_equal [WebsocketFrames::BINARY, "é".b], a.next_frame.then { |frame| [frame.opcode, frame.payload.b] }

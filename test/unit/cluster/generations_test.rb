@@ -236,6 +236,6 @@ class GenerationsTest < Minitest::Test
     advance
     @generations.stop
     assert_empty @generations.molds
-    assert_equal ["KILL 101"], @killed # it loads: nobody would listen
+    assert_equal ["KILL 101"], @killed # it is loading, so it would not listen
   end
 end
