@@ -137,6 +137,7 @@ __attribute__((unused)) static void settle(worker *worker) {
     asker asker;
     CHECK(ask(&asker, worker, "settle", 0, false));
     turn_until(&asker.is_over);
+    rd_link_replay_cancel(&asker.replay); /* after a failed check it may be without an answer */
 }
 
 __attribute__((unused)) static void begin(void) {
