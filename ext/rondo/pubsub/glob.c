@@ -225,6 +225,7 @@ static bool follow_plain(rd_glob_text *text, rd_slice pattern, size_t at) {
         text->steps++;
         if (len > left) return false;
         if (len == rest.len) return len == 0 || memcmp(end - len, rest.ptr, len) == 0;
+        if (len > 1) text->steps += left; /* a hostile text makes memmem compare at each byte */
         const char *found = memmem(from, left, rest.ptr, len);
         if (found == NULL) return false;
         from = found + len;

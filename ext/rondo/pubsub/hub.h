@@ -116,6 +116,9 @@ int rd_hub_receive(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *frame);
  * not room. */
 bool rd_hub_answer(rd_hub *hub);
 
+/* Whether a link that asks has room for an answer. */
+bool rd_hub_can_answer(const rd_hub *hub);
+
 /* Publishes a message of this process. The flags ENGINE and TEXT count. Returns whether it was
  * queued for all links that want it. */
 bool rd_hub_publish(rd_hub *hub, const rd_relay_frame *frame);

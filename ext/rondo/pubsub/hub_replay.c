@@ -53,7 +53,8 @@ static size_t client_room(const rd_relay_frame *wanted) {
     return (size_t)rd_relay_get_number(wanted->payload.ptr + RD_RELAY_REPLAY_NOTE - 8, 8);
 }
 
-static int answer(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *wanted, size_t room) {
+/* A link with more interests than it may have is told that there is a gap. */
+static void answer(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *wanted, size_t room) {
     const size_t client = client_room(wanted);
     const rd_history_wish wish = {.name = wanted->channel,
                                   .is_pattern = is_pattern(wanted),
@@ -62,18 +63,17 @@ static int answer(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *wanted, 
                                   .bytes_max = client < room ? client : room};
     answering to = {.hub = hub, .link = link};
     rd_relay_frame frame = *wanted;
-    const int subscribed = rd_hub_subscribe(hub, link, wanted->channel, is_pattern(wanted));
-    if (subscribed < 0) return subscribed;
+    const bool subscribed = rd_hub_subscribe(hub, link, wanted->channel, is_pattern(wanted)) >= 0;
     frame.type = RD_RELAY_REPLAY_BEGIN;
     frame.id = 0;
     hub->send(link, &frame, NULL);
-    rd_replay kind = rd_history_replay(&hub->history, &wish, replay_message, &to);
+    rd_replay kind = RD_REPLAY_GAP;
+    if (subscribed) kind = rd_history_replay(&hub->history, &wish, replay_message, &to);
     if (to.is_cut) kind = RD_REPLAY_GAP;
     link->replay_gaps += kind == RD_REPLAY_GAP;
     frame.type = RD_RELAY_REPLAY_END;
     frame.id = kind;
     hub->send(link, &frame, NULL);
-    return 0;
 }
 
 /* ---- waiting ---- */
@@ -101,8 +101,7 @@ void rd_hub_forget_replays(rd_hub_link *link) {
     while (link->replay_count > 0) forget_first(link);
 }
 
-/* Answers the first replay of a link that asks. A link with more interests than it may have gets no
- * answer: the link has reported that already. */
+/* Answers the first replay of a link that asks. */
 static bool answer_first(rd_hub *hub, rd_hub_link *link) {
     const size_t room = hub->room(link);
     if (room == 0) return false;
@@ -133,6 +132,13 @@ bool rd_hub_answer(rd_hub *hub) {
     const bool goes_on = !rd_list_is_empty(&hub->asking);
     for (rd_list *node; (node = rd_list_shift(&full)) != NULL;) rd_list_append(&hub->asking, node);
     return goes_on;
+}
+
+bool rd_hub_can_answer(const rd_hub *hub) {
+    for (rd_list *node = hub->asking.next; node != &hub->asking; node = node->next) {
+        if (hub->room(RD_CONTAINER(node, rd_hub_link, in_asking)) > 0) return true;
+    }
+    return false;
 }
 
 void rd_hub_each_replay(const rd_hub_link *link, rd_history_emit *emit, void *with) {

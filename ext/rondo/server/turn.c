@@ -215,7 +215,7 @@ RD_APART static void leave_tidy(rd_server *server) {
     rd_conn_set_flush(&server->conns);
     if (has_own_work(server) || rd_server_has_calls(server) ||
         rd_timer_next(&loop->timers) < loop->sleep_until_ms || !loop->ops->is_live ||
-        server->incidents.count > 0 || rd_server_is_stopping(server)) {
+        rd_has_incidents(&server->incidents) || rd_server_is_stopping(server)) {
         rd_loop_wakeup(loop);
     }
 }

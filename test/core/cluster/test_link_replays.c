@@ -128,6 +128,12 @@ static size_t no_room(const rd_hub_link *link) {
     return 0;
 }
 
+/* The timer may still be armed for what was settled. */
+static void wait_only(rd_link *link, uint64_t wait_ms) {
+    if (rd_timer_is_armed(&link->deadline)) rd_timer_cancel(&link->deadline);
+    link->wait_ms = wait_ms;
+}
+
 /* The hub may read this message before the subscription, which comes by another link. */
 static void publish_and_look(void) {
     static rd_ready_set found;
@@ -138,7 +144,7 @@ static void publish_and_look(void) {
 }
 
 static int last_heard(const worker *worker) {
-    return worker->heard[worker->count - 1];
+    return worker->count == 0 ? 0 : worker->heard[worker->count - 1];
 }
 
 /* The hub has no room for answers: clients that wait there are subscribed all the same. */
@@ -151,10 +157,7 @@ static void test_a_hub_that_has_no_room_to_answer(void) {
     rd_hub_room *room = hub->hub.room;
     hub->hub.room = no_room;
     rd_loop_unlock(&hub->loop);
-    if (rd_timer_is_armed(&workers[0].link->deadline)) { /* of what was settled */
-        rd_timer_cancel(&workers[0].link->deadline);
-    }
-    workers[0].link->wait_ms = 5;
+    wait_only(workers[0].link, 5);
     CHECK(ask(&asker, &workers[0], "news", 1, true));
     while (!asker.is_over && check_failed == 0) turn_with_timers();
     while (workers[0].count == 0 && check_failed == 0) publish_and_look();
@@ -169,15 +172,15 @@ static void test_a_hub_that_has_no_room_to_answer(void) {
     finish();
 }
 
-static void begin_with_large_messages(int count, int bytes) {
+static void begin_with_messages(int count, int bytes, size_t queue_bytes) {
     char *payload = rd_alloc_zero((size_t)bytes);
     begin();
     rd_hub_thread_free(hub);
     hub = NULL;
     for (int i = 0; i < WORKERS; i++) rd_link_free(workers[i].link);
-    hub = rd_hub_thread_new((rd_history_limits){1000, 1 << 26}, 1 << 26);
+    hub = rd_hub_thread_new((rd_history_limits){1000, 1 << 26}, queue_bytes);
     CHECK_INT(rd_hub_thread_start(hub), 0);
-    settings.hub_queue_bytes = 1 << 26;
+    settings.hub_queue_bytes = (int64_t)queue_bytes;
     for (int i = 0; i < WORKERS; i++) {
         int fds[2];
         CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
@@ -197,7 +200,7 @@ static void begin_with_large_messages(int count, int bytes) {
 static void test_a_client_that_asks_for_much(void) {
     enum { ALL = 400, OTHERS = 3 }; /* one may share a line with the greedy client */
     static asker askers[ALL], others[OTHERS];
-    begin_with_large_messages(90, 100000);
+    begin_with_messages(90, 100000, 1 << 26);
     for (int i = 0; i < ALL; i++) CHECK(ask(&askers[i], &workers[0], "news", 0, false));
     turn_until(&askers[7].is_over);
     for (int i = 0; i < OTHERS; i++) {
@@ -210,12 +213,27 @@ static void test_a_client_that_asks_for_much(void) {
     finish();
 }
 
+/* One answer fills what a link may have of a small queue, and the flush empties it at once: no
+ * event of the poller announces the room for the next answer. The hub's timer, every 5 s, would be
+ * too late. */
+static void test_answers_that_fill_a_small_queue(void) {
+    enum { ALL = 8 };
+    static asker askers[ALL];
+    begin_with_messages(10, 2000, 1 << 16);
+    wait_only(workers[0].link, 3000);
+    for (int i = 0; i < ALL; i++) CHECK(ask(&askers[i], &workers[0], "news", 0, false));
+    CHECK_INT(workers[0].link->asked, ALL);
+    while (!askers[ALL - 1].is_over && check_failed == 0) turn_with_timers();
+    for (int i = 0; i < ALL; i++) CHECK(askers[i].is_over && !askers[i].replay.is_late);
+    finish();
+}
+
 /* All replays together have had more bytes than their budget: the next ones wait for the timer, and
  * then come. The debt is more than the time since the beginning can have repaid. */
 static void test_replays_have_a_budget(void) {
     enum { ALL = 3, DEBT = 9 << 20 };
     static asker askers[ALL];
-    begin_with_large_messages(90, 100000);
+    begin_with_messages(90, 100000, 1 << 26);
     rd_link *link = workers[0].link;
     CHECK(link->credit > 0);
     const int64_t before = link->credit;
@@ -280,6 +298,7 @@ int main(void) {
     test_the_seam();
     test_asked_for_and_not_wanted();
     test_replays_wait_for_each_other();
+    test_answers_that_fill_a_small_queue();
     test_replays_have_a_budget();
     test_a_client_that_asks_for_much();
     test_replays_without_an_answer();

@@ -223,7 +223,7 @@ static void test_a_limit_of_work(void) {
     rd_history_clear(&history);
 }
 
-/* Of long names as many are seen, whatever the pattern's literals are. */
+/* Of long names as many are seen, if nothing is looked for in their middle. */
 static void test_a_limit_of_work_with_long_names(void) {
     enum { CHANNELS = 6000, LEN = 1000 };
     char name[LEN + 1];
@@ -240,8 +240,9 @@ static void test_a_limit_of_work_with_long_names(void) {
     }
     CHECK_STR(replay_at(&history, "c*9", true, 1, 0), "GAP 1905 ");
     CHECK_STR(replay_at(&history, "c*-*9", true, 1, 0), "GAP 1905 ");
-    CHECK_STR(replay_at(&history, "*1905-*", true, 1, 0), "GAP 1905 ");
-    CHECK_STR(replay_at(&history, "*x9*", true, 1, 0), "GAP 1905 ");
+    /* Several bytes between two * are looked for at each byte of the name: fewer names are seen. */
+    CHECK_STR(replay_at(&history, "*x9*", true, 1, 0), "GAP ");
+    CHECK_STR(replay_at(&history, "*c5700-*", true, 1, 0), "GAP 5700 ");
     rd_history_clear(&history);
 }
 
