@@ -5,6 +5,7 @@
  */
 #include "serving.h"
 
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -65,7 +66,7 @@ static void test_fork(void) {
 
 /* ---- bodies in files ---- */
 
-/* Descriptors of files without a name. */
+/* Descriptors of files without a name. In the parent no thread may be about to open one. */
 static int count_nameless(void) {
     int count = 0;
     for (int fd = 0; fd < 256; fd++) {
@@ -125,6 +126,7 @@ static void test_bodies_in_files(void) {
     rd_request *stream = take_call();
     say(asked, POST_LONG("Expect: 100-continue\r\n"));
     rd_request *early = take_call();
+    if (!CHECK(call != NULL && stream != NULL && early != NULL)) exit(1);
     rd_loop_lock(&server->loop);
     rd_request_ref(stream);
     rd_request_keep(stream);
@@ -140,8 +142,8 @@ static void test_bodies_in_files(void) {
         rd_loop_lock(&server->loop);
         rd_server_turn(server, wait_in_poll, true);
         rd_loop_unlock(&server->loop);
+        rd_disk_wait_idle(&server->loop);
     }
-    rd_disk_wait_idle(&server->loop);
     rd_server_hold(server);
     const pid_t pid = fork();
     if (pid == 0) _exit(child_with_bodies(call, stream, before));
@@ -150,6 +152,7 @@ static void test_bodies_in_files(void) {
     CHECK_INT(waitpid(pid, &status, 0), pid);
     CHECK(WIFEXITED(status));
     CHECK_INT(WEXITSTATUS(status), 0);
+    rd_disk_wait_idle(&server->loop);
     CHECK_INT(count_nameless(), before + 5);
     rd_loop_lock(&server->loop);
     rd_request *const answered[] = {call, early};
