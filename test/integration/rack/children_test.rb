@@ -48,7 +48,7 @@ class ChildrenTest < Minitest::Test
           end.exitstatus
         when "/hijack"
           io = env["rack.hijack"].call
-          fork { live_on { io.write("HTTP/1.1 200 OK\\r\\n\\r\\nfrom the child") && io.close } }
+          fork { live_on { io.write("HTTP/1.1 200 OK\\r\\n\\r\\nfrom the child \#{$$}") && io.close } }
           io.close
         when "/listens"
           child_status do
@@ -148,7 +148,10 @@ class ChildrenTest < Minitest::Test
     ServerProcess.run(@app) do |server|
       client = raw(server)
       client.write(get("/hijack"))
-      assert_equal "HTTP/1.1 200 OK\r\n\r\nfrom the child", client.read_all
+      answer = client.read_all
+      child = answer[/\d+\z/].to_i
+      assert_equal "HTTP/1.1 200 OK\r\n\r\nfrom the child #{child}", answer
+      assert_lives(child)
     end
   end
 
