@@ -63,7 +63,7 @@ static void hear(process *process, const uint8_t *bytes, size_t len) {
         if (rc == 1) rc = rd_hub_receive(&hub, &process->link, &frame);
     }
     if (rc < 0) go(process);
-    while (rd_hub_answer(&hub)) continue;
+    while (rd_hub_can_answer(&hub)) rd_hub_answer(&hub);
     FUZZ_CHECK(hub.history.bytes <= KEPT_BYTES && hub.history.count <= 100);
     free(copy);
 }

@@ -112,9 +112,9 @@ static bool answer_first(rd_hub *hub, rd_hub_link *link) {
 }
 
 /* Links without room for an answer stand aside until the others are through. */
-bool rd_hub_answer(rd_hub *hub) {
+void rd_hub_answer(rd_hub *hub) {
     rd_list full;
-    if (rd_list_is_empty(&hub->asking)) return false;
+    if (rd_list_is_empty(&hub->asking)) return;
     const uint64_t end_ns = rd_clock_ns() + ANSWERS_NS;
     bool is_over = false;
     rd_list_init(&full);
@@ -129,9 +129,7 @@ bool rd_hub_answer(rd_hub *hub) {
         }
         is_over = rd_clock_ns() >= end_ns;
     }
-    const bool goes_on = !rd_list_is_empty(&hub->asking);
     for (rd_list *node; (node = rd_list_shift(&full)) != NULL;) rd_list_append(&hub->asking, node);
-    return goes_on;
 }
 
 bool rd_hub_can_answer(const rd_hub *hub) {
