@@ -9,8 +9,10 @@
  * The first ] ends a class; an unclosed class ends with the pattern. A \ at the end stands for
  * itself. Every pattern is valid.
  *
- * Takes at most one step for each byte of the pattern and each 64 bytes of the text, whatever the
- * pattern. Any thread, with a text of its own.
+ * Takes at most one step for each byte of the pattern and each 64 bytes of the text. A pattern of
+ * bytes and * alone takes at most one for each byte of the text and each group of bytes between two
+ * *, because a hostile text makes the search compare at each byte. Any thread, with a text of its
+ * own.
  */
 #ifndef RD_PUBSUB_GLOB_H
 #define RD_PUBSUB_GLOB_H
@@ -30,7 +32,7 @@ typedef struct rd_glob_text {
     size_t words;    /* of 64 places: before each byte, and the end */
     uint64_t *below; /* for each byte value, the places of all lower ones */
     size_t capacity; /* of `below`, words */
-    uint64_t steps;  /* taken so far (64 places each), for tests */
+    uint64_t steps;  /* taken so far */
     bool is_indexed; /* `below` is about this text */
 } rd_glob_text;
 

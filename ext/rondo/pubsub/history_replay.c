@@ -11,9 +11,9 @@
 #include "pubsub/history_parts.h"
 
 enum {
-    LOOKS_MAX = 1 << 12, /* messages, or channels, that a pattern is compared with: a millisecond */
-    STEPS_MAX = 1 << 19  /* steps of matching, see glob.h; only patterns with ? [ \ or very many *
-                          * reach it before */
+    LOOKS_MAX = 1 << 12, /* messages, or channels, that a pattern is compared with */
+    STEPS_MAX = 1 << 19  /* steps of matching, see glob.h; reached first by patterns with ? [ \, or
+                          * with bytes between two * and names of more than 120 bytes */
 };
 
 typedef struct replay {

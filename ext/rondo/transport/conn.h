@@ -230,7 +230,7 @@ static inline void rd_conn_shut_down(rd_conn *conn) {
     if (rd_conn_is_open(conn)) conn->protocol->on_shutdown(conn);
 }
 
-/* What the connection waits for now. */
+/* The readiness that the connection waits for: RD_READABLE, RD_WRITABLE, both or none. */
 static inline unsigned rd_conn_wanted_interest(rd_conn *conn) {
     unsigned interest = rd_conn_reads(conn) ? RD_READABLE : 0;
     if (conn->out.bytes > 0 && !conn->warming) interest |= RD_WRITABLE;
