@@ -43,11 +43,13 @@ class RackKeptTest < RackCase
   end
 
   def test_a_hijack_that_was_called_gives_its_io_for_ever
+    hijacked = Queue.new
     same = Queue.new
     serve(lint: false, max_threads: 1) do |env|
       if env["PATH_INFO"] == "/hijack"
         @hijack = env["rack.hijack"]
         @io = @hijack.call
+        hijacked << true
         next [-1, {}, []]
       end
       same << @hijack.call.equal?(@io) << Thread.new { @hijack.call.equal?(@io) }.value
@@ -56,6 +58,7 @@ class RackKeptTest < RackCase
       [200, {}, []]
     end.then do |client|
       client.write(bytes("GET", "/hijack"))
+      take(hijacked)
       assert_equal 200, get(connect, "/after").status
       assert_equal "still here", client.read_all
     end
