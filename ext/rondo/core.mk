@@ -16,14 +16,22 @@ comma := ,
 variant := $(notdir $(firstword $(CC)))$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
 OUT ?= $(ROOT)/build/core/$(variant)
 
-folders := base system loop transport listen pubsub cluster http request files endpoint messaging protocol server control
+folders := base system loop transport tls listen pubsub cluster http request files endpoint messaging protocol server control
 core := $(ROOT)/ext/rondo
+# `TLS=` leaves TLS out, like `--without-tls` in extconf.rb.
+TLS ?= 1
+ifeq ($(TLS),)
+folders := $(filter-out tls,$(folders))
+endif
 sources := $(sort $(foreach folder,$(folders),$(wildcard $(core)/$(folder)/*.c)))
 objects := $(patsubst $(core)/%.c,$(OUT)/%.o,$(sources))
 library := $(OUT)/librondo.a
 fuzz_objects := $(patsubst $(core)/%.c,$(OUT)/counted/%.o,$(sources))
 
 test_sources := $(sort $(wildcard $(ROOT)/test/core/*/test_*.c))
+ifeq ($(TLS),)
+test_sources := $(filter-out $(ROOT)/test/core/tls/%,$(test_sources))
+endif
 # What several tests share and is more than a header.
 test_shared := $(sort $(wildcard $(ROOT)/test/core/*.c))
 test_shared_objects := $(patsubst $(ROOT)/test/core/%.c,$(OUT)/shared/%.o,$(test_shared))
@@ -40,6 +48,11 @@ CPPFLAGS += -D_GNU_SOURCE -I$(core) -I$(ROOT)/test/core -I$(ROOT)/test/fuzz
 # Sanitizers need lines in their reports, not types: an eighth less to compile.
 CFLAGS += -std=c11 -fno-strict-aliasing $(OPTIMIZE) $(if $(SANITIZE),-g1,-g) -fno-omit-frame-pointer -Wall -Wextra -Wconversion -Werror
 LDLIBS += -lpthread -lz
+ifeq ($(TLS),)
+CPPFLAGS += -DRD_WITHOUT_TLS
+else
+LDLIBS += -lssl -lcrypto
+endif
 ifneq ($(SANITIZE),)
 CFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all
 LDFLAGS += -fsanitize=$(SANITIZE)

@@ -14,16 +14,18 @@ if ENV["CC"]
   $warnflags = "-Wall"
 end
 
-FOLDERS = %w[base system loop transport listen pubsub cluster http request files endpoint messaging protocol server
-             control ruby binding rack app].freeze
+FOLDERS = %w[base system loop transport tls listen pubsub cluster http request files endpoint messaging protocol
+             server control ruby binding rack app].freeze
+WITH_TLS = with_config("tls", true)
 
-sources = FOLDERS.flat_map { |folder| Dir[File.join(__dir__, folder, "*.c")] }.sort
+folders = WITH_TLS ? FOLDERS : FOLDERS - ["tls"]
+sources = folders.flat_map { |folder| Dir[File.join(__dir__, folder, "*.c")] }.sort
 twice = sources.group_by { |path| File.basename(path) }.select { |_, paths| paths.size > 1 }
 abort "object files lie flat, so names must differ: #{twice.keys.join(", ")}" unless twice.empty?
 
 # Objects land in one folder; make finds the sources by VPATH.
 $srcs = sources.map { |path| File.basename(path) }
-$VPATH.concat(FOLDERS.map { |folder| "$(srcdir)/#{folder}" })
+$VPATH.concat(folders.map { |folder| "$(srcdir)/#{folder}" })
 
 sanitizers = ENV.fetch("RONDO_SANITIZE", "")
 debug = ENV["RONDO_DEBUG"] || !sanitizers.empty?
@@ -53,6 +55,14 @@ $LDFLAGS << " -fsanitize=#{sanitizers}" unless sanitizers.empty?
 have_library("pthread")
 unless have_header("zlib.h") && have_library("z", "inflate")
   abort "zlib is missing: install zlib1g-dev, zlib-devel or how your system calls its headers"
+end
+# SSL_CTX_use_cert_and_key is from 1.1.1; 3.0 is what is tested, and what still gets repairs.
+if !WITH_TLS
+  append_cppflags("-DRD_WITHOUT_TLS")
+elsif !(have_header("openssl/ssl.h") && have_library("crypto", "EVP_PKEY_get_base_id") &&
+        have_library("ssl", "SSL_CTX_new"))
+  abort "OpenSSL 3.0 or newer is missing: install libssl-dev, openssl-devel or how your system calls its headers, " \
+        "or build without TLS: gem install rondo -- --without-tls"
 end
 
 create_makefile("rondo/rondo")

@@ -6,6 +6,7 @@
 #include "ruby/rb_names.h"
 #include "ruby/rb_objects.h"
 #include "ruby/rb_scoreboard.h"
+#include "ruby/rb_tls.h"
 #include "rack/rb_connection.h"
 #include "rack/rb_input.h"
 #include "rack/rb_stream.h"
@@ -31,6 +32,7 @@ void Init_rondo(void) {
     rd_init_control(rondo);
     rd_init_hub(rondo);
     rd_init_process(rondo);
+    rd_init_tls(rondo);
     rd_init_server(rondo);
     rd_init_settings(rondo);
 }

@@ -20,10 +20,10 @@
 #include "base/alloc.h"
 #include "listen/listener.h"
 
-static void prepare(rd_listener *listener) {
+static void prepare(rd_listener *listener, const rd_transport *transport) {
     memset(listener, 0, sizeof(*listener));
     listener->source.fd = -1;
-    listener->transport = &rd_transport_tcp;
+    listener->transport = rd_transport_ref(transport == NULL ? &rd_transport_tcp : transport);
     listener->accepts_per_turn = 64;
     listener->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     rd_list_init(&listener->in_server);
@@ -78,9 +78,9 @@ int rd_listen_tcp(rd_listener *listener, const char *host, uint16_t port,
     char what[128], service[8];
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
     struct addrinfo *found = NULL;
-    prepare(listener);
-    snprintf(what, sizeof(what), strchr(host, ':') ? "tcp://[%.80s]:%u" : "tcp://%.80s:%u", host,
-             port);
+    prepare(listener, options->transport);
+    snprintf(what, sizeof(what), strchr(host, ':') ? "%s://[%.80s]:%u" : "%s://%.80s:%u",
+             listener->transport->is_secure ? "ssl" : "tcp", host, port);
     snprintf(service, sizeof(service), "%u", port);
     int resolved = getaddrinfo(host, service, &hints, &found);
     if (resolved != 0) {
@@ -140,7 +140,7 @@ int rd_listen_unix(rd_listener *listener, const char *path, const rd_listen_opti
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t path_len = strlen(path);
     char what[RD_LISTENER_URL_MAX];
-    prepare(listener);
+    prepare(listener, options->transport);
     snprintf(what, sizeof(what), "unix://%.140s", path);
     if (path_len == 0 || path_len >= sizeof(address.sun_path)) {
         return fail(listener, path_len == 0 ? EINVAL : ENAMETOOLONG, error, what);
@@ -169,31 +169,13 @@ static void describe_unix(rd_listener *listener, const struct sockaddr_un *bound
              (int)(abstract ? path_len - 1 : path_len), path);
 }
 
-static const rd_transport *const transports[] = {
-    &rd_transport_tcp,
-};
-
-static const rd_transport *find_transport(const char *scheme) {
-    for (size_t i = 0; i < sizeof(transports) / sizeof(transports[0]); i++) {
-        if (strcmp(transports[i]->scheme, scheme) == 0) return transports[i];
-    }
-    return NULL;
-}
-
-int rd_listen_inherited(rd_listener *listener, int fd, const char *scheme, bool owns_file,
-                        char error[RD_LISTENER_ERROR_MAX]) {
+int rd_listen_inherited(rd_listener *listener, int fd, const rd_transport *transport,
+                        bool owns_file, char error[RD_LISTENER_ERROR_MAX]) {
     struct sockaddr_storage bound = {.ss_family = AF_UNSPEC};
     socklen_t len = sizeof(bound);
     int listening = 0;
     socklen_t listening_len = sizeof(listening);
-    prepare(listener);
-    listener->transport = find_transport(scheme);
-    if (listener->transport == NULL) {
-        snprintf(error, RD_LISTENER_ERROR_MAX,
-                 "cannot listen on inherited descriptor %d: this version has no %.32s", fd, scheme);
-        rd_listener_close(listener);
-        return -EPROTONOSUPPORT;
-    }
+    prepare(listener, transport);
     if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &listening_len) != 0 || !listening ||
         getsockname(fd, (struct sockaddr *)&bound, &len) != 0) {
         snprintf(error, RD_LISTENER_ERROR_MAX,

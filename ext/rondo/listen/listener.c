@@ -147,6 +147,8 @@ void rd_listener_close(rd_listener *listener) {
     if (listener->spare_fd >= 0) close(listener->spare_fd);
     listener->source.fd = listener->spare_fd = -1;
     unlink_own_file(listener);
+    if (listener->transport != NULL) rd_transport_unref(listener->transport);
+    listener->transport = NULL;
 }
 
 void rd_listener_abandon(rd_listener *listener) {

@@ -29,7 +29,8 @@ typedef struct rd_listen_options {
     int backlog;
     bool reuse_port;
     bool nodelay;
-    int mode; /* of a Unix socket's file; -1: as the umask says */
+    int mode;                      /* of a Unix socket's file; -1: as the umask says */
+    const rd_transport *transport; /* of the connections; NULL: plain. The listener is an owner */
 } rd_listen_options;
 
 struct rd_listener {
@@ -62,11 +63,11 @@ int rd_listen_tcp(rd_listener *listener, const char *host, uint16_t port,
                   const rd_listen_options *options, char error[RD_LISTENER_ERROR_MAX]);
 int rd_listen_unix(rd_listener *listener, const char *path, const rd_listen_options *options,
                    char error[RD_LISTENER_ERROR_MAX]);
-/* `scheme` says what is spoken on the socket, because the socket does not; "http" is plain. With
+/* `transport` says what is spoken on the socket, because the socket does not; NULL: plain. With
  * `owns_file` the file of a Unix socket is removed at the end, as if it was opened here. The
  * descriptor stays the caller's until rd_listener_start() succeeds; only then is it closed here. */
-int rd_listen_inherited(rd_listener *listener, int fd, const char *scheme, bool owns_file,
-                        char error[RD_LISTENER_ERROR_MAX]);
+int rd_listen_inherited(rd_listener *listener, int fd, const rd_transport *transport,
+                        bool owns_file, char error[RD_LISTENER_ERROR_MAX]);
 
 /* Registers with the loop. Returns 0, or -1 with errno. An adopted descriptor and its file are the
  * caller's then. */

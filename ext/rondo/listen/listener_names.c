@@ -34,16 +34,26 @@ const rd_transport *rd_listener_names_find(const rd_listener_names *names, rd_sl
     return NULL;
 }
 
+static bool has_row(const rd_listener_names *names, const rd_listener *listener) {
+    for (size_t i = 0; i < names->count; i++) {
+        const rd_listener_name *row = &names->rows[i];
+        if (row->transport == listener->transport && strcmp(row->url, listener->url) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void rd_listener_names_add(rd_listener_names *names, const rd_listener *listener) {
-    const rd_slice name = rd_listener_name_of(listener);
-    if (name.len == 0 || rd_listener_names_find(names, name) != NULL) return;
+    if (listener->transport->is_plain || has_row(names, listener)) return;
     names->rows = rd_realloc(names->rows, (names->count + 1) * sizeof(names->rows[0]));
     rd_listener_name *row = &names->rows[names->count++];
-    row->transport = listener->transport;
+    row->transport = rd_transport_ref(listener->transport);
     memcpy(row->url, listener->url, sizeof(row->url));
 }
 
 void rd_listener_names_clear(rd_listener_names *names) {
+    for (size_t i = 0; i < names->count; i++) rd_transport_unref(names->rows[i].transport);
     rd_free(names->rows);
     *names = (rd_listener_names){0};
 }

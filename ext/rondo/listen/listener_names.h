@@ -17,7 +17,7 @@
 #define RD_LISTENER_NAME_MAX RD_LISTENER_URL_MAX
 
 typedef struct rd_listener_name {
-    const rd_transport *transport;
+    const rd_transport *transport; /* the row is an owner */
     char url[RD_LISTENER_URL_MAX];
 } rd_listener_name;
 

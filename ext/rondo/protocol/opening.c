@@ -13,10 +13,13 @@
 #include "transport/packed.h"
 #include "protocol/proxy_header.h"
 
+#define HANDSHAKE_MS 10000 /* for a handshake; less if the settings give heads less */
+
 typedef enum rd_opening_step { PROXY, HANDSHAKE } rd_opening_step;
 
 typedef struct rd_opening {
     rd_opening_step step;
+    uint64_t head_due; /* ms: the end of the first head */
 } rd_opening;
 
 /* Has room for the protocol that follows, too. */
@@ -44,7 +47,7 @@ bool rd_opening_is_needed(const rd_conn_set *set, const rd_transport *transport,
 
 /* Switches to the protocol. The deadline of the opening stays if it is earlier. */
 static void go_on_with(rd_conn *conn, const rd_protocol *protocol) {
-    const uint64_t due = conn->deadlines.protocol;
+    const uint64_t due = opening_of(conn)->head_due;
     rd_conn_switch(conn, protocol);
     protocol->on_open(conn);
     if (due < conn->deadlines.protocol) rd_conn_set_deadline(conn, due);
@@ -62,19 +65,35 @@ static void take_input(rd_conn *conn, rd_buffer *input) {
     rd_conn_count_input(conn);
 }
 
+static void set_due(rd_conn *conn, uint64_t due) {
+    opening_of(conn)->head_due = due;
+    rd_conn_set_deadline(conn, due);
+}
+
 /* A transport that fails has said why, and the connection lingers so that the peer reads that. If
- * there is no room, nothing was said, and what was read is freed at once. */
+ * there is no room, nothing was said, and what was read is freed at once. A client without the
+ * transport's handshake gets its answer in plain text. */
 static void refuse_handshake(rd_conn *conn, int code) {
     rd_handler *handler = rd_http_shared_of(conn)->handler;
+    if (code != RD_ERR_INPUT_FULL && rd_error_class(code) == RD_ERROR_PEER) {
+        refuse(conn, code);
+        return;
+    }
     if (code != RD_ERR_CLOSED) handler->on_refused(handler, conn, code);
     rd_conn_finish(conn, code != RD_ERR_INPUT_FULL);
+}
+
+static void begin_handshake(rd_conn *conn, const char *ahead, size_t len) {
+    const uint64_t due = conn->set->loop->now_ms + HANDSHAKE_MS;
+    opening_of(conn)->step = HANDSHAKE;
+    if (due < conn->deadlines.protocol) rd_conn_set_deadline(conn, due);
+    if (!rd_layer_begin(conn, ahead, len)) refuse_handshake(conn, RD_ERR_INPUT_FULL);
 }
 
 /* Goes on behind the PROXY header; `bytes` are not in conn->input. */
 static void end_proxy_header(rd_conn *conn, const char *bytes, size_t len) {
     if (conn->layered) {
-        opening_of(conn)->step = HANDSHAKE;
-        if (!rd_layer_begin(conn, bytes, len)) refuse_handshake(conn, RD_ERR_INPUT_FULL);
+        begin_handshake(conn, bytes, len);
         return;
     }
     go_on_with(conn, rd_protocol_first);
@@ -125,14 +144,13 @@ static void on_data(rd_conn *conn, const char *bytes, size_t len) {
 
 static void on_open(rd_conn *conn) {
     const uint64_t timeout = (uint64_t)conn->set->settings->head_timeout_ms;
-    rd_conn_set_deadline(conn, conn->set->loop->now_ms + timeout);
-    const bool has_header = has_proxy_header(conn->set, &conn->peer);
-    opening_of(conn)->step = has_header ? PROXY : HANDSHAKE;
-    if (!has_header) {
-        rd_layer_begin(conn, NULL, 0);
-    } else if (conn->layered) {
-        rd_layer_hold(conn);
+    set_due(conn, conn->set->loop->now_ms + timeout);
+    if (!has_proxy_header(conn->set, &conn->peer)) {
+        begin_handshake(conn, NULL, 0);
+        return;
     }
+    opening_of(conn)->step = PROXY;
+    if (conn->layered) rd_layer_hold(conn);
 }
 
 static void on_eof(rd_conn *conn) {
@@ -141,8 +159,10 @@ static void on_eof(rd_conn *conn) {
 
 /* A handshake that waits in the server's line is late, but not because of its peer. */
 static void on_timeout(rd_conn *conn) {
+    const uint64_t later = conn->set->loop->now_ms + 1000;
     if (conn->layered && rd_layer_is_in_line(conn)) {
-        rd_conn_set_deadline(conn, conn->set->loop->now_ms + 1000);
+        if (opening_of(conn)->head_due < later) opening_of(conn)->head_due = later;
+        rd_conn_set_deadline(conn, later);
     } else {
         rd_conn_finish(conn, false);
     }
@@ -156,8 +176,8 @@ static void on_nothing(rd_conn *conn) {
  * not come is not worth keeping. */
 static bool is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
     const uint64_t timeout = (uint64_t)conn->set->settings->head_timeout_ms;
-    return !kept && opening_of(conn)->step == HANDSHAKE &&
-           conn->deadlines.protocol <= since_ms + timeout;
+    const rd_opening *opening = opening_of(conn);
+    return !kept && opening->step == HANDSHAKE && opening->head_due <= since_ms + timeout;
 }
 
 /* Does the same as HTTP/1.1 before its first request. */
@@ -167,7 +187,7 @@ static void on_shutdown(rd_conn *conn) {
     if (grace_ms == 0) {
         rd_conn_finish(conn, false);
     } else if (due < conn->deadlines.protocol) {
-        rd_conn_set_deadline(conn, due);
+        set_due(conn, due);
     }
 }
 
@@ -187,7 +207,7 @@ static void unpack(rd_conn *conn, const rd_packed *packed) {
     }
     if (!rd_conn_is_open(conn) || conn->protocol != &rd_protocol_opening) return;
     if (packed->left_ms == UINT32_MAX) return;
-    rd_conn_set_deadline(conn, conn->set->loop->now_ms + packed->left_ms);
+    set_due(conn, conn->set->loop->now_ms + packed->left_ms);
 }
 
 const rd_protocol rd_protocol_opening = {

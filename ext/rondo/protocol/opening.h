@@ -7,8 +7,9 @@
  *   PROXY ──▶ HANDSHAKE ──▶ the protocol, with the bytes received for it
  *     └───────────────────────▲
  *
- * All of it together, with the beginning of the first request, has head_timeout_ms. A listener with
- * none of it begins with the first protocol at once. Under the loop lock.
+ * All of it together, with the beginning of the first request, has head_timeout_ms. A handshake has
+ * ten seconds of it. A listener with none of it begins with the first protocol at once. Under the
+ * loop lock.
  */
 #ifndef RD_PROTOCOL_OPENING_H
 #define RD_PROTOCOL_OPENING_H

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "ruby/rb_error.h"
+#include "ruby/rb_tls.h"
 #include "ruby/rb_value.h"
 
 static int int_option(VALUE address, const char *name, int fallback) {
@@ -17,8 +18,7 @@ static int int_option(VALUE address, const char *name, int fallback) {
 /* What to open. Once this is filled in, nothing raises any more. */
 typedef struct rd_listen_request {
     rd_listen_options options;
-    int fd;             /* >= 0: adopt it */
-    const char *scheme; /* of the adopted socket */
+    int fd; /* >= 0: adopt it */
     bool owns_file;
     const char *path; /* else, if not NULL: a Unix socket */
     const char *host; /* else TCP */
@@ -37,8 +37,6 @@ static rd_listen_request read_address(const rd_settings *settings, VALUE address
     };
     if (kind == ID2SYM(rb_intern("fd"))) {
         wanted.fd = NUM2INT(rd_option(address, "fd"));
-        VALUE scheme = rd_option(address, "scheme");
-        wanted.scheme = NIL_P(scheme) ? "http" : StringValueCStr(scheme);
         wanted.owns_file = RTEST(rd_option(address, "owns_file"));
     } else if (kind == ID2SYM(rb_intern("unix"))) {
         VALUE path = rd_option(address, "path");
@@ -56,7 +54,8 @@ static rd_listen_request read_address(const rd_settings *settings, VALUE address
 static int open_listener(rd_listener *listener, const rd_listen_request *wanted,
                          char error[RD_LISTENER_ERROR_MAX]) {
     if (wanted->fd >= 0) {
-        return rd_listen_inherited(listener, wanted->fd, wanted->scheme, wanted->owns_file, error);
+        return rd_listen_inherited(listener, wanted->fd, wanted->options.transport,
+                                   wanted->owns_file, error);
     }
     if (wanted->path != NULL) {
         return rd_listen_unix(listener, wanted->path, &wanted->options, error);
@@ -64,11 +63,26 @@ static int open_listener(rd_listener *listener, const rd_listen_request *wanted,
     return rd_listen_tcp(listener, wanted->host, wanted->port, &wanted->options, error);
 }
 
+/* What is encrypted must not come back plain. */
+static void check_scheme(VALUE address, VALUE tls) {
+    VALUE scheme = rd_option(address, "scheme");
+    if (NIL_P(scheme) || !NIL_P(tls)) return;
+    if (strcmp(StringValueCStr(scheme), "http") == 0) return;
+    rb_raise(rd_eAddressError, "cannot listen on inherited descriptor %d: no certificate for %s",
+             NUM2INT(rd_option(address, "fd")), StringValueCStr(scheme));
+}
+
 rd_listener *rd_listener_from(const rd_settings *settings, VALUE address) {
     char error[RD_LISTENER_ERROR_MAX];
+    VALUE tls = rd_option(address, "tls");
     rd_listen_request wanted = read_address(settings, address);
+    check_scheme(address, tls);
+    const rd_transport *transport = NIL_P(tls) ? &rd_transport_tcp : rd_tls_from(tls);
+    wanted.options.transport = transport;
     rd_listener *listener = rd_alloc_zero(sizeof(*listener));
-    if (open_listener(listener, &wanted, error) < 0) {
+    const int result = open_listener(listener, &wanted, error);
+    rd_transport_unref(transport); /* the listener is the owner */
+    if (result < 0) {
         rd_free(listener);
         rb_raise(rd_eAddressError, "%s", error);
     }

@@ -21,8 +21,9 @@
 #include "base/slice.h"
 
 typedef struct rd_conn rd_conn;
+typedef struct rd_transport rd_transport;
 
-typedef struct rd_transport {
+struct rd_transport {
     const char *scheme; /* in the URL of a listener, "http" */
     bool is_secure;     /* its bytes are encrypted: the scheme of requests is https */
     ssize_t (*read)(rd_conn *conn, char *bytes, size_t len);
@@ -37,6 +38,10 @@ typedef struct rd_transport {
     void (*reset)(rd_conn *conn);
     /* Bytes sent that the peer has not acknowledged; 0: that is not known. */
     uint32_t (*count_unread)(rd_conn *conn);
+    /* Of a transport that was made for a listener: it has one owner more, or one fewer. NULL: it is
+     * there for as long as the program. */
+    void (*ref)(const rd_transport *transport);
+    void (*unref)(const rd_transport *transport);
     /* The descriptor carries the bytes as they are, so it can replace the connection. */
     bool is_plain;
     /* The descriptor is the whole state: another process can open the transport on it between any
@@ -66,8 +71,19 @@ typedef struct rd_transport {
     size_t (*read_ahead)(rd_conn *conn);
     /* Nothing more will be written: adds a last message after what is unsent. Once. */
     void (*finish)(rd_conn *conn);
-} rd_transport;
+};
 
 extern const rd_transport rd_transport_tcp;
+
+/* A transport has to be there for as long as a connection that has it: whoever opens connections is
+ * an owner. */
+static inline const rd_transport *rd_transport_ref(const rd_transport *transport) {
+    if (transport->ref != NULL) transport->ref(transport);
+    return transport;
+}
+
+static inline void rd_transport_unref(const rd_transport *transport) {
+    if (transport->unref != NULL) transport->unref(transport);
+}
 
 #endif

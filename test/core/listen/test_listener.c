@@ -80,25 +80,44 @@ static void test_inherited(void) {
     rd_listener one, two;
     int pair[2];
     CHECK_INT(rd_listen_tcp(&one, "127.0.0.1", 0, &options, error), 0);
-    CHECK_INT(rd_listen_inherited(&two, dup(one.source.fd), "http", false, error), 0);
+    CHECK_INT(rd_listen_inherited(&two, dup(one.source.fd), NULL, false, error), 0);
     CHECK_STR(two.url, one.url);
     rd_listener_close(&one);
     rd_listener_close(&two);
     CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-    CHECK(rd_listen_inherited(&one, pair[0], "http", false, error) < 0);
+    CHECK(rd_listen_inherited(&one, pair[0], NULL, false, error) < 0);
     CHECK(strstr(error, "not a listening socket") != NULL);
     close(pair[0]);
     close(pair[1]);
 }
 
-/* It is never taken for a plain socket, and the descriptor still belongs to its owner. */
-static void test_inherited_with_an_unknown_scheme(void) {
+/* ---- the transport ---- */
+
+static unsigned owners;
+
+static void add_owner(const rd_transport *transport) {
+    owners += transport != NULL;
+}
+
+static void drop_owner(const rd_transport *transport) {
+    owners -= transport != NULL;
+}
+
+static void test_a_listener_owns_its_transport(void) {
     rd_listener one, two;
-    CHECK_INT(rd_listen_tcp(&one, "127.0.0.1", 0, &options, error), 0);
-    CHECK_INT(rd_listen_inherited(&two, one.source.fd, "https", false, error), -EPROTONOSUPPORT);
-    CHECK(strstr(error, "this version has no https") != NULL);
-    CHECK(fcntl(one.source.fd, F_GETFD) >= 0);
+    const rd_transport made = {.scheme = "https", .ref = add_owner, .unref = drop_owner};
+    const rd_listen_options with = {.backlog = 8, .mode = -1, .transport = &made};
+    CHECK_INT(rd_listen_tcp(&one, "127.0.0.1", 0, &with, error), 0);
+    CHECK_INT(strncmp(one.url, "https://127.0.0.1:", 18), 0);
+    CHECK_INT(rd_listen_inherited(&two, dup(one.source.fd), &made, false, error), 0);
+    CHECK_STR(two.url, one.url);
+    CHECK_INT(owners, 2);
+    rd_listener_close(&two);
+    CHECK_INT(owners, 1);
+    CHECK(rd_listen_unix(&two, "", &with, error) < 0);
+    CHECK_INT(owners, 1);
     rd_listener_close(&one);
+    CHECK_INT(owners, 0);
 }
 
 /* The poller takes a descriptor once: what it refuses stays its owner's, and so does its file. */
@@ -110,8 +129,8 @@ static void test_inherited_and_refused_by_the_poller(void) {
     snprintf(path, sizeof(path), "/tmp/rondo-refused-%d.sock", (int)getpid());
     CHECK_INT(rd_listen_unix(&opened, path, &options, error), 0);
     const int fd = opened.source.fd;
-    CHECK_INT(rd_listen_inherited(&one, fd, "http", true, error), 0);
-    CHECK_INT(rd_listen_inherited(&two, fd, "http", true, error), 0);
+    CHECK_INT(rd_listen_inherited(&one, fd, NULL, true, error), 0);
+    CHECK_INT(rd_listen_inherited(&two, fd, NULL, true, error), 0);
     rd_loop_lock(&loop);
     CHECK_INT(rd_listener_start(&one, &loop), 0);
     CHECK_INT(rd_listener_start(&two, &loop), -1);
@@ -133,7 +152,7 @@ int main(void) {
     test_a_file_that_is_no_socket_stays();
     test_abstract_and_too_long();
     test_inherited();
-    test_inherited_with_an_unknown_scheme();
     test_inherited_and_refused_by_the_poller();
+    test_a_listener_owns_its_transport();
     return check_summary();
 }

@@ -214,6 +214,25 @@ static void test_an_opening_has_one_deadline(void) {
     finish();
 }
 
+static void test_a_handshake_has_ten_seconds_of_it(void) {
+    const int64_t before = settings.head_timeout_ms;
+    settings.head_timeout_ms = 30000;
+    for (int shakes = 0; shakes < 2; shakes++) {
+        begin(&rd_transport_xor, false);
+        later(9900);
+        if (shakes) say_bytes(HELLO, sizeof(HELLO) - 1);
+        turns(2);
+        later(200);
+        CHECK(hear(client) == !shakes);
+        later(19800);
+        CHECK(hear(client) == !shakes);
+        later(300); /* the head has the rest */
+        CHECK(hear(client));
+        finish();
+    }
+    settings.head_timeout_ms = before;
+}
+
 /* The time before the first request: a PROXY header does not start it again. */
 static void test_what_the_opening_took_is_gone(void) {
     const uint64_t timeout = (uint64_t)settings.head_timeout_ms;
@@ -260,6 +279,7 @@ static void test_all(void) {
     test_what_comes_with_a_proxy_header_is_counted_at_once();
     test_what_is_read_ahead_and_refused_is_no_cut_answer();
     test_an_opening_has_one_deadline();
+    test_a_handshake_has_ten_seconds_of_it();
     test_what_the_opening_took_is_gone();
     test_a_handshake_that_does_not_come_makes_room();
     test_a_server_that_stops_waits_no_longer_than_for_others();

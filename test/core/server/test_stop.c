@@ -27,8 +27,7 @@ static uint64_t own_inode(void) {
 static void listen_twice(void) {
     char error[RD_LISTENER_ERROR_MAX];
     rd_listener *again = rd_alloc_zero(sizeof(*again));
-    CHECK_INT(rd_listen_inherited(again, dup(first_listener()->source.fd), "http", false, error),
-              0);
+    CHECK_INT(rd_listen_inherited(again, dup(first_listener()->source.fd), NULL, false, error), 0);
     rd_loop_lock(&server->loop);
     CHECK_INT(rd_server_add_listener(server, again), 0);
     rd_loop_unlock(&server->loop);

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The handshake of TLS, and what OpenSSL asks meanwhile; see tls_handshake.h.
+ */
+#include "tls/tls_handshake.h"
+
+#include <errno.h>
+
+#include <openssl/err.h>
+
+#include "base/error.h"
+
+#define HANDSHAKE_MAX    65536
+#define EXTRA_MAX        32 /* messages behind the handshake, within EXTRA_MS */
+#define EXTRA_MS         60000
+#define HANDSHAKE_RECORD 22
+
+void rd_tls_begin(rd_conn *conn, const char *ahead, size_t len) {
+    rd_buffer_append(&rd_tls_of(conn)->ahead, ahead, len);
+}
+
+static void make_ssl(rd_conn *conn) {
+    rd_tls_context *context = rd_tls_context_of(conn);
+    BIO *bio = BIO_new(context->method);
+    SSL *ssl = SSL_new(context->sets[0]);
+    if (bio == NULL || ssl == NULL) { /* no memory, or no random numbers */
+        BIO_free(bio);
+        SSL_free(ssl);
+        return;
+    }
+    BIO_set_data(bio, &context->flow);
+    BIO_set_init(bio, 1);
+    SSL_set_bio(ssl, bio, bio);
+    SSL_set_accept_state(ssl);
+    SSL_set_app_data(ssl, conn);
+    rd_tls_of(conn)->ssl = ssl;
+}
+
+/* From here on the connection has the bare socket, so that whoever refuses it can say so, and wait
+ * until that is read. */
+static int give_up(rd_conn *conn, int code) {
+    SSL_free(rd_tls_of(conn)->ssl);
+    rd_tls_of(conn)->ssl = NULL;
+    rd_buffer_clear(&rd_tls_of(conn)->ahead);
+    return code;
+}
+
+/* What went wrong, for the log. */
+static int code_of_error(void) {
+    switch (ERR_GET_REASON(ERR_peek_error())) {
+    case SSL_R_UNSUPPORTED_PROTOCOL:
+    case SSL_R_WRONG_VERSION_NUMBER:
+    case SSL_R_UNKNOWN_PROTOCOL:
+    case SSL_R_VERSION_TOO_LOW:
+        return RD_ERR_TLS_VERSION;
+    case SSL_R_NO_SHARED_CIPHER:
+    case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
+    case SSL_R_NO_SUITABLE_KEY_SHARE:
+    case SSL_R_NO_SHARED_GROUPS:
+        return RD_ERR_TLS_CIPHER;
+    case SSL_R_NO_APPLICATION_PROTOCOL:
+        return RD_ERR_TLS_PROTOCOL;
+    case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+        return RD_ERR_TLS_CLIENT_MISSING;
+    case SSL_R_CERTIFICATE_VERIFY_FAILED:
+        return RD_ERR_TLS_CLIENT_INVALID;
+    default:
+        break;
+    }
+    const bool is_alert = ERR_GET_REASON(ERR_peek_error()) >= SSL_AD_REASON_OFFSET;
+    return is_alert ? RD_ERR_TLS_ALERT : RD_ERR_HANDSHAKE;
+}
+
+static int go_on(rd_conn *conn, const char *came, size_t len) {
+    rd_tls *tls = rd_tls_of(conn);
+    rd_tls_flow *flow = rd_tls_enter(conn, came, len);
+    const int result = SSL_do_handshake(tls->ssl);
+    const bool waits = result != 1 && SSL_get_error(tls->ssl, result) == SSL_ERROR_WANT_READ;
+    const int code = result == 1 ? 1 : waits ? 0 : code_of_error();
+    if (code == 1) rd_buffer_append(&tls->ahead, flow->came, flow->came_len);
+    rd_tls_leave(flow);
+    return code;
+}
+
+/* The last message, a ticket, leaves with the first answer if that comes at once. */
+static void send_handshake(rd_conn *conn, bool is_over) {
+    if (rd_tls_flow_of(conn)->out_len > 0 && is_over) {
+        rd_tls_keep_out(conn, true);
+        rd_conn_mark_dirty(conn);
+    } else if (rd_tls_unsent(conn) > 0) {
+        rd_tls_keep_out(conn, false);
+        rd_tls_flush(conn);
+    } else {
+        rd_tls_send_out(conn);
+    }
+}
+
+/* Each of HTTP's methods begins with a letter, and a record does not. */
+static bool is_plain_http(char byte) {
+    return byte >= 'A' && byte <= 'Z';
+}
+
+int rd_tls_handshake(rd_conn *conn) {
+    rd_tls *tls = rd_tls_of(conn);
+    char *bytes = conn->set->loop->receive;
+    const ssize_t came = rd_tls_receive(conn, bytes, sizeof(conn->set->loop->receive));
+    if (came < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
+    if (came <= 0) return give_up(conn, RD_ERR_CLOSED);
+    if (tls->ssl == NULL) {
+        if (is_plain_http(bytes[0])) return give_up(conn, RD_ERR_TLS_MISSING);
+        make_ssl(conn);
+    }
+    if (tls->ssl == NULL) return give_up(conn, RD_ERR_HANDSHAKE);
+    tls->shaken += (uint32_t)came;
+    int code = go_on(conn, bytes, (size_t)came);
+    if (code == 0 && tls->shaken > HANDSHAKE_MAX) code = RD_ERR_TLS_TOO_LONG;
+    tls->has_shaken = code == 1;
+    send_handshake(conn, code == 1);
+    return code < 0 ? give_up(conn, code) : code;
+}
+
+rd_slice rd_tls_agreed(rd_conn *conn) {
+    const unsigned char *name;
+    unsigned len;
+    SSL_get0_alpn_selected(rd_tls_of(conn)->ssl, &name, &len);
+    return rd_slice_of((const char *)name, len);
+}
+
+/* ---- what OpenSSL asks in the handshake ---- */
+
+/* Whether `names` (each behind its length) has the name. Sets where it lies. */
+static bool has_name(rd_slice wanted, const unsigned char *names, unsigned len,
+                     const unsigned char **found) {
+    for (unsigned at = 0, name; at < len; at += 1 + name) {
+        name = names[at];
+        if (at + 1 + name > len) return false;
+        *found = names + at + 1;
+        if (rd_slice_equal(wanted, rd_slice_of((const char *)*found, name))) return true;
+    }
+    return false;
+}
+
+/* The first of ours that the client names, too (RFC 7301). */
+static int choose_protocol(SSL *ssl, const unsigned char **chosen, unsigned char *chosen_len,
+                           const unsigned char *names, unsigned len, void *nothing) {
+    const rd_conn *conn = SSL_get_app_data(ssl);
+    rd_slice ours;
+    (void)nothing;
+    if (conn->set->offer == NULL) return SSL_TLSEXT_ERR_NOACK;
+    for (size_t i = 0; (ours = conn->set->offer(i)).len > 0; i++) {
+        if (!has_name(ours, names, len, chosen)) continue;
+        *chosen_len = (unsigned char)ours.len;
+        return SSL_TLSEXT_ERR_OK;
+    }
+    return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+/* The name in the extension (RFC 6066, section 3): a list of one, behind its length. Empty: there
+ * is none that can be used. */
+static rd_slice server_name(SSL *ssl) {
+    const rd_slice none = {0};
+    const unsigned char *bytes;
+    size_t len;
+    if (!SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_server_name, &bytes, &len)) return none;
+    if (len < 5 || (size_t)(bytes[0] << 8 | bytes[1]) != len - 2) return none;
+    if (bytes[2] != TLSEXT_NAMETYPE_host_name) return none;
+    const size_t name = (size_t)(bytes[3] << 8 | bytes[4]);
+    return name > len - 5 ? none : rd_slice_of((const char *)bytes + 5, name);
+}
+
+/* Before OpenSSL looks at a ticket: that is good for one set and its client CA. The name of the
+ * server comes too late for that. SSL_set_SSL_CTX() leaves the verify mode as it is, and takes over
+ * the session's. */
+static int choose_set(SSL *ssl, int *alert, void *nothing) {
+    rd_tls_context *context = rd_tls_context_of(SSL_get_app_data(ssl));
+    (void)alert, (void)nothing;
+    const int64_t found = rd_tls_names_find(&context->names, server_name(ssl));
+    if (found > 0) {
+        SSL_CTX *set = context->sets[found];
+        SSL_set_SSL_CTX(ssl, set);
+        SSL_set_verify(ssl, SSL_CTX_get_verify_mode(set), NULL);
+    }
+    return SSL_CLIENT_HELLO_SUCCESS;
+}
+
+/* Messages that are neither data nor a part of the first handshake: each costs the server more than
+ * its peer (new keys, an alert for an answer). Called by OpenSSL. */
+static void on_message(int written, int version, int type, const void *bytes, size_t len, SSL *ssl,
+                       void *nothing) {
+    rd_conn *conn = SSL_get_app_data(ssl);
+    rd_tls *tls = rd_tls_of(conn);
+    (void)version, (void)bytes, (void)len, (void)nothing;
+    const bool is_extra = written ? type == SSL3_RT_ALERT : type == HANDSHAKE_RECORD;
+    if (!is_extra || !tls->has_shaken) return;
+    const uint64_t now = conn->set->loop->now_ms;
+    if (now - tls->extra_since_ms > EXTRA_MS) {
+        tls->extra_since_ms = now;
+        tls->extra = 0;
+    }
+    if (++tls->extra > EXTRA_MAX) tls->has_failed = true;
+}
+
+void rd_tls_prepare_set(rd_tls_context *context, SSL_CTX *set) {
+    SSL_CTX_set_alpn_select_cb(set, choose_protocol, NULL);
+    SSL_CTX_set_msg_callback(set, on_message);
+    if (context->names.count > 0) SSL_CTX_set_client_hello_cb(set, choose_set, NULL);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The handshake of TLS, and what OpenSSL asks meanwhile: which certificates it shows, which
+ * protocol follows. It also counts the messages behind the handshake. Under the loop lock.
+ */
+#ifndef RD_TLS_TLS_HANDSHAKE_H
+#define RD_TLS_TLS_HANDSHAKE_H
+
+#include "tls/tls_flow.h"
+
+/* These are of the transport; see transport.h. */
+void rd_tls_begin(rd_conn *conn, const char *ahead, size_t len);
+int rd_tls_handshake(rd_conn *conn);
+rd_slice rd_tls_agreed(rd_conn *conn);
+
+/* Sets the callbacks of a set: the certificates by name, the protocol by ALPN, a limit for messages
+ * behind the handshake. */
+void rd_tls_prepare_set(rd_tls_context *context, SSL_CTX *set);
+
+#endif

@@ -1,0 +1,657 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A connection of TLS, with OpenSSL's own client at the other end of a socket pair: the handshake,
+ * cut anywhere; records of every size; what a socket does not take; files; the end, in order and
+ * without; what costs the server more than its peer. On both pollers.
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <openssl/err.h>
+
+#include "check.h"
+#include "hand_clock.h"
+#include "conn_notes.h"
+#include "tls_peer.h"
+#include "transport/layer.h"
+
+static identity own;
+static const rd_transport *transport;
+static tls_client client;
+static int peer, shaken;
+static char agreed[16];
+
+/* ---- the server's side ---- */
+
+static void begin_at_once(rd_conn *conn) {
+    told.opened++;
+    rd_layer_begin(conn, NULL, 0);
+}
+
+static void note_handshake(rd_conn *conn, int code) {
+    CHECK_INT(shaken, 1);
+    shaken = code;
+    if (code != 0) {
+        rd_conn_finish(conn, true);
+        return;
+    }
+    const rd_slice name = conn->transport->agreed(conn);
+    snprintf(agreed, sizeof(agreed), "%.*s", (int)name.len, name.ptr == NULL ? "" : name.ptr);
+}
+
+static rd_slice offer(size_t index) {
+    static const rd_slice names[] = {RD_SLICE_INIT("h9"), RD_SLICE_INIT("http/1.1"), {0}};
+    return names[index];
+}
+
+static rd_conn *open_conn(void) {
+    static rd_protocol shaking;
+    int pair[2];
+    const rd_address nobody = {0};
+    shaking = notes;
+    shaking.on_open = begin_at_once;
+    shaking.on_handshake = note_handshake;
+    memset(&told, 0, sizeof(told));
+    shaken = 1;
+    set.offer = offer;
+    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+    peer = pair[1];
+    rd_conn *conn = rd_conn_open(&set, pair[0], transport, &shaking, &nobody);
+    rd_conn_ref(conn);
+    rd_conn_read_now(conn);
+    return conn;
+}
+
+static void turn(void) {
+    rd_conn_set_flush(&set);
+    rd_loop_wait(&loop, &found, 0);
+    rd_loop_process(&loop, &found);
+    rd_conn_set_serve_layers(&set);
+    CHECK_INT(ERR_peek_error(), 0);
+}
+
+static void queue(rd_conn *conn, const char *bytes, size_t len) {
+    rd_outq_copy(&conn->out, &set.chunks, bytes, len);
+    rd_conn_mark_dirty(conn);
+}
+
+static void end(rd_conn *conn) {
+    if (conn->state != RD_CONN_CLOSED) rd_conn_close(conn);
+    rd_conn_unref(conn);
+    turn();
+    CHECK_INT(set.count, 0);
+    CHECK(!rd_conn_set_has_layers(&set) && rd_list_is_empty(&set.dirty));
+    close(peer);
+    free_client(&client);
+}
+
+/* ---- the client's side ---- */
+
+static void send_raw(const char *bytes, size_t len) {
+    CHECK_INT(send(peer, bytes, len, MSG_NOSIGNAL), len);
+}
+
+/* What the client has to say, in pieces of this size, with a turn after each of them. */
+static void carry_in_pieces(size_t size) {
+    char *bytes;
+    const size_t len = take_ciphertext(&client, &bytes);
+    for (size_t at = 0, part; at < len; at += part) {
+        part = len - at < size ? len - at : size;
+        send_raw(bytes + at, part);
+        turn();
+    }
+    free(bytes);
+}
+
+/* What the server has said. Returns the bytes; -1: its end. */
+static ssize_t hear(void) {
+    char bytes[65536];
+    ssize_t got, all = 0;
+    while ((got = recv(peer, bytes, sizeof(bytes), 0)) > 0) {
+        BIO_write(client.to, bytes, (int)got);
+        all += got;
+    }
+    return all == 0 && (got == 0 || errno == ECONNRESET) ? -1 : all;
+}
+
+static char client_reason[128]; /* the last error of the client, as OpenSSL words it */
+
+static void note_error(void) {
+    const char *reason = ERR_reason_error_string(ERR_peek_error());
+    if (reason != NULL) snprintf(client_reason, sizeof(client_reason), "%s", reason);
+    ERR_clear_error();
+}
+
+static int do_handshake(void) {
+    const int result = SSL_do_handshake(client.ssl);
+    note_error();
+    return result;
+}
+
+static bool shake_hands_in_pieces(size_t size) {
+    for (int i = 0; i < 8 && do_handshake() != 1; i++) {
+        carry_in_pieces(size);
+        turn();
+        hear();
+    }
+    carry_in_pieces(size);
+    for (int i = 0; i < 3; i++) turn();
+    return SSL_is_init_finished(client.ssl) && shaken == 0;
+}
+
+static rd_conn *open_shaken(void) {
+    client = new_client("a.test");
+    rd_conn *conn = open_conn();
+    client_reason[0] = '\0';
+    CHECK(shake_hands_in_pieces(SIZE_MAX));
+    hear();
+    return conn;
+}
+
+static void say(const char *bytes, size_t len) {
+    CHECK_INT(SSL_write(client.ssl, bytes, (int)len), len);
+}
+
+/* Everything that comes, until it is `len` bytes or comes to an end. */
+static size_t read_all(char *bytes, size_t len) {
+    size_t done = 0;
+    for (int idle = 0; done < len && idle < 5; idle++) {
+        if (hear() > 0) idle = 0;
+        for (int got; (got = SSL_read(client.ssl, bytes + done, (int)(len - done))) > 0;) {
+            done += (size_t)got;
+        }
+        ERR_clear_error();
+        carry_in_pieces(SIZE_MAX); /* what it answers to new keys */
+        turn();
+    }
+    return done;
+}
+
+static void check_reads(const char *expected) {
+    char bytes[256];
+    const size_t len = read_all(bytes, strlen(expected));
+    CHECK_BYTES(bytes, len, expected);
+}
+
+/* The alert that the server has sent, as OpenSSL words it. */
+static const char *alert_heard(void) {
+    char byte;
+    hear();
+    if (do_handshake() == 1) SSL_read(client.ssl, &byte, 1);
+    note_error();
+    return client_reason;
+}
+
+/* ---- the handshake ---- */
+
+static void test_a_handshake_and_bytes_both_ways(void) {
+    rd_conn *conn = open_shaken();
+    say("hello", 5);
+    carry_in_pieces(SIZE_MAX);
+    CHECK_BYTES(told.bytes, told.len, "hello");
+    queue(conn, "and you", 7);
+    turn();
+    check_reads("and you");
+    CHECK_INT(rd_conn_unsent(conn), 0);
+    CHECK(conn->secure);
+    end(conn);
+}
+
+static void test_a_handshake_byte_by_byte(void) {
+    client = new_client("a.test");
+    rd_conn *conn = open_conn();
+    CHECK(shake_hands_in_pieces(1));
+    say("hello", 5);
+    carry_in_pieces(1);
+    CHECK_BYTES(told.bytes, told.len, "hello");
+    end(conn);
+}
+
+/* The flight of this number, in two pieces. Returns its length. */
+static size_t cut_flight(int flight, size_t cut) {
+    size_t len = 0;
+    client = new_client("a.test");
+    rd_conn *conn = open_conn();
+    for (int i = 0; i < 2; i++) {
+        char *bytes;
+        do_handshake();
+        if (i == 1) say("early", 5);
+        const size_t all = take_ciphertext(&client, &bytes);
+        const size_t first = i == flight && cut < all ? cut : all;
+        send_raw(bytes, first);
+        turn();
+        turn();
+        if (i == flight) CHECK_INT(shaken == 0, i == 1 && first + 27 >= all);
+        if (first < all) send_raw(bytes + first, all - first);
+        for (int turns = 0; turns < 3; turns++) turn();
+        hear();
+        free(bytes);
+        if (i == flight) len = all;
+    }
+    CHECK_INT(shaken, 0);
+    CHECK_BYTES(told.bytes, told.len, "early");
+    end(conn);
+    return len;
+}
+
+static void test_a_handshake_may_be_cut_anywhere(void) {
+    for (int flight = 0; flight < 2; flight++) {
+        size_t len = 2;
+        for (size_t cut = 1; cut < len; cut++) len = cut_flight(flight, cut);
+    }
+}
+
+static void test_a_protocol_is_agreed_upon(void) {
+    client = new_client(NULL);
+    SSL_set_alpn_protos(client.ssl, (const unsigned char *)"\x02h2\x08http/1.1", 12);
+    rd_conn *conn = open_conn();
+    CHECK(shake_hands_in_pieces(SIZE_MAX));
+    CHECK_STR(agreed, "http/1.1");
+    end(conn);
+}
+
+static void expect_refusal(int code, const char *alert) {
+    client_reason[0] = '\0';
+    rd_conn *conn = open_conn();
+    CHECK(!shake_hands_in_pieces(SIZE_MAX));
+    CHECK_INT(shaken, code);
+    const char *heard = alert_heard();
+    CHECK_SAYS(strstr(heard, alert) != NULL, "the client read: %s", heard);
+    end(conn);
+}
+
+static void test_refusals_are_alerts(void) {
+    client = new_client(NULL);
+    SSL_set_alpn_protos(client.ssl, (const unsigned char *)"\x02h2", 3);
+    expect_refusal(RD_ERR_TLS_PROTOCOL, "no application protocol");
+
+    client = new_client(NULL);
+    SSL_set_security_level(client.ssl, 0);
+    SSL_set_max_proto_version(client.ssl, TLS1_1_VERSION);
+    expect_refusal(RD_ERR_TLS_VERSION, "protocol version");
+
+    client = new_client(NULL);
+    SSL_set_max_proto_version(client.ssl, TLS1_2_VERSION);
+    SSL_set_cipher_list(client.ssl, "AES128-GCM-SHA256");
+    expect_refusal(RD_ERR_TLS_CIPHER, "handshake failure");
+}
+
+/* Whoever refuses such a client can say so in plain text. */
+static void test_plain_http(void) {
+    client = new_client(NULL);
+    rd_conn *conn = open_conn();
+    send_raw("GET / HTTP/1.1\r\n", 16);
+    turn();
+    CHECK_INT(shaken, RD_ERR_TLS_MISSING);
+    queue(conn, "no", 2);
+    turn();
+    char bytes[8];
+    CHECK_INT(recv(peer, bytes, sizeof(bytes), 0), 2);
+    CHECK_BYTES(bytes, 2, "no");
+    end(conn);
+}
+
+static void test_garbage(void) {
+    client = new_client(NULL);
+    rd_conn *conn = open_conn();
+    send_raw("\x16\x03\x01\x00\x05\xff\xff\xff\xff\xff", 10);
+    turn();
+    CHECK(shaken < 0);
+    turn();
+    char bytes[16];
+    CHECK_INT(recv(peer, bytes, sizeof(bytes), 0), 7);
+    CHECK_INT(bytes[0], 21); /* an alert */
+    end(conn);
+}
+
+/* A ClientHello that goes on and on. */
+static void test_a_handshake_that_is_too_long(void) {
+    static char record[5 + 16384] = "\x16\x03\x01\x40\x00\x01\x01\xff\x00\x03\x03";
+    client = new_client(NULL);
+    rd_conn *conn = open_conn();
+    for (int i = 0; i < 5 && shaken == 1; i++) {
+        if (i > 0) memset(record + 5, 'a', 16384);
+        send_raw(record, sizeof(record));
+        for (int turns = 0; turns < 3; turns++) turn();
+    }
+    CHECK(shaken == RD_ERR_TLS_TOO_LONG || shaken == RD_ERR_HANDSHAKE);
+    end(conn);
+}
+
+static void test_a_client_that_leaves_in_its_handshake(void) {
+    client = new_client(NULL);
+    rd_conn *conn = open_conn();
+    do_handshake();
+    carry_in_pieces(100);
+    shutdown(peer, SHUT_WR);
+    turn();
+    turn();
+    CHECK_INT(shaken, shaken == 0 ? 0 : RD_ERR_CLOSED);
+    end(conn);
+}
+
+/* ---- records ---- */
+
+static void test_two_requests_in_one_record_and_one_in_many(void) {
+    rd_conn *conn = open_shaken();
+    say("one two", 7);
+    carry_in_pieces(SIZE_MAX);
+    CHECK_BYTES(told.bytes, told.len, "one two");
+    for (int i = 0; i < 50; i++) say(i % 10 == 9 ? "." : "x", 1);
+    carry_in_pieces(SIZE_MAX);
+    CHECK_INT(told.len, 57);
+    CHECK_BYTES(told.bytes + 7, 10, "xxxxxxxxx.");
+    end(conn);
+}
+
+static uint64_t received, wrong;
+
+static void count_bytes(rd_conn *conn, const char *bytes, size_t len) {
+    (void)conn;
+    for (size_t i = 0; i < len; i++) wrong += bytes[i] != (char)((received + i) * 31 >> 3);
+    received += len;
+}
+
+/* In pieces that leave the beginning of a record with OpenSSL, again and again. */
+static void test_a_large_upload_in_odd_pieces(void) {
+    static char bytes[1 << 20];
+    rd_conn *conn = open_shaken();
+    static rd_protocol counting;
+    counting = *conn->protocol;
+    counting.on_data = count_bytes;
+    conn->protocol = &counting;
+    received = wrong = 0;
+    for (size_t i = 0; i < sizeof(bytes); i++) bytes[i] = (char)(i * 31 >> 3);
+    say(bytes, sizeof(bytes));
+    char *all;
+    const size_t len = take_ciphertext(&client, &all);
+    for (size_t at = 0, size = 1; at < len; size = size * 3 % 70001 + 1) {
+        const size_t left = len - at < size ? len - at : size;
+        const ssize_t sent = send(peer, all + at, left, MSG_NOSIGNAL);
+        if (sent > 0) at += (size_t)sent;
+        turn();
+    }
+    for (int i = 0; i < 10; i++) turn();
+    CHECK_INT(received, sizeof(bytes));
+    CHECK_INT(wrong, 0);
+    free(all);
+    end(conn);
+}
+
+static void test_what_came_with_the_handshake_waits_while_reading_is_paused(void) {
+    client = new_client(NULL);
+    rd_conn *conn = open_conn();
+    do_handshake();
+    carry_in_pieces(SIZE_MAX);
+    turn();
+    hear();
+    CHECK_INT(do_handshake(), 1);
+    say("early", 5);
+    rd_conn_pause_reading(conn);
+    char *bytes;
+    const size_t len = take_ciphertext(&client, &bytes);
+    send_raw(bytes, len);
+    free(bytes);
+    rd_layer_may_read(conn);
+    turn();
+    turn();
+    CHECK_INT(shaken, 0);
+    CHECK_INT(told.len, 0);
+    rd_conn_resume_reading(conn);
+    turn();
+    CHECK_BYTES(told.bytes, told.len, "early");
+    end(conn);
+}
+
+/* ---- sending ---- */
+
+static void test_what_a_socket_does_not_take_is_kept(void) {
+    static char sent[3 << 20], got[3 << 20];
+    rd_conn *conn = open_shaken();
+    for (size_t i = 0; i < sizeof(sent); i++) sent[i] = (char)(i * 7 >> 2);
+    queue(conn, sent, sizeof(sent));
+    turn();
+    turn();
+    CHECK(rd_conn_unsent(conn) > 0 && rd_conn_unsent(conn) <= 65536);
+    CHECK(conn->source.interest & RD_WRITABLE);
+    CHECK(conn->write_deadline != UINT64_MAX);
+    CHECK_INT(read_all(got, sizeof(got)), sizeof(got));
+    CHECK(memcmp(got, sent, sizeof(got)) == 0);
+    turn();
+    CHECK_INT(rd_conn_unsent(conn), 0);
+    CHECK(conn->write_deadline == UINT64_MAX);
+    end(conn);
+}
+
+static int new_file(const char *bytes, size_t len) {
+    char path[] = "/tmp/test_tls.XXXXXX";
+    const int fd = mkstemp(path);
+    unlink(path);
+    CHECK_INT(write(fd, bytes, len), len);
+    return fd;
+}
+
+static void test_a_file_behind_its_head(void) {
+    static char sent[400000], got[400006];
+    rd_conn *conn = open_shaken();
+    for (size_t i = 0; i < sizeof(sent); i++) sent[i] = (char)(i * 5 >> 1);
+    rd_file *file = rd_file_new(&loop, new_file(sent, sizeof(sent)), 0);
+    file->memory = RD_FILE_IS_MEMORY;
+    rd_outq_copy(&conn->out, &set.chunks, "head: ", 6);
+    rd_outq_file(&conn->out, file, 0, sizeof(sent));
+    rd_file_unref(file);
+    rd_conn_mark_dirty(conn);
+    CHECK_INT(read_all(got, sizeof(got)), sizeof(got));
+    CHECK_BYTES(got, 6, "head: ");
+    CHECK(memcmp(got + 6, sent, sizeof(sent)) == 0);
+    end(conn);
+}
+
+static void test_a_file_that_has_become_shorter(void) {
+    rd_conn *conn = open_shaken();
+    rd_file *file = rd_file_new(&loop, new_file("short", 5), 0);
+    file->memory = RD_FILE_IS_MEMORY;
+    rd_outq_file(&conn->out, file, 0, 10);
+    rd_file_unref(file);
+    rd_conn_mark_dirty(conn);
+    for (int i = 0; i < 3; i++) turn();
+    CHECK_INT(told.files_cut, 1);
+    CHECK_INT(told.closed, 1);
+    end(conn);
+}
+
+/* ---- the end ---- */
+
+static void test_an_orderly_end_has_a_last_message(void) {
+    rd_conn *conn = open_shaken();
+    queue(conn, "bye", 3);
+    rd_conn_finish(conn, false);
+    turn();
+    check_reads("bye");
+    CHECK(SSL_get_shutdown(client.ssl) & SSL_RECEIVED_SHUTDOWN);
+    CHECK_INT(told.closed, 1);
+    end(conn);
+}
+
+static void test_an_abort_has_none(void) {
+    rd_conn *conn = open_shaken();
+    rd_conn_reset(conn);
+    turn();
+    CHECK_INT(hear(), -1);
+    CHECK(!(SSL_get_shutdown(client.ssl) & SSL_RECEIVED_SHUTDOWN));
+    end(conn);
+}
+
+static void test_the_last_message_of_a_client(void) {
+    rd_conn *conn = open_shaken();
+    say("all", 3);
+    SSL_shutdown(client.ssl);
+    carry_in_pieces(SIZE_MAX);
+    turn();
+    CHECK_BYTES(told.bytes, told.len, "all");
+    CHECK_INT(told.eofs, 1);
+    queue(conn, "answer", 6);
+    turn();
+    check_reads("answer");
+    end(conn);
+}
+
+static void test_an_end_without_a_last_message(void) {
+    rd_conn *conn = open_shaken();
+    shutdown(peer, SHUT_WR);
+    turn();
+    CHECK_INT(told.eofs, 1);
+    queue(conn, "answer", 6);
+    turn();
+    check_reads("answer");
+    end(conn);
+}
+
+/* ---- attacks ---- */
+
+static void test_bytes_that_were_changed(void) {
+    rd_conn *conn = open_shaken();
+    say("hello", 5);
+    char *bytes;
+    const size_t len = take_ciphertext(&client, &bytes);
+    bytes[len - 1] ^= 1;
+    send_raw(bytes, len);
+    free(bytes);
+    turn();
+    CHECK_INT(told.len, 0);
+    CHECK_INT(told.closed, 1);
+    CHECK(strstr(alert_heard(), "bad record mac") != NULL);
+    end(conn);
+}
+
+static unsigned update_keys(rd_conn *conn, unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
+        if (!rd_conn_is_open(conn)) return i;
+        SSL_key_update(client.ssl, SSL_KEY_UPDATE_REQUESTED);
+        SSL_do_handshake(client.ssl);
+        carry_in_pieces(SIZE_MAX);
+        turn();
+        hear();
+        char byte;
+        SSL_read(client.ssl, &byte, 1);
+        ERR_clear_error();
+    }
+    return count;
+}
+
+static void test_new_keys_have_a_limit(void) {
+    rd_conn *conn = open_shaken();
+    CHECK_INT(update_keys(conn, 32), 32);
+    say("still", 5);
+    carry_in_pieces(SIZE_MAX);
+    CHECK_BYTES(told.bytes, told.len, "still");
+    pass_ms(61000);
+    turn();
+    CHECK_INT(update_keys(conn, 32), 32);
+    CHECK(rd_conn_is_open(conn));
+    update_keys(conn, 1);
+    CHECK_INT(told.closed, 1);
+    end(conn);
+}
+
+static void test_no_renegotiation(void) {
+    client = new_client(NULL);
+    SSL_set_max_proto_version(client.ssl, TLS1_2_VERSION);
+    rd_conn *conn = open_conn();
+    CHECK(shake_hands_in_pieces(SIZE_MAX));
+    for (int i = 0; i < 40 && rd_conn_is_open(conn); i++) {
+        SSL_renegotiate(client.ssl);
+        SSL_do_handshake(client.ssl);
+        ERR_clear_error();
+        carry_in_pieces(SIZE_MAX);
+        turn();
+        hear();
+    }
+    CHECK_INT(shaken, 0);
+    CHECK(rd_conn_unsent(conn) < 4096);
+    end(conn);
+}
+
+/* The application's OpenSSL has the same queue. */
+static void test_errors_of_others_do_no_harm(void) {
+    rd_conn *conn = open_shaken();
+    say("hello", 5);
+    char *bytes;
+    const size_t len = take_ciphertext(&client, &bytes);
+    send_raw(bytes, len);
+    free(bytes);
+    ERR_raise(ERR_LIB_SSL, SSL_R_BAD_PACKET);
+    turn();
+    CHECK_BYTES(told.bytes, told.len, "hello");
+    end(conn);
+}
+
+/* ---- memory ---- */
+
+#define IDLE 64
+
+static void print_memory_of_an_idle_connection(void) {
+    rd_conn *conns[IDLE];
+    int peers[IDLE];
+    size_t before = 0;
+    for (int i = 0; i < IDLE; i++) {
+        if (i == 8) before = mallinfo2().uordblks;
+        conns[i] = open_shaken();
+        say("hello", 5);
+        carry_in_pieces(SIZE_MAX);
+        peers[i] = peer;
+        free_client(&client);
+    }
+    if (before != 0 && mallinfo2().uordblks > before) {
+        printf("an idle connection takes %zu bytes\n",
+               (mallinfo2().uordblks - before) / (IDLE - 8));
+    }
+    for (int i = 0; i < IDLE; i++) {
+        rd_conn_close(conns[i]);
+        rd_conn_unref(conns[i]);
+        close(peers[i]);
+    }
+    turn();
+    CHECK_INT(set.count, 0);
+}
+
+static void test_all(void) {
+    test_a_handshake_and_bytes_both_ways();
+    test_a_handshake_byte_by_byte();
+    test_a_handshake_may_be_cut_anywhere();
+    test_a_protocol_is_agreed_upon();
+    test_refusals_are_alerts();
+    test_plain_http();
+    test_garbage();
+    test_a_handshake_that_is_too_long();
+    test_a_client_that_leaves_in_its_handshake();
+    test_two_requests_in_one_record_and_one_in_many();
+    test_a_large_upload_in_odd_pieces();
+    test_what_came_with_the_handshake_waits_while_reading_is_paused();
+    test_what_a_socket_does_not_take_is_kept();
+    test_a_file_behind_its_head();
+    test_a_file_that_has_become_shorter();
+    test_an_orderly_end_has_a_last_message();
+    test_an_abort_has_none();
+    test_the_last_message_of_a_client();
+    test_an_end_without_a_last_message();
+    test_bytes_that_were_changed();
+    test_new_keys_have_a_limit();
+    test_no_renegotiation();
+    test_errors_of_others_do_no_harm();
+    print_memory_of_an_idle_connection();
+}
+
+int main(void) {
+    char error[RD_TLS_ERROR_MAX];
+    own = new_identity((wish){.names = "DNS:a.test"});
+    const rd_tls_pair pair = pair_of(&own);
+    transport = rd_tls_new(&(rd_tls_options){.pairs = &pair, .pair_count = 1}, error);
+    CHECK(transport != NULL);
+    const int result = check_on_both_pollers(test_all);
+    rd_transport_unref(transport);
+    free_identity(&own);
+    return result;
+}
