@@ -74,12 +74,12 @@ module Rondo
     end
 
     # Binds and listens at once; connections wait in the kernel until {#run}.
-    # @param uri [String] tcp://HOST:PORT, unix:///PATH, unix://@NAME; options as a query: backlog,
-    #   reuse_port, low_latency, mode, umask
+    # @param uri [String] tcp://HOST:PORT, ssl://HOST:PORT, unix:///PATH, unix://@NAME; options as a query: backlog,
+    #   reuse_port, low_latency, mode, umask; for ssl cert, key and the rest of {TLS}
     # @return [String] the address as a URL, with the real port where 0 was asked for
     # @raise [AddressError] one line
     def listen(uri)
-      addresses = Address.resolve(Address.parse(uri))
+      addresses = Address.resolve(Address.read_tls(uri, Address.parse(uri)))
       port = nil
       urls = addresses.map do |address|
         address = address.merge(port: port) if port
@@ -94,10 +94,11 @@ module Rondo
     # @param descriptor [Integer] the server's from now on; stays the caller's if this raises
     # @param owns_file [Boolean] whether the file of a Unix socket is removed at the end
     # @param scheme [String] what is spoken there: "http", also on a Unix socket
+    # @param tls [TLS::Material, nil] for "https"
     # @return [String] its address as a URL
     # @raise [AddressError] one line
-    def listen_fd(descriptor, owns_file: false, scheme: "http")
-      open_address({ kind: :fd, fd: descriptor, owns_file: owns_file, scheme: scheme })[:url]
+    def listen_fd(descriptor, owns_file: false, scheme: "http", tls: nil)
+      open_address({ kind: :fd, fd: descriptor, owns_file: owns_file, scheme: scheme, tls: tls })[:url]
     end
 
     # Closes a listening socket a moment later. No client notices it while other processes listen at its address.

@@ -56,6 +56,7 @@ class FakeCluster
     def listeners(_index) = [@io]
     def own_listeners(index) = @open[index] ? [@io] : []
     def schemes(ios) = Array.new(ios.size, "http").join(" ")
+    def secrets(_ios) = nil
     def grow(indexes) = indexes.each { |index| @open[index] = true }
 
     def close(index)

@@ -35,6 +35,16 @@ module Rondo
       raise holder ? AddressError.new("#{e.message} by #{holder}") : e
     end
 
+    # @param io [IO] a listening socket that was inherited
+    # @param tls [TLS::Material] for its connections
+    # @return [void]
+    # @raise [AddressError] one line: they cannot have it
+    def check(io, tls)
+      copy = io.dup
+      copy.autoclose = false
+      with_core { |core| core.listen({ kind: :fd, fd: copy.fileno, scheme: "https", tls: tls }) }
+    end
+
     # Removes the file of a Unix socket that was opened here or in an earlier life.
     # @param io [IO]
     # @return [void]

@@ -15,11 +15,12 @@ module Rondo
   class Slots
     # @!attribute url [String]
     # @!attribute uri [String] what was asked for, with its options
+    # @!attribute tls [TLS::Material, nil] what its certificates and keys are, until the master ends
     # @!attribute shared [Boolean] one socket for all slots
     # @!attribute foreign [Boolean] another program opened it and keeps its file
     # @!attribute ios [Array<IO>] by slot; only the first where it is shared
     # @!attribute file [Array, nil] which file a Unix socket had at first
-    Address = Struct.new(:url, :uri, :shared, :foreign, :ios, :file, keyword_init: true)
+    Address = Struct.new(:url, :uri, :tls, :shared, :foreign, :ios, :file, keyword_init: true)
 
     # @param settings [Settings::Resolved]
     # @param room [Integer] slots there may ever be
@@ -90,8 +91,13 @@ module Rondo
     # @param ios [Array<IO>] some of {#listeners}
     # @return [String] what is spoken on each of them, in their order, for a message to a worker
     def schemes(ios)
-      ios.map { |io| @addresses.find { |address| address.ios.include?(io) } }
-         .map { |address| Rondo::Address.scheme(address.url) }.join(" ")
+      addresses_of(ios).map { |address| Rondo::Address.scheme(address.url) }.join(" ")
+    end
+
+    # @param ios [Array<IO>] some of {#listeners}
+    # @return [IO, nil] their certificates and keys, for a message to a worker; see {TLS.take}
+    def secrets(ios)
+      TLS.hand_on(addresses_of(ios).map(&:tls))
     end
 
     # @param index [Integer, nil] of a slot; nil: the sockets that all slots share
@@ -136,15 +142,21 @@ module Rondo
 
     private
 
+    def addresses_of(ios)
+      ios.map { |io| @addresses.find { |address| address.ios.include?(io) } }
+    end
+
     # One Address for each that the URI stands for.
     def inherited_groups(uri, inherited)
+      tls = Rondo::Address.read_tls(uri, Rondo::Address.parse(uri))[:tls]
       inherited.descriptors_for(uri).map do |number|
         own = inherited.own?(number)
         ios = [number, *inherited.siblings_of(number)].map { |each| IO.for_fd(each) }
         ios.each { |io| io.close_on_exec = true }
         ios.each { |io| allow_siblings(io) } if own
+        @opener.check(ios.first, tls) if tls
         url = Inherited.uri_of(number).sub(/\Atcp(?=:)/, Rondo::Address.scheme(uri))
-        Address.new(url: url, uri: uri, shared: !own || url.start_with?("unix:"), foreign: !own, ios: ios)
+        Address.new(url: url, uri: uri, tls: tls, shared: !own || url.start_with?("unix:"), foreign: !own, ios: ios)
       end
     end
 
@@ -160,11 +172,12 @@ module Rondo
     # The first one is bound without SO_REUSEPORT: it would share a port with a stranger's servers.
     def open_new(uri)
       port = nil
-      Rondo::Address.resolve(Rondo::Address.parse(uri)).map do |wanted|
+      Rondo::Address.resolve(Rondo::Address.read_tls(uri, Rondo::Address.parse(uri))).map do |wanted|
         wanted = wanted.merge(port: port) if port&.positive?
         opened = @opener.open(wanted)
         port = opened.port if wanted[:port]&.zero?
-        made = Address.new(url: opened.url, uri: uri, shared: wanted[:kind] == :unix, foreign: false, ios: [opened.io])
+        made = Address.new(url: opened.url, uri: uri, tls: wanted[:tls], shared: wanted[:kind] == :unix, foreign: false,
+                           ios: [opened.io])
         made.shared ? made : exchange(made)
       end
     end
@@ -189,8 +202,8 @@ module Rondo
 
     def open_another(address)
       options = Rondo::Address.parse(address.uri)
-      place = Rondo::Address.parse(Rondo::Address.uri_of(address.url))
-      @opener.open(options.merge(place, reuse_port: true)).io
+      place = Rondo::Address.place(address.url)
+      @opener.open(options.merge(place, reuse_port: true, tls: address.tls)).io
     end
   end
 end

@@ -227,9 +227,18 @@ module Rondo
       listeners = @slots.listeners(worker.index)
       ios = [other.io, IO.for_fd(@board.fd, autoclose: false), @slots.inbox(worker.index), hub_socket,
              *@slots.outboxes, *listeners]
-      worker.mold.socket.notify(:fork, ios: ios, index: worker.index, seat: worker.seat, seats: @board.size,
-                                       outboxes: @slots.room, generation: worker.mold.generation, master: Process.pid,
-                                       engine: @cluster.engine ? 1 : 0, schemes: @slots.schemes(listeners))
+      notify_with_secrets(worker.mold.socket, :fork, listeners, ios,
+                          index: worker.index, seat: worker.seat, seats: @board.size, outboxes: @slots.room,
+                          generation: worker.mold.generation, master: Process.pid, engine: @cluster.engine ? 1 : 0)
+    end
+
+    # The certificates and keys of the listeners are the last descriptor, if there are any.
+    def notify_with_secrets(socket, kind, listeners, ios, **fields)
+      secrets = @slots.secrets(listeners)
+      socket.notify(kind, ios: [*ios, secrets].compact, schemes: @slots.schemes(listeners),
+                          secrets: secrets ? 1 : 0, **fields)
+    ensure
+      secrets&.close
     end
 
     # ---- replacements ----
@@ -382,7 +391,7 @@ module Rondo
     end
 
     def notify_cover(worker, ios)
-      worker&.socket&.notify(:cover, ios: ios, schemes: @slots.schemes(ios))
+      notify_with_secrets(worker.socket, :cover, ios, ios) if worker&.socket
     end
 
     def failed_to_boot(worker)

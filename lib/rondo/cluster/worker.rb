@@ -19,7 +19,8 @@ module Rondo
     ADOPTION = 5
 
     # @param request [MessageSocket::Message] of the master: index (of the slot), seat (its row of the scoreboard),
-    #   seats (rows there are), outboxes (number of them), generation, master (pid), schemes (of its listeners), and
+    #   seats (rows there are), outboxes (number of them), generation, master (pid), schemes (of its listeners),
+    #   secrets (1: their certificates and keys come along, as the last descriptor), and
     #   descriptors: the worker's end of the message socket, the scoreboard, its inbox, its socket to the hub, the
     #   inboxes of all slots by number, its listeners
     # @param app [#call, nil] what was loaded before the fork, if anything was
@@ -60,6 +61,7 @@ module Rondo
       socket, @board, @inbox, @link, *rest = ios.each { |io| io.autoclose = false }
       @socket = MessageSocket.new(socket)
       @outboxes = rest.shift(@request.number(:outboxes))
+      @secrets = secrets_among(rest, @request)
       @listeners = rest
     end
 
@@ -99,7 +101,9 @@ module Rondo
       options = @settings.server_options(@log).merge(shared_options, @configuration.thread_hooks,
                                                      drain_timeout_ms: drain_ms)
       server = Server.new(@app, **options)
-      each_socket(@listeners, @request[:schemes]) { |io, scheme| server.listen_fd(io.fileno, scheme: scheme) }
+      each_socket(@listeners, @request[:schemes], @secrets) do |io, scheme, tls|
+        server.listen_fd(io.fileno, scheme: scheme, tls: tls)
+      end
       @serving = Serving.new(server, @log, drain_ms: drain_ms)
     end
 
@@ -150,10 +154,11 @@ module Rondo
     # know: they wait for their own worker. What is not served is closed, or the kernel would go on queueing
     # connections there for a worker that never accepts them.
     def cover(message)
+      secrets = secrets_among(message.ios, message)
       return message.ios.each(&:close) if @serving.stopping?
 
-      each_socket(message.ios, message[:schemes]) do |io, scheme|
-        @serving.server.listen_fd(io.fileno, scheme: scheme)
+      each_socket(message.ios, message[:schemes], secrets) do |io, scheme, tls|
+        @serving.server.listen_fd(io.fileno, scheme: scheme, tls: tls)
         io.autoclose = false # it is the server's now, and close would not close it any more
       rescue AddressError => e
         io.close
@@ -161,10 +166,16 @@ module Rondo
       end
     end
 
+    # @return [Array<TLS::Material, nil>] by listener; their descriptor is the last one, and is closed
+    def secrets_among(ios, message)
+      message.number(:secrets) == 1 ? TLS.take(ios.pop) : []
+    end
+
     # @param schemes [String, nil] in the order of the sockets; a master of an earlier version names none, and has
     #   only plain ones
-    def each_socket(ios, schemes)
-      ios.zip(schemes.to_s.split) { |io, scheme| yield io, scheme || "http" }
+    # @param secrets [Array<TLS::Material, nil>] in the same order
+    def each_socket(ios, schemes, secrets)
+      ios.zip(schemes.to_s.split, secrets) { |io, scheme, tls| yield io, scheme || "http", tls }
     end
 
     # The sockets of a slot that ends, if this worker listens there.

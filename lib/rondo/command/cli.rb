@@ -292,7 +292,7 @@ module Rondo
 
     def version
       core = Server.new(->(_env) {})
-      "rondo #{VERSION} (#{RUBY_DESCRIPTION}; #{core.poller}; without TLS and HTTP/2)"
+      "rondo #{VERSION} (#{RUBY_DESCRIPTION}; #{core.poller}; #{TLS.library || "without TLS"}; without HTTP/2)"
     end
 
     def usage_line(error)

@@ -1,9 +1,11 @@
 # frozen_string_literal: true
 
 # Addresses as people write them: tcp://host:port?backlog=64, unix:///path?mode=0660,
-# unix://@abstract. Which addresses the settings mean is in binds.rb; server.rb and
-# boot/listener_opener.rb open them.
+# unix://@abstract, ssl://host:port?cert=cert.pem&key=key.pem. Which addresses the settings mean is in
+# binds.rb; server.rb and boot/listener_opener.rb open them; tls.rb knows the words of TLS.
 # SPDX-License-Identifier: MIT
+
+require "rondo/config/tls"
 
 module Rondo
   # Parses bind URIs into what the core takes.
@@ -25,13 +27,27 @@ module Rondo
     def parse(uri)
       address, query = uri.to_s.split("?", 2)
       case address
-      when %r{\Atcp://(?:\[([^\]]+)\]|([^:\[\]]*)):(\d{1,5})/?\z}
-        host, name, port = Regexp.last_match.captures
-        tcp(host || name, port, uri).merge(options(query, uri))
+      when %r{\A(tcp|ssl)://(?:\[([^\]]+)\]|([^:\[\]]*)):(\d{1,5})/?\z}
+        scheme, host, name, port = Regexp.last_match.captures
+        place = tcp(host || name, port, uri)
+        place.merge(scheme == "ssl" ? secure_options(query, address) : options(query, uri))
       when %r{\Aunix://(.+)\z} then unix(Regexp.last_match(1)).merge(options(query, uri))
-      when %r{\Assl://} then raise AddressError, "cannot listen on #{uri}: this version has no TLS"
-      else raise AddressError, "cannot listen on #{uri}: expected tcp://HOST:PORT or unix://PATH"
+      else raise AddressError, "cannot listen on #{uri}: expected tcp://HOST:PORT, ssl://HOST:PORT or unix://PATH"
       end
+    end
+
+    # Reads the certificates and keys of an address for TLS.
+    # @param uri [String]
+    # @param address [Hash] of {.parse}
+    # @return [Hash] what the core opens: the same for any other address
+    # @raise [AddressError] one line
+    def read_tls(uri, address)
+      spec = address[:tls] or return address
+
+      where = uri.split("?", 2).first
+      address.merge(tls: TLS.read(spec, where))
+    rescue TLS::Refused => e
+      raise AddressError, "cannot listen on #{where}: #{e.message}"
     end
 
     # @return [Array<Hash>] what to open for that address; a name such as localhost may have several
@@ -55,6 +71,12 @@ module Rondo
     # @return [String] the URI that binds it, tcp://127.0.0.1:3000
     def uri_of(url)
       url.sub(/\Ahttps?(?=:)/, URI_SCHEMES)
+    end
+
+    # @param url [String] of a listener
+    # @return [Hash] where that is, without options
+    def place(url)
+      parse(url.sub(/\Ahttps?(?=:)/, "tcp"))
     end
 
     # A listening socket does not show its protocol, so its scheme goes with it from process to process.
@@ -91,13 +113,32 @@ module Rondo
     private_class_method :unix
 
     def options(query, uri)
-      query.to_s.split("&").to_h do |pair|
-        name, value = pair.split("=", 2)
+      words(query).to_h do |name, value|
         key = OPTIONS[name] or raise AddressError, "cannot listen on #{uri}: unknown option #{name}"
-        [key, option_value(key, value.to_s, uri)]
+        [key, option_value(key, value, uri)]
       end.then { |found| with_mode(found) }
     end
     private_class_method :options
+
+    # A command for a password may be among the words: messages do not repeat them.
+    def secure_options(query, address)
+      of_tls, others = words(query).partition { |name, _| TLS::WORDS.include?(name) }
+      rest = others.map { |pair| pair.join("=") }.join("&")
+      options(rest, address).merge(tls: TLS.spec(of_tls.map { |name, value| [name, decoded(value)] }))
+    rescue TLS::Refused => e
+      raise AddressError, "cannot listen on #{address}: #{e.message}"
+    end
+    private_class_method :secure_options
+
+    def decoded(value)
+      value.b.gsub(/%(\h\h)/) { Regexp.last_match(1).hex.chr }.force_encoding(Encoding::UTF_8)
+    end
+    private_class_method :decoded
+
+    def words(query)
+      query.to_s.split("&").map { |pair| pair.split("=", 2) }.map { |name, value| [name.to_s, value.to_s] }
+    end
+    private_class_method :words
 
     # The umask removes bits from the mode of a socket's file; an explicit mode wins.
     def with_mode(options)

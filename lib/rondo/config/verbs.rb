@@ -243,12 +243,19 @@ module Rondo
         @configuration.later << [true, need_block(:cluster, block)]
       end
 
-      # This version has no TLS. It must not serve in clear where TLS was asked for.
+      # One more address to listen on, with TLS.
       # @param host [String]
       # @param port [Integer, String]
-      # @raise [ConfigurationError] always
-      def ssl_bind(host, port, *)
-        fail_here "ssl_bind #{host}:#{port}: this version has no TLS"
+      # @param options [Hash{Symbol => Object}] cert, key, ca [String] paths of PEM files; cert_pem, key_pem [String]
+      #   PEM itself; key_password_command; verify_mode, verification_flags, ssl_cipher_filter, ssl_ciphersuites;
+      #   certs [Array<Hash>] further certificates with keys; backlog, low_latency, reuse_port
+      def ssl_bind(host, port, options = {})
+        place = Address.tcp_uri(host, Integer(port.to_s, 10)).sub("tcp:", "ssl:")
+        uri = "#{place}?#{TLS.query(options)}"
+        Address.parse(uri)
+        bind uri
+      rescue AddressError, TLS::Refused, ArgumentError => e
+        fail_here "ssl_bind #{host}:#{port}: #{e.message.sub(/\Acannot listen on \S+: /, "")}"
       end
 
       # @param name [Symbol] of a setting

@@ -168,6 +168,8 @@ module Rondo
 
     def address_of(uri)
       address = Address.parse(uri == "auto" ? Control.auto_uri : uri)
+      raise AddressError, "cannot listen on #{uri.split("?").first}: it has no TLS of its own" if address[:tls]
+
       address[:kind] == :unix ? { mode: 0o600 }.merge(address) : address
     end
 

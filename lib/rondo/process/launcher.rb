@@ -217,7 +217,8 @@ module Rondo
 
     def adopt(number, inherited, uri)
       own = inherited.own?(number)
-      url = @server.listen_fd(number, owns_file: own, scheme: Address.scheme(uri))
+      tls = Address.read_tls(uri, Address.parse(uri))[:tls]
+      url = @server.listen_fd(number, owns_file: own, scheme: Address.scheme(uri), tls: tls)
       @foreign << url unless own
     end
 

@@ -95,7 +95,7 @@ class ControlServerTest < ControlCase
   def test_addresses_that_cannot_be
     TCPServer.open("127.0.0.1", 0) do |taken|
       { "tcp://127.0.0.1:#{taken.addr[1]}" => /address already in use/, "nonsense" => /expected tcp/,
-        "unix:///#{@folder}/nowhere/c.sock" => /No such file/, "ssl://127.0.0.1:0" => /no TLS/,
+        "unix:///#{@folder}/nowhere/c.sock" => /No such file/, "ssl://127.0.0.1:0?cert=c&key=k" => /no TLS of its own/,
         "tcp://127.0.0.1:99999" => /above 65535/ }.each do |uri, pattern|
         assert_complaint 1, pattern, rondo("-q", "-b", "tcp://127.0.0.1:0", "--control-url", uri)
       end

@@ -8,6 +8,7 @@ require "rondo"
 require "rondo/cluster/slots"
 require "rondo/config/settings"
 require "tmpdir"
+require "support/certificates"
 
 class SlotsTest < Minitest::Test
   def setup
@@ -41,6 +42,41 @@ class SlotsTest < Minitest::Test
       assert_equal "http http", @slots.schemes(@slots.listeners(0))
       assert_equal "http", @slots.schemes(@slots.own_listeners(1))
       assert_equal "", @slots.schemes([])
+    end
+  end
+
+  # The master has read them: what a worker gets does not depend on the files any more.
+  def test_certificates_and_keys_of_each
+    Dir.mktmpdir do |folder|
+      pair = Certificates.new(folder).pair("server")
+      listen(1)
+      listen(2, uri: "ssl://127.0.0.1:0?#{pair.query}")
+      key = File.read(pair.key)
+      FileUtils.rm([pair.certificate, pair.key])
+      @slots.grow([2])
+      assert_equal "http https", @slots.schemes(@slots.listeners(0))
+      plain, tls = Rondo::TLS.take(@slots.secrets(@slots.listeners(0)))
+      assert_nil plain
+      assert_equal key, tls[:certificates].first[:key]
+      refute_includes @slots.inspect, key.lines[1].chomp
+      assert_match(/\Ahttps:/, @slots.urls.last)
+    end
+  end
+
+  def test_nothing_secret
+    listen(1)
+    assert_nil @slots.secrets(@slots.listeners(0))
+  end
+
+  def test_an_inherited_port_for_tls_needs_certificates_that_fit
+    Dir.mktmpdir do |folder|
+      certificates = Certificates.new(folder)
+      TCPServer.open("127.0.0.1", 0) do |server|
+        inherited = Rondo::Inherited.new([["ssl://127.0.0.1:#{server.addr[1]}", server.fileno]])
+        uri = "ssl://127.0.0.1:#{server.addr[1]}?cert=#{certificates.pair("a").certificate}&key=#{certificates.pair("b").key}"
+        error = assert_raises(Rondo::AddressError) { listen(1, uri: uri, inherited: inherited) }
+        assert_match(/cannot listen on ssl:\S+: \S+b.key.pem is not the key of \S+a.pem\z/, error.message)
+      end
     end
   end
 

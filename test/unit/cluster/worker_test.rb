@@ -12,12 +12,13 @@ class WorkerTest < Minitest::Test
 
   # Records the heirs.
   class Server
-    attr_reader :board, :inboxes, :schemes
+    attr_reader :board, :inboxes, :schemes, :secrets
 
-    def listen_fd(_descriptor, scheme:)
+    def listen_fd(_descriptor, scheme:, tls:)
       raise Rondo::AddressError, "this version does not speak #{scheme}" unless scheme.start_with?("http")
 
       (@schemes ||= []) << scheme
+      (@secrets ||= []) << tls
     end
 
     def name_heirs(board, inboxes)
@@ -80,9 +81,11 @@ class WorkerTest < Minitest::Test
 
   # @param fields [Hash] of the message
   # @return [Array<String>] the arguments with which the sockets are opened
-  def cover(**fields)
+  def cover(secrets: nil, **fields)
+    fields[:secrets] = 1 if secrets
     ios = Array.new(2) { TCPServer.new("127.0.0.1", 0) }
     ports = ios.map { |io| io.addr[1] }
+    ios << secrets if secrets
     @worker.send(:cover, Rondo::MessageSocket::Message.new(:cover, fields.transform_keys(&:to_s), ios))
     @open = ports.map { |port| queues?(port) }
     @server.schemes
@@ -111,6 +114,14 @@ class WorkerTest < Minitest::Test
     @worker.instance_variable_get(:@serving).stopping = true
     assert_nil cover(schemes: "http http")
     assert_equal [false, false], @open
+  end
+
+  def test_certificates_and_keys_come_as_the_last_descriptor
+    material = Rondo::TLS::Material.new.update(ca: "text")
+    secrets = Rondo::TLS.hand_on([nil, material])
+    assert_equal %w[http https], cover(schemes: "http https", secrets: secrets)
+    assert_equal [nil, material], @server.secrets
+    assert_predicate secrets, :closed?
   end
 
   def test_a_master_of_an_earlier_version_has_only_plain_sockets

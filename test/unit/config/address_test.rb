@@ -50,7 +50,7 @@ class AddressTest < Minitest::Test
     "tcp://127.0.0.1" => /expected tcp/, "tcp://::1:80" => /expected tcp/,
     "tcp://127.0.0.1:http" => /expected tcp/, "tcp://127.0.0.1:80/x" => /expected tcp/,
     "tcp://127.0.0.1:99999" => /port 99999 is above 65535/, "unix://" => /expected tcp/,
-    "ssl://127.0.0.1:443?key=k" => /no TLS/,
+    "ssl://127.0.0.1" => /expected tcp/, "ssl://127.0.0.1:99999?cert=c&key=k" => /port 99999 is above 65535/,
     "tcp://127.0.0.1:80?backlogs=1" => /unknown option backlogs/,
     "tcp://127.0.0.1:80?backlog=many" => /backlog cannot be "many"/,
     "unix:///x?mode=999" => /mode cannot be "999"/, "unix:///x?umask=8" => /umask cannot be "8"/,
@@ -61,6 +61,34 @@ class AddressTest < Minitest::Test
       assert_match complaint, error.message
       assert_match(/\Acannot listen on #{Regexp.escape(uri)}: /, error.message)
     end
+  end
+
+  def test_an_address_with_tls
+    address = Address.parse("ssl://[::1]:443?cert=c.pem&key=%26k.pem&verify_mode=peer&ca=/ca&backlog=3&no_tlsv1=true")
+    assert_equal ["::1", 443, 3], address.values_at(:host, :port, :backlog)
+    spec = address[:tls]
+    assert_equal [[File.expand_path("c.pem"), File.expand_path("&k.pem"), nil]], spec.pairs.map(&:to_a)
+    assert_equal [:peer, "/ca"], [spec.verify_mode, spec.ca]
+  end
+
+  # What follows the question mark may name a secret.
+  {
+    "" => "cert is missing", "cert=c" => "key is missing", "key=k" => "cert is missing",
+    "cert=c&key=k&cert=d" => "key is missing", "cert=c&key=k&verify_mode=maybe" => /verify_mode cannot be "maybe"/,
+    "cert=c&key=k&verify_mode=force_peer" => "verify_mode force_peer needs ca",
+    "keystore=s&keystore_pass=x" => /keystore is JRuby's; give cert and key/,
+    "cert=c&key=k&backlog=many" => /backlog cannot be "many"/, "cert=c&key=k&certs=x" => /unknown option certs/
+  }.each do |query, complaint|
+    define_method("test_refuses_tls_#{query.inspect}") do
+      error = assert_raises(Rondo::AddressError) { Address.parse("ssl://127.0.0.1:1?#{query}") }
+      assert_match(/\Acannot listen on ssl:\/\/127.0.0.1:1: /, error.message)
+      assert_match complaint, error.message
+    end
+  end
+
+  def test_where_a_listener_is
+    assert_equal({ kind: :tcp, host: "127.0.0.1", port: 1 }, Address.place("https://127.0.0.1:1"))
+    assert_equal({ kind: :unix, path: "/a" }, Address.place("unix:///a"))
   end
 
   def test_uris_of_hosts

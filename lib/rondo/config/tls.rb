@@ -1,0 +1,192 @@
+# frozen_string_literal: true
+
+# What an address says of TLS, in Puma's words, and the certificates and keys that it names. Its neighbours are
+# address.rb, which knows where the words stand, and the core, which checks what was read (transport/tls_context.h).
+# SPDX-License-Identifier: MIT
+
+require "open3"
+
+module Rondo
+  # The words of ssl:// addresses.
+  module TLS
+    # What is wrong with a word; the caller says at which address.
+    class Refused < StandardError; end
+
+    # A certificate with its chain, and its key: where they are, and how the key is opened.
+    # @!attribute certificate [String] path of a PEM file, or what {.keep} returned
+    # @!attribute key [String] the same
+    # @!attribute password_command [String, nil] a command that prints the password of the key
+    Pair = Struct.new(:certificate, :key, :password_command)
+    # What was understood: of a listener, without the bytes.
+    # @!attribute pairs [Array<Pair>]
+    # @!attribute ca [String, nil] path of a PEM file
+    Spec = Struct.new(:pairs, :ca, :verify_mode, :verification_flags, :ciphers, :ciphersuites, keyword_init: true)
+
+    # What was read, for the core. It does not show what it has: there are keys in it.
+    class Material < Hash
+      # @return [String]
+      def inspect
+        "#<#{self.class}>"
+      end
+      alias to_s inspect
+    end
+
+    VERIFY_MODES = { "none" => :none, "peer" => :peer, "force_peer" => :force_peer }.freeze
+    PAIR = %w[cert key key_password_command].freeze
+    # 1.0 and 1.1 are never spoken, and sessions are never kept here, whatever these say.
+    WITHOUT_EFFECT = %w[no_tlsv1 no_tlsv1_1 reuse].freeze
+    KEYSTORE = %w[keystore keystore_pass keystore_type truststore truststore_pass truststore_type
+                  cipher_suites protocols].freeze
+    WORDS = [*PAIR, "ca", "verify_mode", "verification_flags", "ssl_cipher_filter", "ssl_ciphersuites",
+             *WITHOUT_EFFECT, *KEYSTORE].freeze
+    # A path that is no path: PEM that a configuration file has itself.
+    KEPT = /\Apem:(\d+)\z/
+    LONGEST = 1 << 20
+    @kept = []
+
+    module_function
+
+    # @param pem [String] a certificate or a key
+    # @return [String] stands for it in an address
+    def keep(pem)
+      at = @kept.index(pem) || @kept.push(pem).size - 1
+      "pem:#{at}"
+    end
+
+    # The options of a configuration file's `ssl_bind` as the query of an address.
+    # @param options [Hash{Symbol, String => Object}]
+    # @return [String]
+    # @raise [Refused] half a line
+    def query(options)
+      further = options[:certs] || options["certs"] || []
+      raise Refused, "certs must be an Array of Hashes" unless further.is_a?(Array) && further.all?(Hash)
+
+      own = options.reject { |name, _| name.to_s == "certs" }
+      [own, *further].flat_map(&:to_a).map { |name, value| word(name.to_s, value) }.join("&")
+    end
+
+    def word(name, value)
+      value = keep(value.to_s) if name.end_with?("_pem")
+      value = [*value].join(",")
+      "#{name.delete_suffix("_pem")}=#{value.gsub(/[%&=?#\s]/) { |byte| format("%%%02X", byte.ord) }}"
+    end
+    private_class_method :word
+
+    # @param words [Array<Array(String, String)>] in their order: a second cert, with its key, is another certificate
+    # @return [Spec]
+    # @raise [Refused] half a line
+    def spec(words)
+      store = words.map(&:first).find { |name| KEYSTORE.include?(name) }
+      raise Refused, "#{store} is JRuby's; give cert and key as PEM files" if store
+
+      single = words.to_h.except(*PAIR)
+      mode = verify_mode(single["verify_mode"])
+      raise Refused, "verify_mode #{mode} needs ca" if mode != :none && single["ca"].to_s.empty?
+
+      Spec.new(pairs: pairs(words), ca: path(single["ca"]), verify_mode: mode,
+               verification_flags: single["verification_flags"], ciphers: single["ssl_cipher_filter"],
+               ciphersuites: single["ssl_ciphersuites"])
+    end
+
+    # Reads the files, each once.
+    # @param spec [Spec]
+    # @param address [String] for messages of the core
+    # @return [Material]
+    # @raise [Refused] half a line
+    def read(spec, address)
+      found = { address: address, certificates: spec.pairs.map { |pair| read_pair(pair) },
+                ca: spec.ca && read_file(spec.ca), ca_name: spec.ca, verify_mode: spec.verify_mode,
+                verification_flags: spec.verification_flags, ciphers: spec.ciphers, ciphersuites: spec.ciphersuites }
+      Material.new.update(found.compact)
+    end
+
+    # For a worker: the master alone reads files.
+    # @param materials [Array<Material, nil>] by listener
+    # @return [IO, nil] closed by exec; nil if there is nothing to hand on
+    def hand_on(materials)
+      return if materials.none?
+
+      IO.for_fd(seal(Marshal.dump(materials.map { |material| material&.to_a })))
+    end
+
+    # @param io [IO] of {.hand_on}; is closed
+    # @return [Array<Material, nil>]
+    def take(io)
+      io.seek(0)
+      Marshal.load(io.read).map { |pairs| pairs && Material.new.update(pairs.to_h) } # rubocop:disable Security/MarshalLoad
+    ensure
+      io.close
+    end
+
+    def verify_mode(word)
+      VERIFY_MODES.fetch(word || "none") do
+        raise Refused, "verify_mode cannot be #{word.inspect}; none, peer or force_peer"
+      end
+    end
+    private_class_method :verify_mode
+
+    # The words of a pair are those from one cert or key to the next of that name.
+    def pairs(words)
+      rows = [{}]
+      words.each do |name, value|
+        next unless PAIR.include?(name)
+
+        rows << {} if rows.last.key?(name)
+        rows.last[name] = value
+      end
+      rows.map { |row| pair(row) }
+    end
+    private_class_method :pairs
+
+    def pair(row)
+      certificate, key, command = row.values_at(*PAIR)
+      raise Refused, "cert is missing" if certificate.to_s.empty?
+      raise Refused, "key is missing" if key.to_s.empty?
+
+      Pair.new(path(certificate), path(key), command)
+    end
+    private_class_method :pair
+
+    def path(text)
+      text && (KEPT.match?(text) ? text : File.expand_path(text))
+    end
+    private_class_method :path
+
+    def read_pair(pair)
+      { certificate: read_file(pair.certificate), key: read_file(pair.key),
+        certificate_name: name_of(pair.certificate, "cert_pem"), key_name: name_of(pair.key, "key_pem"),
+        password: pair.password_command && password(pair.password_command) }.compact
+    end
+    private_class_method :read_pair
+
+    def name_of(path, word)
+      KEPT.match?(path) ? word : path
+    end
+    private_class_method :name_of
+
+    def read_file(path)
+      kept = path[KEPT, 1] and return @kept.fetch(kept.to_i)
+
+      bytes = File.binread(path, LONGEST + 1).to_s
+      raise Refused, "#{path}: it is larger than #{LONGEST} bytes" if bytes.bytesize > LONGEST
+
+      bytes
+    rescue SystemCallError => e
+      raise Refused, "#{path}: #{SystemCallError.new(nil, e.errno).message}"
+    rescue IndexError
+      raise Refused, "#{path} is not known"
+    end
+    private_class_method :read_file
+
+    # The command may name a secret itself, so a message does not have it.
+    def password(command)
+      output, status = Open3.capture2(command)
+      raise Refused, "key_password_command failed" unless status.success?
+
+      output.chomp
+    rescue SystemCallError => e
+      raise Refused, "key_password_command: #{SystemCallError.new(nil, e.errno).message}"
+    end
+    private_class_method :password
+  end
+end

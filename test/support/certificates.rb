@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+# SPDX-License-Identifier: MIT
+#
+# Certificates for tests: an authority of their own, and pairs that it signs, as files of a folder.
+
+require "openssl"
+
+class Certificates
+  # @!attribute certificate [String] path
+  # @!attribute key [String] path
+  Pair = Struct.new(:certificate, :key) do
+    # @return [String] of an ssl:// address
+    def query
+      "cert=#{certificate}&key=#{key}"
+    end
+  end
+
+  # @return [String] path of the authority's certificate
+  attr_reader :authority
+
+  # @param folder [String]
+  def initialize(folder)
+    @folder = folder
+    @serial = 0
+    @key = OpenSSL::PKey::EC.generate("prime256v1")
+    @own = certificate("authority", @key) do |made, extensions|
+      made.add_extension(extensions.create_extension("basicConstraints", "CA:TRUE", true))
+      made.add_extension(extensions.create_extension("keyUsage", "keyCertSign, cRLSign", true))
+    end
+    @authority = write("authority.pem", @own.to_pem)
+  end
+
+  # @param name [String] common name, and that of the files
+  # @param names [Array<String>] as OpenSSL writes them
+  # @param days [Range] of validity, from now
+  # @param password [String, nil] of the key
+  # @return [Pair]
+  def pair(name, names: %w[DNS:localhost IP:127.0.0.1], key: OpenSSL::PKey::EC.generate("prime256v1"), days: -1..30,
+           password: nil)
+    made = certificate(name, key, days: days) do |one, extensions|
+      one.add_extension(extensions.create_extension("subjectAltName", names.join(","))) unless names.empty?
+    end
+    pem = password ? key.private_to_pem(OpenSSL::Cipher.new("aes-128-cbc"), password) : key.private_to_pem
+    Pair.new(write("#{name}.pem", made.to_pem), write("#{name}.key.pem", pem))
+  end
+
+  private
+
+  def certificate(name, key, days: -1..30)
+    made = OpenSSL::X509::Certificate.new
+    made.version = 2
+    made.serial = @serial += 1
+    made.subject = OpenSSL::X509::Name.new([["CN", name]])
+    made.issuer = @own ? @own.subject : made.subject
+    made.not_before = Time.now + (days.begin * 86_400)
+    made.not_after = Time.now + (days.end * 86_400)
+    made.public_key = key
+    yield made, OpenSSL::X509::ExtensionFactory.new(@own || made, made)
+    made.sign(@key, "SHA256")
+  end
+
+  def write(name, text)
+    File.join(@folder, name).tap { |path| File.write(path, text) }
+  end
+end

@@ -1,0 +1,114 @@
+# frozen_string_literal: true
+
+# The words of ssl:// addresses, what is read for them, and what the core says of it.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "rondo"
+require "support/certificates"
+require "tmpdir"
+
+class TLSTest < Minitest::Test
+  TLS = Rondo::TLS
+
+  def setup
+    @folder = Dir.mktmpdir
+    @certificates = Certificates.new(@folder)
+    @pair = @certificates.pair("server")
+  end
+
+  def teardown
+    FileUtils.rm_rf(@folder)
+  end
+
+  # @return [String] the message
+  def refused(query)
+    server = Rondo::Server.new(->(_env) {})
+    error = assert_raises(Rondo::AddressError) { server.listen("ssl://127.0.0.1:0?#{query}") }
+    assert_equal 1, error.message.lines.size
+    assert error.message.start_with?("cannot listen on ssl://127.0.0.1:0: "), error.message
+    error.message.delete_prefix("cannot listen on ssl://127.0.0.1:0: ").gsub("#{@folder}/", "")
+  end
+
+  def listens(query)
+    server = Rondo::Server.new(->(_env) {})
+    server.listen("ssl://127.0.0.1:0?#{query}")
+  ensure
+    server.stop(force: true)
+    server.run
+  end
+
+  def test_a_pair
+    assert_match(%r{\Ahttps://127\.0\.0\.1:\d+\z}, listens(@pair.query))
+  end
+
+  def test_several
+    other = @certificates.pair("other", names: ["DNS:other.test"], key: OpenSSL::PKey::RSA.new(2048))
+    listens("#{@pair.query}&#{other.query}")
+  end
+
+  def test_a_key_with_a_password
+    locked = @certificates.pair("locked", password: "secret")
+    assert_equal "the key in locked.key.pem is encrypted, and there is no password", refused(locked.query)
+    assert_equal "the password does not open the key in locked.key.pem",
+                 refused("#{locked.query}&key_password_command=echo%20wrong")
+    assert_equal "key_password_command failed", refused("#{locked.query}&key_password_command=false")
+    assert_equal "key_password_command: No such file or directory",
+                 refused("#{locked.query}&key_password_command=/no/such")
+    listens("#{locked.query}&key_password_command=echo%20secret")
+  end
+
+  def test_what_cannot_be_used
+    File.write(File.join(@folder, "text"), "text")
+    late = @certificates.pair("late", days: -9..-2)
+    {
+      "cert=#{@folder}/none&key=#{@pair.key}" => "none: No such file or directory",
+      "cert=#{@folder}&key=#{@pair.key}" => /: Is a directory\z/,
+      "cert=#{@folder}/text&key=#{@pair.key}" => "text has no certificate",
+      "cert=#{@pair.certificate}&key=#{@folder}/text" => "text has no private key",
+      "cert=#{@certificates.authority}&key=#{@pair.key}" => "server.key.pem is not the key of authority.pem",
+      late.query => /\Athe certificate in late.pem expired on \d{4}-\d\d-\d\d\z/,
+      "#{@pair.query}&ssl_cipher_filter=NONE" => "ssl_cipher_filter: no cipher match",
+      "#{@pair.query}&ssl_ciphersuites=NONE" => "ssl_ciphersuites: no cipher match",
+      "#{@pair.query}&verify_mode=peer&ca=#{@folder}/text" => "text: it has no certificate",
+      "#{@pair.query}&verify_mode=peer&ca=#{@certificates.authority}&verification_flags=ALL" =>
+        "verification_flags: unknown flag ALL"
+    }.each { |query, message| assert_operator message, :===, refused(query), query }
+  end
+
+  def test_ssl_bind_in_words_of_an_address
+    query = TLS.query({ cert: "/a b&c.pem", key: "/k.pem", verification_flags: %w[CRL_CHECK PARTIAL_CHAIN],
+                        backlog: 9, certs: [{ cert: "/d", key: "/e" }] })
+    address = Rondo::Address.parse("ssl://127.0.0.1:1?#{query}")
+    assert_equal 9, address[:backlog]
+    assert_equal [["/a b&c.pem", "/k.pem", nil], ["/d", "/e", nil]], address[:tls].pairs.map(&:to_a)
+    assert_equal "CRL_CHECK,PARTIAL_CHAIN", address[:tls].verification_flags
+    assert_raises(TLS::Refused) { TLS.query({ certs: "/d" }) }
+  end
+
+  def test_pem_in_a_configuration_file
+    pem = { cert_pem: File.read(@pair.certificate), key_pem: File.read(@pair.key) }
+    query = TLS.query(pem)
+    assert_equal query, TLS.query(pem) # read again
+    refute_includes query, pem[:key_pem].lines[1].chomp
+    listens(query)
+    assert_equal "key_pem has no private key", refused(TLS.query({ **pem, key_pem: "x" }))
+    assert_equal "pem:99 is not known", refused("cert=pem:99&key=pem:99")
+  end
+
+  def test_what_was_read_is_not_shown
+    material = Rondo::Address.read_tls("ssl://127.0.0.1:0", Rondo::Address.parse("ssl://127.0.0.1:0?#{@pair.query}"))[:tls]
+    assert_equal "#<Rondo::TLS::Material>", material.inspect
+    assert_equal "#<Rondo::TLS::Material>", material.to_s
+  end
+
+  def test_handing_on
+    material = TLS::Material.new.update(certificates: [{ key: "\x00\xff".b }])
+    assert_nil TLS.hand_on([nil])
+    io = TLS.hand_on([nil, material])
+    assert_predicate io, :close_on_exec?
+    assert_raises(SystemCallError) { File.open("/proc/self/fd/#{io.fileno}", "r+") { |file| file.write("x") } }
+    assert_equal [nil, material], TLS.take(io)
+    assert_predicate io, :closed?
+  end
+end
