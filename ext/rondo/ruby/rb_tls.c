@@ -45,12 +45,12 @@ static rd_tls_verify verify_mode(VALUE tls) {
 const rd_transport *rd_tls_from(VALUE tls) {
     char error[RD_TLS_ERROR_MAX];
     VALUE pairs = rd_option(tls, "certificates"), room;
-    const long count = RARRAY_LEN(pairs);
-    rd_tls_pair *read = ALLOCV_N(rd_tls_pair, room, count);
-    for (long i = 0; i < count; i++) read[i] = read_pair(rb_ary_entry(pairs, i));
+    const size_t count = (size_t)RARRAY_LEN(pairs);
+    rd_tls_pair *read = rb_alloc_tmp_buffer_with_count(&room, count * sizeof(*read), count);
+    for (size_t i = 0; i < count; i++) read[i] = read_pair(rb_ary_entry(pairs, (long)i));
     const rd_tls_options options = {
         .pairs = read,
-        .pair_count = (size_t)count,
+        .pair_count = count,
         .ca = bytes_of(tls, "ca"),
         .ca_name = text_of(tls, "ca_name"),
         .verify = verify_mode(tls),
@@ -59,7 +59,7 @@ const rd_transport *rd_tls_from(VALUE tls) {
         .ciphersuites = text_of(tls, "ciphersuites"),
     };
     const rd_transport *transport = rd_tls_new(&options, error);
-    ALLOCV_END(room);
+    rb_free_tmp_buffer(&room);
     RB_GC_GUARD(tls);
     if (transport == NULL) {
         rb_raise(rd_eAddressError, "cannot listen on %s: %s", text_of(tls, "address"), error);

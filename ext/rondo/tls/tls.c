@@ -144,7 +144,7 @@ static ssize_t fail(rd_conn *conn) {
  * plain text never reaches what is not decrypted yet. */
 static ssize_t tls_read(rd_conn *conn, char *bytes, size_t len) {
     rd_tls *tls = rd_tls_of(conn);
-    assert(len > 2 * RD_TLS_RECORD_MAX);
+    assert(len > (size_t)2 * RD_TLS_RECORD_MAX);
     if (tls->ssl == NULL) return rd_transport_tcp.read(conn, bytes, len);
     if (tls->has_failed) return fail(conn);
     if (tls->has_ended) return 0;

@@ -220,7 +220,10 @@ static void choose_members(const rd_tls_making *making, const char *name, bool *
 static int64_t find_set(const rd_tls_making *making, const bool *all, const bool *members) {
     const size_t count = making->options->pair_count;
     for (size_t i = 0; i < making->context->set_count; i++) {
-        if (memcmp(all + i * count, members, count * sizeof(*members)) == 0) return (int64_t)i;
+        const bool *set = all + i * count;
+        size_t same = 0;
+        while (same < count && set[same] == members[same]) same++;
+        if (same == count) return (int64_t)i;
     }
     return -1;
 }
@@ -229,7 +232,8 @@ static bool add_set(const rd_tls_making *making, const bool *members) {
     rd_tls_context *context = making->context;
     SSL_CTX *set = new_set(making);
     if (set == NULL) return false;
-    context->sets = rd_realloc(context->sets, (context->set_count + 1) * sizeof(context->sets[0]));
+    const size_t size = (context->set_count + 1) * sizeof(SSL_CTX *);
+    context->sets = rd_realloc((void *)context->sets, size);
     context->sets[context->set_count++] = set;
     for (size_t i = 0; i < making->options->pair_count; i++) {
         if (members[i] && !add_pair(making, set, i)) return false;
@@ -246,6 +250,8 @@ static bool is_repeated(const rd_tls_making *making, size_t index, const char *n
     return false;
 }
 
+/* Which pairs belong to which set: a row of flags for each set, and one for a set that may follow.
+ */
 typedef struct rd_tls_members {
     bool *all;
     size_t room; /* of sets */
@@ -310,7 +316,7 @@ static bool load_pairs(const rd_tls_making *making) {
 
 static void free_context(rd_tls_context *context) {
     for (size_t i = 0; i < context->set_count; i++) SSL_CTX_free(context->sets[i]);
-    rd_free(context->sets);
+    rd_free((void *)context->sets);
     rd_tls_names_clear(&context->names);
     rd_tls_flow_clear(context);
     rd_free(context);

@@ -38,10 +38,8 @@ static BIO *bio_of(rd_slice bytes) {
 static int give_password(char *room, int size, int is_writing, void *password) {
     (void)is_writing;
     if (password == NULL) return -1;
-    const size_t len = strlen(password);
-    if (len > (size_t)size) return -1;
-    memcpy(room, password, len);
-    return (int)len;
+    const int len = snprintf(room, (size_t)size, "%s", (const char *)password);
+    return len < size ? len : -1;
 }
 
 static bool load_certificates(rd_tls_loaded *loaded, const rd_tls_pair *pair, char *error) {

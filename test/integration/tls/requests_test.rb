@@ -37,8 +37,8 @@ class TLSRequestsTest < TLSCase
 
   def test_many_requests_of_one_connection
     server = secure
-    result = run_command("curl", "-sS", "--cacert", @certificates.authority, "-w", "%{num_connects} ", "-o", "/dev/null",
-                         *(["#{server.url}/"] * 20).flat_map { |url| [url, "-o", "/dev/null"] }[0...-2])
+    result = run_command("curl", "-sS", "--cacert", @certificates.authority, "-w", "%{num_connects} ", "-o", File::NULL,
+                         *(["#{server.url}/"] * 20).flat_map { |url| [url, "-o", File::NULL] }[0...-2])
     assert_equal "1 #{"0 " * 19}", result.out, result.err
   end
 
