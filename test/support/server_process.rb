@@ -53,6 +53,7 @@ class ServerProcess
     @log = +""
     @mutex = Mutex.new
     @changed = ConditionVariable.new
+    binds = binds.map { |bind| XorProxy.bind(bind) }
     binds += ["unix://#{File.join(@directory, "server.sock")}"] if unix
     command = command_line(app, settings, config, binds, args)
     start(command, env, spawn)

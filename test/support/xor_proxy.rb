@@ -1,12 +1,13 @@
 # frozen_string_literal: true
 
 # SPDX-License-Identifier: MIT
-# Stands between plain clients and a server whose listeners have the transport of test/core/xor_transport.h. So the
-# tests need not know of the transport. A half-close or a reset of the client's connection is passed on to the server's
+# Stands between plain clients and a server whose listeners have the transport of test/core/xor_transport.h, or speak TLS.
+# So the tests need not know of the transport. A half-close or a reset of the client's connection is passed on to the server's
 # connection, and the other way round. The proxy is a process of its own: each line that it reads names an address of a
 # server, and it prints the address where it listens for that server.
 
 require "socket"
+require "openssl" if ENV["RONDO_TEST_XOR"] == "tls"
 
 module XorProxy
   XOR = Array.new(256) { |byte| byte ^ 0x55 }.pack("C*")
@@ -92,6 +93,41 @@ module XorProxy
     end
   end
 
+  # The same for a server whose listeners speak TLS.
+  class SecurePair < Pair
+    private
+
+    def shake_hands
+      context = OpenSSL::SSL::SSLContext.new
+      context.alpn_protocols = ["http/1.1"]
+      @secure = OpenSSL::SSL::SSLSocket.new(@server, context)
+      @secure.connect
+    end
+
+    def run_way
+      yield
+    rescue OpenSSL::SSL::SSLError => e
+      reset unless e.message.include?("unexpected eof") # an end without close_notify is an end
+    end
+
+    def to_server
+      run_way do
+        while (bytes = some(@client))
+          @secure.write(bytes)
+        end
+        @secure.send(:stop) # close_notify; what comes is still read
+      end
+    end
+
+    def to_client
+      run_way do
+        while (bytes = some(@secure))
+          @client.write(bytes)
+        end
+      end
+    end
+  end
+
   # Ranges for tr, which has a table for them: XOR of each byte.
   escape = ->(bytes) { bytes.gsub(/[\\\-^]/n) { |byte| "\\#{byte}" }.b }
   BYTES_FROM = escape.call(BYTES).freeze
@@ -124,7 +160,7 @@ module XorProxy
     end
 
     def self.pair(client, url)
-      Pair.new(client, connect(url)).run
+      (XorProxy.tls? ? SecurePair : Pair).new(client, connect(url)).run
     rescue SystemCallError
       client.setsockopt(Socket::Option.linger(true, 0))
       client.close
@@ -141,6 +177,19 @@ module XorProxy
     ENV.key?("RONDO_TEST_XOR")
   end
 
+  # Whether that is TLS. Unix sockets are plain then.
+  def self.tls?
+    ENV["RONDO_TEST_XOR"] == "tls"
+  end
+
+  # @param uri [String] where a test wants a server to listen
+  # @return [String] where it listens: with TLS, if that is what the tests are run with
+  def self.bind(uri)
+    return uri unless tls? && uri.start_with?("tcp:")
+    place, query = uri.sub("tcp:", "ssl:").split("?", 2)
+    "#{place}?#{[ENV.fetch("RONDO_TEST_TLS"), query].compact.join("&")}"
+  end
+
   # Whether connections of the servers can move to other workers.
   def self.moves?
     ENV.fetch("RONDO_TEST_XOR", "moves") == "moves"
@@ -148,8 +197,8 @@ module XorProxy
 
   # @return [String] the address for a client of the server at `url`: that of the proxy, if there is one
   def self.front(url)
-    return url unless on?
-    @pipe ||= IO.popen([RbConfig.ruby, "--disable-gems", __FILE__], "r+")
+    return url if !on? || (tls? && url.start_with?("unix:"))
+    @pipe ||= IO.popen([RbConfig.ruby, *("--disable-gems" unless tls?), __FILE__], "r+")
     @fronts ||= {}
     @fronts[url] ||= @pipe.puts(url) || @pipe.gets.chomp
   end

@@ -8,7 +8,7 @@ require_relative "svg"
 
 module LayersPicture
   CELL = 28
-  LEFT = 384
+  LEFT = 362
   TOP = 112
 
   module_function

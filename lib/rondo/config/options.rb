@@ -81,8 +81,8 @@ module Rondo
 
     ROWS = [
       row(:bind, :addresses, nil, "URIs",
-          "addresses: tcp://HOST:PORT, ssl://HOST:PORT?cert=FILE&key=FILE, unix:///PATH; if there is none, port on all " \
-          "interfaces",
+          "addresses: tcp://HOST:PORT, ssl://HOST:PORT?cert=FILE&key=FILE, unix:///PATH; if there is none, " \
+          "port on all interfaces",
           flag: "-b, --bind URI", group: :where, help: "tcp://HOST:PORT, ssl://…, unix:///PATH; may be repeated",
           example: "bind \"tcp://0.0.0.0:9292\"\nbind \"unix:///run/app.sock?mode=0660\""),
       row(:port, :port, 9292, "port", "port to listen on if there is no bind",

@@ -108,7 +108,7 @@ class ClientsLeftTest < Minitest::Test
       [0, {}, []]
     end
     @server = Rondo::Server.new(app, environment: "test")
-    @url = XorProxy.front(@server.listen("tcp://127.0.0.1:0"))
+    @url = XorProxy.front(@server.listen(XorProxy.bind("tcp://127.0.0.1:0")))
     @thread = Thread.new(@server, &:run)
   end
 

@@ -72,7 +72,7 @@ class RackCase < Minitest::Test
     def initialize(app, **settings)
       @log = Log.new
       @server = Rondo::Server.new(app, log: @log, **settings)
-      @url = XorProxy.front(@server.listen("tcp://127.0.0.1:0"))
+      @url = XorProxy.front(@server.listen(XorProxy.bind("tcp://127.0.0.1:0")))
       @thread = Thread.new { @server.run }
       @thread.report_on_exception = false
     end

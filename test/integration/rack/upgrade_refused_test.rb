@@ -54,7 +54,7 @@ class UpgradeRefusedTest < Minitest::Test
       @answer
     end
     @server = Rondo::Server.new(app, environment: "test", log: @log, **settings)
-    @url = XorProxy.front(@server.listen("tcp://127.0.0.1:0"))
+    @url = XorProxy.front(@server.listen(XorProxy.bind("tcp://127.0.0.1:0")))
     @thread = Thread.new { @server.run }
   end
 
