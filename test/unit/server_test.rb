@@ -75,7 +75,7 @@ class ServerTest < Minitest::Test
   def test_a_descriptor_with_a_scheme_that_is_not_known
     TCPServer.open("127.0.0.1", 0) do |socket|
       error = assert_raises(Rondo::AddressError) { Rondo::Server.new(HELLO).listen_fd(socket.fileno, scheme: "https") }
-      assert_equal "cannot listen on inherited descriptor #{socket.fileno}: this version has no https", error.message
+      assert_equal "cannot listen on inherited descriptor #{socket.fileno}: no certificate for https", error.message
       assert_predicate socket.addr, :any?
     end
   end
