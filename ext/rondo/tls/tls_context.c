@@ -154,8 +154,8 @@ static SSL_CTX *new_set(const rd_tls_making *making) {
     SSL_CTX_set_min_proto_version(set, TLS1_2_VERSION);
     SSL_CTX_set_options(set, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                  SSL_OP_IGNORE_UNEXPECTED_EOF);
-    SSL_CTX_set_mode(set, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                              SSL_MODE_RELEASE_BUFFERS);
+    /* No partial writes: a client may ask for records of 512 bytes, and a piece is then several. */
+    SSL_CTX_set_mode(set, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_read_ahead(set, 0); /* tls_read() needs what OpenSSL keeps to be one record */
     SSL_CTX_set_max_early_data(set, 0);
     SSL_CTX_set_session_cache_mode(set, SSL_SESS_CACHE_OFF);

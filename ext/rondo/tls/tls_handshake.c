@@ -197,7 +197,9 @@ static void on_message(int written, int version, int type, const void *bytes, si
         tls->extra_since_ms = now;
         tls->extra = 0;
     }
-    if (++tls->extra > EXTRA_MAX) tls->has_failed = true;
+    if (++tls->extra <= EXTRA_MAX) return;
+    tls->has_failed = true;
+    rd_tls_flow_of(conn)->came_len = 0; /* one SSL_read takes as many of them as there are */
 }
 
 void rd_tls_prepare_set(rd_tls_context *context, SSL_CTX *set) {
