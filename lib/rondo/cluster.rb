@@ -208,7 +208,7 @@ module Rondo
     end
 
     def listen
-      Binds.uris(@settings, @inherited).each { |uri| @slots.listen(uri, @inherited, @count.number) }
+      Binds.uris(@settings, @inherited, @log).each { |uri| @slots.listen(uri, @inherited, @count.number) }
       @inherited.close_rest
       @listening = true
       write_files

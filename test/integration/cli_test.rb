@@ -66,7 +66,7 @@ class CliTest < ShellCase
   def test_what_cannot_start_is_said_first
     write "config.ru", "warn 'loaded'\n#{HELLO}"
     { %w[strat] => /no application: strat does not exist in .*; did you mean start\?$/,
-      %w[-b foo] => /cannot listen on foo: expected/, %w[-b ssl://x:1] => /cannot listen on ssl:..x:1: cert is missing/ }.each do |words, line|
+      %w[-b foo] => /cannot listen on foo: expected/, %w[-b ssl://x:1] => /cannot listen on ssl:..x:1: cert is missing; Rondo makes/ }.each do |words, line|
       [[], %w[-w 1]].each do |more|
         result = rondo(*more, *words)
         assert_complaint 1, line, result
@@ -193,7 +193,7 @@ class CliTest < ShellCase
   def test_addresses_that_are_none
     write "config.ru", HELLO
     assert_complaint 1, /nonsense/, rondo("-q", "-b", "nonsense")
-    assert_complaint 1, /cert is missing/, rondo("-q", "-b", "ssl://127.0.0.1:0")
+    assert_complaint 1, /cert is missing/, rondo("-q", "-e", "production", "-b", "ssl://127.0.0.1:0")
     assert_complaint 1, %r{/no/such/folder/s\.sock}, rondo("-q", "-b", "unix:///no/such/folder/s.sock")
     assert_complaint 1, /unknown option colour/, rondo("-q", "-b", "tcp://127.0.0.1:0?colour=red")
   end

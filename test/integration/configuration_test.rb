@@ -67,7 +67,7 @@ class ConfigurationIntegrationTest < ShellCase
       "\nraise 'mine'\n" => /config.rondo\.rb:2: mine/,
       "\n\n\nputs nonsense\n" => /config.rondo\.rb:4: /,
       "threads 5, 1\n" => /config.rondo\.rb:1: threads/,
-      "ssl_bind '127.0.0.1', 0\n" => /config.rondo\.rb:1: ssl_bind 127.0.0.1:0: cert is missing/,
+      "ssl_bind '127.0.0.1', 0, key: 'k'\n" => /config.rondo\.rb:1: ssl_bind 127.0.0.1:0: cert is missing/,
       "log_format :xml\n" => /log_format must be common or json/,
       "trusted_proxies ['nowhere']\n" => /trusted_proxies: nowhere/
     }.each do |text, pattern|

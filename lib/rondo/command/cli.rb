@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The command line of the executable; `require "rondo"` never comes here. Puma's options, iodine's
-# where Puma has none, and the subcommands: init and check here, ctl and top in classes of their own.
+# where Puma has none, and the subcommands: init, check and cert here, ctl and top in classes of their own.
 # SPDX-License-Identifier: MIT
 
 require "optparse"
@@ -24,7 +24,7 @@ module Rondo
                         .merge("-maxms" => "--max-message", "-ping" => "--ping", "-cert" => "--cert",
                                "-key" => "--key", "-tls" => "--tls").freeze
     NOT_YET = %w[--max-message --ping --cert --key --tls].freeze
-    SUBCOMMANDS = %w[init check].freeze
+    SUBCOMMANDS = %w[init check cert].freeze
     # Words that people try first; a file of that name comes before.
     TRIED = %w[start help version].freeze
     # Those with words of their own.
@@ -48,7 +48,8 @@ module Rondo
       return tool(@arguments.shift) if TOOLS.key?(@arguments.first)
 
       command = SUBCOMMANDS.include?(@arguments.first) ? @arguments.shift : "serve"
-      parse
+      find_verb if command == "cert"
+      parse unless @done
       return @done if @done
 
       public_send(command)
@@ -88,7 +89,19 @@ module Rondo
       Check.new(settings, configuration, debug: @debug, out: @out).run
     end
 
+    # @return [Integer]
+    def cert
+      Cert.new(@verb, settings, out: @out).run(force: @force, print: @print)
+    end
+
     private
+
+    def find_verb
+      require "rondo/command/cert"
+      return done(Cert.help) if @arguments.empty? || @arguments.first.match?(/\A(-h|--help|help)\z/)
+
+      @verb = Cert.verb(@arguments.shift)
+    end
 
     def tool(word)
       require "rondo/command/#{word}"
@@ -175,7 +188,7 @@ module Rondo
 
     def parser
       OptionParser.new do |options|
-        options.banner = "Usage: rondo [options] [file]     rondo init | check | ctl | top [options]"
+        options.banner = "Usage: rondo [options] [file]     rondo init | check | cert | ctl | top [options]"
         options.require_exact = true
         addresses(options)
         processes(options)
@@ -263,7 +276,8 @@ module Rondo
 
     def others(options)
       options.separator "\nOthers:"
-      options.on("--force", "rondo init overwrites the file") { @force = true }
+      options.on("--force", "rondo init overwrites the file; rondo cert renew fetches what is good") { @force = true }
+      options.on("--print", "rondo cert trust shows what it would do") { @print = true }
       options.on("-V", "--version", "show the version and what it was built with") { done(version) }
       options.on("-h", "--help", "show this text") { done(options.help) }
     end

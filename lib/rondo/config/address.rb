@@ -50,9 +50,9 @@ module Rondo
       raise AddressError, "cannot listen on #{where}: #{e.message}"
     end
 
-    # @return [Array<Hash>] what to open for that address; a name such as localhost may have several
+    # @return [Array<Hash>] what to open for that address; localhost and names below it (RFC 6761) may have several
     def resolve(address)
-      return [address] unless address[:kind] == :tcp && address[:host] == "localhost"
+      return [address] unless address[:kind] == :tcp && address[:host].match?(/(?:\A|\.)localhost\.?\z/i)
 
       localhost.map { |host| address.merge(host: host) }
     end

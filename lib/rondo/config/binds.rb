@@ -8,15 +8,21 @@ require "rondo"
 module Rondo
   # Chooses among the command line, the configuration file and inherited sockets.
   module Binds
+    # Environments in which an address needs no certificate.
+    WITHOUT_CERTIFICATE = %w[development test].freeze
+
     module_function
 
     # @param settings [Settings::Resolved]
     # @param inherited [Inherited] what is served where nothing is bound
+    # @param log [Logger] is told of certificates that were found
     # @return [Array<String>] URIs
-    def uris(settings, inherited)
+    # @raise [AddressError] one line: there is no certificate for one of them
+    def uris(settings, inherited, log)
       wanted = wanted(settings)
       wanted = inherited.uris.uniq if wanted.empty? && inherited.any?
-      wanted.empty? ? [default(settings)] : wanted
+      wanted = [default(settings)] if wanted.empty?
+      wanted.map { |uri| bare?(uri) ? with_certificate(uri, settings, log) : uri }
     end
 
     # Finds invalid addresses before the application is loaded.
@@ -24,7 +30,7 @@ module Rondo
     # @return [void]
     # @raise [AddressError] one line
     def check(settings)
-      wanted(settings).each { |uri| Address.parse(uri) }
+      wanted(settings).each { |uri| with_certificate(uri, settings) if bare?(uri) }
     end
 
     # Addresses of the command line replace those of the file.
@@ -40,5 +46,33 @@ module Rondo
       Address.tcp_uri(settings[:host] || Address.any_host, settings[:port])
     end
     private_class_method :default
+
+    # @return [Boolean] whether it is for TLS, and names no certificate
+    def bare?(uri)
+      spec = Address.parse(uri)[:tls]
+      spec ? spec.pairs.empty? : false
+    end
+    private_class_method :bare?
+
+    def with_certificate(uri, settings, log = nil)
+      require "rondo/certificates/development"
+      place, words = uri.split("?", 2)
+      host = place[%r{\Assl://\[?(.*?)\]?:\d+/?\z}, 1]
+      check_environment(settings[:environment])
+      found = Certificates::Development.new.find(host)
+      log&.say "* Certificate for #{host}: #{found.line}"
+      "#{place}?#{[TLS.query({ cert: found.cert, key: found.key }), *words].join("&")}"
+    rescue Certificates::Failed => e
+      raise AddressError, "cannot listen on #{place}: #{e.message}"
+    end
+    private_class_method :with_certificate
+
+    def check_environment(name)
+      return if WITHOUT_CERTIFICATE.include?(name.to_s)
+
+      raise Certificates::Failed, "cert is missing, and the environment is #{name}; a certificate is made in " \
+                                  "#{WITHOUT_CERTIFICATE.join(" and ")} only"
+    end
+    private_class_method :check_environment
   end
 end

@@ -73,7 +73,7 @@ module Rondo
     private_class_method :word
 
     # @param words [Array<Array(String, String)>] in their order: a second cert, with its key, is another certificate
-    # @return [Spec]
+    # @return [Spec] its pairs may be missing: then somebody else has to find them (certificates/development.rb)
     # @raise [Refused] half a line
     def spec(words)
       store = words.map(&:first).find { |name| KEYSTORE.include?(name) }
@@ -94,6 +94,8 @@ module Rondo
     # @return [Material]
     # @raise [Refused] half a line
     def read(spec, address)
+      raise Refused, "cert is missing" if spec.pairs.empty?
+
       found = { address: address, certificates: spec.pairs.map { |pair| read_pair(pair) },
                 ca: spec.ca && read_file(spec.ca), ca_name: spec.ca, verify_mode: spec.verify_mode,
                 verification_flags: spec.verification_flags, ciphers: spec.ciphers, ciphersuites: spec.ciphersuites }
@@ -134,7 +136,7 @@ module Rondo
         rows << {} if rows.last.key?(name)
         rows.last[name] = value
       end
-      rows.map { |row| pair(row) }
+      rows == [{}] ? [] : rows.map { |row| pair(row) }
     end
     private_class_method :pairs
 

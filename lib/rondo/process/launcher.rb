@@ -207,7 +207,7 @@ module Rondo
     def listen
       @foreign = []
       inherited = @inherited || Inherited.extract
-      Binds.uris(@settings, inherited).each do |uri|
+      Binds.uris(@settings, inherited, @log).each do |uri|
         descriptors = inherited.descriptors_for(uri).flat_map { |number| [number, *inherited.siblings_of(number)] }
         descriptors.each { |number| adopt(number, inherited, uri) }
         @server.listen(uri) if descriptors.empty?

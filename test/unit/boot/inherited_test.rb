@@ -37,7 +37,8 @@ class InheritedTest < Minitest::Test
   def test_a_port_with_tls_does_not_become_a_plain_one
     uri = take("9=https://127.0.0.1:1").uris.first
     assert_equal "https", Rondo::Address.scheme(uri)
-    error = assert_raises(Rondo::AddressError) { Rondo::Address.parse(uri) }
+    address = Rondo::Address.parse(uri)
+    error = assert_raises(Rondo::AddressError) { Rondo::Address.read_tls(uri, address) }
     assert_equal "cannot listen on ssl://127.0.0.1:1: cert is missing", error.message
   end
 

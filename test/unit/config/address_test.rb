@@ -73,7 +73,7 @@ class AddressTest < Minitest::Test
 
   # What follows the question mark may name a secret.
   {
-    "" => "cert is missing", "cert=c" => "key is missing", "key=k" => "cert is missing",
+    "cert=c" => "key is missing", "key=k" => "cert is missing",
     "cert=c&key=k&cert=d" => "key is missing", "cert=c&key=k&verify_mode=maybe" => /verify_mode cannot be "maybe"/,
     "cert=c&key=k&verify_mode=force_peer" => "verify_mode force_peer needs ca",
     "keystore=s&keystore_pass=x" => /keystore is JRuby's; give cert and key/,

@@ -1,0 +1,125 @@
+# frozen_string_literal: true
+
+# A folder with keys: for its owner alone, each file is written as a whole, and one process at a time changes it.
+# SPDX-License-Identifier: MIT
+
+require "fileutils"
+require "rondo"
+
+module Rondo
+  # Certificates that the server makes or fetches by itself.
+  module Certificates
+    # They cannot be made, read or kept: a message of one line.
+    class Failed < Error; end
+
+    # Reads and writes the files of such a folder.
+    class Folder
+      # Largest file that is read.
+      LONGEST = 1 << 20
+      LOCK = "lock"
+
+      # Where this user's programs keep what they need again.
+      # @param name [String] of a folder there
+      # @param env [Hash{String => String}]
+      # @return [String] a path
+      # @raise [Failed]
+      def self.place(name, env = ENV)
+        state = env["XDG_STATE_HOME"].to_s
+        # The XDG specification has relative paths ignored.
+        state = File.join(Dir.home, ".local/state") unless state.start_with?("/")
+        File.join(state, "rondo", name)
+      rescue ArgumentError
+        raise Failed, "there is no home folder for certificates: set XDG_STATE_HOME"
+      end
+
+      # @return [String]
+      attr_reader :path
+
+      # @param path [String] need not exist
+      def initialize(path)
+        @path = File.expand_path(path)
+      end
+
+      # @param name [String]
+      # @return [String] path of a file in it
+      def at(name)
+        File.join(@path, name)
+      end
+
+      # @param name [String]
+      # @return [String, nil] its bytes; nil: there is no such file
+      # @raise [Failed]
+      def read(name)
+        File.binread(at(name), LONGEST)
+      rescue Errno::ENOENT
+        nil
+      rescue SystemCallError => e
+        fail_with("cannot read", at(name), e)
+      end
+
+      # Other processes see the whole file or the one before. It survives a crash of the machine.
+      # @param name [String]
+      # @param bytes [String]
+      # @param mode [Integer]
+      # @return [String] its path
+      # @raise [Failed]
+      def write(name, bytes, mode: 0o600)
+        path = at(name)
+        make(File.dirname(path))
+        temporary = "#{path}.#{Process.pid}.new"
+        File.open(temporary, File::WRONLY | File::CREAT | File::EXCL | File::NOFOLLOW, mode) do |file|
+          file.chmod(mode) # whatever the umask is
+          file.write(bytes)
+          file.fsync
+        end
+        File.rename(temporary, path)
+        path
+      rescue SystemCallError => e
+        File.unlink(temporary) if temporary && File.exist?(temporary)
+        fail_with("cannot write", path, e)
+      end
+
+      # @param name [String]
+      # @return [void]
+      def remove(name)
+        File.unlink(at(name))
+      rescue Errno::ENOENT
+        nil
+      rescue SystemCallError => e
+        fail_with("cannot remove", at(name), e)
+      end
+
+      # Waits until no other process changes the folder.
+      # @param wait [Boolean]
+      # @yield
+      # @return [Object] what the block returns; :busy without a wait, if another process is there
+      # @raise [Failed]
+      def locked(wait: true)
+        make(@path)
+        File.open(at(LOCK), File::RDWR | File::CREAT, 0o600) do |file|
+          return :busy unless file.flock(wait ? File::LOCK_EX : File::LOCK_EX | File::LOCK_NB)
+
+          yield
+        end
+      rescue SystemCallError => e
+        fail_with("cannot lock", at(LOCK), e)
+      end
+
+      private
+
+      # Folders above it are as the umask wants them.
+      def make(path)
+        return if File.directory?(path)
+
+        path == @path ? FileUtils.mkdir_p(File.dirname(path)) : make(File.dirname(path))
+        Dir.mkdir(path, 0o700)
+      rescue Errno::EEXIST
+        nil # by another process
+      end
+
+      def fail_with(what, path, error)
+        raise Failed, "#{what} #{path}: #{SystemCallError.new(nil, error.errno).message}"
+      end
+    end
+  end
+end

@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+# A folder with keys: who may read it, what other processes see of a change, and one of them at a time.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "rondo/certificates/folder"
+require "tmpdir"
+
+class CertificatesFolderTest < Minitest::Test
+  Folder = Rondo::Certificates::Folder
+  Failed = Rondo::Certificates::Failed
+
+  def setup
+    @root = Dir.mktmpdir
+    @folder = Folder.new(File.join(@root, "state/keys"))
+  end
+
+  def teardown
+    FileUtils.rm_rf(@root)
+  end
+
+  def mode(path)
+    File.stat(path).mode & 0o777
+  end
+
+  def test_where_it_is
+    assert_equal "/s/rondo/x", Folder.place("x", { "XDG_STATE_HOME" => "/s" })
+    home = File.join(Dir.home, ".local/state/rondo/x")
+    assert_equal home, Folder.place("x", {})
+    assert_equal home, Folder.place("x", { "XDG_STATE_HOME" => "relative" })
+  end
+
+  def test_it_is_for_its_owner_alone
+    umask = File.umask(0)
+    path = @folder.write("a/key.pem", "secret")
+    assert_equal [0o700, 0o600], [mode(File.dirname(path)), mode(path)]
+    @folder.write("cert.pem", "open", mode: 0o644)
+    assert_equal [0o700, 0o644], [mode(@folder.path), mode(@folder.at("cert.pem"))]
+  ensure
+    File.umask(umask)
+  end
+
+  def test_a_file_is_replaced_as_a_whole
+    @folder.write("file", "one")
+    before = File.open(@folder.at("file"))
+    @folder.write("file", "two")
+    assert_equal %w[one two], [before.read, @folder.read("file")]
+    assert_equal ["file"], Dir.children(@folder.path)
+  ensure
+    before&.close
+  end
+
+  def test_a_link_that_waits_under_the_new_name_is_not_followed
+    @folder.write("file", "one")
+    other = File.join(@root, "other")
+    File.write(other, "other")
+    File.symlink(other, "#{@folder.at("file")}.#{Process.pid}.new")
+    assert_raises(Failed) { @folder.write("file", "two") }
+    assert_equal "other", File.read(other)
+  end
+
+  def test_what_is_not_there
+    assert_nil @folder.read("none")
+    assert_nil @folder.remove("none")
+  end
+
+  def test_a_failure_is_a_line_that_names_the_file
+    File.write(File.join(@root, "state"), "a file")
+    error = assert_raises(Failed) { @folder.write("key.pem", "x") }
+    assert_match(%r{\Acannot write #{@root}/state/keys/key\.pem: (?:Not a directory|File exists)\z}, error.message)
+    error = assert_raises(Failed) { @folder.locked { flunk } }
+    assert_match(%r{\Acannot lock #{@root}/state/keys/lock: }, error.message)
+  end
+
+  def test_one_process_at_a_time
+    own, other = IO.pipe, IO.pipe
+    pid = fork do
+      @folder.locked { own[1].write(".") && other[0].read(1) }
+      exit!(0)
+    end
+    own[0].read(1)
+    assert_equal :busy, @folder.locked(wait: false) { flunk }
+    other[1].write(".")
+    assert_equal 7, @folder.locked { 7 }
+  ensure
+    Process.wait(pid)
+  end
+end
