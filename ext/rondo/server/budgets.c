@@ -38,6 +38,7 @@ void rd_budgets_init(rd_server *server) {
     rd_ledger_limit(ledger, RD_LEDGER_BODY_DISK,
                     disk > 0 ? disk : rd_disk_room_for_bodies(server->body_folder));
     rd_ledger_limit(ledger, RD_LEDGER_INPUT, (uint64_t)server->settings.total_input_bytes);
+    rd_ledger_limit(ledger, RD_LEDGER_HANDSHAKES, (uint64_t)server->settings.max_handshakes);
     rd_ledger_limit(ledger, RD_LEDGER_OUTPUT, (uint64_t)server->settings.total_output_bytes);
     rd_ledger_limit(ledger, RD_LEDGER_SUBSCRIPTIONS,
                     (uint64_t)server->settings.total_subscription_bytes);
@@ -58,6 +59,8 @@ rd_ledger_kind rd_budget_of(int code) {
         return RD_LEDGER_BODY_DISK;
     case RD_ERR_INPUT_FULL:
         return RD_LEDGER_INPUT;
+    case RD_ERR_HANDSHAKES_FULL:
+        return RD_LEDGER_HANDSHAKES;
     case RD_ERR_OUTPUT_FULL:
         return RD_LEDGER_OUTPUT;
     case RD_ERR_REPLAY_LATE:   /* not a budget, but logged as often */
@@ -79,6 +82,8 @@ const char *rd_budget_setting(int code) {
         return "total_body_bytes";
     case RD_ERR_INPUT_FULL:
         return "total_input_bytes";
+    case RD_ERR_HANDSHAKES_FULL:
+        return "max_handshakes";
     case RD_ERR_OUTPUT_FULL:
         return "total_output_bytes";
     case RD_ERR_CHANNEL_LIMIT:

@@ -12,6 +12,7 @@
 
 #include <openssl/ssl.h>
 
+#include "tls/tls_hello.h"
 #include "tls/tls_names.h"
 #include "transport/conn.h"
 
@@ -41,10 +42,11 @@ typedef struct rd_tls_context {
 } rd_tls_context;
 
 typedef struct rd_tls {
-    SSL *ssl;         /* NULL: nothing has come, or the handshake has failed */
+    SSL *ssl;         /* NULL: the ClientHello is not whole, or the handshake has failed */
     rd_buffer ahead;  /* ciphertext that was received and not decrypted */
     rd_buffer unsent; /* ciphertext */
     uint64_t extra_since_ms;
+    rd_tls_hello hello;
     uint32_t shaken; /* bytes that came for the handshake */
     uint16_t extra;  /* messages that cost work and carry nothing, since then */
     bool is_held;    /* `unsent` waits for the rest of its packet, not for the socket */

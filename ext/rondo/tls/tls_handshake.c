@@ -9,8 +9,8 @@
 #include <openssl/err.h>
 
 #include "base/error.h"
+#include "transport/layer.h"
 
-#define HANDSHAKE_MAX    65536
 #define EXTRA_MAX        32 /* messages behind the handshake, within EXTRA_MS */
 #define EXTRA_MS         60000
 #define HANDSHAKE_RECORD 22
@@ -26,6 +26,7 @@ static void make_ssl(rd_conn *conn) {
     if (bio == NULL || ssl == NULL) { /* no memory, or no random numbers */
         BIO_free(bio);
         SSL_free(ssl);
+        ERR_clear_error();
         return;
     }
     BIO_set_data(bio, &context->flow);
@@ -47,7 +48,9 @@ static int give_up(rd_conn *conn, int code) {
 
 /* What went wrong, for the log. */
 static int code_of_error(void) {
-    switch (ERR_GET_REASON(ERR_peek_error())) {
+    const unsigned long error = ERR_peek_error();
+    if (ERR_GET_LIB(error) != ERR_LIB_SSL) return RD_ERR_HANDSHAKE;
+    switch (ERR_GET_REASON(error)) {
     case SSL_R_UNSUPPORTED_PROTOCOL:
     case SSL_R_WRONG_VERSION_NUMBER:
     case SSL_R_UNKNOWN_PROTOCOL:
@@ -67,8 +70,8 @@ static int code_of_error(void) {
     default:
         break;
     }
-    const bool is_alert = ERR_GET_REASON(ERR_peek_error()) >= SSL_AD_REASON_OFFSET;
-    return is_alert ? RD_ERR_TLS_ALERT : RD_ERR_HANDSHAKE;
+    const int alert = ERR_GET_REASON(error) - SSL_AD_REASON_OFFSET;
+    return alert >= 0 && alert < 256 ? RD_ERR_TLS_ALERT : RD_ERR_HANDSHAKE;
 }
 
 static int go_on(rd_conn *conn, const char *came, size_t len) {
@@ -96,24 +99,54 @@ static void send_handshake(rd_conn *conn, bool is_over) {
 }
 
 /* Each of HTTP's methods begins with a letter, and a record does not. */
-static bool is_plain_http(char byte) {
+static bool is_plain_http(const rd_buffer *came) {
+    if (rd_buffer_len(came) == 0) return false;
+    const char byte = rd_buffer_ptr(came)[0];
     return byte >= 'A' && byte <= 'Z';
+}
+
+static int look_at_hello(rd_tls *tls) {
+    const rd_slice came = rd_slice_of(rd_buffer_ptr(&tls->ahead), rd_buffer_len(&tls->ahead));
+    if (is_plain_http(&tls->ahead)) return RD_ERR_TLS_MISSING;
+    return rd_tls_hello_scan(&tls->hello, came);
+}
+
+/* Keeps what has come: never more than one go_on() takes. Returns 1: the ClientHello is whole; or
+ * what a handshake returns. */
+static int await_hello(rd_conn *conn) {
+    rd_tls *tls = rd_tls_of(conn);
+    char *bytes = conn->set->loop->receive;
+    const int before =
+        look_at_hello(tls); /* it may stand in line again, or follow a PROXY header */
+    if (before != 0) return before;
+    const size_t room = sizeof(conn->set->loop->receive) - rd_buffer_len(&tls->ahead);
+    const ssize_t came = rd_transport_tcp.read(conn, bytes, room);
+    if (came < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
+    if (came <= 0) return RD_ERR_CLOSED;
+    rd_buffer_append(&tls->ahead, bytes, (size_t)came);
+    return look_at_hello(tls);
+}
+
+/* Returns 1: OpenSSL can go on; or what a handshake returns. */
+static int begin_handshake(rd_conn *conn) {
+    const int code = await_hello(conn);
+    if (code != 1) return code;
+    if (!rd_layer_admit(conn)) return 0;
+    make_ssl(conn);
+    return rd_tls_of(conn)->ssl == NULL ? RD_ERR_HANDSHAKE : 1;
 }
 
 int rd_tls_handshake(rd_conn *conn) {
     rd_tls *tls = rd_tls_of(conn);
     char *bytes = conn->set->loop->receive;
+    const int begun = tls->ssl == NULL ? begin_handshake(conn) : 1;
+    if (begun != 1) return begun < 0 ? give_up(conn, begun) : 0;
     const ssize_t came = rd_tls_receive(conn, bytes, sizeof(conn->set->loop->receive));
     if (came < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
     if (came <= 0) return give_up(conn, RD_ERR_CLOSED);
-    if (tls->ssl == NULL) {
-        if (is_plain_http(bytes[0])) return give_up(conn, RD_ERR_TLS_MISSING);
-        make_ssl(conn);
-    }
-    if (tls->ssl == NULL) return give_up(conn, RD_ERR_HANDSHAKE);
     tls->shaken += (uint32_t)came;
     int code = go_on(conn, bytes, (size_t)came);
-    if (code == 0 && tls->shaken > HANDSHAKE_MAX) code = RD_ERR_TLS_TOO_LONG;
+    if (code == 0 && tls->shaken > RD_TLS_HANDSHAKE_MAX) code = RD_ERR_TLS_TOO_LONG;
     tls->has_shaken = code == 1;
     send_handshake(conn, code == 1);
     return code < 0 ? give_up(conn, code) : code;
@@ -175,11 +208,9 @@ static int choose_set(SSL *ssl, int *alert, void *nothing) {
     rd_tls_context *context = rd_tls_context_of(SSL_get_app_data(ssl));
     (void)alert, (void)nothing;
     const int64_t found = rd_tls_names_find(&context->names, server_name(ssl));
-    if (found > 0) {
-        SSL_CTX *set = context->sets[found];
-        SSL_set_SSL_CTX(ssl, set);
-        SSL_set_verify(ssl, SSL_CTX_get_verify_mode(set), NULL);
-    }
+    SSL_CTX *set = context->sets[found < 0 ? 0 : found]; /* a second ClientHello may ask anew */
+    SSL_set_SSL_CTX(ssl, set);
+    SSL_set_verify(ssl, SSL_CTX_get_verify_mode(set), NULL);
     return SSL_CLIENT_HELLO_SUCCESS;
 }
 

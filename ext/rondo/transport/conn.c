@@ -208,6 +208,8 @@ static void leave_layer(rd_conn *conn) {
     rd_layer *layer = rd_conn_layer(conn);
     rd_list_unlink(&layer->in_line);
     rd_ledger_recount(&conn->set->ledger, RD_LEDGER_INPUT, &layer->ahead_counted, 0);
+    if (layer->is_admitted) rd_ledger_release(&conn->set->ledger, RD_LEDGER_HANDSHAKES, 1);
+    layer->is_admitted = false;
 }
 
 static void leave(rd_conn *conn) {

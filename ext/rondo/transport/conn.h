@@ -46,7 +46,10 @@ typedef struct rd_conn_set {
     rd_list dirty;         /* those with output queued since the last flush */
     rd_list stalled;       /* those whose peers do not read what is queued; see stalled.h */
     rd_list long_sends;    /* those with much to send, in the order of their slices */
-    rd_list handshakes;    /* those whose handshake can continue: see layer.h */
+    rd_list handshakes;    /* those whose handshake can begin: see layer.h */
+    rd_list continuing;    /* those whose handshake holds memory and can go on */
+    rd_list shaking;       /* those whose handshake holds memory and waits for the peer, the one
+                            * whose peer has been silent longest first */
     rd_list pending;       /* those whose transport has decoded input: see layer.h */
     uint64_t long_sent_ns; /* when long_sends last got a slice */
     rd_indexes indexes;
@@ -58,6 +61,7 @@ typedef struct rd_conn_set {
     /* Long sends wait for rd_conn_set_send_long(), except for what rd_conn_flush() sends. If false,
      * each sends when it can. */
     bool shares_sending;
+    bool begins_next; /* of the handshakes in line, one that begins is served next */
     /* The callbacks of conn_read.c for the poller and the timer wheel. */
     void (*on_ready)(rd_source *source, unsigned ready);
     void (*on_timer)(rd_timer *timer);
@@ -67,8 +71,8 @@ typedef struct rd_conn_set {
     rd_slice (*offer)(size_t index);
     /* An answer is cut, RD_ERR_*: the connection is closed next. Or NULL. */
     void (*on_cut)(rd_conn *conn, int code);
-    /* There is no room for what its transport has read ahead, RD_ERR_INPUT_FULL: the connection is
-     * reset next. Or NULL. */
+    /* There is no room for what its transport has read ahead, RD_ERR_INPUT_FULL, or for its
+     * handshake, RD_ERR_HANDSHAKES_FULL: the connection is reset next. Or NULL. */
     void (*on_refused)(rd_conn *conn, int code);
 } rd_conn_set;
 
@@ -133,13 +137,16 @@ struct rd_conn {
 
 /* What a connection has in addition if its transport is not plain. */
 typedef struct rd_layer {
-    rd_list in_line; /* in `handshakes` or `pending` of the set */
+    rd_list in_line; /* in a line of the set: handshakes, continuing, shaking, pending */
     rd_conn *conn;
     rd_conn *carrier;         /* a reference; NULL: it has its own descriptor */
     struct rd_lines *lines;   /* those of the carrier, set by its protocol; see request/line.h */
     const rd_transport *held; /* its transport, until it begins; or NULL */
     size_t ahead_counted;     /* bytes that it has read ahead, in the ledger */
     bool is_shaking;          /* the handshake is not over */
+    bool is_admitted;         /* the handshake holds memory, and is counted */
+    bool awaits_peer;         /* it stands in `shaking` */
+    bool is_quiet;            /* it stands in line, and the poller need not tell of it again */
     bool has_finished;        /* the transport's last message is queued */
 } rd_layer;
 
@@ -234,8 +241,9 @@ static inline void rd_conn_shut_down(rd_conn *conn) {
 static inline unsigned rd_conn_wanted_interest(rd_conn *conn) {
     unsigned interest = rd_conn_reads(conn) ? RD_READABLE : 0;
     if (conn->out.bytes > 0 && !conn->warming) interest |= RD_WRITABLE;
-    if (rd_conn_unsent(conn) > 0) interest |= RD_WRITABLE;
-    return interest;
+    if (!conn->layered) return interest;
+    if (rd_conn_layer(conn)->is_quiet && rd_conn_is_open(conn)) interest &= RD_WRITABLE;
+    return rd_conn_unsent(conn) > 0 ? interest | RD_WRITABLE : interest;
 }
 
 /* Tells the poller of it, unless the connection is closed. */
@@ -304,11 +312,13 @@ static inline bool rd_conn_set_has_long(const rd_conn_set *set) {
 
 /* Whether transports have work that no readiness will announce. */
 static inline bool rd_conn_set_has_layers(const rd_conn_set *set) {
-    return !rd_list_is_empty(&set->handshakes) || !rd_list_is_empty(&set->pending);
+    return !rd_list_is_empty(&set->handshakes) || !rd_list_is_empty(&set->continuing) ||
+           !rd_list_is_empty(&set->pending);
 }
 
-/* Continues handshakes, one after the other, for a millisecond, so that a flood of them leaves time
- * for other connections. Then reads once from each connection whose transport has decoded input. */
+/* Continues handshakes for a millisecond, so that a flood of them leaves time for other
+ * connections: by turns one that goes on and one that begins, so that neither kind holds up the
+ * other. Then reads once from each connection whose transport has decoded input. */
 void rd_conn_set_serve_layers(rd_conn_set *set);
 
 /* Closes when everything queued is sent. With `linger`, half-closes and still reads for a while, so

@@ -4,6 +4,7 @@
  * work without readiness; see conn.h.
  */
 #include <errno.h>
+#include <sys/socket.h>
 
 #include "base/apart.h"
 #include "base/error.h"
@@ -64,7 +65,10 @@ RD_APART static void read_layer(rd_conn *conn) {
         read_bytes(conn, &rd_transport_tcp);
         return;
     }
-    if (!rd_layer_may_read(conn)) return;
+    if (!rd_layer_may_read(conn)) {
+        if (conn->source.registered) rd_conn_update_interest(conn);
+        return;
+    }
     read_bytes(conn, conn->transport);
     if (!rd_layer_count_ahead(conn)) refuse_ahead(conn);
     rd_layer_note_pending(conn);
@@ -114,14 +118,20 @@ static void shake_hands(rd_conn *conn) {
 
 /* ---- deadlines ---- */
 
-/* The thread may have been delayed since it asked the poller: what has come by now is in time. */
+static bool has_come(const rd_conn *conn) {
+    char byte;
+    return recv(conn->source.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+/* The thread may have been delayed since it asked the poller: what has come by now is in time. A
+ * handshake only stands in line, because many may be due at the same moment. */
 static void look_again(rd_conn *conn) {
     if (!rd_conn_is_open(conn) || !rd_conn_reads(conn)) return;
     rd_conn_ref(conn);
     if (!conn->layered || !rd_layer_is_shaking(conn)) {
         read_some(conn);
-    } else if (!rd_layer_is_in_line(conn)) {
-        shake_hands(conn);
+    } else if (!rd_layer_is_in_line(conn) && has_come(conn)) {
+        rd_layer_may_read(conn);
     }
     rd_conn_unref(conn);
 }
@@ -218,9 +228,17 @@ static void serve(rd_list *node, void (*step)(rd_conn *conn)) {
     rd_conn_unref(conn);
 }
 
+static rd_list *next_handshake(rd_conn_set *set) {
+    rd_list *first = set->begins_next ? &set->handshakes : &set->continuing;
+    rd_list *second = set->begins_next ? &set->continuing : &set->handshakes;
+    rd_list *node = rd_list_shift(first);
+    set->begins_next = !set->begins_next;
+    return node != NULL ? node : rd_list_shift(second);
+}
+
 static void serve_handshakes(rd_conn_set *set) {
     const uint64_t until = rd_clock_ns() + HANDSHAKES_NS;
-    for (rd_list *node; (node = rd_list_shift(&set->handshakes)) != NULL;) {
+    for (rd_list *node; (node = next_handshake(set)) != NULL;) {
         serve(node, shake_hands);
         if (rd_clock_ns() >= until) break;
     }
@@ -249,5 +267,7 @@ void rd_conn_set_init(rd_conn_set *set, rd_loop *loop, const rd_settings *settin
     rd_list_init(&set->stalled);
     rd_list_init(&set->long_sends);
     rd_list_init(&set->handshakes);
+    rd_list_init(&set->continuing);
+    rd_list_init(&set->shaking);
     rd_list_init(&set->pending);
 }

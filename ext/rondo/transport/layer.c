@@ -10,7 +10,15 @@
 
 static void stand_in_line(rd_conn *conn, rd_list *line) {
     rd_layer *layer = rd_conn_layer(conn);
-    if (!rd_list_is_linked(&layer->in_line)) rd_list_append(line, &layer->in_line);
+    if (rd_layer_is_in_line(conn)) return;
+    rd_list_unlink(&layer->in_line); /* of `shaking` */
+    layer->awaits_peer = false;
+    rd_list_append(line, &layer->in_line);
+}
+
+static void stand_for_handshake(rd_conn *conn) {
+    rd_conn_set *set = conn->set;
+    stand_in_line(conn, rd_conn_layer(conn)->is_admitted ? &set->continuing : &set->handshakes);
 }
 
 void rd_layer_hold(rd_conn *conn) {
@@ -26,21 +34,59 @@ bool rd_layer_begin(rd_conn *conn, const char *ahead, size_t len) {
     layer->held = NULL;
     layer->is_shaking = true;
     if (conn->transport->begin != NULL) conn->transport->begin(conn, ahead, len);
-    stand_in_line(conn, &conn->set->handshakes);
+    stand_for_handshake(conn);
     return true;
 }
 
 bool rd_layer_may_read(rd_conn *conn) {
     if (!rd_conn_layer(conn)->is_shaking) return true;
-    stand_in_line(conn, &conn->set->handshakes);
+    rd_conn_layer(conn)->is_quiet = rd_layer_is_in_line(conn);
+    stand_for_handshake(conn);
     return false;
+}
+
+/* The one whose peer has been silent longest makes room. Those in line wait for us. */
+static bool make_room(rd_conn_set *set) {
+    if (rd_list_is_empty(&set->shaking)) return false;
+    rd_conn *conn = RD_CONTAINER(set->shaking.next, rd_layer, in_line)->conn;
+    rd_ledger_refuse(&set->ledger, RD_LEDGER_HANDSHAKES);
+    if (set->on_refused != NULL) set->on_refused(conn, RD_ERR_HANDSHAKES_FULL);
+    rd_conn_reset(conn);
+    return true;
+}
+
+bool rd_layer_admit(rd_conn *conn) {
+    rd_layer *layer = rd_conn_layer(conn);
+    rd_ledger *ledger = &conn->set->ledger;
+    while (!rd_ledger_has_room(ledger, RD_LEDGER_HANDSHAKES, 1)) {
+        if (make_room(conn->set)) continue;
+        stand_for_handshake(conn);
+        return false;
+    }
+    rd_ledger_add(ledger, RD_LEDGER_HANDSHAKES, 1);
+    layer->is_admitted = true;
+    return true;
+}
+
+static void note_result(rd_conn *conn, int result) {
+    rd_layer *layer = rd_conn_layer(conn);
+    layer->is_shaking = result == 0;
+    if (!layer->is_admitted) return;
+    if (result != 0) {
+        rd_ledger_release(&conn->set->ledger, RD_LEDGER_HANDSHAKES, 1);
+        layer->is_admitted = false;
+    } else if (!rd_list_is_linked(&layer->in_line)) {
+        layer->awaits_peer = true;
+        rd_list_append(&conn->set->shaking, &layer->in_line);
+    }
 }
 
 int rd_layer_handshake(rd_conn *conn) {
     rd_layer *layer = rd_conn_layer(conn);
+    layer->is_quiet = false;
     int result = conn->transport->handshake == NULL ? 1 : conn->transport->handshake(conn);
     if (result >= 0 && !rd_layer_count_ahead(conn)) result = RD_ERR_INPUT_FULL;
-    layer->is_shaking = result == 0;
+    note_result(conn, result);
     if (result < 0) layer->has_finished = true; /* it has not begun, so it has no orderly end */
     return result;
 }
@@ -50,7 +96,8 @@ bool rd_layer_is_shaking(rd_conn *conn) {
 }
 
 bool rd_layer_is_in_line(rd_conn *conn) {
-    return rd_list_is_linked(&rd_conn_layer(conn)->in_line);
+    const rd_layer *layer = rd_conn_layer(conn);
+    return rd_list_is_linked(&layer->in_line) && !layer->awaits_peer;
 }
 
 /* ---- reading and writing ---- */

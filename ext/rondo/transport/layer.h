@@ -3,8 +3,8 @@
  * What a connection does in addition if its transport is not plain (`conn->layered`): it waits for
  * its handshake, says whether anything is unsent, and stands in line if its transport has decoded
  * input that was not read. conn_read.c, conn_send.c, packed.c and protocol/opening.c call this, and
- * only for such connections. transport.h says what each part of a transport does. Closes nothing.
- * Under the loop lock.
+ * only for such connections. transport.h says what each part of a transport does. Closes only what
+ * has to make room for other handshakes. Under the loop lock.
  */
 #ifndef RD_TRANSPORT_LAYER_H
 #define RD_TRANSPORT_LAYER_H
@@ -25,6 +25,11 @@ bool rd_layer_may_read(rd_conn *conn);
 
 /* Continues the handshake: see rd_transport.handshake. */
 int rd_layer_handshake(rd_conn *conn);
+
+/* For a transport, in its handshake: this will take memory until it is over. Such handshakes of all
+ * clients together have a limit. Beyond it, the one whose peer has been silent longest is reset.
+ * False: all of them wait for us, so this one stands in line again. */
+bool rd_layer_admit(rd_conn *conn);
 
 bool rd_layer_is_shaking(rd_conn *conn);
 

@@ -5,6 +5,7 @@
  */
 #include "check.h"
 #include "hand_clock.h"
+#include "tls/tls_flow.h"
 #include "tls_conn.h"
 
 /* ---- small records ---- */
@@ -54,7 +55,239 @@ static void test_new_keys_in_one_piece(void) {
     end(conn);
 }
 
+/* ---- handshakes that stop ---- */
+
+#define CROWD 8
+
+static rd_conn *crowd[CROWD];
+static tls_client clients[CROWD];
+static int peers[CROWD];
+static unsigned reset;
+
+static void note_reset(rd_conn *conn, int code) {
+    CHECK(rd_conn_is_open(conn));
+    CHECK_INT(code, RD_ERR_HANDSHAKES_FULL);
+    reset++;
+}
+
+static void open_crowd(void) {
+    reset = 0;
+    set.on_refused = note_reset;
+    for (int i = 0; i < CROWD; i++) {
+        clients[i] = new_client("a.test");
+        crowd[i] = open_conn();
+        peers[i] = peer;
+    }
+    turn();
+}
+
+static void choose(int index) {
+    peer = peers[index];
+    client = clients[index];
+}
+
+/* The first flight of this client, without `left_out` bytes of it. */
+static void send_hello(int index, size_t left_out) {
+    char *bytes;
+    choose(index);
+    do_handshake();
+    const size_t len = take_ciphertext(&client, &bytes);
+    send_raw(bytes, len - left_out);
+    free(bytes);
+}
+
+static bool finish_handshake(int index) {
+    choose(index);
+    shaken = 1;
+    return hear() > 0 && shake_hands_in_pieces(SIZE_MAX);
+}
+
+static uint64_t held(void) {
+    return set.ledger.rows[RD_LEDGER_HANDSHAKES].held;
+}
+
+static void end_crowd(void) {
+    for (int i = 0; i < CROWD; i++) {
+        if (crowd[i]->state != RD_CONN_CLOSED) rd_conn_close(crowd[i]);
+        rd_conn_unref(crowd[i]);
+        close(peers[i]);
+        free_client(&clients[i]);
+    }
+    turn();
+    CHECK_INT(held(), 0);
+    CHECK_INT(set.count, 0);
+    CHECK(rd_list_is_empty(&set.shaking));
+    rd_ledger_limit(&set.ledger, RD_LEDGER_HANDSHAKES, UINT64_MAX);
+    set.on_refused = NULL;
+    set.ledger.rows[RD_LEDGER_HANDSHAKES].refused = 0;
+}
+
+/* It costs its own bytes and nothing else. */
+static void test_half_a_hello_is_only_kept(void) {
+    open_crowd();
+    for (int i = 0; i < CROWD; i++) send_hello(i, 1);
+    for (int i = 0; i < 3; i++) turn();
+    CHECK_INT(held(), 0);
+    for (int i = 0; i < CROWD; i++) {
+        const rd_tls *tls = rd_conn_transport_state(crowd[i]);
+        CHECK(tls->ssl == NULL && rd_buffer_len(&tls->ahead) > 100);
+        CHECK(rd_conn_is_open(crowd[i]));
+    }
+    end_crowd();
+}
+
+static void test_handshakes_that_stop_have_a_limit(void) {
+    open_crowd();
+    rd_ledger_limit(&set.ledger, RD_LEDGER_HANDSHAKES, 3);
+    for (int i = 0; i < 3; i++) {
+        send_hello(i, 0);
+        turn();
+    }
+    CHECK_INT(held(), 3);
+    CHECK(finish_handshake(1)); /* and so leaves its place */
+    CHECK_INT(held(), 2);
+    send_hello(3, 0);
+    turn();
+    CHECK_INT(reset, 0);
+    send_hello(4, 0);
+    send_hello(5, 0);
+    turn();
+    turn();
+    CHECK_INT(held(), 3);
+    CHECK_INT(reset, 2);
+    CHECK_INT(set.ledger.rows[RD_LEDGER_HANDSHAKES].refused, 2);
+    CHECK_INT(crowd[0]->state, RD_CONN_CLOSED);
+    CHECK_INT(crowd[1]->state, RD_CONN_OPEN);
+    CHECK_INT(crowd[2]->state, RD_CONN_CLOSED);
+    for (int i = 3; i < 6; i++) CHECK(finish_handshake(i));
+    end_crowd();
+}
+
+/* They wait for the server, so none of them is reset. */
+static void test_handshakes_in_line_are_not_reset(void) {
+    open_crowd();
+    rd_ledger_limit(&set.ledger, RD_LEDGER_HANDSHAKES, 1);
+    for (int i = 0; i + 1 < CROWD; i += 2) {
+        send_hello(i, 0);
+        turn();
+        choose(i);
+        hear();
+        CHECK_INT(do_handshake(), 1);
+        send_hello(i + 1, 0);
+        choose(i);
+        shaken = 1;
+        carry_in_pieces(SIZE_MAX);
+        for (int turns = 0; turns < 3; turns++) turn();
+        CHECK_INT(shaken, 0);
+        CHECK_INT(held(), 1);
+        CHECK(finish_handshake(i + 1));
+        if (i == 2) turn(); /* the next one that is served is now of the other kind */
+    }
+    CHECK_INT(reset, 0);
+    end_crowd();
+}
+
+/* ---- the time of a turn ---- */
+
+static uint64_t handshake_ns; /* what each takes */
+
+static rd_slice offer_slowly(size_t index) {
+    if (index == 0) hand_clock_ns += handshake_ns;
+    return index == 0 ? RD_SLICE("http/1.1") : RD_SLICE("");
+}
+
+/* Returns how many handshakes the next turn continues. */
+static unsigned count_in_turn(void) {
+    const uint64_t before = held();
+    turn();
+    return (unsigned)(held() - before);
+}
+
+static void check_in_turn(uint64_t each_ns, unsigned expected) {
+    open_crowd();
+    set.offer = offer_slowly;
+    handshake_ns = each_ns;
+    for (int i = 0; i < CROWD; i++) {
+        SSL_set_alpn_protos(clients[i].ssl, (const unsigned char *)"\x08http/1.1", 9);
+        send_hello(i, 0);
+    }
+    CHECK_INT(count_in_turn(), expected);
+    CHECK_INT(count_in_turn(), expected);
+    for (int i = 0; i < CROWD; i++) turn();
+    CHECK_INT(held(), CROWD);
+    end_crowd();
+}
+
+static void test_handshakes_have_a_millisecond_of_a_turn(void) {
+    check_in_turn(400000, 3);
+    check_in_turn(3700000, 1); /* one is one piece, however long it takes */
+}
+
+/* Who has begun is served beside a line of those that begin. */
+static void test_one_that_goes_on_does_not_wait_for_all_that_begin(void) {
+    open_crowd();
+    send_hello(0, 0);
+    turn();
+    CHECK_INT(held(), 1);
+    set.offer = offer_slowly;
+    handshake_ns = 3700000;
+    for (int i = 1; i < CROWD; i++) {
+        SSL_set_alpn_protos(clients[i].ssl, (const unsigned char *)"\x08http/1.1", 9);
+        send_hello(i, 0);
+    }
+    turn();
+    choose(0);
+    shaken = 1;
+    hear();
+    CHECK_INT(do_handshake(), 1);
+    carry_in_pieces(SIZE_MAX);
+    turn();
+    CHECK_INT(shaken, 0);
+    CHECK(rd_conn_set_has_layers(&set)); /* others still wait */
+    end_crowd();
+}
+
+/* The poller need not tell of them in each turn: it tells of so many sources at a time. */
+static void test_handshakes_in_line_leave_the_poller_to_others(void) {
+    open_crowd();
+    set.offer = offer_slowly;
+    handshake_ns = 3700000;
+    for (int i = 0; i < CROWD; i++) {
+        SSL_set_alpn_protos(clients[i].ssl, (const unsigned char *)"\x08http/1.1", 9);
+        send_hello(i, 0);
+    }
+    turn();
+    turn();
+    CHECK(rd_loop_wait(&loop, &found, 0) <= 2);
+    for (int i = 0; i < CROWD; i++) turn();
+    CHECK_INT(held(), CROWD);
+    for (int i = 0; i < CROWD; i++) CHECK_INT(crowd[i]->source.interest, RD_READABLE);
+    end_crowd();
+}
+
+/* Many deadlines may be due at once. What has come by then is in time, and stands in line. */
+static void test_a_deadline_makes_no_handshake(void) {
+    open_crowd();
+    for (int i = 0; i < CROWD; i++) rd_conn_set_deadline(crowd[i], loop.now_ms + 1000);
+    rd_ready_set nothing = {0};
+    for (int i = 0; i < CROWD; i++) send_hello(i, 0);
+    pass_ms(2000);
+    rd_loop_process(&loop, &nothing);
+    CHECK_INT(held(), 0);
+    for (int i = 0; i < CROWD; i++) CHECK(rd_layer_is_in_line(crowd[i]));
+    turn();
+    CHECK_INT(held(), CROWD);
+    end_crowd();
+}
+
 static void test_all(void) {
+    test_half_a_hello_is_only_kept();
+    test_handshakes_that_stop_have_a_limit();
+    test_handshakes_in_line_are_not_reset();
+    test_handshakes_have_a_millisecond_of_a_turn();
+    test_one_that_goes_on_does_not_wait_for_all_that_begin();
+    test_handshakes_in_line_leave_the_poller_to_others();
+    test_a_deadline_makes_no_handshake();
     test_small_records_that_the_client_wants();
     test_new_keys_in_one_piece();
 }
