@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes the transport of a listener that speaks TLS, out of certificates and keys that were already
+ * Makes the transport of listeners that speak TLS, out of certificates and keys that were already
  * read: this reads no files. Every failure is a message of one line for people.
+ *
+ * The certificates can be replaced: connections that are open keep theirs, and each new handshake
+ * gets the new ones.
  *
  * A build without TLS has neither tls.c nor this: it says so.
  */
@@ -15,6 +18,8 @@
 #include "transport/transport.h"
 
 #define RD_TLS_ERROR_MAX 256
+
+typedef struct rd_ticket_keys rd_ticket_keys;
 
 /* A certificate with its chain, and its key, both in PEM. */
 typedef struct rd_tls_pair {
@@ -39,7 +44,11 @@ typedef struct rd_tls_options {
     const char *verification_flags; /* names with commas between them, or NULL */
     const char *ciphers;            /* of TLS 1.2, as OpenSSL writes them; NULL: our own */
     const char *ciphersuites;       /* of TLS 1.3 */
+    rd_ticket_keys *keys;           /* NULL: the transport makes its own */
 } rd_tls_options;
+
+/* Certificates, ready to be shown. */
+typedef struct rd_tls_sets rd_tls_sets;
 
 #ifndef RD_WITHOUT_TLS
 
@@ -47,7 +56,19 @@ typedef struct rd_tls_options {
  * `error` says why. */
 const rd_transport *rd_tls_new(const rd_tls_options *options, char error[RD_TLS_ERROR_MAX]);
 
-/* "OpenSSL 3.0.19" */
+/* Whether the transport shows what would be made of these options. Not while rd_tls_show() is
+ * called. */
+bool rd_tls_shows(const rd_transport *transport, const rd_tls_options *options);
+
+/* NULL: `error` has one line. Without a lock, because keys take their time. */
+rd_tls_sets *rd_tls_sets_new(const rd_tls_options *options, char error[RD_TLS_ERROR_MAX]);
+void rd_tls_sets_free(rd_tls_sets *sets);
+
+/* From now on each handshake gets these. Returns those before, for rd_tls_sets_free(): what open
+ * connections have of them is freed with the last of these. Under the loop lock. */
+rd_tls_sets *rd_tls_show(const rd_transport *transport, rd_tls_sets *sets);
+
+/* "3.0.19" */
 const char *rd_tls_library(void);
 
 #else

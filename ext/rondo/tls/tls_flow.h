@@ -10,10 +10,12 @@
 #ifndef RD_TLS_TLS_FLOW_H
 #define RD_TLS_TLS_FLOW_H
 
+#include <stdatomic.h>
+
 #include <openssl/ssl.h>
 
+#include "tls/tls_context.h"
 #include "tls/tls_hello.h"
-#include "tls/tls_names.h"
 #include "transport/conn.h"
 
 #define RD_TLS_RECORD_BYTES 16344 /* of plain text: four such records fit into what is gathered */
@@ -29,14 +31,13 @@ typedef struct rd_tls_flow {
     char *plain; /* room for pieces that share a record, or are read from a file */
 } rd_tls_flow;
 
-/* What the connections of a listener share: the certificates they show, and the room in which a
- * call works. The connections of one loop only. */
+/* What the connections of a listener share: the certificates they show, the keys of their tickets,
+ * and the room in which a call works. The connections of one loop only. */
 typedef struct rd_tls_context {
     rd_transport transport; /* rd_tls_transport, with owners */
-    unsigned refs;
-    SSL_CTX **sets; /* certificates that are shown together; the first one if no name asks */
-    size_t set_count;
-    rd_tls_names names; /* which of them a name gets */
+    atomic_uint refs;
+    rd_tls_sets *sets;
+    rd_ticket_keys *keys;
     BIO_METHOD *method;
     rd_tls_flow flow;
 } rd_tls_context;

@@ -9,6 +9,7 @@
 #include <openssl/err.h>
 
 #include "base/error.h"
+#include "tls/tls_sets.h"
 #include "transport/layer.h"
 
 #define EXTRA_MAX        32 /* messages behind the handshake, within EXTRA_MS */
@@ -22,7 +23,7 @@ void rd_tls_begin(rd_conn *conn, const char *ahead, size_t len) {
 static void make_ssl(rd_conn *conn) {
     rd_tls_context *context = rd_tls_context_of(conn);
     BIO *bio = BIO_new(context->method);
-    SSL *ssl = SSL_new(context->sets[0]);
+    SSL *ssl = SSL_new(context->sets->all[0]);
     if (bio == NULL || ssl == NULL) { /* no memory, or no random numbers */
         BIO_free(bio);
         SSL_free(ssl);
@@ -203,14 +204,16 @@ static rd_slice server_name(SSL *ssl) {
 
 /* Before OpenSSL looks at a ticket: that is good for one set and its client CA. The name of the
  * server comes too late for that. SSL_set_SSL_CTX() leaves the verify mode as it is, and takes over
- * the session's. */
+ * the session's. A second ClientHello may ask for another name, and the certificates may have been
+ * replaced since the first one. */
 static int choose_set(SSL *ssl, int *alert, void *nothing) {
-    rd_tls_context *context = rd_tls_context_of(SSL_get_app_data(ssl));
+    const rd_tls_context *context = rd_tls_context_of(SSL_get_app_data(ssl));
+    SSL_CTX *set = rd_tls_sets_find(context->sets, server_name(ssl));
     (void)alert, (void)nothing;
-    const int64_t found = rd_tls_names_find(&context->names, server_name(ssl));
-    SSL_CTX *set = context->sets[found < 0 ? 0 : found]; /* a second ClientHello may ask anew */
-    SSL_set_SSL_CTX(ssl, set);
-    SSL_set_verify(ssl, SSL_CTX_get_verify_mode(set), NULL);
+    if (set != SSL_get_SSL_CTX(ssl)) {
+        SSL_set_SSL_CTX(ssl, set);
+        SSL_set_verify(ssl, SSL_CTX_get_verify_mode(set), NULL);
+    }
     return SSL_CLIENT_HELLO_SUCCESS;
 }
 
@@ -233,8 +236,8 @@ static void on_message(int written, int version, int type, const void *bytes, si
     rd_tls_flow_of(conn)->came_len = 0; /* one SSL_read takes as many of them as there are */
 }
 
-void rd_tls_prepare_set(rd_tls_context *context, SSL_CTX *set) {
+void rd_tls_prepare_set(SSL_CTX *set) {
     SSL_CTX_set_alpn_select_cb(set, choose_protocol, NULL);
     SSL_CTX_set_msg_callback(set, on_message);
-    if (context->names.count > 0) SSL_CTX_set_client_hello_cb(set, choose_set, NULL);
+    SSL_CTX_set_client_hello_cb(set, choose_set, NULL);
 }

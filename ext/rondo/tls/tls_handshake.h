@@ -15,6 +15,6 @@ rd_slice rd_tls_agreed(rd_conn *conn);
 
 /* Sets the callbacks of a set: the certificates by name, the protocol by ALPN, a limit for messages
  * behind the handshake. */
-void rd_tls_prepare_set(rd_tls_context *context, SSL_CTX *set);
+void rd_tls_prepare_set(SSL_CTX *set);
 
 #endif
