@@ -74,6 +74,14 @@ module Rondo
     end
 
     # @param address [String] of the client
+    # @param reason [String] why its handshake has failed
+    # @param unnamed [Integer] others that failed since the last such line
+    # @return [void]
+    def report_handshake(address, reason, unnamed)
+      @log.info("Handshake of #{address} failed: #{reason}#{"; #{unnamed} more failed before it" if unnamed.positive?}")
+    end
+
+    # @param address [String] of the client
     # @param reason [String] why its answer ended before its end
     # @param count [Integer] answers cut so far, of which the log does not name all
     # @return [void]

@@ -207,6 +207,7 @@ module Rondo
     end
 
     def open_address(address)
+      Identity.prepare(address[:tls]) if address[:tls]
       opened = @core.listen(address)
       @descriptors[opened[:url]] = opened[:fd]
       opened

@@ -31,18 +31,38 @@ class Certificates
     @authority = write("authority.pem", @own.to_pem)
   end
 
-  # @param name [String] common name, and that of the files
+  # @param name [String] of the files
+  # @param subject [String] common name
   # @param names [Array<String>] as OpenSSL writes them
   # @param days [Range] of validity, from now
   # @param password [String, nil] of the key
+  # @param usage [String, nil] what it may be used for: "serverAuth"
   # @return [Pair]
   def pair(name, names: %w[DNS:localhost IP:127.0.0.1], key: OpenSSL::PKey::EC.generate("prime256v1"), days: -1..30,
-           password: nil)
-    made = certificate(name, key, days: days) do |one, extensions|
+           password: nil, usage: nil, subject: name)
+    made = certificate(subject, key, days: days) do |one, extensions|
       one.add_extension(extensions.create_extension("subjectAltName", names.join(","))) unless names.empty?
+      one.add_extension(extensions.create_extension("extendedKeyUsage", usage)) if usage
     end
     pem = password ? key.private_to_pem(OpenSSL::Cipher.new("aes-128-cbc"), password) : key.private_to_pem
     Pair.new(write("#{name}.pem", made.to_pem), write("#{name}.key.pem", pem))
+  end
+
+  # @param pairs [Array<Pair>] whose certificates are revoked
+  # @return [String] path of a file with the authority and its list
+  def revocations(*pairs)
+    list = OpenSSL::X509::CRL.new
+    list.version = 1
+    list.issuer = @own.subject
+    list.last_update = Time.now - 60
+    list.next_update = Time.now + 86_400
+    pairs.each do |pair|
+      revoked = OpenSSL::X509::Revoked.new
+      revoked.serial = OpenSSL::X509::Certificate.new(File.read(pair.certificate)).serial
+      revoked.time = Time.now - 60
+      list.add_revoked(revoked)
+    end
+    write("revocations.pem", @own.to_pem + list.sign(@key, "SHA256").to_pem)
   end
 
   private

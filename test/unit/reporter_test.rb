@@ -41,6 +41,14 @@ class ReporterTest < Minitest::Test
     e
   end
 
+  def test_a_failed_handshake
+    reporter.report_handshake("192.0.2.1", "no common cipher for TLS", 0)
+    reporter.report_handshake("192.0.2.1", "malformed handshake (wrong version number)", 7)
+    assert_equal ["Handshake of 192.0.2.1 failed: no common cipher for TLS",
+                  "Handshake of 192.0.2.1 failed: malformed handshake (wrong version number); 7 more failed before it"],
+                 @log.infos
+  end
+
   def test_production_says_nothing_to_the_client
     status, headers, body = reporter.handle_error(error, ENV_OF_REQUEST)
     assert_equal [500, ["Internal Server Error\n"]], [status, body]

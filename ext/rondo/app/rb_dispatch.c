@@ -17,6 +17,7 @@
 #include "rack/rb_complete.h"
 #include "rack/rb_connection.h"
 #include "rack/rb_env.h"
+#include "rack/rb_identity.h"
 #include "rack/rb_response.h"
 #include "rack/rb_stream.h"
 #include "app/rb_upgrade.h"
@@ -216,6 +217,7 @@ static void init_call(rd_call *call, rd_runner *runner, rd_request *request) {
                       .conn = {conn->peer, conn->index, conn->secure},
                       .whole = request->body_complete,
                       .quantum_since_ns = request->times.taken_ns};
+    if (request->conn->layered) rd_identity_note(call);
 }
 
 /* Takes the lock once for both. */

@@ -36,6 +36,7 @@
     X(env, empty_input)       /* rack.input of requests without a body */                          \
     X(env, templates)         /* cache of env templates by authority and peer */                   \
     X(env, section_templates) /* cache of env templates by header section and peer */              \
+    X(env, identities)        /* by connection index: number and Hash; see rb_identity.c */        \
     X(env, key_lists)         /* cache of the keys in envs of upgraded connections */              \
     X(env, scheme)            /* rack.url_scheme forced by a setting, or nil */                    \
     X(env, default_host)      /* SERVER_NAME and port of requests without Host, or nil */          \

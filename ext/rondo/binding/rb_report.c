@@ -49,6 +49,15 @@ static VALUE reason_of(int code) {
     return rb_sprintf("%s; the limit is %s", text, setting);
 }
 
+/* Of a handshake: our words, and those of the library where it says more. */
+static VALUE report_handshake(VALUE reporter, const rd_incident *incident, VALUE address) {
+    const char *more = incident->reason;
+    VALUE reason = reason_of(incident->code);
+    if (more != NULL) rb_str_catf(reason, " (%s)", more);
+    return rb_funcall(reporter, rd_id.report_handshake, 3, address, reason,
+                      UINT2NUM(incident->unnamed));
+}
+
 static VALUE report_incident(VALUE argument) {
     rd_incident_report *report = (rd_incident_report *)argument;
     char text[RD_ADDRESS_TEXT_MAX];
@@ -56,6 +65,9 @@ static VALUE report_incident(VALUE argument) {
     const int code = report->incident.code;
     VALUE address = rb_str_new(text, (long)len), reason = reason_of(code);
     VALUE reporter = report->binding->app.reporter;
+    if (rd_incident_is_handshake(code)) {
+        return report_handshake(reporter, &report->incident, address);
+    }
     switch (code) {
     case RD_ERR_FILE_CUT:
     case RD_ERR_ANSWER_SHORT:

@@ -53,7 +53,7 @@ static void on_replayed(rd_link_replay *replay, const rd_relay_frame *frame) {
 
 static void note_late(const rd_replaying *replaying) {
     rd_handler *handler = replaying->pubsub->shared->handler;
-    const rd_conn *conn = replaying->endpoint->conn;
+    rd_conn *conn = replaying->endpoint->conn;
     replaying->pubsub->replay_timeouts++;
     if (conn != NULL) handler->on_refused(handler, conn, RD_ERR_REPLAY_LATE);
 }

@@ -157,12 +157,15 @@ static void on_eof(rd_conn *conn) {
     rd_conn_finish(conn, false);
 }
 
-/* A handshake that waits in the server's line is late, but not because of its peer. */
+/* A handshake that waits in the server's line is late, but not because of its peer. A peer that has
+ * sent nothing is not worth a line in the log. */
 static void on_timeout(rd_conn *conn) {
     const uint64_t later = conn->set->loop->now_ms + 1000;
     if (conn->layered && rd_layer_is_in_line(conn)) {
         if (opening_of(conn)->head_due < later) opening_of(conn)->head_due = later;
         rd_conn_set_deadline(conn, later);
+    } else if (opening_of(conn)->step == HANDSHAKE && rd_conn_layer(conn)->has_heard) {
+        refuse_handshake(conn, RD_ERR_TLS_TIMEOUT);
     } else {
         rd_conn_finish(conn, false);
     }

@@ -23,6 +23,14 @@ typedef struct rd_call_conn {
     bool secure; /* the scheme is https, unless a setting or a proxy says otherwise */
 } rd_call_conn;
 
+/* What the transport knows of the client; see rb_identity.h. */
+typedef struct rd_call_identity {
+    uint64_t number;          /* 0: the env tells nothing of it */
+    uint32_t owner;           /* index of the connection whose transport knows it */
+    VALUE keys;               /* of an earlier request, or nil */
+    struct rd_identity *read; /* if there are no keys yet */
+} rd_call_identity;
+
 /* The progress of the answer. */
 typedef struct rd_call_state {
     bool started; /* the head is out */
@@ -42,6 +50,7 @@ struct rd_call {
     VALUE error;      /* what the application raised, or nil */
     rd_answer answer;
     rd_call_conn conn;
+    rd_call_identity identity;
     rd_call_state state;
     rd_visit *visit;               /* NULL once a stream outlives the call */
     uint64_t serial;               /* that of its visit, while it runs */

@@ -15,6 +15,7 @@
 #include "rack/rb_early_hints.h"
 #include "rack/rb_env_cache.h"
 #include "rack/rb_env_place.h"
+#include "rack/rb_identity.h"
 #include "rack/rb_input.h"
 
 #define PLAUSIBLE_US 86400000000ll /* a day: beyond that the proxy's clock is wrong */
@@ -239,6 +240,7 @@ VALUE rd_env_build(rd_call *call) {
     if (binding->rules.early_hints && rd_http_versions[call->request->head.version].has_interim) {
         rb_hash_aset(call->env, rd_key.rack_early_hints, rd_early_hints_new(call->connection));
     }
+    if (call->identity.number != 0) rd_identity_add(call);
     call->env_size = RHASH_SIZE(call->env);
     return call->env;
 }

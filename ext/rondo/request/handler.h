@@ -21,7 +21,7 @@ struct rd_handler {
     void (*on_request)(rd_handler *handler, rd_request *request);
     /* A request was refused with RD_ERR_* before the application saw it, or a WebSocket message or
      * a subscription was refused. */
-    void (*on_refused)(rd_handler *handler, const rd_conn *conn, int code);
+    void (*on_refused)(rd_handler *handler, rd_conn *conn, int code);
     /* A source has an event for the application, which is not handling another one of it. */
     void (*on_event)(rd_handler *handler, rd_event_source *source);
     /* The protocol lets go of a request that has a place (rd_place): it is answered, or its client

@@ -42,6 +42,10 @@ void rd_server_write_scores(rd_server *server) {
     PUT(standing_in, server->lead.watch_owns);
     PUT(handed_in, server->counts.handed_in);
     PUT(handed_out, server->counts.handed_out);
+    PUT(tls_connections, server->conns.shaken.open);
+    PUT(tls_full, server->conns.shaken.full);
+    PUT(tls_resumed, server->conns.shaken.resumed);
+    PUT(tls_failed, server->conns.shaken.failed);
     PUT(bytes_in, server->conns.bytes_in);
     PUT(bytes_out, server->conns.bytes_out);
     PUT(write_timeouts, server->conns.write_timeouts);

@@ -12,6 +12,7 @@
 
 #define RECOVERED_MS 10000 /* without another one of its kind: then a scarcity is over */
 #define TOLD_MS      1000  /* between two lines about the same */
+#define HANDSHAKES   5     /* lines about failed handshakes in TOLD_MS */
 
 /* Whether the last incident of this kind (0: never) was TOLD_MS ago or more. If so, it is now. */
 static bool is_due(const rd_server *server, uint64_t *last_ms) {
@@ -27,6 +28,38 @@ static bool begins(const rd_server *server, uint64_t *last_ms) {
     const uint64_t before = *last_ms, now = server->loop.now_ms;
     *last_ms = now;
     return before == 0 || now - before >= RECOVERED_MS;
+}
+
+bool rd_incident_is_handshake(int code) {
+    switch (code) {
+    case RD_ERR_HANDSHAKE:
+    case RD_ERR_TLS_MISSING:
+    case RD_ERR_TLS_TOO_LONG:
+    case RD_ERR_TLS_CUT:
+    case RD_ERR_TLS_TIMEOUT:
+    case RD_ERR_HANDSHAKES_FULL:
+    case RD_ERR_TLS_VERSION:
+    case RD_ERR_TLS_CIPHER:
+    case RD_ERR_TLS_PROTOCOL:
+    case RD_ERR_TLS_CLIENT_MISSING:
+    case RD_ERR_TLS_CLIENT_INVALID:
+    case RD_ERR_TLS_ALERT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Scanners and misconfigured clients come in floods. */
+static bool has_quota(const rd_server *server, rd_incident_quota *quota) {
+    const uint64_t now = server->loop.now_ms;
+    if (now - quota->since_ms >= TOLD_MS) {
+        quota->since_ms = now;
+        quota->used = 0;
+    }
+    if (quota->used == HANDSHAKES) return false;
+    quota->used++;
+    return true;
 }
 
 /* A full budget refuses many requests. A file that shrinks cuts all answers that send it, and an
@@ -55,15 +88,38 @@ static bool may_log(rd_server *server, int code) {
            rd_ledger_may_log(&server->conns.ledger, budget, server->loop.now_ms);
 }
 
-void rd_incidents_add(rd_server *server, const rd_address *peer, int code) {
-    static const rd_address blank = {.kind = RD_ADDRESS_NONE};
-    rd_incidents *incidents = &server->incidents;
+static void keep(rd_incidents *incidents, rd_incident incident) {
     if (incidents->count == RD_INCIDENTS_KEPT) {
         incidents->lost++;
+    } else {
+        incidents->kept[incidents->count++] = incident;
+    }
+}
+
+static void keep_handshake(rd_server *server, rd_incident incident) {
+    rd_incident_quota *quota = &server->incidents.handshakes;
+    if (!has_quota(server, quota)) {
+        quota->unnamed++;
         return;
     }
-    if (!may_log(server, code)) return;
-    incidents->kept[incidents->count++] = (rd_incident){peer != NULL ? *peer : blank, code};
+    incident.unnamed = quota->unnamed;
+    quota->unnamed = 0;
+    keep(&server->incidents, incident);
+}
+
+void rd_incidents_add_reason(rd_server *server, const rd_address *peer, int code,
+                             const char *reason) {
+    rd_incident incident = {.code = code, .reason = reason};
+    if (peer != NULL) incident.peer = *peer;
+    if (rd_incident_is_handshake(code)) {
+        keep_handshake(server, incident);
+    } else if (server->incidents.count == RD_INCIDENTS_KEPT || may_log(server, code)) {
+        keep(&server->incidents, incident);
+    }
+}
+
+void rd_incidents_add(rd_server *server, const rd_address *peer, int code) {
+    rd_incidents_add_reason(server, peer, code, NULL);
 }
 
 void rd_incidents_take(rd_server *server, rd_incidents_taken *taken) {

@@ -18,9 +18,17 @@
 struct rd_server;
 
 typedef struct rd_incident {
-    rd_address peer; /* blank: no client is concerned */
-    int code;        /* RD_ERR_* */
+    rd_address peer;    /* blank: no client is concerned */
+    int code;           /* RD_ERR_* */
+    uint32_t unnamed;   /* of a handshake: others that failed before it and have no line */
+    const char *reason; /* the same code for several; static, or NULL */
 } rd_incident;
+
+/* Failed handshakes have a few lines a second. */
+typedef struct rd_incident_quota {
+    uint64_t since_ms;
+    uint32_t used, unnamed;
+} rd_incident_quota;
 
 typedef struct rd_incidents {
     rd_incident kept[RD_INCIDENTS_KEPT];
@@ -29,6 +37,7 @@ typedef struct rd_incidents {
     /* When the last incident of this kind happened, in ms; 0: never. */
     uint64_t no_descriptor_ms, no_thread_ms, given_up_ms, file_cut_ms, answer_short_ms,
         answer_long_ms;
+    rd_incident_quota handshakes;
 } rd_incidents;
 
 typedef struct rd_incidents_taken {
@@ -39,6 +48,13 @@ typedef struct rd_incidents_taken {
 /* Keeps an incident for the log, unless one like it was logged recently. `peer`: NULL if no client
  * is concerned. */
 void rd_incidents_add(struct rd_server *server, const rd_address *peer, int code);
+
+/* The same with a reason, which is there for ever, or NULL. */
+void rd_incidents_add_reason(struct rd_server *server, const rd_address *peer, int code,
+                             const char *reason);
+
+/* Whether a handshake has failed, before there was any request. */
+bool rd_incident_is_handshake(int code);
 
 /* Takes out what is kept, for the log. */
 void rd_incidents_take(struct rd_server *server, rd_incidents_taken *taken);

@@ -15,6 +15,7 @@
 #include "server/budgets.h"
 #include "server/files.h"
 #include "server/stop.h"
+#include "transport/layer.h"
 
 /* ---- what protocols tell ---- */
 
@@ -39,12 +40,16 @@ static void on_left(rd_handler *handler, rd_request *request) {
     }
 }
 
-static void on_refused(rd_handler *handler, const rd_conn *conn, int code) {
+static bool is_request(int code) {
+    if (rd_incident_is_handshake(code)) return rd_error_class(code) == RD_ERROR_PEER;
+    return rd_error_class(code) != RD_ERROR_FRAME && rd_budget_of(code) != RD_LEDGER_SUBSCRIPTIONS;
+}
+
+static void on_refused(rd_handler *handler, rd_conn *conn, int code) {
     rd_server *server = server_of(handler);
-    const bool is_request =
-        rd_error_class(code) != RD_ERROR_FRAME && rd_budget_of(code) != RD_LEDGER_SUBSCRIPTIONS;
-    if (is_request) server->counts.refused++;
-    rd_incidents_add(server, &conn->peer, code);
+    const char *reason = conn->layered ? rd_layer_reason(conn) : NULL;
+    if (is_request(code)) server->counts.refused++;
+    rd_incidents_add_reason(server, &conn->peer, code, reason);
 }
 
 static rd_server *server_with(rd_conn_set *conns) {

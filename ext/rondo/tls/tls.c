@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "tls/tls_handshake.h"
+#include "tls/tls_identity.h"
 
 /* ---- writing ---- */
 
@@ -190,8 +191,7 @@ static void reset(rd_conn *conn) {
 
 static void tls_close(rd_conn *conn) {
     rd_tls *tls = rd_tls_of(conn);
-    SSL_free(tls->ssl);
-    tls->ssl = NULL;
+    rd_tls_end(conn);
     rd_buffer_clear(&tls->ahead);
     rd_buffer_clear(&tls->unsent);
     rd_transport_tcp.close(conn);
@@ -215,6 +215,8 @@ const rd_transport rd_tls_transport = {
     .begin = rd_tls_begin,
     .handshake = rd_tls_handshake,
     .agreed = rd_tls_agreed,
+    .reason = rd_tls_failure,
+    .identify = rd_tls_identify,
     .unsent = rd_tls_unsent,
     .flush = rd_tls_flush,
     .has_pending = has_pending,

@@ -43,9 +43,11 @@ typedef struct rd_tls_context {
 } rd_tls_context;
 
 typedef struct rd_tls {
-    SSL *ssl;         /* NULL: the ClientHello is not whole, or the handshake has failed */
-    rd_buffer ahead;  /* ciphertext that was received and not decrypted */
-    rd_buffer unsent; /* ciphertext */
+    SSL *ssl;           /* NULL: the ClientHello is not whole, or the handshake has failed */
+    rd_buffer ahead;    /* ciphertext that was received and not decrypted */
+    rd_buffer unsent;   /* ciphertext */
+    const char *reason; /* why the handshake has failed, in OpenSSL's words; or NULL */
+    char *server_name;  /* what the client asked for, with the setting tls_env; or NULL */
     uint64_t extra_since_ms;
     rd_tls_hello hello;
     uint32_t shaken; /* bytes that came for the handshake */

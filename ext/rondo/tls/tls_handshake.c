@@ -8,7 +8,9 @@
 
 #include <openssl/err.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
+#include "tls/tls_identity.h"
 #include "tls/tls_sets.h"
 #include "transport/layer.h"
 
@@ -16,8 +18,13 @@
 #define EXTRA_MS         60000
 #define HANDSHAKE_RECORD 22
 
+static void hear(rd_conn *conn, const char *bytes, size_t len) {
+    rd_conn_layer(conn)->has_heard = true;
+    rd_buffer_append(&rd_tls_of(conn)->ahead, bytes, len);
+}
+
 void rd_tls_begin(rd_conn *conn, const char *ahead, size_t len) {
-    rd_buffer_append(&rd_tls_of(conn)->ahead, ahead, len);
+    if (len > 0) hear(conn, ahead, len);
 }
 
 static void make_ssl(rd_conn *conn) {
@@ -38,13 +45,43 @@ static void make_ssl(rd_conn *conn) {
     rd_tls_of(conn)->ssl = ssl;
 }
 
+void rd_tls_end(rd_conn *conn) {
+    rd_tls *tls = rd_tls_of(conn);
+    rd_shaken *shaken = &conn->set->shaken;
+    if (tls->has_shaken) shaken->open--;
+    if (!tls->has_shaken && rd_conn_layer(conn)->has_heard) shaken->failed++;
+    rd_conn_layer(conn)->has_heard = false;
+    SSL_free(tls->ssl);
+    tls->ssl = NULL;
+    tls->has_shaken = false;
+    rd_free(tls->server_name);
+    tls->server_name = NULL;
+}
+
 /* From here on the connection has the bare socket, so that whoever refuses it can say so, and wait
  * until that is read. */
 static int give_up(rd_conn *conn, int code) {
-    SSL_free(rd_tls_of(conn)->ssl);
-    rd_tls_of(conn)->ssl = NULL;
+    rd_tls_end(conn);
     rd_buffer_clear(&rd_tls_of(conn)->ahead);
     return code;
+}
+
+static void note_success(rd_conn *conn) {
+    rd_tls *tls = rd_tls_of(conn);
+    rd_shaken *shaken = &conn->set->shaken;
+    tls->has_shaken = true;
+    shaken->open++;
+    *(SSL_session_reused(tls->ssl) ? &shaken->resumed : &shaken->full) += 1;
+    rd_tls_note_identity(conn);
+}
+
+/* What went wrong, in OpenSSL's words. Where our own say it all: NULL. */
+static const char *reason_of(const SSL *ssl, int code) {
+    if (code == RD_ERR_TLS_CLIENT_INVALID) {
+        return X509_verify_cert_error_string(SSL_get_verify_result(ssl));
+    }
+    const bool is_any = code == RD_ERR_TLS_ALERT || code == RD_ERR_HANDSHAKE;
+    return is_any ? ERR_reason_error_string(ERR_peek_error()) : NULL;
 }
 
 /* What went wrong, for the log. */
@@ -82,6 +119,7 @@ static int go_on(rd_conn *conn, const char *came, size_t len) {
     const bool waits = result != 1 && SSL_get_error(tls->ssl, result) == SSL_ERROR_WANT_READ;
     const int code = result == 1 ? 1 : waits ? 0 : code_of_error();
     if (code == 1) rd_buffer_append(&tls->ahead, flow->came, flow->came_len);
+    if (code < 0) tls->reason = reason_of(tls->ssl, code);
     rd_tls_leave(flow);
     return code;
 }
@@ -123,8 +161,8 @@ static int await_hello(rd_conn *conn) {
     const size_t room = sizeof(conn->set->loop->receive) - rd_buffer_len(&tls->ahead);
     const ssize_t came = rd_transport_tcp.read(conn, bytes, room);
     if (came < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
-    if (came <= 0) return RD_ERR_CLOSED;
-    rd_buffer_append(&tls->ahead, bytes, (size_t)came);
+    if (came <= 0) return rd_buffer_len(&tls->ahead) > 0 ? RD_ERR_TLS_CUT : RD_ERR_CLOSED;
+    hear(conn, bytes, (size_t)came);
     return look_at_hello(tls);
 }
 
@@ -144,13 +182,17 @@ int rd_tls_handshake(rd_conn *conn) {
     if (begun != 1) return begun < 0 ? give_up(conn, begun) : 0;
     const ssize_t came = rd_tls_receive(conn, bytes, sizeof(conn->set->loop->receive));
     if (came < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
-    if (came <= 0) return give_up(conn, RD_ERR_CLOSED);
+    if (came <= 0) return give_up(conn, RD_ERR_TLS_CUT);
     tls->shaken += (uint32_t)came;
     int code = go_on(conn, bytes, (size_t)came);
     if (code == 0 && tls->shaken > RD_TLS_HANDSHAKE_MAX) code = RD_ERR_TLS_TOO_LONG;
-    tls->has_shaken = code == 1;
+    if (code == 1) note_success(conn);
     send_handshake(conn, code == 1);
     return code < 0 ? give_up(conn, code) : code;
+}
+
+const char *rd_tls_failure(rd_conn *conn) {
+    return rd_tls_of(conn)->reason;
 }
 
 rd_slice rd_tls_agreed(rd_conn *conn) {
@@ -207,9 +249,11 @@ static rd_slice server_name(SSL *ssl) {
  * the session's. A second ClientHello may ask for another name, and the certificates may have been
  * replaced since the first one. */
 static int choose_set(SSL *ssl, int *alert, void *nothing) {
-    const rd_tls_context *context = rd_tls_context_of(SSL_get_app_data(ssl));
-    SSL_CTX *set = rd_tls_sets_find(context->sets, server_name(ssl));
+    rd_conn *conn = SSL_get_app_data(ssl);
+    const rd_slice name = server_name(ssl);
+    SSL_CTX *set = rd_tls_sets_find(rd_tls_context_of(conn)->sets, name);
     (void)alert, (void)nothing;
+    if (conn->set->settings->tls_env != 0) rd_tls_note_server_name(conn, name);
     if (set != SSL_get_SSL_CTX(ssl)) {
         SSL_set_SSL_CTX(ssl, set);
         SSL_set_verify(ssl, SSL_CTX_get_verify_mode(set), NULL);

@@ -12,6 +12,10 @@
 void rd_tls_begin(rd_conn *conn, const char *ahead, size_t len);
 int rd_tls_handshake(rd_conn *conn);
 rd_slice rd_tls_agreed(rd_conn *conn);
+const char *rd_tls_failure(rd_conn *conn);
+
+/* The end of a connection: frees what belongs to its handshake. */
+void rd_tls_end(rd_conn *conn);
 
 /* Sets the callbacks of a set: the certificates by name, the protocol by ALPN, a limit for messages
  * behind the handshake. */

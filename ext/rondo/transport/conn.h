@@ -36,6 +36,13 @@ typedef enum rd_conn_state {
     RD_CONN_CLOSED,
 } rd_conn_state;
 
+/* What the handshakes of all connections came to. */
+typedef struct rd_shaken {
+    uint64_t full, resumed, failed;
+    uint64_t identities; /* the last number that was given; see identity.h */
+    uint32_t open;       /* connections whose handshake is over */
+} rd_shaken;
+
 /* What all connections of a server share. */
 typedef struct rd_conn_set {
     rd_loop *loop;
@@ -56,6 +63,7 @@ typedef struct rd_conn_set {
     rd_ledger ledger; /* what all connections hold together */
     uint32_t count;
     uint64_t bytes_in, bytes_out, write_timeouts;
+    rd_shaken shaken;
     bool stopping; /* nothing new begins, except on connections that can move */
     bool moving;   /* connections that can move do so, and are served until then */
     /* Long sends wait for rd_conn_set_send_long(), except for what rd_conn_flush() sends. If false,
@@ -143,10 +151,12 @@ typedef struct rd_layer {
     struct rd_lines *lines;   /* those of the carrier, set by its protocol; see request/line.h */
     const rd_transport *held; /* its transport, until it begins; or NULL */
     size_t ahead_counted;     /* bytes that it has read ahead, in the ledger */
+    uint64_t identity;        /* of its transport, see identity.h; 0: none */
     bool is_shaking;          /* the handshake is not over */
     bool is_admitted;         /* the handshake holds memory, and is counted */
     bool awaits_peer;         /* it stands in `shaking` */
     bool is_quiet;            /* it stands in line, and the poller need not tell of it again */
+    bool has_heard;           /* set by the transport: bytes of the handshake have come */
     bool has_finished;        /* the transport's last message is queued */
 } rd_layer;
 

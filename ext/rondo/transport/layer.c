@@ -95,6 +95,10 @@ bool rd_layer_is_shaking(rd_conn *conn) {
     return rd_conn_layer(conn)->is_shaking;
 }
 
+const char *rd_layer_reason(rd_conn *conn) {
+    return conn->transport->reason == NULL ? NULL : conn->transport->reason(conn);
+}
+
 bool rd_layer_is_in_line(rd_conn *conn) {
     const rd_layer *layer = rd_conn_layer(conn);
     return rd_list_is_linked(&layer->in_line) && !layer->awaits_peer;

@@ -22,6 +22,7 @@
 
 typedef struct rd_conn rd_conn;
 typedef struct rd_transport rd_transport;
+typedef struct rd_identity rd_identity;
 
 struct rd_transport {
     const char *scheme; /* in the URL of a listener, "http" */
@@ -60,6 +61,11 @@ struct rd_transport {
     int (*handshake)(rd_conn *conn);
     /* The protocol that the handshake agreed upon, from rd_conn_set.offer(); empty: none. */
     rd_slice (*agreed)(rd_conn *conn);
+    /* Why the handshake has failed, in the words of its library, which are there for ever; or NULL.
+     */
+    const char *(*reason)(rd_conn *conn);
+    /* What it knows of its peer. Called if its handshake gave the layer a number for that. */
+    void (*identify)(rd_conn *conn, rd_identity *identity);
     /* Bytes that the layer has taken and not sent. They count as output that is to be sent. */
     size_t (*unsent)(rd_conn *conn);
     /* Sends the unsent bytes, as many as the socket takes. Returns 0, or -1 with errno. */

@@ -107,7 +107,7 @@ static void on_event(rd_handler *handler, rd_event_source *source) {
 
 static int refused;
 
-static void on_refused(rd_handler *handler, const rd_conn *conn, int code) {
+static void on_refused(rd_handler *handler, rd_conn *conn, int code) {
     (void)handler, (void)conn;
     CHECK_INT(code, RD_ERR_REPLAY_LATE);
     refused++;

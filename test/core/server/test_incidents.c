@@ -39,6 +39,25 @@ static void test_a_flood_is_a_line_a_second(void) {
     end();
 }
 
+/* Scanners come in floods: a few lines a second, the first of the next second has the number of the
+ * others. */
+static void test_failed_handshakes(void) {
+    rd_incidents_taken taken;
+    start(answer_path);
+    later(1000);
+    for (int times = 0; times < 12; times++) add(RD_ERR_TLS_VERSION);
+    CHECK_INT(take(&taken), 5);
+    CHECK_INT(taken.kept[4].unnamed, 0);
+    later(1000);
+    add(RD_ERR_TLS_MISSING);
+    add(RD_ERR_HANDSHAKE);
+    CHECK_INT(take(&taken), 2);
+    CHECK_INT(taken.kept[0].unnamed, 7);
+    CHECK_INT(taken.kept[1].unnamed, 0);
+    CHECK_INT(taken.lost, 0);
+    end();
+}
+
 /* A line without room does not use up the second of its kind. */
 static void test_more_than_there_is_room_for(void) {
     rd_incidents_taken taken;
@@ -88,6 +107,7 @@ static void test_what_was_taken_and_not_logged(void) {
 static void test_all(void) {
     test_what_was_taken_and_not_logged();
     test_a_flood_is_a_line_a_second();
+    test_failed_handshakes();
     test_more_than_there_is_room_for();
 }
 
