@@ -18,7 +18,7 @@ class WayPicture
     "Collect the body" => ["Body", "Resources"]
   }.freeze
   # Without a step of its own: whatever waits for the client, or not about HTTP/1.1.
-  ELSEWHERE = ["Time", "The handshake of TLS", "The WebSocket handshake"].freeze
+  ELSEWHERE = ["Time", "Forwards", "The handshake of TLS", "The WebSocket handshake"].freeze
 
   def self.draw(heading)
     new(heading).draw
