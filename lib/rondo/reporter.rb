@@ -138,6 +138,19 @@ module Rondo
       @log.error("#{reason.capitalize}: a disk that does not answer now holds up all clients (see ulimit -u, TasksMax)")
     end
 
+    # @param reason [String] why other workers answer requests of this one's clients
+    # @return [void]
+    def report_forwarding(reason)
+      @log.info("#{reason.capitalize} (the numbers are forwarded_out and forwarded_in)")
+    end
+
+    # @param address [String] of the client
+    # @param reason [String] why the worker that should answer its request did not
+    # @return [void]
+    def report_unanswered(address, reason)
+      @log.error("No whole answer for #{address}: #{reason}")
+    end
+
     # @param verb [String] of the request line
     # @param path [String]
     # @param seconds [Float] since the application got the request

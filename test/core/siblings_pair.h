@@ -45,13 +45,15 @@ static void answer(rd_server *server, rd_request *request) {
     request->responder->finish(request);
 }
 
+static void (*app)(rd_server *server, rd_request *request) = answer;
+
 /* One turn and all its consequences. */
 static void serve(rd_server *server) {
     rd_request *request = NULL;
     rd_loop_lock(&server->loop);
     rd_server_turn(server, wait_in_poll, true);
     while ((request = rd_server_next_request(server, request)) != NULL) {
-        if (request->conn != NULL) answer(server, request);
+        if (request->conn != NULL) app(server, request);
     }
     rd_server_turn(server, wait_in_poll, true);
     rd_loop_unlock(&server->loop);

@@ -84,6 +84,12 @@ static VALUE report_incident(VALUE argument) {
         return rb_funcall(reporter, rd_id.report_no_descriptor, 1, reason);
     case RD_ERR_NO_DISK_THREAD:
         return rb_funcall(reporter, rd_id.report_no_disk_thread, 1, reason);
+    case RD_ERR_FORWARDED:
+        return rb_funcall(reporter, rd_id.report_forwarding, 1, reason);
+    case RD_ERR_REPLY_CUT:
+    case RD_ERR_REPLY_INVALID:
+    case RD_ERR_REPLY_TOO_LARGE:
+        return rb_funcall(reporter, rd_id.report_unanswered, 2, address, reason);
     case RD_ERR_GIVEN_UP:
         return rb_funcall(reporter, rd_id.report_given_up, 3, address, reason,
                           ULL2NUM(report->given_up));

@@ -11,6 +11,7 @@
 #include "base/apart.h"
 #include "protocol/http1_body.h"
 #include "protocol/http1_idle.h"
+#include "protocol/http1_reply.h"
 #include "protocol/http1_responder.h"
 #include "transport/pump.h"
 
@@ -253,6 +254,13 @@ static int http1_finish(rd_request *request) {
     return 0;
 }
 
+/* To the worker that has the client. The application comes next, and nothing was sent before. */
+static void tell_taken(rd_conn *conn) {
+    const rd_slice taken = RD_SLICE(RD_REPLY_TAKEN);
+    const struct iovec iov = {(void *)(uintptr_t)taken.ptr, taken.len};
+    conn->transport->write(conn, &iov, 1, false);
+}
+
 static int http1_detach(rd_request *request, rd_buffer *rest) {
     rd_conn *conn = rd_http1_client(request);
     if (conn == NULL) return RD_ERR_CLOSED;
@@ -260,6 +268,7 @@ static int http1_detach(rd_request *request, rd_buffer *rest) {
     conn->input = (rd_buffer){0};
     rd_conn_count_input(conn);
     request->detached = true;
+    if (rd_conn_is_forwarded(conn) && !rd_http1_of(conn)->started) tell_taken(conn);
     if (!conn->layered) return rd_conn_detach(conn);
     const int fd = rd_pump_begin(conn);
     if (fd < 0) rd_conn_reset(conn);

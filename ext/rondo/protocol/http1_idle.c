@@ -43,14 +43,9 @@ static bool is_before_request(const rd_http1 *http) {
     return http->input == RD_HTTP1_HEAD;
 }
 
-/* Whether the request can be sent to another process as it was received: nothing is answered, and
- * the whole body is in memory. */
+/* Whether the request can be sent to another process: nothing of it is answered. */
 static bool can_begin_anew(const rd_http1 *http) {
-    const rd_request *request = http->request;
-    if (request == NULL || !request->body_complete || http->started) return false;
-    if (request->body.spool != NULL) return false;
-    return request->body.size == 0 ? request->head.framing != RD_FRAMING_CHUNKED
-                                   : request->head.framing == RD_FRAMING_LENGTH;
+    return http->request != NULL && !http->started && rd_request_can_start_over(http->request);
 }
 
 static void pack_request(const rd_request *request, rd_packed *packed) {

@@ -111,25 +111,24 @@ static bool read_field(rd_http1_reply *reply, rd_slice line) {
 
 /* ---- the head ---- */
 
+static rd_reply_body body_of(const rd_http1_reply *reply) {
+    if (reply->status != 101) {
+        if (reply->to_head || !rd_status_has_body(reply->status)) return RD_REPLY_NONE;
+        if (reply->is_chunked) return RD_REPLY_CHUNKED;
+        if (reply->length >= 0) return reply->length == 0 ? RD_REPLY_NONE : RD_REPLY_LENGTH;
+    }
+    return RD_REPLY_RAW;
+}
+
 /* Decides from the status and the fields. False: they contradict each other. */
 static bool decide_body(rd_http1_reply *reply) {
     if (reply->length >= 0 && reply->is_chunked) return false;
     if (rd_http1_reply_is_interim(reply) || reply->status == RD_REPLY_TAKEN_STATUS) {
         return reply->length < 0 && !reply->is_chunked;
     }
-    if (reply->status == 101) {
-        reply->body = RD_REPLY_RAW;
-    } else if (reply->to_head || !rd_status_has_body(reply->status)) {
-        reply->body = RD_REPLY_NONE;
-    } else if (reply->is_chunked) {
-        reply->body = RD_REPLY_CHUNKED;
-        rd_http1_chunked_init(&reply->chunked);
-    } else if (reply->length >= 0) {
-        reply->body = reply->length == 0 ? RD_REPLY_NONE : RD_REPLY_LENGTH;
-        reply->left = (uint64_t)reply->length;
-    } else {
-        reply->body = RD_REPLY_RAW;
-    }
+    reply->body = (uint8_t)body_of(reply);
+    reply->left = reply->length > 0 ? (uint64_t)reply->length : 0;
+    rd_http1_chunked_init(&reply->chunked);
     return true;
 }
 

@@ -83,7 +83,9 @@ static void decide(rd_conn *conn, rd_request *request, const rd_response_head *h
     http->length_out = head->length >= 0 && !head->raw;
     http->output_left = http->length_out ? (uint64_t)head->length : 0;
     http->chunked_out = !http->length_out && !request->drop_body && !head->raw;
-    if (http->chunked_out && !rd_http_versions[request->head.version].has_chunked) {
+    /* On the way to the other worker the end of a body is always marked. */
+    if (http->chunked_out && !rd_http_versions[request->head.version].has_chunked &&
+        !rd_conn_is_forwarded(conn)) {
         http->chunked_out = false;
         http->close_after = true;
     }

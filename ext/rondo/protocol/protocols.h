@@ -9,6 +9,7 @@
 
 #include "endpoint/endpoint.h"
 #include "request/handler.h"
+#include "protocol/forwarding.h"
 #include "protocol/request_protocols.h"
 
 /* The protocol of a new connection from this peer: the first protocol, or the opening (opening.h)

@@ -37,12 +37,13 @@ typedef struct rd_waiter {
 
 /* Where a request waits. It must leave that place when its client has gone. */
 typedef enum rd_place {
-    RD_PLACE_NONE,    /* held by its protocol only, or its call needs no seat */
-    RD_PLACE_WAITING, /* in a line, for the application */
-    RD_PLACE_GUEST,   /* for the decision whether it moves to another worker */
-    RD_PLACE_EXCESS,  /* to be refused */
-    RD_PLACE_FILES,   /* in a line, for the static folder */
-    RD_PLACE_SEATED,  /* with the application, on a seat of a line in which others wait */
+    RD_PLACE_NONE,      /* held by its protocol only, or its call needs no seat */
+    RD_PLACE_WAITING,   /* in a line, for the application */
+    RD_PLACE_GUEST,     /* for the decision whether it moves to another worker */
+    RD_PLACE_EXCESS,    /* to be refused */
+    RD_PLACE_FILES,     /* in a line, for the static folder */
+    RD_PLACE_SEATED,    /* with the application, on a seat of a line in which others wait */
+    RD_PLACE_FORWARDED, /* with another worker, which answers it */
 } rd_place;
 
 /* The part of a request that belongs to the queues of the server. */
@@ -128,6 +129,14 @@ void rd_request_pool_abandon(rd_request_pool *pool);
 /* Keeps the head's bytes; the spans point into this copy from now on. Returns false, although the
  * bytes are kept, when requests of all clients together use too much memory. */
 bool rd_request_keep_head(rd_request *request, const char *bytes, size_t len);
+
+/* Whether the request, as it was received, can be given to another process: the whole body is in
+ * memory, and was not decoded. */
+static inline bool rd_request_can_start_over(const rd_request *request) {
+    if (!request->body_complete || request->body.spool != NULL) return false;
+    return request->body.size == 0 ? request->head.framing != RD_FRAMING_CHUNKED
+                                   : request->head.framing == RD_FRAMING_LENGTH;
+}
 
 /* Whether the method is GET or HEAD. */
 static inline bool rd_request_reads(const rd_request *request) {

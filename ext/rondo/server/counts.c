@@ -46,6 +46,9 @@ void rd_server_write_scores(rd_server *server) {
     PUT(tls_full, server->conns.shaken.full);
     PUT(tls_resumed, server->conns.shaken.resumed);
     PUT(tls_failed, server->conns.shaken.failed);
+    PUT(forwarded_out, server->forwards.out);
+    PUT(forwarded_in, server->forwards.in);
+    PUT(forwards, server->forwards.running);
     PUT(bytes_in, server->conns.bytes_in);
     PUT(bytes_out, server->conns.bytes_out);
     PUT(write_timeouts, server->conns.write_timeouts);

@@ -4,32 +4,84 @@
  */
 #include "server/handover.h"
 
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "system/clock.h"
 #include "protocol/protocols.h"
 #include "server/server.h"
 
-#define QUEUED_PER_TURN  16 /* requests examined */
+#define LOOKED_AT        128 /* requests of the queue in a turn */
+#define MOVED_PER_TURN   16
 #define RECEIVE_PER_TURN 64
 #define HOPS_MAX         4
 #define SLEEPS_NS        1000000 /* of turns by the watch thread, the last thread sleeps */
 #define COMPUTES_NS      2000000 /* of CPU time used while the watch thread ran turns */
 #define GUESTS_STAY_MS   200     /* after the other worker was last stuck */
+#define ASKED_NS         500000
 
 static uint64_t score(const _Atomic uint64_t *number) {
     return atomic_load_explicit(number, memory_order_relaxed);
 }
 
+/* ---- workers that are stuck ---- */
+
+/* Whether requests wait because of the application. With more processes than CPUs, a leader often
+ * waits some milliseconds for a CPU. Its requests would wait as long elsewhere, so that alone does
+ * not make it stuck. If the leader sleeps and other threads are free, one soon takes over. */
+static bool looks_stuck(const rd_server *server, uint64_t away_ns) {
+    const rd_score_row *here = server->score;
+    if (away_ns < SLEEPS_NS) return false;
+    switch (rd_thread_state_of(&server->lead.thread)) {
+    case RD_THREAD_SLEEPING:
+        if (score(&here->busy) >= score(&here->max_threads)) return true;
+        break;
+    case RD_THREAD_RUNNABLE:
+        return rd_thread_cpu_ns(&server->lead.thread) >= server->lead.cpu_ns + COMPUTES_NS;
+    case RD_THREAD_UNKNOWN:
+        break;
+    }
+    return away_ns >= RD_HANDOVER_AWAY_NS;
+}
+
+/* The same, asked at most once in ASKED_NS: each question is a file of the kernel. */
+static bool is_stuck(rd_server *server) {
+    rd_lead *lead = &server->lead;
+    const uint64_t now = rd_clock_ns();
+    if (lead->stuck_ns > lead->watch_since_ns && now - lead->stuck_ns < ASKED_NS) return true;
+    const bool is = looks_stuck(server, now - lead->watch_since_ns);
+    if (is) lead->stuck_ns = now;
+    return is;
+}
+
+/* The load of a worker, if it has not been stuck for a while. If a connection went back too early,
+ * it would soon wait again. */
+static uint64_t load_where_free(const rd_server *server, const rd_score_row *row) {
+    uint64_t stuck_ms = score(&row->stuck_ms);
+    bool was_stuck = stuck_ms > 0 && server->loop.now_ms < stuck_ms + GUESTS_STAY_MS;
+    return was_stuck || score(&row->standing_in) ? UINT64_MAX : rd_siblings_load_of(server, row);
+}
+
 /* ---- new connections ---- */
+
+/* The worker for a new connection, if it is not this one. If the connection can never move again, a
+ * stuck worker is the wrong one, however few it has: all its requests would have to be forwarded.
+ */
+static int64_t host_of_new(rd_server *server, rd_slice listener) {
+    const uint64_t here = server->conns.count + score(&server->score->arriving);
+    const rd_transport *transport = rd_listener_names_find(&server->accepting.names, listener);
+    if (transport == NULL || transport->can_move) {
+        return rd_siblings_lightest(server, rd_siblings_load_of, here);
+    }
+    const bool must_go = server->lead.watch_owns && is_stuck(server);
+    return rd_siblings_lightest(server, load_where_free, must_go ? UINT64_MAX : here);
+}
 
 /* Two workers may have chosen this one at the same time: then it passes the connection on. */
 static bool pass_on(rd_server *server, int fd, const rd_address *peer, rd_slice listener,
                     uint32_t hops) {
-    const rd_siblings *siblings = &server->siblings;
-    if (siblings->board == NULL || hops >= HOPS_MAX) return false;
-    uint64_t here = server->conns.count + score(&server->score->arriving);
-    int64_t to = rd_siblings_lightest(server, rd_siblings_load_of, here);
+    if (server->siblings.board == NULL || hops >= HOPS_MAX) return false;
+    const int64_t to = host_of_new(server, listener);
     if (to < 0) return false;
     rd_handover handover = {.header = {.peer = *peer, .hops = (uint8_t)(hops + 1)},
                             .listener = listener};
@@ -99,23 +151,15 @@ static bool move_request(rd_server *server, rd_request *request, const rd_packed
     return true;
 }
 
-/* Whether requests wait because of the application. With more processes than CPUs, a leader often
- * waits some milliseconds for a CPU. Its requests would wait as long elsewhere, so that alone does
- * not make it stuck. If the leader sleeps and other threads are free, one soon takes over. */
-static bool is_stuck(const rd_server *server) {
-    const rd_score_row *here = server->score;
-    uint64_t away_ns = rd_clock_ns() - server->lead.watch_since_ns;
-    if (away_ns < SLEEPS_NS) return false;
-    switch (rd_thread_state_of(&server->lead.thread)) {
-    case RD_THREAD_SLEEPING:
-        if (score(&here->busy) >= score(&here->max_threads)) return true;
-        break;
-    case RD_THREAD_RUNNABLE:
-        return rd_thread_cpu_ns(&server->lead.thread) >= server->lead.cpu_ns + COMPUTES_NS;
-    case RD_THREAD_UNKNOWN:
-        break;
-    }
-    return away_ns >= RD_HANDOVER_AWAY_NS;
+/* The request goes to another worker, with its connection if that can move. */
+static bool leave_stuck(rd_server *server, rd_request *request, uint64_t below) {
+    rd_packed packed;
+    const bool moves = can_move(request, &packed);
+    if (!moves && !rd_forward_can_begin(server, request)) return false;
+    const int64_t to = rd_siblings_lightest(server, delay_of, below);
+    if (to < 0) return false;
+    return moves ? move_request(server, request, &packed, to)
+                 : rd_forward_begin(server, request, to);
 }
 
 void rd_handover_queued(rd_server *server) {
@@ -123,22 +167,13 @@ void rd_handover_queued(rd_server *server) {
     if (siblings->board == NULL || !is_stuck(server)) return;
     atomic_store_explicit(&server->score->stuck_ms, server->loop.now_ms, memory_order_relaxed);
     rd_list *lines = &server->queue.lines, *node = lines->next;
-    for (uint64_t place = 0; place < QUEUED_PER_TURN && node != lines; place++) {
+    int moved = 0;
+    for (uint64_t place = 0; place < LOOKED_AT && moved < MOVED_PER_TURN && node != lines;
+         place++) {
         rd_request *request = rd_standing_first(node);
-        rd_packed packed;
         node = node->next;
-        if (!can_move(request, &packed)) continue;
-        int64_t to = rd_siblings_lightest(server, delay_of, delay_here(server, place));
-        if (to >= 0) move_request(server, request, &packed, to);
+        moved += leave_stuck(server, request, delay_here(server, place));
     }
-}
-
-/* The load of a worker, if it has not been stuck for a while. If a connection went back too early,
- * it would soon wait again. */
-static uint64_t load_where_free(const rd_server *server, const rd_score_row *row) {
-    uint64_t stuck_ms = score(&row->stuck_ms);
-    bool was_stuck = stuck_ms > 0 && server->loop.now_ms < stuck_ms + GUESTS_STAY_MS;
-    return was_stuck || score(&row->standing_in) ? UINT64_MAX : rd_siblings_load_of(server, row);
 }
 
 /* The worker with clearly fewer connections; -1: there is none. */
@@ -190,8 +225,34 @@ static rd_conn *open_conn(rd_server *server, int fd, const rd_handover *handover
     return rd_conn_open(&server->conns, fd, transport, protocol, &handover->header.peer);
 }
 
+/* Answers a request that comes without its connection. It has waited in the other worker. */
+static void adopt_forward(rd_server *server, int fd, const rd_handover *handover) {
+    const rd_handover_header *header = &handover->header;
+    const rd_transport *transport =
+        rd_listener_names_find(&server->accepting.names, handover->listener);
+    if (transport == NULL || header->len == header->names) {
+        server->counts.dropped++;
+        const rd_slice busy = rd_protocol_busy();
+        send(fd, busy.ptr, busy.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        close(fd);
+        return;
+    }
+    rd_conn *conn = rd_conn_open_forwarded(&server->conns, fd, transport->is_secure,
+                                           rd_protocol_first, &header->peer);
+    rd_conn_ref(conn);
+    server->forwards.in++;
+    server->queue.handed_wait_ns = (uint64_t)header->time * 1000 + 1;
+    rd_conn_unpack(conn, &handover->packed);
+    server->queue.handed_wait_ns = 0;
+    rd_conn_unref(conn);
+}
+
 static void adopt(rd_server *server, int fd, const rd_handover *handover) {
     const rd_handover_header *header = &handover->header;
+    if (header->flags & RD_HANDOVER_FORWARD) {
+        adopt_forward(server, fd, handover);
+        return;
+    }
     const bool is_idle = header->flags & RD_HANDOVER_IDLE;
     if (is_fresh(header) && pass_on(server, fd, &header->peer, handover->listener, header->hops))
         return;

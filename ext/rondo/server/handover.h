@@ -8,6 +8,8 @@
  * A connection that came with a request is a guest. With a later request it moves on to a worker
  * that has clearly fewer connections and has not been stuck for a while.
  *
+ * A request whose connection cannot move goes alone: see forward.h.
+ *
  * Between requests, a connection moves if no part of an answer is still to be sent and its
  * transport and protocol can move (packed.h). The sender forgets the connection only when the
  * message is in the inbox. A worker that dies leaves its inbox to the next worker. Reasons are in

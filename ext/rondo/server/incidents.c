@@ -80,6 +80,12 @@ static bool may_log(rd_server *server, int code) {
         return begins(server, &incidents->no_descriptor_ms);
     case RD_ERR_NO_DISK_THREAD:
         return begins(server, &incidents->no_thread_ms);
+    case RD_ERR_FORWARDED:
+        return begins(server, &incidents->forwarded_ms);
+    case RD_ERR_REPLY_CUT:
+    case RD_ERR_REPLY_INVALID:
+    case RD_ERR_REPLY_TOO_LARGE:
+        return is_due(server, &incidents->reply_ms);
     default:
         break;
     }

@@ -36,7 +36,7 @@ typedef struct rd_incidents {
     uint32_t lost;  /* there was no room for them in `kept` */
     /* When the last incident of this kind happened, in ms; 0: never. */
     uint64_t no_descriptor_ms, no_thread_ms, given_up_ms, file_cut_ms, answer_short_ms,
-        answer_long_ms;
+        answer_long_ms, forwarded_ms, reply_ms;
     rd_incident_quota handshakes;
 } rd_incidents;
 

@@ -155,6 +155,7 @@ RD_APART void rd_queue_leave(rd_server *server, rd_request *request) {
         if (!request->gone) free_seat(&server->queue, request);
         return;
     case RD_PLACE_FILES:
+    case RD_PLACE_FORWARDED:
     case RD_PLACE_NONE:
         return;
     }

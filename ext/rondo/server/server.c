@@ -33,10 +33,16 @@ static void on_event(rd_handler *handler, rd_event_source *source) {
 }
 
 static void on_left(rd_handler *handler, rd_request *request) {
-    if (request->queued.place == RD_PLACE_FILES) {
+    rd_server *server = server_of(handler);
+    switch (request->queued.place) {
+    case RD_PLACE_FILES:
         rd_files_leave(request);
-    } else {
-        rd_queue_leave(server_of(handler), request);
+        break;
+    case RD_PLACE_FORWARDED:
+        rd_forward_leave(server, request);
+        break;
+    default:
+        rd_queue_leave(server, request);
     }
 }
 
@@ -67,6 +73,7 @@ static bool is_cut_answer(int code) {
 static void on_cut(rd_conn *conn, int code) {
     rd_server *server = server_with(conn->set);
     if (is_cut_answer(code)) server->counts.cut++;
+    if (code == RD_ERR_REPLY_CUT && server->stop.state == RD_STOP_NOW) return;
     rd_incidents_add(server, &conn->peer, code);
 }
 

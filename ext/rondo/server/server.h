@@ -35,6 +35,7 @@
 #include "server/departure.h"
 #include "server/events.h"
 #include "server/files.h"
+#include "server/forward.h"
 #include "server/handover.h"
 #include "server/incidents.h"
 #include "server/lead.h"
@@ -77,6 +78,7 @@ struct rd_server {
     rd_files_queue files;
     rd_pubsub pubsub;
     rd_siblings siblings;
+    rd_forwards forwards;
     rd_departure departure;
     rd_stop stop;
     rd_counts counts;

@@ -15,8 +15,9 @@
 #include "server/budgets.h"
 #include "server/server.h"
 
-#define MAGIC       0x52444831u
-#define MAGIC_NAMED 0x52444832u /* names precede the bytes */
+#define MAGIC         0x52444831u
+#define MAGIC_NAMED   0x52444832u /* names precede the bytes */
+#define MAGIC_FORWARD 0x52444833u /* a forward, with names */
 
 /* ---- joining and leaving ---- */
 
@@ -146,9 +147,13 @@ static size_t put_names(const rd_handover *handover, char names[RD_HANDOVER_NAME
     return listener.len + 1 + protocol.len;
 }
 
+static bool is_forward(const rd_handover_header *header) {
+    return header->flags & RD_HANDOVER_FORWARD;
+}
+
 static void complete_header(rd_handover *handover, int64_t to, size_t names, size_t bytes) {
     rd_handover_header *header = &handover->header;
-    header->magic = names == 0 ? MAGIC : MAGIC_NAMED;
+    header->magic = is_forward(header) ? MAGIC_FORWARD : names == 0 ? MAGIC : MAGIC_NAMED;
     header->len = (uint32_t)(names + bytes);
     header->names = (uint16_t)names;
     header->to = (uint32_t)to;
@@ -185,7 +190,7 @@ bool rd_siblings_send(rd_server *server, int64_t to, int fd, rd_handover *handov
     atomic_fetch_add(&target->arriving, 1);
     if (atomic_load(&target->state) == RD_SCORE_READY &&
         send_message(server->siblings.outboxes[to], iov, 2 + RD_PACKED_PARTS, fd)) {
-        server->counts.handed_out++;
+        if (!is_forward(&handover->header)) server->counts.handed_out++;
         return true;
     }
     count_arrival(board, (uint32_t)to);
@@ -206,7 +211,8 @@ static int descriptor_of(struct msghdr *message) {
 static bool is_whole(const rd_handover_header *header, size_t len) {
     if (len < sizeof(*header) || header->len != len - sizeof(*header)) return false;
     if (header->magic == MAGIC) return header->names == 0;
-    return header->magic == MAGIC_NAMED && header->names > 0 && header->names <= header->len;
+    if (header->names == 0 || header->names > header->len) return false;
+    return header->magic == (is_forward(header) ? MAGIC_FORWARD : MAGIC_NAMED);
 }
 
 /* False: the names are not valid. */

@@ -35,15 +35,17 @@ typedef struct rd_siblings {
 
 /* The state in which a connection comes. */
 enum {
-    RD_HANDOVER_IDLE = 1, /* its worker stops: it is between two requests, or within a head */
-    RD_HANDOVER_NEW = 2,  /* with RD_HANDOVER_IDLE: a PROXY header, if any, was not read yet */
+    RD_HANDOVER_IDLE = 1,    /* its worker stops: it is between two requests, or within a head */
+    RD_HANDOVER_NEW = 2,     /* with RD_HANDOVER_IDLE: a PROXY header, if any, was not read yet */
+    RD_HANDOVER_FORWARD = 4, /* alone: only a request comes, see forward.h */
 };
 
 /* The header before the names and the bytes. Both ends are on the same machine, so it is a plain
  * struct. The ends may have different versions: a reader of version 0 has one number for hops,
  * flags and names, and keeps a connection with flags as if it had too many hops. A message with
  * names has its own magic number: a reader that does not know names refuses it, and does not open
- * an encrypted connection as a plain one. */
+ * an encrypted connection as a plain one. So has a forward: a reader that does not know it does not
+ * expect the transport of the listener on a socket pair. */
 typedef struct rd_handover_header {
     uint32_t magic;
     uint32_t len;    /* of names and bytes */

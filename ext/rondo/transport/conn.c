@@ -122,6 +122,16 @@ rd_conn *rd_conn_open_inner(rd_conn *outer, int fd, const rd_protocol *protocol)
     return conn;
 }
 
+rd_conn *rd_conn_open_forwarded(rd_conn_set *set, int fd, bool secure, const rd_protocol *protocol,
+                                const rd_address *peer) {
+    rd_conn *conn = new_conn(set, fd, &rd_transport_tcp, protocol, peer);
+    join_set(conn);
+    conn->secure = secure;
+    conn->uncounted = conn->read_eof = true;
+    protocol->on_open(conn);
+    return conn;
+}
+
 rd_conn *rd_conn_open_carried(rd_conn *carrier, const rd_transport *transport,
                               const rd_protocol *protocol) {
     assert(rd_conn_is_open(carrier) && !transport->is_plain);

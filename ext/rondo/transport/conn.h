@@ -77,7 +77,8 @@ typedef struct rd_conn_set {
     /* The names of protocols that a handshake may agree upon, the best one first; an empty name
      * ends the list. Or NULL. */
     rd_slice (*offer)(size_t index);
-    /* An answer is cut, RD_ERR_*: the connection is closed next. Or NULL. */
+    /* An answer is cut, RD_ERR_*: the connection is closed next, unless there is another answer. Or
+     * NULL. */
     void (*on_cut)(rd_conn *conn, int code);
     /* There is no room for what its transport has read ahead, RD_ERR_INPUT_FULL, or for its
      * handshake, RD_ERR_HANDSHAKES_FULL: the connection is reset next. Or NULL. */
@@ -186,6 +187,19 @@ rd_conn *rd_conn_open_carried(rd_conn *carrier, const rd_transport *transport,
  * not as a connection, and has no write deadline until its input ends. Otherwise it is like a
  * connection of rd_conn_open() with a plain transport. */
 rd_conn *rd_conn_open_inner(rd_conn *outer, int fd, const rd_protocol *protocol);
+
+/* The end of a socket pair whose other end is in another worker: for one request of a connection of
+ * that worker, which cannot move itself. It counts as a descriptor but not as a connection, and is
+ * never read from the socket, because the request comes with it. So it serves no second request and
+ * never moves, and it closes when the other worker does. It has no write deadline: the client's own
+ * connection has one. `secure`: that connection is. */
+rd_conn *rd_conn_open_forwarded(rd_conn_set *set, int fd, bool secure, const rd_protocol *protocol,
+                                const rd_address *peer);
+
+/* Whether it is one of those. */
+static inline bool rd_conn_is_forwarded(const rd_conn *conn) {
+    return conn->uncounted && !conn->patient && !conn->layered;
+}
 
 /* A connection is followed in memory by the protocol's state, the layer and the state of the
  * layer's transport. The last two exist only if the connection is `layered`. */

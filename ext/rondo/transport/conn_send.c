@@ -73,7 +73,7 @@ static bool is_patient(const rd_conn *conn) {
 }
 
 static bool has_write_deadline(rd_conn *conn) {
-    return has_unsent(conn) && !is_patient(conn);
+    return has_unsent(conn) && !is_patient(conn) && !rd_conn_is_forwarded(conn);
 }
 
 /* The peer took something, and gets its time for what is left. */

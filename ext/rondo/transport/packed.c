@@ -13,7 +13,8 @@ static uint32_t time_left(const rd_conn *conn) {
 }
 
 bool rd_conn_may_move(rd_conn *conn) {
-    return rd_conn_own_transport(conn)->can_move && conn->protocol->pack != NULL;
+    return rd_conn_own_transport(conn)->can_move && conn->protocol->pack != NULL &&
+           !rd_conn_is_forwarded(conn);
 }
 
 bool rd_conn_pack(rd_conn *conn, bool request, rd_packed *packed) {

@@ -97,19 +97,38 @@ static const rd_protocol pump = {
     .on_shutdown = on_shutdown,
 };
 
+static void connect_ends(rd_conn *conn, rd_conn *inner) {
+    pump_of(conn)->other = inner;
+    pump_of(inner)->other = conn;
+}
+
+/* The client's end may have come before, and comes only once. */
+static void begin_reading(rd_conn *conn) {
+    if (conn->read_eof) {
+        end_output(pump_of(conn)->other);
+    } else if (!conn->read_paused) {
+        rd_conn_resume_reading(conn);
+    }
+}
+
 int rd_pump_begin(rd_conn *conn) {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) return -1;
     conn->protocol->on_close(conn);
     rd_conn_switch(conn, &pump);
     rd_conn *inner = rd_conn_open_inner(conn, pair[0], &pump);
-    pump_of(conn)->other = inner;
-    pump_of(inner)->other = conn;
+    connect_ends(conn, inner);
     rd_conn_read_now(inner);
-    if (conn->read_eof) {
-        end_output(inner); /* the client's end came before, and comes only once */
-    } else {
-        rd_conn_resume_reading(conn);
-    }
+    begin_reading(conn);
     return pair[1];
+}
+
+void rd_pump_join(rd_conn *conn, rd_conn *inner) {
+    conn->protocol->on_close(conn);
+    rd_conn_switch(conn, &pump);
+    rd_conn_switch(inner, &pump);
+    connect_ends(conn, inner);
+    on_data(conn, rd_buffer_ptr(&conn->input), rd_buffer_len(&conn->input));
+    rd_conn_drop_input(conn);
+    begin_reading(conn);
 }

@@ -17,4 +17,9 @@
  * has changed. */
 int rd_pump_begin(rd_conn *conn);
 
+/* The same with a socket pair that is there already: `inner` is the end in this process, made by
+ * rd_conn_open_inner(), and its protocol is not used any more either. What was read ahead of the
+ * client goes to the other end. */
+void rd_pump_join(rd_conn *conn, rd_conn *inner);
+
 #endif

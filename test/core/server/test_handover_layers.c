@@ -5,85 +5,7 @@
  * end by the worker that has it, and its descriptor never leaves. One that can move leaves between
  * two records, and the other worker goes on in records. Neither is ever read or answered in clear.
  */
-#include "siblings_pair.h"
-#include "xor_transport.h"
-
-#define URL "http://127.0.0.1:80"
-
-static void begin(const rd_transport *transport) {
-    start();
-    for (int i = 0; i < SERVERS; i++) {
-        rd_listener listener = {.transport = transport};
-        snprintf(listener.url, sizeof(listener.url), "%s", URL);
-        rd_listener_names_add(&servers[i]->accepting.names, &listener);
-    }
-    dialed = transport;
-    dialed_name = RD_SLICE(URL);
-}
-
-static void finish(void) {
-    dialed = &rd_transport_tcp;
-    dialed_name = RD_SLICE("");
-    end();
-}
-
-static void serve_all(void) {
-    for (int i = 0; i < 4; i++) {
-        serve(servers[A]);
-        serve(servers[B]);
-    }
-}
-
-/* The record of this text; returns its length. */
-static size_t make_record(char *record, const char *text) {
-    const size_t len = strlen(text);
-    record[0] = (char)(len >> 8);
-    record[1] = (char)(len & 0xff);
-    for (size_t i = 0; i < len; i++) record[2 + i] = (char)(text[i] ^ XOR_BYTE);
-    return 2 + len;
-}
-
-static void say_record(int fd, const char *text) {
-    char record[1024];
-    const size_t len = make_record(record, text);
-    CHECK_INT(send(fd, record, len, MSG_NOSIGNAL), len);
-}
-
-/* The body of the answer that came in records; "": none came, or it came in clear. */
-static const char *hear_records(int fd) {
-    static char text[4096];
-    unsigned char bytes[4096];
-    size_t used = 0;
-    const ssize_t len = recv(fd, bytes, sizeof(bytes), 0);
-    for (ssize_t at = 0; at + 2 <= len;) {
-        const ssize_t record = bytes[at] << 8 | bytes[at + 1];
-        at += 2;
-        if (record == 0 || at + record > len) break;
-        for (ssize_t i = 0; i < record; i++) text[used++] = (char)(bytes[at + i] ^ XOR_BYTE);
-        at += record;
-    }
-    text[used] = '\0';
-    const char *body = strstr(text, "\r\n\r\n");
-    return body == NULL ? "" : body + 4;
-}
-
-/* A client of A, past its handshake, that stays there. */
-static int dial_shaken(void) {
-    board.rows[B].connections = 100;
-    const int fd = dial();
-    say(fd, "XOR?1XOR?2");
-    CHECK_INT(send(fd, "\x01", 2, MSG_NOSIGNAL), 2); /* a list with one empty name */
-    serve(servers[A]);
-    serve(servers[A]);
-    CHECK(recv(fd, got, sizeof(got), 0) >= 11);
-    CHECK(memcmp(got, "XOR!1XOR!2", 10) == 0);
-    say_record(fd, GET("/first"));
-    serve(servers[A]);
-    serve(servers[A]);
-    CHECK_STR(hear_records(fd), "A /first 0");
-    board.rows[B].connections = 0;
-    return fd;
-}
+#include "xor_pair.h"
 
 static void stop_a(void) {
     rd_server_stop(servers[A], RD_STOP_DRAIN);
@@ -131,7 +53,8 @@ static void test_between_requests(const struct form *form) {
     finish();
 }
 
-/* A whole request that waits for A's application, which is busy. */
+/* A whole request that waits for A's application, which is busy. B answers it in any case; see
+ * test_forward.c. */
 static void test_a_request_that_waits(const struct form *form) {
     begin(form->transport);
     const int fd = dial_shaken();
@@ -142,7 +65,7 @@ static void test_a_request_that_waits(const struct form *form) {
     check_only_at(form->place);
     board.rows[A].busy = 0;
     serve_all();
-    check_answer(form, fd, " /waits 0");
+    CHECK_STR(hear_records(fd), "B /waits 0");
     finish();
 }
 
@@ -205,7 +128,35 @@ static void test_just_accepted(const struct form *form) {
     finish();
 }
 
+/* Where a new connection of A goes while the rows say this. */
+static int place_of_new(const rd_transport *transport, bool a_is_stuck, uint64_t b_has,
+                        bool b_was_stuck) {
+    begin(transport);
+    board.rows[B].connections = b_has;
+    if (b_was_stuck) board.rows[B].stuck_ms = servers[A]->loop.now_ms;
+    if (a_is_stuck) {
+        board.rows[A].busy = 1;
+        for (int i = 0; i < 3; i++) stand_in(servers[A]);
+    }
+    dial();
+    const int place = servers[A]->counts.handed_out == 1 ? B : A;
+    servers[A]->lead.watch_owns = false;
+    board.rows[A].busy = board.rows[B].stuck_ms = 0;
+    serve_all();
+    finish();
+    return place;
+}
+
+/* A stuck worker accepts nothing that could not leave it any more, and gets none. */
+static void test_balance(void) {
+    CHECK_INT(place_of_new(&rd_transport_xor, false, 3, false), A);
+    CHECK_INT(place_of_new(&rd_transport_xor, true, 3, false), B);
+    CHECK_INT(place_of_new(&rd_transport_xor, true, 3, true), A); /* nobody is free */
+    CHECK_INT(place_of_new(&rd_transport_xor_moving, true, 3, false), A);
+}
+
 int main(void) {
+    test_balance();
     for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
         test_between_requests(&forms[i]);
         test_a_request_that_waits(&forms[i]);

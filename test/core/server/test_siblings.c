@@ -254,7 +254,28 @@ static void test_bytes_that_a_transport_holds(void) {
     finish();
 }
 
-static void test_requests_that_cannot_move_stay(void) {
+/* Of a request without its connection: what was read after it stays. */
+static void test_fields_of_a_forward(void) {
+    begin(false);
+    dial_secure();
+    board.rows[B].connections = 100;
+    int fd = dial();
+    only_conn_of(servers[A])->peer =
+        (rd_address){.kind = RD_ADDRESS_V4, .bytes = {192, 0, 2, 7}, .port = 99};
+    say(fd, GET("/alone") "GET /next");
+    board.rows[A].busy = 1;
+    for (int i = 0; i < 3; i++) stand_in(servers[A]);
+    take_at_b();
+    check_common(0);
+    CHECK_INT(took.header.flags, RD_HANDOVER_FORWARD);
+    CHECK_INT(took.packed.left_ms, UINT32_MAX);
+    check_packed(&took.packed, GET("/alone"));
+    board.rows[A].busy = 0;
+    finish();
+}
+
+/* Their requests do not; see test_forward.c. */
+static void test_connections_that_cannot_move_stay(void) {
     begin(false);
     listen_at(servers[B], URL);
     dial_secure();
@@ -264,9 +285,12 @@ static void test_requests_that_cannot_move_stay(void) {
     board.rows[A].busy = 1;
     for (int i = 0; i < 3; i++) stand_in(servers[A]);
     CHECK_INT(servers[A]->counts.handed_out, 0);
+    serve(servers[B]);
+    serve(servers[B]);
+    stand_in(servers[A]);
+    CHECK_STR(hear(fd), "B /waits 0");
+    CHECK_INT(servers[A]->conns.count, 1);
     board.rows[A].busy = 0;
-    serve(servers[A]);
-    CHECK_STR(hear(fd), "A /waits 0");
     finish();
 }
 
@@ -384,6 +408,7 @@ static void test_descriptors_that_nobody_expects(void) {
 int main(void) {
     test_fields_between_requests();
     test_fields_of_a_request();
+    test_fields_of_a_forward();
     test_plain_messages_have_no_names();
     test_accepted_connections_keep_their_transport();
     test_passing_on();
@@ -391,7 +416,7 @@ int main(void) {
     test_what_cannot_move_stays_and_is_served();
     test_a_transport_that_has_not_begun();
     test_bytes_that_a_transport_holds();
-    test_requests_that_cannot_move_stay();
+    test_connections_that_cannot_move_stay();
     test_names_that_nobody_has();
     test_names_that_it_has();
     test_broken_messages();

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which requests are forwarded, and how they leave; see forward.h. The other worker is in
+ * handover.c.
+ */
+#include "server/forward.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "protocol/protocols.h"
+#include "server/server.h"
+
+bool rd_forward_can_begin(const rd_server *server, const rd_request *request) {
+    if (server->forwards.running >= RD_FORWARDS_MAX) return false;
+    if (!rd_forwarding_is_possible(request)) return false;
+    return request->head_len + rd_buffer_len(&request->body.memory) <= RD_HANDOVER_BYTES_MAX &&
+           rd_ledger_has_room(&server->conns.ledger, RD_LEDGER_DESCRIPTORS, 2);
+}
+
+static bool send_request(rd_server *server, const rd_request *request, int fd, int64_t to) {
+    rd_conn *conn = request->conn;
+    const rd_buffer *body = &request->body.memory;
+    const uint64_t waited_us = (server->loop.now_ns - request->times.ready_ns) / 1000;
+    rd_handover handover = {
+        .header = {.time = waited_us > UINT32_MAX ? UINT32_MAX : (uint32_t)waited_us,
+                   .flags = RD_HANDOVER_FORWARD,
+                   .peer = conn->peer},
+        .listener = rd_listener_name_of_conn(conn),
+        .packed = {.parts = {[RD_PACKED_HEAD] = rd_slice_of(request->bytes, request->head_len),
+                             [RD_PACKED_BODY] =
+                                 rd_slice_of(rd_buffer_ptr(body), rd_buffer_len(body))}},
+    };
+    return rd_siblings_send(server, to, fd, &handover);
+}
+
+bool rd_forward_begin(rd_server *server, rd_request *request, int64_t to) {
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) return false;
+    const bool is_sent = send_request(server, request, pair[1], to);
+    close(pair[1]);
+    if (!is_sent) {
+        close(pair[0]);
+        return false;
+    }
+    rd_request_ref(request);
+    server->handler.on_left(&server->handler, request); /* it leaves the queue */
+    server->forwards.running++;
+    server->forwards.out++;
+    rd_incidents_add(server, NULL, RD_ERR_FORWARDED);
+    rd_forwarding_begin(request, pair[0]);
+    rd_request_unref(request);
+    return true;
+}
+
+void rd_forward_leave(rd_server *server, rd_request *request) {
+    server->forwards.running--;
+    rd_forwarding_end(request);
+}
