@@ -212,8 +212,7 @@ module Rondo
       @descriptors[opened[:url]] = opened[:fd]
       opened
     rescue AddressError => e
-      holder = PortHolder.find(address[:port]) if e.message.end_with?("in use") && address[:port]
-      raise holder ? AddressError.new("#{e.message} by #{holder}") : e
+      raise PortHolder.explain(e, address[:port])
     end
 
     def check_kinds(options)

@@ -20,15 +20,24 @@ class Certificates
   attr_reader :authority
 
   # @param folder [String]
-  def initialize(folder)
+  # @param name [String] of the authority, and of its file
+  # @param above [Certificates, nil] the authority that signs this one; nil: it signs itself
+  def initialize(folder, name = "authority", above: nil)
     @folder = folder
     @serial = 0
     @key = OpenSSL::PKey::EC.generate("prime256v1")
-    @own = certificate("authority", @key) do |made, extensions|
+    extend_it = lambda do |made, extensions|
       made.add_extension(extensions.create_extension("basicConstraints", "CA:TRUE", true))
       made.add_extension(extensions.create_extension("keyUsage", "keyCertSign, cRLSign", true))
     end
-    @authority = write("authority.pem", @own.to_pem)
+    @own = above ? above.certificate(name, @key, &extend_it) : certificate(name, @key, &extend_it)
+    @authority = write("#{name}.pem", @own.to_pem)
+  end
+
+  # @param name [String]
+  # @return [Certificates] of an authority that this one has signed
+  def middle(name)
+    Certificates.new(@folder, name, above: self)
   end
 
   # @param name [String] of the files
@@ -48,6 +57,11 @@ class Certificates
     Pair.new(write("#{name}.pem", made.to_pem), write("#{name}.key.pem", pem))
   end
 
+  # @return [Pair] the authority itself
+  def own
+    Pair.new(@authority, write("authority.key.pem", @key.private_to_pem))
+  end
+
   # @param pairs [Array<Pair>] whose certificates are revoked
   # @return [String] path of a file with the authority and its list
   def revocations(*pairs)
@@ -65,13 +79,12 @@ class Certificates
     write("revocations.pem", @own.to_pem + list.sign(@key, "SHA256").to_pem)
   end
 
-  private
-
+  # @return [OpenSSL::X509::Certificate] signed by this authority
   def certificate(name, key, days: -1..30)
     made = OpenSSL::X509::Certificate.new
     made.version = 2
     made.serial = @serial += 1
-    made.subject = OpenSSL::X509::Name.new([["CN", name]])
+    made.subject = OpenSSL::X509::Name.new(name ? [["CN", name]] : [])
     made.issuer = @own ? @own.subject : made.subject
     made.not_before = Time.now + (days.begin * 86_400)
     made.not_after = Time.now + (days.end * 86_400)
@@ -79,6 +92,8 @@ class Certificates
     yield made, OpenSSL::X509::ExtensionFactory.new(@own || made, made)
     made.sign(@key, "SHA256")
   end
+
+  private
 
   def write(name, text)
     File.join(@folder, name).tap { |path| File.write(path, text) }

@@ -25,8 +25,9 @@ static const char *text_of(VALUE hash, const char *name) {
     return NIL_P(value) ? NULL : StringValueCStr(value);
 }
 
-static rd_tls_pair read_pair(VALUE pair) {
+static rd_tls_pair read_pair(VALUE pair, bool is_checked) {
     return (rd_tls_pair){
+        .is_checked = is_checked,
         .certificates = bytes_of(pair, "certificate"),
         .key = bytes_of(pair, "key"),
         .certificates_name = text_of(pair, "certificate_name"),
@@ -47,7 +48,10 @@ const rd_transport *rd_tls_from(VALUE tls) {
     VALUE pairs = rd_option(tls, "certificates"), room;
     const size_t count = (size_t)RARRAY_LEN(pairs);
     rd_tls_pair *read = rb_alloc_tmp_buffer_with_count(&room, count * sizeof(*read), count);
-    for (size_t i = 0; i < count; i++) read[i] = read_pair(rb_ary_entry(pairs, (long)i));
+    const bool is_checked = RTEST(rd_option(tls, "checked"));
+    for (size_t i = 0; i < count; i++) {
+        read[i] = read_pair(rb_ary_entry(pairs, (long)i), is_checked);
+    }
     const rd_tls_options options = {
         .pairs = read,
         .pair_count = count,

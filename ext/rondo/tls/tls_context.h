@@ -27,6 +27,8 @@ typedef struct rd_tls_pair {
     rd_slice key;
     const char *certificates_name, *key_name; /* of the files, for messages */
     const char *password;                     /* of the key, or NULL */
+    bool
+        is_checked; /* its dates were, when it was read: it is shown even if it has expired since */
 } rd_tls_pair;
 
 typedef enum rd_tls_verify {

@@ -90,8 +90,6 @@ static int code_of_error(void) {
     if (ERR_GET_LIB(error) != ERR_LIB_SSL) return RD_ERR_HANDSHAKE;
     switch (ERR_GET_REASON(error)) {
     case SSL_R_UNSUPPORTED_PROTOCOL:
-    case SSL_R_WRONG_VERSION_NUMBER:
-    case SSL_R_UNKNOWN_PROTOCOL:
     case SSL_R_VERSION_TOO_LOW:
         return RD_ERR_TLS_VERSION;
     case SSL_R_NO_SHARED_CIPHER:

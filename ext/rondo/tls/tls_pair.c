@@ -84,13 +84,42 @@ static bool has_key_of_chain(const rd_tls_loaded *loaded) {
     return false;
 }
 
+static bool complain_of_order(const rd_tls_pair *pair, char *error) {
+    return complain(
+        error,
+        "%s has its certificates in the wrong order: the server's is first, and each is "
+        "signed by the next one",
+        pair->certificates_name);
+}
+
 static bool check_key(const rd_tls_loaded *loaded, const rd_tls_pair *pair, char *error) {
     if (X509_check_private_key(loaded->certificate, loaded->key) == 1) return true;
-    if (has_key_of_chain(loaded)) {
-        return complain(error, "%s has its certificates in the wrong order: the server's is first",
-                        pair->certificates_name);
-    }
+    if (has_key_of_chain(loaded)) return complain_of_order(pair, error);
     return complain(error, "%s is not the key of %s", pair->key_name, pair->certificates_name);
+}
+
+static bool is_issued(X509 *certificate, X509 *issuer) {
+    return X509_check_issued(issuer, certificate) == X509_V_OK;
+}
+
+/* Whether another one of the chain than the next has signed the certificate before number `at`. */
+static bool is_out_of_order(const rd_tls_loaded *loaded, int at) {
+    X509 *before = at == 0 ? loaded->certificate : sk_X509_value(loaded->chain, at - 1);
+    if (is_issued(before, before) || is_issued(before, sk_X509_value(loaded->chain, at))) {
+        return false;
+    }
+    for (int i = 0; i < sk_X509_num(loaded->chain); i++) {
+        if (is_issued(before, sk_X509_value(loaded->chain, i))) return true;
+    }
+    return false;
+}
+
+/* Clients that need the order are few, and what they say of it helps nobody. */
+static bool check_chain(const rd_tls_loaded *loaded, const rd_tls_pair *pair, char *error) {
+    for (int at = 0; at < sk_X509_num(loaded->chain); at++) {
+        if (is_out_of_order(loaded, at)) return complain_of_order(pair, error);
+    }
+    return true;
 }
 
 static const char *day_of(const ASN1_TIME *time, char day[16]) {
@@ -105,6 +134,7 @@ static bool check_dates(const rd_tls_loaded *loaded, const rd_tls_pair *pair, ch
     const ASN1_TIME *from = X509_get0_notBefore(loaded->certificate);
     const ASN1_TIME *to = X509_get0_notAfter(loaded->certificate);
     char day[16];
+    if (pair->is_checked) return true;
     if (X509_cmp_current_time(to) < 0) {
         return complain(error, "the certificate in %s expired on %s", pair->certificates_name,
                         day_of(to, day));
@@ -134,7 +164,7 @@ static void add_common_name(rd_tls_loaded *loaded) {
     if (at >= 0) add_name(loaded, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
 }
 
-static void find_names(rd_tls_loaded *loaded) {
+static bool find_names(rd_tls_loaded *loaded, const rd_tls_pair *pair, char *error) {
     GENERAL_NAMES *all = X509_get_ext_d2i(loaded->certificate, NID_subject_alt_name, NULL, NULL);
     loaded->names = sk_OPENSSL_STRING_new_null();
     for (int i = 0; i < sk_GENERAL_NAME_num(all); i++) {
@@ -142,7 +172,10 @@ static void find_names(rd_tls_loaded *loaded) {
         if (one->type == GEN_DNS) add_name(loaded, one->d.dNSName);
     }
     if (all == NULL) add_common_name(loaded);
+    const bool has_any = all != NULL || sk_OPENSSL_STRING_num(loaded->names) > 0;
     GENERAL_NAMES_free(all);
+    if (has_any) return true;
+    return complain(error, "the certificate in %s names no host", pair->certificates_name);
 }
 
 /* ---- all of it ---- */
@@ -150,9 +183,8 @@ static void find_names(rd_tls_loaded *loaded) {
 bool rd_tls_pair_load(rd_tls_loaded *loaded, const rd_tls_pair *pair,
                       char error[RD_TLS_ERROR_MAX]) {
     if (!load_certificates(loaded, pair, error) || !load_key(loaded, pair, error)) return false;
-    if (!check_key(loaded, pair, error) || !check_dates(loaded, pair, error)) return false;
-    find_names(loaded);
-    return true;
+    if (!check_key(loaded, pair, error) || !check_chain(loaded, pair, error)) return false;
+    return check_dates(loaded, pair, error) && find_names(loaded, pair, error);
 }
 
 static void free_name(char *name) {

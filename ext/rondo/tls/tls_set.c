@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <openssl/pem.h>
+#include <openssl/x509v3.h>
 
 #include "tls/tls_pair.h"
 #include "tls/tls_tickets.h"
@@ -96,34 +97,49 @@ static bool set_flags(const rd_tls_options *options, X509_STORE *store, char *er
     return true;
 }
 
-/* Certificates, whose subjects clients are told, and lists of revoked ones. Returns how many of the
- * former there are. */
-static int add_authorities(SSL_CTX *set, STACK_OF(X509_INFO) * infos) {
+typedef struct rd_tls_authorities {
+    int all, trusted; /* certificates in a file, and those of authorities */
+} rd_tls_authorities;
+
+/* Certificates, whose subjects clients are told, and lists of revoked ones. */
+static rd_tls_authorities add_authorities(SSL_CTX *set, STACK_OF(X509_INFO) * infos) {
     X509_STORE *store = SSL_CTX_get_cert_store(set);
-    int count = 0;
+    rd_tls_authorities count = {0};
     for (int i = 0; i < sk_X509_INFO_num(infos); i++) {
         const X509_INFO *info = sk_X509_INFO_value(infos, i);
         if (info->crl != NULL) X509_STORE_add_crl(store, info->crl);
         if (info->x509 == NULL) continue;
         X509_STORE_add_cert(store, info->x509);
         SSL_CTX_add_client_CA(set, info->x509);
-        count++;
+        count.all++;
+        if (X509_check_ca(info->x509) > 0) count.trusted++;
     }
     return count;
+}
+
+/* With PARTIAL_CHAIN the certificate of anybody may be trusted. */
+static bool can_verify(rd_tls_authorities count, X509_STORE *store) {
+    const unsigned long set = X509_VERIFY_PARAM_get_flags(X509_STORE_get0_param(store));
+    return count.trusted > 0 || (set & X509_V_FLAG_PARTIAL_CHAIN) != 0;
 }
 
 static bool set_clients(const rd_tls_options *options, SSL_CTX *set, char *error) {
     if (options->verify == RD_TLS_VERIFY_NONE) return true;
     BIO *bio = BIO_new_mem_buf(options->ca.ptr, (int)options->ca.len);
     STACK_OF(X509_INFO) *infos = PEM_X509_INFO_read_bio(bio, NULL, NULL, NULL);
-    const int count = infos == NULL ? 0 : add_authorities(set, infos);
+    const rd_tls_authorities count = add_authorities(set, infos);
+    X509_STORE *store = SSL_CTX_get_cert_store(set);
     sk_X509_INFO_pop_free(infos, X509_INFO_free);
     BIO_free(bio);
-    if (count == 0) return complain(error, options->ca_name, "it has no certificate");
+    if (count.all == 0) return complain(error, options->ca_name, "it has no certificate");
+    if (!set_flags(options, store, error)) return false;
+    if (!can_verify(count, store)) {
+        return complain(error, options->ca_name, "no certificate in it is that of an authority");
+    }
     const bool is_forced = options->verify == RD_TLS_VERIFY_FORCE;
     SSL_CTX_set_verify(set, SSL_VERIFY_PEER | (is_forced ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
                        NULL);
-    return set_flags(options, SSL_CTX_get_cert_store(set), error);
+    return true;
 }
 
 /* ---- a set ---- */

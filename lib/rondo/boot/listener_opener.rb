@@ -31,8 +31,7 @@ module Rondo
         Opened.new(io, opened[:url], opened[:port])
       end
     rescue AddressError => e
-      holder = PortHolder.find(address[:port]) if e.message.end_with?("in use") && address[:port]
-      raise holder ? AddressError.new("#{e.message} by #{holder}") : e
+      raise PortHolder.explain(e, address[:port])
     end
 
     # @param io [IO] a listening socket that was inherited

@@ -12,6 +12,21 @@ module Rondo
 
     module_function
 
+    # @param error [AddressError] of the core
+    # @param port [Integer, nil]
+    # @return [AddressError] which says more, where more can be said
+    def explain(error, port)
+      return error unless port
+
+      if error.message.end_with?("in use")
+        holder = find(port) and return AddressError.new("#{error.message} by #{holder}")
+      elsif error.message.match?(/permission denied\z/i) && port < 1024
+        return AddressError.new("#{error.message}: a port below 1024 needs the capability CAP_NET_BIND_SERVICE, " \
+                                "or a socket from systemd")
+      end
+      error
+    end
+
     # @param port [Integer]
     # @return [String, nil] "process 4711 (ruby)", nil when it cannot be seen
     def find(port, proc_folder: "/proc")

@@ -4,6 +4,7 @@
 # address.rb, which knows where the words stand, and the core, which checks what was read (transport/tls_context.h).
 # SPDX-License-Identifier: MIT
 
+require "io/wait"
 require "open3"
 
 module Rondo
@@ -42,6 +43,9 @@ module Rondo
     # A path that is no path: PEM that a configuration file has itself.
     KEPT = /\Apem:(\d+)\z/
     LONGEST = 1 << 20
+    # Seconds.
+    COMMAND_PATIENCE = 10
+    LONGEST_PASSWORD = 4096
     @kept = []
 
     module_function
@@ -111,11 +115,12 @@ module Rondo
       IO.for_fd(seal(Marshal.dump(materials.map { |material| material&.to_a })))
     end
 
+    # A certificate that has expired since it was read is still shown: that is better than no worker.
     # @param io [IO] of {.hand_on}; is closed
     # @return [Array<Material, nil>]
     def take(io)
       io.seek(0)
-      Marshal.load(io.read).map { |pairs| pairs && Material.new.update(pairs.to_h) } # rubocop:disable Security/MarshalLoad
+      Marshal.load(io.read).map { |pairs| pairs && Material.new.update(pairs.to_h, checked: true) } # rubocop:disable Security/MarshalLoad
     ensure
       io.close
     end
@@ -180,15 +185,42 @@ module Rondo
     end
     private_class_method :read_file
 
-    # The command may name a secret itself, so a message does not have it.
-    def password(command)
-      output, status = Open3.capture2(command)
-      raise Refused, "key_password_command failed" unless status.success?
+    # The command may name a secret itself, so a message does not have it. It may start others, and wait for a person
+    # that is not there: after a while all of them are killed.
+    def password(command, patience = COMMAND_PATIENCE)
+      Open3.popen2(command, pgroup: true) do |input, output, waiter|
+        input.close
+        text = read_within(output, patience)
+        Process.kill(:KILL, -waiter.pid) unless text
+        raise Refused, "key_password_command takes longer than #{patience} s" unless text
+        raise Refused, "key_password_command failed" unless waiter.value.success?
 
-      output.chomp
+        text.chomp
+      end
     rescue SystemCallError => e
       raise Refused, "key_password_command: #{SystemCallError.new(nil, e.errno).message}"
     end
     private_class_method :password
+
+    # @return [String, nil] all of it; nil if its end has not come in time
+    def read_within(io, seconds)
+      text = +""
+      due = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+      loop do
+        left = due - Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        return if left.negative? || !io.wait_readable(left)
+
+        part = io.read_nonblock(LONGEST_PASSWORD, exception: false)
+        return text unless part
+        next if part == :wait_readable
+
+        text << part
+        if text.bytesize > LONGEST_PASSWORD
+          raise Refused,
+                "key_password_command prints more than #{LONGEST_PASSWORD} bytes"
+        end
+      end
+    end
+    private_class_method :read_within
   end
 end

@@ -52,6 +52,13 @@ class PortHolderTest < Minitest::Test
     end
   end
 
+  def test_a_port_without_the_right
+    denied = Rondo::AddressError.new("cannot listen on ssl://a:443: permission denied")
+    assert_match(/: permission denied: a port below 1024 needs the capability CAP_NET_BIND_SERVICE/,
+                 Rondo::PortHolder.explain(denied, 443).message)
+    [8080, nil].each { |port| assert_same denied, Rondo::PortHolder.explain(denied, port) }
+  end
+
   def test_the_message_of_a_server
     TCPServer.open("127.0.0.1", 0) do |taken|
       server = Rondo::Server.new(->(_env) {})

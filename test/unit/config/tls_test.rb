@@ -58,9 +58,21 @@ class TLSTest < Minitest::Test
     listens("#{locked.query}&key_password_command=echo%20secret")
   end
 
+  def test_a_password_command_that_does_not_end
+    error = assert_raises(TLS::Refused) { TLS.send(:password, "sleep 1000 & echo $! >#{@folder}/pid; wait", 0.2) }
+    assert_equal "key_password_command takes longer than 0.2 s", error.message
+    assert_raises(Errno::ESRCH) { loop { Process.kill(0, Integer(File.read("#{@folder}/pid"))) && Thread.pass } }
+    error = assert_raises(TLS::Refused) { TLS.send(:password, "exec yes") }
+    assert_equal "key_password_command prints more than 4096 bytes", error.message
+  end
+
   def test_what_cannot_be_used
     File.write(File.join(@folder, "text"), "text")
     late = @certificates.pair("late", days: -9..-2)
+    early = @certificates.pair("early", days: 2..9)
+    nameless = @certificates.pair("nameless", names: [], subject: nil)
+    encrypted = @certificates.pair("locked", password: "secret")
+    orders = write_chains
     {
       "cert=#{@folder}/none&key=#{@pair.key}" => "none: No such file or directory",
       "cert=#{@folder}&key=#{@pair.key}" => /: Is a directory\z/,
@@ -68,12 +80,55 @@ class TLSTest < Minitest::Test
       "cert=#{@pair.certificate}&key=#{@folder}/text" => "text has no private key",
       "cert=#{@certificates.authority}&key=#{@pair.key}" => "server.key.pem is not the key of authority.pem",
       late.query => /\Athe certificate in late.pem expired on \d{4}-\d\d-\d\d\z/,
+      early.query => /\Athe certificate in early.pem is not valid before \d{4}-\d\d-\d\d\z/,
+      nameless.query => "the certificate in nameless.pem names no host",
+      encrypted.query => "the key in locked.key.pem is encrypted, and there is no password",
+      "cert=#{@pair.certificate}" => "key is missing",
+      "key=#{@pair.key}" => "cert is missing",
+      **orders.to_h do |name|
+        ["cert=#{@folder}/#{name}&key=#{@pair.key}",
+         "#{name} has its certificates in the wrong order: the server's is first, and each is signed by the next one"]
+      end,
+      "#{@pair.query}&keystore=a.jks" => "keystore is JRuby's; give cert and key as PEM files",
+      "#{@pair.query}&verify_mode=always" => 'verify_mode cannot be "always"; none, peer or force_peer',
+      "#{@pair.query}&verify_mode=peer" => "verify_mode peer needs ca",
+      "#{@pair.query}&verify_mode=peer&ca=#{@folder}/none" => "none: No such file or directory",
+      "#{@pair.query}&verify_mode=peer&ca=#{@pair.certificate}" => "server.pem: no certificate in it is that of an authority",
       "#{@pair.query}&ssl_cipher_filter=NONE" => "ssl_cipher_filter: no cipher match",
       "#{@pair.query}&ssl_ciphersuites=NONE" => "ssl_ciphersuites: no cipher match",
       "#{@pair.query}&verify_mode=peer&ca=#{@folder}/text" => "text: it has no certificate",
       "#{@pair.query}&verify_mode=peer&ca=#{@certificates.authority}&verification_flags=ALL" =>
         "verification_flags: unknown flag ALL"
     }.each { |query, message| assert_operator message, :===, refused(query), query }
+  end
+
+  # @return [Array<String>] names of files whose certificates are in the wrong order
+  def write_chains
+    middle = @certificates.middle("middle")
+    own, between, root = [middle.pair("leaf", key: OpenSSL::PKey.read(File.read(@pair.key))).certificate, middle.authority,
+                          @certificates.authority].map { |path| File.read(path) }
+    { "first" => [between, own], "second" => [own, root, between], "right" => [own, between, root] }.each do |name, pems|
+      File.write(File.join(@folder, name), pems.join)
+    end
+    listens("cert=#{@folder}/right&key=#{@pair.key}")
+    %w[first second]
+  end
+
+  def test_a_worker_shows_what_has_expired_since
+    late = @certificates.pair("late", days: -9..-2)
+    material = TLS::Material.new.update(address: "a", certificates: [{ certificate: File.read(late.certificate),
+                                                                       key: File.read(late.key) }])
+    server = Rondo::Server.new(->(_env) {})
+    handed = TLS.take(TLS.hand_on([material])).first
+    [[material, Rondo::AddressError], [handed, nil]].each do |tls, error|
+      socket = TCPServer.new("127.0.0.1", 0)
+      socket.autoclose = false
+      listen = -> { server.listen_fd(socket.fileno, scheme: "https", tls: tls) }
+      error ? assert_raises(error, &listen) : assert_match(/\Ahttps:/, listen.call)
+    end
+  ensure
+    server.stop(force: true)
+    server.run
   end
 
   def test_ssl_bind_in_words_of_an_address
@@ -108,7 +163,7 @@ class TLSTest < Minitest::Test
     io = TLS.hand_on([nil, material])
     assert_predicate io, :close_on_exec?
     assert_raises(SystemCallError) { File.open("/proc/self/fd/#{io.fileno}", "r+") { |file| file.write("x") } }
-    assert_equal [nil, material], TLS.take(io)
+    assert_equal [nil, material.merge(checked: true)], TLS.take(io)
     assert_predicate io, :closed?
   end
 end
