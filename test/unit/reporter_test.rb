@@ -182,6 +182,13 @@ class ReporterTest < Minitest::Test
     assert_equal ["Subscribed 127.0.0.1 without the messages that it missed: too late"], @log.errors
   end
 
+  def test_requests_that_others_answer
+    reporter.report_forwarding("this worker is stuck")
+    reporter.report_unanswered("127.0.0.1", "it ended")
+    assert_equal ["This worker is stuck (the numbers are forwarded_out and forwarded_in)"], @log.infos
+    assert_equal ["No whole answer for 127.0.0.1: it ended"], @log.errors
+  end
+
   def test_connections_without_a_descriptor
     reporter.report_no_descriptor("nothing is left")
     assert_equal ["Nothing is left: they are answered 503 (the limit is #{Process.getrlimit(:NOFILE).first} open files; see ulimit -n, LimitNOFILE)"],

@@ -54,15 +54,15 @@ static bool is_stuck(rd_server *server) {
     return is;
 }
 
-/* The load of a worker, if it has not been stuck for a while. If a connection went back too early,
- * it would soon wait again. */
-static uint64_t load_where_free(const rd_server *server, const rd_score_row *row) {
-    uint64_t stuck_ms = score(&row->stuck_ms);
-    bool was_stuck = stuck_ms > 0 && server->loop.now_ms < stuck_ms + GUESTS_STAY_MS;
-    return was_stuck || score(&row->standing_in) ? UINT64_MAX : rd_siblings_load_of(server, row);
-}
-
 /* ---- new connections ---- */
+
+/* The load of a worker, unless it is stuck now. Its watch thread says so with each of its turns. */
+static uint64_t load_unless_stuck(const rd_server *server, const rd_score_row *row) {
+    const uint64_t says_ms = 2 * (RD_WATCH_WAIT_US / 1000);
+    const bool is_stuck_now =
+        score(&row->standing_in) && server->loop.now_ms < score(&row->stuck_ms) + says_ms;
+    return is_stuck_now ? UINT64_MAX : rd_siblings_load_of(server, row);
+}
 
 /* The worker for a new connection, if it is not this one. If the connection can never move again, a
  * stuck worker is the wrong one, however few it has: all its requests would have to be forwarded.
@@ -74,7 +74,7 @@ static int64_t host_of_new(rd_server *server, rd_slice listener) {
         return rd_siblings_lightest(server, rd_siblings_load_of, here);
     }
     const bool must_go = server->lead.watch_owns && is_stuck(server);
-    return rd_siblings_lightest(server, load_where_free, must_go ? UINT64_MAX : here);
+    return rd_siblings_lightest(server, load_unless_stuck, must_go ? UINT64_MAX : here);
 }
 
 /* Two workers may have chosen this one at the same time: then it passes the connection on. */
@@ -174,6 +174,14 @@ void rd_handover_queued(rd_server *server) {
         node = node->next;
         moved += leave_stuck(server, request, delay_here(server, place));
     }
+}
+
+/* The load of a worker, if it has not been stuck for a while. If a connection went back too early,
+ * it would soon wait again. */
+static uint64_t load_where_free(const rd_server *server, const rd_score_row *row) {
+    uint64_t stuck_ms = score(&row->stuck_ms);
+    bool was_stuck = stuck_ms > 0 && server->loop.now_ms < stuck_ms + GUESTS_STAY_MS;
+    return was_stuck || score(&row->standing_in) ? UINT64_MAX : rd_siblings_load_of(server, row);
 }
 
 /* The worker with clearly fewer connections; -1: there is none. */

@@ -6,6 +6,9 @@
  */
 #include "forward_pair.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+
 /* ---- answers ---- */
 
 static void test_answers(void) {
@@ -232,6 +235,44 @@ static void test_a_stop_at_once(int place) {
     end_with();
 }
 
+/* ---- forks ---- */
+
+/* A child of either process has neither end of the pair, and the answer arrives. */
+static void test_a_fork(int place) {
+    begin_with(hold);
+    const int fd = dial_shaken_with(answer);
+    pin_a();
+    say_record(fd, GET("/slow"));
+    stand_in_and_serve(3);
+    rd_server *server = servers[place];
+    rd_server_hold(server);
+    int ready[2];
+    CHECK_INT(pipe(ready), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        rd_server_abandon(server);
+        if (write(ready[1], "x", 1) != 1) _exit(1);
+        pause();
+    }
+    rd_server_release(server);
+    CHECK_INT(read(ready[0], got, 1), 1);
+    if (place == B) { /* the parent dies, the child does not */
+        lose_b();
+        CHECK(starts(hear_all(fd), "HTTP/1.1 502 "));
+    } else {
+        shutdown(fd, SHUT_RDWR);
+        stand_in_and_serve(3);
+        CHECK(seen.held->conn == NULL);
+    }
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    close(ready[0]);
+    close(ready[1]);
+    let_go(servers[B]);
+    wake_a();
+    end_with();
+}
+
 /* ---- hijacks ---- */
 
 /* The application gets a descriptor that is the client's connection, in both directions. */
@@ -330,6 +371,8 @@ int main(void) {
     test_a_drain(B);
     test_a_stop_at_once(A);
     test_a_stop_at_once(B);
+    test_a_fork(A);
+    test_a_fork(B);
     test_hijack(false);
     test_hijack(true);
     test_bad_forwards();

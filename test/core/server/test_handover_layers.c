@@ -128,20 +128,25 @@ static void test_just_accepted(const struct form *form) {
     finish();
 }
 
+static uint32_t a_has; /* that A has before */
+
 /* Where a new connection of A goes while the rows say this. */
 static int place_of_new(const rd_transport *transport, bool a_is_stuck, uint64_t b_has,
-                        bool b_was_stuck) {
+                        bool b_is_stuck) {
     begin(transport);
     board.rows[B].connections = b_has;
-    if (b_was_stuck) board.rows[B].stuck_ms = servers[A]->loop.now_ms;
     if (a_is_stuck) {
         board.rows[A].busy = 1;
         for (int i = 0; i < 3; i++) stand_in(servers[A]);
     }
+    if (b_is_stuck) board.rows[B].stuck_ms = servers[A]->loop.now_ms;
+    board.rows[B].standing_in = b_is_stuck;
+    servers[A]->conns.count += a_has;
     dial();
+    servers[A]->conns.count -= a_has;
     const int place = servers[A]->counts.handed_out == 1 ? B : A;
     servers[A]->lead.watch_owns = false;
-    board.rows[A].busy = board.rows[B].stuck_ms = 0;
+    board.rows[A].busy = 0;
     serve_all();
     finish();
     return place;
@@ -152,6 +157,10 @@ static void test_balance(void) {
     CHECK_INT(place_of_new(&rd_transport_xor, false, 3, false), A);
     CHECK_INT(place_of_new(&rd_transport_xor, true, 3, false), B);
     CHECK_INT(place_of_new(&rd_transport_xor, true, 3, true), A); /* nobody is free */
+    a_has = 5;
+    CHECK_INT(place_of_new(&rd_transport_xor, false, 3, false), B);
+    CHECK_INT(place_of_new(&rd_transport_xor, false, 3, true), A);
+    a_has = 0;
     CHECK_INT(place_of_new(&rd_transport_xor_moving, true, 3, false), A);
 }
 

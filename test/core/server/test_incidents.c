@@ -21,10 +21,10 @@ static uint32_t take(rd_incidents_taken *taken) {
 
 static void test_a_flood_is_a_line_a_second(void) {
     static const int codes[] = {RD_ERR_ANSWER_SHORT, RD_ERR_ANSWER_LONG, RD_ERR_FILE_CUT,
-                                RD_ERR_GIVEN_UP};
+                                RD_ERR_GIVEN_UP, RD_ERR_REPLY_CUT};
     rd_incidents_taken taken;
     start(answer_path);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         for (int times = 0; times < 10; times++) add(codes[i]);
         CHECK_INT(take(&taken), 1);
         CHECK_INT(taken.kept[0].code, codes[i]);

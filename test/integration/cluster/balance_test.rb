@@ -79,7 +79,6 @@ class ClusterBalanceTest < ClusterCase
   # The last call is in C and keeps the GVL.
   %w[/sleep /loop /c].each do |stuck|
     define_method("test_nobody_waits_behind_a_worker_that_is_in_a#{stuck.tr("/", "_")}") do
-      skip "needs connections that can move" unless XorProxy.moves?
       server = cluster("-t", "1")
       sockets = Array.new(10) { dial(server) }
       sockets.each { |socket| ask(socket) }
@@ -108,7 +107,6 @@ class ClusterBalanceTest < ClusterCase
   end
 
   def test_a_queue_without_idle_siblings_is_bounded
-    skip "needs connections that can move" unless XorProxy.moves?
     write "config/rondo.rb", "queue_timeout_ms 3000\n" # enough for the first two, which do not wait
     server = cluster("-t", "1")
     sockets = Array.new(4) { dial(server) }
