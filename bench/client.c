@@ -9,6 +9,7 @@
 #include "client_base.h"
 #include "client_latency.h"
 #include "client_requests.h"
+#include "client_tls.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -29,6 +30,7 @@ enum { MAX_DEPTH = 256, RECV_BYTES = 262144, EVENTS = 32, MAX_ERRORS = 100000 };
 
 typedef struct rd_conn {
     int fd;
+    rd_tls_client *tls; /* NULL: plain */
     rd_answer answer;
     char *held; /* the beginning of a head that came in pieces; NULL when none */
     size_t held_len;
@@ -50,8 +52,10 @@ typedef struct rd_client {
     int poller;
     unsigned connections, depth, idle;
     bool close_each, json;
+    rd_tls_mode tls;
     double seconds;
-    uint64_t limit;
+    uint64_t limit, every_ns; /* `every_ns`: the least time between two new connections */
+    uint64_t next_open_ns;
     rd_requests requests;
     rd_conn *conns;
     bool stopping;
@@ -96,7 +100,10 @@ static void held_drop(rd_conn *conn) {
 /* Receives once; bytes that were held come first. Returns the result of recv. */
 static ssize_t conn_receive(rd_conn *conn, size_t *len, int flags) {
     size_t held = conn->held_len;
-    ssize_t got = recv(conn->fd, receive_buf + held, sizeof receive_buf - held, flags);
+    char *at = receive_buf + held;
+    size_t room = sizeof receive_buf - held;
+    ssize_t got = conn->tls ? rd_tls_client_receive(conn->tls, at, room)
+                            : recv(conn->fd, at, room, flags);
     if (got <= 0) return got;
     if (held) memcpy(receive_buf, conn->held, held);
     held_drop(conn);
@@ -146,10 +153,16 @@ static int socket_open(rd_client *client, bool blocking) {
     return fd;
 }
 
+static ssize_t bytes_send(rd_conn *conn, const char *bytes, size_t len) {
+    if (conn->tls) return rd_tls_client_send(conn->tls, bytes, len);
+    return send(conn->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 static void conn_flush(rd_client *client, rd_conn *conn) {
     while (conn->out_at < conn->out_end) {
-        ssize_t sent = send(conn->fd, client->requests.bytes + conn->out_at,
-                            conn->out_end - conn->out_at, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t sent = bytes_send(conn, client->requests.bytes + conn->out_at,
+                                  conn->out_end - conn->out_at);
+        if (sent < 0 && errno == EINPROGRESS) break;
         if (sent < 0) {
             /* Any error but a full socket is left to the next recv, which reports it. */
             if ((errno == EAGAIN || errno == ENOTCONN) && !conn->wants_write)
@@ -188,11 +201,14 @@ static void conn_ask(rd_client *client, rd_conn *conn, unsigned count) {
 
 static void conn_open(rd_client *client, rd_conn *conn) {
     uint64_t begun = rd_client_now_ns();
+    if (begun < client->next_open_ns) return;
+    client->next_open_ns = begun + client->every_ns;
     conn->fd = socket_open(client, false);
     if (conn->fd < 0) {
         client->connect_errors++;
         return;
     }
+    if (client->tls) conn->tls = rd_tls_client_begin(conn->fd, client->tls);
     conn->answer.stage = RD_HEAD;
     conn->owed = conn->oldest = conn->answered_now = 0;
     conn->out_at = conn->out_end = 0;
@@ -207,6 +223,8 @@ static void conn_close(rd_client *client, rd_conn *conn) {
     client->issued -= conn->owed;
     conn->owed = conn->answered_now = 0;
     held_drop(conn);
+    if (conn->tls) rd_tls_client_end(conn->tls);
+    conn->tls = NULL;
     close(conn->fd);
     conn->fd = -1;
 }
@@ -226,6 +244,7 @@ static void conn_ended(rd_client *client, rd_conn *conn, bool broken, uint64_t n
 static void conn_turn(rd_client *client, rd_conn *conn, uint32_t events) {
     if (events & EPOLLOUT) conn_flush(client, conn);
     if (!(events & (EPOLLIN | EPOLLERR | EPOLLHUP))) return;
+    if (conn->tls && !(events & EPOLLOUT)) conn_flush(client, conn); /* after the handshake */
     size_t len = 0;
     ssize_t got = conn_receive(conn, &len, MSG_DONTWAIT);
     uint64_t now = rd_client_now_ns();
@@ -285,7 +304,7 @@ static void run(rd_client *client) {
         conn_open(client, &client->conns[i]);
     }
     for (;;) {
-        int ready = epoll_wait(client->poller, events, EVENTS, 50);
+        int ready = epoll_wait(client->poller, events, EVENTS, client->every_ns ? 1 : 50);
         for (int i = 0; i < ready; i++) conn_turn(client, events[i].data.ptr, events[i].events);
         /* Staged like the floor: receive from all, then send to all is kinder to the caches. */
         for (int i = 0; i < ready; i++) {
@@ -294,7 +313,7 @@ static void run(rd_client *client) {
             conn->answered_now = 0;
         }
         uint64_t now = rd_client_now_ns();
-        if (now - swept > 50000000u) sweep(client, swept = now);
+        if (now - swept > (client->every_ns ? 1000000u : 50000000u)) sweep(client, swept = now);
         bool spent = client->limit && client->completed >= client->limit;
         if (!client->stopping && (now >= due || spent)) {
             client->stopping = true;
@@ -315,8 +334,9 @@ static bool idle_ask(rd_client *client, rd_conn *conn) {
     conn->fd = socket_open(client, true);
     if (conn->fd < 0) return false;
     setsockopt(conn->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    if (client->tls) conn->tls = rd_tls_client_begin(conn->fd, client->tls);
     size_t len = client->requests.offsets[1];
-    if (send(conn->fd, client->requests.bytes, len, MSG_NOSIGNAL) != (ssize_t)len) return false;
+    if (bytes_send(conn, client->requests.bytes, len) != (ssize_t)len) return false;
     conn->owed = 1;
     conn->sent_ns[0] = rd_client_now_ns();
     while (conn->owed) {
@@ -381,14 +401,15 @@ static void report(const rd_client *client) {
               "\"connect_errors\": %llu, \"reconnects\": %llu, \"unclosed\": %llu, "
               "\"conn_min\": %llu, \"conn_max\": %llu, \"mean_us\": %.2f, \"p50_us\": %.2f, "
               "\"p90_us\": %.2f, \"p99_us\": %.2f, \"p999_us\": %.2f, \"longest_us\": %.2f, "
-              "\"client_cpu_us\": %.3f"
+              "\"client_cpu_us\": %.3f, \"resumed\": %llu"
             : "requests           %llu\nseconds            %.4f\nrequests/s         %.1f\n"
               "bytes received     %llu\nbody min           %llu\nbody max           %llu\n"
               "not 2xx            %llu\nerrors             %llu\nconnect errors     %llu\n"
               "reconnects         %llu\nnot closed         %llu\nper connection min %llu\n"
               "per connection max %llu\nmean us            %.2f\np50 us             %.2f\n"
               "p90 us             %.2f\np99 us             %.2f\np99.9 us           %.2f\n"
-              "longest us         %.2f\nclient CPU us/req  %.3f\n";
+              "longest us         %.2f\nclient CPU us/req  %.3f\n"
+              "resumed            %llu\n";
     typedef unsigned long long ull;
     printf(form, (ull)client->completed, seconds, (double)done / (seconds > 0 ? seconds : 1),
            (ull)client->bytes_in, (ull)(client->completed ? client->body_min : 0),
@@ -399,7 +420,8 @@ static void report(const rd_client *client) {
            rd_latency_percentile_us(&client->latency, 0.90),
            rd_latency_percentile_us(&client->latency, 0.99),
            rd_latency_percentile_us(&client->latency, 0.999),
-           (double)client->latency.longest_ns / 1000.0, cpu_us() / per);
+           (double)client->latency.longest_ns / 1000.0, cpu_us() / per,
+           (ull)rd_tls_client_resumed());
     if (client->json) report_connections(client);
 }
 
@@ -412,6 +434,8 @@ static const char *const USAGE =
     "  --request FILE  a whole request to send; several are sent in turn\n"
     "  -X METHOD, -H 'name: value', --body TEXT  or a request made of these\n"
     "  --close         a new connection for each request\n"
+    "  --every US      with --close: at most one new connection in so many microseconds\n"
+    "  --tls MODE      TLS 1.3 with full or resumed handshakes\n"
     "  --idle N        open N connections, ask once on each, hold them until stdin ends\n"
     "  --pin CPU       stay on this CPU          --json       one line of JSON\n";
 
@@ -483,6 +507,10 @@ static void option_read(rd_client *client, const char *name, const char *value) 
         rd_requests_add_file(&client->requests, value);
     else if (strcmp(name, "--idle") == 0)
         client->idle = (unsigned)strtoul(value, NULL, 10);
+    else if (strcmp(name, "--every") == 0)
+        client->every_ns = strtoull(value, NULL, 10) * 1000;
+    else if (strcmp(name, "--tls") == 0)
+        client->tls = rd_tls_client_mode(value);
     else if (strcmp(name, "--pin") == 0)
         rd_client_pin(value);
     else

@@ -26,10 +26,12 @@ module Bench
     PUSH = { echo: [64, "/echo", ["echo", 100, 0.5]],
              broadcast: [100, "/subscribe", ["publish", 100, 1, 20, 0, 0]] }.freeze
 
-    def initialize(server, requests:, function:)
+    # @param tls [Symbol, nil] the kind of the key of its certificate; nil: plain
+    def initialize(server, requests:, function:, tls: nil)
       @server = server
       @requests = requests
       @function = function
+      @tls = tls
     end
 
     # @param names [Array<Symbol>] of {Requests}, of {PUSH}, or `:pipelined`
@@ -47,7 +49,7 @@ module Bench
       HEAP.each { |name, slots| ENV[name] ||= slots }
       Dir.mktmpdir("callgrind") do |folder|
         @out = File.join(folder, "out")
-        @running = Running.new(@server, app, wrapper: valgrind)
+        @running = Running.new(@server, app, tls: @tls, wrapper: valgrind)
         yield
       ensure
         @running&.stop
@@ -61,7 +63,10 @@ module Bench
 
     def per_request(name)
       send_some(name, WARM_UP)
-      instructions { send_some(name, @requests) } / @requests
+      all = instructions { send_some(name, @requests) }
+      return all / @requests unless @tls
+
+      (instructions { send_some(name, 2 * @requests) } - all) / @requests # without the handshakes
     end
 
     def per_message(sockets, path, command)
@@ -92,7 +97,7 @@ module Bench
       options = PIPELINED if name == :pipelined
       file = Programs.request_file(options ? :plain : name)
       client = [Programs.path("client"), "--json", "-n", count.to_s, "-d", "120", *options,
-                "--request", file, "127.0.0.1:#{@running.port}"]
+                *(@tls && %w[--tls full]), "--request", file, "127.0.0.1:#{@running.port}"]
       said = JSON.parse(IO.popen(client, &:read))
       raise Silent, "#{@server.name} answered too little" if said["requests"] < count
     end
@@ -113,11 +118,12 @@ if $PROGRAM_NAME == __FILE__
   names = %w[rondo]
   requests = %i[plain browser]
   count = 10_000
-  function = nil
+  function = tls = nil
   OptionParser.new do |options|
     options.on("--servers A,B", Array, "rondo if not said") { |list| names = list }
     options.on("--requests A,B", Array, "plain,browser") { |list| requests = list.map(&:to_sym) }
     options.on("-n COUNT", Integer, "requests to count (10000)") { |number| count = number }
+    options.on("--tls KEY", "over TLS, with a key p256 or rsa2048; not for push") { |key| tls = key.to_sym }
     options.on("--function NAME", "only below it") { |name| function = name }
   end.parse!
   Bench::Programs.build
@@ -125,7 +131,7 @@ if $PROGRAM_NAME == __FILE__
   puts "| server | request | instructions/request or message | must | stretch |", "|---|---|---|---|---|"
   names.each do |name|
     server = Bench::Servers.all.fetch(name)
-    Bench::Instructions.new(server, requests: count, function: function).count(requests)
+    Bench::Instructions.new(server, requests: count, function: function, tls: tls).count(requests)
                        .each do |request, figure|
       goal = Bench::Instructions::GOALS.fetch(request, %w[- -])
       puts "| #{server.title} | #{request} | #{figure.round} | #{goal.join(" | ")} |"

@@ -16,8 +16,10 @@ module Bench
   # The client, started once for each measurement.
   class Client
     # @param scenario [Scenario] whose requests and options it takes
-    def initialize(scenario)
+    # @param tls [Boolean] whether its connections begin with a handshake
+    def initialize(scenario, tls: false)
       @scenario = scenario
+      @tls = tls ? ["--tls", scenario.handshakes.to_s] : []
     end
 
     # @return [Hash{String => Numeric}] its counts
@@ -27,7 +29,7 @@ module Bench
         ["--request", Programs.request_file(name)]
       end
       said = IO.popen([*base, "-c", @scenario.connections.to_s, "-d", seconds.to_s, *files,
-                       *@scenario.client_options, "127.0.0.1:#{port}"], &:read)
+                       *@scenario.client_options, *@tls, "127.0.0.1:#{port}"], &:read)
       raise Silent, "the client got no answer" if said.empty?
 
       JSON.parse(said).tap { |counted| raise Silent, "no answers" if counted["requests"].zero? }
@@ -37,7 +39,7 @@ module Bench
     #
     # @yieldparam held [Integer] how many there really are
     def idle(port, count)
-      IO.popen([*base, "--idle", count.to_s, "127.0.0.1:#{port}"], "r+") do |io|
+      IO.popen([*base, "--idle", count.to_s, *@tls, "127.0.0.1:#{port}"], "r+") do |io|
         yield JSON.parse(io.gets || '{"idle": 0}')["idle"]
       end
     end
@@ -66,14 +68,14 @@ module Bench
     def initialize(server, scenario)
       @server = server
       @scenario = scenario
-      @client = Client.new(scenario)
+      @client = Client.new(scenario, tls: scenario.tls && server.title != Servers::PLAIN)
       @rounds = []
       @notes = []
     end
 
     # Starts and warms up. An error becomes a note, and the server takes no further part.
     def start
-      @running = Running.new(server, @scenario.app, threads: @scenario.threads)
+      @running = Running.new(server, @scenario.app, threads: @scenario.threads, tls: @scenario.tls)
       @beside = Running.new(server, @scenario.beside, threads: @scenario.threads) if @scenario.beside
       (warms_up_with_hello? ? hello : @client).run(@running.port, WARM_UP_SECONDS)
       check_file if @scenario.file
@@ -120,7 +122,7 @@ module Bench
     end
 
     def hello
-      @hello ||= Client.new(Bench.scenarios.fetch("hello"))
+      @hello ||= Client.new(Bench.scenarios.fetch("hello"), tls: @running.secure?)
     end
 
     def give_up(reason)
@@ -156,6 +158,21 @@ module Bench
       derive(counted, used).merge(spins_per_s: spun / counted["seconds"])
     end
 
+    # The same twice: alone, and beside a second client that opens connections.
+    def crowded_figures(seconds)
+      quiet = load_figures(seconds)
+      crowd = crowd_client(seconds + 1)
+      crowded = load_figures(seconds)
+      crowded.merge(quiet_p99_us: quiet[:p99_us], added_ms: (crowded[:p99_us] - quiet[:p99_us]) / 1000.0)
+    ensure
+      Process.wait(crowd) if crowd
+    end
+
+    def crowd_client(seconds)
+      spawn(Programs.path("client"), "--json", "--pin", CLIENT_CPU.to_s, "--tls", "full", "--close", "--every", "5000",
+            "-c", "64", "-d", seconds.to_s, "127.0.0.1:#{@running.port}", out: File::NULL)
+    end
+
     def derive(counted, used)
       requests = counted["requests"].to_f
       megabytes = counted["bytes_in"] / 1e6
@@ -164,7 +181,7 @@ module Bench
         longest_over_median: counted["longest_us"] / counted["p50_us"],
         max_over_min: counted["conn_max"].to_f / [counted["conn_min"], 1].max,
         body_bytes: counted["body_max"], cpu_us_per_mb: used / megabytes,
-        mb_per_s: megabytes / counted["seconds"], of_ideal: of_ideal(counted)
+        mb_per_cpu_s: megabytes * 1e6 / used, mb_per_s: megabytes / counted["seconds"], of_ideal: of_ideal(counted)
       ).compact
     end
 

@@ -14,12 +14,14 @@ module Bench
     FLAGS = %w[-std=c11 -D_GNU_SOURCE -Wall -Wextra -Wconversion -Werror -O2].freeze
 
     # Each program, and its sources.
-    SOURCES = { "client" => "client{,_answer,_base,_latency,_requests}",
+    SOURCES = { "client" => "client{,_answer,_base,_latency,_requests,_tls}",
                 "push_client" => "{push_client*,client_{answer,base,bystander,latency}}",
                 "download_client" => "{download_client*,client_{answer,base,bystander,latency}}",
                 "restart_client" => "{restart_client,client_answer,client_base}",
                 "floor" => "floor{,_base}", "push_floor" => "{push_floor,floor_base}",
                 "file_floor" => "{file_floor,floor_base}" }.freeze
+
+    LIBRARIES = { "client" => %w[-lssl -lcrypto] }.freeze
 
     module_function
 
@@ -36,7 +38,7 @@ module Bench
         next if FileUtils.uptodate?(path(name), sources)
 
         units = sources.select { |source| source.end_with?(".c") }
-        system(ENV.fetch("CC", "cc"), *FLAGS, *units, "-o", path(name), exception: true)
+        system(ENV.fetch("CC", "cc"), *FLAGS, *units, *LIBRARIES[name], "-o", path(name), exception: true)
       end
     end
 

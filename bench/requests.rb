@@ -26,7 +26,7 @@ module Bench
       "Accept-Language: en-US,en;q=0.9,de;q=0.8"
     ].freeze
 
-    FILES = %w[1k 64k cold0 cold1 cold2 cold3].to_h do |name|
+    FILES = %w[1k 64k 9mb cold0 cold1 cold2 cold3].to_h do |name|
       [:"file#{name}", "GET /#{name}.bin HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"]
     end.freeze
 

@@ -44,7 +44,7 @@ module Bench
     # How `run.rb` measures it: :load (the client for a while), :idle, :allocations, or as push.rb and files.rb say.
     KINDS = %i[load idle allocations
                echo chat broadcast bystander idle_sockets stalled patterns
-               hot cold fetch stuck slow].freeze
+               hot cold fetch stuck slow crowded].freeze
 
     # The ways to answer a file: from a static folder of the server, or as apps/files.ru says.
     ANSWERS = %i[static string each to_path sendfile].freeze
@@ -132,6 +132,16 @@ module Bench
     # How many times longer than usual one measurement takes.
     def lasting(times = @lasting || 1)
       @lasting = times
+    end
+
+    # The kind of the key of the servers' certificates, one of {Pair::KEYS}; nil: no TLS.
+    def tls(kind = @tls)
+      @tls = kind
+    end
+
+    # How its client shakes hands, :full or :resumed.
+    def handshakes(way = @handshakes || :full)
+      @handshakes = way
     end
 
     # Sets the headline of its table.

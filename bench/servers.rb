@@ -11,6 +11,7 @@ require "socket"
 require "tmpdir"
 require_relative "peers"
 require_relative "processes"
+require_relative "secure"
 
 module Bench
   ROOT = File.expand_path("..", __dir__)
@@ -28,7 +29,9 @@ module Bench
   # @!attribute apps [Array<String, Symbol>] the applications of bench/apps it can serve; :rack for all
   #   but those that need an upgrade to WebSocket or serve files
   # @!attribute answers [Array<Symbol>] how it can answer with a file, of {Scenario::ANSWERS}
-  Server = Struct.new(:name, :title, :version, :command, :apps, :answers, :environment, keyword_init: true) do
+  # @!attribute secure [Proc, nil] answers its command with TLS: the same arguments, and a {Pair}; nil when it has none
+  Server = Struct.new(:name, :title, :version, :command, :apps, :answers, :environment, :secure,
+                      keyword_init: true) do
     # @return [Boolean]
     def installed?
       !version.call.nil?
@@ -37,6 +40,7 @@ module Bench
     # @param scenario [Scenario]
     # @return [Boolean] whether it can serve this scenario
     def takes_part?(scenario)
+      return false if scenario.tls ? secure.nil? : title == Servers::PLAIN
       return serves_files?(scenario) if scenario.app == "files"
 
       apps.include?(scenario.app) || (apps.include?(:rack) && scenario.app != "push")
@@ -56,6 +60,7 @@ module Bench
     RACK_AND_PUSH = [:rack, "push"].freeze
     FILE_ANSWERS = %i[static string each to_path].freeze # as Rack applications
     FOLDER_ANSWERS = [*FILE_ANSWERS, :sendfile].freeze   # with a folder of the server's
+    PLAIN = "Rondo without TLS"
     NGINX = <<~CONF
       user %<user>s;
       worker_processes 1;
@@ -91,15 +96,28 @@ module Bench
 
     # @return [Hash{String => Server}] all, in the order of the tables
     def all
-      @all ||= [rondo, rondo1, *floors, *peers].to_h { |server| [server.name, server] }
+      @all ||= [rondo, rondo1, plain, *floors, *peers].to_h { |server| [server.name, server] }
     end
 
     def rondo
       command = lambda do |port, app, _, threads|
         rondo_command("-t", threads.to_s, "-b", address(port), "-q", *folder_option(app), app)
       end
-      Server.new(name: "rondo", title: "Rondo", version: -> { rondo_version }, command: command,
+      secure = lambda do |port, app, folder, threads, pair|
+        command.call(port, app, folder, threads).map do |word|
+          word == address(port) ? Secure.address(port, pair) : word
+        end
+      end
+      Server.new(name: "rondo", title: "Rondo", version: -> { rondo_version }, command: command, secure: secure,
                  apps: RACK_AND_PUSH, answers: FOLDER_ANSWERS, environment: { "RACK_ENV" => "production" })
+    end
+
+    # The same without TLS, where the scenario has it: the comparison for what TLS costs.
+    def plain
+      rondo.dup.tap do |server|
+        server.name, server.title = "plain", PLAIN
+        server.secure = ->(port, app, folder, threads, _) { server.command.call(port, app, folder, threads) }
+      end
     end
 
     # One thread, whatever the scenario says: the comparison for the cost of more threads.
@@ -107,7 +125,7 @@ module Bench
       command = ->(port, app, *) { rondo_command("-t", "1", "-b", address(port), "-q", app) }
       rondo.dup.tap do |server|
         server.name, server.title, server.command, server.apps = "rondo1", "Rondo -t 1", command, RACK
-        server.answers = nil
+        server.answers = server.secure = nil
       end
     end
 
@@ -134,7 +152,8 @@ module Bench
         Server.new(name: "floor", title: "C floor", version: -> { "-" }, command: method(:floor_command).to_proc,
                    apps: %w[hello push cpu1ms], answers: %i[static], environment: {}),
         Server.new(name: "nginx", title: "nginx", version: -> { nginx_version },
-                   command: method(:nginx_command).to_proc, apps: %w[hello], answers: %i[static], environment: {})
+                   command: method(:nginx_command).to_proc, apps: %w[hello], answers: %i[static], environment: {},
+                   secure: method(:secure_nginx).to_proc)
       ]
     end
 
@@ -151,19 +170,21 @@ module Bench
       [
         peer("up", "up_ruby (opal-up)", "opal-up", RACK_AND_PUSH) { |port, app, folder| up(port, app, folder) },
         iodine("iodine", "~> 0.7.0", FOLDER_ANSWERS), iodine("iodine8", "~> 0.8.0"), ws,
-        peer("itsi", "Itsi", "itsi") { |port, app, folder, threads| itsi(port, app, folder, threads) },
-        peer("falcon", "Falcon", "falcon") do |port, app|
+        peer("itsi", "Itsi", "itsi", secure: method(:secure_itsi)) do |port, app, folder, threads|
+          itsi(port, app, folder, threads)
+        end,
+        peer("falcon", "Falcon", "falcon", secure: method(:secure_falcon)) do |port, app|
           gem_command("falcon", "serve", "-n", "1", "-b", "http://127.0.0.1:#{port}", "-c", app)
         end,
-        peer("puma", "Puma", "puma", answers: FILE_ANSWERS) do |port, app, _, threads|
-          puma(threads > 1 ? "#{threads}:#{threads}" : "5:5", port, app)
+        peer("puma", "Puma", "puma", answers: FILE_ANSWERS, secure: method(:secure_puma)) do |port, app, _, threads|
+          puma(puma_threads(threads), address(port), app)
         end,
-        peer("puma1", "Puma -t 1:1", "puma") { |port, app| puma("1:1", port, app) }
+        peer("puma1", "Puma -t 1:1", "puma") { |port, app| puma("1:1", address(port), app) }
       ]
     end
 
-    def peer(name, title, gem_name, apps = RACK, answers: nil, &command)
-      Server.new(name: name, title: title, version: -> { Peers.version(gem_name) },
+    def peer(name, title, gem_name, apps = RACK, answers: nil, secure: nil, &command)
+      Server.new(name: name, title: title, version: -> { Peers.version(gem_name) }, secure: secure&.to_proc,
                  command: command, apps: apps, answers: answers, environment: Peers.environment)
     end
 
@@ -187,9 +208,28 @@ module Bench
                  environment: { "NODE_PATH" => File.join(Peers::NODE_HOME, "node_modules") })
     end
 
-    def puma(threads, port, app)
-      gem_command("puma", "--no-config", "-w", "0", "-t", threads, "-b", address(port), "-q",
-                  "-s", app)
+    def puma(threads, address, app)
+      gem_command("puma", "--no-config", "-w", "0", "-t", threads, "-b", address, "-q", "-s", app)
+    end
+
+    def puma_threads(threads)
+      threads > 1 ? "#{threads}:#{threads}" : "5:5"
+    end
+
+    def secure_puma(port, app, _folder, threads, pair)
+      puma(puma_threads(threads), Secure.address(port, pair), app)
+    end
+
+    def secure_itsi(port, app, folder, threads, pair)
+      itsi(port, app, folder, threads).tap { Secure.itsi(folder, pair) }
+    end
+
+    def secure_falcon(port, app, folder, _threads, pair)
+      [Gem.ruby, *Secure.falcon(port, app, folder, pair)]
+    end
+
+    def secure_nginx(port, app, folder, threads, pair)
+      nginx_command(port, app, folder, threads).tap { Secure.nginx(folder, pair) }
     end
 
     # With its default queue of 30 requests it answers 503 to more connections than that.
@@ -263,7 +303,8 @@ module Bench
     end
     private_class_method :rondo_command, :rondo1, :folder_option, :floors, :floor_command, :peers, :peer,
                          :puma, :itsi, :itsi_with_workers, :up, :iodine,
-                         :iodine_command, :ws, :gem_command, :address, :nginx_command, :nginx_version, :rondo_version
+                         :iodine_command, :ws, :gem_command, :address, :nginx_command, :nginx_version, :rondo_version,
+                         :plain, :puma_threads, :secure_puma, :secure_itsi, :secure_falcon, :secure_nginx
   end
 
   # A server that is running, with everything below it, pinned to its CPU.
@@ -279,18 +320,25 @@ module Bench
     # @param server [Server]
     # @param app [String] name of an application of bench/apps
     # @param threads [Integer] application threads, where it can have more than one
+    # @param tls [Symbol, nil] the kind of the key of its certificate; nil: plain
     # @param wrapper [Array<String>] a command to run it under, valgrind for one
     # @raise [BootError] when it does not answer within a minute
-    def initialize(server, app, threads: 1, wrapper: ["taskset", "-c", SERVER_CPU.to_s])
+    def initialize(server, app, threads: 1, tls: nil, wrapper: ["taskset", "-c", SERVER_CPU.to_s])
       @server = server
+      @tls = tls
       @folder = Dir.mktmpdir("bench")
       File.chmod(0o755, @folder) # the worker of nginx runs as another user
       @log = File.join(@folder, "log")
       @port = free_port
-      command = server.command.call(@port, File.join(__dir__, "apps", "#{app}.ru"), @folder, threads)
+      command = command(File.join(__dir__, "apps", "#{app}.ru"), threads)
       @pid = spawn(server.environment, *wrapper, *command, chdir: @folder, pgroup: true,
                                                            in: File::NULL, %i[out err] => @log)
       wait_until_it_answers
+    end
+
+    # @return [Boolean] whether its port takes TLS
+    def secure?
+      !@tls.nil? && server.title != Servers::PLAIN
     end
 
     # @return [Boolean]
@@ -362,6 +410,12 @@ module Bench
 
     private
 
+    def command(app, threads)
+      return server.command.call(@port, app, @folder, threads) unless @tls
+
+      server.secure.call(@port, app, @folder, threads, Pair.new(@tls, File.join(BUILD, "certificates")))
+    end
+
     def now
       Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
@@ -398,10 +452,11 @@ module Bench
 
     def answers?
       Socket.tcp("127.0.0.1", @port, connect_timeout: 1) do |socket|
-        socket.write("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
-        socket.wait_readable(5) && socket.readpartial(64).start_with?("HTTP/1.1 200")
+        wire = secure? ? OpenSSL::SSL::SSLSocket.new(socket).tap(&:connect) : socket
+        wire.write("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+        socket.wait_readable(5) && wire.readpartial(64).start_with?("HTTP/1.1 200")
       end
-    rescue SystemCallError, EOFError
+    rescue SystemCallError, EOFError, OpenSSL::SSL::SSLError
       false
     end
   end

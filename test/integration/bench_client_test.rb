@@ -13,8 +13,10 @@ class BenchClientTest < Minitest::Test
   class Responder
     attr_reader :port, :connections, :requests, :bodies
 
-    def initialize(answers, close: false)
+    # @param tls [OpenSSL::SSL::SSLContext, nil]
+    def initialize(answers, close: false, tls: nil)
       @answers = answers
+      @tls = tls
       @close = close
       @connections = @requests = 0
       @bodies = []
@@ -34,12 +36,13 @@ class BenchClientTest < Minitest::Test
     def serve(socket)
       @connections += 1
       Thread.new do
+        socket = OpenSSL::SSL::SSLSocket.new(socket, @tls).tap { |secure| secure.sync_close = true }.accept if @tls
         while (head = socket.gets("\r\n\r\n"))
           @bodies << socket.read(head[/Content-Length: (\d+)/, 1].to_i)
           answer(socket, @answers[count % @answers.size])
           break if @close
         end
-      rescue SystemCallError
+      rescue SystemCallError, OpenSSL::SSL::SSLError
         nil # the client has everything that it came for
       ensure
         socket.close
@@ -52,7 +55,7 @@ class BenchClientTest < Minitest::Test
     end
 
     def answer(socket, pieces)
-      socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
+      socket.to_io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
       pieces.each { |piece| socket.write(piece) }
     end
   end
@@ -70,8 +73,8 @@ class BenchClientTest < Minitest::Test
     Bench::Programs.build
   end
 
-  def run_client(answers, *options, close: false)
-    @responder = Responder.new(answers, close: close)
+  def run_client(answers, *options, close: false, tls: nil)
+    @responder = Responder.new(answers, close: close, tls: tls)
     command = [Bench::Programs.path("client"), "--json", "-d", "20", *options, "127.0.0.1:#{@responder.port}/x"]
     JSON.parse(IO.popen(command, &:read))
   ensure
@@ -108,6 +111,39 @@ class BenchClientTest < Minitest::Test
 
     assert_equal [200, 0, 0, 0], said.values_at("requests", "errors", "unclosed", "reconnects")
     assert_equal 200, @responder.connections
+  end
+
+  def tls_context
+    Dir.mktmpdir do |folder|
+      pair = Bench::Pair.new(:p256, folder)
+      OpenSSL::SSL::SSLContext.new.tap do |context|
+        context.add_certificate(OpenSSL::X509::Certificate.new(File.read(pair.cert)), OpenSSL::PKey.read(File.read(pair.key)))
+        context.session_id_context = "bench"
+      end
+    end
+  end
+
+  def test_requests_over_tls
+    said = run_client([LENGTH, PIECES, CHUNKED], "-c", "3", "-p", "4", "-n", "300", "--tls", "full", tls: tls_context)
+
+    assert_equal [300, 0, 0, 5, 5, 0], said.values_at("requests", "errors", "non_2xx", "body_min", "body_max", "resumed")
+    assert_equal 300, @responder.requests
+  end
+
+  def test_new_connections_over_tls_with_full_and_resumed_handshakes
+    tls = tls_context
+    said = run_client([LENGTH], "-c", "1", "-n", "20", "--close", "--tls", "full", close: true, tls: tls)
+    assert_equal [20, 0, 0], said.values_at("requests", "errors", "resumed")
+
+    said = run_client([LENGTH], "-c", "1", "-n", "20", "--close", "--tls", "resumed", close: true, tls: tls)
+    assert_equal [20, 0, 19], said.values_at("requests", "errors", "resumed")
+  end
+
+  def test_connections_one_by_one
+    said = run_client([LENGTH], "-c", "4", "-n", "10", "--close", "--every", "2000", close: true)
+
+    assert_equal [10, 0], said.values_at("requests", "errors")
+    assert_operator said["seconds"], :>=, 0.018
   end
 
   def test_a_body_that_ends_with_the_connection

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * TLS for the clients: receives and sends like recv(2) and send(2). All connections offer the same
+ * one cipher of TLS 1.3, so that all servers encrypt alike. Certificates are not checked. Belongs to
+ * client.c. */
+#ifndef BENCH_CLIENT_TLS_H
+#define BENCH_CLIENT_TLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+typedef struct ssl_st rd_tls_client;
+
+typedef enum rd_tls_mode {
+    RD_TLS_OFF,
+    RD_TLS_FULL,   /* each connection shakes hands anew */
+    RD_TLS_RESUMED /* each connection but the first resumes the session of that one */
+} rd_tls_mode;
+
+/* Reads the mode, "full" or "resumed". */
+rd_tls_mode rd_tls_client_mode(const char *name);
+
+/* Begins TLS on a connected or connecting socket. */
+rd_tls_client *rd_tls_client_begin(int fd, rd_tls_mode mode);
+
+/* Return what recv(2) and send(2) return. EAGAIN: the socket is empty or full. EINPROGRESS of send:
+ * the handshake waits for the peer, so call it again when something came. */
+ssize_t rd_tls_client_receive(rd_tls_client *tls, void *bytes, size_t len);
+ssize_t rd_tls_client_send(rd_tls_client *tls, const void *bytes, size_t len);
+
+/* Frees it; does not close the socket. */
+void rd_tls_client_end(rd_tls_client *tls);
+
+/* How many handshakes resumed a session. */
+uint64_t rd_tls_client_resumed(void);
+
+#endif
