@@ -121,10 +121,12 @@ static size_t decrypt_all(rd_conn *conn, const char *came, size_t came_len, char
     rd_tls *tls = rd_tls_of(conn);
     rd_tls_flow *flow = rd_tls_enter(conn, came, came_len);
     size_t len = 0, part;
-    while (!tls->has_failed && SSL_read_ex(tls->ssl, bytes + len, size - len, &part) == 1) {
+    bool has_more = !tls->has_failed;
+    while (has_more && SSL_read_ex(tls->ssl, bytes + len, size - len, &part) == 1) {
         len += part;
+        has_more = !tls->has_failed && (flow->came_len > 0 || SSL_has_pending(tls->ssl));
     }
-    if (!tls->has_failed) note_result(tls);
+    if (has_more && !tls->has_failed) note_result(tls);
     rd_tls_leave(flow);
     if (flow->out_len > 0) {
         rd_tls_keep_out(conn, false);
