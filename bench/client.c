@@ -102,8 +102,8 @@ static ssize_t conn_receive(rd_conn *conn, size_t *len, int flags) {
     size_t held = conn->held_len;
     char *at = receive_buf + held;
     size_t room = sizeof receive_buf - held;
-    ssize_t got = conn->tls ? rd_tls_client_receive(conn->tls, at, room)
-                            : recv(conn->fd, at, room, flags);
+    ssize_t got =
+        conn->tls ? rd_tls_client_receive(conn->tls, at, room) : recv(conn->fd, at, room, flags);
     if (got <= 0) return got;
     if (held) memcpy(receive_buf, conn->held, held);
     held_drop(conn);
@@ -160,8 +160,8 @@ static ssize_t bytes_send(rd_conn *conn, const char *bytes, size_t len) {
 
 static void conn_flush(rd_client *client, rd_conn *conn) {
     while (conn->out_at < conn->out_end) {
-        ssize_t sent = bytes_send(conn, client->requests.bytes + conn->out_at,
-                                  conn->out_end - conn->out_at);
+        ssize_t sent =
+            bytes_send(conn, client->requests.bytes + conn->out_at, conn->out_end - conn->out_at);
         if (sent < 0 && errno == EINPROGRESS) break;
         if (sent < 0) {
             /* Any error but a full socket is left to the next recv, which reports it. */

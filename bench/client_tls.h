@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * TLS for the clients: receives and sends like recv(2) and send(2). All connections offer the same
- * one cipher of TLS 1.3, so that all servers encrypt alike. Certificates are not checked. Belongs to
+ * TLS for the clients: receives and sends like recv(2) and send(2). All connections offer the one
+ * cipher of TLS 1.3, so that all servers encrypt alike. Certificates are not checked. Belongs to
  * client.c. */
 #ifndef BENCH_CLIENT_TLS_H
 #define BENCH_CLIENT_TLS_H
