@@ -9,6 +9,8 @@
 require "rondo"
 require "rondo/config/binds"
 require "rondo/boot/lines"
+require "rondo/boot/ticket_keys"
+require "rondo/certificates/reloading"
 require "rondo/cluster/status"
 require "rondo/process/control"
 require "rondo/cluster/generations"
@@ -54,6 +56,8 @@ module Rondo
 
     # @return [ClusterEngine, nil] what carries published messages further
     attr_reader :engine
+    # @return [TLS::Tickets, nil] nil where nothing is encrypted
+    attr_reader :tickets
     # @return [Supervisor]
     attr_reader :supervisor
     # @return [Generations]
@@ -76,6 +80,7 @@ module Rondo
     def run
       prepare
       @inherited = Inherited.extract # before there are children
+      @tickets_before = TicketKeys.extract
       trap_signals
       begin_serving
       @loop.post { reap } # children that an earlier master has left
@@ -208,7 +213,10 @@ module Rondo
     end
 
     def listen
-      Binds.uris(@settings, @inherited, @log).each { |uri| @slots.listen(uri, @inherited, @count.number) }
+      uris = Binds.uris(@settings, @inherited, @log)
+      @certificates = Certificates::Reloading.new(uris, @log) { |found| @loop.post { show_certificates(found) } }
+      uris.each { |uri| @slots.listen(uri, @inherited, @count.number) }
+      @tickets = TicketKeys.for(@slots.urls, @tickets_before)
       @inherited.close_rest
       @listening = true
       write_files
@@ -232,6 +240,8 @@ module Rondo
     end
 
     def start_timers
+      @certificates.start
+      @loop.every(60) { @tickets.renew } if @tickets
       period = @systemd.watchdog_period
       @loop.every(period) { @systemd.sign_of_life } if period
       @loop.every(1) { @systemd.notify("STATUS=#{ClusterStatus.line(self)}") } if @systemd.wanted?
@@ -254,13 +264,24 @@ module Rondo
       when "TERM"
         @term = true
         stop_now
-      when "HUP" then reopen || stop_now
+      when "HUP" then hang_up
       when "USR1" then phased_restart_now
       when "USR2" then restart_now
       when "TTIN" then grow
       when "TTOU" then shrink
       else @log.error(thread_backtraces)
       end
+    end
+
+    # New certificates are no reason to stop, and a terminal that was closed is.
+    def hang_up
+      reloads = @certificates&.request
+      reopen || (reloads && !@setup.terminal_gone?) || stop_now
+    end
+
+    def show_certificates(materials)
+      @slots.show_certificates(materials)
+      @supervisor.show_certificates(materials)
     end
 
     def reopen
@@ -298,6 +319,7 @@ module Rondo
 
       @restart_again = @reconciled = false
       @log.say "- Starting phased restart"
+      @certificates.request
       @systemd.reloading
       @generations.advance
     rescue Error => e

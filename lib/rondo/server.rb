@@ -28,7 +28,8 @@ module Rondo
       lowlevel_error_handler: CALLABLE, trusted_proxies: ARRAY, proxy_protocol_from: ARRAY, url_scheme: STRING,
       default_host: STRING, allowed_origins: ANY, public: STRING, public_only: ANY_OF_CORE,
       x_sendfile_roots: ARRAY, sendfile_type: STRING, scoreboard: ANY_OF_CORE, row: ANY_OF_CORE,
-      inbox: ANY_OF_CORE, inboxes: ANY_OF_CORE, link: ANY_OF_CORE, thread_start: ANY_OF_CORE, thread_exit: ANY_OF_CORE
+      inbox: ANY_OF_CORE, inboxes: ANY_OF_CORE, link: ANY_OF_CORE, tickets: ANY_OF_CORE,
+      thread_start: ANY_OF_CORE, thread_exit: ANY_OF_CORE
     }.freeze
     private_constant :OPTION_TABLE
     # Names of all options.
@@ -48,7 +49,8 @@ module Rondo
     #   sendfile_type [String] which of the two Rack::Sendfile uses; scoreboard [Scoreboard], row
     #   [Integer] the row it writes; inbox [Integer], inboxes [Array<Integer, nil>] descriptors by
     #   which the workers of a cluster give each other connections; link [Integer] a socket to the hub of
-    #   the cluster, which is taken over; thread_start, thread_exit [#call] run in every application thread
+    #   the cluster, which is taken over; tickets [TLS::Tickets] the keys of its session tickets; thread_start,
+    #   thread_exit [#call] run in every application thread
     # @raise [SettingError] one line
     def initialize(app, **settings)
       options, numbers = settings.partition { |name, _| OPTIONS.include?(name) }.map(&:to_h)
@@ -99,6 +101,14 @@ module Rondo
     # @raise [AddressError] one line
     def listen_fd(descriptor, owns_file: false, scheme: "http", tls: nil)
       open_address({ kind: :fd, fd: descriptor, owns_file: owns_file, scheme: scheme, tls: tls })[:url]
+    end
+
+    # Listeners for TLS show these certificates from their next handshake on. Connections keep those that they have.
+    # @param materials [Array<TLS::Material>] those without a listener are left out
+    # @return [void]
+    # @raise [AddressError] one line: they cannot be shown
+    def show_certificates(materials)
+      materials.each { |material| @core.show_certificates(material) }
     end
 
     # Closes a listening socket a moment later. No client notices it while other processes listen at its address.

@@ -121,7 +121,7 @@ class FakeCluster
   end
 
   attr_reader :settings, :log, :loop, :slots, :board, :hub, :engine, :done, :workers
-  attr_accessor :now, :generations, :supervisor
+  attr_accessor :now, :generations, :supervisor, :tickets
 
   def initialize(room: 4, **settings)
     @settings = SETTINGS.merge(settings)

@@ -120,6 +120,7 @@ void rd_take_options(rd_binding *binding, VALUE options) {
     serve_folder(binding, rd_option(options, "public"), RTEST(rd_option(options, "public_only")));
     allow_file_roots(binding, rd_option(options, "x_sendfile_roots"));
     RD_BINDING_SET(binding, env.sendfile_type, rd_option(options, "sendfile_type"));
+    RD_BINDING_SET(binding, cluster.tickets, rd_option(options, "tickets"));
     RD_BINDING_SET(binding, app.thread_start, rd_option(options, "thread_start"));
     RD_BINDING_SET(binding, app.thread_exit, rd_option(options, "thread_exit"));
     binding->proxies.trusted =

@@ -55,6 +55,7 @@ void rd_binding_unref(rd_binding *binding) {
         if (rd_list_is_linked(&binding->in_all)) rd_list_unlink(&binding->in_all);
         rd_server_free(binding->server);
     }
+    rd_tls_transports_clear(&binding->tls);
     rd_borrowed_clear(binding);
     rd_indexes_clear(&binding->clients.indexes);
     rd_cache_clear(binding);

@@ -18,6 +18,7 @@
 #include "binding/rb_pool.h"
 #include "cluster/scoreboard.h"
 #include "server/server.h"
+#include "ruby/rb_tls.h"
 
 /* The Ruby objects that a binding holds, part by part: X(part, name). Each object in these lists is
  * nil at first, is marked, and is updated by compaction. */
@@ -57,6 +58,7 @@
 
 #define RD_CLUSTER_VALUES(X)                                                                       \
     X(cluster, scoreboard) /* the Rondo::Scoreboard with server->score, or nil */                  \
+    X(cluster, tickets)    /* a Rondo::TLS::Tickets, or nil */                                     \
     X(cluster, heirs)      /* that of another master's workers, or nil */
 
 #define RD_BINDING_VALUES(X)                                                                       \
@@ -156,6 +158,7 @@ struct rd_binding {
     rd_cluster_board cluster;
     rd_proxies proxies;
     rd_named_files files;
+    rd_tls_transports tls;
     rd_pool pool;
 };
 

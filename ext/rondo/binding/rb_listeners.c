@@ -8,6 +8,7 @@
 #include "server/stop.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_listen.h"
+#include "ruby/rb_value.h"
 #include "binding/rb_binding.h"
 #include "binding/rb_fork.h"
 
@@ -19,7 +20,12 @@ static void drop_listener(rd_listener *listener) {
 /* Binds and listens at once. Returns {url:, host:, port:, fd:}. */
 static VALUE core_listen(VALUE self, VALUE address) {
     rd_binding *binding = rd_own_binding_of(self);
-    rd_listener *listener = rd_listener_from(&binding->server->settings, address);
+    VALUE tls = rd_option(address, "tls");
+    const rd_transport *transport = NULL;
+    if (!NIL_P(tls)) {
+        transport = rd_tls_from(binding->server, &binding->tls, binding->cluster.tickets, tls);
+    }
+    rd_listener *listener = rd_listener_from(&binding->server->settings, address, transport);
     rd_lock(binding);
     int added = rd_server_add_listener(binding->server, listener);
     rd_unlock(binding);
@@ -34,6 +40,13 @@ static VALUE core_listen(VALUE self, VALUE address) {
     rb_hash_aset(result, ID2SYM(rb_intern("fd")), INT2NUM(listener->source.fd));
     RB_GC_GUARD(address);
     return result;
+}
+
+/* Listeners that have these words of TLS show these certificates from the next handshake on.
+ * Returns whether there are any. Raises AddressError. */
+static VALUE core_show_certificates(VALUE self, VALUE tls) {
+    rd_binding *binding = rd_own_binding_of(self);
+    return rd_tls_reload(binding->server, &binding->tls, tls) ? Qtrue : Qfalse;
 }
 
 /* Before another process takes over: the files of Unix sockets stay. */
@@ -84,6 +97,7 @@ static VALUE core_addresses(VALUE self) {
 
 void rd_init_core_listening(VALUE core) {
     rb_define_method(core, "listen", core_listen, 1);
+    rb_define_method(core, "show_certificates", core_show_certificates, 1);
     rb_define_method(core, "keep_files", core_keep_files, 0);
     rb_define_method(core, "close_listeners", core_close_listeners, 0);
     rb_define_method(core, "retire", core_retire, 1);

@@ -7,7 +7,8 @@
 
 #include "binding/rb_binding.h"
 
-/* listen, keep_files, close_listeners, retire and addresses of Rondo::Server::Core. */
+/* listen, show_certificates, keep_files, close_listeners, retire and addresses of
+ * Rondo::Server::Core. */
 void rd_init_core_listening(VALUE core);
 
 #endif

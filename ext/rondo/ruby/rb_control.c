@@ -177,7 +177,7 @@ static VALUE control_listen(VALUE self, VALUE address) {
     rd_control *control = control_of(self);
     rd_settings settings;
     rd_settings_init(&settings);
-    rd_listener *listener = rd_listener_from(&settings, address);
+    rd_listener *listener = rd_listener_from(&settings, address, NULL);
     VALUE result = described(listener);
     if (rd_control_add_listener(control, listener) != 0) {
         rd_listener_close(listener);

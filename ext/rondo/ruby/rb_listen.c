@@ -7,7 +7,6 @@
 
 #include "base/alloc.h"
 #include "ruby/rb_error.h"
-#include "ruby/rb_tls.h"
 #include "ruby/rb_value.h"
 
 static int int_option(VALUE address, const char *name, int fallback) {
@@ -64,25 +63,22 @@ static int open_listener(rd_listener *listener, const rd_listen_request *wanted,
 }
 
 /* What is encrypted must not come back plain. */
-static void check_scheme(VALUE address, VALUE tls) {
+static void check_scheme(VALUE address, const rd_transport *transport) {
     VALUE scheme = rd_option(address, "scheme");
-    if (NIL_P(scheme) || !NIL_P(tls)) return;
+    if (NIL_P(scheme) || transport != NULL) return;
     if (strcmp(StringValueCStr(scheme), "http") == 0) return;
     rb_raise(rd_eAddressError, "cannot listen on inherited descriptor %d: no certificate for %s",
              NUM2INT(rd_option(address, "fd")), StringValueCStr(scheme));
 }
 
-rd_listener *rd_listener_from(const rd_settings *settings, VALUE address) {
+rd_listener *rd_listener_from(const rd_settings *settings, VALUE address,
+                              const rd_transport *transport) {
     char error[RD_LISTENER_ERROR_MAX];
-    VALUE tls = rd_option(address, "tls");
     rd_listen_request wanted = read_address(settings, address);
-    check_scheme(address, tls);
-    const rd_transport *transport = NIL_P(tls) ? &rd_transport_tcp : rd_tls_from(tls);
+    check_scheme(address, transport);
     wanted.options.transport = transport;
     rd_listener *listener = rd_alloc_zero(sizeof(*listener));
-    const int result = open_listener(listener, &wanted, error);
-    rd_transport_unref(transport); /* the listener is the owner */
-    if (result < 0) {
+    if (open_listener(listener, &wanted, error) < 0) {
         rd_free(listener);
         rb_raise(rd_eAddressError, "%s", error);
     }

@@ -11,7 +11,8 @@
 #include "server/server.h"
 
 /* Opens the listening socket of {kind:, host:, port:, path:, fd:, mode:, …}; allocated by rd_alloc.
- * Raises AddressError. */
-rd_listener *rd_listener_from(const rd_settings *settings, VALUE address);
+ * `transport` says what its connections speak; NULL: they are plain. Raises AddressError. */
+rd_listener *rd_listener_from(const rd_settings *settings, VALUE address,
+                              const rd_transport *transport);
 
 #endif

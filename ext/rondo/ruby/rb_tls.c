@@ -8,8 +8,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "system/fd.h"
+#include "server/server.h"
 #include "ruby/rb_error.h"
+#include "ruby/rb_tickets.h"
 #include "ruby/rb_value.h"
 #include "tls/tls_context.h"
 
@@ -43,16 +46,16 @@ static rd_tls_verify verify_mode(VALUE tls) {
     return RD_TLS_VERIFY_NONE;
 }
 
-const rd_transport *rd_tls_from(VALUE tls) {
-    char error[RD_TLS_ERROR_MAX];
-    VALUE pairs = rd_option(tls, "certificates"), room;
+/* What was read, while the Hash lives. `room` is to be given back by rb_free_tmp_buffer(). */
+static rd_tls_options read_options(VALUE tls, VALUE *room) {
+    VALUE pairs = rd_option(tls, "certificates");
     const size_t count = (size_t)RARRAY_LEN(pairs);
-    rd_tls_pair *read = rb_alloc_tmp_buffer_with_count(&room, count * sizeof(*read), count);
+    rd_tls_pair *read = rb_alloc_tmp_buffer_with_count(room, count * sizeof(*read), count);
     const bool is_checked = RTEST(rd_option(tls, "checked"));
     for (size_t i = 0; i < count; i++) {
         read[i] = read_pair(rb_ary_entry(pairs, (long)i), is_checked);
     }
-    const rd_tls_options options = {
+    return (rd_tls_options){
         .pairs = read,
         .pair_count = count,
         .ca = bytes_of(tls, "ca"),
@@ -62,13 +65,118 @@ const rd_transport *rd_tls_from(VALUE tls) {
         .ciphers = text_of(tls, "ciphers"),
         .ciphersuites = text_of(tls, "ciphersuites"),
     };
-    const rd_transport *transport = rd_tls_new(&options, error);
+}
+
+NORETURN(static void refuse(VALUE tls, const char *error));
+static void refuse(VALUE tls, const char *error) {
+    rb_raise(rd_eAddressError, "cannot listen on %s: %s", text_of(tls, "address"), error);
+}
+
+/* ---- transports by name ---- */
+
+struct rd_tls_named {
+    char *name; /* NULL: nobody shares it */
+    const rd_transport *transport;
+};
+
+static const rd_transport *find(const rd_tls_transports *transports, const char *name) {
+    for (size_t i = 0; name != NULL && i < transports->count; i++) {
+        const rd_tls_named *row = &transports->rows[i];
+        if (row->name != NULL && strcmp(row->name, name) == 0) return row->transport;
+    }
+    return NULL;
+}
+
+static char *copy_of(const char *name) {
+    if (name == NULL) return NULL;
+    const size_t size = strlen(name) + 1;
+    return memcpy(rd_alloc(size), name, size);
+}
+
+static void add(rd_tls_transports *transports, const char *name, const rd_transport *transport) {
+    const size_t size = (transports->count + 1) * sizeof(transports->rows[0]);
+    transports->rows = rd_realloc(transports->rows, size);
+    transports->rows[transports->count++] = (rd_tls_named){
+        .name = copy_of(name),
+        .transport = transport,
+    };
+}
+
+void rd_tls_transports_clear(rd_tls_transports *transports) {
+    for (size_t i = 0; i < transports->count; i++) {
+        rd_free(transports->rows[i].name);
+        rd_transport_unref(transports->rows[i].transport);
+    }
+    rd_free(transports->rows);
+    transports->rows = NULL;
+    transports->count = 0;
+}
+
+static const rd_transport *make(rd_tls_transports *transports, VALUE tickets, VALUE tls) {
+    char error[RD_TLS_ERROR_MAX];
+    VALUE room;
+    rd_tls_options options = read_options(tls, &room);
+    options.keys = rd_ticket_keys_of(tickets);
+    const rd_transport *made = rd_tls_new(&options, error);
     rb_free_tmp_buffer(&room);
     RB_GC_GUARD(tls);
-    if (transport == NULL) {
-        rb_raise(rd_eAddressError, "cannot listen on %s: %s", text_of(tls, "address"), error);
+    if (made == NULL) refuse(tls, error);
+    add(transports, text_of(tls, "name"), made);
+    return made;
+}
+
+/* Keys take their time, so what is shown is made before the lock is taken. */
+static void show(rd_server *server, const rd_transport *transport, VALUE tls) {
+    char error[RD_TLS_ERROR_MAX];
+    VALUE room;
+    const rd_tls_options options = read_options(tls, &room);
+    const bool is_same = rd_tls_shows(transport, &options);
+    rd_tls_sets *sets = is_same ? NULL : rd_tls_sets_new(&options, error);
+    rb_free_tmp_buffer(&room);
+    RB_GC_GUARD(tls);
+    if (is_same) return;
+    if (sets == NULL) refuse(tls, error);
+    rd_server_lock(server);
+    sets = rd_tls_show(transport, sets);
+    rd_server_unlock(server);
+    rd_tls_sets_free(sets);
+}
+
+bool rd_tls_reload(rd_server *server, const rd_tls_transports *transports, VALUE tls) {
+    const rd_transport *known = find(transports, text_of(tls, "name"));
+    if (known != NULL) show(server, known, tls);
+    return known != NULL;
+}
+
+const rd_transport *rd_tls_from(rd_server *server, rd_tls_transports *transports, VALUE tickets,
+                                VALUE tls) {
+    const rd_transport *known = find(transports, text_of(tls, "name"));
+    if (known == NULL) return make(transports, tickets, tls);
+    show(server, known, tls);
+    return known;
+}
+
+/* Whether a listener could show these certificates.
+ * @param tls [TLS::Material]
+ * @return [Array<Array(String, Integer)>] of each pair a name and the end of its validity, in
+ * seconds since 1970
+ * @raise [AddressError] half a line: why not */
+static VALUE tls_check(VALUE self, VALUE tls) {
+    char error[RD_TLS_ERROR_MAX];
+    VALUE room, result = rb_ary_new();
+    (void)self;
+    const rd_tls_options options = read_options(tls, &room);
+    rd_tls_sets *sets = rd_tls_sets_new(&options, error);
+    rb_free_tmp_buffer(&room);
+    RB_GC_GUARD(tls);
+    if (sets == NULL) rb_raise(rd_eAddressError, "%s", error);
+    rd_tls_validity validity;
+    for (size_t i = 0; rd_tls_sets_validity(sets, i, &validity); i++) {
+        VALUE name = rb_str_new_cstr(validity.name);
+        rb_ary_push(result, rb_assoc_new(name, LL2NUM(validity.ends_s)));
     }
-    return transport;
+    rd_tls_sets_free(sets);
+    return result;
 }
 
 /* ---- for other processes ---- */
@@ -112,4 +220,6 @@ void rd_init_tls(VALUE rondo) {
     VALUE tls = rb_define_module_under(rondo, "TLS");
     rb_define_singleton_method(tls, "seal", tls_seal, 1);
     rb_define_singleton_method(tls, "library", tls_library, 0);
+    rb_define_singleton_method(tls, "check", tls_check, 1);
+    rd_init_tickets(tls);
 }

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "transport/transport.h"
@@ -49,6 +50,12 @@ typedef struct rd_tls_options {
     rd_ticket_keys *keys;           /* NULL: the transport makes its own */
 } rd_tls_options;
 
+/* A certificate, in short. */
+typedef struct rd_tls_validity {
+    char name[256]; /* the first one */
+    int64_t ends_s; /* since the epoch */
+} rd_tls_validity;
+
 /* Certificates, ready to be shown. */
 typedef struct rd_tls_sets rd_tls_sets;
 
@@ -66,6 +73,9 @@ bool rd_tls_shows(const rd_transport *transport, const rd_tls_options *options);
 rd_tls_sets *rd_tls_sets_new(const rd_tls_options *options, char error[RD_TLS_ERROR_MAX]);
 void rd_tls_sets_free(rd_tls_sets *sets);
 
+/* That of the pair with this index. False: there are no more. */
+bool rd_tls_sets_validity(const rd_tls_sets *sets, size_t index, rd_tls_validity *validity);
+
 /* From now on each handshake gets these. Returns those before, for rd_tls_sets_free(): what open
  * connections have of them is freed with the last of these. Under the loop lock. */
 rd_tls_sets *rd_tls_show(const rd_transport *transport, rd_tls_sets *sets);
@@ -80,6 +90,32 @@ static inline const rd_transport *rd_tls_new(const rd_tls_options *options,
     (void)options;
     snprintf(error, RD_TLS_ERROR_MAX, "this build has no TLS");
     return NULL;
+}
+
+static inline bool rd_tls_shows(const rd_transport *transport, const rd_tls_options *options) {
+    (void)transport, (void)options;
+    return false;
+}
+
+static inline rd_tls_sets *rd_tls_sets_new(const rd_tls_options *options,
+                                           char error[RD_TLS_ERROR_MAX]) {
+    rd_tls_new(options, error);
+    return NULL;
+}
+
+static inline void rd_tls_sets_free(rd_tls_sets *sets) {
+    (void)sets;
+}
+
+static inline bool rd_tls_sets_validity(const rd_tls_sets *sets, size_t index,
+                                        rd_tls_validity *validity) {
+    (void)sets, (void)index, (void)validity;
+    return false;
+}
+
+static inline rd_tls_sets *rd_tls_show(const rd_transport *transport, rd_tls_sets *sets) {
+    (void)transport;
+    return sets;
 }
 
 static inline const char *rd_tls_library(void) {

@@ -178,6 +178,22 @@ static bool find_names(rd_tls_loaded *loaded, const rd_tls_pair *pair, char *err
     return complain(error, "the certificate in %s names no host", pair->certificates_name);
 }
 
+rd_tls_validity rd_tls_pair_validity(const rd_tls_loaded *loaded) {
+    rd_tls_validity validity = {.name = "no name"};
+    struct tm end;
+    if (sk_OPENSSL_STRING_num(loaded->names) > 0) {
+        snprintf(validity.name, sizeof(validity.name), "%s",
+                 sk_OPENSSL_STRING_value(loaded->names, 0));
+    } else {
+        X509_NAME_get_text_by_NID(X509_get_subject_name(loaded->certificate), NID_commonName,
+                                  validity.name, sizeof(validity.name));
+    }
+    if (ASN1_TIME_to_tm(X509_get0_notAfter(loaded->certificate), &end) == 1) {
+        validity.ends_s = timegm(&end);
+    }
+    return validity;
+}
+
 /* ---- all of it ---- */
 
 bool rd_tls_pair_load(rd_tls_loaded *loaded, const rd_tls_pair *pair,

@@ -22,6 +22,9 @@ typedef struct rd_tls_loaded {
 bool rd_tls_pair_load(rd_tls_loaded *loaded, const rd_tls_pair *pair, char error[RD_TLS_ERROR_MAX]);
 void rd_tls_pair_clear(rd_tls_loaded *loaded);
 
+/* Its first name, and its end. */
+rd_tls_validity rd_tls_pair_validity(const rd_tls_loaded *loaded);
+
 /* The reason of OpenSSL's last error, in its words. */
 const char *rd_tls_reason(void);
 

@@ -221,12 +221,22 @@ static bool load_pairs(const rd_tls_making *making) {
     return true;
 }
 
+static void note_validities(const rd_tls_making *making) {
+    const size_t count = making->options->pair_count;
+    making->sets->validities = rd_alloc(count * sizeof(rd_tls_validity));
+    making->sets->pair_count = count;
+    for (size_t i = 0; i < count; i++) {
+        making->sets->validities[i] = rd_tls_pair_validity(&making->loaded[i]);
+    }
+}
+
 static bool make(const rd_tls_making *making) {
     rd_tls_sets *sets = making->sets;
     if (!load_pairs(making) || !add_sets(making)) return false;
     if (sets->count == 1) rd_tls_names_clear(&sets->names);
     rd_tls_names_sort(&sets->names);
     rd_tls_options_digest(making->options, sets->digest);
+    note_validities(making);
     return true;
 }
 
@@ -251,5 +261,12 @@ void rd_tls_sets_free(rd_tls_sets *sets) {
     for (size_t i = 0; i < sets->count; i++) SSL_CTX_free(sets->all[i]);
     rd_free((void *)sets->all);
     rd_tls_names_clear(&sets->names);
+    rd_free(sets->validities);
     rd_free(sets);
+}
+
+bool rd_tls_sets_validity(const rd_tls_sets *sets, size_t index, rd_tls_validity *validity) {
+    if (index >= sets->pair_count) return false;
+    *validity = sets->validities[index];
+    return true;
 }

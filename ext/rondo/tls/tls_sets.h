@@ -16,7 +16,9 @@
 struct rd_tls_sets {
     SSL_CTX **all; /* the first one if no name asks */
     size_t count;
-    rd_tls_names names; /* which of them a name gets; none if there is only one */
+    rd_tls_names names;          /* which of them a name gets; none if there is only one */
+    rd_tls_validity *validities; /* by pair */
+    size_t pair_count;
     unsigned char digest[RD_TLS_DIGEST_BYTES]; /* of all they were made of */
 };
 

@@ -18,6 +18,13 @@ module Rondo
     # @param settings [Settings::Resolved]
     def initialize(settings)
       @settings = settings
+      @had_terminal = terminal?
+    end
+
+    # A terminal that is closed says so by HUP, like somebody who has new certificates.
+    # @return [Boolean] whether there was a terminal when this process began, and there is none now
+    def terminal_gone?
+      @had_terminal && !terminal?
     end
 
     # @return [void]
@@ -81,6 +88,12 @@ module Rondo
     end
 
     private
+
+    def terminal?
+      File.open("/dev/tty") { true }
+    rescue SystemCallError
+      false
+    end
 
     # The tag of the settings, or the name of the application's folder; "" for none.
     def tag

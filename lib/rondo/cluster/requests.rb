@@ -50,6 +50,11 @@ module Rondo
         @loop.post { reopen }
       end
 
+      # @return [void]
+      def reload_certificates
+        @loop.post { @certificates&.request }
+      end
+
       # Workers write theirs to the log.
       # @return [String] those of this process
       def thread_backtraces

@@ -100,6 +100,15 @@ module Rondo
       TLS.hand_on(addresses_of(ios).map(&:tls))
     end
 
+    # Workers that are forked from now on get these.
+    # @param materials [Array<TLS::Material>]
+    # @return [void]
+    def show_certificates(materials)
+      @addresses.select(&:tls).each do |address|
+        address.tls = materials.find { |material| material[:name] == address.tls[:name] } || address.tls
+      end
+    end
+
     # @param index [Integer, nil] of a slot; nil: the sockets that all slots share
     # @return [Hash{String => Integer}] descriptors by URL
     def descriptors(index)

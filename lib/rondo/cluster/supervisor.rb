@@ -108,6 +108,16 @@ module Rondo
       @workers.reject(&:pid).each { |worker| remove(worker) } if force
     end
 
+    # Also to workers that are being forked: the message waits for them.
+    # @param materials [Array<TLS::Material>]
+    # @return [void]
+    def show_certificates(materials)
+      io = TLS.hand_on(materials)
+      @workers.each { |worker| worker.socket.notify(:certificates, ios: [io]) }
+    ensure
+      io&.close
+    end
+
     # Takes over a worker that an earlier master, in this very process, has forked.
     # @param worker [WorkerHandle]
     # @return [void]
@@ -225,11 +235,13 @@ module Rondo
 
     def request(worker, other, hub_socket)
       listeners = @slots.listeners(worker.index)
+      tickets = @cluster.tickets && IO.for_fd(@cluster.tickets.fd, autoclose: false)
       ios = [other.io, IO.for_fd(@board.fd, autoclose: false), @slots.inbox(worker.index), hub_socket,
-             *@slots.outboxes, *listeners]
+             *@slots.outboxes, *listeners, tickets].compact
       notify_with_secrets(worker.mold.socket, :fork, listeners, ios,
                           index: worker.index, seat: worker.seat, seats: @board.size, outboxes: @slots.room,
-                          generation: worker.mold.generation, master: Process.pid, engine: @cluster.engine ? 1 : 0)
+                          generation: worker.mold.generation, master: Process.pid, engine: @cluster.engine ? 1 : 0,
+                          tickets: tickets ? 1 : 0)
     end
 
     # The certificates and keys of the listeners are the last descriptor, if there are any.

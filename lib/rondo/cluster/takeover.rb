@@ -6,6 +6,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo/boot/inherited"
+require "rondo/boot/ticket_keys"
 require "rondo/cluster/succession"
 require "rondo/pubsub/hub"
 
@@ -31,12 +32,13 @@ module Rondo
       @cluster.loop.restore_signals(except: Inherited::EARLY)
       listeners = Inherited.hand_on(@cluster.slots.all.map { |url, io| [url, io.fileno] })
       published, links = hand_on_messages
-      Inherited.exec_again(@command, listeners, foreign: @cluster.slots.foreign, keep: [*keep, *links],
+      tickets, kept = TicketKeys.hand_on(@cluster.tickets)
+      Inherited.exec_again(@command, listeners, foreign: @cluster.slots.foreign, keep: [*keep, *links, *kept],
                                                 more: { Succession::VARIABLE => text, Hub::VARIABLE => published,
-                                                        **environment })
+                                                        **tickets, **environment })
     rescue Error, SystemCallError => e
       @cluster.log.error "! #{e.message}"
-      listeners&.map(&:last)&.each(&:close)
+      [*listeners&.map(&:last), *kept].each(&:close)
       keep&.each { |io| io.close_on_exec = true }
     end
 

@@ -20,9 +20,9 @@ module Rondo
 
     # @param request [MessageSocket::Message] of the master: index (of the slot), seat (its row of the scoreboard),
     #   seats (rows there are), outboxes (number of them), generation, master (pid), schemes (of its listeners),
-    #   secrets (1: their certificates and keys come along, as the last descriptor), and
-    #   descriptors: the worker's end of the message socket, the scoreboard, its inbox, its socket to the hub, the
-    #   inboxes of all slots by number, its listeners
+    #   secrets (1: their certificates and keys come along, as the last descriptor), tickets (1: so do the keys of
+    #   tickets, behind the listeners), and descriptors: the worker's end of the message socket, the scoreboard, its
+    #   inbox, its socket to the hub, the inboxes of all slots by number, its listeners
     # @param app [#call, nil] what was loaded before the fork, if anything was
     # @param settings [Settings::Resolved]
     # @param configuration [Configuration]
@@ -39,6 +39,8 @@ module Rondo
       @setup = setup
       @log = log
       @debug = debug
+      @certificates = []
+      @lock = Mutex.new
       adopt_descriptors(request.ios)
     end
 
@@ -62,7 +64,14 @@ module Rondo
       @socket = MessageSocket.new(socket)
       @outboxes = rest.shift(@request.number(:outboxes))
       @secrets = secrets_among(rest, @request)
+      @tickets = tickets_of(rest.pop) if @request.number(:tickets) == 1
       @listeners = rest
+    end
+
+    def tickets_of(io)
+      TLS::Tickets.open(io.fileno)
+    ensure
+      io.close
     end
 
     # ---- start ----
@@ -104,14 +113,17 @@ module Rondo
       each_socket(@listeners, @request[:schemes], @secrets) do |io, scheme, tls|
         server.listen_fd(io.fileno, scheme: scheme, tls: tls)
       end
-      @serving = Serving.new(server, @log, drain_ms: drain_ms)
+      @lock.synchronize do
+        @serving = Serving.new(server, @log, drain_ms: drain_ms)
+        show_newest
+      end
     end
 
     # The parts that the processes of a cluster share and the server uses.
     def shared_options
       seats = @request.number(:seats)
       { scoreboard: Scoreboard.new(seats, @board.fileno), row: @request.number(:seat), inbox: @inbox.fileno,
-        link: @link.fileno, inboxes: (@outboxes.map(&:fileno) * 2).first(seats) }.slice(*Server::OPTIONS)
+        link: @link.fileno, tickets: @tickets, inboxes: (@outboxes.map(&:fileno) * 2).first(seats) }.slice(*Server::OPTIONS)
     end
 
     # Shorter than the time after which the master kills the worker.
@@ -143,6 +155,7 @@ module Rondo
         when :cover then cover(message)
         when :heirs then name_heirs(message)
         when :retire then retire(message[:sockets].split.map(&:to_i))
+        when :certificates then certificates(message)
         when :reopen then reopen_logs
         when :backtraces then @log.error backtraces
         end
@@ -164,6 +177,21 @@ module Rondo
         io.close
         @log.error "! Not accepting connections for another worker: #{e.message}"
       end
+    end
+
+    # They may come before there is a server.
+    def certificates(message)
+      @lock.synchronize do
+        @certificates.concat(TLS.take(message.ios.first))
+        show_newest if @serving
+      end
+    end
+
+    def show_newest
+      @serving.server.show_certificates(@certificates)
+      @certificates.clear
+    rescue AddressError => e
+      @log.error "! Showing the certificates of before: #{e.message}"
     end
 
     # @return [Array<TLS::Material, nil>] by listener; their descriptor is the last one, and is closed

@@ -100,10 +100,23 @@ module Rondo
     def read(spec, address)
       raise Refused, "cert is missing" if spec.pairs.empty?
 
-      found = { address: address, certificates: spec.pairs.map { |pair| read_pair(pair) },
+      found = { name: name(spec), address: address, certificates: spec.pairs.map { |pair| read_pair(pair) },
                 ca: spec.ca && read_file(spec.ca), ca_name: spec.ca, verify_mode: spec.verify_mode,
                 verification_flags: spec.verification_flags, ciphers: spec.ciphers, ciphersuites: spec.ciphersuites }
       Material.new.update(found.compact)
+    end
+
+    # Listeners of the same name show the same certificates, whatever is in the files.
+    # @param spec [Spec]
+    # @return [String]
+    def name(spec)
+      spec.to_a.inspect
+    end
+
+    # @param spec [Spec]
+    # @return [Array<String>] paths of what {.read} reads
+    def files(spec)
+      [*spec.pairs.flat_map { |pair| [pair.certificate, pair.key] }, *spec.ca].grep_v(KEPT).uniq
     end
 
     # For a worker: the master alone reads files.
@@ -116,11 +129,11 @@ module Rondo
     end
 
     # A certificate that has expired since it was read is still shown: that is better than no worker.
-    # @param io [IO] of {.hand_on}; is closed
+    # @param io [IO] of {.hand_on}, which other workers may have as well; is closed
     # @return [Array<Material, nil>]
     def take(io)
-      io.seek(0)
-      Marshal.load(io.read).map { |pairs| pairs && Material.new.update(pairs.to_h, checked: true) } # rubocop:disable Security/MarshalLoad
+      all = Marshal.load(io.pread(io.stat.size, 0)) # rubocop:disable Security/MarshalLoad
+      all.map { |pairs| pairs && Material.new.update(pairs.to_h, checked: true) }
     ensure
       io.close
     end

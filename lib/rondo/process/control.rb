@@ -16,7 +16,8 @@ module Rondo
     METHODS = { "stop" => :stop, "halt" => :halt, "restart" => :restart, "phased-restart" => :phased_restart,
                 "refork" => :refork, "reload-worker-directory" => :reload_worker_directory,
                 "worker-count-up" => :worker_count_up, "worker-count-down" => :worker_count_down,
-                "reopen-log" => :reopen_logs, "info" => :thread_backtraces }.freeze
+                "reopen-log" => :reopen_logs, "reload-certs" => :reload_certificates,
+                "info" => :thread_backtraces }.freeze
     # Verbs whose answer is made here.
     OWN = %w[gc gc-stats thread-backtraces].freeze
     READ_ONLY = %w[gc-stats].freeze

@@ -11,6 +11,8 @@ require "rondo/boot/inherited"
 require "rondo/boot/lines"
 require "rondo/boot/process_files"
 require "rondo/boot/process_setup"
+require "rondo/boot/ticket_keys"
+require "rondo/certificates/reloading"
 require "rondo/cluster/succession"
 require "rondo/config/binds"
 require "rondo/config/worker_count"
@@ -53,11 +55,12 @@ module Rondo
       $stdout.sync = true
       prepare
       @inherited = Inherited.extract # before the application may start something
+      @tickets_before = TicketKeys.extract
       open_control
       show_signs_of_life
       @engine = PubSub::Configured.open(@settings, @log) # the application may publish while it is loaded
       @server = Server.new(load_app, **@settings.server_options(@log), **@configuration.thread_hooks,
-                                     scoreboard: @scoreboard, row: 0)
+                                     scoreboard: @scoreboard, row: 0, tickets: keep_tickets)
       @serving = Serving.new(@server, @log, drain_ms: @settings[:drain_timeout_ms])
       listen
       @setup.name_process("rondo #{VERSION}", @server.addresses)
@@ -139,6 +142,18 @@ module Rondo
       @setup.redirect(again: true)
     end
 
+    # @return [Boolean] whether there are any
+    def reload_certificates
+      @certificates.request
+    end
+
+    # New certificates are no reason to stop, and a terminal that was closed is.
+    # @return [Boolean] whether something was opened or read again, and the server goes on
+    def hang_up
+      reloads = reload_certificates
+      reopen_logs || (reloads && !@setup.terminal_gone?)
+    end
+
     # @return [String] for the log: where every Ruby thread is
     def thread_backtraces
       ProcessSetup.thread_backtraces
@@ -204,10 +219,16 @@ module Rondo
 
     # ---- listening ----
 
+    def keep_tickets
+      @tickets = TicketKeys.for([*@settings[:bind]], @tickets_before)
+    end
+
     def listen
       @foreign = []
       inherited = @inherited || Inherited.extract
-      Binds.uris(@settings, inherited, @log).each do |uri|
+      uris = Binds.uris(@settings, inherited, @log)
+      @certificates = Certificates::Reloading.new(uris, @log) { |found| @server.show_certificates(found) }
+      uris.each do |uri|
         descriptors = inherited.descriptors_for(uri).flat_map { |number| [number, *inherited.siblings_of(number)] }
         descriptors.each { |number| adopt(number, inherited, uri) }
         @server.listen(uri) if descriptors.empty?
@@ -230,6 +251,7 @@ module Rondo
       notify_ready
       @server.addresses.uniq.each { |url| @log.say "* Listening on #{url}" }
       watch_restart_file if @settings[:tmp_restart]
+      @certificates.start
       call_hooks(:after_booted)
       Succession.extract&.dismiss
       Hub.dismiss
@@ -268,7 +290,9 @@ module Rondo
       @files.remove
       @control&.hand_on
       @control&.close
-      Inherited.exec_again(@again, @handed_on, foreign: @foreign, more: @setup.environment_before)
+      tickets, kept = TicketKeys.hand_on(@tickets)
+      Inherited.exec_again(@again, @handed_on, foreign: @foreign, keep: kept,
+                                               more: { **tickets, **@setup.environment_before })
     end
 
     def call_hooks(name)

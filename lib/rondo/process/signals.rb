@@ -91,9 +91,11 @@ module Rondo
       when "TERM"
         @term = true
         stop
-      when "HUP" then @launcher.reopen_logs || stop
+      when "HUP" then @launcher.hang_up || stop
       when "USR2" then @launcher.restart
-      when "USR1" then say "USR1: a phased restart needs workers; USR2 restarts this process"
+      when "USR1"
+        @launcher.reload_certificates
+        say "USR1: a phased restart needs workers; USR2 restarts this process"
       when "TTIN", "TTOU" then say "#{name}: there are no workers; start the server with -w"
       else @launcher.log.error @launcher.thread_backtraces
       end

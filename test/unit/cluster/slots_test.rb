@@ -63,6 +63,21 @@ class SlotsTest < Minitest::Test
     end
   end
 
+  def test_certificates_that_replace_others
+    Dir.mktmpdir do |folder|
+      pair = Certificates.new(folder).pair("server")
+      uri = "ssl://127.0.0.1:0?#{pair.query}"
+      listen(1, uri: uri)
+      listen(1)
+      name = Rondo::TLS.name(Rondo::Address.parse(uri)[:tls])
+      others = %w[other] + [name]
+      @slots.show_certificates(others.map { |each| Rondo::TLS::Material.new.update(name: each, ca: "new") })
+      tls, plain = Rondo::TLS.take(@slots.secrets(@slots.listeners(0)))
+      assert_equal [name, "new"], tls.values_at(:name, :ca)
+      assert_nil plain
+    end
+  end
+
   def test_nothing_secret
     listen(1)
     assert_nil @slots.secrets(@slots.listeners(0))

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# How a worker uses the heirs that the master names, in messages of any version.
+# How a worker uses the heirs that the master names, in messages of any version; and when it shows other certificates.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -12,13 +12,17 @@ class WorkerTest < Minitest::Test
 
   # Records the heirs.
   class Server
-    attr_reader :board, :inboxes, :schemes, :secrets
+    attr_reader :board, :inboxes, :schemes, :secrets, :shown
 
     def listen_fd(_descriptor, scheme:, tls:)
       raise Rondo::AddressError, "this version does not speak #{scheme}" unless scheme.start_with?("http")
 
       (@schemes ||= []) << scheme
       (@secrets ||= []) << tls
+    end
+
+    def show_certificates(materials)
+      (@shown ||= []) << materials.dup
     end
 
     def name_heirs(board, inboxes)
@@ -40,6 +44,8 @@ class WorkerTest < Minitest::Test
     @worker = Rondo::Worker.allocate
     @worker.instance_variable_set(:@serving, Serving.new(@server))
     @worker.instance_variable_set(:@log, log)
+    @worker.instance_variable_set(:@lock, Mutex.new)
+    @worker.instance_variable_set(:@certificates, [])
   end
 
   # @param board [IO] the memory of the scoreboard
@@ -120,8 +126,36 @@ class WorkerTest < Minitest::Test
     material = Rondo::TLS::Material.new.update(ca: "text")
     secrets = Rondo::TLS.hand_on([nil, material])
     assert_equal %w[http https], cover(schemes: "http https", secrets: secrets)
-    assert_equal [nil, material], @server.secrets
+    assert_equal [nil, material.update(checked: true)], @server.secrets
     assert_predicate secrets, :closed?
+  end
+
+  def show(*texts)
+    materials = texts.map { |text| Rondo::TLS::Material.new.update(name: text) }
+    io = Rondo::TLS.hand_on(materials)
+    @worker.send(:certificates, Rondo::MessageSocket::Message.new(:certificates, {}, [io]))
+    assert_predicate io, :closed?
+  end
+
+  def names_shown
+    @server.shown.to_a.map { |materials| materials.map { |material| material[:name] } }
+  end
+
+  def test_other_certificates
+    show("a", "b")
+    show("c")
+    assert_equal [%w[a b], %w[c]], names_shown
+  end
+
+  def test_certificates_that_come_while_the_worker_boots
+    serving = @worker.instance_variable_get(:@serving)
+    @worker.instance_variable_set(:@serving, nil)
+    show("a")
+    show("b")
+    assert_empty names_shown
+    @worker.instance_variable_set(:@serving, serving)
+    @worker.send(:show_newest)
+    assert_equal [%w[a b]], names_shown
   end
 
   def test_a_master_of_an_earlier_version_has_only_plain_sockets

@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+# New certificates without a restart: asked for by a signal, by `rondo ctl` or by their files; in one process and in
+# all workers; and what cannot be used.
+# SPDX-License-Identifier: MIT
+
+require_relative "tls_case"
+
+class TLSReloadTest < TLSCase
+  # Other bytes in the same files, whole at any time.
+  def replace(pair)
+    File.rename(pair.certificate, @pair.certificate)
+    File.rename(pair.key, @pair.key)
+  end
+
+  def shown(server)
+    name = nil
+    connect(server) { |client| name = client.peer_cert.subject.to_a.first[1] }
+    name
+  end
+
+  # Of as many new connections as there are workers several times over.
+  def wait_until_all_show(server, name)
+    Timeout.timeout(PATIENCE) { sleep 0.01 until Array.new(20) { shown(server) }.all?(name) }
+  end
+
+  def reload(server, name, &block)
+    from = server.log.bytesize
+    replace(@certificates.pair(name))
+    block.call
+    line = server.wait_for_log(/^- Certificates reloaded: localhost until \d{4}-\d\d-\d\d$/, from: from)
+    wait_until_all_show(server, name)
+    line
+  end
+
+  def ask(client)
+    client.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    client.readpartial(4096)
+  end
+
+  def test_one_process
+    server = secure("--control-url", "unix://#{@folder}/control", "--control-token", "none")
+    connect(server) do |client|
+      assert_match(/ 200 /, ask(client))
+      reload(server, "by-hup") { server.signal("HUP") }
+      reload(server, "by-ctl") { ctl("reload-certs") }
+      reload(server, "by-usr1") { server.signal("USR1") }
+      assert_match(/ 200 /, ask(client))
+      assert_equal "server", client.peer_cert.subject.to_a.first[1]
+    end
+    refute_match(/Goodbye/, server.log)
+  end
+
+  def ctl(verb)
+    result = rondo("ctl", verb, "--control-url", "unix://#{@folder}/control", "--control-token", "none")
+    assert_equal 0, result.code, result.err
+  end
+
+  def test_all_workers_and_those_that_come_later
+    server = secure("-w", "2", "--control-url", "unix://#{@folder}/control", "--control-token", "none")
+    server.wait_for_log(/(booted in.*){2}/m)
+    connect(server) do |client|
+      assert_match(/ 200 /, ask(client))
+      reload(server, "by-hup") { server.signal("HUP") }
+      reload(server, "by-ctl") { ctl("reload-certs") }
+      assert_match(/ 200 /, ask(client))
+    end
+    Process.kill("KILL", Integer(curl(server, "/pid").out))
+    server.wait_for_log(/(booted in.*){3}/m)
+    wait_until_all_show(server, "by-ctl")
+    reload(server, "by-usr1") { server.signal("USR1") }
+    server.wait_for_log(/(phase: 1.*){2}/m)
+    wait_until_all_show(server, "by-usr1")
+  end
+
+  def test_what_cannot_be_used
+    server = secure("-w", "1")
+    server.wait_for_log(/booted in/)
+    other = @certificates.pair("other")
+    File.rename(other.certificate, @pair.certificate) # half a pair
+    from = server.log.bytesize
+    server.signal("HUP")
+    server.wait_for_log(/^! Certificates of \S+ stay as they are: \S+ is not the key of \S+$/, from: from)
+    assert_equal "server", shown(server)
+    File.rename(other.key, @pair.key)
+    server.signal("HUP")
+    server.wait_for_log(/Certificates reloaded/, from: from)
+    wait_until_all_show(server, "other")
+  end
+end
