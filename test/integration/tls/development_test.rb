@@ -10,9 +10,11 @@ require "rondo/certificates/trust"
 require "stringio"
 
 class TLSDevelopmentTest < TLSCase
+  # On a machine with the gem `localhost` its certificates would be used: for these servers there is none.
   def environment
-    { "XDG_STATE_HOME" => File.join(@folder, "state"), "XDG_DATA_HOME" => File.join(@folder, "data"),
-      "HOME" => @folder, "CAROOT" => nil }
+    write "without/localhost/authority.rb", "raise LoadError, 'not on this machine'\n"
+    { "RUBYLIB" => File.join(@folder, "without"), "XDG_STATE_HOME" => File.join(@folder, "state"),
+      "XDG_DATA_HOME" => File.join(@folder, "data"), "HOME" => @folder, "CAROOT" => nil }
   end
 
   def authority
