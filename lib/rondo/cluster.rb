@@ -221,6 +221,7 @@ module Rondo
       @listening = true
       write_files
       watch_queues
+      tell_of_certificates
       @setup.name_process("rondo #{VERSION}", @slots.urls)
       @slots.urls.each { |url| @log.say "* Listening on #{url}" }
       @log.say "Use Ctrl-C to stop"
@@ -228,6 +229,13 @@ module Rondo
       @supervisor.start(@count.number)
     rescue Error, SystemCallError => e
       cannot_start(e.message)
+    end
+
+    def tell_of_certificates
+      return if @slots.certificates.empty?
+
+      require "rondo/certificates/facts"
+      Certificates::Facts.tell(@slots.certificates, @log, @control)
     end
 
     # A full disk must not end workers that serve.
@@ -282,6 +290,7 @@ module Rondo
     def show_certificates(materials)
       @slots.show_certificates(materials)
       @supervisor.show_certificates(materials)
+      tell_of_certificates
     end
 
     def reopen
@@ -359,6 +368,7 @@ module Rondo
         open_control
         write_files # it may have another token
         watch_queues
+        tell_of_certificates
       end
       generation_failed
     end

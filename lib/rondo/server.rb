@@ -73,6 +73,7 @@ module Rondo
       choose_env_extras(numbers, options)
       @core = Core.new(app, numbers, core_options)
       @descriptors = {}
+      @certificates = {}
     end
 
     # Binds and listens at once; connections wait in the kernel until {#run}.
@@ -108,7 +109,12 @@ module Rondo
     # @return [void]
     # @raise [AddressError] one line: they cannot be shown
     def show_certificates(materials)
-      materials.each { |material| @core.show_certificates(material) }
+      materials.each do |material|
+        @core.show_certificates(material)
+        @certificates.transform_values! do |pairs|
+          pairs.first[:name] == material[:name] ? TLS.shown(material) : pairs
+        end
+      end
     end
 
     # Closes a listening socket a moment later. No client notices it while other processes listen at its address.
@@ -145,6 +151,8 @@ module Rondo
 
     # @return [Hash{String => Integer}] listening descriptors by URL, for handing them on
     attr_reader :descriptors
+    # @return [Hash{String => Array<Hash>}] certificates by URL, without their keys
+    attr_reader :certificates
 
     # Serves on this thread until stopped, then returns.
     # @raise [AddressError] when there is nothing to listen on
@@ -220,6 +228,7 @@ module Rondo
       Identity.prepare(address[:tls]) if address[:tls]
       opened = @core.listen(address)
       @descriptors[opened[:url]] = opened[:fd]
+      @certificates[opened[:url]] = TLS.shown(address[:tls]) if address[:tls]
       opened
     rescue AddressError => e
       raise PortHolder.explain(e, address[:port])

@@ -35,6 +35,7 @@ struct rd_control {
     pthread_t thread;
     rd_commands commands;
     rd_accept_queue *queues;
+    rd_certificate_list certificates;
 };
 
 /* ---- pages ---- */
@@ -254,6 +255,7 @@ static void free_parts(rd_control *control) {
     rd_free(control->versions);
     rd_free(control->about);
     rd_free(control->queues);
+    rd_certificate_list_clear(&control->certificates);
     rd_free(control);
 }
 
@@ -269,6 +271,7 @@ rd_control *rd_control_new(const rd_control_options *options, int *process_fd) {
         (rd_report){.board = options->board,
                     .versions = control->versions,
                     .about = control->about,
+                    .certificates = &control->certificates,
                     .cluster = options->cluster,
                     .room = options->room > 0 ? options->room : options->board->row_count,
                     .started_s = rd_clock_wall_seconds()};
@@ -309,6 +312,15 @@ void rd_control_clear_queues(rd_control *control) {
     rd_loop_lock(loop);
     control->report.queue_count = 0;
     rd_loop_unlock(loop);
+}
+
+void rd_control_show_certificates(rd_control *control, rd_certificate_list *list) {
+    rd_loop *loop = &control->server->loop;
+    rd_loop_lock(loop);
+    rd_certificate_list_clear(&control->certificates);
+    control->certificates = *list;
+    rd_loop_unlock(loop);
+    *list = (rd_certificate_list){0};
 }
 
 void rd_control_keep_files(rd_control *control) {

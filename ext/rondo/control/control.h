@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "cluster/scoreboard.h"
+#include "control/certificates.h"
 #include "listen/listener.h"
 
 typedef struct rd_control rd_control;
@@ -44,6 +45,10 @@ void rd_control_add_queue(rd_control *control, const char *url, int fd, int slot
 
 /* Forgets all these sockets. */
 void rd_control_clear_queues(rd_control *control);
+
+/* Takes over the list of the certificates that are shown, in place of the one before. Any thread,
+ * also before start. */
+void rd_control_show_certificates(rd_control *control, rd_certificate_list *list);
 
 /* Starts the thread, with all signals blocked. Returns 0 or a negative errno. */
 int rd_control_start(rd_control *control);

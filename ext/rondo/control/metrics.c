@@ -148,6 +148,9 @@ static void add_server(const rd_report *report, rd_buffer *text) {
               offsetof(rd_accept_queue, depth));
     add_queue(report, text, "accept_queue_limit", "connections that the kernel keeps waiting",
               offsetof(rd_accept_queue, limit));
+    begin(text, "certificate_expiry_time_seconds", "gauge",
+          "when a certificate of a listener expires, since the epoch");
+    rd_certificate_list_metrics(report->certificates, "certificate_expiry_time_seconds", text);
 }
 
 void rd_report_metrics(const rd_report *report, rd_buffer *text) {

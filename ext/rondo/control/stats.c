@@ -246,6 +246,7 @@ void rd_report_stats(const rd_report *report, rd_buffer *text) {
         add_single(report, text);
     }
     add_queues(report, text);
+    rd_certificate_list_stats(report->certificates, rd_clock_wall_seconds(), text);
     if (report->cluster) add_memory(report, text);
     add_bounds(text);
     rd_text_add(text, ",\"time_ms\":%" PRIu64 ",\"versions\":%s}\n", rd_clock_ms(),

@@ -11,6 +11,7 @@
 
 #include "base/buffer.h"
 #include "control/accept_queue.h"
+#include "control/certificates.h"
 #include "cluster/scoreboard.h"
 
 /* What the reports are made of. */
@@ -18,9 +19,10 @@ typedef struct rd_report {
     const rd_scoreboard *board;
     const rd_accept_queue *queues; /* measured by the caller */
     size_t queue_count;
-    const char *versions;  /* a JSON object, or NULL */
-    const char *about;     /* labels of rondo_build_info, or NULL */
-    int64_t started_s;     /* since the epoch */
+    const rd_certificate_list *certificates; /* or NULL */
+    const char *versions;                    /* a JSON object, or NULL */
+    const char *about;                       /* labels of rondo_build_info, or NULL */
+    int64_t started_s;                       /* since the epoch */
     uint64_t master_bytes; /* memory of processes that have no row; measured by the caller */
     uint64_t mold_bytes;
     bool cluster;

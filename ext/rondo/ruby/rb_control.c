@@ -199,6 +199,33 @@ static VALUE control_clear_queues(VALUE self) {
     return Qnil;
 }
 
+/* show_certificates([[url, file, names as JSON, seconds of the epoch]]):
+ * Rondo::Control#show_certificates */
+static VALUE control_show_certificates(VALUE self, VALUE rows) {
+    rd_control *control = control_of(self);
+    rd_certificate_list list = {0};
+    for (long i = 0; i < RARRAY_LEN(rows);
+         i++) { /* nothing is added before all of it was looked at */
+        VALUE row = rb_ary_entry(rows, i);
+        for (long at = 0; at < 3; at++) {
+            VALUE text = rb_ary_entry(row, at);
+            StringValueCStr(text);
+        }
+        NUM2LL(rb_ary_entry(row, 3));
+    }
+    for (long i = 0; i < RARRAY_LEN(rows); i++) {
+        VALUE row = RARRAY_AREF(rows, i);
+        const rd_certificate_row read = {.url = RSTRING_PTR(RARRAY_AREF(row, 0)),
+                                         .file = RSTRING_PTR(RARRAY_AREF(row, 1)),
+                                         .names = RSTRING_PTR(RARRAY_AREF(row, 2)),
+                                         .expires_s = NUM2LL(RARRAY_AREF(row, 3))};
+        rd_certificate_list_add(&list, &read);
+    }
+    rd_control_show_certificates(control, &list);
+    RB_GC_GUARD(rows);
+    return Qnil;
+}
+
 /* ---- running ---- */
 
 static VALUE control_start(VALUE self) {
@@ -247,6 +274,7 @@ void rd_init_control(VALUE rondo) {
     rb_define_method(core, "listen", control_listen, 1);
     rb_define_method(core, "add_queue", control_add_queue, 3);
     rb_define_method(core, "clear_queues", control_clear_queues, 0);
+    rb_define_method(core, "show_certificates", control_show_certificates, 1);
     rb_define_method(core, "start", control_start, 0);
     rb_define_method(core, "keep_files", control_keep_files, 0);
     rb_define_method(core, "close", control_close, 0);

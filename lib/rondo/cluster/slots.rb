@@ -127,6 +127,11 @@ module Rondo
       @inboxes.map(&:last)
     end
 
+    # @return [Hash{String => Array<Hash>}] certificates by URL, without their keys
+    def certificates
+      @addresses.select(&:tls).to_h { |address| [address.url, TLS.shown(address.tls)] }
+    end
+
     # @return [Array<Array(String, IO)>] all sockets with their URLs, for the next program
     def all
       @addresses.flat_map { |address| address.ios.compact.map { |io| [address.url, io] } }

@@ -39,6 +39,7 @@ module Rondo
         application
       end
       report("addresses") { launcher.listen_only.join(", ") } if server
+      certificates(server.certificates) if server&.certificates&.any?
       report("control server") { control_server } if @settings[:control_url]
       report("redis") { redis } if @settings[:redis_url]
       report("descriptors") { descriptors(server) } if server
@@ -66,6 +67,14 @@ module Rondo
       engine.name
     ensure
       engine&.close
+    end
+
+    # The core has refused what cannot be served; this finds what should be better.
+    def certificates(shown)
+      require "rondo/certificates/facts"
+      all = Certificates::Facts.of(shown).values.flatten.uniq(&:file)
+      all.each { |facts| report("certificate") { facts.line } }
+      all.flat_map(&:warnings).each { |line| @out.puts "warning certificate: #{line}" }
     end
 
     def report(name)

@@ -119,6 +119,15 @@ module Rondo
       [*spec.pairs.flat_map { |pair| [pair.certificate, pair.key] }, *spec.ca].grep_v(KEPT).uniq
     end
 
+    # What may be known of certificates: without their keys.
+    # @param material [Material]
+    # @return [Array<Hash>] of each pair the name of the material, the certificate, the names of both files
+    def shown(material)
+      material[:certificates].map do |pair|
+        { name: material[:name], **pair.slice(:certificate, :certificate_name, :key_name) }
+      end
+    end
+
     # For a worker: the master alone reads files.
     # @param materials [Array<Material, nil>] by listener
     # @return [IO, nil] closed by exec; nil if there is nothing to hand on

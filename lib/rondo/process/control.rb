@@ -121,6 +121,15 @@ module Rondo
       @core.clear_queues
     end
 
+    # Shows these certificates in place of those before.
+    # @param facts [Hash{String => Array<Certificates::Facts>}] by URL of the listener
+    # @return [void]
+    def show_certificates(facts)
+      @core.show_certificates(facts.flat_map do |url, all|
+        all.map { |one| [url, one.file, JSON.generate(one.names), one.expires_at.to_i] }
+      end)
+    end
+
     # @return [void]
     def start
       @thread = Thread.new { work }

@@ -65,6 +65,7 @@ module Rondo
       listen
       @setup.name_process("rondo #{VERSION}", @server.addresses)
       @control&.watch(@server.descriptors)
+      tell_of_certificates
       @files.write(@server.addresses.uniq, @control)
       signals = Signals.new(self, raise_on_term: @settings[:raise_exception_on_sigterm])
       serve(signals)
@@ -227,7 +228,7 @@ module Rondo
       @foreign = []
       inherited = @inherited || Inherited.extract
       uris = Binds.uris(@settings, inherited, @log)
-      @certificates = Certificates::Reloading.new(uris, @log) { |found| @server.show_certificates(found) }
+      @certificates = Certificates::Reloading.new(uris, @log) { |found| show_certificates(found) }
       uris.each do |uri|
         descriptors = inherited.descriptors_for(uri).flat_map { |number| [number, *inherited.siblings_of(number)] }
         descriptors.each { |number| adopt(number, inherited, uri) }
@@ -241,6 +242,18 @@ module Rondo
       tls = Address.read_tls(uri, Address.parse(uri))[:tls]
       url = @server.listen_fd(number, owns_file: own, scheme: Address.scheme(uri), tls: tls)
       @foreign << url unless own
+    end
+
+    def show_certificates(materials)
+      @server.show_certificates(materials)
+      tell_of_certificates
+    end
+
+    def tell_of_certificates
+      return if @server.certificates.empty?
+
+      require "rondo/certificates/facts"
+      Certificates::Facts.tell(@server.certificates, @log, @control)
     end
 
     # ---- running ----

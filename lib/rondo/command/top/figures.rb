@@ -29,6 +29,8 @@ module Rondo
       attr_reader :version
       # @return [Time]
       attr_reader :started_at
+      # @return [Array<Hash{String => Object}>] certificates of the listeners; none where an older server shows none
+      attr_reader :certificates
       # @return [Integer] bytes of master and molds, which are not workers; 0 where that is not known
       attr_reader :other_bytes
 
@@ -39,6 +41,7 @@ module Rondo
         @cluster = stats.key?("worker_status")
         @workers = (@cluster ? stats["worker_status"] : [stats]).map { |row| worker(row) }
         @queues = stats.fetch("accept_queues")
+        @certificates = stats.fetch("certificates", [])
         @bounds_us = stats.fetch("bounds_us")
         @time_ms = stats.fetch("time_ms")
         @started_at = Time.iso8601(stats.fetch("started_at"))
@@ -59,6 +62,11 @@ module Rondo
         depths.sum unless depths.empty?
       end
 
+      # @return [Hash{String => Object}, nil] the certificate that expires first
+      def next_to_expire
+        @certificates.min_by { |one| one.fetch("days_left") }
+      end
+
       private
 
       def worker(row)
@@ -73,10 +81,13 @@ module Rondo
       # A worker without a free thread and without a sign of life from Ruby for this long is stuck.
       STUCK_MS = 2000
       Row = Struct.new(:index, :pid, :generation, :state, :busy, :threads, :max_threads, :queue, :connections,
-                       :rss_bytes, :oldest_us, :rate, :file_rate, :wait_p50, :wait_p99, :time_p50, :time_p99,
-                       keyword_init: true)
-      GAUGES = %i[pid generation busy threads max_threads queue connections rss_bytes].freeze
-      SUMS = %i[busy threads max_threads queue connections rss_bytes].freeze
+                       :tls_connections, :rss_bytes, :oldest_us, :rate, :file_rate, :full_rate, :resumed_rate,
+                       :failed_rate, :wait_p50, :wait_p99, :time_p50, :time_p99, keyword_init: true)
+      GAUGES = %i[pid generation busy threads max_threads queue connections tls_connections rss_bytes].freeze
+      SUMS = %i[busy threads max_threads queue connections tls_connections rss_bytes].freeze
+      # Of what is counted: the number of the scoreboard, and how much of it there was in a second.
+      COUNTED = { "requests" => :rate, "static_answers" => :file_rate, "tls_full" => :full_rate,
+                  "tls_resumed" => :resumed_rate, "tls_failed" => :failed_rate }.freeze
 
       # @return [Sample]
       attr_reader :sample
@@ -136,8 +147,7 @@ module Rondo
         return unless before
 
         old = before.workers.find { |other| other.index == worker.index && other["pid"] == worker["pid"] }
-        { requests: worker["requests"] - (old ? old["requests"] : 0),
-          files: worker["static_answers"] - (old ? old["static_answers"] : 0),
+        { counts: COUNTED.keys.map { |name| worker[name] - (old ? old[name] : 0) },
           wait: subtract(worker.wait, old&.wait), time: subtract(worker.duration, old&.duration) }
       end
 
@@ -148,7 +158,7 @@ module Rondo
       def add(deltas)
         return if deltas.empty? || deltas.include?(nil)
 
-        { requests: deltas.sum { |delta| delta[:requests] }, files: deltas.sum { |delta| delta[:files] },
+        { counts: deltas.map { |delta| delta[:counts] }.transpose.map(&:sum),
           wait: deltas.map { |delta| delta[:wait] }.transpose.map(&:sum),
           time: deltas.map { |delta| delta[:time] }.transpose.map(&:sum) }
       end
@@ -177,9 +187,11 @@ module Rondo
       def times(delta)
         return {} unless delta
 
-        { rate: [delta[:requests], 0].max / @seconds, file_rate: [delta[:files], 0].max / @seconds,
+        rates = delta[:counts].map { |count| [count, 0].max / @seconds }
+        COUNTED.values.zip(rates).to_h.merge(
           wait_p50: percentile(delta[:wait], 0.5), wait_p99: percentile(delta[:wait], 0.99),
-          time_p50: percentile(delta[:time], 0.5), time_p99: percentile(delta[:time], 0.99) }
+          time_p50: percentile(delta[:time], 0.5), time_p99: percentile(delta[:time], 0.99)
+        )
       end
 
       def percentile(counts, part)

@@ -66,7 +66,7 @@ module Rondo
               "accept_queue=#{figures.sample.accept_queue || "-"} rps=#{rate(total.rate).delete(",")} " \
               "wait_p50=#{tight(total.wait_p50)} wait_p99=#{tight(total.wait_p99)} " \
               "time_p50=#{tight(total.time_p50)} time_p99=#{tight(total.time_p99)} " \
-              "connections=#{total.connections} memory=#{bytes(total.rss_bytes)}")
+              "connections=#{total.connections} memory=#{bytes(total.rss_bytes)}#{tls_of(figures)}")
       end
 
       # @param us [Integer, nil]
@@ -112,7 +112,24 @@ module Rondo
          "queue #{total.queue} (kernel #{figures.sample.accept_queue || "-"}) · " \
          "wait p50 #{Screen.duration(total.wait_p50)} · " \
          "time p50 #{Screen.duration(total.time_p50)} p99 #{Screen.duration(total.time_p99)} · " \
-         "connections #{total.connections} · memory #{bytes(total.rss_bytes)}#{files(total)}"]
+         "connections #{total.connections} · memory #{bytes(total.rss_bytes)}#{files(total)}",
+         *secure(figures)]
+      end
+
+      # One line, if anything is served with TLS.
+      def secure(figures)
+        total, first = figures.total, figures.sample.next_to_expire
+        return [] unless first
+
+        ["TLS: connections #{total.tls_connections} · handshakes #{rate(total.full_rate)}/s " \
+         "resumed #{rate(total.resumed_rate)}/s failed #{rate(total.failed_rate)}/s · " \
+         "#{first["names"].first}: #{first["days_left"]} days left"]
+      end
+
+      def tls_of(figures)
+        first = figures.sample.next_to_expire or return
+        " tls=#{figures.total.tls_connections} tls_failed=#{rate(figures.total.failed_rate).delete(",")} " \
+          "certificate_days=#{first["days_left"]}"
       end
 
       def files(total)

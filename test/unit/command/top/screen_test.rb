@@ -39,6 +39,17 @@ class TopScreenTest < Minitest::Test
     assert_match(%r{memory 300M · files 2,400/s\z}, Screen.new.lines(figures(files: 1200), width: 140, height: 30)[4])
   end
 
+  def test_tls_has_a_line_where_it_is_served
+    certificates = [{ "names" => ["late.test"], "days_left" => 80 }, { "names" => %w[a.test b.test], "days_left" => 5 }]
+    before = TopFiguresTest.sample(TopFiguresTest.worker)
+    sample = TopFiguresTest.sample(TopFiguresTest.worker(tls_connections: 3, tls_full: 8, tls_resumed: 4), time_ms: 2000,
+                                                                                                           certificates: certificates)
+    figures = Rondo::Top::Figures.new(before, sample)
+    lines = Screen.new.lines(figures, width: 140, height: 30)
+    assert_equal "TLS: connections 3 · handshakes 4.0/s resumed 2.0/s failed 0.0/s · a.test: 5 days left", lines[5]
+    assert_match(/ memory=- tls=3 tls_failed=0\.0 certificate_days=5\z/, Screen.new.line(figures))
+  end
+
   def worker_line(color: true, **numbers)
     sample = TopFiguresTest.sample(TopFiguresTest.worker(max_threads: 5, **numbers), time_ms: 100_000)
     Screen.new(color: color).lines(Rondo::Top::Figures.new(nil, sample), width: 140, height: 30)[7]
