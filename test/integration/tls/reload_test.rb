@@ -5,8 +5,11 @@
 # SPDX-License-Identifier: MIT
 
 require_relative "tls_case"
+require "pty"
 
 class TLSReloadTest < TLSCase
+  RELOADS = Integer(ENV.fetch("RONDO_TEST_RELOADS", "10"))
+
   # Other bytes in the same files, whole at any time.
   def replace(pair)
     File.rename(pair.certificate, @pair.certificate)
@@ -71,6 +74,70 @@ class TLSReloadTest < TLSCase
     reload(server, "by-usr1") { server.signal("USR1") }
     server.wait_for_log(/(phase: 1.*){2}/m)
     wait_until_all_show(server, "by-usr1")
+  end
+
+  # Half of the requests come on connections of their own.
+  def load_until(server, stop)
+    Thread.new do
+      failures = []
+      until stop.closed?
+        begin
+          connect(server) { |client| 2.times { failures << "no answer" unless ask(client).include?(" 200 ") } }
+        rescue StandardError => e
+          failures << e.message
+        end
+      end
+      failures
+    end
+  end
+
+  def test_no_request_fails_meanwhile
+    server = secure("-w", "2")
+    server.wait_for_log(/(booted in.*){2}/m)
+    stop = Thread::Queue.new
+    clients = Array.new(2) { load_until(server, stop) }
+    pairs = Array.new(2) { |number| @certificates.pair("turn-#{number}") }
+    texts = pairs.map { |pair| [pair.certificate, pair.key].map { |path| File.read(path) } }
+    RELOADS.times do |number|
+      [@pair.certificate, @pair.key].zip(texts[number % 2]) { |path, text| File.write(path, text) }
+      from = server.log.bytesize
+      server.signal("HUP")
+      server.wait_for_log(/Certificates reloaded/, from: from)
+    end
+    stop.close
+    assert_empty clients.flat_map(&:value)
+  end
+
+  # Both come as HUP.
+  def test_a_terminal_that_is_closed_still_stops_the_server
+    PTY.spawn(BLANK, *RONDO, "-b", "ssl://127.0.0.1:0?#{@pair.query}", chdir: @folder) do |terminal, keys, pid|
+      read_until(terminal, /Use Ctrl-C/)
+      Process.kill("HUP", pid)
+      read_until(terminal, /Certificates reloaded/)
+      [terminal, keys].each(&:close)
+      assert_equal pid, Timeout.timeout(PATIENCE) { Process.wait(pid) }
+    ensure
+      Process.kill("KILL", pid) unless Process.last_status&.pid == pid
+    end
+  end
+
+  def read_until(io, pattern)
+    text = +""
+    Timeout.timeout(PATIENCE) { text << io.readpartial(4096) until text.match?(pattern) }
+  end
+
+  def test_listeners_with_the_same_words_share_what_they_show
+    server = start("--control-url", "unix://#{@folder}/control", "--control-token", "none",
+                   binds: ["ssl://127.0.0.1:0?#{@pair.query}"] * 2)
+    ports = server.log.scan(%r{Listening on https://127\.0\.0\.1:(\d+)$}).flatten.uniq
+    assert_equal 2, ports.size
+    replace(@certificates.pair("shared"))
+    ctl("reload-certs")
+    server.wait_for_log(/Certificates reloaded: localhost until \S+$/)
+    ports.each do |port|
+      result = run_command("openssl", "s_client", "-connect", "127.0.0.1:#{port}")
+      assert_match(/subject=CN = shared/, result.out)
+    end
   end
 
   def test_what_cannot_be_used
