@@ -75,7 +75,8 @@ module Bench
 
     # Starts and warms up. An error becomes a note, and the server takes no further part.
     def start
-      @running = Running.new(server, @scenario.app, threads: @scenario.threads, tls: @scenario.tls)
+      @running = Running.new(server, @scenario.app, threads: @scenario.threads, tls: @scenario.tls,
+                                                    workers: @scenario.workers)
       @beside = Running.new(server, @scenario.beside, threads: @scenario.threads) if @scenario.beside
       (warms_up_with_hello? ? hello : @client).run(@running.port, WARM_UP_SECONDS)
       check_file if @scenario.file
@@ -171,6 +172,27 @@ module Bench
     def crowd_client(seconds)
       spawn(Programs.path("client"), "--json", "--pin", CLIENT_CPU.to_s, "--tls", "full", "--close", "--every", "5000",
             "-c", "64", "-d", seconds.to_s, "127.0.0.1:#{@running.port}", out: File::NULL)
+    end
+
+    # The load begins before a call that keeps the GVL. With several workers its connections are among all of them; with
+    # one they are opened after that.
+    def beside_stuck_figures(_seconds)
+      load = Thread.new { load_figures(STUCK_SECONDS) } if @scenario.workers
+      sleep 1 if load
+      stuck = Thread.new { ask_stuck(STUCK_SECONDS - 2) }
+      sleep 0.2 unless load
+      found = load ? load.value : load_figures(STUCK_SECONDS - 3)
+      found.merge(longest_ms: found[:longest_us] / 1000.0, answers: found[:requests])
+    ensure
+      stuck&.join
+    end
+
+    def ask_stuck(seconds)
+      Socket.tcp("127.0.0.1", @running.port) do |socket|
+        wire = @running.secure? ? OpenSSL::SSL::SSLSocket.new(socket).tap(&:connect) : socket
+        wire.write("GET /stuck?#{seconds} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+        wire.read
+      end
     end
 
     def derive(counted, used)

@@ -65,7 +65,7 @@ module Bench
       bytes_per_further: ["bytes/connection, second half", 0], wrong: ["missing, doubled, lost", 0],
       answers: ["answers", 0], least_answers: ["fewest of a client", 0], most_answers: ["most of a client", 0],
       least_mb: ["least MB of a client", 1], most_mb: ["most MB of a client", 1],
-      longest_ms: ["slowest answer ms", 2], failed: ["failed", 0]
+      longest_ms: ["slowest answer ms", 2], failed: ["failed", 0], errors: ["errors", 0]
     }.freeze
 
     def initialize(measurements, seconds:)

@@ -44,7 +44,7 @@ module Bench
     # How `run.rb` measures it: :load (the client for a while), :idle, :allocations, or as push.rb and files.rb say.
     KINDS = %i[load idle allocations
                echo chat broadcast bystander idle_sockets stalled patterns
-               hot cold fetch stuck slow crowded].freeze
+               hot cold fetch stuck slow crowded beside_stuck].freeze
 
     # The ways to answer a file: from a static folder of the server, or as apps/files.ru says.
     ANSWERS = %i[static string each to_path sendfile].freeze
@@ -132,6 +132,11 @@ module Bench
     # How many times longer than usual one measurement takes.
     def lasting(times = @lasting || 1)
       @lasting = times
+    end
+
+    # Worker processes; nil: one, as each server is measured. Otherwise only Rondo takes part.
+    def workers(count = @workers)
+      @workers = count
     end
 
     # The kind of the key of the servers' certificates, one of {Pair::KEYS}; nil: no TLS.

@@ -40,6 +40,7 @@ module Bench
     # @param scenario [Scenario]
     # @return [Boolean] whether it can serve this scenario
     def takes_part?(scenario)
+      return false if scenario.workers && !command.equal?(Servers.all.fetch("rondo").command)
       return false if scenario.tls ? secure.nil? : title == Servers::PLAIN
       return serves_files?(scenario) if scenario.app == "files"
 
@@ -50,7 +51,8 @@ module Bench
 
     # A scenario with stuck Ruby needs a server that runs Ruby.
     def serves_files?(scenario)
-      answers.to_a.include?(scenario.answered) && (scenario.kind != :stuck || apps.include?(:rack))
+      answers.to_a.include?(scenario.answered) && (!%i[stuck
+                                                       beside_stuck].include?(scenario.kind) || apps.include?(:rack))
     end
   end
 
@@ -321,9 +323,10 @@ module Bench
     # @param app [String] name of an application of bench/apps
     # @param threads [Integer] application threads, where it can have more than one
     # @param tls [Symbol, nil] the kind of the key of its certificate; nil: plain
+    # @param workers [Integer, nil] processes of Rondo; nil: it has no other than its own
     # @param wrapper [Array<String>] a command to run it under, valgrind for one
     # @raise [BootError] when it does not answer within a minute
-    def initialize(server, app, threads: 1, tls: nil, wrapper: ["taskset", "-c", SERVER_CPU.to_s])
+    def initialize(server, app, threads: 1, tls: nil, workers: nil, wrapper: ["taskset", "-c", SERVER_CPU.to_s])
       @server = server
       @tls = tls
       @folder = Dir.mktmpdir("bench")
@@ -331,8 +334,9 @@ module Bench
       @log = File.join(@folder, "log")
       @port = free_port
       command = command(File.join(__dir__, "apps", "#{app}.ru"), threads)
-      @pid = spawn(server.environment, *wrapper, *command, chdir: @folder, pgroup: true,
-                                                           in: File::NULL, %i[out err] => @log)
+      environment = workers ? server.environment.merge("WEB_CONCURRENCY" => workers.to_s) : server.environment
+      @pid = spawn(environment, *wrapper, *command, chdir: @folder, pgroup: true,
+                                                    in: File::NULL, %i[out err] => @log)
       wait_until_it_answers
     end
 
