@@ -215,7 +215,7 @@ module Rondo
     def listen
       uris = Binds.uris(@settings, @inherited, @log)
       @certificates = Certificates::Reloading.new(uris, @log) { |found| @loop.post { show_certificates(found) } }
-      uris.each { |uri| @slots.listen(uri, @inherited, @count.number) }
+      uris.each { |uri| @slots.listen(uri, @inherited, @count.number) { |line| @log.error line } }
       @tickets = TicketKeys.for(@slots.urls, @tickets_before)
       @inherited.close_rest
       @listening = true

@@ -79,10 +79,12 @@ module Rondo
     # Binds and listens at once; connections wait in the kernel until {#run}.
     # @param uri [String] tcp://HOST:PORT, ssl://HOST:PORT, unix:///PATH, unix://@NAME; options as a query: backlog,
     #   reuse_port, low_latency, mode, umask; for ssl cert, key and the rest of {TLS}
+    # @param tls [TLS::Material, nil] for ssl: instead of what its files have
     # @return [String] the address as a URL, with the real port where 0 was asked for
     # @raise [AddressError] one line
-    def listen(uri)
-      addresses = Address.resolve(Address.read_tls(uri, Address.parse(uri)))
+    def listen(uri, tls: nil)
+      address = Address.parse(uri)
+      addresses = Address.resolve(tls ? address.merge(tls: tls) : Address.read_tls(uri, address))
       port = nil
       urls = addresses.map do |address|
         address = address.merge(port: port) if port

@@ -10,6 +10,8 @@ module Rondo
   # Descriptors to adopt instead of binding.
   class Inherited
     VARIABLE = "RONDO_INHERITED"
+    # The number of a sealed file with what the process before showed on its ports for TLS.
+    CERTIFICATES = "RONDO_CERTIFICATES"
     FIRST_SYSTEMD_FD = 3
 
     # What the environment offers; the variables are removed, and the descriptors closed by exec, so that
@@ -17,7 +19,7 @@ module Rondo
     # @return [Inherited]
     def self.extract(env = ENV)
       own, foreign = from_predecessor(env)
-      new(own, foreign + from_systemd(env))
+      new(own, foreign + from_systemd(env), materials: materials_left(env))
     end
 
     # @param descriptors [Enumerable<Array(String, Integer)>] with their URLs
@@ -53,14 +55,19 @@ module Rondo
     # @param foreign [Array<String>] URLs of sockets that systemd opened
     # @param more [Hash{String => String}] further variables
     # @param keep [Array<IO>] further descriptors that stay open
+    # @param materials [Array<TLS::Material>] shown on the sockets; the next process reads its files, and needs these if
+    #   somebody has written half of them
     # @raise [Error] one line
-    def self.exec_again(command, ios, foreign: [], more: {}, keep: [])
+    def self.exec_again(command, ios, foreign: [], more: {}, keep: [], materials: [])
+      left = TLS.hand_on(materials)
+      keep, more = [*keep, left], { **more, CERTIFICATES => left.fileno.to_s } if left
       list = ios.map { |url, io| "#{io.fileno}#{foreign.include?(url) ? "~" : "="}#{url}" }.join(",")
       kept = [*ios.map(&:last), *keep].to_h { |io| [io.fileno, io.fileno] }
       Dir.chdir(command[:folder])
       EARLY.each { |name| trap(name, "IGNORE") }
       exec({ VARIABLE => list, **more }, *command[:words], kept)
     rescue SystemCallError => e
+      left&.close
       raise Error, "cannot restart: #{e.message}"
     end
 
@@ -96,6 +103,16 @@ module Rondo
     end
     private_class_method :from_systemd
 
+    # Another kind of descriptor is not ours, and stays as it is.
+    def self.materials_left(env)
+      number = env.delete(CERTIFICATES) or return []
+      io = IO.for_fd(Integer(number, 10), autoclose: false)
+      TLS.sealed?(io) ? TLS.take(io) : []
+    rescue SystemCallError, ArgumentError
+      []
+    end
+    private_class_method :materials_left
+
     # @param descriptor [Integer] a listening socket
     # @return [String]
     # @raise [AddressError] it is not a listening socket
@@ -111,7 +128,9 @@ module Rondo
     # @param own [Enumerable<Array(String, Integer)>] URIs and descriptors; a URI may be there more
     #   than once, with the sockets of several workers
     # @param foreign [Enumerable<Array(String, Integer)>] those whose files are not ours to remove
-    def initialize(own, foreign = [])
+    # @param materials [Array<TLS::Material>] shown there so far
+    def initialize(own, foreign = [], materials: [])
+      @materials = materials
       @own = own.map(&:last)
       @descriptors = [*own, *foreign]
       @used = []
@@ -151,6 +170,27 @@ module Rondo
       uri, = @descriptors.find { |_, number| number == descriptor }
       rest = @descriptors.select { |known, number| known == uri && !@used.include?(number) }
       rest.map(&:last).each { |number| @used << number }
+    end
+
+    # Reads the certificates and keys of an address for TLS. If they cannot be used, those stay that the process before
+    # showed for the same words.
+    # @param uri [String]
+    # @yieldparam line [String] what is wrong with them, for the log
+    # @return [TLS::Material, nil] nil for any other address
+    # @raise [AddressError] one line
+    def read_tls(uri)
+      address = Address.parse(uri)
+      return unless address[:tls]
+
+      before = @materials.find { |material| material[:name] == TLS.name(address[:tls]) }
+      found = Address.read_tls(uri, address)[:tls]
+      TLS.check(found) if before
+      found
+    rescue AddressError => e
+      raise unless before
+
+      yield TLS.complaint(before[:address], e)
+      before
     end
 
     # Closes the sockets that were not taken, so that no queue fills up unseen.

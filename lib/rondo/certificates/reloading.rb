@@ -106,7 +106,7 @@ module Rondo
         material = TLS.read(source.spec, source.address)
         [material, TLS.check(material)]
       rescue TLS::Refused, AddressError => e
-        @log.error "! Certificates of #{source.address} stay as they are: #{e.message}"
+        @log.error TLS.complaint(source.address, e)
         nil
       end
 

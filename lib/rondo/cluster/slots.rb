@@ -41,11 +41,13 @@ module Rondo
     # @param uri [String]
     # @param inherited [Inherited]
     # @param count [Integer] of slots
+    # @yieldparam line [String] for the log
     # @return [void]
     # @raise [AddressError] one line
-    def listen(uri, inherited, count)
-      found = inherited_groups(uri, inherited)
-      found = open_new(uri) if found.empty?
+    def listen(uri, inherited, count, &note)
+      tls = inherited.read_tls(uri, &note)
+      found = inherited_groups(uri, inherited, tls)
+      found = open_new(uri, tls) if found.empty?
       found.each { |address| address.file = file_of(address) }
       @addresses.concat(found)
       grow(0...count)
@@ -137,6 +139,11 @@ module Rondo
       @addresses.flat_map { |address| address.ios.compact.map { |io| [address.url, io] } }
     end
 
+    # @return [Array<TLS::Material>] what is shown
+    def materials
+      @addresses.filter_map(&:tls).uniq { |material| material[:name] }
+    end
+
     # @return [Array<String>] URLs of those that another program opened
     def foreign
       @addresses.select(&:foreign).map(&:url)
@@ -161,8 +168,7 @@ module Rondo
     end
 
     # One Address for each that the URI stands for.
-    def inherited_groups(uri, inherited)
-      tls = Rondo::Address.read_tls(uri, Rondo::Address.parse(uri))[:tls]
+    def inherited_groups(uri, inherited, tls)
       inherited.descriptors_for(uri).map do |number|
         own = inherited.own?(number)
         ios = [number, *inherited.siblings_of(number)].map { |each| IO.for_fd(each) }
@@ -184,9 +190,9 @@ module Rondo
     end
 
     # The first one is bound without SO_REUSEPORT: it would share a port with a stranger's servers.
-    def open_new(uri)
+    def open_new(uri, tls)
       port = nil
-      Rondo::Address.resolve(Rondo::Address.read_tls(uri, Rondo::Address.parse(uri))).map do |wanted|
+      Rondo::Address.resolve(Rondo::Address.parse(uri).merge(tls: tls)).map do |wanted|
         wanted = wanted.merge(port: port) if port&.positive?
         opened = @opener.open(wanted)
         port = opened.port if wanted[:port]&.zero?

@@ -34,6 +34,7 @@ module Rondo
       published, links = hand_on_messages
       tickets, kept = TicketKeys.hand_on(@cluster.tickets)
       Inherited.exec_again(@command, listeners, foreign: @cluster.slots.foreign, keep: [*keep, *links, *kept],
+                                                materials: @cluster.slots.materials,
                                                 more: { Succession::VARIABLE => text, Hub::VARIABLE => published,
                                                         **tickets, **environment })
     rescue Error, SystemCallError => e

@@ -43,6 +43,10 @@ module Rondo
     # A path that is no path: PEM that a configuration file has itself.
     KEPT = /\Apem:(\d+)\z/
     LONGEST = 1 << 20
+    # Of fcntl(2).
+    GET_SEALS = 1034
+    SEAL_WRITE = 8
+    private_constant :GET_SEALS, :SEAL_WRITE
     # Seconds.
     COMMAND_PATIENCE = 10
     LONGEST_PASSWORD = 4096
@@ -145,6 +149,20 @@ module Rondo
       all.map { |pairs| pairs && Material.new.update(pairs.to_h, checked: true) }
     ensure
       io.close
+    end
+
+    # @param io [IO]
+    # @return [Boolean] whether it is one of {.hand_on}
+    def sealed?(io)
+      io.fcntl(GET_SEALS, 0).anybits?(SEAL_WRITE)
+    end
+
+    # @param address [String]
+    # @param error [StandardError] why its new certificates cannot be used
+    # @return [String] for the log
+    def complaint(address, error)
+      reason = error.message.delete_prefix("cannot listen on #{address}: ")
+      "! Certificates of #{address} stay as they are: #{reason}"
     end
 
     def verify_mode(word)

@@ -229,23 +229,26 @@ module Rondo
       inherited = @inherited || Inherited.extract
       uris = Binds.uris(@settings, inherited, @log)
       @certificates = Certificates::Reloading.new(uris, @log) { |found| show_certificates(found) }
+      @materials = {}
       uris.each do |uri|
+        tls = inherited.read_tls(uri) { |line| @log.error line }
+        @materials[tls[:name]] = tls if tls
         descriptors = inherited.descriptors_for(uri).flat_map { |number| [number, *inherited.siblings_of(number)] }
-        descriptors.each { |number| adopt(number, inherited, uri) }
-        @server.listen(uri) if descriptors.empty?
+        descriptors.each { |number| adopt(number, inherited, uri, tls) }
+        @server.listen(uri, tls: tls) if descriptors.empty?
       end
       inherited.close_rest
     end
 
-    def adopt(number, inherited, uri)
+    def adopt(number, inherited, uri, tls)
       own = inherited.own?(number)
-      tls = Address.read_tls(uri, Address.parse(uri))[:tls]
       url = @server.listen_fd(number, owns_file: own, scheme: Address.scheme(uri), tls: tls)
       @foreign << url unless own
     end
 
     def show_certificates(materials)
       @server.show_certificates(materials)
+      materials.each { |material| @materials[material[:name]] = material }
       tell_of_certificates
     end
 
@@ -304,7 +307,7 @@ module Rondo
       @control&.hand_on
       @control&.close
       tickets, kept = TicketKeys.hand_on(@tickets)
-      Inherited.exec_again(@again, @handed_on, foreign: @foreign, keep: kept,
+      Inherited.exec_again(@again, @handed_on, foreign: @foreign, keep: kept, materials: @materials.values,
                                                more: { **tickets, **@setup.environment_before })
     end
 

@@ -76,6 +76,19 @@ class TLSReloadTest < TLSCase
     wait_until_all_show(server, "by-usr1")
   end
 
+  # The next program must not end because somebody has written half of what it reads.
+  def test_half_a_pair_at_a_restart_by_exec
+    [secure, secure("-w", "1")].each do |server|
+      server.wait_for_log(/booted in/) if server.log.include?("cluster mode")
+      File.rename(@certificates.pair("half").certificate, @pair.certificate)
+      from = server.log.bytesize
+      server.signal("USR2")
+      server.wait_for_log(/stay as they are: \S+ is not the key of.*Use Ctrl-C/m, from: from)
+      assert_equal "server", shown(server)
+      @pair = @certificates.pair("server")
+    end
+  end
+
   # Half of the requests come on connections of their own.
   def load_until(server, stop)
     Thread.new do

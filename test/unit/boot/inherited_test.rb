@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
+require "support/certificates"
 require "timeout"
 require "tmpdir"
 require "rondo/boot/inherited"
@@ -150,6 +151,40 @@ class InheritedTest < Minitest::Test
       Timeout.timeout(60) { 2000.times { Inherited.notify("STATUS=x", { "NOTIFY_SOCKET" => path }) } }
     ensure
       socket&.close
+    end
+  end
+
+  # @return [Rondo::Inherited] of a process that replaces one that showed these
+  def after(materials)
+    io = Rondo::TLS.hand_on(materials)
+    io.autoclose = false
+    env = { Rondo::Inherited::CERTIFICATES => io.fileno.to_s }
+    Rondo::Inherited.extract(env).tap { assert_empty env }
+  end
+
+  def test_certificates_that_cannot_be_used_any_more
+    Dir.mktmpdir do |folder|
+      pair = Certificates.new(folder).pair("server")
+      uri = "ssl://127.0.0.1:1?#{pair.query}"
+      material = Rondo::Address.read_tls(uri, Rondo::Address.parse(uri))[:tls]
+      lines = []
+      assert_equal material, after([material]).read_tls(uri) { |line| lines << line }
+      assert_empty lines
+      File.delete(pair.key)
+      assert_equal material[:certificates], after([material]).read_tls(uri) { |line| lines << line }[:certificates]
+      assert_equal ["! Certificates of ssl://127.0.0.1:1 stay as they are: #{pair.key}: No such file or directory"], lines
+      assert_raises(Rondo::AddressError) { after([material]).read_tls("#{uri}&ssl_ciphersuites=TLS_AES_128_GCM_SHA256") }
+      assert_raises(Rondo::AddressError) { Rondo::Inherited.new([]).read_tls(uri) }
+      assert_nil after([material]).read_tls("tcp://127.0.0.1:1")
+    end
+  end
+
+  def test_certificates_in_what_is_no_sealed_file
+    File.open(__FILE__) do |file|
+      ["x", "-1", "99999", file.fileno.to_s].each do |number|
+        assert_empty Rondo::Inherited.extract({ Rondo::Inherited::CERTIFICATES => number }).uris
+      end
+      refute_empty file.gets
     end
   end
 end
