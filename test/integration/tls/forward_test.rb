@@ -11,13 +11,42 @@ class TLSForwardTest < TLSCase
     require "fiddle"
     READ = Fiddle::Function.new(Fiddle.dlopen(nil)["read"], [-Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, -Fiddle::TYPE_LONG],
                                 Fiddle::TYPE_LONG, need_gvl: true)
-    run lambda { |env|
-      case env["PATH_INFO"]
-      when %r{\\A/(loop|c)\\z}
-        warn "inside \#{Process.pid}"
-        env["PATH_INFO"] == "/loop" ? (nil until File.exist?("go")) : File.open("gate", "r+") { |gate| READ.call(gate.fileno, Fiddle.malloc(1), 1) }
+    # Waits for the file, and still lets others run.
+    UNTIL_THERE = ->(name) { IO.select(nil, nil, nil, 0.01) until File.exist?(name) }
+
+    class Parts
+      def initialize(name) = @name = name
+      def each
+        yield "first "
+        UNTIL_THERE.call(@name)
+        yield "last"
       end
-      [200, { "worker" => Process.pid.to_s }, [Process.pid.to_s]]
+      def close = warn("closed \#{Process.pid}")
+    end
+
+    run lambda { |env|
+      path = env["PATH_INFO"]
+      warn "inside \#{Process.pid}" if path.match?(%r{\\A/(?:loop|c|sleep)})
+      warn "at \#{path} \#{Process.pid}" if path.match?(%r{\\A/(?:held|parts|endless)})
+      case path
+      when "/loop" then nil until File.exist?("go")
+      when "/c" then File.open("gate", "r+") { |gate| READ.call(gate.fileno, Fiddle.malloc(1), 1) }
+      when "/sleep" then UNTIL_THERE.call("go")
+      when "/held" then UNTIL_THERE.call("answer")
+      when "/parts" then next [200, {}, Parts.new("answer")]
+      when "/endless"
+        finished = ->(_env, _status, _headers, error) { warn "finished \#{error.class}" }
+        env["rack.response_finished"] << finished
+        next [200, {}, Enumerator.new { |parts| loop { parts << "x" * 65_536 } }]
+      when "/env" then next [200, {}, [env.values_at("rack.url_scheme", "HTTPS", "SERVER_PORT", "SERVER_PROTOCOL").join(" ")]]
+      when "/size" then next [200, {}, [env["rack.input"].read.bytesize.to_s]]
+      when "/hijack"
+        io = env["rack.hijack"].call
+        Thread.new { io.write("HTTP/1.1 200 OK\\r\\nconnection: close\\r\\n\\r\\n\#{Process.pid} \#{io.readline}"); io.close }
+        next [-1, {}, []]
+      when "/kill" then Process.kill("KILL", Process.pid)
+      end
+      [200, {}, [Process.pid.to_s]]
     }
   RUBY
 
@@ -99,5 +128,142 @@ class TLSForwardTest < TLSCase
       open_gate
       assert_equal pinned, hear(sockets.first).last.to_i
     end
+  end
+
+  # Two workers; connections of the one that is stuck; and the other one.
+  def stuck_cluster(*words, count: 4)
+    server = cluster(*words)
+    sockets = Array.new(2 * count) { dial(server) }
+    by = sockets.group_by { |socket| ask(socket) }
+    assert_equal 2, by.size
+    pinned, mine = by.first
+    @stuck = mine.shift
+    assert_equal pinned, pin(server, @stuck, "/sleep")
+    [server, mine, by.keys.last, pinned]
+  end
+
+  def test_what_the_application_sees
+    server, (socket,), other, = stuck_cluster
+    say(socket, "/env")
+    assert_equal "https on 443 HTTP/1.1", hear(socket).last
+    say(socket, "/size", method: "POST", fields: "Content-Length: 20000\r\n")
+    socket.write("x" * 20_000)
+    assert_equal "20000", hear(socket).last
+    assert_equal other, ask(socket)
+    open_gate # only Ruby writes to the log
+    server.wait_for_log(/This worker is stuck, and others answer/)
+    assert_equal 1, server.log.scan("This worker is stuck").size
+  end
+
+  def test_a_client_that_leaves
+    server, (socket,), other, = stuck_cluster
+    say(socket, "/endless")
+    in_time { socket.readpartial(100) }
+    server.wait_for_log(%r{^at /endless #{other}$})
+    socket.close
+    server.wait_for_log(/^finished /)
+  end
+
+  def test_a_client_that_is_slow
+    server, (socket,), other, = stuck_cluster
+    say(socket, "/endless")
+    in_time { socket.gets("\r\n\r\n") }
+    read = 0
+    # More than all that can be queued on the way.
+    read += in_time { socket.readpartial(65_536) }.bytesize while read < 10_000_000
+    refute_match(/^finished/, server.log)
+    resident = File.read("/proc/#{other}/status")[/VmRSS:\s+(\d+)/, 1].to_i
+    assert_operator resident, :<, 300_000
+  end
+
+  def test_a_sibling_that_is_killed_before_its_answer
+    server, (socket, second), other, pinned = stuck_cluster
+    say(socket, "/kill", method: "POST", fields: "Content-Length: 0\r\n")
+    head, body = hear(socket)
+    assert_match(%r{\AHTTP/1.1 502 Bad Gateway\r\n}, head)
+    assert_equal "the worker that answered the request has ended\n", body
+    server.wait_for_log(/No whole answer for 127\.0\.0\.1/) if open_gate
+    server.wait_for_log(/Worker \d \(PID: (?!#{other}|#{pinned})\d+\) booted/)
+    refute_equal other, ask(socket)
+    assert_operator ask(second), :>, 0
+  end
+
+  def test_a_sibling_that_is_killed_in_its_answer
+    server, (socket,), other, = stuck_cluster
+    say(socket, "/parts")
+    in_time { socket.gets("\r\n\r\n") }
+    assert_equal "6\r\nfirst \r\n", in_time { socket.readpartial(100) }
+    Process.kill("KILL", other)
+    assert_equal "", in_time { socket.read }
+    server.wait_for_log(/(?:booted.*){3}/m)
+  end
+
+  # The stuck worker is back, and its application has stopped being asked, before the answer has come.
+  def test_the_worker_wakes_up_meanwhile
+    server, (socket, second), other, pinned = stuck_cluster
+    say(socket, "/held")
+    say(socket)
+    server.wait_for_log(%r{^at /held #{other}$})
+    open_gate
+    assert_equal pinned, hear(@stuck).last.to_i
+    assert_equal pinned, ask(second)
+    write "answer", ""
+    assert_equal other, hear(socket).last.to_i
+    assert_equal pinned, hear(socket).last.to_i
+  end
+
+  { "TERM" => /Gracefully/, "USR1" => /phase: 1/ }.each do |signal, line|
+    define_method("test_an_answer_that_ends_while_all_workers_stop_by_#{signal}") do
+      server, (socket,), other, = stuck_cluster
+      say(socket, "/parts")
+      in_time { socket.gets("\r\n\r\n") }
+      server.wait_for_log(%r{^at /parts #{other}$})
+      server.signal(signal)
+      server.wait_for_log(line)
+      write "answer", ""
+      open_gate
+      body = +""
+      body << in_time { socket.readpartial(100) } until body.end_with?("0\r\n\r\n")
+      assert_equal "6\r\nfirst \r\n4\r\nlast\r\n0\r\n\r\n", body
+    end
+  end
+
+  def test_a_hijack
+    server, (socket,), other, = stuck_cluster
+    say(socket, "/hijack")
+    socket.write("hello\n")
+    assert_match(/\r\n\r\n#{other} hello\n\z/, in_time { socket.read })
+    refute_nil server
+  end
+
+  def test_many
+    server, sockets, other, pinned = stuck_cluster(count: 90)
+    sockets.each { |socket| say(socket) }
+    sockets.each { |socket| assert_equal other, hear(socket).last.to_i }
+    open_gate
+    sockets.each { |socket| assert_includes [other, pinned], ask(socket) }
+    refute_nil server
+  end
+
+  def test_one_process
+    server = secure("-t", "1")
+    stuck, waits = Array.new(2) { dial(server) }
+    pinned = pin(server, stuck, "/sleep")
+    say(waits)
+    open_gate
+    assert_equal pinned, hear(waits).last.to_i
+    assert_equal pinned, hear(stuck).last.to_i
+  end
+
+  # What another process could not tell the application.
+  def test_clients_with_certificates_wait
+    server = secure("-w", "2", "-t", "1", query: "#{@pair.query}&ca=#{@certificates.authority}&verify_mode=peer")
+    server.wait_for_log(/(booted in.*){2}/m)
+    by = Array.new(4) { dial(server) }.group_by { |socket| ask(socket) }
+    pinned, (stuck, waits) = by.first
+    assert_equal pinned, pin(server, stuck, "/sleep")
+    say(waits)
+    open_gate
+    assert_equal pinned, hear(waits).last.to_i
   end
 end
