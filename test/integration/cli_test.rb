@@ -34,7 +34,7 @@ class CliTest < ShellCase
 
   def test_options_of_a_later_version
     assert_complaint 2, /not in this version/, rondo("-ping", "5")
-    assert_complaint 2, /not in this version/, rondo("--tls")
+    assert_complaint 2, /not in this version/, rondo("-maxms", "5")
   end
 
   def test_two_files

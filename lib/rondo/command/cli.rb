@@ -21,9 +21,10 @@ module Rondo
     IODINE = /\A-[a-z]{2}/
     LONG_SHORT = OPTIONS.values.map { |row| row.forms.map { |form| form[/\A\S+/] } }
                         .flat_map { |words| words.grep(IODINE).map { |word| [word, words.grep(/\A--/).first] } }.to_h
-                        .merge("-maxms" => "--max-message", "-ping" => "--ping", "-cert" => "--cert",
-                               "-key" => "--key", "-tls" => "--tls").freeze
-    NOT_YET = %w[--max-message --ping --cert --key --tls].freeze
+                        .merge("-maxms" => "--max-message", "-ping" => "--ping").freeze
+    NOT_YET = %w[--max-message --ping].freeze
+    # iodine's, too. Everybody on the machine can read a command line.
+    PASSWORDS = %w[-tls-pass -tls-password --tls-pass --tls-password].freeze
     SUBCOMMANDS = %w[init check cert].freeze
     # Words that people try first; a file of that name comes before.
     TRIED = %w[start help version].freeze
@@ -154,6 +155,9 @@ module Rondo
     def parse
       missing = @arguments.find { |word| NOT_YET.include?(word[/\A[^=]*/]) }
       raise UsageError, "#{missing} is not in this version" if missing
+      if @arguments.any? { |word| PASSWORDS.include?(word[/\A[^=]*/]) }
+        raise UsageError, "others can read a password there: use key_password_command in an ssl:// address"
+      end
 
       rest = parser.parse(@arguments)
       try(rest.shift) if TRIED.include?(rest.first) && !file?(rest.first)

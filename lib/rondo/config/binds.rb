@@ -36,14 +36,28 @@ module Rondo
     # Addresses of the command line replace those of the file.
     def wanted(settings)
       typed = %i[bind port].select { |name| settings.source(name) == "command line" }
+      typed << :port if secure?(settings) && typed.empty?
       return [*settings[:bind]] if typed.empty?
+      if secure?(settings) && !typed.include?(:port)
+        raise AddressError, "--tls, --cert and --key are about --port: write ssl:// into the address"
+      end
 
       [*(settings[:bind] if typed.include?(:bind)), *(default(settings) if typed.include?(:port))]
     end
     private_class_method :wanted
 
+    # @return [Boolean] whether the port is to be served with TLS
+    def secure?(settings)
+      settings[:tls] || settings.given?(:tls_cert) || settings.given?(:tls_key)
+    end
+    private_class_method :secure?
+
     def default(settings)
-      Address.tcp_uri(settings[:host] || Address.any_host, settings[:port])
+      return Address.tcp_uri(settings[:host] || Address.any_host, settings[:port]) unless secure?(settings)
+
+      files = { cert: settings[:tls_cert], key: settings[:tls_key] }.compact
+      host = settings[:host] || (files.empty? ? "localhost" : Address.any_host)
+      [Address.tcp_uri(host, settings[:port]).sub("tcp", "ssl"), TLS.query(files)].reject(&:empty?).join("?")
     end
     private_class_method :default
 

@@ -36,8 +36,9 @@ module Rondo
     PAIR = %w[cert key key_password_command].freeze
     # 1.0 and 1.1 are never spoken, and sessions are never kept here, whatever these say.
     WITHOUT_EFFECT = %w[no_tlsv1 no_tlsv1_1 reuse].freeze
-    KEYSTORE = %w[keystore keystore_pass keystore_type truststore truststore_pass truststore_type
-                  cipher_suites protocols].freeze
+    # In an address Puma writes keystore-pass, in `ssl_bind` keystore_pass.
+    KEYSTORE = %w[keystore keystore_pass keystore_type truststore truststore_pass truststore_type]
+               .flat_map { |word| [word, word.tr("_", "-")] }.push("cipher_suites", "protocols", "ssl_cipher_list").uniq.freeze
     WORDS = [*PAIR, "ca", "verify_mode", "verification_flags", "ssl_cipher_filter", "ssl_ciphersuites",
              *WITHOUT_EFFECT, *KEYSTORE].freeze
     # A path that is no path: PEM that a configuration file has itself.
@@ -84,6 +85,8 @@ module Rondo
     # @return [Spec] its pairs may be missing: then somebody else has to find them (certificates/development.rb)
     # @raise [Refused] half a line
     def spec(words)
+      raise Refused, "this build has no TLS" unless library
+
       store = words.map(&:first).find { |name| KEYSTORE.include?(name) }
       raise Refused, "#{store} is JRuby's; give cert and key as PEM files" if store
 

@@ -12,6 +12,16 @@ class TLSBootTest < TLSCase
                      rondo("-b", "ssl://127.0.0.1:0?#{late.query}"))
   end
 
+  def test_words_of_iodine
+    server = start("-tls", "-cert", @pair.certificate, "-key", @pair.key, "-p", "0", binds: [], deadline: PATIENCE)
+    port = server.wait_for_log(%r{^\* Listening on https://\S+:(\d+)$})[1]
+    words = ["--cacert", @certificates.authority, "--resolve", "localhost:#{port}:127.0.0.1"]
+    assert_equal "https on #{port}", run_command("curl", "-sS", *words, "https://localhost:#{port}/").out
+    assert_complaint(1, /are about --port/, rondo("-tls", "-b", "tcp://127.0.0.1:0"))
+    assert_complaint(1, %r{ssl://\S*: key is missing}, rondo("-cert", @pair.certificate, "-p", "0"))
+    assert_complaint(1, /cert is missing, and the environment is production/, rondo("-tls", "-p", "0", "-e", "production"))
+  end
+
   def test_a_key_that_cannot_be_read
     File.chmod(0o755, @folder)
     File.chmod(0o600, @pair.key)

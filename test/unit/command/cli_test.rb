@@ -71,6 +71,7 @@ class CliUnitTest < Minitest::Test
     %w[-maxhd 64k] => [:max_head_bytes, 65_536], %w[-maxbd 0] => [:max_body_bytes, 0],
     %w[--redirect-stdout o] => [:redirect_stdout, "o"], %w[--redirect-append] => [:redirect_append, true],
     %w[--no-redirect-append] => [:redirect_append, false], %w[app.ru] => [:rackup, "app.ru"],
+    %w[-tls -p 1] => [:tls, true], %w[-cert c] => [:tls_cert, "c"], %w[-tls-key k] => [:tls_key, "k"], %w[--key=k] => [:tls_key, "k"],
     %w[-q app -v] => [:rackup, "app"], %w[--x-sendfile-root a --x-sendfile-root=b] => [:x_sendfile_root, %w[a b]]
   }.each do |words, (name, value)|
     define_method("test_#{words.join(" ")}") do
@@ -85,7 +86,7 @@ class CliUnitTest < Minitest::Test
     %w[-p] => /missing argument: -p/, %w[-p 70000] => /port must be a number up to 65535/,
     %w[-t 0] => /threads must be at least 1/, %w[-t 4:2] => /minimum is above/, %w[-t 1:] => /threads must be N/,
     %w[-w -1] => /workers|missing/, %w[-maxbd 1x] => /"1x" is not a size/, %w[-maxhd 1] => /max_head_bytes 1 is not between/,
-    %w[-k x] => /"x" is not a number of seconds/, %w[-ping 3] => /not in this version/, %w[--cert=x] => /not in this version/,
+    %w[-k x] => /"x" is not a number of seconds/, %w[-ping 3] => /not in this version/, %w[-tls-pass x] => /use key_password_command/,
     %w[a b] => /too many arguments: a b/
   }.each do |words, pattern|
     define_method("test_refuses_#{words.join(" ")}") { assert_match pattern, complaint(*words) }

@@ -102,6 +102,25 @@ class TLSTest < Minitest::Test
     }.each { |query, message| assert_operator message, :===, refused(query), query }
   end
 
+  # Each of Puma's words is obeyed, has nothing to change, or is refused.
+  def test_every_word_of_puma
+    given = { cert: @pair.certificate, key: @pair.key, ca: @certificates.authority, verify_mode: "peer", backlog: 5,
+              verification_flags: %w[CRL_CHECK PARTIAL_CHAIN], ssl_cipher_filter: "ECDHE-ECDSA-AES128-GCM-SHA256",
+              ssl_ciphersuites: "TLS_AES_256_GCM_SHA384", low_latency: false, no_tlsv1: true, no_tlsv1_1: true,
+              reuse: { size: 2000, timeout: 20 }, key_password_command: "echo x" }
+    address = Rondo::Address.parse("ssl://127.0.0.1:0?#{TLS.query(given)}")
+    assert_equal [5, false], address.values_at(:backlog, :low_latency)
+    spec = address[:tls]
+    assert_equal [[[given[:cert], given[:key], "echo x"]], given[:ca], :peer, "CRL_CHECK,PARTIAL_CHAIN",
+                  given[:ssl_cipher_filter], given[:ssl_ciphersuites]],
+                 [spec.pairs.map(&:to_a), spec.ca, spec.verify_mode, spec.verification_flags, spec.ciphers, spec.ciphersuites]
+    listens(TLS.query(given))
+    %i[keystore keystore_pass keystore-type truststore truststore-pass cipher_suites protocols ssl_cipher_list].each do |word|
+      assert_match(/\A#{word} is JRuby's/, refused(TLS.query(given.merge(word => "x"))))
+    end
+    assert_equal "unknown option no_tlsv1_2", refused(TLS.query(given.merge(no_tlsv1_2: true)))
+  end
+
   # @return [Array<String>] names of files whose certificates are in the wrong order
   def write_chains
     middle = @certificates.middle("middle")
