@@ -11,7 +11,7 @@ module Rondo
   # Finds and loads the application; a failure is one line, and its backtrace goes to the log.
   module Application
     # Words of the command line. A word that is mistyped names a file that does not exist.
-    COMMANDS = %w[init check ctl top start help version].freeze
+    COMMANDS = %w[init check cert ctl top start help version].freeze
 
     module_function
 

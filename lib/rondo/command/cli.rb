@@ -280,7 +280,7 @@ module Rondo
 
     def others(options)
       options.separator "\nOthers:"
-      options.on("--force", "rondo init overwrites the file; rondo cert renew fetches what is good") { @force = true }
+      options.on("--force", "overwrite the file (init), fetch what is good (cert renew)") { @force = true }
       options.on("--print", "rondo cert trust shows what it would do") { @print = true }
       options.on("-V", "--version", "show the version and what it was built with") { done(version) }
       options.on("-h", "--help", "show this text") { done(options.help) }

@@ -37,8 +37,8 @@ module Rondo
     # 1.0 and 1.1 are never spoken, and sessions are never kept here, whatever these say.
     WITHOUT_EFFECT = %w[no_tlsv1 no_tlsv1_1 reuse].freeze
     # In an address Puma writes keystore-pass, in `ssl_bind` keystore_pass.
-    KEYSTORE = %w[keystore keystore_pass keystore_type truststore truststore_pass truststore_type]
-               .flat_map { |word| [word, word.tr("_", "-")] }.push("cipher_suites", "protocols", "ssl_cipher_list").uniq.freeze
+    KEYSTORE = %w[keystore keystore_pass keystore-pass keystore_type keystore-type truststore truststore_pass
+                  truststore-pass truststore_type truststore-type cipher_suites protocols ssl_cipher_list].freeze
     WORDS = [*PAIR, "ca", "verify_mode", "verification_flags", "ssl_cipher_filter", "ssl_ciphersuites",
              *WITHOUT_EFFECT, *KEYSTORE].freeze
     # A path that is no path: PEM that a configuration file has itself.

@@ -89,7 +89,7 @@ class TLSProxyProtocolTest < RackCase
 
   def test_a_header_before_the_handshake
     [V1, V2].each do |header|
-      [*1..header.bytesize + 12, header.bytesize + 100].each do |cut|
+      [*1..(header.bytesize + 12), header.bytesize + 100].each do |cut|
         assert_equal "203.0.113.7 https on", ask_in_pieces(header, cut), cut
       end
     end
