@@ -76,6 +76,19 @@ class TLSReloadTest < TLSCase
     wait_until_all_show(server, "by-usr1")
   end
 
+  # Takes ten seconds, so only the long run has it.
+  if RELOADS >= 100
+    def test_a_changed_file_is_enough
+      [secure, secure("-w", "2")].each do |server|
+        server.wait_for_log(/(booted in.*){2}/m) if server.log.include?("cluster mode")
+        from = server.log.bytesize
+        replace(@certificates.pair("by-itself"))
+        server.wait_for_log(/Certificates reloaded/, from: from)
+        wait_until_all_show(server, "by-itself")
+      end
+    end
+  end
+
   # The next program must not end because somebody has written half of what it reads.
   def test_half_a_pair_at_a_restart_by_exec
     [secure, secure("-w", "1")].each do |server|

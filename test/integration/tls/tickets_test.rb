@@ -16,9 +16,10 @@ class TLSTicketsTest < TLSCase
 
   # Shakes hands, asks for the worker's pid, and keeps the last ticket.
   # @return [Array(Boolean, String)] whether the session was resumed, and the pid
-  def meet(server, version)
+  def meet(server, version, friend = nil)
     context = OpenSSL::SSL::SSLContext.new
     context.set_params(ca_file: @certificates.authority, min_version: version, max_version: version)
+    context.add_certificate(*friend) if friend
     context.session_cache_mode = OpenSSL::SSL::SSLContext::SESSION_CACHE_CLIENT |
                                  OpenSSL::SSL::SSLContext::SESSION_CACHE_NO_INTERNAL_STORE
     context.session_new_cb = ->((_, session)) { @sessions[version] = session }
@@ -28,7 +29,7 @@ class TLSTicketsTest < TLSCase
     client.session = @sessions[version] if @sessions[version]
     client.connect
     client.write("GET /pid HTTP/1.0\r\n\r\n")
-    pid = client.read[/\d+\z/]
+    pid = client.read[/[^\n]+\z/]
     client.close
     [client.session_reused?, pid]
   ensure
@@ -92,6 +93,19 @@ class TLSTicketsTest < TLSCase
     assert_resumed(server)
     after_signal(server, "USR2", /Use Ctrl-C to stop/)
     assert_resumed(server)
+  end
+
+  # The ticket has the certificate of the client: another worker knows it as well.
+  def test_the_application_still_knows_the_client
+    write "config.ru", 'run ->(env) { [200, {}, [env.values_at("SSL_CLIENT_S_DN", "SSL_CLIENT_VERIFY").join(" ")]] }'
+    pair = @certificates.pair("friend", names: [])
+    friend = [OpenSSL::X509::Certificate.new(File.read(pair.certificate)), OpenSSL::PKey.read(File.read(pair.key))]
+    server = secure("-w", "2", query: "#{@pair.query}&verify_mode=force_peer&ca=#{@certificates.authority}")
+    server.wait_for_log(/(booted in.*){2}/m)
+    VERSIONS.each_value do |version|
+      assert_equal [false, "CN=friend SUCCESS"], meet(server, version, friend)
+      4.times { assert_equal [true, "CN=friend SUCCESS"], meet(server, version) }
+    end
   end
 
   def test_openssl_resumes
