@@ -146,6 +146,30 @@ class TLSIdentityTest < RackCase
     assert_equal "CN=friend", hijacked.read
   end
 
+  # Again and again, so that both caches of templates have one for each listener; the same fields on both.
+  def test_each_listener_has_its_own_scheme
+    [{}, { frozen_headers: 1 }].each do |settings|
+      running = start(trusted_proxies: ["127.0.0.1"], **settings) do |env|
+        [200, {}, [env.values_at("rack.url_scheme", "HTTPS", "SERVER_PORT", "SERVER_NAME").to_json]]
+      end
+      port = listen(running, "none")
+      4.times do
+        assert_equal [%w[https on 443 h], ["http", nil, "80", "h"]], on_both(port)
+        assert_equal [["http", nil, "80", "h"], ["http", nil, "80", "h"]], on_both(port, "X-Forwarded-Proto: http")
+        assert_equal [%w[https on 443 h], ["https", nil, "443", "h"]], on_both(port, "X-Forwarded-Proto: https")
+      end
+    end
+  end
+
+  # @return [Array] what the application is told on the port for TLS, and on the plain one
+  def on_both(port, *fields)
+    @secure = shake(port) if @secure_port != port
+    @secure_port = port
+    plain = (@plain ||= {})[@running.last] ||= connect
+    plain.write("GET / HTTP/1.1\r\nhost: h\r\n#{fields.map { |field| "#{field}\r\n" }.join}\r\n")
+    [ask(@secure, *fields), JSON.parse(plain.response.body)]
+  end
+
   # Connections come and go, so their numbers are used again; requests with the same fields, so that templates are.
   def test_nobody_has_the_certificate_of_somebody_else
     running = told(max_threads: 4)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What the operator is told of TLS: rondo check, the control server, rondo top.
+# What the operator is told of TLS: the control server, rondo top. `rondo check`: test/unit/command/check_test.rb.
 # SPDX-License-Identifier: MIT
 
 require_relative "tls_case"
@@ -13,25 +13,12 @@ class TLSOperatorTest < TLSCase
     server
   end
 
+  # @return [String] body of a page of the control server, or of what a verb answers
   def page(name)
-    rondo("ctl", name, "-Q", "--control-url", @control, "-T", "none").out
-  end
-
-  def test_check
-    soon = @certificates.pair("soon", days: -1..9, names: ["DNS:soon.test"])
-    File.chmod(0o644, soon.key)
-    File.chmod(0o600, @pair.key)
-    result = rondo("check", "-b", "ssl://127.0.0.1:0?#{@pair.query}")
-    assert_equal 0, result.code, result.err
-    assert_match(/^ok      certificate: \S*server.pem: localhost, 127.0.0.1; \d+ days left$/, result.out)
-    refute_match(/^warning/, result.out)
-    result = rondo("check", "-b", "ssl://127.0.0.1:0?#{@pair.query}&#{soon.query}")
-    assert_equal 0, result.code
-    assert_equal 2, result.out.scan(/^warning certificate: .*soon/).size, result.out
-    other = @certificates.pair("other")
-    result = rondo("check", "-b", "ssl://127.0.0.1:0?cert=#{@pair.certificate}&key=#{other.key}")
-    assert_equal 1, result.code
-    assert_match(/^failed  addresses: .*other.key.pem is not the key of \S*server.pem$/, result.out)
+    UNIXSocket.open(@control.delete_prefix("unix://")) do |socket|
+      socket.write("GET /#{name} HTTP/1.0\r\n\r\n")
+      socket.read[/\r\n\r\n(.*)\z/m, 1]
+    end
   end
 
   def test_one_process
@@ -41,6 +28,7 @@ class TLSOperatorTest < TLSCase
     curl(server)
     run_command("curl", "-s", "http://127.0.0.1:#{server.port}/")
     check_pages("soon", workers: 1)
+    assert_match(/ tls=0 tls_failed=\S+ certificate_days=\d+$/, rondo("top", "--once", "--control-url", @control, "-T", "none").out)
   end
 
   def watched_with(pair)
@@ -56,7 +44,7 @@ class TLSOperatorTest < TLSCase
     check_pages("server", workers: 2)
     File.rename(@certificates.pair("next", names: ["DNS:next.test"]).certificate, @pair.certificate)
     File.rename(File.join(@folder, "next.key.pem"), @pair.key)
-    rondo("ctl", "reload-certs", "-Q", "--control-url", @control, "-T", "none")
+    page("reload-certs")
     eventually("the new certificate") { page("stats").include?('"names":["next.test"]') }
     @names = ["next.test"]
     server.signal("USR2")
@@ -72,7 +60,6 @@ class TLSOperatorTest < TLSCase
       sums == [1, 1]
     end
     assert_equal workers, page("metrics").scan(/^rondo_tls_connections\{/).size
-    assert_match(/ tls=0 tls_failed=\S+ certificate_days=\d+$/, rondo("top", "--once", "--control-url", @control, "-T", "none").out)
   end
 
   def check_certificates(file)

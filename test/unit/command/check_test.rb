@@ -6,6 +6,7 @@
 require "test_helper"
 require "socket"
 require "stringio"
+require "support/certificates"
 require "tmpdir"
 require "rondo/command/check"
 require "rondo/config/configuration"
@@ -61,6 +62,28 @@ class CheckTest < Minitest::Test
     code, lines = check(app: Object.new)
     assert_equal 1, code
     assert_match(/\Afailed  application: .*call/, lines[1])
+  end
+
+  # ---- certificates ----
+
+  def test_certificates
+    in_folder do |folder|
+      certificates = Certificates.new(folder)
+      good, soon = certificates.pair("good"), certificates.pair("soon", days: -1..9, names: ["DNS:soon.test"])
+      File.chmod(0o600, good.key)
+      File.chmod(0o644, soon.key)
+      code, lines = check(bind: ["ssl://127.0.0.1:0?#{good.query}&#{soon.query}"])
+      assert_equal 0, code
+      found = lines.grep(/certificate:/)
+      assert_match(%r{\Aok      certificate: #{folder}/good.pem: localhost, 127.0.0.1; \d+ days left\z}, found[0])
+      assert_match(%r{\Aok      certificate: #{folder}/soon.pem: soon.test; \d days left\z}, found[1])
+      assert_match(/\Awarning certificate: the certificate in .*soon.pem expires on/, found[2])
+      assert_match(/\Awarning certificate: .*soon.key.pem can be read by others/, found[3])
+      assert_equal 4, found.size
+      code, lines = check(bind: ["ssl://127.0.0.1:0?cert=#{good.certificate}&key=#{soon.key}"])
+      assert_equal 1, code
+      assert(lines.any? { |line| line.match?(/\Afailed  addresses: .*soon.key.pem is not the key of \S*good.pem\z/) })
+    end
   end
 
   # ---- files that a start would write ----
