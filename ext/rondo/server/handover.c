@@ -58,7 +58,7 @@ static bool is_stuck(rd_server *server) {
 
 /* The load of a worker, unless it is stuck now. Its watch thread says so with each of its turns. */
 static uint64_t load_unless_stuck(const rd_server *server, const rd_score_row *row) {
-    const uint64_t says_ms = 2 * (RD_WATCH_WAIT_US / 1000);
+    const uint64_t says_ms = 2 * (uint64_t)(RD_WATCH_WAIT_US / 1000);
     const bool is_stuck_now =
         score(&row->standing_in) && server->loop.now_ms < score(&row->stuck_ms) + says_ms;
     return is_stuck_now ? UINT64_MAX : rd_siblings_load_of(server, row);
