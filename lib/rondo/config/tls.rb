@@ -231,26 +231,41 @@ module Rondo
     # The command may name a secret itself, so a message does not have it. It may start others, and wait for a person
     # that is not there: after a while all of them are killed.
     def password(command, patience = COMMAND_PATIENCE)
+      due = clock + patience
       Open3.popen2(command, pgroup: true) do |input, output, waiter|
         input.close
-        text = read_within(output, patience)
-        Process.kill(:KILL, -waiter.pid) unless text
-        raise Refused, "key_password_command takes longer than #{patience} s" unless text
-        raise Refused, "key_password_command failed" unless waiter.value.success?
+        text = read_until(due, output)
+        has_ended = text && waiter.join([due - clock, 0].max)
+        raise Refused, "key_password_command takes longer than #{patience} s" unless has_ended
+        # A master waits for all of its children, and may have got the status. Then the key has to tell.
+        raise Refused, "key_password_command failed" unless waiter.value.nil? || waiter.value.success?
 
         text.chomp
+      ensure
+        kill_group(waiter.pid) unless has_ended
       end
     rescue SystemCallError => e
       raise Refused, "key_password_command: #{SystemCallError.new(nil, e.errno).message}"
     end
     private_class_method :password
 
+    def clock
+      Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+    private_class_method :clock
+
+    def kill_group(number)
+      Process.kill(:KILL, -number)
+    rescue Errno::ESRCH
+      nil
+    end
+    private_class_method :kill_group
+
     # @return [String, nil] all of it; nil if its end has not come in time
-    def read_within(io, seconds)
+    def read_until(due, io)
       text = +""
-      due = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
       loop do
-        left = due - Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        left = due - clock
         return if left.negative? || !io.wait_readable(left)
 
         part = io.read_nonblock(LONGEST_PASSWORD, exception: false)
@@ -258,12 +273,11 @@ module Rondo
         next if part == :wait_readable
 
         text << part
-        if text.bytesize > LONGEST_PASSWORD
-          raise Refused,
-                "key_password_command prints more than #{LONGEST_PASSWORD} bytes"
-        end
+        next if text.bytesize <= LONGEST_PASSWORD
+
+        raise Refused, "key_password_command prints more than #{LONGEST_PASSWORD} bytes"
       end
     end
-    private_class_method :read_within
+    private_class_method :read_until
   end
 end

@@ -66,6 +66,30 @@ class TLSTest < Minitest::Test
     assert_equal "key_password_command prints more than 4096 bytes", error.message
   end
 
+  def test_a_password_command_that_closes_its_output
+    error = assert_raises(TLS::Refused) { TLS.send(:password, "echo secret; exec >&-; exec sleep 1000", 0.2) }
+    assert_equal "key_password_command takes longer than 0.2 s", error.message
+    error = assert_raises(TLS::Refused) { TLS.send(:password, "head -c 5000 /dev/zero; exec sleep 1000", 20) }
+    assert_equal "key_password_command prints more than 4096 bytes", error.message
+  end
+
+  # A master waits for all of its children, on another thread.
+  def test_somebody_else_has_the_status_of_the_password_command
+    child = fork do
+      ended = Queue.new
+      trap("CLD") { ended << true }
+      Thread.new { wait_for_all while ended.pop }
+      exit!(Array.new(30) { TLS.send(:password, "echo secret") }.uniq == %w[secret])
+    end
+    assert_predicate Process.wait2(child).last, :success?
+  end
+
+  def wait_for_all
+    nil while Process.wait2(-1, Process::WNOHANG)
+  rescue Errno::ECHILD
+    nil
+  end
+
   def test_what_cannot_be_used
     File.write(File.join(@folder, "text"), "text")
     late = @certificates.pair("late", days: -9..-2)
