@@ -149,18 +149,25 @@ module Rondo
     # Handles messages of the master; when the socket is closed, the master is gone.
     def obey
       while (message = @socket.receive)
-        case message.kind
-        when :stop then stop(tells: message[:ends])
-        when :halt then stop(force: true)
-        when :cover then cover(message)
-        when :heirs then name_heirs(message)
-        when :retire then retire(message[:sockets].split.map(&:to_i))
-        when :certificates then certificates(message)
-        when :reopen then reopen_logs
-        when :backtraces then @log.error backtraces
-        end
+        carry_out(message)
       end
       stop
+    end
+
+    # A message lacks the descriptors for which this process had no room. Whatever fails: the next one may be a stop.
+    def carry_out(message)
+      case message.kind
+      when :stop then stop(tells: message[:ends])
+      when :halt then stop(force: true)
+      when :cover then cover(message)
+      when :heirs then name_heirs(message)
+      when :retire then retire(message[:sockets].split.map(&:to_i))
+      when :certificates then certificates(message)
+      when :reopen then reopen_logs
+      when :backtraces then @log.error backtraces
+      end
+    rescue StandardError => e
+      @log.error "! Message of the master (#{message.kind}): #{e.message}"
     end
 
     # The sockets of a slot that has no worker for a while. A newer master may have some that this version does not
@@ -182,14 +189,14 @@ module Rondo
     # They may come before there is a server.
     def certificates(message)
       @lock.synchronize do
-        @certificates.concat(TLS.take(message.ios.first))
+        @certificates.concat(TLS.take(message.ios.first || raise(IOError, "its descriptor is missing")))
         show_newest if @serving
       end
     end
 
     def show_newest
-      @serving.server.show_certificates(@certificates)
-      @certificates.clear
+      found, @certificates = @certificates, [] # what cannot be shown must not come before all that follow
+      @serving.server.show_certificates(found)
     rescue AddressError => e
       @log.error "! Showing the certificates of before: #{e.message}"
     end

@@ -147,6 +147,33 @@ class WorkerTest < Minitest::Test
     assert_equal [%w[a b], %w[c]], names_shown
   end
 
+  def test_certificates_that_cannot_be_shown
+    @server.define_singleton_method(:show_certificates) do |materials|
+      super(materials)
+      raise Rondo::AddressError, "half a line" if materials.first[:name] == "a"
+    end
+    show("a")
+    show("b")
+    assert_equal [%w[a], %w[b]], names_shown
+    assert_equal ["! Showing the certificates of before: half a line"], @log.lines
+  end
+
+  # The kernel drops descriptors for which the receiver has no room.
+  def test_a_message_without_its_descriptor
+    master, own = Rondo::MessageSocket.pair
+    @worker.instance_variable_set(:@socket, own)
+    @worker.define_singleton_method(:stop) { |**| @stopped = true }
+    master.notify(:certificates)
+    master.notify(:cover, secrets: 1)
+    master.notify(:certificates, ios: [Rondo::TLS.hand_on([Rondo::TLS::Material.new.update(name: "a")])])
+    master.close
+    @worker.send(:obey)
+    assert_equal [%w[a]], names_shown
+    assert_equal "! Message of the master (certificates): its descriptor is missing", @log.lines.first
+    assert_equal 2, @log.lines.size
+    assert @worker.instance_variable_get(:@stopped)
+  end
+
   def test_certificates_that_come_while_the_worker_boots
     serving = @worker.instance_variable_get(:@serving)
     @worker.instance_variable_set(:@serving, nil)
