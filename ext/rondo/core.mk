@@ -38,11 +38,14 @@ test_shared_objects := $(patsubst $(ROOT)/test/core/%.c,$(OUT)/shared/%.o,$(test
 test_programs := $(patsubst $(ROOT)/test/core/%.c,$(OUT)/test/%,$(test_sources))
 
 fuzz_sources := $(shell grep -l LLVMFuzzerTestOneInput $(ROOT)/test/fuzz/*.c 2>/dev/null | sort)
+ifeq ($(TLS),)
+fuzz_sources := $(filter-out $(ROOT)/test/fuzz/tls_%,$(fuzz_sources))
+endif
 fuzz_targets := $(basename $(notdir $(fuzz_sources)))
 fuzz_programs := $(addprefix $(OUT)/fuzz/,$(fuzz_targets))
 replay_programs := $(addprefix $(OUT)/replay/,$(fuzz_targets))
 # Shared by all targets, so no target itself (the replay's main among them).
-fuzz_shared := $(filter-out $(fuzz_sources),$(wildcard $(ROOT)/test/fuzz/*.c))
+fuzz_shared := $(filter-out $(fuzz_sources) $(ROOT)/test/fuzz/tls_%,$(wildcard $(ROOT)/test/fuzz/*.c))
 
 CPPFLAGS += -D_GNU_SOURCE -I$(core) -I$(ROOT)/test/core -I$(ROOT)/test/fuzz
 # Sanitizers need lines in their reports, not types: an eighth less to compile.
@@ -93,9 +96,14 @@ $(OUT)/counted/%.o: $(core)/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c $< -o $@
 
-$(OUT)/fuzz/%: $(ROOT)/test/fuzz/%.c $(fuzz_objects)
+# A library, so that a target may bring its own clock.
+$(OUT)/counted/librondo.a: $(fuzz_objects)
+	@rm -f $@
+	@$(AR) rcs $@ $(fuzz_objects)
+
+$(OUT)/fuzz/%: $(ROOT)/test/fuzz/%.c $(OUT)/counted/librondo.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer -MMD -MP -MF $@.d $< $(fuzz_objects) \
+	$(CC) $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer -MMD -MP -MF $@.d $< $(OUT)/counted/librondo.a \
 	    $(LDFLAGS) $(LDLIBS) -o $@
 
 replays: $(replay_programs)

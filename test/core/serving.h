@@ -133,7 +133,7 @@ __attribute__((unused)) static void start_listening(void (*application)(rd_reque
 
 /* Ends the server; every request must have ended before. Every setting except the poller gets its
  * default again. */
-static void end(void) {
+__attribute__((unused)) static void end(void) {
     let_go();
     turns(2);
     rd_server_stop(server, RD_STOP_NOW);

@@ -84,10 +84,10 @@ static const char *reason_of(const SSL *ssl, int code) {
     return is_any ? ERR_reason_error_string(ERR_peek_error()) : NULL;
 }
 
-/* What went wrong, for the log. */
+/* What went wrong, for the log. Errors of other libraries, which led to it, come first. */
 static int code_of_error(void) {
-    const unsigned long error = ERR_peek_error();
-    if (ERR_GET_LIB(error) != ERR_LIB_SSL) return RD_ERR_HANDSHAKE;
+    unsigned long error;
+    while ((error = ERR_peek_error()) != 0 && ERR_GET_LIB(error) != ERR_LIB_SSL) ERR_get_error();
     switch (ERR_GET_REASON(error)) {
     case SSL_R_UNSUPPORTED_PROTOCOL:
     case SSL_R_VERSION_TOO_LOW:

@@ -40,7 +40,7 @@ bool rd_layer_begin(rd_conn *conn, const char *ahead, size_t len) {
 
 bool rd_layer_may_read(rd_conn *conn) {
     if (!rd_conn_layer(conn)->is_shaking) return true;
-    rd_conn_layer(conn)->is_quiet = rd_layer_is_in_line(conn);
+    rd_conn_layer(conn)->is_quiet = conn->source.registered && rd_layer_is_in_line(conn);
     stand_for_handshake(conn);
     return false;
 }

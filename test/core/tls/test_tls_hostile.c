@@ -7,6 +7,7 @@
 #include "hand_clock.h"
 #include "tls/tls_flow.h"
 #include "tls_conn.h"
+#include "tls_forge.h"
 
 /* ---- small records ---- */
 
@@ -53,6 +54,101 @@ static void test_new_keys_in_one_piece(void) {
     ERR_clear_error();
     CHECK_SAYS(key_updates <= 33, "the server made new keys %u times", key_updates);
     end(conn);
+}
+
+/* ---- records that no library sends ---- */
+
+static unsigned char forged[65536];
+static size_t forged_len;
+
+static rd_conn *open_forging(void) {
+    client = new_client("a.test");
+    prepare_forging(&client);
+    rd_conn *conn = open_conn();
+    CHECK(shake_hands_in_pieces(SIZE_MAX));
+    hear();
+    forged_len = 0;
+    return conn;
+}
+
+static void add_record(unsigned char type, const char *bytes, size_t len) {
+    CHECK(forged_len + len + 22 <= sizeof(forged));
+    forged_len += forge(type, bytes, len, forged + forged_len);
+}
+
+static void send_forged(void) {
+    send_raw((const char *)forged, forged_len);
+    for (int i = 0; i < 3; i++) turn();
+    forged_len = 0;
+}
+
+/* They carry nothing, and 32 of them in a row are what OpenSSL bears. */
+static void test_empty_records(void) {
+    rd_conn *conn = open_forging();
+    for (int i = 0; i < 20; i++) {
+        add_record(FORGED_DATA, "", 0);
+        add_record(FORGED_DATA, i % 2 ? "b" : "a", 1);
+        add_record(FORGED_DATA, "", 0);
+    }
+    send_forged();
+    CHECK_BYTES(told.bytes, told.len, "abababababababababab");
+    for (int i = 0; i < 40; i++) add_record(FORGED_DATA, "", 0);
+    send_forged();
+    CHECK_INT(told.closed, 1);
+    end(conn);
+}
+
+static void test_new_keys_in_pieces(void) {
+    rd_conn *conn = open_forging();
+    add_record(FORGED_HANDSHAKE, "\x18\x00", 2);
+    send_forged();
+    add_record(FORGED_HANDSHAKE, "\x00\x01\x00", 3);
+    use_next_secret();
+    add_record(FORGED_DATA, "with new keys", 13);
+    send_forged();
+    CHECK_BYTES(told.bytes, told.len, "with new keys");
+    for (int i = 0; i < 40; i++) {
+        add_record(FORGED_HANDSHAKE, "\x18\x00\x00\x01\x00", 5);
+        use_next_secret();
+    }
+    add_record(FORGED_DATA, "too late", 8);
+    send_forged();
+    CHECK_BYTES(told.bytes, told.len, "with new keys");
+    CHECK_INT(told.closed, 1);
+    end(conn);
+}
+
+/* Each is an alert and the end. What came before it is served. */
+static void test_messages_that_have_no_place_here(void) {
+    static const struct {
+        unsigned char type;
+        char bytes[8];
+        size_t len;
+    } rows[] = {
+        {FORGED_HANDSHAKE, "\x01\x00\x00\x00", 4},     /* a second ClientHello */
+        {FORGED_HANDSHAKE, "\x04\x00\x00\x00", 4},     /* a ticket, from a client */
+        {FORGED_HANDSHAKE, "\x0b\x00\x00\x00", 4},     /* a certificate nobody wanted */
+        {FORGED_HANDSHAKE, "\x18\x00\x00\x01\x02", 5}, /* KeyUpdate has 0 and 1 */
+        {FORGED_HANDSHAKE, "\x18\x00\x00\x02\x00\x00", 6},
+        {FORGED_HANDSHAKE, "\x18\xff\xff\xff\x00", 5},
+        {FORGED_HANDSHAKE, "", 0},
+        {FORGED_ALERT, "\x02\x28", 2},
+        {FORGED_ALERT, "\x02", 1},
+        {20, "\x01", 1},
+        {24, "\x01\x40\x00", 3}, /* Heartbeat */
+        {99, "x", 1},
+        {0, "", 0}, /* padding without a type */
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        rd_conn *conn = open_forging();
+        add_record(FORGED_DATA, "ok", 2);
+        add_record(rows[i].type, rows[i].bytes, rows[i].len);
+        add_record(FORGED_DATA, "no", 2);
+        send_forged();
+        CHECK_SAYS(told.len == 2, "row %zu: %zu bytes were served", i, told.len);
+        CHECK_SAYS(told.closed == 1, "row %zu: it is open", i);
+        end(conn);
+    }
 }
 
 /* ---- handshakes that stop ---- */
@@ -281,6 +377,9 @@ static void test_a_deadline_makes_no_handshake(void) {
 }
 
 static void test_all(void) {
+    test_empty_records();
+    test_new_keys_in_pieces();
+    test_messages_that_have_no_place_here();
     test_half_a_hello_is_only_kept();
     test_handshakes_that_stop_have_a_limit();
     test_handshakes_in_line_are_not_reset();
