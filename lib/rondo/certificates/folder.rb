@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "fileutils"
+require "securerandom"
 require "rondo"
 
 module Rondo
@@ -66,7 +67,7 @@ module Rondo
       def write(name, bytes, mode: 0o600)
         path = at(name)
         make(File.dirname(path))
-        temporary = "#{path}.#{Process.pid}.new"
+        temporary = "#{path}.#{SecureRandom.hex(8)}.new" # in a container every start has the same process number
         File.open(temporary, File::WRONLY | File::CREAT | File::EXCL | File::NOFOLLOW, mode) do |file|
           file.chmod(mode) # whatever the umask is
           file.write(bytes)
@@ -109,12 +110,21 @@ module Rondo
 
       # Folders above it are as the umask wants them.
       def make(path)
-        return if File.directory?(path)
+        return check(path) if File.directory?(path)
 
         path == @path ? FileUtils.mkdir_p(File.dirname(path)) : make(File.dirname(path))
         Dir.mkdir(path, 0o700)
       rescue Errno::EEXIST
         nil # by another process
+      end
+
+      # Somebody else could put an authority there, and its owner would trust that.
+      def check(path)
+        found = File.stat(path)
+        is_ours = Process.euid.zero? || [0, Process.euid].include?(found.uid)
+        return if is_ours && !found.world_writable?
+
+        raise Failed, "#{path} can be changed by others"
       end
 
       def fail_with(what, path, error)

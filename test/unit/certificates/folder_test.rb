@@ -51,13 +51,20 @@ class CertificatesFolderTest < Minitest::Test
     before&.close
   end
 
-  def test_a_link_that_waits_under_the_new_name_is_not_followed
+  # In a container every start has the same process number.
+  def test_a_half_written_file_of_an_earlier_process_is_no_obstacle
     @folder.write("file", "one")
-    other = File.join(@root, "other")
-    File.write(other, "other")
-    File.symlink(other, "#{@folder.at("file")}.#{Process.pid}.new")
-    assert_raises(Failed) { @folder.write("file", "two") }
-    assert_equal "other", File.read(other)
+    File.write("#{@folder.at("file")}.#{Process.pid}.new", "tw")
+    @folder.write("file", "two")
+    assert_equal "two", @folder.read("file")
+  end
+
+  def test_a_folder_that_everybody_can_change
+    FileUtils.mkdir_p(@folder.path)
+    File.chmod(0o777, @folder.path)
+    words = "#{@folder.path} can be changed by others"
+    assert_equal words, assert_raises(Failed) { @folder.locked { flunk } }.message
+    assert_equal words, assert_raises(Failed) { @folder.write("ca.pem", "x") }.message
   end
 
   def test_what_is_not_there
