@@ -82,10 +82,17 @@ static void read_some(rd_conn *conn) {
     }
 }
 
+/* Whether something comes first that registers the connection: the flush of its answer, or its turn
+ * to shake hands. */
+static bool is_registered_later(rd_conn *conn) {
+    if (conn->awaits_answer) return true;
+    return conn->layered && rd_layer_is_shaking(conn) && rd_layer_is_in_line(conn);
+}
+
 void rd_conn_read_now(rd_conn *conn) {
     rd_conn_ref(conn);
     read_some(conn);
-    if (!conn->awaits_answer) rd_conn_ensure_registered(conn); /* else its answer's flush does it */
+    if (!is_registered_later(conn)) rd_conn_ensure_registered(conn);
     rd_conn_unref(conn);
 }
 
@@ -111,9 +118,8 @@ static void shake_hands(rd_conn *conn) {
         conn->protocol->on_handshake(conn, result > 0 ? 0 : result);
         if (result > 0) read_if_wanted(conn);
     }
-    rd_conn_mark_dirty(conn); /* the flush sees whether anything is still to be sent */
+    rd_conn_mark_dirty(conn); /* the flush sees what is to be sent, and what is waited for */
     rd_conn_ensure_registered(conn);
-    rd_conn_update_interest(conn);
 }
 
 /* ---- deadlines ---- */

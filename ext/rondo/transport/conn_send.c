@@ -50,6 +50,11 @@ RD_APART static rd_sending send_file(rd_conn *conn, rd_chunk *first, size_t limi
     return (rd_sending){offered, sent};
 }
 
+/* Whether a layer adds its last message to what it is given now. */
+static bool layer_ends(const rd_conn *conn) {
+    return conn->layered && conn->state == RD_CONN_FINISHING;
+}
+
 /* Offers at most `limit` bytes of one kind to the transport. */
 static rd_sending send_share(rd_conn *conn, size_t limit) {
     struct iovec iov[IOV_MAX_USED];
@@ -58,7 +63,9 @@ static rd_sending send_share(rd_conn *conn, size_t limit) {
     size_t offered = 0;
     int count = rd_outq_gather(&conn->out, iov, IOV_MAX_USED, limit);
     for (int i = 0; i < count; i++) offered += iov[i].iov_len;
-    ssize_t sent = conn->transport->write(conn, iov, count, file_follows(conn, offered));
+    const bool more =
+        file_follows(conn, offered) || (layer_ends(conn) && offered == conn->out.bytes);
+    ssize_t sent = conn->transport->write(conn, iov, count, more);
     return (rd_sending){offered, sent};
 }
 
@@ -189,9 +196,11 @@ RD_APART static void after_flush(rd_conn *conn, bool is_full) {
     }
 }
 
-/* Sends what the transport has taken and not sent. False: the connection is closed. */
+/* Sends what the transport has taken and not sent. If its last message comes next, that leaves
+ * together with it. False: the connection is closed. */
 RD_APART static bool flush_layer(rd_conn *conn, bool *progress) {
     const size_t before = rd_conn_unsent(conn);
+    if (layer_ends(conn) && conn->out.bytes == 0 && !rd_layer_has_finished(conn)) return true;
     if (before > 0 && rd_layer_flush(conn) != 0 && errno != EAGAIN && errno != EWOULDBLOCK) {
         rd_conn_close(conn);
         return false;

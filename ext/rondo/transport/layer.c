@@ -139,6 +139,10 @@ int rd_layer_flush(rd_conn *conn) {
     return conn->transport->flush == NULL ? 0 : conn->transport->flush(conn);
 }
 
+bool rd_layer_has_finished(rd_conn *conn) {
+    return rd_conn_layer(conn)->has_finished;
+}
+
 void rd_layer_finish(rd_conn *conn) {
     rd_layer *layer = rd_conn_layer(conn);
     if (layer->has_finished || layer->is_shaking) return;

@@ -52,6 +52,9 @@ bool rd_layer_is_at_rest(rd_conn *conn);
 /* Sends what is unsent. Returns 0, or -1 with errno. */
 int rd_layer_flush(rd_conn *conn);
 
+/* Whether its last message was queued. */
+bool rd_layer_has_finished(rd_conn *conn);
+
 /* Nothing more will be written: queues the last message, once. */
 void rd_layer_finish(rd_conn *conn);
 
