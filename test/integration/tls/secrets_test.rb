@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+# No byte of a key is where other processes and people look: the log, environments, command lines, what Ruby shows.
+# SPDX-License-Identifier: MIT
+
+require_relative "tls_case"
+require "rondo/config/tls"
+
+class TLSSecretsTest < TLSCase
+  def lines_of_key
+    File.readlines(@pair.key, chomp: true).reject { |line| line.include?("-----") }
+  end
+
+  def children(pid)
+    own = File.read("/proc/#{pid}/task/#{pid}/children").split.map(&:to_i)
+    own + own.flat_map { |child| children(child) }
+  end
+
+  def assert_no_key(text, where)
+    lines_of_key.each { |line| refute_includes text.b, line, where }
+  end
+
+  def test_processes_of_a_cluster
+    write "config/rondo.rb", <<~RUBY
+      workers 2
+      clear_binds!
+      ssl_bind "127.0.0.1", 0, cert_pem: File.read(#{@pair.certificate.inspect}), key_pem: File.read(#{@pair.key.inspect})
+    RUBY
+    server = start(binds: [], deadline: PATIENCE)
+    server.wait_for_log(/(booted in.*){2}/m)
+    [server.pid, *children(server.pid)].each do |pid|
+      %w[environ cmdline].each { |name| assert_no_key File.binread("/proc/#{pid}/#{name}"), "#{name} of #{pid}" }
+    end
+    assert_no_key server.log, "log"
+  end
+
+  def test_a_pair_that_is_refused
+    other = @certificates.pair("other")
+    result = run_command(*RONDO, "-b", "ssl://127.0.0.1:0?cert=#{other.certificate}&key=#{@pair.key}")
+    refute_equal 0, result.code
+    assert_no_key result.out + result.err, "messages"
+  end
+
+  def test_what_ruby_shows
+    material = Rondo::TLS::Material.new.update(certificates: [{ key: File.read(@pair.key) }])
+    assert_no_key "#{material.inspect} #{material} #{[material].inspect}", "inspect"
+  end
+end
