@@ -66,7 +66,8 @@ class CliTest < ShellCase
   def test_what_cannot_start_is_said_first
     write "config.ru", "warn 'loaded'\n#{HELLO}"
     { %w[strat] => /no application: strat does not exist in .*; did you mean start\?$/,
-      %w[-b foo] => /cannot listen on foo: expected/, %w[-b ssl://x:1] => /cannot listen on ssl:..x:1: cert is missing; Rondo makes/ }.each do |words, line|
+      %w[-b foo] => /cannot listen on foo: expected/,
+      %w[-e production -b ssl://x:1] => /cannot listen on ssl:..x:1: cert is missing/ }.each do |words, line|
       [[], %w[-w 1]].each do |more|
         result = rondo(*more, *words)
         assert_complaint 1, line, result
