@@ -58,6 +58,8 @@ module Rondo
     attr_reader :engine
     # @return [TLS::Tickets, nil] nil where nothing is encrypted
     attr_reader :tickets
+    # @return [Certificates::Keeping, nil] if certificates are fetched
+    attr_reader :fetched
     # @return [Supervisor]
     attr_reader :supervisor
     # @return [Generations]
@@ -88,6 +90,7 @@ module Rondo
       finish
     ensure
       end_everybody
+      @fetched&.close
       @engine&.close
       PubSub.hub = nil
       @hub&.close
@@ -217,6 +220,7 @@ module Rondo
       @certificates = Certificates::Reloading.new(uris, @log) { |found| @loop.post { show_certificates(found) } }
       uris.each { |uri| @slots.listen(uri, @inherited, @count.number) { |line| @log.error line } }
       @tickets = TicketKeys.for(@slots.urls, @tickets_before)
+      @fetched = @setup.keep_certificates(@inherited, @log) { @certificates.request }
       @inherited.close_rest
       @listening = true
       write_files
@@ -224,6 +228,7 @@ module Rondo
       tell_of_certificates
       @setup.name_process("rondo #{VERSION}", @slots.urls)
       @slots.urls.each { |url| @log.say "* Listening on #{url}" }
+      @fetched&.start
       @log.say "Use Ctrl-C to stop"
       start_timers
       @supervisor.start(@count.number)
@@ -385,6 +390,7 @@ module Rondo
       # From here on the kernel refuses connections that no worker has accepted.
       @control&.unwatch
       @slots.close_all
+      @fetched&.close
       @generations.stop
       @supervisor.stop(force: force)
     end

@@ -74,6 +74,7 @@ module Rondo
       @core = Core.new(app, numbers, core_options)
       @descriptors = {}
       @certificates = {}
+      @materials = {} # their names by URL: there may be no certificate yet
     end
 
     # Binds and listens at once; connections wait in the kernel until {#run}.
@@ -113,9 +114,7 @@ module Rondo
     def show_certificates(materials)
       materials.each do |material|
         @core.show_certificates(material)
-        @certificates.transform_values! do |pairs|
-          pairs.first[:name] == material[:name] ? TLS.shown(material) : pairs
-        end
+        @materials.each { |url, name| @certificates[url] = TLS.shown(material) if name == material[:name] }
       end
     end
 
@@ -226,11 +225,16 @@ module Rondo
       Rondo.choose_env_extras(threads: threads, workers: options.key?(:inboxes))
     end
 
+    def note_certificates(url, material)
+      @certificates[url] = TLS.shown(material)
+      @materials[url] = material[:name]
+    end
+
     def open_address(address)
       Identity.prepare(address[:tls]) if address[:tls]
       opened = @core.listen(address)
       @descriptors[opened[:url]] = opened[:fd]
-      @certificates[opened[:url]] = TLS.shown(address[:tls]) if address[:tls]
+      note_certificates(opened[:url], address[:tls]) if address[:tls]
       opened
     rescue AddressError => e
       raise PortHolder.explain(e, address[:port])

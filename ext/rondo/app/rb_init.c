@@ -32,6 +32,7 @@ void Init_rondo(void) {
     rd_init_control(rondo);
     rd_init_hub(rondo);
     rd_init_process(rondo);
+    rd_init_redirect(rondo);
     rd_init_tls(rondo);
     rd_init_server(rondo);
     rd_init_settings(rondo);

@@ -11,5 +11,6 @@ void rd_init_settings(VALUE rondo);
 void rd_init_control(VALUE rondo);
 void rd_init_hub(VALUE rondo);
 void rd_init_process(VALUE rondo);
+void rd_init_redirect(VALUE rondo);
 
 #endif

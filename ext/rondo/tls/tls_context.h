@@ -40,8 +40,8 @@ typedef enum rd_tls_verify {
 
 typedef struct rd_tls_options {
     const rd_tls_pair *pairs;
-    size_t pair_count;
-    rd_slice ca; /* PEM: who signs certificates of clients, and their lists of revoked ones */
+    size_t pair_count; /* 0: they are still to come, and handshakes are refused until then */
+    rd_slice ca;       /* PEM: who signs certificates of clients, and their lists of revoked ones */
     const char *ca_name;
     rd_tls_verify verify;
     const char *verification_flags; /* names with commas between them, or NULL */

@@ -97,6 +97,8 @@ static int code_of_error(void) {
     case SSL_R_NO_SUITABLE_KEY_SHARE:
     case SSL_R_NO_SHARED_GROUPS:
         return RD_ERR_TLS_CIPHER;
+    case SSL_R_CALLBACK_FAILED: /* choose_set() */
+        return RD_ERR_TLS_UNKNOWN;
     case SSL_R_NO_APPLICATION_PROTOCOL:
         return RD_ERR_TLS_PROTOCOL;
     case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
@@ -250,8 +252,12 @@ static int choose_set(SSL *ssl, int *alert, void *nothing) {
     rd_conn *conn = SSL_get_app_data(ssl);
     const rd_slice name = server_name(ssl);
     SSL_CTX *set = rd_tls_sets_find(rd_tls_context_of(conn)->sets, name);
-    (void)alert, (void)nothing;
+    (void)nothing;
     if (conn->set->settings->tls_env != 0) rd_tls_note_server_name(conn, name);
+    if (SSL_CTX_get0_certificate(set) == NULL) {
+        *alert = SSL_AD_UNRECOGNIZED_NAME;
+        return SSL_CLIENT_HELLO_ERROR;
+    }
     if (set != SSL_get_SSL_CTX(ssl)) {
         SSL_set_SSL_CTX(ssl, set);
         SSL_set_verify(ssl, SSL_CTX_get_verify_mode(set), NULL);

@@ -193,9 +193,11 @@ static bool add_names_of(const rd_tls_making *making, rd_tls_members *members, s
     return true;
 }
 
-/* The first set is for clients that send no name, or an unknown one: that of the first name. */
+/* The first set is for clients that send no name, or an unknown one: that of the first name. While
+ * there are no certificates it has none, and every handshake is refused. */
 static bool add_sets(const rd_tls_making *making) {
     rd_tls_members members = {0};
+    if (making->options->pair_count == 0) return add_set(making, NULL);
     bool works =
         sk_OPENSSL_STRING_num(making->loaded[0].names) > 0 || add_name(making, &members, NULL);
     for (size_t i = 0; works && i < making->options->pair_count; i++) {

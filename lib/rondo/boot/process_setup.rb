@@ -13,6 +13,8 @@ require "rondo/config/binds"
 module Rondo
   # Prepares this process as the settings say.
   class ProcessSetup
+    # For the process that fetches certificates alone (certificates/domains.rb).
+    SECRET = "RONDO_TLS_EAB_KEY"
     OUTPUTS = { redirect_stdout: "stdout", redirect_stderr: "stderr" }.freeze
 
     # @param settings [Settings::Resolved]
@@ -65,9 +67,23 @@ module Rondo
     # @return [void]
     def export_environment
       name = @settings[:environment].to_s
-      @environment_before = %w[RACK_ENV RAILS_ENV].to_h { |variable| [variable, ENV.fetch(variable, nil)] }
+      @environment_before = ["RACK_ENV", "RAILS_ENV", SECRET].to_h { |variable| [variable, ENV.fetch(variable, nil)] }
+      ENV.delete(SECRET)
       ENV["RACK_ENV"] = name
       ENV["RAILS_ENV"] ||= name
+    end
+
+    # Port 80 and the renewal of certificates that are fetched; see {Certificates::Keeping}.
+    # @param inherited [Inherited]
+    # @param log [Logger]
+    # @yield on the thread that renews, when there are new certificates
+    # @return [Certificates::Keeping, nil]
+    # @raise [Error] one line
+    def keep_certificates(inherited, log, &on_new)
+      return if [*@settings[:tls_domain]].empty?
+
+      require "rondo/certificates/keeping"
+      Certificates::Keeping.open(@settings, inherited, log, secrets: @environment_before.slice(SECRET), &on_new)
     end
 
     # @param what [String] "rondo 1.2.3" or "rondo: cluster worker 0: 4711"

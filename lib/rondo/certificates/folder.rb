@@ -106,17 +106,22 @@ module Rondo
         fail_with("cannot lock", at(LOCK), e)
       end
 
-      private
-
-      # Folders above it are as the umask wants them.
-      def make(path)
+      # Makes it, or a folder in it. Folders above it are as the umask wants them.
+      # @param path [String]
+      # @return [void]
+      # @raise [Failed]
+      def make(path = @path)
         return check(path) if File.directory?(path)
 
         path == @path ? FileUtils.mkdir_p(File.dirname(path)) : make(File.dirname(path))
         Dir.mkdir(path, 0o700)
       rescue Errno::EEXIST
         nil # by another process
+      rescue SystemCallError => e
+        fail_with("cannot make", path, e)
       end
+
+      private
 
       # Somebody else could put an authority there, and its owner would trust that.
       def check(path)

@@ -30,10 +30,13 @@ module Rondo
     def exec(current, previous, environment)
       text, keep = Succession.hand_on(current, previous, @cluster.supervisor.workers)
       @cluster.loop.restore_signals(except: Inherited::EARLY)
-      listeners = Inherited.hand_on(@cluster.slots.all.map { |url, io| [url, io.fileno] })
+      fetched = @cluster.fetched
+      sockets = @cluster.slots.all.map { |url, io| [url, io.fileno] }
+      listeners = Inherited.hand_on([*sockets, *fetched&.descriptors])
       published, links = hand_on_messages
       tickets, kept = TicketKeys.hand_on(@cluster.tickets)
-      Inherited.exec_again(@command, listeners, foreign: @cluster.slots.foreign, keep: [*keep, *links, *kept],
+      foreign = [*@cluster.slots.foreign, *fetched&.foreign]
+      Inherited.exec_again(@command, listeners, foreign: foreign, keep: [*keep, *links, *kept],
                                                 materials: @cluster.slots.materials,
                                                 more: { Succession::VARIABLE => text, Hub::VARIABLE => published,
                                                         **tickets, **environment })

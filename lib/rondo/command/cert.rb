@@ -6,17 +6,23 @@
 
 require "rondo"
 require "rondo/certificates/development"
+require "rondo/certificates/domains"
+require "rondo/certificates/door"
+require "rondo/certificates/renewal"
 require "rondo/certificates/trust"
 
 module Rondo
   # Carries out a verb behind `cert`.
   class Cert
-    VERBS = { "trust" => "let this machine trust the authority that signs certificates in development" }.freeze
+    VERBS = { "renew" => "fetch the certificates of tls_domain that are due now, without the delay after a failure",
+              "status" => "show these certificates; exit code 1 if one of them is missing or has expired",
+              "trust" => "let this machine trust the authority that signs certificates in development" }.freeze
 
     # @return [String]
     def self.help
       rows = VERBS.map { |verb, words| format("  %-8<verb>s %<words>s\n", verb: verb, words: words) }
       "Usage: rondo cert VERB [options of the server]\n\n#{rows.join}\n  " \
+        "--force    renew: also what is not due\n  " \
         "--print    trust: only print the commands\n"
     end
 
@@ -38,12 +44,16 @@ module Rondo
       @out = out
     end
 
+    # @param force [Boolean] renew: also what is not due
     # @param print [Boolean] trust: only say what there is to do
     # @return [Integer] exit code
     # @raise [Error] one line
-    def run(print: false, **)
-      trust(print)
-      0
+    def run(force: false, print: false)
+      case @verb
+      when "trust" then trust(print)
+      when "renew" then renew(force)
+      when "status" then status
+      end
     end
 
     private
@@ -52,6 +62,48 @@ module Rondo
       development = Certificates::Development.new
       development.authority
       Certificates::Trust.new(development.own_authority, out: @out).run(print: print)
+      0
+    end
+
+    def domains
+      Certificates::Domains.from(@settings) or raise Error, "there is no tls_domain: use --tls-domain NAME"
+    end
+
+    # A server that runs answers on port 80 from the same folder; if none does, this program answers.
+    def renew(force)
+      wanted = domains
+      door = Certificates::Door.try(wanted, @settings)
+      renewal = Certificates::Renewal.new(wanted, ->(line, _good) { @out.puts Logger.escape(line) })
+      renewal.run(wait: true, all: force, patient: false) ? 0 : 1
+    ensure
+      door&.close
+    end
+
+    def status
+      wanted = domains
+      store = Certificates::Store.new(wanted.storage)
+      states = wanted.names.map { |name| store.state(name) }
+      states.each { |state| @out.puts Logger.escape(line(state)) }
+      states.all?(&:good?) ? 0 : 1
+    end
+
+    def line(state)
+      parts = [certificate_words(state)]
+      parts << "tried #{state.failures} times in vain: #{state.error}" if state.failures.positive?
+      parts << "next try at #{time(state.next_try)}" if state.next_try
+      "#{state.name}: #{parts.join("; ")}"
+    end
+
+    def certificate_words(state)
+      return "no certificate" unless state.certificate
+
+      issuer = state.certificate.issuer.to_a.map { |_, value,| value }.join(", ")
+      valid = state.good? ? "valid until" : "not valid; its end:"
+      "#{valid} #{time(state.certificate.not_after)}, renewed from #{time(state.renew_at)} on, by #{issuer}"
+    end
+
+    def time(moment)
+      moment.utc.strftime("%F %R UTC")
     end
   end
 end

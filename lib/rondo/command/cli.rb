@@ -197,6 +197,7 @@ module Rondo
         addresses(options)
         processes(options)
         limits(options)
+        certificates(options)
         logs(options)
         puma_only(options)
         others(options)
@@ -270,6 +271,11 @@ module Rondo
     def limits(options)
       options.separator "\nLimits:"
       settings_of(options, :limits)
+    end
+
+    def certificates(options)
+      options.separator "\nCertificates:"
+      settings_of(options, :certificates)
     end
 
     def logs(options)

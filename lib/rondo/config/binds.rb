@@ -20,6 +20,8 @@ module Rondo
     # @raise [AddressError] one line: there is no certificate for one of them
     def uris(settings, inherited, log)
       wanted = wanted(settings)
+      domains = fetched(settings)
+      wanted << domains if domains
       wanted = inherited.uris.uniq if wanted.empty? && inherited.any?
       wanted = [default(settings)] if wanted.empty?
       wanted.map { |uri| bare?(uri) ? with_certificate(uri, settings, log) : uri }
@@ -31,6 +33,7 @@ module Rondo
     # @raise [AddressError] one line
     def check(settings)
       wanted(settings).each { |uri| with_certificate(uri, settings) if bare?(uri) }
+      fetched(settings)
     end
 
     # Addresses of the command line replace those of the file.
@@ -51,6 +54,20 @@ module Rondo
       settings[:tls] || settings.given?(:tls_cert) || settings.given?(:tls_key)
     end
     private_class_method :secure?
+
+    # @return [String, nil] the address of the settings `tls_…`, with certificates that may not be there yet
+    def fetched(settings)
+      return if [*settings[:tls_domain]].empty?
+
+      require "rondo/certificates/domains"
+      require "rondo/certificates/store"
+      domains = Certificates::Domains.from(settings)
+      store = Certificates::Store.new(domains.storage)
+      files = domains.names.map { |name| { cert: store.path(name), key: store.path(name) } }
+      place = Address.tcp_uri(settings[:host] || Address.any_host, settings[:tls_port]).sub("tcp:", "ssl:")
+      "#{place}?#{TLS.query({ awaits: "files", certs: files })}"
+    end
+    private_class_method :fetched
 
     def default(settings)
       return Address.tcp_uri(settings[:host] || Address.any_host, settings[:port]) unless secure?(settings)

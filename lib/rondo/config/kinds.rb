@@ -51,7 +51,7 @@ module Rondo
       # @raise [Refused]
       def word(row, word, before = nil)
         one = read(@word, @words, row, word)
-        @repeats ? [*before, one] : one
+        @repeats ? [*before, *one] : one
       end
 
       # @param row [Row]
@@ -60,7 +60,7 @@ module Rondo
       # @raise [Refused]
       def variable(row, text)
         one = read(@variable.last, @variable.first, row, text)
-        @repeats ? [one] : one
+        @repeats ? [*one] : one
       end
 
       private
@@ -122,6 +122,15 @@ module Rondo
       value.is_a?(String) ? [value] : raise(ArgumentError)
     end
 
+    label = /[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?/
+    host = /\A(?=.{1,253}\z)(?:#{label}\.)+(?!\d+\z)#{label}\z/
+    names = lambda do |value, _row|
+      found = [*value].flat_map { |text| text.is_a?(String) ? text.split(/[,\s]+/) : raise(ArgumentError) }
+      found.map { |name| name.downcase.delete_suffix(".") }.reject(&:empty?).each do |name|
+        raise Kind::Refused, "must be names of hosts, without wildcards, not #{name.inspect}" unless host.match?(name)
+      end
+    end
+
     KINDS = {
       any: Kind.new("a value"),
       text: Kind.new("a String") { |value, _row| value.is_a?(String) ? value : raise(ArgumentError) },
@@ -135,6 +144,7 @@ module Rondo
       folder: Kind.new("a path", word: ->(word, _row) { File.expand_path(word) }, &path),
       paths: Kind.new("a path", word: itself, repeats: true, &path),
       addresses: Kind.new("a list of addresses", word: itself, repeats: true, &list),
+      names: Kind.new("a list of names", repeats: true, &names),
       port: Kind.new("a number up to 65535", variable: digits, word: lambda do |word, _row|
         word.match?(/\A\d{1,5}\z/) && word.to_i <= 65_535 ? word.to_i : raise(ArgumentError)
       end),

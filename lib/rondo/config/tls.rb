@@ -21,7 +21,9 @@ module Rondo
     # What was understood: of a listener, without the bytes.
     # @!attribute pairs [Array<Pair>]
     # @!attribute ca [String, nil] path of a PEM file
-    Spec = Struct.new(:pairs, :ca, :verify_mode, :verification_flags, :ciphers, :ciphersuites, keyword_init: true)
+    # @!attribute awaits [Boolean] whether a pair may be missing until somebody writes its files
+    Spec = Struct.new(:pairs, :ca, :verify_mode, :verification_flags, :ciphers, :ciphersuites, :awaits,
+                      keyword_init: true)
 
     # What was read, for the core. It does not show what it has: there are keys in it.
     class Material < Hash
@@ -39,7 +41,7 @@ module Rondo
     # In an address Puma writes keystore-pass, in `ssl_bind` keystore_pass.
     KEYSTORE = %w[keystore keystore_pass keystore-pass keystore_type keystore-type truststore truststore_pass
                   truststore-pass truststore_type truststore-type cipher_suites protocols ssl_cipher_list].freeze
-    WORDS = [*PAIR, "ca", "verify_mode", "verification_flags", "ssl_cipher_filter", "ssl_ciphersuites",
+    WORDS = [*PAIR, "awaits", "ca", "verify_mode", "verification_flags", "ssl_cipher_filter", "ssl_ciphersuites",
              *WITHOUT_EFFECT, *KEYSTORE].freeze
     # A path that is no path: PEM that a configuration file has itself.
     KEPT = /\Apem:(\d+)\z/
@@ -96,7 +98,7 @@ module Rondo
 
       Spec.new(pairs: pairs(words), ca: path(single["ca"]), verify_mode: mode,
                verification_flags: single["verification_flags"], ciphers: single["ssl_cipher_filter"],
-               ciphersuites: single["ssl_ciphersuites"])
+               ciphersuites: single["ssl_ciphersuites"], awaits: single["awaits"] == "files")
     end
 
     # Reads the files, each once.
@@ -107,11 +109,18 @@ module Rondo
     def read(spec, address)
       raise Refused, "cert is missing" if spec.pairs.empty?
 
-      found = { name: name(spec), address: address, certificates: spec.pairs.map { |pair| read_pair(pair) },
+      found = { name: name(spec), address: address, certificates: there(spec).map { |pair| read_pair(pair) },
                 ca: spec.ca && read_file(spec.ca), ca_name: spec.ca, verify_mode: spec.verify_mode,
                 verification_flags: spec.verification_flags, ciphers: spec.ciphers, ciphersuites: spec.ciphersuites }
       Material.new.update(found.compact)
     end
+
+    def there(spec)
+      return spec.pairs unless spec.awaits
+
+      spec.pairs.select { |pair| [pair.certificate, pair.key].all? { |path| KEPT.match?(path) || File.exist?(path) } }
+    end
+    private_class_method :there
 
     # Listeners of the same name show the same certificates, whatever is in the files.
     # @param spec [Spec]
@@ -202,8 +211,11 @@ module Rondo
     end
     private_class_method :path
 
+    # Where both are one file, it is read once: it may be replaced meanwhile.
     def read_pair(pair)
-      { certificate: read_file(pair.certificate), key: read_file(pair.key),
+      certificate = read_file(pair.certificate)
+      key = pair.key == pair.certificate ? certificate : read_file(pair.key)
+      { certificate: certificate, key: key,
         certificate_name: name_of(pair.certificate, "cert_pem"), key_name: name_of(pair.key, "key_pem"),
         password: pair.password_command && password(pair.password_command) }.compact
     end

@@ -71,6 +71,7 @@ module Rondo
       serve(signals)
       finish(signals)
     ensure
+      @fetched&.close
       @control&.close
       @files&.remove
     end
@@ -105,6 +106,7 @@ module Rondo
     def listen_only
       listen
       urls = @server.addresses
+      @fetched&.close
       @server.stop(force: true)
       @server.run
       urls
@@ -131,7 +133,7 @@ module Rondo
       return if @serving.stopping?
 
       # Held open across the stop, so that clients wait in the kernel's queue meanwhile.
-      @handed_on = Inherited.hand_on(@server.descriptors)
+      @handed_on = Inherited.hand_on([*@server.descriptors, *@fetched&.descriptors])
       @systemd.restarting
       @server.keep_files
       @restart = true
@@ -237,6 +239,7 @@ module Rondo
         descriptors.each { |number| adopt(number, inherited, uri, tls) }
         @server.listen(uri, tls: tls) if descriptors.empty?
       end
+      @fetched = @setup.keep_certificates(inherited, @log) { @certificates.request }
       inherited.close_rest
     end
 
@@ -266,6 +269,7 @@ module Rondo
       signals.install
       notify_ready
       @server.addresses.uniq.each { |url| @log.say "* Listening on #{url}" }
+      @fetched&.start
       watch_restart_file if @settings[:tmp_restart]
       @certificates.start
       call_hooks(:after_booted)
@@ -306,8 +310,10 @@ module Rondo
       @files.remove
       @control&.hand_on
       @control&.close
+      @fetched&.close
       tickets, kept = TicketKeys.hand_on(@tickets)
-      Inherited.exec_again(@again, @handed_on, foreign: @foreign, keep: kept, materials: @materials.values,
+      Inherited.exec_again(@again, @handed_on, foreign: [*@foreign, *@fetched&.foreign], keep: kept,
+                                               materials: @materials.values,
                                                more: { **tickets, **@setup.environment_before })
     end
 

@@ -44,7 +44,7 @@ class OptionsTest < Minitest::Test
 
   def test_options_belong_to_groups_that_the_help_has
     groups = [*Settings::ROWS, *Settings::CORE_NAMES.values].filter_map(&:group).uniq
-    assert_empty groups - %i[where processes limits logs]
+    assert_empty groups - %i[where processes limits certificates logs]
   end
 
   NEW_ROW = <<~RUBY
