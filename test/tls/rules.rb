@@ -7,7 +7,7 @@
 
 module TLSRules
   # server: one of rules_runner.rb
-  # client: max, min (versions), ciphers, alpn, host, identity (one of the certificates there), plain, raw
+  # client: max, min (versions), ciphers, groups, alpn, host, identity (one of the certificates there), plain, raw
   # sent: plain text; or for raw clients the bytes themselves
   # expected: bodies (of the answers), cut (the answer ends without close_notify), alert, status (of a plain answer),
   #   shown (common name of the certificate), agreed (protocol), cipher, nothing (closed without a word), log
@@ -56,6 +56,8 @@ module TLSRules
                     log: /no common cipher/
   rule "T2", "a key exchange without forward secrecy", client: { max: :TLS1_2, ciphers: "AES128-GCM-SHA256" },
                                                        alert: /handshake failure/
+  rule "T2", "a finite field, which costs the server much", client: { min: :TLS1_3, groups: "ffdhe2048:ffdhe8192" },
+                                                            alert: /handshake failure/
   rule "T2", "AES-128 first", client: { max: :TLS1_2, ciphers: "ECDHE+AES256:ECDHE+AES128" }, bodies: ["https"],
                               cipher: "ECDHE-ECDSA-AES128-GCM-SHA256"
   rule "T2", "ChaCha for those that prefer it", client: { max: :TLS1_2, ciphers: "ECDHE+CHACHA20:ECDHE+AES128" },

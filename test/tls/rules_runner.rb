@@ -154,6 +154,7 @@ class TLSRulesRunner
       made.min_version = OpenSSL::SSL.const_get("#{client[:min] || (client[:max] == :TLS1_1 ? :TLS1 : :TLS1_2)}_VERSION")
       made.max_version = OpenSSL::SSL.const_get("#{client[:max]}_VERSION") if client[:max]
       made.ciphers = client[:ciphers] if client[:ciphers]
+      made.ecdh_curves = client[:groups] if client[:groups]
       made.alpn_protocols = client[:alpn] if client[:alpn]
       identify(made, @identities.fetch(client[:identity])) if client[:identity]
     end

@@ -144,6 +144,13 @@ static bool set_clients(const rd_tls_options *options, SSL_CTX *set, char *error
 
 /* ---- a set ---- */
 
+/* Elliptic curves, and what newer versions add against quantum computers. Not the finite fields
+ * that OpenSSL offers as well: a client that wants one of 8192 bits costs the server much. */
+static void set_groups(SSL_CTX *set) {
+    if (SSL_CTX_set1_groups_list(set, "X25519MLKEM768:X25519:P-256:X448:P-384:P-521") == 1) return;
+    SSL_CTX_set1_groups_list(set, "X25519:P-256:X448:P-384:P-521");
+}
+
 /* No renegotiation. An end without close_notify is an end: the lengths of HTTP decide what is
  * whole. */
 SSL_CTX *rd_tls_set_new(const rd_tls_options *options, char error[RD_TLS_ERROR_MAX]) {
@@ -158,6 +165,7 @@ SSL_CTX *rd_tls_set_new(const rd_tls_options *options, char error[RD_TLS_ERROR_M
     /* No partial writes: a client may ask for records of 512 bytes, and a piece is then several. */
     SSL_CTX_set_mode(set, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_read_ahead(set, 0); /* tls_read() needs what OpenSSL keeps to be one record */
+    set_groups(set);
     rd_tls_prepare_tickets(set);
     if (set_ciphers(options, set, error) && set_clients(options, set, error)) return set;
     SSL_CTX_free(set);
