@@ -15,7 +15,7 @@ module Rondo
     class Store
       TOKENS = "webroot/.well-known/acme-challenge"
       # When a certificate is renewed: a third of its life is left.
-      LEFT = 3r
+      LEFT = 3.0
       # Seconds after a failure, doubled with each of them.
       FIRST_DELAY = 60
       LONGEST_DELAY = 6 * 3600
