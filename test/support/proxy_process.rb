@@ -25,11 +25,13 @@ class ProxyProcess
   # @param nginx [String] how nginx talks to the server; by its defaults that is HTTP/1.0
   # @param haproxy [String] further lines of haproxy's backend
   # @param server [String] further words of its line "server"
-  def initialize(name, port, patience: "1s", nginx: KEEP_ALIVE, haproxy: "", server: "")
+  # @param scheme [String] how nginx talks to the server; haproxy has words of `server` for that
+  def initialize(name, port, patience: "1s", nginx: KEEP_ALIVE, haproxy: "", server: "", scheme: "http")
     @patience = patience
     @location = nginx
     @backend = haproxy
     @server = server
+    @scheme = scheme
     @directory = Dir.mktmpdir("rondo-proxy")
     @held = HeldPort.new
     own = @held.number
@@ -72,7 +74,7 @@ class ProxyProcess
         server {
           listen 127.0.0.1:#{own}; lingering_timeout 1s; client_header_timeout 1s; keepalive_timeout 1s;
           location / {
-            proxy_pass http://app; #{@location} proxy_set_header Host a;
+            proxy_pass #{@scheme}://app; #{@location} proxy_set_header Host a;
             proxy_request_buffering off; proxy_next_upstream off; proxy_read_timeout #{@patience}; client_body_timeout 1s;
           }
         }
