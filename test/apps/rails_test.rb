@@ -9,6 +9,7 @@ require "cgi"
 require "json"
 require_relative "app_case"
 require_relative "rails_app"
+require_relative "rails_https"
 require_relative "rails_push"
 
 # What holds in both environments.
@@ -180,11 +181,12 @@ end
 
 class RailsProductionTest < AppCase
   include RailsBehaviour
+  include RailsHTTPS
   include RailsPush
 
   def self.start_server
     app = RailsApp.instance
-    ServerProcess.new(File.join(app.path, "config.ru"), spawn: { chdir: app.path }, deadline: 60,
+    ServerProcess.new(File.join(app.path, "config.ru"), spawn: { chdir: app.path }, deadline: 60, binds: RailsHTTPS.binds,
                                                         config: %(x_sendfile_root "storage", "public"\nsendfile_type "X-Sendfile"),
                                                         env: RailsApp::ENVIRONMENT.merge("RAILS_ENV" => "production", "GATE" => gate))
   end
