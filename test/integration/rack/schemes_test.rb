@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
-# A plain listener and a secure one in one server: the values that the application and the log get for each, whichever
-# came first. There is no secure transport yet. So tools/run_asan adds one to its copy that only claims to be secure.
+# A plain listener and one with TLS in one server: the values that the application and the log get for each, whichever
+# came first.
 # SPDX-License-Identifier: MIT
 
 require_relative "rack_case"
+require_relative "../../support/certificates"
 require "json"
+require "tmpdir"
 require "timeout"
 
 class RackSchemesTest < RackCase
@@ -16,22 +18,41 @@ class RackSchemesTest < RackCase
 
   def setup
     super
-    skip "a transport that claims to be secure: only the copy of tools/run_asan has one" unless ENV["RONDO_TEST_SCHEMES"]
+    @folder = Dir.mktmpdir("rondo-schemes")
+    @pair = Certificates.new(@folder).pair("one")
   end
 
-  # Two clients of one server: of its plain listener, and of its secure one.
+  def teardown
+    super
+    FileUtils.remove_entry(@folder)
+  end
+
+  # Two clients of one server: of its plain listener, and of the one with TLS.
   def clients(**settings, &app)
     app ||= ->(env) { [200, { "x-seen" => env.values_at(*KEYS).to_json, "x-keys" => env.size.to_s }, []] }
     running = start(app, **settings)
     [connect(running), RawClient.new(listen_securely(running.server)).tap { |client| @clients << client }]
   end
 
+  # The client is plain: what it sends and gets goes over TLS from here on.
   def listen_securely(server)
-    TCPServer.open("127.0.0.1", 0) do |socket|
-      copy = socket.dup
-      copy.autoclose = false # the server closes it
-      server.listen_fd(copy.fileno, scheme: "test-https").sub(/\Atest-https/, "http")
-    end
+    port = server.listen("ssl://127.0.0.1:0?#{@pair.query}")[/\d+\z/].to_i
+    front = TCPServer.new("127.0.0.1", 0)
+    Thread.new { carry(front.accept.tap { front.close }, port) }
+    "http://127.0.0.1:#{front.addr[1]}"
+  end
+
+  def carry(plain, port)
+    secure = OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", port))
+    secure.sync_close = true
+    secure.connect
+    back = Thread.new { IO.copy_stream(secure, plain) }
+    IO.copy_stream(plain, secure)
+  rescue SystemCallError, IOError, OpenSSL::SSL::SSLError
+    nil # the test is over
+  ensure
+    back&.kill
+    [plain, secure].compact.each(&:close)
   end
 
   def seen(client, headers = BROWSER)
