@@ -102,8 +102,8 @@ static ssize_t conn_receive(rd_conn *conn, size_t *len, int flags) {
     size_t held = conn->held_len;
     char *at = receive_buf + held;
     size_t room = sizeof receive_buf - held;
-    ssize_t got =
-        conn->tls ? rd_tls_client_receive(conn->tls, at, room) : recv(conn->fd, at, room, flags);
+    ssize_t got = conn->tls ? rd_tls_client_receive(conn->tls, at, room, flags)
+                            : recv(conn->fd, at, room, flags);
     if (got <= 0) return got;
     if (held) memcpy(receive_buf, conn->held, held);
     held_drop(conn);

@@ -74,14 +74,14 @@ static ssize_t failure(rd_tls_client *tls, int result, int on_want_read) {
     return -1;
 }
 
-ssize_t rd_tls_client_receive(rd_tls_client *tls, void *bytes, size_t len) {
+ssize_t rd_tls_client_receive(rd_tls_client *tls, void *bytes, size_t len, int flags) {
     size_t all = 0;
     int got;
     errno = 0;
     do {
         got = SSL_read(tls, (char *)bytes + all, (int)(len - all));
         if (got > 0) all += (size_t)got;
-    } while (got > 0 && len - all > RECORD_BYTES);
+    } while (got > 0 && flags != 0 && len - all > RECORD_BYTES);
     if (all == 0) return failure(tls, got, EAGAIN);
     ERR_clear_error(); /* an end or an error comes again */
     return (ssize_t)all;

@@ -24,9 +24,10 @@ rd_tls_mode rd_tls_client_mode(const char *name);
 /* Begins TLS on a connected or connecting socket. */
 rd_tls_client *rd_tls_client_begin(int fd, rd_tls_mode mode);
 
-/* Return what recv(2) and send(2) return. EAGAIN: the socket is empty or full. EINPROGRESS of send:
- * the handshake waits for the peer, so call it again when something came. */
-ssize_t rd_tls_client_receive(rd_tls_client *tls, void *bytes, size_t len);
+/* Return what recv(2) and send(2) return. `flags`: MSG_DONTWAIT, or 0 for a socket that blocks.
+ * EAGAIN: the socket is empty or full. EINPROGRESS of send: the handshake waits for the peer, so
+ * call it again when something came. */
+ssize_t rd_tls_client_receive(rd_tls_client *tls, void *bytes, size_t len, int flags);
 ssize_t rd_tls_client_send(rd_tls_client *tls, const void *bytes, size_t len);
 
 /* Frees it; does not close the socket. */

@@ -119,7 +119,7 @@ module Bench
     end
 
     def warms_up_with_hello?
-      @scenario.app == "push" || (@scenario.app == "files" && @scenario.kind != :hot)
+      @scenario.fresh || @scenario.app == "push" || (@scenario.app == "files" && @scenario.kind != :hot)
     end
 
     def hello

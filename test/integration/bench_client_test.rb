@@ -139,6 +139,17 @@ class BenchClientTest < Minitest::Test
     assert_equal [20, 0, 19], said.values_at("requests", "errors", "resumed")
   end
 
+  def test_idle_connections_over_tls
+    @responder = Responder.new([LENGTH], tls: tls_context)
+    command = [Bench::Programs.path("client"), "--idle", "5", "--tls", "full", "127.0.0.1:#{@responder.port}/x"]
+    IO.popen(command, "r+") do |io|
+      assert_equal({ "idle" => 5, "errors" => 0 }, JSON.parse(io.gets))
+      assert_equal 5, @responder.requests
+    end
+  ensure
+    @responder.stop
+  end
+
   def test_connections_one_by_one
     said = run_client([LENGTH], "-c", "4", "-n", "10", "--close", "--every", "2000", close: true)
 
