@@ -71,26 +71,13 @@ module Rondo
     # Waits for a message.
     # @return [Message, nil] nil when the other end is closed
     def receive
-      loop do
-        text, _, _, *extras = @io.recvmsg(LONGEST, 0, CONTROL, scm_rights: true)
-        @ios.concat(extras.flat_map { |extra| extra.cmsg_is?(:SOCKET, :RIGHTS) ? extra.unix_rights : [] })
-        return if text.nil? || text.empty?
-        next if text == MORE
-
-        return message(text)
-      end
-    rescue Errno::ECONNRESET
-      # The other end was closed before it read everything; what it sent can still be read.
-      retry
-    rescue SystemCallError, IOError
-      nil
+      read { @io.recvmsg(LONGEST, 0, CONTROL, scm_rights: true) }
     end
 
+    # It does not ask IO#wait_readable first: when a signal arrives, such as SIGCHLD, that says "no" beside a message.
     # @return [Message, nil, false] false when there is nothing yet
     def receive_now
-      return false unless @io.wait_readable(0)
-
-      receive
+      read { @io.recvmsg_nonblock(LONGEST, 0, CONTROL, scm_rights: true, exception: false) }
     end
 
     # @return [Integer]
@@ -110,6 +97,23 @@ module Rondo
     end
 
     private
+
+    # A message whose first part is there comes whole: its sender never stops in between.
+    def read
+      part = yield
+      return false if part == :wait_readable
+
+      text, _, _, *extras = part
+      @ios.concat(extras.flat_map { |extra| extra.cmsg_is?(:SOCKET, :RIGHTS) ? extra.unix_rights : [] })
+      return if text.nil? || text.empty?
+
+      text == MORE ? receive : message(text)
+    rescue Errno::ECONNRESET
+      # The other end was closed before it read everything; what it sent can still be read.
+      retry
+    rescue SystemCallError, IOError
+      nil
+    end
 
     def send_message(words, ios)
       text = words.map { |word| word.to_s.b.tr("\0", " ") }.join("\0")

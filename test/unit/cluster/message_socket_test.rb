@@ -43,6 +43,20 @@ class MessageSocketTest < Minitest::Test
     assert_equal false, @other.receive_now
   end
 
+  def test_a_message_is_seen_beside_signals
+    before = trap("USR2") { nil }
+    program = "5000.times { Process.kill(:USR2, #{Process.pid}); 300.times { } }"
+    sender = spawn("ruby", "--disable-gems", "-e", program)
+    missed = 0
+    until Process.wait(sender, Process::WNOHANG)
+      @one.notify(:ready)
+      @other.receive_now or (missed += 1) && @other.receive
+    end
+    assert_equal 0, missed
+  ensure
+    trap("USR2", before)
+  end
+
   def test_many_descriptors
     reader, writer = IO.pipe
     @one.notify(:fork, ios: [writer] * 450, index: 1)
