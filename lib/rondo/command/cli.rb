@@ -99,7 +99,7 @@ module Rondo
 
     def find_verb
       require "rondo/command/cert"
-      return done(Cert.help) if @arguments.empty? || @arguments.first.match?(/\A(-h|--help|help)\z/)
+      return done(cert_help) if @arguments.empty? || @arguments.first.match?(/\A(-h|--help|help)\z/)
 
       @verb = Cert.verb(@arguments.shift)
     end
@@ -169,7 +169,7 @@ module Rondo
 
     def try(word)
       case word
-      when "help" then done(parser.help)
+      when "help" then done(help)
       when "version" then done(version)
       end
     end
@@ -190,18 +190,23 @@ module Rondo
       raise UsageError, "#{value.inspect} is not a size; use a number with k, m or g"
     end
 
-    def parser
+    GROUPS = %i[addresses processes limits certificates logs puma_only others].freeze
+
+    def parser(groups = GROUPS)
       OptionParser.new do |options|
         options.banner = "Usage: rondo [options] [file]     rondo init | check | cert | ctl | top [options]"
         options.require_exact = true
-        addresses(options)
-        processes(options)
-        limits(options)
-        certificates(options)
-        logs(options)
-        puma_only(options)
-        others(options)
+        groups.each { |group| send(group, options) }
       end
+    end
+
+    # It fits a screen, because `rondo cert --help` shows the options of certificates.
+    def help
+      parser(GROUPS - %i[certificates]).help
+    end
+
+    def cert_help
+      Cert.help + OptionParser.new { |options| certificates(options) }.summarize.join
     end
 
     # The options of one group that set a setting.
@@ -289,7 +294,7 @@ module Rondo
       options.on("--force", "overwrite the file (init), fetch what is good (cert renew)") { @force = true }
       options.on("--print", "rondo cert trust shows what it would do") { @print = true }
       options.on("-V", "--version", "show the version and what it was built with") { done(version) }
-      options.on("-h", "--help", "show this text") { done(options.help) }
+      options.on("-h", "--help", "show this text") { done(help) }
     end
 
     def plugin(name)

@@ -187,8 +187,8 @@ module Rondo
       row(:tls_domain, :names, nil, "names",
           "hosts for which certificates are fetched from an ACME server and renewed; tls_port and tls_http_port " \
           "are bound",
-          flag: "--tls-domain NAME", group: :certificates, env: %w[RONDO_TLS_DOMAIN],
-          help: "fetch a certificate for this host; may be repeated", example: 'tls_domain "www.example.com"'),
+          flag: "--tls-domain NAME", group: :where, env: %w[RONDO_TLS_DOMAIN],
+          help: "fetch a certificate for this host; more: rondo cert --help", example: 'tls_domain "www.example.com"'),
       row(:tls_email, :text, nil, "address", "where the ACME server may write to",
           flag: "--tls-email ADDRESS", group: :certificates, env: %w[RONDO_TLS_EMAIL],
           help: "address for the ACME server", example: 'tls_email "ops@example.com"'),
