@@ -88,12 +88,18 @@ static void test_what_the_application_sees(void) {
 
 /* ---- ends ---- */
 
-static void test_the_client_leaves(void) {
+/* The request of a connection of A, forwarded to B, whose application keeps it. */
+static int forward_held(const char *request) {
     begin_with(hold);
     const int fd = dial_shaken_with(answer);
     pin_a();
-    say_record(fd, GET("/slow"));
+    say_record(fd, request);
     stand_in_and_serve(3);
+    return fd;
+}
+
+static void test_the_client_leaves(void) {
+    const int fd = forward_held(GET("/slow"));
     if (!CHECK(seen.held != NULL)) return;
     CHECK_INT(servers[A]->forwards.running, 1);
     CHECK(seen.held->conn != NULL);
@@ -115,11 +121,7 @@ static void lose_b(void) {
 }
 
 static void test_the_sibling_ends_before_its_answer(void) {
-    begin_with(hold);
-    const int fd = dial_shaken_with(answer);
-    pin_a();
-    say_record(fd, GET("/slow"));
-    stand_in_and_serve(3);
+    const int fd = forward_held(GET("/slow"));
     lose_b();
     CHECK(starts(hear_all(fd), "HTTP/1.1 502 Bad Gateway\r\n"));
     CHECK_HAS(heard, "the worker that answered the request has ended\n");
@@ -133,11 +135,7 @@ static void test_the_sibling_ends_before_its_answer(void) {
 }
 
 static void test_the_sibling_ends_in_its_answer(void) {
-    begin_with(hold);
-    const int fd = dial_shaken_with(answer);
-    pin_a();
-    say_record(fd, GET("/slow"));
-    stand_in_and_serve(3);
+    const int fd = forward_held(GET("/slow"));
     rd_loop_lock(&servers[B]->loop);
     const rd_response_head head = {.status = 200, .length = -1};
     seen.held->responder->start(seen.held, &head);
@@ -158,11 +156,7 @@ static void test_the_sibling_ends_in_its_answer(void) {
 /* ---- order and wake-ups ---- */
 
 static void test_the_owner_wakes(void) {
-    begin_with(hold);
-    const int fd = dial_shaken_with(answer);
-    pin_a();
-    say_record(fd, GET("/one") GET("/two") GET("/three"));
-    stand_in_and_serve(3);
+    const int fd = forward_held(GET("/one") GET("/two") GET("/three"));
     CHECK_INT(servers[A]->forwards.running, 1);
     wake_a();
     app = answer;
@@ -202,11 +196,7 @@ static bool is_done(int place) {
 
 /* Whichever of the two stops: it waits for the answer. */
 static void test_a_drain(int place) {
-    begin_with(hold);
-    const int fd = dial_shaken_with(answer);
-    pin_a();
-    say_record(fd, GET("/slow"));
-    stand_in_and_serve(3);
+    const int fd = forward_held(GET("/slow"));
     wake_a();
     rd_server_stop(servers[place], RD_STOP_DRAIN);
     serve_all();
@@ -221,11 +211,7 @@ static void test_a_drain(int place) {
 }
 
 static void test_a_stop_at_once(int place) {
-    begin_with(hold);
-    const int fd = dial_shaken_with(answer);
-    pin_a();
-    say_record(fd, GET("/slow"));
-    stand_in_and_serve(3);
+    const int fd = forward_held(GET("/slow"));
     wake_a();
     rd_server_stop(servers[place], RD_STOP_NOW);
     serve_all();
@@ -239,11 +225,7 @@ static void test_a_stop_at_once(int place) {
 
 /* A child of either process has neither end of the pair, and the answer arrives. */
 static void test_a_fork(int place) {
-    begin_with(hold);
-    const int fd = dial_shaken_with(answer);
-    pin_a();
-    say_record(fd, GET("/slow"));
-    stand_in_and_serve(3);
+    const int fd = forward_held(GET("/slow"));
     rd_server *server = servers[place];
     rd_server_hold(server);
     int ready[2];
@@ -277,11 +259,7 @@ static void test_a_fork(int place) {
 
 /* The application gets a descriptor that is the client's connection, in both directions. */
 static void test_hijack(bool with_head) {
-    begin_with(hold);
-    const int fd = dial_shaken_with(answer);
-    pin_a();
-    say_record(fd, GET("/hijack") "ahead");
-    stand_in_and_serve(3);
+    const int fd = forward_held(GET("/hijack") "ahead");
     rd_loop_lock(&servers[B]->loop);
     rd_buffer rest = {0};
     const rd_response_head head = {
