@@ -4,18 +4,18 @@
 # SPDX-License-Identifier: MIT
 
 require_relative "cluster_case"
+require "support/gate"
 
 class ClusterBalanceTest < ClusterCase
+  include Gate
+
   STUCK = <<~RUBY
-    require "fiddle"
-    READ = Fiddle::Function.new(Fiddle.dlopen(nil)["read"], [-Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, -Fiddle::TYPE_LONG],
-                                Fiddle::TYPE_LONG, need_gvl: true)
     run lambda { |env|
       warn "inside \#{Process.pid}" unless env["PATH_INFO"] == "/"
       case env["PATH_INFO"]
       when "/sleep" then IO.select(nil, nil, nil, 0.01) until File.exist?("go")
       when "/loop" then nil until File.exist?("go")
-      when "/c" then File.open("gate", "r+") { |gate| READ.call(gate.fileno, Fiddle.malloc(1), 1) }
+      when "/c" then GATE.call
       end
       [200, {}, [Process.pid.to_s]]
     }
@@ -23,27 +23,11 @@ class ClusterBalanceTest < ClusterCase
 
   def setup
     super
-    write "config.ru", STUCK
-    File.mkfifo(File.join(@folder, "gate"))
-    @gate = File.open(File.join(@folder, "gate"), "r+")
-  end
-
-  # The calls that are inside continue.
-  def open_gate
-    write "go", ""
-    @gate.write("x")
-    @gate.flush
+    write "config.ru", Gate::APP + STUCK
   end
 
   def dial(server)
     TCPSocket.new("127.0.0.1", server.port).tap { |socket| (@sockets ||= []) << socket }
-  end
-
-  def teardown
-    open_gate
-    @sockets&.each(&:close)
-    super
-    @gate.close
   end
 
   def say(socket, path = "/")

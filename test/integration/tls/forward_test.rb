@@ -5,12 +5,12 @@
 # SPDX-License-Identifier: MIT
 
 require_relative "tls_case"
+require "support/gate"
 
 class TLSForwardTest < TLSCase
+  include Gate
+
   FORWARD = <<~RUBY
-    require "fiddle"
-    READ = Fiddle::Function.new(Fiddle.dlopen(nil)["read"], [-Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, -Fiddle::TYPE_LONG],
-                                Fiddle::TYPE_LONG, need_gvl: true)
     # Waits for the file, and still lets others run.
     UNTIL_THERE = ->(name) { IO.select(nil, nil, nil, 0.01) until File.exist?(name) }
 
@@ -30,7 +30,7 @@ class TLSForwardTest < TLSCase
       warn "at \#{path} \#{Process.pid}" if path.match?(%r{\\A/(?:held|parts|endless)})
       case path
       when "/loop" then nil until File.exist?("go")
-      when "/c" then File.open("gate", "r+") { |gate| READ.call(gate.fileno, Fiddle.malloc(1), 1) }
+      when "/c" then GATE.call
       when "/sleep" then UNTIL_THERE.call("go")
       when "/held" then UNTIL_THERE.call("answer")
       when "/parts" then next [200, {}, Parts.new("answer")]
@@ -52,23 +52,7 @@ class TLSForwardTest < TLSCase
 
   def setup
     super
-    write "config.ru", FORWARD
-    File.mkfifo(File.join(@folder, "gate"))
-    @gate = File.open(File.join(@folder, "gate"), "r+")
-  end
-
-  def teardown
-    open_gate
-    @sockets&.each(&:close)
-    super
-    @gate.close
-  end
-
-  # The calls that are inside continue.
-  def open_gate
-    write "go", ""
-    @gate.write("x")
-    @gate.flush
+    write "config.ru", Gate::APP + FORWARD
   end
 
   def cluster(*words, workers: 2, **options)
