@@ -71,8 +71,7 @@ module Rondo
       end
 
       def gem_folders
-        state = @env["XDG_STATE_HOME"].to_s
-        state = File.join(Dir.home, ".local/state") unless state.start_with?("/")
+        state = Folder.base(@env, "XDG_STATE_HOME", ".local/state")
         [File.join(state, "localhost.rb"), File.join(Dir.home, ".localhost")]
       rescue ArgumentError
         []
@@ -107,8 +106,7 @@ module Rondo
       end
 
       def mkcert_defaults
-        data = @env["XDG_DATA_HOME"].to_s
-        data = File.join(Dir.home, ".local/share") unless data.start_with?("/")
+        data = Folder.base(@env, "XDG_DATA_HOME", ".local/share")
         [File.join(data, "mkcert"), File.join(Dir.home, "Library/Application Support/mkcert")]
       rescue ArgumentError
         []

@@ -25,12 +25,20 @@ module Rondo
       # @return [String] a path
       # @raise [Failed]
       def self.place(name, env = ENV)
-        state = env["XDG_STATE_HOME"].to_s
-        # The XDG specification has relative paths ignored.
-        state = File.join(Dir.home, ".local/state") unless state.start_with?("/")
-        File.join(state, "rondo", name)
+        File.join(base(env, "XDG_STATE_HOME", ".local/state"), "rondo", name)
       rescue ArgumentError
         raise Failed, "there is no home folder for certificates: set XDG_STATE_HOME"
+      end
+
+      # A folder of the XDG specification, which has relative paths ignored.
+      # @param env [Hash{String => String}]
+      # @param variable [String] its name there
+      # @param fallback [String] below the home folder
+      # @return [String] a path
+      # @raise [ArgumentError] when there is neither the variable nor a home folder
+      def self.base(env, variable, fallback)
+        path = env[variable].to_s
+        path.start_with?("/") ? path : File.join(Dir.home, fallback)
       end
 
       # @return [String]
