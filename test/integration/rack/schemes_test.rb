@@ -38,21 +38,8 @@ class RackSchemesTest < RackCase
   def listen_securely(server)
     port = server.listen("ssl://127.0.0.1:0?#{@pair.query}")[/\d+\z/].to_i
     front = TCPServer.new("127.0.0.1", 0)
-    Thread.new { carry(front.accept.tap { front.close }, port) }
+    Thread.new { XorProxy::SecurePair.new(front.accept.tap { front.close }, TCPSocket.new("127.0.0.1", port)).run }
     "http://127.0.0.1:#{front.addr[1]}"
-  end
-
-  def carry(plain, port)
-    secure = OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", port))
-    secure.sync_close = true
-    secure.connect
-    back = Thread.new { IO.copy_stream(secure, plain) }
-    IO.copy_stream(plain, secure)
-  rescue SystemCallError, IOError, OpenSSL::SSL::SSLError
-    nil # the test is over
-  ensure
-    back&.kill
-    [plain, secure].compact.each(&:close)
   end
 
   def seen(client, headers = BROWSER)
