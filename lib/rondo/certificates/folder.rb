@@ -75,16 +75,9 @@ module Rondo
       def write(name, bytes, mode: 0o600)
         path = at(name)
         make(File.dirname(path))
-        temporary = "#{path}.#{SecureRandom.hex(8)}.new" # in a container every start has the same process number
-        File.open(temporary, File::WRONLY | File::CREAT | File::EXCL | File::NOFOLLOW, mode) do |file|
-          file.chmod(mode) # whatever the umask is
-          file.write(bytes)
-          file.fsync
-        end
-        File.rename(temporary, path)
+        write_whole(path, bytes, mode)
         path
       rescue SystemCallError => e
-        File.unlink(temporary) if temporary && File.exist?(temporary)
         fail_with("cannot write", path, e)
       end
 
@@ -104,14 +97,12 @@ module Rondo
       # @return [Object] what the block returns; :busy without a wait, if another process is there
       # @raise [Failed]
       def locked(wait: true)
-        make(@path)
-        File.open(at(LOCK), File::RDWR | File::CREAT, 0o600) do |file|
-          return :busy unless file.flock(wait ? File::LOCK_EX : File::LOCK_EX | File::LOCK_NB)
+        lock = open_lock
+        return :busy unless lock.flock(wait ? File::LOCK_EX : File::LOCK_EX | File::LOCK_NB)
 
-          yield
-        end
-      rescue SystemCallError => e
-        fail_with("cannot lock", at(LOCK), e)
+        yield
+      ensure
+        lock&.close
       end
 
       # Makes it, or a folder in it. Folders above it are as the umask wants them.
@@ -130,6 +121,27 @@ module Rondo
       end
 
       private
+
+      def open_lock
+        make(@path)
+        File.open(at(LOCK), File::RDWR | File::CREAT, 0o600)
+      rescue SystemCallError => e
+        fail_with("cannot lock", at(LOCK), e)
+      end
+
+      # Whatever ends this, no half of a key stays behind. In a container every start has the same process number.
+      def write_whole(path, bytes, mode)
+        temporary = "#{path}.#{SecureRandom.hex(8)}.new"
+        File.open(temporary, File::WRONLY | File::CREAT | File::EXCL | File::NOFOLLOW, mode) do |file|
+          file.chmod(mode) # whatever the umask is
+          file.write(bytes)
+          file.fsync
+        end
+        File.rename(temporary, path)
+        File.open(File.dirname(path), &:fsync) # or a crash of the machine takes the new name back
+      ensure
+        FileUtils.rm_f(temporary)
+      end
 
       # Somebody else could put an authority there, and its owner would trust that.
       def check(path)

@@ -59,6 +59,56 @@ class CertificatesFolderTest < Minitest::Test
     assert_equal "two", @folder.read("file")
   end
 
+  # What a crash of the machine leaves: strace sees the folder on the disk after the new name.
+  def test_the_new_name_is_on_the_disk_before_anybody_relies_on_it
+    skip "the right to trace (ptrace) is missing" unless system("strace", "-o", File::NULL, "true", err: File::NULL)
+    trace = File.join(@root, "trace")
+    code = "require 'rondo/certificates/folder'; Rondo::Certificates::Folder.new(ARGV[0]).write('live/key.pem', 'x')"
+    assert system("strace", "-f", "-y", "-o", trace, "-e", "trace=fsync,rename,renameat,renameat2", RbConfig.ruby,
+                  *$LOAD_PATH.grep(/rondo|lib\z/).flat_map { |path| ["-I", path] }, "-e", code, @folder.path)
+    calls = File.readlines(trace).filter_map { |line| line[/(?:fsync|rename\w*)\(.*(?=\) += 0)/] }
+    assert_match(%r{\Afsync\(\d+<#{@folder.path}/live/key\.pem\.\h+\.new>}, calls[0])
+    assert_match(/\Arename/, calls[1])
+    assert_match(%r{\Afsync\(\d+<#{@folder.path}/live>}, calls[2])
+  end
+
+  # Yields in a process that may write so many bytes into a file, as on a disk that gets full.
+  # @return [String] what the block returns
+  def with_room_for(bytes)
+    reader, writer = IO.pipe
+    pid = fork do
+      trap("XFSZ", "IGNORE")
+      Process.setrlimit(:FSIZE, bytes)
+      writer.write(yield)
+      exit!(0)
+    end
+    writer.close
+    reader.read
+  ensure
+    Process.wait(pid)
+    [reader, writer].each(&:close)
+  end
+
+  def test_a_disk_that_is_full
+    @folder.write("key.pem", "old")
+    said = with_room_for(100) { assert_raises(Failed) { @folder.write("key.pem", "x" * 200) }.message }
+    assert_equal "cannot write #{@folder.at("key.pem")}: File too large", said
+    assert_equal [["key.pem"], "old"], [Dir.children(@folder.path), @folder.read("key.pem")]
+  end
+
+  def test_what_ends_the_writer_leaves_no_half_of_a_key
+    bytes = Object.new
+    bytes.define_singleton_method(:to_s) { raise Interrupt }
+    assert_raises(Interrupt) { @folder.write("key.pem", bytes) }
+    assert_empty Dir.children(@folder.path)
+  end
+
+  # The lock is not what failed.
+  def test_an_error_of_who_has_the_lock_is_its_own
+    assert_raises(Errno::EPIPE) { @folder.locked { raise Errno::EPIPE } }
+    assert_equal 1, @folder.locked(wait: false) { 1 }
+  end
+
   def test_a_folder_that_everybody_can_change
     FileUtils.mkdir_p(@folder.path)
     File.chmod(0o777, @folder.path)
