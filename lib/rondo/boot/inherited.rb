@@ -103,12 +103,16 @@ module Rondo
     end
     private_class_method :from_systemd
 
-    # Another kind of descriptor is not ours, and stays as it is.
+    # Another kind of descriptor is not ours, and stays as it is. What another version has written in another way is not
+    # used: then the files have to be right.
     def self.materials_left(env)
       number = env.delete(CERTIFICATES) or return []
       io = IO.for_fd(Integer(number, 10), autoclose: false)
-      TLS.sealed?(io) ? TLS.take(io) : []
-    rescue SystemCallError, ArgumentError
+      return [] unless TLS.sealed?(io)
+
+      io.autoclose = true # or its close would leave keys open for every child
+      TLS.take(io).compact
+    rescue SystemCallError, TLS::Refused, ArgumentError
       []
     end
     private_class_method :materials_left

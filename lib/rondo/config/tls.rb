@@ -156,9 +156,12 @@ module Rondo
     # A certificate that has expired since it was read is still shown: that is better than no worker.
     # @param io [IO] of {.hand_on}, which other workers may have as well; is closed
     # @return [Array<Material, nil>]
+    # @raise [Refused] another version wrote it, or it is damaged
     def take(io)
       all = Marshal.load(io.pread(io.stat.size, 0)) # rubocop:disable Security/MarshalLoad
-      all.map { |pairs| pairs && Material.new.update(pairs.to_h, checked: true) }
+      Array(all).map { |pairs| pairs && Material.new.update(pairs.to_h, checked: true) }
+    rescue TypeError, ArgumentError, NoMethodError, EOFError
+      raise Refused, "certificates of another process cannot be read"
     ensure
       io.close
     end

@@ -162,6 +162,14 @@ class InheritedTest < Minitest::Test
     Rondo::Inherited.extract(env).tap { assert_empty env }
   end
 
+  # Children of the next process would have the keys.
+  def test_nothing_stays_open_of_certificates
+    number = Rondo::TLS.seal(Marshal.dump([[[:name, "a"]]]))
+    found = Rondo::Inherited.extract({ Rondo::Inherited::CERTIFICATES => number.to_s })
+    assert_equal ["a"], found.instance_variable_get(:@materials).map { |material| material[:name] }
+    refute_path_exists "/proc/self/fd/#{number}"
+  end
+
   def test_certificates_that_cannot_be_used_any_more
     Dir.mktmpdir do |folder|
       pair = Certificates.new(folder).pair("server")
@@ -176,6 +184,18 @@ class InheritedTest < Minitest::Test
       assert_raises(Rondo::AddressError) { after([material]).read_tls("#{uri}&ssl_ciphersuites=TLS_AES_128_GCM_SHA256") }
       assert_raises(Rondo::AddressError) { Rondo::Inherited.new([]).read_tls(uri) }
       assert_nil after([material]).read_tls("tcp://127.0.0.1:1")
+    end
+  end
+
+  # Of another version, or damaged: the files are read as if there had been no process before.
+  def test_certificates_that_cannot_be_understood
+    whole = Marshal.dump([[[:name, "a"]]])
+    [whole.sub("\x04\x08", "\x05\x00"), whole[0..-3], "", "x", Marshal.dump(5), Marshal.dump([[1]]),
+     Marshal.dump([nil]), Marshal.dump(nil)].each do |bytes|
+      number = Rondo::TLS.seal(bytes)
+      env = { Rondo::Inherited::CERTIFICATES => number.to_s }
+      assert_empty Rondo::Inherited.extract(env).instance_variable_get(:@materials), bytes.inspect
+      refute_path_exists "/proc/self/fd/#{number}", bytes.inspect
     end
   end
 
