@@ -163,7 +163,8 @@ static VALUE client_unsubscribe(int argc, VALUE *argv, VALUE self) {
 /* Publishes to all subscribers, including this client. Any thread.
  * @overload publish(channel, message, engine = nil)
  *   @param channel [String, Symbol]
- *   @param message [String, Hash, Array] as for {#write}
+ *   @param message [String, Hash, Array] a Hash or an Array goes as JSON; bytes that are UTF-8 are
+ *     text, whatever their encoding is called, and all others binary
  *   @param engine [Object, false, nil] nil for the default one, false for this process only
  *   @return [Boolean] whether it is on its way
  *   @raise [ArgumentError, TypeError] for a name or a message that is not valid */
@@ -194,7 +195,7 @@ static rd_reach reach_of(VALUE name) {
 static VALUE core_publish(VALUE self, VALUE channel, VALUE message, VALUE reach) {
     rd_binding *binding = rd_binding_of(self);
     VALUE name = rd_channel_name_of(channel), string = rd_message_text_of(message);
-    bool is_text = rd_message_is_text(string);
+    bool is_text = rd_message_is_published_as_text(string);
     if (rd_is_forked(binding)) return Qfalse;
     rd_lock(binding);
     int result = rd_pubsub_publish(&binding->server->pubsub, rd_slice_of_string(name),

@@ -204,8 +204,8 @@ static VALUE hub_outage(VALUE self) {
 static VALUE hub_publish(VALUE self, VALUE channel, VALUE message, VALUE by_engine) {
     rd_hub_thread *hub = hub_of(self);
     VALUE name = rd_channel_name_of(channel), string = rd_message_text_of(message);
-    const unsigned flags =
-        (rd_message_is_text(string) ? RD_RELAY_TEXT : 0) | (RTEST(by_engine) ? RD_RELAY_ENGINE : 0);
+    const unsigned flags = (rd_message_is_published_as_text(string) ? RD_RELAY_TEXT : 0) |
+                           (RTEST(by_engine) ? RD_RELAY_ENGINE : 0);
     if ((size_t)RSTRING_LEN(string) > handle_of(self)->publish_bytes) rd_message_too_long();
     const int code =
         rd_hub_thread_publish(hub, rd_slice_of_string(name), rd_slice_of_string(string), flags);

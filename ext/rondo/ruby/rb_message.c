@@ -6,8 +6,10 @@
 
 #include <ruby/encoding.h>
 
+#include "base/utf8.h"
 #include "pubsub/channel.h"
 #include "ruby/rb_names.h"
+#include "ruby/rb_value.h"
 
 VALUE rd_channel_name_of(VALUE channel) {
     VALUE name = SYMBOL_P(channel) ? rb_sym2str(channel) : channel;
@@ -51,6 +53,10 @@ bool rd_message_is_text(VALUE string) {
         rb_raise(rb_eArgError, "the text of the message is not valid UTF-8");
     }
     return true;
+}
+
+bool rd_message_is_published_as_text(VALUE string) {
+    return rd_message_is_text(string) || rd_utf8_is_text(rd_slice_of_string(string));
 }
 
 void rd_message_too_long(void) {

@@ -24,6 +24,10 @@ bool rd_message_is_encoded(VALUE string);
 /* Whether the String is sent as text. Raises ArgumentError for invalid text. */
 bool rd_message_is_text(VALUE string);
 
+/* Whether subscribers get it as text if they do not say how: its bytes are UTF-8, whatever the
+ * encoding of the String is called. Raises ArgumentError for text that is not valid. */
+bool rd_message_is_published_as_text(VALUE string);
+
 /* Raises ArgumentError. */
 NORETURN(void rd_message_too_long(void));
 

@@ -109,6 +109,8 @@ class PubsubTest < RackCase
     told(a, "client.subscribe('news', &heard(client))")
     told(b, "client.publish('news', 'text')")
     assert_equal "news=text UTF-8", a.hear
+    told(b, "client.publish('news', 'text'.b)")
+    assert_equal "news=text UTF-8", a.hear
     told(b, "client.publish('news', \"\\xff\".b)")
     assert_equal "news=\xFF BINARY".b, a.hear.b.sub("ASCII-8BIT", "BINARY")
     told(a, "client.subscribe('news', as: :binary) { |channel, message, id| client.write([channel, message.encoding.to_s, id]) }")
@@ -129,6 +131,17 @@ class PubsubTest < RackCase
     assert_equal [WebsocketFrames::BINARY, "\xFF".b], a.next_frame.then { |frame| [frame.opcode, frame.payload.b] }
     told(b, "client.publish('b', 'é')")
     assert_equal [WebsocketFrames::BINARY, "é".b], a.next_frame.then { |frame| [frame.opcode, frame.payload.b] }
+  end
+
+  # Text that came from PATH_INFO is BINARY, and so is what an application appends it to.
+  def test_bytes_are_text_when_they_are_utf8
+    a, b = peers(2)
+    told(a, "client.subscribe('c')")
+    [["'é'.b", :TEXT], ["\"\\xC3\".b", :BINARY], ["'é'.dup.force_encoding('ISO-8859-1')", :TEXT],
+     ["'é'.encode('ISO-8859-1')", :BINARY], ["'é'.encode('UTF-16LE')", :BINARY], ["''.b", :TEXT]].each do |message, kind|
+      told(b, "client.publish('c', #{message})")
+      assert_equal WebsocketFrames.const_get(kind), a.next_frame.opcode, message
+    end
   end
 
   def test_what_is_no_channel_no_option_and_no_message
