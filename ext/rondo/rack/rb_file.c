@@ -157,6 +157,17 @@ static VALUE path_of(const rd_collector *collector) {
     return has_nul ? Qnil : path;
 }
 
+/* A relative path of X-Sendfile is looked up in the working directory. That of X-Accel-Redirect is
+ * an address, which has no such folder. */
+static VALUE absolute(const rd_collector *collector, VALUE path) {
+    if (NIL_P(path) || collector->file_is_escaped || RSTRING_PTR(path)[0] == '/') return path;
+    const char *name = RSTRING_PTR(path), *end = name + RSTRING_LEN(path);
+    while (end - name >= 2 && name[0] == '.' && name[1] == '/') name += 2;
+    VALUE found = rb_str_cat(rb_str_cat_cstr(rb_dir_getwd(), "/"), name, end - name);
+    RB_GC_GUARD(path);
+    return found;
+}
+
 /* EACCES: the file is outside the roots. */
 static int status_for(int error) {
     if (error == EACCES) return 500;
@@ -216,7 +227,7 @@ static void answer_named(rd_collector *collector, const rd_opening *opening) {
 }
 
 bool rd_file_respond_named(rd_collector *collector) {
-    VALUE path = path_of(collector);
+    VALUE path = absolute(collector, path_of(collector));
     rd_collector_reserve(collector, FIELDS_ADDED);
     if (NIL_P(path)) {
         refuse(collector, EACCES);

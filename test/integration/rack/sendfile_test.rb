@@ -71,6 +71,16 @@ class SendfileTest < RackCase
     assert_empty log
   end
 
+  def test_a_relative_path_is_looked_up_in_the_working_directory
+    Dir.chdir(@folder) do
+      ["root/file.txt", "./root/file.txt"].each { |path| assert_equal TEXT, get(serve_named(path)).body, path }
+      { "outside.txt" => 500, "../root/file.txt" => 500, "root/../outside.txt" => 500, "root/missing" => 404 }.each do |path, status|
+        assert_equal status, get(serve_named(path)).status, path
+      end
+      assert_equal 500, get(serve_named("root/file.txt", name: "x-accel-redirect")).status
+    end
+  end
+
   def test_status_and_fields_are_the_applications
     headers = { "content-type" => "text/odd", "etag" => '"own"', "last-modified" => "Mon, 07 Nov 1994 08:49:37 GMT",
                 "content-length" => "3", "Accept-Ranges" => "bytes", "content-disposition" => "attachment",
