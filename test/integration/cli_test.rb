@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require_relative "shell_case"
+require "support/raw_client"
 require "yaml"
 
 class CliTest < ShellCase
@@ -66,7 +67,7 @@ class CliTest < ShellCase
   def test_what_cannot_start_is_said_first
     write "config.ru", "warn 'loaded'\n#{HELLO}"
     { %w[strat] => /no application: strat does not exist in .*; did you mean start\?$/,
-      %w[-b foo] => /cannot listen on foo: expected/,
+      %w[-b foo:bar] => /cannot listen on foo:bar: expected/,
       %w[-e production -b ssl://x:1] => /cannot listen on ssl:..x:1: cert is missing/ }.each do |words, line|
       [[], %w[-w 1]].each do |more|
         result = rondo(*more, *words)
@@ -211,6 +212,15 @@ class CliTest < ShellCase
     assert_complaint 1, /cannot read .*closed\.rb: Permission denied/, powerless("-q", "-C", closed)
     assert_complaint 1, /cannot write .*server\.pid: Permission denied/,
                      powerless("-q", "-b", "tcp://127.0.0.1:0", "--pidfile", "closed/server.pid")
+  end
+
+  def test_addresses_without_a_scheme
+    write "config.ru", HELLO
+    port = TCPServer.open("127.0.0.1", 0) { |socket| socket.addr[1] }
+    server = start("-p", port.to_s, binds: ["127.0.0.1", "./s.sock", "127.0.0.2:0"])
+    assert_equal ["http://127.0.0.1:#{port}", "http://127.0.0.2", "unix://#{@folder}/s.sock"],
+                 server.urls.uniq.map { |url| url.sub(/(127.0.0.2):\d+\z/, '\1') }.sort
+    server.urls.uniq.each { |url| RawClient.open(url) { |client| assert_equal "hello", client.request("GET / HTTP/1.1\r\nHost: a\r\n\r\n").body } }
   end
 
   def test_several_addresses

@@ -187,7 +187,7 @@ module Rondo
 
       set(name, number)
     rescue ArgumentError
-      raise UsageError, "#{value.inspect} is not a size; use a number with k, m or g"
+      raise UsageError, "#{value.inspect} is not a size; use a number with b, k, m or g"
     end
 
     GROUPS = %i[addresses processes limits certificates logs puma_only others].freeze

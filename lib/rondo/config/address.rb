@@ -36,6 +36,25 @@ module Rondo
       end
     end
 
+    # @param text [String] an address as people type it
+    # @return [Boolean] whether it is only a host: "localhost", "10.0.0.1", "::1", "[::1]"
+    def host?(text)
+      text.match?(%r{\A(?:[^:/?~@\[\]]+|\[[^\]/?]+\]|[^:/?\[\]]*:[^/?\[\]]*:[^/?\[\]]*)\z})
+    end
+
+    # @param text [String] a URI, or what people type in its place: "localhost:3000", "./app.sock", "~/app.sock"
+    # @param port [Integer] of a host alone
+    # @return [String] the URI; for anything else the text, which {.parse} refuses
+    def uri(text, port)
+      return text if text.include?("://")
+      return tcp_uri(text, port) if host?(text)
+      return "tcp://#{text}" if text.match?(/\A(?:\[[^\]]+\]|[^:\[\]]*):\d{1,5}(?:\?|\z)/)
+      return text unless text.match?(%r{\A(?:~|\.{1,2})?/})
+
+      path, query = text.split("?", 2)
+      ["unix://#{File.expand_path(path)}", query].compact.join("?")
+    end
+
     # Reads the certificates and keys of an address for TLS.
     # @param uri [String]
     # @param address [Hash] of {.parse}

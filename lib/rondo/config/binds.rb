@@ -20,8 +20,6 @@ module Rondo
     # @raise [AddressError] one line: there is no certificate for one of them
     def uris(settings, inherited, log)
       wanted = wanted(settings)
-      domains = fetched(settings)
-      wanted << domains if domains
       wanted = inherited.uris.uniq if wanted.empty? && inherited.any?
       wanted = [default(settings)] if wanted.empty?
       wanted.map { |uri| bare?(uri) ? with_certificate(uri, settings, log) : uri }
@@ -33,21 +31,25 @@ module Rondo
     # @raise [AddressError] one line
     def check(settings)
       wanted(settings).each { |uri| with_certificate(uri, settings) if bare?(uri) }
-      fetched(settings)
     end
 
     # Addresses of the command line replace those of the file.
+    # @param settings [Settings::Resolved]
+    # @return [Array<String>] URIs of what the settings name
+    # @raise [AddressError] one line
     def wanted(settings)
       typed = %i[bind port].select { |name| settings.source(name) == "command line" }
       typed << :port if secure?(settings) && typed.empty?
-      return [*settings[:bind]] if typed.empty?
-      if secure?(settings) && !typed.include?(:port)
+      given = typed == %i[port] ? [] : [*settings[:bind]]
+      hosts, uris = given.partition { |text| Address.host?(text) }
+      at_port = hosts.map { |host| default(settings, host) }
+      at_port << default(settings) if hosts.empty? && typed.include?(:port)
+      if secure?(settings) && at_port.empty?
         raise AddressError, "--tls, --cert and --key are about --port: write ssl:// into the address"
       end
 
-      [*(settings[:bind] if typed.include?(:bind)), *(default(settings) if typed.include?(:port))]
+      [*uris.map { |uri| Address.uri(uri, settings[:port]) }, *at_port, *fetched(settings)]
     end
-    private_class_method :wanted
 
     # @return [Boolean] whether the port is to be served with TLS
     def secure?(settings)
@@ -69,11 +71,11 @@ module Rondo
     end
     private_class_method :fetched
 
-    def default(settings)
-      return Address.tcp_uri(settings[:host] || Address.any_host, settings[:port]) unless secure?(settings)
+    def default(settings, host = settings[:host])
+      return Address.tcp_uri(host || Address.any_host, settings[:port]) unless secure?(settings)
 
       files = { cert: settings[:tls_cert], key: settings[:tls_key] }.compact
-      host = settings[:host] || (files.empty? ? "localhost" : Address.any_host)
+      host ||= files.empty? ? "localhost" : Address.any_host
       [Address.tcp_uri(host, settings[:port]).sub("tcp", "ssl"), TLS.query(files)].reject(&:empty?).join("?")
     end
     private_class_method :default

@@ -77,14 +77,18 @@ module Rondo
     SIZES = { "g" => 30, "m" => 20, "k" => 10 }.freeze
     private_constant :SIZES
 
-    # @param text [String, Integer] "64", "64k", "10m", "1g"
+    # A small number without a unit is refused: iodine takes it as megabytes, and nobody means so few bytes.
+    # @param text [String, Integer] "4096", "64b", "64k", "10m", "1g", or the bytes
     # @return [Integer] bytes
     # @raise [ArgumentError]
     def self.bytes(text)
       return text if text.is_a?(Integer)
 
-      match = /\A(\d+)([kmg]?)b?\z/i.match(text.to_s.strip) or raise ArgumentError, "not a size: #{text}"
-      match[1].to_i << SIZES.fetch(match[2].downcase, 0)
+      match = /\A(\d+)([kmg]?b?)\z/i.match(text.to_s.strip) or raise ArgumentError, "not a size: #{text}"
+      number = match[1].to_i
+      raise ArgumentError, "a size without a unit: #{text}" if match[2].empty? && number.between?(1, 1023)
+
+      number << SIZES.fetch(match[2][0].to_s.downcase, 0)
     end
 
     # @param bytes [Integer]

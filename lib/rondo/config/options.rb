@@ -81,9 +81,11 @@ module Rondo
 
     ROWS = [
       row(:bind, :addresses, nil, "URIs",
-          "addresses: tcp://HOST:PORT, ssl://HOST:PORT?cert=FILE&key=FILE, unix:///PATH; if there is none, " \
-          "port on all interfaces",
-          flag: "-b, --bind URI", group: :where, help: "tcp://HOST:PORT, ssl://…, unix:///PATH; may be repeated",
+          "addresses: tcp://HOST:PORT, ssl://HOST:PORT?cert=FILE&key=FILE, unix:///PATH, or without a scheme a host, " \
+          "which gets the port, HOST:PORT, or a path with a slash at its beginning or ./; if there is none, port on " \
+          "all interfaces",
+          flag: "-b, --bind URI", group: :where,
+          help: "tcp://HOST:PORT, ssl://…, unix:///PATH, HOST; may be repeated",
           example: "bind \"tcp://0.0.0.0:9292\"\nbind \"unix:///run/app.sock?mode=0660\""),
       row(:port, :port, 9292, "port", "port to listen on if there is no bind",
           flag: "-p, --port PORT", group: :where, help: "port on all interfaces (%s)", env: %w[PORT]),

@@ -223,7 +223,7 @@ module Rondo
     # ---- listening ----
 
     def keep_tickets
-      @tickets = TicketKeys.for([*@settings[:bind]], @tickets_before)
+      @tickets = TicketKeys.for(Binds.wanted(@settings), @tickets_before)
     end
 
     def listen

@@ -85,7 +85,8 @@ class CliUnitTest < Minitest::Test
     %w[--prot 1] => /--prot; did you mean --port\?/, %w[--qiet] => /did you mean --quiet\?/,
     %w[-p] => /missing argument: -p/, %w[-p 70000] => /port must be a number up to 65535/,
     %w[-t 0] => /threads must be at least 1/, %w[-t 4:2] => /minimum is above/, %w[-t 1:] => /threads must be N/,
-    %w[-w -1] => /workers|missing/, %w[-maxbd 1x] => /"1x" is not a size/, %w[-maxhd 1] => /max_head_bytes 1 is not between/,
+    %w[-w -1] => /workers|missing/, %w[-maxbd 1x] => /"1x" is not a size/, %w[-maxhd 1b] => /max_head_bytes 1b is not between/,
+    %w[-maxbd 50] => /"50" is not a size; use a number with b, k, m or g/,
     %w[-k x] => /"x" is not a number of seconds/, %w[-ping 3] => /not in this version/, %w[-tls-pass x] => /use key_password_command/,
     %w[a b] => /too many arguments: a b/
   }.each do |words, pattern|

@@ -28,6 +28,19 @@ class AddressTest < Minitest::Test
     define_method("test_#{uri}") { assert_equal address, Address.parse(uri) }
   end
 
+  # What people type, and what is bound at port 3000.
+  {
+    "localhost" => "tcp://localhost:3000", "10.0.0.1" => "tcp://10.0.0.1:3000", "::1" => "tcp://[::1]:3000",
+    "[::]" => "tcp://[::]:3000", "localhost:80" => "tcp://localhost:80", "[::1]:80?backlog=5" => "tcp://[::1]:80?backlog=5",
+    ":80" => "tcp://:80", "./a.sock" => "unix://#{Dir.pwd}/a.sock", "../a?mode=0600" => "unix://#{File.dirname(Dir.pwd)}/a?mode=0600",
+    "/run/a b.sock" => "unix:///run/a b.sock", "~/a" => "unix://#{Dir.home}/a", "tcp://x:1" => "tcp://x:1",
+    "" => "", "tmp/a.sock" => "tmp/a.sock", "a?b" => "a?b", "localhost:http" => "localhost:http", "a@b" => "a@b"
+  }.each do |text, uri|
+    define_method("test_typed_#{text}") do
+      assert_equal uri, Address.uri(text, 3000)
+    end
+  end
+
   def test_urls_and_uris
     { "http://127.0.0.1:1" => "tcp://127.0.0.1:1", "https://[::1]:2" => "ssl://[::1]:2",
       "unix:///http:" => "unix:///http:" }.each { |url, uri| assert_equal uri, Address.uri_of(url) }

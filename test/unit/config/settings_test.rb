@@ -71,8 +71,8 @@ class SettingsTest < Minitest::Test
   end
 
   {
-    "0" => 0, "64" => 64, "64k" => 65_536, "64K" => 65_536, "10m" => 10 << 20, "1g" => 1 << 30,
-    "5kb" => 5120, " 7 " => 7, 12 => 12
+    "0" => 0, "64b" => 64, "64k" => 65_536, "64K" => 65_536, "10m" => 10 << 20, "1g" => 1 << 30,
+    "5kb" => 5120, " 7B " => 7, "1024" => 1024, 12 => 12
   }.each do |text, bytes|
     define_method("test_#{text.inspect}_is_#{bytes}_bytes") { assert_equal bytes, Settings.bytes(text) }
   end
@@ -89,7 +89,7 @@ class SettingsTest < Minitest::Test
     assert_equal ["9292", "development", "0", "1g", "65", Settings::CORE[:max_threads][:default].to_s], texts
   end
 
-  ["", "k", "1.5g", "-1", "10 apples", "1t", nil, "1\n2"].each do |text|
+  ["", "k", "b", "1", "1023", "1.5g", "-1", "10 apples", "1t", nil, "1\n2"].each do |text|
     define_method("test_#{text.inspect}_is_no_size") do
       assert_raises(ArgumentError) { Settings.bytes(text) }
     end
