@@ -88,11 +88,14 @@ class TLSTicketsTest < TLSCase
   end
 
   def test_one_process_and_what_it_becomes
-    server = secure
-    begin_sessions(server)
-    assert_resumed(server)
-    after_signal(server, "USR2", /Use Ctrl-C to stop/)
-    assert_resumed(server)
+    at_port = %W[-p 0 -tls -cert #{@pair.certificate} -key #{@pair.key}]
+    [secure, start(*at_port, binds: ["127.0.0.1"])].each do |server|
+      @sessions.clear
+      begin_sessions(server)
+      assert_resumed(server)
+      after_signal(server, "USR2", /Use Ctrl-C to stop/)
+      assert_resumed(server)
+    end
   end
 
   # The ticket has the certificate of the client: another worker knows it as well.
