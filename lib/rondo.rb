@@ -29,6 +29,24 @@ require "rondo/capybara" if defined?(Capybara)
 
 # An application server for Rack.
 module Rondo
+  autoload :Program, "rondo/process/program"
+
+  # Serves until the server is told to stop, by a signal as a server that the command `rondo` began. Settings are the
+  # verbs of the configuration file; what they leave open comes from the environment, as it does there. With workers
+  # this process is the master. A restart executes the program anew, so what stands before the call runs in every
+  # generation, and what stands behind it runs when the server has stopped, unless USR2 has replaced this process.
+  # @example
+  #   Rondo.start(->(env) { [200, {}, ["hello"]] }, port: 3000, workers: 2, threads: 5)
+  # @param app [#call, nil] nil: config.ru is loaded
+  # @param settings [Hash{Symbol => Object}] verbs with their values; an Array is several values
+  # @yield further verbs, also hooks
+  # @return [true] when the server has stopped
+  # @raise [Error] one line: what cannot be served, or a server runs in this process already
+  # @raise [SignalException] after TERM, as `raise_exception_on_sigterm` says
+  def self.start(app = nil, **settings, &verbs)
+    Program.run(app, settings, &verbs)
+  end
+
   # A configuration that cannot be used: a message of one line, naming file and line.
   class ConfigurationError < Error; end
 end

@@ -69,11 +69,16 @@ module Rondo
     # @param configuration [Configuration]
     # @param count [WorkerCount]
     # @param again [Hash] the {Inherited.command} that molds and restarts repeat
-    def initialize(settings, configuration, count, again: Inherited.command)
+    # @param first [#call, nil] forks the first mold, where the application is loaded already
+    # @param successor [#call, nil] gets the new mold, and returns the command of the master that takes over with it,
+    #   where that is not `again`
+    def initialize(settings, configuration, count, again: Inherited.command, first: nil, successor: nil)
       @settings = settings
       @configuration = configuration
       @count = count
       @again = again
+      @first = first
+      @successor = successor
       @stopping = false
     end
 
@@ -170,7 +175,9 @@ module Rondo
       @files.claim
       @reaper = ProcessTree.set_subreaper
       BootLines.new(@settings, @configuration, @log).cluster(@count)
+      mold = @first&.call # before there are threads
       make_parts
+      @generations.begin_with(mold) if mold
     end
 
     def make_parts
@@ -209,7 +216,7 @@ module Rondo
         @generations.adopt(@succession.current, @succession.previous)
         @succession.workers.each { |worker| @supervisor.adopt(worker) }
         listen
-      else
+      elsif !@first
         @log.say "* Preloading application" if @settings[:preload]
         @generations.advance
       end
@@ -355,11 +362,16 @@ module Rondo
     # Returns only where nothing could be executed.
     def exec_again
       current = @generations.detach_next
+      command = @successor ? @successor.call(current) : @again
       previous = @generations.current&.ready? ? @generations.current : nil
       @hooks.try(:before_restart)
       @log.say "- Restarting..."
-      Takeover.new(self, @control, @again).exec(current, previous, @setup.environment_before)
+      Takeover.new(self, @control, command).exec(current, previous, @setup.environment_before)
       stay(current)
+    rescue Error => e # there is no such command
+      @log.error "! #{e.message}"
+      @generations.refuse(current)
+      generation_failed
     end
 
     # No program could replace this one: it continues.

@@ -46,6 +46,13 @@ module Rondo
       @next = watch(MoldHandle.start(number, @command))
     end
 
+    # The first mold, where the master forked it itself.
+    # @param mold [MoldHandle]
+    # @return [void]
+    def begin_with(mold)
+      @next = watch(mold)
+    end
+
     # Takes over molds from an earlier master in this very process.
     # @param current [MoldHandle]
     # @param previous [MoldHandle, nil]
@@ -162,7 +169,9 @@ module Rondo
 
     def on_message(mold, message)
       case message.kind
-      when :ready then ready(mold, message[:threads])
+      when :ready
+        mold.program = message[:program]
+        ready(mold, message[:threads])
       when :failed then failed(mold, message[:message])
       when :not_forked then @cluster.not_forked(message)
       end

@@ -31,11 +31,13 @@ module Rondo
     # @param settings [Settings::Resolved]
     # @param configuration [Configuration]
     # @param debug [Boolean]
-    def initialize(link, settings, configuration, debug: false)
+    # @param program [String, nil] settings of a program that began the server, which the master gets
+    def initialize(link, settings, configuration, debug: false, program: nil)
       @link = link
       @settings = settings
       @configuration = configuration
       @debug = debug
+      @program = program
       @socket = link.socket
     end
 
@@ -48,7 +50,7 @@ module Rondo
       ignore_signals
       prepare
       load_app
-      @socket.notify(:ready, threads: thread_note)
+      @socket.notify(:ready, threads: thread_note, **{ program: @program }.compact)
       serve_master
       0
     end

@@ -24,6 +24,8 @@ module Rondo
     attr_accessor :state
     # @return [Float] seconds of the monotonic clock
     attr_reader :started
+    # @return [String, nil] the settings of a program that began the server, of {Program.write}
+    attr_accessor :program
     # @return [Integer] workers of it that ended before they were ready
     attr_accessor :lost
 

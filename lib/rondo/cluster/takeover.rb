@@ -15,7 +15,7 @@ module Rondo
   class Takeover
     # @param cluster [Cluster]
     # @param control [Control, nil]
-    # @param command [Hash] of {Inherited.command}
+    # @param command [Hash] of {Inherited.command}; `variables` and `keep` of it go along
     def initialize(cluster, control, command)
       @cluster = cluster
       @control = control
@@ -34,12 +34,12 @@ module Rondo
       sockets = @cluster.slots.all.map { |url, io| [url, io.fileno] }
       listeners = Inherited.hand_on([*sockets, *fetched&.descriptors])
       published, links = hand_on_messages
-      tickets, kept = TicketKeys.hand_on(@cluster.tickets)
+      more, kept = hand_on_what_is_secret
       foreign = [*@cluster.slots.foreign, *fetched&.foreign]
       Inherited.exec_again(@command, listeners, foreign: foreign, keep: [*keep, *links, *kept],
                                                 materials: @cluster.slots.materials,
                                                 more: { Succession::VARIABLE => text, Hub::VARIABLE => published,
-                                                        **tickets, **environment })
+                                                        **more, **environment })
     rescue Error, SystemCallError => e
       @cluster.log.error "! #{e.message}"
       [*listeners&.map(&:last), *kept].each(&:close)
@@ -47,6 +47,11 @@ module Rondo
     end
 
     private
+
+    def hand_on_what_is_secret
+      tickets, kept = TicketKeys.hand_on(@cluster.tickets)
+      [{ **tickets, **@command.fetch(:variables, {}) }, [*kept, *@command[:keep]]]
+    end
 
     # The control server first: it shows what the hub has.
     def hand_on_messages

@@ -41,6 +41,25 @@ module Rondo
       load_file(path) if path
     end
 
+    # Sets what a program gives in place of a file.
+    # @param source [String] its name in boot lines
+    # @param settings [Hash{Symbol => Object}] verbs with their values; an Array is several values
+    # @yield further verbs
+    # @return [void]
+    # @raise [ConfigurationError] one line
+    def begin_with(source, settings, &block)
+      @source = source
+      verbs = Verbs.new(self)
+      settings.each do |verb, value|
+        next [*value].each { |address| verbs.bind(address) } if verb == :bind
+
+        verbs.public_send(verb, *value)
+      rescue ArgumentError => e
+        raise ConfigurationError, "#{source}: #{verb}: #{e.message}"
+      end
+      verbs.instance_eval(&block) if block
+    end
+
     # @return [Hash{Symbol => Proc}] what {Server#initialize} calls in each application thread
     def thread_hooks
       { thread_start: :before_thread_start, thread_exit: :before_thread_exit }.filter_map do |option, name|
@@ -64,7 +83,7 @@ module Rondo
     # @param value [Object]
     # @return [void]
     def set(name, value)
-      @values[name] = [value, @path ? File.basename(@path) : "configuration"]
+      @values[name] = [value, @path ? File.basename(@path) : @source || "configuration"]
     end
 
     private

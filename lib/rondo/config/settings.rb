@@ -88,6 +88,9 @@ module Rondo
         @values = layers.reverse.reduce({}) { |all, layer| all.merge(layer) }
       end
 
+      # @return [Hash{Symbol => Array(Object, String)}] what was set, with its source
+      attr_reader :values
+
       # @param name [Symbol] of a setting
       # @return [Object] the value, or the default
       # @raise [KeyError] there is no such setting

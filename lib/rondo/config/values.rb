@@ -11,7 +11,9 @@ module Rondo
     # The checks; the verbs include them.
     module VerbValues
       RONDO = File.expand_path("..", __dir__)
-      private_constant :RONDO
+      # Callers that do not count.
+      OURS = ["#{RONDO}/", "#{RONDO}.rb"].freeze
+      private_constant :RONDO, :OURS
 
       private
 
@@ -58,7 +60,7 @@ module Rondo
       end
 
       def line_here
-        at = caller_locations.find { |place| !place.path.start_with?("#{RONDO}/") }
+        at = caller_locations.find { |place| !place.path.start_with?(*OURS) }
         at ? "#{at.path}:#{at.lineno}" : @configuration.path.to_s
       end
 

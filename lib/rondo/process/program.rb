@@ -1,0 +1,231 @@
+# frozen_string_literal: true
+
+# A server that a program begins with Rondo.start. Without workers it runs in this process (launcher.rb). With workers
+# this process becomes the master (cluster.rb), and the first mold is forked from it, because the application is loaded
+# already. Every later mold is the program executed anew: Rondo.start becomes the mold there. A restart by USR2
+# replaces this process by a master without the application (program_master.rb), once the new mold is ready.
+# SPDX-License-Identifier: MIT
+
+require "rondo"
+require "rondo/boot/first_process"
+require "rondo/boot/inherited"
+require "rondo/config/configuration"
+require "rondo/config/settings"
+require "rondo/config/worker_count"
+
+module Rondo
+  # From the arguments of {Rondo.start} to a running server.
+  class Program
+    # The number of a pipe with what the next master has to know.
+    VARIABLE = "RONDO_PROGRAM"
+    SOURCE = "Rondo.start"
+    # They run in the master, which a restart by USR2 replaces by one that has not loaded the program.
+    HOOKS_OF_THE_MASTER = %i[before_restart after_worker_shutdown after_stopped].freeze
+
+    @lock = Mutex.new
+    @runs = false
+
+    class << self
+      # As {Rondo.start}.
+      # @return [true]
+      def run(app, settings, &verbs)
+        alone do
+          ProcessTree.limit_arenas
+          link = mold_link
+          exit(as_mold(link) { new(app, settings, &verbs) }) if link
+
+          FirstProcess.stand_apart if FirstProcess.needed?
+          new(app, settings, &verbs).serve
+          true
+        end
+      end
+
+      # @param link [Mold::Link] to the master, which gets the reason of a failure
+      # @yieldreturn [Program]
+      # @return [Integer] exit code
+      def as_mold(link)
+        yield.work_as_mold(link)
+      rescue Error => e
+        link.socket.notify(:failed, message: e.message.lines.map(&:chomp).join(" "))
+        1
+      end
+
+      # The master without the program, after a restart.
+      # @return [Integer] exit code
+      # @raise [Error] one line
+      def continue
+        pipe = IO.for_fd(Integer(ENV.delete(VARIABLE), 10))
+        command, text = Marshal.load(pipe.read) # rubocop:disable Security/MarshalLoad -- our own pipe
+        pipe.close
+        settings = Settings::Resolved.new(read(text))
+        Master.new(settings, Configuration.new, command, text).run
+      end
+
+      # @param settings [Hash{Symbol => Array(Object, String)}]
+      # @return [Array(String, Array<Symbol>)] what {read} takes, and the names of what it cannot have
+      def write(settings)
+        kept, left = settings.partition { |_, pair| portable?(pair) }
+        [[Marshal.dump(kept.to_h)].pack("m0"), left.map(&:first)]
+      end
+
+      # @param text [String] of {write}
+      # @return [Hash{Symbol => Array(Object, String)}]
+      def read(text)
+        Marshal.load(text.unpack1("m0")) # rubocop:disable Security/MarshalLoad -- from a mold of ours
+      end
+
+      private
+
+      # @yield while this process serves
+      # @raise [Error] it does already
+      def alone
+        @lock.synchronize do
+          raise Error, "a server runs in this process already" if @runs
+
+          @runs = true
+        end
+        begin
+          yield
+        ensure
+          @runs = false
+        end
+      end
+
+      # @return [Mold::Link, nil]
+      def mold_link
+        return unless ENV.key?("RONDO_MOLD")
+
+        require "rondo/cluster/mold"
+        # Programs that this one has started before the call have the variable, and not the descriptor.
+        ENV["RONDO_MOLD"].end_with?(":#{Process.ppid}") ? Mold.extract : ENV.delete("RONDO_MOLD") && nil
+      end
+
+      def portable?(value)
+        Marshal.dump(value)
+      rescue TypeError
+        false
+      end
+    end
+
+    # What becomes the master: this process, or after a restart the one that took its place.
+    class Master
+      # @param settings [Settings::Resolved]
+      # @param configuration [Configuration]
+      # @param command [Hash] of {Inherited.command}: the program
+      # @param text [String] of {Program.write}
+      def initialize(settings, configuration, command, text)
+        @settings = settings
+        @configuration = configuration
+        @command = command
+        @text = text
+      end
+
+      # @param first [#call, nil] forks the first mold
+      # @return [Integer] exit code
+      def run(first: nil)
+        require "rondo/cluster"
+        Cluster.new(@settings, @configuration, WorkerCount.new(@settings), again: @command, first: first,
+                                                                           successor: method(:successor)).run
+      end
+
+      private
+
+      # @param mold [MoldHandle] with the new code, and its settings
+      # @return [Hash] the command that continues this server, with its variables and descriptors
+      def successor(mold)
+        reader, writer = IO.pipe
+        writer.write_nonblock(Marshal.dump([@command, mold.program || @text]))
+        reader.close_on_exec = false
+        lib = File.expand_path("../..", __dir__)
+        { words: [RbConfig.ruby, "-I", lib, File.join(__dir__, "program_master.rb")], folder: @command[:folder],
+          variables: { VARIABLE => reader.fileno.to_s }, keep: [reader] }
+      rescue SystemCallError => e
+        reader&.close
+        raise Error, "cannot restart: #{e.message}"
+      ensure
+        writer&.close
+      end
+    end
+
+    # @param app [#call, nil] nil: the rackup file is loaded
+    # @param settings [Hash{Symbol => Object}] verbs of the configuration file, with their values
+    # @yield further verbs
+    # @raise [ConfigurationError] one line with the place in the program
+    def initialize(app, settings, &verbs)
+      @command = Inherited.command
+      @configuration = Configuration.new
+      @configuration.begin_with(SOURCE, settings, &verbs)
+      @configuration.set(:app, app) if app
+    end
+
+    # @return [void] when the server has stopped
+    # @raise [Error] what cannot be served, in one line
+    def serve
+      unless WorkerCount.new(settings).cluster?
+        require "rondo/process/launcher"
+        return Launcher.new(settings, @configuration, again: @command).run
+      end
+
+      text, left = Program.write(settings.values)
+      warn_of_restarts(left - [:app])
+      Master.new(settings, @configuration, @command, text).run(first: -> { fork_mold })
+    end
+
+    # @param link [Mold::Link]
+    # @return [Integer] exit code
+    # @raise [Error] one line
+    def work_as_mold(link)
+      raise Error, "workers is 0 now; stop the server and start it again" unless WorkerCount.new(settings).cluster?
+
+      Mold.new(link, settings, @configuration, program: Program.write(settings.values).first).run
+    end
+
+    private
+
+    def settings
+      @settings ||= begin
+        @configuration.choose(WorkerCount.new(resolve).cluster?)
+        resolve
+      end
+    end
+
+    def resolve
+      Settings::Resolved.new(@configuration.values, Settings.from_environment)
+    end
+
+    def warn_of_restarts(left)
+      left += HOOKS_OF_THE_MASTER & @configuration.hooks.keys
+      return if left.empty?
+
+      @configuration.notes << "#{left.join(", ")}: the master has it until the first restart by USR2, after which it " \
+                              "has not loaded the program"
+    end
+
+    # ---- the mold ----
+
+    # Called by the master before it has threads.
+    # @return [MoldHandle]
+    def fork_mold
+      require "rondo/cluster/mold"
+      master = Process.pid
+      own, other = MessageSocket.pair
+      pid = fork do
+        own.close
+        close_inherited(master)
+        exit Program.as_mold(Mold::Link.new(socket: other, generation: 0, master: master, protocol: MoldHandle::PROTOCOL)) { self }
+      end
+      MoldHandle.new(generation: 0, pid: pid, socket: own)
+    rescue SystemCallError => e
+      own&.close
+      raise Error, "cannot start a mold: #{e.message}"
+    ensure
+      other&.close
+    end
+
+    # The sockets that systemd handed over belong to the master.
+    def close_inherited(master)
+      ENV["LISTEN_PID"] = Process.pid.to_s if ENV["LISTEN_PID"] == master.to_s
+      Inherited.extract.close_rest
+    end
+  end
+end

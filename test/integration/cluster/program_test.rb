@@ -1,0 +1,190 @@
+# frozen_string_literal: true
+
+# Servers that a program begins: what it has loaded serves, restarts execute it anew, what stands behind the call runs
+# at the end, and mistakes are errors that name the place.
+# SPDX-License-Identifier: MIT
+
+require_relative "cluster_case"
+
+class ProgramTest < ClusterCase
+  RESTARTS = ENV.fetch("RONDO_TEST_RESTARTS", "4").to_i
+
+  # The command is the program itself.
+  class Program < ShellCase::Server
+    private
+
+    def command_line(path, *)
+      [RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", path]
+    end
+  end
+
+  # @param settings [String] arguments of the call
+  # @param before [String] lines in front of it
+  # @param after [String] what stands behind it
+  def text(settings, before: "", after: "")
+    <<~RUBY
+      require "rondo"
+      warn "loaded by \#{Process.pid}"
+      #{before}
+      VERSION_OF_CODE = "one"
+      app = lambda do |env|
+        body = case env["PATH_INFO"]
+               when "/code" then VERSION_OF_CODE
+               when "/again" then (Rondo.start(nil) rescue $!.message)
+               else Process.pid.to_s
+               end
+        [200, {}, [body]]
+      end
+      Rondo.start(app, #{settings})#{after}
+    RUBY
+  end
+
+  def program(settings, env: {}, **parts)
+    path = write("program.rb", text(settings, **parts))
+    Program.new(path, env: BLANK.merge(env), spawn: { chdir: @folder }).tap { |server| @servers << server }
+  end
+
+  def loads(server)
+    server.log.scan(/^loaded by (\d+)$/).flatten.map(&:to_i)
+  end
+
+  def code(server)
+    get(server, "/code").body
+  end
+
+  def newer_code(name)
+    write "program.rb", read("program.rb").sub(/ = ".*"$/, " = #{name.inspect}")
+  end
+
+  def run_program(settings, **parts)
+    run_command(RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", write("program.rb", text(settings, **parts)))
+  end
+
+  def test_one_process
+    server = program('bind: "tcp://127.0.0.1:0", threads: [1, 2]', after: "\nwarn 'behind the call'")
+    assert_equal server.pid.to_s, get(server).body
+    assert_includes server.log, "*  Max threads: 2 (Rondo.start)\n"
+    newer_code("two")
+    after_signal(server, "USR2", /Use Ctrl-C to stop/)
+    assert_equal "two", code(server)
+    assert_equal 0, server.stop.exitstatus
+    assert_match(/- Goodbye!\nbehind the call$/, server.log)
+  end
+
+  def test_the_program_of_the_docs
+    code = File.read(File.join(ROOT, "docs/PROGRAM.md"))[/^```ruby\n(.*?)^```$/m, 1]
+    path = write("program.rb", code.sub("127.0.0.1:3000", "127.0.0.1:0"))
+    server = Program.new(path, env: BLANK, spawn: { chdir: @folder }).tap { |each| @servers << each }
+    wait_for_workers(server, 2)
+    assert_equal "hello\n", get(server).body
+    assert server.stop.success?
+  end
+
+  # What was loaded is there once: the first mold is forked.
+  def test_workers_are_forked_from_what_was_loaded
+    server = program("bind: %w[127.0.0.1:0 ./app.sock], workers: 2", after: "\nwarn 'behind the call'")
+    wait_for_workers(server, 2)
+    assert_equal [server.pid], loads(server)
+    assert_includes workers(server).values, get(server).body.to_i
+    assert_includes server.log, "unix://#{@folder}/app.sock"
+    server.signal("TERM")
+    assert_equal 15, server.stop.termsig
+    refute_includes server.log, "behind the call"
+  end
+
+  def test_settings_of_the_environment_and_hooks
+    more = ' { before_worker_boot { |index| warn ["worker", index, "boots"].join(" ") }; after_stopped { warn "stopped" }; max_threads 2 }'
+    server = program("bind: 'tcp://127.0.0.1:0'", env: { "WEB_CONCURRENCY" => "1", "RAILS_MAX_THREADS" => "3" }, after: more)
+    wait_for_workers(server, 1)
+    assert_includes server.log, "*  Max threads: 2 (Rondo.start)\n"
+    assert_includes server.log, "! after_stopped: the master has it until the first restart by USR2, after which it has not loaded"
+    assert server.stop.success?
+    assert_match(/^worker 0 boots$.*^stopped$/m, server.log)
+  end
+
+  def test_restarts_under_load
+    server = program('bind: "tcp://127.0.0.1:0", workers: 2')
+    wait_for_workers(server, 2)
+    load = load_on(server)
+    RESTARTS.times do |n|
+      newer_code("code #{n}")
+      load.more(20)
+      old = workers(server).values
+      from = server.log.bytesize
+      server.signal(n.even? ? "USR1" : "USR2")
+      wait_for_workers(server, 2, phase: n + 1, from: from)
+      wait_for_end_of(*old)
+      assert_equal "code #{n}", code(server)
+    end
+    load.more(20)
+    assert_empty load.stop
+    assert_equal RESTARTS + 1, loads(server).uniq.size
+    refute_includes loads(server).drop(1), server.pid, "the master has loaded the program again"
+    assert server.stop.success?
+  end
+
+  # The settings of the master are those of the program that runs now.
+  def test_a_restart_reads_the_settings_again
+    server = program('bind: "tcp://127.0.0.1:0", workers: 1')
+    wait_for_workers(server, 1)
+    write "program.rb", read("program.rb").sub("workers: 1", "workers: 2, tag: 'another'")
+    from = server.log.bytesize
+    server.signal("USR2")
+    wait_for_workers(server, 2, phase: 1, from: from)
+    assert_includes title(server.pid), "[another]"
+    assert server.stop.success?
+  end
+
+  def test_a_program_that_cannot_be_used_any_more
+    server = program('bind: "tcp://127.0.0.1:0", workers: 1')
+    wait_for_workers(server, 1)
+    good = read("program.rb")
+    signals = %w[USR1 USR2]
+    { "raise 'no luck'" => /generation 0 keeps serving/, "exit" => /generation 0 keeps serving/,
+      "Rondo.start(app, workrs: 1)" => /unknown setting workrs; did you mean workers\?; generation 0 keeps serving/,
+      "Rondo.start(app, workers: 0)" => /workers is 0 now; stop the server and start it again; generation 0/ }.each do |line, log|
+      write "program.rb", good.sub(/^Rondo\.start/, "#{line}\n\\0")
+      signals.rotate!
+      after_signal(server, signals.first, log)
+    end
+    write "program.rb", good
+    from = server.log.bytesize
+    server.signal("USR2")
+    wait_for_workers(server, 1, phase: 1, from: from)
+    assert server.stop.success?
+  end
+
+  # A program that the mold starts is no mold.
+  def test_the_program_may_start_programs
+    write "other.rb", "$LOAD_PATH.unshift(#{File.join(ROOT, "lib").inspect})\nrequire 'rondo'\n" \
+                      "begin\n  Rondo.start(nil, rackup: 'none')\nrescue Rondo::Error => e\n  warn e.message\nend\n"
+    server = program('bind: "tcp://127.0.0.1:0", workers: 1', before: 'system(RbConfig.ruby, "other.rb") or raise "it failed"')
+    wait_for_workers(server, 1)
+    after_signal(server, "USR1", /phase: 1$/)
+    assert_equal 2, server.log.scan("no application: none").size
+    assert server.stop.success?
+  end
+
+  def test_what_cannot_be_served
+    taken = TCPServer.new("127.0.0.1", 0)
+    address = "'tcp://127.0.0.1:#{taken.addr[1]}'"
+    { "workrs: 2" => /program\.rb:13: unknown setting workrs; did you mean workers\?/,
+      "workers: 'few'" => /workers/, "threads: [5, 1]" => /program\.rb:13: threads: the minimum 5 is above/,
+      "threads: [1, 2, 3]" => /Rondo\.start: threads: wrong number of arguments/,
+      "bind: #{address}" => /in use/, "bind: #{address}, workers: 1" => /in use/,
+      "bind: 'a:b'" => /cannot listen on a:b/, "public: '/none'" => %r{/none} }.each do |settings, error|
+      result = run_program(settings)
+      assert_equal [1, true], [result.code, result.err.match?(error)], [settings, result]
+    end
+  ensure
+    taken&.close
+  end
+
+  def test_a_second_call_is_an_error
+    [0, 1].each do |workers|
+      server = program("bind: 'tcp://127.0.0.1:0', workers: #{workers}")
+      assert_equal "a server runs in this process already", get(server, "/again").body
+      assert server.stop.success?
+    end
+  end
+end
