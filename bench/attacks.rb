@@ -2,7 +2,8 @@
 
 # How long one client has to wait while many others are hostile: `ruby bench/attacks.rb [--out FILE] [ATTACK...]`. Plain
 # requests at a steady rate, first without the attack, then during it, in turn on fresh servers. The table shows the
-# waits, their ratio within a round, and the growth of the server's memory.
+# waits, their ratio within a round, and the growth of the server's memory. `tls` names all attacks on TLS: those of
+# test/tls/attacks.rb, again and again, on a server whose bystander comes over TLS, too.
 # SPDX-License-Identifier: MIT
 
 require "optparse"
@@ -11,13 +12,14 @@ require_relative "dialogue"
 require_relative "files"
 require_relative "programs"
 require_relative "servers"
+require_relative "tls_attacker"
 
 module Bench
   # The table of attacks.
   class Attacks
     PER_SECOND = 500
     THREADS = 5
-    Attack = Struct.new(:clients, :text, :descriptors, :preload, keyword_init: true)
+    Attack = Struct.new(:clients, :text, :descriptors, :preload, :tls, keyword_init: true)
 
     ALL = {
       expect: Attack.new(clients: 1100, text: "Expect: 100-continue, and no body"),
@@ -31,32 +33,55 @@ module Bench
       disk: Attack.new(clients: 8, text: "uploads to a disk that takes 200 ms for each write", preload: "slow_disk")
     }.freeze
 
+    # The number of clients is of those that are there at once.
+    TLS = {
+      handshakes: [4, "full handshakes, one after the other"],
+      half_hellos: [1000, "a ClientHello without its last 10 bytes"],
+      hellos_that_stay: [1000, "a ClientHello, and nothing after it"],
+      heads_of_records: [1000, "the beginning of a record of 16 KiB"],
+      huge_hellos: [50, "a ClientHello of 64 KiB and more"],
+      bytes_one_by_one: [10, "a ClientHello in segments of one byte"],
+      garbage: [1000, "random bytes"],
+      plain_http: [1000, "plain HTTP"],
+      clients_that_stop_reading: [50, "3 answers of 3 MB that nobody reads"],
+      new_keys: [1, "500 requests for new keys"],
+      renegotiations: [1, "50 renegotiations"],
+      records_of_one_byte: [1, "an upload of 20,000 bytes in as many records"],
+      small_fragments: [1, "an answer of 3 MB in records of 512 bytes"]
+    }.to_h { |name, (clients, text)| [name, Attack.new(clients: clients, text: "TLS: #{text}", tls: :p256)] }.freeze
+
+    EVERY = ALL.merge(TLS).freeze
+
     def initialize(arguments)
       @rounds = 5
       @seconds = 3.0
       parser = OptionParser.new do |options|
-        options.banner = "usage: ruby bench/attacks.rb [options] [#{ALL.keys.join("|")}]..."
+        options.banner = "usage: ruby bench/attacks.rb [options] [tls|#{EVERY.keys.join("|")}]..."
         options.on("--rounds N", Integer, "of each attack, each with a fresh server (5)") { |n| @rounds = n }
         options.on("--seconds S", Float, "of each measurement (3)") { |seconds| @seconds = seconds }
         options.on("--root DIR", "another build of Rondo to measure") { |root| @root = File.expand_path(root) }
         options.on("--out FILE", "write the Markdown there") { |file| @out = file }
       end
-      names = parser.parse(arguments).map(&:to_sym)
-      unknown = names - ALL.keys
-      abort "bench: no such attack: #{unknown.join(", ")}; there are #{ALL.keys.join(", ")}" if unknown.any?
-      @names = names.empty? ? ALL.keys : names
+      @names = names(parser.parse(arguments).map(&:to_sym))
     end
 
     # @return [void]
     def call
       Programs.build
       Programs.compile_rondo unless @root
-      rows = @names.map { |name| row(name, ALL.fetch(name)) }
+      rows = @names.map { |name| row(name, EVERY.fetch(name)) }
       text = "#{head}\n#{rows.join("\n")}\n"
       @out ? File.write(@out, text) : puts(text)
     end
 
     private
+
+    def names(words)
+      names = words.flat_map { |word| word == :tls ? TLS.keys : [word] }
+      unknown = names - EVERY.keys
+      abort "bench: no such attack: #{unknown.join(", ")}; there are tls, #{EVERY.keys.join(", ")}" if unknown.any?
+      names.empty? ? EVERY.keys : names
+    end
 
     def head
       <<~TEXT.chomp
@@ -64,10 +89,11 @@ module Bench
 
         Rondo #{Servers.all["rondo"].version.call}, #{THREADS} threads; #{PER_SECOND} plain requests a second of a
         bystander; #{@rounds} rounds of #{@seconds} s in quiet, #{@seconds} s while the attack begins and #{@seconds} s
-        while it goes on, medians. Clients that are thrown out come back, #{Attacker::PER_SECOND} a second.
+        while it goes on, medians. Clients that are thrown out come back, #{Attacker::PER_SECOND} a second; an attack on
+        TLS is repeated as soon as it is over. Memory is the growth of the highest from quiet to the end of the attack.
 
-        | attack | clients | p99 in quiet, ms | p99 beside it, ms | ratio (rounds) | longest as it begins, ms | longest then, ms | unanswered | memory, MB |
-        |---|---|---|---|---|---|---|---|---|
+        | attack | clients | p99 in quiet, ms | p99 beside it, ms | ratio (rounds) | longest as it begins, ms | longest then, ms | unanswered | memory, MB | KB a client |
+        |---|---|---|---|---|---|---|---|---|---|
       TEXT
     end
 
@@ -76,9 +102,10 @@ module Bench
       rounds = Array.new(@rounds) { round(name, attack) }
       ratios = rounds.map { |round| round[:ratio] }.sort
       format("| %<text>s | %<clients>d | %<quiet>.2f | %<beside>.2f | %<ratio>.2f (%<least>.2f to %<most>.2f) | " \
-             "%<begins>.1f | %<longest>.1f | %<errors>d | %<memory>.1f |",
+             "%<begins>.1f | %<longest>.1f | %<errors>d | %<memory>.1f | %<each>.0f |",
              text: attack.text, clients: attack.clients, ratio: middle(ratios), least: ratios.first, most: ratios.last,
              **%i[quiet beside begins longest memory].to_h { |key| [key, middle(rounds.map { |round| round[key] })] },
+             each: middle(rounds.map { |round| round[:memory] }) * 1000 / attack.clients,
              errors: rounds.sum { |round| round[:errors] })
     end
 
@@ -87,16 +114,31 @@ module Bench
     end
 
     def round(name, attack)
-      running = Running.new(server(attack), "attacks", threads: THREADS)
-      quiet = bystander(running)
-      before = running.anonymous_bytes
-      attacker = Attacker.start(running.port, name, attack.clients)
-      begins = bystander(running)
-      beside = bystander(running)
-      figures(quiet, begins, beside).merge(memory: (running.anonymous_bytes - before) / 1e6)
+      running = Running.new(server(attack), "attacks", threads: THREADS, tls: attack.tls)
+      return with_bystander(running) { |count| measure(running, name, attack, count) } if attack.tls
+
+      measure(running, name, attack, -> { with_bystander(running, &:call) })
     ensure
-      Process.kill(:KILL, attacker) && Process.wait(attacker) if attacker
       running&.stop
+    end
+
+    def measure(running, name, attack, count)
+      quiet = count.call
+      before = running.peak_bytes { nil } # what is resident now
+      found = nil
+      after = running.peak_bytes { found = beside_attack(running, name, attack, count) }
+      figures(quiet, *found).merge(memory: (after - before) / 1e6)
+    end
+
+    # @return [Array] what the bystander counted as it began, and then
+    def beside_attack(running, name, attack, count)
+      attacker = (attack.tls ? TLSAttacker : Attacker).start(running.port, name, attack.clients)
+      found = Array.new(2) { count.call }
+      gone = Process.wait(attacker, Process::WNOHANG)
+      abort "bench: #{name}: the attackers gave up" if gone
+      found
+    ensure
+      Process.kill(:KILL, attacker) && Process.wait(attacker) if attacker && !gone
     end
 
     def figures(quiet, begins, beside)
@@ -105,20 +147,27 @@ module Bench
         longest: beside[:longest_us] / 1000, errors: [quiet, begins, beside].sum { |found| found[:http_errors] } }
     end
 
-    def bystander(running)
-      DownloadClient.run(running.port) { |client| client.tell("fetch", "/", 13, 0, @seconds, PER_SECOND) }
+    # A bystander over TLS has its connections before the attack begins: a new one waits behind the attackers'.
+    # @yieldparam count [Proc] lets it ask for the length of one measurement, and answers what it counted
+    def with_bystander(running)
+      options = running.secure? ? %w[--tls full --stay] : []
+      DownloadClient.run(running.port, *options) do |client|
+        yield -> { client.tell("fetch", "/", 13, 0, @seconds, PER_SECOND) }
+      end
     end
 
     def server(attack)
       known = Servers.all.fetch("rondo")
-      command = lambda do |port, app, *|
-        [*limit(attack), Gem.ruby, "-I", File.join(root, "lib"), File.join(root, "exe", "rondo"),
-         "-t", THREADS.to_s, "-b", "tcp://127.0.0.1:#{port}", "-q", app]
-      end
       known.dup.tap do |copy|
-        copy.command = command
+        copy.command = ->(port, app, *) { command(attack, "tcp://127.0.0.1:#{port}", app) }
+        copy.secure = ->(port, app, _, _, pair) { command(attack, Secure.address(port, pair), app) }
         copy.environment = known.environment.merge(preload(attack))
       end
+    end
+
+    def command(attack, address, app)
+      [*limit(attack), Gem.ruby, "-I", File.join(root, "lib"), File.join(root, "exe", "rondo"),
+       "-t", THREADS.to_s, "-b", address, "-q", app]
     end
 
     def root

@@ -5,6 +5,8 @@
 
 #include "client_base.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -23,38 +25,60 @@ static struct timespec timespec_of(uint64_t nanoseconds) {
                              .tv_nsec = (long)(nanoseconds % 1000000000u)};
 }
 
-void rd_bystander_open(rd_bystander *bystander, unsigned port, unsigned per_second,
-                       const char *request, uint64_t body_bytes) {
+static void conn_open(rd_bystander_conn *conn, unsigned port, rd_tls_mode tls) {
+    conn->fd = rd_client_connect(port, 0);
+    if (conn->fd < 0) rd_client_fail("connect");
+    if (tls == RD_TLS_OFF) return;
+    conn->tls = rd_tls_client_begin(conn->fd, tls);
+    if (rd_tls_client_shake_hands(conn->tls) != 1) rd_client_fail("handshake");
+    fcntl(conn->fd, F_SETFL, O_NONBLOCK); /* as MSG_DONTWAIT does for a plain one */
+}
+
+void rd_bystander_open(rd_bystander *bystander, unsigned port, rd_tls_mode tls) {
     memset(bystander, 0, sizeof *bystander);
-    bystander->request = request;
-    bystander->body_bytes = body_bytes;
-    bystander->interval_ns = 1000000000u / per_second;
-    bystander->next_ns = rd_client_now_ns();
-    bystander->stop_ns = UINT64_MAX;
     bystander->poller = epoll_create1(EPOLL_CLOEXEC);
     bystander->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     if (bystander->poller < 0 || bystander->timer < 0) rd_client_fail("epoll or timer");
-    struct itimerspec ticks = {.it_interval = timespec_of(bystander->interval_ns),
-                               .it_value = timespec_of(bystander->next_ns)};
-    timerfd_settime(bystander->timer, TFD_TIMER_ABSTIME, &ticks, NULL);
     watch(bystander, bystander->timer, NULL);
     for (unsigned i = 0; i < RD_BYSTANDERS; i++) {
         rd_bystander_conn *conn = &bystander->conns[i];
-        conn->fd = rd_client_connect(port, 0);
-        if (conn->fd < 0) rd_client_fail("connect");
+        conn_open(conn, port, tls);
         watch(bystander, conn->fd, conn);
     }
 }
 
-static void conn_lost(rd_bystander *bystander, rd_bystander_conn *conn) {
-    bystander->errors++;
+void rd_bystander_begin(rd_bystander *bystander, unsigned per_second, const char *request,
+                        uint64_t body_bytes) {
+    bystander->request = request;
+    bystander->body_bytes = body_bytes;
+    bystander->answered = bystander->errors = 0;
+    memset(&bystander->latency, 0, sizeof bystander->latency);
+    bystander->interval_ns = 1000000000u / per_second;
+    bystander->next_ns = rd_client_now_ns();
+    bystander->stop_ns = UINT64_MAX;
+    struct itimerspec ticks = {.it_interval = timespec_of(bystander->interval_ns),
+                               .it_value = timespec_of(bystander->next_ns)};
+    timerfd_settime(bystander->timer, TFD_TIMER_ABSTIME, &ticks, NULL);
+}
+
+static void conn_close(rd_bystander_conn *conn) {
+    if (conn->tls) rd_tls_client_end(conn->tls);
+    conn->tls = NULL;
     close(conn->fd);
     conn->fd = -1;
 }
 
+static void conn_lost(rd_bystander *bystander, rd_bystander_conn *conn) {
+    bystander->errors++;
+    conn_close(conn);
+}
+
 static void conn_read(rd_bystander *bystander, rd_bystander_conn *conn) {
     size_t room = sizeof conn->bytes - conn->len, used;
-    ssize_t got = recv(conn->fd, conn->bytes + conn->len, room, MSG_DONTWAIT);
+    char *at = conn->bytes + conn->len;
+    ssize_t got = conn->tls ? rd_tls_client_receive(conn->tls, at, room, MSG_DONTWAIT)
+                            : recv(conn->fd, at, room, MSG_DONTWAIT);
+    if (got < 0 && errno == EAGAIN) return; /* a ticket */
     if (got <= 0 || !conn->asked) {
         conn_lost(bystander, conn);
         return;
@@ -89,7 +113,9 @@ static void send_what_is_due(rd_bystander *bystander, uint64_t now) {
         conn->due_ns = bystander->next_ns;
         bystander->next_ns += bystander->interval_ns;
         size_t len = strlen(bystander->request);
-        ssize_t sent = send(conn->fd, bystander->request, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t sent = conn->tls
+                           ? rd_tls_client_send(conn->tls, bystander->request, len)
+                           : send(conn->fd, bystander->request, len, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent != (ssize_t)len) conn_lost(bystander, conn);
     }
 }
@@ -114,7 +140,7 @@ static unsigned on_their_way(const rd_bystander *bystander) {
     return count;
 }
 
-void rd_bystander_close(rd_bystander *bystander) {
+void rd_bystander_end(rd_bystander *bystander) {
     uint64_t now = rd_client_now_ns(), patience = now + 3000000000u;
     bystander->stop_ns = now;
     while (now < patience && (bystander->next_ns < bystander->stop_ns || on_their_way(bystander))) {
@@ -126,8 +152,12 @@ void rd_bystander_close(rd_bystander *bystander) {
         bystander->next_ns += bystander->interval_ns;
         bystander->errors++;
     }
+    timerfd_settime(bystander->timer, 0, &(struct itimerspec){0}, NULL);
+}
+
+void rd_bystander_close(rd_bystander *bystander) {
     for (unsigned i = 0; i < RD_BYSTANDERS; i++)
-        if (bystander->conns[i].fd >= 0) close(bystander->conns[i].fd);
+        if (bystander->conns[i].fd >= 0) conn_close(&bystander->conns[i]);
     close(bystander->timer);
     close(bystander->poller);
 }

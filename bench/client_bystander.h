@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * Plain HTTP requests beside something else, in an open loop: each is due at its time whatever
- * became of those before, and its wait counts from then. Belongs to push_client.c and
- * download_client.c, which turn it between two small batches of their own work, so that the waits
- * are the server's. */
+ * became of those before, and its wait counts from then. They may go over TLS. Belongs to
+ * push_client.c and download_client.c, which turn it between two small batches of their own work,
+ * so that the waits are the server's. */
 #ifndef BENCH_CLIENT_BYSTANDER_H
 #define BENCH_CLIENT_BYSTANDER_H
 
 #include "client_answer.h"
 #include "client_latency.h"
+#include "client_tls.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,6 +18,7 @@ enum { RD_BYSTANDERS = 64 };
 
 typedef struct rd_bystander_conn {
     int fd;
+    rd_tls_client *tls; /* NULL: plain */
     bool asked;
     uint64_t due_ns;
     char bytes[2048]; /* an answer that came in pieces */
@@ -39,16 +41,21 @@ typedef struct rd_bystander {
 extern const char RD_HELLO_REQUEST[];
 enum { RD_HELLO_BYTES = 13 };
 
-/* Connects. The first request is due at once, then this many a second. The request must live as
- * long as the bystander. */
-void rd_bystander_open(rd_bystander *bystander, unsigned port, unsigned per_second,
-                       const char *request, uint64_t body_bytes);
+/* Connects to that port of the loopback. */
+void rd_bystander_open(rd_bystander *bystander, unsigned port, rd_tls_mode tls);
+
+/* Begins to count anew. The first request is due at once, then this many a second. The request must
+ * live as long as the bystander. */
+void rd_bystander_begin(rd_bystander *bystander, unsigned per_second, const char *request,
+                        uint64_t body_bytes);
 
 /* Sends the requests that are due, and reads what has come; never blocks. */
 void rd_bystander_turn(rd_bystander *bystander);
 
 /* No further request becomes due. Earlier ones are still sent and awaited, but not for ever: one
  * without an answer then is an error. */
+void rd_bystander_end(rd_bystander *bystander);
+
 void rd_bystander_close(rd_bystander *bystander);
 
 #endif

@@ -74,6 +74,14 @@ static ssize_t failure(rd_tls_client *tls, int result, int on_want_read) {
     return -1;
 }
 
+int rd_tls_client_shake_hands(rd_tls_client *tls) {
+    errno = 0;
+    const int result = SSL_do_handshake(tls);
+    if (result == 1) return 1;
+    if (failure(tls, result, EAGAIN) == 0) errno = EPROTO;
+    return errno == EAGAIN ? 0 : -1;
+}
+
 ssize_t rd_tls_client_receive(rd_tls_client *tls, void *bytes, size_t len, int flags) {
     size_t all = 0;
     int got;

@@ -2,7 +2,7 @@
  *
  * TLS for the clients: receives and sends like recv(2) and send(2). All connections offer the one
  * cipher of TLS 1.3, so that all servers encrypt alike. Certificates are not checked. Belongs to
- * client.c. */
+ * client.c, client_bystander.c and restart_client.c. */
 #ifndef BENCH_CLIENT_TLS_H
 #define BENCH_CLIENT_TLS_H
 
@@ -23,6 +23,10 @@ rd_tls_mode rd_tls_client_mode(const char *name);
 
 /* Begins TLS on a connected or connecting socket. */
 rd_tls_client *rd_tls_client_begin(int fd, rd_tls_mode mode);
+
+/* Goes on with the handshake, which the first receive or send does, too. Returns 1 when it is over,
+ * 0 while it waits for the peer, -1 with errno. */
+int rd_tls_client_shake_hands(rd_tls_client *tls);
 
 /* Return what recv(2) and send(2) return. `flags`: MSG_DONTWAIT, or 0 for a socket that blocks.
  * EAGAIN: the socket is empty or full. EINPROGRESS of send: the handshake waits for the peer, so

@@ -22,9 +22,10 @@ enum { SLOW_RECEIVE_BYTES = 32768, STUCK_NS = 200000000 };
 
 typedef struct rd_downloads {
     rd_errand errand;
+    rd_tls_mode tls; /* of the bystander */
     rd_download *all;
-    unsigned held; /* slow ones, which stay until the end */
-    bool has_bystander;
+    unsigned held;                      /* slow ones, which stay until the end */
+    bool has_bystander, is_open, stays; /* the bystander: in this command; its connections */
     rd_bystander bystander;
 } rd_downloads;
 
@@ -53,13 +54,23 @@ static void bystander_begin(rd_downloads *downloads, unsigned rate, const char *
     rd_bystander *bystander = &downloads->bystander;
     downloads->has_bystander = rate > 0;
     if (!rate) return;
-    rd_bystander_open(bystander, downloads->errand.port, rate, request, body_bytes);
-    watch(downloads, bystander->poller, bystander);
+    if (!downloads->is_open) {
+        rd_bystander_open(bystander, downloads->errand.port, downloads->tls);
+        watch(downloads, bystander->poller, bystander);
+        downloads->is_open = true;
+    }
+    rd_bystander_begin(bystander, rate, request, body_bytes);
+}
+
+static void bystander_close(rd_downloads *downloads) {
+    if (downloads->is_open) rd_bystander_close(&downloads->bystander);
+    downloads->is_open = false;
 }
 
 static void bystander_end(rd_downloads *downloads) {
     if (!downloads->has_bystander) return;
-    rd_bystander_close(&downloads->bystander);
+    rd_bystander_end(&downloads->bystander);
+    if (!downloads->stays) bystander_close(downloads);
     downloads->has_bystander = false;
     if (downloads->bystander.errors)
         rd_errand_fail(&downloads->errand, "a plain request got no answer");
@@ -165,7 +176,9 @@ static void command_stuck(rd_downloads *downloads, const char *path, double seco
 }
 
 static const char *const USAGE =
-    "usage: download_client [--pin CPU] PORT, then lines on standard input:\n"
+    "usage: download_client [--pin CPU] [--tls MODE] [--stay] PORT, then lines on standard input\n"
+    "(connections of HTTP_PER_SECOND: --tls full or resumed is how they begin; with --stay they\n"
+    "stay for the next line):\n"
     "  fetch PATH BYTES COUNT SECONDS HTTP_PER_SECOND  COUNT connections, again and again\n"
     "  slow PATH BYTES COUNT READ            COUNT connections that read so much and stop\n"
     "  stuck PATH BYTES PER_SECOND SECONDS STUCK_PATH  while another request is stuck\n";
@@ -177,7 +190,6 @@ static void command_run(rd_downloads *downloads, const char *line) {
     char path[256], stuck_path[256], verb[8];
     if (sscanf(line, "%7s %255s %llu", verb, path, &bytes) != 3) rd_client_fail(USAGE);
     rd_errand_set(&downloads->errand, path, bytes);
-    memset(&downloads->bystander, 0, sizeof downloads->bystander);
     if (sscanf(line, "fetch %*s %*u %u %lf %u", &count, &seconds, &rate) == 3) {
         if (count > MOST_DOWNLOADS) rd_client_fail(USAGE);
         command_fetch(downloads, count, seconds, rate);
@@ -196,6 +208,10 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--pin") == 0 && i + 1 < argc)
             rd_client_pin(argv[++i]);
+        else if (strcmp(argv[i], "--stay") == 0)
+            downloads.stays = true;
+        else if (strcmp(argv[i], "--tls") == 0 && i + 1 < argc)
+            downloads.tls = rd_tls_client_mode(argv[++i]);
         else
             downloads.errand.port = (unsigned)strtoul(argv[i], NULL, 10);
     }
@@ -209,6 +225,7 @@ int main(int argc, char **argv) {
         alarm(0);
         fflush(stdout);
     }
+    bystander_close(&downloads);
     for (unsigned i = 0; i < downloads.held; i++) rd_download_end(&downloads.all[i]);
     return 0;
 }

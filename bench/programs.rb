@@ -15,13 +15,14 @@ module Bench
 
     # Each program, and its sources.
     SOURCES = { "client" => "client{,_answer,_base,_latency,_requests,_tls}",
-                "push_client" => "{push_client*,client_{answer,base,bystander,latency}}",
-                "download_client" => "{download_client*,client_{answer,base,bystander,latency}}",
-                "restart_client" => "{restart_client,client_answer,client_base}",
+                "push_client" => "{push_client*,client_{answer,base,bystander,latency,tls}}",
+                "download_client" => "{download_client*,client_{answer,base,bystander,latency,tls}}",
+                "restart_client" => "{restart_client,client_{answer,base,tls}}",
                 "floor" => "floor{,_base}", "push_floor" => "{push_floor,floor_base}",
                 "file_floor" => "{file_floor,floor_base}" }.freeze
 
-    LIBRARIES = { "client" => %w[-lssl -lcrypto] }.freeze
+    TLS = %w[-lssl -lcrypto].freeze
+    LIBRARIES = %w[client push_client download_client restart_client].to_h { |name| [name, TLS] }.freeze
 
     module_function
 

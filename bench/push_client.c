@@ -245,12 +245,14 @@ static bool publish_once(rd_push *push, unsigned messages) {
 static void bystander_begin(rd_push *push, unsigned rate) {
     push->has_bystander = rate > 0;
     if (!rate) return;
-    rd_bystander_open(&push->bystander, push->port, rate, RD_HELLO_REQUEST, RD_HELLO_BYTES);
+    rd_bystander_open(&push->bystander, push->port, RD_TLS_OFF);
+    rd_bystander_begin(&push->bystander, rate, RD_HELLO_REQUEST, RD_HELLO_BYTES);
     watch(push, push->bystander.poller, &push->bystander);
 }
 
 static void bystander_end(rd_push *push) {
     if (!push->has_bystander) return;
+    rd_bystander_end(&push->bystander);
     rd_bystander_close(&push->bystander);
     push->has_bystander = false;
     push->tally.http_answers = push->bystander.answered;

@@ -2,10 +2,12 @@
  *
  * The client of restarts.rb: keeps its connections, asks again as soon as it is answered, and never
  * sends a request twice. Counts what was lost, by cause. A line on stdin prints the counts since
- * the line before as JSON; the end of stdin prints the last ones. Loopback and Unix sockets only.
+ * the line before as JSON; the end of stdin prints the last ones. With TLS, connections resume the
+ * first session. Loopback and Unix sockets only.
  */
 #include "client_answer.h"
 #include "client_base.h"
+#include "client_tls.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -23,29 +25,33 @@ enum { EVENTS = 64, HELD_BYTES = 4096, RECV_BYTES = 65536 };
 
 #define FIRST_HALF_STAYS_NS 2000000u
 #define PATIENCE_NS         30000000000u /* for an answer */
+#define PAUSE_NS            100000000u   /* between two turns of this program */
 
-/* A request in two parts; between them the client waits when `pauses`. */
+/* A request in two parts; between them the client waits when `pauses`. If it asks for the end of
+ * its connection, the next request comes on a new one. */
 typedef struct rd_kind {
     const char *first, *second;
     unsigned answers;
-    bool pauses;
+    bool pauses, asks_for_end;
 } rd_kind;
 
 #define HEAD(line) line "\r\nHost: a\r\n"
 
 static const rd_kind kinds[] = {
-    {HEAD("GET / HTTP/1.1") "\r\n", "", 1, false},
-    {HEAD("POST / HTTP/1.1") "Content-Length: 5\r\n\r\n", "hello", 1, true},
-    {HEAD("GET / HTTP/1.1") "X-A", ": b\r\n\r\n", 1, true},
-    {HEAD("GET / HTTP/1.0") "Connection: keep-alive\r\n\r\n", "", 1, false},
-    {HEAD("GET / HTTP/1.1") "\r\n", HEAD("GET / HTTP/1.1") "\r\n", 2, false},
+    {HEAD("GET / HTTP/1.1") "\r\n", "", 1, false, false},
+    {HEAD("POST / HTTP/1.1") "Content-Length: 5\r\n\r\n", "hello", 1, true, false},
+    {HEAD("GET / HTTP/1.1") "X-A", ": b\r\n\r\n", 1, true, false},
+    {HEAD("GET / HTTP/1.0") "Connection: keep-alive\r\n\r\n", "", 1, false, false},
+    {HEAD("GET / HTTP/1.1") "\r\n", HEAD("GET / HTTP/1.1") "\r\n", 2, false, false},
+    {HEAD("GET / HTTP/1.1") "Connection: close\r\n\r\n", "", 1, false, true},
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
-/* Every way in which a request ends. */
+/* Every way in which a request ends, the handshakes, and how often the client itself paused: a
+ * server that stops may close a connection that is silent for that long. */
 #define COUNTS(row)                                                                                \
     row(answers) row(eof) row(reset) row(cut) row(refused) row(status) row(nonsense) row(silent)   \
-        row(closed) row(closed_idle) row(behind_close)
+        row(closed) row(closed_idle) row(behind_close) row(handshakes) row(resumed) row(pauses)
 
 typedef struct rd_counts {
 #define ROW(name) unsigned long long name;
@@ -55,7 +61,8 @@ typedef struct rd_counts {
 
 typedef struct rd_conn {
     int fd;
-    bool connecting;
+    rd_tls_client *tls; /* NULL: plain */
+    bool connecting;    /* until the first request could be sent */
     const rd_kind *kind;
     unsigned owed;
     uint64_t second_due_ns; /* 0: nothing more to send */
@@ -71,7 +78,9 @@ typedef struct rd_client {
     int poller;
     unsigned connections;
     bool mixed, stopping;
-    uint64_t pause_ns;
+    rd_tls_mode tls;
+    uint64_t resumed; /* of them, those that were reported */
+    uint64_t pause_ns, swept_ns;
     rd_conn *conns;
     rd_counts counts;
     rd_known_head known;
@@ -82,8 +91,11 @@ static void conn_open(rd_client *client, rd_conn *conn);
 /* ---- ends ---- */
 
 static void conn_drop(rd_conn *conn) {
+    if (conn->tls) rd_tls_client_end(conn->tls);
+    conn->tls = NULL;
     if (conn->fd >= 0) close(conn->fd);
     conn->fd = -1;
+    conn->connecting = false;
     conn->owed = 0;
     conn->held_len = 0;
     conn->second_due_ns = 0;
@@ -114,7 +126,10 @@ static void conn_ended(rd_client *client, rd_conn *conn, int error) {
 
 static bool conn_send(rd_client *client, rd_conn *conn, const char *bytes) {
     size_t len = strlen(bytes);
-    if (len == 0 || send(conn->fd, bytes, len, MSG_NOSIGNAL) == (ssize_t)len) return true;
+    if (len == 0) return true;
+    ssize_t sent = conn->tls ? rd_tls_client_send(conn->tls, bytes, len)
+                             : send(conn->fd, bytes, len, MSG_NOSIGNAL);
+    if (sent == (ssize_t)len) return true;
     conn_ended(client, conn, errno);
     return false;
 }
@@ -135,7 +150,7 @@ static void conn_answered(rd_client *client, rd_conn *conn) {
     conn->owed--;
     if (conn->answer.head.status != 200) client->counts.status++;
     if (conn->answer.head.closes) {
-        client->counts.closed++;
+        if (!conn->kind->asks_for_end) client->counts.closed++;
         client->counts.behind_close += conn->owed; /* RFC 9112, 9.3.2: to be sent again */
         conn_again(client, conn);
     } else if (conn->owed == 0 && client->pause_ns > 0) {
@@ -169,21 +184,35 @@ static void conn_open(rd_client *client, rd_conn *conn) {
         return;
     }
     conn->connecting = true;
+    conn->asked_ns = rd_client_now_ns();
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT, .data.ptr = conn};
     if (epoll_ctl(client->poller, EPOLL_CTL_ADD, conn->fd, &event) < 0) rd_client_fail("epoll_ctl");
 }
 
-static void conn_connected(rd_client *client, rd_conn *conn) {
+static bool is_connected(rd_client *client, rd_conn *conn) {
     int error = 0;
     socklen_t len = sizeof error;
     getsockopt(conn->fd, SOL_SOCKET, SO_ERROR, &error, &len);
-    conn->connecting = false;
-    if (error != 0) {
+    if (error != 0) return false;
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = conn};
+    if (epoll_ctl(client->poller, EPOLL_CTL_MOD, conn->fd, &event) < 0) rd_client_fail("epoll_ctl");
+    return true;
+}
+
+/* Goes on with connecting and with the handshake; the first request follows. */
+static void conn_begin(rd_client *client, rd_conn *conn) {
+    if (!conn->tls && !is_connected(client, conn)) {
         conn_refused(client, conn);
         return;
     }
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = conn};
-    if (epoll_ctl(client->poller, EPOLL_CTL_MOD, conn->fd, &event) < 0) rd_client_fail("epoll_ctl");
+    if (client->tls) {
+        if (!conn->tls) conn->tls = rd_tls_client_begin(conn->fd, client->tls);
+        int done = rd_tls_client_shake_hands(conn->tls);
+        if (done < 0) conn_refused(client, conn);
+        if (done <= 0) return;
+        client->counts.handshakes++;
+    }
+    conn->connecting = false;
     conn_ask(client, conn);
 }
 
@@ -219,7 +248,9 @@ static void bytes_take(rd_client *client, rd_conn *conn, const char *at, size_t 
 static void conn_read(rd_client *client, rd_conn *conn) {
     static char bytes[HELD_BYTES + RECV_BYTES];
     size_t held = conn->held_len;
-    ssize_t got = recv(conn->fd, bytes + held, RECV_BYTES, 0);
+    ssize_t got = conn->tls
+                      ? rd_tls_client_receive(conn->tls, bytes + held, RECV_BYTES, MSG_DONTWAIT)
+                      : recv(conn->fd, bytes + held, RECV_BYTES, 0);
     if (got < 0 && errno == EAGAIN) return;
     if (got <= 0) {
         conn_ended(client, conn, got < 0 ? errno : 0);
@@ -233,16 +264,18 @@ static void conn_read(rd_client *client, rd_conn *conn) {
 /* Does what is due by the clock. */
 static void sweep(rd_client *client) {
     uint64_t now = rd_client_now_ns();
+    if (client->swept_ns != 0 && client->swept_ns + PAUSE_NS < now) client->counts.pauses++;
+    client->swept_ns = now;
     for (unsigned i = 0; i < client->connections; i++) {
         rd_conn *conn = &client->conns[i];
         if (conn->fd < 0 && !client->stopping && conn->next_ns <= now) conn_open(client, conn);
-        if (conn->fd < 0 || conn->connecting) continue;
-        if (conn->next_ns != 0 && conn->next_ns <= now) conn_ask(client, conn);
+        if (conn->fd < 0) continue;
+        if (!conn->connecting && conn->next_ns != 0 && conn->next_ns <= now) conn_ask(client, conn);
         if (conn->second_due_ns != 0 && conn->second_due_ns <= now) {
             conn->second_due_ns = 0;
             conn_send(client, conn, conn->kind->second);
         }
-        if (conn->owed > 0 && conn->asked_ns + PATIENCE_NS < now) {
+        if ((conn->owed > 0 || conn->connecting) && conn->asked_ns + PATIENCE_NS < now) {
             client->counts.silent++;
             conn_again(client, conn);
         }
@@ -253,6 +286,8 @@ static void sweep(rd_client *client) {
 
 static void report(rd_client *client) {
     const char *comma = "{";
+    client->counts.resumed = rd_tls_client_resumed() - client->resumed;
+    client->resumed += client->counts.resumed;
 #define ROW(name)                                                                                  \
     printf("%s\"" #name "\": %llu", comma, client->counts.name);                                   \
     comma = ", ";
@@ -289,7 +324,7 @@ static void run(rd_client *client) {
             if (conn == NULL && !client->stopping) command_read(client);
             if (conn == NULL || conn->fd < 0) continue;
             if (conn->connecting)
-                conn_connected(client, conn);
+                conn_begin(client, conn);
             else
                 conn_read(client, conn);
         }
@@ -312,9 +347,11 @@ static void address_read(rd_client *client, const char *target) {
 }
 
 static const char *const USAGE =
-    "usage: restart_client [-c CONNECTIONS] [--pause MS] [--mixed] PORT | unix:SOCKET\n"
+    "usage: restart_client [-c CONNECTIONS] [--pause MS] [--mixed] [--tls] PORT | unix:SOCKET\n"
     "  --pause MS  between an answer and the next request (0)\n"
-    "  --mixed     also bodies and heads that come in halves, HTTP/1.0, pipelined requests\n";
+    "  --mixed     also bodies and heads that come in halves, HTTP/1.0, pipelined requests, and a\n"
+    "              new connection for each request\n"
+    "  --tls       TLS 1.3; the connections resume the first session\n";
 
 int main(int argc, char **argv) {
     static rd_client client = {.connections = 16};
@@ -322,6 +359,8 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--mixed") == 0)
             client.mixed = true;
+        else if (strcmp(argv[i], "--tls") == 0)
+            client.tls = RD_TLS_RESUMED;
         else if (strcmp(argv[i], "-c") == 0 && i + 1 < argc)
             client.connections = (unsigned)strtoul(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--pause") == 0 && i + 1 < argc)

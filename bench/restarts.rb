@@ -49,6 +49,12 @@ module Bench
     end
 
     # @param counts [Hash{String => Integer}]
+    # @return [Integer] handshakes that resumed no session: each connection may have one before there is a ticket
+    def self.full_handshakes(counts)
+      counts["handshakes"] - counts["resumed"]
+    end
+
+    # @param counts [Hash{String => Integer}]
     # @return [Hash{String => Integer}] the losses
     def self.lost(counts)
       counts.slice(*LOST).reject { |_, number| number.zero? }
@@ -75,14 +81,17 @@ module Bench
 
     # @param words [Array<String>] of the command line
     # @param workers [Integer] 0: a single process
-    def initialize(words, workers:)
+    # @param tls [Boolean]
+    # @param grace [Integer, nil] milliseconds, idle_grace_ms; nil: the default
+    def initialize(words, workers:, tls: false, grace: nil)
       @workers = workers
       @folder = Dir.mktmpdir("rondo-restarts")
       @log = File.join(@folder, "log")
       app = File.join(@folder, "config.ru")
       File.write(app, "run ->(env) { [200, { 'content-type' => 'text/plain' }, ['hello']] }\n")
-      command = [RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/rondo", "-b", "tcp://127.0.0.1:0",
-                 "-w", workers.to_s, *words, app]
+      address = tls ? Secure.address(0, Pair.new(:p256, File.join(BUILD, "certificates"))) : "tcp://127.0.0.1:0"
+      words += ["-C", configuration(grace)] if grace
+      command = [RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/rondo", "-b", address, "-w", workers.to_s, *words, app]
       @pid = Process.spawn({ "RACK_ENV" => "production" }, *command,
                            out: [@log, "a"], err: %i[child out], chdir: @folder)
       await("the start") { starts == 1 }
@@ -111,6 +120,10 @@ module Bench
 
     private
 
+    def configuration(grace)
+      File.join(@folder, "rondo.rb").tap { |path| File.write(path, "idle_grace_ms #{grace}\n") }
+    end
+
     # How often all processes that serve have started.
     def starts
       text = File.read(@log)
@@ -137,7 +150,8 @@ module Bench
               single: ["restart of a single process (USR2)", "USR2", 0] }.freeze
     COLUMNS = { "answers" => "requests answered", "eof" => "EOF", "reset" => "reset", "cut" => "answer cut",
                 "refused" => "refused", "status" => "not 200", "nonsense" => "nonsense", "silent" => "never answered",
-                "closed" => "told to close", "closed_idle" => "closed idle" }.freeze
+                "closed" => "told to close", "closed_idle" => "closed idle", "pauses" => "pauses of the client" }.freeze
+    TLS_COLUMNS = { "handshakes" => "handshakes", "resumed" => "resumed" }.freeze
 
     # @param arguments [Array<String>] the command line
     def initialize(arguments)
@@ -149,26 +163,43 @@ module Bench
         KINDS.each { |kind, (title, *)| options.on("--#{kind} N", Integer, title) { |count| @restarts[kind] = count } }
         options.on("--clients N", Integer, "connections (16)") { |count| @clients = count }
         options.on("--after N", Integer, "answers before each restart (100)") { |count| @after = count }
-        options.on("--mixed", "also bodies and heads in halves, HTTP/1.0, pipelined requests") { @words << "--mixed" }
+        options.on("--mixed", "also bodies and heads in halves, HTTP/1.0, pipelined requests, new connections") do
+          @words << "--mixed"
+        end
+        options.on("--tls", "TLS, whose connections resume the first session") { @words << "--tls" }
+        options.on("--grace MS", Integer, "idle_grace_ms of the server: where other programs run, the client " \
+                                          "itself is silent for longer than the default") { |ms| @grace = ms }
         options.on("--pause MS", "between an answer and the next request (0)") { |ms| @words.push("--pause", ms) }
         options.on("--out FILE", "write the Markdown there") { |file| @out = file }
       end.parse!(arguments)
     end
 
-    # @return [Boolean] whether nothing was lost
+    # @return [Boolean] whether nothing was lost, and every session was resumed that could be
     def call
       Programs.build
       sums = KINDS.keys.select { |kind| @restarts[kind].positive? }.to_h { |kind| [kind, measure(kind)] }
       text = table(sums)
       @out ? File.write(@out, text) : puts(text)
-      sums.values.all? { |sum| RestartClient.lost(sum).empty? }
+      sums.values.all? { |sum| RestartClient.lost(sum).empty? && RestartClient.full_handshakes(sum) <= @clients }
     end
 
     private
 
+    def words
+      @grace ? [*@words, "--grace", @grace] : @words
+    end
+
+    def tls?
+      @words.include?("--tls")
+    end
+
+    def columns
+      tls? ? COLUMNS.merge(TLS_COLUMNS) : COLUMNS
+    end
+
     def measure(kind)
       _, signal, workers = KINDS.fetch(kind)
-      server = RestartedServer.new(["-t", "2"], workers: workers)
+      server = RestartedServer.new(["-t", "2"], workers: workers, tls: tls?, grace: @grace)
       client = RestartClient.new(server.port, "-c", @clients.to_s, *@words)
       sum = Hash.new(0)
       @restarts[kind].times { |number| add(sum, round(server, client, signal), "#{kind} #{number + 1}") }
@@ -185,18 +216,18 @@ module Bench
 
     def add(sum, counts, where)
       lost = RestartClient.lost(counts)
-      warn "bench: #{where}: #{lost}" unless lost.empty?
+      warn "bench: #{where}: #{lost}, #{counts["pauses"]} pauses of the client" unless lost.empty?
       sum.merge!(counts) { |_, one, other| one + other }
     end
 
     def table(sums)
       rows = sums.map do |kind, sum|
-        "| #{[KINDS.fetch(kind).first, @restarts[kind], *sum.values_at(*COLUMNS.keys)].join(" | ")} |"
+        "| #{[KINDS.fetch(kind).first, @restarts[kind], *sum.values_at(*columns.keys)].join(" | ")} |"
       end
       "# Restarts, #{Time.now.utc.strftime("%Y-%m-%d %H:%M")} UTC\n\n" \
         "#{@clients} clients that keep their connections, ask again as soon as they are answered and never send a " \
-        "request twice#{"; #{@words.join(" ")}" unless @words.empty?}.\n\n" \
-        "| | restarts | #{COLUMNS.values.join(" | ")} |\n|#{"---|" * (COLUMNS.size + 2)}\n#{rows.join("\n")}\n"
+        "request twice#{"; #{words.join(" ")}" if words.any?}.\n\n" \
+        "| | restarts | #{columns.values.join(" | ")} |\n|#{"---|" * (columns.size + 2)}\n#{rows.join("\n")}\n"
     end
   end
 end

@@ -19,6 +19,7 @@ end
 PART = ("x" * 16_384).freeze
 LONG = Enumerator.new { |parts| 64.times { parts << PART } }
 WHOLE = ("x" * (1 << 20)).freeze
+BIG = ("0123456789" * 300_000).freeze
 
 run lambda { |env|
   if env["rack.upgrade?"] == :websocket
@@ -26,9 +27,10 @@ run lambda { |env|
     next [0, {}, []]
   end
   case env["PATH_INFO"]
-  when "/upload" then [200, { "content-type" => "text/plain" }, [env["rack.input"].read.bytesize.to_s]]
+  when "/upload", "/size" then [200, { "content-type" => "text/plain" }, [env["rack.input"].read.bytesize.to_s]]
   when "/parts" then [200, { "content-type" => "text/plain" }, LONG]
   when "/whole" then [200, { "content-type" => "text/plain" }, [WHOLE]]
+  when "/big" then [200, { "content-type" => "text/plain" }, [BIG]]
   else [200, { "content-type" => "text/plain", "content-length" => "13" }, [+"Hello, World!"]]
   end
 }
