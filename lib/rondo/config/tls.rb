@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # What an address says of TLS, in Puma's words, and the certificates and keys that it names. Its neighbours are
-# address.rb, which knows where the words stand, and the core, which checks what was read (transport/tls_context.h).
+# address.rb, which knows where the words stand, and the core, which checks what was read (ext/rondo/tls/tls_context.h).
 # SPDX-License-Identifier: MIT
 
 require "io/wait"
@@ -101,7 +101,8 @@ module Rondo
                ciphersuites: single["ssl_ciphersuites"], awaits: single["awaits"] == "files")
     end
 
-    # Reads the files, each once.
+    # Reads the files, each once. Where they may be missing, one that has expired is shown: else the server that fetches
+    # the next one could not start.
     # @param spec [Spec]
     # @param address [String] for messages of the core
     # @return [Material]
@@ -111,7 +112,8 @@ module Rondo
 
       found = { name: name(spec), address: address, certificates: there(spec).map { |pair| read_pair(pair) },
                 ca: spec.ca && read_file(spec.ca), ca_name: spec.ca, verify_mode: spec.verify_mode,
-                verification_flags: spec.verification_flags, ciphers: spec.ciphers, ciphersuites: spec.ciphersuites }
+                verification_flags: spec.verification_flags, ciphers: spec.ciphers, ciphersuites: spec.ciphersuites,
+                checked: spec.awaits || nil }
       Material.new.update(found.compact)
     end
 

@@ -31,6 +31,16 @@ class AcmeTest < AcmeCase
     assert_equal 1, status.code
   end
 
+  # It was switched off for longer than the rest of its certificate's life. Only a server that runs can fetch the next.
+  def test_a_start_with_a_certificate_that_has_expired
+    late = @certificates.pair("late", names: ["DNS:#{NAME}"], days: -9..-2)
+    write "state/live/#{NAME}.pem", File.read(late.certificate) + File.read(late.key)
+    server = fetching(**away)
+    server.wait_for_log(/^! the certificate in \S*#{NAME}.pem expires on /)
+    assert_operator shown.not_after, :<, Time.now
+    server.wait_for_log(/^! Certificates: no certificate for #{NAME}: /)
+  end
+
   def test_port_80_answers_while_ruby_is_stuck
     while_stuck(-> { fetching(binds: ["tcp://127.0.0.1:0"], **away) }) do
       write "state/webroot/.well-known/acme-challenge/token_1-A", "token_1-A.hash"
