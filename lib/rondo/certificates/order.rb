@@ -5,6 +5,7 @@
 # SPDX-License-Identifier: MIT
 
 require "openssl"
+require "time"
 require "rondo/certificates/store"
 
 module Rondo
@@ -39,6 +40,16 @@ module Rondo
       MISSING = "the gem acme-client is missing: run `gem install acme-client`, or add it to the Gemfile"
       # Bytes of what a server says that go to the log.
       LONGEST = 400
+
+      # @param wish [String, nil] of the server: seconds or a date (RFC 9110, section 10.2.3)
+      # @param otherwise [Numeric] seconds
+      # @return [Numeric] seconds to wait; one that wants none does not get a request every moment
+      def self.pause(wish, otherwise, now = Time.now)
+        seconds = Float(wish, exception: false) || (Time.httpdate(wish.to_s) - now)
+        seconds.positive? ? seconds : otherwise
+      rescue ArgumentError
+        otherwise
+      end
 
       # @param domains [Domains]
       # @param store [Store]
@@ -159,10 +170,10 @@ module Rondo
         delay = FIRST_WAIT
         resource.reload
         while states.include?(resource.status)
-          seconds = resource.respond_to?(:retry_after) && resource.retry_after ? resource.retry_after.to_f : delay
+          seconds = Order.pause(resource.respond_to?(:retry_after) ? resource.retry_after : nil, delay)
           raise Failed, "the server did not decide within #{PATIENCE} s" if now + seconds > @until
 
-          sleep [seconds, 0.1].max
+          sleep seconds
           delay = [delay * 2, LONGEST_WAIT].min
           resource.reload
         end
