@@ -105,17 +105,16 @@ module Rondo
         lock&.close
       end
 
-      # Makes it, or a folder in it. Folders above it are as the umask wants them.
+      # Makes it, or a folder in it; nobody else may change any of them. Folders above it are as the umask wants them.
       # @param path [String]
       # @return [void]
       # @raise [Failed]
       def make(path = @path)
-        return check(path) if File.directory?(path)
-
         path == @path ? FileUtils.mkdir_p(File.dirname(path)) : make(File.dirname(path))
-        Dir.mkdir(path, 0o700)
+        Dir.mkdir(path, 0o700) unless File.directory?(path)
+        check(path)
       rescue Errno::EEXIST
-        nil # by another process
+        check(path) if File.directory?(path) # by another process
       rescue SystemCallError => e
         fail_with("cannot make", path, e)
       end

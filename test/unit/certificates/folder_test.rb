@@ -115,6 +115,21 @@ class CertificatesFolderTest < Minitest::Test
     words = "#{@folder.path} can be changed by others"
     assert_equal words, assert_raises(Failed) { @folder.locked { flunk } }.message
     assert_equal words, assert_raises(Failed) { @folder.write("ca.pem", "x") }.message
+    FileUtils.mkdir(@folder.at("live"), mode: 0o700) # who can change the folder can exchange this one
+    assert_equal words, assert_raises(Failed) { @folder.write("live/a.pem", "x") }.message
+  end
+
+  # Another process, which may be somebody else's, makes the same folder at the same time.
+  def test_a_folder_that_another_process_makes_meanwhile
+    FileUtils.mkdir_p(File.dirname(@folder.path))
+    asked = TracePoint.new(:c_return) do |point|
+      next unless point.method_id == :directory? && point.return_value == false
+
+      asked.disable
+      Dir.mkdir(@folder.path)
+      File.chmod(0o777, @folder.path)
+    end
+    asked.enable { assert_match(/can be changed by others/, assert_raises(Failed) { @folder.make }.message) }
   end
 
   def test_what_is_not_there
