@@ -65,7 +65,7 @@ module Rondo
     end
 
     # The options of a configuration file's `ssl_bind` as the query of an address.
-    # @param options [Hash{Symbol, String => Object}]
+    # @param options [Hash{Symbol, String => Object}] nil: as if it were not there
     # @return [String]
     # @raise [Refused] half a line
     def query(options)
@@ -73,7 +73,7 @@ module Rondo
       raise Refused, "certs must be an Array of Hashes" unless further.is_a?(Array) && further.all?(Hash)
 
       own = options.reject { |name, _| name.to_s == "certs" }
-      [own, *further].flat_map(&:to_a).map { |name, value| word(name.to_s, value) }.join("&")
+      [own, *further].flat_map(&:to_a).filter_map { |name, value| word(name.to_s, value) unless value.nil? }.join("&")
     end
 
     def word(name, value)

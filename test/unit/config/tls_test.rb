@@ -181,6 +181,7 @@ class TLSTest < Minitest::Test
     assert_equal 9, address[:backlog]
     assert_equal [["/a b&c.pem", "/k.pem", nil], ["/d", "/e", nil]], address[:tls].pairs.map(&:to_a)
     assert_equal "CRL_CHECK,PARTIAL_CHAIN", address[:tls].verification_flags
+    assert_equal "cert=/c&key=/k", TLS.query({ cert: "/c", key: "/k", ca: nil, verify_mode: nil, certs: [{ cert: nil }] })
     assert_raises(TLS::Refused) { TLS.query({ certs: "/d" }) }
   end
 
