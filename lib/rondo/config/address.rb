@@ -26,6 +26,7 @@ module Rondo
     # @raise [AddressError] one line
     def parse(uri)
       address, query = uri.to_s.split("?", 2)
+      uri = address if query.to_s.include?("key_password_command") # it may name a secret, for messages
       case address
       when %r{\A(tcp|ssl)://(?:\[([^\]]+)\]|([^:\[\]]*)):(\d{1,5})/?\z}
         scheme, host, name, port = Regexp.last_match.captures

@@ -99,6 +99,14 @@ class AddressTest < Minitest::Test
     end
   end
 
+  %w[ssl://127.0.0.1 ssl://127.0.0.1:99999 tcp://127.0.0.1:1 unix:///a].each do |place|
+    define_method("test_refuses_#{place}_without_its_password_command") do
+      error = assert_raises(Rondo::AddressError) { Address.parse("#{place}?cert=c&key=k&key_password_command=echo+secret") }
+      assert_match(/\Acannot listen on #{place}: /, error.message)
+      refute_includes error.message, "secret"
+    end
+  end
+
   def test_where_a_listener_is
     assert_equal({ kind: :tcp, host: "127.0.0.1", port: 1 }, Address.place("https://127.0.0.1:1"))
     assert_equal({ kind: :unix, path: "/a" }, Address.place("unix:///a"))
