@@ -44,6 +44,15 @@ class AcmeLifeTest < AcmeCase
     stop = true
   end
 
+  # As if the clock were wrong by the life of a certificate: each try orders one, and tries become rare.
+  def test_what_is_due_at_once_is_not_ordered_again_and_again
+    pebble(lifetime: 1)
+    waits = Array.new(2) { renew("--force").out[/due for renewal at once: is the clock right\? Next try in (\d+) s$/, 1].to_i }
+    assert_includes 48..72, waits.first
+    assert_includes 96..144, waits.last
+    assert_match(/tried 2 times in vain: it is due for renewal at once: .*; next try at /, rondo("cert", "status", *words, env: environment).out)
+  end
+
   def test_each_name_has_its_own
     server = fetching(names: "#{NAME},b.example.com".split(","))
     server.wait_for_log(/certificate for b\.example\.com until /)
