@@ -85,15 +85,55 @@ module Rondo
     # @raise [AddressError] one line
     def listen(uri, tls: nil)
       address = Address.parse(uri)
-      addresses = Address.resolve(tls ? address.merge(tls: tls) : Address.read_tls(uri, address))
-      port = nil
-      urls = addresses.map do |address|
-        address = address.merge(port: port) if port
-        opened = open_address(address)
-        port = opened[:port] if address[:port] == 0 # rubocop:disable Style/NumericPredicate
-        opened[:url]
+      raise AddressError, "cannot listen on #{uri}: listen_raw does that" if address[:raw]
+
+      open_all(tls ? address.merge(tls: tls) : Address.read_tls(uri, address))
+    end
+
+    # Binds and listens like {#listen}, but nothing on these connections is HTTP: their bytes go to a handler, and
+    # come from it, as they are (docs/RAW.md).
+    # @param uri [String] as for {#listen}
+    # @param maker [#call, Object, nil] as the block; without `call`: the handler of all connections
+    # @param tls [TLS::Material, nil] as for {#listen}
+    # @yieldreturn [Object, nil] the handler of a connection that was just accepted; nil closes it
+    # @return [String] the address, with the real port where 0 was asked for
+    # @raise [AddressError] one line
+    def listen_raw(uri, maker = nil, tls: nil, &block)
+      maker = Server.maker_of(maker, block)
+      address = Address.parse(uri)
+      address = tls ? address.merge(tls: tls) : Address.read_tls(uri, address)
+      Address.without_mark(open_all(address.merge(raw: maker)))
+    end
+
+    # Adopts a listening descriptor like {#listen_fd}, for raw connections.
+    # @param descriptor [Integer]
+    # @param maker [#call, Object, nil] as for {#listen_raw}
+    # @param owns_file [Boolean]
+    # @param tls [TLS::Material, nil] for connections with TLS
+    # @return [String] its address
+    # @raise [AddressError] one line
+    def listen_raw_fd(descriptor, maker = nil, owns_file: false, tls: nil, &block)
+      scheme = tls ? "https" : "http"
+      address = { kind: :fd, fd: descriptor, owns_file: owns_file, scheme: scheme, tls: tls }
+      Address.without_mark(open_address(address.merge(raw: Server.maker_of(maker, block)))[:url])
+    end
+
+    # Makes a raw connection of a socket that the application has connected. The server has a duplicate of the
+    # descriptor; the application may close its own. Both do not block any more.
+    # @param socket [Integer, BasicSocket] a connected stream socket
+    # @param handler [Object] its callbacks, as those of {#listen_raw}
+    # @return [Object] the handler
+    # @raise [ArgumentError] it is closed, no stream socket, not connected, or a listening socket; there is no handler;
+    #   or there is no room for another connection
+    # @raise [IOError] the socket is closed
+    def attach_fd(socket, handler)
+      raise ArgumentError, "a raw connection needs a handler, not #{handler.inspect}" unless handler
+      unless socket.is_a?(Integer) || socket.is_a?(IO)
+        raise ArgumentError, "cannot attach #{socket.class}: it is neither a descriptor nor a socket"
       end
-      urls.first
+
+      @core.attach_fd(socket.is_a?(IO) ? socket.fileno : socket, handler)
+      handler
     end
 
     # Adopts a listening descriptor that another process opened (systemd, the process before exec).
@@ -209,7 +249,30 @@ module Rondo
       ""
     end
 
+    # @param maker [#call, Object, nil]
+    # @param block [Proc, nil]
+    # @return [#call] called for each connection, returns its handler
+    # @raise [ArgumentError] there is neither, or both
+    def self.maker_of(maker, block = nil)
+      raise ArgumentError, "raw connections need a handler or a block, and not both" if maker.nil? == block.nil?
+      return block || maker if block || maker.respond_to?(:call)
+
+      -> { maker }
+    end
+
     private
+
+    # @return [String] the URL of the first socket
+    def open_all(address)
+      port = nil
+      urls = Address.resolve(address).map do |each|
+        each = each.merge(port: port) if port
+        opened = open_address(each)
+        port = opened[:port] if each[:port] == 0 # rubocop:disable Style/NumericPredicate
+        opened[:url]
+      end
+      urls.first
+    end
 
     def origins(allowed, numbers)
       Origins.from(allowed, fields: numbers[:trusted_proxy_fields] == 1 ? :forwarded : :x_forwarded)

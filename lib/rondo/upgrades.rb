@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # What the server says when an application asks for a WebSocket or a stream of events
-# (`env["rack.upgrade"]`) and does not get it: the log, and the response. The extension calls it
-# (ext/rondo/app/rb_upgrade.c); origins.rb knows who may.
+# (`env["rack.upgrade"]`), or for a raw connection (`env["upgrade.tcp"]`), and does not get it: the log, and the
+# response. The extension calls it (ext/rondo/app/rb_upgrade.c); origins.rb knows who may.
 # SPDX-License-Identifier: MIT
 
 module Rondo
@@ -42,6 +42,18 @@ module Rondo
 
       headers = Reporter::PLAIN.merge("upgrade" => "websocket", "sec-websocket-version" => "13")
       [426, headers, ["Upgrade Required\n"]]
+    end
+
+    # @param handler [Object]
+    # @param env [Hash]
+    # @param status [Integer] the application's
+    # @return [Array(Integer, Hash, #each), nil] an answer where the application's is none
+    def report_not_raw(handler, env, status)
+      once(handler, "upgrade.tcp is set for a request whose connection cannot become a raw one " \
+                    "(#{shown(env["PATH_INFO"])}): it is ignored")
+      return unless status < 200
+
+      [500, Reporter::PLAIN.dup, ["This connection cannot become a raw one\n"]]
     end
 
     # @param handler [Object]

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# An event of upgraded connections has a row in endpoint/endpoint_events.def, one place that raises it, and a row in
+# An event of upgraded and raw connections has a row in endpoint/endpoint_events.def, one place that raises it, and a row in
 # docs/PUSH.md. No other place names its callback.
 # SPDX-License-Identifier: MIT
 
@@ -9,14 +9,14 @@ require "test_helper"
 class EventsTest < Minitest::Test
   ROOT = File.expand_path("../..", __dir__)
   CALLBACKS = File.read("#{ROOT}/ext/rondo/endpoint/endpoint_events.def").scan(/^RD_ENDPOINT_EVENT\(\w+, (\w+)\)/).flatten
-  # on_close and on_open are also called when the handler changes. on_drained is checked first, because the call is
-  # expensive.
+  # on_close and on_open are also called when the handler changes. on_drained and ping are looked for first, because
+  # the calls are expensive.
   ELSEWHERE = { "on_open" => %w[rb_events.c], "on_close" => %w[rb_events.c],
-                "on_drained" => %w[rb_client.c rb_upgrade.c] }.freeze
+                "on_drained" => %w[rb_client.c], "ping" => %w[rb_client.c] }.freeze
 
   def test_each_callback_has_its_row_in_the_manual
     assert_includes CALLBACKS, "on_message"
-    rows = File.read("#{ROOT}/docs/PUSH.md").scan(/^\| `(on_\w+)\(client/).flatten
+    rows = File.read("#{ROOT}/docs/PUSH.md").scan(/^\| `(\w+)\(client/).flatten
     assert_equal CALLBACKS.sort, rows.sort
   end
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rondo::Client: the argument of a handler's callbacks, one object per upgraded connection, from
- * its upgrade until on_close has returned. The binding keeps clients by index. If the handler has
- * no callbacks, there is no client: the binding keeps the handler, so that it lives as long as its
- * connection.
+ * Rondo::Client: the argument of a handler's callbacks, one object per upgraded or raw connection,
+ * from its upgrade until on_close has returned. The binding keeps clients by index. If the handler
+ * has no callbacks, there is no client: the binding keeps the handler, so that it lives as long as
+ * its connection.
  */
 #include "app/rb_client.h"
 
@@ -82,13 +82,14 @@ static bool needs_text(const rd_client *client, VALUE string) {
 }
 
 bool rd_client_goes_as_text(const rd_client *client, VALUE string) {
+    if (client->kind->bytes_only) return false;
     return rd_message_is_text(string) || needs_text(client, string);
 }
 
 /* Queues one message; never blocks. Any thread.
  * @param data [String, Hash, Array] UTF-8 and US-ASCII are sent as text, other encodings as binary,
  *   a Hash or an Array as JSON; an event stream has only text, and takes binary Strings that are
- *   UTF-8
+ *   UTF-8; a raw connection sends the bytes of any String as they are
  * @return [Boolean] false when the connection is closed
  * @raise [TypeError] for anything else
  * @raise [ArgumentError] for text that is not valid, and in an event stream for what is not text
@@ -107,7 +108,7 @@ static VALUE client_write(VALUE self, VALUE data) {
 }
 
 /* Closes the connection after what is queued. Any thread. Does nothing if it is already closed. An
- * event stream just ends; on_close gets the code and reason.
+ * event stream or a raw connection just ends; on_close gets the code and reason.
  * @overload close(code = 1000, reason = "")
  *   @param code [Integer] one that applications may use: 1000 to 1003, 1007 to 1014, 3000 to 4999
  *   @param reason [String] up to 123 bytes of UTF-8; more is cut
@@ -155,12 +156,13 @@ static VALUE client_pending(VALUE self) {
     return SIZET2NUM(bytes);
 }
 
-/* @return [Hash] the env of the request that was upgraded, always the same Hash. It equals the env
- *   of the application call, without what is valid only during that call: rack.hijack,
- *   rack.response_finished, rack.early_hints and the key of the handshake */
+/* @return [Hash, nil] the env of the request that was upgraded, always the same Hash; nil for a raw
+ *   connection that did not begin as a request. It equals the env of the application call, without
+ * what is valid only during that call: rack.hijack, rack.response_finished, rack.early_hints and
+ * the key of the handshake */
 VALUE rd_client_env(VALUE self) {
     rd_client *client = rd_client_of(self);
-    if (!RB_TYPE_P(client->env, T_HASH)) {
+    if (RB_TYPE_P(client->env, T_ARRAY)) {
         RB_OBJ_WRITE(self, &client->env, rd_env_restore(client->binding, client->env));
     }
     return client->env;
@@ -176,10 +178,22 @@ bool rd_handler_answers(VALUE handler, ID callback) {
     return rb_obj_respond_to(handler, callback, true);
 }
 
-void rd_client_want_drained(rd_client *client) {
-    bool wants = rd_handler_answers(client->handler, rd_id.on_drained);
+bool rd_handler_wants_events(VALUE handler) {
+#define RD_ENDPOINT_EVENT(name, callback)                                                          \
+    if (rd_handler_answers(handler, rd_id.callback)) return true;
+#define RD_ENDPOINT_STEP(name)
+#include "endpoint/endpoint_events.def"
+#undef RD_ENDPOINT_EVENT
+#undef RD_ENDPOINT_STEP
+    return false;
+}
+
+void rd_client_note_wishes(rd_client *client) {
+    const bool drained = rd_handler_answers(client->handler, rd_id.on_drained);
+    const bool ping = rd_handler_answers(client->handler, rd_id.ping);
     rd_lock(client->binding);
-    client->endpoint->wants_drained = wants;
+    client->endpoint->wants_drained = drained;
+    client->endpoint->wants_ping = ping;
     rd_unlock(client->binding);
 }
 
@@ -201,7 +215,8 @@ static VALUE client_set_handler(VALUE self, VALUE handler) {
     return handler;
 }
 
-/* @return [Float] seconds of silence after which the peer gets a ping; 0: never */
+/* @return [Float] seconds of silence after which the peer gets a ping, or the handler of a raw
+ *   connection is asked for one (ping); 0: never */
 static VALUE client_timeout(VALUE self) {
     rd_client *client = rd_client_of(self);
     if (!rd_client_lock(client)) return INT2FIX(0);
@@ -224,13 +239,14 @@ static VALUE client_set_timeout(VALUE self, VALUE seconds) {
     return seconds;
 }
 
-/* @return [Symbol] :websocket or :sse */
+/* @return [Symbol] :websocket, :sse or :raw */
 static VALUE client_protocol(VALUE self) {
     return rd_upgrade_symbol(rd_client_of(self)->kind);
 }
 
 /* @return [Integer, nil] inside on_close: the code of the peer or of this server; 1005 when the
- *   peer gave none, 1006 when the connection ended without a close frame */
+ *   peer gave none, 1006 when the connection ended without a close frame. A raw connection has 1005
+ *   when its peer ended it in good order, 1006 when it broke */
 static VALUE client_close_code(VALUE self) {
     const rd_endpoint *endpoint = rd_client_of(self)->endpoint;
     return endpoint != NULL && rd_endpoint_is_ending(endpoint) ? INT2FIX(endpoint->close_code)
@@ -251,18 +267,39 @@ static VALUE client_inspect(VALUE self) {
 
 /* ---- the upgrade ---- */
 
-VALUE rd_client_new(rd_call *call, VALUE handler) {
+VALUE rd_client_new(rd_binding *binding, const rd_upgrade_row *kind, VALUE handler, VALUE env) {
     rd_client *client;
     VALUE self = TypedData_Make_Struct(cClient, rd_client, &client_type, client);
     client->env = client->blocks = Qnil;
     client->next_handler = Qundef;
     RB_OBJ_WRITE(self, &client->handler, handler);
-    RB_OBJ_WRITE(self, &client->env, rd_env_keep(call));
-    rd_binding_ref(call->binding);
-    client->binding = call->binding;
-    RB_OBJ_WRITTEN(self, Qundef, call->binding->self);
-    client->kind = call->upgrade;
+    RB_OBJ_WRITE(self, &client->env, env);
+    rd_binding_ref(binding);
+    client->binding = binding;
+    RB_OBJ_WRITTEN(self, Qundef, binding->self);
+    client->kind = kind;
     return self;
+}
+
+rd_client_seat rd_client_seat_new(rd_binding *binding, VALUE client, VALUE handler) {
+    rd_client_seat seat = {.self = client};
+    seat.wants_drained = rd_handler_answers(handler, rd_id.on_drained);
+    seat.wants_ping = rd_handler_answers(handler, rd_id.ping);
+    seat.index = rd_client_keep(binding, NIL_P(client) ? handler : client);
+    return seat;
+}
+
+void rd_client_attach(const rd_client_seat *seat, rd_endpoint *endpoint) {
+    endpoint->index = seat->index;
+    endpoint->is_unclaimed = false;
+    endpoint->wants_drained = seat->wants_drained;
+    endpoint->wants_ping = seat->wants_ping;
+    endpoint->is_deaf = NIL_P(seat->self);
+    if (endpoint->is_deaf) {
+        rd_endpoint_unref(endpoint); /* there is no client to keep it */
+    } else {
+        rd_client_of(seat->self)->endpoint = endpoint;
+    }
 }
 
 uint32_t rd_client_keep(rd_binding *binding, VALUE object) {
@@ -277,7 +314,8 @@ void rd_client_let_go(rd_binding *binding, uint32_t index) {
 }
 
 /* Document-class: Rondo::Client
- * An upgraded connection, a WebSocket or an event stream. Callbacks of its handler get it. */
+ * An upgraded connection, a WebSocket or an event stream, or a raw connection. Callbacks of its
+ * handler get it. */
 void rd_init_client(VALUE rondo) {
     cClient = rb_define_class_under(rondo, "Client", rb_cObject);
     rb_undef_alloc_func(cClient);

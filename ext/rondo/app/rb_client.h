@@ -20,8 +20,21 @@ typedef struct rd_client {
 
 rd_client *rd_client_of(VALUE self);
 
-/* A client without a connection yet. */
-VALUE rd_client_new(rd_call *call, VALUE handler);
+/* A client without a connection yet. `env`: as rd_env_keep() made it, or nil. */
+VALUE rd_client_new(rd_binding *binding, const rd_upgrade_row *kind, VALUE handler, VALUE env);
+
+/* What a connection needs to have a handler; made before the lock is taken, because it raises. */
+typedef struct rd_client_seat {
+    VALUE self; /* the client, or nil: the handler has no callbacks */
+    uint32_t index;
+    bool wants_drained, wants_ping;
+} rd_client_seat;
+
+rd_client_seat rd_client_seat_new(rd_binding *binding, VALUE client, VALUE handler);
+
+/* The connection has this handler from now on. Takes over a reference to the endpoint. Under the
+ * lock, before an event can be delivered. */
+void rd_client_attach(const rd_client_seat *seat, rd_endpoint *endpoint);
 
 /* Keeps an object in the binding's Array `clients`, and removes it again. */
 uint32_t rd_client_keep(rd_binding *binding, VALUE object);
@@ -29,6 +42,9 @@ void rd_client_let_go(rd_binding *binding, uint32_t index);
 
 /* Whether the handler has this callback; the same rules as rb_check_funcall(). */
 bool rd_handler_answers(VALUE handler, ID callback);
+
+/* Whether the handler has a method for any event. */
+bool rd_handler_wants_events(VALUE handler);
 
 /* Takes the loop lock if the client can still be sent to. Else returns false, without the lock. */
 bool rd_client_lock(rd_client *client);
@@ -40,8 +56,9 @@ bool rd_client_goes_as_text(const rd_client *client, VALUE string);
 /* The Hash of the request that was upgraded. */
 VALUE rd_client_env(VALUE self);
 
-/* Notes whether the handler has on_drained, which costs a callback for every broadcast. */
-void rd_client_want_drained(rd_client *client);
+/* Notes whether the handler has on_drained, which costs a callback for every broadcast, and ping.
+ */
+void rd_client_note_wishes(rd_client *client);
 
 /* Defines Rondo::Client, without the methods of other files. YARD reads only void functions for
  * classes. */

@@ -12,6 +12,7 @@
 #include "binding/rb_report.h"
 #include "app/rb_channels.h"
 #include "app/rb_client.h"
+#include "app/rb_raw.h"
 
 /* Methods of the handler, by event; NULL: the event has none. */
 static const ID *const callbacks[RD_ENDPOINT_EVENT_COUNT] = {
@@ -21,13 +22,6 @@ static const ID *const callbacks[RD_ENDPOINT_EVENT_COUNT] = {
 #undef RD_ENDPOINT_EVENT
 #undef RD_ENDPOINT_STEP
 };
-
-bool rd_event_is_wanted(VALUE handler) {
-    for (unsigned event = 0; event < RD_ENDPOINT_EVENT_COUNT; event++) {
-        if (callbacks[event] != NULL && rd_handler_answers(handler, *callbacks[event])) return true;
-    }
-    return false;
-}
 
 /* ---- connections ---- */
 
@@ -50,7 +44,7 @@ static VALUE change_handler(VALUE self) {
     VALUE before = client->handler, after = client->next_handler;
     client->next_handler = Qundef;
     RB_OBJ_WRITE(self, &client->handler, after);
-    rd_client_want_drained(client);
+    rd_client_note_wishes(client);
     rb_check_funcall(before, rd_id.on_close, 1, &self);
     if (rd_is_forked(client->binding)) return Qnil;
     return rb_check_funcall(after, rd_id.on_open, 1, &self);
@@ -73,7 +67,7 @@ static VALUE dispatch(VALUE argument) {
 
 /* The connection has ended: no callback can be called for it any more. */
 RD_APART static void forget(rd_binding *binding, rd_endpoint *endpoint, VALUE self) {
-    rd_client_let_go(binding, endpoint->index);
+    if (endpoint->index != RD_ENDPOINT_NOBODY) rd_client_let_go(binding, endpoint->index);
     if (endpoint->is_deaf) return;
     rd_client_of(self)->endpoint = NULL;
     rd_lock(binding);
@@ -94,12 +88,45 @@ RD_APART static int handle_failure(rd_binding *binding, rd_endpoint *endpoint, i
     return 0;
 }
 
+/* The first event of a connection that a listener accepted: this makes its handler. */
+RD_APART static VALUE claim(VALUE argument) {
+    const rd_dispatching *dispatching = (const rd_dispatching *)argument;
+    rd_binding *binding = dispatching->binding;
+    VALUE maker = RARRAY_AREF(binding->clients.objects, dispatching->endpoint->index);
+    VALUE handler = rb_funcallv(maker, rd_id.call, 0, NULL);
+    if (rd_is_forked(binding)) return Qnil;
+    rd_raw_claim(binding, dispatching->endpoint, handler);
+    return Qnil;
+}
+
+/* Without a handler the connection ends, and nobody gets its events. */
+RD_APART static int try_claim(rd_dispatching *dispatching) {
+    rd_endpoint *endpoint = dispatching->endpoint;
+    int state = 0;
+    rb_protect(claim, (VALUE)dispatching, &state);
+    if (rd_is_forked(dispatching->binding) || !endpoint->is_unclaimed) return state;
+    rd_lock(dispatching->binding);
+    endpoint->index = RD_ENDPOINT_NOBODY;
+    endpoint->is_unclaimed = false;
+    endpoint->is_deaf = true;
+    if (state == 0 && endpoint->conn != NULL && !endpoint->is_closing)
+        endpoint->ops->close(endpoint, 1000, RD_SLICE(""));
+    rd_unlock(dispatching->binding);
+    return state;
+}
+
+static VALUE object_of(const rd_binding *binding, const rd_endpoint *endpoint) {
+    if (endpoint->index == RD_ENDPOINT_NOBODY) return Qnil;
+    return RARRAY_AREF(binding->clients.objects, endpoint->index);
+}
+
 static int dispatch_connection(rd_binding *binding, const rd_event *event) {
     rd_endpoint *endpoint = rd_endpoint_of_source(event->source);
-    VALUE self = RARRAY_AREF(binding->clients.objects, endpoint->index);
-    rd_dispatching dispatching = {binding, event, endpoint, self};
-    int state = 0;
-    if (!endpoint->is_deaf) rb_protect(dispatch, (VALUE)&dispatching, &state);
+    rd_dispatching dispatching = {binding, event, endpoint, Qnil};
+    int state = endpoint->is_unclaimed ? try_claim(&dispatching) : 0;
+    if (rd_is_forked(binding)) return 0;
+    VALUE self = dispatching.client = object_of(binding, endpoint);
+    if (state == 0 && !endpoint->is_deaf) rb_protect(dispatch, (VALUE)&dispatching, &state);
     if (rd_is_forked(binding)) return 0;
     if (state != 0) state = handle_failure(binding, endpoint, state);
     if (event->kind == RD_ENDPOINT_CLOSE) forget(binding, endpoint, self);

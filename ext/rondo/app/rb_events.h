@@ -10,7 +10,4 @@
 /* Calls the handler, or the block of a subscription. Returns the state of a Thread#kill, or 0. */
 int rd_event_dispatch(rd_binding *binding, const rd_event *event);
 
-/* Whether the handler of an upgraded connection has a method for any event. */
-bool rd_event_is_wanted(VALUE handler);
-
 #endif

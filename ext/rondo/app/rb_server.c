@@ -19,6 +19,7 @@
 #include "rack/rb_input.h"
 #include "app/rb_channels.h"
 #include "app/rb_options.h"
+#include "app/rb_raw.h"
 #include "app/rb_supervisor.h"
 
 #define LINK_FINISH_MS 1000
@@ -135,6 +136,7 @@ void rd_init_server(VALUE rondo) {
     rb_define_method(cCore, "connection_limit", core_connection_limit, 0);
     rd_init_core_listening(cCore);
     rd_init_core_channels(cCore);
+    rd_init_core_raw(cCore);
     rd_init_core_siblings(cCore);
     rb_define_const(cCore, "DESCRIPTORS_KEPT", INT2FIX(RD_DESCRIPTORS_KEPT));
 }

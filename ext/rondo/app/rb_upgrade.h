@@ -7,8 +7,9 @@
 
 #include "rack/rb_call.h"
 
-/* Upgrades the connection if the application has set rack.upgrade. True: the handler has the
- * connection, or the client is gone. False: answer as usual; the response may be another one. */
+/* Upgrades the connection if the application has set rack.upgrade or upgrade.tcp. True: the handler
+ * has the connection, or the client is gone. False: answer as usual; the response may be another
+ * one. */
 bool rd_upgrade(rd_call *call);
 
 /* False: the connection cannot be upgraded, the application has added no key to env, and the status

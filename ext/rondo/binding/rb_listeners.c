@@ -17,6 +17,16 @@ static void drop_listener(rd_listener *listener) {
     rd_free(listener);
 }
 
+/* A raw listener's number is the index of what makes the handlers of its connections, which the
+ * binding keeps for as long as the server; connections may be claimed after their listener ended. A
+ * process that only opens the socket has nothing of the kind. */
+static void make_raw(rd_binding *binding, rd_listener *listener, VALUE maker) {
+    const uint32_t number = rd_indexes_acquire(&binding->clients.indexes);
+    rb_ary_store(binding->clients.objects, number, maker);
+    rd_listener_make_raw(listener, number,
+                         (unsigned)(binding->server->settings.ping_interval_ms / 1000));
+}
+
 /* Binds and listens at once. Returns {url:, host:, port:, fd:}. */
 static VALUE core_listen(VALUE self, VALUE address) {
     rd_binding *binding = rd_own_binding_of(self);
@@ -26,6 +36,8 @@ static VALUE core_listen(VALUE self, VALUE address) {
         transport = rd_tls_from(binding->server, &binding->tls, binding->cluster.tickets, tls);
     }
     rd_listener *listener = rd_listener_from(&binding->server->settings, address, transport);
+    VALUE maker = rd_option(address, "raw");
+    if (RTEST(maker)) make_raw(binding, listener, maker);
     rd_lock(binding);
     int added = rd_server_add_listener(binding->server, listener);
     rd_unlock(binding);

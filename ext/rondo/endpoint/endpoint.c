@@ -150,6 +150,29 @@ void rd_endpoint_add_message(rd_endpoint *endpoint, rd_buffer *payload, bool is_
     *payload = (rd_buffer){0};
 }
 
+/* The last message, if bytes of the same stream can join it. */
+static rd_endpoint_message *open_message(const rd_endpoint *endpoint, size_t most) {
+    if (rd_list_is_empty(&endpoint->messages)) return NULL;
+    rd_endpoint_message *last = RD_CONTAINER(endpoint->messages.prev, rd_endpoint_message, node);
+    return last->published == NULL && rd_buffer_len(&last->payload) < most ? last : NULL;
+}
+
+void rd_endpoint_add_bytes(rd_endpoint *endpoint, const char *bytes, size_t len, size_t most) {
+    while (len > 0 && !endpoint->is_deaf) {
+        rd_endpoint_message *last = open_message(endpoint, most);
+        if (last == NULL) {
+            add(endpoint, &(rd_endpoint_message){.is_text = false});
+            last = RD_CONTAINER(endpoint->messages.prev, rd_endpoint_message, node);
+        }
+        const size_t room = most - rd_buffer_len(&last->payload), part = len < room ? len : room;
+        endpoint->message_bytes -= memory_of(last);
+        rd_buffer_append(&last->payload, bytes, part);
+        endpoint->message_bytes += memory_of(last);
+        bytes += part;
+        len -= part;
+    }
+}
+
 void rd_endpoint_deliver(rd_endpoint *endpoint, rd_message *message, rd_receive_as as,
                          uintptr_t block) {
     if (endpoint->is_closing) return;
@@ -239,6 +262,16 @@ void rd_endpoint_end_subscriptions(rd_endpoint *endpoint) {
         replay->cancel(replay);
     }
     rd_subscriber_clear(endpoint->shared->channels, &endpoint->subscriber);
+}
+
+void rd_endpoint_withdrawn(rd_endpoint *endpoint) {
+    rd_handler *handler = endpoint->shared->handler;
+    assert(endpoint->is_unclaimed && !endpoint->source.is_handling);
+    endpoint->conn = NULL;
+    endpoint->is_closing = true;
+    endpoint->due = 0;
+    handler->on_withdrawn(handler, &endpoint->source);
+    rd_endpoint_unref(endpoint);
 }
 
 void rd_endpoint_closed(rd_endpoint *endpoint) {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * An upgraded connection: its events for the application, and what the application sends,
- * independent of the protocol below (WebSocket, Server-Sent Events). It may subscribe to channels.
+ * An upgraded or raw connection: its events for the application, and what the application sends,
+ * independent of the protocol below (WebSocket, Server-Sent Events, none). It may subscribe to
+ * channels.
  * A message published there goes straight to its client, or, for a subscription with a block, to
  * the application as an event. Counted: the protocol holds one reference until the connection is
  * closed, the side of the application another until the last event was handled. Under the loop
  * lock.
  *
- *   OPEN ─▶ MESSAGE, PUBLISHED, DRAINED, SHUTDOWN in any number ─▶ CLOSE
+ *   OPEN ─▶ MESSAGE, PUBLISHED, DRAINED, SHUTDOWN, PING in any number ─▶ CLOSE
  *
  * endpoint_events.def lists all events. They are handled one at a time (request/event.h). Without a
  * connection it is the application's own subscriber, which has no events but PUBLISHED.
@@ -28,7 +29,9 @@ typedef struct rd_conn rd_conn;
 typedef struct rd_endpoint rd_endpoint;
 struct rd_http_shared;
 
-enum { RD_ENDPOINT_REASON_MAX = 123, RD_ENDPOINT_ABNORMAL = 1006 };
+enum { RD_ENDPOINT_REASON_MAX = 123, RD_ENDPOINT_NO_CODE = 1005, RD_ENDPOINT_ABNORMAL = 1006 };
+
+#define RD_ENDPOINT_NOBODY UINT32_MAX /* `index`: the application has no object for it */
 
 typedef enum rd_endpoint_event {
     RD_ENDPOINT_NOTHING,
@@ -103,8 +106,11 @@ struct rd_endpoint {
     uint16_t close_code;       /* RD_ENDPOINT_ABNORMAL: the connection ended without a code */
     uint8_t reason_len;
     bool is_deaf;        /* the application wants no event but the end; read without the lock */
+    bool is_unclaimed;   /* a listener accepted it, `index` is that of what makes its handler, and
+                          * the application has not taken OPEN yet; read without the lock */
     bool is_closing : 1; /* nothing more can be sent */
     bool wants_drained : 1;
+    bool wants_ping : 1;
     char *reason; /* allocated, or NULL */
 };
 
@@ -150,6 +156,10 @@ void rd_endpoint_unref(rd_endpoint *endpoint);
 /* Takes the payload over; the buffer is empty afterwards. Dropped if the application is deaf. */
 void rd_endpoint_add_message(rd_endpoint *endpoint, rd_buffer *payload, bool is_text);
 
+/* Adds bytes of a stream: to the last message if that still waits and stays within `most` bytes,
+ * else as new messages of at most that. Dropped if the application is deaf. */
+void rd_endpoint_add_bytes(rd_endpoint *endpoint, const char *bytes, size_t len, size_t most);
+
 /* Sets the code and reason with which the connection ends. Only the first call counts. */
 void rd_endpoint_set_close(rd_endpoint *endpoint, unsigned code, rd_slice reason);
 
@@ -192,6 +202,9 @@ void rd_endpoint_end_subscriptions(rd_endpoint *endpoint);
 /* The connection is closed: nothing can be sent, its subscriptions end, the application gets CLOSE.
  * Drops the protocol's reference. */
 void rd_endpoint_closed(rd_endpoint *endpoint);
+
+/* The same for a connection that the application has not claimed: it is never told of it. */
+void rd_endpoint_withdrawn(rd_endpoint *endpoint);
 
 /* The next event. */
 rd_endpoint_event rd_endpoint_next(const rd_endpoint *endpoint);

@@ -195,3 +195,19 @@ int rd_listen_inherited(rd_listener *listener, int fd, const rd_transport *trans
     }
     return 0;
 }
+
+void rd_listener_make_raw(rd_listener *listener, uint32_t maker, unsigned silence_s) {
+    const char *scheme = listener->transport->is_plain ? "tcp" : "ssl";
+    char before[RD_LISTENER_URL_MAX];
+    listener->is_raw = true;
+    listener->maker = maker;
+    if (listener->port == 0) {
+        memcpy(before, listener->url, sizeof(before));
+        snprintf(listener->url, sizeof(listener->url), "raw %.*s",
+                 (int)(sizeof(listener->url) - sizeof("raw ")), before);
+        return;
+    }
+    snprintf(listener->url, sizeof(listener->url), "raw %s://%s:%u", scheme, listener->host,
+             listener->port);
+    rd_tcp_keep_alive(listener->source.fd, silence_s); /* accepted sockets inherit it */
+}

@@ -49,6 +49,8 @@ struct rd_listener {
     int accepts_per_turn;
     bool paused;        /* see rd_listener_pause() */
     bool is_adopted;    /* another part opened the socket */
+    bool is_raw;        /* its connections are raw, see rd_listener_make_raw() */
+    uint32_t maker;     /* then: the number of what makes their handlers */
     int spare_fd;       /* closed to refuse a connection if there is no other */
     uint16_t port;      /* 0 for Unix sockets */
     char *unlink_path;  /* the Unix socket's file, if it is to be removed */
@@ -68,6 +70,11 @@ int rd_listen_unix(rd_listener *listener, const char *path, const rd_listen_opti
  * descriptor stays the caller's until rd_listener_start() succeeds; only then is it closed here. */
 int rd_listen_inherited(rd_listener *listener, int fd, const rd_transport *transport,
                         bool owns_file, char error[RD_LISTENER_ERROR_MAX]);
+
+/* Call it before rd_listener_start(): its connections are raw (endpoint/raw.h), and its URL says
+ * so, "raw tcp://127.0.0.1:7000". The kernel looks after peers that are silent for `silence_s`
+ * seconds; 0: it does not. */
+void rd_listener_make_raw(rd_listener *listener, uint32_t maker, unsigned silence_s);
 
 /* Registers with the loop. Returns 0, or -1 with errno. An adopted descriptor and its file are the
  * caller's then. */

@@ -45,7 +45,7 @@ static bool has_row(const rd_listener_names *names, const rd_listener *listener)
 }
 
 void rd_listener_names_add(rd_listener_names *names, const rd_listener *listener) {
-    if (listener->transport->is_plain || has_row(names, listener)) return;
+    if (listener->transport->is_plain || listener->is_raw || has_row(names, listener)) return;
     names->rows = rd_realloc(names->rows, (names->count + 1) * sizeof(names->rows[0]));
     rd_listener_name *row = &names->rows[names->count++];
     row->transport = rd_transport_ref(listener->transport);

@@ -5,7 +5,8 @@
  * whatever its address is. Any other listener has its URL as its name. A connection that moves
  * after its first bytes has only the scheme ("https") as its name, because what a listener decides
  * is already decided. The names outlive their listeners: a server that stops has no listeners any
- * more, while connections are still on their way to it. Under the loop lock.
+ * more, while connections are still on their way to it. A raw listener has no name: its connections
+ * stay where they are. Under the loop lock.
  */
 #ifndef RD_LISTEN_LISTENER_NAMES_H
 #define RD_LISTEN_LISTENER_NAMES_H

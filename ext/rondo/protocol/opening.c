@@ -7,6 +7,7 @@
 #include <assert.h>
 
 #include "base/error.h"
+#include "endpoint/raw.h"
 #include "protocol/http1_responder.h"
 #include "protocol/request_protocols.h"
 #include "transport/layer.h"
@@ -19,6 +20,7 @@ typedef enum rd_opening_step { PROXY, HANDSHAKE } rd_opening_step;
 
 typedef struct rd_opening {
     rd_opening_step step;
+    uint32_t maker;    /* of a raw connection: the listener's number */
     uint64_t head_due; /* ms: the end of the first head */
 } rd_opening;
 
@@ -45,6 +47,10 @@ bool rd_opening_is_needed(const rd_conn_set *set, const rd_transport *transport,
 
 /* ---- the way to the protocol ---- */
 
+static bool is_raw(const rd_conn *conn) {
+    return conn->protocol == &rd_protocol_raw_opening;
+}
+
 /* Switches to the protocol. The deadline of the opening stays if it is earlier. */
 static void go_on_with(rd_conn *conn, const rd_protocol *protocol) {
     const uint64_t due = opening_of(conn)->head_due;
@@ -53,10 +59,33 @@ static void go_on_with(rd_conn *conn, const rd_protocol *protocol) {
     if (due < conn->deadlines.protocol) rd_conn_set_deadline(conn, due);
 }
 
-/* Switches to the first protocol, which refuses and reports it. */
+/* A raw connection has no head that would have a deadline. */
+static void go_on_raw(rd_conn *conn) {
+    const uint32_t maker = opening_of(conn)->maker;
+    rd_conn_switch(conn, &rd_protocol_raw);
+    rd_protocol_raw.on_open(conn);
+    rd_raw_set_maker(conn, maker);
+}
+
+static void go_on_with_first(rd_conn *conn) {
+    if (is_raw(conn)) {
+        go_on_raw(conn);
+    } else {
+        go_on_with(conn, rd_protocol_first);
+    }
+}
+
+/* Switches to the first protocol, which refuses and reports it. A raw connection has no words for
+ * that. */
 static void refuse(rd_conn *conn, int code) {
-    go_on_with(conn, rd_protocol_first);
-    rd_http1_refuse(conn, code);
+    rd_handler *handler = rd_http_shared_of(conn)->handler;
+    if (is_raw(conn)) {
+        handler->on_refused(handler, conn, code);
+        rd_conn_finish(conn, true);
+    } else {
+        go_on_with(conn, rd_protocol_first);
+        rd_http1_refuse(conn, code);
+    }
 }
 
 static void take_input(rd_conn *conn, rd_buffer *input) {
@@ -96,7 +125,7 @@ static void end_proxy_header(rd_conn *conn, const char *bytes, size_t len) {
         begin_handshake(conn, bytes, len);
         return;
     }
-    go_on_with(conn, rd_protocol_first);
+    go_on_with_first(conn);
     if (len > 0) conn->protocol->on_data(conn, bytes, len);
 }
 
@@ -108,7 +137,11 @@ static void on_handshake(rd_conn *conn, int code) {
     const rd_transport *transport = conn->transport;
     const rd_slice name = transport->agreed == NULL ? RD_SLICE("") : transport->agreed(conn);
     const rd_protocol *protocol = rd_protocol_find(name);
-    go_on_with(conn, protocol == NULL ? rd_protocol_first : protocol);
+    if (protocol == NULL || is_raw(conn)) {
+        go_on_with_first(conn);
+    } else {
+        go_on_with(conn, protocol);
+    }
 }
 
 /* ---- the PROXY header ---- */
@@ -227,3 +260,22 @@ const rd_protocol rd_protocol_opening = {
     .unpack = unpack,
     .on_handshake = on_handshake,
 };
+
+const rd_protocol rd_protocol_raw_opening = {
+    .state_size = sizeof(rd_opening),
+    .on_open = on_open,
+    .on_data = on_data,
+    .on_eof = on_eof,
+    .on_drained = on_nothing,
+    .on_timeout = on_timeout,
+    .on_close = on_nothing,
+    .is_spare = is_spare,
+    .on_shutdown = on_shutdown,
+    .on_handshake = on_handshake,
+    .is_silent = true,
+};
+
+void rd_opening_set_maker(rd_conn *conn, uint32_t number) {
+    assert(is_raw(conn));
+    opening_of(conn)->maker = number;
+}

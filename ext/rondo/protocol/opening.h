@@ -22,4 +22,11 @@ bool rd_opening_is_needed(const rd_conn_set *set, const rd_transport *transport,
 
 extern const rd_protocol rd_protocol_opening;
 
+/* The same before a raw connection (endpoint/raw.h). Its handshake agrees upon no protocol, and who
+ * is refused reads no HTTP. */
+extern const rd_protocol rd_protocol_raw_opening;
+
+/* The number for rd_raw_set_maker(). Call it when the connection was just opened. */
+void rd_opening_set_maker(rd_conn *conn, uint32_t number);
+
 #endif

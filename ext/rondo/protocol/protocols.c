@@ -20,6 +20,19 @@ const rd_protocol *rd_protocol_begin(const rd_conn_set *set, const rd_transport 
     return rd_opening_is_needed(set, transport, peer) ? &rd_protocol_opening : rd_protocol_first;
 }
 
+rd_conn *rd_protocol_open_raw(rd_conn_set *set, int fd, const rd_transport *transport,
+                              const rd_address *peer, uint32_t number) {
+    const bool opens = rd_opening_is_needed(set, transport, peer);
+    const rd_protocol *protocol = opens ? &rd_protocol_raw_opening : &rd_protocol_raw;
+    rd_conn *conn = rd_conn_open(set, fd, transport, protocol, peer);
+    if (opens) {
+        rd_opening_set_maker(conn, number);
+    } else {
+        rd_raw_set_maker(conn, number);
+    }
+    return conn;
+}
+
 rd_slice rd_protocol_busy(void) {
     return rd_http1_busy;
 }
@@ -56,6 +69,8 @@ static const rd_upgrade_row upgrades[] = {
         .begin = rd_sse_upgrade,
     },
 };
+
+const rd_upgrade_row rd_upgrade_raw = {.name = RD_SLICE_INIT("raw"), .bytes_only = true};
 
 #define EACH_UPGRADE(row)                                                                          \
     for (const rd_upgrade_row *row = upgrades;                                                     \

@@ -8,6 +8,7 @@
 #define RD_PROTOCOL_PROTOCOLS_H
 
 #include "endpoint/endpoint.h"
+#include "endpoint/raw.h"
 #include "request/handler.h"
 #include "protocol/forwarding.h"
 #include "protocol/request_protocols.h"
@@ -16,6 +17,10 @@
  * that the transport or the peer needs before it. */
 const rd_protocol *rd_protocol_begin(const rd_conn_set *set, const rd_transport *transport,
                                      const rd_address *peer);
+
+/* Opens a connection that a raw listener with this number has accepted. */
+rd_conn *rd_protocol_open_raw(rd_conn_set *set, int fd, const rd_transport *transport,
+                              const rd_address *peer, uint32_t number);
 
 /* The answer to a client that cannot become a connection, ready for the wire. */
 rd_slice rd_protocol_busy(void);
@@ -26,6 +31,7 @@ typedef struct rd_upgrade_row {
     unsigned header_id; /* a request without this field does not ask for the upgrade */
     int status;         /* of the answer */
     bool text_only;     /* all its messages are text */
+    bool bytes_only;    /* its messages are neither text nor binary */
     bool same_origin;   /* browsers let pages of other origins open it: the server must check the
                          * origin */
     /* Whether this request asks for the upgrade and may have it. */
@@ -38,6 +44,10 @@ typedef struct rd_upgrade_row {
      * the caller, or NULL when the client has gone. Under the loop lock. */
     rd_endpoint *(*begin)(rd_request *request, const rd_field *fields, size_t count);
 } rd_upgrade_row;
+
+/* Raw connections. No field asks for them, and `status` is the application's: so it has a name, and
+ * otherwise the functions of endpoint/raw.h. */
+extern const rd_upgrade_row rd_upgrade_raw;
 
 /* What the request can be upgraded to, or NULL. Any thread. */
 const rd_upgrade_row *rd_upgrade_asked(const rd_request *request);

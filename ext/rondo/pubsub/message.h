@@ -24,6 +24,7 @@ typedef enum rd_encoding_kind {
     RD_ENCODING_WS_TEXT_DEFLATED, /* without context takeover: the same bytes for all clients */
     RD_ENCODING_WS_BINARY_DEFLATED,
     RD_ENCODING_SSE,
+    RD_ENCODING_RAW, /* the payload alone */
     RD_ENCODING_COUNT
 } rd_encoding_kind;
 

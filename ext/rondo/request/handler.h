@@ -27,6 +27,8 @@ struct rd_handler {
     /* The protocol lets go of a request that has a place (rd_place): it is answered, or its client
      * has gone. The request leaves that place. Only called after on_request() has returned. */
     void (*on_left)(rd_handler *handler, rd_request *request);
+    /* A source of which the application has taken no event will have none. */
+    void (*on_withdrawn)(rd_handler *handler, rd_event_source *source);
 };
 
 /* The setting slow_client: what happens to a published message above max_pending_bytes. */

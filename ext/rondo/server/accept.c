@@ -97,6 +97,17 @@ static void on_accept(rd_listener *listener, int fd, const rd_address *peer) {
     rd_accept_limit(server);
 }
 
+/* A raw connection stays in the worker that accepted it. */
+static void on_accept_raw(rd_listener *listener, int fd, const rd_address *peer) {
+    rd_server *server = listener->owner;
+    server->counts.accepted++;
+    rd_conn *conn =
+        rd_protocol_open_raw(&server->conns, fd, listener->transport, peer, listener->maker);
+    atomic_store_explicit(&server->score->connections, server->conns.count, memory_order_relaxed);
+    rd_conn_read_now(conn);
+    rd_accept_limit(server);
+}
+
 static void on_busy(rd_listener *listener) {
     rd_server *server = listener->owner;
     server->counts.dropped++;
@@ -105,9 +116,9 @@ static void on_busy(rd_listener *listener) {
 
 int rd_server_add_listener(rd_server *server, rd_listener *listener) {
     listener->owner = server;
-    listener->on_accept = on_accept;
+    listener->on_accept = listener->is_raw ? on_accept_raw : on_accept;
     listener->on_busy = on_busy;
-    listener->busy = rd_protocol_busy();
+    listener->busy = listener->is_raw ? RD_SLICE("") : rd_protocol_busy();
     listener->accepts_per_turn = (int)server->settings.accepts_per_turn;
     if (rd_listener_start(listener, &server->loop) != 0) return -1;
     rd_list_append(&server->accepting.listeners, &listener->in_server);
@@ -117,8 +128,12 @@ int rd_server_add_listener(rd_server *server, rd_listener *listener) {
     return 0;
 }
 
+/* What waits for a raw listener stays in the kernel's queue: another process may have the socket,
+ * and this one would only close the connections. */
 void rd_accept_end(rd_server *server, int most) {
-    RD_EACH_LISTENER(server, listener, node) rd_listener_end(listener, most);
+    RD_EACH_LISTENER(server, listener, node) {
+        rd_listener_end(listener, listener->is_raw ? 0 : most);
+    }
 }
 
 void rd_server_set_proxies(rd_server *server, rd_network *networks, size_t count) {

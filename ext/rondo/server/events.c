@@ -20,6 +20,14 @@ void rd_events_add(rd_server *server, rd_event_source *source) {
     rd_list_append(&server->events.waiting, &source->in_queue);
 }
 
+void rd_events_withdraw(rd_server *server, rd_event_source *source) {
+    if (!rd_list_is_linked(&source->in_queue)) return;
+    rd_list_unlink(&source->in_queue);
+    if (source->is_counted) server->events.holders[source->ops->family]--;
+    source->is_counted = false;
+    source->ops->release(source, NULL);
+}
+
 static void give_back(rd_server *server, const rd_event *event) {
     rd_event_source *source = event->source;
     source->is_handling = false;

@@ -21,6 +21,9 @@ typedef struct rd_event_queue {
 /* The source has an event, and no application thread has one of its events. */
 void rd_events_add(struct rd_server *server, rd_event_source *source);
 
+/* The source will have no event: nobody has taken any. */
+void rd_events_withdraw(struct rd_server *server, rd_event_source *source);
+
 /* Gives back the event that the application was told, unless its source is NULL, and puts the next
  * event in its place. False: there is no next event, or `goes_on` is false. */
 bool rd_server_next_event(struct rd_server *server, rd_event *event, bool goes_on);

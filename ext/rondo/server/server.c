@@ -32,6 +32,10 @@ static void on_event(rd_handler *handler, rd_event_source *source) {
     rd_events_add(server_of(handler), source);
 }
 
+static void on_withdrawn(rd_handler *handler, rd_event_source *source) {
+    rd_events_withdraw(server_of(handler), source);
+}
+
 static void on_left(rd_handler *handler, rd_request *request) {
     rd_server *server = server_of(handler);
     switch (request->queued.place) {
@@ -107,7 +111,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
     rd_conn_set_init(&server->conns, &server->loop, &server->settings);
     server->conns.shares_sending = true;
     server->conns.offer = rd_protocol_offer;
-    server->handler = (rd_handler){on_request, on_refused, on_event, on_left};
+    server->handler = (rd_handler){on_request, on_refused, on_event, on_left, on_withdrawn};
     server->http.handler = &server->handler;
     server->http.settings = &server->settings;
     rd_head_limits_init(&server->http.limits, settings);

@@ -222,7 +222,7 @@ static int choose_protocol(SSL *ssl, const unsigned char **chosen, unsigned char
     const rd_conn *conn = SSL_get_app_data(ssl);
     rd_slice ours;
     (void)nothing;
-    if (conn->set->offer == NULL) return SSL_TLSEXT_ERR_NOACK;
+    if (conn->set->offer == NULL || conn->protocol->is_silent) return SSL_TLSEXT_ERR_NOACK;
     for (size_t i = 0; (ours = conn->set->offer(i)).len > 0; i++) {
         if (!has_name(ours, names, len, chosen)) continue;
         *chosen_len = (unsigned char)ours.len;

@@ -46,6 +46,7 @@ typedef struct rd_protocol {
      * finishes or closes the connection. NULL, except in the protocol that such a connection begins
      * with. */
     void (*on_handshake)(rd_conn *conn, int code);
+    bool is_silent; /* the handshake of its transport agrees upon no protocol */
 } rd_protocol;
 
 #endif

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/sendfile.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -103,3 +105,18 @@ const rd_transport rd_transport_tcp = {
     .can_move = true,
     .count_unread = tcp_count_unread,
 };
+
+static void set_option(int fd, int level, int option, int value) {
+    setsockopt(fd, level, option, &value, sizeof(value));
+}
+
+void rd_tcp_keep_alive(int fd, unsigned silence_s) {
+    const int seconds = silence_s > INT16_MAX ? INT16_MAX : (int)silence_s;
+    if (seconds == 0) return;
+    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+#ifdef TCP_KEEPIDLE
+    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, seconds);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, seconds < 30 ? seconds : 30);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+#endif
+}

@@ -81,6 +81,11 @@ struct rd_transport {
 
 extern const rd_transport rd_transport_tcp;
 
+/* The kernel asks a TCP peer that was silent for so many seconds whether it is still there, and
+ * ends the connection if it is not. Connections of a listening socket inherit it. 0: changes
+ * nothing. */
+void rd_tcp_keep_alive(int fd, unsigned silence_s);
+
 /* A transport has to be there for as long as a connection that has it: whoever opens connections is
  * an owner. */
 static inline const rd_transport *rd_transport_ref(const rd_transport *transport) {

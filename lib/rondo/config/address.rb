@@ -25,6 +25,8 @@ module Rondo
     # @return [Hash{Symbol => Object}] kind, host and port or path, and the options of the query
     # @raise [AddressError] one line
     def parse(uri)
+      return parse(without_mark(uri)).merge(raw: true) if raw?(uri.to_s)
+
       address, query = uri.to_s.split("?", 2)
       uri = address if query.to_s.include?("key_password_command") # it may name a secret, for messages
       case address
@@ -96,14 +98,57 @@ module Rondo
     # @param url [String] of a listener
     # @return [Hash] where that is, without options
     def place(url)
-      parse(url.sub(/\Ahttps?(?=:)/, "tcp"))
+      parse(without_mark(url).sub(/\A(?:https?|ssl)(?=:)/, "tcp"))
+    end
+
+    # The URLs of raw listeners begin with this word.
+    RAW = "raw "
+
+    # @param url [String] of a listener
+    # @return [String] without the word that says it is raw
+    def without_mark(url)
+      url.delete_prefix(RAW)
+    end
+
+    # @param url [String] of a listener, or a URI that binds one
+    # @return [Boolean] whether its connections are raw
+    def raw?(url)
+      url.start_with?(RAW)
     end
 
     # A listening socket does not show its protocol, so its scheme goes with it from process to process.
     # @param uri [String] a URI to bind, or the URL of a listener
     # @return [String] "http" for what is plain, Unix sockets included
     def scheme(uri)
-      %w[ssl https].include?(uri[/\A[a-z]+/]) ? "https" : "http"
+      %w[ssl https].include?(without_mark(uri)[/\A[a-z]+/]) ? "https" : "http"
+    end
+
+    # @param place [String] the URI of a listening socket, tcp://127.0.0.1:3000
+    # @param uri [String] the URI that it was opened for
+    # @return [String] the URL of its listener
+    def url_of(place, uri)
+      return place.sub(/\Atcp(?=:)/, scheme(uri)) unless raw?(uri)
+
+      RAW + place.sub(/\Atcp(?=:)/, URI_SCHEMES.fetch(scheme(uri)))
+    end
+
+    # @param uri [String]
+    # @return [String] that without options: what a raw listener is known by
+    def key(uri)
+      without_mark(uri).split("?", 2).first.to_s
+    end
+
+    # What a worker is told of a raw listener, in one word, in place of a scheme.
+    # @param uri [String]
+    # @return [String]
+    def raw_word(uri)
+      "raw:#{[key(uri)].pack("m0")}"
+    end
+
+    # @param word [String] of {.raw_word}, or a scheme
+    # @return [String, nil] the {.key} of a raw listener
+    def raw_key(word)
+      word[/\Araw:(.*)/, 1]&.unpack1("m0")&.force_encoding(Encoding::UTF_8)
     end
 
     # @return [String] "::" where the system has IPv6, else "0.0.0.0"
