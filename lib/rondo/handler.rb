@@ -160,6 +160,7 @@ module Rondo
       end
       uris = [Address.tcp_uri(settings[:host] || Address.any_host, settings[:port])] if uris.empty?
       uris.each { |uri| server.listen(uri) }
+      (settings[:listen_raw] || {}).each { |uri, maker| server.listen_raw(uri, maker) }
       server.addresses.each { |url| log.say "* Listening on #{url}" }
     end
   end

@@ -152,9 +152,14 @@ module Rondo
       @descriptors.any?
     end
 
-    # @return [Array<String>]
-    def uris
-      @descriptors.map(&:first).uniq
+    # @param raw [Array<String>] URIs of raw listeners
+    # @return [Array<String>] what else there is; a raw listener never becomes another one
+    def uris(raw = [])
+      places = raw.flat_map { |uri| Address.resolve(Address.parse(uri)) }
+      others = @descriptors.reject do |known, number|
+        Address.raw?(known) || places.any? { |place| same_place?(known, number, place) }
+      end
+      others.map(&:first).uniq
     end
 
     # @param uri [String]
@@ -213,7 +218,7 @@ module Rondo
 
     # If the URI has port 0, the predecessor got a real port for it. The process that binds the port knows its scheme.
     def same_place?(uri, number, wanted)
-      known = Address.parse(uri.sub(/\Assl:/, "tcp:"))
+      known = Address.place(uri)
       return false if nameless?(known)
 
       known[:port] = 0 if wanted[:port]&.zero? && own?(number)

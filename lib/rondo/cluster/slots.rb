@@ -93,7 +93,10 @@ module Rondo
     # @param ios [Array<IO>] some of {#listeners}
     # @return [String] what is spoken on each of them, in their order, for a message to a worker
     def schemes(ios)
-      addresses_of(ios).map { |address| Rondo::Address.scheme(address.url) }.join(" ")
+      addresses_of(ios).map do |address|
+        raw = Rondo::Address.raw?(address.url)
+        raw ? Rondo::Address.raw_word(address.uri) : Rondo::Address.scheme(address.url)
+      end.join(" ")
     end
 
     # @param ios [Array<IO>] some of {#listeners}
@@ -175,14 +178,15 @@ module Rondo
         ios.each { |io| io.close_on_exec = true }
         ios.each { |io| allow_siblings(io) } if own
         @opener.check(ios.first, tls) if tls
-        url = Inherited.uri_of(number).sub(/\Atcp(?=:)/, Rondo::Address.scheme(uri))
-        Address.new(url: url, uri: uri, tls: tls, shared: !own || url.start_with?("unix:"), foreign: !own, ios: ios)
+        place = Inherited.uri_of(number)
+        Address.new(url: Rondo::Address.url_of(place, uri), uri: uri, tls: tls, foreign: !own, ios: ios,
+                    shared: !own || place.start_with?("unix:"))
       end
     end
 
     # @return [Array, nil] what tells a file from the next one of that name
     def file_of(address)
-      path = address.url[%r{\Aunix://(/.*)}, 1] or return
+      path = Rondo::Address.without_mark(address.url)[%r{\Aunix://(/.*)}, 1] or return
       stat = File.stat(path)
       [stat.dev, stat.ino, stat.mtime]
     rescue SystemCallError

@@ -9,6 +9,7 @@ require "rondo/boot/application"
 require "rondo/boot/process_setup"
 require "rondo/cluster/lifetimes"
 require "rondo/cluster/message_socket"
+require "rondo/config/binds"
 require "rondo/process/hooks"
 require "rondo/process/serving"
 
@@ -110,9 +111,7 @@ module Rondo
       options = @settings.server_options(@log).merge(shared_options, @configuration.thread_hooks,
                                                      drain_timeout_ms: drain_ms)
       server = Server.new(@app, **options)
-      each_socket(@listeners, @request[:schemes], @secrets) do |io, scheme, tls|
-        server.listen_fd(io.fileno, scheme: scheme, tls: tls)
-      end
+      each_socket(@listeners, @request[:schemes], @secrets) { |io, scheme, tls| listen(server, io, scheme, tls) }
       @lock.synchronize do
         @serving = Serving.new(server, @log, drain_ms: drain_ms)
         show_newest
@@ -178,7 +177,7 @@ module Rondo
       return message.ios.each(&:close) if @serving.stopping?
 
       each_socket(message.ios, message[:schemes], secrets) do |io, scheme, tls|
-        @serving.server.listen_fd(io.fileno, scheme: scheme, tls: tls)
+        listen(@serving.server, io, scheme, tls)
         io.autoclose = false # it is the server's now, and close would not close it any more
       rescue AddressError => e
         io.close
@@ -206,11 +205,21 @@ module Rondo
       message.number(:secrets) == 1 ? TLS.take(ios.pop) : []
     end
 
-    # @param schemes [String, nil] in the order of the sockets; a master of an earlier version names none, and has
-    #   only plain ones
+    # @param schemes [String, nil] of {Slots#schemes}, in the order of the sockets; a master of an earlier version
+    #   names none, and has only plain ones
     # @param secrets [Array<TLS::Material, nil>] in the same order
     def each_socket(ios, schemes, secrets)
       ios.zip(schemes.to_s.split, secrets) { |io, scheme, tls| yield io, scheme || "http", tls }
+    end
+
+    # The master of a raw listener may have read another configuration than this process. If this one does not name
+    # the listener, its clients are told at once, by the end of their connections, and none waits in its queue.
+    def listen(server, io, scheme, tls)
+      key = Address.raw_key(scheme) or return server.listen_fd(io.fileno, scheme: scheme, tls: tls)
+
+      maker = Binds.maker(@settings, key)
+      server.listen_raw_fd(io.fileno, maker || -> {}, tls: tls)
+      @log.error "! Closing all connections to raw #{key}: the configuration file has no listen_raw for it" unless maker
     end
 
     # The sockets of a slot that ends, if this worker listens there.

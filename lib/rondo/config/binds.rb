@@ -19,10 +19,23 @@ module Rondo
     # @return [Array<String>] URIs
     # @raise [AddressError] one line: there is no certificate for one of them
     def uris(settings, inherited, log)
-      wanted = wanted(settings)
-      wanted = inherited.uris.uniq if wanted.empty? && inherited.any?
+      wanted, raw = wanted(settings), raw(settings)
+      wanted = inherited.uris(raw) if wanted.empty?
       wanted = [default(settings)] if wanted.empty?
-      wanted.map { |uri| bare?(uri) ? with_certificate(uri, settings, log) : uri }
+      [*wanted, *raw].map { |uri| bare?(uri) ? with_certificate(uri, settings, log) : uri }
+    end
+
+    # @param settings [Settings::Resolved]
+    # @return [Array<String>] URIs of raw listeners, which say so
+    def raw(settings)
+      (settings[:listen_raw] || {}).keys.map { |uri| "#{Address::RAW}#{uri}" }
+    end
+
+    # @param settings [Settings::Resolved]
+    # @param key [String] of {Address.key}
+    # @return [#call, nil] makes the handlers of this raw listener; nil: the configuration does not name it any more
+    def maker(settings, key)
+      (settings[:listen_raw] || {}).find { |uri, _| Address.key(uri) == key }&.last
     end
 
     # Finds invalid addresses before the application is loaded.
@@ -30,7 +43,11 @@ module Rondo
     # @return [void]
     # @raise [AddressError] one line
     def check(settings)
-      wanted(settings).each { |uri| with_certificate(uri, settings) if bare?(uri) }
+      found = wanted(settings)
+      marked = found.find { |uri| Address.raw?(uri) }
+      raise AddressError, "cannot bind #{marked}: listen_raw does that" if marked
+
+      [*found, *raw(settings)].each { |uri| with_certificate(uri, settings) if bare?(uri) }
     end
 
     # Addresses of the command line replace those of the file.
@@ -90,7 +107,7 @@ module Rondo
     def with_certificate(uri, settings, log = nil)
       require "rondo/certificates/development"
       place, words = uri.split("?", 2)
-      host = place[%r{\Assl://\[?(.*?)\]?:\d+/?\z}, 1]
+      host = Address.without_mark(place)[%r{\Assl://\[?(.*?)\]?:\d+/?\z}, 1]
       check_environment(settings[:environment])
       found = Certificates::Development.new.find(host)
       log&.say "* Certificate for #{host}: #{found.line}"

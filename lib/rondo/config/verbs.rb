@@ -85,6 +85,22 @@ module Rondo
         set(:bind, [*current(:bind), uri.to_s])
       end
 
+      # One more address to listen on, whose connections are raw (docs/RAW.md).
+      # @param uri [String] as for {#bind}
+      # @param maker [#call, Object, nil] as for {Server#listen_raw}
+      # @yieldreturn [Object, nil] the handler of a connection that was just accepted
+      def listen_raw(uri, maker = nil, &block)
+        uri = uri.to_s
+        Address.parse(uri)
+        listeners = current(:listen_raw) || {}
+        if listeners.any? { |known, _| Address.key(known) == Address.key(uri) }
+          fail_here "listen_raw #{Address.key(uri)} is there twice"
+        end
+        set(:listen_raw, { **listeners, uri => Server.maker_of(maker, block) })
+      rescue AddressError, ArgumentError => e
+        fail_here "listen_raw #{Address.key(uri)}: #{e.message.sub(/\Acannot listen on \S+: /, "")}"
+      end
+
       # @param port [Integer, String]
       # @param host [String, nil]
       def port(port, host = nil)

@@ -223,7 +223,7 @@ module Rondo
     # ---- listening ----
 
     def keep_tickets
-      @tickets = TicketKeys.for(Binds.wanted(@settings), @tickets_before)
+      @tickets = TicketKeys.for([*Binds.wanted(@settings), *Binds.raw(@settings)], @tickets_before)
     end
 
     def listen
@@ -237,16 +237,30 @@ module Rondo
         @materials[tls[:name]] = tls if tls
         descriptors = inherited.descriptors_for(uri).flat_map { |number| [number, *inherited.siblings_of(number)] }
         descriptors.each { |number| adopt(number, inherited, uri, tls) }
-        @server.listen(uri, tls: tls) if descriptors.empty?
+        open_new(uri, tls) if descriptors.empty?
       end
       @fetched = @setup.keep_certificates(inherited, @log) { @certificates.request }
       inherited.close_rest
     end
 
+    def open_new(uri, tls)
+      return @server.listen(uri, tls: tls) unless Address.raw?(uri)
+
+      @server.listen_raw(Address.without_mark(uri), Binds.maker(@settings, Address.key(uri)), tls: tls)
+    end
+
     def adopt(number, inherited, uri, tls)
       own = inherited.own?(number)
-      url = @server.listen_fd(number, owns_file: own, scheme: Address.scheme(uri), tls: tls)
+      url = adopted(number, own, uri, tls)
       @foreign << url unless own
+    end
+
+    # @return [String] URL of the listener
+    def adopted(number, own, uri, tls)
+      return @server.listen_fd(number, owns_file: own, scheme: Address.scheme(uri), tls: tls) unless Address.raw?(uri)
+
+      maker = Binds.maker(@settings, Address.key(uri))
+      Address::RAW + @server.listen_raw_fd(number, maker, owns_file: own, tls: tls)
     end
 
     def show_certificates(materials)
