@@ -5,6 +5,7 @@
 # SPDX-License-Identifier: MIT
 
 require "socket"
+require "rondo/boot/ticket_keys"
 
 module Rondo
   # Descriptors to adopt instead of binding.
@@ -20,6 +21,18 @@ module Rondo
     def self.extract(env = ENV)
       own, foreign = from_predecessor(env)
       new(own, foreign + from_systemd(env), materials: materials_left(env))
+    end
+
+    # The configuration file is read before {extract}. What it starts must not have the keys of the process before.
+    # @return [void]
+    def self.withhold_keys(env = ENV)
+      env.values_at(CERTIFICATES, TicketKeys::VARIABLE).compact.each do |number|
+        io = IO.for_fd(Integer(number, 10), autoclose: false)
+        TLS.sealed?(io) # raises for what is not ours
+        io.close_on_exec = true
+      rescue SystemCallError, ArgumentError
+        nil
+      end
     end
 
     # @param descriptors [Enumerable<Array(String, Integer)>] with their URLs

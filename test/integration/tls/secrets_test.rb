@@ -34,6 +34,18 @@ class TLSSecretsTest < TLSCase
     assert_no_key server.log, "log"
   end
 
+  # It is read anew after a restart, before the server looks at what it has got from itself.
+  def test_programs_of_the_configuration_file
+    write "config/rondo.rb", 'File.write("seen", `ls -l /proc/self/fd`, mode: "a")'
+    server = secure
+    from = server.log.bytesize
+    server.signal("USR2")
+    server.wait_for_log(/^\* Listening on/, from: from)
+    seen = File.read(File.join(@folder, "seen"))
+    assert_equal 2, seen.scan(/^total/).size
+    refute_includes seen, "memfd:rondo"
+  end
+
   def test_a_pair_that_is_refused
     other = @certificates.pair("other")
     result = run_command(*RONDO, "-b", "ssl://127.0.0.1:0?cert=#{other.certificate}&key=#{@pair.key}")

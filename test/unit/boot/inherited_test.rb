@@ -170,6 +170,22 @@ class InheritedTest < Minitest::Test
     refute_path_exists "/proc/self/fd/#{number}"
   end
 
+  def test_programs_do_not_get_keys
+    keys = Rondo::TLS::Tickets.new
+    sealed = IO.for_fd(Rondo::TLS.seal("keys"))
+    File.open(__FILE__) do |other|
+      all = [sealed, IO.for_fd(keys.fd, autoclose: false).dup, other].each { |io| io.close_on_exec = false }
+      env = { Rondo::Inherited::CERTIFICATES => all[0].fileno.to_s, Rondo::TicketKeys::VARIABLE => all[1].fileno.to_s }
+      Rondo::Inherited.withhold_keys(env)
+      [other.fileno.to_s, "x", "-1", "99999"].each do |number|
+        Rondo::Inherited.withhold_keys({ Rondo::Inherited::CERTIFICATES => number })
+      end
+      assert_equal [true, true, false], all.map(&:close_on_exec?)
+    ensure
+      all&.each(&:close)
+    end
+  end
+
   def test_certificates_that_cannot_be_used_any_more
     Dir.mktmpdir do |folder|
       pair = Certificates.new(folder).pair("server")
