@@ -78,7 +78,7 @@ module Rondo
         lifetime = certificate && (certificate.not_after - certificate.not_before)
         renew_at = certificate && (certificate.not_after - (lifetime / LEFT))
         State.new(name: name, certificate: certificate, renew_at: renew_at, failures: tries["failures"].to_i,
-                  error: tries["error"], next_try: tries["next"] && Time.at(tries["next"].to_i))
+                  error: tries["error"], next_try: next_try(tries["next"]))
       end
 
       # @param name [String]
@@ -147,6 +147,12 @@ module Rondo
         found.is_a?(Hash) ? found : {}
       rescue JSON::ParserError
         {}
+      end
+
+      # What is further away was written when the clock was ahead.
+      def next_try(seconds)
+        time = Time.at(seconds.to_i) if seconds
+        time if time && time <= Time.now + LONGEST_WISH
       end
 
       def remember(name, **fields)
