@@ -46,7 +46,7 @@ static bool load_certificates(rd_tls_loaded *loaded, const rd_tls_pair *pair, ch
     BIO *bio = bio_of(pair->certificates);
     X509 *next;
     loaded->chain = sk_X509_new_null();
-    loaded->certificate = PEM_read_bio_X509_AUX(bio, NULL, give_password, NULL);
+    loaded->certificate = PEM_read_bio_X509(bio, NULL, give_password, NULL);
     while (loaded->certificate != NULL &&
            (next = PEM_read_bio_X509(bio, NULL, give_password, NULL)) != NULL) {
         sk_X509_push(loaded->chain, next);

@@ -92,6 +92,7 @@ class TLSTest < Minitest::Test
 
   def test_what_cannot_be_used
     File.write(File.join(@folder, "text"), "text")
+    File.write(File.join(@folder, "trusted"), File.read(@pair.certificate).gsub("BEGIN", "BEGIN TRUSTED").gsub("END", "END TRUSTED"))
     late = @certificates.pair("late", days: -9..-2)
     early = @certificates.pair("early", days: 2..9)
     nameless = @certificates.pair("nameless", names: [], subject: nil)
@@ -101,6 +102,7 @@ class TLSTest < Minitest::Test
       "cert=#{@folder}/none&key=#{@pair.key}" => "none: No such file or directory",
       "cert=#{@folder}&key=#{@pair.key}" => /: Is a directory\z/,
       "cert=#{@folder}/text&key=#{@pair.key}" => "text has no certificate",
+      "cert=#{@folder}/trusted&key=#{@pair.key}" => "trusted has no certificate",
       "cert=#{@pair.certificate}&key=#{@folder}/text" => "text has no private key",
       "cert=#{@certificates.authority}&key=#{@pair.key}" => "server.key.pem is not the key of authority.pem",
       late.query => /\Athe certificate in late.pem expired on \d{4}-\d\d-\d\d\z/,
