@@ -116,9 +116,12 @@ static rd_ticket_keys *create(void) {
     return new_keys(memory, fd, true);
 }
 
+/* First the number: if the owner of `from` makes a key meanwhile, that is in none of these places.
+ */
 static void copy(rd_ticket_memory *to, const rd_ticket_memory *from) {
+    const uint64_t made = atomic_load_explicit(&from->made, memory_order_acquire);
     memcpy(to->places, from->places, sizeof(to->places));
-    atomic_store_explicit(&to->made, atomic_load(&from->made), memory_order_release);
+    atomic_store_explicit(&to->made, made, memory_order_release);
 }
 
 rd_ticket_keys *rd_ticket_keys_new(int before) {
