@@ -3,7 +3,7 @@
  * The answer to a forwarded request, as another worker of this server writes it: HTTP/1.1, with the
  * lines of http1_responder.c. Stricter than a client: what this server never writes is an error. It
  * can stop at any byte and continues there. The result depends only on the bytes, never on how they
- * were cut. server/forward.c has the connection. Under the loop lock.
+ * were cut. protocol/forwarding.c has the connection. Under the loop lock.
  *
  *   head (100) ──▶ the application took the connection: raw bytes from here on
  *   head (1xx) ──▶ another head
