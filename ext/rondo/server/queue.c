@@ -196,12 +196,10 @@ void rd_queue_shed(rd_server *server) {
     }
 }
 
-int64_t rd_queue_timeout(const rd_server *server) {
-    uint64_t due = server->calls.due_ns, now = rd_clock_ns();
+uint64_t rd_queue_due_ns(const rd_server *server) {
     const rd_request *first = oldest(server);
-    if (first != NULL && late_ns(server, first) < due) due = late_ns(server, first);
-    if (due == UINT64_MAX) return -1;
-    return due > now ? (int64_t)((due - now) / 1000) + 1 : 0;
+    const uint64_t due = server->calls.due_ns;
+    return first != NULL && late_ns(server, first) < due ? late_ns(server, first) : due;
 }
 
 /* ---- out ---- */

@@ -73,7 +73,7 @@ void rd_queue_end_quantum(struct rd_server *server);
 /* Answers 503 to requests that have waited too long, and to those beyond max_queue. */
 void rd_queue_shed(struct rd_server *server);
 
-/* Microseconds until the next request or call is late; -1: never. */
-int64_t rd_queue_timeout(const struct rd_server *server);
+/* When the next request or call is late; UINT64_MAX: never. */
+uint64_t rd_queue_due_ns(const struct rd_server *server);
 
 #endif

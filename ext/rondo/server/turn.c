@@ -83,13 +83,15 @@ static bool asks_siblings(const rd_server *server) {
 }
 
 static int64_t timeout_of(rd_server *server) {
-    int64_t timeout = rd_loop_timeout(&server->loop), queue = rd_queue_timeout(server);
+    int64_t timeout = rd_loop_timeout(&server->loop);
+    const uint64_t due_ns = rd_queue_due_ns(server);
     if (server->stop.state != RD_STOP_NOT && asks_siblings(server)) {
         timeout = sooner(timeout, LEAVE_ASK_US);
     }
-    if (queue < 0) return timeout;
-    server->loop.sleep_until_ms = 0; /* every unlock wakes the sleeper: simple and correct */
-    return sooner(timeout, queue);
+    if (due_ns == UINT64_MAX) return timeout;
+    const uint64_t now_ns = rd_clock_ns(), due_ms = due_ns / 1000000 + 1;
+    if (due_ms < server->loop.sleep_until_ms) server->loop.sleep_until_ms = due_ms;
+    return sooner(timeout, due_ns > now_ns ? (int64_t)((due_ns - now_ns) / 1000) + 1 : 0);
 }
 
 static void wait_for_work(rd_server *server, rd_server_wait wait, bool takes_requests) {
@@ -209,13 +211,18 @@ void rd_server_lock(rd_server *server) {
     }
 }
 
+/* Whether a timer was set that is due before the poll ends. */
+static bool has_early_timer(const rd_server *server) {
+    return rd_timer_next(&server->loop.timers) < server->loop.sleep_until_ms;
+}
+
 RD_APART static void leave_tidy(rd_server *server) {
     rd_loop *loop = &server->loop;
     rd_pubsub_run(&server->pubsub);
     rd_conn_set_flush(&server->conns);
-    if (has_own_work(server) || rd_server_has_calls(server) ||
-        rd_timer_next(&loop->timers) < loop->sleep_until_ms || !loop->ops->is_live ||
-        rd_has_incidents(&server->incidents) || rd_server_is_stopping(server)) {
+    if (has_own_work(server) || rd_server_has_calls(server) || has_early_timer(server) ||
+        !loop->ops->is_live || rd_has_incidents(&server->incidents) ||
+        rd_server_is_stopping(server)) {
         rd_loop_wakeup(loop);
     }
 }
@@ -234,7 +241,7 @@ RD_APART static void leave_to_watch(rd_server *server) {
     rd_pubsub_run(&server->pubsub);
     rd_conn_set_flush(&server->conns);
     if (has_own_work(server) || server->conns.moving || !server->loop.ops->is_live ||
-        needs_call(server)) {
+        has_early_timer(server) || needs_call(server)) {
         rd_loop_interrupt(&server->loop);
     }
 }

@@ -219,7 +219,70 @@ static void test_the_watch_thread_is_called_back(void) {
     end();
 }
 
+/* ---- timers set by other threads ---- */
+
+static rd_timer early;
+static bool was_woken;
+
+static void ignore_due(rd_timer *timer) {
+    (void)timer;
+}
+
+static void set_early(rd_server *sleeper) {
+    rd_server_lock(sleeper);
+    rd_timer_set(&sleeper->loop.timers, &early, sleeper->loop.now_ms + 5);
+    rd_server_unlock(sleeper);
+}
+
+/* As another thread would, while this one sleeps. */
+static void set_early_timer(rd_server *sleeper, int64_t timeout_us) {
+    CHECK(timeout_us > 5000);
+    set_early(sleeper);
+    was_woken = !atomic_load(&sleeper->loop.sleeping);
+    rd_timer_cancel(&early);
+}
+
+/* A call of the application goes on, and its deadline is what the loop sleeps for. */
+static void test_a_timer_set_during_a_sleep(void) {
+    settings.slow_request_ms = 1000;
+    start(hold);
+    int fd = join();
+    rd_timer_init(&early, ignore_due);
+    say(fd, GET("/a"));
+    turns(2);
+    CHECK(held != NULL);
+    rd_loop_lock(&server->loop);
+    rd_server_turn(server, set_early_timer, true);
+    rd_loop_unlock(&server->loop);
+    CHECK(was_woken);
+    answer_path(held);
+    close(fd);
+    end();
+}
+
+/* The same, while the watch thread is in its poll. */
+static void test_a_timer_set_during_a_poll_of_the_watch_thread(void) {
+    start(answer_path);
+    rd_timer_init(&early, ignore_due);
+    rd_loop_lock(&server->loop);
+    rd_server_turn(server, count_sleep, true);
+    rd_loop_unlock(&server->loop);
+    server->lead.watch_owns = server->lead.watch_waits = true;
+    server->loop.sleep_until_ms = server->loop.now_ms + 50;
+    struct pollfd called = {.fd = server->loop.wakeup.fd, .events = POLLIN};
+    rd_server_lock(server);
+    rd_server_unlock(server);
+    if (server->loop.ops->is_live) CHECK_INT(poll(&called, 1, 0), 0);
+    set_early(server);
+    CHECK_INT(poll(&called, 1, 0), 1);
+    rd_timer_cancel(&early);
+    server->lead.watch_owns = server->lead.watch_waits = false;
+    end();
+}
+
 static void test_all(void) {
+    test_a_timer_set_during_a_sleep();
+    test_a_timer_set_during_a_poll_of_the_watch_thread();
     test_who_gets_the_next_turn();
     test_batches();
     test_turns_of_somebody_who_waits();
