@@ -24,6 +24,7 @@ require "rondo/identity"
 require "rondo/origins"
 require "rondo/upgrades"
 require "rondo/pubsub"
+require "rondo/tasks"
 require "rondo/server"
 require "rondo/capybara" if defined?(Capybara)
 

@@ -51,6 +51,20 @@ module Rondo
       @log.error("#{request_of(env)}: #{describe(error)}")
     end
 
+    # @param error [Exception] raised by a task
+    # @param block [Proc]
+    # @return [void]
+    def report_task(error, block)
+      file, line = block.source_location
+      @log.error("Task#{" of #{quote(file)}:#{line}" if file}: #{describe(error)}")
+    end
+
+    # @param count [Integer] tasks that had not begun when the server had to end
+    # @return [void]
+    def report_dropped_tasks(count)
+      @log.error("Dropped #{count} task#{"s" if count > 1}: the server stopped before their turn came")
+    end
+
     # @param env [Hash]
     # @param path [String] that the application named by X-Sendfile
     # @param status [Integer] 404 it is not there, 500 it is below no x_sendfile_root, 503 it cannot be

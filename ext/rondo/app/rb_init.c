@@ -14,6 +14,7 @@
 #include "app/rb_client.h"
 #include "app/rb_client_event.h"
 #include "app/rb_server.h"
+#include "app/rb_task.h"
 
 RUBY_FUNC_EXPORTED void Init_rondo(void);
 
@@ -28,6 +29,7 @@ void Init_rondo(void) {
     rd_init_client_event(client);
     rd_init_channels(client);
     rd_init_stream(rondo);
+    rd_init_task(rondo);
     rd_init_scoreboard(rondo);
     rd_init_control(rondo);
     rd_init_hub(rondo);

@@ -19,6 +19,7 @@
 #include "rack/rb_log.h"
 #include "app/rb_dispatch.h"
 #include "app/rb_events.h"
+#include "app/rb_task.h"
 
 #define YIELD_NS        1000000
 #define EVENTS_PER_TURN 32
@@ -34,7 +35,7 @@ static void count(_Atomic uint64_t *number) {
 typedef struct rd_left_over {
     bool done;     /* the server has stopped */
     bool released; /* borrowed Strings are no longer needed */
-    bool events;   /* wait for the application */
+    bool events;   /* or tasks wait for the application */
 } rd_left_over;
 
 static rd_left_over turn(rd_runner *runner) {
@@ -47,7 +48,7 @@ static rd_left_over turn(rd_runner *runner) {
     server->lead.thread = runner->self;
     rd_server_turn(server, rd_gvl_wait, rd_pool_has_place(binding));
     rd_left_over left = {rd_server_is_done(server), binding->lent.released != NULL,
-                         !rd_list_is_empty(&server->events.waiting)};
+                         server->events.ready_count > 0};
     runner->has_incidents = rd_has_incidents(&server->incidents);
     bool slept = server->lead.slept;
     rd_unlock(binding);
@@ -132,6 +133,23 @@ static int serve_events(rd_runner *runner) {
     return killed;
 }
 
+/* Runs tasks for as long as a batch of requests may take. Returns the state of a Thread#kill, or
+ * 0. */
+static int serve_tasks(rd_runner *runner) {
+    rd_binding *binding = runner->binding;
+    rd_task *task = NULL;
+    int killed = 0;
+    for (;;) {
+        bool goes_on = killed == 0 && binding->pool.leader == runner && rd_pool_has_place(binding);
+        task = rd_task_next(binding, task, goes_on);
+        if (task == NULL) return killed;
+        rd_pool_enter(&runner->visit, NULL);
+        killed = rd_task_run(binding, task);
+        if (rd_is_forked(binding)) return 0;
+        rd_pool_leave(&runner->visit);
+    }
+}
+
 static VALUE lead(VALUE argument) {
     rd_runner *runner = (rd_runner *)argument;
     rd_binding *binding = runner->binding;
@@ -150,6 +168,8 @@ static VALUE lead(VALUE argument) {
         int killed = serve_batch(runner);
         if (rd_is_forked(binding)) return Qfalse; /* the parent has these events, too */
         if (left.events && killed == 0) killed = serve_events(runner);
+        if (rd_is_forked(binding)) return Qfalse;
+        if (left.events && killed == 0) killed = serve_tasks(runner);
         if (rd_is_forked(binding)) return Qfalse;
         if (pool->leader == runner) rd_pool_let_back_in(binding);
         write_logs(runner);

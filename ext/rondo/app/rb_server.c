@@ -43,6 +43,7 @@ static VALUE core_initialize(VALUE self, VALUE app, VALUE numbers, VALUE options
     RD_BINDING_SET(binding, app.object, app);
     RD_BINDING_SET(binding, clients.objects, rb_ary_new());
     RD_BINDING_SET(binding, clients.subscribers, rb_hash_new());
+    RD_BINDING_SET(binding, tasks.objects, rb_ary_new());
     RD_BINDING_SET(binding, env.key_lists, rb_ary_new());
     RD_BINDING_SET(binding, env.identities, rb_ary_new());
     RD_BINDING_SET(binding, lent.strings, rb_ary_new());

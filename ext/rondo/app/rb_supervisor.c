@@ -18,6 +18,7 @@
 #include "binding/rb_report.h"
 #include "rack/rb_log.h"
 #include "app/rb_leader.h"
+#include "app/rb_task.h"
 
 #define KILL_PATIENCE_MS 1000
 
@@ -277,6 +278,7 @@ static VALUE end_run(VALUE argument) {
     RD_BINDING_SET(binding, app.supervisor, Qnil);
     if (binding->log.len > 0) rd_log_flush(binding);
     binding->running = false;
+    rd_task_end_all(binding);
     if (NIL_P(error) || rb_obj_is_kind_of(error, rb_eException)) rb_set_errinfo(error);
     return Qnil;
 }
@@ -288,6 +290,7 @@ void rd_supervisor_run(rd_binding *binding) {
     if (code != 0) rb_syserr_fail(code, "cannot start the watch thread");
     binding->pool.over = false;
     binding->running = true;
+    rd_task_begin_remembered(binding);
     RD_BINDING_SET(binding, app.supervisor, rb_thread_current());
     rb_ensure(supervise, (VALUE)binding, end_run, (VALUE)binding);
 }

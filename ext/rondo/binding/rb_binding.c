@@ -58,6 +58,7 @@ void rd_binding_unref(rd_binding *binding) {
     rd_tls_transports_clear(&binding->tls);
     rd_borrowed_clear(binding);
     rd_indexes_clear(&binding->clients.indexes);
+    rd_indexes_clear(&binding->tasks.indexes);
     rd_cache_clear(binding);
     rd_free(binding->env.cache);
     rd_file_roots_clear(&binding->files.roots);

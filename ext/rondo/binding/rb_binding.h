@@ -54,6 +54,8 @@
     X(clients, objects)     /* index → Rondo::Client, or a handler without a client */           \
     X(clients, subscribers) /* address of an rd_endpoint without a connection → block */
 
+#define RD_TASKS_VALUES(X) X(tasks, objects) /* index → Rondo::Task that is not over */
+
 #define RD_LOG_VALUES(X) X(log, output) /* answers write(lines), or nil */
 
 #define RD_CLUSTER_VALUES(X)                                                                       \
@@ -65,7 +67,8 @@
     RD_APP_VALUES(X)                                                                               \
     RD_ENV_VALUES(X)                                                                               \
     RD_STRINGS_VALUES(X)                                                                           \
-    RD_LENT_VALUES(X) RD_CLIENTS_VALUES(X) RD_LOG_VALUES(X) RD_CLUSTER_VALUES(X)
+    RD_LENT_VALUES(X)                                                                              \
+    RD_CLIENTS_VALUES(X) RD_TASKS_VALUES(X) RD_LOG_VALUES(X) RD_CLUSTER_VALUES(X)
 
 typedef struct rd_borrowed rd_borrowed;
 typedef struct rd_cache_entry rd_cache_entry;
@@ -105,6 +108,12 @@ typedef struct rd_clients {
     rd_indexes indexes;
     uintptr_t last_block; /* number of the newest block of a subscription */
 } rd_clients;
+
+/* Tasks and timers of the application; see rb_task.c. */
+typedef struct rd_task_objects {
+    RD_TASKS_VALUES(RD_BINDING_VALUE)
+    rd_indexes indexes;
+} rd_task_objects;
 
 /* The request log; see rb_log.c. */
 typedef struct rd_log {
@@ -154,6 +163,7 @@ struct rd_binding {
     rd_strings strings;
     rd_lent lent;
     rd_clients clients;
+    rd_task_objects tasks;
     rd_log log;
     rd_cluster_board cluster;
     rd_proxies proxies;

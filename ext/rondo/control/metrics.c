@@ -167,6 +167,9 @@ void rd_report_metrics(const rd_report *report, rd_buffer *text) {
     add_age(report, text, "oldest_call_age_seconds",
             "since the application got the oldest request that has no answer yet",
             offsetof(rd_score_row, oldest_call_ms));
+    add_age(report, text, "task_lateness_seconds",
+            "how late the task is that has waited for a thread for longest",
+            offsetof(rd_score_row, oldest_task_ms));
     for (size_t i = 0; i < rd_score_count; i++) {
         if (rd_score_table[i].kind != RD_SCORE_FACT) add_row(report, text, &rd_score_table[i]);
     }

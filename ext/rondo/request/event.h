@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Events on their way to the application, and their sources: an upgraded connection, a subscription
- * of the application itself. A timer or a task can be a source too: the queue (server/events.h)
- * knows only the interface below. Under the loop lock.
+ * of the application itself. The queue (server/events.h) knows only the interface below. Under the
+ * loop lock.
  *
  * The application handles one event of a source at a time; the others wait inside the source.
  */

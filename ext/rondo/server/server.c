@@ -88,11 +88,20 @@ static char *copy(const char *text) {
     return memcpy(rd_alloc(size), text, size);
 }
 
+/* Endless tasks must leave a thread for requests, unless there is only one. */
+static void init_tasks(rd_server *server) {
+    const uint32_t threads = (uint32_t)server->settings.max_threads;
+    rd_tasks_init(&server->tasks, &server->loop, threads > 1 ? threads - 1 : 1);
+    server->tasks.ready_count = &server->events.ready_count;
+    server->tasks.score = &server->score;
+}
+
 static void init_parts(rd_server *server) {
     rd_accept_init(server);
     rd_queue_init(&server->queue);
     rd_calls_init(&server->calls);
     rd_list_init(&server->events.waiting);
+    init_tasks(server);
     rd_files_init(server);
     rd_siblings_init(&server->siblings, rd_handover_receive);
     rd_stop_init(server);
@@ -124,8 +133,8 @@ rd_server *rd_server_new(const rd_settings *settings) {
     server->body_folder = copy(rd_spool_folder());
     server->http.requests.spools.folder = server->body_folder;
     rd_budgets_init(server);
-    init_parts(server);
     server->score = &server->own_score;
+    init_parts(server);
     return server;
 }
 
@@ -138,6 +147,7 @@ void rd_server_free(rd_server *server) {
     rd_conn_set_each(&server->conns, rd_conn_close);
     rd_queue_clear(&server->queue);
     rd_events_clear(server);
+    rd_tasks_end(&server->tasks);
     rd_pubsub_clear(&server->pubsub);
     if (rd_timer_is_armed(&server->stop.timer)) rd_timer_cancel(&server->stop.timer);
     rd_loop_unlock(&server->loop);

@@ -12,7 +12,8 @@
  *                    guests ▶ a stop is carried out ▶ requests for files are answered ▶ requests
  *                    that waited too long are turned away ▶ calls that take too long are noticed ▶
  *                    the scoreboard is written
- *   batch            next_request … answer … next_request … until it is over ▶ events ▶ next turn
+ *   batch            next_request … answer … next_request … until it is over ▶ events ▶
+ *                    tasks ▶ next turn
  *
  * One thread at a time runs turns: the leader, which also calls the application, or the watch
  * thread while the leader is away for long. The thread that begins a turn owns the loop from then
@@ -30,6 +31,7 @@
 #include "transport/conn.h"
 #include "cluster/scoreboard.h"
 #include "request/handler.h"
+#include "request/tasks.h"
 #include "server/accept.h"
 #include "server/calls.h"
 #include "server/departure.h"
@@ -75,6 +77,7 @@ struct rd_server {
     rd_queue queue;
     rd_calls calls;
     rd_event_queue events;
+    rd_tasks tasks;
     rd_files_queue files;
     rd_pubsub pubsub;
     rd_siblings siblings;
@@ -121,9 +124,9 @@ void rd_server_lock(rd_server *server);
 /* Writes the numbers of the server into its row of the scoreboard. Every turn does it. */
 void rd_server_write_scores(rd_server *server);
 
-/* Whether the application could be called now, for a request or an event. Locked. */
+/* Whether the application could be called now, for a request, an event or a task. Locked. */
 static inline bool rd_server_has_calls(const rd_server *server) {
-    return rd_queue_has_work(&server->queue) || !rd_list_is_empty(&server->events.waiting);
+    return rd_queue_has_work(&server->queue) || server->events.ready_count > 0;
 }
 
 /* Whether a stop was asked for. Any thread. */

@@ -63,7 +63,9 @@ void rd_stop_carry_out(rd_server *server) {
         rd_accept_end(server, wanted == RD_STOP_DRAIN ? (int)server->settings.backlog : 0);
         server->conns.stopping = true;
     }
+    rd_tasks_drain(&server->tasks);
     if (wanted == RD_STOP_NOW) {
+        rd_tasks_end(&server->tasks);
         server->conns.moving = false;
         rd_conn_set_each(&server->conns, end_now);
     } else if (first) {
@@ -87,6 +89,7 @@ static bool is_in_use(const rd_conn *conn) {
 bool rd_server_is_done(const rd_server *server) {
     if (server->stop.state == RD_STOP_NOT || server->http.requests.live > 0) return false;
     if (rd_siblings_expect(server) || rd_events_live(server)) return false;
+    if (rd_tasks_live(&server->tasks)) return false;
     for (rd_list *node = server->conns.conns.next; node != &server->conns.conns;
          node = node->next) {
         if (is_in_use(RD_CONTAINER(node, rd_conn, in_set))) return false;

@@ -28,8 +28,7 @@ static bool has_own_work(const rd_server *server) {
 static bool must_not_sleep(rd_server *server, bool takes_requests) {
     if (rd_stop_is_due(server)) return true;
     if (rd_server_is_done(server) || has_own_work(server) || server->lead.expected) return true;
-    return takes_requests &&
-           (rd_queue_is_ready(&server->queue) || !rd_list_is_empty(&server->events.waiting));
+    return takes_requests && (rd_queue_is_ready(&server->queue) || server->events.ready_count > 0);
 }
 
 static void enter_phase(rd_server *server, rd_phase phase) {

@@ -68,11 +68,21 @@ module Rondo
     private
 
     def in_flight
+      left = [requests, tasks].compact
+      left.join(" and ") unless left.empty?
+    end
+
+    def requests
       count, verb, path, seconds = @server.in_flight
       return if count.zero?
 
-      requests = count == 1 ? "1 request" : "#{count} requests"
-      verb ? "#{requests}, the oldest #{Logger.quote(verb)} #{Logger.quote(path)} for #{seconds.round(1)} s" : requests
+      text = count == 1 ? "1 request" : "#{count} requests"
+      verb ? "#{text}, the oldest #{Logger.quote(verb)} #{Logger.quote(path)} for #{seconds.round(1)} s" : text
+    end
+
+    def tasks
+      count = @server.stats.values_at(:tasks_running, :tasks_waiting).sum
+      "#{count} task#{"s" if count > 1}" if count.positive?
     end
 
     def run_interruptible
@@ -93,7 +103,8 @@ module Rondo
 
     def give_up
       left = in_flight
-      @log.say "- Ended while the application was still working on a request#{" (#{left})" if left}"
+      what = requests || !tasks ? "request" : "task"
+      @log.say "- Ended while the application was still working on a #{what}#{" (#{left})" if left}"
       @thread.raise(GivenUp)
       @thread = nil # once is enough
     end

@@ -121,10 +121,30 @@ static void test_what_nobody_takes_is_released(void) {
     finish();
 }
 
+/* The number by which the loop knows whether it may sleep. */
+static void test_the_ready_are_counted(void) {
+    rd_event event = {.source = NULL};
+    ticker one = new_ticker(1, true), other = new_ticker(1, false);
+    begin();
+    add(&one);
+    add(&other);
+    CHECK_INT(server->events.ready_count, 2);
+    rd_events_withdraw(server, &one.source);
+    rd_events_withdraw(server, &one.source);
+    CHECK_INT(server->events.ready_count, 1);
+    CHECK(rd_server_has_calls(server));
+    CHECK(rd_server_next_event(server, &event, true));
+    CHECK_INT(server->events.ready_count, 0);
+    CHECK(!rd_server_next_event(server, &event, true));
+    CHECK(!rd_server_has_calls(server));
+    finish();
+}
+
 int main(void) {
     rd_settings_init(&settings);
     test_sources_take_turns();
     test_who_holds_the_server_does_until_the_last_event();
     test_what_nobody_takes_is_released();
+    test_the_ready_are_counted();
     return check_summary();
 }
