@@ -111,7 +111,7 @@ module Rondo
       # @raise [Failed]
       def make(path = @path)
         path == @path ? FileUtils.mkdir_p(File.dirname(path)) : make(File.dirname(path))
-        Dir.mkdir(path, 0o700) unless File.directory?(path)
+        make_one(path) unless File.directory?(path)
         check(path)
       rescue Errno::EEXIST
         check(path) if File.directory?(path) # by another process
@@ -121,11 +121,32 @@ module Rondo
 
       private
 
+      def make_one(path)
+        Dir.mkdir(path, 0o700)
+        File.open(path, File::NOFOLLOW | File::NONBLOCK) { |made| give(made) if made.stat.directory? }
+      end
+
+      # What root makes here belongs to the owner of the folder: `sudo rondo cert renew` must not lock out a server.
+      # @param file [File] that was just made: what was there before may be a link to what the owner must not have
+      def give(file)
+        return unless Process.euid.zero?
+
+        found = File.stat(@path)
+        file.chown(found.uid, found.gid)
+      end
+
       def open_lock
         make(@path)
-        File.open(at(LOCK), File::RDWR | File::CREAT, 0o600)
+        make_lock
+        File.open(at(LOCK), File::RDWR)
       rescue SystemCallError => e
         fail_with("cannot lock", at(LOCK), e)
+      end
+
+      def make_lock
+        File.open(at(LOCK), File::RDWR | File::CREAT | File::EXCL, 0o600) { |lock| give(lock) }
+      rescue Errno::EEXIST
+        nil
       end
 
       # Whatever ends this, no half of a key stays behind. In a container every start has the same process number.
@@ -133,6 +154,7 @@ module Rondo
         temporary = "#{path}.#{SecureRandom.hex(8)}.new"
         File.open(temporary, File::WRONLY | File::CREAT | File::EXCL | File::NOFOLLOW, mode) do |file|
           file.chmod(mode) # whatever the umask is
+          give(file)
           file.write(bytes)
           file.fsync
         end

@@ -41,6 +41,15 @@ class CertificatesFolderTest < Minitest::Test
     File.umask(umask)
   end
 
+  def test_what_root_writes_is_for_its_owner
+    skip "only root can try this" unless Process.euid.zero?
+    FileUtils.mkdir_p(@folder.path)
+    File.chown(65_534, 65_534, @folder.path)
+    @folder.locked { @folder.write("a/b/key.pem", "secret") }
+    made = %w[lock a a/b a/b/key.pem].map { |name| File.stat(@folder.at(name)) }
+    assert_equal [[65_534, 65_534]], made.map { |stat| [stat.uid, stat.gid] }.uniq
+  end
+
   def test_a_file_is_replaced_as_a_whole
     @folder.write("file", "one")
     before = File.open(@folder.at("file"))
