@@ -200,18 +200,18 @@ module Rondo
     # @yieldparam line [String] what is wrong with them, for the log
     # @return [TLS::Material, nil] nil for any other address
     # @raise [AddressError] one line
-    def read_tls(uri)
+    def read_tls(uri, &note)
       address = Address.parse(uri)
       return unless address[:tls]
 
       before = @materials.find { |material| material[:name] == TLS.name(address[:tls]) }
-      found = Address.read_tls(uri, address)[:tls]
+      found = Address.read_tls(uri, address, &note)[:tls]
       TLS.check(found) if before
-      found
+      TLS.carry_over(found, before)
     rescue AddressError => e
       raise unless before
 
-      yield TLS.complaint(before[:address], e)
+      note.call TLS.complaint(before[:address], e)
       before
     end
 

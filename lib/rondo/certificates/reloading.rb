@@ -103,8 +103,8 @@ module Rondo
       # What is seen is from before the reading: if somebody writes meanwhile, the next look finds a change.
       def read(source)
         source.seen = source.look
-        material = TLS.read(source.spec, source.address)
-        [material, TLS.check(material)]
+        material = TLS.read(source.spec, source.address) { |line| @log.error line }
+        [material, TLS.check(material)] unless material[:certificates].empty?
       rescue TLS::Refused, AddressError => e
         @log.error TLS.complaint(source.address, e)
         nil

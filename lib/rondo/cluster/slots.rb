@@ -110,7 +110,8 @@ module Rondo
     # @return [void]
     def show_certificates(materials)
       @addresses.select(&:tls).each do |address|
-        address.tls = materials.find { |material| material[:name] == address.tls[:name] } || address.tls
+        found = materials.find { |material| material[:name] == address.tls[:name] }
+        address.tls = TLS.carry_over(found, address.tls) if found
       end
     end
 

@@ -61,13 +61,14 @@ module Rondo
     # Reads the certificates and keys of an address for TLS.
     # @param uri [String]
     # @param address [Hash] of {.parse}
+    # @yieldparam line [String] see {TLS.read}
     # @return [Hash] what the core opens: the same for any other address
     # @raise [AddressError] one line
-    def read_tls(uri, address)
+    def read_tls(uri, address, &note)
       spec = address[:tls] or return address
 
       where = uri.split("?", 2).first
-      address.merge(tls: TLS.read(spec, where))
+      address.merge(tls: TLS.read(spec, where, &note))
     rescue TLS::Refused => e
       raise AddressError, "cannot listen on #{where}: #{e.message}"
     end

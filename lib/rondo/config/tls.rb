@@ -105,24 +105,44 @@ module Rondo
     # the next one could not start.
     # @param spec [Spec]
     # @param address [String] for messages of the core
+    # @yieldparam line [String] what is wrong with files that may be missing, for the log
     # @return [Material]
     # @raise [Refused] half a line
-    def read(spec, address)
+    def read(spec, address, &note)
       raise Refused, "cert is missing" if spec.pairs.empty?
 
-      found = { name: name(spec), address: address, certificates: there(spec).map { |pair| read_pair(pair) },
-                ca: spec.ca && read_file(spec.ca), ca_name: spec.ca, verify_mode: spec.verify_mode,
-                verification_flags: spec.verification_flags, ciphers: spec.ciphers, ciphersuites: spec.ciphersuites,
-                checked: spec.awaits || nil }
+      given = spec.awaits ? awaited(spec, address, &note) : { certificates: spec.pairs.map { |pair| read_pair(pair) } }
+      found = { name: name(spec), address: address, **given, ca: spec.ca && read_file(spec.ca),
+                ca_name: spec.ca, verify_mode: spec.verify_mode,
+                verification_flags: spec.verification_flags, ciphers: spec.ciphers, ciphersuites: spec.ciphersuites }
       Material.new.update(found.compact)
     end
 
-    def there(spec)
-      return spec.pairs unless spec.awaits
+    # Each stands for itself: one that is missing or damaged holds up no other one, and no server. One that has expired
+    # is shown until somebody has renewed it.
+    def awaited(spec, address)
+      pairs = spec.pairs.filter_map do |pair|
+        next unless [pair.certificate, pair.key].all? { |path| File.exist?(path) }
 
-      spec.pairs.select { |pair| [pair.certificate, pair.key].all? { |path| KEPT.match?(path) || File.exist?(path) } }
+        read_pair(pair).tap { |found| check({ certificates: [found], checked: true }) }
+      rescue Refused, AddressError => e
+        yield "! Not shown on #{address}: #{e.message}" if block_given?
+        nil
+      end
+      { certificates: pairs, awaited: spec.pairs.map(&:certificate), checked: true }
     end
-    private_class_method :there
+    private_class_method :awaited
+
+    # Of files that may be missing, those that cannot be used any more leave in place what they had.
+    # @param found [Material]
+    # @param before [Material, nil] shown so far, for the same words
+    # @return [Material]
+    def carry_over(found, before)
+      return found unless before && found[:awaited]
+
+      pairs = [*before[:certificates], *found[:certificates]].to_h { |pair| [pair[:certificate_name], pair] }
+      found.merge(certificates: found[:awaited].filter_map { |path| pairs[path] })
+    end
 
     # Listeners of the same name show the same certificates, whatever is in the files.
     # @param spec [Spec]

@@ -264,8 +264,9 @@ module Rondo
     end
 
     def show_certificates(materials)
-      @server.show_certificates(materials)
-      materials.each { |material| @materials[material[:name]] = material }
+      shown = materials.map { |material| TLS.carry_over(material, @materials[material[:name]]) }
+      @server.show_certificates(shown)
+      shown.each { |material| @materials[material[:name]] = material }
       tell_of_certificates
     end
 

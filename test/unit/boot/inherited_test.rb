@@ -215,6 +215,21 @@ class InheritedTest < Minitest::Test
     end
   end
 
+  def test_a_fetched_certificate_whose_file_is_damaged
+    Dir.mktmpdir do |folder|
+      pair = Certificates.new(folder).pair("server")
+      path = File.join(folder, "both.pem")
+      File.write(path, File.read(pair.certificate) + File.read(pair.key))
+      uri = "ssl://127.0.0.1:1?#{Rondo::TLS.query({ awaits: "files", certs: [{ cert: path, key: path }] })}"
+      material = Rondo::Address.read_tls(uri, Rondo::Address.parse(uri))[:tls]
+      File.write(path, "half")
+      lines = []
+      assert_equal material[:certificates], after([material]).read_tls(uri) { |line| lines << line }[:certificates]
+      assert_equal ["! Not shown on ssl://127.0.0.1:1: #{path} has no certificate"], lines
+      assert_empty Rondo::Inherited.new([]).read_tls(uri) { |line| lines << line }[:certificates]
+    end
+  end
+
   def test_certificates_in_what_is_no_sealed_file
     File.open(__FILE__) do |file|
       ["x", "-1", "99999", file.fileno.to_s].each do |number|

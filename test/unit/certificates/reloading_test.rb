@@ -96,6 +96,20 @@ class ReloadingTest < Minitest::Test
     assert_match(/stay as they are: #{authority}: it has no certificate/, lines.first)
   end
 
+  # One name that cannot be renewed lets those beside it expire, if it holds them up.
+  def test_awaited_files_do_not_wait_for_each_other
+    files = %w[one two].map { |name| File.join(@folder, "#{name}.both.pem") }
+    files.each { |path| File.write(path, File.read(@pair.certificate) + File.read(@pair.key)) }
+    watched = reloading(Rondo::TLS.query({ awaits: "files", certs: files.map { |path| { cert: path, key: path } } }))
+    File.write(files[0], "half")
+    watched.pass
+    assert_equal [[files[1]]], @taken.map { |found| found[0][:certificates].map { |pair| pair[:certificate_name] } }
+    assert_equal "! Not shown on ssl://127.0.0.1:1: #{files[0]} has no certificate", lines.first
+    File.write(files[1], "half")
+    watched.pass
+    assert_equal [1, 2], [@taken.size, lines.size] # there is nothing to show
+  end
+
   def test_the_thread_looks_and_can_be_asked
     queue = Thread::Queue.new
     uri = "ssl://127.0.0.1:1?#{@pair.query}"

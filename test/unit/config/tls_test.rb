@@ -197,6 +197,54 @@ class TLSTest < Minitest::Test
     assert_equal "pem:99 is not known", refused("cert=pem:99&key=pem:99")
   end
 
+  # ---- files that may be missing ----
+
+  # @return [Array(TLS::Material, Array<String>)] what is shown, and what is said
+  def awaited(*files)
+    query = TLS.query({ awaits: "files", certs: files.map { |path| { cert: path, key: path } } })
+    said = []
+    [TLS.read(Rondo::Address.parse("ssl://127.0.0.1:0?#{query}")[:tls], "ssl://a:1") { |line| said << line }, said]
+  end
+
+  def one_file(name, **options)
+    pair = @certificates.pair(name, **options)
+    File.join(@folder, "#{name}.both.pem").tap { |path| File.write(path, File.read(pair.certificate) + File.read(pair.key)) }
+  end
+
+  # A server that was off for long starts, and so does one whose clock is late.
+  def test_awaited_certificates_that_are_not_valid_now_are_shown
+    old, early = one_file("old", days: -9..-2), one_file("early", days: 2..9)
+    material, said = awaited(old, early)
+    assert_equal [old, early], material[:certificates].map { |pair| pair[:certificate_name] }
+    assert_equal 2, TLS.check(material).size
+    assert_empty said
+  end
+
+  def test_awaited_files_that_are_damaged_hold_up_nobody
+    good, torn, empty = one_file("good"), one_file("torn"), File.join(@folder, "empty")
+    File.write(torn, File.read(torn)[0..-60])
+    File.write(empty, "")
+    material, said = awaited(File.join(@folder, "none"), torn, good, empty, @folder)
+    assert_equal [good], material[:certificates].map { |pair| pair[:certificate_name] }
+    assert_match(/\A! Not shown on ssl:..a:1: #{torn} /, said[0])
+    assert_equal ["! Not shown on ssl://a:1: #{empty} has no certificate", "! Not shown on ssl://a:1: #{@folder}: Is a directory"],
+                 said.drop(1)
+  end
+
+  def test_what_was_shown_of_a_damaged_file_stays
+    files = [one_file("first"), one_file("second")]
+    before, = awaited(*files)
+    File.write(files[0], "")
+    File.write(files[1], File.read(one_file("third")))
+    found, = awaited(*files)
+    shown = TLS.carry_over(found, before)
+    assert_equal files, shown[:certificates].map { |pair| pair[:certificate_name] }
+    assert_equal before[:certificates][0], shown[:certificates][0]
+    assert_equal File.read(files[1]), shown[:certificates][1][:certificate]
+    assert_equal "#<Rondo::TLS::Material>", shown.inspect
+    assert_same found, TLS.carry_over(found, nil)
+  end
+
   def test_what_was_read_is_not_shown
     material = Rondo::Address.read_tls("ssl://127.0.0.1:0", Rondo::Address.parse("ssl://127.0.0.1:0?#{@pair.query}"))[:tls]
     assert_equal "#<Rondo::TLS::Material>", material.inspect
