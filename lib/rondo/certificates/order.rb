@@ -41,14 +41,29 @@ module Rondo
       # Bytes of what a server says that go to the log.
       LONGEST = 400
 
-      # @param wish [String, nil] of the server: seconds or a date (RFC 9110, section 10.2.3)
+      # @param wish [String, Numeric, Time, nil] of the server: seconds or a date (RFC 9110, section 10.2.3), as the gem
+      #   hands it on
+      # @return [Float, nil] seconds
+      def self.seconds(wish, now = Time.now)
+        Float(wish.to_s, exception: false) || ((wish.is_a?(Time) ? wish : Time.httpdate(wish.to_s)) - now)
+      rescue ArgumentError
+        nil
+      end
+
+      # @param wish [String, nil] see {.seconds}
       # @param otherwise [Numeric] seconds
       # @return [Numeric] seconds to wait; one that wants none does not get a request every moment
       def self.pause(wish, otherwise, now = Time.now)
-        seconds = Float(wish, exception: false) || (Time.httpdate(wish.to_s) - now)
-        seconds.positive? ? seconds : otherwise
-      rescue ArgumentError
-        otherwise
+        seconds = seconds(wish, now)
+        seconds&.positive? ? seconds : otherwise
+      end
+
+      # @return [void]
+      # @raise [Failed] half a line
+      def self.load_gem
+        require "acme-client"
+      rescue LoadError => e
+        raise Failed, e.path.to_s.start_with?("acme") ? MISSING : "cannot load the gem acme-client: #{e.message}"
       end
 
       # @param domains [Domains]
@@ -62,7 +77,7 @@ module Rondo
       # @return [void]
       # @raise [Refused, Failed] half a line
       def open
-        load_gem
+        Order.load_gem
         translate_errors { client }
       end
 
@@ -70,7 +85,7 @@ module Rondo
       # @return [OpenSSL::X509::Certificate] it is kept in the store
       # @raise [Refused, Failed] half a line
       def fetch(name)
-        load_gem
+        Order.load_gem
         @until = now + PATIENCE
         translate_errors do
           order = client.new_order(identifiers: [name])
@@ -90,14 +105,6 @@ module Rondo
         end
       end
 
-      def load_gem
-        require "acme-client"
-      rescue LoadError => e
-        raise unless e.path.to_s.start_with?("acme")
-
-        raise Failed, MISSING
-      end
-
       def connection_options
         { request: { open_timeout: OPEN_TIMEOUT, timeout: READ_TIMEOUT },
           ssl: @domains.directory_ca ? { ca_file: @domains.directory_ca } : {} }
@@ -105,7 +112,7 @@ module Rondo
 
       # An account of this key that is there already is the answer, too.
       def open_account(client)
-        terms = client.terms_of_service
+        terms = client.meta && client.terms_of_service
         if terms && !@domains.agree
           raise Failed, "#{URI(@domains.directory).host} wants its terms to be agreed to (tls_agree): #{terms}"
         end
@@ -171,7 +178,9 @@ module Rondo
         resource.reload
         while states.include?(resource.status)
           seconds = Order.pause(resource.respond_to?(:retry_after) ? resource.retry_after : nil, delay)
-          raise Failed, "the server did not decide within #{PATIENCE} s" if now + seconds > @until
+          if now + seconds > @until
+            raise Refused.new("the server did not decide within #{PATIENCE} s", retry_after: seconds)
+          end
 
           sleep seconds
           delay = [delay * 2, LONGEST_WAIT].min
@@ -187,16 +196,17 @@ module Rondo
 
       def translate_errors
         yield
+      rescue Failed
+        raise
       rescue Acme::Client::Error::Timeout
         raise Unreachable, "#{URI(@domains.directory).host} does not answer"
       rescue Acme::Client::Error => e
-        raise Refused.new("the server refuses: #{words("detail" => e.message)}", retry_after: seconds_of(e.retry_after))
+        raise Refused.new("the server refuses: #{words("detail" => e.message)}", retry_after: Order.seconds(e.retry_after))
       rescue Faraday::Error, SystemCallError, SocketError, OpenSSL::SSL::SSLError => e
         raise Unreachable, "#{URI(@domains.directory).host} cannot be reached: #{words("detail" => e.message)}"
-      end
-
-      def seconds_of(value)
-        Float(value, exception: false) if value
+      rescue StandardError => e # the gem believes that every answer has all parts
+        reason = "#{words("detail" => e.message)} (#{e.class})"
+        raise Refused, "#{URI(@domains.directory).host} does not speak ACME: #{reason}"
       end
 
       def words(problem)

@@ -46,6 +46,7 @@ module Rondo
         return if names.empty?
 
         left = names.dup
+        @store.check_room
         order = Order.new(@domains, @store)
         order.open
         names.each do |name|

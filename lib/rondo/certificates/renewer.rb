@@ -16,8 +16,12 @@ module Rondo
     class Renewer
       # Seconds between two looks, also because somebody else may renew by hand.
       LOOK = 60
-      # After a round that changed nothing: another server was faster, or the process could not run.
+      # After a round that changed nothing: another server is at it, or the process could not run, or write. Each such
+      # round in a row doubles it.
       AGAIN = 15
+      LONGEST_REST = 3600
+      # Of a line that has no end.
+      LONGEST_LINE = 65_536
       # Seconds that a round may take.
       ROUND = 1800
       PROGRAM = 'require "rondo/certificates/renewer"; Rondo::Certificates::Renewer.main'
@@ -48,13 +52,19 @@ module Rondo
       # @param log [Logger]
       # @param secrets [Hash{String => String}] variables for the process
       # @param on_new [#call] called on the thread when there are other certificates than before
-      def initialize(domains, log, secrets: {}, on_new: -> {})
+      # @param look [Numeric] seconds between two looks
+      # @param again [Numeric] seconds after a round that changed nothing
+      def initialize(domains, log, secrets: {}, on_new: -> {}, look: LOOK, again: AGAIN)
         @domains = domains
         @log = log
         @secrets = secrets
         @on_new = on_new
         @store = Store.new(domains.storage)
         @shown = signature
+        @look = look
+        @again = again
+        @in_vain = 0
+        @rest_until = clock
         @stop, @stopper = IO.pipe
       end
 
@@ -84,15 +94,26 @@ module Rondo
       end
 
       def step
-        seconds = seconds_left
-        return [seconds, LOOK].min if seconds.positive?
+        seconds = [seconds_left, @rest_until - clock].max
+        return [seconds, @look].min if seconds.positive?
 
         renew
         show_new
-        seconds_left.clamp(AGAIN, LOOK)
+        rest
+        [@again, @look].min
       rescue StandardError => e
         @log.error "! Certificates: #{Logger.escape(e.message)} (#{e.class})"
-        LOOK
+        @look
+      end
+
+      # A disk that is full says nothing of a delay that could be read afterwards.
+      def rest
+        @in_vain = seconds_left.positive? ? 0 : @in_vain + 1
+        @rest_until = clock + [@again * (2**[@in_vain - 1, 16].min), LONGEST_REST].min if @in_vain.positive?
+      end
+
+      def clock
+        Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
 
       def seconds_left
@@ -124,11 +145,19 @@ module Rondo
         lines, output = IO.pipe
         pid = Process.spawn(@secrets, *command, in: input, out: output, err: output)
         [input, output].each(&:close)
-        own_end.puts JSON.generate(@domains.to_h)
+        tell(own_end)
         read(lines)
-        finish(pid, own_end)
       ensure
+        # The end of its input ends it, unless it waits for somebody who reads its lines.
         [input, own_end, lines, output].each { |io| io&.close }
+        wait_for(pid) if pid
+      end
+
+      # If it has ended already, its lines say why.
+      def tell(own_end)
+        own_end.puts JSON.generate(@domains.to_h)
+      rescue Errno::EPIPE
+        nil
       end
 
       def command
@@ -145,6 +174,7 @@ module Rondo
           while (line = buffer.slice!(/\A.*\n/))
             say(line.chomp)
           end
+          say(buffer.slice!(0..)) if buffer.bytesize > LONGEST_LINE
         end
       rescue EOFError
         say(buffer) unless buffer.empty?
@@ -152,13 +182,13 @@ module Rondo
 
       # What is no line of ours is an error of Ruby.
       def say(line)
-        text = Logger.escape(line.scrub("?").sub(/\A[-!] /, ""))
+        line = line.dup.force_encoding(Encoding::UTF_8).scrub("?")
+        text = Logger.escape(line.sub(/\A[-!] /, ""))
         line.start_with?("- ") ? @log.say("- Certificates: #{text}") : @log.error("! Certificates: #{text}")
       end
 
-      # The end of its input ends it. In a cluster the master may have reaped it.
-      def finish(pid, own_end)
-        own_end.close
+      # In a cluster the master may have reaped it.
+      def wait_for(pid)
         Process.wait(pid)
       rescue Errno::ECHILD
         nil

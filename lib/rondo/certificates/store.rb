@@ -19,11 +19,14 @@ module Rondo
       # Seconds after a failure, doubled with each of them.
       FIRST_DELAY = 60
       LONGEST_DELAY = 6 * 3600
+      # Bytes that a certificate, with its chain and its key, may need.
+      ROOM = 32_768
+      KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----.*-----END [A-Z ]*PRIVATE KEY-----/m
       # A server that limits may ask for longer than that, but for no more than a week.
       LONGEST_WISH = 7 * 86_400
 
       # How a name is doing.
-      # @!attribute certificate [OpenSSL::X509::Certificate, nil]
+      # @!attribute certificate [OpenSSL::X509::Certificate, nil] with its key; nil: there is none that can be shown
       # @!attribute renew_at [Time, nil] of the certificate
       # @!attribute failures [Integer] in a row
       # @!attribute next_try [Time, nil] not before
@@ -77,8 +80,15 @@ module Rondo
         tries = tries(name)
         lifetime = certificate && (certificate.not_after - certificate.not_before)
         renew_at = certificate && (certificate.not_after - (lifetime / LEFT))
-        State.new(name: name, certificate: certificate, renew_at: renew_at, failures: tries["failures"].to_i,
-                  error: tries["error"], next_try: next_try(tries["next"]))
+        State.new(name: name, certificate: certificate, renew_at: renew_at, **tries)
+      end
+
+      # Whoever orders what cannot be kept uses up what the server allows for a week.
+      # @return [void]
+      # @raise [Failed] there is no room for another certificate
+      def check_room
+        @folder.write("room", "\0" * ROOM)
+        @folder.remove("room")
       end
 
       # @param name [String]
@@ -86,10 +96,10 @@ module Rondo
       # @param wish [Numeric, nil] seconds that the server asked for
       # @return [Integer] seconds until the next try
       def failed(name, error, wish = nil)
-        failures = tries(name)["failures"].to_i
+        failures = tries(name)[:failures]
         delay = [FIRST_DELAY * (2**[failures, 16].min), LONGEST_DELAY].min * (0.8 + (rand * 0.4))
         delay = [delay, wish.to_f.clamp(0, LONGEST_WISH)].max.ceil
-        remember(name, failures: failures + 1, next: Time.now.to_i + delay, error: error)
+        remember(name, failures: failures + 1, next: Time.now.to_i + delay, delay: delay, error: error)
         delay
       end
 
@@ -135,24 +145,28 @@ module Rondo
         "tries/#{name}.json"
       end
 
+      # What cannot be read, or has no key, is replaced like one that has expired.
       def certificate(name)
-        pem = @folder.read(file(name))
-        pem && OpenSSL::X509::Certificate.new(pem)
-      rescue OpenSSL::X509::CertificateError
+        pem = @folder.read(file(name)) or return
+        found = OpenSSL::X509::Certificate.new(pem)
+        found if found.check_private_key(OpenSSL::PKey.read(pem[KEY].to_s, ""))
+      rescue Failed, OpenSSL::OpenSSLError
         nil
       end
 
+      # What is damaged is as if there had been no try.
       def tries(name)
         found = JSON.parse(@folder.read(tries_file(name)) || "{}")
-        found.is_a?(Hash) ? found : {}
-      rescue JSON::ParserError
-        {}
+        found = found.is_a?(Hash) ? { "delay" => LONGEST_WISH, **found } : {}
+        failures, at, delay = found.values_at("failures", "next", "delay").map { |one| one.is_a?(Integer) ? one : 0 }
+        { failures: failures.clamp(0, 1000), error: found["error"]&.to_s, next_try: next_try(at, delay) }
+      rescue Failed, JSON::ParserError
+        { failures: 0, error: nil, next_try: nil }
       end
 
-      # What is further away was written when the clock was ahead.
-      def next_try(seconds)
-        time = Time.at(seconds.to_i) if seconds
-        time if time && time <= Time.now + LONGEST_WISH
+      # A moment that is further away than the delay is from a clock that was wrong then, or is wrong now.
+      def next_try(seconds, delay)
+        Time.at(seconds) if seconds.positive? && seconds - Time.now.to_i <= delay
       end
 
       def remember(name, **fields)
