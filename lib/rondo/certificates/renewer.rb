@@ -6,6 +6,7 @@
 # SPDX-License-Identifier: MIT
 
 require "json"
+require "open3"
 require "rbconfig"
 require "rondo/certificates/renewal"
 require "rondo/logger"
@@ -25,6 +26,7 @@ module Rondo
       # Seconds that a round may take.
       ROUND = 1800
       PROGRAM = 'require "rondo/certificates/renewer"; Rondo::Certificates::Renewer.main'
+      TRIAL = 'require "rondo/certificates/renewer"; Rondo::Certificates::Renewer.try_gem'
 
       # What the process does: reads the names from standard input, whose end says that the server is gone.
       # @return [void]
@@ -40,6 +42,31 @@ module Rondo
         out.puts "! #{e.message}"
       rescue Errno::EPIPE
         nil
+      end
+
+      # For `rondo check`: whether the process will find what it needs.
+      # @return [void]
+      # @raise [Failed] half a line
+      def self.try
+        said, status = Open3.capture2e(*command(TRIAL))
+        raise Failed, Logger.escape(said.lines.first.to_s.chomp) unless status.success?
+      end
+
+      # What that process does.
+      # @return [void]
+      def self.try_gem
+        Order.load_gem
+      rescue Failed => e
+        abort e.message
+      end
+
+      # @param program [String]
+      # @return [Array<String>] a Ruby with this code
+      def self.command(program)
+        folders = $LOAD_PATH.map(&:to_s).select do |path|
+          %w[rondo.rb rondo/rondo.so].any? { |file| File.exist?(File.join(path, file)) }
+        end
+        [RbConfig.ruby, *folders.flat_map { |path| ["-I", path] }, "-e", program]
       end
 
       # At once and without a trace if the round takes too long; else the token is removed before.
@@ -161,10 +188,7 @@ module Rondo
       end
 
       def command
-        folders = $LOAD_PATH.map(&:to_s).select do |path|
-          %w[rondo.rb rondo/rondo.so].any? { |file| File.exist?(File.join(path, file)) }
-        end
-        [RbConfig.ruby, *folders.flat_map { |path| ["-I", path] }, "-e", PROGRAM]
+        Renewer.command(PROGRAM)
       end
 
       def read(lines)

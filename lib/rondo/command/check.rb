@@ -39,6 +39,7 @@ module Rondo
         application
       end
       report("addresses") { launcher.listen_only.join(", ") } if server
+      report("certificates to fetch") { to_fetch } if [*@settings[:tls_domain]].any?
       certificates(server.certificates) if server&.certificates&.any?
       report("control server") { control_server } if @settings[:control_url]
       report("redis") { redis } if @settings[:redis_url]
@@ -67,6 +68,15 @@ module Rondo
       engine.name
     ensure
       engine&.close
+    end
+
+    # The log of a server that runs says the same, but serves on without.
+    def to_fetch
+      require "rondo/certificates/renewer"
+      domains = Certificates::Domains.from(@settings)
+      domains.eab_key
+      Certificates::Renewer.try
+      domains.names.join(", ")
     end
 
     # The core has refused what cannot be served; this finds what should be better.

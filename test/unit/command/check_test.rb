@@ -86,6 +86,42 @@ class CheckTest < Minitest::Test
     end
   end
 
+  # ---- certificates that are fetched ----
+
+  def fetching(folder, **values)
+    check(bind: nil, host: "127.0.0.1", tls_domain: %w[a.test b.test], tls_storage: folder, tls_port: 0, tls_http_port: 0, **values)
+  end
+
+  def test_the_gem_is_there
+    in_folder do |folder|
+      code, lines = fetching(folder)
+      assert_equal 0, code
+      assert_includes lines, "ok      certificates to fetch: a.test, b.test"
+    end
+  end
+
+  # The process that fetches is another one, and finds gems by itself.
+  def test_the_gem_is_missing
+    in_folder do |folder|
+      before = ENV.to_h
+      ENV.update("RUBYOPT" => "", "RUBYLIB" => nil, "GEM_PATH" => folder, "GEM_HOME" => folder, "BUNDLE_GEMFILE" => nil)
+      code, lines = fetching(folder)
+      assert_equal 1, code
+      assert_includes lines, "failed  certificates to fetch: the gem acme-client is missing: run `gem install acme-client`, " \
+                             "or add it to the Gemfile"
+    ensure
+      ENV.replace(before)
+    end
+  end
+
+  def test_the_key_of_an_external_account_is_missing
+    in_folder do |folder|
+      code, lines = fetching(folder, tls_eab_kid: "kid", tls_eab_key_file: "#{folder}/none")
+      assert_equal 1, code
+      assert_includes lines, "failed  certificates to fetch: tls_eab_key_file #{folder}/none does not exist"
+    end
+  end
+
   # ---- files that a start would write ----
 
   def in_folder
