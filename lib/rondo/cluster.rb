@@ -379,6 +379,7 @@ module Rondo
       trap_signals
       @hub.go_on
       @engine&.go_on
+      @fetched&.go_on
       @loop.post { reap }
       @generations.refuse(mold)
       if @control

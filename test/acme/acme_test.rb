@@ -24,6 +24,100 @@ class AcmeLifeTest < AcmeCase
     assert_equal 1, pebble.issued
   end
 
+  # Becomes the server, with its two sockets as systemd passes them.
+  class Activated < Server
+    private
+
+    def command_line(*)
+      ["sh", "-c", 'LISTEN_FDS=2 LISTEN_PID=$$ exec "$@"', "sh", *super]
+    end
+  end
+
+  # Asks port 80 all the time, each time on a connection of its own.
+  # @return [Array<String>] what went wrong while the block ran
+  def asking_port_80
+    stop, failed, count = false, [], 0
+    asker = Thread.new do
+      until stop
+        answer = TCPSocket.open("127.0.0.1", http_port) do |client|
+          client.write("GET /a HTTP/1.1\r\nhost: a.example\r\n\r\n")
+          client.read
+        end
+        failed << answer unless answer.include?("\r\nlocation: https://a.example/a\r\n")
+        count += 1
+      end
+    rescue SystemCallError => e
+      failed << e.message
+    end
+    eventually("answers") { count > 5 }
+    yield
+    before = count
+    eventually("answers afterwards") { count > before + 5 || !asker.alive? }
+    failed
+  ensure
+    stop = true
+    asker.join
+  end
+
+  def restart(server)
+    from = server.log.bytesize
+    server.signal("USR2")
+    server.wait_for_log(/^Use Ctrl-C to stop$/, from: from)
+    server.wait_for_log(/booted in .*phase: \d/, from: from) if server.log.include?("cluster mode")
+  end
+
+  def assert_token
+    write "state/webroot/.well-known/acme-challenge/token-1", "token-1.hash"
+    assert_match(/\r\n\r\ntoken-1\.hash\z/, plain("/.well-known/acme-challenge/token-1").out)
+  end
+
+  # Nobody on port 80 notices a restart by exec, however often there is one.
+  def test_port_80_over_restarts
+    [[], ["-w", "2"]].each do |workers|
+      server = fetching(*workers)
+      eventually("a certificate") { shown }
+      assert_empty(asking_port_80 { 3.times { restart(server) } })
+      assert_token
+      server.stop
+    end
+  end
+
+  def test_port_80_over_restarts_with_sockets_of_systemd
+    sockets = [https_port, http_port].map { |port| TCPServer.new("127.0.0.1", port) }
+    [[], ["-w", "2"]].each do |workers|
+      server = Activated.new(nil, binds: [], args: [*words, *workers], env: BLANK.merge(environment),
+                                  spawn: { chdir: @folder, 3 => sockets[0].fileno, 4 => sockets[1].fileno })
+      @servers << server
+      server.wait_for_log(/^Use Ctrl-C to stop$/)
+      eventually("a certificate") { shown }
+      assert_empty(asking_port_80 { 2.times { restart(server) } })
+      assert_token
+      assert shown
+      server.stop
+    end
+  ensure
+    sockets&.each(&:close)
+  end
+
+  # The folder that the server was started in is gone: it cannot become another program, and goes on.
+  def test_port_80_over_a_restart_that_fails
+    app = File.join(@folder, "app")
+    FileUtils.mkdir_p(app)
+    File.rename(File.join(@folder, "config.ru"), File.join(app, "config.ru"))
+    write "app/rondo.rb", "before_restart { File.rename('../app', '../moved') if File.exist?('bad') }\n"
+    storage = ["--tls-storage", File.join(@folder, "state")]
+    server = fetching("-w", "1", "-C", "rondo.rb", *storage, env: { "PWD" => app }, spawn: { chdir: app })
+    wait_for_certificate(server)
+    write "app/bad", ""
+    failed = asking_port_80 do
+      server.signal("USR2")
+      server.wait_for_log(/^! cannot restart: .*No such file/)
+    end
+    assert_empty failed
+    assert_token
+    assert shown
+  end
+
   # A certificate that lives for 24 s is renewed when it has 8 left.
   def test_renewal_under_load
     pebble(lifetime: 24)

@@ -179,7 +179,7 @@ static void take_settings(rd_settings *settings) {
     settings->body_timeout_ms = 5000;
     settings->write_timeout_ms = 5000;
     settings->drain_timeout_ms = 1000;
-    settings->idle_grace_ms = 0;
+    settings->idle_grace_ms = 500; /* who has just been accepted may not have asked yet */
     settings->linger_timeout_ms = 500;
     settings->keep_alive = 0;
     settings->brief_wait_us = 0;

@@ -76,7 +76,7 @@ module Rondo
         end
 
         url = URI.parse(@directory.to_s)
-        raise URI::InvalidURIError unless url.is_a?(URI::HTTPS) && url.host
+        raise URI::InvalidURIError unless url.is_a?(URI::HTTPS) && !url.host.to_s.empty?
       rescue URI::InvalidURIError
         raise ConfigurationError, "tls_directory must be an https:// URL, not #{@directory.inspect}"
       end

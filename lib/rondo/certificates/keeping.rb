@@ -4,6 +4,7 @@
 # (renewer.rb). Used by the launcher and the master.
 # SPDX-License-Identifier: MIT
 
+require "rondo/boot/inherited"
 require "rondo/certificates/domains"
 require "rondo/certificates/door"
 require "rondo/certificates/renewer"
@@ -32,7 +33,8 @@ module Rondo
         @domains = domains
         @settings = settings
         @log = log
-        @renewer = Renewer.new(domains, log, secrets: secrets, on_new: on_new)
+        @secrets = secrets
+        @on_new = on_new
       end
 
       # @param inherited [Inherited]
@@ -48,7 +50,7 @@ module Rondo
         urls.each { |url| @log.say "* Redirecting from #{url} to https" }
         @log.say "* Certificates for #{@domains.names.join(", ")} from #{@domains.directory}, " \
                  "kept in #{@domains.storage}"
-        @renewer.start
+        renew
       end
 
       # For the program that this process becomes by exec.
@@ -62,10 +64,35 @@ module Rondo
         @door&.foreign? ? @door.urls : []
       end
 
+      # Before an exec: clients that have been accepted get their answers, and those that come meanwhile wait in the
+      # kernel's queue.
+      # @return [Array<Array(String, IO)>] URLs and sockets that stay open
+      def rest
+        @resting = Inherited.hand_on(descriptors)
+        close
+        @resting
+      end
+
+      # There was no exec after all.
+      # @return [void]
+      # @raise [Error] one line
+      def go_on
+        sockets = @resting.map { |url, io| [Address.uri_of(url), io.tap { io.autoclose = false }.fileno] }
+        listen(@door&.foreign? ? Inherited.new([], sockets) : Inherited.new(sockets))
+        renew
+      end
+
       # @return [void]
       def close
-        @renewer.stop
+        @renewer&.stop
         @door&.close
+      end
+
+      private
+
+      def renew
+        @renewer = Renewer.new(@domains, @log, secrets: @secrets, on_new: @on_new)
+        @renewer.start
       end
     end
   end

@@ -30,16 +30,15 @@ module Rondo
     def exec(current, previous, environment)
       text, keep = Succession.hand_on(current, previous, @cluster.supervisor.workers)
       @cluster.loop.restore_signals(except: Inherited::EARLY)
-      fetched = @cluster.fetched
-      sockets = @cluster.slots.all.map { |url, io| [url, io.fileno] }
-      listeners = Inherited.hand_on([*sockets, *fetched&.descriptors])
+      listeners = Inherited.hand_on(@cluster.slots.all.map { |url, io| [url, io.fileno] })
       published, links = hand_on_messages
       more, kept = hand_on_what_is_secret
-      foreign = [*@cluster.slots.foreign, *fetched&.foreign]
-      Inherited.exec_again(@command, listeners, foreign: foreign, keep: [*keep, *links, *kept],
-                                                materials: @cluster.slots.materials,
-                                                more: { Succession::VARIABLE => text, Hub::VARIABLE => published,
-                                                        **more, **environment })
+      foreign = [*@cluster.slots.foreign, *@cluster.fetched&.foreign]
+      sockets = [*listeners, *@cluster.fetched&.rest]
+      Inherited.exec_again(@command, sockets, foreign: foreign, keep: [*keep, *links, *kept],
+                                              materials: @cluster.slots.materials,
+                                              more: { Succession::VARIABLE => text, Hub::VARIABLE => published,
+                                                      **more, **environment })
     rescue Error, SystemCallError => e
       @cluster.log.error "! #{e.message}"
       [*listeners&.map(&:last), *kept].each(&:close)

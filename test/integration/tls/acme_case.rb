@@ -44,8 +44,8 @@ class AcmeCase < TLSCase
   end
 
   # @return [Server] whose two ports are open
-  def fetching(*more, env: {}, binds: [], **options)
-    server = start(*words(**options), *more, binds: binds, env: environment.merge(env))
+  def fetching(*more, env: {}, binds: [], spawn: {}, **options)
+    server = start(*words(**options), *more, binds: binds, env: environment.merge(env), spawn: spawn)
     server.wait_for_log(/^Use Ctrl-C to stop$/)
     server
   end
