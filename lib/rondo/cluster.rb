@@ -301,7 +301,7 @@ module Rondo
 
     def show_certificates(materials)
       @slots.show_certificates(materials)
-      @supervisor.show_certificates(materials)
+      @supervisor.show_certificates
       tell_of_certificates
     end
 

@@ -43,6 +43,7 @@ class FakeCluster
   # Sockets that are not connected.
   class Slots
     attr_reader :room
+    attr_accessor :edition, :materials
 
     def initialize(room, done)
       @room = room

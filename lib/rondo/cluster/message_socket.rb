@@ -10,8 +10,18 @@ require "socket"
 module Rondo
   # One end of a connection between two processes.
   class MessageSocket
-    # A message: its kind, its fields and its descriptors.
-    Message = Struct.new(:kind, :fields, :ios) do
+    # A message: its kind, its fields and its descriptors, and how many of these the kernel has dropped, because this
+    # process had no room for them.
+    Message = Struct.new(:kind, :fields, :ios, :dropped) do
+      # @return [void]
+      # @raise [IOError] half a line: descriptors were dropped; the others are closed
+      def check
+        return unless dropped&.positive?
+
+        ios.each(&:close)
+        raise IOError, "#{dropped} of its descriptors did not fit into this process (see ulimit -n)"
+      end
+
       # @return [String, nil]
       def [](name)
         fields[name.to_s]
@@ -124,7 +134,9 @@ module Rondo
     def message(text)
       kind, *words = text.split("\0", -1)
       fields = words.each_slice(2).to_h { |name, value| [name, value.to_s.dup.force_encoding(Encoding::UTF_8)] }
-      Message.new(kind.to_sym, fields, attached_ios(fields.delete(COUNT)))
+      count = fields.delete(COUNT)
+      ios = attached_ios(count)
+      Message.new(kind.to_sym, fields, ios, [count.to_i - ios.size, 0].max)
     end
 
     def attached_ios(count)

@@ -111,13 +111,14 @@ module Rondo
 
     def fork_worker(message)
       index = message.number(:index)
+      message.check
       @hooks.call(:before_worker_fork, index)
       ForkSafety.disconnect(@log)
       pid = fork { between(message) }
       message.ios.each(&:close)
       wait_for(pid)
       @hooks.try(:after_worker_fork, index)
-    rescue ConfigurationError, SystemCallError => e
+    rescue ConfigurationError, SystemCallError, IOError => e
       message.ios.each { |io| io.close unless io.closed? }
       @socket.notify(:not_forked, index: index, seat: message.number(:seat), message: e.message)
     end

@@ -8,6 +8,7 @@
 require "rondo"
 require "rondo/boot/inherited"
 require "rondo/boot/listener_opener"
+require "securerandom"
 require "socket"
 
 module Rondo
@@ -36,6 +37,9 @@ module Rondo
 
     # @return [Integer] slots there may ever be
     attr_reader :room
+    # @return [String, nil] names what {#materials} has now: a worker that says another name has something else; nil
+    #   where nothing is encrypted
+    attr_reader :edition
 
     # Takes over what was inherited for an address, or opens it.
     # @param uri [String]
@@ -50,6 +54,7 @@ module Rondo
       found = open_new(uri, tls) if found.empty?
       found.each { |address| address.file = file_of(address) }
       @addresses.concat(found)
+      @edition ||= SecureRandom.hex(8) if tls
       grow(0...count)
     end
 
@@ -113,6 +118,7 @@ module Rondo
         found = materials.find { |material| material[:name] == address.tls[:name] }
         address.tls = TLS.carry_over(found, address.tls) if found
       end
+      @edition = SecureRandom.hex(8)
     end
 
     # @param index [Integer, nil] of a slot; nil: the sockets that all slots share

@@ -108,12 +108,12 @@ module Rondo
       @workers.reject(&:pid).each { |worker| remove(worker) } if force
     end
 
-    # Also to workers that are being forked: the message waits for them.
-    # @param materials [Array<TLS::Material>]
+    # What the slots have now. Also to workers that are being forked: the message waits for them.
+    # @param workers [Array<WorkerHandle>]
     # @return [void]
-    def show_certificates(materials)
-      io = TLS.hand_on(materials)
-      @workers.each { |worker| worker.socket.notify(:certificates, ios: [io]) }
+    def show_certificates(workers = @workers)
+      io = TLS.hand_on(@slots.materials) or return
+      workers.each { |worker| worker.socket.notify(:certificates, ios: [io], edition: @slots.edition) }
     ensure
       io&.close
     end
@@ -181,9 +181,17 @@ module Rondo
         @seats.set(worker, :pid, worker.pid)
         @workers.each { |other| other.check_in if other.mold == worker.mold && !other.pid } # they queue behind it
       when :ready then ready(worker)
-      when :alive then worker.requests = message.number(:requests)
+      when :alive then alive(worker, message)
       when :failed then worker.failure = message[:message]
       end
+    end
+
+    # A worker that had no room for the descriptor of a message shows other certificates than its siblings. Workers of
+    # an earlier version do not say what they show.
+    def alive(worker, message)
+      worker.requests = message.number(:requests)
+      edition = message[:edition]
+      show_certificates([worker]) if edition && @slots.edition && edition != @slots.edition && !worker.stopping?
     end
 
     def ready(worker)
@@ -241,7 +249,7 @@ module Rondo
       notify_with_secrets(worker.mold.socket, :fork, listeners, ios,
                           index: worker.index, seat: worker.seat, seats: @board.size, outboxes: @slots.room,
                           generation: worker.mold.generation, master: Process.pid, engine: @cluster.engine ? 1 : 0,
-                          tickets: tickets ? 1 : 0)
+                          tickets: tickets ? 1 : 0, edition: @slots.edition)
     end
 
     # The certificates and keys of the listeners are the last descriptor, if there are any.

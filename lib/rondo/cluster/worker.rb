@@ -22,7 +22,7 @@ module Rondo
     # @param request [MessageSocket::Message] of the master: index (of the slot), seat (its row of the scoreboard),
     #   seats (rows there are), outboxes (number of them), generation, master (pid), schemes (of its listeners),
     #   secrets (1: their certificates and keys come along, as the last descriptor), tickets (1: so do the keys of
-    #   tickets, behind the listeners), and descriptors: the worker's end of the message socket, the scoreboard, its
+    #   tickets, behind the listeners), edition (the name of those certificates), and descriptors: the worker's end of the message socket, the scoreboard, its
     #   inbox, its socket to the hub, the inboxes of all slots by number, its listeners
     # @param app [#call, nil] what was loaded before the fork, if anything was
     # @param settings [Settings::Resolved]
@@ -41,6 +41,7 @@ module Rondo
       @log = log
       @debug = debug
       @certificates = []
+      @edition = request[:edition]
       @lock = Mutex.new
       adopt_descriptors(request.ios)
     end
@@ -141,8 +142,13 @@ module Rondo
     def check_in
       loop do
         sleep [@settings[:worker_check_interval], 1].max
-        break unless @socket.notify(:alive, requests: @serving.server.stats[:requests])
+        break unless give_sign_of_life
       end
+    end
+
+    # With the name of the certificates that it has got: if that is not the newest, the master sends them again.
+    def give_sign_of_life
+      @socket.notify(:alive, requests: @serving.server.stats[:requests], edition: @edition)
     end
 
     # Handles messages of the master; when the socket is closed, the master is gone.
@@ -155,6 +161,7 @@ module Rondo
 
     # A message lacks the descriptors for which this process had no room. Whatever fails: the next one may be a stop.
     def carry_out(message)
+      message.check
       case message.kind
       when :stop then stop(tells: message[:ends])
       when :halt then stop(force: true)
@@ -189,6 +196,7 @@ module Rondo
     def certificates(message)
       @lock.synchronize do
         @certificates.concat(TLS.take(message.ios.first || raise(IOError, "its descriptor is missing")))
+        @edition = message[:edition]
         show_newest if @serving
       end
     end

@@ -24,6 +24,39 @@ class MessageSocketTest < Minitest::Test
     assert_equal Encoding::UTF_8, message[:text].encoding
   end
 
+  # The kernel drops what does not fit. What is used in spite of that would be another socket than it is called.
+  def test_descriptors_for_which_there_is_no_room
+    reader, writer = IO.pipe
+    pid = fork do
+      numbers = Dir.children("/proc/self/fd").map(&:to_i)
+      Process.setrlimit(:NOFILE, numbers.max + 2)
+      (0..numbers.max).each { |number| File.open(File::NULL).autoclose = false unless numbers.include?(number) }
+      message = @other.receive
+      writer.write("#{message.ios.size} #{message.dropped} ")
+      message.check
+    rescue IOError => e
+      writer.write("#{e.message} #{message.ios.all?(&:closed?)}")
+    ensure
+      exit!(0)
+    end
+    ios = Array.new(3) { File.open(File::NULL) }
+    @one.notify(:fork, ios: ios)
+    writer.close
+    said = reader.read
+    assert_match(/\A(\d) (\d) \2 of its descriptors did not fit into this process \(see ulimit -n\) true\z/, said)
+    assert_equal 3, said.split.first(2).sum(&:to_i)
+  ensure
+    Process.wait(pid)
+    [reader, writer, *ios].each(&:close)
+  end
+
+  def test_all_descriptors_are_there
+    @one.notify(:fork, ios: [$stdin])
+    message = @other.receive
+    assert_equal [nil, 0], [message.check, message.dropped]
+    message.ios.each(&:close)
+  end
+
   def test_last_words_of_an_end_that_did_not_read_ours
     @one.notify(:never_read)
     @other.notify(:failed, message: "why")

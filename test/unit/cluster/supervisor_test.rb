@@ -130,6 +130,37 @@ class SupervisorTest < Minitest::Test
     assert_equal 2, @cluster.hub.unlinked.size
   end
 
+  # ---- certificates ----
+
+  def test_a_worker_that_has_lost_its_certificates_gets_them_again
+    booted
+    @cluster.slots.edition = "2"
+    @cluster.slots.materials = [Rondo::TLS::Material.new.update(name: "a")]
+    one, other = @cluster.workers
+    one.notify(:alive, requests: 1, edition: "1")
+    other.notify(:alive, requests: 1, edition: "2")
+    @supervisor.receive_from_all
+    message = one.socket.receive_now
+    assert_equal [:certificates, "2", ["a"]], [message.kind, message[:edition], Rondo::TLS.take(message.ios.first).map { |each| each[:name] }]
+    assert_empty @cluster.happened
+    one.notify(:alive, requests: 2, edition: "2")
+    @supervisor.receive_from_all
+    assert_empty @cluster.happened
+  end
+
+  def test_who_does_not_know_of_editions_is_left_alone
+    booted
+    @cluster.workers.first.notify(:alive, requests: 1, edition: "")
+    @supervisor.receive_from_all
+    @cluster.slots.edition = "2"
+    @cluster.slots.materials = [Rondo::TLS::Material.new]
+    @cluster.workers.first.notify(:alive, requests: 1)
+    @supervisor.stop
+    @cluster.workers.last.notify(:alive, requests: 1, edition: "1")
+    @supervisor.receive_from_all
+    assert_equal ["stop 0.0", "stop 1.0"], @cluster.happened
+  end
+
   def test_states_on_the_scoreboard
     booted
     assert_equal [2, 2], [0, 1].map { |row| @cluster.board.get(row, :state) }

@@ -163,15 +163,23 @@ class WorkerTest < Minitest::Test
     master, own = Rondo::MessageSocket.pair
     @worker.instance_variable_set(:@socket, own)
     @worker.define_singleton_method(:stop) { |**| @stopped = true }
-    master.notify(:certificates)
+    master.notify(:certificates, edition: 2)
     master.notify(:cover, secrets: 1)
-    master.notify(:certificates, ios: [Rondo::TLS.hand_on([Rondo::TLS::Material.new.update(name: "a")])])
-    master.close
+    master.notify(:certificates, edition: 3, ios: [Rondo::TLS.hand_on([Rondo::TLS::Material.new.update(name: "a")])])
+    master.notify(:certificates, edition: 4)
+    @worker.define_singleton_method(:stop) do |**|
+      @stopped = true
+      give_sign_of_life
+    end
+    @server.define_singleton_method(:stats) { { requests: 7 } }
+    master.io.shutdown(Socket::SHUT_WR)
     @worker.send(:obey)
     assert_equal [%w[a]], names_shown
     assert_equal "! Message of the master (certificates): its descriptor is missing", @log.lines.first
-    assert_equal 2, @log.lines.size
+    assert_equal 3, @log.lines.size
     assert @worker.instance_variable_get(:@stopped)
+    message = master.receive
+    assert_equal [:alive, 7, "3"], [message.kind, message.number(:requests), message[:edition]] # it wants the newest again
   end
 
   def test_certificates_that_come_while_the_worker_boots
