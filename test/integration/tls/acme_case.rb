@@ -63,8 +63,8 @@ class AcmeCase < TLSCase
     socket&.close
   end
 
-  def fetch(name = NAME, path = "/")
-    run_command("curl", "-sS", "--cacert", pebble.root, "--resolve", "#{name}:#{https_port}:127.0.0.1",
+  def fetch(name = NAME, path = "/", *more)
+    run_command("curl", "-sS", "--cacert", pebble.root, "--resolve", "#{name}:#{https_port}:127.0.0.1", *more,
                 "https://#{name}:#{https_port}#{path}")
   end
 
