@@ -22,8 +22,9 @@ module Rondo
     # @param request [MessageSocket::Message] of the master: index (of the slot), seat (its row of the scoreboard),
     #   seats (rows there are), outboxes (number of them), generation, master (pid), schemes (of its listeners),
     #   secrets (1: their certificates and keys come along, as the last descriptor), tickets (1: so do the keys of
-    #   tickets, behind the listeners), edition (the name of those certificates), and descriptors: the worker's end of the message socket, the scoreboard, its
-    #   inbox, its socket to the hub, the inboxes of all slots by number, its listeners
+    #   tickets, behind the listeners), edition (the name of those certificates), and descriptors: the worker's end of
+    #   the message socket, the scoreboard, its inbox, its socket to the hub, the inboxes of all slots by number, its
+    #   listeners
     # @param app [#call, nil] what was loaded before the fork, if anything was
     # @param settings [Settings::Resolved]
     # @param configuration [Configuration]

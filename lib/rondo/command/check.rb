@@ -39,8 +39,7 @@ module Rondo
         application
       end
       report("addresses") { launcher.listen_only.join(", ") } if server
-      report("certificates to fetch") { to_fetch } if [*@settings[:tls_domain]].any?
-      certificates(server.certificates) if server&.certificates&.any?
+      certificates(server)
       report("control server") { control_server } if @settings[:control_url]
       report("redis") { redis } if @settings[:redis_url]
       report("descriptors") { descriptors(server) } if server
@@ -80,9 +79,12 @@ module Rondo
     end
 
     # The core has refused what cannot be served; this finds what should be better.
-    def certificates(shown)
+    def certificates(server)
+      report("certificates to fetch") { to_fetch } if [*@settings[:tls_domain]].any?
+      return unless server&.certificates&.any?
+
       require "rondo/certificates/facts"
-      all = Certificates::Facts.of(shown).values.flatten.uniq(&:file)
+      all = Certificates::Facts.of(server.certificates).values.flatten.uniq(&:file)
       all.each { |facts| report("certificate") { facts.line } }
       all.flat_map(&:warnings).each { |line| @out.puts "warning certificate: #{line}" }
     end

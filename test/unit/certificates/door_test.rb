@@ -37,7 +37,7 @@ class CertificatesDoorTest < Minitest::Test
     Rondo::Settings::Resolved.new(given.transform_values { |value| [value, "test"] })
   end
 
-  def open(inherited = nil, **more)
+  def door(inherited = nil, **more)
     all = settings(**more)
     Door.for_settings(Rondo::Certificates::Domains.from(all), all, inherited).tap { |door| @doors << door if door }
   end
@@ -56,35 +56,35 @@ class CertificatesDoorTest < Minitest::Test
   end
 
   def test_tokens_and_redirects
-    door = open
-    assert_equal ["http://127.0.0.1:#{@held.number}"], door.urls
-    refute_predicate door, :foreign?
+    found = door
+    assert_equal ["http://127.0.0.1:#{@held.number}"], found.urls
+    refute_predicate found, :foreign?
     assert redirects?
     put("token-1")
     assert_equal "token-1.hash", get("/.well-known/acme-challenge/token-1").body
     assert_equal "404", get("/.well-known/acme-challenge/token-2").code
     assert_equal 0o700, File.stat(File.join(@root, "acme")).mode & 0o777
-    door.close
+    found.close
     assert_raises(Errno::ECONNREFUSED) { get("/") }
-    door.close
+    found.close
   end
 
   def test_none_is_wanted
-    assert_nil open(tls_http_port: 0)
+    assert_nil door(tls_http_port: 0)
     assert_empty Dir.children(@root)
   end
 
   def test_all_addresses_of_localhost
     skip "there is no IPv6" unless Socket.ip_address_list.any?(&:ipv6_loopback?)
-    door = open(host: "localhost")
-    assert_equal %W[http://127.0.0.1:#{@held.number} http://[::1]:#{@held.number}].sort, door.urls.sort
+    found = door(host: "localhost")
+    assert_equal %W[http://127.0.0.1:#{@held.number} http://[::1]:#{@held.number}].sort, found.urls.sort
     assert_equal "308", Net::HTTP.get_response(URI("http://[::1]:#{@held.number}/")).code
   end
 
   def test_a_port_that_somebody_has
     TCPServer.open("127.0.0.1", 0) do |taken|
       port = taken.addr[1]
-      error = assert_raises(Rondo::AddressError) { open(tls_http_port: port) }
+      error = assert_raises(Rondo::AddressError) { door(tls_http_port: port) }
       assert_match(/127\.0\.0\.1:#{port}.* already in use by process #{Process.pid}/, error.message)
       all = settings(tls_http_port: port)
       assert_nil Door.try(Rondo::Certificates::Domains.from(all), all)
@@ -93,7 +93,7 @@ class CertificatesDoorTest < Minitest::Test
 
   def test_a_folder_that_cannot_be_made
     File.write(File.join(@root, "acme"), "")
-    assert_match(/\Acannot make /, assert_raises(Rondo::Certificates::Failed) { open }.message)
+    assert_match(/\Acannot make /, assert_raises(Rondo::Certificates::Failed) { door }.message)
     assert_raises(Errno::ECONNREFUSED) { get("/") }
   end
 
@@ -107,21 +107,21 @@ class CertificatesDoorTest < Minitest::Test
   end
 
   def test_the_socket_of_systemd
-    door = open(Inherited.new([], [socket]))
-    assert_predicate door, :foreign?
+    found = door(Inherited.new([], [socket]))
+    assert_predicate found, :foreign?
     assert redirects?
-    assert_equal ["http://127.0.0.1:#{@held.number}"], door.descriptors.map(&:first)
+    assert_equal ["http://127.0.0.1:#{@held.number}"], found.descriptors.map(&:first)
   end
 
   def test_the_socket_of_the_program_before
-    refute_predicate open(Inherited.new([socket])), :foreign?
+    refute_predicate door(Inherited.new([socket])), :foreign?
     assert redirects?
   end
 
   def test_a_socket_of_another_port_is_left_alone
     other = TCPServer.new("127.0.0.1", 0)
     inherited = Inherited.new([["tcp://127.0.0.1:#{other.addr[1]}", other.fileno]])
-    open(inherited)
+    door(inherited)
     assert redirects?
     refute_predicate other, :closed?
   ensure
