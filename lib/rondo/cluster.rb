@@ -296,7 +296,7 @@ module Rondo
     # New certificates are no reason to stop, and a terminal that was closed is.
     def hang_up
       reloads = @certificates&.request
-      reopen || (reloads && !@setup.terminal_gone?) || stop_now
+      reopen || @setup.outlives_hang_up?(reloads) { @loop.post { stop_now unless @stopping } } || stop_now
     end
 
     def show_certificates(materials)

@@ -15,6 +15,8 @@ module Rondo
   class ProcessSetup
     # For the process that fetches certificates alone (certificates/domains.rb).
     SECRET = "RONDO_TLS_EAB_KEY"
+    # Seconds: a shell sends HUP to its programs (bash does with huponexit), and ends then.
+    LEAVING = 5
     OUTPUTS = { redirect_stdout: "stdout", redirect_stderr: "stderr" }.freeze
 
     # @param settings [Settings::Resolved]
@@ -23,10 +25,15 @@ module Rondo
       @had_terminal = terminal?
     end
 
-    # A terminal that is closed says so by HUP, like somebody who has new certificates.
-    # @return [Boolean] whether there was a terminal when this process began, and there is none now
-    def terminal_gone?
-      @had_terminal && !terminal?
+    # A terminal that is closed says so by HUP, like somebody who has new certificates. A shell says it a moment before.
+    # @param reloads [Boolean] whether there are certificates
+    # @yield on another thread: the terminal is gone after all
+    # @return [Boolean] whether the server goes on for now
+    def outlives_hang_up?(reloads, &stop)
+      return false if !reloads || terminal_gone?
+
+      Thread.new { stop.call if goes_soon? } if @had_terminal
+      true
     end
 
     # @return [void]
@@ -104,6 +111,21 @@ module Rondo
     end
 
     private
+
+    def goes_soon?
+      limit = clock + LEAVING
+      sleep 0.05 until terminal_gone? || clock > limit
+      terminal_gone?
+    end
+
+    def clock
+      Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+
+    # @return [Boolean] whether there was a terminal when this process began, and there is none now
+    def terminal_gone?
+      @had_terminal && !terminal?
+    end
 
     def terminal?
       File.open("/dev/tty") { true }

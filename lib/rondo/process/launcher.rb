@@ -154,7 +154,9 @@ module Rondo
     # @return [Boolean] whether something was opened or read again, and the server goes on
     def hang_up
       reloads = reload_certificates
-      reopen_logs || (reloads && !@setup.terminal_gone?)
+      reopen_logs || @setup.outlives_hang_up?(reloads) do
+        Process.kill("HUP", Process.pid) unless @serving.stopping?
+      end
     end
 
     # @return [String] for the log: where every Ruby thread is

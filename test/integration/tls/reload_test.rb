@@ -6,6 +6,7 @@
 
 require_relative "tls_case"
 require "pty"
+require "shellwords"
 
 class TLSReloadTest < TLSCase
   RELOADS = Integer(ENV.fetch("RONDO_TEST_RELOADS", "10"))
@@ -145,6 +146,31 @@ class TLSReloadTest < TLSCase
     ensure
       Process.kill("KILL", pid) unless Process.last_status&.pid == pid
     end
+  end
+
+  # bash sends HUP first, and takes the terminal with it a moment later.
+  def test_a_shell_that_ends_stops_the_server
+    [[], ["-w", "1"]].each_with_index do |workers, number|
+      log = File.join(@folder, "log-#{number}")
+      words = [*RONDO, "-b", "ssl://127.0.0.1:0?#{@pair.query}", *workers].shelljoin
+      PTY.spawn(BLANK, "bash", "--login", "--noprofile", "--norc", "-i", "-O", "huponexit", chdir: @folder) do |terminal, keys, pid|
+        drain = Thread.new { loop { terminal.readpartial(4096) } rescue nil }
+        keys.puts "#{words} > #{log} 2>&1 &"
+        eventually("the server") { File.exist?(log) && File.read(log).include?("Use Ctrl-C") }
+        keys.puts "exit"
+        eventually("its end") { File.read(log).include?("Goodbye") }
+        assert_equal pid, Process.wait(pid)
+      ensure
+        drain&.kill
+        File.read(log)[/PID: (\d+)/, 1]&.then { |server| end_if_alive(Integer(server)) }
+      end
+    end
+  end
+
+  def end_if_alive(pid)
+    Process.kill("KILL", pid)
+  rescue Errno::ESRCH
+    nil
   end
 
   def read_until(io, pattern)
