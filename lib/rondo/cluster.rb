@@ -378,8 +378,7 @@ module Rondo
     def stay(mold)
       trap_signals
       @hub.go_on
-      @engine&.go_on
-      @fetched&.go_on
+      [@engine, @fetched].each { |part| part&.go_on }
       @loop.post { reap }
       @generations.refuse(mold)
       if @control

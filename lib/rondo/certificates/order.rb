@@ -201,7 +201,8 @@ module Rondo
       rescue Acme::Client::Error::Timeout
         raise Unreachable, "#{URI(@domains.directory).host} does not answer"
       rescue Acme::Client::Error => e
-        raise Refused.new("the server refuses: #{words("detail" => e.message)}", retry_after: Order.seconds(e.retry_after))
+        reason = "the server refuses: #{words("detail" => e.message)}"
+        raise Refused.new(reason, retry_after: Order.seconds(e.retry_after))
       rescue Faraday::Error, SystemCallError, SocketError, OpenSSL::SSL::SSLError => e
         raise Unreachable, "#{URI(@domains.directory).host} cannot be reached: #{words("detail" => e.message)}"
       rescue StandardError => e # the gem believes that every answer has all parts
