@@ -99,7 +99,7 @@ module Rondo
     # @return [String] the address, with the real port where 0 was asked for
     # @raise [AddressError] one line
     def listen_raw(uri, maker = nil, tls: nil, &block)
-      maker = Server.maker_of(maker, block)
+      maker = Raw.maker_of(maker, block)
       address = Address.parse(uri)
       address = tls ? address.merge(tls: tls) : Address.read_tls(uri, address)
       Address.without_mark(open_all(address.merge(raw: maker)))
@@ -115,7 +115,7 @@ module Rondo
     def listen_raw_fd(descriptor, maker = nil, owns_file: false, tls: nil, &block)
       scheme = tls ? "https" : "http"
       address = { kind: :fd, fd: descriptor, owns_file: owns_file, scheme: scheme, tls: tls }
-      Address.without_mark(open_address(address.merge(raw: Server.maker_of(maker, block)))[:url])
+      Address.without_mark(open_address(address.merge(raw: Raw.maker_of(maker, block)))[:url])
     end
 
     # Makes a raw connection of a socket that the application has connected. The server has a duplicate of the
@@ -127,13 +127,7 @@ module Rondo
     #   or there is no room for another connection
     # @raise [IOError] the socket is closed
     def attach_fd(socket, handler)
-      raise ArgumentError, "a raw connection needs a handler, not #{handler.inspect}" unless handler
-      unless socket.is_a?(Integer) || socket.is_a?(IO)
-        raise ArgumentError, "cannot attach #{socket.class}: it is neither a descriptor nor a socket"
-      end
-
-      @core.attach_fd(socket.is_a?(IO) ? socket.fileno : socket, handler)
-      handler
+      Raw.attach(@core, socket, handler)
     end
 
     # Adopts a listening descriptor that another process opened (systemd, the process before exec).
@@ -247,17 +241,6 @@ module Rondo
       guess ? "; did you mean #{guess}?" : ""
     rescue LoadError
       ""
-    end
-
-    # @param maker [#call, Object, nil]
-    # @param block [Proc, nil]
-    # @return [#call] called for each connection, returns its handler
-    # @raise [ArgumentError] there is neither, or both
-    def self.maker_of(maker, block = nil)
-      raise ArgumentError, "raw connections need a handler or a block, and not both" if maker.nil? == block.nil?
-      return block || maker if block || maker.respond_to?(:call)
-
-      -> { maker }
     end
 
     private

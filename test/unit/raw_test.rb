@@ -402,6 +402,16 @@ class RawTest < Minitest::Test
     assert_equal "hello\n", line(@sockets.first)
   end
 
+  def test_attached_by_the_application
+    error = assert_raises(Rondo::Error) { Rondo.attach_fd(0, Echo.new) }
+    assert_equal "no server runs in this process", error.message
+    ours, theirs = UNIXSocket.pair
+    @sockets.push(ours, theirs)
+    serve(->(_env) { Rondo.attach_fd(theirs, Echo.new) && [200, {}, []] }) { nil }
+    dial(@http).write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert_equal "hello\n", line(ours)
+  end
+
   def test_what_cannot_be_attached
     serve_raw { Echo.new }
     closed, = IO.pipe

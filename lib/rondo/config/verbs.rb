@@ -96,7 +96,7 @@ module Rondo
         if listeners.any? { |known, _| Address.key(known) == Address.key(uri) }
           fail_here "listen_raw #{Address.key(uri)} is there twice"
         end
-        set(:listen_raw, { **listeners, uri => Server.maker_of(maker, block) })
+        set(:listen_raw, { **listeners, uri => Raw.maker_of(maker, block) })
       rescue AddressError, ArgumentError => e
         fail_here "listen_raw #{Address.key(uri)}: #{e.message.sub(/\Acannot listen on \S+: /, "")}"
       end

@@ -39,6 +39,11 @@ module Rondo
         release(core)
       end
 
+      # @return [Server::Core, nil] the server that runs in this process, the newest if there are several
+      def core
+        @mutex.synchronize { @cores.last }
+      end
+
       # To the subscribers in this process.
       # @param channel [String, Symbol]
       # @param message [String, Hash, Array]
