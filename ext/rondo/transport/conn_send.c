@@ -55,11 +55,8 @@ static bool layer_ends(const rd_conn *conn) {
     return conn->layered && conn->state == RD_CONN_FINISHING;
 }
 
-/* Offers at most `limit` bytes of one kind to the transport. */
-static rd_sending send_share(rd_conn *conn, size_t limit) {
+RD_APART static rd_sending send_several(rd_conn *conn, size_t limit) {
     struct iovec iov[IOV_MAX_USED];
-    rd_chunk *first = conn->out.first;
-    if (first->kind == RD_CHUNK_FILE) return send_file(conn, first, limit);
     size_t offered = 0;
     int count = rd_outq_gather(&conn->out, iov, IOV_MAX_USED, limit);
     for (int i = 0; i < count; i++) offered += iov[i].iov_len;
@@ -67,6 +64,16 @@ static rd_sending send_share(rd_conn *conn, size_t limit) {
         file_follows(conn, offered) || (layer_ends(conn) && offered == conn->out.bytes);
     ssize_t sent = conn->transport->write(conn, iov, count, more);
     return (rd_sending){offered, sent};
+}
+
+/* Offers at most `limit` bytes of one kind to the transport. Most answers are one chunk. */
+static inline rd_sending send_share(rd_conn *conn, size_t limit) {
+    rd_chunk *first = conn->out.first;
+    if (first->kind == RD_CHUNK_FILE) return send_file(conn, first, limit);
+    if (first->next != NULL || first->len > limit) return send_several(conn, limit);
+    struct iovec iov;
+    rd_outq_gather(&conn->out, &iov, 1, limit);
+    return (rd_sending){first->len, conn->transport->write(conn, &iov, 1, layer_ends(conn))};
 }
 
 /* Whether something is still to be sent. */

@@ -14,6 +14,7 @@
 #include <linux/sockios.h>
 #endif
 
+#include "base/apart.h"
 #include "transport/conn.h"
 #include "transport/transport.h"
 
@@ -40,25 +41,30 @@ static bool join(struct iovec *joined, const struct iovec *iov, int count) {
     return true;
 }
 
-static ssize_t tcp_write(rd_conn *conn, const struct iovec *iov, int count, bool more) {
-    const int flags = MSG_NOSIGNAL | (more ? MSG_MORE : 0);
-    char bytes[JOINED_BYTES];
-    struct iovec joined = {.iov_base = bytes};
+static ssize_t send_piece(int fd, const struct iovec *piece, int flags) {
     ssize_t sent;
-    if (count > 1 && join(&joined, iov, count)) {
-        iov = &joined;
-        count = 1;
-    }
     do {
-        if (count == 1) {
-            sent = send(conn->source.fd, iov->iov_base, iov->iov_len, flags);
-        } else {
-            struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)iov,
-                                     .msg_iovlen = (size_t)count};
-            sent = sendmsg(conn->source.fd, &message, flags);
-        }
+        sent = send(fd, piece->iov_base, piece->iov_len, flags);
     } while (sent < 0 && errno == EINTR);
     return sent;
+}
+
+RD_APART static ssize_t send_pieces(int fd, const struct iovec *iov, int count, int flags) {
+    char bytes[JOINED_BYTES];
+    struct iovec joined = {.iov_base = bytes};
+    if (join(&joined, iov, count)) return send_piece(fd, &joined, flags);
+    const struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)iov,
+                                   .msg_iovlen = (size_t)count};
+    ssize_t sent;
+    do {
+        sent = sendmsg(fd, &message, flags);
+    } while (sent < 0 && errno == EINTR);
+    return sent;
+}
+
+static ssize_t tcp_write(rd_conn *conn, const struct iovec *iov, int count, bool more) {
+    const int flags = MSG_NOSIGNAL | (more ? MSG_MORE : 0), fd = conn->source.fd;
+    return count == 1 ? send_piece(fd, iov, flags) : send_pieces(fd, iov, count, flags);
 }
 
 static ssize_t tcp_send_file(rd_conn *conn, int fd, off_t offset, size_t len) {
