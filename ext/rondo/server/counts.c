@@ -24,10 +24,23 @@ RD_APART static void add_replay_gaps(rd_server *server) {
     pubsub->replay_gaps = 0;
 }
 
+#define PUT(name, value) atomic_store_explicit(&score->name, (value), memory_order_relaxed)
+
+/* With a listener that is not plain. */
+RD_APART static void write_secure(rd_server *server) {
+    rd_score_row *score = server->score;
+    PUT(tls_connections, server->conns.shaken.open);
+    PUT(tls_full, server->conns.shaken.full);
+    PUT(tls_resumed, server->conns.shaken.resumed);
+    PUT(tls_failed, server->conns.shaken.failed);
+    PUT(forwarded_out, server->forwards.out);
+    PUT(forwarded_in, server->forwards.in);
+    PUT(forwards, server->forwards.running);
+}
+
 void rd_server_write_scores(rd_server *server) {
     rd_score_row *score = server->score;
     const uint32_t queue_len = server->queue.len - server->queue.behind;
-#define PUT(name, value) atomic_store_explicit(&score->name, (value), memory_order_relaxed)
     PUT(last_turn_ms, server->loop.now_ms);
     PUT(connections, server->conns.count);
     PUT(queue, queue_len);
@@ -42,13 +55,6 @@ void rd_server_write_scores(rd_server *server) {
     PUT(standing_in, server->lead.watch_owns);
     PUT(handed_in, server->counts.handed_in);
     PUT(handed_out, server->counts.handed_out);
-    PUT(tls_connections, server->conns.shaken.open);
-    PUT(tls_full, server->conns.shaken.full);
-    PUT(tls_resumed, server->conns.shaken.resumed);
-    PUT(tls_failed, server->conns.shaken.failed);
-    PUT(forwarded_out, server->forwards.out);
-    PUT(forwarded_in, server->forwards.in);
-    PUT(forwards, server->forwards.running);
     PUT(bytes_in, server->conns.bytes_in);
     PUT(bytes_out, server->conns.bytes_out);
     PUT(write_timeouts, server->conns.write_timeouts);
@@ -63,7 +69,9 @@ void rd_server_write_scores(rd_server *server) {
     if (queue_len > atomic_load_explicit(&score->max_queue_seen, memory_order_relaxed)) {
         PUT(max_queue_seen, queue_len);
     }
-#undef PUT
+    if (server->accepting.names.count > 0) write_secure(server);
     if (server->pubsub.replay_gaps > 0) add_replay_gaps(server);
     if (server->conns.ledger.changed) write_ledger(score, &server->conns.ledger);
 }
+
+#undef PUT
