@@ -71,6 +71,7 @@ static void init_layer(rd_conn *conn) {
     rd_layer *layer = rd_conn_layer(conn);
     layer->conn = conn;
     rd_list_init(&layer->in_line);
+    conn->set->layers.count++;
 }
 
 static rd_conn *new_conn(rd_conn_set *set, int fd, const rd_transport *transport,
@@ -217,6 +218,7 @@ void rd_conn_finish(rd_conn *conn, bool linger) {
 static void leave_layer(rd_conn *conn) {
     rd_layer *layer = rd_conn_layer(conn);
     rd_list_unlink(&layer->in_line);
+    conn->set->layers.count--;
     rd_ledger_recount(&conn->set->ledger, RD_LEDGER_INPUT, &layer->ahead_counted, 0);
     if (layer->is_admitted) rd_ledger_release(&conn->set->ledger, RD_LEDGER_HANDSHAKES, 1);
     layer->is_admitted = false;

@@ -43,6 +43,18 @@ typedef struct rd_shaken {
     uint32_t open;       /* connections whose handshake is over */
 } rd_shaken;
 
+/* The connections whose transport is not plain, and the lines in which they stand; see layer.h. */
+typedef struct rd_layers {
+    uint32_t count;     /* those that are not CLOSED: without any, the lines are not looked at */
+    rd_list handshakes; /* those whose handshake can begin */
+    rd_list continuing; /* those whose handshake holds memory and can go on */
+    rd_list shaking;    /* those whose handshake holds memory and waits for the peer, the one whose
+                         * peer has been silent longest first */
+    rd_list pending;    /* those whose transport has decoded input */
+    uint64_t owed_ns;   /* what handshakes of earlier turns took too much */
+    bool begins_next;   /* of the handshakes in line, one that begins is served next */
+} rd_layers;
+
 /* What all connections of a server share. */
 typedef struct rd_conn_set {
     rd_loop *loop;
@@ -53,11 +65,7 @@ typedef struct rd_conn_set {
     rd_list dirty;         /* those with output queued since the last flush */
     rd_list stalled;       /* those whose peers do not read what is queued; see stalled.h */
     rd_list long_sends;    /* those with much to send, in the order of their slices */
-    rd_list handshakes;    /* those whose handshake can begin: see layer.h */
-    rd_list continuing;    /* those whose handshake holds memory and can go on */
-    rd_list shaking;       /* those whose handshake holds memory and waits for the peer, the one
-                            * whose peer has been silent longest first */
-    rd_list pending;       /* those whose transport has decoded input: see layer.h */
+    rd_layers layers;      /* those that are layered */
     uint64_t long_sent_ns; /* when long_sends last got a slice */
     rd_indexes indexes;
     rd_ledger ledger; /* what all connections hold together */
@@ -69,7 +77,6 @@ typedef struct rd_conn_set {
     /* Long sends wait for rd_conn_set_send_long(), except for what rd_conn_flush() sends. If false,
      * each sends when it can. */
     bool shares_sending;
-    bool begins_next; /* of the handshakes in line, one that begins is served next */
     /* The callbacks of conn_read.c for the poller and the timer wheel. */
     void (*on_ready)(rd_source *source, unsigned ready);
     void (*on_timer)(rd_timer *timer);
@@ -336,13 +343,17 @@ static inline bool rd_conn_set_has_long(const rd_conn_set *set) {
 
 /* Whether transports have work that no readiness will announce. */
 static inline bool rd_conn_set_has_layers(const rd_conn_set *set) {
-    return !rd_list_is_empty(&set->handshakes) || !rd_list_is_empty(&set->continuing) ||
-           !rd_list_is_empty(&set->pending);
+    const rd_layers *layers = &set->layers;
+    return layers->count > 0 &&
+           (!rd_list_is_empty(&layers->handshakes) || !rd_list_is_empty(&layers->continuing) ||
+            !rd_list_is_empty(&layers->pending));
 }
 
 /* Continues handshakes for a millisecond, so that a flood of them leaves time for other
  * connections: by turns one that goes on and one that begins, so that neither kind holds up the
- * other. Then reads once from each connection whose transport has decoded input. */
+ * other. A step of a handshake may be longer, because it is one piece: what it takes too much is
+ * missing in the next turns. Then reads once from each connection whose transport has decoded
+ * input. */
 void rd_conn_set_serve_layers(rd_conn_set *set);
 
 /* Closes when everything queued is sent. With `linger`, half-closes and still reads for a while, so

@@ -17,8 +17,9 @@ static void stand_in_line(rd_conn *conn, rd_list *line) {
 }
 
 static void stand_for_handshake(rd_conn *conn) {
-    rd_conn_set *set = conn->set;
-    stand_in_line(conn, rd_conn_layer(conn)->is_admitted ? &set->continuing : &set->handshakes);
+    rd_layers *layers = &conn->set->layers;
+    const bool goes_on = rd_conn_layer(conn)->is_admitted;
+    stand_in_line(conn, goes_on ? &layers->continuing : &layers->handshakes);
 }
 
 void rd_layer_hold(rd_conn *conn) {
@@ -47,8 +48,9 @@ bool rd_layer_may_read(rd_conn *conn) {
 
 /* The one whose peer has been silent longest makes room. Those in line wait for us. */
 static bool make_room(rd_conn_set *set) {
-    if (rd_list_is_empty(&set->shaking)) return false;
-    rd_conn *conn = RD_CONTAINER(set->shaking.next, rd_layer, in_line)->conn;
+    const rd_list *shaking = &set->layers.shaking;
+    if (rd_list_is_empty(shaking)) return false;
+    rd_conn *conn = RD_CONTAINER(shaking->next, rd_layer, in_line)->conn;
     rd_ledger_refuse(&set->ledger, RD_LEDGER_HANDSHAKES);
     if (set->on_refused != NULL) set->on_refused(conn, RD_ERR_HANDSHAKES_FULL);
     rd_conn_reset(conn);
@@ -77,7 +79,7 @@ static void note_result(rd_conn *conn, int result) {
         layer->is_admitted = false;
     } else if (!rd_list_is_linked(&layer->in_line)) {
         layer->awaits_peer = true;
-        rd_list_append(&conn->set->shaking, &layer->in_line);
+        rd_list_append(&conn->set->layers.shaking, &layer->in_line);
     }
 }
 
@@ -110,7 +112,7 @@ void rd_layer_note_pending(rd_conn *conn) {
     const rd_transport *transport = conn->transport;
     if (conn->state == RD_CONN_CLOSED || !rd_conn_reads(conn)) return;
     if (transport->has_pending == NULL || rd_conn_layer(conn)->is_shaking) return;
-    if (transport->has_pending(conn)) stand_in_line(conn, &conn->set->pending);
+    if (transport->has_pending(conn)) stand_in_line(conn, &conn->set->layers.pending);
 }
 
 static size_t read_ahead(rd_conn *conn) {
