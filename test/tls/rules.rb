@@ -108,11 +108,16 @@ module TLSRules
                              log: /certificate of the client is not valid/
       end
     end
+    rule "T8", "a revoked one", server: :revoking, client: { identity: :revoked, **version }, alert: /certificate revoked/,
+                                log: /certificate of the client is not valid \(certificate revoked\)/
+    rule "T8", "one that is not on the list", server: :revoking, client: { identity: :friend, **version }, bodies: ["https"]
   end
 
   # ---- T10, T11: the end ----
   rule "T10", "an orderly one", bodies: ["https"]
   rule "T10", "an answer that is cut, and only its end would tell", sent: "GET /cut HTTP/1.0\r\n\r\n", cut: true
+  rule "T10", "an answer that is cut, with a length", sent: "GET /short HTTP/1.1\r\nhost: a\r\n\r\n", cut: true
+  rule "T10", "an answer that is cut, in chunks", sent: "GET /cut HTTP/1.1\r\nhost: a\r\n\r\n", cut: true
   rule "T11", "an end without close_notify, behind a request", half_close: true, bodies: ["https"]
   rule "T11", "an end within a body", sent: "#{BODY}01234", half_close: true, bodies: []
   rule "T11", "an end behind a body", sent: "#{BODY}0123456789", half_close: true, bodies: ["10"]

@@ -19,6 +19,7 @@ class TLSRulesRunner
       case env["PATH_INFO"]
       when "/size" then [200, {}, [env["rack.input"].read.bytesize.to_s]]
       when "/cut" then [200, {}, Enumerator.new { |y| y << "half"; raise "cut" }]
+      when "/short" then [200, { "content-length" => "8" }, ["half"]]
       else [200, {}, [env["rack.url_scheme"]]]
       end
     }
@@ -91,7 +92,8 @@ class TLSRulesRunner
     @identities = { friend: @certificates.pair("friend", names: []),
                     expired: @certificates.pair("expired", names: [], days: -9..-2),
                     stranger: Certificates.new(elsewhere).pair("stranger", names: []),
-                    wrong_purpose: @certificates.pair("wrong_purpose", names: [], usage: "serverAuth") }
+                    wrong_purpose: @certificates.pair("wrong_purpose", names: [], usage: "serverAuth"),
+                    revoked: @certificates.pair("revoked", names: []) }
   end
 
   def rsa
@@ -104,6 +106,9 @@ class TLSRulesRunner
     when :several, :hasty_several then "#{@server.query}&#{@certificates.pair("other", names: %w[DNS:other.test DNS:*.wild.test]).query}"
     when :both then "#{@server.query}&#{@certificates.pair("rsa", key: rsa).query}"
     when :peer, :force_peer then "#{@server.query}&#{ca}&verify_mode=#{name}"
+    when :revoking
+      list = @certificates.revocations(@identities.fetch(:revoked))
+      "#{@server.query}&ca=#{list}&verify_mode=force_peer&verification_flags=CRL_CHECK"
     when :filtered then "#{@server.query}&ssl_cipher_filter=ECDHE-ECDSA-AES256-GCM-SHA384"
     else @server.query
     end

@@ -13,6 +13,7 @@
 #include "protocol/http1_idle.h"
 #include "protocol/http1_reply.h"
 #include "protocol/http1_responder.h"
+#include "transport/layer.h"
 #include "transport/pump.h"
 
 static const rd_responder http1_responder; /* at the end of this file */
@@ -238,6 +239,7 @@ static void http1_abort(rd_request *request) {
     rd_http1 *http = rd_http1_of(conn);
     bool looks_whole = rd_http1_ends_with_connection(request);
     http->close_after = true;
+    if (conn->layered) rd_layer_cut(conn);
     if (http->input != RD_HTTP1_OVER) rd_http1_set_input(http, RD_HTTP1_OVER);
     request_done(conn);
     if (looks_whole) rd_conn_reset(conn);

@@ -151,3 +151,7 @@ void rd_layer_finish(rd_conn *conn) {
     layer->has_finished = true;
     if (conn->transport->finish != NULL) conn->transport->finish(conn);
 }
+
+void rd_layer_cut(rd_conn *conn) {
+    rd_conn_layer(conn)->has_finished = true;
+}

@@ -58,4 +58,8 @@ bool rd_layer_has_finished(rd_conn *conn);
 /* Nothing more will be written: queues the last message, once. */
 void rd_layer_finish(rd_conn *conn);
 
+/* What was written is not all that was promised. The last message would say that it is (RFC 8446,
+ * section 6.1), so there is none. */
+void rd_layer_cut(rd_conn *conn);
+
 #endif

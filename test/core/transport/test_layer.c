@@ -495,6 +495,23 @@ static void test_a_linger_has_sent_the_last_message(void) {
     check_gone();
 }
 
+/* What is queued is sent, and nothing says that it is all. */
+static void test_a_cut_answer_has_none(void) {
+    for (int linger = 0; linger < 2; linger++) {
+        rd_conn *conn = open_shaken();
+        queue(conn, "U", 1);
+        rd_layer_cut(conn);
+        rd_conn_finish(conn, linger);
+        turn();
+        check_heard("\0\1\0", 3);
+        char byte;
+        CHECK_INT(recv(peer, &byte, 1, 0), 0);
+        shutdown(peer, SHUT_WR);
+        turn();
+        check_gone();
+    }
+}
+
 static void test_a_reset_and_a_close_have_none(void) {
     for (int i = 0; i < 2; i++) {
         rd_conn *conn = open_shaken();
@@ -609,6 +626,7 @@ static void test_all(void) {
     test_what_is_unsent_is_counted();
     test_an_orderly_close_ends_with_the_last_message();
     test_a_linger_has_sent_the_last_message();
+    test_a_cut_answer_has_none();
     test_a_reset_and_a_close_have_none();
     test_one_direction_may_end_alone();
     test_a_file_goes_through_the_transport();

@@ -82,4 +82,19 @@ class TLSRequestsTest < TLSCase
       assert_match(/\r\n\r\nhttps on \d+\z/, client.read) # raises without close_notify
     end
   end
+
+  # What came before is whole, and a client that looks for close_notify sees that it was not all.
+  def test_a_cut_answer_has_no_orderly_end
+    server = secure
+    { "/short" => "content-length: 8", "/raises" => "transfer-encoding: chunked" }.each do |path, framing|
+      connect(server) do |client|
+        client.write("GET / HTTP/1.1\r\nhost: a\r\n\r\nGET #{path} HTTP/1.1\r\nhost: a\r\n\r\n")
+        text = +""
+        error = assert_raises(OpenSSL::SSL::SSLError) { loop { text << client.readpartial(1000) } }
+        assert_match(/unexpected eof/, error.message)
+        assert_match(%r{\r\n\r\nhttps on \d+HTTP/1.1 200 .*#{framing}.*\r\n\r\n(4\r\n)?half(\r\n)?\z}m, text)
+      end
+      assert_match(/\Acurl: \((18|56)\) /, curl(server, path).err)
+    end
+  end
 end

@@ -16,6 +16,8 @@ class TLSCase < ShellCase
       when "/pid" then [200, {}, [Process.pid.to_s]]
       when "/parts" then [200, {}, Enumerator.new { |y| 3.times { |n| y << "part \#{n} " } }]
       when "/big" then [200, {}, ["0123456789" * 300_000]]
+      when "/short" then [200, { "content-length" => "8" }, ["half"]]
+      when "/raises" then [200, {}, Enumerator.new { |y| y << "half"; raise "no more" }]
       when "/hijack"
         io = env["rack.hijack"].call
         Thread.new { io.write("HTTP/1.1 200 OK\\r\\nconnection: close\\r\\n\\r\\n\#{io.readline}"); io.close }

@@ -145,6 +145,7 @@ class TLSTest < Minitest::Test
       assert_match(/\A#{word} is JRuby's/, refused(TLS.query(given.merge(word => "x"))))
     end
     assert_equal "unknown option no_tlsv1_2", refused(TLS.query(given.merge(no_tlsv1_2: true)))
+    assert_equal "unknown option crl", refused(TLS.query(given.merge(crl: "lists.pem")))
   end
 
   # @return [Array<String>] names of files whose certificates are in the wrong order
