@@ -198,7 +198,10 @@ rd_request *rd_call_run(rd_call *call) {
     rb_protect(call_application, (VALUE)call, &state);
     if (rd_is_forked(call->binding)) return NULL; /* the parent process answers */
     if (!rd_call_is_current(call)) return drop_stray(call, state);
-    if (state != 0) handle_failure(call, state);
+    if (state != 0) {
+        rd_identity_drop(call);
+        handle_failure(call, state);
+    }
     if (rd_is_forked(call->binding)) return NULL;
     if (call->stream != 0 && !call->state.left_open) rd_stream_after_call(call);
     if (!call->state.left_open)

@@ -40,8 +40,7 @@ static VALUE text(const char *bytes) {
     return bytes == NULL ? Qnil : rb_usascii_str_new_cstr(bytes);
 }
 
-static VALUE make(VALUE argument) {
-    const rd_identity *identity = ((rd_call *)argument)->identity.read;
+static VALUE make(const rd_identity *identity) {
     const rd_buffer *der = &identity->certificate;
     VALUE certificate =
         rd_buffer_len(der) == 0 ? Qnil : rb_str_new(rd_buffer_ptr(der), (long)rd_buffer_len(der));
@@ -53,14 +52,6 @@ static VALUE make(VALUE argument) {
                       text(identity->protocol), text(identity->cipher), name);
 }
 
-static VALUE forget(VALUE argument) {
-    rd_call *call = (rd_call *)argument;
-    rd_identity_clear(call->identity.read);
-    rd_free(call->identity.read);
-    call->identity.read = NULL;
-    return Qnil;
-}
-
 static VALUE keep(rd_call *call, VALUE keys) {
     const long at = (long)call->identity.owner * 2;
     rb_ary_store(call->binding->env.identities, at + 1, keys);
@@ -70,7 +61,16 @@ static VALUE keep(rd_call *call, VALUE keys) {
 
 void rd_identity_add(rd_call *call) {
     if (call->identity.read != NULL) {
-        call->identity.keys = keep(call, rb_ensure(make, (VALUE)call, forget, (VALUE)call));
+        call->identity.keys = keep(call, make(call->identity.read));
+        rd_identity_drop(call);
     }
     rb_hash_update_by(call->env, call->identity.keys, NULL);
+}
+
+void rd_identity_drop(rd_call *call) {
+    rd_identity *identity = call->identity.read;
+    if (identity == NULL) return;
+    call->identity.read = NULL;
+    rd_identity_clear(identity);
+    rd_free(identity);
 }

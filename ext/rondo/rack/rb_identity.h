@@ -11,7 +11,10 @@
 /* For a connection that is layered. Under the lock, with the GVL; makes no object of Ruby. */
 void rd_identity_note(rd_call *call);
 
-/* Adds the keys, and frees what was noted. With the GVL. */
+/* Adds the keys, and drops what was noted. With the GVL. */
 void rd_identity_add(rd_call *call);
+
+/* Frees what was noted, if anything: the call may have failed before its keys were made. */
+void rd_identity_drop(rd_call *call);
 
 #endif

@@ -6,6 +6,7 @@
 
 require_relative "../rack/rack_case"
 require "json"
+require "minitest/mock"
 require "openssl"
 require "support/certificates"
 require "tmpdir"
@@ -128,6 +129,30 @@ class TLSIdentityTest < RackCase
     end
     assert_equal ["TLSv1.3", "TLS_AES_128_GCM_SHA256", nil], ask(shake(port, name: nil)).values_at(*SHOWN)
     assert_nil ask(shake(port, name: "a\r\nb"))["SSL_TLS_SNI"]
+  end
+
+  # What C has read of the certificate is freed, although nobody asks for it.
+  def test_an_env_that_cannot_be_made
+    friend = @certificates.pair("friend", names: Array.new(1500) { |n| "DNS:name-#{n}.friends.test" })
+    socket = shake(listen(told, "peer"), friend)
+    Rondo::Identity.stub(:keys, ->(*) { raise "no keys" }) do
+      before = 300.times { fail_once(socket) } && resident_kb
+      300.times { fail_once(socket) }
+      assert_operator resident_kb - before, :<, 5000 # all certificates together have 12,000
+    end
+    assert_equal "CN=friend", ask(socket)["SSL_CLIENT_S_DN"]
+  end
+
+  def fail_once(socket)
+    socket.write("GET / HTTP/1.1\r\nhost: h\r\n\r\n")
+    head = socket.gets("\r\n\r\n")
+    socket.read(Integer(head[/content-length: (\d+)/i, 1]))
+    assert_match(%r{\AHTTP/1.1 500 }, head)
+  end
+
+  def resident_kb
+    GC.start
+    File.read("/proc/self/status")[/^VmRSS:\s+(\d+)/, 1].to_i
   end
 
   def test_upgraded_connections_and_a_hijack
