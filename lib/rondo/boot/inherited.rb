@@ -168,11 +168,13 @@ module Rondo
     # @param raw [Array<String>] URIs of raw listeners
     # @return [Array<String>] what else there is; a raw listener never becomes another one
     def uris(raw = [])
-      places = raw.flat_map { |uri| Address.resolve(Address.parse(uri)) }
-      others = @descriptors.reject do |known, number|
-        Address.raw?(known) || places.any? { |place| same_place?(known, number, place) }
-      end
-      others.map(&:first).uniq
+      others(raw).map(&:first).uniq
+    end
+
+    # @param raw [Array<String>] URIs of raw listeners
+    # @return [Array<String>] what else systemd opened
+    def foreign_uris(raw = [])
+      others(raw).reject { |_, number| own?(number) }.map(&:first).uniq
     end
 
     # @param uri [String]
@@ -222,6 +224,13 @@ module Rondo
     end
 
     private
+
+    def others(raw)
+      places = raw.flat_map { |uri| Address.resolve(Address.parse(uri)) }
+      @descriptors.reject do |known, number|
+        Address.raw?(known) || places.any? { |place| same_place?(known, number, place) }
+      end
+    end
 
     def close_on_exec(number)
       IO.for_fd(number, autoclose: false).close_on_exec = true

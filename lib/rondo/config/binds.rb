@@ -19,7 +19,9 @@ module Rondo
     # @return [Array<String>] URIs
     # @raise [AddressError] one line: there is no certificate for one of them
     def uris(settings, inherited, log)
-      wanted, raw = wanted(settings), raw(settings)
+      raw = raw(settings)
+      wanted = activated(settings, inherited.foreign_uris(raw))
+      wanted = wanted(settings) if wanted.empty?
       wanted = inherited.uris(raw) if wanted.empty?
       wanted = [default(settings)] if wanted.empty?
       [*wanted, *raw].map { |uri| bare?(uri) ? with_certificate(uri, settings, log) : uri }
@@ -55,7 +57,7 @@ module Rondo
     # @return [Array<String>] URIs of what the settings name
     # @raise [AddressError] one line
     def wanted(settings)
-      typed = %i[bind port].select { |name| settings.source(name) == "command line" }
+      typed = typed(settings)
       typed << :port if secure?(settings) && typed.empty?
       given = typed == %i[port] ? [] : [*settings[:bind]]
       hosts, uris = given.partition { |text| Address.host?(text) }
@@ -67,6 +69,21 @@ module Rondo
 
       [*uris.map { |uri| Address.uri(uri, settings[:port]) }, *at_port, *fetched(settings)]
     end
+
+    # @return [Array<Symbol>] the settings on the command line that say where to listen
+    def typed(settings)
+      %i[bind port].select { |name| settings.source(name) == "command line" }
+    end
+    private_class_method :typed
+
+    # @param foreign [Array<String>] URIs of the sockets that systemd opened
+    # @return [Array<String>] these with TLS, if only TLS is asked for
+    def activated(settings, foreign)
+      return [] unless secure?(settings) && typed(settings).empty? && foreign.any?
+
+      [*foreign.map { |uri| secure(uri, settings) }, *fetched(settings)]
+    end
+    private_class_method :activated
 
     # @return [Boolean] whether the port is to be served with TLS
     def secure?(settings)
@@ -91,11 +108,24 @@ module Rondo
     def default(settings, host = settings[:host])
       return Address.tcp_uri(host || Address.any_host, settings[:port]) unless secure?(settings)
 
-      files = { cert: settings[:tls_cert], key: settings[:tls_key] }.compact
-      host ||= files.empty? ? "localhost" : Address.any_host
-      [Address.tcp_uri(host, settings[:port]).sub("tcp", "ssl"), TLS.query(files)].reject(&:empty?).join("?")
+      host ||= files(settings).empty? ? "localhost" : Address.any_host
+      secure(Address.tcp_uri(host, settings[:port]), settings)
     end
     private_class_method :default
+
+    # @return [Hash{Symbol => String}]
+    def files(settings)
+      { cert: settings[:tls_cert], key: settings[:tls_key] }.compact
+    end
+    private_class_method :files
+
+    # @param uri [String] one of a Unix socket stays as it is; after a restart by exec it is one for TLS already
+    def secure(uri, settings)
+      return uri if uri.start_with?("unix:")
+
+      [uri.sub(/\Atcp:/, "ssl:"), TLS.query(files(settings))].reject(&:empty?).join("?")
+    end
+    private_class_method :secure
 
     # @return [Boolean] whether it is for TLS, and names no certificate
     def bare?(uri)

@@ -8,12 +8,12 @@ require_relative "../rack/rack_case"
 require "support/proxy_process"
 
 class TLSActivatedTest < TLSCase
-  # Becomes the server, with descriptors as systemd passes them.
+  # Becomes the server, with descriptors as systemd passes them: one for each address, and at least one.
   class Activated < Server
     private
 
-    def command_line(*)
-      ["sh", "-c", 'LISTEN_FDS=2 LISTEN_PID=$$ exec "$@"', "sh", *super]
+    def command_line(app, settings, config, binds, args)
+      ["sh", "-c", "LISTEN_FDS=#{[binds.size, 1].max} LISTEN_PID=$$ exec \"$@\"", "sh", *super]
     end
   end
 
@@ -38,6 +38,24 @@ class TLSActivatedTest < TLSCase
     end
   ensure
     sockets.each(&:close)
+  end
+
+  # Where nothing else says where to listen. After a restart by exec, too.
+  def test_words_of_iodine_are_about_the_sockets_of_systemd
+    [[], %w[-w 1]].each do |words|
+      TCPServer.open("127.0.0.1", 0) do |socket|
+        port = socket.addr[1]
+        server = Activated.new(nil, binds: [], args: ["-tls", "-cert", @pair.certificate, "-key", @pair.key, *words],
+                                    env: BLANK, spawn: { chdir: @folder, 3 => socket.fileno })
+        @servers << server
+        2.times do |turn|
+          server.wait_for_log(/(Use Ctrl-C to stop.*){#{turn + 1}}/m)
+          assert_equal "https on #{port}", ask(port, "https")
+          server.signal("USR2") if turn.zero?
+        end
+        assert_equal ["https://127.0.0.1:#{port}"], server.log.scan(/Listening on (\S+)/).flatten.uniq
+      end
+    end
   end
 end
 
