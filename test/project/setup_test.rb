@@ -33,6 +33,19 @@ class SetupTest < Minitest::Test
     assert_equal before, File.mtime(extension)
   end
 
+  # What is configured in build/ names the tree by its path, and the copy has it, too.
+  def test_a_copied_tree_compiles_its_own_sources
+    Dir.mktmpdir do |folder|
+      one, two = %w[one two].map { |name| File.join(folder, name) }
+      FileUtils.mkdir_p(%w[tools ext/rondo].map { |name| File.join(one, name) })
+      FileUtils.cp(File.join(ROOT, "tools/compile"), File.join(one, "tools"))
+      File.write(File.join(one, "ext/rondo/extconf.rb"), "require 'mkmf'\ncreate_makefile('rondo')\n")
+      assert_equal "one", compiled(one)
+      FileUtils.cp_r(one, two, preserve: true)
+      assert_equal "two", compiled(two)
+    end
+  end
+
   def test_without_the_extension_one_line_says_what_to_do
     Dir.mktmpdir do |folder|
       %w[lib exe].each { |name| FileUtils.cp_r(File.join(ROOT, name), folder) }
@@ -70,6 +83,17 @@ class SetupTest < Minitest::Test
 
   def extension
     Dir[File.join(ROOT, "lib/rondo/rondo.{so,bundle}")].fetch(0)
+  end
+
+  # @return [String] what the extension of that tree says, whose source says the name of the tree
+  def compiled(tree)
+    File.write(File.join(tree, "ext/rondo/rondo.c"), <<~C)
+      #include <ruby.h>
+      void Init_rondo(void) { rb_define_global_const("SAYS", rb_str_new_cstr("#{File.basename(tree)}")); }
+    C
+    output, status = Open3.capture2e({ "RONDO_SANITIZE" => nil, "RONDO_DEBUG" => nil }, File.join(tree, "tools/compile"))
+    assert status.success?, output
+    Open3.capture2e(RbConfig.ruby, "-I#{tree}/lib/rondo", "-e", "require 'rondo'; print SAYS").first
   end
 
   def run_program(path, *arguments)
