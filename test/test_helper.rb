@@ -13,7 +13,8 @@ require "minitest/autorun"
 
 # Programs that the tests start find the same gems. If each of these hundreds of processes loaded Bundler too, that
 # would take more than half of their start time.
-ENV["RUBYLIB"] = [*($LOAD_PATH - before), ENV.fetch("RUBYLIB", nil)].compact.join(File::PATH_SEPARATOR)
+gems = [*($LOAD_PATH - before), *(Bundler.load.specs.flat_map(&:full_require_paths) if defined?(Bundler))]
+ENV["RUBYLIB"] = [*gems.uniq, ENV.fetch("RUBYLIB", nil)].compact.join(File::PATH_SEPARATOR)
 ENV["RUBYOPT"] = ENV["RUBYOPT"].to_s.split.grep_v(/bundler/).join(" ")
 
 # A shell that runs the tests in the background ignores these signals. The programs that the tests start would inherit

@@ -21,7 +21,9 @@ class ShellCase < Minitest::Test
 
   PATIENCE = 60
   ROOT = ServerProcess::ROOT
-  RONDO = [RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", File.join(ROOT, "exe/rondo")].freeze
+  # Hundreds of them start, and RubyGems is half of what each needs for that. RUBYLIB names the gems (test_helper.rb). The
+  # suites `apps`, `conformance` and `project` start `bin/rondo` with RubyGems.
+  RONDO = [RbConfig.ruby, "--disable-gems", "-I#{File.join(ROOT, "lib")}", File.join(ROOT, "exe/rondo")].freeze
   # Variables that the environment of the tests may have.
   BLANK = %w[RACK_ENV APP_ENV RAILS_ENV PORT HOST BINDING PIDFILE WEB_CONCURRENCY RAILS_MAX_THREADS MAX_THREADS
              MIN_THREADS PUMA_MAX_THREADS PUMA_MIN_THREADS NOTIFY_SOCKET REDIS_URL RONDO_REDIS_URL].to_h { |name| [name, nil] }.freeze

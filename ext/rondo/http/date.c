@@ -55,6 +55,11 @@ void rd_date_format_iso(int64_t seconds, char text[RD_DATE_LOG_BYTES + 1]) {
              (unsigned)at.tm_sec % 100, at.tm_gmtoff < 0 ? '-' : '+', offset);
 }
 
+void rd_date_init(rd_date *date) {
+    *date = (rd_date){.seconds = 0};
+    tzset();
+}
+
 const char *rd_date_line(rd_date *date) {
     const int64_t now = rd_clock_wall_seconds();
     if (date->seconds != now) {

@@ -19,6 +19,9 @@ typedef struct rd_date {
     char line[RD_DATE_LINE_BYTES + 1];
 } rd_date;
 
+/* Call this before requests come: the C library reads the zone's file once, with the first date. */
+void rd_date_init(rd_date *date);
+
 /* The whole field line with its CRLF, for the current second. */
 const char *rd_date_line(rd_date *date);
 

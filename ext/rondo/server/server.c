@@ -125,6 +125,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
     server->http.settings = &server->settings;
     rd_head_limits_init(&server->http.limits, settings);
     rd_sections_init(&server->http.sections);
+    rd_date_init(&server->http.date);
     rd_pubsub_init(&server->pubsub, &server->conns, &server->http);
     server->conns.shared = &server->http;
     server->conns.on_cut = on_cut;

@@ -93,7 +93,8 @@ module Rondo
 
     # Code in the folder of the application that is not its own: gems, Ruby, this server.
     def foreign
-      @foreign ||= [*Gem.path, *Gem.default_dir, RbConfig::CONFIG["rubylibprefix"], RONDO,
+      gems = defined?(Gem) ? [*Gem.path, Gem.default_dir] : [] # `ruby --disable-gems` has none
+      @foreign ||= [*gems, RbConfig::CONFIG["rubylibprefix"], RONDO,
                     *roots.map { |root| File.join(root, "vendor/bundle") }].flat_map { |root| both_names(root) }.uniq
     end
 

@@ -7,6 +7,7 @@ require_relative "cluster_case"
 
 class ClusterForkSafetyTest < ClusterCase
   ACTIVE_RECORD = <<~RUBY
+    require "rubygems" # Active Record takes it for given
     require "active_record"
     ActiveRecord::Base.establish_connection(adapter: "sqlite3", database: "test.db", timeout: 5000)
     ActiveRecord::Schema.verbose = false
