@@ -18,7 +18,7 @@ class TestResources < Minitest::Test
             linger_timeout_ms: 500 }.freeze
 
   # ASan keeps freed memory for a while.
-  MEMORY_KIB = ENV.fetch("LD_PRELOAD", "").include?("asan") ? 512 * 1024 : 64 * 1024
+  MEMORY_KIB = ENV.values_at("LD_PRELOAD", "RONDO_TEST_PRELOAD").join.include?("asan") ? 512 * 1024 : 64 * 1024
 
   @servers = {}
   class << self

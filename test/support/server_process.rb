@@ -6,7 +6,8 @@
 # its "Listening" lines, and stops it by its pid. Used by all integration tests.
 #
 # RONDO_TEST_SERVER names another command (say "puma") to try the tests themselves against; the
-# settings of the core are left out of its configuration then.
+# settings of the core are left out of its configuration then. RONDO_TEST_PRELOAD names a library
+# that is loaded into the servers, but not into the tests.
 
 require "fileutils"
 require "tmpdir"
@@ -18,6 +19,7 @@ class ServerProcess
 
   ROOT = File.expand_path("../..", __dir__)
   DEADLINE = 60
+  PRELOAD = ENV.key?("RONDO_TEST_PRELOAD") ? { "LD_PRELOAD" => ENV["RONDO_TEST_PRELOAD"] }.freeze : {}.freeze
   LISTENING = %r{\* Listening on ((?:http|https|unix)://\S+)}
 
   attr_reader :pid, :urls, :directory
@@ -174,7 +176,7 @@ class ServerProcess
 
   def start(command, env, spawn)
     @output, input = IO.pipe
-    @pid = Process.spawn({ "RACK_ENV" => "production" }.merge(env), *command,
+    @pid = Process.spawn({ "RACK_ENV" => "production", **PRELOAD, **env }, *command,
                          in: File::NULL, out: input, err: input, pgroup: true, **spawn)
     input.close
     self.class.running << self
