@@ -61,7 +61,7 @@ CFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all
 LDFLAGS += -fsanitize=$(SANITIZE)
 endif
 # Hundreds of programs are linked with the whole core: gold needs a quarter of the time.
-ifneq ($(shell command -v ld.gold),)
+ifneq ($(shell command -v ld.gold || true),)
 LDFLAGS += -fuse-ld=gold
 endif
 

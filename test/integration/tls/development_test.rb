@@ -13,7 +13,7 @@ class TLSDevelopmentTest < TLSCase
   # On a machine with the gem `localhost` its certificates would be used: for these servers there is none.
   def environment
     write "without/localhost/authority.rb", "raise LoadError, 'not on this machine'\n"
-    { "RUBYLIB" => [File.join(@folder, "without"), *ENV["RUBYLIB"]].join(File::PATH_SEPARATOR), "XDG_STATE_HOME" => File.join(@folder, "state"),
+    { "RUBYLIB" => [File.join(@folder, "without"), *ENV.fetch("RUBYLIB", nil)].join(File::PATH_SEPARATOR), "XDG_STATE_HOME" => File.join(@folder, "state"),
       "XDG_DATA_HOME" => File.join(@folder, "data"), "HOME" => @folder, "CAROOT" => nil }
   end
 
