@@ -150,6 +150,11 @@ static int serve_tasks(rd_runner *runner) {
     }
 }
 
+static int serve_others(rd_runner *runner) {
+    const int killed = serve_events(runner);
+    return killed != 0 || rd_is_forked(runner->binding) ? killed : serve_tasks(runner);
+}
+
 static VALUE lead(VALUE argument) {
     rd_runner *runner = (rd_runner *)argument;
     rd_binding *binding = runner->binding;
@@ -167,9 +172,7 @@ static VALUE lead(VALUE argument) {
         if (pool->begun) rd_pool_let_back_in(binding);
         int killed = serve_batch(runner);
         if (rd_is_forked(binding)) return Qfalse; /* the parent has these events, too */
-        if (left.events && killed == 0) killed = serve_events(runner);
-        if (rd_is_forked(binding)) return Qfalse;
-        if (left.events && killed == 0) killed = serve_tasks(runner);
+        if (left.events && killed == 0) killed = serve_others(runner);
         if (rd_is_forked(binding)) return Qfalse;
         if (pool->leader == runner) rd_pool_let_back_in(binding);
         write_logs(runner);
