@@ -143,6 +143,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
 
 void rd_server_free(rd_server *server) {
     rd_loop_lock(&server->loop);
+    server->score = &server->own_score; /* at the end of Ruby the scoreboard may be gone already */
     rd_accept_end(server, 0);
     rd_siblings_clear(server);
     rd_conn_set_each(&server->conns, rd_conn_close);
