@@ -68,6 +68,7 @@ __attribute__((unused)) static void turn(void) {
     rd_loop_wait(&loop, &found, 0);
     rd_loop_process(&loop, &found);
     rd_conn_set_serve_layers(&set);
+    set.layers.owed_ns = 0; /* the clock is the machine's: how long a step takes decides nothing */
     CHECK_INT(ERR_peek_error(), 0);
 }
 

@@ -5,7 +5,7 @@
 
 require_relative "shell_case"
 
-class TasksTest < ShellCase
+class TasksRunTest < ShellCase
   EXAMPLES = File.read(File.join(ROOT, "docs/TASKS.md")).scan(/^```ruby\n(.*?)^```$/m).flatten
 
   def test_the_examples
