@@ -84,7 +84,7 @@ class TLSPortsTest < TLSCase
   def activated(listens, *args)
     skip "systemd-socket-activate is missing" unless found?("systemd-socket-activate")
     listens = listens.map { |line| line[/\d+/] }
-    passed = %w[RUBYLIB RUBYOPT BUNDLE_GEMFILE GEM_HOME GEM_PATH HOME].select { |name| ENV.key?(name) }
+    passed = %w[ASAN_OPTIONS LD_PRELOAD RUBYLIB RUBYOPT BUNDLE_GEMFILE GEM_HOME GEM_PATH HOME].select { |name| ENV.key?(name) }
     words = [*listens.flat_map { |port| ["-l", port] }, *passed.flat_map { |name| ["-E", name] }]
     server = apart(["systemd-socket-activate", *words, *NOBODY], *args)
     listens.each { |port| server.wait_for_log(/^Listening on .*:#{port} /) }
