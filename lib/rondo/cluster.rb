@@ -23,10 +23,10 @@ require "rondo/process/process_loop"
 require "rondo/boot/process_setup"
 require "rondo/process/restart_file"
 require "rondo/cluster/requests"
+require "rondo/cluster/restarts"
 require "rondo/cluster/slots"
 require "rondo/cluster/succession"
 require "rondo/cluster/supervisor"
-require "rondo/cluster/takeover"
 require "rondo/process/systemd"
 require "rondo/cluster/worker"
 require "rondo/config/worker_count"
@@ -35,6 +35,7 @@ module Rondo
   # Runs workers until it is told to stop.
   class Cluster
     include Requests
+    include Restarts
 
     SIGNALS = %w[INT TERM QUIT HUP USR1 USR2 TTIN TTOU INFO PWR].freeze
     # Slots there is room for: so many times the number at boot, but at least this many.
@@ -329,65 +330,6 @@ module Rondo
       @reconciled = false
       @supervisor.shrink or @log.say "! No worker was ended: it is the last one"
       watch_queues
-    end
-
-    # ---- restarts ----
-
-    def phased_restart_now
-      return if @stopping || !@listening
-      return restart_now if @generations.restarting? # a restart does more, and begins again
-      return @restart_again = true if @generations.previous # one at a time: the newest code comes last
-
-      @restart_again = @reconciled = false
-      @log.say "- Starting phased restart"
-      @certificates.request
-      @systemd.reloading
-      @generations.advance
-    rescue Error => e
-      @log.error "! #{e.message}"
-    end
-
-    # The code is loaded first: if that fails, nothing has changed.
-    def restart_now
-      return if @stopping || !@listening
-
-      @log.say "- Restarting: loading the application"
-      @reconciled = @restart_again = false
-      @systemd.reloading
-      @generations.advance { exec_again }
-    rescue Error => e
-      @log.error "! #{e.message}"
-    end
-
-    # Returns only where nothing could be executed.
-    def exec_again
-      current = @generations.detach_next
-      command = @successor ? @successor.call(current) : @again
-      previous = @generations.current&.ready? ? @generations.current : nil
-      @hooks.try(:before_restart)
-      @log.say "- Restarting..."
-      Takeover.new(self, @control, command).exec(current, previous, @setup.environment_before)
-      stay(current)
-    rescue Error => e # there is no such command
-      @log.error "! #{e.message}"
-      @generations.refuse(current)
-      generation_failed
-    end
-
-    # No program could replace this one: it continues.
-    def stay(mold)
-      trap_signals
-      @hub.go_on
-      [@engine, @fetched].each { |part| part&.go_on }
-      @loop.post { reap }
-      @generations.refuse(mold)
-      if @control
-        open_control
-        write_files # it may have another token
-        watch_queues
-        tell_of_certificates
-      end
-      generation_failed
     end
 
     # ---- the end ----

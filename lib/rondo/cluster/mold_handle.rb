@@ -35,10 +35,21 @@ module Rondo
     # @return [MoldHandle]
     # @raise [Error] one line
     def self.start(generation, command)
+      connected(generation) do |other|
+        words = { VARIABLE => [PROTOCOL, other.fileno, generation, Process.pid].join(":") }
+        Process.spawn(words, *command[:words], other.fileno => other.fileno, chdir: command[:folder])
+      end
+    end
+
+    # @param generation [Integer]
+    # @yieldparam other [MessageSocket] for the process that the block starts
+    # @yieldparam own [MessageSocket] for this one
+    # @yieldreturn [Integer] process id
+    # @return [MoldHandle]
+    # @raise [Error] one line
+    def self.connected(generation)
       own, other = MessageSocket.pair
-      words = { VARIABLE => [PROTOCOL, other.fileno, generation, Process.pid].join(":") }
-      pid = Process.spawn(words, *command[:words], other.fileno => other.fileno, chdir: command[:folder])
-      new(generation: generation, pid: pid, socket: own)
+      new(generation: generation, pid: yield(other, own), socket: own)
     rescue SystemCallError => e
       own&.close
       raise Error, "cannot start a mold: #{e.message}"

@@ -51,9 +51,10 @@ module Rondo
       @source = source
       verbs = Verbs.new(self)
       settings.each do |verb, value|
-        next [*value].each { |address| verbs.bind(address) } if verb == :bind
+        values = value.is_a?(Array) ? value : [value]
+        next values.each { |address| verbs.bind(address) } if verb == :bind
 
-        verbs.public_send(verb, *value)
+        verbs.public_send(verb, *values)
       rescue ArgumentError => e
         raise ConfigurationError, "#{source}: #{verb}: #{e.message}"
       end

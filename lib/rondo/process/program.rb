@@ -21,6 +21,7 @@ module Rondo
     SOURCE = "Rondo.start"
     # They run in the master, which a restart by USR2 replaces by one that has not loaded the program.
     HOOKS_OF_THE_MASTER = %i[before_restart after_worker_shutdown after_stopped].freeze
+    PLAIN = [Symbol, Integer, Float, TrueClass, FalseClass, NilClass].freeze
 
     @lock = Mutex.new
     @runs = false
@@ -61,17 +62,23 @@ module Rondo
         Master.new(settings, Configuration.new, command, text).run
       end
 
+      # The master opens raw listeners, and does not make their handlers.
       # @param settings [Hash{Symbol => Array(Object, String)}]
       # @return [Array(String, Array<Symbol>)] what {read} takes, and the names of what it cannot have
       def write(settings)
-        kept, left = settings.partition { |_, pair| portable?(pair) }
-        [[Marshal.dump(kept.to_h)].pack("m0"), left.map(&:first)]
+        raw, source = settings[:listen_raw]
+        settings = settings.merge(listen_raw: [raw.transform_values { true }, source]) if raw
+        kept = settings.transform_values { |pair| catch(:left) { plain(pair) } }.compact
+        [[Marshal.dump(kept)].pack("m0"), settings.keys - kept.keys]
       end
 
       # @param text [String] of {write}
       # @return [Hash{Symbol => Array(Object, String)}]
+      # @raise [Error] it did not arrive whole
       def read(text)
         Marshal.load(text.unpack1("m0")) # rubocop:disable Security/MarshalLoad -- from a mold of ours
+      rescue ArgumentError, TypeError
+        raise Error, "the settings of the program cannot be read"
       end
 
       private
@@ -100,10 +107,15 @@ module Rondo
         ENV["RONDO_MOLD"].end_with?(":#{Process.ppid}") ? Mold.extract : ENV.delete("RONDO_MOLD") && nil
       end
 
-      def portable?(value)
-        Marshal.dump(value)
-      rescue TypeError
-        false
+      # For the next master, which does not know the classes of the program.
+      # @throw :left it would have to
+      def plain(value)
+        case value
+        when String then String.new(value)
+        when Array then value.map { |one| plain(one) }
+        when Hash then value.to_h { |key, one| [plain(key), plain(one)] }
+        else PLAIN.include?(value.class) ? value : throw(:left)
+        end
       end
     end
 
@@ -133,17 +145,25 @@ module Rondo
       # @param mold [MoldHandle] with the new code, and its settings
       # @return [Hash] the command that continues this server, with its variables and descriptors
       def successor(mold)
+        text = mold.program || @text
+        Program.read(text) # or the next master could not
         reader, writer = IO.pipe
-        writer.write_nonblock(Marshal.dump([@command, mold.program || @text]))
+        hand_over(writer, Marshal.dump([@command, text]))
         reader.close_on_exec = false
         lib = File.expand_path("../..", __dir__)
         { words: [RbConfig.ruby, "-I", lib, File.join(__dir__, "program_master.rb")], folder: @command[:folder],
           variables: { VARIABLE => reader.fileno.to_s }, keep: [reader] }
-      rescue SystemCallError => e
+      rescue Error, SystemCallError => e
         reader&.close
         raise Error, "cannot restart: #{e.message}"
       ensure
         writer&.close
+      end
+
+      # Nobody reads before the exec.
+      def hand_over(pipe, bytes)
+        written = pipe.write_nonblock(bytes, exception: false)
+        raise Error, "the settings of the program do not fit into a pipe" unless written == bytes.bytesize
       end
     end
 
@@ -208,18 +228,14 @@ module Rondo
     def fork_mold
       require "rondo/cluster/mold"
       master = Process.pid
-      own, other = MessageSocket.pair
-      pid = fork do
-        own.close
-        close_inherited(master)
-        exit Program.as_mold(Mold::Link.new(socket: other, generation: 0, master: master, protocol: MoldHandle::PROTOCOL)) { self }
+      MoldHandle.connected(0) do |other, own|
+        fork do
+          own.close
+          close_inherited(master)
+          link = Mold::Link.new(socket: other, generation: 0, master: master, protocol: MoldHandle::PROTOCOL)
+          exit Program.as_mold(link) { self }
+        end
       end
-      MoldHandle.new(generation: 0, pid: pid, socket: own)
-    rescue SystemCallError => e
-      own&.close
-      raise Error, "cannot start a mold: #{e.message}"
-    ensure
-      other&.close
     end
 
     # The sockets that systemd handed over belong to the master.

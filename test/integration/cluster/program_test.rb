@@ -56,6 +56,23 @@ class ProgramTest < ClusterCase
     write "program.rb", read("program.rb").sub(/ = ".*"$/, " = #{name.inspect}")
   end
 
+  # Returns when only workers of the new generation serve.
+  def restart(server, signal, phase:, workers: 1)
+    old = workers(server).values
+    from = server.log.bytesize
+    server.signal(signal)
+    wait_for_workers(server, workers, phase: phase, from: from)
+    wait_for_end_of(*old)
+  end
+
+  def assert_echo(port)
+    socket = TCPSocket.new("127.0.0.1", port)
+    socket.write("words\n")
+    assert_equal "words\n", Timeout.timeout(PATIENCE) { socket.gets }
+  ensure
+    socket&.close
+  end
+
   def run_program(settings, **parts)
     run_command(RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", write("program.rb", text(settings, **parts)))
   end
@@ -132,6 +149,80 @@ class ProgramTest < ClusterCase
     server.signal("USR2")
     wait_for_workers(server, 2, phase: 1, from: from)
     assert_includes title(server.pid), "[another]"
+    assert server.stop.success?
+  end
+
+  LOG = <<~RUBY
+    Name = Class.new(String)
+    Log = Struct.new(:name) do
+      def write(line)
+        $stderr.write(line)
+      end
+    end
+  RUBY
+
+  # The next master does not know the classes of the program.
+  def test_an_object_that_only_the_program_knows
+    server = program('bind: "tcp://127.0.0.1:0", workers: 1, custom_logger: Log.new("name"), tag: Name.new("a tag")', before: LOG)
+    wait_for_workers(server, 1)
+    assert_includes server.log, "! custom_logger: the master has it until the first restart by USR2"
+    2.times { |n| restart(server, "USR2", phase: n + 1) }
+    assert_includes title(server.pid), "[a tag]"
+    newer_code("two")
+    restart(server, "USR1", phase: 3)
+    assert_equal "two", code(server)
+    assert server.stop.success?
+  end
+
+  ECHO = <<~RUBY
+    class Echo
+      def on_message(client, words)
+        client.write(words)
+      end
+    end
+  RUBY
+
+  def test_raw_connections
+    server = program('bind: "tcp://127.0.0.1:0", listen_raw: ["tcp://127.0.0.1:0", -> { Echo.new }], workers: 2', before: ECHO)
+    wait_for_workers(server, 2)
+    port = server.log[/Listening on raw tcp:\S+:(\d+)$/, 1].to_i
+    %w[USR2 USR1 USR2].each.with_index(1) do |signal, phase|
+      assert_echo(port)
+      restart(server, signal, phase: phase, workers: 2)
+    end
+    assert_echo(port)
+    assert_equal "one", code(server)
+    assert server.stop.success?
+  end
+
+  # They are more than a message between two processes may have.
+  def test_settings_that_cannot_be_handed_on
+    server = program('bind: "tcp://127.0.0.1:0", workers: 1')
+    wait_for_workers(server, 1)
+    write "program.rb", read("program.rb").sub("workers: 1", "workers: 1, tag: 'long' * 25_000")
+    after_signal(server, "USR2", /^! cannot restart: the settings of the program cannot be read$/)
+    pid = get(server).body.to_i
+    assert_includes workers(server).values, pid
+    write "program.rb", read("program.rb").sub("25_000", "5")
+    restart(server, "USR2", phase: 1)
+    assert_includes title(server.pid), "[longlonglonglonglong]"
+    assert server.stop.success?
+  end
+
+  # The program takes its folder away, so nothing can be executed there.
+  def test_a_master_that_cannot_be_replaced
+    folder = File.join(@folder, "inside")
+    path = write("inside/program.rb", text('bind: "tcp://127.0.0.1:0", workers: 1'))
+    server = Program.new(path, env: BLANK, spawn: { chdir: folder }).tap { |each| @servers << each }
+    wait_for_workers(server, 1)
+    good = File.read(path)
+    File.write(path, "File.rename(#{folder.inspect}, #{"#{folder} elsewhere".inspect})\n#{good}")
+    after_signal(server, "USR2", /^! cannot restart: .*No such file/)
+    assert_includes workers(server).values, get(server).body.to_i
+    FileUtils.mv("#{folder} elsewhere", folder)
+    File.write(path, good)
+    restart(server, "USR2", phase: 1)
+    assert_equal "one", code(server)
     assert server.stop.success?
   end
 

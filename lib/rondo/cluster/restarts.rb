@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+# How the master restarts: by workers of the next mold (generations.rb), or by a program that replaces this one
+# (takeover.rb). On the master's thread.
+# SPDX-License-Identifier: MIT
+
+require "rondo/cluster/takeover"
+
+module Rondo
+  class Cluster
+    # The restarts of a {Cluster}.
+    module Restarts
+      private
+
+      def phased_restart_now
+        return if @stopping || !@listening
+        return restart_now if @generations.restarting? # a restart does more, and begins again
+        return @restart_again = true if @generations.previous # one at a time: the newest code comes last
+
+        @restart_again = @reconciled = false
+        @log.say "- Starting phased restart"
+        @certificates.request
+        @systemd.reloading
+        @generations.advance
+      rescue Error => e
+        @log.error "! #{e.message}"
+      end
+
+      # The code is loaded first: if that fails, nothing has changed.
+      def restart_now
+        return if @stopping || !@listening
+
+        @log.say "- Restarting: loading the application"
+        @reconciled = @restart_again = false
+        @systemd.reloading
+        @generations.advance { exec_again }
+      rescue Error => e
+        @log.error "! #{e.message}"
+      end
+
+      # Returns only where nothing could be executed.
+      def exec_again
+        current = @generations.detach_next
+        command = successor_of(current) or return
+        previous = @generations.current&.ready? ? @generations.current : nil
+        @hooks.try(:before_restart)
+        @log.say "- Restarting..."
+        Takeover.new(self, @control, command).exec(current, previous, @setup.environment_before)
+        stay(current)
+      end
+
+      # @return [Hash, nil] the command of the next master; nil: there is none, and this one continues
+      def successor_of(mold)
+        @successor ? @successor.call(mold) : @again
+      rescue Error => e
+        @log.error "! #{e.message}"
+        @generations.refuse(mold)
+        generation_failed
+        nil
+      end
+
+      # No program could replace this one: it continues.
+      def stay(mold)
+        trap_signals
+        @hub.go_on
+        @engine&.go_on
+        go_on_fetching
+        @loop.post { reap }
+        @generations.refuse(mold)
+        if @control
+          open_control
+          write_files # it may have another token
+          watch_queues
+          tell_of_certificates
+        end
+        generation_failed
+      end
+
+      def go_on_fetching
+        @fetched&.go_on
+      rescue Error => e
+        @log.error "! #{e.message}"
+      end
+    end
+  end
+end
