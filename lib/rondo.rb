@@ -52,3 +52,10 @@ module Rondo
   # A configuration that cannot be used: a message of one line, naming file and line.
   class ConfigurationError < Error; end
 end
+
+# This process replaced another one, or is a mold. A program, and a configuration file, may start other programs
+# before the server takes what was left for it.
+if %w[RONDO_INHERITED RONDO_CERTIFICATES RONDO_TICKETS RONDO_MOLD].any? { |name| ENV.key?(name) }
+  require "rondo/boot/inherited"
+  Rondo::Inherited.withhold
+end

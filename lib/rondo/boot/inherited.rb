@@ -23,17 +23,32 @@ module Rondo
       new(own, foreign + from_systemd(env), materials: materials_left(env))
     end
 
-    # The configuration file is read before {extract}. What it starts must not have the keys of the process before.
+    # Closes by exec what was left for this process. It is called when Rondo is loaded. What this process starts before
+    # {extract} must not have keys, and must not keep a port when the server has left it.
     # @return [void]
-    def self.withhold_keys(env = ENV)
-      env.values_at(CERTIFICATES, TicketKeys::VARIABLE).compact.each do |number|
-        io = IO.for_fd(Integer(number, 10), autoclose: false)
-        TLS.sealed?(io) # raises for what is not ours
-        io.close_on_exec = true
-      rescue SystemCallError, ArgumentError
-        nil
-      end
+    def self.withhold(env = ENV)
+      keys = env.values_at(CERTIFICATES, TicketKeys::VARIABLE).compact
+      keys.each { |number| withhold_one(number) { |io| [TLS.sealed?(io)] } } # raises for what is not ours
+      numbers = env[VARIABLE].to_s.scan(/(?:\A|,)(\d+)[=~]/).flatten
+      numbers.each { |number| withhold_one(number) { |io| listening?(io) } }
+      _, number, _, master = env["RONDO_MOLD"].to_s.split(":")
+      withhold_one(number) if master == Process.ppid.to_s
     end
+
+    def self.withhold_one(number)
+      io = IO.for_fd(Integer(number, 10), autoclose: false)
+      io.close_on_exec = true if !block_given? || yield(io)
+    rescue SystemCallError, ArgumentError
+      nil
+    end
+    private_class_method :withhold_one
+
+    def self.listening?(io)
+      socket = BasicSocket.for_fd(io.fileno)
+      socket.autoclose = false
+      socket.getsockopt(:SOCKET, :ACCEPTCONN).bool
+    end
+    private_class_method :listening?
 
     # @param descriptors [Enumerable<Array(String, Integer)>] with their URLs
     # @return [Array<Array(String, IO)>] duplicates that stay open across exec

@@ -67,7 +67,6 @@ module Rondo
       require "rondo/process/launcher"
       require "rondo/boot/first_process"
       ProcessTree.limit_arenas
-      Inherited.withhold_keys
       again = Inherited.command # before --dir is obeyed
       return Mold.new(@mold, settings, configuration, debug: @debug).run if @mold
 

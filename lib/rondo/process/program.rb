@@ -238,10 +238,11 @@ module Rondo
       end
     end
 
-    # The sockets that systemd handed over belong to the master.
+    # What systemd or a process before handed over belongs to the master.
     def close_inherited(master)
       ENV["LISTEN_PID"] = Process.pid.to_s if ENV["LISTEN_PID"] == master.to_s
       Inherited.extract.close_rest
+      TicketKeys.extract
     end
   end
 end

@@ -7,6 +7,15 @@ require_relative "tls_case"
 require "rondo/config/tls"
 
 class TLSSecretsTest < TLSCase
+  # The command is a program.
+  class Begun < ShellCase::Server
+    private
+
+    def command_line(path, *)
+      [RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", path]
+    end
+  end
+
   def lines_of_key
     File.readlines(@pair.key, chomp: true).reject { |line| line.include?("-----") }
   end
@@ -44,6 +53,25 @@ class TLSSecretsTest < TLSCase
     seen = File.read(File.join(@folder, "seen"))
     assert_equal 2, seen.scan(/^total/).size
     refute_includes seen, "memfd:rondo"
+  end
+
+  # A program runs its own code before it begins the server, in one process and in a mold.
+  def test_children_of_a_program
+    lines = 'require "rondo"; File.write("seen", `ls -l /proc/self/fd`, mode: "a")'
+    path = write("program.rb", "#{lines}\nRondo.start(->(_) { [200, {}, []] }, bind: 'ssl://127.0.0.1:0?#{@pair.query}')\n")
+    server = Begun.new(path, env: BLANK, spawn: { chdir: @folder }).tap { |each| @servers << each }
+    [0, 1].each do |workers|
+      File.write(path, File.read(path).sub(/(, workers: \d)?\)\Z/, ", workers: #{workers})"))
+      from = server.log.bytesize
+      server.signal("USR2")
+      server.wait_for_log(/- Restarting.*#{workers.zero? ? "Use Ctrl-C" : "booted in"}/m, from: from)
+    end
+    from = server.log.bytesize
+    server.signal("USR1")
+    server.wait_for_log(/booted in/, from: from)
+    seen = File.read(File.join(@folder, "seen"))
+    assert_equal 4, seen.scan(/^total/).size
+    refute_match(/memfd:rondo|socket:/, seen)
   end
 
   def test_a_pair_that_is_refused

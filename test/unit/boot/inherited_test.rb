@@ -176,14 +176,28 @@ class InheritedTest < Minitest::Test
     File.open(__FILE__) do |other|
       all = [sealed, IO.for_fd(keys.fd, autoclose: false).dup, other].each { |io| io.close_on_exec = false }
       env = { Rondo::Inherited::CERTIFICATES => all[0].fileno.to_s, Rondo::TicketKeys::VARIABLE => all[1].fileno.to_s }
-      Rondo::Inherited.withhold_keys(env)
+      Rondo::Inherited.withhold(env)
       [other.fileno.to_s, "x", "-1", "99999"].each do |number|
-        Rondo::Inherited.withhold_keys({ Rondo::Inherited::CERTIFICATES => number })
+        Rondo::Inherited.withhold({ Rondo::Inherited::CERTIFICATES => number })
       end
       assert_equal [true, true, false], all.map(&:close_on_exec?)
     ensure
       all&.each(&:close)
     end
+  end
+
+  # Another number of the same program may be in the environment of a child.
+  def test_programs_do_not_get_sockets
+    listening = TCPServer.new("127.0.0.1", 0)
+    own, other = Socket.pair(:UNIX, :STREAM)
+    third = own.dup
+    all = [listening, own, other, third].each { |io| io.close_on_exec = false }
+    Rondo::Inherited.withhold({ Rondo::Inherited::VARIABLE => "#{listening.fileno}=http://127.0.0.1:1,#{own.fileno}~http://127.0.0.1:2,99999=x",
+                                "RONDO_MOLD" => "3:#{other.fileno}:1:#{Process.ppid}" })
+    Rondo::Inherited.withhold({ "RONDO_MOLD" => "3:#{third.fileno}:1:#{Process.pid}" })
+    assert_equal [true, false, true, false], all.map(&:close_on_exec?)
+  ensure
+    all&.each(&:close)
   end
 
   def test_certificates_that_cannot_be_used_any_more
