@@ -107,10 +107,11 @@ class ThreadsTest < RackCase
     assert_equal 4, stats[:threads]
   end
 
-  # Each thread takes 64 MiB of address space, and there is little of it here.
-  def test_a_system_that_gives_no_more_threads
-    skip "it connects to the server itself" if XorProxy.on?
-    script = <<~'RUBY'
+  # A program that serves one request. Each of its threads takes 64 MiB of address space, and there is little of it.
+  # @param begins [String] what it does before the server runs
+  # @return [String] what it prints
+  def run_without_room(begins = "")
+    script = <<~RUBY
       require "rondo"
       require "net/http"
       errors = 0
@@ -118,18 +119,38 @@ class ThreadsTest < RackCase
       %i[debug info warn error].each { |level| log.define_singleton_method(level) { |_| errors += 1 if level == :error } }
       app = ->(_env) { [200, {}, ["served"]] }
       server = Rondo::Server.new(app, log: log, environment: "production", min_threads: 20, max_threads: 20)
-      port = server.listen("tcp://127.0.0.1:0")[/\d+\z/].to_i
+      port = server.listen("tcp://127.0.0.1:0")[/\\d+\\z/].to_i
       pages = File.read("/proc/self/statm").to_i
       Process.setrlimit(:AS, (pages * 4096) + 400_000_000)
+      #{begins}
       thread = Thread.new { server.run }
       puts Net::HTTP.get("127.0.0.1", "/", port)
       server.stop
       thread.join
-      puts "errors: #{errors}, threads: #{server.stats[:threads]}"
+      puts "errors: \#{errors}, threads: \#{server.stats[:threads]}"
     RUBY
     environment = { "RUBY_THREAD_MACHINE_STACK_SIZE" => (64 << 20).to_s }
-    output = IO.popen([environment, RbConfig.ruby, *$LOAD_PATH.flat_map { |folder| ["-I", folder] }, "-e", script], &:read)
-    assert_match(/\Aserved\nerrors: [1-9]\d?, threads: 0\Z/, output)
+    IO.popen([environment, RbConfig.ruby, *$LOAD_PATH.flat_map { |folder| ["-I", folder] }, "-e", script], &:read)
+  end
+
+  def test_a_system_that_gives_no_more_threads
+    skip "it connects to the server itself" if XorProxy.on?
+    assert_match(/\Aserved\nerrors: [1-9]\d?, threads: 0\Z/, run_without_room)
+  end
+
+  # The last threads end while one more is asked for in vain.
+  def test_a_thread_that_the_system_refuses_is_not_counted
+    skip "it connects to the server itself" if XorProxy.on?
+    begins = <<~RUBY
+      TracePoint.new(:raise) do |point|
+        next unless point.raised_exception.is_a?(ThreadError)
+        point.disable
+        Net::HTTP.get("127.0.0.1", "/", port)
+        server.stop
+        sleep 0.001 until server.stats[:threads] <= 1 && Thread.list.size <= 3
+      end.enable
+    RUBY
+    assert_match(/threads: 0\Z/, run_without_room(begins))
   end
 
   # The first calls wait until all places are taken.
