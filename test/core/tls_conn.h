@@ -20,7 +20,9 @@ static identity own;
 static const rd_transport *transport;
 static tls_client client;
 static int peer, shaken;
+static bool was_idle; /* before each turn */
 static char agreed[16];
+static rd_slice refusal; /* what a client without a handshake is told */
 
 /* ---- the server's side ---- */
 
@@ -33,6 +35,7 @@ __attribute__((unused)) static void note_handshake(rd_conn *conn, int code) {
     CHECK_INT(shaken, 1);
     shaken = code;
     if (code != 0) {
+        if (refusal.len > 0) rd_outq_copy(&conn->out, &set.chunks, refusal.ptr, refusal.len);
         rd_conn_finish(conn, true);
         return;
     }
@@ -67,7 +70,7 @@ __attribute__((unused)) static void turn(void) {
     rd_conn_set_flush(&set);
     rd_loop_wait(&loop, &found, 0);
     rd_loop_process(&loop, &found);
-    rd_conn_set_serve_layers(&set);
+    rd_conn_set_serve_layers(&set, was_idle);
     CHECK_INT(ERR_peek_error(), 0);
 }
 

@@ -68,7 +68,7 @@ __attribute__((unused)) static void turn(void) {
     rd_conn_set_flush(&set);
     rd_loop_wait(&loop, &found, 0);
     rd_loop_process(&loop, &found);
-    rd_conn_set_serve_layers(&set);
+    rd_conn_set_serve_layers(&set, false);
 }
 
 __attribute__((unused)) static void say(const char *bytes, size_t len) {

@@ -141,9 +141,9 @@ static void check_disk(rd_server *server) {
     }
 }
 
-static void process(rd_server *server, rd_ready_set *found) {
+static void process(rd_server *server, rd_ready_set *found, bool was_idle) {
     rd_loop_process(&server->loop, found);
-    if (rd_conn_set_has_layers(&server->conns)) rd_conn_set_serve_layers(&server->conns);
+    if (rd_conn_set_has_layers(&server->conns)) rd_conn_set_serve_layers(&server->conns, was_idle);
     sort_guests(server);
     rd_stop_carry_out(server);
     if (server->stop.state != RD_STOP_NOT) rd_siblings_leave(server);
@@ -170,7 +170,7 @@ void rd_server_turn(rd_server *server, rd_server_wait wait, bool takes_requests)
     begin_turn(server);
     server->queue.batch_count = 0;
     wait_for_work(server, wait, takes_requests);
-    process(server, &server->lead.found);
+    process(server, &server->lead.found, server->lead.slept);
     if (takes_requests) call_watch_back(server);
     server->lead.seen_ns = server->loop.now_ns;
     atomic_store_explicit(&server->score->ruby_turn_ms, server->loop.now_ms, memory_order_relaxed);
@@ -195,7 +195,7 @@ bool rd_server_turn_apart(rd_server *server, rd_ready_set *found) {
     rd_loop_lock(&server->loop);
     server->lead.watch_waits = false;
     if (!server->lead.watch_owns) return false;
-    process(server, found);
+    process(server, found, true);
     rd_conn_set_flush(&server->conns);
     rd_handover_queued(server);
     return true;

@@ -52,6 +52,7 @@ typedef struct rd_layers {
                          * peer has been silent longest first */
     rd_list pending;    /* those whose transport has decoded input */
     uint64_t owed_ns;   /* what handshakes of earlier turns took too much */
+    uint64_t served_ns; /* when handshakes last had their time */
     bool begins_next;   /* of the handshakes in line, one that begins is served next */
 } rd_layers;
 
@@ -349,12 +350,13 @@ static inline bool rd_conn_set_has_layers(const rd_conn_set *set) {
             !rd_list_is_empty(&layers->pending));
 }
 
-/* Continues handshakes for a millisecond, so that a flood of them leaves time for other
+/* Continues handshakes for a quarter of a millisecond, or for up to a millisecond if the loop was
+ * busy that long with all else (not `was_idle`), so that a flood of them leaves time for other
  * connections: by turns one that goes on and one that begins, so that neither kind holds up the
  * other. A step of a handshake may be longer, because it is one piece: what it takes too much is
  * missing in the next turns. Then reads once from each connection whose transport has decoded
  * input. */
-void rd_conn_set_serve_layers(rd_conn_set *set);
+void rd_conn_set_serve_layers(rd_conn_set *set, bool was_idle);
 
 /* Closes when everything queued is sent. With `linger`, half-closes and still reads for a while, so
  * that unread input does not cause a reset that destroys the answer on its way. This lasts

@@ -13,8 +13,9 @@
 #include "transport/layer.h"
 #include "transport/progress.h"
 
-#define HANDSHAKES_NS 1000000 /* of a turn of the loop, for all handshakes */
-#define OWED_MOST_NS  8000000 /* beyond that the thread has waited for a CPU */
+#define HANDSHAKES_NS      250000 /* of a turn of the loop, for all handshakes */
+#define HANDSHAKES_MOST_NS 1000000
+#define OWED_MOST_NS       8000000 /* beyond that the thread has waited for a CPU */
 
 /* ---- reading ---- */
 
@@ -110,8 +111,9 @@ static void read_if_wanted(rd_conn *conn) {
     if (conn->state != RD_CONN_CLOSED && rd_conn_reads(conn)) read_some(conn);
 }
 
-/* What came after the handshake is read at once. A connection that is already ending has no
- * handshake. */
+/* What came after the handshake is read at once. One that has failed ends at once, within the time
+ * of handshakes: many may fail in one turn. A connection that is already ending has no handshake.
+ */
 static void shake_hands(rd_conn *conn) {
     if (!rd_conn_is_open(conn)) return;
     const int result = rd_layer_handshake(conn);
@@ -120,6 +122,7 @@ static void shake_hands(rd_conn *conn) {
         if (result > 0) read_if_wanted(conn);
     }
     rd_conn_mark_dirty(conn); /* the flush sees what is to be sent, and what is waited for */
+    if (result < 0) rd_conn_flush(conn);
     rd_conn_ensure_registered(conn);
 }
 
@@ -243,20 +246,29 @@ static rd_list *next_handshake(rd_layers *layers) {
     return node != NULL ? node : rd_list_shift(second);
 }
 
+/* As much time as everything else took since the last handshakes, within bounds: a server that is
+ * busy for long in each turn still gets its new clients. */
+static uint64_t time_for_handshakes(const rd_conn_set *set, bool was_idle) {
+    const uint64_t without = set->loop->now_ns - set->layers.served_ns;
+    if (was_idle || without < HANDSHAKES_NS) return HANDSHAKES_NS;
+    return without < HANDSHAKES_MOST_NS ? without : HANDSHAKES_MOST_NS;
+}
+
 /* A key of RSA with 4096 bits takes four milliseconds for one handshake. */
-static void serve_handshakes(rd_layers *layers) {
-    if (layers->owed_ns >= HANDSHAKES_NS) {
-        layers->owed_ns -= HANDSHAKES_NS;
+static void serve_handshakes(rd_layers *layers, uint64_t share_ns) {
+    if (layers->owed_ns >= share_ns) {
+        layers->owed_ns -= share_ns;
         return;
     }
     uint64_t now = rd_clock_ns();
-    const uint64_t until = now + HANDSHAKES_NS - layers->owed_ns;
+    const uint64_t until = now + share_ns - layers->owed_ns;
     for (rd_list *node; now < until && (node = next_handshake(layers)) != NULL;) {
         serve(node, shake_hands);
         now = rd_clock_ns();
     }
     const uint64_t owed = now > until ? now - until : 0;
     layers->owed_ns = owed < OWED_MOST_NS ? owed : OWED_MOST_NS;
+    layers->served_ns = now;
 }
 
 static void serve_pending(rd_conn_set *set) {
@@ -265,8 +277,8 @@ static void serve_pending(rd_conn_set *set) {
     for (rd_list *node; (node = rd_list_shift(&all)) != NULL;) serve(node, read_if_wanted);
 }
 
-void rd_conn_set_serve_layers(rd_conn_set *set) {
-    serve_handshakes(&set->layers);
+void rd_conn_set_serve_layers(rd_conn_set *set, bool was_idle) {
+    serve_handshakes(&set->layers, time_for_handshakes(set, was_idle));
     serve_pending(set);
 }
 

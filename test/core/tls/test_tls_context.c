@@ -39,7 +39,7 @@ static void carry(tls_client *client, int peer) {
         rd_loop_wait(&loop, &found, 0);
         rd_loop_process(&loop, &found);
         set.layers.owed_ns = 0; /* the clock is the machine's: no step is too long */
-        rd_conn_set_serve_layers(&set);
+        rd_conn_set_serve_layers(&set, false);
     }
     for (ssize_t got; (got = recv(peer, heard, sizeof(heard), 0)) > 0;) {
         BIO_write(client->to, heard, (int)got);

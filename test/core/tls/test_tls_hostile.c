@@ -305,8 +305,9 @@ static void serve_all(void) {
     while (rd_conn_set_has_layers(&set)) turn();
 }
 
-/* `expected`: how many go on in each of the first turns, a digit for each turn. */
-static void check_in_turns(uint64_t each_ns, const char *expected) {
+/* `expected`: how many go on in each of the first turns, a digit for each turn. Between two turns
+ * the server is busy for this long with other things. */
+static void check_in_turns(uint64_t busy_ns, uint64_t each_ns, const char *expected) {
     open_crowd();
     set.offer = offer_slowly;
     handshake_ns = each_ns;
@@ -315,6 +316,7 @@ static void check_in_turns(uint64_t each_ns, const char *expected) {
         send_hello(i, 0);
     }
     for (const char *digit = expected; *digit != '\0'; digit++) {
+        hand_clock_ns += busy_ns;
         CHECK_INT(count_in_turn(), *digit - '0');
     }
     serve_all();
@@ -324,11 +326,23 @@ static void check_in_turns(uint64_t each_ns, const char *expected) {
 
 /* One is one piece, however long it takes. The next turns make up for it, before another one goes
  * on. */
-static void test_handshakes_have_a_millisecond_of_a_turn(void) {
-    check_in_turns(500000, "222");
-    check_in_turns(400000, "323");
-    check_in_turns(3700000, "10010001");
-    check_in_turns(1000000000, "10000000010"); /* a turn for each millisecond, but few */
+static void test_handshakes_have_a_millisecond_of_a_busy_turn(void) {
+    check_in_turns(1000000, 500000, "222");
+    check_in_turns(1000000, 400000, "323");
+    check_in_turns(1000000, 3700000, "10010001");
+    check_in_turns(1000000, 1000000000, "10000000010"); /* a turn for each millisecond, but few */
+    check_in_turns(5000000, 500000, "222");
+    check_in_turns(500000, 250000, "222");
+}
+
+static void test_handshakes_have_a_quarter_of_a_millisecond_of_any_turn(void) {
+    check_in_turns(0, 250000, "1111");
+    check_in_turns(0, 125000, "2222");
+    check_in_turns(100000, 100000, "323");
+    check_in_turns(0, 1000000, "100010001");
+    was_idle = true; /* then it was not busy, however long ago the last turn was */
+    check_in_turns(5000000, 250000, "1111");
+    was_idle = false;
 }
 
 /* Who has begun is served beside a line of those that begin. */
@@ -396,7 +410,8 @@ static void test_all(void) {
     test_half_a_hello_is_only_kept();
     test_handshakes_that_stop_have_a_limit();
     test_handshakes_in_line_are_not_reset();
-    test_handshakes_have_a_millisecond_of_a_turn();
+    test_handshakes_have_a_millisecond_of_a_busy_turn();
+    test_handshakes_have_a_quarter_of_a_millisecond_of_any_turn();
     test_one_that_goes_on_does_not_wait_for_all_that_begin();
     test_handshakes_in_line_leave_the_poller_to_others();
     test_a_deadline_makes_no_handshake();

@@ -167,7 +167,7 @@ static void test_one_that_ends_in_line_has_no_handshake(void) {
     rd_conn_read_now(conn);
     CHECK(rd_conn_set_has_layers(&set));
     rd_conn_finish(conn, false);
-    rd_conn_set_serve_layers(&set);
+    rd_conn_set_serve_layers(&set, false);
     CHECK_INT(shaken, 1);
     turn();
     check_gone();
@@ -311,7 +311,7 @@ static void test_a_handshake_that_sends_the_rest_ends_the_deadline(void) {
     rd_loop_wait(&loop, &found, 0);
     rd_loop_process(&loop, &found);
     while (recv(peer, bytes, sizeof(bytes), 0) > 0) continue;
-    rd_conn_set_serve_layers(&set);
+    rd_conn_set_serve_layers(&set, false);
     CHECK_INT(rd_conn_unsent(conn), 0);
     turn();
     CHECK_INT(conn->deadlines.write, UINT64_MAX);
