@@ -17,6 +17,7 @@ static void begin(const rd_transport *transport) {
         rd_listener listener = {.transport = transport};
         snprintf(listener.url, sizeof(listener.url), "%s", URL);
         rd_listener_names_add(&servers[i]->accepting.names, &listener);
+        servers[i]->accepting.is_secure = true;
     }
     dialed = transport;
     dialed_name = RD_SLICE(URL);

@@ -6,9 +6,12 @@
 
 require "test_helper"
 require "io/wait"
+require "openssl"
 require "socket"
 require "timeout"
+require "tmpdir"
 require "rondo"
+require "support/certificates"
 
 class RawTest < Minitest::Test
   DEADLINE = 60
@@ -362,6 +365,18 @@ class RawTest < Minitest::Test
     socket.write("word")
     socket.close_write
     assert_equal "hello\nword", rest(socket)
+  end
+
+  # There may be no other listener with TLS.
+  def test_handshakes_are_counted
+    Dir.mktmpdir do |folder|
+      pair = Certificates.new(folder).pair("raw")
+      serve { |server| @raw = server.listen_raw("ssl://127.0.0.1:0?#{pair.query}") { Echo.new } }
+      secure = OpenSSL::SSL::SSLSocket.new(dial)
+      within { secure.connect }
+      assert_equal "hello\n", line(secure)
+      within { Thread.pass until @server.stats.values_at(:tls_full, :tls_connections) == [1, 1] }
+    end
   end
 
   def test_a_proxy_header_comes_first

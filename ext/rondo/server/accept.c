@@ -121,6 +121,7 @@ int rd_server_add_listener(rd_server *server, rd_listener *listener) {
     listener->busy = listener->is_raw ? RD_SLICE("") : rd_protocol_busy();
     listener->accepts_per_turn = (int)server->settings.accepts_per_turn;
     if (rd_listener_start(listener, &server->loop) != 0) return -1;
+    server->accepting.is_secure |= !listener->transport->is_plain;
     rd_list_append(&server->accepting.listeners, &listener->in_server);
     rd_listener_names_add(&server->accepting.names, listener);
     /* Siblings may send connections before the first turn of this server. */

@@ -19,6 +19,7 @@ typedef struct rd_accepting {
     uint32_t limit;      /* of connections */
     rd_timer timer;      /* runs while the limit is reached */
     bool paused;
+    bool is_secure; /* there is, or was, a listener that is not plain */
 } rd_accepting;
 
 /* `node` advances before the body runs, so the body may end the listener. */

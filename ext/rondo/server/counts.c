@@ -69,7 +69,7 @@ void rd_server_write_scores(rd_server *server) {
     if (queue_len > atomic_load_explicit(&score->max_queue_seen, memory_order_relaxed)) {
         PUT(max_queue_seen, queue_len);
     }
-    if (server->accepting.names.count > 0) write_secure(server);
+    if (server->accepting.is_secure) write_secure(server);
     if (server->pubsub.replay_gaps > 0) add_replay_gaps(server);
     if (server->conns.ledger.changed) write_ledger(score, &server->conns.ledger);
 }
