@@ -31,6 +31,21 @@ void rd_endpoint_queued(rd_endpoint *endpoint) {
     rd_conn_mark_dirty(endpoint->conn);
 }
 
+void rd_endpoint_finish(rd_endpoint *endpoint, bool linger) {
+    endpoint->is_closing = true;
+    rd_conn_finish(endpoint->conn, linger);
+}
+
+void rd_endpoint_close(rd_endpoint *endpoint, unsigned code, rd_slice reason) {
+    rd_endpoint_set_close(endpoint, code, reason);
+    rd_endpoint_finish(endpoint, true);
+}
+
+bool rd_endpoint_can_read_on(const rd_endpoint *endpoint, size_t backlog) {
+    return endpoint->message_bytes < backlog / 2 && endpoint->conn->read_paused &&
+           !rd_endpoint_is_due(endpoint, RD_ENDPOINT_SHUTDOWN);
+}
+
 /* ---- the life of the connection ---- */
 
 void rd_endpoint_on_open(rd_conn *conn) {

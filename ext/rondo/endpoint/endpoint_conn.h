@@ -42,6 +42,15 @@ bool rd_endpoint_may_write(rd_endpoint *endpoint);
 /* The application has queued a message, which leaves with the next flush. */
 void rd_endpoint_queued(rd_endpoint *endpoint);
 
+/* Sends what is queued, then ends. */
+void rd_endpoint_finish(rd_endpoint *endpoint, bool linger);
+
+/* Implements `close` of rd_endpoint_ops where the protocol has no words for an end. */
+void rd_endpoint_close(rd_endpoint *endpoint, unsigned code, rd_slice reason);
+
+/* Whether reading was paused and can go on: the application has taken half of `backlog` bytes. */
+bool rd_endpoint_can_read_on(const rd_endpoint *endpoint, size_t backlog);
+
 /* Implements `overflow` of rd_endpoint_ops: too much waits, for the client or for the application.
  */
 void rd_endpoint_overflow(rd_endpoint *endpoint);

@@ -64,24 +64,13 @@ static void endpoint_deliver(rd_endpoint *endpoint, rd_message *message, rd_rece
     rd_endpoint_queue(endpoint, rd_message_encoding(message, RD_ENCODING_RAW, encode, NULL));
 }
 
-/* Sends what is queued, then ends. */
-static void finish(rd_endpoint *endpoint, bool linger) {
-    endpoint->is_closing = true;
-    rd_conn_finish(endpoint->conn, linger);
-}
-
-static void endpoint_close(rd_endpoint *endpoint, unsigned code, rd_slice reason) {
-    rd_endpoint_set_close(endpoint, code, reason);
-    finish(endpoint, true);
-}
-
 /* Ends after the client, once the application has handled everything that came before and could
  * still answer it. */
 static void answer_end(rd_raw *raw) {
     rd_endpoint *endpoint = &raw->endpoint;
     if (!raw->is_ending || endpoint->is_closing || endpoint->source.is_handling) return;
     if (rd_endpoint_is_due(endpoint, RD_ENDPOINT_OPEN)) return;
-    if (rd_list_is_empty(&endpoint->messages)) finish(endpoint, false);
+    if (rd_list_is_empty(&endpoint->messages)) rd_endpoint_finish(endpoint, false);
 }
 
 static void endpoint_handled(rd_endpoint *endpoint) {
@@ -90,8 +79,7 @@ static void endpoint_handled(rd_endpoint *endpoint) {
     if (endpoint->is_closing) return;
     if (raw->is_ending) {
         answer_end(raw);
-    } else if (endpoint->message_bytes < BACKLOG_BYTES / 2 && endpoint->conn->read_paused &&
-               !rd_endpoint_is_due(endpoint, RD_ENDPOINT_SHUTDOWN)) {
+    } else if (rd_endpoint_can_read_on(endpoint, BACKLOG_BYTES)) {
         rd_conn_resume_reading(endpoint->conn);
     }
 }
@@ -107,7 +95,7 @@ static const rd_endpoint_ops ops = {
     .event = push_event,
     .deliver = endpoint_deliver,
     .overflow = rd_endpoint_overflow,
-    .close = endpoint_close,
+    .close = rd_endpoint_close,
     .handled = endpoint_handled,
     .free = endpoint_free,
 };
@@ -126,7 +114,7 @@ static bool is_backlog_full(const rd_endpoint *endpoint) {
 static void refuse(rd_endpoint *endpoint, int code) {
     rd_handler *handler = endpoint->shared->handler;
     handler->on_refused(handler, endpoint->conn, code);
-    endpoint_close(endpoint, (unsigned)rd_error_status(code), RD_SLICE("no memory"));
+    rd_endpoint_close(endpoint, (unsigned)rd_error_status(code), RD_SLICE("no memory"));
 }
 
 static void on_data(rd_conn *conn, const char *bytes, size_t len) {

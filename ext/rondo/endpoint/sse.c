@@ -47,17 +47,6 @@ static void endpoint_deliver(rd_endpoint *endpoint, rd_message *message, rd_rece
     rd_endpoint_queue(endpoint, encoding);
 }
 
-/* Sends what is queued, then ends. */
-static void finish(rd_endpoint *endpoint, bool linger) {
-    endpoint->is_closing = true;
-    rd_conn_finish(endpoint->conn, linger);
-}
-
-static void endpoint_close(rd_endpoint *endpoint, unsigned code, rd_slice reason) {
-    rd_endpoint_set_close(endpoint, code, reason);
-    finish(endpoint, true);
-}
-
 static void endpoint_handled(rd_endpoint *endpoint) {
     (void)endpoint; /* there are no messages of the client to hold back */
 }
@@ -72,7 +61,7 @@ static const rd_endpoint_ops ops = {
     .event = push_event,
     .deliver = endpoint_deliver,
     .overflow = rd_endpoint_overflow,
-    .close = endpoint_close,
+    .close = rd_endpoint_close,
     .handled = endpoint_handled,
     .free = endpoint_free,
 };
@@ -90,7 +79,7 @@ static void on_data(rd_conn *conn, const char *bytes, size_t len) {
 }
 
 static void on_eof(rd_conn *conn) {
-    finish(rd_endpoint_of(conn), false);
+    rd_endpoint_finish(rd_endpoint_of(conn), false);
 }
 
 /* Nothing was sent for an interval. A comment shows proxies that the stream is alive, and shows the

@@ -160,8 +160,7 @@ static void endpoint_handled(rd_endpoint *endpoint) {
     count_messages(ws, 0);
     if (ws->phase == RD_WEBSOCKET_ENDING) {
         answer_end(ws);
-    } else if (endpoint->message_bytes < BACKLOG_BYTES / 2 && endpoint->conn->read_paused &&
-               !rd_endpoint_is_due(endpoint, RD_ENDPOINT_SHUTDOWN)) {
+    } else if (rd_endpoint_can_read_on(endpoint, BACKLOG_BYTES)) {
         go_on(ws);
     }
 }

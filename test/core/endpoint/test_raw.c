@@ -104,10 +104,14 @@ static void begin(void) {
     CHECK_STR(told, "o");
 }
 
-static void finish(void) {
+static void leave(void) {
     if (client >= 0) close(client);
     client = -1;
     work();
+}
+
+static void finish(void) {
+    leave();
     if (endpoint != NULL) {
         rd_loop_lock(&server->loop);
         rd_endpoint_unref(endpoint);
@@ -314,9 +318,7 @@ static void test_close(void) {
     work();
     CHECK(hear(client));
     CHECK_STR(got, "end");
-    close(client);
-    client = -1;
-    work();
+    leave();
     CHECK_STR(told, "oc");
     CHECK_INT(endpoint->close_code, 4000);
     finish();
@@ -346,9 +348,7 @@ static void test_shutdown(void) {
     work();
     CHECK(hear(client));
     CHECK_STR(got, "bye");
-    close(client);
-    client = -1;
-    work();
+    leave();
     CHECK_STR(told, "osc");
     CHECK_INT(endpoint->close_code, 1001);
     finish();
