@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# How long one client has to wait while many others are hostile: `ruby bench/attacks.rb [--out FILE] [ATTACK...]`. Plain
+# How long one client has to wait while many others are hostile: `ruby bench/attacks.rb [--out FILE] [ATTACK...]`. Small
 # requests at a steady rate, first without the attack, then during it, in turn on fresh servers. The table shows the
 # waits, their ratio within a round, and the growth of the server's memory. `tls` names all attacks on TLS: those of
 # test/tls/attacks.rb, again and again, on a server whose bystander comes over TLS, too.
@@ -87,7 +87,7 @@ module Bench
       <<~TEXT.chomp
         # Beside clients that mean harm, #{Time.now.utc.strftime("%Y-%m-%d %H:%M")} UTC
 
-        Rondo #{Servers.all["rondo"].version.call}, #{THREADS} threads; #{PER_SECOND} plain requests a second of a
+        Rondo #{Servers.all["rondo"].version.call}, #{THREADS} threads; #{PER_SECOND} requests a second of a
         bystander; #{@rounds} rounds of #{@seconds} s in quiet, #{@seconds} s while the attack begins and #{@seconds} s
         while it goes on, medians. Clients that are thrown out come back, #{Attacker::PER_SECOND} a second; an attack on
         TLS is repeated as soon as it is over. Memory is the growth of the highest from quiet to the end of the attack.
