@@ -158,8 +158,8 @@ static VALUE client_pending(VALUE self) {
 
 /* @return [Hash, nil] the env of the request that was upgraded, always the same Hash; nil for a raw
  *   connection that did not begin as a request. It equals the env of the application call, without
- * what is valid only during that call: rack.hijack, rack.response_finished, rack.early_hints and
- * the key of the handshake */
+ *   what is valid only during that call: rack.hijack, rack.response_finished, rack.early_hints and
+ *   the key of the handshake */
 VALUE rd_client_env(VALUE self) {
     rd_client *client = rd_client_of(self);
     if (RB_TYPE_P(client->env, T_ARRAY)) {

@@ -49,7 +49,8 @@ static bool add_thread(rd_binding *binding) {
         return true;
     }
     binding->pool.threads--;
-    rd_pool_write_scores(binding); /* other threads, which ran meanwhile, may have counted this one */
+    rd_pool_write_scores(
+        binding); /* other threads, which ran meanwhile, may have counted this one */
     rd_binding_unref(binding);
     VALUE error = rb_errinfo();
     bool serves_nobody = binding->pool.threads == 0 && !binding->pool.over; /* unless stopping */

@@ -2,8 +2,7 @@
  *
  * From a response to an upgraded connection: whether the upgrade in rack.upgrade, or the raw
  * connection in upgrade.tcp, is possible and allowed (lib/rondo/upgrades.rb has the messages), and
- * the switch to the handler. rb_dispatch.c
- * calls it; rb_client.c has what the handler gets.
+ * the switch to the handler. rb_dispatch.c calls it; rb_client.c has what the handler gets.
  */
 #include "app/rb_upgrade.h"
 

@@ -28,7 +28,7 @@ module Rondo
     # A terminal that is closed says so by HUP, like somebody who has new certificates. A shell says it a moment before.
     # @param reloads [Boolean] whether there are certificates
     # @yield on another thread: the terminal is gone after all
-    # @return [Boolean] whether the server goes on for now
+    # @return [Boolean] whether the server keeps serving, at least until the block is called
     def outlives_hang_up?(reloads, &stop)
       return false if !reloads || terminal_gone?
 

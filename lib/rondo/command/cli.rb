@@ -28,6 +28,8 @@ module Rondo
     SUBCOMMANDS = %w[init check cert].freeze
     # Words that people try first; a file of that name comes before.
     TRIED = %w[start help version].freeze
+    # Parts of the help, each made by the method of that name.
+    GROUPS = %i[addresses processes limits certificates logs puma_only others].freeze
     # Those with words of their own.
     TOOLS = { "ctl" => :Ctl, "top" => :Top }.freeze
 
@@ -189,8 +191,6 @@ module Rondo
     rescue ArgumentError
       raise UsageError, "#{value.inspect} is not a size; use a number with b, k, m or g"
     end
-
-    GROUPS = %i[addresses processes limits certificates logs puma_only others].freeze
 
     def parser(groups = GROUPS)
       OptionParser.new do |options|

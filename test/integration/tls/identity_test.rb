@@ -131,15 +131,17 @@ class TLSIdentityTest < RackCase
     assert_nil ask(shake(port, name: "a\r\nb"))["SSL_TLS_SNI"]
   end
 
+  # Of 300 failures, whose certificates have 12,000 together. ASan keeps most of the memory that was freed.
+  GROWTH_KB = ENV.fetch("LD_PRELOAD", "").include?("asan") ? 256 * 1024 : 5000
+
   # What C has read of the certificate is freed, although nobody asks for it.
   def test_an_env_that_cannot_be_made
-    skip "AddressSanitizer keeps what is freed" if ENV.fetch("LD_PRELOAD", "").include?("asan")
     friend = @certificates.pair("friend", names: Array.new(1500) { |n| "DNS:name-#{n}.friends.test" })
     socket = shake(listen(told, "peer"), friend)
     Rondo::Identity.stub(:keys, ->(*) { raise "no keys" }) do
       before = 300.times { fail_once(socket) } && resident_kb
       300.times { fail_once(socket) }
-      assert_operator resident_kb - before, :<, 5000 # all certificates together have 12,000
+      assert_operator resident_kb - before, :<, GROWTH_KB
     end
     assert_equal "CN=friend", ask(socket)["SSL_CLIENT_S_DN"]
   end

@@ -15,7 +15,7 @@ class TLSPortsTest < TLSCase
 
   def setup
     super
-    skip "only root makes networks" unless Process.uid.zero?
+    skip "the right of root to make networks is missing" unless Process.uid.zero?
     skip "#{TOOLS.join(", ")}: one of them is missing" unless TOOLS.all? { |name| found?(name) }
     File.chmod(0o755, @folder)
     File.chmod(0o644, @pair.key)

@@ -75,7 +75,7 @@ class CertificatesDoorTest < Minitest::Test
   end
 
   def test_all_addresses_of_localhost
-    skip "there is no IPv6" unless Socket.ip_address_list.any?(&:ipv6_loopback?)
+    skip "an IPv6 loopback is missing" unless Socket.ip_address_list.any?(&:ipv6_loopback?)
     found = door(host: "localhost")
     assert_equal %W[http://127.0.0.1:#{@held.number} http://[::1]:#{@held.number}].sort, found.urls.sort
     assert_equal "308", Net::HTTP.get_response(URI("http://[::1]:#{@held.number}/")).code

@@ -42,7 +42,7 @@ class CertificatesFolderTest < Minitest::Test
   end
 
   def test_what_root_writes_is_for_its_owner
-    skip "only root can try this" unless Process.euid.zero?
+    skip "the rights of root are missing" unless Process.euid.zero?
     FileUtils.mkdir_p(@folder.path)
     File.chown(65_534, 65_534, @folder.path)
     @folder.locked { @folder.write("a/b/key.pem", "secret") }
