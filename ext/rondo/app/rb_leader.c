@@ -6,6 +6,7 @@
 #include "app/rb_leader.h"
 
 #include "base/alloc.h"
+#include "base/apart.h"
 #include "system/clock.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_gvl.h"
@@ -135,7 +136,7 @@ static int serve_events(rd_runner *runner) {
 
 /* Runs tasks for as long as a batch of requests may take. Returns the state of a Thread#kill, or
  * 0. */
-static int serve_tasks(rd_runner *runner) {
+RD_APART static int serve_tasks(rd_runner *runner) {
     rd_binding *binding = runner->binding;
     rd_task *task = NULL;
     int killed = 0;

@@ -29,6 +29,7 @@ typedef struct rd_lead {
     uint64_t watch_since_ns; /* and when that was */
     uint64_t stuck_ns;       /* when it was last found to be stuck */
     uint64_t busy_until_ns;  /* pauses before this time are expected to be short */
+    uint64_t call_due_ns;    /* when the poll ends because of a request or a call that is late */
     uint64_t awake_ns;       /* when the last sleep was over, set by rd_server_wait; 0: not set */
     uint64_t return_ns;      /* how long the leader then waited for the GVL */
     uint64_t returned_ns;    /* when that was */

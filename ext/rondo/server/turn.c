@@ -83,13 +83,12 @@ static bool asks_siblings(const rd_server *server) {
 
 static int64_t timeout_of(rd_server *server) {
     int64_t timeout = rd_loop_timeout(&server->loop);
-    const uint64_t due_ns = rd_queue_due_ns(server);
+    const uint64_t due_ns = server->lead.call_due_ns = rd_queue_due_ns(server);
     if (server->stop.state != RD_STOP_NOT && asks_siblings(server)) {
         timeout = sooner(timeout, LEAVE_ASK_US);
     }
     if (due_ns == UINT64_MAX) return timeout;
-    const uint64_t now_ns = rd_clock_ns(), due_ms = due_ns / 1000000 + 1;
-    if (due_ms < server->loop.sleep_until_ms) server->loop.sleep_until_ms = due_ms;
+    const uint64_t now_ns = rd_clock_ns();
     return sooner(timeout, due_ns > now_ns ? (int64_t)((due_ns - now_ns) / 1000) + 1 : 0);
 }
 
@@ -212,7 +211,8 @@ void rd_server_lock(rd_server *server) {
 
 /* Whether a timer was set that is due before the poll ends. */
 static bool has_early_timer(const rd_server *server) {
-    return rd_timer_next(&server->loop.timers) < server->loop.sleep_until_ms;
+    const uint64_t next_ms = rd_timer_next(&server->loop.timers);
+    return next_ms < server->loop.sleep_until_ms && next_ms <= server->lead.call_due_ns / 1000000;
 }
 
 RD_APART static void leave_tidy(rd_server *server) {
