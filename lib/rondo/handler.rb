@@ -153,7 +153,7 @@ module Rondo
 
     def listen(server, settings, log)
       typed = %i[host port].any? { |name| settings.source(name) == TYPED }
-      uris = [*settings[:bind]].map { |text| Address.uri(text, settings[:port]) }
+      uris = [*(settings[:bind] || [])].map { |text| Address.uri(text, settings[:port]) }
       if typed && uris.any?
         log.say "! bind (#{settings.source(:bind)}): ignored, because the options of the program say where to listen"
         uris = []

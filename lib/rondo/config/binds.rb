@@ -23,7 +23,7 @@ module Rondo
       wanted = activated(settings, inherited.foreign_uris(raw))
       wanted = wanted(settings) if wanted.empty?
       wanted = inherited.uris(raw) if wanted.empty?
-      wanted = [default(settings)] if wanted.empty?
+      wanted = [default(settings)] if wanted.empty? && settings[:bind] != false
       [*wanted, *raw].map { |uri| bare?(uri) ? with_certificate(uri, settings, log) : uri }
     end
 
@@ -59,7 +59,7 @@ module Rondo
     def wanted(settings)
       typed = typed(settings)
       typed << :port if secure?(settings) && typed.empty?
-      given = typed == %i[port] ? [] : [*settings[:bind]]
+      given = typed == %i[port] ? [] : [*(settings[:bind] || [])]
       hosts, uris = given.partition { |text| Address.host?(text) }
       at_port = hosts.map { |host| default(settings, host) }
       at_port << default(settings) if hosts.empty? && typed.include?(:port)

@@ -80,9 +80,11 @@ module Rondo
         end
       end
 
-      # @param uri [String] one more address to listen on
+      # @param uri [String, false] one more address to listen on; false: there are only raw listeners
       def bind(uri)
-        set(:bind, [*current(:bind), uri.to_s])
+        return set(:bind, false) if uri == false
+
+        set(:bind, [*(current(:bind) || []), uri.to_s])
       end
 
       # One more address to listen on, whose connections are raw (docs/RAW.md).

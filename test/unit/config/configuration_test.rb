@@ -207,6 +207,8 @@ class ConfigurationTest < Minitest::Test
     assert_equal ["tcp://127.0.0.1:1", "unix:///x", "tcp://[::1]:2"],
                  values("bind 'tcp://127.0.0.1:1'\nbind 'unix:///x'\nport '2', '::1'")[:bind]
     assert_empty values("bind 'tcp://127.0.0.1:1'\nclear_binds!")[:bind]
+    assert_equal false, values("bind 'tcp://127.0.0.1:1'\nbind false")[:bind]
+    assert_equal ["unix:///x"], values("bind false\nbind 'unix:///x'")[:bind]
   end
 
   def test_threads
