@@ -11,7 +11,7 @@ require "rondo/version"
 class TreeTest < Minitest::Test
   ROOT = File.expand_path("../..", __dir__)
   SOURCES = %w[
-    ext/rondo/**/*.{c,h} lib/**/*.rb test/**/*.{rb,c,h} bench/**/*.{rb,c} bin/* tools/**/*
+    ext/rondo/**/*.{c,h} gems/**/*.rb lib/**/*.rb test/**/*.{rb,c,h} bench/**/*.{rb,c} bin/* tools/**/*
   ].freeze
 
   def test_sources_name_their_licence
@@ -21,7 +21,7 @@ class TreeTest < Minitest::Test
   end
 
   def test_ruby_sources_freeze_their_strings
-    sources = files("lib/**/*.rb", "test/**/*.rb", "bench/**/*.rb", "examples/**/*.ru")
+    sources = files("gems/**/*.rb", "lib/**/*.rb", "test/**/*.rb", "bench/**/*.rb", "examples/**/*.ru")
     without = sources.reject { |path| text(path)[0, 200].include?("# frozen_string_literal: true") }
     assert_empty without
   end
@@ -43,7 +43,7 @@ class TreeTest < Minitest::Test
   end
 
   def test_links_between_the_pages_lead_somewhere
-    broken = files("*.md", "docs/**/*.md", "bench/*.md", "examples/*.md", "test/*.md").flat_map do |page|
+    broken = files("*.md", "docs/**/*.md", "gems/**/*.md", "bench/*.md", "examples/*.md", "test/*.md").flat_map do |page|
       text(page).scan(/\]\(([^)#\s]+)(?:#[^)]*)?\)/).flatten
                 .grep_v(/\A(?:https?|mailto):/)
                 .reject { |link| File.exist?(File.join(ROOT, File.dirname(page), link)) }

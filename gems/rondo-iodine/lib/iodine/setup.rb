@@ -1,0 +1,139 @@
+# frozen_string_literal: true
+
+# What Rondo.start gets: iodine's settings in Rondo's units, one application, and the states as hooks.
+# SPDX-License-Identifier: MIT
+
+module Iodine
+  # @api private
+  module Base
+    # One start.
+    class Setup
+      # Iodine's own defaults.
+      DEFAULTS = { timeout: 40, ping: 40, max_body: 50, max_headers: 32, max_msg: 250 }.freeze
+      MIB = 1024 * 1024
+      # Rondo's setting, and how many of its units are one of iodine's.
+      UNITS = { timeout: [:keep_alive_timeout_ms, 1000], ping: [:ping_interval_ms, 1000],
+                max_body: [:max_body_bytes, MIB], max_headers: [:max_head_bytes, 1024],
+                max_msg: [:max_message_bytes, 1024] }.freeze
+
+      # @param listeners [Array<Listener>]
+      # @raise [RuntimeError] what cannot be served
+      def initialize(listeners)
+        @http, @raw = listeners.partition { |listener| !listener.place.raw? }
+        @options = (@http.first || @raw.first)&.options || DEFAULT_SETTINGS
+        @threads, @workers = Base.concurrency(Iodine.threads, Iodine.workers)
+      end
+
+      # @return [void] when the server has stopped
+      def serve
+        setup = self
+        Rondo.start(application, **settings) { setup.hooks(self) }
+      end
+
+      # @return [Boolean]
+      def cluster?
+        @workers > 1
+      end
+
+      # @param verbs [Rondo::Configuration::Verbs]
+      # @return [void]
+      def hooks(verbs)
+        listen_raw(verbs)
+        cluster? ? hooks_of_cluster(verbs) : hooks_of_one(verbs)
+      end
+
+      private
+
+      def settings
+        { workers: cluster? ? @workers : 0, threads: [@threads, @threads], bind: addresses,
+          quiet: Iodine.verbosity < INFORMATION, silent: Iodine.verbosity < WARNINGS,
+          log_requests: @options[:log] ? true : false, raise_exception_on_sigterm: false, public: folder,
+          **sizes }.compact
+      end
+
+      # Without an application there is no HTTP.
+      def addresses
+        @http.empty? ? false : @http.map { |each| each.place.uri }
+      end
+
+      def sizes
+        UNITS.to_h do |name, (setting, factor)|
+          value = @options[name]
+          value = DEFAULTS[name] unless value.is_a?(Integer) && value.positive?
+          [setting, value * factor]
+        end
+      end
+
+      def folder
+        path = @options[:public]
+        return unless path.is_a?(String)
+        return path if File.directory?(path)
+
+        Base.warning("the public folder #{path} does not exist, no files are served.")
+        nil
+      end
+
+      def application
+        app = @http.first&.handler
+        others = @http.map(&:handler).uniq(&:object_id)
+        raise "several applications in one process are not in this version" if others.size > 1
+
+        app.respond_to?(:call) ? Application.new(app) : Application.new(->(_env) { [404, {}, []] })
+      end
+
+      def listen_raw(verbs)
+        @raw.each do |listener|
+          handler = listener.handler
+          verbs.listen_raw(listener.place.uri) { Base.adapt(handler) }
+        end
+      end
+
+      def hooks_of_one(verbs)
+        verbs.after_booted do
+          Iodine.begin_worker(child: false)
+          Base.reach(:on_start)
+        end
+        verbs.after_stopped { Base.reach(:start_shutdown) && Base.reach(:on_finish) }
+      end
+
+      def hooks_of_cluster(verbs)
+        verbs.before_worker_fork { Base.reach(:before_fork) }
+        verbs.after_worker_fork { Base.reach(:after_fork) && Base.reach(:enter_master) }
+        verbs.before_worker_boot do
+          Iodine.begin_worker(child: true)
+          %i[after_fork enter_child on_start].each { |name| Base.reach(name) }
+        end
+        verbs.before_worker_shutdown { Base.reach(:start_shutdown) && Base.reach(:on_finish) }
+        verbs.after_stopped { Base.reach(:start_shutdown) && Base.reach(:on_finish) }
+      end
+    end
+
+    # The application, with adapters around the handlers that it gives.
+    class Application
+      UPGRADES = %w[rack.upgrade upgrade.tcp].freeze
+
+      # @param app [#call]
+      def initialize(app)
+        @app = app
+      end
+
+      # @param env [Hash]
+      # @return [Array]
+      def call(env)
+        answer = @app.call(env)
+        UPGRADES.each do |name|
+          handler = env[name]
+          env[name] = Adapter.new(handler) if handler
+        end
+        answer
+      end
+    end
+
+    # @param maker [#call, Object] of a raw listener
+    # @return [Adapter, nil]
+    def self.adapt(maker)
+      handler = maker.respond_to?(:call) ? maker.call : maker
+      handler && Adapter.new(handler)
+    end
+  end
+end

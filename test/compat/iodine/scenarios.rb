@@ -1,0 +1,157 @@
+# frozen_string_literal: true
+
+# What is done with each snippet: the same on Rondo and on iodine 0.7.60. `transcripts/` has what iodine answered.
+# SPDX-License-Identifier: MIT
+
+require_relative "transcript"
+
+module Scenarios
+  # How a snippet is run, and the steps of its clients.
+  Scenario = Struct.new(:name, :program, :options, :steps) do
+    # @param kind [Symbol] :rondo or :iodine
+    # @return [String] the transcript
+    def run(kind)
+      contender = Contender.new(kind, program, **options)
+      transcript = Transcript.new(contender)
+      steps.call(transcript)
+      transcript.to_s
+    ensure
+      contender&.close
+    end
+  end
+
+  ALL = {}
+
+  def self.scenario(name, program, **options, &steps)
+    ALL[name] = Scenario.new(name, program, options, steps)
+  end
+
+  ONE = %w[-t 1 -w 1].freeze
+
+  scenario("readme_chat", "readme_chat.rb") do |t|
+    t.get("/")
+    ann = t.websocket("Ann").hear
+    bob = t.websocket("Bob").hear
+    ann.say("hello")
+    [ann, bob].each(&:hear)
+    bob.say("grüße").hear
+    ann.hear
+    t.finish
+  end
+
+  scenario("readme_echo", "readme_echo.rb") do |t|
+    ann = t.line("Ann")
+    ann.say("hello\n").hear("\n")
+    t.wait_for_output(/hello/)
+    ann.say("bye\n").hear_end
+    t.wait_for_output(/bye/)
+    t.finish
+  end
+
+  scenario("readme_telnet_chat", "readme_telnet_chat.rb") do |t|
+    ann = t.line("Ann").hear("\n")
+    ann.say("a\nb\n").hear("again.\n").hear("\n")
+    ann.say("Ann\n").hear("joined chat.\n")
+    bob = t.line("Bob").hear("\n")
+    bob.say("Bob\n").hear("joined chat.\n")
+    ann.hear("joined chat.\n").say("hello").hear("hello\n")
+    bob.hear("hello\n").say("bye\n").hear_end
+    ann.hear("bye\n").hear("left chat.\n")
+    t.finish
+  end
+
+  scenario("readme_upgrade_tcp", "readme_upgrade_tcp.rb") do |t|
+    t.get("/")
+    ann = t.line("Ann")
+    ann.say("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n").hear_status
+    ann.say("hello\n").hear("\n")
+    t.finish
+  end
+
+  scenario("readme_hello", "readme_hello.ru", args: ONE) do |t|
+    t.get("/")
+    t.finish
+  end
+
+  scenario("readme_x_sendfile", "readme_x_sendfile.ru", args: [*ONE, "-www", "."]) do |t|
+    t.get("/source")
+    t.get("/file")
+    t.get("/other")
+    t.finish
+  end
+
+  scenario("x_sendfile", "x-sendfile.ru", args: [*ONE, "-www", "."]) do |t|
+    t.get("/source")
+    t.get("/other")
+    t.finish
+  end
+
+  scenario("redis", "redis.ru", args: ONE) do |t|
+    ann = t.websocket("Ann", "Ann").hear
+    ann.say("hello").hear
+    bob = t.websocket("Bob", "Bob").hear
+    ann.hear
+    bob.leave
+    ann.hear
+    t.finish { ann.hear }
+  end
+
+  # Programs that end by themselves.
+  %w[readme_static readme_initializer readme_restart readme_redis].each do |name|
+    scenario(name, "#{name}.rb", waits: false, requires: name == "readme_static" ? [] : ["iodine"]) { |t| t.finish(nil) }
+  end
+
+  scenario("hello", "hello.ru", args: ONE) do |t|
+    t.get("/")
+    t.get("/a?b=c")
+    t.finish
+  end
+
+  scenario("rack3", "rack3.ru", args: ONE) do |t|
+    t.get("/")
+    t.finish
+  end
+
+  scenario("etag", "etag.ru", args: ONE) do |t|
+    t.get("/")
+    t.finish
+  end
+
+  scenario("echo", "echo.ru", args: ONE) do |t|
+    t.get("/")
+    ann = t.websocket("Ann").hear
+    ann.say("hello").hear
+    t.finish { ann.hear.hear }
+  end
+
+  scenario("config", "config.ru", args: ONE) do |t|
+    t.get("/")
+    ann = t.websocket("Ann")
+    ann.say("one").hear
+    stream = t.stream("Eve")
+    ann.say("two").hear
+    stream.hear
+    t.finish { [ann.hear.hear, stream.hear] }
+  end
+
+  scenario("sub_protocols", "sub-protocols.ru", args: ONE) do |t|
+    t.get("/")
+    ann = t.websocket("Ann", "Ann", fields: { "Sec-WebSocket-Protocol" => "chat" }).hear
+    echo = t.websocket("Echo", "", fields: { "Sec-WebSocket-Protocol" => "none, echo" }).hear
+    echo.say("hello").hear
+    bob = t.websocket("Bob", "", fields: { "Sec-WebSocket-Protocol" => "chat" }).hear
+    ann.hear
+    bob.say("hi").hear
+    ann.hear
+    t.websocket("Eve", "", fields: { "Sec-WebSocket-Protocol" => "other" })
+    t.finish { [ann.hear, echo.hear] }
+  end
+
+  scenario("shootout", "shootout.ru", args: ONE) do |t|
+    ann = t.websocket("Ann")
+    ann.say('{"type":"echo","payload":"x"}').hear
+    ann.say('{"type":"broadcast","payload":"y"}').hear.hear
+    ann.say_binary("b\x00\xff").hear.hear
+    t.finish
+  end
+end
