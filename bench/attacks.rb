@@ -44,10 +44,10 @@ module Bench
       garbage: [1000, "random bytes"],
       plain_http: [1000, "plain HTTP"],
       clients_that_stop_reading: [50, "3 answers of 3 MB that nobody reads"],
-      new_keys: [1, "500 requests for new keys"],
-      renegotiations: [1, "50 renegotiations"],
-      records_of_one_byte: [1, "an upload of 20,000 bytes in as many records"],
-      small_fragments: [1, "an answer of 3 MB in records of 512 bytes"]
+      new_keys: [16, "500 requests for new keys"],
+      renegotiations: [16, "50 renegotiations"],
+      records_of_one_byte: [16, "an upload of 20,000 bytes in as many records"],
+      small_fragments: [16, "an answer of 3 MB in records of 512 bytes"]
     }.to_h { |name, (clients, text)| [name, Attack.new(clients: clients, text: "TLS: #{text}", tls: :p256)] }.freeze
 
     EVERY = ALL.merge(TLS).freeze

@@ -13,15 +13,22 @@ module Bench
     SIZE = 1000
     STAY_SECONDS = 1 # how long clients hold what they hold
     PAUSE_SECONDS = 0.05
+    # Attacks by one client each: as many of them go on side by side as there are clients.
+    ALONE = %i[new_keys renegotiations records_of_one_byte small_fragments].freeze
 
     # @yield before the first one
     def call
+      ::Attacks.program # compiled once
       yield
-      attacks = ::Attacks.new(@port, SIZE)
-      loop { attack_once(attacks) }
+      Array.new(ALONE.include?(@kind) ? @count : 1) { Thread.new { attack_for_ever } }.each(&:join)
     end
 
     private
+
+    def attack_for_ever
+      attacks = ::Attacks.new(@port, SIZE)
+      loop { attack_once(attacks) }
+    end
 
     def attack_once(attacks)
       attacks.public_send(@kind) do |clients|
