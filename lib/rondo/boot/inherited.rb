@@ -19,8 +19,9 @@ module Rondo
     # children do not take it too.
     # @return [Inherited]
     def self.extract(env = ENV)
-      own, foreign = from_predecessor(env)
-      new(own, foreign + from_systemd(env), materials: materials_left(env))
+      own, foreign, redirects = from_predecessor(env)
+      foreign += from_systemd(env)
+      new(own + redirects, foreign, redirects: redirects.map(&:last), materials: materials_left(env))
     end
 
     # Closes by exec what was left for this process. It is called when Rondo is loaded. What this process starts before
@@ -29,7 +30,7 @@ module Rondo
     def self.withhold(env = ENV)
       keys = env.values_at(CERTIFICATES, TicketKeys::VARIABLE).compact
       keys.each { |number| withhold_one(number) { |io| [TLS.sealed?(io)] } } # raises for what is not ours
-      numbers = env[VARIABLE].to_s.scan(/(?:\A|,)(\d+)[=~]/).flatten
+      numbers = env[VARIABLE].to_s.scan(/(?:\A|,)(\d+)[=~+]/).flatten
       numbers.each { |number| withhold_one(number) { |io| listening?(io) } }
       _, number, _, master = env["RONDO_MOLD"].to_s.split(":")
       withhold_one(number) if master == Process.ppid.to_s
@@ -81,15 +82,17 @@ module Rondo
     # @param command [Hash] of {command}
     # @param ios [Array<Array(String, IO)>]
     # @param foreign [Array<String>] URLs of sockets that systemd opened
+    # @param redirects [Array<String>] URLs of sockets that never serve the application
     # @param more [Hash{String => String}] further variables
     # @param keep [Array<IO>] further descriptors that stay open
     # @param materials [Array<TLS::Material>] shown on the sockets; the next process reads its files, and needs these if
     #   somebody has written half of them
     # @raise [Error] one line
-    def self.exec_again(command, ios, foreign: [], more: {}, keep: [], materials: [])
+    def self.exec_again(command, ios, foreign: [], redirects: [], more: {}, keep: [], materials: [])
       left = TLS.hand_on(materials)
       keep, more = [*keep, left], { **more, CERTIFICATES => left.fileno.to_s } if left
-      list = ios.map { |url, io| "#{io.fileno}#{foreign.include?(url) ? "~" : "="}#{url}" }.join(",")
+      kinds = [*foreign.product(["~"]), *redirects.product(["+"])].to_h
+      list = ios.map { |url, io| "#{io.fileno}#{kinds.fetch(url, "=")}#{url}" }.join(",")
       kept = [*ios.map(&:last), *keep].to_h { |io| [io.fileno, io.fileno] }
       Dir.chdir(command[:folder])
       EARLY.each { |name| trap(name, "IGNORE") }
@@ -115,10 +118,11 @@ module Rondo
       socket&.close
     end
 
-    # @return [Array(Array, Array)] those the predecessor opened, and those systemd gave it
+    # @return [Array(Array, Array, Array)] those the predecessor opened, those systemd gave it, and its redirects
     def self.from_predecessor(env)
-      entries = env.delete(VARIABLE).to_s.split(",").map { |entry| entry.match(/\A(\d+)([=~])(.*)\z/).captures }
-      entries.partition { |_, kind, _| kind == "=" }.map do |some|
+      entries = env.delete(VARIABLE).to_s.split(",").map { |entry| entry.match(/\A(\d+)([=~+])(.*)\z/).captures }
+      %w[= ~ +].map do |wanted|
+        some = entries.select { |_, kind, _| kind == wanted }
         some.map { |number, _, url| [Address.uri_of(url), number.to_i] }
       end
     end
@@ -160,9 +164,11 @@ module Rondo
     # @param own [Enumerable<Array(String, Integer)>] URIs and descriptors; a URI may be there more
     #   than once, with the sockets of several workers
     # @param foreign [Enumerable<Array(String, Integer)>] those whose files are not ours to remove
+    # @param redirects [Array<Integer>] descriptors of `own` that never serve the application
     # @param materials [Array<TLS::Material>] shown there so far
-    def initialize(own, foreign = [], materials: [])
+    def initialize(own, foreign = [], redirects: [], materials: [])
       @materials = materials
+      @redirects = redirects
       @own = own.map(&:last)
       @descriptors = [*own, *foreign]
       @used = []
@@ -181,7 +187,7 @@ module Rondo
     end
 
     # @param raw [Array<String>] URIs of raw listeners
-    # @return [Array<String>] what else there is; a raw listener never becomes another one
+    # @return [Array<String>] what else there is; neither a raw listener nor one of redirects becomes another one
     def uris(raw = [])
       others(raw).map(&:first).uniq
     end
@@ -243,7 +249,7 @@ module Rondo
     def others(raw)
       places = raw.flat_map { |uri| Address.resolve(Address.parse(uri)) }
       @descriptors.reject do |known, number|
-        Address.raw?(known) || places.any? { |place| same_place?(known, number, place) }
+        Address.raw?(known) || @redirects.include?(number) || places.any? { |place| same_place?(known, number, place) }
       end
     end
 

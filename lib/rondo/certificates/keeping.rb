@@ -64,6 +64,11 @@ module Rondo
         @door&.foreign? ? @door.urls : []
       end
 
+      # @return [Array<String>] URLs of the others; no next program serves its application there
+      def redirects
+        @door ? @door.urls - foreign : []
+      end
+
       # Before an exec: clients that have been accepted get their answers, and those that come meanwhile wait in the
       # kernel's queue.
       # @return [Array<Array(String, IO)>] URLs and sockets that stay open

@@ -33,10 +33,11 @@ module Rondo
       listeners = Inherited.hand_on(@cluster.slots.all.map { |url, io| [url, io.fileno] })
       published, links = hand_on_messages
       more, kept = hand_on_what_is_secret
-      foreign = [*@cluster.slots.foreign, *@cluster.fetched&.foreign]
-      sockets = [*listeners, *@cluster.fetched&.rest]
-      Inherited.exec_again(@command, sockets, foreign: foreign, keep: [*keep, *links, *kept],
-                                              materials: @cluster.slots.materials,
+      fetched = @cluster.fetched
+      foreign = [*@cluster.slots.foreign, *fetched&.foreign]
+      sockets = [*listeners, *fetched&.rest]
+      Inherited.exec_again(@command, sockets, foreign: foreign, redirects: [*fetched&.redirects],
+                                              keep: [*keep, *links, *kept], materials: @cluster.slots.materials,
                                               more: { Succession::VARIABLE => text, Hub::VARIABLE => published,
                                                       **more, **environment })
     rescue Error, SystemCallError => e

@@ -329,7 +329,8 @@ module Rondo
       @control&.close
       @fetched&.close
       tickets, kept = TicketKeys.hand_on(@tickets)
-      Inherited.exec_again(@again, @handed_on, foreign: [*@foreign, *@fetched&.foreign], keep: kept,
+      Inherited.exec_again(@again, @handed_on, foreign: [*@foreign, *@fetched&.foreign],
+                                               redirects: [*@fetched&.redirects], keep: kept,
                                                materials: @materials.values,
                                                more: { **tickets, **@setup.environment_before })
     end

@@ -43,6 +43,15 @@ class InheritedTest < Minitest::Test
     assert_equal "cannot listen on ssl://127.0.0.1:1: cert is missing", error.message
   end
 
+  # Who asks on port 80 for a certificate that is no longer wanted does not get the application in plain text.
+  def test_a_port_of_redirects_never_serves_the_application
+    inherited = take("7=unix://@x,8+http://127.0.0.1:80")
+    assert_equal ["unix://@x"], inherited.uris
+    assert_empty inherited.foreign_uris
+    assert inherited.own?(8)
+    assert_equal [8], inherited.descriptors_for("tcp://127.0.0.1:80")
+  end
+
   def test_each_is_given_out_once
     inherited = take("7=http://127.0.0.1:1")
     assert_equal [[7], []], Array.new(2) { inherited.descriptors_for("tcp://127.0.0.1:1") }
