@@ -25,6 +25,7 @@ require "rondo/origins"
 require "rondo/upgrades"
 require "rondo/pubsub"
 require "rondo/tasks"
+require "rondo/process/outgoing"
 require "rondo/process/raw"
 require "rondo/server"
 require "rondo/capybara" if defined?(Capybara)

@@ -59,6 +59,13 @@ module Rondo
       @log.error("Task#{" of #{quote(file)}:#{line}" if file}: #{describe(error)}")
     end
 
+    # @param url [String] of a connection that the application has asked for
+    # @param why [String] it could not be made
+    # @return [void]
+    def report_dial(url, why)
+      @log.warn("Could not connect to #{quote(url)}: #{why}")
+    end
+
     # @param count [Integer] tasks that had not begun when the server had to end
     # @return [void]
     def report_dropped_tasks(count)

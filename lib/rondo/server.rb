@@ -130,6 +130,17 @@ module Rondo
       Raw.attach(@core, socket, handler)
     end
 
+    # Makes a connection as {Rondo.connect} does, in this server. It may be asked for before {#run}.
+    # @param url [String]
+    # @param handler [Object]
+    # @param options [Hash{Symbol => Object}]
+    # @return [Object] the handler
+    # @raise [AddressError, ArgumentError, TypeError, DialLimitError]
+    def connect(url, handler:, **options)
+      Outgoing.new(url, handler, options).begin(@core)
+      handler
+    end
+
     # Adopts a listening descriptor that another process opened (systemd, the process before exec).
     # @param descriptor [Integer] the server's from now on; stays the caller's if this raises
     # @param owns_file [Boolean] whether the file of a Unix socket is removed at the end

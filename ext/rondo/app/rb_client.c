@@ -162,6 +162,7 @@ static VALUE client_pending(VALUE self) {
  *   the key of the handshake */
 VALUE rd_client_env(VALUE self) {
     rd_client *client = rd_client_of(self);
+    if (RB_TYPE_P(client->env, T_STRING)) return Qnil;
     if (RB_TYPE_P(client->env, T_ARRAY)) {
         RB_OBJ_WRITE(self, &client->env, rd_env_restore(client->binding, client->env));
     }

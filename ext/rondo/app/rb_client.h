@@ -14,13 +14,14 @@ typedef struct rd_client {
     const rd_upgrade_row *kind;
     VALUE handler;
     VALUE next_handler; /* Qundef: none */
-    VALUE env;          /* as rd_env_keep() made it, then the Hash that env() made of it */
+    VALUE env;          /* as rd_env_keep() made it, then the Hash that env() made of it; nil; or a
+                         * String: the URL of an outgoing connection */
     VALUE blocks; /* nil, or a Hash: number → block, kind and name of its subscription → number */
 } rd_client;
 
 rd_client *rd_client_of(VALUE self);
 
-/* A client without a connection yet. `env`: as rd_env_keep() made it, or nil. */
+/* A client without a connection yet. `env`: as rd_env_keep() made it, nil, or a URL. */
 VALUE rd_client_new(rd_binding *binding, const rd_upgrade_row *kind, VALUE handler, VALUE env);
 
 /* What a connection needs to have a handler; made before the lock is taken, because it raises. */

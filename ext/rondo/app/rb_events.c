@@ -12,6 +12,7 @@
 #include "binding/rb_report.h"
 #include "app/rb_channels.h"
 #include "app/rb_client.h"
+#include "app/rb_connect.h"
 #include "app/rb_raw.h"
 
 /* Methods of the handler, by event; NULL: the event has none. */
@@ -62,6 +63,10 @@ static VALUE dispatch(VALUE argument) {
                                       message);
     }
     if (message != NULL) arguments[1] = data_of(message);
+    if (dispatching->endpoint->is_dialing) {
+        rd_report_dial(dispatching->binding, dispatching->endpoint, dispatching->client);
+        arguments[0] = Qnil;
+    }
     return rb_check_funcall(client->handler, *callbacks[kind], message != NULL ? 2 : 1, arguments);
 }
 

@@ -18,6 +18,7 @@
 #include "rack/rb_env.h"
 #include "rack/rb_input.h"
 #include "app/rb_channels.h"
+#include "app/rb_connect.h"
 #include "app/rb_options.h"
 #include "app/rb_raw.h"
 #include "app/rb_supervisor.h"
@@ -138,6 +139,7 @@ void rd_init_server(VALUE rondo) {
     rd_init_core_listening(cCore);
     rd_init_core_channels(cCore);
     rd_init_core_raw(cCore);
+    rd_init_core_connect(cCore, rondo);
     rd_init_core_siblings(cCore);
     rb_define_const(cCore, "DESCRIPTORS_KEPT", INT2FIX(RD_DESCRIPTORS_KEPT));
 }

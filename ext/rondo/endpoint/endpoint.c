@@ -87,26 +87,37 @@ static const rd_event_ops subscriber_source = {
 
 /* ---- life ---- */
 
-void rd_endpoint_init(rd_endpoint *endpoint, const rd_endpoint_ops *ops, rd_http_shared *shared,
-                      rd_conn *conn) {
+static void init(rd_endpoint *endpoint, const rd_endpoint_ops *ops, rd_http_shared *shared,
+                 bool is_connection) {
     memset(endpoint, 0, sizeof(*endpoint));
-    rd_event_source_init(&endpoint->source, conn != NULL ? &connection_source : &subscriber_source,
-                         conn != NULL);
+    rd_event_source_init(&endpoint->source, is_connection ? &connection_source : &subscriber_source,
+                         is_connection);
     rd_subscriber_init(&endpoint->subscriber, &subscriber_ops,
                        (uint32_t)shared->settings->max_subscriptions);
     endpoint->shared = shared;
-    if (conn != NULL) {
+    if (is_connection) {
         endpoint->subscriber.ledger = shared->ledger;
         endpoint->subscriber.name_limit = (size_t)shared->settings->max_subscription_bytes;
     }
     rd_list_init(&endpoint->messages);
     rd_list_init(&endpoint->replays);
     endpoint->ops = ops;
-    endpoint->conn = conn;
     endpoint->ping_interval_ms = (uint32_t)shared->settings->ping_interval_ms;
     endpoint->refs = 1;
     endpoint->close_code = RD_ENDPOINT_ABNORMAL;
+}
+
+void rd_endpoint_init(rd_endpoint *endpoint, const rd_endpoint_ops *ops, rd_http_shared *shared,
+                      rd_conn *conn) {
+    init(endpoint, ops, shared, conn != NULL);
+    endpoint->conn = conn;
     if (conn != NULL) rd_endpoint_set_due(endpoint, RD_ENDPOINT_OPEN);
+}
+
+void rd_endpoint_init_dialing(rd_endpoint *endpoint, const rd_endpoint_ops *ops,
+                              rd_http_shared *shared) {
+    init(endpoint, ops, shared, true);
+    endpoint->is_dialing = true;
 }
 
 void rd_endpoint_ref(rd_endpoint *endpoint) {
@@ -281,6 +292,12 @@ void rd_endpoint_closed(rd_endpoint *endpoint) {
     rd_endpoint_end_subscriptions(endpoint);
     rd_endpoint_notify(endpoint);
     rd_endpoint_unref(endpoint);
+}
+
+void rd_endpoint_failed(rd_endpoint *endpoint, rd_slice why) {
+    assert(endpoint->is_dialing && endpoint->conn == NULL);
+    rd_endpoint_set_close(endpoint, RD_ENDPOINT_ABNORMAL, why);
+    rd_endpoint_closed(endpoint);
 }
 
 void rd_endpoint_set_close(rd_endpoint *endpoint, unsigned code, rd_slice reason) {

@@ -111,7 +111,9 @@ struct rd_endpoint {
     bool is_closing : 1; /* nothing more can be sent */
     bool wants_drained : 1;
     bool wants_ping : 1;
-    char *reason; /* allocated, or NULL */
+    bool is_dialing : 1; /* this process makes the connection, and has none yet: CLOSE means that
+                          * there never was one, and `reason` says why */
+    char *reason;        /* allocated, or NULL */
 };
 
 /* A message for the application: from the client, or from a channel. */
@@ -131,6 +133,11 @@ static inline const rd_endpoint_message *rd_endpoint_message_of(const rd_event *
 /* `conn` NULL: a subscriber of the application itself. */
 void rd_endpoint_init(rd_endpoint *endpoint, const rd_endpoint_ops *ops,
                       struct rd_http_shared *shared, rd_conn *conn);
+
+/* For a connection that is still to be made: rd_endpoint_connected() or rd_endpoint_failed() comes
+ * later. */
+void rd_endpoint_init_dialing(rd_endpoint *endpoint, const rd_endpoint_ops *ops,
+                              struct rd_http_shared *shared);
 
 static inline rd_endpoint *rd_endpoint_of_source(rd_event_source *source) {
     return RD_CONTAINER(source, rd_endpoint, source);
@@ -205,6 +212,10 @@ void rd_endpoint_closed(rd_endpoint *endpoint);
 
 /* The same for a connection that the application has not claimed: it is never told of it. */
 void rd_endpoint_withdrawn(rd_endpoint *endpoint);
+
+/* The connection could not be made: the application gets CLOSE and nothing else. Drops the
+ * protocol's reference. */
+void rd_endpoint_failed(rd_endpoint *endpoint, rd_slice why);
 
 /* The next event. */
 rd_endpoint_event rd_endpoint_next(const rd_endpoint *endpoint);

@@ -124,13 +124,10 @@ int rd_endpoint_answer_send(rd_request *request, const rd_endpoint_answer *answe
     return result;
 }
 
-rd_endpoint *rd_endpoint_begin(rd_request *request, rd_endpoint *endpoint,
-                               const rd_protocol *protocol) {
-    rd_conn *conn = request->conn;
-    request->responder->switch_to(request, protocol);
+/* The state of the connection is zeroed. */
+static void begin(rd_conn *conn, rd_endpoint *endpoint, const rd_protocol *protocol) {
     *(rd_endpoint **)rd_conn_state_of(conn) = endpoint;
     rd_endpoint_expect(endpoint);
-    rd_endpoint_ref(endpoint);
     protocol->on_open(conn);
     rd_buffer ahead = conn->input;
     conn->input = (rd_buffer){0};
@@ -139,5 +136,21 @@ rd_endpoint *rd_endpoint_begin(rd_request *request, rd_endpoint *endpoint,
         protocol->on_data(conn, rd_buffer_ptr(&ahead), rd_buffer_len(&ahead));
     rd_buffer_clear(&ahead);
     if (conn->set->stopping && rd_conn_is_open(conn)) protocol->on_shutdown(conn);
+}
+
+rd_endpoint *rd_endpoint_begin(rd_request *request, rd_endpoint *endpoint,
+                               const rd_protocol *protocol) {
+    rd_conn *conn = request->conn;
+    request->responder->switch_to(request, protocol);
+    rd_endpoint_ref(endpoint);
+    begin(conn, endpoint, protocol);
     return endpoint;
+}
+
+void rd_endpoint_connected(rd_endpoint *endpoint, rd_conn *conn, const rd_protocol *protocol) {
+    rd_conn_switch(conn, protocol);
+    endpoint->conn = conn;
+    endpoint->is_dialing = false;
+    rd_endpoint_set_due(endpoint, RD_ENDPOINT_OPEN);
+    begin(conn, endpoint, protocol);
 }

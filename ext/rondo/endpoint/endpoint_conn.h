@@ -31,6 +31,10 @@ int rd_endpoint_answer_send(rd_request *request, const rd_endpoint_answer *answe
 rd_endpoint *rd_endpoint_begin(rd_request *request, rd_endpoint *endpoint,
                                const rd_protocol *protocol);
 
+/* The connection that this process has made is there: it has `protocol` from now on, and the
+ * endpoint gets its OPEN. */
+void rd_endpoint_connected(rd_endpoint *endpoint, rd_conn *conn, const rd_protocol *protocol);
+
 static inline rd_endpoint *rd_endpoint_of(rd_conn *conn) {
     return *(rd_endpoint **)rd_conn_state_of(conn);
 }

@@ -225,6 +225,12 @@ rd_endpoint *rd_raw_open(rd_conn_set *set, int fd, const rd_address *peer) {
     return endpoint;
 }
 
+rd_endpoint *rd_raw_dialing(rd_http_shared *shared) {
+    rd_raw *raw = rd_alloc_zero(sizeof(*raw));
+    rd_endpoint_init_dialing(&raw->endpoint, &ops, shared);
+    return &raw->endpoint;
+}
+
 /* A part of the request may still be on its way, or on its way to a disk. */
 bool rd_raw_is_possible(const rd_request *request) {
     rd_conn *conn = request->conn;

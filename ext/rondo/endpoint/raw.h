@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * A connection whose bytes mean something to the application alone. A listener accepts it, a
- * request became it (`upgrade.tcp`), or the application gave its descriptor. What arrives is given
- * to the application in pieces of at most RD_RAW_MESSAGE_MAX bytes. Where one ends means nothing.
- * Under the loop lock.
+ * request became it (`upgrade.tcp`), the application gave its descriptor, or asked for it. What
+ * arrives is given to the application in pieces of at most RD_RAW_MESSAGE_MAX bytes. Where one ends
+ * means nothing. Under the loop lock.
  *
  *   OPEN ──the client's end──▶ ending: the application gets what came before, and may answer
  *     └──────close()─────────────▶ closing: what is queued leaves ──▶ closed
@@ -30,6 +30,10 @@ void rd_raw_set_maker(rd_conn *conn, uint32_t number);
  * it. Takes the descriptor over. Returns a reference for the caller, which then reads:
  * rd_conn_read_now(). */
 rd_endpoint *rd_raw_open(rd_conn_set *set, int fd, const rd_address *peer);
+
+/* For a connection that is still to be made (protocol/outgoing.h). Returns the protocol's
+ * reference. */
+rd_endpoint *rd_raw_dialing(struct rd_http_shared *shared);
 
 /* Whether the connection of this request can become a raw one: nothing else uses its descriptor,
  * and the whole request has been read. */

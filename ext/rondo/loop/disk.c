@@ -176,7 +176,7 @@ void rd_disk_do(rd_loop *loop, rd_disk_job *job, uint64_t volume) {
     disk->failed |= !is_queued && !disk->over;
     pthread_mutex_unlock(&disk->lock);
     if (is_queued || is_lost) return;
-    if (run_job(job)) rd_loop_post(loop, &job->posted);
+    if (job->needs_thread || run_job(job)) rd_loop_post(loop, &job->posted);
 }
 
 bool rd_disk_take_failure(rd_loop *loop) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Threads for calls that may wait for a disk: write(2), open(2), read(2) and close(2) of files. The
- * loop never makes such a call itself. It hands over a job; a thread runs the job without any lock,
- * and the loop calls done() under its lock in a later turn:
+ * loop never makes such a call itself, nor one that waits for a name server (listen/lookup.h). It
+ * hands over a job; a thread runs the job without any lock, and the loop calls done() under its
+ * lock in a later turn:
  *
  *   rd_disk_do() ──▶ lane of the volume ──▶ run(), on a thread ──▶ rd_loop_post() ──▶ done()
  *
@@ -25,7 +26,7 @@ typedef struct rd_disk rd_disk;
 #define RD_DISK_THREADS 2 /* of a lane */
 
 /* Volumes that are not devices; devices are identified by their st_dev. */
-enum { RD_DISK_BODIES = 1, RD_DISK_FOLDER = 2 };
+enum { RD_DISK_BODIES = 1, RD_DISK_FOLDER = 2, RD_DISK_NAMES = 3 };
 
 typedef struct rd_disk_job {
     rd_posted posted; /* its node also links the job in its lane */
@@ -34,10 +35,12 @@ typedef struct rd_disk_job {
     /* Runs later, under the lock; may free the job or hand it over again. NULL: `run` frees the
      * job. */
     void (*done)(struct rd_disk_job *job);
+    bool needs_thread; /* run() may take too long for any other: without one, only done() comes */
 } rd_disk_job;
 
 /* Hands a job over. The job is not the caller's until done(). Under the lock. When no thread can be
- * started, the caller runs the job itself; done() comes later in this case, too. */
+ * started, the caller runs the job itself, unless it needs a thread; done() comes later in this
+ * case, too. */
 void rd_disk_do(rd_loop *loop, rd_disk_job *job, uint64_t volume);
 
 /* Whether jobs have run without a thread since the last call. Under the lock. */

@@ -11,6 +11,7 @@
 #include "endpoint/raw.h"
 #include "request/handler.h"
 #include "protocol/forwarding.h"
+#include "protocol/outgoing.h"
 #include "protocol/request_protocols.h"
 
 /* The protocol of a new connection from this peer: the first protocol, or the opening (opening.h)

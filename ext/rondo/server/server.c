@@ -103,6 +103,7 @@ static void init_parts(rd_server *server) {
     rd_list_init(&server->events.waiting);
     init_tasks(server);
     rd_files_init(server);
+    rd_outgoings_init(&server->outgoings, &server->conns, &server->accepting.limit);
     rd_siblings_init(&server->siblings, rd_handover_receive);
     rd_stop_init(server);
     atomic_init(&server->lead.phase, RD_PHASE_APPLICATION); /* there is no leader yet */
@@ -146,6 +147,7 @@ void rd_server_free(rd_server *server) {
     server->score = &server->own_score; /* at the end of Ruby the scoreboard may be gone already */
     rd_accept_end(server, 0);
     rd_siblings_clear(server);
+    rd_outgoings_stop(&server->outgoings);
     rd_conn_set_each(&server->conns, rd_conn_close);
     rd_queue_clear(&server->queue);
     rd_events_clear(server);
@@ -160,6 +162,7 @@ void rd_server_free(rd_server *server) {
         rd_free(server->body_folder);
     }
     rd_disk_stop(&server->loop); /* files that were kept are closed by a thread as well */
+    rd_outgoings_clear(&server->outgoings);
     rd_loop_clear(&server->loop);
     rd_conn_set_clear(&server->conns);
     rd_request_pool_clear(&server->http.requests);
@@ -183,6 +186,7 @@ void rd_server_abandon(rd_server *server) {
     rd_request_pool_abandon(&server->http.requests);
     RD_EACH_LISTENER(server, listener, node) rd_listener_abandon(listener);
     rd_conn_set_abandon(&server->conns);
+    rd_dialer_abandon(&server->outgoings.dialer);
     if (server->pubsub.link != NULL) rd_conn_set_abandon(&server->pubsub.link->conns);
     rd_server_release(server);
 }

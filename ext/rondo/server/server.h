@@ -42,6 +42,7 @@
 #include "server/incidents.h"
 #include "server/lead.h"
 #include "messaging/pubsub.h"
+#include "protocol/protocols.h"
 #include "server/queue.h"
 #include "server/stop.h"
 #include "server/watch.h"
@@ -80,6 +81,7 @@ struct rd_server {
     rd_tasks tasks;
     rd_files_queue files;
     rd_pubsub pubsub;
+    rd_outgoings outgoings;
     rd_siblings siblings;
     rd_forwards forwards;
     rd_departure departure;

@@ -64,6 +64,7 @@ void rd_stop_carry_out(rd_server *server) {
         server->conns.stopping = true;
     }
     rd_tasks_drain(&server->tasks);
+    rd_outgoings_stop(&server->outgoings);
     if (wanted == RD_STOP_NOW) {
         rd_tasks_end(&server->tasks);
         server->conns.moving = false;

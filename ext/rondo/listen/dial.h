@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Connecting to a name or an address, without ever blocking: the name is looked up (lookup.h), then
+ * its addresses are tried as RFC 8305 has it ("happy eyeballs"): one after the other, a quarter of
+ * a second apart or as soon as one has failed, and the first that answers wins. All of it has one
+ * deadline. Each socket counts as a descriptor in the ledger. Under the loop lock.
+ *
+ *   begin ──▶ looking up ──▶ trying ──▶ on_done(descriptor)
+ *     └────────────────────────▲└─────▶ on_done(-1): `why`
+ */
+#ifndef RD_LISTEN_DIAL_H
+#define RD_LISTEN_DIAL_H
+
+#include "base/ledger.h"
+#include "listen/lookup.h"
+#include "loop/waiters.h"
+#include "transport/address.h"
+
+/* Those of one loop. */
+typedef struct rd_dialer {
+    rd_loop *loop;
+    rd_ledger *ledger;
+    rd_fd_waiters waiters;
+    rd_list attempts; /* of all */
+    uint32_t lookups; /* of which a thread may still know */
+    bool nodelay;
+} rd_dialer;
+
+/* Lives in its owner. */
+typedef struct rd_dial {
+    rd_dialer *dialer;
+    rd_lookup *lookup; /* while it goes on */
+    rd_targets *targets;
+    uint32_t next;    /* target */
+    rd_list attempts; /* that have begun and are not over */
+    rd_timer due, stagger;
+    const char *why; /* the last failure: a text that is there for ever */
+    /* The dial is over, and may be freed. The descriptor is the owner's; -1: it has failed. */
+    void (*on_done)(struct rd_dial *dial, int fd, const rd_address *peer);
+} rd_dial;
+
+void rd_dialer_init(rd_dialer *dialer, rd_loop *loop, rd_ledger *ledger);
+
+/* When no dial goes on any more, and before the loop is cleared. */
+void rd_dialer_clear(rd_dialer *dialer);
+
+/* In a forked child: closes the descriptors, which are copies of the parent's. */
+void rd_dialer_abandon(rd_dialer *dialer);
+
+/* Connects to one of these, which rd_alloc() has made; takes them over. May call on_done at once.
+ */
+void rd_dial_begin(rd_dialer *dialer, rd_dial *dial, rd_targets *targets, uint64_t due_ms);
+
+/* Connects to a name. */
+void rd_dial_name(rd_dialer *dialer, rd_dial *dial, const char *host, uint16_t port,
+                  uint64_t due_ms);
+
+/* Ends it without on_done. */
+void rd_dial_cancel(rd_dial *dial);
+
+#endif

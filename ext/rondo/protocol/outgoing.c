@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From a wish to a connection or a failure; see outgoing.h.
+ */
+#include "protocol/outgoing.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "endpoint/endpoint_conn.h"
+#include "endpoint/raw.h"
+#include "request/handler.h"
+
+typedef struct rd_outgoing {
+    rd_list node;
+    rd_dial dial;
+    rd_outgoings *all;
+    rd_endpoint *endpoint;
+} rd_outgoing;
+
+static const rd_slice stops = RD_SLICE_INIT("the server stops");
+static const rd_slice no_room = RD_SLICE_INIT("there is no room for another connection");
+
+void rd_outgoings_init(rd_outgoings *outgoings, rd_conn_set *set, const uint32_t *conn_limit) {
+    *outgoings = (rd_outgoings){.set = set, .conn_limit = conn_limit};
+    rd_dialer_init(&outgoings->dialer, set->loop, &set->ledger);
+    outgoings->dialer.nodelay = set->settings->tcp_nodelay != 0;
+    rd_list_init(&outgoings->all);
+}
+
+void rd_outgoings_clear(rd_outgoings *outgoings) {
+    rd_dialer_clear(&outgoings->dialer);
+}
+
+bool rd_outgoings_are_full(const rd_outgoings *outgoings) {
+    const uint64_t limit = (uint64_t)outgoings->set->settings->max_dials;
+    return outgoings->count >= limit || outgoings->dialer.lookups >= limit;
+}
+
+/* Frees it, and returns its endpoint. */
+static rd_endpoint *leave(rd_outgoing *outgoing) {
+    rd_endpoint *endpoint = outgoing->endpoint;
+    rd_list_unlink(&outgoing->node);
+    outgoing->all->count--;
+    rd_free(outgoing);
+    return endpoint;
+}
+
+static void fail(rd_outgoing *outgoing, rd_slice why) {
+    rd_endpoint_failed(leave(outgoing), why);
+}
+
+/* ---- the connection ---- */
+
+/* What a new connection has until its endpoint is told. */
+static void on_nothing(rd_conn *conn) {
+    (void)conn;
+}
+
+static const rd_protocol rd_protocol_outgoing = {
+    .state_size = sizeof(rd_endpoint *),
+    .on_open = on_nothing,
+    .on_close = on_nothing,
+};
+
+static bool has_room(const rd_outgoings *outgoings) {
+    const rd_conn_set *set = outgoings->set;
+    return set->count < *outgoings->conn_limit && !rd_ledger_lacks_descriptors(&set->ledger);
+}
+
+static void open_conn(rd_outgoing *outgoing, int fd, const rd_address *peer) {
+    rd_conn_set *set = outgoing->all->set;
+    rd_tcp_keep_alive(fd, (unsigned)(set->settings->ping_interval_ms / 1000));
+    rd_conn *conn = rd_conn_open(set, fd, &rd_transport_tcp, &rd_protocol_outgoing, peer);
+    rd_endpoint_connected(leave(outgoing), conn, &rd_protocol_raw);
+    rd_conn_read_now(conn);
+}
+
+static void on_dialed(rd_dial *dial, int fd, const rd_address *peer) {
+    rd_outgoing *outgoing = RD_CONTAINER(dial, rd_outgoing, dial);
+    if (fd < 0) {
+        fail(outgoing, rd_slice_of(dial->why, strlen(dial->why)));
+    } else if (!has_room(outgoing->all)) {
+        close(fd);
+        fail(outgoing, no_room);
+    } else {
+        open_conn(outgoing, fd, peer);
+    }
+}
+
+/* ---- from the application ---- */
+
+static void dial(rd_outgoing *outgoing, const rd_destination *where) {
+    rd_dialer *dialer = &outgoing->all->dialer;
+    const uint64_t due_ms = dialer->loop->now_ms + where->timeout_ms;
+    outgoing->dial.on_done = on_dialed;
+    if (where->host != NULL) {
+        rd_dial_name(dialer, &outgoing->dial, where->host, where->port, due_ms);
+    } else {
+        rd_dial_begin(dialer, &outgoing->dial, where->targets, due_ms);
+    }
+}
+
+void rd_outgoing_begin(rd_outgoings *outgoings, rd_endpoint *endpoint,
+                       const rd_destination *where) {
+    if (outgoings->has_stopped) {
+        rd_free(where->targets);
+        rd_endpoint_failed(endpoint, stops);
+        return;
+    }
+    rd_outgoing *outgoing = rd_alloc_zero(sizeof(*outgoing));
+    outgoing->all = outgoings;
+    outgoing->endpoint = endpoint;
+    rd_list_append(&outgoings->all, &outgoing->node);
+    outgoings->count++;
+    dial(outgoing, where);
+}
+
+void rd_outgoings_stop(rd_outgoings *outgoings) {
+    outgoings->has_stopped = true;
+    while (!rd_list_is_empty(&outgoings->all)) {
+        rd_outgoing *outgoing = RD_CONTAINER(outgoings->all.next, rd_outgoing, node);
+        rd_dial_cancel(&outgoing->dial);
+        fail(outgoing, stops);
+    }
+}

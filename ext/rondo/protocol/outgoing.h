@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Connections that this process makes for its application, from the wish to the first event. A
+ * connection that is made is as any other of its protocol (endpoint/raw.h), counts as one, and is
+ * told to the application by OPEN. One that cannot be made is told by CLOSE alone: its endpoint is
+ * there from the beginning. Under the loop lock.
+ *
+ *   begin ──▶ dialing (listen/dial.h) ──▶ the protocol of the connection
+ *                │  deadline, stop            OPEN … CLOSE
+ *                └──────▶ failed: CLOSE
+ */
+#ifndef RD_PROTOCOL_OUTGOING_H
+#define RD_PROTOCOL_OUTGOING_H
+
+#include "endpoint/endpoint.h"
+#include "listen/dial.h"
+#include "transport/conn.h"
+
+/* Those of a server. */
+typedef struct rd_outgoings {
+    rd_dialer dialer;
+    rd_conn_set *set;
+    const uint32_t *conn_limit; /* of all connections of the server */
+    rd_list all;
+    uint32_t count;
+    bool has_stopped;
+} rd_outgoings;
+
+/* Where to. */
+typedef struct rd_destination {
+    const char *host; /* a name; NULL: `targets` */
+    uint16_t port;
+    rd_targets *targets; /* of rd_alloc(), taken over */
+    uint64_t timeout_ms; /* for all of it */
+} rd_destination;
+
+void rd_outgoings_init(rd_outgoings *outgoings, rd_conn_set *set, const uint32_t *conn_limit);
+
+/* Before the loop is cleared. */
+void rd_outgoings_clear(rd_outgoings *outgoings);
+
+/* Whether there are max_dials of them. A name whose lookup goes on counts even if nobody waits for
+ * it any more. */
+bool rd_outgoings_are_full(const rd_outgoings *outgoings);
+
+/* Takes over the protocol's reference to the endpoint, which is dialing. It may have failed, and
+ * the connection may be there, when this returns. */
+void rd_outgoing_begin(rd_outgoings *outgoings, rd_endpoint *endpoint, const rd_destination *where);
+
+/* The server stops: those that are being made fail, and so do all later ones. */
+void rd_outgoings_stop(rd_outgoings *outgoings);
+
+#endif

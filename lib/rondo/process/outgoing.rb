@@ -1,0 +1,127 @@
+# frozen_string_literal: true
+
+# Connections that the application asks for: their URLs and options; see docs/CONNECT.md. They are made in
+# ext/rondo/protocol/outgoing.c, the extension's side of this is ext/rondo/app/rb_connect.c.
+# SPDX-License-Identifier: MIT
+
+module Rondo
+  # A connection that is to be made. The arguments are checked here, before anything happens.
+  class Outgoing
+    EXPECTED = "expected tcp://HOST:PORT or unix://PATH"
+    # The bytes of a name in the DNS, with room for the zone of an address.
+    HOST_MAX = 255
+    # Seconds.
+    TIMEOUTS = (0.01..86_400)
+    OPTIONS = %i[timeout].freeze
+
+    # @param url [String]
+    # @param handler [Object]
+    # @param options [Hash{Symbol => Object}]
+    # @raise [AddressError] one line: the URL
+    # @raise [ArgumentError, TypeError] the handler, or an option
+    def initialize(url, handler, options)
+      raise ArgumentError, "an outgoing connection needs a handler, not #{handler.inspect}" unless handler
+
+      @url = shown(url)
+      @handler = handler
+      @where = place.merge(url: @url)
+      check(options)
+      @timeout_ms = options[:timeout] && milliseconds(options[:timeout])
+    end
+
+    # @param core [Server::Core]
+    # @return [void]
+    # @raise [DialLimitError]
+    def begin(core)
+      core.connect(@handler, @where.merge(timeout_ms: @timeout_ms))
+    end
+
+    # As a task, in each process that serves: there it has failed if it cannot even begin.
+    # @return [void]
+    def begin_later
+      Rondo.run do
+        Rondo.connect_now(self)
+      rescue StandardError
+        @handler.on_close(nil) if @handler.respond_to?(:on_close, true)
+        raise
+      end
+    end
+
+    private
+
+    def shown(url)
+      text = String.try_convert(url) or raise TypeError, "the URL must be a String, not #{url.class}"
+      refuse(text.inspect[0, 300]) unless text.valid_encoding? && !text.match?(/[\0-\x20\x7f]/)
+      text.dup.freeze
+    end
+
+    def refuse(url, why = EXPECTED)
+      raise AddressError, "cannot connect to #{url}: #{why}"
+    end
+
+    def place
+      case @url
+      when %r{\Atcp://(?:\[([^\]]+)\]|([^:\[\]/?\#@]+)):(\d{1,5})/?\z} then tcp(*Regexp.last_match.captures)
+      when %r{\Aunix://(.+)\z} then { path: unix(Regexp.last_match(1)) }
+      else refuse(@url)
+      end
+    end
+
+    def tcp(literal, name, port)
+      host = literal || name
+      port = Integer(port, 10)
+      refuse(@url, "port #{port} is not between 1 and 65535") unless port.between?(1, 65_535)
+      refuse(@url, "the name is longer than #{HOST_MAX} bytes") if host.bytesize > HOST_MAX
+      { host: host, port: port }
+    end
+
+    def unix(path)
+      path.start_with?("@") ? path : File.expand_path(path)
+    end
+
+    def check(options)
+      options.each_key do |name|
+        next if OPTIONS.include?(name)
+
+        raise ArgumentError, "unknown option #{name} of an outgoing connection#{Server.nearest(name, OPTIONS)}"
+      end
+    end
+
+    def milliseconds(seconds)
+      unless seconds.is_a?(Numeric) && seconds.real?
+        raise TypeError, "timeout must be a number of seconds, not #{seconds.class}"
+      end
+      unless TIMEOUTS.cover?(seconds)
+        raise ArgumentError, "timeout must be from #{TIMEOUTS.begin} to #{TIMEOUTS.end} seconds, not #{seconds}"
+      end
+
+      (seconds * 1000).ceil
+    end
+  end
+
+  class << self
+    # Makes a connection, in the server that runs in this process. What is asked for before one runs
+    # begins when one does, in each worker of a cluster. Any thread; does not wait for the connection.
+    # @param url [String] tcp://HOST:PORT or unix://PATH
+    # @param handler [Object] its callbacks, as those of a raw connection; `on_close(nil)` is the only one if
+    #   the connection cannot be made
+    # @param options [Hash{Symbol => Object}] timeout [Numeric] seconds until it has to be there, instead of the setting
+    #   dial_timeout_ms
+    # @return [Object] the handler
+    # @raise [AddressError] the URL; one line
+    # @raise [ArgumentError, TypeError] there is no handler, or an option is not valid
+    # @raise [DialLimitError] max_dials connections are being made already
+    def connect(url, handler:, **options)
+      outgoing = Outgoing.new(url, handler, options)
+      PubSub.core ? connect_now(outgoing) : outgoing.begin_later
+      handler
+    end
+
+    # @api private
+    # @param outgoing [Outgoing]
+    # @return [void]
+    def connect_now(outgoing)
+      outgoing.begin(PubSub.core)
+    end
+  end
+end

@@ -1,0 +1,355 @@
+# frozen_string_literal: true
+
+# Connections that the application asks for: Rondo.connect and Rondo::Server#connect, on real sockets of a server in
+# this process.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "socket"
+require "timeout"
+require "tmpdir"
+require "rondo"
+
+class OutgoingTest < Minitest::Test
+  DEADLINE = 60
+
+  # Notes what happens, and answers words.
+  class Echo
+    attr_reader :notes, :client
+
+    def initialize
+      @notes = Queue.new
+    end
+
+    def on_open(client)
+      @client = client
+      @notes << [:open, client.protocol, client.env]
+      client.write("hello\n")
+    end
+
+    def on_message(client, data)
+      client.write(data)
+    end
+
+    def on_shutdown(client)
+      client.write("shutdown\n")
+    end
+
+    def on_close(client)
+      @notes << [:close, client&.close_code]
+    end
+  end
+
+  class Log
+    attr_reader :lines
+
+    def initialize
+      @lines = Queue.new
+    end
+
+    def info(line) = @lines << [:info, line]
+    def warn(line) = @lines << [:warn, line]
+    def error(line) = @lines << [:error, line]
+  end
+
+  def setup
+    @log = Log.new
+    @sockets = []
+    @echo = Echo.new
+  end
+
+  def teardown
+    stop
+    @sockets.each(&:close)
+  end
+
+  def stop
+    @server&.stop(force: true)
+    @thread&.join
+    @server = nil
+  end
+
+  # @yield before it runs
+  def serve(app = ->(_env) { [200, {}, []] }, **settings)
+    @server = Rondo::Server.new(app, log: @log, min_threads: 2, max_threads: 2, **settings)
+    @http = @server.listen("tcp://127.0.0.1:0")
+    yield @server if block_given?
+    @thread = Thread.new { @server.run }
+  end
+
+  # @return [String] where a listener of this test is
+  def peer(host = "127.0.0.1")
+    @peer = TCPServer.new(host, 0)
+    @sockets << @peer
+    "tcp://#{host.include?(":") ? "[#{host}]" : host}:#{@peer.addr[1]}"
+  end
+
+  # @return [String] where nobody listens
+  def nowhere
+    server = TCPServer.new("127.0.0.1", 0)
+    "tcp://127.0.0.1:#{server.addr[1]}"
+  ensure
+    server.close
+  end
+
+  def within(&block)
+    Timeout.timeout(DEADLINE, &block)
+  end
+
+  def accept(listener = @peer)
+    socket = within { listener.accept }
+    @sockets << socket
+    socket
+  end
+
+  def line(socket)
+    within { socket.gets }
+  end
+
+  def note(handler = @echo)
+    within { handler.notes.pop }
+  end
+
+  def assert_failed(pattern, handler = @echo)
+    assert_equal [:close, nil], note(handler)
+    level, text = within { @log.lines.pop }
+    assert_equal :warn, level
+    assert_match pattern, text
+    assert_empty handler.notes
+  end
+
+  def connect(url, handler = @echo, **options)
+    assert_same handler, @server.connect(url, handler: handler, **options)
+  end
+
+  # ---- connections ----
+
+  def test_tcp
+    serve
+    connect(peer)
+    socket = accept
+    assert_equal "hello\n", line(socket)
+    assert_equal [:open, :raw, nil], note
+    socket.write("words\n")
+    assert_equal "words\n", line(socket)
+    assert_equal 1, @server.stats[:upgraded]
+    assert socket.remote_address.ip?
+    socket.close
+    assert_equal [:close, 1005], note
+    within { Thread.pass until @server.stats[:connections].zero? }
+    assert_empty @log.lines
+  end
+
+  def test_a_name
+    serve
+    connect(peer.sub("127.0.0.1", "localhost"))
+    assert_equal "hello\n", line(accept)
+  end
+
+  def test_ipv6
+    serve
+    connect(peer("::1"))
+    assert_equal "hello\n", line(accept)
+  rescue Errno::EADDRNOTAVAIL
+    skip "this machine has no IPv6"
+  end
+
+  def test_unix
+    serve
+    Dir.mktmpdir do |folder|
+      listener = UNIXServer.new("#{folder}/peer.sock")
+      @sockets << listener
+      connect("unix://#{folder}/peer.sock")
+      assert_equal "hello\n", line(accept(listener))
+      abstract = UNIXServer.new("\0rondo-outgoing-#{Process.pid}")
+      @sockets << abstract
+      connect("unix://@rondo-outgoing-#{Process.pid}")
+      assert_equal "hello\n", line(accept(abstract))
+    end
+  end
+
+  # A raw listener of this very server.
+  def test_to_itself
+    there = Echo.new
+    raw = nil
+    serve { |server| raw = server.listen_raw("tcp://127.0.0.1:0", there) }
+    heard = Queue.new
+    ours = Class.new { define_method(:on_message) { |_client, data| heard << data } }
+    connect(raw, ours.new)
+    assert_equal "hello\n", within { heard.pop }
+    assert_equal [:open, :raw, nil], note(there)
+  end
+
+  def test_from_the_application
+    url = peer
+    serve(->(_env) { Rondo.connect(url, handler: @echo) && [200, {}, []] })
+    socket = TCPSocket.new("127.0.0.1", @http[/\d+\z/].to_i)
+    @sockets << socket
+    socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert_equal "hello\n", line(accept)
+  end
+
+  def test_before_a_server_is_there
+    assert_same @echo, Rondo.connect(peer, handler: @echo)
+    serve
+    assert_equal "hello\n", line(accept)
+    stop
+    assert_equal [:open, :raw, nil], note
+    assert_equal :close, note.first
+  end
+
+  def test_before_the_server_runs
+    serve { |server| server.connect(peer, handler: @echo) }
+    assert_equal "hello\n", line(accept)
+  end
+
+  def test_the_peer_is_told_of_a_stop
+    serve
+    connect(peer)
+    socket = accept
+    line(socket)
+    @server.stop
+    assert_equal "shutdown\n", within { socket.read }
+    @thread.join
+    assert_equal [:open, :raw, nil], note
+    assert_equal [:close, 1001], note
+  end
+
+  # ---- failures: on_close(nil), a line, and nothing else ----
+
+  def test_refused
+    serve
+    connect(url = nowhere)
+    assert_failed(/\ACould not connect to #{Regexp.escape(url)}: Connection refused\z/)
+    connect("unix:///nonexistent/rondo.sock")
+    assert_failed(%r{\ACould not connect to unix:///nonexistent/rondo\.sock: No such file or directory\z})
+    assert_equal 0, @server.stats[:connections]
+  end
+
+  def test_a_name_that_does_not_resolve
+    serve
+    connect("tcp://rondo.invalid:1")
+    assert_failed(%r{\ACould not connect to tcp://rondo\.invalid:1: (the name has no address|no name server has answered)})
+  end
+
+  # The queues of the listeners are full, so nobody answers.
+  def test_no_answer
+    serve
+    url = peer
+    @peer.listen(0)
+    3.times { @sockets << Socket.new(:INET, :STREAM).tap { |full| full.connect_nonblock(@peer.local_address, exception: false) } }
+    connect(url, timeout: 0.2)
+    assert_failed(/: no answer in time\z/)
+    Dir.mktmpdir do |folder|
+      connect(full_unix_socket(folder), timeout: 0.2)
+      assert_failed(/: no answer in time\z/)
+    end
+  end
+
+  def test_the_limit_of_dials
+    Dir.mktmpdir do |folder|
+      url = full_unix_socket(folder)
+      serve(max_dials: 1)
+      connect(url)
+      error = assert_raises(Rondo::DialLimitError) { @server.connect(url, handler: Echo.new) }
+      assert_equal "too many connections are being made: max_dials is 1", error.message
+      @sockets.push(*within { Array.new(2) { @full.accept.first } })
+      assert_equal [:open, :raw, nil], note
+    end
+  end
+
+  # A connection to it waits until somebody accepts.
+  def full_unix_socket(folder)
+    @full = Socket.new(:UNIX, :STREAM)
+    @sockets << @full
+    @full.bind(Socket.sockaddr_un("#{folder}/full.sock"))
+    @full.listen(0)
+    @sockets << UNIXSocket.new("#{folder}/full.sock")
+    "unix://#{folder}/full.sock"
+  end
+
+  def test_a_stop_ends_what_is_being_made
+    Dir.mktmpdir do |folder|
+      url = full_unix_socket(folder)
+      serve
+      connect(url)
+      @server.stop
+      @thread.join
+      assert_failed(/: the server stops\z/)
+      @server = nil
+    end
+  end
+
+  def test_no_room_for_another_connection
+    serve(max_connections: 1)
+    connect(peer)
+    line(accept)
+    assert_equal :open, note.first
+    second = Echo.new
+    connect("tcp://127.0.0.1:#{@peer.addr[1]}", second)
+    assert_failed(/: there is no room for another connection\z/, second)
+  end
+
+  # ---- handlers ----
+
+  def test_handlers_without_callbacks
+    serve
+    [true, Object.new].each do |handler|
+      connect(peer, handler)
+      socket = accept
+      socket.write("x" * 200_000)
+      socket.close_write
+      assert_equal "", within { socket.read }
+      connect(nowhere, handler)
+      assert_match(/Connection refused/, within { @log.lines.pop }.last)
+    end
+  end
+
+  def test_no_handler
+    serve
+    [nil, false].each do |handler|
+      error = assert_raises(ArgumentError) { @server.connect(nowhere, handler: handler) }
+      assert_equal "an outgoing connection needs a handler, not #{handler.inspect}", error.message
+    end
+    assert_raises(ArgumentError) { @server.connect(nowhere) }
+  end
+
+  def test_on_close_that_raises
+    serve
+    handler = Class.new { def on_close(_client) = raise("bad day") }
+    connect(nowhere, handler.new)
+    assert_equal :warn, within { @log.lines.pop }.first
+    assert_match(/bad day/, within { @log.lines.pop }.last)
+  end
+
+  # ---- arguments ----
+
+  URLS = {
+    "tcp://127.0.0.1" => /expected tcp:/, "tcp://:80" => /expected tcp:/, "tcp://a:x" => /expected tcp:/,
+    "http://a:80" => /expected tcp:/, "" => /expected tcp:/, "unix://" => /expected tcp:/,
+    "tcp://a:80/path" => /expected tcp:/, "tcp://user@a:80" => /expected tcp:/, "tcp://a b:80" => /expected tcp:/,
+    "tcp://a:0" => /port 0 is not between/, "tcp://a:65536" => /port 65536 is not between/,
+    "tcp://a\0:80" => /expected tcp:/, "tcp://a\n:80" => /expected tcp:/, "tcp://\xff:80" => /expected tcp:/,
+    "tcp://#{"a" * 256}:80" => /longer than 255 bytes/, "unix:///#{"a" * 108}" => /too long/
+  }.freeze
+
+  def test_urls
+    serve
+    URLS.each do |url, pattern|
+      error = assert_raises(Rondo::AddressError, url.inspect) { @server.connect(url, handler: @echo) }
+      assert_match(pattern, error.message)
+      assert_equal 1, error.message.lines.size
+    end
+    [nil, 80, :tcp].each { |url| assert_raises(TypeError) { @server.connect(url, handler: @echo) } }
+  end
+
+  def test_options
+    serve
+    error = assert_raises(ArgumentError) { @server.connect(nowhere, handler: @echo, timeot: 1) }
+    assert_equal "unknown option timeot of an outgoing connection; did you mean timeout?", error.message
+    [0, -1, 86_401, Float::NAN].each do |timeout|
+      assert_raises(ArgumentError) { @server.connect(nowhere, handler: @echo, timeout: timeout) }
+    end
+    assert_raises(TypeError) { @server.connect(nowhere, handler: @echo, timeout: "1") }
+  end
+end
