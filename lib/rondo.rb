@@ -27,6 +27,7 @@ require "rondo/pubsub"
 require "rondo/tasks"
 require "rondo/process/outgoing"
 require "rondo/process/raw"
+require "rondo/process/sites"
 require "rondo/server"
 require "rondo/capybara" if defined?(Capybara)
 

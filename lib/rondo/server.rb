@@ -71,6 +71,7 @@ module Rondo
       core_options[:split_newlines] = Rondo.rack2?
       core_options[:x_sendfile_roots] = sendfile_roots(options)
       choose_env_extras(numbers, options)
+      @app = app
       @core = Core.new(app, numbers, core_options)
       @descriptors = {}
       @certificates = {}
@@ -80,14 +81,17 @@ module Rondo
     # Binds and listens at once; connections wait in the kernel until {#run}.
     # @param uri [String] tcp://HOST:PORT, ssl://HOST:PORT, unix:///PATH, unix://@NAME; options as a query: backlog,
     #   reuse_port, low_latency, mode, umask; for ssl cert, key and the rest of {TLS}
+    # @param app [#call, nil] the application of this address; nil: that of the server. The folder `public` is not
+    #   served there
     # @param tls [TLS::Material, nil] for ssl: instead of what its files have
     # @return [String] the address as a URL, with the real port where 0 was asked for
     # @raise [AddressError] one line
-    def listen(uri, tls: nil)
+    # @raise [ArgumentError] the application does not respond to call
+    def listen(uri, app = nil, tls: nil)
       address = Address.parse(uri)
       raise AddressError, "cannot listen on #{uri}: listen_raw does that" if address[:raw]
 
-      open_all(tls ? address.merge(tls: tls) : Address.read_tls(uri, address))
+      open_all((tls ? address.merge(tls: tls) : Address.read_tls(uri, address)).merge(site_of(app)))
     end
 
     # Binds and listens like {#listen}, but nothing on these connections is HTTP: their bytes go to a handler, and
@@ -146,10 +150,12 @@ module Rondo
     # @param owns_file [Boolean] whether the file of a Unix socket is removed at the end
     # @param scheme [String] what is spoken there: "http", also on a Unix socket
     # @param tls [TLS::Material, nil] for "https"
+    # @param app [#call, nil] as for {#listen}
     # @return [String] its address as a URL
     # @raise [AddressError] one line
-    def listen_fd(descriptor, owns_file: false, scheme: "http", tls: nil)
-      open_address({ kind: :fd, fd: descriptor, owns_file: owns_file, scheme: scheme, tls: tls })[:url]
+    def listen_fd(descriptor, app = nil, owns_file: false, scheme: "http", tls: nil)
+      address = { kind: :fd, fd: descriptor, owns_file: owns_file, scheme: scheme, tls: tls }
+      open_address(address.merge(site_of(app)))[:url]
     end
 
     # Listeners for TLS show these certificates from their next handshake on. Connections keep those that they have.
@@ -255,6 +261,15 @@ module Rondo
     end
 
     private
+
+    # @return [Hash{Symbol => Integer}] for the core; empty: the application is that of the server
+    def site_of(app)
+      return {} if app.nil? || app.equal?(@app)
+
+      number = (@sites ||= Sites.new(@core, @app)).number(app)
+      @core.app = @sites
+      { site: number }
+    end
 
     # @return [String] the URL of the first socket
     def open_all(address)

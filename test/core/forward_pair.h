@@ -17,7 +17,7 @@ static struct {
 } seen;
 
 static void note(const rd_request *request) {
-    seen.was_secure = request->conn->secure;
+    seen.was_secure = request->conn->origin.secure;
     seen.peer = request->conn->peer;
 }
 

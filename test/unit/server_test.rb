@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
+require "net/http"
 require "socket"
 require "rondo"
 
@@ -35,6 +36,21 @@ class ServerTest < Minitest::Test
     assert_equal 'trusted_proxies must be an Array, not "x"', complaint(trusted_proxies: "x")
     assert_equal 'trusted_proxies has a null byte: ["a\u0000"]', complaint(trusted_proxies: ["a\0"])
     assert_equal 'default_host has a null byte: "a\u0000"', complaint(default_host: "a\0")
+  end
+
+  def test_several_applications
+    server = Rondo::Server.new(HELLO)
+    other = ->(env) { [200, {}, ["other ", env["PATH_INFO"]]] }
+    urls = [server.listen("tcp://127.0.0.1:0"), server.listen("tcp://127.0.0.1:0", other),
+            server.listen("tcp://localhost:0", other), server.listen("tcp://127.0.0.1:0", HELLO)]
+    thread = Thread.new { server.run }
+    answers = urls.map { |url| Net::HTTP.get(URI("#{url}/x")) }
+    assert_equal ["hello", "other /x", "other /x", "hello"], answers
+    assert_equal 4, server.stats[:requests]
+    assert_raises(ArgumentError) { server.listen("tcp://127.0.0.1:0", Object.new) }
+  ensure
+    server.stop
+    thread&.join
   end
 
   def test_nothing_to_listen_on

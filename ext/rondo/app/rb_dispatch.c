@@ -217,7 +217,7 @@ static void init_call(rd_call *call, rd_runner *runner, rd_request *request) {
                       .env = Qnil,
                       .error = Qnil,
                       .answer = {Qnil, Qnil, Qnil, false},
-                      .conn = {conn->peer, conn->index, conn->secure},
+                      .conn = {conn->peer, conn->index, conn->origin.secure},
                       .whole = request->body_complete,
                       .quantum_since_ns = request->times.taken_ns};
     if (request->conn->layered) rd_identity_note(call);

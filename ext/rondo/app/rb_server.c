@@ -110,6 +110,20 @@ static VALUE core_stats(VALUE self) {
     return stats;
 }
 
+/* Several applications: this one finds the right one by core_site(). Before the first of their
+ * listeners is open. */
+static VALUE core_set_app(VALUE self, VALUE app) {
+    rd_binding *binding = rd_binding_of(self);
+    RD_BINDING_SET(binding, app.object, app);
+    return app;
+}
+
+/* The number of the application that the request of this thread is for. */
+static VALUE core_site(VALUE self) {
+    const rd_visit *visit = rd_visit_current(rd_binding_of(self));
+    return UINT2NUM(visit == NULL || visit->request == NULL ? 0 : visit->request->site);
+}
+
 static VALUE core_in_flight(VALUE self) {
     return rd_supervisor_in_flight(rd_own_binding_of(self));
 }
@@ -135,6 +149,8 @@ void rd_init_server(VALUE rondo) {
     rb_define_method(cCore, "stats", core_stats, 0);
     rb_define_method(cCore, "in_flight", core_in_flight, 0);
     rb_define_method(cCore, "poller", core_poller, 0);
+    rb_define_method(cCore, "app=", core_set_app, 1);
+    rb_define_method(cCore, "site", core_site, 0);
     rb_define_method(cCore, "connection_limit", core_connection_limit, 0);
     rd_init_core_listening(cCore);
     rd_init_core_channels(cCore);

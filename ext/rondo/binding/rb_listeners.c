@@ -36,9 +36,13 @@ static VALUE core_listen(VALUE self, VALUE address) {
         transport = rd_tls_from(binding->server, &binding->tls, binding->cluster.tickets, tls);
     }
     rd_listener *listener = rd_listener_from(&binding->server->settings, address, transport);
-    VALUE maker = rd_option(address, "raw");
+    VALUE maker = rd_option(address, "raw"), site = rd_option(address, "site");
     if (RTEST(maker)) make_raw(binding, listener, maker);
     rd_lock(binding);
+    if (!NIL_P(site)) {
+        listener->site = (uint16_t)FIX2UINT(site);
+        rd_server_begin_sites(binding->server);
+    }
     int added = rd_server_add_listener(binding->server, listener);
     rd_unlock(binding);
     if (added != 0) {

@@ -49,6 +49,7 @@ struct rd_listener {
     int accepts_per_turn;
     bool paused;        /* see rd_listener_pause() */
     bool is_adopted;    /* another part opened the socket */
+    uint16_t site;      /* of its connections; 0: that of the server. See listener_names.h */
     bool is_raw;        /* its connections are raw, see rd_listener_make_raw() */
     uint32_t maker;     /* then: the number of what makes their handlers */
     int spare_fd;       /* closed to refuse a connection if there is no other */

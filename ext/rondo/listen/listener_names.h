@@ -6,7 +6,9 @@
  * after its first bytes has only the scheme ("https") as its name, because what a listener decides
  * is already decided. The names outlive their listeners: a server that stops has no listeners any
  * more, while connections are still on their way to it. A raw listener has no name: its connections
- * stay where they are. Under the loop lock.
+ * stay where they are. A listener with a site of its own has its URL as its name, plain or not, and
+ * so have its connections at any time: each process has its own numbers of sites. Under the loop
+ * lock.
  */
 #ifndef RD_LISTEN_LISTENER_NAMES_H
 #define RD_LISTEN_LISTENER_NAMES_H
@@ -19,6 +21,7 @@
 
 typedef struct rd_listener_name {
     const rd_transport *transport; /* the row is an owner */
+    uint16_t site;
     char url[RD_LISTENER_URL_MAX];
 } rd_listener_name;
 
@@ -31,11 +34,11 @@ typedef struct rd_listener_names {
 void rd_listener_names_add(rd_listener_names *names, const rd_listener *listener);
 void rd_listener_names_clear(rd_listener_names *names);
 
-/* The transport of the listener with this name. NULL: there never was one. */
-const rd_transport *rd_listener_names_find(const rd_listener_names *names, rd_slice name);
+/* Transport and site of the listener with this name. NULL: there never was one. */
+const rd_listener_name *rd_listener_names_find(const rd_listener_names *names, rd_slice name);
 
 /* The name for a connection that was just accepted, and for one that was already used. */
 rd_slice rd_listener_name_of(const rd_listener *listener);
-rd_slice rd_listener_name_of_conn(rd_conn *conn);
+rd_slice rd_listener_name_of_conn(const rd_listener_names *names, rd_conn *conn);
 
 #endif

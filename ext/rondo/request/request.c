@@ -31,6 +31,7 @@ rd_request *rd_request_new(rd_request_pool *pool) {
         rd_body_init(&request->body, pool->ledger, &pool->spools);
         request->pool = pool;
         request->head_counted = 0;
+        request->site = 0;
     }
     pool->live++;
     request->conn = NULL;

@@ -62,6 +62,9 @@ typedef struct rd_request_times {
     uint64_t client_since_ns; /* since when it waits for its client now; 0: it does not */
 } rd_request_times;
 
+/* A site is an application with its listeners. That of the server is site 0; a listener with an
+ * application of its own is another site. Its number goes from the listener to its connections, and
+ * from these to their requests. A server with a single site looks at no number. */
 struct rd_request {
     rd_list in_queue; /* waiting for the application, for a file, or inside */
     rd_queued queued;
@@ -78,6 +81,7 @@ struct rd_request {
     uint64_t bytes_out;               /* body bytes of the answer */
     struct rd_file_entry *file_entry; /* of the static folder; see static_file.h */
     uint32_t refs;
+    uint16_t site; /* set if the server has several, see below */
     rd_request_times times;
     int body_error; /* RD_ERR_* when the body cannot be completed */
     int status;     /* of the answer; 0 before */

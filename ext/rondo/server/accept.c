@@ -92,6 +92,7 @@ static void on_accept(rd_listener *listener, int fd, const rd_address *peer) {
     if (rd_handover_accepted(server, fd, peer, rd_listener_name_of(listener))) return;
     const rd_protocol *protocol = rd_protocol_begin(&server->conns, listener->transport, peer);
     rd_conn *conn = rd_conn_open(&server->conns, fd, listener->transport, protocol, peer);
+    conn->origin.site = listener->site;
     atomic_store_explicit(&server->score->connections, server->conns.count, memory_order_relaxed);
     rd_conn_read_now(conn);
     rd_accept_limit(server);

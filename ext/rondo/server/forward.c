@@ -27,7 +27,7 @@ static bool send_request(rd_server *server, const rd_request *request, int fd, i
         .header = {.time = waited_us > UINT32_MAX ? UINT32_MAX : (uint32_t)waited_us,
                    .flags = RD_HANDOVER_FORWARD,
                    .peer = conn->peer},
-        .listener = rd_listener_name_of_conn(conn),
+        .listener = rd_listener_name_of_conn(&server->accepting.names, conn),
         .packed = {.parts = {[RD_PACKED_HEAD] = rd_slice_of(request->bytes, request->head_len),
                              [RD_PACKED_BODY] =
                                  rd_slice_of(rd_buffer_ptr(body), rd_buffer_len(body))}},

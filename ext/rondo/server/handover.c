@@ -69,8 +69,8 @@ static uint64_t load_unless_stuck(const rd_server *server, const rd_score_row *r
  */
 static int64_t host_of_new(rd_server *server, rd_slice listener) {
     const uint64_t here = server->conns.count + score(&server->score->arriving);
-    const rd_transport *transport = rd_listener_names_find(&server->accepting.names, listener);
-    if (transport == NULL || transport->can_move) {
+    const rd_listener_name *name = rd_listener_names_find(&server->accepting.names, listener);
+    if (name == NULL || name->transport->can_move) {
         return rd_siblings_lightest(server, rd_siblings_load_of, here);
     }
     const bool must_go = server->lead.watch_owns && is_stuck(server);
@@ -103,7 +103,7 @@ bool rd_handover_give(rd_server *server, int64_t to, rd_conn *conn, const rd_pac
                    .time = time,
                    .flags = (uint8_t)flags,
                    .peer = conn->peer},
-        .listener = rd_listener_name_of_conn(conn),
+        .listener = rd_listener_name_of_conn(&server->accepting.names, conn),
         .protocol = rd_protocol_name_of(conn),
         .packed = *packed,
     };
@@ -225,28 +225,32 @@ static const rd_protocol *protocol_of(const rd_server *server, const rd_transpor
 /* Opens the connection as its listener would have. NULL: this worker has no listener or protocol of
  * that name. */
 static rd_conn *open_conn(rd_server *server, int fd, const rd_handover *handover) {
-    const rd_transport *transport =
+    const rd_listener_name *name =
         rd_listener_names_find(&server->accepting.names, handover->listener);
-    if (transport == NULL) return NULL;
-    const rd_protocol *protocol = protocol_of(server, transport, handover);
+    if (name == NULL) return NULL;
+    const rd_protocol *protocol = protocol_of(server, name->transport, handover);
     if (protocol == NULL || protocol->unpack == NULL) return NULL;
-    return rd_conn_open(&server->conns, fd, transport, protocol, &handover->header.peer);
+    rd_conn *conn =
+        rd_conn_open(&server->conns, fd, name->transport, protocol, &handover->header.peer);
+    conn->origin.site = name->site;
+    return conn;
 }
 
 /* Answers a request that comes without its connection. It has waited in the other worker. */
 static void adopt_forward(rd_server *server, int fd, const rd_handover *handover) {
     const rd_handover_header *header = &handover->header;
-    const rd_transport *transport =
+    const rd_listener_name *name =
         rd_listener_names_find(&server->accepting.names, handover->listener);
-    if (transport == NULL || header->len == header->names) {
+    if (name == NULL || header->len == header->names) {
         server->counts.dropped++;
         const rd_slice busy = rd_protocol_busy();
         send(fd, busy.ptr, busy.len, MSG_NOSIGNAL | MSG_DONTWAIT);
         close(fd);
         return;
     }
-    rd_conn *conn = rd_conn_open_forwarded(&server->conns, fd, transport->is_secure,
+    rd_conn *conn = rd_conn_open_forwarded(&server->conns, fd, name->transport->is_secure,
                                            rd_protocol_first, &header->peer);
+    conn->origin.site = name->site;
     rd_conn_ref(conn);
     server->forwards.in++;
     server->queue.handed_wait_ns = (uint64_t)header->time * 1000 + 1;

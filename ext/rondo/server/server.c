@@ -28,6 +28,20 @@ static void on_request(rd_handler *handler, rd_request *request) {
     if (!rd_files_take(server, request)) rd_queue_add(server, request);
 }
 
+/* The same with several sites: the static folder is that of site 0. */
+static void on_request_of_site(rd_handler *handler, rd_request *request) {
+    request->site = request->conn->origin.site;
+    if (request->site == 0) {
+        on_request(handler, request);
+    } else {
+        rd_queue_add(server_of(handler), request);
+    }
+}
+
+void rd_server_begin_sites(rd_server *server) {
+    server->handler.on_request = on_request_of_site;
+}
+
 static void on_event(rd_handler *handler, rd_event_source *source) {
     rd_events_add(server_of(handler), source);
 }

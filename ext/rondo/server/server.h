@@ -102,6 +102,9 @@ typedef void (*rd_server_wait)(rd_server *server, int64_t timeout_us);
 rd_server *rd_server_new(const rd_settings *settings);
 void rd_server_free(rd_server *server);
 
+/* From now on requests know their site (request/request.h). */
+void rd_server_begin_sites(rd_server *server);
+
 /* One turn of the leader. Sleeps through `wait` when there is nothing to do. `takes_requests`: a
  * thread is free for queued requests; if not, the turn sleeps even if requests wait. */
 void rd_server_turn(rd_server *server, rd_server_wait wait, bool takes_requests);

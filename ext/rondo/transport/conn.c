@@ -83,7 +83,7 @@ static rd_conn *new_conn(rd_conn_set *set, int fd, const rd_transport *transport
     conn->source = (rd_source){.fd = fd, .interest = RD_READABLE, .on_ready = set->on_ready};
     conn->room = (uint16_t)room;
     conn->layered = !transport->is_plain;
-    conn->secure = transport->is_secure;
+    conn->origin.secure = transport->is_secure;
     conn->set = set;
     conn->transport = transport;
     conn->protocol = protocol;
@@ -127,7 +127,7 @@ rd_conn *rd_conn_open_forwarded(rd_conn_set *set, int fd, bool secure, const rd_
                                 const rd_address *peer) {
     rd_conn *conn = new_conn(set, fd, &rd_transport_tcp, protocol, peer);
     join_set(conn);
-    conn->secure = secure;
+    conn->origin.secure = secure;
     conn->uncounted = conn->read_eof = true;
     protocol->on_open(conn);
     return conn;
@@ -138,7 +138,7 @@ rd_conn *rd_conn_open_carried(rd_conn *carrier, const rd_transport *transport,
     assert(rd_conn_is_open(carrier) && !transport->is_plain);
     rd_conn *conn = new_conn(carrier->set, -1, transport, protocol, &carrier->peer);
     conn->uncounted = true;
-    conn->secure = carrier->secure;
+    conn->origin = carrier->origin;
     rd_list_append(&carrier->set->carried, &conn->in_set);
     rd_conn_layer(conn)->carrier = carrier;
     rd_conn_ref(carrier);

@@ -110,6 +110,12 @@ typedef struct rd_stall {
     uint32_t unread;   /* bytes sent and unread when the socket last took some */
 } rd_stall;
 
+/* What its listener has decided, or its carrier. */
+typedef struct rd_conn_origin {
+    uint16_t site; /* whose application answers; see request/request.h */
+    bool secure;   /* its requests are https: by its transport, or its carrier */
+} rd_conn_origin;
+
 /* The end of a connection that half-closes, and reads for a while, before it closes. */
 typedef struct rd_linger {
     uint64_t since_ms; /* while it is LINGERING */
@@ -140,9 +146,9 @@ struct rd_conn {
     bool awaits_answer : 1;  /* set by the protocol: needs no readiness before its answer */
     bool guest : 1;          /* came from another worker in the middle of its requests */
     bool warmed : 1;         /* the next part of its queue was just read from a disk */
-    bool secure : 1;         /* its requests are https: by its transport, or its carrier */
-    rd_buffer input;         /* an incomplete message, or requests that were read ahead */
-    size_t input_counted;    /* bytes of `input` in the ledger */
+    rd_conn_origin origin;
+    rd_buffer input;      /* an incomplete message, or requests that were read ahead */
+    size_t input_counted; /* bytes of `input` in the ledger */
     rd_outq out;
     uint32_t index; /* a small number, unique among the server's open connections */
     rd_address peer;

@@ -24,14 +24,20 @@ module Rondo
       return settings[:app] if settings.given?(:app)
       return say_none(log) if none?(settings)
 
-      folder = Dir.pwd # the application may go elsewhere
-      path = file(settings)
-      log.say "*          App: #{path} (#{settings.source(:rackup)})"
-      parse(path)
-    rescue Error, SignalException
-      raise
-    rescue Exception => e # rubocop:disable Lint/RescueException
-      refuse(BootFailure.new(e, path, folder: folder, debug: debug), log)
+      load_file(file(settings), settings.source(:rackup), log, debug)
+    end
+
+    # @param settings [Settings::Resolved]
+    # @param log [Logger]
+    # @param debug [Boolean] as for {.load}
+    # @return [Array(#call, Hash{String => #call})] {.load}, and the applications of the verb `listen`, by {Address.key}
+    # @raise [ConfigurationError]
+    def load_all(settings, log, debug: false)
+      app = load(settings, log, debug: debug)
+      others = (settings[:listen] || {}).to_h do |uri, other|
+        [Address.key(uri), other.respond_to?(:call) ? other : load_file(other, "listen", log, debug)]
+      end
+      [app, others]
     end
 
     # Checks this before anything else is logged.
@@ -40,6 +46,8 @@ module Rondo
     # @raise [ConfigurationError] there is no application
     def check(settings)
       file(settings) unless settings.given?(:app) || none?(settings)
+      missing = (settings[:listen] || {}).values.find { |app| !app.respond_to?(:call) && !File.file?(app) } or return
+      raise ConfigurationError, "no application: #{why_none(missing, "listen")}"
     end
 
     # @param settings [Settings::Resolved]
@@ -71,6 +79,17 @@ module Rondo
       nil
     end
     private_class_method :say_none
+
+    def load_file(path, source, log, debug)
+      folder = Dir.pwd # the application may go elsewhere
+      log.say "*          App: #{path} (#{source})"
+      parse(path)
+    rescue Error, SignalException
+      raise
+    rescue Exception => e # rubocop:disable Lint/RescueException
+      refuse(BootFailure.new(e, path, folder: folder, debug: debug), log)
+    end
+    private_class_method :load_file
 
     def parse(path)
       require "rack"

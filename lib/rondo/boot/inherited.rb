@@ -186,23 +186,24 @@ module Rondo
       @descriptors.any?
     end
 
-    # @param raw [Array<String>] URIs of raw listeners
-    # @return [Array<String>] what else there is; neither a raw listener nor one of redirects becomes another one
-    def uris(raw = [])
-      others(raw).map(&:first).uniq
+    # @param special [Array<String>] URIs of {Binds.special}
+    # @return [Array<String>] what else there is; neither a special listener nor one of redirects becomes another one
+    def uris(special = [])
+      others(special).map(&:first).uniq
     end
 
-    # @param raw [Array<String>] URIs of raw listeners
+    # @param special [Array<String>] URIs of {Binds.special}
     # @return [Array<String>] what else systemd opened
-    def foreign_uris(raw = [])
-      others(raw).reject { |_, number| own?(number) }.map(&:first).uniq
+    def foreign_uris(special = [])
+      others(special).reject { |_, number| own?(number) }.map(&:first).uniq
     end
 
     # @param uri [String]
     # @return [Array<Integer>] one for each address the URI stands for, or none at all
     def descriptors_for(uri)
+      alike, others = @descriptors.partition { |known, _| Address.mark(known) == Address.mark(uri) }
       found = Address.resolve(Address.parse(uri)).map do |address|
-        @descriptors.find { |known, number| !@used.include?(number) && same_place?(known, number, address) }
+        [*alike, *others].find { |known, number| !@used.include?(number) && same_place?(known, number, address) }
       end
       return [] unless found.all?
 
@@ -246,10 +247,11 @@ module Rondo
 
     private
 
-    def others(raw)
-      places = raw.flat_map { |uri| Address.resolve(Address.parse(uri)) }
+    def others(special)
+      places = special.flat_map { |uri| Address.resolve(Address.parse(uri)) }
       @descriptors.reject do |known, number|
-        Address.raw?(known) || @redirects.include?(number) || places.any? { |place| same_place?(known, number, place) }
+        Address.raw?(known) || Address.app?(known) || @redirects.include?(number) ||
+          places.any? { |place| same_place?(known, number, place) }
       end
     end
 

@@ -84,7 +84,7 @@ module Rondo
     end
 
     def load_app
-      @app = Application.load(@settings, @log, debug: @debug) if @settings[:preload]
+      @app, @apps = Application.load_all(@settings, @log, debug: @debug) if @settings[:preload]
       @hooks.call(:before_fork)
       ForkSafety.disconnect(@log)
       ForkSafety.compact_memory
@@ -135,8 +135,8 @@ module Rondo
     def between(message)
       fork do
         @socket.close
-        Worker.new(message, app: @app, settings: @settings, configuration: @configuration, setup: @setup, log: @log,
-                            debug: @debug).run
+        Worker.new(message, app: @app, apps: @apps, settings: @settings, configuration: @configuration, setup: @setup,
+                            log: @log, debug: @debug).run
       end
       exit!(0)
     rescue SystemCallError

@@ -98,10 +98,7 @@ module Rondo
     # @param ios [Array<IO>] some of {#listeners}
     # @return [String] what is spoken on each of them, in their order, for a message to a worker
     def schemes(ios)
-      addresses_of(ios).map do |address|
-        raw = Rondo::Address.raw?(address.url)
-        raw ? Rondo::Address.raw_word(address.uri) : Rondo::Address.scheme(address.url)
-      end.join(" ")
+      addresses_of(ios).map { |address| Rondo::Address.word(address.uri, address.url) }.join(" ")
     end
 
     # @param ios [Array<IO>] some of {#listeners}
@@ -144,9 +141,9 @@ module Rondo
       @addresses.select(&:tls).to_h { |address| [address.url, TLS.shown(address.tls)] }
     end
 
-    # @return [Array<Array(String, IO)>] all sockets with their URLs, for the next program
+    # @return [Array<Array(String, IO)>] all sockets with their URLs, for the next program; see {Address::APP}
     def all
-      @addresses.flat_map { |address| address.ios.compact.map { |io| [address.url, io] } }
+      @addresses.flat_map { |address| address.ios.compact.map { |io| [marked(address), io] } }
     end
 
     # @return [Array<TLS::Material>] what is shown
@@ -156,7 +153,7 @@ module Rondo
 
     # @return [Array<String>] URLs of those that another program opened
     def foreign
-      @addresses.select(&:foreign).map(&:url)
+      @addresses.select(&:foreign).map { |address| marked(address) }
     end
 
     # Stops accepting. Queued connections are left to the workers, which still have their copies of the sockets.
@@ -172,6 +169,10 @@ module Rondo
     end
 
     private
+
+    def marked(address)
+      "#{Rondo::Address::APP if Rondo::Address.app?(address.uri)}#{address.url}"
+    end
 
     def addresses_of(ios)
       ios.map { |io| @addresses.find { |address| address.ios.include?(io) } }

@@ -6,6 +6,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo/boot/application"
+require "rondo/boot/listener_opener"
 require "rondo/boot/process_setup"
 require "rondo/cluster/lifetimes"
 require "rondo/cluster/message_socket"
@@ -26,15 +27,17 @@ module Rondo
     #   the message socket, the scoreboard, its inbox, its socket to the hub, the inboxes of all slots by number, its
     #   listeners
     # @param app [#call, nil] what was loaded before the fork, if anything was
+    # @param apps [Hash{String => #call}, nil] of {Application.load_all}, then
     # @param settings [Settings::Resolved]
     # @param configuration [Configuration]
     # @param setup [ProcessSetup]
     # @param log [Logger]
     # @param debug [Boolean]
-    def initialize(request, app:, settings:, configuration:, setup:, log:, debug: false)
+    def initialize(request, app:, apps:, settings:, configuration:, setup:, log:, debug: false)
       @request = request
       @index = request.number(:index)
       @app = app
+      @apps = apps
       @settings = settings
       @configuration = configuration
       @hooks = Hooks.new(configuration, log)
@@ -109,7 +112,7 @@ module Rondo
     def boot
       @hooks.call(:before_worker_boot, @index)
       PubSub.default = PubSub::MASTER if @request.number(:engine) == 1 && PubSub.default.equal?(PubSub::CLUSTER)
-      @app = Application.load(@settings, @log, debug: @debug) unless @settings[:preload]
+      @app, @apps = Application.load_all(@settings, @log, debug: @debug) unless @settings[:preload]
       options = @settings.server_options(@log).merge(shared_options, @configuration.thread_hooks,
                                                      drain_timeout_ms: drain_ms)
       server = Server.new(@app, **options)
@@ -224,11 +227,22 @@ module Rondo
     # The master of a raw listener may have read another configuration than this process. If this one does not name
     # the listener, its clients are told at once, by the end of their connections, and none waits in its queue.
     def listen(server, io, scheme, tls)
-      key = Address.raw_key(scheme) or return server.listen_fd(io.fileno, scheme: scheme, tls: tls)
+      kind, key = Address.read_word(scheme)
+      return server.listen_fd(io.fileno, app_at(key), scheme: kind, tls: tls) unless kind == "raw"
 
       maker = Binds.maker(@settings, key)
       server.listen_raw_fd(io.fileno, maker || -> {}, tls: tls)
       @log.error "! Closing all connections to raw #{key}: the configuration file has no listen_raw for it" unless maker
+    end
+
+    # @return [#call, nil] nil: the address has that of the server
+    def app_at(key)
+      return unless key
+
+      @apps.fetch(key) do
+        @log.error "! Answering all requests at #{key} with 503: the configuration has no application for it any more"
+        @apps[key] = ListenerOpener::NOBODY
+      end
     end
 
     # The sockets of a slot that ends, if this worker listens there.

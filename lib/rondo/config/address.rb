@@ -26,6 +26,7 @@ module Rondo
     # @raise [AddressError] one line
     def parse(uri)
       return parse(without_mark(uri)).merge(raw: true) if raw?(uri.to_s)
+      return parse(without_mark(uri)) if app?(uri.to_s)
 
       address, query = uri.to_s.split("?", 2)
       uri = address if query.to_s.include?("key_password_command") # it may name a secret, for messages
@@ -93,6 +94,8 @@ module Rondo
     # @param url [String] of a listener, http://127.0.0.1:3000
     # @return [String] the URI that binds it, tcp://127.0.0.1:3000
     def uri_of(url)
+      return APP + uri_of(without_mark(url)) if app?(url)
+
       url.sub(/\Ahttps?(?=:)/, URI_SCHEMES)
     end
 
@@ -105,10 +108,26 @@ module Rondo
     # The URLs of raw listeners begin with this word.
     RAW = "raw "
 
+    # URIs of listeners with an application of their own begin with this word, and so does what a process leaves of them
+    # to the next one.
+    APP = "app "
+
     # @param url [String] of a listener
-    # @return [String] without the word that says it is raw
+    # @return [String] without the word that says what is special
     def without_mark(url)
-      url.delete_prefix(RAW)
+      url.delete_prefix(RAW).delete_prefix(APP)
+    end
+
+    # @param url [String] of a listener, or a URI that binds one
+    # @return [String, nil] the word
+    def mark(url)
+      [RAW, APP].find { |word| url.start_with?(word) }
+    end
+
+    # @param url [String] of a listener, or a URI that binds one
+    # @return [Boolean] whether it has an application of its own
+    def app?(url)
+      url.start_with?(APP)
     end
 
     # @param url [String] of a listener, or a URI that binds one
@@ -139,17 +158,21 @@ module Rondo
       without_mark(uri).split("?", 2).first.to_s
     end
 
-    # What a worker is told of a raw listener, in one word, in place of a scheme.
+    # What a worker is told of a listener.
     # @param uri [String]
-    # @return [String]
-    def raw_word(uri)
-      "raw:#{[key(uri)].pack("m0")}"
+    # @param url [String]
+    # @return [String] one word: the scheme; for a raw listener, and one with an application of its own, also the {.key}
+    def word(uri, url)
+      return "raw:#{[key(uri)].pack("m0")}" if raw?(url)
+
+      app?(uri) ? "#{scheme(url)}:#{[key(uri)].pack("m0")}" : scheme(url)
     end
 
-    # @param word [String] of {.raw_word}, or a scheme
-    # @return [String, nil] the {.key} of a raw listener
-    def raw_key(word)
-      word[/\Araw:(.*)/, 1]&.unpack1("m0")&.force_encoding(Encoding::UTF_8)
+    # @param word [String] of {.word}
+    # @return [Array(String, String)] "raw" or a scheme, and the {.key}, if there is one
+    def read_word(word)
+      kind, key = word.split(":", 2)
+      [kind, key&.unpack1("m0")&.force_encoding(Encoding::UTF_8)]
     end
 
     # @return [String] "::" where the system has IPv6, else "0.0.0.0"

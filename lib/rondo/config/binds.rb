@@ -19,18 +19,24 @@ module Rondo
     # @return [Array<String>] URIs
     # @raise [AddressError] one line: there is no certificate for one of them
     def uris(settings, inherited, log)
-      raw = raw(settings)
-      wanted = activated(settings, inherited.foreign_uris(raw))
+      special = special(settings)
+      wanted = activated(settings, inherited.foreign_uris(special))
       wanted = wanted(settings) if wanted.empty?
-      wanted = inherited.uris(raw) if wanted.empty?
+      wanted = inherited.uris(special) if wanted.empty?
       wanted = [default(settings)] if wanted.empty? && settings[:bind] != false
-      [*wanted, *raw].map { |uri| bare?(uri) ? with_certificate(uri, settings, log) : uri }
+      [*wanted, *special].map { |uri| bare?(uri) ? with_certificate(uri, settings, log) : uri }
     end
 
     # @param settings [Settings::Resolved]
     # @return [Array<String>] URIs of raw listeners, which say so
     def raw(settings)
       (settings[:listen_raw] || {}).keys.map { |uri| "#{Address::RAW}#{uri}" }
+    end
+
+    # @param settings [Settings::Resolved]
+    # @return [Array<String>] URIs of listeners with an application of their own, and of raw ones, which say so
+    def special(settings)
+      [*(settings[:listen] || {}).keys.map { |uri| "#{Address::APP}#{uri}" }, *raw(settings)]
     end
 
     # @param settings [Settings::Resolved]
@@ -49,7 +55,7 @@ module Rondo
       marked = found.find { |uri| Address.raw?(uri) }
       raise AddressError, "cannot bind #{marked}: listen_raw does that" if marked
 
-      [*found, *raw(settings)].each { |uri| with_certificate(uri, settings) if bare?(uri) }
+      [*found, *special(settings)].each { |uri| with_certificate(uri, settings) if bare?(uri) }
     end
 
     # Addresses of the command line replace those of the file.

@@ -9,6 +9,9 @@ require "rondo/config/verbs"
 module Rondo
   # What a configuration file sets.
   class Configuration
+    # Verbs of addresses; a Hash is several of them.
+    PLACES = %i[listen listen_raw].freeze
+
     # @return [Hash{Symbol => Array(Object, String)}] values with their source
     attr_reader :values
     # @return [Array<String>] lines for the log at boot
@@ -51,10 +54,7 @@ module Rondo
       @source = source
       verbs = Verbs.new(self)
       settings.each do |verb, value|
-        values = value.is_a?(Array) ? value : [value]
-        next values.each { |address| verbs.bind(address) } if verb == :bind
-
-        verbs.public_send(verb, *values)
+        set_verb(verbs, verb, value)
       rescue ArgumentError => e
         raise ConfigurationError, "#{source}: #{verb}: #{e.message}"
       end
@@ -88,6 +88,14 @@ module Rondo
     end
 
     private
+
+    def set_verb(verbs, verb, value)
+      values = value.is_a?(Array) ? value : [value]
+      return values.each { |address| verbs.bind(address) } if verb == :bind
+      return verbs.public_send(verb, *values) unless value.is_a?(Hash) && PLACES.include?(verb)
+
+      value.each { |address, object| verbs.public_send(verb, address, object) }
+    end
 
     def load_file(path)
       text = read(path)

@@ -90,6 +90,10 @@ module Rondo
       row(:listen_raw, :object, nil, "URI and block",
           "addresses whose connections are raw, and what makes the handlers of each: docs/RAW.md",
           example: 'listen_raw("tcp://0.0.0.0:7000") { Echo.new }'),
+      row(:listen, :object, nil, "URI and application",
+          "addresses with an application of their own each: an object, a block, or the path of a rackup file; the " \
+          "folder of public is not served there",
+          example: 'listen "tcp://127.0.0.1:3001", "admin.ru"'),
       row(:port, :port, 9292, "port", "port to listen on if there is no bind",
           flag: "-p, --port PORT", group: :where, help: "port on all interfaces (%s)", env: %w[PORT]),
       row(:host, :text, nil, "host",

@@ -103,6 +103,24 @@ module Rondo
         fail_here "listen_raw #{Address.key(uri)}: #{e.message.sub(/\Acannot listen on \S+: /, "")}"
       end
 
+      # One more address to listen on, with an application of its own.
+      # @param uri [String] as for {#bind}
+      # @param app [#call, String, nil] an application, or the path of a rackup file; or a block
+      # @yieldparam env [Hash]
+      def listen(uri, app = nil, &block)
+        place = Address.key(uri.to_s)
+        fail_here "listen #{place}: it has no port" if Address.host?(uri.to_s)
+        uri = Address.uri(uri.to_s, 0)
+        Address.parse(uri)
+        fail_here "listen #{place} needs an application or a block, and not both" if app.nil? == block.nil?
+        listeners = current(:listen) || {}
+        known = listeners.keys.map { |other| Address.key(other) }
+        fail_here "listen #{place} is there twice" if known.include?(Address.key(uri))
+        set(:listen, { **listeners, uri => application(block || app) })
+      rescue AddressError => e
+        fail_here "listen #{place}: #{e.message.sub(/\Acannot listen on \S+: /, "")}"
+      end
+
       # @param port [Integer, String]
       # @param host [String, nil]
       def port(port, host = nil)
@@ -296,6 +314,10 @@ module Rondo
       Settings::ROWS.each { |row| define(row) }
 
       private
+
+      def application(app)
+        app.respond_to?(:call) ? app : path(:listen, app)
+      end
 
       def current(name)
         @configuration.values[name]&.first

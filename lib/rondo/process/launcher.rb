@@ -133,7 +133,8 @@ module Rondo
       return if @serving.stopping?
 
       # Held open across the stop, so that clients wait in the kernel's queue meanwhile.
-      @handed_on = Inherited.hand_on([*@server.descriptors, *@fetched&.descriptors])
+      own = @server.descriptors.map { |url, number| [marked(url), number] }
+      @handed_on = Inherited.hand_on([*own, *@fetched&.descriptors])
       @systemd.restarting
       @server.keep_files
       @restart = true
@@ -219,7 +220,8 @@ module Rondo
     # ---- the application ----
 
     def load_app
-      Application.load(@settings, @log, debug: @debug)
+      app, @apps = Application.load_all(@settings, @log, debug: @debug)
+      app
     end
 
     # ---- listening ----
@@ -230,6 +232,7 @@ module Rondo
 
     def listen
       @foreign = []
+      @marked = []
       inherited = @inherited || Inherited.extract
       uris = Binds.uris(@settings, inherited, @log)
       @certificates = Certificates::Reloading.new(uris, @log) { |found| show_certificates(found) }
@@ -237,16 +240,27 @@ module Rondo
       uris.each do |uri|
         tls = inherited.read_tls(uri) { |line| @log.error line }
         @materials[tls[:name]] = tls if tls
-        descriptors = inherited.descriptors_for(uri).flat_map { |number| [number, *inherited.siblings_of(number)] }
-        descriptors.each { |number| adopt(number, inherited, uri, tls) }
-        open_new(uri, tls) if descriptors.empty?
+        open_at(uri, inherited, tls)
       end
       @fetched = @setup.keep_certificates(inherited, @log) { @certificates.request }
       inherited.close_rest
     end
 
+    def open_at(uri, inherited, tls)
+      before = @server.descriptors.keys
+      descriptors = inherited.descriptors_for(uri).flat_map { |number| [number, *inherited.siblings_of(number)] }
+      descriptors.each { |number| adopt(number, inherited, uri, tls) }
+      open_new(uri, tls) if descriptors.empty?
+      @marked.concat(@server.descriptors.keys - before) if Address.app?(uri)
+    end
+
+    # What the next process is told of a listener.
+    def marked(url)
+      "#{Address::APP if @marked.include?(url)}#{url}"
+    end
+
     def open_new(uri, tls)
-      return @server.listen(uri, tls: tls) unless Address.raw?(uri)
+      return @server.listen(uri, app_at(uri), tls: tls) unless Address.raw?(uri)
 
       @server.listen_raw(Address.without_mark(uri), Binds.maker(@settings, Address.key(uri)), tls: tls)
     end
@@ -254,12 +268,20 @@ module Rondo
     def adopt(number, inherited, uri, tls)
       own = inherited.own?(number)
       url = adopted(number, own, uri, tls)
-      @foreign << url unless own
+      @foreign << "#{Address::APP if Address.app?(uri)}#{url}" unless own
+    end
+
+    # @return [#call, nil] nil: the address has that of the server
+    def app_at(uri)
+      @apps.fetch(Address.key(uri)) if Address.app?(uri)
     end
 
     # @return [String] URL of the listener
     def adopted(number, own, uri, tls)
-      return @server.listen_fd(number, owns_file: own, scheme: Address.scheme(uri), tls: tls) unless Address.raw?(uri)
+      unless Address.raw?(uri)
+        scheme = Address.scheme(uri)
+        return @server.listen_fd(number, app_at(uri), owns_file: own, scheme: scheme, tls: tls)
+      end
 
       maker = Binds.maker(@settings, Address.key(uri))
       Address::RAW + @server.listen_raw_fd(number, maker, owns_file: own, tls: tls)

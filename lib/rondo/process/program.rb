@@ -23,6 +23,9 @@ module Rondo
     HOOKS_OF_THE_MASTER = %i[before_restart after_worker_shutdown after_stopped].freeze
     PLAIN = [Symbol, Integer, Float, TrueClass, FalseClass, NilClass].freeze
 
+    # Settings that say what the server serves besides the listeners with an application of their own.
+    ALONE = %i[app rackup public bind port].freeze
+
     @lock = Mutex.new
     @runs = false
 
@@ -62,12 +65,12 @@ module Rondo
         Master.new(settings, Configuration.new, command, text).run
       end
 
-      # The master opens raw listeners, and does not make their handlers.
+      # The master opens listeners, and has neither their applications nor what makes their handlers.
       # @param settings [Hash{Symbol => Array(Object, String)}]
       # @return [Array(String, Array<Symbol>)] what {read} takes, and the names of what it cannot have
       def write(settings)
-        raw, source = settings[:listen_raw]
-        settings = settings.merge(listen_raw: [raw.transform_values { true }, source]) if raw
+        places = settings.slice(*Configuration::PLACES)
+        settings = settings.merge(places.transform_values { |all, source| [all.transform_values { true }, source] })
         kept = settings.transform_values { |pair| catch(:left) { plain(pair) } }.compact
         [[Marshal.dump(kept)].pack("m0"), settings.keys - kept.keys]
       end
@@ -176,6 +179,7 @@ module Rondo
       @configuration = Configuration.new
       @configuration.begin_with(SOURCE, settings, &verbs)
       @configuration.set(:app, app) if app
+      choose_first unless ALONE.any? { |name| @configuration.values.key?(name) }
     end
 
     # @return [void] when the server has stopped
@@ -201,6 +205,17 @@ module Rondo
     end
 
     private
+
+    # Without an application of the server, the first one is that.
+    def choose_first
+      listeners, = @configuration.values[:listen]
+      uri, app = listeners&.first
+      return unless uri
+
+      @configuration.set(:bind, [uri])
+      @configuration.set(app.respond_to?(:call) ? :app : :rackup, app)
+      @configuration.set(:listen, listeners.drop(1).to_h)
+    end
 
     def settings
       @settings ||= begin

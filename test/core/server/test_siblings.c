@@ -153,7 +153,7 @@ static void test_accepted_connections_keep_their_transport(void) {
     CHECK_INT(servers[A]->counts.handed_out, 1);
     serve(servers[B]);
     CHECK(only_conn_of(servers[B])->transport == &other);
-    CHECK(only_conn_of(servers[B])->secure);
+    CHECK(only_conn_of(servers[B])->origin.secure);
     say(clients[1], GET("/secure"));
     serve(servers[B]);
     CHECK_STR(hear(clients[1]), "B /secure 0");

@@ -21,7 +21,7 @@ static void test_a_handshake_and_bytes_both_ways(void) {
     turn();
     check_reads("and you");
     CHECK_INT(rd_conn_unsent(conn), 0);
-    CHECK(conn->secure);
+    CHECK(conn->origin.secure);
     end(conn);
 }
 

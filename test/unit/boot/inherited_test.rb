@@ -24,6 +24,18 @@ class InheritedTest < Minitest::Test
     assert_empty inherited.descriptors_for("tcp://127.0.0.1:1")
   end
 
+  # A socket that nobody names any more must not become one of the application of the server.
+  def test_an_application_of_its_own
+    sockets = Array.new(2) { TCPServer.new("127.0.0.1", 0) }
+    list = sockets.map { |socket| "#{socket.fileno}=#{"app " if socket == sockets.first}http://127.0.0.1:#{socket.addr[1]}" }
+    found = Rondo::Inherited.extract({ Rondo::Inherited::VARIABLE => list.join(",") })
+    assert_equal ["tcp://127.0.0.1:#{sockets.last.addr[1]}"], found.uris
+    assert_equal [sockets.last.fileno], found.descriptors_for("tcp://127.0.0.1:0")
+    assert_equal [sockets.first.fileno], found.descriptors_for("app tcp://127.0.0.1:0")
+  ensure
+    sockets&.each(&:close)
+  end
+
   def test_those_of_the_predecessor
     inherited = take("7=http://127.0.0.1:1,8=unix://@x,9~https://[::1]:2")
     assert_predicate inherited, :any?

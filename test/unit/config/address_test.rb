@@ -112,6 +112,19 @@ class AddressTest < Minitest::Test
     assert_equal({ kind: :unix, path: "/a" }, Address.place("unix:///a"))
   end
 
+  # What the master tells a worker, and what it leaves to the next one.
+  def test_listeners_that_are_special
+    uri = "app ssl://[::1]:0?cert=c&key=k"
+    assert_equal ["https", "ssl://[::1]:0"], Address.read_word(Address.word(uri, "https://[::1]:80"))
+    assert_equal ["http", "unix:///a b"], Address.read_word(Address.word("app unix:///a b", "unix:///a b"))
+    assert_equal ["raw", "tcp://a:1"], Address.read_word(Address.word("raw tcp://a:1?backlog=1", "raw tcp://a:1"))
+    assert_equal ["https", nil], Address.read_word(Address.word("ssl://a:1", "https://a:1"))
+    assert_equal "app tcp://127.0.0.1:80", Address.uri_of("app http://127.0.0.1:80")
+    assert_equal "https://127.0.0.1:80", Address.url_of("tcp://127.0.0.1:80", "app ssl://127.0.0.1:80?cert=c&key=k")
+    assert_equal Address.place("http://127.0.0.1:80"), Address.place("app http://127.0.0.1:80")
+    assert_equal(["app ", "raw ", nil], ["app tcp://a:1", "raw tcp://a:1", "tcp://a:1"].map { |each| Address.mark(each) })
+  end
+
   def test_uris_of_hosts
     assert_equal "tcp://[::1]:1", Address.tcp_uri("::1", 1)
     assert_equal "tcp://[::1]:1", Address.tcp_uri("[::1]", 1)
