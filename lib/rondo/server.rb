@@ -24,7 +24,7 @@ module Rondo
     private_constant :ANY, :ANY_OF_CORE, :STRING, :ARRAY, :CALLABLE
 
     OPTION_TABLE = {
-      environment: ANY, log: ANY, request_log: ANY_OF_CORE, request_log_format: ANY_OF_CORE,
+      environment: ANY, log: ANY, needs_address: ANY, request_log: ANY_OF_CORE, request_log_format: ANY_OF_CORE,
       lowlevel_error_handler: CALLABLE, trusted_proxies: ARRAY, proxy_protocol_from: ARRAY, url_scheme: STRING,
       default_host: STRING, allowed_origins: ANY, public: STRING, public_only: ANY_OF_CORE,
       x_sendfile_roots: ARRAY, sendfile_type: STRING, scoreboard: ANY_OF_CORE, row: ANY_OF_CORE,
@@ -39,7 +39,8 @@ module Rondo
     # @param app [#call, nil] a Rack application; nil: only the files of the folder `public`
     # @param settings [Hash{Symbol => Object}] settings of the core by name (docs/CONFIGURATION.md),
     #   and of {OPTIONS}: environment [String] shows backtraces when "development"; log [#info,
-    #   #error]; request_log [#write] gets whole lines; request_log_format [:common, :json];
+    #   #error]; needs_address [Boolean] false: it may listen nowhere;
+    #   request_log [#write] gets whole lines; request_log_format [:common, :json];
     #   lowlevel_error_handler [Proc]; trusted_proxies, proxy_protocol_from [Array<String>]
     #   addresses and networks, "unix" for peers of Unix sockets; url_scheme, default_host [String];
     #   allowed_origins [Symbol, Array<String>, #call] see {Origins#initialize}; public [String] a folder
@@ -73,6 +74,7 @@ module Rondo
       choose_env_extras(numbers, options)
       @app = app
       @core = Core.new(app, numbers, core_options)
+      @needs_address = options.fetch(:needs_address, true)
       @descriptors = {}
       @certificates = {}
       @materials = {} # their names by URL: there may be no certificate yet
@@ -210,7 +212,7 @@ module Rondo
     # @raise [AddressError] when there is nothing to listen on
     # @return [void]
     def run
-      raise AddressError, "the server has no address to listen on" if addresses.empty?
+      raise AddressError, "the server has no address to listen on" if @needs_address && addresses.empty?
 
       PubSub.serve(@core) { @core.run }
     end

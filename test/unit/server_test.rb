@@ -56,6 +56,7 @@ class ServerTest < Minitest::Test
   def test_nothing_to_listen_on
     error = assert_raises(Rondo::AddressError) { Rondo::Server.new(HELLO).run }
     assert_equal "the server has no address to listen on", error.message
+    assert_nil Rondo::Server.new(HELLO, needs_address: false).tap(&:stop).run
   end
 
   def test_addresses_and_descriptors

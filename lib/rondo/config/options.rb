@@ -83,7 +83,7 @@ module Rondo
       row(:bind, :addresses, nil, "URIs",
           "addresses: tcp://HOST:PORT, ssl://HOST:PORT?cert=FILE&key=FILE, unix:///PATH, or without a scheme a host, " \
           "which gets the port, HOST:PORT, or a path with a slash at its beginning or ./; if there is none, port on " \
-          "all interfaces; false: none, where there are only raw listeners",
+          "all interfaces; false: none, only raw listeners, if there are any",
           flag: "-b, --bind URI", group: :where,
           help: "tcp://HOST:PORT, ssl://…, unix:///PATH, HOST; may be repeated",
           example: "bind \"tcp://0.0.0.0:9292\"\nbind \"unix:///run/app.sock?mode=0660\""),

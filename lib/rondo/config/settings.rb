@@ -155,7 +155,8 @@ module Rondo
       def server_options(log)
         options = SHELL.select { |_, row| row.server }.to_h { |name, _| [name, self[name]] }
         core.merge(options, environment: self[:environment].to_s, log: log, public: public_folder,
-                            x_sendfile_roots: x_sendfile_roots, request_log: self[:log_requests] ? $stdout : nil,
+                            needs_address: self[:bind] != false, x_sendfile_roots: x_sendfile_roots,
+                            request_log: self[:log_requests] ? $stdout : nil,
                             request_log_format: json? ? :json : :common)
       end
 

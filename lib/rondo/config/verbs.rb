@@ -80,7 +80,7 @@ module Rondo
         end
       end
 
-      # @param uri [String, false] one more address to listen on; false: there are only raw listeners
+      # @param uri [String, false] one more address to listen on; false: none, there may be raw listeners
       def bind(uri)
         return set(:bind, false) if uri == false
 

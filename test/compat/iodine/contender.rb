@@ -60,6 +60,11 @@ class Contender
     wait("no #{pattern.inspect}") { pattern.match(output) }
   end
 
+  # @return [MatchData] in a file of its folder
+  def wait_for_file(name, pattern)
+    wait("no #{pattern.inspect} in #{name}") { pattern.match(File.binread(File.join(@folder, name))) }
+  end
+
   # @return [MatchData] in its log
   def wait_for_errors(pattern)
     wait("no #{pattern.inspect}") { pattern.match(errors) }

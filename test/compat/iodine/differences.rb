@@ -36,9 +36,7 @@ module Differences
   NOT_RUN = {
     "readme_client.rb.txt" => "it connects to a host of the internet",
     "tcp_client.rb.txt" => "it connects to a host of the internet",
-    "readme_redis_cmd.rb.txt" => "engines are not in this version",
-    "async_task.ru.txt" => "engines are not in this version",
-    "pubsub_engine.ru.txt" => "engines are not in this version"
+    "readme_redis_cmd.rb.txt" => "it needs a Redis server: see redis_test.rb"
   }.freeze
 
   # @param name [String] of a scenario

@@ -154,4 +154,76 @@ module Scenarios
     ann.say_binary("b\x00\xff").hear.hear
     t.finish
   end
+
+  scenario("async_task", "async_task.ru", args: ONE) do |t|
+    ann = t.websocket("Ann", "userID")
+    ann.say('{"task":"echo","data":"Hello!"}').hear
+    ann.say('{"task":"add","data":[1,2]}').hear
+    ann.say("none")
+    t.wait_for_output(/none/)
+    t.finish
+  end
+
+  scenario("pubsub_engine", "pubsub_engine.ru", args: ONE) do |t|
+    ann = t.websocket("Ann", "Ann").hear
+    bob = t.websocket("Bob", "Bob").hear
+    ann.hear.say("hello").hear
+    bob.hear
+    bob.leave
+    ann.hear
+    t.finish(sorted: true)
+  end
+
+  # Says which state is reached, where, and in which order blocks are called.
+  STATES = <<~RUBY
+    ROOT = Process.pid
+    $states = File.open("states.txt", "a")
+    NAMES = %i[pre_start before_fork after_fork enter_child enter_master on_start on_parent_crush on_child_crush
+               start_shutdown on_finish]
+    NAMES.each do |name|
+      2.times do |n|
+        Iodine.on_state(name) do
+          facts = [Iodine.master?, Iodine.worker?, Iodine.running?].map { |fact| fact ? "t" : "f" }.join
+          $states.syswrite("\#{Process.pid == ROOT ? "root" : Iodine.worker? ? "worker" : "other"} \#{name} \#{n} \#{facts}\n")
+        end
+      end
+    end
+    Iodine.threads = 1
+    Iodine.workers = WORKERS
+    Iodine.listen(service: :http, port: "3000") { [200, {}, ["hello"]] }
+    p Iodine.start
+    p [Iodine.running?, Process.pid == ROOT]
+  RUBY
+
+  scenario("states_of_one", "states.rb", text: STATES.sub("WORKERS", "1"), requires: ["iodine"]) do |t|
+    t.get("/")
+    t.finish
+    t.note_file("states.txt")
+  end
+
+  scenario("states_of_a_worker", "states.rb", text: STATES.sub("WORKERS", "2"), requires: ["iodine"]) do |t|
+    t.get("/")
+    t.wait_for_file("states.txt", /(?:worker on_start 1.*){2}/m)
+    t.finish
+    t.note_file("states.txt") { |lines| lines.grep(/^worker/).grep_v(/parent_crush/).tally.map { |line, count| "#{count} #{line}" } }
+  end
+
+  # Tasks and timers, which one thread does in order.
+  TASKS = <<~RUBY
+    Iodine.threads = Iodine.workers = 1
+    order = []
+    Iodine.run { order << :run }
+    Iodine.run_after(0) { order << :after_0 }
+    Iodine.run_after(30) { order << :after_30 }
+    Iodine.run_after(10) { order << :after_10 }
+    Iodine.defer { Iodine.run { order << :inner }; order << :defer }
+    Iodine.run { raise "nobody minds" }
+    Iodine.run_every(40, 3) { order << :every }
+    Iodine.run_after(300) { Iodine.stop }
+    Iodine.listen(service: :http, port: "3000") { [200, {}, []] }
+    Iodine.start
+    puts order.inspect
+  RUBY
+
+  scenario("tasks", "tasks.rb", text: TASKS, requires: ["iodine"], waits: false) { |t| t.finish(nil) }
 end

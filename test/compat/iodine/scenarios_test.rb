@@ -18,7 +18,8 @@ class IodineScenariosTest < Minitest::Test
   end
 
   def test_each_snippet_is_run
-    run = Scenarios::ALL.values.map { |scenario| "#{scenario.program}.txt" } + Differences::NOT_RUN.keys
+    unchanged = Scenarios::ALL.values.reject { |scenario| scenario.options[:text] }
+    run = unchanged.map { |scenario| "#{scenario.program}.txt" } + Differences::NOT_RUN.keys
     assert_equal Dir.children(Contender::SNIPPETS).grep(/\.txt\z/).sort, run.uniq.sort
   end
 

@@ -182,14 +182,30 @@ class Transcript
   end
 
   # Stops the program; its whole output and its exit code.
+  # @param sorted [Boolean] the lines of the output, where several threads write them
   # @yield between the signal and the end
-  def finish(signal = "INT")
+  def finish(signal = "INT", sorted: false)
     @program.signal(signal) if signal
     yield if block_given?
     @peers.each(&:close) # a server may wait for the Close of each
     code = @program.finish
-    @program.output.each_line { |line| note("output: #{line.chomp}") }
+    lines = @program.output.lines(chomp: true)
+    (sorted ? lines.sort : lines).each { |line| note("output: #{line}") }
     note("exit #{code}")
+  end
+
+  # @param pattern [Regexp] waits for it in a file of the program's folder
+  def wait_for_file(name, pattern)
+    @program.wait_for_file(name, pattern)
+  end
+
+  # What the program wrote into a file of its folder.
+  # @yieldparam lines [Array<String>]
+  # @yieldreturn [Array<String>]
+  def note_file(name)
+    lines = File.readlines(File.join(@program.folder, name), chomp: true)
+    lines = yield lines if block_given?
+    lines.each { |line| note(line) }
   end
 
   def to_s

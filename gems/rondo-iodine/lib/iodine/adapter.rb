@@ -65,10 +65,11 @@ module Iodine
         tell(:ping, connection(client))
       end
 
-      # @param client [Rondo::Client]
+      # @param client [Rondo::Client, nil] nil: a connection that was asked for could not be made
       # @return [void]
       def on_close(client)
         return if @replaced
+        return tell(:on_close, nil) unless client
 
         tell(:on_close, connection(client))
         connection(client).over

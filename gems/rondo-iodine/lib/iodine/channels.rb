@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "iodine/pubsub"
+require "iodine/redis"
 
 module Iodine
   # @api private

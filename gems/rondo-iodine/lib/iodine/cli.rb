@@ -65,6 +65,8 @@ module Iodine
         def complete
           DEFAULT_SETTINGS[:port] ||= ENV["PORT"] || "3000"
           DEFAULT_SETTINGS[:address] ||= nil
+          url = DEFAULT_SETTINGS[:redis_]
+          PubSub.default = PubSub::Redis.new(url, ping: DEFAULT_SETTINGS[:redis_ping_]) if url
           path = DEFAULT_SETTINGS.delete(:pid_)
           write_pid(path) if path
           file = DEFAULT_SETTINGS.delete(:conf_)

@@ -1,83 +1,181 @@
 # frozen_string_literal: true
 
-# Engines of pub/sub with iodine's interface, over those of Rondo.
+# Engines of pub/sub with iodine's interface, over those of Rondo. redis.rb has that of Redis.
 # SPDX-License-Identifier: MIT
 
 module Iodine
   # Engines carry messages between processes and machines.
   module PubSub
     # The parent of engines. Those that are attached are called with each channel that gets its first subscriber or
-    # loses its last one, and with what is published to them.
+    # loses its last one; what is published to an engine is given to its `publish`.
     class Engine
       # @param to [String] a channel, or a pattern
       # @param match [true, nil] whether it is a pattern
-      def subscribe(to, match = nil); end
+      def subscribe(to, match); end
 
       # @param to [String]
       # @param match [true, nil]
-      def unsubscribe(to, match = nil); end
+      def unsubscribe(to, match); end
 
       # @param to [String]
       # @param message [String]
       def publish(to, message); end
+
+      # @api private
+      # @return [Object] the engine that Rondo calls
+      def outlet
+        @outlet ||= Outlet.new(self)
+      end
+
+      # @api private
+      # @return [Boolean] whether it is called with subscriptions
+      attr_accessor :attached
     end
 
-    # An engine that the server has: its `publish` is the server's.
+    # What Rondo calls in place of an engine.
+    # @api private
+    class Outlet
+      # @param engine [Engine]
+      def initialize(engine)
+        @engine = engine
+      end
+
+      def subscribe(channel, is_pattern)
+        @engine.subscribe(channel.b, is_pattern || nil) if @engine.attached
+      end
+
+      def unsubscribe(channel, is_pattern)
+        @engine.unsubscribe(channel.b, is_pattern || nil) if @engine.attached
+      end
+
+      def publish(channel, message)
+        @engine.publish(channel.b, message.b)
+        true
+      end
+    end
+    private_constant :Outlet
+
+    # An engine of the server.
     # @api private
     class BuiltIn < Engine
-      # @return [Object, nil] for Rondo.publish
-      attr_reader :engine
+      # @return [Object] for Rondo.publish
+      attr_reader :outlet
 
-      # @param engine [Object, nil]
+      # @param outlet [Object]
       # @param name [String]
-      def initialize(engine, name)
+      def initialize(outlet, name)
         super()
-        @engine = engine
+        @outlet = outlet
         @name = name
       end
 
       def publish(to, message)
-        Rondo.publish(Base.name_of(to), message, @engine)
+        Rondo.publish(Base.name_of(to), message, @outlet)
         self
       end
 
       def inspect
-        @name
+        "#<Iodine::PubSub::Engine #{@name}>"
       end
 
-      def self.name
-        "Iodine::PubSub::Engine"
-      end
-
+      # Iodine has no class for it.
       def class
         Engine
       end
     end
     private_constant :BuiltIn
 
+    # With one process there are no others, and the root is this one.
+    # @api private
+    class OneProcess < BuiltIn
+      def outlet
+        return super if Rondo::PubSub.core.nil? || !Iodine.clustered?
+
+        raise Rondo::Error, "Iodine::PubSub::#{@name} is not in this version where there are workers"
+      end
+    end
+    private_constant :OneProcess
+
+    # Takes a message, for nobody.
+    NOBODY = Object.new.tap do |nobody|
+      def nobody.subscribe(*); end
+      def nobody.unsubscribe(*); end
+
+      def nobody.publish(*)
+        true
+      end
+    end
+    private_constant :NOBODY
+
     # All subscribers of this server.
-    CLUSTER = BuiltIn.new(Rondo::PubSub::CLUSTER, "Iodine::PubSub::CLUSTER")
+    CLUSTER = BuiltIn.new(Rondo::PubSub::CLUSTER, "CLUSTER")
     # The subscribers of this process.
-    PROCESS = BuiltIn.new(Rondo::PubSub::PROCESS, "Iodine::PubSub::PROCESS")
+    PROCESS = BuiltIn.new(Rondo::PubSub::PROCESS, "PROCESS")
+    # The subscribers of the other processes.
+    SIBLINGS = OneProcess.new(NOBODY, "SIBLINGS")
+    # The subscribers of the root.
+    PUBLISH2ROOT = OneProcess.new(Rondo::PubSub::PROCESS, "PUBLISH2ROOT")
+
+    @default = CLUSTER
 
     class << self
+      # @return [Engine] of a publish that names none
+      attr_reader :default
+
+      # @param engine [Engine, nil] nil: {CLUSTER}
+      # @raise [TypeError]
+      def default=(engine)
+        engine = CLUSTER if engine.nil?
+        check(engine)
+        @default = engine
+        Rondo::PubSub.default = engine.outlet unless engine.is_a?(Redis) && engine.given_to_server?
+      end
+
+      # The engine is called with all subscriptions, also with those that there are.
+      # @param engine [Engine]
+      # @return [Engine]
+      # @raise [TypeError]
+      def attach(engine)
+        check(engine)
+        engine.attached = true
+        Rondo::PubSub.attach(engine.outlet)
+        Rondo::PubSub.reset(engine.outlet)
+        engine
+      end
+
+      # @param engine [Engine]
+      # @return [Engine]
+      # @raise [TypeError]
+      def detach(engine)
+        check(engine)
+        engine.attached = false
+        Rondo::PubSub.detach(engine.outlet) unless @default.equal?(engine)
+        engine
+      end
+
+      # The engine is called with all subscriptions again.
+      # @param engine [Engine]
+      # @return [Engine]
+      # @raise [TypeError]
+      def reset(engine)
+        check(engine)
+        Rondo::PubSub.reset(engine.outlet)
+        engine
+      end
+
       # @api private
       # @return [Boolean]
       def send_to(engine, name, message)
         return Rondo.publish(name, message, engine) if engine.nil? || engine == false
 
         check(engine)
-        Rondo.publish(name, message, outlet(engine))
+        Rondo.publish(name, message, engine.outlet)
       end
 
       private
 
       def check(engine)
         Base.check(engine, Engine, "IodinePubSubData")
-      end
-
-      def outlet(engine)
-        engine.engine
       end
     end
   end

@@ -8,8 +8,7 @@ require "rondo/process/program"
 require "iodine/setup"
 
 module Iodine
-  @root = Process.pid
-  @running = @worker = false
+  @running = @worker = @child = @clustered = false
 
   class << self
     # Serves until the server is stopped; code behind it runs in the root alone.
@@ -18,16 +17,8 @@ module Iodine
     def start
       raise "Iodine already running!" if running?
 
-      setup = Base::Setup.new(Base.listeners)
-      @running = Process.pid
-      Base.reach(:pre_start)
-      setup.serve
+      serve(Base::Setup.new(Base.listeners))
       self
-    rescue Rondo::AddressError => e
-      raise e.message, cause: nil
-    ensure
-      @running = @worker = false
-      Base.listeners.clear
     end
 
     # Stops this process; a worker is replaced.
@@ -39,7 +30,7 @@ module Iodine
 
     # @return [Boolean]
     def running?
-      @running ? true : false
+      @running
     end
 
     # @return [Boolean] whether this process is the root, or has its work
@@ -53,11 +44,36 @@ module Iodine
     end
 
     # @api private
+    # @return [Boolean] whether there are workers
+    attr_accessor :clustered
+    alias clustered? clustered
+
+    # @api private
+    # @return [void]
+    def end_running
+      @running = false
+    end
+
+    # @api private
     # @param child [Boolean] whether another process is the root
     # @return [void]
     def begin_worker(child:)
       @worker = true
       @child = child
+    end
+
+    private
+
+    def serve(setup)
+      @running = true
+      Base.reach(:pre_start)
+      setup.serve
+    rescue Rondo::AddressError => e
+      raise e.message, cause: nil
+    ensure
+      end_running
+      @worker = false
+      Base.listeners.clear
     end
   end
 end

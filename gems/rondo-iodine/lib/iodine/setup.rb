@@ -27,6 +27,7 @@ module Iodine
       # @return [void] when the server has stopped
       def serve
         setup = self
+        Iodine.clustered = cluster?
         Rondo.start(application, **settings) { setup.hooks(self) }
       end
 
@@ -48,7 +49,7 @@ module Iodine
         { workers: cluster? ? @workers : 0, threads: [@threads, @threads], bind: addresses,
           quiet: Iodine.verbosity < INFORMATION, silent: Iodine.verbosity < WARNINGS,
           log_requests: @options[:log] ? true : false, raise_exception_on_sigterm: false, public: folder,
-          **sizes }.compact
+          **sizes }.compact.merge(redis_url: redis)
       end
 
       # Without an application there is no HTTP.
@@ -62,6 +63,15 @@ module Iodine
           value = DEFAULTS[name] unless value.is_a?(Integer) && value.positive?
           [setting, value * factor]
         end
+      end
+
+      # Once for all workers, if it is the default engine.
+      def redis
+        engine = PubSub.default
+        return unless engine.is_a?(PubSub::Redis)
+
+        engine.give_to_server
+        engine.url
       end
 
       def folder
@@ -90,10 +100,10 @@ module Iodine
 
       def hooks_of_one(verbs)
         verbs.after_booted do
-          Iodine.begin_worker(child: false)
           Base.reach(:on_start)
+          Iodine.begin_worker(child: false)
         end
-        verbs.after_stopped { Base.reach(:start_shutdown) && Base.reach(:on_finish) }
+        verbs.after_stopped { finish }
       end
 
       def hooks_of_cluster(verbs)
@@ -103,8 +113,14 @@ module Iodine
           Iodine.begin_worker(child: true)
           %i[after_fork enter_child on_start].each { |name| Base.reach(name) }
         end
-        verbs.before_worker_shutdown { Base.reach(:start_shutdown) && Base.reach(:on_finish) }
-        verbs.after_stopped { Base.reach(:start_shutdown) && Base.reach(:on_finish) }
+        verbs.before_worker_shutdown { finish }
+        verbs.after_stopped { finish }
+      end
+
+      def finish
+        Iodine.end_running
+        Base.reach(:start_shutdown)
+        Base.reach(:on_finish)
       end
     end
 

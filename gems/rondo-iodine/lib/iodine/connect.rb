@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+# Connections that the application asks for: Rondo.connect (docs/CONNECT.md) with iodine's settings, and sockets that it
+# has connected itself.
+# SPDX-License-Identifier: MIT
+
+module Iodine
+  # @api private
+  module Base
+    # What `connect` gets.
+    module Outgoing
+      module_function
+
+      # @param settings [Hash]
+      # @return [Array(String, Adapter)] where to, and what is called
+      # @raise [ArgumentError, TypeError, RuntimeError]
+      def read(settings)
+        Base.check(settings, Hash)
+        options = DEFAULT_SETTINGS.merge(settings.compact)
+        handler = options[:handler]
+        raise ArgumentError, "a :handler is required." if handler.nil?
+        raise "Couldn't open client socket." if Addresses.service(options[:service]) == :http && !options[:url]
+
+        [url(options), Adapter.new(handler)]
+      end
+
+      def url(options)
+        place = Addresses.find(options)
+        raise "HTTP client connections aren't supported yet." if place.service == :http
+        if place.service == :ws || options[:tls] || Addresses.secure?(options)
+          raise Rondo::Error, "Iodine.connect: WebSockets and TLS are not in this version, only raw connections"
+        end
+
+        place.path ? "unix://#{place.path}" : Rondo::Address.tcp_uri(place.host || "localhost", place.port)
+      end
+      private_class_method :url
+    end
+  end
+
+  class << self
+    # Makes a connection, at once or when the server begins. If that fails, the handler gets `on_close(nil)`.
+    # @param settings [Hash] url, service, address, port, handler
+    # @return [Iodine]
+    # @raise [ArgumentError, TypeError, RuntimeError]
+    def connect(settings)
+      url, adapter = Base::Outgoing.read(settings)
+      Rondo.connect(url, handler: adapter)
+      self
+    end
+
+    # Makes a connection of a socket. The server has a duplicate of it.
+    # @param descriptor [Integer]
+    # @param handler [Object]
+    # @return [Object] the handler
+    # @raise [TypeError, IOError]
+    def attach_fd(descriptor, handler)
+      Base.check(descriptor, Integer)
+      Rondo.attach_fd(descriptor, Base::Adapter.new(handler))
+      handler
+    rescue ArgumentError => e
+      raise IOError, "invalid fd. (#{e.message})"
+    end
+  end
+end

@@ -1,0 +1,127 @@
+# frozen_string_literal: true
+
+# iodine's lenient parser of JSON: comments, hexadecimal and binary numbers, and missing or surplus commas are no
+# errors. What stands behind the first value is not read. Strings are BINARY.
+# SPDX-License-Identifier: MIT
+
+require "strscan"
+
+module Iodine
+  # JSON.
+  module JSON
+    # Options of Ruby's JSON that mean nothing here.
+    IGNORED = %i[max_nesting allow_nan create_additions object_class array_class].freeze
+    private_constant :IGNORED
+
+    class << self
+      # @overload parse(text, options = {})
+      #   @param text [String]
+      #   @param options [Hash] symbolize_names: true
+      #   @return [Object]
+      #   @raise [EncodingError] it is not JSON
+      #   @raise [TypeError]
+      def parse(*arguments)
+        raise TypeError, "function requires supports up to two arguments." if arguments.size > 2
+        raise TypeError, "function requires at least one argument." if arguments.empty?
+
+        text, options = arguments
+        if arguments.size > 1
+          Base.check(options, Hash)
+          (IGNORED & options.compact.keys).each { |name| Base.warning("#{name} ignored on this JSON implementation.") }
+        end
+        Base.check(text, String)
+        Parser.new(text, symbols: options && options[:symbolize_names] == true).value
+      end
+      alias parse! parse
+    end
+
+    # One text.
+    # @api private
+    class Parser
+      DEEPEST = 512
+      BLANK = %r{(?:[\s,]|//[^\n]*|\#[^\n]*|/\*.*?\*/)+}mn
+      ESCAPES = { "n" => "\n", "r" => "\r", "t" => "\t", "b" => "\b", "f" => "\f" }.freeze
+      WORDS = { "null" => nil, "true" => true, "false" => false, "NaN" => Float::NAN, "nan" => Float::NAN,
+                "Infinity" => Float::INFINITY, "-Infinity" => -Float::INFINITY }.freeze
+      WORD = Regexp.union(WORDS.keys)
+      STRING = /"((?:[^"\\]|\\.)*)"/mn
+      NUMBER = /-?(?:0x\h+|0b[01]+|(?:\d+(\.\d*)?|(\.\d+))([eE][+-]?\d+)?)/n
+
+      # @param text [String]
+      # @param symbols [Boolean] as keys
+      def initialize(text, symbols:)
+        @scanner = StringScanner.new(text.b)
+        @symbols = symbols
+        @depth = 0
+      end
+
+      # @return [Object]
+      # @raise [EncodingError]
+      def value
+        @scanner.skip(BLANK)
+        return nested { object } if @scanner.skip(/\{/n)
+        return nested { array } if @scanner.skip(/\[/n)
+        return text(@scanner[1]) if @scanner.skip(STRING)
+        return WORDS[@scanner.matched] if @scanner.skip(WORD)
+
+        number or malformed
+      end
+
+      private
+
+      def malformed
+        raise EncodingError, "Malformed JSON format."
+      end
+
+      def nested
+        @depth += 1
+        malformed if @depth > DEEPEST
+        yield.tap { @depth -= 1 }
+      end
+
+      def object
+        found = {}
+        until ends?(/\}/n)
+          @scanner.skip(STRING) or malformed
+          key = text(@scanner[1])
+          @scanner.skip(BLANK)
+          @scanner.skip(/:/n) or malformed
+          found[@symbols ? key.force_encoding(Encoding::UTF_8).to_sym : key] = value
+        end
+        found
+      end
+
+      def array
+        found = []
+        found << value until ends?(/\]/n)
+        found
+      end
+
+      def ends?(bracket)
+        @scanner.skip(BLANK)
+        @scanner.skip(bracket)
+      end
+
+      def number
+        text = @scanner.scan(NUMBER) or return
+        return text.sub(/\A-?\K\./, "0.").to_f if @scanner[1] || @scanner[2] || @scanner[3]
+
+        Integer(text, text.match?(/[xb]/i) ? 0 : 10)
+      end
+
+      def text(bytes)
+        return bytes unless bytes.include?("\\")
+
+        bytes.gsub(/\\u[dD][89abAB]\h\h\\u[dD][c-fC-F]\h\h|\\u\h{4}|\\x\h\h|\\(.)/mn) do |found|
+          next ESCAPES.fetch($1, $1) if $1 && !%w[u x].include?($1)
+
+          high, low = found.scan(/\\[ux](\h+)/).flatten.map(&:hex)
+          next $1 unless high
+
+          [low ? 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00) : high].pack("U").b
+        end
+      end
+    end
+    private_constant :Parser
+  end
+end
