@@ -34,6 +34,7 @@ require "rondo/capybara" if defined?(Capybara)
 # An application server for Rack.
 module Rondo
   autoload :Program, "rondo/process/program"
+  autoload :Root, "rondo/process/root"
 
   # Serves until the server is told to stop, by a signal as a server that the command `rondo` began. Settings are the
   # verbs of the configuration file; what they leave open comes from the environment, as it does there. With workers

@@ -71,14 +71,16 @@ module Rondo
     # @param count [WorkerCount]
     # @param again [Hash] the {Inherited.command} that molds and restarts repeat
     # @param first [#call, nil] forks the first mold, where the application is loaded already
+    # @param root [Root, nil] blocks of a program that run in this process
     # @param successor [#call, nil] gets the new mold, and returns the command of the master that takes over with it,
     #   where that is not `again`
-    def initialize(settings, configuration, count, again: Inherited.command, first: nil, successor: nil)
+    def initialize(settings, configuration, count, again: Inherited.command, first: nil, root: nil, successor: nil)
       @settings = settings
       @configuration = configuration
       @count = count
       @again = again
       @first = first
+      @root = root
       @successor = successor
       @stopping = false
     end
@@ -98,6 +100,7 @@ module Rondo
       end_everybody
       @fetched&.close
       @engine&.close
+      @root&.close
       PubSub.hub = nil
       @hub&.close
       @control&.close
@@ -179,6 +182,7 @@ module Rondo
       mold = @first&.call # before there are threads
       make_parts
       @generations.begin_with(mold) if mold
+      @root&.start(@hub, @log, @settings[:max_tasks])
     end
 
     def make_parts

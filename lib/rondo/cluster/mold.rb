@@ -85,9 +85,17 @@ module Rondo
 
     def load_app
       @app, @apps = Application.load_all(@settings, @log, debug: @debug) if @settings[:preload]
+      leave_root
       @hooks.call(:before_fork)
       ForkSafety.disconnect(@log)
       ForkSafety.compact_memory
+    end
+
+    def leave_root
+      return if Rondo.autoload?(:Root)
+
+      @log.say "! Rondo::Root: nothing of it is called, because no program has called Rondo.start" if Root.any?
+      Root.forget
     end
 
     def thread_note

@@ -221,6 +221,7 @@ module Rondo
 
     def load_app
       app, @apps = Application.load_all(@settings, @log, debug: @debug)
+      Root.pass_on unless Rondo.autoload?(:Root)
       app
     end
 

@@ -136,10 +136,11 @@ module Rondo
       end
 
       # @param first [#call, nil] forks the first mold
+      # @param root [Root, nil] as for {Cluster#initialize}
       # @return [Integer] exit code
-      def run(first: nil)
+      def run(first: nil, root: nil)
         require "rondo/cluster"
-        Cluster.new(@settings, @configuration, WorkerCount.new(@settings), again: @command, first: first,
+        Cluster.new(@settings, @configuration, WorkerCount.new(@settings), again: @command, first: first, root: root,
                                                                            successor: method(:successor)).run
       end
 
@@ -192,7 +193,9 @@ module Rondo
 
       text, left = Program.write(settings.values)
       warn_of_restarts(left - [:app])
-      Master.new(settings, @configuration, @command, text).run(first: -> { fork_mold })
+      Master.new(settings, @configuration, @command, text).run(first: -> { fork_mold }, root: Root)
+    ensure
+      Root.close
     end
 
     # @param link [Mold::Link]
@@ -200,6 +203,8 @@ module Rondo
     # @raise [Error] one line
     def work_as_mold(link)
       raise Error, "workers is 0 now; stop the server and start it again" unless WorkerCount.new(settings).cluster?
+
+      Root.forget
 
       Mold.new(link, settings, @configuration, program: Program.write(settings.values).first).run
     end
@@ -230,6 +235,7 @@ module Rondo
 
     def warn_of_restarts(left)
       left += HOOKS_OF_THE_MASTER & @configuration.hooks.keys
+      left << "Rondo::Root" if Root.any?
       return if left.empty?
 
       @configuration.notes << "#{left.join(", ")}: the master has it until the first restart by USR2, after which it " \

@@ -128,6 +128,16 @@ module Rondo
         @mutex.synchronize { !!end_subscription(@subscriptions.delete(key)) }
       end
 
+      # @param channel [String, Symbol]
+      # @param is_pattern [Boolean]
+      # @param match [Symbol, nil]
+      # @return [Array(String, Boolean)] the name as bytes, and whether it is a pattern
+      # @raise [ArgumentError, TypeError]
+      def key_of(channel, is_pattern, match)
+        is_pattern = !pattern?(is_pattern, match).nil?
+        [pattern_of(channel, is_pattern), is_pattern]
+      end
+
       private
 
       def join(core)

@@ -19,6 +19,7 @@ module Rondo
       Frame = Struct.new(:type, :channel, :message, :pattern, keyword_init: true)
 
       TYPES = { 1 => :subscribe, 2 => :unsubscribe, 3 => :publish }.freeze
+      SUBSCRIBE = 1
       PUBLISH = 3
       TEXT = 1
       PATTERN = 2
@@ -37,6 +38,13 @@ module Rondo
 
         head = [PUBLISH, text?(message) ? TEXT : 0, channel.bytesize, message.bytesize, 0].pack(HEAD)
         head << channel.b << message.b
+      end
+
+      # @param channel [String]
+      # @param pattern [Boolean]
+      # @return [String] the frame
+      def self.subscribe(channel, pattern)
+        [SUBSCRIBE, pattern ? PATTERN : 0, channel.bytesize, 0, 0].pack(HEAD) << channel.b
       end
 
       # @return [Boolean] whether it goes as text to clients

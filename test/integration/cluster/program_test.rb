@@ -195,6 +195,60 @@ class ProgramTest < ClusterCase
     assert server.stop.success?
   end
 
+  ROOT_BLOCKS = <<~'RUBY'
+    Rondo::Root.run { warn "root #{Process.pid} runs"; raise "a mistake" }
+    Rondo::Root.run { exit 7 }
+    Rondo::Root.run_every(20, 3) { warn "root tick" }
+    Rondo::Root.run_after(3_600_000) { warn "too early" }
+    late = Rondo::Root.run_after(30) { warn "cancelled" }
+    late.cancel
+    Rondo::Root.subscribe("news") { |channel, message| warn "root #{Process.pid} heard #{message.encoding} #{message} of #{channel}" }
+    Rondo::Root.subscribe("other*", true) { |channel, _| warn "root heard #{channel}"; Rondo::Root.unsubscribe("other*", true) }
+    Rondo.publish "news", "nobody is there yet"
+    Rondo.subscribe("talk") { |_, message| Rondo.publish("news", message) }
+  RUBY
+  TALK = "Rondo::Root.run { Thread.new { sleep 0.01 until File.exist?('go'); Rondo.publish('talk', 'words'); " \
+         "2.times { |n| Rondo.publish(%(other\#{n}), 'x') } } }\n"
+
+  # Never on the loop of the master, whatever they do.
+  def test_blocks_of_the_first_process
+    server = program('bind: "tcp://127.0.0.1:0", workers: 1', before: ROOT_BLOCKS + TALK)
+    wait_for_workers(server, 1)
+    assert_includes server.log, "! Rondo::Root: the master has it until the first restart by USR2"
+    server.wait_for_log(/(root tick.*){3}/m)
+    write "go", ""
+    server.wait_for_log(/^root #{server.pid} heard UTF-8 words of news$/)
+    server.wait_for_log(/^root heard other0$/)
+    assert_match(/^root #{server.pid} runs$/, server.log)
+    assert_match(/^! Rondo::Root: .*a mistake/, server.log)
+    assert_match(/^! Rondo::Root: .*exit/, server.log)
+    assert_equal 3, server.log.scan("root tick").size
+    refute_match(/cancelled|too early|heard other1|nobody is there/, server.log)
+    restart(server, "USR1", phase: 1)
+    restart(server, "USR2", phase: 2)
+    assert_equal 1, server.log.scan(/ runs$/).size
+    assert_equal "one", code(server)
+    assert server.stop.success?
+  end
+
+  def test_blocks_of_the_first_process_where_there_is_one
+    server = program('bind: "tcp://127.0.0.1:0"', before: ROOT_BLOCKS.sub(/^.*exit 7.*\n/, "") + "Rondo.run { Rondo.publish('news', 'words') }\n")
+    server.wait_for_log(/^root #{server.pid} runs$.*^root #{server.pid} heard UTF-8 words of news$/m)
+    server.wait_for_log(/(root tick.*){3}/m)
+    refute_match(/cancelled|too early/, server.log)
+    assert server.stop.success?
+  end
+
+  # A block that does not return keeps neither the master nor its end.
+  def test_a_block_of_the_first_process_that_never_returns
+    server = program('bind: "tcp://127.0.0.1:0", workers: 1', before: "Rondo::Root.run { warn 'it sleeps'; sleep }\n")
+    server.wait_for_log(/it sleeps/)
+    wait_for_workers(server, 1)
+    restart(server, "USR1", phase: 1)
+    assert server.stop.success?
+    assert_includes server.log, "! A block of Rondo::Root did not end in time"
+  end
+
   # They are more than a message between two processes may have.
   def test_settings_that_cannot_be_handed_on
     server = program('bind: "tcp://127.0.0.1:0", workers: 1')

@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+# Blocks of the process that has called Rondo.start, before it has, and in a process that has not.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "rondo"
+require "rondo/config/settings"
+require "rondo/pubsub/hub"
+
+class RootTest < Minitest::Test
+  Root = Rondo::Root
+
+  def teardown
+    Root.close
+  end
+
+  def test_what_is_refused
+    assert_raises(ArgumentError) { Root.run }
+    assert_raises(ArgumentError) { Root.run_every(0) { nil } }
+    assert_raises(ArgumentError) { Root.run_every(1, -1) { nil } }
+    assert_raises(TypeError) { Root.run_after("1") { nil } }
+    assert_raises(ArgumentError) { Root.subscribe("a") }
+    assert_raises(ArgumentError) { Root.subscribe("") { nil } }
+    assert_raises(TypeError) { Root.subscribe(5) { nil } }
+    assert_raises(ArgumentError) { Root.subscribe("a", match: :glob) { nil } }
+    refute_predicate Root, :any?
+  end
+
+  def test_handles
+    job = Root.run_every(10) { nil }
+    assert_predicate Root, :any?
+    refute_predicate job, :over?
+    assert_equal [true, false], [job.cancel, job.cancel]
+    assert_predicate job, :over?
+    assert Root.subscribe("a") { nil }
+    assert_equal [true, false], [Root.unsubscribe("a"), Root.unsubscribe("a")]
+  end
+
+  def test_another_process
+    Root.run { nil }
+    Root.forget
+    refute_predicate Root, :any?
+    assert_equal "this process has not called Rondo.start", assert_raises(Rondo::Error) { Root.run { nil } }.message
+    assert_raises(Rondo::Error) { Root.subscribe("a") { nil } }
+  end
+
+  # As in the master, with a limit.
+  def test_a_thread_calls_them
+    hub = Rondo::Hub.new(Rondo::Settings::Resolved.new, Rondo::Scoreboard.new(1), log: Rondo::Logger.new(silent: true))
+    called = Queue.new
+    Root.run { called << Thread.current.name }
+    Root.start(hub, Rondo::Logger.new(silent: true), 2)
+    assert_equal "rondo root", called.pop
+    Root.subscribe("new?", true) { |*given| called << given }
+    eventually_heard(called) { hub.publish("news", "words") }
+    waiting = Array.new(2) { Root.run_after(3_600_000) { nil } }
+    assert_raises(Rondo::TaskLimitError) { Root.run { nil } }
+    waiting.first.cancel
+    assert Root.run { called << :again }
+    called.pop until called.empty?
+  ensure
+    Root.close
+    hub&.close
+  end
+
+  # The hub learns of the subscription soon.
+  def eventually_heard(called)
+    loop do
+      yield
+      IO.select(nil, nil, nil, 0.01) if called.empty?
+      given = called.empty? ? nil : called.pop
+      break assert_equal(%w[news words], given) if given
+    end
+  end
+end
