@@ -93,7 +93,7 @@ module Rondo
       # @return [void]
       # @raise [ArgumentError]
       def history(channel, is_pattern = false, size:, match: nil, ttl: 0) # rubocop:disable Style/OptionalBooleanParameter
-        is_pattern = pattern?(is_pattern, match)
+        is_pattern = pattern?(is_pattern ? true : false, match)
         name = pattern_of(channel, is_pattern)
         raise ArgumentError, "size must be from 0 to 4294967295" unless size.between?(0, 0xffff_ffff)
         raise ArgumentError, "ttl must be from 0 to 4294967295" unless ttl.between?(0, 0xffff_ffff)
@@ -112,7 +112,7 @@ module Rondo
 
         raise ArgumentError, "as must be :text, :binary or nil" unless [nil, :text, :binary].include?(as)
 
-        is_pattern = pattern?(is_pattern, match)
+        is_pattern = pattern?(is_pattern ? true : false, match)
         added = Subscription.new(pattern_of(channel, is_pattern), is_pattern, as, id_of(since), block, {})
         @mutex.synchronize do
           before = @subscriptions[[added.channel, added.pattern]]
@@ -134,7 +134,7 @@ module Rondo
       # @return [Array(String, Boolean)] the name as bytes, and whether it is a pattern
       # @raise [ArgumentError, TypeError]
       def key_of(channel, is_pattern, match)
-        is_pattern = !pattern?(is_pattern, match).nil?
+        is_pattern = pattern?(is_pattern ? true : false, match)
         [pattern_of(channel, is_pattern), is_pattern]
       end
 

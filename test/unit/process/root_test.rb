@@ -52,6 +52,7 @@ class RootTest < Minitest::Test
     Root.run { called << Thread.current.name }
     Root.start(hub, Rondo::Logger.new(silent: true), 2)
     assert_equal "rondo root", called.pop
+    Root.subscribe("new*") { called << :of_another_channel }
     Root.subscribe("new?", true) { |*given| called << given }
     eventually_heard(called) { hub.publish("news", "words") }
     waiting = Array.new(2) { Root.run_after(3_600_000) { nil } }
