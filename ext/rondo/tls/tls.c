@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "transport/layer.h"
 #include "tls/tls_handshake.h"
 #include "tls/tls_identity.h"
 
@@ -114,19 +115,34 @@ static void note_result(rd_tls *tls) {
     if (error == SSL_ERROR_SSL || error == SSL_ERROR_SYSCALL) tls->has_failed = true;
 }
 
-/* Decrypts all that came: its plain text always fits, see tls_read(). What the peer gets for it (an
- * alert, new keys) is sent with the next flush. */
-static size_t decrypt_all(rd_conn *conn, const char *came, size_t came_len, char *bytes,
-                          size_t size) {
+/* What came in one read may be thousands of records. Those beyond a share of the turn stay as they
+ * are. */
+static void keep_rest(rd_conn *conn, const rd_tls_flow *flow, size_t came_len, bool is_kept) {
+    rd_buffer *ahead = &rd_tls_of(conn)->ahead;
+    if (is_kept) {
+        rd_buffer_consume(ahead, came_len - flow->came_len);
+    } else if (flow->came_len > 0) {
+        rd_buffer_append(ahead, flow->came, flow->came_len);
+    }
+}
+
+/* Decrypts what came: its plain text always fits, see tls_read(). What the peer gets for it (an
+ * alert, new keys) is sent with the next flush. `is_kept`: it lies in `ahead`. */
+static size_t decrypt(rd_conn *conn, rd_slice came, bool is_kept, char *bytes, size_t size) {
     rd_tls *tls = rd_tls_of(conn);
-    rd_tls_flow *flow = rd_tls_enter(conn, came, came_len);
+    rd_tls_flow *flow = rd_tls_enter(conn, came.ptr, came.len);
+    const unsigned most = rd_layer_records(conn);
+    unsigned count = 0;
     size_t len = 0, part;
     bool has_more = !tls->has_failed;
-    while (has_more && SSL_read_ex(tls->ssl, bytes + len, size - len, &part) == 1) {
+    while (has_more && count < most && SSL_read_ex(tls->ssl, bytes + len, size - len, &part) == 1) {
         len += part;
+        count++;
         has_more = !tls->has_failed && (flow->came_len > 0 || SSL_has_pending(tls->ssl));
     }
-    if (has_more && !tls->has_failed) note_result(tls);
+    if (has_more && count < most && !tls->has_failed) note_result(tls);
+    rd_layer_count_records(conn, count);
+    keep_rest(conn, flow, came.len, is_kept);
     rd_tls_leave(flow);
     if (flow->out_len > 0) {
         rd_tls_keep_out(conn, false);
@@ -147,13 +163,18 @@ static ssize_t fail(rd_conn *conn) {
  * plain text never reaches what is not decrypted yet. */
 static ssize_t tls_read(rd_conn *conn, char *bytes, size_t len) {
     rd_tls *tls = rd_tls_of(conn);
+    const size_t room = len - RD_TLS_RECORD_MAX, kept = rd_buffer_len(&tls->ahead);
     assert(len > (size_t)2 * RD_TLS_RECORD_MAX);
     if (tls->ssl == NULL) return rd_transport_tcp.read(conn, bytes, len);
     if (tls->has_failed) return fail(conn);
     if (tls->has_ended) return 0;
-    const ssize_t came = rd_tls_receive(conn, bytes + RD_TLS_RECORD_MAX, len - RD_TLS_RECORD_MAX);
-    if (came <= 0) return came;
-    const size_t got = decrypt_all(conn, bytes + RD_TLS_RECORD_MAX, (size_t)came, bytes, len);
+    rd_slice came = rd_slice_of(rd_buffer_ptr(&tls->ahead), kept < room ? kept : room);
+    if (kept == 0) {
+        const ssize_t got = rd_transport_tcp.read(conn, bytes + RD_TLS_RECORD_MAX, room);
+        if (got <= 0) return got;
+        came = rd_slice_of(bytes + RD_TLS_RECORD_MAX, (size_t)got);
+    }
+    const size_t got = decrypt(conn, came, kept > 0, bytes, len);
     if (got > 0) return (ssize_t)got;
     if (tls->has_failed) return fail(conn);
     if (tls->has_ended) return 0;

@@ -50,9 +50,11 @@ typedef struct rd_layers {
     rd_list continuing; /* those whose handshake holds memory and can go on */
     rd_list shaking;    /* those whose handshake holds memory and waits for the peer, the one whose
                          * peer has been silent longest first */
-    rd_list pending;    /* those whose transport has decoded input */
+    rd_list pending;    /* those whose transport has input */
     uint64_t owed_ns;   /* what handshakes of earlier turns took too much */
     uint64_t served_ns; /* when handshakes last had their time */
+    uint32_t records;   /* that were decoded in this turn of the loop */
+    uint32_t turn;      /* which one that is */
     bool begins_next;   /* of the handshakes in line, one that begins is served next */
 } rd_layers;
 
@@ -360,8 +362,8 @@ static inline bool rd_conn_set_has_layers(const rd_conn_set *set) {
  * busy that long with all else (not `was_idle`), so that a flood of them leaves time for other
  * connections: by turns one that goes on and one that begins, so that neither kind holds up the
  * other. A step of a handshake may be longer, because it is one piece: what it takes too much is
- * missing in the next turns. Then reads once from each connection whose transport has decoded
- * input. */
+ * missing in the next turns. Then reads from connections whose transport has input, once from each,
+ * for another quarter of a millisecond. */
 void rd_conn_set_serve_layers(rd_conn_set *set, bool was_idle);
 
 /* Closes when everything queued is sent. With `linger`, half-closes and still reads for a while, so

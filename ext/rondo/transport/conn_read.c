@@ -15,6 +15,7 @@
 
 #define HANDSHAKES_NS      250000 /* of a turn of the loop, for all handshakes */
 #define HANDSHAKES_MOST_NS 1000000
+#define PENDING_NS         250000  /* of a turn, for all whose transport has input */
 #define OWED_MOST_NS       8000000 /* beyond that the thread has waited for a CPU */
 
 /* ---- reading ---- */
@@ -71,6 +72,7 @@ RD_APART static void read_layer(rd_conn *conn) {
         if (conn->source.registered) rd_conn_update_interest(conn);
         return;
     }
+    if (rd_layer_is_in_line(conn)) return; /* for what its transport already has */
     read_bytes(conn, conn->transport);
     if (!rd_layer_count_ahead(conn)) refuse_ahead(conn);
     rd_layer_note_pending(conn);
@@ -139,6 +141,7 @@ static void look_again(rd_conn *conn) {
     if (!rd_conn_is_open(conn) || !rd_conn_reads(conn)) return;
     rd_conn_ref(conn);
     if (!conn->layered || !rd_layer_is_shaking(conn)) {
+        if (conn->layered) rd_list_unlink(&rd_conn_layer(conn)->in_line);
         read_some(conn);
     } else if (!rd_layer_is_in_line(conn) && has_come(conn)) {
         rd_layer_may_read(conn);
@@ -271,15 +274,22 @@ static void serve_handshakes(rd_layers *layers, uint64_t share_ns) {
     layers->served_ns = now;
 }
 
-static void serve_pending(rd_conn_set *set) {
-    rd_list all;
-    rd_list_take(&all, &set->layers.pending);
-    for (rd_list *node; (node = rd_list_shift(&all)) != NULL;) serve(node, read_if_wanted);
+/* Those that join the line meanwhile wait for the next turn. */
+static void serve_pending(rd_layers *layers) {
+    if (rd_list_is_empty(&layers->pending)) return;
+    const rd_list *last = layers->pending.prev;
+    const uint64_t until = rd_clock_ns() + PENDING_NS;
+    rd_list *node;
+    layers->records = 0;
+    do {
+        node = rd_list_shift(&layers->pending);
+        if (node != NULL) serve(node, read_if_wanted);
+    } while (node != NULL && node != last && rd_clock_ns() < until);
 }
 
 void rd_conn_set_serve_layers(rd_conn_set *set, bool was_idle) {
     serve_handshakes(&set->layers, time_for_handshakes(set, was_idle));
-    serve_pending(set);
+    serve_pending(&set->layers);
 }
 
 /* ---- the set ---- */

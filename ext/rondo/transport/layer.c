@@ -6,6 +6,10 @@
 
 #include "base/error.h"
 
+#define RECORDS_OF_TURN 512
+#define RECORDS_OF_READ 64
+#define RECORDS_LEAST   4
+
 /* ---- the handshake ---- */
 
 static void stand_in_line(rd_conn *conn, rd_list *line) {
@@ -113,6 +117,21 @@ void rd_layer_note_pending(rd_conn *conn) {
     if (conn->state == RD_CONN_CLOSED || !rd_conn_reads(conn)) return;
     if (transport->has_pending == NULL || rd_conn_layer(conn)->is_shaking) return;
     if (transport->has_pending(conn)) stand_in_line(conn, &conn->set->layers.pending);
+}
+
+unsigned rd_layer_records(const rd_conn *conn) {
+    const rd_layers *layers = &conn->set->layers;
+    if (layers->turn != conn->set->loop->turns) return RECORDS_OF_READ;
+    if (layers->records + RECORDS_LEAST > RECORDS_OF_TURN) return RECORDS_LEAST;
+    const unsigned left = RECORDS_OF_TURN - layers->records;
+    return left < RECORDS_OF_READ ? left : RECORDS_OF_READ;
+}
+
+void rd_layer_count_records(rd_conn *conn, unsigned count) {
+    rd_layers *layers = &conn->set->layers;
+    if (layers->turn != conn->set->loop->turns) layers->records = 0;
+    layers->turn = conn->set->loop->turns;
+    layers->records += count;
 }
 
 static size_t read_ahead(rd_conn *conn) {

@@ -39,8 +39,15 @@ const char *rd_layer_reason(rd_conn *conn);
 /* Whether the handshake stands in line: then it does not wait for the peer. */
 bool rd_layer_is_in_line(rd_conn *conn);
 
-/* After a read, or when reading resumes: joins the line if the transport has decoded input. */
+/* After a read, or when reading resumes: joins the line if the transport has input. */
 void rd_layer_note_pending(rd_conn *conn);
+
+/* For a transport: how many records of input it may decode now. They may be tiny, and cost far more
+ * than their bytes. Each read gets a few, however many were decoded in this turn of the loop. */
+unsigned rd_layer_records(const rd_conn *conn);
+
+/* For a transport: it has decoded this many. */
+void rd_layer_count_records(rd_conn *conn, unsigned count);
 
 /* Call it when the transport has read. False: all clients together have no room for what it has
  * read ahead. A connection that is ending reads no more, so nothing is refused. */

@@ -388,6 +388,82 @@ static void test_handshakes_in_line_leave_the_poller_to_others(void) {
     end_crowd();
 }
 
+/* ---- tiny records ---- */
+
+enum { TINY = 1000 };
+
+static unsigned heard_of[CROWD];
+
+static void count_letters(rd_conn *conn, const char *bytes, size_t len) {
+    int index = 0;
+    while (crowd[index] != conn) index++;
+    for (size_t i = 0; i < len; i++) CHECK(bytes[i] == (char)('a' + heard_of[index]++ % 26));
+}
+
+static unsigned heard_of_all(void) {
+    unsigned sum = 0;
+    for (int i = 0; i < CROWD; i++) sum += heard_of[i];
+    return sum;
+}
+
+/* All connections have shaken hands, and have sent letters in records of one byte. */
+static void open_tiny_crowd(void) {
+    static rd_protocol counting;
+    open_crowd();
+    for (int i = 0; i < CROWD; i++) {
+        send_hello(i, 0);
+        turn_without_debt();
+        CHECK(finish_handshake(i));
+        counting = *crowd[i]->protocol;
+        counting.on_data = count_letters;
+        crowd[i]->protocol = &counting;
+        heard_of[i] = 0;
+    }
+    for (int i = 0; i < CROWD; i++) {
+        choose(i);
+        for (int sent = 0; sent < TINY; sent++) say(&"abcdefghijklmnopqrstuvwxyz"[sent % 26], 1);
+        char *bytes;
+        const size_t len = take_ciphertext(&client, &bytes);
+        send_raw(bytes, len);
+        free(bytes);
+    }
+}
+
+/* Whoever sends them gets a share of each turn, and takes nothing from the next client. */
+static void test_tiny_records_have_a_share_of_a_turn(void) {
+    open_tiny_crowd();
+    turn();
+    CHECK_INT(heard_of_all(), CROWD * 2 * 64); /* a share as they come, and one in line */
+    CHECK(set.ledger.rows[RD_LEDGER_INPUT].held > 0);
+    for (unsigned before; (before = heard_of_all()) < CROWD * TINY;) {
+        unsigned least = TINY, most = 0;
+        turn();
+        CHECK(heard_of_all() > before && heard_of_all() - before <= 2 * CROWD * 64);
+        for (int i = 0; i < CROWD; i++) {
+            if (heard_of[i] < least) least = heard_of[i];
+            if (heard_of[i] > most) most = heard_of[i];
+        }
+        CHECK(most - least <= 64);
+    }
+    CHECK_INT(set.ledger.rows[RD_LEDGER_INPUT].held, 0);
+    for (int i = 0; i < CROWD; i++) CHECK_INT(heard_of[i], TINY);
+    end_crowd();
+}
+
+/* What has come is in time, however long it waits for us. */
+static void test_a_deadline_reads_tiny_records(void) {
+    open_tiny_crowd();
+    turn();
+    const unsigned before = heard_of[0];
+    rd_conn_set_deadline(crowd[0], loop.now_ms + 1000);
+    hand_clock_ns += UINT64_C(2000) * 1000000;
+    rd_loop_refresh(&loop);
+    rd_timer_advance(&loop.timers, loop.now_ms);
+    CHECK(heard_of[0] > before);
+    CHECK_INT(crowd[0]->state, RD_CONN_OPEN);
+    end_crowd();
+}
+
 /* Many deadlines may be due at once. What has come by then is in time, and stands in line. */
 static void test_a_deadline_makes_no_handshake(void) {
     open_crowd();
@@ -410,6 +486,8 @@ static void test_all(void) {
     test_half_a_hello_is_only_kept();
     test_handshakes_that_stop_have_a_limit();
     test_handshakes_in_line_are_not_reset();
+    test_tiny_records_have_a_share_of_a_turn();
+    test_a_deadline_reads_tiny_records();
     test_handshakes_have_a_millisecond_of_a_busy_turn();
     test_handshakes_have_a_quarter_of_a_millisecond_of_any_turn();
     test_one_that_goes_on_does_not_wait_for_all_that_begin();
