@@ -177,6 +177,8 @@ module Rondo
       row(:log_requests, :switch, false, "bool",
           "log each request on standard output, except those that the static folder answers",
           flag: "-v, --log-requests", group: :logs, help: "log each request on standard output"),
+      row(:request_log_output, :choice, "stdout", "name", "where the lines of log_requests go: stdout or stderr",
+          choices: %w[stdout stderr]),
       row(:quiet, :switch, false, "bool", "no boot lines", flag: "-q, --quiet", group: :logs, help: "no boot lines"),
       row(:silent, :switch, false, "bool", "nothing but errors",
           flag: "-s, --silent", group: :logs, help: "nothing but errors"),

@@ -156,8 +156,12 @@ module Rondo
         options = SHELL.select { |_, row| row.server }.to_h { |name, _| [name, self[name]] }
         core.merge(options, environment: self[:environment].to_s, log: log, public: public_folder,
                             needs_address: self[:bind] != false, x_sendfile_roots: x_sendfile_roots,
-                            request_log: self[:log_requests] ? $stdout : nil,
-                            request_log_format: json? ? :json : :common)
+                            request_log: request_log, request_log_format: json? ? :json : :common)
+      end
+
+      # @return [IO, nil]
+      def request_log
+        (self[:request_log_output].to_s == "stderr" ? $stderr : $stdout) if self[:log_requests]
       end
 
       # @return [Boolean]

@@ -140,6 +140,8 @@ class SettingsTest < Minitest::Test
                          log_format: ["json", "file"], linger_bytes: [0, "file"] }).server_options(:log)
     assert_equal "https", options[:url_scheme]
     assert_equal [:json, $stdout, :log], options.values_at(:request_log_format, :request_log, :log)
+    to_stderr = { log_requests: [true, "file"], request_log_output: ["stderr", "file"] }
+    assert_equal [$stderr, nil], [resolved(to_stderr), resolved({})].map { |each| each.server_options(:log)[:request_log] }
     assert_equal 0, options[:linger_bytes]
     assert_equal "development", options[:environment]
     assert_nil resolved.server_options(:log)[:request_log]

@@ -7,7 +7,7 @@ module Iodine
   # @api private
   module Base
     # Service, host, port or path of one listener.
-    Place = Struct.new(:service, :host, :port, :path) do
+    Place = Struct.new(:service, :host, :port, :path, :tls) do
       # @return [Boolean] whether its bytes are not HTTP
       def raw?
         service == :raw
@@ -17,7 +17,8 @@ module Iodine
       def uri
         return "unix://#{File.absolute_path(path)}" if path
 
-        Rondo::Address.tcp_uri(host || Rondo::Address.any_host, port)
+        uri = Rondo::Address.tcp_uri(host || Rondo::Address.any_host, port)
+        tls ? [uri.sub("tcp:", "ssl:"), Rondo::TLS.query(tls.options)].reject(&:empty?).join("?") : uri
       end
 
       # @return [String] as in messages
@@ -43,7 +44,13 @@ module Iodine
         place = Place.new(options[:service], host, number(options[:port]))
         place = of_url(options[:url], place) if options[:url].is_a?(String)
         place.service = service(place.service)
-        settle(place)
+        settle(place).tap { |settled| settled.tls = tls(options) }
+      end
+
+      # @param options [Hash]
+      # @return [TLS, nil] a name of the service that asks for it is enough
+      def tls(options)
+        options[:tls].is_a?(TLS) ? options[:tls] : (TLS.new("localhost") if secure?(options))
       end
 
       # @param name [Object] of a service: nil, a String or a Symbol

@@ -151,10 +151,18 @@ module Iodine
         end
 
         def secure(found)
-          words = %i[tls tls_cert tls_key tls_pass].select { |name| found.key?(name) }
-          return if words.empty?
+          wanted = found.delete(:tls)
+          certificate, key, password = %i[tls_cert tls_key tls_pass].map { |name| found.delete(name) }
+          return unless wanted || certificate || key
 
-          abort "iodine: TLS is not in this version of rondo-iodine; the command rondo has it (docs/TLS.md)"
+          tls = TLS.new
+          if certificate && key
+            tls.use_certificate(certificate: certificate, private_key: key, password: password)
+          else
+            Base.error("TLS support requires both key and certificate.") unless wanted
+            tls.use_certificate(server_name: "localhost")
+          end
+          found[:tls] = tls
         end
 
         def write_pid(path)

@@ -55,10 +55,22 @@ module Iodine
     # @raise [TypeError, IOError]
     def attach_fd(descriptor, handler)
       Base.check(descriptor, Integer)
-      Rondo.attach_fd(descriptor, Base::Adapter.new(handler))
+      socket = BasicSocket.for_fd(descriptor).tap { |each| each.autoclose = false }.dup
+      return attach(socket, handler) if Rondo::PubSub.core
+
+      Rondo.run { attach(socket, handler) } # when it serves
       handler
-    rescue ArgumentError => e
-      raise IOError, "invalid fd. (#{e.message})"
+    rescue ArgumentError, SystemCallError
+      raise IOError, "invalid fd."
+    end
+
+    private
+
+    def attach(socket, handler)
+      Rondo.attach_fd(socket, Base::Adapter.new(handler))
+      handler
+    ensure
+      socket.close
     end
   end
 end

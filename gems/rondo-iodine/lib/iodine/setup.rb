@@ -46,15 +46,25 @@ module Iodine
       private
 
       def settings
-        { workers: cluster? ? @workers : 0, threads: [@threads, @threads], bind: addresses,
-          quiet: Iodine.verbosity < INFORMATION, silent: Iodine.verbosity < WARNINGS,
+        { workers: cluster? ? @workers : 0, threads: [@threads, @threads], bind: addresses, listen: others,
+          quiet: Iodine.verbosity < INFORMATION, silent: Iodine.verbosity < WARNINGS, request_log_output: "stderr",
           log_requests: @options[:log] ? true : false, raise_exception_on_sigterm: false, public: folder,
           **sizes }.compact.merge(redis_url: redis)
       end
 
       # Without an application there is no HTTP.
       def addresses
-        @http.empty? ? false : @http.map { |each| each.place.uri }
+        @http.empty? ? false : @http.select { |each| each.handler.equal?(first) }.map { |each| each.place.uri }
+      end
+
+      # Listeners with another application than the first one.
+      def others
+        @http.reject { |each| each.handler.equal?(first) }
+             .to_h { |each| [each.place.uri, Application.new(each.handler)] }
+      end
+
+      def first
+        @http.first&.handler
       end
 
       def sizes
@@ -84,11 +94,7 @@ module Iodine
       end
 
       def application
-        app = @http.first&.handler
-        others = @http.map(&:handler).uniq(&:object_id)
-        raise "several applications in one process are not in this version" if others.size > 1
-
-        app.respond_to?(:call) ? Application.new(app) : Application.new(->(_env) { [404, {}, []] })
+        first.respond_to?(:call) ? Application.new(first) : Application.new(->(_env) { [404, {}, []] })
       end
 
       def listen_raw(verbs)

@@ -1,0 +1,187 @@
+# frozen_string_literal: true
+
+# Servers that programs begin by `Iodine.listen` and `Iodine.start`, and mistakes on the way: what Rondo does. Where iodine
+# does the same, the scenarios compare both.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require_relative "contender"
+require "net/http"
+require "open3"
+require "openssl"
+require "support/certificates"
+require "support/websocket_peer"
+
+class IodineRunningTest < Minitest::Test
+  ROOT = Contender::ROOT
+  LIBRARIES = %w[lib gems/rondo-iodine/lib].map { |folder| "-I#{File.join(ROOT, folder)}" }.freeze
+
+  def setup
+    @programs = []
+    @folder = Dir.mktmpdir("rondo-iodine")
+  end
+
+  def teardown
+    @programs.each(&:close)
+    FileUtils.rm_rf(@folder)
+  end
+
+  def start(text, **options)
+    Contender.new(:rondo, options[:command] ? "program.ru" : "program.rb", text: text, requires: ["iodine"], **options).tap { |program| @programs << program }
+  end
+
+  # @return [Array(String, String, Integer)] output, errors, exit code of a program that ends by itself
+  def run_program(text)
+    out, err, status = Open3.capture3(Contender::BLANK, RbConfig.ruby, "--disable-gems", *LIBRARIES, "-riodine", "-e", text, chdir: @folder)
+    [out, err, status.exitstatus]
+  end
+
+  def get(url)
+    Net::HTTP.get(URI(url))
+  end
+
+  def over_socket(path)
+    UNIXSocket.open(path) do |socket|
+      socket.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+      socket.read.lines.last
+    end
+  end
+
+  def test_several_applications_and_where_they_log
+    program = start(<<~RUBY)
+      Iodine.threads = Iodine.workers = 1
+      Iodine.listen(service: :http, port: "3000", log: true, public: ".") { [200, {}, ["one"]] }
+      Iodine.listen(url: "http://:0\#{Dir.pwd}/two.sock", max_clients: 5, nonsense: 1) { [200, {}, ["two"]] }
+      Iodine.start
+    RUBY
+    assert_equal "one", get("#{program.url}/")
+    assert_includes get("#{program.url}/program.rb"), "nonsense"
+    program.wait_for_errors(%r{"GET / HTTP/1.1" 200})
+    assert_equal "two", over_socket(File.join(program.folder, "two.sock"))
+    assert_includes program.errors, "WARNING: Iodine.listen: unknown key :nonsense, ignored.\n"
+    program.signal("INT")
+    assert_equal 0, program.finish
+    assert_empty program.output
+  end
+
+  def test_quiet
+    program = start("Iodine.verbosity = 1\nIodine.threads = Iodine.workers = 1\n" \
+                    "Iodine.listen(service: :http, port: '3000', hm: 1) { [200, {}, ['one']] }\nIodine.start")
+    assert_equal "one", get("#{program.url}/")
+    program.signal("TERM")
+    assert_equal 0, program.finish
+    assert_empty program.errors
+  end
+
+  def test_tls
+    pair = Certificates.new(@folder).pair("server")
+    program = start(<<~RUBY)
+      Iodine.threads = Iodine.workers = 1
+      tls = Iodine::TLS.new("localhost", #{pair.certificate.inspect}, #{pair.key.inspect})
+      Iodine.listen(service: :https, port: "3000", tls: tls) { |env| [200, {}, [env["rack.url_scheme"]]] }
+      Iodine.start
+    RUBY
+    http = Net::HTTP.new("localhost", program.port)
+    http.use_ssl = true
+    http.ca_file = File.join(@folder, "authority.pem")
+    assert_equal "https", http.get("/").body
+  end
+
+  # The root has nothing to listen at, and runs timers all the same.
+  def test_without_a_listener
+    out, err, code = run_program("Iodine.threads = Iodine.workers = 1\n" \
+                                 "Iodine.run_every(5, 3) { puts 'tick' }\nIodine.run_after(100) { Iodine.stop }\nIodine.start\nputs 'end'")
+    assert_equal ["tick\n" * 3 + "end\n", 0], [out, code], err
+    refute_includes err, "Listening on"
+  end
+
+  def test_connections_of_its_own
+    peer = TCPServer.new("127.0.0.1", 0)
+    program = start(<<~RUBY, waits: false)
+      Iodine.threads = Iodine.workers = 1
+      class Client
+        def on_open(client) = client.write("hello")
+
+        def on_message(client, data)
+          p [data, data.encoding, client.protocol, client.env]
+          client.close
+        end
+
+        def on_close(client)
+          p client.class
+          client ? Iodine.connect(port: 1, address: "127.0.0.1", handler: self) : Iodine.stop
+        end
+      end
+      p Iodine.connect(address: "127.0.0.1", port: #{peer.addr[1]}, handler: Client.new)
+      Iodine.start
+    RUBY
+    socket = peer.accept
+    assert_equal "hello", socket.readpartial(100)
+    socket.write("answer")
+    assert_equal 0, program.finish
+    assert_equal ["Iodine", '["answer", #<Encoding:ASCII-8BIT>, :raw, nil]', "Iodine::Connection", "NilClass"],
+                 program.output.lines(chomp: true)
+  ensure
+    [socket, peer].compact.each(&:close)
+  end
+
+  def test_sockets_of_its_own
+    out, err, code = run_program(<<~RUBY)
+      Iodine.threads = Iodine.workers = 1
+      echo = Class.new { def on_message(client, data) = client.write(data.upcase) }
+      before, one = UNIXSocket.pair
+      later, two = UNIXSocket.pair
+      p Iodine.attach_fd(before.fileno, handler = echo.new).equal?(handler)
+      Iodine.run do
+        Iodine.attach_fd(later.fileno, echo.new)
+        [before, later].each(&:close)
+        Thread.new do
+          p [one, two].map { |socket| socket.write("hello") && socket.readpartial(10) }
+          Iodine.stop
+        end
+      end
+      Iodine.start
+    RUBY
+    assert_equal ["true\n[\"HELLO\", \"HELLO\"]\n", 0], [out, code], err
+  end
+
+  def test_mistakes
+    taken = TCPServer.new("127.0.0.1", 0)
+    { "Iodine.listen(port: #{taken.addr[1]}, address: '127.0.0.1') { nil }" => "Couldn't open listening socket. (RuntimeError)",
+      "Iodine.listen(service: :http, port: 1234)" => "a :handler is required. (ArgumentError)",
+      "Iodine.listen(5)" => "wrong argument type Integer (expected Hash) (TypeError)",
+      "Iodine.connect(url: 'ws://localhost:1', handler: 1)" => "WebSockets and TLS are not in this version",
+      "Iodine.connect(url: 'http://localhost:1', handler: 1)" => "HTTP client connections aren't supported yet. (RuntimeError)",
+      "Iodine::TLS.new.on_protocol('a') { }" => "Iodine::TLS#on_protocol is not in this version (Rondo::Error)",
+      "Iodine.attach_fd(999, 5)" => "invalid fd. (IOError)" }.each do |line, error|
+      _out, err, code = run_program(line)
+      assert_equal [1, true], [code, err.include?(error)], [line, err]
+    end
+  ensure
+    taken&.close
+  end
+
+  def test_a_second_start
+    out, err, code = run_program("Iodine.threads = Iodine.workers = 1\n" \
+                                 "Iodine.run { (Iodine.start rescue p $!); Iodine.stop }\nIodine.start\n" \
+                                 "Iodine.run { puts 'again'; Iodine.stop }\nIodine.start")
+    assert_equal ["#<RuntimeError: Iodine already running!>\nagain\n", 0], [out, code], err
+  end
+
+  # Initializers set the concurrency while the application is loaded; a restart brings new code.
+  def test_the_command_with_workers
+    text = "Iodine.workers = 2 if Iodine.workers.zero?\nIodine.threads = 3\nIodine::DEFAULT_SETTINGS[:port] = '3000'\n" \
+           "CODE = 'one'\nrun ->(_env) { [200, {}, [[CODE, Iodine.master?, Iodine.worker?].inspect]] }\n"
+    program = start(text, command: true, requires: [], args: %w[-max-body 1 -k 5])
+    program.wait_for_errors(/(?:- Worker \d .*){2}/m)
+    assert_equal '["one", false, true]', get("#{program.url}/")
+    ["Max threads: 3", "max_body_bytes 1048576 ", "keep_alive_timeout_ms 5000 "].each { |line| assert_includes program.errors, line }
+    path = File.join(program.folder, "program.ru")
+    File.write(path, File.read(path).sub("'one'", "'two'"))
+    program.signal("USR1")
+    program.wait_for_errors(/(?:phase: 1.*){2}/m)
+    assert_equal '["two", false, true]', get("#{program.url}/")
+    program.signal("INT")
+    assert_equal 0, program.finish
+  end
+end
