@@ -125,7 +125,7 @@ class Contender
   def wait_until_listening
     wait("it does not listen") do
       TCPSocket.new("127.0.0.1", @port).close
-      true
+      !errors.include?("cluster mode") || errors.include?("Use Ctrl-C") # the sockets of all workers are there
     rescue SystemCallError
       false
     end

@@ -7,10 +7,6 @@ module Differences
   # By scenario: what iodine says, what Rondo says instead (nil: nothing), and the reason. A line without iodine's side
   # comes behind the one before it.
   LINES = {
-    "readme_chat" => [
-      ["output: hello", nil, "blocks of Iodine.subscribe do not run in the root yet"],
-      ["output: grüße", nil, "blocks of Iodine.subscribe do not run in the root yet"]
-    ],
     "readme_upgrade_tcp" => [
       ['Ann < ""', 'Ann < "hello\n"', "iodine 0.7.60 closes this connection after its 101, against its README"]
     ],

@@ -36,6 +36,7 @@ module Scenarios
     [ann, bob].each(&:hear)
     bob.say("grüße").hear
     ann.hear
+    t.wait_for_output(/^gr.*\n/n)
     t.finish
   end
 
@@ -226,4 +227,27 @@ module Scenarios
   RUBY
 
   scenario("tasks", "tasks.rb", text: TASKS, requires: ["iodine"], waits: false) { |t| t.finish(nil) }
+
+  # What is asked for before the start runs in the root and in each worker.
+  EVERYWHERE = <<~RUBY
+    ROOT = Process.pid
+    $lines = File.open("lines.txt", "a")
+    note = ->(what) { $lines.syswrite("\#{what} in a \#{Process.pid == ROOT ? "root" : "worker"}\\n") }
+    Iodine.threads = 1
+    Iodine.workers = 2
+    Iodine.run { note.call("run") }
+    Iodine.run_after(20) { note.call("run_after") }
+    Iodine.run_every(20, 2) { note.call("run_every") }
+    Iodine.run { Iodine.run { note.call("run in run") } }
+    Iodine.subscribe("news") { |_, message| note.call(message) }
+    Iodine.run_after(600) { Iodine.publish("news", "message") if Process.pid == ROOT }
+    Iodine.listen(service: :http, port: "3000") { [200, {}, []] }
+    Iodine.start
+  RUBY
+
+  scenario("everywhere", "everywhere.rb", text: EVERYWHERE, requires: ["iodine"]) do |t|
+    t.wait_for_file("lines.txt", /(?:message.*){3}/m)
+    t.finish
+    t.note_file("lines.txt") { |lines| lines.tally.map { |line, count| "#{count} #{line}" }.sort }
+  end
 end

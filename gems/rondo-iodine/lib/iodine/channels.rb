@@ -49,16 +49,46 @@ module Iodine
         options[:channel]
       end
 
-      # @return [Hash{String => Boolean}] subscriptions without a client, and whether they are patterns
-      attr_reader :subscriptions
-    end
-    @subscriptions = {}
-    @changing = Mutex.new
+      # @param wish [Wish] of a subscription without a client
+      # @return [void]
+      def add_subscription(wish)
+        @changing.synchronize do
+          end_subscription(wish.name)
+          block = ->(name, message, *) { guard { wish.block.call(name.b, message.b) } }
+          @subscriptions[wish.name] = [wish.match == :redis, block]
+          place.subscribe(wish.name, match: wish.match, &block)
+        end
+      end
 
-    # @yield while no other thread subscribes
-    def self.change(&block)
-      @changing.synchronize(&block)
+      # @param name [String]
+      # @return [Boolean] whether there was one
+      def remove_subscription(name)
+        @changing.synchronize { end_subscription(name) }
+      end
+
+      # The root of a cluster has those that were asked for before the start, too.
+      # @return [void]
+      def begin_subscriptions
+        @subscriptions.each { |name, (is_pattern, block)| Rondo::Root.subscribe(name, is_pattern, &block) }
+      end
+
+      private
+
+      # @return [Module] where this process subscribes
+      def place
+        root? ? Rondo::Root : Rondo
+      end
+
+      def end_subscription(name)
+        is_pattern, = @subscriptions.delete(name)
+        return false if is_pattern.nil?
+
+        place.unsubscribe(name, is_pattern)
+        true
+      end
     end
+    @subscriptions = {} # by name: whether it is a pattern, and the block
+    @changing = Mutex.new
   end
 
   class << self
@@ -72,15 +102,7 @@ module Iodine
     #   @raise [ArgumentError, TypeError]
     def subscribe(*arguments, &block)
       wish = Base::Wish.read(arguments, block)
-      callable = wish.block or return wish.given
-
-      Base.change do
-        Rondo.unsubscribe(wish.name, Base.subscriptions[wish.name]) if Base.subscriptions.key?(wish.name)
-        Base.subscriptions[wish.name] = wish.match == :redis
-        Rondo.subscribe(wish.name, match: wish.match) do |name, message, *|
-          Base.guard { callable.call(name.b, message.b) }
-        end
-      end
+      Base.add_subscription(wish) if wish.block
       wish.given
     end
 
@@ -88,12 +110,7 @@ module Iodine
     # @return [Boolean] whether there was a subscription
     # @raise [TypeError]
     def unsubscribe(channel)
-      name = Base.name_of(channel)
-      Base.change do
-        known = Base.subscriptions.key?(name)
-        Rondo.unsubscribe(name, Base.subscriptions.delete(name) || false) if known
-        known
-      end
+      Base.remove_subscription(Base.name_of(channel))
     end
 
     # @overload publish(channel, message, engine = nil)

@@ -49,6 +49,10 @@ module Iodine
     alias clustered? clustered
 
     # @api private
+    # @return [Integer, nil] the process that has called {start}
+    attr_reader :root
+
+    # @api private
     # @return [void]
     def end_running
       @running = false
@@ -66,13 +70,15 @@ module Iodine
 
     def serve(setup)
       @running = true
+      @root = Process.pid
       Base.reach(:pre_start)
       setup.serve
     rescue Rondo::AddressError => e
       raise e.message, cause: nil
     ensure
       end_running
-      @worker = false
+      Base.end_tasks
+      @worker = @clustered = false
       Base.listeners.clear
     end
   end

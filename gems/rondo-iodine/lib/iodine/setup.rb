@@ -28,6 +28,8 @@ module Iodine
       def serve
         setup = self
         Iodine.clustered = cluster?
+        Base.begin_tasks(cluster?)
+        Base.begin_subscriptions if cluster?
         Rondo.start(application, **settings) { setup.hooks(self) }
       end
 

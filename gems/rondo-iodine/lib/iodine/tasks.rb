@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Tasks and timers: Rondo's own (docs/TASKS.md), which answer with the block instead of a handle.
+# Tasks and timers: Rondo's own (docs/TASKS.md), which answer with the block instead of a handle. What is asked for
+# before the start runs in each process, also in the root of a cluster.
 # SPDX-License-Identifier: MIT
 
 module Iodine
@@ -8,7 +9,43 @@ module Iodine
   module Base
     UINT = 1 << 32
 
+    @tasks = []
+
     class << self
+      # @param name [Symbol] run, run_after, run_every or on_idle
+      # @param arguments [Array<Integer>]
+      # @param block [Proc]
+      # @return [Proc] the block
+      def add_task(name, *arguments, block)
+        guarded = -> { guard(&block) }
+        return (root? ? Rondo::Root : Rondo).public_send(name, *arguments, &guarded) && block if @begun
+
+        @tasks << [name, arguments, guarded]
+        block
+      end
+
+      # Hands over what was asked for before the start.
+      # @param cluster [Boolean] whether the root does not serve
+      # @return [void]
+      def begin_tasks(cluster)
+        @begun = true
+        @tasks.each do |name, arguments, block|
+          Rondo.public_send(name, *arguments, &block)
+          Rondo::Root.public_send(name, *arguments, &block) if cluster && name != :on_idle
+        end
+        @tasks = []
+      end
+
+      # @return [void]
+      def end_tasks
+        @begun = false
+      end
+
+      # @return [Boolean] whether this process is the root of a cluster, in which there is no server
+      def root?
+        Iodine.clustered? && !Iodine.worker? && Iodine.root == Process.pid
+      end
+
       # @param number [Integer] also one below zero, which is read as an unsigned int of C is
       # @return [Integer]
       # @raise [RangeError]
@@ -29,8 +66,7 @@ module Iodine
     # @raise [LocalJumpError] without a block
     def run(&block)
       Base.need_block(block)
-      Rondo.run(&block)
-      block
+      Base.add_task(:run, block)
     end
     alias defer run
 
@@ -45,8 +81,7 @@ module Iodine
       return run(&block) if milliseconds.zero?
 
       Base.need_block(block)
-      Rondo.run_after(milliseconds, &block)
-      block
+      Base.add_task(:run_after, milliseconds, block)
     end
 
     # @param milliseconds [Integer]
@@ -64,8 +99,7 @@ module Iodine
       Base.need_block(block)
       return Base.error("Iodine couldn't initialize timer: 0 milliseconds") if milliseconds.zero?
 
-      Rondo.run_every(milliseconds, repetitions, &block)
-      block
+      Base.add_task(:run_every, milliseconds, repetitions, block)
     end
 
     # Calls the block once, when nothing else is to be done.
@@ -73,8 +107,7 @@ module Iodine
     # @raise [LocalJumpError] without a block
     def on_idle(&block)
       Base.need_block(block)
-      Rondo.on_idle(&block)
-      block
+      Base.add_task(:on_idle, block)
     end
   end
 end
