@@ -29,6 +29,15 @@ static rd_destination read_destination(VALUE where, uint64_t timeout_ms, rd_targ
     return to;
 }
 
+/* Files were read already. */
+static void read_tls(rd_binding *binding, VALUE where, rd_destination *to) {
+    VALUE tls = rd_option(where, "tls");
+    if (NIL_P(tls)) return;
+    VALUE name = rd_option(tls, "peer_name");
+    to->peer_name = StringValueCStr(name);
+    to->transport = rd_tls_client_from(&binding->tls_clients, tls);
+}
+
 static void check_room(rd_binding *binding) {
     rd_lock(binding);
     const bool is_full = rd_outgoings_are_full(&binding->server->outgoings);
@@ -53,7 +62,8 @@ static void begin(rd_server *server, const rd_client_seat *seat, const rd_destin
     rd_loop_wakeup(&server->loop);
 }
 
-/* connect(handler, where): `where` has url, host and port or path, and perhaps timeout_ms */
+/* connect(handler, where): `where` has url, host and port or path, and perhaps timeout_ms and
+ * tls (rb_tls.h), with peer_name */
 static VALUE core_connect(VALUE self, VALUE handler, VALUE where) {
     rd_binding *binding = rd_own_binding_of(self);
     VALUE url = rb_str_new_frozen(rd_option(where, "url"));
@@ -61,6 +71,7 @@ static VALUE core_connect(VALUE self, VALUE handler, VALUE where) {
     check_room(binding);
     const int64_t timeout_ms = binding->server->settings.dial_timeout_ms;
     rd_destination to = read_destination(where, (uint64_t)timeout_ms, &found);
+    read_tls(binding, where, &to);
     const rd_client_seat seat = new_seat(binding, handler, url);
     if (to.host == NULL) {
         to.targets = rd_alloc(sizeof(found));

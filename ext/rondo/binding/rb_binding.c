@@ -56,6 +56,7 @@ void rd_binding_unref(rd_binding *binding) {
         rd_server_free(binding->server);
     }
     rd_tls_transports_clear(&binding->tls);
+    rd_tls_transports_clear(&binding->tls_clients);
     rd_borrowed_clear(binding);
     rd_indexes_clear(&binding->clients.indexes);
     rd_indexes_clear(&binding->tasks.indexes);

@@ -169,6 +169,7 @@ struct rd_binding {
     rd_proxies proxies;
     rd_named_files files;
     rd_tls_transports tls;
+    rd_tls_transports tls_clients;
     rd_pool pool;
 };
 

@@ -4,7 +4,6 @@
  */
 #include "listen/dial.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <string.h>
@@ -18,9 +17,9 @@
 /* A socket on its way to one target. */
 typedef struct rd_attempt {
     rd_list in_dial, in_dialer;
-    rd_fd_waiter waiter;
+    rd_source source;
     rd_dial *dial;
-    int fd;
+    rd_disposal closing;
 } rd_attempt;
 
 typedef enum rd_trial { FAILED, WAITS, IS_BUSY, HAS_WON } rd_trial;
@@ -28,17 +27,11 @@ typedef enum rd_trial { FAILED, WAITS, IS_BUSY, HAS_WON } rd_trial;
 void rd_dialer_init(rd_dialer *dialer, rd_loop *loop, rd_ledger *ledger) {
     *dialer = (rd_dialer){.loop = loop, .ledger = ledger, .nodelay = true};
     rd_list_init(&dialer->attempts);
-    rd_waiters_init(&dialer->waiters, loop, UINT32_MAX);
-}
-
-void rd_dialer_clear(rd_dialer *dialer) {
-    assert(rd_list_is_empty(&dialer->attempts));
-    rd_waiters_clear(&dialer->waiters);
 }
 
 void rd_dialer_abandon(rd_dialer *dialer) {
     for (rd_list *node = dialer->attempts.next; node != &dialer->attempts; node = node->next) {
-        close(RD_CONTAINER(node, rd_attempt, in_dialer)->fd);
+        close(RD_CONTAINER(node, rd_attempt, in_dialer)->source.fd);
     }
 }
 
@@ -85,16 +78,18 @@ static bool is_own(int fd) {
 
 /* ---- attempts ---- */
 
+static void free_attempt(rd_disposal *disposal) {
+    rd_free(RD_CONTAINER(disposal, rd_attempt, closing));
+}
+
 /* Removes it, and returns its socket. */
 static int leave(rd_attempt *attempt) {
-    const int fd = attempt->fd;
-    rd_dialer *dialer = attempt->dial->dialer;
+    rd_loop *loop = attempt->dial->dialer->loop;
     rd_list_unlink(&attempt->in_dial);
     rd_list_unlink(&attempt->in_dialer);
-    rd_waiters_remove(&dialer->waiters, &attempt->waiter);
-    rd_waiters_close(&dialer->waiters, fd);
-    rd_free(attempt);
-    return fd;
+    rd_loop_remove(loop, &attempt->source);
+    rd_loop_free_later(loop, &attempt->closing);
+    return attempt->source.fd;
 }
 
 static void stop_timer(rd_timer *timer) {
@@ -145,24 +140,27 @@ static rd_trial judge(rd_dial *dial, int fd, int code) {
 
 static void try_next(rd_dial *dial);
 
-static void on_ready(rd_fd_waiter *waiter, int ready) {
-    rd_attempt *attempt = RD_CONTAINER(waiter, rd_attempt, waiter);
+static void on_ready(rd_source *source, unsigned ready) {
+    rd_attempt *attempt = RD_CONTAINER(source, rd_attempt, source);
     rd_dial *dial = attempt->dial;
     const int fd = leave(attempt);
-    if (judge(dial, fd, ready < 0 ? -ready : failure_of(fd)) == FAILED) try_next(dial);
+    (void)ready;
+    if (judge(dial, fd, failure_of(fd)) == FAILED) try_next(dial);
 }
 
+/* The poller reports the socket until it is removed. loop/waiters.h would have it reported once,
+ * and a report is lost when the watch thread has got it and the leader is back. */
 static rd_trial wait_for(rd_dial *dial, int fd) {
     rd_dialer *dialer = dial->dialer;
     rd_attempt *attempt = rd_alloc_zero(sizeof(*attempt));
     attempt->dial = dial;
-    attempt->fd = fd;
+    attempt->source = (rd_source){.fd = fd, .on_ready = on_ready};
+    attempt->closing.free = free_attempt;
     rd_list_append(&dial->attempts, &attempt->in_dial);
     rd_list_append(&dialer->attempts, &attempt->in_dialer);
-    rd_waiter_init(&attempt->waiter, on_ready);
-    if (rd_waiters_add(&dialer->waiters, &attempt->waiter, fd, RD_WRITABLE) == 0) return WAITS;
+    if (rd_loop_add(dialer->loop, &attempt->source, RD_WRITABLE) == 0) return WAITS;
     const int code = errno;
-    return judge(dial, leave(attempt), code == 0 ? EIO : code);
+    return judge(dial, leave(attempt), code);
 }
 
 static rd_trial try_target(rd_dial *dial, const rd_target *target) {

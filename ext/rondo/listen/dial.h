@@ -13,14 +13,12 @@
 
 #include "base/ledger.h"
 #include "listen/lookup.h"
-#include "loop/waiters.h"
 #include "transport/address.h"
 
 /* Those of one loop. */
 typedef struct rd_dialer {
     rd_loop *loop;
     rd_ledger *ledger;
-    rd_fd_waiters waiters;
     rd_list attempts; /* of all */
     uint32_t lookups; /* of which a thread may still know */
     bool nodelay;
@@ -40,9 +38,6 @@ typedef struct rd_dial {
 } rd_dial;
 
 void rd_dialer_init(rd_dialer *dialer, rd_loop *loop, rd_ledger *ledger);
-
-/* When no dial goes on any more, and before the loop is cleared. */
-void rd_dialer_clear(rd_dialer *dialer);
 
 /* In a forked child: closes the descriptors, which are copies of the parent's. */
 void rd_dialer_abandon(rd_dialer *dialer);

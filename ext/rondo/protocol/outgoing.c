@@ -8,15 +8,21 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "endpoint/endpoint_conn.h"
 #include "endpoint/raw.h"
 #include "request/handler.h"
+#include "transport/layer.h"
 
 typedef struct rd_outgoing {
     rd_list node;
     rd_dial dial;
     rd_outgoings *all;
     rd_endpoint *endpoint;
+    rd_conn *conn; /* in its handshake, or NULL */
+    const rd_transport *transport;
+    char *peer_name;
+    uint64_t due_ms;
 } rd_outgoing;
 
 static const rd_slice stops = RD_SLICE_INIT("the server stops");
@@ -29,10 +35,6 @@ void rd_outgoings_init(rd_outgoings *outgoings, rd_conn_set *set, const uint32_t
     rd_list_init(&outgoings->all);
 }
 
-void rd_outgoings_clear(rd_outgoings *outgoings) {
-    rd_dialer_clear(&outgoings->dialer);
-}
-
 bool rd_outgoings_are_full(const rd_outgoings *outgoings) {
     const uint64_t limit = (uint64_t)outgoings->set->settings->max_dials;
     return outgoings->count >= limit || outgoings->dialer.lookups >= limit;
@@ -43,6 +45,7 @@ static rd_endpoint *leave(rd_outgoing *outgoing) {
     rd_endpoint *endpoint = outgoing->endpoint;
     rd_list_unlink(&outgoing->node);
     outgoing->all->count--;
+    rd_free(outgoing->peer_name);
     rd_free(outgoing);
     return endpoint;
 }
@@ -53,15 +56,60 @@ static void fail(rd_outgoing *outgoing, rd_slice why) {
 
 /* ---- the connection ---- */
 
-/* What a new connection has until its endpoint is told. */
+/* The state of a connection in its handshake. */
+static rd_outgoing **place_of(rd_conn *conn) {
+    return rd_conn_state_of(conn);
+}
+
+static void give_up(rd_conn *conn, rd_slice why) {
+    rd_outgoing *outgoing = *place_of(conn);
+    *place_of(conn) = NULL;
+    fail(outgoing, why);
+    rd_conn_finish(conn, false);
+}
+
 static void on_nothing(rd_conn *conn) {
     (void)conn;
 }
 
+static void on_handshake(rd_conn *conn, int code) {
+    if (code == 0) {
+        rd_endpoint_connected(leave(*place_of(conn)), conn, &rd_protocol_raw);
+        return;
+    }
+    const char *reason = rd_layer_reason(conn);
+    if (reason == NULL) reason = rd_error_text(code);
+    give_up(conn, rd_slice_of(reason, strlen(reason)));
+}
+
+static void on_timeout(rd_conn *conn) {
+    if (*place_of(conn) != NULL) give_up(conn, RD_SLICE("the handshake has not ended in time"));
+}
+
+static void on_shutdown(rd_conn *conn) {
+    if (*place_of(conn) != NULL) give_up(conn, stops);
+}
+
+static void on_close(rd_conn *conn) {
+    if (*place_of(conn) != NULL) fail(*place_of(conn), RD_SLICE("the handshake was cut"));
+}
+
+static bool is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
+    (void)conn, (void)kept, (void)since_ms;
+    return false;
+}
+
 static const rd_protocol rd_protocol_outgoing = {
-    .state_size = sizeof(rd_endpoint *),
+    .state_size = sizeof(void *),
     .on_open = on_nothing,
-    .on_close = on_nothing,
+    .on_eof = on_nothing, /* the handshake fails */
+    .on_drained = on_nothing,
+    .on_timeout = on_timeout,
+    .on_close = on_close,
+    .is_spare = is_spare,
+    .on_shutdown = on_shutdown,
+    .on_handshake = on_handshake,
+    .is_silent = true,
 };
 
 static bool has_room(const rd_outgoings *outgoings) {
@@ -69,12 +117,24 @@ static bool has_room(const rd_outgoings *outgoings) {
     return set->count < *outgoings->conn_limit && !rd_ledger_lacks_descriptors(&set->ledger);
 }
 
+static void begin_handshake(rd_outgoing *outgoing, rd_conn *conn) {
+    *place_of(conn) = outgoing;
+    outgoing->conn = conn;
+    conn->transport->name_peer(conn, outgoing->peer_name);
+    rd_conn_set_deadline(conn, outgoing->due_ms);
+    rd_layer_begin(conn, NULL, 0);
+}
+
 static void open_conn(rd_outgoing *outgoing, int fd, const rd_address *peer) {
     rd_conn_set *set = outgoing->all->set;
     rd_tcp_keep_alive(fd, (unsigned)(set->settings->ping_interval_ms / 1000));
-    rd_conn *conn = rd_conn_open(set, fd, &rd_transport_tcp, &rd_protocol_outgoing, peer);
-    rd_endpoint_connected(leave(outgoing), conn, &rd_protocol_raw);
-    rd_conn_read_now(conn);
+    rd_conn *conn = rd_conn_open(set, fd, outgoing->transport, &rd_protocol_outgoing, peer);
+    if (conn->layered) {
+        begin_handshake(outgoing, conn);
+    } else {
+        rd_endpoint_connected(leave(outgoing), conn, &rd_protocol_raw);
+        rd_conn_read_now(conn);
+    }
 }
 
 static void on_dialed(rd_dial *dial, int fd, const rd_address *peer) {
@@ -91,9 +151,15 @@ static void on_dialed(rd_dial *dial, int fd, const rd_address *peer) {
 
 /* ---- from the application ---- */
 
+static char *copy_of(const char *name) {
+    if (name == NULL) return NULL;
+    const size_t size = strlen(name) + 1;
+    return memcpy(rd_alloc(size), name, size);
+}
+
 static void dial(rd_outgoing *outgoing, const rd_destination *where) {
     rd_dialer *dialer = &outgoing->all->dialer;
-    const uint64_t due_ms = dialer->loop->now_ms + where->timeout_ms;
+    const uint64_t due_ms = outgoing->due_ms;
     outgoing->dial.on_done = on_dialed;
     if (where->host != NULL) {
         rd_dial_name(dialer, &outgoing->dial, where->host, where->port, due_ms);
@@ -112,6 +178,9 @@ void rd_outgoing_begin(rd_outgoings *outgoings, rd_endpoint *endpoint,
     rd_outgoing *outgoing = rd_alloc_zero(sizeof(*outgoing));
     outgoing->all = outgoings;
     outgoing->endpoint = endpoint;
+    outgoing->due_ms = outgoings->dialer.loop->now_ms + where->timeout_ms;
+    outgoing->transport = where->transport == NULL ? &rd_transport_tcp : where->transport;
+    outgoing->peer_name = copy_of(where->peer_name);
     rd_list_append(&outgoings->all, &outgoing->node);
     outgoings->count++;
     dial(outgoing, where);
@@ -121,7 +190,11 @@ void rd_outgoings_stop(rd_outgoings *outgoings) {
     outgoings->has_stopped = true;
     while (!rd_list_is_empty(&outgoings->all)) {
         rd_outgoing *outgoing = RD_CONTAINER(outgoings->all.next, rd_outgoing, node);
-        rd_dial_cancel(&outgoing->dial);
-        fail(outgoing, stops);
+        if (outgoing->conn != NULL) {
+            give_up(outgoing->conn, stops);
+        } else {
+            rd_dial_cancel(&outgoing->dial);
+            fail(outgoing, stops);
+        }
     }
 }

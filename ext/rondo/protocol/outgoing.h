@@ -5,9 +5,9 @@
  * told to the application by OPEN. One that cannot be made is told by CLOSE alone: its endpoint is
  * there from the beginning. Under the loop lock.
  *
- *   begin ──▶ dialing (listen/dial.h) ──▶ the protocol of the connection
- *                │  deadline, stop            OPEN … CLOSE
- *                └──────▶ failed: CLOSE
+ *   begin ──▶ dialing (listen/dial.h) ──▶ the transport's handshake ──▶ the protocol of the
+ *                │  deadline, stop            │      └──────────────────▲  connection: OPEN … CLOSE
+ *                └──────▶ failed: CLOSE ◀─────┘
  */
 #ifndef RD_PROTOCOL_OUTGOING_H
 #define RD_PROTOCOL_OUTGOING_H
@@ -30,14 +30,13 @@ typedef struct rd_outgoings {
 typedef struct rd_destination {
     const char *host; /* a name; NULL: `targets` */
     uint16_t port;
-    rd_targets *targets; /* of rd_alloc(), taken over */
-    uint64_t timeout_ms; /* for all of it */
+    rd_targets *targets;           /* of rd_alloc(), taken over */
+    uint64_t timeout_ms;           /* for all of it */
+    const rd_transport *transport; /* stays with its owner, who outlives the connection */
+    const char *peer_name;         /* for a transport with a handshake */
 } rd_destination;
 
 void rd_outgoings_init(rd_outgoings *outgoings, rd_conn_set *set, const uint32_t *conn_limit);
-
-/* Before the loop is cleared. */
-void rd_outgoings_clear(rd_outgoings *outgoings);
 
 /* Whether there are max_dials of them. A name whose lookup goes on counts even if nobody waits for
  * it any more. */

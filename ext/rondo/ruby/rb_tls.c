@@ -14,7 +14,7 @@
 #include "ruby/rb_error.h"
 #include "ruby/rb_tickets.h"
 #include "ruby/rb_value.h"
-#include "tls/tls_context.h"
+#include "tls/tls_client.h"
 
 static rd_slice bytes_of(VALUE hash, const char *name) {
     VALUE value = rd_option(hash, name);
@@ -154,6 +154,42 @@ const rd_transport *rd_tls_from(rd_server *server, rd_tls_transports *transports
     if (known == NULL) return make(transports, tickets, tls);
     show(server, known, tls);
     return known;
+}
+
+/* ---- outgoing connections ---- */
+
+#define CLIENTS_MAX 64
+
+NORETURN(static void refuse_client(VALUE tls, const char *error));
+static void refuse_client(VALUE tls, const char *error) {
+    rb_raise(rd_eAddressError, "cannot connect to %s: %s", text_of(tls, "address"), error);
+}
+
+static const rd_transport *make_client(VALUE tls, char error[RD_TLS_ERROR_MAX]) {
+    VALUE pair = rd_option(tls, "pair");
+    const rd_tls_pair read = NIL_P(pair) ? (rd_tls_pair){0} : read_pair(pair, true);
+    const rd_tls_client_options options = {
+        .verifies = RTEST(rd_option(tls, "verifies")),
+        .ca = bytes_of(tls, "ca"),
+        .ca_name = text_of(tls, "ca_name"),
+        .pair = NIL_P(pair) ? NULL : &read,
+        .protocols = bytes_of(tls, "protocols"),
+    };
+    return rd_tls_client_new(&options, error);
+}
+
+const rd_transport *rd_tls_client_from(rd_tls_transports *transports, VALUE tls) {
+    char error[RD_TLS_ERROR_MAX];
+    const rd_transport *known = find(transports, text_of(tls, "name"));
+    if (known != NULL) return known;
+    if (transports->count == CLIENTS_MAX) {
+        refuse_client(tls, "there are 64 different sets of TLS options already");
+    }
+    const rd_transport *made = make_client(tls, error);
+    RB_GC_GUARD(tls);
+    if (made == NULL) refuse_client(tls, error);
+    add(transports, text_of(tls, "name"), made);
+    return made;
 }
 
 /* Whether a listener could show these certificates.

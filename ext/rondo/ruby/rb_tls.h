@@ -14,7 +14,8 @@ typedef struct rd_transport rd_transport;
 typedef struct rd_tls_named rd_tls_named;
 typedef struct rd_server rd_server;
 
-/* The transports of a server's listeners for TLS. Listeners with the same words share one, so the
+/* The transports of a server's listeners for TLS, or of its outgoing connections. Those with the
+ * same words share one, so the
  * memory in which it works is there once. Zeroed: there are none. The rows are owners: there are as
  * many as the configuration has different words. */
 typedef struct rd_tls_transports {
@@ -34,6 +35,12 @@ const rd_transport *rd_tls_from(rd_server *server, rd_tls_transports *transports
 
 /* The same for a transport that is there. Returns false if none has the name. */
 bool rd_tls_reload(rd_server *server, const rd_tls_transports *transports, VALUE tls);
+
+/* The transport of outgoing connections with these options: a Hash with name (equal for equal
+ * options), address (for messages), verifies, ca, ca_name, pair (a Hash as in `certificates`
+ * above), protocols (names behind their lengths). The rows keep it: there are as many as the
+ * application has different options, 64 at most. Raises Rondo::AddressError. */
+const rd_transport *rd_tls_client_from(rd_tls_transports *transports, VALUE tls);
 
 /* Defines Rondo::TLS.seal, Rondo::TLS.library, Rondo::TLS.check and Rondo::TLS::Tickets. */
 void rd_init_tls(VALUE rondo);

@@ -176,7 +176,6 @@ void rd_server_free(rd_server *server) {
         rd_free(server->body_folder);
     }
     rd_disk_stop(&server->loop); /* files that were kept are closed by a thread as well */
-    rd_outgoings_clear(&server->outgoings);
     rd_loop_clear(&server->loop);
     rd_conn_set_clear(&server->conns);
     rd_request_pool_clear(&server->http.requests);

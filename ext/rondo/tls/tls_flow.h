@@ -31,13 +31,14 @@ typedef struct rd_tls_flow {
     char *plain; /* room for pieces that share a record, or are read from a file */
 } rd_tls_flow;
 
-/* What the connections of a listener share: the certificates they show, the keys of their tickets,
- * and the room in which a call works. The connections of one loop only. */
+/* What the connections of a listener, or outgoing ones, share: the certificates they show, the keys
+ * of their tickets, and the room in which a call works. The connections of one loop only. */
 typedef struct rd_tls_context {
     rd_transport transport; /* rd_tls_transport, with owners */
     atomic_uint refs;
     rd_tls_sets *sets;
     rd_ticket_keys *keys;
+    SSL_CTX *rules; /* of outgoing connections, which have neither of these */
     BIO_METHOD *method;
     rd_tls_flow flow;
 } rd_tls_context;
@@ -47,7 +48,8 @@ typedef struct rd_tls {
     rd_buffer ahead;    /* ciphertext that was received and not decrypted */
     rd_buffer unsent;   /* ciphertext */
     const char *reason; /* why the handshake has failed, in OpenSSL's words; or NULL */
-    char *server_name;  /* what the client asked for, with the setting tls_env; or NULL */
+    char *server_name;  /* what the client asked for, with the setting tls_env, or what we ask for;
+                         * or NULL */
     uint64_t extra_since_ms;
     rd_tls_hello hello;
     uint32_t shaken; /* bytes that came for the handshake */

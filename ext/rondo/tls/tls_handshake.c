@@ -5,8 +5,10 @@
 #include "tls/tls_handshake.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include <openssl/err.h>
+#include <openssl/x509v3.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -27,22 +29,22 @@ void rd_tls_begin(rd_conn *conn, const char *ahead, size_t len) {
     if (len > 0) hear(conn, ahead, len);
 }
 
-static void make_ssl(rd_conn *conn) {
+/* NULL: no memory, or no random numbers. */
+static SSL *make_ssl(rd_conn *conn, SSL_CTX *set) {
     rd_tls_context *context = rd_tls_context_of(conn);
     BIO *bio = BIO_new(context->method);
-    SSL *ssl = SSL_new(context->sets->all[0]);
-    if (bio == NULL || ssl == NULL) { /* no memory, or no random numbers */
+    SSL *ssl = SSL_new(set);
+    if (bio == NULL || ssl == NULL) {
         BIO_free(bio);
         SSL_free(ssl);
         ERR_clear_error();
-        return;
+        return NULL;
     }
     BIO_set_data(bio, &context->flow);
     BIO_set_init(bio, 1);
     SSL_set_bio(ssl, bio, bio);
-    SSL_set_accept_state(ssl);
     SSL_set_app_data(ssl, conn);
-    rd_tls_of(conn)->ssl = ssl;
+    return rd_tls_of(conn)->ssl = ssl;
 }
 
 void rd_tls_end(rd_conn *conn) {
@@ -72,7 +74,7 @@ static void note_success(rd_conn *conn) {
     tls->has_shaken = true;
     shaken->open++;
     *(SSL_session_reused(tls->ssl) ? &shaken->resumed : &shaken->full) += 1;
-    rd_tls_note_identity(conn);
+    if (SSL_is_server(tls->ssl)) rd_tls_note_identity(conn);
 }
 
 /* What went wrong, in OpenSSL's words. Where our own say it all: NULL. */
@@ -80,6 +82,8 @@ static const char *reason_of(const SSL *ssl, int code) {
     if (code == RD_ERR_TLS_CLIENT_INVALID) {
         return X509_verify_cert_error_string(SSL_get_verify_result(ssl));
     }
+    if (!SSL_is_server(ssl))
+        return ERR_reason_error_string(ERR_peek_error()); /* ours are of clients */
     const bool is_any = code == RD_ERR_TLS_ALERT || code == RD_ERR_HANDSHAKE;
     return is_any ? ERR_reason_error_string(ERR_peek_error()) : NULL;
 }
@@ -171,8 +175,10 @@ static int begin_handshake(rd_conn *conn) {
     const int code = await_hello(conn);
     if (code != 1) return code;
     if (!rd_layer_admit(conn)) return 0;
-    make_ssl(conn);
-    return rd_tls_of(conn)->ssl == NULL ? RD_ERR_HANDSHAKE : 1;
+    SSL *ssl = make_ssl(conn, rd_tls_context_of(conn)->sets->all[0]);
+    if (ssl == NULL) return RD_ERR_HANDSHAKE;
+    SSL_set_accept_state(ssl);
+    return 1;
 }
 
 int rd_tls_handshake(rd_conn *conn) {
@@ -190,6 +196,40 @@ int rd_tls_handshake(rd_conn *conn) {
     send_handshake(conn, code == 1);
     return code < 0 ? give_up(conn, code) : code;
 }
+
+/* ---- outgoing connections ---- */
+
+/* An address has no name to ask for (RFC 6066, section 3), and its zone is not in a certificate. A
+ * name may end with a dot, a certificate's does not. */
+static bool ask_for(SSL *ssl, char *name) {
+    name[strcspn(name, "%")] = '\0';
+    const size_t len = strlen(name);
+    if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name) == 1) return true;
+    ERR_clear_error();
+    if (len > 1 && name[len - 1] == '.') name[len - 1] = '\0';
+    SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    return SSL_set_tlsext_host_name(ssl, name) == 1 && SSL_set1_host(ssl, name) == 1;
+}
+
+/* Our part of it comes first. Returns what a handshake returns. */
+static int speak_first(rd_conn *conn) {
+    if (!rd_layer_admit(conn)) return 0;
+    SSL *ssl = make_ssl(conn, rd_tls_context_of(conn)->rules);
+    if (ssl == NULL || !ask_for(ssl, rd_tls_of(conn)->server_name)) return RD_ERR_HANDSHAKE;
+    SSL_set_connect_state(ssl);
+    rd_conn_layer(conn)->has_heard = true; /* whatever becomes of it counts */
+    const int code = go_on(conn, NULL, 0);
+    send_handshake(conn, false);
+    return code;
+}
+
+int rd_tls_call(rd_conn *conn) {
+    if (rd_tls_of(conn)->ssl != NULL) return rd_tls_handshake(conn);
+    const int code = speak_first(conn);
+    return code < 0 ? give_up(conn, code) : code;
+}
+
+/* ---- the result ---- */
 
 const char *rd_tls_failure(rd_conn *conn) {
     return rd_tls_of(conn)->reason;
@@ -284,8 +324,12 @@ static void on_message(int written, int version, int type, const void *bytes, si
     rd_tls_flow_of(conn)->came_len = 0; /* one SSL_read takes as many of them as there are */
 }
 
-void rd_tls_prepare_set(SSL_CTX *set) {
-    SSL_CTX_set_alpn_select_cb(set, choose_protocol, NULL);
+void rd_tls_limit_messages(SSL_CTX *set) {
     SSL_CTX_set_msg_callback(set, on_message);
+}
+
+void rd_tls_prepare_set(SSL_CTX *set) {
+    rd_tls_limit_messages(set);
+    SSL_CTX_set_alpn_select_cb(set, choose_protocol, NULL);
     SSL_CTX_set_client_hello_cb(set, choose_set, NULL);
 }

@@ -56,6 +56,8 @@ struct rd_transport {
     /* Called once, first: these bytes were already read from the descriptor. It comes with a
      * handshake(), or neither is there. */
     void (*begin)(rd_conn *conn, const char *ahead, size_t len);
+    /* Of outgoing connections, before begin(): the name of the peer, which it has to prove. */
+    void (*name_peer)(rd_conn *conn, const char *name);
     /* Continues the handshake: reads what has come and sends its next messages. Returns 1: it is
      * over; 0: it waits for the peer; RD_ERR_*: it has failed. */
     int (*handshake)(rd_conn *conn);

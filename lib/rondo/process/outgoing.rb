@@ -1,18 +1,22 @@
 # frozen_string_literal: true
 
-# Connections that the application asks for: their URLs and options; see docs/CONNECT.md. They are made in
+# Connections that the application asks for: their URLs and options; see docs/CONNECT.md. Those of TLS are in
+# config/tls_call.rb. The connections are made in
 # ext/rondo/protocol/outgoing.c, the extension's side of this is ext/rondo/app/rb_connect.c.
 # SPDX-License-Identifier: MIT
+
+require "rondo/config/tls_call"
 
 module Rondo
   # A connection that is to be made. The arguments are checked here, before anything happens.
   class Outgoing
-    EXPECTED = "expected tcp://HOST:PORT or unix://PATH"
+    EXPECTED = "expected tcp://HOST:PORT, tls://HOST:PORT or unix://PATH"
     # The bytes of a name in the DNS, with room for the zone of an address.
     HOST_MAX = 255
     # Seconds.
     TIMEOUTS = (0.01..86_400)
     OPTIONS = %i[timeout].freeze
+    TLS_OPTIONS = %i[verify ca cert key server_name alpn].freeze
 
     # @param url [String]
     # @param handler [Object]
@@ -27,13 +31,15 @@ module Rondo
       @where = place.merge(url: @url)
       check(options)
       @timeout_ms = options[:timeout] && milliseconds(options[:timeout])
+      @tls = TLS::Call.new(@url, @where[:host], options.slice(*TLS_OPTIONS)) if secure?
     end
 
     # @param core [Server::Core]
     # @return [void]
     # @raise [DialLimitError]
+    # @raise [AddressError] a certificate or a key cannot be used
     def begin(core)
-      core.connect(@handler, @where.merge(timeout_ms: @timeout_ms))
+      core.connect(@handler, @where.merge(timeout_ms: @timeout_ms, tls: @tls&.material))
     end
 
     # As a task, in each process that serves: there it has failed if it cannot even begin.
@@ -61,7 +67,7 @@ module Rondo
 
     def place
       case @url
-      when %r{\Atcp://(?:\[([^\]]+)\]|([^:\[\]/?\#@]+)):(\d{1,5})/?\z} then tcp(*Regexp.last_match.captures)
+      when %r{\A(?:tcp|tls)://(?:\[([^\]]+)\]|([^:\[\]/?\#@]+)):(\d{1,5})/?\z} then tcp(*Regexp.last_match.captures)
       when %r{\Aunix://(.+)\z} then { path: unix(Regexp.last_match(1)) }
       else refuse(@url)
       end
@@ -79,11 +85,17 @@ module Rondo
       path.start_with?("@") ? path : File.expand_path(path)
     end
 
+    def secure?
+      @url.start_with?("tls:")
+    end
+
     def check(options)
       options.each_key do |name|
-        next if OPTIONS.include?(name)
+        next if OPTIONS.include?(name) || (TLS_OPTIONS.include?(name) && secure?)
+        raise ArgumentError, "#{name} is an option of tls://, not of #{@url}" if TLS_OPTIONS.include?(name)
 
-        raise ArgumentError, "unknown option #{name} of an outgoing connection#{Server.nearest(name, OPTIONS)}"
+        known = OPTIONS + TLS_OPTIONS
+        raise ArgumentError, "unknown option #{name} of an outgoing connection#{Server.nearest(name, known)}"
       end
     end
 
@@ -102,11 +114,11 @@ module Rondo
   class << self
     # Makes a connection, in the server that runs in this process. What is asked for before one runs
     # begins when one does, in each worker of a cluster. Any thread; does not wait for the connection.
-    # @param url [String] tcp://HOST:PORT or unix://PATH
+    # @param url [String] tcp://HOST:PORT, tls://HOST:PORT or unix://PATH
     # @param handler [Object] its callbacks, as those of a raw connection; `on_close(nil)` is the only one if
     #   the connection cannot be made
     # @param options [Hash{Symbol => Object}] timeout [Numeric] seconds until it has to be there, instead of the setting
-    #   dial_timeout_ms
+    #   dial_timeout_ms; of tls: also those of {TLS::Call#initialize}
     # @return [Object] the handler
     # @raise [AddressError] the URL; one line
     # @raise [ArgumentError, TypeError] there is no handler, or an option is not valid

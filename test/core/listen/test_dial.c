@@ -55,9 +55,8 @@ static void end(void) {
     if (result >= 0) close(result);
     if (listener >= 0) close(listener);
     CHECK_INT(descriptors(), 0);
-    CHECK_INT(dialer.waiters.count, 0);
+    CHECK(rd_list_is_empty(&dialer.attempts));
     CHECK(rd_disk_stop(&loop));
-    rd_dialer_clear(&dialer);
     rd_loop_clear(&loop);
 }
 

@@ -5,123 +5,10 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
-require "socket"
-require "timeout"
 require "tmpdir"
-require "rondo"
+require "support/outgoing_case"
 
-class OutgoingTest < Minitest::Test
-  DEADLINE = 60
-
-  # Notes what happens, and answers words.
-  class Echo
-    attr_reader :notes, :client
-
-    def initialize
-      @notes = Queue.new
-    end
-
-    def on_open(client)
-      @client = client
-      @notes << [:open, client.protocol, client.env]
-      client.write("hello\n")
-    end
-
-    def on_message(client, data)
-      client.write(data)
-    end
-
-    def on_shutdown(client)
-      client.write("shutdown\n")
-    end
-
-    def on_close(client)
-      @notes << [:close, client&.close_code]
-    end
-  end
-
-  class Log
-    attr_reader :lines
-
-    def initialize
-      @lines = Queue.new
-    end
-
-    def info(line) = @lines << [:info, line]
-    def warn(line) = @lines << [:warn, line]
-    def error(line) = @lines << [:error, line]
-  end
-
-  def setup
-    @log = Log.new
-    @sockets = []
-    @echo = Echo.new
-  end
-
-  def teardown
-    stop
-    @sockets.each(&:close)
-  end
-
-  def stop
-    @server&.stop(force: true)
-    @thread&.join
-    @server = nil
-  end
-
-  # @yield before it runs
-  def serve(app = ->(_env) { [200, {}, []] }, **settings)
-    @server = Rondo::Server.new(app, log: @log, min_threads: 2, max_threads: 2, **settings)
-    @http = @server.listen("tcp://127.0.0.1:0")
-    yield @server if block_given?
-    @thread = Thread.new { @server.run }
-  end
-
-  # @return [String] where a listener of this test is
-  def peer(host = "127.0.0.1")
-    @peer = TCPServer.new(host, 0)
-    @sockets << @peer
-    "tcp://#{host.include?(":") ? "[#{host}]" : host}:#{@peer.addr[1]}"
-  end
-
-  # @return [String] where nobody listens
-  def nowhere
-    server = TCPServer.new("127.0.0.1", 0)
-    "tcp://127.0.0.1:#{server.addr[1]}"
-  ensure
-    server.close
-  end
-
-  def within(&block)
-    Timeout.timeout(DEADLINE, &block)
-  end
-
-  def accept(listener = @peer)
-    socket = within { listener.accept }
-    @sockets << socket
-    socket
-  end
-
-  def line(socket)
-    within { socket.gets }
-  end
-
-  def note(handler = @echo)
-    within { handler.notes.pop }
-  end
-
-  def assert_failed(pattern, handler = @echo)
-    assert_equal [:close, nil], note(handler)
-    level, text = within { @log.lines.pop }
-    assert_equal :warn, level
-    assert_match pattern, text
-    assert_empty handler.notes
-  end
-
-  def connect(url, handler = @echo, **options)
-    assert_same handler, @server.connect(url, handler: handler, **options)
-  end
-
+class OutgoingTest < OutgoingCase
   # ---- connections ----
 
   def test_tcp
@@ -178,6 +65,18 @@ class OutgoingTest < Minitest::Test
     connect(raw, ours.new)
     assert_equal "hello\n", within { heard.pop }
     assert_equal [:open, :raw, nil], note(there)
+  end
+
+  # Whichever thread polls, and whether or not the leader is away meanwhile.
+  def test_many
+    there = Class.new { def on_open(client) = client.close }
+    raw = nil
+    serve { |server| raw = server.listen_raw("tcp://127.0.0.1:0") { there.new } }
+    ended = Queue.new
+    ours = Class.new { define_method(:on_close) { |client| ended << client.nil? } }
+    200.times { connect(raw, ours.new) }
+    assert_equal [false], within { Array.new(200) { ended.pop } }.uniq
+    assert_empty @log.lines
   end
 
   def test_from_the_application
