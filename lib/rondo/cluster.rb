@@ -383,6 +383,14 @@ module Rondo
       end
     rescue Errno::ECHILD
       nil
+    ensure
+      restore_files
+    end
+
+    def restore_files
+      @files.restore unless @stopping
+    rescue Error => e
+      @log.error "! #{e.message}"
     end
   end
 end

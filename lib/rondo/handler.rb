@@ -8,6 +8,7 @@ require "rondo"
 require "rondo/config/settings"
 require "rondo/config/configuration"
 require "rondo/process/hooks"
+require "rondo/boot/application"
 require "rondo/boot/inherited"
 require "rondo/pubsub/configured"
 require "rondo/process/serving"
@@ -23,6 +24,10 @@ module Rondo
     OF_THE_COMMAND = %i[app rackup directory pidfile state_path control_url tag redirect_stdout redirect_stderr
                         raise_exception_on_sigterm tmp_restart].freeze
 
+    # Behind the name of the pid file of the program, for a mold.
+    OF_MOLD = ".mold"
+    IGNORED = "ignored, because the options of the program say where to listen"
+
     # The object that signals act on.
     Run = Struct.new(:serving, :log) do
       # @return [void]
@@ -32,7 +37,8 @@ module Rondo
     end
     private_constant :Run
 
-    # Serves on this thread. On the main thread TERM, and INT where the program leaves that to Ruby, stop the
+    # Serves on this thread. With workers this process is the master, unless the program wants a {Server} or has
+    # called from another thread. On the main thread TERM, and INT where the program leaves that to Ruby, stop the
     # server as they do for the command.
     # @param app [#call]
     # @param options [Hash] :Host, :Port, :Config (for Rackup, where :config is the application),
@@ -43,11 +49,13 @@ module Rondo
     def run(app, **options)
       @signals = nil
       @stopped = false
-      configuration = Configuration.new(configuration_path(options)).choose(false)
-      settings = Settings::Resolved.new(typed(options), configuration.values,
-                                        Settings.from_environment, offered(options))
+      configuration = Configuration.new(configuration_path(options))
+      why = why_one_process(options, block_given?)
+      return run_cluster(app, configuration, options) if why.nil? && cluster?(configuration, options)
+
+      settings = resolve(configuration.choose(false), options)
       log = settings.logger(quiet: options[:quiet] || options[:Silent])
-      say_boot(configuration, settings, log)
+      say_boot(configuration, settings, log, why)
       engine = PubSub::Configured.open(settings, log)
       server = Server.new(app, **settings.server_options(log), **configuration.thread_hooks)
       serving = Serving.new(server, log, drain_ms: settings[:drain_timeout_ms])
@@ -61,8 +69,8 @@ module Rondo
       end_by_signal
     end
 
-    # Rackup calls this on INT, in its trap; without it the process would just exit. That may be before there is a
-    # server. Graceful the first time, at once the second time.
+    # Rackup calls this on INT, in its trap, unless there are workers; without it the process would just exit. That may
+    # be before there is a server. Graceful the first time, at once the second time.
     # @return [void]
     def shutdown
       @stopped = true
@@ -80,20 +88,75 @@ module Rondo
 
     private
 
-    def say_boot(configuration, settings, log)
+    def resolve(configuration, options, *before)
+      Settings::Resolved.new(*before, typed(options), configuration.values, Settings.from_environment, offered(options))
+    end
+
+    # ---- with workers ----
+
+    # @return [String, nil] why there cannot be workers
+    def why_one_process(options, wants_server)
+      return "the program asks for the server object" if wants_server
+      return "this is not the main thread" unless Thread.current == Thread.main
+
+      "the program runs in the background by itself" if options[:daemonize]
+    end
+
+    def cluster?(configuration, options)
+      ENV.key?("RONDO_MOLD") || WorkerCount.new(resolve(configuration, options)).cluster?
+    end
+
+    # As {Rondo.start}: later molds are the program executed anew.
+    def run_cluster(app, configuration, options)
+      require "rondo/process/program"
+      pid = options[:pid]
+      give_back(pid) if pid && ENV.key?("RONDO_MOLD")
+      Program.begin_with do
+        Program.new(configuration, command: command_of_molds(pid)) do
+          above = layer_of_cluster(app, resolve(configuration, options), configuration, options)
+          resolve(configuration, options, above)
+        end
+      end
+    end
+
+    # The program has chosen the folder already.
+    def layer_of_cluster(app, settings, configuration, options)
+      layer = { app: [app, TYPED], directory: [nil, TYPED] }
+      layer[:pidfile] = [options[:pid].delete_suffix(OF_MOLD), TYPED] if options[:pid]
+      layer[:quiet] = [true, TYPED] if options[:quiet] || options[:Silent]
+      return layer unless typed_address?(settings)
+
+      note = "bind (#{settings.source(:bind)}): #{IGNORED}"
+      configuration.notes << note if [*(settings[:bind] || [])].any? && !configuration.notes.include?(note)
+      layer.merge(bind: [[default_address(settings)], TYPED])
+    end
+
+    # The program checks a pid file when it starts, and its file is that of the master.
+    def command_of_molds(pid)
+      command = Inherited.command
+      pid ? { **command, words: [*command[:words], "-P", "#{pid}#{OF_MOLD}"] } : command
+    end
+
+    # The next mold must not find it.
+    def give_back(pid)
+      File.delete(pid) if pid.end_with?(OF_MOLD) && File.read(pid).to_i == Process.pid
+    rescue SystemCallError
+      nil # it is not there
+    end
+
+    # ---- in one process ----
+
+    def say_boot(configuration, settings, log, why)
       log.say "Rondo #{VERSION} starting in single mode..."
       configuration.notes.each { |line| log.say "! #{line}" }
-      say_without_workers(settings, log)
+      say_without_workers(settings, log, why)
       say_what_is_left(configuration.values, log)
       log.say "* Serving files of #{settings.public_folder}" if settings.public_folder
     end
 
-    def say_without_workers(settings, log)
+    def say_without_workers(settings, log, why)
       count = WorkerCount.new(settings)
-      if count.cluster?
-        log.say "! workers: #{count}: only the command `rondo` starts workers; this server " \
-                "is one process"
-      end
+      log.say "! workers: #{count}: this server is one process, because #{why}" if count.cluster?
     end
 
     def say_what_is_left(values, log)
@@ -151,15 +214,23 @@ module Rondo
       found
     end
 
+    def typed_address?(settings)
+      %i[host port].any? { |name| settings.source(name) == TYPED }
+    end
+
+    def default_address(settings)
+      Address.tcp_uri(settings[:host] || Address.any_host, settings[:port])
+    end
+
     def listen(server, settings, log)
-      typed = %i[host port].any? { |name| settings.source(name) == TYPED }
       uris = [*(settings[:bind] || [])].map { |text| Address.uri(text, settings[:port]) }
-      if typed && uris.any?
-        log.say "! bind (#{settings.source(:bind)}): ignored, because the options of the program say where to listen"
+      if typed_address?(settings) && uris.any?
+        log.say "! bind (#{settings.source(:bind)}): #{IGNORED}"
         uris = []
       end
-      uris = [Address.tcp_uri(settings[:host] || Address.any_host, settings[:port])] if uris.empty?
+      uris = [default_address(settings)] if uris.empty?
       uris.each { |uri| server.listen(uri) }
+      Application.load_others(settings, log).each { |uri, app| server.listen(uri, app) }
       (settings[:listen_raw] || {}).each { |uri, maker| server.listen_raw(uri, maker) }
       server.addresses.each { |url| log.say "* Listening on #{url}" }
     end

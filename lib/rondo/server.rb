@@ -75,9 +75,7 @@ module Rondo
       @app = app
       @core = Core.new(app, numbers, core_options)
       @needs_address = options.fetch(:needs_address, true)
-      @descriptors = {}
-      @certificates = {}
-      @materials = {} # their names by URL: there may be no certificate yet
+      begin_listeners
     end
 
     # Binds and listens at once; connections wait in the kernel until {#run}.
@@ -263,6 +261,12 @@ module Rondo
     end
 
     private
+
+    def begin_listeners
+      @descriptors = {}
+      @certificates = {}
+      @materials = {} # their names by URL: there may be no certificate yet
+    end
 
     # @return [Hash{Symbol => Integer}] for the core; empty: the application is that of the server
     def site_of(app)

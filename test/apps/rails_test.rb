@@ -213,11 +213,37 @@ class RailsDevelopmentTest < AppCase
   include RailsPush
   include RailsReload
 
-  def self.start_server(*args)
+  def self.start_server(*args, env: {})
     app = RailsApp.instance
     RailsServerProcess.new(app.rails, args: args, spawn: { chdir: app.path }, deadline: 60,
                                       env: RailsApp::ENVIRONMENT.merge("RACK_ENV" => nil, "RAILS_ENV" => "development",
-                                                                       "GATE" => gate))
+                                                                       "GATE" => gate).merge(env))
+  end
+
+  def restart(server, signal)
+    from = server.log.bytesize
+    old = server.log.scan(/- Worker \d+ \(PID: (\d+)\) booted/).flatten
+    server.signal(signal)
+    server.wait_for_log(/(- Worker \d+ .*booted.*){2}/m, from: from)
+    Timeout.timeout(60) { sleep 0.01 while old.any? { |pid| File.exist?("/proc/#{pid}") } }
+  end
+
+  # This process becomes the master, and `rails server` is executed anew for each restart.
+  def test_workers
+    pidfile = File.join(RailsApp.instance.path, "tmp/pids/workers.pid")
+    other = self.class.start_server("-P", pidfile, env: { "WEB_CONCURRENCY" => "2" })
+    other.wait_for_log(/(- Worker \d+ .*booted.*){2}/m)
+    %w[USR1 USR2 USR1].each do |signal|
+      assert_equal "cached", Browser.new(other.url).get("/cached").body
+      restart(other, signal)
+      Timeout.timeout(60) { sleep 0.01 until File.exist?(pidfile) && File.read(pidfile).to_i == other.pid }
+    end
+    assert_equal "200", Browser.new(other.url).get("/notes").code
+    assert_equal 2, other.log.scan(/^- Starting phased restart$/).size
+    assert_predicate other.stop(signal: "INT"), :success?
+    refute_path_exists pidfile
+  ensure
+    other&.kill
   end
 
   # A stuck request, whatever its reason, does not keep the server from ending.

@@ -159,11 +159,49 @@ class RackupTest < ShellCase
     rackup("-E", "staging").wait_for_log(/^hook of staging$/)
   end
 
-  def test_verbs_without_a_meaning_are_said
-    write "config/puma.rb", "workers 2\n"
-    log = rackup.log
-    assert_match(/^Rondo \d+\.\d+\.\d+ starting/, log)
-    assert_match(/^! workers: 2 \(puma\.rb\): only the command `rondo` starts workers; this server is one process$/, log)
+  # ---- workers ----
+
+  PIDS = "CODE = 'one'\nrun ->(env) { [200, {}, [env['PATH_INFO'] == '/code' ? CODE : Process.pid.to_s]] }\n"
+
+  def workers_of(server, count, from: 0)
+    server.wait_for_log(/(- Worker \d+ .*booted in.*){#{count}}/m, from: from)
+  end
+
+  def restart(server, signal, count)
+    old = server.log.scan(/- Worker \d+ \(PID: (\d+)\) booted/).flatten
+    from = server.log.bytesize
+    server.signal(signal)
+    workers_of(server, count, from: from)
+    eventually("the end of #{old}") { old.none? { |pid| File.exist?("/proc/#{pid}") } }
+  end
+
+  # The program is executed anew for each restart, with the pid file that it checks.
+  def test_workers
+    write "config.ru", PIDS
+    write "config/puma.rb", "bind 'unix://file.sock'\nbefore_worker_boot { warn 'hook' }\n"
+    pidfile = File.join(@folder, "server.pid")
+    server = rackup("-P", pidfile, env: { "WEB_CONCURRENCY" => "2" })
+    workers_of(server, 2)
+    assert_match(/^! bind \(puma\.rb\): ignored, because the options of the program say where to listen$/, server.log)
+    assert_match(/^hook$/, server.log)
+    refute_equal server.pid.to_s, get(server).body
+    %w[USR1 USR2 USR1 USR2].each.with_index do |signal, index|
+      write "config.ru", PIDS.sub("one", "code #{index}")
+      restart(server, signal, 2)
+      assert_equal "code #{index}", get(server, "/code").body
+      eventually("the pid file") { File.exist?(pidfile) && File.read(pidfile).to_i == server.pid }
+    end
+    refute_path_exists "#{pidfile}.mold"
+    assert_equal 0, server.stop(signal: "INT").exitstatus
+    refute_path_exists pidfile
+    refute_match(/[Ee]rror|\.rb:\d+:in /, server.log)
+  end
+
+  def test_where_there_cannot_be_workers
+    script = "require 'rackup/handler/rondo'; " \
+             "Rackup::Handler::Rondo.run(->(_env) { [200, {}, []] }, Host: '127.0.0.1', Port: 0) { |server| server.stop }"
+    result = run_command(RbConfig.ruby, "-I#{LIB}", "-e", script, env: { "WEB_CONCURRENCY" => "2" })
+    assert_match(/^! workers: 2 \(WEB_CONCURRENCY\): this server is one process, because the program asks for the server object$/, result.out + result.err)
   end
 
   def test_what_was_typed_wins_over_the_file

@@ -34,10 +34,16 @@ module Rondo
     # @raise [ConfigurationError]
     def load_all(settings, log, debug: false)
       app = load(settings, log, debug: debug)
-      others = (settings[:listen] || {}).to_h do |uri, other|
-        [Address.key(uri), other.respond_to?(:call) ? other : load_file(other, "listen", log, debug)]
+      others = load_others(settings, log, debug: debug)
+      [app, others.transform_keys { |uri| Address.key(uri) }]
+    end
+
+    # @return [Hash{String => #call}] the applications of the verb `listen`, by URI
+    # @raise [ConfigurationError]
+    def load_others(settings, log, debug: false)
+      (settings[:listen] || {}).to_h do |uri, other|
+        [uri, other.respond_to?(:call) ? other : load_file(other, "listen", log, debug)]
       end
-      [app, others]
     end
 
     # Checks this before anything else is logged.

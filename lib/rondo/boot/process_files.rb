@@ -47,8 +47,16 @@ module Rondo
     # @param control [Control, nil] whose address and token go into the state file, as Puma has them
     # @return [void]
     def write(addresses, control = nil)
+      @written = true
       put(@pidfile, "#{@pid}\n") if @pidfile
       put(@state_path, state(addresses, control), mode: control&.token && 0o600) if @state_path
+    end
+
+    # Writes the pid file again that somebody has removed: a child may have the `at_exit` of the program that began this
+    # server.
+    # @return [void]
+    def restore
+      put(@pidfile, "#{@pid}\n") if @written && @pidfile && !File.exist?(@pidfile)
     end
 
     # @return [void]

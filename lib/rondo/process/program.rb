@@ -33,13 +33,20 @@ module Rondo
       # As {Rondo.start}.
       # @return [true]
       def run(app, settings, &verbs)
+        begin_with { called(app, settings, &verbs) }
+      end
+
+      # @yieldreturn [Program]
+      # @return [true] when the server has stopped
+      # @raise [Error] one line
+      def begin_with(&make)
         alone do
           ProcessTree.limit_arenas
           link = mold_link
-          exit(as_mold(link) { new(app, settings, &verbs) }) if link
+          exit(as_mold(link, &make)) if link
 
           FirstProcess.stand_apart if FirstProcess.needed?
-          new(app, settings, &verbs).serve
+          make.call.serve
           true
         end
       end
@@ -85,6 +92,29 @@ module Rondo
       end
 
       private
+
+      # @param app [#call, nil] nil: the rackup file is loaded
+      # @param settings [Hash{Symbol => Object}] verbs of the configuration file, with their values
+      # @yield further verbs
+      # @raise [ConfigurationError] one line with the place in the program
+      def called(app, settings, &verbs)
+        configuration = Configuration.new
+        configuration.begin_with(SOURCE, settings, &verbs)
+        configuration.set(:app, app) if app
+        choose_first(configuration) unless ALONE.any? { |name| configuration.values.key?(name) }
+        new(configuration) { Settings::Resolved.new(configuration.values, Settings.from_environment) }
+      end
+
+      # Without an application of the server, the first one is that.
+      def choose_first(configuration)
+        listeners, = configuration.values[:listen]
+        uri, app = listeners&.first
+        return unless uri
+
+        configuration.set(:bind, [uri])
+        configuration.set(app.respond_to?(:call) ? :app : :rackup, app)
+        configuration.set(:listen, listeners.drop(1).to_h)
+      end
 
       # @yield while this process serves
       # @raise [Error] it does already
@@ -171,16 +201,13 @@ module Rondo
       end
     end
 
-    # @param app [#call, nil] nil: the rackup file is loaded
-    # @param settings [Hash{Symbol => Object}] verbs of the configuration file, with their values
-    # @yield further verbs
-    # @raise [ConfigurationError] one line with the place in the program
-    def initialize(app, settings, &verbs)
-      @command = Inherited.command
-      @configuration = Configuration.new
-      @configuration.begin_with(SOURCE, settings, &verbs)
-      @configuration.set(:app, app) if app
-      choose_first unless ALONE.any? { |name| @configuration.values.key?(name) }
+    # @param configuration [Configuration]
+    # @param command [Hash] of {Inherited.command}, for later molds
+    # @yieldreturn [Settings::Resolved] what the configuration has now, and other sources
+    def initialize(configuration, command: Inherited.command, &resolve)
+      @configuration = configuration
+      @command = command
+      @resolve = resolve
     end
 
     # @return [void] when the server has stopped
@@ -211,26 +238,11 @@ module Rondo
 
     private
 
-    # Without an application of the server, the first one is that.
-    def choose_first
-      listeners, = @configuration.values[:listen]
-      uri, app = listeners&.first
-      return unless uri
-
-      @configuration.set(:bind, [uri])
-      @configuration.set(app.respond_to?(:call) ? :app : :rackup, app)
-      @configuration.set(:listen, listeners.drop(1).to_h)
-    end
-
     def settings
       @settings ||= begin
-        @configuration.choose(WorkerCount.new(resolve).cluster?)
-        resolve
+        @configuration.choose(WorkerCount.new(@resolve.call).cluster?)
+        @resolve.call
       end
-    end
-
-    def resolve
-      Settings::Resolved.new(@configuration.values, Settings.from_environment)
     end
 
     def warn_of_restarts(left)

@@ -47,6 +47,18 @@ class ProcessFilesTest < Minitest::Test
     assert_empty @said
   end
 
+  # A child may run the at_exit of the program that began the server.
+  def test_a_pid_file_that_is_gone_comes_back
+    mine = files
+    mine.restore
+    refute_path_exists @pidfile
+    mine.write(["http://127.0.0.1:1"])
+    File.delete(@pidfile)
+    mine.restore
+    assert_equal "#{Process.pid}\n", File.read(@pidfile)
+    files(pidfile: nil).tap { |none| none.write([]) }.restore
+  end
+
   def test_folders_are_made
     FileUtils.rm_rf(File.dirname(@pidfile))
     files.write([])
