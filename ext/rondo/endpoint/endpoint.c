@@ -97,7 +97,7 @@ static void init(rd_endpoint *endpoint, const rd_endpoint_ops *ops, rd_http_shar
     endpoint->shared = shared;
     if (is_connection) {
         endpoint->subscriber.ledger = shared->ledger;
-        endpoint->subscriber.name_limit = (size_t)shared->settings->max_subscription_bytes;
+        endpoint->subscriber.name_limit = (uint32_t)shared->settings->max_subscription_bytes;
     }
     rd_list_init(&endpoint->messages);
     rd_list_init(&endpoint->replays);
@@ -203,7 +203,7 @@ void rd_endpoint_deliver(rd_endpoint *endpoint, rd_message *message, rd_receive_
 size_t rd_endpoint_room(const rd_endpoint *endpoint, uintptr_t block) {
     const size_t most = max_pending(endpoint->shared);
     const bool to_client = block == 0 && endpoint->conn != NULL;
-    const size_t waits = to_client ? rd_outq_memory(&endpoint->conn->out) : endpoint->message_bytes;
+    const size_t waits = to_client ? endpoint->conn->out.memory : endpoint->message_bytes;
     return waits < most ? most - waits : 0;
 }
 
@@ -214,12 +214,12 @@ void rd_endpoint_relieve(rd_endpoint *endpoint, size_t memory) {
     do {
         before = queue->bytes;
         rd_conn_flush(endpoint->conn);
-    } while (endpoint->conn != NULL && queue->bytes < before && rd_outq_memory(queue) > memory);
+    } while (endpoint->conn != NULL && queue->bytes < before && queue->memory > memory);
 }
 
 /* A single message may be longer than the limit. */
 static bool has_room(const rd_outq *queue, size_t len, size_t most) {
-    return queue->bytes == 0 || rd_outq_memory(queue) + len <= most;
+    return queue->bytes == 0 || queue->memory + len <= most;
 }
 
 /* Whether there is room for `len` more bytes. Drops queued messages for them where the policy says

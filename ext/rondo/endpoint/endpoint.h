@@ -113,6 +113,7 @@ struct rd_endpoint {
     bool wants_ping : 1;
     bool is_dialing : 1; /* this process makes the connection, and has none yet: CLOSE means that
                           * there never was one, and `reason` says why */
+    bool has_ended : 1;  /* set by the protocol: the client has ended its side */
     char *reason;        /* allocated, or NULL */
 };
 

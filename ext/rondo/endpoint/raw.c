@@ -17,7 +17,6 @@
 typedef struct rd_raw {
     rd_endpoint endpoint;
     size_t counted; /* memory of messages that the ledger counts */
-    bool is_ending; /* the client has ended its side */
 } rd_raw;
 
 static rd_raw *of_endpoint(rd_endpoint *endpoint) {
@@ -68,7 +67,7 @@ static void endpoint_deliver(rd_endpoint *endpoint, rd_message *message, rd_rece
  * still answer it. */
 static void answer_end(rd_raw *raw) {
     rd_endpoint *endpoint = &raw->endpoint;
-    if (!raw->is_ending || endpoint->is_closing || endpoint->source.is_handling) return;
+    if (!endpoint->has_ended || endpoint->is_closing || endpoint->source.is_handling) return;
     if (rd_endpoint_is_due(endpoint, RD_ENDPOINT_OPEN)) return;
     if (rd_list_is_empty(&endpoint->messages)) rd_endpoint_finish(endpoint, false);
 }
@@ -77,7 +76,7 @@ static void endpoint_handled(rd_endpoint *endpoint) {
     rd_raw *raw = of_endpoint(endpoint);
     count_messages(raw, 0);
     if (endpoint->is_closing) return;
-    if (raw->is_ending) {
+    if (endpoint->has_ended) {
         answer_end(raw);
     } else if (rd_endpoint_can_read_on(endpoint, BACKLOG_BYTES)) {
         rd_conn_resume_reading(endpoint->conn);
@@ -152,7 +151,7 @@ static void on_eof(rd_conn *conn) {
     rd_endpoint *endpoint = rd_endpoint_of(conn);
     rd_raw *raw = of_endpoint(endpoint);
     rd_endpoint_set_close(endpoint, RD_ENDPOINT_NO_CODE, RD_SLICE(""));
-    raw->is_ending = true;
+    endpoint->has_ended = true;
     rd_endpoint_end_subscriptions(endpoint); /* a busy channel would delay the end */
     rd_conn_set_deadline(conn, UINT64_MAX);
     answer_end(raw);
@@ -161,7 +160,7 @@ static void on_eof(rd_conn *conn) {
 /* Neither side has sent anything for an interval. */
 static void on_timeout(rd_conn *conn) {
     rd_endpoint *endpoint = rd_endpoint_of(conn);
-    if (of_endpoint(endpoint)->is_ending) return; /* waits for the application */
+    if (endpoint->has_ended) return; /* waits for the application */
     if (endpoint->wants_ping) rd_endpoint_set_due(endpoint, RD_ENDPOINT_PING);
     rd_endpoint_expect(endpoint);
     rd_endpoint_notify(endpoint);
@@ -172,7 +171,7 @@ static void on_timeout(rd_conn *conn) {
  * close as many as they like. */
 static bool is_worth_showing(rd_raw *raw) {
     rd_handler *handler = raw->endpoint.shared->handler;
-    if (!raw->is_ending || rd_list_is_empty(&raw->endpoint.messages)) return false;
+    if (!raw->endpoint.has_ended || rd_list_is_empty(&raw->endpoint.messages)) return false;
     if (count_messages(raw, sizeof(*raw) + RD_LEDGER_FREE)) return true;
     handler->on_refused(handler, raw->endpoint.conn, RD_ERR_WS_MESSAGES_FULL);
     return false;
@@ -191,7 +190,7 @@ static void on_close(rd_conn *conn) {
 
 /* Stops reading until the application has handled the event: a busy client would delay that. */
 static void on_shutdown(rd_conn *conn) {
-    if (of_endpoint(rd_endpoint_of(conn))->is_ending) return;
+    if (rd_endpoint_of(conn)->has_ended) return;
     rd_conn_pause_reading(conn);
     rd_endpoint_on_shutdown(conn);
 }

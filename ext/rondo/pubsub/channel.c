@@ -94,7 +94,7 @@ int rd_subscriber_reserve(rd_subscriber *subscriber, size_t name_len) {
                            name_len + RD_SUBSCRIPTION_BYTES)) {
         return RD_ERR_SUBSCRIPTIONS_FULL;
     }
-    subscriber->name_bytes += name_len;
+    subscriber->name_bytes += (uint32_t)name_len;
     return 0;
 }
 
@@ -102,7 +102,7 @@ void rd_subscriber_release(rd_subscriber *subscriber, size_t name_len) {
     if (subscriber->ledger == NULL) return;
     rd_ledger_release(subscriber->ledger, RD_LEDGER_SUBSCRIPTIONS,
                       name_len + RD_SUBSCRIPTION_BYTES);
-    subscriber->name_bytes -= name_len;
+    subscriber->name_bytes -= (uint32_t)name_len;
 }
 
 /* Searches the shorter of the two lists that would hold the subscription. */

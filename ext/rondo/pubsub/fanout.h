@@ -64,9 +64,9 @@ struct rd_subscriber {
     const rd_subscriber_ops *ops;
     rd_list subscriptions;
     uint32_t count;
-    uint32_t limit;    /* subscriptions at once */
-    size_t name_bytes; /* of the names of its channels */
-    size_t name_limit;
+    uint32_t limit;      /* subscriptions at once */
+    uint32_t name_bytes; /* of the names of its channels */
+    uint32_t name_limit;
     struct rd_ledger *ledger; /* counts its subscriptions; NULL: no shared limit */
 };
 

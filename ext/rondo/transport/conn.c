@@ -90,10 +90,7 @@ static rd_conn *new_conn(rd_conn_set *set, int fd, const rd_transport *transport
     conn->deadlines.protocol = conn->deadlines.write = UINT64_MAX;
     conn->refs = 1;
     conn->peer = *peer;
-    conn->disposal.free = free_conn;
-    rd_list_init(&conn->disposal.node);
     rd_list_init(&conn->in_dirty);
-    rd_list_init(&conn->stall.in_set);
     rd_list_init(&conn->in_set);
     rd_timer_init(&conn->deadlines.timer, set->on_timer);
     if (conn->layered) init_layer(conn);
@@ -168,6 +165,7 @@ void rd_conn_unref(rd_conn *conn) {
     assert(conn->refs > 0);
     if (--conn->refs > 0) return;
     assert(conn->state == RD_CONN_CLOSED);
+    conn->disposal.free = free_conn;
     rd_loop_free_later(conn->set->loop, &conn->disposal);
 }
 
@@ -208,7 +206,7 @@ void rd_conn_drop_input(rd_conn *conn) {
 void rd_conn_finish(rd_conn *conn, bool linger) {
     if (conn->state != RD_CONN_OPEN) return;
     rd_conn_set_state(conn, RD_CONN_FINISHING);
-    conn->linger.wanted = linger;
+    conn->wants_linger = linger;
     conn->deadlines.protocol = UINT64_MAX;
     rd_conn_drop_input(conn);
     conn->read_paused = true;
@@ -237,16 +235,17 @@ static void leave(rd_conn *conn) {
     if (conn->source.fd >= 0) rd_ledger_release(&set->ledger, RD_LEDGER_DESCRIPTORS, 1);
 }
 
-/* The queue of the connection is empty. */
-static void leave_stalled(rd_conn *conn) {
-    if (!rd_list_is_linked(&conn->stall.in_set)) return;
-    rd_list_unlink(&conn->stall.in_set);
-    rd_ledger_recount(&conn->set->ledger, RD_LEDGER_OUTPUT, &conn->stall.counted, 0);
+void rd_conn_end_stall(rd_conn *conn) {
+    if (conn->stall == NULL) return;
+    rd_list_unlink(&conn->stall->in_set);
+    rd_ledger_recount(&conn->set->ledger, RD_LEDGER_OUTPUT, &conn->stall->counted, 0);
+    rd_free(conn->stall);
+    conn->stall = NULL;
 }
 
 static void forget(rd_conn *conn) {
     rd_outq_clear(&conn->out, &conn->set->chunks);
-    leave_stalled(conn);
+    rd_conn_end_stall(conn);
     rd_conn_drop_input(conn);
     conn->protocol->on_close(conn);
     rd_conn *carrier = rd_conn_carrier(conn);

@@ -98,16 +98,18 @@ typedef struct rd_conn_set {
 /* When something has to happen next; one timer for all of it. In ms, UINT64_MAX: never. */
 typedef struct rd_conn_deadlines {
     rd_timer timer;
-    uint64_t protocol;    /* of rd_conn_set_deadline() */
-    uint64_t write;       /* UINT64_MAX while nothing waits for the peer */
-    uint32_t full_unread; /* bytes sent and unread at the last check of a full socket, which moves
-                           * `write`; 0: none is due. See progress.h */
+    uint64_t protocol;      /* of rd_conn_set_deadline() */
+    uint64_t write;         /* UINT64_MAX while nothing waits for the peer */
+    uint32_t full_unread;   /* bytes sent and unread at the last check of a full socket, which moves
+                             * `write`; 0: none is due. See progress.h */
+    uint32_t lingers_since; /* while it is LINGERING: the low half of the time */
 } rd_conn_deadlines;
 
 /* Of a connection whose peer does not read what is queued; see stalled.h. */
 typedef struct rd_stall {
-    rd_list in_set;    /* in `stalled` of the set */
-    uint64_t since_ms; /* when its peer last read something, while it is stalled */
+    rd_list in_set; /* in `stalled` of the set */
+    rd_conn *conn;
+    uint64_t since_ms; /* when its peer last read something */
     size_t counted;    /* bytes of the output queue in the ledger */
     uint32_t unread;   /* bytes sent and unread when the socket last took some */
 } rd_stall;
@@ -118,14 +120,14 @@ typedef struct rd_conn_origin {
     bool secure;   /* its requests are https: by its transport, or its carrier */
 } rd_conn_origin;
 
-/* The end of a connection that half-closes, and reads for a while, before it closes. */
-typedef struct rd_linger {
-    uint64_t since_ms; /* while it is LINGERING */
-    uint32_t left;     /* bytes that it still reads */
-    bool wanted;
-} rd_linger;
+/* Bytes that were read, and that are still to be. */
+typedef struct rd_conn_reading {
+    uint32_t counted;     /* of `input`, in the ledger */
+    uint32_t linger_left; /* that it still reads while it is LINGERING */
+} rd_conn_reading;
 
-/* What a request touches stands first, together; what few connections need stands last. */
+/* What a request touches stands first, together; what few connections need stands last, or is
+ * allocated when it is needed. A server has many connections that wait, so this has no gaps. */
 struct rd_conn {
     rd_source source; /* its descriptor is -1 when another connection carries this one */
     rd_list in_dirty; /* in `dirty` or `long_sends` */
@@ -148,16 +150,18 @@ struct rd_conn {
     bool awaits_answer : 1;  /* set by the protocol: needs no readiness before its answer */
     bool guest : 1;          /* came from another worker in the middle of its requests */
     bool warmed : 1;         /* the next part of its queue was just read from a disk */
+    bool wants_linger : 1;   /* half-closes, and reads for a while, before it closes */
     rd_conn_origin origin;
-    rd_buffer input;      /* an incomplete message, or requests that were read ahead */
-    size_t input_counted; /* bytes of `input` in the ledger */
-    rd_outq out;
     uint32_t index; /* a small number, unique among the server's open connections */
+    rd_conn_reading reading;
     rd_address peer;
-    rd_stall stall;
-    rd_linger linger;
-    rd_list in_set; /* in `conns` or `carried` */
-    rd_disposal disposal;
+    rd_buffer input; /* an incomplete message, or requests that were read ahead */
+    union {
+        rd_outq out;
+        rd_disposal disposal; /* once nothing refers to it */
+    };
+    rd_stall *stall; /* or NULL */
+    rd_list in_set;  /* in `conns` or `carried` */
 };
 
 /* What a connection has in addition if its transport is not plain. */
@@ -308,8 +312,17 @@ void rd_conn_rejoin_loop(rd_conn *conn);
 
 /* Call it after `input` has changed. False: all connections together have no room for it. */
 static inline bool rd_conn_count_input(rd_conn *conn) {
-    return rd_ledger_keep(&conn->set->ledger, RD_LEDGER_INPUT, &conn->input_counted,
-                          conn->input.capacity);
+    size_t counted = conn->reading.counted;
+    const bool has_room =
+        rd_ledger_keep(&conn->set->ledger, RD_LEDGER_INPUT, &counted, conn->input.capacity);
+    conn->reading.counted = (uint32_t)counted; /* at most the capacity */
+    return has_room;
+}
+
+/* Since when it is LINGERING, ms. */
+static inline uint64_t rd_conn_lingers_since(const rd_conn *conn) {
+    const uint64_t now_ms = conn->set->loop->now_ms;
+    return now_ms - ((uint32_t)now_ms - conn->deadlines.lingers_since);
 }
 
 /* Frees what was read and not used. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What conn.c (life) offers to conn_send.c (sending), and both to conn_read.c (reading, readiness,
- * deadlines). Under the loop lock.
+ * What conn.c (life) offers to stalled.c and conn_send.c (sending), and both to conn_read.c
+ * (reading, readiness, deadlines). Under the loop lock.
  */
 #ifndef RD_TRANSPORT_CONN_PARTS_H
 #define RD_TRANSPORT_CONN_PARTS_H
@@ -19,6 +19,9 @@ void rd_conn_arm(rd_conn *conn);
 /* A new connection is registered with the poller only after its first read, because many have ended
  * by then. */
 void rd_conn_ensure_registered(rd_conn *conn);
+
+/* Its output queue is short again, or empty; see stalled.h. */
+void rd_conn_end_stall(rd_conn *conn);
 
 /* The socket takes more: sends, or joins the line of long sends. */
 void rd_conn_send_or_wait(rd_conn *conn);

@@ -21,11 +21,11 @@
 /* ---- reading ---- */
 
 static void linger_data(rd_conn *conn, size_t len) {
-    if (len >= conn->linger.left) {
+    if (len >= conn->reading.linger_left) {
         rd_conn_close(conn);
         return;
     }
-    conn->linger.left -= (uint32_t)len;
+    conn->reading.linger_left -= (uint32_t)len;
 }
 
 static void read_end(rd_conn *conn) {
@@ -163,7 +163,7 @@ static uint64_t linger_end(const rd_conn *conn) {
     const int64_t longest = settings->write_timeout_ms > settings->linger_timeout_ms
                                 ? settings->write_timeout_ms
                                 : settings->linger_timeout_ms;
-    return conn->linger.since_ms + (uint64_t)longest;
+    return rd_conn_lingers_since(conn) + (uint64_t)longest;
 }
 
 /* Closes at the end of the linger time, unless the peer still reads: a close could cost a slow

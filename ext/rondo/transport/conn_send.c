@@ -111,7 +111,7 @@ static inline void after_progress(rd_conn *conn, size_t sent) {
 
 /* A carried connection needs no linger: its end does not affect what the carrier still sends. */
 static bool must_linger(rd_conn *conn) {
-    return conn->linger.wanted && !conn->read_eof && conn->source.fd >= 0 &&
+    return conn->wants_linger && !conn->read_eof && conn->source.fd >= 0 &&
            conn->set->settings->linger_timeout_ms != 0;
 }
 
@@ -123,12 +123,12 @@ RD_APART static void end_after_flush(rd_conn *conn) {
     rd_conn_set_state(conn, RD_CONN_LINGERING);
     rd_progress_begin(conn);
     conn->transport->shutdown_write(conn);
-    conn->linger.left = (uint32_t)conn->set->settings->linger_bytes;
+    conn->reading.linger_left = (uint32_t)conn->set->settings->linger_bytes;
     conn->read_paused = false;
     rd_conn_drop_input(conn);
-    conn->linger.since_ms = conn->set->loop->now_ms;
-    uint64_t timeout = (uint64_t)conn->set->settings->linger_timeout_ms;
-    rd_conn_set_deadline(conn, conn->linger.since_ms + timeout);
+    const uint64_t now_ms = conn->set->loop->now_ms;
+    conn->deadlines.lingers_since = (uint32_t)now_ms;
+    rd_conn_set_deadline(conn, now_ms + (uint64_t)conn->set->settings->linger_timeout_ms);
     rd_conn_ensure_registered(conn);
     rd_conn_update_interest(conn);
 }
@@ -148,7 +148,7 @@ RD_APART static bool has_finished_layer(rd_conn *conn) {
     const size_t before = rd_conn_unsent(conn);
     rd_layer_flush(conn); /* an error comes again with the next flush, which closes */
     const bool progress = note_layer_sent(conn, before);
-    if (rd_list_is_linked(&conn->stall.in_set)) rd_stalled_note(conn, progress);
+    if (conn->stall != NULL) rd_stalled_note(conn, progress);
     return rd_conn_unsent(conn) == 0;
 }
 
@@ -250,9 +250,7 @@ static bool send_now(rd_conn *conn) {
         if (!flush_layer(conn, &taken)) return false;
         progress = taken;
     }
-    if (conn->out.bytes > 0 || rd_list_is_linked(&conn->stall.in_set)) {
-        rd_stalled_note(conn, progress);
-    }
+    if (conn->out.bytes > 0 || conn->stall != NULL) rd_stalled_note(conn, progress);
     if (is_settled(conn)) return false;
     after_flush(conn, limit > 0);
     return limit == 0 && conn->state != RD_CONN_CLOSED && conn->out.bytes > 0;

@@ -69,7 +69,7 @@ static size_t overhead_of(const rd_chunk *chunk) {
 /* `len` bytes of the chunk were sent or dropped. */
 static void uncount(rd_outq *queue, const rd_chunk *chunk, size_t len) {
     queue->bytes -= len;
-    if (chunk->kind == RD_CHUNK_FILE) queue->in_files -= len;
+    if (chunk->kind != RD_CHUNK_FILE) queue->memory -= len;
     if (chunk->is_shared) queue->shared -= len;
 }
 
@@ -81,9 +81,9 @@ static void append(rd_outq *queue, rd_chunk *chunk) {
     }
     queue->last = chunk;
     queue->bytes += chunk->len;
-    if (chunk->kind == RD_CHUNK_FILE) queue->in_files += chunk->len;
+    queue->memory += overhead_of(chunk);
+    if (chunk->kind != RD_CHUNK_FILE) queue->memory += chunk->len;
     if (chunk->is_shared) queue->shared += chunk->len;
-    queue->overhead += overhead_of(chunk);
 }
 
 char *rd_outq_reserve(rd_outq *queue, rd_chunk_pool *pool, size_t len) {
@@ -102,7 +102,6 @@ void rd_outq_commit(rd_outq *queue, size_t len) {
     assert(len <= room_in(queue->last));
     queue->last->len += len;
     queue->bytes += len;
-    queue->overhead -= len;
 }
 
 void rd_outq_copy(rd_outq *queue, rd_chunk_pool *pool, const char *bytes, size_t len) {
@@ -167,7 +166,7 @@ static void shift(rd_outq *queue, rd_chunk_pool *pool) {
     rd_chunk *chunk = queue->first;
     queue->first = chunk->next;
     if (queue->first == NULL) queue->last = NULL;
-    queue->overhead -= overhead_of(chunk);
+    queue->memory -= overhead_of(chunk);
     free_chunk(chunk, pool);
 }
 
@@ -176,7 +175,7 @@ void rd_outq_drop_after(rd_outq *queue, rd_chunk_pool *pool, rd_chunk *before) {
     before->next = chunk->next;
     if (queue->last == chunk) queue->last = before;
     uncount(queue, chunk, chunk->len);
-    queue->overhead -= overhead_of(chunk);
+    queue->memory -= overhead_of(chunk);
     free_chunk(chunk, pool);
 }
 
@@ -212,5 +211,5 @@ void rd_outq_advance(rd_outq *queue, rd_chunk_pool *pool, size_t len) {
 
 void rd_outq_clear(rd_outq *queue, rd_chunk_pool *pool) {
     while (queue->first != NULL) shift(queue, pool);
-    queue->bytes = queue->in_files = queue->shared = 0;
+    queue->bytes = queue->memory = queue->shared = 0;
 }

@@ -59,25 +59,16 @@ typedef struct rd_chunk_pool {
 
 typedef struct rd_outq {
     rd_chunk *first, *last;
-    size_t bytes;            /* everything queued */
-    size_t in_files, shared; /* of them */
-    size_t overhead;         /* further memory: the chunks themselves, unused room in blocks */
+    size_t bytes;  /* everything queued */
+    size_t memory; /* what is freed when the queue is cleared: the bytes that are not in files, the
+                    * chunks themselves, unused room in blocks. Small pieces, alternately copied and
+                    * borrowed, cost many times their bytes. */
+    size_t shared; /* bytes of them that other queues hold as well */
 } rd_outq;
 
-/* Includes the overhead: small pieces, alternately copied and borrowed, cost many times their
- * bytes. */
-static inline size_t rd_outq_memory(const rd_outq *queue) {
-    return queue->bytes + queue->overhead;
-}
-
-/* Memory that is freed when the queue is cleared: without the bytes of files. */
-static inline size_t rd_outq_held(const rd_outq *queue) {
-    return queue->bytes - queue->in_files + queue->overhead;
-}
-
-/* The same, without bytes that other queues hold as well. */
+/* Memory that nobody else holds. */
 static inline size_t rd_outq_own(const rd_outq *queue) {
-    return rd_outq_held(queue) - queue->shared;
+    return queue->memory - queue->shared;
 }
 
 void rd_chunk_pool_clear(rd_chunk_pool *pool);

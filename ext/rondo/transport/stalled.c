@@ -4,26 +4,38 @@
  */
 #include "transport/stalled.h"
 
+#include "base/alloc.h"
 #include "base/error.h"
+#include "transport/conn_parts.h"
 
 #define LOOKED_AT_MAX 64  /* connections at a time: each holds at least RD_LEDGER_FREE */
 #define JUDGED_MS     500 /* since it read something: an acknowledgement takes a round trip */
 #define PART          8   /* of the limit */
 
 static void stand_last(rd_conn *conn) {
-    conn->stall.unread = conn->transport->count_unread(conn);
-    conn->stall.since_ms = conn->set->loop->now_ms;
-    rd_list_append(&conn->set->stalled, &conn->stall.in_set);
+    conn->stall->unread = conn->transport->count_unread(conn);
+    conn->stall->since_ms = conn->set->loop->now_ms;
+    rd_list_append(&conn->set->stalled, &conn->stall->in_set);
+}
+
+static void begin(rd_conn *conn) {
+    conn->stall = rd_alloc_zero(sizeof(*conn->stall));
+    conn->stall->conn = conn;
+    rd_list_init(&conn->stall->in_set);
 }
 
 void rd_stalled_note(rd_conn *conn, bool progress) {
-    rd_ledger *ledger = &conn->set->ledger;
     const size_t unsent = rd_conn_unsent(conn), own = rd_outq_own(&conn->out) + unsent;
-    rd_ledger_recount(ledger, RD_LEDGER_OUTPUT, &conn->stall.counted, own);
-    const bool is_listed = rd_list_is_linked(&conn->stall.in_set);
-    const bool holds = rd_outq_held(&conn->out) + unsent > RD_LEDGER_FREE;
-    if (is_listed && (progress || !holds)) rd_list_unlink(&conn->stall.in_set);
-    if (holds && (progress || !is_listed)) stand_last(conn);
+    if (conn->out.memory + unsent <= RD_LEDGER_FREE) {
+        rd_conn_end_stall(conn);
+        return;
+    }
+    const bool is_new = conn->stall == NULL;
+    if (is_new) begin(conn);
+    rd_ledger_recount(&conn->set->ledger, RD_LEDGER_OUTPUT, &conn->stall->counted, own);
+    if (!is_new && !progress) return;
+    rd_list_unlink(&conn->stall->in_set);
+    stand_last(conn);
 }
 
 static void give_up(rd_conn *conn) {
@@ -47,15 +59,15 @@ static bool is_beyond(const rd_conn_set *set) {
 }
 
 static rd_conn *first_of(const rd_conn_set *set) {
-    return RD_CONTAINER(set->stalled.next, rd_conn, stall.in_set);
+    return RD_CONTAINER(set->stalled.next, rd_stall, in_set)->conn;
 }
 
 /* Returns how much the peer has read. The kernel asks for more only when much of what it has is
  * gone, so the peer may have read without that. Such a connection goes to the end. */
 static uint32_t look(rd_conn *conn) {
-    const uint32_t before = conn->stall.unread, unread = conn->transport->count_unread(conn);
+    const uint32_t before = conn->stall->unread, unread = conn->transport->count_unread(conn);
     if (unread >= before) return 0;
-    rd_list_unlink(&conn->stall.in_set);
+    rd_list_unlink(&conn->stall->in_set);
     stand_last(conn);
     return before - unread;
 }
@@ -68,7 +80,7 @@ static bool is_far_beyond(const rd_conn_set *set) {
 
 /* The first connection is enough: the others have read something even later. */
 static bool is_too_early(const rd_conn_set *set, const rd_conn *first) {
-    return set->loop->now_ms - first->stall.since_ms < JUDGED_MS && !is_far_beyond(set);
+    return set->loop->now_ms - first->stall->since_ms < JUDGED_MS && !is_far_beyond(set);
 }
 
 /* Examines each connection once: a peer that has just read something needs time to read more. If
@@ -81,7 +93,7 @@ void rd_stalled_relieve(rd_conn_set *set) {
     for (int left = LOOKED_AT_MAX; goes_on && left > 0 && !is_relieved(set); left--) {
         rd_conn *conn = first_of(set);
         if (is_too_early(set, conn)) break;
-        goes_on = &conn->stall.in_set != last;
+        goes_on = &conn->stall->in_set != last;
         const uint32_t taken = look(conn);
         if (taken == 0 || is_far_beyond(set)) {
             give_up(conn);

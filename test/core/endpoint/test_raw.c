@@ -4,6 +4,8 @@
  * limits, connections that the application does not know yet, and requests that become raw
  * connections.
  */
+#include <malloc.h>
+
 #include "serving.h"
 
 #include "endpoint/raw.h"
@@ -126,6 +128,15 @@ static void push(const char *text, size_t len) {
     endpoint->ops->write(endpoint, text, len, true);
     rd_loop_unlock(&server->loop);
     work();
+}
+
+/* A server has many connections that only wait. The allocator adds 8 bytes to each block. */
+static void test_memory_while_nothing_happens(void) {
+    begin();
+    const size_t blocks = malloc_usable_size(joined) + malloc_usable_size(endpoint);
+    CHECK(blocks <= 448);
+    CHECK(joined->stall == NULL && joined->input.bytes == NULL && joined->out.first == NULL);
+    finish();
 }
 
 static void hang_up(void) {
@@ -535,6 +546,7 @@ static void test_upgrade_before_the_body(void) {
 }
 
 static void test_all(void) {
+    test_memory_while_nothing_happens();
     test_echo();
     test_pieces_join();
     test_no_message_is_longer_than_the_most();

@@ -109,7 +109,7 @@ static void test_counted_once(void) {
     rd_encoding_borrow(encoding, &second);
     CHECK_INT(*held, 7);
     CHECK_INT(first.shared, 7);
-    CHECK_INT(rd_outq_own(&first), first.overhead);
+    CHECK_INT(rd_outq_own(&first), first.memory - first.bytes);
     rd_outq_advance(&first, &pool, 4);
     CHECK_INT(first.shared, 3);
     rd_outq_advance(&first, &pool, 3);
@@ -140,7 +140,7 @@ static void test_dropping_the_oldest(void) {
         if (i == 1) rd_outq_copy(&queue, &pool, "own", 3);
     }
     CHECK_INT(queue.bytes, 15);
-    const size_t all = rd_outq_memory(&queue);
+    const size_t all = queue.memory;
     CHECK_INT(rd_encoding_drop_oldest(&queue, &pool, all), 0);
     CHECK_INT(rd_encoding_drop_oldest(&queue, &pool, all - sizeof(rd_chunk) - 4), 2);
     CHECK_INT(queue.bytes, 9);
