@@ -22,10 +22,14 @@ class RawTest < Minitest::Test
 
     def initialize
       @notes = Queue.new
+      @peers = Queue.new
     end
+
+    attr_reader :peers
 
     def on_open(client)
       @client = client
+      @peers << client.peer
       @notes << [:open, client.protocol, client.env.class]
       client.write("hello\n")
     end
@@ -40,6 +44,7 @@ class RawTest < Minitest::Test
     end
 
     def on_close(client)
+      @peers << client.peer
       @notes << [:close, client.close_code, client.write("late")]
     end
   end
@@ -357,33 +362,71 @@ class RawTest < Minitest::Test
     assert_match(/plain\z/, rest(plain))
   end
 
+  # In on_open and in on_close.
+  def assert_peer(peer, echo)
+    assert_equal [peer, peer], [echo.peers, echo.peers].map { |peers| within { peers.pop } }
+  end
+
+  def local(socket)
+    socket.local_address.ip_unpack
+  end
+
+  def test_peer
+    echo = Echo.new
+    serve_raw { echo }
+    socket = dial
+    assert_equal "hello\n", line(socket)
+    assert_equal ["127.0.0.1", local(socket)[1]], echo.client.peer
+    socket.close_write
+    assert_equal "", rest(socket)
+    assert_peer(local(socket), echo)
+    assert_equal local(socket), echo.client.peer
+  end
+
+  def test_peer_of_ipv6
+    echo = Echo.new
+    serve { |server| @raw = server.listen_raw("tcp://[::1]:0") { echo } }
+    socket = TCPSocket.new("::1", @raw[/\d+\z/].to_i)
+    @sockets << socket
+    assert_equal "hello\n", line(socket)
+    assert_equal ["::1", local(socket)[1]], echo.client.peer
+  rescue Rondo::AddressError, Errno::EADDRNOTAVAIL
+    skip "no IPv6 on this machine"
+  end
+
   def test_unix
     path = "@rondo-raw-#{Process.pid}"
-    serve { |server| assert_equal "unix://#{path}", server.listen_raw("unix://#{path}") { Echo.new } }
+    echo = Echo.new
+    serve { |server| assert_equal "unix://#{path}", server.listen_raw("unix://#{path}") { echo } }
     socket = UNIXSocket.new("\0#{path[1..]}")
     @sockets << socket
     socket.write("word")
     socket.close_write
     assert_equal "hello\nword", rest(socket)
+    assert_peer(nil, echo)
   end
 
   # There may be no other listener with TLS.
   def test_handshakes_are_counted
     Dir.mktmpdir do |folder|
       pair = Certificates.new(folder).pair("raw")
-      serve { |server| @raw = server.listen_raw("ssl://127.0.0.1:0?#{pair.query}") { Echo.new } }
-      secure = OpenSSL::SSL::SSLSocket.new(dial)
+      echo = Echo.new
+      serve { |server| @raw = server.listen_raw("ssl://127.0.0.1:0?#{pair.query}") { echo } }
+      secure = OpenSSL::SSL::SSLSocket.new(socket = dial)
       within { secure.connect }
       assert_equal "hello\n", line(secure)
+      assert_equal local(socket), echo.client.peer
       within { Thread.pass until @server.stats.values_at(:tls_full, :tls_connections) == [1, 1] }
     end
   end
 
   def test_a_proxy_header_comes_first
-    serve_raw(proxy_protocol_from: ["127.0.0.1"]) { Echo.new }
+    echo = Echo.new
+    serve_raw(proxy_protocol_from: ["127.0.0.1"]) { echo }
     socket = dial
     socket.write("PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\nword\n")
     assert_equal %W[hello\n word\n], [line(socket), line(socket)]
+    assert_equal ["192.0.2.1", 1], echo.client.peer
     stranger = dial
     stranger.write("no header\r\n")
     assert_closed(stranger)
@@ -408,8 +451,9 @@ class RawTest < Minitest::Test
     assert_equal "word\n", line(ours)
     number = TCPSocket.new("127.0.0.1", (listener = TCPServer.new("127.0.0.1", 0)).addr[1])
     @sockets.push(number, peer = listener.accept, listener)
-    @server.attach_fd(number.fileno, Echo.new)
+    @server.attach_fd(number.fileno, echo = Echo.new)
     assert_equal "hello\n", line(peer)
+    assert_equal local(peer), echo.client.peer
   end
 
   def test_attached_before_the_server_runs
@@ -470,6 +514,7 @@ class RawTest < Minitest::Test
     assert_equal %W[hello\n first\n], [line(socket), line(socket)]
     assert_equal [:open, :raw, Hash], echo.notes.pop
     assert_equal "/raw", echo.client.env["PATH_INFO"]
+    assert_equal local(socket), echo.client.peer
     echo.client.handler = Echo.new
     assert_equal "latehello\n", line(socket)
   end

@@ -169,6 +169,21 @@ VALUE rd_client_env(VALUE self) {
     return client->env;
 }
 
+/* @return [Array(String, Integer), nil] address and port of the other side: of the socket, or as a
+ *   PROXY header says; nil for a Unix socket. The same in on_close. An outgoing connection has it
+ *   while it is open */
+static VALUE client_peer(VALUE self) {
+    rd_client *client = rd_client_of(self);
+    char text[RD_ADDRESS_TEXT_MAX];
+    if (rd_client_lock(client)) {
+        client->peer = client->endpoint->conn->peer;
+        rd_unlock(client->binding);
+    }
+    if (client->peer.kind != RD_ADDRESS_V4 && client->peer.kind != RD_ADDRESS_V6) return Qnil;
+    const size_t len = rd_address_text(&client->peer, text);
+    return rb_assoc_new(rb_usascii_str_new(text, (long)len), INT2FIX(client->peer.port));
+}
+
 /* @return [Object] the object whose callbacks are called */
 static VALUE client_handler(VALUE self) {
     const rd_client *client = rd_client_of(self);
@@ -299,7 +314,9 @@ void rd_client_attach(const rd_client_seat *seat, rd_endpoint *endpoint) {
     if (endpoint->is_deaf) {
         rd_endpoint_unref(endpoint); /* there is no client to keep it */
     } else {
-        rd_client_of(seat->self)->endpoint = endpoint;
+        rd_client *client = rd_client_of(seat->self);
+        client->endpoint = endpoint;
+        if (endpoint->conn != NULL) client->peer = endpoint->conn->peer;
     }
 }
 
@@ -325,6 +342,7 @@ void rd_init_client(VALUE rondo) {
     rb_define_method(cClient, "open?", client_is_open, 0);
     rb_define_method(cClient, "pending", client_pending, 0);
     rb_define_method(cClient, "env", rd_client_env, 0);
+    rb_define_method(cClient, "peer", client_peer, 0);
     rb_define_method(cClient, "handler", client_handler, 0);
     rb_define_method(cClient, "handler=", client_set_handler, 1);
     rb_define_method(cClient, "timeout", client_timeout, 0);

@@ -6,6 +6,7 @@
 #ifndef RD_APP_CLIENT_H
 #define RD_APP_CLIENT_H
 
+#include "transport/address.h"
 #include "rack/rb_call.h"
 
 typedef struct rd_client {
@@ -17,6 +18,7 @@ typedef struct rd_client {
     VALUE env;          /* as rd_env_keep() made it, then the Hash that env() made of it; nil; or a
                          * String: the URL of an outgoing connection */
     VALUE blocks; /* nil, or a Hash: number → block, kind and name of its subscription → number */
+    rd_address peer; /* as it was when the connection got its handler */
 } rd_client;
 
 rd_client *rd_client_of(VALUE self);
