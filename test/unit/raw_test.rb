@@ -18,14 +18,12 @@ class RawTest < Minitest::Test
 
   # Notes what happens, and answers words.
   class Echo
-    attr_reader :notes, :client
+    attr_reader :notes, :client, :peers
 
     def initialize
       @notes = Queue.new
       @peers = Queue.new
     end
-
-    attr_reader :peers
 
     def on_open(client)
       @client = client

@@ -82,12 +82,14 @@ module Rondo
       STUCK_MS = 2000
       Row = Struct.new(:index, :pid, :generation, :state, :busy, :threads, :max_threads, :queue, :connections,
                        :tls_connections, :rss_bytes, :oldest_us, :rate, :file_rate, :full_rate, :resumed_rate,
-                       :failed_rate, :wait_p50, :wait_p99, :time_p50, :time_p99, keyword_init: true)
-      GAUGES = %i[pid generation busy threads max_threads queue connections tls_connections rss_bytes].freeze
-      SUMS = %i[busy threads max_threads queue connections tls_connections rss_bytes].freeze
+                       :failed_rate, :task_rate, :tasks_waiting, :tasks_running, :timers, :late_us,
+                       :wait_p50, :wait_p99, :time_p50, :time_p99, keyword_init: true)
+      SUMS = %i[busy threads max_threads queue connections tls_connections rss_bytes tasks_waiting tasks_running
+                timers].freeze
+      GAUGES = %i[pid generation].union(SUMS).freeze
       # Of what is counted: the number of the scoreboard, and how much of it there was in a second.
       COUNTED = { "requests" => :rate, "static_answers" => :file_rate, "tls_full" => :full_rate,
-                  "tls_resumed" => :resumed_rate, "tls_failed" => :failed_rate }.freeze
+                  "tls_resumed" => :resumed_rate, "tls_failed" => :failed_rate, "tasks" => :task_rate }.freeze
 
       # @return [Sample]
       attr_reader :sample
@@ -139,7 +141,8 @@ module Rondo
       def total_row
         sums = SUMS.to_h { |name| [name, @rows.sum(&name)] }
         sums[:rss_bytes] += @sample.other_bytes
-        Row.new(**sums, oldest_us: @rows.filter_map(&:oldest_us).max, **times(add(@deltas)))
+        Row.new(**sums, oldest_us: @rows.filter_map(&:oldest_us).max, late_us: @rows.filter_map(&:late_us).max,
+                        **times(add(@deltas)))
       end
 
       # A new process counts from zero.
@@ -166,7 +169,7 @@ module Rondo
       def row(worker, delta)
         gauges = GAUGES.to_h { |name| [name, worker[name.to_s]] }
         Row.new(index: worker.index, state: stuck?(worker) ? "stuck" : worker.numbers["state"], **gauges,
-                oldest_us: since(worker["oldest_call_ms"]), **times(delta))
+                oldest_us: since(worker["oldest_call_ms"]), late_us: since(worker["oldest_task_ms"]), **times(delta))
       end
 
       # No call has returned from the application for a while, and there is no thread for another request: all

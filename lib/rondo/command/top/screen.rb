@@ -66,7 +66,7 @@ module Rondo
               "accept_queue=#{figures.sample.accept_queue || "-"} rps=#{rate(total.rate).delete(",")} " \
               "wait_p50=#{tight(total.wait_p50)} wait_p99=#{tight(total.wait_p99)} " \
               "time_p50=#{tight(total.time_p50)} time_p99=#{tight(total.time_p99)} " \
-              "connections=#{total.connections} memory=#{bytes(total.rss_bytes)}#{tls_of(figures)}")
+              "connections=#{total.connections} memory=#{bytes(total.rss_bytes)}#{tasks_of(total)}#{tls_of(figures)}")
       end
 
       # @param us [Integer, nil]
@@ -113,7 +113,19 @@ module Rondo
          "wait p50 #{Screen.duration(total.wait_p50)} · " \
          "time p50 #{Screen.duration(total.time_p50)} p99 #{Screen.duration(total.time_p99)} · " \
          "connections #{total.connections} · memory #{bytes(total.rss_bytes)}#{files(total)}",
-         *secure(figures)]
+         *tasks(total), *secure(figures)]
+      end
+
+      # One line, if the application has tasks or timers.
+      def tasks(total)
+        return [] unless tasks?(total)
+
+        ["tasks: running #{total.tasks_running} · queued #{total.tasks_waiting} · " \
+         "late by #{Screen.duration(total.late_us)} · #{rate(total.task_rate)}/s · timers #{total.timers}"]
+      end
+
+      def tasks?(total)
+        [total.tasks_running, total.tasks_waiting, total.timers, total.task_rate || 0].any?(&:positive?)
       end
 
       # One line, if anything is served with TLS.
@@ -124,6 +136,13 @@ module Rondo
         ["TLS: connections #{total.tls_connections} · handshakes #{rate(total.full_rate)}/s " \
          "resumed #{rate(total.resumed_rate)}/s failed #{rate(total.failed_rate)}/s · " \
          "#{first["names"].first}: #{first["days_left"]} days left"]
+      end
+
+      def tasks_of(total)
+        return unless tasks?(total)
+
+        " tasks_running=#{total.tasks_running} tasks_queued=#{total.tasks_waiting} " \
+          "tasks_late=#{tight(total.late_us)} tps=#{rate(total.task_rate).delete(",")} timers=#{total.timers}"
       end
 
       def tls_of(figures)

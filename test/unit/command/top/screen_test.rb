@@ -50,6 +50,25 @@ class TopScreenTest < Minitest::Test
     assert_match(/ memory=- tls=3 tls_failed=0\.0 certificate_days=5\z/, Screen.new.line(figures))
   end
 
+  def with_tasks(**numbers)
+    worker = TopFiguresTest.method(:worker)
+    after = [worker.call(index: 0, **numbers), worker.call(index: 1, timers: numbers.fetch(:timers, 0))]
+    Rondo::Top::Figures.new(TopFiguresTest.sample(worker.call(index: 0), worker.call(index: 1)),
+                            TopFiguresTest.sample(*after, time_ms: 2000))
+  end
+
+  def test_tasks_have_a_line_where_there_are_any
+    figures = with_tasks(tasks: 3000, tasks_running: 2, tasks_waiting: 40, timers: 3, oldest_task_ms: 1900)
+    lines = Screen.new.lines(figures, width: 140, height: 30)
+    assert_equal "tasks: running 2 · queued 40 · late by 100 ms · 1,500/s · timers 6", lines[5]
+    assert_match(/ memory=- tasks_running=2 tasks_queued=40 tasks_late=100ms tps=1500 timers=6\z/, Screen.new.line(figures))
+    idle = with_tasks(timers: 1)
+    assert_equal "tasks: running 0 · queued 0 · late by - · 0.0/s · timers 2", Screen.new.lines(idle, width: 140, height: 30)[5]
+    none = with_tasks(oldest_task_ms: 0)
+    assert_equal "", Screen.new.lines(none, width: 140, height: 30)[5]
+    refute_match(/task/, Screen.new.line(none))
+  end
+
   def worker_line(color: true, **numbers)
     sample = TopFiguresTest.sample(TopFiguresTest.worker(max_threads: 5, **numbers), time_ms: 100_000)
     Screen.new(color: color).lines(Rondo::Top::Figures.new(nil, sample), width: 140, height: 30)[7]
