@@ -3,9 +3,9 @@
 # Tasks and timers of servers as processes: the examples of docs/TASKS.md, workers and their replacements, the end.
 # SPDX-License-Identifier: MIT
 
-require_relative "shell_case"
+require_relative "control/control_case"
 
-class TasksRunTest < ShellCase
+class TasksRunTest < ControlCase
   EXAMPLES = File.read(File.join(ROOT, "docs/TASKS.md")).scan(/^```ruby\n(.*?)^```$/m).flatten
 
   def test_the_examples
@@ -57,7 +57,55 @@ class TasksRunTest < ShellCase
     assert_match(/^Dropped 2 tasks: the server stopped before their turn came$/, server.log)
   end
 
+  # The watch thread puts due timers into the line. However often a timer was due meanwhile, it stands there once.
+  def test_timers_behind_stuck_ruby
+    server = stuck_with_timers
+    before = in_line(server)
+    late = eventually("a second of lateness") { lateness_ms(now = numbers(server)) >= 1000 && now }
+    assert_equal before.values_at("tasks", "timers"), late.values_at("tasks", "timers")
+    assert_equal [2, 1], late.values_at("tasks_waiting", "tasks_running")
+    open_gate
+    server.wait_for_log(/^once$/)
+    server.wait_for_log(/(?:^tick [\d.]+$.*){20}/m)
+    server.stop
+    ticks = server.log.scan(/^tick ([\d.]+)$/).flatten.map(&:to_f)
+    assert_operator ticks.each_cons(2).map { |one, another| another - one }.min, :>=, 10, "missed calls are not made up for"
+    assert_equal 1, server.log.scan(/^once$/).size, server.log
+  end
+
   private
+
+  def stuck_with_timers
+    File.mkfifo(File.join(@folder, "gate"))
+    write "config.ru", <<~RUBY
+      #{STUCK}
+      def now_ms = Process.clock_gettime(Process::CLOCK_MONOTONIC, :float_millisecond)
+      Rondo.run_every(10) { warn "tick \#{now_ms}" }
+      Rondo.run do
+        Rondo.run_after(10) { warn "once" }
+        warn "stuck began"
+        READ.call(GATE.fileno, Fiddle::Pointer.malloc(1), 1)
+      end
+    RUBY
+    controlled("-t", "2:2").tap { |server| server.wait_for_log(/stuck began/) }
+  end
+
+  def numbers(server)
+    @stats = JSON.parse(control(server, "/stats").body)
+    @stats.fetch("rondo")
+  end
+
+  def in_line(server)
+    eventually("both in line") { (now = numbers(server))["tasks_waiting"] == 2 && now }
+  end
+
+  def lateness_ms(numbers)
+    @stats.fetch("time_ms") - numbers.fetch("oldest_task_ms")
+  end
+
+  def open_gate
+    File.open(File.join(@folder, "gate"), "r+") { |gate| gate.write("..") }
+  end
 
   def pids(server, word)
     server.log.scan(/^#{word} (\d+)$/).flatten.map(&:to_i)

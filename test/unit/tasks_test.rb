@@ -297,6 +297,35 @@ class TasksTest < Minitest::Test
     end
   end
 
+  def test_a_trap_may_ask_for_tasks
+    serve do
+      before = trap("USR2") do
+        Rondo.run { @done << :run }
+        Rondo.run_after(1) { @done << :after }
+      end
+      Process.kill("USR2", Process.pid)
+      assert_equal %i[after run], [take, take].sort
+    ensure
+      trap("USR2", before || "DEFAULT")
+    end
+  end
+
+  def test_tasks_belong_to_the_first_of_two_servers
+    serve do |first|
+      serve do |second|
+        Rondo.run { @done << 1 }
+        timer = Rondo.run_every(60_000) { @done << 2 }
+        assert_equal 1, take
+        assert_equal [[1, 1], [0, 0]], [first, second].map { |server| server.stats.values_at(:tasks, :timers) }
+        first.stop
+        wait_until { timer.over? }
+        Rondo.run { @done << 3 }
+        assert_equal 3, take
+        wait_until { second.stats[:tasks] == 1 }
+      end
+    end
+  end
+
   def test_tasks_that_nobody_keeps
     serve(max_threads: 1) do
       50.times { |n| Rondo.run_after(n / 10.0) { @done << n } }
