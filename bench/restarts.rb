@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 # Measures what restarts cost clients that keep their connections and never send a request twice: `ruby
-# bench/restarts.rb --phased 100 --full 20 --single 20 [--out FILE]`. restart_client.c sends requests and counts. A
-# restart is over when the new processes serve and the old ones have gone. Writes a line for each restart that lost a
-# request, and a table at the end. Suitable for thousands of restarts.
+# bench/restarts.rb --phased 100 --full 20 --single 20 --program 50 [--out FILE]`. restart_client.c sends requests and
+# counts. A restart is over when the new processes serve and the old ones have gone. Writes a line for each restart that
+# lost a request, and a table at the end. Suitable for thousands of restarts.
 # SPDX-License-Identifier: MIT
 
 require "json"
@@ -79,20 +79,19 @@ module Bench
     # @return [Integer]
     attr_reader :port
 
-    # @param words [Array<String>] of the command line
+    APP = "->(env) { [200, { 'content-type' => 'text/plain' }, ['hello']] }"
+
     # @param workers [Integer] 0: a single process
+    # @param program [Boolean] a program begins it by Rondo.start, instead of the command
     # @param tls [Boolean]
     # @param grace [Integer, nil] milliseconds, idle_grace_ms; nil: the default
-    def initialize(words, workers:, tls: false, grace: nil)
+    def initialize(workers:, program: false, tls: false, grace: nil)
       @workers = workers
       @folder = Dir.mktmpdir("rondo-restarts")
       @log = File.join(@folder, "log")
-      app = File.join(@folder, "config.ru")
-      File.write(app, "run ->(env) { [200, { 'content-type' => 'text/plain' }, ['hello']] }\n")
       address = tls ? Secure.address(0, Pair.new(:p256, File.join(BUILD, "certificates"))) : "tcp://127.0.0.1:0"
-      words += ["-C", configuration(grace)] if grace
-      command = [RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/rondo", "-b", address, "-w", workers.to_s, *words, app]
-      @pid = Process.spawn({ "RACK_ENV" => "production" }, *command,
+      words = program ? words_of_program(address, grace) : words_of_command(address, grace)
+      @pid = Process.spawn({ "RACK_ENV" => "production" }, RbConfig.ruby, "-I#{ROOT}/lib", *words,
                            out: [@log, "a"], err: %i[child out], chdir: @folder)
       await("the start") { starts == 1 }
       @pids = pids
@@ -120,8 +119,19 @@ module Bench
 
     private
 
-    def configuration(grace)
-      File.join(@folder, "rondo.rb").tap { |path| File.write(path, "idle_grace_ms #{grace}\n") }
+    def words_of_command(address, grace)
+      words = ["-b", address, "-w", @workers.to_s, "-t", "2"]
+      words.push("-C", write("rondo.rb", "idle_grace_ms #{grace}\n")) if grace
+      ["#{ROOT}/exe/rondo", *words, write("config.ru", "run #{APP}\n")]
+    end
+
+    def words_of_program(address, grace)
+      settings = { bind: address, workers: @workers, threads: 2, idle_grace_ms: grace }.compact
+      [write("program.rb", "require \"rondo\"\nRondo.start(#{APP}, **#{settings.inspect})\n")]
+    end
+
+    def write(name, text)
+      File.join(@folder, name).tap { |path| File.write(path, text) }
     end
 
     # How often all processes that serve have started.
@@ -146,8 +156,9 @@ module Bench
 
   # Kinds of restarts, one after the other.
   class Restarts
-    KINDS = { phased: ["phased restart (USR1)", "USR1", 2], full: ["full restart (USR2)", "USR2", 2],
-              single: ["restart of a single process (USR2)", "USR2", 0] }.freeze
+    KINDS = { phased: ["phased restart (USR1)", %w[USR1], 2], full: ["full restart (USR2)", %w[USR2], 2],
+              single: ["restart of a single process (USR2)", %w[USR2], 0],
+              program: ["a cluster begun by a program (USR1 and USR2 in turn)", %w[USR1 USR2], 2] }.freeze
     COLUMNS = { "answers" => "requests answered", "eof" => "EOF", "reset" => "reset", "cut" => "answer cut",
                 "refused" => "refused", "status" => "not 200", "nonsense" => "nonsense", "silent" => "never answered",
                 "closed" => "told to close", "closed_idle" => "closed idle", "pauses" => "pauses of the client" }.freeze
@@ -198,11 +209,13 @@ module Bench
     end
 
     def measure(kind)
-      _, signal, workers = KINDS.fetch(kind)
-      server = RestartedServer.new(["-t", "2"], workers: workers, tls: tls?, grace: @grace)
+      _, signals, workers = KINDS.fetch(kind)
+      server = RestartedServer.new(workers: workers, program: kind == :program, tls: tls?, grace: @grace)
       client = RestartClient.new(server.port, "-c", @clients.to_s, *@words)
       sum = Hash.new(0)
-      @restarts[kind].times { |number| add(sum, round(server, client, signal), "#{kind} #{number + 1}") }
+      @restarts[kind].times do |number|
+        add(sum, round(server, client, signals[number % signals.size]), "#{kind} #{number + 1}")
+      end
       add(sum, client.stop, "#{kind}, the end")
     ensure
       server&.stop
