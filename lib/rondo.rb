@@ -36,6 +36,12 @@ module Rondo
   autoload :Program, "rondo/process/program"
   autoload :Root, "rondo/process/root"
 
+  class << self
+    # @api private
+    # @return [Boolean, nil] whether the command or {Rondo.start} has this process
+    attr_accessor :taken
+  end
+
   # Serves until the server is told to stop, by a signal as a server that the command `rondo` began. Settings are the
   # verbs of the configuration file; what they leave open comes from the environment, as it does there. With workers
   # this process is the master. A restart executes the program anew, so what stands before the call runs in every

@@ -69,6 +69,7 @@ module Rondo
       require "rondo/process/launcher"
       require "rondo/boot/first_process"
       ProcessTree.limit_arenas
+      Rondo.taken = true
       again = Inherited.command # before --dir is obeyed
       return Mold.new(@mold, settings, configuration, debug: @debug).run if @mold
 

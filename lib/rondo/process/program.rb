@@ -27,7 +27,6 @@ module Rondo
     ALONE = %i[app rackup public bind port].freeze
 
     @lock = Mutex.new
-    @runs = false
 
     class << self
       # As {Rondo.start}.
@@ -120,14 +119,14 @@ module Rondo
       # @raise [Error] it does already
       def alone
         @lock.synchronize do
-          raise Error, "a server runs in this process already" if @runs
+          raise Error, "a server runs in this process already" if Rondo.taken
 
-          @runs = true
+          Rondo.taken = true
         end
         begin
           yield
         ensure
-          @runs = false
+          Rondo.taken = false
         end
       end
 

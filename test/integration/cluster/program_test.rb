@@ -325,6 +325,106 @@ class ProgramTest < ClusterCase
     taken&.close
   end
 
+  # Wherever it is called: on a thread, in a callback of a raw connection, in a task, in a block of the first process.
+  def test_a_call_while_a_server_runs
+    before = <<~'RUBY'
+      def again = Rondo.start(->(_) { [200, {}, []] }, bind: "tcp://127.0.0.1:0")
+      def try(where) = again.then { warn "#{where}: it started" } rescue warn("#{where}: #{$!.message}")
+      Thread.new { sleep 0.01 until File.exist?("go"); try("thread") }
+      Rondo::Root.run { try("root") }
+      Rondo.run { try("task") }
+      class Caller
+        def on_message(client, _words) = client.write("heard").then { try("callback") }
+      end
+    RUBY
+    { 0 => 4, 1 => 4 }.each do |workers, count|
+      server = program("bind: 'tcp://127.0.0.1:0', listen_raw: { 'tcp://127.0.0.1:0' => -> { Caller.new } }, workers: #{workers}", before: before)
+      workers.zero? ? server.wait_for_log(/Use Ctrl-C/) : wait_for_workers(server, 1)
+      write "go", ""
+      socket = TCPSocket.new("127.0.0.1", server.log[/Listening on raw tcp:\S+:(\d+)$/, 1].to_i)
+      socket.write("call")
+      server.wait_for_log(/(^(?:thread|root|task|callback): a server runs in this process already$.*){#{count}}/m)
+      refute_includes server.log, "it started"
+      assert_equal "one", code(server)
+      socket.close
+      assert server.stop.success?
+    ensure
+      FileUtils.rm_f(File.join(@folder, "go"))
+    end
+  end
+
+  # The process of the command is a server before it loads an application.
+  def test_a_call_where_the_command_runs
+    write "config.ru", "require 'rondo'\nrun ->(_) { [200, {}, [(Rondo.start(nil) rescue $!.message)]] }\n"
+    ["0", "1"].each do |workers|
+      server = start("-w", workers)
+      server.wait_for_log(workers == "0" ? /Use Ctrl-C/ : /booted in/)
+      assert_equal "a server runs in this process already", get(server).body
+      assert server.stop.success?
+    end
+    write "config.ru", "require 'rondo'\nRondo.start(->(_) { [200, {}, []] }, bind: 'tcp://127.0.0.1:0')\n"
+    ["0", "1"].each { |workers| assert_complaint 1, /a server runs in this process already$/, rondo("-b", "tcp://127.0.0.1:0", "-w", workers, "-q") }
+  end
+
+  # The whole program is the server then, whatever thread it is.
+  def test_a_call_on_another_thread
+    path = write("program.rb", text('bind: "tcp://127.0.0.1:0", workers: 1').sub(/^Rondo\.start.*/) { |line| "Thread.new { #{line} }.join" })
+    server = Program.new(path, env: BLANK, spawn: { chdir: @folder }).tap { |each| @servers << each }
+    wait_for_workers(server, 1)
+    %w[USR1 USR2].each.with_index(1) do |signal, phase|
+      newer_code(signal)
+      restart(server, signal, phase: phase)
+      assert_equal signal, code(server)
+    end
+    assert server.stop.success?
+  end
+
+  # A server that has ended is none: the next one may begin.
+  def test_a_call_after_another
+    path = write("program.rb", <<~RUBY)
+      require "rondo"
+      require "socket"
+      held = TCPServer.new("127.0.0.1", 0)
+      [0, 1].each do |workers|
+        Rondo.start(->(_) { [200, {}, []] }, bind: "tcp://127.0.0.1:\#{held.addr[1]}", workers: workers)
+      rescue Rondo::Error => e
+        warn "refused: \#{e.message}"
+      end
+      held.close
+      [0, 1].each { |workers| Rondo.start(->(_) { [200, {}, [workers.to_s]] }, bind: "tcp://127.0.0.1:0", workers: workers) }
+      warn "the end"
+    RUBY
+    server = Program.new(path, env: BLANK, spawn: { chdir: @folder }).tap { |each| @servers << each }
+    server.wait_for_log(/Use Ctrl-C/)
+    assert_equal 2, server.log.scan(/^refused: cannot listen on \S+: .*in use/).size
+    from = server.log.bytesize
+    server.signal("INT")
+    server.wait_for_log(/booted in/, from: from)
+    server.signal("INT")
+    server.wait_for_log(/^the end$/)
+    assert server.stop.success?
+  end
+
+  # A hook or an application that fails in the second boot is not the end of the first.
+  def test_what_is_wrong_in_the_second_boot
+    server = program('bind: "tcp://127.0.0.1:0", workers: 1')
+    wait_for_workers(server, 1)
+    good = read("program.rb")
+    { "workers: 1) { before_fork { raise 'no fork' } }" => /before_fork.*no fork/,
+      "workers: 1) { before_worker_boot { raise 'no boot' } }" => /no boot.*generation 0 keeps serving/,
+      "workers: 1, listen: { 'tcp://127.0.0.1:0' => 5 })" => /listen must be a path, not 5; generation 0 keeps/,
+      "workers: 1, public: '/none')" => %r{/none.*generation 0 keeps serving} }.each do |words, log|
+      write "program.rb", good.sub("workers: 1)", words)
+      after_signal(server, "USR1", log)
+      assert_equal "one", code(server)
+    end
+    write "program.rb", good
+    from = server.log.bytesize
+    server.signal("USR2")
+    wait_for_workers(server, 1, from: from)
+    assert server.stop.success?
+  end
+
   def test_a_second_call_is_an_error
     [0, 1].each do |workers|
       server = program("bind: 'tcp://127.0.0.1:0', workers: #{workers}")
