@@ -64,6 +64,16 @@ class GemTest < Minitest::Test
     refute_match(%r{^- (?:test|bench|build|tools)/|\.(?:o|so)$}, contents)
   end
 
+  def test_the_other_gems_are_built_with_their_commands
+    { "rondo-iodine" => %w[iodine], "rondo-up" => %w[up up_node up_ruby] }.each do |name, commands|
+      folder = File.join(ROOT, "gems", name)
+      spec = Gem::Specification.load(File.join(folder, "#{name}.gemspec"))
+      assert_equal [commands, Rondo::VERSION], [spec.executables, spec.version.to_s]
+      assert_equal tracked_files(folder).sort, (spec.files + ["#{name}.gemspec"]).sort
+      assert(commands.all? { |command| File.executable?(File.join(folder, "exe", command)) })
+    end
+  end
+
   def test_where_its_sources_are_is_said_when_it_is_built
     command = [Gem.ruby, "-e", 'spec = Gem::Specification.load("rondo.gemspec"); print spec.homepage, spec.metadata.keys.sort']
     bare, = Open3.capture2e({ "RONDO_HOMEPAGE" => nil }, *command, chdir: ROOT)
@@ -90,6 +100,10 @@ class GemTest < Minitest::Test
   end
 
   private
+
+  def tracked_files(folder)
+    Dir.glob("**/*", base: folder).select { |path| File.file?(File.join(folder, path)) }
+  end
 
   def executable
     File.join(self.class.installed.home, "bin", "rondo")

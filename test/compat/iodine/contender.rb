@@ -23,7 +23,7 @@ class Contender
 
   # @param kind [Symbol] :rondo or :iodine
   # @param program [String] name of a snippet; its port 3000 is replaced by one that is free
-  # @param command [Boolean] run by the executable `iodine`, otherwise by `ruby`
+  # @param command [Boolean, String] run by the executable `iodine`, or by this program, otherwise by `ruby`
   # @param args [Array<String>] of the executable
   # @param text [String, nil] the program itself, instead of a snippet
   # @param waits [Boolean] until it listens
@@ -36,7 +36,7 @@ class Contender
     text ||= File.read(File.join(SNIPPETS, "#{program}.txt"))
     files.merge(program => text.gsub(/\b3000\b/, @port.to_s)).each { |name, content| File.write(File.join(@folder, name), content) }
     libraries = [*folders.map { |folder| "-I#{folder}" }, *[File.join(__dir__, "sync_output.rb"), *requires].map { |name| "-r#{name}" }]
-    start([RbConfig.ruby, "--disable-gems", *libraries, *(command ? [executable, *args] : []), program], env)
+    start([RbConfig.ruby, "--disable-gems", *libraries, *command_line(command, args, program)], env)
     wait_until_listening if waits
   end
 
@@ -95,6 +95,13 @@ class Contender
 
   def folders
     @kind == :iodine ? [File.join(IODINE, "lib")] : [File.join(ROOT, "lib"), File.join(ROOT, "gems/rondo-iodine/lib")]
+  end
+
+  def command_line(command, args, program)
+    return [program] unless command
+    return [executable, *args, program] if command == true
+
+    [command, *args.map { |word| word.gsub(/\b3000\b/, @port.to_s) }, program]
   end
 
   def executable

@@ -168,6 +168,15 @@ class IodineRunningTest < Minitest::Test
     assert_equal ["#<RuntimeError: Iodine already running!>\nagain\n", 0], [out, code], err
   end
 
+  def test_rackup
+    program = start("require 'rondo-iodine'\nIodine.threads = Iodine.workers = 1\n" \
+                    "run ->(_env) { [200, {}, [[Iodine.running?, Iodine.worker?, ENV['RACK_HANDLER']].inspect]] }\n",
+                    command: Gem.bin_path("rackup", "rackup"), requires: [], args: %w[-s iodine -o 127.0.0.1 -p 3000 -E none])
+    assert_equal '[true, true, "iodine"]', get("#{program.url}/")
+    program.signal("INT")
+    assert_equal 0, program.finish
+  end
+
   # Initializers set the concurrency while the application is loaded; a restart brings new code.
   def test_the_command_with_workers
     text = "Iodine.workers = 2 if Iodine.workers.zero?\nIodine.threads = 3\nIodine::DEFAULT_SETTINGS[:port] = '3000'\n" \

@@ -1,0 +1,20 @@
+# frozen_string_literal: true
+
+# `rackup -s up`.
+# SPDX-License-Identifier: MIT
+
+require "rackup/handler"
+require "rondo/handler"
+require "up"
+
+module Rackup
+  # The registry.
+  module Handler
+    # Rackup's side of Up!: one process of Rondo.
+    module Up
+      extend ::Rondo::Handler
+    end
+
+    register :up, Up
+  end
+end

@@ -1,0 +1,26 @@
+# frozen_string_literal: true
+
+require_relative "../../lib/rondo/version"
+
+Gem::Specification.new do |spec|
+  spec.name = "rondo-up"
+  spec.version = Rondo::VERSION
+  spec.authors = ["the Rondo authors"]
+  spec.summary = "Applications written for Up! start on Rondo without an edited line"
+  spec.description = <<~TEXT
+    The command `up_ruby` with its nine options, the handler `up` for rackup, and `Up.publish`, over the application
+    server Rondo.
+  TEXT
+  spec.license = "MIT"
+  spec.required_ruby_version = ">= 3.1"
+
+  spec.files = Dir.chdir(__dir__) { Dir["lib/**/*.rb", "exe/*", "README.md"].sort }
+  spec.bindir = "exe"
+  spec.executables = %w[up up_node up_ruby]
+  spec.require_paths = ["lib"]
+
+  spec.metadata["rubygems_mfa_required"] = "true"
+
+  spec.add_dependency "rack", ">= 2.2", "< 4"
+  spec.add_dependency "rondo", Rondo::VERSION
+end
