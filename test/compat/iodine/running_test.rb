@@ -125,6 +125,34 @@ class IodineRunningTest < Minitest::Test
     [socket, peer].compact.each(&:close)
   end
 
+  def test_connections_of_its_own_with_tls
+    certificates = Certificates.new(@folder)
+    pair = certificates.pair("server")
+    context = OpenSSL::SSL::SSLContext.new
+    context.add_certificate(OpenSSL::X509::Certificate.new(File.read(pair.certificate)), OpenSSL::PKey.read(File.read(pair.key)))
+    context.alpn_select_cb = ->(offered) { offered.first }
+    listener = TCPServer.new("127.0.0.1", 0)
+    program = start(<<~RUBY, waits: false)
+      Iodine.threads = Iodine.workers = 1
+      module Client
+        def self.on_open(client) = client.write("hello")
+
+        def self.on_close(_client) = Iodine.stop
+      end
+      tls = Iodine::TLS.new
+      tls.trust(#{certificates.authority.inspect})
+      tls.on_protocol("own/1") { Client }
+      Iodine.connect(address: "localhost", port: #{listener.addr[1]}, handler: Client, tls: tls)
+      Iodine.start
+    RUBY
+    peer = OpenSSL::SSL::SSLServer.new(listener, context).accept
+    assert_equal ["hello", "own/1"], [peer.readpartial(10), peer.alpn_protocol]
+    peer.close
+    assert_equal 0, program.finish
+  ensure
+    listener&.close
+  end
+
   def test_sockets_of_its_own
     out, err, code = run_program(<<~RUBY)
       Iodine.threads = Iodine.workers = 1
@@ -150,9 +178,10 @@ class IodineRunningTest < Minitest::Test
     { "Iodine.listen(port: #{taken.addr[1]}, address: '127.0.0.1') { nil }" => "Couldn't open listening socket. (RuntimeError)",
       "Iodine.listen(service: :http, port: 1234)" => "a :handler is required. (ArgumentError)",
       "Iodine.listen(5)" => "wrong argument type Integer (expected Hash) (TypeError)",
-      "Iodine.connect(url: 'ws://localhost:1', handler: 1)" => "WebSockets and TLS are not in this version",
+      "Iodine.connect(url: 'ws://localhost:1', handler: 1)" => "WebSockets are not in this version (Rondo::Error)",
       "Iodine.connect(url: 'http://localhost:1', handler: 1)" => "HTTP client connections aren't supported yet. (RuntimeError)",
-      "Iodine::TLS.new.on_protocol('a') { }" => "Iodine::TLS#on_protocol is not in this version (Rondo::Error)",
+      "Iodine.listen(port: 1234, tls: Iodine::TLS.new.on_protocol('a') { }) { }; Iodine.start" => "protocols of TLS are not in this version",
+      "Iodine.connect(port: 1, tls: Iodine::TLS.new.on_protocol('a') { }.on_protocol('b') { }, handler: 1)" => "several protocols are not",
       "Iodine.attach_fd(999, 5)" => "invalid fd. (IOError)" }.each do |line, error|
       _out, err, code = run_program(line)
       assert_equal [1, true], [code, err.include?(error)], [line, err]

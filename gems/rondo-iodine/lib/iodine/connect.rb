@@ -12,26 +12,37 @@ module Iodine
       module_function
 
       # @param settings [Hash]
-      # @return [Array(String, Adapter)] where to, and what is called
+      # @return [Array(String, Adapter, Hash)] where to, what is called, and options
       # @raise [ArgumentError, TypeError, RuntimeError]
+      # @raise [Rondo::Error] one line: it is not in this version
       def read(settings)
         Base.check(settings, Hash)
         options = DEFAULT_SETTINGS.merge(settings.compact)
-        handler = options[:handler]
-        raise ArgumentError, "a :handler is required." if handler.nil?
-        raise "Couldn't open client socket." if Addresses.service(options[:service]) == :http && !options[:url]
+        raise ArgumentError, "a :handler is required." if options[:handler].nil?
 
-        [url(options), Adapter.new(handler)]
+        place = place_of(options)
+        handler, more = place.tls ? place.tls.outgoing(options[:handler]) : [options[:handler], {}]
+        [url(place), Adapter.new(handler), more]
       end
 
-      def url(options)
-        place = Addresses.find(options)
-        raise "HTTP client connections aren't supported yet." if place.service == :http
-        if place.service == :ws || options[:tls] || Addresses.secure?(options)
-          raise Rondo::Error, "Iodine.connect: WebSockets and TLS are not in this version, only raw connections"
+      def place_of(options)
+        if Addresses.service(options[:service]) == :http && !options[:url]
+          raise "Couldn't open client socket."
         end
 
-        place.path ? "unix://#{place.path}" : Rondo::Address.tcp_uri(place.host || "localhost", place.port)
+        place = Addresses.find(options)
+        raise "HTTP client connections aren't supported yet." if place.service == :http
+        raise Rondo::Error, "Iodine.connect: WebSockets are not in this version" if place.service == :ws
+
+        place
+      end
+      private_class_method :place_of
+
+      def url(place)
+        return "unix://#{place.path}" if place.path
+
+        uri = Rondo::Address.tcp_uri(place.host || "localhost", place.port)
+        place.tls ? uri.sub("tcp:", "tls:") : uri
       end
       private_class_method :url
     end
@@ -43,8 +54,8 @@ module Iodine
     # @return [Iodine]
     # @raise [ArgumentError, TypeError, RuntimeError]
     def connect(settings)
-      url, adapter = Base::Outgoing.read(settings)
-      Rondo.connect(url, handler: adapter)
+      url, adapter, options = Base::Outgoing.read(settings)
+      Rondo.connect(url, handler: adapter, **options)
       self
     end
 

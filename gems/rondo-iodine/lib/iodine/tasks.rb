@@ -97,9 +97,10 @@ module Iodine
       milliseconds = Base.unsigned(milliseconds)
       repetitions = Base.unsigned(repetitions || 0)
       Base.need_block(block)
-      return Base.error("Iodine couldn't initialize timer: 0 milliseconds") if milliseconds.zero?
+      return Base.add_task(:run_every, milliseconds, repetitions, block) if milliseconds.positive?
 
-      Base.add_task(:run_every, milliseconds, repetitions, block)
+      Base.error("Iodine couldn't initialize timer: 0 milliseconds")
+      nil
     end
 
     # Calls the block once, when nothing else is to be done.

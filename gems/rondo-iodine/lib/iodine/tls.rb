@@ -12,7 +12,7 @@ module Iodine
     # @see #use_certificate
     def initialize(*arguments)
       @certificates = []
-      @named = false
+      @protocols = {}
       use_certificate(*arguments) unless arguments.empty?
     end
 
@@ -27,7 +27,6 @@ module Iodine
     def use_certificate(*arguments)
       words = words_of(arguments)
       words.compact.each { |word| Base.check(word, String) }
-      @named = true
       _name, certificate, key, password = words
       @certificates << { certificate: certificate, key: key, password: password } if certificate && key
       self
@@ -43,16 +42,39 @@ module Iodine
       self
     end
 
-    # @raise [Rondo::Error] always: protocols of applications in ALPN are not in this version
+    # Offers a protocol to the peer of {Iodine.connect}. A listener cannot choose one.
+    # @param name [String]
+    # @yieldreturn [Object] the handler
+    # @return [self]
+    # @raise [TypeError, LocalJumpError]
     def on_protocol(name, &block)
       Base.check(name, String)
       Base.need_block(block)
-      raise Rondo::Error, "Iodine::TLS#on_protocol is not in this version"
+      @protocols[name] = block
+      self
+    end
+
+    # @api private
+    # @param handler [Object, nil] in place of that of the protocol
+    # @return [Array(Object, Hash)] what Rondo.connect takes
+    # @raise [Rondo::Error] one line
+    def outgoing(handler)
+      raise Rondo::Error, "Iodine.connect: several protocols are not in this version" if @protocols.size > 1
+
+      first = @certificates.first
+      raise Rondo::Error, "Iodine.connect: a key with a password is not in this version" if first && first[:password]
+
+      options = { ca: @trusted, cert: first&.fetch(:certificate), key: first&.fetch(:key) }.compact
+      options[:alpn] = @protocols.keys if @protocols.any?
+      [handler || @protocols.values.first&.call, options]
     end
 
     # @api private
     # @return [Hash{Symbol => Object}] as the verb ssl_bind takes them
+    # @raise [Rondo::Error] one line
     def options
+      raise Rondo::Error, "Iodine.listen: protocols of TLS are not in this version" if @protocols.any?
+
       first, *more = @certificates.map { |each| pair(each) }
       options = first || {}
       options = options.merge(certs: more) unless more.empty?
