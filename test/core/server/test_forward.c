@@ -72,6 +72,44 @@ static void test_http_1_0(void) {
     end_with();
 }
 
+static void answer_site(rd_server *server, rd_request *request) {
+    char text[32];
+    int len =
+        snprintf(text, sizeof(text), "%c site %d", server == servers[A] ? 'A' : 'B', request->site);
+    rd_response_head head = {.status = 200, .length = len};
+    request->responder->start(request, &head);
+    request->responder->write(request, text, (size_t)len);
+    request->responder->finish(request);
+}
+
+static void listen_at_site(rd_server *server, uint16_t site) {
+    rd_listener listener = {.transport = &rd_transport_xor, .site = site};
+    snprintf(listener.url, sizeof(listener.url), "http://127.0.0.1:81");
+    rd_listener_names_add(&server->accepting.names, &listener);
+    rd_server_begin_sites(server);
+}
+
+/* The application of the address answers, whatever its number is there. A worker that does not have
+ * it answers 503. */
+static void test_applications_by_address(void) {
+    for (int known = 1; known >= 0; known--) {
+        begin_with(answer);
+        listen_at_site(servers[A], 1);
+        if (known) listen_at_site(servers[B], 2);
+        const int fd = dial_shaken();
+        app = answer_site;
+        CHECK(stops(ask_b(fd, GET("/first")), "\r\n\r\nB site 0"));
+        RD_CONTAINER(servers[A]->conns.conns.next, rd_conn, in_set)->origin.site = 1;
+        if (known) {
+            CHECK(stops(ask_b(fd, GET("/site")), "\r\n\r\nB site 2"));
+        } else {
+            CHECK(starts(ask_b_in_vain(fd, GET("/site")), "HTTP/1.1 503 "));
+            CHECK_INT(servers[B]->counts.dropped, 1);
+        }
+        end_with();
+    }
+}
+
 /* The application learns of the client what it would learn from A. */
 static void test_what_the_application_sees(void) {
     static rd_transport secure;
@@ -339,6 +377,7 @@ static void test_bad_forwards(void) {
 int main(void) {
     test_answers();
     test_http_1_0();
+    test_applications_by_address();
     test_what_the_application_sees();
     test_the_client_leaves();
     test_the_sibling_ends_before_its_answer();
