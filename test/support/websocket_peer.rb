@@ -58,6 +58,11 @@ class WebsocketPeer
     say(text).hear
   end
 
+  # @return [Boolean] whether there is something to hear within that time
+  def wait_readable(seconds)
+    !@frames.empty? || !@buffer.empty? || !!@raw.socket.wait_readable(seconds)
+  end
+
   def next_frame
     while @frames.empty?
       @frames.concat(F.take(@buffer))

@@ -118,6 +118,8 @@ class IodineRunningTest < Minitest::Test
     socket = peer.accept
     assert_equal "hello", socket.readpartial(100)
     socket.write("answer")
+    assert_nil socket.read(1)
+    socket.close
     assert_equal 0, program.finish
     assert_equal ["Iodine", '["answer", #<Encoding:ASCII-8BIT>, :raw, nil]', "Iodine::Connection", "NilClass"],
                  program.output.lines(chomp: true)
@@ -165,6 +167,7 @@ class IodineRunningTest < Minitest::Test
         [before, later].each(&:close)
         Thread.new do
           p [one, two].map { |socket| socket.write("hello") && socket.readpartial(10) }
+          [one, two].each(&:close)
           Iodine.stop
         end
       end

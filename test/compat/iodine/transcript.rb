@@ -50,6 +50,22 @@ class Transcript
       @peer.close
     end
 
+    # Without a line in the transcript: says it until the others hear it, which may take as long as their workers need to
+    # tell the hub of their subscriptions.
+    def reach(others, word)
+      @peer.say(word) until others.all? { |other| other.hears_within?(0.1) }
+      @peer.say("#{word} over")
+      [self, *others].each { |peer| peer.skip_to("#{word} over") }
+    end
+
+    def hears_within?(seconds)
+      @peer.wait_readable(seconds)
+    end
+
+    def skip_to(text)
+      nil until next_frame&.payload == text
+    end
+
     private
 
     def next_frame
@@ -135,6 +151,7 @@ class Transcript
         @buffer << more
       end
       @transcript.note("#{@name} < #{@buffer.inspect} end")
+      close # a server may wait for that
       self
     end
 
@@ -182,14 +199,16 @@ class Transcript
   end
 
   # Stops the program; its whole output and its exit code.
+  # @param except [Regexp] lines of the output that are left out
   # @param sorted [Boolean] the lines of the output, where several threads write them
   # @yield between the signal and the end
-  def finish(signal = "INT", sorted: false)
+  def finish(signal = "INT", sorted: false, except: nil)
     @program.signal(signal) if signal
     yield if block_given?
     @peers.each(&:close) # a server may wait for the Close of each
     code = @program.finish
     lines = @program.output.lines(chomp: true)
+    lines = lines.grep_v(except) if except
     (sorted ? lines.sort : lines).each { |line| note("output: #{line}") }
     note("exit #{code}")
   end

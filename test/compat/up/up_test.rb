@@ -79,10 +79,13 @@ class UpTest < Minitest::Test
     assert_equal server.pid, File.read(path("up.pid")).to_i
     peers = Array.new(2) { WebsocketPeer.new(server.url) }
     peers.each { |peer| assert_equal "[Rondo::Client, true, true, :websocket]", peer.hear }
-    peers.first.say("hello")
-    assert_equal %w[hello hello], peers.map(&:hear)
+    # The workers have to tell the hub of their subscriptions first.
+    peers.first.say("hello") until peers.all? { |peer| peer.wait_readable(0.1) }
+    peers.first.say("over")
+    peers.each { |peer| nil until peer.hear == "over" }
     assert_equal "http", Net::HTTP.get(URI("#{server.url}/?news"))
     assert_equal %w[news news], peers.map(&:hear)
+    peers.each(&:close)
     assert server.stop(signal: "TERM").success?
     assert_match(/Max threads: 1 /, server.log)
   ensure
