@@ -19,7 +19,7 @@ class Contender
   # Variables that the environment of the tests may have.
   BLANK = %w[PORT THREADS WORKERS WEB_CONCURRENCY IODINE_REDIS_URL REDIS_URL RACK_HANDLER].to_h { |name| [name, nil] }.freeze
 
-  attr_reader :port, :folder
+  attr_reader :port, :folder, :pid
 
   # @param kind [Symbol] :rondo or :iodine
   # @param program [String] name of a snippet; its port 3000 is replaced by one that is free

@@ -200,6 +200,53 @@ class IodineRunningTest < Minitest::Test
     assert_equal ["#<RuntimeError: Iodine already running!>\nagain\n", 0], [out, code], err
   end
 
+  # As an application for iodine 0.2 has it.
+  def test_the_upgrade_of_before
+    program = start(<<~RUBY, command: true, requires: [], args: %w[-t 1 -w 1])
+      class Chat
+        def on_open
+          write("welcome, \#{count}")
+        end
+
+        def on_message(data)
+          return close if data == "bye"
+
+          each { |other| other.write("other: \#{data}") }
+          write("own: \#{data}")
+        end
+
+        def on_close
+          each { |other| other.write("one left, \#{count}") }
+        end
+      end
+
+      run lambda { |env|
+        env["upgrade.websocket"] = Chat if env["upgrade.websocket?"]
+        [env["upgrade.websocket"] ? 0 : 200, {}, []]
+      }
+    RUBY
+    ann, bob = Array.new(2) { WebsocketPeer.new(program.url) }
+    assert_equal ["welcome, 1", "welcome, 2"], [ann, bob].map(&:hear)
+    ann.say("hello")
+    assert_equal ["own: hello", "other: hello"], [ann, bob].map(&:hear)
+    ann.say("bye")
+    assert_equal 1000, ann.hear_close.first
+    ann.close
+    assert_equal "one left, 1", bob.hear
+    bob.close
+  end
+
+  def test_a_worker_that_crashes
+    program = start(<<~RUBY)
+      Iodine.workers = 1 + Iodine.threads = 1
+      Iodine.on_state(:on_child_crush) { puts "root \#{Process.pid}: a worker has crashed" }
+      Iodine.listen(service: :http, port: "3000") { |env| [200, {}, [Process.pid.to_s]] }
+      Iodine.start
+    RUBY
+    Process.kill("KILL", get("#{program.url}/").to_i)
+    assert_equal program.pid.to_s, program.wait_for_output(/^root (\d+): a worker has crashed$/)[1]
+  end
+
   def test_rackup
     program = start("require 'rondo-iodine'\nIodine.threads = Iodine.workers = 1\n" \
                     "run ->(_env) { [200, {}, [[Iodine.running?, Iodine.worker?, ENV['RACK_HANDLER']].inspect]] }\n",

@@ -221,8 +221,7 @@ module Scenarios
     Iodine.run_after(10) { order << :after_10 }
     Iodine.defer { Iodine.run { order << :inner }; order << :defer }
     Iodine.run { raise "nobody minds" }
-    Iodine.run_every(40, 3) { order << :every }
-    Iodine.run_after(300) { Iodine.stop }
+    Iodine.run_every(40, 3) { Iodine.stop if (order << :every).count(:every) == 3 }
     Iodine.listen(service: :http, port: "3000") { [200, {}, []] }
     Iodine.start
     puts order.inspect

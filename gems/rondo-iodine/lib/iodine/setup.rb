@@ -122,7 +122,13 @@ module Iodine
           %i[after_fork enter_child on_start].each { |name| Base.reach(name) }
         end
         verbs.before_worker_shutdown { finish }
+        verbs.after_worker_shutdown { |worker| mourn unless worker.process_status.success? }
         verbs.after_stopped { finish }
+      end
+
+      # Not on the thread of the supervisor.
+      def mourn
+        Rondo::Root.run { Base.reach(:on_child_crush) } unless Base.state(:on_child_crush).empty?
       end
 
       def finish
@@ -144,7 +150,10 @@ module Iodine
       # @param env [Hash]
       # @return [Array]
       def call(env)
+        env[OldUpgrade::ASKED] = true if env["rack.upgrade?"] == :websocket
         answer = @app.call(env)
+        old = env[OldUpgrade::GIVEN]
+        env["rack.upgrade"] ||= OldUpgrade.adapt(old) if old
         UPGRADES.each do |name|
           handler = env[name]
           env[name] = Adapter.new(handler) if handler
