@@ -113,9 +113,11 @@ static bool is_named(rd_slice wanted, const char *names, size_t len) {
     return false;
 }
 
-/* The first of our names that the peer names, too. */
-static rd_slice choose(const rd_conn_set *set, const char *names, size_t len) {
+/* The first of our names that the peer names, too, if the protocol wants one. */
+static rd_slice choose(const rd_conn *conn, const char *names, size_t len) {
+    const rd_conn_set *set = conn->set;
     rd_slice none = {0}, offered;
+    if (conn->protocol->is_silent) return none;
     for (size_t i = 0; set->offer != NULL && (offered = set->offer(i)).len > 0; i++) {
         if (is_named(offered, names, len)) return offered;
     }
@@ -153,7 +155,7 @@ static int go_on(rd_conn *conn) {
     if (len <= 0) return len;
     if (is_second) {
         const char *names = rd_buffer_ptr(&state->came) + MESSAGE_BYTES + 1;
-        state->agreed = choose(conn->set, names, (size_t)len - MESSAGE_BYTES - 1);
+        state->agreed = choose(conn, names, (size_t)len - MESSAGE_BYTES - 1);
     }
     answer(conn, is_second ? "XOR!2" : "XOR!1", is_second ? &state->agreed : NULL);
     rd_buffer_consume(&state->came, (size_t)len);

@@ -9,6 +9,7 @@
 #include "serving.h"
 
 #include "endpoint/raw.h"
+#include "xor_transport.h"
 
 #define MAKER 7
 #define ASK   "GET /raw HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: raw\r\n\r\n"
@@ -88,15 +89,19 @@ static void begin_server(void (*application)(rd_request *)) {
 }
 
 /* A client of a raw listener, which the application does not know yet. */
-static void knock(void) {
+static void knock_at(const rd_transport *transport) {
     rd_address nobody = {.kind = RD_ADDRESS_UNIX};
     int pair[2];
     CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
     rd_loop_lock(&server->loop);
-    joined = rd_protocol_open_raw(&server->conns, pair[0], &rd_transport_tcp, &nobody, MAKER);
+    joined = rd_protocol_open_raw(&server->conns, pair[0], transport, &nobody, MAKER);
     rd_conn_read_now(joined);
     rd_loop_unlock(&server->loop);
     client = pair[1];
+}
+
+static void knock(void) {
+    knock_at(&rd_transport_tcp);
 }
 
 static void begin(void) {
@@ -545,7 +550,97 @@ static void test_upgrade_before_the_body(void) {
     finish();
 }
 
+/* ---- what comes before the bytes ---- */
+
+#define PROXY "PROXY TCP4 192.0.2.9 192.0.2.1 5 80\r\n"
+/* The handshake offers a protocol, and none is agreed upon. */
+#define HELLO   "XOR?1XOR?2\x09\x08http/1.1"
+#define WELCOME "XOR!1XOR!2\0"
+
+static void trust_everybody(void) {
+    rd_network *networks = rd_alloc_zero(sizeof(*networks));
+    CHECK(rd_network_parse(networks, "unix", 4));
+    rd_server_set_proxies(server, networks, 1);
+}
+
+static void say_part(const char *bytes, size_t len) {
+    CHECK_INT(send(client, bytes, len, MSG_NOSIGNAL), len);
+    work();
+}
+
+/* The application is told when the opening is over, with everything that came with it. */
+static void check_opening_cut_at(const rd_transport *transport, const char *sent, size_t opening,
+                                 size_t len, size_t cut) {
+    begin_server(answer_path);
+    trust_everybody();
+    is_echoing = true;
+    knock_at(transport);
+    say_part(sent, cut);
+    CHECK_STR(told, cut < opening ? "" : cut > opening ? "omd" : "o");
+    say_part(sent + cut, len - cut);
+    CHECK(strncmp(told, "om", 2) == 0);
+    CHECK_INT(heard_len, 4);
+    CHECK_INT(endpoint->conn->peer.bytes[3], 9);
+    CHECK_INT(endpoint->conn->peer.port, 5);
+}
+
+static void test_a_proxy_header_cut_anywhere(void) {
+    static const char sent[] = PROXY "word";
+    const size_t opening = sizeof(PROXY) - 1, len = sizeof(sent) - 1;
+    for (size_t cut = 1; cut < len; cut++) {
+        check_opening_cut_at(&rd_transport_tcp, sent, opening, len, cut);
+        hear(client);
+        CHECK_STR(got, "word");
+        finish();
+    }
+}
+
+static void test_a_proxy_header_and_a_handshake_cut_anywhere(void) {
+    static const char record[] = {
+        0, 4, 'w' ^ XOR_BYTE, 'o' ^ XOR_BYTE, 'r' ^ XOR_BYTE, 'd' ^ XOR_BYTE};
+    static const char welcome[] = WELCOME;
+    char sent[128] = PROXY HELLO;
+    const size_t opening = sizeof(PROXY HELLO) - 1, len = opening + sizeof(record);
+    memcpy(sent + opening, record, sizeof(record));
+    for (size_t cut = 1; cut <= opening; cut++) {
+        check_opening_cut_at(&rd_transport_xor, sent, opening, len, cut);
+        hear(client);
+        CHECK_INT(got_len, sizeof(welcome) - 1 + sizeof(record));
+        CHECK(memcmp(got, welcome, sizeof(welcome) - 1) == 0);
+        CHECK(memcmp(got + sizeof(welcome) - 1, record, sizeof(record)) == 0);
+        finish();
+    }
+}
+
+/* There is no answer: the application alone knows words of the protocol. */
+static void test_an_opening_that_goes_wrong_is_no_connection(void) {
+    begin_server(answer_path);
+    trust_everybody();
+    knock();
+    say_part("word\r\n", 6);
+    CHECK(hear(client));
+    CHECK_STR(got, "");
+    CHECK_STR(told, "");
+    CHECK_INT(server->counts.refused, 1);
+    finish();
+}
+
+static void test_a_peer_that_leaves_in_its_opening_was_never_there(void) {
+    begin_server(answer_path);
+    trust_everybody();
+    knock();
+    say_part(PROXY, 9);
+    leave();
+    CHECK_STR(told, "");
+    CHECK_INT(server->conns.count, 0);
+    finish();
+}
+
 static void test_all(void) {
+    test_a_proxy_header_cut_anywhere();
+    test_a_proxy_header_and_a_handshake_cut_anywhere();
+    test_an_opening_that_goes_wrong_is_no_connection();
+    test_a_peer_that_leaves_in_its_opening_was_never_there();
     test_memory_while_nothing_happens();
     test_echo();
     test_pieces_join();
