@@ -25,7 +25,7 @@ module Bench
         def on_message(client, data) = client.write(data)
       end
     RUBY
-    RONDO = <<~RUBY
+    RONDO = <<~RUBY.freeze
       #{ECHO}
       require "rondo"
       server = Rondo::Server.new(->(_env) { [200, {}, []] }, min_threads: 1, max_threads: 1, max_connections: 50_000)
@@ -34,7 +34,7 @@ module Bench
     RUBY
     # Its handlers have no callbacks, so there is nothing of Ruby for a connection.
     BARE = RONDO.sub("{ Echo.new }", "{ true }")
-    IODINE = <<~RUBY
+    IODINE = <<~RUBY.freeze
       #{ECHO}
       require "iodine"
       Iodine.workers = Iodine.threads = 1
