@@ -6,7 +6,6 @@
 
 require "stringio"
 require "socket"
-require "fileutils"
 require "rondo"
 require "iodine/version"
 require "iodine/settings"

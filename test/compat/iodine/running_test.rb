@@ -260,10 +260,11 @@ class IodineRunningTest < Minitest::Test
   def test_the_command_with_workers
     text = "Iodine.workers = 2 if Iodine.workers.zero?\nIodine.threads = 3\nIodine::DEFAULT_SETTINGS[:port] = '3000'\n" \
            "CODE = 'one'\nrun ->(_env) { [200, {}, [[CODE, Iodine.master?, Iodine.worker?].inspect]] }\n"
-    program = start(text, command: true, requires: [], args: %w[-max-body 1 -k 5])
+    program = start(text, command: true, requires: [], args: %w[-max-body 1 -k 5 -pid ./])
     program.wait_for_errors(/(?:- Worker \d .*){2}/m)
     assert_equal '["one", false, true]', get("#{program.url}/")
     ["Max threads: 3", "max_body_bytes 1048576 ", "keep_alive_timeout_ms 5000 "].each { |line| assert_includes program.errors, line }
+    assert_equal program.pid, File.read(File.join(program.folder, "iodine.pid")).to_i
     path = File.join(program.folder, "program.ru")
     File.write(path, File.read(path).sub("'one'", "'two'"))
     program.signal("USR1")

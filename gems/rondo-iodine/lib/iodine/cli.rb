@@ -68,7 +68,7 @@ module Iodine
           url = DEFAULT_SETTINGS[:redis_]
           PubSub.default = PubSub::Redis.new(url, ping: DEFAULT_SETTINGS[:redis_ping_]) if url
           path = DEFAULT_SETTINGS.delete(:pid_)
-          write_pid(path) if path
+          keep_pid(path) if path
           file = DEFAULT_SETTINGS.delete(:conf_)
           Kernel.require(file) if file
         end
@@ -165,14 +165,14 @@ module Iodine
           found[:tls] = tls
         end
 
-        def write_pid(path)
+        # The server writes it, so it is right after a restart, too.
+        def keep_pid(path)
           path += "iodine.pid" if path.end_with?("/")
           if File.exist?(path) && !File.file?(path)
             raise "pid filename shold point to a valid file name (not a folder)!"
           end
 
-          Iodine.on_state(:pre_start) { File.binwrite(path, "#{Process.pid}\r\n") unless ENV.key?("RONDO_MOLD") }
-          Iodine.on_state(:on_finish) { FileUtils.rm_f(path) if Iodine.master? }
+          Setup.pidfile = path
         end
 
         # ---- the application ----

@@ -16,6 +16,11 @@ module Iodine
                 max_body: [:max_body_bytes, MIB], max_headers: [:max_head_bytes, 1024],
                 max_msg: [:max_message_bytes, 1024] }.freeze
 
+      class << self
+        # @return [String, nil] of the command
+        attr_accessor :pidfile
+      end
+
       # @param listeners [Array<Listener>]
       # @raise [RuntimeError] what cannot be served
       def initialize(listeners)
@@ -51,6 +56,7 @@ module Iodine
         { workers: cluster? ? @workers : 0, threads: [@threads, @threads], bind: addresses, listen: others,
           quiet: Iodine.verbosity < INFORMATION, silent: Iodine.verbosity < WARNINGS, request_log_output: "stderr",
           log_requests: @options[:log] ? true : false, raise_exception_on_sigterm: false, public: folder,
+          pidfile: Setup.pidfile,
           **sizes }.compact.merge(redis_url: redis)
       end
 
