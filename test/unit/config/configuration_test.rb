@@ -89,6 +89,12 @@ class ConfigurationTest < Minitest::Test
 
   # A value of the wrong type => the error of its verb.
   WRONG = {
+    'listen "tcp://127.0.0.1:0"' => %r{listen tcp://127\.0\.0\.1:0 needs an application or a block, and not both},
+    'listen("tcp://127.0.0.1:0", "a.ru") {}' => %r{listen tcp://127\.0\.0\.1:0 needs an application or a block, and not both},
+    'listen "localhost", "admin.ru"' => /listen localhost: it has no port/,
+    'listen "a:b", "admin.ru"' => /listen a:b: expected tcp:.*/,
+    'listen "tcp://127.0.0.1:0", 5' => /listen must be a path, not 5/,
+    "2.times { listen('tcp://127.0.0.1:0?backlog=5') {} }" => %r{listen tcp://127\.0\.0\.1:0 is there twice},
     "trusted_proxies 5" => /trusted_proxies must be a list of addresses, not 5/,
     "proxy_protocol_from({})" => /proxy_protocol_from must be a list of addresses, not {}/,
     "rack_url_scheme :gopher" => /rack_url_scheme must be http or https, not :gopher/,
@@ -107,6 +113,25 @@ class ConfigurationTest < Minitest::Test
     "custom_logger 5" => /custom_logger must respond to info, warn and error, or to write; 5 does not/,
     "lowlevel_error_handler 5" => /lowlevel_error_handler must respond to call; 5 does not/
   }.freeze
+
+  def test_addresses_with_an_application
+    found = values("listen '127.0.0.1:1', 'a.ru'\nlisten('./s') { 5 }\nlisten 'tcp://[::1]:2?backlog=5', ->(_) { 6 }")[:listen]
+    assert_equal ["tcp://127.0.0.1:1", "unix://#{File.expand_path("s")}", "tcp://[::1]:2?backlog=5"], found.keys
+    assert_equal ["a.ru", 5, 6], [found.values[0], found.values[1].call, found.values[2].call(nil)]
+  end
+
+  # What a program gives in place of a file: an Array is several values, a Hash several addresses.
+  def test_values_of_a_program
+    configuration = Configuration.new
+    struct = Struct.new(:write).new
+    configuration.begin_with("a program", { threads: [1, 2], bind: %w[a b], custom_logger: struct, workers: nil, pidfile: nil,
+                                            listen: { "tcp://a:1" => :itself.to_proc }, listen_raw: ["tcp://a:2", -> { 5 }] })
+    found = configuration.values.transform_values(&:first)
+    assert_equal [1, 2, %w[a b], struct, nil], found.values_at(:min_threads, :max_threads, :bind, :custom_logger, :pidfile)
+    assert_equal [["tcp://a:1"], ["tcp://a:2"], false], [found[:listen].keys, found[:listen_raw].keys, found.key?(:workers)]
+    error = assert_raises(Rondo::ConfigurationError) { configuration.begin_with("a program", { threads: [1, 2, 3] }) }
+    assert_match(/\Aa program: threads: wrong number of arguments/, error.message)
+  end
 
   def test_values_of_the_wrong_type_name_verb_and_line
     WRONG.each { |line, words| assert_match(/\A#{@path}:2: #{words}\z/, complaint("tag 'x'\n#{line}")) }
