@@ -182,7 +182,7 @@ module Rondo
       mold = @first&.call # before there are threads
       make_parts
       @generations.begin_with(mold) if mold
-      @root&.start(@hub, @log, @settings[:max_tasks])
+      @root&.start(@hub, @log, @settings[:max_tasks]) { @loop.post { reap } }
     end
 
     def make_parts
@@ -377,7 +377,7 @@ module Rondo
 
     # A child may have sent its pid while the end of another one was handled.
     def reap
-      while (pid, status = Process.wait2(-1, Process::WNOHANG))
+      while (pid, status = wait_for_child)
         @supervisor.receive_from_all
         @supervisor.ended(pid, status) || @generations.ended(pid, status)
       end
@@ -385,6 +385,19 @@ module Rondo
       nil
     ensure
       restore_files
+    end
+
+    # A block of the program waits for its own children; nobody knows which these are. They are reaped when it is over.
+    def wait_for_child
+      return Process.wait2(-1, Process::WNOHANG) unless @root&.busy?
+
+      [*@supervisor.workers.filter_map(&:pid), *@generations.pids].each do |pid|
+        found = Process.wait2(pid, Process::WNOHANG)
+        return found if found
+      rescue Errno::ECHILD
+        next # a worker is not ours before its parent has ended
+      end
+      nil
     end
 
     def restore_files

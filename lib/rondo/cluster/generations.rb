@@ -130,6 +130,11 @@ module Rondo
       [@current, @next, @previous].compact
     end
 
+    # @return [Array<Integer>] of all molds, also of those that are leaving
+    def pids
+      molds.filter_map(&:pid) + @leaving.keys
+    end
+
     # @return [MoldHandle, nil] whose successor is `current`
     attr_reader :previous
 

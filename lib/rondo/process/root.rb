@@ -152,15 +152,21 @@ module Rondo
       # @param hub [Hub]
       # @param log [Logger]
       # @param limit [Integer] of jobs
+      # @yield when a block has returned, on its thread
       # @return [void]
-      def start(hub, log, limit)
+      def start(hub, log, limit, &after)
         @lock.synchronize do
           @state = :runs
-          @runner = Runner.new(hub, log, limit)
+          @runner = Runner.new(hub, log, limit, after)
           @jobs.each { |job| @runner.add(job) }
           @subscriptions.each_value { |subscription| @runner.subscribe(subscription) }
           @runner.start
         end
+      end
+
+      # @return [Boolean, nil] whether a block is being called
+      def busy?
+        @runner&.busy
       end
 
       # In a process that serves alone.

@@ -18,13 +18,19 @@ module Rondo
       # @!attribute number [Integer] of that link
       Link = Struct.new(:subscription, :number, :socket, :frames)
 
+      # @return [Boolean] whether a block is being called
+      attr_reader :busy
+
       # @param hub [Hub]
       # @param log [Logger]
       # @param limit [Integer] of jobs
-      def initialize(hub, log, limit)
+      # @param after [#call, nil] called when a block has returned
+      def initialize(hub, log, limit, after = nil)
         @hub = hub
         @log = log
         @limit = limit
+        @after = after
+        @busy = false
         @jobs = []
         @links = {}
         @lock = Mutex.new
@@ -145,9 +151,13 @@ module Rondo
 
       # The master must not end with a block that does.
       def call_block
+        @busy = true
         yield
       rescue Exception => e # rubocop:disable Lint/RescueException -- this calls the application
         @log.error "! Rondo::Root: #{e.full_message(highlight: false)}"
+      ensure
+        @busy = false
+        @after&.call
       end
     end
   end

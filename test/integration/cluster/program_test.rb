@@ -198,6 +198,12 @@ class ProgramTest < ClusterCase
   ROOT_BLOCKS = <<~'RUBY'
     Rondo::Root.run { warn "root #{Process.pid} runs"; raise "a mistake" }
     Rondo::Root.run { exit 7 }
+    ENDED = ->(pid) { File.read("/proc/#{pid}/stat").include?(") Z") rescue true }
+    Rondo::Root.run do
+      pids = Array.new(5) { spawn("exit 3") }
+      10.times { sleep 0.01 until pids.all?(&ENDED) && sleep(0.005) }
+      warn "codes #{pids.map { |pid| Process.wait2(pid)[1].exitstatus }.uniq}"
+    end
     Rondo::Root.run_every(20, 3) { warn "root tick" }
     Rondo::Root.run_after(3_600_000) { warn "too early" }
     late = Rondo::Root.run_after(30) { warn "cancelled" }
@@ -216,6 +222,7 @@ class ProgramTest < ClusterCase
     wait_for_workers(server, 1)
     assert_includes server.log, "! Rondo::Root: the master has it until the first restart by USR2"
     server.wait_for_log(/(root tick.*){3}/m)
+    assert_includes server.wait_for_log(/^codes .*$/)[0], "codes [3]"
     write "go", ""
     server.wait_for_log(/^root #{server.pid} heard UTF-8 words of news$/)
     server.wait_for_log(/^root heard other0$/)
