@@ -22,6 +22,7 @@ module Rondo
         @nanoseconds = nanoseconds
         @runs = runs
         @left = runs.zero? ? Float::INFINITY : runs
+        @is_cancelled = false
         @block = block
       end
 
@@ -31,13 +32,13 @@ module Rondo
         return @task.cancel if @task
 
         was_over = over?
-        @left = 0
+        @is_cancelled = true
         !was_over
       end
 
       # @return [Boolean] whether it will not be called again
       def over?
-        @task ? @task.over? : @left.zero?
+        @task ? @task.over? : @is_cancelled || @left.zero?
       end
 
       # @api private
@@ -208,10 +209,16 @@ module Rondo
         job = Job.new(nanoseconds, runs, block)
         @lock.synchronize do
           check
-          job.pass_on if @state == :passed_on
-          @runner ? @runner.add(job) : @jobs << job
+          keep(job)
         end
         job
+      end
+
+      # Under the lock. A task of the server is kept there.
+      def keep(job)
+        return job.pass_on if @state == :passed_on
+
+        @runner ? @runner.add(job) : @jobs << job
       end
 
       def check

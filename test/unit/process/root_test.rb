@@ -37,6 +37,24 @@ class RootTest < Minitest::Test
     assert_equal [true, false], [Root.unsubscribe("a"), Root.unsubscribe("a")]
   end
 
+  # Another thread may cancel it when it is about to be called.
+  def test_a_job_that_is_cancelled_as_it_begins
+    [1, 2, 0].each do |runs|
+      called = 0
+      job = Root::Job.new(0, runs, -> { called += 1 })
+      assert job.cancel
+      job.call
+      assert_equal [true, 1], [job.over?, called]
+    end
+  end
+
+  # They are the server's then.
+  def test_a_process_that_serves_alone_keeps_no_jobs
+    Root.pass_on
+    10.times { Root.run { nil } }
+    refute_predicate Root, :any?
+  end
+
   def test_another_process
     Root.run { nil }
     Root.forget
