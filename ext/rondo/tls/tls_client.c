@@ -24,21 +24,23 @@ static bool complain(char *error, const char *name, const char *reason) {
 
 /* ---- the rules ---- */
 
-/* All of them are in memory: a lookup in a folder would read files in the handshake. */
+/* All of them are in memory: a lookup in a folder would read files in the handshake. OpenSSL looks
+ * at lists of revoked certificates only if it is told to. */
 static bool set_authorities(const rd_tls_client_options *options, SSL_CTX *rules, char *error) {
     X509_STORE *store = SSL_CTX_get_cert_store(rules);
-    int count = 0;
+    int count = 0, lists = 0;
     if (!options->verifies) return true;
     BIO *bio = BIO_new_mem_buf(options->ca.ptr, (int)options->ca.len);
     STACK_OF(X509_INFO) *infos = PEM_X509_INFO_read_bio(bio, NULL, NULL, NULL);
     for (int i = 0; i < sk_X509_INFO_num(infos); i++) {
         const X509_INFO *info = sk_X509_INFO_value(infos, i);
-        if (info->crl != NULL) X509_STORE_add_crl(store, info->crl);
+        if (info->crl != NULL) lists += X509_STORE_add_crl(store, info->crl);
         if (info->x509 != NULL) count += X509_STORE_add_cert(store, info->x509);
     }
     sk_X509_INFO_pop_free(infos, X509_INFO_free);
     BIO_free(bio);
     if (count == 0) return complain(error, options->ca_name, "it has no certificate");
+    if (lists > 0) X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
     SSL_CTX_set_verify(rules, SSL_VERIFY_PEER, NULL);
     return true;
 }

@@ -29,7 +29,7 @@ module Rondo
 
         @url = url
         check(options)
-        @verifies = options.fetch(:verify, true)
+        @verifies = options[:verify] != false
         @ca, @certificate, @key = options.values_at(:ca, :cert, :key).map { |path| path && File.expand_path(path) }
         @name = options[:server_name] || host
         @protocols = Array(options[:alpn]).map { |name| [name.bytesize, name].pack("Ca*") }.join

@@ -150,6 +150,23 @@ class TLSCallTest < OutgoingCase
     assert_equal "hello\n", line(shake)
   end
 
+  # What is not given is not false.
+  def test_options_that_are_nil
+    serve
+    others = Certificates.new(@folder, "others").authority
+    connect(secure_peer, ca: others, verify: nil, server_name: nil)
+    assert_refused(/(unable to get local issuer|self-signed) certificate\z/)
+  end
+
+  def test_a_revoked_certificate
+    serve
+    connect(secure_peer, ca: @certificates.revocations(@certificates.pair("lost")))
+    assert_equal "hello\n", line(shake)
+    assert_equal :open, note.first
+    connect(secure_peer, ca: @certificates.revocations(@pair))
+    assert_refused(/: certificate revoked\z/)
+  end
+
   def test_other_names
     serve
     other = @certificates.pair("other", names: %w[DNS:other.example IP:127.0.0.2])
