@@ -29,13 +29,14 @@ static rd_destination read_destination(VALUE where, uint64_t timeout_ms, rd_targ
     return to;
 }
 
-/* Files were read already. */
-static void read_tls(rd_binding *binding, VALUE where, rd_destination *to) {
+/* Files were read already. Returns the name into which `to` points. */
+static VALUE read_tls(rd_binding *binding, VALUE where, rd_destination *to) {
     VALUE tls = rd_option(where, "tls");
-    if (NIL_P(tls)) return;
+    if (NIL_P(tls)) return Qnil;
     VALUE name = rd_option(tls, "peer_name");
     to->peer_name = StringValueCStr(name);
     to->transport = rd_tls_client_from(&binding->tls_clients, tls);
+    return name;
 }
 
 static void check_room(rd_binding *binding) {
@@ -66,12 +67,12 @@ static void begin(rd_server *server, const rd_client_seat *seat, const rd_destin
  * tls (rb_tls.h), with peer_name */
 static VALUE core_connect(VALUE self, VALUE handler, VALUE where) {
     rd_binding *binding = rd_own_binding_of(self);
-    VALUE url = rb_str_new_frozen(rd_option(where, "url"));
+    VALUE url = rb_str_new_frozen(rd_option(where, "url")), host = rd_option(where, "host");
     rd_targets found;
     check_room(binding);
     const int64_t timeout_ms = binding->server->settings.dial_timeout_ms;
     rd_destination to = read_destination(where, (uint64_t)timeout_ms, &found);
-    read_tls(binding, where, &to);
+    VALUE peer_name = read_tls(binding, where, &to);
     const rd_client_seat seat = new_seat(binding, handler, url);
     if (to.host == NULL) {
         to.targets = rd_alloc(sizeof(found));
@@ -80,7 +81,8 @@ static VALUE core_connect(VALUE self, VALUE handler, VALUE where) {
     rd_lock(binding);
     begin(binding->server, &seat, &to);
     rd_unlock(binding);
-    RB_GC_GUARD(where);
+    RB_GC_GUARD(host); /* `to` points into these, and what only a Hash holds may move */
+    RB_GC_GUARD(peer_name);
     return Qnil;
 }
 
