@@ -35,17 +35,17 @@ module Iodine
       alias parse! parse
     end
 
-    # One text.
+    # One text. No expression repeats what could be given back: Ruby would remember each place of a long text, with
+    # forty bytes for one.
     # @api private
     class Parser
       DEEPEST = 512
-      BLANK = %r{(?:[\s,]|//[^\n]*|\#[^\n]*|/\*.*?\*/)+}mn
+      BLANK = %r{(?>[\s,]+)|//(?>[^\n]*)|\#(?>[^\n]*)|/\*.*?\*/}mn
       ESCAPES = { "n" => "\n", "r" => "\r", "t" => "\t", "b" => "\b", "f" => "\f" }.freeze
       WORDS = { "null" => nil, "true" => true, "false" => false, "NaN" => Float::NAN, "nan" => Float::NAN,
                 "Infinity" => Float::INFINITY, "-Infinity" => -Float::INFINITY }.freeze
       WORD = Regexp.union(WORDS.keys)
-      STRING = /"((?:[^"\\]|\\.)*)"/mn
-      NUMBER = /-?(?:0x\h+|0b[01]+|(?:\d+(\.\d*)?|(\.\d+))([eE][+-]?\d+)?)/n
+      NUMBER = /-?(?:0x(?>\h+)|0b(?>[01]+)|(?:(?>\d+)(\.(?>\d*))?|(\.(?>\d+)))([eE][+-]?(?>\d+))?)/n
 
       # @param text [String]
       # @param symbols [Boolean] as keys
@@ -58,10 +58,10 @@ module Iodine
       # @return [Object]
       # @raise [EncodingError]
       def value
-        @scanner.skip(BLANK)
+        skip_blanks
         return nested { object } if @scanner.skip(/\{/n)
         return nested { array } if @scanner.skip(/\[/n)
-        return text(@scanner[1]) if @scanner.skip(STRING)
+        return text(string) if @scanner.skip(/"/n)
         return WORDS[@scanner.matched] if @scanner.skip(WORD)
 
         number or malformed
@@ -73,6 +73,21 @@ module Iodine
         raise EncodingError, "Malformed JSON format."
       end
 
+      def skip_blanks
+        nil while @scanner.skip(BLANK)
+      end
+
+      # @return [String] between its quotes
+      def string
+        from = @scanner.pos
+        while @scanner.skip_until(/["\\]/n)
+          return @scanner.string.byteslice(from...(@scanner.pos - 1)) if @scanner.matched == '"'
+
+          @scanner.skip(/./mn)
+        end
+        malformed
+      end
+
       def nested
         @depth += 1
         malformed if @depth > DEEPEST
@@ -82,9 +97,9 @@ module Iodine
       def object
         found = {}
         until ends?(/\}/n)
-          @scanner.skip(STRING) or malformed
-          key = text(@scanner[1])
-          @scanner.skip(BLANK)
+          @scanner.skip(/"/n) or malformed
+          key = text(string)
+          skip_blanks
           @scanner.skip(/:/n) or malformed
           found[@symbols ? key.force_encoding(Encoding::UTF_8).to_sym : key] = value
         end
@@ -98,7 +113,7 @@ module Iodine
       end
 
       def ends?(bracket)
-        @scanner.skip(BLANK)
+        skip_blanks
         @scanner.skip(bracket)
       end
 
