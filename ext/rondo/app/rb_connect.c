@@ -39,6 +39,26 @@ static VALUE read_tls(rd_binding *binding, VALUE where, rd_destination *to) {
     return name;
 }
 
+static rd_slice text_of(VALUE hash, const char *name, volatile VALUE *place) {
+    VALUE text = rd_option(hash, name);
+    StringValue(text);
+    *place = text;
+    return rd_slice_of_string(text);
+}
+
+/* The Strings have been checked. */
+static bool read_websocket(rd_binding *binding, VALUE where, rd_ws_call *call,
+                           volatile VALUE texts[4]) {
+    VALUE websocket = rd_option(where, "websocket");
+    if (NIL_P(websocket)) return false;
+    *call = (rd_ws_call){.target = text_of(websocket, "target", &texts[0]),
+                         .host = text_of(websocket, "host", &texts[1]),
+                         .fields = text_of(websocket, "fields", &texts[2]),
+                         .protocols = text_of(websocket, "protocols", &texts[3]),
+                         .deflates = binding->server->settings.deflate != 0};
+    return true;
+}
+
 static void check_room(rd_binding *binding) {
     rd_lock(binding);
     const bool is_full = rd_outgoings_are_full(&binding->server->outgoings);
@@ -49,14 +69,15 @@ static void check_room(rd_binding *binding) {
 }
 
 /* Every such handler has a client, even one without callbacks, for the report of a failure. */
-static rd_client_seat new_seat(rd_binding *binding, VALUE handler, VALUE url) {
-    VALUE client = rd_client_new(binding, &rd_upgrade_raw, handler, url);
+static rd_client_seat new_seat(rd_binding *binding, const rd_upgrade_row *kind, VALUE handler,
+                               VALUE url) {
+    VALUE client = rd_client_new(binding, kind, handler, url);
     return rd_client_seat_new(binding, client, handler);
 }
 
 /* The loop hears of it at once. */
 static void begin(rd_server *server, const rd_client_seat *seat, const rd_destination *to) {
-    rd_endpoint *endpoint = rd_raw_dialing(&server->http);
+    rd_endpoint *endpoint = rd_outgoing_endpoint(&server->outgoings, to);
     rd_endpoint_ref(endpoint);
     rd_client_attach(seat, endpoint);
     rd_outgoing_begin(&server->outgoings, endpoint, to);
@@ -64,16 +85,21 @@ static void begin(rd_server *server, const rd_client_seat *seat, const rd_destin
 }
 
 /* connect(handler, where): `where` has url, host and port or path, and perhaps timeout_ms and
- * tls (rb_tls.h), with peer_name */
+ * tls (rb_tls.h), with peer_name; of a WebSocket also websocket: target, host, fields, protocols */
 static VALUE core_connect(VALUE self, VALUE handler, VALUE where) {
     rd_binding *binding = rd_own_binding_of(self);
     VALUE url = rb_str_new_frozen(rd_option(where, "url")), host = rd_option(where, "host");
     rd_targets found;
+    rd_ws_call call;
+    volatile VALUE texts[4] = {Qnil, Qnil, Qnil, Qnil}; /* on the stack, so they do not move */
     check_room(binding);
     const int64_t timeout_ms = binding->server->settings.dial_timeout_ms;
     rd_destination to = read_destination(where, (uint64_t)timeout_ms, &found);
     VALUE peer_name = read_tls(binding, where, &to);
-    const rd_client_seat seat = new_seat(binding, handler, url);
+    const bool is_websocket = read_websocket(binding, where, &call, texts);
+    if (is_websocket) to.websocket = &call;
+    const rd_client_seat seat =
+        new_seat(binding, is_websocket ? rd_upgrade_websocket() : &rd_upgrade_raw, handler, url);
     if (to.host == NULL) {
         to.targets = rd_alloc(sizeof(found));
         *to.targets = found;

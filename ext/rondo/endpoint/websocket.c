@@ -9,10 +9,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/apart.h"
+#include "system/random.h"
 #include "request/handler.h"
 #include "endpoint/endpoint_conn.h"
 #include "endpoint/websocket_encoding.h"
-#include "endpoint/websocket_handshake.h"
 
 #define BACKLOG_BYTES                                                                              \
     65536 /* of messages that the application has not taken: above this, reading stops */
@@ -48,8 +49,25 @@ static rd_ws_deflate *deflate_of(const rd_websocket *ws) {
 
 /* ---- sending ---- */
 
-static void queue_frame(rd_conn *conn, unsigned opcode, bool deflated, rd_slice payload) {
+/* Each frame of a client has a mask of its own, which nobody can foresee (RFC 6455, section 10.3).
+ */
+RD_APART static void queue_masked(rd_conn *conn, unsigned opcode, bool deflated, rd_slice payload) {
+    rd_buffer frame = {0};
+    uint8_t mask[RD_WS_MASK_LEN];
+    rd_random(mask, sizeof(mask));
+    rd_ws_masked_write(&frame, opcode, deflated, mask, payload);
+    rd_outq_copy(&conn->out, &conn->set->chunks, rd_buffer_ptr(&frame), rd_buffer_len(&frame));
+    rd_buffer_clear(&frame);
+    rd_conn_mark_dirty(conn);
+}
+
+static void queue_frame(rd_websocket *ws, unsigned opcode, bool deflated, rd_slice payload) {
+    rd_conn *conn = ws->endpoint.conn;
     char header[RD_WS_HEADER_MAX];
+    if (ws->is_client) {
+        queue_masked(conn, opcode, deflated, payload);
+        return;
+    }
     size_t header_len = rd_ws_header_write(header, opcode, deflated, payload.len);
     rd_outq_copy(&conn->out, &conn->set->chunks, header, header_len);
     rd_outq_copy(&conn->out, &conn->set->chunks, payload.ptr, payload.len);
@@ -61,13 +79,17 @@ static void queue_message(rd_websocket *ws, unsigned opcode, rd_slice payload) {
     if (ws->window_bits > 0) {
         packed = rd_ws_deflate_pack(deflate_of(ws), ws->window_bits, payload);
     }
-    queue_frame(ws->endpoint.conn, opcode, packed.ptr != NULL,
-                packed.ptr != NULL ? packed : payload);
+    queue_frame(ws, opcode, packed.ptr != NULL, packed.ptr != NULL ? packed : payload);
 }
 
-static void queue_close(rd_conn *conn, unsigned code, rd_slice reason) {
+static void queue_close(rd_websocket *ws, unsigned code, rd_slice reason) {
+    rd_conn *conn = ws->endpoint.conn;
     char frame[RD_WS_CLOSE_MAX];
     size_t len = rd_ws_close_write(frame, code == RD_WS_NO_CODE ? 0 : code, reason);
+    if (ws->is_client) {
+        queue_masked(conn, RD_WS_CLOSE, false, rd_slice_of(frame + 2, len - 2));
+        return;
+    }
     rd_outq_copy(&conn->out, &conn->set->chunks, frame, len);
     rd_conn_mark_dirty(conn);
 }
@@ -79,7 +101,7 @@ static void begin_close(rd_websocket *ws, unsigned code, rd_slice reason) {
     rd_conn *conn = ws->endpoint.conn;
     if (ws->phase != RD_WEBSOCKET_OPEN) return;
     set_phase(ws, RD_WEBSOCKET_CLOSING);
-    queue_close(conn, code, reason);
+    queue_close(ws, code, reason);
     set_timeout(conn, conn->set->settings->close_timeout_ms);
     go_on(ws);
 }
@@ -98,7 +120,7 @@ static void answer_end(rd_websocket *ws) {
         rd_endpoint_is_due(endpoint, RD_ENDPOINT_OPEN))
         return;
     if (!rd_list_is_empty(&endpoint->messages)) return;
-    queue_close(endpoint->conn, endpoint->close_code, rd_endpoint_reason(endpoint));
+    queue_close(ws, endpoint->close_code, rd_endpoint_reason(endpoint));
     finish(ws);
 }
 
@@ -143,8 +165,20 @@ static void push_event(rd_endpoint *endpoint, const rd_named_event *event) {
     endpoint_write(endpoint, event->data.ptr, event->data.len, event->is_text);
 }
 
+/* Nobody else gets these bytes. */
+RD_APART static void deliver_masked(rd_endpoint *endpoint, const rd_message *message,
+                                    rd_receive_as as) {
+    const rd_slice payload = rd_message_payload(message);
+    const bool is_text = as == RD_AS_SENT ? message->is_text : as == RD_AS_TEXT;
+    endpoint_write(endpoint, payload.ptr, payload.len, is_text && rd_utf8_is_text(payload));
+}
+
 static void endpoint_deliver(rd_endpoint *endpoint, rd_message *message, rd_receive_as as) {
     const rd_websocket *ws = of_endpoint(endpoint);
+    if (ws->is_client) {
+        deliver_masked(endpoint, message, as);
+        return;
+    }
     rd_endpoint_queue(endpoint, rd_ws_encoding(message, as, deflate_of(ws), ws->window_bits));
 }
 
@@ -222,7 +256,7 @@ static void answer_ping(rd_websocket *ws, rd_slice payload) {
     if (conn->out.bytes <= RD_CHUNK_COPY_MAX) ws->pongs_behind = 0;
     if (ws->pongs_behind == PONGS_BEHIND_MAX) return;
     ws->pongs_behind++;
-    queue_frame(conn, RD_WS_PONG, false, payload);
+    queue_frame(ws, RD_WS_PONG, false, payload);
 }
 
 static void take_event(rd_websocket *ws, int kind, const rd_ws_event *event) {
@@ -275,6 +309,7 @@ static void take_bytes(rd_websocket *ws, char *bytes, size_t len) {
         .message_bytes = (uint32_t)conn->set->settings->max_message_bytes,
         .fragments = MESSAGE_FRAGMENTS_MAX,
         .deflate = deflate_of(ws),
+        .from_server = ws->is_client,
     };
     int kind = RD_WS_EVENT_MESSAGE;
     while (kind > RD_WS_EVENT_NONE && takes_input(ws) && !conn->read_paused) {
@@ -350,7 +385,7 @@ static void on_timeout(rd_conn *conn) {
     }
     if (listens) {
         ws->pinged = true;
-        queue_frame(conn, RD_WS_PING, false, RD_SLICE(""));
+        queue_frame(ws, RD_WS_PING, false, RD_SLICE(""));
     }
     rd_endpoint_expect(&ws->endpoint);
 }
@@ -384,63 +419,31 @@ const rd_protocol rd_protocol_websocket = {
     .on_stalled = /* its subscriptions stay here */ rd_endpoint_on_stalled,
 };
 
-/* ---- the upgrade ---- */
-
-bool rd_websocket_is_asked(const rd_request *request) {
-    rd_slice key;
-    return rd_ws_handshake_check(&request->head, request->bytes, &key) == 1;
-}
-
-size_t rd_websocket_choose(const rd_request *request, rd_field *fields, size_t count) {
-    return rd_ws_handshake_choose(&request->head, request->bytes, fields, count);
-}
-
-static const rd_slice dropped[] = {
-    RD_SLICE_INIT("connection"),           RD_SLICE_INIT("upgrade"),
-    RD_SLICE_INIT("content-length"),       RD_SLICE_INIT("transfer-encoding"),
-    RD_SLICE_INIT("sec-websocket-accept"), RD_SLICE_INIT("sec-websocket-extensions"),
-};
+/* ---- its beginnings ---- */
 
 static void need_deflate(rd_http_shared *shared) {
     if (shared->deflate != NULL) return;
     shared->deflate = rd_ws_deflate_new((size_t)shared->settings->deflate_threshold_bytes);
 }
 
-static rd_ws_extension choose_extension(const rd_request *request) {
-    if (!request->conn->set->settings->deflate) return (rd_ws_extension){0};
-    return rd_ws_extension_choose(&request->head, request->bytes);
-}
-
-static rd_websocket *new_websocket(rd_conn *conn, unsigned window_bits) {
+rd_endpoint *rd_websocket_new(rd_conn *conn, unsigned window_bits) {
     rd_websocket *ws = rd_alloc_zero(sizeof(*ws));
     rd_endpoint_init(&ws->endpoint, &ops, rd_http_shared_of(conn), conn);
     ws->window_bits = (uint8_t)window_bits;
     if (window_bits > 0) need_deflate(ws->endpoint.shared);
-    return ws;
+    return &ws->endpoint;
 }
 
-rd_endpoint *rd_websocket_upgrade(rd_request *request, const rd_field *fields, size_t count) {
-    char accept[RD_WS_ACCEPT_LEN], extensions[RD_WS_EXTENSION_MAX];
-    rd_slice key;
-    if (request->conn == NULL) return NULL;
-    if (rd_ws_handshake_check(&request->head, request->bytes, &key) != 1) return NULL;
-    rd_ws_handshake_accept(key, accept);
-    const rd_ws_extension extension = choose_extension(request);
-    const size_t extensions_len = rd_ws_extension_write(&extension, extensions);
-    const rd_field own[] = {
-        {RD_SLICE("upgrade"), RD_SLICE("websocket")},
-        {RD_SLICE("connection"), RD_SLICE("Upgrade")},
-        {RD_SLICE("sec-websocket-accept"), rd_slice_of(accept, sizeof(accept))},
-        {RD_SLICE("sec-websocket-extensions"), rd_slice_of(extensions, extensions_len)},
-    };
-    const rd_endpoint_answer answer = {
-        .status = 101,
-        .dropped = dropped,
-        .dropped_count = sizeof(dropped) / sizeof(dropped[0]),
-        .own = own,
-        .own_count = extensions_len > 0 ? 4 : 3, /* the last field only if there are extensions */
-    };
-    if (rd_endpoint_answer_send(request, &answer, fields, count) < 0) return NULL;
-    rd_websocket *ws = new_websocket(request->conn, extension.window_bits);
-    return rd_endpoint_begin(request, &ws->endpoint, &rd_protocol_websocket);
+rd_endpoint *rd_websocket_dialing(rd_http_shared *shared) {
+    rd_websocket *ws = rd_alloc_zero(sizeof(*ws));
+    rd_endpoint_init_dialing(&ws->endpoint, &ops, shared);
+    ws->is_client = true;
+    return &ws->endpoint;
+}
+
+void rd_websocket_connected(rd_endpoint *endpoint, rd_conn *conn, unsigned window_bits) {
+    rd_websocket *ws = of_endpoint(endpoint);
+    ws->window_bits = (uint8_t)window_bits;
+    if (window_bits > 0) need_deflate(endpoint->shared);
+    rd_endpoint_connected(endpoint, conn, &rd_protocol_websocket);
 }

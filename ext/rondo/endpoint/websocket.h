@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * WebSocket (RFC 6455) on a connection that began as HTTP/1.1. Under the loop lock.
+ * WebSocket (RFC 6455) on a connection that began as HTTP/1.1, as its server or as its client: then
+ * the server is the peer, and "client" in the names here is the server. Under the loop lock.
  *
  *   OPEN ──close()──▶ CLOSING ──────client's Close, or the deadline──────▶ OVER
  *     └──client's Close, or a broken rule──▶ ENDING ──messages handled, Close sent──┘
@@ -25,6 +26,7 @@ typedef struct rd_websocket {
     uint8_t window_bits; /* of deflated output; 0: permessage-deflate was not negotiated */
     uint8_t phase;       /* rd_websocket_phase */
     bool pinged;         /* and nothing was received since */
+    bool is_client;      /* this process has asked for it: what it sends is masked */
     uint8_t pongs_behind;
     uint64_t message_since_ms; /* when the message being received began; 0: none */
     size_t counted;            /* memory of messages that the ledger counts */
@@ -37,6 +39,15 @@ typedef struct rd_websocket_input {
 } rd_websocket_input;
 
 extern const rd_protocol rd_protocol_websocket;
+
+/* The endpoint of a request that is upgraded. `window_bits`: 0, or of permessage-deflate. */
+rd_endpoint *rd_websocket_new(rd_conn *conn, unsigned window_bits);
+
+/* For a connection that is still to be made. Returns the protocol's reference. */
+rd_endpoint *rd_websocket_dialing(struct rd_http_shared *shared);
+
+/* The handshake of that connection is over; what was read behind it is in conn->input. */
+void rd_websocket_connected(rd_endpoint *endpoint, rd_conn *conn, unsigned window_bits);
 
 /* Whether the request asks for a WebSocket, judged by its fields only, RFC 6455 section 4.2.1. */
 bool rd_websocket_is_asked(const rd_request *request);

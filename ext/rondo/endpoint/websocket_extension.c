@@ -166,3 +166,27 @@ size_t rd_ws_extension_write(const rd_ws_extension *extension, char text[RD_WS_E
     }
     return (size_t)len;
 }
+
+/* ---- the answer of a server ---- */
+
+/* Whether a server may answer our offer with the parameter. It may choose its own window, and say
+ * so without being asked; ours it may limit only if that was offered. */
+static bool is_answer(unsigned parameter, int value) {
+    if (parameter == CLIENT_WINDOW) return false;
+    if (parameter == SERVER_WINDOW) return value >= RD_WS_WINDOW_MIN && value <= RD_WS_WINDOW_MAX;
+    return is_kept(parameter, value);
+}
+
+bool rd_ws_extension_is_agreed(rd_slice answer) {
+    cursor text = {answer.ptr, answer.ptr + answer.len};
+    unsigned seen = 0;
+    if (!rd_slice_equal(take_token(&text), RD_SLICE("permessage-deflate"))) return false;
+    while (take_byte(&text, ';')) {
+        const unsigned parameter = parameter_of(take_token(&text));
+        const int value = take_value(&text);
+        if ((seen & parameter) != 0 || !is_answer(parameter, value)) return false;
+        seen |= parameter;
+    }
+    skip_blanks(&text);
+    return text.at == text.end && (seen & SERVER_NO_TAKEOVER) != 0;
+}

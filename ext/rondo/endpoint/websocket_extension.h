@@ -29,4 +29,12 @@ rd_ws_extension rd_ws_extension_choose(const rd_head *head, const char *buf);
 /* Writes the value of Sec-WebSocket-Extensions for the answer. Returns its length, 0 for none. */
 size_t rd_ws_extension_write(const rd_ws_extension *extension, char text[RD_WS_EXTENSION_MAX]);
 
+/* What this side offers as a client: no window outlives a message. */
+#define RD_WS_EXTENSION_OFFER                                                                      \
+    "permessage-deflate; server_no_context_takeover; client_no_context_takeover"
+
+/* Whether an answer agrees to that offer: permessage-deflate alone, with a server that keeps no
+ * window between messages (RFC 7692, sections 7.1.1.1 and 7.1.2.1). */
+bool rd_ws_extension_is_agreed(rd_slice answer);
+
 #endif

@@ -37,7 +37,9 @@ static int read_first(rd_ws_frame *frame, bool deflate, uint8_t byte) {
 static int read_second(rd_ws_frame *frame, uint8_t byte) {
     const uint8_t length = byte & LENGTH;
 
-    if (!(byte & MASKED)) return RD_ERR_WS_NOT_MASKED;
+    const bool is_masked = (byte & MASKED) != 0;
+
+    if (is_masked == frame->is_bare) return is_masked ? RD_ERR_WS_MASKED : RD_ERR_WS_NOT_MASKED;
     if (length < LENGTH_16) {
         frame->length = length;
         return 0;
@@ -67,7 +69,9 @@ static int read_byte(rd_ws_frame *frame, bool deflate, uint8_t byte) {
 }
 
 static bool is_complete(const rd_ws_frame *frame) {
-    return frame->at == 2 + frame->extended + sizeof frame->mask;
+    const unsigned mask = frame->is_bare ? 0 : RD_WS_MASK_LEN;
+
+    return frame->at >= 2 && frame->at == 2 + frame->extended + mask;
 }
 
 int rd_ws_frame_read(rd_ws_frame *frame, bool deflate, const char *bytes, size_t len,
@@ -117,6 +121,19 @@ size_t rd_ws_header_write(char header[RD_WS_HEADER_MAX], unsigned opcode, bool r
     for (unsigned i = 0; i < extended; i++)
         header[2 + i] = (char)(length >> (8 * (extended - 1 - i)));
     return 2 + extended;
+}
+
+void rd_ws_masked_write(rd_buffer *out, unsigned opcode, bool rsv1, const uint8_t mask[4],
+                        rd_slice payload) {
+    char header[RD_WS_HEADER_MAX];
+    const size_t len = rd_ws_header_write(header, opcode, rsv1, payload.len);
+    const size_t before = rd_buffer_len(out) + len + RD_WS_MASK_LEN;
+
+    header[1] = (char)(header[1] | MASKED);
+    rd_buffer_append(out, header, len);
+    rd_buffer_append(out, (const char *)mask, RD_WS_MASK_LEN);
+    rd_buffer_append(out, payload.ptr, payload.len);
+    rd_ws_mask(rd_buffer_ptr(out) + before, payload.len, mask, 0);
 }
 
 size_t rd_ws_close_write(char frame[RD_WS_CLOSE_MAX], unsigned code, rd_slice reason) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * WebSocket frames (RFC 6455, section 5): the header that a client sends, with every rule that a
- * single header can break; the mask; the header that a server sends. websocket_message.h handles
+ * WebSocket frames (RFC 6455, section 5): the header that the peer sends, with every rule that a
+ * single header can break; the mask; the header that this side sends. websocket_message.h handles
  * the relations between frames. One owner, no lock.
  */
 #ifndef RD_ENDPOINT_WEBSOCKET_FRAME_H
@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "base/slice.h"
 
@@ -26,7 +27,8 @@ enum {
     RD_WS_CONTROL_MAX = 125,                  /* payload of a control frame */
     RD_WS_REASON_MAX = RD_WS_CONTROL_MAX - 2, /* reason of a close */
     RD_WS_HEADER_MAX = 10,                    /* header that a server sends */
-    RD_WS_CLOSE_MAX = 2 + RD_WS_CONTROL_MAX   /* Close frame that a server sends */
+    RD_WS_CLOSE_MAX = 2 + RD_WS_CONTROL_MAX,  /* Close frame that a server sends */
+    RD_WS_MASK_LEN = 4
 };
 
 /* Zeroed, it is ready for a header. All members but `at` are filled as the bytes come. */
@@ -38,6 +40,7 @@ typedef struct rd_ws_frame {
     uint8_t extended; /* bytes of the header that the length takes beyond the second */
     bool fin : 1;
     bool rsv1 : 1;
+    bool is_bare : 1; /* set before the first byte: a server sends it, without a mask */
 } rd_ws_frame;
 
 /*
@@ -61,6 +64,10 @@ void rd_ws_mask(char *bytes, size_t len, const uint8_t mask[4], uint64_t offset)
  */
 size_t rd_ws_header_write(char header[RD_WS_HEADER_MAX], unsigned opcode, bool rsv1,
                           uint64_t length);
+
+/* Adds a whole frame of a client to `out`: its header, the mask, and the payload with it. */
+void rd_ws_masked_write(rd_buffer *out, unsigned opcode, bool rsv1, const uint8_t mask[4],
+                        rd_slice payload);
 
 /*
  * Writes a whole Close frame of a server. Returns its length. A reason that is too long is cut

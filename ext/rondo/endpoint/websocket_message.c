@@ -184,7 +184,7 @@ static int take_piece(rd_ws_reader *reader, const rd_ws_limits *limits, char *by
     const size_t before = reader->done;
     size_t kept = control ? before : reader->message;
 
-    rd_ws_mask(bytes, len, reader->frame.mask, before);
+    if (!reader->frame.is_bare) rd_ws_mask(bytes, len, reader->frame.mask, before);
     reader->done += (uint32_t)len;
     if (!control && reader->compressed)
         return take_compressed(reader, limits, rd_slice_of(bytes, len), whole && reader->frame.fin,
@@ -246,6 +246,7 @@ static int read_payload(rd_ws_reader *reader, const rd_ws_limits *limits, char *
 
 static int read_header(rd_ws_reader *reader, const rd_ws_limits *limits, const char *bytes,
                        size_t len, size_t *used) {
+    reader->frame.is_bare = limits->from_server;
     const int rc = rd_ws_frame_read(&reader->frame, limits->deflate != NULL, bytes, len, used);
 
     return rc > 0 ? begin_frame(reader, limits) : rc;

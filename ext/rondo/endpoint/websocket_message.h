@@ -20,6 +20,7 @@ typedef struct rd_ws_limits {
         message_bytes;  /* payload of all fragments together; at most RD_WS_MESSAGE_MAX counts */
     uint32_t fragments; /* frames of a message, empty ones included; one is always allowed */
     rd_ws_deflate *deflate; /* NULL: permessage-deflate was not negotiated */
+    bool from_server;       /* the peer is one: its frames have no mask */
 } rd_ws_limits;
 
 enum { RD_WS_MESSAGE_MAX = 1 << 30 };
@@ -75,7 +76,7 @@ void rd_ws_reader_init(rd_ws_reader *reader);
 void rd_ws_reader_clear(rd_ws_reader *reader);
 
 /*
- * Takes bytes of a client up to the next event and unmasks them in place. `used` is how many it
+ * Takes bytes of the peer up to the next event and unmasks them in place. `used` is how many it
  * took. Call again with the rest, even if it is empty, until it returns RD_WS_EVENT_NONE: only then
  * is the memory of the last event freed. A negative error is final: its status is the close code.
  * After an error, as after a close, everything fed later is ignored.

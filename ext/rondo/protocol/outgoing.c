@@ -4,13 +4,16 @@
  */
 #include "protocol/outgoing.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "system/random.h"
 #include "endpoint/endpoint_conn.h"
 #include "endpoint/raw.h"
+#include "endpoint/websocket.h"
 #include "request/handler.h"
 #include "transport/layer.h"
 
@@ -22,6 +25,7 @@ typedef struct rd_outgoing {
     rd_conn *conn; /* in its handshake, or NULL */
     const rd_transport *transport;
     char *peer_name;
+    rd_ws_call *call; /* NULL: a raw connection */
     uint64_t due_ms;
 } rd_outgoing;
 
@@ -46,6 +50,7 @@ static rd_endpoint *leave(rd_outgoing *outgoing) {
     rd_list_unlink(&outgoing->node);
     outgoing->all->count--;
     rd_free(outgoing->peer_name);
+    rd_free(outgoing->call);
     rd_free(outgoing);
     return endpoint;
 }
@@ -72,14 +77,69 @@ static void on_nothing(rd_conn *conn) {
     (void)conn;
 }
 
+static void give_up_for(rd_conn *conn, const char *why) {
+    give_up(conn, rd_slice_of(why, strlen(why)));
+}
+
+/* Bytes of the application can be sent: the WebSocket's request, or those of a raw connection. */
+static void begin_protocol(rd_conn *conn) {
+    rd_outgoing *outgoing = *place_of(conn);
+    if (outgoing->call == NULL) {
+        rd_endpoint_connected(leave(outgoing), conn, &rd_protocol_raw);
+        return;
+    }
+    rd_buffer request = {0};
+    uint8_t key[RD_WS_KEY_BYTES];
+    rd_random(key, sizeof(key));
+    rd_ws_call_set_key(outgoing->call, key);
+    rd_ws_call_write(outgoing->call, &request);
+    rd_outq_copy(&conn->out, &conn->set->chunks, rd_buffer_ptr(&request), rd_buffer_len(&request));
+    rd_buffer_clear(&request);
+    rd_conn_mark_dirty(conn);
+}
+
 static void on_handshake(rd_conn *conn, int code) {
     if (code == 0) {
-        rd_endpoint_connected(leave(*place_of(conn)), conn, &rd_protocol_raw);
+        begin_protocol(conn);
         return;
     }
     const char *reason = rd_layer_reason(conn);
-    if (reason == NULL) reason = rd_error_text(code);
-    give_up(conn, rd_slice_of(reason, strlen(reason)));
+    give_up_for(conn, reason == NULL ? rd_error_text(code) : reason);
+}
+
+static void refuse_answer(rd_conn *conn, int code, int status) {
+    char why[64];
+    if (code != RD_ERR_WS_ANSWER_STATUS) {
+        give_up_for(conn, rd_error_text(code));
+        return;
+    }
+    snprintf(why, sizeof(why), "the answer to the WebSocket handshake is %d", status);
+    give_up_for(conn, why);
+}
+
+/* What comes behind the answer are frames already. */
+static void on_data(rd_conn *conn, const char *bytes, size_t len) {
+    rd_outgoing *outgoing = *place_of(conn);
+    rd_ws_answer answer;
+    if (outgoing == NULL) return;
+    rd_buffer_append(&conn->input, bytes, len);
+    if (!rd_conn_count_input(conn)) {
+        refuse_answer(conn, RD_ERR_INPUT_FULL, 0);
+        return;
+    }
+    const int head = rd_ws_answer_read(outgoing->call, rd_buffer_ptr(&conn->input),
+                                       rd_buffer_len(&conn->input), &answer);
+    if (head < 0) {
+        refuse_answer(conn, head, answer.status);
+    } else if (head > 0) {
+        rd_buffer_consume(&conn->input, (size_t)head);
+        rd_websocket_connected(leave(outgoing), conn, answer.window_bits);
+    }
+}
+
+static void on_eof(rd_conn *conn) {
+    if (*place_of(conn) != NULL && (!conn->layered || !rd_layer_is_shaking(conn)))
+        give_up_for(conn, "the peer has ended the handshake");
 }
 
 static void on_timeout(rd_conn *conn) {
@@ -102,7 +162,23 @@ static bool is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
 static const rd_protocol rd_protocol_outgoing = {
     .state_size = sizeof(void *),
     .on_open = on_nothing,
-    .on_eof = on_nothing, /* the handshake fails */
+    .on_data = on_data,
+    .on_eof = on_eof,
+    .on_drained = on_nothing,
+    .on_timeout = on_timeout,
+    .on_close = on_close,
+    .is_spare = is_spare,
+    .on_shutdown = on_shutdown,
+    .on_handshake = on_handshake,
+    .is_silent = true,
+};
+
+/* The same, with room for what follows. */
+static const rd_protocol rd_protocol_calling = {
+    .state_size = sizeof(rd_websocket_input),
+    .on_open = on_nothing,
+    .on_data = on_data,
+    .on_eof = on_eof,
     .on_drained = on_nothing,
     .on_timeout = on_timeout,
     .on_close = on_close,
@@ -117,22 +193,20 @@ static bool has_room(const rd_outgoings *outgoings) {
     return set->count < *outgoings->conn_limit && !rd_ledger_lacks_descriptors(&set->ledger);
 }
 
-static void begin_handshake(rd_outgoing *outgoing, rd_conn *conn) {
-    *place_of(conn) = outgoing;
-    outgoing->conn = conn;
-    conn->transport->name_peer(conn, outgoing->peer_name);
-    rd_conn_set_deadline(conn, outgoing->due_ms);
-    rd_layer_begin(conn, NULL, 0);
-}
-
 static void open_conn(rd_outgoing *outgoing, int fd, const rd_address *peer) {
     rd_conn_set *set = outgoing->all->set;
+    const bool is_raw = outgoing->call == NULL;
+    const rd_protocol *protocol = is_raw ? &rd_protocol_outgoing : &rd_protocol_calling;
     rd_tcp_keep_alive(fd, (unsigned)(set->settings->ping_interval_ms / 1000));
-    rd_conn *conn = rd_conn_open(set, fd, outgoing->transport, &rd_protocol_outgoing, peer);
+    rd_conn *conn = rd_conn_open(set, fd, outgoing->transport, protocol, peer);
+    *place_of(conn) = outgoing;
+    outgoing->conn = conn;
+    rd_conn_set_deadline(conn, outgoing->due_ms);
     if (conn->layered) {
-        begin_handshake(outgoing, conn);
+        conn->transport->name_peer(conn, outgoing->peer_name);
+        rd_layer_begin(conn, NULL, 0);
     } else {
-        rd_endpoint_connected(leave(outgoing), conn, &rd_protocol_raw);
+        begin_protocol(conn);
         rd_conn_read_now(conn);
     }
 }
@@ -157,6 +231,27 @@ static char *copy_of(const char *name) {
     return memcpy(rd_alloc(size), name, size);
 }
 
+static rd_slice put(char **room, rd_slice text) {
+    char *at = *room;
+    if (text.len > 0) memcpy(at, text.ptr, text.len);
+    *room += text.len;
+    return rd_slice_of(at, text.len);
+}
+
+/* With what its slices are of behind it. */
+static rd_ws_call *copy_of_call(const rd_ws_call *call) {
+    if (call == NULL) return NULL;
+    const size_t len = call->target.len + call->host.len + call->fields.len + call->protocols.len;
+    rd_ws_call *copy = rd_alloc(sizeof(*copy) + len);
+    char *room = (char *)(copy + 1);
+    *copy = *call;
+    copy->target = put(&room, call->target);
+    copy->host = put(&room, call->host);
+    copy->fields = put(&room, call->fields);
+    copy->protocols = put(&room, call->protocols);
+    return copy;
+}
+
 static void dial(rd_outgoing *outgoing, const rd_destination *where) {
     rd_dialer *dialer = &outgoing->all->dialer;
     const uint64_t due_ms = outgoing->due_ms;
@@ -166,6 +261,11 @@ static void dial(rd_outgoing *outgoing, const rd_destination *where) {
     } else {
         rd_dial_begin(dialer, &outgoing->dial, where->targets, due_ms);
     }
+}
+
+rd_endpoint *rd_outgoing_endpoint(const rd_outgoings *outgoings, const rd_destination *where) {
+    rd_http_shared *shared = outgoings->set->shared;
+    return where->websocket == NULL ? rd_raw_dialing(shared) : rd_websocket_dialing(shared);
 }
 
 void rd_outgoing_begin(rd_outgoings *outgoings, rd_endpoint *endpoint,
@@ -181,6 +281,7 @@ void rd_outgoing_begin(rd_outgoings *outgoings, rd_endpoint *endpoint,
     outgoing->due_ms = outgoings->dialer.loop->now_ms + where->timeout_ms;
     outgoing->transport = where->transport == NULL ? &rd_transport_tcp : where->transport;
     outgoing->peer_name = copy_of(where->peer_name);
+    outgoing->call = copy_of_call(where->websocket);
     rd_list_append(&outgoings->all, &outgoing->node);
     outgoings->count++;
     dial(outgoing, where);

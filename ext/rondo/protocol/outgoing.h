@@ -5,7 +5,7 @@
  * told to the application by OPEN. One that cannot be made is told by CLOSE alone: its endpoint is
  * there from the beginning. Under the loop lock.
  *
- *   begin ──▶ dialing (listen/dial.h) ──▶ the transport's handshake ──▶ the protocol of the
+ *   begin ──▶ dialing (listen/dial.h) ──▶ handshakes: TLS, WebSocket ─▶ the protocol of the
  *                │  deadline, stop            │      └──────────────────▲  connection: OPEN … CLOSE
  *                └──────▶ failed: CLOSE ◀─────┘
  */
@@ -13,6 +13,7 @@
 #define RD_PROTOCOL_OUTGOING_H
 
 #include "endpoint/endpoint.h"
+#include "endpoint/websocket_call.h"
 #include "listen/dial.h"
 #include "transport/conn.h"
 
@@ -34,6 +35,7 @@ typedef struct rd_destination {
     uint64_t timeout_ms;           /* for all of it */
     const rd_transport *transport; /* stays with its owner, who outlives the connection */
     const char *peer_name;         /* for a transport with a handshake */
+    const rd_ws_call *websocket;   /* what is asked for, without its key; NULL: raw */
 } rd_destination;
 
 void rd_outgoings_init(rd_outgoings *outgoings, rd_conn_set *set, const uint32_t *conn_limit);
@@ -42,8 +44,11 @@ void rd_outgoings_init(rd_outgoings *outgoings, rd_conn_set *set, const uint32_t
  * it any more. */
 bool rd_outgoings_are_full(const rd_outgoings *outgoings);
 
-/* Takes over the protocol's reference to the endpoint, which is dialing. It may have failed, and
- * the connection may be there, when this returns. */
+/* The endpoint of such a connection, dialing: the protocol's reference. */
+rd_endpoint *rd_outgoing_endpoint(const rd_outgoings *outgoings, const rd_destination *where);
+
+/* Takes over the protocol's reference to the endpoint, which is of rd_outgoing_endpoint(). It may
+ * have failed, and the connection may be there, when this returns. */
 void rd_outgoing_begin(rd_outgoings *outgoings, rd_endpoint *endpoint, const rd_destination *where);
 
 /* The server stops: those that are being made fail, and so do all later ones. */

@@ -72,6 +72,10 @@ static const rd_upgrade_row upgrades[] = {
 
 const rd_upgrade_row rd_upgrade_raw = {.name = RD_SLICE_INIT("raw"), .bytes_only = true};
 
+const rd_upgrade_row *rd_upgrade_websocket(void) {
+    return &upgrades[0];
+}
+
 #define EACH_UPGRADE(row)                                                                          \
     for (const rd_upgrade_row *row = upgrades;                                                     \
          row < upgrades + sizeof(upgrades) / sizeof(upgrades[0]); row++)

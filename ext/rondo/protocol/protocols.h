@@ -50,6 +50,9 @@ typedef struct rd_upgrade_row {
  * otherwise the functions of endpoint/raw.h. */
 extern const rd_upgrade_row rd_upgrade_raw;
 
+/* The row of WebSockets, also of those that this process asks for. */
+const rd_upgrade_row *rd_upgrade_websocket(void);
+
 /* What the request can be upgraded to, or NULL. Any thread. */
 const rd_upgrade_row *rd_upgrade_asked(const rd_request *request);
 

@@ -6,17 +6,23 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo/config/tls_call"
+require "rondo/process/calling"
 
 module Rondo
   # A connection that is to be made. The arguments are checked here, before anything happens.
   class Outgoing
-    EXPECTED = "expected tcp://HOST:PORT, tls://HOST:PORT or unix://PATH"
+    EXPECTED = "expected tcp://HOST:PORT, tls://HOST:PORT, ws://HOST, wss://HOST or unix://PATH"
     # The bytes of a name in the DNS, with room for the zone of an address.
     HOST_MAX = 255
     # Seconds.
     TIMEOUTS = (0.01..86_400)
     OPTIONS = %i[timeout].freeze
     TLS_OPTIONS = %i[verify ca cert key server_name alpn].freeze
+    WEBSOCKET_OPTIONS = %i[headers protocols].freeze
+    # Of URLs that need none.
+    PORTS = { "ws" => 80, "wss" => 443 }.freeze
+    PLACE = %r{\A(?<scheme>tcp|tls|wss?)://(?:\[(?<literal>[^\]]+)\]|(?<name>[^:\[\]/?\#@]+))(?::(?<port>\d{1,5}))?
+               (?<target>[/?].*)?\z}x
 
     # @param url [String]
     # @param handler [Object]
@@ -32,6 +38,7 @@ module Rondo
       check(options)
       @timeout_ms = options[:timeout] && milliseconds(options[:timeout])
       @tls = TLS::Call.new(@url, @where[:host], options.slice(*TLS_OPTIONS)) if secure?
+      @where[:websocket] = Calling.new(@authority, @target, *options.values_at(*WEBSOCKET_OPTIONS)).to_h if websocket?
     end
 
     # @param core [Server::Core]
@@ -66,19 +73,32 @@ module Rondo
     end
 
     def place
-      case @url
-      when %r{\A(?:tcp|tls)://(?:\[([^\]]+)\]|([^:\[\]/?\#@]+)):(\d{1,5})/?\z} then tcp(*Regexp.last_match.captures)
-      when %r{\Aunix://(.+)\z} then { path: unix(Regexp.last_match(1)) }
-      else refuse(@url)
-      end
+      found = PLACE.match(@url)
+      return tcp(found) if found && (found[:port] || PORTS[found[:scheme]]) && fits?(found)
+
+      path = @url[%r{\Aunix://(.+)\z}, 1] or refuse(@url)
+      { path: unix(path) }
     end
 
-    def tcp(literal, name, port)
-      host = literal || name
-      port = Integer(port, 10)
+    # Only a WebSocket has a path, of visible ASCII and without a fragment (RFC 6455, section 3).
+    def fits?(found)
+      target = found[:target].to_s
+      PORTS.key?(found[:scheme]) ? target.match?(/\A[!-~]*\z/) && !target.include?("#") : ["", "/"].include?(target)
+    end
+
+    def tcp(found)
+      host = found[:literal] || found[:name]
+      port = found[:port] ? Integer(found[:port], 10) : PORTS[found[:scheme]]
       refuse(@url, "port #{port} is not between 1 and 65535") unless port.between?(1, 65_535)
       refuse(@url, "the name is longer than #{HOST_MAX} bytes") if host.bytesize > HOST_MAX
+      note_request(found, port)
       { host: host, port: port }
+    end
+
+    def note_request(found, port)
+      host = found[:literal] ? "[#{found[:literal]}]" : found[:name]
+      @authority = port == PORTS[found[:scheme]] ? host : "#{host}:#{port}"
+      @target = found[:target].to_s.sub(%r{\A(?!/)}, "/")
     end
 
     def unix(path)
@@ -86,17 +106,29 @@ module Rondo
     end
 
     def secure?
-      @url.start_with?("tls:")
+      @url.start_with?("tls:", "wss:")
+    end
+
+    def websocket?
+      @url.start_with?("ws:", "wss:")
     end
 
     def check(options)
       options.each_key do |name|
-        next if OPTIONS.include?(name) || (TLS_OPTIONS.include?(name) && secure?)
-        raise ArgumentError, "#{name} is an option of tls://, not of #{@url}" if TLS_OPTIONS.include?(name)
+        next if OPTIONS.include?(name)
+        next if TLS_OPTIONS.include?(name) && secure?
+        next if WEBSOCKET_OPTIONS.include?(name) && websocket?
 
-        known = OPTIONS + TLS_OPTIONS
-        raise ArgumentError, "unknown option #{name} of an outgoing connection#{Server.nearest(name, known)}"
+        refuse_option(name)
       end
+    end
+
+    def refuse_option(name)
+      raise ArgumentError, "#{name} is an option of tls: and wss:, not of #{@url}" if TLS_OPTIONS.include?(name)
+      raise ArgumentError, "#{name} is an option of ws: and wss:, not of #{@url}" if WEBSOCKET_OPTIONS.include?(name)
+
+      known = OPTIONS + TLS_OPTIONS + WEBSOCKET_OPTIONS
+      raise ArgumentError, "unknown option #{name} of an outgoing connection#{Server.nearest(name, known)}"
     end
 
     def milliseconds(seconds)
@@ -114,11 +146,12 @@ module Rondo
   class << self
     # Makes a connection, in the server that runs in this process. What is asked for before one runs
     # begins when one does, in each worker of a cluster. Any thread; does not wait for the connection.
-    # @param url [String] tcp://HOST:PORT, tls://HOST:PORT or unix://PATH
+    # @param url [String] tcp://HOST:PORT, tls://HOST:PORT, ws://HOST/PATH, wss://HOST/PATH or unix://PATH
     # @param handler [Object] its callbacks, as those of a raw connection; `on_close(nil)` is the only one if
     #   the connection cannot be made
     # @param options [Hash{Symbol => Object}] timeout [Numeric] seconds until it has to be there, instead of the setting
-    #   dial_timeout_ms; of tls: also those of {TLS::Call#initialize}
+    #   dial_timeout_ms; of tls: and wss: also those of {TLS::Call#initialize}, of ws: and wss: those of
+    #   {Calling#initialize}, headers and protocols
     # @return [Object] the handler
     # @raise [AddressError] the URL; one line
     # @raise [ArgumentError, TypeError] there is no handler, or an option is not valid

@@ -134,6 +134,56 @@ static void test_stops_behind_the_header(void) {
     CHECK_INT(used, 3);
 }
 
+/* A server's header has no mask, and one that has is refused at its second byte. */
+static void test_of_a_server(void) {
+    static const struct {
+        const char *bytes;
+        size_t len;
+        int result;
+    } heads[] = {{"\x81\x02hi", 4, 1},
+                 {"\x82\x7e\x01\x00x", 5, 1},
+                 {"\x82\x7f\0\0\0\0\0\1\0\0x", 11, 1},
+                 {"\x89\x00", 2, 1},
+                 {"\x81", 1, 0},
+                 {"\x82\x7e\x01", 3, 0},
+                 {"\x81\x82" MASK, 6, RD_ERR_WS_MASKED}};
+    rd_ws_frame frame;
+    size_t used;
+
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        frame = (rd_ws_frame){.is_bare = true};
+        CHECK_INT(rd_ws_frame_read(&frame, false, heads[i].bytes, heads[i].len, &used),
+                  heads[i].result);
+        if (heads[i].result == 1)
+            CHECK_INT(used, heads[i].len - (frame.length == 2 ? 2 : frame.length > 0 ? 1 : 0));
+    }
+}
+
+/* What a client writes is what a server reads. */
+static void test_masked(void) {
+    static const uint8_t mask[4] = {0x37, 0xfa, 0x21, 0x3d};
+    static const size_t lengths[] = {0, 1, 125, 126, 65535, 65536};
+    static char payload[65536];
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        const size_t len = lengths[i];
+        rd_buffer out = {0};
+        rd_ws_frame frame = {0};
+        size_t used;
+
+        memset(payload, 'x', sizeof payload);
+        rd_ws_masked_write(&out, RD_WS_TEXT, false, mask, rd_slice_of(payload, len));
+        CHECK_INT(rd_ws_frame_read(&frame, false, rd_buffer_ptr(&out), rd_buffer_len(&out), &used),
+                  1);
+        CHECK_INT(frame.length, len);
+        CHECK(memcmp(frame.mask, mask, sizeof mask) == 0);
+        CHECK_INT(rd_buffer_len(&out), used + len);
+        if (len > 0) CHECK(rd_buffer_ptr(&out)[used] != 'x');
+        rd_ws_mask(rd_buffer_ptr(&out) + used, len, mask, 0);
+        CHECK(len == 0 || memcmp(rd_buffer_ptr(&out) + used, payload, len) == 0);
+        rd_buffer_clear(&out);
+    }
+}
+
 static void test_compressed(void) {
     static const struct {
         const char *bytes;
@@ -255,6 +305,8 @@ static void test_written_closes(void) {
 int main(void) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) check_row(&rows[i]);
     test_stops_behind_the_header();
+    test_of_a_server();
+    test_masked();
     test_compressed();
     test_mask();
     test_written_headers();

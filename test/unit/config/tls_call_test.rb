@@ -232,7 +232,7 @@ class TLSCallTest < OutgoingCase
     end
     assert_raises(TypeError) { @server.connect("tls://localhost:1", handler: @echo, ca: 1) }
     error = assert_raises(ArgumentError) { @server.connect("tcp://localhost:1", handler: @echo, verify: false) }
-    assert_equal "verify is an option of tls://, not of tcp://localhost:1", error.message
+    assert_equal "verify is an option of tls: and wss:, not of tcp://localhost:1", error.message
   end
 
   def test_files
