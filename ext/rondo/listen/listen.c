@@ -16,6 +16,9 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <linux/filter.h>
+#endif
 
 #include "base/alloc.h"
 #include "listen/listener.h"
@@ -58,6 +61,18 @@ static void describe_tcp(rd_listener *listener) {
              listener->host, listener->port);
 }
 
+/* Drops all packets: whoever connects meanwhile asks again a second later, as after any packet that
+ * is lost. A connection in the queue of a socket that is closed would be reset. */
+static int let_nobody_in(int fd) {
+#ifdef SO_ATTACH_FILTER
+    struct sock_filter drop = {.code = BPF_RET | BPF_K, .k = 0};
+    const struct sock_fprog filter = {.len = 1, .filter = &drop};
+    return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter));
+#else
+    return fd < 0 ? -1 : 0;
+#endif
+}
+
 static int bind_tcp(int fd, const struct addrinfo *at, const rd_listen_options *options) {
     switch_on(fd, SOL_SOCKET, SO_REUSEADDR);
     if (options->reuse_port) switch_on(fd, SOL_SOCKET, SO_REUSEPORT);
@@ -69,6 +84,7 @@ static int bind_tcp(int fd, const struct addrinfo *at, const rd_listen_options *
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
     }
     if (bind(fd, at->ai_addr, at->ai_addrlen) != 0) return errno;
+    if (options->reserves && let_nobody_in(fd) != 0) return errno;
     if (listen(fd, options->backlog) != 0) return errno;
     return 0;
 }

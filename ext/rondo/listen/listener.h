@@ -29,6 +29,7 @@ typedef struct rd_listen_options {
     int backlog;
     bool reuse_port;
     bool nodelay;
+    bool reserves;                 /* the port, and lets nobody in: it is about to be replaced */
     int mode;                      /* of a Unix socket's file; -1: as the umask says */
     const rd_transport *transport; /* of the connections; NULL: plain. The listener is an owner */
 } rd_listen_options;

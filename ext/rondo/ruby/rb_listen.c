@@ -32,6 +32,7 @@ static rd_listen_request read_address(const rd_settings *settings, VALUE address
         .backlog = int_option(address, "backlog", (int)settings->backlog),
         .reuse_port = NIL_P(reuse) ? settings->reuse_port != 0 : RTEST(reuse),
         .nodelay = NIL_P(low_latency) ? settings->tcp_nodelay != 0 : RTEST(low_latency),
+        .reserves = RTEST(rd_option(address, "reserves")),
         .mode = int_option(address, "mode", -1),
     };
     if (kind == ID2SYM(rb_intern("fd"))) {

@@ -201,12 +201,13 @@ module Rondo
       nil
     end
 
-    # The first one is bound without SO_REUSEPORT: it would share a port with a stranger's servers.
+    # The first one is bound without SO_REUSEPORT: it would share a port with a stranger's servers. It lets nobody in,
+    # because it is replaced at once.
     def open_new(uri, tls)
       port = nil
       Rondo::Address.resolve(Rondo::Address.parse(uri).merge(tls: tls)).map do |wanted|
         wanted = wanted.merge(port: port) if port&.positive?
-        opened = @opener.open(wanted)
+        opened = @opener.open(wanted.merge(reserves: true))
         port = opened.port if wanted[:port]&.zero?
         made = Address.new(url: opened.url, uri: uri, tls: wanted[:tls], shared: wanted[:kind] == :unix, foreign: false,
                            ios: [opened.io])

@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <stdlib.h>
@@ -28,6 +30,37 @@ static void test_tcp(void) {
     rd_listener_close(&one);
     CHECK(rd_listen_tcp(&two, "no.such.host.invalid", 80, &options, error) < 0);
     CHECK(strstr(error, "cannot listen on tcp://no.such.host.invalid:80") != NULL);
+}
+
+static int connect_to(const rd_listener *listener) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(listener->port)};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    CHECK(connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 || errno == EINPROGRESS);
+    return fd;
+}
+
+static bool is_connected(int fd) {
+    struct pollfd connecting = {.fd = fd, .events = POLLOUT};
+    return poll(&connecting, 1, 0) == 1;
+}
+
+/* Its clients would be reset with it. On the loopback the kernel answers within connect(2). */
+static void test_a_port_that_is_reserved_lets_nobody_in(void) {
+    rd_listener first, second;
+    options.reserves = true;
+    CHECK_INT(rd_listen_tcp(&first, "127.0.0.1", 0, &options, error), 0);
+    const int early = connect_to(&first);
+    CHECK(!is_connected(early));
+    options.reserves = false;
+    CHECK(rd_listen_tcp(&second, "127.0.0.1", first.port, &options, error) < 0);
+    rd_listener_close(&first);
+    CHECK_INT(rd_listen_tcp(&second, "127.0.0.1", first.port, &options, error), 0);
+    const int late = connect_to(&second);
+    CHECK(is_connected(late));
+    close(early);
+    close(late);
+    rd_listener_close(&second);
 }
 
 static void test_unix(void) {
@@ -148,6 +181,7 @@ static void test_inherited_and_refused_by_the_poller(void) {
 
 int main(void) {
     test_tcp();
+    test_a_port_that_is_reserved_lets_nobody_in();
     test_unix();
     test_a_file_that_is_no_socket_stays();
     test_abstract_and_too_long();
