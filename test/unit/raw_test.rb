@@ -389,7 +389,7 @@ class RawTest < Minitest::Test
     assert_equal "hello\n", line(socket)
     assert_equal ["::1", local(socket)[1]], echo.client.peer
   rescue Rondo::AddressError, Errno::EADDRNOTAVAIL
-    skip "no IPv6 on this machine"
+    skip "an IPv6 loopback is missing"
   end
 
   def test_unix

@@ -38,7 +38,7 @@ class OutgoingTest < OutgoingCase
     connect(peer("::1"))
     assert_equal "hello\n", line(accept)
   rescue Errno::EADDRNOTAVAIL
-    skip "this machine has no IPv6"
+    skip "an IPv6 loopback is missing"
   end
 
   def test_unix
