@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Connections that the application asks for: their URLs and options; see docs/CONNECT.md. Those of TLS are in
-# config/tls_call.rb. The connections are made in
-# ext/rondo/protocol/outgoing.c, the extension's side of this is ext/rondo/app/rb_connect.c.
+# Connections that the application asks for: their URLs and options; see docs/CONNECT.md. The options of TLS are in
+# config/tls_call.rb. ext/rondo/protocol/outgoing.c makes the connections; the extension's side of this file is
+# ext/rondo/app/rb_connect.c.
 # SPDX-License-Identifier: MIT
 
 require "rondo/config/tls_call"

@@ -10,7 +10,7 @@ require "up"
 module Rackup
   # The registry.
   module Handler
-    # Rackup's side of Up!: one process of Rondo.
+    # Rackup's side of Up!: the handler of Rondo under another name.
     module Up
       extend ::Rondo::Handler
     end
