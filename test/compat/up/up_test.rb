@@ -121,7 +121,7 @@ class UpTest < Minitest::Test
 
   def test_what_needs_node
     %w[up up_node].each do |name|
-      assert_equal ["", "#{name}: this runs applications by Opal on Node, and comes with the Node engine; up_ruby runs them here\n", 1],
+      assert_equal ["", "#{name}: Rondo does not run applications by Opal on Node; up_ruby runs them in Ruby\n", 1],
                    run_command(name)
     end
   end
