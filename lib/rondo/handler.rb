@@ -163,8 +163,8 @@ module Rondo
       left = values.slice(*OF_THE_COMMAND).reject { |_name, (value, _source)| value.nil? }
       return if left.empty?
 
-      log.say "! #{left.keys.join(", ")} (#{left.values.first.last}): no effect, because only the command " \
-              "`rondo` uses this"
+      log.say "! #{left.keys.join(", ")} (#{left.values.first.last}): no effect, because without workers only " \
+              "the command `rondo` and Rondo.start use this"
     end
 
     # Rackup takes INT itself and leaves TERM to Ruby.

@@ -277,7 +277,8 @@ class RackupTest < ShellCase
   def test_what_only_the_command_does_is_said
     write "config/puma.rb", "pidfile 'a.pid'\ntag nil\nplugin :tmp_restart\n"
     server = rackup
-    assert_match(/^! pidfile, tmp_restart \(puma\.rb\): no effect, because only the command `rondo` uses this$/, server.log)
+    assert_match(/^! pidfile, tmp_restart \(puma\.rb\): no effect, because without workers only the command `rondo` and Rondo\.start use this$/,
+                 server.log)
     refute File.exist?(File.join(@folder, "a.pid"))
   end
 

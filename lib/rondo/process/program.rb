@@ -231,7 +231,6 @@ module Rondo
       raise Error, "workers is 0 now; stop the server and start it again" unless WorkerCount.new(settings).cluster?
 
       Root.forget
-
       Mold.new(link, settings, @configuration, program: Program.write(settings.values).first).run
     end
 
@@ -249,8 +248,8 @@ module Rondo
       left << "Rondo::Root" if Root.any?
       return if left.empty?
 
-      @configuration.notes << "#{left.join(", ")}: the master has it until the first restart by USR2, after which it " \
-                              "has not loaded the program"
+      @configuration.notes << "#{left.join(", ")}: the master stops using this at the first restart by USR2, because the next " \
+                              "master does not load the program"
     end
 
     # ---- the mold ----

@@ -114,7 +114,7 @@ class ProgramTest < ClusterCase
     server = program("bind: 'tcp://127.0.0.1:0'", env: { "WEB_CONCURRENCY" => "1", "RAILS_MAX_THREADS" => "3" }, after: more)
     wait_for_workers(server, 1)
     assert_includes server.log, "*  Max threads: 2 (Rondo.start)\n"
-    assert_includes server.log, "! after_stopped: the master has it until the first restart by USR2, after which it has not loaded"
+    assert_includes server.log, "! after_stopped: the master stops using this at the first restart by USR2, because the next"
     assert server.stop.success?
     assert_match(/^worker 0 boots$.*^stopped$/m, server.log)
   end
@@ -165,7 +165,7 @@ class ProgramTest < ClusterCase
   def test_an_object_that_only_the_program_knows
     server = program('bind: "tcp://127.0.0.1:0", workers: 1, custom_logger: Log.new("name"), tag: Name.new("a tag")', before: LOG)
     wait_for_workers(server, 1)
-    assert_includes server.log, "! custom_logger: the master has it until the first restart by USR2"
+    assert_includes server.log, "! custom_logger: the master stops using this at the first restart by USR2"
     2.times { |n| restart(server, "USR2", phase: n + 1) }
     assert_includes title(server.pid), "[a tag]"
     newer_code("two")
@@ -220,7 +220,7 @@ class ProgramTest < ClusterCase
   def test_blocks_of_the_first_process
     server = program('bind: "tcp://127.0.0.1:0", workers: 1', before: ROOT_BLOCKS + TALK)
     wait_for_workers(server, 1)
-    assert_includes server.log, "! Rondo::Root: the master has it until the first restart by USR2"
+    assert_includes server.log, "! Rondo::Root: the master stops using this at the first restart by USR2"
     server.wait_for_log(/(root tick.*){3}/m)
     assert_includes server.wait_for_log(/^codes .*$/)[0], "codes [3]"
     write "go", ""
