@@ -208,6 +208,10 @@ class IodineRunningTest < Minitest::Test
           write("welcome, \#{count}")
         end
 
+        def write(data)
+          super("> \#{data}")
+        end
+
         def on_message(data)
           return close if data == "bye"
 
@@ -226,13 +230,13 @@ class IodineRunningTest < Minitest::Test
       }
     RUBY
     ann, bob = Array.new(2) { WebsocketPeer.new(program.url) }
-    assert_equal ["welcome, 1", "welcome, 2"], [ann, bob].map(&:hear)
+    assert_equal ["> welcome, 1", "> welcome, 2"], [ann, bob].map(&:hear)
     ann.say("hello")
-    assert_equal ["own: hello", "other: hello"], [ann, bob].map(&:hear)
+    assert_equal ["> own: hello", "> other: hello"], [ann, bob].map(&:hear)
     ann.say("bye")
     assert_equal 1000, ann.hear_close.first
     ann.close
-    assert_equal "one left, 1", bob.hear
+    assert_equal "> one left, 1", bob.hear
     bob.close
   end
 

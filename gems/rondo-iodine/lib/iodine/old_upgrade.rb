@@ -19,7 +19,7 @@ module Iodine
         # @return [Callbacks] a handler of today
         def adapt(given)
           handler = given.is_a?(Class) ? given.new : given
-          handler.extend(Methods) unless handler.is_a?(Methods)
+          give_methods(handler) unless handler.is_a?(Methods)
           Callbacks.new(handler)
         end
 
@@ -36,6 +36,13 @@ module Iodine
         # @return [Array<Object>] handlers of all such connections of this process
         def all
           @lock.synchronize { @handlers.keys }
+        end
+
+        private
+
+        # The application's own methods go first, so the class gets these, as with iodine.
+        def give_methods(handler)
+          handler.instance_of?(Object) ? handler.extend(Methods) : handler.class.include(Methods)
         end
       end
 
