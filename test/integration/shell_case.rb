@@ -59,6 +59,15 @@ class ShellCase < Minitest::Test
     end
   end
 
+  # A program that begins its server itself.
+  class Program < Server
+    private
+
+    def command_line(path, *)
+      [RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", path]
+    end
+  end
+
   def setup
     @folder = File.realpath(Dir.mktmpdir("rondo-shell"))
     @servers = []

@@ -9,15 +9,6 @@ require_relative "cluster_case"
 class ProgramTest < ClusterCase
   RESTARTS = ENV.fetch("RONDO_TEST_RESTARTS", "4").to_i
 
-  # The command is the program itself.
-  class Program < ShellCase::Server
-    private
-
-    def command_line(path, *)
-      [RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", path]
-    end
-  end
-
   # @param settings [String] arguments of the call
   # @param before [String] lines in front of it
   # @param after [String] what stands behind it

@@ -31,15 +31,6 @@ class SitesTest < ClusterCase
     super
   end
 
-  # A command that is a program.
-  class Program < ShellCase::Server
-    private
-
-    def command_line(path, *)
-      [RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", path]
-    end
-  end
-
   def program(call)
     path = write("program.rb", "require \"rondo\"\n#{APPS}#{call}\n")
     Program.new(path, env: BLANK, spawn: { chdir: @folder }).tap do |server|
