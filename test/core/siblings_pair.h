@@ -45,6 +45,17 @@ static void answer(rd_server *server, rd_request *request) {
     request->responder->finish(request);
 }
 
+/* An application that says which server and which site it is. */
+__attribute__((unused)) static void answer_site(rd_server *server, rd_request *request) {
+    char text[32];
+    int len =
+        snprintf(text, sizeof(text), "%c site %d", server == servers[A] ? 'A' : 'B', request->site);
+    rd_response_head head = {.status = 200, .length = len};
+    request->responder->start(request, &head);
+    request->responder->write(request, text, (size_t)len);
+    request->responder->finish(request);
+}
+
 static void (*app)(rd_server *server, rd_request *request) = answer;
 
 /* One turn and all its consequences. */

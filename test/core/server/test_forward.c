@@ -72,16 +72,6 @@ static void test_http_1_0(void) {
     end_with();
 }
 
-static void answer_site(rd_server *server, rd_request *request) {
-    char text[32];
-    int len =
-        snprintf(text, sizeof(text), "%c site %d", server == servers[A] ? 'A' : 'B', request->site);
-    rd_response_head head = {.status = 200, .length = len};
-    request->responder->start(request, &head);
-    request->responder->write(request, text, (size_t)len);
-    request->responder->finish(request);
-}
-
 static void listen_at_site(rd_server *server, uint16_t site) {
     rd_listener listener = {.transport = &rd_transport_xor, .site = site};
     snprintf(listener.url, sizeof(listener.url), "http://127.0.0.1:81");

@@ -9,16 +9,6 @@
 
 static rd_transport secure;
 
-static void answer_site(rd_server *server, rd_request *request) {
-    char text[32];
-    int len =
-        snprintf(text, sizeof(text), "%c site %d", server == servers[A] ? 'A' : 'B', request->site);
-    rd_response_head head = {.status = 200, .length = len};
-    request->responder->start(request, &head);
-    request->responder->write(request, text, (size_t)len);
-    request->responder->finish(request);
-}
-
 static void listen_at(rd_server *server, const rd_transport *transport, const char *url,
                       uint16_t site) {
     rd_listener listener = {.transport = transport, .site = site};
