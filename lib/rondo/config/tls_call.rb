@@ -79,7 +79,7 @@ module Rondo
       # A folder of certificates would be searched in the handshake, so it is not read.
       def bundle
         [ENV.fetch("SSL_CERT_FILE", nil), *BUNDLES].compact.find { |path| File.file?(path) } or
-          refuse("this machine has no list of authorities; give ca")
+          refuse("a list of authorities is missing on this machine; name one with ca")
       end
 
       def read(path)
