@@ -12,12 +12,13 @@ class WorkerTest < Minitest::Test
 
   # Records the heirs.
   class Server
-    attr_reader :board, :inboxes, :schemes, :secrets, :shown
+    attr_reader :board, :inboxes, :schemes, :apps, :secrets, :shown
 
-    def listen_fd(_descriptor, scheme:, tls:)
+    def listen_fd(_descriptor, app = nil, scheme:, tls:)
       raise Rondo::AddressError, "this version does not speak #{scheme}" unless scheme.start_with?("http")
 
       (@schemes ||= []) << scheme
+      (@apps ||= []) << app
       (@secrets ||= []) << tls
     end
 
@@ -108,6 +109,15 @@ class WorkerTest < Minitest::Test
 
   def test_the_master_says_what_is_spoken_on_a_socket
     assert_equal %w[https http], cover(schemes: "https http")
+    assert_equal [nil, nil], @server.apps
+  end
+
+  def test_the_master_names_the_address_of_another_application
+    admin = ->(_env) { [200, {}, []] }
+    @worker.instance_variable_set(:@apps, { "tcp://127.0.0.1:3001" => admin })
+    key = ["tcp://127.0.0.1:3001"].pack("m0")
+    assert_equal %w[http https], cover(schemes: "http:#{key} https")
+    assert_equal [admin, nil], @server.apps
   end
 
   def test_a_socket_that_this_version_cannot_serve
