@@ -248,8 +248,8 @@ module Rondo
       left << "Rondo::Root" if Root.any?
       return if left.empty?
 
-      @configuration.notes << "#{left.join(", ")}: the master stops using this at the first restart by USR2, because the next " \
-                              "master does not load the program"
+      @configuration.notes << "#{left.join(", ")}: the master stops using this at the first restart by USR2, " \
+                              "because the next master does not load the program"
     end
 
     # ---- the mold ----
