@@ -173,7 +173,7 @@ void rd_disk_do(rd_loop *loop, rd_disk_job *job, uint64_t volume) {
     pthread_mutex_lock(&disk->lock);
     const bool is_queued = !disk->over && queue_job(disk, job, volume);
     const bool is_lost = disk->left_behind; /* together with the threads that do not return */
-    disk->failed |= !is_queued && !disk->over;
+    disk->failed |= !is_queued && !disk->over && !job->needs_thread; /* which says so itself */
     pthread_mutex_unlock(&disk->lock);
     if (is_queued || is_lost) return;
     if (job->needs_thread || run_job(job)) rd_loop_post(loop, &job->posted);

@@ -102,8 +102,16 @@ module Rondo
         @wake.write_nonblock(".", exception: false)
       end
 
+      # A block may end its thread, which is not its own.
       def run
         turn until @ended
+      ensure
+        go_on unless @ended
+      end
+
+      def go_on
+        @log.error "! Rondo::Root: a block has ended the thread of all blocks; another thread goes on"
+        start
       end
 
       def turn

@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
+require "stringio"
 require "rondo"
 require "rondo/config/settings"
 require "rondo/pubsub/hub"
@@ -81,6 +82,20 @@ class RootTest < Minitest::Test
   ensure
     Root.close
     hub&.close
+  end
+
+  def test_a_block_that_ends_its_thread
+    out = StringIO.new
+    log = Rondo::Logger.new(io: out)
+    called = Queue.new
+    Root.run { Thread.exit }
+    Root.run_after(1) { called << Thread.current.name }
+    Root.start(nil, log, 10)
+    assert_equal "rondo root", called.pop
+    assert_match(/^! Rondo::Root: a block has ended the thread of all blocks; another thread goes on$/, out.string)
+    assert_equal 1, out.string.lines.size
+  ensure
+    Root.close
   end
 
   # The hub learns of the subscription soon.
