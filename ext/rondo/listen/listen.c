@@ -16,9 +16,6 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <linux/filter.h>
-#endif
 
 #include "base/alloc.h"
 #include "listen/listener.h"
@@ -61,15 +58,16 @@ static void describe_tcp(rd_listener *listener) {
              listener->host, listener->port);
 }
 
-/* Drops all packets: whoever connects meanwhile asks again a second later, as after any packet that
- * is lost. A connection in the queue of a socket that is closed would be reset. */
-static int let_nobody_in(int fd) {
-#ifdef SO_ATTACH_FILTER
-    struct sock_filter drop = {.code = BPF_RET | BPF_K, .k = 0};
-    const struct sock_fprog filter = {.len = 1, .filter = &drop};
-    return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter));
+/* Drops packets that have passed a router or may pass one, which are all (RFC 5082): whoever
+ * connects meanwhile asks again a second later, as after any packet that is lost. A connection in
+ * the queue of a socket that is closed would be reset. Where the system cannot do that, it is. */
+static void let_nobody_in(int fd) {
+#if defined(IP_MINTTL) && defined(IPV6_MINHOPCOUNT)
+    const int most = 255;
+    setsockopt(fd, IPPROTO_IP, IP_MINTTL, &most, sizeof(most));
+    setsockopt(fd, IPPROTO_IPV6, IPV6_MINHOPCOUNT, &most, sizeof(most));
 #else
-    return fd < 0 ? -1 : 0;
+    (void)fd;
 #endif
 }
 
@@ -84,7 +82,7 @@ static int bind_tcp(int fd, const struct addrinfo *at, const rd_listen_options *
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
     }
     if (bind(fd, at->ai_addr, at->ai_addrlen) != 0) return errno;
-    if (options->reserves && let_nobody_in(fd) != 0) return errno;
+    if (options->reserves) let_nobody_in(fd);
     if (listen(fd, options->backlog) != 0) return errno;
     return 0;
 }

@@ -11,9 +11,11 @@ require "io/nonblock"
 require "support/websocket_peer"
 
 class ThreadsTest < RackCase
-  # Reads in C and keeps the GVL.
-  READ = Fiddle::Function.new(Fiddle.dlopen(nil)["read"], [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T],
-                              Fiddle::TYPE_SIZE_T, need_gvl: true)
+  # Reads and writes in C, and keeps the GVL.
+  READ, WRITE = %w[read write].map do |name|
+    Fiddle::Function.new(Fiddle.dlopen(nil)[name], [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T],
+                         Fiddle::TYPE_SIZE_T, need_gvl: true)
+  end
 
   def setup
     super
@@ -403,7 +405,7 @@ class ThreadsTest < RackCase
     inside, entering = IO.pipe
     running = start(lint: false) do |env|
       if env["PATH_INFO"] == "/stuck"
-        entering.write(".")
+        WRITE.call(entering.fileno, ".", 1) # without a moment in which another thread could run
         READ.call(gate.fileno, Fiddle::Pointer.malloc(1, Fiddle::RUBY_FREE), 1)
       end
       [200, {}, [env["PATH_INFO"]]]
