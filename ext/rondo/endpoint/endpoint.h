@@ -108,13 +108,13 @@ struct rd_endpoint {
     bool is_deaf;        /* the application wants no event but the end; read without the lock */
     bool is_unclaimed;   /* a listener accepted it, `index` is that of what makes its handler, and
                           * the application has not taken OPEN yet; read without the lock */
+    bool is_dialing;     /* this process makes the connection, and has none yet: CLOSE means that
+                          * there never was one, and `reason` says why; read without the lock */
     bool is_closing : 1; /* nothing more can be sent */
     bool wants_drained : 1;
     bool wants_ping : 1;
-    bool is_dialing : 1; /* this process makes the connection, and has none yet: CLOSE means that
-                          * there never was one, and `reason` says why */
-    bool has_ended : 1;  /* set by the protocol: the client has ended its side */
-    char *reason;        /* allocated, or NULL */
+    bool has_ended : 1; /* set by the protocol: the client has ended its side */
+    char *reason;       /* allocated, or NULL */
 };
 
 /* A message for the application: from the client, or from a channel. */
