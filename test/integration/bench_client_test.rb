@@ -33,11 +33,14 @@ class BenchClientTest < Minitest::Test
 
     private
 
+    # A connection counts with its first request: the client may have opened one more before it knew that it has enough.
     def serve(socket)
-      @connections += 1
       Thread.new do
+        first = true
         socket = OpenSSL::SSL::SSLSocket.new(socket, @tls).tap { |secure| secure.sync_close = true }.accept if @tls
         while (head = socket.gets("\r\n\r\n"))
+          @mutex.synchronize { @connections += 1 } if first
+          first = false
           @bodies << socket.read(head[/Content-Length: (\d+)/, 1].to_i)
           answer(socket, @answers[count % @answers.size])
           break if @close
