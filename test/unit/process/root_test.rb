@@ -12,6 +12,11 @@ require "rondo/pubsub/hub"
 class RootTest < Minitest::Test
   Root = Rondo::Root
 
+  # Other tests may have served in this process.
+  def setup
+    Root.close
+  end
+
   def teardown
     Root.close
   end
