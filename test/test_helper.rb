@@ -27,6 +27,10 @@ root = File.expand_path("..", __dir__)
   $LOAD_PATH.unshift(folder) unless $LOAD_PATH.include?(folder)
 end
 
+require "support/time_limit"
+TimeLimit.begin
+Minitest::Test.prepend(TimeLimit::Watched)
+
 # Collects while a test runs.
 module StressedCollection
   MINOR_ONLY = 1 # a bit of GC.stress=: no major collections
