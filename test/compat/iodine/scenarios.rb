@@ -229,6 +229,21 @@ module Scenarios
 
   scenario("tasks", "tasks.rb", text: TASKS, requires: ["iodine"], waits: false) { |t| t.finish(nil) }
 
+  # What is published before the start reaches those who have subscribed before.
+  PUBLISHED = <<~RUBY
+    Iodine.threads = Iodine.workers = 1
+    Iodine.subscribe("news") { |channel, message| puts "\#{channel}: \#{message}" }
+    Iodine.subscribe("n*", match: :redis) { |channel, message| puts "pattern, \#{channel}: \#{message}" }
+    p Iodine.publish("news", "one"), Iodine.publish("none", "two"), Iodine.publish("news", "three", false)
+    p Iodine::PubSub::PROCESS.publish("news", "four").class, Iodine.publish("news", "five", Iodine::PubSub::PUBLISH2ROOT)
+    p Iodine.publish("news", "six", Iodine::PubSub::SIBLINGS)
+    Iodine.run_after(100) { Iodine.stop }
+    Iodine.listen(service: :http, port: "3000") { [200, {}, []] }
+    Iodine.start
+  RUBY
+
+  scenario("published_before", "published.rb", text: PUBLISHED, requires: ["iodine"], waits: false) { |t| t.finish(nil, sorted: true) }
+
   # What is asked for before the start runs in the root and in each worker.
   EVERYWHERE = <<~RUBY
     ROOT = Process.pid

@@ -117,7 +117,8 @@ module Iodine
     #   @param channel [String, Symbol]
     #   @param message [String]
     #   @param engine [PubSub::Engine, false, nil] nil: the default one; false: this process only
-    #   @return [Boolean] true; false when there was no room for the message
+    #   @return [Boolean] true, also before {start}: then the message comes when the server begins; false when there was
+    #     no room for it
     #   @raise [ArgumentError, TypeError]
     def publish(*arguments)
       channel, message, engine = Base.publication(arguments)

@@ -43,7 +43,7 @@ module Iodine
       BLANK = %r{(?>[\s,]+)|//(?>[^\n]*)|\#(?>[^\n]*)|/\*.*?\*/}mn
       ESCAPES = { "n" => "\n", "r" => "\r", "t" => "\t", "b" => "\b", "f" => "\f" }.freeze
       WORDS = { "null" => nil, "true" => true, "false" => false, "NaN" => Float::NAN, "nan" => Float::NAN,
-                "Infinity" => Float::INFINITY, "-Infinity" => -Float::INFINITY }.freeze
+                "Infinity" => Float::INFINITY }.freeze
       WORD = Regexp.union(WORDS.keys)
       NUMBER = /-?(?:0x(?>\h+)|0b(?>[01]+)|(?:(?>\d+)(\.(?>\d*))?|(\.(?>\d+)))([eE][+-]?(?>\d+))?)/n
 
@@ -117,8 +117,9 @@ module Iodine
         @scanner.skip(bracket)
       end
 
+      # A sign without a number is 0, as in iodine.
       def number
-        text = @scanner.scan(NUMBER) or return
+        text = @scanner.scan(NUMBER) or return @scanner.skip(/-/n) && 0
         return text.sub(/\A-?\K\./, "0.").to_f if @scanner[1] || @scanner[2] || @scanner[3]
 
         Integer(text, text.match?(/[xb]/i) ? 0 : 10)

@@ -27,6 +27,13 @@ module Iodine
         @outlet ||= Outlet.new(self)
       end
 
+      # What is published before the start.
+      # @api private
+      # @return [Boolean]
+      def publish_later(name, message)
+        outlet.publish(name, message)
+      end
+
       # @api private
       # @return [Boolean] whether it is called with subscriptions
       attr_accessor :attached
@@ -70,8 +77,15 @@ module Iodine
       end
 
       def publish(to, message)
-        Rondo.publish(Base.name_of(to), message, @outlet)
+        PubSub.send_to(self, Base.name_of(to), message)
         self
+      end
+
+      # The message waits in each process that will serve, for those who subscribe before.
+      def publish_later(name, message)
+        here = Rondo::PubSub::PROCESS # in all of them
+        Base.add_task(:run, -> { Rondo.publish(name, message, here) }) unless equal?(SIBLINGS)
+        true
       end
 
       def inspect
@@ -166,10 +180,11 @@ module Iodine
       # @api private
       # @return [Boolean]
       def send_to(engine, name, message)
-        return Rondo.publish(name, message, engine) if engine.nil? || engine == false
+        engine = PROCESS if engine == false
+        check(engine) if engine
+        return Rondo.publish(name, message, engine&.outlet) if Base.begun?
 
-        check(engine)
-        Rondo.publish(name, message, engine.outlet)
+        (engine || @default).publish_later(name, message)
       end
 
       private

@@ -9,10 +9,8 @@ module Iodine
   module Rack
     # May stand in for methods of Rack::Utils, see {Iodine.patch_rack}.
     module Utils
-      DAYS = %w[Sun Mon Tue Wed Thu Fri Sat].freeze
-      MONTHS = %w[Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec].freeze
       BROKEN = /%(?!\h\h)/n
-      private_constant :DAYS, :MONTHS, :BROKEN
+      private_constant :BROKEN
 
       class << self
         # @param text [String]
@@ -49,16 +47,17 @@ module Iodine
           date(time, " ", "GMT")
         end
 
+        # What iodine gives under this name. Its two names stand for each other's format.
         # @param time [Time, Integer] 0: now
-        # @return [String] "Sun, 06-Nov-1994 08:49:37 GMT"
+        # @return [String] "Sun, 06 Nov 1994 08:49:37 -0000"
         def rfc2109(time)
-          date(time, "-", "GMT")
+          date(time, " ", "-0000")
         end
 
         # @param time [Time, Integer] 0: now
-        # @return [String] "Sun, 06 Nov 1994 08:49:37 -0000"
+        # @return [String] "Sun, 6-Nov-1994 08:49:37 GMT"
         def rfc2822(time)
-          date(time, " ", "-0000")
+          date(time, "-", "GMT", day: "%-d")
         end
 
         private
@@ -77,11 +76,10 @@ module Iodine
           raise e.message.sub("decode.", "decode (String might have been partially altered).")
         end
 
-        def date(time, between, zone)
+        def date(time, between, zone, day: "%d")
           time = time.to_i
           time = time.zero? ? Time.now.utc : Time.at(time).utc
-          day = [format("%<day>02d", day: time.day), MONTHS[time.month - 1], time.year].join(between)
-          "#{DAYS[time.wday]}, #{day} #{time.strftime("%H:%M:%S")} #{zone}".b
+          time.strftime("%a, #{[day, "%b", "%Y"].join(between)} %H:%M:%S #{zone}").b
         end
       end
     end

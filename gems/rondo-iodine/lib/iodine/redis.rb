@@ -50,6 +50,15 @@ module Iodine
         self
       end
 
+      # Once for all processes, when the server begins.
+      # @api private
+      def publish_later(name, message)
+        return super unless PubSub.default.equal?(self)
+
+        Rondo::Root.run { Rondo.publish(name, message) }
+        true
+      end
+
       # @api private
       def outlet
         @outlet ||= Rondo::PubSub::Redis.new(@url, **(@ping.zero? ? {} : { ping: @ping }))

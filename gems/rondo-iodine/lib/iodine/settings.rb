@@ -23,10 +23,7 @@ module Iodine
     # @param number [Integer] negative: a fraction of the CPUs
     # @raise [TypeError, RangeError]
     def threads=(number)
-      Base.check(number, Integer)
-      raise RangeError, "requsted thread count is out of range." if number >= 1 << 12
-
-      @threads = number
+      @threads = Base.counted(number, "thread", 1 << 12)
     end
 
     # @return [Integer] processes; 0 until it was set
@@ -37,20 +34,19 @@ module Iodine
     # @param number [Integer] negative: a fraction of the CPUs; 1: this process alone
     # @raise [TypeError, RangeError]
     def workers=(number)
-      Base.check(number, Integer)
-      raise RangeError, "requsted worker process count is out of range." if number >= 1 << 9
-
-      @workers = number
+      @workers = Base.counted(number, "worker process", 1 << 9)
     end
 
     # @return [Integer] 0 nothing, 1 what ends the server, 2 errors, 3 warnings, 4 information, 5 everything
     attr_reader :verbosity
 
     # @param level [Integer]
+    # @return [Iodine] where it is sent by its name
     # @raise [TypeError]
     def verbosity=(level)
       Base.check(level, Integer)
       @verbosity = level
+      self
     end
   end
 
@@ -66,6 +62,16 @@ module Iodine
 
         found = [nil, true, false].include?(value) ? value.inspect : value.class.name
         raise TypeError, "wrong argument type #{found} (expected #{name})"
+      end
+
+      # @param what [String] for the message
+      # @return [Integer] the number
+      # @raise [TypeError, RangeError]
+      def counted(number, what, limit)
+        check(number, Integer)
+        return number if number < limit
+
+        raise RangeError, "requsted #{what} count is out of range."
       end
 
       # Iodine's table: nothing set is one of each per CPU; below zero is a part of the CPUs; a zero beside a number

@@ -24,6 +24,11 @@ module Iodine
         block
       end
 
+      # @return [Boolean] whether this process serves, or is the root of those that do
+      def begun?
+        @begun ? true : false
+      end
+
       # Hands over what was asked for before the start.
       # @param cluster [Boolean] whether the root does not serve
       # @return [void]
