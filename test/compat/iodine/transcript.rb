@@ -77,12 +77,31 @@ class Transcript
     end
   end
 
-  # A stream of events.
-  class Stream
-    def initialize(transcript, name, url, path)
+  # A socket with a name.
+  class Wire
+    def initialize(transcript, name, url)
       @transcript = transcript
       @name = name
       @raw = RawClient.new(url)
+    end
+
+    def close
+      @raw.close
+    end
+
+    private
+
+    # @return [self]
+    def heard(what)
+      @transcript.note("#{@name} < #{what}")
+      self
+    end
+  end
+
+  # A stream of events.
+  class Stream < Wire
+    def initialize(transcript, name, url, path)
+      super(transcript, name, url)
       @raw.write("GET /#{path} HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n\r\n")
       @events = EventStream.new
       head = +"".b
@@ -99,21 +118,14 @@ class Transcript
         @events.feed(more)
       end
       event = @events.events.shift
-      @transcript.note("#{@name} < #{event ? "event #{event.type} #{event.data.inspect}" : "end"}")
-      self
-    end
-
-    def close
-      @raw.close
+      heard(event ? "event #{event.type} #{event.data.inspect}" : "end")
     end
   end
 
   # A connection of bytes.
-  class Line
+  class Line < Wire
     def initialize(transcript, name, url)
-      @transcript = transcript
-      @name = name
-      @raw = RawClient.new(url)
+      super
       @buffer = +"".b
       transcript.note("#{name} connects")
     end
@@ -127,8 +139,7 @@ class Transcript
     # Bytes up to this text, however they were cut.
     def hear(text)
       hear_silently(text)
-      @transcript.note("#{@name} < #{@taken.inspect}")
-      self
+      heard(@taken.inspect)
     end
 
     def hear_silently(text)
@@ -142,21 +153,15 @@ class Transcript
     # The status of a response; its other lines may have any order.
     def hear_status
       hear_silently("\r\n\r\n")
-      @transcript.note("#{@name} < #{@taken.lines.first.inspect}")
-      self
+      heard(@taken.lines.first.inspect)
     end
 
     def hear_end
       while (more = @raw.read_some)
         @buffer << more
       end
-      @transcript.note("#{@name} < #{@buffer.inspect} end")
       close # a server may wait for that
-      self
-    end
-
-    def close
-      @raw.close
+      heard("#{@buffer.inspect} end")
     end
   end
 

@@ -3,18 +3,13 @@
 # The command of Up! with its options, its handler for rackup, and what applications call.
 # SPDX-License-Identifier: MIT
 
-require "test_helper"
-require "net/http"
-require "open3"
+require "integration/shell_case"
 require "openssl"
 require "rackup"
 require "support/certificates"
-require "support/server_process"
 require "support/websocket_peer"
-require "tmpdir"
 
-class UpTest < Minitest::Test
-  ROOT = ServerProcess::ROOT
+class UpTest < ShellCase
   GEM = File.join(ROOT, "gems/rondo-up")
   RUBY = [RbConfig.ruby, "--disable-gems", "-I#{File.join(ROOT, "lib")}", "-I#{File.join(GEM, "lib")}"].freeze
   APP = <<~RUBY
@@ -50,14 +45,8 @@ class UpTest < Minitest::Test
   end
 
   def setup
-    @folder = Dir.mktmpdir("rondo-up")
-    File.write(File.join(@folder, "config.ru"), APP)
-    @servers = []
-  end
-
-  def teardown
-    @servers.each(&:kill)
-    FileUtils.rm_rf(@folder)
+    super
+    write "config.ru", APP
   end
 
   def path(name)
@@ -68,9 +57,9 @@ class UpTest < Minitest::Test
     Command.new(app, args: args, spawn: { chdir: @folder }).tap { |server| @servers << server }
   end
 
-  def run_command(name, *args)
-    out, err, status = Open3.capture3(*RUBY, File.join(GEM, "exe", name), *args, chdir: @folder)
-    [out, err, status.exitstatus]
+  # @return [Array(String, String, Integer)] output, errors and exit code
+  def up(name, *args)
+    run_command(*RUBY, File.join(GEM, "exe", name), *args).to_a
   end
 
   def test_a_chat
@@ -109,20 +98,20 @@ class UpTest < Minitest::Test
   end
 
   def test_words_that_end_at_once
-    assert_equal ["Up! v0.0.13\n", "", 0], run_command("up_ruby", "-v")
-    out, _err, code = run_command("up_ruby", "--help")
+    assert_equal ["Up! v0.0.13\n", "", 0], up("up_ruby", "-v")
+    out, _err, code = up("up_ruby", "--help")
     assert_equal 0, code
     %w[-p -b -s -a -c -k -l -P -v -w].each { |option| assert_match(/^ +#{option}, --/, out) }
-    assert_equal ["", "up_ruby: invalid option: -x (-h will show valid options)\n", 64], run_command("up_ruby", "-x")
-    assert_equal ["", "When using -s or --secure the -a,-c- and -k options must be given too!\n", 2], run_command("up_ruby", "-s", "-c", "x")
-    _out, err, code = run_command("up_ruby", "none")
+    assert_equal ["", "up_ruby: invalid option: -x (-h will show valid options)\n", 64], up("up_ruby", "-x")
+    assert_equal ["", "When using -s or --secure the -a,-c- and -k options must be given too!\n", 2], up("up_ruby", "-s", "-c", "x")
+    _out, err, code = up("up_ruby", "none")
     assert_equal [1, true], [code, err.match?(/^up_ruby: no application: none does not exist/)], err
   end
 
   def test_what_needs_node
     %w[up up_node].each do |name|
       assert_equal ["", "#{name}: Rondo does not run applications by Opal on Node; up_ruby runs them in Ruby\n", 1],
-                   run_command(name)
+                   up(name)
     end
   end
 

@@ -104,11 +104,16 @@ module Iodine
 
     # The whole name, then what stands before the first dot, and the rest in it.
     def find(name, stack)
-      found = in_stack(name, stack)
+      dig(name) { |part| in_stack(part, stack) }
+    end
+
+    def dig(name)
+      found = yield name
       return found unless found.nil? && name.include?(".")
 
       first, rest = name.split(".", 2)
-      inside(in_stack(first, stack), rest)
+      object = yield first
+      dig(rest) { |part| in_object(object, part) } unless object.nil?
     end
 
     def in_stack(name, stack)
@@ -117,16 +122,6 @@ module Iodine
         return found unless found.nil?
       end
       nil
-    end
-
-    def inside(object, name)
-      return if object.nil?
-
-      found = in_object(object, name)
-      return found unless found.nil? && name.include?(".")
-
-      first, rest = name.split(".", 2)
-      inside(in_object(object, first), rest)
     end
 
     def in_object(object, name)
