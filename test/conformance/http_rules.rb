@@ -13,7 +13,12 @@ module HttpRules
   # HEAD.
   Answer = Struct.new(:statuses, :saw, :fields, :head)
 
-  # ends: :open (a follow-up request is answered), :closed (by the server), :any.
+  # What the server reads behind a refusal before it closes: linger_bytes. A client that sends no more than that gets
+  # an orderly end.
+  READ_ON = 262_144
+
+  # ends: :open (a follow-up request is answered), :closed (by the server), :dropped (the same, and a reset may follow
+  # the whole answer, because the client sends more than READ_ON), :any.
   Case = Struct.new(:id, :title, :bytes, :answers, :ends, :settings, :half_close, :tcp_only) do
     def refusal?
       answers.size == 1 && ends == :closed && [*answers[0].statuses].none? { |s| s.is_a?(Integer) && s < 400 }
@@ -52,11 +57,11 @@ module HttpRules
 
     # Each of the strings is refused with the status, and the connection is closed. Each one is also run behind a valid
     # request, which must be answered first.
-    def refuse(status, *strings, front: true, **options)
+    def refuse(status, *strings, front: true, ends: :closed, **options)
       strings.each do |bytes|
-        id = add(bytes, [answer(status)], :closed, options)
+        id = add(bytes, [answer(status)], ends, options)
         next unless front
-        add(FRONT + bytes, [FRONT_ANSWER, answer(status)], :closed, options, "#{id}-front")
+        add(FRONT + bytes, [FRONT_ANSWER, answer(status)], ends, options, "#{id}-front")
       end
     end
 
@@ -94,6 +99,7 @@ module HttpRules
 
     def add(bytes, answers, ends, options, id = nil)
       id ||= next_id
+      raise ArgumentError, "#{id} is read to its end" if ends == :dropped && bytes.bytesize <= READ_ON
       HttpRules.cases << Case.new(id, @title, bytes.b, answers, ends, @settings, options[:half_close],
                                   options[:tcp_only])
       id

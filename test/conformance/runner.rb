@@ -23,8 +23,10 @@ class ConformanceRunner
   # After this many failures the rest of a case is not delivered, because every timeout costs seconds.
   ENOUGH = 4
   APP = File.expand_path("echo.ru", __dir__)
-  # A request that comes byte by byte beside many others may take longer.
-  PATIENT = { head_timeout_ms: 600_000, body_timeout_ms: 600_000, body_min_rate: 0 }.freeze
+  # A request that comes byte by byte beside many others may take longer, and so may a client that goes on sending
+  # behind a refusal.
+  PATIENT = { head_timeout_ms: 600_000, body_timeout_ms: 600_000, body_min_rate: 0, linger_timeout_ms: 60_000,
+              linger_bytes: HttpRules::READ_ON }.freeze
 
   # Values that the application reports under other names than Rack's.
   SEEN = { path: "PATH_INFO", query: "QUERY_STRING", method: "REQUEST_METHOD", server: "SERVER_NAME",
@@ -176,14 +178,14 @@ class ConformanceRunner
 
   def wrong_ending(test, exchange, rest)
     return nil if test.ends == :any
-    return "the connection ended by #{exchange.ending}" unless exchange.ending == :closed || late_bytes?(test, exchange)
+    return "the connection ended by #{exchange.ending}" unless exchange.ending == :closed || may_be_reset?(test, exchange)
     case test.ends
     when :open
       return rest.empty? ? nil : "a response too many" if test.half_close
       return "the connection was closed" if rest.empty?
       return "a response too many" if rest.size > 1
       wrong_answer(follow_up, rest[0])
-    when :closed
+    when :closed, :dropped
       return "a response too many" unless rest.empty?
       "the last response does not say connection: close" unless exchange.responses.last.close? || old?(test)
     end
@@ -193,9 +195,13 @@ class ConformanceRunner
     HttpRules::Answer.new([200], { path: "/follow-up" }, {}, false)
   end
 
+  def may_be_reset?(test, exchange)
+    exchange.ending == :reset && (test.ends == :dropped || late_bytes?(test))
+  end
+
   # A client that asked for the close and keeps sending may be reset; its answer came before that.
-  def late_bytes?(test, exchange)
-    exchange.ending == :reset && test.ends == :closed && test.answers.last.statuses == [200]
+  def late_bytes?(test)
+    test.ends == :closed && test.answers.last.statuses == [200]
   end
 
   # HTTP/1.0 closes without a field that says so.
