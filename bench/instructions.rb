@@ -3,13 +3,15 @@
 # Instructions per request in user space, counted by callgrind: the figure for regressions, because it does not change
 # on a busy machine. `ruby bench/instructions.rb [options]`. It counts the whole process, with the application, from the
 # warm-up to the end of that many requests. With --function it counts only the instructions below that function (a turn
-# of the loop). Beside the requests of requests.rb there are `pipelined`, sixteen plain ones at a time, and `echo` and
-# `broadcast`, counted per delivered message.
+# of the loop). Beside the requests of requests.rb there are `pipelined`, sixteen plain ones at a time, and `echo`,
+# `broadcast` and `raw`, counted per delivered message: the first two of WebSockets, the last one the echo of raw
+# connections (raw.rb).
 # SPDX-License-Identifier: MIT
 
 require "optparse"
 require_relative "measure"
 require_relative "push"
+require_relative "raw"
 require_relative "report"
 
 module Bench
@@ -25,6 +27,7 @@ module Bench
     # The WebSockets for a load, and the messages that their client gets again and again.
     PUSH = { echo: [64, "/echo", ["echo", 100, 0.5]],
              broadcast: [100, "/subscribe", ["publish", 100, 1, 20, 0, 0]] }.freeze
+    RAW = ["echo", RawRun::BYTES, 0.5].freeze
 
     # @param tls [Symbol, nil] the kind of the key of its certificate; nil: plain
     def initialize(server, requests:, function:, tls: nil)
@@ -34,26 +37,35 @@ module Bench
       @tls = tls
     end
 
-    # @param names [Array<Symbol>] of {Requests}, of {PUSH}, or `:pipelined`
+    # @param names [Array<Symbol>] of {Requests}, of {PUSH}, `:pipelined` or `:raw`
     # @return [Hash{Symbol => Float}] instructions per request, or per message
     def count(names)
+      raw, names = names.partition { |name| name == :raw }
       push, requests = names.partition { |name| PUSH.key?(name) }
       counts = requests.any? ? under_callgrind("hello") { requests.to_h { |name| [name, per_request(name)] } } : {}
       push.each { |name| counts[name] = under_callgrind("push") { per_message(*PUSH.fetch(name)) } }
+      raw.each { |name| counts[name] = under_callgrind { per_raw_message } }
       counts
     end
 
     private
 
-    def under_callgrind(app)
+    # @param app [String, nil] nil: the server of raw connections
+    def under_callgrind(app = nil)
       HEAP.each { |name, slots| ENV[name] ||= slots }
       Dir.mktmpdir("callgrind") do |folder|
         @out = File.join(folder, "out")
-        @running = Running.new(@server, app, tls: @tls, wrapper: valgrind)
+        @running = start(app)
         yield
       ensure
         @running&.stop
       end
+    end
+
+    def start(app)
+      return RawServer.new(@server.name, wrapper: valgrind) if app.nil?
+
+      Running.new(@server, app, tls: @tls, wrapper: valgrind)
     end
 
     def valgrind
@@ -72,16 +84,27 @@ module Bench
     def per_message(sockets, path, command)
       PushClient.run(@running.port) do |client|
         client.open(sockets, path)
-        deliver(client, command, WARM_UP)
-        delivered = 0
-        instructions { delivered = deliver(client, command, @requests) } / delivered
+        per_delivery(client, command)
       end
+    end
+
+    def per_raw_message
+      RawClient.run(@running.port) do |client|
+        client.tell("open", RawRun::CONNECTIONS)
+        per_delivery(client, RAW)
+      end
+    end
+
+    def per_delivery(client, command)
+      deliver(client, command, WARM_UP)
+      delivered = 0
+      instructions { delivered = deliver(client, command, @requests) } / delivered
     end
 
     # @return [Integer] how many there were, a few more than requested
     def deliver(client, command, count)
       delivered = 0
-      delivered += client.tell(*command)[:deliveries] while delivered < count
+      delivered += client.tell(*command).values_at(:deliveries, :messages).compact.first while delivered < count
       delivered
     end
 

@@ -47,14 +47,15 @@ module Bench
 
     attr_reader :pid, :port
 
-    def initialize(name)
+    # @param wrapper [Array<String>] a command to run it under, valgrind for one
+    def initialize(name, wrapper: ["taskset", "-c", SERVER_CPU.to_s])
       @port = Addrinfo.tcp("127.0.0.1", 0).bind { |socket| socket.local_address.ip_port }
       environment = name == "iodine" ? Peers.environment : {}
-      @pid = spawn(environment, "taskset", "-c", SERVER_CPU.to_s, *command(name), in: File::NULL,
-                                                                                  %i[out err] => File::NULL)
+      @pid = spawn(environment, *wrapper, *command(name), in: File::NULL, %i[out err] => File::NULL)
       until_it_accepts
     end
 
+    # @return [void]
     def stop
       Process.kill("KILL", @pid)
       Process.wait(@pid)
@@ -72,7 +73,7 @@ module Bench
     end
 
     def until_it_accepts
-      600.times do
+      3600.times do # three minutes: valgrind is slow
         return TCPSocket.new("127.0.0.1", @port).close
       rescue Errno::ECONNREFUSED
         abort "bench: #{@pid} did not start" if Process.wait(@pid, Process::WNOHANG)
