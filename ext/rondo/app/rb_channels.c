@@ -64,7 +64,7 @@ typedef struct rd_subscribing {
 
 /* An event stream continues after the last event that the browser has seen. */
 static VALUE last_event_id(VALUE self) {
-    if (!rd_client_of(self)->endpoint->ops->has_ids) return Qnil;
+    if (!rd_endpoint_ops_of(rd_client_of(self)->endpoint)->has_ids) return Qnil;
     return rb_hash_lookup(rd_client_env(self), rd_key.http_last_event_id);
 }
 

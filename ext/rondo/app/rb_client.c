@@ -100,7 +100,8 @@ static VALUE client_write(VALUE self, VALUE data) {
     bool as_text = rd_client_goes_as_text(client, string);
     if (!rd_client_lock(client)) return Qfalse;
     rd_endpoint *endpoint = client->endpoint;
-    endpoint->ops->write(endpoint, RSTRING_PTR(string), (size_t)RSTRING_LEN(string), as_text);
+    rd_endpoint_ops_of(endpoint)->write(endpoint, RSTRING_PTR(string), (size_t)RSTRING_LEN(string),
+                                        as_text);
     bool still_open = endpoint->conn != NULL;
     rd_unlock(client->binding);
     RB_GC_GUARD(string);
@@ -133,7 +134,7 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self) {
     rd_client *client = rd_client_of(self);
     if (!rd_client_lock(client)) return Qnil;
     rd_slice text = rd_slice_of_string(reason);
-    client->endpoint->ops->close(client->endpoint, (unsigned)number, text);
+    rd_endpoint_ops_of(client->endpoint)->close(client->endpoint, (unsigned)number, text);
     rd_unlock(client->binding);
     RB_GC_GUARD(reason);
     return Qnil;
@@ -273,7 +274,8 @@ static VALUE client_close_code(VALUE self) {
 static VALUE client_close_reason(VALUE self) {
     const rd_endpoint *endpoint = rd_client_of(self)->endpoint;
     if (endpoint == NULL || !rd_endpoint_is_ending(endpoint)) return Qnil;
-    return rb_utf8_str_new(endpoint->reason, endpoint->reason_len);
+    const rd_slice reason = rd_endpoint_reason_of(endpoint);
+    return rb_utf8_str_new(reason.ptr, (long)reason.len);
 }
 
 static VALUE client_inspect(VALUE self) {

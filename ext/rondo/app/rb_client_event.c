@@ -65,7 +65,7 @@ static VALUE client_event(int argc, VALUE *argv, VALUE self) {
                                   .retry_ms = retry_ms,
                                   .data = slice_or_none(string),
                                   .is_text = as_text};
-    client->endpoint->ops->event(client->endpoint, &event);
+    rd_endpoint_ops_of(client->endpoint)->event(client->endpoint, &event);
     bool still_open = client->endpoint->conn != NULL;
     rd_unlock(client->binding);
     RB_GC_GUARD(string);

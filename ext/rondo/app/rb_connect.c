@@ -126,7 +126,7 @@ static VALUE report(VALUE argument) {
 
 void rd_report_dial(rd_binding *binding, const rd_endpoint *endpoint, VALUE client) {
     const rd_dial_report failed = {binding, rd_client_of(client)->env,
-                                   rd_endpoint_reason(endpoint)};
+                                   rd_endpoint_reason_of(endpoint)};
     int state = 0;
     rb_protect(report, (VALUE)&failed, &state);
     if (state != 0) rb_set_errinfo(Qnil);

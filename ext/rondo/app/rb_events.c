@@ -85,7 +85,7 @@ RD_APART static int handle_failure(rd_binding *binding, rd_endpoint *endpoint, i
     VALUE error = rb_errinfo();
     rd_lock(binding);
     if (endpoint->conn != NULL && !endpoint->is_closing)
-        endpoint->ops->close(endpoint, 1011, RD_SLICE(""));
+        rd_endpoint_ops_of(endpoint)->close(endpoint, 1011, RD_SLICE(""));
     rd_unlock(binding);
     if (!rb_obj_is_kind_of(error, rb_eException)) return state;
     rb_set_errinfo(Qnil);
@@ -115,7 +115,7 @@ RD_APART static int try_claim(rd_dispatching *dispatching) {
     endpoint->is_unclaimed = false;
     endpoint->is_deaf = true;
     if (state == 0 && endpoint->conn != NULL && !endpoint->is_closing)
-        endpoint->ops->close(endpoint, 1000, RD_SLICE(""));
+        rd_endpoint_ops_of(endpoint)->close(endpoint, 1000, RD_SLICE(""));
     rd_unlock(dispatching->binding);
     return state;
 }

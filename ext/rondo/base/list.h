@@ -2,6 +2,9 @@
  *
  * A circular, intrusive, doubly linked list: the node lives inside its element, so that linking
  * and unlinking never allocates. A node that is in no list points to itself.
+ *
+ * A ring is such a list without a head: a pointer to its first node, NULL when it is empty. It has
+ * half the size, for what every connection has and few use.
  */
 #ifndef RD_BASE_LIST_H
 #define RD_BASE_LIST_H
@@ -61,6 +64,31 @@ static inline void rd_list_take(rd_list *to, rd_list *from) {
     to->prev->next = to;
     to->next->prev = to;
     rd_list_init(from);
+}
+
+static inline void rd_ring_append(rd_list **ring, rd_list *node) {
+    if (*ring != NULL) {
+        rd_list_insert_before(*ring, node);
+    } else {
+        rd_list_init(node);
+        *ring = node;
+    }
+}
+
+static inline void rd_ring_remove(rd_list **ring, rd_list *node) {
+    if (*ring == node) *ring = node->next == node ? NULL : node->next;
+    rd_list_unlink(node);
+}
+
+static inline rd_list *rd_ring_shift(rd_list **ring) {
+    rd_list *first = *ring;
+    if (first != NULL) rd_ring_remove(ring, first);
+    return first;
+}
+
+/* The node after this one; NULL: it is the last. */
+static inline rd_list *rd_ring_next(const rd_list *ring, const rd_list *node) {
+    return node->next == ring ? NULL : node->next;
 }
 
 #endif

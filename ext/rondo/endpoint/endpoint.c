@@ -28,110 +28,83 @@ static void on_near(const rd_subscriber *subscriber) {
     if (conn != NULL) rd_prefetch(conn, sizeof(*conn));
 }
 
-static const rd_subscriber_ops subscriber_ops = {
-    .on_message = on_message, .on_served = on_served, .on_near = on_near};
+/* Of the application's own subscribers. */
+static const rd_subscriber_kind own_kind = {
+    .on_message = on_message, .on_served = on_served, .limit = UINT32_MAX};
+
+/* Of those that have ended their part. */
+static const rd_subscriber_kind ended_kind = {.limit = 0};
+
+void rd_endpoint_set_limits(rd_http_shared *shared) {
+    shared->subscribers = (rd_subscriber_kind){
+        .on_message = on_message,
+        .on_served = on_served,
+        .on_near = on_near,
+        .limit = (uint32_t)shared->settings->max_subscriptions,
+        .name_limit = (uint32_t)shared->settings->max_subscription_bytes,
+        .ledger = shared->ledger,
+    };
+}
 
 /* ---- as a source of events ---- */
 
-static unsigned source_next(const rd_event_source *source) {
+unsigned rd_endpoint_source_next(const rd_event_source *source) {
     return rd_endpoint_next(RD_CONTAINER(source, const rd_endpoint, source));
 }
 
-static void source_take(rd_event_source *source, rd_event *event) {
+void rd_endpoint_source_take(rd_event_source *source, rd_event *event) {
     event->message = rd_endpoint_take(rd_endpoint_of_source(source), &event->kind);
 }
 
 /* What every event changes in the connection once the application has handled it. */
-static bool connection_handled(rd_event_source *source, const rd_event *event) {
+bool rd_endpoint_source_handled(rd_event_source *source, const rd_event *event) {
     rd_endpoint *endpoint = rd_endpoint_of_source(source);
+    const rd_endpoint_ops *ops = rd_endpoint_ops_of(endpoint);
     if (endpoint->conn != NULL && event->kind == RD_ENDPOINT_SHUTDOWN) {
-        endpoint->ops->close(endpoint, 1001, RD_SLICE("going away"));
+        ops->close(endpoint, 1001, RD_SLICE("going away"));
     }
-    if (endpoint->conn != NULL) endpoint->ops->handled(endpoint);
+    if (endpoint->conn != NULL || rd_endpoint_is_own(endpoint)) ops->handled(endpoint);
     return event->kind == RD_ENDPOINT_CLOSE;
 }
 
-static bool subscriber_handled(rd_event_source *source, const rd_event *event) {
-    rd_endpoint *endpoint = rd_endpoint_of_source(source);
-    (void)event;
-    endpoint->ops->handled(endpoint);
-    return false;
-}
-
-static void source_ref(rd_event_source *source) {
-    rd_endpoint_ref(rd_endpoint_of_source(source));
-}
-
-static void source_release(rd_event_source *source, void *message) {
+void rd_endpoint_source_release(rd_event_source *source, void *message) {
     if (message != NULL) rd_endpoint_free_message(message);
     rd_endpoint_unref(rd_endpoint_of_source(source));
 }
 
-static const rd_event_ops connection_source = {
-    .family = RD_EVENTS_OF_CONNECTION,
-    .next = source_next,
-    .take = source_take,
-    .handled = connection_handled,
-    .ref = source_ref,
-    .release = source_release,
-};
-
-static const rd_event_ops subscriber_source = {
-    .family = RD_EVENTS_OF_SUBSCRIBER,
-    .next = source_next,
-    .take = source_take,
-    .handled = subscriber_handled,
-    .ref = source_ref,
-    .release = source_release,
-};
-
 /* ---- life ---- */
 
-static void init(rd_endpoint *endpoint, const rd_endpoint_ops *ops, rd_http_shared *shared,
-                 bool is_connection) {
+static void init(rd_endpoint *endpoint, const rd_endpoint_ops *ops, rd_http_shared *shared) {
+    const bool is_connection = ops->events.family == RD_EVENTS_OF_CONNECTION;
     memset(endpoint, 0, sizeof(*endpoint));
-    rd_event_source_init(&endpoint->source, is_connection ? &connection_source : &subscriber_source,
-                         is_connection);
-    rd_subscriber_init(&endpoint->subscriber, &subscriber_ops,
-                       (uint32_t)shared->settings->max_subscriptions);
+    rd_event_source_init(&endpoint->source, &ops->events, is_connection);
+    rd_subscriber_init(&endpoint->subscriber, is_connection ? &shared->subscribers : &own_kind);
     endpoint->shared = shared;
-    if (is_connection) {
-        endpoint->subscriber.ledger = shared->ledger;
-        endpoint->subscriber.name_limit = (uint32_t)shared->settings->max_subscription_bytes;
-    }
-    rd_list_init(&endpoint->messages);
-    rd_list_init(&endpoint->replays);
-    endpoint->ops = ops;
     endpoint->ping_interval_ms = (uint32_t)shared->settings->ping_interval_ms;
-    endpoint->refs = 1;
     endpoint->close_code = RD_ENDPOINT_ABNORMAL;
 }
 
 void rd_endpoint_init(rd_endpoint *endpoint, const rd_endpoint_ops *ops, rd_http_shared *shared,
                       rd_conn *conn) {
-    init(endpoint, ops, shared, conn != NULL);
+    init(endpoint, ops, shared);
     endpoint->conn = conn;
     if (conn != NULL) rd_endpoint_set_due(endpoint, RD_ENDPOINT_OPEN);
 }
 
 void rd_endpoint_init_dialing(rd_endpoint *endpoint, const rd_endpoint_ops *ops,
                               rd_http_shared *shared) {
-    init(endpoint, ops, shared, true);
+    init(endpoint, ops, shared);
     endpoint->is_dialing = true;
 }
 
-void rd_endpoint_ref(rd_endpoint *endpoint) {
-    endpoint->refs++;
-}
-
 void rd_endpoint_unref(rd_endpoint *endpoint) {
-    assert(endpoint->refs > 0);
-    if (--endpoint->refs > 0) return;
-    for (rd_list *node; (node = rd_list_shift(&endpoint->messages)) != NULL;) {
+    assert(endpoint->source.refs > 0);
+    if (--endpoint->source.refs > 0) return;
+    for (rd_list *node; (node = rd_ring_shift(&endpoint->messages)) != NULL;) {
         rd_endpoint_free_message(RD_CONTAINER(node, rd_endpoint_message, node));
     }
     rd_free(endpoint->reason);
-    endpoint->ops->free(endpoint);
+    rd_endpoint_ops_of(endpoint)->free(endpoint);
 }
 
 static size_t max_pending(const rd_http_shared *shared) {
@@ -144,11 +117,21 @@ static size_t memory_of(const rd_endpoint_message *message) {
     return payload + sizeof(*message);
 }
 
+/* The sum is below 4 GiB: a message of the client is at most 1 GiB in a buffer of twice that, one
+ * at a time beyond the backlog, and those of channels are at most max_pending_bytes, 1 GiB. */
+static void count(rd_endpoint *endpoint, const rd_endpoint_message *message) {
+    endpoint->message_bytes += (uint32_t)memory_of(message);
+}
+
+static void uncount(rd_endpoint *endpoint, const rd_endpoint_message *message) {
+    endpoint->message_bytes -= (uint32_t)memory_of(message);
+}
+
 static void add(rd_endpoint *endpoint, const rd_endpoint_message *message) {
     rd_endpoint_message *copy = rd_alloc(sizeof(*copy));
     *copy = *message;
-    endpoint->message_bytes += memory_of(copy);
-    rd_list_append(&endpoint->messages, &copy->node);
+    count(endpoint, copy);
+    rd_ring_append(&endpoint->messages, &copy->node);
     rd_endpoint_set_due(endpoint, RD_ENDPOINT_MESSAGE);
 }
 
@@ -163,8 +146,8 @@ void rd_endpoint_add_message(rd_endpoint *endpoint, rd_buffer *payload, bool is_
 
 /* The last message, if bytes of the same stream can join it. */
 static rd_endpoint_message *open_message(const rd_endpoint *endpoint, size_t most) {
-    if (rd_list_is_empty(&endpoint->messages)) return NULL;
-    rd_endpoint_message *last = RD_CONTAINER(endpoint->messages.prev, rd_endpoint_message, node);
+    if (endpoint->messages == NULL) return NULL;
+    rd_endpoint_message *last = RD_CONTAINER(endpoint->messages->prev, rd_endpoint_message, node);
     return last->published == NULL && rd_buffer_len(&last->payload) < most ? last : NULL;
 }
 
@@ -173,12 +156,12 @@ void rd_endpoint_add_bytes(rd_endpoint *endpoint, const char *bytes, size_t len,
         rd_endpoint_message *last = open_message(endpoint, most);
         if (last == NULL) {
             add(endpoint, &(rd_endpoint_message){.is_text = false});
-            last = RD_CONTAINER(endpoint->messages.prev, rd_endpoint_message, node);
+            last = RD_CONTAINER(endpoint->messages->prev, rd_endpoint_message, node);
         }
         const size_t room = most - rd_buffer_len(&last->payload), part = len < room ? len : room;
-        endpoint->message_bytes -= memory_of(last);
+        uncount(endpoint, last);
         rd_buffer_append(&last->payload, bytes, part);
-        endpoint->message_bytes += memory_of(last);
+        count(endpoint, last);
         bytes += part;
         len -= part;
     }
@@ -188,9 +171,9 @@ void rd_endpoint_deliver(rd_endpoint *endpoint, rd_message *message, rd_receive_
                          uintptr_t block) {
     if (endpoint->is_closing) return;
     if (block == 0) {
-        endpoint->ops->deliver(endpoint, message, as);
+        rd_endpoint_ops_of(endpoint)->deliver(endpoint, message, as);
     } else if (endpoint->message_bytes + message->payload_len > max_pending(endpoint->shared)) {
-        endpoint->ops->overflow(endpoint);
+        rd_endpoint_ops_of(endpoint)->overflow(endpoint);
     } else {
         bool is_text = as == RD_AS_SENT ? message->is_text : as == RD_AS_TEXT;
         add(endpoint, &(rd_endpoint_message){.published = rd_message_ref(message),
@@ -233,7 +216,7 @@ static bool make_room(rd_endpoint *endpoint, size_t len) {
     if (endpoint->conn == NULL) return false;
     if (has_room(queue, len, most)) return true;
     if (shared->settings->slow_client == RD_SLOW_CLOSE) {
-        endpoint->ops->overflow(endpoint);
+        rd_endpoint_ops_of(endpoint)->overflow(endpoint);
         return false;
     }
     if (shared->settings->slow_client == RD_SLOW_DROP_OLDEST && len <= most) {
@@ -266,13 +249,13 @@ void rd_endpoint_notify(rd_endpoint *endpoint) {
 }
 
 void rd_endpoint_end_subscriptions(rd_endpoint *endpoint) {
-    endpoint->subscriber.limit = 0;
-    while (!rd_list_is_empty(&endpoint->replays)) {
+    while (endpoint->replays != NULL) {
         rd_endpoint_replay *replay =
-            RD_CONTAINER(endpoint->replays.next, rd_endpoint_replay, in_endpoint);
+            RD_CONTAINER(endpoint->replays, rd_endpoint_replay, in_endpoint);
         replay->cancel(replay);
     }
     rd_subscriber_clear(endpoint->shared->channels, &endpoint->subscriber);
+    endpoint->subscriber.kind = &ended_kind;
 }
 
 void rd_endpoint_withdrawn(rd_endpoint *endpoint) {
@@ -303,19 +286,18 @@ void rd_endpoint_failed(rd_endpoint *endpoint, rd_slice why) {
 void rd_endpoint_set_close(rd_endpoint *endpoint, unsigned code, rd_slice reason) {
     if (endpoint->close_code != RD_ENDPOINT_ABNORMAL) return;
     endpoint->close_code = (uint16_t)code;
-    endpoint->reason_len =
-        (uint8_t)(reason.len > RD_ENDPOINT_REASON_MAX ? RD_ENDPOINT_REASON_MAX : reason.len);
-    if (endpoint->reason_len == 0) return;
-    endpoint->reason = rd_alloc(endpoint->reason_len);
-    memcpy(endpoint->reason, reason.ptr, endpoint->reason_len);
+    if (reason.len == 0) return;
+    const size_t len = reason.len > RD_ENDPOINT_REASON_MAX ? RD_ENDPOINT_REASON_MAX : reason.len;
+    endpoint->reason = rd_alloc(sizeof(*endpoint->reason) + len);
+    endpoint->reason->len = (uint8_t)len;
+    memcpy(endpoint->reason->text, reason.ptr, len);
 }
 
 rd_endpoint_event rd_endpoint_next(const rd_endpoint *endpoint) {
     if (endpoint->due == 0) return RD_ENDPOINT_NOTHING;
     const rd_endpoint_event event = (rd_endpoint_event)__builtin_ctz(endpoint->due);
     if (event != RD_ENDPOINT_MESSAGE) return event;
-    const rd_endpoint_message *first =
-        RD_CONTAINER(endpoint->messages.next, rd_endpoint_message, node);
+    const rd_endpoint_message *first = RD_CONTAINER(endpoint->messages, rd_endpoint_message, node);
     return first->published != NULL ? RD_ENDPOINT_PUBLISHED : RD_ENDPOINT_MESSAGE;
 }
 
@@ -325,9 +307,9 @@ static void clear_due(rd_endpoint *endpoint, rd_endpoint_event event) {
 
 static rd_endpoint_message *take_message(rd_endpoint *endpoint) {
     rd_endpoint_message *message =
-        RD_CONTAINER(rd_list_shift(&endpoint->messages), rd_endpoint_message, node);
-    endpoint->message_bytes -= memory_of(message);
-    if (rd_list_is_empty(&endpoint->messages)) clear_due(endpoint, RD_ENDPOINT_MESSAGE);
+        RD_CONTAINER(rd_ring_shift(&endpoint->messages), rd_endpoint_message, node);
+    uncount(endpoint, message);
+    if (endpoint->messages == NULL) clear_due(endpoint, RD_ENDPOINT_MESSAGE);
     return message;
 }
 

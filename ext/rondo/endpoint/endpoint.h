@@ -65,7 +65,8 @@ static inline bool rd_endpoint_is_close_code(unsigned code) {
 
 /* What a protocol does for an open connection. Not called once it is closed. */
 typedef struct rd_endpoint_ops {
-    bool has_ids; /* clients get the id of a message, and send it back when they return */
+    rd_event_ops events; /* RD_ENDPOINT_EVENTS(): the endpoint as a source of events */
+    bool has_ids;        /* clients get the id of a message, and send it back when they return */
     /* Queues one message, which leaves with the next flush. */
     void (*write)(rd_endpoint *endpoint, const char *bytes, size_t len, bool is_text);
     /* Queues an event of a stream for the client. A protocol whose messages have no fields queues
@@ -82,6 +83,12 @@ typedef struct rd_endpoint_ops {
     void (*free)(rd_endpoint *endpoint);
 } rd_endpoint_ops;
 
+/* What came with the code at the end. */
+typedef struct rd_endpoint_reason {
+    uint8_t len;
+    char text[];
+} rd_endpoint_reason;
+
 /* A replay that an endpoint waits for before it is subscribed. Embedded in the part that requested
  * it. */
 typedef struct rd_endpoint_replay {
@@ -90,21 +97,22 @@ typedef struct rd_endpoint_replay {
                                                         * more */
 } rd_endpoint_replay;
 
+/* A server has many of them that wait, so this has no gaps. */
 struct rd_endpoint {
-    rd_event_source source;
+    rd_event_source
+        source; /* with the references; its `ops` are the first part of rd_endpoint_ops */
     rd_subscriber subscriber;
     struct rd_http_shared *shared; /* of the server; it outlives the connection */
-    rd_list messages;              /* not handled yet */
-    rd_list replays;               /* of rd_endpoint_replay */
-    const rd_endpoint_ops *ops;
-    rd_conn *conn;        /* NULL once closed */
-    size_t message_bytes; /* memory of `messages` */
-    uint32_t refs;
-    uint32_t ping_interval_ms; /* 0: never */
-    uint32_t index;            /* of the application's object */
-    uint16_t due;              /* bits: the waiting events; MESSAGE also stands for PUBLISHED */
-    uint16_t close_code;       /* RD_ENDPOINT_ABNORMAL: the connection ended without a code */
-    uint8_t reason_len;
+    rd_list *messages;             /* not handled yet: a ring of rd_endpoint_message */
+    rd_list *replays;              /* a ring of rd_endpoint_replay */
+    rd_conn *conn;                 /* NULL once closed */
+    rd_endpoint_reason *reason;    /* NULL: none */
+    uint32_t message_bytes;        /* memory of `messages` */
+    uint32_t counted;              /* for a protocol: of its messages, what the ledger counts */
+    uint32_t ping_interval_ms;     /* 0: never */
+    uint32_t index;                /* of the application's object */
+    uint16_t due;                  /* bits: the waiting events; MESSAGE also stands for PUBLISHED */
+    uint16_t close_code;           /* RD_ENDPOINT_ABNORMAL: the connection ended without a code */
     bool is_deaf;        /* the application wants no event but the end; read without the lock */
     bool is_unclaimed;   /* a listener accepted it, `index` is that of what makes its handler, and
                           * the application has not taken OPEN yet; read without the lock */
@@ -114,7 +122,6 @@ struct rd_endpoint {
     bool wants_drained : 1;
     bool wants_ping : 1;
     bool has_ended : 1; /* set by the protocol: the client has ended its side */
-    char *reason;       /* allocated, or NULL */
 };
 
 /* A message for the application: from the client, or from a channel. */
@@ -131,6 +138,22 @@ static inline const rd_endpoint_message *rd_endpoint_message_of(const rd_event *
     return event->message;
 }
 
+/* As `events` of rd_endpoint_ops. `family`: RD_EVENTS_OF_CONNECTION, or of a subscriber. */
+#define RD_ENDPOINT_EVENTS(of_family)                                                              \
+    {                                                                                              \
+        .family = (of_family), .next = rd_endpoint_source_next, .take = rd_endpoint_source_take,   \
+        .handled = rd_endpoint_source_handled, .release = rd_endpoint_source_release               \
+    }
+
+unsigned rd_endpoint_source_next(const rd_event_source *source);
+void rd_endpoint_source_take(rd_event_source *source, rd_event *event);
+bool rd_endpoint_source_handled(rd_event_source *source, const rd_event *event);
+void rd_endpoint_source_release(rd_event_source *source, void *message);
+
+/* Sets the limits for subscribers, from the settings and the ledger. Call it before there is an
+ * endpoint. */
+void rd_endpoint_set_limits(struct rd_http_shared *shared);
+
 /* `conn` NULL: a subscriber of the application itself. */
 void rd_endpoint_init(rd_endpoint *endpoint, const rd_endpoint_ops *ops,
                       struct rd_http_shared *shared, rd_conn *conn);
@@ -142,6 +165,10 @@ void rd_endpoint_init_dialing(rd_endpoint *endpoint, const rd_endpoint_ops *ops,
 
 static inline rd_endpoint *rd_endpoint_of_source(rd_event_source *source) {
     return RD_CONTAINER(source, rd_endpoint, source);
+}
+
+static inline const rd_endpoint_ops *rd_endpoint_ops_of(const rd_endpoint *endpoint) {
+    return RD_CONTAINER(endpoint->source.ops, const rd_endpoint_ops, events);
 }
 
 /* Whether it is a subscriber of the application itself. */
@@ -158,7 +185,9 @@ static inline void rd_endpoint_set_due(rd_endpoint *endpoint, rd_endpoint_event 
     endpoint->due = (uint16_t)(endpoint->due | 1u << event);
 }
 
-void rd_endpoint_ref(rd_endpoint *endpoint);
+static inline void rd_endpoint_ref(rd_endpoint *endpoint) {
+    endpoint->source.refs++;
+}
 void rd_endpoint_unref(rd_endpoint *endpoint);
 
 /* Takes the payload over; the buffer is empty afterwards. Dropped if the application is deaf. */
@@ -171,8 +200,9 @@ void rd_endpoint_add_bytes(rd_endpoint *endpoint, const char *bytes, size_t len,
 /* Sets the code and reason with which the connection ends. Only the first call counts. */
 void rd_endpoint_set_close(rd_endpoint *endpoint, unsigned code, rd_slice reason);
 
-static inline rd_slice rd_endpoint_reason(const rd_endpoint *endpoint) {
-    return rd_slice_of(endpoint->reason, endpoint->reason_len);
+static inline rd_slice rd_endpoint_reason_of(const rd_endpoint *endpoint) {
+    const rd_endpoint_reason *reason = endpoint->reason;
+    return reason != NULL ? rd_slice_of(reason->text, reason->len) : RD_SLICE("");
 }
 
 /* Whether the application is handling the last event. */

@@ -14,21 +14,19 @@
 /* Of messages that the application has not taken: above this, reading stops. */
 #define BACKLOG_BYTES RD_RAW_MESSAGE_MAX
 
-typedef struct rd_raw {
-    rd_endpoint endpoint;
-    size_t counted; /* memory of messages that the ledger counts */
-} rd_raw;
-
-static rd_raw *of_endpoint(rd_endpoint *endpoint) {
-    return RD_CONTAINER(endpoint, rd_raw, endpoint);
+/* Counts so many bytes for what the client has sent. Returns false when all clients together have
+ * no room for them. */
+static bool keep(rd_endpoint *endpoint, size_t bytes) {
+    size_t counted = endpoint->counted;
+    const bool has_room =
+        rd_ledger_keep(endpoint->shared->ledger, RD_LEDGER_MESSAGES, &counted, bytes);
+    endpoint->counted = (uint32_t)counted; /* at most twice the backlog, and max_pending_bytes */
+    return has_room;
 }
 
-/* Counts the memory of messages that wait, and of `more`. Returns false when all clients together
- * have no room for it. */
-static bool count_messages(rd_raw *raw, size_t more) {
-    const rd_endpoint *endpoint = &raw->endpoint;
-    return rd_ledger_keep(endpoint->shared->ledger, RD_LEDGER_MESSAGES, &raw->counted,
-                          endpoint->message_bytes + more);
+/* Counts the memory of messages that wait. */
+static bool count_messages(rd_endpoint *endpoint) {
+    return keep(endpoint, endpoint->message_bytes);
 }
 
 /* ---- sending ---- */
@@ -65,31 +63,29 @@ static void endpoint_deliver(rd_endpoint *endpoint, rd_message *message, rd_rece
 
 /* Ends after the client, once the application has handled everything that came before and could
  * still answer it. */
-static void answer_end(rd_raw *raw) {
-    rd_endpoint *endpoint = &raw->endpoint;
+static void answer_end(rd_endpoint *endpoint) {
     if (!endpoint->has_ended || endpoint->is_closing || endpoint->source.is_handling) return;
     if (rd_endpoint_is_due(endpoint, RD_ENDPOINT_OPEN)) return;
-    if (rd_list_is_empty(&endpoint->messages)) rd_endpoint_finish(endpoint, false);
+    if (endpoint->messages == NULL) rd_endpoint_finish(endpoint, false);
 }
 
 static void endpoint_handled(rd_endpoint *endpoint) {
-    rd_raw *raw = of_endpoint(endpoint);
-    count_messages(raw, 0);
+    count_messages(endpoint);
     if (endpoint->is_closing) return;
     if (endpoint->has_ended) {
-        answer_end(raw);
+        answer_end(endpoint);
     } else if (rd_endpoint_can_read_on(endpoint, BACKLOG_BYTES)) {
         rd_conn_resume_reading(endpoint->conn);
     }
 }
 
 static void endpoint_free(rd_endpoint *endpoint) {
-    rd_raw *raw = of_endpoint(endpoint);
-    rd_ledger_keep(endpoint->shared->ledger, RD_LEDGER_MESSAGES, &raw->counted, 0);
-    rd_free(raw);
+    keep(endpoint, 0);
+    rd_free(endpoint);
 }
 
 static const rd_endpoint_ops ops = {
+    .events = RD_ENDPOINT_EVENTS(RD_EVENTS_OF_CONNECTION),
     .write = endpoint_write,
     .event = push_event,
     .deliver = endpoint_deliver,
@@ -120,7 +116,7 @@ static void on_data(rd_conn *conn, const char *bytes, size_t len) {
     rd_endpoint *endpoint = rd_endpoint_of(conn);
     rd_endpoint_expect(endpoint);
     rd_endpoint_add_bytes(endpoint, bytes, len, RD_RAW_MESSAGE_MAX);
-    if (!count_messages(of_endpoint(endpoint), 0)) {
+    if (!count_messages(endpoint)) {
         refuse(endpoint, RD_ERR_WS_MESSAGES_FULL);
     } else if (is_backlog_full(endpoint)) {
         rd_conn_pause_reading(conn);
@@ -131,9 +127,9 @@ static void on_data(rd_conn *conn, const char *bytes, size_t len) {
 /* ---- the life of the connection ---- */
 
 static rd_endpoint *new_endpoint(rd_conn *conn) {
-    rd_raw *raw = rd_alloc_zero(sizeof(*raw));
-    rd_endpoint_init(&raw->endpoint, &ops, rd_http_shared_of(conn), conn);
-    return &raw->endpoint;
+    rd_endpoint *endpoint = rd_alloc(sizeof(*endpoint));
+    rd_endpoint_init(endpoint, &ops, rd_http_shared_of(conn), conn);
+    return endpoint;
 }
 
 /* An upgraded connection has its endpoint already. */
@@ -149,12 +145,11 @@ static void on_open(rd_conn *conn) {
 
 static void on_eof(rd_conn *conn) {
     rd_endpoint *endpoint = rd_endpoint_of(conn);
-    rd_raw *raw = of_endpoint(endpoint);
     rd_endpoint_set_close(endpoint, RD_ENDPOINT_NO_CODE, RD_SLICE(""));
     endpoint->has_ended = true;
     rd_endpoint_end_subscriptions(endpoint); /* a busy channel would delay the end */
     rd_conn_set_deadline(conn, UINT64_MAX);
-    answer_end(raw);
+    answer_end(endpoint);
 }
 
 /* Neither side has sent anything for an interval. */
@@ -169,11 +164,11 @@ static void on_timeout(rd_conn *conn) {
 /* Whether a connection that the application does not know yet is shown to it although it is closed:
  * it has said something and ended in good order. It counts in full, because clients may open and
  * close as many as they like. */
-static bool is_worth_showing(rd_raw *raw) {
-    rd_handler *handler = raw->endpoint.shared->handler;
-    if (!raw->endpoint.has_ended || rd_list_is_empty(&raw->endpoint.messages)) return false;
-    if (count_messages(raw, sizeof(*raw) + RD_LEDGER_FREE)) return true;
-    handler->on_refused(handler, raw->endpoint.conn, RD_ERR_WS_MESSAGES_FULL);
+static bool is_worth_showing(rd_endpoint *endpoint) {
+    rd_handler *handler = endpoint->shared->handler;
+    if (!endpoint->has_ended || endpoint->messages == NULL) return false;
+    if (keep(endpoint, endpoint->message_bytes + sizeof(*endpoint) + RD_LEDGER_FREE)) return true;
+    handler->on_refused(handler, endpoint->conn, RD_ERR_WS_MESSAGES_FULL);
     return false;
 }
 
@@ -181,7 +176,7 @@ static void on_close(rd_conn *conn) {
     rd_endpoint *endpoint = rd_endpoint_of(conn);
     const bool is_unknown =
         endpoint->is_unclaimed && rd_endpoint_is_due(endpoint, RD_ENDPOINT_OPEN);
-    if (is_unknown && !is_worth_showing(of_endpoint(endpoint))) {
+    if (is_unknown && !is_worth_showing(endpoint)) {
         rd_endpoint_withdrawn(endpoint);
     } else {
         rd_endpoint_closed(endpoint);
@@ -225,9 +220,9 @@ rd_endpoint *rd_raw_open(rd_conn_set *set, int fd, const rd_address *peer) {
 }
 
 rd_endpoint *rd_raw_dialing(rd_http_shared *shared) {
-    rd_raw *raw = rd_alloc_zero(sizeof(*raw));
-    rd_endpoint_init_dialing(&raw->endpoint, &ops, shared);
-    return &raw->endpoint;
+    rd_endpoint *endpoint = rd_alloc(sizeof(*endpoint));
+    rd_endpoint_init_dialing(endpoint, &ops, shared);
+    return endpoint;
 }
 
 /* A part of the request may still be on its way, or on its way to a disk. */

@@ -56,6 +56,7 @@ static void endpoint_free(rd_endpoint *endpoint) {
 }
 
 static const rd_endpoint_ops ops = {
+    .events = RD_ENDPOINT_EVENTS(RD_EVENTS_OF_CONNECTION),
     .has_ids = true,
     .write = endpoint_write,
     .event = push_event,

@@ -119,8 +119,8 @@ static void answer_end(rd_websocket *ws) {
     if (ws->phase != RD_WEBSOCKET_ENDING || endpoint->source.is_handling ||
         rd_endpoint_is_due(endpoint, RD_ENDPOINT_OPEN))
         return;
-    if (!rd_list_is_empty(&endpoint->messages)) return;
-    queue_close(ws, endpoint->close_code, rd_endpoint_reason(endpoint));
+    if (endpoint->messages != NULL) return;
+    queue_close(ws, endpoint->close_code, rd_endpoint_reason_of(endpoint));
     finish(ws);
 }
 
@@ -206,6 +206,7 @@ static void endpoint_free(rd_endpoint *endpoint) {
 }
 
 static const rd_endpoint_ops ops = {
+    .events = RD_ENDPOINT_EVENTS(RD_EVENTS_OF_CONNECTION),
     .write = endpoint_write,
     .event = push_event,
     .deliver = endpoint_deliver,

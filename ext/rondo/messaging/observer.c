@@ -35,6 +35,7 @@ static void own_free(rd_endpoint *endpoint) {
 }
 
 static const rd_endpoint_ops own_ops = {
+    .events = RD_ENDPOINT_EVENTS(RD_EVENTS_OF_SUBSCRIBER),
     .deliver = own_deliver,
     .overflow = own_overflow,
     .handled = own_handled,
@@ -45,7 +46,6 @@ rd_endpoint *rd_pubsub_subscriber(rd_pubsub *pubsub) {
     rd_own *own = rd_alloc_zero(sizeof(*own));
     own->pubsub = pubsub;
     rd_endpoint_init(&own->endpoint, &own_ops, pubsub->shared, NULL);
-    own->endpoint.subscriber.limit = UINT32_MAX;
     return &own->endpoint;
 }
 
@@ -67,7 +67,7 @@ void rd_pubsub_release(rd_pubsub *pubsub, rd_endpoint *endpoint) {
 static void feed_observer(rd_pubsub *pubsub) {
     static const char *const commands[] = RD_PUBSUB_COMMANDS;
     rd_change *change = rd_changes_first(&pubsub->changes);
-    if (change == NULL || !rd_list_is_empty(&pubsub->observer->messages)) return;
+    if (change == NULL || pubsub->observer->messages != NULL) return;
     const char *command = commands[(change->is_pattern ? 2 : 0) + (change->is_wanted ? 1 : 0)];
     rd_message *message =
         rd_message_new(rd_change_name(change), rd_slice_of(command, strlen(command)), true, 0);

@@ -38,7 +38,7 @@ static void give_room(rd_replaying *replaying) {
 
 static void end_replaying(rd_replaying *replaying) {
     give_room(replaying);
-    rd_list_unlink(&replaying->of_endpoint.in_endpoint);
+    rd_ring_remove(&replaying->endpoint->replays, &replaying->of_endpoint.in_endpoint);
     rd_endpoint_unref(replaying->endpoint);
     rd_free(replaying);
 }
@@ -87,7 +87,8 @@ static void cancel(rd_endpoint_replay *of_endpoint) {
 
 /* A later subscribe or unsubscribe replaces the replay. */
 static bool cancel_replaying(rd_endpoint *endpoint, rd_slice name, bool is_pattern) {
-    for (rd_list *node = endpoint->replays.next; node != &endpoint->replays; node = node->next) {
+    const rd_list *ring = endpoint->replays;
+    for (rd_list *node = endpoint->replays; node != NULL; node = rd_ring_next(ring, node)) {
         rd_replaying *each = RD_CONTAINER(node, rd_replaying, of_endpoint.in_endpoint);
         if (each->is_pattern != is_pattern) continue;
         if (!rd_slice_equal(rd_slice_of(each->name, each->name_len), name)) continue;
@@ -111,15 +112,15 @@ static rd_replaying *new_replaying(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_
     rd_endpoint_ref(endpoint);
     replaying->replay.bytes_max = rd_endpoint_room(endpoint, terms->block);
     if (endpoint->conn != NULL) replaying->replay.from = endpoint->conn->peer;
-    rd_list_append(&endpoint->replays, &replaying->of_endpoint.in_endpoint);
+    rd_ring_append(&endpoint->replays, &replaying->of_endpoint.in_endpoint);
     return replaying;
 }
 
 static bool is_beyond_limit(const rd_endpoint *endpoint) {
     uint32_t count = endpoint->subscriber.count;
-    for (rd_list *node = endpoint->replays.next; node != &endpoint->replays; node = node->next)
-        count++;
-    return count > endpoint->subscriber.limit;
+    const rd_list *ring = endpoint->replays;
+    for (const rd_list *node = ring; node != NULL; node = rd_ring_next(ring, node)) count++;
+    return count > endpoint->subscriber.kind->limit;
 }
 
 /* Ends the present subscription until the replay is over; else messages would arrive twice. */

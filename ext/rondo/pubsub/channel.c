@@ -82,15 +82,15 @@ static void detach(rd_channels *channels, rd_channel *channel) {
 
 /* --- subscriptions --- */
 
-void rd_subscriber_init(rd_subscriber *subscriber, const rd_subscriber_ops *ops, uint32_t limit) {
-    *subscriber = (rd_subscriber){.ops = ops, .limit = limit};
-    rd_list_init(&subscriber->subscriptions);
+void rd_subscriber_init(rd_subscriber *subscriber, const rd_subscriber_kind *kind) {
+    *subscriber = (rd_subscriber){.kind = kind};
 }
 
 int rd_subscriber_reserve(rd_subscriber *subscriber, size_t name_len) {
-    if (subscriber->ledger == NULL) return 0;
-    if (subscriber->name_bytes + name_len > subscriber->name_limit) return RD_ERR_CHANNEL_LIMIT;
-    if (!rd_ledger_reserve(subscriber->ledger, RD_LEDGER_SUBSCRIPTIONS,
+    const rd_subscriber_kind *kind = subscriber->kind;
+    if (kind->ledger == NULL) return 0;
+    if (subscriber->name_bytes + name_len > kind->name_limit) return RD_ERR_CHANNEL_LIMIT;
+    if (!rd_ledger_reserve(kind->ledger, RD_LEDGER_SUBSCRIPTIONS,
                            name_len + RD_SUBSCRIPTION_BYTES)) {
         return RD_ERR_SUBSCRIPTIONS_FULL;
     }
@@ -99,9 +99,9 @@ int rd_subscriber_reserve(rd_subscriber *subscriber, size_t name_len) {
 }
 
 void rd_subscriber_release(rd_subscriber *subscriber, size_t name_len) {
-    if (subscriber->ledger == NULL) return;
-    rd_ledger_release(subscriber->ledger, RD_LEDGER_SUBSCRIPTIONS,
-                      name_len + RD_SUBSCRIPTION_BYTES);
+    rd_ledger *ledger = subscriber->kind->ledger;
+    if (ledger == NULL) return;
+    rd_ledger_release(ledger, RD_LEDGER_SUBSCRIPTIONS, name_len + RD_SUBSCRIPTION_BYTES);
     subscriber->name_bytes -= (uint32_t)name_len;
 }
 
@@ -116,8 +116,8 @@ static rd_subscription *find_subscription(const rd_channel *channel,
         }
         return NULL;
     }
-    const rd_list *list = &subscriber->subscriptions;
-    for (rd_list *node = list->next; node != list; node = node->next) {
+    const rd_list *ring = subscriber->subscriptions;
+    for (rd_list *node = subscriber->subscriptions; node != NULL; node = rd_ring_next(ring, node)) {
         rd_subscription *found = RD_CONTAINER(node, rd_subscription, in_subscriber);
         if (found->line == &channel->line) return found;
     }
@@ -125,7 +125,7 @@ static rd_subscription *find_subscription(const rd_channel *channel,
 }
 
 static void notify_end(rd_subscriber *subscriber, void *with) {
-    if (subscriber->ops->on_end != NULL) subscriber->ops->on_end(subscriber, with);
+    if (subscriber->kind->on_end != NULL) subscriber->kind->on_end(subscriber, with);
 }
 
 static int replace(rd_channels *channels, rd_subscription *subscription,
@@ -144,7 +144,7 @@ int rd_channels_subscribe(rd_channels *channels, rd_subscriber *subscriber, rd_s
     rd_channel *channel = find(channels, name, is_pattern);
     rd_subscription *subscription = channel ? find_subscription(channel, subscriber) : NULL;
     if (subscription != NULL) return replace(channels, subscription, terms);
-    if (subscriber->count >= subscriber->limit) return RD_ERR_CHANNEL_LIMIT;
+    if (subscriber->count >= subscriber->kind->limit) return RD_ERR_CHANNEL_LIMIT;
     const int room = rd_subscriber_reserve(subscriber, name.len);
     if (room < 0) return room;
     const bool is_first = channel == NULL;
@@ -153,7 +153,7 @@ int rd_channels_subscribe(rd_channels *channels, rd_subscriber *subscriber, rd_s
     *subscription = (rd_subscription){.subscriber = subscriber, .as = terms->as};
     subscription->with = terms->with;
     rd_fanout_join(&channels->fanout, &channel->line, subscription);
-    rd_list_append(&subscriber->subscriptions, &subscription->in_subscriber);
+    rd_ring_append(&subscriber->subscriptions, &subscription->in_subscriber);
     subscriber->count++;
     channels->subscription_count++;
     if (is_first && channels->engine != NULL) {
@@ -166,7 +166,7 @@ static void end(rd_channels *channels, rd_subscription *subscription) {
     rd_channel *channel = channel_of(subscription);
     rd_subscriber *subscriber = subscription->subscriber;
     rd_fanout_leave(&channels->fanout, subscription);
-    rd_list_unlink(&subscription->in_subscriber);
+    rd_ring_remove(&subscriber->subscriptions, &subscription->in_subscriber);
     subscriber->count--;
     channels->subscription_count--;
     rd_subscriber_release(subscriber, channel->in_map.name.len);
@@ -191,8 +191,8 @@ bool rd_channels_unsubscribe(rd_channels *channels, rd_subscriber *subscriber, r
 }
 
 void rd_subscriber_clear(rd_channels *channels, rd_subscriber *subscriber) {
-    while (!rd_list_is_empty(&subscriber->subscriptions)) {
-        rd_list *node = subscriber->subscriptions.next;
+    while (subscriber->subscriptions != NULL) {
+        rd_list *node = subscriber->subscriptions;
         end(channels, RD_CONTAINER(node, rd_subscription, in_subscriber));
     }
 }

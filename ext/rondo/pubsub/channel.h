@@ -63,7 +63,7 @@ void rd_channels_init(rd_channels *channels, rd_engine *engine);
 /* Ends all subscriptions. Notifies the subscribers but not the engine. Not from a callback. */
 void rd_channels_clear(rd_channels *channels);
 
-void rd_subscriber_init(rd_subscriber *subscriber, const rd_subscriber_ops *ops, uint32_t limit);
+void rd_subscriber_init(rd_subscriber *subscriber, const rd_subscriber_kind *kind);
 
 /* Memory of a subscription, without its name. */
 #define RD_SUBSCRIPTION_BYTES 256
@@ -79,7 +79,7 @@ void rd_subscriber_clear(rd_channels *channels, rd_subscriber *subscriber);
 
 /* Returns 1 for a new subscription, and 0 when there was one already, whose terms are replaced.
  * RD_ERR_CHANNEL_NAME: the name is empty, longer than RD_CHANNEL_NAME_MAX, or as a pattern longer
- * than RD_GLOB_MAX. RD_ERR_CHANNEL_LIMIT: above the subscriber's limit. Or an error of
+ * than RD_GLOB_MAX. RD_ERR_CHANNEL_LIMIT: above the limit of its kind. Or an error of
  * rd_subscriber_reserve(). `with` is kept only on success. */
 int rd_channels_subscribe(rd_channels *channels, rd_subscriber *subscriber, rd_slice name,
                           bool is_pattern, const rd_subscribe_terms *terms);

@@ -127,7 +127,7 @@ static void look_ahead(const rd_fanout_line *line) {
     rd_list *const first = line->cursor;
     if (first == end) return;
     const rd_subscriber *subscriber = subscription_at(first)->subscriber;
-    if (subscriber->ops->on_near != NULL) subscriber->ops->on_near(subscriber);
+    if (subscriber->kind->on_near != NULL) subscriber->kind->on_near(subscriber);
     rd_list *const second = first->next;
     if (second == end) return;
     rd_prefetch(subscription_at(second)->subscriber, NEAR_BYTES);
@@ -145,7 +145,7 @@ static bool serve(rd_fanout *fanout, rd_fanout_line *line, bool is_crowd) {
     fanout->served = subscription;
     for (;;) {
         rd_message *message = rd_message_ref(entry->message);
-        subscription->subscriber->ops->on_message(subscription->subscriber, subscription, message);
+        subscription->subscriber->kind->on_message(subscription->subscriber, subscription, message);
         rd_message_unref(message);
         if (fanout->visited != line) return false;
         if (fanout->served != subscription || entry == last) break;
@@ -153,9 +153,9 @@ static bool serve(rd_fanout *fanout, rd_fanout_line *line, bool is_crowd) {
     }
     if (is_crowd && fanout->served == subscription) {
         rd_subscriber *subscriber = subscription->subscriber;
-        if (subscriber->ops->on_served != NULL) {
+        if (subscriber->kind->on_served != NULL) {
             look_ahead(line);
-            subscriber->ops->on_served(subscriber);
+            subscriber->kind->on_served(subscriber);
         }
         if (fanout->visited != line) return false;
     }

@@ -40,8 +40,8 @@ typedef struct rd_fanout_entry rd_fanout_entry;
 typedef struct rd_subscriber rd_subscriber;
 typedef struct rd_subscription rd_subscription;
 
-/* The callbacks of a subscriber. */
-typedef struct rd_subscriber_ops {
+/* What subscribers of one kind have in common: callbacks and limits. */
+typedef struct rd_subscriber_kind {
     /* Called by rd_fanout_run(). The message is the caller's: take a reference to keep it. */
     void (*on_message)(rd_subscriber *subscriber, rd_subscription *subscription,
                        rd_message *message);
@@ -58,16 +58,17 @@ typedef struct rd_subscriber_ops {
     /* `with` of a subscription is not used any more, because the subscription has ended or was
      * replaced. Must not call anything of pubsub/. May be NULL. */
     void (*on_end)(rd_subscriber *subscriber, void *with);
-} rd_subscriber_ops;
+
+    uint32_t limit;           /* subscriptions of each at once */
+    uint32_t name_limit;      /* bytes of the names of its channels */
+    struct rd_ledger *ledger; /* counts their subscriptions; NULL: no limit for names */
+} rd_subscriber_kind;
 
 struct rd_subscriber {
-    const rd_subscriber_ops *ops;
-    rd_list subscriptions;
+    const rd_subscriber_kind *kind;
+    rd_list *subscriptions; /* a ring */
     uint32_t count;
-    uint32_t limit;      /* subscriptions at once */
     uint32_t name_bytes; /* of the names of its channels */
-    uint32_t name_limit;
-    struct rd_ledger *ledger; /* counts its subscriptions; NULL: no shared limit */
 };
 
 typedef enum rd_receive_as { RD_AS_SENT, RD_AS_TEXT, RD_AS_BINARY } rd_receive_as;

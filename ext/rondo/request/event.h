@@ -10,6 +10,7 @@
 #define RD_REQUEST_EVENT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/list.h"
 
@@ -36,8 +37,7 @@ typedef struct rd_event_ops {
     void (*take)(rd_event_source *source, rd_event *event);
     /* The application has handled the event. Returns whether it was the last event there can be. */
     bool (*handled)(rd_event_source *source, const rd_event *event);
-    void (*ref)(rd_event_source *source);
-    /* Frees the message and drops the reference. */
+    /* Frees the message and drops the reference. The last one frees the source. */
     void (*release)(rd_event_source *source, void *message);
 } rd_event_ops;
 
@@ -47,11 +47,13 @@ struct rd_event_source {
     bool is_handling; /* the application is handling an event */
     bool holds;       /* the server does not end before the last event was handled */
     bool is_counted;  /* the server counts this source as one that holds it */
+    uint32_t refs;
 };
 
+/* With one reference. */
 static inline void rd_event_source_init(rd_event_source *source, const rd_event_ops *ops,
                                         bool holds) {
-    *source = (rd_event_source){.ops = ops, .holds = holds};
+    *source = (rd_event_source){.ops = ops, .holds = holds, .refs = 1};
     rd_list_init(&source->in_queue);
 }
 

@@ -51,8 +51,9 @@ typedef struct rd_http_shared {
     size_t proxy_count;
     uint32_t early_calls; /* requests with the application whose bodies are still arriving */
     const rd_settings *settings;
-    rd_channels *channels;     /* of upgraded connections */
-    uint64_t messages_dropped; /* that slow clients did not get */
+    rd_channels *channels;          /* of upgraded connections */
+    rd_subscriber_kind subscribers; /* upgraded connections as subscribers */
+    uint64_t messages_dropped;      /* that slow clients did not get */
 } rd_http_shared;
 
 static inline rd_http_shared *rd_http_shared_of(const rd_conn *conn) {

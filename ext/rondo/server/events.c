@@ -17,7 +17,7 @@ static void count(rd_server *server, rd_event_source *source) {
 void rd_events_add(rd_server *server, rd_event_source *source) {
     if (rd_list_is_linked(&source->in_queue)) return;
     count(server, source);
-    source->ops->ref(source);
+    source->refs++;
     rd_list_append(&server->events.waiting, &source->in_queue);
     server->events.ready_count++;
 }

@@ -146,6 +146,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
     server->conns.on_cut = on_cut;
     server->conns.on_refused = on_layer_refused;
     server->http.ledger = server->http.requests.ledger = &server->conns.ledger;
+    rd_endpoint_set_limits(&server->http);
     server->body_folder = copy(rd_spool_folder());
     server->http.requests.spools.folder = server->body_folder;
     rd_budgets_init(server);

@@ -63,7 +63,7 @@ static void publish(const char *payload, size_t len) {
 
 static void write_text(const char *text, size_t len) {
     rd_loop_lock(&server->loop);
-    if (endpoint->conn != NULL) endpoint->ops->write(endpoint, text, len, true);
+    if (endpoint->conn != NULL) rd_endpoint_ops_of(endpoint)->write(endpoint, text, len, true);
     rd_loop_unlock(&server->loop);
 }
 
@@ -223,7 +223,8 @@ static void test_many_small_messages_of_a_client(void) {
     turns(3);
     CHECK(joined->read_paused);
     size_t waiting = 0;
-    for (rd_list *node = endpoint->messages.next; node != &endpoint->messages; node = node->next) {
+    for (rd_list *node = endpoint->messages; node != NULL;
+         node = rd_ring_next(endpoint->messages, node)) {
         const rd_endpoint_message *message = RD_CONTAINER(node, rd_endpoint_message, node);
         waiting += sizeof(*message) + message->payload.capacity;
     }

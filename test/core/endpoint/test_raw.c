@@ -41,7 +41,7 @@ static void take_message(const rd_event *event) {
     heard_len += len;
     if (len > longest) longest = len;
     if (is_echoing && endpoint->conn != NULL)
-        endpoint->ops->write(endpoint, rd_buffer_ptr(&message->payload), len, false);
+        rd_endpoint_ops_of(endpoint)->write(endpoint, rd_buffer_ptr(&message->payload), len, false);
 }
 
 /* Does what the application would do with one event. */
@@ -56,7 +56,7 @@ static bool tell_one(rd_event *event, bool goes_on) {
     const size_t len = strlen(told);
     if (len < sizeof(told) - 1) told[len] = letters[event->kind];
     if (event->kind == RD_ENDPOINT_MESSAGE) take_message(event);
-    if (event->kind == RD_ENDPOINT_SHUTDOWN) of->ops->write(of, "bye", 3, true);
+    if (event->kind == RD_ENDPOINT_SHUTDOWN) rd_endpoint_ops_of(of)->write(of, "bye", 3, true);
     return true;
 }
 
@@ -130,7 +130,7 @@ static void finish(void) {
 
 static void push(const char *text, size_t len) {
     rd_loop_lock(&server->loop);
-    endpoint->ops->write(endpoint, text, len, true);
+    rd_endpoint_ops_of(endpoint)->write(endpoint, text, len, true);
     rd_loop_unlock(&server->loop);
     work();
 }
@@ -327,9 +327,9 @@ static void test_half_close_before_it_is_claimed(void) {
 static void test_close(void) {
     begin();
     rd_loop_lock(&server->loop);
-    endpoint->ops->write(endpoint, "end", 3, false);
-    endpoint->ops->close(endpoint, 4000, RD_SLICE("enough"));
-    endpoint->ops->write(endpoint, "more", 4, false);
+    rd_endpoint_ops_of(endpoint)->write(endpoint, "end", 3, false);
+    rd_endpoint_ops_of(endpoint)->close(endpoint, 4000, RD_SLICE("enough"));
+    rd_endpoint_ops_of(endpoint)->write(endpoint, "more", 4, false);
     rd_loop_unlock(&server->loop);
     work();
     CHECK(hear(client));
@@ -350,7 +350,7 @@ static void test_close_while_ending(void) {
     rd_loop_lock(&server->loop);
     CHECK(tell_one(&event, true));
     CHECK_INT(event.kind, RD_ENDPOINT_MESSAGE);
-    endpoint->ops->close(endpoint, 1000, RD_SLICE(""));
+    rd_endpoint_ops_of(endpoint)->close(endpoint, 1000, RD_SLICE(""));
     while (tell_one(&event, true)) continue;
     rd_loop_unlock(&server->loop);
     work();

@@ -34,7 +34,8 @@ static void tell(void) {
     while (rd_server_next_event(server, &event, true)) {
         const size_t len = strlen(told);
         if (len < sizeof(told) - 1) told[len] = letters[event.kind];
-        if (event.kind == RD_ENDPOINT_SHUTDOWN) endpoint->ops->write(endpoint, "bye", 3, true);
+        if (event.kind == RD_ENDPOINT_SHUTDOWN)
+            rd_endpoint_ops_of(endpoint)->write(endpoint, "bye", 3, true);
     }
     rd_loop_unlock(&server->loop);
 }
@@ -80,14 +81,14 @@ static void begin_stream(void) {
 
 static void write_text(const char *text, size_t len) {
     rd_loop_lock(&server->loop);
-    endpoint->ops->write(endpoint, text, len, true);
+    rd_endpoint_ops_of(endpoint)->write(endpoint, text, len, true);
     rd_loop_unlock(&server->loop);
     work();
 }
 
 static void close_stream(void) {
     rd_loop_lock(&server->loop);
-    endpoint->ops->close(endpoint, 1000, RD_SLICE("enough"));
+    rd_endpoint_ops_of(endpoint)->close(endpoint, 1000, RD_SLICE("enough"));
     rd_loop_unlock(&server->loop);
     work();
 }
@@ -178,8 +179,8 @@ static void test_events(void) {
     CHECK_STR(got, "data: \n\n");
     CHECK_STR(told, "od");
     rd_loop_lock(&server->loop);
-    endpoint->ops->event(endpoint, &event);
-    endpoint->ops->write(endpoint, "c", 1, false);
+    rd_endpoint_ops_of(endpoint)->event(endpoint, &event);
+    rd_endpoint_ops_of(endpoint)->write(endpoint, "c", 1, false);
     rd_loop_unlock(&server->loop);
     writes = 0;
     work();
@@ -344,7 +345,7 @@ static void test_close(void) {
 static void test_end_of_the_client(void) {
     begin_stream();
     rd_loop_lock(&server->loop);
-    endpoint->ops->write(endpoint, "x", 1, true);
+    rd_endpoint_ops_of(endpoint)->write(endpoint, "x", 1, true);
     rd_loop_unlock(&server->loop);
     shutdown(client, SHUT_WR);
     work();

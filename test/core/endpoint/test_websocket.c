@@ -42,13 +42,13 @@ static void give_back(void) {
 
 static void write_text(const char *text, size_t len) {
     rd_loop_lock(&server->loop);
-    if (endpoint->conn != NULL) endpoint->ops->write(endpoint, text, len, true);
+    if (endpoint->conn != NULL) rd_endpoint_ops_of(endpoint)->write(endpoint, text, len, true);
     rd_loop_unlock(&server->loop);
 }
 
 static void close_with(unsigned code, const char *reason) {
     rd_loop_lock(&server->loop);
-    endpoint->ops->close(endpoint, code, rd_slice_of(reason, strlen(reason)));
+    rd_endpoint_ops_of(endpoint)->close(endpoint, code, rd_slice_of(reason, strlen(reason)));
     rd_loop_unlock(&server->loop);
 }
 
@@ -88,7 +88,7 @@ static void open_one(void) {
 static void check_closed(unsigned code, const char *reason) {
     CHECK_INT(next_event(), RD_ENDPOINT_CLOSE);
     CHECK_INT(endpoint->close_code, code);
-    CHECK_BYTES(endpoint->reason, endpoint->reason_len, reason);
+    CHECK_BYTES(rd_endpoint_reason_of(endpoint).ptr, rd_endpoint_reason_of(endpoint).len, reason);
     CHECK(endpoint->conn == NULL);
     CHECK_INT(next_event(), RD_ENDPOINT_NOTHING);
     CHECK(!rd_events_live(server));
@@ -371,7 +371,7 @@ static void test_reading_stops_while_messages_wait(void) {
         turn();
     }
     CHECK(joined->read_paused);
-    CHECK_SAYS(endpoint->message_bytes < MOST_WAITING, "%zu bytes wait", endpoint->message_bytes);
+    CHECK_SAYS(endpoint->message_bytes < MOST_WAITING, "%u bytes wait", endpoint->message_bytes);
     for (int i = 0; i < 300 && told < sent; i++) {
         if (next_event() == RD_ENDPOINT_MESSAGE) {
             CHECK_INT((unsigned char)rd_buffer_ptr(&rd_endpoint_message_of(&event)->payload)[0],

@@ -149,7 +149,7 @@ static void test_close_before(void) {
     send_messages(fd, true);
     CHECK_INT(hear_events(&event, 1), 1);
     rd_loop_lock(&server->loop);
-    endpoint->ops->close(endpoint, 4000, RD_SLICE("enough"));
+    rd_endpoint_ops_of(endpoint)->close(endpoint, 4000, RD_SLICE("enough"));
     rd_loop_unlock(&server->loop);
     turns(2);
     hear(fd);
@@ -169,8 +169,8 @@ static void test_written(void) {
 
     memset(text, 'a', sizeof text);
     rd_loop_lock(&server->loop);
-    endpoint->ops->write(endpoint, text, sizeof text, true);
-    endpoint->ops->write(endpoint, text, 1000, true);
+    rd_endpoint_ops_of(endpoint)->write(endpoint, text, sizeof text, true);
+    rd_endpoint_ops_of(endpoint)->write(endpoint, text, 1000, true);
     rd_loop_unlock(&server->loop);
     turns(2);
     hear(fd);

@@ -72,7 +72,8 @@ static void no_close(rd_endpoint *endpoint, unsigned code, rd_slice reason) {
     (void)endpoint, (void)code, (void)reason;
 }
 
-static const rd_endpoint_ops ops = {.deliver = note_publish,
+static const rd_endpoint_ops ops = {.events = RD_ENDPOINT_EVENTS(RD_EVENTS_OF_SUBSCRIBER),
+                                    .deliver = note_publish,
                                     .overflow = note_overflow,
                                     .close = no_close,
                                     .handled = nothing,
@@ -276,7 +277,7 @@ static void test_ids_only_where_somebody_keeps(void) {
 /* The observer's next event, delivered as rd_server_next_event() does it. */
 static const char *tell(rd_endpoint *observer) {
     const char *line = take(observer);
-    observer->ops->handled(observer);
+    rd_endpoint_ops_of(observer)->handled(observer);
     return line;
 }
 
@@ -310,7 +311,6 @@ static void test_a_watcher_that_is_late_misses_nothing(void) {
     char name[32];
     begin();
     rd_endpoint *observer = rd_pubsub_subscriber(&pubsub), *stays = new_push(), *goes = new_push();
-    stays->subscriber.limit = goes->subscriber.limit = CHANNELS;
     rd_pubsub_observe(&pubsub, observer);
     for (int i = 0; i < CHANNELS; i++) {
         (void)snprintf(name, sizeof(name), "channel:%d", i);
@@ -376,7 +376,7 @@ static void test_a_large_message_for_a_crowd(void) {
     counting.deliver = count_publish;
     for (int i = 0; i < CROWD; i++) {
         crowd[i] = new_push();
-        crowd[i]->ops = &counting;
+        crowd[i]->source.ops = &counting.events;
         subscribe(crowd[i], "news", &(rd_pubsub_terms){0});
     }
     served = 0;

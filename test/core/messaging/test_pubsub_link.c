@@ -64,7 +64,8 @@ static void free_client(rd_endpoint *endpoint) {
     rd_free(RD_CONTAINER(endpoint, client, endpoint));
 }
 
-static const rd_endpoint_ops ops = {.deliver = note_publish,
+static const rd_endpoint_ops ops = {.events = RD_ENDPOINT_EVENTS(RD_EVENTS_OF_SUBSCRIBER),
+                                    .deliver = note_publish,
                                     .overflow = nothing,
                                     .close = no_close,
                                     .handled = nothing,
@@ -74,6 +75,7 @@ static client *new_client(worker *worker) {
     client *added = rd_alloc_zero(sizeof(*added));
     added->worker = worker;
     rd_endpoint_init(&added->endpoint, &ops, &worker->shared, NULL);
+    added->endpoint.subscriber.kind = &worker->shared.subscribers;
     return added;
 }
 
@@ -159,6 +161,7 @@ static void begin(void) {
         CHECK(rd_hub_thread_add(hub, fds[0], RD_HUB_WORKER, NULL) > 0);
         rd_conn_set_init(&worker->conns, &loop, &settings);
         worker->shared = (rd_http_shared){.handler = &handler, .settings = &settings};
+        rd_endpoint_set_limits(&worker->shared);
         worker->pubsub = (rd_pubsub){0};
         rd_pubsub_init(&worker->pubsub, &worker->conns, &worker->shared);
         CHECK_INT(rd_pubsub_link(&worker->pubsub, fds[1]), 0);
@@ -281,7 +284,7 @@ static void test_changes_while_the_answer_is_due(void) {
     close_client(leaver);
     settle(&workers[0]);
     CHECK_STR(reader->got, "");
-    CHECK(rd_list_is_empty(&reader->endpoint.replays));
+    CHECK(reader->endpoint.replays == NULL);
     publish(&workers[1], "kept", "two");
     hear(reader, "two ");
     CHECK_INT(rd_channels_subscribers(&pubsub->channels, text("kept"), false), 1);
@@ -322,8 +325,8 @@ static void test_bytes_of_names(void) {
     rd_ledger_init(&ledger);
     rd_ledger_limit(&ledger, RD_LEDGER_SUBSCRIPTIONS, 2 * RD_SUBSCRIPTION_BYTES + 2);
     client *reader = new_client(&workers[0]);
-    reader->endpoint.subscriber.ledger = &ledger;
-    reader->endpoint.subscriber.name_limit = 100;
+    workers[0].shared.subscribers.ledger = &ledger;
+    workers[0].shared.subscribers.name_limit = 100;
     CHECK_INT(subscribe_since(reader, "b", 1), 1);
     CHECK_INT(subscribe(reader, "c"), 1);
     CHECK_INT(*held, 2 * RD_SUBSCRIPTION_BYTES + 2);
@@ -379,7 +382,7 @@ static void test_a_client_that_goes_before_its_turn(void) {
     CHECK_INT(subscribe_since(stays, "news", 0), 1);
     for (int i = 0; i < 20; i++) {
         rd_endpoint_end_subscriptions(&gone[i]->endpoint);
-        CHECK_INT(gone[i]->endpoint.refs, 1);
+        CHECK_INT(gone[i]->endpoint.source.refs, 1);
         close_client(gone[i]);
     }
     hear(stays, "kept ");

@@ -90,7 +90,7 @@ static void test_a_connection(void) {
 }
 
 static void check_end(const char *why) {
-    const rd_slice reason = rd_endpoint_reason(endpoint);
+    const rd_slice reason = rd_endpoint_reason_of(endpoint);
     CHECK_STR(told, "c");
     CHECK(endpoint->is_dialing);
     CHECK_INT(endpoint->close_code, RD_ENDPOINT_ABNORMAL);

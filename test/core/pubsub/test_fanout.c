@@ -62,8 +62,8 @@ static void be_near(const rd_subscriber *subscriber) {
     self->crowd->told_near++;
 }
 
-static const rd_subscriber_ops member_ops = {
-    .on_message = hear, .on_served = be_served, .on_near = be_near};
+static const rd_subscriber_kind member_kind = {
+    .on_message = hear, .on_served = be_served, .on_near = be_near, .limit = 100};
 
 static void join(crowd *all, unsigned index, const char *name) {
     const rd_slice slice = {name, strlen(name)};
@@ -90,7 +90,7 @@ static void crowd_init(crowd *self, unsigned size, unsigned joined, const char *
     for (unsigned i = 0; i < size; i++) {
         self->members[i].crowd = self;
         self->members[i].index = i;
-        rd_subscriber_init(&self->members[i].subscriber, &member_ops, 100);
+        rd_subscriber_init(&self->members[i].subscriber, &member_kind);
     }
     for (unsigned i = 0; i < joined; i++) join(self, i, name);
 }
@@ -395,12 +395,12 @@ static void model_hear(rd_subscriber *subscriber, rd_subscription *subscription,
     if (draw(100) == 0) model_leave((unsigned)(subscriber - model.people));
 }
 
-static const rd_subscriber_ops model_ops = {.on_message = model_hear};
+static const rd_subscriber_kind model_kind = {.on_message = model_hear, .limit = 100};
 
 static void test_against_a_model(void) {
     rd_channels_init(&model.channels, NULL);
     model.random = 7;
-    for (unsigned i = 0; i < PEOPLE; i++) rd_subscriber_init(&model.people[i], &model_ops, 100);
+    for (unsigned i = 0; i < PEOPLE; i++) rd_subscriber_init(&model.people[i], &model_kind);
     for (int round = 0; round < ROUNDS; round++) {
         for (unsigned left = draw(12); left > 0; left--) model_change();
         (void)rd_fanout_run(&model.channels.fanout, draw(30));

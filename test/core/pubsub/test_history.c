@@ -301,7 +301,7 @@ static void read_replayed(void *with, rd_message *message) {
     read_on(with, message);
 }
 
-static const rd_subscriber_ops reader_ops = {.on_message = read_live};
+static const rd_subscriber_kind reader_kind = {.on_message = read_live, .limit = 1};
 
 static unsigned draw(unsigned below) {
     seam.random = seam.random * 1103515245u + 12345u;
@@ -336,7 +336,7 @@ static void test_seam(void) {
     rd_history_keep(&seam.history, text("x"), false, 100000, 0);
     seam.random = 3;
     for (int i = 0; i < READERS; i++) {
-        rd_subscriber_init(&seam.readers[i].subscriber, &reader_ops, 1);
+        rd_subscriber_init(&seam.readers[i].subscriber, &reader_kind);
     }
     for (int i = 0; i < ROUNDS; i++) {
         reader *one = &seam.readers[draw(READERS)];

@@ -776,7 +776,7 @@ static void test_a_number_becomes_a_websocket(void) {
     CHECK_BYTES(numbers[1].text, numbers[1].len, "\x8a\x05hello");
     rd_loop_lock(&server->loop);
     numbers[1].len = 0;
-    endpoint->ops->write(endpoint, "news", 4, true);
+    rd_endpoint_ops_of(endpoint)->write(endpoint, "news", 4, true);
     rd_loop_unlock(&server->loop);
     ask_numbers(fd);
     CHECK_BYTES(numbers[1].text, numbers[1].len, "\x81\x04news");
