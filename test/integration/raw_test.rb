@@ -15,12 +15,6 @@ class RawListenersTest < TLSCase
   def setup
     super
     write "config.ru", "#{CLASSES}\n#{HELLO}"
-    @sockets = []
-  end
-
-  def teardown
-    @sockets.each(&:close)
-    super
   end
 
   def alive?(pid)
@@ -47,15 +41,8 @@ class RawListenersTest < TLSCase
     server.log.scan(LISTENING).flatten[index]
   end
 
-  def dial(address)
-    path = address[%r{\Aunix://(.*)}, 1]
-    socket = path ? UNIXSocket.new(path) : TCPSocket.new("127.0.0.1", address[/\d+\z/].to_i)
-    @sockets << socket
-    socket
-  end
-
   # Says words and hears them, on a connection of its own.
-  def assert_echo(address, socket = dial(address))
+  def assert_echo(address, socket = dial_url(address))
     socket.write("words\n")
     assert_equal "words\n", within { socket.gets }
     socket.write("bye\n")
@@ -118,7 +105,7 @@ class RawListenersTest < TLSCase
     context.ca_file = @certificates.authority
     context.verify_mode = OpenSSL::SSL::VERIFY_PEER
     context.alpn_protocols = %w[http/1.1]
-    secure = OpenSSL::SSL::SSLSocket.new(dial(address), context)
+    secure = OpenSSL::SSL::SSLSocket.new(dial_url(address), context)
     secure.sync_close = true
     within { secure.connect }
     assert_nil secure.alpn_protocol
@@ -133,7 +120,7 @@ class RawListenersTest < TLSCase
   def test_chat
     server = raw("workers 2\nlisten_raw(\"tcp://127.0.0.1:0\") { Chat.new }\n")
     people = %w[Ann Ben Cy].map do |name|
-      socket = dial(address(server))
+      socket = dial_url(address(server))
       within { socket.readpartial(100) }
       socket.write("#{name}\n")
       assert_equal "#{name} is here.\n", within { socket.gets }
@@ -154,7 +141,7 @@ class RawListenersTest < TLSCase
   def test_request
     write "config.ru", "#{CLASSES}\n#{MANUAL[/^```ruby\n(run lambda.*?)^```$/m, 1]}"
     server = raw("")
-    socket = dial(server.url)
+    socket = dial_url(server.url)
     socket.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
     head = within { socket.gets("\r\n\r\n") }
     assert_equal "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n", head
@@ -170,9 +157,9 @@ class RawListenersTest < TLSCase
     write "config/rondo.rb", "workers 2\n"
     restart(server, "USR1", /(phase: 1.*){2}/m)
     assert_match(/Closing all connections to raw .*: the configuration file has no listen_raw for it/, server.log)
-    assert_ends(dial(address(server)))
+    assert_ends(dial_url(address(server)))
     restart(server, "USR2", /(booted in.*){2}/m)
-    assert_raises(Errno::ECONNREFUSED) { within { loop { dial(address(server)) } } }
+    assert_raises(Errno::ECONNREFUSED) { within { loop { dial_url(address(server)) } } }
   end
 
   def assert_ends(socket)

@@ -71,9 +71,11 @@ class ShellCase < Minitest::Test
   def setup
     @folder = File.realpath(Dir.mktmpdir("rondo-shell"))
     @servers = []
+    @sockets = []
   end
 
   def teardown
+    @sockets.each(&:close)
     @servers.each(&:kill)
     FileUtils.rm_rf(@folder)
   end
@@ -129,6 +131,15 @@ class ShellCase < Minitest::Test
     http = Net::HTTP.new("127.0.0.1", server.port)
     http.read_timeout = PATIENCE
     http.get(path, headers)
+  end
+
+  # @param url [String] of a listener
+  # @return [Socket] that is closed at the end of the test
+  def dial_url(url)
+    path = url[%r{\Aunix://(.*)}, 1]
+    socket = path ? UNIXSocket.new(path) : TCPSocket.new("127.0.0.1", url[/\d+\z/].to_i)
+    @sockets << socket
+    socket
   end
 
   # Yields a server while its application is in C and keeps the GVL, and the client of that call.

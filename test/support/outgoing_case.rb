@@ -3,15 +3,10 @@
 # A server in this process that makes connections, and the peers of these.
 # SPDX-License-Identifier: MIT
 
-require "test_helper"
-require "socket"
-require "timeout"
-require "rondo"
+require "support/own_server_case"
 
 # What the tests of outgoing connections share: a server in this process, handlers that note, peers.
-class OutgoingCase < Minitest::Test
-  DEADLINE = 60
-
+class OutgoingCase < OwnServerCase
   # Notes what happens, and answers words.
   class Echo
     attr_reader :notes, :client
@@ -39,41 +34,9 @@ class OutgoingCase < Minitest::Test
     end
   end
 
-  class Log
-    attr_reader :lines
-
-    def initialize
-      @lines = Queue.new
-    end
-
-    def info(line) = @lines << [:info, line]
-    def warn(line) = @lines << [:warn, line]
-    def error(line) = @lines << [:error, line]
-  end
-
   def setup
-    @log = Log.new
-    @sockets = []
+    super
     @echo = Echo.new
-  end
-
-  def teardown
-    stop
-    @sockets.each(&:close)
-  end
-
-  def stop
-    @server&.stop(force: true)
-    @thread&.join
-    @server = nil
-  end
-
-  # @yield before it runs
-  def serve(app = ->(_env) { [200, {}, []] }, **settings)
-    @server = Rondo::Server.new(app, log: @log, min_threads: 2, max_threads: 2, **settings)
-    @http = @server.listen("tcp://127.0.0.1:0")
-    yield @server if block_given?
-    @thread = Thread.new { @server.run }
   end
 
   # @return [String] where a listener of this test is
@@ -91,18 +54,10 @@ class OutgoingCase < Minitest::Test
     server.close
   end
 
-  def within(&block)
-    Timeout.timeout(DEADLINE, &block)
-  end
-
   def accept(listener = @peer)
     socket = within { listener.accept }
     @sockets << socket
     socket
-  end
-
-  def line(socket)
-    within { socket.gets }
   end
 
   def note(handler = @echo)

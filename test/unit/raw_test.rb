@@ -4,18 +4,13 @@
 # process.
 # SPDX-License-Identifier: MIT
 
-require "test_helper"
+require "support/own_server_case"
 require "io/wait"
 require "openssl"
-require "socket"
-require "timeout"
 require "tmpdir"
-require "rondo"
 require "support/certificates"
 
-class RawTest < Minitest::Test
-  DEADLINE = 60
-
+class RawTest < OwnServerCase
   # Notes what happens, and answers words.
   class Echo
     attr_reader :notes, :client, :peers
@@ -47,41 +42,6 @@ class RawTest < Minitest::Test
     end
   end
 
-  class Log
-    attr_reader :lines
-
-    def initialize
-      @lines = Queue.new
-    end
-
-    def info(line) = @lines << line
-    alias warn info
-    alias error info
-  end
-
-  def setup
-    @log = Log.new
-    @sockets = []
-  end
-
-  def teardown
-    stop
-    @sockets.each(&:close)
-  end
-
-  def stop
-    @server&.stop(force: true)
-    @thread&.join
-    @server = nil
-  end
-
-  def serve(app = ->(_env) { [200, {}, ["plain"]] }, **settings)
-    @server = Rondo::Server.new(app, log: @log, min_threads: 2, max_threads: 2, **settings)
-    @http = @server.listen("tcp://127.0.0.1:0")
-    yield @server
-    @thread = Thread.new { @server.run }
-  end
-
   def serve_raw(maker = nil, **settings, &block)
     serve(**settings) { |server| @raw = server.listen_raw("tcp://127.0.0.1:0", maker, &block) }
   end
@@ -90,14 +50,6 @@ class RawTest < Minitest::Test
     socket = TCPSocket.new("127.0.0.1", url[/\d+\z/].to_i)
     @sockets << socket
     socket
-  end
-
-  def within(&block)
-    Timeout.timeout(DEADLINE, &block)
-  end
-
-  def line(socket)
-    within { socket.gets }
   end
 
   def rest(socket)
@@ -117,7 +69,7 @@ class RawTest < Minitest::Test
   end
 
   def await_line(pattern)
-    within { nil until (found = @log.lines.pop).match?(pattern) || found.nil? }
+    within { nil until @log.lines.pop[1].match?(pattern) }
   end
 
   # ---- bytes ----

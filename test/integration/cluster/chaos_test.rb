@@ -13,13 +13,11 @@ class ClusterChaosTest < ClusterCase
 
   def setup
     super
-    @sockets = []
     @halted = []
   end
 
   def teardown
     @halted.each { |pid| send_signal("CONT", pid) }
-    @sockets.each(&:close)
     super
   end
 

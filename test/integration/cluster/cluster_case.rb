@@ -163,6 +163,17 @@ class ClusterCase < ShellCase
     eventually("the end of #{pids}") { pids.none? { |pid| alive?(pid) } }
   end
 
+  # Returns when the workers that there were have gone, and this many new ones serve.
+  # @param phase [Integer, nil] the generation of all the new ones
+  # @param count [Integer] as many as before
+  def restart(server, signal, phase: nil, count: workers(server).size)
+    old = workers(server).values
+    from = server.log.bytesize
+    server.signal(signal)
+    wait_for_workers(server, count, phase: phase, from: from)
+    wait_for_end_of(*old)
+  end
+
   # Waits for a line that is written after the call.
   def after_signal(server, signal, pattern)
     from = server.log.bytesize

@@ -53,12 +53,6 @@ class ClusterKeptTest < ClusterCase
     sum.merge!(counts) { |_, one, other| one + other }
   end
 
-  def restart(server, signal)
-    old = workers(server).values
-    server.signal(signal)
-    wait_for_end_of(*old)
-  end
-
   # ---- every way to leave ----
 
   %w[USR1 USR2].each do |signal|

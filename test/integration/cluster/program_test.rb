@@ -47,15 +47,6 @@ class ProgramTest < ClusterCase
     write "program.rb", read("program.rb").sub(/ = ".*"$/, " = #{name.inspect}")
   end
 
-  # Returns when only workers of the new generation serve.
-  def restart(server, signal, phase:, workers: 1)
-    old = workers(server).values
-    from = server.log.bytesize
-    server.signal(signal)
-    wait_for_workers(server, workers, phase: phase, from: from)
-    wait_for_end_of(*old)
-  end
-
   def assert_echo(port)
     socket = TCPSocket.new("127.0.0.1", port)
     socket.write("words\n")
@@ -117,11 +108,7 @@ class ProgramTest < ClusterCase
     RESTARTS.times do |n|
       newer_code("code #{n}")
       load.more(20)
-      old = workers(server).values
-      from = server.log.bytesize
-      server.signal(n.even? ? "USR1" : "USR2")
-      wait_for_workers(server, 2, phase: n + 1, from: from)
-      wait_for_end_of(*old)
+      restart(server, n.even? ? "USR1" : "USR2", phase: n + 1)
       assert_equal "code #{n}", code(server)
     end
     load.more(20)
@@ -136,9 +123,7 @@ class ProgramTest < ClusterCase
     server = program('bind: "tcp://127.0.0.1:0", workers: 1')
     wait_for_workers(server, 1)
     write "program.rb", read("program.rb").sub("workers: 1", "workers: 2, tag: 'another'")
-    from = server.log.bytesize
-    server.signal("USR2")
-    wait_for_workers(server, 2, phase: 1, from: from)
+    restart(server, "USR2", phase: 1, count: 2)
     assert_includes title(server.pid), "[another]"
     assert server.stop.success?
   end
@@ -179,7 +164,7 @@ class ProgramTest < ClusterCase
     port = server.log[/Listening on raw tcp:\S+:(\d+)$/, 1].to_i
     %w[USR2 USR1 USR2].each.with_index(1) do |signal, phase|
       assert_echo(port)
-      restart(server, signal, phase: phase, workers: 2)
+      restart(server, signal, phase: phase)
     end
     assert_echo(port)
     assert_equal "one", code(server)
@@ -291,9 +276,7 @@ class ProgramTest < ClusterCase
       after_signal(server, signals.first, log)
     end
     write "program.rb", good
-    from = server.log.bytesize
-    server.signal("USR2")
-    wait_for_workers(server, 1, phase: 1, from: from)
+    restart(server, "USR2", phase: 1)
     assert server.stop.success?
   end
 
@@ -417,9 +400,7 @@ class ProgramTest < ClusterCase
       assert_equal "one", code(server)
     end
     write "program.rb", good
-    from = server.log.bytesize
-    server.signal("USR2")
-    wait_for_workers(server, 1, from: from)
+    restart(server, "USR2")
     assert server.stop.success?
   end
 

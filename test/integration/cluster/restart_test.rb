@@ -17,15 +17,6 @@ class ClusterRestartTest < ClusterCase
     write "config.ru", APP.sub('"one"', name.inspect)
   end
 
-  # @return [void] when all workers are of the generation and the others have gone
-  def restart(server, signal, phase, count: 2)
-    old = workers(server).values
-    from = server.log.bytesize
-    server.signal(signal)
-    wait_for_workers(server, count, phase: phase, from: from)
-    wait_for_end_of(*old)
-  end
-
   # ---- nothing is lost ----
 
   def test_phased_restarts_under_load
@@ -34,7 +25,7 @@ class ClusterRestartTest < ClusterCase
     RESTARTS.times do |n|
       newer_code("code #{n}")
       load.more(20)
-      restart(server, "USR1", n + 1)
+      restart(server, "USR1", phase: n + 1)
       assert_equal "code #{n}", code(server)
     end
     load.more(20)
@@ -49,7 +40,7 @@ class ClusterRestartTest < ClusterCase
     RESTARTS.times do |n|
       newer_code("code #{n}")
       load.more(20)
-      restart(server, "USR2", n + 1)
+      restart(server, "USR2", phase: n + 1)
       assert_equal "code #{n}", code(server)
     end
     assert_empty load.stop
@@ -91,19 +82,19 @@ class ClusterRestartTest < ClusterCase
     server = start
     server.wait_for_log(/booted/)
     write "config/rondo.rb", "workers 3\nrack_url_scheme 'https'\n"
-    restart(server, "USR1", 1, count: 1)
+    restart(server, "USR1", phase: 1, count: 1)
     assert_equal "https", get(server).body
-    restart(server, "USR2", 2, count: 3) # the master reads it anew, too
+    restart(server, "USR2", phase: 2, count: 3) # the master reads it anew, too
     assert_equal 3, workers(server).size
     write "config/rondo.rb", "workers 1\n"
-    restart(server, "USR2", 3, count: 1)
+    restart(server, "USR2", phase: 3, count: 1)
     assert_equal [0], workers(server).keys
   end
 
   def test_a_restart_keeps_unix_sockets
     path = File.join(@folder, "s.sock")
     server = cluster(binds: ["tcp://127.0.0.1:0", "unix://#{path}"])
-    2.times { |n| restart(server, "USR2", n + 1) }
+    2.times { |n| restart(server, "USR2", phase: n + 1) }
     UNIXSocket.open(XorProxy.front_path(path)) do |client|
       client.write("GET / HTTP/1.0\r\n\r\n")
       assert_includes workers(server).values.map(&:to_s), client.read[/\d+\z/]
@@ -146,7 +137,7 @@ class ClusterRestartTest < ClusterCase
       assert_includes before.values.map(&:to_s), get(server).body
     end
     newer_code("mended")
-    restart(server, "USR1", 1)
+    restart(server, "USR1", phase: 1)
     assert_equal "mended", code(server)
   end
 
@@ -163,7 +154,7 @@ class ClusterRestartTest < ClusterCase
       assert_equal before, workers(server)
     end
     write "config/rondo.rb", ""
-    restart(server, "USR1", 1)
+    restart(server, "USR1", phase: 1)
   end
 
   def test_a_worker_of_new_code_that_hangs_at_boot_leaves_the_old_one_serving
@@ -234,7 +225,7 @@ class ClusterRestartTest < ClusterCase
     server = cluster("--pidfile", "pid/server")
     FileUtils.rm_rf(File.join(@folder, "pid"))
     write "pid", ""
-    restart(server, "USR2", 1)
+    restart(server, "USR2", phase: 1)
     assert_match(%r{^! cannot write .*/pid/server: }, server.log)
     assert_equal "200", get(server).code
   end
@@ -271,7 +262,7 @@ class ClusterRestartTest < ClusterCase
     server.wait_for_log(/^! Worker 2 .*the next one starts in/)
     load = load_on(server)
     load.more(50)
-    restart(server, "USR2", 1)
+    restart(server, "USR2", phase: 1)
     load.more(50)
     assert_empty load.stop
     assert_equal 2, listening_sockets(server)

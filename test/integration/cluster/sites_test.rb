@@ -23,12 +23,6 @@ class SitesTest < ClusterCase
     super
     write "config.ru", "#{APPS}run app('main')\n"
     write "admin.ru", "#{APPS}run app('admin')\n"
-    @sockets = []
-  end
-
-  def teardown
-    @sockets.each(&:close)
-    super
   end
 
   def program(call)
@@ -43,16 +37,9 @@ class SitesTest < ClusterCase
     server.log.scan(/^\* Listening on (\S+)$/).flatten
   end
 
-  def dial(url)
-    path = url[%r{\Aunix://(.*)}, 1]
-    socket = path ? UNIXSocket.new(path) : TCPSocket.new("127.0.0.1", url[/\d+\z/].to_i)
-    @sockets << socket
-    socket
-  end
-
   # @param to [String, Socket] a URL, or a connection that is kept
   def ask(to, path = "/")
-    socket = to.is_a?(String) ? dial(to) : to
+    socket = to.is_a?(String) ? dial_url(to) : to
     socket.write("GET #{path} HTTP/1.1\r\nHost: a\r\n\r\n")
     hear(socket)
   end
@@ -95,7 +82,7 @@ class SitesTest < ClusterCase
                      "'unix://#{@folder}/three.sock' => app('three') }, workers: 2)")
     wait_for_workers(server, 2)
     places = urls(server).values_at(0, 1, -1)
-    kept = places.flat_map { |url| Array.new(4) { dial(url) } }
+    kept = places.flat_map { |url| Array.new(4) { dial_url(url) } }
     %w[USR1 TTIN USR2].each do |signal|
       assert_answers(places, "one", "two", "three")
       assert_equal(%w[one two three].flat_map { |name| ["200 #{name} /kept"] * 4 }, kept.map { |socket| ask(socket, "/kept") })
@@ -147,7 +134,7 @@ class SitesTest < ClusterCase
     after_signal(server, "USR2", /phase: 2/)
     wait_for_end_of(*old)
     assert_answers(places.first(1), "main")
-    assert_raises(Errno::ECONNREFUSED) { dial(places.last) }
+    assert_raises(Errno::ECONNREFUSED) { dial_url(places.last) }
     assert server.stop.success?
   end
 
