@@ -186,7 +186,7 @@ static void test_websockets(void) {
     for (int i = 0; i < CROWD; i++) {
         rd_loop_lock(&server->loop);
         if (endpoints[i]->conn != NULL)
-            endpoints[i]->ops->write(endpoints[i], large, sizeof(large), false);
+            rd_endpoint_ops_of(endpoints[i])->write(endpoints[i], large, sizeof(large), false);
         rd_loop_unlock(&server->loop);
         turns(2);
         later(JUDGED_MS);
