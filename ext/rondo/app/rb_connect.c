@@ -13,103 +13,134 @@
 
 static VALUE eDialLimit;
 
-/* Once this is filled in, nothing raises before the endpoint is there. */
-static rd_destination read_destination(VALUE where, uint64_t timeout_ms, rd_targets *targets) {
-    VALUE host = rd_option(where, "host"), path = rd_option(where, "path");
-    VALUE timeout = rd_option(where, "timeout_ms");
-    rd_destination to = {.timeout_ms = NIL_P(timeout) ? timeout_ms : NUM2ULL(timeout)};
-    if (NIL_P(host)) {
-        if (!rd_targets_of_path(targets, StringValueCStr(path)))
+/* A call of Rondo.connect. On the stack, so the GC finds the objects, and does not move them. */
+typedef struct rd_calling {
+    rd_binding *binding;
+    VALUE handler, where;
+    VALUE host, peer_name, websocket[4]; /* Strings into which `to` and `call` point */
+    rd_destination to;
+    rd_targets found;
+    rd_ws_call call;
+    rd_client_seat seat;
+    bool has_seat; /* and no endpoint has taken it yet */
+} rd_calling;
+
+static void read_targets(rd_calling *calling) {
+    VALUE path = rd_option(calling->where, "path");
+    rd_destination *to = &calling->to;
+    if (NIL_P(calling->host)) {
+        if (!rd_targets_of_path(&calling->found, StringValueCStr(path)))
             rb_raise(rd_eAddressError, "the path of a Unix socket is too long: %" PRIsVALUE, path);
-        return to;
+        return;
     }
-    to.port = (uint16_t)NUM2UINT(rd_option(where, "port"));
-    to.host = StringValueCStr(host);
-    if (rd_targets_read(targets, to.host, to.port)) to.host = NULL;
-    return to;
+    to->port = (uint16_t)NUM2UINT(rd_option(calling->where, "port"));
+    to->host = StringValueCStr(calling->host);
+    if (rd_targets_read(&calling->found, to->host, to->port)) to->host = NULL;
 }
 
-/* Files were read already. Returns the name into which `to` points. */
-static VALUE read_tls(rd_binding *binding, VALUE where, rd_destination *to) {
-    VALUE tls = rd_option(where, "tls");
-    if (NIL_P(tls)) return Qnil;
-    VALUE name = rd_option(tls, "peer_name");
-    to->peer_name = StringValueCStr(name);
-    to->transport = rd_tls_client_from(&binding->tls_clients, tls);
-    return name;
-}
-
-static rd_slice text_of(VALUE hash, const char *name, volatile VALUE *place) {
-    VALUE text = rd_option(hash, name);
-    StringValue(text);
-    *place = text;
-    return rd_slice_of_string(text);
+static rd_slice text_of(VALUE hash, const char *name, VALUE *place) {
+    *place = rd_option(hash, name);
+    StringValue(*place);
+    return rd_slice_of_string(*place);
 }
 
 /* The Strings have been checked. */
-static bool read_websocket(rd_binding *binding, VALUE where, rd_ws_call *call,
-                           volatile VALUE texts[4]) {
-    VALUE websocket = rd_option(where, "websocket");
-    if (NIL_P(websocket)) return false;
-    *call = (rd_ws_call){.target = text_of(websocket, "target", &texts[0]),
-                         .host = text_of(websocket, "host", &texts[1]),
-                         .fields = text_of(websocket, "fields", &texts[2]),
-                         .protocols = text_of(websocket, "protocols", &texts[3]),
-                         .deflates = binding->server->settings.deflate != 0};
-    return true;
+static void read_websocket(rd_calling *calling) {
+    VALUE websocket = rd_option(calling->where, "websocket"), *texts = calling->websocket;
+    if (NIL_P(websocket)) return;
+    calling->call = (rd_ws_call){.target = text_of(websocket, "target", &texts[0]),
+                                 .host = text_of(websocket, "host", &texts[1]),
+                                 .fields = text_of(websocket, "fields", &texts[2]),
+                                 .protocols = text_of(websocket, "protocols", &texts[3]),
+                                 .deflates = calling->binding->server->settings.deflate != 0};
+    calling->to.websocket = &calling->call;
 }
 
-static void check_room(rd_binding *binding) {
+/* Every such handler has a client, even one without callbacks, for the report of a failure. */
+static void take_seat(rd_calling *calling) {
+    const bool is_websocket = calling->to.websocket != NULL;
+    const rd_upgrade_row *kind = is_websocket ? rd_upgrade_websocket() : &rd_upgrade_raw;
+    VALUE url = rb_str_new_frozen(rd_option(calling->where, "url"));
+    VALUE client = rd_client_new(calling->binding, kind, calling->handler, url);
+    calling->seat = rd_client_seat_new(calling->binding, client, calling->handler);
+    calling->has_seat = true;
+}
+
+/* Files were read already. */
+static void read_tls(rd_calling *calling) {
+    VALUE tls = rd_option(calling->where, "tls");
+    if (NIL_P(tls)) return;
+    calling->peer_name = rd_option(tls, "peer_name");
+    calling->to.peer_name = StringValueCStr(calling->peer_name);
+    calling->to.transport = rd_tls_client_from(&calling->binding->tls_clients, tls);
+}
+
+static bool is_full(rd_binding *binding) {
     rd_lock(binding);
     const bool is_full = rd_outgoings_are_full(&binding->server->outgoings);
     rd_unlock(binding);
-    if (!is_full) return;
+    return is_full;
+}
+
+NORETURN(static void refuse(const rd_binding *binding));
+static void refuse(const rd_binding *binding) {
     rb_raise(eDialLimit, "too many connections are being made: max_dials is %lld",
              (long long)binding->server->settings.max_dials);
 }
 
-/* Every such handler has a client, even one without callbacks, for the report of a failure. */
-static rd_client_seat new_seat(rd_binding *binding, const rd_upgrade_row *kind, VALUE handler,
-                               VALUE url) {
-    VALUE client = rd_client_new(binding, kind, handler, url);
-    return rd_client_seat_new(binding, client, handler);
-}
-
-/* The loop hears of it at once. */
-static void begin(rd_server *server, const rd_client_seat *seat, const rd_destination *to) {
+/* The loop hears of it at once. Under the lock. */
+static void begin_now(rd_calling *calling) {
+    rd_server *server = calling->binding->server;
+    rd_destination *to = &calling->to;
+    if (to->host == NULL) {
+        to->targets = rd_alloc(sizeof(*to->targets));
+        *to->targets = calling->found;
+    }
     rd_endpoint *endpoint = rd_outgoing_endpoint(&server->outgoings, to);
     rd_endpoint_ref(endpoint);
-    rd_client_attach(seat, endpoint);
+    rd_client_attach(&calling->seat, endpoint);
+    calling->has_seat = false;
     rd_outgoing_begin(&server->outgoings, endpoint, to);
     rd_loop_wakeup(&server->loop);
+}
+
+/* False: other threads have begun so many since we looked. */
+static bool begin(rd_calling *calling) {
+    rd_binding *binding = calling->binding;
+    rd_lock(binding);
+    const bool has_room = !rd_outgoings_are_full(&binding->server->outgoings);
+    if (has_room) begin_now(calling);
+    rd_unlock(binding);
+    return has_room;
+}
+
+static VALUE call(VALUE argument) {
+    rd_calling *calling = (rd_calling *)argument;
+    VALUE timeout = rd_option(calling->where, "timeout_ms");
+    const int64_t usual_ms = calling->binding->server->settings.dial_timeout_ms;
+    if (is_full(calling->binding)) refuse(calling->binding);
+    calling->to.timeout_ms = NIL_P(timeout) ? (uint64_t)usual_ms : NUM2ULL(timeout);
+    read_targets(calling);
+    read_websocket(calling);
+    take_seat(calling);
+    read_tls(calling);
+    if (!begin(calling)) refuse(calling->binding);
+    return Qnil;
+}
+
+static VALUE leave(VALUE argument) {
+    const rd_calling *calling = (const rd_calling *)argument;
+    if (calling->has_seat) rd_client_let_go(calling->binding, calling->seat.index);
+    if (calling->to.transport != NULL) rd_transport_unref(calling->to.transport);
+    return Qnil;
 }
 
 /* connect(handler, where): `where` has url, host and port or path, and perhaps timeout_ms and
  * tls (rb_tls.h), with peer_name; of a WebSocket also websocket: target, host, fields, protocols */
 static VALUE core_connect(VALUE self, VALUE handler, VALUE where) {
-    rd_binding *binding = rd_own_binding_of(self);
-    VALUE url = rb_str_new_frozen(rd_option(where, "url")), host = rd_option(where, "host");
-    rd_targets found;
-    rd_ws_call call;
-    volatile VALUE texts[4] = {Qnil, Qnil, Qnil, Qnil}; /* on the stack, so they do not move */
-    check_room(binding);
-    const int64_t timeout_ms = binding->server->settings.dial_timeout_ms;
-    rd_destination to = read_destination(where, (uint64_t)timeout_ms, &found);
-    VALUE peer_name = read_tls(binding, where, &to);
-    const bool is_websocket = read_websocket(binding, where, &call, texts);
-    if (is_websocket) to.websocket = &call;
-    const rd_client_seat seat =
-        new_seat(binding, is_websocket ? rd_upgrade_websocket() : &rd_upgrade_raw, handler, url);
-    if (to.host == NULL) {
-        to.targets = rd_alloc(sizeof(found));
-        *to.targets = found;
-    }
-    rd_lock(binding);
-    begin(binding->server, &seat, &to);
-    rd_unlock(binding);
-    RB_GC_GUARD(host); /* `to` points into these, and what only a Hash holds may move */
-    RB_GC_GUARD(peer_name);
-    return Qnil;
+    rd_calling calling = {.binding = rd_own_binding_of(self), .handler = handler, .where = where};
+    calling.host = rd_option(where, "host");
+    return rb_ensure(call, (VALUE)&calling, leave, (VALUE)&calling);
 }
 
 typedef struct rd_dial_report {

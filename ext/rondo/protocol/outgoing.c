@@ -49,6 +49,7 @@ static rd_endpoint *leave(rd_outgoing *outgoing) {
     rd_endpoint *endpoint = outgoing->endpoint;
     rd_list_unlink(&outgoing->node);
     outgoing->all->count--;
+    rd_transport_unref(outgoing->transport);
     rd_free(outgoing->peer_name);
     rd_free(outgoing->call);
     rd_free(outgoing);
@@ -279,7 +280,8 @@ void rd_outgoing_begin(rd_outgoings *outgoings, rd_endpoint *endpoint,
     outgoing->all = outgoings;
     outgoing->endpoint = endpoint;
     outgoing->due_ms = outgoings->dialer.loop->now_ms + where->timeout_ms;
-    outgoing->transport = where->transport == NULL ? &rd_transport_tcp : where->transport;
+    outgoing->transport =
+        rd_transport_ref(where->transport == NULL ? &rd_transport_tcp : where->transport);
     outgoing->peer_name = copy_of(where->peer_name);
     outgoing->call = copy_of_call(where->websocket);
     rd_list_append(&outgoings->all, &outgoing->node);

@@ -33,7 +33,7 @@ typedef struct rd_destination {
     uint16_t port;
     rd_targets *targets;           /* of rd_alloc(), taken over */
     uint64_t timeout_ms;           /* for all of it */
-    const rd_transport *transport; /* stays with its owner, who outlives the connection */
+    const rd_transport *transport; /* the connection becomes an owner */
     const char *peer_name;         /* for a transport with a handshake */
     const rd_ws_call *websocket;   /* what is asked for, without its key; NULL: raw */
 } rd_destination;

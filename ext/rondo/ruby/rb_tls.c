@@ -158,7 +158,9 @@ const rd_transport *rd_tls_from(rd_server *server, rd_tls_transports *transports
 
 /* ---- outgoing connections ---- */
 
-#define CLIENTS_MAX 64
+/* Sets of options in use, and those that are kept beyond that: who connects again needs the same.
+ */
+enum { CLIENTS_MAX = 64, CLIENTS_KEPT = 8 };
 
 NORETURN(static void refuse_client(VALUE tls, const char *error));
 static void refuse_client(VALUE tls, const char *error) {
@@ -178,18 +180,60 @@ static const rd_transport *make_client(VALUE tls, char error[RD_TLS_ERROR_MAX]) 
     return rd_tls_client_new(&options, error);
 }
 
+static size_t count_unused(const rd_tls_transports *transports) {
+    size_t count = 0;
+    for (size_t i = 0; i < transports->count; i++) {
+        count += rd_tls_client_is_unused(transports->rows[i].transport);
+    }
+    return count;
+}
+
+static void drop_row(rd_tls_transports *transports, size_t index) {
+    rd_tls_named *row = &transports->rows[index];
+    rd_free(row->name);
+    rd_transport_unref(row->transport);
+    memmove(row, row + 1, (--transports->count - index) * sizeof(*row));
+}
+
+/* The row that was used longest ago stands first. Returns how many are in use. */
+static size_t drop_unused(rd_tls_transports *transports) {
+    size_t unused = count_unused(transports);
+    for (size_t i = 0; unused > CLIENTS_KEPT;) {
+        if (rd_tls_client_is_unused(transports->rows[i].transport)) {
+            drop_row(transports, i);
+            unused--;
+        } else {
+            i++;
+        }
+    }
+    return transports->count - unused;
+}
+
+/* Brings the row of that name to the end. */
+static const rd_transport *use(rd_tls_transports *transports, const char *name) {
+    rd_tls_named *rows = transports->rows;
+    for (size_t i = 0; i < transports->count; i++) {
+        if (strcmp(rows[i].name, name) != 0) continue;
+        const rd_tls_named row = rows[i];
+        memmove(rows + i, rows + i + 1, (transports->count - i - 1) * sizeof(row));
+        rows[transports->count - 1] = row;
+        return row.transport;
+    }
+    return NULL;
+}
+
 const rd_transport *rd_tls_client_from(rd_tls_transports *transports, VALUE tls) {
     char error[RD_TLS_ERROR_MAX];
-    const rd_transport *known = find(transports, text_of(tls, "name"));
-    if (known != NULL) return known;
-    if (transports->count == CLIENTS_MAX) {
-        refuse_client(tls, "there are 64 different sets of TLS options already");
+    const rd_transport *known = use(transports, text_of(tls, "name"));
+    if (known != NULL) return rd_transport_ref(known);
+    if (drop_unused(transports) >= CLIENTS_MAX) {
+        refuse_client(tls, "64 different sets of TLS options are in use");
     }
     const rd_transport *made = make_client(tls, error);
     RB_GC_GUARD(tls);
     if (made == NULL) refuse_client(tls, error);
     add(transports, text_of(tls, "name"), made);
-    return made;
+    return rd_transport_ref(made);
 }
 
 /* Whether a listener could show these certificates.

@@ -15,9 +15,8 @@ typedef struct rd_tls_named rd_tls_named;
 typedef struct rd_server rd_server;
 
 /* The transports of a server's listeners for TLS, or of its outgoing connections. Those with the
- * same words share one, so the
- * memory in which it works is there once. Zeroed: there are none. The rows are owners: there are as
- * many as the configuration has different words. */
+ * same words share one, so the memory in which it works is there once. Zeroed: there are none. The
+ * rows are owners: of listeners there are as many as the configuration has different words. */
 typedef struct rd_tls_transports {
     rd_tls_named *rows;
     size_t count;
@@ -38,8 +37,9 @@ bool rd_tls_reload(rd_server *server, const rd_tls_transports *transports, VALUE
 
 /* The transport of outgoing connections with these options: a Hash with name (equal for equal
  * options), address (for messages), verifies, ca, ca_name, pair (a Hash as in `certificates`
- * above), protocols (names behind their lengths). The rows keep it: there are as many as the
- * application has different options, 64 at most. Raises Rondo::AddressError. */
+ * above), protocols (names behind their lengths). The caller becomes an owner. The rows keep it
+ * while connections have it, and those that were used last beyond that; 64 may be in use. Raises
+ * Rondo::AddressError. */
 const rd_transport *rd_tls_client_from(rd_tls_transports *transports, VALUE tls);
 
 /* Defines Rondo::TLS.seal, Rondo::TLS.library, Rondo::TLS.check and Rondo::TLS::Tickets. */

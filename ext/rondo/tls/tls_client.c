@@ -105,10 +105,35 @@ static void unref(const rd_transport *transport) {
     rd_free(context);
 }
 
-/* Until the handshake begins. */
+/* The name is there until the handshake begins. */
 static void name_peer(rd_conn *conn, const char *name) {
     const size_t size = strlen(name) + 1;
     rd_tls_of(conn)->server_name = memcpy(rd_alloc(size), name, size);
+    ref(conn->transport);
+}
+
+/* Whoever closes a connection may be in the middle of a call that works in its transport's room. */
+typedef struct rd_tls_parting {
+    rd_disposal disposal;
+    const rd_transport *transport;
+} rd_tls_parting;
+
+static void part(rd_disposal *disposal) {
+    rd_tls_parting *parting = RD_CONTAINER(disposal, rd_tls_parting, disposal);
+    unref(parting->transport);
+    rd_free(parting);
+}
+
+static void close_conn(rd_conn *conn) {
+    rd_tls_parting *parting = rd_alloc_zero(sizeof(*parting));
+    parting->disposal.free = part;
+    parting->transport = conn->transport;
+    rd_tls_transport.close(conn);
+    rd_loop_free_later(conn->set->loop, &parting->disposal);
+}
+
+bool rd_tls_client_is_unused(const rd_transport *transport) {
+    return atomic_load(&context_of(transport)->refs) == 1;
 }
 
 const rd_transport *rd_tls_client_new(const rd_tls_client_options *options,
@@ -122,6 +147,7 @@ const rd_transport *rd_tls_client_new(const rd_tls_client_options *options,
     context->transport.unref = unref;
     context->transport.handshake = rd_tls_call;
     context->transport.name_peer = name_peer;
+    context->transport.close = close_conn;
     atomic_init(&context->refs, 1);
     context->rules = rules;
     rd_tls_flow_init(context);

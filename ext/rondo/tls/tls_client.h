@@ -20,9 +20,13 @@ typedef struct rd_tls_client_options {
 #ifndef RD_WITHOUT_TLS
 
 /* Returns a transport with one owner, for connections of one loop. NULL: it cannot be made, and
- * `error` says why. Takes its time: without a lock. */
+ * `error` says why. Takes its time: without a lock. Each connection is an owner, too, from
+ * name_peer() until the end of the turn in which it is closed. */
 const rd_transport *rd_tls_client_new(const rd_tls_client_options *options,
                                       char error[RD_TLS_ERROR_MAX]);
+
+/* Whether the caller, who is an owner, is the only one. Nobody else makes it more. Any thread. */
+bool rd_tls_client_is_unused(const rd_transport *transport);
 
 #else
 
@@ -31,6 +35,11 @@ static inline const rd_transport *rd_tls_client_new(const rd_tls_client_options 
     (void)options;
     snprintf(error, RD_TLS_ERROR_MAX, "this build has no TLS");
     return NULL;
+}
+
+static inline bool rd_tls_client_is_unused(const rd_transport *transport) {
+    (void)transport;
+    return true;
 }
 
 #endif

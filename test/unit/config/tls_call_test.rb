@@ -246,14 +246,35 @@ class TLSCallTest < OutgoingCase
     end
   end
 
-  def test_a_limit_of_different_options
+  # What connections had in common is freed after the last of them, and is there again when it is asked for.
+  def test_many_sets_of_options_in_a_row
     serve
-    url = nowhere.sub("tcp:", "tls:")
+    url = secure_peer
+    70.times do |i|
+      connect(url, verify: false, alpn: ["name#{i}"])
+      socket = shake
+      assert_equal "hello\n", line(socket)
+      socket.close
+      assert_equal [[:open, :raw, nil], [:close, 1005]], [note, note]
+    end
+    refused = nowhere.sub("tcp:", "tls:")
+    140.times do |i|
+      connect(refused, verify: false, alpn: ["name#{i % 70}"])
+      assert_equal [:close, nil], note
+    end
+  end
+
+  def test_a_limit_of_sets_of_options_in_use
+    serve
+    url = secure_peer
     error = assert_raises(Rondo::AddressError) do
       65.times { |i| @server.connect(url, handler: @echo, verify: false, alpn: ["name#{i}"]) }
     end
-    assert_match(/there are 64 different sets of TLS options already/, error.message)
+    assert_equal "cannot connect to #{url}: 64 different sets of TLS options are in use", error.message
     @server.connect(url, handler: @echo, verify: false, alpn: ["name0"])
+    @server.stop
     65.times { assert_equal [:close, nil], note }
+    @thread.join
+    @server = nil
   end
 end

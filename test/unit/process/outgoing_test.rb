@@ -157,6 +157,26 @@ class OutgoingTest < OutgoingCase
     end
   end
 
+  # The handler is asked for its callbacks in between, and makes a connection itself.
+  def test_the_limit_of_dials_holds_at_the_moment_of_the_call
+    Dir.mktmpdir do |folder|
+      url = full_unix_socket(folder)
+      server = serve(max_dials: 1) && @server
+      first = Echo.new
+      asked = Class.new(Echo) do
+        define_method(:respond_to_missing?) do |name, all|
+          @has_called ||= server.connect(url, handler: first)
+          super(name, all)
+        end
+      end
+      assert_raises(Rondo::DialLimitError) { server.connect(url, handler: asked.new) }
+      @sockets.push(*within { Array.new(2) { @full.accept.first } })
+      assert_equal [:open, :raw, nil], note(first)
+      connect(peer)
+      assert_equal [:open, :raw, nil], note
+    end
+  end
+
   # A connection to it waits until somebody accepts.
   def full_unix_socket(folder)
     @full = Socket.new(:UNIX, :STREAM)
