@@ -92,6 +92,35 @@ class SlowDiskTest < ShellCase
     end
   end
 
+  CALLER = <<~'RUBY'
+    class Pilot
+      def on_open(client) = client.write("hello\n")
+    end
+    run lambda { |env|
+      Rondo.connect("unix://#{ENV.fetch("SLOW_DISK_FOLDER")}/peer.sock", handler: Pilot.new) if env["PATH_INFO"] == "/call"
+      [200, { "content-type" => "text/plain" }, ["#{env["PATH_INFO"]} 0 0"]]
+    }
+  RUBY
+
+  # The kernel looks up where the path of a Unix socket leads.
+  def test_outgoing_connections_to_a_path_on_a_disk_that_does_not_answer
+    write "config.ru", CALLER
+    SlowDisk.open do |disk|
+      server = start(env: disk.env)
+      kept = RawClient.open(server.url)
+      UNIXServer.open(File.join(disk.folder, "peer.sock")) do |peer|
+        disk.hold("connect") do
+          assert_equal "/call 0 0", get(server, "/call").body
+          disk.wait_for("connect")
+          check_bystanders(server, kept)
+        end
+        Timeout.timeout(PATIENCE) { peer.accept.tap { |client| assert_equal "hello\n", client.gets }.close }
+      end
+      kept.close
+      server.stop
+    end
+  end
+
   # A folder with known and unknown paths.
   def with_folder(**options)
     write "config.ru", options.delete(:app) || APPLICATION

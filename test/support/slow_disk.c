@@ -14,8 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include <linux/openat2.h>
 
@@ -82,6 +84,12 @@ int close(int fd) {
     const int flags = fcntl(fd, F_GETFL);
     if (flags >= 0 && !(flags & O_PATH)) wait_for(fd, "<close>");
     return REAL(close)(fd);
+}
+
+int connect(int fd, const struct sockaddr *address, socklen_t len) {
+    const struct sockaddr_un *path = (const struct sockaddr_un *)address;
+    if (path->sun_family == AF_UNIX && has_prefix(path->sun_path)) wait_for_disk("<connect>");
+    return REAL(connect)(fd, address, len);
 }
 
 static ssize_t read_at(int fd, void *bytes, size_t len, off_t offset) {

@@ -38,7 +38,7 @@ class SlowDisk
       "SLOW_DISK_SEEN" => @seen }
   end
 
-  CALLS = %w[open openat2 write pread preadv2 sendfile close].freeze
+  CALLS = %w[open openat2 write pread preadv2 sendfile close connect].freeze
 
   # These calls do not return until the block is over.
   def hold(*names)

@@ -27,11 +27,15 @@ typedef enum rd_trial { FAILED, WAITS, IS_BUSY, HAS_WON } rd_trial;
 void rd_dialer_init(rd_dialer *dialer, rd_loop *loop, rd_ledger *ledger) {
     *dialer = (rd_dialer){.loop = loop, .ledger = ledger, .nodelay = true};
     rd_list_init(&dialer->attempts);
+    rd_list_init(&dialer->calls);
 }
 
 void rd_dialer_abandon(rd_dialer *dialer) {
     for (rd_list *node = dialer->attempts.next; node != &dialer->attempts; node = node->next) {
         close(RD_CONTAINER(node, rd_attempt, in_dialer)->source.fd);
+    }
+    for (rd_list *node = dialer->calls.next; node != &dialer->calls; node = node->next) {
+        close(RD_CONTAINER(node, rd_path_call, node)->fd);
     }
 }
 
@@ -100,7 +104,9 @@ static void end(rd_dial *dial) {
     stop_timer(&dial->due);
     stop_timer(&dial->stagger);
     if (dial->lookup != NULL) rd_lookup_drop(dial->lookup);
+    if (dial->call != NULL) rd_path_call_drop(dial->call);
     dial->lookup = NULL;
+    dial->call = NULL;
     while (!rd_list_is_empty(&dial->attempts)) {
         close_socket(dial->dialer, leave(RD_CONTAINER(dial->attempts.next, rd_attempt, in_dial)));
     }
@@ -163,18 +169,43 @@ static rd_trial wait_for(rd_dial *dial, int fd) {
     return judge(dial, leave(attempt), code);
 }
 
+/* What connect(2) came to. */
+static rd_trial begun(rd_dial *dial, int fd, int code, bool is_unix) {
+    if (code == EINPROGRESS || code == EINTR) return wait_for(dial, fd);
+    const bool is_busy = code == EAGAIN && is_unix;
+    const rd_trial trial = judge(dial, fd, code);
+    return is_busy ? IS_BUSY : trial;
+}
+
+static void go_on(rd_dial *dial, rd_trial trial);
+
+static void on_called(rd_path_call *call, int fd, int code) {
+    rd_dial *dial = call->owner;
+    dial->call = NULL;
+    go_on(dial, begun(dial, fd, code, true));
+}
+
+static rd_trial call_path(rd_dial *dial, int fd, const rd_target *target) {
+    rd_dialer *dialer = dial->dialer;
+    dial->call = rd_path_call_new(fd, target);
+    dial->call->on_called = on_called;
+    dial->call->owner = dial;
+    dial->call->ledger = dialer->ledger;
+    dial->call->live = &dialer->waits;
+    rd_path_call_begin(dialer->loop, dial->call, &dialer->calls);
+    return WAITS;
+}
+
 static rd_trial try_target(rd_dial *dial, const rd_target *target) {
     const int fd = open_socket(dial->dialer, target);
     if (fd < 0) {
         dial->why = strerror(errno);
         return FAILED;
     }
-    if (connect(fd, &target->address.any, target->len) == 0) return judge(dial, fd, 0);
-    if (errno == EINPROGRESS || errno == EINTR) return wait_for(dial, fd);
-    const int code = errno;
-    const bool is_busy = code == EAGAIN && target->address.any.sa_family == AF_UNIX;
-    judge(dial, fd, code);
-    return is_busy ? IS_BUSY : FAILED;
+    if (rd_target_is_path(target)) return call_path(dial, fd, target);
+    const int result = connect(fd, &target->address.any, target->len);
+    const bool is_unix = target->address.any.sa_family == AF_UNIX;
+    return begun(dial, fd, result == 0 ? 0 : errno, is_unix);
 }
 
 static void set_stagger(rd_dial *dial, uint64_t ms) {
@@ -182,9 +213,8 @@ static void set_stagger(rd_dial *dial, uint64_t ms) {
     rd_timer_set(&loop->timers, &dial->stagger, loop->now_ms + ms);
 }
 
-static void try_next(rd_dial *dial) {
-    rd_trial trial = FAILED;
-    stop_timer(&dial->stagger);
+/* After an attempt that came to this. */
+static void go_on(rd_dial *dial, rd_trial trial) {
     while (trial == FAILED && dial->next < dial->targets->count) {
         trial = try_target(dial, &dial->targets->list[dial->next++]);
     }
@@ -196,6 +226,11 @@ static void try_next(rd_dial *dial) {
     } else if (trial == FAILED && rd_list_is_empty(&dial->attempts)) {
         fail(dial, dial->why);
     }
+}
+
+static void try_next(rd_dial *dial) {
+    stop_timer(&dial->stagger);
+    go_on(dial, FAILED);
 }
 
 /* ---- from the beginning ---- */
@@ -212,6 +247,7 @@ static void on_due(rd_timer *timer) {
 static void begin(rd_dialer *dialer, rd_dial *dial, uint64_t due_ms) {
     dial->dialer = dialer;
     dial->lookup = NULL;
+    dial->call = NULL;
     dial->targets = NULL;
     dial->next = 0;
     dial->why = "the name has no address";
@@ -242,7 +278,7 @@ void rd_dial_name(rd_dialer *dialer, rd_dial *dial, const char *host, uint16_t p
     dial->lookup = rd_lookup_new(host, port);
     dial->lookup->on_found = on_found;
     dial->lookup->owner = dial;
-    dial->lookup->live = &dialer->lookups;
+    dial->lookup->live = &dialer->waits;
     rd_lookup_begin(dialer->loop, dial->lookup);
 }
 

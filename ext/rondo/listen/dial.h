@@ -2,8 +2,9 @@
  *
  * Connecting to a name or an address, without ever blocking: the name is looked up (lookup.h), then
  * its addresses are tried as RFC 8305 has it ("happy eyeballs"): one after the other, a quarter of
- * a second apart or as soon as one has failed, and the first that answers wins. All of it has one
- * deadline. Each socket counts as a descriptor in the ledger. Under the loop lock.
+ * a second apart or as soon as one has failed, and the first that answers wins. The path of a Unix
+ * socket is looked up by a thread, too (path_call.h). All of it has one deadline. Each socket
+ * counts as a descriptor in the ledger. Under the loop lock.
  *
  *   begin ──▶ looking up ──▶ trying ──▶ on_done(descriptor)
  *     └────────────────────────▲└─────▶ on_done(-1): `why`
@@ -13,6 +14,7 @@
 
 #include "base/ledger.h"
 #include "listen/lookup.h"
+#include "listen/path_call.h"
 #include "transport/address.h"
 
 /* Those of one loop. */
@@ -20,14 +22,16 @@ typedef struct rd_dialer {
     rd_loop *loop;
     rd_ledger *ledger;
     rd_list attempts; /* of all */
-    uint32_t lookups; /* of which a thread may still know */
+    rd_list calls;    /* of path_call.h, of all, and those that were dropped */
+    uint32_t waits;   /* for a name server or a disk: a thread may still know of so many */
     bool nodelay;
 } rd_dialer;
 
 /* Lives in its owner. */
 typedef struct rd_dial {
     rd_dialer *dialer;
-    rd_lookup *lookup; /* while it goes on */
+    rd_lookup *lookup;  /* while it goes on */
+    rd_path_call *call; /* while it goes on */
     rd_targets *targets;
     uint32_t next;    /* target */
     rd_list attempts; /* that have begun and are not over */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Threads for calls that may wait for a disk: write(2), open(2), read(2) and close(2) of files. The
- * loop never makes such a call itself, nor one that waits for a name server (listen/lookup.h). It
- * hands over a job; a thread runs the job without any lock, and the loop calls done() under its
- * lock in a later turn:
+ * loop never makes such a call itself, nor one that waits for a name server (listen/lookup.h) or
+ * for a path (listen/path_call.h). It hands over a job; a thread runs the job without any lock, and
+ * the loop calls done() under its lock in a later turn:
  *
  *   rd_disk_do() ──▶ lane of the volume ──▶ run(), on a thread ──▶ rd_loop_post() ──▶ done()
  *
@@ -26,7 +26,7 @@ typedef struct rd_disk rd_disk;
 #define RD_DISK_THREADS 2 /* of a lane */
 
 /* Volumes that are not devices; devices are identified by their st_dev. */
-enum { RD_DISK_BODIES = 1, RD_DISK_FOLDER = 2, RD_DISK_NAMES = 3 };
+enum { RD_DISK_BODIES = 1, RD_DISK_FOLDER = 2, RD_DISK_NAMES = 3, RD_DISK_PATHS = 4 };
 
 typedef struct rd_disk_job {
     rd_posted posted; /* its node also links the job in its lane */

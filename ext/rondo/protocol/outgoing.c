@@ -41,7 +41,7 @@ void rd_outgoings_init(rd_outgoings *outgoings, rd_conn_set *set, const uint32_t
 
 bool rd_outgoings_are_full(const rd_outgoings *outgoings) {
     const uint64_t limit = (uint64_t)outgoings->set->settings->max_dials;
-    return outgoings->count >= limit || outgoings->dialer.lookups >= limit;
+    return outgoings->count >= limit || outgoings->dialer.waits >= limit;
 }
 
 /* Frees it, and returns its endpoint. */

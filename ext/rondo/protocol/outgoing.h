@@ -40,8 +40,8 @@ typedef struct rd_destination {
 
 void rd_outgoings_init(rd_outgoings *outgoings, rd_conn_set *set, const uint32_t *conn_limit);
 
-/* Whether there are max_dials of them. A name whose lookup goes on counts even if nobody waits for
- * it any more. */
+/* Whether there are max_dials of them. A name or a path whose lookup goes on counts even if nobody
+ * waits for it any more. */
 bool rd_outgoings_are_full(const rd_outgoings *outgoings);
 
 /* The endpoint of such a connection, dialing: the protocol's reference. */

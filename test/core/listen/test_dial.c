@@ -56,6 +56,7 @@ static void end(void) {
     if (listener >= 0) close(listener);
     CHECK_INT(descriptors(), 0);
     CHECK(rd_list_is_empty(&dialer.attempts));
+    CHECK(rd_list_is_empty(&dialer.calls));
     CHECK(rd_disk_stop(&loop));
     rd_loop_clear(&loop);
 }
@@ -239,6 +240,74 @@ static void test_a_busy_unix_socket(bool poll_only) {
     end();
 }
 
+/* ---- paths ---- */
+
+static char path[64];
+
+static rd_targets *path_target(bool exists) {
+    rd_targets *to = targets();
+    snprintf(path, sizeof(path), "/tmp/rondo-test-dial-%d.sock", (int)getpid());
+    unlink(path);
+    CHECK(rd_targets_of_path(to, path));
+    if (!exists) return to;
+    listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    CHECK_INT(bind(listener, &to->list[0].address.any, to->list[0].len), 0);
+    CHECK_INT(listen(listener, 4), 0);
+    return to;
+}
+
+static void test_a_path(bool poll_only) {
+    start(poll_only);
+    begin(path_target(true));
+    CHECK_INT(result, -2); /* a thread does it */
+    CHECK_INT(dialer.waits, 1);
+    finish_jobs(&loop);
+    CHECK(result >= 0);
+    CHECK_INT(reached.kind, RD_ADDRESS_UNIX);
+    CHECK_INT(dialer.waits, 0);
+    unlink(path);
+    end();
+}
+
+static void test_nobody_at_a_path(bool poll_only) {
+    start(poll_only);
+    begin(path_target(false));
+    finish_jobs(&loop);
+    CHECK_INT(result, -1);
+    CHECK_STR(dial.why, "No such file or directory");
+    end();
+}
+
+/* The socket is the thread's until the disk answers, and counts as a descriptor for so long. */
+static void test_a_path_on_a_disk_that_does_not_answer(bool poll_only) {
+    int status = -1;
+    start(poll_only);
+    rd_targets *to = path_target(true);
+    hold_volume(&loop, RD_DISK_PATHS);
+    others = 1;
+    const int next = dup(0); /* the number that the socket gets */
+    close(next);
+    begin(to);
+    const pid_t child = fork();
+    if (child == 0) {
+        rd_dialer_abandon(&dialer);
+        _exit(fcntl(next, F_GETFD) < 0 ? 0 : 1);
+    }
+    CHECK_INT(waitpid(child, &status, 0), child);
+    CHECK_INT(status, 0);
+    later(DUE_MS + 1);
+    CHECK_INT(result, -1);
+    CHECK_STR(dial.why, "no answer in time");
+    CHECK_INT(dialer.waits, 1);
+    CHECK_INT(descriptors(), 1);
+    release_jobs(&loop);
+    finish_jobs(&loop);
+    CHECK_INT(dialer.waits, 0);
+    CHECK(fcntl(next, F_GETFD) < 0);
+    unlink(path);
+    end();
+}
+
 static void test_no_descriptor(bool poll_only) {
     start(poll_only);
     ledger.rows[RD_LEDGER_DESCRIPTORS].limit = others = 1;
@@ -281,11 +350,11 @@ static void begin_name(const char *host, uint16_t port) {
 static void test_a_name(bool poll_only) {
     start(poll_only);
     begin_name("localhost", listen_on(4));
-    CHECK_INT(dialer.lookups, 1);
+    CHECK_INT(dialer.waits, 1);
     finish_jobs(&loop);
     await();
     CHECK(result >= 0);
-    CHECK_INT(dialer.lookups, 0);
+    CHECK_INT(dialer.waits, 0);
     end();
 }
 
@@ -304,10 +373,10 @@ static void test_a_name_that_takes_long(bool poll_only) {
     later(DUE_MS + 1);
     CHECK_INT(result, -1);
     CHECK_STR(dial.why, "the name was not found in time");
-    CHECK_INT(dialer.lookups, 1);
+    CHECK_INT(dialer.waits, 1);
     release_jobs(&loop);
     finish_jobs(&loop);
-    CHECK_INT(dialer.lookups, 0);
+    CHECK_INT(dialer.waits, 0);
     end();
 }
 
@@ -341,6 +410,9 @@ static void test_all(bool poll_only) {
     test_second_after_a_while(poll_only);
     test_deadline(poll_only);
     test_a_busy_unix_socket(poll_only);
+    test_a_path(poll_only);
+    test_nobody_at_a_path(poll_only);
+    test_a_path_on_a_disk_that_does_not_answer(poll_only);
     test_no_descriptor(poll_only);
     test_cancelled(poll_only);
     test_a_name(poll_only);
