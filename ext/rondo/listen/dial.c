@@ -154,8 +154,7 @@ static void on_ready(rd_source *source, unsigned ready) {
     if (judge(dial, fd, failure_of(fd)) == FAILED) try_next(dial);
 }
 
-/* The poller reports the socket until it is removed. loop/waiters.h would have it reported once,
- * and a report is lost when the watch thread has got it and the leader is back. */
+/* The poller reports the socket until it is removed. */
 static rd_trial wait_for(rd_dial *dial, int fd) {
     rd_dialer *dialer = dial->dialer;
     rd_attempt *attempt = rd_alloc_zero(sizeof(*attempt));

@@ -62,6 +62,7 @@ int rd_loop_init(rd_loop *loop, bool poll_only) {
     rd_loop_refresh(loop);
     rd_timer_wheel_init(&loop->timers, loop->now_ms);
     rd_list_init(&loop->disposals);
+    rd_list_init(&loop->onces);
     pthread_mutex_init(&loop->lock, NULL);
     pthread_mutex_init(&loop->posted_lock, NULL);
     rd_list_init(&loop->posted);
@@ -146,6 +147,17 @@ void rd_loop_process(rd_loop *loop, rd_ready_set *found) {
     }
     rd_timer_advance(&loop->timers, loop->now_ms);
     free_closed(loop);
+}
+
+void rd_loop_drop(rd_loop *loop, rd_ready_set *found) {
+    rd_loop_assert_locked(loop);
+    const bool had_some = found->count > 0;
+    found->count = 0;
+    if (!had_some) return;
+    for (rd_list *node = loop->onces.next; node != &loop->onces; node = node->next) {
+        rd_once *once = RD_CONTAINER(node, rd_once, node);
+        once->on_dropped(once);
+    }
 }
 
 int rd_loop_add(rd_loop *loop, rd_source *source, unsigned interest) {

@@ -34,6 +34,13 @@ typedef struct rd_posted {
     void (*run)(struct rd_posted *posted);
 } rd_posted;
 
+/* Somebody with sources that are reported once: RD_ONCE. */
+typedef struct rd_once {
+    rd_list node;
+    /* A set that may have had them was dropped. Under the lock. */
+    void (*on_dropped)(struct rd_once *once);
+} rd_once;
+
 /* What one wait found. Its sources are valid until another set is processed. */
 typedef struct rd_ready_set {
     int count;
@@ -47,6 +54,7 @@ typedef struct rd_loop {
     uint64_t now_ns, now_ms; /* monotonic, taken once a turn */
     uint64_t sleep_until_ms; /* until when the thread in wait() sleeps */
     rd_list disposals;
+    rd_list onces; /* of rd_once */
     pthread_mutex_t lock;
     pthread_t lock_owner; /* meaningful while lock_held */
     bool lock_held;
@@ -92,6 +100,11 @@ int rd_loop_wait(rd_loop *loop, rd_ready_set *found, int64_t timeout_us);
  * Locked, and by one owner of the loop at a time: no other thread may hold a set that is still to
  * be processed. */
 void rd_loop_process(rd_loop *loop, rd_ready_set *found);
+
+/* In place of that, because another thread has processed a set since this wait began: its sources
+ * may be gone. The poller reports again what is still ready, except what is reported once; its
+ * owners hear of it. Locked. */
+void rd_loop_drop(rd_loop *loop, rd_ready_set *found);
 
 /* Reads the clock again, for a thread that uses the loop while another sleeps in it. Locked. */
 void rd_loop_refresh(rd_loop *loop);

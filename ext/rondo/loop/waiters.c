@@ -10,7 +10,8 @@
 
 #include "base/alloc.h"
 
-#define GROWS_BY 64
+#define GROWS_BY      64
+#define AGAIN_IN_TURN 256 /* numbers of descriptors */
 
 /* A descriptor that has waiters. */
 typedef struct rd_waited {
@@ -21,11 +22,6 @@ typedef struct rd_waited {
     rd_fd_waiters *waiters;
     rd_disposal closing;
 } rd_waited;
-
-void rd_waiters_init(rd_fd_waiters *waiters, rd_loop *loop, uint32_t limit) {
-    *waiters = (rd_fd_waiters){.loop = loop, .limit = limit};
-    rd_list_init(&waiters->lost);
-}
 
 void rd_waiter_init(rd_fd_waiter *waiter, void (*on_ready)(rd_fd_waiter *waiter, int ready)) {
     *waiter = (rd_fd_waiter){.fd = -1, .on_ready = on_ready};
@@ -130,6 +126,38 @@ static void on_ready(rd_source *source, unsigned ready) {
     if (source->registered) narrow(waited);
 }
 
+/* ---- reports that were dropped ---- */
+
+/* Which ones is not known: a dropped set has sources that may be gone. So all are armed again, and
+ * those that were not reported stay as they are. */
+static void arm_some(rd_fd_waiters *waiters) {
+    for (int left = AGAIN_IN_TURN; left > 0 && waiters->next < waiters->size; left--) {
+        rd_waited *waited = waiters->by_fd[waiters->next++];
+        if (waited != NULL) narrow(waited);
+    }
+    if (waiters->next >= waiters->size) return;
+    rd_timer_set(&waiters->loop->timers, &waiters->again, waiters->loop->now_ms);
+}
+
+static void on_again(rd_timer *timer) {
+    arm_some(RD_CONTAINER(timer, rd_fd_waiters, again));
+}
+
+static void on_dropped(rd_once *once) {
+    rd_fd_waiters *waiters = RD_CONTAINER(once, rd_fd_waiters, once);
+    if (rd_timer_is_armed(&waiters->again)) rd_timer_cancel(&waiters->again);
+    waiters->next = 0;
+    arm_some(waiters);
+}
+
+void rd_waiters_init(rd_fd_waiters *waiters, rd_loop *loop, uint32_t limit) {
+    *waiters = (rd_fd_waiters){.loop = loop, .limit = limit};
+    rd_list_init(&waiters->lost);
+    rd_timer_init(&waiters->again, on_again);
+    waiters->once.on_dropped = on_dropped;
+    rd_list_append(&loop->onces, &waiters->once.node);
+}
+
 /* ---- waiting ---- */
 
 /* Returns NULL with errno on failure. */
@@ -210,6 +238,8 @@ void rd_waiters_clear(rd_fd_waiters *waiters) {
     for (rd_list *node; (node = rd_list_shift(&waiters->lost)) != NULL;) {
         free_waited(RD_CONTAINER(node, rd_disposal, node));
     }
+    if (rd_timer_is_armed(&waiters->again)) rd_timer_cancel(&waiters->again);
+    rd_list_unlink(&waiters->once.node);
     rd_free(waiters->by_fd);
     waiters->by_fd = NULL;
     waiters->size = 0;

@@ -13,6 +13,9 @@
  * its waiters are woken with -EBADF when its number is waited for again, or when one of them ends
  * its wait. A waiter may be woken although nothing can be read: it tries, and waits again.
  *
+ * The poller reports a descriptor once. If the thread that got the report drops it
+ * (rd_loop_drop()), the poller is asked again, a part of the descriptors in each turn.
+ *
  * Descriptors stay with their owners, and nothing runs until a waiter is added. Under the loop
  * lock. If the loop sleeps in a poller that is not live, the caller that adds a waiter must wake
  * it.
@@ -39,6 +42,9 @@ typedef struct rd_fd_waiters {
     struct rd_waited **by_fd; /* NULL where nothing waits */
     int size;
     rd_list lost; /* sources that the poller may still report, see waiters.c */
+    rd_once once;
+    rd_timer again; /* armed while the poller is asked again */
+    int next;       /* descriptor, of those */
     uint32_t count, limit;
 } rd_fd_waiters;
 

@@ -39,7 +39,7 @@ static void enter_phase(rd_server *server, rd_phase phase) {
  * what the wait found is out of date, and the poller will report it again. */
 static void come_back(rd_server *server) {
     rd_loop_lock(&server->loop);
-    if (server->lead.watch_owns) server->lead.found.count = 0;
+    if (server->lead.watch_owns) rd_loop_drop(&server->loop, &server->lead.found);
     server->lead.watch_owns = false;
 }
 
@@ -193,7 +193,10 @@ bool rd_server_turn_apart(rd_server *server, rd_ready_set *found) {
     rd_loop_wait(&server->loop, found, timeout);
     rd_loop_lock(&server->loop);
     server->lead.watch_waits = false;
-    if (!server->lead.watch_owns) return false;
+    if (!server->lead.watch_owns) {
+        rd_loop_drop(&server->loop, found);
+        return false;
+    }
     process(server, found, true);
     rd_conn_set_flush(&server->conns);
     rd_handover_queued(server);

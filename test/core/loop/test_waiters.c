@@ -301,6 +301,63 @@ static void test_closed_and_given_up(void) {
     CHECK_INT(waiters.count, 0);
 }
 
+/* ---- reports that are dropped ---- */
+
+static void drop(void) {
+    CHECK(rd_loop_wait(&loop, &found, 1000000) > 0);
+    rd_loop_lock(&loop);
+    rd_loop_drop(&loop, &found);
+    rd_loop_unlock(&loop);
+}
+
+/* By a thread that has waited while another one had the loop. */
+static void test_a_dropped_report(void) {
+    int pair[2];
+    open_pair(pair);
+    CHECK_INT(add(&a, pair[0], RD_READABLE), 0);
+    CHECK_INT(add(&b, pair[0], RD_READABLE | RD_WRITABLE), 0);
+    CHECK_INT(write(pair[1], "x", 1), 1);
+    drop();
+    drop();
+    CHECK_INT(a.calls + b.calls, 0);
+    turn(1000000);
+    CHECK_INT(a.last, RD_READABLE);
+    CHECK_INT(b.last, RD_READABLE | RD_WRITABLE);
+    CHECK_INT(waiters.count, 0);
+    close_pair(pair);
+}
+
+/* More than are armed again in one turn. */
+static void test_many_dropped_reports(void) {
+    static int pairs[300][2];
+    static waiting many[600];
+    waiters.limit = 600;
+    for (int i = 0; i < 600; i++) {
+        if (i % 2 == 0) open_pair(pairs[i / 2]);
+        renew(&many[i]);
+        CHECK_INT(add(&many[i], pairs[i / 2][i % 2], RD_WRITABLE), 0);
+    }
+    for (int i = 0; i < 4; i++) drop();
+    for (int i = 0; i < 10; i++) turn(0);
+    CHECK_INT(waiters.count, 0);
+    for (int i = 0; i < 600; i++) CHECK_INT(many[i].calls, 1);
+    for (int i = 0; i < 300; i++) close_pair(pairs[i]);
+}
+
+/* It was closed without notice meanwhile. */
+static void test_dropped_and_closed(void) {
+    int pair[2];
+    open_pair(pair);
+    CHECK_INT(add(&a, pair[0], RD_WRITABLE), 0);
+    CHECK(rd_loop_wait(&loop, &found, 1000000) > 0);
+    close_pair(pair);
+    rd_loop_lock(&loop);
+    rd_loop_drop(&loop, &found);
+    rd_loop_unlock(&loop);
+    CHECK_INT(a.last, -EBADF);
+    CHECK_INT(waiters.count, 0);
+}
+
 /* ---- limits ---- */
 
 static void test_limit(void) {
@@ -388,6 +445,9 @@ int main(void) {
                                    test_closed_with_a_copy,
                                    test_closed_and_opened_anew,
                                    test_closed_and_given_up,
+                                   test_a_dropped_report,
+                                   test_many_dropped_reports,
+                                   test_dropped_and_closed,
                                    test_limit,
                                    test_what_cannot_be_waited_for,
                                    test_any_order};
