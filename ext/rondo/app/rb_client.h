@@ -16,7 +16,8 @@ typedef struct rd_client {
     VALUE handler;
     VALUE next_handler; /* Qundef: none */
     VALUE env;          /* as rd_env_keep() made it, then the Hash that env() made of it; nil; or a
-                         * String: the URL of an outgoing connection */
+                         * String: the URL of an outgoing connection, and behind a blank the
+                         * sub-protocols that were offered */
     VALUE blocks; /* nil, or a Hash: number → block, kind and name of its subscription → number */
     rd_address peer; /* as it was when the connection got its handler */
 } rd_client;

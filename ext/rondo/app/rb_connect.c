@@ -6,10 +6,14 @@
 #include "app/rb_connect.h"
 
 #include "base/alloc.h"
+#include "http/field_list.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_names.h"
 #include "ruby/rb_value.h"
+#include "binding/rb_fork.h"
 #include "app/rb_client.h"
+
+#include <ruby/encoding.h>
 
 static VALUE eDialLimit;
 
@@ -60,8 +64,9 @@ static void read_websocket(rd_calling *calling) {
 static void take_seat(rd_calling *calling) {
     const bool is_websocket = calling->to.websocket != NULL;
     const rd_upgrade_row *kind = is_websocket ? rd_upgrade_websocket() : &rd_upgrade_raw;
-    VALUE url = rb_str_new_frozen(rd_option(calling->where, "url"));
-    VALUE client = rd_client_new(calling->binding, kind, calling->handler, url);
+    VALUE place = rb_str_dup(rd_option(calling->where, "url"));
+    if (is_websocket) rb_str_append(rb_str_cat_cstr(place, " "), calling->websocket[3]);
+    VALUE client = rd_client_new(calling->binding, kind, calling->handler, rb_str_freeze(place));
     calling->seat = rd_client_seat_new(calling->binding, client, calling->handler);
     calling->has_seat = true;
 }
@@ -143,15 +148,57 @@ static VALUE core_connect(VALUE self, VALUE handler, VALUE where) {
     return rb_ensure(call, (VALUE)&calling, leave, (VALUE)&calling);
 }
 
+/* ---- what the client remembers of it ---- */
+
+/* The URL has no blank. Empty behind it: no sub-protocol was offered. */
+static rd_slice split(VALUE place, rd_slice *offered) {
+    const rd_slice all = rd_slice_of_string(place);
+    const char *blank = memchr(all.ptr, ' ', all.len);
+    *offered = RD_SLICE("");
+    if (blank == NULL) return all;
+    const size_t len = (size_t)(blank - all.ptr);
+    *offered = rd_slice_of(blank + 1, all.len - len - 1);
+    return rd_slice_of(all.ptr, len);
+}
+
+static unsigned chosen(const rd_client *client) {
+    if (!RB_TYPE_P(client->env, T_STRING) || client->kind != rd_upgrade_websocket()) return 0;
+    if (client->endpoint == NULL || rd_is_forked(client->binding)) return 0;
+    rd_lock(client->binding);
+    const unsigned place = rd_outgoing_subprotocol(client->endpoint);
+    rd_unlock(client->binding);
+    return place;
+}
+
+/* @return [String, nil] the sub-protocol that the server of an outgoing WebSocket has chosen; nil:
+ *   none, or on_close has returned. A WebSocket of this server has what its application answered
+ * @see RFC 6455 section 4.1 */
+static VALUE client_subprotocol(VALUE self) {
+    const rd_client *client = rd_client_of(self);
+    rd_slice offered, name;
+    unsigned left = chosen(client);
+    if (left == 0) return Qnil;
+    split(client->env, &offered);
+    while (left > 0 && rd_field_next_element(&offered, &name)) left--;
+    return left > 0 ? Qnil : rb_utf8_str_new(name.ptr, (long)name.len);
+}
+
+void rd_init_client_connect(VALUE cClient) {
+    rb_define_method(cClient, "subprotocol", client_subprotocol, 0);
+}
+
 typedef struct rd_dial_report {
     rd_binding *binding;
-    VALUE url;
+    VALUE place;
     rd_slice why;
 } rd_dial_report;
 
 static VALUE report(VALUE argument) {
     const rd_dial_report *failed = (const rd_dial_report *)argument;
-    return rb_funcall(failed->binding->app.reporter, rb_intern("report_dial"), 2, failed->url,
+    rd_slice offered;
+    const rd_slice url = split(failed->place, &offered);
+    return rb_funcall(failed->binding->app.reporter, rb_intern("report_dial"), 2,
+                      rb_enc_str_new(url.ptr, (long)url.len, rb_enc_get(failed->place)),
                       rb_utf8_str_new(failed->why.ptr, (long)failed->why.len));
 }
 

@@ -11,6 +11,9 @@
  * Raises nothing. */
 void rd_report_dial(rd_binding *binding, const rd_endpoint *endpoint, VALUE client);
 
+/* Rondo::Client#subprotocol. */
+void rd_init_client_connect(VALUE cClient);
+
 /* `connect` of Rondo::Server::Core, and Rondo::DialLimitError. */
 void rd_init_core_connect(VALUE core, VALUE rondo);
 

@@ -27,6 +27,7 @@ void Init_rondo(void) {
     rd_init_client(rondo);
     VALUE client = rb_const_get(rondo, rb_intern("Client"));
     rd_init_client_event(client);
+    rd_init_client_connect(client);
     rd_init_channels(client);
     rd_init_stream(rondo);
     rd_init_task(rondo);

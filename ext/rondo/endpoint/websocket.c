@@ -49,13 +49,9 @@ static rd_ws_deflate *deflate_of(const rd_websocket *ws) {
 
 /* ---- sending ---- */
 
-/* Each frame of a client has a mask of its own, which nobody can foresee (RFC 6455, section 10.3).
- */
 RD_APART static void queue_masked(rd_conn *conn, unsigned opcode, bool deflated, rd_slice payload) {
     rd_buffer frame = {0};
-    uint8_t mask[RD_WS_MASK_LEN];
-    rd_random(mask, sizeof(mask));
-    rd_ws_masked_write(&frame, opcode, deflated, mask, payload);
+    rd_ws_write_masked(&frame, opcode, deflated, payload);
     rd_outq_copy(&conn->out, &conn->set->chunks, rd_buffer_ptr(&frame), rd_buffer_len(&frame));
     rd_buffer_clear(&frame);
     rd_conn_mark_dirty(conn);
@@ -165,18 +161,17 @@ static void push_event(rd_endpoint *endpoint, const rd_named_event *event) {
     endpoint_write(endpoint, event->data.ptr, event->data.len, event->is_text);
 }
 
-/* Nobody else gets these bytes. */
-RD_APART static void deliver_masked(rd_endpoint *endpoint, const rd_message *message,
-                                    rd_receive_as as) {
-    const rd_slice payload = rd_message_payload(message);
-    const bool is_text = as == RD_AS_SENT ? message->is_text : as == RD_AS_TEXT;
-    endpoint_write(endpoint, payload.ptr, payload.len, is_text && rd_utf8_is_text(payload));
+RD_APART static void deliver_masked(rd_websocket *ws, const rd_message *message, rd_receive_as as) {
+    rd_encoding *encoding = rd_ws_masked_encoding(message, as, deflate_of(ws), ws->window_bits);
+    rd_message *holder = encoding->message;
+    rd_endpoint_queue(&ws->endpoint, encoding);
+    rd_message_unref(holder);
 }
 
 static void endpoint_deliver(rd_endpoint *endpoint, rd_message *message, rd_receive_as as) {
-    const rd_websocket *ws = of_endpoint(endpoint);
+    rd_websocket *ws = of_endpoint(endpoint);
     if (ws->is_client) {
-        deliver_masked(endpoint, message, as);
+        deliver_masked(ws, message, as);
         return;
     }
     rd_endpoint_queue(endpoint, rd_ws_encoding(message, as, deflate_of(ws), ws->window_bits));
@@ -442,9 +437,14 @@ rd_endpoint *rd_websocket_dialing(rd_http_shared *shared) {
     return &ws->endpoint;
 }
 
-void rd_websocket_connected(rd_endpoint *endpoint, rd_conn *conn, unsigned window_bits) {
+void rd_websocket_connected(rd_endpoint *endpoint, rd_conn *conn, const rd_ws_answer *answer) {
     rd_websocket *ws = of_endpoint(endpoint);
-    ws->window_bits = (uint8_t)window_bits;
-    if (window_bits > 0) need_deflate(endpoint->shared);
+    ws->window_bits = answer->window_bits;
+    ws->subprotocol = answer->subprotocol;
+    if (ws->window_bits > 0) need_deflate(endpoint->shared);
     rd_endpoint_connected(endpoint, conn, &rd_protocol_websocket);
+}
+
+unsigned rd_websocket_subprotocol(rd_endpoint *endpoint) {
+    return of_endpoint(endpoint)->subprotocol;
 }

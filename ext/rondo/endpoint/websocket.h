@@ -11,6 +11,7 @@
 
 #include "endpoint/endpoint.h"
 #include "request/request.h"
+#include "endpoint/websocket_call.h"
 #include "endpoint/websocket_message.h"
 #include "transport/protocol.h"
 
@@ -28,6 +29,7 @@ typedef struct rd_websocket {
     bool pinged;         /* and nothing was received since */
     bool is_client;      /* this process has asked for it: what it sends is masked */
     uint8_t pongs_behind;
+    uint8_t subprotocol;       /* of a client: rd_ws_answer.subprotocol */
     uint64_t message_since_ms; /* when the message being received began; 0: none */
     size_t counted;            /* memory of messages that the ledger counts */
 } rd_websocket;
@@ -47,7 +49,11 @@ rd_endpoint *rd_websocket_new(rd_conn *conn, unsigned window_bits);
 rd_endpoint *rd_websocket_dialing(struct rd_http_shared *shared);
 
 /* The handshake of that connection is over; what was read behind it is in conn->input. */
-void rd_websocket_connected(rd_endpoint *endpoint, rd_conn *conn, unsigned window_bits);
+void rd_websocket_connected(rd_endpoint *endpoint, rd_conn *conn, const rd_ws_answer *answer);
+
+/* Of such a connection: the place of the sub-protocol that the server has chosen among those that
+ * were offered, from 1 on; 0: none. */
+unsigned rd_websocket_subprotocol(rd_endpoint *endpoint);
 
 /* Whether the request asks for a WebSocket, judged by its fields only, RFC 6455 section 4.2.1. */
 bool rd_websocket_is_asked(const rd_request *request);

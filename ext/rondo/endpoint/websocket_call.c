@@ -101,19 +101,20 @@ static int take_accept(rd_ws_reading *reading, rd_slice value) {
     return 0;
 }
 
-static bool is_offered(rd_slice offered, rd_slice name) {
+/* From 1 on; 0: it was not offered. */
+static unsigned place_of(rd_slice offered, rd_slice name) {
     rd_slice element;
-    while (rd_field_next_element(&offered, &element)) {
-        if (rd_slice_equal(element, name)) return true;
+    for (unsigned place = 1; rd_field_next_element(&offered, &element); place++) {
+        if (rd_slice_equal(element, name)) return place;
     }
-    return false;
+    return 0;
 }
 
 static int take_protocol(rd_ws_reading *reading, rd_slice value) {
-    const bool is_good = value.len > 0 && is_offered(reading->call->protocols, value);
-    if (!is_good || reading->has_protocol) return RD_ERR_WS_ANSWER_PROTOCOL;
+    const unsigned place = value.len > 0 ? place_of(reading->call->protocols, value) : 0;
+    if (place == 0 || reading->has_protocol) return RD_ERR_WS_ANSWER_PROTOCOL;
     reading->has_protocol = true;
-    reading->answer->protocol = value;
+    reading->answer->subprotocol = (uint8_t)place;
     return 0;
 }
 
@@ -181,7 +182,7 @@ static int read_line(rd_ws_reading *reading, rd_slice line) {
 
 /* The head is short, so each call reads it from the beginning. */
 int rd_ws_answer_read(const rd_ws_call *call, const char *bytes, size_t len, rd_ws_answer *answer) {
-    *answer = (rd_ws_answer){.protocol = RD_SLICE_INIT("")};
+    *answer = (rd_ws_answer){0};
     rd_ws_reading reading = {.call = call, .answer = answer};
     const char *end = bytes + len, *at = bytes, *stop;
     while ((stop = memchr(at, '\n', (size_t)(end - at))) != NULL) {

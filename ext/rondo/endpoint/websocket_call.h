@@ -23,7 +23,7 @@ typedef struct rd_ws_call {
     rd_slice target;    /* "/chat?room=1" */
     rd_slice host;      /* of the field Host */
     rd_slice fields;    /* further ones: "name: value", CR, LF each */
-    rd_slice protocols; /* names with commas between them, or empty */
+    rd_slice protocols; /* up to 255 names with commas between them, or empty */
     bool deflates;      /* offers permessage-deflate */
     char key[RD_WS_KEY_LEN];
 } rd_ws_call;
@@ -36,7 +36,7 @@ void rd_ws_call_write(const rd_ws_call *call, rd_buffer *out);
 typedef struct rd_ws_answer {
     int status;          /* 0: there is none yet */
     uint8_t window_bits; /* of what this side sends; 0: no permessage-deflate */
-    rd_slice protocol;   /* that was chosen, in the bytes of the head; or empty */
+    uint8_t subprotocol; /* the place of the one that was chosen, from 1 on; 0: none was */
 } rd_ws_answer;
 
 /* Reads the head of an answer from its first byte. Returns > 0: it is the one that was asked for,

@@ -4,7 +4,9 @@
  */
 #include "endpoint/websocket_encoding.h"
 
+#include "base/apart.h"
 #include "base/utf8.h"
+#include "system/random.h"
 #include "endpoint/websocket_frame.h"
 
 static int write_frame(rd_buffer *out, unsigned opcode, bool deflated, rd_slice payload) {
@@ -76,4 +78,39 @@ rd_encoding *rd_ws_encoding(rd_message *message, rd_receive_as as, rd_ws_deflate
         encoding = rd_message_encoding(message, RD_ENCODING_WS_BINARY, encode_binary, NULL);
     }
     return encoding;
+}
+
+/* ---- of a client ---- */
+
+RD_APART void rd_ws_write_masked(rd_buffer *out, unsigned opcode, bool deflated, rd_slice payload) {
+    uint8_t mask[RD_WS_MASK_LEN];
+    rd_random(mask, sizeof(mask));
+    rd_ws_masked_write(out, opcode, deflated, mask, payload);
+}
+
+typedef struct rd_ws_masking {
+    const rd_message *message;
+    rd_ws_deflate *deflate;
+    unsigned opcode, window_bits;
+} rd_ws_masking;
+
+static int encode_masked(const rd_message *holder, void *with, rd_buffer *out) {
+    const rd_ws_masking *masking = with;
+    const rd_slice payload = rd_message_payload(masking->message);
+    rd_slice packed = {NULL, 0};
+    (void)holder;
+    if (masking->window_bits > 0)
+        packed = rd_ws_deflate_pack(masking->deflate, masking->window_bits, payload);
+    rd_ws_write_masked(out, masking->opcode, packed.ptr != NULL,
+                       packed.ptr != NULL ? packed : payload);
+    return 0;
+}
+
+RD_APART rd_encoding *rd_ws_masked_encoding(const rd_message *message, rd_receive_as as,
+                                            rd_ws_deflate *deflate, unsigned window_bits) {
+    const bool wants_text = as == RD_AS_SENT ? message->is_text : as == RD_AS_TEXT;
+    const bool is_text = wants_text && is_text_possible(message);
+    rd_ws_masking masking = {message, deflate, is_text ? RD_WS_TEXT : RD_WS_BINARY, window_bits};
+    rd_message *holder = rd_message_new(RD_SLICE(""), RD_SLICE(""), is_text, 0);
+    return rd_message_encoding(holder, RD_ENCODING_WS_BINARY, encode_masked, &masking);
 }

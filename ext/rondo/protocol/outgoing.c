@@ -134,7 +134,7 @@ static void on_data(rd_conn *conn, const char *bytes, size_t len) {
         refuse_answer(conn, head, answer.status);
     } else if (head > 0) {
         rd_buffer_consume(&conn->input, (size_t)head);
-        rd_websocket_connected(leave(outgoing), conn, answer.window_bits);
+        rd_websocket_connected(leave(outgoing), conn, &answer);
     }
 }
 
@@ -287,6 +287,10 @@ void rd_outgoing_begin(rd_outgoings *outgoings, rd_endpoint *endpoint,
     rd_list_append(&outgoings->all, &outgoing->node);
     outgoings->count++;
     dial(outgoing, where);
+}
+
+unsigned rd_outgoing_subprotocol(rd_endpoint *endpoint) {
+    return rd_websocket_subprotocol(endpoint);
 }
 
 void rd_outgoings_stop(rd_outgoings *outgoings) {

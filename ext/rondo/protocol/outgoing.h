@@ -51,6 +51,10 @@ rd_endpoint *rd_outgoing_endpoint(const rd_outgoings *outgoings, const rd_destin
  * have failed, and the connection may be there, when this returns. */
 void rd_outgoing_begin(rd_outgoings *outgoings, rd_endpoint *endpoint, const rd_destination *where);
 
+/* Of a WebSocket: the place of the sub-protocol that the server has chosen among those that were
+ * asked for, from 1 on; 0: none. */
+unsigned rd_outgoing_subprotocol(rd_endpoint *endpoint);
+
 /* The server stops: those that are being made fail, and so do all later ones. */
 void rd_outgoings_stop(rd_outgoings *outgoings);
 

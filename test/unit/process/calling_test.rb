@@ -11,6 +11,7 @@ require "fileutils"
 require "tmpdir"
 require "support/certificates"
 require "support/outgoing_case"
+require "support/websocket_frames"
 
 class CallingTest < OutgoingCase
   # Notes what happens.
@@ -119,6 +120,75 @@ class CallingTest < OutgoingCase
     assert_equal "https://a.example", env["HTTP_ORIGIN"]
     assert_equal "127.0.0.1:#{@peer.addr[1]}", env["HTTP_HOST"]
     assert_equal "two", driver.driver.protocol
+  end
+
+  def test_the_sub_protocol
+    serve
+    names = Queue.new
+    handler = Class.new(Talk) do
+      define_method(:on_message) { |client, _data| names << client.subprotocol }
+      define_method(:on_close) { |client| (names << client.subprotocol) && super(client) }
+    end
+    { %w[one two three] => "two", %w[two] => "two", %w[three] => nil, [] => nil }.each do |offered, chosen|
+      connect(ws, @talk = handler.new("x"), protocols: offered)
+      driver = Driver.new(accept, protocols: %w[two four])
+      heard(driver)
+      driver.driver.text("word")
+      driver.driver.close
+      assert_equal [chosen, chosen], within { Array.new(2) { names.pop } }
+      within { Thread.pass until @talk.client.subprotocol.nil? }
+    end
+  end
+
+  # ---- peers that do not read ----
+
+  # A peer that does not read yet; its client subscribes to "flood".
+  def stalled(**settings)
+    serve(max_pending_bytes: 100_000, deflate: 0, **settings)
+    handler = Class.new(Talk) { define_method(:on_open) { |client| client.subscribe("flood") && super(client) } }
+    connect(ws.tap { @peer.setsockopt(:SOCKET, :RCVBUF, 65_536) }, @talk = handler.new)
+    socket = accept
+    socket.write("#{format(GOOD, key: accept_key(fields(socket)["sec-websocket-key"]))}\r\n")
+    note(@talk)
+    2000.times { |number| Rondo.publish("flood", number.to_s.ljust(8000)) }
+    socket
+  end
+
+  # @return [String] of a frame of a client
+  def payload(socket)
+    within do
+      length = socket.read(2).getbyte(1) & 0x7f
+      length = socket.read(2).unpack1("n") if length == 126
+      mask, bytes = socket.read(4 + length).unpack("a4a*")
+      WebsocketFrames.masked(bytes.byteslice(0, 8), mask)
+    end
+  end
+
+  def heard_of_flood(**settings)
+    socket = stalled(**settings)
+    heard = []
+    until heard.last == "end"
+      Rondo.publish("flood", "end") # until there is room for it
+      heard << payload(socket)
+    end
+    heard = heard.reject { |text| text == "end" }.map(&:to_i)
+    assert_equal heard.sort.uniq, heard
+    assert_operator heard.size, :<, 2000
+    assert_operator @server.stats[:messages_dropped], :>=, 2000 - heard.size
+    heard
+  end
+
+  def test_the_oldest_messages_are_dropped
+    assert_includes heard_of_flood(slow_client: :drop_oldest), 1999
+  end
+
+  def test_the_newest_messages_are_dropped
+    assert_equal 0, heard_of_flood(slow_client: :drop_newest).first
+  end
+
+  def test_a_peer_that_does_not_read_is_closed
+    stalled
+    assert_equal [:close, 1013, "too slow"], note(@talk)
   end
 
   def test_pings
