@@ -67,10 +67,15 @@ static rd_outgoing **place_of(rd_conn *conn) {
     return rd_conn_state_of(conn);
 }
 
-static void give_up(rd_conn *conn, rd_slice why) {
+/* The connection does not know it any more. */
+static rd_outgoing *take(rd_conn *conn) {
     rd_outgoing *outgoing = *place_of(conn);
     *place_of(conn) = NULL;
-    fail(outgoing, why);
+    return outgoing;
+}
+
+static void give_up(rd_conn *conn, rd_slice why) {
+    fail(take(conn), why);
     rd_conn_finish(conn, false);
 }
 
@@ -151,8 +156,23 @@ static void on_shutdown(rd_conn *conn) {
     if (*place_of(conn) != NULL) give_up(conn, stops);
 }
 
+/* There is no room for its handshake, or for what has come. */
+static void on_refused(rd_conn *conn, int code) {
+    if (*place_of(conn) == NULL) return;
+    fail(take(conn), rd_slice_of(rd_error_text(code), strlen(rd_error_text(code))));
+}
+
+static const rd_slice is_slow = RD_SLICE_INIT("the peer does not read the handshake");
+
+static void on_stalled(rd_conn *conn) {
+    if (*place_of(conn) != NULL) fail(take(conn), is_slow);
+}
+
+/* It was not closed from here. */
 static void on_close(rd_conn *conn) {
-    if (*place_of(conn) != NULL) fail(*place_of(conn), RD_SLICE("the handshake was cut"));
+    const bool is_late = conn->deadlines.write <= conn->set->loop->now_ms;
+    if (*place_of(conn) == NULL) return;
+    fail(take(conn), is_late ? is_slow : RD_SLICE("the handshake was cut"));
 }
 
 static bool is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
@@ -160,34 +180,17 @@ static bool is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
     return false;
 }
 
-static const rd_protocol rd_protocol_outgoing = {
-    .state_size = sizeof(void *),
-    .on_open = on_nothing,
-    .on_data = on_data,
-    .on_eof = on_eof,
-    .on_drained = on_nothing,
-    .on_timeout = on_timeout,
-    .on_close = on_close,
-    .is_spare = is_spare,
-    .on_shutdown = on_shutdown,
-    .on_handshake = on_handshake,
-    .is_silent = true,
-};
+#define PROTOCOL(size)                                                                             \
+    {                                                                                              \
+        .state_size = (size), .on_open = on_nothing, .on_data = on_data, .on_eof = on_eof,         \
+        .on_drained = on_nothing, .on_timeout = on_timeout, .on_close = on_close,                  \
+        .is_spare = is_spare, .on_shutdown = on_shutdown, .on_stalled = on_stalled,                \
+        .on_refused = on_refused, .on_handshake = on_handshake, .is_silent = true,                 \
+    }
 
+static const rd_protocol rd_protocol_outgoing = PROTOCOL(sizeof(void *));
 /* The same, with room for what follows. */
-static const rd_protocol rd_protocol_calling = {
-    .state_size = sizeof(rd_websocket_input),
-    .on_open = on_nothing,
-    .on_data = on_data,
-    .on_eof = on_eof,
-    .on_drained = on_nothing,
-    .on_timeout = on_timeout,
-    .on_close = on_close,
-    .is_spare = is_spare,
-    .on_shutdown = on_shutdown,
-    .on_handshake = on_handshake,
-    .is_silent = true,
-};
+static const rd_protocol rd_protocol_calling = PROTOCOL(sizeof(rd_websocket_input));
 
 static bool has_room(const rd_outgoings *outgoings) {
     const rd_conn_set *set = outgoings->set;

@@ -57,8 +57,7 @@ static inline void read_bytes(rd_conn *conn, const rd_transport *transport) {
 
 /* The protocol cannot answer what its transport has not decoded. */
 static void refuse_ahead(rd_conn *conn) {
-    if (conn->set->on_refused != NULL) conn->set->on_refused(conn, RD_ERR_INPUT_FULL);
-    rd_conn_reset(conn);
+    rd_layer_refuse(conn, RD_ERR_INPUT_FULL);
 }
 
 /* While it lingers its input is dropped, so it is not decoded: its transport may not have shaken

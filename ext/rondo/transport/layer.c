@@ -50,14 +50,19 @@ bool rd_layer_may_read(rd_conn *conn) {
     return false;
 }
 
+void rd_layer_refuse(rd_conn *conn, int code) {
+    if (conn->set->on_refused != NULL) conn->set->on_refused(conn, code);
+    if (conn->protocol->on_refused != NULL) conn->protocol->on_refused(conn, code);
+    rd_conn_reset(conn);
+}
+
 /* The one whose peer has been silent longest makes room. Those in line wait for us. */
 static bool make_room(rd_conn_set *set) {
     const rd_list *shaking = &set->layers.shaking;
     if (rd_list_is_empty(shaking)) return false;
     rd_conn *conn = RD_CONTAINER(shaking->next, rd_layer, in_line)->conn;
     rd_ledger_refuse(&set->ledger, RD_LEDGER_HANDSHAKES);
-    if (set->on_refused != NULL) set->on_refused(conn, RD_ERR_HANDSHAKES_FULL);
-    rd_conn_reset(conn);
+    rd_layer_refuse(conn, RD_ERR_HANDSHAKES_FULL);
     return true;
 }
 

@@ -31,6 +31,9 @@ int rd_layer_handshake(rd_conn *conn);
  * False: all of them wait for us, so this one stands in line again. */
 bool rd_layer_admit(rd_conn *conn);
 
+/* All clients together have no room for its handshake, or for what it has read ahead: resets it. */
+void rd_layer_refuse(rd_conn *conn, int code);
+
 bool rd_layer_is_shaking(rd_conn *conn);
 
 /* Why the handshake has failed, in the words of its library; or NULL. */

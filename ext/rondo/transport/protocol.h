@@ -42,6 +42,9 @@ typedef struct rd_protocol {
     /* The connection is reset next, because its peer reads nothing and others need the memory. Or
      * NULL. */
     void (*on_stalled)(rd_conn *conn);
+    /* The connection is reset next: all clients together have no room for its handshake, or for
+     * what its transport has read ahead, RD_ERR_*. Or NULL. */
+    void (*on_refused)(rd_conn *conn, int code);
     /* The handshake of its transport is over (0) or has failed (RD_ERR_*): then the protocol
      * finishes or closes the connection. NULL, except in the protocol that such a connection begins
      * with. */

@@ -198,6 +198,17 @@ class TLSCallTest < OutgoingCase
     assert_failed(/\ACould not connect to tls:/)
   end
 
+  # A limit of our own is no failure of the peer.
+  def test_more_handshakes_than_there_may_be
+    serve(max_handshakes: 1)
+    url = secure_peer
+    connect(url, ca: @ca)
+    accept
+    within { Thread.pass until @server.stats[:handshakes] == 1 }
+    connect(url, Echo.new, ca: @ca)
+    assert_failed(/: TLS handshakes of all clients are as many as they may be\z/)
+  end
+
   def test_a_peer_that_speaks_something_else
     serve
     connect(secure_peer, ca: @ca)
