@@ -251,8 +251,8 @@ static VALUE core_subscribe(VALUE self, VALUE channel, VALUE pattern, VALUE as, 
     return key;
 }
 
-/* Calls the block with a channel and one of RD_PUBSUB_COMMANDS when its first subscriber comes or
- * its last one goes. @return [Integer] for core_unsubscribe */
+/* Calls the block when first subscribers of channels have come or last ones gone: `change` says
+ * which. @return [Integer] for core_unsubscribe */
 static VALUE core_observe(VALUE self, VALUE block) {
     rd_binding *binding = rd_binding_of(self);
     if (rd_is_forked(binding)) return Qnil;
@@ -262,6 +262,21 @@ static VALUE core_observe(VALUE self, VALUE block) {
     rd_pubsub_observe(&binding->server->pubsub, endpoint);
     rd_unlock(binding);
     return key;
+}
+
+/* @return [Array(String, Boolean, Boolean), nil] the next change for the observer: name, whether it
+ *   is a pattern, whether it has subscribers now; nil: there is none */
+static VALUE core_change(VALUE self) {
+    rd_binding *binding = rd_binding_of(self);
+    rd_pubsub_change change;
+    if (rd_is_forked(binding)) return Qnil;
+    rd_lock(binding);
+    const bool is_there = rd_pubsub_take_change(&binding->server->pubsub, &change);
+    rd_unlock(binding);
+    if (!is_there) return Qnil;
+    return rb_ary_new_from_args(3, rb_utf8_str_new(change.name, (long)change.len),
+                                change.is_pattern ? Qtrue : Qfalse,
+                                change.is_wanted ? Qtrue : Qfalse);
 }
 
 static VALUE core_unsubscribe(VALUE self, VALUE key) {
@@ -323,5 +338,6 @@ void rd_init_core_channels(VALUE core) {
     rb_define_method(core, "subscribe", core_subscribe, 6);
     rb_define_method(core, "unsubscribe", core_unsubscribe, 1);
     rb_define_method(core, "observe", core_observe, 1);
+    rb_define_method(core, "change", core_change, 0);
     rb_define_method(core, "keep", core_keep, 4);
 }

@@ -63,17 +63,27 @@ void rd_pubsub_release(rd_pubsub *pubsub, rd_endpoint *endpoint) {
 
 /* ---- the observer ---- */
 
-/* The next change becomes an event when the application has been told the one before. */
+/* Who publishes takes the changes before that by itself, so the event only says that there are
+ * some.
+ */
 static void feed_observer(rd_pubsub *pubsub) {
-    static const char *const commands[] = RD_PUBSUB_COMMANDS;
-    rd_change *change = rd_changes_first(&pubsub->changes);
-    if (change == NULL || pubsub->observer->messages != NULL) return;
-    const char *command = commands[(change->is_pattern ? 2 : 0) + (change->is_wanted ? 1 : 0)];
-    rd_message *message =
-        rd_message_new(rd_change_name(change), rd_slice_of(command, strlen(command)), true, 0);
-    rd_changes_remove(&pubsub->changes, change);
-    rd_endpoint_deliver(pubsub->observer, message, RD_AS_SENT, 1);
+    rd_endpoint *observer = pubsub->observer;
+    if (rd_changes_is_empty(&pubsub->changes) || observer->messages != NULL) return;
+    rd_message *message = rd_message_new(RD_SLICE(""), RD_SLICE(""), true, 0);
+    rd_endpoint_deliver(observer, message, RD_AS_SENT, 1);
     rd_message_unref(message);
+}
+
+bool rd_pubsub_take_change(rd_pubsub *pubsub, rd_pubsub_change *taken) {
+    rd_change *change = rd_changes_first(&pubsub->changes);
+    if (change == NULL) return false;
+    const rd_slice name = rd_change_name(change);
+    taken->is_pattern = change->is_pattern;
+    taken->is_wanted = change->is_wanted;
+    taken->len = name.len;
+    memcpy(taken->name, name.ptr, name.len);
+    rd_changes_remove(&pubsub->changes, change);
+    return true;
 }
 
 void rd_pubsub_notify_observer(rd_pubsub *pubsub, rd_slice name, bool is_pattern, bool is_wanted) {

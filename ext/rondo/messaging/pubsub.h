@@ -40,9 +40,12 @@ typedef struct rd_pubsub {
     uint64_t replay_gaps; /* that the hub has not counted, and that are not in the row yet */
 } rd_pubsub;
 
-/* Payloads of the messages to the observer. The message's channel is the one that changed. */
-#define RD_PUBSUB_COMMANDS                                                                         \
-    { "unsubscribe", "subscribe", "punsubscribe", "psubscribe" }
+/* Of a channel: it has its first subscriber here now, or lost its last one. */
+typedef struct rd_pubsub_change {
+    bool is_pattern, is_wanted;
+    size_t len;
+    char name[RD_CHANNEL_NAME_MAX];
+} rd_pubsub_change;
 
 void rd_pubsub_init(rd_pubsub *pubsub, rd_conn_set *conns, rd_http_shared *shared);
 void rd_pubsub_clear(rd_pubsub *pubsub);
@@ -80,9 +83,13 @@ int rd_pubsub_keep(rd_pubsub *pubsub, rd_slice name, bool is_pattern, uint32_t s
 rd_endpoint *rd_pubsub_subscriber(rd_pubsub *pubsub);
 void rd_pubsub_release(rd_pubsub *pubsub, rd_endpoint *endpoint);
 
-/* Notifies such a subscriber of every channel that has subscribers here: first of the present ones,
- * then of every change. One event at a time waits for it; later changes are kept as state. */
+/* Notifies such a subscriber that channels have subscribers here: the present ones first, then
+ * every change. One event, which says nothing else, waits for it as long as there are changes to
+ * take. */
 void rd_pubsub_observe(rd_pubsub *pubsub, rd_endpoint *endpoint);
+
+/* The next one that the observer is to know of. False: there is none. */
+bool rd_pubsub_take_change(rd_pubsub *pubsub, rd_pubsub_change *change);
 
 /* Delivers a part of the published messages, here and to the hub. */
 static inline void rd_pubsub_run(rd_pubsub *pubsub) {

@@ -172,8 +172,12 @@ module Rondo
         end
       end
 
+      # Who has subscribed before gets it, also if that was in the same callback.
       def hand(engine, channel, text)
-        @told[engine]&.catch_up
+        if (told = @told[engine])
+          note_changes
+          told.catch_up
+        end
         engine.publish(channel, text) ? true : false
       rescue StandardError => e
         log.error "! #{engine.class}#publish: #{e.full_message(highlight: false)}"

@@ -12,6 +12,11 @@ module Rondo
     # @!attribute keys [Hash{Server::Core => Integer}] where it is subscribed
     Subscription = Struct.new(:channel, :pattern, :as, :since, :block, :keys)
 
+    # What tells of changes of a server's subscriptions.
+    # @!attribute key [Integer] to end it
+    # @!attribute lock [Mutex] changes are noted in their order
+    Watch = Struct.new(:key, :lock)
+
     # How much of a channel is kept.
     # @!attribute messages [Integer] at most
     # @!attribute ttl_ms [Integer] 0: for ever
@@ -76,6 +81,13 @@ module Rondo
       # @return [Boolean] whether it is on its way
       def publish_by_engine(channel, message)
         @hub ? @hub.publish(channel, message, by_engine: true) : publish_to(:engine, channel, message)
+      end
+
+      # What has changed so far is noted for engines, on this thread if no other has come to it.
+      # @return [void]
+      # @private
+      def note_changes
+        @mutex.synchronize { @cores }.each { |core| note_changes_of(core) }
       end
 
       # @return [Array<Array(String, Boolean)>] channels, and patterns (true), with subscribers here
@@ -144,7 +156,7 @@ module Rondo
         @mutex.synchronize do
           @cores += [core]
           @rules.each_value { |rule| keep(core, rule) }
-          @watches[core] = core.observe(->(channel, command, _id) { watched(core, channel, command) })
+          watch(core)
           @subscriptions.each_value { |subscription| establish(core, subscription) }
         end
       end
@@ -153,7 +165,7 @@ module Rondo
         @mutex.synchronize do
           @cores -= [core]
           @subscriptions.each_value { |subscription| end_at(core, subscription) }
-          core.unsubscribe(@watches.delete(core))
+          core.unsubscribe(@watches.delete(core).key)
         end
         interests.each { |interest| lose(core, interest) }
         flush(FAREWELL)
@@ -186,10 +198,19 @@ module Rondo
         subscription
       end
 
+      # It may tell at once.
+      def watch(core)
+        watch = @watches[core] = Watch.new(nil, Mutex.new)
+        watch.key = core.observe(->(_channel, _message, _id) { note_changes_of(core) })
+      end
+
       # Several servers of one process are one to the world.
-      def watched(core, channel, command)
-        interest = [channel, command.start_with?("p")]
-        command.include?("un") ? lose(core, interest) : gain(core, interest)
+      def note_changes_of(core)
+        @watches[core]&.lock&.synchronize do
+          while (channel, is_pattern, is_wanted = core.change)
+            is_wanted ? gain(core, [channel, is_pattern]) : lose(core, [channel, is_pattern])
+          end
+        end
       end
 
       # A server that has left may have one more thing to say.

@@ -15,6 +15,7 @@ class TwoMachinesTest < ShellCase
       def on_open(client)
         client.subscribe(@path.delete_prefix("/"), match: @path.include?("*") ? :redis : nil)
         client.write("subscribed")
+        client.publish(@path.delete_prefix("/"), "own") if @path.start_with?("/own")
       end
       def on_message(client, data) = client.publish(*data.split("=", 2))
     end
@@ -50,6 +51,14 @@ class TwoMachinesTest < ShellCase
     [a, b, pattern].each { |peer| assert_equal ["from a client", "from-a-request"], [peer.hear, peer.hear].sort }
     assert_equal "3", @redis.cli("PUBLISH", "news", "from outside"), "two by name, one by pattern"
     [a, b, pattern].each { |peer| assert_equal "from outside", peer.hear }
+  end
+
+  # Redis knows of the subscription before it gets the message, in one process and in workers.
+  def test_who_subscribes_and_publishes_in_one_callback_gets_that_message
+    [[], %w[-w 1]].each do |workers|
+      server = start("-r", @redis.url, *workers)
+      20.times { |number| assert_equal "own", subscriber(server, "own-#{workers.size}-#{number}").hear }
+    end
   end
 
   def test_an_outage_delays_messages_and_stops_nobody

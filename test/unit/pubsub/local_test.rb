@@ -11,15 +11,24 @@ class PubsubLocalTest < Minitest::Test
 
   # A server that records the calls.
   class Core
-    attr_reader :watcher, :subscribed
+    attr_reader :subscribed, :changes
 
     def initialize
       @subscribed = {}
+      @changes = Queue.new
     end
 
     def observe(block)
       @watcher = block
       :watch
+    end
+
+    def change = @changes.empty? ? nil : @changes.pop
+
+    # It has changed, and whoever observes it is told.
+    def tell(*change)
+      @changes << change
+      @watcher.call("", "", nil)
     end
 
     def subscribe(*words)
@@ -55,9 +64,9 @@ class PubsubLocalTest < Minitest::Test
 
   def test_a_subscriber_that_comes_as_the_last_one_of_another_server_goes
     serve(@a, @b) do
-      @a.watcher.call("c", "subscribe", nil)
+      @a.tell("c", false, true)
       assert P.flush(30)
-      between { @b.watcher.call("c", "subscribe", nil) }.enable { @a.watcher.call("c", "unsubscribe", nil) }
+      between { @b.tell("c", false, true) }.enable { @a.tell("c", false, false) }
       assert_equal [["c", false]], P.interests
       assert P.flush(30)
       refute_equal "-c", @engine.said.last
@@ -67,12 +76,22 @@ class PubsubLocalTest < Minitest::Test
 
   def test_a_server_that_has_left_has_no_subscribers
     serve(@a) do
-      @a.watcher.call("c", "psubscribe", nil)
+      @a.tell("c", true, true)
       assert P.flush(30)
     end
-    @a.watcher.call("late", "subscribe", nil)
+    @a.tell("late", false, true)
     assert_empty P.interests
     assert_equal %w[+c -c], @engine.said
+  end
+
+  # The server has not come to tell it yet.
+  def test_an_engine_learns_of_a_subscriber_before_it_gets_a_message
+    @engine.define_singleton_method(:publish) { |channel, _message| @said << "#{channel}!" }
+    serve(@a) do
+      @a.changes << ["c", false, true]
+      assert P.publish("c", "x", @engine)
+      assert_equal %w[+c c!], @engine.said
+    end
   end
 
   def test_what_no_server_would_take_is_said_at_once
