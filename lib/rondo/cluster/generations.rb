@@ -175,11 +175,19 @@ module Rondo
     def on_message(mold, message)
       case message.kind
       when :ready
-        mold.program = message[:program]
+        mold.program = program_of(message)
         ready(mold, message[:threads])
       when :failed then failed(mold, message[:message])
       when :not_forked then @cluster.not_forked(message)
       end
+    end
+
+    # @return [String, nil] nil: none, or this process had no room for its descriptor
+    def program_of(message)
+      file, = message.ios
+      file&.pread(file.stat.size, 0)
+    ensure
+      file&.close
     end
 
     def ready(mold, threads)

@@ -50,12 +50,22 @@ module Rondo
       ignore_signals
       prepare
       load_app
-      @socket.notify(:ready, threads: thread_note, **{ program: @program }.compact)
+      say_ready
       serve_master
       0
     end
 
     private
+
+    # The settings may be more than a message has room for.
+    def say_ready
+      file = @program && IO.for_fd(TLS.seal(@program))
+      @socket.notify(:ready, ios: [file].compact, threads: thread_note)
+    rescue SystemCallError => e
+      raise Error, "cannot hand on the settings of the program: #{e.message}"
+    ensure
+      file&.close
+    end
 
     def check_protocol
       return if @link.protocol == MoldHandle::PROTOCOL

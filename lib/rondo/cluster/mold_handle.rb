@@ -12,7 +12,7 @@ module Rondo
   class MoldHandle
     VARIABLE = "RONDO_MOLD"
     # Of the messages between master, mold and workers.
-    PROTOCOL = 3
+    PROTOCOL = 4
 
     # @return [Integer] counts phased restarts
     attr_reader :generation

@@ -16,7 +16,7 @@ require "rondo/config/worker_count"
 module Rondo
   # From the arguments of {Rondo.start} to a running server.
   class Program
-    # The number of a pipe with what the next master has to know.
+    # The number of a sealed file with what the next master has to know.
     VARIABLE = "RONDO_PROGRAM"
     SOURCE = "Rondo.start"
     # They run in the master, which a restart by USR2 replaces by one that has not loaded the program.
@@ -64,28 +64,28 @@ module Rondo
       # @return [Integer] exit code
       # @raise [Error] one line
       def continue
-        pipe = IO.for_fd(Integer(ENV.delete(VARIABLE), 10))
-        command, text = Marshal.load(pipe.read) # rubocop:disable Security/MarshalLoad -- our own pipe
-        pipe.close
-        settings = Settings::Resolved.new(read(text))
-        Master.new(settings, Configuration.new, command, text).run
+        file = IO.for_fd(Integer(ENV.delete(VARIABLE), 10))
+        command, bytes = Marshal.load(file.pread(file.stat.size, 0)) # rubocop:disable Security/MarshalLoad -- of ours
+        file.close
+        settings = Settings::Resolved.new(read(bytes))
+        Master.new(settings, Configuration.new, command, bytes).run
       end
 
       # The master opens listeners, and has neither their applications nor what makes their handlers.
       # @param settings [Hash{Symbol => Array(Object, String)}]
-      # @return [Array(String, Array<Symbol>)] what {read} takes, and the names of what it cannot have
+      # @return [Array(String, Array<Symbol>)] bytes that {read} takes, and the names of what it cannot have
       def write(settings)
         places = settings.slice(*Configuration::PLACES)
         settings = settings.merge(places.transform_values { |all, source| [all.transform_values { true }, source] })
         kept = settings.transform_values { |pair| catch(:left) { plain(pair) } }.compact
-        [[Marshal.dump(kept)].pack("m0"), settings.keys - kept.keys]
+        [Marshal.dump(kept), settings.keys - kept.keys]
       end
 
-      # @param text [String] of {write}
+      # @param bytes [String] of {write}
       # @return [Hash{Symbol => Array(Object, String)}]
-      # @raise [Error] it did not arrive whole
-      def read(text)
-        Marshal.load(text.unpack1("m0")) # rubocop:disable Security/MarshalLoad -- from a mold of ours
+      # @raise [Error] another version wrote it, or it is damaged
+      def read(bytes)
+        Marshal.load(bytes) # rubocop:disable Security/MarshalLoad -- from a mold of ours
       rescue ArgumentError, TypeError
         raise Error, "the settings of the program cannot be read"
       end
@@ -156,12 +156,12 @@ module Rondo
       # @param settings [Settings::Resolved]
       # @param configuration [Configuration]
       # @param command [Hash] of {Inherited.command}: the program
-      # @param text [String] of {Program.write}
-      def initialize(settings, configuration, command, text)
+      # @param bytes [String] of {Program.write}
+      def initialize(settings, configuration, command, bytes)
         @settings = settings
         @configuration = configuration
         @command = command
-        @text = text
+        @bytes = bytes
       end
 
       # @param first [#call, nil] forks the first mold
@@ -178,25 +178,15 @@ module Rondo
       # @param mold [MoldHandle] with the new code, and its settings
       # @return [Hash] the command that continues this server, with its variables and descriptors
       def successor(mold)
-        text = mold.program || @text
-        Program.read(text) # or the next master could not
-        reader, writer = IO.pipe
-        hand_over(writer, Marshal.dump([@command, text]))
-        reader.close_on_exec = false
+        bytes = mold.program || @bytes
+        Program.read(bytes) # or the next master could not
+        file = IO.for_fd(TLS.seal(Marshal.dump([@command, bytes])))
+        file.close_on_exec = false
         lib = File.expand_path("../..", __dir__)
         { words: [RbConfig.ruby, "-I", lib, File.join(__dir__, "program_master.rb")], folder: @command[:folder],
-          variables: { VARIABLE => reader.fileno.to_s }, keep: [reader] }
+          variables: { VARIABLE => file.fileno.to_s }, keep: [file] }
       rescue Error, SystemCallError => e
-        reader&.close
         raise Error, "cannot restart: #{e.message}"
-      ensure
-        writer&.close
-      end
-
-      # Nobody reads before the exec.
-      def hand_over(pipe, bytes)
-        written = pipe.write_nonblock(bytes, exception: false)
-        raise Error, "the settings of the program do not fit into a pipe" unless written == bytes.bytesize
       end
     end
 
@@ -217,9 +207,9 @@ module Rondo
         return Launcher.new(settings, @configuration, again: @command).run
       end
 
-      text, left = Program.write(settings.values)
+      bytes, left = Program.write(settings.values)
       warn_of_restarts(left - [:app])
-      Master.new(settings, @configuration, @command, text).run(first: -> { fork_mold }, root: Root)
+      Master.new(settings, @configuration, @command, bytes).run(first: -> { fork_mold }, root: Root)
     ensure
       Root.close
     end
