@@ -389,8 +389,9 @@ module Rondo
 
     # A block of the program waits for its own children; nobody knows which these are. They are reaped when it is over.
     def wait_for_child
-      return Process.wait2(-1, Process::WNOHANG) unless @root&.busy?
+      return wait_for_any_child unless @root
 
+      @root.unless_busy { return wait_for_any_child }
       [*@supervisor.workers.filter_map(&:pid), *@generations.pids].each do |pid|
         found = Process.wait2(pid, Process::WNOHANG)
         return found if found
@@ -398,6 +399,10 @@ module Rondo
         next # a worker is not ours before its parent has ended
       end
       nil
+    end
+
+    def wait_for_any_child
+      Process.wait2(-1, Process::WNOHANG)
     end
 
     def restore_files

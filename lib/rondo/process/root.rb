@@ -165,9 +165,9 @@ module Rondo
         end
       end
 
-      # @return [Boolean, nil] whether a block is being called
-      def busy?
-        @runner&.busy
+      # As {Runner#unless_busy}.
+      def unless_busy(&block)
+        @runner ? @runner.unless_busy(&block) : yield
       end
 
       # In a process that serves alone.

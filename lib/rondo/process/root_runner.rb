@@ -18,9 +18,6 @@ module Rondo
       # @!attribute number [Integer] of that link
       Link = Struct.new(:subscription, :number, :socket, :frames)
 
-      # @return [Boolean] whether a block is being called
-      attr_reader :busy
-
       # @param hub [Hub]
       # @param log [Logger]
       # @param limit [Integer] of jobs
@@ -31,6 +28,7 @@ module Rondo
         @limit = limit
         @after = after
         @busy = false
+        @calling = Mutex.new # no block begins while it is locked
         @jobs = []
         @links = {}
         @lock = Mutex.new
@@ -58,10 +56,12 @@ module Rondo
         wake
       end
 
+      # A block that takes the place of another one takes over its link: no message is missed in between.
       # @param subscription [Subscription]
       # @return [void]
       def subscribe(subscription)
-        unsubscribe(subscription.key)
+        return if replace(subscription)
+
         number, socket = @hub.link(nil)
         socket.write(PubSub::RelayFrames.subscribe(subscription.channel, subscription.pattern))
         link = Link.new(subscription, number, socket, PubSub::RelayFrames.new)
@@ -69,6 +69,12 @@ module Rondo
         wake
       rescue SystemCallError => e
         raise Error, "cannot subscribe to #{subscription.channel}: #{e.message}"
+      end
+
+      # @yield unless a block is being called, and none is until this returns: it must not wait
+      # @return [Object, nil] of the block
+      def unless_busy
+        @calling.synchronize { yield unless @busy }
       end
 
       # @param key [Array] of {Subscription#key}
@@ -96,6 +102,15 @@ module Rondo
 
       def now
         Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+
+      # @return [Boolean] whether there was one
+      def replace(subscription)
+        @lock.synchronize do
+          link = @links[subscription.key]
+          link.subscription = subscription if link
+          !link.nil?
+        end
       end
 
       def wake
@@ -159,7 +174,7 @@ module Rondo
 
       # The master must not end with a block that does.
       def call_block
-        @busy = true
+        @calling.synchronize { @busy = true }
         yield
       rescue Exception => e # rubocop:disable Lint/RescueException -- this calls the application
         @log.error "! Rondo::Root: #{e.full_message(highlight: false)}"

@@ -103,6 +103,46 @@ class RootTest < Minitest::Test
     Root.close
   end
 
+  # Somebody publishes all the time; the other block gets what this one does not.
+  def test_a_block_that_takes_the_place_of_another
+    hub = Rondo::Hub.new(Rondo::Settings::Resolved.new, Rondo::Scoreboard.new(1), log: Rondo::Logger.new(silent: true))
+    heard = Queue.new
+    Root.start(hub, Rondo::Logger.new(silent: true), 10)
+    Root.subscribe("news") { |*given| heard << given }
+    eventually_heard(heard) { hub.publish("news", "words") }
+    Thread.pass until hub.stats[:queue_bytes].zero?
+    heard.clear
+    200.times do |number|
+      Root.subscribe("news") { |_, message| heard << message }
+      hub.publish("news", number.to_s)
+    end
+    texts = []
+    texts << heard.pop until texts.last == "199"
+    assert_equal (0...200).map(&:to_s), texts.grep(/\A\d+\z/)
+  ensure
+    Root.close
+    hub&.close
+  end
+
+  # Who reaps children takes the status of all: a block would miss those of its own.
+  def test_no_block_begins_while_children_are_reaped
+    called, held, over = Array.new(3) { Queue.new }
+    Root.start(nil, Rondo::Logger.new(silent: true), 10)
+    Root.unless_busy do
+      Root.run { called << :first }
+      1000.times { Thread.pass }
+      assert_empty called
+    end
+    assert_equal :first, called.pop
+    Root.run { (held << true) && over.pop }
+    held.pop
+    assert_nil(Root.unless_busy { :reaped })
+    over << true
+    Thread.pass until Root.unless_busy { :reaped }
+  ensure
+    Root.close
+  end
+
   # The hub learns of the subscription soon.
   def eventually_heard(called)
     loop do
