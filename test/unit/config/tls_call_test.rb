@@ -12,7 +12,7 @@ require "support/outgoing_case"
 
 class TLSCallTest < OutgoingCase
   def setup
-    skip "TLS is missing in this build" unless Rondo::TLS.library
+    skip "OpenSSL is missing in this build" unless Rondo::TLS.library
     super
     @folder = Dir.mktmpdir
     @certificates = Certificates.new(@folder)

@@ -265,7 +265,7 @@ class CallingTest < OutgoingCase
   end
 
   def test_with_tls
-    skip "this build has no TLS" unless Rondo::TLS.library
+    skip "OpenSSL is missing in this build" unless Rondo::TLS.library
     Dir.mktmpdir do |folder|
       certificates = Certificates.new(folder)
       url = nil
