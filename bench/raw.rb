@@ -89,13 +89,7 @@ module Bench
     BYTES = 100
 
     def initialize(arguments)
-      @rounds, @seconds, @idle = 5, 2.0, 8000
-      OptionParser.new do |options|
-        options.on("--rounds N", Integer, "of echoes (5)") { |count| @rounds = count }
-        options.on("--seconds S", Float, "of each (2)") { |seconds| @seconds = seconds }
-        options.on("--idle N", Integer, "idle connections, for their memory (8000)") { |count| @idle = count }
-      end.parse!(arguments)
-      @names = arguments.empty? ? %w[floor rondo bare iodine] : arguments
+      read_options(arguments)
       @names -= ["iodine"] unless Peers.version("iodine", "~> 0.7.0")
     end
 
@@ -111,6 +105,16 @@ module Bench
     end
 
     private
+
+    def read_options(arguments)
+      @rounds, @seconds, @idle = 5, 2.0, 8000
+      OptionParser.new do |options|
+        options.on("--rounds N", Integer, "of echoes (5)") { |count| @rounds = count }
+        options.on("--seconds S", Float, "of each (2)") { |seconds| @seconds = seconds }
+        options.on("--idle N", Integer, "idle connections, for their memory (8000)") { |count| @idle = count }
+      end.parse!(arguments)
+      @names = arguments.empty? ? %w[floor rondo bare iodine] : arguments
+    end
 
     # Handlers without callbacks drop what comes.
     def names_of(index)
