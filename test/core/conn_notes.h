@@ -6,6 +6,9 @@
 #ifndef TEST_CONN_NOTES_H
 #define TEST_CONN_NOTES_H
 
+#include <string.h>
+#include <sys/socket.h>
+
 #include "check.h"
 #include "loop/disk.h"
 #include "base/error.h"
@@ -69,6 +72,17 @@ static const rd_protocol notes = {
     .on_close = note_close,
     .on_shutdown = note_open,
 };
+
+/* One end is a connection with this protocol, and `peer` becomes the other one. */
+__attribute__((unused)) static rd_conn *open_pair_with(const rd_transport *transport,
+                                                       const rd_protocol *protocol, int *peer) {
+    int pair[2];
+    const rd_address nobody = {0};
+    memset(&told, 0, sizeof(told));
+    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+    *peer = pair[1];
+    return rd_conn_open(&set, pair[0], transport, protocol, &nobody);
+}
 
 /* Runs the tests under the loop lock, with the one poller and with the other. */
 static int check_on_both_pollers(void (*test_all)(void)) {

@@ -50,17 +50,12 @@ __attribute__((unused)) static rd_slice offer(size_t index) {
 
 __attribute__((unused)) static rd_conn *open_conn(void) {
     static rd_protocol shaking;
-    int pair[2];
-    const rd_address nobody = {0};
     shaking = notes;
     shaking.on_open = begin_at_once;
     shaking.on_handshake = note_handshake;
-    memset(&told, 0, sizeof(told));
     shaken = 1;
     set.offer = offer;
-    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
-    peer = pair[1];
-    rd_conn *conn = rd_conn_open(&set, pair[0], transport, &shaking, &nobody);
+    rd_conn *conn = open_pair_with(transport, &shaking, &peer);
     rd_conn_ref(conn);
     rd_conn_read_now(conn);
     return conn;

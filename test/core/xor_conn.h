@@ -45,19 +45,14 @@ static rd_slice offer(size_t index) {
 
 __attribute__((unused)) static rd_conn *open_with(const rd_transport *transport) {
     static rd_protocol shaking;
-    int pair[2];
-    const rd_address nobody = {0};
     shaking = notes;
     shaking.on_open = begin_at_once;
     shaking.on_handshake = note_handshake;
     shaking.on_close = note_end;
-    memset(&told, 0, sizeof(told));
     shaken = 1;
     agreed = (rd_slice){0};
     set.offer = offer;
-    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
-    peer = pair[1];
-    return rd_conn_open(&set, pair[0], transport, &shaking, &nobody);
+    return open_pair_with(transport, &shaking, &peer);
 }
 
 __attribute__((unused)) static rd_conn *open_conn(void) {

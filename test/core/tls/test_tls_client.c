@@ -29,19 +29,14 @@ static void note_end(rd_conn *conn, int code) {
 
 static rd_conn *open_call(void) {
     static rd_protocol calling;
-    int pair[2];
-    const rd_address nobody = {0};
     calling = notes;
     calling.on_open = call;
     calling.on_handshake = note_end;
-    memset(&told, 0, sizeof(told));
     shaken = 1;
     reason = NULL;
     transport = rd_tls_client_new(&options, error);
     CHECK_SAYS(transport != NULL, "%s", error);
-    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
-    peer = pair[1];
-    rd_conn *conn = rd_conn_open(&set, pair[0], transport, &calling, &nobody);
+    rd_conn *conn = open_pair_with(transport, &calling, &peer);
     rd_conn_ref(conn);
     turn_without_debt(); /* we speak first */
     return conn;
