@@ -225,10 +225,10 @@ module Rondo
       own, other = MessageSocket.pair
       worker = WorkerHandle.new(index: index, seat: seat, mold: mold, socket: own, link: link)
       worker.limits = @lifetimes.choose
+      @seats.occupy(worker) # first: the worker may write to its row before this process goes on
       return drop(worker) unless request(worker, other, hub_socket)
 
       @workers << worker
-      @seats.occupy(worker)
       watch(worker)
       worker
     ensure
@@ -236,9 +236,11 @@ module Rondo
       hub_socket&.close
     end
 
+    # @return [nil]
     def drop(worker)
       worker.socket.close
       @hub.unlink(worker.link)
+      @seats.vacate(worker)
     end
 
     def request(worker, other, hub_socket)
@@ -358,7 +360,6 @@ module Rondo
       @workers.delete(worker) or return
       @loop.unwatch(worker.socket.io)
       drop(worker)
-      @seats.vacate(worker)
       close_slot(worker.index)
       explain(worker)
       worker.enter(:ended)

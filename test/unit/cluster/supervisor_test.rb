@@ -161,6 +161,29 @@ class SupervisorTest < Minitest::Test
     assert_equal ["stop 0.0", "stop 1.0"], @cluster.happened
   end
 
+  # The mold may have forked it, and it may serve, before the master goes on. Other workers then read that it listens.
+  def test_what_a_new_worker_says_on_the_scoreboard_stays
+    begin_with
+    board = @cluster.board
+    fork_worker = @molds[0].socket.method(:notify)
+    @molds[0].socket.define_singleton_method(:notify) do |kind, **fields|
+      board.set(fields.fetch(:seat), :listening, 1)
+      fork_worker.call(kind, **fields)
+    end
+    @supervisor.start(1)
+    boot(@cluster.workers.last, 0)
+    assert_equal [2, 1], [board.get(0, :state), board.get(0, :listening)]
+  end
+
+  def test_a_worker_that_no_mold_was_asked_for_leaves_no_row
+    begin_with
+    @molds[0].socket.define_singleton_method(:notify) { |*, **| false }
+    @supervisor.start(1)
+    assert_empty @supervisor.workers
+    assert_equal [0, 0], [@cluster.board.get(0, :state), @cluster.board.get(0, :started_ms)]
+    assert_equal [1], @cluster.hub.unlinked
+  end
+
   def test_states_on_the_scoreboard
     booted
     assert_equal [2, 2], [0, 1].map { |row| @cluster.board.get(row, :state) }
