@@ -8,11 +8,6 @@
 require_relative "raw"
 
 module Bench
-  # The members.
-  class ChatClient < Dialogue
-    PROGRAM = "chat_client"
-  end
-
   # A server where everybody hears what anybody says.
   class ChatServer < RawServer
     MEMBER = <<~RUBY
@@ -69,7 +64,7 @@ module Bench
     # @return [Float] microseconds of CPU per line and member
     def chat(name)
       server = ChatServer.new(name)
-      ChatClient.run(server.port) do |client|
+      RawClient.run(server.port) do |client|
         client.tell("open", @members)
         client.tell("chat", BYTES, 0.3)
         before = Processes.cpu_us(server.pid)

@@ -19,7 +19,7 @@ module Bench
                 "download_client" => "{download_client*,client_{answer,base,bystander,latency,tls}}",
                 "restart_client" => "{restart_client,client_{answer,base,tls}}",
                 "raw_client" => "{raw_client,client_base}", "raw_floor" => "{raw_floor,floor_base}",
-                "chat_client" => "{chat_client,client_base}", "chat_floor" => "{chat_floor,floor_base}",
+                "chat_floor" => "{chat_floor,floor_base}",
                 "floor" => "floor{,_base}", "push_floor" => "{push_floor,floor_base}",
                 "file_floor" => "{file_floor,floor_base}" }.freeze
 

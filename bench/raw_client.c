@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The client of raw.rb: connections whose every message comes back. It gets its commands line by
- * line and answers each with a line of JSON.
+ * The client of raw.rb and chat.rb: connections whose every message comes back, to them or to all.
+ * It gets its commands line by line and answers each with a line of JSON.
  *
  *   open COUNT            more connections; prints how many there are
  *   echo BYTES SECONDS    each sends a message, and the next one when all of it has come back
+ *   chat BYTES SECONDS    ten of them send a message at the same time, and the next ten when all
+ *                         connections have got all ten
  *
  * Usage: raw_client [--pin CPU] PORT (on 127.0.0.1). */
 #include "client_base.h"
@@ -17,7 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { MOST = 60000, EVENTS = 256, MOST_BYTES = 65536 };
+enum { MOST = 60000, EVENTS = 256, MOST_BYTES = 65536, SPEAKERS = 10 };
 
 static int fds[MOST];
 static size_t missing[MOST]; /* bytes that are still to come back */
@@ -36,11 +38,10 @@ static void open_more(unsigned port, int more) {
 }
 
 static void say(uint32_t conn, size_t bytes) {
-    missing[conn] = bytes;
     if (send(fds[conn], message, bytes, MSG_NOSIGNAL) != (ssize_t)bytes) rd_client_fail("send");
 }
 
-/* Returns whether a whole message has come back. */
+/* Returns whether all that is missing has come. */
 static int hear(uint32_t conn) {
     const ssize_t got = recv(fds[conn], came, sizeof came, MSG_DONTWAIT);
     if (got < 0 && errno == EAGAIN) return 0;
@@ -50,12 +51,17 @@ static int hear(uint32_t conn) {
     return missing[conn] == 0;
 }
 
+static void say_one(uint32_t conn, size_t bytes) {
+    missing[conn] = bytes;
+    say(conn, bytes);
+}
+
 static void echo(size_t bytes, double seconds) {
     struct epoll_event events[EVENTS];
     const uint64_t begun = rd_client_now_ns(), until = begun + (uint64_t)(seconds * 1e9);
     uint64_t messages = 0, now = begun;
     int waiting = count;
-    for (int i = 0; i < count; i++) say((uint32_t)i, bytes);
+    for (int i = 0; i < count; i++) say_one((uint32_t)i, bytes);
     while (waiting > 0) {
         const int found = epoll_wait(poller, events, EVENTS, 10000);
         if (found <= 0) rd_client_fail("no echo");
@@ -64,13 +70,36 @@ static void echo(size_t bytes, double seconds) {
             if (!hear(events[i].data.u32)) continue;
             messages++;
             if (now < until)
-                say(events[i].data.u32, bytes);
+                say_one(events[i].data.u32, bytes);
             else
                 waiting--;
         }
     }
     printf("{\"messages\": %llu, \"seconds\": %.3f}\n", (unsigned long long)messages,
            (double)(now - begun) / 1e9);
+}
+
+static void hear_all(void) {
+    struct epoll_event events[EVENTS];
+    for (int waiting = count; waiting > 0;) {
+        const int found = epoll_wait(poller, events, EVENTS, 10000);
+        if (found <= 0) rd_client_fail("a message is missing");
+        for (int i = 0; i < found; i++) waiting -= hear(events[i].data.u32);
+    }
+}
+
+static void chat(size_t bytes, double seconds) {
+    const uint64_t begun = rd_client_now_ns(), until = begun + (uint64_t)(seconds * 1e9);
+    const int speakers = count < SPEAKERS ? count : SPEAKERS;
+    uint64_t said = 0;
+    do {
+        for (int i = 0; i < count; i++) missing[i] = bytes * (size_t)speakers;
+        for (int i = 0; i < speakers; i++) say((uint32_t)(said++ % (uint64_t)count), bytes);
+        hear_all();
+    } while (rd_client_now_ns() < until);
+    printf("{\"deliveries\": %llu, \"seconds\": %.3f}\n",
+           (unsigned long long)(said * (uint64_t)count),
+           (double)(rd_client_now_ns() - begun) / 1e9);
 }
 
 int main(int argc, char **argv) {
@@ -89,6 +118,9 @@ int main(int argc, char **argv) {
             open_more(port, more);
         else if (sscanf(line, "echo %zu %lf", &bytes, &seconds) == 2 && bytes <= MOST_BYTES)
             echo(bytes, seconds);
+        else if (count > 0 && sscanf(line, "chat %zu %lf", &bytes, &seconds) == 2 &&
+                 bytes <= MOST_BYTES / SPEAKERS)
+            chat(bytes, seconds);
         else
             rd_client_fail("no such command");
     }

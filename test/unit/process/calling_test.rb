@@ -9,6 +9,7 @@ require "base64"
 require "digest/sha1"
 require "fileutils"
 require "tmpdir"
+require "websocket/driver"
 require "support/certificates"
 require "support/outgoing_case"
 require "support/websocket_frames"
@@ -43,7 +44,6 @@ class CallingTest < OutgoingCase
     attr_reader :heard, :driver
 
     def initialize(socket, **options)
-      require "websocket/driver"
       @socket = socket
       @heard = Queue.new
       @driver = WebSocket::Driver.server(self, options)
@@ -83,6 +83,20 @@ class CallingTest < OutgoingCase
 
   def heard(driver)
     within { driver.heard.pop }
+  end
+
+  # @return [Driver] whose client is open
+  def met
+    serve
+    driver = Driver.new(talk(first: "x"))
+    assert_equal "x", heard(driver)
+    assert_equal :open, note(@talk).first
+    driver
+  end
+
+  # The answer that belongs to the request.
+  def agree(socket)
+    socket.write("#{format(GOOD, key: accept_key(fields(socket)["sec-websocket-key"]))}\r\n")
   end
 
   # ---- with websocket-driver ----
@@ -132,7 +146,7 @@ class CallingTest < OutgoingCase
     { %w[one two three] => "two", %w[two] => "two", %w[three] => nil, [] => nil }.each do |offered, chosen|
       connect(ws, @talk = handler.new("x"), protocols: offered)
       driver = Driver.new(accept, protocols: %w[two four])
-      heard(driver)
+      assert_equal "x", heard(driver)
       driver.driver.text("word")
       driver.driver.close
       assert_equal [chosen, chosen], within { Array.new(2) { names.pop } }
@@ -148,7 +162,7 @@ class CallingTest < OutgoingCase
     handler = Class.new(Talk) { define_method(:on_open) { |client| client.subscribe("flood") && super(client) } }
     connect(ws.tap { @peer.setsockopt(:SOCKET, :RCVBUF, 65_536) }, @talk = handler.new)
     socket = accept
-    socket.write("#{format(GOOD, key: accept_key(fields(socket)["sec-websocket-key"]))}\r\n")
+    agree(socket)
     note(@talk)
     2000.times { |number| Rondo.publish("flood", number.to_s.ljust(8000)) }
     socket
@@ -192,40 +206,28 @@ class CallingTest < OutgoingCase
   end
 
   def test_pings
-    serve
-    driver = Driver.new(talk(first: "x"))
-    heard(driver)
+    driver = met
     answered = Queue.new
     driver.driver.ping("there?") { answered << true }
     assert within { answered.pop }
-    note(@talk)
     @talk.client.timeout = 0.05
     assert_equal [:ping, ""], heard(driver)
   end
 
   def test_our_close
-    serve
-    driver = Driver.new(talk(first: "x"))
-    heard(driver)
-    note(@talk)
+    driver = met
     @talk.client.close(4000, "enough")
     assert_equal [:close, 4000, "enough"], heard(driver)
     assert_equal [:close, 4000, "enough"], note(@talk)
   end
 
   def test_the_peers_close
-    serve
-    driver = Driver.new(talk(first: "x"))
-    heard(driver)
-    note(@talk)
-    driver.driver.close("bye", 4001)
+    met.driver.close("bye", 4001)
     assert_equal [:close, 4001, "bye"], note(@talk)
   end
 
   def test_a_stop
-    serve
-    driver = Driver.new(talk(first: "x"))
-    heard(driver)
+    driver = met
     @server.stop
     assert_equal [:close, 1001, "going away"], heard(driver)
     @thread.join
@@ -331,7 +333,7 @@ class CallingTest < OutgoingCase
   def test_a_masked_frame_of_the_peer
     serve
     socket = talk
-    socket.write("#{format(GOOD, key: accept_key(fields(socket)["sec-websocket-key"]))}\r\n")
+    agree(socket)
     socket.write("\x81\x82\0\0\0\0hi".b)
     assert_equal :open, note(@talk).first
     assert_equal [:close, 1002, "server frame is masked"], note(@talk)
@@ -344,7 +346,7 @@ class CallingTest < OutgoingCase
   def test_masks
     serve
     socket = talk
-    socket.write("#{format(GOOD, key: accept_key(fields(socket)["sec-websocket-key"]))}\r\n")
+    agree(socket)
     note(@talk)
     3.times { @talk.client.write("abcd") }
     frames = Array.new(3) { within { socket.read(10) } }
