@@ -21,6 +21,7 @@ static rd_settings settings;
 
 static struct {
     unsigned opened, eofs, drained, timeouts, closed, files_cut;
+    uint64_t write_deadline; /* when it was closed */
     char bytes[64];
     size_t len;
     void (*react)(rd_conn *conn); /* inside on_data */
@@ -54,6 +55,7 @@ static void note_timeout(rd_conn *conn) {
 static void note_close(rd_conn *conn) {
     CHECK_INT(conn->state, RD_CONN_CLOSED);
     told.closed++;
+    told.write_deadline = rd_conn_write_deadline(conn);
 }
 
 static void note_cut(rd_conn *conn, int code) {

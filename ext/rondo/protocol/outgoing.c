@@ -170,7 +170,7 @@ static void on_stalled(rd_conn *conn) {
 
 /* It was not closed from here. */
 static void on_close(rd_conn *conn) {
-    const bool is_late = conn->deadlines.write <= conn->set->loop->now_ms;
+    const bool is_late = rd_conn_write_deadline(conn) <= conn->set->loop->now_ms;
     if (*place_of(conn) == NULL) return;
     fail(take(conn), is_late ? is_slow : RD_SLICE("the handshake was cut"));
 }

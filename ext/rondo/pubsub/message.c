@@ -85,8 +85,8 @@ static bool is_encoding(const rd_chunk *chunk) {
 
 uint32_t rd_encoding_drop_oldest(rd_outq *queue, rd_chunk_pool *pool, size_t memory) {
     uint32_t dropped = 0;
-    rd_chunk *before = queue->first; /* the chunk before; it may be partly sent */
-    while (before != NULL && before->next != NULL && queue->memory > memory) {
+    rd_chunk *before = rd_outq_first(queue); /* the chunk before; it may be partly sent */
+    while (before != queue->last && queue->memory > memory) {
         if (is_encoding(before->next)) {
             rd_outq_drop_after(queue, pool, before);
             dropped++;

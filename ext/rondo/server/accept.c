@@ -36,7 +36,7 @@ static bool close_lingering(rd_server *server, uint64_t since_ms) {
     while (left > 0 && node != &server->conns.conns) {
         rd_conn *conn = RD_CONTAINER(node, rd_conn, in_set);
         node = node->next;
-        if (conn->state != RD_CONN_LINGERING || rd_conn_lingers_since(conn) > since_ms) continue;
+        if (conn->state != RD_CONN_LINGERING || conn->stall->lingers_since_ms > since_ms) continue;
         rd_conn_close(conn);
         left--;
     }

@@ -169,8 +169,9 @@ bool rd_calls_is_silent(const rd_server *server, const rd_request *request, uint
     const rd_conn *conn = request->conn;
     if (conn == NULL) return true;
     const rd_settings *settings = &server->settings;
-    const bool reads = conn->deadlines.write != UINT64_MAX;
-    const uint64_t deadline = reads ? conn->deadlines.write : conn->deadlines.protocol;
+    const uint64_t write_deadline = rd_conn_write_deadline(conn);
+    const bool reads = write_deadline != UINT64_MAX;
+    const uint64_t deadline = reads ? write_deadline : conn->deadlines.protocol;
     const int64_t timeout_ms = reads ? settings->write_timeout_ms : settings->body_timeout_ms;
     if (deadline == UINT64_MAX) return false; /* the call does not wait for the client */
     return deadline - (uint64_t)timeout_ms + for_ms <= server->loop.now_ms;

@@ -34,11 +34,11 @@ void rd_conn_set_clear(rd_conn_set *set) {
 /* ---- deadlines ---- */
 
 static uint64_t earliest(const rd_conn *conn) {
-    const rd_conn_deadlines *deadlines = &conn->deadlines;
-    uint64_t due = deadlines->write < deadlines->protocol ? deadlines->write : deadlines->protocol;
-    if (deadlines->full_unread == 0) return due;
-    uint64_t look = rd_progress_due(conn);
-    return look < due ? look : due;
+    const uint64_t due = conn->deadlines.protocol;
+    if (conn->stall == NULL) return due;
+    const uint64_t write = conn->stall->deadline_ms, look = rd_progress_due(conn);
+    const uint64_t sooner = write < look ? write : look;
+    return sooner < due ? sooner : due;
 }
 
 RD_APART static void set_timer(rd_conn *conn, uint64_t due) {
@@ -64,7 +64,7 @@ static void free_conn(rd_disposal *disposal) {
 }
 
 static size_t rounded(size_t size) {
-    return (size + 7) & ~(size_t)7;
+    return (size + RD_CONN_ROOM_UNIT - 1) / RD_CONN_ROOM_UNIT * RD_CONN_ROOM_UNIT;
 }
 
 static void init_layer(rd_conn *conn) {
@@ -78,16 +78,16 @@ static rd_conn *new_conn(rd_conn_set *set, int fd, const rd_transport *transport
                          const rd_protocol *protocol, const rd_address *peer) {
     const size_t room = rounded(protocol->state_size);
     const size_t layer = transport->is_plain ? 0 : sizeof(rd_layer) + transport->state_size;
-    assert(room <= UINT16_MAX);
+    assert(room / RD_CONN_ROOM_UNIT <= UINT8_MAX);
     rd_conn *conn = rd_alloc_zero(sizeof(*conn) + room + layer);
     conn->source = (rd_source){.fd = fd, .interest = RD_READABLE, .on_ready = set->on_ready};
-    conn->room = (uint16_t)room;
+    conn->room = (uint8_t)(room / RD_CONN_ROOM_UNIT);
     conn->layered = !transport->is_plain;
     conn->origin.secure = transport->is_secure;
     conn->set = set;
     conn->transport = transport;
     conn->protocol = protocol;
-    conn->deadlines.protocol = conn->deadlines.write = UINT64_MAX;
+    conn->deadlines.protocol = UINT64_MAX;
     conn->refs = 1;
     conn->peer = *peer;
     rd_list_init(&conn->in_dirty);
@@ -149,7 +149,7 @@ void rd_conn_mark_dirty(rd_conn *conn) {
 }
 
 void rd_conn_switch(rd_conn *conn, const rd_protocol *protocol) {
-    assert(rd_conn_is_open(conn) && protocol->state_size <= conn->room);
+    assert(rd_conn_is_open(conn) && protocol->state_size <= conn->room * RD_CONN_ROOM_UNIT);
     memset(rd_conn_state_of(conn), 0, protocol->state_size);
     conn->protocol = protocol;
     conn->deadlines.protocol = UINT64_MAX;
@@ -245,9 +245,9 @@ void rd_conn_end_stall(rd_conn *conn) {
 
 static void forget(rd_conn *conn) {
     rd_outq_clear(&conn->out, &conn->set->chunks);
-    rd_conn_end_stall(conn);
     rd_conn_drop_input(conn);
-    conn->protocol->on_close(conn);
+    conn->protocol->on_close(conn); /* may ask for the write deadline */
+    rd_conn_end_stall(conn);
     rd_conn *carrier = rd_conn_carrier(conn);
     rd_conn_unref(conn);
     if (carrier != NULL) rd_conn_unref(carrier);

@@ -95,23 +95,26 @@ typedef struct rd_conn_set {
     void (*on_refused)(rd_conn *conn, int code);
 } rd_conn_set;
 
-/* When something has to happen next; one timer for all of it. In ms, UINT64_MAX: never. */
+/* When something has to happen next; one timer for all of it, also for the deadline of a stall. In
+ * ms, UINT64_MAX: never. */
 typedef struct rd_conn_deadlines {
     rd_timer timer;
-    uint64_t protocol;      /* of rd_conn_set_deadline() */
-    uint64_t write;         /* UINT64_MAX while nothing waits for the peer */
-    uint32_t full_unread;   /* bytes sent and unread at the last check of a full socket, which moves
-                             * `write`; 0: none is due. See progress.h */
-    uint32_t lingers_since; /* while it is LINGERING: the low half of the time */
+    uint64_t protocol; /* of rd_conn_set_deadline() */
 } rd_conn_deadlines;
 
-/* Of a connection whose peer does not read what is queued; see stalled.h. */
+/* What a connection has while its peer has something to take: the rest of what is queued or, while
+ * it is LINGERING, what was sent last. Most connections never have one. */
 typedef struct rd_stall {
-    rd_list in_set; /* in `stalled` of the set */
+    rd_list in_set; /* in `stalled` of the set, if much is queued; see stalled.h */
     rd_conn *conn;
-    uint64_t since_ms; /* when its peer last read something */
-    size_t counted;    /* bytes of the output queue in the ledger */
-    uint32_t unread;   /* bytes sent and unread when the socket last took some */
+    uint64_t since_ms;         /* when its peer last read something */
+    size_t counted;            /* bytes of the output queue in the ledger */
+    uint32_t unread;           /* bytes sent and unread when the socket last took some */
+    uint32_t full_unread;      /* the same at the last check of a full socket, which moves the
+                                * deadline; 0: none is due. See progress.h */
+    uint64_t deadline_ms;      /* for the peer to take something; UINT64_MAX: none */
+    uint64_t lingers_since_ms; /* while it is LINGERING */
+    uint32_t linger_left;      /* bytes that it still reads meanwhile */
 } rd_stall;
 
 /* What its listener has decided, or its carrier. */
@@ -120,11 +123,7 @@ typedef struct rd_conn_origin {
     bool secure;   /* its requests are https: by its transport, or its carrier */
 } rd_conn_origin;
 
-/* Bytes that were read, and that are still to be. */
-typedef struct rd_conn_reading {
-    uint32_t counted;     /* of `input`, in the ledger */
-    uint32_t linger_left; /* that it still reads while it is LINGERING */
-} rd_conn_reading;
+#define RD_CONN_ROOM_UNIT 8
 
 /* What a request touches stands first, together; what few connections need stands last, or is
  * allocated when it is needed. A server has many connections that wait, so this has no gaps. */
@@ -136,7 +135,7 @@ struct rd_conn {
     const rd_protocol *protocol;
     rd_conn_deadlines deadlines;
     uint32_t refs;
-    uint16_t room; /* bytes for the state of its protocols */
+    uint8_t room; /* for the state of its protocols, in units */
     uint8_t state;
     /* The first eight are in one byte: every flush tests several of them. */
     bool read_eof : 1;
@@ -152,8 +151,8 @@ struct rd_conn {
     bool warmed : 1;         /* the next part of its queue was just read from a disk */
     bool wants_linger : 1;   /* half-closes, and reads for a while, before it closes */
     rd_conn_origin origin;
-    uint32_t index; /* a small number, unique among the server's open connections */
-    rd_conn_reading reading;
+    uint32_t index;         /* a small number, unique among the server's open connections */
+    uint32_t input_counted; /* of `input`, in the ledger */
     rd_address peer;
     rd_buffer input; /* an incomplete message, or requests that were read ahead */
     union {
@@ -228,7 +227,7 @@ static inline void *rd_conn_state_of(rd_conn *conn) {
 }
 
 static inline rd_layer *rd_conn_layer(rd_conn *conn) {
-    return (rd_layer *)(void *)((char *)(conn + 1) + conn->room);
+    return (rd_layer *)(void *)((char *)(conn + 1) + (size_t)conn->room * RD_CONN_ROOM_UNIT);
 }
 
 static inline void *rd_conn_transport_state(rd_conn *conn) {
@@ -312,17 +311,16 @@ void rd_conn_rejoin_loop(rd_conn *conn);
 
 /* Call it after `input` has changed. False: all connections together have no room for it. */
 static inline bool rd_conn_count_input(rd_conn *conn) {
-    size_t counted = conn->reading.counted;
+    size_t counted = conn->input_counted;
     const bool has_room =
         rd_ledger_keep(&conn->set->ledger, RD_LEDGER_INPUT, &counted, conn->input.capacity);
-    conn->reading.counted = (uint32_t)counted; /* at most the capacity */
+    conn->input_counted = (uint32_t)counted; /* at most the capacity */
     return has_room;
 }
 
-/* Since when it is LINGERING, ms. */
-static inline uint64_t rd_conn_lingers_since(const rd_conn *conn) {
-    const uint64_t now_ms = conn->set->loop->now_ms;
-    return now_ms - ((uint32_t)now_ms - conn->deadlines.lingers_since);
+/* When the peer must have taken something, ms; UINT64_MAX: it has nothing to take. */
+static inline uint64_t rd_conn_write_deadline(const rd_conn *conn) {
+    return conn->stall != NULL ? conn->stall->deadline_ms : UINT64_MAX;
 }
 
 /* Frees what was read and not used. */

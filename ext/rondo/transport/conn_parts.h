@@ -20,7 +20,7 @@ void rd_conn_arm(rd_conn *conn);
  * by then. */
 void rd_conn_ensure_registered(rd_conn *conn);
 
-/* Its output queue is short again, or empty; see stalled.h. */
+/* Nothing waits for the peer any more. */
 void rd_conn_end_stall(rd_conn *conn);
 
 /* The socket takes more: sends, or joins the line of long sends. */

@@ -21,11 +21,11 @@
 /* ---- reading ---- */
 
 static void linger_data(rd_conn *conn, size_t len) {
-    if (len >= conn->reading.linger_left) {
+    if (len >= conn->stall->linger_left) {
         rd_conn_close(conn);
         return;
     }
-    conn->reading.linger_left -= (uint32_t)len;
+    conn->stall->linger_left -= (uint32_t)len;
 }
 
 static void read_end(rd_conn *conn) {
@@ -162,7 +162,7 @@ static uint64_t linger_end(const rd_conn *conn) {
     const int64_t longest = settings->write_timeout_ms > settings->linger_timeout_ms
                                 ? settings->write_timeout_ms
                                 : settings->linger_timeout_ms;
-    return rd_conn_lingers_since(conn) + (uint64_t)longest;
+    return conn->stall->lingers_since_ms + (uint64_t)longest;
 }
 
 /* Closes at the end of the linger time, unless the peer still reads: a close could cost a slow
@@ -180,10 +180,10 @@ static void end_linger(rd_conn *conn) {
 static void on_timer(rd_timer *timer) {
     rd_conn *conn = RD_CONTAINER(timer, rd_conn, deadlines.timer);
     uint64_t now = conn->set->loop->now_ms;
-    if (conn->deadlines.write <= now) send_what_waits(conn);
+    if (rd_conn_write_deadline(conn) <= now) send_what_waits(conn);
     if (conn->state == RD_CONN_CLOSED) return;
     rd_progress_look(conn);
-    if (conn->deadlines.write <= now) {
+    if (rd_conn_write_deadline(conn) <= now) {
         conn->set->write_timeouts++;
         rd_conn_reset(conn); /* the kernel also drops what it has not sent */
         return;

@@ -22,9 +22,9 @@
 
 /* Whether a file follows these bytes: its beginning can share a packet with them. */
 static bool file_follows(const rd_conn *conn, size_t offered) {
-    const rd_chunk *chunk = conn->out.first;
+    const rd_chunk *chunk = rd_outq_first(&conn->out);
     for (; chunk != NULL && chunk->kind != RD_CHUNK_FILE && chunk->len <= offered;
-         chunk = chunk->next) {
+         chunk = rd_outq_after(&conn->out, chunk)) {
         offered -= chunk->len;
     }
     return chunk != NULL && chunk->kind == RD_CHUNK_FILE && offered == 0;
@@ -68,9 +68,9 @@ RD_APART static rd_sending send_several(rd_conn *conn, size_t limit) {
 
 /* Offers at most `limit` bytes of one kind to the transport. Most answers are one chunk. */
 static inline rd_sending send_share(rd_conn *conn, size_t limit) {
-    rd_chunk *first = conn->out.first;
+    rd_chunk *first = conn->out.last->next;
     if (first->kind == RD_CHUNK_FILE) return send_file(conn, first, limit);
-    if (first->next != NULL || first->len > limit) return send_several(conn, limit);
+    if (first != conn->out.last || first->len > limit) return send_several(conn, limit);
     struct iovec iov;
     rd_outq_gather(&conn->out, &iov, 1, limit);
     return (rd_sending){first->len, conn->transport->write(conn, &iov, 1, layer_ends(conn))};
@@ -92,10 +92,11 @@ static bool has_write_deadline(rd_conn *conn) {
 
 /* The peer took something, and gets its time for what is left. */
 RD_APART static void renew_write_deadline(rd_conn *conn) {
-    const uint64_t timeout = (uint64_t)conn->set->settings->write_timeout_ms;
-    conn->deadlines.write =
-        has_write_deadline(conn) ? conn->set->loop->now_ms + timeout : UINT64_MAX;
-    conn->deadlines.full_unread = 0;
+    if (has_write_deadline(conn)) {
+        rd_progress_set_deadline(conn);
+    } else if (conn->stall != NULL) {
+        rd_progress_end(conn);
+    }
 }
 
 /* Most answers leave with one write. */
@@ -105,8 +106,7 @@ static inline void after_progress(rd_conn *conn, size_t sent) {
         renew_write_deadline(conn);
         return;
     }
-    conn->deadlines.write = UINT64_MAX;
-    conn->deadlines.full_unread = 0;
+    if (conn->stall != NULL) rd_progress_end(conn);
 }
 
 /* A carried connection needs no linger: its end does not affect what the carrier still sends. */
@@ -123,11 +123,11 @@ RD_APART static void end_after_flush(rd_conn *conn) {
     rd_conn_set_state(conn, RD_CONN_LINGERING);
     rd_progress_begin(conn);
     conn->transport->shutdown_write(conn);
-    conn->reading.linger_left = (uint32_t)conn->set->settings->linger_bytes;
+    const uint64_t now_ms = conn->set->loop->now_ms;
+    conn->stall->lingers_since_ms = now_ms;
+    conn->stall->linger_left = (uint32_t)conn->set->settings->linger_bytes;
     conn->read_paused = false;
     rd_conn_drop_input(conn);
-    const uint64_t now_ms = conn->set->loop->now_ms;
-    conn->deadlines.lingers_since = (uint32_t)now_ms;
     rd_conn_set_deadline(conn, now_ms + (uint64_t)conn->set->settings->linger_timeout_ms);
     rd_conn_ensure_registered(conn);
     rd_conn_update_interest(conn);
@@ -137,7 +137,7 @@ RD_APART static void end_after_flush(rd_conn *conn) {
  * outside a flush, so the deadline ends whenever nothing is left. */
 static bool note_layer_sent(rd_conn *conn, size_t before) {
     const bool progress = rd_conn_unsent(conn) < before;
-    const bool is_over = conn->deadlines.write != UINT64_MAX && !has_unsent(conn);
+    const bool is_over = rd_conn_write_deadline(conn) != UINT64_MAX && !has_unsent(conn);
     if (progress || is_over) renew_write_deadline(conn);
     return progress;
 }
@@ -192,8 +192,8 @@ RD_APART static void after_flush(rd_conn *conn, bool is_full) {
     }
     if (conn->state == RD_CONN_CLOSED) return;
     if (has_write_deadline(conn) && !conn->warming) {
-        if (conn->deadlines.write == UINT64_MAX) renew_write_deadline(conn);
-        if (is_full && conn->deadlines.full_unread == 0) rd_progress_begin(conn);
+        if (rd_conn_write_deadline(conn) == UINT64_MAX) renew_write_deadline(conn);
+        if (is_full && conn->stall->full_unread == 0) rd_progress_begin(conn);
         rd_conn_arm(conn);
     }
     if (conn->source.registered) {

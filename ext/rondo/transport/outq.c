@@ -74,10 +74,10 @@ static void uncount(rd_outq *queue, const rd_chunk *chunk, size_t len) {
 }
 
 static void append(rd_outq *queue, rd_chunk *chunk) {
+    chunk->next = chunk;
     if (queue->last != NULL) {
+        chunk->next = queue->last->next;
         queue->last->next = chunk;
-    } else {
-        queue->first = chunk;
     }
     queue->last = chunk;
     queue->bytes += chunk->len;
@@ -150,7 +150,8 @@ void rd_outq_file(rd_outq *queue, rd_file *file, off_t offset, size_t len) {
 
 int rd_outq_gather(const rd_outq *queue, struct iovec *iov, int count, size_t limit) {
     int found = 0;
-    for (rd_chunk *chunk = queue->first; chunk && found < count && limit > 0; chunk = chunk->next) {
+    for (rd_chunk *chunk = rd_outq_first(queue); chunk != NULL && found < count && limit > 0;
+         chunk = rd_outq_after(queue, chunk)) {
         if (chunk->kind == RD_CHUNK_FILE) break;
         if (chunk->len == 0) continue;
         char *from = chunk->kind == RD_CHUNK_COPIED ? chunk_bytes(chunk) + chunk->at
@@ -163,9 +164,12 @@ int rd_outq_gather(const rd_outq *queue, struct iovec *iov, int count, size_t li
 }
 
 static void shift(rd_outq *queue, rd_chunk_pool *pool) {
-    rd_chunk *chunk = queue->first;
-    queue->first = chunk->next;
-    if (queue->first == NULL) queue->last = NULL;
+    rd_chunk *chunk = queue->last->next;
+    if (chunk == queue->last) {
+        queue->last = NULL;
+    } else {
+        queue->last->next = chunk->next;
+    }
     queue->memory -= overhead_of(chunk);
     free_chunk(chunk, pool);
 }
@@ -187,7 +191,8 @@ static void consume(rd_chunk *chunk, size_t len) {
 }
 
 void rd_outq_each(const rd_outq *queue, rd_outq_visit *run, void *with) {
-    for (rd_chunk *chunk = queue->first; chunk != NULL; chunk = chunk->next) {
+    for (rd_chunk *chunk = rd_outq_first(queue); chunk != NULL;
+         chunk = rd_outq_after(queue, chunk)) {
         assert(chunk->kind != RD_CHUNK_FILE);
         const bool is_copied = chunk->kind == RD_CHUNK_COPIED;
         run(with, rd_slice_of(is_copied ? chunk_bytes(chunk) + chunk->at : chunk->ptr, chunk->len));
@@ -196,8 +201,8 @@ void rd_outq_each(const rd_outq *queue, rd_outq_visit *run, void *with) {
 
 void rd_outq_advance(rd_outq *queue, rd_chunk_pool *pool, size_t len) {
     assert(len <= queue->bytes);
-    while (queue->first != NULL) {
-        rd_chunk *chunk = queue->first;
+    while (queue->last != NULL) {
+        rd_chunk *chunk = queue->last->next;
         const size_t part = len < chunk->len ? len : chunk->len;
         uncount(queue, chunk, part);
         if (len < chunk->len) {
@@ -210,6 +215,6 @@ void rd_outq_advance(rd_outq *queue, rd_chunk_pool *pool, size_t len) {
 }
 
 void rd_outq_clear(rd_outq *queue, rd_chunk_pool *pool) {
-    while (queue->first != NULL) shift(queue, pool);
+    while (queue->last != NULL) shift(queue, pool);
     queue->bytes = queue->memory = queue->shared = 0;
 }

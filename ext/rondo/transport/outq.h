@@ -58,13 +58,23 @@ typedef struct rd_chunk_pool {
 } rd_chunk_pool;
 
 typedef struct rd_outq {
-    rd_chunk *first, *last;
-    size_t bytes;  /* everything queued */
-    size_t memory; /* what is freed when the queue is cleared: the bytes that are not in files, the
-                    * chunks themselves, unused room in blocks. Small pieces, alternately copied and
-                    * borrowed, cost many times their bytes. */
-    size_t shared; /* bytes of them that other queues hold as well */
+    rd_chunk *last; /* NULL: the queue is empty. Its `next` is the first one */
+    size_t bytes;   /* everything queued */
+    size_t memory;  /* what is freed when the queue is cleared: the bytes that are not in files, the
+                     * chunks themselves, unused room in blocks. Small pieces, alternately copied and
+                     * borrowed, cost many times their bytes. */
+    size_t shared;  /* bytes of them that other queues hold as well */
 } rd_outq;
+
+/* NULL: the queue is empty. */
+static inline rd_chunk *rd_outq_first(const rd_outq *queue) {
+    return queue->last != NULL ? queue->last->next : NULL;
+}
+
+/* The chunk after this one; NULL: it is the last. */
+static inline rd_chunk *rd_outq_after(const rd_outq *queue, const rd_chunk *chunk) {
+    return chunk != queue->last ? chunk->next : NULL;
+}
 
 /* Memory that nobody else holds. */
 static inline size_t rd_outq_own(const rd_outq *queue) {

@@ -10,11 +10,20 @@
 
 #include "transport/conn.h"
 
+/* The stall of the connection, which is made when there is none. */
+rd_stall *rd_stall_of(rd_conn *conn);
+
+/* The peer has its time from now on to take some of what is queued. */
+void rd_progress_set_deadline(rd_conn *conn);
+
+/* Nothing waits for the peer any more. There must be a stall. */
+void rd_progress_end(rd_conn *conn);
+
 /* The socket took less than it was offered, or the last part of an answer before a linger: the
  * checks begin. */
 void rd_progress_begin(rd_conn *conn);
 
-/* Moves the write deadline if the peer has read something since the last check. */
+/* Moves that deadline if the peer has read something since the last check. */
 void rd_progress_look(rd_conn *conn);
 
 /* When to check next, ms; UINT64_MAX: there is nothing to check. */

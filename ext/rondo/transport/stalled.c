@@ -4,9 +4,9 @@
  */
 #include "transport/stalled.h"
 
-#include "base/alloc.h"
 #include "base/error.h"
 #include "transport/conn_parts.h"
+#include "transport/progress.h"
 
 #define LOOKED_AT_MAX 64  /* connections at a time: each holds at least RD_LEDGER_FREE */
 #define JUDGED_MS     500 /* since it read something: an acknowledgement takes a round trip */
@@ -18,23 +18,28 @@ static void stand_last(rd_conn *conn) {
     rd_list_append(&conn->set->stalled, &conn->stall->in_set);
 }
 
-static void begin(rd_conn *conn) {
-    conn->stall = rd_alloc_zero(sizeof(*conn->stall));
-    conn->stall->conn = conn;
-    rd_list_init(&conn->stall->in_set);
+/* Its queue is short, or empty. The peer may still have to take something. */
+static void leave(rd_conn *conn) {
+    rd_stall *stall = conn->stall;
+    if (stall == NULL) return;
+    if (stall->deadline_ms == UINT64_MAX && conn->state != RD_CONN_LINGERING) {
+        rd_conn_end_stall(conn);
+        return;
+    }
+    rd_list_unlink(&stall->in_set);
+    rd_ledger_recount(&conn->set->ledger, RD_LEDGER_OUTPUT, &stall->counted, 0);
 }
 
 void rd_stalled_note(rd_conn *conn, bool progress) {
     const size_t unsent = rd_conn_unsent(conn), own = rd_outq_own(&conn->out) + unsent;
     if (conn->out.memory + unsent <= RD_LEDGER_FREE) {
-        rd_conn_end_stall(conn);
+        leave(conn);
         return;
     }
-    const bool is_new = conn->stall == NULL;
-    if (is_new) begin(conn);
-    rd_ledger_recount(&conn->set->ledger, RD_LEDGER_OUTPUT, &conn->stall->counted, own);
-    if (!is_new && !progress) return;
-    rd_list_unlink(&conn->stall->in_set);
+    rd_stall *stall = rd_stall_of(conn);
+    rd_ledger_recount(&conn->set->ledger, RD_LEDGER_OUTPUT, &stall->counted, own);
+    if (rd_list_is_linked(&stall->in_set) && !progress) return;
+    rd_list_unlink(&stall->in_set);
     stand_last(conn);
 }
 

@@ -114,7 +114,7 @@ bool rd_warming_may_send(rd_conn *conn, rd_chunk *part, size_t len) {
         return true;
     }
     conn->warming = true;
-    conn->deadlines.write = UINT64_MAX;
+    if (conn->stall != NULL) conn->stall->deadline_ms = UINT64_MAX;
     rd_conn_ref(conn);
     rd_warming_begin(part, len, let_go_on, conn);
     return false;

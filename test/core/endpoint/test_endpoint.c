@@ -96,7 +96,8 @@ static void end_one(void) {
 /* What the queue takes, measured from outside. */
 static size_t memory_of(const rd_outq *queue) {
     size_t memory = 0;
-    for (const rd_chunk *chunk = queue->first; chunk != NULL; chunk = chunk->next) {
+    for (const rd_chunk *chunk = rd_outq_first(queue); chunk != NULL;
+         chunk = rd_outq_after(queue, chunk)) {
         memory += sizeof(*chunk) + (chunk->kind == RD_CHUNK_COPIED ? chunk->capacity : chunk->len);
     }
     return memory;

@@ -91,7 +91,7 @@ static void test_borrowed(void) {
     rd_outq_clear(&dropped, &pool);
     CHECK_INT(message->refs, 1);
     rd_outq_advance(&sent, &pool, 8);
-    CHECK(sent.first == NULL);
+    CHECK(sent.last == NULL);
     rd_chunk_pool_clear(&pool);
 }
 
@@ -167,7 +167,7 @@ static void test_empty_encoding(void) {
     rd_encoding *encoding = rd_message_encoding(message, RD_ENCODING_SSE, nothing, NULL);
     CHECK(encoding != NULL && rd_encoding_bytes(encoding).len == 0);
     rd_encoding_borrow(encoding, &queue);
-    CHECK(queue.first == NULL);
+    CHECK(queue.last == NULL);
     CHECK_INT(message->refs, 1);
     rd_message_unref(message);
 }

@@ -620,7 +620,7 @@ static void test_a_slow_reader_holds_up_nobody(void) {
     ask_numbers(fd);
     CHECK_INT(numbers[1].total, NUMBERED_WINDOW);
     const rd_conn *slow = numbered_find(carrier, 1)->conn;
-    CHECK(slow->above_high && slow->deadlines.write != UINT64_MAX);
+    CHECK(slow->above_high && rd_conn_write_deadline(slow) != UINT64_MAX);
     for (unsigned i = 2; i < 20; i++) say_path(fd, i);
     ask_numbers(fd);
     CHECK_INT(count_answered(), 19);
@@ -634,7 +634,7 @@ static void test_a_slow_reader_holds_up_nobody(void) {
         ask_numbers(fd);
     }
     CHECK(ends(numbers[1].text, "/100"));
-    CHECK(!slow->above_high && slow->deadlines.write == UINT64_MAX);
+    CHECK(!slow->above_high && rd_conn_write_deadline(slow) == UINT64_MAX);
     close(fd);
     end();
 }

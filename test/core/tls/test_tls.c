@@ -242,12 +242,12 @@ static void test_what_a_socket_does_not_take_is_kept(void) {
     turn();
     CHECK(rd_conn_unsent(conn) > 0 && rd_conn_unsent(conn) <= 65536);
     CHECK(conn->source.interest & RD_WRITABLE);
-    CHECK(conn->deadlines.write != UINT64_MAX);
+    CHECK(rd_conn_write_deadline(conn) != UINT64_MAX);
     CHECK_INT(read_all(got, sizeof(got)), sizeof(got));
     CHECK(memcmp(got, sent, sizeof(got)) == 0);
     turn();
     CHECK_INT(rd_conn_unsent(conn), 0);
-    CHECK(conn->deadlines.write == UINT64_MAX);
+    CHECK(rd_conn_write_deadline(conn) == UINT64_MAX);
     end(conn);
 }
 

@@ -192,12 +192,12 @@ static void test_without_room_at_its_carrier_it_waits_and_has_a_deadline(void) {
     turn();
     check_sent("ab");
     CHECK_INT(conn->out.bytes, 2);
-    CHECK(conn->deadlines.write != UINT64_MAX);
+    CHECK(rd_conn_write_deadline(conn) != UINT64_MAX);
     share_of(conn)->room = 2;
     rd_conn_mark_dirty(conn);
     turn();
     check_sent("cd");
-    CHECK_INT(conn->deadlines.write, UINT64_MAX);
+    CHECK_INT(rd_conn_write_deadline(conn), UINT64_MAX);
     queue(conn, "e", 1);
     turn();
     pass_ms((uint64_t)settings.write_timeout_ms + 2);

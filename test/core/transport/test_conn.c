@@ -280,7 +280,7 @@ static void test_a_large_answer(void) {
     }
     CHECK_INT(total, sizeof(zeros));
     CHECK_INT(set.bytes_out - before, sizeof(zeros));
-    CHECK_INT(conn->deadlines.write, UINT64_MAX);
+    CHECK_INT(rd_conn_write_deadline(conn), UINT64_MAX);
     end(conn);
 }
 
@@ -449,11 +449,12 @@ static void test_a_kernel_that_does_not_tell(void) {
     uint64_t before = set.write_timeouts;
     rd_conn *conn = begin_full();
     unread = 0;
-    conn->deadlines.full_unread = 0;
+    conn->stall->full_unread = 0;
     later((uint64_t)settings.write_timeout_ms - 1);
     CHECK_INT(told.closed, 0);
     later(1);
     CHECK_INT(set.write_timeouts, before + 1);
+    CHECK_INT(told.write_deadline, loop.now_ms); /* its protocol may say why it ended */
     check_gone(1);
 }
 
@@ -523,7 +524,7 @@ static void test_lingering_while_the_peer_reads(void) {
     begin_lingering();
     rd_conn *conn = RD_CONTAINER(set.conns.next, rd_conn, in_set);
     conn->transport = &slow;
-    conn->deadlines.full_unread = 6;
+    conn->stall->full_unread = 6;
     for (unread = 5; unread > 0; unread--) {
         later((uint64_t)settings.linger_timeout_ms);
         CHECK_INT(told.closed, 0);
@@ -543,7 +544,7 @@ static void check_longest_linger(int64_t write_timeout_ms, uint64_t longest) {
     begin_lingering();
     rd_conn *conn = RD_CONTAINER(set.conns.next, rd_conn, in_set);
     conn->transport = &slow;
-    conn->deadlines.full_unread = unread = 1000;
+    conn->stall->full_unread = unread = 1000;
     for (uint64_t lingered = 0; lingered < longest; lingered += 500) {
         CHECK_SAYS(told.closed == 0, "after %llu", (unsigned long long)lingered);
         unread--;

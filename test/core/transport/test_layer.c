@@ -264,11 +264,11 @@ static void test_unsent_bytes_wait_for_the_socket(void) {
     bool ended;
     fill(conn);
     CHECK(conn->source.interest & RD_WRITABLE);
-    CHECK(conn->deadlines.write != UINT64_MAX);
+    CHECK(rd_conn_write_deadline(conn) != UINT64_MAX);
     const size_t records = sizeof(zeros) / XOR_RECORD_MAX;
     CHECK(drain(conn, &ended) >= sizeof(zeros) + 2 * records);
     CHECK_INT(conn->out.bytes, 0);
-    CHECK_INT(conn->deadlines.write, UINT64_MAX);
+    CHECK_INT(rd_conn_write_deadline(conn), UINT64_MAX);
     CHECK(!(conn->source.interest & RD_WRITABLE));
     end(conn);
 }
@@ -306,7 +306,7 @@ static void test_a_handshake_that_sends_the_rest_ends_the_deadline(void) {
     rd_conn_mark_dirty(conn);
     rd_conn_set_flush(&set);
     CHECK_INT(rd_conn_unsent(conn), 5);
-    CHECK(conn->deadlines.write != UINT64_MAX);
+    CHECK(rd_conn_write_deadline(conn) != UINT64_MAX);
     say("XOR?", 4);
     rd_loop_wait(&loop, &found, 0);
     rd_loop_process(&loop, &found);
@@ -314,7 +314,7 @@ static void test_a_handshake_that_sends_the_rest_ends_the_deadline(void) {
     rd_conn_set_serve_layers(&set, false);
     CHECK_INT(rd_conn_unsent(conn), 0);
     turn();
-    CHECK_INT(conn->deadlines.write, UINT64_MAX);
+    CHECK_INT(rd_conn_write_deadline(conn), UINT64_MAX);
     CHECK_INT(shaken, 1);
     end(conn);
 }

@@ -56,7 +56,7 @@ static void test_every_step_size(void) {
         CHECK(memcmp(out + 12, big, sizeof(big)) == 0);
         CHECK(memcmp(out + 12 + sizeof(big), "tail", 4) == 0);
         CHECK_INT(released, 1);
-        CHECK(queue.first == NULL && queue.last == NULL && queue.bytes == 0);
+        CHECK(queue.last == NULL && queue.bytes == 0);
         CHECK_INT(queue.memory, 0);
         rd_chunk_pool_clear(&pool);
     }
@@ -78,8 +78,9 @@ static void fill_mixed(rd_outq *queue, rd_chunk_pool *pool, rd_release *release,
 /* The kind and position of the queue's first byte. */
 static int position(const rd_outq *queue) {
     struct iovec iov[4];
-    if (queue->first == NULL) return MIXED;
-    if (queue->first->kind == RD_CHUNK_FILE) return (int)queue->first->offset - 80;
+    const rd_chunk *first = rd_outq_first(queue);
+    if (first == NULL) return MIXED;
+    if (first->kind == RD_CHUNK_FILE) return (int)first->offset - 80;
     if (!CHECK(rd_outq_gather(queue, iov, 4, 1) == 1 && iov[0].iov_len == 1)) return -1;
     char byte = *(const char *)iov[0].iov_base;
     if (byte >= 'a') return FILE_END + byte - 'a';
@@ -155,8 +156,8 @@ static void test_files_end_a_gathering(void) {
     rd_outq_advance(&queue, &pool, 1);
     CHECK_INT(rd_outq_gather(&queue, iov, 4, 100), 0);
     rd_outq_advance(&queue, &pool, 4);
-    CHECK_INT(queue.first->len, 6);
-    CHECK_INT(queue.first->offset, 4);
+    CHECK_INT(rd_outq_first(&queue)->len, 6);
+    CHECK_INT(rd_outq_first(&queue)->offset, 4);
     CHECK_INT(queue.memory, 2 * sizeof(rd_chunk) + RD_CHUNK_BLOCK_BYTES);
     rd_outq_advance(&queue, &pool, 6);
     finish_jobs(&loop);
@@ -176,11 +177,11 @@ static void test_clear_releases(void) {
     rd_outq_clear(&queue, &pool);
     CHECK_INT(released, 3);
     rd_outq_copy(&queue, &pool, "y", 1);
-    rd_chunk *block = queue.first;
+    const rd_chunk *block = rd_outq_first(&queue);
     rd_outq_clear(&queue, &pool);
     CHECK_INT(pool.count, 1);
     rd_outq_copy(&queue, &pool, "z", 1);
-    CHECK(queue.first == block);
+    CHECK(rd_outq_first(&queue) == block);
     rd_outq_clear(&queue, &pool);
     rd_chunk_pool_clear(&pool);
 }

@@ -166,10 +166,10 @@ static void test_an_application_that_only_reads_has_a_deadline(void) {
         turns(6);
     }
     CHECK(inner->out.bytes > 0);
-    CHECK_INT(inner->deadlines.write, UINT64_MAX);
+    CHECK_INT(rd_conn_write_deadline(inner), UINT64_MAX);
     shutdown(app, SHUT_WR);
     turns(3);
-    CHECK(inner->deadlines.write != UINT64_MAX);
+    CHECK(rd_conn_write_deadline(inner) != UINT64_MAX);
     const uint64_t before = set.write_timeouts;
     for (int i = 0; i < 3; i++) { /* while it reads a little, it continues */
         for (int n = 0; n < 12; n++) (void)!recv(app, bytes, sizeof(bytes), 0);
@@ -270,14 +270,14 @@ static void test_a_client_that_caught_up_at_the_end_has_no_deadline(void) {
         turns(2);
     } while (rd_conn_unsent(conn) <= RD_LEDGER_FREE || conn->out.bytes > 0);
     CHECK(rd_conn_unsent(conn) > RD_LEDGER_FREE && conn->out.bytes == 0);
-    CHECK(conn->deadlines.write != UINT64_MAX);
+    CHECK(rd_conn_write_deadline(conn) != UINT64_MAX);
     CHECK(conn->stall != NULL);
     shutdown(app, SHUT_WR);
     client_reads_all_at_once();
     turns(4);
     client_reads_all_at_once();
     CHECK_INT(rd_conn_unsent(conn), 0);
-    CHECK_INT(conn->deadlines.write, UINT64_MAX);
+    CHECK_INT(rd_conn_write_deadline(conn), UINT64_MAX);
     CHECK_INT(set.ledger.rows[RD_LEDGER_OUTPUT].held, 0);
     CHECK(conn->stall == NULL);
     const uint64_t before = set.write_timeouts;

@@ -157,7 +157,7 @@ static void test_a_connection_stands_still_meanwhile(void) {
     turn();
     CHECK_INT(take(), 4);
     CHECK(conn->warming && !(conn->source.interest & RD_WRITABLE));
-    CHECK_INT(conn->deadlines.write, UINT64_MAX);
+    CHECK_INT(rd_conn_write_deadline(conn), UINT64_MAX);
     pass_ms(10 * 60 * 1000); /* this time does not count against the peer */
     turn();
     CHECK_INT(take(), 0);
