@@ -63,6 +63,22 @@ void rd_endpoint_on_close(rd_conn *conn) {
     rd_endpoint_closed(rd_endpoint_of(conn));
 }
 
+static void ignore(rd_conn *conn) {
+    (void)conn;
+}
+
+/* Of a connection that lingers and has no endpoint any more. */
+static const rd_protocol without_endpoint = {
+    .on_close = ignore,
+    .is_spare = rd_endpoint_is_spare,
+    .on_shutdown = ignore,
+};
+
+void rd_endpoint_on_sent(rd_conn *conn) {
+    conn->protocol->on_close(conn);
+    conn->protocol = &without_endpoint;
+}
+
 bool rd_endpoint_is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
     (void)conn, (void)kept, (void)since_ms;
     return false;

@@ -62,6 +62,7 @@ void rd_endpoint_overflow(rd_endpoint *endpoint);
 /* Callbacks of an rd_protocol. */
 void rd_endpoint_on_open(rd_conn *conn);
 void rd_endpoint_on_drained(rd_conn *conn);
+void rd_endpoint_on_sent(rd_conn *conn); /* the application does not wait for the linger */
 void rd_endpoint_on_close(rd_conn *conn);
 bool rd_endpoint_is_spare(rd_conn *conn, bool kept, uint64_t since_ms);
 void rd_endpoint_on_shutdown(rd_conn *conn);

@@ -197,6 +197,7 @@ const rd_protocol rd_protocol_raw = {
     .on_eof = on_eof,
     .on_drained = rd_endpoint_on_drained,
     .on_timeout = on_timeout,
+    .on_sent = rd_endpoint_on_sent,
     .on_close = on_close,
     .is_spare = rd_endpoint_is_spare,
     .on_shutdown = on_shutdown,

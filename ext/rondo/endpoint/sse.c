@@ -100,6 +100,7 @@ const rd_protocol rd_protocol_sse = {
     .on_eof = on_eof,
     .on_drained = rd_endpoint_on_drained,
     .on_timeout = on_timeout,
+    .on_sent = rd_endpoint_on_sent,
     .on_close = rd_endpoint_on_close,
     .is_spare = rd_endpoint_is_spare,
     .on_shutdown = rd_endpoint_on_shutdown,

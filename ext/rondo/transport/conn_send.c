@@ -131,6 +131,9 @@ RD_APART static void end_after_flush(rd_conn *conn) {
     rd_conn_set_deadline(conn, now_ms + (uint64_t)conn->set->settings->linger_timeout_ms);
     rd_conn_ensure_registered(conn);
     rd_conn_update_interest(conn);
+    if (conn->state == RD_CONN_LINGERING && conn->protocol->on_sent != NULL) {
+        conn->protocol->on_sent(conn);
+    }
 }
 
 /* The transport held `before` bytes. Whether it has sent some of them. A transport may also send

@@ -26,6 +26,9 @@ typedef struct rd_protocol {
     void (*on_drained)(rd_conn *conn);
     /* The deadline of rd_conn_set_deadline() has passed. */
     void (*on_timeout)(rd_conn *conn);
+    /* Everything that was queued before rd_conn_finish() is sent, and the connection lingers: what
+     * the peer still sends is dropped. Or NULL. */
+    void (*on_sent)(rd_conn *conn);
     /* The connection is closed. Its state may be cleared; its memory goes later. Exactly once. */
     void (*on_close)(rd_conn *conn);
     /* Whether the connection has nothing to send and has waited for its peer since since_ms or

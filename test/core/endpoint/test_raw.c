@@ -334,9 +334,13 @@ static void test_close(void) {
     work();
     CHECK(hear(client));
     CHECK_STR(got, "end");
+    CHECK_STR(told, "oc"); /* the end of the client is not waited for */
+    CHECK_INT(endpoint->close_code, 4000);
+    CHECK(server->conns.count == 1 && joined->state == RD_CONN_LINGERING);
+    say(client, "what nobody reads");
     leave();
     CHECK_STR(told, "oc");
-    CHECK_INT(endpoint->close_code, 4000);
+    CHECK_INT(server->conns.count, 0);
     finish();
 }
 

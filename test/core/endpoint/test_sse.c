@@ -86,13 +86,6 @@ static void write_text(const char *text, size_t len) {
     work();
 }
 
-static void close_stream(void) {
-    rd_loop_lock(&server->loop);
-    rd_endpoint_ops_of(endpoint)->close(endpoint, 1000, RD_SLICE("enough"));
-    rd_loop_unlock(&server->loop);
-    work();
-}
-
 /* ---- the answer ---- */
 
 static void test_answer(void) {
@@ -332,12 +325,17 @@ static void test_what_the_client_still_sends(void) {
 static void test_close(void) {
     begin_stream();
     write_text("last", 4);
-    close_stream();
+    rd_loop_lock(&server->loop);
+    rd_endpoint_ops_of(endpoint)->close(endpoint, 1000, RD_SLICE("enough"));
+    rd_endpoint_ops_of(endpoint)->write(endpoint, "too late", 8, true);
+    rd_loop_unlock(&server->loop);
+    work();
     CHECK(hear(client));
     CHECK_STR(got, "data: last\n\n");
-    write_text("too late", 8);
-    leave();
+    CHECK_STR(told, "odc"); /* the end of the client is not waited for */
     CHECK(endpoint->conn == NULL);
+    leave();
+    CHECK_STR(told, "odc");
     CHECK_INT(endpoint->close_code, 1000);
     finish();
 }
