@@ -68,8 +68,9 @@ bool rd_endpoint_source_handled(rd_event_source *source, const rd_event *event) 
 }
 
 void rd_endpoint_source_release(rd_event_source *source, void *message) {
-    if (message != NULL) rd_endpoint_free_message(message);
-    rd_endpoint_unref(rd_endpoint_of_source(source));
+    rd_endpoint *endpoint = rd_endpoint_of_source(source);
+    if (message != NULL) rd_endpoint_message_free(endpoint->shared, message);
+    rd_endpoint_unref(endpoint);
 }
 
 /* ---- life ---- */
@@ -101,7 +102,7 @@ void rd_endpoint_unref(rd_endpoint *endpoint) {
     assert(endpoint->source.refs > 0);
     if (--endpoint->source.refs > 0) return;
     for (rd_list *node; (node = rd_ring_shift(&endpoint->messages)) != NULL;) {
-        rd_endpoint_free_message(RD_CONTAINER(node, rd_endpoint_message, node));
+        rd_endpoint_message_free(endpoint->shared, RD_CONTAINER(node, rd_endpoint_message, node));
     }
     rd_free(endpoint->reason);
     rd_endpoint_ops_of(endpoint)->free(endpoint);
@@ -111,28 +112,28 @@ static size_t max_pending(const rd_http_shared *shared) {
     return (size_t)shared->settings->max_pending_bytes;
 }
 
-static size_t memory_of(const rd_endpoint_message *message) {
-    size_t payload =
-        message->published != NULL ? message->published->payload_len : message->payload.capacity;
-    return payload + sizeof(*message);
-}
+/* ---- messages for the application ---- */
 
 /* The sum is below 4 GiB: a message of the client is at most 1 GiB in a buffer of twice that, one
  * at a time beyond the backlog, and those of channels are at most max_pending_bytes, 1 GiB. */
 static void count(rd_endpoint *endpoint, const rd_endpoint_message *message) {
-    endpoint->message_bytes += (uint32_t)memory_of(message);
+    endpoint->message_bytes += (uint32_t)rd_endpoint_message_memory(message);
 }
 
 static void uncount(rd_endpoint *endpoint, const rd_endpoint_message *message) {
-    endpoint->message_bytes -= (uint32_t)memory_of(message);
+    endpoint->message_bytes -= (uint32_t)rd_endpoint_message_memory(message);
 }
 
-static void add(rd_endpoint *endpoint, const rd_endpoint_message *message) {
+static void add(rd_endpoint *endpoint, rd_endpoint_message *message) {
+    count(endpoint, message);
+    rd_ring_append(&endpoint->messages, &message->node);
+    rd_endpoint_set_due(endpoint, RD_ENDPOINT_MESSAGE);
+}
+
+static void add_copy(rd_endpoint *endpoint, const rd_endpoint_message *message) {
     rd_endpoint_message *copy = rd_alloc(sizeof(*copy));
     *copy = *message;
-    count(endpoint, copy);
-    rd_ring_append(&endpoint->messages, &copy->node);
-    rd_endpoint_set_due(endpoint, RD_ENDPOINT_MESSAGE);
+    add(endpoint, copy);
 }
 
 void rd_endpoint_add_message(rd_endpoint *endpoint, rd_buffer *payload, bool is_text) {
@@ -140,7 +141,7 @@ void rd_endpoint_add_message(rd_endpoint *endpoint, rd_buffer *payload, bool is_
         rd_buffer_clear(payload);
         return;
     }
-    add(endpoint, &(rd_endpoint_message){.payload = *payload, .is_text = is_text});
+    add_copy(endpoint, &(rd_endpoint_message){.payload = *payload, .is_text = is_text});
     *payload = (rd_buffer){0};
 }
 
@@ -154,14 +155,15 @@ static rd_endpoint_message *open_message(const rd_endpoint *endpoint, size_t mos
 void rd_endpoint_add_bytes(rd_endpoint *endpoint, const char *bytes, size_t len, size_t most) {
     while (len > 0 && !endpoint->is_deaf) {
         rd_endpoint_message *last = open_message(endpoint, most);
-        if (last == NULL) {
-            add(endpoint, &(rd_endpoint_message){.is_text = false});
-            last = RD_CONTAINER(endpoint->messages->prev, rd_endpoint_message, node);
+        const size_t room = last != NULL ? most - rd_buffer_len(&last->payload) : most;
+        const size_t part = len < room ? len : room;
+        if (last != NULL) {
+            uncount(endpoint, last);
+            rd_endpoint_message_append(last, bytes, part);
+            count(endpoint, last);
+        } else {
+            add(endpoint, rd_endpoint_message_new(endpoint->shared, bytes, part));
         }
-        const size_t room = most - rd_buffer_len(&last->payload), part = len < room ? len : room;
-        uncount(endpoint, last);
-        rd_buffer_append(&last->payload, bytes, part);
-        count(endpoint, last);
         bytes += part;
         len -= part;
     }
@@ -176,9 +178,9 @@ void rd_endpoint_deliver(rd_endpoint *endpoint, rd_message *message, rd_receive_
         rd_endpoint_ops_of(endpoint)->overflow(endpoint);
     } else {
         bool is_text = as == RD_AS_SENT ? message->is_text : as == RD_AS_TEXT;
-        add(endpoint, &(rd_endpoint_message){.published = rd_message_ref(message),
-                                             .block = block,
-                                             .is_text = is_text});
+        add_copy(endpoint, &(rd_endpoint_message){.published = rd_message_ref(message),
+                                                  .block = block,
+                                                  .is_text = is_text});
         rd_endpoint_notify(endpoint);
     }
 }
@@ -321,10 +323,4 @@ rd_endpoint_message *rd_endpoint_take(rd_endpoint *endpoint, unsigned *kind) {
     clear_due(endpoint, event);
     if (event == RD_ENDPOINT_CLOSE) endpoint->due = 0;
     return NULL;
-}
-
-void rd_endpoint_free_message(rd_endpoint_message *message) {
-    if (message->published != NULL) rd_message_unref(message->published);
-    rd_buffer_clear(&message->payload);
-    rd_free(message);
 }

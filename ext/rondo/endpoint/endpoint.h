@@ -19,9 +19,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buffer.h"
 #include "base/list.h"
 #include "base/slice.h"
+#include "endpoint/endpoint_message.h"
 #include "request/event.h"
 #include "pubsub/channel.h"
 
@@ -123,15 +123,6 @@ struct rd_endpoint {
     bool wants_ping : 1;
     bool has_ended : 1; /* set by the protocol: the client has ended its side */
 };
-
-/* A message for the application: from the client, or from a channel. */
-typedef struct rd_endpoint_message {
-    rd_list node;
-    rd_buffer payload;
-    rd_message *published; /* a reference; NULL: `payload` came from the client */
-    uintptr_t block;       /* of the subscription */
-    bool is_text;
-} rd_endpoint_message;
 
 /* The message of an event of an endpoint, or NULL. */
 static inline const rd_endpoint_message *rd_endpoint_message_of(const rd_event *event) {
@@ -252,8 +243,7 @@ void rd_endpoint_failed(rd_endpoint *endpoint, rd_slice why);
 rd_endpoint_event rd_endpoint_next(const rd_endpoint *endpoint);
 
 /* Takes the next event, and sets `kind` to it. Returns the message of RD_ENDPOINT_MESSAGE and
- * RD_ENDPOINT_PUBLISHED, which must be freed with rd_endpoint_free_message(), else NULL. */
+ * RD_ENDPOINT_PUBLISHED, which must be freed with rd_endpoint_message_free(), else NULL. */
 rd_endpoint_message *rd_endpoint_take(rd_endpoint *endpoint, unsigned *kind);
-void rd_endpoint_free_message(rd_endpoint_message *message);
 
 #endif

@@ -96,4 +96,5 @@ bool rd_upgrade_is_named(const rd_request *request) {
 
 void rd_protocols_clear(rd_http_shared *shared) {
     rd_ws_deflate_free(shared->deflate);
+    rd_endpoint_messages_clear(shared);
 }

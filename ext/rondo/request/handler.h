@@ -53,7 +53,9 @@ typedef struct rd_http_shared {
     const rd_settings *settings;
     rd_channels *channels;          /* of upgraded connections */
     rd_subscriber_kind subscribers; /* upgraded connections as subscribers */
-    uint64_t messages_dropped;      /* that slow clients did not get */
+    rd_list *spare_messages;        /* of endpoint/: a ring, see endpoint_message.h */
+    uint32_t spare_message_count;
+    uint64_t messages_dropped; /* that slow clients did not get */
 } rd_http_shared;
 
 static inline rd_http_shared *rd_http_shared_of(const rd_conn *conn) {

@@ -122,7 +122,7 @@ static const char *take(rd_endpoint *endpoint) {
         (void)snprintf(line, sizeof(line), "%s %u%s %.*s", names[event], (unsigned)message->block,
                        message->is_text ? "" : "!", (int)payload.len, payload.ptr);
     }
-    if (message != NULL) rd_endpoint_free_message(message);
+    if (message != NULL) rd_endpoint_message_free(&shared, message);
     return line;
 }
 
@@ -268,8 +268,8 @@ static void test_ids_only_where_somebody_keeps(void) {
                         *second = rd_endpoint_take(endpoint, &kind);
     CHECK_INT(first->published->id, 0);
     CHECK(second->published->id > 0);
-    rd_endpoint_free_message(first);
-    rd_endpoint_free_message(second);
+    rd_endpoint_message_free(&shared, first);
+    rd_endpoint_message_free(&shared, second);
     free_it(endpoint);
     end();
 }
