@@ -53,6 +53,7 @@ void rd_conn_arm(rd_conn *conn) {
 }
 
 void rd_conn_set_deadline(rd_conn *conn, uint64_t at_ms) {
+    if (conn->deadlines.protocol == at_ms) return; /* often: it is a time of the same turn */
     conn->deadlines.protocol = at_ms;
     rd_conn_arm(conn);
 }
