@@ -6,7 +6,7 @@
 #include "app/rb_connect.h"
 
 #include "base/alloc.h"
-#include "http/field_list.h"
+#include "http/field.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_names.h"
 #include "ruby/rb_value.h"

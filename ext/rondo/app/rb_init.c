@@ -13,6 +13,7 @@
 #include "app/rb_channels.h"
 #include "app/rb_client.h"
 #include "app/rb_client_event.h"
+#include "app/rb_connect.h"
 #include "app/rb_server.h"
 #include "app/rb_task.h"
 
