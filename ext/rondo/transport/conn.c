@@ -150,7 +150,7 @@ void rd_conn_mark_dirty(rd_conn *conn) {
 }
 
 void rd_conn_switch(rd_conn *conn, const rd_protocol *protocol) {
-    assert(rd_conn_is_open(conn) && protocol->state_size <= conn->room * RD_CONN_ROOM_UNIT);
+    assert(rd_conn_is_open(conn) && protocol->state_size <= (size_t)conn->room * RD_CONN_ROOM_UNIT);
     memset(rd_conn_state_of(conn), 0, protocol->state_size);
     conn->protocol = protocol;
     conn->deadlines.protocol = UINT64_MAX;

@@ -38,10 +38,14 @@ module Rondo
       # @yield serves
       # @return [void]
       def serve(core)
-        join(core)
-        yield
-      ensure
-        release(core)
+        return yield if @mutex.synchronize { @cores.include?(core) } # which refuses to run again
+
+        begin
+          join(core)
+          yield
+        ensure
+          release(core)
+        end
       end
 
       # @return [Server::Core, nil] the server that runs in this process, the newest if there are several

@@ -232,7 +232,9 @@ class RackServersTest < RackCase
   def test_run_again_is_refused_while_it_runs
     running = start { [200, {}, []] }
     get(connect(running))
+    before = Rondo::PubSub.core
     assert_raises(Rondo::Error) { running.server.run }
+    assert_same before, Rondo::PubSub.core # it still takes part
     assert_equal 200, get(connect(running)).status
   end
 
