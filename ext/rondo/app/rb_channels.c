@@ -187,10 +187,12 @@ VALUE rd_subscriber_key(const rd_endpoint *endpoint) {
 
 static rd_reach reach_of(VALUE name) {
     if (name == ID2SYM(rd_id.process)) return RD_REACH_PROCESS;
+    if (name == ID2SYM(rd_id.siblings)) return RD_REACH_SIBLINGS;
+    if (name == ID2SYM(rd_id.root)) return RD_REACH_ROOT;
     return name == ID2SYM(rd_id.engine) ? RD_REACH_ENGINE : RD_REACH_CLUSTER;
 }
 
-/* publish(channel, message, :process, :cluster or :engine)
+/* publish(channel, message, :process, :cluster, :engine, :siblings or :root)
  * @return [Boolean] false when there is no room for it */
 static VALUE core_publish(VALUE self, VALUE channel, VALUE message, VALUE reach) {
     rd_binding *binding = rd_binding_of(self);

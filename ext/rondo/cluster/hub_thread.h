@@ -55,9 +55,9 @@ int64_t rd_hub_thread_add(rd_hub_thread *thread, int fd, rd_hub_kind kind, rd_sc
  * it has been sent what was queued; what is published for an engine waits for the next one. */
 void rd_hub_thread_remove(rd_hub_thread *thread, int64_t number);
 
-/* Publishes a message of the master itself, with or without ENGINE. Returns 1 when it was queued
- * for all links that want it, 0 when a link had no room, or an error as for a link. keep() adds a
- * rule and returns 0 or such an error. */
+/* Publishes a message of the master itself, with or without ENGINE, ROOT, WORKERS. Returns 1 when
+ * it was queued for all links that want it, 0 when a link had no room, or an error as for a link.
+ * keep() adds a rule and returns 0 or such an error. */
 int rd_hub_thread_publish(rd_hub_thread *thread, rd_slice channel, rd_slice payload,
                           unsigned flags);
 int rd_hub_thread_keep(rd_hub_thread *thread, rd_slice name, bool is_pattern, uint32_t size,

@@ -112,8 +112,8 @@ static inline void rd_link_flush(rd_link *link) {
 void rd_link_subscribe(rd_link *link, rd_slice name, bool is_pattern);
 void rd_link_unsubscribe(rd_link *link, rd_slice name, bool is_pattern);
 
-/* Flags of the frame: TEXT, ECHO, ENGINE. Returns 1 when queued, 0 when there is no room or no hub,
- * < 0 for RD_ERR_RELAY_*. */
+/* Flags of the frame: TEXT, ECHO, ENGINE, ROOT. Returns 1 when queued, 0 when there is no room or
+ * no hub, < 0 for RD_ERR_RELAY_*. */
 int rd_link_publish(rd_link *link, rd_slice channel, rd_slice payload, unsigned flags);
 
 /* Sends a rule for the whole cluster. on_rule follows when it is in force. */

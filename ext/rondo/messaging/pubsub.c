@@ -153,6 +153,15 @@ static int publish_to_hub(rd_pubsub *pubsub, rd_slice channel, rd_slice payload,
     return code;
 }
 
+/* Without a cluster there are no siblings, and this process is the root. */
+static int publish_elsewhere(rd_pubsub *pubsub, rd_slice channel, rd_slice payload, bool is_text,
+                             bool for_root) {
+    const unsigned flags = (is_text ? RD_RELAY_TEXT : 0) | (for_root ? RD_RELAY_ROOT : 0);
+    if (pubsub->link != NULL) return rd_link_publish(pubsub->link, channel, payload, flags);
+    if (for_root) deliver_here(pubsub, channel, payload, is_text, 0);
+    return 1;
+}
+
 int rd_pubsub_publish(rd_pubsub *pubsub, rd_slice channel, rd_slice payload, bool is_text,
                       rd_reach reach) {
     int code = 1;
@@ -160,7 +169,9 @@ int rd_pubsub_publish(rd_pubsub *pubsub, rd_slice channel, rd_slice payload, boo
     if (payload.len > (size_t)pubsub->shared->settings->max_publish_bytes) {
         return RD_ERR_RELAY_PAYLOAD;
     }
-    if (!rd_link_is_open(pubsub->link)) {
+    if (reach == RD_REACH_SIBLINGS || reach == RD_REACH_ROOT) {
+        code = publish_elsewhere(pubsub, channel, payload, is_text, reach == RD_REACH_ROOT);
+    } else if (!rd_link_is_open(pubsub->link)) {
         deliver_here(pubsub, channel, payload, is_text, next_id(pubsub));
     } else if (reach == RD_REACH_ENGINE) {
         const unsigned flags = RD_RELAY_ENGINE | (is_text ? RD_RELAY_TEXT : 0);

@@ -22,7 +22,9 @@
 typedef enum rd_reach {
     RD_REACH_PROCESS,
     RD_REACH_CLUSTER,
-    RD_REACH_ENGINE, /* the engine of the cluster, in the master; it sends the message back */
+    RD_REACH_ENGINE,   /* the engine of the cluster, in the master; it sends the message back */
+    RD_REACH_SIBLINGS, /* the other processes of the cluster, the master included */
+    RD_REACH_ROOT,     /* the master; without a cluster this process */
 } rd_reach;
 
 typedef struct rd_pubsub {

@@ -55,37 +55,43 @@ static bool send_message(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *f
     return false;
 }
 
-static void offer(rd_hub *hub, const rd_hub_topic *topic, const rd_relay_frame *frame,
-                  rd_message *message) {
-    for (rd_list *node = topic->interests.next; node != &topic->interests; node = node->next) {
-        rd_hub_link *link = RD_CONTAINER(node, rd_hub_interest, in_topic)->link;
-        if (link->mark == hub->mark) continue;
-        link->mark = hub->mark;
-        send_message(hub, link, frame, message);
-    }
-}
-
 typedef struct offering {
     rd_hub *hub;
     const rd_relay_frame *frame;
     rd_message *message;
+    unsigned reach; /* ROOT, WORKERS; 0: all */
 } offering;
 
-static void offer_to_pattern(void *with, rd_pattern *pattern) {
-    const offering *self = with;
-    offer(self->hub, RD_CONTAINER(pattern, rd_hub_topic, pattern), self->frame, self->message);
+static bool is_meant(const offering *self, const rd_hub_link *link) {
+    return self->reach == 0 || (self->reach == RD_RELAY_ROOT) == (link->kind == RD_HUB_ROOT);
 }
 
-static void offer_all(rd_hub *hub, const rd_relay_frame *frame, rd_message *message) {
-    const rd_hub_topic *topic = rd_hub_find_topic(hub, frame->channel, false);
-    if (topic != NULL) offer(hub, topic, frame, message);
-    offering self = {hub, frame, message};
-    rd_patterns_match(&hub->matcher, frame->channel, offer_to_pattern, &self);
+static void offer(const offering *self, const rd_hub_topic *topic) {
+    rd_hub *hub = self->hub;
+    for (rd_list *node = topic->interests.next; node != &topic->interests; node = node->next) {
+        rd_hub_link *link = RD_CONTAINER(node, rd_hub_interest, in_topic)->link;
+        if (link->mark == hub->mark || !is_meant(self, link)) continue;
+        link->mark = hub->mark;
+        send_message(hub, link, self->frame, self->message);
+    }
+}
+
+static void offer_to_pattern(void *with, rd_pattern *pattern) {
+    offer(with, RD_CONTAINER(pattern, rd_hub_topic, pattern));
+}
+
+static void offer_all(offering *self) {
+    rd_hub *hub = self->hub;
+    const rd_slice channel = self->frame->channel;
+    const rd_hub_topic *topic = rd_hub_find_topic(hub, channel, false);
+    if (topic != NULL) offer(self, topic);
+    rd_patterns_match(&hub->matcher, channel, offer_to_pattern, self);
 }
 
 /* Publishes to all links except the engine. The history comes first, because it gives the id. */
 static void deliver_here(rd_hub *hub, const rd_relay_frame *from) {
-    const bool is_kept = rd_history_wants(&hub->history, from->channel);
+    const bool is_kept =
+        !(from->flags & RD_RELAY_ROOT) && rd_history_wants(&hub->history, from->channel);
     rd_relay_frame frame = {.type = RD_RELAY_PUBLISH,
                             .flags = from->flags & RD_RELAY_TEXT,
                             .id = is_kept ? rd_history_next_id(&hub->history, hub->wall_us) : 0,
@@ -98,7 +104,8 @@ static void deliver_here(rd_hub *hub, const rd_relay_frame *from) {
         frame.payload = rd_message_payload(message);
     }
     if (is_kept) rd_history_add(&hub->history, message, hub->now_ms);
-    offer_all(hub, &frame, message);
+    offering self = {hub, &frame, message, from->flags & (RD_RELAY_ROOT | RD_RELAY_WORKERS)};
+    offer_all(&self);
     if (message != NULL) rd_message_unref(message);
 }
 
@@ -206,8 +213,8 @@ void rd_hub_join(rd_hub *hub, rd_hub_link *link, rd_hub_kind kind) {
     if (kind == RD_HUB_WORKER) {
         newcomer newcomer = {hub, link};
         rd_history_each_rule(&hub->history, send_rule, &newcomer);
-        return;
     }
+    if (kind != RD_HUB_ENGINE) return;
     assert(hub->engine == NULL);
     hub->engine = link;
     rd_hub_tell_interests(hub);

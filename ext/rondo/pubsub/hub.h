@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The centre of the star: which process of a server wants which channel, and what to send to each.
- * A link is a worker process, or the engine (Redis, for example), which carries messages to other
- * servers and brings them back. The hub alone has the history and gives ids.
+ * A link is a worker process, a subscription of the process that has the hub (the root), or the
+ * engine (Redis, for example), which carries messages to other servers and brings them back. The
+ * hub alone has the history and gives ids.
  *
  *   worker ──SUBSCRIBE, PUBLISH, REPLAY, KEEP──▶ hub ──PUBLISH, REPLAY_BEGIN/_END, KEEP──▶ worker
  *   engine ──PUBLISH──▶ hub ──SUBSCRIBE, UNSUBSCRIBE, PUBLISH──▶ engine
@@ -11,12 +12,13 @@
  * - A message reaches each link once, however many of its channels and patterns match. The origin
  *   has delivered the message already and gets it only if it asks for it (ECHO): it does where a
  *   rule matches, because its clients should see the id. With ENGINE the message goes to the engine
- *   alone.
+ *   alone, with ROOT to subscriptions of the root alone and not into the history, with WORKERS to
+ *   workers alone.
  * - The answer to a REPLAY goes into the same stream as messages, in one piece, and subscribes: so
  *   nothing is missed or duplicated at its end. It has the newest messages that its client can
  *   take. Messages go first: replays wait for rd_hub_answer(), and while a part of the link's queue
  *   is full.
- * - Rules of the history are sent to all workers.
+ * - Rules of the history are sent to all workers, and not to the root.
  *
  * Every link gets its messages in the order in which they came to the hub.
  *
@@ -43,7 +45,7 @@ enum {
     RD_HUB_INTERESTS_MAX = 1 << 22 /* of a link */
 };
 
-typedef enum rd_hub_kind { RD_HUB_WORKER, RD_HUB_ENGINE } rd_hub_kind;
+typedef enum rd_hub_kind { RD_HUB_WORKER, RD_HUB_ENGINE, RD_HUB_ROOT } rd_hub_kind;
 
 /* Embedded in each sender. */
 typedef struct rd_hub_link {

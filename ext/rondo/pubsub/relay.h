@@ -35,10 +35,10 @@ enum {
 typedef enum rd_relay_type {
     RD_RELAY_SUBSCRIBE = 1, /* channel; PATTERN */
     RD_RELAY_UNSUBSCRIBE,   /* channel; PATTERN */
-    RD_RELAY_PUBLISH,       /* channel, payload, id (0: has none); TEXT, ECHO, ENGINE */
-    RD_RELAY_REPLAY,        /* channel, note, last id seen; PATTERN. Also subscribes */
-    RD_RELAY_REPLAY_BEGIN,  /* channel, note; PATTERN. PUBLISH frames follow */
-    RD_RELAY_REPLAY_END,    /* channel, note, id: rd_replay; PATTERN */
+    RD_RELAY_PUBLISH, /* channel, payload, id (0: has none); TEXT, ECHO, ENGINE, ROOT, WORKERS */
+    RD_RELAY_REPLAY,  /* channel, note, last id seen; PATTERN. Also subscribes */
+    RD_RELAY_REPLAY_BEGIN, /* channel, note; PATTERN. PUBLISH frames follow */
+    RD_RELAY_REPLAY_END,   /* channel, note, id: rd_replay; PATTERN */
     RD_RELAY_KEEP, /* channel, terms, id: floor when saved; PATTERN. A rule of the history */
 
     /* Only when a hub continues in another process. */
@@ -54,8 +54,10 @@ typedef enum rd_relay_type {
 typedef enum rd_relay_flag {
     RD_RELAY_TEXT = 1,
     RD_RELAY_PATTERN = 2,
-    RD_RELAY_ECHO = 4,  /* the origin wants the message back */
-    RD_RELAY_ENGINE = 8 /* for the engine, which brings the message back */
+    RD_RELAY_ECHO = 4,    /* the origin wants the message back */
+    RD_RELAY_ENGINE = 8,  /* for the engine, which brings the message back */
+    RD_RELAY_ROOT = 16,   /* for the process of the hub alone */
+    RD_RELAY_WORKERS = 32 /* not for that process */
 } rd_relay_flag;
 
 typedef struct rd_relay_frame {

@@ -12,6 +12,7 @@
 #include "ruby/rb_error.h"
 #include "ruby/rb_gvl.h"
 #include "ruby/rb_message.h"
+#include "ruby/rb_names.h"
 #include "ruby/rb_scoreboard.h"
 #include "ruby/rb_value.h"
 
@@ -177,12 +178,21 @@ static VALUE hub_add(VALUE self, VALUE fd, VALUE seat) {
     return LL2NUM(number);
 }
 
+static VALUE add_without_score(VALUE self, VALUE fd, rd_hub_kind kind) {
+    const int64_t number = rd_hub_thread_add(hub_of(self), NUM2INT(fd), kind, NULL);
+    if (number < 0) rb_sys_fail("hub");
+    return LL2NUM(number);
+}
+
 /* add_engine(descriptor) takes over the descriptor of the engine's socket.
  * @return [Integer] number of the link */
 static VALUE hub_add_engine(VALUE self, VALUE fd) {
-    const int64_t number = rd_hub_thread_add(hub_of(self), NUM2INT(fd), RD_HUB_ENGINE, NULL);
-    if (number < 0) rb_sys_fail("hub");
-    return LL2NUM(number);
+    return add_without_score(self, fd, RD_HUB_ENGINE);
+}
+
+/* add_root(descriptor) the same for a subscription of this process. @return [Integer] */
+static VALUE hub_add_root(VALUE self, VALUE fd) {
+    return add_without_score(self, fd, RD_HUB_ROOT);
 }
 
 /* The process of this link has ended, or its engine is to end. */
@@ -199,13 +209,19 @@ static VALUE hub_outage(VALUE self) {
 
 /* ---- publishing ---- */
 
-/* publish(channel, message, whether it goes to the engine). @return [Boolean] whether it was queued
- * for all links that want it */
-static VALUE hub_publish(VALUE self, VALUE channel, VALUE message, VALUE by_engine) {
+static unsigned reach_of(VALUE name) {
+    if (name == ID2SYM(rd_id.engine)) return RD_RELAY_ENGINE;
+    if (name == ID2SYM(rd_id.siblings)) return RD_RELAY_WORKERS;
+    return name == ID2SYM(rd_id.root) ? RD_RELAY_ROOT : 0;
+}
+
+/* publish(channel, message, :cluster, :engine, :siblings or :root). @return [Boolean] whether it
+ * was queued for all links that want it */
+static VALUE hub_publish(VALUE self, VALUE channel, VALUE message, VALUE reach) {
     rd_hub_thread *hub = hub_of(self);
     VALUE name = rd_channel_name_of(channel), string = rd_message_text_of(message);
-    const unsigned flags = (rd_message_is_published_as_text(string) ? RD_RELAY_TEXT : 0) |
-                           (RTEST(by_engine) ? RD_RELAY_ENGINE : 0);
+    const unsigned flags =
+        (rd_message_is_published_as_text(string) ? RD_RELAY_TEXT : 0) | reach_of(reach);
     if ((size_t)RSTRING_LEN(string) > handle_of(self)->publish_bytes) rd_message_too_long();
     const int code =
         rd_hub_thread_publish(hub, rd_slice_of_string(name), rd_slice_of_string(string), flags);
@@ -295,6 +311,7 @@ void rd_init_hub(VALUE rondo) {
     rb_define_method(core, "close", hub_close, 0);
     rb_define_method(core, "add", hub_add, 2);
     rb_define_method(core, "add_engine", hub_add_engine, 1);
+    rb_define_method(core, "add_root", hub_add_root, 1);
     rb_define_method(core, "remove", hub_remove, 1);
     rb_define_method(core, "outage", hub_outage, 0);
     rb_define_method(core, "publish", hub_publish, 3);

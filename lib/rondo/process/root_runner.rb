@@ -62,7 +62,7 @@ module Rondo
       def subscribe(subscription)
         return if replace(subscription)
 
-        number, socket = @hub.link(nil)
+        number, socket = @hub.link_root
         socket.write(PubSub::RelayFrames.subscribe(subscription.channel, subscription.pattern))
         link = Link.new(subscription, number, socket, PubSub::RelayFrames.new)
         @lock.synchronize { @links[subscription.key] = link }

@@ -15,7 +15,7 @@ module Rondo
     # Every subscriber of all workers of this server: the default.
     CLUSTER = Class.new(Engine) do
       def publish(channel, message)
-        PubSub.publish_cluster(channel, message)
+        PubSub.publish_to(:cluster, channel, message)
       end
 
       def inspect
@@ -26,7 +26,7 @@ module Rondo
     # The engine of the settings, if it runs once for all workers, in the master: the default there.
     MASTER = Class.new(Engine) do
       def publish(channel, message)
-        PubSub.publish_by_engine(channel, message)
+        PubSub.publish_to(:engine, channel, message)
       end
 
       def inspect
@@ -44,6 +44,29 @@ module Rondo
 
       def inspect
         "Rondo::PubSub::PROCESS"
+      end
+    end.new
+
+    # The subscribers of the other processes of this server, those of its first process included. Without workers there
+    # are none.
+    SIBLINGS = Class.new(Engine) do
+      def publish(channel, message)
+        PubSub.publish_to(:siblings, channel, message)
+      end
+
+      def inspect
+        "Rondo::PubSub::SIBLINGS"
+      end
+    end.new
+
+    # The subscribers of the first process, which are blocks of {Root}. Without workers it is this one.
+    ROOT = Class.new(Engine) do
+      def publish(channel, message)
+        PubSub.publish_to(:root, channel, message)
+      end
+
+      def inspect
+        "Rondo::PubSub::ROOT"
       end
     end.new
 
@@ -150,7 +173,7 @@ module Rondo
       private
 
       def built_in?(engine)
-        [CLUSTER, PROCESS, MASTER].any? { |one| engine.equal?(one) }
+        [CLUSTER, PROCESS, MASTER, SIBLINGS, ROOT].any? { |one| engine.equal?(one) }
       end
 
       def check(engine)

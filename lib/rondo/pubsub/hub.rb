@@ -45,26 +45,21 @@ module Rondo
     # @return [Array(Integer, IO)] number of the link, and the worker's end, to be closed here afterwards
     # @raise [SystemCallError] no descriptor is left
     def link(seat)
-      own, other = UNIXSocket.pair(:STREAM)
-      number = @core.add(own.fileno, seat)
-      own.autoclose = false
-      [number, other]
-    rescue SystemCallError
-      [own, other].compact.each(&:close)
-      raise
+      pair { |fd| @core.add(fd, seat) }
+    end
+
+    # Adds a subscription of this process.
+    # @return [Array(Integer, IO)] number of the link, and the end where messages arrive
+    # @raise [SystemCallError] no descriptor is left
+    def link_root
+      pair { |fd| @core.add_root(fd) }
     end
 
     # Adds an engine, which gets the messages that have waited for one.
     # @return [Array(Integer, IO)] number of the link, and the engine's end
     # @raise [SystemCallError] no descriptor is left
     def link_engine
-      own, other = UNIXSocket.pair(:STREAM)
-      number = @core.add_engine(own.fileno)
-      own.autoclose = false
-      [number, other]
-    rescue SystemCallError
-      [own, other].compact.each(&:close)
-      raise
+      pair { |fd| @core.add_engine(fd) }
     end
 
     # The worker has ended, or the engine has to end: it gets the queued messages first.
@@ -76,11 +71,11 @@ module Rondo
 
     # @param channel [String, Symbol]
     # @param message [String, Hash, Array] as Rondo.publish
-    # @param by_engine [Boolean] it goes to the engine, which brings it back
-    # @return [Boolean] whether it was queued for all workers that want it
+    # @param reach [Symbol] :cluster; :engine, which brings it back; :siblings, the workers; :root, this process
+    # @return [Boolean] whether it was queued for all that want it
     # @raise [ArgumentError, TypeError]
-    def publish(channel, message, by_engine: false)
-      @core.publish(channel, message, by_engine)
+    def publish(channel, message, reach = :cluster)
+      @core.publish(channel, message, reach)
     end
 
     # @param rule [PubSub::Rule]
@@ -133,6 +128,17 @@ module Rondo
     end
 
     private
+
+    # @yieldparam fd [Integer] the hub's end
+    def pair
+      own, other = UNIXSocket.pair(:STREAM)
+      number = yield own.fileno
+      own.autoclose = false
+      [number, other]
+    rescue SystemCallError
+      [own, other].compact.each(&:close)
+      raise
+    end
 
     def new_core
       Core.new(@board, *LIMITS.map { |name| Settings.core_value(name, @settings[name]) })

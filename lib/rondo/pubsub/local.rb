@@ -58,7 +58,7 @@ module Rondo
       # @param message [String, Hash, Array]
       # @return [Boolean] whether it is on its way
       def publish_here(channel, message)
-        publish_to(:process, channel, message)
+        publish_to(@hub ? :root : :process, channel, message)
       end
 
       # In the master, which has no subscribers of its own.
@@ -71,20 +71,16 @@ module Rondo
         end
       end
 
-      # To the subscribers in all workers.
+      # @param reach [Symbol] :cluster, all subscribers of this server; :engine, the one in the master, and by it all
+      #   who are subscribed, wherever they are; :siblings, those of the other processes; :root, the blocks of {Root}
       # @param channel [String, Symbol]
       # @param message [String, Hash, Array]
       # @return [Boolean] whether it is on its way
-      def publish_cluster(channel, message)
-        @hub ? @hub.publish(channel, message) : publish_to(:cluster, channel, message)
-      end
+      def publish_to(reach, channel, message)
+        return @hub.publish(channel, message, reach) if @hub
 
-      # To the engine in the master, and by it to all who are subscribed, wherever they are.
-      # @param channel [String, Symbol]
-      # @param message [String, Hash, Array]
-      # @return [Boolean] whether it is on its way
-      def publish_by_engine(channel, message)
-        @hub ? @hub.publish(channel, message, by_engine: true) : publish_to(:engine, channel, message)
+        done = @cores.map { |core| core.publish(channel, message, reach) }
+        done.any?
       end
 
       # What has changed so far is noted for engines, on this thread if no other has come to it.
@@ -173,11 +169,6 @@ module Rondo
         end
         interests.each { |interest| lose(core, interest) }
         flush(FAREWELL)
-      end
-
-      def publish_to(reach, channel, message)
-        done = @cores.map { |core| core.publish(channel, message, reach) }
-        done.any?
       end
 
       def keep(core, rule)

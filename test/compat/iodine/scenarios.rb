@@ -266,4 +266,35 @@ module Scenarios
     t.finish
     t.note_file("lines.txt") { |lines| lines.tally.map { |line, count| "#{count} #{line}" }.sort }
   end
+
+  # How far a message goes: from a worker, and then from the root.
+  REACHES = <<~RUBY
+    ROOT = Process.pid
+    $lines = File.open("lines.txt", "a")
+    Iodine.threads = 1
+    Iodine.workers = 2
+    Iodine.subscribe("own") do |_, message|
+      $lines.syswrite("\#{message} in a \#{Process.pid == ROOT ? "root" : "worker"} \#{Process.pid}\n")
+      if message == "CLUSTER" && Process.pid == ROOT
+        Iodine.publish("own", "DOWN", Iodine::PubSub::SIBLINGS)
+        Iodine.publish("own", "UP", Iodine::PubSub::PUBLISH2ROOT)
+        Iodine.publish("own", "HERE", false)
+      end
+    end
+    Iodine.run_every(50) { Iodine.publish("own", "ready") if Process.pid == ROOT }
+    Iodine.listen(service: :http, port: "3000") do |env|
+      name = env["PATH_INFO"].delete("/")
+      Iodine.publish("own", name, Iodine::PubSub.const_get(name))
+      [200, {}, []]
+    end
+    Iodine.start
+  RUBY
+
+  scenario("reaches", "reaches.rb", text: REACHES, requires: ["iodine"]) do |t|
+    t.wait_for_file("lines.txt", /ready in a worker (\d+)\n.*ready in a worker (?!\1)/m)
+    %w[SIBLINGS PUBLISH2ROOT PROCESS CLUSTER].each { |name| t.get("/#{name}") }
+    t.wait_for_file("lines.txt", /\A(?:(?:ready.*\n)*[A-Z].*\n){11}/)
+    t.finish
+    t.note_file("lines.txt") { |lines| lines.grep_v(/^ready/).map { |line| line[/.*(?= )/] }.tally.map { |line, count| "#{count} #{line}" }.sort }
+  end
 end

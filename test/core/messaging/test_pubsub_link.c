@@ -206,6 +206,34 @@ static void test_at_once_and_over_there(void) {
     finish();
 }
 
+static int publish_elsewhere(worker *worker, const char *payload, rd_reach reach) {
+    return rd_pubsub_publish(&worker->pubsub, text("news"), text(payload), true, reach);
+}
+
+/* The other processes, and the one that has the hub: nobody has subscribed there. */
+static void test_reaches_that_leave_out_this_process(void) {
+    begin();
+    client *here = new_client(&workers[0]), *there = new_client(&workers[1]);
+    subscribe(here, "news");
+    subscribe(there, "news");
+    settle(&workers[0]);
+    settle(&workers[1]);
+    CHECK_INT(publish_elsewhere(&workers[0], "sideways", RD_REACH_SIBLINGS), 1);
+    CHECK_INT(publish_elsewhere(&workers[0], "up", RD_REACH_ROOT), 1);
+    publish(&workers[0], "news", "all");
+    hear(here, "all ");
+    hear(there, "sideways all ");
+    rd_link_free(workers[0].pubsub.link);
+    workers[0].pubsub.link = NULL;
+    CHECK_INT(publish_elsewhere(&workers[0], "sideways", RD_REACH_SIBLINGS), 1);
+    CHECK_INT(publish_elsewhere(&workers[0], "alone", RD_REACH_ROOT), 1);
+    rd_pubsub_run(&workers[0].pubsub);
+    CHECK_STR(here->got, "all alone ");
+    close_client(here);
+    close_client(there);
+    finish();
+}
+
 /* Channels from before the link are reported to the hub as well. */
 static void test_a_link_that_comes_late(void) {
     int fds[2];
@@ -421,6 +449,7 @@ static void test_a_replay_without_an_answer(void) {
 
 int main(void) {
     test_at_once_and_over_there();
+    test_reaches_that_leave_out_this_process();
     test_a_link_that_comes_late();
     test_ids_for_everybody();
     test_replays();

@@ -380,6 +380,31 @@ static void test_what_the_engine_brings_back(void) {
     finish();
 }
 
+/* The first link is a subscription of the process that has the hub. */
+static void test_the_root_and_the_workers(void) {
+    begin(3);
+    rd_hub_leave(&hub, &processes[0].link);
+    rd_hub_keep(&hub, text("a"), false, 3, 0);
+    processes[1].said[0] = processes[2].said[0] = '\0';
+    rd_hub_join(&hub, &processes[0].link, RD_HUB_ROOT);
+    check_said(0, ""); /* rules are for workers */
+    for (int i = 0; i < 3; i++) say(i, RD_RELAY_SUBSCRIBE, RD_RELAY_PATTERN, "a*", "", 0);
+    say(1, RD_RELAY_PUBLISH, RD_RELAY_ROOT | RD_RELAY_TEXT, "a", "up", 0);
+    check_said(0, "pubt a up #0;");
+    check_said(2, "");
+    say(1, RD_RELAY_PUBLISH, 0, "ab", "across", 0);
+    check_said(0, "pub ab across #0;");
+    check_said(1, "");
+    check_said(2, "pub ab across #0;");
+    rd_hub_publish(&hub, &(rd_relay_frame){.flags = RD_RELAY_WORKERS,
+                                           .channel = text("a"),
+                                           .payload = text("down")});
+    check_said(0, "");
+    check_said(1, "pub a down #1;");
+    check_said(2, "pub a down #1;");
+    finish();
+}
+
 static void tell_unclaimed(void *with, const rd_relay_frame *frame) {
     note(with, frame);
 }
@@ -594,6 +619,7 @@ int main(void) {
     test_the_engine_hears_of_first_and_last();
     test_an_engine_that_is_full_hears_of_it_later();
     test_what_the_engine_brings_back();
+    test_the_root_and_the_workers();
     test_what_waits_for_an_engine();
     test_replays_have_limits();
     test_replays_wait();

@@ -18,7 +18,7 @@ static const rd_relay_frame frames[] = {
     {RD_RELAY_SUBSCRIBE, 0, 0, RD_SLICE_INIT("x"), {NULL, 0}},
     {RD_RELAY_PUBLISH, RD_RELAY_TEXT, 1, RD_SLICE_INIT("news.sport"), RD_SLICE_INIT("a goal")},
     {RD_RELAY_PUBLISH, 0, UINT64_C(0x0102030405060708), {letters, 1024}, {letters, PAYLOAD_MAX}},
-    {RD_RELAY_PUBLISH, 0, UINT64_MAX, RD_SLICE_INIT("\0\xff"), {NULL, 0}},
+    {RD_RELAY_PUBLISH, RD_RELAY_ROOT, UINT64_MAX, RD_SLICE_INIT("\0\xff"), {NULL, 0}},
     {RD_RELAY_REPLAY, 0, 17, RD_SLICE_INIT("x"), RD_SLICE_INIT("client 5")},
     {RD_RELAY_REPLAY_BEGIN, RD_RELAY_PATTERN, 1, RD_SLICE_INIT("x"), {letters, 64}},
     {RD_RELAY_REPLAY_END, 0, 18, RD_SLICE_INIT("x"), RD_SLICE_INIT("client 5")},
@@ -139,7 +139,7 @@ static void test_the_writer_has_the_same_limits(void) {
     } rows[] = {
         {{0, 0, 0, x, none}, RD_ERR_RELAY_TYPE},
         {{RD_RELAY_TYPE_END, 0, 0, x, none}, RD_ERR_RELAY_TYPE},
-        {{RD_RELAY_PUBLISH, 16, 0, x, none}, RD_ERR_RELAY_TYPE},
+        {{RD_RELAY_PUBLISH, 64, 0, x, none}, RD_ERR_RELAY_TYPE},
         {{RD_RELAY_KEEP, 0, 0, x, {letters, 11}}, RD_ERR_RELAY_PAYLOAD},
         {{RD_RELAY_SAVED_IDS, 0, 0, x, {letters, 8}}, RD_ERR_RELAY_CHANNEL},
         {{RD_RELAY_PUBLISH, 0, 0, none, none}, RD_ERR_RELAY_CHANNEL},

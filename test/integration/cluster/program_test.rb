@@ -187,9 +187,16 @@ class ProgramTest < ClusterCase
     Rondo::Root.subscribe("news") { |channel, message| warn "root #{Process.pid} heard #{message.encoding} #{message} of #{channel}" }
     Rondo::Root.subscribe("other*", true) { |channel, _| warn "root heard #{channel}"; Rondo::Root.unsubscribe("other*", true) }
     Rondo.publish "news", "nobody is there yet"
-    Rondo.subscribe("talk") { |_, message| Rondo.publish("news", message) }
+    Rondo.subscribe("talk") do |_, message|
+      Rondo.publish("own", "up", Rondo::PubSub::ROOT)
+      Rondo.publish("own", "sideways", Rondo::PubSub::SIBLINGS)
+      Rondo.publish("news", message)
+    end
+    Rondo.subscribe("own") { |_, message| warn "worker heard #{message}" }
+    Rondo::Root.subscribe("own") { |_, message| warn "root heard #{message}" }
   RUBY
-  TALK = "Rondo::Root.run { Thread.new { sleep 0.01 until File.exist?('go'); Rondo.publish('talk', 'words'); " \
+  TALK = "Rondo::Root.run { Thread.new { sleep 0.01 until File.exist?('go'); Rondo.publish('own', 'down', Rondo::PubSub::SIBLINGS); " \
+         "Rondo.publish('own', 'here', false); Rondo.publish('talk', 'words'); " \
          "2.times { |n| Rondo.publish(%(other\#{n}), 'x') } } }\n"
 
   # Never on the loop of the master, whatever they do.
@@ -202,6 +209,8 @@ class ProgramTest < ClusterCase
     write "go", ""
     server.wait_for_log(/^root #{server.pid} heard UTF-8 words of news$/)
     server.wait_for_log(/^root heard other0$/)
+    assert_equal ["root heard here", "root heard sideways", "root heard up", "worker heard down"],
+                 server.log.scan(/^(?:root|worker) heard (?!other).*$/).sort
     assert_match(/^root #{server.pid} runs$/, server.log)
     assert_match(/^! Rondo::Root: .*a mistake/, server.log)
     assert_match(/^! Rondo::Root: .*exit/, server.log)

@@ -88,7 +88,9 @@ class HubTest < Minitest::Test
     subscribe(io, "news")
     assert Rondo.publish("news", "hello")
     assert_equal [PUBLISH, "news", "hello"], take(io)
-    refute Rondo.publish("news", "hello", false)
+    assert Rondo.publish("news", "for blocks of the master", false)
+    assert Rondo.publish("news", "last")
+    assert_equal [PUBLISH, "news", "last"], take(io)
   ensure
     Rondo::PubSub.hub = nil
     Rondo::PubSub.history("kept", size: 0)

@@ -99,36 +99,14 @@ module Iodine
     end
     private_constant :BuiltIn
 
-    # With one process there are no others, and the root is this one.
-    # @api private
-    class OneProcess < BuiltIn
-      def outlet
-        return super if Rondo::PubSub.core.nil? || !Iodine.clustered?
-
-        raise Rondo::Error, "Iodine::PubSub::#{@name} is not in this version where there are workers"
-      end
-    end
-    private_constant :OneProcess
-
-    # Takes a message, for nobody.
-    NOBODY = Object.new.tap do |nobody|
-      def nobody.subscribe(*); end
-      def nobody.unsubscribe(*); end
-
-      def nobody.publish(*)
-        true
-      end
-    end
-    private_constant :NOBODY
-
     # All subscribers of this server.
     CLUSTER = BuiltIn.new(Rondo::PubSub::CLUSTER, "CLUSTER")
     # The subscribers of this process.
     PROCESS = BuiltIn.new(Rondo::PubSub::PROCESS, "PROCESS")
-    # The subscribers of the other processes.
-    SIBLINGS = OneProcess.new(NOBODY, "SIBLINGS")
-    # The subscribers of the root.
-    PUBLISH2ROOT = OneProcess.new(Rondo::PubSub::PROCESS, "PUBLISH2ROOT")
+    # The subscribers of the other processes; with one process there are none.
+    SIBLINGS = BuiltIn.new(Rondo::PubSub::SIBLINGS, "SIBLINGS")
+    # The subscribers of the root, which is this process if there is one alone.
+    PUBLISH2ROOT = BuiltIn.new(Rondo::PubSub::ROOT, "PUBLISH2ROOT")
 
     @default = CLUSTER
 
