@@ -344,6 +344,7 @@ module Rondo
         @systemd.notify("STOPPING=1")
       end
       @log.say "- Stopping at once" if force && @stopping
+      @hooks.try_within(force ? 0 : Serving::GRACE, :before_drain) unless @stopping
       @stopping = true
       # From here on the kernel refuses connections that no worker has accepted.
       @control&.unwatch

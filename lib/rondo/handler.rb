@@ -58,12 +58,15 @@ module Rondo
       say_boot(configuration, settings, log, why)
       engine = PubSub::Configured.open(settings, log)
       server = Server.new(app, **settings.server_options(log), **configuration.thread_hooks)
-      serving = Serving.new(server, log, drain_ms: settings[:drain_timeout_ms])
+      hooks = Hooks.new(configuration, log)
+      serving = Serving.new(server, log, drain_ms: settings[:drain_timeout_ms]) do |seconds|
+        hooks.try_within(seconds, :before_drain)
+      end
       @signals = Signals.new(Run.new(serving, log))
       server.stop if @stopped
       listen(server, settings, log)
       yield server if block_given?
-      serve(serving, Hooks.new(configuration, log))
+      serve(serving, hooks)
     ensure
       PubSub::Configured.close(engine, log)
       end_by_signal

@@ -118,7 +118,9 @@ module Rondo
       server = Server.new(@app, **options)
       each_socket(@listeners, @request[:schemes], @secrets) { |io, scheme, tls| listen(server, io, scheme, tls) }
       @lock.synchronize do
-        @serving = Serving.new(server, @log, drain_ms: drain_ms)
+        @serving = Serving.new(server, @log, drain_ms: drain_ms) do |seconds|
+          @hooks.try_within(seconds, :before_worker_drain, @index)
+        end
         show_newest
       end
     end

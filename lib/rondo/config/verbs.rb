@@ -23,6 +23,7 @@ module Rondo
                        before_worker_fork: :before_worker_fork, on_worker_fork: :before_worker_fork,
                        after_worker_fork: :after_worker_fork, after_worker_boot: :after_worker_fork,
                        before_worker_boot: :before_worker_boot, on_worker_boot: :before_worker_boot,
+                       before_worker_drain: :before_worker_drain,
                        before_worker_shutdown: :before_worker_shutdown,
                        on_worker_shutdown: :before_worker_shutdown,
                        after_worker_shutdown: :after_worker_shutdown }.freeze
@@ -35,6 +36,7 @@ module Rondo
                            silence_single_worker_warning silence_fork_callback_warning
                            reaping_time mutate_stdout_and_stderr_to_sync_on_write].freeze
       HOOKS = { after_booted: :after_booted, on_booted: :after_booted,
+                before_drain: :before_drain,
                 after_stopped: :after_stopped, on_stopped: :after_stopped,
                 before_restart: :before_restart, on_restart: :before_restart,
                 before_thread_start: :before_thread_start, on_thread_start: :before_thread_start,

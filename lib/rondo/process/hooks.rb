@@ -34,5 +34,12 @@ module Rondo
     rescue ConfigurationError => e
       @log.error "! #{e.message}"
     end
+
+    # The same on a thread of its own, for a caller that cannot wait for ever.
+    # @param seconds [Numeric] what the caller waits at most
+    # @return [void]
+    def try_within(seconds, name, *arguments)
+      Thread.new { try(name, *arguments) }.join(seconds) unless @hooks[name].empty?
+    end
   end
 end

@@ -17,6 +17,7 @@ require "rondo/cluster/succession"
 require "rondo/config/binds"
 require "rondo/config/worker_count"
 require "rondo/process/control"
+require "rondo/process/hooks"
 require "rondo/process/restart_file"
 require "rondo/process/serving"
 require "rondo/process/signals"
@@ -61,7 +62,9 @@ module Rondo
       @engine = PubSub::Configured.open(@settings, @log) # the application may publish while it is loaded
       @server = Server.new(load_app, **@settings.server_options(@log), **@configuration.thread_hooks,
                                      scoreboard: @scoreboard, row: 0, tickets: keep_tickets)
-      @serving = Serving.new(@server, @log, drain_ms: @settings[:drain_timeout_ms])
+      @serving = Serving.new(@server, @log, drain_ms: @settings[:drain_timeout_ms]) do |seconds|
+        Hooks.new(@configuration, @log).try_within(seconds, :before_drain)
+      end
       listen
       @setup.name_process("rondo #{VERSION}", @server.addresses)
       @control&.watch(@server.descriptors)

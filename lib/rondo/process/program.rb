@@ -20,7 +20,7 @@ module Rondo
     VARIABLE = "RONDO_PROGRAM"
     SOURCE = "Rondo.start"
     # They run in the master, which a restart by USR2 replaces by one that has not loaded the program.
-    HOOKS_OF_THE_MASTER = %i[before_restart after_worker_shutdown after_stopped].freeze
+    HOOKS_OF_THE_MASTER = %i[before_restart after_worker_shutdown before_drain after_stopped].freeze
     PLAIN = [Symbol, Integer, Float, TrueClass, FalseClass, NilClass].freeze
 
     # Settings that say what the server serves besides the listeners with an application of their own.

@@ -26,10 +26,12 @@ module Rondo
     # @param server [Server]
     # @param log [Logger]
     # @param drain_ms [Integer] for requests in flight
-    def initialize(server, log, drain_ms:)
+    # @yieldparam seconds [Integer] what it may take; once, when a stop begins
+    def initialize(server, log, drain_ms:, &before_drain)
       @server = server
       @log = log
       @drain_ms = drain_ms
+      @before_drain = before_drain
       @lock = Mutex.new
       @stopping = false
     end
@@ -52,6 +54,8 @@ module Rondo
     # @return [void]
     def stop(force: @stopping)
       @stopping = true
+      before_drain = @lock.synchronize { @before_drain.tap { @before_drain = nil } }
+      before_drain&.call(force ? 0 : GRACE)
       @server.stop(force: force)
       end_application_after(force ? 0 : @drain_ms / 1000.0)
     end

@@ -211,6 +211,27 @@ module Scenarios
     t.note_file("states.txt") { |lines| lines.grep(/^worker/).grep_v(/parent_crush/).tally.map { |line, count| "#{count} #{line}" } }
   end
 
+  # What comes when at the end, with a client that is still there.
+  SHUTDOWN = <<~RUBY
+    $lines = File.open("lines.txt", "a")
+    NOTE = ->(what) { $lines.syswrite("\#{what}\n") }
+    %i[start_shutdown on_finish].each { |name| Iodine.on_state(name) { NOTE.call(name) } }
+    module Client
+      def self.on_open(client) = client.write("hello")
+      def self.on_shutdown(_) = NOTE.call("on_shutdown")
+      def self.on_close(_) = NOTE.call("on_close")
+    end
+    Iodine.threads = Iodine.workers = 1
+    Iodine.listen(service: :raw, port: "3000", handler: -> { Client })
+    Iodine.start
+  RUBY
+
+  scenario("shutdown", "shutdown.rb", text: SHUTDOWN, requires: ["iodine"]) do |t|
+    ann = t.line("Ann").hear("hello")
+    t.finish { ann.hear_end }
+    t.note_file("lines.txt") { |lines| lines.drop_while { |line| line != "start_shutdown" } } # others have looked who listens
+  end
+
   # Tasks and timers, which one thread does in order.
   TASKS = <<~RUBY
     Iodine.threads = Iodine.workers = 1

@@ -11,7 +11,7 @@ class ClusterHooksTest < ClusterCase
     "#{name} { |#{given}| warn \"#{name} in \#{Process.pid} with \#{given.inspect}\" }\n"
   end
 
-  IN_WORKERS = %w[before_worker_boot on_worker_boot before_worker_shutdown on_worker_shutdown].freeze
+  IN_WORKERS = %w[before_worker_boot on_worker_boot before_worker_drain before_worker_shutdown on_worker_shutdown].freeze
   IN_THE_MOLD = %w[before_worker_fork on_worker_fork after_worker_fork after_worker_boot].freeze
 
   IN_WORKERS.each do |name|
@@ -55,13 +55,33 @@ class ClusterHooksTest < ClusterCase
   end
 
   def test_before_restart_and_after_stopped
-    write "config/rondo.rb", %w[before_restart on_restart after_stopped on_stopped].map { |name| self.class.say(name) }.join
+    write "config/rondo.rb", %w[before_restart on_restart before_drain after_stopped on_stopped].map { |name| self.class.say(name) }.join
     server = cluster
     after_signal(server, "USR2", /(phase: 1.*){2}/m)
     %w[before_restart on_restart].each { |name| assert_match(/^#{name} in #{server.pid} with \[\]$/, server.log) }
-    refute_match(/stopped in/, server.log)
+    refute_match(/(?:stopped|drain) in/, server.log)
     server.stop
-    %w[after_stopped on_stopped].each { |name| assert_match(/^#{name} in #{server.pid} with \[\]$/, server.log) }
+    %w[before_drain after_stopped on_stopped].each { |name| assert_match(/^#{name} in #{server.pid} with \[\]$/, server.log) }
+  end
+
+  # Connections are still there at the begin of a stop.
+  def test_before_drain_comes_before_the_end_of_connections
+    write "config/rondo.rb", "before_worker_drain { warn 'drains' }\n"
+    write "config.ru", <<~RUBY
+      module Client
+        def self.on_open(client) = client.write("hello")
+        def self.on_shutdown(_) = warn("on_shutdown")
+      end
+      run ->(env) { env["upgrade.tcp"] = Client; [101, {}, []] }
+    RUBY
+    server = cluster(workers: 1)
+    client = TCPSocket.new("127.0.0.1", server.port)
+    client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    nil until client.readpartial(100).include?("hello")
+    server.signal("INT")
+    server.wait_for_log(/^drains\non_shutdown$/)
+  ensure
+    client&.close
   end
 
   def test_hooks_with_a_key_share_something

@@ -40,4 +40,16 @@ class HooksTest < Minitest::Test
     @hooks.try(:after_booted)
     assert_match(/\A! after_booted raised at .*: no \(RuntimeError\)\z/, @lines.fetch(0))
   end
+
+  def test_whoever_cannot_wait_for_ever
+    released = Queue.new
+    done = Queue.new
+    @configuration.hooks[:before_drain] << -> { done << [Thread.current, released.pop] }
+    @hooks.try_within(0.01, :before_drain)
+    assert_empty done
+    released << :now
+    thread, word = done.pop
+    refute_equal Thread.current, thread
+    assert_equal :now, word
+  end
 end

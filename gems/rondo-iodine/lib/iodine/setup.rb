@@ -27,6 +27,7 @@ module Iodine
         @http, @raw = listeners.partition { |listener| !listener.place.raw? }
         @options = (@http.first || @raw.first)&.options || DEFAULT_SETTINGS
         @threads, @workers = Base.concurrency(Iodine.threads, Iodine.workers)
+        @ending = Mutex.new
       end
 
       # @return [void] when the server has stopped
@@ -117,6 +118,7 @@ module Iodine
           Base.reach(:on_start)
           Iodine.begin_worker(child: false)
         end
+        verbs.before_drain { begin_shutdown }
         verbs.after_stopped { finish }
       end
 
@@ -127,7 +129,9 @@ module Iodine
           Iodine.begin_worker(child: true)
           %i[after_fork enter_child on_start].each { |name| Base.reach(name) }
         end
+        verbs.before_worker_drain { begin_shutdown }
         verbs.before_worker_shutdown { finish }
+        verbs.before_drain { Rondo::Root.run { begin_shutdown } } # not on the thread of the supervisor
         verbs.after_worker_shutdown { |worker| mourn unless worker.process_status.success? }
         verbs.after_stopped { finish }
       end
@@ -137,9 +141,19 @@ module Iodine
         Rondo::Root.run { Base.reach(:on_child_crush) } unless Base.state(:on_child_crush).empty?
       end
 
+      # Once, and whoever comes second waits.
+      def begin_shutdown
+        @ending.synchronize do
+          return if @ended
+
+          @ended = true
+          Iodine.end_running
+          Base.reach(:start_shutdown)
+        end
+      end
+
       def finish
-        Iodine.end_running
-        Base.reach(:start_shutdown)
+        begin_shutdown
         Base.reach(:on_finish)
       end
     end
