@@ -129,10 +129,6 @@ class IodineRunningTest < Minitest::Test
 
   def test_connections_of_its_own_with_tls
     certificates = Certificates.new(@folder)
-    pair = certificates.pair("server")
-    context = OpenSSL::SSL::SSLContext.new
-    context.add_certificate(OpenSSL::X509::Certificate.new(File.read(pair.certificate)), OpenSSL::PKey.read(File.read(pair.key)))
-    context.alpn_select_cb = ->(offered) { offered.first }
     listener = TCPServer.new("127.0.0.1", 0)
     program = start(<<~RUBY, waits: false)
       Iodine.threads = Iodine.workers = 1
@@ -147,10 +143,67 @@ class IodineRunningTest < Minitest::Test
       Iodine.connect(address: "localhost", port: #{listener.addr[1]}, handler: Client, tls: tls)
       Iodine.start
     RUBY
-    peer = OpenSSL::SSL::SSLServer.new(listener, context).accept
-    assert_equal ["hello", "own/1"], [peer.readpartial(10), peer.alpn_protocol]
-    peer.close
+    with_tls_peer(listener, certificates, alpn: ->(offered) { offered.first }) do |peer|
+      assert_equal ["hello", "own/1"], [peer.readpartial(10), peer.alpn_protocol]
+    end
     assert_equal 0, program.finish
+  ensure
+    listener&.close
+  end
+
+  # @yieldparam socket [OpenSSL::SSL::SSLSocket] of the first client
+  def with_tls_peer(listener, certificates, alpn: nil)
+    pair = certificates.pair("server")
+    context = OpenSSL::SSL::SSLContext.new
+    context.add_certificate(OpenSSL::X509::Certificate.new(File.read(pair.certificate)), OpenSSL::PKey.read(File.read(pair.key)))
+    context.alpn_select_cb = alpn if alpn
+    socket = OpenSSL::SSL::SSLServer.new(listener, context).accept
+    yield socket
+  ensure
+    socket&.close
+  end
+
+  def test_websockets_of_its_own
+    certificates = Certificates.new(@folder)
+    listener = TCPServer.new("127.0.0.1", 0)
+    program = start(<<~RUBY, waits: false)
+      Iodine.threads = Iodine.workers = 1
+      class Client
+        def on_open(client) = client.write("hello")
+
+        def on_message(client, data)
+          p [data, data.encoding, client.protocol, client.timeout]
+          client.close
+        end
+
+        def on_close(client)
+          p client.class
+          client ? Iodine.connect(url: "ws://127.0.0.1:1", handler: self) : Iodine.stop
+        end
+      end
+      tls = Iodine::TLS.new
+      tls.trust(#{certificates.authority.inspect})
+      p Iodine.connect(url: "wss://localhost:#{listener.addr[1]}/feed?all=1#here", handler: Client.new, tls: tls, ping: 5,
+                       headers: { "X-Own": "one", "sec-websocket-protocol" => "a, b", 5 => "none", "Host" => "other" },
+                       cookies: { name: "Ann", "size" => :large, bad: 1 })
+      Iodine.start
+    RUBY
+    with_tls_peer(listener, certificates) do |peer|
+      head = +""
+      head << peer.readpartial(1000) until head.include?("\r\n\r\n")
+      assert_equal "GET /feed?all=1 HTTP/1.1", head.lines(chomp: true).first
+      ["host: localhost:#{listener.addr[1]}", "x-own: one", "sec-websocket-protocol: a, b", "cookie: name=ann; size=large"]
+        .each { |line| assert_includes head.downcase.lines(chomp: true), line }
+      accept = [OpenSSL::Digest.digest("SHA1", "#{head[/^Sec-WebSocket-Key: (\S+)/i, 1]}258EAFA5-E914-47DA-95CA-C5AB0DC85B11")].pack("m0")
+      peer.write("HTTP/1.1 101 x\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: #{accept}\r\n\r\n")
+      assert_equal "\x81\x85".b, peer.readpartial(2)
+      peer.write("\x81\x06answer")
+      program.wait_for_output(/^\["answer"/)
+    end
+    assert_equal 0, program.finish
+    assert_equal ["Iodine", '["answer", #<Encoding:UTF-8>, :websocket, 5]', "Iodine::Connection", "NilClass"], program.output.lines(chomp: true)
+    assert_equal ["WARNING: invalid key type in header hash, ignored.", "WARNING: the header Host belongs to the handshake, ignored.",
+                  "WARNING: invalid cookie value type, ignored."], program.errors.scan(/^WARNING.*ignored\.$/)
   ensure
     listener&.close
   end
@@ -181,7 +234,8 @@ class IodineRunningTest < Minitest::Test
     { "Iodine.listen(port: #{taken.addr[1]}, address: '127.0.0.1') { nil }" => "Couldn't open listening socket. (RuntimeError)",
       "Iodine.listen(service: :http, port: 1234)" => "a :handler is required. (ArgumentError)",
       "Iodine.listen(5)" => "wrong argument type Integer (expected Hash) (TypeError)",
-      "Iodine.connect(url: 'ws://localhost:1', handler: 1)" => "WebSockets are not in this version (Rondo::Error)",
+      "Iodine.connect(service: :ws, address: '/tmp/x', handler: 1)" => "Couldn't open client socket. (RuntimeError)",
+      "Iodine.connect(url: 'ws://local host', handler: 1)" => "expected tcp://HOST:PORT",
       "Iodine.connect(url: 'http://localhost:1', handler: 1)" => "HTTP client connections aren't supported yet. (RuntimeError)",
       "Iodine.listen(port: 1234, tls: Iodine::TLS.new.on_protocol('a') { }) { }; Iodine.start" => "protocols of TLS are not in this version",
       "Iodine.connect(port: 1, tls: Iodine::TLS.new.on_protocol('a') { }.on_protocol('b') { }, handler: 1)" => "several protocols are not",

@@ -17,8 +17,10 @@ module Iodine
 
       # @param handler [Object]
       # @param connection [Connection, nil] of an adapter whose place this one takes
-      def initialize(handler, connection = nil)
+      # @param seconds [Integer, nil] of silence; nil: as the server has it
+      def initialize(handler, connection = nil, seconds: nil)
         @handler = handler
+        @seconds = seconds
         @connection = connection
         @begun = !connection.nil?
       end
@@ -37,6 +39,7 @@ module Iodine
         return if @begun
 
         @begun = true
+        client.timeout = @seconds if @seconds
         tell(:on_open, connection(client))
       end
 

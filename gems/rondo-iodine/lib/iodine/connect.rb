@@ -4,11 +4,16 @@
 # has connected itself.
 # SPDX-License-Identifier: MIT
 
+require "iodine/websocket_call"
+
 module Iodine
   # @api private
   module Base
     # What `connect` gets.
     module Outgoing
+      # The settings that are counted in seconds have one byte.
+      MOST_SECONDS = 255
+
       module_function
 
       # @param settings [Hash]
@@ -18,12 +23,29 @@ module Iodine
       def read(settings)
         Base.check(settings, Hash)
         options = DEFAULT_SETTINGS.merge(settings.compact)
-        raise ArgumentError, "a :handler is required." if options[:handler].nil?
-
-        place = place_of(options)
-        handler, more = place.tls ? place.tls.outgoing(options[:handler]) : [options[:handler], {}]
-        [url(place), Adapter.new(handler), more]
+        handler = Base.handler_of(options, nil)
+        url, handler, more = websocket?(options) ? websocket(options, handler) : raw(options, handler)
+        [url, Adapter.new(handler, seconds: seconds(options[:ping])), more]
       end
+
+      def websocket?(options)
+        scheme = options[:url][/\A[a-z][a-z0-9+.-]*(?=:)/i] if options[:url].is_a?(String)
+        Addresses.service(scheme || options[:service]) == :ws
+      end
+      private_class_method :websocket?
+
+      def websocket(options, handler)
+        call = WebSocketCall.new(options)
+        [call.url, handler, call.options]
+      end
+      private_class_method :websocket
+
+      def raw(options, handler)
+        place = place_of(options)
+        handler, more = place.tls ? place.tls.outgoing(handler) : [handler, {}]
+        [url(place), handler, more]
+      end
+      private_class_method :raw
 
       def place_of(options)
         if Addresses.service(options[:service]) == :http && !options[:url]
@@ -32,7 +54,6 @@ module Iodine
 
         place = Addresses.find(options)
         raise "HTTP client connections aren't supported yet." if place.service == :http
-        raise Rondo::Error, "Iodine.connect: WebSockets are not in this version" if place.service == :ws
 
         place
       end
@@ -45,18 +66,29 @@ module Iodine
         place.tls ? uri.sub("tcp:", "tls:") : uri
       end
       private_class_method :url
+
+      def seconds(ping)
+        return unless ping.is_a?(Integer) && !ping.zero?
+        return ping if ping.between?(1, MOST_SECONDS)
+
+        Base.warning(":ping value over #{MOST_SECONDS} will be silently ignored.")
+        nil
+      end
+      private_class_method :seconds
     end
   end
 
   class << self
     # Makes a connection, at once or when the server begins. If that fails, the handler gets `on_close(nil)`.
-    # @param settings [Hash] url, service, address, port, handler
+    # @param settings [Hash] url, service, address, port, path, handler, tls, ping; of WebSockets also headers, cookies
     # @return [Iodine]
     # @raise [ArgumentError, TypeError, RuntimeError]
     def connect(settings)
       url, adapter, options = Base::Outgoing.read(settings)
       Rondo.connect(url, handler: adapter, **options)
       self
+    rescue Rondo::AddressError => e
+      raise e.message, cause: nil
     end
 
     # Makes a connection of a socket. The server has a duplicate of it.

@@ -33,8 +33,10 @@ module Iodine
         Listener.new(place, handler, options)
       end
 
-      private
-
+      # @param options [Hash]
+      # @param block [Proc, nil]
+      # @return [Object]
+      # @raise [ArgumentError] there is none
       def handler_of(options, block)
         handler = options[:handler]
         if handler.nil? && options[:app]
@@ -46,6 +48,8 @@ module Iodine
 
         handler
       end
+
+      private
 
       # Only the first process opens sockets itself; after a restart they are there already.
       def restarted?
