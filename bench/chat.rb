@@ -8,11 +8,15 @@
 require_relative "raw"
 
 module Bench
-  # A server where everybody hears what anybody says.
+  # A server where everybody hears what anybody says. Who is welcomed is a member.
   class ChatServer < RawServer
     MEMBER = <<~RUBY
       class Echo
-        def on_open(client) = client.subscribe("chat")
+        def on_open(client)
+          client.subscribe("chat")
+          client.write("x")
+        end
+
         def on_message(client, data) = client.publish("chat", data)
       end
     RUBY
@@ -65,7 +69,7 @@ module Bench
     def chat(name)
       server = ChatServer.new(name)
       RawClient.run(server.port) do |client|
-        client.tell("open", @members)
+        client.tell("join", @members)
         client.tell("chat", BYTES, 0.3)
         before = Processes.cpu_us(server.pid)
         deliveries = client.tell("chat", BYTES, @seconds)[:deliveries]

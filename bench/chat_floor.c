@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The floor of chat.rb: a chat in one thread with epoll. What a member says is sent to all of them
- * at once, and nothing is queued: whoever does not read loses its connection. Usage: chat_floor
- * PORT (on 127.0.0.1). */
+ * The floor of chat.rb: a chat in one thread with epoll. A member is welcomed with a byte. What a
+ * member says is sent to all of them at once, and nothing is queued: whoever does not read loses
+ * its connection. Usage: chat_floor PORT (on 127.0.0.1). */
 #include "floor_base.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ static void hear(int fd) {
 
 static void welcome(const rd_floor *floor) {
     for (int fd; (fd = rd_floor_accept(floor)) >= 0;) {
-        if (count < MOST)
+        if (count < MOST && send(fd, "x", 1, MSG_NOSIGNAL) == 1)
             members[count++] = fd;
         else
             close(fd);

@@ -4,6 +4,7 @@
  * It gets its commands line by line and answers each with a line of JSON.
  *
  *   open COUNT            more connections; prints how many there are
+ *   join COUNT            the same, and waits until each has got a byte of welcome
  *   echo BYTES SECONDS    each sends a message, and the next one when all of it has come back
  *   chat BYTES SECONDS    ten of them send a message at the same time, and the next ten when all
  *                         connections have got all ten
@@ -19,7 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { MOST = 60000, EVENTS = 256, MOST_BYTES = 65536, SPEAKERS = 10 };
+enum { MOST = 60000, EVENTS = 256, MOST_BYTES = 65536, SPEAKERS = 10, PATIENCE_MS = 60000 };
 
 static int fds[MOST];
 static size_t missing[MOST]; /* bytes that are still to come back */
@@ -34,7 +35,6 @@ static void open_more(unsigned port, int more) {
         if (epoll_ctl(poller, EPOLL_CTL_ADD, fd, &event) < 0) rd_client_fail("epoll");
         fds[count++] = fd;
     }
-    printf("{\"open\": %d}\n", count);
 }
 
 static void say(uint32_t conn, size_t bytes) {
@@ -63,7 +63,7 @@ static void echo(size_t bytes, double seconds) {
     int waiting = count;
     for (int i = 0; i < count; i++) say_one((uint32_t)i, bytes);
     while (waiting > 0) {
-        const int found = epoll_wait(poller, events, EVENTS, 10000);
+        const int found = epoll_wait(poller, events, EVENTS, PATIENCE_MS);
         if (found <= 0) rd_client_fail("no echo");
         now = rd_client_now_ns();
         for (int i = 0; i < found; i++) {
@@ -79,13 +79,21 @@ static void echo(size_t bytes, double seconds) {
            (double)(now - begun) / 1e9);
 }
 
-static void hear_all(void) {
+/* Waits until so many connections have got what they miss. */
+static void hear_all(int waiting) {
     struct epoll_event events[EVENTS];
-    for (int waiting = count; waiting > 0;) {
-        const int found = epoll_wait(poller, events, EVENTS, 10000);
+    while (waiting > 0) {
+        const int found = epoll_wait(poller, events, EVENTS, PATIENCE_MS);
         if (found <= 0) rd_client_fail("a message is missing");
         for (int i = 0; i < found; i++) waiting -= hear(events[i].data.u32);
     }
+}
+
+static void join_more(unsigned port, int more) {
+    const int before = count;
+    for (int i = before; i < before + more && i < MOST; i++) missing[i] = 1;
+    open_more(port, more);
+    hear_all(count - before);
 }
 
 static void chat(size_t bytes, double seconds) {
@@ -95,7 +103,7 @@ static void chat(size_t bytes, double seconds) {
     do {
         for (int i = 0; i < count; i++) missing[i] = bytes * (size_t)speakers;
         for (int i = 0; i < speakers; i++) say((uint32_t)(said++ % (uint64_t)count), bytes);
-        hear_all();
+        hear_all(count);
     } while (rd_client_now_ns() < until);
     printf("{\"deliveries\": %llu, \"seconds\": %.3f}\n",
            (unsigned long long)(said * (uint64_t)count),
@@ -114,9 +122,13 @@ int main(int argc, char **argv) {
         size_t bytes;
         double seconds;
         int more;
-        if (sscanf(line, "open %d", &more) == 1)
+        if (sscanf(line, "open %d", &more) == 1) {
             open_more(port, more);
-        else if (sscanf(line, "echo %zu %lf", &bytes, &seconds) == 2 && bytes <= MOST_BYTES)
+            printf("{\"open\": %d}\n", count);
+        } else if (sscanf(line, "join %d", &more) == 1) {
+            join_more(port, more);
+            printf("{\"open\": %d}\n", count);
+        } else if (sscanf(line, "echo %zu %lf", &bytes, &seconds) == 2 && bytes <= MOST_BYTES)
             echo(bytes, seconds);
         else if (count > 0 && sscanf(line, "chat %zu %lf", &bytes, &seconds) == 2 &&
                  bytes <= MOST_BYTES / SPEAKERS)

@@ -43,7 +43,7 @@ class StormTest < Minitest::Test
       pids = processes(server).sort
       counts = StormClients.new(server.port, SEED).run(SECONDS)
       settle(server, before, pids, "seed #{SEED}, #{counts}")
-      assert_predicate server.stop(deadline: PATIENCE), :success?, server.log[-4000..]
+      assert_predicate server.stop(deadline: PATIENCE), :success?, last_words(server)
       refute_match(/\[BUG\]|Assertion|ended by SIG|Sanitizer/, server.log)
     end
   end
@@ -74,6 +74,13 @@ class StormTest < Minitest::Test
     0
   end
 
+  # What says why: the beginning of a report of Ruby's or of a sanitizer, where the stacks are, and the end.
+  def last_words(server)
+    log = server.log
+    report = log.index(/\[BUG\]|^=+\n==\d+==|Assertion/)
+    [report && log[report, 12_000], log.length > 4000 ? log[-4000..] : log].compact.join("\n[...]\n")
+  end
+
   # It serves, every connection, file and stream has been given back, and every process is the one it was.
   def settle(server, before, pids, said)
     limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
@@ -84,7 +91,7 @@ class StormTest < Minitest::Test
       return if is_served && now == pids && held <= before + SLACK
 
       if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
-        flunk "served: #{is_served}, #{held} descriptors instead of #{before}, processes #{now} instead of #{pids} (#{said}):\n#{server.log[-4000..]}"
+        flunk "served: #{is_served}, #{held} descriptors instead of #{before}, processes #{now} instead of #{pids} (#{said}):\n#{last_words(server)}"
       end
       sleep 0.05
     end
