@@ -21,8 +21,9 @@ bool rd_endpoint_may_write(rd_endpoint *endpoint) {
     rd_conn *conn = endpoint->conn;
     const size_t most = (size_t)conn->set->settings->max_pending_bytes;
     if (endpoint->is_closing) return false;
-    if (conn->out.memory > most) rd_endpoint_relieve(endpoint, most);
-    if (conn->out.memory > most) rd_endpoint_overflow(endpoint);
+    if (conn->out.memory <= most) return true;
+    rd_endpoint_relieve(endpoint, most);
+    if (endpoint->conn != NULL && conn->out.memory > most) rd_endpoint_overflow(endpoint);
     return endpoint->conn != NULL;
 }
 

@@ -42,6 +42,7 @@ static uint64_t earliest(const rd_conn *conn) {
 }
 
 RD_APART static void set_timer(rd_conn *conn, uint64_t due) {
+    assert(conn->state != RD_CONN_CLOSED); /* its disposal may be in the same place */
     rd_timer_set(&conn->set->loop->timers, &conn->deadlines.timer, due);
 }
 

@@ -133,7 +133,10 @@ struct rd_conn {
     rd_conn_set *set;
     const rd_transport *transport;
     const rd_protocol *protocol;
-    rd_conn_deadlines deadlines;
+    union {
+        rd_conn_deadlines deadlines;
+        rd_disposal disposal; /* once nothing refers to it, which is after its end */
+    };
     uint32_t refs;
     uint8_t room; /* for the state of its protocols, in units */
     uint8_t state;
@@ -155,10 +158,7 @@ struct rd_conn {
     uint32_t input_counted; /* of `input`, in the ledger */
     rd_address peer;
     rd_buffer input; /* an incomplete message, or requests that were read ahead */
-    union {
-        rd_outq out;
-        rd_disposal disposal; /* once nothing refers to it */
-    };
+    rd_outq out;     /* empty after the end: who has flushed may still look */
     rd_stall *stall; /* or NULL */
     rd_list in_set;  /* in `conns` or `carried` */
 };

@@ -133,6 +133,22 @@ static void test_small_answers_between_messages(void) {
     end_one();
 }
 
+/* The flush that makes room closes the connection. */
+static void test_a_client_that_resets_while_much_waits(void) {
+    static char text[70000];
+    const struct linger now = {.l_onoff = 1};
+    settings.max_pending_bytes = 65536;
+    open_one(0);
+    write_text(text, sizeof(text));
+    setsockopt(client, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+    close(client);
+    write_text("x", 1);
+    CHECK(endpoint->conn == NULL);
+    CHECK_INT(endpoint->close_code, RD_ENDPOINT_ABNORMAL);
+    client = join();
+    end_one();
+}
+
 static void test_one_message_longer_than_the_limit(void) {
     static char large[900000];
     size_t heard = 0;
@@ -289,6 +305,7 @@ int main(void) {
     test_small_messages_cost_what_they_take(RD_SLOW_DROP_OLDEST);
     test_small_messages_cost_what_they_take(RD_SLOW_DROP_NEWEST);
     test_small_answers_between_messages();
+    test_a_client_that_resets_while_much_waits();
     test_one_message_longer_than_the_limit();
     test_large_messages_for_a_socket_that_takes_them();
     test_the_end_of_a_block_with_a_busy_channel();
