@@ -104,9 +104,8 @@ module Rondo
     # @raise [AddressError] one line
     def listen_raw(uri, maker = nil, tls: nil, &block)
       maker = Raw.maker_of(maker, block)
-      address = Address.parse(uri)
-      address = tls ? address.merge(tls: tls) : Address.read_tls(uri, address)
-      Address.without_mark(open_all(address.merge(raw: maker)))
+      address = Address.parse(uri).merge(raw: maker)
+      Address.without_mark(open_all(tls ? address.merge(tls: tls) : Address.read_tls(uri, address)))
     end
 
     # Adopts a listening descriptor like {#listen_fd}, for raw connections.

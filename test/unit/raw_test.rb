@@ -370,6 +370,36 @@ class RawTest < OwnServerCase
     end
   end
 
+  # @return [OpenSSL::SSL::SSLSocket] that offers these
+  def secure_dial(*protocols)
+    context = OpenSSL::SSL::SSLContext.new
+    context.alpn_protocols = protocols unless protocols.empty?
+    OpenSSL::SSL::SSLSocket.new(dial, context).tap { |secure| within { secure.connect } }
+  end
+
+  def test_what_the_handshake_agrees_upon
+    Dir.mktmpdir do |folder|
+      pair = Certificates.new(folder).pair("raw")
+      seen = Queue.new
+      echo = Class.new(Echo) { define_method(:on_open) { |client| super(client) && seen << client.alpn } }
+      serve { |server| @raw = server.listen_raw("ssl://127.0.0.1:0?#{pair.query}&alpn=own/2,own/1") { echo.new } }
+      { %w[own/1 own/2] => "own/2", %w[h2 own/1] => "own/1", [] => nil }.each do |offered, agreed|
+        secure = secure_dial(*offered)
+        assert_equal [agreed, agreed], [within { seen.pop }, secure.alpn_protocol]
+      end
+      assert_match(/no application protocol/, assert_raises(OpenSSL::SSL::SSLError) { secure_dial("h2") }.message)
+      assert_raises(Rondo::AddressError) { @server.listen("ssl://127.0.0.1:0?#{pair.query}&alpn=own") }
+        .then { |error| assert_match(/alpn is for listen_raw/, error.message) }
+    end
+  end
+
+  def test_nothing_is_agreed_upon_without_tls
+    seen = Queue.new
+    serve_raw { Class.new { define_method(:on_open) { |client| seen << client.alpn } }.new }
+    dial
+    assert_nil within { seen.pop }
+  end
+
   def test_a_proxy_header_comes_first
     echo = Echo.new
     serve_raw(proxy_protocol_from: ["127.0.0.1"]) { echo }

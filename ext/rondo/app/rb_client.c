@@ -185,6 +185,18 @@ static VALUE client_peer(VALUE self) {
     return rb_assoc_new(rb_usascii_str_new(text, (long)len), INT2FIX(client->peer.port));
 }
 
+/* @return [String, nil] the protocol that the handshake of TLS agreed upon (ALPN); nil: none, or
+ * the connection is closed */
+static VALUE client_alpn(VALUE self) {
+    rd_client *client = rd_client_of(self);
+    char text[RD_ENDPOINT_AGREED_MAX];
+    if (!rd_client_lock(client)) return Qnil;
+    const rd_slice name = rd_endpoint_agreed(client->endpoint);
+    if (name.len > 0) memcpy(text, name.ptr, name.len);
+    rd_unlock(client->binding);
+    return name.len == 0 ? Qnil : rb_utf8_str_new(text, (long)name.len);
+}
+
 /* @return [Object] the object whose callbacks are called */
 static VALUE client_handler(VALUE self) {
     const rd_client *client = rd_client_of(self);
@@ -345,6 +357,7 @@ void rd_init_client(VALUE rondo) {
     rb_define_method(cClient, "pending", client_pending, 0);
     rb_define_method(cClient, "env", rd_client_env, 0);
     rb_define_method(cClient, "peer", client_peer, 0);
+    rb_define_method(cClient, "alpn", client_alpn, 0);
     rb_define_method(cClient, "handler", client_handler, 0);
     rb_define_method(cClient, "handler=", client_set_handler, 1);
     rb_define_method(cClient, "timeout", client_timeout, 0);

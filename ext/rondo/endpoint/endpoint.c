@@ -11,6 +11,7 @@
 #include "base/prefetch.h"
 #include "request/handler.h"
 #include "transport/conn.h"
+#include "transport/layer.h"
 
 static void on_message(rd_subscriber *subscriber, rd_subscription *subscription,
                        rd_message *message) {
@@ -323,4 +324,8 @@ rd_endpoint_message *rd_endpoint_take(rd_endpoint *endpoint, unsigned *kind) {
     clear_due(endpoint, event);
     if (event == RD_ENDPOINT_CLOSE) endpoint->due = 0;
     return NULL;
+}
+
+rd_slice rd_endpoint_agreed(const rd_endpoint *endpoint) {
+    return rd_layer_agreed(endpoint->conn);
 }

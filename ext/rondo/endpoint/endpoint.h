@@ -63,6 +63,11 @@ static inline bool rd_endpoint_is_close_code(unsigned code) {
            (code >= 3000 && code <= 4999);
 }
 
+/* The protocol that the handshake of its open connection agreed upon; empty: none. At most 255
+ * bytes (RFC 7301, section 3.1). Under the lock. */
+enum { RD_ENDPOINT_AGREED_MAX = 255 };
+rd_slice rd_endpoint_agreed(const rd_endpoint *endpoint);
+
 /* What a protocol does for an open connection. Not called once it is closed. */
 typedef struct rd_endpoint_ops {
     rd_event_ops events; /* RD_ENDPOINT_EVENTS(): the endpoint as a source of events */

@@ -134,9 +134,7 @@ static void on_handshake(rd_conn *conn, int code) {
         refuse_handshake(conn, code);
         return;
     }
-    const rd_transport *transport = conn->transport;
-    const rd_slice name = transport->agreed == NULL ? RD_SLICE("") : transport->agreed(conn);
-    const rd_protocol *protocol = rd_protocol_find(name);
+    const rd_protocol *protocol = rd_protocol_find(rd_layer_agreed(conn));
     if (protocol == NULL || is_raw(conn)) {
         go_on_with_first(conn);
     } else {

@@ -64,6 +64,7 @@ static rd_tls_options read_options(VALUE tls, VALUE *room) {
         .verification_flags = text_of(tls, "verification_flags"),
         .ciphers = text_of(tls, "ciphers"),
         .ciphersuites = text_of(tls, "ciphersuites"),
+        .protocols = bytes_of(tls, "protocols"),
     };
 }
 

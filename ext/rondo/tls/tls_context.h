@@ -47,7 +47,8 @@ typedef struct rd_tls_options {
     const char *verification_flags; /* names with commas between them, or NULL */
     const char *ciphers;            /* of TLS 1.2, as OpenSSL writes them; NULL: our own */
     const char *ciphersuites;       /* of TLS 1.3 */
-    rd_ticket_keys *keys;           /* NULL: the transport makes its own */
+    rd_slice protocols;   /* ALPN of raw connections: names behind their lengths; empty: none */
+    rd_ticket_keys *keys; /* NULL: the transport makes its own */
 } rd_tls_options;
 
 /* A certificate, in short. */

@@ -236,9 +236,10 @@ const char *rd_tls_failure(rd_conn *conn) {
 }
 
 rd_slice rd_tls_agreed(rd_conn *conn) {
-    const unsigned char *name;
-    unsigned len;
-    SSL_get0_alpn_selected(rd_tls_of(conn)->ssl, &name, &len);
+    const unsigned char *name = NULL;
+    unsigned len = 0;
+    const SSL *ssl = rd_tls_of(conn)->ssl;
+    if (ssl != NULL) SSL_get0_alpn_selected(ssl, &name, &len);
     return rd_slice_of((const char *)name, len);
 }
 
@@ -256,17 +257,42 @@ static bool has_name(rd_slice wanted, const unsigned char *names, unsigned len,
     return false;
 }
 
-/* The first of ours that the client names, too (RFC 7301). */
+/* What a client names, and what becomes of it. */
+typedef struct rd_tls_choice {
+    const unsigned char *names;
+    unsigned len;
+    const unsigned char **chosen;
+    unsigned char *chosen_len;
+} rd_tls_choice;
+
+static bool takes(const rd_tls_choice *choice, rd_slice ours) {
+    if (!has_name(ours, choice->names, choice->len, choice->chosen)) return false;
+    *choice->chosen_len = (unsigned char)ours.len;
+    return true;
+}
+
+static bool takes_one_of(const rd_tls_choice *choice, rd_slice list) {
+    for (size_t at = 0, len; at < list.len; at += 1 + len) {
+        len = (unsigned char)list.ptr[at];
+        if (takes(choice, rd_slice_of(list.ptr + at + 1, len))) return true;
+    }
+    return false;
+}
+
+/* The first of ours that the client names, too (RFC 7301). What is spoken on a raw connection is
+ * for the application to say. */
 static int choose_protocol(SSL *ssl, const unsigned char **chosen, unsigned char *chosen_len,
                            const unsigned char *names, unsigned len, void *nothing) {
-    const rd_conn *conn = SSL_get_app_data(ssl);
+    rd_conn *conn = SSL_get_app_data(ssl);
+    const rd_tls_choice choice = {names, len, chosen, chosen_len};
+    const rd_slice own = rd_tls_context_of(conn)->sets->protocols;
+    const bool is_raw = conn->protocol->is_silent;
     rd_slice ours;
     (void)nothing;
-    if (conn->set->offer == NULL || conn->protocol->is_silent) return SSL_TLSEXT_ERR_NOACK;
+    if (is_raw ? own.len == 0 : conn->set->offer == NULL) return SSL_TLSEXT_ERR_NOACK;
+    if (is_raw) return takes_one_of(&choice, own) ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
     for (size_t i = 0; (ours = conn->set->offer(i)).len > 0; i++) {
-        if (!has_name(ours, names, len, chosen)) continue;
-        *chosen_len = (unsigned char)ours.len;
-        return SSL_TLSEXT_ERR_OK;
+        if (takes(&choice, ours)) return SSL_TLSEXT_ERR_OK;
     }
     return SSL_TLSEXT_ERR_ALERT_FATAL;
 }

@@ -47,6 +47,7 @@ static EVP_MD_CTX *hash_of_rules(const rd_tls_options *options) {
     add_to_hash(hash, slice_of(options->verification_flags));
     add_to_hash(hash, slice_of(options->ciphers));
     add_to_hash(hash, slice_of(options->ciphersuites));
+    add_to_hash(hash, options->protocols);
     return hash;
 }
 
@@ -232,12 +233,18 @@ static void note_validities(const rd_tls_making *making) {
     }
 }
 
+static rd_slice copy_of(rd_slice bytes) {
+    if (bytes.len == 0) return RD_SLICE("");
+    return rd_slice_of(memcpy(rd_alloc(bytes.len), bytes.ptr, bytes.len), bytes.len);
+}
+
 static bool make(const rd_tls_making *making) {
     rd_tls_sets *sets = making->sets;
     if (!load_pairs(making) || !add_sets(making)) return false;
     if (sets->count == 1) rd_tls_names_clear(&sets->names);
     rd_tls_names_sort(&sets->names);
     rd_tls_options_digest(making->options, sets->digest);
+    sets->protocols = copy_of(making->options->protocols);
     note_validities(making);
     return true;
 }
@@ -264,6 +271,7 @@ void rd_tls_sets_free(rd_tls_sets *sets) {
     rd_free((void *)sets->all);
     rd_tls_names_clear(&sets->names);
     rd_free(sets->validities);
+    if (sets->protocols.len > 0) rd_free((void *)(uintptr_t)sets->protocols.ptr);
     rd_free(sets);
 }
 

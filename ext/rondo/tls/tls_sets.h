@@ -19,6 +19,7 @@ struct rd_tls_sets {
     rd_tls_names names;          /* which of them a name gets; none if there is only one */
     rd_tls_validity *validities; /* by pair */
     size_t pair_count;
+    rd_slice protocols;                        /* as in the options */
     unsigned char digest[RD_TLS_DIGEST_BYTES]; /* of all they were made of */
 };
 

@@ -110,6 +110,10 @@ const char *rd_layer_reason(rd_conn *conn) {
     return conn->transport->reason == NULL ? NULL : conn->transport->reason(conn);
 }
 
+rd_slice rd_layer_agreed(rd_conn *conn) {
+    return conn->transport->agreed == NULL ? RD_SLICE("") : conn->transport->agreed(conn);
+}
+
 bool rd_layer_is_in_line(rd_conn *conn) {
     const rd_layer *layer = rd_conn_layer(conn);
     return rd_list_is_linked(&layer->in_line) && !layer->awaits_peer;

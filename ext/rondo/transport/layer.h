@@ -39,6 +39,9 @@ bool rd_layer_is_shaking(rd_conn *conn);
 /* Why the handshake has failed, in the words of its library; or NULL. */
 const char *rd_layer_reason(rd_conn *conn);
 
+/* The protocol that the handshake agreed upon: see rd_transport.agreed. Empty: none. */
+rd_slice rd_layer_agreed(rd_conn *conn);
+
 /* Whether the handshake stands in line: then it does not wait for the peer. */
 bool rd_layer_is_in_line(rd_conn *conn);
 

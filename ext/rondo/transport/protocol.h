@@ -52,7 +52,7 @@ typedef struct rd_protocol {
      * finishes or closes the connection. NULL, except in the protocol that such a connection begins
      * with. */
     void (*on_handshake)(rd_conn *conn, int code);
-    bool is_silent; /* the handshake of its transport agrees upon no protocol */
+    bool is_silent; /* the handshake of its transport agrees upon none of those of the server */
 } rd_protocol;
 
 #endif

@@ -61,7 +61,8 @@ struct rd_transport {
     /* Continues the handshake: reads what has come and sends its next messages. Returns 1: it is
      * over; 0: it waits for the peer; RD_ERR_*: it has failed. */
     int (*handshake)(rd_conn *conn);
-    /* The protocol that the handshake agreed upon, from rd_conn_set.offer(); empty: none. */
+    /* The protocol that the handshake agreed upon, from rd_conn_set.offer() or, of a raw
+     * connection, from what its layer was given; empty: none. */
     rd_slice (*agreed)(rd_conn *conn);
     /* Why the handshake has failed, in the words of its library, which are there for ever; or NULL.
      */

@@ -69,6 +69,8 @@ module Rondo
       spec = address[:tls] or return address
 
       where = uri.split("?", 2).first
+      raise TLS::Refused, "alpn is for listen_raw: this listener speaks HTTP" if spec.protocols && !address[:raw]
+
       address.merge(tls: TLS.read(spec, where, &note))
     rescue TLS::Refused => e
       raise AddressError, "cannot listen on #{where}: #{e.message}"

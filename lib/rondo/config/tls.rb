@@ -21,8 +21,9 @@ module Rondo
     # What was understood: of a listener, without the bytes.
     # @!attribute pairs [Array<Pair>]
     # @!attribute ca [String, nil] path of a PEM file
+    # @!attribute protocols [Array<String>, nil] names of ALPN, for raw listeners
     # @!attribute awaits [Boolean] whether a pair may be missing until somebody writes its files
-    Spec = Struct.new(:pairs, :ca, :verify_mode, :verification_flags, :ciphers, :ciphersuites, :awaits,
+    Spec = Struct.new(:pairs, :ca, :verify_mode, :verification_flags, :ciphers, :ciphersuites, :awaits, :protocols,
                       keyword_init: true)
 
     # What was read, for the core. It does not show what it has: there are keys in it.
@@ -42,7 +43,8 @@ module Rondo
     KEYSTORE = %w[keystore keystore_pass keystore-pass keystore_type keystore-type truststore truststore_pass
                   truststore-pass truststore_type truststore-type cipher_suites protocols ssl_cipher_list].freeze
     WORDS = [*PAIR, "awaits", "ca", "verify_mode", "verification_flags", "ssl_cipher_filter", "ssl_ciphersuites",
-             *WITHOUT_EFFECT, *KEYSTORE].freeze
+             "alpn", *WITHOUT_EFFECT, *KEYSTORE].freeze
+    PROTOCOLS_MAX = 16
     # A path that is no path: PEM that a configuration file has itself.
     KEPT = /\Apem:(\d+)\z/
     LONGEST = 1 << 20
@@ -98,7 +100,14 @@ module Rondo
 
       Spec.new(pairs: pairs(words), ca: path(single["ca"]), verify_mode: mode,
                verification_flags: single["verification_flags"], ciphers: single["ssl_cipher_filter"],
-               ciphersuites: single["ssl_ciphersuites"], awaits: single["awaits"] == "files")
+               ciphersuites: single["ssl_ciphersuites"], awaits: single["awaits"] == "files",
+               protocols: single["alpn"] && protocols(single["alpn"]))
+    end
+
+    # @param names [Array<String>]
+    # @return [String] each behind its length (RFC 7301, section 3.1)
+    def packed(names)
+      names.map { |name| [name.bytesize, name].pack("Ca*") }.join
     end
 
     # Reads the files, each once. Where they may be missing, one that has expired is shown: else the server that fetches
@@ -114,7 +123,8 @@ module Rondo
       given = spec.awaits ? awaited(spec, address, &note) : { certificates: spec.pairs.map { |pair| read_pair(pair) } }
       found = { name: name(spec), address: address, **given, ca: spec.ca && read_file(spec.ca),
                 ca_name: spec.ca, verify_mode: spec.verify_mode,
-                verification_flags: spec.verification_flags, ciphers: spec.ciphers, ciphersuites: spec.ciphersuites }
+                verification_flags: spec.verification_flags, ciphers: spec.ciphers, ciphersuites: spec.ciphersuites,
+                protocols: spec.protocols && packed(spec.protocols) }
       Material.new.update(found.compact)
     end
 
@@ -201,6 +211,14 @@ module Rondo
       reason = error.message.delete_prefix("cannot listen on #{address}: ")
       "! Certificates of #{address} stay as they are: #{reason}"
     end
+
+    def protocols(word)
+      names = word.split(",", -1)
+      return names if names.size.between?(1, PROTOCOLS_MAX) && names.all? { |name| name.bytesize.between?(1, 255) }
+
+      raise Refused, "alpn must be 1 to #{PROTOCOLS_MAX} names with commas between them, each of up to 255 bytes"
+    end
+    private_class_method :protocols
 
     def verify_mode(word)
       VERIFY_MODES.fetch(word || "none") do

@@ -32,7 +32,7 @@ module Rondo
         @verifies = options[:verify] != false
         @ca, @certificate, @key = options.values_at(:ca, :cert, :key).map { |path| path && File.expand_path(path) }
         @name = options[:server_name] || host
-        @protocols = Array(options[:alpn]).map { |name| [name.bytesize, name].pack("Ca*") }.join
+        @protocols = TLS.packed(Array(options[:alpn]))
       end
 
       # Read anew for each connection: files may have been replaced.
@@ -70,10 +70,10 @@ module Rondo
       end
 
       def check_protocols(names)
-        return if names.is_a?(Array) && names.size <= 16 &&
+        return if names.is_a?(Array) && names.size <= PROTOCOLS_MAX &&
                   names.all? { |name| name.is_a?(String) && name.bytesize.between?(1, 255) }
 
-        raise ArgumentError, "alpn must be an Array of up to 16 names, not #{names.inspect}"
+        raise ArgumentError, "alpn must be an Array of up to #{PROTOCOLS_MAX} names, not #{names.inspect}"
       end
 
       # A folder of certificates would be searched in the handshake, so it is not read.

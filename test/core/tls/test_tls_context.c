@@ -17,6 +17,7 @@
 static identity authority, first, first_rsa, second, wild;
 static char error[RD_TLS_ERROR_MAX];
 static int shaken;
+static bool is_raw;
 
 /* ---- a handshake ---- */
 
@@ -55,6 +56,7 @@ static int shake_hands(const rd_transport *transport, tls_client *client) {
     shaking = notes;
     shaking.on_open = begin_at_once;
     shaking.on_handshake = note_handshake;
+    shaking.is_silent = is_raw;
     shaken = 1;
     CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
     rd_conn *conn = rd_conn_open(&set, pair[0], transport, &shaking, &nobody);
@@ -105,6 +107,46 @@ static void test_certificates_by_name_and_type_of_key(void) {
     expect_certificate(made, "unknown.test", NULL, &first);
     expect_certificate(made, "127.0.0.1", NULL, &first);
     expect_certificate(made, "second.test.", NULL, &first);
+    rd_transport_unref(made);
+}
+
+/* ---- protocols ---- */
+
+static void expect_protocol(const rd_transport *transport, const char *wanted, int code,
+                            const char *expected) {
+    const unsigned char *name;
+    unsigned len;
+    tls_client client = new_client(NULL);
+    if (wanted != NULL) {
+        SSL_set_alpn_protos(client.ssl, (const unsigned char *)wanted, (unsigned)strlen(wanted));
+    }
+    CHECK_INT(shake_hands(transport, &client), code);
+    SSL_get0_alpn_selected(client.ssl, &name, &len);
+    CHECK_BYTES((const char *)name, len, expected);
+    free_client(&client);
+}
+
+/* What the listener was given counts for raw connections alone, and may be replaced. */
+static void test_protocols_of_raw_connections(void) {
+    const rd_tls_pair pair = pair_of(&first);
+    rd_tls_options options = {.pairs = &pair, .pair_count = 1};
+    const rd_transport *none = make(&options);
+    options.protocols = RD_SLICE("\x03own\x05other");
+    const rd_transport *made = make(&options);
+    CHECK(rd_tls_shows(made, &options) && !rd_tls_shows(none, &options));
+    is_raw = true;
+    expect_protocol(none, "\x03own", 0, "");
+    expect_protocol(made, NULL, 0, "");
+    expect_protocol(made, "\x02h2\x05other\x03own", 0, "own");
+    expect_protocol(made, "\x02h2\x05other", 0, "other");
+    expect_protocol(made, "\x02h2\x04ownx", RD_ERR_TLS_PROTOCOL, "");
+    options.protocols = RD_SLICE("\x02h2");
+    rd_tls_sets *sets = rd_tls_sets_new(&options, error);
+    rd_tls_sets_free(rd_tls_show(made, sets));
+    expect_protocol(made, "\x02h2\x03own", 0, "h2");
+    is_raw = false;
+    expect_protocol(made, "\x02h2", 0, ""); /* these connections have none to choose from */
+    rd_transport_unref(none);
     rd_transport_unref(made);
 }
 
@@ -284,6 +326,7 @@ static void test_options_that_cannot_be_used(void) {
 
 static void test_all(void) {
     test_certificates_by_name_and_type_of_key();
+    test_protocols_of_raw_connections();
     test_a_ticket_is_good_for_its_certificates_only();
     test_ciphers();
     test_clients();

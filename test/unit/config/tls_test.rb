@@ -122,6 +122,10 @@ class TLSTest < Minitest::Test
       "#{@pair.query}&verify_mode=peer&ca=#{@pair.certificate}" => "server.pem: no certificate in it is that of an authority",
       "#{@pair.query}&ssl_cipher_filter=NONE" => "ssl_cipher_filter: no cipher match",
       "#{@pair.query}&ssl_ciphersuites=NONE" => "ssl_ciphersuites: no cipher match",
+      "#{@pair.query}&alpn=a,,b" => "alpn must be 1 to 16 names with commas between them, each of up to 255 bytes",
+      "#{@pair.query}&alpn=" => /\Aalpn must be 1 to 16 names/,
+      "#{@pair.query}&alpn=#{"a" * 256}" => /\Aalpn must be 1 to 16 names/,
+      "#{@pair.query}&alpn=h2" => "alpn is for listen_raw: this listener speaks HTTP",
       "#{@pair.query}&verify_mode=peer&ca=#{@folder}/text" => "text: it has no certificate",
       "#{@pair.query}&verify_mode=peer&ca=#{@certificates.authority}&verification_flags=ALL" =>
         "verification_flags: unknown flag ALL"
