@@ -20,8 +20,8 @@ module Rondo
       # @param url [String] for messages
       # @param host [String] of the URL
       # @param options [Hash{Symbol => Object}] verify [Boolean] false: anybody may be the peer; ca [String] a PEM file
-      #   in place of the system's authorities; cert, key [String] PEM files for a peer that asks; server_name [String]
-      #   in place of the host of the URL; alpn [Array<String>] names of protocols
+      #   in place of the system's authorities; cert, key [String] PEM files for a peer that asks, key_password;
+      #   server_name [String] in place of the host of the URL; alpn [Array<String>] names of protocols
       # @raise [AddressError] this build has no TLS
       # @raise [ArgumentError, TypeError] an option
       def initialize(url, host, options)
@@ -31,6 +31,7 @@ module Rondo
         check(options)
         @verifies = options[:verify] != false
         @ca, @certificate, @key = options.values_at(:ca, :cert, :key).map { |path| path && File.expand_path(path) }
+        @password = options[:key_password]
         @name = options[:server_name] || host
         @protocols = TLS.packed(Array(options[:alpn]))
       end
@@ -41,9 +42,7 @@ module Rondo
       def material
         ca = @verifies ? @ca || bundle : nil
         found = { address: @url, peer_name: @name, verifies: @verifies, ca: ca && read(ca), ca_name: ca,
-                  pair: @certificate && { certificate: read(@certificate), key: read(@key),
-                                          certificate_name: @certificate, key_name: @key },
-                  protocols: @protocols }
+                  pair: @certificate && pair, protocols: @protocols }
         Material.new.update(found.compact, name: digest(found))
       end
 
@@ -55,8 +54,10 @@ module Rondo
           raise ArgumentError, "verify must be true or false, not #{verify.inspect}"
         end
         raise ArgumentError, "cert and key go together" if certificate.nil? != key.nil?
+        raise ArgumentError, "key_password needs key" if options[:key_password] && key.nil?
 
-        options.slice(:ca, :cert, :key, :server_name).compact.each { |option, value| check_text(option, value) }
+        texts = options.slice(:ca, :cert, :key, :key_password, :server_name).compact
+        texts.each { |option, value| check_text(option, value) }
         unless name.nil? || name.bytesize.between?(1, NAME_MAX)
           raise ArgumentError, "server_name has from 1 to #{NAME_MAX} bytes"
         end
@@ -74,6 +75,11 @@ module Rondo
                   names.all? { |name| name.is_a?(String) && name.bytesize.between?(1, 255) }
 
         raise ArgumentError, "alpn must be an Array of up to #{PROTOCOLS_MAX} names, not #{names.inspect}"
+      end
+
+      def pair
+        { certificate: read(@certificate), key: read(@key), certificate_name: @certificate, key_name: @key,
+          password: @password }.compact
       end
 
       # A folder of certificates would be searched in the handshake, so it is not read.

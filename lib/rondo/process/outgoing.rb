@@ -17,7 +17,7 @@ module Rondo
     # Seconds.
     TIMEOUTS = (0.01..86_400)
     OPTIONS = %i[timeout].freeze
-    TLS_OPTIONS = %i[verify ca cert key server_name alpn].freeze
+    TLS_OPTIONS = %i[verify ca cert key key_password server_name alpn].freeze
     WEBSOCKET_OPTIONS = %i[headers protocols].freeze
     # Of URLs that need none.
     PORTS = { "ws" => 80, "wss" => 443 }.freeze

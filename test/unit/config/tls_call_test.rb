@@ -131,6 +131,21 @@ class TLSCallTest < OutgoingCase
     assert_equal "/CN=ours", socket.peer_cert.subject.to_s
   end
 
+  def test_a_key_with_a_password
+    serve
+    ours = @certificates.pair("locked", usage: "clientAuth", password: "secret")
+    url = secure_peer do |context|
+      context.ca_file = @ca
+      context.verify_mode = OpenSSL::SSL::VERIFY_PEER | OpenSSL::SSL::VERIFY_FAIL_IF_NO_PEER_CERT
+    end
+    given = { ca: @ca, cert: ours.certificate, key: ours.key }
+    { {} => "is encrypted, and there is no password", { key_password: "wrong" } => "locked.key.pem" }.each do |password, error|
+      assert_includes assert_raises(Rondo::AddressError) { connect(url, **given, **password) }.message, error
+    end
+    connect(url, **given, key_password: "secret")
+    assert_equal "/CN=locked", shake.peer_cert.subject.to_s
+  end
+
   def test_alpn
     serve
     connect(secure_peer { |context| context.alpn_select_cb = ->(names) { names.last } }, ca: @ca, alpn: %w[one two])
@@ -231,7 +246,7 @@ class TLSCallTest < OutgoingCase
 
   BAD = {
     { verify: 1 } => /verify must be true or false, not 1/, { cert: "a" } => /cert and key go together/,
-    { ca: "a\0b" } => /ca has a null byte/, { alpn: "h2" } => /alpn must be an Array/, { alpn: [""] } => /alpn must be/,
+    { ca: "a\0b" } => /ca has a null byte/, { key_password: "x" } => /key_password needs key/, { alpn: "h2" } => /alpn must be an Array/, { alpn: [""] } => /alpn must be/,
     { server_name: "" } => /server_name has from 1/, { verfy: true } => /unknown option verfy .*did you mean verify/
   }.freeze
 
