@@ -237,8 +237,7 @@ class IodineRunningTest < Minitest::Test
       "Iodine.connect(service: :ws, address: '/tmp/x', handler: 1)" => "Couldn't open client socket. (RuntimeError)",
       "Iodine.connect(url: 'ws://local host', handler: 1)" => "expected tcp://HOST:PORT",
       "Iodine.connect(url: 'http://localhost:1', handler: 1)" => "HTTP client connections aren't supported yet. (RuntimeError)",
-      "Iodine.listen(port: 1234, tls: Iodine::TLS.new.on_protocol('a') { }) { }; Iodine.start" => "protocols of TLS are not in this version",
-      "Iodine.connect(port: 1, tls: Iodine::TLS.new.on_protocol('a') { }.on_protocol('b') { }, handler: 1)" => "several protocols are not",
+      "Iodine.listen(port: 1234, tls: Iodine::TLS.new('a', '/none', '/none', 'b')) { }; Iodine.start" => "/none: No such file or directory",
       "Iodine.attach_fd(999, 5)" => "invalid fd. (IOError)" }.each do |line, error|
       _out, err, code = run_program(line)
       assert_equal [1, true], [code, err.include?(error)], [line, err]

@@ -283,9 +283,62 @@ module Scenarios
   RUBY
 
   scenario("everywhere", "everywhere.rb", text: EVERYWHERE, requires: ["iodine"]) do |t|
-    t.wait_for_file("lines.txt", /(?:.*\n){18}/)
+    t.wait_for_file("lines.txt", /(?:.*\n){12}/)
     t.finish
     t.note_file("lines.txt") { |lines| lines.tally.map { |line, count| "#{count} #{line}" }.sort }
+  end
+
+  # Both ends of connections whose handshake decides about the handler. Keys with a password.
+  PROTOCOLS = <<~RUBY
+    require "openssl"
+    key = OpenSSL::PKey::EC.generate("prime256v1")
+    own = OpenSSL::X509::Certificate.new
+    own.version = 2
+    own.serial = 1
+    own.subject = own.issuer = OpenSSL::X509::Name.parse("/CN=localhost")
+    own.public_key = key
+    own.not_before = Time.now - 60
+    own.not_after = Time.now + 3600
+    maker = OpenSSL::X509::ExtensionFactory.new(own, own)
+    [["basicConstraints", "CA:TRUE", true], ["subjectAltName", "DNS:localhost"]].each { |words| own.add_extension(maker.create_extension(*words)) }
+    own.sign(key, "SHA256")
+    File.write("own.pem", own.to_pem)
+    File.write("key.pem", key.to_pem(OpenSSL::Cipher.new("aes-128-cbc"), "secret"))
+
+    $lines = File.open("lines.txt", "a")
+    Talk = Struct.new(:name, :words) do
+      def note(*words) = $lines.syswrite([name, *words].join(" ") + "\n")
+      def on_open(client)
+        note("open")
+        client.write(words) if words
+      end
+      def on_message(client, data)
+        note("heard", data)
+        client.write("\#{name} answers") unless words
+      end
+      def on_close(client) = note("close", client.class)
+    end
+    def tls(side, names, **certificate)
+      made = certificate.empty? ? Iodine::TLS.new : Iodine::TLS.new(certificate)
+      names.each { |name| made.on_protocol(name) { Talk.new("\#{side} \#{name}", ("hello" if side == "client")) } }
+      made
+    end
+    Iodine.threads = Iodine.workers = 1
+    Iodine.listen(port: "3000", service: SERVICE, tls: tls("server", %w[one two], server_name: "localhost", certificate: "own.pem", private_key: "key.pem", password: "secret")) { Talk.new("unused") }
+    [[%w[one], "tls"], [%w[three two], "tls"], [%w[two], "wss"]].each do |names, scheme|
+      client = tls("client", names)
+      client.trust("own.pem")
+      Iodine.on_state(:on_start) { Iodine.connect(url: "\#{scheme}://localhost:3000/", tls: client, handler: Talk.new("unused", "?")) }
+    end
+    Iodine.start
+  RUBY
+
+  %w[raw https].each do |service|
+    scenario("protocols_#{service}", "protocols.rb", text: PROTOCOLS.sub("SERVICE", ":#{service}"), requires: ["iodine"]) do |t|
+      t.wait_for_file("lines.txt", /\A(?:.*\n){12}/)
+      t.finish
+      t.note_file("lines.txt") { |lines| lines.tally.map { |line, count| "#{count} #{line}" }.sort }
+    end
   end
 
   # How far a message goes: from a worker, and then from the root.

@@ -10,7 +10,7 @@ module Iodine
     Place = Struct.new(:service, :host, :port, :path, :tls) do
       # @return [Boolean] whether its bytes are not HTTP
       def raw?
-        service == :raw
+        service == :raw || tls&.protocols? || false
       end
 
       # @return [String] as Rondo takes it

@@ -19,7 +19,6 @@ module Iodine
       # @param settings [Hash]
       # @return [Array(String, Adapter, Hash)] where to, what is called, and options
       # @raise [ArgumentError, TypeError, RuntimeError]
-      # @raise [Rondo::Error] one line: it is not in this version
       def read(settings)
         Base.check(settings, Hash)
         options = DEFAULT_SETTINGS.merge(settings.compact)
@@ -34,16 +33,17 @@ module Iodine
       end
       private_class_method :websocket?
 
+      # With protocols it is as raw as with any other service.
       def websocket(options, handler)
         call = WebSocketCall.new(options)
-        [call.url, handler, call.options]
+        tls = call.tls
+        tls&.protocols? ? [call.raw_url, tls.handler(handler), tls.outgoing] : [call.url, handler, call.options]
       end
       private_class_method :websocket
 
       def raw(options, handler)
         place = place_of(options)
-        handler, more = place.tls ? place.tls.outgoing(handler) : [handler, {}]
-        [url(place), handler, more]
+        place.tls ? [url(place), place.tls.handler(handler), place.tls.outgoing] : [url(place), handler, {}]
       end
       private_class_method :raw
 

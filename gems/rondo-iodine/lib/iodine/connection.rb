@@ -136,6 +136,12 @@ module Iodine
     end
 
     # @api private
+    # @return [String, nil] what the handshake of TLS agreed upon
+    def agreed
+      @client&.alpn
+    end
+
+    # @api private
     attr_writer :adapter
 
     # After on_close nothing can be done with it.

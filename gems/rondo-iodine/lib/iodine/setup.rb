@@ -108,7 +108,7 @@ module Iodine
 
       def listen_raw(verbs)
         @raw.each do |listener|
-          handler = listener.handler
+          handler = listener.place.tls ? listener.place.tls.handler(listener.handler) : listener.handler
           verbs.listen_raw(listener.place.uri) { Base.adapt(handler) }
         end
       end

@@ -3,6 +3,8 @@
 # Certificates of a listener, as iodine takes them, become the options of an ssl:// address (docs/TLS.md).
 # SPDX-License-Identifier: MIT
 
+require "iodine/protocols"
+
 module Iodine
   # What a listener with TLS shows and trusts. The same object may be given to several listeners.
   class TLS
@@ -42,44 +44,52 @@ module Iodine
       self
     end
 
-    # Offers a protocol to the peer of {Iodine.connect}. A listener cannot choose one.
-    # @param name [String]
+    # The handler of connections whose handshake agrees upon this protocol (ALPN). Where it agrees upon none, it is the
+    # one that was added first. Handlers of listeners and of {Iodine.connect} are not asked then, and nothing is HTTP.
+    # @param name [String] up to 255 bytes
     # @yieldreturn [Object] the handler
     # @return [self]
     # @raise [TypeError, LocalJumpError]
     def on_protocol(name, &block)
       Base.check(name, String)
       Base.need_block(block)
+      return tap { Base.error("ALPN protocol names are limited to 255 bytes.") } if name.bytesize > 255
+
       @protocols[name] = block
       self
     end
 
     # @api private
-    # @param handler [Object, nil] in place of that of the protocol
-    # @return [Array(Object, Hash)] what Rondo.connect takes
-    # @raise [Rondo::Error] one line
-    def outgoing(handler)
-      raise Rondo::Error, "Iodine.connect: several protocols are not in this version" if @protocols.size > 1
+    # @param handler [Object] for connections without protocols, and for those that could not be made
+    # @return [Object]
+    def handler(handler)
+      protocols? ? Base::Protocols.new(@protocols, handler) : handler
+    end
 
+    # @api private
+    # @return [Boolean] whether the handshake decides about the handler
+    def protocols?
+      @protocols.any?
+    end
+
+    # @api private
+    # @return [Hash] options of Rondo.connect
+    def outgoing
       first = @certificates.first
-      raise Rondo::Error, "Iodine.connect: a key with a password is not in this version" if first && first[:password]
-
-      options = { ca: @trusted, cert: first&.fetch(:certificate), key: first&.fetch(:key) }.compact
-      options[:alpn] = @protocols.keys if @protocols.any?
-      [handler || @protocols.values.first&.call, options]
+      options = { ca: @trusted, cert: first&.fetch(:certificate), key: first&.fetch(:key),
+                  key_password: first && first[:password] }.compact
+      protocols? ? options.merge(alpn: @protocols.keys) : options
     end
 
     # @api private
     # @return [Hash{Symbol => Object}] as the verb ssl_bind takes them
-    # @raise [Rondo::Error] one line
+    # @raise [RuntimeError] a key cannot be read
     def options
-      raise Rondo::Error, "Iodine.listen: protocols of TLS are not in this version" if @protocols.any?
-
       first, *more = @certificates.map { |each| pair(each) }
       options = first || {}
       options = options.merge(certs: more) unless more.empty?
       options = options.merge(ca: @trusted, verify_mode: "force_peer") if @trusted
-      options
+      protocols? ? options.merge(alpn: @protocols.keys) : options
     end
 
     private
@@ -99,6 +109,8 @@ module Iodine
       require "openssl"
       key = OpenSSL::PKey.read(File.read(each[:key]), each[:password])
       { cert_pem: File.read(each[:certificate]), key_pem: key.private_to_pem }
+    rescue SystemCallError, OpenSSL::PKey::PKeyError => e
+      raise "#{each[:key]}: #{e.message}", cause: nil
     end
   end
 end

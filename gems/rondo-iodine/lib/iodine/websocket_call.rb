@@ -19,6 +19,16 @@ module Iodine
         @tls = Addresses.tls(options)
       end
 
+      # @return [TLS, nil]
+      attr_reader :tls
+
+      # @return [String] of the same place without a WebSocket
+      def raw_url
+        scheme, authority = url.match(%r{\A(wss?)://([^/?]+)}).captures
+        port = authority.match?(/:\d+\z/) ? "" : ":#{Rondo::Outgoing::PORTS[scheme]}"
+        "tls://#{authority}#{port}"
+      end
+
       # @return [String]
       def url
         host, target = @given[:url].is_a?(String) ? of_url : of_parts
@@ -33,7 +43,7 @@ module Iodine
         fields = texts(:headers, "header")
         protocols, fields = fields.partition { |name, _| name.casecmp?(SUBPROTOCOLS) }
         { headers: with_cookies(allowed(fields)), protocols: protocols.flat_map { |_, value| value.split(/\s*,\s*/) },
-          **(@tls ? @tls.outgoing(nil).last : {}), **(@tls ? { alpn: ["http/1.1"] } : {}) }
+          **(@tls ? @tls.outgoing.merge(alpn: ["http/1.1"]) : {}) }
       end
 
       private
