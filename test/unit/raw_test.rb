@@ -109,6 +109,15 @@ class RawTest < OwnServerCase
     assert_operator all.max, :<=, 65_536
   end
 
+  # A handler may get a callback late, by a module or as a singleton method.
+  def test_a_callback_that_comes_later
+    late = Module.new { def on_message(client, data) = client.write(data) }
+    serve_raw { Class.new { define_method(:on_open) { |_| extend(late) } }.new }
+    socket = dial
+    socket.write("word\n")
+    assert_equal "word\n", line(socket)
+  end
+
   # ---- the client ----
 
   def test_strings_of_any_encoding_are_bytes

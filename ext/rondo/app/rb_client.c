@@ -217,6 +217,12 @@ bool rd_handler_wants_events(VALUE handler) {
     return false;
 }
 
+void rd_client_set_handler(VALUE self, VALUE handler) {
+    rd_client *client = rd_client_of(self);
+    RB_OBJ_WRITE(self, &client->handler, handler);
+    client->takes_messages = rd_handler_answers(handler, rd_id.on_message);
+}
+
 void rd_client_note_wishes(rd_client *client) {
     const bool drained = rd_handler_answers(client->handler, rd_id.on_drained);
     const bool ping = rd_handler_answers(client->handler, rd_id.ping);
@@ -230,7 +236,7 @@ void rd_client_note_wishes(rd_client *client) {
  * called, then on_open of the new one. Subscriptions stay. Any thread. Does nothing if the
  * connection is already closed.
  * @param handler [Object, nil] nil closes */
-static VALUE client_set_handler(VALUE self, VALUE handler) {
+static VALUE client_change_handler(VALUE self, VALUE handler) {
     rd_client *client = rd_client_of(self);
     if (NIL_P(handler)) {
         client_close(0, NULL, self);
@@ -302,7 +308,8 @@ VALUE rd_client_new(rd_binding *binding, const rd_upgrade_row *kind, VALUE handl
     VALUE self = TypedData_Make_Struct(cClient, rd_client, &client_type, client);
     client->env = client->blocks = Qnil;
     client->next_handler = Qundef;
-    RB_OBJ_WRITE(self, &client->handler, handler);
+    client->handler = Qnil;
+    rd_client_set_handler(self, handler);
     RB_OBJ_WRITE(self, &client->env, env);
     rd_binding_ref(binding);
     client->binding = binding;
@@ -359,7 +366,7 @@ void rd_init_client(VALUE rondo) {
     rb_define_method(cClient, "peer", client_peer, 0);
     rb_define_method(cClient, "alpn", client_alpn, 0);
     rb_define_method(cClient, "handler", client_handler, 0);
-    rb_define_method(cClient, "handler=", client_set_handler, 1);
+    rb_define_method(cClient, "handler=", client_change_handler, 1);
     rb_define_method(cClient, "timeout", client_timeout, 0);
     rb_define_method(cClient, "timeout=", client_set_timeout, 1);
     rb_define_method(cClient, "protocol", client_protocol, 0);

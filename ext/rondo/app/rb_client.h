@@ -19,7 +19,8 @@ typedef struct rd_client {
                          * String: the URL of an outgoing connection, and behind a blank the
                          * sub-protocols that were offered */
     VALUE blocks; /* nil, or a Hash: number → block, kind and name of its subscription → number */
-    rd_address peer; /* as it was when the connection got its handler */
+    rd_address peer;     /* as it was when the connection got its handler */
+    bool takes_messages; /* the handler had on_message when it became the handler */
 } rd_client;
 
 rd_client *rd_client_of(VALUE self);
@@ -43,6 +44,9 @@ void rd_client_attach(const rd_client_seat *seat, rd_endpoint *endpoint);
 /* Keeps an object in the binding's Array `clients`, and removes it again. */
 uint32_t rd_client_keep(rd_binding *binding, VALUE object);
 void rd_client_let_go(rd_binding *binding, uint32_t index);
+
+/* From now on its callbacks are called. */
+void rd_client_set_handler(VALUE self, VALUE handler);
 
 /* Whether the handler has this callback; the same rules as rb_check_funcall(). */
 bool rd_handler_answers(VALUE handler, ID callback);

@@ -44,7 +44,7 @@ static VALUE change_handler(VALUE self) {
     rd_client *client = rd_client_of(self);
     VALUE before = client->handler, after = client->next_handler;
     client->next_handler = Qundef;
-    RB_OBJ_WRITE(self, &client->handler, after);
+    rd_client_set_handler(self, after);
     rd_client_note_wishes(client);
     rb_check_funcall(before, rd_id.on_close, 1, &self);
     if (rd_is_forked(client->binding)) return Qnil;
@@ -66,6 +66,9 @@ static VALUE dispatch(VALUE argument) {
     if (dispatching->endpoint->is_dialing) {
         rd_report_dial(dispatching->binding, dispatching->endpoint, dispatching->client);
         arguments[0] = Qnil;
+    }
+    if (kind == RD_ENDPOINT_MESSAGE && client->takes_messages) { /* saves 270 instructions */
+        return rb_funcallv(client->handler, rd_id.on_message, 2, arguments);
     }
     return rb_check_funcall(client->handler, *callbacks[kind], message != NULL ? 2 : 1, arguments);
 }
