@@ -96,7 +96,7 @@ module Rondo
 
     def wait_for_adoption
       limit = ProcessLoop.now + ADOPTION
-      sleep 0.001 until Process.ppid == @request.number(:master) || ProcessLoop.now > limit
+      sleep 0.001 until (@is_adopted = Process.ppid == @request.number(:master)) || ProcessLoop.now > limit
     end
 
     # Ctrl-C goes to the whole group of processes: the master answers it.
@@ -118,9 +118,7 @@ module Rondo
       server = Server.new(@app, **options)
       each_socket(@listeners, @request[:schemes], @secrets) { |io, scheme, tls| listen(server, io, scheme, tls) }
       @lock.synchronize do
-        @serving = Serving.new(server, @log, drain_ms: drain_ms) do |seconds|
-          @hooks.try_within(seconds, :before_worker_drain, @index)
-        end
+        @serving = Serving.new(server, @log, drain_ms: drain_ms) { |seconds| begin_drain(seconds) }
         show_newest
       end
     end
@@ -162,6 +160,7 @@ module Rondo
       while (message = @socket.receive)
         carry_out(message)
       end
+      @is_alone = true
       stop
     end
 
@@ -272,6 +271,12 @@ module Rondo
       @serving.say_what_is_left("Worker #{@index} (PID: #{Process.pid})") if tells
 
       @serving.stop(force: force)
+    end
+
+    # The socket of a master that ends is closed before its workers get another parent, and the signal comes after that.
+    def begin_drain(seconds)
+      is_lost = @is_alone || (@is_adopted && Process.ppid != @request.number(:master))
+      @hooks.try_within(seconds, [*(:after_master_loss if is_lost), :before_worker_drain], @index)
     end
 
     def reopen_logs

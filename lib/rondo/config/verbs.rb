@@ -23,7 +23,7 @@ module Rondo
                        before_worker_fork: :before_worker_fork, on_worker_fork: :before_worker_fork,
                        after_worker_fork: :after_worker_fork, after_worker_boot: :after_worker_fork,
                        before_worker_boot: :before_worker_boot, on_worker_boot: :before_worker_boot,
-                       before_worker_drain: :before_worker_drain,
+                       before_worker_drain: :before_worker_drain, after_master_loss: :after_master_loss,
                        before_worker_shutdown: :before_worker_shutdown,
                        on_worker_shutdown: :before_worker_shutdown,
                        after_worker_shutdown: :after_worker_shutdown }.freeze

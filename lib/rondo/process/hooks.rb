@@ -37,9 +37,11 @@ module Rondo
 
     # The same on a thread of its own, for a caller that cannot wait for ever.
     # @param seconds [Numeric] what the caller waits at most
+    # @param names [Symbol, Array<Symbol>] one after the other
     # @return [void]
-    def try_within(seconds, name, *arguments)
-      Thread.new { try(name, *arguments) }.join(seconds) unless @hooks[name].empty?
+    def try_within(seconds, names, *arguments)
+      wanted = [*names].reject { |name| @hooks[name].empty? }
+      Thread.new { wanted.each { |name| try(name, *arguments) } }.join(seconds) unless wanted.empty?
     end
   end
 end

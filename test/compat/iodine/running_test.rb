@@ -304,6 +304,22 @@ class IodineRunningTest < Minitest::Test
     assert_equal program.pid.to_s, program.wait_for_output(/^root (\d+): a worker has crashed$/)[1]
   end
 
+  def test_a_root_that_crashes
+    program = start(<<~RUBY)
+      Iodine.workers = 1 + Iodine.threads = 1
+      $lines = File.open("lines.txt", "a")
+      %i[start_shutdown on_parent_crush].each { |name| Iodine.on_state(name) { $lines.syswrite("\#{Process.pid} \#{name}\n") } }
+      Iodine.listen(service: :http, port: "3000") { |env| [200, {}, [Process.pid.to_s]] }
+      Iodine.start
+    RUBY
+    worker = get("#{program.url}/")
+    path = File.join(program.folder, "lines.txt")
+    program.signal("KILL")
+    assert_equal 137, program.finish
+    Timeout.timeout(Contender::DEADLINE) { IO.select(nil, nil, nil, 0.01) until File.read(path).scan("start_shutdown").size == 2 }
+    assert_equal ["#{worker} on_parent_crush", "#{worker} start_shutdown"], File.readlines(path, chomp: true).grep(/^#{worker} /)
+  end
+
   def test_rackup
     program = start("require 'rondo-iodine'\nIodine.threads = Iodine.workers = 1\n" \
                     "run ->(_env) { [200, {}, [[Iodine.running?, Iodine.worker?, ENV['RACK_HANDLER']].inspect]] }\n",

@@ -66,7 +66,7 @@ class ClusterHooksTest < ClusterCase
 
   # Connections are still there at the begin of a stop.
   def test_before_drain_comes_before_the_end_of_connections
-    write "config/rondo.rb", "before_worker_drain { warn 'drains' }\n"
+    write "config/rondo.rb", "before_worker_drain { warn 'drains' }\nafter_master_loss { |index| warn \"alone: \#{index}\" }\n"
     write "config.ru", <<~RUBY
       module Client
         def self.on_open(client) = client.write("hello")
@@ -80,8 +80,18 @@ class ClusterHooksTest < ClusterCase
     nil until client.readpartial(100).include?("hello")
     server.signal("INT")
     server.wait_for_log(/^drains\non_shutdown$/)
+    refute_match(/alone/, server.log)
   ensure
     client&.close
+  end
+
+  def test_a_worker_learns_that_it_has_lost_its_master
+    write "config/rondo.rb", "before_worker_drain { |index| warn \"drains: \#{index}\" }\nafter_master_loss { |index| warn \"alone: \#{index}\" }\n"
+    server = cluster(workers: 1)
+    worker = workers(server).fetch(0)
+    server.signal("KILL")
+    server.wait_for_log(/^alone: 0\ndrains: 0$/)
+    wait_for_end_of(worker)
   end
 
   def test_hooks_with_a_key_share_something

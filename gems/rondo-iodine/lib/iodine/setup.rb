@@ -129,6 +129,7 @@ module Iodine
           Iodine.begin_worker(child: true)
           %i[after_fork enter_child on_start].each { |name| Base.reach(name) }
         end
+        verbs.after_master_loss { Base.reach(:on_parent_crush) }
         verbs.before_worker_drain { begin_shutdown }
         verbs.before_worker_shutdown { finish }
         verbs.before_drain { Rondo::Root.run { begin_shutdown } } # not on the thread of the supervisor
