@@ -56,6 +56,16 @@ class IodineRedisTest < Minitest::Test
                  program.output.lines(chomp: true)
   end
 
+  # The snippet of the README unchanged, with what it takes for granted before it, and an end.
+  def test_readme_redis_cmd
+    snippet = File.read(File.join(Contender::SNIPPETS, "readme_redis_cmd.rb.txt"))
+    before = "Iodine.threads = Iodine.workers = 1\nIodine::PubSub.default = Iodine::PubSub::Redis.new(ENV.fetch('OWN_REDIS'))\n"
+    program = start("cmd.rb", text: "#{before}#{snippet}\nIodine::PubSub.default.cmd('PING') { Iodine.stop }\nIodine.start\n",
+                              requires: ["iodine"], waits: false, env: { "OWN_REDIS" => @redis.url })
+    assert_equal 0, program.finish
+    assert_match(/\A-ERR unknown command 'CLIENT LIST'.*\n\z/, program.output)
+  end
+
   def test_two_servers
     one, two = Array.new(2) { start("redis.ru", args: ["-t", "1", "-w", "1", "-redis", @redis.url]) }
     assert_includes one.output, "* Redis support automatically detected.\n"

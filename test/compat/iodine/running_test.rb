@@ -246,6 +246,15 @@ class IodineRunningTest < Minitest::Test
     taken&.close
   end
 
+  # Before it understands signals: also by a thread, and with workers.
+  def test_a_stop_at_once
+    %w[1 2].each do |workers|
+      out, err, code = run_program("Iodine.threads = 1\nIodine.workers = #{workers}\nIodine.on_state(:pre_start) { Iodine.stop }\n" \
+                                   "Iodine.on_state(:on_finish) { puts 'finish' unless Iodine.worker? && #{workers} > 1 }\nIodine.start\nputs 'end'")
+      assert_equal ["finish\nend\n", 0], [out, code], err
+    end
+  end
+
   def test_a_second_start
     out, err, code = run_program("Iodine.threads = Iodine.workers = 1\n" \
                                  "Iodine.run { (Iodine.start rescue p $!); Iodine.stop }\nIodine.start\n" \

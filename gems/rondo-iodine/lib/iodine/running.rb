@@ -8,7 +8,7 @@ require "rondo/process/program"
 require "iodine/setup"
 
 module Iodine
-  @running = @worker = @child = @clustered = false
+  @running = @worker = @child = @clustered = @ready = @stop_wanted = @obeyed = false
 
   class << self
     # Serves until the server is stopped; code behind it runs in the root alone.
@@ -24,7 +24,10 @@ module Iodine
     # Stops this process; a worker is replaced.
     # @return [Iodine]
     def stop
-      Process.kill(worker? && !master? ? "TERM" : "INT", Process.pid) if running?
+      return self unless running?
+
+      @stop_wanted = true
+      obey_stop if @ready
       self
     end
 
@@ -52,6 +55,14 @@ module Iodine
     # @return [Integer, nil] the process that has called {start}
     attr_reader :root
 
+    # From now on this process understands signals: nothing before that may end it in another way than {stop} does.
+    # @api private
+    # @return [void]
+    def begin_obeying
+      @ready = true
+      obey_stop if @stop_wanted
+    end
+
     # @api private
     # @return [void]
     def end_running
@@ -64,13 +75,23 @@ module Iodine
     def begin_worker(child:)
       @worker = true
       @child = child
+      begin_obeying
     end
 
     private
 
+    # A second signal would stop at once.
+    def obey_stop
+      return if @obeyed
+
+      @obeyed = true
+      Process.kill(worker? && !master? ? "TERM" : "INT", Process.pid)
+    end
+
     def serve(setup)
       @running = true
       @root = Process.pid
+      @ready = @stop_wanted = @obeyed = false
       Base.reach(:pre_start)
       setup.serve
     rescue Rondo::AddressError => e

@@ -34,6 +34,7 @@ module Iodine
       def serve
         setup = self
         Iodine.clustered = cluster?
+        Rondo::Root.run { Iodine.begin_obeying } if cluster?
         Base.begin_tasks(cluster?)
         Base.begin_subscriptions if cluster?
         Rondo.start(application, **settings) { setup.hooks(self) }
