@@ -104,6 +104,12 @@ module Scenarios
     scenario(name, "#{name}.rb", waits: false, requires: name == "readme_static" ? [] : ["iodine"]) { |t| t.finish(nil) }
   end
 
+  # Programs that connect to hosts of the internet, where this machine is these hosts.
+  STAND_INS = %w[tcp_client readme_client].freeze
+  STAND_INS.each do |name|
+    scenario(name, "#{name}.rb", waits: false, command: File.join(__dir__, "stand_in.rb")) { |t| t.finish(nil) }
+  end
+
   scenario("hello", "hello.ru", args: ONE) do |t|
     t.get("/")
     t.get("/a?b=c")
