@@ -20,6 +20,11 @@ Gem::Specification.new do |spec|
   spec.require_paths = ["lib"]
 
   spec.metadata["rubygems_mfa_required"] = "true"
+  # As in rondo.gemspec.
+  if (home = ENV.fetch("RONDO_HOMEPAGE", nil))
+    spec.homepage = home
+    spec.metadata["source_code_uri"] = "#{home}/tree/main/gems/#{spec.name}"
+  end
 
   spec.add_dependency "rack", ">= 2.2", "< 4"
   spec.add_dependency "rondo", Rondo::VERSION

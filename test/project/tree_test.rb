@@ -52,6 +52,11 @@ class TreeTest < Minitest::Test
     assert_empty broken
   end
 
+  # A published gem has nothing but its own files.
+  def test_links_of_a_gem_stay_in_it
+    assert_empty files("gems/**/*.md").select { |page| text(page).include?("](..") }
+  end
+
   def test_every_suite_has_its_row
     rows = text("test/README.md").scan(/^\| `(\w+)` \|/).flatten
     assert_equal Dir.children(File.join(ROOT, "test")).grep_v(/\.|support/).sort, rows.sort
