@@ -40,9 +40,9 @@ class IodineRunningTest < Minitest::Test
     Net::HTTP.get(URI(url))
   end
 
-  def over_socket(path)
+  def over_socket(path, target)
     UNIXSocket.open(path) do |socket|
-      socket.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+      socket.write("GET #{target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
       socket.read.lines.last
     end
   end
@@ -51,13 +51,19 @@ class IodineRunningTest < Minitest::Test
     program = start(<<~RUBY)
       Iodine.threads = Iodine.workers = 1
       Iodine.listen(service: :http, port: "3000", log: true, public: ".") { [200, {}, ["one"]] }
-      Iodine.listen(url: "http://:0\#{Dir.pwd}/two.sock", max_clients: 5, nonsense: 1) { [200, {}, ["two"]] }
+      Dir.mkdir("own")
+      { "index.html" => "index", "file" => "words", ".env" => "secret" }.each { |name, text| File.write("own/\#{name}", text) }
+      Iodine.listen(url: "http://:0\#{Dir.pwd}/two.sock", max_clients: 5, nonsense: 1, public: "own") do |env|
+        [200, env["PATH_INFO"] == "/sent" ? { "x-sendfile" => File.expand_path("own/file") } : {}, ["two"]]
+      end
       Iodine.start
     RUBY
     assert_equal "one", get("#{program.url}/")
     assert_includes get("#{program.url}/program.rb"), "nonsense"
     program.wait_for_errors(%r{"GET / HTTP/1.1" 200})
-    assert_equal "two", over_socket(File.join(program.folder, "two.sock"))
+    { "/" => "index", "/file" => "words", "/sent" => "words", "/.env" => "two", "/%2eenv" => "two", "/../program.rb" => "two", "/own/" => "two" }
+      .each { |path, text| assert_equal text, over_socket(File.join(program.folder, "two.sock"), path), path }
+    refute_includes get("#{program.url}/file"), "words"
     assert_includes program.errors, "WARNING: Iodine.listen: unknown key :nonsense, ignored.\n"
     program.signal("INT")
     assert_equal 0, program.finish

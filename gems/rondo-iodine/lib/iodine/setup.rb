@@ -3,6 +3,8 @@
 # What Rondo.start gets: iodine's settings in Rondo's units, one application, and the states as hooks.
 # SPDX-License-Identifier: MIT
 
+require "iodine/public_files"
+
 module Iodine
   # @api private
   module Base
@@ -58,6 +60,7 @@ module Iodine
         { workers: cluster? ? @workers : 0, threads: [@threads, @threads], bind: addresses, listen: others,
           quiet: Iodine.verbosity < INFORMATION, silent: Iodine.verbosity < WARNINGS, request_log_output: "stderr",
           log_requests: @options[:log] ? true : false, raise_exception_on_sigterm: false, public: folder,
+          x_sendfile_root: roots,
           pidfile: Setup.pidfile,
           **sizes }.compact.merge(redis_url: redis)
       end
@@ -70,7 +73,18 @@ module Iodine
       # Listeners with another application than the first one.
       def others
         @http.reject { |each| each.handler.equal?(first) }
-             .to_h { |each| [each.place.uri, Application.new(each.handler)] }
+             .to_h { |each| [each.place.uri, Application.new(with_files(each))] }
+      end
+
+      def with_files(listener)
+        folder = folder_of(listener.options)
+        folder ? PublicFiles.new(folder, listener.handler) : listener.handler
+      end
+
+      # Those of all listeners, for X-Sendfile. nil: as the server has it.
+      def roots
+        folders = @http.filter_map { |each| folder_of(each.options) }.uniq
+        folders unless folders.size < 2
       end
 
       def first
@@ -96,11 +110,16 @@ module Iodine
 
       def folder
         path = @options[:public]
-        return unless path.is_a?(String)
-        return path if File.directory?(path)
+        found = folder_of(@options)
+        return found if found || !path.is_a?(String)
 
         Base.warning("the public folder #{path} does not exist, no files are served.")
         nil
+      end
+
+      def folder_of(options)
+        path = options[:public]
+        path if path.is_a?(String) && File.directory?(path)
       end
 
       def application

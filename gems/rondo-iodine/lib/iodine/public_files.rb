@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+# The public folder of a listener that has an application of its own. That of the first application is the server's,
+# which serves it without Ruby.
+# SPDX-License-Identifier: MIT
+
+require "rack"
+
+module Iodine
+  # @api private
+  module Base
+    # Its files come before the application.
+    class PublicFiles
+      # A part of the path that begins with a dot.
+      HIDDEN = %r{(?:\A|/)(?:\.|%2e)}i
+      METHODS = %w[GET HEAD].freeze
+
+      # @param folder [String]
+      # @param app [#call]
+      def initialize(folder, app)
+        @files = ::Rack::Files.new(File.expand_path(folder))
+        @app = app
+      end
+
+      # @param env [Hash]
+      # @return [Array]
+      def call(env)
+        path = env["PATH_INFO"]
+        return @app.call(env) if !METHODS.include?(env["REQUEST_METHOD"]) || HIDDEN.match?(path)
+
+        answer = @files.call(path.end_with?("/") ? env.merge("PATH_INFO" => "#{path}index.html") : env)
+        [404, 405].include?(answer.first) ? @app.call(env) : answer
+      end
+    end
+  end
+end
