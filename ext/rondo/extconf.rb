@@ -15,7 +15,7 @@ if ENV["CC"]
 end
 
 FOLDERS = %w[base system loop transport tls listen pubsub cluster http request files endpoint messaging protocol
-             server control ruby binding rack app].freeze
+             server control ruby fibers binding rack app].freeze
 WITH_TLS = with_config("tls", true)
 
 folders = WITH_TLS ? FOLDERS : FOLDERS - ["tls"]
@@ -64,6 +64,10 @@ elsif !(have_header("openssl/ssl.h") && have_library("crypto", "EVP_PKEY_get_bas
   abort "OpenSSL 3.0 or newer is missing: install libssl-dev, openssl-devel or how your system calls its headers, " \
         "or build without TLS: gem install rondo -- --without-tls"
 end
+
+# Of newer versions of Ruby: the descriptor of any IO (3.3), the limit of time of an IO (3.2).
+have_func("rb_io_descriptor", "ruby/io.h")
+have_func("rb_io_timeout", "ruby/io.h")
 
 create_makefile("rondo/rondo")
 

@@ -22,7 +22,7 @@ class EventsTest < Minitest::Test
 
   def test_no_other_file_names_a_callback
     CALLBACKS.each do |callback|
-      files = Dir["#{ROOT}/ext/rondo/{ruby,binding,rack,app}/*.{c,h,def}"].select do |file|
+      files = Dir["#{ROOT}/ext/rondo/{ruby,fibers,binding,rack,app}/*.{c,h,def}"].select do |file|
         File.read(file, encoding: "UTF-8").match?(/rd_id\.#{callback}\b/)
       end
       assert_equal ELSEWHERE.fetch(callback, []), files.map { |file| File.basename(file) }.sort, callback

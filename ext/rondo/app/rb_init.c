@@ -7,6 +7,9 @@
 #include "ruby/rb_objects.h"
 #include "ruby/rb_scoreboard.h"
 #include "ruby/rb_tls.h"
+#include "fibers/rb_scheduler.h"
+#include "fibers/rb_scheduler_io.h"
+#include "fibers/rb_scheduler_waits.h"
 #include "rack/rb_connection.h"
 #include "rack/rb_input.h"
 #include "rack/rb_stream.h"
@@ -38,6 +41,10 @@ void Init_rondo(void) {
     rd_init_process(rondo);
     rd_init_redirect(rondo);
     rd_init_tls(rondo);
+    rd_init_scheduler(rondo);
+    VALUE scheduler = rb_const_get(rondo, rb_intern("Scheduler"));
+    rd_init_scheduler_waits(scheduler);
+    rd_init_scheduler_io(scheduler);
     rd_init_server(rondo);
     rd_init_settings(rondo);
 }

@@ -92,6 +92,11 @@ void rd_loop_clear(rd_loop *loop) {
     pthread_mutex_destroy(&loop->posted_lock);
 }
 
+void rd_loop_abandon(rd_loop *loop) {
+    close(loop->wakeup.fd);
+    loop->ops->close(loop->poller);
+}
+
 void rd_loop_lock(rd_loop *loop) {
     pthread_mutex_lock(&loop->lock);
     loop->lock_owner = pthread_self();

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Parking fibers and switching between them; see rb_fibers.h.
+ */
+#include "fibers/rb_fibers.h"
+
+#include <errno.h>
+
+#include "base/alloc.h"
+#include "system/clock.h"
+#include "ruby/rb_error.h"
+
+void rd_fibers_init(rd_fibers *fibers, const rd_fibers_ops *ops, rd_loop *loop,
+                    rd_fd_waiters *waiters, void (*wake)(rd_run_list *list)) {
+    *fibers = (rd_fibers){.ops = ops,
+                          .loop = loop,
+                          .waiters = waiters,
+                          .hub = Qfalse,
+                          .running = Qfalse,
+                          .permit = Qfalse};
+    rd_run_list_init(&fibers->runnable, wake);
+    rd_deadlines_init(&fibers->deadlines);
+    rd_list_init(&fibers->urgent);
+    rd_list_init(&fibers->batch);
+    rd_list_init(&fibers->parked);
+    rd_list_init(&fibers->spare);
+    rd_list_init(&fibers->limits);
+    fibers->by_fiber = st_init_numtable();
+}
+
+static rd_parking *parking_of_node(rd_list *node) {
+    return RD_CONTAINER(node, rd_parking, node);
+}
+
+static rd_parking *parking_of_runnable(rd_list *node) {
+    return RD_CONTAINER(node, rd_parking, runnable.node);
+}
+
+static void free_all(rd_list *parkings) {
+    for (rd_list *node; (node = rd_list_shift(parkings)) != NULL;) rd_free(parking_of_node(node));
+}
+
+void rd_fibers_clear(rd_fibers *fibers) {
+    for (rd_list *node = fibers->parked.next; node != &fibers->parked; node = node->next) {
+        rd_run_list_drop(&fibers->runnable, &parking_of_node(node)->runnable);
+    }
+    rd_run_list_clear(&fibers->runnable);
+    rd_deadlines_clear(&fibers->deadlines);
+    free_all(&fibers->parked);
+    free_all(&fibers->spare);
+    for (rd_list *node; (node = rd_list_shift(&fibers->limits)) != NULL;) {
+        rd_free(RD_CONTAINER(node, rd_limit, node));
+    }
+    st_free_table(fibers->by_fiber);
+}
+
+/* Marking pins the fibers: their addresses are keys, and are compared. */
+void rd_fibers_mark(const rd_fibers *fibers) {
+    for (rd_list *node = fibers->parked.next; node != &fibers->parked; node = node->next) {
+        const rd_parking *parking = parking_of_node(node);
+        rb_gc_mark(parking->fiber);
+        rb_gc_mark(parking->strand);
+        rb_gc_mark(parking->starts);
+        rb_gc_mark(parking->error);
+    }
+    for (rd_list *node = fibers->limits.next; node != &fibers->limits; node = node->next) {
+        const rd_limit *limit = RD_CONTAINER(node, rd_limit, node);
+        rb_gc_mark(limit->fiber);
+        rb_gc_mark(limit->strand);
+        rb_gc_mark(limit->error);
+    }
+    rb_gc_mark(fibers->hub);
+    rb_gc_mark(fibers->running);
+    rb_gc_mark(fibers->permit);
+}
+
+size_t rd_fibers_memory(const rd_fibers *fibers) {
+    return fibers->parked_count * sizeof(rd_parking) + fibers->deadlines.room * sizeof(void *) +
+           st_memsize(fibers->by_fiber);
+}
+
+/* ---- who runs ---- */
+
+/* A strand ends without notice: control is then at the hub. */
+VALUE rd_fibers_strand(rd_fibers *fibers) {
+    if (fibers->running != Qfalse && !RTEST(rb_fiber_alive_p(fibers->running)))
+        fibers->running = Qfalse;
+    return fibers->running;
+}
+
+static void switch_to(VALUE fiber) {
+    rb_fiber_transfer(fiber, 0, NULL);
+}
+
+static rd_parking *alloc_parking(rd_fibers *fibers) {
+    rd_list *node = rd_list_shift(&fibers->spare);
+    return node != NULL ? parking_of_node(node) : rd_alloc(sizeof(rd_parking));
+}
+
+static void on_descriptor(rd_fd_waiter *waiter, int ready) {
+    rd_parking *parking = RD_CONTAINER(waiter, rd_parking, waiter);
+    rd_run_list_add(&parking->fibers->runnable, &parking->runnable, ready);
+}
+
+static void on_deadline(rd_deadline *deadline) {
+    rd_parking *parking = RD_CONTAINER(deadline, rd_parking, deadline);
+    rd_run_list_add(&parking->fibers->runnable, &parking->runnable, 0);
+}
+
+static rd_parking *add_parking(rd_fibers *fibers, VALUE fiber, VALUE strand) {
+    rd_parking *parking = alloc_parking(fibers);
+    *parking = (rd_parking){
+        .fibers = fibers, .fiber = fiber, .strand = strand, .starts = Qfalse, .error = Qfalse};
+    parking->deadline.on_due = on_deadline;
+    rd_list_init(&parking->node);
+    rd_runnable_init(&parking->runnable);
+    rd_waiter_init(&parking->waiter, on_descriptor);
+    rd_list_append(&fibers->parked, &parking->node);
+    fibers->parked_count++;
+    return parking;
+}
+
+static void free_parking(rd_parking *parking) {
+    rd_fibers *fibers = parking->fibers;
+    rd_list_unlink(&parking->node);
+    rd_list_insert_before(fibers->spare.next, &parking->node); /* what was used last is in caches */
+    fibers->parked_count--;
+}
+
+/* Another fiber raised in this one, or switched to it by itself. It has left its strand without
+ * waiting for anything, and goes on before all others. */
+static void let_go_on(rd_fibers *fibers, VALUE strand) {
+    if (strand == Qfalse || !RTEST(rb_fiber_alive_p(strand))) return;
+    st_data_t found;
+    if (st_lookup(fibers->by_fiber, (st_data_t)strand, &found)) return;
+    rd_parking *guest = add_parking(fibers, strand, strand);
+    guest->is_guest = true;
+    rd_run_list_hold(&fibers->runnable, &guest->runnable, &fibers->urgent);
+}
+
+/* The fiber of this parking runs again, whoever has switched to it. */
+static void arrive(rd_parking *parking) {
+    rd_fibers *fibers = parking->fibers;
+    if (fibers->running != parking->strand) let_go_on(fibers, fibers->running);
+    fibers->running = parking->strand;
+}
+
+/* The next parking that may run; NULL: none. While the hub starts a fiber it must go on with that
+ * first, so only those that started others inside of it may run. */
+static rd_parking *next_parking(rd_fibers *fibers) {
+    rd_list *node = rd_list_shift(&fibers->urgent);
+    if (node == NULL && fibers->hub_turns) node = rd_list_shift(&fibers->batch);
+    if (node == NULL) return NULL;
+    rd_parking *next = parking_of_runnable(node);
+    next->may_run = true;
+    return next;
+}
+
+/* Switches to the fiber of another parking. */
+static void run(rd_parking *next) {
+    rd_fibers *fibers = next->fibers;
+    const VALUE fiber = next->fiber;
+    if (next->is_guest) {
+        rd_run_list_drop(&fibers->runnable, &next->runnable);
+        free_parking(next);
+        if (!RTEST(rb_fiber_alive_p(fiber))) return;
+    }
+    fibers->running = next->strand;
+    switch_to(fiber);
+}
+
+/* ---- the hub ---- */
+
+static void take_due(rd_fibers *fibers) {
+    if (rd_deadlines_next(&fibers->deadlines) == UINT64_MAX) return;
+    rd_deadlines_advance(&fibers->deadlines, rd_clock_ns());
+}
+
+/* Fills the batch. May raise what was raised in the thread. */
+static void look(rd_fibers *fibers) {
+    rb_thread_check_ints();
+    fibers->ops->wait(fibers, rd_deadlines_next(&fibers->deadlines));
+    take_due(fibers);
+    rd_run_list_take(&fibers->runnable, &fibers->batch);
+}
+
+/* One step of the hub: another fiber runs until control is back, or the batch is filled. */
+static void turn(rd_fibers *fibers, const rd_parking *own) {
+    rd_parking *next = next_parking(fibers);
+    if (next == NULL) {
+        look(fibers);
+    } else if (next != own) {
+        run(next);
+        let_go_on(fibers, fibers->running);
+        fibers->running = Qfalse;
+    }
+}
+
+typedef struct rd_hub_stay {
+    rd_fibers *fibers;
+    rd_parking *own; /* the hub's own wait; NULL: it runs until nobody waits */
+    VALUE hub_before;
+    bool turned_before;
+} rd_hub_stay;
+
+static rd_hub_stay begin_stay(rd_fibers *fibers, rd_parking *own, bool turns) {
+    rd_hub_stay stay = {fibers, own, fibers->hub, fibers->hub_turns};
+    fibers->hub = rb_fiber_current();
+    fibers->hub_turns = turns;
+    return stay;
+}
+
+static VALUE end_stay(VALUE argument) {
+    const rd_hub_stay *stay = (const rd_hub_stay *)argument;
+    stay->fibers->hub = stay->hub_before;
+    stay->fibers->hub_turns = stay->turned_before;
+    stay->fibers->running = Qfalse;
+    return Qnil;
+}
+
+static bool is_over(const rd_hub_stay *stay) {
+    return stay->own != NULL ? stay->own->may_run : stay->fibers->parked_count == 0;
+}
+
+static VALUE stay_as_hub(VALUE argument) {
+    const rd_hub_stay *stay = (const rd_hub_stay *)argument;
+    while (!is_over(stay)) turn(stay->fibers, stay->own);
+    return Qnil;
+}
+
+void rd_fibers_run(rd_fibers *fibers) {
+    if (rd_fibers_strand(fibers) != Qfalse) rb_raise(rd_eError, "called in a fiber");
+    rd_hub_stay stay = begin_stay(fibers, NULL, true);
+    rb_ensure(stay_as_hub, (VALUE)&stay, end_stay, (VALUE)&stay);
+}
+
+/* ---- waiting ---- */
+
+typedef struct rd_park_call {
+    rd_parking *parking;
+    void (*undo)(void *argument);
+    void *argument;
+    int result;
+    VALUE error;
+} rd_park_call;
+
+rd_parking *rd_parking_begin(rd_fibers *fibers) {
+    const VALUE fiber = rb_fiber_current();
+    rd_parking *parking = add_parking(fibers, fiber, rd_fibers_strand(fibers));
+    if (fibers->permit == fiber) fibers->permit = Qfalse;
+    st_insert(fibers->by_fiber, (st_data_t)fiber, (st_data_t)parking);
+    return parking;
+}
+
+int rd_parking_wait_for(rd_parking *parking, int fd, unsigned wanted) {
+    rd_fibers *fibers = parking->fibers;
+    rd_loop_lock(fibers->loop);
+    const int result = rd_waiters_add(fibers->waiters, &parking->waiter, fd, wanted);
+    const int code = errno;
+    rd_loop_unlock(fibers->loop);
+    errno = code;
+    return result;
+}
+
+static VALUE park(VALUE argument) {
+    rd_parking *parking = ((rd_park_call *)argument)->parking;
+    rd_fibers *fibers = parking->fibers;
+    if (parking->strand == Qfalse) {
+        rd_hub_stay stay = begin_stay(fibers, parking, true);
+        rb_ensure(stay_as_hub, (VALUE)&stay, end_stay, (VALUE)&stay);
+        return Qnil;
+    }
+    if (parking->starts != Qfalse) {
+        fibers->running = parking->starts;
+        switch_to(parking->starts);
+        arrive(parking);
+    }
+    while (!parking->may_run) {
+        rd_parking *next = next_parking(fibers);
+        if (next == parking) break;
+        if (next != NULL) {
+            run(next);
+        } else {
+            fibers->running = Qfalse;
+            switch_to(fibers->hub);
+        }
+        arrive(parking);
+    }
+    return Qnil;
+}
+
+static VALUE end_park(VALUE argument) {
+    rd_park_call *call = (rd_park_call *)argument;
+    rd_parking *parking = call->parking;
+    rd_fibers *fibers = parking->fibers;
+    arrive(parking); /* if it was raised in, nobody has done that */
+    if (rd_waiter_waits(&parking->waiter)) {
+        rd_loop_lock(fibers->loop);
+        rd_waiters_remove(fibers->waiters, &parking->waiter);
+        rd_loop_unlock(fibers->loop);
+    }
+    if (call->undo != NULL) call->undo(call->argument);
+    rd_deadline_cancel(&fibers->deadlines, &parking->deadline);
+    call->result = rd_run_list_drop(&fibers->runnable, &parking->runnable);
+    call->error = parking->error;
+    st_data_t key = (st_data_t)parking->fiber;
+    st_delete(fibers->by_fiber, &key, NULL);
+    free_parking(parking);
+    return Qnil;
+}
+
+/* What belongs to the error is called in the fiber that gets it. */
+NORETURN(static void raise_error(VALUE error));
+
+static void raise_error(VALUE error) {
+    if (!RB_TYPE_P(error, T_ARRAY)) rb_exc_raise(error);
+    VALUE arguments[] = {rb_ary_entry(error, 0), rb_ary_entry(error, 1)};
+    rb_exc_raise(rb_make_exception(2, arguments));
+}
+
+int rd_fibers_park(rd_parking *parking, void (*undo)(void *argument), void *argument) {
+    rd_park_call call = {parking, undo, argument, 0, Qfalse};
+    rb_ensure(park, (VALUE)&call, end_park, (VALUE)&call);
+    if (call.error != Qfalse) raise_error(call.error);
+    return call.result;
+}
+
+uint64_t rd_fibers_deadline(VALUE seconds) {
+    if (NIL_P(seconds)) return UINT64_MAX;
+    const struct timespec time = rb_time_timespec_interval(seconds);
+    const uint64_t most = UINT64_MAX / 2000000000; /* about 290 years */
+    if ((uint64_t)time.tv_sec > most) return UINT64_MAX;
+    return rd_clock_ns() + (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* ---- limits ---- */
+
+rd_limit *rd_limit_begin(rd_fibers *fibers, uint64_t due_ns, void (*on_due)(rd_deadline *deadline),
+                         VALUE error) {
+    rd_limit *limit = rd_alloc_zero(sizeof(*limit));
+    limit->fibers = fibers;
+    limit->fiber = rb_fiber_current();
+    limit->strand = rd_fibers_strand(fibers);
+    limit->error = error;
+    limit->deadline.on_due = on_due;
+    rd_list_append(&fibers->limits, &limit->node);
+    if (due_ns != UINT64_MAX) rd_deadline_set(&fibers->deadlines, &limit->deadline, due_ns);
+    return limit;
+}
+
+void rd_limit_end(rd_limit *limit) {
+    rd_deadline_cancel(&limit->fibers->deadlines, &limit->deadline);
+    rd_list_unlink(&limit->node);
+    rd_free(limit);
+}
+
+/* ---- starting ---- */
+
+typedef struct rd_start {
+    rd_fibers *fibers;
+    VALUE fiber;
+} rd_start;
+
+static VALUE start_from_hub(VALUE argument) {
+    const rd_start *start = (const rd_start *)argument;
+    rd_fibers *fibers = start->fibers;
+    fibers->running = start->fiber;
+    switch_to(start->fiber);
+    /* It has parked or ended; those that started others inside of it have not. */
+    for (rd_parking *next; (next = next_parking(fibers)) != NULL;) run(next);
+    return Qnil;
+}
+
+static void start_as_hub(rd_fibers *fibers, VALUE fiber) {
+    rd_start start = {fibers, fiber};
+    rd_hub_stay stay = begin_stay(fibers, NULL, false);
+    rb_ensure(start_from_hub, (VALUE)&start, end_stay, (VALUE)&stay);
+}
+
+void rd_fibers_start(rd_fibers *fibers, VALUE fiber) {
+    if (rd_fibers_strand(fibers) == Qfalse) {
+        start_as_hub(fibers, fiber);
+        return;
+    }
+    rd_parking *parking = rd_parking_begin(fibers);
+    parking->starts = fiber;
+    rd_run_list_hold(&fibers->runnable, &parking->runnable, &fibers->urgent);
+    rd_fibers_park(parking, NULL, NULL);
+}
+
+/* ---- from outside ---- */
+
+static rd_parking *find(const rd_fibers *fibers, VALUE fiber) {
+    st_data_t found;
+    return st_lookup(fibers->by_fiber, (st_data_t)fiber, &found) ? (rd_parking *)found : NULL;
+}
+
+/* The last to wait of a strand is the innermost. */
+static rd_parking *find_in_strand(const rd_fibers *fibers, VALUE strand) {
+    for (rd_list *node = fibers->parked.prev; node != &fibers->parked; node = node->prev) {
+        if (parking_of_node(node)->strand == strand) return parking_of_node(node);
+    }
+    return NULL;
+}
+
+/* A fiber may be unblocked between the moment at which others can know that it waits, and its wait.
+ * Only the fiber that runs can be there. */
+void rd_fibers_unblock(rd_fibers *fibers, VALUE fiber) {
+    rd_parking *parking = find(fibers, fiber);
+    if (parking == NULL) {
+        fibers->permit = fiber;
+    } else if (parking->unblocks) {
+        rd_run_list_add(&fibers->runnable, &parking->runnable, 1);
+    }
+}
+
+bool rd_fibers_take_permit(rd_fibers *fibers) {
+    if (fibers->permit == Qfalse || fibers->permit != rb_fiber_current()) return false;
+    fibers->permit = Qfalse;
+    return true;
+}
+
+static void raise_in(rd_parking *parking, VALUE error) {
+    parking->error = error;
+    rd_run_list_add(&parking->fibers->runnable, &parking->runnable, 1);
+}
+
+bool rd_fibers_raise(rd_fibers *fibers, VALUE fiber, VALUE strand, VALUE error) {
+    rd_parking *parking = find(fibers, fiber);
+    if (parking == NULL) parking = find_in_strand(fibers, strand);
+    if (parking == NULL) return false;
+    raise_in(parking, error);
+    return true;
+}
+
+void rd_fibers_raise_all(rd_fibers *fibers, VALUE error) {
+    for (rd_list *node = fibers->parked.next; node != &fibers->parked; node = node->next) {
+        raise_in(parking_of_node(node), error);
+    }
+}

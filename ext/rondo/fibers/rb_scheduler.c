@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A scheduler with a loop of its own: its life, and the fibers it starts; see rb_scheduler.h.
+ */
+#include "fibers/rb_scheduler.h"
+
+#include <pthread.h>
+#include <ruby/fiber/scheduler.h>
+#include <ruby/thread.h>
+
+#include "base/alloc.h"
+#include "system/clock.h"
+#include "ruby/rb_error.h"
+
+#define MOST_WAITERS 1048576
+
+static VALUE fiber_class, fiber_options, stopped_error;
+static unsigned forks;
+
+static void count_fork(void) {
+    forks++;
+}
+
+/* ---- waiting on its loop ---- */
+
+typedef struct rd_loop_sleep {
+    rd_scheduler *scheduler;
+    int64_t timeout_us;
+} rd_loop_sleep;
+
+static void *sleep_nogvl(void *argument) {
+    rd_loop_sleep *sleep = argument;
+    rd_loop_wait(&sleep->scheduler->loop, &sleep->scheduler->found, sleep->timeout_us);
+    return NULL;
+}
+
+static int64_t timeout_until(uint64_t until_ns) {
+    if (until_ns == UINT64_MAX) return -1;
+    const uint64_t now = rd_clock_ns();
+    return until_ns > now ? (int64_t)((until_ns - now + 999) / 1000) : 0;
+}
+
+/* Looks first without releasing the GVL: that costs more than the look. */
+static void wait_on_loop(rd_fibers *fibers, uint64_t until_ns) {
+    rd_scheduler *scheduler = RD_CONTAINER(fibers, rd_scheduler, fibers);
+    rd_loop *loop = &scheduler->loop;
+    rd_loop_wait(loop, &scheduler->found, 0);
+    if (scheduler->found.count == 0 && rd_run_list_begin_sleep(&fibers->runnable)) {
+        rd_loop_sleep sleep = {scheduler, timeout_until(until_ns)};
+        if (sleep.timeout_us != 0)
+            rb_thread_call_without_gvl2(sleep_nogvl, &sleep, RUBY_UBF_IO, NULL);
+        rd_run_list_end_sleep(&fibers->runnable);
+    }
+    rd_loop_lock(loop);
+    rd_loop_process(loop, &scheduler->found);
+    rd_loop_unlock(loop);
+}
+
+static void wake_loop(rd_run_list *list) {
+    rd_loop_interrupt(&RD_CONTAINER(list, rd_scheduler, fibers.runnable)->loop);
+}
+
+static const rd_fibers_ops own_loop = {wait_on_loop};
+
+/* ---- life ---- */
+
+static bool is_forked(const rd_scheduler *scheduler) {
+    return scheduler->forks != forks;
+}
+
+static void release(rd_scheduler *scheduler) {
+    if (!scheduler->is_open) return;
+    scheduler->is_open = false;
+    if (is_forked(scheduler)) {
+        rd_loop_abandon(&scheduler->loop);
+        return;
+    }
+    rd_loop_lock(&scheduler->loop);
+    rd_waiters_clear(&scheduler->waiters);
+    rd_loop_unlock(&scheduler->loop);
+    rd_fibers_clear(&scheduler->fibers);
+    rd_loop_clear(&scheduler->loop);
+}
+
+static void scheduler_free(void *pointer) {
+    release(pointer);
+    rd_free(pointer);
+}
+
+static void scheduler_mark(void *pointer) {
+    const rd_scheduler *scheduler = pointer;
+    if (scheduler->is_open) rd_fibers_mark(&scheduler->fibers);
+}
+
+static size_t scheduler_memory(const void *pointer) {
+    const rd_scheduler *scheduler = pointer;
+    return sizeof(*scheduler) + (scheduler->is_open ? rd_fibers_memory(&scheduler->fibers) : 0);
+}
+
+static const rb_data_type_t scheduler_type = {
+    .wrap_struct_name = "Rondo::Scheduler",
+    .function = {.dmark = scheduler_mark, .dfree = scheduler_free, .dsize = scheduler_memory},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static VALUE scheduler_allocate(VALUE klass) {
+    return TypedData_Wrap_Struct(klass, &scheduler_type, rd_alloc_zero(sizeof(rd_scheduler)));
+}
+
+static rd_scheduler *get(VALUE self) {
+    return rb_check_typeddata(self, &scheduler_type);
+}
+
+rd_scheduler *rd_scheduler_of(VALUE self) {
+    rd_scheduler *scheduler = get(self);
+    if (!scheduler->is_open) rb_raise(rd_eError, "the scheduler is closed");
+    return scheduler;
+}
+
+bool rd_scheduler_is_left(const rd_scheduler *scheduler) {
+    if (!is_forked(scheduler)) return false;
+    rb_fiber_scheduler_set(Qnil);
+    return true;
+}
+
+/* A scheduler with a loop of its own.
+ * @raise [SystemCallError] no descriptor is left */
+static VALUE scheduler_initialize(VALUE self) {
+    rd_scheduler *scheduler = get(self);
+    if (scheduler->is_open) rb_raise(rd_eError, "initialised twice");
+    if (rd_loop_init(&scheduler->loop, false) != 0) rb_sys_fail("scheduler");
+    rd_waiters_init(&scheduler->waiters, &scheduler->loop, MOST_WAITERS);
+    rd_fibers_init(&scheduler->fibers, &own_loop, &scheduler->loop, &scheduler->waiters, wake_loop);
+    scheduler->forks = forks;
+    scheduler->is_open = true;
+    return self;
+}
+
+/* Runs fibers until none waits. On the thread's own fiber.
+ * @return [nil]
+ * @raise [Error] it was called in a fiber
+ * @raise what a fiber raises and does not rescue */
+static VALUE scheduler_run(VALUE self) {
+    rd_fibers_run(&rd_scheduler_of(self)->fibers);
+    return Qnil;
+}
+
+/* ---- the end ---- */
+
+/* Each fiber that waits is told to end; what it does for that may wait. */
+static VALUE stop(VALUE self) {
+    rd_scheduler *scheduler = rd_scheduler_of(self);
+    rd_fibers_raise_all(&scheduler->fibers, rb_exc_new_cstr(stopped_error, "the thread ends"));
+    for (int state = -1; state != 0;) {
+        rb_protect(scheduler_run, self, &state);
+        if (state == 0) break;
+        if (!rb_obj_is_kind_of(rb_errinfo(), stopped_error)) rb_jump_tag(state);
+        rb_set_errinfo(Qnil);
+    }
+    return Qnil;
+}
+
+static VALUE close_now(VALUE self) {
+    return NIL_P(rb_errinfo()) ? scheduler_run(self) : stop(self);
+}
+
+static VALUE end_close(VALUE self) {
+    release(get(self));
+    return Qnil;
+}
+
+/* Called by Ruby when the thread ends, or gets another scheduler. Runs fibers until none waits. If
+ * the thread ends by an exception, the fibers get one too: {Stopped}.
+ * @return [nil] */
+static VALUE scheduler_close(VALUE self) {
+    rd_scheduler *scheduler = get(self);
+    if (!scheduler->is_open) return Qnil;
+    if (is_forked(scheduler)) return end_close(self);
+    return rb_ensure(close_now, self, end_close, self);
+}
+
+/* Runs fibers until none waits, and ends the scheduler.
+ * @return [nil] */
+static VALUE close_by_hand(VALUE self) {
+    if (rb_fiber_scheduler_get() == self) return rb_fiber_scheduler_set(Qnil);
+    return scheduler_close(self);
+}
+
+/* @return [Boolean] whether it has ended */
+static VALUE scheduler_is_closed(VALUE self) {
+    return get(self)->is_open ? Qfalse : Qtrue;
+}
+
+/* ---- fibers ---- */
+
+/* Starts a fiber at once and returns when it waits, or has ended. `Fiber.schedule` calls it.
+ * @overload fiber(**options, &block)
+ *   @param options [Hash] of Fiber.new, where this Ruby knows them
+ * @return [Fiber]
+ * @raise what the block raises before it waits */
+static VALUE scheduler_fiber(int argc, VALUE *argv, VALUE self) {
+    rd_scheduler *scheduler = rd_scheduler_of(self);
+    VALUE options = fiber_options;
+    if (argc > 0) options = rb_funcall(fiber_options, rb_intern("merge"), 1, argv[argc - 1]);
+    VALUE fiber = rb_funcall_with_block_kw(fiber_class, rb_intern("new"), 1, &options,
+                                           rb_block_proc(), RB_PASS_KEYWORDS);
+    rd_fibers_start(&scheduler->fibers, fiber);
+    return fiber;
+}
+
+static void init_constants(VALUE klass) {
+    fiber_class = rb_const_get(rb_cObject, rb_intern("Fiber"));
+    fiber_options = rb_hash_new();
+    rb_hash_aset(fiber_options, ID2SYM(rb_intern("blocking")), Qfalse);
+    rb_obj_freeze(fiber_options);
+    rb_gc_register_mark_object(fiber_class);
+    rb_gc_register_mark_object(fiber_options);
+    /* What a fiber gets that still waits when its thread ends. */
+    stopped_error = rb_define_class_under(klass, "Stopped", rb_eException);
+    rb_gc_register_mark_object(stopped_error);
+}
+
+/* Document-class: Rondo::Scheduler
+ * Lets code that waits in a fiber wait without holding up its thread: `Fiber.set_scheduler`. */
+void rd_init_scheduler(VALUE rondo) {
+    VALUE klass = rb_define_class_under(rondo, "Scheduler", rb_cObject);
+    pthread_atfork(NULL, NULL, count_fork);
+    init_constants(klass);
+    rb_define_alloc_func(klass, scheduler_allocate);
+    rb_define_method(klass, "initialize", scheduler_initialize, 0);
+    rb_define_method(klass, "run", scheduler_run, 0);
+    rb_define_method(klass, "close", close_by_hand, 0);
+    rb_define_method(klass, "scheduler_close", scheduler_close, 0);
+    rb_define_method(klass, "closed?", scheduler_is_closed, 0);
+    rb_define_method(klass, "fiber", scheduler_fiber, -1);
+}
