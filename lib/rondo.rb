@@ -25,6 +25,7 @@ require "rondo/origins"
 require "rondo/upgrades"
 require "rondo/pubsub"
 require "rondo/tasks"
+require "rondo/fibers/scheduler"
 require "rondo/process/outgoing"
 require "rondo/process/raw"
 require "rondo/process/sites"
@@ -35,6 +36,8 @@ require "rondo/capybara" if defined?(Capybara)
 module Rondo
   autoload :Program, "rondo/process/program"
   autoload :Root, "rondo/process/root"
+  autoload :Fibers, "rondo/fibers/fibers"
+  autoload :Offload, "rondo/fibers/offload"
 
   class << self
     # @api private
@@ -56,6 +59,26 @@ module Rondo
   # @raise [SignalException] after TERM, as `raise_exception_on_sigterm` says
   def self.start(app = nil, **settings, &verbs)
     Program.run(app, settings, &verbs)
+  end
+
+  # Runs blocks at once, each in a fiber of this thread: while one waits, the others go on. Returns when all of them
+  # have ended. In a fiber that has a scheduler already, also another one than {Scheduler}, the blocks use that one.
+  # @example
+  #   pages = Rondo.fibers(limit: 100) { |all| all.map(uris) { |uri| Net::HTTP.get(uri) } }
+  # @param limit [Integer] how many blocks run at once
+  # @yield [Fibers] to start blocks
+  # @return what the block returns
+  # @raise what one of the blocks raises, if nobody has asked for its value
+  def self.fibers(limit: 1000, &block)
+    Fibers.run(limit, block)
+  end
+
+  # Runs the block on another thread, for what does not let other fibers run while it waits: a long computation, a
+  # driver without hooks. There are few such threads. If the caller ends before, the block goes on.
+  # @return what the block returns
+  # @raise what the block raises
+  def self.offload(&block)
+    Offload.run(block)
   end
 
   # A configuration that cannot be used: a message of one line, naming file and line.

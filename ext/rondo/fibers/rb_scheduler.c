@@ -145,6 +145,11 @@ static VALUE scheduler_run(VALUE self) {
     return Qnil;
 }
 
+/* @return [Integer] how many fibers wait */
+static VALUE scheduler_waiting(VALUE self) {
+    return UINT2NUM(rd_scheduler_of(self)->fibers.parked_count);
+}
+
 /* ---- the end ---- */
 
 /* Each fiber that waits is told to end; what it does for that may wait. */
@@ -229,6 +234,7 @@ void rd_init_scheduler(VALUE rondo) {
     rb_define_alloc_func(klass, scheduler_allocate);
     rb_define_method(klass, "initialize", scheduler_initialize, 0);
     rb_define_method(klass, "run", scheduler_run, 0);
+    rb_define_method(klass, "waiting", scheduler_waiting, 0);
     rb_define_method(klass, "close", close_by_hand, 0);
     rb_define_method(klass, "scheduler_close", scheduler_close, 0);
     rb_define_method(klass, "closed?", scheduler_is_closed, 0);

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "fibers/rb_scheduler.h"
 
 #define RUBY_VERSION_CODE (RUBY_API_VERSION_MAJOR * 100 + RUBY_API_VERSION_MINOR)
@@ -97,6 +98,67 @@ static VALUE io_wait(VALUE self, VALUE io, VALUE events, VALUE timeout) {
     if (ready != 0) return INT2NUM(events_of(ready));
     if (NIL_P(timeout)) raise_timeout(limit);
     return Qfalse;
+}
+
+/* ---- several descriptors ---- */
+
+typedef struct rd_any_waiter {
+    rd_fd_waiter waiter;
+    rd_parking *parking;
+} rd_any_waiter;
+
+typedef struct rd_any_wait {
+    rd_fibers *fibers;
+    rd_any_waiter *waiters;
+    long count;
+} rd_any_wait;
+
+static void on_any(rd_fd_waiter *waiter, int ready) {
+    (void)ready; /* the caller looks by itself */
+    rd_parking *parking = RD_CONTAINER(waiter, rd_any_waiter, waiter)->parking;
+    rd_run_list_add(&parking->fibers->runnable, &parking->runnable, 1);
+}
+
+static void end_any_wait(void *argument) {
+    rd_any_wait *wait = argument;
+    rd_loop_lock(wait->fibers->loop);
+    for (long i = 0; i < wait->count; i++) {
+        rd_waiters_remove(wait->fibers->waiters, &wait->waiters[i].waiter);
+    }
+    rd_loop_unlock(wait->fibers->loop);
+    rd_free(wait->waiters);
+}
+
+/* One that cannot be waited for counts as ready. */
+static void add_any(rd_any_wait *wait, rd_parking *parking, int fd, unsigned wanted) {
+    rd_any_waiter *any = &wait->waiters[wait->count++];
+    any->parking = parking;
+    rd_waiter_init(&any->waiter, on_any);
+    rd_loop_lock(wait->fibers->loop);
+    const int added = rd_waiters_add(wait->fibers->waiters, &any->waiter, fd, wanted);
+    rd_loop_unlock(wait->fibers->loop);
+    if (added != 0) rd_run_list_add(&wait->fibers->runnable, &parking->runnable, 1);
+}
+
+/* @param readers [Array<Integer>] descriptors
+ * @param writers [Array<Integer>] descriptors
+ * @param timeout [Numeric, nil] seconds
+ * @return [Boolean] whether one of them may be ready; false: time is up */
+static VALUE wait_any(VALUE self, VALUE readers, VALUE writers, VALUE timeout) {
+    rd_fibers *fibers = &rd_scheduler_of(self)->fibers;
+    const uint64_t due_ns = rd_fibers_deadline(timeout);
+    const long reading = RARRAY_LEN(readers), writing = RARRAY_LEN(writers);
+    for (long i = 0; i < reading; i++) Check_Type(rb_ary_entry(readers, i), T_FIXNUM);
+    for (long i = 0; i < writing; i++) Check_Type(rb_ary_entry(writers, i), T_FIXNUM);
+    rd_parking *parking = rd_parking_begin(fibers);
+    rd_any_wait wait = {.fibers = fibers};
+    wait.waiters = rd_alloc_zero((size_t)(reading + writing + 1) * sizeof(*wait.waiters));
+    for (long i = 0; i < reading; i++)
+        add_any(&wait, parking, FIX2INT(rb_ary_entry(readers, i)), RD_READABLE);
+    for (long i = 0; i < writing; i++)
+        add_any(&wait, parking, FIX2INT(rb_ary_entry(writers, i)), RD_WRITABLE);
+    if (due_ns != UINT64_MAX) rd_deadline_set(&fibers->deadlines, &parking->deadline, due_ns);
+    return rd_fibers_park(parking, end_any_wait, &wait) != 0 ? Qtrue : Qfalse;
 }
 
 /* ---- reading and writing ---- */
@@ -266,6 +328,7 @@ static VALUE io_write(int argc, VALUE *argv, VALUE self) {
 
 void rd_init_scheduler_io(VALUE klass) {
     rb_define_method(klass, "io_wait", io_wait, 3);
+    rb_define_private_method(klass, "wait_any", wait_any, 3);
     rb_define_method(klass, "io_read", io_read, -1);
 #if RUBY_VERSION_CODE >= 303
     /* Before, Ruby calls it with nothing to write, and takes the result for an error. */

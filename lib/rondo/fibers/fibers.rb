@@ -1,0 +1,125 @@
+# frozen_string_literal: true
+
+# Rondo.fibers: blocks that wait at the same time, in fibers of one thread.
+# SPDX-License-Identifier: MIT
+
+module Rondo
+  # What the block of {Rondo.fibers} gets, to start blocks with.
+  class Fibers
+    # A block that was started.
+    class Outcome
+      # @api private
+      def initialize
+        @done = Thread::Queue.new
+      end
+
+      # @api private
+      def run
+        @value = yield
+      rescue StandardError, ScriptError => e
+        @error = e
+      ensure
+        @done.close
+      end
+
+      # Waits for the end of the block. Any fiber, any number of them.
+      # @return what the block returned
+      # @raise what the block raised
+      def value
+        @done.pop
+        @taken = true
+        raise @error if @error
+
+        @value
+      end
+
+      # @api private
+      # @return [Boolean] an error that nobody got
+      def failed?
+        !@error.nil? && !@taken
+      end
+    end
+
+    # @api private
+    def self.run(limit, block)
+      raise ArgumentError, "limit must be a number from 1, not #{limit.inspect}" unless limit.is_a?(Integer) && limit >= 1
+      return new(limit).run(block) if Fiber.current_scheduler
+
+      outcome = Outcome.new
+      with_scheduler { Fiber.schedule { outcome.run { new(limit).run(block) } } }
+      outcome.value
+    end
+
+    # The thread's own fiber does not wait by its scheduler, so that has to run meanwhile.
+    def self.with_scheduler
+      if Fiber.scheduler
+        yield
+        Fiber.scheduler.run
+        return
+      end
+      Fiber.set_scheduler(Scheduler.new)
+      begin
+        yield
+      ensure
+        Fiber.set_scheduler(nil)
+      end
+    end
+    private_class_method :with_scheduler
+
+    # @api private
+    def initialize(limit)
+      @room = Thread::SizedQueue.new(limit)
+      @running = 0
+    end
+
+    # Runs a block in a fiber. It begins at once, and this returns when it waits or has ended. When as many run as may,
+    # this waits for the end of one.
+    # @return [Outcome]
+    def start(&block)
+      outcome = Outcome.new
+      @room << outcome
+      @running += 1
+      Fiber.schedule do
+        outcome.run(&block)
+      ensure
+        finish(outcome)
+      end
+      outcome
+    end
+
+    # Runs the block for each element, in a fiber each.
+    # @param elements [Enumerable]
+    # @yield an element
+    # @return [Array] what the blocks return, in the order of the elements
+    # @raise what one of the blocks raises
+    def map(elements)
+      elements.map { |element| start { yield element } }.map(&:value)
+    end
+
+    # @api private
+    def run(block)
+      block.call(self)
+    ensure
+      wait
+      raise_first unless $! # rubocop:disable Style/SpecialGlobalVars -- an error of the block goes first
+    end
+
+    private
+
+    def finish(outcome)
+      @failed = outcome if outcome.failed? && !@failed&.failed?
+      @running -= 1
+      @room.pop
+      @over&.close if @running.zero?
+    end
+
+    def wait
+      @over = Thread::Queue.new
+      @over.pop unless @running.zero?
+    end
+
+    def raise_first
+      @failed.value if @failed&.failed?
+    end
+  end
+end

@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+# Rondo.offload: a few threads for what would hold up a thread with fibers.
+# SPDX-License-Identifier: MIT
+
+module Rondo
+  # Threads of low priority that run blocks. They begin when they are needed, and stay.
+  # @api private
+  class Offload
+    # How many threads there are at most.
+    THREADS = 4
+    # Of these threads: a loop that computes goes after the application threads.
+    PRIORITY = -3
+
+    # A block that runs, and its end.
+    class Job
+      # @param block [#call]
+      def initialize(block)
+        @block = block
+        @done = Thread::Queue.new
+      end
+
+      # @return [void]
+      def run
+        @value = @block.call
+      rescue Exception => e # rubocop:disable Lint/RescueException -- whoever waits for it gets it
+        @error = e
+      ensure
+        @done.close
+      end
+
+      # Waits for the end. Any fiber, any number of them.
+      # @return what the block returned
+      # @raise what the block raised
+      def value
+        @done.pop
+        raise @error if @error
+
+        @value
+      end
+    end
+
+    class << self
+      # @param block [#call]
+      # @return [Job] it runs, or will
+      def begin(block)
+        pool.add(Job.new(block))
+      end
+
+      # @param block [#call]
+      # @return what the block returns
+      # @raise what the block raises
+      def run(block)
+        self.begin(block).value
+      end
+
+      private
+
+      # A forked child has no threads of its parent's.
+      def pool
+        @pool = nil unless @pool&.process == Process.pid
+        @pool ||= new
+      end
+    end
+
+    # @return [Integer] pid of the process that has the threads
+    attr_reader :process
+
+    def initialize
+      @process = Process.pid
+      @jobs = Thread::Queue.new
+      @threads = 0
+    end
+
+    # @param job [Job]
+    # @return [Job] the same
+    def add(job)
+      @jobs << job
+      start if @threads < THREADS && @jobs.size > @jobs.num_waiting
+      job
+    end
+
+    private
+
+    def start
+      @threads += 1
+      thread = Thread.new { @jobs.pop.run while true } # rubocop:disable Style/WhileUntilModifier
+      thread.name = "rondo offload"
+      thread.priority = PRIORITY
+    end
+  end
+end
