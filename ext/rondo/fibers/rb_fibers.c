@@ -135,6 +135,7 @@ static void let_go_on(rd_fibers *fibers, VALUE strand) {
     if (st_lookup(fibers->by_fiber, (st_data_t)strand, &found)) return;
     rd_parking *guest = add_parking(fibers, strand, strand);
     guest->is_guest = true;
+    fibers->guests++;
     rd_run_list_hold(&fibers->runnable, &guest->runnable, &fibers->urgent);
 }
 
@@ -163,6 +164,7 @@ static void run(rd_parking *next) {
     if (next->is_guest) {
         rd_run_list_drop(&fibers->runnable, &next->runnable);
         free_parking(next);
+        fibers->guests--;
         if (!RTEST(rb_fiber_alive_p(fiber))) return;
     }
     fibers->running = next->strand;

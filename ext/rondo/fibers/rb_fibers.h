@@ -72,7 +72,7 @@ struct rd_fibers {
     rd_list urgent; /* parkings that go before the batch: those who have started others */
     rd_list batch;  /* what was ready when the hub looked last */
     rd_list parked, spare, limits;
-    uint32_t parked_count;
+    uint32_t parked_count, guests; /* in `parked`; of these, those that do not wait */
     st_table *by_fiber; /* fiber => its rd_parking */
     VALUE hub;          /* the fiber of the thread's own strand that waits or starts others */
     VALUE running;      /* strand that was switched to last; Qfalse: the thread's own */

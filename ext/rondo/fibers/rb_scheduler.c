@@ -147,7 +147,8 @@ static VALUE scheduler_run(VALUE self) {
 
 /* @return [Integer] how many fibers wait */
 static VALUE scheduler_waiting(VALUE self) {
-    return UINT2NUM(rd_scheduler_of(self)->fibers.parked_count);
+    const rd_fibers *fibers = &rd_scheduler_of(self)->fibers;
+    return UINT2NUM(fibers->parked_count - fibers->guests);
 }
 
 /* ---- the end ---- */
@@ -165,8 +166,9 @@ static VALUE stop(VALUE self) {
     return Qnil;
 }
 
+/* In an `ensure` clause only `$!` knows the exception. */
 static VALUE close_now(VALUE self) {
-    return NIL_P(rb_errinfo()) ? scheduler_run(self) : stop(self);
+    return NIL_P(rb_gv_get("$!")) ? scheduler_run(self) : stop(self);
 }
 
 static VALUE end_close(VALUE self) {

@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+# lib/rondo/fibers/fibers.rb: Rondo.fibers, blocks that wait at the same time.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "rondo"
+require "socket"
+
+class FibersTest < Minitest::Test
+  def test_values_in_the_order_of_the_elements
+    assert_equal([6, 4, 2], Rondo.fibers { |all| all.map([3, 2, 1]) { |n| (sleep n * 0.001) && (n * 2) } })
+    assert_nil Fiber.scheduler
+  end
+
+  def test_no_more_than_the_limit_run
+    most = running = 0
+    Rondo.fibers(limit: 3) do |all|
+      20.times do
+        all.start do
+          most = [most, running += 1].max
+          sleep 0.001
+          running -= 1
+        end
+      end
+    end
+    assert_equal [3, 0], [most, running]
+  end
+
+  def test_an_error_comes_when_all_have_ended
+    ended = []
+    error = assert_raises(ArgumentError) do
+      Rondo.fibers do |all|
+        all.start { raise ArgumentError, "first" }
+        all.start { ended << (sleep(0.001) && 1) }
+      end
+    end
+    assert_equal ["first", [1]], [error.message, ended]
+  end
+
+  def test_an_error_that_was_taken_does_not_come_again
+    taken = Rondo.fibers do |all|
+      all.start { raise ArgumentError, "first" }.value
+    rescue ArgumentError => e
+      e.message
+    end
+    assert_equal "first", taken
+  end
+
+  def test_blocks_start_others
+    seen = []
+    Rondo.fibers { |all| all.start { (sleep 0) && all.start { seen << (sleep(0.001) && :inner) } } }
+    assert_equal [:inner], seen
+  end
+
+  def test_in_a_fiber_that_has_a_scheduler
+    result = Thread.new do
+      Fiber.set_scheduler(Rondo::Scheduler.new)
+      inner = []
+      Fiber.schedule { inner << Rondo.fibers { |all| all.map([1, 2]) { |n| (sleep 0) && n } } }
+      inner << Rondo.fibers { |all| all.start { :own }.value }
+      Fiber.scheduler.run
+      inner
+    end.value
+    assert_equal [:own, [1, 2]], result.sort_by(&:to_s).reverse
+  end
+
+  def test_limits_that_are_none
+    [0, -1, nil, 1.5].each { |limit| assert_raises(ArgumentError) { Rondo.fibers(limit: limit) { nil } } }
+  end
+end
