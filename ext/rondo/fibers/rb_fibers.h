@@ -47,7 +47,8 @@ typedef struct rd_parking {
     rd_fd_waiter waiter;
     rd_fibers *fibers;
     VALUE fiber, strand;
-    VALUE error;   /* is raised when the wait ends: an exception, or its class and message; Qfalse: none */
+    VALUE error;   /* is raised when the wait ends: an exception, or its class and message; Qfalse:
+                      none */
     VALUE starts;  /* a new fiber that runs first; Qfalse: none */
     bool may_run;  /* it was taken from a list of what is ready: its wait is over */
     bool unblocks; /* `unblock` ends this wait */
@@ -73,11 +74,11 @@ struct rd_fibers {
     rd_list batch;  /* what was ready when the hub looked last */
     rd_list parked, spare, limits;
     uint32_t parked_count, guests; /* in `parked`; of these, those that do not wait */
-    st_table *by_fiber; /* fiber => its rd_parking */
-    VALUE hub;          /* the fiber of the thread's own strand that waits or starts others */
-    VALUE running;      /* strand that was switched to last; Qfalse: the thread's own */
-    VALUE permit;       /* fiber that was unblocked before it was blocked; Qfalse: none */
-    bool hub_turns;     /* the hub is in its loop, not starting a fiber */
+    st_table *by_fiber;            /* fiber => its rd_parking */
+    VALUE hub;      /* the fiber of the thread's own strand that waits or starts others */
+    VALUE running;  /* strand that was switched to last; Qfalse: the thread's own */
+    VALUE permit;   /* fiber that was unblocked before it was blocked; Qfalse: none */
+    bool hub_turns; /* the hub is in its loop, not starting a fiber */
 };
 
 void rd_fibers_init(rd_fibers *fibers, const rd_fibers_ops *ops, rd_loop *loop,
@@ -114,8 +115,8 @@ void rd_fibers_start(rd_fibers *fibers, VALUE fiber);
 /* Runs fibers until none waits. On the thread's own fiber. */
 void rd_fibers_run(rd_fibers *fibers);
 
-/* Ends the wait of this fiber, if `unblock` may end it, with the result 1. A fiber that does not wait
- * yet does not begin its next such wait. Any thread with the GVL. */
+/* Ends the wait of this fiber, if `unblock` may end it, with the result 1. A fiber that does not
+ * wait yet does not begin its next such wait. Any thread with the GVL. */
 void rd_fibers_unblock(rd_fibers *fibers, VALUE fiber);
 
 /* Whether the fiber that runs now was unblocked already; forgets it. */

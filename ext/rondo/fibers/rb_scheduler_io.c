@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hooks for descriptors; see rb_scheduler_io.h. Reading and writing here spare Ruby's own way, which
- * releases the GVL for each call: on Ruby 3.3 the thread may then wait 100 ms to get it back.
+ * Hooks for descriptors; see rb_scheduler_io.h. Reading and writing here spare Ruby's own way,
+ * which releases the GVL for each call: on Ruby 3.3 the thread may then wait 100 ms to get it back.
  */
 #include "fibers/rb_scheduler_io.h"
 
@@ -94,7 +94,8 @@ static VALUE io_wait(VALUE self, VALUE io, VALUE events, VALUE timeout) {
     const unsigned wanted = directions_of(NUM2INT(events));
     if (wanted == 0) return rb_funcall(self, rb_intern("wait_urgent"), 2, io, timeout);
     const VALUE limit = NIL_P(timeout) ? limit_of(io) : timeout;
-    const unsigned ready = wait_for(scheduler, descriptor_of(io), wanted, rd_fibers_deadline(limit));
+    const unsigned ready =
+        wait_for(scheduler, descriptor_of(io), wanted, rd_fibers_deadline(limit));
     if (ready != 0) return INT2NUM(events_of(ready));
     if (NIL_P(timeout)) raise_timeout(limit);
     return Qfalse;
@@ -193,8 +194,8 @@ static bool is_ready(const rd_transfer *transfer) {
     return poll(&entry, 1, 0) != 0;
 }
 
-/* Others may share a descriptor that blocks, such as the standard input. So it is left as it is, and
- * used only when it is ready. A pipe that is writable has room for PIPE_BUF bytes. */
+/* Others may share a descriptor that blocks, such as the standard input. So it is left as it is,
+ * and used only when it is ready. A pipe that is writable has room for PIPE_BUF bytes. */
 static void on_blocking(rd_transfer *transfer) {
     struct stat info;
     const bool is_file = fstat(transfer->fd, &info) == 0 && S_ISREG(info.st_mode);

@@ -40,8 +40,8 @@ void rd_deadline_cancel(rd_deadlines *deadlines, rd_deadline *deadline);
 /* When the first one is due. UINT64_MAX: none is set. */
 uint64_t rd_deadlines_next(const rd_deadlines *deadlines);
 
-/* Calls on_due of each that is due at `now_ns`, the earliest first. It is not set any more then, and
- * may be set again, for a later time; any other may be set or cancelled. */
+/* Calls on_due of each that is due at `now_ns`, the earliest first. It is not set any more then,
+ * and may be set again, for a later time; any other may be set or cancelled. */
 void rd_deadlines_advance(rd_deadlines *deadlines, uint64_t now_ns);
 
 #endif

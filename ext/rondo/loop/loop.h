@@ -73,8 +73,8 @@ int rd_loop_init(rd_loop *loop, bool poll_only);
 /* If jobs for disks were handed over, call rd_disk_stop() first. */
 void rd_loop_clear(rd_loop *loop);
 
-/* In a forked child: closes its descriptors, and leaves the poller to the parent, which has the same
- * one. */
+/* In a forked child: closes its descriptors, and leaves the poller to the parent, which has the
+ * same one. */
 void rd_loop_abandon(rd_loop *loop);
 
 void rd_loop_lock(rd_loop *loop);

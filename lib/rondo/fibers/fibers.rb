@@ -42,7 +42,9 @@ module Rondo
 
     # @api private
     def self.run(limit, block)
-      raise ArgumentError, "limit must be a number from 1, not #{limit.inspect}" unless limit.is_a?(Integer) && limit >= 1
+      unless limit.is_a?(Integer) && limit.positive?
+        raise ArgumentError, "limit must be a number from 1, not #{limit.inspect}"
+      end
       return new(limit).run(block) if Fiber.current_scheduler
 
       outcome = Outcome.new

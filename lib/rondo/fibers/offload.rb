@@ -84,7 +84,7 @@ module Rondo
 
     def start
       @threads += 1
-      thread = Thread.new { @jobs.pop.run while true } # rubocop:disable Style/WhileUntilModifier
+      thread = Thread.new { loop { @jobs.pop.run } }
       thread.name = "rondo offload"
       thread.priority = PRIORITY
     end
