@@ -107,7 +107,8 @@ class Run
     cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - cpu
     raise "#{answers} answers of #{@requests}" unless answers == @requests
 
-    { rate: @requests / wall, cpu_us: cpu * 1e6 / @requests, rss_kb: File.read("/proc/self/status")[/VmHWM:\s+(\d+)/, 1].to_i }
+    { rate: @requests / wall, cpu_us: cpu * 1e6 / @requests,
+      rss_kb: File.read("/proc/self/status")[/VmHWM:\s+(\d+)/, 1].to_i }
   end
 end
 

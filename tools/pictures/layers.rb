@@ -7,7 +7,7 @@ require_relative "sources"
 require_relative "svg"
 
 module LayersPicture
-  CELL = 28
+  CELL = 26
   LEFT = 362
   TOP = 112
 
@@ -34,8 +34,8 @@ module LayersPicture
 
   def row(svg, layers, layer, row)
     y = TOP + row * CELL
-    svg.text(20, y + 20, layer, weight: "bold")
-    svg.note(104, y + 20, job(layer))
+    svg.text(20, y + 18, layer, weight: "bold")
+    svg.note(104, y + 18, job(layer))
     layers.each_with_index do |other, column|
       cell(svg, LEFT + column * CELL, y, column <=> row, Sources.includes[layer].include?(other))
     end
