@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "system/clock.h"
+#include "fibers/rb_limits.h"
 #include "ruby/rb_error.h"
 
 void rd_fibers_init(rd_fibers *fibers, const rd_fibers_ops *ops, rd_loop *loop,
@@ -40,18 +41,20 @@ static void free_all(rd_list *parkings) {
     for (rd_list *node; (node = rd_list_shift(parkings)) != NULL;) rd_free(parking_of_node(node));
 }
 
-void rd_fibers_clear(rd_fibers *fibers) {
+void rd_fibers_close(rd_fibers *fibers) {
+    fibers->is_closed = true;
     for (rd_list *node = fibers->parked.next; node != &fibers->parked; node = node->next) {
         rd_run_list_drop(&fibers->runnable, &parking_of_node(node)->runnable);
     }
     rd_run_list_clear(&fibers->runnable);
     rd_deadlines_clear(&fibers->deadlines);
-    free_all(&fibers->parked);
     free_all(&fibers->spare);
-    for (rd_list *node; (node = rd_list_shift(&fibers->limits)) != NULL;) {
-        rd_free(RD_CONTAINER(node, rd_limit, node));
-    }
     st_free_table(fibers->by_fiber);
+}
+
+void rd_fibers_free(rd_fibers *fibers) {
+    free_all(&fibers->parked);
+    rd_limits_free(fibers);
 }
 
 /* Marking pins the fibers: their addresses are keys, and are compared. */
@@ -63,12 +66,7 @@ void rd_fibers_mark(const rd_fibers *fibers) {
         rb_gc_mark(parking->starts);
         rb_gc_mark(parking->error);
     }
-    for (rd_list *node = fibers->limits.next; node != &fibers->limits; node = node->next) {
-        const rd_limit *limit = RD_CONTAINER(node, rd_limit, node);
-        rb_gc_mark(limit->fiber);
-        rb_gc_mark(limit->strand);
-        rb_gc_mark(limit->error);
-    }
+    rd_limits_mark(fibers);
     rb_gc_mark(fibers->hub);
     rb_gc_mark(fibers->running);
     rb_gc_mark(fibers->permit);
@@ -130,7 +128,7 @@ static void free_parking(rd_parking *parking) {
 /* Another fiber raised in this one, or switched to it by itself. It has left its strand without
  * waiting for anything, and goes on before all others. */
 static void let_go_on(rd_fibers *fibers, VALUE strand) {
-    if (strand == Qfalse || !RTEST(rb_fiber_alive_p(strand))) return;
+    if (fibers->is_closed || strand == Qfalse || !RTEST(rb_fiber_alive_p(strand))) return;
     st_data_t found;
     if (st_lookup(fibers->by_fiber, (st_data_t)strand, &found)) return;
     rd_parking *guest = add_parking(fibers, strand, strand);
@@ -157,10 +155,11 @@ static rd_parking *next_parking(rd_fibers *fibers) {
     return next;
 }
 
-/* Switches to the fiber of another parking. */
+/* Switches to the fiber of another parking. The thread's own fibers end their waits in the order in
+ * which they resumed each other, so the innermost one has to run, which is the hub. */
 static void run(rd_parking *next) {
     rd_fibers *fibers = next->fibers;
-    const VALUE fiber = next->fiber;
+    const VALUE fiber = next->strand == Qfalse ? fibers->hub : next->fiber;
     if (next->is_guest) {
         rd_run_list_drop(&fibers->runnable, &next->runnable);
         free_parking(next);
@@ -220,7 +219,13 @@ static VALUE end_stay(VALUE argument) {
     return Qnil;
 }
 
+/* Nothing is left to run. */
+static bool is_gone(const rd_fibers *fibers) {
+    return fibers->is_closed || fibers->ops->is_left(fibers);
+}
+
 static bool is_over(const rd_hub_stay *stay) {
+    if (is_gone(stay->fibers)) return true;
     return stay->own != NULL ? stay->own->may_run : stay->fibers->parked_count == 0;
 }
 
@@ -242,6 +247,7 @@ typedef struct rd_park_call {
     rd_parking *parking;
     void (*undo)(void *argument);
     void *argument;
+    bool has_ended; /* the wait has, without an exception */
     int result;
     VALUE error;
 } rd_park_call;
@@ -264,20 +270,14 @@ int rd_parking_wait_for(rd_parking *parking, int fd, unsigned wanted) {
     return result;
 }
 
-static VALUE park(VALUE argument) {
-    rd_parking *parking = ((rd_park_call *)argument)->parking;
+static void park_in_strand(rd_parking *parking) {
     rd_fibers *fibers = parking->fibers;
-    if (parking->strand == Qfalse) {
-        rd_hub_stay stay = begin_stay(fibers, parking, true);
-        rb_ensure(stay_as_hub, (VALUE)&stay, end_stay, (VALUE)&stay);
-        return Qnil;
-    }
     if (parking->starts != Qfalse) {
         fibers->running = parking->starts;
         switch_to(parking->starts);
         arrive(parking);
     }
-    while (!parking->may_run) {
+    while (!parking->may_run && !fibers->is_closed) {
         rd_parking *next = next_parking(fibers);
         if (next == parking) break;
         if (next != NULL) {
@@ -288,23 +288,50 @@ static VALUE park(VALUE argument) {
         }
         arrive(parking);
     }
+}
+
+static VALUE park(VALUE argument) {
+    rd_park_call *call = (rd_park_call *)argument;
+    if (call->parking->strand != Qfalse) {
+        park_in_strand(call->parking);
+    } else {
+        rd_hub_stay stay = begin_stay(call->parking->fibers, call->parking, true);
+        rb_ensure(stay_as_hub, (VALUE)&stay, end_stay, (VALUE)&stay);
+    }
+    call->has_ended = true;
     return Qnil;
+}
+
+static void stop_waiting(rd_parking *parking) {
+    rd_fibers *fibers = parking->fibers;
+    if (!rd_waiter_waits(&parking->waiter)) return;
+    rd_loop_lock(fibers->loop);
+    rd_waiters_remove(fibers->waiters, &parking->waiter);
+    rd_loop_unlock(fibers->loop);
+}
+
+/* Of a limit whose time is up: it is raised now; or, if something else was, asked again. */
+static VALUE take_error(const rd_park_call *call) {
+    rd_limit *limit = call->parking->limit;
+    if (limit == NULL) return call->parking->error;
+    if (call->has_ended) return rd_limit_take(limit);
+    rd_limit_ask_again(limit);
+    return Qfalse;
 }
 
 static VALUE end_park(VALUE argument) {
     rd_park_call *call = (rd_park_call *)argument;
     rd_parking *parking = call->parking;
     rd_fibers *fibers = parking->fibers;
-    arrive(parking); /* if it was raised in, nobody has done that */
-    if (rd_waiter_waits(&parking->waiter)) {
-        rd_loop_lock(fibers->loop);
-        rd_waiters_remove(fibers->waiters, &parking->waiter);
-        rd_loop_unlock(fibers->loop);
+    if (!fibers->is_closed) {
+        arrive(parking); /* if it was raised in, nobody has done that */
+        stop_waiting(parking);
     }
     if (call->undo != NULL) call->undo(call->argument);
+    call->error = take_error(call);
+    if (fibers->is_closed) return Qnil; /* rd_fibers_free() has the parking */
     rd_deadline_cancel(&fibers->deadlines, &parking->deadline);
     call->result = rd_run_list_drop(&fibers->runnable, &parking->runnable);
-    call->error = parking->error;
     st_data_t key = (st_data_t)parking->fiber;
     st_delete(fibers->by_fiber, &key, NULL);
     free_parking(parking);
@@ -321,9 +348,11 @@ static void raise_error(VALUE error) {
 }
 
 int rd_fibers_park(rd_parking *parking, void (*undo)(void *argument), void *argument) {
-    rd_park_call call = {parking, undo, argument, 0, Qfalse};
+    const rd_fibers *fibers = parking->fibers;
+    rd_park_call call = {.parking = parking, .undo = undo, .argument = argument, .error = Qfalse};
     rb_ensure(park, (VALUE)&call, end_park, (VALUE)&call);
     if (call.error != Qfalse) raise_error(call.error);
+    if (fibers->is_closed) rb_raise(rd_eError, "the scheduler was closed meanwhile");
     return call.result;
 }
 
@@ -333,27 +362,6 @@ uint64_t rd_fibers_deadline(VALUE seconds) {
     const uint64_t most = UINT64_MAX / 2000000000; /* about 290 years */
     if ((uint64_t)time.tv_sec > most) return UINT64_MAX;
     return rd_clock_ns() + (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
-/* ---- limits ---- */
-
-rd_limit *rd_limit_begin(rd_fibers *fibers, uint64_t due_ns, void (*on_due)(rd_deadline *deadline),
-                         VALUE error) {
-    rd_limit *limit = rd_alloc_zero(sizeof(*limit));
-    limit->fibers = fibers;
-    limit->fiber = rb_fiber_current();
-    limit->strand = rd_fibers_strand(fibers);
-    limit->error = error;
-    limit->deadline.on_due = on_due;
-    rd_list_append(&fibers->limits, &limit->node);
-    if (due_ns != UINT64_MAX) rd_deadline_set(&fibers->deadlines, &limit->deadline, due_ns);
-    return limit;
-}
-
-void rd_limit_end(rd_limit *limit) {
-    rd_deadline_cancel(&limit->fibers->deadlines, &limit->deadline);
-    rd_list_unlink(&limit->node);
-    rd_free(limit);
 }
 
 /* ---- starting ---- */
@@ -369,7 +377,7 @@ static VALUE start_from_hub(VALUE argument) {
     fibers->running = start->fiber;
     switch_to(start->fiber);
     /* It has parked or ended; those that started others inside of it have not. */
-    for (rd_parking *next; (next = next_parking(fibers)) != NULL;) run(next);
+    for (rd_parking *next; !is_gone(fibers) && (next = next_parking(fibers)) != NULL;) run(next);
     return Qnil;
 }
 
@@ -400,7 +408,8 @@ static rd_parking *find(const rd_fibers *fibers, VALUE fiber) {
 /* The last to wait of a strand is the innermost. */
 static rd_parking *find_in_strand(const rd_fibers *fibers, VALUE strand) {
     for (rd_list *node = fibers->parked.prev; node != &fibers->parked; node = node->prev) {
-        if (parking_of_node(node)->strand == strand) return parking_of_node(node);
+        rd_parking *parking = parking_of_node(node);
+        if (parking->strand == strand && !parking->is_guest) return parking;
     }
     return NULL;
 }
@@ -412,6 +421,9 @@ void rd_fibers_unblock(rd_fibers *fibers, VALUE fiber) {
     if (parking == NULL) {
         fibers->permit = fiber;
     } else if (parking->unblocks) {
+        /* What it waited for may be there for it alone: it must not get an error in its place. */
+        if (parking->limit != NULL) rd_limit_ask_again(parking->limit);
+        parking->unblocked = true;
         rd_run_list_add(&fibers->runnable, &parking->runnable, 1);
     }
 }
@@ -427,12 +439,14 @@ static void raise_in(rd_parking *parking, VALUE error) {
     rd_run_list_add(&parking->fibers->runnable, &parking->runnable, 1);
 }
 
-bool rd_fibers_raise(rd_fibers *fibers, VALUE fiber, VALUE strand, VALUE error) {
+rd_parking *rd_fibers_find(const rd_fibers *fibers, VALUE fiber, VALUE strand) {
     rd_parking *parking = find(fibers, fiber);
-    if (parking == NULL) parking = find_in_strand(fibers, strand);
-    if (parking == NULL) return false;
-    raise_in(parking, error);
-    return true;
+    return parking != NULL ? parking : find_in_strand(fibers, strand);
+}
+
+void rd_fibers_raise(rd_fibers *fibers, VALUE fiber, VALUE strand, VALUE error) {
+    rd_parking *parking = rd_fibers_find(fibers, fiber, strand);
+    if (parking != NULL) raise_in(parking, error);
 }
 
 void rd_fibers_raise_all(rd_fibers *fibers, VALUE error) {

@@ -37,7 +37,12 @@ typedef struct rd_fibers_ops {
     /* Sleeps until the run list has something, or until `until_ns` (UINT64_MAX: for ever; 0: only
      * looks). Releases the GVL to sleep, never raises. On the hub. */
     void (*wait)(rd_fibers *fibers, uint64_t until_ns);
+    /* Whether this process is a child that was forked in one of the fibers. The others are the
+     * parent's, and do not go on here. */
+    bool (*is_left)(const rd_fibers *fibers);
 } rd_fibers_ops;
+
+struct rd_limit;
 
 /* A fiber that waits. */
 typedef struct rd_parking {
@@ -47,22 +52,15 @@ typedef struct rd_parking {
     rd_fd_waiter waiter;
     rd_fibers *fibers;
     VALUE fiber, strand;
-    VALUE error;   /* is raised when the wait ends: an exception, or its class and message; Qfalse:
-                      none */
-    VALUE starts;  /* a new fiber that runs first; Qfalse: none */
-    bool may_run;  /* it was taken from a list of what is ready: its wait is over */
-    bool unblocks; /* `unblock` ends this wait */
+    VALUE error;  /* is raised when the wait ends: an exception, or its class and message; Qfalse:
+                     none */
+    VALUE starts; /* a new fiber that runs first; Qfalse: none */
+    struct rd_limit *limit; /* its time is up, and its error is raised when the wait ends */
+    bool may_run;           /* it was taken from a list of what is ready: its wait is over */
+    bool unblocks;          /* `unblock` ends this wait */
+    bool unblocked;         /* it has */
     bool is_guest; /* its fiber is not in rd_fibers_park(): it is switched to, and that is all */
 } rd_parking;
-
-/* A limit of time on a block, which a fiber runs; see rb_scheduler_waits.c. */
-typedef struct rd_limit {
-    rd_list node; /* in rd_fibers.limits */
-    rd_deadline deadline;
-    rd_fibers *fibers;
-    VALUE fiber, strand;
-    VALUE error; /* class and message */
-} rd_limit;
 
 struct rd_fibers {
     const rd_fibers_ops *ops;
@@ -79,12 +77,16 @@ struct rd_fibers {
     VALUE running;  /* strand that was switched to last; Qfalse: the thread's own */
     VALUE permit;   /* fiber that was unblocked before it was blocked; Qfalse: none */
     bool hub_turns; /* the hub is in its loop, not starting a fiber */
+    bool is_closed;
 };
 
 void rd_fibers_init(rd_fibers *fibers, const rd_fibers_ops *ops, rd_loop *loop,
                     rd_fd_waiters *waiters, void (*wake)(rd_run_list *list));
-/* Nothing waits for a descriptor any more. */
-void rd_fibers_clear(rd_fibers *fibers);
+/* Nothing waits for a descriptor any more. A fiber that still waits gets an error if anybody
+ * switches to it, so its parking stays until rd_fibers_free(). */
+void rd_fibers_close(rd_fibers *fibers);
+/* No fiber is left that has waited. After rd_fibers_close(). */
+void rd_fibers_free(rd_fibers *fibers);
 void rd_fibers_mark(const rd_fibers *fibers);
 size_t rd_fibers_memory(const rd_fibers *fibers);
 
@@ -100,11 +102,6 @@ int rd_parking_wait_for(rd_parking *parking, int fd, unsigned wanted);
  * The parking is gone then, and what it was registered for is undone. `undo` is called in any case
  * (may be NULL). */
 int rd_fibers_park(rd_parking *parking, void (*undo)(void *argument), void *argument);
-
-/* A limit for the fiber that runs now, from now on until the end. */
-rd_limit *rd_limit_begin(rd_fibers *fibers, uint64_t due_ns, void (*on_due)(rd_deadline *deadline),
-                         VALUE error);
-void rd_limit_end(rd_limit *limit);
 
 /* The time of a wait that may last that long: nil is for ever. Raises for what is no time. */
 uint64_t rd_fibers_deadline(VALUE seconds);
@@ -122,9 +119,13 @@ void rd_fibers_unblock(rd_fibers *fibers, VALUE fiber);
 /* Whether the fiber that runs now was unblocked already; forgets it. */
 bool rd_fibers_take_permit(rd_fibers *fibers);
 
-/* Raises in the fiber where it waits; or, if it runs another fiber (an Enumerator's), where the
- * strand waits. False: neither waits. Any thread with the GVL. */
-bool rd_fibers_raise(rd_fibers *fibers, VALUE fiber, VALUE strand, VALUE error);
+/* The wait of the fiber; or, if it runs another fiber (an Enumerator's), that of the strand. NULL:
+ * neither waits. */
+rd_parking *rd_fibers_find(const rd_fibers *fibers, VALUE fiber, VALUE strand);
+
+/* Raises in the fiber where it waits. Does nothing if neither it nor its strand waits. Any thread
+ * with the GVL. */
+void rd_fibers_raise(rd_fibers *fibers, VALUE fiber, VALUE strand, VALUE error);
 
 /* Raises in all fibers where they wait, one after the other as they get their turn. */
 void rd_fibers_raise_all(rd_fibers *fibers, VALUE error);

@@ -60,35 +60,45 @@ static void wake_loop(rd_run_list *list) {
     rd_loop_interrupt(&RD_CONTAINER(list, rd_scheduler, fibers.runnable)->loop);
 }
 
-static const rd_fibers_ops own_loop = {wait_on_loop};
-
-/* ---- life ---- */
-
 static bool is_forked(const rd_scheduler *scheduler) {
     return scheduler->forks != forks;
 }
+
+static bool is_left(const rd_fibers *fibers) {
+    return is_forked(RD_CONTAINER(fibers, const rd_scheduler, fibers));
+}
+
+static const rd_fibers_ops own_loop = {wait_on_loop, is_left};
+
+/* ---- life ---- */
 
 static void release(rd_scheduler *scheduler) {
     if (!scheduler->is_open) return;
     scheduler->is_open = false;
     if (is_forked(scheduler)) {
+        rd_fibers_close(&scheduler->fibers);
         rd_loop_abandon(&scheduler->loop);
         return;
     }
     rd_loop_lock(&scheduler->loop);
     rd_waiters_clear(&scheduler->waiters);
     rd_loop_unlock(&scheduler->loop);
-    rd_fibers_clear(&scheduler->fibers);
+    rd_fibers_close(&scheduler->fibers);
     rd_loop_clear(&scheduler->loop);
 }
 
 static void scheduler_free(void *pointer) {
-    release(pointer);
-    rd_free(pointer);
+    rd_scheduler *scheduler = pointer;
+    release(scheduler);
+    if (scheduler->was_open) rd_fibers_free(&scheduler->fibers);
+    rd_free(scheduler);
 }
 
 static void scheduler_mark(void *pointer) {
     const rd_scheduler *scheduler = pointer;
+    if (!scheduler->was_open) return;
+    rb_gc_mark(scheduler->thread);
+    rb_gc_mark(scheduler->reason);
     if (scheduler->is_open) rd_fibers_mark(&scheduler->fibers);
 }
 
@@ -111,9 +121,18 @@ static rd_scheduler *get(VALUE self) {
     return rb_check_typeddata(self, &scheduler_type);
 }
 
-rd_scheduler *rd_scheduler_of(VALUE self) {
+rd_scheduler *rd_scheduler_of_any(VALUE self) {
     rd_scheduler *scheduler = get(self);
     if (!scheduler->is_open) rb_raise(rd_eError, "the scheduler is closed");
+    return scheduler;
+}
+
+/* The thread that uses it first has it. */
+rd_scheduler *rd_scheduler_of(VALUE self) {
+    rd_scheduler *scheduler = rd_scheduler_of_any(self);
+    if (scheduler->thread == Qfalse) scheduler->thread = rb_thread_current();
+    if (scheduler->thread != rb_thread_current())
+        rb_raise(rd_eError, "the scheduler belongs to another thread");
     return scheduler;
 }
 
@@ -127,12 +146,14 @@ bool rd_scheduler_is_left(const rd_scheduler *scheduler) {
  * @raise [SystemCallError] no descriptor is left */
 static VALUE scheduler_initialize(VALUE self) {
     rd_scheduler *scheduler = get(self);
-    if (scheduler->is_open) rb_raise(rd_eError, "initialised twice");
+    if (scheduler->was_open) rb_raise(rd_eError, "initialised twice");
     if (rd_loop_init(&scheduler->loop, false) != 0) rb_sys_fail("scheduler");
     rd_waiters_init(&scheduler->waiters, &scheduler->loop, MOST_WAITERS);
     rd_fibers_init(&scheduler->fibers, &own_loop, &scheduler->loop, &scheduler->waiters, wake_loop);
     scheduler->forks = forks;
-    scheduler->is_open = true;
+    scheduler->thread = Qfalse;
+    scheduler->reason = rb_gv_get("$!");
+    scheduler->is_open = scheduler->was_open = true;
     return self;
 }
 
@@ -147,7 +168,7 @@ static VALUE scheduler_run(VALUE self) {
 
 /* @return [Integer] how many fibers wait */
 static VALUE scheduler_waiting(VALUE self) {
-    const rd_fibers *fibers = &rd_scheduler_of(self)->fibers;
+    const rd_fibers *fibers = &rd_scheduler_of_any(self)->fibers;
     return UINT2NUM(fibers->parked_count - fibers->guests);
 }
 
@@ -166,9 +187,11 @@ static VALUE stop(VALUE self) {
     return Qnil;
 }
 
-/* In an `ensure` clause only `$!` knows the exception. */
+/* In an `ensure` clause only `$!` knows the exception. If it was there before, it is not the reason
+ * of the end: a `rescue` clause uses a scheduler. */
 static VALUE close_now(VALUE self) {
-    return NIL_P(rb_gv_get("$!")) ? scheduler_run(self) : stop(self);
+    VALUE reason = rb_gv_get("$!");
+    return NIL_P(reason) || reason == get(self)->reason ? scheduler_run(self) : stop(self);
 }
 
 static VALUE end_close(VALUE self) {
@@ -178,11 +201,13 @@ static VALUE end_close(VALUE self) {
 
 /* Called by Ruby when the thread ends, or gets another scheduler. Runs fibers until none waits. If
  * the thread ends by an exception, the fibers get one too: {Stopped}.
- * @return [nil] */
+ * @return [nil]
+ * @raise [Error] it was called in a fiber */
 static VALUE scheduler_close(VALUE self) {
     rd_scheduler *scheduler = get(self);
     if (!scheduler->is_open) return Qnil;
     if (is_forked(scheduler)) return end_close(self);
+    if (rd_scheduler_of(self)->fibers.hub != Qfalse) rb_raise(rd_eError, "closed in a fiber");
     return rb_ensure(close_now, self, end_close, self);
 }
 
@@ -207,6 +232,7 @@ static VALUE scheduler_is_closed(VALUE self) {
  * @raise what the block raises before it waits */
 static VALUE scheduler_fiber(int argc, VALUE *argv, VALUE self) {
     rd_scheduler *scheduler = rd_scheduler_of(self);
+    if (rd_scheduler_is_left(scheduler)) rb_raise(rd_eError, "a forked child has no scheduler");
     VALUE options = fiber_options;
     if (argc > 0) options = rb_funcall(fiber_options, rb_intern("merge"), 1, argv[argc - 1]);
     VALUE fiber = rb_funcall_with_block_kw(fiber_class, rb_intern("new"), 1, &options,

@@ -14,11 +14,16 @@ typedef struct rd_scheduler {
     rd_fd_waiters waiters;
     rd_ready_set found;
     unsigned forks; /* of this process when it was made */
-    bool is_open;
+    VALUE thread;   /* that has its fibers; Qfalse: none yet */
+    VALUE reason;   /* `$!` when it was made */
+    bool is_open, was_open;
 } rd_scheduler;
 
-/* Raises if it is closed. */
+/* Raises if it is closed, or has fibers of another thread. */
 rd_scheduler *rd_scheduler_of(VALUE self);
+
+/* The same, on any thread. */
+rd_scheduler *rd_scheduler_of_any(VALUE self);
 
 /* Whether this process is a child that was forked in one of its fibers: the poller is the parent's,
  * and no other fiber goes on here. If so the thread has no scheduler any more, and the hook does

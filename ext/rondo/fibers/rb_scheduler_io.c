@@ -122,11 +122,13 @@ static void on_any(rd_fd_waiter *waiter, int ready) {
 
 static void end_any_wait(void *argument) {
     rd_any_wait *wait = argument;
-    rd_loop_lock(wait->fibers->loop);
-    for (long i = 0; i < wait->count; i++) {
-        rd_waiters_remove(wait->fibers->waiters, &wait->waiters[i].waiter);
+    if (!wait->fibers->is_closed) {
+        rd_loop_lock(wait->fibers->loop);
+        for (long i = 0; i < wait->count; i++) {
+            rd_waiters_remove(wait->fibers->waiters, &wait->waiters[i].waiter);
+        }
+        rd_loop_unlock(wait->fibers->loop);
     }
-    rd_loop_unlock(wait->fibers->loop);
     rd_free(wait->waiters);
 }
 
@@ -144,20 +146,24 @@ static void add_any(rd_any_wait *wait, rd_parking *parking, int fd, unsigned wan
 /* @param readers [Array<Integer>] descriptors
  * @param writers [Array<Integer>] descriptors
  * @param timeout [Numeric, nil] seconds
- * @return [Boolean] whether one of them may be ready; false: time is up */
+ * @return [Boolean, nil] whether one of them may be ready; false: time is up; nil: this is a forked
+ *   child, without a scheduler */
 static VALUE wait_any(VALUE self, VALUE readers, VALUE writers, VALUE timeout) {
-    rd_fibers *fibers = &rd_scheduler_of(self)->fibers;
+    rd_scheduler *scheduler = rd_scheduler_of(self);
+    if (rd_scheduler_is_left(scheduler)) return Qnil;
+    rd_fibers *fibers = &scheduler->fibers;
     const uint64_t due_ns = rd_fibers_deadline(timeout);
     const long reading = RARRAY_LEN(readers), writing = RARRAY_LEN(writers);
-    for (long i = 0; i < reading; i++) Check_Type(rb_ary_entry(readers, i), T_FIXNUM);
-    for (long i = 0; i < writing; i++) Check_Type(rb_ary_entry(writers, i), T_FIXNUM);
+    for (long i = 0; i < reading; i++)
+        NUM2INT(rb_ary_entry(readers, i)); /* raises now, if at all */
+    for (long i = 0; i < writing; i++) NUM2INT(rb_ary_entry(writers, i));
     rd_parking *parking = rd_parking_begin(fibers);
     rd_any_wait wait = {.fibers = fibers};
     wait.waiters = rd_alloc_zero((size_t)(reading + writing + 1) * sizeof(*wait.waiters));
     for (long i = 0; i < reading; i++)
-        add_any(&wait, parking, FIX2INT(rb_ary_entry(readers, i)), RD_READABLE);
+        add_any(&wait, parking, NUM2INT(rb_ary_entry(readers, i)), RD_READABLE);
     for (long i = 0; i < writing; i++)
-        add_any(&wait, parking, FIX2INT(rb_ary_entry(writers, i)), RD_WRITABLE);
+        add_any(&wait, parking, NUM2INT(rb_ary_entry(writers, i)), RD_WRITABLE);
     if (due_ns != UINT64_MAX) rd_deadline_set(&fibers->deadlines, &parking->deadline, due_ns);
     return rd_fibers_park(parking, end_any_wait, &wait) != 0 ? Qtrue : Qfalse;
 }

@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fibers/rb_limits.h"
 #include "fibers/rb_scheduler.h"
-#include "system/clock.h"
 
 /* ---- sleep, locks, queues ---- */
 
@@ -56,7 +56,7 @@ static VALUE block(int argc, VALUE *argv, VALUE self) {
  * @return [nil] */
 static VALUE unblock(VALUE self, VALUE blocker, VALUE fiber) {
     (void)blocker;
-    rd_fibers_unblock(&rd_scheduler_of(self)->fibers, fiber);
+    rd_fibers_unblock(&rd_scheduler_of_any(self)->fibers, fiber);
     return Qnil;
 }
 
@@ -65,7 +65,7 @@ static VALUE unblock(VALUE self, VALUE blocker, VALUE fiber) {
  * @param error [Exception] what it gets
  * @return [nil] */
 static VALUE fiber_interrupt(VALUE self, VALUE fiber, VALUE error) {
-    rd_fibers_raise(&rd_scheduler_of(self)->fibers, fiber, fiber, error);
+    rd_fibers_raise(&rd_scheduler_of_any(self)->fibers, fiber, fiber, error);
     return Qnil;
 }
 
@@ -79,13 +79,10 @@ static VALUE yield_to_others(VALUE self) {
 
 /* ---- Timeout ---- */
 
-#define ASKED_AGAIN_NS 1000000
-
-/* On the hub. If the fiber has left its strand without waiting, it is asked again soon. */
+/* On the hub. */
 static void on_limit(rd_deadline *deadline) {
     rd_limit *limit = RD_CONTAINER(deadline, rd_limit, deadline);
-    if (rd_fibers_raise(limit->fibers, limit->fiber, limit->strand, limit->error)) return;
-    rd_deadline_set(&limit->fibers->deadlines, deadline, rd_clock_ns() + ASKED_AGAIN_NS);
+    rd_limit_raise_in(limit, rd_fibers_find(limit->fibers, limit->fiber, limit->strand));
 }
 
 static VALUE end_limit(VALUE argument) {
@@ -106,8 +103,11 @@ static VALUE timeout_after(VALUE self, VALUE seconds, VALUE error_class, VALUE m
         VALUE arguments[] = {seconds, error_class, message};
         return rb_funcall_with_block(timeout, rb_intern("timeout"), 3, arguments, rb_block_proc());
     }
-    rd_limit *limit = rd_limit_begin(&scheduler->fibers, rd_fibers_deadline(seconds), on_limit,
-                                     rb_assoc_new(error_class, message));
+    rd_fibers *fibers = &scheduler->fibers;
+    VALUE error = rb_assoc_new(error_class, message);
+    rd_limit *limit = rd_limit_begin(fibers, rb_fiber_current(), rd_fibers_strand(fibers),
+                                     rd_fibers_deadline(seconds), on_limit);
+    limit->error = error;
     return rb_ensure(rb_yield, seconds, end_limit, (VALUE)limit);
 }
 

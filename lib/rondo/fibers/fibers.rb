@@ -62,6 +62,7 @@ module Rondo
       Fiber.set_scheduler(Scheduler.new)
       begin
         yield
+        Fiber.scheduler.run
       ensure
         Fiber.set_scheduler(nil)
       end
@@ -81,12 +82,16 @@ module Rondo
       outcome = Outcome.new
       @room << outcome
       @running += 1
+      begun = false
       Fiber.schedule do
+        begun = true
         outcome.run(&block)
       ensure
         finish(outcome)
       end
       outcome
+    ensure
+      finish(outcome) if begun == false # the system has no room for one fiber more
     end
 
     # Runs the block for each element, in a fiber each.

@@ -42,9 +42,10 @@ module Rondo
 
     class << self
       # @param block [#call]
-      # @return [Job] it runs, or will
+      # @return [Job] it runs, or will; one of the threads has run it: if all of them waited for others, none would end
       def begin(block)
-        pool.add(Job.new(block))
+        job = Job.new(block)
+        Thread.current.thread_variable_get(:rondo_offload) ? job.tap(&:run) : pool.add(job)
       end
 
       # @param block [#call]
@@ -69,22 +70,25 @@ module Rondo
     def initialize
       @process = Process.pid
       @jobs = Thread::Queue.new
-      @threads = 0
+      @threads = []
     end
 
     # @param job [Job]
     # @return [Job] the same
     def add(job)
       @jobs << job
-      start if @threads < THREADS && @jobs.size > @jobs.num_waiting
+      @threads.select!(&:alive?) # a block may end its thread
+      start if @threads.size < THREADS && @jobs.size > @jobs.num_waiting
       job
     end
 
     private
 
     def start
-      @threads += 1
-      thread = Thread.new { loop { @jobs.pop.run } }
+      @threads << thread = Thread.new do
+        Thread.current.thread_variable_set(:rondo_offload, true)
+        loop { @jobs.pop.run }
+      end
       thread.name = "rondo offload"
       thread.priority = PRIORITY
     end

@@ -31,7 +31,8 @@ module Rondo
           left = ends && (ends - Process.clock_gettime(Process::CLOCK_MONOTONIC))
           return if left && left <= 0
 
-          wait_any(descriptors(readers), descriptors(writers), left)
+          waited = wait_any(descriptors(readers), descriptors(writers), left)
+          return IO.select(readers, writers, nil, left) if waited.nil?
         end
         found
       end

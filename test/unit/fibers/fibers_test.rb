@@ -65,6 +65,40 @@ class FibersTest < Minitest::Test
     assert_equal [:own, [1, 2]], result.sort_by(&:to_s).reverse
   end
 
+  def test_in_a_rescue_clause
+    raise "before"
+  rescue RuntimeError
+    assert_equal([1], Rondo.fibers { |all| all.map([1]) { |n| (sleep 0.001) && n } })
+  end
+
+  # As if the system had no room for one fiber more.
+  class NoRoom < Rondo::Scheduler
+    attr_accessor :left
+
+    def fiber(...)
+      raise FiberError, "can't alloc machine stack to fiber" if (self.left -= 1).negative?
+
+      super
+    end
+  end
+
+  def test_a_fiber_that_cannot_be_made
+    ended = []
+    Thread.new do
+      Fiber.set_scheduler(scheduler = NoRoom.new)
+      scheduler.left = 3
+      error = nil
+      Fiber.schedule do
+        Rondo.fibers { |all| 3.times { |n| all.start { ended << (sleep(0) && n) } } }
+      rescue FiberError => e
+        error = e
+      end
+      scheduler.run
+      ended << error.class
+    end.value
+    assert_equal [0, 1, FiberError], ended
+  end
+
   def test_limits_that_are_none
     [0, -1, nil, 1.5].each { |limit| assert_raises(ArgumentError) { Rondo.fibers(limit: limit) { nil } } }
   end

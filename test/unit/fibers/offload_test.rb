@@ -33,6 +33,17 @@ class OffloadTest < Minitest::Test
     assert_operator threads.uniq.size, :<=, most
   end
 
+  def test_blocks_that_offload_others
+    many = Rondo::Offload::THREADS * 2
+    values = Rondo.fibers { |all| all.map(1..many) { |n| Rondo.offload { Rondo.offload { n } } } }
+    assert_equal (1..many).to_a, values
+  end
+
+  def test_a_block_that_ends_its_thread
+    (Rondo::Offload::THREADS + 1).times { assert_nil Rondo.offload { Thread.exit } }
+    assert_equal 1, Rondo.offload { 1 }
+  end
+
   def test_a_forked_child_has_threads_of_its_own
     Rondo.offload { 1 }
     pid = fork { exit!(Rondo.offload { 5 }) }

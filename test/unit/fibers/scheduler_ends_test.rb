@@ -1,0 +1,251 @@
+# frozen_string_literal: true
+
+# Rondo::Scheduler (ext/rondo/fibers): ends that come at a bad time, wrong threads, forked children, odd descriptors.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "rondo"
+require "io/wait"
+require "socket"
+require "tempfile"
+require "timeout"
+
+class SchedulerEndsTest < Minitest::Test
+  PATIENCE = 60
+
+  def run_fibers
+    thread = Thread.new do
+      Thread.current.report_on_exception = false
+      Fiber.set_scheduler(scheduler = Rondo::Scheduler.new)
+      yield scheduler
+    end
+    assert thread.join(PATIENCE), "all fibers end"
+  ensure
+    thread&.kill
+  end
+
+  # ---- limits of time ----
+
+  def spend(seconds)
+    ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+    nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ends
+  end
+
+  def test_two_limits_that_are_due_at_once_both_count
+    seen = []
+    run_fibers do
+      Fiber.schedule do
+        Timeout.timeout(0.002, ArgumentError) do
+          Timeout.timeout(0.003, IndexError) { (spend 0.01) || sleep }
+        rescue IndexError
+          seen << :inner
+          sleep
+        end
+      rescue ArgumentError
+        seen << :outer
+      end
+    end
+    assert_equal :outer, seen.last
+  end
+
+  # What was unlocked for one fiber alone would be lost with it.
+  def test_a_limit_does_not_take_a_mutex_from_those_behind
+    mutex = Mutex.new
+    seen = []
+    run_fibers do
+      Fiber.schedule { mutex.synchronize { (sleep 0.001) && spend(0.02) } }
+      Fiber.schedule do
+        Timeout.timeout(0.005) { mutex.synchronize { seen << :first } }
+      rescue Timeout::Error
+        seen << :late
+      end
+      Fiber.schedule { mutex.synchronize { seen << :second } }
+    end
+    assert_equal %i[first second], seen
+  end
+
+  def test_a_limit_counts_for_one_that_starts_others
+    seen = []
+    run_fibers do
+      Fiber.schedule do
+        Timeout.timeout(0.001) { loop { Fiber.schedule { sleep 0.001 } && sleep(0) } }
+      rescue Timeout::Error
+        seen << :over
+      end
+    end
+    assert_equal [:over], seen
+  end
+
+  def test_a_limit_of_a_fiber_that_was_thrown_away
+    seen = []
+    run_fibers do
+      inner = Fiber.new(blocking: false) { Timeout.timeout(0.001) { Fiber.yield } }
+      Fiber.schedule { inner.resume && nil }
+      Fiber.schedule { seen << (sleep(0.005) && :ended) }
+    end
+    assert_equal [:ended], seen
+  end
+
+  # ---- closing ----
+
+  def test_closing_in_a_fiber_is_refused
+    seen = []
+    run_fibers do |scheduler|
+      Fiber.schedule do
+        sleep 0
+        assert_raises(Rondo::Error) { scheduler.close }
+        seen << :goes_on
+      end
+      Fiber.schedule { seen << (sleep(0.001) && :other) }
+      scheduler.run
+    end
+    assert_equal %i[goes_on other], seen
+  end
+
+  def test_a_fiber_that_waited_in_a_closed_scheduler_gets_an_error
+    ours, theirs = UNIXSocket.pair
+    run_fibers do |scheduler|
+      waiting = Fiber.schedule { ours.wait_readable }
+      limited = Fiber.schedule { Timeout.timeout(60) { sleep } }
+      Fiber.schedule { (sleep 0) && raise("the end") }
+      assert_raises(RuntimeError) { scheduler.close }
+      assert_raises(ArgumentError) { waiting.raise(ArgumentError) }
+      assert_raises(Rondo::Error) { limited.transfer }
+      theirs.close
+    end
+  end
+
+  def test_in_a_rescue_clause_fibers_run_to_their_end
+    seen = []
+    run_fibers do
+      raise "before"
+    rescue RuntimeError
+      Fiber.set_scheduler(nil)
+      Fiber.set_scheduler(Rondo::Scheduler.new)
+      Fiber.schedule { seen << (sleep(0.001) && :ended) }
+      Fiber.set_scheduler(nil)
+    end
+    assert_equal [:ended], seen
+  end
+
+  def test_a_scheduler_of_another_thread
+    run_fibers do |scheduler|
+      Fiber.schedule { sleep 0.001 }
+      Thread.new do
+        [-> { scheduler.run }, -> { scheduler.close }, -> { scheduler.kernel_sleep(0) }].each do |use|
+          assert_match(/another thread/, assert_raises(Rondo::Error, &use).message)
+        end
+      end.value
+    end
+  end
+
+  # ---- forked children ----
+
+  def child_status
+    pid = fork do
+      yield
+      exit!(9)
+    end
+    Process.wait2(pid)[1].exitstatus
+  end
+
+  # The others are the parent's: what they do must not be done twice, and what they wait for not be taken from them.
+  def test_a_child_runs_no_fiber_of_its_parent
+    reader, writer = IO.pipe
+    statuses = []
+    run_fibers do |scheduler|
+      Fiber.schedule { (sleep 0.001) && writer.write("x") }
+      statuses << child_status { exit!(3) if scheduler.run.nil? }
+      Fiber.schedule do
+        sleep 0.001
+        pid = fork
+        statuses << Process.wait2(pid)[1].exitstatus if pid
+      end
+    end
+    writer.close
+    assert_equal ["x", [3, 0]], [reader.read, statuses]
+  end
+
+  def test_a_child_that_asks_for_more
+    ours, theirs = UNIXSocket.pair
+    status = nil
+    run_fibers do
+      Fiber.schedule do
+        status = child_status do
+          select([ours], nil, nil, 0)
+          begin
+            Fiber.schedule { nil }
+          rescue Rondo::Error, RuntimeError
+            theirs << "x"
+            exit!(4) if select([ours])
+          end
+        end
+      end
+    end
+    assert_equal 4, status
+  end
+
+  # ---- descriptors ----
+
+  def test_both_directions_of_a_descriptor
+    ours, theirs = UNIXSocket.pair
+    ours.write_nonblock("x" * 4096) while ours.wait_writable(0)
+    seen = []
+    run_fibers do
+      Fiber.schedule { seen << (ours.wait_readable && :read) }
+      Fiber.schedule { seen << (ours.wait_writable && :written) }
+      Fiber.schedule do
+        theirs << "y"
+        sleep 0.001
+        theirs.readpartial(1 << 20) while theirs.wait_readable(0)
+      end
+    end
+    assert_equal %i[read written], seen
+  end
+
+  def test_what_is_closed_while_a_copy_of_it_is_open
+    ours, theirs = UNIXSocket.pair
+    copy = ours.dup
+    seen = []
+    run_fibers do
+      Fiber.schedule { seen << (copy.wait_readable && :copy) }
+      first = Fiber.schedule { ours.wait_readable rescue seen << :raised }
+      Fiber.schedule do
+        first.raise("enough")
+        ours.close
+        theirs << "x"
+      end
+    end
+    assert_equal %i[raised copy], seen
+  end
+
+  def test_descriptors_above_1024
+    wanted = 1100
+    skip "at most #{Process.getrlimit(:NOFILE)[0]} descriptors" if Process.getrlimit(:NOFILE)[0] < wanted + 100
+    File.open(File::NULL) do |null|
+      fillers = Array.new(wanted) { null.dup }
+      ours, theirs = UNIXSocket.pair
+      assert_operator ours.fileno, :>, 1024
+      texts = []
+      run_fibers do
+        Fiber.schedule { texts << ours.gets << (ours.wait_readable && ours.gets) }
+        Fiber.schedule { 2.times { (sleep 0.001) && (theirs << "text\n") } }
+      end
+      assert_equal %W[text\n text\n], texts
+    ensure
+      [*fillers, ours, theirs].each { |io| io&.close }
+    end
+  end
+
+  def test_waiting_for_a_file
+    Tempfile.create do |file|
+      run_fibers { Fiber.schedule { assert file.wait_readable && file.wait_writable(60) } }
+    end
+  end
+
+  def test_a_closed_descriptor_raises
+    ours, = UNIXSocket.pair
+    ours.close
+    run_fibers { Fiber.schedule { assert_raises(IOError) { ours.wait_readable } } }
+  end
+end
