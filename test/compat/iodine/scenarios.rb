@@ -289,7 +289,7 @@ module Scenarios
   RUBY
 
   scenario("everywhere", "everywhere.rb", text: EVERYWHERE, requires: ["iodine"]) do |t|
-    t.wait_for_file("lines.txt", /(?:.*\n){12}/)
+    t.wait_for_file("lines.txt", /(?:.*\n){18}/)
     t.finish
     t.note_file("lines.txt") { |lines| lines.tally.map { |line, count| "#{count} #{line}" }.sort }
   end
