@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Tasks and timers: blocks that run on application threads without a request. The work is done by
-# Rondo::Task in the extension (ext/rondo/app/rb_task.c).
+# Rondo::Task in the extension (ext/rondo/app/rb_task.c), which defines Rondo.run as well.
 # SPDX-License-Identifier: MIT
 
 # Tasks and timers; see docs/TASKS.md. What is asked for before a server runs in this process begins when one
@@ -42,14 +42,7 @@ module Rondo
   end
 
   class << self
-    # Calls the block soon, on an application thread. Tasks begin in the order of these calls. Any thread.
-    # @yield
-    # @return [Task]
-    # @raise [ArgumentError] without a block
-    # @raise [TaskLimitError] there are max_tasks tasks and timers already
-    def run(&block)
-      Task.add(0, 1, false, block)
-    end
+    # The name that iodine has for {Rondo.run}.
     alias defer run
 
     # Calls the block once, when the time has passed. A stop of the server ends timers.

@@ -68,7 +68,7 @@ static VALUE dispatch(VALUE argument) {
         arguments[0] = Qnil;
     }
     if (kind == RD_ENDPOINT_MESSAGE && client->takes_messages) { /* saves 270 instructions */
-        return rb_funcallv(client->handler, rd_id.on_message, 2, arguments);
+        return rb_funcallv(client->handler, *callbacks[kind], 2, arguments);
     }
     return rb_check_funcall(client->handler, *callbacks[kind], message != NULL ? 2 : 1, arguments);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rondo::Task; see rb_task.h. lib/rondo/tasks.rb checks the arguments and documents the methods
- * that make tasks. The binding keeps tasks by index until they are over.
+ * Rondo::Task, and Rondo.run; see rb_task.h. lib/rondo/tasks.rb checks the arguments and documents
+ * the other methods that make tasks. The binding keeps tasks by index until they are over.
  */
 #include "app/rb_task.h"
 
@@ -173,9 +173,9 @@ rd_task *rd_task_next(rd_binding *binding, rd_task *before, bool goes_on) {
     rd_block *block = before == NULL ? NULL : RD_CONTAINER(before, rd_block, task);
     VALUE self = block != NULL && block->is_kept ? object_of(binding, before) : Qnil;
     rd_lock(binding);
-    const bool is_over =
-        before != NULL && !rd_tasks_give_back(&server->tasks, before, rd_clock_ns());
-    rd_task *task = goes_on ? rd_server_next_task(server) : NULL;
+    const uint64_t now_ns = rd_clock_ns();
+    const bool is_over = before != NULL && !rd_tasks_give_back(&server->tasks, before, now_ns);
+    rd_task *task = goes_on ? rd_server_next_task(server, now_ns) : NULL;
     rd_unlock(binding);
     if (is_over) let_go(binding, self, block);
     RB_GC_GUARD(self);
@@ -224,17 +224,15 @@ int rd_task_run(rd_binding *binding, const rd_task *task) {
 
 /* ---- from the application ---- */
 
-/* begin(interval_ns, runs, when_idle, block): runs 0 is for ever. */
-static VALUE task_begin(VALUE klass, VALUE interval_ns, VALUE runs, VALUE when_idle, VALUE proc) {
+static VALUE new_task(VALUE klass, uint64_t interval_ns, uint64_t runs, bool when_idle,
+                      VALUE proc) {
     rd_block *block;
-    const uint64_t ns = NUM2ULL(interval_ns), count = NUM2ULL(runs);
-    if (!RTEST(rb_obj_is_proc(proc))) rb_raise(rb_eArgError, "a task needs a block");
     rd_binding *binding = serving();
     if (binding != NULL) {
         check_room(binding->server->tasks.live, binding->server->settings.max_tasks);
     }
     VALUE self = TypedData_Make_Struct(klass, rd_block, &block_type, block);
-    rd_task_init(&block->task, ns, count == 0 ? RD_TASK_FOR_EVER : count, RTEST(when_idle));
+    rd_task_init(&block->task, interval_ns, runs, when_idle);
     RB_OBJ_WRITE(self, &block->block, proc);
     if (binding == NULL) {
         remember(self);
@@ -242,6 +240,29 @@ static VALUE task_begin(VALUE klass, VALUE interval_ns, VALUE runs, VALUE when_i
         begin(binding, self);
     }
     return self;
+}
+
+RD_APART static void need_block(bool is_one) {
+    if (!is_one) rb_raise(rb_eArgError, "a task needs a block");
+}
+
+/* begin(interval_ns, runs, when_idle, block): runs 0 is for ever. */
+static VALUE task_begin(VALUE klass, VALUE interval_ns, VALUE runs, VALUE when_idle, VALUE proc) {
+    const uint64_t ns = NUM2ULL(interval_ns), count = NUM2ULL(runs);
+    need_block(RTEST(rb_obj_is_proc(proc)));
+    return new_task(klass, ns, count == 0 ? RD_TASK_FOR_EVER : count, RTEST(when_idle), proc);
+}
+
+/* Calls the block soon, on an application thread. Tasks begin in the order of these calls. Any
+ * thread.
+ * @yield
+ * @return [Task]
+ * @raise [ArgumentError] without a block
+ * @raise [TaskLimitError] there are max_tasks tasks and timers already */
+static VALUE rondo_run(VALUE rondo) {
+    (void)rondo;
+    need_block(rb_block_given_p());
+    return new_task(cTask, 0, 1, false, rb_block_proc());
 }
 
 /* The block is not called again. A call that has begun goes on. Any thread.
@@ -281,4 +302,5 @@ void rd_init_task(VALUE rondo) {
     rb_define_singleton_method(cTask, "begin", task_begin, 4);
     rb_define_method(cTask, "cancel", task_cancel, 0);
     rb_define_method(cTask, "over?", task_is_over, 0);
+    rb_define_singleton_method(rondo, "run", rondo_run, 0);
 }

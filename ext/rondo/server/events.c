@@ -63,10 +63,9 @@ static bool is_idle(const rd_server *server) {
            rd_list_is_empty(&server->events.waiting);
 }
 
-rd_task *rd_server_next_task(rd_server *server) {
+rd_task *rd_server_next_task(rd_server *server, uint64_t now_ns) {
     rd_tasks *tasks = &server->tasks;
     const unsigned turn = atomic_load_explicit(&server->lead.turns, memory_order_relaxed);
-    const uint64_t now_ns = rd_clock_ns();
     server->lead.seen_ns = now_ns;
     if (tasks->turn != turn) {
         tasks->turn = turn;

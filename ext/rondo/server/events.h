@@ -33,7 +33,7 @@ bool rd_server_next_event(struct rd_server *server, rd_event *event, bool goes_o
 
 /* The next task, for the application thread that runs turns. NULL: none, or their time in this turn
  * is over: that of a batch of requests, and one task at least. */
-rd_task *rd_server_next_task(struct rd_server *server);
+rd_task *rd_server_next_task(struct rd_server *server, uint64_t now_ns);
 
 /* Whether events wait, or sources are still to have their last event. */
 bool rd_events_live(const struct rd_server *server);

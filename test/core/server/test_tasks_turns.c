@@ -36,7 +36,7 @@ static unsigned turn_with_tasks(uint64_t us) {
     rd_server_turn(server, sleep_briefly, true);
     rd_request *request = NULL;
     while ((request = rd_server_next_request(server, request)) != NULL) app(request);
-    for (rd_task *task; (task = rd_server_next_task(server)) != NULL; count++) {
+    for (rd_task *task; (task = rd_server_next_task(server, rd_clock_ns())) != NULL; count++) {
         hand_clock_ns += us * 1000;
         rd_tasks_give_back(&server->tasks, task, hand_clock_ns);
     }
@@ -109,7 +109,7 @@ static void test_a_stop_waits_for_tasks(void) {
     rd_server_turn(server, sleep_briefly, true);
     CHECK(!rd_server_is_done(server));
     CHECK_INT(all[1].state, RD_TASK_OVER);
-    rd_task *task = rd_server_next_task(server);
+    rd_task *task = rd_server_next_task(server, rd_clock_ns());
     CHECK(task == &all[0]);
     CHECK(!rd_server_is_done(server));
     rd_tasks_give_back(&server->tasks, task, hand_clock_ns);
@@ -126,7 +126,7 @@ static void test_a_stop_gives_up_tasks_in_the_end(void) {
     rd_server_stop(server, RD_STOP_DRAIN);
     rd_loop_lock(&server->loop);
     rd_server_turn(server, sleep_briefly, true);
-    rd_task *task = rd_server_next_task(server);
+    rd_task *task = rd_server_next_task(server, rd_clock_ns());
     rd_loop_unlock(&server->loop);
     later(101);
     CHECK_INT(server->tasks.dropped, COUNT - 1);
