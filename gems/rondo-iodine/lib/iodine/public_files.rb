@@ -4,8 +4,6 @@
 # which serves it without Ruby.
 # SPDX-License-Identifier: MIT
 
-require "rack"
-
 module Iodine
   # @api private
   module Base
@@ -18,6 +16,7 @@ module Iodine
       # @param folder [String]
       # @param app [#call]
       def initialize(folder, app)
+        require "rack" # which a program without such a folder does without
         @files = ::Rack::Files.new(File.expand_path(folder))
         @app = app
       end
