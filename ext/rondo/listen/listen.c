@@ -211,7 +211,7 @@ int rd_listen_inherited(rd_listener *listener, int fd, const rd_transport *trans
 }
 
 void rd_listener_make_raw(rd_listener *listener, uint32_t maker, unsigned silence_s) {
-    const char *scheme = listener->transport->is_plain ? "tcp" : "ssl";
+    const char *scheme = listener->transport->is_secure ? "ssl" : "tcp";
     char before[RD_LISTENER_URL_MAX];
     listener->is_raw = true;
     listener->maker = maker;

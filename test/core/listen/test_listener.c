@@ -153,6 +153,28 @@ static void test_a_listener_owns_its_transport(void) {
     CHECK_INT(owners, 0);
 }
 
+/* As in the message about an address that is taken: only what is encrypted is ssl. */
+static void test_the_scheme_of_a_raw_address(void) {
+    static const struct {
+        bool is_plain, is_secure;
+        const char *begins;
+    } rows[] = {{true, false, "raw tcp://127.0.0.1:"},
+                {false, false, "raw tcp://127.0.0.1:"},
+                {false, true, "raw ssl://127.0.0.1:"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        rd_transport transport = rd_transport_tcp;
+        rd_listener listener;
+        transport.is_plain = rows[i].is_plain;
+        transport.is_secure = rows[i].is_secure;
+        options.transport = &transport;
+        CHECK_INT(rd_listen_tcp(&listener, "127.0.0.1", 0, &options, error), 0);
+        rd_listener_make_raw(&listener, 0, 60);
+        CHECK(strncmp(listener.url, rows[i].begins, strlen(rows[i].begins)) == 0);
+        rd_listener_close(&listener);
+    }
+    options.transport = NULL;
+}
+
 /* The poller takes a descriptor once: what it refuses stays its owner's, and so does its file. */
 static void test_inherited_and_refused_by_the_poller(void) {
     char path[64];
@@ -188,5 +210,6 @@ int main(void) {
     test_inherited();
     test_inherited_and_refused_by_the_poller();
     test_a_listener_owns_its_transport();
+    test_the_scheme_of_a_raw_address();
     return check_summary();
 }
