@@ -47,6 +47,11 @@ class ProgramTest < ClusterCase
     write "program.rb", read("program.rb").sub(/ = ".*"$/, " = #{name.inspect}")
   end
 
+  # @return [Integer] where a client reaches the first raw listener
+  def raw_port(server)
+    XorProxy.front_port(server.log[/Listening on raw tcp:\S+:(\d+)$/, 1].to_i)
+  end
+
   def assert_echo(port)
     socket = TCPSocket.new("127.0.0.1", port)
     socket.write("words\n")
@@ -161,7 +166,7 @@ class ProgramTest < ClusterCase
   def test_raw_connections
     server = program('bind: "tcp://127.0.0.1:0", listen_raw: ["tcp://127.0.0.1:0", -> { Echo.new }], workers: 2', before: ECHO)
     wait_for_workers(server, 2)
-    port = server.log[/Listening on raw tcp:\S+:(\d+)$/, 1].to_i
+    port = raw_port(server)
     %w[USR2 USR1 USR2].each.with_index(1) do |signal, phase|
       assert_echo(port)
       restart(server, signal, phase: phase)
@@ -331,7 +336,7 @@ class ProgramTest < ClusterCase
       server = program("bind: 'tcp://127.0.0.1:0', listen_raw: { 'tcp://127.0.0.1:0' => -> { Caller.new } }, workers: #{workers}", before: before)
       workers.zero? ? server.wait_for_log(/Use Ctrl-C/) : wait_for_workers(server, 1)
       write "go", ""
-      socket = TCPSocket.new("127.0.0.1", server.log[/Listening on raw tcp:\S+:(\d+)$/, 1].to_i)
+      socket = TCPSocket.new("127.0.0.1", raw_port(server))
       socket.write("call")
       server.wait_for_log(/(^(?:thread|root|task|callback): a server runs in this process already$.*){#{count}}/m)
       refute_includes server.log, "it started"

@@ -37,9 +37,14 @@ class SitesTest < ClusterCase
     server.log.scan(/^\* Listening on (\S+)$/).flatten
   end
 
+  # A connection to a URL of the server, through the proxy if there is one.
+  def connect(url)
+    dial_url(XorProxy.front(url))
+  end
+
   # @param to [String, Socket] a URL, or a connection that is kept
   def ask(to, path = "/")
-    socket = to.is_a?(String) ? dial_url(to) : to
+    socket = to.is_a?(String) ? connect(to) : to
     socket.write("GET #{path} HTTP/1.1\r\nHost: a\r\n\r\n")
     hear(socket)
   end
@@ -82,7 +87,7 @@ class SitesTest < ClusterCase
                      "'unix://#{@folder}/three.sock' => app('three') }, workers: 2)")
     wait_for_workers(server, 2)
     places = urls(server).values_at(0, 1, -1)
-    kept = places.flat_map { |url| Array.new(4) { dial_url(url) } }
+    kept = places.flat_map { |url| Array.new(4) { connect(url) } }
     %w[USR1 TTIN USR2].each do |signal|
       assert_answers(places, "one", "two", "three")
       assert_equal(%w[one two three].flat_map { |name| ["200 #{name} /kept"] * 4 }, kept.map { |socket| ask(socket, "/kept") })
