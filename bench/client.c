@@ -330,7 +330,7 @@ static void run(rd_client *client) {
 /* ---- idle connections ---- */
 
 static bool idle_ask(rd_client *client, rd_conn *conn) {
-    struct timeval patience = {.tv_sec = 5};
+    struct timeval patience = {.tv_sec = RD_CLIENT_PATIENCE_S};
     conn->fd = socket_open(client, true);
     if (conn->fd < 0) return false;
     setsockopt(conn->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);

@@ -39,7 +39,7 @@ void rd_client_pin(const char *cpu) {
 
 int rd_client_connect(unsigned port, int receive_bytes) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    struct timeval patience = {.tv_sec = 5};
+    struct timeval patience = {.tv_sec = RD_CLIENT_PATIENCE_S};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
     if (fd < 0) rd_client_fail("socket");
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

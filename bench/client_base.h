@@ -11,6 +11,11 @@
 /* Ends the program with the error (and errno if it is set). */
 _Noreturn void rd_client_fail(const char *what);
 
+/* How long a client waits for a server that does not go on, before it gives up: on a busy machine a
+ * server may get no CPU for seconds. */
+#define RD_CLIENT_PATIENCE_S  20
+#define RD_CLIENT_PATIENCE_NS (RD_CLIENT_PATIENCE_S * UINT64_C(1000000000))
+
 uint64_t rd_client_now_ns(void);
 
 /* Keeps the process on that CPU, given as on the command line. */

@@ -141,7 +141,7 @@ static unsigned on_their_way(const rd_bystander *bystander) {
 }
 
 void rd_bystander_end(rd_bystander *bystander) {
-    uint64_t now = rd_client_now_ns(), patience = now + 3000000000u;
+    uint64_t now = rd_client_now_ns(), patience = now + RD_CLIENT_PATIENCE_NS;
     bystander->stop_ns = now;
     while (now < patience && (bystander->next_ns < bystander->stop_ns || on_their_way(bystander))) {
         rd_bystander_turn(bystander);

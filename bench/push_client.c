@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 enum { MOST_SOCKETS = 20000, EVENTS = 32, RECV_BYTES = 262144, MOST_BYTES = 65535, DIGITS = 10 };
-enum { COMMAND_SECONDS = 30, CHAT_SPAN = 10000000, MOST_CHATTERS = 256 };
+enum { COMMAND_SECONDS = 60, CHAT_SPAN = 10000000, MOST_CHATTERS = 256 };
 
 typedef enum rd_game { RD_PUBLISH, RD_ECHO, RD_CHAT } rd_game;
 
@@ -318,8 +318,11 @@ static void command_chat(rd_push *push, double seconds, unsigned batch) {
         rd_client_fail("too much of a chat");
     push->chat_next = calloc((size_t)push->count * push->count, sizeof *push->chat_next);
     if (!push->chat_next) rd_client_fail("out of memory");
-    for (uint32_t from = 0; rd_client_now_ns() < due && from + batch < CHAT_SPAN; from += batch)
+    uint32_t from = 0;
+    do {
         if (!chat_round(push, batch, from)) break;
+        from += batch;
+    } while (rd_client_now_ns() < due && from + batch < CHAT_SPAN);
     push->tally.ended_ns = rd_client_now_ns();
     stragglers_read(push);
     free(push->chat_next);
@@ -373,7 +376,7 @@ static void command_run(rd_push *push, const char *line) {
 }
 
 int main(int argc, char **argv) {
-    static rd_push push = {.control = {.fd = -1}, .patience_ns = 3000000000u};
+    static rd_push push = {.control = {.fd = -1}, .patience_ns = RD_CLIENT_PATIENCE_NS};
     char line[512];
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--pin") == 0 && i + 1 < argc)

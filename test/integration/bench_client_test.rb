@@ -78,7 +78,7 @@ class BenchClientTest < Minitest::Test
 
   def run_client(answers, *options, close: false, tls: nil)
     @responder = Responder.new(answers, close: close, tls: tls)
-    command = [Bench::Programs.path("client"), "--json", "-d", "20", *options, "127.0.0.1:#{@responder.port}/x"]
+    command = [Bench::Programs.path("client"), "--json", "-d", "120", *options, "127.0.0.1:#{@responder.port}/x"]
     JSON.parse(IO.popen(command, &:read))
   ensure
     @responder.stop
