@@ -244,7 +244,10 @@ class IodineRunningTest < Minitest::Test
       "Iodine.connect(url: 'ws://local host', handler: 1)" => "expected tcp://HOST:PORT",
       "Iodine.connect(url: 'http://localhost:1', handler: 1)" => "HTTP client connections aren't supported yet. (RuntimeError)",
       "Iodine.listen(port: 1234, tls: Iodine::TLS.new('a', '/none', '/none', 'b')) { }; Iodine.start" => "/none: No such file or directory",
-      "Iodine.attach_fd(999, 5)" => "invalid fd. (IOError)" }.each do |line, error|
+      "Iodine.attach_fd(999, 5)" => "invalid fd. (IOError)",
+      "Iodine.attach_fd(TCPServer.new('127.0.0.1', 0).fileno, 5)" => "invalid fd. (IOError)",
+      "Iodine.attach_fd(UDPSocket.new.tap { |s| s.connect('127.0.0.1', 9) }.fileno, 5)" => "invalid fd. (IOError)",
+      "Iodine.attach_fd(IO.pipe.last.fileno, 5)" => "invalid fd. (IOError)" }.each do |line, error|
       _out, err, code = run_program(line)
       assert_equal [1, true], [code, err.include?(error)], [line, err]
     end

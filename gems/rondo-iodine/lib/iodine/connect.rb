@@ -76,6 +76,18 @@ module Iodine
       end
       private_class_method :seconds
     end
+
+    # Before the server is there as well: later nobody would hear of it.
+    # @param descriptor [Integer]
+    # @return [BasicSocket] a duplicate
+    # @raise [ArgumentError, SystemCallError] it is no stream, or has no peer
+    def self.connected(descriptor)
+      socket = BasicSocket.for_fd(descriptor).tap { |each| each.autoclose = false }
+      socket.remote_address
+      raise ArgumentError unless socket.getsockopt(:SOCKET, :TYPE).int == Socket::SOCK_STREAM
+
+      socket.dup
+    end
   end
 
   class << self
@@ -98,7 +110,7 @@ module Iodine
     # @raise [TypeError, IOError]
     def attach_fd(descriptor, handler)
       Base.check(descriptor, Integer)
-      socket = BasicSocket.for_fd(descriptor).tap { |each| each.autoclose = false }.dup
+      socket = Base.connected(descriptor)
       return attach(socket, handler) if Rondo::PubSub.core
 
       Rondo.run { attach(socket, handler) } # when it serves
