@@ -23,7 +23,7 @@ class Chromium
   # The browser did not answer before the deadline, or refused, or a script raised.
   class Failure < StandardError; end
 
-  DEADLINE = 30
+  DEADLINE = 60
   NAMES = %w[chromium chromium-browser google-chrome].freeze
   # Only loopback traffic, with whatever certificate. A page is not slowed down when another one is in front of it.
   OPTIONS = %w[

@@ -85,6 +85,7 @@ static VALUE tree_limit_arenas(VALUE self) {
 
 typedef struct guard {
     int fd; /* owned: a duplicate */
+    int signal;
     int64_t grace_ms;
 } guard;
 
@@ -99,7 +100,7 @@ static void *guard_main(void *argument) {
     guard guard = *(struct guard *)argument;
     rd_free(argument);
     wait_for_hang_up(guard.fd);
-    kill(getpid(), SIGTERM);
+    kill(getpid(), guard.signal);
     struct timespec left = rd_clock_timespec((uint64_t)guard.grace_ms * 1000000);
     while (nanosleep(&left, &left) != 0 && errno == EINTR) {
     }
@@ -114,19 +115,21 @@ static int start_detached(void *(*run)(void *), void *argument) {
     return code;
 }
 
-/* Sends this process TERM when the other end of a socket is closed, and KILL later. Works even
+/* Sends this process a signal when the other end of a socket is closed, and KILL later. Works even
  * while Ruby is stuck.
  * @param fd [Integer] of the socket; a duplicate is kept
+ * @param signal [Integer] its number
  * @param grace_ms [Integer] milliseconds between the two
  * @return [nil]
  * @raise [SystemCallError] the system has no descriptor or no thread left */
-static VALUE tree_end_with(VALUE self, VALUE fd, VALUE grace_ms) {
+static VALUE tree_end_with(VALUE self, VALUE fd, VALUE signal, VALUE grace_ms) {
     (void)self;
-    int64_t grace = NUM2LL(grace_ms);
+    const int number = NUM2INT(signal);
+    const int64_t grace = NUM2LL(grace_ms);
     int copy = fcntl(NUM2INT(fd), F_DUPFD_CLOEXEC, 0);
     if (copy < 0) rb_sys_fail("guard");
     guard *started = rd_alloc(sizeof(*started));
-    *started = (guard){.fd = copy, .grace_ms = grace > 0 ? grace : 0};
+    *started = (guard){.fd = copy, .signal = number, .grace_ms = grace > 0 ? grace : 0};
     int code = start_detached(guard_main, started);
     if (code != 0) {
         close(copy);
@@ -144,5 +147,5 @@ void rd_init_process(VALUE rondo) {
     rb_define_singleton_method(tree, "set_parent_death_signal", tree_set_parent_death_signal, 1);
     rb_define_singleton_method(tree, "lead_terminal", tree_lead_terminal, 0);
     rb_define_singleton_method(tree, "limit_arenas", tree_limit_arenas, 0);
-    rb_define_singleton_method(tree, "end_with", tree_end_with, 2);
+    rb_define_singleton_method(tree, "end_with", tree_end_with, 3);
 }

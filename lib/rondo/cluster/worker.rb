@@ -19,6 +19,9 @@ module Rondo
   class Worker
     # How long the orphan waits for its new parent, in seconds.
     ADOPTION = 5
+    # Comes when the master dies, and from nobody else. The first thread of the master that dies raises it, while its
+    # process and its sockets may still be there.
+    ALONE = Signal.list.fetch("URG")
 
     # @param request [MessageSocket::Message] of the master: index (of the slot), seat (its row of the scoreboard),
     #   seats (rows there are), outboxes (number of them), generation, master (pid), schemes (of its listeners),
@@ -88,19 +91,20 @@ module Rondo
       @socket.notify(:hello, pid: Process.pid)
       trap_signals
       wait_for_adoption
-      ProcessTree.set_parent_death_signal(Signal.list["TERM"])
-      ProcessTree.end_with(@socket.fileno, drain_ms + ((Serving::GRACE + Lifetimes::LAST_GRACE) * 1000))
+      ProcessTree.set_parent_death_signal(ALONE)
+      ProcessTree.end_with(@socket.fileno, ALONE, drain_ms + ((Serving::GRACE + Lifetimes::LAST_GRACE) * 1000))
       Thread.new { obey }
       srand
     end
 
     def wait_for_adoption
       limit = ProcessLoop.now + ADOPTION
-      sleep 0.001 until (@is_adopted = Process.ppid == @request.number(:master)) || ProcessLoop.now > limit
+      sleep 0.001 until Process.ppid == @request.number(:master) || ProcessLoop.now > limit
     end
 
     # Ctrl-C goes to the whole group of processes: the master answers it.
     def trap_signals
+      trap(ALONE) { (@is_alone = true) && Thread.new { stop } }
       trap("TERM") { Thread.new { stop } }
       trap("HUP") { Thread.new { reopen_logs } }
       (%w[INT USR1 USR2 TTIN TTOU] & Signal.list.keys).each { |name| trap(name) {} } # rubocop:disable Lint/EmptyBlock
@@ -273,10 +277,8 @@ module Rondo
       @serving.stop(force: force)
     end
 
-    # The socket of a master that ends is closed before its workers get another parent, and the signal comes after that.
     def begin_drain(seconds)
-      is_lost = @is_alone || (@is_adopted && Process.ppid != @request.number(:master))
-      @hooks.try_within(seconds, [*(:after_master_loss if is_lost), :before_worker_drain], @index)
+      @hooks.try_within(seconds, [*(:after_master_loss if @is_alone), :before_worker_drain], @index)
     end
 
     def reopen_logs

@@ -215,7 +215,7 @@ class ClientsTest < Minitest::Test
 
   def test_wrk
     %w[/hello /parts].each do |path|
-      output = program("wrk", "-t", "1", "-c", "20", "-d", "1s", plain(path))
+      output = program("wrk", "-t", "1", "-c", "20", "-d", "1s", "--timeout", "60s", plain(path))
       assert_match(/[1-9]\d* requests in/, output)
       refute_match(/Socket errors|Non-2xx/, output)
     end
