@@ -55,6 +55,11 @@ void rd_loop_refresh(rd_loop *loop) {
     loop->now_ms = loop->now_ns / 1000000;
 }
 
+static int open_wakeup(rd_loop *loop) {
+    loop->wakeup = (rd_source){.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .on_ready = on_wakeup};
+    return loop->wakeup.fd < 0 ? -1 : rd_loop_add(loop, &loop->wakeup, RD_READABLE);
+}
+
 int rd_loop_init(rd_loop *loop, bool poll_only) {
     loop->ops = choose_poller(poll_only);
     loop->poller = loop->ops->open();
@@ -70,9 +75,11 @@ int rd_loop_init(rd_loop *loop, bool poll_only) {
     loop->lock_held = false;
     atomic_init(&loop->sleeping, false);
     loop->turns = 0;
-    loop->wakeup = (rd_source){.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .on_ready = on_wakeup};
-    if (loop->wakeup.fd < 0) return -1;
-    return rd_loop_add(loop, &loop->wakeup, RD_READABLE);
+    if (open_wakeup(loop) == 0) return 0;
+    const int code = errno;
+    rd_loop_abandon(loop);
+    errno = code;
+    return -1;
 }
 
 static void free_closed(rd_loop *loop) {
@@ -93,7 +100,7 @@ void rd_loop_clear(rd_loop *loop) {
 }
 
 void rd_loop_abandon(rd_loop *loop) {
-    close(loop->wakeup.fd);
+    if (loop->wakeup.fd >= 0) close(loop->wakeup.fd);
     loop->ops->close(loop->poller);
 }
 

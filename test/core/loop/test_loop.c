@@ -3,8 +3,10 @@
  * Both pollers through the same tests: readiness, interest, removal, hang-up, a wake-up from
  * another thread; and what the loop adds: things closed in a turn are freed after it.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -97,6 +99,22 @@ static void test_closing(rd_loop *loop) {
     CHECK_INT(freed, 1);
 }
 
+/* One descriptor is left: enough for the poller, not for what wakes it. */
+static void test_a_loop_that_cannot_begin_leaves_nothing(void) {
+    struct rlimit before, few;
+    rd_loop loop;
+    const int first = dup(0);
+    CHECK_INT(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = (struct rlimit){(rlim_t)first + 1, before.rlim_max};
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &few), 0);
+    close(first);
+    CHECK_INT(rd_loop_init(&loop, false), -1);
+    CHECK_INT(errno, EMFILE);
+    CHECK_INT(dup(0), first);
+    close(first);
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 int main(void) {
     static rd_loop loop;
     for (int poll_only = 0; poll_only < 2; poll_only++) {
@@ -107,5 +125,6 @@ int main(void) {
         test_closing(&loop);
         rd_loop_clear(&loop);
     }
+    test_a_loop_that_cannot_begin_leaves_nothing();
     return check_summary();
 }
