@@ -106,9 +106,12 @@ module Rondo
     # @api private
     def run(block)
       block.call(self)
+    rescue Exception # rubocop:disable Lint/RescueException -- an error of the block goes first
+      has_raised = true
+      raise
     ensure
       wait
-      raise_first unless $! # rubocop:disable Style/SpecialGlobalVars -- an error of the block goes first
+      raise_first unless has_raised
     end
 
     private

@@ -71,6 +71,28 @@ class FibersTest < Minitest::Test
     assert_equal([1], Rondo.fibers { |all| all.map([1]) { |n| (sleep 0.001) && n } })
   end
 
+  # An error that is being handled is not an error of the block.
+  def test_an_error_in_a_rescue_clause_of_a_fiber
+    error = assert_raises(ArgumentError) do
+      Rondo.fibers do
+        raise "before"
+      rescue RuntimeError
+        Rondo.fibers { |all| all.start { (sleep 0.001) && raise(ArgumentError, "meanwhile") } }
+      end
+    end
+    assert_equal "meanwhile", error.message
+  end
+
+  def test_an_error_of_the_block_goes_first
+    error = assert_raises(IndexError) do
+      Rondo.fibers do |all|
+        all.start { (sleep 0.001) && raise(ArgumentError, "meanwhile") }
+        raise IndexError, "first"
+      end
+    end
+    assert_equal "first", error.message
+  end
+
   # As if the system had no room for one fiber more.
   class NoRoom < Rondo::Scheduler
     attr_accessor :left
