@@ -177,24 +177,11 @@ static void take_due(rd_fibers *fibers) {
     rd_deadlines_advance(&fibers->deadlines, rd_clock_ns());
 }
 
-/* Fills the batch. May raise what was raised in the thread. */
+/* Fills the batch. */
 static void look(rd_fibers *fibers) {
-    rb_thread_check_ints();
     fibers->ops->wait(fibers, rd_deadlines_next(&fibers->deadlines));
     take_due(fibers);
     rd_run_list_take(&fibers->runnable, &fibers->batch);
-}
-
-/* One step of the hub: another fiber runs until control is back, or the batch is filled. */
-static void turn(rd_fibers *fibers, const rd_parking *own) {
-    rd_parking *next = next_parking(fibers);
-    if (next == NULL) {
-        look(fibers);
-    } else if (next != own) {
-        run(next);
-        let_go_on(fibers, fibers->running);
-        fibers->running = Qfalse;
-    }
 }
 
 typedef struct rd_hub_stay {
@@ -229,9 +216,30 @@ static bool is_over(const rd_hub_stay *stay) {
     return stay->own != NULL ? stay->own->may_run : stay->fibers->parked_count == 0;
 }
 
+/* What was raised in the thread is raised here, and handlers of signals run here. They may wait:
+ * then they have filled the batch, or have ended the hub's own wait. */
+static bool must_look(const rd_hub_stay *stay) {
+    rb_thread_check_ints();
+    const rd_fibers *fibers = stay->fibers;
+    return !is_over(stay) && rd_list_is_empty(&fibers->urgent) && rd_list_is_empty(&fibers->batch);
+}
+
+/* One step of the hub: another fiber runs until control is back, or the batch is filled. */
+static void turn(const rd_hub_stay *stay) {
+    rd_fibers *fibers = stay->fibers;
+    rd_parking *next = next_parking(fibers);
+    if (next == NULL) {
+        if (must_look(stay)) look(fibers);
+    } else if (next != stay->own) {
+        run(next);
+        let_go_on(fibers, fibers->running);
+        fibers->running = Qfalse;
+    }
+}
+
 static VALUE stay_as_hub(VALUE argument) {
     const rd_hub_stay *stay = (const rd_hub_stay *)argument;
-    while (!is_over(stay)) turn(stay->fibers, stay->own);
+    while (!is_over(stay)) turn(stay);
     return Qnil;
 }
 
@@ -252,9 +260,15 @@ typedef struct rd_park_call {
     VALUE error;
 } rd_park_call;
 
+static rd_parking *find(const rd_fibers *fibers, VALUE fiber) {
+    st_data_t found;
+    return st_lookup(fibers->by_fiber, (st_data_t)fiber, &found) ? (rd_parking *)found : NULL;
+}
+
 rd_parking *rd_parking_begin(rd_fibers *fibers) {
     const VALUE fiber = rb_fiber_current();
     rd_parking *parking = add_parking(fibers, fiber, rd_fibers_strand(fibers));
+    parking->outer = find(fibers, fiber);
     if (fibers->permit == fiber) fibers->permit = Qfalse;
     st_insert(fibers->by_fiber, (st_data_t)fiber, (st_data_t)parking);
     return parking;
@@ -319,6 +333,16 @@ static VALUE take_error(const rd_park_call *call) {
     return Qfalse;
 }
 
+static void leave_fiber(const rd_parking *parking) {
+    st_table *by_fiber = parking->fibers->by_fiber;
+    st_data_t key = (st_data_t)parking->fiber;
+    if (parking->outer != NULL) {
+        st_insert(by_fiber, key, (st_data_t)parking->outer);
+    } else {
+        st_delete(by_fiber, &key, NULL);
+    }
+}
+
 static VALUE end_park(VALUE argument) {
     rd_park_call *call = (rd_park_call *)argument;
     rd_parking *parking = call->parking;
@@ -332,8 +356,7 @@ static VALUE end_park(VALUE argument) {
     if (fibers->is_closed) return Qnil; /* rd_fibers_free() has the parking */
     rd_deadline_cancel(&fibers->deadlines, &parking->deadline);
     call->result = rd_run_list_drop(&fibers->runnable, &parking->runnable);
-    st_data_t key = (st_data_t)parking->fiber;
-    st_delete(fibers->by_fiber, &key, NULL);
+    leave_fiber(parking);
     free_parking(parking);
     return Qnil;
 }
@@ -400,11 +423,6 @@ void rd_fibers_start(rd_fibers *fibers, VALUE fiber) {
 
 /* ---- from outside ---- */
 
-static rd_parking *find(const rd_fibers *fibers, VALUE fiber) {
-    st_data_t found;
-    return st_lookup(fibers->by_fiber, (st_data_t)fiber, &found) ? (rd_parking *)found : NULL;
-}
-
 /* The last to wait of a strand is the innermost. */
 static rd_parking *find_in_strand(const rd_fibers *fibers, VALUE strand) {
     for (rd_list *node = fibers->parked.prev; node != &fibers->parked; node = node->prev) {
@@ -414,18 +432,21 @@ static rd_parking *find_in_strand(const rd_fibers *fibers, VALUE strand) {
     return NULL;
 }
 
+static void unblock(rd_parking *parking) {
+    if (!parking->unblocks) return;
+    /* What it waited for may be there for it alone: it must not get an error in its place. */
+    if (parking->limit != NULL) rd_limit_ask_again(parking->limit);
+    parking->unblocked = true;
+    rd_run_list_add(&parking->fibers->runnable, &parking->runnable, 1);
+}
+
 /* A fiber may be unblocked between the moment at which others can know that it waits, and its wait.
- * Only the fiber that runs can be there. */
+ * Only the fiber that runs can be there. Which of several waits of a fiber is meant is not said:
+ * all of them end, and those that were not look again. */
 void rd_fibers_unblock(rd_fibers *fibers, VALUE fiber) {
     rd_parking *parking = find(fibers, fiber);
-    if (parking == NULL) {
-        fibers->permit = fiber;
-    } else if (parking->unblocks) {
-        /* What it waited for may be there for it alone: it must not get an error in its place. */
-        if (parking->limit != NULL) rd_limit_ask_again(parking->limit);
-        parking->unblocked = true;
-        rd_run_list_add(&fibers->runnable, &parking->runnable, 1);
-    }
+    if (parking == NULL) fibers->permit = fiber;
+    for (; parking != NULL; parking = parking->outer) unblock(parking);
 }
 
 bool rd_fibers_take_permit(rd_fibers *fibers) {

@@ -55,10 +55,12 @@ typedef struct rd_parking {
     VALUE error;  /* is raised when the wait ends: an exception, or its class and message; Qfalse:
                      none */
     VALUE starts; /* a new fiber that runs first; Qfalse: none */
-    struct rd_limit *limit; /* its time is up, and its error is raised when the wait ends */
-    bool may_run;           /* it was taken from a list of what is ready: its wait is over */
-    bool unblocks;          /* `unblock` ends this wait */
-    bool unblocked;         /* it has */
+    struct rd_limit *limit;   /* its time is up, and its error is raised when the wait ends */
+    struct rd_parking *outer; /* a wait of the same fiber; this one is in a handler of a signal that
+                               * came meanwhile */
+    bool may_run;             /* it was taken from a list of what is ready: its wait is over */
+    bool unblocks;            /* `unblock` ends this wait */
+    bool unblocked;           /* it has */
     bool is_guest; /* its fiber is not in rd_fibers_park(): it is switched to, and that is all */
 } rd_parking;
 
@@ -72,7 +74,7 @@ struct rd_fibers {
     rd_list batch;  /* what was ready when the hub looked last */
     rd_list parked, spare, limits;
     uint32_t parked_count, guests; /* in `parked`; of these, those that do not wait */
-    st_table *by_fiber;            /* fiber => its rd_parking */
+    st_table *by_fiber;            /* fiber => its innermost rd_parking */
     VALUE hub;      /* the fiber of the thread's own strand that waits or starts others */
     VALUE running;  /* strand that was switched to last; Qfalse: the thread's own */
     VALUE permit;   /* fiber that was unblocked before it was blocked; Qfalse: none */

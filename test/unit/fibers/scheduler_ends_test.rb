@@ -185,6 +185,25 @@ class SchedulerEndsTest < Minitest::Test
     assert_equal 4, status
   end
 
+  # ---- a wait in a wait ----
+
+  # A handler of a signal runs where the thread waits. If that is a fiber of the thread's own, the same fiber waits
+  # twice. In a child, because signals are for its main thread.
+  def test_a_signal_handler_that_waits
+    status = child_status do
+      Thread.new { (sleep PATIENCE) && exit!(1) }
+      Fiber.set_scheduler(scheduler = Rondo::Scheduler.new)
+      queue = Queue.new
+      trap("USR2") { Thread.new { (Thread.pass until scheduler.waiting == 2) || (queue << 7) }.join }
+      Thread.new do
+        Thread.pass until scheduler.waiting == 1
+        Process.kill("USR2", Process.pid)
+      end
+      Fiber.new { exit!(queue.pop) }.resume
+    end
+    assert_equal 7, status
+  end
+
   # ---- descriptors ----
 
   def test_both_directions_of_a_descriptor
