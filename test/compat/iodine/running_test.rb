@@ -61,7 +61,8 @@ class IodineRunningTest < Minitest::Test
     assert_equal "one", get("#{program.url}/")
     assert_includes get("#{program.url}/program.rb"), "nonsense"
     program.wait_for_errors(%r{"GET / HTTP/1.1" 200})
-    { "/" => "index", "/file" => "words", "/sent" => "words", "/.env" => "two", "/%2eenv" => "two", "/../program.rb" => "two", "/own/" => "two" }
+    { "/" => "index", "/file" => "words", "/sent" => "words", "/.env" => "two", "/%2eenv" => "two", "/%2f.env" => "two", "/own%2F%2Eenv" => "two",
+      "/../program.rb" => "two", "/own/" => "two" }
       .each { |path, text| assert_equal text, over_socket(File.join(program.folder, "two.sock"), path), path }
     refute_includes get("#{program.url}/file"), "words"
     assert_includes program.errors, "WARNING: Iodine.listen: unknown key :nonsense, ignored.\n"

@@ -10,7 +10,7 @@ module Iodine
     # Its files come before the application.
     class PublicFiles
       # A part of the path that begins with a dot.
-      HIDDEN = %r{(?:\A|/)(?:\.|%2e)}i
+      HIDDEN = %r{(?:\A|/)\.}n
       METHODS = %w[GET HEAD].freeze
 
       # @param folder [String]
@@ -25,10 +25,17 @@ module Iodine
       # @return [Array]
       def call(env)
         path = env["PATH_INFO"]
-        return @app.call(env) if !METHODS.include?(env["REQUEST_METHOD"]) || HIDDEN.match?(path)
+        return @app.call(env) if !METHODS.include?(env["REQUEST_METHOD"]) || hidden?(path)
 
         answer = @files.call(path.end_with?("/") ? env.merge("PATH_INFO" => "#{path}index.html") : env)
         [404, 405].include?(answer.first) ? @app.call(env) : answer
+      end
+
+      private
+
+      # As the files are found: a slash may be escaped, too.
+      def hidden?(path)
+        HIDDEN.match?(::Rack::Utils.unescape_path(path).b)
       end
     end
   end
