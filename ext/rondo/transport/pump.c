@@ -102,10 +102,13 @@ static void connect_ends(rd_conn *conn, rd_conn *inner) {
     pump_of(inner)->other = conn;
 }
 
-/* The client's end may have come before, and comes only once. */
+/* The client's end may have come before, and comes only once. The application's end may be closed
+ * already: nothing could watch it. */
 static void begin_reading(rd_conn *conn) {
+    rd_conn *other = pump_of(conn)->other;
+    if (other == NULL) return;
     if (conn->read_eof) {
-        end_output(pump_of(conn)->other);
+        end_output(other);
     } else if (!conn->read_paused) {
         rd_conn_resume_reading(conn);
     }

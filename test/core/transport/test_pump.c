@@ -330,6 +330,29 @@ static void test_when_the_server_stops_the_application_reads_the_end_and_may_wri
     check_all_gone();
 }
 
+static int watch_nothing(rd_poller *poller, rd_source *source) {
+    (void)poller, (void)source;
+    errno = ENOSPC;
+    return -1;
+}
+
+/* The kernel watches no more descriptors, and the client has ended its writing before. */
+static void test_an_end_that_cannot_be_watched(void) {
+    const rd_poller_ops *before = loop.ops;
+    rd_poller_ops full = *before;
+    rd_conn *conn = open_shaken();
+    char byte;
+    full.add = watch_nothing;
+    conn->read_eof = true;
+    loop.ops = &full;
+    app = rd_pump_begin(conn);
+    loop.ops = before;
+    CHECK_INT(app_hears(&byte, 1), -1);
+    close(app);
+    turns(3);
+    check_all_gone();
+}
+
 static void test_all(void) {
     test_bytes_go_both_ways();
     test_the_client_may_end_first();
@@ -344,6 +367,7 @@ static void test_all(void) {
     test_a_client_that_caught_up_at_the_end_has_no_deadline();
     test_a_client_that_ended_before_the_hijack_has_ended();
     test_when_the_server_stops_the_application_reads_the_end_and_may_write();
+    test_an_end_that_cannot_be_watched();
 }
 
 int main(void) {
