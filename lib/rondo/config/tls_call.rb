@@ -36,6 +36,12 @@ module Rondo
         @protocols = TLS.packed(Array(options[:alpn]))
       end
 
+      # There may be a password.
+      # @return [String]
+      def inspect
+        "#<#{self.class}>"
+      end
+
       # Read anew for each connection: files may have been replaced.
       # @return [Material]
       # @raise [AddressError] one line: a file

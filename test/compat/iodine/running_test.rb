@@ -84,6 +84,7 @@ class IodineRunningTest < Minitest::Test
     pair = Certificates.new(@folder).pair("server")
     program = start(<<~RUBY)
       Iodine.threads = Iodine.workers = 1
+      abort "shown" if Iodine::TLS.new("localhost", "certificate", "key", "password").inspect.include?("password")
       tls = Iodine::TLS.new("localhost", #{pair.certificate.inspect}, #{pair.key.inspect})
       Iodine.listen(service: :https, port: "3000", tls: tls) { |env| [200, {}, [env["rack.url_scheme"]]] }
       Iodine.start

@@ -244,6 +244,13 @@ class TLSCallTest < OutgoingCase
 
   # ---- options ----
 
+  # Errors of Ruby show the object that they are about.
+  def test_a_password_is_not_shown
+    with_password = { cert: "a", key: "b", key_password: "secret" }
+    refute_includes Rondo::Outgoing.new("tls://localhost:1", @echo, with_password).inspect, "secret"
+    assert_equal "#<Rondo::TLS::Call>", Rondo::TLS::Call.new("tls://localhost:1", "localhost", with_password).inspect
+  end
+
   BAD = {
     { verify: 1 } => /verify must be true or false, not 1/, { cert: "a" } => /cert and key go together/,
     { ca: "a\0b" } => /ca has a null byte/, { key_password: "x" } => /key_password needs key/, { alpn: "h2" } => /alpn must be an Array/, { alpn: [""] } => /alpn must be/,

@@ -59,6 +59,11 @@ module Iodine
       self
     end
 
+    # @return [String] without passwords
+    def inspect
+      "#<Iodine::TLS>"
+    end
+
     # @api private
     # @param handler [Object] for connections without protocols, and for those that could not be made
     # @return [Object]
