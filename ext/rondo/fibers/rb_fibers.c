@@ -5,6 +5,7 @@
 #include "fibers/rb_fibers.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "system/clock.h"
@@ -41,10 +42,17 @@ static void free_all(rd_list *parkings) {
     for (rd_list *node; (node = rd_list_shift(parkings)) != NULL;) rd_free(parking_of_node(node));
 }
 
+static void close_own(rd_parking *parking) {
+    if (parking->own_fd >= 0) close(parking->own_fd);
+    parking->own_fd = -1;
+}
+
 void rd_fibers_close(rd_fibers *fibers) {
     fibers->is_closed = true;
     for (rd_list *node = fibers->parked.next; node != &fibers->parked; node = node->next) {
-        rd_run_list_drop(&fibers->runnable, &parking_of_node(node)->runnable);
+        rd_parking *parking = parking_of_node(node);
+        rd_run_list_drop(&fibers->runnable, &parking->runnable);
+        close_own(parking);
     }
     rd_run_list_clear(&fibers->runnable);
     rd_deadlines_clear(&fibers->deadlines);
@@ -107,8 +115,12 @@ static void on_deadline(rd_deadline *deadline) {
 
 static rd_parking *add_parking(rd_fibers *fibers, VALUE fiber, VALUE strand) {
     rd_parking *parking = alloc_parking(fibers);
-    *parking = (rd_parking){
-        .fibers = fibers, .fiber = fiber, .strand = strand, .starts = Qfalse, .error = Qfalse};
+    *parking = (rd_parking){.fibers = fibers,
+                            .fiber = fiber,
+                            .strand = strand,
+                            .starts = Qfalse,
+                            .error = Qfalse,
+                            .own_fd = -1};
     parking->deadline.on_due = on_deadline;
     rd_list_init(&parking->node);
     rd_runnable_init(&parking->runnable);
@@ -350,6 +362,7 @@ static VALUE end_park(VALUE argument) {
     if (!fibers->is_closed) {
         arrive(parking); /* if it was raised in, nobody has done that */
         stop_waiting(parking);
+        close_own(parking);
     }
     if (call->undo != NULL) call->undo(call->argument);
     call->error = take_error(call);

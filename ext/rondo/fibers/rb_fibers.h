@@ -58,6 +58,7 @@ typedef struct rd_parking {
     struct rd_limit *limit;   /* its time is up, and its error is raised when the wait ends */
     struct rd_parking *outer; /* a wait of the same fiber; this one is in a handler of a signal that
                                * came meanwhile */
+    int own_fd;               /* is closed when the wait ends; -1: none */
     bool may_run;             /* it was taken from a list of what is ready: its wait is over */
     bool unblocks;            /* `unblock` ends this wait */
     bool unblocked;           /* it has */

@@ -118,18 +118,15 @@ static VALUE status_of(VALUE pid, int flags) {
     return rb_funcall(status, rb_intern("wait"), 2, pid, INT2NUM(flags));
 }
 
-static void close_pidfd(void *argument) {
-    close(*(int *)argument);
-}
-
 /* Waits until the process has ended. False: this system cannot say so. */
 static bool wait_for_end(rd_fibers *fibers, pid_t pid) {
-    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    const int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0) return false;
     rd_parking *parking = rd_parking_begin(fibers);
+    parking->own_fd = fd;
     const int added = rd_parking_wait_for(parking, fd, RD_READABLE);
     if (added != 0) rd_run_list_add(&fibers->runnable, &parking->runnable, -1);
-    return rd_fibers_park(parking, close_pidfd, &fd) > 0;
+    return rd_fibers_park(parking, NULL, NULL) > 0;
 }
 
 /* Process.wait, `system`, backticks.

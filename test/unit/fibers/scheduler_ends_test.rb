@@ -24,6 +24,23 @@ class SchedulerEndsTest < Minitest::Test
     thread&.kill
   end
 
+  def pidfds
+    Dir.glob("/proc/self/fd/*").count { |fd| File.symlink?(fd) && File.readlink(fd).include?("pidfd") }
+  end
+
+  def kill_while_it_waits(child)
+    waiting = Queue.new
+    thread = Thread.new do
+      Fiber.set_scheduler(Rondo::Scheduler.new)
+      Fiber.schedule { Process.wait(child) }
+      waiting << true
+      Fiber.scheduler.run
+    end
+    waiting.pop
+    assert_operator pidfds, :>, 0
+    thread.kill.join
+  end
+
   # ---- limits of time ----
 
   def spend(seconds)
@@ -137,6 +154,20 @@ class SchedulerEndsTest < Minitest::Test
         end
       end.value
     end
+  end
+
+  # Ruby throws the fibers of such a thread away, without their `ensure` clauses. It may find some of them later.
+  def test_threads_that_are_killed_leave_their_descriptors_to_the_collector
+    child = spawn("sleep #{PATIENCE}")
+    5.times { kill_while_it_waits(child) }
+    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
+    until pidfds < 5
+      flunk "#{pidfds} are left" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+      GC.start
+    end
+  ensure
+    Process.kill("KILL", child)
+    Process.wait(child)
   end
 
   # ---- forked children ----
