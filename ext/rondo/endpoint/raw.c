@@ -116,12 +116,12 @@ static void on_data(rd_conn *conn, const char *bytes, size_t len) {
     rd_endpoint *endpoint = rd_endpoint_of(conn);
     rd_endpoint_expect(endpoint);
     rd_endpoint_add_bytes(endpoint, bytes, len, RD_RAW_MESSAGE_MAX);
+    rd_endpoint_notify(endpoint);
     if (!count_messages(endpoint)) {
         refuse(endpoint, RD_ERR_WS_MESSAGES_FULL);
     } else if (is_backlog_full(endpoint)) {
-        rd_conn_pause_reading(conn);
+        rd_conn_pause_reading(conn); /* may close it, which frees an unclaimed endpoint */
     }
-    rd_endpoint_notify(endpoint);
 }
 
 /* ---- the life of the connection ---- */

@@ -272,6 +272,32 @@ static void test_too_much_written(void) {
 
 /* ---- all clients together ---- */
 
+static int refuse_modify(rd_poller *poller, rd_source *source) {
+    (void)poller, (void)source;
+    return -1;
+}
+
+/* Reading has to stop, and the kernel refuses: the connection is closed, and nobody knew it. */
+static void test_a_poller_that_fails_at_a_full_backlog(void) {
+    static char bytes[RD_RAW_MESSAGE_MAX];
+    begin_server(answer_path);
+    knock();
+    rd_loop_lock(&server->loop);
+    const rd_poller_ops *before = server->loop.ops;
+    rd_poller_ops failing = *before;
+    failing.modify = refuse_modify;
+    server->loop.ops = &failing;
+    CHECK(joined->source.registered);
+    rd_conn_take_data(joined, bytes, sizeof(bytes));
+    server->loop.ops = before;
+    CHECK_INT(server->conns.count, 0);
+    rd_loop_unlock(&server->loop);
+    work();
+    CHECK_STR(told, "");
+    close(client);
+    end();
+}
+
 /* A single client above its free part, while others have taken all there is. */
 static void test_no_memory_is_left(void) {
     static char bytes[2 * RD_LEDGER_FREE];
@@ -654,6 +680,7 @@ static void test_all(void) {
     test_too_much_published();
     test_oldest_are_dropped();
     test_too_much_written();
+    test_a_poller_that_fails_at_a_full_backlog();
     test_no_memory_is_left();
     test_half_close();
     test_half_close_before_it_is_claimed();
