@@ -214,8 +214,9 @@ class ProgramTest < ClusterCase
     write "go", ""
     server.wait_for_log(/^root #{server.pid} heard UTF-8 words of news$/)
     server.wait_for_log(/^root heard other0$/)
-    assert_equal ["root heard here", "root heard sideways", "root heard up", "worker heard down"],
-                 server.log.scan(/^(?:root|worker) heard (?!other).*$/).sort
+    heard = ["root heard here", "root heard sideways", "root heard up", "worker heard down"]
+    heard.each { |line| server.wait_for_log(/^#{line}$/) } # the order is that of each channel
+    assert_equal heard, server.log.scan(/^(?:root|worker) heard (?!other).*$/).sort
     assert_match(/^root #{server.pid} runs$/, server.log)
     assert_match(/^! Rondo::Root: .*a mistake/, server.log)
     assert_match(/^! Rondo::Root: .*exit/, server.log)
