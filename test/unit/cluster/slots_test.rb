@@ -23,6 +23,12 @@ class SlotsTest < Minitest::Test
     @slots.listen(uri, inherited, count)
   end
 
+  def port_of(io)
+    socket = Socket.for_fd(io.fileno)
+    socket.autoclose = false # it belongs to the slots
+    socket.local_address.ip_port
+  end
+
   def with_sockets
     (0...4).reject { |index| @slots.own_listeners(index).empty? }
   end
@@ -30,7 +36,7 @@ class SlotsTest < Minitest::Test
   def test_a_socket_for_each_slot_at_the_same_place
     listen(3)
     assert_equal [0, 1, 2], with_sockets
-    ports = (0...3).flat_map { |index| @slots.listeners(index).map { |io| Socket.for_fd(io.dup.fileno).local_address.ip_port } }
+    ports = (0...3).flat_map { |index| @slots.listeners(index).map { |io| port_of(io) } }
     assert_equal ["http://127.0.0.1:#{ports.first}"], @slots.urls
     assert_equal 1, ports.uniq.size
   end
@@ -87,6 +93,7 @@ class SlotsTest < Minitest::Test
     Dir.mktmpdir do |folder|
       certificates = Certificates.new(folder)
       TCPServer.open("127.0.0.1", 0) do |server|
+        server.autoclose = false # the slots close it
         inherited = Rondo::Inherited.new([["ssl://127.0.0.1:#{server.addr[1]}", server.fileno]])
         uri = "ssl://127.0.0.1:#{server.addr[1]}?cert=#{certificates.pair("a").certificate}&key=#{certificates.pair("b").key}"
         error = assert_raises(Rondo::AddressError) { listen(1, uri: uri, inherited: inherited) }
