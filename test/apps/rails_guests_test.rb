@@ -7,6 +7,7 @@
 
 require_relative "app_case"
 require_relative "rails_app"
+require "support/held_port"
 
 class RailsGuestsTest < Minitest::Test
   # What only this handler says, or sets.
@@ -15,18 +16,16 @@ class RailsGuestsTest < Minitest::Test
   # @param name [String] of a handler; its gem is not in the application's Gemfile
   def serving(name)
     app = RailsApp.instance
+    port = HeldPort.new
     env = { "RUBYLIB" => File.join(ServerProcess::ROOT, "gems/rondo-#{name}/lib"), "RACK_ENV" => nil, "RAILS_ENV" => "development",
             "THREADS" => "2", "WORKERS" => "1", "PORT" => nil, "WEB_CONCURRENCY" => nil }
-    guest = RailsServerProcess.new(app.rails, args: ["-u", name, "-p", free_port, "-P", File.join(app.path, "tmp/pids/#{name}.pid")],
+    guest = RailsServerProcess.new(app.rails, args: ["-u", name, "-p", port.number.to_s, "-P", File.join(app.path, "tmp/pids/#{name}.pid")],
                                               spawn: { chdir: app.path }, deadline: 60, env: RailsApp::ENVIRONMENT.merge(env))
     yield guest
     assert_predicate guest.stop(signal: "INT"), :success?
   ensure
     guest&.kill
-  end
-
-  def free_port
-    TCPServer.open("127.0.0.1", 0) { |held| held.addr[1].to_s }
+    port&.close
   end
 
   HANDLERS.each do |name, sign|

@@ -146,6 +146,22 @@ __attribute__((unused)) static void end(void) {
     settings.poll_only = poll_only;
 }
 
+static int refuse_modify(rd_poller *poller, rd_source *source) {
+    (void)poller, (void)source;
+    return -1;
+}
+
+/* The kernel has no memory for a change of interest, from now until the test puts back what this
+ * returns. */
+__attribute__((unused)) static const rd_poller_ops *break_poller(void) {
+    static rd_poller_ops failing;
+    const rd_poller_ops *before = server->loop.ops;
+    failing = *before;
+    failing.modify = refuse_modify;
+    server->loop.ops = &failing;
+    return before;
+}
+
 /* ---- clients ---- */
 
 __attribute__((unused)) static int dial(void) {

@@ -6,8 +6,7 @@
  * which comes once; the client gets what the application wrote, in order; nothing is held when the
  * connection is closed.
  */
-#include "fuzz.h"
-#include "serving.h"
+#include "fuzz_server.h"
 
 #include "endpoint/raw.h"
 
@@ -32,13 +31,6 @@ static void fill(char *bytes, size_t len, size_t from) {
 
 static void check(const char *bytes, size_t len, size_t from) {
     for (size_t i = 0; i < len; i++) FUZZ_CHECK(bytes[i] == byte_at(from + i));
-}
-
-static void look(void) {
-    rd_loop_lock(&server->loop);
-    rd_loop_wakeup(&server->loop); /* so that its poll does not wait */
-    rd_server_turn(server, wait_in_poll, true);
-    rd_loop_unlock(&server->loop);
 }
 
 /* ---- the application ---- */
@@ -157,7 +149,7 @@ static void act(uint8_t command) {
     default:
         break;
     }
-    look();
+    fuzz_turn();
 }
 
 /* ---- the life of the connection ---- */
@@ -186,23 +178,17 @@ static void finish(void) {
     leave();
     for (int i = 0; i < 100 && server->conns.count > 0; i++) {
         pass_ms(1000);
-        look();
+        fuzz_turn();
         while (take_event(true)) continue;
     }
     while (take_event(true)) continue;
-    FUZZ_CHECK(server->conns.count == 0);
     FUZZ_CHECK(endpoint == NULL || is_closed);
     rd_loop_lock(&server->loop);
     if (endpoint != NULL) rd_endpoint_unref(endpoint);
     rd_loop_unlock(&server->loop);
     endpoint = NULL;
-    look();
-    FUZZ_CHECK(server->conns.ledger.rows[RD_LEDGER_MESSAGES].held == 0);
-    FUZZ_CHECK(server->conns.ledger.rows[RD_LEDGER_OUTPUT].held == 0);
-    rd_loop_lock(&server->loop);
-    rd_incidents_taken nothing;
-    rd_incidents_take(server, &nothing);
-    rd_loop_unlock(&server->loop);
+    fuzz_turn();
+    fuzz_check_nothing_is_held();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len) {

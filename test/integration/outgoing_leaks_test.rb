@@ -6,7 +6,7 @@
 
 require "test_helper"
 require "open3"
-require "socket"
+require "support/held_port"
 require "tmpdir"
 
 class OutgoingLeaksTest < Minitest::Test
@@ -63,16 +63,15 @@ class OutgoingLeaksTest < Minitest::Test
     end
   RUBY
 
-  def free_port
-    TCPServer.open("0.0.0.0", 0) { |server| server.addr[1] }
-  end
-
   def halves(scheme)
     Dir.mktmpdir("leaks") do |folder|
-      where = scheme == "ws" ? free_port.to_s : File.join(folder, "socket")
+      port = HeldPort.new
+      where = scheme == "ws" ? port.number.to_s : File.join(folder, "socket")
       out, status = Open3.capture2e(Gem.ruby, "-I", LIB, "-e", PROGRAM, scheme, where, CONNECTS.to_s)
       assert_predicate status, :success?, out
       return out.lines.map { |line| line.split.map { |number| Integer(number) } }
+    ensure
+      port&.close
     end
   end
 

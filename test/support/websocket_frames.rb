@@ -4,6 +4,8 @@
 # independently of the server's own codec, so that the two check each other.
 # SPDX-License-Identifier: MIT
 
+require "digest/sha1"
+
 module WebsocketFrames
   CONTINUATION = 0
   TEXT = 1
@@ -12,11 +14,18 @@ module WebsocketFrames
   PING = 9
   PONG = 10
   MASK = "\x37\xfa\x21\x3d".b
+  GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
   # A frame that a server sent.
   Frame = Struct.new(:opcode, :payload, :fin, :rsv)
 
   module_function
+
+  # @param key [String] of a handshake
+  # @return [String] what its answer has to have (RFC 6455, section 4.2.2)
+  def accept_key(key)
+    [Digest::SHA1.digest("#{key}#{GUID}")].pack("m0")
+  end
 
   # @return [String] a masked frame
   def frame(opcode, payload = "", fin: true, rsv: 0, mask: MASK)

@@ -7,9 +7,11 @@ require "test_helper"
 require "rondo"
 require "stringio"
 require "timeout"
+require "support/waiting"
 
 class TasksTest < Minitest::Test
-  PATIENCE = 60
+  include Waiting
+
 
   def setup
     @done = Queue.new
@@ -28,14 +30,6 @@ class TasksTest < Minitest::Test
   ensure
     server&.stop
     assert thread.join(PATIENCE), "the server stops" if thread
-  end
-
-  def wait_until
-    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
-    until yield
-      flunk "it did not happen" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
-      Thread.pass
-    end
   end
 
   def take

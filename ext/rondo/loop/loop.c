@@ -93,8 +93,7 @@ void rd_loop_clear(rd_loop *loop) {
     assert(loop->disk == NULL);
     free_closed(loop);
     rd_loop_remove(loop, &loop->wakeup);
-    close(loop->wakeup.fd);
-    loop->ops->close(loop->poller);
+    rd_loop_abandon(loop);
     pthread_mutex_destroy(&loop->lock);
     pthread_mutex_destroy(&loop->posted_lock);
 }

@@ -3,42 +3,14 @@
 # Rondo.fibers: blocks that wait at the same time, in fibers of one thread.
 # SPDX-License-Identifier: MIT
 
+require "rondo/fibers/outcome"
+
 module Rondo
   # What the block of {Rondo.fibers} gets, to start blocks with.
   class Fibers
-    # A block that was started.
-    class Outcome
-      # @api private
-      def initialize
-        @done = Thread::Queue.new
-      end
-
-      # @api private
-      def run
-        @value = yield
-      rescue StandardError, ScriptError => e
-        @error = e
-      ensure
-        @done.close
-      end
-
-      # Waits for the end of the block. Any fiber, any number of them.
-      # @return what the block returned
-      # @raise what the block raised
-      def value
-        @done.pop
-        @taken = true
-        raise @error if @error
-
-        @value
-      end
-
-      # @api private
-      # @return [Boolean] an error that nobody got
-      def failed?
-        !@error.nil? && !@taken
-      end
-    end
+    # What a block may raise without ending its thread.
+    CAUGHT = [StandardError, ScriptError].freeze
+    private_constant :CAUGHT
 
     # @api private
     def self.run(limit, block)
@@ -48,7 +20,7 @@ module Rondo
       return new(limit).run(block) if Fiber.current_scheduler
 
       outcome = Outcome.new
-      with_scheduler { Fiber.schedule { outcome.run { new(limit).run(block) } } }
+      with_scheduler { Fiber.schedule { outcome.run(*CAUGHT) { new(limit).run(block) } } }
       outcome.value
     end
 
@@ -85,7 +57,7 @@ module Rondo
       begun = false
       Fiber.schedule do
         begun = true
-        outcome.run(&block)
+        outcome.run(*CAUGHT, &block)
       ensure
         finish(outcome)
       end

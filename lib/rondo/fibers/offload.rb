@@ -3,6 +3,8 @@
 # Rondo.offload: a few threads for what would hold up a thread with fibers.
 # SPDX-License-Identifier: MIT
 
+require "rondo/fibers/outcome"
+
 module Rondo
   # Threads of low priority that run blocks. They begin when they are needed, and stay.
   # @api private
@@ -12,31 +14,17 @@ module Rondo
     # Of these threads: a loop that computes goes after the application threads.
     PRIORITY = -3
 
-    # A block that runs, and its end.
-    class Job
+    # A block that runs, and its end. Whatever it raises is for those who wait for it.
+    class Job < Outcome
       # @param block [#call]
       def initialize(block)
+        super()
         @block = block
-        @done = Thread::Queue.new
       end
 
       # @return [void]
       def run
-        @value = @block.call
-      rescue Exception => e # rubocop:disable Lint/RescueException -- whoever waits for it gets it
-        @error = e
-      ensure
-        @done.close
-      end
-
-      # Waits for the end. Any fiber, any number of them.
-      # @return what the block returned
-      # @raise what the block raised
-      def value
-        @done.pop
-        raise @error if @error
-
-        @value
+        super(Exception, &@block)
       end
     end
 

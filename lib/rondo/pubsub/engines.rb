@@ -12,63 +12,47 @@ require "rondo/pubsub/redis"
 module Rondo
   # Engines: the default one, those that are attached, and the subscriptions they are notified of.
   module PubSub
+    # Subscribers of this server, and no others. It is told nothing.
+    # @api private
+    class BuiltIn < Engine
+      # @param name [String] of the constant
+      # @param reach [Symbol] as {publish_to} has it
+      def initialize(name, reach)
+        super()
+        @name = name
+        @reach = reach
+      end
+
+      def publish(channel, message)
+        PubSub.publish_to(@reach, channel, message)
+      end
+
+      # @return [String]
+      def inspect
+        "Rondo::PubSub::#{@name}"
+      end
+    end
+    private_constant :BuiltIn
+
     # Every subscriber of all workers of this server: the default.
-    CLUSTER = Class.new(Engine) do
-      def publish(channel, message)
-        PubSub.publish_to(:cluster, channel, message)
-      end
-
-      def inspect
-        "Rondo::PubSub::CLUSTER"
-      end
-    end.new
-
+    CLUSTER = BuiltIn.new("CLUSTER", :cluster)
     # The engine of the settings, if it runs once for all workers, in the master: the default there.
-    MASTER = Class.new(Engine) do
-      def publish(channel, message)
-        PubSub.publish_to(:engine, channel, message)
-      end
-
-      def inspect
-        "Rondo::PubSub::MASTER"
-      end
-    end.new
+    MASTER = BuiltIn.new("MASTER", :engine)
 
     # The subscribers of this process; what an engine has from outside goes here. In a master that runs an
     # engine for its workers they are all of these.
-    PROCESS = Class.new(Engine) do
+    PROCESS = Class.new(BuiltIn) do
       def publish(channel, message)
         outlet = PubSub.outlet or return PubSub.publish_here(channel, message)
         outlet.publish_here(*PubSub.plain(channel, message))
       end
-
-      def inspect
-        "Rondo::PubSub::PROCESS"
-      end
-    end.new
+    end.new("PROCESS", :process)
 
     # The subscribers of the other processes of this server, those of its first process included. Without workers there
     # are none.
-    SIBLINGS = Class.new(Engine) do
-      def publish(channel, message)
-        PubSub.publish_to(:siblings, channel, message)
-      end
-
-      def inspect
-        "Rondo::PubSub::SIBLINGS"
-      end
-    end.new
-
+    SIBLINGS = BuiltIn.new("SIBLINGS", :siblings)
     # The subscribers of the first process, which are blocks of {Root}. Without workers it is this one.
-    ROOT = Class.new(Engine) do
-      def publish(channel, message)
-        PubSub.publish_to(:root, channel, message)
-      end
-
-      def inspect
-        "Rondo::PubSub::ROOT"
-      end
-    end.new
+    ROOT = BuiltIn.new("ROOT", :root)
 
     # The encodings that are sent as text.
     TEXT = [Encoding::UTF_8, Encoding::US_ASCII].freeze
@@ -173,7 +157,7 @@ module Rondo
       private
 
       def built_in?(engine)
-        [CLUSTER, PROCESS, MASTER, SIBLINGS, ROOT].any? { |one| engine.equal?(one) }
+        engine.is_a?(BuiltIn)
       end
 
       def check(engine)

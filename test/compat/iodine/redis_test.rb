@@ -56,12 +56,12 @@ class IodineRedisTest < Minitest::Test
                  program.output.lines(chomp: true)
   end
 
-  # The snippet of the README unchanged, with what it takes for granted before it, and an end. That is asked for when
-  # the server runs: before, Iodine.stop does nothing.
+  # The snippet of the README unchanged, with what it takes for granted before it, and an end. Redis is asked when the
+  # server begins: before, Iodine.stop would do nothing.
   def test_readme_redis_cmd
     snippet = File.read(File.join(Contender::SNIPPETS, "readme_redis_cmd.rb.txt"))
     before = "Iodine.threads = Iodine.workers = 1\nIodine::PubSub.default = Iodine::PubSub::Redis.new(ENV.fetch('OWN_REDIS'))\n"
-    after = "Iodine.on_state(:on_start) { Iodine::PubSub.default.cmd('PING') { Iodine.stop } }\nIodine.start\n"
+    after = "Iodine::PubSub.default.cmd('PING') { Iodine.stop }\nsleep 0.2\nIodine.start\n"
     program = start("cmd.rb", text: "#{before}#{snippet}\n#{after}",
                               requires: ["iodine"], waits: false, env: { "OWN_REDIS" => @redis.url })
     assert_equal 0, program.finish

@@ -103,23 +103,31 @@ class IodineRunningTest < Minitest::Test
     refute_includes err, "Listening on"
   end
 
-  def test_connections_of_its_own
-    peer = TCPServer.new("127.0.0.1", 0)
-    program = start(<<~RUBY, waits: false)
+  # @param asked [String] what else a message shows of its client
+  # @param nobody [String] settings of a connection that cannot be made: the last one
+  def client_that_tells(asked, nobody)
+    <<~RUBY
       Iodine.threads = Iodine.workers = 1
       class Client
         def on_open(client) = client.write("hello")
 
         def on_message(client, data)
-          p [data, data.encoding, client.protocol, client.env]
+          p [data, data.encoding, client.protocol, client.#{asked}]
           client.close
         end
 
         def on_close(client)
           p client.class
-          client ? Iodine.connect(port: 1, address: "127.0.0.1", handler: self) : Iodine.stop
+          client ? Iodine.connect(#{nobody}, handler: self) : Iodine.stop
         end
       end
+    RUBY
+  end
+
+  def test_connections_of_its_own
+    peer = TCPServer.new("127.0.0.1", 0)
+    program = start(<<~RUBY, waits: false)
+      #{client_that_tells("env", 'port: 1, address: "127.0.0.1"')}
       p Iodine.connect(address: "127.0.0.1", port: #{peer.addr[1]}, handler: Client.new)
       Iodine.start
     RUBY
@@ -175,20 +183,7 @@ class IodineRunningTest < Minitest::Test
     certificates = Certificates.new(@folder)
     listener = TCPServer.new("127.0.0.1", 0)
     program = start(<<~RUBY, waits: false)
-      Iodine.threads = Iodine.workers = 1
-      class Client
-        def on_open(client) = client.write("hello")
-
-        def on_message(client, data)
-          p [data, data.encoding, client.protocol, client.timeout]
-          client.close
-        end
-
-        def on_close(client)
-          p client.class
-          client ? Iodine.connect(url: "ws://127.0.0.1:1", handler: self) : Iodine.stop
-        end
-      end
+      #{client_that_tells("timeout", 'url: "ws://127.0.0.1:1"')}
       tls = Iodine::TLS.new
       tls.trust(#{certificates.authority.inspect})
       p Iodine.connect(url: "wss://localhost:#{listener.addr[1]}/feed?all=1#here", handler: Client.new, tls: tls, ping: 5,
@@ -202,7 +197,7 @@ class IodineRunningTest < Minitest::Test
       assert_equal "GET /feed?all=1 HTTP/1.1", head.lines(chomp: true).first
       ["host: localhost:#{listener.addr[1]}", "x-own: one", "sec-websocket-protocol: a, b", "cookie: name=ann; size=large"]
         .each { |line| assert_includes head.downcase.lines(chomp: true), line }
-      accept = [OpenSSL::Digest.digest("SHA1", "#{head[/^Sec-WebSocket-Key: (\S+)/i, 1]}258EAFA5-E914-47DA-95CA-C5AB0DC85B11")].pack("m0")
+      accept = WebsocketFrames.accept_key(head[/^Sec-WebSocket-Key: (\S+)/i, 1])
       peer.write("HTTP/1.1 101 x\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: #{accept}\r\n\r\n")
       assert_equal "\x81\x85".b, peer.readpartial(2)
       peer.write("\x81\x06answer")

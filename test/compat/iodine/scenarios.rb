@@ -296,20 +296,9 @@ module Scenarios
 
   # Both ends of connections whose handshake decides about the handler. Keys with a password.
   PROTOCOLS = <<~RUBY
-    require "openssl"
-    key = OpenSSL::PKey::EC.generate("prime256v1")
-    own = OpenSSL::X509::Certificate.new
-    own.version = 2
-    own.serial = 1
-    own.subject = own.issuer = OpenSSL::X509::Name.parse("/CN=localhost")
-    own.public_key = key
-    own.not_before = Time.now - 60
-    own.not_after = Time.now + 3600
-    maker = OpenSSL::X509::ExtensionFactory.new(own, own)
-    [["basicConstraints", "CA:TRUE", true], ["subjectAltName", "DNS:localhost"]].each { |words| own.add_extension(maker.create_extension(*words)) }
-    own.sign(key, "SHA256")
-    File.write("own.pem", own.to_pem)
-    File.write("key.pem", key.to_pem(OpenSSL::Cipher.new("aes-128-cbc"), "secret"))
+    require #{File.expand_path("../../support/certificates", __dir__).inspect}
+    certificates = Certificates.new(".")
+    certificates.pair("own", password: "secret")
 
     $lines = File.open("lines.txt", "a")
     Talk = Struct.new(:name, :words) do
@@ -330,10 +319,10 @@ module Scenarios
       made
     end
     Iodine.threads = Iodine.workers = 1
-    Iodine.listen(port: "3000", service: SERVICE, tls: tls("server", %w[one two], server_name: "localhost", certificate: "own.pem", private_key: "key.pem", password: "secret")) { Talk.new("unused") }
+    Iodine.listen(port: "3000", service: SERVICE, tls: tls("server", %w[one two], server_name: "localhost", certificate: "own.pem", private_key: "own.key.pem", password: "secret")) { Talk.new("unused") }
     [[%w[one], "tls"], [%w[three two], "tls"], [%w[two], "wss"]].each do |names, scheme|
       client = tls("client", names)
-      client.trust("own.pem")
+      client.trust("authority.pem")
       Iodine.on_state(:on_start) { Iodine.connect(url: "\#{scheme}://localhost:3000/", tls: client, handler: Talk.new("unused", "?")) }
     end
     Iodine.start

@@ -8,10 +8,11 @@
 require "openssl"
 require "rbconfig"
 require "socket"
+require_relative "../../support/certificates"
+require_relative "../../support/websocket_frames"
 
 module StandIn
   HOSTS = %w[google.com echo.websocket.org].freeze
-  GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
   ANSWER = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello\n"
   SPACES = %w[unshare --map-root-user --mount --net].freeze
 
@@ -42,28 +43,11 @@ module StandIn
   end
 
   def tls
+    pair = Certificates.new(".").pair("stand-in", names: HOSTS.map { |host| "DNS:#{host}" })
     OpenSSL::SSL::SSLContext.new.tap do |context|
-      context.add_certificate(*certificate)
+      context.add_certificate(OpenSSL::X509::Certificate.new(File.read(pair.certificate)), OpenSSL::PKey.read(File.read(pair.key)))
       context.alpn_select_cb = ->(offered) { offered.first }
     end
-  end
-
-  # Its own authority.
-  def certificate
-    key = OpenSSL::PKey::EC.generate("prime256v1")
-    own = OpenSSL::X509::Certificate.new
-    own.version = 2
-    own.serial = 1
-    own.subject = own.issuer = OpenSSL::X509::Name.parse("/CN=stand-in")
-    own.public_key = key
-    own.not_before = Time.now - 60
-    own.not_after = Time.now + 3600
-    words = OpenSSL::X509::ExtensionFactory.new(own, own)
-    own.add_extension(words.create_extension("basicConstraints", "CA:TRUE", true))
-    own.add_extension(words.create_extension("subjectAltName", HOSTS.map { |host| "DNS:#{host}" }.join(",")))
-    own.sign(key, "SHA256")
-    File.write("authority.pem", own.to_pem)
-    [own, key]
   end
 
   def answer(socket)
@@ -80,7 +64,7 @@ module StandIn
 
   # Short messages in one frame each.
   def echo(socket, key)
-    accept = [OpenSSL::Digest.digest("SHA1", key + GUID)].pack("m0")
+    accept = WebsocketFrames.accept_key(key)
     socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: #{accept}\r\n\r\n")
     loop do
       first, size = socket.read(2).unpack("CC")

@@ -22,21 +22,6 @@ static void upgrade(rd_request *request) {
     CHECK(endpoint != NULL);
 }
 
-static int refuse_modify(rd_poller *poller, rd_source *source) {
-    (void)poller, (void)source;
-    return -1;
-}
-
-/* The kernel has no memory for a change of interest, from now until the test releases it. */
-static const rd_poller_ops *break_poller(void) {
-    static rd_poller_ops failing;
-    const rd_poller_ops *before = server->loop.ops;
-    failing = *before;
-    failing.modify = refuse_modify;
-    server->loop.ops = &failing;
-    return before;
-}
-
 static void upgrade_with_a_broken_poller(rd_request *request) {
     const rd_poller_ops *before = break_poller();
     upgrade(request);

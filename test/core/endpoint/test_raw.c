@@ -272,21 +272,13 @@ static void test_too_much_written(void) {
 
 /* ---- all clients together ---- */
 
-static int refuse_modify(rd_poller *poller, rd_source *source) {
-    (void)poller, (void)source;
-    return -1;
-}
-
 /* Reading has to stop, and the kernel refuses: the connection is closed, and nobody knew it. */
 static void test_a_poller_that_fails_at_a_full_backlog(void) {
     static char bytes[RD_RAW_MESSAGE_MAX];
     begin_server(answer_path);
     knock();
     rd_loop_lock(&server->loop);
-    const rd_poller_ops *before = server->loop.ops;
-    rd_poller_ops failing = *before;
-    failing.modify = refuse_modify;
-    server->loop.ops = &failing;
+    const rd_poller_ops *before = break_poller();
     CHECK(joined->source.registered);
     rd_conn_take_data(joined, bytes, sizeof(bytes));
     server->loop.ops = before;

@@ -184,15 +184,19 @@ static void keep(worker *worker, const char *name) {
     for (int i = 0; i < WORKERS; i++) settle(&workers[i]);
 }
 
+/* A client of the worker that hears "news". */
+static client *reader_of_news(worker *worker) {
+    client *reader = new_client(worker);
+    subscribe(reader, "news");
+    settle(worker);
+    return reader;
+}
+
 /* ---- tests ---- */
 
 static void test_at_once_and_over_there(void) {
     begin();
-    client *here = new_client(&workers[0]), *there = new_client(&workers[1]);
-    subscribe(here, "news");
-    subscribe(there, "news");
-    settle(&workers[0]);
-    settle(&workers[1]);
+    client *here = reader_of_news(&workers[0]), *there = reader_of_news(&workers[1]);
     CHECK_INT(publish(&workers[0], "news", "one"), 1);
     rd_pubsub_run(&workers[0].pubsub);
     CHECK_STR(here->got, "one ");
@@ -213,11 +217,7 @@ static int publish_elsewhere(worker *worker, const char *payload, rd_reach reach
 /* The other processes, and the one that has the hub: nobody has subscribed there. */
 static void test_reaches_that_leave_out_this_process(void) {
     begin();
-    client *here = new_client(&workers[0]), *there = new_client(&workers[1]);
-    subscribe(here, "news");
-    subscribe(there, "news");
-    settle(&workers[0]);
-    settle(&workers[1]);
+    client *here = reader_of_news(&workers[0]), *there = reader_of_news(&workers[1]);
     CHECK_INT(publish_elsewhere(&workers[0], "sideways", RD_REACH_SIBLINGS), 1);
     CHECK_INT(publish_elsewhere(&workers[0], "up", RD_REACH_ROOT), 1);
     publish(&workers[0], "news", "all");

@@ -3,27 +3,13 @@
 # Rondo::Scheduler (ext/rondo/fibers): ends that come at a bad time, wrong threads, forked children, odd descriptors.
 # SPDX-License-Identifier: MIT
 
-require "test_helper"
-require "rondo"
+require "support/fibers_case"
 require "io/wait"
 require "socket"
 require "tempfile"
 require "timeout"
 
-class SchedulerEndsTest < Minitest::Test
-  PATIENCE = 60
-
-  def run_fibers
-    thread = Thread.new do
-      Thread.current.report_on_exception = false
-      Fiber.set_scheduler(scheduler = Rondo::Scheduler.new)
-      yield scheduler
-    end
-    assert thread.join(PATIENCE), "all fibers end"
-  ensure
-    thread&.kill
-  end
-
+class SchedulerEndsTest < FibersCase
   def pidfds
     Dir.glob("/proc/self/fd/*").count { |fd| File.symlink?(fd) && File.readlink(fd).include?("pidfd") }
   end
@@ -160,11 +146,7 @@ class SchedulerEndsTest < Minitest::Test
   def test_threads_that_are_killed_leave_their_descriptors_to_the_collector
     child = spawn("sleep #{PATIENCE}")
     5.times { kill_while_it_waits(child) }
-    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
-    until pidfds < 5
-      flunk "#{pidfds} are left" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
-      GC.start
-    end
+    wait_until { GC.start || pidfds < 5 }
   ensure
     Process.kill("KILL", child)
     Process.wait(child)
@@ -271,7 +253,8 @@ class SchedulerEndsTest < Minitest::Test
 
   def test_descriptors_above_1024
     wanted = 1100
-    skip "at most #{Process.getrlimit(:NOFILE)[0]} descriptors" if Process.getrlimit(:NOFILE)[0] < wanted + 100
+    most = Process.getrlimit(:NOFILE)[0]
+    skip "#{wanted + 100} descriptors: the limit is #{most}" if most < wanted + 100
     File.open(File::NULL) do |null|
       fillers = Array.new(wanted) { null.dup }
       ours, theirs = UNIXSocket.pair

@@ -3,38 +3,12 @@
 # Rondo::Scheduler (ext/rondo/fibers, lib/rondo/fibers/scheduler.rb): what waits, what ends a wait, and what is left.
 # SPDX-License-Identifier: MIT
 
-require "test_helper"
-require "rondo"
+require "support/fibers_case"
 require "io/wait"
 require "socket"
 require "timeout"
 
-class SchedulerTest < Minitest::Test
-  PATIENCE = 60
-
-  # Runs the block on a thread with a scheduler, until all of its fibers have ended.
-  # @yieldparam scheduler [Rondo::Scheduler]
-  def run_fibers
-    scheduler = Rondo::Scheduler.new
-    thread = Thread.new do
-      Thread.current.report_on_exception = false
-      Fiber.set_scheduler(scheduler)
-      yield scheduler
-    end
-    assert thread.join(PATIENCE), "all fibers end"
-    assert_predicate scheduler, :closed?
-  ensure
-    thread&.kill
-  end
-
-  def wait_until
-    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
-    until yield
-      flunk "it did not happen" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
-      Thread.pass
-    end
-  end
-
+class SchedulerTest < FibersCase
   def test_a_read_and_a_sleep_wait_together
     order = []
     ours, theirs = UNIXSocket.pair
@@ -204,7 +178,7 @@ class SchedulerTest < Minitest::Test
   end
 
   def test_select
-    skip "Ruby #{RUBY_VERSION} does not ask a scheduler for IO.select" unless Rondo::Scheduler.method_defined?(:io_select)
+    skip "Ruby #{RUBY_VERSION} does not ask a scheduler for IO.select" if RUBY_VERSION < "3.2"
     ours, theirs = UNIXSocket.pair
     seen = []
     run_fibers do

@@ -6,7 +6,6 @@
 
 require "test_helper"
 require "base64"
-require "digest/sha1"
 require "fileutils"
 require "tmpdir"
 require "websocket/driver"
@@ -96,7 +95,7 @@ class CallingTest < OutgoingCase
 
   # The answer that belongs to the request.
   def agree(socket)
-    socket.write("#{format(GOOD, key: accept_key(fields(socket)["sec-websocket-key"]))}\r\n")
+    socket.write("#{format(GOOD, key: WebsocketFrames.accept_key(fields(socket)["sec-websocket-key"]))}\r\n")
   end
 
   # ---- with websocket-driver ----
@@ -290,10 +289,6 @@ class CallingTest < OutgoingCase
     end
   end
 
-  def accept_key(key)
-    Base64.strict_encode64(Digest::SHA1.digest("#{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
-  end
-
   GOOD = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\nConnection: keep-alive, Upgrade\r\n" \
          "Sec-WebSocket-Accept: %<key>s\r\n"
 
@@ -314,7 +309,7 @@ class CallingTest < OutgoingCase
     ANSWERS.each do |answer, pattern|
       socket = talk(protocols: ["one"])
       key = fields(socket)["sec-websocket-key"]
-      socket.write("#{format(answer.gsub(/%(?!<)/, "%%"), key: accept_key(key))}\r\n")
+      socket.write("#{format(answer.gsub(/%(?!<)/, "%%"), key: WebsocketFrames.accept_key(key))}\r\n")
       assert_failed(pattern, @talk)
     end
   end
@@ -325,7 +320,7 @@ class CallingTest < OutgoingCase
     socket = talk
     key = fields(socket)["sec-websocket-key"]
     assert_equal 16, Base64.strict_decode64(key).bytesize
-    "#{format(GOOD, key: accept_key(key))}\r\n\x81\x02hi".each_char { |byte| socket.write(byte) }
+    "#{format(GOOD, key: WebsocketFrames.accept_key(key))}\r\n\x81\x02hi".each_char { |byte| socket.write(byte) }
     assert_equal [:open, :websocket, nil], note(@talk)
     assert_equal [:message, "hi", Encoding::UTF_8], note(@talk)
   end

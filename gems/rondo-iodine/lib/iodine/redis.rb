@@ -29,8 +29,9 @@ module Iodine
         outlet # a wrong address is an error now
       end
 
-      # Sends a command. The block gets the reply: an Integer, a String, an Array, true for OK, a String with "-" before
-      # it for an error, or nil if it was not sent.
+      # Sends a command; before the server begins it waits for that, and goes out once for all processes. The block gets
+      # the reply: an Integer, a String, an Array, true for OK, a String with "-" before it for an error, or nil if it
+      # was not sent.
       # @param words [Array<String, Symbol, Numeric, true, false, nil>]
       # @return [self]
       # @raise [ArgumentError]
@@ -40,8 +41,7 @@ module Iodine
         end
 
         words = words.map { |word| word_of(word) }
-        sent = outlet.cmd(*words) { |reply| Base.guard { block&.call(answer(reply)) } }
-        Base.guard { block.call(nil) } if block && !sent
+        Base.begun? ? send_words(words, block) : Rondo::Root.run { send_words(words, block) }
         self
       end
 
@@ -81,6 +81,11 @@ module Iodine
       end
 
       private
+
+      def send_words(words, block)
+        sent = outlet.cmd(*words) { |reply| Base.guard { block&.call(answer(reply)) } }
+        Base.guard { block.call(nil) } if block && !sent
+      end
 
       def ping_of(options)
         return 0 if options.nil?
