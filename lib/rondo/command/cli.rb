@@ -238,7 +238,11 @@ module Rondo
         raise UsageError, "#{word.inspect} is not a number of seconds" unless word.match?(/\A\d+(\.\d+)?\z/)
 
         core(name, (word.to_f * 1000).round)
-      else core(name, word)
+      when "bytes" then core(name, word)
+      else
+        raise UsageError, "#{name} must be a number, not #{word.inspect}" unless word.match?(/\A\d+\z/)
+
+        core(name, word.to_i)
       end
     end
 

@@ -284,7 +284,9 @@ module Rondo
       keep_alive: names(verb: :enable_keep_alives),
       early_hints: names(flag: "--early-hints", group: :limits, help: "offer rack.early_hints"),
       max_threads: names(env: %w[RAILS_MAX_THREADS MAX_THREADS PUMA_MAX_THREADS]),
-      min_threads: names(env: %w[MIN_THREADS PUMA_MIN_THREADS])
+      min_threads: names(env: %w[MIN_THREADS PUMA_MIN_THREADS]),
+      fibers: names(flag: "--fibers N", group: :processes, help: "calls at once, each in a fiber (%s: none)",
+                    env: %w[RONDO_FIBERS])
     }.freeze
   end
 end

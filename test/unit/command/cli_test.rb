@@ -63,6 +63,7 @@ class CliUnitTest < Minitest::Test
     %w[-p 3000] => [:port, 3000], %w[-p3000] => [:port, 3000], %w[--port=3000] => [:port, 3000],
     %w[-e test] => [:environment, "test"], %w[--environment test] => [:environment, "test"],
     %w[-t 2:7] => [:min_threads, 2], %w[-t 3] => [:min_threads, 3], %w[--threads 0:5] => [:max_threads, 5],
+    %w[--fibers 0] => [:fibers, 0], %w[--fibers 300] => [:fibers, 300], %w[--fibers=14000] => [:fibers, 14_000],
     %w[-w 2] => [:workers, 2], %w[-w auto] => [:workers, "auto"],
     %w[--pidfile p] => [:pidfile, "p"], %w[-S s] => [:state_path, "s"], %w[--tag t] => [:tag, "t"],
     %w[-v] => [:log_requests, true], %w[-qv] => [:quiet, true], %w[-s] => [:silent, true],
@@ -86,6 +87,8 @@ class CliUnitTest < Minitest::Test
     %w[-p] => /missing argument: -p/, %w[-p 70000] => /port must be a number up to 65535/,
     %w[-t 0] => /threads must be at least 1/, %w[-t 4:2] => /minimum is above/, %w[-t 1:] => /threads must be N/,
     %w[-w -1] => /workers|missing/, %w[-maxbd 1x] => /"1x" is not a size/, %w[-maxhd 1b] => /max_head_bytes 1b is not between/,
+    %w[--fibers x] => /fibers must be a number, not "x"/, %w[--fibers -1] => /fibers must be a number, not "-1"/,
+    %w[--fibers 9999999] => /fibers 9999999 is not between 0 and 1000000 count/,
     %w[-maxbd 50] => /"50" is not a size; use a number with b, k, m or g/,
     %w[-k x] => /"x" is not a number of seconds/, %w[-ping 3] => /not in this version/, %w[-tls-pass x] => /use key_password_command/,
     %w[a b] => /too many arguments: a b/

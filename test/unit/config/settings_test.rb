@@ -109,6 +109,7 @@ class SettingsTest < Minitest::Test
     assert_equal ["b", "RACK_ENV"], environment(RAILS_ENV: "c", RACK_ENV: "b", APP_ENV: " ")[:environment]
     assert_equal ["c", "RAILS_ENV"], environment(RAILS_ENV: "c")[:environment]
     assert_equal [3, "RAILS_MAX_THREADS"], environment(PUMA_MAX_THREADS: "9", RAILS_MAX_THREADS: "3")[:max_threads]
+    assert_equal [300, "RONDO_FIBERS"], environment(RONDO_FIBERS: "300")[:fibers]
   end
 
   def test_variables_of_the_core
