@@ -15,6 +15,7 @@ rescue LoadError => e
   raise Rondo::NotCompiled, nil, [], cause: nil
 end
 require "rondo/config/address"
+require "rondo/config/fiber_count"
 require "rondo/boot/port_holder"
 require "rondo/logger"
 require "rondo/error_page"

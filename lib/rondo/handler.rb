@@ -10,6 +10,7 @@ require "rondo/config/configuration"
 require "rondo/process/hooks"
 require "rondo/boot/application"
 require "rondo/boot/inherited"
+require "rondo/boot/lines"
 require "rondo/pubsub/configured"
 require "rondo/process/serving"
 require "rondo/process/signals"
@@ -154,6 +155,7 @@ module Rondo
       configuration.notes.each { |line| log.say "! #{line}" }
       say_without_workers(settings, log, why)
       say_what_is_left(configuration.values, log)
+      BootLines.new(settings, configuration, log).fibers
       log.say "* Serving files of #{settings.public_folder}" if settings.public_folder
     end
 

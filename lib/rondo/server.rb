@@ -338,6 +338,13 @@ module Rondo
 
         raise SettingError, "#{name} must be an Integer (#{known[:unit]}), not #{value.inspect}"
       end
+      check_fibers(numbers)
+    end
+
+    def check_fibers(numbers)
+      names = %i[fibers max_parked_bodies]
+      wanted = names.map { |name| numbers.fetch(name) { Settings::CORE[name][:default] } }
+      FiberCount.new(*wanted).check if wanted.all?(Integer)
     end
   end
 end

@@ -102,6 +102,17 @@ class CliTest < ShellCase
     assert_complaint 1, /no application: shop does not exist/, rondo("-q", "shop")
   end
 
+  def test_more_fibers_than_the_system_holds
+    require "rondo/config/fiber_count"
+    skip "there is no #{Rondo::FiberCount::LIMIT}" unless Rondo::FiberCount.areas
+    write "config.ru", "warn 'loaded'\n#{HELLO}"
+    [[], %w[-w 1]].each do |words|
+      result = rondo("--fibers", "1000000", *words)
+      assert_complaint 1, /fibers 1000000: at most \d+ are possible here, because .*; sysctl vm\.max_map_count=\d+ allows 1000000$/, result
+      refute_includes result.err, "loaded"
+    end
+  end
+
   def test_a_command_that_is_none
     assert_complaint 1, /no application: cehck does not exist in .*; did you mean check\?$/, rondo("cehck")
     require "rondo/boot/application"

@@ -8,6 +8,9 @@ require "rondo"
 module Rondo
   # Writes the block to the log.
   class BootLines
+    # They change what fibers do.
+    OF_FIBERS = %i[fiber_pool slow_fiber_ms].freeze
+
     # @param settings [Settings::Resolved]
     # @param configuration [Configuration]
     # @param log [Logger]
@@ -40,6 +43,16 @@ module Rondo
       notes
     end
 
+    # @return [void]
+    def fibers
+      count = FiberCount.of(@settings)
+      return @log.say "*       Fibers: #{count} (#{@settings.source(:fibers)})" if count.any?
+
+      OF_FIBERS.each do |name|
+        @log.say "! #{name} (#{@settings.source(name)}): no effect without fibers" if @settings[name].positive?
+      end
+    end
+
     private
 
     def versions
@@ -47,11 +60,12 @@ module Rondo
       @log.say "*  Ruby version: #{RUBY_DESCRIPTION}"
       @log.say "*  Min threads: #{@settings[:min_threads]} (#{@settings.source(:min_threads)})"
       @log.say "*  Max threads: #{@settings[:max_threads]} (#{@settings.source(:max_threads)})"
+      fibers
     end
 
     def surroundings
       @log.say "*  Environment: #{@settings[:environment]} (#{@settings.source(:environment)})"
-      @settings.core.except(:min_threads, :max_threads).each do |name, value|
+      @settings.core.except(:min_threads, :max_threads, :fibers).each do |name, value|
         @log.say "*      Setting: #{name} #{value} (#{@settings.source(name)})"
       end
     end

@@ -9,6 +9,7 @@ require "rondo"
 require "rondo/boot/application"
 require "rondo/boot/write_trial"
 require "rondo/config/binds"
+require "rondo/config/fiber_count"
 
 module Rondo
   # Prepares this process as the settings say.
@@ -50,6 +51,7 @@ module Rondo
     # @raise [Error] one line
     def look_ahead
       Binds.check(@settings)
+      FiberCount.of(@settings).check
       Application.check(@settings)
     end
 

@@ -87,6 +87,7 @@ module Rondo
       @setup = ProcessSetup.new(@settings)
       @setup.go_to_directory
       @settings.find_folders # raises if one does not exist
+      FiberCount.of(@settings).check
       @log = @settings.logger
       @hooks = Hooks.new(@configuration, @log)
       @setup.export_environment

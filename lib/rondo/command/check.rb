@@ -33,6 +33,7 @@ module Rondo
       launcher = Launcher.new(@settings, @configuration, debug: @debug)
       report("files") { launcher.folder_only } if @settings[:public]
       report("files to write") { launcher.written_only.join(", ") } if WRITTEN.any? { |name| @settings[name] }
+      fibers
       server = nil
       report("application") do
         server = launcher.prepare_only
@@ -52,6 +53,11 @@ module Rondo
       return "given in the configuration" if @settings.given?(:app)
 
       Application.none?(@settings) ? "none; only files are served" : @settings[:rackup]
+    end
+
+    def fibers
+      count = FiberCount.of(@settings)
+      report("fibers") { "#{count.check}; at most #{count.most || "any number"}" } if count.any?
     end
 
     def control_server

@@ -18,6 +18,8 @@ module Rondo
       BUILT_IN = { fork_worker: "Rondo always forks workers from a process that has loaded the application",
                    nakayoshi_fork: "Rondo always compacts memory before it forks workers",
                    wait_for_less_busy_worker: "Rondo always balances connections between workers" }.freeze
+      # Puma gives each request a fiber on its thread, so that nothing stays in its fiber-local variables.
+      FIBER_EACH = %i[fiber_per_request clean_thread_locals].freeze
       # Hooks around workers, under Puma's names of today and of before.
       WORKER_HOOKS = { before_fork: :before_fork,
                        before_worker_fork: :before_worker_fork, on_worker_fork: :before_worker_fork,
@@ -31,8 +33,8 @@ module Rondo
       REFORK_HOOKS = %i[before_refork after_refork on_refork].freeze
       NOT_YET = %i[out_of_band idle_timeout supported_http_methods set_remote_address].freeze
       WITHOUT_MEANING = %i[queue_requests io_selector_backend max_io_threads max_fast_inline
-                           fiber_per_request prune_bundler extra_runtime_dependencies
-                           drain_on_shutdown shutdown_debug clean_thread_locals restart_command
+                           prune_bundler extra_runtime_dependencies
+                           drain_on_shutdown shutdown_debug restart_command
                            silence_single_worker_warning silence_fork_callback_warning
                            reaping_time mutate_stdout_and_stderr_to_sync_on_write].freeze
       HOOKS = { after_booted: :after_booted, on_booted: :after_booted,
@@ -62,6 +64,12 @@ module Rondo
       end
 
       BUILT_IN.each { |verb, why| define_method(verb) { |*, **| note "#{verb}: #{why}" } }
+
+      FIBER_EACH.each do |verb|
+        define_method(verb) do |value = true|
+          note "#{verb}: each request gets a fiber of its own if fibers is set, and none without" if value
+        end
+      end
 
       REFORK_HOOKS.each do |verb|
         define_method(verb) do |*, &block|

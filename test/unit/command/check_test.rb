@@ -51,6 +51,15 @@ class CheckTest < Minitest::Test
     end
   end
 
+  def test_fibers
+    assert_match(/\Aok      fibers: 3, each with a stack of .*; at most (\d+|any number)\z/, check(fibers: 3).last[1])
+    refute_match(/fibers/, check.last.join)
+    skip "there is no #{Rondo::FiberCount::LIMIT}" unless Rondo::FiberCount.areas
+    code, lines = check(fibers: 1_000_000)
+    assert_equal 1, code
+    assert_match(/\Afailed  fibers: fibers 1000000: at most \d+ are possible here/, lines[1])
+  end
+
   def test_more_connections_than_descriptors
     limit, = Process.getrlimit(:NOFILE)
     code, lines = check(max_connections: limit)

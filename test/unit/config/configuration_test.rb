@@ -179,6 +179,14 @@ class ConfigurationTest < Minitest::Test
     end
   end
 
+  Verbs::FIBER_EACH.each do |verb|
+    define_method("test_a_fiber_each_#{verb}") do
+      line = "#{verb}: each request gets a fiber of its own if fibers is set, and none without"
+      assert_equal [line], load(verb.to_s).notes
+      assert_empty load("#{verb} false").notes
+    end
+  end
+
   of_kind(:seconds).each do |verb|
     define_method("test_duration_#{verb}") do
       assert_equal [3, 0.5, 0], ["3", "0.5", "0"].map { |text| values("#{verb} #{text}")[verb] }
