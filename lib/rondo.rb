@@ -39,6 +39,8 @@ module Rondo
   autoload :Root, "rondo/process/root"
   autoload :Fibers, "rondo/fibers/fibers"
   autoload :Offload, "rondo/fibers/offload"
+  autoload :Frameworks, "rondo/fibers/frameworks"
+  autoload :Databases, "rondo/fibers/databases"
 
   class << self
     # @api private
@@ -85,6 +87,8 @@ module Rondo
   # A configuration that cannot be used: a message of one line, naming file and line.
   class ConfigurationError < Error; end
 end
+
+Rondo::Frameworks.watch if defined?(ActiveSupport)
 
 # This process replaced another one, or is a mold. A program, and a configuration file, may start other programs
 # before the server takes what was left for it.

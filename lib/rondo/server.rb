@@ -338,13 +338,16 @@ module Rondo
 
         raise SettingError, "#{name} must be an Integer (#{known[:unit]}), not #{value.inspect}"
       end
-      check_fibers(numbers)
+      prepare_fibers(numbers)
     end
 
-    def check_fibers(numbers)
+    def prepare_fibers(numbers)
       names = %i[fibers max_parked_bodies]
       wanted = names.map { |name| numbers.fetch(name) { Settings::CORE[name][:default] } }
-      FiberCount.new(*wanted).check if wanted.all?(Integer)
+      return unless wanted.all?(Integer) # the core refuses others
+
+      FiberCount.new(*wanted).check
+      Frameworks.prepare(wanted.first, @log)
     end
   end
 end

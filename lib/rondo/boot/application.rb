@@ -33,8 +33,10 @@ module Rondo
     # @return [Array(#call, Hash{String => #call})] {.load}, and the applications of the verb `listen`, by {Address.key}
     # @raise [ConfigurationError]
     def load_all(settings, log, debug: false)
-      app = load(settings, log, debug: debug)
-      others = load_others(settings, log, debug: debug)
+      app, others = Frameworks.while_loading(settings[:fibers]) do
+        [load(settings, log, debug: debug), load_others(settings, log, debug: debug)]
+      end
+      Frameworks.prepare(settings[:fibers], log)
       [app, others.transform_keys { |uri| Address.key(uri) }]
     end
 

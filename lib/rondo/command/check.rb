@@ -39,6 +39,7 @@ module Rondo
         server = launcher.prepare_only
         application
       end
+      databases if server
       report("addresses") { launcher.listen_only.join(", ") } if server
       certificates(server)
       report("control server") { control_server } if @settings[:control_url]
@@ -58,6 +59,12 @@ module Rondo
     def fibers
       count = FiberCount.of(@settings)
       report("fibers") { "#{count.check}; at most #{count.most || "any number"}" } if count.any?
+    end
+
+    # The log of a start has the same lines.
+    def databases
+      fibers = @settings[:fibers]
+      Databases.lines(fibers).each { |line| @out.puts "warning databases: #{line}" } if fibers.positive?
     end
 
     def control_server

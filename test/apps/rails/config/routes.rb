@@ -17,6 +17,8 @@ Rails.application.routes.draw do
   get "remembered", to: "pages#remembered"
   get "fails", to: "pages#fails"
   get "where", to: "pages#where"
+  get "meet", to: "waits#meet"
+  get "linger", to: "waits#linger"
   get "cached", to: "pages#cached"
   get "up", to: "rails/health#show"
 end

@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+# Whether ActiveRecord has a connection for each fiber. A fiber that gets none waits for one, and gives up.
+# SPDX-License-Identifier: MIT
+
+module Rondo
+  # Looks at the pools of ActiveRecord.
+  module Databases
+    module_function
+
+    # @param fibers [Integer] calls at once
+    # @return [Array<String>] lines: none if all pools are as large, or there is no database
+    def lines(fibers)
+      small = sizes.select { |_, size| size < fibers }
+      return [] if small.empty?
+
+      names = small.map { |name, size| "#{name} (#{size})" }.join(", ")
+      ["#{fibers} fibers, and fewer connections to databases: #{names}. A fiber that waits for a connection longer " \
+       "than checkout_timeout (#{patience} s) gets an error: set pool in config/database.yml, or fewer fibers"]
+    end
+
+    # Gives back the connections that this thread has taken while the application was loaded.
+    # @return [void]
+    def release
+      pools.each(&:release_connection)
+    end
+
+    # @return [Hash{String => Integer}] connections by the names of all configurations: of each role and shard
+    def sizes
+      all.uniq(&:name).to_h { |config| [config.name, size_of(config)] }.compact
+    end
+
+    def all
+      return [] unless defined?(::ActiveRecord::Base)
+
+      environment = ::ActiveRecord::ConnectionHandling::DEFAULT_ENV.call.to_s
+      [*configurations&.configs_for(env_name: environment, include_hidden: true), *pools.map(&:db_config)]
+    end
+    private_class_method :all
+
+    # Rails loads the class late. What it would find is not worth a failure here: the first query reports it.
+    def configurations
+      return ::ActiveRecord::Base.configurations if loaded?
+      return unless defined?(::Rails.application) && ::Rails.application
+
+      require "active_record/database_configurations"
+      ::ActiveRecord::DatabaseConfigurations.new(::Rails.application.config.database_configuration)
+    rescue StandardError
+      nil
+    end
+    private_class_method :configurations
+
+    def loaded?
+      defined?(::ActiveRecord::Base) && !::ActiveRecord.autoload?(:Base)
+    end
+    private_class_method :loaded?
+
+    def pools
+      return [] unless loaded?
+
+      handler = ::ActiveRecord::Base.connection_handler
+      handler.respond_to?(:each_connection_pool) ? handler.each_connection_pool.to_a : handler.all_connection_pools
+    end
+    private_class_method :pools
+
+    # @return [Integer, nil] nil: as many as are wanted
+    def size_of(config)
+      config.respond_to?(:max_connections) ? config.max_connections : config.pool
+    end
+    private_class_method :size_of
+
+    def patience
+      format("%g", all.map(&:checkout_timeout).min)
+    end
+    private_class_method :patience
+  end
+end
