@@ -51,7 +51,7 @@ typedef struct rd_client {
     socklen_t address_len;
     int poller;
     unsigned connections, depth, idle;
-    bool close_each, json;
+    bool close_each, json, leaves;
     rd_tls_mode tls;
     double seconds;
     uint64_t limit, every_ns; /* `every_ns`: the least time between two new connections */
@@ -290,7 +290,7 @@ static void open_waits_count(rd_client *client) {
         if (conn->fd < 0 || conn->owed == 0) continue;
         uint64_t wait = rd_client_now_ns() - conn->sent_ns[conn->oldest];
         if (wait > client->latency.longest_ns) client->latency.longest_ns = wait;
-        client->errors++;
+        if (!client->leaves) client->errors++;
     }
 }
 
@@ -318,7 +318,8 @@ static void run(rd_client *client) {
         if (!client->stopping && (now >= due || spent)) {
             client->stopping = true;
             client->stopped_ns = now;
-            due = now + 5000000000u; /* answers to earlier requests are awaited, but not for ever */
+            /* answers to earlier requests are awaited, but not for ever */
+            due = client->leaves ? now : now + 5000000000u;
         }
         bool hopeless = client->errors + client->connect_errors >= MAX_ERRORS;
         if (client->stopping && (now >= due || all_answered(client))) break;
@@ -434,6 +435,7 @@ static const char *const USAGE =
     "  --request FILE  a whole request to send; several are sent in turn\n"
     "  -X METHOD, -H 'name: value', --body TEXT  or a request made of these\n"
     "  --close         a new connection for each request\n"
+    "  --leave         go when time is over, also while answers are still to come\n"
     "  --every US      with --close: at most one new connection in so many microseconds\n"
     "  --tls MODE      TLS 1.3 with full or resumed handshakes\n"
     "  --idle N        open N connections, ask once on each, hold them until stdin ends\n"
@@ -483,6 +485,8 @@ static bool flag_read(rd_client *client, const char *name) {
         client->close_each = true;
     else if (strcmp(name, "--json") == 0)
         client->json = true;
+    else if (strcmp(name, "--leave") == 0)
+        client->leaves = true;
     else
         return false;
     return true;

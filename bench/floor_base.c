@@ -27,7 +27,7 @@ static int listener_open(unsigned port) {
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* accepted sockets inherit it */
     if (bind(fd, (struct sockaddr *)&address, sizeof address) < 0) rd_floor_fail("bind");
-    if (listen(fd, 1024) < 0 || getsockname(fd, (struct sockaddr *)&address, &len) < 0)
+    if (listen(fd, 4096) < 0 || getsockname(fd, (struct sockaddr *)&address, &len) < 0)
         rd_floor_fail("listen");
     fprintf(stderr, "Listening on http://127.0.0.1:%u\n", ntohs(address.sin_port));
     return fd;

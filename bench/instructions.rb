@@ -141,12 +141,13 @@ if $PROGRAM_NAME == __FILE__
   names = %w[rondo]
   requests = %i[plain browser]
   count = 10_000
-  function = tls = nil
+  function = tls = fibers = nil
   OptionParser.new do |options|
     options.on("--servers A,B", Array, "rondo if not said") { |list| names = list }
     options.on("--requests A,B", Array, "plain,browser") { |list| requests = list.map(&:to_sym) }
     options.on("-n COUNT", Integer, "requests to count (10000)") { |number| count = number }
     options.on("--tls KEY", "over TLS, with a key p256 or rsa2048; not for push") { |key| tls = key.to_sym }
+    options.on("--fibers N", Integer, "of Rondo; not for raw") { |number| fibers = number }
     options.on("--function NAME", "only below it") { |name| function = name }
   end.parse!
   Bench::Programs.build
@@ -154,6 +155,7 @@ if $PROGRAM_NAME == __FILE__
   puts "| server | request | instructions/request or message | must | stretch |", "|---|---|---|---|---|"
   names.each do |name|
     server = Bench::Servers.all.fetch(name)
+    server = Bench::Servers.with_fibers(server, fibers) if fibers
     Bench::Instructions.new(server, requests: count, function: function, tls: tls).count(requests)
                        .each do |request, figure|
       goal = Bench::Instructions::GOALS.fetch(request, %w[- -])

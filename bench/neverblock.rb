@@ -1,143 +1,129 @@
 # frozen_string_literal: true
 
-# NeverBlock's table, as a client: many Net::HTTP requests to a backend that takes its time, by threads, by a pool of
-# threads, by Async where its gem is installed, and by Rondo.fibers. Each run is a process of its own, and says requests
-# a second, CPU microseconds for a request, and the most memory it had.
+# NeverBlock's table: what becomes of many requests that wait for a backend (slow_backend.c) which takes its time.
 #
-#   ruby bench/neverblock.rb [--requests 1000] [--rounds 5] [--delays 0,10,50,100,500] [--modes threads,fibers]
+#   ruby bench/neverblock.rb [options] [client|beside|server]...      all three if none is named
+#
+# - client: 1,000 Net::HTTP requests at once, from one process (neverblock_client.rb): by threads, by a pool of 50
+#   threads, by Async and by Rondo.fibers, with backends that take 0, 10, 50, 100 and 500 ms.
+# - beside: 100 such requests at any time, with a backend of 50 ms, alone and beside a thread that computes.
+# - server: 1,000 connections to an application that asks the backend for each request: Puma, Falcon, Node, and Rondo
+#   with threads and with fibers.
+#
+# Async and Falcon run in the Debian 13 of debian13.rb, where it is. Each part has a time after which no further round
+# begins; all three take less than eight minutes.
 # SPDX-License-Identifier: MIT
 
-require "json"
-require "net/http"
 require "optparse"
-$LOAD_PATH.unshift(File.expand_path("../lib", __dir__))
+require_relative "asking"
 
-# The backend: answers after so many milliseconds, in fibers of its own.
-module SlowBackend
-  ANSWER = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
+module Bench
+  # An application that asks the backend for each request.
+  class NeverblockServer
+    WAVES = 6 # answers for each connection, where the server can
 
-  def self.start(delay_ms)
-    listener = TCPServer.new("127.0.0.1", 0)
-    listener.listen(4096)
-    pid = fork do
-      require "rondo"
-      serve(listener, delay_ms / 1000.0)
+    def initialize(options)
+      @options = options
     end
-    port = listener.addr[1]
-    listener.close
-    [pid, port]
-  end
 
-  def self.serve(listener, delay)
-    Rondo.fibers(limit: 10_000) do |all|
-      loop do
-        client = listener.accept
-        all.start { answer(client, delay) }
+    # @return [String] the report
+    def call
+      measurements = @options[:server_delays].map do |delay|
+        SlowBackend.run(delay) do |port|
+          servers = FiberServers.chosen(@options[:servers] || %w[fibers threads puma5 puma50 falcon node],
+                                        environment: { "BACKEND" => port.to_s }, fibers: @options[:connections])
+          Alone.new(scenario(delay), servers).run(rounds: @options[:rounds], seconds: @options[:server_seconds])
+        end
+      end
+      text = Report.new(measurements, seconds: @options[:server_seconds]).markdown
+      "## As a server\n\n#{text[/^Versions: .*/]}\n\n#{text[/^## .*/m].gsub(/^## /, "### ")}"
+    end
+
+    private
+
+    # Rounds end with the last answer of so many for each connection, or when time is over: then what is still to come
+    # is left.
+    def scenario(delay)
+      connections, within = @options.values_at(:connections, :within)
+      Scenario.new("backend#{delay}").tap do |scenario|
+        scenario.instance_eval do
+          describe "#{connections} connections; each request asks a backend that takes #{delay} ms"
+          app "backend"
+          kind :watched
+          threads 50
+          within within
+          over_connections connections
+          ideal connections / (delay / 1000.0)
+          client "-n", (connections * WAVES).to_s, "--leave"
+          show :of_ideal, :rps, :cpu_us, :p50_us, :p99_us, :peak_mb, :busy
+          next if delay < 500 # there the CPU is the bound
+
+          at_least 0.90, 0.95, :of_ideal, "#{connections} connections, backend of #{delay} ms: of the bound"
+        end
       end
     end
   end
 
-  def self.answer(client, delay)
-    client.gets("\r\n\r\n")
-    sleep delay if delay.positive?
-    client.write ANSWER
-    client.close
+  # The command line.
+  class Neverblock
+    PARTS = { "client" => [NeverblockClient, 150], "beside" => [NeverblockBeside, 45],
+              "server" => [NeverblockServer, 90] }.freeze # seconds after which no further round begins
+
+    def initialize(arguments)
+      @options = { requests: 1000, rounds: 3, delays: [0, 10, 50, 100, 500], seconds: 3.0, connections: 1000,
+                   server_delays: [500, 50], server_seconds: 5.0 }
+      @parts = parser.parse(arguments)
+      @parts = PARTS.keys if @parts.empty?
+      abort "bench: no such part: #{(@parts - PARTS.keys).join(", ")}" if (@parts - PARTS.keys).any?
+    end
+
+    # @return [void]
+    def call
+      FiberServers.prepare(@options[:connections])
+      texts = @parts.map { |name| part(name) }
+      title = "# NeverBlock's table, #{Time.now.utc.strftime("%Y-%m-%d %H:%M")} UTC"
+      text = [title, FiberServers.versions, texts.join("\n")].join("\n\n")
+      @options[:out] ? File.write(@options[:out], text) : puts(text)
+    end
+
+    private
+
+    def part(name)
+      type, within = PARTS.fetch(name)
+      part = type.new(@options.merge(within: within))
+      text = part.call
+      return text unless @options[:out] && part.respond_to?(:picture)
+
+      picture = @options[:out].sub(/(\.md)?\z/, ".svg")
+      File.write(picture, part.picture)
+      "#{text}\n![requests per second](#{File.basename(picture)})\n"
+    end
+
+    NUMBERS = { "--rounds N" => [Integer, "of each part (3)"],
+                "--requests N" => [Integer, "at once, as a client (1000)"],
+                "--connections N" => [Integer, "to the servers (1000)"],
+                "--seconds S" => [Float, "of a run beside the thread (3)"],
+                "--server-seconds S" => [Float, "of a run of a server, at most (5)"] }.freeze
+    LISTS = { "--delays A,B" => "of the client's backends, ms", "--server-delays A,B" => "of the servers' backends, ms",
+              "--ways A,B" => "of the client, only these", "--servers A,B" => "only these" }.freeze
+
+    def parser
+      OptionParser.new do |options|
+        options.banner = "usage: ruby bench/neverblock.rb [options] [#{PARTS.keys.join("|")}]..."
+        NUMBERS.each { |words, (type, text)| options.on(words, type, text) { |value| @options[key(words)] = value } }
+        LISTS.each { |words, text| options.on(words, Array, text) { |list| @options[key(words)] = read(words, list) } }
+        options.on("--out FILE", "write the Markdown there, and the picture beside it") { |file| @options[:out] = file }
+      end
+    end
+
+    def key(words)
+      words[/--(\S+)/, 1].tr("-", "_").to_sym
+    end
+
+    def read(words, list)
+      words.include?("delays") ? list.map { |text| Integer(text) } : list
+    end
   end
 end
 
-# The ways to ask.
-module Ways
-  POOL = 50
-
-  def self.threads(requests, &ask)
-    Array.new(requests) { Thread.new(&ask) }.each(&:join)
-  end
-
-  def self.pool(requests, &ask)
-    left = Queue.new
-    requests.times { left << true }
-    left.close
-    Array.new(POOL) { Thread.new { ask.call while left.pop } }.each(&:join)
-  end
-
-  def self.fibers(requests, &ask)
-    require "rondo"
-    Rondo.fibers(limit: requests) { |all| requests.times { all.start(&ask) } }
-  end
-
-  def self.async(requests, &ask)
-    require "async"
-    Async { |task| Array.new(requests) { task.async { ask.call } }.each(&:wait) }
-  end
-
-  def self.async?
-    Gem::Specification.any? { |spec| spec.name == "async" }
-  end
-end
-
-# One run in a process of its own.
-class Run
-  def initialize(mode, requests, port)
-    @mode = mode
-    @requests = requests
-    @uri = URI("http://127.0.0.1:#{port}/")
-  end
-
-  # @return [Hash] rate, cpu_us, rss_kb
-  def result
-    reader, writer = IO.pipe
-    pid = fork { writer << JSON.generate(measure) }
-    writer.close
-    text = reader.read
-    Process.wait(pid)
-    abort "#{@mode} failed" if text.empty?
-    JSON.parse(text, symbolize_names: true)
-  end
-
-  private
-
-  def measure
-    require "rondo" if @mode == "fibers"
-    require "async" if @mode == "async"
-    answers = 0
-    wall = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-    cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
-    Ways.public_send(@mode, @requests) { answers += 1 if Net::HTTP.get_response(@uri).body == "ok" }
-    wall = Process.clock_gettime(Process::CLOCK_MONOTONIC) - wall
-    cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - cpu
-    raise "#{answers} answers of #{@requests}" unless answers == @requests
-
-    { rate: @requests / wall, cpu_us: cpu * 1e6 / @requests,
-      rss_kb: File.read("/proc/self/status")[/VmHWM:\s+(\d+)/, 1].to_i }
-  end
-end
-
-options = { requests: 1000, rounds: 5, delays: [0, 10, 50, 100, 500],
-            modes: %w[threads pool fibers] + (Ways.async? ? %w[async] : []) }
-OptionParser.new do |parser|
-  parser.on("--requests N", Integer) { |number| options[:requests] = number }
-  parser.on("--rounds N", Integer) { |number| options[:rounds] = number }
-  parser.on("--delays LIST", Array) { |list| options[:delays] = list.map { |text| Integer(text) } }
-  parser.on("--modes LIST", Array) { |list| options[:modes] = list }
-end.parse!
-
-def median(numbers)
-  numbers.sort[numbers.size / 2]
-end
-
-puts "Ruby #{RUBY_VERSION}, #{options[:requests]} requests, median of #{options[:rounds]}"
-puts "| delay | way | requests/s | CPU us/request | RSS MB |", "|---|---|---|---|---|"
-options[:delays].each do |delay|
-  pid, port = SlowBackend.start(delay)
-  runs = Hash.new { |hash, mode| hash[mode] = [] }
-  options[:rounds].times do
-    options[:modes].each { |mode| runs[mode] << Run.new(mode, options[:requests], port).result }
-  end
-  runs.each do |mode, results|
-    rate, cpu, rss = %i[rate cpu_us rss_kb].map { |name| median(results.map { |result| result[name] }) }
-    puts "| #{delay} ms | #{mode} | #{rate.round} | #{cpu.round} | #{(rss / 1024.0).round(1)} |"
-  end
-ensure
-  Process.kill(:TERM, pid) if pid
-  Process.wait(pid) if pid
-end
+Bench::Neverblock.new(ARGV).call if $PROGRAM_NAME == __FILE__

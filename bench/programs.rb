@@ -21,6 +21,7 @@ module Bench
                 "raw_client" => "{raw_client,client_base}", "raw_floor" => "{raw_floor,floor_base}",
                 "chat_floor" => "{chat_floor,floor_base}",
                 "floor" => "floor{,_base}", "push_floor" => "{push_floor,floor_base}",
+                "slow_backend" => "{slow_backend,floor_base}",
                 "file_floor" => "{file_floor,floor_base}" }.freeze
 
     TLS = %w[-lssl -lcrypto].freeze

@@ -33,6 +33,7 @@ module Bench
     ALL = {
       **FILES,
       plain: "#{format(HEAD, "GET")}\r\n",
+      wait: "GET /wait HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
       close: "#{format(HEAD, "GET")}Connection: close\r\n\r\n",
       browser: "#{format(HEAD, "GET")}#{BROWSER.join("\r\n")}\r\n\r\n",
       post: "#{format(HEAD, "POST")}Content-Type: text/plain\r\nContent-Length: 2\r\n\r\nab",

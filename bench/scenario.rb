@@ -41,10 +41,12 @@ module Bench
 
   # Built by the files of bench/scenarios through {Bench.scenario}.
   class Scenario
-    # How `run.rb` measures it: :load (the client for a while), :idle, :allocations, or as push.rb and files.rb say.
+    # How `run.rb` measures it: :load (the client for a while), :idle, :allocations, or as push.rb, files.rb and
+    # fiber_servers.rb say.
     KINDS = %i[load idle allocations
                echo chat broadcast bystander idle_sockets stalled patterns
-               hot cold fetch stuck slow crowded beside_stuck].freeze
+               hot cold fetch stuck slow crowded beside_stuck
+               watched asleep computing].freeze
 
     # The ways to answer a file: from a static folder of the server, or as apps/files.ru says.
     ANSWERS = %i[static string each to_path sendfile].freeze

@@ -267,6 +267,16 @@ module Bench
       end
     end
 
+    # @param server [Server] Rondo
+    # @param fibers [Integer]
+    # @return [Server]
+    def with_fibers(server, fibers)
+      server.dup.tap do |copy|
+        copy.title = "#{server.title} --fibers #{fibers}"
+        copy.command = ->(*arguments) { server.command.call(*arguments).insert(-2, "--fibers", fibers.to_s) }
+      end
+    end
+
     # Its file has one worker and one thread.
     def itsi_with_workers(command, workers, threads)
       path = command.last

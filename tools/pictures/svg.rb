@@ -24,10 +24,12 @@ class Svg
   end
 
   # @param title [String] for readers who do not see the picture
-  def initialize(width, height, title)
+  # @param drawn_by [String] what a reader of the file has to know
+  def initialize(width, height, title, drawn_by: "tools/draw_pictures; change that, then: rake generate")
     @width = width
     @height = height
     @title = title
+    @drawn_by = drawn_by
     @parts = []
   end
 
@@ -75,6 +77,11 @@ class Svg
               %(#{' marker-start="url(#head)"' if both}/>)
   end
 
+  # A surface without an edge.
+  def bar(x, y, width, height, fill)
+    @parts << %(<rect x="#{n(x)}" y="#{n(y)}" width="#{n(width)}" height="#{n(height)}" fill="#{fill}"/>)
+  end
+
   def dot(x, y, radius, fill = COLOURS[:core].last)
     @parts << %(<circle cx="#{n(x)}" cy="#{n(y)}" r="#{n(radius)}" fill="#{fill}"/>)
   end
@@ -89,7 +96,7 @@ class Svg
     <<~SVG
       <svg xmlns="http://www.w3.org/2000/svg" width="#{@width}" height="#{@height}" viewBox="0 0 #{@width} #{@height}" role="img">
       <title>#{escape(@title)}</title>
-      <!-- Drawn by tools/draw_pictures; change that, then: rake generate -->
+      <!-- Drawn by #{@drawn_by} -->
       <defs><marker id="head" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0,0.5 L10,5 L0,9.5 z" fill="#{SOFT}"/></marker></defs>
       <rect width="#{@width}" height="#{@height}" rx="8" fill="#fcfdfe" stroke="#cbd2d9"/>
       #{@parts.join("\n")}

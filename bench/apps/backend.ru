@@ -1,0 +1,9 @@
+# frozen_string_literal: true
+
+# Asks a backend for each request, as applications ask databases and other services: with a new connection, and without
+# a line about fibers. BACKEND is its port.
+
+require "net/http"
+
+url = URI("http://127.0.0.1:#{ENV.fetch("BACKEND")}/")
+run ->(_env) { [200, { "content-type" => "text/plain" }, [Net::HTTP.get(url)]] }
