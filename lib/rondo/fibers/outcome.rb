@@ -34,6 +34,12 @@ module Rondo
     end
 
     # @api private
+    # @return [Boolean] whether the block has ended
+    def over?
+      @done.closed?
+    end
+
+    # @api private
     # @return [Boolean] an error that nobody got
     def failed?
       !@error.nil? && !@taken

@@ -27,6 +27,20 @@ class FibersTest < Minitest::Test
     assert_equal [3, 0], [most, running]
   end
 
+  def test_who_can_go_on_does_so_before_more_are_started
+    most = running = 0
+    Rondo.fibers(limit: 100) do |all|
+      100.times do
+        all.start do
+          most = [most, running += 1].max
+          sleep 0
+          running -= 1
+        end
+      end
+    end
+    assert_operator most, :<=, 2
+  end
+
   def test_an_error_comes_when_all_have_ended
     ended = []
     error = assert_raises(ArgumentError) do
