@@ -33,10 +33,18 @@ module Rondo
     def all
       return [] unless defined?(::ActiveRecord::Base)
 
-      environment = ::ActiveRecord::ConnectionHandling::DEFAULT_ENV.call.to_s
-      [*configurations&.configs_for(env_name: environment, include_hidden: true), *pools.map(&:db_config)]
+      [*configured, *pools.map(&:db_config)]
     end
     private_class_method :all
+
+    # Replicas, too. Rails 7.0 has another word for them.
+    def configured
+      found = configurations or return []
+      words = found.method(:configs_for).parameters.map(&:last)
+      hidden = (words & %i[include_hidden include_replicas]).first
+      found.configs_for(env_name: ::ActiveRecord::ConnectionHandling::DEFAULT_ENV.call.to_s, hidden => true)
+    end
+    private_class_method :configured
 
     # Rails loads the class late. What it would find is not worth a failure here: the first query reports it.
     def configurations
