@@ -250,7 +250,7 @@ module Bench
 
     def initialize(options)
       super
-      @ways = @ways.reject { |way| way.name == "pool" }
+      @ways = @ways.reject { |way| %w[pool threads-3.3].include?(way.name) }
     end
 
     # @return [String] tables

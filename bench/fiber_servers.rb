@@ -11,7 +11,7 @@ require_relative "report"
 module Bench
   # Rondo with fibers and with threads, Puma, Falcon and Node.
   module FiberServers
-    NAMES = %w[fibers threads puma puma5 puma50 falcon node].freeze
+    NAMES = %w[fibers fibers33 threads puma puma5 puma50 falcon node].freeze
 
     module_function
 
@@ -23,6 +23,7 @@ module Bench
       servers = all(fibers).select { |server| names.include?(server.name == "rondo" ? "fibers" : server.name) }
       ready, missing = servers.partition(&:installed?)
       warn "bench: not there: #{missing.map(&:title).join(", ")}" if missing.any?
+      ready.first.name = "rondo" if ready.first&.name == "fibers33" # where it is alone, the goals are its own
       ready.each { |server| server.environment = server.environment.merge(environment) }
     end
 
@@ -51,7 +52,9 @@ module Bench
 
     # The name is "rondo", because goals are those of the server with this name.
     def all(fibers)
-      [rondo("rondo", "Rondo --fibers #{fibers}") { |threads| ["--fibers", fibers.to_s, "-t", [threads, 3].min.to_s] },
+      options = ->(threads) { ["--fibers", fibers.to_s, "-t", [threads, 3].min.to_s] }
+      title = "Rondo --fibers #{fibers}"
+      [rondo("rondo", title, &options), rondo_inside("#{title}, Ruby 3.3", &options),
        rondo("threads", "Rondo, threads only") { |threads| ["-t", threads.to_s] },
        puma("puma", "Puma, as many threads") { |threads| threads },
        puma("puma5", "Puma -t 5") { 5 }, puma("puma50", "Puma -t 50") { 50 }, falcon, node]
@@ -65,6 +68,17 @@ module Bench
       version = name == "rondo" ? -> { own.version.call if fibers? } : own.version
       Server.new(name: name, title: title, version: version, command: command, apps: [:rack],
                  environment: own.environment)
+    end
+
+    # In the Ruby of Debian 13.
+    def rondo_inside(title)
+      command = lambda do |port, app, _, threads|
+        Debian13.ruby(Debian13.path(File.join(ROOT, "exe", "rondo")), *yield(threads),
+                      "-b", "tcp://127.0.0.1:#{port}", "-q", Debian13.path(app))
+      end
+      version = -> { Servers.rondo.version.call if fibers? && Debian13.version("rack") }
+      Server.new(name: "fibers33", title: title, version: version, command: command, apps: [:rack],
+                 environment: Debian13.environment)
     end
 
     # @return [Boolean] whether this Rondo has fibers
@@ -107,7 +121,7 @@ module Bench
     rescue Errno::ENOENT
       nil
     end
-    private_class_method :all, :rondo, :puma, :falcon, :node, :node_version
+    private_class_method :all, :rondo, :rondo_inside, :puma, :falcon, :node, :node_version
   end
 
   # One server in one scenario, with a process of its own for each round.
@@ -203,6 +217,17 @@ module Bench
         p99_us: beside["p99_us"], answers: beside["requests"], computed_s: took, errors: beside["errors"] }
     ensure
       load&.join
+    end
+
+    # Requests alone, and then beside a thread of the application that computes without end. Who answers nothing at all
+    # counts as if it had answered once.
+    def spinning_figures(seconds)
+      alone, beside = Array.new(2) do |index|
+        ask("/spin") if index == 1
+        client("-c", @scenario.connections.to_s, "-d", seconds.to_s, "--leave")
+      end
+      { rps: alone["rps"], beside_rps: beside["rps"], kept_beside: [beside["rps"], 1 / seconds].max / alone["rps"],
+        p99_us: beside["p99_us"], errors: alone["errors"] + beside["errors"] }
     end
 
     # A connection for each request, and no waiting without end.

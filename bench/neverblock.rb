@@ -2,16 +2,18 @@
 
 # NeverBlock's table: what becomes of many requests that wait for a backend (slow_backend.c) which takes its time.
 #
-#   ruby bench/neverblock.rb [options] [client|beside|server]...      all three if none is named
+#   ruby bench/neverblock.rb [options] [client|beside|server|spinning]...   all if none is named
 #
 # - client: 1,000 Net::HTTP requests at once, from one process (neverblock_client.rb): by threads, by a pool of 50
 #   threads, by Async and by Rondo.fibers, with backends that take 0, 10, 50, 100 and 500 ms.
 # - beside: 100 such requests at any time, with a backend of 50 ms, alone and beside a thread that computes.
 # - server: 1,000 connections to an application that asks the backend for each request: Puma, Falcon, Node, and Rondo
 #   with threads and with fibers.
+# - spinning: the same with 100 connections and a backend of 50 ms, alone and beside a thread of the application that
+#   computes: Rondo and Falcon on the same Ruby.
 #
 # Async and Falcon run in the Debian 13 of debian13.rb, where it is. Each part has a time after which no further round
-# begins; all three take less than eight minutes.
+# begins; all of them take less than eight minutes.
 # SPDX-License-Identifier: MIT
 
 require "optparse"
@@ -20,7 +22,7 @@ require_relative "asking"
 module Bench
   # An application that asks the backend for each request.
   class NeverblockServer
-    WAVES = 6 # answers for each connection, where the server can
+    WAVES = 5 # answers for each connection, where the server can
 
     def initialize(options)
       @options = options
@@ -28,18 +30,25 @@ module Bench
 
     # @return [String] the report
     def call
-      measurements = @options[:server_delays].map do |delay|
-        SlowBackend.run(delay) do |port|
-          servers = FiberServers.chosen(@options[:servers] || %w[fibers threads puma5 puma50 falcon node],
-                                        environment: { "BACKEND" => port.to_s }, fibers: @options[:connections])
-          Alone.new(scenario(delay), servers).run(rounds: @options[:rounds], seconds: @options[:server_seconds])
-        end
-      end
-      text = Report.new(measurements, seconds: @options[:server_seconds]).markdown
-      "## As a server\n\n#{text[/^Versions: .*/]}\n\n#{text[/^## .*/m].gsub(/^## /, "### ")}"
+      names = @options[:servers] || %w[fibers threads puma5 puma50 falcon node]
+      report(@options[:server_delays].map do |delay|
+        measure(scenario(delay), delay, names, @options[:server_seconds])
+      end)
     end
 
     private
+
+    def measure(scenario, delay, names, seconds)
+      SlowBackend.run(delay) do |port|
+        servers = FiberServers.chosen(names, environment: { "BACKEND" => port.to_s }, fibers: @options[:connections])
+        Alone.new(scenario, servers).run(rounds: @options[:rounds], seconds: seconds)
+      end
+    end
+
+    def report(measurements, title = "As a server")
+      text = Report.new(measurements, seconds: @options[:server_seconds]).markdown
+      "## #{title}\n\n#{text[/^Versions: .*/]}\n\n#{text[/^## .*/m].gsub(/^## /, "### ")}"
+    end
 
     # Rounds end with the last answer of so many for each connection, or when time is over: then what is still to come
     # is left.
@@ -64,14 +73,45 @@ module Bench
     end
   end
 
+  # The same beside a thread that computes.
+  class NeverblockSpinning < NeverblockServer
+    DELAY = 50
+
+    # @return [String] the report
+    def call
+      names = @options[:servers] || %w[fibers33 falcon]
+      report([measure(scenario(DELAY), DELAY, names, @options[:seconds])], "As a server, beside a thread that computes")
+    end
+
+    private
+
+    def scenario(delay)
+      within = @options[:within]
+      connections = [@options[:connections], 100].min
+      Scenario.new("spinning").tap do |scenario|
+        scenario.instance_eval do
+          describe "#{connections} connections, a backend of #{delay} ms; alone, and beside a thread of the application"
+          app "backend"
+          kind :spinning
+          threads 3
+          within within
+          over_connections connections
+          show :kept_beside, :rps, :beside_rps, :p99_us
+          at_least 2, 5, :kept_beside, "beside a thread that computes: share kept over Falcon's", over: "falcon"
+        end
+      end
+    end
+  end
+
   # The command line.
   class Neverblock
-    PARTS = { "client" => [NeverblockClient, 150], "beside" => [NeverblockBeside, 45],
-              "server" => [NeverblockServer, 90] }.freeze # seconds after which no further round begins
+    # Each with the seconds after which no further round of it begins.
+    PARTS = { "client" => [NeverblockClient, 120], "beside" => [NeverblockBeside, 40],
+              "server" => [NeverblockServer, 80], "spinning" => [NeverblockSpinning, 40] }.freeze
 
     def initialize(arguments)
-      @options = { requests: 1000, rounds: 3, delays: [0, 10, 50, 100, 500], seconds: 3.0, connections: 1000,
-                   server_delays: [500, 50], server_seconds: 5.0 }
+      @options = { requests: 1000, rounds: 3, delays: [0, 10, 50, 100, 500], seconds: 2.5, connections: 1000,
+                   server_delays: [500, 50], server_seconds: 4.0 }
       @parts = parser.parse(arguments)
       @parts = PARTS.keys if @parts.empty?
       abort "bench: no such part: #{(@parts - PARTS.keys).join(", ")}" if (@parts - PARTS.keys).any?
@@ -102,8 +142,8 @@ module Bench
     NUMBERS = { "--rounds N" => [Integer, "of each part (3)"],
                 "--requests N" => [Integer, "at once, as a client (1000)"],
                 "--connections N" => [Integer, "to the servers (1000)"],
-                "--seconds S" => [Float, "of a run beside the thread (3)"],
-                "--server-seconds S" => [Float, "of a run of a server, at most (5)"] }.freeze
+                "--seconds S" => [Float, "of a run beside the thread (2.5)"],
+                "--server-seconds S" => [Float, "of a run of a server, at most (4)"] }.freeze
     LISTS = { "--delays A,B" => "of the client's backends, ms", "--server-delays A,B" => "of the servers' backends, ms",
               "--ways A,B" => "of the client, only these", "--servers A,B" => "only these" }.freeze
 

@@ -66,6 +66,7 @@ module Bench
       answers: ["answers", 0], least_answers: ["fewest of a client", 0], most_answers: ["most of a client", 0],
       least_mb: ["least MB of a client", 1], most_mb: ["most MB of a client", 1],
       peak_mb: ["most memory, MB", 1], bytes_asleep: ["bytes/request asleep", 0], held: ["asleep", 0],
+      beside_rps: ["requests/s beside the thread", 1], kept_beside: ["share kept", 4],
       p99_ms: ["p99 ms", 2], alone_ms: ["longest alone ms", 2], computed_s: ["computed for s", 2],
       longest_ms: ["slowest answer ms", 2], failed: ["failed", 0], errors: ["errors", 0]
     }.freeze

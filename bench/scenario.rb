@@ -46,7 +46,7 @@ module Bench
     KINDS = %i[load idle allocations
                echo chat broadcast bystander idle_sockets stalled patterns
                hot cold fetch stuck slow crowded beside_stuck
-               watched asleep computing].freeze
+               watched asleep computing spinning].freeze
 
     # The ways to answer a file: from a static folder of the server, or as apps/files.ru says.
     ANSWERS = %i[static string each to_path sendfile].freeze
