@@ -1,23 +1,29 @@
 # frozen_string_literal: true
 
-# Whether ActiveRecord has a connection for each fiber. A fiber that gets none waits for one, and gives up.
+# Whether ActiveRecord and Sequel have a connection for each fiber. A fiber that gets none waits for one, and gives up.
 # SPDX-License-Identifier: MIT
 
 module Rondo
-  # Looks at the pools of ActiveRecord.
+  # Looks at pools of connections.
   module Databases
     module_function
 
     # @param fibers [Integer] calls at once
     # @return [Array<String>] lines: none if all pools are as large, or there is no database
     def lines(fibers)
+      [line(fibers, sizes, "checkout_timeout (#{patience} s)", "pool in config/database.yml"),
+       line(fibers, sizes_of_sequel, "pool_timeout", "max_connections")].compact
+    end
+
+    def line(fibers, sizes, timeout, setting)
       small = sizes.select { |_, size| size < fibers }
-      return [] if small.empty?
+      return if small.empty?
 
       names = small.map { |name, size| "#{name} (#{size})" }.join(", ")
-      ["#{fibers} fibers, and fewer connections to databases: #{names}. A fiber that waits for a connection longer " \
-       "than checkout_timeout (#{patience} s) gets an error: set pool in config/database.yml, or fewer fibers"]
+      "#{fibers} fibers, and fewer connections to databases: #{names}. A fiber that waits for a connection longer " \
+        "than #{timeout} gets an error: set #{setting}, or fewer fibers"
     end
+    private_class_method :line
 
     # Gives back the connections that this thread has taken while the application was loaded.
     # @return [void]
@@ -78,8 +84,16 @@ module Rondo
     private_class_method :size_of
 
     def patience
-      format("%g", all.map(&:checkout_timeout).min)
+      format("%g", all.map(&:checkout_timeout).min || 0)
     end
     private_class_method :patience
+
+    # @return [Hash{String => Integer}] without what may be secret in their URLs
+    def sizes_of_sequel
+      return {} unless defined?(::Sequel::DATABASES)
+
+      ::Sequel::DATABASES.to_h { |base| [base.opts.values_at(:adapter, :database).compact.join(" "), base.pool.max_size] }
+    end
+    private_class_method :sizes_of_sequel
   end
 end

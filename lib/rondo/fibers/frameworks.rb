@@ -77,18 +77,38 @@ module Rondo
       # @return [void]
       # @raise [ConfigurationError] one line: the application cannot run in fibers
       def prepare(fibers, log)
-        return if fibers.zero? || @prepared || !defined?(::ActiveSupport::VERSION)
+        return if fibers.zero?
 
+        @prepared ||= {}
+        once(:rails, defined?(::ActiveSupport::VERSION)) { prepare_rails(log) }
+        once(:sequel, defined?(::Sequel::DATABASES)) { prepare_sequel }
+        once(:databases, @prepared.any?) { Databases.lines(fibers).each { |line| log.info("! #{line}") } }
+      end
+
+      private
+
+      def once(what, is_there)
+        return if !is_there || @prepared[what]
+
+        yield
+        @prepared[what] = true
+      end
+
+      def prepare_rails(log)
         refuse_old
         refuse_threads
         isolate if defined?(::ActiveSupport::IsolatedExecutionState)
         keep_locale
-        @prepared = true
-        Databases.lines(fibers).each { |line| log.info("! #{line}") }
         tell_of_loading(log)
       end
 
-      private
+      # Its pools know by this who has a connection.
+      def prepare_sequel
+        ::Sequel.extension(:fiber_concurrency)
+      rescue LoadError, ::Sequel::Error
+        raise ConfigurationError, "fibers need a newer sequel: #{::Sequel::VERSION} gives fibers of one thread the " \
+                                  "same connection"
+      end
 
       def refuse_old
         { "Rails" => "rails", "ActiveRecord" => "activerecord" }.each do |name, gem|

@@ -123,6 +123,28 @@ class FrameworksTest < Minitest::Test
     assert_equal [{ "size" => 3, "busy" => 1 }, { "size" => 3, "busy" => 0 }, ["! #{line}", "warning databases: #{line}"], [], 1], found
   end
 
+  # Two fibers of a thread have a connection each.
+  def test_sequel
+    found = in_a_process(<<~RUBY)
+      require "rondo"
+      require "sequel"
+      require "stringio"
+      base = Sequel.connect("mock://user:secret@host/books", max_connections: 3)
+      out = StringIO.new
+      2.times { Rondo::Frameworks.prepare(9, Rondo::Logger.new(io: out)) }
+      gate = Queue.new
+      lent = Rondo.fibers do |all|
+        waits = all.start { base.synchronize { |connection| gate.pop && connection.object_id } }
+        takes = all.start { base.synchronize(&:object_id) }
+        gate << true
+        [waits.value, takes.value]
+      end
+      [out.string.lines, lent.uniq.size]
+    RUBY
+    assert_equal [["! 9 fibers, and fewer connections to databases: mock books (3). A fiber that waits for a connection " \
+                   "longer than pool_timeout gets an error: set max_connections, or fewer fibers\n"], 2], found
+  end
+
   RAILS = <<~RUBY
     class Shop < Rails::Application
       config.load_defaults Rails::VERSION::STRING.to_f
