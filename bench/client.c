@@ -60,6 +60,7 @@ typedef struct rd_client {
     rd_conn *conns;
     bool stopping;
     uint64_t started_ns, stopped_ns;
+    uint64_t skip, skipped, skipped_ns; /* the first answers, which do not count */
     uint64_t issued, completed, non_2xx, errors, connect_errors, reconnects, unclosed;
     uint64_t bytes_in, body_min, body_max;
     rd_latency latency;
@@ -69,6 +70,17 @@ typedef struct rd_client {
 static char receive_buf[RECV_BYTES];
 
 /* ---- answers ---- */
+
+/* Counting begins anew. What is on its way counts. */
+static void counts_clear(rd_client *client, uint64_t now) {
+    for (unsigned i = 0; i < client->connections; i++) client->conns[i].completed = 0;
+    client->skipped = client->completed;
+    client->skipped_ns = now - client->started_ns;
+    client->started_ns = now;
+    client->issued -= client->completed;
+    client->completed = client->bytes_in = client->non_2xx = 0;
+    client->latency = (rd_latency){0};
+}
 
 static void answer_done(rd_client *client, rd_conn *conn, uint64_t now) {
     const rd_answer *answer = &conn->answer;
@@ -82,6 +94,8 @@ static void answer_done(rd_client *client, rd_conn *conn, uint64_t now) {
     if (answer->body_bytes > client->body_max) client->body_max = answer->body_bytes;
     client->completed++;
     if (!client->stopping) conn->completed++;
+    if (client->completed == client->skip && client->skip && !client->skipped)
+        counts_clear(client, now);
 }
 
 static void held_keep(rd_conn *conn, const char *at, size_t len) {
@@ -402,7 +416,8 @@ static void report(const rd_client *client) {
               "\"connect_errors\": %llu, \"reconnects\": %llu, \"unclosed\": %llu, "
               "\"conn_min\": %llu, \"conn_max\": %llu, \"mean_us\": %.2f, \"p50_us\": %.2f, "
               "\"p90_us\": %.2f, \"p99_us\": %.2f, \"p999_us\": %.2f, \"longest_us\": %.2f, "
-              "\"client_cpu_us\": %.3f, \"resumed\": %llu"
+              "\"client_cpu_us\": %.3f, \"resumed\": %llu, \"skipped\": %llu, "
+              "\"skipped_seconds\": %.4f"
             : "requests           %llu\nseconds            %.4f\nrequests/s         %.1f\n"
               "bytes received     %llu\nbody min           %llu\nbody max           %llu\n"
               "not 2xx            %llu\nerrors             %llu\nconnect errors     %llu\n"
@@ -410,7 +425,8 @@ static void report(const rd_client *client) {
               "per connection max %llu\nmean us            %.2f\np50 us             %.2f\n"
               "p90 us             %.2f\np99 us             %.2f\np99.9 us           %.2f\n"
               "longest us         %.2f\nclient CPU us/req  %.3f\n"
-              "resumed            %llu\n";
+              "resumed            %llu\nskipped            %llu\n"
+              "skipped seconds    %.4f\n";
     typedef unsigned long long ull;
     printf(form, (ull)client->completed, seconds, (double)done / (seconds > 0 ? seconds : 1),
            (ull)client->bytes_in, (ull)(client->completed ? client->body_min : 0),
@@ -422,7 +438,7 @@ static void report(const rd_client *client) {
            rd_latency_percentile_us(&client->latency, 0.99),
            rd_latency_percentile_us(&client->latency, 0.999),
            (double)client->latency.longest_ns / 1000.0, cpu_us() / per,
-           (ull)rd_tls_client_resumed());
+           (ull)rd_tls_client_resumed(), (ull)client->skipped, (double)client->skipped_ns / 1e9);
     if (client->json) report_connections(client);
 }
 
@@ -435,6 +451,7 @@ static const char *const USAGE =
     "  --request FILE  a whole request to send; several are sent in turn\n"
     "  -X METHOD, -H 'name: value', --body TEXT  or a request made of these\n"
     "  --close         a new connection for each request\n"
+    "  --skip COUNT    so many answers come first and do not count, nor in -n\n"
     "  --leave         go when time is over, also while answers are still to come\n"
     "  --every US      with --close: at most one new connection in so many microseconds\n"
     "  --tls MODE      TLS 1.3 with full or resumed handshakes\n"
@@ -501,6 +518,8 @@ static void option_read(rd_client *client, const char *name, const char *value) 
         client->seconds = strtod(value, NULL);
     else if (strcmp(name, "-n") == 0)
         client->limit = strtoull(value, NULL, 10);
+    else if (strcmp(name, "--skip") == 0)
+        client->skip = strtoull(value, NULL, 10);
     else if (strcmp(name, "-X") == 0)
         rd_requests_set_method(value);
     else if (strcmp(name, "-H") == 0)

@@ -57,6 +57,7 @@ module Bench
     include FileFigures
 
     WARM_UP_SECONDS = 0.5
+    SECONDS = %w[seconds skipped_seconds].freeze
     COMPLAINTS = { errors: "errors", non_2xx: "answers other than 2xx",
                    connect_errors: "refused connections",
                    unclosed: "connections left open in spite of Connection: close" }.freeze
@@ -199,7 +200,7 @@ module Bench
       requests = counted["requests"].to_f
       megabytes = counted["bytes_in"] / 1e6
       counted.transform_keys(&:to_sym).merge(
-        cpu_us: used / requests, busy: used / counted["seconds"] / 1e6,
+        cpu_us: used / (requests + counted["skipped"]), busy: used / counted.values_at(*SECONDS).sum / 1e6,
         longest_over_median: counted["longest_us"] / counted["p50_us"],
         max_over_min: counted["conn_max"].to_f / [counted["conn_min"], 1].max,
         body_bytes: counted["body_max"], cpu_us_per_mb: used / megabytes,

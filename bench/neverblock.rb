@@ -22,7 +22,7 @@ require_relative "asking"
 module Bench
   # An application that asks the backend for each request.
   class NeverblockServer
-    WAVES = 5 # answers for each connection, where the server can
+    WAVES = 5 # answers for each connection that count, where the server can; the first one does not
 
     def initialize(options)
       @options = options
@@ -63,7 +63,7 @@ module Bench
           within within
           over_connections connections
           ideal connections / (delay / 1000.0)
-          client "-n", (connections * WAVES).to_s, "--leave"
+          client "--skip", connections.to_s, "-n", (connections * WAVES).to_s, "--leave"
           show :of_ideal, :rps, :cpu_us, :p50_us, :p99_us, :peak_mb, :busy
           next if delay < 500 # there the CPU is the bound
 

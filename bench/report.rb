@@ -105,7 +105,7 @@ module Bench
 
     def versions
       servers = @measurements.flat_map { |m| m.contestants.map(&:server) }.uniq
-      servers.map { |server| "#{server.title} #{server.version.call}" }.join(", ")
+      servers.map { |server| "#{server.title} #{server.version.call}" }.uniq.join(", ")
     end
 
     def goals

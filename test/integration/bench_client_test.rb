@@ -153,6 +153,21 @@ class BenchClientTest < Minitest::Test
     @responder.stop
   end
 
+  def test_the_first_answers_do_not_count
+    said = run_client([LENGTH], "-c", "3", "-n", "100", "--skip", "30")
+
+    assert_equal [100, 30, 0], said.values_at("requests", "skipped", "errors")
+    assert_equal 130, @responder.requests
+    assert_equal 100 * LENGTH.sum(&:bytesize), said["bytes_in"]
+  end
+
+  def test_answers_that_are_still_to_come_are_left
+    said = run_client([["HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhell"]], "-c", "2", "-d", "0.05", "--leave")
+
+    assert_equal [0, 0], said.values_at("requests", "errors")
+    assert_operator said["longest_us"], :>, 0
+  end
+
   def test_connections_one_by_one
     said = run_client([LENGTH], "-c", "4", "-n", "10", "--close", "--every", "2000", close: true)
 
