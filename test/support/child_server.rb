@@ -20,7 +20,8 @@ class ChildServer
       ChildServer.instance_variable_get(:@running)
     end
   end
-  at_exit { running.dup.each(&:close) }
+  process = Process.pid
+  at_exit { running.dup.each(&:close) if Process.pid == process } # a forked child ends as well
 
   attr_reader :pid, :folder
 

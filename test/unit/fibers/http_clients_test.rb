@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+# The HTTP clients of Ruby's own library in fibers with Rondo::Scheduler: the rows of docs/FIBERS.md that need no gem.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "net/http"
+require "open-uri"
+require "support/http_gate"
+require "support/waiting_clients"
+
+class FibersNetHTTPTest < Minitest::Test
+  include WaitingClients
+
+  ROW = ["Net::HTTP", "yes"].freeze
+
+  def self.gate
+    @gate ||= HTTPGate.new
+  end
+
+  def gate = self.class.gate
+  def connect = Net::HTTP.start("127.0.0.1", gate.port)
+  def enter(http, number) = Integer(http.get("/wait/#{number}").body)
+  def session_of(_http, number) = number
+  def leave(http) = (http.finish if http.started?)
+  def lost_errors = [EOFError, SystemCallError, IOError]
+end
+
+class FibersOpenSSLTest < Minitest::Test
+  include WaitingClients
+
+  ROW = ["OpenSSL", "yes"].freeze
+
+  def self.gate
+    @gate ||= HTTPGate.new(tls: true)
+  end
+
+  def gate = self.class.gate
+  def connect = Net::HTTP.start("127.0.0.1", gate.port, use_ssl: true, ca_file: gate.authority)
+  def enter(http, number) = Integer(http.get("/wait/#{number}").body)
+  def session_of(_http, number) = number
+  def leave(http) = (http.finish if http.started?)
+  def lost_errors = [EOFError, SystemCallError, IOError, OpenSSL::SSL::SSLError]
+end
+
+class FibersOpenURITest < Minitest::Test
+  include WaitingClients
+
+  ROW = ["open-uri", "yes"].freeze
+
+  def self.gate
+    @gate ||= HTTPGate.new
+  end
+
+  def gate = self.class.gate
+  def connect = URI
+  def enter(uri, number) = Integer(uri.parse(gate.url("/wait/#{number}")).read)
+  def session_of(_uri, number) = number
+  def leave(_uri) = nil
+  def lost_errors = [EOFError, SystemCallError, IOError]
+end
