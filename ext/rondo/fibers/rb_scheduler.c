@@ -199,6 +199,12 @@ static VALUE end_close(VALUE self) {
     return Qnil;
 }
 
+static void refuse_in_fiber(VALUE self) {
+    const rd_scheduler *scheduler = get(self);
+    if (!scheduler->is_open || is_forked(scheduler)) return;
+    if (rd_scheduler_of(self)->fibers.hub != Qfalse) rb_raise(rd_eError, "closed in a fiber");
+}
+
 /* Called by Ruby when the thread ends, or gets another scheduler. Runs fibers until none waits. If
  * the thread ends by an exception, the fibers get one too: {Stopped}.
  * @return [nil]
@@ -207,13 +213,14 @@ static VALUE scheduler_close(VALUE self) {
     rd_scheduler *scheduler = get(self);
     if (!scheduler->is_open) return Qnil;
     if (is_forked(scheduler)) return end_close(self);
-    if (rd_scheduler_of(self)->fibers.hub != Qfalse) rb_raise(rd_eError, "closed in a fiber");
+    refuse_in_fiber(self);
     return rb_ensure(close_now, self, end_close, self);
 }
 
 /* Runs fibers until none waits, and ends the scheduler.
  * @return [nil] */
 static VALUE close_by_hand(VALUE self) {
+    refuse_in_fiber(self); /* Ruby 3.3 forgets the scheduler also when its hook raises */
     if (rb_fiber_scheduler_get() == self) return rb_fiber_scheduler_set(Qnil);
     return scheduler_close(self);
 }
