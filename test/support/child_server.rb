@@ -20,8 +20,7 @@ class ChildServer
       ChildServer.instance_variable_get(:@running)
     end
   end
-  process = Process.pid
-  at_exit { running.dup.each(&:close) if Process.pid == process } # a forked child ends as well
+  Minitest.after_run { running.dup.each(&:close) } # in this process, not in one that a test forks
 
   attr_reader :pid, :folder
 

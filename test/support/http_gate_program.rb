@@ -26,10 +26,10 @@ change = lambda do |&block|
 end
 
 wait = lambda do |number|
-  change.call { gate[:inside][number] = true }
+  change.call { gate[:inside][Thread.current] = true }
   lock.synchronize do
     changed.wait(lock) until gate[:open] || gate[:killed].include?(number)
-    gate[:inside].delete(number)
+    gate[:inside].delete(Thread.current)
     gate[:killed].include?(number) ? nil : (number * 7).to_s
   end
 end
