@@ -53,6 +53,8 @@ module Bench
 
   # All ways.
   module NeverblockWays
+    BARE = { "RUBYOPT" => nil, "RUBYLIB" => nil }.freeze # Rake's would load Bundler
+
     module_function
 
     # @return [Hash{String => NeverblockWay}] those that are there
@@ -63,7 +65,7 @@ module Bench
     def here
       version = RUBY_VERSION[/\d+\.\d+/]
       { "threads" => "a thread each", "pool" => "50 threads", "fibers" => "Rondo.fibers" }.map do |name, title|
-        NeverblockWay.new(name: name, title: "#{title}, Ruby #{version}", environment: {},
+        NeverblockWay.new(name: name, title: "#{title}, Ruby #{version}", environment: BARE,
                           command: ->(*words) { [Gem.ruby, "-I", File.join(ROOT, "lib"), *words] })
       end
     end
