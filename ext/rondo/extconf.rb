@@ -68,6 +68,8 @@ end
 # Of newer versions of Ruby: the descriptor of any IO (3.3), the limit of time of an IO (3.2).
 have_func("rb_io_descriptor", "ruby/io.h")
 have_func("rb_io_timeout", "ruby/io.h")
+# Jobs that any thread may trigger (3.3); before, it registers them.
+have_func("rb_postponed_job_preregister", "ruby/debug.h")
 
 create_makefile("rondo/rondo")
 

@@ -32,9 +32,16 @@ static leader *current;
 static unsigned inside;
 static atomic_bool over;
 static atomic_uint called;
+static atomic_uint asked_for_gvl;
 
 static void pause_us(long us) {
     nanosleep(&(struct timespec){.tv_nsec = us * 1000}, NULL);
+}
+
+static bool need_gvl(rd_server *one) {
+    (void)one;
+    atomic_fetch_add(&asked_for_gvl, 1);
+    return true;
 }
 
 static void need_thread(rd_server *one) {
@@ -142,6 +149,7 @@ static void start_on(const rd_transport *transport) {
     settings.linger_timeout_ms = 50;
     server = rd_server_new(&settings);
     server->hooks.need_thread = need_thread;
+    server->hooks.need_gvl = need_gvl;
     rd_listener *listener = rd_alloc_zero(sizeof(*listener));
     rd_listen_options options = {.backlog = 64, .mode = -1, .transport = transport};
     CHECK_INT(rd_listen_tcp(listener, "127.0.0.1", 0, &options, error), 0);

@@ -62,6 +62,15 @@ static void need_thread(rd_server *server) {
     if (!rd_pool_arm(&binding->pool)) rd_pool_want_thread(&binding->pool);
 }
 
+/* hooks.need_gvl: as above. If all threads are inside, none of them waits for the GVL in order to
+ * take a request. */
+static bool need_gvl(rd_server *server) {
+    const uint64_t busy = atomic_load_explicit(&server->score->busy, memory_order_relaxed);
+    if (busy >= (uint64_t)server->settings.max_threads) return false;
+    rd_gvl_call_for_way();
+    return true;
+}
+
 /* Another thread must take the loop. If there is none, the watch thread runs the turns. */
 static void give_loop_away(rd_binding *binding) {
     binding->pool.leader = NULL;
@@ -356,5 +365,6 @@ void rd_pool_init(rd_binding *binding) {
     atomic_init(&pool->attention_wanted, false);
     binding->server->hooks.owner = binding;
     binding->server->hooks.need_thread = need_thread;
+    if (rd_gvl_can_call_for_way()) binding->server->hooks.need_gvl = need_gvl;
     atomic_store(&binding->server->score->max_threads, rd_pool_max_threads(binding));
 }

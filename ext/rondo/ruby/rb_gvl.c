@@ -5,7 +5,10 @@
  */
 #include "ruby/rb_gvl.h"
 
+#include <errno.h>
+#include <ruby/debug.h>
 #include <ruby/thread.h>
+#include <time.h>
 
 #include "system/clock.h"
 
@@ -91,3 +94,44 @@ void rd_gvl_run(void (*run_nogvl)(void *argument), void *argument) {
         rb_thread_check_ints();
     }
 }
+
+/* ---- giving way ---- */
+
+/* Up to Ruby 3.2 a thread that releases the GVL may get it before those who wait. */
+#define AWAY_NS 50000
+
+static void *away_nogvl(void *unused) {
+    nanosleep(&(struct timespec){.tv_nsec = AWAY_NS}, NULL);
+    return unused;
+}
+
+/* Ruby drops what a postponed job raises. So this does not check interrupts, as
+ * rb_thread_schedule() does: an exception that another thread has raised in this one would be lost.
+ */
+static void give_way(void *unused) {
+    const int code = errno;
+    (void)unused;
+    rb_thread_call_without_gvl2(away_nogvl, NULL, RUBY_UBF_IO, NULL);
+    errno = code;
+}
+
+#ifdef HAVE_RB_POSTPONED_JOB_PREREGISTER
+static rb_postponed_job_handle_t way;
+
+bool rd_gvl_can_call_for_way(void) {
+    way = rb_postponed_job_preregister(0, give_way, NULL);
+    return way != POSTPONED_JOB_HANDLE_INVALID;
+}
+
+void rd_gvl_call_for_way(void) {
+    rb_postponed_job_trigger(way);
+}
+#else
+bool rd_gvl_can_call_for_way(void) {
+    return true;
+}
+
+void rd_gvl_call_for_way(void) {
+    rb_postponed_job_register_one(0, give_way, NULL);
+}
+#endif

@@ -31,4 +31,11 @@ bool rd_gvl_try(void (*run_nogvl)(void *argument), void *argument);
 /* The same, but checks interrupts first. If it raises, the function has not begun. */
 void rd_gvl_run(void (*run_nogvl)(void *argument), void *argument);
 
+/* Prepares for rd_gvl_call_for_way(). False: Ruby has no room for it. Under the GVL. */
+bool rd_gvl_can_call_for_way(void);
+
+/* The thread that has the GVL releases it for a moment, when it checks interrupts next. Any thread,
+ * also one that Ruby does not know. */
+void rd_gvl_call_for_way(void);
+
 #endif

@@ -35,6 +35,8 @@ typedef struct rd_lead {
     uint64_t returned_ns;    /* when that was */
     atomic_int phase;        /* rd_phase */
     atomic_uint turns;       /* number of the leader's turns */
+    uint64_t give_way_ns;    /* when a thread that computes gives way to the leader next */
+    bool calls_for_way;      /* then it does so again soon */
     bool watch_owns;         /* the watch thread runs the turns, not the leader */
     bool watch_waits;        /* the watch thread is in its poll; the leader may own the turns */
     bool watch_called;       /* it has called a thread for what waits for the application now */

@@ -187,6 +187,7 @@ bool rd_server_turn_apart(rd_server *server, rd_ready_set *found) {
     bool is_new = rd_clock_ns() - server->lead.watch_since_ns < RD_HANDOVER_AWAY_NS;
     bool asks = server->siblings.board != NULL && (rd_queue_has_work(&server->queue) || is_new);
     int64_t most = asks ? RD_WATCH_ASK_US : RD_WATCH_WAIT_US;
+    if (server->lead.calls_for_way) most = RD_WATCH_ASK_US;
     if (timeout < 0 || timeout > most) timeout = most;
     server->lead.watch_waits = true;
     rd_loop_unlock(&server->loop);

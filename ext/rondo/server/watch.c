@@ -32,6 +32,24 @@ static void call_if_needed(rd_server *server) {
     if (server->lead.watch_called) call_for_thread(server);
 }
 
+/* How long the leader had the GVL before it was away. */
+static uint64_t leader_share_ns(const rd_server *server) {
+    const rd_lead *lead = &server->lead;
+    const uint64_t had_ns =
+        lead->seen_ns > lead->returned_ns ? lead->seen_ns - lead->returned_ns : 0;
+    return had_ns > RD_GIVE_WAY_NS ? had_ns : RD_GIVE_WAY_NS;
+}
+
+/* Requests wait for a thread that waits for the GVL. */
+static void call_for_way(rd_server *server) {
+    rd_lead *lead = &server->lead;
+    lead->calls_for_way = lead->watch_called && server->hooks.need_gvl != NULL;
+    const uint64_t now = rd_clock_ns();
+    if (!lead->calls_for_way || now < lead->give_way_ns) return;
+    lead->give_way_ns = now + RD_GIVE_WAY_NS;
+    lead->calls_for_way = server->hooks.need_gvl(server);
+}
+
 /* Runs turns until the leader is back. */
 static void turn_for_leader(rd_server *server) {
     rd_watch *watch = &server->watch;
@@ -43,9 +61,11 @@ static void turn_for_leader(rd_server *server) {
     if (goes_on) {
         server->lead.watch_since_ns = rd_clock_ns();
         server->lead.cpu_ns = rd_thread_cpu_ns(&server->lead.thread);
+        server->lead.give_way_ns = server->lead.seen_ns + leader_share_ns(server);
     }
     while (goes_on && !atomic_load(&watch->over)) {
         call_if_needed(server);
+        call_for_way(server);
         rd_score_row *score = server->score;
         uint64_t turns = atomic_load_explicit(&score->watch_turns, memory_order_relaxed);
         atomic_store_explicit(&score->watch_turns, turns + 1, memory_order_relaxed);

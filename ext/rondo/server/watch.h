@@ -20,7 +20,11 @@
 #include "loop/loop.h"
 
 #define RD_WATCH_WAIT_US 50000 /* longest wait of a turn of the watch thread */
-#define RD_WATCH_ASK_US  1000  /* the same, while a sibling could take waiting requests */
+#define RD_WATCH_ASK_US  1000  /* the same, while requests wait for a sibling, or for the GVL */
+
+/* How long a thread that computes keeps the GVL while requests wait. At least as long as the leader
+ * had it before, so that both keep their halves under load. */
+#define RD_GIVE_WAY_NS 2000000
 
 struct rd_server;
 

@@ -110,8 +110,8 @@ static void ask_by_number(int fd, unsigned number) {
     CHECK_INT(send(fd, message, sizeof(message), MSG_NOSIGNAL), sizeof(message));
 }
 
-/* The watch thread asks for a thread if there is a request to take. A request that only waits for a
- * seat of its line cannot be taken. */
+/* The watch thread asks for a thread if there is a request to take, and again and again for the GVL
+ * that this thread needs. A request that only waits for a seat of its line cannot be taken. */
 static void test_what_needs_a_thread(void) {
     numbered_seats = 1;
     start_without_a_leader();
@@ -123,6 +123,7 @@ static void test_what_needs_a_thread(void) {
     rd_request *seated = rd_server_next_request(server, NULL);
     CHECK(seated != NULL && rd_server_next_request(server, NULL) == NULL);
     atomic_store(&called, 0);
+    atomic_store(&asked_for_gvl, 0);
     rd_server_unlock(server);
     for (int i = 0; i < 3; i++) { /* each one makes the watch thread turn */
         int broken = dial();
@@ -131,8 +132,9 @@ static void test_what_needs_a_thread(void) {
         close(broken);
     }
     CHECK_INT(atomic_load(&called), 0);
+    CHECK_INT(atomic_load(&asked_for_gvl), 0);
     CHECK_INT(send(plain, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", 27, MSG_NOSIGNAL), 27);
-    while (atomic_load(&called) == 0) pause_us(200);
+    while (atomic_load(&called) == 0 || atomic_load(&asked_for_gvl) < 3) pause_us(200);
     rd_server_lock(server);
     rd_server_let_go(server, seated);
     rd_server_unlock(server);
