@@ -38,10 +38,9 @@ static void pause_us(long us) {
     nanosleep(&(struct timespec){.tv_nsec = us * 1000}, NULL);
 }
 
-static bool need_gvl(rd_server *one) {
+static void need_gvl(rd_server *one) {
     (void)one;
     atomic_fetch_add(&asked_for_gvl, 1);
-    return true;
 }
 
 static void need_thread(rd_server *one) {

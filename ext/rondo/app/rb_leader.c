@@ -37,7 +37,15 @@ typedef struct rd_left_over {
     bool done;     /* the server has stopped */
     bool released; /* borrowed Strings are no longer needed */
     bool events;   /* or tasks wait for the application */
+    bool crowded;  /* another thread computes, as far as is known */
 } rd_left_over;
+
+/* A return from a sleep that took long was a yield, too. */
+static void count_return(rd_pool *pool, const rd_lead *lead) {
+    if (lead->return_ns < YIELD_NS) return;
+    const uint64_t next_ns = lead->returned_ns + lead->return_ns;
+    if (next_ns > pool->next_yield_ns) pool->next_yield_ns = next_ns;
+}
 
 static rd_left_over turn(rd_runner *runner) {
     rd_binding *binding = runner->binding;
@@ -49,19 +57,20 @@ static rd_left_over turn(rd_runner *runner) {
     server->lead.thread = runner->self;
     rd_server_turn(server, rd_gvl_wait, rd_pool_has_place(binding));
     rd_left_over left = {rd_server_is_done(server), binding->lent.released != NULL,
-                         server->events.ready_count > 0};
+                         server->events.ready_count > 0,
+                         pool->active > 0 || server->lead.way.was_called};
     runner->has_incidents = rd_has_incidents(&server->incidents);
     bool slept = server->lead.slept;
+    if (slept) count_return(pool, &server->lead);
     rd_unlock(binding);
     pool->busy_turns = slept ? 0 : pool->busy_turns + 1;
     return left;
 }
 
 /* Threads that return from a wait, or that lost the loop during a short call, need the GVL now, not
- * at the end of a time slice. But a thread that computes for long then uses its whole slice. So the
- * leader yields again only after it has run for as long as the last yield took. */
+ * at the end of a time slice. But a thread that computes for long then keeps it for its share. So
+ * the leader yields again only after it has run for as long as the last yield took. */
 static void yield_to_others(rd_pool *pool) {
-    if (pool->active == 0) return;
     uint64_t before = rd_clock_ns();
     if (before < pool->next_yield_ns) return;
     rb_thread_schedule();
@@ -169,7 +178,7 @@ static VALUE lead(VALUE argument) {
             rd_pool_end(binding);
             break;
         }
-        yield_to_others(pool);
+        if (left.crowded) yield_to_others(pool);
         if (pool->begun) rd_pool_let_back_in(binding);
         int killed = serve_batch(runner);
         if (rd_is_forked(binding)) return Qfalse; /* the parent has these events, too */

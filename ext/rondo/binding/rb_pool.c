@@ -62,13 +62,10 @@ static void need_thread(rd_server *server) {
     if (!rd_pool_arm(&binding->pool)) rd_pool_want_thread(&binding->pool);
 }
 
-/* hooks.need_gvl: as above. If all threads are inside, none of them waits for the GVL in order to
- * take a request. */
-static bool need_gvl(rd_server *server) {
-    const uint64_t busy = atomic_load_explicit(&server->score->busy, memory_order_relaxed);
-    if (busy >= (uint64_t)server->settings.max_threads) return false;
+/* hooks.need_gvl: as above. */
+static void need_gvl(rd_server *server) {
+    (void)server;
     rd_gvl_call_for_way();
-    return true;
 }
 
 /* Another thread must take the loop. If there is none, the watch thread runs the turns. */

@@ -21,6 +21,18 @@ typedef enum rd_phase {
     RD_PHASE_APPLICATION, /* in the application, or outside the core for another reason */
 } rd_phase;
 
+/* How a thread that computes gives way to the leader (watch.h). */
+typedef struct rd_way {
+    uint64_t since_ns;  /* since when the leader has turned without being away */
+    uint64_t share_ns;  /* how long the other thread may keep the GVL now */
+    uint64_t called_ns; /* when it was called to give way last */
+    uint64_t asked_ns;  /* when the CPU time of the process was read last, */
+    uint64_t cpu_ns;    /* and what it was */
+    int64_t wait_us;    /* how long the watch thread may wait in its poll */
+    bool computes;      /* by that, a thread of the process computes, or may do so */
+    bool was_called;    /* since the leader slept last: another thread computes */
+} rd_way;
+
 typedef struct rd_lead {
     rd_ready_set found;      /* by the leader's poll */
     rd_thread thread;        /* the last leader */
@@ -35,14 +47,13 @@ typedef struct rd_lead {
     uint64_t returned_ns;    /* when that was */
     atomic_int phase;        /* rd_phase */
     atomic_uint turns;       /* number of the leader's turns */
-    uint64_t give_way_ns;    /* when a thread that computes gives way to the leader next */
-    bool calls_for_way;      /* then it does so again soon */
-    bool watch_owns;         /* the watch thread runs the turns, not the leader */
-    bool watch_waits;        /* the watch thread is in its poll; the leader may own the turns */
-    bool watch_called;       /* it has called a thread for what waits for the application now */
-    bool slept;              /* the leader, in its last turn */
-    bool may_hold;           /* no other thread needs the GVL: a brief wait may keep it */
-    bool expected;           /* the leader must not sleep in this turn */
+    rd_way way;
+    bool watch_owns;   /* the watch thread runs the turns, not the leader */
+    bool watch_waits;  /* the watch thread is in its poll; the leader may own the turns */
+    bool watch_called; /* it has called a thread for what waits for the application now */
+    bool slept;        /* the leader, in its last turn */
+    bool may_hold;     /* no other thread needs the GVL: a brief wait may keep it */
+    bool expected;     /* the leader must not sleep in this turn */
 } rd_lead;
 
 #endif

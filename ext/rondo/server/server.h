@@ -59,9 +59,8 @@ typedef struct rd_counts {
 typedef struct rd_server_hooks {
     void *owner;
     void (*need_thread)(rd_server *server); /* requests wait and no leader takes them; any thread */
-    /* A thread computes while one that would take requests needs the GVL: it gives way. False: none
-     * would take them. Any thread. */
-    bool (*need_gvl)(rd_server *server);
+    /* A thread may compute while another one needs the GVL: it gives way. Any thread. */
+    void (*need_gvl)(rd_server *server);
     void (*need_attention)(rd_server *server); /* a call is slow: see its flags; any thread */
     void (*unheard)(
         rd_server *server); /* no thread reacted to it; under the lock, without the GVL */

@@ -105,6 +105,7 @@ static void wait_for_work(rd_server *server, rd_server_wait wait, bool takes_req
     /* A thread that queued work before this line saw no sleeper, and woke none: check again. */
     int64_t timeout = must_not_sleep(server, takes_requests) ? 0 : timeout_of(server);
     server->lead.slept = true;
+    server->lead.way.was_called = false;
     enter_phase(server, RD_PHASE_SLEEP);
     server->lead.awake_ns = 0;
     rd_loop_unlock(loop);
@@ -113,6 +114,7 @@ static void wait_for_work(rd_server *server, rd_server_wait wait, bool takes_req
     server->lead.return_ns =
         server->lead.awake_ns != 0 ? server->lead.returned_ns - server->lead.awake_ns : 0;
     come_back(server);
+    server->lead.way.since_ns = server->lead.returned_ns;
     enter_phase(server, RD_PHASE_TURN);
     atomic_store(&loop->sleeping, false);
 }
@@ -162,6 +164,7 @@ static void call_watch_back(rd_server *server) {
 }
 
 void rd_server_turn(rd_server *server, rd_server_wait wait, bool takes_requests) {
+    if (server->lead.watch_owns) server->lead.way.since_ns = rd_clock_ns();
     server->lead.watch_owns = false;
     enter_phase(server, RD_PHASE_TURN);
     atomic_store_explicit(&server->score->ruby_turn_ms, server->loop.now_ms, memory_order_relaxed);
@@ -186,8 +189,7 @@ bool rd_server_turn_apart(rd_server *server, rd_ready_set *found) {
      * because each turn asks the siblings again. */
     bool is_new = rd_clock_ns() - server->lead.watch_since_ns < RD_HANDOVER_AWAY_NS;
     bool asks = server->siblings.board != NULL && (rd_queue_has_work(&server->queue) || is_new);
-    int64_t most = asks ? RD_WATCH_ASK_US : RD_WATCH_WAIT_US;
-    if (server->lead.calls_for_way) most = RD_WATCH_ASK_US;
+    int64_t most = asks ? RD_WATCH_ASK_US : server->lead.way.wait_us;
     if (timeout < 0 || timeout > most) timeout = most;
     server->lead.watch_waits = true;
     rd_loop_unlock(&server->loop);

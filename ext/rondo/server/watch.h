@@ -7,7 +7,9 @@
  *      ▲                                           │  ▲                             │
  *      └──────(the leader sleeps in its poll)──────┘  └─────(the leader is back)────┘
  *
- * It costs the leader one load when it wakes from its poll, and nothing else.
+ * It costs the leader one load when it wakes from its poll, and nothing else. While a thread needs
+ * the GVL, it asks the one that computes to release it (decision 38); for that it also wakes up
+ * while the leader sleeps, if calls compute.
  */
 #ifndef RD_SERVER_WATCH_H
 #define RD_SERVER_WATCH_H
@@ -22,9 +24,12 @@
 #define RD_WATCH_WAIT_US 50000 /* longest wait of a turn of the watch thread */
 #define RD_WATCH_ASK_US  1000  /* the same, while requests wait for a sibling, or for the GVL */
 
-/* How long a thread that computes keeps the GVL while requests wait. At least as long as the leader
- * had it before, so that both keep their halves under load. */
-#define RD_GIVE_WAY_NS 2000000
+/* How long a thread that computes keeps the GVL while requests wait: as long as the leader had it
+ * before, so that each has a half under load, but within these bounds. The leader yields after as
+ * long as it was away last, so the longest share is also how long it has the GVL itself. Both
+ * together are how long a request waits under load, at most. */
+#define RD_SHARE_MIN_NS 2000000
+#define RD_SHARE_MAX_NS 5000000
 
 struct rd_server;
 

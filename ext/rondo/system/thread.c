@@ -32,8 +32,16 @@ rd_thread_state rd_thread_state_of(const rd_thread *thread) {
     return behind_name[2] == 'R' ? RD_THREAD_RUNNABLE : RD_THREAD_SLEEPING;
 }
 
-uint64_t rd_thread_cpu_ns(const rd_thread *thread) {
+static uint64_t used_ns(clockid_t clock) {
     struct timespec used;
-    if (thread->id == 0 || clock_gettime(thread->cpu_clock, &used) != 0) return 0;
+    if (clock_gettime(clock, &used) != 0) return 0;
     return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+}
+
+uint64_t rd_thread_cpu_ns(const rd_thread *thread) {
+    return thread->id == 0 ? 0 : used_ns(thread->cpu_clock);
+}
+
+uint64_t rd_process_cpu_ns(void) {
+    return used_ns(CLOCK_PROCESS_CPUTIME_ID);
 }

@@ -31,4 +31,7 @@ rd_thread_state rd_thread_state_of(const rd_thread *thread);
 /* CPU time that the thread has used, in ns; 0 when it is unknown. */
 uint64_t rd_thread_cpu_ns(const rd_thread *thread);
 
+/* CPU time that all threads of this process have used, in ns. */
+uint64_t rd_process_cpu_ns(void);
+
 #endif

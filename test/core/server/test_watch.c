@@ -145,9 +145,42 @@ static void test_what_needs_a_thread(void) {
     close(plain);
 }
 
+static uint64_t watch_turns(void) {
+    return atomic_load(&server->score->watch_turns);
+}
+
+/* Calls are inside, and none waits for a thread. One of them may need the GVL, but only if another
+ * one computes. */
+static void test_calls_that_compute(void) {
+    start_without_a_leader();
+    atomic_store(&server->score->busy, 2);
+    for (uint64_t from = watch_turns(); watch_turns() < from + 2;) pause_us(1000);
+    atomic_store(&asked_for_gvl, 0);
+    for (uint64_t from = watch_turns(); watch_turns() < from + 20;) pause_us(1000);
+    CHECK_INT(atomic_load(&asked_for_gvl), 0);
+    while (atomic_load(&asked_for_gvl) < 3) { /* computes */
+    }
+    rd_server_stop(server, RD_STOP_NOW);
+    rd_watch_stop(server);
+    rd_server_free(server);
+}
+
+/* The same, while the leader sleeps in its poll. */
+static void test_calls_that_compute_beside_a_leader(void) {
+    atomic_store(&over, false);
+    start();
+    atomic_store(&server->score->busy, 2);
+    atomic_store(&asked_for_gvl, 0);
+    while (atomic_load(&asked_for_gvl) < 3) { /* computes */
+    }
+    stop();
+}
+
 int main(void) {
     test_clients();
     test_without_a_leader();
     test_what_needs_a_thread();
+    test_calls_that_compute();
+    test_calls_that_compute_beside_a_leader();
     return check_summary();
 }

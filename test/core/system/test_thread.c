@@ -60,6 +60,13 @@ static void test_states(void) {
     sem_destroy(&go_on);
 }
 
+static void test_process(void) {
+    const uint64_t before = rd_process_cpu_ns();
+    CHECK(before > 0);
+    while (rd_process_cpu_ns() <= before) {
+    }
+}
+
 static void test_self(void) {
     rd_thread self = rd_thread_self();
     CHECK_INT(self.id, getpid()); /* the main thread */
@@ -69,5 +76,6 @@ static void test_self(void) {
 int main(void) {
     test_states();
     test_self();
+    test_process();
     return check_summary();
 }

@@ -2,10 +2,11 @@
 
 # SPDX-License-Identifier: MIT
 #
-# A call that computes gives way to requests that wait (server/watch.c, ruby/rb_gvl.c).
+# A call that computes gives way to requests, messages and timers that wait (server/watch.c, ruby/rb_gvl.c).
 
 require_relative "rack_case"
 require "timeout"
+require "support/websocket_peer"
 
 class GivesWayTest < RackCase
   REQUESTS = 60
@@ -24,20 +25,45 @@ class GivesWayTest < RackCase
     @answered
   end
 
-  # A client in a process of its own: one here would need the same GVL. It pauses so long that the server does not wait
-  # for its next request without releasing the GVL.
-  def ask(port)
+  # Runs a client in a process of its own: one here would need the same GVL. It pauses so long that the server does not
+  # wait for it without releasing the GVL.
+  def run_client(running, begin_by, each)
     script = <<~RUBY
       require "socket"
-      socket = TCPSocket.new("127.0.0.1", #{port})
+      socket = TCPSocket.new("127.0.0.1", #{running.port})
+      #{begin_by}
       #{REQUESTS}.times do
-        socket.write("GET / HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n")
-        nil until socket.gets == "\\r\\n"
-        socket.read(2)
+        #{each}
         sleep 0.01
       end
     RUBY
     IO.popen([RbConfig.ruby, "--disable-gems", "-e", script], &:read)
+  end
+
+  def ask(running, path = "/")
+    run_client(running, "", <<~RUBY)
+      socket.write(#{bytes("GET", path).dump})
+      nil until socket.gets == "\\r\\n"
+      socket.read(2)
+    RUBY
+  end
+
+  # Sends a message and waits for its answer.
+  def chat(running)
+    upgrade = WebsocketPeer::HANDSHAKE.sub("%s", "chat").sub("%s", "")
+    run_client(running, <<~RUBY, 'socket.write("\\x81\\x82\\0\\0\\0\\0hi".b); socket.read(4)')
+      socket.write(#{upgrade.dump})
+      nil until socket.gets == "\\r\\n"
+    RUBY
+  end
+
+  def on_message(client, _message)
+    client.write("ok")
+    @answered += 1
+  end
+
+  def answer
+    [200, { "content-length" => "2" }, ["ok"]].tap { @answered += 1 }
   end
 
   def start_counting
@@ -47,7 +73,9 @@ class GivesWayTest < RackCase
       case env["PATH_INFO"]
       when "/compute" then [200, {}, [compute.to_s]]
       when "/limited" then [200, {}, [Timeout.timeout(1) { compute }.to_s]]
-      else [200, { "content-length" => "2" }, ["ok"]].tap { @answered += 1 }
+      when "/nap" then answer.tap { sleep 0.001 }
+      when "/chat" then [200, {}, []].tap { env["rack.upgrade"] = self }
+      else answer
       end
     rescue Timeout::Error
       @over = true
@@ -55,13 +83,31 @@ class GivesWayTest < RackCase
     end
   end
 
-  def test_requests_beside_a_call_that_computes
+  # Runs the block beside a call that computes. All that it waits for comes before the call gives up.
+  def beside_a_call_that_computes
     running = start_counting
     client = connect
     client.write(bytes("GET", "/compute"))
     take(@begun, "the call computes")
-    ask(running.port)
+    yield running
     assert_equal REQUESTS.to_s, client.response.body
+  end
+
+  def test_requests
+    beside_a_call_that_computes { |running| ask(running) }
+  end
+
+  # Each of them needs the GVL again when its sleep is over.
+  def test_requests_that_sleep
+    beside_a_call_that_computes { |running| ask(running, "/nap") }
+  end
+
+  def test_messages
+    beside_a_call_that_computes { |running| chat(running) }
+  end
+
+  def test_timers
+    beside_a_call_that_computes { Rondo.run_every(10, REQUESTS) { @answered += 1 } }
   end
 
   # Ruby drops what is raised while a thread gives way in the wrong manner.
@@ -71,7 +117,7 @@ class GivesWayTest < RackCase
     client.write(bytes("GET", "/limited"))
     take(@begun, "the call computes")
     @answered = -1_000_000
-    ask(running.port) until @over
+    ask(running) until @over
     assert_equal "limit", client.response.body
   end
 end
