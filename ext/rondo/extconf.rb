@@ -15,7 +15,7 @@ if ENV["CC"]
 end
 
 FOLDERS = %w[base system loop transport tls listen pubsub cluster http request files endpoint messaging protocol
-             server control ruby fibers binding rack app].freeze
+             server control ruby fibers binding rack app threads].freeze
 WITH_TLS = with_config("tls", true)
 
 folders = WITH_TLS ? FOLDERS : FOLDERS - ["tls"]
@@ -70,6 +70,8 @@ have_func("rb_io_descriptor", "ruby/io.h")
 have_func("rb_io_timeout", "ruby/io.h")
 # Jobs that any thread may trigger (3.3); before, it registers them.
 have_func("rb_postponed_job_preregister", "ruby/debug.h")
+# Storage of fibers (3.2).
+have_func("rb_fiber_new_storage", "ruby.h")
 
 create_makefile("rondo/rondo")
 

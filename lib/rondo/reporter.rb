@@ -172,10 +172,26 @@ module Rondo
       @log.error("No whole answer for #{address}: #{reason}")
     end
 
+    # @param scheduler [Fiber::Scheduler] that the application has set for an application thread
+    # @return [void]
+    def report_foreign_scheduler(scheduler)
+      @log.warn("An application thread has a scheduler of the application, #{quote(scheduler.class.name)}: it keeps " \
+                "that, and calls the application without fibers")
+    end
+
+    # @param milliseconds [Integer] the limit
+    # @param place [Array<String>, nil] where the fiber is
+    # @return [void]
+    def report_slow_fiber(milliseconds, place)
+      lines = place&.map { |line| "\n    #{quote(line)}" }
+      @log.warn("A fiber has kept its thread for more than #{milliseconds} ms, so the others of that thread wait; " \
+                "it is at#{lines&.join}")
+    end
+
     # @param verb [String] of the request line
     # @param path [String]
     # @param seconds [Float] since the application got the request
-    # @param thread [Thread] which is at it
+    # @param thread [Thread, Fiber] which is at it
     # @return [void]
     def report_slow(verb, path, seconds, thread)
       lines = thread.backtrace&.map { |line| "\n    #{quote(line)}" }
@@ -186,7 +202,7 @@ module Rondo
     # @param verb [String] of the request line
     # @param path [String]
     # @param seconds [Float] since the application got the request
-    # @param thread [Thread] which hangs
+    # @param thread [Thread, Fiber] which hangs
     # @return [void]
     def report_hung(verb, path, seconds, thread)
       lines = thread.backtrace&.map { |line| "\n    #{quote(line)}" }

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # One server as an object: for the launcher, for Rackup handlers, for tests that want several in one
-# process. The work is done by Server::Core in the extension (ext/rondo/app/rb_server.c).
+# process. The work is done by Server::Core in the extension (ext/rondo/threads/rb_server.c).
 # SPDX-License-Identifier: MIT
 
 module Rondo

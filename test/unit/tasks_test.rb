@@ -12,7 +12,6 @@ require "support/waiting"
 class TasksTest < Minitest::Test
   include Waiting
 
-
   def setup
     @done = Queue.new
     @log = StringIO.new

@@ -7,7 +7,7 @@ require_relative "sources"
 require_relative "svg"
 
 module LayersPicture
-  CELL = 26
+  CELL = 25
   LEFT = 362
   TOP = 112
 

@@ -209,10 +209,10 @@ rd_request *rd_call_run(rd_call *call) {
     return call->request;
 }
 
-static void init_call(rd_call *call, rd_runner *runner, rd_request *request) {
+static void init_call(rd_call *call, rd_visit *visit, rd_request *request) {
     const rd_conn *conn = request->conn;
-    *call = (rd_call){.binding = runner->binding,
-                      .visit = &runner->visit,
+    *call = (rd_call){.binding = visit->runner->binding,
+                      .visit = visit,
                       .request = request,
                       .env = Qnil,
                       .error = Qnil,
@@ -224,14 +224,15 @@ static void init_call(rd_call *call, rd_runner *runner, rd_request *request) {
 }
 
 /* Takes the lock once for both. */
-bool rd_call_begin(rd_call *call, rd_runner *runner, rd_request *before) {
+bool rd_call_begin(rd_call *call, rd_visit *visit, rd_request *before) {
+    rd_runner *runner = visit->runner;
     rd_binding *binding = runner->binding;
     rd_request *request = before;
     rd_lock(binding);
     do { /* a request whose client is already gone is dropped at once */
         request = rd_server_next_request(binding->server, request);
     } while (request != NULL && request->conn == NULL);
-    if (request != NULL) init_call(call, runner, request);
+    if (request != NULL) init_call(call, visit, request);
     runner->has_incidents = rd_has_incidents(&binding->server->incidents);
     rd_unlock(binding);
     return request != NULL;

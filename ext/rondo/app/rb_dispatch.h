@@ -8,7 +8,7 @@
 #include "rack/rb_call.h"
 
 /* Takes the next request of the batch and gives back `before`. False: the batch is over. */
-bool rd_call_begin(rd_call *call, rd_runner *runner, rd_request *before);
+bool rd_call_begin(rd_call *call, rd_visit *visit, rd_request *before);
 
 /* Calls the application and answers. Returns the request to give back, or NULL if a stream
  * continues the answer. */

@@ -23,6 +23,11 @@ typedef struct rd_setting_info {
     size_t offset;
 } rd_setting_info;
 
+/* How many calls may be inside the application at once. */
+static inline uint32_t rd_settings_places(const rd_settings *settings) {
+    return (uint32_t)(settings->fibers > 0 ? settings->fibers : settings->max_threads);
+}
+
 extern const rd_setting_info rd_setting_table[];
 extern const size_t rd_setting_count;
 

@@ -48,11 +48,18 @@ void rd_binding_ref(rd_binding *binding) {
     binding->refs++;
 }
 
+static void clear_waiters(rd_binding *binding) {
+    rd_lock(binding);
+    rd_waiters_clear(&binding->waiters);
+    rd_unlock(binding);
+}
+
 void rd_binding_unref(rd_binding *binding) {
     if (--binding->refs > 0) return;
     if (rd_is_forked(binding)) return; /* the parent has the same poller */
     if (binding->server != NULL) {
         if (rd_list_is_linked(&binding->in_all)) rd_list_unlink(&binding->in_all);
+        if (binding->waiters.loop != NULL) clear_waiters(binding);
         rd_server_free(binding->server);
     }
     rd_tls_transports_clear(&binding->tls);

@@ -170,6 +170,7 @@ struct rd_binding {
     rd_named_files files;
     rd_tls_transports tls;
     rd_tls_transports tls_clients;
+    rd_fd_waiters waiters; /* of fibers, on the loop of the server */
     rd_pool pool;
 };
 

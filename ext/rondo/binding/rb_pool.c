@@ -29,6 +29,8 @@
 #define PLACE_LOOK_MS 50   /* between two attempts to leave the place */
 #define LOOKED_AT     16   /* clients, in search of one that can be given up */
 
+#define MOST_WAITERS 1048576 /* of fibers, for descriptors */
+
 uint32_t rd_pool_max_threads(const rd_binding *binding) {
     return (uint32_t)binding->server->settings.max_threads;
 }
@@ -41,19 +43,61 @@ void rd_pool_write_scores(const rd_binding *binding) {
 
 /* ---- waking other threads ---- */
 
+/* Those whose fibers wait are woken last. */
+void rd_pool_begin_standby(rd_runner *runner) {
+    rd_pool *pool = &runner->binding->pool;
+    rd_list *all = &pool->standby_list;
+    pthread_mutex_lock(&pool->standby_lock);
+    rd_list_insert_before(runner->inside == 0 ? all->next : all, &runner->as_standby);
+    atomic_fetch_add(&pool->standbys, 1);
+    pthread_mutex_unlock(&pool->standby_lock);
+}
+
+/* Under its lock. */
+static void leave_standbys(rd_pool *pool, rd_list *as_standby) {
+    rd_list_unlink(as_standby);
+    atomic_fetch_sub(&pool->standbys, 1);
+}
+
+void rd_pool_end_standby(rd_runner *runner) {
+    rd_pool *pool = &runner->binding->pool;
+    pthread_mutex_lock(&pool->standby_lock);
+    if (rd_list_is_linked(&runner->as_standby)) leave_standbys(pool, &runner->as_standby);
+    pthread_mutex_unlock(&pool->standby_lock);
+    atomic_store(&pool->armed, false);
+}
+
+static bool wake_standby(rd_pool *pool) {
+    rd_list *first = pool->standby_list.next;
+    if (first == &pool->standby_list) return false;
+    leave_standbys(pool, first);
+    rd_semaphore_post(&RD_CONTAINER(first, rd_runner, as_standby)->woken);
+    return true;
+}
+
 bool rd_pool_arm(rd_pool *pool) {
     if (atomic_load(&pool->standbys) == 0) return false;
-    if (!atomic_exchange(&pool->armed, true)) rd_semaphore_post(&pool->standby);
-    return true;
+    if (atomic_exchange(&pool->armed, true)) return true;
+    pthread_mutex_lock(&pool->standby_lock);
+    const bool wakes = wake_standby(pool);
+    pthread_mutex_unlock(&pool->standby_lock);
+    if (!wakes) atomic_store(&pool->armed, false);
+    return wakes;
 }
 
 void rd_pool_want_thread(rd_pool *pool) {
     if (!atomic_exchange(&pool->thread_wanted, true)) rd_semaphore_post(&pool->supervisor);
 }
 
+bool rd_pool_has_fibers(const rd_binding *binding) {
+    return binding->server->settings.fibers > 0;
+}
+
+/* A visit that waits for its client has a thread of its own, unless it is a fiber. */
 bool rd_pool_may_grow(const rd_binding *binding) {
     const rd_pool *pool = &binding->pool;
-    return pool->threads - pool->waiting < rd_pool_max_threads(binding);
+    const uint32_t asleep = rd_pool_has_fibers(binding) ? 0 : pool->waiting;
+    return pool->threads - asleep < rd_pool_max_threads(binding);
 }
 
 /* hooks.need_thread: called by the watch thread, without the GVL. */
@@ -66,6 +110,13 @@ static void need_thread(rd_server *server) {
 static void need_gvl(rd_server *server) {
     (void)server;
     rd_gvl_call_for_way();
+}
+
+/* hooks.is_exhausted: called by the watch thread, with fibers. */
+static bool is_exhausted(const rd_server *server) {
+    const rd_binding *binding = server->hooks.owner;
+    const uint64_t threads = atomic_load_explicit(&server->score->threads, memory_order_relaxed);
+    return atomic_load(&binding->pool.standbys) == 0 && threads >= rd_pool_max_threads(binding);
 }
 
 /* Another thread must take the loop. If there is none, the watch thread runs the turns. */
@@ -97,7 +148,7 @@ typedef struct rd_resuming {
 } rd_resuming;
 
 bool rd_pool_has_place(const rd_binding *binding) {
-    return binding->pool.active < rd_pool_max_threads(binding);
+    return binding->pool.active < binding->pool.places;
 }
 
 RD_APART static void grant_place(rd_pool *pool, rd_list *line) {
@@ -123,7 +174,9 @@ void rd_pool_end(rd_binding *binding) {
     rd_pool *pool = &binding->pool;
     pool->over = true;
     while (!rd_list_is_empty(&pool->aside)) grant_place(pool, &pool->aside);
-    for (uint32_t i = 0; i < pool->threads; i++) rd_semaphore_post(&pool->standby);
+    for (rd_list *node = pool->runners.next; node != &pool->runners; node = node->next) {
+        rd_semaphore_post(&RD_CONTAINER(node, rd_runner, node)->woken);
+    }
     rd_semaphore_post(&pool->supervisor);
 }
 
@@ -138,7 +191,7 @@ static void leave_place(rd_binding *binding) {
     grant_places(binding, &pool->resuming); /* before new requests */
     rd_pool_write_scores(binding);
     /* The leader may sleep because no place was left: it checks again. */
-    if (pool->active + 1 == rd_pool_max_threads(binding)) rd_loop_wakeup(&binding->server->loop);
+    if (pool->active + 1 == pool->places) rd_loop_wakeup(&binding->server->loop);
 }
 
 static uint64_t entered; /* visits of all servers of this process so far; under the GVL */
@@ -149,6 +202,7 @@ void rd_pool_enter(rd_visit *visit, rd_request *request) {
     visit->serial = ++entered;
     visit->logged_slow = visit->logged_timeout = visit->logged_hung = visit->is_needed = false;
     visit->is_inside = visit->runner->away = true;
+    visit->runner->inside++;
     binding->pool.begun = true;
     take_place(binding);
     provide_standby(binding);
@@ -166,6 +220,7 @@ void rd_pool_leave(rd_visit *visit) {
     rd_pool *pool = &runner->binding->pool;
     if (visit->logged_timeout) drop_timeout();
     visit->is_inside = runner->away = false;
+    runner->inside--;
     leave_place(runner->binding);
     if (pool->leader == runner) {
         pool->blocking -= pool->blocking >> 8;
@@ -254,15 +309,14 @@ int64_t rd_pool_wait_for_client(rd_visit *visit, rd_client_wait *wait) {
         rd_list_append(&pool->for_clients, &wait->node);
     }
     if (!wait->stepped_out) wait->stepped_out = step_out(visit);
-    if (pool->leader == visit->runner) give_loop_away(binding);
+    if (pool->leader == visit->runner && visit->fiber == Qfalse) give_loop_away(binding);
     const bool looks = !wait->stepped_out && binding->server->settings.max_parked_bodies > 0;
     return looks ? PLACE_LOOK_MS : -1;
 }
 
-/* Whether the thread sleeps until another one wakes it, for example at a Mutex. */
-static VALUE is_locked_out(VALUE thread) {
-    VALUE text = rb_funcall(thread, rb_intern("inspect"), 0);
-    return strstr(StringValueCStr(text), " sleep_forever>") != NULL ? Qtrue : Qfalse;
+static VALUE is_locked_out(VALUE argument) {
+    const rd_visit *visit = (const rd_visit *)argument;
+    return visit->strand->is_locked_out(visit) ? Qtrue : Qfalse;
 }
 
 /* Whether all calls with a place sleep for ever. A call that waits for a place may hold the Mutex
@@ -271,7 +325,7 @@ static bool is_deadlocked(const rd_binding *binding) {
     RD_EACH_VISIT(&binding->pool, visit, node) {
         if (visit->stepped_out) continue;
         int state = 0;
-        VALUE locked_out = rb_protect(is_locked_out, visit->runner->thread, &state);
+        VALUE locked_out = rb_protect(is_locked_out, (VALUE)visit, &state);
         if (state != 0) rb_set_errinfo(Qnil);
         if (state != 0 || !RTEST(locked_out)) return false;
     }
@@ -279,10 +333,12 @@ static bool is_deadlocked(const rd_binding *binding) {
 }
 
 /* Makes the leader let bodies that stand aside back in. */
-static void call_leader(rd_binding *binding) {
+static void call_leader(const rd_visit *visit) {
+    rd_binding *binding = visit->runner->binding;
     rd_pool *pool = &binding->pool;
     rd_loop_wakeup(&binding->server->loop);
     if (pool->leader != NULL && !pool->leader->away) return;
+    if (pool->leader == visit->runner && visit->fiber != Qfalse) return; /* it leads soon */
     if (!rd_pool_arm(pool) && rd_pool_may_grow(binding)) rd_pool_want_thread(pool);
 }
 
@@ -292,18 +348,18 @@ static int wait_in(rd_visit *visit, rd_list *line, bool at_once) {
     rd_resuming self = {.visit = visit};
     unsigned looks = 0;
     int state = 0;
-    rd_sleep_begin(&self.sleep, visit->strand);
+    rd_sleep_begin(&self.sleep, binding);
     rd_list_append(line, &self.node);
     if (line == &pool->resuming) {
         grant_places(binding, line);
     } else {
-        call_leader(binding);
+        call_leader(visit);
     }
     while (!self.has_place && !at_once && state == 0) {
         const bool is_first = line->next == &self.node;
-        const bool granted =
-            visit->strand->sleep(&self.sleep, is_first ? FIRST_LOOKS_MS : OTHERS_LOOK_MS);
-        state = rd_gvl_protected_interrupts();
+        const rd_strand_ops *ops = self.sleep.ops;
+        const bool granted = ops->sleep(&self.sleep, is_first ? FIRST_LOOKS_MS : OTHERS_LOOK_MS);
+        state = ops->raised(&self.sleep);
         if (granted || line->next != &self.node) continue;
         const bool is_late = line == &pool->aside && ++looks >= MOST_LOOKS;
         if (rd_pool_has_place(binding) || is_deadlocked(binding) ||
@@ -335,15 +391,15 @@ int rd_pool_client_came(rd_visit *visit, rd_client_wait *wait, bool at_once) {
 int rd_pool_step_aside(rd_visit *visit) {
     rd_binding *binding = visit->runner->binding;
     const bool leaves = step_out(visit);
-    if (binding->pool.leader == visit->runner) give_loop_away(binding);
+    if (binding->pool.leader == visit->runner && visit->fiber == Qfalse) give_loop_away(binding);
     return leaves ? wait_in(visit, &binding->pool.aside, binding->pool.over) : 0;
 }
 
 rd_visit *rd_visit_current(rd_binding *binding) {
-    RD_EACH_VISIT(&binding->pool, visit, node) {
-        if (visit->strand->is_current(visit)) return visit;
-    }
-    return NULL;
+    rd_runner *runner = rd_runner_current(binding);
+    if (runner == NULL) return NULL;
+    rd_visit *visit = runner->fibers != NULL ? runner->fibers->context : &runner->visit;
+    return visit != NULL && visit->is_inside ? visit : NULL;
 }
 
 /* ---- beginning and end ---- */
@@ -351,10 +407,12 @@ rd_visit *rd_visit_current(rd_binding *binding) {
 void rd_pool_init(rd_binding *binding) {
     rd_pool *pool = &binding->pool;
     rd_list_init(&pool->runners);
+    rd_list_init(&pool->visits);
+    rd_list_init(&pool->standby_list);
+    pthread_mutex_init(&pool->standby_lock, NULL);
     rd_list_init(&pool->resuming);
     rd_list_init(&pool->aside);
     rd_list_init(&pool->for_clients);
-    rd_semaphore_init(&pool->standby);
     rd_semaphore_init(&pool->supervisor);
     atomic_init(&pool->standbys, 0);
     atomic_init(&pool->armed, false);
@@ -363,5 +421,9 @@ void rd_pool_init(rd_binding *binding) {
     binding->server->hooks.owner = binding;
     binding->server->hooks.need_thread = need_thread;
     if (rd_gvl_can_call_for_way()) binding->server->hooks.need_gvl = need_gvl;
-    atomic_store(&binding->server->score->max_threads, rd_pool_max_threads(binding));
+    if (rd_pool_has_fibers(binding)) binding->server->hooks.is_exhausted = is_exhausted;
+    if (rd_pool_has_fibers(binding))
+        rd_waiters_init(&binding->waiters, &binding->server->loop, MOST_WAITERS);
+    pool->places = rd_settings_places(&binding->server->settings);
+    atomic_store(&binding->server->score->max_threads, pool->places);
 }

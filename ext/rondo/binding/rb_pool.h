@@ -15,9 +15,10 @@
  * A thread that waits for its client inside the application steps out: it gives its place to
  * another thread, and comes back in as soon as a place is free, before new requests. A thread whose
  * body has given parts for long stands aside in the same way, and the leader lets it back in after
- * a batch of new requests. At most max_parked_bodies are stepped out or aside. For one more, the
- * client that was waited for longest is given up. Everything here is under the GVL, except for the
- * atomics, which the watch thread uses.
+ * a batch of new requests. With fibers a place is a fiber's, and a fiber that waits leaves its
+ * thread to the others of that thread. At most max_parked_bodies are stepped out or aside. For one
+ * more, the client that was waited for longest is given up. Everything here is under the GVL,
+ * except for the atomics, which the watch thread uses.
  */
 #ifndef RD_BINDING_POOL_H
 #define RD_BINDING_POOL_H
@@ -37,11 +38,16 @@ typedef struct rd_call rd_call;
 
 typedef struct rd_runner rd_runner;
 
-/* One stay in the application: a call, or an event. A thread has one at a time; with fibers it
- * would have several. It is not on a stack, because a continuation restores an old copy of it. */
+typedef struct rd_fiber_calls rd_fiber_calls;
+
+/* One stay in the application: a call, an event, or a task. A thread has one at a time, or one for
+ * each of its fibers. It is not on a stack, because a continuation restores an old copy of it. */
 struct rd_visit {
+    rd_list node;      /* in rd_pool.visits, or among those that its runner has spare */
     rd_runner *runner; /* the runner whose thread runs it */
     const rd_strand_ops *strand;
+    VALUE fiber;         /* that runs it, of this thread; Qfalse: the thread does */
+    uint32_t round;      /* of the runner, when it began */
     uint64_t serial;     /* unique */
     rd_request *request; /* of the call; NULL: an event */
     rd_call *call;       /* the call itself, on the stack of the thread that runs it */
@@ -53,20 +59,26 @@ struct rd_visit {
 
 /* One application thread. */
 struct rd_runner {
-    rd_list node; /* in rd_pool.runners */
+    rd_list node;       /* in rd_pool.runners */
+    rd_list as_standby; /* in rd_pool.standby_list */
     rd_binding *binding;
     VALUE thread;
-    rd_thread self;     /* the kernel's name of it */
-    bool away;          /* not inside the core: another thread may take the loop */
-    bool has_incidents; /* there are incidents for the log */
-    rd_visit visit;
+    rd_thread self;       /* the kernel's name of it */
+    rd_semaphore woken;   /* outside of the loop it sleeps here */
+    uint32_t inside;      /* its visits */
+    uint64_t reported_ns; /* since when a fiber had it that was reported for that */
+    uint32_t round;       /* of its fibers: changes whenever the hub begins or continues some */
+    bool away;            /* not inside the core: another thread may take the loop */
+    bool has_incidents;   /* there are incidents for the log */
+    rd_visit visit;       /* of the thread itself */
+    rd_fibers *fibers;    /* NULL: it has none, and calls the application itself */
+    rd_fiber_calls *own;  /* what else it needs to call the application in fibers */
 };
 
-/* All visits, one for each runner; `node` is any name. */
+/* All visits that are in the application; `node` is any name. */
 #define RD_EACH_VISIT(pool, visit, node)                                                           \
-    for (rd_list *node = (pool)->runners.next; node != &(pool)->runners; node = node->next)        \
-        for (rd_visit *visit = &RD_CONTAINER(node, rd_runner, node)->visit; visit != NULL;         \
-             visit = NULL)                                                                         \
+    for (rd_list *node = (pool)->visits.next; node != &(pool)->visits; node = node->next)          \
+        for (rd_visit *visit = RD_CONTAINER(node, rd_visit, node); visit != NULL; visit = NULL)    \
             if (visit->is_inside)
 
 /* A wait of a call for its client, on the stack of the thread that waits. */
@@ -80,10 +92,11 @@ typedef struct rd_client_wait {
 } rd_client_wait;
 
 typedef struct rd_pool {
-    rd_list runners;
+    rd_list runners, visits;
     rd_runner *leader;   /* NULL: the first thread that comes takes the loop */
     uint32_t threads;    /* number of runners */
-    uint32_t active;     /* places taken; above max_threads if visits came in past others */
+    uint32_t places;     /* max_threads; or, with fibers, their number */
+    uint32_t active;     /* places taken; more than there are if visits came in past others */
     uint32_t waiting;    /* stepped out or aside: max_parked_bodies, and those that come back */
     uint32_t returning;  /* of these: wait only for a place */
     uint32_t blocking;   /* how often calls lost the loop lately: 0..65535, fast up, slow down */
@@ -93,9 +106,11 @@ typedef struct rd_pool {
     rd_list resuming;    /* visits that want to come back in, in order */
     rd_list aside;       /* the same, for bodies that stand aside */
     bool begun;          /* a request has begun since bodies were let back in */
-    rd_semaphore standby, supervisor;
-    atomic_uint standbys; /* waiting for `standby` */
-    atomic_bool armed;    /* one of them is being woken */
+    rd_semaphore supervisor;
+    pthread_mutex_t standby_lock; /* taken last */
+    rd_list standby_list;         /* rd_runner.as_standby: those that would take the loop */
+    atomic_uint standbys;         /* how many there are */
+    atomic_bool armed;            /* one of them is being woken */
     atomic_bool thread_wanted, attention_wanted;
     bool over;
 } rd_pool;
@@ -121,9 +136,14 @@ int rd_pool_step_aside(rd_visit *visit);
 /* ---- for the leader and the supervisor ---- */
 
 uint32_t rd_pool_max_threads(const rd_binding *binding);
+/* Whether visits are fibers. */
+bool rd_pool_has_fibers(const rd_binding *binding);
 bool rd_pool_has_place(const rd_binding *binding);
 bool rd_pool_may_grow(const rd_binding *binding);
 void rd_pool_write_scores(const rd_binding *binding);
+/* The thread is about to sleep at `woken`, and takes the loop if it is woken. */
+void rd_pool_begin_standby(rd_runner *runner);
+void rd_pool_end_standby(rd_runner *runner);
 /* Wakes a standby, which then queues for the GVL. False: there is none. Any thread. */
 bool rd_pool_arm(rd_pool *pool);
 /* Asks the supervisor for one more thread. Any thread. */

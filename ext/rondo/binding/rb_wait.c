@@ -53,7 +53,7 @@ static int wait_once(rd_binding *binding, rd_request *request, rd_sleeper *sleep
     rd_lock(binding);
     rd_request_end_wait(request, &sleeper->wait.waiter);
     rd_unlock(binding);
-    return rd_gvl_protected_interrupts();
+    return sleeper->sleep.ops->raised(&sleeper->sleep);
 }
 
 static void hold(rd_binding *binding, rd_request *request) {
@@ -72,15 +72,14 @@ static bool let_go(rd_binding *binding, rd_request *request) {
     return is_there;
 }
 
-/* Another thread may end the call meanwhile, so this holds references to what it uses. A thread
- * without a visit of this server waits as a plain thread. */
+/* Another thread may end the call meanwhile, so this holds references to what it uses. */
 bool rd_wait_until(rd_binding *binding, rd_request *request, rd_satisfied satisfied) {
     rd_sleeper sleeper = {.wait = {.request = request, .waiter.wake = wake}};
     rd_visit *visit = rd_visit_current(binding);
     int state = 0;
     rd_list_init(&sleeper.wait.node);
     rd_list_init(&sleeper.wait.waiter.node);
-    rd_sleep_begin(&sleeper.sleep, visit != NULL ? visit->strand : &rd_thread_strand);
+    rd_sleep_begin(&sleeper.sleep, binding);
     hold(binding, request);
     while (state == 0 && begin_waiting(binding, request, satisfied, &sleeper)) {
         const int64_t most_ms = visit != NULL ? rd_pool_wait_for_client(visit, &sleeper.wait) : -1;

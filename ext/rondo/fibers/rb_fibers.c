@@ -12,14 +12,10 @@
 #include "fibers/rb_limits.h"
 #include "ruby/rb_error.h"
 
-void rd_fibers_init(rd_fibers *fibers, const rd_fibers_ops *ops, rd_loop *loop,
-                    rd_fd_waiters *waiters, void (*wake)(rd_run_list *list)) {
-    *fibers = (rd_fibers){.ops = ops,
-                          .loop = loop,
-                          .waiters = waiters,
-                          .hub = Qfalse,
-                          .running = Qfalse,
-                          .permit = Qfalse};
+void rd_fibers_init(rd_fibers *fibers, const rd_fibers_ops *ops, rd_fd_waiters *waiters,
+                    void (*wake)(rd_run_list *list)) {
+    *fibers = (rd_fibers){
+        .ops = ops, .waiters = waiters, .hub = Qfalse, .running = Qfalse, .permit = Qfalse};
     rd_run_list_init(&fibers->runnable, wake);
     rd_deadlines_init(&fibers->deadlines);
     rd_list_init(&fibers->urgent);
@@ -42,17 +38,36 @@ static void free_all(rd_list *parkings) {
     for (rd_list *node; (node = rd_list_shift(parkings)) != NULL;) rd_free(parking_of_node(node));
 }
 
-static void close_own(rd_parking *parking) {
+static void stop_waiting(rd_parking *parking) {
+    rd_fibers *fibers = parking->fibers;
+    if (!rd_waiter_waits(&parking->waiter)) return;
+    fibers->ops->lock(fibers);
+    rd_waiters_remove(fibers->waiters, &parking->waiter);
+    fibers->ops->unlock(fibers);
+}
+
+static void undo(rd_parking *parking) {
+    void (*call)(rd_parking * parking, void *argument) = parking->undo;
+    parking->undo = NULL;
+    if (call != NULL) call(parking, parking->undo_argument);
+}
+
+/* Ends what the wait is registered for. */
+static void leave_all(rd_parking *parking, bool is_parents) {
+    if (!is_parents) {
+        stop_waiting(parking);
+        undo(parking);
+    }
     if (parking->own_fd >= 0) close(parking->own_fd);
     parking->own_fd = -1;
 }
 
-void rd_fibers_close(rd_fibers *fibers) {
+void rd_fibers_close(rd_fibers *fibers, bool is_parents) {
     fibers->is_closed = true;
     for (rd_list *node = fibers->parked.next; node != &fibers->parked; node = node->next) {
         rd_parking *parking = parking_of_node(node);
+        leave_all(parking, is_parents);
         rd_run_list_drop(&fibers->runnable, &parking->runnable);
-        close_own(parking);
     }
     rd_run_list_clear(&fibers->runnable);
     rd_deadlines_clear(&fibers->deadlines);
@@ -94,7 +109,12 @@ VALUE rd_fibers_strand(rd_fibers *fibers) {
     return fibers->running;
 }
 
-static void switch_to(VALUE fiber) {
+void rd_fibers_note_time(rd_fibers *fibers) {
+    if (fibers->is_timed) fibers->since_ns = rd_clock_ns();
+}
+
+static void switch_to(rd_fibers *fibers, VALUE fiber) {
+    if (fiber != fibers->hub) rd_fibers_note_time(fibers);
     rb_fiber_transfer(fiber, 0, NULL);
 }
 
@@ -118,6 +138,7 @@ static rd_parking *add_parking(rd_fibers *fibers, VALUE fiber, VALUE strand) {
     *parking = (rd_parking){.fibers = fibers,
                             .fiber = fiber,
                             .strand = strand,
+                            .context = fibers->context,
                             .starts = Qfalse,
                             .error = Qfalse,
                             .own_fd = -1};
@@ -154,6 +175,7 @@ static void arrive(rd_parking *parking) {
     rd_fibers *fibers = parking->fibers;
     if (fibers->running != parking->strand) let_go_on(fibers, fibers->running);
     fibers->running = parking->strand;
+    fibers->context = parking->context;
 }
 
 /* The next parking that may run; NULL: none. While the hub starts a fiber it must go on with that
@@ -172,6 +194,7 @@ static rd_parking *next_parking(rd_fibers *fibers) {
 static void run(rd_parking *next) {
     rd_fibers *fibers = next->fibers;
     const VALUE fiber = next->strand == Qfalse ? fibers->hub : next->fiber;
+    fibers->context = next->context;
     if (next->is_guest) {
         rd_run_list_drop(&fibers->runnable, &next->runnable);
         free_parking(next);
@@ -179,10 +202,16 @@ static void run(rd_parking *next) {
         if (!RTEST(rb_fiber_alive_p(fiber))) return;
     }
     fibers->running = next->strand;
-    switch_to(fiber);
+    switch_to(fibers, fiber);
 }
 
 /* ---- the hub ---- */
+
+static void be_at_hub(rd_fibers *fibers) {
+    fibers->running = Qfalse;
+    fibers->context = NULL;
+    fibers->since_ns = 0;
+}
 
 static void take_due(rd_fibers *fibers) {
     if (rd_deadlines_next(&fibers->deadlines) == UINT64_MAX) return;
@@ -193,7 +222,7 @@ static void take_due(rd_fibers *fibers) {
 static void look(rd_fibers *fibers) {
     fibers->ops->wait(fibers, rd_deadlines_next(&fibers->deadlines));
     take_due(fibers);
-    rd_run_list_take(&fibers->runnable, &fibers->batch);
+    rd_run_list_take(&fibers->runnable, &fibers->batch, UINT32_MAX);
 }
 
 typedef struct rd_hub_stay {
@@ -214,7 +243,7 @@ static VALUE end_stay(VALUE argument) {
     const rd_hub_stay *stay = (const rd_hub_stay *)argument;
     stay->fibers->hub = stay->hub_before;
     stay->fibers->hub_turns = stay->turned_before;
-    stay->fibers->running = Qfalse;
+    be_at_hub(stay->fibers);
     return Qnil;
 }
 
@@ -245,7 +274,7 @@ static void turn(const rd_hub_stay *stay) {
     } else if (next != stay->own) {
         run(next);
         let_go_on(fibers, fibers->running);
-        fibers->running = Qfalse;
+        be_at_hub(fibers);
     }
 }
 
@@ -261,12 +290,37 @@ void rd_fibers_run(rd_fibers *fibers) {
     rb_ensure(stay_as_hub, (VALUE)&stay, end_stay, (VALUE)&stay);
 }
 
+void rd_fibers_begin_hub(rd_fibers *fibers) {
+    fibers->hub = rb_fiber_current();
+    fibers->hub_turns = true;
+    be_at_hub(fibers);
+}
+
+void rd_fibers_stop_hub(rd_fibers *fibers) {
+    fibers->hub = Qfalse;
+    fibers->hub_turns = false;
+}
+
+static bool has_taken(const rd_fibers *fibers) {
+    return !rd_list_is_empty(&fibers->urgent) || !rd_list_is_empty(&fibers->batch);
+}
+
+bool rd_fibers_can_run(rd_fibers *fibers) {
+    take_due(fibers);
+    return has_taken(fibers) || !rd_run_list_is_empty(&fibers->runnable);
+}
+
+void rd_fibers_run_some(rd_fibers *fibers, uint32_t most) {
+    const rd_hub_stay stay = {.fibers = fibers};
+    take_due(fibers);
+    rd_run_list_take(&fibers->runnable, &fibers->batch, most);
+    while (has_taken(fibers) && !is_gone(fibers)) turn(&stay);
+}
+
 /* ---- waiting ---- */
 
 typedef struct rd_park_call {
     rd_parking *parking;
-    void (*undo)(void *argument);
-    void *argument;
     bool has_ended; /* the wait has, without an exception */
     int result;
     VALUE error;
@@ -288,10 +342,10 @@ rd_parking *rd_parking_begin(rd_fibers *fibers) {
 
 int rd_parking_wait_for(rd_parking *parking, int fd, unsigned wanted) {
     rd_fibers *fibers = parking->fibers;
-    rd_loop_lock(fibers->loop);
+    fibers->ops->lock(fibers);
     const int result = rd_waiters_add(fibers->waiters, &parking->waiter, fd, wanted);
     const int code = errno;
-    rd_loop_unlock(fibers->loop);
+    fibers->ops->unlock(fibers);
     errno = code;
     return result;
 }
@@ -300,7 +354,8 @@ static void park_in_strand(rd_parking *parking) {
     rd_fibers *fibers = parking->fibers;
     if (parking->starts != Qfalse) {
         fibers->running = parking->starts;
-        switch_to(parking->starts);
+        fibers->context = NULL;
+        switch_to(fibers, parking->starts);
         arrive(parking);
     }
     while (!parking->may_run && !fibers->is_closed) {
@@ -309,8 +364,8 @@ static void park_in_strand(rd_parking *parking) {
         if (next != NULL) {
             run(next);
         } else {
-            fibers->running = Qfalse;
-            switch_to(fibers->hub);
+            be_at_hub(fibers);
+            switch_to(fibers, fibers->hub);
         }
         arrive(parking);
     }
@@ -326,14 +381,6 @@ static VALUE park(VALUE argument) {
     }
     call->has_ended = true;
     return Qnil;
-}
-
-static void stop_waiting(rd_parking *parking) {
-    rd_fibers *fibers = parking->fibers;
-    if (!rd_waiter_waits(&parking->waiter)) return;
-    rd_loop_lock(fibers->loop);
-    rd_waiters_remove(fibers->waiters, &parking->waiter);
-    rd_loop_unlock(fibers->loop);
 }
 
 /* Of a limit whose time is up: it is raised now; or, if something else was, asked again. */
@@ -361,10 +408,8 @@ static VALUE end_park(VALUE argument) {
     rd_fibers *fibers = parking->fibers;
     if (!fibers->is_closed) {
         arrive(parking); /* if it was raised in, nobody has done that */
-        stop_waiting(parking);
-        close_own(parking);
+        leave_all(parking, fibers->ops->is_left(fibers));
     }
-    if (call->undo != NULL) call->undo(call->argument);
     call->error = take_error(call);
     if (fibers->is_closed) return Qnil; /* rd_fibers_free() has the parking */
     rd_deadline_cancel(&fibers->deadlines, &parking->deadline);
@@ -383,13 +428,19 @@ static void raise_error(VALUE error) {
     rb_exc_raise(rb_make_exception(2, arguments));
 }
 
-int rd_fibers_park(rd_parking *parking, void (*undo)(void *argument), void *argument) {
+int rd_fibers_park(rd_parking *parking) {
     const rd_fibers *fibers = parking->fibers;
-    rd_park_call call = {.parking = parking, .undo = undo, .argument = argument, .error = Qfalse};
+    rd_park_call call = {.parking = parking, .error = Qfalse};
     rb_ensure(park, (VALUE)&call, end_park, (VALUE)&call);
     if (call.error != Qfalse) raise_error(call.error);
     if (fibers->is_closed) rb_raise(rd_eError, "the scheduler was closed meanwhile");
     return call.result;
+}
+
+void rd_fibers_pass(rd_fibers *fibers) {
+    rd_parking *parking = rd_parking_begin(fibers);
+    rd_run_list_add(&fibers->runnable, &parking->runnable, 1);
+    rd_fibers_park(parking);
 }
 
 uint64_t rd_fibers_deadline(VALUE seconds) {
@@ -411,7 +462,8 @@ static VALUE start_from_hub(VALUE argument) {
     const rd_start *start = (const rd_start *)argument;
     rd_fibers *fibers = start->fibers;
     fibers->running = start->fiber;
-    switch_to(start->fiber);
+    fibers->context = NULL;
+    switch_to(fibers, start->fiber);
     /* It has parked or ended; those that started others inside of it have not. */
     for (rd_parking *next; !is_gone(fibers) && (next = next_parking(fibers)) != NULL;) run(next);
     return Qnil;
@@ -431,7 +483,12 @@ void rd_fibers_start(rd_fibers *fibers, VALUE fiber) {
     rd_parking *parking = rd_parking_begin(fibers);
     parking->starts = fiber;
     rd_run_list_hold(&fibers->runnable, &parking->runnable, &fibers->urgent);
-    rd_fibers_park(parking, NULL, NULL);
+    rd_fibers_park(parking);
+}
+
+void rd_fibers_rest(rd_fibers *fibers) {
+    be_at_hub(fibers);
+    switch_to(fibers, fibers->hub);
 }
 
 /* ---- from outside ---- */

@@ -37,6 +37,9 @@ typedef struct rd_fibers_ops {
     /* Sleeps until the run list has something, or until `until_ns` (UINT64_MAX: for ever; 0: only
      * looks). Releases the GVL to sleep, never raises. On the hub. */
     void (*wait)(rd_fibers *fibers, uint64_t until_ns);
+    /* Around each use of `waiters`: the lock of their loop. */
+    void (*lock)(rd_fibers *fibers);
+    void (*unlock)(rd_fibers *fibers);
     /* Whether this process is a child that was forked in one of the fibers. The others are the
      * parent's, and do not go on here. */
     bool (*is_left)(const rd_fibers *fibers);
@@ -59,15 +62,18 @@ typedef struct rd_parking {
     struct rd_parking *outer; /* a wait of the same fiber; this one is in a handler of a signal that
                                * came meanwhile */
     int own_fd;               /* is closed when the wait ends; -1: none */
-    bool may_run;             /* it was taken from a list of what is ready: its wait is over */
-    bool unblocks;            /* `unblock` ends this wait */
-    bool unblocked;           /* it has */
-    bool is_guest; /* its fiber is not in rd_fibers_park(): it is switched to, and that is all */
+    void (*undo)(struct rd_parking *parking, void *argument); /* NULL: nothing to undo */
+    void *undo_argument;
+    void *context;  /* that of its strand */
+    bool may_run;   /* it was taken from a list of what is ready: its wait is over */
+    bool unblocks;  /* `unblock` ends this wait */
+    bool unblocked; /* it has */
+    bool is_guest;  /* its fiber is not in rd_fibers_park(): it is switched to, and that is all */
 } rd_parking;
 
 struct rd_fibers {
     const rd_fibers_ops *ops;
-    rd_loop *loop;
+    void *owner; /* of the code behind `ops` */
     rd_fd_waiters *waiters;
     rd_run_list runnable;
     rd_deadlines deadlines;
@@ -76,18 +82,22 @@ struct rd_fibers {
     rd_list parked, spare, limits;
     uint32_t parked_count, guests; /* in `parked`; of these, those that do not wait */
     st_table *by_fiber;            /* fiber => its innermost rd_parking */
-    VALUE hub;      /* the fiber of the thread's own strand that waits or starts others */
-    VALUE running;  /* strand that was switched to last; Qfalse: the thread's own */
-    VALUE permit;   /* fiber that was unblocked before it was blocked; Qfalse: none */
-    bool hub_turns; /* the hub is in its loop, not starting a fiber */
+    VALUE hub;     /* the fiber of the thread's own strand that waits or starts others */
+    VALUE running; /* strand that was switched to last; Qfalse: the thread's own */
+    VALUE permit;  /* fiber that was unblocked before it was blocked; Qfalse: none */
+    void *context; /* of the strand that runs: what its first fiber has set here; NULL: nothing */
+    uint64_t since_ns; /* since when a fiber has the thread, if it is noted; 0: the hub has it */
+    bool is_timed;     /* it is noted */
+    bool hub_turns;    /* the hub is in its loop, not starting a fiber */
     bool is_closed;
 };
 
-void rd_fibers_init(rd_fibers *fibers, const rd_fibers_ops *ops, rd_loop *loop,
-                    rd_fd_waiters *waiters, void (*wake)(rd_run_list *list));
-/* Nothing waits for a descriptor any more. A fiber that still waits gets an error if anybody
- * switches to it, so its parking stays until rd_fibers_free(). */
-void rd_fibers_close(rd_fibers *fibers);
+void rd_fibers_init(rd_fibers *fibers, const rd_fibers_ops *ops, rd_fd_waiters *waiters,
+                    void (*wake)(rd_run_list *list));
+/* Ends what waits are registered for. A fiber that still waits gets an error if anybody switches to
+ * it, so its parking stays until rd_fibers_free(). `is_parents`: this is a forked child, and
+ * the waits are registered for the parent. */
+void rd_fibers_close(rd_fibers *fibers, bool is_parents);
 /* No fiber is left that has waited. After rd_fibers_close(). */
 void rd_fibers_free(rd_fibers *fibers);
 void rd_fibers_mark(const rd_fibers *fibers);
@@ -102,9 +112,12 @@ rd_parking *rd_parking_begin(rd_fibers *fibers);
 int rd_parking_wait_for(rd_parking *parking, int fd, unsigned wanted);
 
 /* Waits until the parking is in the run list. Returns the result that was given there, or raises.
- * The parking is gone then, and what it was registered for is undone. `undo` is called in any case
- * (may be NULL). */
-int rd_fibers_park(rd_parking *parking, void (*undo)(void *argument), void *argument);
+ * The parking is gone then, and what it was registered for is undone; so is what its `undo` undoes,
+ * once in any case. */
+int rd_fibers_park(rd_parking *parking);
+
+/* Lets everything run that can, and comes back after it. May raise. */
+void rd_fibers_pass(rd_fibers *fibers);
 
 /* The time of a wait that may last that long: nil is for ever. Raises for what is no time. */
 uint64_t rd_fibers_deadline(VALUE seconds);
@@ -112,8 +125,23 @@ uint64_t rd_fibers_deadline(VALUE seconds);
 /* Starts a new fiber at once, and returns when it waits, or has ended. */
 void rd_fibers_start(rd_fibers *fibers, VALUE fiber);
 
+/* For a fiber that has nothing to do: back to the hub, until it is started again. */
+void rd_fibers_rest(rd_fibers *fibers);
+
 /* Runs fibers until none waits. On the thread's own fiber. */
 void rd_fibers_run(rd_fibers *fibers);
+
+/* For a thread whose own fiber does more than that: this fiber is the hub from now on, until
+ * rd_fibers_stop_hub(). It decides when fibers run. */
+void rd_fibers_begin_hub(rd_fibers *fibers);
+void rd_fibers_stop_hub(rd_fibers *fibers);
+
+/* Whether a fiber can run now. On the hub. */
+bool rd_fibers_can_run(rd_fibers *fibers);
+
+/* Runs fibers that can, at most about `most` of them. May raise what one of them raises. On the
+ * hub. */
+void rd_fibers_run_some(rd_fibers *fibers, uint32_t most);
 
 /* Ends the wait of this fiber, if `unblock` may end it, with the result 1. A fiber that does not
  * wait yet does not begin its next such wait. Any thread with the GVL. */
@@ -132,6 +160,9 @@ void rd_fibers_raise(rd_fibers *fibers, VALUE fiber, VALUE strand, VALUE error);
 
 /* Raises in all fibers where they wait, one after the other as they get their turn. */
 void rd_fibers_raise_all(rd_fibers *fibers, VALUE error);
+
+/* The fiber that runs now has the thread anew, as if it had been switched to. */
+void rd_fibers_note_time(rd_fibers *fibers);
 
 /* The strand that runs now. */
 VALUE rd_fibers_strand(rd_fibers *fibers);

@@ -14,7 +14,8 @@
 
 #define MOST_WAITERS 1048576
 
-static VALUE fiber_class, fiber_options, stopped_error;
+static VALUE scheduler_class, fiber_class, fiber_options, stopped_error;
+static ID new_id;
 static unsigned forks;
 
 static void count_fork(void) {
@@ -23,14 +24,18 @@ static void count_fork(void) {
 
 /* ---- waiting on its loop ---- */
 
+static rd_own_loop *own_of(const rd_fibers *fibers) {
+    return RD_CONTAINER(fibers, const rd_scheduler, fibers)->own;
+}
+
 typedef struct rd_loop_sleep {
-    rd_scheduler *scheduler;
+    rd_own_loop *own;
     int64_t timeout_us;
 } rd_loop_sleep;
 
 static void *sleep_nogvl(void *argument) {
     rd_loop_sleep *sleep = argument;
-    rd_loop_wait(&sleep->scheduler->loop, &sleep->scheduler->found, sleep->timeout_us);
+    rd_loop_wait(&sleep->own->loop, &sleep->own->found, sleep->timeout_us);
     return NULL;
 }
 
@@ -42,22 +47,29 @@ static int64_t timeout_until(uint64_t until_ns) {
 
 /* Looks first without releasing the GVL: that costs more than the look. */
 static void wait_on_loop(rd_fibers *fibers, uint64_t until_ns) {
-    rd_scheduler *scheduler = RD_CONTAINER(fibers, rd_scheduler, fibers);
-    rd_loop *loop = &scheduler->loop;
-    rd_loop_wait(loop, &scheduler->found, 0);
-    if (scheduler->found.count == 0 && rd_run_list_begin_sleep(&fibers->runnable)) {
-        rd_loop_sleep sleep = {scheduler, timeout_until(until_ns)};
+    rd_own_loop *own = own_of(fibers);
+    rd_loop_wait(&own->loop, &own->found, 0);
+    if (own->found.count == 0 && rd_run_list_begin_sleep(&fibers->runnable)) {
+        rd_loop_sleep sleep = {own, timeout_until(until_ns)};
         if (sleep.timeout_us != 0)
             rb_thread_call_without_gvl2(sleep_nogvl, &sleep, RUBY_UBF_IO, NULL);
         rd_run_list_end_sleep(&fibers->runnable);
     }
-    rd_loop_lock(loop);
-    rd_loop_process(loop, &scheduler->found);
-    rd_loop_unlock(loop);
+    rd_loop_lock(&own->loop);
+    rd_loop_process(&own->loop, &own->found);
+    rd_loop_unlock(&own->loop);
 }
 
 static void wake_loop(rd_run_list *list) {
-    rd_loop_interrupt(&RD_CONTAINER(list, rd_scheduler, fibers.runnable)->loop);
+    rd_loop_interrupt(&own_of(RD_CONTAINER(list, rd_fibers, runnable))->loop);
+}
+
+static void lock(rd_fibers *fibers) {
+    rd_loop_lock(&own_of(fibers)->loop);
+}
+
+static void unlock(rd_fibers *fibers) {
+    rd_loop_unlock(&own_of(fibers)->loop);
 }
 
 static bool is_forked(const rd_scheduler *scheduler) {
@@ -68,27 +80,37 @@ static bool is_left(const rd_fibers *fibers) {
     return is_forked(RD_CONTAINER(fibers, const rd_scheduler, fibers));
 }
 
-static const rd_fibers_ops own_loop = {wait_on_loop, is_left};
+static const rd_fibers_ops own_loop = {wait_on_loop, lock, unlock, is_left};
 
 /* ---- life ---- */
+
+static void clear_waiters(rd_own_loop *own) {
+    rd_loop_lock(&own->loop);
+    rd_waiters_clear(&own->waiters);
+    rd_loop_unlock(&own->loop);
+}
+
+static void release_loop(rd_own_loop *own, bool is_parents) {
+    if (is_parents) {
+        rd_loop_abandon(&own->loop);
+    } else {
+        clear_waiters(own);
+        rd_loop_clear(&own->loop);
+    }
+    rd_free(own);
+}
 
 static void release(rd_scheduler *scheduler) {
     if (!scheduler->is_open) return;
     scheduler->is_open = false;
-    if (is_forked(scheduler)) {
-        rd_fibers_close(&scheduler->fibers);
-        rd_loop_abandon(&scheduler->loop);
-        return;
-    }
-    rd_loop_lock(&scheduler->loop);
-    rd_waiters_clear(&scheduler->waiters);
-    rd_loop_unlock(&scheduler->loop);
-    rd_fibers_close(&scheduler->fibers);
-    rd_loop_clear(&scheduler->loop);
+    rd_fibers_close(&scheduler->fibers, is_forked(scheduler));
+    if (scheduler->own != NULL) release_loop(scheduler->own, is_forked(scheduler));
+    scheduler->own = NULL;
 }
 
 static void scheduler_free(void *pointer) {
     rd_scheduler *scheduler = pointer;
+    if (scheduler->is_open && scheduler->own == NULL) return; /* the process ends */
     release(scheduler);
     if (scheduler->was_open) rd_fibers_free(&scheduler->fibers);
     rd_free(scheduler);
@@ -142,18 +164,37 @@ bool rd_scheduler_is_left(const rd_scheduler *scheduler) {
     return true;
 }
 
+static void begin(rd_scheduler *scheduler, const rd_scheduler_parts *parts) {
+    rd_fibers_init(&scheduler->fibers, parts->ops, parts->waiters, parts->wake);
+    scheduler->fibers.owner = parts->owner;
+    scheduler->forks = forks;
+    scheduler->thread = Qfalse;
+    scheduler->reason = rb_gv_get("$!");
+    scheduler->is_open = scheduler->was_open = true;
+}
+
 /* A scheduler with a loop of its own.
  * @raise [SystemCallError] no descriptor is left */
 static VALUE scheduler_initialize(VALUE self) {
     rd_scheduler *scheduler = get(self);
     if (scheduler->was_open) rb_raise(rd_eError, "initialised twice");
-    if (rd_loop_init(&scheduler->loop, false) != 0) rb_sys_fail("scheduler");
-    rd_waiters_init(&scheduler->waiters, &scheduler->loop, MOST_WAITERS);
-    rd_fibers_init(&scheduler->fibers, &own_loop, &scheduler->loop, &scheduler->waiters, wake_loop);
-    scheduler->forks = forks;
-    scheduler->thread = Qfalse;
-    scheduler->reason = rb_gv_get("$!");
-    scheduler->is_open = scheduler->was_open = true;
+    rd_own_loop *own = rd_alloc_zero(sizeof(*own));
+    if (rd_loop_init(&own->loop, false) != 0) {
+        rd_free(own);
+        rb_sys_fail("scheduler");
+    }
+    rd_waiters_init(&own->waiters, &own->loop, MOST_WAITERS);
+    scheduler->own = own;
+    begin(scheduler, &(rd_scheduler_parts){&own_loop, NULL, &own->waiters, wake_loop});
+    return self;
+}
+
+VALUE rd_scheduler_new(const rd_scheduler_parts *parts, rd_fibers **fibers) {
+    VALUE self = scheduler_allocate(scheduler_class);
+    rd_scheduler *scheduler = get(self);
+    begin(scheduler, parts);
+    scheduler->thread = rb_thread_current();
+    *fibers = &scheduler->fibers;
     return self;
 }
 
@@ -174,6 +215,11 @@ static VALUE scheduler_waiting(VALUE self) {
 
 /* ---- the end ---- */
 
+static VALUE end_close(VALUE self) {
+    release(get(self));
+    return Qnil;
+}
+
 /* Each fiber that waits is told to end; what it does for that may wait. */
 static VALUE stop(VALUE self) {
     rd_scheduler *scheduler = rd_scheduler_of(self);
@@ -187,16 +233,15 @@ static VALUE stop(VALUE self) {
     return Qnil;
 }
 
+VALUE rd_scheduler_stopped(void) {
+    return stopped_error;
+}
+
 /* In an `ensure` clause only `$!` knows the exception. If it was there before, it is not the reason
  * of the end: a `rescue` clause uses a scheduler. */
 static VALUE close_now(VALUE self) {
     VALUE reason = rb_gv_get("$!");
     return NIL_P(reason) || reason == get(self)->reason ? scheduler_run(self) : stop(self);
-}
-
-static VALUE end_close(VALUE self) {
-    release(get(self));
-    return Qnil;
 }
 
 static void refuse_in_fiber(VALUE self) {
@@ -214,6 +259,7 @@ static VALUE scheduler_close(VALUE self) {
     if (!scheduler->is_open) return Qnil;
     if (is_forked(scheduler)) return end_close(self);
     refuse_in_fiber(self);
+    if (scheduler->own == NULL) return scheduler->fibers.parked_count > 0 ? Qnil : end_close(self);
     return rb_ensure(close_now, self, end_close, self);
 }
 
@@ -232,6 +278,14 @@ static VALUE scheduler_is_closed(VALUE self) {
 
 /* ---- fibers ---- */
 
+static VALUE new_fiber(VALUE options, VALUE block) {
+    return rb_funcall_with_block_kw(fiber_class, new_id, 1, &options, block, RB_PASS_KEYWORDS);
+}
+
+VALUE rd_scheduler_new_fiber(VALUE block) {
+    return new_fiber(fiber_options, block);
+}
+
 /* Starts a fiber at once and returns when it waits, or has ended. `Fiber.schedule` calls it.
  * @overload fiber(**options, &block)
  *   @param options [Hash] of Fiber.new, where this Ruby knows them
@@ -242,13 +296,15 @@ static VALUE scheduler_fiber(int argc, VALUE *argv, VALUE self) {
     if (rd_scheduler_is_left(scheduler)) rb_raise(rd_eError, "a forked child has no scheduler");
     VALUE options = fiber_options;
     if (argc > 0) options = rb_funcall(fiber_options, rb_intern("merge"), 1, argv[argc - 1]);
-    VALUE fiber = rb_funcall_with_block_kw(fiber_class, rb_intern("new"), 1, &options,
-                                           rb_block_proc(), RB_PASS_KEYWORDS);
+    VALUE fiber = new_fiber(options, rb_block_proc());
     rd_fibers_start(&scheduler->fibers, fiber);
     return fiber;
 }
 
 static void init_constants(VALUE klass) {
+    new_id = rb_intern("new");
+    scheduler_class = klass;
+    rb_gc_register_mark_object(klass);
     fiber_class = rb_const_get(rb_cObject, rb_intern("Fiber"));
     fiber_options = rb_hash_new();
     rb_hash_aset(fiber_options, ID2SYM(rb_intern("blocking")), Qfalse);

@@ -64,7 +64,7 @@ static unsigned wait_for(rd_scheduler *scheduler, int fd, unsigned wanted, uint6
     } else if (due_ns != UINT64_MAX) {
         rd_deadline_set(&fibers->deadlines, &parking->deadline, due_ns);
     }
-    const int result = rd_fibers_park(parking, NULL, NULL);
+    const int result = rd_fibers_park(parking);
     if (result < 0) rb_syserr_fail(-result, "wait for a descriptor");
     return (unsigned)result;
 }
@@ -108,10 +108,10 @@ typedef struct rd_any_waiter {
     rd_parking *parking;
 } rd_any_waiter;
 
+/* On the heap: the stack of its fiber may be gone when the wait is undone. */
 typedef struct rd_any_wait {
-    rd_fibers *fibers;
-    rd_any_waiter *waiters;
     long count;
+    rd_any_waiter waiters[];
 } rd_any_wait;
 
 static void on_any(rd_fd_waiter *waiter, int ready) {
@@ -120,27 +120,27 @@ static void on_any(rd_fd_waiter *waiter, int ready) {
     rd_run_list_add(&parking->fibers->runnable, &parking->runnable, 1);
 }
 
-static void end_any_wait(void *argument) {
+static void end_any_wait(rd_parking *parking, void *argument) {
+    rd_fibers *fibers = parking->fibers;
     rd_any_wait *wait = argument;
-    if (!wait->fibers->is_closed) {
-        rd_loop_lock(wait->fibers->loop);
-        for (long i = 0; i < wait->count; i++) {
-            rd_waiters_remove(wait->fibers->waiters, &wait->waiters[i].waiter);
-        }
-        rd_loop_unlock(wait->fibers->loop);
+    fibers->ops->lock(fibers);
+    for (long i = 0; i < wait->count; i++) {
+        rd_waiters_remove(fibers->waiters, &wait->waiters[i].waiter);
     }
-    rd_free(wait->waiters);
+    fibers->ops->unlock(fibers);
+    rd_free(wait);
 }
 
 /* One that cannot be waited for counts as ready. */
 static void add_any(rd_any_wait *wait, rd_parking *parking, int fd, unsigned wanted) {
+    rd_fibers *fibers = parking->fibers;
     rd_any_waiter *any = &wait->waiters[wait->count++];
     any->parking = parking;
     rd_waiter_init(&any->waiter, on_any);
-    rd_loop_lock(wait->fibers->loop);
-    const int added = rd_waiters_add(wait->fibers->waiters, &any->waiter, fd, wanted);
-    rd_loop_unlock(wait->fibers->loop);
-    if (added != 0) rd_run_list_add(&wait->fibers->runnable, &parking->runnable, 1);
+    fibers->ops->lock(fibers);
+    const int added = rd_waiters_add(fibers->waiters, &any->waiter, fd, wanted);
+    fibers->ops->unlock(fibers);
+    if (added != 0) rd_run_list_add(&fibers->runnable, &parking->runnable, 1);
 }
 
 /* @param readers [Array<Integer>] descriptors
@@ -158,14 +158,16 @@ static VALUE wait_any(VALUE self, VALUE readers, VALUE writers, VALUE timeout) {
         NUM2INT(rb_ary_entry(readers, i)); /* raises now, if at all */
     for (long i = 0; i < writing; i++) NUM2INT(rb_ary_entry(writers, i));
     rd_parking *parking = rd_parking_begin(fibers);
-    rd_any_wait wait = {.fibers = fibers};
-    wait.waiters = rd_alloc_zero((size_t)(reading + writing + 1) * sizeof(*wait.waiters));
+    rd_any_wait *wait =
+        rd_alloc_zero(sizeof(*wait) + (size_t)(reading + writing) * sizeof(*wait->waiters));
+    parking->undo = end_any_wait;
+    parking->undo_argument = wait;
     for (long i = 0; i < reading; i++)
-        add_any(&wait, parking, NUM2INT(rb_ary_entry(readers, i)), RD_READABLE);
+        add_any(wait, parking, NUM2INT(rb_ary_entry(readers, i)), RD_READABLE);
     for (long i = 0; i < writing; i++)
-        add_any(&wait, parking, NUM2INT(rb_ary_entry(writers, i)), RD_WRITABLE);
+        add_any(wait, parking, NUM2INT(rb_ary_entry(writers, i)), RD_WRITABLE);
     if (due_ns != UINT64_MAX) rd_deadline_set(&fibers->deadlines, &parking->deadline, due_ns);
-    return rd_fibers_park(parking, end_any_wait, &wait) != 0 ? Qtrue : Qfalse;
+    return rd_fibers_park(parking) != 0 ? Qtrue : Qfalse;
 }
 
 /* ---- reading and writing ---- */

@@ -21,7 +21,7 @@ static bool wait_unblocked(rd_scheduler *scheduler, VALUE timeout) {
     rd_parking *parking = rd_parking_begin(fibers);
     parking->unblocks = true;
     if (due_ns != UINT64_MAX) rd_deadline_set(&fibers->deadlines, &parking->deadline, due_ns);
-    return rd_fibers_park(parking, NULL, NULL) > 0;
+    return rd_fibers_park(parking) > 0;
 }
 
 /* Kernel#sleep, Mutex#sleep.
@@ -126,7 +126,7 @@ static bool wait_for_end(rd_fibers *fibers, pid_t pid) {
     parking->own_fd = fd;
     const int added = rd_parking_wait_for(parking, fd, RD_READABLE);
     if (added != 0) rd_run_list_add(&fibers->runnable, &parking->runnable, -1);
-    return rd_fibers_park(parking, NULL, NULL) > 0;
+    return rd_fibers_park(parking) > 0;
 }
 
 /* Process.wait, `system`, backticks.

@@ -16,6 +16,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/list.h"
 
@@ -48,10 +49,28 @@ static inline void rd_runnable_init(rd_runnable *runnable) {
  * thread. */
 void rd_run_list_add(rd_run_list *list, rd_runnable *runnable, int result);
 
+/* A wait that may be ended before it begins: it is open from the first rd_gate_open() on, until the
+ * owner closes it. */
+typedef struct rd_gate {
+    rd_run_list *list;
+    rd_runnable *behind; /* what waits for it; NULL: nothing does */
+    bool is_open;
+} rd_gate;
+
+/* Makes what is behind it ready, now or when it comes. Any thread. */
+void rd_gate_open(rd_gate *gate);
+
 /* ---- for the owner ---- */
 
-/* Moves everything that is ready to the end of `batch`. */
-void rd_run_list_take(rd_run_list *list, rd_list *batch);
+/* Puts it behind the gate. It is ready at once if the gate is open. */
+void rd_gate_wait(rd_gate *gate, rd_runnable *runnable);
+/* Nothing waits behind it any more. Returns whether it was open; it is closed now. */
+bool rd_gate_leave(rd_gate *gate);
+
+/* Moves what is ready to the end of `batch`, the first `most`. */
+void rd_run_list_take(rd_run_list *list, rd_list *batch, uint32_t most);
+
+bool rd_run_list_is_empty(rd_run_list *list);
 
 /* Makes it ready in a list of the owner's, as its first. False: it is ready already. */
 bool rd_run_list_hold(rd_run_list *list, rd_runnable *runnable, rd_list *first_of);

@@ -53,19 +53,18 @@ int rd_gvl_protected_interrupts(void) {
 
 typedef struct rd_semaphore_wait_call {
     rd_semaphore *semaphore;
-    int64_t timeout_ms;
+    int64_t timeout_ns;
     bool posted;
 } rd_semaphore_wait_call;
 
 static void *semaphore_nogvl(void *argument) {
     rd_semaphore_wait_call *wait = argument;
-    const int64_t ns = wait->timeout_ms < 0 ? -1 : wait->timeout_ms * 1000000;
-    wait->posted = rd_semaphore_wait(wait->semaphore, ns);
+    wait->posted = rd_semaphore_wait(wait->semaphore, wait->timeout_ns);
     return NULL;
 }
 
-bool rd_gvl_wait_semaphore(rd_semaphore *semaphore, int64_t timeout_ms) {
-    rd_semaphore_wait_call wait = {semaphore, timeout_ms, false};
+bool rd_gvl_wait_semaphore(rd_semaphore *semaphore, int64_t timeout_ns) {
+    rd_semaphore_wait_call wait = {semaphore, timeout_ns, false};
     rb_thread_call_without_gvl2(semaphore_nogvl, &wait, RUBY_UBF_IO, NULL);
     return wait.posted;
 }

@@ -22,7 +22,7 @@ int rd_gvl_protected_interrupts(void);
 
 /* Waits for a post, at most timeout_ms (-1: for ever). True: a post came. False: time is up, or an
  * interrupt is pending. Never raises. */
-bool rd_gvl_wait_semaphore(rd_semaphore *semaphore, int64_t timeout_ms);
+bool rd_gvl_wait_semaphore(rd_semaphore *semaphore, int64_t timeout_ns);
 
 /* Runs a function that may take long, such as opening a file, without the GVL. False: an interrupt
  * is pending; neither the function nor another thread was run. Never raises. */

@@ -26,15 +26,20 @@ static uint64_t score(const _Atomic uint64_t *number) {
 
 /* ---- workers that are stuck ---- */
 
+static bool is_exhausted(const rd_server *server) {
+    const rd_score_row *here = server->score;
+    if (server->hooks.is_exhausted != NULL) return server->hooks.is_exhausted(server);
+    return score(&here->busy) >= score(&here->max_threads);
+}
+
 /* Whether requests wait because of the application. With more processes than CPUs, a leader often
  * waits some milliseconds for a CPU. Its requests would wait as long elsewhere, so that alone does
  * not make it stuck. If the leader sleeps and other threads are free, one soon takes over. */
 static bool looks_stuck(const rd_server *server, uint64_t away_ns) {
-    const rd_score_row *here = server->score;
     if (away_ns < SLEEPS_NS) return false;
     switch (rd_thread_state_of(&server->lead.thread)) {
     case RD_THREAD_SLEEPING:
-        if (score(&here->busy) >= score(&here->max_threads)) return true;
+        if (is_exhausted(server)) return true;
         break;
     case RD_THREAD_RUNNABLE:
         return rd_thread_cpu_ns(&server->lead.thread) >= server->lead.cpu_ns + COMPUTES_NS;

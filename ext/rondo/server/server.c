@@ -102,10 +102,10 @@ static char *copy(const char *text) {
     return memcpy(rd_alloc(size), text, size);
 }
 
-/* Endless tasks must leave a thread for requests, unless there is only one. */
+/* Endless tasks must leave a place for requests, unless there is only one. */
 static void init_tasks(rd_server *server) {
-    const uint32_t threads = (uint32_t)server->settings.max_threads;
-    rd_tasks_init(&server->tasks, &server->loop, threads > 1 ? threads - 1 : 1);
+    const uint32_t places = rd_settings_places(&server->settings);
+    rd_tasks_init(&server->tasks, &server->loop, places > 1 ? places - 1 : 1);
     server->tasks.ready_count = &server->events.ready_count;
     server->tasks.score = &server->score;
 }

@@ -61,6 +61,9 @@ typedef struct rd_server_hooks {
     void (*need_thread)(rd_server *server); /* requests wait and no leader takes them; any thread */
     /* A thread may compute while another one needs the GVL: it gives way. Any thread. */
     void (*need_gvl)(rd_server *server);
+    /* Whether no thread can take the loop. NULL: none can if all places in the application are
+     * taken. Any thread. */
+    bool (*is_exhausted)(const rd_server *server);
     void (*need_attention)(rd_server *server); /* a call is slow: see its flags; any thread */
     void (*unheard)(
         rd_server *server); /* no thread reacted to it; under the lock, without the GVL */

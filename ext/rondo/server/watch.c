@@ -31,7 +31,9 @@ static uint64_t busy(const rd_server *server) {
  * waits, or the leader itself, which has come back from its poll. If all are inside the
  * application, none of them would take what waits. */
 static bool is_needed(const rd_server *server) {
-    if (busy(server) >= (uint64_t)server->settings.max_threads) return false;
+    const rd_settings *settings = &server->settings;
+    const bool are_threads = settings->fibers == 0; /* not fibers, which may wait */
+    if (are_threads && busy(server) >= (uint64_t)settings->max_threads) return false;
     return server->lead.watch_called || atomic_load(&server->lead.phase) == RD_PHASE_AWAKE;
 }
 

@@ -45,7 +45,7 @@ static void test_results(void) {
     rd_run_list_add(&list, &b, 3);
     rd_run_list_add(&list, &a, 5); /* instead of the deadline */
     rd_run_list_add(&list, &a, 7); /* too late */
-    rd_run_list_take(&list, &batch);
+    rd_run_list_take(&list, &batch, UINT32_MAX);
     CHECK_INT(batch_size(&batch), 2);
     CHECK(batch.next == &a.node);
     rd_run_list_add(&list, &b, 9); /* it is ready still */
@@ -123,7 +123,7 @@ static void *make_ready(void *argument) {
 static void run_batch(void) {
     rd_list batch;
     rd_list_init(&batch);
-    rd_run_list_take(&list, &batch);
+    rd_run_list_take(&list, &batch, UINT32_MAX);
     for (rd_list *node; (node = rd_list_shift(&batch)) != NULL;) {
         other *ready = RD_CONTAINER(node, other, runnable.node);
         const int result = rd_run_list_drop(&list, &ready->runnable);

@@ -114,6 +114,7 @@ class LogTest < RackCase
   end
 
   def test_a_thread_that_ends_while_it_logs
+    needs_threads
     log = KillingLog.new
     begun = Queue.new
     go_on = Queue.new

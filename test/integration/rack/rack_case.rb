@@ -18,6 +18,14 @@ class RackCase < Minitest::Test
   # The time in which things that should happen soon may happen on a loaded machine.
   PATIENCE = 60
 
+  # The settings of all servers, unless a test gives others: RONDO_TEST_FIBERS=N runs the tests with fibers.
+  EVERYWHERE = ENV.key?("RONDO_TEST_FIBERS") ? { fibers: Integer(ENV["RONDO_TEST_FIBERS"]) } : {}
+
+  # For tests of what a thread alone has: a place for each, and an exception that another thread raises in it.
+  def needs_threads
+    skip "these servers have fibers: RONDO_TEST_FIBERS" if EVERYWHERE.any?
+  end
+
   # Records the log of the server.
   class Log
     def initialize
@@ -71,7 +79,7 @@ class RackCase < Minitest::Test
 
     def initialize(app, **settings)
       @log = Log.new
-      @server = Rondo::Server.new(app, log: @log, **settings)
+      @server = Rondo::Server.new(app, log: @log, **EVERYWHERE, **settings)
       @url = XorProxy.front(@server.listen(XorProxy.bind("tcp://127.0.0.1:0")))
       @thread = Thread.new { @server.run }
       @thread.report_on_exception = false

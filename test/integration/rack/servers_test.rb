@@ -205,6 +205,7 @@ class RackServersTest < RackCase
   end
 
   def test_a_raise_while_the_application_runs_ends_in_the_application
+    needs_threads
     entered = Queue.new
     running = start(lint: false) do |env|
       next [200, {}, ["fine"]] unless env["PATH_INFO"] == "/slow"

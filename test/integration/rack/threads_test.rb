@@ -72,6 +72,7 @@ class ThreadsTest < RackCase
   end
 
   def test_all_places_taken_and_all_but_one
+    needs_threads
     start_gated(max_threads: 4)
     waiting = enter(3)
     assert_equal "/free", get(connect, "/free").body
@@ -309,6 +310,7 @@ class ThreadsTest < RackCase
   end
 
   def test_hooks_run_in_every_thread
+    needs_threads
     seen = Queue.new
     start_gated(max_threads: 3, reap_after_ms: 10,
                 thread_start: -> { seen << [:start, Thread.current] },
@@ -371,6 +373,7 @@ class ThreadsTest < RackCase
   # ---- deadlines of the queue ----
 
   def test_requests_that_wait_too_long_are_turned_away
+    needs_threads
     start_gated(max_threads: 1, queue_timeout_ms: 1000) # enough for requests that find a free place
     waiting = enter(1)
     client = connect
@@ -384,6 +387,7 @@ class ThreadsTest < RackCase
   end
 
   def test_more_than_max_queue_are_turned_away_at_once
+    needs_threads
     start_gated(max_threads: 1, max_queue: 2)
     waiting = enter(1)
     queued = Array.new(2) { connect.tap { |client| client.write(bytes("GET", "/queued")) } }

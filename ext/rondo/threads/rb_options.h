@@ -2,8 +2,8 @@
  *
  * Settings and options of Rondo::Server::Core. With the GVL.
  */
-#ifndef RD_APP_OPTIONS_H
-#define RD_APP_OPTIONS_H
+#ifndef RD_THREADS_OPTIONS_H
+#define RD_THREADS_OPTIONS_H
 
 #include "binding/rb_binding.h"
 

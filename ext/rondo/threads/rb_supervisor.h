@@ -2,8 +2,8 @@
  *
  * The thread that called run(). With the GVL.
  */
-#ifndef RD_APP_SUPERVISOR_H
-#define RD_APP_SUPERVISOR_H
+#ifndef RD_THREADS_SUPERVISOR_H
+#define RD_THREADS_SUPERVISOR_H
 
 #include "binding/rb_binding.h"
 

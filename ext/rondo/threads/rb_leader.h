@@ -2,8 +2,8 @@
  *
  * An application thread. With the GVL.
  */
-#ifndef RD_APP_LEADER_H
-#define RD_APP_LEADER_H
+#ifndef RD_THREADS_LEADER_H
+#define RD_THREADS_LEADER_H
 
 #include "binding/rb_binding.h"
 

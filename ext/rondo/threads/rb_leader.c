@@ -3,7 +3,9 @@
  * An application thread: it waits as a standby, leads, retires. Also decides when the leader yields
  * the GVL. See rb_pool.h.
  */
-#include "app/rb_leader.h"
+#include "threads/rb_leader.h"
+
+#include <ruby/fiber/scheduler.h>
 
 #include "base/alloc.h"
 #include "base/apart.h"
@@ -18,12 +20,10 @@
 #include "binding/rb_report.h"
 #include "binding/rb_strand.h"
 #include "rack/rb_log.h"
-#include "app/rb_dispatch.h"
-#include "app/rb_events.h"
-#include "app/rb_task.h"
+#include "threads/rb_fiber_calls.h"
+#include "threads/rb_serve.h"
 
-#define YIELD_NS        1000000
-#define EVENTS_PER_TURN 32
+#define YIELD_NS 1000000
 
 static void count(_Atomic uint64_t *number) {
     uint64_t before = atomic_load_explicit(number, memory_order_relaxed);
@@ -37,6 +37,7 @@ typedef struct rd_left_over {
     bool done;     /* the server has stopped */
     bool released; /* borrowed Strings are no longer needed */
     bool events;   /* or tasks wait for the application */
+    bool requests; /* do */
     bool crowded;  /* another thread computes, as far as is known */
 } rd_left_over;
 
@@ -47,18 +48,26 @@ static void count_return(rd_pool *pool, const rd_lead *lead) {
     if (next_ns > pool->next_yield_ns) pool->next_yield_ns = next_ns;
 }
 
+static bool is_expected(rd_runner *runner) {
+    const rd_binding *binding = runner->binding;
+    if (runner->fibers != NULL && rd_fiber_calls_can_go_on(runner)) return true;
+    return rd_pool_has_place(binding) && !rd_list_is_empty(&binding->pool.aside);
+}
+
 static rd_left_over turn(rd_runner *runner) {
     rd_binding *binding = runner->binding;
     rd_server *server = binding->server;
     rd_pool *pool = &binding->pool;
+    const bool is_expected_back = is_expected(runner);
+    rd_server_wait wait = runner->fibers != NULL ? rd_fiber_calls_wait : rd_gvl_wait;
     rd_lock(binding);
-    server->lead.may_hold = pool->active == 0;
-    server->lead.expected = rd_pool_has_place(binding) && !rd_list_is_empty(&pool->aside);
+    server->lead.may_hold = pool->active <= runner->inside;
+    server->lead.expected = is_expected_back;
     server->lead.thread = runner->self;
-    rd_server_turn(server, rd_gvl_wait, rd_pool_has_place(binding));
+    rd_server_turn(server, wait, rd_pool_has_place(binding));
     rd_left_over left = {rd_server_is_done(server), binding->lent.released != NULL,
-                         server->events.ready_count > 0,
-                         pool->active > 0 || server->lead.way.was_called};
+                         server->events.ready_count > 0, rd_queue_is_ready(&server->queue),
+                         pool->active > runner->inside || server->lead.way.was_called};
     runner->has_incidents = rd_has_incidents(&server->incidents);
     bool slept = server->lead.slept;
     if (slept) count_return(pool, &server->lead);
@@ -78,115 +87,58 @@ static void yield_to_others(rd_pool *pool) {
     pool->next_yield_ns = after + (after - before > YIELD_NS ? after - before : YIELD_NS);
 }
 
-/* Sends the answers that are ready, because another thread has the loop, or none. */
-static void hand_over(rd_binding *binding, rd_request *before) {
-    rd_lock(binding);
-    if (before != NULL) rd_server_let_go(binding->server, before);
-    rd_conn_set_flush(&binding->server->conns);
-    rd_unlock(binding);
-}
-
 /* Writing logs may block. Meanwhile another thread may take the loop. */
 static void write_logs(rd_runner *runner) {
     rd_binding *binding = runner->binding;
     if (!runner->has_incidents && binding->log.len == 0) return;
-    hand_over(binding, NULL); /* sends answers first */
+    rd_serve_hand_over(binding, NULL); /* sends answers first */
     runner->away = true;
     if (runner->has_incidents) rd_report_incidents(binding);
     if (binding->log.len > 0) rd_log_flush(binding);
     runner->away = false;
 }
 
-/* Calls the application for a batch of requests. Returns the state of a Thread#kill, or 0. */
-static int serve_batch(rd_runner *runner) {
-    rd_binding *binding = runner->binding;
-    rd_request *before = NULL;
-    rd_call call;
+static int serve_in_fibers(rd_runner *runner, rd_left_over left) {
+    if (left.requests || left.events) rd_fiber_calls_begin_some(runner, left.events);
+    if (rd_is_forked(runner->binding)) return 0;
+    rd_fiber_calls_go_on(runner, true);
+    return rd_is_forked(runner->binding) ? 0 : rd_fiber_calls_killed(runner);
+}
+
+/* Between two turns the application runs. Returns the state of a Thread#kill, or 0. */
+static int serve(rd_runner *runner, rd_left_over left) {
     int killed = 0;
-    while (binding->pool.leader == runner && rd_pool_has_place(binding)) {
-        bool more = rd_call_begin(&call, runner, before);
-        before = NULL;
-        if (!more) return 0;
-        rd_pool_enter(&runner->visit, call.request);
-        before = rd_call_run(&call);
-        if (rd_is_forked(binding)) return 0;
-        rd_pool_leave(&runner->visit);
-        killed = call.killed;
-        if (killed != 0) break;
-    }
-    hand_over(binding, before);
+    if (runner->fibers != NULL) return serve_in_fibers(runner, left);
+    rd_serve(&runner->visit, left.events, &killed);
     return killed;
 }
 
-/* Delivers events of upgraded connections to the application. Returns the state of a Thread#kill,
- * or 0. */
-static int serve_events(rd_runner *runner) {
-    rd_binding *binding = runner->binding;
-    rd_event event = {.source = NULL};
-    int killed = 0;
-    for (int left = EVENTS_PER_TURN; killed == 0; left--) {
-        bool goes_on = left > 0 && binding->pool.leader == runner && rd_pool_has_place(binding);
-        rd_lock(binding);
-        bool more = rd_server_next_event(binding->server, &event, goes_on);
-        rd_unlock(binding);
-        if (!more) break;
-        rd_pool_enter(&runner->visit, NULL);
-        killed = rd_event_dispatch(binding, &event);
-        if (rd_is_forked(binding)) return 0;
-        rd_pool_leave(&runner->visit);
-    }
-    if (event.source != NULL) { /* killed */
-        rd_lock(binding);
-        rd_server_next_event(binding->server, &event, false);
-        rd_unlock(binding);
-    }
-    return killed;
-}
-
-/* Runs tasks for as long as a batch of requests may take. Returns the state of a Thread#kill, or
- * 0. */
-RD_APART static int serve_tasks(rd_runner *runner) {
-    rd_binding *binding = runner->binding;
-    rd_task *task = NULL;
-    int killed = 0;
-    for (;;) {
-        bool goes_on = killed == 0 && binding->pool.leader == runner && rd_pool_has_place(binding);
-        task = rd_task_next(binding, task, goes_on);
-        if (task == NULL) return killed;
-        rd_pool_enter(&runner->visit, NULL);
-        killed = rd_task_run(binding, task);
-        if (rd_is_forked(binding)) return 0;
-        rd_pool_leave(&runner->visit);
-    }
-}
-
-static int serve_others(rd_runner *runner) {
-    const int killed = serve_events(runner);
-    return killed != 0 || rd_is_forked(runner->binding) ? killed : serve_tasks(runner);
-}
-
-static VALUE lead(VALUE argument) {
-    rd_runner *runner = (rd_runner *)argument;
+/* One turn, and what it brought. */
+static void lead_once(rd_runner *runner) {
     rd_binding *binding = runner->binding;
     rd_pool *pool = &binding->pool;
-    while (pool->leader == runner && !pool->over) {
-        rd_left_over left = turn(runner);
-        rd_gvl_check_interrupts();
-        if (left.released) rd_borrowed_release_all(binding);
-        if (left.done) {
-            write_logs(runner);
-            rd_pool_end(binding);
-            break;
-        }
-        if (left.crowded) yield_to_others(pool);
-        if (pool->begun) rd_pool_let_back_in(binding);
-        int killed = serve_batch(runner);
-        if (rd_is_forked(binding)) return Qfalse; /* the parent has these events, too */
-        if (left.events && killed == 0) killed = serve_others(runner);
-        if (rd_is_forked(binding)) return Qfalse;
-        if (pool->leader == runner) rd_pool_let_back_in(binding);
+    const rd_left_over left = turn(runner);
+    rd_gvl_check_interrupts();
+    if (left.released) rd_borrowed_release_all(binding);
+    if (left.done) {
         write_logs(runner);
-        if (killed != 0) rb_jump_tag(killed);
+        rd_pool_end(binding);
+        return;
+    }
+    if (left.crowded) yield_to_others(pool);
+    if (pool->begun) rd_pool_let_back_in(binding);
+    const int killed = serve(runner, left);
+    if (rd_is_forked(binding)) return; /* the parent has what is left */
+    if (pool->leader == runner) rd_pool_let_back_in(binding);
+    write_logs(runner);
+    if (killed != 0) rb_jump_tag(killed);
+}
+
+static VALUE lead(rd_runner *runner) {
+    const rd_pool *pool = &runner->binding->pool;
+    while (pool->leader == runner && !pool->over) {
+        lead_once(runner);
+        if (rd_is_forked(runner->binding)) return Qfalse;
     }
     return Qtrue;
 }
@@ -215,8 +167,13 @@ static bool takes_loop(rd_runner *runner) {
 static bool may_retire(const rd_binding *binding) {
     const rd_pool *pool = &binding->pool;
     uint32_t kept = (uint32_t)binding->server->settings.min_threads;
+    const uint32_t asleep = rd_pool_has_fibers(binding) ? 0 : pool->waiting;
     if (kept < 2 && rd_pool_max_threads(binding) > 1) kept = 2; /* a leader and its standby */
-    return pool->threads - pool->waiting > kept && atomic_load(&pool->standbys) > 0;
+    return pool->threads - asleep > kept && atomic_load(&pool->standbys) > 0;
+}
+
+static int64_t reap_after_ns(const rd_binding *binding) {
+    return binding->server->settings.reap_after_ms * INT64_C(1000000);
 }
 
 /* Waits for its turn to run the loop. False: this thread is not needed any more. */
@@ -225,10 +182,9 @@ static bool become_leader(rd_runner *runner) {
     rd_pool *pool = &binding->pool;
     while (!pool->over) {
         if (takes_loop(runner)) return true;
-        atomic_fetch_add(&pool->standbys, 1);
-        bool woken = rd_gvl_wait_semaphore(&pool->standby, binding->server->settings.reap_after_ms);
-        atomic_fetch_sub(&pool->standbys, 1);
-        atomic_store(&pool->armed, false);
+        rd_pool_begin_standby(runner);
+        bool woken = rd_gvl_wait_semaphore(&runner->woken, reap_after_ns(binding));
+        rd_pool_end_standby(runner);
         rd_gvl_check_interrupts();
         if (!woken && may_retire(binding)) return false;
     }
@@ -250,10 +206,44 @@ static void call_hook(rd_binding *binding, VALUE hook) {
     rd_report_error(binding, error, Qnil);
 }
 
+/* ---- with fibers ---- */
+
+/* A thread that does not lead goes on with its fibers. False: it is not needed any more. */
+static bool follow(rd_runner *runner) {
+    rd_binding *binding = runner->binding;
+    const bool over = binding->pool.over;
+    const bool empty = rd_fiber_calls_are_over(runner);
+    if (over && runner->inside == 0) return false;
+    if (!over) rd_pool_begin_standby(runner);
+    const bool idle = rd_fiber_calls_sleep(runner, empty ? reap_after_ns(binding) : -1);
+    if (!over) rd_pool_end_standby(runner);
+    rd_gvl_check_interrupts();
+    rd_fiber_calls_go_on(runner, false);
+    if (rd_is_forked(binding)) return false;
+    if (rd_fiber_calls_killed(runner) != 0) rb_jump_tag(rd_fiber_calls_killed(runner));
+    return !idle || !may_retire(binding);
+}
+
+static VALUE take_part_in_fibers(rd_runner *runner) {
+    const rd_binding *binding = runner->binding;
+    const rd_pool *pool = &binding->pool;
+    rd_fiber_calls_at_hub(runner);
+    while (!rd_is_forked(binding)) {
+        if (!pool->over && (pool->leader == runner || takes_loop(runner))) {
+            runner->away = false;
+            lead_once(runner);
+        } else if (!follow(runner)) {
+            break;
+        }
+    }
+    return Qfalse;
+}
+
 /* False when the thread is not needed any more. */
 static VALUE take_part(VALUE argument) {
     rd_runner *runner = (rd_runner *)argument;
-    return become_leader(runner) ? lead(argument) : Qfalse;
+    if (runner->fibers != NULL) return take_part_in_fibers(runner);
+    return become_leader(runner) ? lead(runner) : Qfalse;
 }
 
 /* What is raised into a thread outside of the application (a Timeout that comes too late) must not
@@ -262,6 +252,7 @@ static bool take_part_protected(rd_runner *runner) {
     rd_binding *binding = runner->binding;
     int state = 0;
     VALUE goes_on = rb_protect(take_part, (VALUE)runner, &state);
+    if (runner->visit.is_inside) runner->inside--;
     runner->visit.is_inside = false;
     runner->away = true;
     if (rd_is_forked(binding)) return false;
@@ -273,15 +264,38 @@ static bool take_part_protected(rd_runner *runner) {
     return true;
 }
 
+/* A scheduler that the application has set stays, and the thread has no fibers of ours. */
+static VALUE begin_fibers(rd_runner *runner) {
+    rd_binding *binding = runner->binding;
+    if (!rd_pool_has_fibers(binding)) return Qnil;
+    if (NIL_P(rb_fiber_scheduler_get())) return rd_fiber_calls_begin(runner);
+    rb_funcall(binding->app.reporter, rb_intern("report_foreign_scheduler"), 1,
+               rb_fiber_scheduler_get());
+    return Qnil;
+}
+
 static VALUE live(VALUE argument) {
     rd_runner *runner = (rd_runner *)argument;
     rd_binding *binding = runner->binding;
     call_hook(binding, binding->app.thread_start);
+    VALUE kept = begin_fibers(runner);
     while (!rd_is_forked(binding) && take_part_protected(runner)) {
     }
-    if (rd_is_forked(binding)) return Qnil;
-    call_hook(binding, binding->app.thread_exit);
+    RB_GC_GUARD(kept);
+    return kept;
+}
+
+static VALUE leave(VALUE argument) {
+    rd_runner *runner = (rd_runner *)argument;
+    call_hook(runner->binding, runner->binding->app.thread_exit);
     return Qnil;
+}
+
+static void stop_leading(rd_runner *runner) {
+    rd_pool *pool = &runner->binding->pool;
+    if (pool->leader != runner) return;
+    pool->leader = NULL;
+    rd_pool_arm(pool);
 }
 
 static void end_life(rd_runner *runner) {
@@ -289,14 +303,18 @@ static void end_life(rd_runner *runner) {
     rd_pool *pool = &binding->pool;
     if (rd_is_forked(binding)) return;
     rd_list_unlink(&runner->node);
+    rd_list_unlink(&runner->visit.node);
     rb_ary_delete(binding->app.threads, runner->thread);
     pool->threads--;
     rd_pool_write_scores(binding);
-    if (pool->leader == runner) {
-        pool->leader = NULL;
-        rd_pool_arm(pool);
-    }
+    stop_leading(runner);
     rd_semaphore_post(&pool->supervisor);
+}
+
+/* The thread ends as it would have: by this exception, or by its end. */
+static void end_by(int state, VALUE error) {
+    if (rb_obj_is_kind_of(error, rb_eException)) rb_set_errinfo(error);
+    if (rb_errinfo() == error) rb_jump_tag(state);
 }
 
 VALUE rd_leader_run_thread(void *argument) {
@@ -306,14 +324,22 @@ VALUE rd_leader_run_thread(void *argument) {
     rd_runner *runner = rd_alloc_zero(sizeof(*runner));
     *runner =
         (rd_runner){.binding = binding, .thread = thread, .away = true, .self = rd_thread_self()};
-    runner->visit = (rd_visit){.runner = runner, .strand = &rd_thread_strand};
+    runner->visit = (rd_visit){.runner = runner, .strand = &rd_thread_strand, .fiber = Qfalse};
     rd_list_append(&binding->pool.runners, &runner->node);
+    rd_list_append(&binding->pool.visits, &runner->visit.node);
     int state = 0; /* not rb_ensure(): continuations would run its end too early */
-    rb_protect(live, (VALUE)runner, &state);
+    VALUE kept = rb_protect(live, (VALUE)runner, &state), error = rb_errinfo();
+    if (!rd_is_forked(binding)) stop_leading(runner);
+    const bool is_free = rd_fiber_calls_end(runner);
+    if (state == 0 && !rd_is_forked(binding)) {
+        rb_protect(leave, (VALUE)runner, &state);
+        error = rb_errinfo();
+    }
     end_life(runner);
     if (!rd_is_forked(binding)) rd_binding_unref(binding);
-    rd_free(runner);
-    if (state != 0) rb_jump_tag(state);
+    if (is_free) rd_free(runner);
+    if (state != 0) end_by(state, error);
+    RB_GC_GUARD(kept);
     RB_GC_GUARD(thread);
     RB_GC_GUARD(self);
     return Qnil;

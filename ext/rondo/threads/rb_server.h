@@ -2,8 +2,8 @@
  *
  * Rondo::Server::Core. With the GVL.
  */
-#ifndef RD_APP_SERVER_H
-#define RD_APP_SERVER_H
+#ifndef RD_THREADS_SERVER_H
+#define RD_THREADS_SERVER_H
 
 #include <ruby.h>
 

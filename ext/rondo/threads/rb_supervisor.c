@@ -3,7 +3,7 @@
  * The thread that called run(): makes application threads, takes signals and exceptions, reports
  * calls that take long. It never calls the application itself. See rb_pool.h.
  */
-#include "app/rb_supervisor.h"
+#include "threads/rb_supervisor.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "binding/rb_pool.h"
 #include "binding/rb_report.h"
 #include "rack/rb_log.h"
-#include "app/rb_leader.h"
+#include "threads/rb_leader.h"
 #include "app/rb_task.h"
 
 #define KILL_PATIENCE_MS 1000
@@ -123,7 +123,7 @@ static VALUE report_by(rd_visit *visit, ID method_of_reporter) {
     return rb_funcall(visit->runner->binding->app.reporter, method_of_reporter, 4,
                       rb_str_new(method.ptr, (long)method.len),
                       rb_str_new(path.ptr, (long)path.len), DBL2NUM((double)ms / 1000),
-                      visit->runner->thread);
+                      visit->strand->place(visit));
 }
 
 static VALUE report_slow(VALUE argument) {
@@ -221,11 +221,60 @@ static bool only_hung_left(const rd_binding *binding) {
     const rd_pool *pool = &binding->pool;
     if (!pool->over) return false;
     for (const rd_list *node = pool->runners.next; node != &pool->runners; node = node->next) {
-        const rd_runner *runner = RD_CONTAINER(node, rd_runner, node);
-        const rd_visit *visit = &runner->visit;
-        if (!visit->is_inside || visit->request == NULL || !visit->request->hung) return false;
+        if (RD_CONTAINER(node, rd_runner, node)->inside == 0) return false;
+    }
+    RD_EACH_VISIT(pool, visit, node) {
+        if (visit->request == NULL || !visit->request->hung) return false;
     }
     return true;
+}
+
+/* ---- fibers that keep their threads ---- */
+
+#define LEAST_LOOK_NS 5000000
+
+static VALUE report_slow_fiber(VALUE argument) {
+    const rd_runner *runner = (const rd_runner *)argument;
+    const rd_binding *binding = runner->binding;
+    VALUE place = rb_funcall(runner->thread, rb_intern("backtrace"), 0);
+    return rb_funcall(binding->app.reporter, rb_intern("report_slow_fiber"), 2,
+                      LL2NUM(binding->server->settings.slow_fiber_ms), place);
+}
+
+/* True: other threads may have run, and this one may have ended. */
+static bool report_fiber_of(rd_runner *runner, uint64_t limit_ns) {
+    const rd_fibers *fibers = runner->fibers;
+    if (fibers == NULL || fibers->since_ns == 0 || fibers->since_ns == runner->reported_ns)
+        return false;
+    if (rd_clock_ns() - fibers->since_ns < limit_ns) return false;
+    int state = 0;
+    runner->reported_ns = fibers->since_ns;
+    rb_protect(report_slow_fiber, (VALUE)runner, &state);
+    if (state != 0 && rd_ends_thread(rb_errinfo())) rb_jump_tag(state);
+    if (state != 0) rb_set_errinfo(Qnil);
+    return true;
+}
+
+static bool report_one_fiber(rd_pool *pool, uint64_t limit_ns) {
+    for (rd_list *node = pool->runners.next; node != &pool->runners; node = node->next) {
+        if (report_fiber_of(RD_CONTAINER(node, rd_runner, node), limit_ns)) return true;
+    }
+    return false;
+}
+
+/* Waits until something is to be done. If fibers are watched, it looks at them twice in the time
+ * that one may have its thread. */
+static void wait_for_need(rd_binding *binding) {
+    rd_pool *pool = &binding->pool;
+    const int64_t limit_ns = binding->server->settings.slow_fiber_ms * INT64_C(1000000);
+    if (limit_ns == 0 || !rd_pool_has_fibers(binding)) {
+        rd_gvl_wait_semaphore(&pool->supervisor, -1);
+        return;
+    }
+    rd_gvl_wait_semaphore(&pool->supervisor,
+                          limit_ns / 2 > LEAST_LOOK_NS ? limit_ns / 2 : LEAST_LOOK_NS);
+    while (!rd_is_forked(binding) && report_one_fiber(pool, (uint64_t)limit_ns)) {
+    }
 }
 
 static VALUE supervise(VALUE argument) {
@@ -234,7 +283,7 @@ static VALUE supervise(VALUE argument) {
     while (!pool->over || pool->threads > 0) {
         while (lacks_thread(binding) && add_thread(binding)) {
         }
-        rd_gvl_wait_semaphore(&pool->supervisor, -1);
+        wait_for_need(binding);
         rd_gvl_check_interrupts();
         if (rd_is_forked(binding)) return Qnil;
         if (atomic_exchange(&pool->attention_wanted, false)) attend(binding);

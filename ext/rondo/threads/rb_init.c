@@ -17,7 +17,7 @@
 #include "app/rb_client.h"
 #include "app/rb_client_event.h"
 #include "app/rb_connect.h"
-#include "app/rb_server.h"
+#include "threads/rb_server.h"
 #include "app/rb_task.h"
 
 RUBY_FUNC_EXPORTED void Init_rondo(void);

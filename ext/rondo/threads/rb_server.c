@@ -3,7 +3,7 @@
  * Rondo::Server::Core: one server as a Ruby object. lib/rondo/server.rb wraps it and documents the
  * public interface; this class only passes the calls to C.
  */
-#include "app/rb_server.h"
+#include "threads/rb_server.h"
 
 #include "base/alloc.h"
 #include "http/target.h"
@@ -19,9 +19,9 @@
 #include "rack/rb_input.h"
 #include "app/rb_channels.h"
 #include "app/rb_connect.h"
-#include "app/rb_options.h"
+#include "threads/rb_options.h"
 #include "app/rb_raw.h"
-#include "app/rb_supervisor.h"
+#include "threads/rb_supervisor.h"
 
 #define LINK_FINISH_MS 1000
 

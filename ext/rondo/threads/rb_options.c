@@ -2,7 +2,7 @@
  *
  * The arguments of Rondo::Server::Core.new; see rb_options.h.
  */
-#include "app/rb_options.h"
+#include "threads/rb_options.h"
 
 #include <errno.h>
 #include <string.h>

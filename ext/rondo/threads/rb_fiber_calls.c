@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Visits in fibers; see rb_fiber_calls.h.
+ */
+#include "threads/rb_fiber_calls.h"
+
+#include <ruby/fiber/scheduler.h>
+
+#include "base/alloc.h"
+#include "base/apart.h"
+#include "system/clock.h"
+#include "fibers/rb_scheduler.h"
+#include "ruby/rb_gvl.h"
+#include "binding/rb_fork.h"
+#include "binding/rb_pool.h"
+#include "binding/rb_report.h"
+#include "app/rb_dispatch.h"
+#include "app/rb_events.h"
+#include "threads/rb_serve.h"
+#include "app/rb_task.h"
+
+#define MOST_AT_ONCE 32  /* fibers that go on between two turns */
+#define MOST_IDLE    256 /* fibers that are kept for later visits, with fiber_pool */
+
+#define END_PATIENCE_NS 1000000000 /* with fibers that do not end when their thread does */
+
+struct rd_fiber_calls {
+    VALUE scheduler, block, idle; /* on the stack of the thread, too */
+    rd_visit *begun;              /* what the fiber that begins now is for */
+    rd_list spare;                /* rd_visit */
+    int killed;             /* state of a Thread#kill that ended a fiber: the thread ends, too */
+    bool others;            /* events or tasks wait */
+    bool is_done;           /* the fiber that was begun last has left nothing for this turn */
+    atomic_bool is_in_loop; /* the thread sleeps in the loop, not at `woken` */
+};
+
+/* ---- waiting ---- */
+
+static rd_runner *runner_of(const rd_fibers *fibers) {
+    return fibers->owner;
+}
+
+/* The thread sleeps, or is about to. Any thread, also under the loop lock. */
+static void wake(rd_run_list *list) {
+    rd_runner *runner = runner_of(RD_CONTAINER(list, rd_fibers, runnable));
+    if (atomic_load(&runner->own->is_in_loop)) {
+        rd_loop_interrupt(&runner->binding->server->loop);
+    } else {
+        rd_semaphore_post(&runner->woken);
+    }
+}
+
+static void lock(rd_fibers *fibers) {
+    rd_lock(runner_of(fibers)->binding);
+}
+
+static void unlock(rd_fibers *fibers) {
+    rd_unlock(runner_of(fibers)->binding);
+}
+
+static bool is_left(const rd_fibers *fibers) {
+    return rd_is_forked(runner_of(fibers)->binding);
+}
+
+static int64_t until(uint64_t due_ns) {
+    if (due_ns == UINT64_MAX) return -1;
+    const uint64_t now = rd_clock_ns();
+    return due_ns > now ? (int64_t)(due_ns - now) : 0;
+}
+
+static int64_t sooner(int64_t a, int64_t b) {
+    return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+static void wait_apart(rd_fibers *fibers, uint64_t until_ns) {
+    rd_runner *runner = runner_of(fibers);
+    if (!rd_run_list_begin_sleep(&fibers->runnable)) return;
+    const int64_t most_ns = until(until_ns);
+    if (most_ns != 0) rd_gvl_wait_semaphore(&runner->woken, most_ns);
+    rd_run_list_end_sleep(&fibers->runnable);
+}
+
+bool rd_fiber_calls_sleep(rd_runner *runner, int64_t most_ns) {
+    rd_fibers *fibers = runner->fibers;
+    if (!rd_run_list_begin_sleep(&fibers->runnable)) return false;
+    const int64_t own_ns = until(rd_deadlines_next(&fibers->deadlines));
+    const int64_t least_ns = sooner(most_ns, own_ns);
+    const bool woken = least_ns == 0 || rd_gvl_wait_semaphore(&runner->woken, least_ns);
+    rd_run_list_end_sleep(&fibers->runnable);
+    return !woken && own_ns != least_ns;
+}
+
+void rd_fiber_calls_wait(rd_server *server, int64_t timeout_us) {
+    const rd_binding *binding = server->hooks.owner;
+    rd_runner *runner = binding->pool.leader;
+    rd_fibers *fibers = runner->fibers;
+    atomic_store(&runner->own->is_in_loop, true);
+    const bool sleeps = rd_run_list_begin_sleep(&fibers->runnable);
+    const int64_t own_ns = until(rd_deadlines_next(&fibers->deadlines));
+    const int64_t own_us = own_ns < 0 ? -1 : (own_ns + 999) / 1000;
+    rd_gvl_wait(server, sleeps ? sooner(timeout_us, own_us) : 0);
+    rd_run_list_end_sleep(&fibers->runnable);
+    atomic_store(&runner->own->is_in_loop, false);
+}
+
+static const rd_fibers_ops server_loop = {wait_apart, lock, unlock, is_left};
+
+/* ---- in a fiber ---- */
+
+static void spare(rd_visit *visit) {
+    rd_list_unlink(&visit->node);
+    rd_list_append(&visit->runner->own->spare, &visit->node);
+}
+
+/* If the fiber has not waited, the hub still waits for it. */
+static void serve(rd_visit *visit) {
+    rd_runner *runner = visit->runner;
+    rd_fiber_calls *own = runner->own;
+    int killed = 0;
+    runner->fibers->context = visit;
+    const bool is_done = rd_serve(visit, own->others, &killed);
+    if (rd_is_forked(runner->binding)) return;
+    if (visit->round == runner->round) own->is_done = is_done;
+    if (killed != 0) own->killed = killed; /* Ruby 3.1 would raise a TypeError in the hub */
+}
+
+/* Waits for the next visit. False: it is too many, or it is not like a new one. */
+static bool rest(const rd_visit *visit) {
+    rd_runner *runner = visit->runner;
+    if (runner->own->killed != 0 || RARRAY_LEN(runner->own->idle) >= MOST_IDLE) return false;
+    if (!rd_visit_has_left_nothing(visit)) return false;
+    rb_ary_push(runner->own->idle, visit->fiber);
+    rd_fibers_rest(runner->fibers);
+    return true;
+}
+
+/* The whole life of a fiber. */
+static VALUE live(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, owner)) {
+    (void)yielded, (void)argc, (void)argv, (void)blockarg;
+    rd_runner *runner = (rd_runner *)owner;
+    VALUE fiber = rb_fiber_current();
+    bool rests;
+    do {
+        rd_visit *visit = runner->own->begun;
+        visit->fiber = fiber;
+        serve(visit);
+        if (rd_is_forked(runner->binding)) return Qnil; /* the parent has the runner */
+        spare(visit);
+        rests = rest(visit);
+    } while (rests);
+    return Qnil;
+}
+
+/* ---- at the hub ---- */
+
+static rd_visit *take_visit(rd_runner *runner) {
+    rd_list *node = rd_list_shift(&runner->own->spare);
+    rd_visit *visit = node != NULL ? RD_CONTAINER(node, rd_visit, node) : rd_alloc(sizeof(*visit));
+    *visit = (rd_visit){
+        .runner = runner, .strand = &rd_fiber_strand, .fiber = Qfalse, .round = ++runner->round};
+    rd_list_append(&runner->binding->pool.visits, &visit->node);
+    return visit;
+}
+
+static VALUE make_fiber(VALUE block) {
+    return rd_scheduler_new_fiber(block);
+}
+
+/* The system has no memory for one more fiber: the thread itself is the visit, and waits in it. */
+RD_APART static void serve_at_hub(rd_visit *visit) {
+    rb_set_errinfo(Qnil);
+    visit->strand = &rd_thread_strand;
+    serve(visit);
+    if (rd_is_forked(visit->runner->binding)) return;
+    visit->runner->fibers->context = NULL;
+    spare(visit);
+}
+
+static void begin_fiber(rd_runner *runner) {
+    rd_fiber_calls *own = runner->own;
+    int state = 0;
+    VALUE fiber = rb_ary_pop(own->idle);
+    own->begun = take_visit(runner);
+    own->is_done = false;
+    if (NIL_P(fiber)) fiber = rb_protect(make_fiber, own->block, &state);
+    if (state == 0) {
+        rd_fibers_start(runner->fibers, fiber);
+    } else {
+        serve_at_hub(own->begun);
+    }
+    if (!rd_is_forked(runner->binding)) runner->away = false;
+}
+
+/* Whether the hub begins one more fiber, after one that waits. */
+static bool begins_more(rd_runner *runner) {
+    rd_fiber_calls *own = runner->own;
+    if (rd_is_forked(runner->binding) || own->is_done || own->killed != 0) return false;
+    if (runner->binding->pool.leader != runner || !rd_pool_has_place(runner->binding)) return false;
+    return rd_serve_waits(runner->binding, &own->others);
+}
+
+void rd_fiber_calls_begin_some(rd_runner *runner, bool others) {
+    if (!rd_pool_has_place(runner->binding)) return;
+    runner->own->others = others;
+    for (int left = MOST_AT_ONCE; left > 0; left--) {
+        begin_fiber(runner);
+        if (!begins_more(runner)) return;
+    }
+}
+
+int rd_fiber_calls_killed(const rd_runner *runner) {
+    return runner->own->killed;
+}
+
+bool rd_fiber_calls_can_go_on(rd_runner *runner) {
+    return rd_fibers_can_run(runner->fibers);
+}
+
+void rd_fiber_calls_go_on(rd_runner *runner, bool is_leader) {
+    if (!rd_fibers_can_run(runner->fibers)) return;
+    runner->round++;
+    runner->away = true;
+    rd_fibers_run_some(runner->fibers, is_leader ? MOST_AT_ONCE : UINT32_MAX);
+    if (rd_is_forked(runner->binding)) return;
+    runner->away = false;
+    if (runner->binding->pool.leader != runner) rd_serve_hand_over(runner->binding, NULL);
+}
+
+/* ---- beginning and end ---- */
+
+VALUE rd_fiber_calls_begin(rd_runner *runner) {
+    rd_binding *binding = runner->binding;
+    const rd_scheduler_parts parts = {&server_loop, runner, &binding->waiters, wake};
+    rd_fibers *fibers;
+    VALUE block = rb_proc_new(live, (VALUE)runner), idle = rb_ary_new();
+    VALUE scheduler = rd_scheduler_new(&parts, &fibers);
+    rd_fiber_calls *own = rd_alloc_zero(sizeof(*own));
+    *own = (rd_fiber_calls){.scheduler = scheduler, .block = block, .idle = idle};
+    rd_list_init(&own->spare);
+    fibers->is_timed = binding->server->settings.slow_fiber_ms > 0;
+    runner->own = own;
+    runner->fibers = fibers;
+    rb_fiber_scheduler_set(scheduler);
+    return rb_ary_new_from_args(3, scheduler, block, idle);
+}
+
+void rd_fiber_calls_at_hub(rd_runner *runner) {
+    rd_fibers_begin_hub(runner->fibers);
+}
+
+bool rd_fiber_calls_are_over(const rd_runner *runner) {
+    return runner->inside == 0 && runner->fibers->parked_count == 0;
+}
+
+static void free_visits(rd_list *visits) {
+    for (rd_list *node; (node = rd_list_shift(visits)) != NULL;)
+        rd_free(RD_CONTAINER(node, rd_visit, node));
+}
+
+/* Where a fiber waits, it gets the exception; what it does for its end may wait again. */
+static VALUE let_end(VALUE argument) {
+    rd_runner *runner = (rd_runner *)argument;
+    rd_fiber_calls_go_on(runner, false);
+    return Qnil;
+}
+
+/* An exception that is not the one of the end is the application's. */
+static void report_left(rd_runner *runner) {
+    VALUE error = rb_errinfo();
+    rb_set_errinfo(Qnil);
+    if (!rb_obj_is_kind_of(error, rb_eException)) return; /* the thread ends already */
+    if (rb_obj_is_kind_of(error, rd_scheduler_stopped())) return;
+    rd_report_error(runner->binding, error, Qnil);
+}
+
+static void end_all(rd_runner *runner) {
+    const uint64_t until_ns = rd_clock_ns() + END_PATIENCE_NS;
+    rd_fibers_begin_hub(runner->fibers);
+    rd_fibers_raise_all(runner->fibers, rb_exc_new_cstr(rd_scheduler_stopped(), "the thread ends"));
+    while (!rd_fiber_calls_are_over(runner) && rd_clock_ns() < until_ns) {
+        int state = 0;
+        if (!rd_fibers_can_run(runner->fibers)) rd_fiber_calls_sleep(runner, until(until_ns));
+        rb_protect(let_end, (VALUE)runner, &state);
+        if (state != 0) report_left(runner);
+        if (rd_is_forked(runner->binding)) return;
+    }
+}
+
+/* A fiber that does not end keeps its stack, and the server: both may know each other. */
+RD_APART static void leave_behind(rd_runner *runner) {
+    rb_gc_register_mark_object(runner->own->scheduler);
+    rd_binding_ref(runner->binding);
+}
+
+bool rd_fiber_calls_end(rd_runner *runner) {
+    if (runner->own == NULL) return true;
+    if (!rd_is_forked(runner->binding) && !rd_fiber_calls_are_over(runner)) end_all(runner);
+    rd_fibers_stop_hub(runner->fibers);
+    rb_fiber_scheduler_set(Qnil);
+    if (!rd_is_forked(runner->binding) && !rd_fiber_calls_are_over(runner)) {
+        leave_behind(runner);
+        return false;
+    }
+    free_visits(&runner->own->spare);
+    rd_free(runner->own);
+    return true;
+}

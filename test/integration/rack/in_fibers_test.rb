@@ -1,0 +1,320 @@
+# frozen_string_literal: true
+
+# SPDX-License-Identifier: MIT
+#
+# Requests, events and tasks in fibers: many wait on one thread, none finds anything of another one, and what ends one of
+# them ends no other. With RONDO_TEST_FIBERS the other tests of this folder run with fibers, too.
+
+require_relative "rack_case"
+require "English"
+require "net/http"
+require "support/websocket_peer"
+require "timeout"
+
+class InFibersTest < RackCase
+  def setup
+    super
+    @entered = Queue.new
+    @gate = Queue.new
+  end
+
+  def teardown
+    @gate.close
+    super
+  end
+
+  def serve_with_fibers(fibers: 50, max_threads: 1, **settings, &app)
+    start(lint: false, fibers: fibers, max_threads: max_threads, **settings, &app)
+  end
+
+  # Serves an application whose /wait waits at the gate.
+  def serve_gated(**settings)
+    serve_with_fibers(**settings) do |env|
+      if env["PATH_INFO"] == "/wait"
+        @entered << Thread.current
+        @gate.pop
+      end
+      [200, {}, [env["PATH_INFO"]]]
+    end
+  end
+
+  # @return [Array<RawClient>] clients whose requests are inside the application
+  def enter(count)
+    clients = ask(count, "/wait")
+    @threads = Array.new(count) { take(@entered, "a request enters the application") }
+    clients
+  end
+
+  def ask(count, path)
+    Array.new(count) { connect.tap { |client| client.write(bytes("GET", path)) } }
+  end
+
+  def test_many_wait_on_one_thread
+    running = serve_gated
+    clients = enter(40)
+    assert_equal 1, @threads.uniq.size
+    assert_equal "/", get(connect).body, "others are answered meanwhile"
+    assert_equal 40, running.server.stats[:busy]
+    40.times { @gate << true }
+    clients.each { |client| assert_equal "/wait", client.response.body }
+    eventually("all have left") { running.server.stats[:busy].zero? }
+  end
+
+  def test_one_more_than_there_are_fibers_waits_in_the_queue
+    running = serve_gated(fibers: 3)
+    clients = enter(3)
+    last = connect.tap { |client| client.write(bytes("GET", "/last")) }
+    eventually("it is in the queue") { running.server.stats[:queue] == 1 }
+    @gate << true
+    assert_equal "/last", last.response.body
+    2.times { @gate << true }
+    clients.each { |client| assert_equal "/wait", client.response.body }
+  end
+
+  def test_a_request_to_the_same_server
+    running = serve_with_fibers do |env|
+      next [200, {}, ["inner"]] if env["PATH_INFO"] == "/inner"
+
+      [200, {}, ["outer of #{Net::HTTP.get(URI("#{running.url.sub("tcp", "http")}/inner"))}"]]
+    end
+    clients = ask(10, "/outer")
+    clients.each { |client| assert_equal "outer of inner", client.response.body }
+  end
+
+  def test_what_waits_of_itself
+    serve_with_fibers do |env|
+      [200, {}, [case env["PATH_INFO"]
+                 when "/sleep" then sleep(0.01).to_s
+                 when "/child" then `echo from a child`
+                 when "/thread" then Thread.new { "from a thread" }.value
+                 when "/queue" then Queue.new.tap { |queue| Thread.new { queue << "from a queue" } }.pop
+                 when "/pipe" then IO.pipe.then { |from, to| Thread.new { to << "from a pipe" } && from.readpartial(99) }
+                 when "/name" then Addrinfo.tcp("localhost", 80).ip_address
+                 end]]
+    end
+    assert_equal "0", get(connect, "/sleep").body
+    assert_equal "from a child\n", get(connect, "/child").body
+    assert_equal "from a thread", get(connect, "/thread").body
+    assert_equal "from a queue", get(connect, "/queue").body
+    assert_equal "from a pipe", get(connect, "/pipe").body
+    assert_match(/\A(127.0.0.1|::1)\z/, get(connect, "/name").body)
+  end
+
+  # The gate is in a fiber that blocks, so the thread waits.
+  def test_a_call_that_does_not_cooperate_delays_its_own_thread_alone
+    running = serve_with_fibers(max_threads: 2) do |env|
+      case env["PATH_INFO"]
+      when "/blocks" then Fiber.new(blocking: true) { (@entered << Thread.current) && @gate.pop }.resume
+      when "/wait" then (@entered << Thread.current) && sleep(0.001)
+      end
+      [200, {}, [env["PATH_INFO"]]]
+    end
+    blocked = ask(1, "/blocks")
+    blocker = take(@entered, "it blocks")
+    clients = ask(20, "/wait")
+    refute_includes Array.new(20) { take(@entered) }, blocker
+    clients.each { |client| assert_equal "/wait", client.response.body }
+    @gate << true
+    assert_equal "/blocks", blocked.first.response.body
+    assert_operator running.server.stats[:takeovers], :>=, 1
+  end
+
+  # The fibers of a thread that lost the loop go on there.
+  def test_both_threads_go_on_with_their_fibers
+    serve_with_fibers(max_threads: 2) do |env|
+      case env["PATH_INFO"]
+      when "/blocks" then Fiber.new(blocking: true) { (@entered << Thread.current) && @gate.pop }.resume
+      when "/long" then 20.times { sleep 0.001 }
+      end
+      [200, {}, [Thread.current.object_id.to_s]]
+    end
+    long = ask(10, "/long")
+    blocked = ask(1, "/blocks")
+    blocker = take(@entered)
+    others = ask(10, "/long")
+    threads = others.map { |client| client.response.body }
+    assert_equal 1, threads.uniq.size
+    @gate << true
+    assert_equal blocker.object_id.to_s, blocked.first.response.body
+    long.each { |client| assert_equal 200, client.response.status }
+  end
+
+  def test_nothing_is_found_of_the_request_before
+    found = lambda do |env|
+      before = [Thread.current[:mine], Fiber.current.instance_variable_get(:@mine)]
+      before << Fiber[:mine] if Fiber.respond_to?(:[])
+      Thread.current[:mine] = 1 if env["PATH_INFO"] == "/local"
+      Fiber.current.instance_variable_set(:@mine, 2) if env["PATH_INFO"] == "/variable"
+      Fiber[:mine] = 3 if env["PATH_INFO"] == "/storage" && Fiber.respond_to?(:[])
+      [200, {}, [before.compact.inspect]]
+    end
+    client = connect(serve_with_fibers(&found))
+    %w[/ /local / /variable / /storage / /].each { |path| assert_equal "[]", get(client, path).body, path }
+    client = connect(serve_with_fibers(fiber_pool: true, &found))
+    assert_equal "[]", get(client, "/local").body
+    assert_equal "[1]", get(client).body
+  end
+
+  def test_a_fiber_that_has_kept_nothing_is_used_again
+    client = connect(serve_with_fibers { [200, {}, [Fiber.current.object_id.to_s]] })
+    assert_equal 1, Array.new(5) { get(client).body }.uniq.size
+  end
+
+  def test_errors_are_those_of_one_request
+    serve_gated_errors
+    inside = enter(5)
+    assert_equal 500, get(connect, "/raise").status
+    assert_equal 500, get(connect, "/throw").status
+    assert_equal "late", get(connect, "/timeout").body
+    assert_equal "thrown", get(connect, "/catch").body
+    5.times { @gate << true }
+    inside.each { |client| assert_equal 200, client.response.status }
+    assert_includes log, "after a wait"
+  end
+
+  def serve_gated_errors
+    serve_with_fibers do |env|
+      body = case env["PATH_INFO"]
+             when "/wait" then (@entered << Thread.current) && @gate.pop
+             when "/raise" then sleep(0.001) && raise("after a wait")
+             when "/throw" then sleep(0.001) && throw(:nowhere)
+             when "/timeout" then late { Queue.new.pop }
+             when "/catch" then catch(:here) { sleep(0.001) && throw(:here, "thrown") }
+             end
+      [200, {}, [body.to_s]]
+    end
+  end
+
+  def late(&block)
+    Timeout.timeout(0.01, &block)
+  rescue Timeout::Error
+    "late"
+  end
+
+  def test_the_limit_of_a_request_ends_it_where_it_waits
+    ended = Queue.new
+    serve_with_fibers(request_timeout_ms: 50) do |env|
+      next [200, {}, []] unless env["PATH_INFO"] == "/hangs"
+
+      begin
+        Queue.new.pop
+      ensure
+        ended << $ERROR_INFO.class
+      end
+    end
+    assert_equal 503, get(connect, "/hangs").status
+    assert_equal Rondo::RequestTimeout, take(ended, "the wait ends")
+    assert_equal 200, get(connect).status
+    eventually("the place is named") { log.include?("in_fibers_test.rb") }
+  end
+
+  def test_a_slow_request_is_reported_with_its_place
+    serve_gated(slow_request_ms: 10)
+    enter(1)
+    eventually("it is reported") { log =~ /no answer for .*in_fibers_test.rb/m }
+  end
+
+  def test_a_fiber_that_keeps_its_thread_is_reported_with_its_place
+    serve_with_fibers(slow_fiber_ms: 20) do |env|
+      compute until env["PATH_INFO"] == "/" || log.include?("kept its thread")
+      [200, {}, []]
+    end
+    assert_equal 200, get(connect, "/computes").status
+    assert_match(/kept its thread for more than 20 ms.*in_fibers_test.rb.*compute/m, log)
+  end
+
+  def compute
+    1000.times { Math.sqrt(2) }
+  end
+
+  def test_bodies_that_wait
+    serve_with_fibers do
+      [200, {}, Body.new { |out| 3.times { |i| out.call(i.to_s) && sleep(0.005) } }]
+    end
+    clients = ask(30, "/")
+    clients.each { |client| assert_equal "012", client.response.body }
+  end
+
+  def test_a_large_body_to_clients_that_do_not_read
+    part = "x" * 100_000
+    serve_with_fibers(fibers: 2) do |env|
+      env["PATH_INFO"] == "/large" ? [200, {}, Body.new { |out| 30.times { out.call(part) } }] : [200, {}, ["fine"]]
+    end
+    stalled = ask(5, "/large")
+    10.times { assert_equal "fine", get(connect).body }
+    stalled.each { |client| assert_equal 3_000_000, client.response.body.bytesize }
+  end
+
+  def test_a_fork_in_a_fiber
+    from, to = IO.pipe
+    serve_with_fibers do |env|
+      sleep 0.001
+      pid = fork { to.write("child") && exit!(0) } if env["PATH_INFO"] == "/fork"
+      Process.wait(pid) if pid
+      [200, {}, ["parent"]]
+    end
+    inside = ask(3, "/")
+    assert_equal "parent", get(connect, "/fork").body
+    inside.each { |client| assert_equal "parent", client.response.body }
+    assert_equal "child", from.readpartial(10)
+  end
+
+  def test_a_server_waits_for_fibers_when_it_stops
+    running = serve_gated
+    client = enter(1).first
+    running.server.stop
+    @gate << true
+    assert_equal "/wait", client.response.body
+    assert running.thread.join(PATIENCE), "it stops"
+  end
+
+  def test_fibers_of_the_application_end_with_the_thread
+    ended = Queue.new
+    running = serve_with_fibers do
+      Fiber.schedule do
+        Queue.new.pop
+      ensure
+        ended << $ERROR_INFO.class
+      end
+      [200, {}, []]
+    end
+    assert_equal 200, get(connect).status
+    running.server.stop
+    assert running.thread.join(PATIENCE), "it stops"
+    assert_equal Rondo::Scheduler::Stopped, ended.pop(true)
+  end
+
+  def test_the_end_of_the_server_s_thread_ends_fibers_that_wait
+    ended = Queue.new
+    running = serve_with_fibers do
+      @entered << true
+      Queue.new.pop
+    ensure
+      ended << true
+    end
+    ask(3, "/")
+    3.times { take(@entered) }
+    running.thread.kill
+    assert running.thread.join(PATIENCE), "it ends"
+    assert_equal 3, ended.size
+  end
+
+  def test_a_scheduler_of_the_application_stays
+    scheduler = Rondo::Scheduler.new
+    start(lint: false, fibers: 10, max_threads: 1, thread_start: -> { Fiber.set_scheduler(scheduler) }) do
+      [200, {}, [Fiber.scheduler.equal?(scheduler).to_s]]
+    end
+    assert_equal "true", get(connect).body
+    assert_includes log, "has a scheduler of the application, Rondo::Scheduler"
+  end
+
+  def test_tasks_wait_at_the_same_time
+    running = serve_with_fibers { [200, {}, []] }
+    get(connect(running))
+    10.times { Rondo.run { (@entered << true) && @gate.pop } }
+    10.times { take(@entered, "a task begins") }
+    assert_equal 10, running.server.stats[:tasks_running]
+    10.times { @gate << true }
+    eventually("all are over") { running.server.stats[:tasks_running].zero? }
+  end
+end
