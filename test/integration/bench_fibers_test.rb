@@ -48,10 +48,11 @@ class BenchFibersTest < Minitest::Test
     assert_operator rate.to_f, :>, 0
   end
 
-  def test_requests_that_wait_or_compute_beside_plain_ones
-    text = report(Bench::FibersRun.new(%w[wait hello computing --rounds 1 --seconds 0.05 --connections 4 --computing 0.05
+  def test_requests_that_wait_sleep_or_compute_beside_plain_ones
+    text = report(Bench::FibersRun.new(%w[--rounds 1 --seconds 0.05 --connections 4 --asleep 16 --computing 0.05
                                           --servers fibers]))
-    %w[wait hello computing].each { |name| assert_includes text, "## #{name}: " }
+    %w[wait hello asleep computing].each { |name| assert_includes text, "## #{name}: " }
+    assert_equal "16", row(text, "Rondo --fibers 116")[1]
     refute_match(/not measured|FAILED/, text.lines.grep_v(/over threads|with threads/).join)
   end
 end
