@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "system/clock.h"
 #include "fibers/rb_limits.h"
+#include "fibers/rb_switch.h"
 #include "ruby/rb_error.h"
 
 void rd_fibers_init(rd_fibers *fibers, const rd_fibers_ops *ops, rd_fd_waiters *waiters,
@@ -26,64 +27,28 @@ void rd_fibers_init(rd_fibers *fibers, const rd_fibers_ops *ops, rd_fd_waiters *
     fibers->by_fiber = st_init_numtable();
 }
 
-static rd_parking *parking_of_node(rd_list *node) {
-    return RD_CONTAINER(node, rd_parking, node);
-}
-
-static rd_parking *parking_of_runnable(rd_list *node) {
-    return RD_CONTAINER(node, rd_parking, runnable.node);
-}
-
-static void free_all(rd_list *parkings) {
-    for (rd_list *node; (node = rd_list_shift(parkings)) != NULL;) rd_free(parking_of_node(node));
-}
-
-static void stop_waiting(rd_parking *parking) {
-    rd_fibers *fibers = parking->fibers;
-    if (!rd_waiter_waits(&parking->waiter)) return;
-    fibers->ops->lock(fibers);
-    rd_waiters_remove(fibers->waiters, &parking->waiter);
-    fibers->ops->unlock(fibers);
-}
-
-static void undo(rd_parking *parking) {
-    void (*call)(rd_parking * parking, void *argument) = parking->undo;
-    parking->undo = NULL;
-    if (call != NULL) call(parking, parking->undo_argument);
-}
-
-/* Ends what the wait is registered for. */
-static void leave_all(rd_parking *parking, bool is_parents) {
-    if (!is_parents) {
-        stop_waiting(parking);
-        undo(parking);
-    }
-    if (parking->own_fd >= 0) close(parking->own_fd);
-    parking->own_fd = -1;
-}
-
 void rd_fibers_close(rd_fibers *fibers, bool is_parents) {
     fibers->is_closed = true;
     for (rd_list *node = fibers->parked.next; node != &fibers->parked; node = node->next) {
-        rd_parking *parking = parking_of_node(node);
-        leave_all(parking, is_parents);
+        rd_parking *parking = rd_parking_of_node(node);
+        rd_parking_leave(parking, is_parents);
         rd_run_list_drop(&fibers->runnable, &parking->runnable);
     }
     rd_run_list_clear(&fibers->runnable);
     rd_deadlines_clear(&fibers->deadlines);
-    free_all(&fibers->spare);
+    rd_parkings_free(&fibers->spare);
     st_free_table(fibers->by_fiber);
 }
 
 void rd_fibers_free(rd_fibers *fibers) {
-    free_all(&fibers->parked);
+    rd_parkings_free(&fibers->parked);
     rd_limits_free(fibers);
 }
 
 /* Marking pins the fibers: their addresses are keys, and are compared. */
 void rd_fibers_mark(const rd_fibers *fibers) {
     for (rd_list *node = fibers->parked.next; node != &fibers->parked; node = node->next) {
-        const rd_parking *parking = parking_of_node(node);
+        const rd_parking *parking = rd_parking_of_node(node);
         rb_gc_mark(parking->fiber);
         rb_gc_mark(parking->strand);
         rb_gc_mark(parking->starts);
@@ -100,118 +65,7 @@ size_t rd_fibers_memory(const rd_fibers *fibers) {
            st_memsize(fibers->by_fiber);
 }
 
-/* ---- who runs ---- */
-
-/* A strand ends without notice: control is then at the hub. */
-VALUE rd_fibers_strand(rd_fibers *fibers) {
-    if (fibers->running != Qfalse && !RTEST(rb_fiber_alive_p(fibers->running)))
-        fibers->running = Qfalse;
-    return fibers->running;
-}
-
-void rd_fibers_note_time(rd_fibers *fibers) {
-    if (fibers->is_timed) fibers->since_ns = rd_clock_ns();
-}
-
-static void switch_to(rd_fibers *fibers, VALUE fiber) {
-    if (fiber != fibers->hub) rd_fibers_note_time(fibers);
-    rb_fiber_transfer(fiber, 0, NULL);
-}
-
-static rd_parking *alloc_parking(rd_fibers *fibers) {
-    rd_list *node = rd_list_shift(&fibers->spare);
-    return node != NULL ? parking_of_node(node) : rd_alloc(sizeof(rd_parking));
-}
-
-static void on_descriptor(rd_fd_waiter *waiter, int ready) {
-    rd_parking *parking = RD_CONTAINER(waiter, rd_parking, waiter);
-    rd_run_list_add(&parking->fibers->runnable, &parking->runnable, ready);
-}
-
-static void on_deadline(rd_deadline *deadline) {
-    rd_parking *parking = RD_CONTAINER(deadline, rd_parking, deadline);
-    rd_run_list_add(&parking->fibers->runnable, &parking->runnable, 0);
-}
-
-static rd_parking *add_parking(rd_fibers *fibers, VALUE fiber, VALUE strand) {
-    rd_parking *parking = alloc_parking(fibers);
-    *parking = (rd_parking){.fibers = fibers,
-                            .fiber = fiber,
-                            .strand = strand,
-                            .context = fibers->context,
-                            .starts = Qfalse,
-                            .error = Qfalse,
-                            .own_fd = -1};
-    parking->deadline.on_due = on_deadline;
-    rd_list_init(&parking->node);
-    rd_runnable_init(&parking->runnable);
-    rd_waiter_init(&parking->waiter, on_descriptor);
-    rd_list_append(&fibers->parked, &parking->node);
-    fibers->parked_count++;
-    return parking;
-}
-
-static void free_parking(rd_parking *parking) {
-    rd_fibers *fibers = parking->fibers;
-    rd_list_unlink(&parking->node);
-    rd_list_insert_before(fibers->spare.next, &parking->node); /* what was used last is in caches */
-    fibers->parked_count--;
-}
-
-/* Another fiber raised in this one, or switched to it by itself. It has left its strand without
- * waiting for anything, and goes on before all others. */
-static void let_go_on(rd_fibers *fibers, VALUE strand) {
-    if (fibers->is_closed || strand == Qfalse || !RTEST(rb_fiber_alive_p(strand))) return;
-    st_data_t found;
-    if (st_lookup(fibers->by_fiber, (st_data_t)strand, &found)) return;
-    rd_parking *guest = add_parking(fibers, strand, strand);
-    guest->is_guest = true;
-    fibers->guests++;
-    rd_run_list_hold(&fibers->runnable, &guest->runnable, &fibers->urgent);
-}
-
-/* The fiber of this parking runs again, whoever has switched to it. */
-static void arrive(rd_parking *parking) {
-    rd_fibers *fibers = parking->fibers;
-    if (fibers->running != parking->strand) let_go_on(fibers, fibers->running);
-    fibers->running = parking->strand;
-    fibers->context = parking->context;
-}
-
-/* The next parking that may run; NULL: none. While the hub starts a fiber it must go on with that
- * first, so only those that started others inside of it may run. */
-static rd_parking *next_parking(rd_fibers *fibers) {
-    rd_list *node = rd_list_shift(&fibers->urgent);
-    if (node == NULL && fibers->hub_turns) node = rd_list_shift(&fibers->batch);
-    if (node == NULL) return NULL;
-    rd_parking *next = parking_of_runnable(node);
-    next->may_run = true;
-    return next;
-}
-
-/* Switches to the fiber of another parking. The thread's own fibers end their waits in the order in
- * which they resumed each other, so the innermost one has to run, which is the hub. */
-static void run(rd_parking *next) {
-    rd_fibers *fibers = next->fibers;
-    const VALUE fiber = next->strand == Qfalse ? fibers->hub : next->fiber;
-    fibers->context = next->context;
-    if (next->is_guest) {
-        rd_run_list_drop(&fibers->runnable, &next->runnable);
-        free_parking(next);
-        fibers->guests--;
-        if (!RTEST(rb_fiber_alive_p(fiber))) return;
-    }
-    fibers->running = next->strand;
-    switch_to(fibers, fiber);
-}
-
 /* ---- the hub ---- */
-
-static void be_at_hub(rd_fibers *fibers) {
-    fibers->running = Qfalse;
-    fibers->context = NULL;
-    fibers->since_ns = 0;
-}
 
 static void take_due(rd_fibers *fibers) {
     if (rd_deadlines_next(&fibers->deadlines) == UINT64_MAX) return;
@@ -243,7 +97,7 @@ static VALUE end_stay(VALUE argument) {
     const rd_hub_stay *stay = (const rd_hub_stay *)argument;
     stay->fibers->hub = stay->hub_before;
     stay->fibers->hub_turns = stay->turned_before;
-    be_at_hub(stay->fibers);
+    rd_switch_at_hub(stay->fibers);
     return Qnil;
 }
 
@@ -268,13 +122,13 @@ static bool must_look(const rd_hub_stay *stay) {
 /* One step of the hub: another fiber runs until control is back, or the batch is filled. */
 static void turn(const rd_hub_stay *stay) {
     rd_fibers *fibers = stay->fibers;
-    rd_parking *next = next_parking(fibers);
+    rd_parking *next = rd_switch_next(fibers);
     if (next == NULL) {
         if (must_look(stay)) look(fibers);
     } else if (next != stay->own) {
-        run(next);
-        let_go_on(fibers, fibers->running);
-        be_at_hub(fibers);
+        rd_switch_to_parking(next);
+        rd_switch_let_go_on(fibers, fibers->running);
+        rd_switch_at_hub(fibers);
     }
 }
 
@@ -293,7 +147,7 @@ void rd_fibers_run(rd_fibers *fibers) {
 void rd_fibers_begin_hub(rd_fibers *fibers) {
     fibers->hub = rb_fiber_current();
     fibers->hub_turns = true;
-    be_at_hub(fibers);
+    rd_switch_at_hub(fibers);
 }
 
 void rd_fibers_stop_hub(rd_fibers *fibers) {
@@ -333,7 +187,7 @@ static rd_parking *find(const rd_fibers *fibers, VALUE fiber) {
 
 rd_parking *rd_parking_begin(rd_fibers *fibers) {
     const VALUE fiber = rb_fiber_current();
-    rd_parking *parking = add_parking(fibers, fiber, rd_fibers_strand(fibers));
+    rd_parking *parking = rd_parking_add(fibers, fiber, rd_fibers_strand(fibers));
     parking->outer = find(fibers, fiber);
     if (fibers->permit == fiber) fibers->permit = Qfalse;
     st_insert(fibers->by_fiber, (st_data_t)fiber, (st_data_t)parking);
@@ -355,19 +209,19 @@ static void park_in_strand(rd_parking *parking) {
     if (parking->starts != Qfalse) {
         fibers->running = parking->starts;
         fibers->context = NULL;
-        switch_to(fibers, parking->starts);
-        arrive(parking);
+        rd_switch_to(fibers, parking->starts);
+        rd_switch_arrived(parking);
     }
     while (!parking->may_run && !fibers->is_closed) {
-        rd_parking *next = next_parking(fibers);
+        rd_parking *next = rd_switch_next(fibers);
         if (next == parking) break;
         if (next != NULL) {
-            run(next);
+            rd_switch_to_parking(next);
         } else {
-            be_at_hub(fibers);
-            switch_to(fibers, fibers->hub);
+            rd_switch_at_hub(fibers);
+            rd_switch_to(fibers, fibers->hub);
         }
-        arrive(parking);
+        rd_switch_arrived(parking);
     }
 }
 
@@ -407,15 +261,15 @@ static VALUE end_park(VALUE argument) {
     rd_parking *parking = call->parking;
     rd_fibers *fibers = parking->fibers;
     if (!fibers->is_closed) {
-        arrive(parking); /* if it was raised in, nobody has done that */
-        leave_all(parking, fibers->ops->is_left(fibers));
+        rd_switch_arrived(parking); /* if it was raised in, nobody has done that */
+        rd_parking_leave(parking, fibers->ops->is_left(fibers));
     }
     call->error = take_error(call);
     if (fibers->is_closed) return Qnil; /* rd_fibers_free() has the parking */
     rd_deadline_cancel(&fibers->deadlines, &parking->deadline);
     call->result = rd_run_list_drop(&fibers->runnable, &parking->runnable);
     leave_fiber(parking);
-    free_parking(parking);
+    rd_parking_end(parking);
     return Qnil;
 }
 
@@ -463,9 +317,10 @@ static VALUE start_from_hub(VALUE argument) {
     rd_fibers *fibers = start->fibers;
     fibers->running = start->fiber;
     fibers->context = NULL;
-    switch_to(fibers, start->fiber);
+    rd_switch_to(fibers, start->fiber);
     /* It has parked or ended; those that started others inside of it have not. */
-    for (rd_parking *next; !is_gone(fibers) && (next = next_parking(fibers)) != NULL;) run(next);
+    for (rd_parking *next; !is_gone(fibers) && (next = rd_switch_next(fibers)) != NULL;)
+        rd_switch_to_parking(next);
     return Qnil;
 }
 
@@ -487,8 +342,8 @@ void rd_fibers_start(rd_fibers *fibers, VALUE fiber) {
 }
 
 void rd_fibers_rest(rd_fibers *fibers) {
-    be_at_hub(fibers);
-    switch_to(fibers, fibers->hub);
+    rd_switch_at_hub(fibers);
+    rd_switch_to(fibers, fibers->hub);
 }
 
 /* ---- from outside ---- */
@@ -496,7 +351,7 @@ void rd_fibers_rest(rd_fibers *fibers) {
 /* The last to wait of a strand is the innermost. */
 static rd_parking *find_in_strand(const rd_fibers *fibers, VALUE strand) {
     for (rd_list *node = fibers->parked.prev; node != &fibers->parked; node = node->prev) {
-        rd_parking *parking = parking_of_node(node);
+        rd_parking *parking = rd_parking_of_node(node);
         if (parking->strand == strand && !parking->is_guest) return parking;
     }
     return NULL;
@@ -542,6 +397,6 @@ void rd_fibers_raise(rd_fibers *fibers, VALUE fiber, VALUE strand, VALUE error) 
 
 void rd_fibers_raise_all(rd_fibers *fibers, VALUE error) {
     for (rd_list *node = fibers->parked.next; node != &fibers->parked; node = node->next) {
-        raise_in(parking_of_node(node), error);
+        raise_in(rd_parking_of_node(node), error);
     }
 }
