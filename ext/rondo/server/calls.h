@@ -21,7 +21,8 @@ struct rd_server;
 
 typedef struct rd_calls {
     rd_list active;        /* the oldest first */
-    uint64_t due_ns;       /* when the next call takes too long */
+    uint64_t due_ns;       /* when the next call takes too long, or they are looked at again */
+    uint64_t rest_ns;      /* before that they are not looked at */
     uint64_t attention_ns; /* when attention was requested; 0: it is not needed */
     uint64_t usual_ns;     /* how long calls take lately */
 } rd_calls;

@@ -154,8 +154,57 @@ static void test_threads(void) {
     rd_run_list_clear(&list);
 }
 
+static void test_some_of_them(void) {
+    rd_runnable some[3];
+    rd_list batch;
+    rd_list_init(&batch);
+    rd_run_list_init(&list, count_wake);
+    CHECK(rd_run_list_is_empty(&list));
+    for (int i = 0; i < 3; i++) {
+        rd_runnable_init(&some[i]);
+        rd_run_list_add(&list, &some[i], 1);
+    }
+    rd_run_list_take(&list, &batch, 2);
+    CHECK_INT(batch_size(&batch), 2);
+    CHECK(batch.next == &some[0].node);
+    CHECK(!rd_run_list_is_empty(&list));
+    rd_run_list_take(&list, &batch, 2);
+    CHECK(rd_run_list_is_empty(&list));
+    CHECK(batch.prev == &some[2].node);
+    for (int i = 0; i < 3; i++) rd_run_list_drop(&list, &some[i]);
+    rd_run_list_clear(&list);
+}
+
+/* A gate wakes what comes before it is opened, and what comes after. */
+static void test_gates(void) {
+    rd_runnable waits;
+    wakes = 0;
+    rd_run_list_init(&list, count_wake);
+    rd_runnable_init(&waits);
+    rd_gate gate = {.list = &list};
+    rd_gate_open(&gate); /* nothing waits yet */
+    CHECK(rd_run_list_is_empty(&list));
+    rd_gate_wait(&gate, &waits);
+    CHECK(!rd_run_list_is_empty(&list));
+    CHECK(rd_gate_leave(&gate));
+    CHECK_INT(rd_run_list_drop(&list, &waits), 1);
+    rd_gate_wait(&gate, &waits); /* it is closed again */
+    CHECK(rd_run_list_begin_sleep(&list));
+    rd_gate_open(&gate);
+    CHECK_INT(wakes, 1);
+    CHECK(rd_gate_leave(&gate));
+    CHECK_INT(rd_run_list_drop(&list, &waits), 1);
+    rd_gate_wait(&gate, &waits);
+    CHECK(!rd_gate_leave(&gate)); /* its time was up */
+    rd_gate_open(&gate);
+    CHECK(rd_run_list_is_empty(&list));
+    rd_run_list_clear(&list);
+}
+
 int main(void) {
     test_results();
+    test_some_of_them();
+    test_gates();
     test_hold();
     test_sleep();
     test_threads();
