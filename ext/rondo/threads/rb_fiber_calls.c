@@ -145,6 +145,8 @@ static VALUE live(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, owner)) {
         visit->fiber = fiber;
         serve(visit);
         if (rd_is_forked(runner->binding)) return Qnil; /* the parent has the runner */
+        /* The hub goes on with the next one of its batch, which may block the thread. */
+        if (visit->round != runner->round) runner->away = true;
         spare(visit);
         rests = rest(visit);
     } while (rests);

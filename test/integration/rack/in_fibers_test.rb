@@ -119,6 +119,24 @@ class InFibersTest < RackCase
     assert_operator running.server.stats[:takeovers], :>=, 1
   end
 
+  # Both go on in one batch: the first one ends, and the second one blocks the thread.
+  def test_a_call_that_blocks_after_a_wait_delays_its_own_thread_alone
+    blocked = Queue.new
+    serve_with_fibers(max_threads: 2) do |env|
+      if env["PATH_INFO"] != "/"
+        (@entered << true) && @gate.pop
+        Fiber.new(blocking: true) { (@entered << true) && blocked.pop }.resume if env["PATH_INFO"] == "/blocks"
+      end
+      [200, {}, [env["PATH_INFO"]]]
+    end
+    clients = %w[/waits /blocks].map { |path| ask(1, path).first.tap { take(@entered) } }
+    2.times { @gate << true }
+    take(@entered, "it blocks")
+    assert_equal "/", get(connect).body
+    blocked << true
+    assert_equal(%w[/waits /blocks], clients.map { |client| client.response.body })
+  end
+
   # The fibers of a thread that lost the loop go on there.
   def test_both_threads_go_on_with_their_fibers
     serve_with_fibers(max_threads: 2) do |env|
