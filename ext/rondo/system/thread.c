@@ -11,6 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
 rd_thread rd_thread_self(void) {
     rd_thread self = {.id = gettid()};
     if (pthread_getcpuclockid(pthread_self(), &self.cpu_clock) != 0) self.id = 0;
@@ -44,4 +48,10 @@ uint64_t rd_thread_cpu_ns(const rd_thread *thread) {
 
 uint64_t rd_process_cpu_ns(void) {
     return used_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+void rd_thread_be_punctual(void) {
+#ifdef __linux__
+    prctl(PR_SET_TIMERSLACK, 1UL);
+#endif
 }

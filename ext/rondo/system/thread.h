@@ -31,6 +31,10 @@ rd_thread_state rd_thread_state_of(const rd_thread *thread);
 /* CPU time that the thread has used, in ns; 0 when it is unknown. */
 uint64_t rd_thread_cpu_ns(const rd_thread *thread);
 
+/* Sleeps of the calling thread end on time from now on. By default the kernel may let them last 50
+ * us longer, in order to wake several threads at once. */
+void rd_thread_be_punctual(void);
+
 /* CPU time that all threads of this process have used, in ns. */
 uint64_t rd_process_cpu_ns(void);
 

@@ -242,6 +242,7 @@ VALUE rd_fiber_calls_begin(rd_runner *runner) {
     fibers->is_timed = binding->server->settings.slow_fiber_ms > 0;
     runner->own = own;
     runner->fibers = fibers;
+    rd_thread_be_punctual(); /* a page that sleeps 5 ms: 4 % more requests a second */
     rb_fiber_scheduler_set(scheduler);
     return rb_ary_new_from_args(3, scheduler, block, idle);
 }

@@ -73,9 +73,16 @@ static void test_self(void) {
     CHECK_INT(rd_thread_state_of(&self), RD_THREAD_RUNNABLE);
 }
 
+static void test_sleeps_that_end_on_time(void) {
+    CHECK(prctl(PR_GET_TIMERSLACK) > 1);
+    rd_thread_be_punctual();
+    CHECK_INT(prctl(PR_GET_TIMERSLACK), 1);
+}
+
 int main(void) {
     test_states();
     test_self();
     test_process();
+    test_sleeps_that_end_on_time();
     return check_summary();
 }
