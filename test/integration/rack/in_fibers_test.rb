@@ -326,6 +326,46 @@ class InFibersTest < RackCase
     assert_includes log, "has a scheduler of the application, Rondo::Scheduler"
   end
 
+  # Answers each message after a wait that the message asks for.
+  class WaitingEcho
+    def initialize(entered, gate)
+      @entered = entered
+      @gate = gate
+    end
+
+    def on_message(client, message)
+      (@entered << message) && @gate.pop if message.start_with?("wait")
+      client.write("echo of #{message}")
+    end
+  end
+
+  def test_messages_of_a_client_are_handled_one_after_the_other
+    running = serve_with_fibers do |env|
+      env["rack.upgrade"] = WaitingEcho.new(@entered, @gate)
+      [200, {}, []]
+    end
+    slow, quick = Array.new(2) { WebsocketPeer.new(running.url) }
+    ["wait 1", "two", "wait 3", "four"].each { |text| slow.say(text) }
+    assert_equal "wait 1", take(@entered)
+    assert_equal "echo of others go on", quick.ask("others go on")
+    refute slow.wait_readable(0), "the next message waits for the one before"
+    @gate << true
+    assert_equal ["echo of wait 1", "echo of two"], Array.new(2) { slow.hear }
+    assert_equal "wait 3", take(@entered)
+    @gate << true
+    assert_equal ["echo of wait 3", "echo of four"], Array.new(2) { slow.hear }
+  end
+
+  def test_idle_clients_have_no_fibers
+    running = serve_with_fibers(fibers: 2) do |env|
+      env["rack.upgrade"] = WaitingEcho.new(@entered, @gate)
+      [200, {}, []]
+    end
+    peers = Array.new(20) { WebsocketPeer.new(running.url) }
+    peers.each { |peer| assert_equal "echo of it", peer.ask("it") }
+    eventually("none is inside") { running.server.stats[:busy].zero? }
+  end
+
   def test_tasks_wait_at_the_same_time
     running = serve_with_fibers { [200, {}, []] }
     get(connect(running))
