@@ -354,6 +354,7 @@ class InFibersTest < RackCase
     assert_equal "wait 3", take(@entered)
     @gate << true
     assert_equal ["echo of wait 3", "echo of four"], Array.new(2) { slow.hear }
+    [slow, quick].each(&:close)
   end
 
   def test_idle_clients_have_no_fibers
@@ -364,6 +365,7 @@ class InFibersTest < RackCase
     peers = Array.new(20) { WebsocketPeer.new(running.url) }
     peers.each { |peer| assert_equal "echo of it", peer.ask("it") }
     eventually("none is inside") { running.server.stats[:busy].zero? }
+    peers.each(&:close)
   end
 
   def test_tasks_wait_at_the_same_time
