@@ -25,7 +25,7 @@
 #define END_PATIENCE_NS 1000000000 /* with fibers that do not end when their thread does */
 
 struct rd_fiber_calls {
-    VALUE scheduler, block, idle; /* on the stack of the thread, too */
+    VALUE scheduler, block, idle; /* in rd_runner.kept, too */
     rd_visit *begun;              /* what the fiber that begins now is for */
     rd_list spare;                /* rd_visit */
     int killed;             /* state of a Thread#kill that ended a fiber: the thread ends, too */
@@ -178,10 +178,19 @@ RD_APART static void serve_at_hub(rd_visit *visit) {
     spare(visit);
 }
 
+/* One that rests; nil: none does. The application may have ended it by Fiber#raise. */
+static VALUE take_idle(const rd_fiber_calls *own) {
+    VALUE fiber;
+    do {
+        fiber = rb_ary_pop(own->idle);
+    } while (!NIL_P(fiber) && !RTEST(rb_fiber_alive_p(fiber)));
+    return fiber;
+}
+
 static void begin_fiber(rd_runner *runner) {
     rd_fiber_calls *own = runner->own;
     int state = 0;
-    VALUE fiber = rb_ary_pop(own->idle);
+    VALUE fiber = take_idle(own);
     own->begun = take_visit(runner);
     own->is_done = false;
     if (NIL_P(fiber)) fiber = rb_protect(make_fiber, own->block, &state);
@@ -230,7 +239,7 @@ void rd_fiber_calls_go_on(rd_runner *runner, bool is_leader) {
 
 /* ---- beginning and end ---- */
 
-VALUE rd_fiber_calls_begin(rd_runner *runner) {
+void rd_fiber_calls_begin(rd_runner *runner) {
     rd_binding *binding = runner->binding;
     const rd_scheduler_parts parts = {&server_loop, runner, &binding->waiters, wake};
     rd_fibers *fibers;
@@ -243,8 +252,8 @@ VALUE rd_fiber_calls_begin(rd_runner *runner) {
     runner->own = own;
     runner->fibers = fibers;
     rd_thread_be_punctual(); /* a page that sleeps 5 ms: 4 % more requests a second */
+    rb_ary_push(runner->kept, rb_ary_new_from_args(3, scheduler, block, idle));
     rb_fiber_scheduler_set(scheduler);
-    return rb_ary_new_from_args(3, scheduler, block, idle);
 }
 
 void rd_fiber_calls_at_hub(rd_runner *runner) {

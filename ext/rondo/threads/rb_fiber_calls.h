@@ -20,9 +20,8 @@
 
 #include "binding/rb_binding.h"
 
-/* The thread, which runs now, calls the application in fibers from now on. Returns what must be
- * kept on its stack. Raises. */
-VALUE rd_fiber_calls_begin(rd_runner *runner);
+/* The thread, which runs now, calls the application in fibers from now on. Raises. */
+void rd_fiber_calls_begin(rd_runner *runner);
 
 /* Ends the fibers, those that wait by an exception. False: one of them does not end, so the runner
  * must stay as it is. */

@@ -265,24 +265,24 @@ static bool take_part_protected(rd_runner *runner) {
 }
 
 /* A scheduler that the application has set stays, and the thread has no fibers of ours. */
-static VALUE begin_fibers(rd_runner *runner) {
+static void begin_fibers(rd_runner *runner) {
     rd_binding *binding = runner->binding;
-    if (!rd_pool_has_fibers(binding)) return Qnil;
-    if (NIL_P(rb_fiber_scheduler_get())) return rd_fiber_calls_begin(runner);
-    rb_funcall(binding->app.reporter, rb_intern("report_foreign_scheduler"), 1,
-               rb_fiber_scheduler_get());
-    return Qnil;
+    if (NIL_P(rb_fiber_scheduler_get())) {
+        rd_fiber_calls_begin(runner);
+    } else {
+        rb_funcall(binding->app.reporter, rb_intern("report_foreign_scheduler"), 1,
+                   rb_fiber_scheduler_get());
+    }
 }
 
 static VALUE live(VALUE argument) {
     rd_runner *runner = (rd_runner *)argument;
     rd_binding *binding = runner->binding;
     call_hook(binding, binding->app.thread_start);
-    VALUE kept = begin_fibers(runner);
+    if (rd_pool_has_fibers(binding)) begin_fibers(runner);
     while (!rd_is_forked(binding) && take_part_protected(runner)) {
     }
-    RB_GC_GUARD(kept);
-    return kept;
+    return Qnil;
 }
 
 static VALUE leave(VALUE argument) {
@@ -320,15 +320,16 @@ static void end_by(int state, VALUE error) {
 VALUE rd_leader_run_thread(void *argument) {
     rd_binding *binding = argument;
     VALUE self = binding->self; /* the server lives as long as its threads */
-    VALUE thread = rb_thread_current();
+    VALUE thread = rb_thread_current(), kept = rb_ary_new();
     rd_runner *runner = rd_alloc_zero(sizeof(*runner));
-    *runner =
-        (rd_runner){.binding = binding, .thread = thread, .away = true, .self = rd_thread_self()};
+    *runner = (rd_runner){
+        .binding = binding, .thread = thread, .kept = kept, .away = true, .self = rd_thread_self()};
     runner->visit = (rd_visit){.runner = runner, .strand = &rd_thread_strand, .fiber = Qfalse};
     rd_list_append(&binding->pool.runners, &runner->node);
     rd_list_append(&binding->pool.visits, &runner->visit.node);
     int state = 0; /* not rb_ensure(): continuations would run its end too early */
-    VALUE kept = rb_protect(live, (VALUE)runner, &state), error = rb_errinfo();
+    rb_protect(live, (VALUE)runner, &state);
+    VALUE error = rb_errinfo();
     if (!rd_is_forked(binding)) stop_leading(runner);
     const bool is_free = rd_fiber_calls_end(runner);
     if (state == 0 && !rd_is_forked(binding)) {

@@ -178,6 +178,20 @@ class InFibersTest < RackCase
     assert_equal 1, Array.new(5) { get(client).body }.uniq.size
   end
 
+  def test_a_resting_fiber_that_the_application_ends
+    rested = nil
+    client = connect(serve_with_fibers do |env|
+      rested&.raise(IndexError, "from another request") if env["PATH_INFO"] == "/raise"
+      sleep 0.001 if env["PATH_INFO"] == "/wait"
+      rested = Fiber.current
+      [200, {}, []]
+    end)
+    inside = ask(2, "/wait")
+    inside.each { |other| assert_equal 200, other.response.status }
+    connect.write(bytes("GET", "/raise"))
+    3.times { assert_equal 200, get(client).status }
+  end
+
   def test_errors_are_those_of_one_request
     serve_gated_errors
     inside = enter(5)
