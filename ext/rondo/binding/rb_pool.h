@@ -63,7 +63,6 @@ struct rd_runner {
     rd_list as_standby; /* in rd_pool.standby_list */
     rd_binding *binding;
     VALUE thread;
-    VALUE kept;           /* an Array on the stack of the thread: what its fibers need */
     rd_thread self;       /* the kernel's name of it */
     rd_semaphore woken;   /* outside of the loop it sleeps here */
     uint32_t inside;      /* its visits */

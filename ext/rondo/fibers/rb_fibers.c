@@ -9,14 +9,21 @@
 
 #include "base/alloc.h"
 #include "system/clock.h"
+#include "fibers/rb_launcher.h"
 #include "fibers/rb_limits.h"
 #include "fibers/rb_switch.h"
 #include "ruby/rb_error.h"
 
 void rd_fibers_init(rd_fibers *fibers, const rd_fibers_ops *ops, rd_fd_waiters *waiters,
                     void (*wake)(rd_run_list *list)) {
-    *fibers = (rd_fibers){
-        .ops = ops, .waiters = waiters, .hub = Qfalse, .running = Qfalse, .permit = Qfalse};
+    *fibers = (rd_fibers){.ops = ops,
+                          .waiters = waiters,
+                          .hub = Qfalse,
+                          .running = Qfalse,
+                          .permit = Qfalse,
+                          .launcher = Qfalse,
+                          .launched = Qfalse,
+                          .launch_error = Qnil};
     rd_run_list_init(&fibers->runnable, wake);
     rd_deadlines_init(&fibers->deadlines);
     rd_list_init(&fibers->urgent);
@@ -58,6 +65,9 @@ void rd_fibers_mark(const rd_fibers *fibers) {
     rb_gc_mark(fibers->hub);
     rb_gc_mark(fibers->running);
     rb_gc_mark(fibers->permit);
+    rb_gc_mark(fibers->launcher);
+    rb_gc_mark(fibers->launched);
+    rb_gc_mark(fibers->launch_error);
 }
 
 size_t rd_fibers_memory(const rd_fibers *fibers) {
@@ -317,7 +327,11 @@ static VALUE start_from_hub(VALUE argument) {
     rd_fibers *fibers = start->fibers;
     fibers->running = start->fiber;
     fibers->context = NULL;
-    rd_switch_to(fibers, start->fiber);
+    if (fibers->launcher != Qfalse) {
+        rd_launcher_start(fibers, start->fiber);
+    } else {
+        rd_switch_to(fibers, start->fiber);
+    }
     /* It has parked or ended; those that started others inside of it have not. */
     for (rd_parking *next; !is_gone(fibers) && (next = rd_switch_next(fibers)) != NULL;)
         rd_switch_to_parking(next);

@@ -82,9 +82,13 @@ struct rd_fibers {
     rd_list parked, spare, limits;
     uint32_t parked_count, guests; /* in `parked`; of these, those that do not wait */
     st_table *by_fiber;            /* fiber => its innermost rd_parking */
-    VALUE hub;     /* the fiber of the thread's own strand that waits or starts others */
-    VALUE running; /* strand that was switched to last; Qfalse: the thread's own */
-    VALUE permit;  /* fiber that was unblocked before it was blocked; Qfalse: none */
+    VALUE hub;          /* the fiber of the thread's own strand that waits or starts others */
+    VALUE running;      /* strand that was switched to last; Qfalse: the thread's own */
+    VALUE permit;       /* fiber that was unblocked before it was blocked; Qfalse: none */
+    VALUE launcher;     /* starts new fibers for the hub (rb_launcher.h); Qfalse: the hub does */
+    VALUE launched;     /* what it is to start; Qfalse: nothing */
+    VALUE launch_error; /* what was raised in it, and the state of rb_protect(); 0: nothing was */
+    int launch_state;
     void *context; /* of the strand that runs: what its first fiber has set here; NULL: nothing */
     uint64_t since_ns; /* since when a fiber has the thread, if it is noted; 0: the hub has it */
     bool is_timed;     /* it is noted */

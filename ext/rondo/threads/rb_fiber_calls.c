@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/apart.h"
 #include "system/clock.h"
+#include "fibers/rb_launcher.h"
 #include "fibers/rb_scheduler.h"
 #include "ruby/rb_gvl.h"
 #include "binding/rb_fork.h"
@@ -25,9 +26,9 @@
 #define END_PATIENCE_NS 1000000000 /* with fibers that do not end when their thread does */
 
 struct rd_fiber_calls {
-    VALUE scheduler, block, idle; /* in rd_runner.kept, too */
-    rd_visit *begun;              /* what the fiber that begins now is for */
-    rd_list spare;                /* rd_visit */
+    VALUE scheduler, block, idle, launcher; /* kept, and they stay where they are: keep() */
+    rd_visit *begun;        /* what the fiber that begins now is for; NULL: none begins */
+    rd_list spare;          /* rd_visit */
     int killed;             /* state of a Thread#kill that ended a fiber: the thread ends, too */
     bool others;            /* events or tasks wait */
     bool is_done;           /* the fiber that was begun last has left nothing for this turn */
@@ -134,6 +135,14 @@ static bool rest(const rd_visit *visit) {
     return true;
 }
 
+/* Code that knows the fiber may switch to it while it rests. */
+static rd_visit *take_begun(rd_runner *runner) {
+    while (runner->own->begun == NULL) rd_fibers_rest(runner->fibers);
+    rd_visit *visit = runner->own->begun;
+    runner->own->begun = NULL;
+    return visit;
+}
+
 /* The whole life of a fiber. */
 static VALUE live(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, owner)) {
     (void)yielded, (void)argc, (void)argv, (void)blockarg;
@@ -141,7 +150,7 @@ static VALUE live(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, owner)) {
     VALUE fiber = rb_fiber_current();
     bool rests;
     do {
-        rd_visit *visit = runner->own->begun;
+        rd_visit *visit = take_begun(runner);
         visit->fiber = fiber;
         serve(visit);
         if (rd_is_forked(runner->binding)) return Qnil; /* the parent has the runner */
@@ -164,11 +173,13 @@ static rd_visit *take_visit(rd_runner *runner) {
     return visit;
 }
 
-static VALUE make_fiber(VALUE block) {
-    return rd_scheduler_new_fiber(block);
+static VALUE begin_new_fiber(VALUE argument) {
+    const rd_runner *runner = (const rd_runner *)argument;
+    rd_fibers_start(runner->fibers, rd_scheduler_new_fiber(runner->own->block));
+    return Qnil;
 }
 
-/* The system has no memory for one more fiber: the thread itself is the visit, and waits in it. */
+/* The thread itself is the visit, and waits in it. */
 RD_APART static void serve_at_hub(rd_visit *visit) {
     rb_set_errinfo(Qnil);
     visit->strand = &rd_thread_strand;
@@ -187,19 +198,57 @@ static VALUE take_idle(const rd_fiber_calls *own) {
     return fiber;
 }
 
-static void begin_fiber(rd_runner *runner) {
+/* No stack is left for one more fiber. What waits is taken when a call has ended; if there is none,
+ * by the thread itself. */
+static void do_without(rd_visit *visit) {
+    rd_pool *pool = &visit->runner->binding->pool;
+    if (pool->active == 0) {
+        serve_at_hub(visit);
+        return;
+    }
+    spare(visit);
+    rb_set_errinfo(Qnil);
+    pool->places = pool->active;
+}
+
+/* A new fiber has raised, or has not begun. */
+RD_APART static void take_failure(rd_runner *runner, int state) {
+    VALUE error = rb_errinfo();
+    rd_visit *visit = runner->own->begun;
+    runner->own->begun = NULL;
+    if (visit != NULL && rb_obj_is_kind_of(error, rb_path2class("FiberError"))) {
+        do_without(visit);
+        return;
+    }
+    if (visit != NULL) spare(visit);
+    rb_jump_tag(state);
+}
+
+/* There was a stack again. */
+static void note_success(rd_binding *binding) {
+    if (binding->pool.places < rd_settings_places(&binding->server->settings))
+        binding->pool.places++;
+}
+
+/* False: there is no memory for more fibers, so others have to go on first. */
+static bool begin_fiber(rd_runner *runner) {
     rd_fiber_calls *own = runner->own;
     int state = 0;
     VALUE fiber = take_idle(own);
     own->begun = take_visit(runner);
     own->is_done = false;
-    if (NIL_P(fiber)) fiber = rb_protect(make_fiber, own->block, &state);
-    if (state == 0) {
-        rd_fibers_start(runner->fibers, fiber);
+    if (NIL_P(fiber)) {
+        runner->fibers->launcher = own->launcher;
+        rb_protect(begin_new_fiber, (VALUE)runner, &state);
+        if (state != 0 && !rd_is_forked(runner->binding)) take_failure(runner, state);
     } else {
-        serve_at_hub(own->begun);
+        runner->fibers->launcher = Qfalse; /* it has its stack */
+        rd_fibers_start(runner->fibers, fiber);
     }
-    if (!rd_is_forked(runner->binding)) runner->away = false;
+    if (rd_is_forked(runner->binding)) return false;
+    runner->away = false;
+    if (state == 0) note_success(runner->binding);
+    return state == 0;
 }
 
 /* Whether the hub begins one more fiber, after one that waits. */
@@ -214,8 +263,7 @@ void rd_fiber_calls_begin_some(rd_runner *runner, bool others) {
     if (!rd_pool_has_place(runner->binding)) return;
     runner->own->others = others;
     for (int left = MOST_AT_ONCE; left > 0; left--) {
-        begin_fiber(runner);
-        if (!begins_more(runner)) return;
+        if (!begin_fiber(runner) || !begins_more(runner)) return;
     }
 }
 
@@ -239,20 +287,31 @@ void rd_fiber_calls_go_on(rd_runner *runner, bool is_leader) {
 
 /* ---- beginning and end ---- */
 
+/* The thread may end by an exception, which leaves nothing of them on its stack. */
+static void keep(rd_fiber_calls *own, void (*call)(VALUE *address)) {
+    call(&own->scheduler);
+    call(&own->block);
+    call(&own->idle);
+    call(&own->launcher);
+}
+
 void rd_fiber_calls_begin(rd_runner *runner) {
     rd_binding *binding = runner->binding;
     const rd_scheduler_parts parts = {&server_loop, runner, &binding->waiters, wake};
     rd_fibers *fibers;
     VALUE block = rb_proc_new(live, (VALUE)runner), idle = rb_ary_new();
     VALUE scheduler = rd_scheduler_new(&parts, &fibers);
+    VALUE launcher = rd_scheduler_new_fiber(rd_launcher_block(fibers));
+    rd_launcher_begin(fibers, launcher);
     rd_fiber_calls *own = rd_alloc_zero(sizeof(*own));
-    *own = (rd_fiber_calls){.scheduler = scheduler, .block = block, .idle = idle};
+    *own = (rd_fiber_calls){
+        .scheduler = scheduler, .block = block, .idle = idle, .launcher = launcher};
     rd_list_init(&own->spare);
+    keep(own, rb_gc_register_address);
     fibers->is_timed = binding->server->settings.slow_fiber_ms > 0;
     runner->own = own;
     runner->fibers = fibers;
     rd_thread_be_punctual(); /* a page that sleeps 5 ms: 4 % more requests a second */
-    rb_ary_push(runner->kept, rb_ary_new_from_args(3, scheduler, block, idle));
     rb_fiber_scheduler_set(scheduler);
 }
 
@@ -300,7 +359,6 @@ static void end_all(rd_runner *runner) {
 
 /* A fiber that does not end keeps its stack, and the server: both may know each other. */
 RD_APART static void leave_behind(rd_runner *runner) {
-    rb_gc_register_mark_object(runner->own->scheduler);
     rd_binding_ref(runner->binding);
 }
 
@@ -313,6 +371,7 @@ bool rd_fiber_calls_end(rd_runner *runner) {
         leave_behind(runner);
         return false;
     }
+    keep(runner->own, rb_gc_unregister_address);
     free_visits(&runner->own->spare);
     rd_free(runner->own);
     return true;

@@ -320,10 +320,10 @@ static void end_by(int state, VALUE error) {
 VALUE rd_leader_run_thread(void *argument) {
     rd_binding *binding = argument;
     VALUE self = binding->self; /* the server lives as long as its threads */
-    VALUE thread = rb_thread_current(), kept = rb_ary_new();
+    VALUE thread = rb_thread_current();
     rd_runner *runner = rd_alloc_zero(sizeof(*runner));
-    *runner = (rd_runner){
-        .binding = binding, .thread = thread, .kept = kept, .away = true, .self = rd_thread_self()};
+    *runner =
+        (rd_runner){.binding = binding, .thread = thread, .away = true, .self = rd_thread_self()};
     runner->visit = (rd_visit){.runner = runner, .strand = &rd_thread_strand, .fiber = Qfalse};
     rd_list_append(&binding->pool.runners, &runner->node);
     rd_list_append(&binding->pool.visits, &runner->visit.node);
@@ -340,7 +340,6 @@ VALUE rd_leader_run_thread(void *argument) {
     if (!rd_is_forked(binding)) rd_binding_unref(binding);
     if (is_free) rd_free(runner);
     if (state != 0) end_by(state, error);
-    RB_GC_GUARD(kept);
     RB_GC_GUARD(thread);
     RB_GC_GUARD(self);
     return Qnil;

@@ -192,6 +192,54 @@ class InFibersTest < RackCase
     3.times { assert_equal 200, get(client).status }
   end
 
+  # What begins fibers must not move.
+  def test_objects_move_while_fibers_wait
+    skip "this Ruby does not compact" unless GC.respond_to?(:compact)
+    serve_with_fibers do |env|
+      sleep 0.001
+      GC.compact if env["PATH_INFO"] == "/moves"
+      Thread.current[:mine] = Object.new
+      sleep 0.001
+      [200, {}, [env["PATH_INFO"]]]
+    end
+    5.times do
+      clients = ask(10, "/") + ask(1, "/moves")
+      clients.each { |client| assert_equal 200, client.response.status }
+    end
+  end
+
+  # A program that has address space for some of 200 fibers.
+  # @return [String] what it prints
+  def run_without_stacks
+    script = <<~RUBY
+      require "rondo"
+      require "socket"
+      log = Object.new
+      %i[debug info warn error].each { |level| log.define_singleton_method(level) { |line| $stdout.puts line } }
+      gate = Queue.new
+      app = ->(env) { gate.pop if env["PATH_INFO"] != "/"; [200, {}, []] }
+      server = Rondo::Server.new(app, log: log, environment: "production", fibers: 1000, max_threads: 1)
+      port = server.listen("tcp://127.0.0.1:0")[/\\d+\\z/].to_i
+      thread = Thread.new { server.run }
+      ask = ->(path) { TCPSocket.new("127.0.0.1", port).tap { |io| io.write("GET \#{path} HTTP/1.0\\r\\n\\r\\n") } }
+      ask.call("/").read
+      pages = File.read("/proc/self/statm").to_i
+      Process.setrlimit(:AS, (pages * 4096) + 60_000_000)
+      clients = Array.new(200) { ask.call("/waits") } << ask.call("/")
+      Thread.pass until server.stats[:queue].positive?
+      gate.close
+      puts clients.count { |client| client.read.start_with?("HTTP/1.1 200") }
+      server.stop
+      thread.join
+    RUBY
+    IO.popen([RbConfig.ruby, *$LOAD_PATH.flat_map { |folder| ["-I", folder] }, "-e", script], &:read)
+  end
+
+  def test_a_system_that_has_no_stack_for_one_more_fiber
+    skip "it connects to the server itself" if XorProxy.on?
+    assert_equal "201\n", run_without_stacks
+  end
+
   def test_errors_are_those_of_one_request
     serve_gated_errors
     inside = enter(5)
