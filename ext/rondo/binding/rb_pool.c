@@ -209,16 +209,21 @@ void rd_pool_enter(rd_visit *visit, rd_request *request) {
 }
 
 /* Drops a timeout that was raised after the call had ended. */
-RD_APART static void drop_timeout(void) {
+static void drop_timeout(void) {
     if (rd_gvl_protected_interrupts() == 0) return;
     VALUE error = rb_errinfo();
     if (rb_obj_is_kind_of(error, rd_eRequestTimeout)) rb_set_errinfo(Qnil);
 }
 
+RD_APART static void end_timeout(rd_visit *visit) {
+    rd_visit_end_limit(visit);
+    drop_timeout();
+}
+
 void rd_pool_leave(rd_visit *visit) {
     rd_runner *runner = visit->runner;
     rd_pool *pool = &runner->binding->pool;
-    if (visit->logged_timeout) drop_timeout();
+    if (visit->logged_timeout) end_timeout(visit);
     visit->is_inside = runner->away = false;
     runner->inside--;
     leave_place(runner->binding);

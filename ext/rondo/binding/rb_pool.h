@@ -46,14 +46,15 @@ struct rd_visit {
     rd_list node;      /* in rd_pool.visits, or among those that its runner has spare */
     rd_runner *runner; /* the runner whose thread runs it */
     const rd_strand_ops *strand;
-    VALUE fiber;         /* that runs it, of this thread; Qfalse: the thread does */
-    uint32_t round;      /* of the runner, when it began */
-    uint64_t serial;     /* unique */
-    rd_request *request; /* of the call; NULL: an event */
-    rd_call *call;       /* the call itself, on the stack of the thread that runs it */
-    bool is_inside;      /* it has begun and not ended */
-    bool stepped_out;    /* or stands aside: in the application, without a place */
-    bool is_needed;      /* others probably need it: its body steps aside later */
+    VALUE fiber;            /* that runs it, of this thread; Qfalse: the thread does */
+    struct rd_limit *limit; /* raises what was raised in it while it waited; NULL: nothing was */
+    uint32_t round;         /* of the runner, when it began */
+    uint64_t serial;        /* unique */
+    rd_request *request;    /* of the call; NULL: an event */
+    rd_call *call;          /* the call itself, on the stack of the thread that runs it */
+    bool is_inside;         /* it has begun and not ended */
+    bool stepped_out;       /* or stands aside: in the application, without a place */
+    bool is_needed;         /* others probably need it: its body steps aside later */
     bool logged_slow, logged_timeout, logged_hung;
 };
 

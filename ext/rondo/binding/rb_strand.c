@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "system/clock.h"
+#include "fibers/rb_limits.h"
 #include "ruby/rb_gvl.h"
 #include "ruby/rb_names.h"
 #include "binding/rb_binding.h"
@@ -23,7 +24,7 @@ static bool thread_goes_on(const rd_visit *visit) {
     return true;
 }
 
-static void thread_raise(const rd_visit *visit, VALUE error_class, VALUE message) {
+static void thread_raise(rd_visit *visit, VALUE error_class, VALUE message) {
     rb_funcall(visit->runner->thread, rb_intern("raise"), 2, error_class, message);
 }
 
@@ -92,15 +93,29 @@ static rd_parking *parking_of(const rd_visit *visit) {
     return rd_fibers_find(visit->runner->fibers, visit->fiber, visit->fiber);
 }
 
-/* If it does not wait, its thread is in it. */
-static void fiber_raise(const rd_visit *visit, VALUE error_class, VALUE message) {
-    if (parking_of(visit) == NULL) {
+static void on_limit(rd_deadline *deadline) {
+    rd_limit *limit = RD_CONTAINER(deadline, rd_limit, deadline);
+    rd_limit_raise_in(limit, rd_fibers_find(limit->fibers, limit->fiber, limit->strand));
+}
+
+/* If it does not wait, its thread is in it. A wait that has been ended gives the visit what it
+ * waited for, such as a Mutex, so the next one raises. */
+static void fiber_raise(rd_visit *visit, VALUE error_class, VALUE message) {
+    rd_parking *parking = parking_of(visit);
+    if (parking == NULL) {
         thread_raise(visit, error_class, message);
-        return;
+    } else if (visit->limit == NULL) {
+        VALUE error = rb_assoc_new(error_class, message);
+        visit->limit =
+            rd_limit_begin(visit->runner->fibers, visit->fiber, visit->fiber, UINT64_MAX, on_limit);
+        visit->limit->error = error;
+        rd_limit_raise_in(visit->limit, parking);
     }
-    VALUE arguments[] = {error_class, message};
-    rd_fibers_raise(visit->runner->fibers, visit->fiber, visit->fiber,
-                    rb_make_exception(2, arguments));
+}
+
+void rd_visit_end_limit(rd_visit *visit) {
+    if (visit->limit != NULL) rd_limit_end(visit->limit);
+    visit->limit = NULL;
 }
 
 static VALUE fiber_place(const rd_visit *visit) {

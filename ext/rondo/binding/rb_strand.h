@@ -37,7 +37,7 @@ struct rd_strand_ops {
     bool (*goes_on)(const rd_visit *visit);
 
     /* Raises in the visit, from another thread. May raise itself. */
-    void (*raise)(const rd_visit *visit, VALUE error_class, VALUE message);
+    void (*raise)(rd_visit *visit, VALUE error_class, VALUE message);
 
     /* The Thread or Fiber whose backtrace says where the visit is. May raise. */
     VALUE (*place)(const rd_visit *visit);
@@ -59,6 +59,9 @@ struct rd_strand_ops {
  * storage, no instance variable. Then the next visit finds the fiber like a new one. With the
  * setting fiber_pool that does not matter. */
 bool rd_visit_has_left_nothing(const rd_visit *visit);
+
+/* The visit has ended: nothing raises in its fiber any more. */
+void rd_visit_end_limit(rd_visit *visit);
 
 extern const rd_strand_ops rd_thread_strand;
 extern const rd_strand_ops rd_fiber_strand;

@@ -237,6 +237,7 @@ static void park_in_strand(rd_parking *parking) {
 
 static VALUE park(VALUE argument) {
     rd_park_call *call = (rd_park_call *)argument;
+    rb_thread_check_ints(); /* what was raised in the thread is for the fiber that has it now */
     if (call->parking->strand != Qfalse) {
         park_in_strand(call->parking);
     } else {

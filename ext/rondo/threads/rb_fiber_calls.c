@@ -31,6 +31,7 @@ struct rd_fiber_calls {
     rd_list spare;          /* rd_visit */
     int killed;             /* state of a Thread#kill that ended a fiber: the thread ends, too */
     bool others;            /* events or tasks wait */
+    bool others_first;      /* in the fiber that was begun last */
     bool is_done;           /* the fiber that was begun last has left nothing for this turn */
     atomic_bool is_in_loop; /* the thread sleeps in the loop, not at `woken` */
 };
@@ -113,13 +114,22 @@ static void spare(rd_visit *visit) {
     rd_list_append(&visit->runner->own->spare, &visit->node);
 }
 
+/* Every second fiber runs events and tasks first: requests that all wait would use up all fibers of
+ * a turn. */
+static bool serve_both(rd_visit *visit, int *killed) {
+    rd_fiber_calls *own = visit->runner->own;
+    own->others_first = own->others && !own->others_first;
+    if (!own->others_first) return rd_serve(visit, own->others, killed);
+    return rd_serve_others(visit, killed) && rd_serve(visit, false, killed);
+}
+
 /* If the fiber has not waited, the hub still waits for it. */
 static void serve(rd_visit *visit) {
     rd_runner *runner = visit->runner;
     rd_fiber_calls *own = runner->own;
     int killed = 0;
     runner->fibers->context = visit;
-    const bool is_done = rd_serve(visit, own->others, &killed);
+    const bool is_done = serve_both(visit, &killed);
     if (rd_is_forked(runner->binding)) return;
     if (visit->round == runner->round) own->is_done = is_done;
     if (killed != 0) own->killed = killed; /* Ruby 3.1 would raise a TypeError in the hub */

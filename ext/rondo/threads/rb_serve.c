@@ -88,10 +88,13 @@ RD_APART static bool serve_tasks(rd_visit *visit, int *killed) {
     return runs;
 }
 
+bool rd_serve_others(rd_visit *visit, int *killed) {
+    return serve_events(visit, killed) && serve_tasks(visit, killed);
+}
+
 bool rd_serve(rd_visit *visit, bool others, int *killed) {
     const bool is_done = serve_requests(visit, killed);
-    if (!is_done || !others) return is_done;
-    return serve_events(visit, killed) && serve_tasks(visit, killed);
+    return is_done && others ? rd_serve_others(visit, killed) : is_done;
 }
 
 bool rd_serve_waits(rd_binding *binding, bool *others) {

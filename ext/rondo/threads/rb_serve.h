@@ -18,6 +18,9 @@ void rd_serve_hand_over(rd_binding *binding, rd_request *before);
  * Thread#kill, or 0. */
 bool rd_serve(rd_visit *visit, bool others, int *killed);
 
+/* The same for events and tasks alone. */
+bool rd_serve_others(rd_visit *visit, int *killed);
+
 /* Whether something waits to be run; `others`: an event or a task. Takes the lock. */
 bool rd_serve_waits(rd_binding *binding, bool *others);
 

@@ -161,7 +161,7 @@ VALUE rd_supervisor_in_flight(rd_binding *binding) {
 }
 
 static VALUE raise_timeout(VALUE argument) {
-    const rd_visit *visit = (const rd_visit *)argument;
+    rd_visit *visit = (rd_visit *)argument;
     const int64_t ms = visit->runner->binding->server->settings.request_timeout_ms;
     visit->strand->raise(visit, rd_eRequestTimeout,
                          rb_sprintf("no answer within %.3g s", (double)ms / 1000));

@@ -288,6 +288,31 @@ class InFibersTest < RackCase
     eventually("the place is named") { log.include?("in_fibers_test.rb") }
   end
 
+  # A limit is over while its fiber has got a Mutex and could not run yet. It takes the Mutex, and gives it back.
+  def test_the_limit_of_a_request_that_has_just_got_a_mutex
+    mutex = Mutex.new.tap(&:lock)
+    stop = false
+    running = serve_with_fibers(request_timeout_ms: 200) do |env|
+      (@entered << true) && mutex.synchronize { sleep } if env["PATH_INFO"] == "/first"
+      [200, {}, []]
+    end
+    first = connect(running).tap { |client| client.write(bytes("GET", "/first")) }
+    take(@entered)
+    Rondo.run { (@entered << true) && mutex.synchronize { @entered << :second } }
+    take(@entered)
+    assert_equal 200, get(connect(running)).status, "both wait"
+    Rondo.run do
+      @entered << true
+      compute until stop
+    end
+    take(@entered)
+    mutex.unlock
+    assert_equal 503, first.response.status
+    sleep 0.05 # now it is most likely raised
+    stop = true
+    assert_equal :second, take(@entered, "the next one gets the Mutex")
+  end
+
   def test_a_slow_request_is_reported_with_its_place
     serve_gated(slow_request_ms: 10)
     enter(1)
@@ -295,11 +320,16 @@ class InFibersTest < RackCase
   end
 
   def test_a_fiber_that_keeps_its_thread_is_reported_with_its_place
-    serve_with_fibers(slow_fiber_ms: 20) do |env|
-      compute until env["PATH_INFO"] == "/" || log.include?("kept its thread")
+    reported = false
+    serve_with_fibers(slow_fiber_ms: 20) do
+      compute until reported
       [200, {}, []]
     end
-    assert_equal 200, get(connect, "/computes").status
+    client = connect
+    client.write(bytes("GET", "/computes"))
+    eventually("it is reported") { log.include?("kept its thread") }
+    reported = true
+    assert_equal 200, client.response.status
     assert_match(/kept its thread for more than 20 ms.*in_fibers_test.rb.*compute/m, log)
   end
 

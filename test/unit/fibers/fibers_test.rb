@@ -15,15 +15,21 @@ class FibersTest < Minitest::Test
 
   def test_no_more_than_the_limit_run
     most = running = 0
+    gate = Queue.new
+    others = Thread.new do
+      Thread.pass until running >= 3
+      20.times { gate << true }
+    end
     Rondo.fibers(limit: 3) do |all|
       20.times do
         all.start do
           most = [most, running += 1].max
-          sleep 0.001
+          gate.pop
           running -= 1
         end
       end
     end
+    others.join
     assert_equal [3, 0], [most, running]
   end
 
