@@ -61,7 +61,8 @@ class FiberCountTest < Minitest::Test
   end
 
   def test_a_server_refuses_them
-    most = Count.new(1, 1024).most or skip "there is no #{Count::LIMIT}"
+    skip "there is no #{Count::LIMIT}" unless File.readable?(Count::LIMIT)
+    most = Count.new(1, 1024).most
     error = assert_raises(Rondo::SettingError) { Rondo::Server.new(->(_env) {}, fibers: most + 1) }
     assert_match(/\Afibers #{most + 1}: at most #{most} are possible here, /, error.message)
     assert_raises(Rondo::SettingError) { Rondo::Server.new(->(_env) {}, fibers: most, max_parked_bodies: 1025) }
