@@ -29,8 +29,6 @@
 #define PLACE_LOOK_MS 50   /* between two attempts to leave the place */
 #define LOOKED_AT     16   /* clients, in search of one that can be given up */
 
-#define MOST_WAITERS 1048576 /* of fibers, for descriptors */
-
 uint32_t rd_pool_max_threads(const rd_binding *binding) {
     return (uint32_t)binding->server->settings.max_threads;
 }
@@ -94,10 +92,13 @@ bool rd_pool_has_fibers(const rd_binding *binding) {
 }
 
 /* A visit that waits for its client has a thread of its own, unless it is a fiber. */
-bool rd_pool_may_grow(const rd_binding *binding) {
+uint32_t rd_pool_useful_threads(const rd_binding *binding) {
     const rd_pool *pool = &binding->pool;
-    const uint32_t asleep = rd_pool_has_fibers(binding) ? 0 : pool->waiting;
-    return pool->threads - asleep < rd_pool_max_threads(binding);
+    return rd_pool_has_fibers(binding) ? pool->threads : pool->threads - pool->waiting;
+}
+
+bool rd_pool_may_grow(const rd_binding *binding) {
+    return rd_pool_useful_threads(binding) < rd_pool_max_threads(binding);
 }
 
 /* hooks.need_thread: called by the watch thread, without the GVL. */
@@ -119,8 +120,11 @@ static bool is_exhausted(const rd_server *server) {
     return atomic_load(&binding->pool.standbys) == 0 && threads >= rd_pool_max_threads(binding);
 }
 
-/* Another thread must take the loop. If there is none, the watch thread runs the turns. */
-static void give_loop_away(rd_binding *binding) {
+/* The visit sleeps soon, and its thread may lead. A fiber leaves the thread to its hub. Otherwise
+ * another thread must take the loop. If there is none, the watch thread runs the turns. */
+static void leave_loop(const rd_visit *visit) {
+    rd_binding *binding = visit->runner->binding;
+    if (binding->pool.leader != visit->runner || visit->fiber != Qfalse) return;
     binding->pool.leader = NULL;
     if (!rd_pool_arm(&binding->pool) && rd_pool_may_grow(binding))
         rd_pool_want_thread(&binding->pool);
@@ -314,7 +318,7 @@ int64_t rd_pool_wait_for_client(rd_visit *visit, rd_client_wait *wait) {
         rd_list_append(&pool->for_clients, &wait->node);
     }
     if (!wait->stepped_out) wait->stepped_out = step_out(visit);
-    if (pool->leader == visit->runner && visit->fiber == Qfalse) give_loop_away(binding);
+    leave_loop(visit);
     const bool looks = !wait->stepped_out && binding->server->settings.max_parked_bodies > 0;
     return looks ? PLACE_LOOK_MS : -1;
 }
@@ -396,7 +400,7 @@ int rd_pool_client_came(rd_visit *visit, rd_client_wait *wait, bool at_once) {
 int rd_pool_step_aside(rd_visit *visit) {
     rd_binding *binding = visit->runner->binding;
     const bool leaves = step_out(visit);
-    if (binding->pool.leader == visit->runner && visit->fiber == Qfalse) give_loop_away(binding);
+    leave_loop(visit);
     return leaves ? wait_in(visit, &binding->pool.aside, binding->pool.over) : 0;
 }
 
@@ -426,9 +430,10 @@ void rd_pool_init(rd_binding *binding) {
     binding->server->hooks.owner = binding;
     binding->server->hooks.need_thread = need_thread;
     if (rd_gvl_can_call_for_way()) binding->server->hooks.need_gvl = need_gvl;
-    if (rd_pool_has_fibers(binding)) binding->server->hooks.is_exhausted = is_exhausted;
-    if (rd_pool_has_fibers(binding))
-        rd_waiters_init(&binding->waiters, &binding->server->loop, MOST_WAITERS);
+    if (rd_pool_has_fibers(binding)) {
+        binding->server->hooks.is_exhausted = is_exhausted;
+        rd_waiters_init(&binding->waiters, &binding->server->loop, RD_FIBERS_MOST_WAITERS);
+    }
     pool->places = rd_settings_places(&binding->server->settings);
     atomic_store(&binding->server->score->max_threads, pool->places);
 }

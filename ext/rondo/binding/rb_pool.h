@@ -140,6 +140,8 @@ uint32_t rd_pool_max_threads(const rd_binding *binding);
 /* Whether visits are fibers. */
 bool rd_pool_has_fibers(const rd_binding *binding);
 bool rd_pool_has_place(const rd_binding *binding);
+/* Threads that can take the loop, or will. */
+uint32_t rd_pool_useful_threads(const rd_binding *binding);
 bool rd_pool_may_grow(const rd_binding *binding);
 void rd_pool_write_scores(const rd_binding *binding);
 /* The thread is about to sleep at `woken`, and takes the loop if it is woken. */

@@ -93,11 +93,6 @@ static rd_parking *parking_of(const rd_visit *visit) {
     return rd_fibers_find(visit->runner->fibers, visit->fiber, visit->fiber);
 }
 
-static void on_limit(rd_deadline *deadline) {
-    rd_limit *limit = RD_CONTAINER(deadline, rd_limit, deadline);
-    rd_limit_raise_in(limit, rd_fibers_find(limit->fibers, limit->fiber, limit->strand));
-}
-
 /* If it does not wait, its thread is in it. A wait that has been ended gives the visit what it
  * waited for, such as a Mutex, so the next one raises. */
 static void fiber_raise(rd_visit *visit, VALUE error_class, VALUE message) {
@@ -107,8 +102,7 @@ static void fiber_raise(rd_visit *visit, VALUE error_class, VALUE message) {
     } else if (visit->limit == NULL) {
         VALUE error = rb_assoc_new(error_class, message);
         visit->limit =
-            rd_limit_begin(visit->runner->fibers, visit->fiber, visit->fiber, UINT64_MAX, on_limit);
-        visit->limit->error = error;
+            rd_fibers_limit(visit->runner->fibers, visit->fiber, visit->fiber, error, UINT64_MAX);
         rd_limit_raise_in(visit->limit, parking);
     }
 }

@@ -176,7 +176,6 @@ bool rd_fibers_can_run(rd_fibers *fibers) {
 
 void rd_fibers_run_some(rd_fibers *fibers, uint32_t most) {
     const rd_hub_stay stay = {.fibers = fibers};
-    take_due(fibers);
     rd_run_list_take(&fibers->runnable, &fibers->batch, most);
     while (has_taken(fibers) && !is_gone(fibers)) turn(&stay);
 }
@@ -302,12 +301,6 @@ int rd_fibers_park(rd_parking *parking) {
     return call.result;
 }
 
-void rd_fibers_pass(rd_fibers *fibers) {
-    rd_parking *parking = rd_parking_begin(fibers);
-    rd_run_list_add(&fibers->runnable, &parking->runnable, 1);
-    rd_fibers_park(parking);
-}
-
 uint64_t rd_fibers_deadline(VALUE seconds) {
     if (NIL_P(seconds)) return UINT64_MAX;
     const struct timespec time = rb_time_timespec_interval(seconds);
@@ -403,6 +396,18 @@ static void raise_in(rd_parking *parking, VALUE error) {
 rd_parking *rd_fibers_find(const rd_fibers *fibers, VALUE fiber, VALUE strand) {
     rd_parking *parking = find(fibers, fiber);
     return parking != NULL ? parking : find_in_strand(fibers, strand);
+}
+
+static void on_limit(rd_deadline *deadline) {
+    rd_limit *limit = RD_CONTAINER(deadline, rd_limit, deadline);
+    rd_limit_raise_in(limit, rd_fibers_find(limit->fibers, limit->fiber, limit->strand));
+}
+
+rd_limit *rd_fibers_limit(rd_fibers *fibers, VALUE fiber, VALUE strand, VALUE error,
+                          uint64_t due_ns) {
+    rd_limit *limit = rd_limit_begin(fibers, fiber, strand, due_ns, on_limit);
+    limit->error = error;
+    return limit;
 }
 
 void rd_fibers_raise(rd_fibers *fibers, VALUE fiber, VALUE strand, VALUE error) {

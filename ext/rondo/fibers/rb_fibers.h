@@ -31,6 +31,9 @@
 #include "loop/run_list.h"
 #include "loop/waiters.h"
 
+/* Descriptors that fibers may wait for at a time. */
+#define RD_FIBERS_MOST_WAITERS 1048576
+
 typedef struct rd_fibers rd_fibers;
 
 typedef struct rd_fibers_ops {
@@ -120,9 +123,6 @@ int rd_parking_wait_for(rd_parking *parking, int fd, unsigned wanted);
  * once in any case. */
 int rd_fibers_park(rd_parking *parking);
 
-/* Lets everything run that can, and comes back after it. May raise. */
-void rd_fibers_pass(rd_fibers *fibers);
-
 /* The time of a wait that may last that long: nil is for ever. Raises for what is no time. */
 uint64_t rd_fibers_deadline(VALUE seconds);
 
@@ -143,8 +143,8 @@ void rd_fibers_stop_hub(rd_fibers *fibers);
 /* Whether a fiber can run now. On the hub. */
 bool rd_fibers_can_run(rd_fibers *fibers);
 
-/* Runs fibers that can, at most about `most` of them. May raise what one of them raises. On the
- * hub. */
+/* Runs fibers that rd_fibers_can_run() has found, at most about `most` of them. May raise what one
+ * of them raises. On the hub. */
 void rd_fibers_run_some(rd_fibers *fibers, uint32_t most);
 
 /* Ends the wait of this fiber, if `unblock` may end it, with the result 1. A fiber that does not
@@ -157,6 +157,12 @@ bool rd_fibers_take_permit(rd_fibers *fibers);
 /* The wait of the fiber; or, if it runs another fiber (an Enumerator's), that of the strand. NULL:
  * neither waits. */
 rd_parking *rd_fibers_find(const rd_fibers *fibers, VALUE fiber, VALUE strand);
+
+/* A limit for the fiber, until rd_limit_end(). At `due_ns` (UINT64_MAX: when rd_limit_raise_in()
+ * says so) the error, class and message, is raised where it waits. If that wait has been ended
+ * already, it is raised where it waits next. */
+struct rd_limit *rd_fibers_limit(rd_fibers *fibers, VALUE fiber, VALUE strand, VALUE error,
+                                 uint64_t due_ns);
 
 /* Raises in the fiber where it waits. Does nothing if neither it nor its strand waits. Any thread
  * with the GVL. */

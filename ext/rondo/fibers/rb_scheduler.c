@@ -12,8 +12,6 @@
 #include "system/clock.h"
 #include "ruby/rb_error.h"
 
-#define MOST_WAITERS 1048576
-
 static VALUE scheduler_class, fiber_class, fiber_options, stopped_error;
 static ID new_id;
 static unsigned forks;
@@ -183,7 +181,7 @@ static VALUE scheduler_initialize(VALUE self) {
         rd_free(own);
         rb_sys_fail("scheduler");
     }
-    rd_waiters_init(&own->waiters, &own->loop, MOST_WAITERS);
+    rd_waiters_init(&own->waiters, &own->loop, RD_FIBERS_MOST_WAITERS);
     scheduler->own = own;
     begin(scheduler, &(rd_scheduler_parts){&own_loop, NULL, &own->waiters, wake_loop});
     return self;

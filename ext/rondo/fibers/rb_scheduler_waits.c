@@ -79,12 +79,6 @@ static VALUE yield_to_others(VALUE self) {
 
 /* ---- Timeout ---- */
 
-/* On the hub. */
-static void on_limit(rd_deadline *deadline) {
-    rd_limit *limit = RD_CONTAINER(deadline, rd_limit, deadline);
-    rd_limit_raise_in(limit, rd_fibers_find(limit->fibers, limit->fiber, limit->strand));
-}
-
 static VALUE end_limit(VALUE argument) {
     rd_limit_end((rd_limit *)argument);
     return Qnil;
@@ -105,9 +99,8 @@ static VALUE timeout_after(VALUE self, VALUE seconds, VALUE error_class, VALUE m
     }
     rd_fibers *fibers = &scheduler->fibers;
     VALUE error = rb_assoc_new(error_class, message);
-    rd_limit *limit = rd_limit_begin(fibers, rb_fiber_current(), rd_fibers_strand(fibers),
-                                     rd_fibers_deadline(seconds), on_limit);
-    limit->error = error;
+    rd_limit *limit = rd_fibers_limit(fibers, rb_fiber_current(), rd_fibers_strand(fibers), error,
+                                      rd_fibers_deadline(seconds));
     return rb_ensure(rb_yield, seconds, end_limit, (VALUE)limit);
 }
 

@@ -281,10 +281,6 @@ int rd_fiber_calls_killed(const rd_runner *runner) {
     return runner->own->killed;
 }
 
-bool rd_fiber_calls_can_go_on(rd_runner *runner) {
-    return rd_fibers_can_run(runner->fibers);
-}
-
 void rd_fiber_calls_go_on(rd_runner *runner, bool is_leader) {
     if (!rd_fibers_can_run(runner->fibers)) return;
     runner->round++;

@@ -41,9 +41,6 @@ void rd_fiber_calls_go_on(rd_runner *runner, bool is_leader);
 /* The state of a Thread#kill in one of the fibers, or 0: the hub has to end the thread. */
 int rd_fiber_calls_killed(const rd_runner *runner);
 
-/* Whether fibers can go on. */
-bool rd_fiber_calls_can_go_on(rd_runner *runner);
-
 /* Whether nothing is left on this thread: no fiber waits. */
 bool rd_fiber_calls_are_over(const rd_runner *runner);
 

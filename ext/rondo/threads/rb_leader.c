@@ -50,7 +50,7 @@ static void count_return(rd_pool *pool, const rd_lead *lead) {
 
 static bool is_expected(rd_runner *runner) {
     const rd_binding *binding = runner->binding;
-    if (runner->fibers != NULL && rd_fiber_calls_can_go_on(runner)) return true;
+    if (runner->fibers != NULL && rd_fibers_can_run(runner->fibers)) return true;
     return rd_pool_has_place(binding) && !rd_list_is_empty(&binding->pool.aside);
 }
 
@@ -167,9 +167,8 @@ static bool takes_loop(rd_runner *runner) {
 static bool may_retire(const rd_binding *binding) {
     const rd_pool *pool = &binding->pool;
     uint32_t kept = (uint32_t)binding->server->settings.min_threads;
-    const uint32_t asleep = rd_pool_has_fibers(binding) ? 0 : pool->waiting;
     if (kept < 2 && rd_pool_max_threads(binding) > 1) kept = 2; /* a leader and its standby */
-    return pool->threads - asleep > kept && atomic_load(&pool->standbys) > 0;
+    return rd_pool_useful_threads(binding) > kept && atomic_load(&pool->standbys) > 0;
 }
 
 static int64_t reap_after_ns(const rd_binding *binding) {
