@@ -32,8 +32,8 @@ module Rondo
 
     # @param number [Integer] calls that a worker has at once
     # @param parked [Integer] calls beyond them that wait for their clients
-    # @param areas [Integer, nil] as {.areas}
-    def initialize(number, parked, areas: FiberCount.areas)
+    # @param areas [Integer, nil] as {.areas}; nobody asks the system for them without fibers
+    def initialize(number, parked, areas: number.zero? ? nil : FiberCount.areas)
       @number = number
       @parked = parked
       @areas = areas

@@ -67,7 +67,7 @@ module Rondo
 
       FIBER_EACH.each do |verb|
         define_method(verb) do |value = true|
-          note "#{verb}: each request gets a fiber of its own if fibers is set, and none without" if value
+          note "#{verb}: each request finds an empty fiber if fibers is set, and none without" if value
         end
       end
 

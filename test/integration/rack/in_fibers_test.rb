@@ -6,62 +6,33 @@
 # them ends no other. With RONDO_TEST_FIBERS the other tests of this folder run with fibers, too.
 
 require_relative "rack_case"
+require_relative "gated"
 require "English"
 require "net/http"
 require "support/websocket_peer"
 require "timeout"
 
 class InFibersTest < RackCase
-  def setup
-    super
-    @entered = Queue.new
-    @gate = Queue.new
-  end
+  include Gated
 
-  def teardown
-    @gate.close
-    super
-  end
+  FIBERS = { fibers: 50, max_threads: 1 }.freeze
 
-  def serve_with_fibers(fibers: 50, max_threads: 1, **settings, &app)
-    start(lint: false, fibers: fibers, max_threads: max_threads, **settings, &app)
-  end
-
-  # Serves an application whose /wait waits at the gate.
-  def serve_gated(**settings)
-    serve_with_fibers(**settings) do |env|
-      if env["PATH_INFO"] == "/wait"
-        @entered << Thread.current
-        @gate.pop
-      end
-      [200, {}, [env["PATH_INFO"]]]
-    end
-  end
-
-  # @return [Array<RawClient>] clients whose requests are inside the application
-  def enter(count)
-    clients = ask(count, "/wait")
-    @threads = Array.new(count) { take(@entered, "a request enters the application") }
-    clients
-  end
-
-  def ask(count, path)
-    Array.new(count) { connect.tap { |client| client.write(bytes("GET", path)) } }
+  def serve_with_fibers(**settings, &app)
+    start(lint: false, **FIBERS, **settings, &app)
   end
 
   def test_many_wait_on_one_thread
-    running = serve_gated
+    running = start_gated(**FIBERS)
     clients = enter(40)
     assert_equal 1, @threads.uniq.size
     assert_equal "/", get(connect).body, "others are answered meanwhile"
     assert_equal 40, running.server.stats[:busy]
-    40.times { @gate << true }
-    clients.each { |client| assert_equal "/wait", client.response.body }
+    release(clients)
     eventually("all have left") { running.server.stats[:busy].zero? }
   end
 
   def test_one_more_than_there_are_fibers_waits_in_the_queue
-    running = serve_gated(fibers: 3)
+    running = start_gated(**FIBERS, fibers: 3)
     clients = enter(3)
     last = connect.tap { |client| client.write(bytes("GET", "/last")) }
     eventually("it is in the queue") { running.server.stats[:queue] == 1 }
@@ -271,6 +242,15 @@ class InFibersTest < RackCase
     "late"
   end
 
+  # As rack-timeout does. Nobody can say whom the thread means.
+  def test_an_exception_for_the_thread_belongs_to_no_request
+    start_gated(**FIBERS)
+    clients = enter(3)
+    @threads.first.raise(IndexError, "for one of them")
+    eventually("it is logged") { log.include?("IndexError: for one of them") }
+    release(clients)
+  end
+
   def test_the_limit_of_a_request_ends_it_where_it_waits
     ended = Queue.new
     serve_with_fibers(request_timeout_ms: 50) do |env|
@@ -314,8 +294,11 @@ class InFibersTest < RackCase
   end
 
   def test_a_slow_request_is_reported_with_its_place
-    serve_gated(slow_request_ms: 10)
-    enter(1)
+    serve_with_fibers(slow_request_ms: 10) do
+      @gate.pop
+      [200, {}, []]
+    end
+    ask(1, "/")
     eventually("it is reported") { log =~ /no answer for .*in_fibers_test.rb/m }
   end
 
@@ -370,7 +353,7 @@ class InFibersTest < RackCase
   end
 
   def test_a_server_waits_for_fibers_when_it_stops
-    running = serve_gated
+    running = start_gated(**FIBERS)
     client = enter(1).first
     running.server.stop
     @gate << true

@@ -6,49 +6,18 @@
 # of the queue, and what goes on while Ruby itself is stuck.
 
 require_relative "rack_case"
+require_relative "gated"
 require "fiddle"
 require "io/nonblock"
 require "support/websocket_peer"
 
 class ThreadsTest < RackCase
+  include Gated
+
   # Reads and writes in C, and keeps the GVL.
   READ, WRITE = %w[read write].map do |name|
     Fiddle::Function.new(Fiddle.dlopen(nil)[name], [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T],
                          Fiddle::TYPE_SIZE_T, need_gvl: true)
-  end
-
-  def setup
-    super
-    @entered = Queue.new
-    @gate = Queue.new
-  end
-
-  def teardown
-    @gate.close
-    super
-  end
-
-  # An application whose /wait stays inside until the gate opens.
-  def start_gated(**settings)
-    start(lint: false, **settings) do |env|
-      if env["PATH_INFO"] == "/wait"
-        @entered << Thread.current
-        @gate.pop
-      end
-      [200, {}, [env["PATH_INFO"]]]
-    end
-  end
-
-  # @return [Array<RawClient>] clients whose requests are inside the application
-  def enter(count)
-    clients = Array.new(count) { connect.tap { |client| client.write(bytes("GET", "/wait")) } }
-    @threads = Array.new(count) { take(@entered, "a request enters the application") }
-    clients
-  end
-
-  def release(clients)
-    clients.size.times { @gate << true }
-    clients.each { |client| assert_equal "/wait", client.response.body }
   end
 
   def closing(path)

@@ -181,7 +181,7 @@ class ConfigurationTest < Minitest::Test
 
   Verbs::FIBER_EACH.each do |verb|
     define_method("test_a_fiber_each_#{verb}") do
-      line = "#{verb}: each request gets a fiber of its own if fibers is set, and none without"
+      line = "#{verb}: each request finds an empty fiber if fibers is set, and none without"
       assert_equal [line], load(verb.to_s).notes
       assert_empty load("#{verb} false").notes
     end

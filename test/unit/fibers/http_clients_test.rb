@@ -26,21 +26,15 @@ class FibersNetHTTPTest < Minitest::Test
   def lost_errors = [EOFError, SystemCallError, IOError]
 end
 
-class FibersOpenSSLTest < Minitest::Test
-  include WaitingClients
-
+class FibersOpenSSLTest < FibersNetHTTPTest
   ROW = ["OpenSSL", "yes"].freeze
 
   def self.gate
     @gate ||= HTTPGate.new(tls: true)
   end
 
-  def gate = self.class.gate
   def connect = Net::HTTP.start("127.0.0.1", gate.port, use_ssl: true, ca_file: gate.authority)
-  def enter(http, number) = Integer(http.get("/wait/#{number}").body)
-  def session_of(_http, number) = number
-  def leave(http) = (http.finish if http.started?)
-  def lost_errors = [EOFError, SystemCallError, IOError, OpenSSL::SSL::SSLError]
+  def lost_errors = [*super, OpenSSL::SSL::SSLError]
 end
 
 class FibersOpenURITest < Minitest::Test
