@@ -25,12 +25,12 @@
 /* ---- the application ---- */
 
 /* Whether the response is [status, headers, body]. */
-static bool take_triple(rd_call *call, VALUE response) {
-    VALUE triple = rb_check_array_type(response);
-    if (NIL_P(triple) || RARRAY_LEN(triple) != 3) return false;
-    call->answer.status = RARRAY_AREF(triple, 0);
-    call->answer.headers = RARRAY_AREF(triple, 1);
-    call->answer.body = RARRAY_AREF(triple, 2);
+static inline bool take_triple(rd_call *call, VALUE response) {
+    if (!RB_TYPE_P(response, T_ARRAY)) response = rb_check_array_type(response);
+    if (NIL_P(response) || RARRAY_LEN(response) != 3) return false;
+    call->answer.status = RARRAY_AREF(response, 0);
+    call->answer.headers = RARRAY_AREF(response, 1);
+    call->answer.body = RARRAY_AREF(response, 2);
     return true;
 }
 

@@ -42,6 +42,8 @@
     X(env, scheme)            /* rack.url_scheme forced by a setting, or nil */                    \
     X(env, default_host)      /* SERVER_NAME and port of requests without Host, or nil */          \
     X(env, default_port)                                                                           \
+    X(env, client)        /* REMOTE_ADDR of every request by a setting, or nil */                  \
+    X(env, client_field)  /* key of the env in which proxies name the client, or nil */            \
     X(env, sendfile_type) /* sendfile.type of every env, or nil */
 
 #define RD_STRINGS_VALUES(X)                                                                       \

@@ -33,9 +33,14 @@ uint32_t rd_pool_max_threads(const rd_binding *binding) {
     return (uint32_t)binding->server->settings.max_threads;
 }
 
-void rd_pool_write_scores(const rd_binding *binding) {
+static void write_busy(const rd_binding *binding) {
     rd_score_row *score = binding->server->score;
     atomic_store_explicit(&score->busy, binding->pool.active, memory_order_relaxed);
+}
+
+void rd_pool_write_scores(const rd_binding *binding) {
+    rd_score_row *score = binding->server->score;
+    write_busy(binding);
     atomic_store_explicit(&score->threads, binding->pool.threads, memory_order_relaxed);
 }
 
@@ -186,14 +191,14 @@ void rd_pool_end(rd_binding *binding) {
 
 static void take_place(rd_binding *binding) {
     binding->pool.active++;
-    rd_pool_write_scores(binding);
+    write_busy(binding);
 }
 
 static void leave_place(rd_binding *binding) {
     rd_pool *pool = &binding->pool;
     pool->active--;
     grant_places(binding, &pool->resuming); /* before new requests */
-    rd_pool_write_scores(binding);
+    write_busy(binding);
     /* The leader may sleep because no place was left: it checks again. */
     if (pool->active + 1 == pool->places) rd_loop_wakeup(&binding->server->loop);
 }
@@ -383,7 +388,7 @@ static int wait_in(rd_visit *visit, rd_list *line, bool at_once) {
         pool->active++;
     }
     pool->waiting--;
-    rd_pool_write_scores(binding);
+    write_busy(binding);
     return state;
 }
 

@@ -145,8 +145,10 @@ static const rd_page *find_page(rd_slice path) {
 static void carry_out(rd_control *control, rd_request *request, int verb) {
     const rd_verb_info *row = &rd_verb_table[verb];
     if (!(control->verbs & 1u << verb)) {
-        char why[80];
-        snprintf(why, sizeof(why), "%s not available", row->path);
+        char why[120];
+        const bool is_free = control->verbs & 1u << RD_VERB_STOP; /* else only numbers are shown */
+        snprintf(why, sizeof(why), "%s not available%s", row->path,
+                 is_free ? ": the server runs without workers" : "");
         rd_reply_error(request, 404, why);
     } else if (row->answers) {
         rd_commands_ask(&control->commands, request, row->path);

@@ -196,7 +196,8 @@ static rd_parking *find(const rd_fibers *fibers, VALUE fiber) {
 
 rd_parking *rd_parking_begin(rd_fibers *fibers) {
     const VALUE fiber = rb_fiber_current();
-    rd_parking *parking = rd_parking_add(fibers, fiber, rd_fibers_strand(fibers));
+    const VALUE strand = fibers->running == fiber ? fiber : rd_fibers_strand(fibers);
+    rd_parking *parking = rd_parking_add(fibers, fiber, strand);
     parking->outer = find(fibers, fiber);
     if (fibers->permit == fiber) fibers->permit = Qfalse;
     st_insert(fibers->by_fiber, (st_data_t)fiber, (st_data_t)parking);
@@ -213,12 +214,28 @@ int rd_parking_wait_for(rd_parking *parking, int fd, unsigned wanted) {
     return result;
 }
 
+static VALUE switch_to_new(VALUE argument) {
+    const rd_parking *parking = (const rd_parking *)argument;
+    rd_switch_to(parking->fibers, parking->starts);
+    return Qnil;
+}
+
+/* If the system has no stack for the new fiber, it has not begun, and must not begin later. */
+static void start_in_strand(const rd_parking *parking) {
+    rd_fibers *fibers = parking->fibers;
+    int state = 0;
+    fibers->running = parking->starts;
+    fibers->context = NULL;
+    rb_protect(switch_to_new, (VALUE)parking, &state);
+    if (state == 0) return;
+    if (rd_is_fiber_error(rb_errinfo())) fibers->running = parking->strand;
+    rb_jump_tag(state);
+}
+
 static void park_in_strand(rd_parking *parking) {
     rd_fibers *fibers = parking->fibers;
     if (parking->starts != Qfalse) {
-        fibers->running = parking->starts;
-        fibers->context = NULL;
-        rd_switch_to(fibers, parking->starts);
+        start_in_strand(parking);
         rd_switch_arrived(parking);
     }
     while (!parking->may_run && !fibers->is_closed) {
@@ -349,7 +366,13 @@ void rd_fibers_start(rd_fibers *fibers, VALUE fiber) {
     rd_fibers_park(parking);
 }
 
+/* The next one of the batch goes on at once: by way of the hub that would be two switches. */
 void rd_fibers_rest(rd_fibers *fibers) {
+    rd_parking *next = is_gone(fibers) ? NULL : rd_switch_next(fibers);
+    if (next != NULL) {
+        rd_switch_to_parking(next);
+        return;
+    }
     rd_switch_at_hub(fibers);
     rd_switch_to(fibers, fibers->hub);
 }

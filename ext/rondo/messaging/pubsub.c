@@ -15,12 +15,14 @@
 /* ---- first and last subscribers ---- */
 
 static void on_first(rd_engine *engine, rd_slice name, bool is_pattern) {
+    if (rd_channel_is_private(name)) return; /* no hub and no engine learns of them */
     rd_pubsub *pubsub = RD_CONTAINER(engine, rd_pubsub, engine);
     if (pubsub->link != NULL) rd_link_subscribe(pubsub->link, name, is_pattern);
     rd_pubsub_notify_observer(pubsub, name, is_pattern, true);
 }
 
 static void on_last(rd_engine *engine, rd_slice name, bool is_pattern) {
+    if (rd_channel_is_private(name)) return; /* no hub and no engine learns of them */
     rd_pubsub *pubsub = RD_CONTAINER(engine, rd_pubsub, engine);
     if (pubsub->link != NULL) rd_link_unsubscribe(pubsub->link, name, is_pattern);
     rd_pubsub_notify_observer(pubsub, name, is_pattern, false);

@@ -154,12 +154,23 @@ static int read_proxy_header(rd_conn *conn, const char *bytes, size_t len) {
     return used;
 }
 
+/* Whether the peer may do without a header, and does. */
+static bool lacks_header(const rd_conn *conn) {
+    const rd_buffer *input = &conn->input;
+    return rd_http_shared_of(conn)->proxy_optional &&
+           rd_proxy_header_is_absent(rd_buffer_ptr(input), rd_buffer_len(input));
+}
+
 static void on_data(rd_conn *conn, const char *bytes, size_t len) {
     rd_buffer input;
     rd_buffer_append(&conn->input, bytes, len);
     const int used =
         read_proxy_header(conn, rd_buffer_ptr(&conn->input), rd_buffer_len(&conn->input));
-    if (used < 0) {
+    if (used < 0 && lacks_header(conn)) {
+        take_input(conn, &input);
+        end_proxy_header(conn, rd_buffer_ptr(&input), rd_buffer_len(&input));
+        rd_buffer_clear(&input);
+    } else if (used < 0) {
         refuse(conn, used);
     } else if (used == 0) {
         if (!rd_conn_count_input(conn)) refuse(conn, RD_ERR_INPUT_FULL);

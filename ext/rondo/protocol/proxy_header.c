@@ -152,3 +152,11 @@ int rd_proxy_header_parse(const char *buf, size_t len, rd_proxy_header *out) {
     if (len == 0) return 0;
     return buf[0] == signature[0] ? parse_v2(buf, len, out) : parse_v1(buf, len, out);
 }
+
+static bool begins_as(const char *buf, size_t len, const char *with, size_t with_len) {
+    return memcmp(buf, with, len < with_len ? len : with_len) == 0;
+}
+
+bool rd_proxy_header_is_absent(const char *buf, size_t len) {
+    return !begins_as(buf, len, "PROXY ", 6) && !begins_as(buf, len, signature, sizeof signature);
+}

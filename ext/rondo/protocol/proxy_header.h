@@ -32,4 +32,7 @@ typedef struct rd_proxy_header {
  */
 int rd_proxy_header_parse(const char *buf, size_t len, rd_proxy_header *out);
 
+/* Whether the connection begins with something else than a header. */
+bool rd_proxy_header_is_absent(const char *buf, size_t len);
+
 #endif

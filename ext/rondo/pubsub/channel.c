@@ -239,7 +239,8 @@ int rd_channels_enqueue(rd_channels *channels, rd_message *message) {
         rd_fanout_add(&channels->fanout, &channel->line, message);
         self.taken++;
     }
-    rd_patterns_match(&channels->matcher, name, add_to_pattern, &self);
+    if (!rd_channel_is_private(name))
+        rd_patterns_match(&channels->matcher, name, add_to_pattern, &self);
     return self.taken;
 }
 

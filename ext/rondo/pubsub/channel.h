@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/list.h"
 #include "base/map.h"
@@ -56,6 +57,15 @@ typedef struct rd_subscribe_terms {
 /* Whether a channel, or a pattern, may have this name. */
 static inline bool rd_channel_is_name(rd_slice name, bool is_pattern) {
     return name.len > 0 && name.len <= (is_pattern ? RD_GLOB_MAX : RD_CHANNEL_NAME_MAX);
+}
+
+/* Channels whose names begin so are of one process, and no pattern matches them: their names are
+ * secrets. See lib/rondo/rails/cable/cable.rb. */
+#define RD_CHANNEL_PRIVATE "\0rondo/"
+
+static inline bool rd_channel_is_private(rd_slice name) {
+    const size_t len = sizeof RD_CHANNEL_PRIVATE - 1;
+    return name.len >= len && memcmp(name.ptr, RD_CHANNEL_PRIVATE, len) == 0;
 }
 
 void rd_channels_init(rd_channels *channels, rd_engine *engine);

@@ -100,10 +100,27 @@ VALUE rd_env_new_template(rd_call *call) {
     VALUE env = rb_hash_dup(base_of(call));
     set_host(binding, env, call->request, scheme_of(binding, call->conn.secure) == rd_key.https);
     set_address(binding, env, &call->conn.peer);
+    if (!NIL_P(binding->env.client)) rb_hash_aset(env, rd_key.remote_addr, binding->env.client);
     if (version != RD_HTTP_1_1) {
         rb_hash_aset(env, rd_key.server_protocol, rd_version_names[version]);
     }
     return env;
+}
+
+/* Sets the client that a field of its own names, the first one if there are several. What is no
+ * address does not count. */
+static void set_named_client(rd_call *call) {
+    rd_address address;
+    VALUE value = rb_hash_lookup(call->env, call->binding->env.client_field);
+    if (!RB_TYPE_P(value, T_STRING)) return;
+    const char *text = RSTRING_PTR(value);
+    size_t len = 0;
+    while (len < (size_t)RSTRING_LEN(value) && memchr(", \t", text[len], 3) == NULL) len++;
+    if (rd_address_parse(&address, text, len)) set_address(call->binding, call->env, &address);
+}
+
+static bool is_client_set(const rd_binding *binding) {
+    return !NIL_P(binding->env.client) || !NIL_P(binding->env.client_field);
 }
 
 /* Sets what a trusted proxy says about the client; others are ignored. */
@@ -113,7 +130,8 @@ void rd_env_set_forwarded(rd_call *call) {
     unsigned fields = (unsigned)binding->server->settings.trusted_proxy_fields;
     rd_forwarded_read(&said, call->request, fields, binding->proxies.trusted,
                       binding->proxies.count);
-    if (said.has_client) set_address(binding, call->env, &said.client);
+    if (said.has_client && !is_client_set(binding)) set_address(binding, call->env, &said.client);
+    if (!NIL_P(binding->env.client_field)) set_named_client(call);
     if (said.scheme != RD_FORWARDED_NO_SCHEME) {
         bool https = said.scheme == RD_FORWARDED_HTTPS;
         rb_hash_aset(call->env, rd_key.rack_url_scheme, https ? rd_key.https : rd_key.http);

@@ -49,6 +49,7 @@ typedef struct rd_http_shared {
     struct rd_ws_deflate *deflate; /* of endpoint/; created for the first client that deflates */
     const rd_network *proxies;     /* peers that must open with the PROXY protocol */
     size_t proxy_count;
+    bool proxy_optional;  /* these peers may also open without it */
     uint32_t early_calls; /* requests with the application whose bodies are still arriving */
     const rd_settings *settings;
     rd_channels *channels;          /* of upgraded connections */

@@ -40,6 +40,10 @@ bool rd_ends_thread(VALUE error) {
     return !rb_obj_is_kind_of(error, rb_eException) || rb_obj_is_kind_of(error, rb_eSignal);
 }
 
+bool rd_is_fiber_error(VALUE error) {
+    return rb_obj_is_kind_of(error, rb_path2class("FiberError"));
+}
+
 void rd_raise_body_error(int code) {
     VALUE error = rb_exc_new_cstr(rd_eBodyError, rd_error_text(code));
     int status = rd_error_status(code);

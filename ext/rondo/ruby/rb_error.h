@@ -20,6 +20,9 @@ void rd_init_errors(void);
  * on the way may rescue it. */
 bool rd_ends_thread(VALUE error);
 
+/* Whether it is a FiberError: a fiber that could not be switched to, as without a stack for it. */
+bool rd_is_fiber_error(VALUE error);
+
 /* Raises the exception for a negative code of the core. The code's status becomes
  * BodyError#status. */
 NORETURN(void rd_raise_body_error(int code));

@@ -11,6 +11,7 @@
 #include "system/clock.h"
 #include "fibers/rb_launcher.h"
 #include "fibers/rb_scheduler.h"
+#include "ruby/rb_error.h"
 #include "ruby/rb_gvl.h"
 #include "binding/rb_fork.h"
 #include "binding/rb_pool.h"
@@ -226,7 +227,7 @@ RD_APART static void take_failure(rd_runner *runner, int state) {
     VALUE error = rb_errinfo();
     rd_visit *visit = runner->own->begun;
     runner->own->begun = NULL;
-    if (visit != NULL && rb_obj_is_kind_of(error, rb_path2class("FiberError"))) {
+    if (visit != NULL && rd_is_fiber_error(error)) {
         do_without(visit);
         return;
     }

@@ -76,6 +76,12 @@ static void take_default_host(rd_binding *binding, VALUE text) {
     RD_BINDING_SET(binding, env.default_port, rb_str_to_interned_str(digits));
 }
 
+/* What REMOTE_ADDR is, or the key of the env under which proxies say it. */
+static void take_client(rd_binding *binding, VALUE client, VALUE key) {
+    if (!NIL_P(client)) RD_BINDING_SET(binding, env.client, rb_str_to_interned_str(client));
+    if (!NIL_P(key)) RD_BINDING_SET(binding, env.client_field, rb_str_to_interned_str(key));
+}
+
 /* Takes over a socket to the hub of a cluster. */
 static void take_link(rd_binding *binding, VALUE link) {
     if (NIL_P(link)) return;
@@ -115,6 +121,7 @@ void rd_take_options(rd_binding *binding, VALUE options) {
     binding->log.json = rd_option(options, "request_log_format") == ID2SYM(rb_intern("json"));
     binding->rules.split_newlines = RTEST(rd_option(options, "split_newlines"));
     take_default_host(binding, rd_option(options, "default_host"));
+    take_client(binding, rd_option(options, "client_address"), rd_option(options, "client_field"));
     rd_attach_siblings(binding, options);
     take_link(binding, rd_option(options, "link"));
     serve_folder(binding, rd_option(options, "public"), RTEST(rd_option(options, "public_only")));
@@ -129,4 +136,5 @@ void rd_take_options(rd_binding *binding, VALUE options) {
     rd_network *proxies =
         networks_of(rd_option(options, "proxy_protocol_from"), "proxy_protocol_from", &count);
     rd_server_set_proxies(binding->server, proxies, count);
+    binding->server->http.proxy_optional = RTEST(rd_option(options, "proxy_protocol_optional"));
 }

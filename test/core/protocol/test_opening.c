@@ -103,6 +103,37 @@ static void test_a_wrong_proxy_header_has_no_answer(void) {
     finish();
 }
 
+/* "P" alone may become a header, "PUT" does not. */
+static void test_a_header_that_may_be_absent(void) {
+    static const char *const texts[] = {GET("/a"), "PUT /a HTTP/1.1\r\nHost: x\r\n\r\n",
+                                        PROXY GET("/a")};
+    for (size_t i = 0; i < 3; i++) {
+        for (size_t cut = 0; cut < strlen(texts[i]); cut++) {
+            begin(&rd_transport_tcp, true);
+            server->http.proxy_optional = true;
+            if (cut > 0) say_bytes(texts[i], cut);
+            turns(2);
+            say_bytes(texts[i] + cut, strlen(texts[i]) - cut);
+            turns(2);
+            hear(client);
+            CHECK(ends_with("\r\n\r\n/a"));
+            CHECK_INT(joined->peer.kind, i == 2 ? RD_ADDRESS_V4 : RD_ADDRESS_UNIX);
+            finish();
+        }
+    }
+}
+
+static void test_a_wrong_header_that_may_be_absent_has_no_answer(void) {
+    begin(&rd_transport_tcp, true);
+    server->http.proxy_optional = true;
+    say(client, "PROXY TCP4 192.0.2.9\r\n" GET("/a"));
+    turns(2);
+    CHECK(hear(client));
+    CHECK_STR(got, "");
+    CHECK_INT(server->counts.refused, 1);
+    finish();
+}
+
 static void test_a_handshake_cut_anywhere(void) {
     char sent[128] = HELLO;
     const size_t len = sizeof(HELLO) - 1 + put_record(sent + sizeof(HELLO) - 1, GET("/a"));
@@ -272,6 +303,8 @@ static void test_all(void) {
     test_a_plain_connection_begins_with_its_protocol();
     test_a_proxy_header_cut_anywhere();
     test_a_wrong_proxy_header_has_no_answer();
+    test_a_header_that_may_be_absent();
+    test_a_wrong_header_that_may_be_absent_has_no_answer();
     test_a_handshake_cut_anywhere();
     test_a_proxy_header_before_a_handshake_cut_anywhere();
     test_a_wrong_handshake_is_told_and_ends();
