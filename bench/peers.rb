@@ -16,7 +16,8 @@ module Bench
     WS = "8.23.0"
 
     # The peers to install: gem, version requirement, further options of `gem install`. Falcon 0.51 is the newest for
-    # Ruby 3.1, which has no iodine 0.8. opal-up declares Opal and more, which its server never loads.
+    # Ruby 3.1, which has no iodine 0.8. opal-up declares Opal and more, which its server never loads. AnyCable's server
+    # is inside anycable-thruster; the gems after it are what its part of Rails needs beside Rails.
     GEMS = [
       ["rack", "~> 3.2.0"],
       ["rackup", "~> 2.0"],
@@ -25,7 +26,10 @@ module Bench
       ["iodine", "0.8.3"],
       ["falcon", RUBY_VERSION < "3.2" ? "0.51.1" : ">= 0.51.1"],
       ["itsi", "0.2.27"],
-      ["opal-up", "0.0.13", "--ignore-dependencies", "--force"]
+      ["opal-up", "0.0.13", "--ignore-dependencies", "--force"],
+      *[["anycable-thruster", "0.1.27"], ["anycable-core", "1.6.4"], ["anycable-rails-core", "1.6.2"],
+        ["anyway_config", "2.9.1"], ["ruby-next-core", "1.2.1"],
+        ["google-protobuf", "4.29.3", "--platform", "ruby"]].map { |gem| [*gem, "--ignore-dependencies"] }
     ].freeze
 
     module_function

@@ -63,4 +63,22 @@ module Bench
     end
     private_class_method :high_water, :read
   end
+
+  # Figures of what has a `@pid`.
+  module Measured
+    # @return [Float] CPU microseconds used so far
+    def cpu_us
+      Processes.cpu_us(@pid)
+    end
+
+    # @return [Integer] bytes of anonymous memory
+    def anonymous_bytes
+      Processes.anonymous_bytes(@pid)
+    end
+
+    # @return [Integer] bytes of memory, shared pages divided by their users
+    def proportional_bytes
+      Processes.proportional_bytes(@pid)
+    end
+  end
 end

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 # Measures what restarts cost clients that keep their connections and never send a request twice: `ruby
-# bench/restarts.rb --phased 100 --full 20 --single 20 --program 50 [--out FILE]`. restart_client.c sends requests and
-# counts. A restart is over when the new processes serve and the old ones have gone. Writes a line for each restart that
-# lost a request, and a table at the end. Suitable for thousands of restarts.
+# bench/restarts.rb --phased 100 --full 20 --single 20 --program 50 --rackup 20 --rails 20 [--out FILE]`.
+# restart_client.c sends requests and counts. A restart is over when the new processes serve and the old ones have gone.
+# Writes a line for each restart that lost a request, and a table at the end. Suitable for thousands of restarts.
 # SPDX-License-Identifier: MIT
 
 require "json"
@@ -80,17 +80,33 @@ module Bench
     attr_reader :port
 
     APP = "->(env) { [200, { 'content-type' => 'text/plain' }, ['hello']] }"
+    # All of its routes are {APP}.
+    RAILS = <<~RUBY.freeze
+      require "rails"
+      require "action_controller/railtie"
+      class Restarted < Rails::Application
+        config.load_defaults 7.0
+        config.root = File.expand_path("..", __dir__)
+        config.eager_load = true
+        config.secret_key_base = "a" * 64
+        config.logger = Logger.new(nil)
+        config.hosts.clear
+        routes.append { ["/", "*any"].each { |path| match path, to: #{APP}, via: :all } }
+      end
+    RUBY
 
     # @param workers [Integer] 0: a single process
-    # @param program [Boolean] a program begins it by Rondo.start, instead of the command
+    # @param by [Symbol] :program, which calls Rondo.start; :rackup; :rails, by bin/rails server; others: the command
     # @param tls [Boolean]
     # @param grace [Integer, nil] milliseconds, idle_grace_ms; nil: the default
-    def initialize(workers:, program: false, tls: false, grace: nil)
+    def initialize(workers:, by: :command, tls: false, grace: nil)
       @workers = workers
       @folder = Dir.mktmpdir("rondo-restarts")
       @log = File.join(@folder, "log")
       address = tls ? Secure.address(0, Pair.new(:p256, File.join(BUILD, "certificates"))) : "tcp://127.0.0.1:0"
-      words = program ? words_of_program(address, grace) : words_of_command(address, grace)
+      words = { program: :words_of_program, rackup: :words_of_rackup, rails: :words_of_rails }
+      words = words.fetch(by, :words_of_command)
+      words = send(words, address, grace)
       @pid = Process.spawn({ "RACK_ENV" => "production" }, RbConfig.ruby, "-I#{ROOT}/lib", *words,
                            out: [@log, "a"], err: %i[child out], chdir: @folder)
       await("the start") { starts == 1 }
@@ -130,8 +146,33 @@ module Bench
       [write("program.rb", "require \"rondo\"\nRondo.start(#{APP}, **#{settings.inspect})\n")]
     end
 
+    def words_of_rackup(address, grace)
+      [Gem.bin_path("rackup", "rackup"), "-s", "rondo", "-o", host(address), "-p", "0", "-P", File.join(@folder, "pid"),
+       "-O", "Config=#{write("rondo.rb", settings(grace))}", write("config.ru", "run #{APP}\n")]
+    end
+
+    def words_of_rails(address, grace)
+      write("config/puma.rb", settings(grace))
+      write("config/application.rb", RAILS)
+      write("config.ru", "require_relative 'config/application'\nrun Rails.application.initialize!\n")
+      rails = write("bin/rails", "APP_PATH = '#{@folder}/config/application'\nrequire 'rails/commands'\n")
+      [rails, "server", "-u", "rondo", "-b", host(address), "-p", "0", "-e", "production"]
+    end
+
+    def settings(grace)
+      "workers #{@workers}\nthreads 2\n#{"idle_grace_ms #{grace}\n" if grace}"
+    end
+
+    # The host may be a whole address with TLS.
+    def host(address)
+      address.start_with?("tcp:") ? "127.0.0.1" : address.sub(/:0(?=\?|\z)/, "")
+    end
+
     def write(name, text)
-      File.join(@folder, name).tap { |path| File.write(path, text) }
+      path = File.join(@folder, name)
+      FileUtils.mkdir_p(File.dirname(path))
+      File.write(path, text)
+      path
     end
 
     # How often all processes that serve have started.
@@ -158,7 +199,9 @@ module Bench
   class Restarts
     KINDS = { phased: ["phased restart (USR1)", %w[USR1], 2], full: ["full restart (USR2)", %w[USR2], 2],
               single: ["restart of a single process (USR2)", %w[USR2], 0],
-              program: ["a cluster begun by a program (USR1 and USR2 in turn)", %w[USR1 USR2], 2] }.freeze
+              program: ["a cluster begun by a program (USR1 and USR2 in turn)", %w[USR1 USR2], 2],
+              rackup: ["a cluster under rackup (USR1, USR2 in turn)", %w[USR1 USR2], 2],
+              rails: ["a cluster under bin/rails server (USR1, USR2 in turn)", %w[USR1 USR2], 2] }.freeze
     COLUMNS = { "answers" => "requests answered", "eof" => "EOF", "reset" => "reset", "cut" => "answer cut",
                 "refused" => "refused", "status" => "not 200", "nonsense" => "nonsense", "silent" => "never answered",
                 "closed" => "told to close", "closed_idle" => "closed idle", "pauses" => "pauses of the client" }.freeze
@@ -210,7 +253,7 @@ module Bench
 
     def measure(kind)
       _, signals, workers = KINDS.fetch(kind)
-      server = RestartedServer.new(workers: workers, program: kind == :program, tls: tls?, grace: @grace)
+      server = RestartedServer.new(workers: workers, by: kind, tls: tls?, grace: @grace)
       client = RestartClient.new(server.port, "-c", @clients.to_s, *@words)
       sum = Hash.new(0)
       @restarts[kind].times do |number|

@@ -321,6 +321,8 @@ module Bench
 
   # A server that is running, with everything below it, pinned to its CPU.
   class Running
+    include Measured
+
     # A server that did not start, with its output.
     class BootError < StandardError; end
 
@@ -362,21 +364,6 @@ module Bench
       Process.wait(@pid, Process::WNOHANG).nil? || (@pid = nil)
     rescue Errno::ECHILD
       @pid = nil
-    end
-
-    # @return [Float] CPU microseconds used so far
-    def cpu_us
-      Processes.cpu_us(@pid)
-    end
-
-    # @return [Integer] bytes of anonymous memory
-    def anonymous_bytes
-      Processes.anonymous_bytes(@pid)
-    end
-
-    # @return [Integer] bytes of memory, shared pages divided by their users
-    def proportional_bytes
-      Processes.proportional_bytes(@pid)
     end
 
     # Waits until it has finished the work of the last client: its neighbours have the same CPU.
