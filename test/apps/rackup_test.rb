@@ -58,12 +58,16 @@ class CapybaraTest < Minitest::Test
     Capybara.server = :rondo
   end
 
+  # Capybara's servers last as long as its process. What other tests here publish would go to them.
   def teardown
+    @booted&.each { |server| server.instance_variable_get(:@server_thread).kill.join }
+    refute_predicate Rondo::PubSub, :serving?
     Capybara.server = @before
   end
 
   def boot(&app)
-    Capybara::Server.new(app, port: nil, host: "127.0.0.1").boot
+    (@booted ||= []) << Capybara::Server.new(app, port: nil, host: "127.0.0.1").boot
+    @booted.last
   end
 
   def test_several_servers

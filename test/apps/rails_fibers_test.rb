@@ -5,6 +5,8 @@
 # The generated Rails application in fibers of a single thread, in development.
 
 require_relative "rails_behaviour"
+require_relative "rails_cable"
+require_relative "rails_live"
 require_relative "rails_push"
 
 # What only fibers do.
@@ -62,6 +64,8 @@ end
 class RailsFibersTest < AppCase
   include RailsBehaviour
   include RailsPush
+  include RailsCable
+  include RailsLive
   include RailsReload
   include RailsInFibers
 

@@ -6,6 +6,7 @@
 # what becomes of open WebSockets when the code is loaded anew.
 
 require "json"
+require "support/cable_peer"
 require_relative "rails_app"
 
 module RailsPush
@@ -57,7 +58,7 @@ module RailsPush
       ["HTTP/1.1 200 ", "content-type: text/event-stream\r", "set-cookie: secret="].each { |line| assert_match(/^#{line}/, head) }
       refute_match(/^(content-length|etag|transfer-encoding):/i, head)
       save("streamed")
-      assert_equal "streamed", JSON.parse(read_until(client, "\n\n").delete_prefix("data: "))["text"]
+      assert_equal "streamed", JSON.parse(read_until(client, "\n\n")[/^data: (.*)/, 1])["text"]
     end
   end
 
@@ -127,6 +128,11 @@ module RailsReload
     end
   end
 
+  # What listens to the old code is told to come back, and finds the new one.
+  def test_action_cable_has_the_code_that_was_loaded_anew
+    2.times { |number| listen_to_version("version #{number}") }
+  end
+
   # Rails' interlock: what is being used is not taken away; who wants to take it away waits.
   def test_a_callback_that_runs_while_code_is_loaded_anew
     peer = feed
@@ -141,6 +147,20 @@ module RailsReload
   end
 
   private
+
+  def listen_to_version(version)
+    changing("app/channels/rooms_channel.rb", "the first", version) do
+      assert_equal "200", browser.get("/up").code
+      peer = CablePeer.new(server.url).welcomed
+      id = peer.subscribe(room: "reload")
+      assert_equal version, peer.perform(id, "version").hear_of(id)["version"]
+      File.utime(nil, nil, File.join(RailsApp.instance.path, "app/models/note.rb"))
+      assert_equal "200", browser.get("/up").code
+      assert_equal({ "type" => "disconnect", "reason" => "server_restart", "reconnect" => true }, peer.hear)
+      assert_equal [1000, ""], peer.hear_close
+      peer.close
+    end
+  end
 
   def renaming_notes(&block)
     changing("app/models/note.rb", "validates", "def self.name = \"another\"\n\n  validates", &block)

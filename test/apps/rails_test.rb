@@ -3,15 +3,22 @@
 # SPDX-License-Identifier: MIT
 #
 # A generated Rails application behind Rondo: in production by our own command, in development by
-# `rails server -u rondo`.
+# `rails server`.
 
 require_relative "rails_behaviour"
+require_relative "rails_cable"
 require_relative "rails_https"
+require_relative "rails_live"
 require_relative "rails_push"
+require_relative "rails_turbo"
+require "rondo"
 
 class RailsProductionTest < AppCase
   include RailsBehaviour
+  include RailsCable
+  include RailsTurbo
   include RailsHTTPS
+  include RailsLive
   include RailsPush
 
   def self.start_server
@@ -76,6 +83,29 @@ class RailsDevelopmentTest < AppCase
     other&.kill
   end
 
+  # Its config/puma.rb has `port` and `plugin :tmp_restart`. Puma listens on the loopback addresses then, and on no other.
+  def test_as_rails_new_leaves_it
+    app = RailsApp.instance
+    pidfile = File.join(app.path, "tmp/pids/plain.pid")
+    other = PlainRailsServerProcess.new(app.rails, args: ["-P", pidfile], spawn: { chdir: app.path }, deadline: 60,
+                                                   env: RailsApp::ENVIRONMENT.merge("RACK_ENV" => nil, "RAILS_ENV" => "development", "PORT" => nil,
+                                                                                    "PORT_OF_THE_FILE" => "0", "GATE" => self.class.gate))
+    other.wait_for_log(/^Use Ctrl-C to stop$/)
+    assert_equal Rondo::Address.resolve(kind: :tcp, host: "localhost").map { |place| place[:host] }.sort,
+                 other.own_urls.map { |url| url[%r{//\[?(.*?)\]?:\d+\z}, 1] }.sort
+    assert_equal other.pid, File.read(pidfile).to_i
+    from = other.log.bytesize
+    assert system(RailsApp::ENVIRONMENT, app.rails, "restart", chdir: app.path, out: File::NULL)
+    other.wait_for_log(/^- Restarting\.\.\.\n.*^Use Ctrl-C to stop$/m, from: from)
+    assert_equal "cached", Browser.new(other.url).get("/cached").body
+    assert_equal other.pid, File.read(pidfile).to_i
+    assert_equal Signal.list["TERM"], other.stop(signal: "TERM").termsig
+    refute_match(/Replaced/, other.log)
+    refute_path_exists pidfile
+  ensure
+    other&.kill
+  end
+
   # A stuck request, whatever its reason, does not keep the server from ending.
   def test_a_second_ctrl_c_ends_at_once
     other = self.class.start_server("-P", File.join(RailsApp.instance.path, "tmp/pids/other.pid"))
@@ -105,6 +135,21 @@ class RailsDevelopmentTest < AppCase
     assert_includes browser.response.body, "pages_controller.rb"
     assert_equal "404", browser.get("/nowhere").code
     assert_includes browser.response.body, "No route matches"
+  end
+
+  # Stacks may keep some.
+  def test_action_cable_does_not_keep_old_code
+    before = classes_of_channels
+    20.times { |number| listen_to_version("version #{number}") }
+    assert_operator classes_of_channels - before, :<, 18
+  end
+
+  def classes_of_channels
+    peer = CablePeer.new(server.url).welcomed
+    id = peer.subscribe(room: "reload")
+    peer.perform(id, "classes").hear_of(id)["classes"]
+  ensure
+    peer&.close
   end
 
   def test_code_is_loaded_anew

@@ -12,6 +12,13 @@ Rails.application.routes.draw do
   get "live", to: "streams#live"
   get "live_notes", to: "live_notes#show"
   get "lazy", to: "pages#lazy"
+  get "held", to: "live_streams#held"
+  get "release", to: "waits#release"
+  get "visitor", to: "waits#visitor"
+  %w[silent early late closed endless sized].each { |name| get "live/#{name}", to: "live_streams##{name}" }
+  post "live/file", to: "live_streams#file"
+  get "news", to: "news#index"
+  get "announce", to: "news#announce"
   get "events", to: "streams#events"
   get "remember", to: "pages#remember"
   get "remembered", to: "pages#remembered"
@@ -20,5 +27,7 @@ Rails.application.routes.draw do
   get "meet", to: "waits#meet"
   get "linger", to: "waits#linger"
   get "cached", to: "pages#cached"
+  get "turbo", to: "turbo#show"
+  get "turbo/say", to: "turbo#say"
   get "up", to: "rails/health#show"
 end

@@ -24,4 +24,16 @@ class WaitsController < ApplicationController
     sleep 0.01 until File.exist?(params[:flag])
     render plain: "#{Greeting::TEXT}: #{before.equal?(Greeting) ? "one module" : "two modules"}"
   end
+
+  def release
+    MEETING[params[:name]] << true
+    head :ok
+  end
+
+  # Whose request was here before must not be seen.
+  def visitor
+    before = Current.visitor
+    Current.visitor = params[:name]
+    render plain: "#{before.inspect} #{Current.visitor}"
+  end
 end

@@ -4,3 +4,6 @@
 # SPDX-License-Identifier: MIT
 
 Rails.application.reloader.before_class_unload { Rondo.publish("reload", "", false) }
+
+# What clients of Action Cable that come back are given.
+Rails.application.config.rondo.cable_history = { "*kept *" => { size: 1000, ttl: 60 } } if ENV["CABLE"] == "rondo"

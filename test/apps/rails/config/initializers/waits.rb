@@ -18,7 +18,7 @@ class InterlockReport
 end
 
 Rails.application.configure do
-  config.x.meeting = Hash.new { |all, name| all[name] = Queue.new }
+  config.x.meeting = Concurrent::Map.new { |all, name| all.compute_if_absent(name) { Queue.new } }
   config.middleware.insert_before 0, InterlockReport
   config.i18n.available_locales = %i[en de]
   config.active_support.isolation_level = ENV["ISOLATION"].to_sym if ENV.key?("ISOLATION")

@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+# The folder in which each process that serves has a Unix socket, by which consoles and jobs on the same machine
+# broadcast. Everybody who broadcasts takes any of the sockets, so none of them needs an owner who would have to leave
+# it to the next one, and a phased restart needs no care.
+# SPDX-License-Identifier: MIT
+
+require "securerandom"
+
+module Rondo
+  module Rails
+    module Cable
+      # Paths of the sockets, and whom they belong to.
+      class SocketFolder
+        # Bytes of a path of a Unix socket, less the longest name in the folder.
+        MOST_BYTES = 107 - 32
+        NAME = /\A\d+-\h+\.sock\z/
+        private_constant :NAME
+
+        # @return [String]
+        attr_reader :path
+
+        # @param config [Hash] of config/cable.yml
+        # @raise [ConfigurationError] one line
+        def initialize(config)
+          folder = config["socket_folder"] || config[:socket_folder] || "tmp/rondo-cable"
+          @path = File.expand_path(folder, defined?(::Rails.root) ? ::Rails.root.to_s : Dir.pwd)
+          return if @path.bytesize <= MOST_BYTES
+
+          raise ConfigurationError, "socket_folder in config/cable.yml: #{@path} has more than #{MOST_BYTES} bytes"
+        end
+
+        # @return [Array<String>] paths of sockets; some may be of processes that were killed
+        def sockets
+          Dir.children(@path).grep(NAME).map { |name| File.join(@path, name) }
+        rescue Errno::ENOENT
+          []
+        end
+
+        # @return [String] a path for this process
+        def new_socket
+          File.join(@path, "#{Process.pid}-#{SecureRandom.hex(4)}.sock")
+        end
+
+        # Whoever owns the folder gets what is broadcast.
+        # @param owned [Boolean] whether this user must own it, and not only keep others out
+        # @return [Boolean]
+        # @raise [SystemCallError]
+        def private?(owned: true)
+          stat = File.stat(@path)
+          (!owned || stat.owned?) && stat.mode.nobits?(0o077)
+        end
+
+        # @return [String] what is wrong with a folder that is not {#private?}
+        def complaint
+          "#{@path} must belong to this user, and to nobody else (mode 0700)"
+        end
+
+        # @param socket [String] path of a socket that refuses connections
+        # @return [Boolean] whether its process has ended; one that cannot be seen may be in another container
+        def ended?(socket)
+          Process.kill(0, File.basename(socket).to_i)
+          false
+        rescue Errno::ESRCH
+          true
+        rescue SystemCallError
+          false
+        end
+
+        # @param socket [String]
+        # @return [void]
+        def remove(socket)
+          File.unlink(socket)
+        rescue SystemCallError
+          nil # another process was faster
+        end
+      end
+    end
+  end
+end
