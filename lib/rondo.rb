@@ -30,7 +30,9 @@ require "rondo/fibers/scheduler"
 require "rondo/process/outgoing"
 require "rondo/process/raw"
 require "rondo/process/sites"
+require "rondo/boot/entrance"
 require "rondo/server"
+require "rondo/rails/loading"
 require "rondo/capybara" if defined?(Capybara)
 
 # An application server for Rack.
@@ -89,6 +91,7 @@ module Rondo
 end
 
 Rondo::Frameworks.watch if defined?(ActiveSupport)
+Rondo::Rails.attach
 
 # This process replaced another one, or is a mold. A program, and a configuration file, may start other programs
 # before the server takes what was left for it.

@@ -21,13 +21,14 @@ require "rondo/boot/inherited"
 require "rondo/boot/process_files"
 require "rondo/process/process_loop"
 require "rondo/boot/process_setup"
-require "rondo/process/restart_file"
+require "rondo/process/watches"
 require "rondo/cluster/requests"
 require "rondo/cluster/restarts"
 require "rondo/cluster/slots"
 require "rondo/cluster/succession"
 require "rondo/cluster/supervisor"
 require "rondo/process/systemd"
+require "rondo/puma/cluster_plugins"
 require "rondo/cluster/worker"
 require "rondo/config/worker_count"
 
@@ -36,8 +37,9 @@ module Rondo
   class Cluster
     include Requests
     include Restarts
+    include ClusterPlugins
 
-    SIGNALS = %w[INT TERM QUIT HUP USR1 USR2 TTIN TTOU INFO PWR].freeze
+    SIGNALS = %w[INT TERM QUIT HUP USR1 USR2 TTIN TTOU INFO PWR URG].freeze
     # Slots there is room for: so many times the number at boot, but at least this many.
     GROWTH = 2
     LEAST_ROOM = 16
@@ -127,7 +129,7 @@ module Rondo
 
       @reconciled = true
       @generations.reconciled
-      @generations.notify_all(:booted)
+      note_refork
       @systemd.notify("READY=1")
       phased_restart_now if @restart_again
     end
@@ -153,11 +155,20 @@ module Rondo
       @supervisor.not_forked(message)
     end
 
+    # @return [Boolean]
+    def stopping?
+      @stopping
+    end
+
     # @param worker [WorkerHandle]
     # @return [void]
     def worker_ended(worker)
       @reconciled = false unless @stopping
-      @hooks.try(:after_worker_shutdown, worker) if worker.process_status
+      status = worker.process_status or return
+      @hooks.try(:after_worker_exit, worker)
+      facts = { index: worker.index, pid: worker.pid, status: status.to_i, phase: worker.mold.generation,
+                age: worker.age.round }
+      @generations.call_hook(worker.mold, "after_worker_shutdown", **facts)
     end
 
     private
@@ -175,7 +186,8 @@ module Rondo
       @setup.export_environment
       @setup.name_process("rondo #{VERSION}")
       @setup.look_ahead unless Succession.pending? # the workers that run keep serving
-      @files = ProcessFiles.new(@settings[:pidfile], @settings[:state_path], @log)
+      @files = ProcessFiles.new(@settings[:pidfile], @settings[:state_path], @log,
+                                permission: @settings[:state_permission])
       @files.claim
       @reaper = ProcessTree.set_subreaper
       BootLines.new(@settings, @configuration, @log).cluster(@count)
@@ -270,10 +282,21 @@ module Rondo
       period = @systemd.watchdog_period
       @loop.every(period) { @systemd.sign_of_life } if period
       @loop.every(1) { @systemd.notify("STATUS=#{ClusterStatus.line(self)}") } if @systemd.wanted?
+      stop_when_idle if @settings[:idle_timeout].positive?
       return unless @settings[:tmp_restart]
 
       file = RestartFile.new
       @loop.every(2) { restart_now if file.touched? }
+    end
+
+    def stop_when_idle
+      idle = IdleTime.new(@board, @settings[:idle_timeout])
+      @loop.every(1) do
+        next if @stopping || !idle.over?
+
+        @log.say "- Idle timeout reached"
+        stop_now
+      end
     end
 
     # ---- signals ----
@@ -292,6 +315,7 @@ module Rondo
       when "HUP" then hang_up
       when "USR1" then phased_restart_now
       when "USR2" then restart_now
+      when "URG" then refork_now
       when "TTIN" then grow
       when "TTOU" then shrink
       else @log.error(thread_backtraces)
@@ -350,18 +374,18 @@ module Rondo
       @control&.unwatch
       @slots.close_all
       @fetched&.close
-      @generations.stop
+      @generations.stop(force: force)
       @supervisor.stop(force: force)
     end
 
     def ended?
-      @stopping && @supervisor.workers.empty?
+      @stopping && @supervisor.workers.empty? && @generations.all_ended?
     end
 
     def finish
       raise ConfigurationError, @failure if @failure
 
-      @hooks.try(:after_stopped)
+      @hooks.try(:after_drain)
       @log.say "- Goodbye!"
       @files.remove
       @loop.restore_signals

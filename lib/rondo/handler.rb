@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# What the handlers for Rackup and Rack 2 share: options as those programs give them, the
-# application's own configuration file, one server on this thread.
+# What the handlers for Rackup and Rack 2 share: options as those programs give them, and the application's own
+# configuration file. The server is that of Rondo.start (process/program.rb); it is only an object on this thread where
+# the program wants that, has called from another thread, or runs in the background by itself.
 # SPDX-License-Identifier: MIT
 
 require "rondo"
@@ -11,6 +12,7 @@ require "rondo/process/hooks"
 require "rondo/boot/application"
 require "rondo/boot/inherited"
 require "rondo/boot/lines"
+require "rondo/puma/library"
 require "rondo/pubsub/configured"
 require "rondo/process/serving"
 require "rondo/process/signals"
@@ -21,7 +23,7 @@ module Rondo
   module Handler
     # The source of a value that was typed.
     TYPED = "options"
-    # Settings of a process that belongs to the server. Here the process belongs to the program that called.
+    # Settings of a process that belongs to the server. They have no effect where it belongs to the program that called.
     OF_THE_COMMAND = %i[app rackup directory pidfile state_path control_url tag redirect_stdout redirect_stderr
                         raise_exception_on_sigterm tmp_restart].freeze
 
@@ -29,54 +31,55 @@ module Rondo
     OF_MOLD = ".mold"
     IGNORED = "ignored, because the options of the program say where to listen"
 
-    # The object that signals act on.
+    # The object that signals act on, and plugins.
     Run = Struct.new(:serving, :log) do
       # @return [void]
       def stop
         serving.stop
       end
+
+      # @return [void]
+      def halt
+        serving.stop(force: true)
+      end
+
+      # @return [void]
+      def restart
+        log.say "! a plugin asks for a restart: the process is not the server's, so the program has to restart it"
+      end
+
+      # @return [Hash{String => Integer}] listening sockets by URL
+      def descriptors
+        serving.server.descriptors
+      end
     end
     private_constant :Run
 
-    # Serves on this thread. With workers this process is the master, unless the program wants a {Server} or has
-    # called from another thread. On the main thread TERM, and INT where the program leaves that to Ruby, stop the
-    # server as they do for the command.
+    # Serves as {Rondo.start} does: with workers this process is the master, and signals, restarts and all settings are
+    # those of the command. If the program wants a {Server}, has called from another thread, or runs in the background
+    # by itself, this is one server on this thread; on the main thread TERM, and INT where the program leaves that to
+    # Ruby, stop it.
     # @param app [#call]
-    # @param options [Hash] :Host, :Port, :Config (for Rackup, where :config is the application),
-    #   :config (for Rails), :Verbose, :Silent, :environment, :quiet, :early_hints, and
+    # @param options [Hash] :Host, :Port, :Threads, :Config (for Rackup, where :config is the application),
+    #   :config (for Rails), :Verbose, :Silent, :environment, :quiet, :early_hints, :pid, and
     #   :user_supplied_options, the names of those that were typed
     # @yieldparam server [Server]
     # @return [void]
     def run(app, **options)
       @signals = nil
       @stopped = false
-      configuration = Configuration.new(configuration_path(options))
+      configuration = Configuration.new(configuration_path(options), above: typed(options), port_host: options[:Host])
       why = why_one_process(options, block_given?)
-      return run_cluster(app, configuration, options) if why.nil? && cluster?(configuration, options)
+      return run_program(app, configuration, options) unless why
 
-      settings = resolve(configuration.choose(false), options)
-      log = settings.logger(quiet: options[:quiet] || options[:Silent])
-      say_boot(configuration, settings, log, why)
-      engine = PubSub::Configured.open(settings, log)
-      server = Server.new(app, **settings.server_options(log), **configuration.thread_hooks)
-      hooks = Hooks.new(configuration, log)
-      serving = Serving.new(server, log, drain_ms: settings[:drain_timeout_ms]) do |seconds|
-        hooks.try_within(seconds, :before_drain)
-      end
-      @signals = Signals.new(Run.new(serving, log))
-      server.stop if @stopped
-      listen(server, settings, log)
-      yield server if block_given?
-      serve(serving, hooks)
-    ensure
-      PubSub::Configured.close(engine, log)
-      end_by_signal
+      run_here(app, configuration, options, why) { |server| yield server if block_given? }
     end
 
-    # Rackup calls this on INT, in its trap, unless there are workers; without it the process would just exit. That may
-    # be before there is a server. Graceful the first time, at once the second time.
+    # Rackup calls this on INT, in its trap, while no server has that signal; without it the process would just exit.
+    # That may be before there is a server. Graceful the first time, at once the second time.
     # @return [void]
     def shutdown
+      exit if @of_program
       @stopped = true
       @signals&.dispatch("INT")
     end
@@ -85,6 +88,7 @@ module Rondo
     def valid_options
       { "Host=HOST" => "Hostname to listen on (default: all interfaces)",
         "Port=PORT" => "Port to listen on (default: #{Settings.default(:port)})",
+        "Threads=MIN:MAX" => "Application threads (default: #{default_threads})",
         "Config=FILE" => "Configuration file (default: config/rondo.rb or config/puma.rb)",
         "Verbose" => "A line for each request on standard output",
         "Silent" => "No boot lines" }
@@ -92,13 +96,15 @@ module Rondo
 
     private
 
+    def default_threads
+      %i[min_threads max_threads].map { |name| Settings.default(name) }.join(":")
+    end
+
     def resolve(configuration, options, *before)
       Settings::Resolved.new(*before, typed(options), configuration.values, Settings.from_environment, offered(options))
     end
 
-    # ---- with workers ----
-
-    # @return [String, nil] why there cannot be workers
+    # @return [String, nil] why the server is an object on this thread
     def why_one_process(options, wants_server)
       return "the program asks for the server object" if wants_server
       return "this is not the main thread" unless Thread.current == Thread.main
@@ -106,25 +112,26 @@ module Rondo
       "the program runs in the background by itself" if options[:daemonize]
     end
 
-    def cluster?(configuration, options)
-      ENV.key?("RONDO_MOLD") || WorkerCount.new(resolve(configuration, options)).cluster?
-    end
+    # ---- as the command ----
 
-    # As {Rondo.start}: later molds are the program executed anew.
-    def run_cluster(app, configuration, options)
+    # As {Rondo.start}: restarts, and later molds, are the program executed anew.
+    def run_program(app, configuration, options)
       require "rondo/process/program"
+      @of_program = true
       pid = options[:pid]
-      give_back(pid) if pid && ENV.key?("RONDO_MOLD")
+      remove_mold_pidfile(pid) if pid && ENV.key?("RONDO_MOLD")
       Program.begin_with do
-        Program.new(configuration, command: command_of_molds(pid)) do
-          above = layer_of_cluster(app, resolve(configuration, options), configuration, options)
+        Program.new(configuration, command: Inherited.command, molds: command_of_molds(pid)) do
+          above = layer(app, resolve(configuration, options), configuration, options)
           resolve(configuration, options, above)
         end
       end
+    ensure
+      @of_program = nil
     end
 
     # The program has chosen the folder already.
-    def layer_of_cluster(app, settings, configuration, options)
+    def layer(app, settings, configuration, options)
       layer = { app: [app, TYPED], directory: [nil, TYPED] }
       layer[:pidfile] = [options[:pid].delete_suffix(OF_MOLD), TYPED] if options[:pid]
       layer[:quiet] = [true, TYPED] if options[:quiet] || options[:Silent]
@@ -142,13 +149,37 @@ module Rondo
     end
 
     # The next mold must not find it.
-    def give_back(pid)
+    def remove_mold_pidfile(pid)
       File.delete(pid) if pid.end_with?(OF_MOLD) && File.read(pid).to_i == Process.pid
     rescue SystemCallError
       nil # it is not there
     end
 
-    # ---- in one process ----
+    # ---- on this thread ----
+
+    def run_here(app, configuration, options, why)
+      settings = resolve(configuration.choose(false), options)
+      log = settings.logger(quiet: options[:quiet] || options[:Silent])
+      say_boot(configuration, settings, log, why)
+      engine = PubSub::Configured.open(settings, log)
+      hooks = Hooks.new(configuration, log)
+      server = Server.new(Application.with_puma_env(app, settings), **settings.server_options(log), **hooks.of_server)
+      serving = Serving.new(server, log, drain_ms: settings[:drain_timeout_ms]) do |seconds|
+        hooks.try_within(seconds, :before_drain)
+      end
+      run = Run.new(serving, log)
+      @signals = Signals.new(run)
+      server.stop if @stopped
+      plugins = start_plugins(configuration, run)
+      listen(server, settings, log)
+      yield server
+      serve(serving, hooks, plugins)
+    ensure
+      plugins&.stop
+      PumaLibrary.forget(server)
+      PubSub::Configured.close(engine, log)
+      end_by_signal
+    end
 
     def say_boot(configuration, settings, log, why)
       log.say "Rondo #{VERSION} starting in single mode..."
@@ -168,17 +199,25 @@ module Rondo
       left = values.slice(*OF_THE_COMMAND).reject { |_name, (value, _source)| value.nil? }
       return if left.empty?
 
-      log.say "! #{left.keys.join(", ")} (#{left.values.first.last}): no effect, because without workers only " \
-              "the command `rondo` and Rondo.start use this"
+      log.say "! #{left.keys.join(", ")} (#{left.values.first.last}): no effect: the process is not the server's"
+    end
+
+    # The program has loaded the application.
+    def start_plugins(configuration, run)
+      PumaLibrary.offer
+      PumaLibrary.describe(configuration, server: run.serving.server, serving: run.serving)
+      Plugins.for(configuration, run.log, run)&.tap(&:start) if configuration.plugins.any?
     end
 
     # Rackup takes INT itself and leaves TERM to Ruby.
-    def serve(serving, hooks)
+    def serve(serving, hooks, plugins)
       @signals.install_free(Thread.current == Thread.main ? %w[INT TERM] : [])
       hooks.try(:after_booted)
+      plugins&.booted
       serving.run
     ensure
-      hooks.try(:after_stopped)
+      plugins&.stop
+      %i[after_stopped after_drain].each { |name| hooks.try(name) }
       @signals.restore
     end
 
@@ -216,15 +255,31 @@ module Rondo
       found[:environment] = [options[:environment], source] if options[:environment]
       found[:host] = [host, source] if host
       found[:port] = [Integer(port.to_s, 10), source] if port
-      found
+      found.merge(threads(options[:Threads], source))
+    end
+
+    def threads(text, source)
+      low, high = text.to_s.split(":", 2).map { |number| Integer(number, 10) }
+      return {} unless low
+
+      { min_threads: [[low, 1].max, source], max_threads: [high || low, source] }
+    rescue ArgumentError
+      raise ConfigurationError, "Threads must be N or MIN:MAX, not #{text.inspect}"
     end
 
     def typed_address?(settings)
       %i[host port].any? { |name| settings.source(name) == TYPED }
     end
 
+    # The host may also be the path of a Unix socket, or an address with TLS, as for Puma.
     def default_address(settings)
-      Address.tcp_uri(settings[:host] || Address.any_host, settings[:port])
+      host = settings[:host] || Address.any_host
+      return "unix://#{host}" if host.start_with?(".", "/", "@")
+      return Address.tcp_uri(host, settings[:port]) unless host.include?("://")
+
+      place, query = host.split("?", 2)
+      place += ":#{settings[:port]}" unless place.start_with?("unix:") || place.match?(/:\d+\z/)
+      [place, query].compact.join("?")
     end
 
     def listen(server, settings, log)

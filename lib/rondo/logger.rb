@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-# The server's own lines (boot, stop, refusals, errors); request lines are made by the extension and
-# go elsewhere. Nothing that came from a client reaches a terminal unescaped, or looks like a line of
-# the log: the further lines of an entry are indented.
+# The server's own lines: what it says of itself (boot, stop, workers) goes to standard output, as Puma's lines do;
+# notes, refusals, warnings and errors go to standard error. Request lines are made by the extension. Nothing that came
+# from a client reaches a terminal unescaped, or looks like a line of the log: the further lines of an entry are
+# indented.
 # SPDX-License-Identifier: MIT
 
 module Rondo
@@ -16,14 +17,15 @@ module Rondo
     INDENTATION = "\n    "
     private_constant :UNINDENTED, :INDENTATION
 
-    # @param io [IO] where lines go
+    # @param io [IO, nil] where all lines go; nil: standard output and standard error
     # @param custom [#write, #info, nil] a logger of the application; gets the lines instead
     # @param formatter [Proc, nil] called with a line, answers the line to write
     # @param quiet [Boolean] leaves out info lines
     # @param silent [Boolean] leaves out everything but errors
     # @param json [Boolean] one JSON object a line
-    def initialize(io: $stderr, custom: nil, formatter: nil, quiet: false, silent: false, json: false)
-      @io = io
+    def initialize(io: nil, custom: nil, formatter: nil, quiet: false, silent: false, json: false)
+      @out = io || $stdout
+      @err = io || $stderr
       @custom = custom
       @formatter = formatter
       @quiet = quiet || silent
@@ -56,11 +58,12 @@ module Rondo
       put(:error, line)
     end
 
-    # A line of the boot or stop block.
+    # A line of the boot or stop block, for standard output; one that begins with "!" is a note, and goes where warnings
+    # go.
     # @param line [String]
     # @return [void]
     def say(line)
-      put(:info, line) unless @quiet
+      put(:info, line, line.start_with?("!") ? @err : @out) unless @quiet
     end
 
     # @param text [String] in whatever encoding, read as UTF-8
@@ -79,15 +82,15 @@ module Rondo
 
     private
 
-    def put(level, line)
+    def put(level, line, io = @err)
       line = Logger.escape(line)
       line = line.gsub(UNINDENTED, INDENTATION) unless @json
       return custom(level, line) if @custom
 
       line = json(level, line) if @json
       line = @formatter.call(line) if @formatter
-      @io.write("#{line}\n")
-      @io.flush
+      io.write("#{line}\n")
+      io.flush
     rescue SystemCallError, IOError
       nil # nowhere left to say it
     end

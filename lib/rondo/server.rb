@@ -20,13 +20,16 @@ module Rondo
     ANY_OF_CORE = Option.new(true).freeze
     STRING = Option.new(true, "a String", String).freeze
     ARRAY = Option.new(true, "an Array", Array).freeze
+    ARRAY_OF_SHELL = Option.new(false, "an Array", Array).freeze
     CALLABLE = Option.new(false, "something that responds to call", ->(value) { value.respond_to?(:call) }).freeze
-    private_constant :ANY, :ANY_OF_CORE, :STRING, :ARRAY, :CALLABLE
+    private_constant :ANY, :ANY_OF_CORE, :STRING, :ARRAY, :ARRAY_OF_SHELL, :CALLABLE
 
     OPTION_TABLE = {
       environment: ANY, log: ANY, needs_address: ANY, request_log: ANY_OF_CORE, request_log_format: ANY_OF_CORE,
       lowlevel_error_handler: CALLABLE, trusted_proxies: ARRAY, proxy_protocol_from: ARRAY, url_scheme: STRING,
-      default_host: STRING, allowed_origins: ANY, public: STRING, public_only: ANY_OF_CORE,
+      default_host: STRING, client_address: STRING, client_field: STRING, proxy_protocol_optional: ANY_OF_CORE,
+      allowed_methods: ARRAY_OF_SHELL, out_of_band: CALLABLE, fiber_each: ANY,
+      allowed_origins: ANY, public: STRING, public_only: ANY_OF_CORE,
       x_sendfile_roots: ARRAY, sendfile_type: STRING, scoreboard: ANY_OF_CORE, row: ANY_OF_CORE,
       inbox: ANY_OF_CORE, inboxes: ANY_OF_CORE, link: ANY_OF_CORE, tickets: ANY_OF_CORE,
       thread_start: ANY_OF_CORE, thread_exit: ANY_OF_CORE
@@ -42,7 +45,11 @@ module Rondo
     #   #error]; needs_address [Boolean] false: it may listen nowhere;
     #   request_log [#write] gets whole lines; request_log_format [:common, :json];
     #   lowlevel_error_handler [Proc]; trusted_proxies, proxy_protocol_from [Array<String>]
-    #   addresses and networks, "unix" for peers of Unix sockets; url_scheme, default_host [String];
+    #   addresses and networks, "unix" for peers of Unix sockets; proxy_protocol_optional [Boolean] these peers may do
+    #   without their header; url_scheme, default_host [String]; client_address [String] REMOTE_ADDR of every request,
+    #   client_field [String] the field of a request in which trusted_proxies name the client; allowed_methods
+    #   [Array<String>] others are answered 501; out_of_band [#call] as for the verb; fiber_each [Boolean] each request
+    #   runs in an empty fiber;
     #   allowed_origins [Symbol, Array<String>, #call] see {Origins#initialize}; public [String] a folder
     #   whose files are served without Ruby;
     #   public_only [Boolean] whatever is not in it is not there; x_sendfile_roots [Array<String>] folders
@@ -66,14 +73,11 @@ module Rondo
       reporter = Reporter.new(log: @log, handler: options[:lowlevel_error_handler],
                               development: options[:environment] == "development", folder: options[:public])
       check(numbers)
-      core_options = options.slice(*CORE_OPTIONS)
-      core_options[:reporter] = reporter
-      core_options[:upgrades] = Upgrades.new(log: @log, origins: origins(options[:allowed_origins], numbers))
-      core_options[:split_newlines] = Rondo.rack2?
-      core_options[:x_sendfile_roots] = sendfile_roots(options)
+      core_options = options_of_core(options, numbers).merge(reporter: reporter)
       choose_env_extras(numbers, options)
+      @entrance = Entrance.new(options, @log, -> { stats[:active] })
       @app = app
-      @core = Core.new(app, numbers, core_options)
+      @core = Core.new(@entrance.before(app), numbers, core_options)
       @needs_address = options.fetch(:needs_address, true)
       begin_listeners
     end
@@ -271,7 +275,7 @@ module Rondo
     def site_of(app)
       return {} if app.nil? || app.equal?(@app)
 
-      number = (@sites ||= Sites.new(@core, @app)).number(app)
+      number = (@sites ||= Sites.new(@core, @entrance.before(@app))).number(@entrance.before(app))
       @core.app = @sites
       { site: number }
     end
@@ -290,6 +294,19 @@ module Rondo
 
     def origins(allowed, numbers)
       Origins.from(allowed, fields: numbers[:trusted_proxy_fields] == 1 ? :forwarded : :x_forwarded)
+    end
+
+    def options_of_core(options, numbers)
+      found = options.slice(*CORE_OPTIONS).merge(client_key(options))
+      found[:upgrades] = Upgrades.new(log: @log, origins: origins(options[:allowed_origins], numbers))
+      found[:split_newlines] = Rondo.rack2?
+      found[:x_sendfile_roots] = sendfile_roots(options)
+      found
+    end
+
+    def client_key(options)
+      field = options[:client_field]
+      field ? { client_field: "HTTP_#{field.upcase.tr("-", "_")}" } : {}
     end
 
     def sendfile_roots(options)

@@ -35,7 +35,7 @@ class RackupTest < ShellCase
     end
   end
 
-  # Without an option that names the server.
+  # Without an option that names the server: Rackup takes the one of the bundle.
   class NamelessRackup < Rackup
     private
 
@@ -66,11 +66,53 @@ class RackupTest < ShellCase
     end
   end
 
-  def test_the_environment_may_name_the_handler
-    server = NamelessRackup.new(nil, args: %w[-o 127.0.0.1 -p 0], env: BLANK.merge("RACKUP_HANDLER" => "rondo"), spawn: { chdir: @folder })
-    @servers << server
-    assert_match(/^Rondo \S+ starting/, server.log)
-    assert_equal "hello", get(server).body
+  def test_it_is_the_default_and_has_a_name
+    [{}, { "RACKUP_HANDLER" => "rondo" }, { "RACKUP_HANDLER" => "puma" }].each do |env|
+      server = NamelessRackup.new(nil, args: %w[-o 127.0.0.1 -p 0], env: BLANK.merge(env), spawn: { chdir: @folder })
+      @servers << server
+      assert_match(/^Rondo starting in single mode/, server.log)
+      assert_equal "hello", get(server).body
+    end
+  end
+
+  # A gem puma of the bundle, before or behind this one on the load path.
+  def test_puma_of_the_bundle_stays_the_default
+    write "puma/rack/handler/puma.rb", "module Rackup::Handler::Puma\n  def self.run(*) = puts('the real one')\n  " \
+                                       "Rackup::Handler.register :puma, self\nend\n"
+    write "puma.gemspec", "Gem::Specification.new('puma', '9') { |s| s.summary = s.author = 'x'\ns.require_paths = ['puma'] }\n"
+    load = "Gem.loaded_specs['puma'] = Gem::Specification.load('puma.gemspec').tap { |spec| spec.activated = true }\nrequire 'rackup'\n"
+    [["puma", LIB], [LIB, "puma"]].each do |folders|
+      result = run_command(RbConfig.ruby, *folders.map { |folder| "-I#{folder}" }, "-e", "#{load}Rackup::Handler.default.run(nil)")
+      assert_equal "the real one\n", result.out, result.err
+    end
+  end
+
+  # What is set for the process, and all signals, as for the command: without workers this is one process.
+  def test_the_process_is_the_servers
+    write "config.ru", PIDS
+    write "config/puma.rb", <<~RUBY
+      pidfile "a.pid"
+      state_path "state"
+      state_permission 0640
+      activate_control_app "unix://control", no_token: true
+      plugin :tmp_restart
+      before_restart { warn "restarts" }
+    RUBY
+    server = rackup
+    server.wait_for_log(/Use Ctrl-C/) # it looks at tmp/restart.txt from now on
+    assert_equal 0o640, File.stat(File.join(@folder, "state")).mode & 0o777
+    %w[two three].each do |code|
+      from = server.log.bytesize
+      write "config.ru", PIDS.sub("one", code)
+      code == "two" ? write("tmp/restart.txt", "") : server.signal("USR2")
+      server.wait_for_log(/^restarts$.*Use Ctrl-C/m, from: from)
+      assert_equal [server.pid.to_s, code], [get(server).body, get(server, "/code").body]
+      assert_equal "#{server.pid}\n", File.read(File.join(@folder, "a.pid"))
+    end
+    assert_match(/"requests_count"/, rondo("ctl", "-S", "state", "stats").out)
+    assert_equal Signal.list["TERM"], server.stop(signal: "TERM").termsig
+    assert_empty %w[a.pid state control].select { |name| File.exist?(File.join(@folder, name)) }
+    refute_match(/[Ee]rror|Replaced|\.rb:\d+:in /, server.log)
   end
 
   # Answers after a byte came through the pipe.
@@ -259,7 +301,7 @@ class RackupTest < ShellCase
     result = run_command(RbConfig.ruby, "-I#{LIB}", Gem.bin_path("rackup", "rackup"), "-s", "rondo",
                          "-o", "127.0.0.1", "-p", "0")
     assert_equal 0, result.code
-    assert_match(/^closed\n\z/, result.err)
+    refute_match(/closed|[Ee]rror|\.rb:\d+:in /, result.out + result.err)
   end
 
   def test_hooks_of_threads
@@ -274,18 +316,11 @@ class RackupTest < ShellCase
     assert_match(/^thread ends$/, server.log)
   end
 
-  def test_what_only_the_command_does_is_said
-    write "config/puma.rb", "pidfile 'a.pid'\ntag nil\nplugin :tmp_restart\n"
-    server = rackup
-    assert_match(/^! pidfile, tmp_restart \(puma\.rb\): no effect, because without workers only the command `rondo` and Rondo\.start use this$/,
-                 server.log)
-    refute File.exist?(File.join(@folder, "a.pid"))
-  end
-
   def test_options_of_the_handler
     other = write("other.rb", "early_hints\n")
     write "config.ru", "run ->(env) { [200, {}, [env.key?('rack.early_hints').to_s]] }\n"
-    server = rackup("-O", "Config=#{other}", "-O", "Verbose")
+    server = rackup("-O", "Config=#{other}", "-O", "Verbose", "-O", "Threads=0:3")
+    assert_match(/Min threads: 1 \(options\)\n.*Max threads: 3 \(options\)/, server.log)
     assert_equal "true", get(server, "/said").body
     server.wait_for_log(%r{"GET /said HTTP/1\.1" 200})
     help = run_command(RbConfig.ruby, "-I#{LIB}", Gem.bin_path("rackup", "rackup"), "-s", "rondo", "--help")
@@ -340,11 +375,21 @@ class RackupTest < ShellCase
     (Thread.list - before).each { |thread| thread.kill.join } # Capybara cannot end them in any other way
   end
 
-  def test_capybara_first_registers_by_itself
-    script = "require 'capybara'; require 'rondo'; print Capybara.servers[:rondo].nil?"
-    assert_equal "false", run_command(RbConfig.ruby, "-I#{LIB}", "-e", script).out
-    script = "require 'rondo'; print defined?(Capybara).inspect"
-    assert_equal "nil", run_command(RbConfig.ruby, "-I#{LIB}", "-e", script).out
+  # `:puma` is Capybara's default. The gems may be loaded in any order, and a program may choose before Rondo is there.
+  ORDERS = { "require 'rondo'; require 'capybara'" => "", "require 'capybara'; require 'rondo'" => "",
+             "require 'rondo'; require 'capybara'; Capybara.server = :puma" => "",
+             "require 'capybara'; Capybara.server = :puma, { Silent: false, Threads: '0:4' }; require 'rondo'" =>
+               "Capybara starting Rondo...\n* Listening on http://127.0.0.1:PORT\n",
+             "require 'capybara'; require 'rondo'; Capybara.server = :rondo" => "" }.freeze
+
+  def test_capybara_finds_rondo_by_the_name_of_puma
+    ORDERS.each do |order, said|
+      script = "#{order}; require 'net/http'; server = Capybara::Server.new(->(env) { [200, {}, [env.key?('rack.upgrade?').to_s]] }, port: nil).boot; " \
+               "print Net::HTTP.get(URI(server.base_url))"
+      result = run_command(RbConfig.ruby, "-I#{LIB}", "-e", script)
+      assert_equal "#{said}true", result.out.sub(/:\d+$/, ":PORT"), result.err
+    end
+    assert_equal "nil", run_command(RbConfig.ruby, "-I#{LIB}", "-e", "require 'rondo'; print defined?(Capybara).inspect").out
   end
 
   private

@@ -155,14 +155,16 @@ class SignalsTest < ShellCase
   # ---- logs ----
 
   def test_hup_opens_redirected_logs_again
-    server = start("--redirect-stdout", "out.log", "--redirect-append", "-v")
-    get(server, "/first")
+    server = start("--redirect-stdout", "out.log", "--redirect-append", "-v", "-b", "tcp://127.0.0.1:0", binds: [])
+    port = eventually("the server") { /Listening on \S+:(\d+)/.match(File.exist?(File.join(@folder, "out.log")) ? read("out.log") : "") }[1]
+    ask = ->(path) { Net::HTTP.get(URI("http://127.0.0.1:#{port}#{path}")) }
+    ask.call("/first")
     eventually("the first line") { read("out.log").include?("/first") }
     File.rename(File.join(@folder, "out.log"), File.join(@folder, "old.log"))
     server.signal("HUP")
     # The file exists a moment before the process writes to it.
     eventually("a new file") { File.identical?("/proc/#{server.pid}/fd/1", File.join(@folder, "out.log")) }
-    get(server, "/second")
+    ask.call("/second")
     eventually("the second line") { read("out.log").include?("/second") }
     refute_includes read("old.log"), "/second"
   end
@@ -234,10 +236,12 @@ class SignalsTest < ShellCase
   end
 
   def test_restart_hooks_and_pid_file
-    write "config/rondo.rb", "on_restart { warn 'before the restart' }\nafter_stopped { warn 'stopped' }\npidfile 'pid'\n"
+    write "config/rondo.rb", "on_restart { |launcher| launcher.log_writer.log('before the restart: ' + launcher.options[:pidfile]) }\n" \
+                             "on_restart { raise 'on purpose' }\nafter_stopped { warn 'stopped' }\npidfile 'pid'\n"
     server = start
     restart(server)
-    assert_match(/^before the restart$/, server.log)
+    assert_match(/^before the restart: pid$/, server.log)
+    assert_match(/^! before_restart raised at .*rondo\.rb:2: on purpose \(RuntimeError\)$/, server.log)
     refute_match(/^stopped$/, server.log)
     assert_equal "#{server.pid}\n", read("pid")
     server.stop

@@ -27,8 +27,8 @@ class ReadmeTest < Minitest::Test
     "rondo -b tcp://127.0.0.1:3000 -e production" => :test_rondo_in_the_folder_of_an_application,
     "rondo -w 4 -t 5:16" => :test_rondo_with_workers,
     "rondo -www public" => "test/integration/files_test.rb",
-    "rackup -s rondo" => :test_rackup,
-    "bin/rails server -u rondo" => "test/apps"
+    "rackup" => :test_rackup,
+    "bin/rails server" => "test/apps"
   }.freeze
 
   EXAMPLES = {
@@ -97,7 +97,7 @@ class ReadmeTest < Minitest::Test
       port, = free_ports(1)
       rackup = Gem.bin_path("rackup", "rackup")
       environment = { "RUBYLIB" => File.join(ROOT, "lib") }
-      serve(environment, Gem.ruby, rackup, "-s", "rondo", "-o", "127.0.0.1", "-p", port.to_s,
+      serve(environment, Gem.ruby, rackup, "-o", "127.0.0.1", "-p", port.to_s,
             folder: folder) { assert_equal "Hello, World!\n", get(port) }
     end
   end

@@ -151,6 +151,11 @@ class FakeCluster
   def generation_failed = @done << "generation failed"
   def cannot_start(reason) = @done << "cannot start: #{reason}"
   def worker_ended(worker) = @done << "ended #{worker.index}.#{worker.mold.generation}"
+  def notify_booted(mold) = (@done << "booted #{mold.generation}" if mold.plugins)
+  def introduce(_mold); end
+  def asked(verb) = @done << "asked for #{verb}"
+  def stopping? = false
+  def orphans = []
   def not_forked(message) = @supervisor&.not_forked(message)
 
   # ---- what the test does ----

@@ -4,6 +4,7 @@
 # A blocking client that sends exactly the given bytes and checks the answer with ResponseParser. Every read has a
 # deadline. For many exchanges at once see exchange.rb.
 
+require "io/nonblock"
 require "socket"
 require_relative "response_parser"
 
@@ -27,14 +28,16 @@ class RawClient
     end
   end
 
-  # Connects without blocking.
+  # Ruby connects without blocking. For a Unix socket whose queue is full it then says that it is connected, and the
+  # first write fails (ENOTCONN). So Unix sockets connect as the system does it: the kernel waits for room.
   # @return [Socket]
   def self.connect(url, receive_buffer: nil)
     address = sockaddr(url)
     socket = Socket.new(address.afamily, :STREAM)
     socket.setsockopt(:SOCKET, :RCVBUF, receive_buffer) if receive_buffer
     socket.setsockopt(:TCP, :NODELAY, true) if address.ip?
-    socket.connect(address)
+    socket.setsockopt(:SOCKET, :SNDTIMEO, [DEADLINE, 0].pack("l!l!")) if address.unix?
+    socket.nonblock(!address.unix?) { socket.connect(address) }
     socket
   end
 

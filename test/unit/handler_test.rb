@@ -58,6 +58,28 @@ class HandlerTest < Minitest::Test
     assert_match(%r{\Ahttp://127\.0\.0\.2:}, made_up.fetch(0))
   end
 
+  # In development the host of Rails is localhost, and all interfaces would be more than it asks for.
+  def test_ports_of_the_file_listen_at_the_host_of_the_program
+    ["port 0", "tag nil", "port 0, 'localhost'"].each do |text|
+      urls = run_handler(config: config(text), Host: "localhost", Port: 0, user_supplied_options: [])
+      assert_empty urls.grep_v(%r{\Ahttp://(?:127\.0\.0\.1|\[::1\]):\d+\z})
+      assert_equal Rondo::Address.resolve(kind: :tcp, host: "localhost").size, urls.size
+    end
+  end
+
+  def test_hosts_may_be_other_addresses
+    socket = File.join(@folder, "a.sock")
+    assert_equal ["unix://#{socket}"], run_handler(Host: socket, Port: 0, user_supplied_options: [:Host])
+    assert_equal ["unix://#{socket}"], run_handler(Host: "unix://#{socket}", Port: 0)
+    error = assert_raises(Rondo::Error) { run_handler(Host: "ssl://127.0.0.1?cert=none&key=none", Port: 7) }
+    assert_match(%r{\Acannot listen on ssl://127\.0\.0\.1:7: }, error.message)
+  end
+
+  def test_threads
+    error = assert_raises(Rondo::ConfigurationError) { run_handler(Threads: "many", Port: 0) }
+    assert_equal 'Threads must be N or MIN:MAX, not "many"', error.message
+  end
+
   def test_hooks_of_the_file
     path = config("after_booted { $handler_hooks = [:booted] }\nafter_stopped { $handler_hooks << :stopped }")
     run_handler(config: path, Host: "127.0.0.1", Port: 0)
@@ -98,6 +120,49 @@ class HandlerTest < Minitest::Test
     end
     @handler.shutdown
     assert thread.join(30)
+  end
+
+  PLUGIN = <<~RUBY
+    Puma::Plugin.create do
+      def start(launcher)
+        said = HandlerTest.booting
+        said << [:start, launcher.binder.ios.size, launcher.phased_restart]
+        launcher.events.after_booted { said << [:booted, launcher.connected_ports, Puma.stats_hash[:max_threads]] }
+        launcher.events.after_stopped { said << [:stopped] }
+        in_background do
+          launcher.restart
+          launcher.stop
+        end
+      end
+    end
+  RUBY
+
+  # A plugin also where the process is the program's.
+  def test_plugins
+    FileUtils.mkdir_p(File.join(@folder, "puma/plugin"))
+    File.write(File.join(@folder, "puma/plugin/of_handler.rb"), PLUGIN)
+    $LOAD_PATH.unshift(@folder)
+    said = HandlerTest.booting = Queue.new
+    path = config("plugin :of_handler\nthreads 1, 3")
+    port = nil
+    _, log = capture_io do
+      @handler.run(HELLO, config: path, Host: "127.0.0.1", Port: 0) { |server| port = server.addresses.first[/\d+\z/].to_i }
+    end
+    assert_equal [[:start, 0, false], [:booted, [port], 3], [:stopped]], Array.new(said.size) { said.pop }
+    assert_nil Puma::Server.current
+    assert_match(/^! a plugin asks for a restart: the process is not the server's/, log)
+  ensure
+    $LOAD_PATH.delete(@folder)
+  end
+
+  def test_a_plugin_that_cannot_start
+    FileUtils.mkdir_p(File.join(@folder, "puma/plugin"))
+    File.write(File.join(@folder, "puma/plugin/not_here.rb"), "Puma::Plugin.create { def start(*) = raise('no luck') }")
+    $LOAD_PATH.unshift(@folder)
+    error = assert_raises(Rondo::ConfigurationError) { run_handler(config: config("plugin :not_here"), Host: "127.0.0.1", Port: 0) }
+    assert_match(/\Aplugin not_here cannot start: no luck/, error.message)
+  ensure
+    $LOAD_PATH.delete(@folder)
   end
 
   def test_shutdown_while_an_engine_is_opened

@@ -28,6 +28,16 @@ class LoggerTest < Minitest::Test
     assert_equal %w[error], lines(silent: true) { |log| all_levels(log) }
   end
 
+  # Puma's boot lines are on standard output, too.
+  def test_where_lines_go
+    outputs = capture_io do
+      log = Rondo::Logger.new
+      all_levels(log)
+      log.say("! a note")
+    end
+    assert_equal ["say\n", "info\nwarn\nerror\n! a note\n"], outputs
+  end
+
   def test_control_characters_become_visible
     text = "a\e[31mb\r\0\x7f\bc"
     assert_equal ["a\\x1B[31mb\\x0D\\x00\\x7F\\x08c"], lines { |log| log.info(text) }

@@ -6,6 +6,8 @@
 
 require "rondo"
 require "rondo/boot/failure"
+require "rondo/boot/while_loading"
+require "rondo/puma/library"
 
 module Rondo
   # Finds and loads the application; a failure is one line, and its backtrace goes to the log.
@@ -33,11 +35,25 @@ module Rondo
     # @return [Array(#call, Hash{String => #call})] {.load}, and the applications of the verb `listen`, by {Address.key}
     # @raise [ConfigurationError]
     def load_all(settings, log, debug: false)
-      app, others = Frameworks.while_loading(settings[:fibers]) do
+      PumaLibrary.offer
+      seekers = settings[:fibers].zero? ? [Rails.seeker] : [Rails.seeker, Frameworks.seeker]
+      app, others = WhileLoading.seek(seekers) do
         [load(settings, log, debug: debug), load_others(settings, log, debug: debug)]
       end
       Frameworks.prepare(settings[:fibers], log)
-      [app, others.transform_keys { |uri| Address.key(uri) }]
+      [with_puma_env(app, settings), others.to_h { |uri, other| [Address.key(uri), with_puma_env(other, settings)] }]
+    end
+
+    # Whoever asks an env for a key of Puma has loaded its module, or says so by the setting.
+    # @param app [#call, nil]
+    # @param settings [Settings::Resolved]
+    # @return [#call, nil] with Puma's keys in its env if it may ask for them
+    def with_puma_env(app, settings)
+      wanted = settings.given?(:puma_env) ? settings[:puma_env] : PumaLibrary.loaded?
+      return app unless wanted && app.respond_to?(:call)
+
+      require "rondo/puma/env"
+      PumaEnv.new(app)
     end
 
     # @return [Hash{String => #call}] the applications of the verb `listen`, by URI

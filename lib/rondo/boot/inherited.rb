@@ -32,8 +32,16 @@ module Rondo
       keys.each { |number| withhold_one(number) { |io| [TLS.sealed?(io)] } } # raises for what is not ours
       numbers = env[VARIABLE].to_s.scan(/(?:\A|,)(\d+)[=~+]/).flatten
       numbers.each { |number| withhold_one(number) { |io| listening?(io) } }
-      _, number, _, master = env["RONDO_MOLD"].to_s.split(":")
-      withhold_one(number) if master == Process.ppid.to_s
+      env["RONDO_CONTROL_SOCKET"].to_s[/\A[\d,]+(?==)/].to_s.split(",").each do |number|
+        withhold_one(number) { |io| io.stat.pipe? || listening?(io) } # the pipe has the token
+      end
+      withhold_one(env["RONDO_MOLD"].split(":")[1]) if mold?(env)
+    end
+
+    # Programs that a mold has started before it served have the variable, too, but not the descriptor.
+    # @return [Boolean] whether a master started this process as a mold
+    def self.mold?(env = ENV)
+      env["RONDO_MOLD"].to_s.split(":")[3] == Process.ppid.to_s
     end
 
     def self.withhold_one(number)
@@ -67,11 +75,24 @@ module Rondo
     # @return [Hash{Symbol => Object}] words and folder
     def self.command
       words = File.read("/proc/self/cmdline").split("\0", -1)[0...-1]
+      words = words_of_title(words) || words
       folder = ENV["PWD"].to_s
       { words: words, folder: File.identical?(folder, ".") ? folder : Dir.pwd }
     rescue SystemCallError
       { words: [RbConfig.ruby, $PROGRAM_NAME, *ARGV], folder: Dir.pwd }
     end
+
+    # `bundle exec PATH` loads the program into Bundler's own process, and gives that a title in place of its words: the
+    # path and what follows it, joined by blanks. What of that is still in ARGV may have blanks of its own.
+    # @return [Array<String>, nil] nil: there are words
+    def self.words_of_title(words)
+      title, *rest = words
+      return unless title&.start_with?($PROGRAM_NAME) && rest.all?(&:empty?)
+
+      given = title.delete_prefix($PROGRAM_NAME)
+      [RbConfig.ruby, $PROGRAM_NAME, *given.delete_suffix(ARGV.join(" ")).split, *ARGV]
+    end
+    private_class_method :words_of_title
 
     # Signals that would end a program that does not expect them yet.
     EARLY = (%w[HUP USR1 TTIN TTOU] + (ENV["PUMA_SKIP_SIGUSR2"] ? [] : %w[USR2])).intersection(Signal.list.keys).freeze

@@ -39,7 +39,7 @@ module Rondo
       surroundings
       @log.say "*   Master PID: #{Process.pid}"
       @log.say "*      Workers: #{workers}"
-      @log.say "*     Restarts: (✔) hot (✔) phased (✖) refork"
+      @log.say "*     Restarts: (✔) hot (✔) phased (✔) refork"
       notes
     end
 
@@ -74,6 +74,20 @@ module Rondo
       @log.say "*       Config: #{@configuration.path || "none found"}"
       @log.say "* Serving files of #{@settings.public_folder}" if @settings.public_folder
       @configuration.notes.each { |line| @log.say "! #{line}" }
+      say_who_is_believed
+    end
+
+    def say_who_is_believed
+      field = @settings[:client_field]
+      say_everybody(:client_field, field, :trusted_proxies) if field && [*@settings[:trusted_proxies]].empty?
+      return unless @settings[:proxy_protocol_from] == Settings::EVERYBODY
+
+      say_everybody(:proxy_protocol_from, "a PROXY header", :proxy_protocol_from)
+    end
+
+    def say_everybody(setting, how, limit)
+      @log.say "! set_remote_address (#{@settings.source(setting)}): every peer may name the client by #{how}; " \
+               "#{limit} says which may"
     end
   end
 end

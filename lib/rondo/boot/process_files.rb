@@ -13,10 +13,12 @@ module Rondo
     # @param pidfile [String, nil]
     # @param state_path [String, nil]
     # @param log [#say]
-    def initialize(pidfile, state_path, log)
+    # @param permission [Integer, nil] of the state file; nil: of its owner alone if it has a token
+    def initialize(pidfile, state_path, log, permission: nil)
       @pidfile = pidfile && File.expand_path(pidfile)
       @state_path = state_path && File.expand_path(state_path)
       @log = log
+      @permission = permission
       @pid = Process.pid
     end
 
@@ -26,7 +28,8 @@ module Rondo
       return unless @pidfile && File.exist?(@pidfile)
 
       pid = File.read(@pidfile).to_i
-      if pid != @pid && alive?(pid)
+      return if pid == @pid # the program that began this server has written it, or it is from before a restart
+      if alive?(pid)
         raise ConfigurationError, "a server is already running: #{@pidfile} names process #{pid}"
       end
 
@@ -49,7 +52,7 @@ module Rondo
     def write(addresses, control = nil)
       @written = true
       put(@pidfile, "#{@pid}\n") if @pidfile
-      put(@state_path, state(addresses, control), mode: control&.token && 0o600) if @state_path
+      put(@state_path, state(addresses, control), mode: @permission || (control&.token && 0o600)) if @state_path
     end
 
     # Writes the pid file again that somebody has removed: a child may have the `at_exit` of the program that began this

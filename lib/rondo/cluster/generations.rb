@@ -7,12 +7,37 @@
 
 require "rondo/cluster/backoff"
 require "rondo/cluster/mold_handle"
+require "rondo/puma/cluster_hooks"
 
 module Rondo
   # Boots molds and decides which one is used.
   class Generations
+    include ClusterHooks
+
     # Seconds until a mold that died is started again, after so many times in a row.
     DELAYS = [0, 1, 5, 30].freeze
+
+    # Seconds that a mold has for its last hook, when the server shall end at once.
+    HURRY = 3
+
+    # What a mold that died has left: a process that one of its plugins had started.
+    Orphan = Struct.new(:pid) do
+      # @return [true] the next plugins begin when it has ended
+      def awaited? = true
+
+      # @return [String] for the log
+      def to_s
+        "a process that a plugin had started (PID: #{pid})"
+      end
+
+      # @return [void]
+      def kill(signal = "KILL")
+        Process.kill(signal, pid)
+      rescue Errno::ESRCH
+        nil
+      end
+    end
+    private_constant :Orphan
 
     # @return [MoldHandle, nil] whose workers should serve
     attr_reader :current
@@ -28,6 +53,7 @@ module Rondo
       @proven = false
       @backoff = Backoff.new(DELAYS)
       @leaving = {}
+      @waiting_calls = []
       @loop.every(1) { end_overdue }
     end
 
@@ -78,6 +104,8 @@ module Rondo
       @backoff.reset
       discard(@previous)
       @previous = nil
+      @booted = true
+      announce
     end
 
     # @param mold [MoldHandle] of a worker that could not boot
@@ -89,6 +117,8 @@ module Rondo
       if @previous
         say_not_used(mold, reason, @previous)
         @current, @previous = @previous, nil
+        @current.socket.notify(:restarts, now: 0)
+        @booted = true
         discard(mold)
         @cluster.generation_failed
         return true
@@ -101,7 +131,7 @@ module Rondo
     # @param status [Process::Status]
     # @return [Boolean] whether it was a mold
     def ended(pid, status)
-      return true if @leaving.delete(pid)
+      return left if @leaving.delete(pid)
 
       mold = molds.find { |each| each.pid == pid } or return false
       receive_from(mold)
@@ -120,9 +150,10 @@ module Rondo
     end
 
     # @param message [Symbol]
+    # @param fields [Hash{Symbol => #to_s}]
     # @return [void]
-    def notify_all(message)
-      molds.each { |mold| mold.socket.notify(message) }
+    def notify_all(message, **fields)
+      molds.each { |mold| mold.socket.notify(message, **fields) }
     end
 
     # @return [Array<MoldHandle>]
@@ -141,25 +172,78 @@ module Rondo
     # The one that was loaded becomes the current one without anybody being replaced here.
     # @return [MoldHandle]
     def detach_next
-      @next.tap { @next = nil }
+      mold = @next
+      @next = nil
+      call_what_waits(mold)
+      mold
     end
 
     # Discards the mold of {#detach_next}, which could not be used.
     # @param mold [MoldHandle]
     # @return [void]
     def refuse(mold)
+      @restart_told = false
       discard(mold)
     end
 
+    # Those with plugins or hooks are told when the last worker has ended: see {#all_ended?}.
+    # @param force [Boolean] they do not wait for these either
     # @return [void]
-    def stop
-      molds.each { |mold| discard(mold) }
+    def stop(force: false)
+      @booted = false
+      molds.each(&:hurry) if force
+      without = molds.reject { |mold| mold.awaited? && mold.ready? }
+      without.each { |mold| finish(mold) }
+      @current, @next, @previous = [@current, @next, @previous].map { |mold| mold unless without.include?(mold) }
+    end
+
+    # Asked when no worker is left.
+    # @return [Boolean] whether the plugins and hooks of all molds have ended, too
+    def all_ended?
+      molds.each { |mold| finish(mold) }
+      drop_calls
       @current = @next = @previous = nil
+      none_leaving?
     end
 
     private
 
+    # @return [true]
+    def left
+      announce
+      use_next if @when_ready && @next&.ready?
+      true
+    end
+
+    # The server ends, and not only this generation. A mold that has died leaves what there was to do.
+    def finish(mold)
+      if mold.ready?
+        mold.socket.notify(:finish, alone: molds.one? ? 1 : 0, hurry: mold.hurried ? 1 : 0)
+      else
+        say_uncalled(mold.hooks & ["after_stopped"])
+      end
+      discard(mold)
+    end
+
+    # The next master would not know of molds whose plugins are ending.
+    def use_next
+      return unless none_leaving?
+      return @when_ready.call if @restart_told
+
+      tell_of_restart unless @telling
+    end
+
+    # There are never the plugins of two generations.
+    def announce
+      @cluster.notify_booted(@current) if @booted && @current && none_leaving?
+    end
+
+    def none_leaving?
+      @leaving.each_value.none? { |mold, _due| mold.awaited? }
+    end
+
     def watch(mold)
+      @cluster.introduce(mold)
       @loop.watch(mold.socket.io) { receive_from(mold) }
       mold
     end
@@ -176,10 +260,29 @@ module Rondo
       case message.kind
       when :ready
         mold.program = program_of(message)
+        mold.plugins = message.number(:plugins) == 1
+        mold.children = pids_of(message[:children])
+        mold.hooks = message[:hooks].to_s.split(",")
+        note_late(message[:alone].to_s.split(","))
         ready(mold, message[:threads])
       when :failed then failed(mold, message[:message])
       when :not_forked then @cluster.not_forked(message)
+      when :children then mold.children = pids_of(message[:pids])
+      when :asks then @cluster.asked(message[:verb])
+      when :begun then mold.hook_begun
+      when :called then mold.hook_called
       end
+    end
+
+    def pids_of(text)
+      text.to_s.split(",").map(&:to_i)
+    end
+
+    # For all molds to come, also those of the next master.
+    def note_late(names)
+      return if names.empty?
+
+      ENV[MoldHandle::LATE] = [*ENV[MoldHandle::LATE].to_s.split(","), *names].uniq.join(",")
     end
 
     # @return [String, nil] nil: none, or this process had no room for its descriptor
@@ -193,12 +296,20 @@ module Rondo
     def ready(mold, threads)
       mold.state = :ready
       @log.say "! #{threads}" unless threads.to_s.empty?
-      return @cluster.reconcile unless mold == @next
+      return take_over_plugins unless mold == @next
 
-      return @when_ready.call if @when_ready
+      return use_next if @when_ready
 
+      @booted = false
       @previous = @current&.ready? ? @current : discard(@current)
       @current = detach_next
+      @cluster.reconcile
+    end
+
+    # In place of a mold that has died.
+    def take_over_plugins
+      call_what_waits(@current)
+      announce
       @cluster.reconcile
     end
 
@@ -208,6 +319,7 @@ module Rondo
       return unless mold == @next
 
       @next = nil
+      @restart_told = false
       discard(mold)
       return @cluster.cannot_start(reason) unless @current
 
@@ -227,10 +339,30 @@ module Rondo
       words = status.signaled? ? "SIG#{Signal.signame(status.termsig)}" : "status #{status.exitstatus}"
       return failed(mold, "the mold ended with #{words} while it loaded the application") if mold == @next
 
-      @log.error "! The mold (PID: #{mold.pid}) ended with #{words}; the next one starts when a worker is needed"
       mold.stop
+      end_orphans(mold)
+      keep_calls(mold, words)
+      return if @cluster.stopping?
+
+      soon = again(mold)
+      @log.error "! The mold (PID: #{mold.pid}) ended with #{words}; the next one #{soon}"
       @previous = nil if mold == @previous
       @backoff.failed
+    end
+
+    def again(mold)
+      return "starts when a worker is needed" unless mold == @current && mold.awaited?
+
+      mold.plugins ? "starts for its plugins" : "starts for its hooks"
+    end
+
+    # Not what the application has started: it may outlive its workers.
+    def end_orphans(mold)
+      (mold.children & @cluster.orphans).each do |pid|
+        orphan = Orphan.new(pid)
+        orphan.kill("TERM")
+        @leaving[pid] = [orphan, ProcessLoop.now + @settings[:worker_shutdown_timeout]]
+      end
     end
 
     def not_revived(mold, reason)
@@ -241,7 +373,9 @@ module Rondo
 
     # The same generation again.
     def revive
+      plugins, hooks = @current.plugins, @current.hooks
       @current = watch(MoldHandle.start(@current.generation, @command))
+      @current.plugins, @current.hooks = plugins, hooks
     rescue Error => e
       @backoff.failed
       @log.error "! #{e.message}"
@@ -253,13 +387,15 @@ module Rondo
 
       @loop.unwatch(mold.socket.io)
       mold.kill if mold.loading?
-      @leaving[mold.pid] = [mold, ProcessLoop.now + @settings[:worker_shutdown_timeout]] if mold.ready?
+      patience = mold.hurried ? HURRY : @settings[:worker_shutdown_timeout]
+      @leaving[mold.pid] = [mold, ProcessLoop.now + patience] if mold.ready?
       mold.stop
       nil
     end
 
     def end_overdue
       end_those_that_stay
+      mold_to_fork if @booted && @current&.awaited? # nothing else asks for one while all workers live
       limit = @settings[:mold_boot_timeout]
       mold = [@next, @current].compact.find(&:loading?) or return
       return unless limit.positive? && ProcessLoop.now - mold.started > limit
@@ -270,7 +406,14 @@ module Rondo
 
     # Code that the application runs at its end may never return.
     def end_those_that_stay
-      @leaving.each_value { |mold, due| mold.kill if due < ProcessLoop.now }
+      @leaving.each_value do |entry|
+        mold, due = entry
+        next unless due < ProcessLoop.now
+
+        mold.kill
+        entry[1] = Float::INFINITY # once
+        @log.error "! Killed #{mold}: it took too long to end"
+      end
     end
   end
 end

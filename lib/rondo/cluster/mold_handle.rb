@@ -11,8 +11,16 @@ module Rondo
   # One generation of the application's code.
   class MoldHandle
     VARIABLE = "RONDO_MOLD"
+    # Names of plugins that start when those of the generation before have ended.
+    LATE = "RONDO_LATE_PLUGINS"
     # Of the messages between master, mold and workers.
     PROTOCOL = 4
+    # Said to a mold whose first message is about the control server.
+    INTRODUCED = 1
+
+    # A hook that a mold calls when the master says so: its name, what goes along, what is called when it has
+    # ended, whatever came of it, and whether it has begun.
+    Call = Struct.new(:name, :fields, :done, :begun)
 
     # @return [Integer] counts phased restarts
     attr_reader :generation
@@ -26,6 +34,16 @@ module Rondo
     attr_reader :started
     # @return [String, nil] the settings of a program that began the server, of {Program.write}
     attr_accessor :program
+    # @return [Boolean] whether it runs plugins, which end with it
+    attr_accessor :plugins
+    # @return [Array<Integer>] processes that its plugins have started, as far as it has told
+    attr_accessor :children
+    # @return [Array<String>] hooks of {Mold::LATE} that its configuration has
+    attr_accessor :hooks
+    # @return [Boolean, nil] whether the server shall end at once
+    attr_reader :hurried
+    # @return [Array<Call>] hooks that it has been told to call, and has not answered yet
+    attr_reader :calls
     # @return [Integer] workers of it that ended before they were ready
     attr_accessor :lost
 
@@ -36,7 +54,7 @@ module Rondo
     # @raise [Error] one line
     def self.start(generation, command)
       connected(generation) do |other|
-        words = { VARIABLE => [PROTOCOL, other.fileno, generation, Process.pid].join(":") }
+        words = { VARIABLE => [PROTOCOL, other.fileno, generation, Process.pid, INTRODUCED].join(":") }
         Process.spawn(words, *command[:words], other.fileno => other.fileno, chdir: command[:folder])
       end
     end
@@ -68,6 +86,10 @@ module Rondo
       @state = state
       @started = ProcessLoop.now
       @lost = 0
+      @plugins = false
+      @children = []
+      @hooks = []
+      @calls = []
     end
 
     # @return [Boolean]
@@ -85,11 +107,53 @@ module Rondo
       ready? || loading?
     end
 
+    # @return [Boolean] whether it has something to do after its last worker, which others wait for
+    def awaited?
+      @plugins || @hooks.any?
+    end
+
+    # Has it call a hook, if it has that.
+    # @param call [Call]
+    # @return [void]
+    def call_hook(call)
+      return call.done&.call unless @hooks.include?(call.name)
+
+      @calls << call
+      @socket.notify(:hook, name: call.name, **call.fields)
+    end
+
+    # It has begun with the first one.
+    # @return [void]
+    def hook_begun
+      @calls.first&.begun = true # a master before may have told it
+    end
+
+    # It has answered.
+    # @return [void]
+    def hook_called
+      @calls.shift&.done&.call
+    end
+
+    # @return [String] for the log
+    def to_s
+      "the mold (PID: #{@pid})"
+    end
+
     # Ends it: it goes when its socket is closed.
     # @return [void]
     def stop
       @state = :ended
       @socket.close unless @socket.closed?
+    end
+
+    # The server shall end at once. One with plugins does not wait for them.
+    # @return [void]
+    def hurry
+      @hurried = true
+      return if @hooks.include?("after_stopped") && !@plugins
+
+      @hooks = []
+      kill
     end
 
     # Ends it at once, also while it loads.

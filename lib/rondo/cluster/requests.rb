@@ -10,6 +10,11 @@ module Rondo
   class Cluster
     # Methods of a {Cluster} that any thread may call.
     module Requests
+      # @return [Hash{String => Integer}] none for other programs: sockets are handed on by the server itself
+      def descriptors
+        {}
+      end
+
       # Graceful the first time, at once the second time.
       # @return [void]
       def stop
@@ -33,6 +38,18 @@ module Rondo
       # @return [void]
       def phased_restart
         @loop.post { phased_restart_now }
+      end
+
+      # New workers of the same code, one after the other.
+      # @return [void]
+      def refork
+        @loop.post { refork_now }
+      end
+
+      # Changes nothing: molds and restarts go to the directory by its path, which may lead elsewhere now.
+      # @return [void]
+      def reload_worker_directory
+        @loop.post { @log.say "- The next phased restart or restart goes to #{@again[:folder]} anew" }
       end
 
       # @return [void]

@@ -18,12 +18,38 @@ module Rondo
         return @restart_again = true if @generations.previous # one at a time: the newest code comes last
 
         @restart_again = @reconciled = false
+        @reforking = nil # it replaces the workers, too, and the mold that has been asked may be gone before it answers
         @log.say "- Starting phased restart"
         @certificates.request
         @systemd.reloading
         @generations.advance
       rescue Error => e
         @log.error "! #{e.message}"
+      end
+
+      # The mold has the application as it was loaded: workers that come from it share its memory again.
+      def refork_now
+        return if @stopping || !@listening || @reforking
+        if @generations.restarting? || @generations.previous
+          return @log.say "- No refork: a restart replaces the workers"
+        end
+
+        @log.say "- Starting worker refork"
+        @reforking = :begins
+        @generations.call_hook(nil, "before_refork") do
+          next unless @reforking
+
+          @reforking = :goes_on
+          @reconciled = false
+          @supervisor.replace_all("refork")
+        end
+      end
+
+      def note_refork
+        return if @reforking != :goes_on || @supervisor.replacing?
+
+        @reforking = nil
+        @generations.call_hook(nil, "after_refork")
       end
 
       # The code is loaded first: if that fails, nothing has changed.
@@ -38,12 +64,14 @@ module Rondo
         @log.error "! #{e.message}"
       end
 
-      # Returns only where nothing could be executed.
+      # Returns only where nothing could be executed, or the server stops.
       def exec_again
+        return if @stopping
+
         current = @generations.detach_next
         command = successor_of(current) or return
         previous = @generations.current&.ready? ? @generations.current : nil
-        @hooks.try(:before_restart)
+        previous&.socket&.notify(:restarts, now: 1)
         @log.say "- Restarting..."
         Takeover.new(self, @control, command).exec(current, previous, @setup.environment_before)
         stay(current)
@@ -62,6 +90,7 @@ module Rondo
       # No program could replace this one: it continues.
       def stay(mold)
         trap_signals
+        @generations.notify_all(:restarts, now: 0)
         @hub.go_on
         @engine&.go_on
         go_on_fetching

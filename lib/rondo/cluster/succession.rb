@@ -46,7 +46,8 @@ module Rondo
     # @return [Array(String, Array<IO>)] the variable's value, and what has to stay open
     def self.hand_on(current, previous, workers)
       molds = [current, previous].compact.map do |mold|
-        ["mold", mold.pid, mold.socket.fileno, mold.generation, mold.state]
+        ["mold", mold.pid, mold.socket.fileno, mold.generation, mold.state, mold.plugins ? 1 : 0,
+         mold.hooks.join("+")]
       end
       known = workers.select(&:pid)
       entries = known.map do |worker|
@@ -67,9 +68,12 @@ module Rondo
     private
 
     def mold(entry)
-      _, pid, descriptor, generation, state = entry.split(",")
-      MoldHandle.new(generation: generation.to_i, pid: pid.to_i, socket: MessageSocket.adopt(descriptor.to_i),
-                     state: state.to_sym)
+      _, pid, descriptor, generation, state, plugins, hooks = entry.split(",")
+      mold = MoldHandle.new(generation: generation.to_i, pid: pid.to_i, socket: MessageSocket.adopt(descriptor.to_i),
+                            state: state.to_sym)
+      mold.plugins = plugins == "1"
+      mold.hooks = hooks.to_s.split("+")
+      mold
     end
 
     # Its row was on the scoreboard of the master before.

@@ -77,6 +77,19 @@ module Rondo
       @active.all? { |index| newest(index)&.ready? } && @workers.size == @active.size && outdated.empty?
     end
 
+    # Replaces all workers that serve now.
+    # @param reason [String]
+    # @return [void]
+    def replace_all(reason)
+      serving.each { |worker| worker.worn_out ||= reason }
+      reconcile
+    end
+
+    # @return [Boolean] whether a worker serves that shall be replaced
+    def replacing?
+      serving.any?(&:worn_out)
+    end
+
     # One slot more.
     # @return [Boolean] false where there is no room
     def grow

@@ -46,7 +46,7 @@ module Rondo
       @hooks = Hooks.new(configuration, log)
       @setup = setup
       @log = log
-      @debug = debug
+      @debug = debug || settings[:debug]
       @certificates = []
       @edition = request[:edition]
       @lock = Mutex.new
@@ -117,7 +117,7 @@ module Rondo
       @hooks.call(:before_worker_boot, @index)
       PubSub.default = PubSub::MASTER if @request.number(:engine) == 1 && PubSub.default.equal?(PubSub::CLUSTER)
       @app, @apps = Application.load_all(@settings, @log, debug: @debug) unless @settings[:preload]
-      options = @settings.server_options(@log).merge(shared_options, @configuration.thread_hooks,
+      options = @settings.server_options(@log).merge(shared_options, @hooks.of_server,
                                                      drain_timeout_ms: drain_ms)
       server = Server.new(@app, **options)
       each_socket(@listeners, @request[:schemes], @secrets) { |io, scheme, tls| listen(server, io, scheme, tls) }
@@ -125,12 +125,14 @@ module Rondo
         @serving = Serving.new(server, @log, drain_ms: drain_ms) { |seconds| begin_drain(seconds) }
         show_newest
       end
+      PumaLibrary.describe(@configuration, board: @scoreboard, cluster: true, server: server, serving: @serving)
     end
 
     # The parts that the processes of a cluster share and the server uses.
     def shared_options
       seats = @request.number(:seats)
-      { scoreboard: Scoreboard.new(seats, @board.fileno), row: @request.number(:seat), inbox: @inbox.fileno,
+      @scoreboard = Scoreboard.new(seats, @board.fileno)
+      { scoreboard: @scoreboard, row: @request.number(:seat), inbox: @inbox.fileno,
         link: @link.fileno, tickets: @tickets, inboxes: (@outboxes.map(&:fileno) * 2).first(seats) }.slice(*Server::OPTIONS)
     end
 

@@ -42,6 +42,7 @@ module Rondo
       @err = err
       @values = {}
       @notes = []
+      @plugins = []
       @debug = @arguments.include?("--debug")
     end
 
@@ -131,7 +132,11 @@ module Rondo
     end
 
     def configuration
-      @configuration ||= Configuration.new(configuration_path).tap { |file| file.notes.concat(@notes) }
+      @configuration ||= begin
+        file = Configuration.new(configuration_path, above: @values, plugins: @plugins)
+        file.notes.concat(@notes)
+        file
+      end
     end
 
     def settings
@@ -260,12 +265,11 @@ module Rondo
       options.separator "\nProcesses:"
       options.on("-t", "--threads MIN:MAX", "application threads") { |text| threads(text) }
       settings_of(options, :processes)
-      options.on("--plugin NAME", "only tmp_restart; Rondo loads no other plugin of Puma") { |name| plugin(name) }
+      options.on("--plugin NAME", "load a plugin of Puma, or tmp_restart") { |name| plugin(name) }
     end
 
     # Options of Puma that start scripts have, which change nothing here.
     PUMA_ONLY = { ["-f", "--fork-worker [N]"] => Configuration::Verbs::BUILT_IN[:fork_worker],
-                  ["--idle-timeout SECONDS"] => "not in this version",
                   ["--bind-to-activated-sockets [only]"] => "Rondo always uses the sockets that systemd hands over",
                   ["-R", "--restart-cmd COMMAND"] => "a restart uses the command line that started this process",
                   ["--prune-bundler"] => "Rondo never needs that",
@@ -305,7 +309,7 @@ module Rondo
     def plugin(name)
       return set(:tmp_restart, true) if name == "tmp_restart"
 
-      @notes << "--plugin #{name}: Rondo does not load plugins of Puma; run its work as a process of its own"
+      @plugins << name
     end
 
     def threads(text)

@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo/boot/error"
+require "rondo/config/puma_options"
 require "rondo/config/verbs"
 
 module Rondo
@@ -24,6 +25,15 @@ module Rondo
     attr_reader :later
     # @return [Hash{Object => Hash}] what hooks with the same key share
     attr_reader :kept
+    # @return [Hash{Symbol => Object}] what plugins and files keep under keys that are no settings
+    attr_reader :own
+    # @return [Hash{Symbol => Array(Object, String)}] settings that win over the file: those of the command line
+    attr_reader :above
+    # @return [String, nil] where `port` listens; nil: {Address.any_host}
+    attr_accessor :port_host
+
+    # @return [Array<Plugins::Named>] plugins of Puma
+    attr_reader :plugins
 
     # @param environment [String]
     # @return [String, nil] the file that applies when none is named
@@ -33,15 +43,25 @@ module Rondo
     end
 
     # @param path [String, nil] nil for no file
+    # @param above [Hash{Symbol => Array(Object, String)}] settings that win over the file, for `@config.options`
+    # @param port_host [String, nil] where `port` listens, if the file does not say it
+    # @param plugins [Array<String>] plugins of Puma besides those of the file
     # @raise [ConfigurationError] one line
-    def initialize(path = nil)
+    def initialize(path = nil, above: {}, port_host: nil, plugins: [])
       @path = path
+      @above = above
+      @port_host = port_host
+      @own = {}
+      @plugins = []
+      @unasked = []
       @values = {}
       @notes = []
       @hooks = Hash.new { |hash, name| hash[name] = [] }
       @later = []
       @kept = Hash.new { |hash, key| hash[key] = {} }
+      plugins.each { |name| add_plugin(name) }
       load_file(path) if path
+      configure_plugins
     end
 
     # Sets what a program gives in place of a file.
@@ -59,13 +79,41 @@ module Rondo
         raise ConfigurationError, "#{source}: #{verb}: #{e.message}"
       end
       verbs.instance_eval(&block) if block
+      configure_plugins
     end
 
-    # @return [Hash{Symbol => Proc}] what {Server#initialize} calls in each application thread
-    def thread_hooks
-      { thread_start: :before_thread_start, thread_exit: :before_thread_exit }.filter_map do |option, name|
-        [option, -> { hooks[name].each(&:call) }] if hooks.key?(name)
-      end.to_h
+    # @param name [Symbol, String] of a plugin of Puma
+    # @return [void]
+    # @raise [ConfigurationError] half a line
+    def add_plugin(name)
+      require "rondo/puma/plugins"
+      return if @plugins.any? { |plugin| plugin.name == name.to_s }
+
+      @plugins << Plugins.read(name)
+      @unasked << @plugins.last
+    end
+
+    # @return [String] without the values: see {PumaOptions#inspect}
+    def inspect
+      "#<#{self.class} #{@path}>"
+    end
+
+    # @return [PumaOptions] all settings under Puma's keys
+    def options
+      @options ||= PumaOptions.new(self, all: true)
+    end
+
+    alias _options options # Puma's name of it since version 7
+
+    # @return [String] the environment, as `@config.environment` of a configuration file asks for it
+    def environment
+      options[:environment].to_s
+    end
+
+    # @param message [String] why a line of the file is refused
+    # @raise [ConfigurationError] always, with the line
+    def refuse(message)
+      Verbs.new(self).send(:fail_here, message)
     end
 
     # Evaluates the blocks `cluster` or `single`.
@@ -77,6 +125,7 @@ module Rondo
       guard(@path.to_s) do
         @later.each { |wanted, block| verbs.instance_eval(&block) if wanted == cluster }
       end
+      configure_plugins
       self
     end
 
@@ -89,6 +138,15 @@ module Rondo
 
     private
 
+    # A plugin may have verbs of its own to say, once the file has said its.
+    def configure_plugins
+      while (plugin = @unasked.shift)
+        next unless plugin.object.respond_to?(:config)
+
+        Plugins.guard("plugin #{plugin.name}, config") { plugin.object.config(Verbs.new(self)) }
+      end
+    end
+
     def set_verb(verbs, verb, value)
       values = value.is_a?(Array) ? value : [value]
       return values.each { |address| verbs.bind(address) } if verb == :bind
@@ -99,7 +157,15 @@ module Rondo
 
     def load_file(path)
       text = read(path)
+      offer_puma if text.include?("Puma")
       guard(path) { EVALUATE.call(Verbs.new(self), text, path) }
+    end
+
+    # The file may ask Puma.cli_config for what was set so far, or for a version.
+    def offer_puma
+      require "rondo/puma/library"
+      PumaLibrary.offer
+      PumaLibrary.configuration = self
     end
 
     def read(path)

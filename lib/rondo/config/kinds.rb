@@ -126,6 +126,14 @@ module Rondo
       value.is_a?(String) ? [value] : raise(ArgumentError)
     end
 
+    # A Puma file may have it as a number; as text it is octal, as people write it.
+    permission = lambda do |value, _row|
+      mode = value.is_a?(Integer) ? value : Integer(value, 8)
+      raise ArgumentError unless mode.between?(0, 0o777)
+
+      mode
+    end
+
     label = /[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?/
     host = /\A(?=.{1,253}\z)(?:#{label}\.)+(?!\d+\z)#{label}\z/
     names = lambda do |value, _row|
@@ -142,6 +150,7 @@ module Rondo
       choice: Kind.new { |value, row| row.choices.find { |name| name.to_s == value.to_s } or raise ArgumentError },
       seconds: Kind.new("a number of seconds", &seconds),
       count: Kind.new("a number", &count),
+      permission: Kind.new("a permission such as 0640", &permission),
       size: Kind.new("a size") { |value, _row| Settings.bytes(value) },
       path: Kind.new("a path", word: itself, &path),
       written_file: Kind.new("a path", word: itself, &path),

@@ -153,6 +153,9 @@ module Rondo
           "by how much the limits of a worker are lowered at most, at random, so that workers do not end at the " \
           "same time",
           most: 100),
+      row(:idle_timeout, :seconds, 0, "s",
+          "the server stops when it has served no request for so long, and has no connection but idle ones; 0: never",
+          flag: "--idle-timeout SECONDS", group: :processes, help: "stop after so long without a request"),
       row(:directory, :folder, nil, "path", "working directory; the server changes to it before anything else",
           flag: "--dir DIR", group: :where, help: "working directory", example: 'directory "/srv/app"'),
       row(:pidfile, :written_file, nil, "path", "file for the process id, written at boot and removed at the end",
@@ -161,6 +164,9 @@ module Rondo
       row(:state_path, :written_file, nil, "path", "file for the process id and the addresses as YAML, for tools",
           flag: "-S, --state FILE", group: :processes, help: "write process id and addresses to this file",
           example: 'state_path "tmp/pids/server.state"'),
+      row(:state_permission, :permission, nil, "mode",
+          "permission of that file; if it is not set, as the umask says, and only for its owner if it has a token",
+          example: "state_permission 0640"),
       row(:control_url, :text, nil, "URI",
           "where the control server listens: tcp://HOST:PORT, unix:///PATH, or auto for a socket of its own",
           verb: "activate_control_app", flag: "--control-url URI", group: :processes,
@@ -240,10 +246,25 @@ module Rondo
           "peers whose connections begin with a PROXY protocol header, version 1 or 2; unix: every peer of a " \
           "Unix socket",
           example: 'proxy_protocol_from ["10.0.0.1"]', server: true),
+      row(:proxy_protocol_optional, :switch, false, "bool",
+          "a connection of these peers may also begin without that header; then the peer is the client",
+          server: true),
+      row(:client_field, :text, nil, "field",
+          "field in which trusted_proxies name the client, instead of X-Forwarded-For; without trusted_proxies every " \
+          "peer is believed",
+          verb: "set_remote_address", example: 'set_remote_address header: "X-Real-IP"', server: true),
+      row(:client_address, :text, nil, "address", "REMOTE_ADDR of every request, whoever sends it",
+          verb: "set_remote_address", example: "set_remote_address :localhost", server: true),
+      row(:allowed_methods, :object, nil, "names",
+          "methods that the application gets; a request with another one is answered 501; if it is not set, all",
+          verb: "supported_http_methods", example: "supported_http_methods %w[GET HEAD POST]", server: true),
+      row(:fiber_each, :switch, false, "bool",
+          "each request finds a fiber without variables of earlier requests; with fibers that is so anyway",
+          verb: "fiber_per_request", server: true),
       row(:url_scheme, :choice, nil, "name", "rack.url_scheme of every request, instead of that of its connection",
           verb: "rack_url_scheme", choices: %w[http https], example: 'rack_url_scheme "https"', server: true),
       row(:default_host, :text, nil, "host:port", "SERVER_NAME and SERVER_PORT of requests without Host",
-          verb: "set_default_host", example: 'set_default_host "localhost:9292"', server: true),
+          verb: "server_name", example: 'server_name "localhost:9292"', server: true),
       row(:allowed_origins, :object, nil, "origins",
           "origins whose pages may open a WebSocket: :same, https://www.example.com, https://*.example.com, or a " \
           "block that is called with env; if it is not set, every origin",
@@ -251,6 +272,8 @@ module Rondo
       row(:lowlevel_error_handler, :object, nil, "block",
           "called with error, env and status when the application raises; returns a response",
           example: "lowlevel_error_handler { |error, _env, status| [status, {}, [error.class.name]] }", server: true),
+      row(:debug, :switch, false, "bool",
+          "show the server's own frames in backtraces of an application that does not boot"),
       row(:raise_exception_on_sigterm, :switch, true, "bool", "after TERM, end with the status of SIGTERM"),
       row(:redis_url, :text, nil, "URL",
           "Redis that carries published messages to other machines: redis://USER:PASSWORD@HOST:PORT/DATABASE, " \
@@ -263,6 +286,9 @@ module Rondo
           "makes the default engine of pub/sub, in the process that was started (the master, if there is one)",
           example: 'pubsub_engine { Rondo::PubSub::Redis.new("rediss://redis.example", ' \
                    'ssl_params: { ca_file: "ca.pem" }) }'),
+      row(:puma_env, :switch, false, "bool",
+          "each env has rack.after_reply, puma.config and SERVER_SOFTWARE, as Puma's has; if it is not set: where " \
+          "the module Puma is loaded when the server starts"),
       row(:tmp_restart, :switch, false, "bool", "restart when tmp/restart.txt is touched",
           verb: "plugin :tmp_restart", example: "plugin :tmp_restart")
     ].freeze

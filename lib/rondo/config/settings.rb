@@ -81,6 +81,12 @@ module Rondo
       end
     end
 
+    # Given where standard output is the program's own: all lines of the server go to standard error.
+    APART = :lines_on_standard_error
+
+    # Every peer, in the form of trusted_proxies.
+    EVERYBODY = ["0.0.0.0/0", "::/0", "unix"].freeze
+
     # Values by name, each with its source.
     class Resolved
       # @param layers [Array<Hash{Symbol => Array(Object, String)}>] strongest first
@@ -123,7 +129,7 @@ module Rondo
       # @return [Logger]
       # @param quiet [Boolean] whatever the settings say
       def logger(quiet: false)
-        Logger.new(custom: self[:custom_logger], formatter: self[:log_formatter],
+        Logger.new(io: given?(APART) ? $stderr : nil, custom: self[:custom_logger], formatter: self[:log_formatter],
                    quiet: quiet || self[:quiet], silent: self[:silent], json: json?)
       end
 
@@ -154,10 +160,18 @@ module Rondo
       # @return [Hash{Symbol => Object}] what {Server#initialize} takes
       def server_options(log)
         options = SHELL.select { |_, row| row.server }.to_h { |name, _| [name, self[name]] }
-        core.merge(options, environment: self[:environment].to_s, log: log, public: public_folder,
-                            needs_address: self[:bind] != false, x_sendfile_roots: x_sendfile_roots,
-                            request_log: request_log, request_log_format: json? ? :json : :common)
+        core.merge(options, clients(options), environment: self[:environment].to_s, log: log, public: public_folder,
+                                              needs_address: self[:bind] != false, x_sendfile_roots: x_sendfile_roots,
+                                              request_log: request_log, request_log_format: json? ? :json : :common)
       end
+
+      # Who names the client in a field of its own: without a list every peer, as for Puma.
+      def clients(options)
+        trusted = EVERYBODY if options[:client_field] && [*options[:trusted_proxies]].empty?
+        { trusted_proxies: trusted || options[:trusted_proxies],
+          fiber_each: options[:fiber_each] && self[:fibers].zero? }
+      end
+      private :clients
 
       # @return [IO, nil]
       def request_log

@@ -7,46 +7,36 @@
 
 require "rondo/config/settings"
 require "rondo/config/values"
+require "rondo/config/verb_hooks"
 
 module Rondo
   class Configuration
     # The verbs themselves; a file is evaluated with one of these as self.
     class Verbs
       include VerbValues
+      include VerbHooks
 
       # Puma's ways to share memory and to balance, which every worker of Rondo has anyway.
       BUILT_IN = { fork_worker: "Rondo always forks workers from a process that has loaded the application",
                    nakayoshi_fork: "Rondo always compacts memory before it forks workers",
                    wait_for_less_busy_worker: "Rondo always balances connections between workers" }.freeze
-      # Puma gives each request a fiber on its thread, so that nothing stays in its fiber-local variables.
-      FIBER_EACH = %i[fiber_per_request clean_thread_locals].freeze
-      # Hooks around workers, under Puma's names of today and of before.
-      WORKER_HOOKS = { before_fork: :before_fork,
-                       before_worker_fork: :before_worker_fork, on_worker_fork: :before_worker_fork,
-                       after_worker_fork: :after_worker_fork, after_worker_boot: :after_worker_fork,
-                       before_worker_boot: :before_worker_boot, on_worker_boot: :before_worker_boot,
-                       before_worker_drain: :before_worker_drain, after_master_loss: :after_master_loss,
-                       before_worker_shutdown: :before_worker_shutdown,
-                       on_worker_shutdown: :before_worker_shutdown,
-                       after_worker_shutdown: :after_worker_shutdown }.freeze
-      # No worker of Rondo is forked from another one.
-      REFORK_HOOKS = %i[before_refork after_refork on_refork].freeze
-      NOT_YET = %i[out_of_band idle_timeout supported_http_methods set_remote_address].freeze
-      WITHOUT_MEANING = %i[queue_requests io_selector_backend max_io_threads max_fast_inline
+      WITHOUT_MEANING = %i[max_io_threads
                            prune_bundler extra_runtime_dependencies
                            drain_on_shutdown shutdown_debug restart_command
                            silence_single_worker_warning silence_fork_callback_warning
                            reaping_time mutate_stdout_and_stderr_to_sync_on_write].freeze
-      HOOKS = { after_booted: :after_booted, on_booted: :after_booted,
-                before_drain: :before_drain,
-                after_stopped: :after_stopped, on_stopped: :after_stopped,
-                before_restart: :before_restart, on_restart: :before_restart,
-                before_thread_start: :before_thread_start, on_thread_start: :before_thread_start,
-                before_thread_exit: :before_thread_exit, on_thread_exit: :before_thread_exit }.freeze
+      # Heroku's files of Puma 3 have it.
+      DefaultRackup = "config.ru" # rubocop:disable Naming/ConstantName -- theirs
 
       # @param configuration [Configuration]
       def initialize(configuration)
-        @configuration = configuration
+        @configuration = @config = configuration
+        @options = PumaOptions.new(configuration) # files and plugins use these two as those of Puma::DSL
+      end
+
+      # @return [Array<Symbol>] verbs of the server's own; those of plugins are not among them
+      def self.of_server
+        @of_server ||= public_instance_methods(false).freeze
       end
 
       Settings::CORE.each do |name, row|
@@ -65,28 +55,13 @@ module Rondo
 
       BUILT_IN.each { |verb, why| define_method(verb) { |*, **| note "#{verb}: #{why}" } }
 
-      FIBER_EACH.each do |verb|
-        define_method(verb) do |value = true|
-          note "#{verb}: each request finds an empty fiber if fibers is set, and none without" if value
-        end
-      end
-
-      REFORK_HOOKS.each do |verb|
-        define_method(verb) do |*, &block|
-          need_block(verb, block)
-          note "#{verb}: Rondo never forks a worker from another worker; use before_fork, which runs before " \
-               "every fork of a worker"
-        end
-      end
-
-      NOT_YET.each { |verb| define_method(verb) { |*, **| note "#{verb}: not in this version" } }
       WITHOUT_MEANING.each do |verb|
         define_method(verb) { |*, **, &_block| note "#{verb}: has no effect in Rondo" }
       end
 
-      HOOKS.merge(WORKER_HOOKS).each do |verb, name|
+      HOOKS.merge(WORKER_HOOKS, REFORK_HOOKS).each do |verb, name|
         define_method(verb) do |key = nil, &block|
-          add_hook(name, need_block(verb, block), key)
+          add_hook(verb, name, need_block(verb, block), key)
         end
       end
 
@@ -134,12 +109,79 @@ module Rondo
       # @param port [Integer, String]
       # @param host [String, nil]
       def port(port, host = nil)
-        bind Address.tcp_uri(host || Address.any_host, Integer(port.to_s, 10))
+        bind Address.tcp_uri(host || default_host, Integer(port.to_s, 10))
+      end
+
+      # @param host [String] where `port` listens when it names no host
+      def set_default_host(host) # rubocop:disable Naming/AccessorMethodName -- Puma's
+        return @configuration.port_host = host if host.nil? || (host.is_a?(String) && Address.host?(host))
+
+        fail_here "set_default_host is the host that port listens on, not #{host.inspect}; server_name says what " \
+                  "SERVER_NAME and SERVER_PORT are"
+      end
+
+      # @return [String] where `port` listens when it names no host
+      def default_host
+        @configuration.port_host || Address.any_host
+      end
+
+      # @param client [Symbol, String, Hash] who REMOTE_ADDR is. :socket: the peer; :localhost: 127.0.0.1; a String:
+      #   that; header: the first address in this field; proxy_protocol: :v1: the one of the PROXY header, which every
+      #   peer may send, unless `proxy_protocol_from` says otherwise
+      def set_remote_address(client = :socket)
+        case client
+        when :socket then %i[client_field client_address].each { |name| set(name, nil) }
+        when :localhost then set(:client_address, "127.0.0.1")
+        when String then set(:client_address, client)
+        when Hash then proxies_say(client)
+        else refuse_client(client)
+        end
+      end
+
+      # @param methods [Array<String>, Symbol] names; :any
+      def supported_http_methods(methods)
+        return set(:allowed_methods, nil) if methods == :any
+
+        names = methods.is_a?(Array) && methods.any? && methods.uniq == methods && methods.all?(String)
+        names or fail_here "supported_http_methods must be :any, or names of methods, each once, not #{methods.inspect}"
+        set(:allowed_methods, methods)
+      end
+
+      # @param count [Integer, Float, nil] requests of a connection; Float::INFINITY, 0: no limit; nil: not set
+      def max_keep_alive(count)
+        return if count.nil?
+
+        count = 0 if count.is_a?(Float) && count.infinite?
+        set(:max_keep_alive, core_number(:max_keep_alive, count))
+      end
+
+      # Puma's older name of {#max_keep_alive}, which is stronger.
+      # @param count [Integer, Float, nil]
+      def max_fast_inline(count)
+        max_keep_alive(count) unless @configuration.values.key?(:max_keep_alive)
+      end
+
+      # Evaluates a block as a part of the file.
+      def inject(&block)
+        instance_eval(&need_block(:inject, block))
       end
 
       # Removes the addresses that were bound so far.
       def clear_binds!
         set(:bind, [])
+      end
+
+      # @param value [Boolean] false: connections close after each response, as Puma's do then
+      def queue_requests(value = true) # rubocop:disable Style/OptionalBooleanParameter
+        set(:keep_alive, 0) unless value
+        note "queue_requests: Rondo always reads a request before a thread takes it" \
+             "#{"; connections close after each response" unless value}"
+      end
+
+      # @param backend [Symbol, String] :poll and :select keep the server from using a better system call
+      def io_selector_backend(backend)
+        set(:poll_only, 1) if %w[poll select].include?(backend.to_s)
+        note "io_selector_backend: Rondo uses #{current(:poll_only) == 1 ? "poll" : "the best that the system has"}"
       end
 
       # Changes nothing: the server always uses the sockets that systemd hands over.
@@ -259,11 +301,13 @@ module Rondo
         set(:control_token, token.to_s) if token
       end
 
-      # @param name [Symbol, String]
+      # @param name [Symbol, String] of a file puma/plugin/NAME.rb of a gem, or tmp_restart
       def plugin(name)
-        return set(:tmp_restart, true) if name.to_sym == :tmp_restart
+        return set(:tmp_restart, true) if name.to_s == "tmp_restart"
 
-        note "plugin #{name}: Rondo does not load plugins of Puma; run its work as a process of its own"
+        @configuration.add_plugin(name)
+      rescue ConfigurationError => e
+        fail_here e.message
       end
 
       # @param path [String] another file of verbs
@@ -304,11 +348,11 @@ module Rondo
         fail_here "ssl_bind #{host}:#{port}: #{e.message.sub(/\Acannot listen on \S+: /, "")}"
       end
 
-      # @param name [Symbol] of a setting
+      # @param name [Symbol] of a setting, or Puma's key of it
       # @param default [Object]
       # @return [Object] what was set so far
       def get(name, default = nil)
-        @configuration.values.key?(name) ? current(name) : default
+        @configuration.values.key?(name) ? current(name) : @options.fetch(name, default)
       end
 
       # Makes the verb of a setting that has none above.
@@ -323,7 +367,34 @@ module Rondo
       end
       Settings::ROWS.each { |row| define(row) }
 
+      # Puma's other name of fiber_per_request.
+      # @param value [Boolean]
+      def clean_thread_locals(value = true) # rubocop:disable Style/OptionalBooleanParameter
+        fiber_per_request(value)
+      end
+      of_server
+
       private
+
+      def proxies_say(client)
+        field, protocol = client.values_at(:header, :proxy_protocol)
+        return set(:client_field, field.to_s.downcase.tr("_", "-")) if field.to_s.match?(/\A[\w-]+\z/)
+
+        refuse_client(client) unless protocol.to_s.casecmp?("v1")
+        return if current(:proxy_protocol_from)
+
+        set(:proxy_protocol_from, Settings::EVERYBODY)
+        set(:proxy_protocol_optional, true)
+      end
+
+      def refuse_client(client)
+        fail_here "set_remote_address must be :socket, :localhost, an address, header: NAME or proxy_protocol: :v1, " \
+                  "not #{client.inspect}"
+      end
+
+      def plugins?
+        @configuration.plugins.any?
+      end
 
       def application(app)
         app.respond_to?(:call) ? app : path(:listen, app)
@@ -341,19 +412,14 @@ module Rondo
         @configuration.notes << line
       end
 
-      # Hooks with the same key share a Hash, which each gets as its last argument.
-      def add_hook(name, block, key)
-        kept = key && @configuration.kept[key]
-        @configuration.hooks[name] << (kept ? ->(*given) { block.call(*given, kept) } : block)
+      def respond_to_missing?(name, *)
+        plugins? && PumaLibrary.verb?(name)
       end
 
-      def respond_to_missing?(*)
-        false
-      end
+      def method_missing(name, ...)
+        return PumaLibrary.call_verb(self, @options, @config, name, ...) if plugins? && PumaLibrary.verb?(name)
 
-      def method_missing(name, *)
-        verbs = Verbs.public_instance_methods(false)
-        fail_here "unknown setting #{name}#{Server.nearest(name, verbs)}"
+        fail_here "unknown setting #{name}#{Server.nearest(name, Verbs.public_instance_methods(false))}"
       end
     end
   end

@@ -56,19 +56,10 @@ module Rondo
         @asked = config.active_support.isolation_level || @asked
       end
 
-      # Watches from the moment on in which the block has loaded ActiveSupport.
-      # @param fibers [Integer]
-      # @yield loads the application
-      def while_loading(fibers)
-        return yield if fibers.zero? || watch
-
-        trace = TracePoint.new(:end) { trace.disable if watch }
-        begin
-          trace.enable
-          yield
-        ensure
-          trace.disable
-        end
+      # Watches from the moment on in which ActiveSupport is there; for {WhileLoading.seek}.
+      # @return [#call]
+      def seeker
+        ->(_) { watch }
       end
 
       # What is done once is not done again.

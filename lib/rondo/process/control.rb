@@ -21,8 +21,9 @@ module Rondo
     # Verbs whose answer is made here.
     OWN = %w[gc gc-stats thread-backtraces].freeze
     READ_ONLY = %w[gc-stats].freeze
-    TOKEN = /\A[!#-&(-\[\]-~]{1,512}\z/
-    # Where the process before left its listening socket: "7=unix:///PATH".
+    LONGEST_TOKEN = 512
+    TOKEN = /\A[!#-&(-\[\]-~]{1,#{LONGEST_TOKEN}}\z/
+    # Where the process before left its listening socket, and a pipe with its token: "7,8=unix:///PATH".
     VARIABLE = "RONDO_CONTROL_SOCKET"
     # How long a verb that answers may take, in milliseconds.
     ANSWER_TIMEOUT_MS = 5000
@@ -45,8 +46,9 @@ module Rondo
     def self.open(settings, scoreboard, process, log:, cluster: false, room: 0)
       uri = settings[:control_url] or return
 
-      control = new(scoreboard, process, log: log, token: token_of(settings[:control_token]), cluster: cluster,
-                                         room: room, data_only: settings[:control_data_only])
+      token = token_left(settings[:control_token])
+      control = new(scoreboard, process, log: log, token: token_of(token), cluster: cluster, room: room,
+                                         data_only: settings[:control_data_only])
       control.listen(uri, chosen: settings.given?(:control_token))
       control.start
       control
@@ -66,6 +68,22 @@ module Rondo
       raise ConfigurationError,
             "control_token must be at most 512 visible ASCII characters, without quotes and backslashes"
     end
+
+    # A restart by exec changes no random token: the next mold has been told it already.
+    # @param chosen [String, nil]
+    # @return [String, nil] that, or the one that {#hand_on} left
+    def self.token_left(chosen)
+      number = ENV[VARIABLE].to_s[/\A\d+,(\d+)=/, 1] or return chosen
+      left = IO.for_fd(number.to_i, autoclose: false)
+      return chosen unless left.stat.pipe? # the variable may be that of a program before
+
+      text = left.read_nonblock(LONGEST_TOKEN + 1, exception: false)
+      left.close
+      chosen || (text if text.is_a?(String) && text.match?(TOKEN))
+    rescue SystemCallError, IOError
+      chosen
+    end
+    private_class_method :token_left
 
     # @return [String] a Unix socket of its own in the folder for temporary files
     def self.auto_uri
@@ -141,10 +159,12 @@ module Rondo
     # its queue meanwhile. To be called right before that.
     # @return [void]
     def hand_on
-      copy = IO.for_fd(@descriptor, autoclose: false).dup
-      copy.close_on_exec = false
-      copy.autoclose = false
-      ENV[VARIABLE] = "#{copy.fileno}=#{@asked}"
+      kept = [IO.for_fd(@descriptor, autoclose: false).dup, pipe_of(@token.to_s)]
+      kept.each do |io|
+        io.close_on_exec = false
+        io.autoclose = false
+      end
+      ENV[VARIABLE] = "#{kept.map(&:fileno).join(",")}=#{@asked}"
       @core.keep_files
     end
 
@@ -169,6 +189,14 @@ module Rondo
     end
 
     private
+
+    # @return [IO] from which another process can read a short text
+    def pipe_of(text)
+      out, into = IO.pipe
+      into.write(text)
+      into.close
+      out
+    end
 
     def verbs(data_only)
       return READ_ONLY if data_only

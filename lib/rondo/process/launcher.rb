@@ -18,10 +18,12 @@ require "rondo/config/binds"
 require "rondo/config/worker_count"
 require "rondo/process/control"
 require "rondo/process/hooks"
-require "rondo/process/restart_file"
+require "rondo/process/watches"
 require "rondo/process/serving"
 require "rondo/process/signals"
 require "rondo/process/systemd"
+require "rondo/puma/launcher_view"
+require "rondo/puma/library"
 require "rondo/pubsub/configured"
 require "rondo/pubsub/hub"
 
@@ -44,7 +46,7 @@ module Rondo
     def initialize(settings, configuration, debug: false, again: Inherited.command)
       @settings = settings
       @configuration = configuration
-      @debug = debug
+      @debug = debug || settings[:debug]
       @again = again
       @restart = false
       @systemd = Systemd.new
@@ -60,11 +62,11 @@ module Rondo
       open_control
       show_signs_of_life
       @engine = PubSub::Configured.open(@settings, @log) # the application may publish while it is loaded
-      @server = Server.new(load_app, **@settings.server_options(@log), **@configuration.thread_hooks,
-                                     scoreboard: @scoreboard, row: 0, tickets: keep_tickets)
+      make_server
       @serving = Serving.new(@server, @log, drain_ms: @settings[:drain_timeout_ms]) do |seconds|
         Hooks.new(@configuration, @log).try_within(seconds, :before_drain)
       end
+      PumaLibrary.describe(@configuration, board: @scoreboard, server: @server, serving: @serving)
       listen
       @setup.name_process("rondo #{VERSION}", @server.addresses)
       @control&.watch(@server.descriptors)
@@ -74,9 +76,15 @@ module Rondo
       serve(signals)
       finish(signals)
     ensure
+      @plugins&.stop
       @fetched&.close
       @control&.close
       @files&.remove
+    end
+
+    # @return [Hash{String => Integer}] listening descriptors by URL
+    def descriptors
+      @server&.descriptors || {}
     end
 
     # For `rondo check`.
@@ -187,7 +195,8 @@ module Rondo
       @setup.export_environment
       @setup.name_process("rondo #{VERSION}")
       @setup.look_ahead
-      @files = ProcessFiles.new(@settings[:pidfile], @settings[:state_path], @log)
+      @files = ProcessFiles.new(@settings[:pidfile], @settings[:state_path], @log,
+                                permission: @settings[:state_permission])
       @files.claim
       BootLines.new(@settings, @configuration, @log).single(WorkerCount.new(@settings))
     end
@@ -208,6 +217,7 @@ module Rondo
         @scoreboard.set(0, name, value)
       end
       @control = Control.open(@settings, @scoreboard, self, log: @log) or return
+      PumaLibrary.note_control(@configuration, @control.url, @control.token)
       @log.say "* Control server on #{@control.url}#{" without a token" unless @control.token}"
     end
 
@@ -226,6 +236,21 @@ module Rondo
       app, @apps = Application.load_all(@settings, @log, debug: @debug)
       Root.pass_on unless Rondo.autoload?(:Root)
       app
+    end
+
+    def start_plugins
+      PumaLibrary.describe(@configuration, board: @scoreboard)
+      return if @configuration.plugins.empty?
+
+      @plugins = Plugins.for(@configuration, @log, self)
+      @plugins.start
+    end
+
+    def make_server
+      app = load_app
+      start_plugins
+      @server = Server.new(app, **@settings.server_options(@log), **Hooks.new(@configuration, @log).of_server,
+                                scoreboard: @scoreboard, row: 0, tickets: keep_tickets)
     end
 
     # ---- listening ----
@@ -314,8 +339,10 @@ module Rondo
       @server.addresses.uniq.each { |url| @log.say "* Listening on #{url}" }
       @fetched&.start
       watch_restart_file if @settings[:tmp_restart]
+      watch_idle_time if @settings[:idle_timeout].positive?
       @certificates.start
       call_hooks(:after_booted)
+      @plugins&.booted
       Succession.extract&.dismiss
       Hub.dismiss
       @systemd.ready
@@ -338,7 +365,8 @@ module Rondo
     end
 
     def finish(signals)
-      call_hooks(:after_stopped) unless @restart
+      @plugins&.stop(restart: (:exec if @restart))
+      %i[after_stopped after_drain].each { |name| call_hooks(name) } unless @restart
       PubSub::Configured.close(@engine, @log)
       return exec_again if @restart
 
@@ -348,7 +376,7 @@ module Rondo
     end
 
     def exec_again
-      call_hooks(:before_restart)
+      call_hooks(:before_restart, LauncherView.new(@configuration, @log, self))
       @log.say "- Restarting..."
       @files.remove
       @control&.hand_on
@@ -361,10 +389,17 @@ module Rondo
                                                more: { **tickets, **@setup.environment_before })
     end
 
-    def call_hooks(name)
-      @configuration.hooks[name].each(&:call)
-    rescue StandardError => e
-      @log.error "#{name}: #{e.full_message(highlight: false)}"
+    def call_hooks(name, *arguments)
+      Hooks.new(@configuration, @log).try(name, *arguments)
+    end
+
+    def watch_idle_time
+      idle = IdleTime.new(@scoreboard, @settings[:idle_timeout])
+      Thread.new do
+        sleep [@settings[:idle_timeout], 1].min until idle.over?
+        @log.say "- Idle timeout reached"
+        stop
+      end
     end
 
     def watch_restart_file

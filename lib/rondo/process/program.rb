@@ -20,7 +20,7 @@ module Rondo
     VARIABLE = "RONDO_PROGRAM"
     SOURCE = "Rondo.start"
     # They run in the master, which a restart by USR2 replaces by one that has not loaded the program.
-    HOOKS_OF_THE_MASTER = %i[before_restart after_worker_shutdown before_drain after_stopped].freeze
+    HOOKS_OF_THE_MASTER = %i[before_drain after_drain after_worker_exit].freeze
     PLAIN = [Symbol, Integer, Float, TrueClass, FalseClass, NilClass].freeze
 
     # Settings that say what the server serves besides the listeners with an application of their own.
@@ -101,7 +101,9 @@ module Rondo
         configuration.begin_with(SOURCE, settings, &verbs)
         configuration.set(:app, app) if app
         choose_first(configuration) unless ALONE.any? { |name| configuration.values.key?(name) }
-        new(configuration) { Settings::Resolved.new(configuration.values, Settings.from_environment) }
+        new(configuration) do
+          Settings::Resolved.new({ Settings::APART => [true, SOURCE] }, configuration.values, Settings.from_environment)
+        end
       end
 
       # Without an application of the server, the first one is that.
@@ -135,8 +137,7 @@ module Rondo
         return unless ENV.key?("RONDO_MOLD")
 
         require "rondo/cluster/mold"
-        # Programs that this one has started before the call have the variable, and not the descriptor.
-        ENV["RONDO_MOLD"].end_with?(":#{Process.ppid}") ? Mold.extract : ENV.delete("RONDO_MOLD") && nil
+        Inherited.mold? ? Mold.extract : ENV.delete("RONDO_MOLD") && nil
       end
 
       # For the next master, which does not know the classes of the program.
@@ -191,11 +192,13 @@ module Rondo
     end
 
     # @param configuration [Configuration]
-    # @param command [Hash] of {Inherited.command}, for later molds
+    # @param command [Hash] of {Inherited.command}, for restarts without workers
+    # @param molds [Hash] the same for later molds, where that is another command
     # @yieldreturn [Settings::Resolved] what the configuration has now, and other sources
-    def initialize(configuration, command: Inherited.command, &resolve)
+    def initialize(configuration, command: Inherited.command, molds: command, &resolve)
       @configuration = configuration
       @command = command
+      @molds = molds
       @resolve = resolve
     end
 
@@ -209,7 +212,7 @@ module Rondo
 
       bytes, left = Program.write(settings.values)
       warn_of_restarts(left - [:app])
-      Master.new(settings, @configuration, @command, bytes).run(first: -> { fork_mold }, root: Root)
+      Master.new(settings, @configuration, @molds, bytes).run(first: -> { fork_mold }, root: Root)
     ensure
       Root.close
     end
@@ -253,7 +256,8 @@ module Rondo
         fork do
           own.close
           close_inherited(master)
-          link = Mold::Link.new(socket: other, generation: 0, master: master, protocol: MoldHandle::PROTOCOL)
+          link = Mold::Link.new(socket: other, generation: 0, master: master, protocol: MoldHandle::PROTOCOL,
+                                introduced: MoldHandle::INTRODUCED)
           exit Program.as_mold(link) { self }
         end
       end

@@ -48,6 +48,11 @@ module Rondo
         end
       end
 
+      # @return [Boolean] whether a server runs in this process; not in a child that the application has forked
+      def serving?
+        @mutex.synchronize { !@cores.empty? && @joined == Process.pid }
+      end
+
       # @return [Server::Core, nil] the server that runs in this process, the newest if there are several
       def core
         @mutex.synchronize { @cores.last }
@@ -155,6 +160,7 @@ module Rondo
       def join(core)
         @mutex.synchronize do
           @cores += [core]
+          @joined = Process.pid
           @rules.each_value { |rule| keep(core, rule) }
           watch(core)
           @subscriptions.each_value { |subscription| establish(core, subscription) }

@@ -128,10 +128,10 @@ class ClusterBootTest < ClusterCase
 
   def test_a_signal_while_the_application_is_loaded
     write "config.ru", "warn 'loading'\nsleep\n"
-    Open3.popen3(BLANK, *RONDO, "-w", "2", chdir: @folder) do |_, _, err, waiter|
+    Open3.popen3(BLANK, *RONDO, "-w", "2", chdir: @folder) do |_, out, err, waiter|
       line = err.gets until line == "loading\n"
       Process.kill("INT", waiter.pid)
-      assert_match(/Goodbye/, err.read)
+      assert_match(/Goodbye/, out.read)
       assert_equal 0, waiter.value.exitstatus
     end
   end

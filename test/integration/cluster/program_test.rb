@@ -97,13 +97,13 @@ class ProgramTest < ClusterCase
   end
 
   def test_settings_of_the_environment_and_hooks
-    more = ' { before_worker_boot { |index| warn ["worker", index, "boots"].join(" ") }; after_stopped { warn "stopped" }; max_threads 2 }'
+    more = ' { before_worker_boot { |index| warn ["worker", index, "boots"].join(" ") }; after_stopped { warn "stopped" }; after_drain { warn "drained" }; max_threads 2 }'
     server = program("bind: 'tcp://127.0.0.1:0'", env: { "WEB_CONCURRENCY" => "1", "RAILS_MAX_THREADS" => "3" }, after: more)
     wait_for_workers(server, 1)
     assert_includes server.log, "*  Max threads: 2 (Rondo.start)\n"
-    assert_includes server.log, "! after_stopped: the master stops using this at the first restart by USR2, because the next"
+    assert_includes server.log, "! after_drain: the master stops using this at the first restart by USR2, because the next"
     assert server.stop.success?
-    assert_match(/^worker 0 boots$.*^stopped$/m, server.log)
+    assert_match(/^worker 0 boots$.*^stopped$.*^drained$/m, server.log)
   end
 
   def test_restarts_under_load

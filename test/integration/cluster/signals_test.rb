@@ -155,14 +155,15 @@ class ClusterSignalsTest < ClusterCase
   # ---- logs ----
 
   def test_hup_opens_logs_again_everywhere
-    server = cluster("--redirect-stdout", "out.log", "-v")
+    write "config/rondo.rb", "request_log_output 'stderr'\n"
+    server = cluster("--redirect-stderr", "out.log", "-v")
     get(server, "/first")
     eventually("the first line") { read("out.log").include?("/first") }
     File.rename(File.join(@folder, "out.log"), File.join(@folder, "old.log"))
     server.signal("HUP")
     inode = eventually("a new file") { File.stat(File.join(@folder, "out.log")).ino rescue nil }
     eventually("everybody writes to it") do
-      descendants(server.pid).all? { |pid| File.stat("/proc/#{pid}/fd/1").ino == inode }
+      descendants(server.pid).all? { |pid| File.stat("/proc/#{pid}/fd/2").ino == inode }
     end
     get(server, "/second")
     eventually("the second line") { read("out.log").include?("/second") }

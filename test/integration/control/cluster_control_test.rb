@@ -56,7 +56,10 @@ class ClusterControlTest < ControlCase
     assert_equal 0, ctl("phased-restart", "-S", "state").code
     eventually("the next generation") { stats.then { |now| now["phase"] == 1 && now.values_at("workers", "old_workers") == [2, 0] } }
     assert_equal([0, 1], stats["worker_status"].map { |row| row["index"] }.sort)
-    assert_complaint 1, /refork not available/, ctl("refork", "-S", "state")
+    assert_equal 0, ctl("refork", "-S", "state").code
+    server.wait_for_log(/^- Starting worker refork$.*(?:^- Worker \d .* phase: 1$.*){2}/m)
+    assert_equal 0, ctl("reload-worker-directory", "-S", "state").code
+    server.wait_for_log(/^- The next phased restart or restart goes to #{Regexp.escape(File.realpath(@folder))} anew$/)
     assert_equal 0, ctl("halt", "-S", "state").code
     assert server.stop(signal: 0).success?
     refute File.exist?(File.join(@folder, "state"))

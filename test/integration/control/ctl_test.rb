@@ -66,12 +66,12 @@ class CtlTest < ControlCase
   end
 
   def test_verbs_that_do
-    server = controlled("-S", "state", "--redirect-stdout", "out.log", "-v")
+    server = controlled("-S", "state", "--redirect-stderr", "err.log", "-v")
     assert_equal "Command info sent success\n", ctl("info", "-S", "state").out
-    server.wait_for_log(/^    Thread #<Thread:/)
-    FileUtils.mv(File.join(@folder, "out.log"), File.join(@folder, "old.log"))
+    eventually("the backtraces") { read("err.log").match?(/^    Thread #<Thread:/) }
+    FileUtils.mv(File.join(@folder, "err.log"), File.join(@folder, "old.log"))
     assert_equal 0, ctl("reopen-log", "-S", "state").code
-    eventually("a new file") { File.exist?(File.join(@folder, "out.log")) }
+    eventually("a new file") { File.exist?(File.join(@folder, "err.log")) }
     %w[phased-restart refork worker-count-up worker-count-down reload-worker-directory].each do |verb|
       assert_complaint 1, /#{verb} not available/, ctl(verb, "-S", "state")
     end

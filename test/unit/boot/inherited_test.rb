@@ -212,11 +212,13 @@ class InheritedTest < Minitest::Test
     listening = TCPServer.new("127.0.0.1", 0)
     own, other = Socket.pair(:UNIX, :STREAM)
     third = own.dup
-    all = [listening, own, other, third].each { |io| io.close_on_exec = false }
+    token, into = IO.pipe
+    all = [listening, own, other, third, token, into].each { |io| io.close_on_exec = false }
     Rondo::Inherited.withhold({ Rondo::Inherited::VARIABLE => "#{listening.fileno}=http://127.0.0.1:1,#{own.fileno}~http://127.0.0.1:2,99999=x",
-                                "RONDO_MOLD" => "3:#{other.fileno}:1:#{Process.ppid}" })
+                                "RONDO_MOLD" => "4:#{other.fileno}:1:#{Process.ppid}:1",
+                                "RONDO_CONTROL_SOCKET" => "#{own.fileno},#{token.fileno}=tcp://127.0.0.1:#{into.fileno}" })
     Rondo::Inherited.withhold({ "RONDO_MOLD" => "3:#{third.fileno}:1:#{Process.pid}" })
-    assert_equal [true, false, true, false], all.map(&:close_on_exec?)
+    assert_equal [true, false, true, false, true, false], all.map(&:close_on_exec?)
   ensure
     all&.each(&:close)
   end

@@ -59,6 +59,11 @@ class ProcessFilesTest < Minitest::Test
     files(pidfile: nil).tap { |none| none.write([]) }.restore
   end
 
+  def test_the_permission_of_the_state_file
+    Rondo::ProcessFiles.new(nil, @state, @said, permission: 0o604).write([])
+    assert_equal 0o604, File.stat(@state).mode & 0o777
+  end
+
   def test_folders_are_made
     FileUtils.rm_rf(File.dirname(@pidfile))
     files.write([])

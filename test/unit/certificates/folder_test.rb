@@ -5,9 +5,12 @@
 
 require "test_helper"
 require "rondo/certificates/folder"
+require "support/in_child"
 require "tmpdir"
 
 class CertificatesFolderTest < Minitest::Test
+  include InChild
+
   Folder = Rondo::Certificates::Folder
   Failed = Rondo::Certificates::Failed
 
@@ -84,18 +87,11 @@ class CertificatesFolderTest < Minitest::Test
   # Yields in a process that may write so many bytes into a file, as on a disk that gets full.
   # @return [String] what the block returns
   def with_room_for(bytes)
-    reader, writer = IO.pipe
-    pid = fork do
+    in_child do
       trap("XFSZ", "IGNORE")
       Process.setrlimit(:FSIZE, bytes)
-      writer.write(yield)
-      exit!(0)
+      yield
     end
-    writer.close
-    reader.read
-  ensure
-    Process.wait(pid)
-    [reader, writer].each(&:close)
   end
 
   def test_a_disk_that_is_full

@@ -51,6 +51,12 @@ class GenerationsTest < Minitest::Test
     listen(number)
   end
 
+  # With plugins.
+  def plugged(number)
+    @peers[number].notify(:ready, threads: "", plugins: 1)
+    listen(number)
+  end
+
   def fails(number)
     @peers[number].notify(:failed, message: "no luck")
     listen(number)
@@ -112,6 +118,13 @@ class GenerationsTest < Minitest::Test
     "asked for twice" => ["advance, ready 0, reconciled, advance, advance, ready 1", [1, 0], %w[reconcile reconcile]],
     "the one before dies meanwhile" => ["advance, ready 0, reconciled, advance, dies 0, ready 1", [1, nil], %w[reconcile reconcile]],
     "the one before dies afterwards" => ["advance, ready 0, reconciled, advance, ready 1, dies 0", [1, nil], %w[reconcile reconcile]],
+    "plugins begin when all workers serve" => ["advance, plugged 0, reconciled", [0, nil], ["reconcile", "booted 0"]],
+    "plugins of the one before end first" => ["advance, plugged 0, reconciled, advance, plugged 1, reconciled, dies 0", [1, nil],
+                                              ["reconcile", "booted 0", "reconcile", "booted 1"]],
+    "plugins of the one before are ending" => ["advance, plugged 0, reconciled, advance, plugged 1, reconciled", [1, nil],
+                                               ["reconcile", "booted 0", "reconcile"]],
+    "plugins of one that fails do not begin" => ["advance, plugged 0, reconciled, advance, plugged 1, worker_fails 1, dies 1", [0, nil],
+                                                 ["reconcile", "booted 0", "reconcile", "generation failed", "booted 0"]],
     "then a worker fails" => ["advance, ready 0, reconciled, advance, ready 1, dies 0, worker_fails 1", [1, nil], %w[reconcile reconcile]]
   }.freeze
 

@@ -100,7 +100,7 @@ class CliUnitTest < Minitest::Test
   Rondo::Settings::SHELL.select { |_, row| row.flag }.each do |name, row|
     row.flag.split(", ").map { |form| form[/\A\S+/] }.each do |word|
       define_method("test_#{word}_is_the_flag_of_#{name}") do
-        argument = { port: "1", workers: "1", directory: ".", tls_port: "1", tls_http_port: "1", tls_domain: "a.example" }.fetch(name, "x") if row.flag.match?(/ [A-Z]+\z/)
+        argument = { port: "1", workers: "1", directory: ".", tls_port: "1", tls_http_port: "1", tls_domain: "a.example", idle_timeout: "1" }.fetch(name, "x") if row.flag.match?(/ [A-Z]+\z/)
         found = settings(word, *argument)
         assert_equal "command line", found.source(name)
         refute found.given?(:rackup), "no word is left over"

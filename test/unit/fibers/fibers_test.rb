@@ -141,6 +141,35 @@ class FibersTest < Minitest::Test
     assert_equal [0, 1, FiberError], ended
   end
 
+  # In a process that soon has no memory for one more stack.
+  WITHOUT_STACKS = <<~RUBY
+    most = Process.getrlimit(:AS)
+    begun = started = failed = 0
+    Thread.new do
+      Fiber.set_scheduler(Rondo::Scheduler.new)
+      gate = Queue.new
+      Fiber.schedule do
+        Process.setrlimit(:AS, (File.read("/proc/self/statm").to_i * 4096) + 20_000_000, most[1])
+        while failed < 3
+          begin
+            Fiber.schedule { (begun += 1) && gate.pop }
+            started += 1
+          rescue FiberError
+            failed += 1
+          end
+        end
+        Process.setrlimit(:AS, *most)
+        gate.close
+      end
+    end.join
+    puts begun - started
+  RUBY
+
+  def test_a_fiber_without_a_stack_does_not_begin_later
+    paths = $LOAD_PATH.flat_map { |folder| ["-I", folder] }
+    assert_equal "0\n", IO.popen([RbConfig.ruby, *paths, "-rrondo", "-e", WITHOUT_STACKS], &:read)
+  end
+
   def test_limits_that_are_none
     [0, -1, nil, 1.5].each { |limit| assert_raises(ArgumentError) { Rondo.fibers(limit: limit) { nil } } }
   end

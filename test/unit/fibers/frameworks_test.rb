@@ -170,7 +170,8 @@ class FrameworksTest < Minitest::Test
   ORDERS = {
     "an_application_that_was_loaded_before" => "LEVEL = %p\nrequire 'rails'\nrequire 'rondo'\n#{RAILS}#{ASK}",
     "an_application_that_is_loaded" =>
-      "LEVEL = %p\nrequire 'rondo'\nRondo::Frameworks.while_loading(1) do\nrequire 'rails'\n#{RAILS}end\n#{ASK}"
+      "LEVEL = %p\nrequire 'rondo'\nrequire 'rondo/boot/while_loading'\n" \
+      "Rondo::WhileLoading.seek([Rondo::Frameworks.seeker]) do\nrequire 'rails'\n#{RAILS}end\n#{ASK}"
   }.freeze
 
   ORDERS.each do |name, script|

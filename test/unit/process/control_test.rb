@@ -56,12 +56,42 @@ class ControlTest < Minitest::Test
     end
   end
 
+  # What a process before has left. A variable that is older names something else.
+  def test_a_random_token_goes_along
+    { "secret" => "secret", "" => nil, "not one" => nil, "a" * 600 => nil }.each do |text, expected|
+      assert_equal [expected], [left("1,#{pipe_with(text)}=x")]
+    end
+    assert_equal "chosen", left("1,#{pipe_with("secret")}=x", "chosen")
+    IO.pipe do |out, into| # empty, and open
+      assert_equal ["chosen", nil], [left("1,#{out.fileno}=x", "chosen"), left("1,#{into.fileno}=x")]
+      out.autoclose = false # it is closed already
+    end
+    File.open(__FILE__) { |file| assert_nil left("1,#{file.fileno}=x") }
+    %w[1=x 1,99999=x 1,=x].each { |text| assert_nil left(text) }
+  end
+
+  # @return [Integer] a descriptor
+  def pipe_with(text)
+    out, into = IO.pipe
+    into.write(text)
+    into.close
+    out.autoclose = false
+    out.fileno
+  end
+
+  def left(variable, chosen = nil)
+    ENV[Control::VARIABLE] = variable
+    Control.send(:token_left, chosen)
+  ensure
+    ENV.delete(Control::VARIABLE)
+  end
+
   def test_verbs_of_the_process
     opened do |client|
       assert client.get("/stop").ok?
       assert client.get("/gc").ok? # answered behind the one before
       assert @process.stopped
-      assert_equal [404, "restart not available"], client.get("/restart").then { |answer| [answer.status, answer.reason] }
+      assert_equal [404, "restart not available: the server runs without workers"], client.get("/restart").then { |answer| [answer.status, answer.reason] }
       assert client.get("/phased-restart").ok?
       assert client.get("/gc").ok?
       assert_match(/control server: phased-restart: not today/, @log.string)

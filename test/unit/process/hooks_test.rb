@@ -35,10 +35,66 @@ class HooksTest < Minitest::Test
     end
   end
 
+  # Blocks take what they want; a lambda, or a method, takes what it says.
+  def test_a_wrong_number_of_arguments
+    @configuration.hooks[:before_worker_boot] << proc { |index, more| assert_equal [7, nil], [index, more] } << proc {}
+    @hooks.call(:before_worker_boot, 7)
+    [-> {}, ->(_index, _more) {}, method(:setup)].each do |hook|
+      @configuration.hooks[:before_worker_boot].replace([hook])
+      @hooks.try(:before_worker_boot, 7)
+      assert_match(/\A! before_worker_boot raised at #{__FILE__}:\d+: wrong number of arguments .* \(ArgumentError\)\z/, @lines.pop)
+    end
+  end
+
   def test_what_goes_on_all_the_same
     @configuration.hooks[:after_booted] << -> { raise "no" }
     @hooks.try(:after_booted)
     assert_match(/\A! after_booted raised at .*: no \(RuntimeError\)\z/, @lines.fetch(0))
+  end
+
+  def test_the_next_block_is_called_after_one_that_raises
+    seen = []
+    @configuration.hooks[:before_thread_start].push(->(_) { raise "no" }, ->(given) { seen << given })
+    @hooks.of_server.fetch(:thread_start).call
+    assert_equal [[1, 5]], (seen.map { |threads| [threads.min_threads, threads.max_threads] })
+    assert_raises(Rondo::Error) { seen.first.update_thread_pool_min_max(min: 1, max: 2) }
+    assert_match(/\A! before_thread_start raised/, @lines.fetch(0))
+    assert_equal [:thread_start], @hooks.of_server.keys
+  end
+
+  def test_those_with_a_deadline
+    @configuration.hooks[:after_stopped].push(-> { exit(3) }, -> { flunk })
+    assert @hooks.try_for(30, :after_stopped)
+    assert_equal ["! after_stopped called exit, which ends nothing there"], @lines
+    ended = Queue.new
+    @configuration.hooks[:before_restart] << lambda { |_|
+      begin
+        sleep
+      ensure
+        ended << :ended
+      end
+    }
+    refute @hooks.try_for(0.01, :before_restart, :launcher)
+    assert_equal :ended, ended.pop
+    assert_equal "! before_restart did not return within 0.01 s, and was ended", @lines.last
+    assert @hooks.try_for(0, :before_refork)
+  end
+
+  # The methods of the real one.
+  def test_how_a_worker_has_ended
+    [-> { exit!(0) }, -> { exit!(7) }, -> { Process.kill("KILL", Process.pid) }, -> { Process.kill("USR1", Process.pid) }].each do |ends|
+      _, real = Process.wait2(fork(&ends))
+      worker = Rondo::EndedWorker.new(index: 3, pid: real.pid, phase: 2, status: real.to_i, age: 60)
+      status = worker.process_status
+      %i[pid to_i exitstatus termsig stopsig exited? signaled? stopped? coredump? success? to_s].each do |name|
+        expected = real.public_send(name)
+        expected.nil? ? assert_nil(status.public_send(name), name) : assert_equal(expected, status.public_send(name), name)
+      end
+      assert_equal status, real
+      assert_equal [3, 2], [worker.index, worker.phase]
+      assert_in_delta 60, worker.uptime, 30
+      assert_includes worker.inspect, status.to_s
+    end
   end
 
   def test_whoever_cannot_wait_for_ever

@@ -153,8 +153,8 @@ module Iodine
         verbs.before_worker_drain { begin_shutdown }
         verbs.before_worker_shutdown { finish }
         verbs.before_drain { Rondo::Root.run { begin_shutdown } } # not on the thread of the supervisor
-        verbs.after_worker_shutdown { |worker| mourn unless worker.process_status.success? }
-        verbs.after_stopped { finish }
+        verbs.after_worker_exit { |worker| mourn unless worker.process_status.success? }
+        verbs.after_drain { finish }
       end
 
       # Not on the thread of the supervisor.

@@ -1,0 +1,10 @@
+# frozen_string_literal: true
+# SPDX-License-Identifier: MIT
+# env: SOLID_QUEUE_IN_PUMA=1 RAILS_MAX_THREADS=5 PIDFILE=tmp/pids/server.pid
+
+threads_count = ENV.fetch("RAILS_MAX_THREADS", 3)
+threads threads_count, threads_count
+port ENV.fetch("PORT", 3000)
+plugin :tmp_restart
+plugin :solid_queue if ENV["SOLID_QUEUE_IN_PUMA"]
+pidfile ENV["PIDFILE"] if ENV["PIDFILE"]

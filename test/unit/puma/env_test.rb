@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+# Puma's keys of the env, by a server.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "net/http"
+require "open3"
+require "rondo/puma/env"
+require "rondo/puma/module"
+
+class PumaEnvTest < Minitest::Test
+  KEYS = %w[rack.after_reply puma.config SERVER_SOFTWARE].freeze
+
+  # @return [Net::HTTPResponse]
+  def ask(app)
+    server = Puma::Server.new(app, nil, max_threads: 1)
+    port = server.add_tcp_listener("127.0.0.1", 0).addr[1]
+    server.run
+    Net::HTTP.get_response(URI("http://127.0.0.1:#{port}/"))
+  ensure
+    server.stop(true)
+  end
+
+  def test_after_reply
+    Rondo::PumaLibrary.configuration = nil # of another test
+    called = Queue.new
+    app = lambda do |env|
+      env["rack.after_reply"] << -> { called << 1 }
+      env["rack.after_reply"] << -> { raise "no luck" }
+      env["rack.after_reply"] << -> { called << 2 }
+      [200, {}, [env.slice(*KEYS).values.map(&:class).join(" ")]]
+    end
+    _, log = capture_io { assert_equal "Array NilClass String", ask(Rondo::PumaEnv.new(app)).body }
+    assert_match(/RuntimeError: no luck/, log)
+    assert_equal [1, 2], Array.new(2) { called.pop }
+  end
+
+  def test_nothing_without_the_setting
+    assert_equal "0", ask(->(env) { [200, {}, [env.slice(*KEYS).size.to_s]] }).body
+  end
+
+  # In a process of its own, because this one has loaded Puma.
+  def program(text)
+    out, status = Open3.capture2e(RbConfig.ruby, "-I#{File.expand_path("../../../lib", __dir__)}", "-e", <<~RUBY)
+      require "rondo/config/settings"
+      require "rondo/boot/application"
+      Gem::Specification.define_singleton_method(:find_all_by_name) { |*| [] } # a Puma that is installed is not there
+      #{text}
+      def with(*layers) = Rondo::Application.with_puma_env(-> {}, Rondo::Settings::Resolved.new(*layers)).class
+    RUBY
+    assert_predicate status, :success?, out
+    out.lines.map(&:chomp)
+  end
+
+  ASK = "p with({}), with({ puma_env: [true, ''] }), with({ puma_env: [false, ''] })"
+
+  def test_who_has_not_loaded_puma_has_no_keys
+    assert_equal %w[Proc Rondo::PumaEnv Proc], program("Rondo::PumaLibrary.offer\nat_exit { #{ASK} }")
+  end
+
+  def test_who_has_loaded_puma_has_the_keys
+    assert_equal %w[Rondo::PumaEnv Rondo::PumaEnv Proc], program("Rondo::PumaLibrary.offer\nPuma::Events\nat_exit { #{ASK} }")
+  end
+end
