@@ -15,7 +15,7 @@ require "openssl" unless ARGV.empty?
 $stdout.sync = true
 lock = Mutex.new
 changed = ConditionVariable.new
-gate = { open: false, inside: {}, killed: [] }
+gate = { open: false, opened: 0, inside: {}, killed: [] }
 
 change = lambda do |&block|
   lock.synchronize do
@@ -28,7 +28,8 @@ end
 wait = lambda do |number|
   change.call { gate[:inside][Thread.current] = true }
   lock.synchronize do
-    changed.wait(lock) until gate[:open] || gate[:killed].include?(number)
+    before = gate[:opened] # who wakes late still sees that the gate was open
+    changed.wait(lock) until gate[:open] || gate[:opened] > before || gate[:killed].include?(number)
     gate[:inside].delete(Thread.current)
     gate[:killed].include?(number) ? nil : (number * 7).to_s
   end
@@ -40,7 +41,7 @@ answer_to = lambda do |path|
   case name
   when "wait" then wait.call(Integer(number))
   when "inside" then lock.synchronize { gate[:inside].size.to_s }
-  when "open" then change.call { gate[:open] = true }
+  when "open" then change.call { (gate[:open] = true) && gate[:opened] += 1 }
   when "shut" then change.call { (gate[:open] = false) || gate[:killed].clear }
   when "kill" then change.call { gate[:killed] << Integer(number) }
   end

@@ -53,3 +53,22 @@ class FibersOpenURITest < Minitest::Test
   def leave(_uri) = nil
   def lost_errors = [EOFError, SystemCallError, IOError]
 end
+
+# A client that has given up leaves its call in the gate. Such a call must not stay behind when the gate is shut at
+# once after it was opened.
+class HTTPGateTest < Minitest::Test
+  def test_an_open_gate_lets_all_pass_that_wait
+    gate = HTTPGate.new
+    gone = TCPSocket.new("127.0.0.1", gate.port)
+    gone.write("GET /wait/1 HTTP/1.1\r\n\r\n")
+    WaitingClients.wait_until { gate.inside == 1 }
+    gone.close
+    TCPSocket.open("127.0.0.1", gate.port) do |socket|
+      socket.write("GET /open HTTP/1.1\r\n\r\nGET /shut HTTP/1.1\r\n\r\n")
+      WaitingClients.wait_until { gate.inside.zero? }
+    end
+    assert_predicate gate.inside, :zero?
+  ensure
+    gate&.close
+  end
+end
