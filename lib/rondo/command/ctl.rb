@@ -17,7 +17,8 @@ module Rondo
     # The signals for verbs without a control server; two signals for a stop by force.
     SIGNALS = { "stop" => %w[TERM], "halt" => %w[INT QUIT], "restart" => %w[USR2], "phased-restart" => %w[USR1],
                 "reopen-log" => %w[HUP], "worker-count-up" => %w[TTIN],
-                "worker-count-down" => %w[TTOU], "info" => [Signal.list.key?("INFO") ? "INFO" : "PWR"] }.freeze
+                "worker-count-down" => %w[TTOU], "refork" => %w[URG],
+                "info" => [Signal.list.key?("INFO") ? "INFO" : "PWR"] }.freeze
     VERBS = (%w[start status live ready stats metrics] + Control::VERBS.keys).freeze
 
     # @param arguments [Array<String>]

@@ -65,6 +65,13 @@ class ClusterControlTest < ControlCase
     refute File.exist?(File.join(@folder, "state"))
   end
 
+  # By the signal, without the control server.
+  def test_refork_by_the_process_id
+    server = cluster
+    assert_equal 0, ctl("refork", "-p", server.pid.to_s).code
+    server.wait_for_log(/^- Starting worker refork$/)
+  end
+
   def test_a_restart_keeps_the_socket
     server = cluster
     address = control_url(server)
