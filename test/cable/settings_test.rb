@@ -55,7 +55,7 @@ class CableSettingsTest < CableCase
   end
 
   def test_health_check
-    skip "Rails 7.0 has none" if IS_7_0
+    skip "Rails 7.0 has no health check" if IS_7_0
     assert_equal "200", browser.get("/by/hand/is-up").code
   end
 
