@@ -173,14 +173,21 @@ module Rondo
 
       # @param value [Boolean] false: connections close after each response, as Puma's do then
       def queue_requests(value = true) # rubocop:disable Style/OptionalBooleanParameter
-        set(:keep_alive, 0) unless value
+        if !value
+          @kept_alive ||= current(:keep_alive) || 1
+          set(:keep_alive, 0)
+        elsif @kept_alive # the last word counts
+          set(:keep_alive, @kept_alive)
+          @kept_alive = nil
+        end
         note "queue_requests: Rondo always reads a request before a thread takes it" \
              "#{"; connections close after each response" unless value}"
       end
 
       # @param backend [Symbol, String] :poll and :select keep the server from using a better system call
       def io_selector_backend(backend)
-        set(:poll_only, 1) if %w[poll select].include?(backend.to_s)
+        polls = %w[poll select].include?(backend.to_s)
+        set(:poll_only, polls ? 1 : 0) if polls || current(:poll_only)
         note "io_selector_backend: Rondo uses #{current(:poll_only) == 1 ? "poll" : "the best that the system has"}"
       end
 

@@ -197,6 +197,15 @@ class ConfigurationTest < Minitest::Test
     end
   end
 
+  def test_the_last_word_on_how_connections_are_read
+    assert_equal({ keep_alive: 1 }, values("queue_requests false\nqueue_requests false\nqueue_requests"))
+    assert_equal({ keep_alive: 0 }, values("queue_requests false\nqueue_requests true\nqueue_requests false"))
+    assert_equal values("enable_keep_alives false"), values("enable_keep_alives false\nqueue_requests false\nqueue_requests true")
+    assert_equal({ poll_only: 0 }, values("io_selector_backend :poll\nio_selector_backend :auto"))
+    assert_equal ["io_selector_backend: Rondo uses poll", "io_selector_backend: Rondo uses the best that the system has"],
+                 load("io_selector_backend :poll\nio_selector_backend :auto").notes
+  end
+
   def test_how_connections_are_read
     assert_equal [{ keep_alive: 0 }, {}], [values("queue_requests false"), values("queue_requests")]
     assert_equal [{ poll_only: 1 }, { poll_only: 1 }, {}], %w[poll select epoll].map { |name| values("io_selector_backend :#{name}") }
