@@ -144,20 +144,26 @@ module Rondo
             return "this connection has #{subscriptions.size} (config.rondo.max_cable_subscriptions)"
           end
 
-          "the identifiers of this connection have #{@identifier_bytes} bytes" if exceeds_sum?(identifier.bytesize)
+          return if fits?(identifier.bytesize)
+
+          "the identifiers of this connection would have more than #{most_identifier_bytes} bytes " \
+            "(#{AVERAGE_BYTES} for each of config.rondo.max_cable_subscriptions)"
         end
 
         # Counted anew only when it seems to be too much: what was unsubscribed is not subtracted.
-        def exceeds_sum?(bytes)
-          most = [Cable.max_subscriptions * AVERAGE_BYTES, IDENTIFIER_BYTES].max
+        def fits?(bytes)
           @identifier_bytes = (@identifier_bytes || 0) + bytes
-          return false if @identifier_bytes <= most
+          return true if @identifier_bytes <= most_identifier_bytes
 
           @identifier_bytes = subscriptions.keys.sum(&:bytesize) + bytes
-          return false if @identifier_bytes <= most
+          return true if @identifier_bytes <= most_identifier_bytes
 
           @identifier_bytes -= bytes
-          true
+          false
+        end
+
+        def most_identifier_bytes
+          [Cable.max_subscriptions * AVERAGE_BYTES, IDENTIFIER_BYTES].max
         end
       end
     end
