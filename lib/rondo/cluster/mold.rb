@@ -31,7 +31,7 @@ module Rondo
       end
     end
     # Hooks that it calls when the master says so.
-    LATE = %i[before_restart after_worker_shutdown before_refork after_refork after_stopped].freeze
+    ON_REQUEST = %i[before_restart after_worker_shutdown before_refork after_refork after_stopped].freeze
     # A hook may take this part of worker_shutdown_timeout.
     PART = 3.0
     # Seconds that a hook may take when one before has not returned in time.
@@ -87,7 +87,7 @@ module Rondo
     def say_ready
       file = @program && IO.for_fd(TLS.seal(@program))
       @socket.notify(:ready, ios: [file].compact, threads: @thread_note, plugins: @plugins ? 1 : 0,
-                             hooks: late_hooks.join(","),
+                             hooks: hooks_on_request.join(","),
                              alone: @plugins&.alone&.join(","), children: children_of_plugins)
     rescue SystemCallError => e
       raise Error, "cannot hand on the settings of the program: #{e.message}"
@@ -135,7 +135,7 @@ module Rondo
 
     def start_plugins
       PumaLibrary.describe(@configuration, cluster: true)
-      trap_stopping if late_hooks.any? || @configuration.plugins.any?
+      trap_stopping if hooks_on_request.any? || @configuration.plugins.any?
       return if @configuration.plugins.empty?
 
       note_control(@socket.receive) if @link.introduced
@@ -151,8 +151,8 @@ module Rondo
       @log.say "! puma_worker_killer replaces no worker of Rondo: the settings max_memory and max_age do that"
     end
 
-    def late_hooks
-      LATE.select { |name| @hooks.any?(name) }
+    def hooks_on_request
+      ON_REQUEST.select { |name| @hooks.any?(name) }
     end
 
     # A terminal and systemd send these to all processes of the server: hooks and plugins have things to do after that.
@@ -227,7 +227,7 @@ module Rondo
     end
 
     def answer_hook(message)
-      name = LATE.find { |known| known.to_s == message[:name] }
+      name = ON_REQUEST.find { |known| known.to_s == message[:name] }
       @socket.notify(:begun)
       call_hook_for_master(name, argument_of(name, message)) if name
       @socket.notify(:called, name: name)

@@ -38,7 +38,7 @@ module Rondo
     attr_accessor :plugins
     # @return [Array<Integer>] processes that its plugins have started, as far as it has told
     attr_accessor :children
-    # @return [Array<String>] hooks of {Mold::LATE} that its configuration has
+    # @return [Array<String>] hooks of {Mold::ON_REQUEST} that its configuration has
     attr_accessor :hooks
     # @return [Boolean, nil] whether the server shall end at once
     attr_reader :hurried

@@ -11,7 +11,7 @@ module Rondo
   module ClusterHooks
     # Has a hook called where the application is loaded. If that process has died, the hook waits for the next one.
     # @param mold [MoldHandle] of its generation
-    # @param name [String] one of {Mold::LATE}
+    # @param name [String] one of {Mold::ON_REQUEST}
     # @param fields [Hash{Symbol => #to_s}] what goes along
     # @yield when it has ended, whatever came of it
     # @return [void]
