@@ -36,27 +36,27 @@ class RailsClusterTest < AppCase
     File.join(RailsApp.instance.path, "tmp/rondo-cable")
   end
 
-  def door(path = folder)
+  def publisher(path = folder)
     Rondo::Rails::Cable::Publisher.new(Rondo::Rails::Cable::SocketFolder.new({ "socket_folder" => path }))
   end
 
   # A process tells when its socket is there only by the socket. One that was killed may have left its own.
-  def wait_for_doors
+  def wait_for_sockets
     server # which the first test starts
-    Timeout.timeout(60) { sleep 0.01 until doors.size == 2 }
+    Timeout.timeout(60) { sleep 0.01 until sockets.size == 2 }
   end
 
   # Replaces the workers; in the end the old ones have gone. The block gets what waits for new ones.
   def restart
-    before = doors
+    before = sockets
     from = server.log.bytesize
     server.signal("USR1")
     yield(->(count = 2) { server.wait_for_log(/(- Worker \d+ .*booted.*){#{count}}/m, from: from) })
-    Timeout.timeout(60) { sleep 0.01 while doors.intersect?(before) }
-    wait_for_doors
+    Timeout.timeout(60) { sleep 0.01 while sockets.intersect?(before) }
+    wait_for_sockets
   end
 
-  def doors
+  def sockets
     Dir.glob(File.join(folder, "*.sock")).select { |path| File.exist?("/proc/#{File.basename(path).to_i}") }
   end
 
@@ -73,7 +73,7 @@ class RailsClusterTest < AppCase
   end
 
   def test_a_job_broadcasts
-    wait_for_doors
+    wait_for_sockets
     members = members(8, name)
     script = %(exit 9 unless ActionCable::SubscriptionAdapter::Rondo.channel("x").match?(/\\Acable:\\h{32}:x\\z/); ) +
              %(ActionCable.server.broadcast("room #{name}", { text: "a job" }); fork { RoomsChannel.server rescue 0; ) +
@@ -84,28 +84,28 @@ class RailsClusterTest < AppCase
   end
 
   def test_broadcasts_while_workers_are_replaced
-    wait_for_doors
-    publisher = door
+    wait_for_sockets
+    outside = publisher
     restart do |booted|
-      300.times { |number| broadcast(publisher, "nowhere", number) }
+      300.times { |number| broadcast(outside, "nowhere", number) }
       booted.call
-      100.times { |number| broadcast(publisher, "nowhere", number) }
+      100.times { |number| broadcast(outside, "nowhere", number) }
     end
     members = members(4, name)
-    broadcast(publisher, name, "the new ones")
+    broadcast(outside, name, "the new ones")
     members.each { |peer, id| assert_equal({ "text" => "the new ones" }, peer.hear_of(id)) }
   end
 
-  def test_what_a_door_refuses
-    wait_for_doors
-    assert_raises(ArgumentError) { door.publish("x", "x" * ((1 << 20) + 1)) }
+  def test_what_a_publisher_refuses
+    wait_for_sockets
+    assert_raises(ArgumentError) { publisher.publish("x", "x" * ((1 << 20) + 1)) }
     Dir.mktmpdir do |other|
-      error = assert_raises(Rondo::Rails::Cable::NoServer) { broadcast(door(other), name, "nobody") }
+      error = assert_raises(Rondo::Rails::Cable::NoServer) { broadcast(publisher(other), name, "nobody") }
       assert_equal "no server listens in #{other}", error.message
     end
-    error = assert_raises(Rondo::ConfigurationError) { door("/tmp/#{"x" * 100}") }
+    error = assert_raises(Rondo::ConfigurationError) { publisher("/tmp/#{"x" * 100}") }
     assert_match(/has more than 75 bytes/, error.message)
-    assert_equal [0o700, 0o600], [File.stat(folder), File.stat(doors.first)].map { |stat| stat.mode & 0o777 }
+    assert_equal [0o700, 0o600], [File.stat(folder), File.stat(sockets.first)].map { |stat| stat.mode & 0o777 }
   end
 
   EXTENDED = "actioncable-v1-ext-json, actioncable-v1-json"
@@ -155,18 +155,18 @@ class RailsClusterTest < AppCase
 
   # Two generations of workers, and clients of both protocols; nothing is lost and nothing comes twice.
   def test_clients_go_on_where_they_were
-    wait_for_doors
+    wait_for_sockets
     room = "kept #{name}"
     clients = Array.new(4) { Resuming.new(server.url, room) }
     readers = clients.map { |client| Thread.new { client.run_to(999) } }
     Timeout.timeout(60) { sleep 0.01 until clients.all? { |client| client.answers.include?("confirm_history") } }
-    publisher = door
-    200.times { |number| broadcast(publisher, room, number) }
+    outside = publisher
+    200.times { |number| broadcast(outside, room, number) }
     restart do |booted|
-      200.upto(899) { |number| broadcast(publisher, room, number) }
+      200.upto(899) { |number| broadcast(outside, room, number) }
       booted.call
     end
-    900.upto(999) { |number| broadcast(publisher, room, number) }
+    900.upto(999) { |number| broadcast(outside, room, number) }
     heard = readers.map { |reader| reader.join(60)&.value }
     assert_equal [(0..999).to_a] * 4, heard, clients.map { |client| [client.numbers.size, client.numbers.last, client.answers.last(6)] }.inspect
     assert_empty clients.flat_map(&:answers) - %w[confirm_subscription confirm_history]
@@ -178,7 +178,7 @@ class RailsClusterTest < AppCase
     skip "chromium is not installed" unless Chromium.find
     room = "kept #{name}"
     pages = Array.new(2) { open_turbo(room, "events") }
-    wait_for_doors
+    wait_for_sockets
     restart do |booted|
       40.times { |number| say_to(room, number) }
       booted.call
@@ -207,28 +207,28 @@ class RailsClusterTest < AppCase
 
   # What a command says of history is of that command.
   def test_an_action_that_streams_again_gets_nothing_twice
-    wait_for_doors
+    wait_for_sockets
     peer = cable({}, protocols: EXTENDED).welcomed
     id = JSON.generate({ channel: "RoomsChannel", room: "kept #{name}" })
     peer.command("subscribe", id, history: { since: Time.now.to_i - 1 })
     assert_equal %w[confirm_subscription confirm_history], [peer.hear["type"], peer.hear["type"]].sort.reverse
-    broadcast(door, "kept #{name}", 1)
+    broadcast(publisher, "kept #{name}", 1)
     assert_equal({ "text" => 1 }, peer.hear_of(id))
     room = "room kept #{name}"
     peer.perform(id, "quiet", room: room).perform(id, "other", room: room).perform(id, "echo", text: "now")
     assert_equal "now", peer.hear_of(id)["echo"]
-    broadcast(door, "kept #{name}", 2)
+    broadcast(publisher, "kept #{name}", 2)
     assert_equal({ "text" => 2 }, peer.hear_of(id))
   end
 
   # An old worker that still has a request takes no message any more; a process that begins then finds the new ones.
   def test_publishers_that_come_while_workers_end
-    wait_for_doors
+    wait_for_sockets
     Dir.mktmpdir do |flags|
       held = Array.new(4) { |number| hold("#{flags}/#{number}") }
       restart do |booted|
         booted.call(1)
-        100.times { |number| broadcast(door, "nowhere", number) }
+        100.times { |number| broadcast(publisher, "nowhere", number) }
         held.each { |client, flag| File.write(flag, "") && client.close }
       end
     end
@@ -244,21 +244,21 @@ class RailsClusterTest < AppCase
 
   def test_history_that_is_gone
     peer = cable({}, protocols: EXTENDED).welcomed
-    wait_for_doors
+    wait_for_sockets
     id = JSON.generate({ channel: "RoomsChannel", room: "kept #{name}" })
     peer.command("subscribe", id, history: { streams: { "room kept #{name}" => { epoch: "rondo", offset: 12 } } })
     assert_equal "confirm_subscription", peer.hear["type"]
-    broadcast(door, "kept #{name}", 1)
+    broadcast(publisher, "kept #{name}", 1)
     assert_equal({ "type" => "reject_history", "identifier" => id }, peer.hear)
     assert_equal({ "text" => 1 }, peer.hear_of(id))
   end
 
   # Another subscription of the same client, which gets what is old.
   def test_who_asks_for_no_history_gets_none
-    wait_for_doors
+    wait_for_sockets
     peer = cable({}, protocols: EXTENDED).welcomed
     assert_match(/\A\h{32}\z/, peer.session)
-    broadcast(door, "kept #{name}", "old")
+    broadcast(publisher, "kept #{name}", "old")
     began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     sleep 0.1 until Process.clock_gettime(Process::CLOCK_MONOTONIC) - began > 1.1 # how exactly times are known
     live = peer.subscribe(room: "kept #{name}")
@@ -267,13 +267,13 @@ class RailsClusterTest < AppCase
     peer.command("unsubscribe", all).command("subscribe", all, history: { since: Time.now.to_i - 60 })
     heard = Array.new(3) { peer.hear }
     assert_equal [[all, { "text" => "old" }]], heard.filter_map { |message| message.values_at("identifier", "message") if message["message"] }
-    broadcast(door, "kept #{name}", "new")
+    broadcast(publisher, "kept #{name}", "new")
     assert_equal [live, all].sort, Array.new(2) { peer.hear.then { |message| message["identifier"] if message["message"] == { "text" => "new" } } }.sort
   end
 
   def test_hostile_history
     [1, "x", [], { since: "x" }, { since: -1, streams: 3 }, { streams: { "room kept x" => { epoch: "rondo", offset: "x" } } },
-     { since: (1 << 53), streams: { "room kept x" => { epoch: "other", offset: 1 } } }].each do |history|
+     *[1 << 53, 1 << 80].map { |since| { since: since, streams: { "room kept x" => { epoch: "other", offset: 1 } } } }].each do |history|
       peer = cable({}, protocols: EXTENDED).welcomed
       id = JSON.generate({ channel: "RoomsChannel", room: "kept x" })
       peer.command("subscribe", id, history: history).command("pong", id).command("history", id, history: history)
@@ -285,8 +285,8 @@ class RailsClusterTest < AppCase
 
   # What is no frame ends the connection, and the server goes on.
   def test_hostile_guests
-    wait_for_doors
-    path = doors.first
+    wait_for_sockets
+    path = sockets.first
     ["\xff\xff\xff\xff\0\1x".b, [1, 0].pack("Nn"), [10, 9].pack("Nn")].each do |bytes|
       UNIXSocket.open(path) do |socket|
         socket.write(bytes)
@@ -296,7 +296,7 @@ class RailsClusterTest < AppCase
     UNIXSocket.open(path) { |socket| socket.write([3, 1].pack("Nn")) } # and never the rest
     dead = File.join(folder, "#{dead_pid}-00.sock")
     UNIXServer.new(dead).close
-    20.times { broadcast(door, name, "still there") }
+    20.times { broadcast(publisher, name, "still there") }
     refute_path_exists dead
   end
 

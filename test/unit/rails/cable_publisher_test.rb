@@ -83,32 +83,37 @@ class RailsCablePublisherTest < Minitest::Test
     assert_nil sent.value
   end
 
-  # Its time is its own, not what the threads before it have left.
-  def test_a_thread_that_waits_for_another_one
+  # Another thread has sent a message, and gets its answer after the block.
+  # @yieldparam publisher [Cable::Publisher]
+  # @yieldparam server [UNIXServer]
+  def with_a_publisher_that_waits
     server = listen
     publisher = self.publisher
     first = Thread.new { publisher.publish("a", "first", patience: 60) }
     socket = accept(server)
     read_frame(socket)
-    error = assert_raises(Cable::Undelivered) { publisher.publish("b", "second", patience: 0.05) }
-    assert_equal "the server did not answer in time: the message may not have been sent", error.message
+    yield publisher, server
     socket.write("1")
     assert_nil first.value
   end
 
+  # Its time is its own, not what the threads before it have left.
+  def test_a_thread_that_waits_for_another_one
+    with_a_publisher_that_waits do |publisher|
+      error = assert_raises(Cable::Undelivered) { publisher.publish("b", "second", patience: 0.05) }
+      assert_equal "the server did not answer in time: the message may not have been sent", error.message
+    end
+  end
+
   # A child of a process of which another thread publishes.
   def test_a_fork_while_another_thread_publishes
-    server = listen
-    publisher = self.publisher
-    first = Thread.new { publisher.publish("a", "first", patience: 60) }
-    socket = accept(server)
-    read_frame(socket)
-    child = fork { exit!(publisher.publish("b", "the child's").nil? ? 0 : 1) }
-    other = accept(server)
-    assert_equal ["b", "the child's"], read_frame(other)
-    [other, socket].each { |one| one.write("1") }
-    assert_equal 0, Process.wait2(child).last.exitstatus
-    assert_nil first.value
+    with_a_publisher_that_waits do |publisher, server|
+      child = fork { exit!(publisher.publish("b", "the child's").nil? ? 0 : 1) }
+      other = accept(server)
+      assert_equal ["b", "the child's"], read_frame(other)
+      other.write("1")
+      assert_equal 0, Process.wait2(child).last.exitstatus
+    end
   end
 
   # UNIXSocket.new takes it for a connection; a blocking connect waits as long as the server lives.
@@ -172,10 +177,20 @@ class RailsCablePublisherTest < Minitest::Test
   def test_a_server_without_descriptors
     with_listener do |path|
       socket = Socket.new(:UNIX, :STREAM).tap { |one| @sockets << one }
-      without_descriptors { socket.connect(Socket.sockaddr_un(path)) && sleep(0.3) }
+      without_descriptors { socket.connect(Socket.sockaddr_un(path)) && wait_until_it_pauses }
       socket.write([8, 1].pack("Nn"), "xhello")
       assert_equal "1", answer(socket)
     end
+  end
+
+  # The thread that accepts connections has failed, and sleeps.
+  def wait_until_it_pauses
+    Timeout.timeout(60) { Thread.pass until Thread.list.any? { |thread| pauses?(thread) } }
+  end
+
+  def pauses?(thread)
+    at = thread.backtrace_locations(0, 1)&.first
+    at&.base_label == "sleep" && at.path.end_with?("cable/listener.rb")
   end
 
   # A frame that is not complete is memory: for all of them there is so much.
