@@ -357,6 +357,9 @@ class IodineRunningTest < Minitest::Test
     File.write(path, File.read(path).sub("'one'", "'two'"))
     program.signal("USR1")
     program.wait_for_errors(/(?:phase: 1.*){2}/m)
+    old = program.errors.scan(/\(PID: (\d+)\) booted in .*phase: 0$/).flatten
+    assert_equal 2, old.size
+    Timeout.timeout(Contender::DEADLINE) { IO.select(nil, nil, nil, 0.01) while old.any? { |pid| File.exist?("/proc/#{pid}") } }
     assert_equal '["two", false, true]', get("#{program.url}/")
     program.signal("INT")
     assert_equal 0, program.finish

@@ -179,7 +179,10 @@ class InFibersTest < RackCase
     end
   end
 
-  # A program that has address space for some of 200 fibers.
+  STACK_BYTES = 1 << 24
+
+  # A program that has address space for five of 200 fibers, and 8 MB more: less would be too little for everything else
+  # now and then, and the program would end for that.
   # @return [String] what it prints
   def run_without_stacks
     script = <<~RUBY
@@ -195,7 +198,7 @@ class InFibersTest < RackCase
       ask = ->(path) { TCPSocket.new("127.0.0.1", port).tap { |io| io.write("GET \#{path} HTTP/1.0\\r\\n\\r\\n") } }
       ask.call("/").read
       pages = File.read("/proc/self/statm").to_i
-      Process.setrlimit(:AS, (pages * 4096) + 60_000_000)
+      Process.setrlimit(:AS, (pages * 4096) + (5 * #{STACK_BYTES}) + 8_000_000)
       clients = Array.new(200) { ask.call("/waits") } << ask.call("/")
       Thread.pass until server.stats[:queue].positive?
       gate.close
@@ -203,7 +206,8 @@ class InFibersTest < RackCase
       server.stop
       thread.join
     RUBY
-    IO.popen([RbConfig.ruby, *$LOAD_PATH.flat_map { |folder| ["-I", folder] }, "-e", script], &:read)
+    IO.popen([{ "RUBY_FIBER_MACHINE_STACK_SIZE" => STACK_BYTES.to_s }, RbConfig.ruby,
+              *$LOAD_PATH.flat_map { |folder| ["-I", folder] }, "-e", script], &:read)
   end
 
   def test_a_system_that_has_no_stack_for_one_more_fiber
